@@ -46,8 +46,6 @@ var roughRooms = []string{
 	"packaging/sbom",
 	"persona",
 	"plugins",
-	"plugins/blueprint",
-	"plugins/blueprint/banktest",
 	"plugins/mcp",
 	"plugins/plugintest",
 	"scripts/mutate",

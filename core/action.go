@@ -89,6 +89,11 @@ type Example struct {
 	Payload  json.RawMessage `json:"payload"`
 }
 
+// NewExample returns an example; the payload is JSON.
+func NewExample(scenario, payload string) Example {
+	return Example{Scenario: scenario, Payload: json.RawMessage(payload)}
+}
+
 // Action is what the model is told and what is done, as one value. Name, Brief,
 // Schema and Do are required.
 type Action struct {
@@ -157,6 +162,23 @@ type Call struct {
 	Parts   Parts           // journals what is sent; never nil
 	Sees    []Path          // this place, and those that share with it: what was said there may be told here
 	Planned time.Time       // when the plan was asked for: times in the payload are meant as of then; zero: now
+}
+
+// Person is who caused the turn: the zero Path for the bot itself, and an error for several.
+func (c *Call) Person() (Path, error) {
+	if c.Author.Rank == Bot {
+		return Path{}, nil
+	}
+	if c.Author.ID == "" {
+		return Path{}, Errorf(Forbidden, "several people spoke at once; it can be done when one of them asks for it alone")
+	}
+	return c.Path.Person(c.Author.ID)
+}
+
+// Say is the step that sends a text to where the turn takes place.
+func (c *Call) Say(text string) Step {
+	payload := JSON(map[string]string{"text": text})
+	return Step{Type: MessagePrefix + c.Path.Interface(), Payload: payload, Priority: DefaultPriority}
 }
 
 // Parts journals the messages that one step sends, so that none is sent twice.
@@ -229,6 +251,9 @@ type Result struct {
 	Unit   bool            `json:"unit,omitempty"`   // Next and this one succeed or are undone together
 	Shown  bool            `json:"shown,omitempty"`  // who asked sees what was done: nothing need be said of it
 }
+
+// Output returns a result whose output is a value as JSON.
+func Output(v any) Result { return Result{Output: JSON(v)} }
 
 // ErrorKind decides on retry, fallback and wording.
 type ErrorKind string

@@ -280,7 +280,7 @@ func (f *filler) from(node, v any, depth int) {
 		return
 	}
 	if ref, ok := n["$ref"].(string); ok {
-		f.from(f.local(ref), v, depth+1)
+		f.from(Resolve(f.root, ref), v, depth+1)
 	}
 	all, _ := n["allOf"].([]any)
 	for _, e := range all {
@@ -319,26 +319,9 @@ func (s *schema) defaultOf(node any, hops int) (any, bool) {
 		return v, true
 	}
 	if ref, ok := n["$ref"].(string); ok {
-		return s.defaultOf(s.local(ref), hops+1)
+		return s.defaultOf(Resolve(s.root, ref), hops+1)
 	}
 	return nil, false
-}
-
-// local follows a reference inside of the schema; nil where it is none.
-func (s *schema) local(ref string) any {
-	pointer, ok := strings.CutPrefix(ref, "#")
-	if !ok {
-		return nil
-	}
-	at := s.root
-	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		if part == "" {
-			continue
-		}
-		m, _ := at.(map[string]any)
-		at = m[strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")]
-	}
-	return at
 }
 
 // clone copies a decoded JSON value.

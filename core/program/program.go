@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -129,3 +130,14 @@ func (t *tail) Write(p []byte) (int, error) {
 }
 
 func (t *tail) String() string { return strings.ToValidUTF8(strings.TrimSpace(string(t.kept)), "") }
+
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// CheckEnv reports what is wrong with variables that a configuration sets.
+func CheckEnv(env map[string]core.Secret, fault func(text string, at ...any)) {
+	for name := range env {
+		if !envName.MatchString(name) {
+			fault("is no name of a variable", "env", name)
+		}
+	}
+}

@@ -4,8 +4,7 @@ package timezone
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+	"time"
 
 	"synthbot/core"
 )
@@ -20,36 +19,54 @@ const key = "zone"
 
 // Of returns a person's zone; the zero Zone if they never said. items are core.Host.Zones;
 // nil stores nothing.
-func Of(ctx context.Context, items core.Items, person core.Path) (Zone, error) {
-	if items == nil {
-		return Zone{}, nil
+func Of(ctx context.Context, items core.Items, person core.Path) (z Zone, err error) {
+	if items != nil {
+		z, _, err = core.GetItem[Zone](ctx, items, person, key)
 	}
-	item, ok, err := items.Get(ctx, person, key)
-	var kept Zone
-	if err == nil && ok {
-		err = json.Unmarshal(item.Value, &kept)
-	}
-	if err != nil {
-		return Zone{}, fmt.Errorf("zone of %s: %w", person, err)
-	}
-	return kept, nil
+	return z, err
 }
 
 // Keep stores a person's zone, as Items.Put does; the zero Zone takes it away.
 func Keep(ctx context.Context, items core.Items, person core.Path, z Zone) error {
-	if items == nil {
+	switch {
+	case items == nil:
 		return nil
+	case z.Name == "":
+		return core.PutItem(ctx, items, person, key, nil)
 	}
-	item := core.Item{Path: person, Key: key, Version: core.AnyVersion}
-	if z.Name != "" {
-		raw, err := json.Marshal(z)
-		if err != nil {
-			return fmt.Errorf("zone: %w", err)
+	return core.PutItem(ctx, items, person, key, z)
+}
+
+// maxName is longer than any name of a time zone.
+const maxName = 64
+
+// Load finds a time zone by its name in the IANA database ("Europe/Rome", "UTC"), in any
+// case.
+func Load(name string) (loc *time.Location, ok bool) {
+	if name == "" || len(name) > maxName || name == "Local" {
+		return nil, false
+	}
+	for _, spelling := range []string{name, capitalized(name)} {
+		if loc, err := time.LoadLocation(spelling); err == nil {
+			return loc, true
 		}
-		item.Value = raw
 	}
-	if _, err := items.Put(ctx, item); err != nil {
-		return fmt.Errorf("zone of %s: %w", person, err)
+	return nil, false
+}
+
+// capitalized writes a name as the database mostly does.
+func capitalized(name string) string {
+	b := []byte(name)
+	for i, c := range b {
+		first := i == 0 || b[i-1] == '/' || b[i-1] == '_' || b[i-1] == '-'
+		switch {
+		case first && 'a' <= c && c <= 'z':
+			b[i] = c - 'a' + 'A'
+		case !first && 'A' <= c && c <= 'Z':
+			b[i] = c - 'A' + 'a'
+		case c == ' ':
+			b[i] = '_'
+		}
 	}
-	return nil
+	return string(b)
 }

@@ -99,3 +99,6 @@ func foldRune(r rune) rune {
 	}
 	return r
 }
+
+// ClipLine returns a text on one line, of at most n characters.
+func ClipLine(text string, n int) string { return Clip(Line(text), n) }

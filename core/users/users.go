@@ -74,14 +74,14 @@ func (l *List) Path(a core.Author) core.Path {
 	return p
 }
 
-// Name returns the name of a user; "" if the user was not seen.
-func (l *List) Name(user core.Path) string {
+// Author returns a user; zero if they were not seen.
+func (l *List) Author(user core.Path) core.Author {
 	for _, a := range l.Users {
 		if l.Path(a) == user {
-			return a.Name
+			return a
 		}
 	}
-	return ""
+	return core.Author{}
 }
 
 // Names are what a user may be called.

@@ -35,10 +35,10 @@ func TestFind(t *testing.T) {
 	if _, ok, err := c.Find("jay"); ok || err == nil || !strings.Contains(err.Error(), "Several people here are called jay: 1, @smith.") {
 		t.Errorf("of two of a name: %v, %v", ok, err)
 	}
-	if name := c.Name(core.MustPath("room/@user/2")); name != "Ann" {
+	if name := c.Author(core.MustPath("room/@user/2")).Name; name != "Ann" {
 		t.Errorf("2 is called %q", name)
 	}
-	if name := c.Name(core.MustPath("room/@user/77")); name != "" {
+	if name := c.Author(core.MustPath("room/@user/77")).Name; name != "" {
 		t.Errorf("a stranger is called %q", name)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/timezone"
 	"synthbot/plugins/moderation"
 	"synthbot/plugins/plugintest"
 	"synthbot/plugins/reminders"
@@ -62,7 +63,7 @@ func optIn(t testing.TB, s *plugintest.Stand, p *Plugin, places int) {
 	t.Helper()
 	for i := range places {
 		at := core.MustPath(fmt.Sprintf("room/%d", i))
-		if err := put(t.Context(), s.Items, at, keyWants, wants{On: true}); err != nil {
+		if err := core.PutItem(t.Context(), s.Items, at, keyWants, wants{On: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -114,7 +115,7 @@ func TestNight(t *testing.T) {
 		p := made(t, s, Config{PerPlace: 100, PerDay: 10000, Beats: []Beat{{Name: "a", Every: 30 * time.Minute, Prompt: "x", Kind: kindInternal, Speak: true}}})
 		zones := []string{"Europe/Rome", "America/New_York", "Asia/Tokyo", "Australia/Lord_Howe"}
 		for _, zone := range zones {
-			if err := put(t.Context(), s.Items, core.MustPath("room/"+zone[:3]), keyWants, wants{On: true, Zone: zone}); err != nil {
+			if err := core.PutItem(t.Context(), s.Items, core.MustPath("room/"+zone[:3]), keyWants, wants{On: true, Zone: zone}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -125,7 +126,7 @@ func TestNight(t *testing.T) {
 		for _, e := range s.Received() {
 			i := slices.IndexFunc(zones,
 				func(z string) bool { return strings.HasSuffix(e.Message.Path.String(), z[:3]) })
-			loc, _ := zoneOf(zones[i])
+			loc, _ := timezone.Load(zones[i])
 			hour := e.Message.Time.In(loc).Hour()
 			if hours[zones[i]] = append(hours[zones[i]], hour); hour < 8 || hour >= 22 {
 				t.Errorf("written to in %s at %s", zones[i], e.Message.Time.In(loc))
@@ -146,7 +147,7 @@ type forgetful struct {
 }
 
 func (f forgetful) Receive(ctx context.Context, events ...core.Event) error {
-	if err := put(ctx, f.p.host.Items, events[0].Message.Path, keyGot, got{}); err != nil {
+	if err := core.PutItem(ctx, f.p.host.Items, events[0].Message.Path, keyGot, got{}); err != nil {
 		return err
 	}
 	return f.Inbox.Receive(ctx, events...)
@@ -291,7 +292,7 @@ func TestOnce(t *testing.T) {
 }
 
 func TestSchedule(t *testing.T) {
-	rome, _ := zoneOf("Europe/Rome")
+	rome, _ := timezone.Load("Europe/Rome")
 	for _, tc := range []struct {
 		beat  Beat
 		after string
@@ -354,7 +355,7 @@ func TestCheck(t *testing.T) {
 func FuzzTimes(f *testing.F) {
 	f.Add("09:30", "22:00-08:00", "mon", int64(0))
 	f.Add("00:00", "8:00-8:00", "sun", int64(86400*365))
-	loc, _ := zoneOf("America/Santiago")
+	loc, _ := timezone.Load("America/Santiago")
 	f.Fuzz(func(t *testing.T, at, dark, day string, unix int64) {
 		n, err := readNight(dark)
 		if err == nil && n.from == n.to && n.holds(time.Unix(unix%1e9, 0)) {

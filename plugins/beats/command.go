@@ -8,6 +8,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/timezone"
 )
 
 // Commands implements command.Commander.
@@ -28,7 +29,7 @@ func (p *Plugin) Commands() []command.Command {
 }
 
 func (p *Plugin) command(ctx context.Context, c command.Call) (string, error) {
-	w, said, err := get[wants](ctx, p.host.Items, c.Path, keyWants)
+	w, said, err := core.GetItem[wants](ctx, p.host.Items, c.Path, keyWants)
 	if err != nil {
 		return "", err
 	}
@@ -45,13 +46,13 @@ func (p *Plugin) command(ctx context.Context, c command.Call) (string, error) {
 	w.On, w.Private = what == "on", c.Private
 	name := strings.ReplaceAll(c.Args["zone"], " ", "_")
 	if name != "" {
-		loc, ok := zoneOf(name)
+		loc, ok := timezone.Load(name)
 		if !ok {
 			return "", core.Errorf(core.Invalid, "There is no such time zone; write one like Europe/Rome.")
 		}
 		w.Zone = loc.String()
 	}
-	if err := put(ctx, p.host.Items, c.Path, keyWants, w); err != nil {
+	if err := core.PutItem(ctx, p.host.Items, c.Path, keyWants, w); err != nil {
 		return "", err
 	}
 	select {

@@ -90,29 +90,6 @@ type day struct {
 	Count int    `json:"count"`
 }
 
-// get reads what is kept; nothing is the zero value.
-func get[T any](ctx context.Context, items core.Items, path core.Path, key string) (v T, ok bool, err error) {
-	item, ok, err := items.Get(ctx, path, key)
-	if err == nil && ok {
-		err = json.Unmarshal(item.Value, &v)
-	}
-	if err != nil {
-		return v, false, fmt.Errorf("beats of %q: %w", path, err)
-	}
-	return v, ok, nil
-}
-
-func put(ctx context.Context, items core.Items, path core.Path, key string, v any) error {
-	raw, err := json.Marshal(v)
-	if err == nil {
-		_, err = items.Put(ctx, core.Item{Path: path, Key: key, Version: core.AnyVersion, Value: raw})
-	}
-	if err != nil {
-		return fmt.Errorf("beats of %q: %w", path, err)
-	}
-	return nil
-}
-
 // wanting lists the places that said something about beats, each with its zone.
 func (p *Plugin) wanting(ctx context.Context) (map[core.Path]wants, error) {
 	items, err := p.host.Items.List(ctx, core.Path{})
@@ -151,26 +128,15 @@ func (p *Plugin) zoneThere(ctx context.Context, place core.Path) (string, error)
 
 func (p *Plugin) zoneOfPerson(ctx context.Context, person core.Path) (string, error) {
 	z, err := timezone.Of(ctx, p.host.Zones, person)
-	if err != nil {
-		return "", fmt.Errorf("zone of %s: %w", person, err)
-	}
-	return z.Name, nil
+	return z.Name, err
 }
 
 // zone is whose wall clocks count in a place.
 func (p *Plugin) zone(w wants) *time.Location {
-	if loc, ok := zoneOf(w.Zone); ok {
+	if loc, ok := timezone.Load(w.Zone); ok {
 		return loc
 	}
 	return p.host.Clock().Location()
-}
-
-func zoneOf(name string) (*time.Location, bool) {
-	if name == "" || name == "Local" || len(name) > 64 {
-		return nil, false
-	}
-	loc, err := time.LoadLocation(name)
-	return loc, err == nil
 }
 
 // zones lists those that beats may be due in.

@@ -200,7 +200,7 @@ func (p *Plugin) judge(ctx context.Context, d *due, at *place) (verdict, scene, 
 	if !d.silent() && (!at.On || p.night.holds(there)) {
 		return no, scene{}, nil
 	}
-	had, _, err := get[got](ctx, p.host.Items, at.path, keyGot)
+	had, _, err := core.GetItem[got](ctx, p.host.Items, at.path, keyGot)
 	if err != nil {
 		return no, scene{}, err
 	}
@@ -271,7 +271,7 @@ func (p *Plugin) reach(ctx context.Context, d *due, at *place, s scene) error {
 
 // spend takes one from the day's budget, if there is one left.
 func (p *Plugin) spend(ctx context.Context, now time.Time) (bool, error) {
-	today, _, err := get[day](ctx, p.host.Items, core.Path{}, keyDay)
+	today, _, err := core.GetItem[day](ctx, p.host.Items, core.Path{}, keyDay)
 	if err != nil {
 		return false, err
 	}
@@ -283,12 +283,12 @@ func (p *Plugin) spend(ctx context.Context, now time.Time) (bool, error) {
 		return false, nil
 	}
 	today.Count++
-	return true, put(ctx, p.host.Items, core.Path{}, keyDay, today)
+	return true, core.PutItem(ctx, p.host.Items, core.Path{}, keyDay, today)
 }
 
 // mark notes what a place gets.
 func (p *Plugin) mark(ctx context.Context, d *due, at *place, now time.Time) error {
-	had, _, err := get[got](ctx, p.host.Items, at.path, keyGot)
+	had, _, err := core.GetItem[got](ctx, p.host.Items, at.path, keyGot)
 	if err != nil {
 		return err
 	}
@@ -304,5 +304,5 @@ func (p *Plugin) mark(ctx context.Context, d *due, at *place, now time.Time) err
 	if !d.silent() {
 		had.Reached = now
 	}
-	return put(ctx, p.host.Items, at.path, keyGot, had)
+	return core.PutItem(ctx, p.host.Items, at.path, keyGot, had)
 }

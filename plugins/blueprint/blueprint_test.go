@@ -18,7 +18,6 @@ import (
 	"synthbot/config"
 	"synthbot/core"
 	"synthbot/core/action"
-	"synthbot/core/outbound"
 	"synthbot/plugins/plugintest"
 	"synthbot/plugins/standard"
 )
@@ -111,7 +110,7 @@ func TestConfig(t *testing.T) {
 		"[[source]]\npath=\"x\"\nurl=\"x\"":                         "https://host/path",
 		"[[source]]\npath=\"x\"\nurl=\"http://x\"\ncommand=[\"x\"]": "give one of them",
 		"[[source]]\npath=\"x\"\ncommand=[\"\"]":                    "the program has no name",
-		"[[source]]\npath=\"x\"\nheaders={\"a b\"=\"x\"}":           "is no header",
+		"[[source]]\npath=\"x\"\nheaders={\"a b\"=\"x\"}":           "is no name of a header",
 		"[[source]]\npath=\"x\"\nenv={\"a b\"=\"x\"}":               "is no name of a variable",
 		"[[source]]\npath=\"x\"\nconfirm=\"maybe\"":                 "one of",
 	} {
@@ -291,7 +290,7 @@ func TestEnvelope(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := p.Envelopes()[0]
+	e := p.loaded[0].Envelope
 	if e.Name != "bank" || e.Version != "1.0.0" || !strings.Contains(string(e.Compliance), "EU") || !strings.Contains(string(e.Security), "perMinute") || e.limits.Minute != 60 || !e.auth {
 		t.Errorf("%+v", e)
 	}
@@ -331,7 +330,9 @@ func catalogue(t *testing.T) []core.Action {
 	t.Helper()
 	p, err := standard.New(plugintest.NewStand(t, "standard").Host, standard.Config{
 		Actions: []string{"display", "notify", "wait", "confirm", "api_call", "speak"},
-		APIs:    []standard.API{{Name: "a", URL: "https://a.example", Allow: []outbound.Peer{}}}, Speech: standard.Speech{Command: []string{"x"}},
+		APIs:    []standard.API{{Name: "a", URL: "https://a.example", Methods: []string{"GET"}}},
+		Speech:  standard.Speech{Command: []string{"x"}, MaxText: 1000},
+		Wait:    20 * time.Second, Notices: 10,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -405,7 +406,8 @@ func TestTheCatalogueComesBack(t *testing.T) {
 func TestExportAndImport(t *testing.T) {
 	text := rapid.StringMatching(`[a-zA-Zäß"<&\\ ]{1,30}`)
 	word := rapid.StringMatching(`[a-z_.]{1,12}`)
-	duration := rapid.Map(rapid.IntRange(0, 1e6), func(n int) time.Duration { return time.Duration(n) * time.Millisecond })
+	milliseconds := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	duration := rapid.Map(rapid.IntRange(0, 1e6), milliseconds)
 	schema := rapid.SampledFrom([]string{`{"type":"object"}`, `{"type":"object","title":"T","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"type":"integer","default":9007199254740993}}}`, `true`})
 	action := rapid.Custom(func(t *rapid.T) core.Action {
 		a := core.Action{
@@ -506,7 +508,7 @@ func (e ending) Put(ctx context.Context, item core.Item) (uint64, error) {
 	return e.Items.Put(ctx, item)
 }
 
-// admins keeps what the admins are told.
+// admins keeps what the admins read.
 type admins struct {
 	core.Desk
 	texts []string
@@ -536,7 +538,8 @@ func FuzzRead(f *testing.F) {
 		for i := range b.Tools {
 			viewOf(&b.Tools[i]).step(json.RawMessage(`{}`))
 		}
-		if changes, err := Compare(data, data); err != nil || slices.ContainsFunc(changes, func(c Change) bool { return c.Breaking }) && !wrong {
+		changes, err := Compare(data, data)
+		if err != nil || slices.ContainsFunc(changes, func(c Change) bool { return c.Breaking }) && !wrong {
 			t.Errorf("compared with itself: %v, %v", changes, err)
 		}
 		if wrong {

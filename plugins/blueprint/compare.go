@@ -1,6 +1,7 @@
 package blueprint
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/txt"
 )
 
@@ -25,9 +28,9 @@ func (c Change) String() string {
 	return c.Tool + ": " + c.Text
 }
 
-// Compare tells how a blueprint changed: the breaking changes first. What it
-// cannot judge counts as breaking. A breaking change under an unchanged major
-// version is a change of its own.
+// Compare returns how a blueprint changed, the breaking changes first. What it cannot judge
+// counts as breaking. A breaking change under an unchanged major version is a change of its
+// own.
 func Compare(before, after []byte) ([]Change, error) {
 	old, err := Read(before)
 	if err != nil {
@@ -40,19 +43,12 @@ func Compare(before, after []byte) ([]Change, error) {
 	var d diff
 	d.tools(old, b)
 	d.envelope(old, b)
-	slices.SortStableFunc(d.changes, func(a, b Change) int {
-		switch {
-		case a.Breaking == b.Breaking:
-			return 0
-		case a.Breaking:
-			return -1
-		}
-		return 1
-	})
-	return d.changes, nil
+	breaking := func(c Change) bool { return c.Breaking }
+	harmless := slices.DeleteFunc(slices.Clone(d.changes), breaking)
+	return append(slices.DeleteFunc(d.changes, func(c Change) bool { return !c.Breaking }), harmless...), nil
 }
 
-// diff gathers changes.
+// diff collects changes.
 type diff struct {
 	changes []Change
 	tool    string
@@ -66,15 +62,15 @@ func (d *diff) tools(old, b *Blueprint) {
 	before, after := byName(old), byName(b)
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		d.tool = name
-		t := after[name]
-		if t == nil {
+		if after[name] == nil {
 			d.add(true, "the tool is gone")
-			continue
+		} else {
+			d.compareTool(before[name], after[name])
 		}
-		d.compareTool(before[name], t)
 	}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
-		if d.tool = name; before[name] == nil {
+		d.tool = name
+		if before[name] == nil {
 			d.add(false, "the tool is new")
 		}
 	}
@@ -103,7 +99,8 @@ func (d *diff) compareTool(before, after *Tool) {
 		d.add(before.Annotations.ReadOnly, "readOnlyHint is %t now", after.Annotations.ReadOnly)
 	}
 	if before.Security != after.Security {
-		d.add(stricter(before.permission(), after.permission()) != before.permission(), "who may use it, or whether it asks, has changed")
+		d.add(stricter(before.permission(), after.permission()) != before.permission(),
+			"who may use it, or whether it asks, has changed")
 	}
 	if before.Endpoint != after.Endpoint {
 		d.add(false, "it is called elsewhere")
@@ -113,8 +110,7 @@ func (d *diff) compareTool(before, after *Tool) {
 	}
 }
 
-// schemas compares two schemas; the words of an output's are those of who reads
-// it.
+// schemas compares two schemas, of an input or an output.
 func (d *diff) schemas(what string, before, after json.RawMessage, output bool) {
 	var a, b map[string]any
 	if json.Unmarshal(before, &a) != nil || json.Unmarshal(after, &b) != nil {
@@ -123,43 +119,36 @@ func (d *diff) schemas(what string, before, after json.RawMessage, output bool) 
 		}
 		return
 	}
-	c := comparison{diff: d, output: output, before: a, after: b, left: 5000, seen: make(map[[2]string]bool)}
+	c := comparison{diff: d, output: output, before: a, after: b, left: maxNodes, seen: make(map[[2]string]bool)}
 	c.nodes(what, a, b, 0)
 }
 
 func (d *diff) envelope(old, b *Blueprint) {
 	broken := slices.ContainsFunc(d.changes, func(c Change) bool { return c.Breaking })
+	was, is := txt.Clip(cmp.Or(old.Version, "none"), 40), txt.Clip(cmp.Or(b.Version, "none"), 40)
 	switch {
 	case broken && major(b.Version) == major(old.Version):
-		d.add(true, "the version is still %s: a change that breaks something wants another first number", orNone(b.Version))
+		d.add(true, "the version is still %s: a change that breaks something wants another first number", is)
 	case b.Version != old.Version:
-		d.add(false, "version %s has become %s", orNone(old.Version), orNone(b.Version))
+		d.add(false, "version %s has become %s", was, is)
 	}
 	if old.Endpoint != b.Endpoint || old.invoke != b.invoke {
 		d.add(false, "the agent is called elsewhere")
 	}
-	for _, part := range []struct {
-		name          string
-		before, after json.RawMessage
-	}{{"compliance", old.Compliance, b.Compliance}, {"security", old.Security, b.Security}} {
-		if !sameJSON(part.before, part.after) {
-			d.add(false, "what it says of %s has changed", part.name)
-		}
+	if !sameJSON(old.Compliance, b.Compliance) {
+		d.add(false, "what it says of compliance has changed")
+	}
+	if !sameJSON(old.Security, b.Security) {
+		d.add(false, "what it says of security has changed")
 	}
 }
 
 func major(v string) string {
-	if m := version.FindStringSubmatch(v); m != nil {
-		return m[1]
+	m := version.FindStringSubmatch(v)
+	if m == nil {
+		return v
 	}
-	return v
-}
-
-func orNone(v string) string {
-	if v == "" {
-		return "none"
-	}
-	return txt.Clip(v, 40)
+	return m[1]
 }
 
 func sameJSON(a, b json.RawMessage) bool {
@@ -170,8 +159,15 @@ func sameJSON(a, b json.RawMessage) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// comparison compares two schemas. narrower and wider mean breaking and harmless
-// for an input, and the other way round for an output.
+// Bounds of a comparison.
+const (
+	maxNodes = 5000
+	maxLevel = 24
+	maxHops  = 16 // of references
+)
+
+// comparison compares two schemas. narrower and wider mean breaking and harmless for an
+// input, and the other way round for an output.
 type comparison struct {
 	*diff
 	output        bool
@@ -180,27 +176,22 @@ type comparison struct {
 	seen          map[[2]string]bool // references that were followed
 }
 
-// narrower notes that fewer values are right than before.
+// narrower adds that fewer values are right than before.
 func (c *comparison) narrower(format string, args ...any) { c.add(!c.output, format, args...) }
 
-// wider notes that more values are right than before.
+// wider adds that more values are right than before.
 func (c *comparison) wider(format string, args ...any) { c.add(c.output, format, args...) }
 
 // nodes compares two schemas at a place.
 func (c *comparison) nodes(at string, x, y any, depth int) {
 	same := reflect.DeepEqual(x, y)
-	if same && !refers(x) || c.again(x, y) {
+	if same && !strings.Contains(string(core.JSON(x)), `"$ref"`) || c.again(x, y) {
 		return
 	}
-	if c.left--; c.left < 0 || depth > 24 {
-		if !same {
-			c.add(true, "%s has changed in a way that cannot be judged", at)
-		}
-		return
-	}
+	c.left--
 	a, okA := resolve(c.before, x)
 	b, okB := resolve(c.after, y)
-	if !okA || !okB {
+	if c.left < 0 || depth > maxLevel || !okA || !okB {
 		if !same {
 			c.add(true, "%s has changed in a way that cannot be judged", at)
 		}
@@ -217,7 +208,7 @@ func (c *comparison) nodes(at string, x, y any, depth int) {
 	c.rest(at, a, b)
 }
 
-// again reports whether both refer to what was compared already.
+// again reports whether both refer to what was compared already, and notes that it is now.
 func (c *comparison) again(x, y any) bool {
 	a, _ := x.(map[string]any)
 	b, _ := y.(map[string]any)
@@ -227,44 +218,40 @@ func (c *comparison) again(x, y any) bool {
 		return false
 	}
 	pair := [2]string{before, after}
-	if c.seen[pair] {
-		return true
-	}
+	seen := c.seen[pair]
 	c.seen[pair] = true
-	return false
+	return seen
 }
 
-func refers(node any) bool {
-	return strings.Contains(string(encode(node)), `"$ref"`)
-}
-
-// resolve follows references; ok is false for what is no object in the end.
-func resolve(root map[string]any, node any) (map[string]any, bool) {
-	for range 16 {
-		n, ok := node.(map[string]any)
+// resolve follows references. ok is false if they lead to no object.
+func resolve(root map[string]any, node any) (n map[string]any, ok bool) {
+	for range maxHops {
+		n, ok = node.(map[string]any)
 		if !ok {
 			return nil, node == true
 		}
-		ref, ok := n["$ref"].(string)
-		if !ok {
+		ref, refers := n["$ref"].(string)
+		if !refers {
 			return n, true
 		}
-		node = follow(root, ref)
+		node = action.Resolve(root, ref)
 	}
 	return nil, false
 }
 
 func (c *comparison) types(at string, a, b map[string]any) {
 	before, after := typesOf(a), typesOf(b)
-	if gone := without(before, after); len(gone) > 0 {
+	gone := without(before, after)
+	if len(gone) > 0 {
 		c.narrower("%s is no %s any more", at, strings.Join(gone, " or "))
 	}
-	if more := without(after, before); len(more) > 0 {
+	more := without(after, before)
+	if len(more) > 0 {
 		c.wider("%s can be %s now", at, strings.Join(more, " or "))
 	}
 }
 
-// typesOf are the types that a schema allows.
+// typesOf returns the types that a schema allows.
 func typesOf(n map[string]any) []string {
 	switch t := n["type"].(type) {
 	case string:
@@ -279,29 +266,30 @@ func typesOf(n map[string]any) []string {
 	return []string{"array", "boolean", "null", "number", "object", "string"}
 }
 
-// without are the types of a that b does not cover. A number covers integers.
+// without returns the types of a that b does not cover. A number covers integers.
 func without(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(t string) bool {
 		return slices.Contains(b, t) || t == "integer" && slices.Contains(b, "number")
 	})
 }
 
-// bounds compares limits: a lower one is narrower for what is at most, a higher
-// one for what is at least.
+// Keywords that set limits: a higher least one and a lower most one are narrower.
+var (
+	leastKeywords = []string{"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"}
+	mostKeywords  = []string{"maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"}
+)
+
 func (c *comparison) bounds(at string, a, b map[string]any) {
-	for _, key := range []string{
-		"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties",
-	} {
-		least := strings.Contains(strings.ToLower(key), "min")
+	for _, key := range slices.Concat(leastKeywords, mostKeywords) {
 		before, had := a[key].(float64)
 		after, has := b[key].(float64)
 		switch {
 		case had == has && before == after:
-		case has && (!had || (after > before) == least):
+		case has && (!had || (after > before) == slices.Contains(leastKeywords, key)):
 			c.narrower("%s: %s is %v now", at, key, after)
 		case has:
 			c.wider("%s: %s is %v now", at, key, after)
-		case had:
+		default:
 			c.wider("%s: %s is no limit any more", at, key)
 		}
 	}
@@ -314,44 +302,38 @@ func (c *comparison) enums(at string, a, b map[string]any) {
 	switch {
 	case had && !has:
 		c.wider("%s is not one of a few values any more", at)
-		return
 	case has && !had:
 		c.narrower("%s must be one of a few values now", at)
-		return
-	}
-	for _, v := range before {
-		if !containsValue(after, v) {
-			c.narrower("%s cannot be %s any more", at, txt.Clip(string(encode(v)), 60))
+	default:
+		for _, v := range missing(before, after) {
+			c.narrower("%s cannot be %s any more", at, txt.Clip(string(core.JSON(v)), 60))
 		}
-	}
-	for _, v := range after {
-		if !containsValue(before, v) {
-			c.wider("%s can be %s now", at, txt.Clip(string(encode(v)), 60))
+		for _, v := range missing(after, before) {
+			c.wider("%s can be %s now", at, txt.Clip(string(core.JSON(v)), 60))
 		}
 	}
 }
 
-func containsValue(list []any, v any) bool {
-	return slices.ContainsFunc(list, func(e any) bool { return reflect.DeepEqual(e, v) })
+// missing returns the values of a that b does not have.
+func missing(a, b []any) []any {
+	return slices.DeleteFunc(slices.Clone(a), func(v any) bool {
+		return slices.ContainsFunc(b, func(e any) bool { return reflect.DeepEqual(e, v) })
+	})
 }
 
 func (c *comparison) required(at string, a, b map[string]any) {
 	before, _ := a["required"].([]any)
 	after, _ := b["required"].([]any)
-	for _, name := range after {
-		if !containsValue(before, name) {
-			c.narrower("%s.%v is required now", at, name)
-		}
+	for _, name := range missing(after, before) {
+		c.narrower("%s.%v is required now", at, name)
 	}
-	for _, name := range before {
-		if !containsValue(after, name) {
-			c.wider("%s.%v is not required any more", at, name)
-		}
+	for _, name := range missing(before, after) {
+		c.wider("%s.%v is not required any more", at, name)
 	}
 }
 
-// properties compares what an object has. What an input does not know any more
-// may have been sent; what an output lacks may have been read.
+// properties compares what an object has. What an input no longer knows may have been sent;
+// what an output lacks may have been read.
 func (c *comparison) properties(at string, a, b map[string]any, depth int) {
 	before, _ := a["properties"].(map[string]any)
 	after, _ := b["properties"].(map[string]any)
@@ -367,67 +349,48 @@ func (c *comparison) properties(at string, a, b map[string]any, depth int) {
 			c.add(false, "%s.%s is new", at, name)
 		}
 	}
-	if x, y := a["additionalProperties"], b["additionalProperties"]; !reflect.DeepEqual(x, y) {
-		switch {
-		case (x == nil || x == true) && (y == nil || y == true):
-		case y == false:
-			c.narrower("%s takes no other properties any more", at)
-		case x == false && (y == nil || y == true):
-			c.wider("%s takes other properties now", at)
-		default:
-			c.add(true, "%s: other properties have changed in a way that cannot be judged", at)
-		}
+	x, y := a["additionalProperties"], b["additionalProperties"]
+	anyX, anyY := x == nil || x == true, y == nil || y == true
+	switch {
+	case anyX && anyY || reflect.DeepEqual(x, y):
+	case y == false:
+		c.narrower("%s takes no other properties any more", at)
+	case x == false && anyY:
+		c.wider("%s takes other properties now", at)
+	default:
+		c.add(true, "%s: other properties have changed in a way that cannot be judged", at)
 	}
 }
 
-// rest looks at all other keywords: words are harmless, what is not known is not.
+// How the remaining keywords are compared. What is in none of the lists is breaking.
+var (
+	comparedKeywords = slices.Concat(leastKeywords, mostKeywords, []string{"type", "enum", "required", "properties",
+		"additionalProperties", "items", "$defs", "definitions", "$ref"}) // elsewhere, or where they are used
+	ruleKeywords = []string{"pattern", "format", "const", "multipleOf", "uniqueItems"}
+	textKeywords = []string{"title", "description", "examples", "$comment", "$schema", "$id", "deprecated", "readOnly",
+		"writeOnly"}
+)
+
 func (c *comparison) rest(at string, a, b map[string]any) {
-	keys := slices.Sorted(maps.Keys(a))
-	for key := range b {
-		if _, ok := a[key]; !ok {
-			keys = append(keys, key)
-		}
-	}
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 	slices.Sort(keys)
-	for _, key := range keys {
-		if reflect.DeepEqual(a[key], b[key]) || judged(key) {
-			continue
-		}
+	for _, key := range slices.Compact(keys) {
 		x, y := a[key], b[key]
+		rule := slices.Contains(ruleKeywords, key)
 		switch {
-		case key == "pattern" || key == "format" || key == "const" || key == "multipleOf" || key == "uniqueItems":
-			if y == nil {
-				c.wider("%s: there is no %s any more", at, key)
-			} else if x == nil {
-				c.narrower("%s: there is a %s now", at, key)
-			} else {
-				c.add(true, "%s: %s has changed", at, key)
-			}
+		case reflect.DeepEqual(x, y), slices.Contains(comparedKeywords, key):
+		case rule && y == nil:
+			c.wider("%s: there is no %s any more", at, key)
+		case rule && x == nil:
+			c.narrower("%s: there is a %s now", at, key)
+		case rule:
+			c.add(true, "%s: %s has changed", at, key)
 		case key == "default":
 			c.add(false, "%s: the default has changed", at)
-		case wording(key):
+		case slices.Contains(textKeywords, key), strings.HasPrefix(key, "x-"):
 			c.add(false, "%s: %s has changed", at, key)
 		default:
 			c.add(true, "%s: %s has changed in a way that cannot be judged", at, key)
 		}
 	}
-}
-
-// judged reports whether a keyword is compared elsewhere, or where it is used.
-func judged(key string) bool {
-	switch key {
-	case "type", "enum", "required", "properties", "additionalProperties", "items", "$defs", "definitions", "$ref",
-		"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties":
-		return true
-	}
-	return false
-}
-
-// wording reports whether a keyword changes nothing that is right or wrong.
-func wording(key string) bool {
-	switch key {
-	case "title", "description", "examples", "$comment", "$schema", "$id", "deprecated", "readOnly", "writeOnly":
-		return true
-	}
-	return strings.HasPrefix(key, "x-")
 }

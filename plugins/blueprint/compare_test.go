@@ -11,7 +11,7 @@ func TestCompareSchemas(t *testing.T) {
 	// input says what a change is for who calls, output for who reads.
 	for _, tc := range []struct {
 		before, after string
-		text          string // a part of what is told; "": nothing is
+		text          string // a part of the texts; "": there is none
 		input, output bool   // breaking
 	}{
 		{`{"type":"object"}`, `{"type":"object"}`, "", false, false},
@@ -68,7 +68,7 @@ func TestCompareSchemas(t *testing.T) {
 }
 
 // TestCompareDeep: what lies too deep, or behind too much, to be compared counts as
-// breaking where it is another; what refers to itself is told once.
+// breaking where it is another; what refers to itself is compared once.
 func TestCompareDeep(t *testing.T) {
 	deep := func(inner string) string {
 		return strings.Repeat(`{"properties":{"a":`, 30) + inner + strings.Repeat(`}}`, 30)
@@ -105,7 +105,7 @@ func TestCompareDeep(t *testing.T) {
 	}
 }
 
-// TestCompareInOrder: the same changes are told in the same order.
+// TestCompareInOrder: the same changes come in the same order.
 func TestCompareInOrder(t *testing.T) {
 	before := []byte(`{"minimum":1,"maximum":9,"minLength":1,"maxLength":9,"minItems":1,"maxItems":9}`)
 	after := []byte(`{"minimum":2,"maximum":8,"minLength":2,"maxLength":8,"minItems":2,"maxItems":8}`)

@@ -1,15 +1,14 @@
 package blueprint
 
 import (
-	"fmt"
-	"net/url"
-	"path"
 	"regexp"
 	"strings"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/outbound"
+	"synthbot/core/program"
 )
 
 // Config is the table [plugins.blueprint].
@@ -19,8 +18,8 @@ type Config struct {
 	Dir string
 }
 
-// Source is a blueprint, or a folder of them, and how its agent is asked: over
-// HTTP, or, with Command, as a program.
+// Source is a blueprint, or a folder of them, and how its agent is called: over HTTP, or,
+// with Command, as a program.
 type Source struct {
 	Path    string                 `toml:"path" required:"true" example:"blueprints/bank.json" doc:"An ai-tools.json file, or a folder with such .json files; relative to the configuration file."`
 	Prefix  string                 `toml:"prefix" example:"bank." doc:"The prefix of its actions' names."`
@@ -39,17 +38,12 @@ type Source struct {
 	MaxBody    int64         `toml:"max_body" default:"262144" min:"1024" max:"16777216" doc:"The maximum size of an answer, in bytes."`
 }
 
-var (
-	prefixRule = regexp.MustCompile(`^[a-z0-9_.-]{0,32}$`)
-	headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
-	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-)
+var prefixRule = regexp.MustCompile(`^[a-z0-9_.-]{0,32}$`)
 
-// When a person is asked.
+// Values of Source.Confirm besides "changes".
 const (
-	askChanges = "changes"
-	askAlways  = "always"
-	askNever   = "never"
+	confirmAlways = "always"
+	confirmNever  = "never"
 )
 
 // Check implements the configuration's own check.
@@ -57,64 +51,27 @@ func (s *Source) Check(fault func(text string, at ...any)) {
 	if !prefixRule.MatchString(s.Prefix) {
 		fault("write a-z, 0-9, '_', '.' and '-', at most 32 letters", "prefix")
 	}
-	for i, pattern := range s.Tools {
-		if _, err := path.Match(pattern, ""); err != nil {
-			fault(fmt.Sprintf("%q is no pattern; write a name, or a part of one with *", pattern), "tools", i)
-		}
-	}
+	action.CheckPatterns(s.Tools, fault, "tools")
+	_, wrong := outbound.ServerURL(s.URL)
 	switch {
 	case s.URL != "" && len(s.Command) > 0:
 		fault("there is a command already; give one of them", "url")
-	case s.URL != "" && !webAddress(s.URL):
-		fault("write it as https://host/path, without name, password, query and fragment", "url")
+	case s.URL != "" && wrong != "":
+		fault(wrong, "url")
 	case len(s.Command) > 0 && s.Command[0] == "":
 		fault("the program has no name", "command", 0)
 	}
-	for name, value := range s.Headers {
-		if !headerName.MatchString(name) || strings.ContainsAny(value.Reveal(), "\r\n\x00") {
-			fault("is no header: a name without spaces, a value without line breaks", "headers", name)
-		}
-	}
-	for name := range s.Env {
-		if !envName.MatchString(name) {
-			fault("is no name of a variable", "env", name)
-		}
-	}
+	outbound.CheckHeaders(s.Headers, fault)
+	program.CheckEnv(s.Env, fault)
 }
 
-// webAddress reports whether a text is the address of a server.
-func webAddress(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
-}
-
-// offers reports whether a tool is wanted. What sends messages belongs to the
-// interfaces: a catalogue that was exported holds it, too.
+// offers reports whether a tool is wanted. What sends messages belongs to the interfaces:
+// an exported catalogue contains it, too.
 func (s *Source) offers(tool string) bool {
-	if s.speaks(tool) {
-		return false
-	}
-	for _, pattern := range s.Tools {
-		if ok, err := path.Match(pattern, tool); ok && err == nil {
-			return true
-		}
-	}
-	return len(s.Tools) == 0
+	return !s.sendsMessages(tool) && (len(s.Tools) == 0 || action.MatchAny(s.Tools, tool))
 }
 
-// speaks reports whether a tool has a name that is kept for an interface.
-func (s *Source) speaks(tool string) bool {
+// sendsMessages reports whether a tool has a name that is reserved for an interface.
+func (s *Source) sendsMessages(tool string) bool {
 	return strings.HasPrefix(s.Prefix+actionName(tool), core.MessagePrefix)
-}
-
-func (s *Source) defaults() {
-	if s.Confirm == "" {
-		s.Confirm = askChanges
-	}
-	if s.Timeout <= 0 {
-		s.Timeout = 30 * time.Second
-	}
-	if s.MaxBody <= 0 {
-		s.MaxBody = 256 << 10
-	}
 }

@@ -49,5 +49,5 @@
 // of its own gets its input alone: in the path's braces, none of which may stay
 // empty, and the rest as query (GET, DELETE) or JSON body; what it answers is the
 // output. A local command gets the first form on its standard input, and answers
-// on its standard output in either. Text that is no JSON is a string.
+// on its standard output in either. Text that is not JSON is a string.
 package blueprint

@@ -2,6 +2,7 @@ package blueprint
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -9,8 +10,8 @@ import (
 	"synthbot/core"
 )
 
-// Export writes actions as a blueprint that other agents can read, and that
-// Import makes the same actions of.
+// Export writes actions as a blueprint that other agents can read, and of which Import makes
+// the same actions.
 func Export(actions []core.Action) ([]byte, error) {
 	tools := make([]Tool, len(actions))
 	for i := range actions {
@@ -26,25 +27,30 @@ func Export(actions []core.Action) ([]byte, error) {
 		Version      string         `json:"version"`
 		Description  string         `json:"description"`
 		Capabilities map[string]any `json:"capabilities"`
-	}{"synthbot", "agent", "1.0.0", "What this bot can do.", map[string]any{"interfaces": []string{"chat"}, "tools": tools}}
+	}{"synthbot", "agent", "1.0.0", "What this bot can do.", map[string]any{
+		"interfaces": []string{"chat"}, "tools": tools,
+	}}
 	data, err := json.MarshalIndent(file, "", "  ")
 	return append(data, '\n'), err
 }
 
 func exported(a *core.Action) (Tool, error) {
+	if !json.Valid(a.Schema) || a.Output != nil && !json.Valid(a.Output) {
+		return Tool{}, errors.New("a schema is no JSON")
+	}
+	var schema struct{ Title string }
+	_ = json.Unmarshal(a.Schema, &schema) // a schema may be true or false
 	t := Tool{
-		Name: a.Name, Title: titleOf(a.Schema), Description: a.Brief, Input: a.Schema, Output: a.Output,
+		Name: a.Name, Title: schema.Title, Description: a.Brief, Input: a.Schema, Output: a.Output,
 		Annotations: Annotations{ReadOnly: !a.Outside, Idempotent: a.Idempotent},
 		Security:    Security{Confirm: a.Confirm},
 	}
-	if !json.Valid(a.Schema) || a.Output != nil && !json.Valid(a.Output) {
-		return t, fmt.Errorf("a schema is no JSON")
-	}
-	if rest := strings.TrimSpace(a.Examples.Description); rest != "" {
+	rest := strings.TrimSpace(a.Examples.Description)
+	if rest != "" {
 		t.Description = strings.TrimSuffix(a.Brief, ".") + ". " + rest
 	}
-	if p := a.Allows(); p != core.Concerned { // which nobody else knows
-		t.Security.Permission = string(p)
+	if a.Allows() != core.Concerned { // which nobody else knows
+		t.Security.Permission = string(a.Allows())
 	}
 	for _, x := range a.Examples.Examples {
 		raw, err := json.Marshal(x)
@@ -53,32 +59,23 @@ func exported(a *core.Action) (Tool, error) {
 		}
 		t.Examples = append(t.Examples, raw)
 	}
-	t.Meta.Own = &own{
-		Brief: a.Brief, Similes: a.Similes, Examples: a.Examples, DependsOn: a.DependsOn, Effects: a.Effects, Essential: a.Essential, Outside: a.Outside,
-		Permission: a.Permission, Concerns: a.Concerns, Confirm: a.Confirm, Timeout: written(a.Timeout), Retries: a.Retries,
-		Idempotent: a.Idempotent, Busy: a.Busy, RateCount: a.RateLimit.Count, RatePer: written(a.RateLimit.Per), Cache: written(a.Cache),
+	text := func(d time.Duration) string {
+		if d == 0 {
+			return ""
+		}
+		return d.String()
+	}
+	t.Meta.Own = &exportedAction{
+		Brief: a.Brief, Similes: a.Similes, Examples: a.Examples, DependsOn: a.DependsOn, Effects: a.Effects,
+		Essential: a.Essential, Outside: a.Outside, Permission: a.Permission, Concerns: a.Concerns, Confirm: a.Confirm,
+		Timeout: text(a.Timeout), Retries: a.Retries, Idempotent: a.Idempotent, Busy: a.Busy,
+		RateCount: a.RateLimit.Count, RatePer: text(a.RateLimit.Per), Cache: text(a.Cache),
 	}
 	return t, nil
 }
 
-func written(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	return d.String()
-}
-
-// titleOf is what a schema calls itself.
-func titleOf(schema json.RawMessage) string {
-	var s struct{ Title string }
-	if json.Unmarshal(schema, &s) != nil {
-		return ""
-	}
-	return s.Title
-}
-
-// Import reads a blueprint as actions without code, just as it says them: who
-// uses them decides who may.
+// Import reads a blueprint as actions without code, as it describes them. Who uses them
+// decides who may.
 func Import(data []byte) ([]core.Action, error) {
 	b, err := Read(data)
 	if err != nil {
@@ -89,17 +86,4 @@ func Import(data []byte) ([]core.Action, error) {
 		actions[i] = b.Tools[i].action()
 	}
 	return actions, nil
-}
-
-// indented writes JSON for people.
-func indented(raw json.RawMessage) string {
-	var v any
-	if json.Unmarshal(raw, &v) != nil {
-		return string(raw)
-	}
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return string(raw)
-	}
-	return string(data)
 }

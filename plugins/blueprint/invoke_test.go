@@ -56,7 +56,7 @@ func serve(t *testing.T, h http.HandlerFunc) Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Source{URL: srv.URL + "/v1", Allow: []outbound.Peer{local}, Permission: "everyone"}
+	return Source{URL: srv.URL + "/v1", Allow: []outbound.Peer{local}, Permission: "everyone", MaxBody: 256 << 10}
 }
 
 func TestRequests(t *testing.T) {
@@ -228,7 +228,8 @@ func TestPace(t *testing.T) {
 		later time.Duration
 		wait  time.Duration
 	}{
-		{0, 0}, {10 * time.Second, 0}, {10 * time.Second, 40 * time.Second}, {40 * time.Second, 0}, {5 * time.Minute, 54 * time.Minute}, {54 * time.Minute, 0},
+		{0, 0}, {10 * time.Second, 0}, {10 * time.Second, 40 * time.Second}, {40 * time.Second, 0},
+		{5 * time.Minute, 54 * time.Minute}, {54 * time.Minute, 0},
 	} {
 		now = now.Add(tc.later)
 		err := p.take()

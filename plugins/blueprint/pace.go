@@ -7,8 +7,8 @@ import (
 	"synthbot/core"
 )
 
-// pace keeps to how often an agent wants to be called, all its tools and all
-// people together. The zero limits allow any number.
+// pace limits how often an agent is called, by all users and all its tools together. Zero
+// limits allow any number.
 type pace struct {
 	limits
 	clock func() time.Time
@@ -17,29 +17,27 @@ type pace struct {
 	calls []time.Time // of the last hour
 }
 
-// take counts a call, or says when there may be one.
+// take counts a call. Its error says when there may be one.
 func (p *pace) take() error {
-	if p.Minute <= 0 && p.Hour <= 0 {
-		return nil
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock()
 	for len(p.calls) > 0 && now.Sub(p.calls[0]) >= time.Hour {
 		p.calls = p.calls[1:]
 	}
-	wait := max(p.wait(now, p.Minute, time.Minute), p.wait(now, p.Hour, time.Hour))
-	if wait > 0 {
-		return &core.Error{Kind: core.Occupied, Text: "The agent is called too often; try again a little later.", After: wait}
+	wait := func(most int, span time.Duration) time.Duration {
+		if most <= 0 || len(p.calls) < most {
+			return 0
+		}
+		return span - now.Sub(p.calls[len(p.calls)-most])
 	}
-	p.calls = append(p.calls, now)
+	after := max(wait(p.Minute, time.Minute), wait(p.Hour, time.Hour))
+	if after > 0 {
+		text := "The agent is called too often; try again a little later."
+		return &core.Error{Kind: core.Occupied, Text: text, After: after}
+	}
+	if p.Minute > 0 || p.Hour > 0 {
+		p.calls = append(p.calls, now)
+	}
 	return nil
-}
-
-// wait is how long it takes until there are fewer than most calls within span.
-func (p *pace) wait(now time.Time, most int, span time.Duration) time.Duration {
-	if most <= 0 || len(p.calls) < most {
-		return 0
-	}
-	return span - now.Sub(p.calls[len(p.calls)-most])
 }

@@ -1,6 +1,7 @@
 package blueprint
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,39 +46,39 @@ func New(h core.Host, c Config) (*Plugin, error) {
 	return p, nil
 }
 
-// add takes a blueprint's tools up.
+// add adds a blueprint's tools.
 func (p *Plugin) add(l *loaded) {
 	a := &agent{Source: l.source, blueprint: l.Blueprint, pace: &pace{limits: l.limits, clock: p.h.Clock}}
 	if len(l.source.Command) > 0 {
 		a.program = program.Program{
-			Argv: l.source.Command, Dir: filepath.Dir(l.File), Env: l.source.Env, Timeout: l.source.Timeout, MaxOutput: int(l.source.MaxBody),
+			Argv: l.source.Command, Dir: filepath.Dir(l.File), Env: l.source.Env, Timeout: l.source.Timeout,
+			MaxOutput: int(l.source.MaxBody),
 		}
 	} else {
-		a.client = outbound.New(outbound.Options{Allow: l.source.Allow, Timeout: l.source.Timeout, MaxBody: l.source.MaxBody, Redirects: 3})
+		a.client = outbound.New(outbound.Options{
+			Allow: l.source.Allow, Timeout: l.source.Timeout, MaxBody: l.source.MaxBody, Redirects: 3,
+		})
 	}
 	p.agents = append(p.agents, a)
-	names := l.names()
+	var actions []core.Action
 	for i := range l.Tools {
 		t := &l.Tools[i]
 		if !l.source.offers(t.Name) {
 			continue
 		}
-		action := t.fitting(l.source.adopt(t, names))
-		action.DependsOn = slices.DeleteFunc(action.DependsOn, func(name string) bool { return !l.offered(name) })
-		view := viewOf(t)
-		action.Do = func(ctx context.Context, c core.Call) (core.Result, error) { return a.do(ctx, t, view, c) }
-		p.actions = append(p.actions, action)
+		one, view := t.acceptable(l.source.actionOf(t, l.names())), viewOf(t)
+		one.Do = func(ctx context.Context, c core.Call) (core.Result, error) { return a.do(ctx, t, view, c) }
+		actions = append(actions, one)
+	}
+	for _, one := range actions {
+		one.DependsOn = slices.DeleteFunc(one.DependsOn, func(name string) bool {
+			return !slices.ContainsFunc(actions, func(other core.Action) bool { return other.Name == name })
+		})
+		p.actions = append(p.actions, one)
 	}
 }
 
-// offered reports whether an action is made of one of the tools.
-func (l *loaded) offered(name string) bool {
-	return slices.ContainsFunc(l.Tools, func(t Tool) bool {
-		return l.source.Prefix+t.action().Name == name && l.source.offers(t.Name)
-	})
-}
-
-// do carries a tool out, and has its output shown.
+// do carries out a tool, and shows its output.
 func (a *agent) do(ctx context.Context, t *Tool, v view, c core.Call) (core.Result, error) {
 	output, err := a.call(ctx, t, c)
 	if err != nil {
@@ -96,17 +97,8 @@ func (p *Plugin) Name() string { return p.h.Name }
 // Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action { return slices.Clone(p.actions) }
 
-// Envelopes are what the blueprints say of their agents.
-func (p *Plugin) Envelopes() []Envelope {
-	list := make([]Envelope, len(p.loaded))
-	for i := range p.loaded {
-		list[i] = p.loaded[i].Envelope
-	}
-	return list
-}
-
-// Run implements core.Runner: it holds the blueprints against those that were
-// there before, and tells the admins what broke.
+// Run implements core.Runner: it compares the blueprints with those that were used last, and
+// tells the admins what broke.
 func (p *Plugin) Run(ctx context.Context) error {
 	for i := range p.loaded {
 		if err := p.review(ctx, &p.loaded[i]); err != nil && ctx.Err() == nil {
@@ -127,57 +119,54 @@ type accepted struct {
 	Blueprint json.RawMessage `json:"blueprint"`
 }
 
-// former is the blueprint that was accepted last, nil where there was none.
+func (l *loaded) key() string {
+	return "accepted:" + filepath.ToSlash(filepath.Join(l.source.Path, filepath.Base(l.File)))
+}
+
+// former returns the blueprint that was used last, nil if there was none.
 func (l *loaded) former(ctx context.Context, items core.Items) (json.RawMessage, error) {
-	item, known, err := items.Get(ctx, core.Path{}, l.key())
+	item, _, err := items.Get(ctx, core.Path{}, l.key())
 	var before accepted
-	if err != nil || !known || json.Unmarshal(item.Value, &before) != nil {
+	if err != nil || item.Decode(&before) != nil {
 		return nil, err
 	}
 	return before.Blueprint, nil
 }
 
-func (l *loaded) key() string {
-	return "accepted:" + filepath.ToSlash(filepath.Join(l.source.Path, filepath.Base(l.File)))
-}
-
-// review compares a blueprint with the one that was accepted last, and accepts it.
+// review compares a blueprint with the one that was used last, and keeps it.
 func (p *Plugin) review(ctx context.Context, l *loaded) error {
 	before, err := l.former(ctx, p.h.Items)
-	if err != nil {
+	now := core.JSON(accepted{l.data})
+	if err != nil || before != nil && string(core.JSON(accepted{before})) == string(now) {
 		return err
 	}
-	now := encode(accepted{l.data})
 	if before != nil {
-		if string(encode(accepted{before})) == string(now) {
-			return nil
-		}
 		p.report(l, before)
 	}
-	_, err = p.h.Items.Put(ctx, core.Item{Key: l.key(), Version: core.AnyVersion, Value: now})
-	return err
+	return core.PutItem(ctx, p.h.Items, core.Path{}, l.key(), now)
 }
 
-// Changes tells how the files differ from what the bot used last, which items, the
-// plugin's own, remember: what can break as a fault, the rest as warnings. Files
-// that cannot be read are left out.
-func (c *Config) Changes(ctx context.Context, items core.Items) ([]Fault, error) {
+// Changes tells how the files differ from what the bot used last, which items, the plugin's
+// own, remember: what can break as a fault, the rest as warnings. Files that cannot be read
+// are left out.
+func (c *Config) Changes(ctx context.Context, items core.Items) (faults []Fault, err error) {
 	all, _ := c.load()
-	var faults []Fault
 	for i := range all {
-		before, err := all[i].former(ctx, items)
+		l := &all[i]
+		before, err := l.former(ctx, items)
 		if err != nil {
 			return nil, err
 		}
 		if before == nil {
 			continue
 		}
-		changes, err := Compare(before, all[i].data)
+		changes, err := Compare(before, l.data)
 		if err != nil {
-			faults = append(faults, Fault{Source: all[i].index, File: all[i].File, Text: "what was used last cannot be read any more, so that nobody can tell what changed", Warning: true})
+			text := "what was used last can no longer be read, so that nobody can tell what changed"
+			faults = append(faults, Fault{Source: l.index, File: l.File, Text: text, Warning: true})
 		}
 		for _, change := range changes {
-			faults = append(faults, Fault{File: all[i].File, Source: all[i].index, Tool: change.Tool, Text: change.Text, Warning: !change.Breaking})
+			faults = append(faults, Fault{l.index, l.File, change.Tool, change.Text, !change.Breaking})
 		}
 	}
 	return faults, nil
@@ -188,7 +177,6 @@ func (p *Plugin) report(l *loaded, before json.RawMessage) {
 	changes, err := Compare(before, l.data)
 	if err != nil {
 		p.h.Log.Warn("the former blueprint cannot be read", "file", l.File, "err", err)
-		return
 	}
 	var broke []string
 	for _, c := range changes {
@@ -197,12 +185,13 @@ func (p *Plugin) report(l *loaded, before json.RawMessage) {
 			broke = append(broke, "- "+c.String())
 		}
 	}
+	const most = 20
+	if len(broke) > most {
+		broke = append(broke[:most], fmt.Sprintf("- … and %d more", len(broke)-most))
+	}
 	if len(broke) > 0 {
-		const most = 20
-		if len(broke) > most {
-			broke = append(broke[:most], fmt.Sprintf("- … and %d more", len(broke)-most))
-		}
-		p.h.Desk.Admins("The blueprint " + l.Name + " (" + filepath.Base(l.File) + ") has changed in a way that can break what uses it:\n" + strings.Join(broke, "\n"))
+		p.h.Desk.Admins(fmt.Sprintf("The blueprint %s (%s) has changed in a way that can break what uses it:\n%s",
+			l.Name, filepath.Base(l.File), strings.Join(broke, "\n")))
 	}
 }
 
@@ -211,14 +200,17 @@ func (p *Plugin) Commands() []command.Command {
 	return []command.Command{{
 		Spec: command.Spec{
 			Name: "blueprints", Idempotent: true, Brief: "Show the agents whose tools I use", Rank: core.Admin,
-			Args:   []command.Arg{{Name: "name", Brief: "Only this one, with all that its file says"}},
-			Briefs: map[string]string{"de": "Zeigt die Agenten, deren Werkzeuge ich benutze", "it": "Mostra gli agenti di cui uso gli strumenti"},
+			Args: []command.Arg{{Name: "name", Brief: "Only this one, with all that its file says"}},
+			Briefs: map[string]string{
+				"de": "Zeigt die Agenten, deren Werkzeuge ich benutze",
+				"it": "Mostra gli agenti di cui uso gli strumenti",
+			},
 		},
 		Do: func(_ context.Context, c command.Call) (string, error) { return p.shown(c.Args["name"]) },
 	}}
 }
 
-// shown words the envelopes for an admin.
+// shown describes the agents to an admin.
 func (p *Plugin) shown(name string) (string, error) {
 	var b strings.Builder
 	for i := range p.loaded {
@@ -229,7 +221,9 @@ func (p *Plugin) shown(name string) (string, error) {
 		fmt.Fprintf(&b, "**%s** %s – %s\n", l.Name, l.Version, txt.Clip(l.Description, 300))
 		fmt.Fprintf(&b, "%d tools, from `%s`\n", len(l.Tools), filepath.Base(l.File))
 		if name != "" {
-			fmt.Fprintf(&b, "```json\n%s\n```\n", txt.Clip(indented(l.Raw), 3000))
+			var raw bytes.Buffer
+			_ = json.Indent(&raw, l.Raw, "", "  ") // it is JSON
+			fmt.Fprintf(&b, "```json\n%s\n```\n", txt.Clip(raw.String(), 3000))
 		}
 	}
 	switch {

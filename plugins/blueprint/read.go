@@ -2,6 +2,7 @@ package blueprint
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,16 +12,16 @@ import (
 	"slices"
 	"strings"
 
+	"synthbot/core"
 	"synthbot/core/action"
 )
 
 // Bounds of a file.
 const (
-	maxFile  = 2 << 20 // bytes
-	maxDepth = 80      // of brackets, schemas included
-	maxTools = 500
-	// maxShared is how many $defs may serve all tools.
-	maxShared = 100
+	maxFile   = 2 << 20 // bytes
+	maxDepth  = 80      // of brackets, schemas included
+	maxTools  = 500
+	maxShared = 100 // $defs that all tools may use
 )
 
 // Blueprint is a file that was read.
@@ -31,7 +32,7 @@ type Blueprint struct {
 	unread []Fault // tools that cannot be read
 }
 
-// Envelope is what a file says of its agent, beside the tools.
+// Envelope is what a file says about its agent, beside the tools.
 type Envelope struct {
 	File        string          `json:"-"`
 	Name        string          `json:"name,omitempty"`
@@ -41,7 +42,7 @@ type Envelope struct {
 	Endpoint    string          `json:"endpoint,omitempty"` // the agent's address; "": the file has none
 	Compliance  json.RawMessage `json:"compliance,omitempty"`
 	Security    json.RawMessage `json:"security,omitempty"`
-	Raw         json.RawMessage `json:"-"` // all of it, as it stands in the file, without the tools
+	Raw         json.RawMessage `json:"-"` // all of it, as it is in the file, without the tools
 
 	invoke endpoint
 	limits limits
@@ -60,10 +61,10 @@ type Tool struct {
 	Security    Security          `json:"security,omitzero"`
 	Endpoint    endpoint          `json:"endpoint,omitzero"`
 	Meta        struct {
-		Own *own `json:"synthbot,omitempty"`
+		Own *exportedAction `json:"synthbot,omitempty"`
 	} `json:"_meta,omitzero"`
 
-	as    string   // the action's name where another tool has the same
+	as    string   // the action's name if another tool has the same
 	notes []string // what of its schemas is not used
 }
 
@@ -94,8 +95,8 @@ type limits struct {
 	Hour   int `json:"perHour"`
 }
 
-// metadata are the parts of the envelope that may stand in the file itself, or in
-// its meta or metadata.
+// metadata are the parts of the envelope that may be in the file itself, or in its meta or
+// metadata.
 type metadata struct {
 	Endpoint  json.RawMessage `json:"endpoint"`
 	Endpoints struct {
@@ -107,8 +108,8 @@ type metadata struct {
 	Security   json.RawMessage `json:"security"`
 }
 
-// Read reads a blueprint. The error joins what makes it unreadable; whether its
-// tools are right Check tells.
+// Read reads a blueprint. The error joins what makes it unreadable; Check tells whether its
+// tools are right.
 func Read(data []byte) (*Blueprint, error) {
 	switch {
 	case len(data) > maxFile:
@@ -136,44 +137,33 @@ func Read(data []byte) (*Blueprint, error) {
 	b := &Blueprint{Envelope: Envelope{Name: f.Name, Type: f.Type, Version: f.Version, Description: f.Description}}
 	tools, shared := len(f.Capabilities.Tools), len(f.Defs)+len(f.Capabilities.Defs)
 	if tools > maxTools || shared > maxShared {
-		return nil, fmt.Errorf("%d tools, %d shared $defs: at most %d and %d are allowed", tools, shared, maxTools, maxShared)
+		return nil, fmt.Errorf("%d tools and %d shared $defs; at most %d and %d are allowed",
+			tools, shared, maxTools, maxShared)
 	}
 	for i, raw := range f.Capabilities.Tools {
-		b.read(i, raw)
+		b.addTool(i, raw, f.Capabilities.Defs, f.Defs)
 	}
 	for _, m := range []metadata{f.metadata, f.Meta, f.Metadata} {
-		b.take(m)
-	}
-	for i := range b.Tools {
-		for _, defs := range []map[string]json.RawMessage{f.Capabilities.Defs, f.Defs} {
-			b.Tools[i].Input = define(b.Tools[i].Input, defs)
-			b.Tools[i].Output = define(b.Tools[i].Output, defs)
-		}
-		b.Tools[i].adapt()
+		b.addMetadata(m)
 	}
 	var err error
 	b.Raw, err = withoutTools(data)
 	return b, err
 }
 
-// read reads tool i of the file.
-func (b *Blueprint) read(i int, raw json.RawMessage) {
+// addTool adds tool i of the file. Its schemas get the shared definitions that they refer
+// to, and the form that the catalogue accepts, as far as possible.
+func (b *Blueprint) addTool(i int, raw json.RawMessage, shared ...map[string]json.RawMessage) {
 	var t Tool
-	err := json.Unmarshal(raw, &t)
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
-		err = fmt.Errorf("%s must be %s, not %s", kind.Field, kind.Type.Kind(), kind.Value)
-	}
-	if err != nil {
-		b.unread = append(b.unread, Fault{Tool: fmt.Sprint("tool ", i+1), Text: "is left out: " + err.Error(), Warning: true})
+	if err := json.Unmarshal(raw, &t); err != nil {
+		text := "is left out: " + typeError(err).Error()
+		b.unread = append(b.unread, Fault{Tool: fmt.Sprint("tool ", i+1), Text: text, Warning: true})
 		return
 	}
-	b.Tools = append(b.Tools, t)
-}
-
-// adapt makes the schemas such that the catalogue takes them, as far as possible.
-func (t *Tool) adapt() {
 	for name, schema := range map[string]*json.RawMessage{"inputSchema": &t.Input, "outputSchema": &t.Output} {
+		for _, defs := range shared {
+			*schema = define(*schema, defs)
+		}
 		adapted, notes := action.AdaptSchema(*schema)
 		*schema = adapted
 		for _, note := range notes {
@@ -181,75 +171,69 @@ func (t *Tool) adapt() {
 		}
 	}
 	slices.Sort(t.notes)
+	b.Tools = append(b.Tools, t)
 }
 
-// decode reads one JSON object, and says where it is none.
+// typeError words an error about the type of a value.
+func typeError(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("%s must be %s, not %s", wrong.Field, wrong.Type.Kind(), wrong.Value)
+	}
+	return err
+}
+
+// decode reads one JSON object. Its error names the line.
 func decode(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	err := d.Decode(into)
 	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
+	var wrong *json.UnmarshalTypeError
+	offset := int64(-1)
 	switch {
 	case errors.As(err, &syntax):
-		return fmt.Errorf("line %d: %w", line(data, syntax.Offset), err)
-	case errors.As(err, &kind):
-		return fmt.Errorf("line %d: %s must be %s, not %s", line(data, kind.Offset), kind.Field, kind.Type.Kind(), kind.Value)
-	case err != nil:
-		return err
+		offset = syntax.Offset
+	case errors.As(err, &wrong):
+		offset = wrong.Offset
+	case err == nil:
+		if _, err := d.Token(); !errors.Is(err, io.EOF) {
+			return errors.New("there is more behind the blueprint")
+		}
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is more behind the blueprint")
+	if offset >= 0 {
+		line := 1 + bytes.Count(data[:min(int64(len(data)), offset)], []byte("\n"))
+		return fmt.Errorf("line %d: %w", line, typeError(err))
 	}
-	return nil
+	return err
 }
 
-func line(data []byte, offset int64) int {
-	return 1 + bytes.Count(data[:min(int64(len(data)), offset)], []byte("\n"))
-}
-
-// take takes metadata up, as far as they are not known yet.
-func (e *Envelope) take(m metadata) {
+// addMetadata adds what is not known yet.
+func (e *Envelope) addMetadata(m metadata) {
 	var text string
 	if json.Unmarshal(m.Endpoint, &text) != nil {
 		var written endpoint
 		_ = json.Unmarshal(m.Endpoint, &written) // neither a text nor an object: there is none
 		text = written.URL
 	}
-	for _, address := range []string{text, m.Endpoints.URL, m.Endpoints.Base} {
-		if e.Endpoint == "" {
-			e.Endpoint = address
-		}
-	}
-	if e.invoke == (endpoint{}) {
-		e.invoke = m.Endpoints.Invoke
-	}
+	e.Endpoint = cmp.Or(e.Endpoint, text, m.Endpoints.URL, m.Endpoints.Base)
+	e.invoke = cmp.Or(e.invoke, m.Endpoints.Invoke)
 	if e.Compliance == nil {
 		e.Compliance = m.Compliance
 	}
 	if e.Security == nil {
 		e.Security = m.Security
 	}
-	e.secure()
-}
-
-// secure reads what the envelope's security asks for; what cannot be read asks
-// for nothing.
-func (e *Envelope) secure() {
 	var s struct {
 		Limits limits `json:"rateLimits"`
 		Limit  limits `json:"rateLimit"`
 		Auth   bool   `json:"authRequired"`
 	}
-	if json.Unmarshal(e.Security, &s) != nil {
-		return
+	if json.Unmarshal(e.Security, &s) == nil { // what cannot be read asks for nothing
+		e.limits, e.auth = cmp.Or(s.Limits, s.Limit), s.Auth
 	}
-	if e.limits = s.Limits; e.limits == (limits{}) {
-		e.limits = s.Limit
-	}
-	e.auth = s.Auth
 }
 
-// withoutTools is a file's envelope.
+// withoutTools returns a file's envelope.
 func withoutTools(data []byte) (json.RawMessage, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(data, &all); err != nil {
@@ -258,38 +242,23 @@ func withoutTools(data []byte) (json.RawMessage, error) {
 	var capabilities map[string]json.RawMessage
 	if json.Unmarshal(all["capabilities"], &capabilities) == nil {
 		delete(capabilities, "tools")
-		all["capabilities"] = encode(capabilities)
+		all["capabilities"] = core.JSON(capabilities)
 		if len(capabilities) == 0 {
 			delete(all, "capabilities")
 		}
 	}
-	return encode(all), nil
+	return core.JSON(all), nil
 }
 
-// encode writes a value as compact JSON.
-func encode(v any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return json.RawMessage("null") // what was decoded can be encoded
-	}
-	return bytes.TrimSpace(b.Bytes())
-}
-
-// define puts those shared definitions into a schema that it refers to and does
-// not have itself.
+// define puts those shared definitions into a schema that it refers to and does not have.
 func define(schema json.RawMessage, shared map[string]json.RawMessage) json.RawMessage {
 	var root map[string]json.RawMessage
 	if len(shared) == 0 || json.Unmarshal(schema, &root) != nil || root == nil {
 		return schema
 	}
-	var own map[string]json.RawMessage
-	if root["$defs"] != nil && json.Unmarshal(root["$defs"], &own) != nil {
+	own := make(map[string]json.RawMessage)
+	if root["$defs"] != nil && json.Unmarshal(root["$defs"], &own) != nil || own == nil {
 		return schema
-	}
-	if own == nil {
-		own = make(map[string]json.RawMessage)
 	}
 	added := false
 	for look := []json.RawMessage{schema}; len(look) > 0; look = look[1:] {
@@ -303,11 +272,11 @@ func define(schema json.RawMessage, shared map[string]json.RawMessage) json.RawM
 	if !added {
 		return schema
 	}
-	root["$defs"] = encode(own)
-	return encode(root)
+	root["$defs"] = core.JSON(own)
+	return core.JSON(root)
 }
 
-// files lists the blueprints that a path means.
+// files lists the blueprints of a path.
 func files(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -316,32 +285,27 @@ func files(path string) ([]string, error) {
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
-	list, err := filepath.Glob(filepath.Join(escapeGlob(path), "*.json"))
+	folder := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+	list, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err == nil && len(list) == 0 {
 		err = fmt.Errorf("%s: there is no .json file in it", path)
 	}
-	slices.Sort(list)
 	return list, err
-}
-
-// escapeGlob keeps a folder's name from being a pattern.
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 // load reads a file.
 func load(file string) (*Blueprint, []byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, errors.Unwrap(err)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", file, err)
+		return nil, nil, err
 	}
 	b, err := Read(data)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", file, err)
+		return nil, nil, err
 	}
 	b.File = file
 	return b, data, nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/txt"
 )
 
@@ -16,37 +17,37 @@ const (
 	maxFields = 32
 )
 
-// view says how a tool's output is shown.
+// view is how a tool's output is shown.
 type view struct {
-	format string // of the action display; "": whatever fits; none: it is not
+	format string // of the action display; "": whatever fits; none: it is not shown
 	title  string
 	fields []string
 }
 
 const viewNone = "none"
 
-// viewOf reads off an outputSchema how its data are shown: series, rows, lists,
-// texts and single numbers are; records are left to the model's words.
+// viewOf reads in an outputSchema how its data are shown: series, rows, lists, texts and
+// single numbers are shown; records are left to the model's words.
 func viewOf(t *Tool) view {
 	v := view{format: viewNone, title: t.Title}
 	var root map[string]any
 	if json.Unmarshal(t.Output, &root) != nil {
 		return v
 	}
-	v.fields = fieldsOf(t.Output)
+	addFields(json.NewDecoder(bytes.NewReader(t.Output)), false, &v.fields)
 	if x, ok := root["x-display"].(string); ok {
 		v.format = strings.ToLower(x)
-	} else if formed(root, root, 0) {
+	} else if hasForm(root, root, 0) {
 		v.format = ""
 	}
 	return v
 }
 
-// formed reports whether data of the schema are easier to read in form.
-func formed(root map[string]any, node any, depth int) bool {
+// hasForm reports whether data of the schema are easier to read in a form.
+func hasForm(root map[string]any, node any, depth int) bool {
 	n, _ := node.(map[string]any)
 	if ref, ok := n["$ref"].(string); ok && depth < 8 {
-		return formed(root, follow(root, ref), depth+1)
+		return hasForm(root, action.Resolve(root, ref), depth+1)
 	}
 	switch n["type"] {
 	case "array", "string", "number", "integer":
@@ -54,24 +55,16 @@ func formed(root map[string]any, node any, depth int) bool {
 	}
 	properties, _ := n["properties"].(map[string]any)
 	for name, p := range properties {
-		if property, _ := p.(map[string]any); name == "value" || property["type"] == "array" {
+		property, _ := p.(map[string]any)
+		if name == "value" || property["type"] == "array" {
 			return true
 		}
 	}
 	return false
 }
 
-// fieldsOf lists the properties of a schema in the order in which they stand in
-// it.
-func fieldsOf(schema json.RawMessage) []string {
-	var fields []string
-	d := json.NewDecoder(bytes.NewReader(schema))
-	collect(d, false, &fields)
-	return fields
-}
-
-// collect reads one value; of an object that is properties it notes the keys.
-func collect(d *json.Decoder, properties bool, fields *[]string) {
+// addFields reads one value of a schema, and adds the names of properties in their order.
+func addFields(d *json.Decoder, properties bool, fields *[]string) {
 	t, err := d.Token()
 	if err != nil {
 		return
@@ -89,14 +82,14 @@ func collect(d *json.Decoder, properties bool, fields *[]string) {
 				*fields = append(*fields, key)
 			}
 		}
-		collect(d, !properties && key == "properties", fields)
+		addFields(d, !properties && key == "properties", fields)
 	}
 	if ok {
 		_, _ = d.Token() // its end; an error comes again with the next token
 	}
 }
 
-// step is the action that shows an output; ok is false where it is not shown.
+// step is the action that shows an output. ok is false if it is not shown.
 func (v view) step(output json.RawMessage) (s core.Step, ok bool) {
 	if v.format == viewNone || len(output) > maxShown {
 		return s, false
@@ -111,5 +104,5 @@ func (v view) step(output json.RawMessage) (s core.Step, ok bool) {
 	if len(v.fields) > 0 {
 		payload["fields"] = v.fields
 	}
-	return core.Step{Type: "display", Payload: encode(payload), Priority: core.DefaultPriority}, true
+	return core.Step{Type: "display", Payload: core.JSON(payload), Priority: core.DefaultPriority}, true
 }

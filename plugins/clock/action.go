@@ -21,9 +21,6 @@ func (p *Plugin) Actions() []core.Action {
 	if p.config.Weather == weatherOff {
 		return nil
 	}
-	example := func(scenario, payload string) core.Example {
-		return core.Example{Scenario: scenario, Payload: json.RawMessage(payload)}
-	}
 	return []core.Action{action.Typed(core.Action{
 		Name: "weather", Similes: []string{"get_weather", "weather_forecast"},
 		Brief: "Look up the weather of a place, now and for the next days",
@@ -37,8 +34,9 @@ func (p *Plugin) Actions() []core.Action {
 				Notes: []string{"place is looked for on a map by its name: no streets, no “here”."},
 			},
 			Examples: []core.Example{
-				example("“Do I need an umbrella?” from somebody whose place is known", `{}`),
-				example("“How will the weekend be in Lisbon?” on a Thursday", `{"place":"Lisbon, Portugal","days":4}`),
+				core.NewExample("“Do I need an umbrella?” from somebody whose place is known", `{}`),
+				core.NewExample("“How will the weekend be in Lisbon?” on a Thursday",
+					`{"place":"Lisbon, Portugal","days":4}`),
 			},
 		},
 		Effects: core.EffectReadsForeign, Permission: core.Everyone, Idempotent: true, Retries: 1,

@@ -55,8 +55,7 @@ func (p *Plugin) place(ctx context.Context, c command.Call) (string, error) {
 func (p *Plugin) find(ctx context.Context, name, locale string) (*spot, error) {
 	zone := strings.ReplaceAll(name, " ", "_")
 	if strings.Contains(zone, "/") || zone == "UTC" {
-		loc := zoneOf(zone)
-		if loc != nil {
+		if loc, ok := timezone.Load(zone); ok && loc.String() == zone {
 			return bare(timezone.Zone{Name: loc.String()}), nil
 		}
 	}

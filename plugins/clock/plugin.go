@@ -2,7 +2,6 @@ package clock
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,22 +55,9 @@ func (s *spot) String() string {
 
 // location is the spot's time zone; nil where it is not known.
 func (s *spot) location() *time.Location {
-	return zoneOf(s.Zone)
-}
-
-func zoneOf(name string) *time.Location {
-	if name == "" || name == "Local" || len(name) > maxZone {
-		return nil
-	}
-	loc, err := time.LoadLocation(name)
-	if err != nil {
-		return nil
-	}
+	loc, _ := timezone.Load(s.Zone)
 	return loc
 }
-
-// maxZone is longer than the name of any time zone.
-const maxZone = 64
 
 // keyPlace is the key of a user's spot. Their time zone is in the host's Zones, which other
 // plugins set, too.
@@ -80,35 +66,21 @@ const keyPlace = "place"
 // kept returns the spot that a user named. It is nil if there is none, or if they have
 // named another time zone since.
 func (p *Plugin) kept(ctx context.Context, person core.Path, zone string) (*spot, error) {
-	item, ok, err := p.host.Items.Get(ctx, person, keyPlace)
-	if err != nil {
-		return nil, fmt.Errorf("place of %s: %w", person, err)
+	s, ok, err := core.GetItem[spot](ctx, p.host.Items, person, keyPlace)
+	if err != nil || !ok || s.Zone != "" && s.Zone != zone {
+		return nil, err
 	}
-	if !ok {
-		return nil, nil
-	}
-	s := new(spot)
-	if err := json.Unmarshal(item.Value, s); err != nil {
-		return nil, fmt.Errorf("place of %s: %w", person, err)
-	}
-	if s.Zone != "" && s.Zone != zone {
-		return nil, nil
-	}
-	return s, nil
+	return &s, nil
 }
 
 // keepPlace keeps a spot; nil removes it. Other times that the user sees follow it.
 func (p *Plugin) keepPlace(ctx context.Context, person core.Path, s *spot) error {
-	item := core.Item{Path: person, Key: keyPlace, Version: core.AnyVersion}
+	item := core.NewItem(person, keyPlace, nil)
 	if s != nil && s.location() == nil {
 		s.Zone = "" // what nobody knows the clock of
 	}
 	if s != nil && !s.Bare {
-		raw, err := json.Marshal(s)
-		if err != nil {
-			return fmt.Errorf("place: %w", err)
-		}
-		item.Value = raw
+		item.Value = core.JSON(s)
 	}
 	if _, err := p.host.Items.Put(ctx, item); err != nil {
 		return fmt.Errorf("place: %w", err)
@@ -124,7 +96,7 @@ func (p *Plugin) keepPlace(ctx context.Context, person core.Path, s *spot) error
 
 // bare is the spot of whom nothing but the zone is known; nil where that is not.
 func bare(z timezone.Zone) *spot {
-	if zoneOf(z.Name) == nil {
+	if _, ok := timezone.Load(z.Name); !ok {
 		return nil
 	}
 	city := z.Name[strings.LastIndex(z.Name, "/")+1:]

@@ -307,7 +307,7 @@ func FuzzWithout(f *testing.F) {
 	f.Add("Jay Miller and @jay", "Jay Miller", "@jay")
 	f.Add("ǅ \xff a", "ǆ", "")
 	f.Fuzz(func(t *testing.T, text, name, tag string) {
-		s := someone{Name: txt.Clip(txt.Line(name), nameMax), Tag: txt.Clip(txt.Line(tag), nameMax)}
+		s := someone{Name: txt.ClipLine(name, nameMax), Tag: txt.ClipLine(tag, nameMax)}
 		if strings.Contains(somebody, strings.ToLower(s.Name)) ||
 			strings.Contains(strings.ToLower(s.Name+s.Tag), somebody) {
 			return

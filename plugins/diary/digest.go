@@ -34,8 +34,8 @@ func (p *Plugin) digestAction() core.Action {
 				Notes: []string{"People cannot ask for it."},
 			},
 			Similar: []string{"diary_write writes an entry"},
-			Examples: []core.Example{{Scenario: "The night's beat", Payload: json.RawMessage(`{}`)},
-				{Scenario: "A day that was left out", Payload: json.RawMessage(`{"day":"2026-11-20"}`)}},
+			Examples: []core.Example{core.NewExample("The night's beat", `{}`),
+				core.NewExample("A day that was left out", `{"day":"2026-11-20"}`)},
 		},
 		Effects: core.EffectReadsChat, Permission: core.OwnBeats, Idempotent: true, Timeout: 5 * time.Minute,
 	}, p.digest)
@@ -63,7 +63,7 @@ func (p *Plugin) digest(ctx context.Context, c core.Call, d digestPayload) (core
 		return core.Result{}, err
 	}
 	return core.Result{}, p.edit(ctx, c.Path, day, func(now *page) error {
-		if !slices.EqualFunc(ids(now), ids(&today), func(a, b string) bool { return a == b }) {
+		if !slices.Equal(ids(now), ids(&today)) {
 			return core.Errorf(core.Temporary, "the day changed meanwhile")
 		}
 		now.Digest = made
@@ -107,9 +107,9 @@ func plain(d *page) string {
 	share := max(digestMax/len(d.Entries)-1, 20)
 	texts := make([]string, len(d.Entries))
 	for i := range d.Entries {
-		texts[i] = txt.Clip(txt.Line(d.Entries[i].Summary), share)
+		texts[i] = txt.ClipLine(d.Entries[i].Summary, share)
 	}
-	return txt.Clip(txt.Line(strings.Join(texts, " ")), digestMax)
+	return txt.ClipLine(strings.Join(texts, " "), digestMax)
 }
 
 // textOrder asks for a digest's text.
@@ -137,16 +137,15 @@ func (p *Plugin) askText(ctx context.Context, d *page) (string, error) {
 	if !readAnswer(answer, &a) || utf8.RuneCountInString(a.Digest) > digestMax {
 		return "", nil
 	}
-	return txt.Clip(txt.Line(a.Digest), digestMax), nil
+	return txt.ClipLine(a.Digest, digestMax), nil
 }
 
 // moods are all that a mood can be.
 func moods() []string {
 	return []string{
 		"amused", "angry", "anxious", "bored", "calm", "cheerful", "content", "curious", "disappointed", "excited",
-		"grateful",
-		"hopeful", "hurt", "lonely", "melancholy", "nostalgic", "playful", "proud", "relieved", "restless", "sad",
-		"tender", "tired", "worried",
+		"grateful", "hopeful", "hurt", "lonely", "melancholy", "nostalgic", "playful", "proud", "relieved", "restless",
+		"sad", "tender", "tired", "worried",
 	}
 }
 
@@ -213,34 +212,19 @@ func (p *Plugin) ask(ctx context.Context, d *page, order string, shown any) (str
 	return answer.Text, err
 }
 
-// Limits of an answer.
-const (
-	answerMax = 16 << 10 // bytes
-	startsMax = 32       // brackets that are tried as the beginning of its JSON
-)
-
 // readAnswer reads the last JSON object of an answer that has only the keys that
 // were asked for.
 func readAnswer[A comparable](text string, into *A) (ok bool) {
 	var none A
-	if len(text) > answerMax {
-		return false
-	}
-	rest := []byte(text)
-	for range startsMax {
-		i := bytes.IndexByte(rest, '{')
-		if i < 0 {
-			break
-		}
+	llm.FindObjects(text, func(object json.RawMessage) bool {
 		var a A
-		d := json.NewDecoder(bytes.NewReader(rest[i:]))
+		d := json.NewDecoder(bytes.NewReader(object))
 		d.DisallowUnknownFields()
-		if d.Decode(&a) != nil || a == none {
-			rest = rest[i+1:]
-			continue
+		fits := d.Decode(&a) == nil && a != none
+		if fits {
+			*into, ok = a, true
 		}
-		*into, ok = a, true
-		rest = rest[i+int(d.InputOffset()):]
-	}
+		return fits
+	})
 	return ok
 }

@@ -78,14 +78,14 @@ func (p *Plugin) notes(v *view) (notes []shownNote) {
 	rest := v.Entries
 	d := v.Digest
 	if d != nil {
-		text := txt.Clip(txt.Line(d.Text), 2*noteMax)
+		text := txt.ClipLine(d.Text, 2*noteMax)
 		notes = append(notes, shownNote{At: v.day, Note: text, Mood: d.Mood, time: d.Time})
 		rest = rest[min(d.N, len(rest)):]
 	}
 	for _, e := range rest {
 		at := e.Time.In(p.host.Clock().Location()).Format("2006-01-02 15:04")
 		notes = append(notes,
-			shownNote{At: at, Note: txt.Clip(txt.Line(e.Summary), noteMax), Feelings: e.Feelings, time: e.Time})
+			shownNote{At: at, Note: txt.ClipLine(e.Summary, noteMax), Feelings: e.Feelings, time: e.Time})
 	}
 	return notes
 }

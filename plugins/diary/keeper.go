@@ -25,9 +25,9 @@ func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage,
 	}
 	var kept []json.RawMessage
 	for _, item := range items {
-		v := view{}
-		if err := json.Unmarshal(item.Value, &v); err != nil {
-			return nil, fmt.Errorf("diary of %s: %w", item.Path, err)
+		var v view
+		if err := item.Decode(&v); err != nil {
+			return nil, err
 		}
 		day, _ := isDay(item.Key)
 		for _, e := range v.Entries {
@@ -35,11 +35,7 @@ func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage,
 				continue
 			}
 			e.By, e.People = core.Path{}, nil
-			raw, err := json.Marshal(shown{item.Path, day, e})
-			if err != nil {
-				return nil, fmt.Errorf("diary: %w", err)
-			}
-			kept = append(kept, raw)
+			kept = append(kept, core.JSON(shown{item.Path, day, e}))
 		}
 	}
 	return kept, nil
@@ -54,9 +50,12 @@ func (p *Plugin) pages(ctx context.Context) ([]core.Item, error) {
 	return slices.DeleteFunc(items, func(i core.Item) bool { _, ok := isDay(i.Key); return !ok }), nil
 }
 
-// concerns reports whether a person is in the entry.
-func (e *open) concerns(person core.Path) bool {
-	return e.By == person || slices.ContainsFunc(e.People, func(s someone) bool { return s.Path == person })
+// concerns reports whether a person caused the entry, or is in it.
+func (e *open) concerns(person core.Path) bool { return e.By == person || e.has(person) }
+
+// has reports whether a person is in the entry.
+func (e *open) has(person core.Path) bool {
+	return slices.ContainsFunc(e.People, func(s someone) bool { return s.Path == person })
 }
 
 // Erase implements core.Keeper: entries about the user alone are deleted. Their name leaves
@@ -67,9 +66,9 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 		return err
 	}
 	for _, item := range items {
-		d := page{}
-		if err := json.Unmarshal(item.Value, &d); err != nil {
-			return fmt.Errorf("diary of %s: %w", item.Path, err)
+		var d page
+		if err := item.Decode(&d); err != nil {
+			return err
 		}
 		if !d.erase(person) {
 			continue

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,9 +16,8 @@ type page struct {
 	Entries []entry `json:"entries"`
 	Digest  *digest `json:"digest,omitempty"`
 
-	day     string
-	place   core.Path
-	version uint64
+	day   string
+	place core.Path
 }
 
 // entry is what the bot wrote at one time. Of a page as it is read for others,
@@ -28,7 +26,18 @@ type entry struct {
 	open
 	// The name hides it from exports.
 	Thought string `json:"private_thought,omitempty"`
-	Former  string `json:"thought,omitempty"` // what it was kept as before
+}
+
+// UnmarshalJSON implements json.Unmarshaler. Older versions have another key for thoughts.
+func (e *entry) UnmarshalJSON(data []byte) error {
+	var kept struct {
+		open
+		Thought string `json:"private_thought"`
+		Former  string `json:"thought"`
+	}
+	err := json.Unmarshal(data, &kept)
+	*e = entry{kept.open, cmp.Or(kept.Thought, kept.Former)}
+	return err
 }
 
 // open is what may be shown of an entry.
@@ -62,8 +71,7 @@ type view struct {
 	Entries []open  `json:"entries"`
 	Digest  *digest `json:"digest,omitempty"`
 
-	day   string
-	place core.Path
+	day string
 }
 
 const dayLayout = "2006-01-02"
@@ -86,68 +94,25 @@ func (p *Plugin) today() string { return p.host.Clock().Format(dayLayout) }
 
 // view reads what may be shown of a day. It is empty if nothing was written.
 func (p *Plugin) view(ctx context.Context, place core.Path, day string) (view, error) {
-	v := view{day: day, place: place}
-	item, ok, err := p.host.Items.Get(ctx, place, dayKey(day))
-	if err == nil && ok {
-		err = json.Unmarshal(item.Value, &v)
-	}
-	if err != nil {
-		return view{}, fmt.Errorf("diary of %s, %s: %w", place, day, err)
-	}
-	return v, nil
+	v, _, err := core.GetItem[view](ctx, p.host.Items, place, dayKey(day))
+	v.day = day
+	return v, err
 }
 
-// page reads all of a day: for writing it, and for digests.
+// page reads all of a day, for digests.
 func (p *Plugin) page(ctx context.Context, place core.Path, day string) (page, error) {
-	d := page{day: day, place: place}
-	item, ok, err := p.host.Items.Get(ctx, place, dayKey(day))
-	if err == nil && ok {
-		err = json.Unmarshal(item.Value, &d)
-	}
-	if err != nil {
-		return page{}, fmt.Errorf("diary of %s, %s: %w", place, day, err)
-	}
-	for i := range d.Entries {
-		e := &d.Entries[i]
-		e.Thought, e.Former = cmp.Or(e.Thought, e.Former), ""
-	}
-	d.version = item.Version
-	return d, nil
+	d, _, err := core.GetItem[page](ctx, p.host.Items, place, dayKey(day))
+	d.day, d.place = day, place
+	return d, err
 }
 
-// put keeps a page; one that is empty is taken away.
-func (p *Plugin) put(ctx context.Context, d *page) error {
-	item := core.Item{Path: d.place, Key: dayKey(d.day), Version: d.version}
-	if len(d.Entries) > 0 || d.Digest != nil {
-		value, err := json.Marshal(d)
-		if err != nil {
-			return fmt.Errorf("diary: %w", err)
-		}
-		item.Value = value
-	}
-	if _, err := p.host.Items.Put(ctx, item); err != nil {
-		return fmt.Errorf("diary of %s, %s: %w", d.place, d.day, err)
-	}
-	return nil
-}
-
-const tries = 5 // at a page that others change at the same time
-
-// edit changes a page; change may be called more than once.
+// edit changes a page, and removes one that is empty then; change may be called more than
+// once.
 func (p *Plugin) edit(ctx context.Context, place core.Path, day string, change func(*page) error) error {
-	for range tries {
-		d, err := p.page(ctx, place, day)
-		if err != nil {
-			return err
-		}
-		if err := change(&d); err != nil {
-			return err
-		}
-		if err := p.put(ctx, &d); !errors.Is(err, core.ErrVersion) {
-			return err
-		}
-	}
-	return core.Errorf(core.Temporary, "too many write into the diary at once")
+	return core.EditItem(ctx, p.host.Items, place, dayKey(day), func(d *page) (keep bool, err error) {
+		err = change(d)
+		return len(d.Entries) > 0 || d.Digest != nil, err
+	})
 }
 
 // days lists the days of a place that have a page, oldest first.
@@ -177,9 +142,8 @@ func (p *Plugin) expire(ctx context.Context, place core.Path) error {
 		if day >= oldest {
 			break
 		}
-		if _, err := p.host.Items.Put(ctx,
-			core.Item{Path: place, Key: dayKey(day), Version: core.AnyVersion}); err != nil {
-			return fmt.Errorf("diary of %s, %s: %w", place, day, err)
+		if err := core.PutItem(ctx, p.host.Items, place, dayKey(day), nil); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -39,7 +39,7 @@ const (
 // words are short words in small letters, each once.
 func words(list []string) (all []string) {
 	for _, w := range list {
-		w = strings.ToLower(txt.Clip(txt.Line(w), wordMax))
+		w = strings.ToLower(txt.ClipLine(w, wordMax))
 		if w != "" && !slices.Contains(all, w) {
 			all = append(all, w)
 		}

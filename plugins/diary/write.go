@@ -2,7 +2,6 @@ package diary
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,13 +39,12 @@ func (p *Plugin) writeAction() core.Action {
 				Notes: []string{"It needs no words from you afterwards: send your message in the same answer."},
 			},
 			Examples: []core.Example{
-				{Scenario: "Jay told the group that he got the job",
-					Payload: json.RawMessage(`{"summary":"Jay got the job in Oslo. Everybody cheered, and Ann` +
-						` promised to bake a cake.","private_thought":"I will miss our late talks when he moves.",` +
-						`"feelings":["proud","wistful"],"tags":["job"],"people":["Jay","Ann"]}`)},
-				{Scenario: "A quiet evening",
-					Payload: json.RawMessage(`{"summary":"We guessed films by their worst reviews until midnight."` +
-						`,"feelings":["cheerful"]}`)},
+				core.NewExample("Jay told the group that he got the job",
+					`{"summary":"Jay got the job in Oslo. Everybody cheered, and Ann`+
+						` promised to bake a cake.","private_thought":"I will miss our late talks when he moves.",`+
+						`"feelings":["proud","wistful"],"tags":["job"],"people":["Jay","Ann"]}`),
+				core.NewExample("A quiet evening",
+					`{"summary":"We guessed films by their worst reviews until midnight.","feelings":["cheerful"]}`),
 			},
 		},
 		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true,
@@ -58,9 +56,9 @@ func (p *Plugin) write(ctx context.Context, c core.Call, w writePayload) (core.R
 	e := entry{
 		open: open{
 			ID: fmt.Sprintf("%d-%d-%d", c.Key.Turn.Seq, c.Key.Round, c.Key.Step), Time: p.host.Clock(),
-			Summary: txt.Clip(txt.Line(w.Summary), summaryMax), Feelings: words(w.Feelings), Tags: words(w.Tags),
+			Summary: txt.ClipLine(w.Summary, summaryMax), Feelings: words(w.Feelings), Tags: words(w.Tags),
 		},
-		Thought: txt.Clip(txt.Line(w.Thought), thoughtMax),
+		Thought: txt.ClipLine(w.Thought, thoughtMax),
 	}
 	if e.Summary == "" {
 		return core.Result{}, core.Errorf(core.Invalid, "there is nothing in it to write down")
@@ -91,7 +89,7 @@ func (p *Plugin) people(ctx context.Context, c *core.Call, e *entry, names []str
 	}
 	for _, name := range names {
 		if person, ok, err := here.Find(name); err == nil && ok {
-			e.add(&here, person)
+			e.add(named(&here, here.Author(person)))
 		}
 	}
 	several, err := p.several(ctx, c)
@@ -99,9 +97,9 @@ func (p *Plugin) people(ctx context.Context, c *core.Call, e *entry, names []str
 		return err
 	}
 	for _, a := range here.Users {
-		s := someone{here.Path(a), txt.Clip(txt.Line(a.Name), nameMax), txt.Clip(txt.Line(a.Tag), nameMax)}
+		s := named(&here, a)
 		if s.Path == e.By || several[a.ID] || s.in(e) {
-			e.add(&here, s.Path)
+			e.add(s)
 		}
 	}
 	return nil
@@ -129,16 +127,15 @@ func (p *Plugin) several(ctx context.Context, c *core.Call) (map[string]bool, er
 	return ids, nil
 }
 
+// named is a person as an entry names them.
+func named(here *users.List, a core.Author) someone {
+	return someone{here.Path(a), txt.ClipLine(a.Name, nameMax), txt.ClipLine(a.Tag, nameMax)}
+}
+
 // add notes a person once.
-func (e *entry) add(here *users.List, person core.Path) {
-	if slices.ContainsFunc(e.People, func(s someone) bool { return s.Path == person }) {
-		return
-	}
-	for _, a := range here.Users {
-		if here.Path(a) == person {
-			e.People = append(e.People,
-				someone{person, txt.Clip(txt.Line(a.Name), nameMax), txt.Clip(txt.Line(a.Tag), nameMax)})
-		}
+func (e *entry) add(who someone) {
+	if !e.has(who.Path) {
+		e.People = append(e.People, who)
 	}
 }
 

@@ -2,7 +2,6 @@ package games
 
 import (
 	"context"
-	"encoding/json"
 
 	"synthbot/core"
 )
@@ -33,8 +32,8 @@ var choiceAction = core.Action{
 		},
 		Similar: []string{"dice_roll", "poll_create"},
 		Examples: []core.Example{
-			{Scenario: "Heads or tails", Payload: json.RawMessage(`{"options":["heads","tails"]}`)},
-			{Scenario: "An order of play", Payload: json.RawMessage(`{"options":["Ann","Ben","Jay"],"count":3}`)},
+			core.NewExample("Heads or tails", `{"options":["heads","tails"]}`),
+			core.NewExample("An order of play", `{"options":["Ann","Ben","Jay"],"count":3}`),
 		},
 	},
 	Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true,
@@ -62,5 +61,5 @@ func (p *Plugin) choose(_ context.Context, _ core.Call, payload choicePayload) (
 		chosen = append(chosen, left[i])
 		left = append(left[:i], left[i+1:]...)
 	}
-	return output(map[string]any{"chosen": chosen, "of": len(payload.Options)})
+	return core.Output(map[string]any{"chosen": chosen, "of": len(payload.Options)}), nil
 }

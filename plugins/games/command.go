@@ -24,9 +24,9 @@ func (p *Plugin) pollCommand(ctx context.Context, c command.Call) (string, error
 	}
 	made, err := p.open(ctx, core.Call{Path: c.Path, Private: c.Private, Author: c.Author}, payload)
 	if err != nil {
-		return "", refused("poll", err)
+		return "", err
 	}
-	p.rouse()
+	core.Notify(p.wake)
 	return made.shown(), nil
 }
 

@@ -2,7 +2,6 @@ package games
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -42,10 +41,8 @@ var diceAction = core.Action{
 		},
 		Similar: []string{"random_choice"},
 		Examples: []core.Example{
-			{Scenario: "An attack in a role-playing game",
-				Payload: json.RawMessage(`{"dice":"1d20+5","for":"Ann's attack on the troll"}`)},
-			{Scenario: "An ability score: four dice, the best three count",
-				Payload: json.RawMessage(`{"dice":"4d6kh3"}`)},
+			core.NewExample("An attack in a role-playing game", `{"dice":"1d20+5","for":"Ann's attack on the troll"}`),
+			core.NewExample("An ability score: four dice, the best three count", `{"dice":"4d6kh3"}`),
 		},
 	},
 	Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true,
@@ -239,5 +236,5 @@ func (p *Plugin) rollDice(_ context.Context, _ core.Call, payload dicePayload) (
 	}
 	r := d.roll(p.pick)
 	r.For = payload.For
-	return output(r)
+	return core.Output(r), nil
 }

@@ -2,9 +2,6 @@ package games
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 
@@ -71,36 +68,6 @@ func (p *Plugin) Commands() []command.Command {
 		{Spec: command.Spec{Name: "polls", Idempotent: true, Brief: "Show the polls of this place"},
 			Do: p.pollsCommand},
 	}
-}
-
-// refused returns errors that are written for users as they are; others say what did not
-// work.
-func refused(what string, err error) error {
-	var told *core.Error
-	if err == nil || errors.As(err, &told) {
-		return err
-	}
-	return fmt.Errorf("%s: %w", what, err)
-}
-
-// output is a result for the model.
-func output(v any) (core.Result, error) {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return core.Result{}, fmt.Errorf("output: %w", err)
-	}
-	return core.Result{Output: raw}, nil
-}
-
-// say is a result that says something in the place of the call.
-func say(c core.Call, text string) (core.Result, error) {
-	payload, err := json.Marshal(map[string]string{"text": text})
-	if err != nil {
-		return core.Result{}, fmt.Errorf("text: %w", err)
-	}
-	return core.Result{Next: []core.Step{{
-		Type: core.MessagePrefix + c.Path.Interface(), Payload: payload, Priority: core.DefaultPriority,
-	}}}, nil
 }
 
 func (p *Plugin) rollCommand(_ context.Context, c command.Call) (string, error) {

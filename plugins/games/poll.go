@@ -2,7 +2,6 @@ package games
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -77,11 +76,9 @@ var createAction = core.Action{
 		SideEffects: []string{"The poll is shown in the place."},
 		Similar:     []string{"poll_vote", "poll_close", "random_choice"},
 		Examples: []core.Example{
-			{Scenario: "Finding a day",
-				Payload: json.RawMessage(`{"question":"When do we play?","options":["Friday","Saturday","Sunday"],` +
-					`"multiple":true,"hours":48}`)},
-			{Scenario: "A quick decision",
-				Payload: json.RawMessage(`{"question":"Pizza tonight?","options":["Yes","No"],"hours":1}`)},
+			core.NewExample("Finding a day",
+				`{"question":"When do we play?","options":["Friday","Saturday","Sunday"],"multiple":true,"hours":48}`),
+			core.NewExample("A quick decision", `{"question":"Pizza tonight?","options":["Yes","No"],"hours":1}`),
 		},
 	},
 	Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true,
@@ -102,8 +99,8 @@ func (c *createPayload) check() error {
 		if n == 0 || n > maxOption {
 			return core.Errorf(core.Invalid, "Option %d must have between 1 and %d characters.", i+1, maxOption)
 		}
-		if slices.ContainsFunc(c.Options[:i],
-			func(other string) bool { return strings.EqualFold(other, c.Options[i]) }) {
+		same := func(other string) bool { return strings.EqualFold(other, c.Options[i]) }
+		if slices.ContainsFunc(c.Options[:i], same) {
 			return core.Errorf(core.Invalid, "Option %d is there twice.", i+1)
 		}
 	}
@@ -119,7 +116,7 @@ func (p *Plugin) create(ctx context.Context, c core.Call, payload createPayload)
 		return core.Result{}, err
 	}
 	if n, ok := p.native[c.Path.Interface()]; ok && !c.Private {
-		return n.create(payload, p.config.PollFor)
+		return core.Result{Next: []core.Step{n.create(payload, p.config.PollFor)}}, nil
 	}
 	if c.Author.ID == "" {
 		return core.Result{}, core.Errorf(core.Forbidden,
@@ -127,22 +124,14 @@ func (p *Plugin) create(ctx context.Context, c core.Call, payload createPayload)
 	}
 	made, err := p.open(ctx, c, payload)
 	if err != nil {
-		return core.Result{}, refused("poll", err)
+		return core.Result{}, err
 	}
-	p.rouse()
-	return say(c, made.shown())
+	core.Notify(p.wake)
+	return core.Result{Next: []core.Step{c.Say(made.shown())}}, nil
 }
 
-// rouse tells Run that there is a poll more.
-func (p *Plugin) rouse() {
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
-}
-
-// create hands the poll to the interface.
-func (n native) create(payload createPayload, open time.Duration) (core.Result, error) {
+// create is the step that hands the poll to the interface.
+func (n native) create(payload createPayload, open time.Duration) core.Step {
 	fields := map[string]any{"question": payload.Question, n.options: payload.Options}
 	if payload.Multiple {
 		fields["multiple"] = true
@@ -153,11 +142,7 @@ func (n native) create(payload createPayload, open time.Duration) (core.Result, 
 			fields[n.hours] = max(int(open/time.Hour), 1)
 		}
 	}
-	raw, err := json.Marshal(fields)
-	if err != nil {
-		return core.Result{}, fmt.Errorf("poll: %w", err)
-	}
-	return core.Result{Next: []core.Step{{Type: "poll_" + n.iface, Payload: raw, Priority: core.DefaultPriority}}}, nil
+	return core.Step{Type: "poll_" + n.iface, Payload: core.JSON(fields), Priority: core.DefaultPriority}
 }
 
 // open makes a poll in the place, or finds the one that this very call made
@@ -208,13 +193,8 @@ func (p *Plugin) mark(ctx context.Context, c core.Call, number int) error {
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(maker{c.Author.ID, c.Author.Name})
-	if err != nil {
-		return err
-	}
-	_, err = p.host.Items.Put(ctx,
-		core.Item{Path: person, Key: ofPoll(madeKey, c.Path, number), Version: core.AnyVersion, Value: raw})
-	return err
+	key := ofPoll(madeKey, c.Path, number)
+	return core.PutItem(ctx, p.host.Items, person, key, maker{c.Author.ID, c.Author.Name})
 }
 
 // ofPoll is the key of what a person has to do with a poll.
@@ -243,27 +223,16 @@ func (p *Plugin) polls(ctx context.Context, place core.Path) ([]poll, error) {
 }
 
 func readPoll(i core.Item) (one poll, err error) {
-	if err := json.Unmarshal(i.Value, &one); err != nil {
-		return poll{}, fmt.Errorf("poll %q of %s: %w", i.Key, i.Path, err)
-	}
+	err = i.Decode(&one)
 	one.item = i
-	return one, nil
+	return one, err
 }
 
 // put keeps a poll as it is now.
-func (p *Plugin) put(ctx context.Context, one *poll) error {
-	raw, err := json.Marshal(one)
-	if err != nil {
-		return err
-	}
-	next := one.item
-	next.Value = raw
-	version, err := p.host.Items.Put(ctx, next)
-	if err != nil {
-		return err
-	}
-	one.item.Version = version
-	return nil
+func (p *Plugin) put(ctx context.Context, one *poll) (err error) {
+	one.item.Value = core.JSON(one)
+	one.item.Version, err = p.host.Items.Put(ctx, one.item)
+	return err
 }
 
 // shown is the poll as people see it.

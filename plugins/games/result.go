@@ -27,9 +27,8 @@ var closeAction = core.Action{
 			CommonPitfalls: []string{"How an open poll stands is in context.games: nothing must be closed to tell it.",
 				"It cannot be opened again."},
 		},
-		Similar: []string{"poll_create", "poll_vote"},
-		Examples: []core.Example{{Scenario: "\"Enough, what is the result of poll 2?\"",
-			Payload: json.RawMessage(`{"poll":2}`)}},
+		Similar:  []string{"poll_create", "poll_vote"},
+		Examples: []core.Example{core.NewExample("\"Enough, what is the result of poll 2?\"", `{"poll":2}`)},
 	},
 	Effects: core.EffectReadsChat, Permission: core.Everyone, Idempotent: true,
 }
@@ -39,22 +38,20 @@ func (p *Plugin) closePoll(ctx context.Context, c core.Call, payload closePayloa
 	defer p.mu.Unlock()
 	one, err := p.find(ctx, c.Path, payload.Poll)
 	if err != nil {
-		return core.Result{}, refused("poll", err)
+		return core.Result{}, err
 	}
 	mine, err := p.isMaker(ctx, c, one.Number)
 	if err == nil && !mine && c.Author.Rank < core.Moderator {
 		err = core.Errorf(core.Forbidden, "Only who made the poll, or a moderator, can close it.")
 	}
 	if err != nil {
-		return core.Result{}, refused("poll", err)
+		return core.Result{}, err
 	}
-	if err := p.count(ctx, &one); err != nil {
-		return core.Result{}, refused("poll", err)
+	err = p.count(ctx, &one)
+	if err == nil {
+		err = p.settle(ctx, &one)
 	}
-	if err := p.settle(ctx, &one); err != nil {
-		return core.Result{}, refused("poll", err)
-	}
-	return output(one.result())
+	return core.Output(one.result()), err
 }
 
 func (p *Plugin) isMaker(ctx context.Context, c core.Call, number int) (bool, error) {
@@ -74,8 +71,8 @@ func (p *Plugin) tally(ctx context.Context, o *poll) (counts []int, voters int, 
 	counts = make([]int, len(o.Options))
 	err = p.people(ctx, o, voteKey, func(i core.Item) error {
 		var v vote
-		if err := json.Unmarshal(i.Value, &v); err != nil {
-			return fmt.Errorf("vote of %s: %w", i.Path, err)
+		if err := i.Decode(&v); err != nil {
+			return err
 		}
 		voters++
 		for _, option := range v.Options {
@@ -129,9 +126,7 @@ func (p *Plugin) settle(ctx context.Context, o *poll) error {
 	}
 	for _, kind := range []string{voteKey, madeKey} {
 		err := p.people(ctx, o, kind, func(i core.Item) error {
-			i.Value, i.Version = nil, core.AnyVersion
-			_, err := p.host.Items.Put(ctx, i)
-			return err
+			return core.PutItem(ctx, p.host.Items, i.Path, i.Key, nil)
 		})
 		if err != nil {
 			return err
@@ -244,7 +239,7 @@ const shownMax = 10
 func (p *Plugin) pollsCommand(ctx context.Context, c command.Call) (string, error) {
 	list, err := p.standings(ctx, c.Path, false)
 	if err != nil {
-		return "", refused("polls", err)
+		return "", err
 	}
 	if len(list) == 0 {
 		return "There are no polls here.", nil

@@ -2,7 +2,6 @@ package games
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -82,11 +81,9 @@ func (p *Plugin) announce(ctx context.Context, o *poll) error {
 	by := core.Author{ID: p.host.Name, Name: p.host.Name}
 	err := p.people(ctx, o, madeKey, func(i core.Item) error {
 		var m maker
-		if err := json.Unmarshal(i.Value, &m); err != nil {
-			return fmt.Errorf("maker of a poll: %w", err)
-		}
+		err := i.Decode(&m)
 		by = core.Author{ID: m.ID, Name: m.Name}
-		return nil
+		return err
 	})
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package games
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -33,9 +32,8 @@ var voteAction = core.Action{
 		},
 		Similar: []string{"poll_create", "poll_close"},
 		Examples: []core.Example{
-			{Scenario: "\"Saturday is fine for me\"", Payload: json.RawMessage(`{"choices":["Saturday"]}`)},
-			{Scenario: "\"In poll 2 I take the first and the third\"",
-				Payload: json.RawMessage(`{"poll":2,"choices":["1","3"]}`)},
+			core.NewExample("\"Saturday is fine for me\"", `{"choices":["Saturday"]}`),
+			core.NewExample("\"In poll 2 I take the first and the third\"", `{"poll":2,"choices":["1","3"]}`),
 		},
 	},
 	Effects: core.EffectReadsChat, Permission: core.Everyone, Idempotent: true,
@@ -52,20 +50,20 @@ func (p *Plugin) castVote(ctx context.Context, c core.Call, payload votePayload)
 	}
 	one, chosen, err := p.cast(ctx, c.Path, c.Author.ID, payload.Poll, payload.Choices)
 	if err != nil {
-		return core.Result{}, refused("vote", err)
+		return core.Result{}, err
 	}
-	return output(map[string]any{"poll": one.Number, "question": one.Question, "counted": chosen})
+	return core.Output(map[string]any{"poll": one.Number, "question": one.Question, "counted": chosen}), nil
 }
 
 func (p *Plugin) voteCommand(ctx context.Context, c command.Call) (string, error) {
 	there, err := p.polls(ctx, c.Path)
 	if err != nil {
-		return "", refused("vote", err)
+		return "", err
 	}
 	number, choices := readVote(c.Args["choice"], there)
 	one, chosen, err := p.cast(ctx, c.Path, c.Author.ID, number, choices)
 	if err != nil {
-		return "", refused("vote", err)
+		return "", err
 	}
 	return fmt.Sprintf("✓ %s: %s", one.Question, strings.Join(chosen, ", ")), nil
 }
@@ -103,12 +101,7 @@ func (p *Plugin) cast(ctx context.Context, place core.Path, id string, number in
 	if err != nil {
 		return poll{}, nil, err
 	}
-	raw, err := json.Marshal(vote{options})
-	if err != nil {
-		return poll{}, nil, err
-	}
-	_, err = p.host.Items.Put(ctx,
-		core.Item{Path: person, Key: ofPoll(voteKey, place, one.Number), Version: core.AnyVersion, Value: raw})
+	err = core.PutItem(ctx, p.host.Items, person, ofPoll(voteKey, place, one.Number), vote{options})
 	chosen := make([]string, len(options))
 	for i, o := range options {
 		chosen[i] = one.Options[o]

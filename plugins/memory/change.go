@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"encoding/json"
 
 	"synthbot/core"
 	"synthbot/core/action"
@@ -31,8 +30,9 @@ func (p *Plugin) updateAction() core.Action {
 				Notes: []string{"Who it is about stays as it was."},
 			},
 			Similar: []string{"memory_forget takes one away", "memory_save keeps a new one"},
-			Examples: []core.Example{{Scenario: "Jay, of whom you remember (id 3f) that he lives in Rome, says that" +
-				" he moved", Payload: json.RawMessage(`{"id":"3f","text":"Jay lives in Oslo","topic":"home"}`)}},
+			Examples: []core.Example{core.NewExample(
+				"Jay, of whom you remember (id 3f) that he lives in Rome, says that he moved",
+				`{"id":"3f","text":"Jay lives in Oslo","topic":"home"}`)},
 		},
 		Effects: core.EffectRanked, Permission: core.Everyone, Idempotent: true,
 		RateLimit: core.RateLimit{Count: 30, Per: hour},
@@ -41,7 +41,7 @@ func (p *Plugin) updateAction() core.Action {
 
 // allowed returns the fact that a call names, if the caller may do away with it.
 func (p *Plugin) allowed(ctx context.Context, c *core.Call, id string) (core.Fact, core.Path, error) {
-	person, err := caller(c)
+	person, err := c.Person()
 	if err != nil {
 		return core.Fact{}, person, err
 	}
@@ -62,7 +62,7 @@ func (p *Plugin) update(ctx context.Context, c core.Call, u updatePayload) (core
 			"that was said in another place, and can be changed only there; a new memory can be saved here")
 	}
 	f = core.Fact{
-		ID: f.ID, Text: txt.Clip(txt.Line(u.Text), textMax), About: f.About, Topic: label(u.Topic),
+		ID: f.ID, Text: txt.ClipLine(u.Text, textMax), About: f.About, Topic: label(u.Topic),
 		Language: f.Language, Origin: f.Origin, By: person,
 	}
 	if f.Text == "" {
@@ -91,8 +91,8 @@ func (p *Plugin) forgetAction() core.Action {
 				Notes: []string{"Who wants everything about himself gone uses the command /forgetme."},
 			},
 			Similar: []string{"memory_update puts another text in its place"},
-			Examples: []core.Example{{Scenario: "Jay asks you to forget that he had an accident, which you remember" +
-				" (id 3f)", Payload: json.RawMessage(`{"id":"3f"}`)}},
+			Examples: []core.Example{core.NewExample(
+				"Jay asks you to forget that he had an accident, which you remember (id 3f)", `{"id":"3f"}`)},
 		},
 		Effects: core.EffectChanges | core.EffectRanked, Permission: core.Everyone, Idempotent: true,
 		RateLimit: core.RateLimit{Count: 30, Per: hour},

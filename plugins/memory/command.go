@@ -47,7 +47,7 @@ func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
 			by, rank, about = author, core.Member, []core.Path{author}
 		}
 	}
-	text = txt.Clip(txt.Line(text), textMax+1)
+	text = txt.ClipLine(text, textMax+1)
 	if text == "" {
 		return "", core.Errorf(core.Invalid, "Tell me what to remember: `/remember text`.")
 	} else if len([]rune(text)) > textMax {
@@ -72,12 +72,13 @@ func (p *Plugin) target(ctx context.Context, c *command.Call) (text string, auth
 			return err
 		}
 		m := e.Message
-		if m.Text == "" { // it passes something on, or was not kept
+		others := slices.Concat(m.Foreign, c.Foreign)
+		switch {
+		case m.Text != "":
+		case len(others) > 0: // it passes something on
+			m.Text, m.Author = others[0].Text, others[0].From
+		default:
 			m.Author = core.Author{}
-			for _, o := range slices.Concat(m.Foreign, c.Foreign) {
-				m.Text, m.Author = o.Text, o.From
-				break
-			}
 		}
 		text = strings.TrimSpace(m.Text)
 		if e.Self || m.Author.ID == "" || m.Author.Bot {
@@ -109,7 +110,7 @@ func (p *Plugin) memories(ctx context.Context, c command.Call) (string, error) {
 			fmt.Fprintf(&b, "… and %d more.\n", len(found)-listMax)
 			break
 		}
-		fmt.Fprintf(&b, "- `%s` %s: %s\n", f.ID, p.date(f.Time), txt.Clip(txt.Line(f.Text), shownMax))
+		fmt.Fprintf(&b, "- `%s` %s: %s\n", f.ID, p.date(f.Time), txt.ClipLine(f.Text, shownMax))
 	}
 	return b.String() + "`/forget ID` takes one away.", nil
 }
@@ -127,7 +128,7 @@ func (p *Plugin) forgetOne(ctx context.Context, c command.Call) (string, error) 
 	failed := (*core.Error)(nil)
 	if errors.As(err, &failed) {
 		return "", core.Errorf(core.Invalid, "I have no memory `%s` here. `/memories` lists them.",
-			txt.Clip(txt.Line(id), idMax))
+			txt.ClipLine(id, idMax))
 	}
 	if err != nil {
 		return "", err
@@ -199,11 +200,12 @@ func (p *Plugin) ownFact(ctx context.Context, c *command.Call, id string) (core.
 	if err != nil {
 		return core.Fact{}, err
 	}
-	i := slices.IndexFunc(found, func(f core.Fact) bool { return f.ID == id })
-	if i < 0 {
-		return core.Fact{}, unknown(id)
+	for _, f := range found {
+		if f.ID == id {
+			return f, nil
+		}
 	}
-	return found[i], nil
+	return core.Fact{}, unknown(id)
 }
 
 // talkReach is how many entries of a place are looked at to tell who talks there.

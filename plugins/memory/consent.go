@@ -2,8 +2,6 @@ package memory
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"synthbot/core"
 	"synthbot/core/command"
@@ -19,15 +17,10 @@ const consentKey = "extract"
 // readable reports whether a user's messages may be read: in private if they agreed,
 // elsewhere unless they refused.
 func readable(ctx context.Context, items core.Items, person core.Path, private bool) (bool, error) {
-	item, ok, err := items.Get(ctx, person, consentKey)
-	if err != nil {
-		return false, fmt.Errorf("consent: %w", err)
-	}
-	if !ok {
+	c, ok, err := core.GetItem[consent](ctx, items, person, consentKey)
+	if err == nil && !ok {
 		return !private, nil
 	}
-	var c consent
-	err = json.Unmarshal(item.Value, &c)
 	return c.On, err
 }
 
@@ -37,13 +30,8 @@ func (p *Plugin) agree(ctx context.Context, c command.Call) (string, error) {
 	if !ok {
 		return p.tellConsent(ctx, c.Person)
 	}
-	value, err := json.Marshal(consent{On: answer == "on"})
-	if err != nil {
+	if err := core.PutItem(ctx, p.host.Items, c.Person, consentKey, consent{On: answer == "on"}); err != nil {
 		return "", err
-	}
-	if _, err := p.host.Items.Put(ctx,
-		core.Item{Path: c.Person, Key: consentKey, Version: core.AnyVersion, Value: value}); err != nil {
-		return "", fmt.Errorf("consent: %w", err)
 	}
 	return p.tellConsent(ctx, c.Person)
 }

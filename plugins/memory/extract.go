@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -44,10 +43,7 @@ func (w *waiting) at(place core.Path, due time.Time) {
 	w.mu.Lock()
 	w.due[place] = due
 	w.mu.Unlock()
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
+	core.Notify(w.wake)
 }
 
 // next is the place that is due first.
@@ -137,7 +133,7 @@ func (x *extractor) resume(ctx context.Context) error {
 	marks := make(map[core.Path]mark)
 	for _, item := range items {
 		var m mark
-		if item.Key == markKey && json.Unmarshal(item.Value, &m) == nil {
+		if item.Key == markKey && item.Decode(&m) == nil {
 			marks[item.Path] = m
 		}
 	}
@@ -174,24 +170,17 @@ type mark struct {
 func (m *mark) reached() uint64 { return max(m.Seq, m.Begun) }
 
 func (x *extractor) mark(ctx context.Context, place core.Path) (m mark, err error) {
-	item, ok, err := x.host.Items.Get(ctx, place, markKey)
-	if ok && err == nil {
-		err = json.Unmarshal(item.Value, &m)
-	}
-	if err != nil {
-		return mark{}, fmt.Errorf("mark: %w", err)
+	item, _, err := x.host.Items.Get(ctx, place, markKey)
+	if err == nil {
+		err = item.Decode(&m)
 	}
 	m.Seq, m.Begun, m.version = m.reached(), 0, item.Version
-	return m, nil
+	return m, err
 }
 
-func (x *extractor) put(ctx context.Context, place core.Path, m *mark) error {
-	value, err := json.Marshal(m)
-	if err != nil {
-		return fmt.Errorf("mark: %w", err)
-	}
-	if m.version, err = x.host.Items.Put(ctx,
-		core.Item{Path: place, Key: markKey, Version: m.version, Value: value}); err != nil {
+func (x *extractor) put(ctx context.Context, place core.Path, m *mark) (err error) {
+	item := core.Item{Path: place, Key: markKey, Version: m.version, Value: core.JSON(m)}
+	if m.version, err = x.host.Items.Put(ctx, item); err != nil {
 		return fmt.Errorf("mark: %w", err)
 	}
 	return nil

@@ -64,8 +64,7 @@ func (p *Plugin) pinned(ctx context.Context, s *core.Scene) ([]core.Fact, error)
 	if err != nil {
 		return nil, fmt.Errorf("speaker: %w", err)
 	}
-	found, err := p.host.Facts.Recall(ctx,
-		core.FactQuery{See: s.Sees, About: []core.Path{person}, N: pinnedLook})
+	found, err := p.host.Facts.Recall(ctx, core.FactQuery{See: s.Sees, About: []core.Path{person}, N: pinnedLook})
 	if err != nil {
 		return nil, fmt.Errorf("recall: %w", err)
 	}
@@ -87,28 +86,20 @@ func (p *Plugin) answering(ctx context.Context, s *core.Scene) ([]core.Fact, err
 		return nil, nil
 	}
 	ask := telling(words)
-	found, err := p.host.Facts.Recall(ctx,
-		core.FactQuery{See: s.Sees, Text: strings.Join(ask, " "), N: lookMax})
+	found, err := p.host.Facts.Recall(ctx, core.FactQuery{See: s.Sees, Text: strings.Join(ask, " "), N: lookMax})
 	if err != nil {
 		return nil, fmt.Errorf("recall: %w", err)
 	}
-	type match struct {
-		core.Fact
-		has int
-	}
-	var good []match
+	var facts []core.Fact
+	has := make(map[string]int) // by id
 	for _, f := range found {
 		text := p.words.content(strings.Join(append([]string{f.Text, f.Topic}, f.Tags...), " "))
-		n := shared(ask, text)
-		if n >= enough(len(ask)) {
-			good = append(good, match{f.Fact, n})
+		has[f.ID] = shared(ask, text)
+		if has[f.ID] >= enough(len(ask)) {
+			facts = append(facts, f.Fact)
 		}
 	}
-	slices.SortStableFunc(good, func(a, b match) int { return cmp.Compare(b.has, a.has) })
-	facts := make([]core.Fact, len(good))
-	for i := range good {
-		facts[i] = good[i].Fact
-	}
+	slices.SortStableFunc(facts, func(a, b core.Fact) int { return cmp.Compare(has[b.ID], has[a.ID]) })
 	return facts, nil
 }
 
@@ -132,15 +123,12 @@ const hintMax = 400 // characters of one hint's fact
 func (p *Plugin) hint(f *core.Fact, here *users.List) string {
 	about := ""
 	for _, person := range f.About {
-		name := txt.Clip(txt.Line(here.Name(person)), nameMax)
+		name := txt.ClipLine(here.Author(person).Name, nameMax)
 		if name != "" && !strings.Contains(f.Text, name) {
-			about += name + ", "
+			about = cmp.Or(about, "about ") + name + ", "
 		}
 	}
-	if about != "" {
-		about = "about " + about
-	}
-	return fmt.Sprintf("%s (%s%s%s, id %s)", txt.Clip(txt.Line(f.Text), hintMax), about, sourceOf(f, here),
+	return fmt.Sprintf("%s (%s%s%s, id %s)", txt.ClipLine(f.Text, hintMax), about, sourceOf(f, here),
 		p.date(f.Time), f.ID)
 }
 
@@ -149,9 +137,5 @@ func sourceOf(f *core.Fact, here *users.List) string {
 	if f.By.IsZero() {
 		return ""
 	}
-	name := txt.Clip(txt.Line(here.Name(f.By)), nameMax)
-	if name == "" {
-		name = "somebody else"
-	}
-	return "told by " + name + ", "
+	return "told by " + cmp.Or(txt.ClipLine(here.Author(f.By).Name, nameMax), "somebody else") + ", "
 }

@@ -5,16 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
+	"synthbot/core/llm"
 	"synthbot/core/txt"
 )
 
 // Limits of an answer.
 const (
 	answerMax = 64 << 10 // bytes
-	startsMax = 64       // brackets that are tried as the beginning of its JSON
 	noteMin   = 3        // characters of a note
 	noteMax   = 300
 	noteTags  = 5
@@ -80,24 +79,16 @@ func rawNotes(text string) (list []json.RawMessage, err error) {
 		return nil, errors.New("it is too long")
 	}
 	err = errNoNotes
-	for starts := 0; starts < startsMax; starts++ {
-		i := strings.IndexByte(text, '{')
-		if i < 0 {
-			break
-		}
+	llm.FindObjects(text, func(object json.RawMessage) bool {
 		var o struct {
 			Facts []json.RawMessage `json:"facts"`
 		}
-		d := json.NewDecoder(strings.NewReader(text[i:]))
-		if d.Decode(&o) != nil {
-			text = text[i+1:]
-			continue
-		}
-		text = text[i+int(d.InputOffset()):]
-		if o.Facts != nil {
+		ok := json.Unmarshal(object, &o) == nil && o.Facts != nil
+		if ok {
 			list, err = o.Facts, nil
 		}
-	}
+		return ok
+	})
 	return list, err
 }
 
@@ -119,7 +110,7 @@ func readNote(raw json.RawMessage) (n note, ok bool) {
 // fits reports whether a note keeps to what was asked.
 func (n *note) fits(people int) bool {
 	length := utf8.RuneCountInString(n.Text)
-	return length >= noteMin && length <= noteMax && n.Text == txt.Clip(txt.Line(n.Text), noteMax) &&
+	return length >= noteMin && length <= noteMax && n.Text == txt.ClipLine(n.Text, noteMax) &&
 		n.By >= 1 && n.By <= people && len(n.About) <= people && len(n.Tags) <= noteTags &&
 		!slices.ContainsFunc(n.About, func(a int) bool { return a < 1 || a > people }) &&
 		len(slices.Compact(slices.Sorted(slices.Values(n.About)))) == len(n.About) &&

@@ -67,7 +67,10 @@ func (x *extractor) part(ctx context.Context, place core.Path, from uint64) (*pa
 	}
 	for i := range entries {
 		e := &entries[i]
-		c.to, c.last = e.Message.Seq, latest(c.last, e.Message.SentAt())
+		c.to = e.Message.Seq
+		if e.Message.SentAt().After(c.last) {
+			c.last = e.Message.SentAt()
+		}
 		if !e.Spoken() || e.Message.Text == "" || e.Message.Author.Bot && !e.Self {
 			continue
 		}
@@ -78,36 +81,30 @@ func (x *extractor) part(ctx context.Context, place core.Path, from uint64) (*pa
 	return c, nil
 }
 
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
 const unread = -1 // the number of a person who does not want to be read
 
 // line adds what an entry says. What the bot answered to somebody who is not
 // read is not read either.
 func (x *extractor) line(ctx context.Context, c *part, e *core.Entry) error {
 	m := &e.Message
-	said := spoken{At: m.Time.In(x.host.Clock().Location()).Format("2006-01-02 15:04"),
-		Text: txt.Clip(txt.Line(m.Text), spokenAt)}
+	said := spoken{At: m.Time.In(x.host.Clock().Location()).Format("2006-01-02 15:04"), Text: m.Text}
 	if e.Self {
-		said.Text = txt.Clip(txt.Line(llm.Unthink(m.Text)), spokenAt)
 		c.mine++
-		if !c.aside {
-			c.lines = append(c.lines, said)
+		said.Text = llm.Unthink(m.Text)
+	} else {
+		n, err := x.number(ctx, c, m)
+		if err != nil {
+			return err
 		}
+		said.From, c.aside = n, n == unread
+	}
+	if c.aside {
 		return nil
 	}
-	n, err := x.number(ctx, c, m)
-	c.aside = n == unread
-	if err != nil || c.aside {
-		return err
+	if !e.Self {
+		c.theirs++
 	}
-	said.From = n
-	c.theirs++
+	said.Text = txt.ClipLine(said.Text, spokenAt)
 	c.lines = append(c.lines, said)
 	return nil
 }
@@ -127,7 +124,7 @@ func (x *extractor) number(ctx context.Context, c *part, m *core.Message) (int, 
 	}
 	n := unread
 	if agreed {
-		c.people = append(c.people, speaker{path, txt.Clip(txt.Line(m.Author.Name), nameMax)})
+		c.people = append(c.people, speaker{path, txt.ClipLine(m.Author.Name, nameMax)})
 		n = len(c.people)
 	}
 	c.numbers[m.Author.ID] = n
@@ -206,7 +203,7 @@ func (x *extractor) known(ctx context.Context, c *part) ([]string, error) {
 	}
 	var texts []string
 	for _, f := range found {
-		texts = append(texts, txt.Clip(txt.Line(f.Text), shownMax))
+		texts = append(texts, txt.ClipLine(f.Text, shownMax))
 	}
 	return texts, nil
 }

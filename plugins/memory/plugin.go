@@ -45,23 +45,6 @@ func (p *Plugin) Run(ctx context.Context) error { return p.extractor.run(ctx) }
 // me is how a payload names who speaks.
 const me = "me"
 
-// caller says who a call speaks for: a person, or, for its own turns, the bot,
-// which is the zero Path. Several people are nobody.
-func caller(c *core.Call) (core.Path, error) {
-	if c.Author.Rank == core.Bot {
-		return core.Path{}, nil
-	}
-	if c.Author.ID == "" {
-		return core.Path{}, core.Errorf(core.Forbidden,
-			"several people spoke at once; it can be done when one of them asks for it alone")
-	}
-	person, err := c.Path.Person(c.Author.ID)
-	if err != nil {
-		return core.Path{}, fmt.Errorf("caller: %w", err)
-	}
-	return person, nil
-}
-
 // about finds the people that a payload names. Those who were not seen here come
 // back as names.
 func (p *Plugin) about(ctx context.Context, c *core.Call, names []string) (people []core.Path, strangers []string,
@@ -82,7 +65,7 @@ func (p *Plugin) about(ctx context.Context, c *core.Call, names []string) (peopl
 		case err != nil:
 			return nil, nil, err
 		case !ok:
-			name = txt.Clip(txt.Line(name), nameMax)
+			name = txt.ClipLine(name, nameMax)
 			if name != "" {
 				strangers = append(strangers, name)
 			}
@@ -117,7 +100,7 @@ func (p *Plugin) fact(ctx context.Context, id string, see []core.Path, person co
 
 func unknown(id string) error {
 	return core.Errorf(core.Invalid, "there is no memory %q here; memory_search tells the ids",
-		txt.Clip(txt.Line(id), idMax))
+		txt.ClipLine(id, idMax))
 }
 
 // concerns reports whether a fact was stated by the user, or is about them.
@@ -141,8 +124,7 @@ var errNotTheirs = core.Errorf(core.Forbidden,
 
 // worded makes what a store says fit for people.
 func worded(id string, err error) error {
-	switch {
-	case errors.Is(err, core.ErrUnknown):
+	if errors.Is(err, core.ErrUnknown) {
 		return unknown(id)
 	}
 	return err
@@ -156,7 +138,7 @@ const (
 )
 
 // label is a name, tag or topic as it is kept.
-func label(text string) string { return strings.ToLower(txt.Clip(txt.Line(text), nameMax)) }
+func label(text string) string { return strings.ToLower(txt.ClipLine(text, nameMax)) }
 
 func labels(list []string) []string {
 	var all []string

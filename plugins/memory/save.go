@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"encoding/json"
 
 	"synthbot/core"
 	"synthbot/core/action"
@@ -46,14 +45,13 @@ func (p *Plugin) saveAction() core.Action {
 			},
 			Similar: []string{"memory_update changes one that is there"},
 			Examples: []core.Example{
-				{Scenario: "Jay says that he moved",
-					Payload: json.RawMessage(`{"text":"Jay lives in Oslo since May","about":["me"],"topic":"home"}`)},
-				{Scenario: "Ann asks to remember what the group decided",
-					Payload: json.RawMessage(`{"text":"The group meets every first Friday at eight at Lea's"` +
-						`,"tags":["meeting"],"importance":6}`)},
-				{Scenario: "Jay tells of Ann, in Italian",
-					Payload: json.RawMessage(`{"text":"Ann è allergica alle noci","about":["Ann"],"importance":8,` +
-						`"language":"it"}`)},
+				core.NewExample("Jay says that he moved",
+					`{"text":"Jay lives in Oslo since May","about":["me"],"topic":"home"}`),
+				core.NewExample("Ann asks to remember what the group decided",
+					`{"text":"The group meets every first Friday at eight at Lea's"`+
+						`,"tags":["meeting"],"importance":6}`),
+				core.NewExample("Jay tells of Ann, in Italian",
+					`{"text":"Ann è allergica alle noci","about":["Ann"],"importance":8,"language":"it"}`),
 			},
 		},
 		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true,
@@ -62,7 +60,7 @@ func (p *Plugin) saveAction() core.Action {
 }
 
 func (p *Plugin) save(ctx context.Context, c core.Call, s savePayload) (core.Result, error) {
-	by, err := caller(&c)
+	by, err := c.Person()
 	if err != nil {
 		return core.Result{}, err
 	}
@@ -71,7 +69,7 @@ func (p *Plugin) save(ctx context.Context, c core.Call, s savePayload) (core.Res
 		return core.Result{}, err
 	}
 	f := core.Fact{
-		Text: txt.Clip(txt.Line(s.Text), textMax), About: about, Topic: label(s.Topic),
+		Text: txt.ClipLine(s.Text, textMax), About: about, Topic: label(s.Topic),
 		Tags:       labels(append(s.Tags, strangers...)),
 		Importance: s.Importance, Language: languageOr(p.host.Language, s.Language), Origin: c.Path, By: by,
 		Rank: c.Author.Rank,

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -46,9 +45,8 @@ func (p *Plugin) searchAction() core.Action {
 					"It finds only what may be told in this place."},
 			},
 			Examples: []core.Example{
-				{Scenario: "Ann asks what Jay does for a living",
-					Payload: json.RawMessage(`{"query":"job work","about":["Jay"]}`)},
-				{Scenario: "Jay asks what you know about him", Payload: json.RawMessage(`{"about":["me"]}`)},
+				core.NewExample("Ann asks what Jay does for a living", `{"query":"job work","about":["Jay"]}`),
+				core.NewExample("Jay asks what you know about him", `{"about":["me"]}`),
 			},
 		},
 		Effects: core.EffectReadsChat, Permission: core.Everyone, Idempotent: true,
@@ -71,8 +69,8 @@ func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core
 	if err != nil {
 		return core.Result{}, err
 	}
-	q := core.FactQuery{See: c.Sees, Text: s.Query, About: about, N: searched}
-	q.Text = strings.TrimSpace(strings.Join(append(strangers, s.Query), " "))
+	text := strings.TrimSpace(strings.Join(append(strangers, s.Query), " "))
+	q := core.FactQuery{See: c.Sees, Text: text, About: about, N: searched}
 	found, err := p.host.Facts.Recall(ctx, q)
 	if err != nil {
 		return core.Result{}, fmt.Errorf("recall: %w", err)
@@ -85,23 +83,22 @@ func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core
 	for i := range found {
 		list[i] = p.tell(&found[i].Fact, &here)
 	}
-	out, err := json.Marshal(map[string]any{"memories": list})
-	return core.Result{Output: out}, err
+	return core.Output(map[string]any{"memories": list}), nil
 }
 
 const shownMax = 300 // characters of a memory that a search tells
 
 func (p *Plugin) tell(f *core.Fact, here *users.List) shownFact {
-	t := shownFact{ID: f.ID, Text: txt.Clip(txt.Line(f.Text), shownMax), By: here.Name(f.By), Said: p.date(f.Time),
+	t := shownFact{ID: f.ID, Text: txt.ClipLine(f.Text, shownMax), By: here.Author(f.By).Name, Said: p.date(f.Time),
 		Tags: f.Tags}
 	for _, person := range f.About {
-		name := here.Name(person)
+		name := here.Author(person).Name
 		if name != "" {
 			t.About = append(t.About, name)
 		}
 	}
 	if len(f.Former) > 0 {
-		t.Before = txt.Clip(txt.Line(f.Former[0].Text), shownMax)
+		t.Before = txt.ClipLine(f.Former[0].Text, shownMax)
 	}
 	return t
 }

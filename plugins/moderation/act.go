@@ -91,7 +91,7 @@ func (p *Plugin) hold(ctx context.Context, a *actor, kind string, r holdRequest)
 	}
 	h = hold{
 		kind: kind, scope: a.place, user: c.user,
-		name: txt.Clip(txt.Line(c.name), maxName), tag: txt.Clip(txt.Line(c.tag), maxName),
+		name: txt.ClipLine(c.name, maxName), tag: txt.ClipLine(c.tag, maxName),
 	}
 	if kind == blocked {
 		h.scope, err = a.scope(r.onlyHere)
@@ -107,7 +107,7 @@ func (p *Plugin) hold(ctx context.Context, a *actor, kind string, r holdRequest)
 		return h, err
 	}
 	defer p.records.change.Unlock()
-	reason := txt.Clip(txt.Line(r.reason), maxReason)
+	reason := txt.ClipLine(r.reason, maxReason)
 	if err := p.records.startHold(ctx, h, reason); err != nil {
 		return h, err
 	}
@@ -152,7 +152,7 @@ func (p *Plugin) release(ctx context.Context, a *actor, kind, name string) (lift
 	case everywhere:
 		return nil, core.Errorf(core.Forbidden, "That holds beyond this group: only an admin can lift it.")
 	}
-	shown := txt.Clip(txt.Line(bare(name)), maxName)
+	shown := txt.ClipLine(bare(name), maxName)
 	return nil, core.Errorf(core.Invalid, "%s is not %s here.", shown, participle(kind))
 }
 
@@ -194,7 +194,7 @@ func (p *Plugin) mutePlace(ctx context.Context, a *actor, span time.Duration, re
 		return until, err
 	}
 	e := a.event(wasMuted, a.place)
-	e.Reason, e.Until = txt.Clip(txt.Line(reason), maxReason), until
+	e.Reason, e.Until = txt.ClipLine(reason, maxReason), until
 	return until, p.records.logNow(ctx, e)
 }
 

@@ -2,7 +2,6 @@ package moderation
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -55,10 +54,9 @@ var blockAction = core.Action{
 		SideEffects: []string{"It is logged; the person may appeal in private, once a day."},
 		Similar:     []string{"mute_here with a person: heard, but not answered", "unblock_user"},
 		Examples: []core.Example{
-			{Scenario: "A moderator: block Eve for a week, she spams",
-				Payload: json.RawMessage(`{"person":"Eve","reason":"spam","duration":"7d"}`)},
-			{Scenario: "An admin: I never want to hear from @troll again",
-				Payload: json.RawMessage(`{"person":"@troll"}`)},
+			core.NewExample("A moderator: block Eve for a week, she spams",
+				`{"person":"Eve","reason":"spam","duration":"7d"}`),
+			core.NewExample("An admin: I never want to hear from @troll again", `{"person":"@troll"}`),
 		},
 	},
 	Effects: core.EffectChanges, Permission: core.Moderators, Outside: true, Confirm: true, Idempotent: true,
@@ -77,9 +75,8 @@ var unblockAction = core.Action{
 			},
 			Notes: []string{"A button asks who wanted it once more.", ranks},
 		},
-		Similar: []string{"block_user", "unmute_here"},
-		Examples: []core.Example{{Scenario: "A moderator: give Eve another chance",
-			Payload: json.RawMessage(`{"person":"Eve"}`)}},
+		Similar:  []string{"block_user", "unmute_here"},
+		Examples: []core.Example{core.NewExample("A moderator: give Eve another chance", `{"person":"Eve"}`)},
 	},
 	Effects: core.EffectChanges, Permission: core.Moderators, Outside: true, Confirm: true, Idempotent: true,
 	RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
@@ -101,9 +98,8 @@ var muteAction = core.Action{
 		},
 		Similar: []string{"unmute_here", "block_user"},
 		Examples: []core.Example{
-			{Scenario: "A moderator: be quiet for two hours, please", Payload: json.RawMessage(`{"duration":"2h"}`)},
-			{Scenario: "A moderator: don't react to Eve here until tomorrow",
-				Payload: json.RawMessage(`{"person":"Eve","duration":"1d"}`)},
+			core.NewExample("A moderator: be quiet for two hours, please", `{"duration":"2h"}`),
+			core.NewExample("A moderator: don't react to Eve here until tomorrow", `{"person":"Eve","duration":"1d"}`),
 		},
 	},
 	Effects: core.EffectChanges, Permission: core.Moderators, Idempotent: true,
@@ -121,7 +117,7 @@ var unmuteAction = core.Action{
 			Notes:          []string{ranks},
 		},
 		Similar:  []string{"mute_here", "unblock_user"},
-		Examples: []core.Example{{Scenario: "A moderator: you may talk again", Payload: json.RawMessage(`{}`)}},
+		Examples: []core.Example{core.NewExample("A moderator: you may talk again", `{}`)},
 	},
 	Effects: core.EffectChanges, Permission: core.Moderators, Idempotent: true,
 	RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
@@ -224,7 +220,7 @@ func parseSpan(text string, usual time.Duration) (time.Duration, error) {
 	d, ok := txt.ParseSpan(text)
 	if !ok {
 		return 0, core.Errorf(core.Invalid, "%q is no time that I understand; write it like 30m, 12h, 7d or 2w.",
-			txt.Clip(txt.Line(text), maxName))
+			txt.ClipLine(text, maxName))
 	}
 	return d, nil
 }

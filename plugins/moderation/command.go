@@ -175,7 +175,7 @@ func (p *Plugin) appealCommand(ctx context.Context, c command.Call) (string, err
 	}
 	defer r.change.Unlock()
 	now, held := p.host.Clock(), r.holdsOf(c.Person)
-	text := txt.Clip(txt.Line(c.Args["text"]), maxAppeal)
+	text := txt.ClipLine(c.Args["text"], maxAppeal)
 	r.mu.Lock()
 	former := r.log.appealsOf(c.Person)
 	r.mu.Unlock()

@@ -172,7 +172,7 @@ const maxName = 60
 
 // displayName is a user's name on one line.
 func displayName(name string) string {
-	name = txt.Clip(txt.Line(name), maxName)
+	name = txt.ClipLine(name, maxName)
 	if name == "" {
 		return "Somebody"
 	}

@@ -71,7 +71,7 @@ func match(list []candidate, name string, firstWord bool) []candidate {
 func errSeveral(name string, found []candidate) error {
 	list := make([]string, len(found))
 	for i, c := range found {
-		list[i] = txt.Clip(txt.Line(c.tag), maxName)
+		list[i] = txt.ClipLine(c.tag, maxName)
 		switch {
 		case list[i] != "":
 		case c.user.IsZero():
@@ -81,7 +81,7 @@ func errSeveral(name string, found []candidate) error {
 		}
 	}
 	return core.Errorf(core.Invalid, "Several people are called %s: %s. Name one of these.",
-		txt.Clip(txt.Line(name), maxName), strings.Join(list, ", "))
+		txt.ClipLine(name, maxName), strings.Join(list, ", "))
 }
 
 // findUser finds whom a moderator names: somebody who wrote here lately, or for an admin
@@ -105,7 +105,7 @@ func (p *Plugin) findUser(ctx context.Context, a *actor, name string) (c candida
 	case pathErr == nil && path.IsPerson() && a.isAdmin():
 		return userAt(ctx, p.host.Reader, path)
 	}
-	text := fmt.Sprintf("I have seen nobody here who is called %s.", txt.Clip(txt.Line(name), maxName))
+	text := fmt.Sprintf("I have seen nobody here who is called %s.", txt.ClipLine(name, maxName))
 	if a.isAdmin() {
 		text += fmt.Sprintf(" You may name anybody by a path, like %s/@user/1000.", a.place.Interface())
 	}

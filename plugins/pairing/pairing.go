@@ -1,6 +1,7 @@
 package pairing
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -14,6 +15,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/txt"
 )
 
 // Config is the plugin's table.
@@ -27,6 +29,7 @@ const (
 	pairedKey  = "paired"
 	codeKey    = "code "
 	codeLength = 8
+	maxName    = 60 // characters of a name that admins see
 )
 
 // Plugin is the pairing of people. Safe for concurrent use.
@@ -46,6 +49,12 @@ type invitation struct {
 	Person core.Path `json:"person"`
 	Name   string    `json:"name,omitempty"`
 	Until  time.Time `json:"until"`
+}
+
+// admission is what is kept about a person who was let in.
+type admission struct {
+	At time.Time `json:"at"`
+	By core.Path `json:"by,omitzero"`
 }
 
 // guest is an unknown person.
@@ -86,7 +95,7 @@ func (p *Plugin) load(ctx context.Context) error {
 			p.paired[i.Path] = true
 		case isCode:
 			var v invitation
-			if json.Unmarshal(i.Value, &v) == nil && v.Until.After(p.Clock()) {
+			if i.Decode(&v) == nil && v.Until.After(p.Clock()) {
 				p.codes[hash] = v
 				p.of[v.Person] = &guest{hash: hash}
 			}
@@ -132,12 +141,11 @@ func (p *Plugin) invite(ctx context.Context, person core.Path, m *core.Message) 
 		return ""
 	}
 	if g == nil || g.code == "" || p.codes[g.hash].Until.Before(now) {
-		fresh, err := p.fresh(ctx, person, m.Author.Name, g)
+		var err error
+		g, err = p.fresh(ctx, person, m.Author.Name, g)
 		if err != nil {
 			p.Log.Error("no code", "err", err)
-			return ""
 		}
-		g = fresh
 		if g == nil {
 			return ""
 		}
@@ -164,16 +172,12 @@ func (p *Plugin) fresh(ctx context.Context, person core.Path, name string, old *
 	g := &guest{code: rand.Text()[:codeLength]}
 	g.hash = hashed(g.code)
 	v := invitation{person, name, p.Clock().Add(p.config.Valid)}
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := p.Items.Put(ctx, core.Item{Key: codeKey + g.hash, Value: raw, Version: core.AnyVersion}); err != nil {
+	if err := core.PutItem(ctx, p.Items, core.Path{}, codeKey+g.hash, v); err != nil {
 		return nil, err
 	}
 	p.codes[g.hash], p.of[person] = v, g
-	p.Desk.Admins(fmt.Sprintf("%s (%s) wants to talk to me, and has a code. Let them in with /pair CODE.", clean(name),
-		person))
+	name = cmp.Or(txt.ClipLine(name, maxName), "Somebody")
+	p.Desk.Admins(name + " (" + person.String() + ") wants to talk to me, and has a code. Let them in with /pair CODE.")
 	return g, nil
 }
 
@@ -185,7 +189,7 @@ func (p *Plugin) drop(ctx context.Context, hash string) {
 	}
 	delete(p.codes, hash)
 	delete(p.of, v.Person)
-	if _, err := p.Items.Put(ctx, core.Item{Key: codeKey + hash, Version: core.AnyVersion}); err != nil {
+	if err := core.PutItem(ctx, p.Items, core.Path{}, codeKey+hash, nil); err != nil {
 		p.Log.Warn("an old code stays in the file", "err", err)
 	}
 }
@@ -202,16 +206,8 @@ func (p *Plugin) Pair(ctx context.Context, code string, by core.Path) (core.Path
 	if !ok || v.Until.Before(p.Clock()) {
 		return core.Path{}, core.Errorf(core.Invalid, "Nobody has that code, or it is too old.")
 	}
-	raw, err := json.Marshal(struct {
-		At time.Time `json:"at"`
-		By core.Path `json:"by,omitzero"`
-	}{p.Clock(), by})
-	if err != nil {
+	if err := core.PutItem(ctx, p.Items, v.Person, pairedKey, admission{p.Clock(), by}); err != nil {
 		return core.Path{}, err
-	}
-	if _, err := p.Items.Put(ctx,
-		core.Item{Path: v.Person, Key: pairedKey, Value: raw, Version: core.AnyVersion}); err != nil {
-		return core.Path{}, fmt.Errorf("pairing: %w", err)
 	}
 	p.paired[v.Person] = true
 	p.drop(ctx, hash)
@@ -228,8 +224,8 @@ func (p *Plugin) Unpair(ctx context.Context, person core.Path) error {
 	if !p.paired[person] {
 		return core.Errorf(core.Invalid, "%s was not let in.", person)
 	}
-	if _, err := p.Items.Put(ctx, core.Item{Path: person, Key: pairedKey, Version: core.AnyVersion}); err != nil {
-		return fmt.Errorf("pairing: %w", err)
+	if err := core.PutItem(ctx, p.Items, person, pairedKey, nil); err != nil {
+		return err
 	}
 	delete(p.paired, person)
 	return nil
@@ -259,14 +255,9 @@ func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage,
 	}
 	var kept []json.RawMessage
 	for _, v := range p.codes {
-		if v.Person != person {
-			continue
+		if v.Person == person {
+			kept = append(kept, core.JSON(v))
 		}
-		raw, err := json.Marshal(v)
-		if err != nil {
-			return nil, err
-		}
-		kept = append(kept, raw)
 	}
 	return kept, nil
 }
@@ -320,17 +311,4 @@ func (p *Plugin) unpair(ctx context.Context, c command.Call) (string, error) {
 func hashed(code string) string {
 	sum := sha256.Sum256([]byte("synthbot pairing " + code))
 	return hex.EncodeToString(sum[:])
-}
-
-// clean makes a foreign name fit for a line.
-func clean(name string) string {
-	name = strings.Join(strings.Fields(name), " ")
-	runes := []rune(name)
-	if len(runes) > 60 {
-		name = string(runes[:60]) + "…"
-	}
-	if name == "" {
-		return "Somebody"
-	}
-	return name
 }

@@ -29,11 +29,11 @@ type hearsay struct {
 // visible reads what may be shown about a user, and their linked accounts, to readers of
 // these places.
 func (p *Plugin) visible(ctx context.Context, person core.Path, see []core.Path) (*bio, error) {
-	return p.gather(ctx, person, func(v *value) bool { return v.seen(see) }, nil)
+	seen := func(v *value) bool { return v.seen(see) }
+	return p.gather(ctx, person, seen, seen)
 }
 
-// gather collects what allowed accepts. From linked accounts it collects what abroad
-// accepts, or allowed if that is nil.
+// gather collects what allowed accepts, and from linked accounts what abroad accepts.
 func (p *Plugin) gather(ctx context.Context, person core.Path, allowed, abroad func(*value) bool) (*bio, error) {
 	records, err := p.records(ctx, person)
 	if err != nil {
@@ -41,9 +41,6 @@ func (p *Plugin) gather(ctx context.Context, person core.Path, allowed, abroad f
 	}
 	b := &bio{fields: make(map[field][]value)}
 	b.take(records, allowed)
-	if abroad == nil {
-		abroad = allowed
-	}
 	for _, other := range links(records) {
 		theirs, err := p.records(ctx, other)
 		if err != nil {
@@ -119,14 +116,11 @@ func holds(values []value, text string) bool {
 func (b *bio) brief(most int) json.RawMessage {
 	w := writer{raw: []byte{'{'}, room: most - len(`{}`)}
 	for _, f := range order() {
-		texts := make([]string, len(b.fields[f]))
-		for i, v := range b.fields[f] {
-			texts[i] = v.Text
-		}
-		if f.single() {
-			w.single(string(f), texts)
-		} else {
-			w.list(string(f), texts)
+		list := texts(b.fields[f])
+		if !f.single() {
+			w.list(string(f), list)
+		} else if len(list) > 0 {
+			w.put(w.key(string(f))+string(core.JSON(list[0])), 0)
 		}
 	}
 	said := make([]string, len(b.others))
@@ -138,6 +132,14 @@ func (b *bio) brief(most int) json.RawMessage {
 		return nil
 	}
 	return append(w.raw, '}')
+}
+
+func texts(values []value) []string {
+	list := make([]string, len(values))
+	for i := range values {
+		list[i] = values[i].Text
+	}
+	return list
 }
 
 // writer writes an object of texts as long as there is room.
@@ -164,31 +166,16 @@ func (w *writer) put(text string, more int) bool {
 	return true
 }
 
-func (w *writer) single(name string, texts []string) {
-	if len(texts) > 0 {
-		w.put(w.key(name)+quoted(texts[0]), 0)
-	}
-}
-
 func (w *writer) list(name string, texts []string) {
 	before := w.key(name) + "["
 	for _, text := range texts {
-		if w.put(before+quoted(text), len(`]`)) {
+		if w.put(before+string(core.JSON(text)), len(`]`)) {
 			before = ","
 		}
 	}
 	if before == "," {
 		w.put("]", 0)
 	}
-}
-
-// quoted is a text as JSON.
-func quoted(text string) string {
-	raw, err := json.Marshal(text)
-	if err != nil {
-		return `""` // no string fails
-	}
-	return string(raw)
 }
 
 func (h hearsay) String() string {
@@ -208,13 +195,9 @@ func (b *bio) whole() map[string]any {
 	for f, values := range b.fields {
 		if f.single() {
 			all[string(f)] = values[0].Text
-			continue
+		} else {
+			all[string(f)] = texts(values)
 		}
-		list := make([]string, len(values))
-		for i := range values {
-			list[i] = values[i].Text
-		}
-		all[string(f)] = list
 	}
 	return all
 }

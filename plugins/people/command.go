@@ -77,9 +77,8 @@ func (p *Plugin) erase(ctx context.Context, c command.Call) (string, error) {
 		return "", err
 	}
 	for _, r := range records {
-		if _, err := p.host.Items.Put(ctx,
-			core.Item{Path: c.Person, Key: r.key, Version: core.AnyVersion}); err != nil {
-			return "", fmt.Errorf("bio: %w", err)
+		if err := core.PutItem(ctx, p.host.Items, c.Person, r.key, nil); err != nil {
+			return "", err
 		}
 	}
 	return "I know nothing of you any more.", nil
@@ -102,9 +101,8 @@ func (p *Plugin) clear(ctx context.Context, c command.Call) (string, error) {
 	}
 	found := false
 	for _, r := range records {
-		err := p.edit(ctx, who.path, r.key, func(r *record) error {
+		err := p.edit(ctx, who.path, r.key, func(r *record) {
 			found = r.dropAll(func(v *value) bool { return v.seen(see) }) || found
-			return nil
 		})
 		if err != nil {
 			return "", err
@@ -156,9 +154,13 @@ func (p *Plugin) join(ctx context.Context, a, b core.Path) error {
 			return core.Errorf(core.Forbidden, "That is one account too many. `/link off` ends all links.")
 		}
 	}
+	return p.setLinked(ctx, a, b, true)
+}
+
+// setLinked notes on both sides whether two accounts are linked.
+func (p *Plugin) setLinked(ctx context.Context, a, b core.Path, linked bool) error {
 	for _, side := range [][2]core.Path{{a, b}, {b, a}} {
-		err := p.edit(ctx, side[0], side[1].String(), func(r *record) error { r.Linked = true; return nil })
-		if err != nil {
+		if err := p.edit(ctx, side[0], side[1].String(), func(r *record) { r.Linked = linked }); err != nil {
 			return err
 		}
 	}
@@ -172,11 +174,8 @@ func (p *Plugin) unlink(ctx context.Context, person core.Path) error {
 		return err
 	}
 	for _, other := range links(records) {
-		for _, side := range [][2]core.Path{{other, person}, {person, other}} {
-			err := p.edit(ctx, side[0], side[1].String(), func(r *record) error { r.Linked = false; return nil })
-			if err != nil {
-				return err
-			}
+		if err := p.setLinked(ctx, other, person, false); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -38,15 +38,11 @@ func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage,
 	}
 	var kept []json.RawMessage
 	for i := range items {
-		r, err := readRecord(&items[i])
-		if err != nil {
+		var r record
+		if err := items[i].Decode(&r); err != nil {
 			return nil, err
 		}
-		raw, err := json.Marshal(hearsayKept{items[i].Path, r.Linked, r.Fields})
-		if err != nil {
-			return nil, fmt.Errorf("bio: %w", err)
-		}
-		kept = append(kept, raw)
+		kept = append(kept, core.JSON(hearsayKept{items[i].Path, r.Linked, r.Fields}))
 	}
 	return kept, nil
 }
@@ -59,9 +55,8 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 		return err
 	}
 	for _, item := range items {
-		if _, err := p.host.Items.Put(ctx,
-			core.Item{Path: item.Path, Key: item.Key, Version: core.AnyVersion}); err != nil {
-			return fmt.Errorf("bio: %w", err)
+		if err := core.PutItem(ctx, p.host.Items, item.Path, item.Key, nil); err != nil {
+			return err
 		}
 	}
 	return nil

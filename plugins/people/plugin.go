@@ -2,9 +2,6 @@ package people
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -57,32 +54,10 @@ func (p *Plugin) subject(ctx context.Context, c *core.Call, name string) (subjec
 		return subject{}, err
 	}
 	path, ok, err := here.Find(name)
-	if err != nil {
-		return subject{}, err
+	if err == nil && !ok {
+		err = core.Errorf(core.Invalid, "Nobody who talks here is called %s.", txt.ClipLine(name, valueMax))
 	}
-	if !ok {
-		return subject{}, core.Errorf(core.Invalid, "Nobody who talks here is called %s.",
-			txt.Clip(txt.Line(name), valueMax))
-	}
-	i := slices.IndexFunc(here.Users, func(a core.Author) bool { return here.Path(a) == path })
-	return subject{here.Users[i], path}, nil
-}
-
-// caller is who causes a call: a person, or the zero Path for the bot's own
-// turns. Several people are nobody.
-func caller(c *core.Call) (core.Path, error) {
-	if c.Author.Rank == core.Bot {
-		return core.Path{}, nil
-	}
-	if c.Author.ID == "" {
-		return core.Path{}, core.Errorf(core.Forbidden,
-			"several people spoke at once; it can be done when one of them speaks alone")
-	}
-	person, err := c.Path.Person(c.Author.ID)
-	if err != nil {
-		return core.Path{}, fmt.Errorf("caller: %w", err)
-	}
-	return person, nil
+	return subject{here.Author(path), path}, err
 }
 
 // Key of the count of a day's updates, under the path of who caused them.
@@ -98,15 +73,9 @@ const dayLayout = "2006-01-02"
 
 // spend counts an update, or refuses it because there were enough today.
 func (p *Plugin) spend(ctx context.Context, person core.Path) error {
-	item, _, err := p.host.Items.Get(ctx, person, dayKey)
+	n, _, err := core.GetItem[count](ctx, p.host.Items, person, dayKey)
 	if err != nil {
-		return fmt.Errorf("count: %w", err)
-	}
-	var n count
-	if item.Value != nil {
-		if err := json.Unmarshal(item.Value, &n); err != nil {
-			return fmt.Errorf("count: %w", err)
-		}
+		return err
 	}
 	now := p.host.Clock()
 	today := now.Format(dayLayout)
@@ -120,12 +89,5 @@ func (p *Plugin) spend(ctx context.Context, person core.Path) error {
 			After: left}
 	}
 	n.N++
-	if item.Value, err = json.Marshal(n); err != nil {
-		return fmt.Errorf("count: %w", err)
-	}
-	item.Path, item.Key, item.Version = person, dayKey, core.AnyVersion
-	if _, err := p.host.Items.Put(ctx, item); err != nil {
-		return fmt.Errorf("count: %w", err)
-	}
-	return nil
+	return core.PutItem(ctx, p.host.Items, person, dayKey, n)
 }

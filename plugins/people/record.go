@@ -2,8 +2,6 @@ package people
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,11 +75,8 @@ type record struct {
 	Name   string            `json:"name,omitempty"`   // of who said it
 	Linked bool              `json:"linked,omitempty"` // who said it is the same person
 
-	key     string
-	version uint64
+	key string
 }
-
-func (r *record) empty() bool { return !r.Linked && len(r.Fields) == 0 }
 
 // add adds values to a field. The same words again replace what was said there before.
 func (r *record) add(f field, values ...value) {
@@ -133,14 +128,6 @@ func isRecord(key string) bool {
 	return err == nil && path.IsPerson()
 }
 
-func readRecord(item *core.Item) (record, error) {
-	r := record{key: item.Key, version: item.Version}
-	if err := json.Unmarshal(item.Value, &r); err != nil {
-		return record{}, fmt.Errorf("record %q of %s: %w", item.Key, item.Path, err)
-	}
-	return r, nil
-}
-
 // records returns everything that is kept about a user.
 func (p *Plugin) records(ctx context.Context, person core.Path) ([]record, error) {
 	items, err := p.host.Items.List(ctx, person)
@@ -152,8 +139,8 @@ func (p *Plugin) records(ctx context.Context, person core.Path) ([]record, error
 		if items[i].Path != person || !isRecord(items[i].Key) {
 			continue
 		}
-		r, err := readRecord(&items[i])
-		if err != nil {
+		r := record{key: items[i].Key}
+		if err := items[i].Decode(&r); err != nil {
 			return nil, err
 		}
 		all = append(all, r)
@@ -161,44 +148,12 @@ func (p *Plugin) records(ctx context.Context, person core.Path) ([]record, error
 	return all, nil
 }
 
-const tries = 5 // at a record that others change at the same time
-
 // edit changes a record, which may be missing before. One that is empty afterwards is
 // removed.
-func (p *Plugin) edit(ctx context.Context, person core.Path, key string, change func(*record) error) error {
-	for range tries {
-		err := p.editOnce(ctx, person, key, change)
-		if !errors.Is(err, core.ErrVersion) {
-			return err
-		}
-	}
-	return core.Errorf(core.Temporary, "too many change that bio at once")
-}
-
-func (p *Plugin) editOnce(ctx context.Context, person core.Path, key string, change func(*record) error) error {
-	item, ok, err := p.host.Items.Get(ctx, person, key)
-	if err != nil {
-		return fmt.Errorf("bio: %w", err)
-	}
-	r := record{key: key}
-	if ok {
-		if r, err = readRecord(&item); err != nil {
-			return err
-		}
-	}
-	if err := change(&r); err != nil {
-		return err
-	}
-	item = core.Item{Path: person, Key: key, Version: r.version}
-	if !r.empty() {
-		if item.Value, err = json.Marshal(r); err != nil {
-			return fmt.Errorf("bio: %w", err)
-		}
-	} else if !ok {
-		return nil
-	}
-	if _, err := p.host.Items.Put(ctx, item); err != nil {
-		return fmt.Errorf("bio: %w", err)
-	}
-	return nil
+func (p *Plugin) edit(ctx context.Context, person core.Path, key string, change func(*record)) error {
+	return core.EditItem(ctx, p.host.Items, person, key, func(r *record) (keep bool, err error) {
+		r.key = key
+		change(r)
+		return r.Linked || len(r.Fields) > 0, nil
+	})
 }

@@ -2,7 +2,6 @@ package people
 
 import (
 	"context"
-	"encoding/json"
 
 	"synthbot/core"
 	"synthbot/core/action"
@@ -27,7 +26,7 @@ func (p *Plugin) requestAction() core.Action {
 					"The result comes back to you."},
 			},
 			Similar:  []string{"bio_update adds to it"},
-			Examples: []core.Example{{Scenario: "Ann asks what Jay likes", Payload: json.RawMessage(`{"who":"Jay"}`)}},
+			Examples: []core.Example{core.NewExample("Ann asks what Jay likes", `{"who":"Jay"}`)},
 		},
 		Effects: core.EffectReadsChat, Permission: core.Everyone, Idempotent: true,
 	}, p.request)
@@ -44,13 +43,12 @@ func (p *Plugin) request(ctx context.Context, c core.Call, r requestPayload) (co
 	if err != nil {
 		return core.Result{}, err
 	}
-	answer := map[string]any{"person": txt.Clip(txt.Line(who.Author.Name), valueMax), "bio": b.whole()}
+	answer := map[string]any{"person": txt.ClipLine(who.Author.Name, valueMax), "bio": b.whole()}
 	if who.Tag != "" {
 		answer["tag"] = who.Tag
 	}
 	if len(b.others) > 0 {
 		answer["others_say"] = b.others[:min(len(b.others), hearsayMax)]
 	}
-	out, err := json.Marshal(answer)
-	return core.Result{Output: out}, err
+	return core.Output(answer), nil
 }

@@ -2,7 +2,6 @@ package people
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -44,13 +43,11 @@ func (p *Plugin) updateAction() core.Action {
 			},
 			Similar: []string{"bio_request tells the whole bio"},
 			Examples: []core.Example{
-				{Scenario: "Jay, who speaks, says that he is called Jojo and hates olives",
-					Payload: json.RawMessage(`{"names":["Jojo"],"dislikes":["olives"]}`)},
-				{Scenario: "Ann tells that Jay plays the piano",
-					Payload: json.RawMessage(`{"who":"Jay","facts":["plays the piano"]}`)},
-				{Scenario: "Jay likes olives now; you are old friends by now",
-					Payload: json.RawMessage(`{"likes":["olives"],"remove":["olives"],` +
-						`"relationship":"old friends who tease each other"}`)},
+				core.NewExample("Jay, who speaks, says that he is called Jojo and hates olives",
+					`{"names":["Jojo"],"dislikes":["olives"]}`),
+				core.NewExample("Ann tells that Jay plays the piano", `{"who":"Jay","facts":["plays the piano"]}`),
+				core.NewExample("Jay likes olives now; you are old friends by now",
+					`{"likes":["olives"],"remove":["olives"],"relationship":"old friends who tease each other"}`),
 			},
 		},
 		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true,
@@ -59,7 +56,7 @@ func (p *Plugin) updateAction() core.Action {
 }
 
 func (p *Plugin) update(ctx context.Context, c core.Call, u updatePayload) (core.Result, error) {
-	by, err := caller(&c)
+	by, err := c.Person()
 	if err != nil {
 		return core.Result{}, err
 	}
@@ -120,7 +117,7 @@ func (p *Plugin) fields(u *updatePayload) (map[field][]string, error) {
 		facts: u.Facts, relationship: {u.Relationship},
 	} {
 		for _, text := range list {
-			text = txt.Clip(txt.Line(text), valueMax)
+			text = txt.ClipLine(text, valueMax)
 			if text != "" && len(fields[f]) < perPayload {
 				fields[f] = append(fields[f], text)
 			}
@@ -152,7 +149,7 @@ func (p *Plugin) write(ctx context.Context, c *core.Call, who subject, key strin
 	remove []string) error {
 	gone := func(v *value) bool {
 		return slices.ContainsFunc(remove,
-			func(text string) bool { return strings.EqualFold(txt.Clip(txt.Line(text), valueMax), v.Text) })
+			func(text string) bool { return strings.EqualFold(txt.ClipLine(text, valueMax), v.Text) })
 	}
 	keys := []string{key}
 	if key == ownKey && len(remove) > 0 {
@@ -170,7 +167,7 @@ func (p *Plugin) write(ctx context.Context, c *core.Call, who subject, key strin
 	if view != nil && key == ownKey && !slices.Contains(keys, botKey) {
 		keys = append(keys, botKey)
 	}
-	change := func(r *record) error {
+	change := func(r *record) {
 		r.dropAll(gone)
 		for f, texts := range fields {
 			if f == relationship && r.key != botKey || f != relationship && r.key != key {
@@ -181,9 +178,8 @@ func (p *Plugin) write(ctx context.Context, c *core.Call, who subject, key strin
 			}
 		}
 		if r.key == key && key != ownKey && key != botKey {
-			r.Name = txt.Clip(txt.Line(c.Author.Name), valueMax)
+			r.Name = txt.ClipLine(c.Author.Name, valueMax)
 		}
-		return nil
 	}
 	for _, key := range keys {
 		if err := p.edit(ctx, who.path, key, change); err != nil {

@@ -31,10 +31,6 @@ func (p *Plugin) Actions() []core.Action {
 	return []core.Action{p.setAction(), p.listAction(), p.cancelAction()}
 }
 
-func example(scenario, payload string) core.Example {
-	return core.Example{Scenario: scenario, Payload: json.RawMessage(payload)}
-}
-
 func (p *Plugin) setAction() core.Action {
 	return action.Typed(core.Action{
 		Name: "reminder_set", Similes: []string{"remind_me", "set_reminder", "create_reminder"},
@@ -54,13 +50,14 @@ func (p *Plugin) setAction() core.Action {
 					"With a repeat, when is the first time."},
 			},
 			Examples: []core.Example{
-				example("“Remind me in ten minutes to take the pizza out”",
+				core.NewExample("“Remind me in ten minutes to take the pizza out”",
 					`{"text":"take the pizza out","when":"in 10 minutes"}`),
-				example("“Ricordami domani alle 9 di chiamare la mamma”",
+				core.NewExample("“Ricordami domani alle 9 di chiamare la mamma”",
 					`{"text":"chiamare la mamma","when":"domani alle 9"}`),
-				example("Every Monday, a time you computed",
+				core.NewExample("Every Monday, a time you computed",
 					`{"text":"put the bins out","when":"2027-02-01T19:00","repeat":"FREQ=WEEKLY;BYDAY=MO"}`),
-				example("A call at nine in Tokyo", `{"text":"call Kenji","when":"tomorrow at 9","zone":"Asia/Tokyo"}`),
+				core.NewExample("A call at nine in Tokyo",
+					`{"text":"call Kenji","when":"tomorrow at 9","zone":"Asia/Tokyo"}`),
 			},
 		},
 		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Busy: core.Queue,
@@ -160,8 +157,8 @@ func (p *Plugin) listAction() core.Action {
 				CommonPitfalls: []string{"What was set in other places is not told here.",
 					"Do not show people the ids unless they want to cancel one by a command."},
 			},
-			Examples: []core.Example{example("“What do I have coming up?”", `{}`),
-				example("A moderator asks what is set in this group", `{"all":true}`)},
+			Examples: []core.Example{core.NewExample("“What do I have coming up?”", `{}`),
+				core.NewExample("A moderator asks what is set in this group", `{"all":true}`)},
 		},
 		Effects: core.EffectReadsChat, Permission: core.Everyone, Idempotent: true,
 	}, p.doList)
@@ -209,8 +206,8 @@ func (p *Plugin) cancelAction() core.Action {
 				CommonPitfalls: []string{"Words must fit one reminder only; else use its id.",
 					"To change a reminder, cancel it and set a new one."},
 			},
-			Examples: []core.Example{example("“Forget about the dentist”", `{"id":"dentist"}`),
-				example("By the id that reminder_list told", `{"id":"mzxw6ytb"}`)},
+			Examples: []core.Example{core.NewExample("“Forget about the dentist”", `{"id":"dentist"}`),
+				core.NewExample("By the id that reminder_list told", `{"id":"mzxw6ytb"}`)},
 		},
 		Effects: core.EffectRanked, Permission: core.Everyone,
 	}, p.doCancel)

@@ -137,7 +137,7 @@ func (p *Plugin) timezone(ctx context.Context, c command.Call) (string, error) {
 		}
 		return "The bot's time zone counts for you now: " + formatTime(now, false) + ".", nil
 	}
-	loc, ok := calendar.Zone(strings.ReplaceAll(name, " ", "_"))
+	loc, ok := timezone.Load(strings.ReplaceAll(name, " ", "_"))
 	if !ok {
 		return "", core.Errorf(core.Invalid,
 			"There is no such time zone; write one like Europe/Rome or America/New_York.")

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/timezone"
 	"synthbot/plugins/reminders/calendar"
 	"synthbot/plugins/reminders/spoken"
 )
@@ -101,7 +102,7 @@ func (p *Plugin) set(ctx context.Context, a asker, w wish) (reminder, error) {
 
 // zoneName is a zone as it is kept: "" for one that has no name to find it by.
 func zoneName(loc *time.Location) string {
-	if _, ok := calendar.Zone(loc.String()); ok {
+	if _, ok := timezone.Load(loc.String()); ok {
 		return loc.String()
 	}
 	return ""

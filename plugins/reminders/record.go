@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/plugins/reminders/calendar"
+	"synthbot/core/timezone"
 )
 
 // reminder is what is kept of one.
@@ -52,7 +52,7 @@ func (p *Plugin) read(item core.Item) (reminder, error) {
 	if err := json.Unmarshal(item.Value, &r); err != nil {
 		return r, fmt.Errorf("reminder %s of %s: %w", item.Key, item.Path, err)
 	}
-	loc, ok := calendar.Zone(r.Zone)
+	loc, ok := timezone.Load(r.Zone)
 	if !ok {
 		loc = p.host.Clock().Location()
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/timezone"
 	"synthbot/plugins/plugintest"
 	"synthbot/plugins/reminders/calendar"
 	"synthbot/plugins/reminders/spoken"
@@ -202,7 +203,7 @@ func TestClockChanges(t *testing.T) {
 		{"America/Santiago", "2027-04-03T23:30", []string{"2027-04-03T23:30:00-03:00", "2027-04-04T23:30:00-04:00", "2027-04-05T23:30:00-04:00"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			loc, ok := calendar.Zone(tc.zone)
+			loc, ok := timezone.Load(tc.zone)
 			if !ok {
 				t.Fatal(tc.zone)
 			}

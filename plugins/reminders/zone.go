@@ -9,7 +9,6 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/timezone"
-	"synthbot/plugins/reminders/calendar"
 )
 
 // zone is whose wall clock counts.
@@ -23,7 +22,7 @@ type zone struct {
 // or the bot's.
 func (p *Plugin) zoneFor(ctx context.Context, a asker, named string) (zone, error) {
 	if named != "" {
-		if loc, ok := calendar.Zone(named); ok {
+		if loc, ok := timezone.Load(named); ok {
 			return zone{loc, false}, nil
 		}
 		return zone{}, core.Errorf(core.Invalid, "There is no such time zone; write one like Europe/Rome.")
@@ -45,7 +44,7 @@ func (p *Plugin) zoneOf(ctx context.Context, person core.Path) (*time.Location, 
 	if err != nil || z.Name == "" {
 		return nil, core.Path{}, err
 	}
-	loc, _ := calendar.Zone(z.Name)
+	loc, _ := timezone.Load(z.Name)
 	return loc, z.Origin, nil
 }
 

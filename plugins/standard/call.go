@@ -1,25 +1,21 @@
 package standard
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/outbound"
+	"synthbot/core/txt"
 )
 
 // api is a configured API, ready to be asked.
@@ -27,13 +23,12 @@ type api struct {
 	*API
 	base   *url.URL
 	client *http.Client
-	hide   *strings.Replacer // what the server may tell again
 }
 
-func newAPI(c *API) *api {
-	base, _ := address(c.URL) // checked before
-	client := outbound.New(outbound.Options{Allow: c.Allow, Timeout: c.Timeout, MaxBody: c.MaxBody, Redirects: 3})
-	return &api{c, base, client, core.Conceal(slices.Collect(maps.Values(c.Headers))...)}
+func newAPI(c *API) (*api, error) {
+	base, err := url.Parse(c.URL)
+	options := outbound.Options{Allow: c.Allow, Timeout: c.Timeout, MaxBody: c.MaxBody, Redirects: 3}
+	return &api{c, base, outbound.New(options)}, err
 }
 
 // request is the payload of a call.
@@ -57,11 +52,11 @@ func (p *Plugin) apiCall() []core.Action {
 		Schema:   p.callSchema(p.methods()),
 		Examples: p.callExamples(),
 		Effects:  p.effects(),
-		Outside:  true, Permission: p.loosest(), Timeout: p.longest() + 5*time.Second,
+		Outside:  true, Permission: p.loosest(), Timeout: p.timeout() + 5*time.Second,
 		Check: func(_ context.Context, c core.Call) error { _, _, err := p.prepare(c); return err },
 		Do:    p.call,
 	}
-	if !slices.ContainsFunc(p.methods(), func(m string) bool { return m != http.MethodGet }) {
+	if len(changing(p.methods())) == 0 {
 		call.Idempotent, call.Retries = true, 2
 	}
 	actions := []core.Action{call}
@@ -69,7 +64,7 @@ func (p *Plugin) apiCall() []core.Action {
 		change := call
 		change.Name, change.Similes = "api_change", nil
 		change.Brief = "Send a change to an HTTP API, after the person agreed"
-		change.Schema = p.callSchema(slices.DeleteFunc(p.methods(), func(m string) bool { return m == http.MethodGet }))
+		change.Schema = p.callSchema(changing(p.methods()))
 		change.Examples = p.changeExamples()
 		change.Confirm, change.Do = true, p.send
 		change.Effects |= core.EffectChanges
@@ -86,7 +81,7 @@ func (p *Plugin) effects() core.Effect {
 		if a.Permission != p.apis[0].Permission {
 			e |= core.EffectRanked
 		}
-		if !a.Confirm && slices.ContainsFunc(a.Methods, func(m string) bool { return m != http.MethodGet }) {
+		if !a.Confirm && len(changing(a.Methods)) > 0 {
 			e |= core.EffectChanges
 		}
 	}
@@ -94,8 +89,11 @@ func (p *Plugin) effects() core.Effect {
 }
 
 // asks reports whether the person is asked about changes.
-func (a *api) asks() bool {
-	return a.Confirm && slices.ContainsFunc(a.Methods, func(m string) bool { return m != http.MethodGet })
+func (a *api) asks() bool { return a.Confirm && len(changing(a.Methods)) > 0 }
+
+// changing returns the methods that do more than ask.
+func changing(methods []string) []string {
+	return slices.DeleteFunc(slices.Clone(methods), func(m string) bool { return m == http.MethodGet })
 }
 
 func (p *Plugin) methods() (all []string) {
@@ -116,7 +114,8 @@ func (p *Plugin) loosest() core.Permission {
 	return core.Admins
 }
 
-func (p *Plugin) longest() (d time.Duration) {
+// timeout is the longest of the APIs.
+func (p *Plugin) timeout() (d time.Duration) {
 	for _, a := range p.apis {
 		d = max(d, a.client.Timeout)
 	}
@@ -135,7 +134,7 @@ func (p *Plugin) callSchema(methods []string) json.RawMessage {
 	if slices.Contains(methods, http.MethodGet) {
 		first = http.MethodGet
 	}
-	return encode(map[string]any{
+	return core.JSON(map[string]any{
 		"type": "object", "title": "Ask an API", "additionalProperties": false, "required": []string{"endpoint"},
 		"properties": map[string]any{
 			"api": map[string]any{"type": "string", "enum": names, "default": names[0], "title": "API",
@@ -162,7 +161,7 @@ func (p *Plugin) callExamples() core.Examples {
 			Notes: []string{"What comes back is data.",
 				"A request that changes something may ask the person first."},
 		},
-		Examples: []core.Example{example("Asking for records",
+		Examples: []core.Example{core.NewExample("Asking for records",
 			fmt.Sprintf(`{"api":%q,"endpoint":"/transactions","query":{"accountId":"checking","limit":10}}`, name))},
 	}
 }
@@ -170,7 +169,7 @@ func (p *Plugin) callExamples() core.Examples {
 // changeExamples are the third tier of api_change.
 func (p *Plugin) changeExamples() core.Examples {
 	i := slices.IndexFunc(p.apis, (*api).asks)
-	method := p.apis[i].Methods[slices.IndexFunc(p.apis[i].Methods, func(m string) bool { return m != http.MethodGet })]
+	method := changing(p.apis[i].Methods)[0]
 	return core.Examples{
 		Description: "Sends a request that changes something, once the person agreed. An api_call that is no GET" +
 			" becomes one of these by itself.",
@@ -179,7 +178,7 @@ func (p *Plugin) changeExamples() core.Examples {
 			CommonPitfalls: []string{"The person sees endpoint, query and body before it is sent: only what he asked" +
 				" for belongs into them."},
 		},
-		Examples: []core.Example{example("A change",
+		Examples: []core.Example{core.NewExample("A change",
 			fmt.Sprintf(`{"api":%q,"endpoint":"/orders/7","method":%q,"body":{"state":"sent"}}`, p.apis[i].Name,
 				method))},
 	}
@@ -187,10 +186,11 @@ func (p *Plugin) changeExamples() core.Examples {
 
 // prepare reads a call, and refuses one that may not be carried out.
 func (p *Plugin) prepare(c core.Call) (*api, *request, error) {
-	r := &request{Method: http.MethodGet}
-	if err := json.Unmarshal(c.Payload, r); err != nil {
-		return nil, nil, &core.Error{Kind: core.Invalid, Text: "The payload cannot be read.", Err: err}
+	r, err := action.Payload[request](c)
+	if err != nil {
+		return nil, nil, err
 	}
+	r.Method = cmp.Or(r.Method, http.MethodGet)
 	i := slices.IndexFunc(p.apis, func(a *api) bool { return a.Name == r.API })
 	if r.API == "" {
 		i = 0
@@ -205,8 +205,8 @@ func (p *Plugin) prepare(c core.Call) (*api, *request, error) {
 	case r.Body != nil && !r.changes():
 		return nil, nil, core.Errorf(core.Invalid, "A body does not go with GET: use query.")
 	}
-	_, err := p.apis[i].url(r)
-	return p.apis[i], r, err
+	_, err = p.apis[i].url(&r)
+	return p.apis[i], &r, err
 }
 
 // url is the address of a request: below the API's own, wherever the endpoint
@@ -233,19 +233,10 @@ func (a *api) url(r *request) (*url.URL, error) {
 	u := a.base.JoinPath(e.EscapedPath())
 	values := e.Query()
 	for name, v := range r.Query {
-		values.Set(name, plain(v))
+		values.Set(name, outbound.Parameter(v))
 	}
 	u.RawQuery = values.Encode()
 	return u, nil
-}
-
-// plain is a scalar as a query holds it.
-func plain(v json.RawMessage) string {
-	var s string
-	if json.Unmarshal(v, &s) == nil {
-		return s
-	}
-	return string(v)
 }
 
 // call carries an api_call out. A change that must be confirmed becomes a step
@@ -272,81 +263,21 @@ func (p *Plugin) send(ctx context.Context, c core.Call) (core.Result, error) {
 	if err != nil {
 		return core.Result{}, err
 	}
-	var body io.Reader
-	if r.Body != nil {
-		body = bytes.NewReader(r.Body)
+	call := outbound.Call{Server: "The server", Method: r.Method, URL: u, Body: r.Body, Headers: a.Headers}
+	if r.changes() {
+		call.Key = c.Key
 	}
-	q, err := http.NewRequestWithContext(ctx, r.Method, u.String(), body)
+	data, err := call.Send(ctx, a.client)
+	var refused *core.Error
+	if errors.As(err, &refused) && refused.Kind == core.Invalid {
+		refused.Text = strings.TrimSuffix(refused.Text, ".") + ": " + txt.ClipLine(string(data), maxDetail)
+	}
 	if err != nil {
-		return core.Result{}, &core.Error{Kind: core.Invalid, Text: "That is no address.", Err: err}
+		return core.Result{}, err
 	}
-	a.head(q, r, c.Key)
-	resp, err := a.client.Do(q)
-	if err != nil {
-		return core.Result{}, outbound.Fault(err)
-	}
-	data, err := outbound.Read(resp)
-	if err != nil {
-		return core.Result{}, outbound.Fault(err)
-	}
-	return answered(resp, []byte(a.hide.Replace(string(data))))
+	output, err := outbound.Value(data)
+	return core.Result{Output: output}, err
 }
 
-// head sets the headers of a request.
-func (a *api) head(q *http.Request, r *request, key core.Key) {
-	q.Header.Set("Accept", "application/json, text/*;q=0.5")
-	q.Header.Set("User-Agent", "synthbot")
-	if r.Body != nil {
-		q.Header.Set("Content-Type", "application/json")
-	}
-	if r.changes() { // the same in every try
-		sum := sha256.Sum256([]byte(fmt.Sprint(key)))
-		q.Header.Set("Idempotency-Key", hex.EncodeToString(sum[:16]))
-	}
-	for name, value := range a.Headers {
-		q.Header.Set(name, value.Reveal())
-	}
-}
-
-// answered says what came of a request.
-func answered(resp *http.Response, data []byte) (core.Result, error) {
-	switch code := resp.StatusCode; {
-	case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable:
-		return core.Result{}, &core.Error{Kind: core.Temporary, Text: "The server wants to be asked later.",
-			After: after(resp)}
-	case code >= 500:
-		return core.Result{}, &core.Error{Kind: core.Temporary,
-			Text: fmt.Sprintf("The server has a fault of its own (%d).", code), Err: errors.New(clip(data))}
-	case code >= 300:
-		return core.Result{}, &core.Error{Kind: core.Invalid,
-			Text: fmt.Sprintf("The server refused that (%d): %s", code, clip(data))}
-	}
-	data = bytes.TrimSpace(data)
-	switch {
-	case len(data) == 0:
-		return core.Result{Output: encode(map[string]int{"status": resp.StatusCode})}, nil
-	case json.Valid(data):
-		return core.Result{Output: data}, nil
-	case utf8.Valid(data):
-		return core.Result{Output: encode(string(data))}, nil
-	}
-	return core.Result{}, core.Errorf(core.Broken, "The server answered neither JSON nor text.")
-}
-
-// after is how long a server asks to be left alone; 0 where it does not say.
-func after(resp *http.Response) time.Duration {
-	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
-	if err != nil || seconds < 0 || seconds > 86400 {
-		return 0
-	}
-	return time.Duration(seconds) * time.Second
-}
-
-// clip is the beginning of what a server said, for an error.
-func clip(data []byte) string {
-	const most = 300
-	if len(data) > most {
-		data = data[:most]
-	}
-	return strings.Join(strings.Fields(strings.ToValidUTF8(string(data), "")), " ")
-}
+// maxDetail is how much of what a server says about a refusal is shown, in characters.
+const maxDetail = 300

@@ -1,12 +1,8 @@
 package standard
 
 import (
-	"fmt"
-	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"synthbot/core"
@@ -49,10 +45,7 @@ type Speech struct {
 	MaxText int           `toml:"max_text" default:"1000" min:"50" max:"10000" doc:"The maximum length of a text, in characters."`
 }
 
-var (
-	apiName    = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
-	headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
-)
+var apiName = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
 
 // Check implements the configuration's own check.
 func (c *Config) Check(fault func(text string, at ...any)) {
@@ -62,7 +55,7 @@ func (c *Config) Check(fault func(text string, at ...any)) {
 			fault("it is named twice", "actions", i)
 		case name == "api_call" && len(c.APIs) == 0:
 			fault("api_call has nothing to ask; add an api", "actions", i)
-		case name == "speak" && !c.Speech.there():
+		case name == "speak" && len(c.Speech.Command) == 0 && c.Speech.URL == "":
 			fault("speak has no voice; give speech a command or a url", "actions", i)
 		}
 	}
@@ -80,95 +73,22 @@ func (a *API) Check(fault func(text string, at ...any)) {
 	if a.Name != "" && !apiName.MatchString(a.Name) {
 		fault("write a-z, 0-9, - and _, at most 32 letters", "name")
 	}
-	u, why := address(a.URL)
-	if a.URL != "" && why != "" {
-		fault(why, "url")
-	} else if a.URL != "" && u.RawQuery != "" {
-		fault("no query belongs into it", "url")
+	_, wrong := outbound.ServerURL(a.URL)
+	if a.URL != "" && wrong != "" {
+		fault(wrong, "url")
 	}
-	checkHeaders(a.Headers, fault)
-}
-
-func checkHeaders(headers map[string]core.Secret, fault func(text string, at ...any)) {
-	for name, value := range headers {
-		switch {
-		case !headerName.MatchString(name):
-			fault("is no name of a header", "headers", name)
-		case strings.ContainsAny(value.Reveal(), "\r\n\x00"):
-			fault("holds a line break, which no header can", "headers", name)
-		}
-	}
+	outbound.CheckHeaders(a.Headers, fault)
 }
 
 // Check implements the configuration's own check.
 func (s *Speech) Check(fault func(text string, at ...any)) {
-	switch _, why := address(s.URL); {
+	_, wrong := outbound.ServerURL(s.URL)
+	switch {
 	case len(s.Command) > 0 && s.URL != "":
 		fault("it has a command already; give one of them", "url")
 	case len(s.Command) > 0 && s.Command[0] == "":
 		fault("the program has no name", "command", 0)
-	case s.URL != "" && why != "":
-		fault(why, "url")
+	case s.URL != "" && wrong != "":
+		fault(wrong, "url")
 	}
-}
-
-func (s *Speech) there() bool { return len(s.Command) > 0 || s.URL != "" }
-
-// address reads the URL of a server, or says what is wrong with it.
-func address(text string) (u *url.URL, why string) {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return nil, "write it as https://host/path"
-	case u.User != nil:
-		return nil, "no name or password belongs into it; use headers"
-	case u.Fragment != "":
-		return nil, "no fragment belongs into it"
-	}
-	return u, ""
-}
-
-// defaults fills in what a Config made in code left empty.
-func (c *Config) defaults() error {
-	if c.Wait <= 0 {
-		c.Wait = 20 * time.Second
-	}
-	if c.Notices <= 0 {
-		c.Notices = 10
-	}
-	if c.Admins == "" {
-		c.Admins = string(core.Moderators)
-	}
-	for i := range c.APIs {
-		a := &c.APIs[i]
-		if len(a.Methods) == 0 {
-			a.Methods = []string{http.MethodGet}
-		}
-		if a.Permission == "" {
-			a.Permission = string(core.Admins)
-		}
-		if a.MaxBody <= 0 {
-			a.MaxBody = 256 << 10
-		}
-	}
-	if c.Speech.MaxText <= 0 {
-		c.Speech.MaxText = 1000
-	}
-	return c.faults()
-}
-
-// faults is everything that Check finds, for a Config that was not read from a
-// file.
-func (c *Config) faults() error {
-	var all []string
-	fault := func(text string, at ...any) { all = append(all, fmt.Sprint(at...)+": "+text) }
-	c.Check(fault)
-	for i := range c.APIs {
-		c.APIs[i].Check(fault)
-	}
-	c.Speech.Check(fault)
-	if len(all) > 0 {
-		return fmt.Errorf("plugins.standard: %s", strings.Join(all, "; "))
-	}
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/action"
 )
 
 const notifySchema = `{
@@ -43,9 +44,9 @@ func (p *Plugin) notify() []core.Action {
 					"Who is not allowed to may not have the admins told."},
 			},
 			Examples: []core.Example{
-				example("What else is to be done when a payment is not possible",
+				core.NewExample("What else is to be done when a payment is not possible",
 					`{"message":"Insufficient funds for this payment","type":"error"}`),
-				example("Calling for help",
+				core.NewExample("Calling for help",
 					`{"message":"Ann reports that somebody posts spam.","type":"warning","to":"admins"}`),
 			},
 		},
@@ -58,10 +59,10 @@ func (p *Plugin) notify() []core.Action {
 
 // notice reads a call, and refuses it where it may not be carried out.
 func (p *Plugin) notice(c core.Call) (n notice, err error) {
-	if err := json.Unmarshal(c.Payload, &n); err != nil {
-		return n, &core.Error{Kind: core.Invalid, Text: "The payload cannot be read.", Err: err}
-	}
+	n, err = action.Payload[notice](c)
 	switch {
+	case err != nil:
+		return n, err
 	case n.To == "admins" && !permits(p.c.Admins, c.Author.Rank):
 		return n, core.Errorf(core.Forbidden, "The admins are not to be told for who asked.")
 	case n.To == "person" && c.Author.ID == "":
@@ -94,7 +95,7 @@ func (p *Plugin) tell(ctx context.Context, c core.Call) (core.Result, error) {
 		p.h.Desk.Admins(text + "\n(for " + who(c) + ")")
 		return core.Result{}, nil
 	case n.To == "here" || c.Private:
-		return core.Result{Next: []core.Step{say(c, text)}}, nil
+		return core.Result{Next: []core.Step{c.Say(text)}}, nil
 	}
 	person, err := c.Path.Person(c.Author.ID)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/action"
 )
 
 // wait is the action that pauses between two others.
@@ -29,7 +30,7 @@ func (p *Plugin) wait() []core.Action {
 					"For anything later than that set a reminder."},
 				Notes: []string{"Nothing else is answered in this place meanwhile."},
 			},
-			Examples: []core.Example{example("A moment of suspense",
+			Examples: []core.Example{core.NewExample("A moment of suspense",
 				fmt.Sprintf(`{"duration":%s}`, strconv.FormatFloat(min(3, p.c.Wait.Seconds()), 'f', -1, 64)))},
 		},
 		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: p.c.Wait + 5*time.Second,
@@ -39,9 +40,9 @@ func (p *Plugin) wait() []core.Action {
 }
 
 func pause(ctx context.Context, c core.Call) (core.Result, error) {
-	var q struct{ Duration float64 }
-	if err := json.Unmarshal(c.Payload, &q); err != nil {
-		return core.Result{}, &core.Error{Kind: core.Invalid, Text: "The payload cannot be read.", Err: err}
+	q, err := action.Payload[struct{ Duration float64 }](c)
+	if err != nil {
+		return core.Result{}, err
 	}
 	timer := time.NewTimer(time.Duration(q.Duration * float64(time.Second)))
 	defer timer.Stop()
@@ -95,10 +96,10 @@ func (p *Plugin) confirm() []core.Action {
 					"A question that nobody answers expires."},
 			},
 			Examples: []core.Example{
-				example("Asking before telling everyone",
+				core.NewExample("Asking before telling everyone",
 					`{"message":"Shall I tell the whole group?","then":[{"type":"notify"`+
 						`,"payload":{"message":"Dinner is at eight.","to":"here"}}]}`),
-				example("Only asking", `{"message":"Are you sure?"}`),
+				core.NewExample("Only asking", `{"message":"Are you sure?"}`),
 			},
 		},
 		Effects: core.EffectNone, Permission: core.Everyone, Confirm: true, Idempotent: true,
@@ -108,14 +109,14 @@ func (p *Plugin) confirm() []core.Action {
 
 // confirmed runs when the person said yes.
 func confirmed(_ context.Context, c core.Call) (core.Result, error) {
-	var q struct {
+	q, err := action.Payload[struct {
 		Then []struct {
 			Type, Target    string
 			Payload, Params json.RawMessage
 		}
-	}
-	if err := json.Unmarshal(c.Payload, &q); err != nil {
-		return core.Result{}, &core.Error{Kind: core.Invalid, Text: "The payload cannot be read.", Err: err}
+	}](c)
+	if err != nil {
+		return core.Result{}, err
 	}
 	r := core.Result{Output: json.RawMessage(`{"confirmed":true}`)}
 	for _, s := range q.Then {

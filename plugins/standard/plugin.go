@@ -2,7 +2,6 @@ package standard
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 
@@ -19,14 +18,15 @@ type Plugin struct {
 	actions []core.Action
 }
 
-// New makes the plugin. Its error names everything that is wrong with the Config.
+// New makes the plugin.
 func New(h core.Host, c Config) (*Plugin, error) {
-	if err := c.defaults(); err != nil {
-		return nil, err
-	}
 	p := &Plugin{h: h, c: c}
 	for i := range c.APIs {
-		p.apis = append(p.apis, newAPI(&c.APIs[i]))
+		a, err := newAPI(&c.APIs[i])
+		if err != nil {
+			return nil, err
+		}
+		p.apis = append(p.apis, a)
 	}
 	if c.Speech.URL != "" {
 		u, err := url.Parse(c.Speech.URL)
@@ -62,24 +62,4 @@ func (p *Plugin) Run(ctx context.Context) error {
 		p.voice.CloseIdleConnections()
 	}
 	return nil
-}
-
-// say is the step that says something where the call takes place.
-func say(c core.Call, text string) core.Step {
-	return core.Step{Type: core.MessagePrefix + c.Path.Interface(), Payload: encode(map[string]string{"text": text}),
-		Priority: core.DefaultPriority}
-}
-
-// encode writes a value of ours as JSON.
-func encode(v any) json.RawMessage {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return json.RawMessage("null") // maps and structs of texts and JSON can be encoded
-	}
-	return raw
-}
-
-// example is a right payload of an action.
-func example(scenario, payload string) core.Example {
-	return core.Example{Scenario: scenario, Payload: json.RawMessage(payload)}
 }

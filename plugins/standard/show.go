@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/plugins/standard/display"
 )
 
@@ -47,15 +48,15 @@ func (p *Plugin) display() []core.Action {
 				},
 			},
 			Examples: []core.Example{
-				example("A balance as a card",
+				core.NewExample("A balance as a card",
 					`{"content":{"accountType":"checking","balance":2450.32,"currency":"USD"},"format":"card"}`),
-				example("Records as a table",
+				core.NewExample("Records as a table",
 					`{"title":"Invoices","content":[{"id":"inv-1","amount":150},{"id":"inv-2","amount":80.5}],`+
 						`"fields":["id","amount"],"format":"table"}`),
-				example("A chart of two series",
+				core.NewExample("A chart of two series",
 					`{"format":"chart","content":{"title":"Sales","labels":["Mon","Tue"],"series":[{"name":"North"`+
 						`,"data":[3,4]},{"name":"South","data":[1,2]}]}}`),
-				example("What the last action gave", `{"format":"table"}`),
+				core.NewExample("What the last action gave", `{"format":"table"}`),
 			},
 		},
 		Effects: core.EffectNone, Permission: core.Everyone,
@@ -65,13 +66,13 @@ func (p *Plugin) display() []core.Action {
 }
 
 func (p *Plugin) show(ctx context.Context, c core.Call) (core.Result, error) {
-	var q struct {
+	q, err := action.Payload[struct {
 		Content       json.RawMessage
 		Format, Title string
 		Fields        []string
-	}
-	if err := json.Unmarshal(c.Payload, &q); err != nil {
-		return core.Result{}, &core.Error{Kind: core.Invalid, Text: "The payload cannot be read.", Err: err}
+	}](c)
+	if err != nil {
+		return core.Result{}, err
 	}
 	if q.Content == nil {
 		latest, err := p.latest(ctx, c.Key)
@@ -90,7 +91,7 @@ func (p *Plugin) show(ctx context.Context, c core.Call) (core.Result, error) {
 			return core.Result{}, err
 		}
 	}
-	return core.Result{Next: []core.Step{say(c, s.Text)}}, nil
+	return core.Result{Next: []core.Step{c.Say(s.Text)}}, nil
 }
 
 // picture sends a picture. done is false where the interface sends none: then

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/outbound"
 	"synthbot/core/program"
 )
@@ -35,7 +37,7 @@ func (p *Plugin) speak() []core.Action {
 					"Do not send the same as a message, too."},
 				Notes: []string{"It takes a few seconds.", "People see no text with it."},
 			},
-			Examples: []core.Example{example("Wishing a good night", `{"text":"Good night, and sleep well."}`)},
+			Examples: []core.Example{core.NewExample("Wishing a good night", `{"text":"Good night, and sleep well."}`)},
 		},
 		Effects: core.EffectNone, Permission: core.Everyone, Timeout: p.c.Speech.Timeout + 30*time.Second,
 		Busy:      core.Queue,
@@ -45,9 +47,9 @@ func (p *Plugin) speak() []core.Action {
 }
 
 func (p *Plugin) spoken(ctx context.Context, c core.Call) (core.Result, error) {
-	var q struct{ Text string }
-	if err := json.Unmarshal(c.Payload, &q); err != nil {
-		return core.Result{}, &core.Error{Kind: core.Invalid, Text: "The payload cannot be read.", Err: err}
+	q, err := action.Payload[struct{ Text string }](c)
+	if err != nil {
+		return core.Result{}, err
 	}
 	sound, err := p.sound(ctx, q.Text)
 	if err != nil {
@@ -67,34 +69,26 @@ func (p *Plugin) sound(ctx context.Context, text string) ([]byte, error) {
 		return program.Program{Argv: p.c.Speech.Command, Timeout: p.c.Speech.Timeout, MaxOutput: maxSound}.Run(ctx,
 			[]byte(text))
 	}
-	to, err := url.JoinPath(p.c.Speech.URL, "audio/speech")
+	base, err := url.Parse(p.c.Speech.URL)
 	if err != nil {
 		return nil, err
 	}
-	body := encode(map[string]string{"model": p.c.Speech.Model, "voice": p.c.Speech.Voice,
-		"response_format": p.c.Speech.Format, "input": text})
-	q, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
+	call := outbound.Call{
+		Server: "The server", Method: http.MethodPost, URL: base.JoinPath("audio/speech"), Accept: "*/*",
+		Body: core.JSON(map[string]string{"model": p.c.Speech.Model, "voice": p.c.Speech.Voice,
+			"response_format": p.c.Speech.Format, "input": text}),
 	}
-	q.Header.Set("Content-Type", "application/json")
 	if !p.c.Speech.APIKey.IsZero() {
-		q.Header.Set("Authorization", "Bearer "+p.c.Speech.APIKey.Reveal())
+		authorization := core.NewSecret("Bearer " + p.c.Speech.APIKey.Reveal())
+		call.Headers = map[string]core.Secret{"Authorization": authorization}
 	}
-	resp, err := p.voice.Do(q)
-	if err != nil {
-		return nil, outbound.Fault(err)
+	data, err := call.Send(ctx, p.voice)
+	var refused *core.Error
+	if data != nil && errors.As(err, &refused) { // the server answered
+		return nil, &core.Error{Kind: core.Temporary, Text: "The voice is not available at the moment.",
+			After: refused.After, Err: err}
 	}
-	data, err := outbound.Read(resp)
-	switch {
-	case err != nil:
-		return nil, outbound.Fault(err)
-	case resp.StatusCode != http.StatusOK:
-		_, err := answered(resp, []byte(core.Conceal(p.c.Speech.APIKey).Replace(string(data))))
-		return nil, &core.Error{Kind: core.Temporary, Text: "The voice cannot be had at the moment.",
-			After: after(resp), Err: err}
-	}
-	return data, nil
+	return data, err
 }
 
 // soundOf tells what kind of sound file it is; "" where it is none.

@@ -24,10 +24,11 @@ type Bank struct {
 
 // New makes a bank; key is what requests must carry in Authorization.
 func New(key string) *Bank {
-	return &Bank{key: key, accounts: map[string]int64{"checking": 245032, "savings": 100000}, done: make(map[string]any)}
+	accounts := map[string]int64{"checking": 245032, "savings": 100000}
+	return &Bank{key: key, accounts: accounts, done: make(map[string]any)}
 }
 
-// Balance is what stands on an account, in cents.
+// Balance is the balance of an account, in cents.
 func (b *Bank) Balance(account string) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -87,7 +88,8 @@ func (b *Bank) invoke(w http.ResponseWriter, r *http.Request) {
 	output, known := b.done[key]
 	if !known {
 		var refused *refusal
-		if output, refused = b.do(q.Tool, &q.Input); refused != nil {
+		output, refused = b.do(q.Tool, &q.Input)
+		if refused != nil {
 			w.WriteHeader(http.StatusUnprocessableEntity)
 			reply(w, map[string]any{"success": false, "error": refused})
 			return
@@ -95,6 +97,14 @@ func (b *Bank) invoke(w http.ResponseWriter, r *http.Request) {
 		b.done[key] = output
 	}
 	reply(w, map[string]any{"success": true, "output": output})
+}
+
+// receipt is the output of a payment.
+type receipt struct {
+	ID       string  `json:"confirmationId"`
+	Amount   float64 `json:"amount"`
+	Currency string  `json:"currency"`
+	Status   string  `json:"status"`
 }
 
 // input is what any of the tools takes.
@@ -107,7 +117,8 @@ type input struct {
 func (b *Bank) do(tool string, in *input) (any, *refusal) {
 	switch tool {
 	case "check_balance":
-		return map[string]any{"accountType": in.AccountType, "balance": float64(b.accounts[in.AccountType]) / 100, "currency": "USD"}, nil
+		balance := float64(b.accounts[in.AccountType]) / 100
+		return map[string]any{"accountType": in.AccountType, "balance": balance, "currency": "USD"}, nil
 	case "transfer":
 		return b.transfer(in)
 	case "pay_bill":
@@ -115,12 +126,13 @@ func (b *Bank) do(tool string, in *input) (any, *refusal) {
 	case "transaction_history":
 		return b.transactions(), nil
 	case "balance_history":
-		return map[string]any{"labels": []string{"Jan", "Feb", "Mar"}, "series": []any{map[string]any{"name": in.AccountType, "data": []float64{2000, 2200.5, 2450.32}}}}, nil
+		series := map[string]any{"name": in.AccountType, "data": []float64{2000, 2200.5, 2450.32}}
+		return map[string]any{"labels": []string{"Jan", "Feb", "Mar"}, "series": []any{series}}, nil
 	case "block_card":
 		b.blocked = append(b.blocked, in.CardID)
 		return nil, nil
 	case "schedule_payment":
-		return map[string]any{"confirmationId": "s-1", "amount": in.Amount, "currency": "USD", "status": "scheduled"}, nil
+		return receipt{"s-1", in.Amount, "USD", "scheduled"}, nil
 	case "navigate":
 		return b.open(in)
 	}
@@ -145,7 +157,7 @@ func (b *Bank) take(account string, in *input) (any, *refusal) {
 		return nil, &refusal{"INSUFFICIENT_FUNDS", "There is not enough on the " + account + " account."}
 	}
 	b.accounts[account] -= cents(in.Amount)
-	return map[string]any{"confirmationId": fmt.Sprintf("c-%d", len(b.done)+1), "amount": in.Amount, "currency": in.Currency, "status": "done"}, nil
+	return receipt{fmt.Sprintf("c-%d", len(b.done)+1), in.Amount, in.Currency, "done"}, nil
 }
 
 func (b *Bank) transactions() any {

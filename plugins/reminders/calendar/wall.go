@@ -37,37 +37,3 @@ func shift(wall, moment time.Time) time.Time {
 }
 
 func sameWall(t, wall time.Time) bool { return Wall(t).Equal(wall) }
-
-// Zone finds a time zone by its name, in any case. Only names of the time zone
-// database are taken ("Europe/Rome", "UTC").
-func Zone(name string) (*time.Location, bool) {
-	if name == "" || len(name) > maxZone || name == "Local" {
-		return nil, false
-	}
-	for _, spelt := range []string{name, capital(name)} {
-		if loc, err := time.LoadLocation(spelt); err == nil {
-			return loc, true
-		}
-	}
-	return nil, false
-}
-
-// maxZone is longer than any name there is.
-const maxZone = 64
-
-// capital writes a name as the database mostly does.
-func capital(name string) string {
-	b := []byte(name)
-	for i, c := range b {
-		first := i == 0 || b[i-1] == '/' || b[i-1] == '_' || b[i-1] == '-'
-		switch {
-		case first && 'a' <= c && c <= 'z':
-			b[i] = c - 'a' + 'A'
-		case !first && 'A' <= c && c <= 'Z':
-			b[i] = c - 'A' + 'a'
-		case c == ' ':
-			b[i] = '_'
-		}
-	}
-	return string(b)
-}
