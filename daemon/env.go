@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,8 @@ type Env struct {
 	levels logs.Levels
 	db     atomic.Pointer[memory.DB] // while it is open
 	bot    atomic.Pointer[Bot]       // that was assembled last
+
+	stateLocks sync.Map // of what interfaces store, by their names: *sync.Mutex
 }
 
 // OpenStore opens the database of the configuration. It creates a missing one.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"synthbot/core"
@@ -13,9 +14,10 @@ import (
 // state keeps what one interface must know after a restart, in the database.
 // Where none is open, nothing is known.
 type state struct {
-	db    *atomic.Pointer[memory.DB]
-	name  string
-	place core.Path
+	*sync.Mutex // held by who updates a value; drivers of one interface share it
+	db          *atomic.Pointer[memory.DB]
+	name        string
+	place       core.Path
 }
 
 func (p *Env) stateOf(name string) (*state, error) {
@@ -23,7 +25,8 @@ func (p *Env) stateOf(name string) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &state{&p.db, "interface " + name, place}, nil
+	lock, _ := p.stateLocks.LoadOrStore(name, new(sync.Mutex))
+	return &state{lock.(*sync.Mutex), &p.db, "interface " + name, place}, nil
 }
 
 // Get returns nil for an unknown key.

@@ -105,7 +105,7 @@ type Drafts struct {
 	all map[string]*draft // by place
 
 	notes sync.Mutex
-	left  map[string]note // what may be left over, by the note's key; nil: not read yet
+	left  notes // what may be left over, by the note's key; nil: not read yet
 }
 
 // draft is a message that grows.

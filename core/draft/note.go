@@ -34,6 +34,23 @@ func (n *note) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &n.ID)
 }
 
+// notes are stored by their keys.
+type notes map[string]note
+
+// UnmarshalJSON also reads the keys of old notes, which were places.
+func (all *notes) UnmarshalJSON(data []byte) error {
+	stored := map[string]note{}
+	err := json.Unmarshal(data, &stored)
+	*all = notes{}
+	for key, n := range stored {
+		if n.Place == "" {
+			n.Place = key
+		}
+		(*all)[n.key()] = n
+	}
+	return err
+}
+
 // messageID is a message's id. Old notes hold it as a number.
 type messageID string
 
@@ -62,7 +79,7 @@ func sumOf(text string) string {
 // note writes a note, in place of the one without an id. It returns false if that
 // failed.
 func (d *Drafts) note(ctx context.Context, n note) bool {
-	return d.change(ctx, func(all map[string]note) {
+	return d.change(ctx, func(all notes) {
 		delete(all, n.Place)
 		if d.opt.Reader == nil && !n.answer() { // nobody can find out what became of older ones
 			maps.DeleteFunc(all, func(_ string, old note) bool { return old.Place == n.Place && old.answer() })
@@ -72,7 +89,7 @@ func (d *Drafts) note(ctx context.Context, n note) bool {
 }
 
 func (d *Drafts) forget(ctx context.Context, n note) {
-	d.change(ctx, func(all map[string]note) {
+	d.change(ctx, func(all notes) {
 		delete(d.left, n.key())
 		delete(all, n.key())
 	})
@@ -80,41 +97,31 @@ func (d *Drafts) forget(ctx context.Context, n note) {
 
 // change changes the notes, also if ctx has ended: a missing note would cost an
 // answer. It returns false if that failed.
-func (d *Drafts) change(ctx context.Context, f func(map[string]note)) bool {
+func (d *Drafts) change(ctx context.Context, f func(notes)) bool {
 	d.notes.Lock()
 	defer d.notes.Unlock()
 	d.recall(ctx)
-	all, err := d.read(ctx)
-	if err == nil {
-		f(all)
-		var raw []byte
-		raw, err = json.Marshal(all)
-		if err == nil {
-			err = d.opt.State.Put(context.WithoutCancel(ctx), d.opt.Key, raw)
+	_, err := driver.Update(context.WithoutCancel(ctx), d.opt.State, d.opt.Key, func(all *notes) bool {
+		if *all == nil {
+			*all = notes{}
 		}
-	}
+		f(*all)
+		return true
+	})
 	if err != nil {
 		d.opt.Log.Error("draft not noted", "err", err)
 	}
 	return err == nil
 }
 
-// read returns the notes by their keys. Damaged notes count as none.
-func (d *Drafts) read(ctx context.Context) (map[string]note, error) {
-	all := map[string]note{}
+// read returns the notes. Damaged notes count as none.
+func (d *Drafts) read(ctx context.Context) (notes, error) {
 	raw, err := d.opt.State.Get(context.WithoutCancel(ctx), d.opt.Key)
-	if err != nil {
-		return nil, err
+	all := notes{}
+	if err == nil {
+		_ = json.Unmarshal(raw, &all)
 	}
-	stored := map[string]note{}
-	_ = json.Unmarshal(raw, &stored)
-	for key, n := range stored {
-		if n.Place == "" {
-			n.Place = key
-		}
-		all[n.key()] = n
-	}
-	return all, nil
+	return all, err
 }
 
 // recall reads once what others left. d.notes is held.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 )
 
 // State keeps small values by key over a restart. Get returns nil for an unknown key. A
@@ -38,4 +39,25 @@ func Save(ctx context.Context, s State, key string, value any) error {
 		return fmt.Errorf("%s: %w", key, err)
 	}
 	return nil
+}
+
+// Update reads a value as JSON, changes it and writes it again, unless change returns
+// false; what cannot be decoded counts as nothing. ok reports whether it was written. If
+// the State is a [sync.Locker], nobody else in the process updates a value of it meanwhile.
+func Update[T any](ctx context.Context, s State, key string, change func(value *T) bool) (ok bool, err error) {
+	if l, ok := s.(sync.Locker); ok {
+		l.Lock()
+		defer l.Unlock()
+	}
+	data, err := s.Get(ctx, key)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", key, err)
+	}
+	var value T
+	_ = json.Unmarshal(data, &value)
+	if !change(&value) {
+		return false, nil
+	}
+	err = Save(ctx, s, key, value)
+	return err == nil, err
 }

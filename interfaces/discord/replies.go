@@ -3,6 +3,7 @@ package discord
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -41,59 +42,48 @@ func (p *pending) ready(ctx context.Context) bool {
 // over reports whether an answer is too late.
 func (p *pending) over() bool { return time.Since(p.At) >= replyAge }
 
+// pendings are stored by id.
+type pendings map[string]pending
+
+func (all pendings) dropOver() {
+	maps.DeleteFunc(all, func(_ string, p pending) bool { return p.over() })
+}
+
 // replies are the commands whose turn is not over, or presses. Those in the State can be
-// answered by a later process. Safe for concurrent use.
+// answered by a later process, and by the driver of another configuration. Safe for
+// concurrent use.
 type replies struct {
 	state driver.State // nil: lost with the process
 	log   *slog.Logger
 
-	mu  sync.Mutex
-	all []pending
-
-	first sync.Once  // of reading what an earlier process left
-	notes sync.Mutex // of reading and changing the State
+	mu       sync.Mutex
+	all      pendings
+	recalled bool // what an earlier process left was read
 }
 
-func newReplies(s driver.State, log *slog.Logger) *replies { return &replies{state: s, log: log} }
+func newReplies(s driver.State, log *slog.Logger) *replies {
+	return &replies{state: s, log: log, all: make(pendings)}
+}
 
 // add adds one that waits from now on.
 func (r *replies) add(p pending) {
-	r.recall()
-	p.kept = r.change(func(all map[string]pending) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refresh()
+	p.kept = r.update(func(all pendings) bool {
 		all[p.ID] = p
 		return true
 	})
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	kept := r.all[:0]
-	for _, o := range r.all {
-		if p.At.Sub(o.At) < replyAge {
-			kept = append(kept, o)
-		}
-	}
-	r.all = append(kept, p)
+	r.all[p.ID] = p
 }
 
-// find returns the oldest one that match accepts, as the State has it: the driver of
-// another configuration may have answered it.
+// find returns the oldest one that match accepts.
 func (r *replies) find(match func(pending) bool) (pending, bool) {
-	r.recall()
 	r.mu.Lock()
-	all := slices.Clone(r.all)
-	r.mu.Unlock()
-	for _, p := range all {
-		if !match(p) || p.over() {
-			continue
-		}
-		now, there := r.noted()[p.ID]
-		switch {
-		case p.kept && !there:
-			r.forget(p.ID)
-			continue
-		case p.kept && now.Answered && !p.Answered:
-			r.mark(p.ID)
-			p.Answered = true
-		}
+	defer r.mu.Unlock()
+	r.refresh()
+	byAge := func(a, b pending) int { return a.At.Compare(b.At) }
+	for _, p := range slices.SortedFunc(maps.Values(r.all), byAge) {
 		if match(p) {
 			return p, true
 		}
@@ -103,84 +93,84 @@ func (r *replies) find(match func(pending) bool) (pending, bool) {
 
 // answer marks one as answered.
 func (r *replies) answer(p pending) {
-	r.mark(p.ID)
-	r.change(func(all map[string]pending) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	mark := func(all pendings) bool {
 		now, there := all[p.ID]
-		now.Answered = true
 		if there {
+			now.Answered = true
 			all[p.ID] = now
 		}
 		return there
-	})
-}
-
-func (r *replies) mark(id string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i := range r.all {
-		if r.all[i].ID == id {
-			r.all[i].Answered = true
-		}
 	}
+	mark(r.all)
+	r.update(mark)
 }
 
 // drop removes one whose turn is over, or that cannot be answered.
 func (r *replies) drop(p pending) {
-	r.forget(p.ID)
-	r.change(func(all map[string]pending) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.all, p.ID)
+	r.update(func(all pendings) bool {
 		_, there := all[p.ID]
 		delete(all, p.ID)
 		return there
 	})
 }
 
-func (r *replies) forget(id string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.all = slices.DeleteFunc(r.all, func(p pending) bool { return p.ID == id })
-}
-
-// recall reads once what an earlier process left.
-func (r *replies) recall() {
-	r.first.Do(func() {
-		for _, p := range r.noted() {
+// refresh takes over what the State says. It leaves everything as it is if the State
+// cannot be read. r.mu is held.
+func (r *replies) refresh() {
+	r.all.dropOver()
+	if r.recalled && len(r.all) == 0 {
+		return
+	}
+	noted, err := r.noted()
+	if err != nil {
+		return
+	}
+	for id, p := range noted {
+		if !r.recalled {
 			p.kept = true
-			r.all = append(r.all, p)
+			r.all[id] = p
 		}
-		slices.SortFunc(r.all, func(a, b pending) int { return a.At.Compare(b.At) })
+	}
+	r.recalled = true
+	for id, p := range r.all {
+		now, there := noted[id]
+		if p.kept && !there {
+			delete(r.all, id)
+			continue
+		}
+		p.Answered = p.Answered || now.Answered
+		r.all[id] = p
+	}
+}
+
+// noted reads from the State those that can still be answered.
+func (r *replies) noted() (all pendings, err error) {
+	if r.state != nil {
+		err = driver.Load(context.Background(), r.state, repliesKey, &all)
+	}
+	all.dropOver()
+	return all, err
+}
+
+// update changes the notes where change returns true; it reports whether that is done.
+func (r *replies) update(change func(pendings) bool) bool {
+	if r.state == nil {
+		return false
+	}
+	ok, err := driver.Update(context.Background(), r.state, repliesKey, func(all *pendings) bool {
+		if *all == nil {
+			*all = make(pendings)
+		}
+		all.dropOver()
+		return change(*all)
 	})
-}
-
-// noted reads from the State, by id, those that can still be answered.
-func (r *replies) noted() map[string]pending {
-	all := make(map[string]pending)
-	if r.state == nil {
-		return all
-	}
-	_ = driver.Load(context.Background(), r.state, repliesKey, &all) // what cannot be read is not there
-	for id, p := range all {
-		if p.over() {
-			delete(all, id)
-		}
-	}
-	return all
-}
-
-// change changes the notes where change returns true; it reports whether that is
-// done.
-func (r *replies) change(change func(map[string]pending) bool) bool {
-	if r.state == nil {
-		return false
-	}
-	r.notes.Lock()
-	defer r.notes.Unlock()
-	all := r.noted()
-	if !change(all) {
-		return false
-	}
-	err := driver.Save(context.Background(), r.state, repliesKey, all)
 	if err != nil {
 		r.log.Error("whether a command waits for its answer is not noted", "err", err)
 	}
-	return err == nil
+	return ok
 }
