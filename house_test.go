@@ -52,7 +52,7 @@ var rooms = []struct {
 	{"core/command", []string{"core"}},
 	{"core/outbound", []string{"core"}},
 	{"core/program", []string{"core"}},
-	{"interfaces/*", []string{"core", "core/action", "core/command", "core/draft", "core/driver", "core/markdown", "core/txt", "core/watch"}},
+	{"interfaces/*", []string{"core", "core/action", "core/command", "core/draft", "core/driver", "core/markdown", "core/recent", "core/txt", "core/watch"}},
 	{"memory", []string{"core", "core/llm"}},
 	{"persona", []string{"core", "core/lore", "core/txt"}},
 	{"plugins/plugintest", []string{"core", "core/*", "memory", "config"}},

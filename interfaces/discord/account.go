@@ -56,6 +56,16 @@ func (a *account) whoAmI(ctx context.Context) string {
 	return me.ID
 }
 
+// placeOf is what is known of a channel, from the gateway or from an earlier process.
+func (a *account) placeOf(channel string) (place, bool) {
+	p, known := a.cache.place(channel)
+	if known {
+		return p, true
+	}
+	cur, known := a.cursors.get(channel)
+	return cur.place, known
+}
+
 // notices inform the admins. Safe for concurrent use.
 type notices struct {
 	name string

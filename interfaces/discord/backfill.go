@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -35,7 +36,7 @@ func (t *intake) begin(ctx context.Context, channel string, h *hold) {
 			return
 		}
 		f := found{channel: channel}
-		f.place = t.d.history.lookUp(ctx, channel, cur, known, guild)
+		f.place = t.d.history.lookUp(ctx, channel, guild)
 		if fetch {
 			f.missed = t.d.history.missed(ctx, channel, from)
 			t.d.history.introduce(ctx, f.place.Guild, f.missed)
@@ -60,24 +61,17 @@ func (t *intake) found(ctx context.Context, f found) {
 		m.Channel, m.Guild = f.channel, f.place.Guild
 		t.message(m, f.place)
 	}
-	sound, rest := h.events, []gatewayEvent(nil)
-	if h.gap {
-		sound, rest = h.events[:h.sound], h.events[h.sound:]
+	if !h.gap {
+		h.sound = len(h.events)
 	}
-	for _, w := range sound {
+	for _, w := range h.events[:h.sound] {
 		t.take(w, f.place) // what was fetched as well is taken once
 	}
 	if h.gap && t.commit(ctx) {
-		t.again(ctx, f.channel, f.place.Guild, rest)
+		// What is missing is fetched before the events behind the gap are taken. The messages
+		// among these may be fetched as well, unless nothing can be fetched.
+		t.hold(ctx, f.channel, &hold{fetch: true, guild: f.place.Guild, events: h.events[h.sound:]})
 	}
-}
-
-// again fetches what is missing in a gap, before the events behind it are taken. The
-// messages among these may be fetched as well, unless nothing can be fetched.
-func (t *intake) again(ctx context.Context, channel, guild string, rest []gatewayEvent) {
-	h := &hold{fetch: true, guild: guild, events: rest}
-	t.holds[channel] = h
-	t.begin(ctx, channel, h)
 }
 
 // history fetches what was said, and who said it.
@@ -88,12 +82,9 @@ type history struct {
 
 // lookUp asks what kind of channel this is and, of a thread, its parent. If that cannot
 // be found out, it is taken for a text channel or a direct message.
-func (h *history) lookUp(ctx context.Context, id string, cur cursor, known bool, guild string) place {
-	if p, ok := h.cache.place(id); ok {
+func (h *history) lookUp(ctx context.Context, id, guild string) place {
+	if p, ok := h.placeOf(id); ok {
 		return p
-	}
-	if known {
-		return cur.place
 	}
 	var c channel
 	err := h.patiently(ctx, rest.Request{Method: "GET", Route: "/channels/{}", IDs: []string{id}, Out: &c})
@@ -109,7 +100,7 @@ func (h *history) lookUp(ctx context.Context, id string, cur cursor, known bool,
 	if guild != "" {
 		h.cache.setChannel(c)
 	}
-	return place{Guild: guild, Parent: c.Parent, Kind: uint8(min(max(c.Type, 0), 255)), name: short(c.Name, 100)}
+	return c.place()
 }
 
 // patiently makes a request that may fail for a while: events wait for its answer.
@@ -128,10 +119,8 @@ func (h *history) patiently(ctx context.Context, q rest.Request) error {
 // configured limits.
 func (h *history) missed(ctx context.Context, channel, last string) []message {
 	oldest := idAt(h.clock().Add(h.rest.Ahead() - h.set.BackfillAge))
-	if born(last).IsZero() || newer(oldest, last) {
-		if !born(last).IsZero() || last == "" {
-			last = oldest
-		}
+	if last == "" || !born(last).IsZero() && newer(oldest, last) {
+		last = oldest
 	}
 	var all []message
 	for len(all) < h.set.BackfillCount {
@@ -165,13 +154,7 @@ func (h *history) page(ctx context.Context, channel, after string, n int) ([]mes
 	})
 	page = slices.DeleteFunc(page, func(m message) bool { return !newer(m.ID, after) })
 	slices.SortFunc(page, func(a, b message) int {
-		switch {
-		case newer(a.ID, b.ID):
-			return 1
-		case newer(b.ID, a.ID):
-			return -1
-		}
-		return 0
+		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 	})
 	return page, err
 }

@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,6 +49,13 @@ func (p place) thread() bool {
 	return p.Kind == threadNews || p.Kind == threadPublic || p.Kind == threadPrivate
 }
 
+func (p place) private() bool { return p.Guild == "" && p.Kind != channelGroup }
+
+// place is what is known of the channel, without its permissions.
+func (c *channel) place() place {
+	return place{Guild: c.Guild, Parent: c.Parent, Kind: uint8(min(max(c.Type, 0), 255)), name: short(c.Name, 100)}
+}
+
 // hasMessages reports whether the channel itself can have messages.
 func (c *channel) hasMessages() bool {
 	switch c.Type {
@@ -56,8 +64,6 @@ func (c *channel) hasMessages() bool {
 	}
 	return false
 }
-
-func (p place) private() bool { return p.Guild == "" && p.Kind != channelGroup }
 
 type role struct {
 	name  string
@@ -70,6 +76,15 @@ type guild struct {
 	mine     []string // the bot's own roles
 	channels []string
 	joined   time.Time
+}
+
+// power are the permissions of roles together, and of everyone in the guild.
+func (g *guild) power(id string, roles []string) uint64 {
+	power := g.roles[id].power
+	for _, r := range roles {
+		power |= g.roles[r].power
+	}
+	return power
 }
 
 // cache is what is known of guilds and channels. It holds no members and no
@@ -89,50 +104,47 @@ func newCache(name string) *cache {
 	return &cache{name: name, guilds: make(map[string]*guild), places: make(map[string]place)}
 }
 
-func (b *cache) me() (self user, app string) {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	return b.self, b.app
+func (c *cache) me() (self user, app string) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.self, c.app
 }
 
-func (b *cache) setMe(self user, app string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.self, b.app = self, strings.Clone(app)
-	if app == "" {
-		b.app = self.ID
-	}
+func (c *cache) setMe(self user, app string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.self, c.app = self, strings.Clone(cmp.Or(app, self.ID))
 }
 
 // place returns what is known of a channel.
-func (b *cache) place(id string) (place, bool) {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	p, ok := b.places[id]
+func (c *cache) place(id string) (place, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	p, ok := c.places[id]
 	return p, ok
 }
 
 // known reports whether the guild is known.
-func (b *cache) known(guild string) bool {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	return b.guilds[guild] != nil
+func (c *cache) known(guild string) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.guilds[guild] != nil
 }
 
 // setGuild notes a guild and its channels.
-func (b *cache) setGuild(g guildPayload) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	old := b.guilds[g.ID]
+func (c *cache) setGuild(g guildPayload) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old := c.guilds[g.ID]
 	n := &guild{owner: g.Owner, roles: make(map[string]role, len(g.Roles)), joined: g.Joined.Time}
 	for _, r := range g.Roles {
 		n.roles[r.ID] = role{r.Name, uint64(r.Power)}
-		if r.Tags.Bot != "" && r.Tags.Bot == b.self.ID {
+		if r.Tags.Bot != "" && r.Tags.Bot == c.self.ID {
 			n.mine = append(n.mine, r.ID)
 		}
 	}
 	for _, m := range g.Members {
-		if m.User != nil && m.User.ID == b.self.ID {
+		if m.User != nil && m.User.ID == c.self.ID {
 			n.mine = append(n.mine, m.Roles...)
 		}
 	}
@@ -141,150 +153,126 @@ func (b *cache) setGuild(g guildPayload) {
 	case g.Channels == nil: // an update has no channels
 		n.channels, n.joined, n.mine = old.channels, old.joined, old.mine
 	default:
-		n.channels = b.threads(old)
+		n.channels = c.threads(old)
 	}
-	b.guilds[g.ID] = n
-	for _, list := range [][]channel{g.Channels, g.Threads} {
-		for _, c := range list {
-			c.Guild = g.ID
-			b.setLocked(c)
-		}
+	c.guilds[g.ID] = n
+	for _, ch := range g.all() {
+		ch.Guild = g.ID
+		c.setLocked(ch)
 	}
 }
 
 // threads forgets the channels of a guild that is received again, and returns its
 // threads: archived ones are not received.
-func (b *cache) threads(g *guild) (kept []string) {
+func (c *cache) threads(g *guild) (kept []string) {
 	for _, id := range g.channels {
-		if b.places[id].thread() {
+		if c.places[id].thread() {
 			kept = append(kept, id)
 		} else {
-			delete(b.places, id)
+			delete(c.places, id)
 		}
 	}
 	return kept
 }
 
-func (b *cache) setChannel(c channel) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.setLocked(c)
+func (c *cache) setChannel(ch channel) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.setLocked(ch)
 }
 
-func (b *cache) setLocked(c channel) {
-	if c.ID == "" {
+func (c *cache) setLocked(ch channel) {
+	if ch.ID == "" {
 		return
 	}
-	p := place{Guild: c.Guild, Parent: c.Parent, Kind: uint8(min(max(c.Type, 0), 255)), name: short(c.Name, 100)}
-	for _, o := range c.Over {
+	p := ch.place()
+	for _, o := range ch.Over {
 		if (o.Allow|o.Deny)&powerModerator != 0 {
 			p.over = append(p.over, o)
 		}
 	}
-	g := b.guilds[c.Guild]
-	if g != nil {
-		_, known := b.places[c.ID]
-		if !known {
-			g.channels = append(g.channels, c.ID)
-		}
+	g := c.guilds[ch.Guild]
+	_, known := c.places[ch.ID]
+	if g != nil && !known {
+		g.channels = append(g.channels, ch.ID)
 	}
-	b.share(&p)
-	b.places[c.ID] = p
+	c.share(&p)
+	c.places[ch.ID] = p
 }
 
 // share makes equal parts of a channel and the previous one use the same memory: most
 // channels of a guild are alike.
-func (b *cache) share(p *place) {
-	if p.Parent == b.latest.Parent {
-		p.Parent = b.latest.Parent
+func (c *cache) share(p *place) {
+	if p.Parent == c.latest.Parent {
+		p.Parent = c.latest.Parent
 	}
-	if slices.Equal(p.over, b.latest.over) {
-		p.over = b.latest.over
+	if slices.Equal(p.over, c.latest.over) {
+		p.over = c.latest.over
 	}
-	b.latest = *p
+	c.latest = *p
 }
 
 // dropGuild forgets a guild.
-func (b *cache) dropGuild(id string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	g := b.guilds[id]
-	if g != nil {
-		for _, c := range g.channels {
-			delete(b.places, c)
+func (c *cache) dropGuild(id string) {
+	c.change(id, func(g *guild) {
+		for _, channel := range g.channels {
+			delete(c.places, channel)
 		}
-		delete(b.guilds, id)
-	}
+		delete(c.guilds, id)
+	})
 }
 
-func (b *cache) dropChannel(guild, id string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.places, id)
-	g := b.guilds[guild]
+func (c *cache) dropChannel(guildID, id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.places, id)
+	g := c.guilds[guildID]
 	if g != nil {
-		i := slices.Index(g.channels, id)
-		if i >= 0 {
-			g.channels = slices.Delete(g.channels, i, i+1)
-		}
+		g.channels = slices.DeleteFunc(g.channels, func(other string) bool { return other == id })
 	}
 }
 
 // change changes a guild, if it is known.
-func (b *cache) change(id string, f func(g *guild)) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	g := b.guilds[id]
+func (c *cache) change(id string, f func(g *guild)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g := c.guilds[id]
 	if g != nil {
 		f(g)
 	}
 }
 
-func (b *cache) setRole(id string, r guildRole) {
-	b.change(id, func(g *guild) { g.roles[r.ID] = role{short(r.Name, 100), uint64(r.Power)} })
-}
-
-func (b *cache) dropRole(id, role string) {
-	b.change(id, func(g *guild) { delete(g.roles, role) })
-}
-
-func (b *cache) setMine(id string, roles []string) {
-	b.change(id, func(g *guild) { g.mine = slices.Clone(roles) })
+func (c *cache) setRole(id string, r guildRole) {
+	c.change(id, func(g *guild) { g.roles[r.ID] = role{short(r.Name, 100), uint64(r.Power)} })
 }
 
 // isMine reports whether one of the roles is the bot's.
-func (b *cache) isMine(guild string, roles []string) bool {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	g := b.guilds[guild]
+func (c *cache) isMine(guild string, roles []string) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	g := c.guilds[guild]
 	mine := func(r string) bool { return r != guild && slices.Contains(g.mine, r) }
 	return g != nil && slices.ContainsFunc(roles, mine)
 }
 
-func (b *cache) roleName(guild, id string) string {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	g := b.guilds[guild]
-	if g != nil {
-		return g.roles[id].name
+func (c *cache) roleName(guild, id string) string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	g := c.guilds[guild]
+	if g == nil {
+		return ""
 	}
-	return ""
-}
-
-func (b *cache) channelName(id string) string {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	return b.places[id].name
+	return g.roles[id].name
 }
 
 // rank is a member's rank in a place, by Discord's permissions.
-func (b *cache) rank(p place, id string, m *member) core.Rank {
+func (c *cache) rank(p place, id string, m *member) core.Rank {
 	if m == nil || p.Guild == "" {
 		return core.Member
 	}
 	power := bits(m.Permissions)
 	if m.Permissions == "" {
-		power = b.power(p, id, m.Roles)
+		power = c.power(p, id, m.Roles)
 	}
 	if power&powerModerator != 0 {
 		return core.Moderator
@@ -294,48 +282,38 @@ func (b *cache) rank(p place, id string, m *member) core.Rank {
 
 // power computes a member's permissions in a channel as Discord does: those of all
 // roles, changed by the channel's overwrites.
-func (b *cache) power(p place, id string, roles []string) uint64 {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	g := b.guilds[p.Guild]
+func (c *cache) power(p place, id string, roles []string) uint64 {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	g := c.guilds[p.Guild]
 	if g == nil {
 		return 0
 	}
-	if g.owner != "" && g.owner == id {
-		return powerModerator
-	}
-	power := g.roles[p.Guild].power
-	for _, r := range roles {
-		power |= g.roles[r].power
-	}
-	if power&powerAdmin != 0 {
+	power := g.power(p.Guild, roles)
+	if g.owner != "" && g.owner == id || power&powerAdmin != 0 {
 		return powerModerator
 	}
 	over := p.over
 	if p.thread() {
-		over = b.places[p.Parent].over
+		over = c.places[p.Parent].over
 	}
 	return overwritten(power, over, p.Guild, id, roles)
 }
 
 // reads reports whether the bot may read the history of a guild's channel, as far as is
 // known.
-func (b *cache) reads(guild string, c channel) bool {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	g := b.guilds[guild]
+func (c *cache) reads(guild string, ch channel) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	g := c.guilds[guild]
 	if g == nil {
 		return false
 	}
-	power := g.roles[guild].power
-	for _, r := range g.mine {
-		power |= g.roles[r].power
-	}
-	p := place{Kind: uint8(min(max(c.Type, 0), 255))}
-	if power&powerAdmin != 0 || p.thread() { // the bot receives only threads that it may read
+	power := g.power(guild, g.mine)
+	if power&powerAdmin != 0 || ch.place().thread() { // the bot receives only threads that it may read
 		return true
 	}
-	return overwritten(power, c.Over, guild, b.self.ID, g.mine)&powerRead == powerRead
+	return overwritten(power, ch.Over, guild, c.self.ID, g.mine)&powerRead == powerRead
 }
 
 func overwritten(power uint64, over []overwrite, guild, id string, roles []string) uint64 {
@@ -358,15 +336,15 @@ func overwritten(power uint64, over []overwrite, guild, id string, roles []strin
 }
 
 // path is the path of a channel, and of its category.
-func (b *cache) path(id string, p place) (core.Path, []core.Path, error) {
-	elements := []string{b.name, p.Guild, id}
+func (c *cache) path(id string, p place) (core.Path, []core.Path, error) {
+	elements := []string{c.name, p.Guild, id}
 	category := p.Parent
 	switch {
 	case p.Guild == "":
-		elements, category = []string{b.name, me, id}, ""
+		elements, category = []string{c.name, me, id}, ""
 	case p.thread() && p.Parent != "":
-		elements = []string{b.name, p.Guild, p.Parent, id}
-		parent, _ := b.place(p.Parent)
+		elements = []string{c.name, p.Guild, p.Parent, id}
+		parent, _ := c.place(p.Parent)
 		category = parent.Parent
 	case p.thread():
 		category = ""
@@ -375,41 +353,28 @@ func (b *cache) path(id string, p place) (core.Path, []core.Path, error) {
 	if err != nil || category == "" {
 		return path, nil, err
 	}
-	scope, err := core.MakePath(b.name, p.Guild, category)
+	scope, err := core.MakePath(c.name, p.Guild, category)
 	return path, []core.Path{scope}, err
 }
 
 // find returns the channel or thread of a name such as "#general", as seen from another
 // place of the same guild.
-func (b *cache) find(from core.Path, name string) (core.Path, bool) {
+func (c *cache) find(from core.Path, name string) (core.Path, bool) {
 	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "#"))
 	e := from.Elements()
-	if len(e) < 3 || e[0] != b.name || name == "" {
+	if len(e) < 3 || e[0] != c.name || name == "" {
 		return core.Path{}, false
 	}
-	id, ok := b.findID(e[1], name)
-	if !ok {
-		return core.Path{}, false
-	}
-	p, _ := b.place(id)
-	path, _, err := b.path(id, p)
-	return path, err == nil
-}
-
-func (b *cache) findID(guild, name string) (string, bool) {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	g := b.guilds[guild]
-	if g == nil {
-		return "", false
-	}
-	for _, id := range g.channels {
-		p := b.places[id]
+	var channels []string
+	c.change(e[1], func(g *guild) { channels = slices.Clone(g.channels) })
+	for _, id := range channels {
+		p, _ := c.place(id)
 		if p.Kind != channelCategory && (strings.ToLower(p.name) == name || id == name) {
-			return id, true
+			path, _, err := c.path(id, p)
+			return path, err == nil
 		}
 	}
-	return "", false
+	return core.Path{}, false
 }
 
 // bits reads a set of permissions.

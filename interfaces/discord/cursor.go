@@ -44,7 +44,7 @@ func (c *cursor) newest() string {
 // missed can be fetched. Safe for concurrent use.
 type cursors struct {
 	state driver.State
-	first sync.Once // of remembered
+	first sync.Once // of recall
 
 	mu    sync.Mutex
 	all   map[string]*cursor
@@ -189,11 +189,9 @@ func (c *cursors) get(channel string) (cursor, bool) {
 	return *cur, true
 }
 
-// remembered is what was last known of a channel, also before load was called.
-func (c *cursors) remembered(channel string) place {
+// recall does load, if that was not called yet.
+func (c *cursors) recall() {
 	c.first.Do(func() { _ = c.load(context.Background()) }) // Listen returns the error
-	cur, _ := c.get(channel)
-	return cur.place
 }
 
 func (c *cursors) drop(channel string) {

@@ -130,9 +130,17 @@ func TestCursors(t *testing.T) {
 	if got, known := next.get("5"); !known || !reflect.DeepEqual(got, want) {
 		t.Errorf("the next life knows %+v, want %+v", got, want)
 	}
-	if got := newCursors(state).remembered("5"); !reflect.DeepEqual(got, p) {
+	if got := recalled(state, "5"); !reflect.DeepEqual(got, p) {
 		t.Errorf("before it is loaded it is %+v", got)
 	}
+}
+
+// recalled is what cursors that were not loaded know of a channel.
+func recalled(state driver.State, channel string) place {
+	c := newCursors(state)
+	c.recall()
+	cur, _ := c.get(channel)
+	return cur.place
 }
 
 // What a former life noted is read once, and what makes no sense of it is an error, not
@@ -143,7 +151,7 @@ func TestCursorsThatAreLoaded(t *testing.T) {
 	if err := c.load(t.Context()); err != nil {
 		t.Errorf("a first life: %v", err)
 	}
-	if got := newCursors(state).remembered("5"); !reflect.DeepEqual(got, place{}) {
+	if got := recalled(state, "5"); !reflect.DeepEqual(got, place{}) {
 		t.Errorf("a first life knows %+v", got)
 	}
 	put := func(text string) { _ = state.Put(t.Context(), cursorKey, []byte(text)) }

@@ -82,7 +82,7 @@ func newDriver(o Options, t timings) (*Driver, error) {
 		Refused: d.refuse,
 	})
 	d.account = a
-	d.finder = &finder{account: a, direct: make(map[string]string), lookedUp: make(map[string]place)}
+	d.finder = newFinder(a)
 	d.history = &history{account: a, members: newMembers()}
 	d.sender = &sender{account: a, history: d.history}
 	d.sender.drafts = newDrafts(d.sender)
@@ -118,10 +118,8 @@ func (d *Driver) Scopes(at core.Path) []core.Path {
 	if len(e) < 3 || len(e) > 4 || e[0] != d.name || e[1] == me {
 		return nil
 	}
-	p, known := d.cache.place(e[2])
-	if !known {
-		p = d.cursors.remembered(e[2])
-	}
+	d.cursors.recall()
+	p, _ := d.placeOf(e[2])
 	if p.Parent == "" || p.thread() {
 		return nil
 	}

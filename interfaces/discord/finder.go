@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"synthbot/core"
+	"synthbot/core/recent"
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -13,8 +14,15 @@ type finder struct {
 	*account
 
 	mu       sync.Mutex
-	direct   map[string]string // channels of direct messages, by person
-	lookedUp map[string]place  // channels of which the gateway said nothing
+	direct   recent.Cache[string, string] // channels of direct messages, by person
+	lookedUp recent.Cache[string, place]  // channels of which the gateway said nothing
+}
+
+func newFinder(a *account) *finder {
+	return &finder{
+		account: a, direct: recent.NewCache[string, string](maxDirect),
+		lookedUp: recent.NewCache[string, place](maxDirect),
+	}
 }
 
 // channelOf is the channel of a path of this interface.
@@ -48,14 +56,14 @@ func (f *finder) checkPlace(ctx context.Context, path core.Path, id string) erro
 	return nil
 }
 
-// locate returns the place of a channel that is not in the cache.
+// locate returns the place of a channel. It asks Discord if nothing is known of it.
 func (f *finder) locate(ctx context.Context, id string) (place, error) {
-	cur, known := f.cursors.get(id)
+	p, known := f.placeOf(id)
 	if known {
-		return cur.place, nil
+		return p, nil
 	}
 	f.mu.Lock()
-	p, known := f.lookedUp[id]
+	p, known = f.lookedUp.Get(id)
 	f.mu.Unlock()
 	if known {
 		return p, nil
@@ -65,13 +73,10 @@ func (f *finder) locate(ctx context.Context, id string) (place, error) {
 	if err != nil {
 		return p, err
 	}
-	p = place{Guild: c.Guild, Parent: c.Parent, Kind: uint8(min(max(c.Type, 0), 255))}
+	p = c.place()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.lookedUp) >= maxDirect {
-		clear(f.lookedUp)
-	}
-	f.lookedUp[id] = p
+	f.lookedUp.Put(id, p)
 	return p, nil
 }
 
@@ -87,7 +92,7 @@ func (f *finder) reach(ctx context.Context, to core.Path) (string, error) {
 	}
 	person := to.Elements()[2]
 	f.mu.Lock()
-	channel := f.direct[person]
+	channel, _ := f.direct.Get(person)
 	f.mu.Unlock()
 	if channel != "" {
 		return channel, nil
@@ -101,10 +106,7 @@ func (f *finder) reach(ctx context.Context, to core.Path) (string, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.direct) >= maxDirect {
-		clear(f.direct)
-	}
-	f.direct[person] = made.ID
+	f.direct.Put(person, made.ID)
 	return made.ID, nil
 }
 

@@ -2,6 +2,8 @@ package discord
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -69,7 +71,7 @@ func (t *intake) role(f gatewayEvent) {
 	switch {
 	case !ok:
 	case f.kind == "GUILD_ROLE_DELETE":
-		t.d.cache.dropRole(r.Guild, r.ID)
+		t.d.cache.change(r.Guild, func(g *guild) { delete(g.roles, r.ID) })
 	default:
 		t.d.cache.setRole(r.Guild, r.Role)
 	}
@@ -84,7 +86,7 @@ func (t *intake) member(f gatewayEvent) {
 	}](f.data)
 	self, _ := t.d.cache.me()
 	if ok && m.User != nil && m.User.ID == self.ID {
-		t.d.cache.setMine(m.Guild, m.Roles)
+		t.d.cache.change(m.Guild, func(g *guild) { g.mine = m.Roles })
 		t.open(m.Guild, "")
 	}
 }
@@ -104,34 +106,25 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 	named := make(map[string]bool, len(r.Guilds))
 	for _, g := range r.Guilds {
 		named[g.ID] = true
-		a := t.absent[g.ID]
-		if a != nil {
-			a.since = time.Now()
-		}
 	}
-	t.listed[strconv.Itoa(f.shard)] = named
+	t.listed[f.shard] = named
 	t.d.commands.syncOnce(ctx, &t.jobs)
 	t.since[f.shard], t.unseen = f.since, maxUnseen
 	t.d.history.members.fill()
 	t.gap(f.shard)
 	for _, id := range t.d.cursors.list() {
 		cur, ok := t.d.cursors.get(id)
-		if !ok || t.d.set.BackfillCount == 0 || !t.ours(cur.Guild, f.shard) {
-			continue
-		}
-		if t.holds[id] != nil {
+		if !ok || t.d.set.BackfillCount == 0 || !t.ours(cur.Guild, f.shard) || t.holds[id] != nil {
 			continue
 		}
 		t.holds[id] = &hold{fetch: true, guild: cur.Guild}
-		if named[cur.Guild] {
-			a := t.absent[cur.Guild]
-			if a == nil {
-				a = &absence{since: time.Now()}
-				t.absent[cur.Guild] = a
-			}
-			a.channels = append(a.channels, id)
-		} else {
+		if !named[cur.Guild] {
 			t.begin(ctx, id, t.holds[id])
+		}
+	}
+	for _, h := range t.holds {
+		if !h.begun && named[h.guild] {
+			h.announced = time.Now()
 		}
 	}
 }
@@ -163,39 +156,36 @@ func (t *intake) guild(ctx context.Context, f gatewayEvent) {
 	if !ok || g.ID == "" || g.Unavailable {
 		return
 	}
-	fresh := !t.d.cache.known(g.ID) && !t.listed[strconv.Itoa(f.shard)][g.ID]
+	fresh := !t.d.cache.known(g.ID) && !t.listed[f.shard][g.ID]
 	t.d.cache.setGuild(g)
 	t.open(g.ID, "")
 	if fresh {
 		t.membership(g.ID, "added", g.Joined)
 	}
-	last := make(map[string]string)
-	for _, list := range [][]channel{g.Channels, g.Threads} {
-		for _, c := range list {
-			last[c.ID] = c.Last
-		}
-	}
-	t.awaited(ctx, g.ID, last)
+	t.awaited(ctx, g)
 	if !fresh {
 		t.overheard(ctx, f.shard, g)
 	}
 }
 
 // awaited fetches what was missed in the channels of a guild that has come.
-func (t *intake) awaited(ctx context.Context, guild string, last map[string]string) {
-	a := t.absent[guild]
-	if a == nil {
+func (t *intake) awaited(ctx context.Context, g guildPayload) {
+	waits := func(h *hold) bool { return h != nil && !h.begun && h.guild == g.ID }
+	if !slices.ContainsFunc(slices.Collect(maps.Values(t.holds)), waits) {
 		return
 	}
-	delete(t.absent, guild)
-	for _, id := range a.channels {
+	last := make(map[string]string)
+	for _, c := range g.all() {
+		last[c.ID] = c.Last
+	}
+	for _, id := range t.d.cursors.list() {
 		h := t.holds[id]
-		if h == nil || h.begun {
+		if !waits(h) {
 			continue
 		}
 		cur, _ := t.d.cursors.get(id)
-		newest, told := last[id]
-		if told && len(h.events) == 0 && !newer(newest, cur.Last) {
+		newest, listed := last[id]
+		if listed && len(h.events) == 0 && !newer(newest, cur.Last) {
 			delete(t.holds, id) // nothing was said there since
 			continue
 		}
@@ -217,35 +207,24 @@ func (t *intake) overheard(ctx context.Context, shard int, g guildPayload) {
 		return
 	}
 	from := idAt(since.Add(t.d.rest.Ahead() - aliveSlack))
-	for _, list := range [][]channel{g.Channels, g.Threads} {
-		for _, c := range list {
-			_, known := t.d.cursors.get(c.ID)
-			if known || t.holds[c.ID] != nil || t.unseen <= 0 {
-				continue
-			}
-			if !c.hasMessages() || !newer(c.Last, from) || !t.d.cache.reads(g.ID, c) {
-				continue
-			}
-			t.unseen--
-			h := &hold{fetch: true, from: from, guild: g.ID}
-			t.holds[c.ID] = h
-			t.begin(ctx, c.ID, h)
+	for _, c := range g.all() {
+		_, known := t.d.cursors.get(c.ID)
+		if known || t.holds[c.ID] != nil || t.unseen <= 0 {
+			continue
 		}
+		if !c.hasMessages() || !newer(c.Last, from) || !t.d.cache.reads(g.ID, c) {
+			continue
+		}
+		t.unseen--
+		t.hold(ctx, c.ID, &hold{fetch: true, from: from, guild: g.ID})
 	}
 }
 
 // hurry fetches the channels of guilds that were announced a while ago and did not come.
 func (t *intake) hurry(ctx context.Context) {
-	for guild, a := range t.absent {
-		if time.Since(a.since) < t.d.timings.guilds {
-			continue
-		}
-		delete(t.absent, guild)
-		for _, id := range a.channels {
-			h := t.holds[id]
-			if h != nil {
-				t.begin(ctx, id, h)
-			}
+	for id, h := range t.holds {
+		if time.Since(h.announced) >= t.d.timings.guilds {
+			t.begin(ctx, id, h)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,11 +29,10 @@ type intake struct {
 	slot chan struct{}
 	done chan found
 
-	holds  map[string]*hold           // channels whose events wait
-	since  map[int]time.Time          // by shard: until when the previous session received everything
-	unseen int                        // unknown channels that may still be fetched in this session
-	absent map[string]*absence        // guilds that were announced and have not come yet
-	listed map[string]map[string]bool // by shard: the guilds that READY named
+	holds  map[string]*hold        // channels whose events wait
+	since  map[int]time.Time       // by shard: until when the previous session received everything
+	unseen int                     // unknown channels that may still be fetched in this session
+	listed map[int]map[string]bool // by shard: the guilds that READY named
 
 	sees bool // messages that do not concern the bot come with their text
 
@@ -50,12 +50,8 @@ type hold struct {
 	gap    bool // something is missing after the first events
 	sound  int  // how many events come before the gap
 	guild  string
-}
 
-// absence is a guild that was announced and has not come yet.
-type absence struct {
-	since    time.Time
-	channels []string // to be fetched when it comes
+	announced time.Time // when the guild was, which has not come yet
 }
 
 // found is what was fetched of a channel.
@@ -68,8 +64,8 @@ type found struct {
 func newIntake(d *Driver, in core.Inbox) *intake {
 	return &intake{
 		d: d, in: in, slot: make(chan struct{}, maxAtOnce), done: make(chan found),
-		holds: make(map[string]*hold), since: make(map[int]time.Time), absent: make(map[string]*absence),
-		listed: make(map[string]map[string]bool),
+		holds: make(map[string]*hold), since: make(map[int]time.Time),
+		listed: make(map[int]map[string]bool),
 	}
 }
 
@@ -168,23 +164,16 @@ func (t *intake) event(ctx context.Context, f gatewayEvent) {
 		return
 	}
 	head, ok := decode[struct {
-		ID      string   `json:"id"`
 		Channel string   `json:"channel_id"`
 		Guild   string   `json:"guild_id"`
 		Kind    *int     `json:"channel_type"`
 		Inner   *channel `json:"channel"` // of an interaction
 	}](f.data)
-	if !ok || head.Channel == "" {
+	call := f.kind == "INTERACTION_CREATE"
+	if !ok || head.Channel == "" || !call && !strings.HasPrefix(f.kind, "MESSAGE_") {
 		return
 	}
-	switch f.kind {
-	case "MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "MESSAGE_DELETE_BULK",
-		"MESSAGE_REACTION_ADD", "MESSAGE_REACTION_REMOVE", "MESSAGE_REACTION_REMOVE_ALL",
-		"MESSAGE_REACTION_REMOVE_EMOJI", "INTERACTION_CREATE":
-	default:
-		return
-	}
-	if f.kind == "INTERACTION_CREATE" {
+	if call {
 		c := head.Inner
 		if c != nil && c.ID == head.Channel && head.Guild != "" {
 			c.Guild = head.Guild
@@ -203,12 +192,16 @@ func (t *intake) event(ctx context.Context, f gatewayEvent) {
 	}
 	p, known := t.placeOf(head.Channel, head.Guild, head.Kind)
 	if !known {
-		h := &hold{guild: head.Guild}
-		t.holds[head.Channel] = h
-		t.wait(ctx, head.Channel, h, f)
+		t.hold(ctx, head.Channel, &hold{guild: head.Guild, events: []gatewayEvent{f}})
 		return
 	}
 	t.take(f, p)
+}
+
+// hold makes the events of a channel wait until it is fetched, which begins at once.
+func (t *intake) hold(ctx context.Context, channel string, h *hold) {
+	t.holds[channel] = h
+	t.begin(ctx, channel, h)
 }
 
 // wait puts an event aside until its channel is ready.
@@ -221,23 +214,15 @@ func (t *intake) wait(ctx context.Context, channel string, h *hold, f gatewayEve
 	t.begin(ctx, channel, h)
 }
 
-// placeOf is what is known of a channel, from the gateway or from an earlier process.
+// placeOf is what is known of a channel, or what an event says about it. That is not
+// enough in a thread, whose parent is needed.
 func (t *intake) placeOf(channel, guild string, kind *int) (place, bool) {
-	if p, ok := t.d.cache.place(channel); ok {
-		return p, true
+	p, known := t.d.placeOf(channel)
+	if known || kind == nil || *kind < 0 || *kind > 255 {
+		return p, known
 	}
-	if cur, ok := t.d.cursors.get(channel); ok && cur.Guild == guild {
-		return cur.place, true
-	}
-	// The event itself says enough, unless it is in a thread, whose parent is needed.
-	if kind == nil || *kind < 0 || *kind > 255 {
-		return place{}, false
-	}
-	p := place{Guild: guild, Kind: uint8(*kind)}
-	if p.thread() {
-		return place{}, false
-	}
-	return p, true
+	p = place{Guild: guild, Kind: uint8(*kind)}
+	return p, !p.thread()
 }
 
 // take turns an event of a known channel into one of core.
@@ -251,10 +236,9 @@ func (t *intake) take(f gatewayEvent, p place) {
 		t.edit(f, p)
 	case "MESSAGE_DELETE", "MESSAGE_DELETE_BULK":
 		t.delete(f, p)
-	case "MESSAGE_REACTION_ADD", "MESSAGE_REACTION_REMOVE":
+	case "MESSAGE_REACTION_ADD", "MESSAGE_REACTION_REMOVE", "MESSAGE_REACTION_REMOVE_ALL",
+		"MESSAGE_REACTION_REMOVE_EMOJI":
 		t.react(f, p)
-	case "MESSAGE_REACTION_REMOVE_ALL", "MESSAGE_REACTION_REMOVE_EMOJI":
-		t.unreact(f, p)
 	case "INTERACTION_CREATE":
 		t.interact(f, p)
 	}
@@ -303,56 +287,47 @@ func (t *intake) edit(f gatewayEvent, p place) {
 	}
 }
 
+// about is the message of an event that is about another message.
+func (t *intake) about(channel string, p place, id string) (core.Message, bool) {
+	path, scopes, err := t.d.cache.path(channel, p)
+	return core.Message{Path: path, ID: id, Time: t.d.clock(), Private: p.private(), Scopes: scopes}, err == nil
+}
+
 func (t *intake) delete(f gatewayEvent, p place) {
 	gone, ok := decode[deletion](f.data)
-	path, scopes, err := t.d.cache.path(gone.Channel, p)
-	if !ok || err != nil {
-		return
-	}
-	ids := gone.IDs
-	if gone.ID != "" {
-		ids = append(ids, gone.ID)
-	}
-	for _, id := range ids {
-		t.batch = append(t.batch, core.Event{Kind: core.KindDeletion, Target: id, Message: core.Message{
-			Path: path, ID: "deleted-" + id, Time: t.d.clock(), Private: p.private(), Scopes: scopes,
-		}})
+	for _, id := range append(gone.IDs, gone.ID) {
+		m, known := t.about(gone.Channel, p, "deleted-"+id)
+		if ok && known && id != "" {
+			t.batch = append(t.batch, core.Event{Kind: core.KindDeletion, Target: id, Message: m})
+		}
 	}
 }
 
+// react takes in that a user added or removed a reaction, or that a moderator removed all
+// of a message, or one emoji.
 func (t *intake) react(f gatewayEvent, p place) {
 	r, ok := decode[reaction](f.data)
+	m, known := t.about(r.Channel, p, "reaction-"+r.Message)
 	self, _ := t.d.cache.me()
-	path, scopes, err := t.d.cache.path(r.Channel, p)
-	if !ok || err != nil || r.User == "" || r.Message == "" || r.User == self.ID {
+	if !ok || !known || r.Message == "" || r.User == self.ID && self.ID != "" {
 		return
 	}
-	who := user{ID: r.User}
-	if r.Member != nil && r.Member.User != nil {
-		who = *r.Member.User
+	e := core.Event{Kind: core.KindReaction, Target: r.Message, Data: line(r.Emoji.text(), 100)}
+	switch f.kind {
+	case "MESSAGE_REACTION_ADD", "MESSAGE_REACTION_REMOVE":
+		if r.User == "" {
+			return
+		}
+		who := user{ID: r.User}
+		if r.Member != nil && r.Member.User != nil {
+			who = *r.Member.User
+		}
+		m.ID += "-" + r.User
+		m.Author = t.d.cache.author(&who, r.Member, p)
 	}
-	e := core.Event{Kind: core.KindReaction, Target: r.Message, Message: core.Message{
-		Path: path, ID: "reaction-" + r.Message + "-" + r.User, Author: t.d.cache.author(&who, r.Member, p),
-		Time: t.d.clock(), Private: p.private(), Scopes: scopes,
-	}}
-	e.Data = line(r.Emoji.text(), 100)
 	if f.kind != "MESSAGE_REACTION_ADD" {
 		e.Data = core.TakenAway + e.Data
 	}
+	e.Message = m
 	t.batch = append(t.batch, e)
-}
-
-// unreact takes in that a moderator removed all reactions of a message, or one emoji.
-func (t *intake) unreact(f gatewayEvent, p place) {
-	r, ok := decode[reaction](f.data)
-	path, scopes, err := t.d.cache.path(r.Channel, p)
-	if !ok || err != nil || r.Message == "" {
-		return
-	}
-	t.batch = append(t.batch, core.Event{
-		Kind: core.KindReaction, Target: r.Message, Data: core.TakenAway + line(r.Emoji.text(), 100),
-		Message: core.Message{
-			Path: path, ID: "reaction-" + r.Message, Time: t.d.clock(), Private: p.private(), Scopes: scopes,
-		},
-	})
 }

@@ -3,13 +3,13 @@ package discord
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/recent"
 	"synthbot/core/watch"
 	"synthbot/interfaces/discord/rest"
 )
@@ -59,28 +59,22 @@ func (a *arrival) decide(refused bool) {
 	}
 }
 
-// Limits of what is remembered of interactions.
-const (
-	maxArrivals = 1000 // from then on, old ones go
-	arrivalAge  = 5 * time.Minute
-)
+// maxArrivals is how many interactions are remembered.
+const maxArrivals = 4000
 
 // arrivals are the latest interactions: those that a resumed session repeats are not
 // answered again. Safe for concurrent use.
 type arrivals struct {
-	mu   sync.Mutex
-	when map[string]time.Time
+	mu  sync.Mutex
+	all recent.Cache[string, bool]
 }
 
 // new reports whether an interaction was not received before.
-func (a *arrivals) new(id string, now time.Time) bool {
+func (a *arrivals) new(id string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	_, known := a.when[id]
-	if len(a.when) >= maxArrivals {
-		maps.DeleteFunc(a.when, func(_ string, at time.Time) bool { return now.Sub(at) > arrivalAge })
-	}
-	a.when[id] = now
+	_, known := a.all.Get(id)
+	a.all.Put(id, true)
 	return !known
 }
 
@@ -88,7 +82,7 @@ func (a *arrivals) forget(c *arrival) {
 	if c != nil {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		delete(a.when, c.id)
+		a.all.Delete(c.id)
 	}
 }
 
@@ -103,7 +97,7 @@ type responder struct {
 
 func newResponder(a *account, c *commands, admins []core.Path) *responder {
 	return &responder{
-		account: a, commands: c, admins: admins, arrivals: arrivals{when: make(map[string]time.Time)},
+		account: a, commands: c, admins: admins, arrivals: arrivals{all: recent.NewCache[string, bool](maxArrivals)},
 		presses: newReplies(nil, nil),
 	}
 }
@@ -116,7 +110,7 @@ func (r *responder) arrive(ctx context.Context, data []byte) *arrival {
 	who := i.person()
 	c := &arrival{id: i.ID, done: true, decided: make(chan struct{}), taken: make(chan struct{})}
 	switch {
-	case !ok || i.ID == "" || i.Token == "" || who == nil || !r.arrivals.new(i.ID, time.Now()):
+	case !ok || i.ID == "" || i.Token == "" || who == nil || !r.arrivals.new(i.ID):
 	case i.Type == interactComplete:
 		r.background(ctx, func(ctx context.Context) { r.complete(ctx, &i) })
 	case i.Type == interactPress && !r.mayPress(i.Data.Custom, who.ID):

@@ -6,13 +6,14 @@ import (
 	"sync"
 	"time"
 
+	"synthbot/core/recent"
 	"synthbot/interfaces/discord/rest"
 )
 
 // Limits of asking for members.
 const (
 	maxAsked   = 200 // members in one session of the gateway
-	maxMembers = 2000
+	maxMembers = 1000
 	memberAge  = 10 * time.Minute
 	askingTime = 20 * time.Second // for one channel: its events wait for it
 )
@@ -21,8 +22,8 @@ const (
 // Safe for concurrent use.
 type members struct {
 	mu    sync.Mutex
-	known map[[2]string]known
-	left  int // that may still be asked for in this session
+	known recent.Cache[[2]string, known] // by guild and user
+	left  int                            // that may still be asked for in this session
 }
 
 // known is a user's member object; nil if the user has left the guild.
@@ -31,7 +32,9 @@ type known struct {
 	at     time.Time
 }
 
-func newMembers() *members { return &members{known: make(map[[2]string]known), left: maxAsked} }
+func newMembers() *members {
+	return &members{known: recent.NewCache[[2]string, known](maxMembers), left: maxAsked}
+}
 
 // fill allows as many requests as a session may have.
 func (m *members) fill() {
@@ -45,7 +48,7 @@ func (m *members) fill() {
 func (m *members) find(guild, id string) (found *member, ok, ask bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	k, ok := m.known[[2]string{guild, id}]
+	k, ok := m.known.Get([2]string{guild, id})
 	if ok && time.Since(k.at) < memberAge {
 		return k.member, true, false
 	}
@@ -59,10 +62,7 @@ func (m *members) find(guild, id string) (found *member, ok, ask bool) {
 func (m *members) set(guild, id string, found *member) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.known) >= maxMembers {
-		clear(m.known)
-	}
-	m.known[[2]string{guild, id}] = known{found, time.Now()}
+	m.known.Put([2]string{guild, id}, known{found, time.Now()})
 }
 
 // introduce adds the authors' members to fetched messages, the latest first, so that names
@@ -95,12 +95,11 @@ func (h *history) memberOf(ctx context.Context, guild, id string) (*member, erro
 	var got member
 	err := h.rest.Get(ctx, &got, "/guilds/{}/members/{}", guild, id)
 	switch {
-	case rest.NotFound(err):
-		h.members.set(guild, id, nil)
-		return nil, nil
-	case err != nil:
+	case err == nil:
+		found = &got
+	case !rest.NotFound(err):
 		return nil, err
 	}
-	h.members.set(guild, id, &got)
-	return &got, nil
+	h.members.set(guild, id, found)
+	return found, nil
 }

@@ -38,8 +38,8 @@ func newer(a, b string) bool {
 
 // normal makes a core.Message of Discord's; ok is false if it is the bot's own, or a
 // notice that nobody wrote.
-func (b *cache) normal(m *message, p place) (out core.Message, ok bool) {
-	self, app := b.me()
+func (c *cache) normal(m *message, p place) (out core.Message, ok bool) {
+	self, app := c.me()
 	own := m.Author != nil && m.Author.ID == self.ID && self.ID != "" && m.Type != messageResult
 	if m.ID == "" || m.Author == nil || own || m.Webhook != "" && m.Webhook == app {
 		return out, false
@@ -49,7 +49,7 @@ func (b *cache) normal(m *message, p place) (out core.Message, ok bool) {
 	default:
 		return out, false
 	}
-	path, scopes, err := b.path(m.Channel, p)
+	path, scopes, err := c.path(m.Channel, p)
 	if err != nil {
 		return out, false
 	}
@@ -59,13 +59,13 @@ func (b *cache) normal(m *message, p place) (out core.Message, ok bool) {
 	if out.Time.IsZero() {
 		out.Time = born(m.ID)
 	}
-	out.Author = b.author(m.Author, m.Member, p)
+	out.Author = c.author(m.Author, m.Member, p)
 	out.Author.Bot = out.Author.Bot || m.Webhook != "" || m.Author.System
 	if m.Webhook != "" && m.Interaction == nil { // an application's answers come so, too
 		out.Author.Channel = core.LinkedChannel
 	}
-	read := b.reader(m, p.Guild)
-	title, said := b.post(m, p), read.own(m)
+	read := c.reader(m, p.Guild)
+	title, said := c.post(m, p), read.own(m)
 	out.Text, out.Foreign = short(title+said, core.MaxText/4), read.foreign(m)
 	spoken := read.unnamed().own(m)
 	if spoken != said {
@@ -73,26 +73,26 @@ func (b *cache) normal(m *message, p place) (out core.Message, ok bool) {
 	}
 	out.Attachments = attachments(m)
 	if m.Type != messageResult {
-		b.quote(m, p, &out)
-		out.Addressed = b.addressed(m, p, self)
+		c.quote(m, p, &out)
+		out.Addressed = c.addressed(m, p, self)
 	}
 	// An empty message is not kept.
 	return out, out.Text != "" || len(out.Foreign) > 0 || len(out.Attachments) > 0 || out.Addressed != core.NotAddressed
 }
 
 // post is the title of a post, before its first message, which has its id.
-func (b *cache) post(m *message, p place) string {
+func (c *cache) post(m *message, p place) string {
 	if m.ID != m.Channel || !p.thread() || p.name == "" {
 		return ""
 	}
-	if parent, ok := b.place(p.Parent); !ok || !forum(parent) {
+	if parent, ok := c.place(p.Parent); !ok || !forum(parent) {
 		return ""
 	}
 	return "[post: " + line(p.name, 100) + "]\n"
 }
 
-func (b *cache) author(u *user, m *member, p place) core.Author {
-	a := core.Author{ID: u.ID, Name: called(u, m), Bot: u.Bot, Rank: b.rank(p, u.ID, m)}
+func (c *cache) author(u *user, m *member, p place) core.Author {
+	a := core.Author{ID: u.ID, Name: called(u, m), Bot: u.Bot, Rank: c.rank(p, u.ID, m)}
 	name := line(u.Name, core.MaxName-8)
 	if name != "" {
 		a.Tag = "@" + name
@@ -104,14 +104,14 @@ func (b *cache) author(u *user, m *member, p place) core.Author {
 }
 
 // quote notes the message that this one replies to, and what that one forwarded.
-func (b *cache) quote(m *message, p place, out *core.Message) {
+func (c *cache) quote(m *message, p place, out *core.Message) {
 	if m.Reference == nil || m.Reference.Type != 0 || m.Reference.Message == "" {
 		return
 	}
 	q := &core.Quote{ID: m.Reference.Message, Time: born(m.Reference.Message)}
 	r := m.Referenced
 	if r != nil {
-		read := b.reader(r, p.Guild)
+		read := c.reader(r, p.Guild)
 		q.Text = short(read.said(r), core.MaxQuote)
 		for _, o := range read.forwards(r) {
 			o.Text = short(o.Text, core.MaxQuote)
@@ -121,7 +121,7 @@ func (b *cache) quote(m *message, p place, out *core.Message) {
 			q.Time = r.Time.Time
 		}
 		if r.Author != nil {
-			q.From = b.author(r.Author, r.Member, p)
+			q.From = c.author(r.Author, r.Member, p)
 		}
 	}
 	out.ReplyTo = q
@@ -129,7 +129,7 @@ func (b *cache) quote(m *message, p place, out *core.Message) {
 
 // addressed is how a message addresses the bot. The author of a message that is replied to
 // is in the list of mentions, too, so the text decides. @everyone does not count.
-func (b *cache) addressed(m *message, p place, self user) core.Addressed {
+func (c *cache) addressed(m *message, p place, self user) core.Addressed {
 	if p.private() {
 		return core.Direct
 	}
@@ -137,7 +137,7 @@ func (b *cache) addressed(m *message, p place, self user) core.Addressed {
 		return core.NotAddressed
 	}
 	named := strings.Contains(m.Content, "<@"+self.ID+">") || strings.Contains(m.Content, "<@!"+self.ID+">")
-	if named || b.isMine(p.Guild, m.Roles) {
+	if named || c.isMine(p.Guild, m.Roles) {
 		return core.Mention
 	}
 	r := m.Referenced

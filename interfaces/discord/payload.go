@@ -3,6 +3,7 @@ package discord
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -211,6 +212,9 @@ type guildPayload struct {
 	Threads     []channel   `json:"threads"`
 	Members     []member    `json:"members"`
 }
+
+// all are the channels and threads.
+func (g *guildPayload) all() []channel { return slices.Concat(g.Channels, g.Threads) }
 
 type ready struct {
 	User   user `json:"user"`

@@ -614,14 +614,11 @@ func TestWhereIs(t *testing.T) {
 		}
 		asked(3)
 	}
-	for i := range maxDirect - 1 {
-		d.finder.lookedUp[fmt.Sprint("x", i)] = place{}
+	for i := range 5 * maxDirect {
+		d.finder.lookedUp.Put(fmt.Sprint("x", i), place{})
 	}
-	if _, err := d.finder.locate(t.Context(), topicID); err != nil || len(d.finder.lookedUp) != maxDirect {
-		t.Errorf("%v, %d are remembered", err, len(d.finder.lookedUp))
-	}
-	if _, err := d.finder.locate(t.Context(), hallID); err != nil || len(d.finder.lookedUp) != 1 {
-		t.Errorf("%v, %d are remembered", err, len(d.finder.lookedUp))
+	if _, err := d.finder.locate(t.Context(), hallID); err != nil || d.finder.lookedUp.Len() > 2*maxDirect {
+		t.Errorf("%v, %d are remembered", err, d.finder.lookedUp.Len())
 	}
 }
 

@@ -26,15 +26,15 @@ var references = sync.OnceValue(func() *regexp.Regexp {
 
 // reader makes the text of a message readable: with names instead of ids.
 type reader struct {
-	b     *cache
+	cache *cache
 	guild string
 	users []user
 	chans []channelMention
 	bare  bool // names of ids are left out
 }
 
-func (b *cache) reader(m *message, guild string) reader {
-	return reader{b: b, guild: guild, users: m.Mentions, chans: m.Channels}
+func (c *cache) reader(m *message, guild string) reader {
+	return reader{cache: c, guild: guild, users: m.Mentions, chans: m.Channels}
 }
 
 // unnamed is a reader that leaves out the names of ids.
@@ -66,7 +66,7 @@ func (r reader) resolve(kind, id string) string {
 	case kind == "@" || kind == "@!":
 		return prefixed("@", r.person(id))
 	case kind == "@&":
-		return prefixed("@", r.b.roleName(r.guild, id))
+		return prefixed("@", r.cache.roleName(r.guild, id))
 	case kind == "#":
 		return prefixed("#", r.channel(id))
 	case kind == "t:":
@@ -94,7 +94,7 @@ func (r reader) person(id string) string {
 			return called(&r.users[i], r.users[i].Member)
 		}
 	}
-	self, _ := r.b.me()
+	self, _ := r.cache.me()
 	if self.ID == id {
 		return called(&self, nil)
 	}
@@ -107,7 +107,8 @@ func (r reader) channel(id string) string {
 			return line(c.Name, core.MaxName)
 		}
 	}
-	return r.b.channelName(id)
+	p, _ := r.cache.place(id)
+	return p.name
 }
 
 // called is the name of a user here.
