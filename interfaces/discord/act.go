@@ -52,10 +52,7 @@ func (a *actions) edit(ctx context.Context, call core.Call) (core.Result, error)
 	if len(texts) != 1 {
 		return core.Result{}, core.Errorf(core.Invalid, "text must fit into one message")
 	}
-	err = a.rest.Do(ctx, rest.Request{
-		Method: "PATCH", Route: "/channels/{}/messages/{}", IDs: []string{channel, string(p.ID)},
-		Body: map[string]any{"content": texts[0], "allowed_mentions": nobody()},
-	})
+	err = a.changeMessage(ctx, channel, string(p.ID), map[string]any{"content": texts[0]}, false)
 	if err != nil {
 		return core.Result{}, rest.Failure("changing the message", err)
 	}

@@ -43,10 +43,8 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 	if err != nil {
 		return err
 	}
-	err = d.rest.Do(ctx, rest.Request{
-		Method: "PATCH", Route: "/channels/{}/messages/{}", IDs: []string{channel, m.ID},
-		Body: map[string]any{"content": markup.Literal(m.Text), "components": []any{}, "allowed_mentions": nobody()},
-	})
+	fields := map[string]any{"content": markup.Literal(m.Text), "components": []any{}}
+	err = d.changeMessage(ctx, channel, m.ID, fields, false)
 	if err != nil {
 		return rest.Failure("changing the question", err)
 	}
@@ -64,9 +62,7 @@ func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) e
 	}
 	err := d.rest.Do(ctx, rest.Request{
 		Method: "POST", Route: "/webhooks/{}/{}", IDs: []string{p.App, p.Token},
-		Body: map[string]any{
-			"content": markup.Single(text), "flags": ephemeral | d.set.plain(nil), "allowed_mentions": nobody(),
-		},
+		Body: &outgoing{Content: markup.Single(text), Flags: ephemeral | d.set.plain(nil), Mentions: nobody()},
 	})
 	if err != nil {
 		return rest.Failure("telling that person", err)

@@ -146,21 +146,44 @@ func (s *sender) followUp(ctx context.Context, at destination, m *outgoing, err 
 	if !ok || !closedTo(err) {
 		return "", err
 	}
+	id, err := s.reply(ctx, p, m, rest.Request{Method: "POST", Route: "/webhooks/{}/{}", Once: true})
+	return id, sendError(err)
+}
+
+// reply sends a message as an answer to a command, which has neither a nonce nor a
+// reference.
+func (s *sender) reply(ctx context.Context, p pending, m *outgoing, q rest.Request) (string, error) {
 	body := *m
 	body.Nonce, body.Enforce, body.Reference, body.Flags = "", false, nil, m.Flags&flagPlain
 	var got created
-	err = s.rest.Do(ctx, rest.Request{
-		Method: "POST", Route: "/webhooks/{}/{}", IDs: []string{p.App, p.Token}, Body: &body, Files: m.files, Out: &got,
-		Once: true,
-	})
-	if err != nil {
-		return "", sendError(err)
-	}
-	return got.ID, nil
+	q.IDs, q.Body, q.Files, q.Out = []string{p.App, p.Token}, &body, m.files, &got
+	err := s.rest.Do(ctx, q)
+	return got.ID, err
 }
 
 type created struct {
 	ID string `json:"id"`
+}
+
+// postMessage puts a message into a channel; once: it is not repeated while its outcome is
+// unknown.
+func (a *account) postMessage(ctx context.Context, channel string, m *outgoing, once bool) (string, error) {
+	var got created
+	err := a.rest.Do(ctx, rest.Request{
+		Method: "POST", Route: "/channels/{}/messages", IDs: []string{channel}, Body: m, Files: m.files, Out: &got,
+		Once: once,
+	})
+	return got.ID, err
+}
+
+// changeMessage changes a message of the bot's own.
+func (a *account) changeMessage(ctx context.Context, channel, id string, fields map[string]any, once bool) error {
+	if fields["allowed_mentions"] == nil {
+		fields["allowed_mentions"] = nobody()
+	}
+	return a.rest.Do(ctx, rest.Request{
+		Method: "PATCH", Route: "/channels/{}/messages/{}", IDs: []string{channel, id}, Body: fields, Once: once,
+	})
 }
 
 // answerCommand answers the command that the turn answers; ok is false if there is none,
@@ -172,40 +195,32 @@ func (s *sender) answerCommand(ctx context.Context, at destination, m *outgoing)
 	if !ok || !p.ready(ctx) {
 		return "", false, nil
 	}
-	body := *m
-	body.Nonce, body.Enforce, body.Reference, body.Flags = "", false, nil, m.Flags&flagPlain
-	var got created
-	err = s.rest.Do(ctx, rest.Request{
-		Method: "PATCH", Route: "/webhooks/{}/{}/messages/@original", IDs: []string{p.App, p.Token},
-		Body: &body, Files: m.files, Out: &got,
-	})
-	if err != nil && !rest.Refused(err) {
-		return "", false, sendError(err)
-	}
-	if err != nil {
+	id, err = s.reply(ctx, p, m, rest.Request{Method: "PATCH", Route: original})
+	switch {
+	case err == nil:
+		s.replies.answer(p)
+		return id, true, nil
+	case rest.Refused(err):
 		s.replies.drop(p)
 		s.log.Warn("command answered by a message of its own", "err", err)
 		return "", false, nil
 	}
-	s.replies.answer(p)
-	return got.ID, true, nil
+	return "", false, sendError(err)
 }
+
+// original is the route of the first answer to an interaction.
+const original = "/webhooks/{}/{}/messages/@original"
 
 // create puts a message into a channel, once: Discord remembers the nonce for some
 // minutes. If an attempt may have worked longer ago, the channel is searched first.
 func (s *sender) create(ctx context.Context, at destination, m *outgoing) (string, error) {
-	q := rest.Request{
-		Method: "POST", Route: "/channels/{}/messages", IDs: []string{at.channel}, Body: m, Files: m.files, Once: true,
-	}
 	var doubt time.Time // of the first attempt that may have worked
 	wait := s.timings.retry
 	for try := 1; ; try++ {
-		var got created
-		q.Out = &got
 		began := time.Now()
-		err := s.rest.Do(ctx, q)
+		id, err := s.postMessage(ctx, at.channel, m, true)
 		if err == nil {
-			return got.ID, nil
+			return id, nil
 		}
 		if doubt.IsZero() && rest.OutcomeUnknown(err) {
 			doubt = began

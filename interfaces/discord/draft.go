@@ -78,21 +78,13 @@ func (p draftPlatform) Post(ctx context.Context, post draft.Post) (string, error
 	if post.Silent {
 		flags |= flagSilent
 	}
-	body := map[string]any{
-		"content": post.Text, "allowed_mentions": nobody(), "nonce": post.Nonce, "enforce_nonce": true, "flags": flags,
-	}
-	var got created
-	q := rest.Request{Method: "POST", Route: "/channels/{}/messages", IDs: []string{post.Place}, Body: body, Out: &got}
-	err := p.rest.Do(ctx, q)
-	return got.ID, err
+	m := &outgoing{Content: post.Text, Mentions: nobody(), Nonce: post.Nonce, Enforce: true, Flags: flags}
+	return p.postMessage(ctx, post.Place, m, false)
 }
 
 // Edit changes the text of the message, once: the next text, or the answer, follows.
 func (p draftPlatform) Edit(ctx context.Context, channel, message, text string) error {
-	return p.rest.Do(ctx, rest.Request{
-		Method: "PATCH", Route: "/channels/{}/messages/{}", IDs: []string{channel, message}, Once: true,
-		Body: map[string]any{"content": text, "allowed_mentions": nobody()},
-	})
+	return p.changeMessage(ctx, channel, message, map[string]any{"content": text}, true)
 }
 
 // Delete deletes the message.
@@ -146,12 +138,10 @@ func (s *sender) answer(channel string, m *outgoing) draft.Answer {
 		return a
 	}
 	a.Edit = func(ctx context.Context, id string) error {
-		body := map[string]any{
+		return s.changeMessage(ctx, channel, id, map[string]any{
 			"content": m.Content, "embeds": m.Embeds, "components": m.Components, "allowed_mentions": m.Mentions,
 			"flags": m.Flags & flagPlain,
-		}
-		q := rest.Request{Method: "PATCH", Route: "/channels/{}/messages/{}", IDs: []string{channel, id}, Body: body}
-		return s.rest.Do(ctx, q)
+		}, false)
 	}
 	return a
 }

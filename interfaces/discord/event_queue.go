@@ -3,8 +3,9 @@ package discord
 import (
 	"context"
 	"encoding/json"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // gatewayEvent is one event of the gateway, as it came.
@@ -16,86 +17,38 @@ type gatewayEvent struct {
 	since time.Time // with READY: until when the previous session received everything
 }
 
-// maxQueued is how many bytes of events may wait; then the gateway does.
-const maxQueued = 8 << 20
+// Limits of what may wait; beyond them the gateway does.
+const (
+	maxQueued      = 1024    // events
+	maxQueuedBytes = 8 << 20 // of events
+)
 
 // eventQueue holds the events that wait to be taken in, in order.
 type eventQueue struct {
-	mu     sync.Mutex
-	events []gatewayEvent
-	bytes  int
-	filled chan struct{} // one token: there is something
-	freed  chan struct{} // one token: there is room again
+	waiting chan gatewayEvent
+	room    *semaphore.Weighted // bytes
 }
 
 func newEventQueue() *eventQueue {
-	return &eventQueue{filled: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
+	return &eventQueue{make(chan gatewayEvent, maxQueued), semaphore.NewWeighted(maxQueuedBytes)}
 }
 
-// push waits for room, unless the queue is empty: one event always fits. It returns false
-// if done is closed before.
-func (q *eventQueue) push(done <-chan struct{}, f gatewayEvent) bool {
-	for {
-		q.mu.Lock()
-		if len(q.events) == 0 || q.bytes+len(f.data) <= maxQueued {
-			q.events = append(q.events, f)
-			q.bytes += len(f.data)
-			room := q.bytes < maxQueued
-			q.mu.Unlock()
-			signal(q.filled)
-			if room {
-				signal(q.freed) // others may wait as well
-			}
-			return true
-		}
-		q.mu.Unlock()
-		select {
-		case <-done:
-			return false
-		case <-q.freed:
-		}
-	}
-}
+// size is the room that an event takes: one event always fits.
+func (e *gatewayEvent) size() int64 { return min(int64(len(e.data)), maxQueuedBytes) }
 
-// take returns the events that wait, at most max; none if there are none.
-func (q *eventQueue) take(max int) []gatewayEvent {
-	q.mu.Lock()
-	n := min(max, len(q.events))
-	taken := q.events[:n:n]
-	q.events = q.events[n:]
-	for i := range taken {
-		q.bytes -= len(taken[i].data)
+// push waits for room. It returns false if ctx ends before.
+func (q *eventQueue) push(ctx context.Context, e gatewayEvent) bool {
+	if q.room.Acquire(ctx, e.size()) != nil {
+		return false
 	}
-	if len(q.events) == 0 {
-		q.events = nil
-	} else {
-		signal(q.filled)
+	select {
+	case q.waiting <- e:
+		return true
+	case <-ctx.Done():
+		q.room.Release(e.size())
+		return false
 	}
-	q.mu.Unlock()
-	signal(q.freed)
-	return taken
 }
 
 // empty reports whether nothing waits.
-func (q *eventQueue) empty() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.events) == 0
-}
-
-func signal(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-// received reports whether a token came before ctx ended.
-func received(ctx context.Context, c <-chan struct{}) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-c:
-		return true
-	}
-}
+func (q *eventQueue) empty() bool { return len(q.waiting) == 0 }

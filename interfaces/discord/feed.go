@@ -47,7 +47,7 @@ func (f *feed) Event(ctx context.Context, e gateway.Event) bool {
 	case "RESUMED":
 		f.health.Works(e.Shard)
 	}
-	if event.call.wanted() && !f.events.push(ctx.Done(), event) {
+	if event.call.wanted() && !f.events.push(ctx, event) {
 		f.responder.arrivals.forget(event.call)
 		return false
 	}

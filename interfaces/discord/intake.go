@@ -82,10 +82,8 @@ func (t *intake) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-t.d.feed.events.filled:
-			for _, f := range t.d.feed.events.take(maxBatch) {
-				t.event(ctx, f)
-			}
+		case f := <-t.d.feed.events.waiting:
+			t.events(ctx, f)
 		case f := <-t.done:
 			t.found(ctx, f)
 		case <-late.C:
@@ -98,6 +96,19 @@ func (t *intake) run(ctx context.Context) error {
 			return nil
 		}
 		t.d.feed.alive.wait(len(t.holds) > 0)
+	}
+}
+
+// events takes events in, as many as wait and fit into a batch.
+func (t *intake) events(ctx context.Context, f gatewayEvent) {
+	queue := t.d.feed.events
+	for n := 1; ; n++ {
+		queue.room.Release(f.size())
+		t.event(ctx, f)
+		if n == maxBatch || queue.empty() {
+			return
+		}
+		f = <-queue.waiting
 	}
 }
 

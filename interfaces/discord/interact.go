@@ -206,7 +206,7 @@ func (r *responder) accept(ctx context.Context, i *interaction) {
 	}
 	// Buttons for one user are used up.
 	err := r.rest.Do(ctx, rest.Request{
-		Method: "PATCH", Route: "/webhooks/{}/{}/messages/@original", IDs: []string{i.App, i.Token}, Fast: true,
+		Method: "PATCH", Route: original, IDs: []string{i.App, i.Token}, Fast: true,
 		Body: map[string]any{"components": []any{}, "allowed_mentions": nobody()},
 	})
 	if err != nil {
@@ -362,10 +362,8 @@ func (r *responder) removeThinking(ctx context.Context, p pending) {
 	if !p.ready(ctx) {
 		return
 	}
-	at := rest.Request{Method: "GET", Fast: true}
-	at.Route, at.IDs = "/webhooks/{}/{}/messages/@original", []string{p.App, p.Token}
 	var there message
-	at.Out = &there
+	at := rest.Request{Method: "GET", Route: original, IDs: []string{p.App, p.Token}, Fast: true, Out: &there}
 	err := r.rest.Do(ctx, at)
 	if err == nil && there.Flags&flagLoading != 0 {
 		at.Method, at.Out = "DELETE", nil

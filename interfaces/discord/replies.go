@@ -36,7 +36,15 @@ type pending struct {
 
 // ready waits until an answer is accepted; it returns false if ctx ended before.
 func (p *pending) ready(ctx context.Context) bool {
-	return p.taken == nil || received(ctx, p.taken)
+	if p.taken == nil {
+		return true
+	}
+	select {
+	case <-p.taken:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // over reports whether an answer is too late.

@@ -32,15 +32,12 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	d.sender.drafts.Clear(ctx, channel)
 	for _, t := range texts {
 		m := &outgoing{Content: t, Mentions: nobody(), Flags: d.set.plain(nil)}
-		var got created
-		err := d.rest.Do(ctx, rest.Request{
-			Method: "POST", Route: "/channels/{}/messages", IDs: []string{channel}, Body: m, Out: &got, Once: true,
-		})
+		id, err := d.postMessage(ctx, channel, m, true)
 		if err != nil {
 			d.markClosed(channel, to, m, err)
 			return rest.Failure("sending a message", err)
 		}
-		d.sender.noteSent(channel, to, got.ID)
+		d.sender.noteSent(channel, to, id)
 	}
 	return nil
 }

@@ -87,6 +87,13 @@ var fastTimings = timings{
 	defers: time.Minute, answers: time.Minute, draft: 20 * time.Millisecond, left: 20 * time.Millisecond,
 }
 
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
 // inbox records what comes in. It takes each (place, id) once, as the real one.
 type inbox struct {
 	mu      sync.Mutex
