@@ -3,9 +3,11 @@ package discord
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/action"
 )
 
 // sendTime is how long a message may wait for its turn and for Discord, which may be as
@@ -78,10 +80,11 @@ type actions struct {
 // the others the place of the turn and below.
 func (d *Driver) Actions() []core.Action {
 	a := d.actions
-	return []core.Action{
-		a.messageAction(), a.editAction(), a.deleteAction(), a.reactAction(), a.fileAction(), a.threadAction(),
-		a.pollAction(),
+	list := slices.Concat([]core.Action{a.messageAction()}, a.actionsOnMessages(), a.postingActions())
+	for i := range list {
+		list[i].Permission = core.Everyone
 	}
+	return list
 }
 
 func example(scenario, payload string) core.Example {
@@ -117,124 +120,72 @@ func (a *actions) messageAction() core.Action {
 					`{"embeds":[{"title":"Tomorrow","fields":[{"name":"Rome","value":"19 °C","inline":true}]}]}`),
 			},
 		},
-		Essential: true, Effects: core.EffectNone, Permission: core.Everyone, Timeout: sendTime,
+		Essential: true, Effects: core.EffectNone, Timeout: sendTime,
 		Idempotent: true, // each part is journalled and carries a nonce
 		Check:      a.checkMessage, Do: a.sendMessage,
 	}
 }
 
-func (a *actions) editAction() core.Action {
-	return core.Action{
+// actionsOnMessages are the actions that concern a message.
+func (a *actions) actionsOnMessages() []core.Action {
+	list := []core.Action{{
 		Name: "edit_" + a.name, Brief: "Change the text of one of your own Discord messages",
 		Schema: json.RawMessage(editSchema),
-		Examples: core.Examples{
-			Description: "Replaces the text of a message that you wrote.",
-			Instructions: core.Instructions{
-				WhenToUse: "To correct yourself, or to bring a list up to date, where a new message would be noise.",
-				CommonPitfalls: []string{
-					"Only your own messages can be changed.", "The new text replaces all of the old one.",
-				},
-			},
-			Examples: []core.Example{
-				example("Correcting a date", `{"message_id":"1043221190","text":"The meeting is on Friday."}`),
-			},
-		},
-		Effects: core.EffectRewrites, Permission: core.Everyone, Idempotent: true, Timeout: time.Minute,
-		Check: a.checkEdit, Do: a.edit,
-	}
-}
-
-func (a *actions) deleteAction() core.Action {
-	return core.Action{
+		Examples: action.Guide("Replaces the text of a message that you wrote.",
+			"To correct yourself, or to bring a list up to date, where a new message would be noise.",
+			[]string{"Only your own messages can be changed.", "The new text replaces all of the old one."},
+			example("Correcting a date", `{"message_id":"1043221190","text":"The meeting is on Friday."}`)),
+		Effects: core.EffectRewrites, Check: a.checkEdit, Do: a.edit,
+	}, {
 		Name: "delete_" + a.name, Brief: "Delete a Discord message: your own, or for moderators any",
 		Schema: json.RawMessage(deleteSchema),
-		Examples: core.Examples{
-			Description: "Deletes a message for everybody.",
-			Instructions: core.Instructions{
-				WhenToUse: "When you are asked to take back what you said, " +
-					"or a moderator asks you to remove a message.",
-				CommonPitfalls: []string{"It cannot be undone.", "Other people's messages only for a moderator."},
-			},
-			Examples: []core.Example{example("Taking back your last message", `{"message_id":"1043221190"}`)},
-		},
-		Effects:    core.EffectChanges | core.EffectRanked | core.EffectRewrites,
-		Permission: core.Everyone, Idempotent: true, Timeout: time.Minute, Do: a.remove,
-	}
-}
-
-func (a *actions) reactAction() core.Action {
-	return core.Action{
+		Examples: action.Guide("Deletes a message for everybody.",
+			"When you are asked to take back what you said, or a moderator asks you to remove a message.",
+			[]string{"It cannot be undone.", "Other people's messages only for a moderator."},
+			example("Taking back your last message", `{"message_id":"1043221190"}`)),
+		Effects: core.EffectChanges | core.EffectRanked | core.EffectRewrites, Do: a.remove,
+	}, {
 		Name: "react_" + a.name, Brief: "React to a Discord message with an emoji",
 		Schema: json.RawMessage(reactSchema),
-		Examples: core.Examples{
-			Description: "Puts an emoji under a message, or takes it back.",
-			Instructions: core.Instructions{
-				WhenToUse:      "When a word would be too much: thanks, agreement, a laugh.",
-				CommonPitfalls: []string{"One emoji at a time.", "An emoji of the server is written name:id."},
-			},
-			Examples: []core.Example{
-				example("Agreeing", `{"message_id":"1043221189","emoji":"👍"}`),
-				example("An emoji of the server", `{"message_id":"1043221189","emoji":"blobwave:771234567890123456"}`),
-			},
-		},
-		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: time.Minute, Do: a.reactTo,
+		Examples: action.Guide("Puts an emoji under a message, or takes it back.",
+			"When a word would be too much: thanks, agreement, a laugh.",
+			[]string{"One emoji at a time.", "An emoji of the server is written name:id."},
+			example("Agreeing", `{"message_id":"1043221189","emoji":"👍"}`),
+			example("An emoji of the server", `{"message_id":"1043221189","emoji":"blobwave:771234567890123456"}`)),
+		Effects: core.EffectNone, Do: a.reactTo,
+	}}
+	for i := range list {
+		list[i].Idempotent, list[i].Timeout = true, time.Minute
 	}
+	return list
 }
 
-func (a *actions) fileAction() core.Action {
-	return core.Action{
+// postingActions are the actions that post something else than a message of text.
+func (a *actions) postingActions() []core.Action {
+	return []core.Action{{
 		Name: "file_" + a.name, Brief: "Send a text file to a Discord channel", Schema: json.RawMessage(fileSchema),
-		Examples: core.Examples{
-			Description: "Sends a file made of text: code, a list, a document.",
-			Instructions: core.Instructions{
-				WhenToUse:      "When somebody wants something to keep, or it is too long to read in a chat.",
-				CommonPitfalls: []string{"name needs an ending (.md, .py, .csv).", "content is the whole file."},
-			},
-			Examples: []core.Example{
-				example("A script", `{"name":"hello.py","content":"print('hello')\n","text":"Here it is."}`),
-			},
-		},
-		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: sendTime,
+		Examples: action.Guide("Sends a file made of text: code, a list, a document.",
+			"When somebody wants something to keep, or it is too long to read in a chat.",
+			[]string{"name needs an ending (.md, .py, .csv).", "content is the whole file."},
+			example("A script", `{"name":"hello.py","content":"print('hello')\n","text":"Here it is."}`)),
+		Effects: core.EffectNone, Idempotent: true, Timeout: sendTime,
 		RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: a.file,
-	}
-}
-
-func (a *actions) threadAction() core.Action {
-	return core.Action{
+	}, {
 		Name: "thread_" + a.name, Brief: "Open a Discord thread or forum post", Schema: json.RawMessage(threadSchema),
-		Examples: core.Examples{
-			Description: "Opens a thread in this channel, from a message of it, or a post in this forum.",
-			Instructions: core.Instructions{
-				WhenToUse:      "When somebody asks for a thread, or a talk deserves a place of its own.",
-				CommonPitfalls: []string{"Threads have no threads.", "A post in a forum needs text."},
-			},
-			Examples: []core.Example{
-				example("A thread from a message", `{"name":"Summer trip","message_id":"1043221189"}`),
-				example("A post in a forum", `{"name":"Rules","text":"Be kind."}`),
-			},
-		},
-		Output:  json.RawMessage(threadOutput),
-		Effects: core.EffectNone, Permission: core.Everyone, Timeout: time.Minute,
+		Examples: action.Guide("Opens a thread in this channel, from a message of it, or a post in this forum.",
+			"When somebody asks for a thread, or a talk deserves a place of its own.",
+			[]string{"Threads have no threads.", "A post in a forum needs text."},
+			example("A thread from a message", `{"name":"Summer trip","message_id":"1043221189"}`),
+			example("A post in a forum", `{"name":"Rules","text":"Be kind."}`)),
+		Output: json.RawMessage(threadOutput), Effects: core.EffectNone, Timeout: time.Minute,
 		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: a.thread,
-	}
-}
-
-func (a *actions) pollAction() core.Action {
-	return core.Action{
+	}, {
 		Name: "poll_" + a.name, Brief: "Start a poll in a Discord channel", Schema: json.RawMessage(pollSchema),
-		Examples: core.Examples{
-			Description: "Asks everybody in the channel to choose.",
-			Instructions: core.Instructions{
-				WhenToUse: "When several people have to decide something.",
-				CommonPitfalls: []string{
-					"At most 10 answers of at most 55 characters.", "A poll cannot be changed once it stands.",
-				},
-			},
-			Examples: []core.Example{
-				example("Choosing a day", `{"question":"Which day?","answers":["Friday","Saturday"],"hours":24}`),
-			},
-		},
-		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: sendTime,
+		Examples: action.Guide("Asks everybody in the channel to choose.",
+			"When several people have to decide something.",
+			[]string{"At most 10 answers of at most 55 characters.", "A poll cannot be changed once it stands."},
+			example("Choosing a day", `{"question":"Which day?","answers":["Friday","Saturday"],"hours":24}`)),
+		Effects: core.EffectNone, Idempotent: true, Timeout: sendTime,
 		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: a.poll,
-	}
+	}}
 }
