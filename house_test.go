@@ -54,7 +54,7 @@ var rooms = []struct {
 	{"core/program", []string{"core"}},
 	{"interfaces/*", []string{"core", "core/action", "core/command", "core/draft", "core/driver", "core/markdown", "core/recent", "core/txt", "core/watch"}},
 	{"memory", []string{"core", "core/llm"}},
-	{"persona", []string{"core", "core/lore", "core/txt"}},
+	{"persona", []string{"config", "core", "core/lore", "core/txt"}},
 	{"plugins/plugintest", []string{"core", "core/*", "memory", "config"}},
 	{"plugins/*", []string{"core", "core/action", "core/command", "core/users", "core/hint", "core/llm", "core/lore", "core/markdown", "core/outbound", "core/program", "core/recent", "core/timezone", "core/txt", "core/watch"}},
 	{"plugins", nil},
@@ -76,12 +76,11 @@ var onlyForTests = []string{"core/coretest", "plugins/plugintest"}
 // shared lists the modules that more than one package may import; any other has
 // one importer, behind which its types stay.
 var shared = map[string][]string{
-	"github.com/bwmarrin/discordgo":   {"interfaces/discord/gateway", "interfaces/discord/rest"},
-	"github.com/gorilla/websocket":    {"interfaces/discord/discordtest", "interfaces/discord/gateway"},
-	"github.com/cenkalti/backoff/v5":  {"core/action", "core/engine", "interfaces/telegram/botapi"},
-	"github.com/pelletier/go-toml/v2": {"config", "persona"},
-	"go.uber.org/goleak":              {"core/coretest", "plugins/plugintest"},
-	"golang.org/x/text":               {"core/turn", "core/prompt", "memory"},
+	"github.com/bwmarrin/discordgo":  {"interfaces/discord/gateway", "interfaces/discord/rest"},
+	"github.com/gorilla/websocket":   {"interfaces/discord/discordtest", "interfaces/discord/gateway"},
+	"github.com/cenkalti/backoff/v5": {"core/action", "core/engine", "interfaces/telegram/botapi"},
+	"go.uber.org/goleak":             {"core/coretest", "plugins/plugintest"},
+	"golang.org/x/text":              {"core/turn", "core/prompt", "memory"},
 }
 
 // pack is what `go list` tells of a package.
@@ -186,7 +185,7 @@ func moduleOf(path string, modules []string) (longest string) {
 }
 
 func TestHouseCanFall(t *testing.T) {
-	modules := []string{"example.org/a", "example.org/a/b", "github.com/pelletier/go-toml/v2"}
+	modules := []string{"example.org/a", "example.org/a/b", "github.com/pelletier/go-toml/v2", "golang.org/x/text"}
 	for name, tc := range map[string]struct {
 		packs []pack
 		want  string
@@ -200,7 +199,7 @@ func TestHouseCanFall(t *testing.T) {
 			{"synthbot/plugins/z/deep", []string{"synthbot/core/action", "os"}},
 			{"synthbot/core/engine", []string{"synthbot/core/engine/sub"}}, {"synthbot/core/engine/sub", []string{"synthbot/core"}},
 			{"synthbot/cmd/synthbot", []string{"synthbot/interfaces/x", "synthbot/config", "synthbot/core/turn"}},
-			{"synthbot/persona", []string{"github.com/pelletier/go-toml/v2"}},
+			{"synthbot/memory", []string{"golang.org/x/text/width"}},
 			{"synthbot/config", []string{"github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable"}},
 		}, ""},
 		"a neighbour":           {[]pack{{"synthbot/memory", []string{"synthbot/persona"}}}, "memory imports persona"},
@@ -218,8 +217,8 @@ func TestHouseCanFall(t *testing.T) {
 		"config by all":      {[]pack{{"synthbot/memory", []string{"synthbot/config"}}}, "memory imports config"},
 		"a module twice": {[]pack{{"synthbot/memory", []string{"example.org/a"}}, {"synthbot/admin", []string{"example.org/a/x"}}},
 			"example.org/a is imported by admin, memory; one is allowed"},
-		"a shared module": {[]pack{{"synthbot/memory", []string{"github.com/pelletier/go-toml/v2"}}},
-			"memory imports github.com/pelletier/go-toml/v2, which is for config, persona"},
+		"a shared module": {[]pack{{"synthbot/persona", []string{"golang.org/x/text"}}},
+			"persona imports golang.org/x/text, which is for core/turn, core/prompt, memory"},
 	} {
 		if got := strings.Join(imports(tc.packs, modules), "\n"); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)

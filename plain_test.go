@@ -44,7 +44,6 @@ var roughRooms = []string{
 	"interfaces/telegram/telegramtest",
 	"memory",
 	"packaging/sbom",
-	"persona",
 	"plugins",
 	"plugins/mcp",
 	"plugins/plugintest",

@@ -69,22 +69,13 @@ func (e personaEditor) Source(name string) (string, error) {
 
 // Preview implements adminpage.Personas.
 func (e personaEditor) Preview(name, text string) (core.Persona, error) {
-	who := e.bot.InForce().personas.byFile[name]
-	if who != nil && text == "" && !e.editable(name) {
-		return who.For(""), nil
+	current := e.bot.InForce().personas.byFile[name]
+	if current != nil && text == "" && !e.editable(name) {
+		return current.For(""), nil
 	}
-	f, err := os.CreateTemp("", "persona-*.toml") // the persona room reads files
+	who, err := persona.Parse(filepath.Base(name), []byte(text))
 	if err != nil {
 		return core.Persona{}, err
-	}
-	defer func() { _ = os.Remove(f.Name()) }()
-	_, err = f.WriteString(text)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return core.Persona{}, err
-	}
-	who, err = persona.Load(f.Name())
-	if err != nil {
-		return core.Persona{}, errors.New(strings.ReplaceAll(err.Error(), f.Name(), filepath.Base(name)))
 	}
 	return who.For(""), nil
 }

@@ -1,6 +1,7 @@
 package persona
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -10,35 +11,20 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"synthbot/core/lore"
 	"synthbot/core/txt"
 )
 
-// Limits of a card's lore.
+// Limits of the lore of a card.
 const (
 	maxEntries = 5000 // entries of a book
 	maxKeys    = 200  // keys of an entry
 )
 
-// A card's lore is made of core's words.
+// The JSON of a card. Cards are written by many programs, so a value of an unexpected type
+// counts as missing.
 type (
-	Book      = lore.Book
-	BookEntry = lore.Entry
-)
-
-// Replace puts char and user in the places that text holds for them.
-func Replace(text, char, user string) string { return replace(text, char, user) }
-
-// The card's JSON. Cards are written by many programs, so all but the names of
-// the keys is taken as it comes: a value of a type that makes no sense counts as
-// left out.
-type (
-	card struct {
-		Spec word            `json:"spec"`
-		Data json.RawMessage `json:"data"`
-	}
 	cardData struct {
 		Name         word            `json:"name"`
 		Nickname     word            `json:"nickname"`
@@ -85,12 +71,15 @@ type (
 )
 
 func parseJSON(file string, data []byte) (*Persona, error) {
-	var top card
+	var top struct {
+		Spec word            `json:"spec"`
+		Data json.RawMessage `json:"data"`
+	}
 	if err := json.Unmarshal(data, &top); err != nil {
 		return nil, fmt.Errorf("%s:%s: not JSON: %w: get the card again", file, line(data, err), err)
 	}
 	inner := json.RawMessage(data)
-	if trimmed := strings.TrimSpace(string(top.Data)); strings.HasPrefix(trimmed, "{") {
+	if bytes.HasPrefix(bytes.TrimSpace(top.Data), []byte("{")) {
 		inner = top.Data
 	}
 	var d cardData
@@ -104,28 +93,6 @@ func parseJSON(file string, data []byte) (*Persona, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: data.character_book: %w", file, err)
 	}
-	p := d.persona()
-	p.Book = b
-	return p, nil
-}
-
-func nameless(spec string) string {
-	if strings.HasPrefix(spec, "chara_card") {
-		return "data.name: missing: the card does not say who it is; add a name"
-	}
-	return "no character card: neither data.name nor name is in it; name a card (V1, V2 or V3) or a persona file (.toml)"
-}
-
-// line says in which line of data a JSON error is.
-func line(data []byte, err error) string {
-	offset := len(data)
-	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
-		offset = min(int(s.Offset), len(data))
-	}
-	return strconv.Itoa(1 + strings.Count(string(data[:offset]), "\n"))
-}
-
-func (d *cardData) persona() *Persona {
 	return &Persona{
 		Name:            txt.Clip(oneLine(string(d.Name)), maxName),
 		Nickname:        txt.Clip(oneLine(string(d.Nickname)), maxName),
@@ -134,34 +101,52 @@ func (d *cardData) persona() *Persona {
 		Guidance:        join(d.SystemPrompt, d.PostHistory),
 		ExampleDialogue: join(d.Example),
 		Greeting:        join(d.First),
-	}
+		Book:            b,
+	}, nil
 }
 
-// join puts texts behind one another, cut to what a field may hold.
+func nameless(spec string) string {
+	if strings.HasPrefix(spec, "chara_card") {
+		return "data.name: missing: add the name of the character"
+	}
+	return "no character card: it has neither data.name nor name; use a card (V1, V2 or V3) or a persona file (.toml)"
+}
+
+// line returns the line of a JSON error.
+func line(data []byte, err error) string {
+	offset := len(data)
+	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
+		offset = min(int(s.Offset), len(data))
+	}
+	return strconv.Itoa(1 + strings.Count(string(data[:offset]), "\n"))
+}
+
+// join joins texts, clipped to the limit of a field.
 func join(texts ...word) string {
 	var kept []string
 	for _, t := range texts {
-		if s := lines(string(t)); s != "" {
-			kept = append(kept, s)
+		text := lines(string(t))
+		if text != "" {
+			kept = append(kept, text)
 		}
 	}
 	return txt.Clip(strings.Join(kept, "\n"), maxField)
 }
 
-// book reads a card's lore; nil if it has none.
-func book(data json.RawMessage) (*Book, error) {
+// book reads the lore of a card; nil if it has none.
+func book(data json.RawMessage) (*lore.Book, error) {
 	var d bookData
 	if len(data) == 0 || string(data) == "null" {
 		return nil, nil
 	}
 	if json.Unmarshal(data, &d) != nil {
-		return nil, errors.New("it is no object: remove it, or get the card again")
+		return nil, errors.New("not an object: remove it, or get the card again")
 	}
 	all, err := entries(d.Entries)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	b := &Book{
+	b := &lore.Book{
 		Name: txt.Clip(oneLine(string(d.Name)), maxName), Description: join(d.Description),
 		ScanDepth: int(d.ScanDepth), TokenBudget: int(d.TokenBudget), Recursive: d.Recursive.or(false),
 	}
@@ -184,7 +169,7 @@ func entries(data json.RawMessage) (all []json.RawMessage, err error) {
 		return nil, errors.New("entries: neither a list nor an object: remove it, or get the card again")
 	}
 	keys := slices.SortedFunc(maps.Keys(byNumber), func(a, b string) int {
-		n, _ := strconv.Atoi(a) // those that are no numbers come first
+		n, _ := strconv.Atoi(a) // 0 if it is not a number
 		m, _ := strconv.Atoi(b)
 		return cmp.Or(cmp.Compare(n, m), cmp.Compare(a, b))
 	})
@@ -194,13 +179,15 @@ func entries(data json.RawMessage) (all []json.RawMessage, err error) {
 	return all, nil
 }
 
-func (e *entryData) entry() BookEntry {
-	return BookEntry{
-		ID: int(e.ID + e.UID), Name: txt.Clip(oneLine(string(e.Name)), maxName), Comment: txt.Clip(oneLine(string(e.Comment)), maxItem),
-		Keys: append(e.Keys, e.Key...), SecondaryKeys: append(e.SecondaryKeys, e.KeySecondary...), Content: join(e.Content),
-		Enabled: e.Enabled.or(true) && !e.Disable.or(false), Constant: e.Constant.or(false), Selective: e.Selective.or(false),
-		CaseSensitive: e.CaseSensitive.or(e.CaseSensitive2.or(false)), Regex: e.Regex.or(false),
-		Order: int(e.Order + e.Order2), Priority: int(e.Priority), Position: txt.Clip(oneLine(string(e.Position)), maxName),
+func (e *entryData) entry() lore.Entry {
+	return lore.Entry{
+		ID: int(e.ID + e.UID), Content: join(e.Content), Position: txt.Clip(oneLine(string(e.Position)), maxName),
+		Name: txt.Clip(oneLine(string(e.Name)), maxName), Comment: txt.Clip(oneLine(string(e.Comment)), maxItem),
+		Keys: append(e.Keys, e.Key...), SecondaryKeys: append(e.SecondaryKeys, e.KeySecondary...),
+		Enabled: e.Enabled.or(true) && !e.Disable.or(false), Constant: e.Constant.or(false),
+		Selective: e.Selective.or(false), Regex: e.Regex.or(false),
+		CaseSensitive: e.CaseSensitive.or(e.CaseSensitive2.or(false)),
+		Order:         int(e.Order + e.Order2), Priority: int(e.Priority),
 	}
 }
 
@@ -260,6 +247,3 @@ func (f flag) or(unset bool) bool {
 	}
 	return unset
 }
-
-// valid reports whether text can be a card at all.
-func valid(text []byte) bool { return utf8.Valid(text) && json.Valid(text) }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"synthbot/core/lore"
 )
 
 const (
@@ -52,20 +54,21 @@ func TestCards(t *testing.T) {
 }
 
 func TestBook(t *testing.T) {
-	p, err := parse("card", []byte(cardV2))
+	p, err := Parse("card", []byte(cardV2))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, _ := json.Marshal(p.Book)
-	want := Book{Name: "Lore", ScanDepth: 4, TokenBudget: 500, Recursive: true, Entries: []BookEntry{
+	want := lore.Book{Name: "Lore", ScanDepth: 4, TokenBudget: 500, Recursive: true, Entries: []lore.Entry{
 		{ID: 1, Keys: []string{"harbour"}, SecondaryKeys: []string{"sea"}, Content: "The harbour is {{char}}'s.", Enabled: true, Selective: true, Order: 3},
 		{Keys: []string{"fog"}, Content: "Fog."},
 	}}
 	if w, _ := json.Marshal(want); string(got) != string(w) {
 		t.Errorf("book\n got %s\nwant %s", got, w)
 	}
-	p, err = parse("card", []byte(cardV3))
-	if err != nil || p.Book == nil || !p.Book.Entries[0].Regex || !p.Book.Entries[0].Constant || !p.Book.Entries[0].Enabled {
+	p, err = Parse("card", []byte(cardV3))
+	if err != nil || p.Book == nil || !p.Book.Entries[0].Regex || !p.Book.Entries[0].Constant ||
+		!p.Book.Entries[0].Enabled {
 		t.Errorf("v3 book %+v, %v", p.Book, err)
 	}
 }
@@ -75,12 +78,12 @@ func TestBookByNumber(t *testing.T) {
 	card := func(book string) string {
 		return `{"spec":"chara_card_v2","data":{"name":"Mira","character_book":` + book + `}}`
 	}
-	p, err := parse("card", []byte(card(`{"entries":{"10":{"uid":10,"key":["fog"],"content":"Fog.","disable":true},"2":{"uid":2,"keys":["sea"],"keysecondary":["salt"],"content":"Sea.","order":5}}}`)))
+	p, err := Parse("card", []byte(card(`{"entries":{"10":{"uid":10,"key":["fog"],"content":"Fog.","disable":true},"2":{"uid":2,"keys":["sea"],"keysecondary":["salt"],"content":"Sea.","order":5}}}`)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, _ := json.Marshal(p.Book.Entries)
-	want, _ := json.Marshal([]BookEntry{
+	want, _ := json.Marshal([]lore.Entry{
 		{ID: 2, Keys: []string{"sea"}, SecondaryKeys: []string{"salt"}, Content: "Sea.", Enabled: true, Order: 5},
 		{ID: 10, Keys: []string{"fog"}, Content: "Fog."},
 	})
@@ -88,12 +91,12 @@ func TestBookByNumber(t *testing.T) {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
 	for _, none := range []string{`null`, `{}`, `{"entries":[]}`, `{"entries":{}}`, `{"entries":null}`} {
-		if p, err := parse("card", []byte(card(none))); err != nil || p.Book != nil {
+		if p, err := Parse("card", []byte(card(none))); err != nil || p.Book != nil {
 			t.Errorf("%s: %+v, %v", none, p, err)
 		}
 	}
 	for _, bad := range []string{`"lore"`, `[1]`, `{"entries":"many"}`, `{"entries":5}`} {
-		if _, err := parse("card", []byte(card(bad))); err == nil || !strings.Contains(err.Error(), "character_book") {
+		if _, err := Parse("card", []byte(card(bad))); err == nil || !strings.Contains(err.Error(), "character_book") {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
@@ -109,12 +112,12 @@ func TestStartIsNotSent(t *testing.T) {
 
 func TestPNGPrefersV3(t *testing.T) {
 	data := picture(cardChunk("tEXt", "chara", cardV2), cardChunk("tEXt", "ccv3", cardV3))
-	p, err := parse("card", data)
+	p, err := Parse("card", data)
 	if err != nil || p.Name != "Mira Delgado" {
 		t.Errorf("read %+v, %v", p, err)
 	}
 	data = picture(cardChunk("tEXt", "ccv3", "{broken"), cardChunk("tEXt", "Chara", cardV2))
-	p, err = parse("card", data)
+	p, err = Parse("card", data)
 	if err != nil || p.Name != "Mira" {
 		t.Errorf("beside a broken ccv3: %+v, %v", p, err)
 	}
@@ -137,7 +140,7 @@ func TestBadPNG(t *testing.T) {
 		"cut in frame":  {good[:len(signature)+5], "truncated PNG"},
 		"no end":        {good[:len(good)-12], "truncated PNG"},
 		"flipped":       {flipped, "checksum of chunk \"tEXt\""},
-		"endless":       {endless, "wants 4294967295 bytes"},
+		"endless":       {endless, "of 4294967295 bytes"},
 		"headless":      {[]byte(signature + string(pngChunk("IEND", nil))), "not with IHDR"},
 		"no base64":     {picture(pngChunk("tEXt", []byte("chara\x00{}{}"))), "not base64"},
 		"no json":       {picture(cardChunk("tEXt", "chara", "hello")), "no JSON inside"},
@@ -148,7 +151,7 @@ func TestBadPNG(t *testing.T) {
 		"short i":       {picture(pngChunk("iTXt", []byte("chara\x00\x00\x00en"))), "too short"},
 		"empty in both": {picture(cardChunk("tEXt", "chara", "[]"), cardChunk("tEXt", "ccv3", "1")), "ccv3 text"},
 	} {
-		if p, err := parse("x.png", tc.data); err == nil || !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), "x.png: ") {
+		if p, err := Parse("x.png", tc.data); err == nil || !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), "x.png: ") {
 			t.Errorf("%s: %+v, %v; want an error with %q", name, p, err, tc.want)
 		}
 	}
@@ -159,7 +162,7 @@ func TestBadPNG(t *testing.T) {
 func TestBombIsNotUnpacked(t *testing.T) {
 	text := packed(strings.Repeat("A", maxText+5000))
 	text[len(text)-1] ^= 1
-	_, err := parse("x.png", picture(pngChunk("zTXt", fmt.Appendf(nil, "chara\x00\x00%s", text))))
+	_, err := Parse("x.png", picture(pngChunk("zTXt", fmt.Appendf(nil, "chara\x00\x00%s", text))))
 	if err == nil || !strings.Contains(err.Error(), "larger than 8388608 bytes") {
 		t.Errorf("error %v", err)
 	}
@@ -167,7 +170,7 @@ func TestBombIsNotUnpacked(t *testing.T) {
 
 func TestLongCardIsCut(t *testing.T) {
 	long, _ := json.Marshal(map[string]any{"name": strings.Repeat("n", 500), "description": strings.Repeat("猫", 50_000)})
-	p, err := parse("card", long)
+	p, err := Parse("card", long)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +200,7 @@ func FuzzPNG(f *testing.F) {
 // checkParsed holds that a file gives either a persona that renders as one
 // clean line, or an error that names the file.
 func checkParsed(t *testing.T, data []byte) {
-	p, err := parse("some.file", data)
+	p, err := Parse("some.file", data)
 	if err != nil {
 		for l := range strings.SplitSeq(err.Error(), "\n") {
 			if !strings.HasPrefix(l, "some.file:") || !utf8.ValidString(l) {

@@ -9,22 +9,25 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"synthbot/config"
 )
 
 // Limits of a file, in bytes.
 const (
 	maxFile = 32 << 20 // a PNG card
-	maxText = 8 << 20  // a persona file, a JSON card, the card inside of a PNG
+	maxText = 8 << 20  // a JSON card, the card in a PNG
+	maxTOML = 1 << 20  // a persona file
 )
 
-// Load reads a persona file or a character card; what the file is, its content
-// says and not its name. The error tells every fault and its mend, one a line.
+// Load reads a persona file or a character card; its content decides which. The error has
+// one problem a line, each with a fix.
 func Load(file string) (*Persona, error) {
 	data, err := readFile(file)
 	if err != nil {
 		return nil, err
 	}
-	return parse(file, data)
+	return Parse(file, data)
 }
 
 func readFile(file string) ([]byte, error) {
@@ -43,17 +46,14 @@ func readFile(file string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w: let synthbot read it", file, reason(err))
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1)) // it may have grown since
+	data, err := io.ReadAll(io.LimitReader(f, maxFile)) // it may have grown since
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, reason(err))
-	}
-	if len(data) > maxFile {
-		return nil, tooLarge(file, int64(len(data)), maxFile)
 	}
 	return data, nil
 }
 
-// reason is a file error without the path, which stands before it already.
+// reason returns a file error without the path.
 func reason(err error) error {
 	if p, ok := errors.AsType[*os.PathError](err); ok {
 		return p.Err
@@ -65,18 +65,20 @@ func tooLarge(file string, size, limit int64) error {
 	return fmt.Errorf("%s: %d bytes, at most %d are allowed: is that the right file?", file, size, limit)
 }
 
-// byteOrderMark may stand before a text.
+// byteOrderMark may begin a text.
 const byteOrderMark = "\ufeff"
 
-func parse(file string, data []byte) (*Persona, error) {
+// Parse is Load with the content of the file.
+func Parse(file string, data []byte) (*Persona, error) {
 	if bytes.HasPrefix(data, []byte(signature)) {
 		return parsePNG(file, data)
 	}
 	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
 	object := bytes.HasPrefix(bytes.TrimSpace(data), []byte("{"))
-	switch kind := foreign(data); {
-	case kind != "":
-		return nil, fmt.Errorf("%s: %s", file, kind)
+	problem := unreadable(data)
+	switch {
+	case problem != "":
+		return nil, fmt.Errorf("%s: %s", file, problem)
 	case len(data) > maxText:
 		return nil, tooLarge(file, int64(len(data)), maxText)
 	case object:
@@ -84,15 +86,22 @@ func parse(file string, data []byte) (*Persona, error) {
 	}
 	switch strings.ToLower(filepath.Ext(file)) {
 	case ".png":
-		return nil, fmt.Errorf("%s: it is called .png, and is no PNG picture: get the card again", file)
+		return nil, fmt.Errorf("%s: the name ends with .png, but it is not a PNG picture: get the card again", file)
 	case ".json":
-		return nil, fmt.Errorf("%s: it is called .json, and holds no JSON object: get the card again", file)
+		return nil, fmt.Errorf("%s: the name ends with .json, but it is not a JSON object: get the card again", file)
 	}
-	return parseTOML(file, data)
+	if len(data) > maxTOML {
+		return nil, tooLarge(file, int64(len(data)), maxTOML)
+	}
+	p := new(Persona)
+	if err := config.Read(file, data, p, config.Options{}); err != nil {
+		return nil, errors.New(err.Error()) // these are not faults of the configuration
+	}
+	return p, nil
 }
 
-// foreign says what a file is that is none of ours, with the mend.
-func foreign(data []byte) string {
+// unreadable returns why a file is neither a persona nor a card, and a fix; "" if it may be.
+func unreadable(data []byte) string {
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:
 		return "the file is empty: a persona needs at least name = \"…\""

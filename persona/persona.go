@@ -1,65 +1,84 @@
 package persona
 
 import (
+	"cmp"
 	_ "embed"
+	"fmt"
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/lore"
 	"synthbot/core/txt"
 )
 
-// Persona is who the bot is, as a file tells it. Texts may hold placeholders;
-// For replaces them. It is not changed after it was made.
+// Limits of a persona.
+const (
+	maxName  = 100    // characters of a name or alias
+	maxField = 16_000 // characters of a text
+	maxItem  = 500    // characters of an entry of a list
+	maxItems = 100    // entries of a list
+)
+
+// Persona is the content of a persona file. Texts may contain placeholders, which For
+// replaces. Fields without a key are for character cards. It is immutable.
 type Persona struct {
-	Name            string
-	Nickname        string // what {{char}} stands for; empty: Name
-	Aliases         []string
-	Profile         string
-	Personality     string
-	Likes           []string
-	Dislikes        []string
-	Interests       []string
-	SpeakingStyle   string
-	Guidance        string // a card's own instructions
-	ExampleDialogue string
-	Greeting        string
-	Book            *Book // a card's lore; nil: none
+	Name            string     `toml:"name" required:"true" max:"100" example:"Aria" doc:"The bot's name."`
+	Nickname        string     // replaces {{char}}; "" for Name
+	Aliases         []string   `toml:"aliases" max:"100" example:"Ari" doc:"Other names that it answers to."`
+	Profile         string     `toml:"profile" max:"16000" doc:"Who it is."`
+	Personality     string     // as Profile
+	Likes           []string   `toml:"likes" max:"500" doc:"What it likes."`
+	Dislikes        []string   `toml:"dislikes" max:"500" doc:"What it dislikes."`
+	Interests       []string   `toml:"interests" max:"500" doc:"What it is interested in."`
+	SpeakingStyle   string     `toml:"speaking_style" max:"16000" doc:"How it talks."`
+	Guidance        string     // instructions for the model
+	ExampleDialogue string     `toml:"example_dialogue" max:"16000" doc:"An example of a conversation."`
+	Greeting        string     `toml:"greeting" max:"16000" doc:"Its first words to a user."`
+	Book            *lore.Book // nil for none
+}
+
+// Check implements the configuration's own check.
+func (p *Persona) Check(fault func(text string, at ...any)) {
+	if oneLine(p.Name) == "" {
+		fault("is empty; write how users call the bot", "name")
+	}
+	for key, list := range map[string][]string{
+		"aliases": p.Aliases, "likes": p.Likes, "dislikes": p.Dislikes, "interests": p.Interests,
+	} {
+		if len(list) > maxItems {
+			fault(fmt.Sprintf("has more than %d entries; keep the best", maxItems), key)
+		}
+	}
 }
 
 //go:embed aria.toml
 var aria []byte
 
-// Embedded returns the persona that is used where no file is named.
+// Embedded returns the built-in persona.
 func Embedded() *Persona {
-	p, err := parseTOML("aria.toml", aria)
+	p, err := Parse("aria.toml", aria)
 	if err != nil {
 		panic(err) // the file is part of the program, and tested
 	}
 	return p
 }
 
-// stranger stands for {{user}} where nobody's name is known.
+// stranger replaces {{user}} if the user has no name.
 const stranger = "friend"
 
 // maxUser is the longest name that a placeholder is replaced by, in characters.
 const maxUser = 64
 
-// For returns the persona as it is told to a model, with the placeholders
-// replaced; user is the name of the person it talks to, empty where that may be
-// anybody. Text is one line of labelled sentences, each label at most once:
+// For returns the persona for a prompt, with the placeholders replaced. user is the name of
+// the user it talks to; "" for any. Text is one line of labelled sentences, each label at
+// most once:
 //
 //	You are NAME, also called A, B. Profile: … Likes: a; b. Dislikes: c; d. …
 //
 // Dialogue and Greeting keep their line breaks.
 func (p *Persona) For(user string) core.Persona {
-	user = txt.Clip(oneLine(user), maxUser)
-	if user == "" {
-		user = stranger
-	}
-	char := oneLine(p.Nickname)
-	if char == "" {
-		char = oneLine(p.Name)
-	}
+	user = cmp.Or(txt.Clip(oneLine(user), maxUser), stranger)
+	char := cmp.Or(oneLine(p.Nickname), oneLine(p.Name))
 	return core.Persona{
 		Name:     oneLine(p.Name),
 		Aliases:  p.aliases(),
@@ -69,13 +88,14 @@ func (p *Persona) For(user string) core.Persona {
 	}
 }
 
-// aliases lists the further names once each, without the name itself.
+// aliases returns the other names, each once.
 func (p *Persona) aliases() []string {
 	seen := map[string]bool{strings.ToLower(oneLine(p.Name)): true, "": true}
 	var names []string
 	for _, a := range append([]string{p.Nickname}, p.Aliases...) {
 		a = oneLine(a)
-		if key := strings.ToLower(a); !seen[key] {
+		key := strings.ToLower(a)
+		if !seen[key] {
 			seen[key] = true
 			names = append(names, a)
 		}
@@ -86,7 +106,8 @@ func (p *Persona) aliases() []string {
 func (p *Persona) text(char, user string) string {
 	s := sheet{char: char, user: user}
 	s.b.WriteString("You are " + unlabel(oneLine(p.Name)))
-	if names := p.aliases(); len(names) > 0 {
+	names := p.aliases()
+	if len(names) > 0 {
 		s.b.WriteString(", also called " + unlabel(strings.Join(names, ", ")))
 	}
 	s.b.WriteByte('.')
@@ -100,13 +121,13 @@ func (p *Persona) text(char, user string) string {
 	return s.b.String()
 }
 
-// sheet is the text of a persona as it is written.
+// sheet writes the text of a persona.
 type sheet struct {
 	b          strings.Builder
 	char, user string
 }
 
-// value is one text on one line, with nothing in it that reads as a label.
+// value returns a text on one line, without anything that looks like a label.
 func (s *sheet) value(text string) string {
 	return unlabel(oneLine(replace(text, s.char, s.user)))
 }
@@ -126,8 +147,9 @@ func (s *sheet) write(name, text string) {
 func (s *sheet) list(name string, texts []string) {
 	var items []string
 	for _, t := range texts {
-		if t = strings.ReplaceAll(strings.TrimRight(s.value(t), ".;"), ";", ","); t != "" {
-			items = append(items, t)
+		item := strings.ReplaceAll(strings.TrimRight(s.value(t), ".;"), ";", ",")
+		if item != "" {
+			items = append(items, item)
 		}
 	}
 	s.write(name, strings.Join(items, "; "))

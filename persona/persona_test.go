@@ -1,6 +1,7 @@
 package persona
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,11 +60,11 @@ func TestPlaceholders(t *testing.T) {
 		"{{{user}}}": "{U}",
 		"猫<user>猫":   "猫U猫",
 	} {
-		if got := Replace(in, "C", "U"); got != want {
-			t.Errorf("Replace(%q) = %q, want %q", in, got, want)
+		if got := replace(in, "C", "U"); got != want {
+			t.Errorf("replace(%q) = %q, want %q", in, got, want)
 		}
 	}
-	if got := Replace("{{user}}{{char}}", "<USER>", "{{char}}"); got != "{{char}}<USER>" {
+	if got := replace("{{user}}{{char}}", "<USER>", "{{char}}"); got != "{{char}}<USER>" {
 		t.Errorf("names are replaced in their turn: %q", got)
 	}
 }
@@ -112,7 +113,6 @@ Profil = "x"
 likes = "tea"
 dislikes = ["a", 3]
 greeting = 7
-greeting = "again"
 colour = true
 
 [engine]
@@ -122,40 +122,49 @@ name = "x"
 	if err == nil {
 		t.Fatal("no error")
 	}
+	known := "is unknown; known here are aliases, dislikes, example_dialogue, greeting, interests, likes, name, profile, speaking_style"
 	want := []string{
-		file + ":2: Profil: no such key: did you mean profile?",
-		file + ":3: likes: a text, but a list of texts is wanted: write likes = [\"…\", \"…\"]",
-		file + ":4: dislikes: entry 2 is a number, but a text is wanted: put it in quotes",
-		file + ":5: greeting: a number, but a text is wanted: write greeting = \"…\"",
-		file + ":6: greeting: given twice: keep one",
-		file + ":7: colour: no such key: there are aliases, dislikes, example_dialogue, greeting, interests, likes, name, profile, speaking_style",
-		file + ":9: engine: a persona file has no tables: remove [engine] and what stands below",
-		file + ":1: name: missing: add name = \"…\"",
+		file + ": name: is missing; write name = \"Aria\"",
+		file + ":2: Profil: is unknown; did you mean \"profile\"?",
+		file + ":3: likes: is text; write a list, in brackets: [ … ]",
+		file + ":4: dislikes[1]: is a whole number; write text in quotes",
+		file + ":5: greeting: is a whole number; write text in quotes",
+		file + ":6: colour: " + known,
+		file + ":8: engine: " + known,
 	}
 	if got := strings.Split(err.Error(), "\n"); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", err, strings.Join(want, "\n"))
 	}
 }
 
+// manyKeys returns a file with n unknown keys.
+func manyKeys(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "x%d = 1\n", i)
+	}
+	return b.String()
+}
+
 func TestBadFiles(t *testing.T) {
 	for name, tc := range map[string]struct{ content, want string }{
 		"empty":     {" \n", "the file is empty: a persona needs at least name"},
-		"blank":     {"name = \" \\t\"", ":1: name: empty"},
-		"prose":     {"Dear diary, today I", ":1: not TOML: "},
-		"cut":       {"name = \"A\"\nprofile = \"x", ":2: not TOML: "},
-		"long":      {"name = \"" + strings.Repeat("a", 101) + "\"", "101 characters, at most 100"},
+		"blank":     {"name = \" \\t\"", ":1: name: is empty"},
+		"prose":     {"Dear diary, today I", ":1: cannot be read as TOML: "},
+		"cut":       {"name = \"A\"\nprofile = \"x", ":2: cannot be read as TOML: "},
+		"long":      {"name = \"" + strings.Repeat("a", 101) + "\"", "101 characters; write 100 or less"},
 		"huge":      {"name = \"A\"\n# " + strings.Repeat("a", maxTOML), "bytes, at most 1048576 are allowed"},
 		"nul":       {"name = \"A\x00\"", "neither a TOML persona nor a character card"},
 		"latin1":    {"name = \"Andr\xe9\"", "save it as UTF-8"},
 		"jpeg":      {"\xff\xd8\xff\xe0xxx", "JPEG"},
 		"webp":      {"RIFF\x00\x00\x00\x00WEBPVP8 ", "WebP"},
 		"charx":     {"PK\x03\x04xx", "CHARX"},
-		"list":      {"[1, 2]", "not TOML"},
+		"list":      {"[1, 2]", "cannot be read as TOML"},
 		"json":      {"{\"a\":\n 1,}", ":2: not JSON"},
 		"no card":   {`{"hello": "world"}`, "no character card"},
 		"nameless":  {`{"spec":"chara_card_v2","data":{"name":3}}`, "data.name: missing"},
-		"many":      {strings.Repeat("x = 1\n", 50000), "no such key"},
-		"tables":    {strings.Repeat("[t]\nx = 1\n", 5000), "has no tables"},
+		"many":      {manyKeys(50000), "key too many"},
+		"tables":    {strings.Repeat("[t]\nx = 1\n", 5000), "table t already exists"},
 		"items":     {"name = \"A\"\nlikes = [" + strings.Repeat("\"a\",", 200) + "]", "more than 100 entries"},
 		"png":       {signature, "truncated PNG"},
 		"not a png": {"\x89PNG\n", "neither"},
@@ -166,7 +175,7 @@ func TestBadFiles(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("Load = %+v, %v; want an error with %q", p, err, tc.want)
 			}
-			if lines := strings.Split(err.Error(), "\n"); len(lines) > maxFaults || !strings.HasPrefix(lines[0], file+":") {
+			if lines := strings.Split(err.Error(), "\n"); len(lines) > 101 || !strings.HasPrefix(lines[0], file+":") {
 				t.Errorf("%d lines, the first is %q", len(lines), lines[0])
 			}
 		})
@@ -175,7 +184,7 @@ func TestBadFiles(t *testing.T) {
 
 // TestMisnamedFiles: an error speaks of what the file is called, and not of TOML.
 func TestMisnamedFiles(t *testing.T) {
-	for name, want := range map[string]string{"a.png": "no PNG picture", "b.PNG": "no PNG picture", "c.json": "no JSON object"} {
+	for name, want := range map[string]string{"a.png": "not a PNG picture", "b.PNG": "not a PNG picture", "c.json": "not a JSON object"} {
 		if _, err := Load(write(t, name, "<html>not found</html>")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -5,11 +5,13 @@ import (
 	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"strings"
+	"unicode/utf8"
 )
 
 // signature begins every PNG.
@@ -18,8 +20,7 @@ const signature = "\x89PNG\r\n\x1a\n"
 // chunkFrame is what a chunk has besides its data: length, type and checksum.
 const chunkFrame = 12
 
-// parsePNG reads the card that a PNG carries: ccv3 before chara, and of several
-// the first that is sound.
+// parsePNG reads the card in a PNG: ccv3 before chara, and of several the first valid one.
 func parsePNG(file string, data []byte) (*Persona, error) {
 	texts, err := pngTexts(data)
 	if err != nil {
@@ -39,19 +40,20 @@ func parsePNG(file string, data []byte) (*Persona, error) {
 		}
 	}
 	if len(faults) == 0 {
-		return nil, fmt.Errorf("%s: a PNG without a character card (no chara or ccv3 text): export the card again, and send it as a file so that nothing strips it", file)
+		return nil, fmt.Errorf("%s: a PNG without a character card (no chara or ccv3 text): export the card again, "+
+			"and send it as a file so that nothing strips it", file)
 	}
 	return nil, errors.Join(faults...)
 }
 
-// embedded is a text chunk that may hold a card, still packed.
+// embedded is an encoded text chunk that may contain a card.
 type embedded struct {
 	kind, keyword string
-	body          []byte // what follows the keyword
+	body          []byte // after the keyword
 }
 
-// pngTexts walks all chunks of a PNG, checks their lengths and checksums, and
-// returns the texts that may hold a card.
+// pngTexts checks the lengths and checksums of all chunks of a PNG, and returns the texts
+// that may contain a card.
 func pngTexts(data []byte) ([]embedded, error) {
 	var texts []embedded
 	rest := data[len(signature):]
@@ -74,20 +76,22 @@ func pngTexts(data []byte) ([]embedded, error) {
 	}
 }
 
-// chunk takes one chunk off data, which begins at offset at of the file.
+// chunk reads the first chunk of data, which begins at offset at of the file.
 func chunk(data []byte, at int) (kind string, body, rest []byte, err error) {
 	if len(data) < chunkFrame {
-		return "", nil, nil, fmt.Errorf("truncated PNG: it ends at byte %d without its last chunk: get the card again", at+len(data))
+		const text = "truncated PNG: it ends at byte %d without its last chunk: get the card again"
+		return "", nil, nil, fmt.Errorf(text, at+len(data))
 	}
 	length := uint64(binary.BigEndian.Uint32(data))
 	kind = string(data[4:8])
 	if length > uint64(len(data)-chunkFrame) {
-		return "", nil, nil, fmt.Errorf("truncated PNG: chunk %q at byte %d wants %d bytes, and %d are there: get the card again",
-			kind, at, length, len(data)-chunkFrame)
+		const text = "truncated PNG: chunk %q at byte %d has %d of %d bytes: get the card again"
+		return "", nil, nil, fmt.Errorf(text, kind, at, len(data)-chunkFrame, length)
 	}
 	end := 8 + int(length)
 	if crc32.ChecksumIEEE(data[4:end]) != binary.BigEndian.Uint32(data[end:]) {
-		return "", nil, nil, fmt.Errorf("damaged PNG: the checksum of chunk %q at byte %d is wrong: get the card again", kind, at)
+		const text = "damaged PNG: the checksum of chunk %q at byte %d is wrong: get the card again"
+		return "", nil, nil, fmt.Errorf(text, kind, at)
 	}
 	return kind, data[8:end], data[end+4:], nil
 }
@@ -101,7 +105,7 @@ func textChunk(kind string, body []byte) (embedded, bool) {
 	return t, ok && (t.keyword == "ccv3" || t.keyword == "chara")
 }
 
-// card unpacks the text and reads it.
+// card decodes the text and reads it.
 func (t embedded) card(file string) (*Persona, error) {
 	where := fmt.Sprintf("%s: %s text", file, t.keyword)
 	packed, err := t.text()
@@ -112,13 +116,14 @@ func (t embedded) card(file string) (*Persona, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: not base64: %w: export the card again", where, err)
 	}
-	if data = bytes.TrimPrefix(data, []byte(byteOrderMark)); !valid(data) {
+	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
+	if !utf8.Valid(data) || !json.Valid(data) {
 		return nil, fmt.Errorf("%s: no JSON inside: export the card again", where)
 	}
 	return parseJSON(where, data)
 }
 
-// text is the chunk's text, inflated where it is compressed.
+// text returns the text of the chunk, decompressed.
 func (t embedded) text() ([]byte, error) {
 	switch {
 	case t.kind == "tEXt":
@@ -159,7 +164,7 @@ func inflate(packed []byte) ([]byte, error) {
 	return limited(text)
 }
 
-// decodeBase64 takes the usual alphabet, with or without padding and white space.
+// decodeBase64 reads the standard alphabet, with or without padding and white space.
 func decodeBase64(text []byte) ([]byte, error) {
 	clean := bytes.TrimRight(bytes.Join(bytes.Fields(text), nil), "=")
 	out := make([]byte, base64.RawStdEncoding.DecodedLen(len(clean)))

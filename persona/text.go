@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// lines drops what has no place in a text: bytes that are no UTF-8, control and
-// invisible direction characters. Line breaks stay, white space around goes.
+// lines removes control characters, invisible direction characters and the white space
+// around a text. Line breaks stay. What is not UTF-8 is U+FFFD.
 func lines(s string) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n")
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
@@ -23,23 +23,23 @@ func lines(s string) string {
 	}, s))
 }
 
-// start stands before each example in the dialogues of cards.
+// start begins each example in the dialogues of cards.
 var start = regexp.MustCompile(`(?i)\s*<START>\s*`)
 
 // examples separates examples of dialogue by empty lines.
 func examples(s string) string { return strings.TrimSpace(start.ReplaceAllString(s, "\n\n")) }
 
-// direction reports whether r turns the direction of the text that follows: it
-// lets a text read differently from what it says.
+// direction reports whether r changes the direction of the following text, which can
+// disguise it.
 func direction(r rune) bool {
 	return r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' || r == '\ufeff'
 }
 
-// oneLine is lines with every run of white space as one space.
+// oneLine returns a text on one line.
 func oneLine(s string) string { return strings.Join(strings.Fields(lines(s)), " ") }
 
-// unlabel takes the colon from words that are labels of the rendered text, so
-// that a value cannot pass for another label.
+// unlabel removes the colon after words that are labels of the rendered text, so that a
+// value cannot look like a label.
 func unlabel(s string) string {
 	if !strings.Contains(s, ":") {
 		return s
@@ -50,12 +50,11 @@ func unlabel(s string) string {
 	return s
 }
 
-// labels are the words that stand before a colon in a rendered text. "ikes" is
-// the end of two of them, however they are written.
+// labels lists the labels of a rendered text. "ikes" is the end of two of them.
 const labels = "Profile,Personality,ikes,Interests,Speaking style,Guidance"
 
-// replace puts char and user in the places held for them, in one pass: a name
-// that looks like a placeholder stays as it is.
+// replace replaces the placeholders in one pass: a name that looks like a placeholder stays
+// as it is.
 func replace(s, char, user string) string {
 	if !strings.ContainsAny(s, "{<") {
 		return s
@@ -74,7 +73,7 @@ func replace(s, char, user string) string {
 			b.WriteString(char)
 		case "user":
 			b.WriteString(user)
-		case "original": // stands for a default prompt that we do not have
+		case "original": // a default prompt, of which there is none
 		default:
 			size = 1
 			b.WriteByte(s[0])
@@ -84,7 +83,7 @@ func replace(s, char, user string) string {
 	return b.String() + s
 }
 
-// maxPlaceholder is the longest placeholder that is looked for, in bytes.
+// maxPlaceholder is the size limit of a placeholder in bytes.
 const maxPlaceholder = 24
 
 // placeholder reads "{{name}}" or "<NAME>" at the start of s.
