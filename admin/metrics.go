@@ -102,7 +102,7 @@ func (m *Metrics) Used(engine string, u llm.Usage) {
 // of one shows as a rise.
 func (m *Metrics) Engines(names ...string) {
 	for _, name := range names {
-		for _, kind := range []llm.ErrorKind{llm.RetryLater, llm.Fatal, llm.Refused, llm.TooLong} {
+		for _, kind := range []llm.ErrorKind{llm.ErrorRetryLater, llm.ErrorFatal, llm.ErrorRefused, llm.ErrorTooLong} {
 			m.failures.WithLabelValues(name, string(kind))
 		}
 	}

@@ -51,9 +51,9 @@ func TestMetrics(t *testing.T) {
 	m.Used("home", llm.Usage{In: 100, Cached: 40, Out: 7})
 	m.Used("home", llm.Usage{In: 50, Out: 3})
 	m.Engines("home", "spare")
-	m.ModelFailed("home", llm.RetryLater)
-	m.ModelFailed("home", llm.RetryLater)
-	m.ModelFailed("cloud", llm.Fatal)
+	m.ModelFailed("home", llm.ErrorRetryLater)
+	m.ModelFailed("home", llm.ErrorRetryLater)
+	m.ModelFailed("cloud", llm.ErrorFatal)
 	_, body := get(t, server.URL+"/metrics")
 	for _, want := range []string{
 		`synthbot_turns_total{outcome="answered"} 2`, `synthbot_turns_total{outcome="aside"} 1`, `synthbot_turns_total{outcome="silent"} 2`,

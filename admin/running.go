@@ -10,7 +10,7 @@ import (
 	"synthbot/core/watch"
 )
 
-// Running knows the turns that run now. It implements watch.Watcher. Safe for
+// Running knows the turns that run now. It implements watch.StageObserver. Safe for
 // concurrent use.
 type Running struct {
 	mu    sync.Mutex
@@ -18,9 +18,9 @@ type Running struct {
 	subs  map[chan struct{}]bool
 }
 
-// Watch implements watch.Watcher. It waits for nobody: whoever is slow is told
+// ObserveStage implements watch.StageObserver. It waits for nobody: whoever is slow is told
 // once of all that changed meanwhile.
-func (r *Running) Watch(s watch.TurnStage) {
+func (r *Running) ObserveStage(s watch.TurnStage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s.Stage == watch.StageOver {

@@ -12,7 +12,7 @@ func TestRunning(t *testing.T) {
 	var r Running
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	stage := func(place string, after time.Duration, to watch.Stage) {
-		r.Watch(watch.TurnStage{Turn: core.TurnID{Path: core.MustPath(place), Seq: 1}, Stage: to, Began: began.Add(after)})
+		r.ObserveStage(watch.TurnStage{Turn: core.TurnID{Path: core.MustPath(place), Seq: 1}, Stage: to, Began: began.Add(after)})
 	}
 	now := func() (text string) {
 		for _, s := range r.Now() {

@@ -17,15 +17,15 @@ const MessagePrefix = "message_"
 // who caused the turn.
 type Permission string
 
-// Permissions. An undeclared one means Everyone, or Admins where the action
+// Permissions. An undeclared one means everyone, or admins where the action
 // has effects outside of the conversation.
 const (
-	Undeclared Permission = ""
-	Everyone   Permission = "everyone"
-	Concerned  Permission = "concerned" // the person whom Action.Concerns names
-	Moderators Permission = "moderators"
-	Admins     Permission = "admins"
-	OwnBeats   Permission = "bot" // nobody but the bot's own turns
+	PermissionUndeclared Permission = ""
+	PermissionEveryone   Permission = "everyone"
+	PermissionConcerned  Permission = "concerned" // the person whom Action.Concerns names
+	PermissionModerators Permission = "moderators"
+	PermissionAdmins     Permission = "admins"
+	PermissionBot        Permission = "bot" // nobody but the bot's own turns
 )
 
 // Busy says what becomes of a second call of an action by the same person
@@ -34,9 +34,9 @@ type Busy string
 
 // Ways to treat a call that finds its action busy.
 const (
-	Parallel Busy = ""
-	Queue    Busy = "queue"
-	Refuse   Busy = "refuse"
+	BusyParallel Busy = ""
+	BusyQueue    Busy = "queue"
+	BusyRefuse   Busy = "refuse"
 )
 
 // RateLimit allows Count calls within Per for each person; the zero value
@@ -142,31 +142,31 @@ func (a *Action) Has(effects Effect) bool {
 // Allows is the permission in force.
 func (a *Action) Allows() Permission {
 	switch {
-	case a.Permission != Undeclared:
+	case a.Permission != PermissionUndeclared:
 		return a.Permission
 	case a.Outside:
-		return Admins
+		return PermissionAdmins
 	}
-	return Everyone
+	return PermissionEveryone
 }
 
 // Call is one step of a plan on its way to an action.
 type Call struct {
-	Key     Key             // the step's place in the journal
-	Path    Path            // where the turn takes place
-	Private bool            // that place is private
-	Author  Author          // who caused the turn; without an id where that is nobody or several
-	Authors []Author        // all who caused it
-	Answers []string        // the platform ids of what the turn answers
-	Payload json.RawMessage // validated, defaults applied
-	Parts   Parts           // journals what is sent; never nil
-	Sees    []Path          // this place, and those that share with it: what was said there may be told here
-	Planned time.Time       // when the plan was asked for: times in the payload are meant as of then; zero: now
+	Key        Key             // the step's place in the journal
+	Path       Path            // where the turn takes place
+	Private    bool            // that place is private
+	Author     Author          // who caused the turn; without an id where that is nobody or several
+	Authors    []Author        // all who caused it
+	Answers    []string        // the platform ids of what the turn answers
+	Payload    json.RawMessage // validated, defaults applied
+	Deliveries Deliveries      // journals what is sent; never nil
+	Sees       []Path          // this place, and those that share with it: what was said there may be told here
+	Planned    time.Time       // when the plan was asked for: times in the payload are meant as of then; zero: now
 }
 
 // Person is who caused the turn: the zero Path for the bot itself, and an error for several.
 func (c *Call) Person() (Path, error) {
-	if c.Author.Rank == Bot {
+	if c.Author.Rank == RankBot {
 		return Path{}, nil
 	}
 	if c.Author.ID == "" {
@@ -181,8 +181,8 @@ func (c *Call) Say(text string) Step {
 	return Step{Type: MessagePrefix + c.Path.Interface(), Payload: payload, Priority: DefaultPriority}
 }
 
-// Parts journals the messages that one step sends, so that none is sent twice.
-type Parts interface {
+// Deliveries journals the messages that one step sends, so that none is sent twice.
+type Deliveries interface {
 	// Send calls do for the n-th part (1, 2, …) of the step, unless the journal
 	// holds it as sent. key is the same whenever this part is tried (at most 25
 	// characters, letters and digits): platforms that know idempotency keys get
@@ -225,7 +225,7 @@ type Sent struct {
 	Time time.Time `json:"time,omitzero"`
 	Data string    `json:"data,omitempty"` // what the log keeps with it, as Event.Data
 	// Repeatable says that sending it again does no harm: the platform knows the
-	// key, or the driver looks for what stands there since Parts.Since.
+	// key, or the driver looks for what stands there since Deliveries.Since.
 	Repeatable bool `json:"-"`
 }
 

@@ -42,7 +42,7 @@ type Fact struct {
 // MayReplace reports whether f may take the place of old: who tells it told that one,
 // too, or is whom it is about, or moderates. Elsewhere both are kept.
 func (f *Fact) MayReplace(old *Fact) bool {
-	return f.By == old.By || !f.By.IsZero() && slices.Contains(old.About, f.By) || f.Rank == Moderator || f.Rank == Admin
+	return f.By == old.By || !f.By.IsZero() && slices.Contains(old.About, f.By) || f.Rank == RankModerator || f.Rank == RankAdmin
 }
 
 // Former is what a fact said before it was changed.
@@ -64,8 +64,8 @@ type FactQuery struct {
 	N        int    // how many at most
 }
 
-// Found is a fact and how well it answers.
-type Found struct {
+// FactMatch is a fact and how well it answers.
+type FactMatch struct {
 	Fact
 	Score float64
 }
@@ -83,7 +83,7 @@ type Facts interface {
 	// the error wraps ErrUnknown.
 	DropFact(ctx context.Context, id string, see ...Path) error
 	// Recall returns the facts that answer best, best first.
-	Recall(ctx context.Context, q FactQuery) ([]Found, error)
+	Recall(ctx context.Context, q FactQuery) ([]FactMatch, error)
 	// Epoch is the number of times that somebody was forgotten; see WithEpoch.
 	Epoch() uint64
 }

@@ -21,8 +21,8 @@ type Host struct {
 	Reader   Reader // what was said
 	// Asker asks the engines within their budgets. Where the bot has no engine
 	// but the built-in one, its error is ErrNoEngine.
-	Asker Asker
-	Desk  Desk
+	Asker     Asker
+	Messenger Messenger
 	// Changed tells the bot that Actions returns another list from now on. It
 	// returns at once.
 	Changed func()
@@ -35,21 +35,21 @@ type Reader interface {
 	View(ctx context.Context, f func(View) error) error
 }
 
-// Desk passes on what a plugin wants of the bot's interfaces.
-type Desk interface {
+// Messenger passes on what a plugin wants of the bot's interfaces.
+type Messenger interface {
 	// Tell writes to a place, or to a person in private, at once and outside of
 	// any turn: at most once, and not into the history.
 	Tell(ctx context.Context, to Path, text string) error
-	// Admins tells all admins. It returns at once.
-	Admins(text string)
-	// Carry sends a file into a place as a part of a step. Where the interface
+	// NotifyAdmins tells all admins. It returns at once.
+	NotifyAdmins(text string)
+	// SendFile sends a file into a place as a part of a step. Where the interface
 	// cannot, the error's Kind is Broken.
-	Carry(ctx context.Context, parts Parts, n int, what Sent, f Upload) error
+	SendFile(ctx context.Context, parts Deliveries, n int, what Sent, f Upload) error
 	// Fetch returns the content of an attachment of a message in the place, at
 	// most max bytes; a larger one is an error.
 	Fetch(ctx context.Context, place Path, a Attachment, max int64) ([]byte, error)
-	// Admin reports whether the person is one of the bot's admins.
-	Admin(person Path) bool
+	// IsAdmin reports whether the person is one of the bot's admins.
+	IsAdmin(person Path) bool
 }
 
 // Upload is a file that the bot sends.
@@ -61,47 +61,16 @@ type Upload struct {
 	Kind Media  // as what it is shown; Audio with Voice: a voice message
 }
 
-// Biographer is the ability of a plugin to tell about people.
-type Biographer interface {
+// BioSource is the ability of a plugin to tell about people.
+type BioSource interface {
 	// Bios returns, by Author.ID, what a prompt tells of people beside their
 	// names, at most 400 bytes each: only what may be told in the scene.
 	Bios(ctx context.Context, s Scene, people []Author) (map[string]json.RawMessage, error)
 }
 
-// Admission is what becomes of a message.
-type Admission int
-
-// Admissions.
-const (
-	Admit   Admission = iota
-	Quiet             // it is context, and gets no answer
-	Blank             // that it was there is kept, its words are not; no model is asked
-	Discard           // it never was
-)
-
-// Verdict is what a Gate says.
-type Verdict struct {
-	Admission Admission
-	// Reply, where set, is answered to the message, without asking a model.
-	Reply string
-	// Limited says that Reply tells of a limit: nobody is told of limits more often
-	// than once an hour.
-	Limited bool
-}
-
-// Gate is the ability of a plugin to keep messages out, beyond what the
-// configuration says. Judge is called for what is about to be received, but for
-// what admins do, and once more before a message is answered (again is true
-// then, and nothing is counted); it returns at once. A message that could not be
-// kept is delivered again, and judged again, under the same id. Of several gates the
-// strictest counts.
-type Gate interface {
-	Judge(m *Message, again bool) Verdict
-}
-
-// Keeper is the ability of a plugin that keeps data about people elsewhere than
+// DataKeeper is the ability of a plugin that keeps data about people elsewhere than
 // under their own path in its Items.
-type Keeper interface {
+type DataKeeper interface {
 	// Kept returns what is kept about a person, as JSON objects.
 	Kept(ctx context.Context, person Path) ([]json.RawMessage, error)
 	// Erase takes it away.
@@ -119,7 +88,7 @@ type Fetcher interface {
 type Finding struct {
 	What  string // in a word or two ("identity")
 	Found string // what is there ("@aria_bot")
-	Mend  string // what is to be done; "": it is as it should be
+	Fix   string // what is to be done; "": it is as it should be
 	Fatal bool   // the bot cannot do without
 }
 
@@ -136,8 +105,8 @@ type Teller interface {
 	Tell(ctx context.Context, to Path, text string) error
 }
 
-// Carrier is the ability of an interface to send a file: as the n-th part of a
+// FileSender is the ability of an interface to send a file: as the n-th part of a
 // step, through parts.Send, what.Text being its caption.
-type Carrier interface {
-	Carry(ctx context.Context, parts Parts, n int, what Sent, f Upload) error
+type FileSender interface {
+	SendFile(ctx context.Context, parts Deliveries, n int, what Sent, f Upload) error
 }

@@ -19,12 +19,12 @@ const (
 // configuration, never from a text.
 type Rank uint8
 
-// Ranks in rising order. Bot is the bot itself, in turns that it began.
+// Ranks in rising order. RankBot is the bot itself, in turns that it began.
 const (
-	Member Rank = iota
-	Moderator
-	Admin
-	Bot
+	RankMember Rank = iota
+	RankModerator
+	RankAdmin
+	RankBot
 )
 
 // Author is who said or did something.
@@ -42,8 +42,8 @@ type Channel string
 
 // Kinds of channel; the empty one is a person, or a bot.
 const (
-	LinkedChannel Channel = "linked" // the place itself, or the channel that belongs to it
-	OtherChannel  Channel = "other"
+	ChannelLinked Channel = "linked" // the place itself, or the channel that belongs to it
+	ChannelOther  Channel = "other"
 )
 
 // Addressed says how a message speaks to the bot, as the driver saw it.
@@ -51,14 +51,14 @@ type Addressed string
 
 // Ways of addressing; the empty one is talk among others.
 const (
-	NotAddressed Addressed = ""
-	Direct       Addressed = "direct"  // a private chat
-	Mention      Addressed = "mention" // the platform's own mention
-	Reply        Addressed = "reply"   // a reply to one of the bot's messages
-	Name         Addressed = "name"    // called by name in the text
-	// Overheard is talk among others at which the bot may say something, too. It
+	AddressedNone    Addressed = ""
+	AddressedDirect  Addressed = "direct"  // a private chat
+	AddressedMention Addressed = "mention" // the platform's own mention
+	AddressedReply   Addressed = "reply"   // a reply to one of the bot's messages
+	AddressedName    Addressed = "name"    // called by name in the text
+	// AddressedOverheard is talk among others at which the bot may say something, too. It
 	// is never a driver's word: turns decide it.
-	Overheard Addressed = "overheard"
+	AddressedOverheard Addressed = "overheard"
 )
 
 // Quote is the message that another one replies to.
@@ -74,8 +74,8 @@ type ForeignKind string
 
 // Kinds of foreign text.
 const (
-	Forwarded ForeignKind = "forward" // the author passed on somebody's message
-	Embedded  ForeignKind = "embed"   // a card beside the words: a link's preview, a contact, a sticker
+	ForeignForward ForeignKind = "forward" // the author passed on somebody's message
+	ForeignEmbed   ForeignKind = "embed"   // a card beside the words: a link's preview, a contact, a sticker
 )
 
 // Foreign is text that came with a message and that its author did not write. It
@@ -92,10 +92,10 @@ type Media string
 
 // Kinds of attachment.
 const (
-	Image Media = "image"
-	Audio Media = "audio"
-	Video Media = "video"
-	File  Media = "file"
+	MediaImage Media = "image"
+	MediaAudio Media = "audio"
+	MediaVideo Media = "video"
+	MediaFile  Media = "file"
 )
 
 // Attachment describes a file that came with a message. Its content is fetched

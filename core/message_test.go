@@ -6,7 +6,7 @@ import "testing"
 // wherever people read a log.
 func TestWordsOfAMessage(t *testing.T) {
 	m := Message{Text: "look", Foreign: []Foreign{
-		{Kind: Forwarded, From: Author{Name: "Bob"}, Text: "a tale"}, {Kind: Forwarded}, {Kind: Embedded, Text: "a card"},
+		{Kind: ForeignForward, From: Author{Name: "Bob"}, Text: "a tale"}, {Kind: ForeignForward}, {Kind: ForeignEmbed, Text: "a card"},
 	}}
 	if got := m.AllText(); got != "look\na tale\na card" {
 		t.Errorf("AllText: %q", got)

@@ -88,14 +88,13 @@ func (p Path) Elements() []string {
 	return parts
 }
 
-// Nearer reports whether a, of two paths that a place belongs to, counts before b:
-// the longer one does. A category is as long as its channels, which win. Of the
-// same path twice, a counts.
-func Nearer(a, b, place Path) bool {
+// Nearer reports whether a, of two paths that p belongs to, has precedence over b: the
+// longer one has. A channel has precedence over a category, which is as long.
+func (p Path) Nearer(a, b Path) bool {
 	if n, m := len(a.Elements()), len(b.Elements()); n != m {
 		return n > m
 	}
-	return a == b || place.Within(a)
+	return a == b || p.Within(a)
 }
 
 // Within reports whether p is root or lies below it, element by element:

@@ -105,7 +105,7 @@ func TestNearer(t *testing.T) {
 		{channel, category, true}, {category, channel, false}, {place, channel, true}, {category, MustPath("discord/1"), true},
 		{MustPath("discord/1"), category, false}, {channel, channel, true}, {channel, Path{}, true}, {Path{}, Path{}, true},
 	} {
-		if got := Nearer(c.a, c.b, place); got != c.want {
+		if got := place.Nearer(c.a, c.b); got != c.want {
 			t.Errorf("%s before %s: %t", c.a, c.b, got)
 		}
 	}

@@ -50,11 +50,11 @@ type Scoper interface {
 	Scopes(place Path) []Path
 }
 
-// Reacher is the ability of an interface to tell whether it can speak in a place
+// Reachable is the ability of an interface to tell whether it can speak in a place
 // now, as it cannot at a terminal where nobody sits. Without it, it always can.
 // What was said in a place that no interface reaches waits. Reaches returns at
 // once.
-type Reacher interface {
+type Reachable interface {
 	Reaches(place Path) bool
 }
 
@@ -73,22 +73,22 @@ var ErrAway = errors.New("out of reach")
 
 // ErrUnknownOutcome is what a send of an interface fails with where it may have
 // worked: its reply was lost. A definite refusal, such as a rate limit or a bad
-// request, is never unknown. Parts counts such sends. The turn is broken off as with
+// request, is never unknown. Deliveries counts such sends. The turn is broken off as with
 // ErrAway, and sends the same part later under the same key; no model is asked
 // because of it.
 var ErrUnknownOutcome = errors.New("outcome unknown")
 
-// Thinker is the ability of an interface to show that the bot is at work.
-// Think blocks until ctx ends, and the sign is gone when it returns.
-type Thinker interface {
-	Think(ctx context.Context, place Path)
+// TypingIndicator is the ability of an interface to show that the bot is at work.
+// ShowTyping blocks until ctx ends, and the sign is gone when it returns.
+type TypingIndicator interface {
+	ShowTyping(ctx context.Context, place Path)
 }
 
 // Drafter is the ability of an interface to show a message while it is being
 // written. Draft is given the whole text so far; "" takes back what was shown.
 // It returns at once, and keeps to the platform's limits by leaving texts out.
-// The next message that a turn sends to the place takes the draft's place; what is
-// sent Beside it does not.
+// The next message that a turn sends to the place takes the draft's place; what a
+// chat command sends does not.
 type Drafter interface {
 	Draft(place Path, text string)
 }
@@ -104,7 +104,7 @@ type Chooser interface {
 	// Choose sends a message as a part of a step, through parts.Send, with a
 	// button for each choice. Its text is plain, is shown just as it is, and has at
 	// most 1,000 bytes; so are those of Settle.
-	Choose(ctx context.Context, parts Parts, what Sent, choices []Choice) error
+	Choose(ctx context.Context, parts Deliveries, what Sent, choices []Choice) error
 	// Settle replaces the text of a message that Choose sent, and takes its
 	// buttons away.
 	Settle(ctx context.Context, m Sent) error

@@ -40,19 +40,19 @@ type Progress string
 
 // Progress of a turn, a plan, a step or a part.
 const (
-	Started  Progress = "started"  // may or may not have happened, after a crash
-	Done     Progress = "done"     // finished, never to be repeated
-	Failed   Progress = "failed"   // tried, and did not work
-	Skipped  Progress = "skipped"  // refused, or its condition did not hold
-	Pending  Progress = "pending"  // waits for a person's confirmation
-	Taken    Progress = "taken"    // the confirmation was used
-	Unknown  Progress = "unknown"  // started before a crash, and not to be repeated
-	SetAside Progress = "aside"    // given up after too many tries
-	Accepted Progress = "accepted" // a plan that will be carried out
+	ProgressStarted  Progress = "started"  // may or may not have happened, after a crash
+	ProgressDone     Progress = "done"     // finished, never to be repeated
+	ProgressFailed   Progress = "failed"   // tried, and did not work
+	ProgressSkipped  Progress = "skipped"  // refused, or its condition did not hold
+	ProgressPending  Progress = "pending"  // waits for a person's confirmation
+	ProgressTaken    Progress = "taken"    // the confirmation was used
+	ProgressUnknown  Progress = "unknown"  // started before a crash, and not to be repeated
+	ProgressAside    Progress = "aside"    // given up after too many tries
+	ProgressAccepted Progress = "accepted" // a plan that will be carried out
 )
 
 // Record is one journalled fact. What Data holds depends on the level of the
-// Key: an Opening (turn), a Plan (round), an Outcome (step), a Sent (part).
+// Key: a TurnRecord (turn), a Plan (round), an Outcome (step), a Sent (part).
 type Record struct {
 	Key      Key             `json:"key"`
 	Progress Progress        `json:"progress"`
@@ -60,9 +60,9 @@ type Record struct {
 	Data     json.RawMessage `json:"data,omitempty"`
 }
 
-// Opening is the Data of a turn's own record. Attempts is committed before
+// TurnRecord is the Data of a turn's own record. Attempts is committed before
 // each attempt.
-type Opening struct {
+type TurnRecord struct {
 	Last     uint64 `json:"last"` // the last entry that the turn answers
 	Attempts int    `json:"attempts"`
 }

@@ -34,7 +34,8 @@ func (a *adminCommands) list() []command.Command {
 	}
 	type do = func(context.Context, command.Call) (string, error)
 	private := func(name, brief string, do do, args ...command.Arg) command.Command {
-		spec := command.Spec{Name: name, Brief: brief, Rank: core.Admin, Idempotent: true, Private: true, Args: args}
+		spec := command.Spec{Name: name, Brief: brief, Rank: core.RankAdmin, Private: true, Args: args}
+		spec.Idempotent = true
 		return command.Command{Spec: spec, Do: do}
 	}
 	public := func(name, brief string, do do, args ...command.Arg) command.Command {

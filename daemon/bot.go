@@ -39,7 +39,7 @@ type Bot struct {
 func (b *Bot) InForce() *parts { return b.parts.Load() }
 
 // Outbox sends messages outside of turns.
-func (b *Bot) Outbox() core.Desk { return b.outbox }
+func (b *Bot) Outbox() core.Messenger { return b.outbox }
 
 // parts are what one configuration describes. They do not change once they are in force.
 type parts struct {

@@ -30,7 +30,8 @@ func (b *Bot) PrintNarrowEngines(ctx context.Context, out io.Writer) {
 				continue
 			}
 			hello := core.Message{
-				Path: place, ID: "check", Text: "hello", Time: o.Clock(), Private: true, Addressed: core.Direct,
+				Path: place, ID: "check", Text: "hello", Time: o.Clock(),
+				Private: true, Addressed: core.AddressedDirect,
 			}
 			_, err := turns.Preview(ctx, hello, e.Limits())
 			if tooLong, ok := errors.AsType[*llm.Error](err); ok {
@@ -73,13 +74,13 @@ func ProbeEngines(ctx context.Context, chain *engine.Chain) (list []core.Finding
 	for _, probe := range chain.Probe(ctx) {
 		f := core.Finding{What: probe.Engine, Found: "answers"}
 		if probe.Err != nil {
-			f = core.Finding{What: probe.Engine, Found: "cannot be used", Mend: engineFix(probe.Err), Fatal: true}
+			f = core.Finding{What: probe.Engine, Found: "cannot be used", Fix: engineFix(probe.Err), Fatal: true}
 		}
 		list = append(list, f)
 	}
 	if len(list) == 0 {
 		list = append(list, core.Finding{
-			What: "none", Found: "the built-in one alone answers", Mend: "add an [[engine]] for real conversations",
+			What: "none", Found: "the built-in one alone answers", Fix: "add an [[engine]] for real conversations",
 		})
 	}
 	return list
@@ -89,14 +90,14 @@ func ProbeEngines(ctx context.Context, chain *engine.Chain) (list []core.Finding
 func PrintFinding(out io.Writer, group string, f core.Finding) {
 	mark := "ok"
 	switch {
-	case f.Mend != "" && f.Fatal:
+	case f.Fix != "" && f.Fatal:
 		mark = "FAIL"
-	case f.Mend != "":
+	case f.Fix != "":
 		mark = "!"
 	}
 	text := f.Found
-	if f.Mend != "" {
-		text += ": " + f.Mend
+	if f.Fix != "" {
+		text += ": " + f.Fix
 	}
 	fmt.Fprintf(out, "%-4s %-10s %-12s %s\n", mark, group, f.What, txt.Line(text))
 }
@@ -110,7 +111,7 @@ func engineFix(err error) string {
 			return "the key is refused; check api_key"
 		case m.Status == 404:
 			return "it knows no such address or model; check base_url and model: " + txt.Line(fmt.Sprint(m.Err))
-		case m.Kind == llm.RetryLater:
+		case m.Kind == llm.ErrorRetryLater:
 			return "it cannot be reached, or is busy: " + txt.Line(fmt.Sprint(m.Err))
 		}
 	}

@@ -23,7 +23,7 @@ type maker struct {
 
 func (b *Bot) maker(c *Config, commands *command.Registry) maker {
 	return maker{
-		Env: b.env, config: c, log: b.log, specs: commands.Specs(core.Bot), admins: b.admins(c),
+		Env: b.env, config: c, log: b.log, specs: commands.Specs(core.RankBot), admins: b.admins(c),
 		alert: b.alerts.report, failed: b.workers.failed,
 	}
 }
@@ -59,7 +59,7 @@ func EnabledInterfaces(m maker, former *parts) ([]core.Interface, error) {
 // unchanged returns the former interface if it was made for an equal table, the same
 // commands and the same admins; else nil.
 func (m *maker) unchanged(e enabled, former *parts) core.Interface {
-	if former == nil || !reflect.DeepEqual(former.Commands.Specs(core.Bot), m.specs) ||
+	if former == nil || !reflect.DeepEqual(former.Commands.Specs(core.RankBot), m.specs) ||
 		!slices.Equal(former.Config.Bot.Admins, m.config.Bot.Admins) {
 		return nil
 	}

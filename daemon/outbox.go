@@ -32,7 +32,7 @@ func (o *outbox) interfaceOf(path core.Path) core.Interface {
 	return p.at(path)
 }
 
-// Tell implements core.Desk.
+// Tell implements core.Messenger.
 func (o *outbox) Tell(ctx context.Context, to core.Path, text string) error {
 	t, ok := o.interfaceOf(to).(core.Teller)
 	if !ok {
@@ -41,16 +41,16 @@ func (o *outbox) Tell(ctx context.Context, to core.Path, text string) error {
 	return t.Tell(ctx, to, text)
 }
 
-// Carry implements core.Desk.
-func (o *outbox) Carry(ctx context.Context, parts core.Parts, n int, what core.Sent, f core.Upload) error {
-	c, ok := o.interfaceOf(what.Path).(core.Carrier)
+// SendFile implements core.Messenger.
+func (o *outbox) SendFile(ctx context.Context, parts core.Deliveries, n int, what core.Sent, f core.Upload) error {
+	c, ok := o.interfaceOf(what.Path).(core.FileSender)
 	if !ok {
 		return core.Errorf(core.Broken, "cannot send files here")
 	}
-	return c.Carry(ctx, parts, n, what, f)
+	return c.SendFile(ctx, parts, n, what, f)
 }
 
-// Fetch implements core.Desk.
+// Fetch implements core.Messenger.
 func (o *outbox) Fetch(ctx context.Context, place core.Path, a core.Attachment, max int64) ([]byte, error) {
 	f, ok := o.interfaceOf(place).(core.Fetcher)
 	if !ok {
@@ -59,11 +59,11 @@ func (o *outbox) Fetch(ctx context.Context, place core.Path, a core.Attachment, 
 	return f.Fetch(ctx, a, max)
 }
 
-// Admin implements core.Desk.
-func (o *outbox) Admin(person core.Path) bool { return slices.Contains(o.admins(), person) }
+// IsAdmin implements core.Messenger.
+func (o *outbox) IsAdmin(person core.Path) bool { return slices.Contains(o.admins(), person) }
 
-// Admins implements core.Desk.
-func (o *outbox) Admins(text string) { o.alerts.report(text) }
+// NotifyAdmins implements core.Messenger.
+func (o *outbox) NotifyAdmins(text string) { o.alerts.report(text) }
 
 // sendAdmins sends a text to each admin on their own platform. It returns at once.
 func (o *outbox) sendAdmins(text string) {

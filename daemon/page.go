@@ -49,11 +49,11 @@ func (s *pageServer) serve(ctx context.Context, address string) {
 }
 
 // watchers see how far turns are; nobody does where there is no page.
-func (s *pageServer) watchers(c *Config) []watch.Watcher {
+func (s *pageServer) watchers(c *Config) []watch.StageObserver {
 	if c.Admin.Listen == "" {
 		return nil
 	}
-	return []watch.Watcher{&s.running}
+	return []watch.StageObserver{&s.running}
 }
 
 // options is what the page shows of the bot.

@@ -57,7 +57,7 @@ func (d *personalData) show(ctx context.Context, c command.Call) (string, error)
 		text += "That is too much to be sent here: ask an admin for it."
 	default:
 		text += "The file holds all of it, one JSON object a line."
-		c.Attach(core.Upload{Name: "mydata.jsonl", MIME: "application/jsonl", Data: all.Bytes(), Kind: core.File})
+		c.Attach(core.Upload{Name: "mydata.jsonl", MIME: "application/jsonl", Data: all.Bytes(), Kind: core.MediaFile})
 	}
 	return text + " /forgetme erases it.", nil
 }
@@ -74,7 +74,7 @@ func (d *personalData) Export(ctx context.Context, w io.Writer, path core.Path) 
 	}
 	e := json.NewEncoder(w)
 	for _, l := range d.inForce().plugins {
-		k, ok := l.Plugin.(core.Keeper)
+		k, ok := l.Plugin.(core.DataKeeper)
 		if !ok {
 			continue
 		}
@@ -213,7 +213,7 @@ func (d *personalData) erase(ctx context.Context, person core.Path) error {
 	}
 	var errs []error
 	for _, l := range d.inForce().plugins {
-		if k, ok := l.Plugin.(core.Keeper); ok {
+		if k, ok := l.Plugin.(core.DataKeeper); ok {
 			errs = append(errs, k.Erase(ctx, person))
 		}
 	}

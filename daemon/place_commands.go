@@ -32,7 +32,7 @@ func (p *placeCommands) list() []command.Command {
 		}, Do: p.asleep(true)},
 		{Spec: command.Spec{Name: "wake", Idempotent: true, Brief: "Let me answer here again"}, Do: p.asleep(false)},
 		{Spec: command.Spec{
-			Name: "activation", Idempotent: true, Brief: "Show or change what I answer here", Rank: core.Moderator,
+			Name: "activation", Idempotent: true, Brief: "Show or change what I answer here", Rank: core.RankModerator,
 			Args: []command.Arg{{Name: "what", Brief: "What I answer in this group", Choices: activations}},
 		}, Do: p.activation},
 	}
@@ -41,7 +41,7 @@ func (p *placeCommands) list() []command.Command {
 // asleep puts a place to sleep, or wakes it.
 func (p *placeCommands) asleep(sleeps bool) func(context.Context, command.Call) (string, error) {
 	return func(ctx context.Context, c command.Call) (string, error) {
-		if !c.Private && c.Author.Rank < core.Moderator {
+		if !c.Private && c.Author.Rank < core.RankModerator {
 			return "", core.Errorf(core.Forbidden, "Only moderators can do that here.")
 		}
 		err := p.changes.Change(ctx, c.Path, func(s *settings.Settings) {
@@ -109,7 +109,7 @@ func (p *placeCommands) setCommand() command.Command {
 	names := settings.Names[settings.Settings]()
 	return command.Command{
 		Spec: command.Spec{
-			Name: "set", Idempotent: true, Brief: "Show what holds here and why, or change it", Rank: core.Admin,
+			Name: "set", Idempotent: true, Brief: "Show what holds here and why, or change it", Rank: core.RankAdmin,
 			Args: []command.Arg{
 				{Name: "what", Brief: "The setting; without one I show all", Choices: names},
 				{Name: "value", Brief: "Its value here and below, or " + settings.Default, Rest: true},

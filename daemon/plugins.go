@@ -9,6 +9,7 @@ import (
 
 	"synthbot/config"
 	"synthbot/core"
+	"synthbot/core/gate"
 	"synthbot/core/turn"
 	"synthbot/daemon/logs"
 )
@@ -137,14 +138,14 @@ const PairingName = "pairing"
 
 // exempt is a gate that lets people pass who have access by the configuration.
 type exempt struct {
-	core.Gate
+	gate.Gate
 	access *turn.Access
 }
 
-// Judge implements core.Gate.
-func (e exempt) Judge(m *core.Message, again bool) core.Verdict {
+// Judge implements gate.Gate.
+func (e exempt) Judge(m *core.Message, again bool) gate.Verdict {
 	if person, err := m.Path.Person(m.Author.ID); err == nil && e.access.Allows(person, m) {
-		return core.Verdict{}
+		return gate.Verdict{}
 	}
 	return e.Gate.Judge(m, again)
 }
@@ -155,7 +156,7 @@ func (b *Bot) host(c *Config, name string) core.Host {
 		Name: name, Log: logs.Room(b.log, "plugins/"+name).With("plugin", name),
 		Clock: c.Clock(b.env.Clock), Language: string(c.Bot.Language),
 		Items: b.Data.Items(name), Zones: b.Data.Items("zones"), Facts: b.Data.Facts(),
-		Inbox: inbox{b}, Reader: b.Data.Store, Asker: asker{b}, Desk: b.outbox,
+		Inbox: inbox{b}, Reader: b.Data.Store, Asker: asker{b}, Messenger: b.outbox,
 		Changed: func() { notify(b.reloads.outdated) },
 	}
 }

@@ -56,9 +56,9 @@ func (nowhere) List(context.Context, core.Path) ([]core.Item, error) { return ni
 func (nowhere) SaveFact(context.Context, core.Fact) (core.Fact, error) {
 	return core.Fact{}, core.ErrClosed
 }
-func (nowhere) DropFact(context.Context, string, ...core.Path) error         { return core.ErrUnknown }
-func (nowhere) Recall(context.Context, core.FactQuery) ([]core.Found, error) { return nil, nil }
-func (nowhere) Epoch() uint64                                                { return 0 }
+func (nowhere) DropFact(context.Context, string, ...core.Path) error             { return core.ErrUnknown }
+func (nowhere) Recall(context.Context, core.FactQuery) ([]core.FactMatch, error) { return nil, nil }
+func (nowhere) Epoch() uint64                                                    { return 0 }
 
 // reportSetAside reports to the admins what the database refuses to do.
 func (b *Bot) reportSetAside() {

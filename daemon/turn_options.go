@@ -92,7 +92,7 @@ func (b *Bot) reaches(i core.Interface, place core.Path) bool {
 	if i == nil || b.workers.failed(i) {
 		return false
 	}
-	r, limited := i.(core.Reacher)
+	r, limited := i.(core.Reachable)
 	return !limited || r.Reaches(place)
 }
 
@@ -106,14 +106,14 @@ func (p *parts) scopes(place core.Path) []core.Path {
 }
 
 // thinker returns the ability of a place's interface to show that the bot thinks; nil without it.
-func (p *parts) thinker(place core.Path) core.Thinker {
-	t, _ := p.at(place).(core.Thinker)
+func (p *parts) thinker(place core.Path) core.TypingIndicator {
+	t, _ := p.at(place).(core.TypingIndicator)
 	return t
 }
 
 // carrier returns the ability of a place's interface to send files; nil without it.
-func (p *parts) carrier(place core.Path) core.Carrier {
-	c, _ := p.at(place).(core.Carrier)
+func (p *parts) carrier(place core.Path) core.FileSender {
+	c, _ := p.at(place).(core.FileSender)
 	return c
 }
 

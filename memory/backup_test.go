@@ -33,7 +33,7 @@ func furnished(t testing.TB, dir string) *DB {
 	}
 	err := db.Commit(t.Context(), &core.Batch{
 		Answered: []core.TurnID{{Path: core.MustPath("house/room1"), Seq: 30}},
-		Journal:  []core.Record{{Key: core.Key{Turn: core.TurnID{Path: core.MustPath("house/room1"), Seq: 31}}, Progress: core.Started}},
+		Journal:  []core.Record{{Key: core.Key{Turn: core.TurnID{Path: core.MustPath("house/room1"), Seq: 31}}, Progress: core.ProgressStarted}},
 		Change:   []core.Event{{Kind: core.KindMigration, Message: core.Message{Path: core.MustPath("house/room6")}, To: core.MustPath("house/attic")}},
 	})
 	if err != nil {

@@ -187,7 +187,7 @@ func (t *tx) closed(turn core.TurnID) {
 	p := t.resolve(turn.Path)
 	prefix := seqKey(p.key, turn.Seq+p.shift)
 	for _, k := range t.keysBelow(bucketJournal, prefix) {
-		if w, err := decodeRecord(t.bucket(bucketJournal).Get(k)); err == nil && w.Progress == core.Pending {
+		if w, err := decodeRecord(t.bucket(bucketJournal).Get(k)); err == nil && w.Progress == core.ProgressPending {
 			return
 		}
 	}

@@ -147,7 +147,7 @@ func FuzzEntry(f *testing.F) {
 	full := message(kitchen, "1", "text")
 	full.Message.ReplyTo = &core.Quote{ID: "0", From: core.Author{ID: "7"}, Time: time.Unix(1, 2)}
 	full.Command = &core.Command{Name: "help", Args: []string{"", "x"}}
-	full.Message.Attachments = []core.Attachment{{Kind: core.Image, Size: -1}}
+	full.Message.Attachments = []core.Attachment{{Kind: core.MediaImage, Size: -1}}
 	f.Add(encodeLine(&line{Entry: full, reactors: map[string][]string{"7": {"x"}}}))
 	f.Add([]byte{tagTime, 2, 0xff})
 	f.Add([]byte{tagText, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01})
@@ -204,9 +204,9 @@ func FuzzKeys(f *testing.F) {
 
 func BenchmarkDecode100(b *testing.B) {
 	e := message(kitchen, "1234567", "Well, I would say that the quick brown fox is rather lazy today, don't you think so? Let us meet at ten.")
-	e.Message.Author = core.Author{ID: "123456789012345678", Name: "Jay Miller", Tag: "@jay", Rank: core.Moderator}
+	e.Message.Author = core.Author{ID: "123456789012345678", Name: "Jay Miller", Tag: "@jay", Rank: core.RankModerator}
 	e.Message.Time = time.Now()
-	e.Message.Addressed = core.Mention
+	e.Message.Addressed = core.AddressedMention
 	e.Message.ReplyTo = &core.Quote{ID: "1234566", From: core.Author{ID: "99", Name: "Ann"}, Text: "What do you think?", Time: time.Now()}
 	value := encodeLine(&line{Entry: e})
 	b.ReportAllocs()

@@ -186,7 +186,7 @@ func (m *meaning) embedAll(ctx context.Context) {
 // passes reports whether an error will pass by itself, whatever the texts.
 func passes(err error) bool {
 	var e *llm.Error
-	return errors.As(err, &e) && e.Kind == llm.RetryLater
+	return errors.As(err, &e) && e.Kind == llm.ErrorRetryLater
 }
 
 // isOver reports whether the Embedder was exchanged meanwhile.

@@ -166,7 +166,7 @@ func TestSavingDoesNotWait(t *testing.T) {
 func TestVectorsAreMadeLater(t *testing.T) {
 	l := &lexicon{}
 	var log strings.Builder
-	down := &llm.Error{Kind: llm.RetryLater, Engine: "x"}
+	down := &llm.Error{Kind: llm.ErrorRetryLater, Engine: "x"}
 	l.failing(func([]string) error { return down })
 	logged := slog.New(slog.NewTextHandler(&log, nil))
 	bubble(t, Options{Embedder: l.as("m"), Log: logged}, func(t *testing.T, dir string, db *DB) {
@@ -247,7 +247,7 @@ func TestAPoisonedText(t *testing.T) {
 		for _, text := range texts {
 			switch {
 			case strings.Contains(text, "poison"):
-				return &llm.Error{Kind: llm.Fatal, Status: 400}
+				return &llm.Error{Kind: llm.ErrorFatal, Status: 400}
 			case strings.Contains(text, "panic"):
 				panic("of the embedder")
 			}

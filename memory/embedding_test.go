@@ -68,12 +68,12 @@ func TestCallsForVectors(t *testing.T) {
 		"a text that it does not take": {func(texts []string) error {
 			for _, text := range texts {
 				if strings.HasSuffix(text, " 5") {
-					return &llm.Error{Kind: llm.Fatal}
+					return &llm.Error{Kind: llm.ErrorFatal}
 				}
 			}
 			return nil
 		}, "0s:32 1s:16 3s:8 7s:4 7s:8 8s:4 10s:2 14s:1 14s:2 15s:1 17s:1 17s:2 17s:4 17s:8 17s:16 17s:32 17s:1", "1h0m0s:1 1h0m1s:1 1h0m3s:1 1h0m7s:1 1h0m15s:1 1h0m31s:1"},
-		"down for a while": {func([]string) error { return &llm.Error{Kind: llm.RetryLater} },
+		"down for a while": {func([]string) error { return &llm.Error{Kind: llm.ErrorRetryLater} },
 			"0s:32 1s:32 3s:32 7s:32 15s:32 31s:32 1m3s:32 2m7s:32 4m15s:32 8m31s:32 13m31s:32 18m31s:32 23m31s:32 28m31s:32",
 			"33m31s:32 38m31s:32 43m31s:32 48m31s:32 53m31s:32 58m31s:32 1h3m31s:32 1h8m31s:32 1h13m31s:32 1h18m31s:32 1h23m31s:32 1h28m31s:32"},
 	} {
@@ -132,7 +132,7 @@ func TestExchangeOfAnEmbedder(t *testing.T) {
 		db.SetEmbedder(l.as("m"))
 		synctest.Wait()
 		want(t, "texts at once", []any{len(l.asked()), time.Since(began)}, []any{3, time.Duration(0)})
-		l.failing(func([]string) error { return &llm.Error{Kind: llm.Fatal} })
+		l.failing(func([]string) error { return &llm.Error{Kind: llm.ErrorFatal} })
 		saveMany(t, db, 1, "cat")
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -309,7 +309,7 @@ func TestLookingIsGivenUp(t *testing.T) {
 	l := &lexicon{}
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
 		saveMany(t, db, 3, "dog")
-		l.failing(func([]string) error { return &llm.Error{Kind: llm.RetryLater} })
+		l.failing(func([]string) error { return &llm.Error{Kind: llm.ErrorRetryLater} })
 		db.SetEmbedder(l.as("m"))
 		synctest.Wait()
 		m := db.meaning

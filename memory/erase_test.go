@@ -87,7 +87,7 @@ func TestLookingAfterDeleting(t *testing.T) {
 	b := &core.Batch{}
 	for i := range 500 {
 		b.Append = append(b.Append, message(group, fmt.Sprint(i), "many words to fill several pages of the file"))
-		b.Journal = append(b.Journal, core.Record{Key: core.Key{Turn: core.TurnID{Path: group, Seq: uint64(i)}}, Progress: core.Done})
+		b.Journal = append(b.Journal, core.Record{Key: core.Key{Turn: core.TurnID{Path: group, Seq: uint64(i)}}, Progress: core.ProgressDone})
 	}
 	if err := db.Commit(t.Context(), b); err != nil {
 		t.Fatal(err)

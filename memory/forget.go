@@ -34,7 +34,7 @@ import (
 // what the conversations are about that they took part in; what they used; and, as a
 // whole, their private places with all below. What others said stays, even if it
 // mentions them. What a plugin keeps of them elsewhere is its own business
-// (core.Keeper).
+// (core.DataKeeper).
 func (db *DB) Forget(ctx context.Context, path core.Path) error {
 	f := &forgetting{db: db, ctx: working(ctx, "forget %s", path), path: path}
 	defer func() { f.db.epochs.end(f.going) }()

@@ -39,9 +39,9 @@ func populated(t testing.TB, db *DB) {
 	err := db.Commit(t.Context(), &core.Batch{
 		Change: []core.Event{{Kind: core.KindReaction, Target: "g2", Data: "👍", Message: core.Message{Path: group, Author: core.Author{ID: "1000"}}}},
 		Journal: []core.Record{
-			{Key: core.Key{Turn: turn}, Progress: core.Started, Data: json.RawMessage(`{"last":4,"attempts":1}`)},
-			{Key: core.Key{Turn: turn, Round: 1}, Progress: core.Accepted, Data: json.RawMessage(`{"response":"JAYSECRET planned"}`)},
-			{Key: core.Key{Turn: core.TurnID{Path: group, Seq: 5}}, Progress: core.Started, Data: json.RawMessage(`{"last":5}`)},
+			{Key: core.Key{Turn: turn}, Progress: core.ProgressStarted, Data: json.RawMessage(`{"last":4,"attempts":1}`)},
+			{Key: core.Key{Turn: turn, Round: 1}, Progress: core.ProgressAccepted, Data: json.RawMessage(`{"response":"JAYSECRET planned"}`)},
+			{Key: core.Key{Turn: core.TurnID{Path: group, Seq: 5}}, Progress: core.ProgressStarted, Data: json.RawMessage(`{"last":5}`)},
 		},
 	})
 	if err != nil {
@@ -115,7 +115,7 @@ func TestForgetAPerson(t *testing.T) {
 	reply.Self = true
 	err := db.Commit(t.Context(), &core.Batch{
 		Append:   []core.Entry{reply},
-		Journal:  []core.Record{{Key: core.Key{Turn: turn, Round: 1, Step: 1}, Progress: core.Done, Data: json.RawMessage(`"JAYSECRET"`)}},
+		Journal:  []core.Record{{Key: core.Key{Turn: turn, Round: 1, Step: 1}, Progress: core.ProgressDone, Data: json.RawMessage(`"JAYSECRET"`)}},
 		Answered: []core.TurnID{turn},
 	})
 	if err != nil {
@@ -271,8 +271,8 @@ func TestForgetWhatTheBotAnswered(t *testing.T) {
 	add(t, db, old)
 	turn := core.TurnID{Path: group, Seq: 1}
 	err := db.Commit(t.Context(), &core.Batch{Journal: []core.Record{
-		{Key: core.Key{Turn: turn}, Progress: core.Done, Data: json.RawMessage(`{"last":1,"attempts":1}`)},
-		{Key: core.Key{Turn: turn, Round: 1, Step: 1, Part: 1}, Progress: core.Done, Data: json.RawMessage(`{"path":"chat/group","id":"old","text":"JAYSECRET"}`)},
+		{Key: core.Key{Turn: turn}, Progress: core.ProgressDone, Data: json.RawMessage(`{"last":1,"attempts":1}`)},
+		{Key: core.Key{Turn: turn, Round: 1, Step: 1, Part: 1}, Progress: core.ProgressDone, Data: json.RawMessage(`{"path":"chat/group","id":"old","text":"JAYSECRET"}`)},
 	}})
 	if err != nil {
 		t.Fatal(err)

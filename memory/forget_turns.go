@@ -79,7 +79,7 @@ func (f *forgetting) answers(t *tx, key core.Key, value []byte) bool {
 		return false
 	}
 	w, err := decodeRecord(value)
-	var o core.Opening
+	var o core.TurnRecord
 	if err != nil || json.Unmarshal(w.Data, &o) != nil {
 		return false
 	}

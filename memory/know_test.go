@@ -150,7 +150,7 @@ func TestTheNewestWins(t *testing.T) {
 	first := save(t, db, core.Fact{Text: "Jay lives in Rome", Language: "en", Origin: group, About: about, Topic: "home", Time: day, By: jay, Tags: []string{"a"}, Importance: 3})
 	again := save(t, db, core.Fact{Text: "In Rome Jay lives!", Language: "en", Origin: group, About: about, Time: day.Add(1), Tags: []string{"b"}, By: jay})
 	want(t, "one that says the same", again.ID, first.ID)
-	moved := save(t, db, core.Fact{Text: "Jay moved to Oslo", Language: "en", Origin: group, About: about, Topic: "Home", Time: day.Add(2), By: ann, Rank: core.Moderator})
+	moved := save(t, db, core.Fact{Text: "Jay moved to Oslo", Language: "en", Origin: group, About: about, Topic: "Home", Time: day.Add(2), By: ann, Rank: core.RankModerator})
 	want(t, "one of the same topic", moved.ID, first.ID)
 	moved = save(t, db, core.Fact{Text: "Jay lives in Bergen", Language: "en", Origin: group, About: about, Topic: "home", Time: day.Add(3), By: jay})
 	want(t, "what it said before", moved.Former, []core.Former{
@@ -295,8 +295,8 @@ func TestRetention(t *testing.T) {
 	if err := db.Commit(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	old := core.Record{Key: core.Key{Turn: core.TurnID{Path: topic, Seq: 1}}, Progress: core.Done, Time: day.Add(-time.Hour * 500)}
-	open1 := core.Record{Key: core.Key{Turn: core.TurnID{Path: topic, Seq: 399}}, Progress: core.Done, Time: day.Add(-time.Hour * 500)}
+	old := core.Record{Key: core.Key{Turn: core.TurnID{Path: topic, Seq: 1}}, Progress: core.ProgressDone, Time: day.Add(-time.Hour * 500)}
+	open1 := core.Record{Key: core.Key{Turn: core.TurnID{Path: topic, Seq: 399}}, Progress: core.ProgressDone, Time: day.Add(-time.Hour * 500)}
 	if err := db.Commit(t.Context(), &core.Batch{Journal: []core.Record{old, open1}, Answered: []core.TurnID{{Path: topic, Seq: 5}}}); err != nil {
 		t.Fatal(err)
 	}

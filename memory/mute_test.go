@@ -12,7 +12,7 @@ import (
 
 // opens is the record that opens a turn which answers one entry.
 func opens(place core.Path, seq uint64) core.Record {
-	return core.Record{Key: core.Key{Turn: core.TurnID{Path: place, Seq: seq}}, Progress: core.Started, Data: fmt.Appendf(nil, `{"last":%d,"attempts":1}`, seq)}
+	return core.Record{Key: core.Key{Turn: core.TurnID{Path: place, Seq: seq}}, Progress: core.ProgressStarted, Data: fmt.Appendf(nil, `{"last":%d,"attempts":1}`, seq)}
 }
 
 // asks is a message in the group that waits for its answer.

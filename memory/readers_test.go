@@ -119,8 +119,8 @@ func TestLateForwards(t *testing.T) {
 	late.Message.Author.ID, late.Message.Time = "2000", day
 	later := day.AddDate(50, 0, 0)
 	late.Message.Foreign = []core.Foreign{
-		{Kind: core.Forwarded, From: core.Author{ID: "1000"}, Text: "PASSED on", Time: later},
-		{Kind: core.Forwarded, From: core.Author{ID: "3000"}, Text: "of another", Time: later},
+		{Kind: core.ForeignForward, From: core.Author{ID: "1000"}, Text: "PASSED on", Time: later},
+		{Kind: core.ForeignForward, From: core.Author{ID: "3000"}, Text: "of another", Time: later},
 	}
 	if err := db.Commit(core.WithEpoch(t.Context(), epoch), &core.Batch{Append: []core.Entry{late}}); err != nil {
 		t.Fatal(err)

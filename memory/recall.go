@@ -130,7 +130,7 @@ func (v *view) ranked(origin core.Path, term string, max int, use func(id uint64
 // Recall returns the facts that answer best, best first. Words count the more
 // the rarer they are; what a fact means counts as much, where there is an
 // Embedder that answers in time; importance and recency decide among equals.
-func (db *DB) Recall(ctx context.Context, q core.FactQuery) (found []core.Found, err error) {
+func (db *DB) Recall(ctx context.Context, q core.FactQuery) (found []core.FactMatch, err error) {
 	meant, known := db.meaning.query(ctx, q.Text, db.config().Recall)
 	err = db.view(ctx, func(v *view) error {
 		return v.read(core.Path{}, func(place) error {
@@ -174,7 +174,7 @@ type hit struct {
 // run looks at each origin that can be seen. Of a common word only the newest
 // facts are met; whether the best of those that something else led to have it
 // too is looked up in the end.
-func (s *search) run() []core.Found {
+func (s *search) run() []core.FactMatch {
 	s.must, s.index = s.conditions(), make(map[uint64]int)
 	s.queryWords()
 	origins := s.origins()
@@ -350,7 +350,7 @@ func (s *search) score(h *hit) float64 {
 }
 
 // found reads the facts.
-func (s *search) found(best []int) (found []core.Found) {
+func (s *search) found(best []int) (found []core.FactMatch) {
 	for _, i := range best {
 		if len(found) >= s.q.N {
 			break
@@ -361,7 +361,7 @@ func (s *search) found(best []int) (found []core.Found) {
 			s.db.odd(fmt.Errorf("memory %s: %w", factID(h.id), err))
 		}
 		if err == nil && ok {
-			found = append(found, core.Found{Fact: f, Score: h.score})
+			found = append(found, core.FactMatch{Fact: f, Score: h.score})
 		}
 	}
 	return found

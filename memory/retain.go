@@ -269,7 +269,7 @@ func (t *tx) isOld(turn core.TurnID, oldest time.Time) bool {
 			continue // nobody can read it any more
 		}
 		limit := oldest
-		if w.Progress == core.Pending {
+		if w.Progress == core.ProgressPending {
 			limit = oldest.Add(-pendingAge)
 		}
 		if !w.Time.Before(limit) {

@@ -97,15 +97,15 @@ func TestTurnsArePrunedWhole(t *testing.T) {
 	b := &core.Batch{
 		Answered: []core.TurnID{{Path: kitchen, Seq: 1000}},
 		Journal: []core.Record{
-			record(1, 0, core.Accepted, 2*week), record(1, 1, core.Done, 2*week),
-			record(2, 0, core.Accepted, 2*week), record(2, 1, core.Done, week/2),
-			record(3, 0, core.Accepted, 2*week), record(3, 1, core.Pending, 2*week), record(3, 2, core.Done, 2*week),
+			record(1, 0, core.ProgressAccepted, 2*week), record(1, 1, core.ProgressDone, 2*week),
+			record(2, 0, core.ProgressAccepted, 2*week), record(2, 1, core.ProgressDone, week/2),
+			record(3, 0, core.ProgressAccepted, 2*week), record(3, 1, core.ProgressPending, 2*week), record(3, 2, core.ProgressDone, 2*week),
 		},
 	}
 	for seq := range uint64(1000) {
 		b.Append = append(b.Append, message(kitchen, "", "x"))
 		if seq >= 10 {
-			b.Journal = append(b.Journal, record(seq, 0, core.Done, 2*week))
+			b.Journal = append(b.Journal, record(seq, 0, core.ProgressDone, 2*week))
 		}
 	}
 	if err := db.Commit(t.Context(), b); err != nil {

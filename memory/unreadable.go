@@ -68,7 +68,7 @@ func (t *tx) readRecord(key core.Key, value []byte) (w written, ok bool) {
 		return w, true
 	}
 	t.db.odd(fmt.Errorf("journal: %s, round %d, step %d, part %d: %w", key.Turn, key.Round, key.Step, key.Part, err))
-	return written{Progress: core.Unknown}, key.Step > 0
+	return written{Progress: core.ProgressUnknown}, key.Step > 0
 }
 
 // isPrivate reports whether an entry's value says that it was said in private, as

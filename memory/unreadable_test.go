@@ -47,7 +47,7 @@ func TestAnUnreadableRecordBlocksNothing(t *testing.T) {
 	}
 	turn := core.TurnID{Path: kitchen, Seq: 3}
 	record := func(round, step uint16) core.Record {
-		return core.Record{Key: core.Key{Turn: turn, Round: round, Step: step}, Progress: core.Done, Data: json.RawMessage(`{}`)}
+		return core.Record{Key: core.Key{Turn: turn, Round: round, Step: step}, Progress: core.ProgressDone, Data: json.RawMessage(`{}`)}
 	}
 	err = db.Commit(t.Context(), &core.Batch{
 		Answered: []core.TurnID{{Path: kitchen, Seq: 1}},
@@ -96,7 +96,7 @@ func TestAnUnreadableRecordBlocksNothing(t *testing.T) {
 			for _, r := range records {
 				progress = append(progress, r.Progress)
 			}
-			want(t, "journal", progress, []core.Progress{core.Done, core.Unknown, core.Done})
+			want(t, "journal", progress, []core.Progress{core.ProgressDone, core.ProgressUnknown, core.ProgressDone})
 			return err
 		})
 		if err != nil {

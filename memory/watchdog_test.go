@@ -126,7 +126,7 @@ func TestNobodyRepeatsWhatIsSetAside(t *testing.T) {
 		t.Fatal(err)
 	}
 	db = open(t, dir)
-	opening := core.Record{Key: core.Key{Turn: turn}, Progress: core.Started}
+	opening := core.Record{Key: core.Key{Turn: turn}, Progress: core.ProgressStarted}
 	for what, b := range map[string]*core.Batch{
 		"an event":        {Append: []core.Entry{message(kitchen, "2", "again")}},
 		"a turn":          {Journal: []core.Record{opening}},

@@ -78,7 +78,7 @@ func newProbes(env *daemon.Env, c *configFile) Probes {
 		Identify: func(ctx context.Context, platform string, a Account, token core.Secret) []core.Finding {
 			i, err := env.Account(platform, a.APIURL, token)
 			if err != nil {
-				return []core.Finding{{What: "identity", Found: "unknown", Mend: txt.Line(err.Error()), Fatal: true}}
+				return []core.Finding{{What: "identity", Found: "unknown", Fix: txt.Line(err.Error()), Fatal: true}}
 			}
 			prober, ok := i.(core.Prober)
 			if !ok {

@@ -154,14 +154,14 @@ func probeEngine(ctx context.Context, env *daemon.Env, file string, e engine.Con
 	if reference != "" {
 		key, err := resolve(env, file, reference)
 		if err != nil {
-			return []core.Finding{{What: cmp.Or(e.Name, e.Provider), Found: "has no key yet", Mend: err.Error()}}
+			return []core.Finding{{What: cmp.Or(e.Name, e.Provider), Found: "has no key yet", Fix: err.Error()}}
 		}
 		e.APIKey = key
 	}
 	o := engine.Options{Log: slog.New(slog.DiscardHandler), Clock: env.Clock}
 	chain, err := engine.New([]engine.Config{e}, o)
 	if err != nil {
-		return []core.Finding{{What: e.Provider, Found: "cannot be used", Mend: err.Error()}}
+		return []core.Finding{{What: e.Provider, Found: "cannot be used", Fix: err.Error()}}
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()

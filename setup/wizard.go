@@ -226,8 +226,8 @@ func (w *Wizard) identify(ctx context.Context, platform string) error {
 	}
 	found := w.Probes.Identify(ctx, platform, *a, token)
 	for _, f := range found {
-		if f.Fatal && f.Mend != "" {
-			return fmt.Errorf("%s: %s", f.What, f.Mend)
+		if f.Fatal && f.Fix != "" {
+			return fmt.Errorf("%s: %s", f.What, f.Fix)
 		}
 	}
 	address := botAddress(platform, found, token)

@@ -60,7 +60,7 @@ func at(current Current, a Answers) *Wizard {
 			},
 			Identify: func(_ context.Context, platform string, _ Account, token core.Secret) []core.Finding {
 				if token.Reveal() != "good" {
-					return []core.Finding{{What: "identity", Found: "unknown", Mend: "the token is refused", Fatal: true}}
+					return []core.Finding{{What: "identity", Found: "unknown", Fix: "the token is refused", Fatal: true}}
 				}
 				return []core.Finding{{What: "identity", Found: "@" + platform + "_bot"}}
 			},

@@ -84,7 +84,7 @@ func TestLive(t *testing.T) {
 
 // at moves the turn of a place on.
 func (w *world) at(place core.Path, stage watch.Stage) {
-	w.stages.Watch(watch.TurnStage{
+	w.stages.ObserveStage(watch.TurnStage{
 		Turn: core.TurnID{Path: place, Seq: 1}, Stage: stage, Began: w.clock(), Private: place == direct,
 		Person: core.MustPath("telegram/@user/7"),
 	})
@@ -280,9 +280,9 @@ func TestDeadBrowser(t *testing.T) {
 		began := time.Now()
 		for i := range 20000 {
 			id := core.TurnID{Path: group, Seq: uint64(i + 1)}
-			stages.Watch(watch.TurnStage{Turn: id, Stage: watch.StageThinking, Began: began})
+			stages.ObserveStage(watch.TurnStage{Turn: id, Stage: watch.StageThinking, Began: began})
 			traces.Observe(watch.TurnEnd{Turn: id, Trace: new(watch.Trace)})
-			stages.Watch(watch.TurnStage{Turn: id, Stage: watch.StageOver})
+			stages.ObserveStage(watch.TurnStage{Turn: id, Stage: watch.StageOver})
 		}
 		if took := time.Since(began); took > 0 { // by the clock of the bubble: somebody slept
 			t.Errorf("turns waited %v for a browser that reads nothing", took)

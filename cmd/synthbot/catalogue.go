@@ -39,8 +39,8 @@ func loadCatalogue(file string) (shelf, error) {
 		if strings.HasPrefix(l.Name, core.MessagePrefix) {
 			continue // the interface brings its own
 		}
-		if l.Permission == core.Concerned {
-			l.Permission = core.Everyone // whom it concerns, the file does not say
+		if l.Permission == core.PermissionConcerned {
+			l.Permission = core.PermissionEveryone // whom it concerns, the file does not say
 		}
 		s.actions = append(s.actions, core.Action{
 			Name: l.Name, Brief: l.Brief, Schema: l.Schema, Examples: l.Examples, Similes: l.Similes,

@@ -48,7 +48,7 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 	who := cfg.PersonaAt(place)
 	var b *daemon.Bot
 	o := console.Options{
-		In: p.In, Out: p.Out, Err: p.Err, User: userName(name), Session: session, Rank: core.Admin,
+		In: p.In, Out: p.Out, Err: p.Err, User: userName(name), Session: session, Rank: core.RankAdmin,
 		Terminal:    console.IsTerminal(p.In) && console.IsTerminal(p.Out),
 		NoColor:     p.Getenv("NO_COLOR") != "" || p.Getenv("TERM") == "dumb",
 		PersonaName: who.Name, Greeting: who.For(userName(name)).Greeting, Now: cfg.Clock(p.Clock), Locale: p.Locale(),

@@ -56,7 +56,7 @@ func (p *checker) checkOnline(ctx context.Context, b *daemon.Bot) error {
 	fatal := false
 	for i, g := range groups {
 		for _, f := range found[i] {
-			fatal = fatal || f.Fatal && f.Mend != ""
+			fatal = fatal || f.Fatal && f.Fix != ""
 			daemon.PrintFinding(p.Out, g.name, f)
 		}
 	}
@@ -76,7 +76,7 @@ func machine(c *daemon.Config, getenv func(string) string) []core.Finding {
 	}
 	dir, err := c.DataDir(getenv)
 	if err != nil {
-		return append(list, core.Finding{What: "data_dir", Found: "unknown", Mend: err.Error(), Fatal: true})
+		return append(list, core.Finding{What: "data_dir", Found: "unknown", Fix: err.Error(), Fatal: true})
 	}
 	list = append(list, disk(dir))
 	if _, err := os.Stat(dir); err == nil {
@@ -89,11 +89,11 @@ func machine(c *daemon.Config, getenv func(string) string) []core.Finding {
 func modeOf(file string, not os.FileMode, mend string) core.Finding {
 	info, err := os.Stat(file)
 	if err != nil {
-		return core.Finding{What: "mode", Found: file, Mend: err.Error()}
+		return core.Finding{What: "mode", Found: file, Fix: err.Error()}
 	}
 	f := core.Finding{What: "mode", Found: fmt.Sprintf("%s is %04o", filepath.Base(file), info.Mode().Perm())}
 	if info.Mode().Perm()&not != 0 {
-		f.Mend = mend
+		f.Fix = mend
 	}
 	return f
 }
@@ -108,12 +108,12 @@ func disk(dir string) core.Finding {
 	}
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
-		return core.Finding{What: "disk", Found: dir, Mend: err.Error()}
+		return core.Finding{What: "disk", Found: dir, Fix: err.Error()}
 	}
 	free := s.Bavail * uint64(s.Bsize)
 	f := core.Finding{What: "disk", Found: fmt.Sprintf("%d MiB are free", free>>20)}
 	if free < leastDisk {
-		f.Mend = "make room, or move data_dir"
+		f.Fix = "make room, or move data_dir"
 	}
 	return f
 }
@@ -125,7 +125,7 @@ func credentials(dir string) []core.Finding {
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return []core.Finding{{What: "credentials", Found: dir, Mend: err.Error(), Fatal: true}}
+		return []core.Finding{{What: "credentials", Found: dir, Fix: err.Error(), Fatal: true}}
 	}
 	names := make([]string, len(entries))
 	for i, e := range entries {

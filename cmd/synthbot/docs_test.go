@@ -137,7 +137,7 @@ func chatCommands(t *testing.T) (names []string) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	for _, s := range b.InForce().Commands.Specs(core.Bot) {
+	for _, s := range b.InForce().Commands.Specs(core.RankBot) {
 		names = append(names, s.Name)
 	}
 	return names

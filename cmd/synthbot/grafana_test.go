@@ -74,7 +74,7 @@ func metricsServed(t *testing.T) string {
 		m.Observe(e)
 	}
 	m.Used("home", llm.Usage{In: 1, Out: 1})
-	m.ModelFailed("home", llm.RetryLater)
+	m.ModelFailed("home", llm.ErrorRetryLater)
 	fine := func(context.Context) error { return nil }
 	w := httptest.NewRecorder()
 	m.Handler(fine, fine).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))

@@ -73,7 +73,7 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 	built, err := b.Turns.Preview(ctx, core.Message{
 		Path: place, ID: "preview", Text: a.text, Time: cfg.Clock(p.Clock)(),
 		Author:  core.Author{ID: a.author, Name: a.author},
-		Private: place.Interface() == "console", Addressed: core.Direct,
+		Private: place.Interface() == "console", Addressed: core.AddressedDirect,
 	}, limits)
 	if err == nil {
 		_, err = fmt.Fprintf(p.Out, "%s\n", built.JSON())

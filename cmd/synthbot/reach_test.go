@@ -26,7 +26,7 @@ func leave(t *testing.T, dir string, places ...string) {
 	b := &core.Batch{}
 	for _, p := range places {
 		b.Append = append(b.Append, core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
-			Path: core.MustPath(p), ID: "1", Text: "is anybody there?", Time: time.Now(), Private: true, Addressed: core.Direct,
+			Path: core.MustPath(p), ID: "1", Text: "is anybody there?", Time: time.Now(), Private: true, Addressed: core.AddressedDirect,
 			Author: core.Author{ID: "ann", Name: "Ann"},
 		}}, Due: true})
 	}

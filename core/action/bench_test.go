@@ -40,7 +40,7 @@ func BenchmarkValidatePayload(b *testing.B) {
 
 func BenchmarkCheck(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
-		s, who := sized(b, n), by(core.Member)
+		s, who := sized(b, n), by(core.RankMember)
 		p := core.Plan{Steps: []core.Step{step("ACTION-5", typicalPayload)}}
 		b.Run(fmt.Sprintf("%d actions", n), func(b *testing.B) {
 			b.ReportAllocs()
@@ -64,7 +64,7 @@ func BenchmarkResolve(b *testing.B) {
 }
 
 func BenchmarkOffer(b *testing.B) {
-	s, who := sized(b, 100), by(core.Member)
+	s, who := sized(b, 100), by(core.RankMember)
 	b.ReportAllocs()
 	for b.Loop() {
 		s.Offer(who)
@@ -79,7 +79,7 @@ func BenchmarkBuild(b *testing.B) {
 }
 
 func BenchmarkAnswer(b *testing.B) {
-	s, who := sized(b, 100), by(core.Member)
+	s, who := sized(b, 100), by(core.RankMember)
 	for name, text := range map[string]string{
 		"whole":    `{"response":"Hi there","intent":"greeting","actions":[{"type":"action_5","payload":` + typicalPayload + `}]}`,
 		"repaired": `{'response': 'Hi there', 'actions': [{'type': 'message', 'payload': {'text': 'Hello', }}]`,
@@ -102,7 +102,7 @@ func TestCheckDoesNotGrowWithTheCatalogue(t *testing.T) {
 		for i := range actions {
 			actions[i] = w.act(fmt.Sprintf("action_%d", i))
 		}
-		s, who := w.catalogue(t, actions...), by(core.Member)
+		s, who := w.catalogue(t, actions...), by(core.RankMember)
 		p := core.Plan{Steps: []core.Step{step("ACTION-5", `{"n":1}`)}}
 		return testing.AllocsPerRun(100, func() { s.Check(p, who) })
 	}

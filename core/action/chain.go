@@ -109,7 +109,7 @@ func (e *execution) rollback(ctx context.Context, steps []finished) error {
 			e.log.Warn("step of a failed unit cannot be taken back", "action", f.d.Name)
 			continue
 		}
-		unsure := e.undone(f, core.Unknown)
+		unsure := e.undone(f, core.ProgressUnknown)
 		if err := e.Journal.Write(ctx, unsure); err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (e *execution) rollback(ctx context.Context, steps []finished) error {
 			e.log.Error("step of a failed unit could not be taken back", "action", f.d.Name, "err", err)
 			continue
 		}
-		e.Journal.Later(e.undone(f, core.Failed))
+		e.Journal.Later(e.undone(f, core.ProgressFailed))
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (e *execution) rollback(ctx context.Context, steps []finished) error {
 // record: the result stays in it, so that the same steps follow after a crash.
 func (e *execution) undone(f finished, p core.Progress) core.Record {
 	text := "it was taken back, as what belongs to it failed"
-	if p == core.Unknown {
+	if p == core.ProgressUnknown {
 		text = "it is not known whether it could be taken back, after what belongs to it failed"
 	}
 	h := Held{Undone: true, Step: f.task.step}

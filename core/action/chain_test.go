@@ -49,7 +49,7 @@ func TestConsequences(t *testing.T) {
 		{"d1", []string{"1 d1 done", "2 d2 done for 1", "3 d3 done for 2", "4 d4 done for 3", "5 d5 done for 4"}},
 		{"self", []string{"1 self done"}},
 	} {
-		same2(t, test.name, told(run(t, NewRuntime(Options{}), newJournal().job(s, by(core.Member), step(test.name, `{}`)))), test.want)
+		same2(t, test.name, told(run(t, NewRuntime(Options{}), newJournal().job(s, by(core.RankMember), step(test.name, `{}`)))), test.want)
 	}
 }
 
@@ -60,12 +60,12 @@ func TestFallbacks(t *testing.T) {
 		second := step("fails_too", `{}`, func(s *core.Step) { third := step("message", `{"text":"sorry"}`); s.Fallback = &third })
 		s.Fallback = &second
 	})
-	plan, faults := s.Check(core.Plan{Steps: []core.Step{chain, step("web_search", `{}`)}}, by(core.Member))
+	plan, faults := s.Check(core.Plan{Steps: []core.Step{chain, step("web_search", `{}`)}}, by(core.RankMember))
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
 	j := newJournal()
-	job := j.job(s, by(core.Member), plan.Steps...)
+	job := j.job(s, by(core.RankMember), plan.Steps...)
 	lines := []string{"1 fails failed: no luck", "3 fails_too failed: no luck for 1", "4 message_telegram done for 3", "2 web_search done"}
 	lines[1] = "3 fails_too failed for 1: no luck"
 	same2(t, "done", told(run(t, NewRuntime(Options{}), job)), lines)
@@ -104,12 +104,12 @@ func TestUnits(t *testing.T) {
 			[]string{"asks_leave", "one", "undo one", "undo asks_leave", "telegram/-100/7: sorry"}},
 	} {
 		st := step(test.name, `{}`, sorry)
-		plan, faults := s.Check(core.Plan{Steps: []core.Step{st}}, by(core.Member))
+		plan, faults := s.Check(core.Plan{Steps: []core.Step{st}}, by(core.RankMember))
 		if len(faults) > 0 {
 			t.Fatal(faults)
 		}
 		j := newJournal()
-		job := j.job(s, by(core.Member), plan.Steps...)
+		job := j.job(s, by(core.RankMember), plan.Steps...)
 		same2(t, test.name, told(run(t, NewRuntime(Options{}), job)), test.done)
 		same2(t, test.name+" calls", w.did(), test.calls)
 		if err := j.Write(t.Context()); err != nil {
@@ -130,7 +130,7 @@ func TestUnitsAreTornAtAnyTime(t *testing.T) {
 		s := w.catalogue(t, again(w.asks("torn", true, step("one", `{}`), step("two", `{}`), step("fails", `{}`))),
 			again(w.asks("one", false)), again(w.asks("two", false)), again(w.failing("fails")))
 		j := &cutJournal{journal: newJournal(), left: cut}
-		job := j.job(s, by(core.Member), step("torn", `{}`), step("web_search", `{}`))
+		job := j.job(s, by(core.RankMember), step("torn", `{}`), step("web_search", `{}`))
 		job.Journal = j
 		_, err := NewRuntime(Options{}).Execute(t.Context(), job)
 		first := w.did()
@@ -155,7 +155,7 @@ func TestUnitsAreTornAtAnyTime(t *testing.T) {
 			}
 		}
 		for _, d := range done {
-			if d.Action != "web_search" && d.Progress != core.Failed && d.Progress != core.Unknown || d.Action == "web_search" && d.Progress != core.Done {
+			if d.Action != "web_search" && d.Progress != core.ProgressFailed && d.Progress != core.ProgressUnknown || d.Action == "web_search" && d.Progress != core.ProgressDone {
 				t.Errorf("cut %d: %v", cut, told(done))
 			}
 		}
@@ -181,8 +181,8 @@ func TestDependenciesOfEarlierRounds(t *testing.T) {
 	var w world
 	s := w.catalogue(t)
 	j := newJournal()
-	run(t, NewRuntime(Options{}), j.job(s, by(core.Member), step("web_search", `{}`)))
-	second := j.job(s, by(core.Member), step("web_fetch", `{}`, func(s *core.Step) {
+	run(t, NewRuntime(Options{}), j.job(s, by(core.RankMember), step("web_search", `{}`)))
+	second := j.job(s, by(core.RankMember), step("web_fetch", `{}`, func(s *core.Step) {
 		s.Conditions = []core.Condition{{Field: "results.web_search.n", Operator: "eq", Value: json.RawMessage("1")}}
 	}))
 	second.Round = 2
@@ -211,7 +211,7 @@ func TestUndoFails(t *testing.T) {
 		"8 fails failed for 1: no luck", "2 after_one skipped: after_one needs one to succeed first", "3 after_stays done",
 	})
 	for _, d := range done {
-		if r, _ := j.Find(d.Key); r.Progress != d.Progress || d.Progress != core.Done && d.Output != nil {
+		if r, _ := j.Find(d.Key); r.Progress != d.Progress || d.Progress != core.ProgressDone && d.Output != nil {
 			t.Errorf("%s: the record says %s, the output is %s", d.Action, r.Progress, d.Output)
 		}
 	}

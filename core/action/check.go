@@ -254,7 +254,7 @@ func (c *checker) aim(field string, d *Definition, step *core.Step, payload map[
 
 // person fills in who is concerned, where nobody is named: who asked.
 func (c *checker) person(d *Definition, payload map[string]any) {
-	if who, ok := c.who.person(); ok && d.Concerns != "" && c.permission(d, c.who) == core.Concerned && payload[d.Concerns] == nil {
+	if who, ok := c.who.person(); ok && d.Concerns != "" && c.permission(d, c.who) == core.PermissionConcerned && payload[d.Concerns] == nil {
 		payload[d.Concerns] = who.ID
 	}
 }

@@ -96,7 +96,7 @@ func TestCheck(t *testing.T) {
 			[]string{`! actions[0].payload.interface_path: from here only telegram/-100/7 and what lies below it may be written to [message_telegram]`}},
 		{"a neighbour of like name", by(0), core.Plan{Steps: []core.Step{step("message_telegram", `{"text":"hi","interface_path":"telegram/-100/77"}`)}},
 			[]string{`! actions[0].payload.interface_path: from here only telegram/-100/7 and what lies below it may be written to [message_telegram]`}},
-		{"elsewhere", by(core.Admin), core.Plan{Steps: []core.Step{step("message", `{"text":"hi","interface_path":"discord/1"}`)}},
+		{"elsewhere", by(core.RankAdmin), core.Plan{Steps: []core.Step{step("message", `{"text":"hi","interface_path":"discord/1"}`)}},
 			[]string{`! actions[0].payload.interface_path: from here only telegram/-100/7 and what lies below it may be written to [message_discord]`}},
 		{"another's path", by(0), core.Plan{Steps: []core.Step{step("message_telegram", `{"text":"hi","interface_path":"discord/1"}`)}},
 			[]string{`! actions[0].payload.interface_path: message_telegram serves paths that begin with telegram [message_telegram]`}},
@@ -126,11 +126,11 @@ func TestCheck(t *testing.T) {
 		{"did you mean", by(0), core.Plan{Steps: []core.Step{step("web_serch", `{}`)}}, []string{`! actions[0].type: there is no action "web_serch"; did you mean web_search? [web_search]`}},
 		{"not what is closed", by(0), core.Plan{Steps: []core.Step{step("bann", `{}`)}}, []string{`! actions[0].type: there is no action "bann"; use one of the actions on offer []`}},
 		{"permission", by(0), core.Plan{Steps: []core.Step{step("ban", `{"n":"x"}`)}}, []string{`! actions[0]: ban is not open to who asked for it [ban]`}},
-		{"undeclared and outside", by(core.Moderator), core.Plan{Steps: []core.Step{step("send_file", `{}`)}}, []string{`! actions[0]: send_file is not open to who asked for it [send_file]`}},
+		{"undeclared and outside", by(core.RankModerator), core.Plan{Steps: []core.Step{step("send_file", `{}`)}}, []string{`! actions[0]: send_file is not open to who asked for it [send_file]`}},
 		{"concerned, himself", by(0), core.Plan{Steps: []core.Step{step("forget", `{}`), step("forget", `{"user":"1"}`), step("forget", `{"user":"telegram/@user/1"}`)}},
 			[]string{`forget{"user":"1"}`, `forget{"user":"1"}`, `forget{"user":"telegram/@user/1"}`}},
-		{"concerned, another", by(core.Moderator), core.Plan{Steps: []core.Step{step("forget", `{"user":"2"}`)}}, []string{`! actions[0]: forget is not open to who asked for it [forget]`}},
-		{"concerned, by an admin", by(core.Admin), core.Plan{Steps: []core.Step{step("forget", `{"user":"2"}`)}}, []string{`forget{"user":"2"}`}},
+		{"concerned, another", by(core.RankModerator), core.Plan{Steps: []core.Step{step("forget", `{"user":"2"}`)}}, []string{`! actions[0]: forget is not open to who asked for it [forget]`}},
+		{"concerned, by an admin", by(core.RankAdmin), core.Plan{Steps: []core.Step{step("forget", `{"user":"2"}`)}}, []string{`forget{"user":"2"}`}},
 		{"concerned, several", by(0, 0), core.Plan{Steps: []core.Step{step("forget", `{"user":"1"}`)}}, []string{`! actions[0]: forget is not open to who asked for it [forget]`}},
 		{"confirmable, several", by(0, 0), core.Plan{Steps: []core.Step{step("transfer", `{}`), step("web_search", `{}`, confirm)}}, []string{
 			`! actions[0]: transfer must be confirmed, and nobody alone asked for it [transfer]`, `! actions[1]: must be confirmed, and nobody alone asked for it [web_search]`}},
@@ -140,7 +140,7 @@ func TestCheck(t *testing.T) {
 			[]string{`web_search{} else message_telegram{` + at + `,"text":"no"}`}},
 		{"bad fallback", by(0), core.Plan{Steps: []core.Step{step("web_search", `{}`, fallback(step("ban", `{}`)))}},
 			[]string{"web_search{}", `! actions[0].fallbackAction: ban is not open to who asked for it [ban]`}},
-		{"repaired", by(core.Admin), core.Plan{Repaired: true, Steps: []core.Step{step("ban", `{}`), step("message", `{"text":"hi"}`, fallback(step("ban", `{}`)))}}, []string{
+		{"repaired", by(core.RankAdmin), core.Plan{Repaired: true, Steps: []core.Step{step("ban", `{}`), step("message", `{"text":"hi"}`, fallback(step("ban", `{}`)))}}, []string{
 			`message_telegram{` + at + `,"text":"hi"}`,
 			`! actions[0]: the answer was no whole JSON and had to be mended; send the whole plan again [ban]`,
 			`! actions[1].fallbackAction: the answer was no whole JSON and had to be mended; send the whole plan again [ban]`}},
@@ -161,7 +161,7 @@ func TestCheck(t *testing.T) {
 		{"four fallbacks", by(0), core.Plan{Steps: []core.Step{falls(4)}}, []string{"web_search{} else web_search{} else web_search{} else web_search{} else web_search{}"}},
 		{"five fallbacks", by(0), core.Plan{Steps: []core.Step{falls(5)}}, []string{"web_search{} else web_search{} else web_search{} else web_search{} else web_search{}",
 			`! actions[0].fallbackAction.fallbackAction.fallbackAction.fallbackAction.fallbackAction: more than 4 fallbacks of fallbacks [web_search]`}},
-		{"concerned, several admins", by(core.Admin, core.Admin), core.Plan{Steps: []core.Step{step("forget", `{}`)}}, []string{"forget{}"}},
+		{"concerned, several admins", by(core.RankAdmin, core.RankAdmin), core.Plan{Steps: []core.Step{step("forget", `{}`)}}, []string{"forget{}"}},
 		{"no object", by(0), core.Plan{Steps: []core.Step{step("web_search", `[1]`)}}, []string{`! actions[0].payload: must be an object [web_search]`}},
 	})
 }
@@ -269,7 +269,7 @@ func TestMessagesOfOtherKinds(t *testing.T) {
 	var w world
 	m := w.message("telegram")
 	m.Schema = json.RawMessage(`{"type":"object","properties":{"message":{"type":"string"},"text":{"type":"string"}}}`)
-	free := w.act("free", func(a *core.Action) { a.Concerns, a.Permission = "user", core.Everyone })
+	free := w.act("free", func(a *core.Action) { a.Concerns, a.Permission = "user", core.PermissionEveryone })
 	s, err := Build(iface{plug{"telegram", []core.Action{m}}}, iface{plug{"discord", []core.Action{w.message("discord")}}}, plug{"tools", []core.Action{free}})
 	if err != nil {
 		t.Fatal(err)
@@ -299,10 +299,10 @@ func TestMessagesOfOtherKinds(t *testing.T) {
 // one; then only admins are let through, and the payload stays as it is.
 func TestConcernsNobody(t *testing.T) {
 	var w world
-	s := w.catalogue(t).With(Policy{Rules: []Rule{{Actions: []string{"web_search"}, Permission: core.Concerned}}})
+	s := w.catalogue(t).With(Policy{Rules: []Rule{{Actions: []string{"web_search"}, Permission: core.PermissionConcerned}}})
 	plan := core.Plan{Steps: []core.Step{step("web_search", `{"n":1}`)}}
-	same2(t, "a member", outcome(s.Check(plan, by(core.Member))), []string{`! actions[0]: web_search is not open to who asked for it [web_search]`})
-	same2(t, "an admin", outcome(s.Check(plan, by(core.Admin))), []string{`web_search{"n":1}`})
+	same2(t, "a member", outcome(s.Check(plan, by(core.RankMember))), []string{`! actions[0]: web_search is not open to who asked for it [web_search]`})
+	same2(t, "an admin", outcome(s.Check(plan, by(core.RankAdmin))), []string{`web_search{"n":1}`})
 }
 
 // TestNobodyIsConcerned: somebody without an id is not the person whom an empty value
@@ -325,7 +325,7 @@ func TestCheckDoesNotChangeItsPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Check(plan, by(core.Member))
+	s.Check(plan, by(core.RankMember))
 	if after, _ := json.Marshal(plan); string(after) != string(before) {
 		t.Errorf("before %s\nafter  %s", before, after)
 	}
@@ -352,7 +352,7 @@ func TestRecipients(t *testing.T) {
 	}
 	granted := s.With(Policy{Grants: []Grant{{From: here, To: core.MustPath("telegram/-200")}}})
 	wide := s.With(Policy{Grants: []Grant{{}}})
-	private := by(core.Member)
+	private := by(core.RankMember)
 	private.Private = true
 	for _, test := range []struct {
 		s    *Snapshot
@@ -425,7 +425,7 @@ func (typedIface) Type() string { return "matrix" }
 func TestNothingLeavesAPrivatePlace(t *testing.T) {
 	var w world
 	s := w.catalogue(t).With(Policy{Grants: []Grant{{}}}) // from everywhere to everywhere
-	who := Requester{Path: core.MustPath("telegram/1000"), Private: true, Authors: []core.Author{{ID: "1000", Rank: core.Admin}}}
+	who := Requester{Path: core.MustPath("telegram/1000"), Private: true, Authors: []core.Author{{ID: "1000", Rank: core.RankAdmin}}}
 	for _, target := range []string{"telegram/-100", "discord/1/2", "telegram/1001", "telegram/10000"} {
 		plan, faults := s.Check(core.Plan{Steps: []core.Step{step("message", `{"text":"x","interface_path":"`+target+`"}`)}}, who)
 		if len(plan.Steps) != 0 || len(faults) != 1 {
@@ -464,11 +464,11 @@ func TestReview(t *testing.T) {
 	}
 	for _, test := range tests {
 		s := build(test.verdict)
-		plan, faults := s.Check(core.Plan{Response: "hi", Steps: []core.Step{step("dig", `{}`), step("ignore", ``)}}, by(core.Member))
+		plan, faults := s.Check(core.Plan{Response: "hi", Steps: []core.Step{step("dig", `{}`), step("ignore", ``)}}, by(core.RankMember))
 		if len(faults) > 0 || !s.Reviewed() {
 			t.Fatal(faults, s.Reviewed())
 		}
-		plan, faults = s.Review(t.Context(), by(core.Member), plan, slog.New(slog.DiscardHandler))
+		plan, faults = s.Review(t.Context(), by(core.RankMember), plan, slog.New(slog.DiscardHandler))
 		var got []string
 		for _, s := range plan.Steps {
 			got = append(got, s.Type)
@@ -497,7 +497,7 @@ func TestTarget(t *testing.T) {
 		{"web_search", `{"n":1}`, "inbox", `{"n":1}`, ""},
 	} {
 		aimed := step(tc.name, tc.payload, func(s *core.Step) { s.Target = tc.target })
-		p, faults := s.Check(core.Plan{Steps: []core.Step{aimed}}, by(core.Member))
+		p, faults := s.Check(core.Plan{Steps: []core.Step{aimed}}, by(core.RankMember))
 		if tc.fault != "" {
 			if len(p.Steps) != 0 || len(faults) != 1 || !strings.Contains(faults[0].String(), tc.fault) {
 				t.Errorf("%+v: %v, %v", tc, p.Steps, faults)
@@ -508,7 +508,7 @@ func TestTarget(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", tc, p.Steps, faults)
 			continue
 		}
-		done := run(t, NewRuntime(Options{}), newJournal().job(s, by(core.Member), p.Steps...))
+		done := run(t, NewRuntime(Options{}), newJournal().job(s, by(core.RankMember), p.Steps...))
 		if h := done[0].Held; h != nil && !strings.Contains(h.Question, "target: trash") {
 			t.Errorf("the question hides the target: %q", h.Question)
 		}

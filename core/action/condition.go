@@ -145,7 +145,7 @@ func (e *execution) author() any {
 	if !ok {
 		return nil
 	}
-	ranks := [...]string{core.Member: "member", core.Moderator: "moderator", core.Admin: "admin", core.Bot: "bot"}
+	ranks := [...]string{core.RankMember: "member", core.RankModerator: "moderator", core.RankAdmin: "admin", core.RankBot: "bot"}
 	rank := ""
 	if int(a.Rank) < len(ranks) {
 		rank = ranks[a.Rank]

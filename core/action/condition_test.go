@@ -57,7 +57,7 @@ func TestConditions(t *testing.T) {
 func TestConditionRoots(t *testing.T) {
 	var w world
 	s := w.catalogue(t, w.act("invoices.get", func(a *core.Action) { a.Do = w.do("get", `{"amount":12.5}`) }))
-	who := by(core.Moderator)
+	who := by(core.RankModerator)
 	job := newJournal().job(s, who)
 	job.Plan.Context = core.State{Topic: "tea", SlotsFilled: map[string]json.RawMessage{"cups": json.RawMessage("2")}}
 	job.State = core.State{Entities: map[string]json.RawMessage{"town": json.RawMessage(`"Rome"`)}}
@@ -80,13 +80,13 @@ func TestConditionRoots(t *testing.T) {
 			t.Errorf("%s = %v, want nothing", field, v)
 		}
 	}
-	for rank, want := range map[core.Rank]string{core.Member: "member", core.Admin: "admin", core.Bot: "bot", core.Bot + 1: ""} {
+	for rank, want := range map[core.Rank]string{core.RankMember: "member", core.RankAdmin: "admin", core.RankBot: "bot", core.RankBot + 1: ""} {
 		e.Who = by(rank)
 		if v, ok := e.look("author.rank"); !ok || v != want {
 			t.Errorf("rank %d is %v", rank, v)
 		}
 	}
-	e.Who = by(core.Member, core.Member)
+	e.Who = by(core.RankMember, core.RankMember)
 	if _, ok := e.look("author.id"); ok {
 		t.Error("several people are one author")
 	}
@@ -112,14 +112,14 @@ func TestConditionsOnWhatWasTold(t *testing.T) {
 		"less by now":   {before: told("90"), now: told("5"), want: "skipped"},
 		"a slot":        {before: core.State{SlotsFilled: told("100").Entities}, want: "done"},
 	} {
-		who := by(core.Member)
+		who := by(core.RankMember)
 		who.State = tc.before
 		plan, faults := s.Check(core.Plan{Context: tc.now, Steps: []core.Step{step("web_search", `{}`, func(s *core.Step) {
 			s.Conditions = []core.Condition{{Field: "account.balance", Operator: "gte", Value: json.RawMessage("85.50")}}
 		})}}, who)
 		got := "fault"
 		if len(faults) == 0 {
-			job := newJournal().job(s, by(core.Member), plan.Steps...)
+			job := newJournal().job(s, by(core.RankMember), plan.Steps...)
 			job.Plan.Context, job.State = tc.now, tc.before
 			got = string(run(t, NewRuntime(Options{}), job)[0].Progress)
 		}
@@ -144,11 +144,11 @@ func TestConditionsDecideAtTheirTime(t *testing.T) {
 			s.Fallback = &f
 		}),
 		step("web_search", `{}`),
-	}}, by(core.Member))
+	}}, by(core.RankMember))
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	done := run(t, NewRuntime(Options{}), newJournal().job(s, by(core.Member), plan.Steps...))
+	done := run(t, NewRuntime(Options{}), newJournal().job(s, by(core.RankMember), plan.Steps...))
 	same2(t, "done", told(done), []string{
 		"3 web_search done", "1 web_fetch done", "2 web_fetch skipped: the condition on results.web_search.n does not hold", "4 message_telegram done for 2",
 	})
@@ -186,13 +186,13 @@ func TestConditionsOfEverything(t *testing.T) {
 	var w world
 	s := w.catalogue(t)
 	for _, name := range []string{Continue, "IGNORE", "web_search", "message_telegram"} {
-		for city, want := range map[string]core.Progress{`"Rome"`: core.Done, `"Oslo"`: core.Skipped} {
-			job := newJournal().job(s, by(core.Member), step(name, `{"text":"x"}`, func(s *core.Step) {
+		for city, want := range map[string]core.Progress{`"Rome"`: core.ProgressDone, `"Oslo"`: core.ProgressSkipped} {
+			job := newJournal().job(s, by(core.RankMember), step(name, `{"text":"x"}`, func(s *core.Step) {
 				s.Conditions = []core.Condition{{Field: "city", Operator: "eq", Value: json.RawMessage(`"Rome"`)}}
 			}))
 			job.State.Entities = map[string]json.RawMessage{"city": json.RawMessage(city)}
 			done := run(t, NewRuntime(Options{}), job)
-			if calls := w.did(); done[0].Progress != want || want == core.Skipped && len(calls) > 0 {
+			if calls := w.did(); done[0].Progress != want || want == core.ProgressSkipped && len(calls) > 0 {
 				t.Errorf("%s in %s: %s, calls %q", name, city, done[0].Progress, calls)
 			}
 		}
@@ -203,13 +203,13 @@ func TestConditionsOfEverything(t *testing.T) {
 // written, is not busy.
 func TestUnwrittenStartLetsGo(t *testing.T) {
 	var w world
-	s := w.catalogue(t, w.act("look", func(a *core.Action) { a.Busy = core.Refuse }))
+	s := w.catalogue(t, w.act("look", func(a *core.Action) { a.Busy = core.BusyRefuse }))
 	r, j := NewRuntime(Options{}), newJournal()
 	j.fail = core.ErrUnwritten
-	if _, err := r.Execute(t.Context(), j.job(s, by(core.Member), step("look", `{}`))); !errors.Is(err, core.ErrUnwritten) {
+	if _, err := r.Execute(t.Context(), j.job(s, by(core.RankMember), step("look", `{}`))); !errors.Is(err, core.ErrUnwritten) {
 		t.Fatal(err)
 	}
-	if done := run(t, r, newJournal().job(s, by(core.Member), step("look", `{}`))); done[0].Progress != core.Done {
+	if done := run(t, r, newJournal().job(s, by(core.RankMember), step("look", `{}`))); done[0].Progress != core.ProgressDone {
 		t.Errorf("afterwards: %+v", done[0])
 	}
 }

@@ -87,9 +87,9 @@ func verdict(t *testing.T, name, kind string, data []byte) string {
 	if kind == "answer" {
 		answer = answerOf(t, data)
 	}
-	who := by(core.Member)
+	who := by(core.RankMember)
 	if strings.HasPrefix(name, "admin-") {
-		who = by(core.Admin)
+		who = by(core.RankAdmin)
 	}
 	s := corpusCatalogue(t)
 	p, faults := plan.Read(answer)
@@ -184,7 +184,7 @@ func TestNoFirstHalfRuns(t *testing.T) {
 		end := strings.LastIndexAny(whole, "}]")
 		for n := range end {
 			p, _ := plan.Read(llm.Answer{Text: whole[:n]})
-			checked, _ := s.Check(p, by(core.Admin))
+			checked, _ := s.Check(p, by(core.RankAdmin))
 			for i := range checked.Steps {
 				if !s.harmless(&checked.Steps[i]) {
 					t.Fatalf("of %q runs %s", whole[:n], checked.Steps[i].Type)

@@ -92,7 +92,7 @@ func (d *Definition) lintRules() error {
 		errs = append(errs, errors.New("rate limit: needs a count and a time"))
 	}
 	switch d.Busy {
-	case core.Parallel, core.Queue, core.Refuse:
+	case core.BusyParallel, core.BusyQueue, core.BusyRefuse:
 	default:
 		errs = append(errs, fmt.Errorf("busy: unknown way %q", d.Busy))
 	}
@@ -101,8 +101,8 @@ func (d *Definition) lintRules() error {
 
 func (d *Definition) lintPermission() error {
 	switch d.Permission {
-	case core.Undeclared, core.Everyone, core.Moderators, core.Admins, core.OwnBeats:
-	case core.Concerned:
+	case core.PermissionUndeclared, core.PermissionEveryone, core.PermissionModerators, core.PermissionAdmins, core.PermissionBot:
+	case core.PermissionConcerned:
 		if !d.properties[d.Concerns] {
 			return fmt.Errorf("permission: the person concerned is to be found in %q, which is no property", d.Concerns)
 		}

@@ -41,7 +41,7 @@ func ReadHeld(r core.Record) (*Held, error) {
 // it, or an admin.
 func (h *Held) MayDecide(a core.Author) bool {
 	who, _ := h.Who.person()
-	return a.Rank >= core.Admin || a.ID != "" && a.ID == who.ID
+	return a.Rank >= core.RankAdmin || a.ID != "" && a.ID == who.ID
 }
 
 // Expired reports whether it is too late to confirm the step.
@@ -69,14 +69,14 @@ func (e *execution) hold(t task, d *Definition, why string) ending {
 	now := e.Clock()
 	h := e.held(t, d)
 	h.Question, h.Asked, h.Expires = text, now, now.Add(e.Expire)
-	return ending{progress: core.Pending, outcome: h.Outcome, held: h}
+	return ending{progress: core.ProgressPending, outcome: h.Outcome, held: h}
 }
 
 // holdFor lets a step wait for the confirmation of another one.
 func (e *execution) holdFor(t task, d *Definition, on uint16) ending {
 	h := e.held(t, d)
 	h.On = on
-	return ending{progress: core.Pending, outcome: h.Outcome, held: h}
+	return ending{progress: core.ProgressPending, outcome: h.Outcome, held: h}
 }
 
 func (e *execution) held(t task, d *Definition) *Held {
@@ -125,15 +125,15 @@ func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, agreed bool) (
 	j.Plan.Context, j.Read = h.Context, h.Read
 	e := r.begin(j, 0)
 	waiting := e.catchUp(step)
-	if record.Progress == core.Pending {
+	if record.Progress == core.ProgressPending {
 		agreed = agreed && !h.Expired(r.Clock())
 	}
 	t := task{number: step, step: h.Step, way: h.Way, agreed: true, held: h}
 	switch {
-	case !agreed && (record.Progress == core.Pending || record.Progress == core.Taken):
+	case !agreed && (record.Progress == core.ProgressPending || record.Progress == core.ProgressTaken):
 		return e.abandon(t, waiting), nil
-	case record.Progress == core.Pending:
-		if err := j.Journal.Write(ctx, e.record(record.Key, core.Taken, h)); err != nil {
+	case record.Progress == core.ProgressPending:
+		if err := j.Journal.Write(ctx, e.record(record.Key, core.ProgressTaken, h)); err != nil {
 			return nil, err
 		}
 	}
@@ -180,7 +180,7 @@ func (e *execution) catchUp(step uint16) []task {
 		case err != nil:
 		case h.On == step:
 			waiting = append(waiting, task{number: n, step: h.Step, way: h.Way, held: h})
-		case r.Progress == core.Done:
+		case r.Progress == core.ProgressDone:
 			e.succeeded(h.Outcome)
 		}
 	}

@@ -17,13 +17,13 @@ func held(t *testing.T, w *world, r *Runtime) (*Snapshot, Job) {
 	t.Helper()
 	s := w.catalogue(t, w.act("receipt", func(a *core.Action) { a.DependsOn = []string{"transfer"} }))
 	j := newJournal()
-	job := j.job(s, by(core.Member), step("transfer", `{"n":5}`), step("receipt", `{}`), step("web_search", `{}`))
+	job := j.job(s, by(core.RankMember), step("transfer", `{"n":5}`), step("receipt", `{}`), step("web_search", `{}`))
 	done := run(t, r, job)
 	same2(t, "held", told(done), []string{"1 transfer pending", "2 receipt pending", "3 web_search done"})
 	if done[0].Held == nil || done[0].Held.Question != "Do transfer\nn: 5" || done[1].Held.On != 1 {
 		t.Fatalf("held: %+v, %+v", done[0].Held, done[1].Held)
 	}
-	if rec := j.disk[done[0].Key]; rec.Progress != core.Pending {
+	if rec := j.disk[done[0].Key]; rec.Progress != core.ProgressPending {
 		t.Fatalf("on disk: %q", rec.Progress)
 	}
 	if err := j.Write(t.Context()); err != nil {
@@ -89,7 +89,7 @@ func TestConfirmationAsksAnew(t *testing.T) {
 	var w world
 	r := NewRuntime(Options{})
 	s, job := held(t, &w, r)
-	job.Snapshot = s.With(Policy{Rules: []Rule{{Actions: []string{"transfer"}, Permission: core.Admins}}})
+	job.Snapshot = s.With(Policy{Rules: []Rule{{Actions: []string{"transfer"}, Permission: core.PermissionAdmins}}})
 	done, err := r.Resume(t.Context(), job, 1, true)
 	if err != nil {
 		t.Fatal(err)
@@ -122,18 +122,18 @@ func TestConfirmationOfTheModelsOwn(t *testing.T) {
 	var w world
 	s := w.catalogue(t)
 	j := newJournal()
-	job := j.job(s, by(core.Member), step("web_search", `{}`, func(s *core.Step) { s.Confirm = true }))
+	job := j.job(s, by(core.RankMember), step("web_search", `{}`, func(s *core.Step) { s.Confirm = true }))
 	same2(t, "one person", told(run(t, NewRuntime(Options{}), job)), []string{"1 web_search pending"})
 	if len(j.disk) != 1 {
 		t.Error("the question is not on disk before it is asked")
 	}
-	job = newJournal().job(s, by(core.Bot), step("web_search", `{}`, func(s *core.Step) { s.Confirm = true }))
+	job = newJournal().job(s, by(core.RankBot), step("web_search", `{}`, func(s *core.Step) { s.Confirm = true }))
 	same2(t, "the bot", told(run(t, NewRuntime(Options{}), job)), []string{"1 web_search skipped: web_search must be confirmed, and nobody alone asked for it"})
 }
 
 func TestWhoMayConfirm(t *testing.T) {
-	h := Held{Who: by(core.Member), Expires: noon}
-	for who, want := range map[core.Author]bool{{ID: "1"}: true, {ID: "2"}: false, {ID: "2", Rank: core.Moderator}: false, {ID: "2", Rank: core.Admin}: true, {}: false} {
+	h := Held{Who: by(core.RankMember), Expires: noon}
+	for who, want := range map[core.Author]bool{{ID: "1"}: true, {ID: "2"}: false, {ID: "2", Rank: core.RankModerator}: false, {ID: "2", Rank: core.RankAdmin}: true, {}: false} {
 		if h.MayDecide(who) != want {
 			t.Errorf("%+v: %v", who, !want)
 		}
@@ -146,7 +146,7 @@ func TestWhoMayConfirm(t *testing.T) {
 func TestResumeOfNothing(t *testing.T) {
 	var w world
 	s := w.catalogue(t)
-	job := newJournal().job(s, by(core.Member), step("web_search", `{}`))
+	job := newJournal().job(s, by(core.RankMember), step("web_search", `{}`))
 	if _, err := NewRuntime(Options{}).Resume(context.Background(), job, 1, true); !errors.Is(err, errNotHeld) {
 		t.Errorf("err = %v", err)
 	}
@@ -156,7 +156,7 @@ func TestResumeOfNothing(t *testing.T) {
 	}
 	j := newJournal()
 	key := core.Key{Turn: job.Turn, Round: 1, Step: 1}
-	j.disk[key] = core.Record{Key: key, Progress: core.Pending, Data: json.RawMessage(`{"step":5}`)}
+	j.disk[key] = core.Record{Key: key, Progress: core.ProgressPending, Data: json.RawMessage(`{"step":5}`)}
 	job.Journal = j
 	if _, err := NewRuntime(Options{}).Resume(context.Background(), job, 1, true); err == nil || errors.Is(err, errNotHeld) {
 		t.Errorf("err = %v", err)
@@ -166,7 +166,7 @@ func TestResumeOfNothing(t *testing.T) {
 // TestAHeldStepIsLeftToWhoTookItUp: the turn that asked may be taken up again
 // after a crash, while the confirmed step is already on its way.
 func TestAHeldStepIsLeftToWhoTookItUp(t *testing.T) {
-	for n, progress := range map[uint16]core.Progress{1: core.Pending, 2: core.Started, 3: core.Taken, 4: core.Started} {
+	for n, progress := range map[uint16]core.Progress{1: core.ProgressPending, 2: core.ProgressStarted, 3: core.ProgressTaken, 4: core.ProgressStarted} {
 		var w world
 		r := NewRuntime(Options{})
 		_, job := held(t, &w, r)
@@ -198,11 +198,11 @@ func TestOnlyOnePersonMayConfirm(t *testing.T) {
 		by    core.Author
 		may   bool
 	}{
-		{by(core.Member), core.Author{ID: "1"}, true},
-		{by(core.Member), core.Author{ID: "2"}, false},
-		{by(core.Member), core.Author{ID: "2", Rank: core.Moderator}, false},
-		{by(core.Member), core.Author{ID: "2", Rank: core.Admin}, true},
-		{by(core.Member, core.Member), core.Author{ID: "1"}, false},
+		{by(core.RankMember), core.Author{ID: "1"}, true},
+		{by(core.RankMember), core.Author{ID: "2"}, false},
+		{by(core.RankMember), core.Author{ID: "2", Rank: core.RankModerator}, false},
+		{by(core.RankMember), core.Author{ID: "2", Rank: core.RankAdmin}, true},
+		{by(core.RankMember, core.RankMember), core.Author{ID: "1"}, false},
 		{by(), core.Author{}, false},
 		{anonymous, core.Author{}, false},
 		{anonymous, core.Author{ID: "1"}, false},
@@ -287,7 +287,7 @@ func TestResumeAfterAReload(t *testing.T) {
 	hold := func(n uint16, h Held) {
 		h.Who, h.Asked, h.Expires = by(0), noon, time.Now().Add(time.Hour)
 		h.Action = h.Step.Type
-		j.Later(core.Record{Key: core.Key{Turn: job.Turn, Round: 1, Step: n}, Progress: core.Pending, Data: encode(h)})
+		j.Later(core.Record{Key: core.Key{Turn: job.Turn, Round: 1, Step: n}, Progress: core.ProgressPending, Data: encode(h)})
 	}
 	hold(1, Held{Step: step("transfer", `{}`)})
 	hold(2, Held{Step: step("erase", `{}`), On: 1, Way: []string{"gone"}})

@@ -72,7 +72,7 @@ func TestLegacyIsConvertedWhenRegistered(t *testing.T) {
 	if d.Brief != "Greet somebody" || d.Examples.Instructions.WhenToUse != "always" || len(d.Examples.Examples) != 1 {
 		t.Errorf("converted to %+v", d.Action)
 	}
-	if _, faults := s.Check(core.Plan{Steps: []core.Step{step("old_one", `{"name":[5]}`)}}, by(core.Member)); len(faults) != 1 {
+	if _, faults := s.Check(core.Plan{Steps: []core.Step{step("old_one", `{"name":[5]}`)}}, by(core.RankMember)); len(faults) != 1 {
 		t.Errorf("faults %v", faults)
 	}
 }
@@ -156,11 +156,11 @@ func TestTyped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, faults := s.Check(core.Plan{Steps: []core.Step{step("book", `{"seats":3.0,"when":"2026-11-20T12:00:00Z","price":2,"inner":{"on":true}}`)}}, by(core.Member))
+	plan, faults := s.Check(core.Plan{Steps: []core.Step{step("book", `{"seats":3.0,"when":"2026-11-20T12:00:00Z","price":2,"inner":{"on":true}}`)}}, by(core.RankMember))
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	run(t, NewRuntime(Options{}), newJournal().job(s, by(core.Member), plan.Steps...))
+	run(t, NewRuntime(Options{}), newJournal().job(s, by(core.RankMember), plan.Steps...))
 	if _, err := a.Do(t.Context(), core.Call{Payload: json.RawMessage(`{"seats":"x"}`)}); !errors.As(err, new(*core.Error)) {
 		t.Errorf("a payload that cannot be read: %v", err)
 	}

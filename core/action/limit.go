@@ -88,7 +88,7 @@ type lock struct {
 // enter waits for, or refuses, a call of an action that is busy. release must
 // be called once.
 func (e *execution) enter(ctx context.Context, d *Definition) (release func(), err error) {
-	if d.Busy == core.Parallel {
+	if d.Busy == core.BusyParallel {
 		return func() {}, nil
 	}
 	var keys []use
@@ -99,7 +99,7 @@ func (e *execution) enter(ctx context.Context, d *Definition) (release func(), e
 	}
 	for _, p := range e.persons() { // sorted: two calls never wait for each other
 		k := use{d.Name, p}
-		if err := e.locks.lock(ctx, k, d.Busy == core.Queue); err != nil {
+		if err := e.locks.lock(ctx, k, d.Busy == core.BusyQueue); err != nil {
 			undo()
 			return nil, err
 		}

@@ -18,7 +18,7 @@ func TestRateLimits(t *testing.T) {
 	now := noon
 	r := NewRuntime(Options{Clock: func() time.Time { return now }})
 	s := w.catalogue(t, w.act("dice", func(a *core.Action) { a.RateLimit = core.RateLimit{Count: 2, Per: time.Minute} }))
-	ann, bob := by(core.Member), by(core.Member)
+	ann, bob := by(core.RankMember), by(core.RankMember)
 	bob.Authors[0].ID = "2"
 	const often = "1 dice skipped: dice was used too often; try again in "
 	for i, test := range []struct {
@@ -52,7 +52,7 @@ func TestBusy(t *testing.T) {
 				}
 			}
 		}
-		s := w.catalogue(t, w.act("queues", slow(core.Queue)), w.act("refuses", slow(core.Refuse)))
+		s := w.catalogue(t, w.act("queues", slow(core.BusyQueue)), w.act("refuses", slow(core.BusyRefuse)))
 		r := NewRuntime(Options{})
 		both := func(name string, a, b Requester) (second []StepResult) {
 			first := make(chan struct{})
@@ -67,7 +67,7 @@ func TestBusy(t *testing.T) {
 			<-first
 			return second
 		}
-		ann, bob := by(core.Member), by(core.Member)
+		ann, bob := by(core.RankMember), by(core.RankMember)
 		bob.Authors[0].ID = "2"
 		same2(t, "queue", told(both("queues", ann, ann)), []string{"1 queues done"})
 		same2(t, "queue calls", w.did(), []string{"begin 1", "end 1", "begin 1", "end 1"})
@@ -90,7 +90,7 @@ func TestCache(t *testing.T) {
 	now := noon
 	r := NewRuntime(Options{Clock: func() time.Time { return now }})
 	s := w.catalogue(t, w.act("weather", func(a *core.Action) { a.Cache = time.Hour }))
-	bob, elsewhere, both := by(core.Member), by(core.Member), by(0, 0)
+	bob, elsewhere, both := by(core.RankMember), by(core.RankMember), by(0, 0)
 	slices.Reverse(both.Authors)
 	bob.Authors[0].ID = "2"
 	elsewhere.Path = core.MustPath("telegram/1")
@@ -118,7 +118,7 @@ func TestCache(t *testing.T) {
 		}
 	}
 	for i := range 2 * maxCached {
-		who := by(core.Member)
+		who := by(core.RankMember)
 		who.Authors[0].ID = time.Duration(i).String()
 		run(t, r, newJournal().job(s, who, step("weather", `{}`)))
 	}
@@ -169,7 +169,7 @@ func TestCacheKeepsOnlyWhatStandsAlone(t *testing.T) {
 			}))
 			r := NewRuntime(Options{Clock: func() time.Time { return noon }})
 			for range 2 {
-				run(t, r, newJournal().job(s, by(core.Member), step("it", `{}`)))
+				run(t, r, newJournal().job(s, by(core.RankMember), step("it", `{}`)))
 			}
 			if calls != tc.calls {
 				t.Errorf("it was called %d times, want %d", calls, tc.calls)
@@ -186,9 +186,9 @@ func TestUnknownIsRecorded(t *testing.T) {
 	s := w.catalogue(t, w.act("pay"))
 	j := newJournal()
 	key := core.Key{Turn: core.TurnID{Path: here, Seq: 1}, Round: 1, Step: 1}
-	j.disk[key] = core.Record{Key: key, Progress: core.Started, Time: noon}
-	run(t, r, j.job(s, by(core.Member), step("pay", `{}`)))
-	if record, _ := j.Find(key); record.Progress != core.Unknown {
+	j.disk[key] = core.Record{Key: key, Progress: core.ProgressStarted, Time: noon}
+	run(t, r, j.job(s, by(core.RankMember), step("pay", `{}`)))
+	if record, _ := j.Find(key); record.Progress != core.ProgressUnknown {
 		t.Errorf("the record says %s", record.Progress)
 	}
 	for name, want := range map[string]string{
@@ -196,7 +196,7 @@ func TestUnknownIsRecorded(t *testing.T) {
 		"message_telegram": "1 message_telegram done", // its parts are guarded
 	} {
 		j.later = nil
-		same2(t, name, told(run(t, r, j.job(s, by(core.Member), step(name, `{"text":"hi"}`)))), []string{want})
+		same2(t, name, told(run(t, r, j.job(s, by(core.RankMember), step(name, `{"text":"hi"}`)))), []string{want})
 	}
 }
 
@@ -272,7 +272,7 @@ func TestQueueEndsWithItsTurn(t *testing.T) {
 		var w world
 		free := make(chan struct{})
 		s := w.catalogue(t, w.act("slow", func(a *core.Action) {
-			a.Busy = core.Queue
+			a.Busy = core.BusyQueue
 			a.Do = func(context.Context, core.Call) (core.Result, error) { <-free; return core.Result{}, nil }
 		}))
 		r := NewRuntime(Options{})
@@ -295,7 +295,7 @@ func TestQueueEndsWithItsTurn(t *testing.T) {
 		if len(r.locks.held) != 0 {
 			t.Error("locks left over")
 		}
-		if done := run(t, r, newJournal().job(s, second, step("slow", `{}`))); done[0].Progress != core.Done {
+		if done := run(t, r, newJournal().job(s, second, step("slow", `{}`))); done[0].Progress != core.ProgressDone {
 			t.Errorf("afterwards: %q", told(done))
 		}
 	})

@@ -69,7 +69,7 @@ func (s *Snapshot) permission(d *Definition, w Requester) core.Permission {
 	allowed, nearest := d.Allows(), core.Path{}
 	for i := range s.policy.Rules {
 		r := &s.policy.Rules[i]
-		if r.covers(w) && r.matches(d) && core.Nearer(r.Path, nearest, w.Path) {
+		if r.covers(w) && r.matches(d) && w.Path.Nearer(r.Path, nearest) {
 			allowed, nearest = r.Permission, r.Path
 		}
 	}
@@ -88,7 +88,7 @@ func (p *Policy) lists(d *Definition, w Requester) bool {
 	open, nearest := true, core.Path{}
 	for i := range p.Only {
 		o := &p.Only[i]
-		if d.home == "" && w.within(o.Path) && core.Nearer(o.Path, nearest, w.Path) {
+		if d.home == "" && w.within(o.Path) && w.Path.Nearer(o.Path, nearest) {
 			open, nearest = slices.ContainsFunc(o.Actions, d.named), o.Path
 		}
 	}
@@ -106,9 +106,9 @@ func (d *Definition) named(pattern string) bool {
 // rank is the lowest one among those who caused the turn.
 func (w Requester) rank() core.Rank {
 	if len(w.Authors) == 0 {
-		return core.Member
+		return core.RankMember
 	}
-	lowest := core.Bot
+	lowest := core.RankBot
 	for i := range w.Authors {
 		lowest = min(lowest, w.Authors[i].Rank)
 	}
@@ -129,7 +129,7 @@ const unconfirmable = "must be confirmed, and nobody alone asked for it"
 // canConfirm reports whether there is one person to be asked.
 func (w Requester) canConfirm() bool {
 	who, _ := w.person()
-	return who.ID != "" && who.Rank < core.Bot
+	return who.ID != "" && who.Rank < core.RankBot
 }
 
 // refuse says why the action is closed to them here, "" where it is open.
@@ -161,19 +161,19 @@ func (s *Snapshot) refuse(d *Definition, w Requester, payload map[string]any) st
 // enough.
 func (s *Snapshot) needs(d *Definition, w Requester, payload map[string]any) (need core.Rank, open bool) {
 	switch s.permission(d, w) {
-	case core.Everyone:
-		return core.Member, true
-	case core.Concerned:
+	case core.PermissionEveryone:
+		return core.RankMember, true
+	case core.PermissionConcerned:
 		if concerned(d, w, payload) {
-			return core.Member, true
+			return core.RankMember, true
 		}
-		return core.Admin, true
-	case core.Moderators:
-		return core.Moderator, true
-	case core.Admins:
-		return core.Admin, true
-	case core.OwnBeats:
-		return core.Bot, true
+		return core.RankAdmin, true
+	case core.PermissionModerators:
+		return core.RankModerator, true
+	case core.PermissionAdmins:
+		return core.RankAdmin, true
+	case core.PermissionBot:
+		return core.RankBot, true
 	}
 	return 0, false
 }

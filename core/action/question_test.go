@@ -18,13 +18,13 @@ func asked(t *testing.T, attaches bool, payload string, change ...func(*core.Ste
 		a.Confirm = true
 		a.Schema = json.RawMessage(`{"type":"object","title":"Pay a bill","properties":{"amount":{"type":"number","title":"Amount"},"to":{"type":"string","title":""}}}`)
 	}))
-	j := newJournal().job(s, by(core.Member), step("pay", payload, change...))
+	j := newJournal().job(s, by(core.RankMember), step("pay", payload, change...))
 	j.Attaches = attaches
 	done := run(t, NewRuntime(Options{}), j)
-	if done[0].Progress == core.Pending {
+	if done[0].Progress == core.ProgressPending {
 		return done[0].Held.Question
 	}
-	if done[0].Progress != core.Skipped || !strings.Contains(done[0].Outcome.Text, "cannot be shown whole") {
+	if done[0].Progress != core.ProgressSkipped || !strings.Contains(done[0].Outcome.Text, "cannot be shown whole") {
 		t.Errorf("%q", told(done))
 	}
 	return ""

@@ -63,14 +63,14 @@ func (r *Provenance) know(address string) {
 // private says that nobody else speaks in the place.
 func (r *Provenance) AddOutput(s *Snapshot, d StepResult, private bool) {
 	def, ok := s.Resolve(d.Action)
-	if !ok || d.Progress != core.Done && d.Progress != core.Failed && d.Progress != core.Unknown {
+	if !ok || d.Progress != core.ProgressDone && d.Progress != core.ProgressFailed && d.Progress != core.ProgressUnknown {
 		return
 	}
 	if def.Has(core.EffectReadsForeign) {
 		r.Strangers = true
 	}
 	if def.Has(core.EffectReadsChat) && !private {
-		r.AddLine(core.Member)
+		r.AddLine(core.RankMember)
 	}
 	if def.Effects&core.EffectFinds != 0 {
 		v, _ := decode(d.Output)
@@ -96,15 +96,15 @@ func (e *execution) objection(t task, d *Definition, payload map[string]any) str
 		}
 	}
 	need, _ := e.Snapshot.needs(d, e.Who, payload)
-	if need == core.Bot { // kept for the bot's own beats, which is no rank of a person
-		need = core.Member
+	if need == core.RankBot { // kept for the bot's own beats, which is no rank of a person
+		need = core.RankMember
 	}
 	if d.Has(core.EffectRanked) {
 		need = max(need, e.Who.rank())
 	}
 	changes := d.Has(core.EffectChanges)
 	switch {
-	case r.Strangers && (need > core.Member || changes):
+	case r.Strangers && (need > core.RankMember || changes):
 		return "This was planned after reading a text by somebody else."
 	case r.Strangers && d.Has(core.EffectRequests) && !r.knows(payload, d.Has(core.EffectReadsForeign)):
 		return "This was planned after reading a text by somebody else, and nobody here wrote the address."

@@ -130,17 +130,17 @@ func TestReadingOutputs(t *testing.T) {
 		private  bool
 		want     Provenance
 	}{
-		{"page", core.Done, true, Provenance{Strangers: true}},
-		{"page", core.Failed, true, Provenance{Strangers: true}},
-		{"page", core.Unknown, true, Provenance{Strangers: true}},
-		{"page", core.Skipped, true, Provenance{}},
-		{"page", core.Pending, true, Provenance{}},
-		{"recall", core.Done, true, Provenance{}},
-		{"recall", core.Done, false, Provenance{Others: true}},
-		{"seek", core.Done, false, Provenance{Strangers: true, Addresses: known}},
-		{"silent", core.Done, false, Provenance{Strangers: true, Others: true}},
-		{"dice", core.Done, false, Provenance{}},
-		{"gone", core.Done, false, Provenance{}},
+		{"page", core.ProgressDone, true, Provenance{Strangers: true}},
+		{"page", core.ProgressFailed, true, Provenance{Strangers: true}},
+		{"page", core.ProgressUnknown, true, Provenance{Strangers: true}},
+		{"page", core.ProgressSkipped, true, Provenance{}},
+		{"page", core.ProgressPending, true, Provenance{}},
+		{"recall", core.ProgressDone, true, Provenance{}},
+		{"recall", core.ProgressDone, false, Provenance{Others: true}},
+		{"seek", core.ProgressDone, false, Provenance{Strangers: true, Addresses: known}},
+		{"silent", core.ProgressDone, false, Provenance{Strangers: true, Others: true}},
+		{"dice", core.ProgressDone, false, Provenance{}},
+		{"gone", core.ProgressDone, false, Provenance{}},
 	} {
 		var r Provenance
 		r.AddOutput(s, StepResult{Action: tc.action, Progress: tc.progress, Output: out}, tc.private)
@@ -149,10 +149,10 @@ func TestReadingOutputs(t *testing.T) {
 		}
 	}
 	r := Provenance{}
-	r.AddLine(core.Admin)
-	r.AddLine(core.Moderator)
-	r.AddLine(core.Admin)
-	if !r.Others || r.Rank != core.Moderator {
+	r.AddLine(core.RankAdmin)
+	r.AddLine(core.RankModerator)
+	r.AddLine(core.RankAdmin)
+	if !r.Others || r.Rank != core.RankModerator {
 		t.Errorf("the lowest rank is lost: %+v", r)
 	}
 }
@@ -164,7 +164,7 @@ func TestReadingRestricts(t *testing.T) {
 	}
 	addressed := func(e core.Effect) func(*core.Action) {
 		return func(a *core.Action) {
-			a.Effects, a.Permission = e, core.Everyone
+			a.Effects, a.Permission = e, core.PermissionEveryone
 			a.Schema = json.RawMessage(`{"type":"object","properties":{"url":{"type":"string","default":"https://a.example"}}}`)
 		}
 	}
@@ -177,25 +177,25 @@ func TestReadingRestricts(t *testing.T) {
 		change func(*core.Action)
 		asked  bool
 	}{
-		{"undeclared", page, core.Member, with(0, core.Everyone), true},
-		{"undeclared, untouched", Provenance{}, core.Admin, with(0, core.Admins), false},
-		{"harmless", page, core.Admin, with(core.EffectNone, core.Everyone), false},
-		{"for moderators", page, core.Moderator, with(core.EffectNone, core.Moderators), true},
-		{"does more for ranks", page, core.Moderator, with(core.EffectRanked, core.Everyone), true},
-		{"does more for ranks, a member", page, core.Member, with(core.EffectRanked, core.Everyone), false},
-		{"does more for ranks, a line", line, core.Moderator, with(core.EffectRanked, core.Everyone), true},
-		{"does more for ranks, a member, a line", line, core.Member, with(core.EffectRanked, core.Everyone), false},
-		{"deletes", page, core.Member, with(core.EffectChanges, core.Everyone), true},
-		{"deletes, a line", line, core.Member, with(core.EffectChanges, core.Everyone), true},
-		{"deletes, a moderator's line", Provenance{Others: true, Rank: core.Moderator}, core.Member, with(core.EffectChanges, core.Everyone), false},
-		{"reads, a line", line, core.Admin, with(core.EffectReadsForeign|core.EffectRequests, core.Everyone), false},
-		{"requests, nobody's address", page, core.Member, addressed(core.EffectRequests), true},
-		{"requests, somebody's address", Provenance{Strangers: true, Addresses: []string{"a.example"}}, core.Member, addressed(core.EffectRequests), false},
-		{"requests, after a line", line, core.Admin, addressed(core.EffectRequests), false},
-		{"has an address", page, core.Admin, addressed(core.EffectNone), false},
-		{"for beats", page, core.Bot, with(core.EffectNone, core.OwnBeats), false},
-		{"for beats, a line", line, core.Bot, with(core.EffectNone, core.OwnBeats), false},
-		{"for admins, a moderator's line", Provenance{Others: true, Rank: core.Moderator}, core.Admin, with(core.EffectNone, core.Admins), true},
+		{"undeclared", page, core.RankMember, with(0, core.PermissionEveryone), true},
+		{"undeclared, untouched", Provenance{}, core.RankAdmin, with(0, core.PermissionAdmins), false},
+		{"harmless", page, core.RankAdmin, with(core.EffectNone, core.PermissionEveryone), false},
+		{"for moderators", page, core.RankModerator, with(core.EffectNone, core.PermissionModerators), true},
+		{"does more for ranks", page, core.RankModerator, with(core.EffectRanked, core.PermissionEveryone), true},
+		{"does more for ranks, a member", page, core.RankMember, with(core.EffectRanked, core.PermissionEveryone), false},
+		{"does more for ranks, a line", line, core.RankModerator, with(core.EffectRanked, core.PermissionEveryone), true},
+		{"does more for ranks, a member, a line", line, core.RankMember, with(core.EffectRanked, core.PermissionEveryone), false},
+		{"deletes", page, core.RankMember, with(core.EffectChanges, core.PermissionEveryone), true},
+		{"deletes, a line", line, core.RankMember, with(core.EffectChanges, core.PermissionEveryone), true},
+		{"deletes, a moderator's line", Provenance{Others: true, Rank: core.RankModerator}, core.RankMember, with(core.EffectChanges, core.PermissionEveryone), false},
+		{"reads, a line", line, core.RankAdmin, with(core.EffectReadsForeign|core.EffectRequests, core.PermissionEveryone), false},
+		{"requests, nobody's address", page, core.RankMember, addressed(core.EffectRequests), true},
+		{"requests, somebody's address", Provenance{Strangers: true, Addresses: []string{"a.example"}}, core.RankMember, addressed(core.EffectRequests), false},
+		{"requests, after a line", line, core.RankAdmin, addressed(core.EffectRequests), false},
+		{"has an address", page, core.RankAdmin, addressed(core.EffectNone), false},
+		{"for beats", page, core.RankBot, with(core.EffectNone, core.PermissionBot), false},
+		{"for beats, a line", line, core.RankBot, with(core.EffectNone, core.PermissionBot), false},
+		{"for admins, a moderator's line", Provenance{Others: true, Rank: core.RankModerator}, core.RankAdmin, with(core.EffectNone, core.PermissionAdmins), true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := &world{}
@@ -207,9 +207,9 @@ func TestReadingRestricts(t *testing.T) {
 			j := newJournal().job(s, by(tc.rank), plan.Steps...)
 			j.Read = tc.read
 			done := run(t, NewRuntime(Options{}), j)
-			want := core.Done
+			want := core.ProgressDone
 			if tc.asked {
-				want = core.Pending
+				want = core.ProgressPending
 			}
 			if done[0].Progress != want {
 				t.Errorf("%q", told(done))
@@ -225,10 +225,10 @@ func TestReadingRestricts(t *testing.T) {
 func TestReadingOfNobody(t *testing.T) {
 	w := &world{}
 	s := w.catalogue(t, w.act("it", func(a *core.Action) { a.Effects = core.EffectChanges }))
-	for name, who := range map[string]Requester{"several": by(core.Admin, core.Admin), "a beat": by(core.Bot)} {
+	for name, who := range map[string]Requester{"several": by(core.RankAdmin, core.RankAdmin), "a beat": by(core.RankBot)} {
 		j := newJournal().job(s, who, step("it", `{}`))
 		j.Read = Provenance{Strangers: true}
-		if done := run(t, NewRuntime(Options{}), j); done[0].Progress != core.Skipped {
+		if done := run(t, NewRuntime(Options{}), j); done[0].Progress != core.ProgressSkipped {
 			t.Errorf("%s: %q", name, told(done))
 		}
 	}
@@ -245,8 +245,8 @@ func TestReadingOfConsequences(t *testing.T) {
 		}
 	})
 	s := w.catalogue(t, erase, page)
-	done := run(t, NewRuntime(Options{}), newJournal().job(s, by(core.Member), step("page", `{}`)))
-	if len(done) != 2 || done[1].Progress != core.Pending {
+	done := run(t, NewRuntime(Options{}), newJournal().job(s, by(core.RankMember), step("page", `{}`)))
+	if len(done) != 2 || done[1].Progress != core.ProgressPending {
 		t.Errorf("%q", told(done))
 	}
 }
@@ -257,7 +257,7 @@ func TestReadingAfterResume(t *testing.T) {
 	w := &world{}
 	s := w.catalogue(t, w.act("erase", func(a *core.Action) { a.Effects, a.DependsOn = core.EffectChanges, []string{"transfer"} }))
 	journal := newJournal()
-	j := journal.job(s, by(core.Member), step("transfer", `{}`), step("erase", `{}`))
+	j := journal.job(s, by(core.RankMember), step("transfer", `{}`), step("erase", `{}`))
 	j.Read = Provenance{Strangers: true}
 	r := NewRuntime(Options{})
 	run(t, r, j)

@@ -19,7 +19,7 @@ type Journal interface {
 	// Later keeps records for the next Write, or for the end of the turn.
 	Later(records ...core.Record)
 	// Parts guards what one step sends.
-	Parts(step core.Key) core.Parts
+	Parts(step core.Key) core.Deliveries
 }
 
 // Options is what a Runtime needs; the zero value of each stands for a default.
@@ -168,7 +168,7 @@ func (e *execution) recall() {
 		for n := uint16(1); n <= maxNumber; n++ {
 			r, _ := e.Journal.Find(core.Key{Turn: e.Turn, Round: round, Step: n})
 			var o core.Outcome
-			if r.Progress == core.Done && json.Unmarshal(r.Data, &o) == nil {
+			if r.Progress == core.ProgressDone && json.Unmarshal(r.Data, &o) == nil {
 				e.succeeded(o)
 			}
 		}

@@ -22,11 +22,11 @@ func TestExecuteInOrder(t *testing.T) {
 		step("web-fetch", `{"n":2}`, func(s *core.Step) { s.Priority = 9 }),
 		step("GOOGLE_IT", `{}`, func(s *core.Step) { s.Priority = 1 }),
 		step("message", `{"message":"one"}`, func(s *core.Step) { s.Priority = 8 }),
-	}}, by(core.Member))
+	}}, by(core.RankMember))
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	job := j.job(s, by(core.Member), plan.Steps...)
+	job := j.job(s, by(core.RankMember), plan.Steps...)
 	done := run(t, NewRuntime(Options{}), job)
 	same2(t, "calls", w.did(), []string{
 		"telegram/-100/7: one", "telegram/-100/7: Here you are.", `web_search{}`, `web_fetch{"n":2}`,
@@ -40,7 +40,7 @@ func TestExecuteGoesOnAfterACrash(t *testing.T) {
 	var w world
 	s := w.catalogue(t, w.act("once"), w.act("again", func(a *core.Action) { a.Idempotent = true }))
 	j := newJournal()
-	job := j.job(s, by(core.Member), step("web_search", `{}`), step("once", `{}`), step("again", `{}`))
+	job := j.job(s, by(core.RankMember), step("web_search", `{}`), step("once", `{}`), step("again", `{}`))
 	r := NewRuntime(Options{})
 	run(t, r, job)
 	w.did()
@@ -63,7 +63,7 @@ func TestExecuteGoesOnAfterACrash(t *testing.T) {
 			after := j.crash()
 			for k, rec := range after.disk {
 				if k.Step == test.at {
-					rec.Progress = core.Started
+					rec.Progress = core.ProgressStarted
 					after.disk[k] = rec
 				} else if k.Step > test.at {
 					delete(after.disk, k)
@@ -81,15 +81,15 @@ func TestStartedIsOnDiskBeforeDo(t *testing.T) {
 	j := newJournal()
 	s := w.catalogue(t, w.act("look", func(a *core.Action) {
 		a.Do = func(_ context.Context, c core.Call) (core.Result, error) {
-			if j.disk[c.Key].Progress != core.Started {
+			if j.disk[c.Key].Progress != core.ProgressStarted {
 				t.Error("not started on disk")
 			}
 			return core.Result{}, nil
 		}
 	}))
-	run(t, NewRuntime(Options{}), j.job(s, by(core.Member), step("look", `{}`)))
+	run(t, NewRuntime(Options{}), j.job(s, by(core.RankMember), step("look", `{}`)))
 	j.fail = errors.New("disk full")
-	if _, err := NewRuntime(Options{}).Execute(t.Context(), j.job(s, by(core.Member), step("look", `{}`), step("web_search", `{}`))); !errors.Is(err, j.fail) {
+	if _, err := NewRuntime(Options{}).Execute(t.Context(), j.job(s, by(core.RankMember), step("look", `{}`), step("web_search", `{}`))); !errors.Is(err, j.fail) {
 		t.Errorf("a journal that cannot be written: %v", err)
 	}
 }
@@ -145,7 +145,7 @@ func TestExecuteFailures(t *testing.T) {
 		{"gone", "1 gone skipped: gone is not to be had any more"},
 	}
 	for _, test := range tests {
-		job := newJournal().job(s, by(core.Member), step(test.name, `{}`), step("web_search", `{}`))
+		job := newJournal().job(s, by(core.RankMember), step(test.name, `{}`), step("web_search", `{}`))
 		same2(t, test.name, told(run(t, NewRuntime(Options{}), job)), []string{test.want, "2 web_search done"})
 	}
 }
@@ -226,7 +226,7 @@ func TestTimeoutAndRetries(t *testing.T) {
 			tries = 0
 			start := time.Now()
 			r := NewRuntime(Options{})
-			done := run(t, r, newJournal().job(s, by(core.Member), step(test.name, `{}`)))
+			done := run(t, r, newJournal().job(s, by(core.RankMember), step(test.name, `{}`)))
 			same2(t, test.name, told(done), []string{test.want})
 			r.Wait()
 			if tries != test.tries || done[0].Outcome.Tries != test.tries || time.Since(start) < test.least {
@@ -291,7 +291,7 @@ func TestDoneAtTheEnd(t *testing.T) {
 		t.Errorf("err = %v", err)
 	}
 	same2(t, "done", told(done), []string{"1 last done"})
-	if r, _ := j.Find(core.Key{Turn: core.TurnID{Path: here, Seq: 1}, Round: 1, Step: 1}); r.Progress != core.Done {
+	if r, _ := j.Find(core.Key{Turn: core.TurnID{Path: here, Seq: 1}, Round: 1, Step: 1}); r.Progress != core.ProgressDone {
 		t.Errorf("the record says %s", r.Progress)
 	}
 	same2(t, "calls", w.did(), nil)
@@ -302,13 +302,13 @@ func TestACallThatDoesNotEnd(t *testing.T) {
 		var w world
 		free := make(chan struct{})
 		s := w.catalogue(t, w.act("stuck", func(a *core.Action) {
-			a.Busy = core.Refuse
+			a.Busy = core.BusyRefuse
 			a.Do = func(context.Context, core.Call) (core.Result, error) { <-free; return core.Result{}, nil }
 		}))
 		r := NewRuntime(Options{})
-		job := newJournal().job(s, by(core.Member), step("stuck", `{}`), step("web_search", `{}`))
+		job := newJournal().job(s, by(core.RankMember), step("stuck", `{}`), step("web_search", `{}`))
 		same2(t, "first", told(run(t, r, job)), []string{"1 stuck unknown: it took too long, and it is not known whether it was done", "2 web_search done"})
-		job = newJournal().job(s, by(core.Member), step("stuck", `{}`))
+		job = newJournal().job(s, by(core.RankMember), step("stuck", `{}`))
 		same2(t, "second", told(run(t, r, job)), []string{"1 stuck skipped: stuck is still at work on the last request"})
 		waited := make(chan struct{})
 		go func() {
@@ -323,7 +323,7 @@ func TestACallThatDoesNotEnd(t *testing.T) {
 		}
 		close(free)
 		<-waited
-		job = newJournal().job(s, by(core.Member), step("stuck", `{}`))
+		job = newJournal().job(s, by(core.RankMember), step("stuck", `{}`))
 		same2(t, "third", told(run(t, r, job)), []string{"1 stuck done"})
 	})
 }
@@ -340,11 +340,11 @@ func TestTheEndOfWork(t *testing.T) {
 			}
 		}))
 		j := newJournal()
-		_, err := NewRuntime(Options{}).Execute(ctx, j.job(s, by(core.Member), step("long", `{}`), step("web_search", `{}`)))
+		_, err := NewRuntime(Options{}).Execute(ctx, j.job(s, by(core.RankMember), step("long", `{}`), step("web_search", `{}`)))
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("err = %v", err)
 		}
-		if rec := j.disk[core.Key{Turn: core.TurnID{Path: here, Seq: 1}, Round: 1, Step: 1}]; rec.Progress != core.Started {
+		if rec := j.disk[core.Key{Turn: core.TurnID{Path: here, Seq: 1}, Round: 1, Step: 1}]; rec.Progress != core.ProgressStarted {
 			t.Errorf("the journal says %q", rec.Progress)
 		}
 		same2(t, "calls", w.did(), nil)
@@ -354,13 +354,13 @@ func TestTheEndOfWork(t *testing.T) {
 func TestControls(t *testing.T) {
 	var w world
 	s := w.catalogue(t)
-	plan, faults := s.Check(core.Plan{Steps: []core.Step{step("Keep_Talking", ``), step("ignore", ``), step("none", ``)}}, by(core.Member))
+	plan, faults := s.Check(core.Plan{Steps: []core.Step{step("Keep_Talking", ``), step("ignore", ``), step("none", ``)}}, by(core.RankMember))
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	done := run(t, NewRuntime(Options{}), newJournal().job(s, by(core.Member), plan.Steps...))
+	done := run(t, NewRuntime(Options{}), newJournal().job(s, by(core.RankMember), plan.Steps...))
 	same2(t, "done", told(done), []string{"1 CONTINUE done", "2 IGNORE done", "3 NONE done"})
-	often := by(core.Member)
+	often := by(core.RankMember)
 	often.Continued = MaxContinue
 	done = run(t, NewRuntime(Options{}), newJournal().job(s, often, plan.Steps[0]))
 	same2(t, "often", told(done), []string{fmt.Sprintf("1 CONTINUE skipped: %d times in a row are enough", MaxContinue)})
@@ -375,7 +375,7 @@ func TestAwayIsLater(t *testing.T) {
 	fail := core.ErrAway
 	act := func(name string, idempotent bool) core.Action {
 		return w.act(name, func(a *core.Action) {
-			a.Idempotent, a.Permission, a.RateLimit = idempotent, core.Everyone, core.RateLimit{Count: 1, Per: time.Hour}
+			a.Idempotent, a.Permission, a.RateLimit = idempotent, core.PermissionEveryone, core.RateLimit{Count: 1, Per: time.Hour}
 			a.Do = func(context.Context, core.Call) (core.Result, error) { return core.Result{}, fail }
 		})
 	}
@@ -393,26 +393,26 @@ func TestAwayIsLater(t *testing.T) {
 		err    error
 		want   core.Progress // "": the turn is broken off
 	}{
-		{"photo", core.ErrAway, ""}, {"photo", core.ErrUnknownOutcome, ""}, {"tell", core.ErrAway, core.Failed}, {"tell", core.ErrUnknownOutcome, core.Unknown},
-		{"open_topic", core.ErrAway, core.Failed}, {"open_topic", core.ErrUnknownOutcome, core.Unknown},
-		{"photo", core.Errorf(core.Unsure, "who knows"), core.Unknown},
-		{"sticker", core.ErrAway, core.Failed}, {"sticker", core.ErrUnknownOutcome, ""}, // another platform is not waited for
+		{"photo", core.ErrAway, ""}, {"photo", core.ErrUnknownOutcome, ""}, {"tell", core.ErrAway, core.ProgressFailed}, {"tell", core.ErrUnknownOutcome, core.ProgressUnknown},
+		{"open_topic", core.ErrAway, core.ProgressFailed}, {"open_topic", core.ErrUnknownOutcome, core.ProgressUnknown},
+		{"photo", core.Errorf(core.Unsure, "who knows"), core.ProgressUnknown},
+		{"sticker", core.ErrAway, core.ProgressFailed}, {"sticker", core.ErrUnknownOutcome, ""}, // another platform is not waited for
 		{"tell", core.ErrUnwritten, ""},
 	} {
 		fail = tc.err
-		r, job := NewRuntime(Options{}), newJournal().job(s, by(core.Member), step(tc.action, `{}`))
+		r, job := NewRuntime(Options{}), newJournal().job(s, by(core.RankMember), step(tc.action, `{}`))
 		done, err := r.Execute(t.Context(), job)
 		switch {
 		case tc.want == "" && !errors.Is(err, tc.err), tc.want != "" && (err != nil || done[0].Progress != tc.want):
 			t.Errorf("%s, %v: %+v, %v", tc.action, tc.err, done, err)
-		case tc.want == core.Unknown && done[0].Outcome.Kind != core.Unsure:
+		case tc.want == core.ProgressUnknown && done[0].Outcome.Kind != core.Unsure:
 			t.Errorf("%s, %v: of kind %s", tc.action, tc.err, done[0].Outcome.Kind)
 		}
 		if tc.want != "" {
 			continue
 		}
 		fail = nil // taken up again, it does not count as another use
-		if done := run(t, r, job); done[0].Progress != core.Done {
+		if done := run(t, r, job); done[0].Progress != core.ProgressDone {
 			t.Errorf("%s, taken up again: %+v", tc.action, done)
 		}
 	}
@@ -435,8 +435,8 @@ func TestOutputs(t *testing.T) {
 		text(maxOutput + 1): `{"cut":"\"` + strings.Repeat("x", maxOutput/2-1) + `…"}`,
 	} {
 		output = given
-		done := run(t, NewRuntime(Options{}), newJournal().job(s, by(core.Member), step("look", `{}`)))
-		if got := string(done[0].Output); got != want || done[0].Progress != core.Done {
+		done := run(t, NewRuntime(Options{}), newJournal().job(s, by(core.RankMember), step("look", `{}`)))
+		if got := string(done[0].Output); got != want || done[0].Progress != core.ProgressDone {
 			t.Errorf("%.80s became %.80s, want %.80s", given, got, want)
 		}
 	}
@@ -451,18 +451,18 @@ func TestCallIsTold(t *testing.T) {
 		a.Do = func(_ context.Context, c core.Call) (core.Result, error) { got = c; return core.Result{}, nil }
 	}))
 	j := newJournal()
-	many := by(core.Admin, core.Moderator)
+	many := by(core.RankAdmin, core.RankModerator)
 	many.Sees, many.Private = []core.Path{here, core.MustPath("discord/1")}, true
 	job := j.job(s, many, step("look", `{}`))
 	job.Answers = []string{"41", "42"}
 	plan := core.Key{Turn: job.Turn, Round: 1}
-	j.Later(core.Record{Key: plan, Progress: core.Accepted, Time: noon})
+	j.Later(core.Record{Key: plan, Progress: core.ProgressAccepted, Time: noon})
 	run(t, NewRuntime(Options{}), job)
-	if !got.Planned.Equal(noon) || got.Author.ID != "" || got.Author.Rank != core.Moderator || len(got.Authors) != 2 || len(got.Sees) != 2 ||
+	if !got.Planned.Equal(noon) || got.Author.ID != "" || got.Author.Rank != core.RankModerator || len(got.Authors) != 2 || len(got.Sees) != 2 ||
 		!got.Private || got.Path != here || len(got.Answers) != 2 || got.Key.Step != 1 {
 		t.Errorf("the call is %+v", got)
 	}
-	run(t, NewRuntime(Options{}), newJournal().job(s, by(core.Moderator), step("look", `{}`)))
+	run(t, NewRuntime(Options{}), newJournal().job(s, by(core.RankModerator), step("look", `{}`)))
 	if got.Author.ID != "1" || len(got.Sees) != 1 || got.Sees[0] != here || !got.Planned.IsZero() {
 		t.Errorf("the call is %+v", got)
 	}
@@ -473,15 +473,15 @@ func TestUnreadableRecord(t *testing.T) {
 	var w world
 	s := w.catalogue(t)
 	j := newJournal()
-	job := j.job(s, by(core.Member), step("web_search", `{}`), step("transfer", `{}`))
-	for n, p := range map[uint16]core.Progress{1: core.Done, 2: core.Failed} {
+	job := j.job(s, by(core.RankMember), step("web_search", `{}`), step("transfer", `{}`))
+	for n, p := range map[uint16]core.Progress{1: core.ProgressDone, 2: core.ProgressFailed} {
 		key := core.Key{Turn: job.Turn, Round: 1, Step: n}
 		j.disk[key] = core.Record{Key: key, Progress: p, Data: json.RawMessage(`{`)}
 	}
 	same2(t, "done", told(run(t, NewRuntime(Options{}), job)), []string{"1 web_search done: its record cannot be read", "2 transfer failed: its record cannot be read"})
 	same2(t, "calls", w.did(), nil)
 	key := core.Key{Turn: job.Turn, Round: 1, Step: 1}
-	j.disk[key] = core.Record{Key: key, Progress: core.Done, Data: json.RawMessage(`{"action":"web_search","result":5}`)}
+	j.disk[key] = core.Record{Key: key, Progress: core.ProgressDone, Data: json.RawMessage(`{"action":"web_search","result":5}`)}
 	job.Round, job.Plan.Steps = 2, []core.Step{step("web_fetch", `{}`)}
 	same2(t, "the round after", told(run(t, NewRuntime(Options{}), job)), []string{"1 web_fetch skipped: web_fetch needs web_search to succeed first"})
 }

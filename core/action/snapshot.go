@@ -186,7 +186,7 @@ func (s *Snapshot) Offer(w Requester) []*Definition {
 	for _, d := range s.definitions {
 		switch {
 		case s.refuse(d, w, nil) != "":
-		case s.permission(d, w) == core.Everyone && !d.Confirm:
+		case s.permission(d, w) == core.PermissionEveryone && !d.Confirm:
 			everyone = append(everyone, d)
 		default:
 			ranked = append(ranked, d)

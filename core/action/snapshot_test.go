@@ -79,7 +79,7 @@ func TestLint(t *testing.T) {
 		{"the other half", func(a *core.Action) { a.RateLimit.Count = 1 }, "needs a count and a time"},
 		{"busy", func(a *core.Action) { a.Busy = "wait" }, `unknown way "wait"`},
 		{"permission", func(a *core.Action) { a.Permission = "friends" }, `unknown "friends"`},
-		{"concerned", func(a *core.Action) { a.Permission, a.Concerns = core.Concerned, "whom" }, `"whom", which is no property`},
+		{"concerned", func(a *core.Action) { a.Permission, a.Concerns = core.PermissionConcerned, "whom" }, `"whom", which is no property`},
 		{"dependency", func(a *core.Action) { a.DependsOn = []string{"nothing"} }, "depends on nothing, which nobody offers"},
 	}
 	for _, test := range tests {
@@ -98,7 +98,7 @@ func TestLintLetsPass(t *testing.T) {
 		"a long name":     func(a *core.Action) { a.Name = strings.Repeat("x", 64) },
 		"a long simile":   func(a *core.Action) { a.Similes = []string{strings.Repeat("y", 64)} },
 		"a long brief":    func(a *core.Action) { a.Brief = strings.Repeat("ä", maxBrief-1) },
-		"a nil of limits": func(a *core.Action) { a.RateLimit, a.Busy = core.RateLimit{Count: 1, Per: 1}, core.Queue },
+		"a nil of limits": func(a *core.Action) { a.RateLimit, a.Busy = core.RateLimit{Count: 1, Per: 1}, core.BusyQueue },
 	} {
 		if _, err := Build(plug{"tools", []core.Action{w.act("tried", change)}}); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -226,20 +226,20 @@ func TestResolve(t *testing.T) {
 func TestOffer(t *testing.T) {
 	var w world
 	s := w.catalogue(t)
-	elsewhere := by(core.Member)
+	elsewhere := by(core.RankMember)
 	elsewhere.Path = core.MustPath("discord/1/2")
 	tests := []struct {
 		name string
 		who  Requester
 		want string
 	}{
-		{"a member", by(core.Member), "message_telegram telegram_pin web_fetch web_search forget transfer"},
-		{"a moderator", by(core.Moderator), "message_telegram telegram_pin web_fetch web_search ban forget transfer"},
-		{"an admin", by(core.Admin), "message_telegram telegram_pin web_fetch web_search ban forget send_file transfer"},
-		{"several", by(core.Admin, core.Member), "message_telegram telegram_pin web_fetch web_search"},
-		{"two moderators", by(core.Moderator, core.Admin), "message_telegram telegram_pin web_fetch web_search ban"},
+		{"a member", by(core.RankMember), "message_telegram telegram_pin web_fetch web_search forget transfer"},
+		{"a moderator", by(core.RankModerator), "message_telegram telegram_pin web_fetch web_search ban forget transfer"},
+		{"an admin", by(core.RankAdmin), "message_telegram telegram_pin web_fetch web_search ban forget send_file transfer"},
+		{"several", by(core.RankAdmin, core.RankMember), "message_telegram telegram_pin web_fetch web_search"},
+		{"two moderators", by(core.RankModerator, core.RankAdmin), "message_telegram telegram_pin web_fetch web_search ban"},
 		{"nobody", Requester{Path: here}, "message_telegram telegram_pin web_fetch web_search"},
-		{"the bot", by(core.Bot), "message_telegram telegram_pin web_fetch web_search ban beat_note forget send_file"},
+		{"the bot", by(core.RankBot), "message_telegram telegram_pin web_fetch web_search ban beat_note forget send_file"},
 		{"elsewhere", elsewhere, "message_discord web_fetch web_search forget transfer"},
 	}
 	for _, test := range tests {
@@ -262,21 +262,21 @@ func TestPolicy(t *testing.T) {
 	s := w.catalogue(t).With(Policy{
 		Rules: []Rule{
 			{Actions: []string{"web_*"}, Permission: Nobody},
-			{Path: core.MustPath("telegram"), Actions: []string{"web_search"}, Permission: core.Everyone},
-			{Path: here, Actions: []string{"send_*", "forget", "transfer"}, Permission: core.Everyone},
-			{Path: core.MustPath("discord/1"), Actions: []string{"*"}, Permission: core.Admins},
+			{Path: core.MustPath("telegram"), Actions: []string{"web_search"}, Permission: core.PermissionEveryone},
+			{Path: here, Actions: []string{"send_*", "forget", "transfer"}, Permission: core.PermissionEveryone},
+			{Path: core.MustPath("discord/1"), Actions: []string{"*"}, Permission: core.PermissionAdmins},
 		},
 		Grants: []Grant{{From: here, To: core.MustPath("discord/1")}},
 	})
-	if got := list(s.Offer(by(core.Member))); got != "forget message_discord message_telegram send_file telegram_pin web_search transfer" {
+	if got := list(s.Offer(by(core.RankMember))); got != "forget message_discord message_telegram send_file telegram_pin web_search transfer" {
 		t.Errorf("offered: %s", got)
 	}
-	private := by(core.Member)
+	private := by(core.RankMember)
 	private.Private = true
 	if got := list(s.Offer(private)); strings.Contains(got, "discord") {
 		t.Errorf("offered in private: %s", got)
 	}
-	scoped := by(core.Member)
+	scoped := by(core.RankMember)
 	scoped.Path, scoped.Scopes = core.MustPath("telegram/5"), []core.Path{core.MustPath("discord/1/9")}
 	if got := list(s.Offer(scoped)); got != "" {
 		t.Errorf("offered in a scope: %s", got)
@@ -320,7 +320,7 @@ func TestCatalogueSwaps(t *testing.T) {
 	if len(c.Load().All()) != 0 {
 		t.Error("an empty catalogue holds something")
 	}
-	if _, faults := c.Load().Check(core.Plan{Response: "hi"}, by(core.Member)); len(faults) != 1 {
+	if _, faults := c.Load().Check(core.Plan{Response: "hi"}, by(core.RankMember)); len(faults) != 1 {
 		t.Errorf("faults of an empty catalogue: %v", faults)
 	}
 	s := w.catalogue(t)
@@ -346,7 +346,7 @@ func TestPolicyOfPlaces(t *testing.T) {
 	var w world
 	s := w.catalogue(t)
 	who := func(change func(*Requester)) Requester {
-		w := by(core.Member)
+		w := by(core.RankMember)
 		if change != nil {
 			change(&w)
 		}
@@ -372,9 +372,9 @@ func TestPolicyOfPlaces(t *testing.T) {
 		"granted elsewhere":   {Policy{Grants: []Grant{{From: here, To: core.MustPath("telegram/5")}}}, who(nil), "message_telegram telegram_pin web_fetch web_search forget transfer"},
 		"granted to others":   {Policy{Grants: []Grant{{From: core.MustPath("telegram/5"), To: core.MustPath("discord/1")}}}, who(nil), "message_telegram telegram_pin web_fetch web_search forget transfer"},
 		"somebody without id": {Policy{}, Requester{Path: here, Authors: []core.Author{{}}}, "message_telegram telegram_pin web_fetch web_search forget"},
-		"the nearest rule": {Policy{Rules: []Rule{{Path: here, Actions: []string{"web_fetch"}, Permission: core.Everyone}, {Path: core.MustPath("telegram"), Actions: []string{"web_*"}, Permission: Nobody}}},
+		"the nearest rule": {Policy{Rules: []Rule{{Path: here, Actions: []string{"web_fetch"}, Permission: core.PermissionEveryone}, {Path: core.MustPath("telegram"), Actions: []string{"web_*"}, Permission: Nobody}}},
 			who(nil), "message_telegram telegram_pin web_fetch forget transfer"},
-		"of equal rules the last": {Policy{Rules: []Rule{{Actions: []string{"web_*"}, Permission: Nobody}, {Actions: []string{"web_fetch"}, Permission: core.Everyone}}},
+		"of equal rules the last": {Policy{Rules: []Rule{{Actions: []string{"web_*"}, Permission: Nobody}, {Actions: []string{"web_fetch"}, Permission: core.PermissionEveryone}}},
 			who(nil), "message_telegram telegram_pin web_fetch forget transfer"},
 	} {
 		if got := list(s.With(tc.policy).Offer(tc.who)); got != tc.want {

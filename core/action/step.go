@@ -31,9 +31,9 @@ func (e *execution) perform(ctx context.Context, t task) (settled, error) {
 	}
 	at := e.report(t, end)
 	switch {
-	case end.progress == core.Done, end.undone:
+	case end.progress == core.ProgressDone, end.undone:
 		return e.follow(ctx, t, end, at)
-	case end.progress == core.Failed, end.progress == core.Skipped:
+	case end.progress == core.ProgressFailed, end.progress == core.ProgressSkipped:
 		return e.fallback(ctx, t)
 	}
 	return settled{}, nil
@@ -51,15 +51,15 @@ func (e *execution) former(t task) (ending, bool) {
 	}
 	end := ending{progress: r.Progress, outcome: h.Outcome, undone: h.Undone}
 	switch r.Progress {
-	case core.Pending, core.Taken, core.Started:
+	case core.ProgressPending, core.ProgressTaken, core.ProgressStarted:
 		if t.held == nil && h.waited() { // whoever took it up goes on with it
-			return ending{progress: core.Pending, outcome: h.Outcome, held: &h}, true
+			return ending{progress: core.ProgressPending, outcome: h.Outcome, held: &h}, true
 		}
 	}
 	switch r.Progress {
-	case core.Pending, core.Taken:
+	case core.ProgressPending, core.ProgressTaken:
 		return end, false
-	case core.Started:
+	case core.ProgressStarted:
 		if d, ok := e.Snapshot.Resolve(t.step.Type); ok && repeatable(d) {
 			return end, false
 		}
@@ -74,7 +74,7 @@ func (e *execution) former(t task) (ending, bool) {
 func repeatable(d *Definition) bool { return d.Idempotent || d.IsMessage() }
 
 func (e *execution) unknown(t task, text string) ending {
-	return ending{progress: core.Unknown, outcome: core.Outcome{Action: t.step.Type, Kind: core.Broken, Text: text}}
+	return ending{progress: core.ProgressUnknown, outcome: core.Outcome{Action: t.step.Type, Kind: core.Broken, Text: text}}
 }
 
 // report notes the ending for the caller, and for the steps that come later.
@@ -84,10 +84,10 @@ func (e *execution) report(t task, end ending) int {
 		Outcome: end.outcome, For: int(t.cause), Held: end.held,
 	}
 	switch end.progress {
-	case core.Done:
+	case core.ProgressDone:
 		d.Output = end.outcome.Result.Output
 		e.succeeded(end.outcome)
-	case core.Pending:
+	case core.ProgressPending:
 		e.waits[t.step.Type] = t.number
 		if end.held.On != 0 {
 			e.waits[t.step.Type] = end.held.On
@@ -112,8 +112,8 @@ func (e *execution) attempt(ctx context.Context, t task) (ending, error) {
 		return ending{}, err
 	case !stop:
 		return e.run(ctx, t, d, c)
-	case end.progress == core.Pending: // on disk before anybody is asked
-		return end, e.Journal.Write(ctx, e.record(e.key(t.number), core.Pending, end.held))
+	case end.progress == core.ProgressPending: // on disk before anybody is asked
+		return end, e.Journal.Write(ctx, e.record(e.key(t.number), core.ProgressPending, end.held))
 	default:
 		return e.settle(t, end), nil
 	}
@@ -122,7 +122,7 @@ func (e *execution) attempt(ctx context.Context, t task) (ending, error) {
 // settle journals an ending that nothing was done for.
 func (e *execution) settle(t task, end ending) ending {
 	e.Journal.Later(e.record(e.key(t.number), end.progress, t.data(end.outcome)))
-	if end.progress == core.Skipped {
+	if end.progress == core.ProgressSkipped {
 		e.log.Info("step skipped", "action", t.step.Type, "reason", end.outcome.Text)
 	}
 	return end
@@ -136,13 +136,13 @@ func (e *execution) control(t task) ending {
 	if err := e.conditions(t); err != nil {
 		return e.skip(t, err)
 	}
-	return ending{progress: core.Done, outcome: core.Outcome{Action: t.step.Type}}
+	return ending{progress: core.ProgressDone, outcome: core.Outcome{Action: t.step.Type}}
 }
 
 func (e *execution) call(t task) core.Call {
 	c := core.Call{
 		Key: e.key(t.number), Path: e.Who.Path, Private: e.Who.Private, Authors: slices.Clone(e.Who.Authors),
-		Payload: slices.Clone(t.step.Payload), Parts: e.Journal.Parts(e.key(t.number)),
+		Payload: slices.Clone(t.step.Payload), Deliveries: e.Journal.Parts(e.key(t.number)),
 		Sees: e.Who.Sees, Answers: e.Answers,
 	}
 	if r, ok := e.Journal.Find(core.Key{Turn: e.Turn, Round: e.Round}); ok {
@@ -162,7 +162,7 @@ func (e *execution) call(t task) core.Call {
 // skip is the ending of a step that was not begun.
 func (e *execution) skip(t task, err error) ending {
 	kind, text := worded(err)
-	return ending{progress: core.Skipped, outcome: core.Outcome{Action: t.step.Type, Kind: kind, Text: text}}
+	return ending{progress: core.ProgressSkipped, outcome: core.Outcome{Action: t.step.Type, Kind: kind, Text: text}}
 }
 
 // before goes through everything that must hold before a step may begin, in
@@ -194,7 +194,7 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 		return e.skip(t, err), true, nil
 	}
 	if out, ok := e.cached(ctx, d, c); ok {
-		return ending{progress: core.Done, outcome: core.Outcome{Action: d.Name, Result: core.Result{Output: out}}}, true, nil
+		return ending{progress: core.ProgressDone, outcome: core.Outcome{Action: d.Name, Result: core.Result{Output: out}}}, true, nil
 	}
 	if t.agreed {
 		return ending{}, false, nil
@@ -212,7 +212,7 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 // allowance takes one call off what the person may use of the action. A step that is
 // taken up again took it before.
 func (e *execution) allowance(t task, d *Definition) (wait time.Duration, ok bool) {
-	if r, _ := e.Journal.Find(e.key(t.number)); r.Progress == core.Started {
+	if r, _ := e.Journal.Find(e.key(t.number)); r.Progress == core.ProgressStarted {
 		return 0, true
 	}
 	return e.rates.take(d, e.persons(), e.Clock())
@@ -256,7 +256,7 @@ func (e *execution) run(ctx context.Context, t task, d *Definition, c core.Call)
 		}
 		return e.settle(t, e.skip(t, err)), nil
 	}
-	if err := e.Journal.Write(ctx, e.record(e.key(t.number), core.Started, t.data(core.Outcome{Action: d.Name}))); err != nil {
+	if err := e.Journal.Write(ctx, e.record(e.key(t.number), core.ProgressStarted, t.data(core.Outcome{Action: d.Name}))); err != nil {
 		release()
 		return ending{}, err
 	}
@@ -270,7 +270,7 @@ func (e *execution) run(ctx context.Context, t task, d *Definition, c core.Call)
 	end := e.judge(t, d, result, err)
 	end.outcome.Tries = tries
 	e.Journal.Later(e.record(e.key(t.number), end.progress, t.data(end.outcome)))
-	if end.progress == core.Done {
+	if end.progress == core.ProgressDone {
 		e.keep(ctx, d, c, end.outcome.Result)
 	}
 	return end, nil
@@ -299,7 +299,7 @@ func (e *execution) judge(t task, d *Definition, result core.Result, err error) 
 	}
 	switch {
 	case err == nil:
-		return ending{progress: core.Done, outcome: core.Outcome{Action: d.Name, Result: result}}
+		return ending{progress: core.ProgressDone, outcome: core.Outcome{Action: d.Name, Result: result}}
 	case errors.Is(err, errTimeout) && !repeatable(d):
 		e.log.Warn("action timed out", "action", d.Name)
 		return e.unknown(t, "it took too long, and it is not known whether it was done")
@@ -307,9 +307,9 @@ func (e *execution) judge(t task, d *Definition, result core.Result, err error) 
 	e.log.Warn("action failed", "action", d.Name, "err", err)
 	kind, text := worded(err)
 	if kind == core.Unsure || errors.Is(err, core.ErrUnknownOutcome) {
-		return ending{progress: core.Unknown, outcome: core.Outcome{Action: d.Name, Kind: core.Unsure, Text: text}}
+		return ending{progress: core.ProgressUnknown, outcome: core.Outcome{Action: d.Name, Kind: core.Unsure, Text: text}}
 	}
-	return ending{progress: core.Failed, outcome: core.Outcome{Action: d.Name, Kind: kind, Text: text}}
+	return ending{progress: core.ProgressFailed, outcome: core.Outcome{Action: d.Name, Kind: kind, Text: text}}
 }
 
 // vet holds a result to what the action promised.

@@ -74,7 +74,7 @@ func (w *world) message(name string) core.Action {
 			if err := json.Unmarshal(c.Payload, &m); err != nil {
 				return core.Result{}, err
 			}
-			err := c.Parts.Send(ctx, 1, core.Sent{Path: m.Path, Text: m.Text}, func(context.Context, string) (string, error) {
+			err := c.Deliveries.Send(ctx, 1, core.Sent{Path: m.Path, Text: m.Text}, func(context.Context, string) (string, error) {
 				w.note("%s: %s", m.Path, m.Text)
 				return "1", nil
 			})
@@ -104,11 +104,11 @@ func (w *world) catalogue(t testing.TB, actions ...core.Action) *Snapshot {
 		plug{"tools", append([]core.Action{
 			w.act("web_search", func(a *core.Action) { a.Similes = []string{"GOOGLE_IT"} }),
 			w.act("web_fetch", func(a *core.Action) { a.DependsOn = []string{"web_search"} }),
-			w.act("ban", func(a *core.Action) { a.Permission = core.Moderators }),
+			w.act("ban", func(a *core.Action) { a.Permission = core.PermissionModerators }),
 			w.act("send_file", func(a *core.Action) { a.Outside = true }),
-			w.act("forget", func(a *core.Action) { a.Permission, a.Concerns = core.Concerned, "user" }),
+			w.act("forget", func(a *core.Action) { a.Permission, a.Concerns = core.PermissionConcerned, "user" }),
 			w.act("transfer", func(a *core.Action) { a.Confirm = true }),
-			w.act("beat_note", func(a *core.Action) { a.Permission = core.OwnBeats }),
+			w.act("beat_note", func(a *core.Action) { a.Permission = core.PermissionBot }),
 		}, actions...)},
 	)
 	if err != nil {
@@ -178,7 +178,7 @@ func (j *journal) crash() *journal {
 	return &journal{disk: maps.Clone(j.disk)}
 }
 
-func (j *journal) Parts(k core.Key) core.Parts { return parts{j, k} }
+func (j *journal) Parts(k core.Key) core.Deliveries { return parts{j, k} }
 
 type parts struct {
 	*journal
@@ -190,13 +190,13 @@ func (p parts) Since(int) time.Time { return time.Time{} }
 func (p parts) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
 	key := p.key
 	key.Part = uint16(n)
-	if r, ok := p.Find(key); ok && r.Progress == core.Done {
+	if r, ok := p.Find(key); ok && r.Progress == core.ProgressDone {
 		return nil
 	}
 	if _, err := do(ctx, "nonce"); err != nil {
 		return err
 	}
-	p.Later(core.Record{Key: key, Progress: core.Done})
+	p.Later(core.Record{Key: key, Progress: core.ProgressDone})
 	return nil
 }
 

@@ -33,16 +33,16 @@ func TestNew(t *testing.T) {
 
 func TestSpecs(t *testing.T) {
 	r, err := New([]Command{
-		{Spec: Spec{Name: "usage", Brief: "x", Rank: core.Admin}, Do: nothing},
+		{Spec: Spec{Name: "usage", Brief: "x", Rank: core.RankAdmin}, Do: nothing},
 		{Spec: Spec{Name: "help", Brief: "x"}, Do: nothing},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := r.Specs(core.Moderator); len(s) != 1 || s[0].Name != "help" {
+	if s := r.Specs(core.RankModerator); len(s) != 1 || s[0].Name != "help" {
 		t.Errorf("a moderator sees %v", s)
 	}
-	if s := r.Specs(core.Admin); len(s) != 2 || s[0].Name != "help" || s[1].Name != "usage" {
+	if s := r.Specs(core.RankAdmin); len(s) != 2 || s[0].Name != "help" || s[1].Name != "usage" {
 		t.Errorf("an admin sees %v", s)
 	}
 	if _, ok := r.Find("HELP"); !ok {

@@ -29,13 +29,13 @@ func testActions(t *testing.T, w World) {
 			t.Errorf("%s has no examples", a.Name)
 		}
 		for _, e := range a.Examples.Examples {
-			call := core.Call{Path: w.Places()[0].Path, Payload: e.Payload, Parts: &Parts{}}
+			call := core.Call{Path: w.Places()[0].Path, Payload: e.Payload, Deliveries: &Parts{}}
 			if a.Check != nil && a.Check(t.Context(), call) != nil {
 				t.Errorf("%s refuses its own example %s: %v", a.Name, e.Payload, a.Check(t.Context(), call))
 			}
 		}
 	}
-	if m := message(t, d); !m.Essential || !m.Idempotent || m.Allows() != core.Everyone {
+	if m := message(t, d); !m.Essential || !m.Idempotent || m.Allows() != core.PermissionEveryone {
 		t.Errorf("%s must be essential, idempotent, and open to everyone", m.Name)
 	}
 }
@@ -78,11 +78,11 @@ func testAddressing(t *testing.T, w World) {
 		say   Say
 		want  core.Addressed
 	}{
-		{private, Say{Text: "hi"}, core.Direct},
-		{group, Say{Text: "hi", Mention: true}, core.Mention},
-		{group, Say{Text: "me", ReplyTo: mine}, core.Reply},
-		{group, Say{Text: "you", ReplyTo: theirs}, core.NotAddressed},
-		{group, Say{Text: "hi all"}, core.NotAddressed},
+		{private, Say{Text: "hi"}, core.AddressedDirect},
+		{group, Say{Text: "hi", Mention: true}, core.AddressedMention},
+		{group, Say{Text: "me", ReplyTo: mine}, core.AddressedReply},
+		{group, Say{Text: "you", ReplyTo: theirs}, core.AddressedNone},
+		{group, Say{Text: "hi all"}, core.AddressedNone},
 	} {
 		before := len(l.Inbox.Wait(t, 1))
 		w.Say(t, tc.place, tc.say)

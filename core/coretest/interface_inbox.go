@@ -87,7 +87,7 @@ func (b *Inbox) Wait(t testing.TB, n int) []core.Event {
 	}
 }
 
-// Parts is a true core.Parts of one step: what was sent is not sent again, and what
+// Parts is a true core.Deliveries of one step: what was sent is not sent again, and what
 // may have been sent is sent again twice at most.
 type Parts struct {
 	mu    sync.Mutex
@@ -97,7 +97,7 @@ type Parts struct {
 	since map[int]time.Time
 }
 
-// Send implements core.Parts.
+// Send implements core.Deliveries.
 func (p *Parts) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
 	k, sends, sent := p.begin(n)
 	switch {
@@ -138,7 +138,7 @@ func (p *Parts) begin(n int) (k string, sends int, sent bool) {
 	return p.keys[n], p.sends[n], sent
 }
 
-// Since implements core.Parts.
+// Since implements core.Deliveries.
 func (p *Parts) Since(n int) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()

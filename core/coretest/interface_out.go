@@ -17,7 +17,7 @@ import (
 // try carries a driver's message action out.
 func try(ctx context.Context, t testing.TB, d core.Interface, p Place, payload string, parts *Parts) error {
 	t.Helper()
-	call := core.Call{Path: p.Path, Private: p.Private, Author: core.Author{ID: "1"}, Payload: json.RawMessage(payload), Parts: parts}
+	call := core.Call{Path: p.Path, Private: p.Private, Author: core.Author{ID: "1"}, Payload: json.RawMessage(payload), Deliveries: parts}
 	_, err := message(t, d).Do(ctx, call)
 	return err
 }
@@ -129,7 +129,7 @@ func unsure(err error) bool {
 // caption has no room for.
 func testSendsFiles(t *testing.T, w World) {
 	d, p := w.Start(t), pick(t, w, true)
-	carrier, ok := d.(core.Carrier)
+	carrier, ok := d.(core.FileSender)
 	if !ok {
 		t.Skip("the driver sends no files")
 	}
@@ -137,7 +137,7 @@ func testSendsFiles(t *testing.T, w World) {
 	parts.Doubt(1)
 	what := core.Sent{Path: p.Path, Text: long(w.Measure, 3*w.Limit())}
 	for range 2 {
-		if err := carrier.Carry(t.Context(), parts, 1, what, core.Upload{Name: "a.txt", Data: []byte("a")}); !unsure(err) {
+		if err := carrier.SendFile(t.Context(), parts, 1, what, core.Upload{Name: "a.txt", Data: []byte("a")}); !unsure(err) {
 			t.Fatal(err)
 		}
 	}
@@ -274,14 +274,14 @@ func testSendsAlone(t *testing.T, w World) {
 // testThinks expects a sign soon, and none after the end.
 func testThinks(t *testing.T, w World) {
 	d := w.Start(t)
-	thinker, ok := d.(core.Thinker)
+	thinker, ok := d.(core.TypingIndicator)
 	if !ok {
 		t.Skip("the driver shows nothing while the bot is at work")
 	}
 	for _, p := range w.Places() {
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan struct{})
-		go func() { defer close(done); thinker.Think(ctx, p.Path) }()
+		go func() { defer close(done); thinker.ShowTyping(ctx, p.Path) }()
 		for end := time.Now().Add(patience); w.Thinking(t, p) == 0; {
 			if time.Now().After(end) {
 				t.Fatalf("%s shows no sign", p.Path)
@@ -301,5 +301,5 @@ func testThinks(t *testing.T, w World) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	thinker.Think(ctx, core.MustPath("elsewhere/1")) // returns
+	thinker.ShowTyping(ctx, core.MustPath("elsewhere/1")) // returns
 }

@@ -197,7 +197,7 @@ func (s *MemStore) turn(t core.TurnID) core.TurnID {
 // closeTurn drops the records of a turn, unless one is pending.
 func (s *MemStore) closeTurn(turn core.TurnID) {
 	for key, r := range s.records {
-		if key.Turn == turn && r.Progress == core.Pending {
+		if key.Turn == turn && r.Progress == core.ProgressPending {
 			return
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"synthbot/core"
+	"synthbot/core/gate"
 	"synthbot/core/hint"
 	"synthbot/core/watch"
 )
@@ -84,7 +85,7 @@ func contribute(t *testing.T, p core.Plugin, ctx context.Context, s core.Scene) 
 			raws = append(raws, json.RawMessage(h.Text))
 		}
 	}
-	if x, ok := p.(core.Biographer); ok {
+	if x, ok := p.(core.BioSource); ok {
 		bios, _ := x.Bios(ctx, s, []core.Author{suitePerson})
 		for id, raw := range bios {
 			if id != suitePerson.ID || len(raw) > maxBio || !json.Valid(raw) {
@@ -123,7 +124,7 @@ func testTold(t *testing.T, p core.Plugin) {
 	ends(t, "a gate or an observer", func() {
 		for _, s := range scenes() {
 			m := core.Message{Path: s.Path, ID: "1", Author: s.Author, Text: s.Text, Time: s.Now, Private: s.Private, Scopes: []core.Path{s.Path}}
-			if g, ok := p.(core.Gate); ok && !s.Path.IsZero() {
+			if g, ok := p.(gate.Gate); ok && !s.Path.IsZero() {
 				scopes := slices.Clone(m.Scopes)
 				g.Judge(&m, false)
 				g.Judge(&m, true)

@@ -84,10 +84,10 @@ func testTiers(t *testing.T, a *core.Action) {
 			t.Errorf("example %q: %s is no payload, or it has no scenario (%v)", e.Scenario, e.Payload, err)
 		}
 	}
-	if a.Permission == core.Undeclared {
+	if a.Permission == core.PermissionUndeclared {
 		t.Error("permission: it is not declared who may cause it")
 	}
-	if a.Outside && a.Permission == core.Everyone && !a.Confirm {
+	if a.Outside && a.Permission == core.PermissionEveryone && !a.Confirm {
 		t.Error("permission: it has effects outside of the conversation, is open to everyone, and asks nobody")
 	}
 	if a.Do == nil {
@@ -166,7 +166,7 @@ const soon = 3 * time.Second
 func Call(a *core.Action, place core.Path, who core.Author, payload json.RawMessage) core.Call {
 	return core.Call{
 		Key: core.Key{Turn: core.TurnID{Path: place, Seq: 1}, Round: 1, Step: 1}, Path: place, Author: who,
-		Payload: payload, Parts: new(Parts), Sees: []core.Path{place},
+		Payload: payload, Deliveries: new(Parts), Sees: []core.Path{place},
 	}
 }
 

@@ -66,9 +66,9 @@ func (r *Room) do(ctx context.Context, c core.Call) (core.Result, error) {
 	}
 	parts := strings.Split(p.Text, "\n")
 	return core.Result{}, core.SendAll(len(parts), func(i int) error {
-		began := c.Parts.Since(i + 1)
+		began := c.Deliveries.Since(i + 1)
 		what := core.Sent{Path: p.Path, Text: parts[i], Repeatable: r.repeatable()}
-		return c.Parts.Send(ctx, i+1, what, func(_ context.Context, key string) (string, error) {
+		return c.Deliveries.Send(ctx, i+1, what, func(_ context.Context, key string) (string, error) {
 			if id := r.look(parts[i], began); id != "" {
 				return id, nil
 			}
@@ -147,7 +147,7 @@ func (r *Room) Observe(e watch.TurnEnd) { r.ends <- e }
 func (r *Room) Ends() <-chan watch.TurnEnd { return r.ends }
 
 // Choose implements core.Chooser.
-func (r *Room) Choose(ctx context.Context, parts core.Parts, what core.Sent, choices []core.Choice) error {
+func (r *Room) Choose(ctx context.Context, parts core.Deliveries, what core.Sent, choices []core.Choice) error {
 	began := parts.Since(1)
 	what.Repeatable = r.repeatable()
 	return parts.Send(ctx, 1, what, func(_ context.Context, key string) (string, error) {

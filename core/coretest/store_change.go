@@ -29,7 +29,7 @@ func changeCases() map[string]func(*testing.T, *shelf) {
 		},
 		"an edit leaves attachments alone unless it names them": func(t *testing.T, s *shelf) {
 			e := said(kitchen, "1", "look")
-			e.Message.Attachments = []core.Attachment{{Kind: core.Image, Ref: "r"}}
+			e.Message.Attachments = []core.Attachment{{Kind: core.MediaImage, Ref: "r"}}
 			s.append(e)
 			s.change(edit("1", "see"))
 			same(t, "attachments", len(s.entry(kitchen, "1").Message.Attachments), 1)
@@ -42,8 +42,8 @@ func changeCases() map[string]func(*testing.T, *shelf) {
 		"foreign words are kept as they came, and an edit replaces them": foreignWords,
 		"a deletion keeps the number and drops the words": func(t *testing.T, s *shelf) {
 			e := said(kitchen, "1", "secret")
-			e.Message.Foreign = []core.Foreign{{Kind: core.Forwarded, Text: "secret"}}
-			e.Message.Attachments = []core.Attachment{{Kind: core.Image, Ref: "r"}}
+			e.Message.Foreign = []core.Foreign{{Kind: core.ForeignForward, Text: "secret"}}
+			e.Message.Attachments = []core.Attachment{{Kind: core.MediaImage, Ref: "r"}}
 			e.Message.ReplyTo = &core.Quote{ID: "0", Text: "quoted"}
 			e.Reply = "what stands fast"
 			s.append(e, said(kitchen, "2", "two"))
@@ -110,7 +110,7 @@ func moveCases() map[string]func(*testing.T, *shelf) {
 		"a migrated place goes on": func(t *testing.T, s *shelf) {
 			s.append(asked(kitchen, "1", "one"), asked(kitchen, "2", "two"))
 			s.answer(kitchen, 1)
-			s.commit(&core.Batch{Journal: []core.Record{{Key: core.Key{Turn: core.TurnID{Path: kitchen, Seq: 2}}, Progress: core.Started}}})
+			s.commit(&core.Batch{Journal: []core.Record{{Key: core.Key{Turn: core.TurnID{Path: kitchen, Seq: 2}}, Progress: core.ProgressStarted}}})
 			s.change(migration)
 			s.again()
 			same(t, "places", s.places(core.Path{}), []core.Path{barn})
@@ -176,7 +176,7 @@ func intoBegun(t *testing.T, s *shelf) {
 	s.append(asked(garden, "1", "new answered"), asked(garden, "2", "new waiting"))
 	s.answer(garden, 1)
 	turn := core.TurnID{Path: kitchen, Seq: 2}
-	s.commit(&core.Batch{Journal: []core.Record{{Key: core.Key{Turn: turn}, Progress: core.Started}}})
+	s.commit(&core.Batch{Journal: []core.Record{{Key: core.Key{Turn: turn}, Progress: core.ProgressStarted}}})
 	s.change(core.Event{Kind: core.KindMigration, Message: core.Message{Path: kitchen}, To: garden})
 
 	same(t, "due", words(s.due(garden)), []string{"new waiting", "old waiting"})
@@ -209,8 +209,8 @@ func installed(t *testing.T, s *shelf) {
 func foreignWords(t *testing.T, s *shelf) {
 	e := said(kitchen, "1", "look at this")
 	e.Message.Foreign = []core.Foreign{
-		{Kind: core.Forwarded, From: core.Author{ID: "9", Name: "Bob", Tag: "@bob"}, Text: "a tale", Time: morning},
-		{Kind: core.Embedded, Text: "a card"},
+		{Kind: core.ForeignForward, From: core.Author{ID: "9", Name: "Bob", Tag: "@bob"}, Text: "a tale", Time: morning},
+		{Kind: core.ForeignEmbed, Text: "a card"},
 	}
 	s.append(e)
 	s.again()

@@ -94,7 +94,7 @@ func factCases() map[string]func(*testing.T, *shelf) {
 			old := s.save(core.Fact{Text: "jay lives in rome", Origin: kitchen, About: about, Topic: "home", By: jayPath, Time: morning, Importance: 3})
 			again := s.save(core.Fact{Text: "Jay lives in Rome!", Origin: kitchen, About: about, Time: morning.Add(1), By: jayPath})
 			same(t, "one that says the same", again.ID, old.ID)
-			now := s.save(core.Fact{Text: "jay lives in oslo", Origin: kitchen, About: about, Topic: "Home", Time: morning.Add(2), By: annPath, Rank: core.Moderator})
+			now := s.save(core.Fact{Text: "jay lives in oslo", Origin: kitchen, About: about, Topic: "Home", Time: morning.Add(2), By: annPath, Rank: core.RankModerator})
 			same(t, "one of the same topic", now.ID, old.ID)
 			same(t, "how often it was changed", len(now.Former), 2)
 			same(t, "what it said at first", now.Former[1], core.Former{Text: "jay lives in rome", Time: morning, By: jayPath})
@@ -167,7 +167,7 @@ func forgottenBeside(t *testing.T, s *shelf) {
 	end := func(turn core.TurnID) *core.Batch {
 		reply := said(kitchen, "r"+turn.String(), "you said SECRET")
 		reply.Self, reply.Message.Author = true, core.Author{Name: "Bot", Bot: true}
-		opened := core.Record{Key: core.Key{Turn: turn}, Progress: core.Done, Data: fmt.Appendf(nil, `{"last":%d,"attempts":1}`, turn.Seq)}
+		opened := core.Record{Key: core.Key{Turn: turn}, Progress: core.ProgressDone, Data: fmt.Appendf(nil, `{"last":%d,"attempts":1}`, turn.Seq)}
 		return &core.Batch{Append: []core.Entry{reply}, Journal: []core.Record{opened}, Settled: []core.TurnID{turn}}
 	}
 	s.commit(end(turns[0]))
@@ -194,13 +194,13 @@ func forgotten(t *testing.T, s *shelf) {
 	quoting := mine("3", "as he said")
 	quoting.Message.ReplyTo = &core.Quote{ID: "1", From: core.Author{ID: "7", Name: "Jay"}, Text: "SECRET one"}
 	passing := mine("5", "he wrote this")
-	passing.Message.Foreign = []core.Foreign{{Kind: core.Forwarded, From: core.Author{ID: "7", Name: "Jay"}, Text: "SECRET letter"}, {Kind: core.Embedded, Text: "a card"}}
+	passing.Message.Foreign = []core.Foreign{{Kind: core.ForeignForward, From: core.Author{ID: "7", Name: "Jay"}, Text: "SECRET letter"}, {Kind: core.ForeignEmbed, Text: "a card"}}
 	s.append(asked(kitchen, "1", "SECRET one"), mine("2", "mine"), quoting, passing)
 	reply := said(kitchen, "r1", "you told me SECRET")
 	reply.Self, reply.Message.Author = true, core.Author{Name: "Bot", Bot: true}
 	s.commit(&core.Batch{Append: []core.Entry{reply}, Answered: []core.TurnID{{Path: kitchen, Seq: 1}}})
 	running := core.TurnID{Path: kitchen, Seq: s.append(asked(kitchen, "4", "SECRET two"))[0].Message.Seq}
-	opened := core.Record{Key: core.Key{Turn: running}, Progress: core.Started, Data: []byte(`{"last":6,"attempts":1}`)}
+	opened := core.Record{Key: core.Key{Turn: running}, Progress: core.ProgressStarted, Data: []byte(`{"last":6,"attempts":1}`)}
 	s.commit(&core.Batch{Journal: []core.Record{opened}})
 	epoch := k.Epoch()
 	s.save(core.Fact{Text: "SECRET about", Origin: kitchen, About: []core.Path{jayPath}})
@@ -271,7 +271,7 @@ func oldWords(t *testing.T, s *shelf) {
 		quoting := ann("quote"+secret, "he said that")
 		quoting.Message.ReplyTo = &core.Quote{ID: "q" + secret, From: jay, Text: secret, Time: when}
 		passing := ann("forward"+secret, "look")
-		passing.Message.Foreign = []core.Foreign{{Kind: core.Forwarded, From: jay, Text: secret, Time: when}}
+		passing.Message.Foreign = []core.Foreign{{Kind: core.ForeignForward, From: jay, Text: secret, Time: when}}
 		command := ann("command"+secret, "/remember")
 		command.Kind, command.Target, command.Due = core.KindCommand, "c"+secret, true
 		command.Command, command.Message.Foreign = &core.Command{Name: "remember"}, passing.Message.Foreign
@@ -298,7 +298,7 @@ func oldWords(t *testing.T, s *shelf) {
 	same(t, "stored", got, want)
 	edited := b.Append[2].Event // and what an edit brings
 	edited.Kind, edited.Message.Text = core.KindEdit, "look at that"
-	edited.Message.Foreign = []core.Foreign{{Kind: core.Forwarded, From: jay, Text: "SECRET", Time: before}, {From: jay, Text: "new", Time: then}}
+	edited.Message.Foreign = []core.Foreign{{Kind: core.ForeignForward, From: jay, Text: "SECRET", Time: before}, {From: jay, Text: "new", Time: then}}
 	s.change(edited)
 	e := s.entry(kitchen, "forwardSECRET")
 	same(t, "edited", e.Message.AllText(), "look at that\nnew")
@@ -336,23 +336,23 @@ func othersStay(t *testing.T, s *shelf) {
 		return s.save(core.Fact{Text: text, Origin: kitchen, About: []core.Path{jayPath}, Topic: topic, By: by, Rank: rank})
 	}
 	eve := core.MustPath("house/@user/9")
-	tell(annPath, "jay lives in rome", "home", core.Member)
-	tell(eve, "jay lives in a cave", "home", core.Member)
-	tell(eve, "jay lives in rome", "", core.Member) // the same words
-	tell(core.Path{}, "jay lives in space", "home", core.Bot)
+	tell(annPath, "jay lives in rome", "home", core.RankMember)
+	tell(eve, "jay lives in a cave", "home", core.RankMember)
+	tell(eve, "jay lives in rome", "", core.RankMember) // the same words
+	tell(core.Path{}, "jay lives in space", "home", core.RankBot)
 	same(t, "all are kept", s.recall(see), []string{"jay lives in a cave", "jay lives in rome", "jay lives in rome", "jay lives in space"})
-	tell(eve, "jay lives in a hole", "home", core.Member)
+	tell(eve, "jay lives in a hole", "home", core.RankMember)
 	same(t, "her own is replaced", s.recall(see), []string{"jay lives in a hole", "jay lives in rome", "jay lives in rome", "jay lives in space"})
 	is(t, "Forget", s.facts().Forget(context.Background(), eve), nil)
 	same(t, "hers go with her", s.recall(see), []string{"jay lives in rome", "jay lives in space"})
 
-	tell(eve, "jay lives in a cave", "home", core.Member)
-	mine := tell(jayPath, "jay lives in oslo", "home", core.Member)
+	tell(eve, "jay lives in a cave", "home", core.RankMember)
+	mine := tell(jayPath, "jay lives in oslo", "home", core.RankMember)
 	same(t, "what is about him is his", s.recall(see), []string{"jay lives in oslo"})
 	same(t, "what was said before", len(mine.Former), 3)
 
 	s.save(core.Fact{Text: "we meet on friday", Origin: kitchen, Topic: "meeting", By: eve})
-	s.save(core.Fact{Text: "we meet on monday", Origin: kitchen, Topic: "meeting", By: annPath, Rank: core.Moderator})
+	s.save(core.Fact{Text: "we meet on monday", Origin: kitchen, Topic: "meeting", By: annPath, Rank: core.RankModerator})
 	is(t, "Forget", s.facts().Forget(context.Background(), eve), nil)
 	same(t, "what others say now stays", s.recall(see), []string{"jay lives in oslo", "we meet on monday"})
 	found, err := s.facts().Recall(context.Background(), core.FactQuery{See: see.See, N: 9})

@@ -78,7 +78,7 @@ func logCases() map[string]func(*testing.T, *shelf) {
 			s.refused("no place", &core.Batch{Append: []core.Entry{said(kitchen, "a", "good"), said(core.Path{}, "b", "bad")}})
 			message := core.Event{Kind: core.KindMessage, Message: core.Message{Path: kitchen, ID: "b"}}
 			s.refused("no change", &core.Batch{Append: []core.Entry{said(kitchen, "a", "good")}, Change: []core.Event{message}})
-			s.refused("no turn", &core.Batch{Append: []core.Entry{said(kitchen, "a", "good")}, Journal: []core.Record{{Progress: core.Done}}})
+			s.refused("no turn", &core.Batch{Append: []core.Entry{said(kitchen, "a", "good")}, Journal: []core.Record{{Progress: core.ProgressDone}}})
 			s.refused("no mark", &core.Batch{Append: []core.Entry{said(kitchen, "a", "good")}, Answered: []core.TurnID{{Seq: 1}}})
 		},
 	}

@@ -182,7 +182,7 @@ func (s *MemStore) DropFact(_ context.Context, id string, see ...core.Path) erro
 }
 
 // Recall implements core.Facts: the more words a fact has, the better.
-func (s *MemStore) Recall(_ context.Context, q core.FactQuery) (found []core.Found, err error) {
+func (s *MemStore) Recall(_ context.Context, q core.FactQuery) (found []core.FactMatch, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	asked := wordsOf(q.Text)
@@ -200,10 +200,10 @@ func (s *MemStore) Recall(_ context.Context, q core.FactQuery) (found []core.Fou
 			}
 		}
 		if s.sees(f, q.See) && fits && (score > 0 || must || len(asked) == 0) {
-			found = append(found, core.Found{Fact: f, Score: score})
+			found = append(found, core.FactMatch{Fact: f, Score: score})
 		}
 	}
-	slices.SortFunc(found, func(a, b core.Found) int {
+	slices.SortFunc(found, func(a, b core.FactMatch) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID))
 	})
 	return found[:min(len(found), max(q.N, 0))], nil
@@ -416,7 +416,7 @@ func (s *MemStore) Forget(_ context.Context, person core.Path) error {
 // those that run.
 func (s *MemStore) forgetTurns(path core.Path, l *memPlace, id string) {
 	for key, r := range s.records {
-		var o core.Opening
+		var o core.TurnRecord
 		if key.Turn.Path != path || key != (core.Key{Turn: key.Turn}) || json.Unmarshal(r.Data, &o) != nil {
 			continue
 		}

@@ -66,7 +66,7 @@ func dueCases() map[string]func(*testing.T, *shelf) {
 			reply.Self, reply.Strangers = true, true
 			s.commit(&core.Batch{
 				Append:   []core.Entry{reply},
-				Journal:  []core.Record{{Key: core.Key{Turn: turn}, Progress: core.Done, Time: morning}},
+				Journal:  []core.Record{{Key: core.Key{Turn: turn}, Progress: core.ProgressDone, Time: morning}},
 				Answered: []core.TurnID{turn},
 			})
 			s.again()
@@ -115,19 +115,19 @@ func settledCases() map[string]func(*testing.T, *shelf) {
 			}
 			s.append(asked(kitchen, "1", "one"), asked(kitchen, "2", "two"), asked(kitchen, "3", "three"))
 			s.commit(&core.Batch{Journal: []core.Record{
-				record(turn, 0, 0, core.Started), record(turn, 1, 0, core.Accepted), record(open, 0, 0, core.Started), record(open, 1, 0, core.Accepted),
+				record(turn, 0, 0, core.ProgressStarted), record(turn, 1, 0, core.ProgressAccepted), record(open, 0, 0, core.ProgressStarted), record(open, 1, 0, core.ProgressAccepted),
 			}})
 			s.commit(&core.Batch{
-				Journal: []core.Record{record(turn, 1, 1, core.Done), record(turn, 0, 0, core.Done)}, Answered: []core.TurnID{turn}, Closed: []core.TurnID{turn},
+				Journal: []core.Record{record(turn, 1, 1, core.ProgressDone), record(turn, 0, 0, core.ProgressDone)}, Answered: []core.TurnID{turn}, Closed: []core.TurnID{turn},
 			})
 			s.again()
 			same(t, "journal", len(s.journal(turn)), 0)
 			same(t, "journal of another turn", len(s.journal(open)), 2)
-			s.commit(&core.Batch{Journal: []core.Record{record(open, 1, 1, core.Pending)}, Closed: []core.TurnID{open}})
+			s.commit(&core.Batch{Journal: []core.Record{record(open, 1, 1, core.ProgressPending)}, Closed: []core.TurnID{open}})
 			same(t, "journal with a question", len(s.journal(open)), 3)
 			s.append(asked(street, "1", "there"))
 			s.change(core.Event{Kind: core.KindMigration, Message: core.Message{Path: kitchen}, To: street})
-			s.commit(&core.Batch{Journal: []core.Record{record(open, 1, 1, core.Taken)}, Closed: []core.TurnID{open}})
+			s.commit(&core.Batch{Journal: []core.Record{record(open, 1, 1, core.ProgressTaken)}, Closed: []core.TurnID{open}})
 			same(t, "journal of a turn whose place moved", len(s.journal(open)), 0)
 		},
 		"one entry is settled in a place that moved": func(t *testing.T, s *shelf) {
@@ -147,25 +147,25 @@ func journalCases() map[string]func(*testing.T, *shelf) {
 	return map[string]func(*testing.T, *shelf){
 		"records come in the order of their keys": func(t *testing.T, s *shelf) {
 			want := []core.Record{
-				record(0, 0, 0, core.Started, `{"last":4,"attempts":1}`), record(1, 0, 0, core.Accepted, `{"a":1}`),
-				record(1, 1, 0, core.Started, ``), record(1, 1, 2, core.Done, `"x"`), record(1, 256, 0, core.Done, ``), record(2, 0, 0, core.Accepted, `{}`),
+				record(0, 0, 0, core.ProgressStarted, `{"last":4,"attempts":1}`), record(1, 0, 0, core.ProgressAccepted, `{"a":1}`),
+				record(1, 1, 0, core.ProgressStarted, ``), record(1, 1, 2, core.ProgressDone, `"x"`), record(1, 256, 0, core.ProgressDone, ``), record(2, 0, 0, core.ProgressAccepted, `{}`),
 			}
 			for i := range want {
 				if len(want[i].Data) == 0 {
 					want[i].Data = nil
 				}
 			}
-			other := core.Record{Key: core.Key{Turn: core.TurnID{Path: kitchen, Seq: 4}}, Progress: core.Done}
-			below := core.Record{Key: core.Key{Turn: core.TurnID{Path: shed, Seq: 3}}, Progress: core.Done}
+			other := core.Record{Key: core.Key{Turn: core.TurnID{Path: kitchen, Seq: 4}}, Progress: core.ProgressDone}
+			below := core.Record{Key: core.Key{Turn: core.TurnID{Path: shed, Seq: 3}}, Progress: core.ProgressDone}
 			s.commit(&core.Batch{Journal: []core.Record{want[5], want[3], other, want[0], below}})
 			s.commit(&core.Batch{Journal: []core.Record{want[2], want[1], want[4]}})
 			s.again()
 			same(t, "journal", s.journal(turn), want)
 		},
 		"a later record replaces an earlier one": func(t *testing.T, s *shelf) {
-			s.commit(&core.Batch{Journal: []core.Record{record(1, 1, 0, core.Started, `{"long":"value"}`), record(1, 1, 0, core.Failed, `1`)}})
-			s.commit(&core.Batch{Journal: []core.Record{record(1, 1, 0, core.Done, `2`)}})
-			same(t, "journal", s.journal(turn), []core.Record{record(1, 1, 0, core.Done, `2`)})
+			s.commit(&core.Batch{Journal: []core.Record{record(1, 1, 0, core.ProgressStarted, `{"long":"value"}`), record(1, 1, 0, core.ProgressFailed, `1`)}})
+			s.commit(&core.Batch{Journal: []core.Record{record(1, 1, 0, core.ProgressDone, `2`)}})
+			same(t, "journal", s.journal(turn), []core.Record{record(1, 1, 0, core.ProgressDone, `2`)})
 		},
 		"a turn without records": func(t *testing.T, s *shelf) {
 			same(t, "journal", len(s.journal(turn)), 0)

@@ -83,7 +83,7 @@ func wholeCases() map[string]func(*testing.T, *shelf) {
 			step := core.Key{Turn: core.TurnID{Path: kitchen, Seq: 1}, Round: 1, Step: 2}
 			s.append(asked(kitchen, "1", "delete it all"))
 			s.commit(&core.Batch{
-				Journal:  []core.Record{{Key: step, Progress: core.Pending, Time: morning, Data: json.RawMessage(`{"question":"really?"}`)}},
+				Journal:  []core.Record{{Key: step, Progress: core.ProgressPending, Time: morning, Data: json.RawMessage(`{"question":"really?"}`)}},
 				Answered: []core.TurnID{{Path: kitchen, Seq: 1}},
 			})
 			press := core.Entry{Due: true, Event: core.Event{Kind: core.KindPress, Target: "q", Data: "yes", Message: core.Message{Path: kitchen, ID: "p"}}}
@@ -92,16 +92,16 @@ func wholeCases() map[string]func(*testing.T, *shelf) {
 			same(t, "pressed twice", b.Known, []bool{false, true})
 			s.again()
 			same(t, "waiting", s.due(kitchen)[0].Data, "yes")
-			s.commit(&core.Batch{Journal: []core.Record{{Key: step, Progress: core.Taken, Time: morning}}, Answered: []core.TurnID{{Path: kitchen, Seq: 2}}})
+			s.commit(&core.Batch{Journal: []core.Record{{Key: step, Progress: core.ProgressTaken, Time: morning}}, Answered: []core.TurnID{{Path: kitchen, Seq: 2}}})
 			s.again()
-			same(t, "the step", s.journal(step.Turn), []core.Record{{Key: step, Progress: core.Taken, Time: morning}})
+			same(t, "the step", s.journal(step.Turn), []core.Record{{Key: step, Progress: core.ProgressTaken, Time: morning}})
 			same(t, "waiting at the end", len(s.waiting()), 0)
 		},
 		"the journal outlives the turn": func(t *testing.T, s *shelf) {
 			s.append(asked(kitchen, "1", "one"))
 			key := core.Key{Turn: core.TurnID{Path: kitchen, Seq: 1}}
 			for attempt := 1; attempt <= 3; attempt++ {
-				s.commit(&core.Batch{Journal: []core.Record{{Key: key, Progress: core.Started, Data: json.RawMessage(fmt.Sprintf(`{"last":1,"attempts":%d}`, attempt))}}})
+				s.commit(&core.Batch{Journal: []core.Record{{Key: key, Progress: core.ProgressStarted, Data: json.RawMessage(fmt.Sprintf(`{"last":1,"attempts":%d}`, attempt))}}})
 				s.again()
 				same(t, "attempts", string(s.journal(key.Turn)[0].Data), fmt.Sprintf(`{"last":1,"attempts":%d}`, attempt))
 			}
@@ -119,7 +119,7 @@ func wholeBatch(t *testing.T, s *shelf) {
 		return &core.Batch{
 			Append:   []core.Entry{said(kitchen, "2", "two"), said(garden, "1", "elsewhere")},
 			Change:   []core.Event{{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: "1", Text: "edited"}}},
-			Journal:  []core.Record{{Key: core.Key{Turn: turn}, Progress: core.Done}},
+			Journal:  []core.Record{{Key: core.Key{Turn: turn}, Progress: core.ProgressDone}},
 			States:   map[core.Path]core.State{kitchen: {Topic: "tea"}},
 			Answered: []core.TurnID{turn},
 		}

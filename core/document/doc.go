@@ -85,11 +85,11 @@ func (o *Options) kind(a *core.Attachment) kind {
 	mime, _, _ := strings.Cut(strings.ToLower(a.MIME), ";")
 	k := none
 	switch {
-	case a.Kind == core.Image && o.Vision:
+	case a.Kind == core.MediaImage && o.Vision:
 		k = picture
-	case a.Kind == core.Audio && o.Hearing:
+	case a.Kind == core.MediaAudio && o.Hearing:
 		k = sound
-	case a.Kind != core.File:
+	case a.Kind != core.MediaFile:
 	case o.PDF != nil && (mime == "application/pdf" || mime == "" && ending(a.Name) == "pdf"):
 		k = pdf
 	case textual(mime, a.Name):

@@ -35,17 +35,17 @@ func TestOpen(t *testing.T) {
 		PDF: func(_ context.Context, data []byte) (string, error) { return "read " + string(data), nil },
 	}
 	c := Open(t.Context(), o, place, []core.Attachment{
-		{Kind: core.File, Name: "a.TXT", Ref: "t"},
-		{Kind: core.File, Name: "a.pdf", MIME: "application/pdf", Ref: "p"},
-		{Kind: core.Image, Ref: "i"},
-		{Kind: core.Audio, MIME: "audio/ogg", Ref: "v"},
-		{Kind: core.File, Name: "b.txt", Ref: "big", Size: maxTextFile + 1},
-		{Kind: core.Image, Ref: "liar"},
-		{Kind: core.File, Name: "c.txt", Ref: "bin"},
-		{Kind: core.File, Name: "d.exe", Ref: "exe"},
-		{Kind: core.Video, Ref: "film"},
-		{Kind: core.File, Name: "e.md", Ref: "lost"},
-		{Kind: core.File, Name: "f.md"},
+		{Kind: core.MediaFile, Name: "a.TXT", Ref: "t"},
+		{Kind: core.MediaFile, Name: "a.pdf", MIME: "application/pdf", Ref: "p"},
+		{Kind: core.MediaImage, Ref: "i"},
+		{Kind: core.MediaAudio, MIME: "audio/ogg", Ref: "v"},
+		{Kind: core.MediaFile, Name: "b.txt", Ref: "big", Size: maxTextFile + 1},
+		{Kind: core.MediaImage, Ref: "liar"},
+		{Kind: core.MediaFile, Name: "c.txt", Ref: "bin"},
+		{Kind: core.MediaFile, Name: "d.exe", Ref: "exe"},
+		{Kind: core.MediaVideo, Ref: "film"},
+		{Kind: core.MediaFile, Name: "e.md", Ref: "lost"},
+		{Kind: core.MediaFile, Name: "f.md"},
 	})
 	if len(c.Texts) != 2 || c.Texts["t"] != "hello\nworld" || c.Texts["p"] != "read pdf" {
 		t.Errorf("texts %q", c.Texts)
@@ -60,7 +60,7 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	o.Vision, o.Hearing = false, false
-	if c := Open(t.Context(), o, place, []core.Attachment{{Kind: core.Image, Ref: "i"}, {Kind: core.Audio, Ref: "v"}}); len(c.Pictures)+len(c.Sounds) > 0 {
+	if c := Open(t.Context(), o, place, []core.Attachment{{Kind: core.MediaImage, Ref: "i"}, {Kind: core.MediaAudio, Ref: "v"}}); len(c.Pictures)+len(c.Sounds) > 0 {
 		t.Errorf("what no engine can use was fetched: %v", c)
 	}
 }
@@ -73,7 +73,7 @@ func TestFewFiles(t *testing.T) {
 	}}
 	var many []core.Attachment
 	for i := range 20 {
-		many = append(many, core.Attachment{Kind: core.File, Name: "a.txt", Ref: fmt.Sprint(i)})
+		many = append(many, core.Attachment{Kind: core.MediaFile, Name: "a.txt", Ref: fmt.Sprint(i)})
 	}
 	Open(t.Context(), o, place, many)
 	if len(n) != maxFiles {

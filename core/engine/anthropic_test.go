@@ -73,15 +73,15 @@ func TestAnthropicFailures(t *testing.T) {
 		kind   llm.ErrorKind
 		status int
 	}{
-		"limited":     {body(429, `{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}`), llm.RetryLater, 429},
-		"overloaded":  {body(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), llm.RetryLater, 529},
-		"key":         {body(401, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key `+testKey+`"}}`), llm.Fatal, 401},
-		"too long":    {body(400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`), llm.TooLong, 400},
-		"empty":       {anSays(`[]`), llm.RetryLater, 0},
-		"refusal":     {body(200, `{"content":[{"type":"text","text":"I"}],"stop_reason":"refusal","usage":{}}`), llm.Refused, 0},
-		"error event": {anStreams(`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), llm.RetryLater, 0},
-		"wrong shape": {body(200, `{"content":"text"}`), llm.RetryLater, 0},
-		"stream cut":  {anStreams(), llm.RetryLater, 0},
+		"limited":     {body(429, `{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}`), llm.ErrorRetryLater, 429},
+		"overloaded":  {body(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), llm.ErrorRetryLater, 529},
+		"key":         {body(401, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key `+testKey+`"}}`), llm.ErrorFatal, 401},
+		"too long":    {body(400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`), llm.ErrorTooLong, 400},
+		"empty":       {anSays(`[]`), llm.ErrorRetryLater, 0},
+		"refusal":     {body(200, `{"content":[{"type":"text","text":"I"}],"stop_reason":"refusal","usage":{}}`), llm.ErrorRefused, 0},
+		"error event": {anStreams(`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), llm.ErrorRetryLater, 0},
+		"wrong shape": {body(200, `{"content":"text"}`), llm.ErrorRetryLater, 0},
+		"stream cut":  {anStreams(), llm.ErrorRetryLater, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, tc.answer)

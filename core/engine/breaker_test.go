@@ -14,7 +14,7 @@ import (
 // hangs answers nothing until its caller goes away.
 func hangs(ctx context.Context) (llm.Answer, error) {
 	<-ctx.Done()
-	return llm.Answer{}, &llm.Error{Kind: llm.RetryLater, Err: context.Cause(ctx)}
+	return llm.Answer{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: context.Cause(ctx)}
 }
 
 // by is a question of these people.
@@ -104,7 +104,7 @@ func TestSlowCallsOfOnePerson(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := func(_ context.Context) (llm.Answer, error) {
 			time.Sleep(time.Minute)
-			return fails(llm.RetryLater, 0, errTimeout)(t.Context())
+			return fails(llm.ErrorRetryLater, 0, errTimeout)(t.Context())
 		}
 		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){slow}}
 		c := chainOf(true, m)
@@ -127,7 +127,7 @@ func TestSlowCallsOfOnePerson(t *testing.T) {
 // out whether it is back; where that call is withdrawn, the next one does.
 func TestOneCallTries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.Fatal, 0)}}
+		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.ErrorFatal, 0)}}
 		l := newLink("model", m, 0, Options{}.withDefaults())
 		trips(t, l)
 		time.Sleep(tripFor)
@@ -158,18 +158,18 @@ func TestOneCallTries(t *testing.T) {
 // the engine's.
 func TestUnsentSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.RetryLater, 0)}}
+		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.ErrorRetryLater, 0)}}
 		var counted []llm.ErrorKind
 		l := newLink("model", m, 0, Options{Failed: func(name string, kind llm.ErrorKind) { counted = append(counted, kind) }}.withDefaults())
 		unsent := func() {
-			for _, err := range []error{&llm.Error{Kind: llm.Refused}, &llm.Error{Kind: llm.TooLong}, errors.New("x")} {
+			for _, err := range []error{&llm.Error{Kind: llm.ErrorRefused}, &llm.Error{Kind: llm.ErrorTooLong}, errors.New("x")} {
 				q := by("9")
 				q.Build = func(llm.Limits) (llm.Request, error) { return llm.Request{}, err }
 				l.ask(t.Context(), q)
 			}
 			q := by("9")
 			q.Build = func(llm.Limits) (llm.Request, error) { panic("x") }
-			if _, failed := l.ask(t.Context(), q); failed.Kind != llm.Fatal {
+			if _, failed := l.ask(t.Context(), q); failed.Kind != llm.ErrorFatal {
 				t.Errorf("%v", failed)
 			}
 		}
@@ -181,7 +181,7 @@ func TestUnsentSaysNothing(t *testing.T) {
 		if _, failed := l.ask(t.Context(), by()); !errors.Is(failed, errTripped) {
 			t.Errorf("the engine is asked again: %v", failed)
 		}
-		if len(counted) != tripAfter+1 || counted[0] != llm.RetryLater {
+		if len(counted) != tripAfter+1 || counted[0] != llm.ErrorRetryLater {
 			t.Errorf("counted %v", counted)
 		}
 	})
@@ -190,7 +190,7 @@ func TestUnsentSaysNothing(t *testing.T) {
 // TestPauseIsTheServers: only a server that asks to be left alone is.
 func TestPauseIsTheServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.Refused, time.Hour), says("model")}}
+		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.ErrorRefused, time.Hour), says("model")}}
 		l := newLink("model", m, 0, Options{}.withDefaults())
 		l.ask(t.Context(), by("1"))
 		if _, failed := l.ask(t.Context(), by("2")); failed != nil {

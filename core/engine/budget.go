@@ -184,7 +184,7 @@ func (b *Budget) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	t.all, t.each = b.allowances(q)
 	defer t.release()
 	if err := t.load(ctx); err != nil {
-		return llm.Answer{}, &llm.Error{Kind: llm.RetryLater, Err: fmt.Errorf("budget: %w", err)}
+		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: fmt.Errorf("budget: %w", err)}
 	}
 	if err := t.hold(0); err != nil {
 		return llm.Answer{}, err
@@ -243,7 +243,7 @@ func (t *tab) build(ctx context.Context, build func(llm.Limits) (llm.Request, er
 		return r, err
 	}
 	if t.spent = t.hold(tokensOf(r)); t.spent != nil {
-		return llm.Request{}, &llm.Error{Kind: llm.Refused, Err: errSpent}
+		return llm.Request{}, &llm.Error{Kind: llm.ErrorRefused, Err: errSpent}
 	}
 	r.Used = func(u llm.Usage) { t.budget.record(ctx, t, l.Engine, u) }
 	return r, nil
@@ -305,7 +305,7 @@ func (t *tab) error(a allowance) error {
 	y, m, d := t.now.Date()
 	resets := time.Date(y, m, d+1, 0, 0, 0, 0, t.now.Location())
 	after := resets.Sub(t.now)
-	return &llm.Error{Kind: llm.Refused, After: after, Err: &SpentError{Scope: a.scope, Limit: a.limit, Spent: a.spent, Resets: resets, After: after}}
+	return &llm.Error{Kind: llm.ErrorRefused, After: after, Err: &SpentError{Scope: a.scope, Limit: a.limit, Spent: a.spent, Resets: resets, After: after}}
 }
 
 // release gives back what was held.

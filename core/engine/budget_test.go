@@ -86,7 +86,7 @@ func TestBudgets(t *testing.T) {
 				t.Fatalf("%v after %d calls", err, m.calls)
 			}
 			failed, isModel := err.(*llm.Error)
-			if said, forPeople := errors.AsType[*core.Error](err); !isModel || failed.Kind != llm.Refused || !forPeople || said.After <= 0 || !strings.Contains(said.Text, "00:00") {
+			if said, forPeople := errors.AsType[*core.Error](err); !isModel || failed.Kind != llm.ErrorRefused || !forPeople || said.After <= 0 || !strings.Contains(said.Text, "00:00") {
 				t.Errorf("%#v", err)
 			}
 			if len(b.held) != 0 {
@@ -206,7 +206,7 @@ func (*brokenLedger) Spent(context.Context, string, core.Path) (Spending, error)
 func TestLedgerThatFails(t *testing.T) {
 	m := &thinker{}
 	_, err := Budgeted(m, BudgetConfig{BotTokens: 900}, BudgetOptions{Ledger: &brokenLedger{}}).Ask(t.Context(), from("a/1", ""))
-	if failed, ok := err.(*llm.Error); !ok || failed.Kind != llm.RetryLater || m.calls != 0 {
+	if failed, ok := err.(*llm.Error); !ok || failed.Kind != llm.ErrorRetryLater || m.calls != 0 {
 		t.Errorf("%v", err)
 	}
 }

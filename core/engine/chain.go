@@ -192,7 +192,7 @@ func (c *Chain) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 		return answer, nil
 	}
 	if ctx.Err() != nil {
-		return llm.Answer{}, &llm.Error{Kind: llm.RetryLater, Err: context.Cause(ctx)}
+		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: context.Cause(ctx)}
 	}
 	return c.askLast(ctx, c.last, q, failed)
 }
@@ -226,14 +226,14 @@ func ask(ctx context.Context, m llm.Model, q core.Question) (llm.Answer, *llm.Er
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		return llm.Answer{}, failed
 	}
-	return llm.Answer{}, &llm.Error{Kind: llm.Fatal, Engine: limits.Engine, Err: err}
+	return llm.Answer{}, &llm.Error{Kind: llm.ErrorFatal, Engine: limits.Engine, Err: err}
 }
 
 // worst makes one error of all: the one that gives most hope leads, for the
 // caller decides by it whether to try again.
 func worst(failed []*llm.Error) *llm.Error {
 	if len(failed) == 0 {
-		return &llm.Error{Kind: llm.Fatal, Err: errors.New("no engine")}
+		return &llm.Error{Kind: llm.ErrorFatal, Err: errors.New("no engine")}
 	}
 	lead := *failed[0]
 	all := make([]error, len(failed))
@@ -251,11 +251,11 @@ func worst(failed []*llm.Error) *llm.Error {
 
 func hope(k llm.ErrorKind) int {
 	switch k {
-	case llm.RetryLater:
+	case llm.ErrorRetryLater:
 		return 3
-	case llm.TooLong:
+	case llm.ErrorTooLong:
 		return 2
-	case llm.Refused:
+	case llm.ErrorRefused:
 		return 1
 	}
 	return 0

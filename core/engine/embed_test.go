@@ -70,16 +70,16 @@ func TestEmbedFailures(t *testing.T) {
 		answer http.HandlerFunc
 		kind   llm.ErrorKind
 	}{
-		"limited":     {body(429, `{"error":{"message":"slow down `+testKey+`"}}`), llm.RetryLater},
-		"key":         {body(401, `{}`), llm.Fatal},
-		"too few":     {body(200, `{"data":[{"index":0,"embedding":[1]}]}`), llm.RetryLater},
-		"not alike":   {body(200, `{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[1,2]}]}`), llm.RetryLater},
-		"empty":       {body(200, `{"data":[]}`), llm.RetryLater},
-		"no vectors":  {body(200, `{"data":[{"embedding":null},{"embedding":"x"}]}`), llm.RetryLater},
-		"error":       {body(200, `{"error":{"message":"no such model","type":"not_found_error"}}`), llm.Fatal},
-		"html":        {body(200, `<html>`), llm.RetryLater},
-		"double":      {body(200, `{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[]}]}`), llm.RetryLater},
-		"far too far": {body(200, `{"data":[{"index":99,"embedding":[1]},{"index":-1,"embedding":[]}]}`), llm.RetryLater},
+		"limited":     {body(429, `{"error":{"message":"slow down `+testKey+`"}}`), llm.ErrorRetryLater},
+		"key":         {body(401, `{}`), llm.ErrorFatal},
+		"too few":     {body(200, `{"data":[{"index":0,"embedding":[1]}]}`), llm.ErrorRetryLater},
+		"not alike":   {body(200, `{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[1,2]}]}`), llm.ErrorRetryLater},
+		"empty":       {body(200, `{"data":[]}`), llm.ErrorRetryLater},
+		"no vectors":  {body(200, `{"data":[{"embedding":null},{"embedding":"x"}]}`), llm.ErrorRetryLater},
+		"error":       {body(200, `{"error":{"message":"no such model","type":"not_found_error"}}`), llm.ErrorFatal},
+		"html":        {body(200, `<html>`), llm.ErrorRetryLater},
+		"double":      {body(200, `{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[]}]}`), llm.ErrorRetryLater},
+		"far too far": {body(200, `{"data":[{"index":99,"embedding":[1]},{"index":-1,"embedding":[]}]}`), llm.ErrorRetryLater},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, tc.answer)

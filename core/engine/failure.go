@@ -174,25 +174,25 @@ func kindOf(e *httpError) llm.ErrorKind {
 	}
 	switch {
 	case e.status == http.StatusRequestEntityTooLarge, e.status <= 500 && has(tooLong...):
-		return llm.TooLong
+		return llm.ErrorTooLong
 	case e.status < 500 && has("content_filter", "content policy", "content_policy", "content management policy", "moderation", "flagged", "safety", "prohibited_content"):
-		return llm.Refused
+		return llm.ErrorRefused
 	case has("insufficient_quota", "billing"):
-		return llm.Fatal
+		return llm.ErrorFatal
 	case e.status == http.StatusRequestTimeout, e.status == http.StatusConflict, e.status == http.StatusTooEarly, e.status == http.StatusTooManyRequests, e.status >= 500:
-		return llm.RetryLater
+		return llm.ErrorRetryLater
 	case e.status == 0:
 		return kindOfEvent(has)
 	}
-	return llm.Fatal
+	return llm.ErrorFatal
 }
 
 // kindOfEvent sorts an error that came inside of an answer, without a status.
 func kindOfEvent(has func(...string) bool) llm.ErrorKind {
 	if has("invalid_request", "authentication", "permission", "not_found") {
-		return llm.Fatal
+		return llm.ErrorFatal
 	}
-	return llm.RetryLater
+	return llm.ErrorRetryLater
 }
 
 // asModelError types any failure of a call to engine. now is the context of
@@ -202,7 +202,7 @@ func asModelError(engine string, call, whole context.Context, err error) *llm.Er
 	if errors.As(err, &known) {
 		return known
 	}
-	e := &llm.Error{Kind: llm.RetryLater, Engine: engine, Err: err}
+	e := &llm.Error{Kind: llm.ErrorRetryLater, Engine: engine, Err: err}
 	var status *httpError
 	switch {
 	case whole.Err() != nil:
@@ -212,7 +212,7 @@ func asModelError(engine string, call, whole context.Context, err error) *llm.Er
 	case call.Err() != nil:
 		e.Err = fmt.Errorf("%w: %w", errTimeout, context.Cause(call))
 	case errors.Is(err, errPanic):
-		e.Kind = llm.Fatal
+		e.Kind = llm.ErrorFatal
 	}
 	return e
 }

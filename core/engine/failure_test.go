@@ -72,7 +72,7 @@ func FuzzFailure(f *testing.F) {
 			t.Fatalf("%v: %q", e.after, text)
 		}
 		switch kindOf(e) {
-		case llm.RetryLater, llm.Fatal, llm.Refused, llm.TooLong:
+		case llm.ErrorRetryLater, llm.ErrorFatal, llm.ErrorRefused, llm.ErrorTooLong:
 		default:
 			t.Fatalf("kind %q", kindOf(e))
 		}
@@ -85,19 +85,19 @@ func TestKinds(t *testing.T) {
 		body   string
 		want   llm.ErrorKind
 	}{
-		"timeout":         {408, ``, llm.RetryLater},
-		"conflict":        {409, ``, llm.RetryLater},
-		"too early":       {425, ``, llm.RetryLater},
-		"limited":         {429, ``, llm.RetryLater},
-		"broken":          {500, ``, llm.RetryLater},
-		"not found":       {404, ``, llm.Fatal},
-		"teapot":          {418, ``, llm.Fatal},
-		"filter":          {400, `{"error":{"code":"content_filter"}}`, llm.Refused},
-		"filter is down":  {500, `{"error":{"message":"the moderation service is down"}}`, llm.RetryLater},
-		"long is down":    {503, `{"error":{"message":"cannot tell the context length"}}`, llm.RetryLater},
-		"no money":        {402, `{"error":{"message":"check your billing"}}`, llm.Fatal},
-		"no money, later": {429, `{"error":{"code":"insufficient_quota"}}`, llm.Fatal},
-		"a list":          {429, ` [ {"error":{"status":"RESOURCE_EXHAUSTED","message":"later"}}]`, llm.RetryLater},
+		"timeout":         {408, ``, llm.ErrorRetryLater},
+		"conflict":        {409, ``, llm.ErrorRetryLater},
+		"too early":       {425, ``, llm.ErrorRetryLater},
+		"limited":         {429, ``, llm.ErrorRetryLater},
+		"broken":          {500, ``, llm.ErrorRetryLater},
+		"not found":       {404, ``, llm.ErrorFatal},
+		"teapot":          {418, ``, llm.ErrorFatal},
+		"filter":          {400, `{"error":{"code":"content_filter"}}`, llm.ErrorRefused},
+		"filter is down":  {500, `{"error":{"message":"the moderation service is down"}}`, llm.ErrorRetryLater},
+		"long is down":    {503, `{"error":{"message":"cannot tell the context length"}}`, llm.ErrorRetryLater},
+		"no money":        {402, `{"error":{"message":"check your billing"}}`, llm.ErrorFatal},
+		"no money, later": {429, `{"error":{"code":"insufficient_quota"}}`, llm.ErrorFatal},
+		"a list":          {429, ` [ {"error":{"status":"RESOURCE_EXHAUSTED","message":"later"}}]`, llm.ErrorRetryLater},
 	} {
 		e := readHTTPError(&http.Response{StatusCode: tc.status}, []byte(tc.body), time.Now())
 		if got := kindOf(e); got != tc.want || e.status != tc.status || e.text == "" && e.code == "" {
@@ -127,21 +127,21 @@ func TestWorst(t *testing.T) {
 		return &llm.Error{Kind: kind, After: after}
 	}
 	for _, list := range [][]*llm.Error{
-		{e(llm.RetryLater, 3), e(llm.Fatal, 1)},
-		{e(llm.Fatal, 1), e(llm.RetryLater, 3), e(llm.RetryLater, 5)},
-		{e(llm.RetryLater, 5), e(llm.RetryLater, 3)},
-		{e(llm.TooLong, 1), e(llm.RetryLater, 3), e(llm.Refused, 2)},
+		{e(llm.ErrorRetryLater, 3), e(llm.ErrorFatal, 1)},
+		{e(llm.ErrorFatal, 1), e(llm.ErrorRetryLater, 3), e(llm.ErrorRetryLater, 5)},
+		{e(llm.ErrorRetryLater, 5), e(llm.ErrorRetryLater, 3)},
+		{e(llm.ErrorTooLong, 1), e(llm.ErrorRetryLater, 3), e(llm.ErrorRefused, 2)},
 	} {
-		if got := worst(list); got.Kind != llm.RetryLater || got.After != 3 || !errors.Is(got, list[0]) || !errors.Is(got, list[1]) {
+		if got := worst(list); got.Kind != llm.ErrorRetryLater || got.After != 3 || !errors.Is(got, list[0]) || !errors.Is(got, list[1]) {
 			t.Errorf("%+v leads", got)
 		}
 	}
-	for _, pair := range [][2]llm.ErrorKind{{llm.TooLong, llm.Refused}, {llm.Refused, llm.Fatal}} {
+	for _, pair := range [][2]llm.ErrorKind{{llm.ErrorTooLong, llm.ErrorRefused}, {llm.ErrorRefused, llm.ErrorFatal}} {
 		if got := worst([]*llm.Error{e(pair[1], 0), e(pair[0], 0)}); got.Kind != pair[0] {
 			t.Errorf("%s leads %s", got.Kind, pair[0])
 		}
 	}
-	if alone := e(llm.Refused, 2); worst([]*llm.Error{alone}).Kind != llm.Refused || worst(nil).Kind != llm.Fatal {
+	if alone := e(llm.ErrorRefused, 2); worst([]*llm.Error{alone}).Kind != llm.ErrorRefused || worst(nil).Kind != llm.ErrorFatal {
 		t.Error("one failure does not lead")
 	}
 }

@@ -42,7 +42,7 @@ func (l *link) ask(ctx context.Context, q core.Question) (answer llm.Answer, fai
 	defer func() {
 		if p := recover(); p != nil { // of q.Build
 			l.log.Error("panic while asking", "panic", p)
-			failed = &llm.Error{Kind: llm.Fatal, Engine: l.name, Err: errPanic}
+			failed = &llm.Error{Kind: llm.ErrorFatal, Engine: l.name, Err: errPanic}
 		}
 	}()
 	limits, guess := l.limits(), 0
@@ -51,7 +51,7 @@ func (l *link) ask(ctx context.Context, q core.Question) (answer llm.Answer, fai
 		if failed == nil && guess > 0 {
 			guess = limits.Tokens
 		}
-		if failed == nil || failed.Kind != llm.TooLong || size == 0 || try == maxTooLong {
+		if failed == nil || failed.Kind != llm.ErrorTooLong || size == 0 || try == maxTooLong {
 			l.learn(guess)
 			return answer, failed
 		}
@@ -113,7 +113,7 @@ func (l *link) try(
 	}
 	leave, err := l.queue.enter(ctx, q.People)
 	if err != nil {
-		return llm.Answer{}, 0, &llm.Error{Kind: llm.RetryLater, Engine: l.name, Err: err}
+		return llm.Answer{}, 0, &llm.Error{Kind: llm.ErrorRetryLater, Engine: l.name, Err: err}
 	}
 	defer leave()
 	answer, failed = l.call(ctx, q.People, request)
@@ -140,7 +140,7 @@ func (l *link) call(ctx context.Context, people []core.Path, request llm.Request
 	if l.failed != nil {
 		l.failed(l.name, failed.Kind)
 	}
-	if failed.Kind == llm.Refused || failed.Kind == llm.TooLong { // it is the prompt's fault
+	if failed.Kind == llm.ErrorRefused || failed.Kind == llm.ErrorTooLong { // it is the prompt's fault
 		l.succeeded()
 	} else {
 		l.broke(people, failed.After)
@@ -153,7 +153,7 @@ func (l *link) typed(err error) *llm.Error {
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		return failed
 	}
-	return &llm.Error{Kind: llm.Fatal, Engine: l.name, Err: err}
+	return &llm.Error{Kind: llm.ErrorFatal, Engine: l.name, Err: err}
 }
 
 // refuse says why the engine is not asked by these people now; nil: it is.
@@ -178,10 +178,10 @@ func (l *link) begin(people []core.Path) (try bool, failed *llm.Error) {
 // closed is refuse with l.mu held.
 func (l *link) closed(people []core.Path, now time.Time) *llm.Error {
 	if wait := l.until.Sub(now); wait > 0 {
-		return &llm.Error{Kind: llm.RetryLater, Engine: l.name, After: wait, Err: errPaused}
+		return &llm.Error{Kind: llm.ErrorRetryLater, Engine: l.name, After: wait, Err: errPaused}
 	}
 	if l.breaker.open(people, now) {
-		return &llm.Error{Kind: llm.RetryLater, Engine: l.name, After: l.breaker.until.Sub(now), Err: errTripped}
+		return &llm.Error{Kind: llm.ErrorRetryLater, Engine: l.name, After: l.breaker.until.Sub(now), Err: errTripped}
 	}
 	return nil
 }
@@ -269,7 +269,7 @@ func askEach(ctx context.Context, links []*link, q core.Question) (answer llm.An
 // mayRecover reports whether the engine may answer this very question a moment
 // later. One that was silent for its whole timeout has had its chance.
 func mayRecover(e *llm.Error) bool {
-	return e.Kind == llm.RetryLater && !errors.Is(e, errTimeout) && !errors.Is(e, errTripped)
+	return e.Kind == llm.ErrorRetryLater && !errors.Is(e, errTimeout) && !errors.Is(e, errTripped)
 }
 
 // shortest is the shortest time after which an engine may have recovered: what

@@ -79,11 +79,11 @@ func TestFallback(t *testing.T) {
 		first func(context.Context) (llm.Answer, error)
 		waits time.Duration // at most, before the second answers
 	}{
-		"overloaded": {fails(llm.RetryLater, 0), 0},
-		"limited":    {fails(llm.RetryLater, time.Hour), 0},
-		"wrong key":  {fails(llm.Fatal, 0), 0},
-		"refused":    {fails(llm.Refused, 0), 0},
-		"too long":   {fails(llm.TooLong, 0), 0},
+		"overloaded": {fails(llm.ErrorRetryLater, 0), 0},
+		"limited":    {fails(llm.ErrorRetryLater, time.Hour), 0},
+		"wrong key":  {fails(llm.ErrorFatal, 0), 0},
+		"refused":    {fails(llm.ErrorRefused, 0), 0},
+		"too long":   {fails(llm.ErrorTooLong, 0), 0},
 		"untyped":    {func(context.Context) (llm.Answer, error) { return llm.Answer{}, errors.New("x") }, 0},
 		"panic":      {func(context.Context) (llm.Answer, error) { panic("boom") }, 0},
 	} {
@@ -114,13 +114,13 @@ func TestSecondTry(t *testing.T) {
 		least time.Duration
 		most  time.Duration
 	}{
-		"hiccup":       {[]func(context.Context) (llm.Answer, error){fails(llm.RetryLater, 0), ok}, "model", 2, time.Millisecond, time.Second},
-		"short pause":  {[]func(context.Context) (llm.Answer, error){fails(llm.RetryLater, 5*time.Second), ok}, "model", 2, 5 * time.Second, 5 * time.Second},
-		"long pause":   {[]func(context.Context) (llm.Answer, error){fails(llm.RetryLater, time.Minute), ok}, "offline", 1, 0, 0},
-		"still down":   {[]func(context.Context) (llm.Answer, error){fails(llm.RetryLater, 0)}, "offline", 2, time.Millisecond, time.Second},
-		"wrong key":    {[]func(context.Context) (llm.Answer, error){fails(llm.Fatal, 0), ok}, "offline", 1, 0, 0},
-		"refused":      {[]func(context.Context) (llm.Answer, error){fails(llm.Refused, 0), ok}, "offline", 1, 0, 0},
-		"ran out time": {[]func(context.Context) (llm.Answer, error){fails(llm.RetryLater, 0, errTimeout), ok}, "offline", 1, 0, 0},
+		"hiccup":       {[]func(context.Context) (llm.Answer, error){fails(llm.ErrorRetryLater, 0), ok}, "model", 2, time.Millisecond, time.Second},
+		"short pause":  {[]func(context.Context) (llm.Answer, error){fails(llm.ErrorRetryLater, 5*time.Second), ok}, "model", 2, 5 * time.Second, 5 * time.Second},
+		"long pause":   {[]func(context.Context) (llm.Answer, error){fails(llm.ErrorRetryLater, time.Minute), ok}, "offline", 1, 0, 0},
+		"still down":   {[]func(context.Context) (llm.Answer, error){fails(llm.ErrorRetryLater, 0)}, "offline", 2, time.Millisecond, time.Second},
+		"wrong key":    {[]func(context.Context) (llm.Answer, error){fails(llm.ErrorFatal, 0), ok}, "offline", 1, 0, 0},
+		"refused":      {[]func(context.Context) (llm.Answer, error){fails(llm.ErrorRefused, 0), ok}, "offline", 1, 0, 0},
+		"ran out time": {[]func(context.Context) (llm.Answer, error){fails(llm.ErrorRetryLater, 0, errTimeout), ok}, "offline", 1, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestSecondTry(t *testing.T) {
 // Inside of the time that a server asked for, it is not asked, by nobody.
 func TestRetryAfterIsObeyed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.RetryLater, time.Minute), says("model")}}
+		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.ErrorRetryLater, time.Minute), says("model")}}
 		c := chainOf(true, m)
 		begin := time.Now()
 		for time.Since(begin) < 90*time.Second {
@@ -162,7 +162,7 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 
 func TestBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.Fatal, 0)}}
+		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.ErrorFatal, 0)}}
 		c := chainOf(true, m)
 		for range 20 {
 			asks(t, c)
@@ -189,7 +189,7 @@ func TestBreaker(t *testing.T) {
 // What a person writes must not take an engine away from everybody.
 func TestRefusalsDoNotTrip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.Refused, 0)}}
+		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.ErrorRefused, 0)}}
 		c := chainOf(true, m)
 		for range 20 {
 			asks(t, c)
@@ -202,7 +202,7 @@ func TestRefusalsDoNotTrip(t *testing.T) {
 
 func TestCancelledWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.RetryLater, 5*time.Second), says("model")}}
+		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.ErrorRetryLater, 5*time.Second), says("model")}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := chainOf(true, m).Ask(ctx, plainQuestion())
@@ -217,7 +217,7 @@ func TestCancelledCallsDoNotTrip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := func(ctx context.Context) (llm.Answer, error) {
 			<-ctx.Done()
-			return llm.Answer{}, &llm.Error{Kind: llm.RetryLater, Err: context.Cause(ctx)}
+			return llm.Answer{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: context.Cause(ctx)}
 		}
 		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){hang}}
 		c := chainOf(true, m)
@@ -234,12 +234,12 @@ func TestCancelledCallsDoNotTrip(t *testing.T) {
 
 func TestErrorsOfAllEngines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &script{name: "a", steps: []func(context.Context) (llm.Answer, error){fails(llm.Fatal, 0, errors.New("from a"))}}
-		b := &script{name: "b", steps: []func(context.Context) (llm.Answer, error){fails(llm.RetryLater, time.Hour, errors.New("from b"))}}
+		a := &script{name: "a", steps: []func(context.Context) (llm.Answer, error){fails(llm.ErrorFatal, 0, errors.New("from a"))}}
+		b := &script{name: "b", steps: []func(context.Context) (llm.Answer, error){fails(llm.ErrorRetryLater, time.Hour, errors.New("from b"))}}
 		c := chainOf(true, a, b)
 		c.last = nil
 		_, failed := asks(t, c)
-		if failed == nil || failed.Kind != llm.RetryLater || failed.After != time.Hour {
+		if failed == nil || failed.Kind != llm.ErrorRetryLater || failed.After != time.Hour {
 			t.Fatalf("%v", failed)
 		}
 		for _, want := range []string{"from a", "from b"} {
@@ -253,7 +253,7 @@ func TestErrorsOfAllEngines(t *testing.T) {
 // Each engine gets a prompt to its own limits, and a stream of its own.
 func TestEachEngineItsOwnPrompt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &script{name: "a", limits: llm.Limits{Chars: 10}, steps: []func(context.Context) (llm.Answer, error){fails(llm.Fatal, 0)}}
+		a := &script{name: "a", limits: llm.Limits{Chars: 10}, steps: []func(context.Context) (llm.Answer, error){fails(llm.ErrorFatal, 0)}}
 		b := &script{name: "b", limits: llm.Limits{Chars: 20, Dialect: llm.DialectTools}, steps: []func(context.Context) (llm.Answer, error){says("b")}}
 		var built []llm.Limits
 		var streams []*strings.Builder
@@ -280,7 +280,7 @@ func TestPromptThatFitsOnlyOne(t *testing.T) {
 		b := &script{name: "b", limits: llm.Limits{Chars: 20}, steps: []func(context.Context) (llm.Answer, error){says("b")}}
 		got, err := chainOf(true, a, b).Ask(t.Context(), question(func(l llm.Limits) (llm.Request, error) {
 			if l.Chars < 15 {
-				return llm.Request{}, &llm.Error{Kind: llm.TooLong, Engine: l.Engine}
+				return llm.Request{}, &llm.Error{Kind: llm.ErrorTooLong, Engine: l.Engine}
 			}
 			return hello(), nil
 		}))
@@ -314,7 +314,7 @@ func TestPreferredEngine(t *testing.T) {
 func TestFailuresAreLoggedWithoutTexts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.Fatal, 0, errors.New("bad key"))}}
+		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.ErrorFatal, 0, errors.New("bad key"))}}
 		c := chainOf(true)
 		c.links = []*link{newLink("model", m, 0, Options{Log: slog.New(slog.NewTextHandler(&out, nil))}.withDefaults())}
 		asks(t, c)
@@ -332,7 +332,7 @@ func TestHealth(t *testing.T) {
 		sick := true
 		m := &script{name: "home", steps: []func(context.Context) (llm.Answer, error){func(ctx context.Context) (llm.Answer, error) {
 			if sick {
-				return fails(llm.RetryLater, 0)(ctx)
+				return fails(llm.ErrorRetryLater, 0)(ctx)
 			}
 			return says("home")(ctx)
 		}}}

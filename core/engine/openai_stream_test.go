@@ -69,7 +69,7 @@ func TestCutStreams(t *testing.T) {
 		events(half)(w, r)
 		panic(http.ErrAbortHandler)
 	})
-	if failed := fail(t, s.model(), streaming(hello(), &pieces)); failed.Kind != llm.RetryLater {
+	if failed := fail(t, s.model(), streaming(hello(), &pieces)); failed.Kind != llm.ErrorRetryLater {
 		t.Errorf("%v", failed)
 	}
 	s.say(func(w http.ResponseWriter, r *http.Request) {

@@ -191,35 +191,35 @@ func TestOpenAIFailures(t *testing.T) {
 		kind   llm.ErrorKind
 		status int
 	}{
-		"limited":         {body(429, `{"error":{"message":"slow down"}}`), llm.RetryLater, 429},
-		"no money":        {body(429, `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}`), llm.Fatal, 429},
-		"overloaded":      {body(529, `{}`), llm.RetryLater, 529},
-		"html":            {body(503, `<html>`), llm.RetryLater, 503},
-		"empty 503":       {body(503, ``), llm.RetryLater, 503},
-		"bad gateway":     {body(502, `bad gateway`), llm.RetryLater, 502},
-		"key":             {body(401, `{"error":{"message":"Incorrect API key provided: `+testKey+`"}}`), llm.Fatal, 401},
-		"no such model":   {body(404, `{"error":{"message":"model not found"}}`), llm.Fatal, 404},
-		"too long":        {body(400, `{"error":{"code":"context_length_exceeded","message":"This model's maximum context length is 8192 tokens"}}`), llm.TooLong, 400},
-		"llama too long":  {body(400, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`), llm.TooLong, 400},
-		"too large":       {body(413, ``), llm.TooLong, 413},
-		"policy":          {body(400, `{"error":{"code":"content_policy_violation","message":"no"}}`), llm.Refused, 400},
-		"gemini list":     {body(400, `[{"error":{"code":400,"message":"API key not valid","status":"INVALID_ARGUMENT"}}]`), llm.Fatal, 400},
-		"redirect":        {body(302, ``, "Location", "http://127.0.0.1:1/"), llm.Fatal, 302},
-		"no choices":      {body(200, `{"choices":[]}`), llm.RetryLater, 0},
-		"null choice":     {body(200, `{"choices":[null]}`), llm.RetryLater, 0},
-		"no content":      {body(200, `{"choices":[{"message":{"content":null},"finish_reason":"length"}]}`), llm.RetryLater, 0},
-		"blank":           {aiSays("  \n"), llm.RetryLater, 0},
-		"error in a 200":  {body(200, `{"error":{"message":"x"}}`), llm.RetryLater, 0},
-		"its status":      {body(200, `{"error":{"message":"x","code":401}}`), llm.Fatal, 401},
-		"error as a text": {body(200, `{"error":"boom"}`), llm.RetryLater, 0},
-		"filtered":        {body(200, `{"choices":[{"message":{"content":""},"finish_reason":"content_filter"}]}`), llm.Refused, 0},
-		"refusal":         {body(200, `{"choices":[{"message":{"content":null,"refusal":"I will not"},"finish_reason":"stop"}]}`), llm.Refused, 0},
-		"html as a 200":   {body(200, `<html>welcome</html>`), llm.RetryLater, 0},
-		"nothing":         {body(200, ``), llm.RetryLater, 0},
-		"half a body":     {halfABody, llm.RetryLater, 0},
-		"stream cut":      {events(`{"choices":[{"delta":{}}]}`), llm.RetryLater, 0},
-		"stream error":    {events(`{"choices":[{"delta":{"content":"hal"}}]}`, `{"error":{"message":"upstream died","code":500}}`, `[DONE]`), llm.RetryLater, 500},
-		"no event stream": {body(200, "hello", "Content-Type", "text/event-stream"), llm.RetryLater, 0},
+		"limited":         {body(429, `{"error":{"message":"slow down"}}`), llm.ErrorRetryLater, 429},
+		"no money":        {body(429, `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}`), llm.ErrorFatal, 429},
+		"overloaded":      {body(529, `{}`), llm.ErrorRetryLater, 529},
+		"html":            {body(503, `<html>`), llm.ErrorRetryLater, 503},
+		"empty 503":       {body(503, ``), llm.ErrorRetryLater, 503},
+		"bad gateway":     {body(502, `bad gateway`), llm.ErrorRetryLater, 502},
+		"key":             {body(401, `{"error":{"message":"Incorrect API key provided: `+testKey+`"}}`), llm.ErrorFatal, 401},
+		"no such model":   {body(404, `{"error":{"message":"model not found"}}`), llm.ErrorFatal, 404},
+		"too long":        {body(400, `{"error":{"code":"context_length_exceeded","message":"This model's maximum context length is 8192 tokens"}}`), llm.ErrorTooLong, 400},
+		"llama too long":  {body(400, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`), llm.ErrorTooLong, 400},
+		"too large":       {body(413, ``), llm.ErrorTooLong, 413},
+		"policy":          {body(400, `{"error":{"code":"content_policy_violation","message":"no"}}`), llm.ErrorRefused, 400},
+		"gemini list":     {body(400, `[{"error":{"code":400,"message":"API key not valid","status":"INVALID_ARGUMENT"}}]`), llm.ErrorFatal, 400},
+		"redirect":        {body(302, ``, "Location", "http://127.0.0.1:1/"), llm.ErrorFatal, 302},
+		"no choices":      {body(200, `{"choices":[]}`), llm.ErrorRetryLater, 0},
+		"null choice":     {body(200, `{"choices":[null]}`), llm.ErrorRetryLater, 0},
+		"no content":      {body(200, `{"choices":[{"message":{"content":null},"finish_reason":"length"}]}`), llm.ErrorRetryLater, 0},
+		"blank":           {aiSays("  \n"), llm.ErrorRetryLater, 0},
+		"error in a 200":  {body(200, `{"error":{"message":"x"}}`), llm.ErrorRetryLater, 0},
+		"its status":      {body(200, `{"error":{"message":"x","code":401}}`), llm.ErrorFatal, 401},
+		"error as a text": {body(200, `{"error":"boom"}`), llm.ErrorRetryLater, 0},
+		"filtered":        {body(200, `{"choices":[{"message":{"content":""},"finish_reason":"content_filter"}]}`), llm.ErrorRefused, 0},
+		"refusal":         {body(200, `{"choices":[{"message":{"content":null,"refusal":"I will not"},"finish_reason":"stop"}]}`), llm.ErrorRefused, 0},
+		"html as a 200":   {body(200, `<html>welcome</html>`), llm.ErrorRetryLater, 0},
+		"nothing":         {body(200, ``), llm.ErrorRetryLater, 0},
+		"half a body":     {halfABody, llm.ErrorRetryLater, 0},
+		"stream cut":      {events(`{"choices":[{"delta":{}}]}`), llm.ErrorRetryLater, 0},
+		"stream error":    {events(`{"choices":[{"delta":{"content":"hal"}}]}`, `{"error":{"message":"upstream died","code":500}}`, `[DONE]`), llm.ErrorRetryLater, 500},
+		"no event stream": {body(200, "hello", "Content-Type", "text/event-stream"), llm.ErrorRetryLater, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, tc.answer)
@@ -334,7 +334,7 @@ func TestRefusalThatIsNoneOfTheForm(t *testing.T) {
 		t.Errorf("%d calls for a prompt that is too long", n)
 	}
 	s.say(body(400, `{"error":{"message":"you sent nonsense"}}`))
-	if failed := fail(t, m, hello()); failed.Kind != llm.Fatal || failed.Status != 400 {
+	if failed := fail(t, m, hello()); failed.Kind != llm.ErrorFatal || failed.Status != 400 {
 		t.Errorf("%v", failed)
 	}
 	s.say(aiSays("{}"))
@@ -406,7 +406,7 @@ func TestPanicOfTheLibraryIsAnError(t *testing.T) {
 	s := newServer(t, aiSays("x"))
 	m := s.model()
 	m.model = nil
-	if failed := fail(t, m, hello()); failed.Kind != llm.Fatal || !strings.Contains(failed.Error(), errPanic.Error()) {
+	if failed := fail(t, m, hello()); failed.Kind != llm.ErrorFatal || !strings.Contains(failed.Error(), errPanic.Error()) {
 		t.Errorf("%v", failed)
 	}
 }
@@ -415,7 +415,7 @@ func TestNobodyThere(t *testing.T) {
 	s := newServer(t, aiSays("x"))
 	m := s.model()
 	s.Close()
-	if failed := fail(t, m, hello()); failed.Kind != llm.RetryLater || failed.Status != 0 {
+	if failed := fail(t, m, hello()); failed.Kind != llm.ErrorRetryLater || failed.Status != 0 {
 		t.Errorf("%v", failed)
 	}
 }
@@ -437,7 +437,7 @@ func TestTimeout(t *testing.T) {
 		m := s.model(func(c *Config) { c.Timeout = 50 * time.Millisecond })
 		var pieces []string
 		failed := fail(t, m, streaming(hello(), &pieces))
-		if failed.Kind != llm.RetryLater || !errors.Is(failed, errTimeout) || !errors.Is(failed, context.DeadlineExceeded) {
+		if failed.Kind != llm.ErrorRetryLater || !errors.Is(failed, errTimeout) || !errors.Is(failed, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", name, failed)
 		}
 	}

@@ -212,7 +212,7 @@ func TestWaitingForADeadEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){func(ctx context.Context) (llm.Answer, error) {
 			time.Sleep(time.Minute)
-			return fails(llm.RetryLater, 0, errTimeout)(ctx)
+			return fails(llm.ErrorRetryLater, 0, errTimeout)(ctx)
 		}}}
 		l := newLink("model", m, 1, Options{}.withDefaults())
 		var all sync.WaitGroup

@@ -90,7 +90,7 @@ func (r *remote) Generate(ctx context.Context, request llm.Request) (llm.Answer,
 			r.learn(begin, m)
 			return answer, nil
 		}
-		if told := (*httpError)(nil); errors.As(err, &told) && kindOf(told) == llm.TooLong {
+		if told := (*httpError)(nil); errors.As(err, &told) && kindOf(told) == llm.ErrorTooLong {
 			if beside(request) {
 				told.sizes.prompt = 0 // it is more than the text
 			}
@@ -136,7 +136,7 @@ func asksForPlan(request llm.Request) bool {
 
 // mayBeManner reports whether a plainer request might be taken.
 func mayBeManner(e *llm.Error) bool {
-	return e.Kind == llm.Fatal && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity || e.Status == http.StatusNotImplemented)
+	return e.Kind == llm.ErrorFatal && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity || e.Status == http.StatusNotImplemented)
 }
 
 // once makes one call through the library.
@@ -365,7 +365,7 @@ func (r *remote) answer(response *llms.ContentResponse, names map[string]string)
 	answer.Truncated = truncated(stop)
 	switch {
 	case stop == stopFiltered, stop == stopRefusal:
-		return llm.Answer{}, &llm.Error{Kind: llm.Refused, Engine: r.cfg.Name, Err: fmt.Errorf("the model stopped with %q", stop)}
+		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRefused, Engine: r.cfg.Name, Err: fmt.Errorf("the model stopped with %q", stop)}
 	case strings.TrimSpace(answer.Text) == "" && len(answer.Calls) == 0:
 		return llm.Answer{}, fmt.Errorf("%w (it stopped with %q)", errEmptyAnswer, txt.Clip(txt.Line(stop), 40))
 	}

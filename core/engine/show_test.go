@@ -12,7 +12,7 @@ import (
 
 func TestShowing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &script{name: `{"response":"from a`, steps: []func(context.Context) (llm.Answer, error){fails(llm.Fatal, 0)}}
+		a := &script{name: `{"response":"from a`, steps: []func(context.Context) (llm.Answer, error){fails(llm.ErrorFatal, 0)}}
 		b := &script{name: `{"response":"from b"}`, steps: []func(context.Context) (llm.Answer, error){says(`{"response":"from b"}`)}}
 		var shown []string
 		asker := Showing(chainOf(true, a, b), func(place core.Path, text string) {

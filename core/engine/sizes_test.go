@@ -52,7 +52,7 @@ func TestTooLongWordings(t *testing.T) {
 		"in words alone":    {400, `prompt is too long: 300 tokens > 200 maximum`, sizes{300, 0, 200}},
 	} {
 		e := readHTTPError(&http.Response{StatusCode: tc.status}, []byte(tc.body), time.Now())
-		if kind := kindOf(e); kind != llm.TooLong {
+		if kind := kindOf(e); kind != llm.ErrorTooLong {
 			t.Errorf("%s: %s", name, kind)
 		}
 		if e.sizes != tc.want {
@@ -94,7 +94,7 @@ func talk(line string, n int) core.Question {
 		if over > 0 {
 			return llm.Request{System: hello().System[:1], Messages: []llm.Utterance{{Role: llm.RoleUser, Text: whole[:over*len(line)]}}}, nil
 		}
-		return llm.Request{}, &llm.Error{Kind: llm.TooLong, Engine: l.Engine}
+		return llm.Request{}, &llm.Error{Kind: llm.ErrorTooLong, Engine: l.Engine}
 	})
 }
 
@@ -162,7 +162,7 @@ func TestTooLongForGood(t *testing.T) {
 	for name, q := range map[string]core.Question{"as long": plainQuestion(), "a little shorter": talk("the quick brown fox jumps\n", 400)} {
 		before := len(s.got())
 		_, err = c.Ask(bounded(t), q)
-		if failed, ok := err.(*llm.Error); !ok || failed.Kind != llm.TooLong {
+		if failed, ok := err.(*llm.Error); !ok || failed.Kind != llm.ErrorTooLong {
 			t.Errorf("%s: %v", name, err)
 		}
 		if n := len(s.got()) - before; n > maxTooLong {
@@ -212,10 +212,10 @@ func TestRateLimitIsNotTooLong(t *testing.T) {
 		}
 	}
 	for said, want := range map[string]llm.ErrorKind{
-		`{"error":{"type":"rate_limit_error","message":"50,000 input tokens per minute"}}`:                      llm.RetryLater,
-		`{"error":{"message":"Rate limit reached: at most 50,000 input tokens per minute"}}`:                    llm.RetryLater,
-		`{"error":{"code":"rate_limit_exceeded","message":"Request too large: limit 6000, requested 7312"}}`:    llm.TooLong,
-		`{"error":{"code":"context_length_exceeded","message":"this is no rate limit, but a prompt too long"}}`: llm.TooLong,
+		`{"error":{"type":"rate_limit_error","message":"50,000 input tokens per minute"}}`:                      llm.ErrorRetryLater,
+		`{"error":{"message":"Rate limit reached: at most 50,000 input tokens per minute"}}`:                    llm.ErrorRetryLater,
+		`{"error":{"code":"rate_limit_exceeded","message":"Request too large: limit 6000, requested 7312"}}`:    llm.ErrorTooLong,
+		`{"error":{"code":"context_length_exceeded","message":"this is no rate limit, but a prompt too long"}}`: llm.ErrorTooLong,
 	} {
 		if kind := kindOf(parseErrorBody([]byte(said))); kind != want { // inside of an answer
 			t.Errorf("%s: %s", said, kind)

@@ -143,7 +143,7 @@ func (t *transport) pass(request *http.Request, c *call) (*http.Response, error)
 	if response.StatusCode != http.StatusOK {
 		said, _ := io.ReadAll(io.LimitReader(response.Body, maxErrors))
 		failed := readHTTPError(response, said, t.clock())
-		c.sent.Store(kindOf(failed) == llm.Refused) // any other model has not begun
+		c.sent.Store(kindOf(failed) == llm.ErrorRefused) // any other model has not begun
 		return nil, failed
 	}
 	c.sent.Store(true)

@@ -118,10 +118,10 @@ type ErrorKind string
 
 // Kinds of model error.
 const (
-	RetryLater ErrorKind = "retry_later" // overloaded, limited, unreachable, timed out
-	Fatal      ErrorKind = "fatal"       // wrong key, unknown model, malformed request
-	Refused    ErrorKind = "refused"     // the provider will not answer this prompt
-	TooLong    ErrorKind = "too_long"    // the prompt cannot be made to fit
+	ErrorRetryLater ErrorKind = "retry_later" // overloaded, limited, unreachable, timed out
+	ErrorFatal      ErrorKind = "fatal"       // wrong key, unknown model, malformed request
+	ErrorRefused    ErrorKind = "refused"     // the provider will not answer this prompt
+	ErrorTooLong    ErrorKind = "too_long"    // the prompt cannot be made to fit
 )
 
 // Error is the failure of one call. Err is for the log only: people see a
@@ -130,7 +130,7 @@ type Error struct {
 	Kind   ErrorKind
 	Engine string
 	Status int           // of HTTP; 0 where there was none
-	After  time.Duration // with RetryLater: what the server asked for
+	After  time.Duration // with ErrorRetryLater: what the server asked for
 	Err    error
 }
 

@@ -33,5 +33,5 @@
 //  7. the texts of input are shortened, the longest most.
 //
 // Everything shortened carries a visible mark. A prompt that still does not fit
-// is a *llm.Error of kind llm.TooLong that names the sizes.
+// is a *llm.Error of kind llm.ErrorTooLong that names the sizes.
 package prompt

@@ -65,7 +65,7 @@ func holds(t *testing.T, text, name, raw string, l llm.Limits) {
 func foreign(text, name string, raw json.RawMessage) Parts {
 	e := said("telegram/-100/7", 1, name, text)
 	e.Message.ReplyTo = &core.Quote{ID: name, Text: text, From: core.Author{Name: name, Tag: text}}
-	e.Message.Attachments = []core.Attachment{{Kind: core.Image, Name: name, MIME: text, Size: -1, Ref: "r"}}
+	e.Message.Attachments = []core.Attachment{{Kind: core.MediaImage, Name: name, MIME: text, Size: -1, Ref: "r"}}
 	return Parts{
 		Kind: Delivery, Interface: name, Chat: true, Persona: core.Persona{Text: text, Dialogue: name},
 		Messages: []core.Entry{e}, History: []core.Entry{e}, Recent: []core.Entry{e},

@@ -190,9 +190,9 @@ func (w *writer) media(p *Parts, l llm.Limits) {
 		list := p.Messages[i].Message.Attachments
 		for j := range list {
 			switch a := &list[j]; {
-			case a.Kind == core.Image && image == nil:
+			case a.Kind == core.MediaImage && image == nil:
 				image = a
-			case a.Kind == core.Video && video == nil:
+			case a.Kind == core.MediaVideo && video == nil:
 				video = a
 			default:
 				rest = append(rest, a)
@@ -226,10 +226,10 @@ func (w *writer) attachment(p *Parts, l llm.Limits, a *core.Attachment) {
 	w.number("width", int64(a.Width))
 	w.number("height", int64(a.Height))
 	w.number("seconds", int64(a.Duration.Round(1e9).Seconds()))
-	if _, ok := p.Pictures[a.Ref]; ok && l.Vision && a.Kind == core.Image {
+	if _, ok := p.Pictures[a.Ref]; ok && l.Vision && a.Kind == core.MediaImage {
 		w.truth("shown")
 	}
-	if _, ok := p.Sounds[a.Ref]; ok && l.Hearing && a.Kind == core.Audio {
+	if _, ok := p.Sounds[a.Ref]; ok && l.Hearing && a.Kind == core.MediaAudio {
 		w.truth("heard")
 	}
 	if text := p.Texts[a.Ref]; text != "" {
@@ -246,7 +246,7 @@ func (p *Parts) pictures(l llm.Limits) []llm.File {
 	var list []llm.File
 	for i := range p.Messages {
 		for _, a := range p.Messages[i].Message.Attachments {
-			if picture, ok := p.Pictures[a.Ref]; ok && a.Kind == core.Image {
+			if picture, ok := p.Pictures[a.Ref]; ok && a.Kind == core.MediaImage {
 				list = append(list, picture)
 			}
 		}
@@ -262,7 +262,7 @@ func (p *Parts) sounds(l llm.Limits) []llm.File {
 	var list []llm.File
 	for i := range p.Messages {
 		for _, a := range p.Messages[i].Message.Attachments {
-			if sound, ok := p.Sounds[a.Ref]; ok && a.Kind == core.Audio {
+			if sound, ok := p.Sounds[a.Ref]; ok && a.Kind == core.MediaAudio {
 				list = append(list, sound)
 			}
 		}

@@ -99,7 +99,7 @@ type Prompt struct {
 }
 
 // Build makes the prompt for an engine of these limits. The error is a
-// *llm.Error of kind llm.TooLong that names the sizes.
+// *llm.Error of kind llm.ErrorTooLong that names the sizes.
 func Build(p Parts, l llm.Limits) (Prompt, error) {
 	return within(&p, l, textSize(p.plan()))
 }

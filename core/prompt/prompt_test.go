@@ -152,7 +152,7 @@ func TestRequestIsThePrompt(t *testing.T) {
 func TestTooLongNamesTheSizes(t *testing.T) {
 	_, err := Build(hello(), llm.Limits{Engine: "tiny", Chars: 1000})
 	var m *llm.Error
-	if !errors.As(err, &m) || m.Kind != llm.TooLong || m.Engine != "tiny" {
+	if !errors.As(err, &m) || m.Kind != llm.ErrorTooLong || m.Engine != "tiny" {
 		t.Fatalf("error %v, want a TooLong of tiny", err)
 	}
 	for _, word := range []string{"1000", "instructions", "actions", "input"} {

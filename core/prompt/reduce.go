@@ -214,7 +214,7 @@ func (r *reduction) newest() {
 
 // tooLong names what cannot give way.
 func (d *draft) tooLong(total int, l llm.Limits) error {
-	return &llm.Error{Kind: llm.TooLong, Engine: l.Engine, Err: fmt.Errorf(
+	return &llm.Error{Kind: llm.ErrorTooLong, Engine: l.Engine, Err: fmt.Errorf(
 		"prompt of %d characters, %d are allowed: instructions %d, instructions_verbose %d, actions %d, input %d, outputs %d",
 		total, l.Chars, textSize(d.instructions), textSize(d.verbose), d.actions.size, d.input.size, d.system.size)}
 }

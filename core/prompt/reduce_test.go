@@ -73,7 +73,7 @@ func (r random) parts() Parts {
 		p.Messages[0].Message.ReplyTo = &core.Quote{ID: "41", Text: r.text(300), From: core.Author{Name: "Ann"}}
 	}
 	if r.IntN(4) == 0 {
-		p.Messages[0].Message.Attachments = []core.Attachment{{Kind: core.File, Name: "a.txt", Ref: "r"}}
+		p.Messages[0].Message.Attachments = []core.Attachment{{Kind: core.MediaFile, Name: "a.txt", Ref: "r"}}
 		p.Texts = map[string]string{"r": r.text(4000)}
 	}
 	if r.IntN(3) == 0 {
@@ -83,7 +83,7 @@ func (r random) parts() Parts {
 	}
 	if r.IntN(5) == 0 {
 		p.Kind = Delivery
-		p.Outputs = []Output{{Action: "web_read", Progress: core.Done, Output: appendText(nil, r.text(4000)), Payload: json.RawMessage(`{"url":"x"}`)}}
+		p.Outputs = []Output{{Action: "web_read", Progress: core.ProgressDone, Output: appendText(nil, r.text(4000)), Payload: json.RawMessage(`{"url":"x"}`)}}
 	}
 	return p
 }
@@ -159,7 +159,7 @@ func TestReduction(t *testing.T) {
 func checkRefusal(t *testing.T, p Parts, err error, limit int) {
 	t.Helper()
 	var m *llm.Error
-	if !errors.As(err, &m) || m.Kind != llm.TooLong {
+	if !errors.As(err, &m) || m.Kind != llm.ErrorTooLong {
 		t.Fatalf("error %v", err)
 	}
 	p.History, p.Recent, p.Memories, p.Participants, p.Injections = nil, nil, nil, nil, nil
@@ -267,7 +267,7 @@ func TestOneHugeEntryLeavesTheOthers(t *testing.T) {
 func TestHugeFileLeavesTheContext(t *testing.T) {
 	p := hello()
 	p.History = []core.Entry{said("telegram/-100/7", 1, "Ann", "hi")}
-	p.Messages[0].Message.Attachments = []core.Attachment{{Kind: core.File, Name: "book.pdf", Ref: "1"}}
+	p.Messages[0].Message.Attachments = []core.Attachment{{Kind: core.MediaFile, Name: "book.pdf", Ref: "1"}}
 	p.Texts = map[string]string{"1": strings.Repeat("chapter ", 100000)}
 	got := mustBuild(t, p, llm.Limits{Chars: 12000})
 	s := read(t, &got)
@@ -314,7 +314,7 @@ func TestSectionsTellWhatGaveWay(t *testing.T) {
 // TestLongForeignWordsAreShortened: what somebody forwarded gives way before whole
 // entries do, in the history and in the input.
 func TestLongForeignWordsAreShortened(t *testing.T) {
-	long := []core.Foreign{{Kind: core.Forwarded, Text: strings.Repeat("tale ", 4000)}}
+	long := []core.Foreign{{Kind: core.ForeignForward, Text: strings.Repeat("tale ", 4000)}}
 	p := hello()
 	p.History = dialogue(2, false)
 	p.History[2].Message.Foreign = long

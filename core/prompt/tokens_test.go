@@ -62,8 +62,8 @@ func tokensOf(t *testing.T, text string) int {
 func TestTokensTooFew(t *testing.T) {
 	_, err := Build(talkIn("hello", 5), llm.Limits{Tokens: 50})
 	var m *llm.Error
-	if !errors.As(err, &m) || m.Kind != llm.TooLong {
-		t.Errorf("%v, want %s", err, llm.TooLong)
+	if !errors.As(err, &m) || m.Kind != llm.ErrorTooLong {
+		t.Errorf("%v, want %s", err, llm.ErrorTooLong)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestLearnedTokensTooFew(t *testing.T) {
 
 func TestSounds(t *testing.T) {
 	p := talkIn("listen", 0)
-	p.Messages[0].Message.Attachments = []core.Attachment{{Kind: core.Audio, Ref: "v"}}
+	p.Messages[0].Message.Attachments = []core.Attachment{{Kind: core.MediaAudio, Ref: "v"}}
 	p.Sounds = map[string]llm.File{"v": {MIME: "audio/ogg", Data: []byte("noise")}}
 	for _, hears := range []bool{false, true} {
 		built, err := Build(p, llm.Limits{Hearing: hears})

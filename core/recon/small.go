@@ -71,7 +71,7 @@ func (s *Small) Run(ctx context.Context) error {
 
 // Recon implements hint.Source.
 func (s *Small) Recon(ctx context.Context, scene core.Scene) ([]hint.Hint, error) {
-	if scene.Author.Rank == core.Bot || scene.Author.Bot {
+	if scene.Author.Rank == core.RankBot || scene.Author.Bot {
 		return nil, nil
 	}
 	answer := s.begin(scene)

@@ -119,7 +119,7 @@ func TestSmallLeavesBeatsAlone(t *testing.T) {
 		s := NewSmall(a)
 		alive(t, s, func() {
 			beat := scene
-			beat.Author.Rank = core.Bot
+			beat.Author.Rank = core.RankBot
 			turn(t, s, beat)
 		})
 		turn(t, s, scene)

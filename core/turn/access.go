@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"synthbot/core"
+	"synthbot/core/gate"
 )
 
 // Access says who may talk to the bot at all. A place is named with all below
@@ -24,7 +25,7 @@ func (s *setup) admits(m *core.Message) bool {
 	if err != nil {
 		return false
 	}
-	if m.Author.Rank >= core.Admin {
+	if m.Author.Rank >= core.RankAdmin {
 		return true
 	}
 	a := &s.Access
@@ -50,19 +51,19 @@ func (a *Access) allowsChannel(c core.Channel) bool {
 	case a.Channels == "none":
 		return false
 	}
-	return c == core.LinkedChannel
+	return c == core.ChannelLinked
 }
 
 // askGates asks the gates. The strictest verdict counts, and of its equals the first. If a
 // gate panics, nothing is let in.
-func (s *setup) askGates(m *core.Message, again bool) (strictest core.Verdict) {
-	if m.Author.Rank >= core.Admin {
+func (s *setup) askGates(m *core.Message, again bool) (strictest gate.Verdict) {
+	if m.Author.Rank >= core.RankAdmin {
 		return strictest
 	}
 	for _, g := range s.Plugins.Gates {
-		v := core.Verdict{Admission: core.Blank}
+		v := gate.Verdict{Admission: gate.Redact}
 		guard(s.Log, "gate", func() { v = g.Judge(m, again) })
-		if v.Admission > strictest.Admission || strictest == (core.Verdict{}) {
+		if v.Admission > strictest.Admission || strictest == (gate.Verdict{}) {
 			strictest = v
 		}
 	}
@@ -87,7 +88,7 @@ func (s *setup) isWanted(e *core.Entry) bool {
 		return true
 	}
 	v := s.askGates(m, true)
-	return v.Admission == core.Admit && !s.asleep(m.Path) || v.Admission <= core.Quiet && s.isAnsweredWhileQuiet(&now)
+	return v.Admission == gate.Admit && !s.asleep(m.Path) || v.Admission <= gate.Quiet && s.isAnsweredWhileQuiet(&now)
 }
 
 // Allows reports whether allow names the person, the place, or what it lies in.
@@ -108,10 +109,10 @@ func (s *setup) rank(m *core.Message) {
 	person, err := m.Path.Person(m.Author.ID)
 	switch {
 	case err != nil:
-		m.Author.Rank = core.Member
+		m.Author.Rank = core.RankMember
 	case slices.Contains(s.Admins, person):
-		m.Author.Rank = core.Admin
+		m.Author.Rank = core.RankAdmin
 	case slices.Contains(s.Access.Moderators, person):
-		m.Author.Rank = max(m.Author.Rank, core.Moderator)
+		m.Author.Rank = max(m.Author.Rank, core.RankModerator)
 	}
 }

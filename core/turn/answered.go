@@ -42,7 +42,7 @@ func (g rewriteGuard) check(ctx context.Context, d *action.Definition, c core.Ca
 		return err
 	case strings.HasPrefix(e.Data, questionMark):
 		return core.Errorf(core.Forbidden, "that is a question to somebody, which stays as it is")
-	case c.Author.Rank < core.Moderator && !answered(&e, c.Author.ID):
+	case c.Author.Rank < core.RankModerator && !answered(&e, c.Author.ID):
 		return core.Errorf(core.Forbidden, "only the bot's answers to who asks may be changed or deleted for them")
 	}
 	return nil
@@ -97,7 +97,7 @@ func text(id any) string {
 // that another person, several or nobody caused is pressed as an ordinary person.
 func (t *turn) capped(ctx context.Context, e *core.Entry) (core.Rank, error) {
 	m := &e.Message
-	if e.Kind != core.KindPress || strings.HasPrefix(e.Data, questionMark) || m.Author.Rank == core.Member {
+	if e.Kind != core.KindPress || strings.HasPrefix(e.Data, questionMark) || m.Author.Rank == core.RankMember {
 		return m.Author.Rank, nil
 	}
 	var under core.Entry
@@ -108,5 +108,5 @@ func (t *turn) capped(ctx context.Context, e *core.Entry) (core.Rank, error) {
 	if err != nil || answered(&under, m.Author.ID) {
 		return m.Author.Rank, err
 	}
-	return core.Member, nil
+	return core.RankMember, nil
 }

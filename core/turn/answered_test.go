@@ -18,9 +18,9 @@ func editor(t *testing.T, script ...any) (*bot, *coretest.Plugin) {
 	t.Cleanup(func() { s.Close() })
 	room := coretest.NewRoom("room")
 	p := coretest.NewPlugin("bank",
-		core.Action{Name: "pay", Permission: core.Everyone, Confirm: true},
-		core.Action{Name: "edit", Permission: core.Everyone, Effects: core.EffectRewrites},
-		core.Action{Name: "ledger", Permission: core.Moderators},
+		core.Action{Name: "pay", Permission: core.PermissionEveryone, Confirm: true},
+		core.Action{Name: "edit", Permission: core.PermissionEveryone, Effects: core.EffectRewrites},
+		core.Action{Name: "ledger", Permission: core.PermissionModerators},
 	)
 	return start(t, s, room, coretest.NewAsker(script...), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, p)
@@ -38,23 +38,23 @@ func TestQuestionsStay(t *testing.T) {
 		id        string // room-1 is what answered Jay, room-2 the question to them
 		edited    bool
 	}{
-		{"a question, by its person", "jay", core.Member, "room-2", false},
-		{"a question, by a member", "eve", core.Member, "room-2", false},
-		{"a question, by a moderator", "mia", core.Moderator, "room-2", false},
-		{"a question, by an admin", "ann", core.Admin, " room-2 ", false},
-		{"an answer, by its person", "jay", core.Member, "room-1", true},
-		{"an answer, by another person", "eve", core.Member, "room-1", false},
-		{"an answer, by a moderator", "mia", core.Moderator, "room-1", true},
-		{"a reply of another to them, by its person", "jay", core.Member, "r", false},
-		{"a message that is not known, by a member", "eve", core.Member, "room-77", false},
-		{"a message that is not known, by a moderator", "mia", core.Moderator, "room-77", true},
+		{"a question, by its person", "jay", core.RankMember, "room-2", false},
+		{"a question, by a member", "eve", core.RankMember, "room-2", false},
+		{"a question, by a moderator", "mia", core.RankModerator, "room-2", false},
+		{"a question, by an admin", "ann", core.RankAdmin, " room-2 ", false},
+		{"an answer, by its person", "jay", core.RankMember, "room-1", true},
+		{"an answer, by another person", "eve", core.RankMember, "room-1", false},
+		{"an answer, by a moderator", "mia", core.RankModerator, "room-1", true},
+		{"a reply of another to them, by its person", "jay", core.RankMember, "r", false},
+		{"a message that is not known, by a member", "eve", core.RankMember, "room-77", false},
+		{"a message that is not known, by a moderator", "mia", core.RankModerator, "room-77", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b, bank := editor(t, pays, edits(tc.id), plan("Well."), says)
-			b.receive(ranked("1", "jay", core.Member, "pay Ann"))
+			b.receive(ranked("1", "jay", core.RankMember, "pay Ann"))
 			b.ended(1)
-			reply := quoting(ranked("r", "eve", core.Member, "no"), "jay", "pay Ann")
-			reply.Message.Addressed = core.NotAddressed
+			reply := quoting(ranked("r", "eve", core.RankMember, "no"), "jay", "pay Ann")
+			reply.Message.Addressed = core.AddressedNone
 			b.receive(reply, ranked("2", tc.who, tc.rank, "change it"))
 			if end := b.ended(1)[0]; end.Aside || len(b.asker.Asked()) < 2 {
 				t.Errorf("the turn ended as %+v", end)
@@ -70,7 +70,7 @@ func TestQuestionsStay(t *testing.T) {
 func TestQuestionsOfTheSameTurnStay(t *testing.T) {
 	both := `{"actions":[{"type":"pay","payload":{"to":"Ann"}},{"type":"edit","payload":{"message_id":"room-77"}}]}`
 	b, bank := editor(t, both, doing("edit", `{"message_id":"room-1"}`), plan("Well."))
-	b.receive(ranked("1", "jay", core.Admin, "pay Ann"))
+	b.receive(ranked("1", "jay", core.RankAdmin, "pay Ann"))
 	b.ended(1)
 	if got := did(bank); !slices.Equal(got, []string{`{"message_id":"room-77"}`}) || len(b.room.Choices()["room-1"]) == 0 {
 		t.Errorf("it did %q; the questions are %v", got, b.room.Choices())
@@ -90,13 +90,13 @@ func TestButtonsLendNoRank(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b, bank := editor(t, plan("Shall I?"), doing("ledger", `{}`), says, says)
-			rank := core.Member
+			rank := core.RankMember
 			if tc.causer == "ann" {
-				rank = core.Admin
+				rank = core.RankAdmin
 			}
 			b.receive(ranked("1", tc.causer, rank, "hello"))
 			b.ended(1)
-			press := ranked("2", tc.presser, map[string]core.Rank{"ann": core.Admin, "mia": core.Moderator}[tc.presser], "")
+			press := ranked("2", tc.presser, map[string]core.Rank{"ann": core.RankAdmin, "mia": core.RankModerator}[tc.presser], "")
 			press.Kind, press.Target, press.Data = core.KindPress, b.room.Sent()[0].ID, "Show the photos"
 			press.Message.Private = false
 			b.receive(press)
@@ -134,7 +134,7 @@ func TestQuestionsStayWhateverTheirId(t *testing.T) {
 			if err := b.store.Commit(t.Context(), &core.Batch{Append: tc.log}); err != nil {
 				t.Fatal(err)
 			}
-			e := ranked("2", "jay", core.Member, "change it")
+			e := ranked("2", "jay", core.RankMember, "change it")
 			b.receive(e)
 			b.ended(1)
 			if got := len(bank.Calls()) > 0; got != tc.edited {
@@ -149,13 +149,13 @@ func TestAnswersToManyStay(t *testing.T) {
 	b, bank := editor(t, plan("Hello, all."), doing("edit", `{"message_id":"room-1","text":"No."}`), plan("Well."))
 	var many []core.Event
 	for i := range 6 {
-		many = append(many, ranked(fmt.Sprint("m", i), []string{"jay", "ann"}[i%2], core.Member, "hi"))
+		many = append(many, ranked(fmt.Sprint("m", i), []string{"jay", "ann"}[i%2], core.RankMember, "hi"))
 	}
 	b.receive(many...)
 	if end := b.ended(1)[0]; len(end.Messages) != 6 {
 		t.Fatalf("the turn ended as %+v", end)
 	}
-	b.receive(ranked("2", "jay", core.Member, "change it"))
+	b.receive(ranked("2", "jay", core.RankMember, "change it"))
 	if end := b.ended(1)[0]; end.Aside || len(bank.Calls()) > 0 {
 		t.Errorf("the turn ended as %+v, with the calls %v", end, bank.Calls())
 	}

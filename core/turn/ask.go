@@ -25,7 +25,7 @@ type accepted struct {
 // acceptedPlan returns the plan that an earlier attempt accepted for the round.
 func (t *turn) acceptedPlan(round uint16) (p core.Plan, ok bool, err error) {
 	r, _ := t.journal.Find(core.Key{Turn: t.journal.id, Round: round})
-	if r.Progress != core.Accepted {
+	if r.Progress != core.ProgressAccepted {
 		return p, false, nil
 	}
 	var a accepted
@@ -39,7 +39,7 @@ func (t *turn) acceptedPlan(round uint16) (p core.Plan, ok bool, err error) {
 // accept journals a round's plan, with the first record that is written after it.
 func (t *turn) accept(round uint16, a accepted, began time.Time) {
 	t.input.planned(a.Read)
-	r := t.journal.record(core.Key{Turn: t.journal.id, Round: round}, core.Accepted, a)
+	r := t.journal.record(core.Key{Turn: t.journal.id, Round: round}, core.ProgressAccepted, a)
 	r.Time = began
 	t.journal.Later(r)
 	t.trace.Plans = append(t.trace.Plans, a.Plan)
@@ -144,7 +144,7 @@ func (c *exchange) build(l llm.Limits) (p prompt.Prompt, err error) {
 		p, err = prompt.Build(parts, l)
 		var long *llm.Error
 		n := len(parts.Messages)
-		if n <= mergeAbove || !errors.As(err, &long) || long.Kind != llm.TooLong {
+		if n <= mergeAbove || !errors.As(err, &long) || long.Kind != llm.ErrorTooLong {
 			return p, err
 		}
 		parts.Messages = parts.Messages[n/2:]
@@ -322,11 +322,11 @@ func trouble(err error) string {
 	var m *llm.Error
 	if errors.As(err, &m) {
 		switch m.Kind {
-		case llm.TooLong:
+		case llm.ErrorTooLong:
 			return "Sorry, that is more than I can read at once. Could you say it in fewer words? (E-LONG)"
-		case llm.RetryLater:
+		case llm.ErrorRetryLater:
 			code = "E-BUSY"
-		case llm.Refused:
+		case llm.ErrorRefused:
 			code = "E-REFUSED"
 		}
 	}

@@ -67,7 +67,7 @@ func TestSuspectsAreTriedAlone(t *testing.T) {
 				batch.Append = append(batch.Append, core.Entry{Event: e, Due: true})
 				batch.Journal = append(batch.Journal, core.Record{
 					Key:      core.Key{Turn: core.TurnID{Path: e.Message.Path, Seq: 1}},
-					Progress: core.Started, Time: time.Now(),
+					Progress: core.ProgressStarted, Time: time.Now(),
 					Data: fmt.Appendf(nil, `{"last":1,"attempts":%d}`, attempts),
 				})
 			}
@@ -239,7 +239,7 @@ func TestConfirmedStepIsJournalled(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	room := coretest.NewRoom("room")
-	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true,
+	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.PermissionEveryone, Confirm: true,
 		Do: func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil }})
 	b := start(t, s, room, coretest.NewAsker(pays), func(o *turn.Options) {
 		o.Catalogue, o.Places.Chooser = catalogueOf(t, room, bank), func(core.Path) core.Chooser { return room }
@@ -251,7 +251,7 @@ func TestConfirmedStepIsJournalled(t *testing.T) {
 	err := s.View(t.Context(), func(v core.View) error {
 		records, err := v.Journal(core.TurnID{Path: place, Seq: 1})
 		for _, r := range records {
-			if r.Key.Round == 1 && r.Key.Step == 2 && r.Key.Part == 0 && r.Progress != core.Done {
+			if r.Key.Round == 1 && r.Key.Step == 2 && r.Key.Part == 0 && r.Progress != core.ProgressDone {
 				t.Errorf("the step is %s", r.Progress)
 			}
 		}
@@ -274,7 +274,7 @@ func sequelOf(t *testing.T, people []string) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	room := coretest.NewRoom("room")
-	power := coretest.NewPlugin("power", core.Action{Name: "ban", Brief: "Ban somebody", Permission: core.Admins})
+	power := coretest.NewPlugin("power", core.Action{Name: "ban", Brief: "Ban somebody", Permission: core.PermissionAdmins})
 	more := `{"response":"and so on","actions":[{"type":"CONTINUE"}]}`
 	b := start(t, s, room, coretest.NewAsker(more, `{"response":"done","actions":[{"type":"ban","payload":{}}]}`), func(o *turn.Options) {
 		o.Catalogue, o.Admins = catalogueOf(t, room, power), []core.Path{core.MustPath("room/@user/boss")}
@@ -290,7 +290,7 @@ func sequelOf(t *testing.T, people []string) {
 	err := s.View(t.Context(), func(v core.View) error {
 		entries, err := v.Last(place, 20)
 		for _, e := range entries {
-			if e.Kind == core.KindContinue && e.Message.Author.Rank != core.Member {
+			if e.Kind == core.KindContinue && e.Message.Author.Rank != core.RankMember {
 				t.Errorf("the bot goes on with rank %d", e.Message.Author.Rank)
 			}
 		}
@@ -305,7 +305,7 @@ func sequelOf(t *testing.T, people []string) {
 func TestRecordsAreWrittenOnce(t *testing.T) {
 	s := &recording{Store: open(t, t.TempDir()), seen: make(map[string]int)}
 	defer s.Close()
-	look := core.Action{Name: "look", Brief: "Look", Permission: core.Everyone}
+	look := core.Action{Name: "look", Brief: "Look", Permission: core.PermissionEveryone}
 	room := coretest.NewRoom("room")
 	b := start(t, s, room, coretest.NewAsker(`{"response":"one\ntwo","actions":[{"type":"look","payload":{}}]}`, plan("three\nfour")), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, coretest.NewPlugin("tools", look))
@@ -359,7 +359,7 @@ func crashDeciding(t *testing.T, after bool, n int, words bool) {
 	defer s.Close()
 	room := coretest.NewRoom("room")
 	var paid atomic.Int32
-	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true,
+	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.PermissionEveryone, Confirm: true,
 		Do: func(context.Context, core.Call) (core.Result, error) {
 			paid.Add(1)
 			return core.Result{Next: []core.Step{{Type: "message_room", Payload: []byte(`{"text":"Receipt."}`)}}}, nil
@@ -444,7 +444,7 @@ func TestCommandOfNoAdmin(t *testing.T) {
 	}
 	commands := []command.Command{
 		{Spec: command.Spec{Name: "slow", Brief: "Take time"}, Do: do},
-		{Spec: command.Spec{Name: "reign", Brief: "Reign", Rank: core.Admin}, Do: do},
+		{Spec: command.Spec{Name: "reign", Brief: "Reign", Rank: core.RankAdmin}, Do: do},
 		{Spec: command.Spec{Name: "gone", Brief: "Go"}, Do: do},
 	}
 	all, err := command.New(commands)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/gate"
 	"synthbot/core/prompt"
 )
 
@@ -51,14 +52,14 @@ func (s *setup) isSuppressed(e *core.Event) bool {
 		return false
 	}
 	nobody := core.Message{Path: m.Path, Scopes: m.Scopes, Time: m.Time}
-	return s.askGates(&nobody, true).Admission != core.Admit
+	return s.askGates(&nobody, true).Admission != gate.Admit
 }
 
 // unasked reports whether nobody waits for a reply: the bot may keep silent.
 func (t *turn) unasked() bool {
 	for i := range t.messages {
 		e := &t.messages[i]
-		if e.Kind != core.KindBeat && e.Message.Addressed != core.Overheard {
+		if e.Kind != core.KindBeat && e.Message.Addressed != core.AddressedOverheard {
 			return false
 		}
 	}

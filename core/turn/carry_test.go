@@ -46,7 +46,7 @@ func commands(t *testing.T, calls *[]command.Call) *command.Registry {
 	what := []command.Arg{{Name: "what", Brief: "Anything", Required: true, Rest: true}}
 	r, err := command.New([]command.Command{
 		{Spec: command.Spec{Name: "echo", Brief: "Say it back", Args: what}, Do: do},
-		{Spec: command.Spec{Name: "usage", Brief: "Tell what was spent", Rank: core.Admin, Args: what}, Do: do},
+		{Spec: command.Spec{Name: "usage", Brief: "Tell what was spent", Rank: core.RankAdmin, Args: what}, Do: do},
 		{Spec: command.Spec{Name: "mydata", Brief: "Show what is kept", Private: true, Args: what}, Do: do},
 	})
 	if err != nil {
@@ -64,9 +64,9 @@ func TestCommands(t *testing.T) {
 		o.Admins = []core.Path{core.MustPath("room/@user/boss")}
 	})
 	open := called("8", "jay", "mydata", "x")
-	open.Message.Private, open.Message.Addressed = false, core.NotAddressed
+	open.Message.Private, open.Message.Addressed = false, core.AddressedNone
 	stray := called("10", "jay", "usage", "x")
-	stray.Message.Path, stray.Message.Private, stray.Message.Addressed = square, false, core.NotAddressed
+	stray.Message.Path, stray.Message.Private, stray.Message.Addressed = square, false, core.AddressedNone
 	for _, c := range []struct {
 		e    core.Event
 		want string
@@ -101,7 +101,7 @@ func TestCommands(t *testing.T) {
 	if n := len(b.asker.Asked()); n != 2 {
 		t.Errorf("the model was asked %d times, want 2", n)
 	}
-	if last := calls[len(calls)-1]; last.Person != core.MustPath("room/@user/boss") || last.Author.Rank != core.Admin || !last.Private {
+	if last := calls[len(calls)-1]; last.Person != core.MustPath("room/@user/boss") || last.Author.Rank != core.RankAdmin || !last.Private {
 		t.Errorf("the call was %+v", last)
 	}
 }
@@ -112,7 +112,7 @@ func TestCallTellsWhatItAnswers(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	room := coretest.NewRoom("room")
-	tools := coretest.NewPlugin("tools", core.Action{Name: "look", Permission: core.Everyone}, core.Action{Name: "leap", Permission: core.Everyone, Confirm: true})
+	tools := coretest.NewPlugin("tools", core.Action{Name: "look", Permission: core.PermissionEveryone}, core.Action{Name: "leap", Permission: core.PermissionEveryone, Confirm: true})
 	b := start(t, s, room, coretest.NewAsker(`{"actions":[{"type":"look"}]}`, plan("seen"), `{"actions":[{"type":"leap"}]}`, plan("leapt")), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, tools)
 		o.Places.Chooser = func(core.Path) core.Chooser { return room }
@@ -151,7 +151,7 @@ func TestCommandsStayOutOfPrompts(t *testing.T) {
 func TestReminder(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
-	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Time for tea!"), &llm.Error{Kind: llm.RetryLater}))
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Time for tea!"), &llm.Error{Kind: llm.ErrorRetryLater}))
 	due := said("r-1", "jay", "tea")
 	due.Kind, due.Data = core.KindReminder, `{"late":"2h"}`
 	b.receive(due)
@@ -170,14 +170,14 @@ func TestReminder(t *testing.T) {
 // beat is the bot's own initiative.
 func beat(id, data string) core.Event {
 	return core.Event{Kind: core.KindBeat, Data: data, Message: core.Message{
-		Path: square, ID: id, Text: "Look after the diary.", Time: time.Now(), Author: core.Author{Rank: core.Bot},
+		Path: square, ID: id, Text: "Look after the diary.", Time: time.Now(), Author: core.Author{Rank: core.RankBot},
 	}}
 }
 
 func TestBeat(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
-	diary := coretest.NewPlugin("diary", core.Action{Name: "diary_write", Permission: core.OwnBeats}, core.Action{Name: "other", Permission: core.Everyone})
+	diary := coretest.NewPlugin("diary", core.Action{Name: "diary_write", Permission: core.PermissionBot}, core.Action{Name: "other", Permission: core.PermissionEveryone})
 	room := coretest.NewRoom("room")
 	b := start(t, s, room, coretest.NewAsker(
 		`{"response":"Hello all!","actions":[{"type":"diary_write","payload":{}}]}`,
@@ -185,7 +185,7 @@ func TestBeat(t *testing.T) {
 	), func(o *turn.Options) { o.Catalogue = catalogueOf(t, room, diary) })
 	b.receive(beat("b1", `{"beat":"diary","quiet":true,"actions":["diary_*"]}`))
 	b.ended(1)
-	if calls := diary.Calls(); len(calls) != 1 || calls[0].Author.Rank != core.Bot {
+	if calls := diary.Calls(); len(calls) != 1 || calls[0].Author.Rank != core.RankBot {
 		t.Errorf("the calls were %+v", calls)
 	}
 	if in := b.input(0); !strings.Contains(in, `"type":"beat"`) {
@@ -230,7 +230,7 @@ func TestContributions(t *testing.T) {
 	t.Cleanup(func() { s.Close() })
 	weather := &lasting{}
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
-		o.Plugins.Bios = []core.Biographer{biographer{}}
+		o.Plugins.Bios = []core.BioSource{biographer{}}
 		o.Plugins.Injectors = map[string]core.Injector{"weather": weather}
 		o.Prompt.Open = func(_ context.Context, _ core.Path, files []core.Attachment) turn.Opened {
 			return turn.Opened{Texts: map[string]string{files[0].Ref: "what stands in the file"}}
@@ -239,7 +239,7 @@ func TestContributions(t *testing.T) {
 	})
 	first := talk("1", "ann", "hi")
 	second := talk("2", "jay", "Aria, read this")
-	second.Message.Attachments = []core.Attachment{{Kind: core.File, Name: "a.txt", Ref: "ref-1"}}
+	second.Message.Attachments = []core.Attachment{{Kind: core.MediaFile, Name: "a.txt", Ref: "ref-1"}}
 	b.receive(first, second)
 	b.ended(1)
 	in := b.input(0)
@@ -260,7 +260,7 @@ func TestContributions(t *testing.T) {
 func TestSees(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
-	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.Everyone, Do: func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil }})
+	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.PermissionEveryone, Do: func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil }})
 	room := coretest.NewRoom("room")
 	b := start(t, s, room, coretest.NewAsker(`{"actions":[{"type":"look","payload":{}}]}`), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, eye)
@@ -416,7 +416,7 @@ func TestBadContributions(t *testing.T) {
 // TestBeatsAreBound: what goes on after a beat would be bound by nothing, nobody overhears
 // anything, and nobody hears of what a beat does in silence.
 func TestBeatsAreBound(t *testing.T) {
-	save := coretest.NewPlugin("memo", core.Action{Name: "save", Permission: core.Everyone,
+	save := coretest.NewPlugin("memo", core.Action{Name: "save", Permission: core.PermissionEveryone,
 		Do: func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil }})
 	b := withPlugin(t, save, `{"actions":[{"type":"save","payload":{}},{"type":"CONTINUE"}]}`)
 	b.receive(beat("b1", `{"beat":"diary","actions":["save"]}`))
@@ -457,7 +457,7 @@ func TestLateReminders(t *testing.T) {
 		for _, mute := range []bool{false, true} {
 			b, c := group(t, turn.Settings{}, plan("Tea!"))
 			if mute {
-				b, c = group(t, turn.Settings{}, &llm.Error{Kind: llm.RetryLater})
+				b, c = group(t, turn.Settings{}, &llm.Error{Kind: llm.ErrorRetryLater})
 			}
 			due := said("r", "jay", "tea")
 			due.Kind, due.Message.Time = core.KindReminder, c.Now().Add(-waited)
@@ -508,14 +508,14 @@ func TestPreviewIsPrivateInPrivate(t *testing.T) {
 func TestFilesOfCommands(t *testing.T) {
 	full := errors.New("no room")
 	for name, tc := range map[string]struct {
-		carrier func(*carrier) core.Carrier
+		carrier func(*carrier) core.FileSender
 		want    string
 		files   int
 	}{
-		"sent":      {func(c *carrier) core.Carrier { return c }, "Here.", 2},
+		"sent":      {func(c *carrier) core.FileSender { return c }, "Here.", 2},
 		"no way":    {nil, "Here.\n\nI cannot send files here.", 0},
-		"refused":   {func(*carrier) core.Carrier { return failing{core.Errorf(core.Broken, "It is too large.")} }, "Here.\n\nIt is too large.", 0},
-		"in secret": {func(*carrier) core.Carrier { return failing{full} }, "Here.\n\nSorry, that did not work. (E-COMMAND)", 0},
+		"refused":   {func(*carrier) core.FileSender { return failing{core.Errorf(core.Broken, "It is too large.")} }, "Here.\n\nIt is too large.", 0},
+		"in secret": {func(*carrier) core.FileSender { return failing{full} }, "Here.\n\nSorry, that did not work. (E-COMMAND)", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, t.TempDir())
@@ -529,7 +529,7 @@ func TestFilesOfCommands(t *testing.T) {
 					return "Here.", nil
 				}})
 				if tc.carrier != nil {
-					o.Places.Carrier = func(core.Path) core.Carrier { return tc.carrier(files) }
+					o.Places.Carrier = func(core.Path) core.FileSender { return tc.carrier(files) }
 				}
 			})
 			b.receive(called("1", "jay", "export"))
@@ -544,7 +544,9 @@ func TestFilesOfCommands(t *testing.T) {
 // failing is a carrier that carries nothing.
 type failing struct{ err error }
 
-func (f failing) Carry(context.Context, core.Parts, int, core.Sent, core.Upload) error { return f.err }
+func (f failing) SendFile(context.Context, core.Deliveries, int, core.Sent, core.Upload) error {
+	return f.err
+}
 
 // TestThinkingIsShownToPeople: nothing is shown where no interface can, and for beats that
 // are quiet.
@@ -552,7 +554,7 @@ func TestThinkingIsShownToPeople(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shown := 0
 		var log strings.Builder
-		asker := turn.Thinking(pondering(time.Second), func(p core.Path) core.Thinker {
+		asker := turn.Thinking(pondering(time.Second), func(p core.Path) core.TypingIndicator {
 			if p != place {
 				return nil
 			}
@@ -572,7 +574,7 @@ func TestThinkingIsShownToPeople(t *testing.T) {
 // shower is a sign that is shown.
 type shower func()
 
-func (s shower) Think(ctx context.Context, _ core.Path) { s(); <-ctx.Done() }
+func (s shower) ShowTyping(ctx context.Context, _ core.Path) { s(); <-ctx.Done() }
 
 // TestInjectorsFail: what failed is asked for again, and what holds is not; bios that
 // are too long are left out.
@@ -582,7 +584,7 @@ func TestInjectorsFail(t *testing.T) {
 	flaky := &flakyInjector{}
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
 		o.Plugins.Injectors = map[string]core.Injector{"weather": flaky}
-		o.Plugins.Bios = []core.Biographer{lengths{"jay": 400, "ann": 401}}
+		o.Plugins.Bios = []core.BioSource{lengths{"jay": 400, "ann": 401}}
 	})
 	for i, who := range []string{"jay", "jay", "jay", "ann"} {
 		b.receive(said(fmt.Sprint(i), who, "hi"))
@@ -635,7 +637,7 @@ func TestPeopleAreToldOnce(t *testing.T) {
 
 // TestSilentBeatsStaySilent checks that the model is not asked about what a beat did without a word.
 func TestSilentBeatsStaySilent(t *testing.T) {
-	diary := coretest.NewPlugin("diary", core.Action{Name: "diary_write", Permission: core.OwnBeats,
+	diary := coretest.NewPlugin("diary", core.Action{Name: "diary_write", Permission: core.PermissionBot,
 		Do: func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil }})
 	b := withPlugin(t, diary, `{"actions":[{"type":"diary_write","payload":{}}]}`)
 	b.receive(beat("b1", `{"beat":"diary","actions":["diary_*"]}`))

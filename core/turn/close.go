@@ -13,7 +13,7 @@ import (
 
 // close ends the turn in one commit: what was sent joins the history, and the mark moves.
 func (t *turn) close(ctx context.Context) error {
-	next, err := t.end(ctx, core.Done)
+	next, err := t.end(ctx, core.ProgressDone)
 	return t.reportEnd(err, func() {
 		sent, r := len(t.journal.sent), &t.results
 		t.log.Info("turn over", "messages", len(t.messages), "sent", sent, "steps", len(r.all),
@@ -59,7 +59,7 @@ func (p *worker) reportFormer(s *setup, next *turn) {
 // setAside gives the turn up, so that it blocks its place no longer.
 func (t *turn) setAside(ctx context.Context) error {
 	t.log.Error("turn set aside: it failed too often", "attempt", t.attempt-1, "ids", t.ids())
-	_, err := t.end(ctx, core.SetAside)
+	_, err := t.end(ctx, core.ProgressAside)
 	return t.reportEnd(err, func() { t.finish(watch.TurnEnd{Aside: true}) })
 }
 
@@ -81,7 +81,7 @@ func (t *turn) end(ctx context.Context, p core.Progress) (next string, err error
 	defer t.journal.mu.Unlock()
 	b := t.ending()
 	b.Journal = append(t.journal.later, t.opening(p))
-	if p == core.Done {
+	if p == core.ProgressDone {
 		b.Closed = []core.TurnID{t.journal.id}
 	}
 	if !t.results.about.IsZero() {
@@ -97,7 +97,7 @@ func (t *turn) end(ctx context.Context, p core.Progress) (next string, err error
 			b.Append = append(b.Append, t.logEntry(s))
 		}
 	}
-	if p == core.Done && t.shouldContinue(ctx) {
+	if p == core.ProgressDone && t.shouldContinue(ctx) {
 		e := t.continuation()
 		b.Append, next = append(b.Append, e), e.Message.ID
 	}
@@ -134,7 +134,7 @@ func (t *turn) logEntry(s core.Sent) core.Entry {
 	}
 	m := core.Message{
 		Path: s.Path, ID: s.ID, Text: s.Text, Time: s.Time, Private: t.isPrivate(s.Path), ReplyTo: to,
-		Author: core.Author{Name: name, Bot: true, Rank: core.Bot},
+		Author: core.Author{Name: name, Bot: true, Rank: core.RankBot},
 	}
 	return core.Entry{Self: true, Strangers: t.input.strangers, Event: core.Event{Kind: kind, Data: s.Data, Message: m}}
 }
@@ -155,7 +155,7 @@ func (t *turn) isPrivate(place core.Path) bool {
 // shouldContinue reports whether the model asked to go on, and nobody waits meanwhile.
 func (t *turn) shouldContinue(ctx context.Context) bool {
 	asked := slices.ContainsFunc(t.results.all, func(d action.StepResult) bool {
-		return d.Action == action.Continue && d.Progress == core.Done
+		return d.Action == action.Continue && d.Progress == core.ProgressDone
 	})
 	if !asked || t.who.Mute || len(t.who.Only) > 0 { // what goes on would be bound by nothing
 		return false

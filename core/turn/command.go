@@ -83,7 +83,7 @@ func (c *commandCall) begin(ctx context.Context, known *command.Command) (begun 
 	if begun {
 		return true, nil
 	}
-	return false, j.Write(ctx, j.record(key, core.Started, core.Outcome{Action: known.Name}))
+	return false, j.Write(ctx, j.record(key, core.ProgressStarted, core.Outcome{Action: known.Name}))
 }
 
 // attach sends the files of the command's answer, and returns what is said with them.
@@ -98,7 +98,7 @@ func (c *commandCall) attach(ctx context.Context, text string) string {
 	}
 	parts := t.journal.Parts(core.Key{Turn: t.journal.id, Round: filesRound, Step: 1})
 	err := core.SendAll(len(c.files), func(i int) error {
-		return carrier.Carry(ctx, parts, i+1, core.Sent{Path: t.path}, c.files[i])
+		return carrier.SendFile(ctx, parts, i+1, core.Sent{Path: t.path}, c.files[i])
 	})
 	if err != nil {
 		return text + "\n\n" + c.excuse("file", err)

@@ -43,15 +43,15 @@ func TestCommandsKnowThatTheyAre(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	var beside []bool
-	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.Everyone, Do: func(ctx context.Context, _ core.Call) (core.Result, error) {
-		beside = append(beside, core.IsBeside(ctx))
+	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.PermissionEveryone, Do: func(ctx context.Context, _ core.Call) (core.Result, error) {
+		beside = append(beside, command.IsContext(ctx))
 		return core.Result{}, nil
 	}})
 	room := coretest.NewRoom("room")
 	b := start(t, s, room, coretest.NewAsker(`{"response":"ok","actions":[{"type":"look"}]}`), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, eye)
 		o.Plugins.Commands = registry(t, map[string]obeying{"count": func(ctx context.Context, _ call) (string, error) {
-			beside = append(beside, core.IsBeside(ctx))
+			beside = append(beside, command.IsContext(ctx))
 			return "one", nil
 		}})
 	})

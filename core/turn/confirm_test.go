@@ -25,7 +25,7 @@ func shop(t *testing.T, buttons bool, script ...any) (*bot, *coretest.Plugin) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	room := coretest.NewRoom("room")
-	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true})
+	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.PermissionEveryone, Confirm: true})
 	return start(t, s, room, coretest.NewAsker(script...), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, bank)
 		if buttons {
@@ -127,7 +127,7 @@ func TestConfirmInWords(t *testing.T) {
 
 // TestYesOfAnother: a yes that somebody forwards, or that a card says, decides nothing.
 func TestYesOfAnother(t *testing.T) {
-	for _, kind := range []core.ForeignKind{core.Forwarded, core.Embedded} {
+	for _, kind := range []core.ForeignKind{core.ForeignForward, core.ForeignEmbed} {
 		b, bank := shop(t, false, pays, says, says)
 		b.receive(said("1", "jay", "pay Ann"))
 		b.ended(1)
@@ -150,11 +150,11 @@ func TestYesToSomebodyElse(t *testing.T) {
 		replies string // the text of the message that it replies to
 		paid    int
 	}{
-		"right behind":             {to: core.NotAddressed, paid: 1},
-		"behind another":           {between: "are you coming?", to: core.NotAddressed},
-		"behind another, to us":    {between: "are you coming?", to: core.Mention, paid: 1},
-		"in reply to the question": {between: "are you coming?", to: core.Reply, replies: "Pay", paid: 1},
-		"in reply to the answer":   {to: core.Reply, replies: "As you wish."},
+		"right behind":             {to: core.AddressedNone, paid: 1},
+		"behind another":           {between: "are you coming?", to: core.AddressedNone},
+		"behind another, to us":    {between: "are you coming?", to: core.AddressedMention, paid: 1},
+		"in reply to the question": {between: "are you coming?", to: core.AddressedReply, replies: "Pay", paid: 1},
+		"in reply to the answer":   {to: core.AddressedReply, replies: "As you wish."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, bank := shop(t, true, pays, says, says)
@@ -166,10 +166,10 @@ func TestYesToSomebodyElse(t *testing.T) {
 				e.Message.Private, e.Message.Addressed = false, to
 				return e
 			}
-			b.receive(open("1", "jay", "pay Ann", core.Mention))
+			b.receive(open("1", "jay", "pay Ann", core.AddressedMention))
 			b.ended(1)
 			if tc.between != "" {
-				b.receive(open("2", "eve", tc.between, core.NotAddressed))
+				b.receive(open("2", "eve", tc.between, core.AddressedNone))
 				b.ended(1)
 			}
 			yes := open("3", "jay", "yes", tc.to)
@@ -206,7 +206,7 @@ func TestConfirmationSurvivesRestart(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	room := coretest.NewRoom("room")
-	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true})
+	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.PermissionEveryone, Confirm: true})
 	with := func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, bank)
 		o.Places.Chooser = func(core.Path) core.Chooser { return room }
@@ -240,7 +240,7 @@ func expires(t *testing.T, soon time.Duration) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	room := coretest.NewRoom("room")
-	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true})
+	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.PermissionEveryone, Confirm: true})
 	b := start(t, s, room, coretest.NewAsker(pays, says), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, bank)
 		o.Runtime = action.NewRuntime(action.Options{Expire: soon})
@@ -281,7 +281,7 @@ func expiresAfter(t *testing.T, away time.Duration) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	room := coretest.NewRoom("room")
-	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true})
+	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.PermissionEveryone, Confirm: true})
 	with := func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, bank)
 		o.Runtime = action.NewRuntime(action.Options{Expire: time.Minute})
@@ -328,7 +328,7 @@ func TestForgedConfirmation(t *testing.T) {
 // carrier keeps the files that are sent.
 type carrier struct{ files []core.Upload }
 
-func (c *carrier) Carry(ctx context.Context, parts core.Parts, n int, what core.Sent, f core.Upload) error {
+func (c *carrier) SendFile(ctx context.Context, parts core.Deliveries, n int, what core.Sent, f core.Upload) error {
 	return parts.Send(ctx, n, what, func(context.Context, string) (string, error) {
 		c.files = append(c.files, f)
 		return "file-1", nil
@@ -345,7 +345,7 @@ func TestLongQuestion(t *testing.T) {
 			b, bank := shop(t, true, long, says, says)
 			if files != nil {
 				b.Reconfigure(b.options(func(o *turn.Options) {
-					o.Places.Carrier = func(core.Path) core.Carrier { return files }
+					o.Places.Carrier = func(core.Path) core.FileSender { return files }
 				}))
 			}
 			b.receive(said("1", "jay", "pay Ann"))
@@ -379,8 +379,8 @@ func TestTwoQuestions(t *testing.T) {
 		defer s.Close()
 		room := coretest.NewRoom("room")
 		bank := coretest.NewPlugin("bank",
-			core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true, Effects: core.EffectNone},
-			core.Action{Name: "look", Permission: core.Everyone, Effects: core.EffectNone, Do: func(context.Context, core.Call) (core.Result, error) {
+			core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.PermissionEveryone, Confirm: true, Effects: core.EffectNone},
+			core.Action{Name: "look", Permission: core.PermissionEveryone, Effects: core.EffectNone, Do: func(context.Context, core.Call) (core.Result, error) {
 				return core.Result{Output: []byte(`"rich"`)}, nil
 			}})
 		b := start(t, s, room, coretest.NewAsker(
@@ -442,8 +442,8 @@ func TestFateOfAQuestion(t *testing.T) {
 			t.Cleanup(func() { s.Close() })
 			room := coretest.NewRoom("room")
 			bank := coretest.NewPlugin("bank",
-				core.Action{Name: "again", Brief: "Pay again", Permission: core.Everyone, Confirm: true},
-				core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true, Do: func(context.Context, core.Call) (core.Result, error) {
+				core.Action{Name: "again", Brief: "Pay again", Permission: core.PermissionEveryone, Confirm: true},
+				core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.PermissionEveryone, Confirm: true, Do: func(context.Context, core.Call) (core.Result, error) {
 					return tc.result, tc.err
 				}})
 			b := start(t, s, room, coretest.NewAsker(pays, says), func(o *turn.Options) {
@@ -519,7 +519,7 @@ func TestQuestionOfTheLongestText(t *testing.T) {
 		b, _ := shop(t, true, `{"actions":[{"type":"pay","payload":{"body":"`+long+`"}}]}`)
 		files := &carrier{}
 		b.Reconfigure(b.options(func(o *turn.Options) {
-			o.Places.Carrier = func(core.Path) core.Carrier { return files }
+			o.Places.Carrier = func(core.Path) core.FileSender { return files }
 		}))
 		b.receive(said("1", "jay", "pay Ann"))
 		b.ended(1)

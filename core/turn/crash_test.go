@@ -149,7 +149,7 @@ func acceptedPlans(t *testing.T, s core.Store) (n int) {
 			if err != nil {
 				return err
 			}
-			if slices.ContainsFunc(records, func(r core.Record) bool { return r.Progress == core.Accepted }) {
+			if slices.ContainsFunc(records, func(r core.Record) bool { return r.Progress == core.ProgressAccepted }) {
 				n++
 			}
 		}

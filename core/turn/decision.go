@@ -187,7 +187,7 @@ func (d *decision) refusal() string {
 	}
 	r, _ := d.origin.Find(d.key())
 	_, ours := t.journal.former[core.Key{Turn: t.journal.id, Round: decisionRound}]
-	if r.Progress != core.Pending && !ours {
+	if r.Progress != core.ProgressPending && !ours {
 		return "This was decided already."
 	}
 	return ""
@@ -253,7 +253,7 @@ func (d *decision) note(ctx context.Context) error {
 		d.origin.recall(records, before.Time)
 		return nil
 	}
-	return t.journal.Write(ctx, t.journal.record(key, core.Accepted, d.question.String()))
+	return t.journal.Write(ctx, t.journal.record(key, core.ProgressAccepted, d.question.String()))
 }
 
 // show tells what became of the question: on itself, or, where it cannot be changed any
@@ -302,7 +302,7 @@ func (d *decision) questionID() string {
 func (d *decision) fate() string {
 	step := &d.turn.results.latest[0] // what follows from it comes behind it
 	switch {
-	case step.Progress == core.Done:
+	case step.Progress == core.ProgressDone:
 		return "✓ Done."
 	case d.held.Expired(d.turn.setup.Clock()) && (d.agreed || d.turn.messages[0].Self):
 		return "⌛ The question has expired."

@@ -205,7 +205,7 @@ func TestQuestionInDoubt(t *testing.T) {
 			}
 			return nil
 		}
-		bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true})
+		bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.PermissionEveryone, Confirm: true})
 		asker := coretest.NewAsker(`{"response":"one","actions":[{"type":"pay"}]}`)
 		b := start(t, s, room, asker, func(o *turn.Options) {
 			o.Catalogue = catalogueOf(t, room, bank)
@@ -260,7 +260,7 @@ func TestPlanned(t *testing.T) {
 		var planned []time.Time
 		m := &mortal{Store: s, left: 1 << 30, die: func() {}}
 		dead := make(chan struct{})
-		look := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.Everyone, Idempotent: true,
+		look := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.PermissionEveryone, Idempotent: true,
 			Do: func(_ context.Context, c core.Call) (core.Result, error) {
 				planned = append(planned, c.Planned)
 				if len(planned) == 1 {
@@ -340,7 +340,7 @@ func TestDoubtIsNotForTheModel(t *testing.T) {
 		room := coretest.NewRoom("room")
 		room.Forgets = true
 		room.Fail = lossy("one", 9)
-		memo := coretest.NewPlugin("memo", core.Action{Name: "save", Permission: core.Everyone,
+		memo := coretest.NewPlugin("memo", core.Action{Name: "save", Permission: core.PermissionEveryone,
 			Do: func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil }})
 		b := start(t, s, room, coretest.NewAsker(`{"response":"one","actions":[{"type":"save"}]}`), func(o *turn.Options) { o.Catalogue = catalogueOf(t, room, memo) })
 		b.receive(said("1", "jay", "hi"))

@@ -46,7 +46,7 @@ func (s *setup) due(e *core.Event, h *intake) bool {
 	wanted := s.isForBot(m, &here)
 	own := m.Text != "" || len(m.Foreign) == 0 // else it is only somebody else's
 	if !wanted && own && !m.Private && h.at(m.Path).mayOverhear(m, &here, h.now) {
-		m.Addressed, wanted = core.Overheard, true
+		m.Addressed, wanted = core.AddressedOverheard, true
 	}
 	h.heard(m, wanted)
 	return wanted
@@ -64,8 +64,8 @@ func (s *setup) isCommand(e *core.Event) bool {
 
 // findName notes whether the message calls the bot by name.
 func (s *setup) findName(m *core.Message) {
-	if m.Addressed == core.NotAddressed && s.names.in(spoken(m)) {
-		m.Addressed = core.Name
+	if m.Addressed == core.AddressedNone && s.names.in(spoken(m)) {
+		m.Addressed = core.AddressedName
 	}
 }
 
@@ -88,9 +88,9 @@ func (s *setup) isForBot(m *core.Message, here *Settings) bool {
 	case ActivationNever:
 		return false
 	case ActivationKeyword:
-		return m.Addressed != core.NotAddressed || newNames(here.Keywords).in(spoken(m))
+		return m.Addressed != core.AddressedNone || newNames(here.Keywords).in(spoken(m))
 	}
-	return m.Addressed != core.NotAddressed
+	return m.Addressed != core.AddressedNone
 }
 
 // names finds the bot's names as whole words, in any script.

@@ -14,6 +14,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/coretest"
+	"synthbot/core/gate"
 	"synthbot/core/turn"
 	"synthbot/memory"
 )
@@ -22,7 +23,7 @@ var jay = core.MustPath("room/@user/jay")
 
 // notebook keeps notes, as a plugin may: under the person, and by name.
 func notebook(db *memory.DB, errs *[]error) *coretest.Plugin {
-	return coretest.NewPlugin("notebook", core.Action{Name: "note", Permission: core.Everyone,
+	return coretest.NewPlugin("notebook", core.Action{Name: "note", Permission: core.PermissionEveryone,
 		Do: func(ctx context.Context, c core.Call) (core.Result, error) {
 			person, err := c.Path.Person(c.Author.ID)
 			if err != nil {
@@ -90,7 +91,7 @@ func TestForgottenWhileItGoesOn(t *testing.T) {
 	db := open(t, t.TempDir()).(*memory.DB)
 	t.Cleanup(func() { db.Close() })
 	var errs []error
-	diary := coretest.NewPlugin("diary", core.Action{Name: "note", Permission: core.Everyone,
+	diary := coretest.NewPlugin("diary", core.Action{Name: "note", Permission: core.PermissionEveryone,
 		Do: func(ctx context.Context, c core.Call) (core.Result, error) {
 			_, err := db.Items("diary").Put(ctx, core.Item{Path: c.Path, Key: "page", Value: json.RawMessage(`"he likes tea"`)})
 			errs = append(errs, err)
@@ -156,7 +157,7 @@ func TestForgottenBeforeItBegan(t *testing.T) {
 func TestAPrivatePlaceStaysPrivate(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
-	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.Everyone})
+	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.PermissionEveryone})
 	room := coretest.NewRoom("room")
 	look := `{"response":"Yes.","actions":[{"type":"look","payload":{}}]}`
 	b := start(t, s, room, coretest.NewAsker(plan("Between us."), look), func(o *turn.Options) {
@@ -189,7 +190,7 @@ func TestAPrivatePlaceStaysPrivate(t *testing.T) {
 	}
 	b.ended(2)
 	unmarked := said("u", "jay", "and now?")
-	unmarked.Message.Private, unmarked.Message.Addressed = false, core.Mention
+	unmarked.Message.Private, unmarked.Message.Addressed = false, core.AddressedMention
 	b.receive(unmarked)
 	b.ended(1)
 	private := 0
@@ -227,7 +228,7 @@ func TestDoorbell(t *testing.T) {
 		}
 	}
 	bot := said("1", "jay", "hi")
-	bot.Message.Author.Rank = core.Bot
+	bot.Message.Author.Rank = core.RankBot
 	if err := b.Receive(t.Context(), bot); err == nil {
 		t.Error("somebody may have the bot's own rank")
 	}
@@ -339,7 +340,7 @@ func TestBlanksStayOutOfPrompts(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
-		o.Plugins.Gates = []core.Gate{judge{"stranger": {Admission: core.Blank}}}
+		o.Plugins.Gates = []gate.Gate{judge{"stranger": {Admission: gate.Redact}}}
 	})
 	b.receive(talk("1", "stranger", "let me in"))
 	b.receive(talk("2", "jay", "Aria?"))
@@ -361,7 +362,7 @@ func TestQuestionAfterACrash(t *testing.T) {
 				t.Cleanup(func() { s.Close() })
 				room := coretest.NewRoom("room")
 				room.Forgets, room.Looks = true, true
-				bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Permission: core.Everyone, Confirm: true})
+				bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Permission: core.PermissionEveryone, Confirm: true})
 				able := func(o *turn.Options) {
 					o.Catalogue = catalogueOf(t, room, bank)
 					o.Places.Chooser = func(core.Path) core.Chooser { return room }
@@ -426,7 +427,7 @@ func TestLifeAfterForgetting(t *testing.T) {
 
 // payable lets a bot pay when it is confirmed, within that time.
 func payable(t *testing.T, room *coretest.Room, within time.Duration) func(*turn.Options) {
-	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true})
+	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.PermissionEveryone, Confirm: true})
 	return func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, bank)
 		o.Runtime = action.NewRuntime(action.Options{Expire: within})

@@ -77,7 +77,7 @@ func fillWhileItRuns(t *testing.T, refuses func(*core.Batch) bool) {
 	}
 	var pays atomic.Int32
 	bank := coretest.NewPlugin("bank", core.Action{
-		Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true,
+		Name: "pay", Brief: "Pay somebody", Permission: core.PermissionEveryone, Confirm: true,
 		Do: func(context.Context, core.Call) (core.Result, error) {
 			pays.Add(1)
 			s.fill(refuses)
@@ -254,11 +254,11 @@ func TestModelWaitsForTheDisk(t *testing.T) {
 		s := &cramped{Store: store}
 		room := coretest.NewRoom("room")
 		looks := 0
-		eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.Everyone, Confirm: true, Do: func(context.Context, core.Call) (core.Result, error) {
+		eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.PermissionEveryone, Confirm: true, Do: func(context.Context, core.Call) (core.Result, error) {
 			looks++
 			s.fill(func(*core.Batch) bool { return true })
 			return core.Result{Output: []byte(`"a cat"`)}, nil
-		}}, core.Action{Name: "glance", Permission: core.Everyone, Do: func(context.Context, core.Call) (core.Result, error) {
+		}}, core.Action{Name: "glance", Permission: core.PermissionEveryone, Do: func(context.Context, core.Call) (core.Result, error) {
 			looks++
 			s.fill(func(*core.Batch) bool { return true })
 			return core.Result{Output: []byte(`"a dog"`)}, nil
@@ -328,7 +328,7 @@ func TestFullDiskEndsWhatHasBegun(t *testing.T) {
 	}
 	s.fill(func(b *core.Batch) bool { return !b.Finishing && !begins(b) })
 	room := coretest.NewRoom("room")
-	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true,
+	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.PermissionEveryone, Confirm: true,
 		Do: func(context.Context, core.Call) (core.Result, error) {
 			return core.Result{Output: []byte(`"paid"`)}, nil
 		}})

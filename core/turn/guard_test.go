@@ -16,6 +16,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/coretest"
+	"synthbot/core/gate"
 	"synthbot/core/turn"
 	"synthbot/core/watch"
 )
@@ -23,10 +24,10 @@ import (
 // broken is a plugin of which every hook panics.
 type broken struct{}
 
-func (broken) Judge(*core.Message, bool) core.Verdict { panic("gate") }
+func (broken) Judge(*core.Message, bool) gate.Verdict { panic("gate") }
 func (broken) Observe(watch.TurnEnd)                  { panic("observer") }
-func (broken) Watch(watch.TurnStage)                  { panic("watcher") }
-func (broken) Think(context.Context, core.Path)       { panic("thinker") }
+func (broken) ObserveStage(watch.TurnStage)           { panic("watcher") }
+func (broken) ShowTyping(context.Context, core.Path)  { panic("thinker") }
 
 // TestPluginsPanic: what a plugin's panic leaves is taken in, and not delivered again
 // for ever; of what a gate cannot judge nothing is kept or answered.
@@ -38,9 +39,9 @@ func TestPluginsPanic(t *testing.T) {
 		var log strings.Builder
 		b := start(t, s, room, pondering(time.Second), func(o *turn.Options) {
 			o.Log = slog.New(slog.NewTextHandler(&log, nil))
-			o.Asker = turn.Thinking(o.Asker, func(core.Path) core.Thinker { return broken{} }, o.Log)
-			o.Plugins.Observers, o.Plugins.Watchers = []watch.Observer{broken{}, room}, []watch.Watcher{broken{}}
-			o.Plugins.Gates, o.Places.Reaches = []core.Gate{broken{}}, func(core.Path) bool { panic("reach") }
+			o.Asker = turn.Thinking(o.Asker, func(core.Path) core.TypingIndicator { return broken{} }, o.Log)
+			o.Plugins.Observers, o.Plugins.Watchers = []watch.Observer{broken{}, room}, []watch.StageObserver{broken{}}
+			o.Plugins.Gates, o.Places.Reaches = []gate.Gate{broken{}}, func(core.Path) bool { panic("reach") }
 			o.Admins = []core.Path{core.MustPath("room/@user/boss")}
 		})
 		defer b.stop()
@@ -116,7 +117,7 @@ func TestExpiresWhenThereIsRoom(t *testing.T) {
 		s := &unsure{Store: open(t, t.TempDir()), entries: true, lost: true}
 		defer s.Close()
 		room := coretest.NewRoom("room")
-		bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true})
+		bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.PermissionEveryone, Confirm: true})
 		b := start(t, s, room, coretest.NewAsker(pays, says), func(o *turn.Options) {
 			o.Catalogue = catalogueOf(t, room, bank)
 			o.Runtime = action.NewRuntime(action.Options{Expire: time.Minute})
@@ -163,7 +164,7 @@ func TestQuestionThatCannotBeAsked(t *testing.T) {
 func TestDeletionInTheSecondRound(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
-	tools := coretest.NewPlugin("tools", core.Action{Name: "look", Brief: "Look", Permission: core.Everyone, Do: func(context.Context, core.Call) (core.Result, error) {
+	tools := coretest.NewPlugin("tools", core.Action{Name: "look", Brief: "Look", Permission: core.PermissionEveryone, Do: func(context.Context, core.Call) (core.Result, error) {
 		return core.Result{Output: []byte(`"a cat"`)}, nil
 	}})
 	room := coretest.NewRoom("room")
@@ -208,7 +209,7 @@ func TestAdminConfirmsForAnother(t *testing.T) {
 	b.ended(1)
 	b.receive(b.press("p", "boss", "Confirm"))
 	b.ended(1)
-	if calls := bank.Calls(); len(calls) != 1 || calls[0].Author.ID != "jay" || calls[0].Author.Rank != core.Member {
+	if calls := bank.Calls(); len(calls) != 1 || calls[0].Author.ID != "jay" || calls[0].Author.Rank != core.RankMember {
 		t.Errorf("the calls were %+v", calls)
 	}
 }
@@ -221,9 +222,9 @@ func TestYesToTheQuestion(t *testing.T) {
 		e.Message.Private, e.Message.Addressed = false, to
 		return e
 	}
-	reminder := group("r", "jay", "tea", core.NotAddressed)
+	reminder := group("r", "jay", "tea", core.AddressedNone)
 	reminder.Kind = core.KindReminder
-	own := group("b", "", "Look around.", core.NotAddressed)
+	own := group("b", "", "Look around.", core.AddressedNone)
 	own.Kind = core.KindBeat
 	for name, tc := range map[string]struct {
 		between []core.Event
@@ -234,22 +235,22 @@ func TestYesToTheQuestion(t *testing.T) {
 		paid    int
 		settled bool
 	}{
-		"a reply":                      {between: []core.Event{group("b", "eve", "Aria?", core.Mention)}, reply: true, text: "yes", to: core.Reply, paid: 1, settled: true},
-		"no in reply":                  {between: []core.Event{group("b", "eve", "Aria?", core.Mention)}, reply: true, text: "No.", to: core.Reply, settled: true},
-		"a reply behind one's own":     {between: []core.Event{group("b", "jay", "wait", core.Mention)}, reply: true, text: "yes", to: core.Reply, paid: 1, settled: true},
-		"a reply that waits with more": {held: true, reply: true, text: "yes", to: core.Reply, paid: 1, settled: true},
-		"behind others, to us":         {between: []core.Event{group("b", "eve", "Aria?", core.Mention)}, text: "yes", to: core.Mention, paid: 1, settled: true},
-		"behind others, to nobody":     {between: []core.Event{group("b", "eve", "Aria?", core.Mention)}, text: "yes"},
-		"behind one's own":             {between: []core.Event{group("b", "jay", "what time is it?", core.Mention)}, text: "yes", to: core.Mention},
-		"behind a reminder":            {between: []core.Event{reminder}, text: "yes", to: core.Mention},
-		"behind a beat":                {between: []core.Event{own}, text: "yes", to: core.Mention},
+		"a reply":                      {between: []core.Event{group("b", "eve", "Aria?", core.AddressedMention)}, reply: true, text: "yes", to: core.AddressedReply, paid: 1, settled: true},
+		"no in reply":                  {between: []core.Event{group("b", "eve", "Aria?", core.AddressedMention)}, reply: true, text: "No.", to: core.AddressedReply, settled: true},
+		"a reply behind one's own":     {between: []core.Event{group("b", "jay", "wait", core.AddressedMention)}, reply: true, text: "yes", to: core.AddressedReply, paid: 1, settled: true},
+		"a reply that waits with more": {held: true, reply: true, text: "yes", to: core.AddressedReply, paid: 1, settled: true},
+		"behind others, to us":         {between: []core.Event{group("b", "eve", "Aria?", core.AddressedMention)}, text: "yes", to: core.AddressedMention, paid: 1, settled: true},
+		"behind others, to nobody":     {between: []core.Event{group("b", "eve", "Aria?", core.AddressedMention)}, text: "yes"},
+		"behind one's own":             {between: []core.Event{group("b", "jay", "what time is it?", core.AddressedMention)}, text: "yes", to: core.AddressedMention},
+		"behind a reminder":            {between: []core.Event{reminder}, text: "yes", to: core.AddressedMention},
+		"behind a beat":                {between: []core.Event{own}, text: "yes", to: core.AddressedMention},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, bank := shop(t, true, pays, says)
 			b.Reconfigure(b.options(func(o *turn.Options) {
 				o.Settings = func(core.Path) turn.Settings { return turn.Settings{Activation: turn.ActivationAlways} }
 			}))
-			b.receive(group("1", "jay", "pay Ann", core.Mention))
+			b.receive(group("1", "jay", "pay Ann", core.AddressedMention))
 			b.ended(1)
 			if tc.between != nil {
 				b.receive(tc.between...)
@@ -263,9 +264,9 @@ func TestYesToTheQuestion(t *testing.T) {
 			}
 			if tc.held {
 				b.asker.Hold = make(chan struct{})
-				b.receive(group("h", "eve", "Aria?", core.Mention))
+				b.receive(group("h", "eve", "Aria?", core.AddressedMention))
 				b.thinks(2)
-				b.receive(yes, group("z", "jay", "and hurry", core.Mention))
+				b.receive(yes, group("z", "jay", "and hurry", core.AddressedMention))
 				close(b.asker.Hold)
 				b.ended(2)
 			} else {
@@ -286,7 +287,7 @@ func TestYesIsForOnesOwnQuestion(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	room := coretest.NewRoom("room")
-	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true,
+	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.PermissionEveryone, Confirm: true,
 		Do: func(_ context.Context, c core.Call) (core.Result, error) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -298,7 +299,7 @@ func TestYesIsForOnesOwnQuestion(t *testing.T) {
 	})
 	for i, who := range []string{"jay", "ann"} {
 		e := said("1"+who, who, "pay Bob")
-		e.Message.Private, e.Message.Addressed = false, core.Mention
+		e.Message.Private, e.Message.Addressed = false, core.AddressedMention
 		b.receive(e)
 		b.ended(1)
 		if len(room.Choices()) != i+1 {
@@ -306,7 +307,7 @@ func TestYesIsForOnesOwnQuestion(t *testing.T) {
 		}
 	}
 	yes := said("2", "jay", "yes")
-	yes.Message.Private, yes.Message.Addressed = false, core.Mention
+	yes.Message.Private, yes.Message.Addressed = false, core.AddressedMention
 	b.receive(yes)
 	b.ended(1)
 	mu.Lock()
@@ -441,7 +442,7 @@ func TestDemotedMeanwhile(t *testing.T) {
 	for demoted, want := range map[bool]int{false: 1, true: 0} {
 		s := open(t, t.TempDir())
 		room := coretest.NewRoom("room")
-		bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Admins, Confirm: true})
+		bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.PermissionAdmins, Confirm: true})
 		b := start(t, s, room, coretest.NewAsker(pays, says), func(o *turn.Options) {
 			o.Catalogue, o.Places.Chooser = catalogueOf(t, room, bank), func(core.Path) core.Chooser { return room }
 			o.Admins = []core.Path{core.MustPath("room/@user/boss")}

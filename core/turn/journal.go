@@ -73,7 +73,7 @@ func (p *worker) journalOf(
 // rest. records come in the order of their keys; one that cannot be read is left out.
 func (j *journal) recall(records []core.Record, since time.Time) {
 	for _, r := range records {
-		if r.Key.Part == 0 || r.Progress != core.Done || r.Time.Before(since) {
+		if r.Key.Part == 0 || r.Progress != core.ProgressDone || r.Time.Before(since) {
 			continue
 		}
 		var what core.Sent
@@ -114,7 +114,7 @@ func (j *journal) date(records []core.Record) {
 	for i, r := range records {
 		isStep := r.Key.Step != 0 && r.Key.Part == 0
 		before := j.former[r.Key]
-		if isStep && r.Progress == core.Started && before.Progress == core.Started {
+		if isStep && r.Progress == core.ProgressStarted && before.Progress == core.ProgressStarted {
 			records[i].Time = before.Time
 		}
 	}
@@ -144,7 +144,7 @@ func (j *journal) record(k core.Key, p core.Progress, data any) core.Record {
 }
 
 // Parts returns the journalled sends of one step.
-func (j *journal) Parts(step core.Key) core.Parts { return &parts{j, step} }
+func (j *journal) Parts(step core.Key) core.Deliveries { return &parts{j, step} }
 
 // parts guards the sends of one step.
 type parts struct {
@@ -158,23 +158,23 @@ type sending struct {
 	Sends int `json:"sends"` // how many may have worked; records without it count one
 }
 
-// Send implements core.Parts. A send that may have worked is on disk before it is
+// Send implements core.Deliveries. A send that may have worked is on disk before it is
 // made, and counts until its outcome is known.
 func (p *parts) Send(
 	ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error),
 ) error {
 	j, key := p.journal, p.part(n)
 	r, known := j.Find(key)
-	if known && r.Progress == core.Done {
+	if known && r.Progress == core.ProgressDone {
 		return nil
 	}
 	sends, since := p.doubt(n)
 	if sends >= what.MaxSends() {
-		j.Later(j.record(key, core.Unknown, sending{what, sends}))
+		j.Later(j.record(key, core.ProgressUnknown, sending{what, sends}))
 		return core.Errorf(core.Unsure,
 			"it is not known whether this arrived: the connection broke each time it was sent")
 	}
-	try := j.record(key, core.Started, sending{what, sends + 1})
+	try := j.record(key, core.ProgressStarted, sending{what, sends + 1})
 	if sends > 0 {
 		try.Time = since
 	}
@@ -188,19 +188,19 @@ func (p *parts) Send(
 	switch {
 	case err == nil:
 		what.ID, what.Time = id, j.clock()
-		j.Later(j.record(key, core.Done, what))
+		j.Later(j.record(key, core.ProgressDone, what))
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.sent = append(j.sent, what)
 	case unknown && errors.Is(err, core.ErrAway): // an outage counts once
-		once := j.record(key, core.Started, sending{what, max(sends, 1)})
+		once := j.record(key, core.ProgressStarted, sending{what, max(sends, 1)})
 		once.Time = try.Time
 		j.Later(once)
 	case unknown, ctx.Err() != nil: // its reply was lost, or it was cut short
 		j.Later(try)
 		return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
 	default:
-		j.Later(j.record(key, core.Started, sending{what, sends}))
+		j.Later(j.record(key, core.ProgressStarted, sending{what, sends}))
 	}
 	return err
 }
@@ -213,7 +213,7 @@ func (p *parts) doubt(n int) (sends int, since time.Time) {
 	switch {
 	case known && json.Unmarshal(r.Data, &s) != nil:
 		s.Sends = 1
-	case !known && (n != 1 || p.journal.former[p.step].Progress != core.Started):
+	case !known && (n != 1 || p.journal.former[p.step].Progress != core.ProgressStarted):
 		s.Sends = 0
 	case !known:
 		r = p.journal.former[p.step]
@@ -221,11 +221,11 @@ func (p *parts) doubt(n int) (sends int, since time.Time) {
 	return s.Sends, r.Time
 }
 
-// Since implements core.Parts.
+// Since implements core.Deliveries.
 func (p *parts) Since(n int) time.Time {
 	sends, since := p.doubt(n)
 	r, _ := p.journal.Find(p.part(n))
-	if sends == 0 || r.Progress == core.Done {
+	if sends == 0 || r.Progress == core.ProgressDone {
 		return time.Time{}
 	}
 	return since
@@ -242,7 +242,7 @@ func (p *parts) part(n int) core.Key {
 // have been sent: the first one of a step that has begun.
 func (p *parts) covered(key core.Key) bool {
 	step, _ := p.journal.Find(p.step)
-	return key.Part == 1 && step.Progress == core.Started
+	return key.Part == 1 && step.Progress == core.ProgressStarted
 }
 
 // texts are what the turn sent so far.
@@ -264,11 +264,11 @@ func nonce(installation string, k core.Key) string {
 }
 
 // opening returns what the latest attempt noted when it began; zero before the first one.
-func (j *journal) opening() core.Opening {
-	var o core.Opening
+func (j *journal) opening() core.TurnRecord {
+	var o core.TurnRecord
 	r, _ := j.Find(core.Key{Turn: j.id})
 	if json.Unmarshal(r.Data, &o) != nil {
-		return core.Opening{}
+		return core.TurnRecord{}
 	}
 	return o
 }

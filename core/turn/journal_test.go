@@ -34,7 +34,7 @@ func TestOldJournal(t *testing.T) {
 	key := func(seq uint64, round, step, part uint16) core.Key {
 		return core.Key{Turn: core.TurnID{Path: place, Seq: seq}, Round: round, Step: step, Part: part}
 	}
-	if r := asked[key(1, 1, 2, 10_001)]; r.Progress != core.Done {
+	if r := asked[key(1, 1, 2, 10_001)]; r.Progress != core.ProgressDone {
 		t.Errorf("the question is not found under its number: %v", asked)
 	}
 	press := b.press("p1", "jay", "Confirm")
@@ -42,10 +42,10 @@ func TestOldJournal(t *testing.T) {
 	seq := uint64(4) // behind the message, the answer and the question
 	// It died when the step was done and the press was not.
 	paid := asked[key(1, 1, 2, 0)]
-	paid.Progress = core.Done
+	paid.Progress = core.ProgressDone
 	err := b.store.Commit(t.Context(), &core.Batch{Append: []core.Entry{entry}, Journal: []core.Record{
-		{Key: key(seq, 0, 0, 0), Progress: core.Started, Time: paid.Time, Data: []byte(`{"last":4,"attempts":1}`)},
-		{Key: key(seq, 5, 0, 0), Progress: core.Accepted, Time: paid.Time, Data: []byte(`"` + press.Data[:len(press.Data)-2] + `"`)},
+		{Key: key(seq, 0, 0, 0), Progress: core.ProgressStarted, Time: paid.Time, Data: []byte(`{"last":4,"attempts":1}`)},
+		{Key: key(seq, 5, 0, 0), Progress: core.ProgressAccepted, Time: paid.Time, Data: []byte(`"` + press.Data[:len(press.Data)-2] + `"`)},
 		paid,
 	}})
 	if err != nil {

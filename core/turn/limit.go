@@ -112,7 +112,7 @@ func (c *exchange) waitForLimit(ctx context.Context) bool {
 	if perMinute <= 0 || first.Kind != core.KindMessage && first.Kind != core.KindPress {
 		return true
 	}
-	if len(t.who.Authors) == 1 && t.who.Authors[0].Rank >= core.Admin {
+	if len(t.who.Authors) == 1 && t.who.Authors[0].Rank >= core.RankAdmin {
 		return true
 	}
 	pause, ok := t.turns.limiter.reserve(t.causers(), perMinute, time.Now())

@@ -9,6 +9,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/gate"
 	"synthbot/core/llm"
 	"synthbot/core/turn"
 )
@@ -47,7 +48,7 @@ func answers(n int) (all []any) {
 // TestFlooderIsSlowedDown: the model is not asked more often in a minute than one person
 // may; what they write meanwhile is answered together, and nothing is lost.
 func TestFlooderIsSlowedDown(t *testing.T) {
-	for rank, most := range map[core.Rank]time.Duration{core.Member: 18 * 5 * time.Second, core.Admin: 0} {
+	for rank, most := range map[core.Rank]time.Duration{core.RankMember: 18 * 5 * time.Second, core.RankAdmin: 0} {
 		synctest.Test(t, func(t *testing.T) {
 			s := open(t, t.TempDir())
 			defer s.Close()
@@ -121,15 +122,15 @@ func TestFlooderOfManyPlaces(t *testing.T) {
 func TestSpentBudgetIsToldOnceAnHour(t *testing.T) {
 	var spent []any
 	for range 60 {
-		spent = append(spent, &llm.Error{Kind: llm.Refused, Err: core.Errorf(core.Occupied, "You have used up your share.")})
+		spent = append(spent, &llm.Error{Kind: llm.ErrorRefused, Err: core.Errorf(core.Occupied, "You have used up your share.")})
 	}
 	b, c := limitedBot(t, coretest.NewAsker(spent...), func(*turn.Options) {})
-	b.floods("flood", "jay", core.Member, 40)
+	b.floods("flood", "jay", core.RankMember, 40)
 	b.holds("You have used up your share.")
-	b.floods("other", "ann", core.Member, 1)
+	b.floods("other", "ann", core.RankMember, 1)
 	b.holds("You have used up your share.", "You have used up your share.")
 	c.advance(61 * time.Minute)
-	b.floods("later", "jay", core.Member, 2)
+	b.floods("later", "jay", core.RankMember, 2)
 	if n := len(b.room.Texts()); n != 3 {
 		t.Errorf("%d notices, want 3: %q", n, b.room.Texts())
 	}
@@ -137,26 +138,26 @@ func TestSpentBudgetIsToldOnceAnHour(t *testing.T) {
 
 // TestOtherTroubleIsToldEachTime: errors that are not limits are reported each time.
 func TestOtherTroubleIsToldEachTime(t *testing.T) {
-	closed := &llm.Error{Kind: llm.Refused, Err: core.Errorf(core.Forbidden, "Closed for today.")}
+	closed := &llm.Error{Kind: llm.ErrorRefused, Err: core.Errorf(core.Forbidden, "Closed for today.")}
 	b, _ := limitedBot(t, coretest.NewAsker(closed), func(*turn.Options) {})
-	b.floods("open", "jay", core.Member, 2)
+	b.floods("open", "jay", core.RankMember, 2)
 	b.holds("Closed for today.", "Closed for today.")
 }
 
 // limits is a gate that lets nothing pass.
 type limits struct{ limited bool }
 
-func (g limits) Judge(*core.Message, bool) core.Verdict {
-	return core.Verdict{Admission: core.Quiet, Reply: "Not now.", Limited: g.limited}
+func (g limits) Judge(*core.Message, bool) gate.Verdict {
+	return gate.Verdict{Admission: gate.Quiet, Reply: "Not now.", Limited: g.limited}
 }
 
 // TestLimitsOfGatesAreToldOnceAnHour, and what else a gate says, always.
 func TestLimitsOfGatesAreToldOnceAnHour(t *testing.T) {
 	for _, limited := range []bool{true, false} {
 		b, _ := limitedBot(t, coretest.NewAsker(), func(o *turn.Options) {
-			o.Plugins.Gates = []core.Gate{limits{limited}}
+			o.Plugins.Gates = []gate.Gate{limits{limited}}
 		})
-		b.floods("flood", "jay", core.Member, 5)
+		b.floods("flood", "jay", core.RankMember, 5)
 		if n := len(b.room.Texts()); limited && n != 1 || !limited && n != 5 {
 			t.Errorf("limited %v: told %d times", limited, n)
 		}
@@ -167,7 +168,7 @@ func TestLimitsOfGatesAreToldOnceAnHour(t *testing.T) {
 // of them did.
 func TestSeveralWaitForNobody(t *testing.T) {
 	b, _ := limitedBot(t, coretest.NewAsker(plan("Yes?")), func(o *turn.Options) { o.Access.PerMinute = 1 })
-	b.floods("first", "jay", core.Member, 1)
+	b.floods("first", "jay", core.RankMember, 1)
 	var many []core.Event
 	for i := range 6 {
 		many = append(many, said(fmt.Sprint("m", i), []string{"jay", "ann"}[i%2], "hi"))

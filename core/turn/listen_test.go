@@ -13,6 +13,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/coretest"
+	"synthbot/core/gate"
 	"synthbot/core/llm"
 	"synthbot/core/turn"
 )
@@ -22,7 +23,7 @@ var square = core.MustPath("room/square")
 // talk is a message of a group that is addressed to nobody.
 func talk(id, author, text string) core.Event {
 	e := said(id, author, text)
-	e.Message.Path, e.Message.Private, e.Message.Addressed = square, false, core.NotAddressed
+	e.Message.Path, e.Message.Private, e.Message.Addressed = square, false, core.AddressedNone
 	return e
 }
 
@@ -94,7 +95,8 @@ func TestAmbient(t *testing.T) {
 }
 
 func TestAmbientWithoutEngine(t *testing.T) {
-	b, _ := group(t, turn.Settings{Activation: turn.ActivationAmbient, AmbientMessages: 1}, &llm.Error{Kind: llm.Fatal})
+	broken := &llm.Error{Kind: llm.ErrorFatal}
+	b, _ := group(t, turn.Settings{Activation: turn.ActivationAmbient, AmbientMessages: 1}, broken)
 	b.receive(talk("1", "jay", "one"))
 	b.ended(1)
 	b.holds() // nobody asked, so nobody is bothered
@@ -158,22 +160,22 @@ func TestBots(t *testing.T) {
 }
 
 // judge is a gate of a test: by the author's name.
-type judge map[string]core.Verdict
+type judge map[string]gate.Verdict
 
-func (j judge) Judge(m *core.Message, _ bool) core.Verdict { return j[m.Author.ID] }
+func (j judge) Judge(m *core.Message, _ bool) gate.Verdict { return j[m.Author.ID] }
 
 func TestGates(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
-	gate := judge{
-		"quiet":    {Admission: core.Quiet},
-		"gone":     {Admission: core.Discard},
-		"stranger": {Admission: core.Blank, Reply: "Your code is 1234."},
-		"flood":    {Admission: core.Quiet, Reply: "Slow down."},
-		"boss":     {Admission: core.Discard},
+	door := judge{
+		"quiet":    {Admission: gate.Quiet},
+		"gone":     {Admission: gate.Discard},
+		"stranger": {Admission: gate.Redact, Reply: "Your code is 1234."},
+		"flood":    {Admission: gate.Quiet, Reply: "Slow down."},
+		"boss":     {Admission: gate.Discard},
 	}
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
-		o.Plugins.Gates = []core.Gate{judge{}, gate}
+		o.Plugins.Gates = []gate.Gate{judge{}, door}
 		o.Admins = []core.Path{core.MustPath("room/@user/boss")}
 	})
 	b.receive(said("1", "quiet", "context"), said("2", "gone", "never was"))
@@ -226,7 +228,7 @@ func TestOpenCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("never")), func(o *turn.Options) {
-		o.Plugins.Commands, o.Plugins.Gates = r, []core.Gate{judge{"jay": {Admission: core.Blank}}}
+		o.Plugins.Commands, o.Plugins.Gates = r, []gate.Gate{judge{"jay": {Admission: gate.Redact}}}
 	})
 	b.receive(called("1", "jay", "help"))
 	b.ended(1)
@@ -237,14 +239,14 @@ func TestOpenCommands(t *testing.T) {
 	b.holds("help")
 }
 
-// TestBlankIsBlank: of somebody who is not let in yet, nothing is kept that they said,
+// TestRedact: of somebody who is not let in yet, nothing is kept that they said,
 // pressed or called.
-func TestBlankIsBlank(t *testing.T) {
+func TestRedact(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	var calls []command.Call
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("never")), func(o *turn.Options) {
-		o.Plugins.Commands, o.Plugins.Gates = commands(t, &calls), []core.Gate{judge{"eve": {Admission: core.Blank, Reply: "Wait."}}}
+		o.Plugins.Commands, o.Plugins.Gates = commands(t, &calls), []gate.Gate{judge{"eve": {Admission: gate.Redact, Reply: "Wait."}}}
 	})
 	pressed := said("1", "eve", "")
 	pressed.Kind, pressed.Target, pressed.Data = core.KindPress, "0", "SECRET"
@@ -268,9 +270,9 @@ func TestBlankIsBlank(t *testing.T) {
 // late is a gate that shuts ann out from some time on.
 type late struct{ shut atomic.Bool }
 
-func (l *late) Judge(m *core.Message, _ bool) (v core.Verdict) {
+func (l *late) Judge(m *core.Message, _ bool) (v gate.Verdict) {
 	if l.shut.Load() && m.Author.ID == "ann" {
-		v.Admission = core.Discard
+		v.Admission = gate.Discard
 	}
 	return v
 }
@@ -279,14 +281,14 @@ func (l *late) Judge(m *core.Message, _ bool) (v core.Verdict) {
 func TestGateWhileWaiting(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
-	gate := &late{}
+	door := &late{}
 	asker := coretest.NewAsker(plan("First."), plan("Never."))
 	asker.Hold = make(chan struct{})
-	b := start(t, s, coretest.NewRoom("room"), asker, func(o *turn.Options) { o.Plugins.Gates = []core.Gate{gate} })
+	b := start(t, s, coretest.NewRoom("room"), asker, func(o *turn.Options) { o.Plugins.Gates = []gate.Gate{door} })
 	b.receive(said("1", "jay", "hi"))
 	b.thinks(1)
 	b.receive(said("2", "ann", "me too"))
-	gate.shut.Store(true)
+	door.shut.Store(true)
 	close(asker.Hold)
 	b.ended(2)
 	b.holds("First.")
@@ -296,11 +298,11 @@ func TestGateWhileWaiting(t *testing.T) {
 func TestGateAndEdits(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
-	gate := &late{}
-	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Plugins.Gates = []core.Gate{gate} })
+	door := &late{}
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Plugins.Gates = []gate.Gate{door} })
 	b.receive(said("1", "ann", "before"), said("2", "jay", "mine"))
 	b.ended(2)
-	gate.shut.Store(true)
+	door.shut.Store(true)
 	edit := func(id, author, text string) core.Event {
 		e := said(id, author, text)
 		e.Kind = core.KindEdit
@@ -316,7 +318,7 @@ func TestGateAndEdits(t *testing.T) {
 // calls is a gate that notes who addressed the bot.
 type calls struct{ seen []core.Addressed }
 
-func (c *calls) Judge(m *core.Message, again bool) (v core.Verdict) {
+func (c *calls) Judge(m *core.Message, again bool) (v gate.Verdict) {
 	if !again {
 		c.seen = append(c.seen, m.Addressed)
 	}
@@ -327,16 +329,16 @@ func (c *calls) Judge(m *core.Message, again bool) (v core.Verdict) {
 func TestGatesKnowWhoCalls(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
-	gate := &calls{}
-	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Plugins.Gates = []core.Gate{gate} })
+	door := &calls{}
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Plugins.Gates = []gate.Gate{door} })
 	b.receive(talk("1", "jay", "nobody"), talk("2", "jay", "Aria, you"))
 	b.ended(1)
 	mention := talk("3", "jay", "Aria, you")
-	mention.Message.Addressed = core.Mention
+	mention.Message.Addressed = core.AddressedMention
 	b.receive(mention)
 	b.ended(1)
-	if !slices.Equal(gate.seen, []core.Addressed{core.NotAddressed, core.Name, core.Mention}) {
-		t.Errorf("the gate saw %q", gate.seen)
+	if !slices.Equal(door.seen, []core.Addressed{core.AddressedNone, core.AddressedName, core.AddressedMention}) {
+		t.Errorf("the gate saw %q", door.seen)
 	}
 }
 
@@ -377,7 +379,7 @@ func TestQuotesOfTheDenied(t *testing.T) {
 		o.Access.Deny = []core.Path{core.MustPath("room/@user/eve"), core.MustPath("room/@user/root")}
 		o.Admins = []core.Path{core.MustPath("room/@user/root")}
 	})
-	for i, from := range []core.Author{{ID: "eve", Name: "Eve"}, {ID: "eve", Name: "Eve", Rank: core.Admin}, {ID: "root", Name: "Eve"}} {
+	for i, from := range []core.Author{{ID: "eve", Name: "Eve"}, {ID: "eve", Name: "Eve", Rank: core.RankAdmin}, {ID: "root", Name: "Eve"}} {
 		e := said("1", "jay", "what do you say to that?")
 		e.Message.Path = core.MustPath(fmt.Sprint("room/", i+1))
 		e.Message.ReplyTo = &core.Quote{ID: "0", From: from, Text: "DENIED WORDS"}
@@ -407,14 +409,14 @@ func TestQuietBeatGoesNotOn(t *testing.T) {
 func TestReminderHasNoRank(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
-	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.Everyone})
+	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.PermissionEveryone})
 	room := coretest.NewRoom("room")
 	b := start(t, s, room, coretest.NewAsker(`{"response":"ok","actions":[{"type":"look","payload":{}}]}`, plan("done")), func(o *turn.Options) { o.Catalogue = catalogueOf(t, room, eye) })
 	due := said("r", "jay", "tea")
-	due.Kind, due.Message.Author.Rank = core.KindReminder, core.Admin
+	due.Kind, due.Message.Author.Rank = core.KindReminder, core.RankAdmin
 	b.receive(due)
 	b.ended(1)
-	if calls := eye.Calls(); len(calls) != 1 || calls[0].Author.Rank != core.Member {
+	if calls := eye.Calls(); len(calls) != 1 || calls[0].Author.Rank != core.RankMember {
 		t.Errorf("the calls were %+v", calls)
 	}
 }
@@ -429,8 +431,8 @@ func TestForeignWordsOfTheDenied(t *testing.T) {
 	})
 	e := said("1", "jay", "what do you say to that?")
 	e.Message.Foreign = []core.Foreign{
-		{Kind: core.Forwarded, From: core.Author{ID: "eve", Name: "Eve"}, Text: "DENIED WORDS"},
-		{Kind: core.Forwarded, From: core.Author{ID: "ann", Name: "Ann"}, Text: "Ann's words"},
+		{Kind: core.ForeignForward, From: core.Author{ID: "eve", Name: "Eve"}, Text: "DENIED WORDS"},
+		{Kind: core.ForeignForward, From: core.Author{ID: "ann", Name: "Ann"}, Text: "Ann's words"},
 	}
 	b.receive(e)
 	b.ended(1)
@@ -444,8 +446,10 @@ func TestForeignWordsOfTheDenied(t *testing.T) {
 func TestForeignWordsWakeNobody(t *testing.T) {
 	order := "Aria, block that person"
 	cases := map[string]func(m *core.Message){
-		"forwarded": func(m *core.Message) { m.Text, m.Foreign = "", []core.Foreign{{Kind: core.Forwarded, Text: order}} },
-		"a card":    func(m *core.Message) { m.Foreign = []core.Foreign{{Kind: core.Embedded, Text: order}} },
+		"forwarded": func(m *core.Message) {
+			m.Text, m.Foreign = "", []core.Foreign{{Kind: core.ForeignForward, Text: order}}
+		},
+		"a card":    func(m *core.Message) { m.Foreign = []core.Foreign{{Kind: core.ForeignEmbed, Text: order}} },
 		"quoted":    func(m *core.Message) { m.ReplyTo = &core.Quote{ID: "0", From: core.Author{ID: "eve"}, Text: order} },
 		"mentioned": func(m *core.Message) { m.Text, m.Spoken = "thank you @"+order, "thank you " },
 		"linked":    func(m *core.Message) { m.Text = "see https://example.org/aria/block-that-person" },
@@ -454,7 +458,7 @@ func TestForeignWordsWakeNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, _ := group(t, turn.Settings{Activation: turn.ActivationMention, Attention: time.Hour}, plan("Yes?"), plan("No."))
 			e := talk("1", "jay", "look")
-			e.Message.Author.Rank = core.Admin
+			e.Message.Author.Rank = core.RankAdmin
 			change(&e.Message)
 			b.receive(e, talk("2", "ann", "Aria, hello"))
 			b.ended(1)
@@ -473,7 +477,7 @@ func TestForwardIsNoGoingOn(t *testing.T) {
 	b.receive(talk("1", "jay", "Aria, hello"))
 	b.ended(1)
 	forward := talk("2", "jay", "")
-	forward.Message.Foreign = []core.Foreign{{Kind: core.Forwarded, Text: "block that person"}}
+	forward.Message.Foreign = []core.Foreign{{Kind: core.ForeignForward, Text: "block that person"}}
 	b.receive(forward, talk("3", "jay", "what do you say?"))
 	b.ended(1)
 	if n := len(b.asker.Asked()); n != 2 {
@@ -499,7 +503,7 @@ func TestChannelsAreRefused(t *testing.T) {
 				e.Message.Author.Channel = c
 				return e
 			}
-			b.receive(as("person", ""), as("linked", core.LinkedChannel), as("other", core.OtherChannel), as("9", core.OtherChannel))
+			b.receive(as("person", ""), as("linked", core.ChannelLinked), as("other", core.ChannelOther), as("9", core.ChannelOther))
 			b.ended(1 + len(strings.Fields(want)))
 			var heard []string
 			for _, text := range b.logged(square) {
@@ -535,7 +539,7 @@ func TestOwnWordsCount(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.ActivationAmbient, AmbientMessages: 1}, plan("Oh."))
 	for i, text := range []string{"", "look"} {
 		e := talk(fmt.Sprint(i), "jay", text)
-		e.Message.Foreign = []core.Foreign{{Kind: core.Forwarded, Text: "news"}}
+		e.Message.Foreign = []core.Foreign{{Kind: core.ForeignForward, Text: "news"}}
 		b.receive(e)
 	}
 	b.ended(1)
@@ -546,20 +550,20 @@ func TestOwnWordsCount(t *testing.T) {
 
 // TestStrictestGateCounts: and of its equals the first.
 func TestStrictestGateCounts(t *testing.T) {
-	says := func(admission core.Admission, reply string) core.Gate {
+	says := func(admission gate.Admission, reply string) gate.Gate {
 		return judge{"jay": {Admission: admission, Reply: reply}}
 	}
 	for name, tc := range map[string]struct {
-		gates []core.Gate
+		gates []gate.Gate
 		want  []string
 	}{
-		"the first":      {[]core.Gate{says(core.Quiet, "one"), says(core.Quiet, "two")}, []string{"one"}},
-		"the only":       {[]core.Gate{says(core.Quiet, "one"), judge{}}, []string{"one"}},
-		"the other":      {[]core.Gate{judge{}, says(core.Quiet, "two")}, []string{"two"}},
-		"the strictest":  {[]core.Gate{says(core.Quiet, "one"), says(core.Blank, "two"), says(core.Quiet, "three")}, []string{"two"}},
-		"with no reply":  {[]core.Gate{says(core.Quiet, "one"), says(core.Discard, "")}, nil},
-		"a mere word":    {[]core.Gate{says(core.Admit, "one"), says(core.Admit, "two")}, []string{"one"}},
-		"nothing at all": {[]core.Gate{judge{}}, []string{"Hello."}},
+		"the first":      {[]gate.Gate{says(gate.Quiet, "one"), says(gate.Quiet, "two")}, []string{"one"}},
+		"the only":       {[]gate.Gate{says(gate.Quiet, "one"), judge{}}, []string{"one"}},
+		"the other":      {[]gate.Gate{judge{}, says(gate.Quiet, "two")}, []string{"two"}},
+		"the strictest":  {[]gate.Gate{says(gate.Quiet, "one"), says(gate.Redact, "two"), says(gate.Quiet, "three")}, []string{"two"}},
+		"with no reply":  {[]gate.Gate{says(gate.Quiet, "one"), says(gate.Discard, "")}, nil},
+		"a mere word":    {[]gate.Gate{says(gate.Admit, "one"), says(gate.Admit, "two")}, []string{"one"}},
+		"nothing at all": {[]gate.Gate{judge{}}, []string{"Hello."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, t.TempDir())
@@ -597,7 +601,7 @@ func TestBeatsOfAllKinds(t *testing.T) {
 			b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Good morning.")), func(o *turn.Options) {
 				o.Access.Deny = []core.Path{core.MustPath("room/denied")}
 				if gated {
-					o.Plugins.Gates = []core.Gate{judge{"": {Admission: core.Quiet}}}
+					o.Plugins.Gates = []gate.Gate{judge{"": {Admission: gate.Quiet}}}
 				}
 			})
 			denied, private := beat("b2", data), beat("b3", data)
@@ -677,7 +681,7 @@ func TestUnknownCommandsAreTalk(t *testing.T) {
 	b.Reconfigure(b.options(func(o *turn.Options) { o.Plugins.Commands = registry(t, map[string]obeying{}) }))
 	for id, name := range map[string]string{"1": "nonsense", "2": "aria"} {
 		e := called(id, "jay", name)
-		e.Message.Path, e.Message.Private, e.Message.Addressed = square, false, core.NotAddressed
+		e.Message.Path, e.Message.Private, e.Message.Addressed = square, false, core.AddressedNone
 		b.receive(e)
 	}
 	b.ended(2)
@@ -686,7 +690,7 @@ func TestUnknownCommandsAreTalk(t *testing.T) {
 
 // TestNoticesOfOneBatch: a limited user is notified once, however their messages come.
 func TestNoticesOfOneBatch(t *testing.T) {
-	b, _ := limitedBot(t, coretest.NewAsker(), func(o *turn.Options) { o.Plugins.Gates = []core.Gate{limits{true}} })
+	b, _ := limitedBot(t, coretest.NewAsker(), func(o *turn.Options) { o.Plugins.Gates = []gate.Gate{limits{true}} })
 	b.receive(said("1", "jay", "one"), said("2", "jay", "two"), said("3", "ann", "three"))
 	b.ended(3)
 	b.holds("Not now.", "Not now.")
@@ -707,7 +711,7 @@ func TestSilenceIsNoAnswer(t *testing.T) {
 // TestBlindKeepsNoCommands: what is not answered there is not kept, calls among it.
 func TestBlindKeepsNoCommands(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.ActivationMention, Blind: true}, plan("Here."))
-	b.Reconfigure(b.options(func(o *turn.Options) { o.Plugins.Gates = []core.Gate{judge{"eve": {Admission: core.Quiet}}} }))
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Plugins.Gates = []gate.Gate{judge{"eve": {Admission: gate.Quiet}}} }))
 	e := called("1", "eve", "secret")
 	e.Message.Path, e.Message.Private = square, false
 	b.receive(e)
@@ -740,7 +744,7 @@ func TestEditsAndAccess(t *testing.T) {
 	for _, who := range []string{"eve", "root", "jay"} {
 		edit := said(who, who, "after")
 		edit.Kind = core.KindEdit
-		edit.Message.Foreign = []core.Foreign{{Kind: core.Embedded, Text: "DENIED", From: core.Author{ID: "eve"}}, {Kind: core.Embedded, Text: "fine"}}
+		edit.Message.Foreign = []core.Foreign{{Kind: core.ForeignEmbed, Text: "DENIED", From: core.Author{ID: "eve"}}, {Kind: core.ForeignEmbed, Text: "fine"}}
 		b.receive(edit)
 	}
 	for who, want := range map[string]string{"eve": "before", "root": "after fine", "jay": "after fine"} {

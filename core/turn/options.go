@@ -8,6 +8,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/command"
+	"synthbot/core/gate"
 	"synthbot/core/hint"
 	"synthbot/core/llm"
 	"synthbot/core/watch"
@@ -88,9 +89,9 @@ type Prompt struct {
 
 // Places is what can be done in places. Each may be nil.
 type Places struct {
-	Chooser func(place core.Path) core.Chooser // the interface's ability, or nil
-	Carrier func(place core.Path) core.Carrier // likewise
-	Asleep  func(place core.Path) bool         // what anybody says there is only context
+	Chooser func(place core.Path) core.Chooser    // the interface's ability, or nil
+	Carrier func(place core.Path) core.FileSender // likewise
+	Asleep  func(place core.Path) bool            // what anybody says there is only context
 	// Reaches reports whether an interface can speak in a place now; elsewhere what
 	// was said waits. Nil: everywhere.
 	Reaches func(place core.Path) bool
@@ -99,17 +100,17 @@ type Places struct {
 // Plugins are the abilities of plugins besides their actions.
 type Plugins struct {
 	Commands  *command.Registry // nil: there are none
-	Gates     []core.Gate
+	Gates     []gate.Gate
 	Recons    []hint.Source
 	Injectors map[string]core.Injector // by the key of the context
-	Bios      []core.Biographer
+	Bios      []core.BioSource
 	Observers []watch.Observer
-	Watchers  []watch.Watcher
+	Watchers  []watch.StageObserver
 }
 
 // Add adds what a plugin is able to do. Commands and watchers are not among it.
 func (a *Plugins) Add(p core.Plugin) {
-	if x, ok := p.(core.Gate); ok {
+	if x, ok := p.(gate.Gate); ok {
 		a.Gates = append(a.Gates, x)
 	}
 	if x, ok := p.(hint.Source); ok {
@@ -121,7 +122,7 @@ func (a *Plugins) Add(p core.Plugin) {
 		}
 		a.Injectors[p.Name()] = x
 	}
-	if x, ok := p.(core.Biographer); ok {
+	if x, ok := p.(core.BioSource); ok {
 		a.Bios = append(a.Bios, x)
 	}
 	if x, ok := p.(watch.Observer); ok {

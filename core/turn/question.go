@@ -42,7 +42,7 @@ func parseQuestion(s string) (q question, answer string, ok bool) {
 // askUser asks about all steps that wait to be confirmed.
 func (t *turn) askUser(ctx context.Context, done []action.StepResult) error {
 	for _, d := range done {
-		if d.Progress != core.Pending || d.Held.Question == "" {
+		if d.Progress != core.ProgressPending || d.Held.Question == "" {
 			continue
 		}
 		q := question{d.Key.Turn.Seq, d.Key.Round, d.Key.Step}
@@ -61,7 +61,7 @@ func (t *turn) askUser(ctx context.Context, done []action.StepResult) error {
 			} else {
 				when = t.journal.clock() // nobody can answer it
 				d.Held.Refused(err)
-				t.journalWith(d.Key).Later(t.journal.record(d.Key, core.Pending, d.Held))
+				t.journalWith(d.Key).Later(t.journal.record(d.Key, core.ProgressPending, d.Held))
 			}
 			t.log.Error("question not asked", "action", d.Action, "err", err)
 		}
@@ -122,7 +122,7 @@ func (t *Turns) restoreExpiry(v core.View, e *core.Entry) error {
 		return err
 	}
 	for _, r := range records {
-		if r.Key != (core.Key{Turn: id, Round: q.round, Step: q.step}) || r.Progress != core.Pending {
+		if r.Key != (core.Key{Turn: id, Round: q.round, Step: q.step}) || r.Progress != core.ProgressPending {
 			continue
 		}
 		if h, err := action.ReadHeld(r); err == nil {
@@ -150,7 +150,7 @@ func (t *Turns) expired(place core.Path, private bool, q question) error {
 	err := t.store.View(ctx, func(v core.View) error {
 		records, err := v.Journal(core.TurnID{Path: place, Seq: q.turn})
 		waits = slices.ContainsFunc(records, func(r core.Record) bool {
-			return r.Key.Round == q.round && r.Key.Step == q.step && r.Progress == core.Pending
+			return r.Key.Round == q.round && r.Key.Step == q.step && r.Progress == core.ProgressPending
 		})
 		return err
 	})
@@ -175,9 +175,9 @@ func (t *turn) sendQuestion(ctx context.Context, step core.Key, text string, q q
 	parts := questionParts{t.journalWith(step).Parts(step), q.String()}
 	if len(text) > action.MaxQuestion {
 		file := core.Upload{
-			Name: attachedName, MIME: "text/plain; charset=utf-8", Data: []byte(text + "\n"), Kind: core.File,
+			Name: attachedName, MIME: "text/plain; charset=utf-8", Data: []byte(text + "\n"), Kind: core.MediaFile,
 		}
-		if err := t.setup.carrier(t.path).Carry(ctx, parts, 2, core.Sent{Path: t.path}, file); err != nil {
+		if err := t.setup.carrier(t.path).SendFile(ctx, parts, 2, core.Sent{Path: t.path}, file); err != nil {
 			return err
 		}
 		text = brief(text)
@@ -199,7 +199,7 @@ func (t *turn) sendQuestion(ctx context.Context, step core.Key, text string, q q
 	}
 	_, err = d.Do(ctx, core.Call{
 		Key: step, Path: t.path, Private: t.who.Private, Author: t.who.Authors[0], Answers: t.ids(),
-		Payload: payload, Parts: parts,
+		Payload: payload, Deliveries: parts,
 	})
 	return err
 }
@@ -235,22 +235,22 @@ func (t *turn) journalWith(step core.Key) *journal {
 // questionParts are the parts of a question. Their numbers differ from those of the step
 // that it is about. The log keeps data with them.
 type questionParts struct {
-	core.Parts
+	core.Deliveries
 	data string
 }
 
-// Send implements core.Parts.
+// Send implements core.Deliveries.
 func (p questionParts) Send(
 	ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error),
 ) error {
 	what.Data = p.data
-	return p.Parts.Send(ctx, questionPart+n, what, do)
+	return p.Deliveries.Send(ctx, questionPart+n, what, do)
 }
 
-// Since implements core.Parts.
-func (p questionParts) Since(n int) time.Time { return p.Parts.Since(questionPart + n) }
+// Since implements core.Deliveries.
+func (p questionParts) Since(n int) time.Time { return p.Deliveries.Since(questionPart + n) }
 
-func (s *setup) carrier(place core.Path) core.Carrier {
+func (s *setup) carrier(place core.Path) core.FileSender {
 	if s.Places.Carrier == nil {
 		return nil
 	}
@@ -266,7 +266,7 @@ func (s *setup) chooser(place core.Path) core.Chooser {
 
 // toUs reports whether a message is meant for the bot and nobody else.
 func toUs(m *core.Message) bool {
-	return m.Private || m.Addressed != core.NotAddressed && m.Addressed != core.Overheard
+	return m.Private || m.Addressed != core.AddressedNone && m.Addressed != core.AddressedOverheard
 }
 
 // yesOrNo reads an answer that is nothing else, in the languages of the house.

@@ -77,11 +77,11 @@ func TestHistoryIsTalk(t *testing.T) {
 		o.Plugins.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { return "counted words", nil }})
 	})
 	in := func(path string, e core.Event) core.Event {
-		e.Message.Path, e.Message.Private, e.Message.Addressed = core.MustPath(path), false, core.Mention
+		e.Message.Path, e.Message.Private, e.Message.Addressed = core.MustPath(path), false, core.AddressedMention
 		return e
 	}
 	apart := in("room/4", said("9", "jay", "not shared"))
-	apart.Message.Addressed = core.NotAddressed
+	apart.Message.Addressed = core.AddressedNone
 	b.receive(apart)
 	for _, e := range []core.Event{
 		in("room/2", said("1", "jay", "hello there")), in("room/2", said("2", "eve", "taken back")), in("room/2", called("c", "eve", "count", "my words")),

@@ -21,7 +21,7 @@ func (in *input) read() (r action.Provenance) {
 		}
 	}
 	if !in.turn.who.Private && len(in.parts.Recon.Memories) > 0 {
-		r.AddLine(core.Member)
+		r.AddLine(core.RankMember)
 	}
 	if in.points || len(in.turn.decided) > 0 { // a decision says nothing about anything else
 		r.Own = true
@@ -54,18 +54,19 @@ func (in *input) readMessage(r *action.Provenance, e *core.Entry) {
 	}
 	for i := range m.Foreign {
 		r.Strangers = true
-		if m.Foreign[i].Kind == core.Forwarded {
+		if m.Foreign[i].Kind == core.ForeignForward {
 			r.AddWords(m.Foreign[i].Text)
 		}
 	}
-	if slices.ContainsFunc(m.Attachments, func(a core.Attachment) bool { return !m.Voice || a.Kind != core.Audio }) {
+	other := func(a core.Attachment) bool { return !m.Voice || a.Kind != core.MediaAudio }
+	if slices.ContainsFunc(m.Attachments, other) {
 		r.Strangers = true
 	}
 }
 
 // isOurs reports whether the quote is of something that the bot said.
 func (in *input) isOurs(m *core.Message, q *core.Quote) bool {
-	return m.Addressed == core.Reply || slices.ContainsFunc(in.parts.History, func(e core.Entry) bool {
+	return m.Addressed == core.AddressedReply || slices.ContainsFunc(in.parts.History, func(e core.Entry) bool {
 		return e.Self && e.Message.ID == q.ID
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"synthbot/core"
+	"synthbot/core/gate"
 )
 
 // Receive implements core.Inbox for interfaces: what only the bot itself can cause
@@ -145,7 +146,7 @@ func check(e *core.Event) error {
 	case m.TextSize() > core.MaxText || len(m.Foreign) > core.MaxForeign:
 		return fmt.Errorf("%w: %s in %s has %d bytes of text in %d parts, at most %d in %d are allowed",
 			core.ErrBadEvent, e.Kind, m.Path, m.TextSize(), 1+len(m.Foreign), core.MaxText, 1+core.MaxForeign)
-	case m.Author.Rank > core.Admin && e.Kind != core.KindBeat:
+	case m.Author.Rank > core.RankAdmin && e.Kind != core.KindBeat:
 		return fmt.Errorf("%w: %s in %s has an author of rank %d", core.ErrBadEvent, e.Kind, m.Path, m.Author.Rank)
 	}
 	return nil
@@ -180,7 +181,7 @@ func (s *setup) mayChange(e *core.Event) bool {
 		return true
 	}
 	s.rank(&m)
-	return s.admits(&m) && s.askGates(&m, true).Admission < core.Blank
+	return s.admits(&m) && s.askGates(&m, true).Admission < gate.Redact
 }
 
 // isOwnInitiative reports whether events of the kind come from the bot itself.
@@ -190,7 +191,7 @@ func isOwnInitiative(k core.Kind) bool { return k == core.KindBeat || k == core.
 // the rank that the platform gave; the configuration is asked whenever it matters.
 func (s *setup) entry(e core.Event, h *intake) (entry core.Entry, ok bool) {
 	if e.Kind == core.KindReminder {
-		e.Message.Author.Rank = core.Member // it was set long ago, and is looked up again
+		e.Message.Author.Rank = core.RankMember // it was set long ago, and is looked up again
 	}
 	platform := e.Message.Author.Rank
 	v, ok := s.verdict(&e)
@@ -201,14 +202,14 @@ func (s *setup) entry(e core.Event, h *intake) (entry core.Entry, ok bool) {
 	if v.Limited && v.Reply != "" && !h.notice(&e.Message) {
 		v.Reply = ""
 	}
-	if v.Admission == core.Discard && v.Reply == "" {
+	if v.Admission == gate.Discard && v.Reply == "" {
 		return entry, false
 	}
-	if v.Admission >= core.Blank {
+	if v.Admission >= gate.Redact {
 		dropContent(&e)
 	}
 	entry.Reply = v.Reply
-	answered := v.Admission == core.Admit || s.isAnsweredWhileQuiet(&e) // without content it is a message
+	answered := v.Admission == gate.Admit || s.isAnsweredWhileQuiet(&e) // without content it is a message
 	entry.Due = v.Reply != "" || answered && s.due(&e, h)
 	e.Message.Author.Rank = platform
 	entry.Event = e
@@ -218,7 +219,7 @@ func (s *setup) entry(e core.Event, h *intake) (entry core.Entry, ok bool) {
 
 // verdict is what access and gates say of an event. ok is false if the event is
 // discarded.
-func (s *setup) verdict(e *core.Event) (v core.Verdict, ok bool) {
+func (s *setup) verdict(e *core.Event) (v gate.Verdict, ok bool) {
 	m := &e.Message
 	if e.Kind == core.KindBeat {
 		return v, !s.isSuppressed(e) && !s.Access.names(s.Access.Deny, core.Path{}, m)
@@ -237,8 +238,8 @@ func (s *setup) verdict(e *core.Event) (v core.Verdict, ok bool) {
 	if !s.isOpenCommand(e) {
 		v = s.askGates(m, false)
 	}
-	if v.Admission == core.Admit && s.asleep(m.Path) {
-		v.Admission = core.Quiet
+	if v.Admission == gate.Admit && s.asleep(m.Path) {
+		v.Admission = gate.Quiet
 	}
 	return v, true
 }
@@ -284,9 +285,9 @@ func (s *setup) isBlocked(m *core.Message, from core.Author) bool {
 		return false
 	}
 	theirs := core.Message{Path: m.Path, Private: m.Private, Scopes: m.Scopes, Author: from}
-	theirs.Author.Rank = core.Member
+	theirs.Author.Rank = core.RankMember
 	s.rank(&theirs)
-	return !s.admits(&theirs) || s.askGates(&theirs, true).Admission >= core.Blank
+	return !s.admits(&theirs) || s.askGates(&theirs, true).Admission >= gate.Redact
 }
 
 // dropContent removes from an event what its author said: it is stored without its

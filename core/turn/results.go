@@ -40,7 +40,7 @@ func (r *results) add(p core.Plan, done []action.StepResult) {
 func (r *results) outputs() (outputs []prompt.Output) {
 	silent := r.needsAcknowledgement()
 	for _, d := range r.latest {
-		if hasWords(&d) && !r.isReplaced(&d) || silent && d.Progress == core.Done {
+		if hasWords(&d) && !r.isReplaced(&d) || silent && d.Progress == core.ProgressDone {
 			outputs = append(outputs, prompt.Output{
 				Action: d.Action, Payload: d.Call.Payload, Progress: d.Progress, Output: d.Output, Text: d.Outcome.Text,
 			})
@@ -53,9 +53,9 @@ func (r *results) outputs() (outputs []prompt.Output) {
 // tells of a message that may not have arrived.
 func hasWords(d *action.StepResult) bool {
 	switch d.Progress {
-	case core.Done:
+	case core.ProgressDone:
 		return len(d.Output) > 0
-	case core.Failed, core.Unknown, core.Skipped:
+	case core.ProgressFailed, core.ProgressUnknown, core.ProgressSkipped:
 		_, control := action.Control(d.Action)
 		return d.Outcome.Text != "" && !control && d.Outcome.Kind != core.Unsure
 	}
@@ -78,7 +78,7 @@ func (r *results) isReplaced(d *action.StepResult) bool {
 // worked reports whether anything was done, or waits to be confirmed.
 func (r *results) worked() bool {
 	return slices.ContainsFunc(r.all, func(d action.StepResult) bool {
-		return d.Progress == core.Done || d.Progress == core.Pending
+		return d.Progress == core.ProgressDone || d.Progress == core.ProgressPending
 	})
 }
 
@@ -103,11 +103,11 @@ func (r *results) needsAcknowledgement() bool {
 // was to keep silent.
 func (r *results) isVisible(d action.StepResult) bool {
 	_, control := action.Control(d.Action)
-	if control || d.Progress == core.Pending || d.Outcome.Result.Shown {
+	if control || d.Progress == core.ProgressPending || d.Outcome.Result.Shown {
 		return true
 	}
 	def, ok := r.turn.snapshot.Resolve(d.Action)
-	if !ok || d.Progress != core.Done {
+	if !ok || d.Progress != core.ProgressDone {
 		return false
 	}
 	_, platform := r.turn.snapshot.Resolve(core.MessagePrefix + def.Owner)
@@ -118,7 +118,7 @@ func (r *results) isVisible(d action.StepResult) bool {
 func (r *results) dropRepeated(p core.Plan) core.Plan {
 	p.Steps = slices.DeleteFunc(slices.Clone(p.Steps), func(s core.Step) bool {
 		return slices.ContainsFunc(r.all, func(d action.StepResult) bool {
-			return d.Progress == core.Done && d.Action == s.Type && bytes.Equal(d.Call.Payload, s.Payload)
+			return d.Progress == core.ProgressDone && d.Action == s.Type && bytes.Equal(d.Call.Payload, s.Payload)
 		})
 	})
 	return p

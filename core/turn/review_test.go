@@ -27,7 +27,7 @@ func (censor) Review(_ context.Context, _ action.Requester, p core.Plan) (v acti
 }
 
 func TestReviewer(t *testing.T) {
-	tools := coretest.NewPlugin("tools", core.Action{Name: "burn", Brief: "Burn", Permission: core.Everyone})
+	tools := coretest.NewPlugin("tools", core.Action{Name: "burn", Brief: "Burn", Permission: core.PermissionEveryone})
 	for _, tc := range []struct {
 		name   string
 		script []any

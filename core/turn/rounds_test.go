@@ -23,9 +23,9 @@ func withPlugin(t *testing.T, p core.Plugin, script ...any) *bot {
 
 func TestFollowUp(t *testing.T) {
 	web := coretest.NewPlugin("web",
-		core.Action{Name: "search", Brief: "Search", Permission: core.Everyone},
-		core.Action{Name: "fetch", Brief: "Fetch", Permission: core.Everyone},
-		core.Action{Name: "count", Brief: "Count", Permission: core.Everyone})
+		core.Action{Name: "search", Brief: "Search", Permission: core.PermissionEveryone},
+		core.Action{Name: "fetch", Brief: "Fetch", Permission: core.PermissionEveryone},
+		core.Action{Name: "count", Brief: "Count", Permission: core.PermissionEveryone})
 	b := withPlugin(t, web,
 		`{"response":"Let me look.","actions":[{"type":"search","payload":{"q":"moss"}}]}`,
 		`{"actions":[{"type":"fetch","payload":{"url":"x"}}]}`,
@@ -57,8 +57,8 @@ func TestFollowUpAfterACrash(t *testing.T) {
 	defer s.Close()
 	room := coretest.NewRoom("room")
 	web := coretest.NewPlugin("web",
-		core.Action{Name: "search", Brief: "Search", Permission: core.Everyone},
-		core.Action{Name: "fetch", Brief: "Fetch", Permission: core.Everyone})
+		core.Action{Name: "search", Brief: "Search", Permission: core.PermissionEveryone},
+		core.Action{Name: "fetch", Brief: "Fetch", Permission: core.PermissionEveryone})
 	with := func(o *turn.Options) { o.Catalogue = catalogueOf(t, room, web) }
 	first := coretest.NewAsker(`{"actions":[{"type":"search","payload":{"q":"moss"}}]}`, plan("never said"))
 	first.Hold = make(chan struct{}, 1)
@@ -84,7 +84,7 @@ func TestFollowUpAfterACrash(t *testing.T) {
 }
 
 func TestFailuresAreTold(t *testing.T) {
-	broken := coretest.NewPlugin("oven", core.Action{Name: "bake", Brief: "Bake", Permission: core.Everyone,
+	broken := coretest.NewPlugin("oven", core.Action{Name: "bake", Brief: "Bake", Permission: core.PermissionEveryone,
 		Do: func(context.Context, core.Call) (core.Result, error) {
 			return core.Result{}, core.Errorf(core.Broken, "the oven is cold")
 		}})
@@ -163,7 +163,7 @@ func TestNobodyIsLeftInSilence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, t.TempDir())
 			t.Cleanup(func() { s.Close() })
-			memo := coretest.NewPlugin("memo", core.Action{Name: "save", Permission: core.Everyone,
+			memo := coretest.NewPlugin("memo", core.Action{Name: "save", Permission: core.PermissionEveryone,
 				Schema: json.RawMessage(`{"type":"object","properties":{"what":{"type":"string"}}}`),
 				Do:     func(context.Context, core.Call) (core.Result, error) { return c.gives, nil }})
 			room := coretest.NewRoom("room")
@@ -194,8 +194,8 @@ func TestFallbackIsHeard(t *testing.T) {
 	} {
 		s := open(t, t.TempDir())
 		room := coretest.NewRoom("room")
-		door := coretest.NewPlugin("door", core.Action{Name: "look", Permission: core.Everyone}, core.Action{
-			Name: "enter", Permission: core.Everyone, Do: func(context.Context, core.Call) (core.Result, error) {
+		door := coretest.NewPlugin("door", core.Action{Name: "look", Permission: core.PermissionEveryone}, core.Action{
+			Name: "enter", Permission: core.PermissionEveryone, Do: func(context.Context, core.Call) (core.Result, error) {
 				return core.Result{}, core.Errorf(core.Invalid, "it is shut")
 			}})
 		room.Fail = func(text string) error {
@@ -217,7 +217,7 @@ func TestFallbackIsHeard(t *testing.T) {
 // TestLastRoundSpeaks: in the last round only messages are available. Other calls are
 // corrected, and nothing is done that nobody would hear of.
 func TestLastRoundSpeaks(t *testing.T) {
-	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.Everyone, Do: func(_ context.Context, c core.Call) (core.Result, error) {
+	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.PermissionEveryone, Do: func(_ context.Context, c core.Call) (core.Result, error) {
 		return core.Result{Output: c.Payload}, nil
 	}})
 	look := func(n int) string { return fmt.Sprintf(`{"actions":[{"type":"look","payload":{"n":%d}}]}`, n) }
@@ -237,10 +237,10 @@ func TestLastRoundSpeaks(t *testing.T) {
 // to the model as well.
 func TestSilentStepsAreTold(t *testing.T) {
 	oven := coretest.NewPlugin("oven",
-		core.Action{Name: "bake", Permission: core.Everyone, Do: func(context.Context, core.Call) (core.Result, error) {
+		core.Action{Name: "bake", Permission: core.PermissionEveryone, Do: func(context.Context, core.Call) (core.Result, error) {
 			return core.Result{}, core.Errorf(core.Broken, "the oven is cold")
 		}},
-		core.Action{Name: "knead", Permission: core.Everyone, Do: func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil }},
+		core.Action{Name: "knead", Permission: core.PermissionEveryone, Do: func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil }},
 	)
 	b := withPlugin(t, oven, `{"actions":[{"type":"knead"},{"type":"bake"}]}`, plan("The oven is cold."))
 	b.receive(said("1", "jay", "bake"))
@@ -252,7 +252,7 @@ func TestSilentStepsAreTold(t *testing.T) {
 
 // TestFallbackBesideABuiltIn: what a built-in did says nothing about a step.
 func TestFallbackBesideABuiltIn(t *testing.T) {
-	door := coretest.NewPlugin("door", core.Action{Name: "enter", Permission: core.Everyone, Do: func(context.Context, core.Call) (core.Result, error) {
+	door := coretest.NewPlugin("door", core.Action{Name: "enter", Permission: core.PermissionEveryone, Do: func(context.Context, core.Call) (core.Result, error) {
 		return core.Result{}, core.Errorf(core.Invalid, "it is shut")
 	}})
 	b := withPlugin(t, door, `{"actions":[{"type":"IGNORE","priority":9},{"type":"enter","fallbackAction":{"type":"message","payload":{"text":"It is shut."}}}]}`)
@@ -263,7 +263,7 @@ func TestFallbackBesideABuiltIn(t *testing.T) {
 
 // TestIntentOfTheLatestPlan: the confidence is that of the plan which names the intent.
 func TestIntentOfTheLatestPlan(t *testing.T) {
-	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.Everyone, Do: func(context.Context, core.Call) (core.Result, error) {
+	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.PermissionEveryone, Do: func(context.Context, core.Call) (core.Result, error) {
 		return core.Result{Output: json.RawMessage(`"a cat"`)}, nil
 	}})
 	for second, want := range map[string]string{
@@ -284,8 +284,8 @@ func TestIntentOfTheLatestPlan(t *testing.T) {
 func TestSamePayloadOfAnother(t *testing.T) {
 	tries := 0
 	eye := coretest.NewPlugin("eye",
-		core.Action{Name: "look", Permission: core.Everyone}, core.Action{Name: "glance", Permission: core.Everyone},
-		core.Action{Name: "blink", Permission: core.Everyone, Do: func(context.Context, core.Call) (core.Result, error) {
+		core.Action{Name: "look", Permission: core.PermissionEveryone}, core.Action{Name: "glance", Permission: core.PermissionEveryone},
+		core.Action{Name: "blink", Permission: core.PermissionEveryone, Do: func(context.Context, core.Call) (core.Result, error) {
 			if tries++; tries == 1 {
 				return core.Result{}, core.Errorf(core.Broken, "dust")
 			}
@@ -306,7 +306,7 @@ func TestFailedSignsAreNotSeen(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	room := signing{coretest.NewRoom("room")}
-	memo := coretest.NewPlugin("memo", core.Action{Name: "save", Permission: core.Everyone,
+	memo := coretest.NewPlugin("memo", core.Action{Name: "save", Permission: core.PermissionEveryone,
 		Do: func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil }})
 	b := start(t, s, room.Room, coretest.NewAsker(`{"actions":[{"type":"save"},{"type":"wave"}]}`, plan("Kept.")), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, memo)
@@ -322,7 +322,7 @@ func TestFailedSignsAreNotSeen(t *testing.T) {
 type signing struct{ *coretest.Room }
 
 func (r signing) Actions() []core.Action {
-	return append(r.Room.Actions(), core.Action{Name: "wave", Brief: "Wave", Permission: core.Everyone, Schema: json.RawMessage(`{"type":"object"}`),
+	return append(r.Room.Actions(), core.Action{Name: "wave", Brief: "Wave", Permission: core.PermissionEveryone, Schema: json.RawMessage(`{"type":"object"}`),
 		Do: func(context.Context, core.Call) (core.Result, error) {
 			return core.Result{}, core.Errorf(core.Broken, "no hands")
 		}})

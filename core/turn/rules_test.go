@@ -64,7 +64,7 @@ func TestEditWhileItRuns(t *testing.T) {
 // held is a plugin whose action waits until it is let go.
 func held() (p *coretest.Plugin, begun, release chan struct{}) {
 	begun, release = make(chan struct{}), make(chan struct{})
-	return coretest.NewPlugin("slow", core.Action{Name: "work", Permission: core.Everyone, Do: func(context.Context, core.Call) (core.Result, error) {
+	return coretest.NewPlugin("slow", core.Action{Name: "work", Permission: core.PermissionEveryone, Do: func(context.Context, core.Call) (core.Result, error) {
 		close(begun)
 		<-release
 		return core.Result{}, nil
@@ -94,12 +94,12 @@ func TestSetAsideAfterDeaths(t *testing.T) {
 	}{2: {1, 1, false}, 4: {1, 1, false}, 5: {0, 1, true}, 6: {0, 0, true}} {
 		s := open(t, t.TempDir())
 		t.Cleanup(func() { s.Close() })
-		raw, _ := json.Marshal(core.Opening{Last: 1, Attempts: attempts})
+		raw, _ := json.Marshal(core.TurnRecord{Last: 1, Attempts: attempts})
 		poison := core.Entry{Event: said("1", "jay", "poison"), Due: true}
 		err := s.Commit(t.Context(), &core.Batch{Append: []core.Entry{poison}, Journal: []core.Record{
 			{
 				Key:      core.Key{Turn: core.TurnID{Path: place, Seq: 1}},
-				Progress: core.Started, Time: time.Now(), Data: raw,
+				Progress: core.ProgressStarted, Time: time.Now(), Data: raw,
 			},
 		}})
 		if err != nil {
@@ -183,7 +183,7 @@ func TestWhatIsNotTakenIn(t *testing.T) {
 	b.ended(1)
 	b.stop()
 	many := said("1", "jay", "hi")
-	many.Message.Foreign = slices.Repeat([]core.Foreign{{Kind: core.Forwarded, Text: "x"}}, core.MaxForeign)
+	many.Message.Foreign = slices.Repeat([]core.Foreign{{Kind: core.ForeignForward, Text: "x"}}, core.MaxForeign)
 	if err := b.Receive(t.Context(), many); err != nil {
 		t.Error(err)
 	}
@@ -243,8 +243,8 @@ func TestManyTogether(t *testing.T) {
 	t.Cleanup(func() { s.Close() })
 	room := coretest.NewRoom("room")
 	power := coretest.NewPlugin("power",
-		core.Action{Name: "ban", Permission: core.Admins}, core.Action{Name: "pay", Permission: core.Everyone, Confirm: true},
-		core.Action{Name: "own", Permission: core.Concerned, Concerns: "who", Schema: json.RawMessage(`{"type":"object","properties":{"who":{"type":"string"}},"required":["who"]}`)})
+		core.Action{Name: "ban", Permission: core.PermissionAdmins}, core.Action{Name: "pay", Permission: core.PermissionEveryone, Confirm: true},
+		core.Action{Name: "own", Permission: core.PermissionConcerned, Concerns: "who", Schema: json.RawMessage(`{"type":"object","properties":{"who":{"type":"string"}},"required":["who"]}`)})
 	asker := coretest.NewAsker(plan("first"), `{"response":"ok","actions":[{"type":"ban"},{"type":"pay"},{"type":"own","payload":{"who":"root"}}]}`, plan("ok"))
 	asker.Hold = make(chan struct{})
 	b := start(t, s, room, asker, func(o *turn.Options) {
@@ -317,10 +317,10 @@ func TestShutOutBeforeItsTurn(t *testing.T) {
 	}
 }
 
-// sign is a core.Thinker that notes when it is shown.
+// sign is a core.TypingIndicator that notes when it is shown.
 type sign struct{ shown []time.Duration }
 
-func (s *sign) Think(ctx context.Context, _ core.Path) {
+func (s *sign) ShowTyping(ctx context.Context, _ core.Path) {
 	began := time.Now()
 	<-ctx.Done()
 	s.shown = append(s.shown, time.Since(began))
@@ -340,7 +340,7 @@ func TestThinkingIsShownLate(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &sign{}
 			log := slog.New(slog.DiscardHandler)
-			a := turn.Thinking(pondering(lasts), func(core.Path) core.Thinker { return s }, log)
+			a := turn.Thinking(pondering(lasts), func(core.Path) core.TypingIndicator { return s }, log)
 			if _, err := a.Ask(t.Context(), core.Question{}); err != nil {
 				t.Fatal(err)
 			}

@@ -25,8 +25,8 @@ func (g *gallery) note(seq uint64, what string) {
 	g.seen = append(g.seen, fmt.Sprint(seq, " ", what))
 }
 
-// Watch implements watch.Watcher.
-func (g *gallery) Watch(s watch.TurnStage) {
+// ObserveStage implements watch.StageObserver.
+func (g *gallery) ObserveStage(s watch.TurnStage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.note(s.Turn.Seq, string(s.Stage))
@@ -68,11 +68,11 @@ func watched(t *testing.T, script ...any) (*bot, *gallery) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	g := &gallery{over: make(chan struct{}, 100)}
-	tools := coretest.NewPlugin("tools", core.Action{Name: "look", Brief: "Look", Permission: core.Everyone})
+	tools := coretest.NewPlugin("tools", core.Action{Name: "look", Brief: "Look", Permission: core.PermissionEveryone})
 	room := coretest.NewRoom("room")
 	return start(t, s, room, coretest.NewAsker(script...), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, tools)
-		o.Plugins.Observers, o.Plugins.Watchers = append(o.Plugins.Observers, g), []watch.Watcher{g}
+		o.Plugins.Observers, o.Plugins.Watchers = append(o.Plugins.Observers, g), []watch.StageObserver{g}
 	}), g
 }
 

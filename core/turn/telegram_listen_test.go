@@ -35,7 +35,7 @@ func TestActivations(t *testing.T) {
 				inTopic(4, "4", "jay", "what does ARIA say?"), inTopic(5, "5", "jay", "is it Pizza Night yet?"),
 				inTopic(6, "6", "jay", "pizza nights are long, malaria is worse, aria_2 too"), said("7", "jay", "in private"),
 			}
-			events[1].Message.Addressed, events[2].Message.Addressed = core.Mention, core.Reply
+			events[1].Message.Addressed, events[2].Message.Addressed = core.AddressedMention, core.AddressedReply
 			want := 0
 			for i, e := range events {
 				if b.receive(e); answered[i] {

@@ -15,13 +15,13 @@ const thinkAfter = 400 * time.Millisecond
 // Thinking wraps an Asker: while it thinks for longer than a moment, the place's
 // interface shows that the bot is at work. find returns the interface's ability
 // to show it, or nil.
-func Thinking(a core.Asker, find func(place core.Path) core.Thinker, log *slog.Logger) core.Asker {
+func Thinking(a core.Asker, find func(place core.Path) core.TypingIndicator, log *slog.Logger) core.Asker {
 	return thinking{a, find, log}
 }
 
 type thinking struct {
 	core.Asker
-	find func(core.Path) core.Thinker
+	find func(core.Path) core.TypingIndicator
 	log  *slog.Logger
 }
 
@@ -37,7 +37,7 @@ func (t thinking) Ask(ctx context.Context, q core.Question) (llm.Answer, error) 
 		defer close(gone)
 		wait(shown, thinkAfter)
 		if shown.Err() == nil {
-			guard(t.log, "thinker", func() { shower.Think(shown, q.Path) })
+			guard(t.log, "thinker", func() { shower.ShowTyping(shown, q.Path) })
 		}
 	}()
 	defer func() { stop(); <-gone }()

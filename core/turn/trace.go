@@ -32,7 +32,7 @@ func (t *turn) notify(stage watch.Stage) {
 		Turn: t.journal.id, Stage: stage, Began: t.trace.Began, Person: t.person(), Private: t.who.Private,
 	}
 	for _, w := range t.setup.Plugins.Watchers {
-		guard(t.setup.Log, "watcher", func() { w.Watch(s) })
+		guard(t.setup.Log, "watcher", func() { w.ObserveStage(s) })
 	}
 }
 

@@ -230,7 +230,7 @@ func (t *turn) begin(ctx context.Context) error {
 		return errForgotten
 	}
 	t.attempt++
-	if err := t.journal.Write(ctx, t.opening(core.Started)); err != nil {
+	if err := t.journal.Write(ctx, t.opening(core.ProgressStarted)); err != nil {
 		return err
 	}
 	t.journal.begun = true
@@ -248,7 +248,7 @@ func (t *turn) stale(ctx context.Context) bool {
 }
 
 func (t *turn) opening(p core.Progress) core.Record {
-	return t.journal.record(core.Key{Turn: t.journal.id}, p, core.Opening{Last: t.last, Attempts: t.attempt})
+	return t.journal.record(core.Key{Turn: t.journal.id}, p, core.TurnRecord{Last: t.last, Attempts: t.attempt})
 }
 
 // refundAttempt does not count an attempt that ended without any fault of its own.
@@ -256,7 +256,7 @@ func (t *turn) refundAttempt() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.turns.work), time.Second)
 	defer cancel()
 	t.attempt--
-	t.journal.Later(t.opening(core.Started))
+	t.journal.Later(t.opening(core.ProgressStarted))
 	if err := t.flush(ctx); err != nil {
 		t.log.Warn("attempt stays counted until it can be written", "err", err)
 	}

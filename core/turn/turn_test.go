@@ -115,7 +115,7 @@ func fresh(t testing.TB, script ...any) *bot {
 func said(id, author, text string) core.Event {
 	return core.Event{Kind: core.KindMessage, Message: core.Message{
 		Path: place, ID: id, Text: text, Time: time.Now(), Author: core.Author{ID: author, Name: author},
-		Private: true, Addressed: core.Direct,
+		Private: true, Addressed: core.AddressedDirect,
 	}}
 }
 
@@ -450,7 +450,7 @@ func TestQuestionBrokenOff(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	away.Store(true)
-	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true})
+	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.PermissionEveryone, Confirm: true})
 	asker := coretest.NewAsker(`{"response":"one","actions":[{"type":"pay"}]}`)
 	b := start(t, s, room, asker, func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, bank)
@@ -488,7 +488,7 @@ func TestWhoIsAnswered(t *testing.T) {
 	b := fresh(t, plan("yes"))
 	group := func(id, text string, change func(*core.Message)) core.Event {
 		e := said(id, "jay", text)
-		e.Message.Private, e.Message.Addressed = false, core.NotAddressed
+		e.Message.Private, e.Message.Addressed = false, core.AddressedNone
 		if change != nil {
 			change(&e.Message)
 		}
@@ -501,7 +501,7 @@ func TestWhoIsAnswered(t *testing.T) {
 		{group("1", "nice weather", nil), false},
 		{group("2", "what do you say, ARIA?", nil), true},
 		{group("3", "malaria is bad", nil), false},
-		{group("4", "@bot", func(m *core.Message) { m.Addressed = core.Mention }), true},
+		{group("4", "@bot", func(m *core.Message) { m.Addressed = core.AddressedMention }), true},
 		{group("5", "Aria!", func(m *core.Message) { m.Author.Bot = true }), false},
 	} {
 		b.receive(tc.e)
@@ -533,7 +533,7 @@ func TestCorrection(t *testing.T) {
 		{"prose after all", []any{`{"x":`, "A.", "Never mind."}, 3, "Never mind."},
 		{"never raw JSON", []any{`{"actions":[{"type":"fly"}]}`, `{"actions":[{"type":"swim"}]}`, `{"actions":[{"type":"run"}]}`}, 3, apology},
 		{"the valid part", []any{`{"response":"hi","actions":[{"type":"fly"}]}`}, 3, "hi"},
-		{"an engine's error", []any{&llm.Error{Kind: llm.Fatal, Err: errors.New("api key sk-123 is wrong")}}, 1,
+		{"an engine's error", []any{&llm.Error{Kind: llm.ErrorFatal, Err: errors.New("api key sk-123 is wrong")}}, 1,
 			"Sorry, I can't think straight just now. Please try again in a little while. (E-ENGINE)"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -648,7 +648,7 @@ func TestAdminNoMore(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	room := coretest.NewRoom("room")
-	power := coretest.NewPlugin("power", core.Action{Name: "ban", Brief: "Ban somebody", Permission: core.Admins})
+	power := coretest.NewPlugin("power", core.Action{Name: "ban", Brief: "Ban somebody", Permission: core.PermissionAdmins})
 	ban := `{"response":"ok","actions":[{"type":"ban"}]}`
 	b := start(t, s, room, coretest.NewAsker(plan("ok"), ban), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, power)
@@ -702,10 +702,10 @@ func TestCallsAreWordsToo(t *testing.T) {
 func TestTroubleIsWorded(t *testing.T) {
 	for text, err := range map[string]error{
 		"I can't think straight just now. Please try again in a little while. (E-ENGINE)": errors.New("secret"),
-		"(E-BUSY)":                 &llm.Error{Kind: llm.RetryLater},
-		"(E-REFUSED)":              &llm.Error{Kind: llm.Refused, Err: &core.Error{Kind: core.Broken}},
-		"(E-LONG)":                 &llm.Error{Kind: llm.TooLong},
-		"You have used up it all.": &llm.Error{Kind: llm.Refused, Err: core.Errorf(core.Occupied, "You have used up it all.")},
+		"(E-BUSY)":                 &llm.Error{Kind: llm.ErrorRetryLater},
+		"(E-REFUSED)":              &llm.Error{Kind: llm.ErrorRefused, Err: &core.Error{Kind: core.Broken}},
+		"(E-LONG)":                 &llm.Error{Kind: llm.ErrorTooLong},
+		"You have used up it all.": &llm.Error{Kind: llm.ErrorRefused, Err: core.Errorf(core.Occupied, "You have used up it all.")},
 	} {
 		b := fresh(t, err)
 		b.receive(said("1", "jay", "hi"))
@@ -755,7 +755,7 @@ func TestFirstWordsOfProse(t *testing.T) {
 // TestCorrectionsTellAll: all that is wrong with a plan, and what the actions concerned
 // take.
 func TestCorrectionsTellAll(t *testing.T) {
-	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.Everyone,
+	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.PermissionEveryone,
 		Schema: json.RawMessage(`{"type":"object","properties":{"direction":{"type":"integer"}}}`)})
 	for reply, wants := range map[string][]string{
 		`{"response":"hi","intent":"nonsense","note":"psst"}`:            {"intent", "unknown top-level key"},

@@ -128,9 +128,9 @@ func readsFail(t *testing.T, which int32) (prompts []string) {
 	defer s.Close()
 	room := coretest.NewRoom("room")
 	desk := coretest.NewPlugin("desk",
-		core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true, Effects: core.EffectNone},
-		core.Action{Name: "amend", Brief: "Amend", Permission: core.Everyone, Effects: core.EffectRewrites},
-		core.Action{Name: "ban", Brief: "Ban", Permission: core.Moderators, Effects: core.EffectNone},
+		core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.PermissionEveryone, Confirm: true, Effects: core.EffectNone},
+		core.Action{Name: "amend", Brief: "Amend", Permission: core.PermissionEveryone, Effects: core.EffectRewrites},
+		core.Action{Name: "ban", Brief: "Ban", Permission: core.PermissionModerators, Effects: core.EffectNone},
 	)
 	b := start(t, s, room, coretest.NewAsker(plan("Hello."), pays, plan("Paid."), `{"actions":[{"type":"ban"}]}`, plan("Banned."),
 		`{"actions":[{"type":"amend","payload":{"message_id":"room-1"}}]}`, plan("Amended.")), func(o *turn.Options) {
@@ -140,8 +140,8 @@ func readsFail(t *testing.T, which int32) (prompts []string) {
 	})
 	defer b.stop()
 	in := func(path string, e core.Event) core.Event {
-		e.Message.Path, e.Message.Private, e.Message.Addressed = core.MustPath(path), false, core.Mention
-		e.Message.Author.Rank = core.Moderator
+		e.Message.Path, e.Message.Private, e.Message.Addressed = core.MustPath(path), false, core.AddressedMention
+		e.Message.Author.Rank = core.RankModerator
 		return e
 	}
 	deliver := func(e core.Event) {

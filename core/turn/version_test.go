@@ -92,28 +92,28 @@ func (p *platform) Actions() []core.Action {
 	actions := p.Room.Actions()
 	do := actions[0].Do
 	actions[0].Do = func(ctx context.Context, c core.Call) (core.Result, error) {
-		c.Parts = keyed{c.Parts, p}
+		c.Deliveries = keyed{c.Deliveries, p}
 		return do(ctx, c)
 	}
 	return actions
 }
 
-// Carry implements core.Carrier.
-func (p *platform) Carry(ctx context.Context, parts core.Parts, n int, what core.Sent, f core.Upload) error {
+// SendFile implements core.FileSender.
+func (p *platform) SendFile(ctx context.Context, parts core.Deliveries, n int, what core.Sent, f core.Upload) error {
 	return keyed{parts, p}.Send(ctx, n, what, func(context.Context, string) (string, error) { return "file-" + f.Name, nil })
 }
 
 // keyed notes the keys of one step.
 type keyed struct {
-	core.Parts
+	core.Deliveries
 	on *platform
 }
 
-// Send implements core.Parts. What was sent before under the same key is not sent again.
+// Send implements core.Deliveries. What was sent before under the same key is not sent again.
 func (k keyed) Send(
 	ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error),
 ) error {
-	return k.Parts.Send(ctx, n, what, func(ctx context.Context, key string) (string, error) {
+	return k.Deliveries.Send(ctx, n, what, func(ctx context.Context, key string) (string, error) {
 		k.on.mu.Lock()
 		text := what.Path.String() + " " + what.Text
 		before, known := k.on.keys[key]
@@ -142,12 +142,12 @@ func (p *platform) continues(s core.Store, place core.Path, script []any, ran *[
 		}
 	}
 	tools := coretest.NewPlugin("tools",
-		core.Action{Name: "look", Permission: core.Everyone, Do: notes("look", []byte(`"a cat"`))},
-		core.Action{Name: "save", Permission: core.Everyone, Do: notes("save", nil)},
-		core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true, Do: func(ctx context.Context, c core.Call) (core.Result, error) {
+		core.Action{Name: "look", Permission: core.PermissionEveryone, Do: notes("look", []byte(`"a cat"`))},
+		core.Action{Name: "save", Permission: core.PermissionEveryone, Do: notes("save", nil)},
+		core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.PermissionEveryone, Confirm: true, Do: func(ctx context.Context, c core.Call) (core.Result, error) {
 			*ran = append(*ran, "pay")
 			send := func(context.Context, string) (string, error) { return "", nil }
-			return core.Result{Output: []byte(`"paid"`)}, keyed{c.Parts, p}.Send(ctx, 1, core.Sent{Path: place, Text: "A receipt."}, send)
+			return core.Result{Output: []byte(`"paid"`)}, keyed{c.Deliveries, p}.Send(ctx, 1, core.Sent{Path: place, Text: "A receipt."}, send)
 		}})
 	clock := func() time.Time { return versionTime }
 	return start(p.t, s, p.Room, coretest.NewAsker(append(script, plan("Nobody asked."))...), func(o *turn.Options) {
@@ -155,7 +155,7 @@ func (p *platform) continues(s core.Store, place core.Path, script []any, ran *[
 		o.Runtime = action.NewRuntime(action.Options{Clock: clock})
 		o.Clock = clock
 		o.Places.Reaches = func(path core.Path) bool { return path == place }
-		o.Places.Carrier = func(core.Path) core.Carrier { return p }
+		o.Places.Carrier = func(core.Path) core.FileSender { return p }
 		o.Plugins.Commands = registry(p.t, map[string]obeying{
 			"once": func(context.Context, call) (string, error) { *ran = append(*ran, "once"); return "Once.", nil },
 			"safefiles": func(_ context.Context, c call) (string, error) {

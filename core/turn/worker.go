@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/command"
 	"synthbot/core/watch"
 )
 
@@ -239,7 +240,7 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 	}
 	ctx = core.WithTurn(ctx, t.journal.id, t.journal.epoch)
 	if p.queue.commands {
-		ctx = core.Beside(ctx)
+		ctx = command.Context(ctx)
 	}
 	err = t.run(ctx)
 	if errors.Is(err, core.ErrUnwritten) && errors.Is(err, core.ErrBadEvent) {

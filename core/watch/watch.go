@@ -36,11 +36,11 @@ type TurnStage struct {
 	Private bool
 }
 
-// Watcher is the ability to be told what turns do while they run. Watch returns
+// StageObserver is the ability to be told what turns do while they run. ObserveStage returns
 // at once. In a place one turn runs at a time, and beside it one chat command. The
 // last stage is StageOver, and comes after Observer's TurnEnd.
-type Watcher interface {
-	Watch(TurnStage)
+type StageObserver interface {
+	ObserveStage(TurnStage)
 }
 
 // Section is one piece of a prompt, for whoever wants to see where it grows.

@@ -39,7 +39,7 @@ func (c *Console) Actions() []core.Action {
 			},
 		},
 		Essential: true,
-		Effects:   core.EffectNone, Permission: core.Everyone,
+		Effects:   core.EffectNone, Permission: core.PermissionEveryone,
 		Idempotent: true, // each part that was sent is journalled
 		Check:      func(_ context.Context, call core.Call) error { _, err := c.message(call); return err },
 		Do:         c.send,
@@ -80,7 +80,7 @@ func (c *Console) send(ctx context.Context, call core.Call) (core.Result, error)
 	if err != nil {
 		return core.Result{}, err
 	}
-	err = call.Parts.Send(ctx, 1, what, func(context.Context, string) (string, error) {
+	err = call.Deliveries.Send(ctx, 1, what, func(context.Context, string) (string, error) {
 		if err := c.say(what.Text); err != nil {
 			return "", &core.Error{Kind: core.Broken, Text: "the console cannot be written to", Err: err}
 		}

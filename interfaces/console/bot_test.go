@@ -48,7 +48,7 @@ func (b *bot) turn(m core.Message) {
 	if b.think != nil {
 		ctx, stop := context.WithCancel(context.Background())
 		var shown sync.WaitGroup
-		shown.Go(func() { b.console.Think(ctx, m.Path) })
+		shown.Go(func() { b.console.ShowTyping(ctx, m.Path) })
 		<-b.think
 		stop()
 		shown.Wait()
@@ -56,7 +56,7 @@ func (b *bot) turn(m core.Message) {
 	replies := b.reply(m)
 	for _, r := range replies {
 		payload, _ := json.Marshal(map[string]string{"text": r})
-		if _, err := b.console.Actions()[0].Do(b.t.Context(), core.Call{Path: m.Path, Payload: payload, Parts: parts{}}); err != nil {
+		if _, err := b.console.Actions()[0].Do(b.t.Context(), core.Call{Path: m.Path, Payload: payload, Deliveries: parts{}}); err != nil {
 			b.t.Error(err)
 		}
 	}

@@ -62,10 +62,10 @@ type Console struct {
 }
 
 var (
-	_ core.Interface = (*Console)(nil)
-	_ core.Thinker   = (*Console)(nil)
-	_ core.Reacher   = (*Console)(nil)
-	_ watch.Observer = (*Console)(nil)
+	_ core.Interface       = (*Console)(nil)
+	_ core.TypingIndicator = (*Console)(nil)
+	_ core.Reachable       = (*Console)(nil)
+	_ watch.Observer       = (*Console)(nil)
 )
 
 // New makes a console; a name or session that cannot be part of a path is
@@ -99,7 +99,7 @@ func (c *Console) Name() string { return c.opt.Name }
 // Place is where the conversation takes place.
 func (c *Console) Place() core.Path { return c.place }
 
-// Reaches implements core.Reacher: other sessions are not held here.
+// Reaches implements core.Reachable: other sessions are not held here.
 func (c *Console) Reaches(place core.Path) bool { return place == c.place }
 
 // Listen takes lines in until the input ends, ctx ends, or the user leaves; all
@@ -117,7 +117,7 @@ func (c *Console) Listen(ctx context.Context, in core.Inbox) error {
 // receive hands one message in.
 func (c *Console) receive(ctx context.Context, in core.Inbox, id, text string) error {
 	e := core.Event{Kind: core.KindMessage, Message: core.Message{
-		Path: c.place, ID: id, Text: text, Time: c.opt.Now(), Private: true, Addressed: core.Direct, Locale: c.opt.Locale,
+		Path: c.place, ID: id, Text: text, Time: c.opt.Now(), Private: true, Addressed: core.AddressedDirect, Locale: c.opt.Locale,
 		Author: core.Author{ID: c.opt.User, Name: c.opt.User, Rank: c.opt.Rank},
 	}}
 	if words := strings.Fields(text); len(words) > 0 && commandName.MatchString(words[0]) {
@@ -170,8 +170,8 @@ func (c *Console) expect(id string) <-chan struct{} {
 	return done
 }
 
-// Think shows on a terminal that the bot is at work, until ctx ends.
-func (c *Console) Think(ctx context.Context, place core.Path) {
+// ShowTyping shows on a terminal that the bot is at work, until ctx ends.
+func (c *Console) ShowTyping(ctx context.Context, place core.Path) {
 	if place != c.place {
 		<-ctx.Done()
 		return

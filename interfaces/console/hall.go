@@ -26,10 +26,10 @@ type Hall struct {
 }
 
 var (
-	_ core.Interface = (*Hall)(nil)
-	_ core.Thinker   = (*Hall)(nil)
-	_ core.Reacher   = (*Hall)(nil)
-	_ watch.Observer = (*Hall)(nil)
+	_ core.Interface       = (*Hall)(nil)
+	_ core.TypingIndicator = (*Hall)(nil)
+	_ core.Reachable       = (*Hall)(nil)
+	_ watch.Observer       = (*Hall)(nil)
 )
 
 // Errors of Sit.
@@ -70,7 +70,7 @@ func (h *Hall) Actions() []core.Action {
 	return actions
 }
 
-// Reaches implements core.Reacher: what waits at a terminal waits for somebody to
+// Reaches implements core.Reachable: what waits at a terminal waits for somebody to
 // sit there again.
 func (h *Hall) Reaches(place core.Path) bool {
 	_, err := h.seat(place)
@@ -150,12 +150,12 @@ func (h *Hall) Observe(end watch.TurnEnd) {
 	}
 }
 
-// Think implements core.Thinker.
-func (h *Hall) Think(ctx context.Context, place core.Path) {
+// ShowTyping implements core.TypingIndicator.
+func (h *Hall) ShowTyping(ctx context.Context, place core.Path) {
 	c, err := h.seat(place)
 	if err != nil {
 		<-ctx.Done()
 		return
 	}
-	c.Think(ctx, place)
+	c.ShowTyping(ctx, place)
 }

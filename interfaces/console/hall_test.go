@@ -59,7 +59,7 @@ func TestHall(t *testing.T) {
 		t.Errorf("%v, want ErrTaken", err)
 	}
 	say := h.Actions()[0]
-	call := core.Call{Path: e.Message.Path, Payload: []byte(`{"text":"Hello, Jay."}`), Parts: new(coretest.Parts)}
+	call := core.Call{Path: e.Message.Path, Payload: []byte(`{"text":"Hello, Jay."}`), Deliveries: new(coretest.Parts)}
 	if err := say.Check(t.Context(), call); err != nil {
 		t.Error(err)
 	}

@@ -22,7 +22,7 @@ func script(t *testing.T, b *bot, in io.Reader) (out, notices string) {
 	t.Helper()
 	var o, e bytes.Buffer
 	b.t = t
-	b.console = New(Options{In: in, Out: &o, Err: &e, User: "jay", Rank: core.Admin})
+	b.console = New(Options{In: in, Out: &o, Err: &e, User: "jay", Rank: core.RankAdmin})
 	if err := b.console.Listen(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
@@ -39,8 +39,8 @@ func TestScriptAnswersLineByLine(t *testing.T) {
 	ids := map[string]bool{}
 	for _, m := range b.messages() {
 		ids[m.ID] = true
-		if m.Path.String() != "console/main" || m.Author.ID != "jay" || m.Author.Name != "jay" || m.Author.Rank != core.Admin ||
-			!m.Private || m.Addressed != core.Direct || m.Time.IsZero() {
+		if m.Path.String() != "console/main" || m.Author.ID != "jay" || m.Author.Name != "jay" || m.Author.Rank != core.RankAdmin ||
+			!m.Private || m.Addressed != core.AddressedDirect || m.Time.IsZero() {
 			t.Errorf("message %+v", m)
 		}
 	}
@@ -215,7 +215,7 @@ func TestMessageAction(t *testing.T) {
 	} {
 		out.Reset()
 		var sent []core.Sent
-		call := core.Call{Path: tc.path, Payload: json.RawMessage(tc.payload), Parts: parts{&sent}}
+		call := core.Call{Path: tc.path, Payload: json.RawMessage(tc.payload), Deliveries: parts{&sent}}
 		checked := a.Check(t.Context(), call)
 		_, err := a.Do(t.Context(), call)
 		if out.String() != tc.want || (err == nil) != (tc.want != "") || (checked == nil) != (err == nil) {
@@ -234,7 +234,7 @@ func TestMessageActionTellsAClosedOutput(t *testing.T) {
 	r, w := io.Pipe()
 	r.Close()
 	c := New(Options{In: strings.NewReader(""), Out: w})
-	_, err := c.Actions()[0].Do(t.Context(), core.Call{Path: c.Place(), Payload: json.RawMessage(`{"text":"hi"}`), Parts: parts{}})
+	_, err := c.Actions()[0].Do(t.Context(), core.Call{Path: c.Place(), Payload: json.RawMessage(`{"text":"hi"}`), Deliveries: parts{}})
 	if e, ok := errors.AsType[*core.Error](err); !ok || e.Kind != core.Broken || !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("error %v", err)
 	}
@@ -259,7 +259,7 @@ func TestThinkOnAPipeWaits(t *testing.T) {
 	for _, place := range []core.Path{c.Place(), core.MustPath("telegram/1")} {
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
-		c.Think(ctx, place)
+		c.ShowTyping(ctx, place)
 	}
 }
 

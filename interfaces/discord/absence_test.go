@@ -112,7 +112,7 @@ func TestMissedMessagesHaveTheirRank(t *testing.T) {
 		for _, e := range in.wait(t, core.KindMessage, 8) {
 			ranks[e.Message.Author.ID], names[e.Message.Author.ID] = e.Message.Author.Rank, e.Message.Author.Name
 		}
-		want := map[string]core.Rank{annID: core.Member, bobID: core.Moderator, discordtest.OwnerID: core.Moderator, "5": core.Member}
+		want := map[string]core.Rank{annID: core.RankMember, bobID: core.RankModerator, discordtest.OwnerID: core.RankModerator, "5": core.RankMember}
 		for id, rank := range want {
 			if ranks[id] != rank {
 				t.Errorf("%s has rank %d, want %d", id, ranks[id], rank)
@@ -189,7 +189,7 @@ func TestAnswerToWhatAPersonWasTold(t *testing.T) {
 				}
 			},
 			func(*Driver, *inbox) { s.Say(s.DirectOf(bobID), bobID, "I am") })
-		if m := in.wait(t, core.KindMessage, 1)[0].Message; m.Text != "I am" || !m.Private || m.Addressed != core.Direct {
+		if m := in.wait(t, core.KindMessage, 1)[0].Message; m.Text != "I am" || !m.Private || m.Addressed != core.AddressedDirect {
 			t.Errorf("came in: %+v", m)
 		}
 	})

@@ -68,7 +68,7 @@ func (a *actions) remove(ctx context.Context, call core.Call) (core.Result, erro
 	if err != nil {
 		return core.Result{}, err
 	}
-	if call.Author.Rank < core.Moderator {
+	if call.Author.Rank < core.RankModerator {
 		var m message
 		err := a.rest.Get(ctx, &m, "/channels/{}/messages/{}", channel, string(p.ID))
 		if rest.NotFound(err) {
@@ -136,7 +136,7 @@ func (a *actions) file(ctx context.Context, call core.Call) (core.Result, error)
 	if n > 1 {
 		return core.Result{}, core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", n)
 	}
-	list := fileMessages(p.Text, core.Upload{Name: p.Name, Data: []byte(p.Content), Kind: core.File})
+	list := fileMessages(p.Text, core.Upload{Name: p.Name, Data: []byte(p.Content), Kind: core.MediaFile})
 	return core.Result{}, a.sender.deliver(ctx, call, p.Path, channel, list, normal)
 }
 
@@ -276,9 +276,9 @@ func (p *sayPoll) check() error {
 	return nil
 }
 
-// Think shows that the bot is typing until ctx ends. Discord removes the sign with the
+// ShowTyping shows that the bot is typing until ctx ends. Discord removes the sign with the
 // next message, or after some seconds.
-func (d *Driver) Think(ctx context.Context, place core.Path) {
+func (d *Driver) ShowTyping(ctx context.Context, place core.Path) {
 	e := place.Elements()
 	if len(e) < 3 || len(e) > 4 || e[0] != d.name {
 		<-ctx.Done()

@@ -82,7 +82,7 @@ func (d *Driver) Actions() []core.Action {
 	a := d.actions
 	list := slices.Concat([]core.Action{a.messageAction()}, a.actionsOnMessages(), a.postingActions())
 	for i := range list {
-		list[i].Permission = core.Everyone
+		list[i].Permission = core.PermissionEveryone
 	}
 	return list
 }

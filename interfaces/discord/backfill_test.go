@@ -44,7 +44,7 @@ func TestRestartFindsWhatWasMissed(t *testing.T) {
 				t.Errorf("in the topic: %q", e.Message.Text)
 			}
 		case "discord/@me/" + dmID:
-			if !e.Message.Private || e.Message.Addressed != core.Direct {
+			if !e.Message.Private || e.Message.Addressed != core.AddressedDirect {
 				t.Errorf("in private: %+v", e.Message)
 			}
 		default:
@@ -136,7 +136,7 @@ func TestGroupMessagesAreNotPrivate(t *testing.T) {
 	_, in := s.up(t)
 	s.Say(groupID, annID, "hello all")
 	m := in.wait(t, core.KindMessage, 1)[0].Message
-	if m.Private || m.Addressed != core.NotAddressed || m.Path.String() != "discord/@me/"+groupID {
+	if m.Private || m.Addressed != core.AddressedNone || m.Path.String() != "discord/@me/"+groupID {
 		t.Errorf("%+v", m)
 	}
 }

@@ -39,7 +39,7 @@ type button struct {
 func owner(call core.Call) string {
 	var ids []string
 	for _, a := range call.Authors {
-		if a.ID != "" && a.Rank < core.Bot {
+		if a.ID != "" && a.Rank < core.RankBot {
 			ids = append(ids, a.ID)
 		}
 	}

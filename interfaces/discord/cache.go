@@ -268,16 +268,16 @@ func (c *cache) roleName(guild, id string) string {
 // rank is a member's rank in a place, by Discord's permissions.
 func (c *cache) rank(p place, id string, m *member) core.Rank {
 	if m == nil || p.Guild == "" {
-		return core.Member
+		return core.RankMember
 	}
 	power := bits(m.Permissions)
 	if m.Permissions == "" {
 		power = c.power(p, id, m.Roles)
 	}
 	if power&powerModerator != 0 {
-		return core.Moderator
+		return core.RankModerator
 	}
-	return core.Member
+	return core.RankMember
 }
 
 // power computes a member's permissions in a channel as Discord does: those of all

@@ -26,18 +26,18 @@ func TestRank(t *testing.T) {
 		m            *member
 		want         core.Rank
 	}{
-		"nobody":                  {hallID, annID, &member{}, core.Member},
-		"unknown member":          {hallID, annID, nil, core.Member},
-		"by role":                 {hallID, annID, &member{Roles: []string{keeper}}, core.Moderator},
-		"taken in this channel":   {roomID, annID, &member{Roles: []string{keeper}}, core.Member},
-		"and in its threads":      {topicID, annID, &member{Roles: []string{keeper}}, core.Member},
-		"given back to a role":    {roomID, annID, &member{Roles: []string{modRole}}, core.Moderator},
-		"given to a person":       {roomID, "5", &member{}, core.Moderator},
-		"taken from a person":     {roomID, "6", &member{Roles: []string{modRole}}, core.Member},
-		"administrator":           {roomID, annID, &member{Roles: []string{"830000000000000006"}}, core.Moderator},
-		"owner":                   {roomID, "700000000000000009", &member{}, core.Moderator},
-		"as an interaction tells": {hallID, annID, &member{Permissions: "8192"}, core.Moderator},
-		"which overrules":         {hallID, annID, &member{Permissions: "0", Roles: []string{keeper}}, core.Member},
+		"nobody":                  {hallID, annID, &member{}, core.RankMember},
+		"unknown member":          {hallID, annID, nil, core.RankMember},
+		"by role":                 {hallID, annID, &member{Roles: []string{keeper}}, core.RankModerator},
+		"taken in this channel":   {roomID, annID, &member{Roles: []string{keeper}}, core.RankMember},
+		"and in its threads":      {topicID, annID, &member{Roles: []string{keeper}}, core.RankMember},
+		"given back to a role":    {roomID, annID, &member{Roles: []string{modRole}}, core.RankModerator},
+		"given to a person":       {roomID, "5", &member{}, core.RankModerator},
+		"taken from a person":     {roomID, "6", &member{Roles: []string{modRole}}, core.RankMember},
+		"administrator":           {roomID, annID, &member{Roles: []string{"830000000000000006"}}, core.RankModerator},
+		"owner":                   {roomID, "700000000000000009", &member{}, core.RankModerator},
+		"as an interaction tells": {hallID, annID, &member{Permissions: "8192"}, core.RankModerator},
+		"which overrules":         {hallID, annID, &member{Permissions: "0", Roles: []string{keeper}}, core.RankMember},
 	} {
 		p, _ := b.place(c.channel)
 		if got := b.rank(p, c.who, c.m); got != c.want {

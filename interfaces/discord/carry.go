@@ -12,7 +12,7 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-var _ core.Carrier = (*Driver)(nil)
+var _ core.FileSender = (*Driver)(nil)
 
 // Limits of files.
 const (
@@ -24,10 +24,10 @@ const (
 // n*restParts, so that no other part of the step has their numbers.
 const restParts = 256
 
-// Carry sends a file with its caption, which continues in further messages if it is
+// SendFile sends a file with its caption, which continues in further messages if it is
 // long. The text of a picture becomes its description. A voice message is a sound like
 // any other.
-func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.Sent, f core.Upload) error {
+func (d *Driver) SendFile(ctx context.Context, parts core.Deliveries, n int, what core.Sent, f core.Upload) error {
 	channel, err := d.finder.channelOf(what.Path)
 	if err == nil {
 		err = d.finder.checkPlace(ctx, what.Path, channel)
@@ -63,7 +63,8 @@ func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.S
 // has the kind of the file.
 func fileMessages(caption string, f core.Upload) []outgoing {
 	name, alt := fileName(f.Name), cut(line(f.Alt, 4*maxAlt), maxAlt)
-	kind := map[core.Media]string{core.Image: "picture", core.Audio: "sound", core.Video: "video"}[f.Kind]
+	kinds := map[core.Media]string{core.MediaImage: "picture", core.MediaAudio: "sound", core.MediaVideo: "video"}
+	kind := kinds[f.Kind]
 	if kind == "" {
 		kind = "file"
 	}

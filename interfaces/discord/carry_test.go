@@ -12,7 +12,7 @@ import (
 )
 
 func TestCarry(t *testing.T) {
-	picture := core.Upload{Name: "cat.png", MIME: "image/png", Data: []byte("PNG"), Alt: "A cat\non a sofa", Kind: core.Image}
+	picture := core.Upload{Name: "cat.png", MIME: "image/png", Data: []byte("PNG"), Alt: "A cat\non a sofa", Kind: core.MediaImage}
 	for name, c := range map[string]struct {
 		to      string
 		caption string
@@ -23,7 +23,7 @@ func TestCarry(t *testing.T) {
 	}{
 		"a picture":  {hallID, "Your *cat*.", picture, discordtest.File{Name: "cat.png", MIME: "image/png", Alt: "A cat on a sofa"}, "Your *cat*.", "Your *cat*.\n[picture: A cat on a sofa]"},
 		"no caption": {dmID, "", picture, discordtest.File{Name: "cat.png", MIME: "image/png", Alt: "A cat on a sofa"}, "", "[picture: A cat on a sofa]"},
-		"a voice message": {hallID, "Listen.", core.Upload{Name: "answer.ogg", MIME: "audio/ogg; codecs=opus", Data: []byte("Ogg"), Kind: core.Audio},
+		"a voice message": {hallID, "Listen.", core.Upload{Name: "answer.ogg", MIME: "audio/ogg; codecs=opus", Data: []byte("Ogg"), Kind: core.MediaAudio},
 			discordtest.File{Name: "answer.ogg", MIME: "audio/ogg"}, "Listen.", "Listen.\n[sound: answer.ogg]"},
 		"a bad name": {hallID, "x", core.Upload{Name: `..\..\"a";b.txt`, MIME: "no type", Data: []byte("x")}, discordtest.File{Name: "a_b.txt", MIME: "application/octet-stream"}, "x", "x\n[file: a_b.txt]"},
 	} {
@@ -36,7 +36,7 @@ func TestCarry(t *testing.T) {
 				to = core.MustPath("discord/@me/" + dmID)
 			}
 			for range 2 { // what is journalled is not sent again
-				if err := d.Carry(t.Context(), parts, 3, core.Sent{Path: to, Text: c.caption}, c.file); err != nil {
+				if err := d.SendFile(t.Context(), parts, 3, core.Sent{Path: to, Text: c.caption}, c.file); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -67,7 +67,7 @@ func TestCarryALongCaption(t *testing.T) {
 	d, parts := s.bot(t), &journal{base: "file"}
 	caption := strings.Repeat("A sentence of some words. ", 200)
 	for range 2 {
-		if err := d.Carry(t.Context(), parts, 2, core.Sent{Path: hall(), Text: caption}, core.Upload{Name: "a.txt", Data: []byte("x")}); err != nil {
+		if err := d.SendFile(t.Context(), parts, 2, core.Sent{Path: hall(), Text: caption}, core.Upload{Name: "a.txt", Data: []byte("x")}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,7 +95,7 @@ func TestCarryRefuses(t *testing.T) {
 		"a person":  {"discord/@user/" + annID, 1, core.Invalid},
 		"elsewhere": {"telegram/5", 1, core.Invalid},
 	} {
-		err := d.Carry(t.Context(), &journal{}, 1, core.Sent{Path: core.MustPath(c.to), Text: "x"}, core.Upload{Name: "x", Data: make([]byte, c.size)})
+		err := d.SendFile(t.Context(), &journal{}, 1, core.Sent{Path: core.MustPath(c.to), Text: "x"}, core.Upload{Name: "x", Data: make([]byte, c.size)})
 		if kind(err) != c.want || len(s.Messages(hallID)) != 0 {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -111,7 +111,7 @@ func TestFilesThatAreNotLetIn(t *testing.T) {
 	s.ChangeChannel(hallID, func(c *discordtest.Channel) {
 		c.Over = []discordtest.Overwrite{{ID: guildID, Deny: discordtest.MayAttach | discordtest.MayPoll}}
 	})
-	err := d.Carry(t.Context(), &journal{base: "a"}, 1, core.Sent{Path: hall(), Text: "x"}, core.Upload{Name: "x.txt", Data: []byte("x")})
+	err := d.SendFile(t.Context(), &journal{base: "a"}, 1, core.Sent{Path: hall(), Text: "x"}, core.Upload{Name: "x.txt", Data: []byte("x")})
 	if kind(err) != core.Broken {
 		t.Errorf("a file: %v", err)
 	}

@@ -12,7 +12,7 @@ import (
 var _ core.Chooser = (*Driver)(nil)
 
 // Choose sends a question with a button for each choice.
-func (d *Driver) Choose(ctx context.Context, parts core.Parts, what core.Sent, choices []core.Choice) error {
+func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Sent, choices []core.Choice) error {
 	var list []button
 	for _, c := range choices {
 		list = append(list, button{Label: c.Label, data: c.Data})

@@ -127,7 +127,7 @@ func TestPermissionLostInTheMiddle(t *testing.T) {
 		parts := &journal{base: "middle"}
 		payload := map[string]any{"text": strings.Repeat("A sentence of some words. ", 200)}
 		for range 3 {
-			if _, err := act(t, d, "message_discord", payload, func(c *core.Call) { c.Parts = parts }); kind(err) != core.Broken {
+			if _, err := act(t, d, "message_discord", payload, func(c *core.Call) { c.Deliveries = parts }); kind(err) != core.Broken {
 				t.Errorf("ended with %v", err)
 			}
 		}
@@ -135,7 +135,7 @@ func TestPermissionLostInTheMiddle(t *testing.T) {
 			t.Errorf("%d requests, %d messages, admins were told %q", n, len(s.Messages(hallID)), told)
 		}
 		time.Sleep(markAge + time.Second)
-		if _, err := act(t, d, "message_discord", payload, func(c *core.Call) { c.Parts = parts }); err != nil {
+		if _, err := act(t, d, "message_discord", payload, func(c *core.Call) { c.Deliveries = parts }); err != nil {
 			t.Error(err)
 		}
 		if got := strings.Count(strings.Join(s.Texts(hallID), " "), "sentence"); got != 200 {

@@ -181,9 +181,9 @@ func choices(list []string) []appChoice {
 func permissionOf(r core.Rank) *string {
 	power := ""
 	switch {
-	case r >= core.Admin:
+	case r >= core.RankAdmin:
 		power = "8" // administrators
-	case r == core.Moderator:
+	case r == core.RankModerator:
 		power = "8192" // members who may manage messages
 	default:
 		return nil

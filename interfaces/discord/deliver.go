@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"synthbot/core/command"
 	"synthbot/core/driver"
 
 	"synthbot/core"
@@ -56,15 +57,15 @@ func (s *sender) deliver(
 	}
 	defer leave()
 	at := destination{channel, to, call.Answers}
-	err = s.parts(ctx, call.Parts, 1, at, list)
+	err = s.parts(ctx, call.Deliveries, 1, at, list)
 	if list[0].instead != nil && lacksPermission(err) {
-		return s.parts(ctx, call.Parts, 2, at, list[0].instead)
+		return s.parts(ctx, call.Deliveries, 2, at, list[0].instead)
 	}
 	return err
 }
 
 // parts sends messages as the parts of a step, beginning with the n-th.
-func (s *sender) parts(ctx context.Context, parts core.Parts, n int, at destination, list []outgoing) error {
+func (s *sender) parts(ctx context.Context, parts core.Deliveries, n int, at destination, list []outgoing) error {
 	return core.SendAll(len(list), func(i int) error { return s.part(ctx, parts, n+i, at, &list[i]) })
 }
 
@@ -72,7 +73,7 @@ func (s *sender) parts(ctx context.Context, parts core.Parts, n int, at destinat
 // attempt, so that it is one message. If an attempt was too long ago for that, the
 // channel is searched first. A message that can only follow a command's answer has no
 // nonce and cannot always be searched for, so it is not repeatable.
-func (s *sender) part(ctx context.Context, parts core.Parts, n int, at destination, m *outgoing) error {
+func (s *sender) part(ctx context.Context, parts core.Deliveries, n int, at destination, m *outgoing) error {
 	began := parts.Since(n)
 	_, command := s.answered(at)
 	what := core.Sent{Path: at.place, Text: m.text, Repeatable: !command || s.closed.refused(at.channel) == nil}
@@ -106,8 +107,8 @@ func (s *sender) post(ctx context.Context, at destination, m *outgoing, began ti
 	if err := s.closed.refused(at.channel); err != nil {
 		return s.followUp(ctx, at, m, err)
 	}
-	_, command := s.answered(at)
-	if !command && !core.IsBeside(ctx) { // the draft of a channel is never a command's
+	_, isCommand := s.answered(at)
+	if !isCommand && !command.IsContext(ctx) { // the draft of a channel is never a command's
 		if id, done, err := s.drafts.Finish(ctx, at.channel, answer); done {
 			return id, sendError(err)
 		}

@@ -322,7 +322,7 @@ func TestRepeatable(t *testing.T) {
 	}
 }
 
-// promised is a core.Parts that sends nothing and remembers what it would.
+// promised is a core.Deliveries that sends nothing and remembers what it would.
 type promised struct{ what core.Sent }
 
 func (p *promised) Since(int) time.Time { return time.Time{} }

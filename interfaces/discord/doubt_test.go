@@ -54,7 +54,7 @@ func TestPartOfAFormerLife(t *testing.T) {
 					time.Sleep(time.Minute)
 				}
 				parts := &former{journal: journal{base: "crash"}}
-				with := func(call *core.Call) { call.Parts = &dying{parts: parts} }
+				with := func(call *core.Call) { call.Deliveries = &dying{parts: parts} }
 				began := time.Now()
 				if c.lost {
 					s.FailNext("POST /channels/", discordtest.Fault{Kind: discordtest.Refused, Status: 400})
@@ -67,7 +67,7 @@ func TestPartOfAFormerLife(t *testing.T) {
 					s.Say(hallID, annID, "and then people talked on")
 				}
 				parts.began = began
-				if _, err := act(t, s.bot(t), "message_discord", c.payload, func(call *core.Call) { call.Parts = parts }); err != nil {
+				if _, err := act(t, s.bot(t), "message_discord", c.payload, func(call *core.Call) { call.Deliveries = parts }); err != nil {
 					t.Fatal(err)
 				}
 				all := s.Messages(hallID)
@@ -103,13 +103,13 @@ func TestDraftOfAFormerLifeThatBecameTheMessage(t *testing.T) {
 		within(t, time.Minute, "a draft", func() bool { return len(s.Messages(hallID)) == 1 })
 		parts := &former{journal: journal{base: "crash"}}
 		began := time.Now()
-		if _, err := act(t, first, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Parts = &dying{parts: parts} }); err == nil {
+		if _, err := act(t, first, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Deliveries = &dying{parts: parts} }); err == nil {
 			t.Fatal("it outlived the crash")
 		}
 		first.tasks.Close()
 		parts.began = began
 		next := s.bot(t, func(o *Options) { o.State = state })
-		if _, err := act(t, next, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Parts = parts }); err != nil {
+		if _, err := act(t, next, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Deliveries = parts }); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.Texts(hallID); len(got) != 1 || got[0] != "Sure." {
@@ -148,7 +148,7 @@ func TestPartOfAFormerLifeThatStoodBefore(t *testing.T) {
 				time.Sleep(2 * time.Minute)
 				parts := &former{journal: journal{base: "crash"}}
 				began := time.Now()
-				if _, err := act(t, first, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Parts, call.Answers = &dying{parts: parts}, answers }); err == nil {
+				if _, err := act(t, first, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Deliveries, call.Answers = &dying{parts: parts}, answers }); err == nil {
 					t.Fatal("it outlived the crash")
 				}
 				if err := stop(); err != nil {
@@ -157,7 +157,7 @@ func TestPartOfAFormerLifeThatStoodBefore(t *testing.T) {
 				time.Sleep(time.Hour)
 				parts.began = began
 				next := s.bot(t, func(o *Options) { o.State = state })
-				if _, err := act(t, next, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Parts, call.Answers = parts, answers }); err != nil {
+				if _, err := act(t, next, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Deliveries, call.Answers = parts, answers }); err != nil {
 					t.Fatal(err)
 				}
 				if got := s.Texts(hallID); len(got) != 1 || got[0] != "Sure." {
@@ -175,7 +175,7 @@ func TestPartOfAFormerLifeWhereNobodyMayRead(t *testing.T) {
 			c.Over = []discordtest.Overwrite{{ID: guildID, Deny: discordtest.MayReadHistory}}
 		})
 		parts := &former{journal: journal{base: "crash"}, began: time.Now().Add(-time.Hour)}
-		if _, err := act(t, s.bot(t), "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Parts = parts }); err != nil {
+		if _, err := act(t, s.bot(t), "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Deliveries = parts }); err != nil {
 			t.Fatal(err)
 		}
 		if n := len(s.Messages(hallID)); n != 1 {
@@ -195,7 +195,7 @@ func TestPartOfAFormerLifeThatCannotBeLookedFor(t *testing.T) {
 			return discordtest.Fault{}
 		})
 		parts := &former{journal: journal{base: "crash"}, began: time.Now().Add(-time.Hour)}
-		_, err := act(t, s.bot(t), "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Parts = parts })
+		_, err := act(t, s.bot(t), "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Deliveries = parts })
 		if kind(err) != core.Temporary || len(s.Messages(hallID)) != 0 {
 			t.Errorf("%v, and %d messages stand", err, len(s.Messages(hallID)))
 		}

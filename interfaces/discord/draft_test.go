@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/command"
 	"synthbot/core/coretest"
 	"synthbot/core/driver"
 	"synthbot/interfaces/discord/discordtest"
@@ -53,8 +54,8 @@ func TestDraftBesideCommand(t *testing.T) {
 	until(t, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
 	for _, a := range d.Actions() {
 		if a.Name == "message_discord" {
-			call := core.Call{Path: hall(), Author: core.Author{ID: annID}, Payload: []byte(`{"text":"command"}`), Parts: &journal{base: "beside"}}
-			if _, err := a.Do(core.Beside(t.Context()), call); err != nil {
+			call := core.Call{Path: hall(), Author: core.Author{ID: annID}, Payload: []byte(`{"text":"command"}`), Deliveries: &journal{base: "beside"}}
+			if _, err := a.Do(command.Context(t.Context()), call); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -503,8 +504,8 @@ func TestDraftOfWhichNobodyKnowsWhetherItIsTheAnswer(t *testing.T) {
 					return discordtest.Fault{}
 				})
 				parts := &journal{base: "whole"}
-				say := func(text string, parts core.Parts) error {
-					_, err := act(t, d, "message_discord", map[string]any{"text": text}, func(call *core.Call) { call.Parts = parts })
+				say := func(text string, parts core.Deliveries) error {
+					_, err := act(t, d, "message_discord", map[string]any{"text": text}, func(call *core.Call) { call.Deliveries = parts })
 					return err
 				}
 				if err := say("The whole text.", parts); err == nil {
@@ -675,7 +676,7 @@ func (w *draftStage) Start(t testing.TB) {
 func (w *draftStage) Draft(text string) { w.d.Draft(hall(), text) }
 
 func (w *draftStage) Answer(_ context.Context, t testing.TB, parts *coretest.Parts, text string) error {
-	_, err := act(t, w.d, "message_discord", map[string]any{"text": text}, func(call *core.Call) { call.Parts = parts })
+	_, err := act(t, w.d, "message_discord", map[string]any{"text": text}, func(call *core.Call) { call.Deliveries = parts })
 	return err
 }
 

@@ -51,13 +51,13 @@ type Driver struct {
 }
 
 var (
-	_ core.Interface = (*Driver)(nil)
-	_ core.Thinker   = (*Driver)(nil)
-	_ core.Reacher   = (*Driver)(nil)
-	_ core.Scoper    = (*Driver)(nil)
-	_ watch.Observer = (*Driver)(nil)
-	_ core.Fetcher   = (*Driver)(nil)
-	_ core.Readier   = (*Driver)(nil)
+	_ core.Interface       = (*Driver)(nil)
+	_ core.TypingIndicator = (*Driver)(nil)
+	_ core.Reachable       = (*Driver)(nil)
+	_ core.Scoper          = (*Driver)(nil)
+	_ watch.Observer       = (*Driver)(nil)
+	_ core.Fetcher         = (*Driver)(nil)
+	_ core.Readier         = (*Driver)(nil)
 )
 
 // New makes a driver; it connects to nothing yet.
@@ -217,7 +217,7 @@ func (d *Driver) watchToken(ctx context.Context) error {
 	}
 }
 
-// Reaches implements core.Reacher: nothing can be sent once the token was refused, in
+// Reaches implements core.Reachable: nothing can be sent once the token was refused, in
 // whatever request. What waits for an answer goes on waiting then.
 func (d *Driver) Reaches(core.Path) bool {
 	d.mu.Lock()

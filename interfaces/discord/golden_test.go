@@ -72,9 +72,9 @@ func registry() []command.Spec {
 	return []command.Spec{
 		{Name: "help", Brief: "Say what I can do", Briefs: map[string]string{"it": "Dire cosa so fare", "xx": "?"}},
 		{Name: "forget", Brief: "Forget something", Args: []command.Arg{{Name: "who", Brief: "Whom", Choices: []string{"me", "all"}}, {Name: "what", Required: true, Rest: true}}},
-		{Name: "sleep", Brief: "Sleep for a while", Rank: core.Moderator, Args: []command.Arg{{Name: "time", Brief: "How long"}}},
+		{Name: "sleep", Brief: "Sleep for a while", Rank: core.RankModerator, Args: []command.Arg{{Name: "time", Brief: "How long"}}},
 		{Name: "remember", Brief: "Remember something", Args: []command.Arg{{Name: "what", Brief: "What", Required: true, Rest: true}}},
-		{Name: "zone", Brief: "Set the time zone", Rank: core.Admin, Args: []command.Arg{{Name: "zone", Brief: "Which", Choices: zones()}}},
+		{Name: "zone", Brief: "Set the time zone", Rank: core.RankAdmin, Args: []command.Arg{{Name: "zone", Brief: "Which", Choices: zones()}}},
 	}
 }
 

@@ -237,10 +237,10 @@ func (r *responder) event(i *interaction, p place) (core.Event, bool) {
 	}
 	e := core.Event{Message: core.Message{
 		Path: path, ID: i.ID, Scopes: scopes, Private: p.private(), Locale: line(i.Locale, 35), Time: born(i.ID),
-		Ahead: r.rest.ClockAhead(), Author: r.cache.author(who, i.Member, p), Addressed: core.Mention,
+		Ahead: r.rest.ClockAhead(), Author: r.cache.author(who, i.Member, p), Addressed: core.AddressedMention,
 	}}
 	if e.Message.Private {
-		e.Message.Addressed = core.Direct
+		e.Message.Addressed = core.AddressedDirect
 	}
 	if e.Message.Time.IsZero() {
 		e.Message.Time, e.Message.Ahead = r.clock(), 0
@@ -324,7 +324,7 @@ func (r *responder) menu(e core.Event, i *interaction) (core.Event, bool) {
 		return e, false
 	}
 	m.Channel = i.Channel
-	said := core.Foreign{Kind: core.Forwarded, Text: r.cache.reader(&m, i.Guild).said(&m), Time: m.Time.Time}
+	said := core.Foreign{Kind: core.ForeignForward, Text: r.cache.reader(&m, i.Guild).said(&m), Time: m.Time.Time}
 	if m.Author != nil {
 		said.From = core.Author{ID: m.Author.ID, Name: called(m.Author, m.Member), Bot: m.Author.Bot}
 	}

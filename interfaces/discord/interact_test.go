@@ -332,7 +332,7 @@ func TestFollowUpWhoseReplyIsLost(t *testing.T) {
 				}
 				parts := &coretest.Parts{}
 				say := func() error {
-					_, err := act(t, d, "message_discord", map[string]any{"text": text}, answering(id), func(call *core.Call) { call.Parts = parts })
+					_, err := act(t, d, "message_discord", map[string]any{"text": text}, answering(id), func(call *core.Call) { call.Deliveries = parts })
 					return err
 				}
 				err := say()

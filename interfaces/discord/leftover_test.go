@@ -225,7 +225,7 @@ func TestDraftOfWhichNobodyKnowsForLong(t *testing.T) {
 		})
 		parts := &journal{base: "whole"}
 		for range 3 {
-			_, err := act(t, d, "message_discord", map[string]any{"text": "The whole text."}, func(call *core.Call) { call.Parts = parts })
+			_, err := act(t, d, "message_discord", map[string]any{"text": "The whole text."}, func(call *core.Call) { call.Deliveries = parts })
 			if !errors.Is(err, core.ErrUnknownOutcome) || len(s.Messages(hallID)) != 1 {
 				t.Errorf("%v, stands: %q", err, s.Texts(hallID))
 			}

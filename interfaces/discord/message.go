@@ -62,7 +62,7 @@ func (c *cache) normal(m *message, p place) (out core.Message, ok bool) {
 	out.Author = c.author(m.Author, m.Member, p)
 	out.Author.Bot = out.Author.Bot || m.Webhook != "" || m.Author.System
 	if m.Webhook != "" && m.Interaction == nil { // an application's answers come so, too
-		out.Author.Channel = core.LinkedChannel
+		out.Author.Channel = core.ChannelLinked
 	}
 	read := c.reader(m, p.Guild)
 	title, said := c.post(m, p), read.own(m)
@@ -77,7 +77,8 @@ func (c *cache) normal(m *message, p place) (out core.Message, ok bool) {
 		out.Addressed = c.addressed(m, p, self)
 	}
 	// An empty message is not kept.
-	return out, out.Text != "" || len(out.Foreign) > 0 || len(out.Attachments) > 0 || out.Addressed != core.NotAddressed
+	says := out.Text != "" || len(out.Foreign) > 0 || len(out.Attachments) > 0
+	return out, says || out.Addressed != core.AddressedNone
 }
 
 // post is the title of a post, before its first message, which has its id.
@@ -131,28 +132,28 @@ func (c *cache) quote(m *message, p place, out *core.Message) {
 // is in the list of mentions, too, so the text decides. @everyone does not count.
 func (c *cache) addressed(m *message, p place, self user) core.Addressed {
 	if p.private() {
-		return core.Direct
+		return core.AddressedDirect
 	}
 	if self.ID == "" {
-		return core.NotAddressed
+		return core.AddressedNone
 	}
 	named := strings.Contains(m.Content, "<@"+self.ID+">") || strings.Contains(m.Content, "<@!"+self.ID+">")
 	if named || c.isMine(p.Guild, m.Roles) {
-		return core.Mention
+		return core.AddressedMention
 	}
 	r := m.Referenced
 	if r != nil && r.Author != nil && r.Author.ID == self.ID {
-		return core.Reply
+		return core.AddressedReply
 	}
 	// Without the content intent, there is only the list.
 	if m.Content == "" && len(m.Snapshots) == 0 {
 		for i := range m.Mentions {
 			if m.Mentions[i].ID == self.ID {
-				return core.Mention
+				return core.AddressedMention
 			}
 		}
 	}
-	return core.NotAddressed
+	return core.AddressedNone
 }
 
 // attachments lists the files of a message and of what it forwards.
@@ -190,24 +191,24 @@ func media(mime, name string) core.Media {
 	kind, _, _ := strings.Cut(mime, "/")
 	switch kind {
 	case "image":
-		return core.Image
+		return core.MediaImage
 	case "audio":
-		return core.Audio
+		return core.MediaAudio
 	case "video":
-		return core.Video
+		return core.MediaVideo
 	}
 	if kind == "" {
 		dot := strings.LastIndexByte(name, '.')
 		switch strings.ToLower(name[dot+1:]) {
 		case "png", "jpg", "jpeg", "gif", "webp":
-			return core.Image
+			return core.MediaImage
 		case "mp3", "ogg", "wav", "flac", "m4a":
-			return core.Audio
+			return core.MediaAudio
 		case "mp4", "webm", "mov":
-			return core.Video
+			return core.MediaVideo
 		}
 	}
-	return core.File
+	return core.MediaFile
 }
 
 // hears reports whether a message has a text that the bot of that id would not receive

@@ -57,7 +57,7 @@ func TestButtonsOfTheBotsOwnTurn(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d := s.bot(t)
-	for _, who := range []core.Author{{}, {ID: botID, Rank: core.Bot}} {
+	for _, who := range []core.Author{{}, {ID: botID, Rank: core.RankBot}} {
 		if _, err := act(t, d, "message_discord", map[string]any{"text": "Who plays?", "buttons": []any{map[string]any{"label": "Me"}}}, func(c *core.Call) { c.Author, c.Authors = who, []core.Author{who} }); err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +233,7 @@ func TestChangesComeIn(t *testing.T) {
 	if e := in.wait(t, core.KindEdit, 1)[0]; e.Message.ID != first || e.Message.Text != "hello @Bob" {
 		t.Errorf("edit: %+v", e)
 	}
-	if r := in.wait(t, core.KindReaction, 2); r[0].Data != "👍" || r[1].Data != "-👍" || r[0].Target != first || r[0].Message.Author.Rank != core.Moderator {
+	if r := in.wait(t, core.KindReaction, 2); r[0].Data != "👍" || r[1].Data != "-👍" || r[0].Target != first || r[0].Message.Author.Rank != core.RankModerator {
 		t.Errorf("reactions: %+v", r)
 	}
 	d := in.wait(t, core.KindDeletion, 3)
@@ -250,7 +250,7 @@ func TestGuildsComeAndGo(t *testing.T) {
 	s.AddGuild(other, nil)
 	s.AddChannel(discordtest.Channel{ID: "800000000000000078", Guild: other, Name: "lobby"})
 	s.Say("800000000000000078", annID, hello())
-	if m := in.wait(t, core.KindMessage, 1)[0].Message; m.Path.String() != "discord/"+other+"/800000000000000078" || m.Addressed != core.Mention {
+	if m := in.wait(t, core.KindMessage, 1)[0].Message; m.Path.String() != "discord/"+other+"/800000000000000078" || m.Addressed != core.AddressedMention {
 		t.Errorf("came in: %+v", m)
 	}
 	s.RemoveGuild(other)

@@ -24,7 +24,7 @@ const contentFlags = 1<<18 | 1<<19
 func (d *Driver) Probe(ctx context.Context) []core.Finding {
 	var me user
 	if err := d.rest.Do(ctx, rest.Request{Method: "GET", Route: "/users/@me", Out: &me}); err != nil || me.ID == "" {
-		return []core.Finding{{What: "identity", Found: "unknown", Mend: d.unknown(err), Fatal: true}}
+		return []core.Finding{{What: "identity", Found: "unknown", Fix: d.unknown(err), Fatal: true}}
 	}
 	found := []core.Finding{{What: "identity", Found: "@" + line(me.Name, core.MaxName) + " (" + me.ID + ")"}}
 	return append(found, d.probeContent(ctx), d.probeGateway(ctx), d.probeClock())
@@ -58,7 +58,7 @@ func (a *account) probeContent(ctx context.Context) core.Finding {
 		f.Found = "hears what mentions it, replies to it, or is said in private, as configured"
 	default:
 		f.Found = "hears what mentions it, replies to it, or is said in private alone"
-		f.Mend = "switch the message content intent on in the developer portal, under Bot"
+		f.Fix = "switch the message content intent on in the developer portal, under Bot"
 	}
 	return f
 }
@@ -67,7 +67,7 @@ func (a *account) probeGateway(ctx context.Context) core.Finding {
 	f := core.Finding{What: "gateway", Found: "unknown"}
 	g, err := gateway.Ask(ctx, a.rest)
 	if err != nil {
-		f.Mend, f.Fatal = "the gateway's address is unknown: "+rest.Failure("asking", err).Text, true
+		f.Fix, f.Fatal = "the gateway's address is unknown: "+rest.Failure("asking", err).Text, true
 		return f
 	}
 	f.Found = fmt.Sprintf("%d shards are recommended", g.Shards)
@@ -75,7 +75,7 @@ func (a *account) probeGateway(ctx context.Context) core.Finding {
 		f.Found = "one connection is enough"
 	}
 	if g.Remaining == 0 {
-		f.Mend = fmt.Sprintf("Discord allows no more sessions for %s: something connects again and again",
+		f.Fix = fmt.Sprintf("Discord allows no more sessions for %s: something connects again and again",
 			g.Reset.Round(time.Second))
 	}
 	return f
@@ -85,7 +85,7 @@ func (a *account) probeClock() core.Finding {
 	off := a.rest.Ahead().Round(time.Second)
 	f := core.Finding{What: "clock", Found: fmt.Sprintf("%s from the platform's", off.Abs())}
 	if off.Abs() > maxSkew {
-		f.Mend = "let this machine's clock be set by the network (timedatectl set-ntp true)"
+		f.Fix = "let this machine's clock be set by the network (timedatectl set-ntp true)"
 	}
 	return f
 }

@@ -37,7 +37,7 @@ func TestProbe(t *testing.T) {
 					found[f.What] = f
 				}
 				f := found[c.what]
-				if !strings.Contains(f.Found, c.found) || f.Found == "" || (f.Mend == "") != (c.mend == "") || !strings.Contains(f.Mend, c.mend) {
+				if !strings.Contains(f.Found, c.found) || f.Found == "" || (f.Fix == "") != (c.mend == "") || !strings.Contains(f.Fix, c.mend) {
 					t.Errorf("%+v", f)
 				}
 				if opened, _, _ := s.Counts(); opened > 0 {

@@ -141,7 +141,7 @@ func TestLongAnswerWhereNoFilesMayBe(t *testing.T) {
 	payload := map[string]any{
 		"text": strings.Repeat("A sentence of some words. ", 300), "buttons": []map[string]any{{"label": "More"}}, "embeds": []map[string]any{{"description": "a_b"}},
 	}
-	again := func(c *core.Call) { c.Parts = parts }
+	again := func(c *core.Call) { c.Deliveries = parts }
 	if _, err := act(t, d, "message_discord", payload, again); kind(err) != core.Invalid {
 		t.Fatalf("the first time: %v", err)
 	}
@@ -195,7 +195,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		s := newServer(t)
 		d := s.bot(t)
-		call := core.Call{Path: hall(), Payload: compact(c.payload), Parts: &journal{}}
+		call := core.Call{Path: hall(), Payload: compact(c.payload), Deliveries: &journal{}}
 		if err := d.actions.checkMessage(t.Context(), call); kind(err) != c.want {
 			t.Errorf("%s: checked: %v", name, err)
 		}
@@ -271,7 +271,7 @@ func TestOtherActions(t *testing.T) {
 	mine := s.Messages(hallID)[0].ID
 	s.ChangeGuild(guildID, func(g *discordtest.Guild) { g.Roles[2].Power = discordtest.MayManage })
 	forum := func(c *core.Call) { c.Path = core.MustPath("discord/" + guildID + "/" + forumID) }
-	moderator := func(c *core.Call) { c.Author.Rank = core.Moderator }
+	moderator := func(c *core.Call) { c.Author.Rank = core.RankModerator }
 	for _, c := range []struct {
 		name, action string
 		payload      map[string]any
@@ -332,7 +332,7 @@ func TestPathsThatAreNone(t *testing.T) {
 		_, acted := act(t, d, "message_discord", map[string]any{"text": "acted", "interface_path": path.String()})
 		_, reacted := act(t, d, "react_discord", map[string]any{"message_id": "5", "emoji": "👍", "interface_path": path.String()})
 		told := d.Tell(t.Context(), path, "told")
-		carried := d.Carry(t.Context(), &journal{base: path.String()[:3]}, 1, core.Sent{Path: path}, core.Upload{Name: "x.txt", Data: []byte("x")})
+		carried := d.SendFile(t.Context(), &journal{base: path.String()[:3]}, 1, core.Sent{Path: path}, core.Upload{Name: "x.txt", Data: []byte("x")})
 		for door, err := range map[string]error{"acted": acted, "told": told, "carried": carried} {
 			if ok != (err == nil) || !ok && kind(err) != core.Invalid {
 				t.Errorf("%s to %s: %v", door, path, err)
@@ -383,12 +383,12 @@ func TestTyping(t *testing.T) {
 	d := s.bot(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { d.Think(ctx, core.MustPath("discord/"+guildID+"/"+hallID)); close(done) }()
+	go func() { d.ShowTyping(ctx, core.MustPath("discord/"+guildID+"/"+hallID)); close(done) }()
 	until(t, "typing is kept up", func() bool { return s.Typing(hallID) > 2 })
 	cancel()
 	<-done
 	n := s.Typing(hallID)
-	d.Think(ctx, core.MustPath("discord/"+guildID+"/"+hallID))
+	d.ShowTyping(ctx, core.MustPath("discord/"+guildID+"/"+hallID))
 	if got := s.Typing(hallID); got != n {
 		t.Errorf("typing goes on: %d, %d", n, got)
 	}
@@ -536,7 +536,7 @@ func TestLinksAreNotUnfurled(t *testing.T) {
 				if err := d.Choose(t.Context(), &journal{base: "q"}, core.Sent{Path: at, Text: link}, nil); err != nil {
 					t.Fatal(err)
 				}
-				if err := d.Carry(t.Context(), &journal{base: "f"}, 1, core.Sent{Path: at, Text: link}, core.Upload{Name: "a.txt", Data: []byte("x")}); err != nil {
+				if err := d.SendFile(t.Context(), &journal{base: "f"}, 1, core.Sent{Path: at, Text: link}, core.Upload{Name: "a.txt", Data: []byte("x")}); err != nil {
 					t.Fatal(err)
 				}
 				if err := d.Tell(t.Context(), at, link); err != nil {

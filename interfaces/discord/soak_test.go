@@ -50,7 +50,7 @@ func (e *echo) answer(event core.Event) {
 	defer e.done.Done()
 	raw, _ := json.Marshal(map[string]string{"text": "re: " + event.Message.Text, "reply_to_message_id": event.Message.ID})
 	m := &event.Message
-	call := core.Call{Path: m.Path, Author: m.Author, Payload: raw, Parts: &journal{base: m.ID}}
+	call := core.Call{Path: m.Path, Author: m.Author, Payload: raw, Deliveries: &journal{base: m.ID}}
 	// A turn tries a step again that failed for the moment; so does this.
 	for try := 0; ; try++ {
 		_, err := e.d.actions.sendMessage(context.Background(), call)

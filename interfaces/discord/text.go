@@ -167,7 +167,7 @@ func (r reader) said(m *message) string {
 func (r reader) forwards(m *message) (list []core.Foreign) {
 	for i := range m.Snapshots[:min(len(m.Snapshots), core.MaxForeign/4)] {
 		inner := &m.Snapshots[i].Message
-		o := core.Foreign{Kind: core.Forwarded, Text: short(r.said(inner), core.MaxText/16), Time: inner.Time.Time}
+		o := core.Foreign{Kind: core.ForeignForward, Text: short(r.said(inner), core.MaxText/16), Time: inner.Time.Time}
 		if o.Text != "" || len(inner.Attachments) > 0 {
 			list = append(list, o)
 		}
@@ -180,7 +180,7 @@ func (r reader) foreign(m *message) []core.Foreign {
 	list := r.forwards(m)
 	text := short(joined(r.cards(m)), core.MaxText/4)
 	if text != "" {
-		list = append(list, core.Foreign{Kind: core.Embedded, Text: text})
+		list = append(list, core.Foreign{Kind: core.ForeignEmbed, Text: text})
 	}
 	return list
 }

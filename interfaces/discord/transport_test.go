@@ -26,10 +26,10 @@ func TestMessageComesInAndIsAnswered(t *testing.T) {
 	d, in := s.up(t)
 	id := s.Say(hallID, bobID, hello())
 	m := in.wait(t, core.KindMessage, 1)[0].Message
-	if m.ID != id || m.Path.String() != "discord/"+guildID+"/"+hallID || m.Addressed != core.Mention || m.Text != "hello @aria" {
+	if m.ID != id || m.Path.String() != "discord/"+guildID+"/"+hallID || m.Addressed != core.AddressedMention || m.Text != "hello @aria" {
 		t.Errorf("came in as %+v", m)
 	}
-	if m.Author.Rank != core.Moderator || m.Author.Name != "Bob" || m.Author.Tag != "@bob" {
+	if m.Author.Rank != core.RankModerator || m.Author.Name != "Bob" || m.Author.Tag != "@bob" {
 		t.Errorf("author %+v", m.Author)
 	}
 	if len(m.Scopes) != 1 || m.Scopes[0].String() != "discord/"+guildID+"/"+catID {

@@ -283,7 +283,7 @@ func (s *server) up(t testing.TB, change ...func(*Options)) (*Driver, *inbox) {
 	return d, in
 }
 
-// journal is a core.Parts that remembers.
+// journal is a core.Deliveries that remembers.
 type journal struct {
 	mu   sync.Mutex
 	base string
@@ -327,7 +327,7 @@ func act(t testing.TB, d *Driver, name string, payload any, change ...func(*core
 	}
 	call := core.Call{
 		Path: core.MustPath("discord/" + guildID + "/" + hallID), Author: core.Author{ID: annID}, Authors: []core.Author{{ID: annID}}, Payload: raw,
-		Parts: &journal{base: "k" + strconv.FormatInt(calls.Add(1), 36)},
+		Deliveries: &journal{base: "k" + strconv.FormatInt(calls.Add(1), 36)},
 	}
 	for _, f := range change {
 		f(&call)

@@ -34,7 +34,7 @@ func (l *marks) heard(m *core.Message) {
 	room(l.next, maxPlaces)
 	room(l.seen, maxThreads)
 	l.seen[m.Path.String()+" "+m.ID] = true
-	addressed := m.Addressed != core.NotAddressed
+	addressed := m.Addressed != core.AddressedNone
 	if addressed || !l.next[m.Path].addressed {
 		l.next[m.Path] = candidate{m.ID, addressed}
 	}

@@ -189,10 +189,10 @@ func TestButtons(t *testing.T) {
 	} {
 		author := core.Author{ID: "1000"} // asked for the first
 		if strings.Contains(payload, "Who") {
-			author.Rank = core.Bot // the bot itself for the second
+			author.Rank = core.RankBot // the bot itself for the second
 		}
 		call := core.Call{Path: at, Author: author, Authors: []core.Author{author}, Payload: []byte(payload),
-			Parts: &coretest.Parts{}}
+			Deliveries: &coretest.Parts{}}
 		if _, err := d.actions.sendMessage(t.Context(), call); err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +215,7 @@ func TestButtons(t *testing.T) {
 	if first.Kind != core.KindPress || first.Data != "Yes" || first.Message.Author.ID != "1000" || first.Target != id(int64(message)) {
 		t.Errorf("event %+v", first)
 	}
-	if second.Data != long || second.Message.Author.ID != "1001" || second.Message.Author.Rank != core.Moderator {
+	if second.Data != long || second.Message.Author.ID != "1001" || second.Message.Author.Rank != core.RankModerator {
 		t.Errorf("event %+v", second)
 	}
 	w.Await(t, func() bool {
@@ -430,13 +430,13 @@ func TestRanks(t *testing.T) {
 		w.Push(`{"chat_member":{"chat":{"id":-1001234567890,"type":"supergroup"},"from":{"id":9},"date":1,"old_chat_member":{"user":{"id":9},"status":"left"},"new_chat_member":{"user":{"id":9},"status":"member"}}}`)
 		w.Say(group, ann, telegramtest.Saying{Text: "somebody joined, nothing else"})
 		in.Wait(t, 4)
-		if events[0].Message.Author.Rank != core.Moderator || events[1].Message.Author.Rank != core.Member || len(w.Calls("getChatAdministrators")) != 1 {
+		if events[0].Message.Author.Rank != core.RankModerator || events[1].Message.Author.Rank != core.RankMember || len(w.Calls("getChatAdministrators")) != 1 {
 			t.Errorf("ranks %v, %v after %d questions", events[0].Message.Author.Rank, events[1].Message.Author.Rank, len(w.Calls("getChatAdministrators")))
 		}
 		w.Change(group, func(c *telegramtest.Chat) { c.Admins = []int64{jay} })
 		w.Push(`{"chat_member":{"chat":{"id":-1001234567890,"type":"supergroup"},"from":{"id":1001},"date":1,"old_chat_member":{"user":{"id":1000},"status":"member"},"new_chat_member":{"user":{"id":1000},"status":"administrator"}}}`)
 		w.Say(group, jay, telegramtest.Saying{Text: "x"})
-		if e := in.Wait(t, 5)[4]; e.Message.Author.Rank != core.Moderator {
+		if e := in.Wait(t, 5)[4]; e.Message.Author.Rank != core.RankModerator {
 			t.Error("the new moderator is not one")
 		}
 		_ = stop()
@@ -461,7 +461,7 @@ func TestChannelsOfAGroup(t *testing.T) {
 		as(foreign, nil)
 		as(foreign, map[string]any{"is_automatic_forward": true})
 		as(group, nil)
-		want := []core.Channel{core.LinkedChannel, core.OtherChannel, core.LinkedChannel, core.LinkedChannel}
+		want := []core.Channel{core.ChannelLinked, core.ChannelOther, core.ChannelLinked, core.ChannelLinked}
 		for i, e := range in.Wait(t, 4) {
 			if e.Message.Author.Channel != want[i] {
 				t.Errorf("%d: %+v, want %s", i, e.Message.Author, want[i])
@@ -490,13 +490,13 @@ func TestAcknowledge(t *testing.T) {
 		}
 		for range 2 { // two questions of one turn
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			d.Think(ctx, at)
+			d.ShowTyping(ctx, at)
 			cancel()
 		}
 		d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: 1}, Messages: []string{"1"}})
 		time.Sleep(time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		d.Think(ctx, at) // about nothing
+		d.ShowTyping(ctx, at) // about nothing
 		cancel()
 		d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at}, Messages: []string{"2"}}) // no turn
 		d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: 2}, Messages: []string{"2"}})
@@ -589,7 +589,7 @@ func TestAcknowledgeBesideCommand(t *testing.T) {
 		w.Say(group, jay, telegramtest.Saying{Text: "@" + telegramtest.BotName + " hi"})
 		in.Wait(t, 1)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		d.Think(ctx, at)
+		d.ShowTyping(ctx, at)
 		cancel()
 		d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: 2}, Messages: []string{"2"}, Command: true})
 		time.Sleep(time.Second)

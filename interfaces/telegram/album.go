@@ -121,7 +121,7 @@ func (it *item) join(part item) {
 			m.Foreign = append(m.Foreign, o)
 		}
 	}
-	if m.Addressed == core.NotAddressed {
+	if m.Addressed == core.AddressedNone {
 		m.Addressed = more.Addressed
 	}
 }

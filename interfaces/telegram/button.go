@@ -140,7 +140,7 @@ func (c *converter) press(q *callback) converted {
 	e.Message = core.Message{
 		Path: place(c.name, m.Chat.ID, thread), ID: pressMark + cut(q.ID, 64), Author: person(&q.From),
 		Time:    c.now().UTC(),
-		Private: m.Chat.Type == "private", Locale: cut(q.From.LanguageCode, 35), Addressed: core.Reply,
+		Private: m.Chat.Type == "private", Locale: cut(q.From.LanguageCode, 35), Addressed: core.AddressedReply,
 	}
 	return converted{events: []core.Event{e}, press: p}
 }

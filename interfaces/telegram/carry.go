@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	_ core.Teller  = (*Driver)(nil)
-	_ core.Carrier = (*Driver)(nil)
+	_ core.Teller     = (*Driver)(nil)
+	_ core.FileSender = (*Driver)(nil)
 )
 
 // Tell writes to a place, or to a user in private who has written to the bot before.
@@ -45,10 +45,10 @@ const (
 // n*restParts, apart from all other parts of the step.
 const restParts = 256
 
-// Carry sends a file as a picture, an animation, a video or a voice message (Ogg) if it
+// SendFile sends a file as a picture, an animation, a video or a voice message (Ogg) if it
 // is one, and else as a document. What does not fit into the caption follows as
 // messages.
-func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.Sent, f core.Upload) error {
+func (d *Driver) SendFile(ctx context.Context, parts core.Deliveries, n int, what core.Sent, f core.Upload) error {
 	to, err := d.send.target(core.Call{Path: what.Path}, "")
 	switch {
 	case err != nil:
@@ -70,7 +70,7 @@ func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.S
 		if i == 0 {
 			return d.send.sendFile(ctx, parts, n, said, to, send)
 		}
-		return d.send.sendPart(ctx, core.Call{Path: what.Path, Parts: parts}, to, text{}, list, i, n*restParts+i)
+		return d.send.sendPart(ctx, core.Call{Path: what.Path, Deliveries: parts}, to, text{}, list, i, n*restParts+i)
 	})
 }
 
@@ -85,7 +85,7 @@ func formOf(f *core.Upload) form {
 	}
 	document := form{"sendDocument", "document", "document", "file.bin"}
 	switch f.Kind {
-	case core.Image:
+	case core.MediaImage:
 		switch {
 		case mime == "image/gif":
 			return form{"sendAnimation", "animation", "animation", "picture.gif"}
@@ -93,14 +93,14 @@ func formOf(f *core.Upload) form {
 			return document
 		}
 		return form{"sendPhoto", "photo", "photo", "picture.png"}
-	case core.Audio:
+	case core.MediaAudio:
 		switch mime {
 		case "audio/ogg", "application/ogg", "audio/opus":
 			return form{"sendVoice", "voice", "voice", "voice.ogg"}
 		case "audio/mpeg", "audio/mp3", "audio/mp4", "audio/m4a", "audio/x-m4a", "audio/aac":
 			return form{"sendAudio", "audio", "audio", "audio" + path.Ext(f.Name)}
 		}
-	case core.Video:
+	case core.MediaVideo:
 		if mime == "video/mp4" {
 			return form{"sendVideo", "video", "video", "video.mp4"}
 		}

@@ -20,7 +20,7 @@ var _ core.Chooser = (*Driver)(nil)
 const whisperWait = 3 * time.Second
 
 // Choose sends a question with a button for each choice.
-func (d *Driver) Choose(ctx context.Context, parts core.Parts, what core.Sent, choices []core.Choice) error {
+func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Sent, choices []core.Choice) error {
 	to, err := d.send.target(core.Call{Path: what.Path}, "")
 	if err != nil {
 		return err

@@ -131,11 +131,11 @@ func (c *converter) said(m *message) (core.Message, bool) {
 	}
 	switch {
 	case out.Private:
-		out.Addressed = core.Direct
+		out.Addressed = core.AddressedDirect
 	case m.ours() && c.mentioned(m.content()):
-		out.Addressed = core.Mention
+		out.Addressed = core.AddressedMention
 	case c.repliesToUs(m):
-		out.Addressed = core.Reply
+		out.Addressed = core.AddressedReply
 	}
 	return out, true
 }
@@ -145,12 +145,12 @@ func (c *converter) author(m *message) core.Author {
 	s := m.Sender
 	if s != nil && (m.From == nil || slices.Contains([]int64{anonymousAdmin, channelVoice, serviceVoice}, m.From.ID)) {
 		a := chatAuthor(s)
-		a.Channel = core.OtherChannel
+		a.Channel = core.ChannelOther
 		if m.Linked {
-			a.Channel = core.LinkedChannel
+			a.Channel = core.ChannelLinked
 		}
 		if s.ID == m.Chat.ID { // the chat itself: an administrator without a name, or the channel
-			a.Rank, a.Channel = core.Moderator, core.LinkedChannel
+			a.Rank, a.Channel = core.RankModerator, core.ChannelLinked
 			if m.Signature != "" {
 				a.Name = cut(m.Signature, core.MaxName)
 			}
@@ -264,9 +264,9 @@ func (c *converter) reaction(r *reaction, id int64) converted {
 		e.Message.Author = person(r.User)
 	case r.Actor != nil:
 		e.Message.Author = chatAuthor(r.Actor)
-		e.Message.Author.Channel = core.OtherChannel
+		e.Message.Author.Channel = core.ChannelOther
 		if r.Actor.ID == r.Chat.ID {
-			e.Message.Author.Channel = core.LinkedChannel
+			e.Message.Author.Channel = core.ChannelLinked
 		}
 	}
 	if e.Message.Author.ID == "" || r.Chat.ID == 0 {

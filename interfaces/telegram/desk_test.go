@@ -78,20 +78,20 @@ func TestCarry(t *testing.T) {
 		f          core.Upload
 		kind, said string
 	}{
-		{core.Upload{Name: "cat.png", MIME: "image/png", Data: []byte(pngHead), Alt: "a [black] cat", Kind: core.Image}, "photo", "[photo cat.png: a (black) cat] Look: *here*"},
-		{core.Upload{Name: "cat.gif", Data: []byte(gifHead), Kind: core.Image}, "animation", "[animation cat.gif] Look: *here*"},
-		{core.Upload{Name: "cat.svg", MIME: "image/svg+xml", Data: []byte("<svg/>"), Kind: core.Image}, "document", "[document cat.svg] Look: *here*"},
-		{core.Upload{Name: "no.png", MIME: "image/png", Data: []byte("broken"), Kind: core.Image}, "document", "[photo no.png] Look: *here*"},
-		{core.Upload{Name: "big.png", MIME: "image/png", Data: []byte(pngHead + strings.Repeat("x", maxPhoto)), Kind: core.Image}, "document", "[document big.png] Look: *here*"},
-		{core.Upload{Name: "v.ogg", MIME: "audio/ogg; codecs=opus", Data: []byte(oggHead), Kind: core.Audio}, "voice", "[voice v.ogg] Look: *here*"},
-		{core.Upload{Name: "s.mp3", MIME: "audio/mpeg", Data: []byte(mp3Head), Kind: core.Audio}, "audio", "[audio s.mp3] Look: *here*"},
-		{core.Upload{Name: "s.wav", MIME: "audio/wav", Data: []byte("RIFF"), Kind: core.Audio}, "document", "[document s.wav] Look: *here*"},
-		{core.Upload{Name: "m.mp4", MIME: "video/mp4", Data: []byte(mp4Head), Kind: core.Video}, "video", "[video m.mp4] Look: *here*"},
-		{core.Upload{Name: "../x/t.csv", MIME: "text/csv", Data: []byte("a;b"), Kind: core.File}, "document", "[document t.csv] Look: *here*"},
+		{core.Upload{Name: "cat.png", MIME: "image/png", Data: []byte(pngHead), Alt: "a [black] cat", Kind: core.MediaImage}, "photo", "[photo cat.png: a (black) cat] Look: *here*"},
+		{core.Upload{Name: "cat.gif", Data: []byte(gifHead), Kind: core.MediaImage}, "animation", "[animation cat.gif] Look: *here*"},
+		{core.Upload{Name: "cat.svg", MIME: "image/svg+xml", Data: []byte("<svg/>"), Kind: core.MediaImage}, "document", "[document cat.svg] Look: *here*"},
+		{core.Upload{Name: "no.png", MIME: "image/png", Data: []byte("broken"), Kind: core.MediaImage}, "document", "[photo no.png] Look: *here*"},
+		{core.Upload{Name: "big.png", MIME: "image/png", Data: []byte(pngHead + strings.Repeat("x", maxPhoto)), Kind: core.MediaImage}, "document", "[document big.png] Look: *here*"},
+		{core.Upload{Name: "v.ogg", MIME: "audio/ogg; codecs=opus", Data: []byte(oggHead), Kind: core.MediaAudio}, "voice", "[voice v.ogg] Look: *here*"},
+		{core.Upload{Name: "s.mp3", MIME: "audio/mpeg", Data: []byte(mp3Head), Kind: core.MediaAudio}, "audio", "[audio s.mp3] Look: *here*"},
+		{core.Upload{Name: "s.wav", MIME: "audio/wav", Data: []byte("RIFF"), Kind: core.MediaAudio}, "document", "[document s.wav] Look: *here*"},
+		{core.Upload{Name: "m.mp4", MIME: "video/mp4", Data: []byte(mp4Head), Kind: core.MediaVideo}, "video", "[video m.mp4] Look: *here*"},
+		{core.Upload{Name: "../x/t.csv", MIME: "text/csv", Data: []byte("a;b"), Kind: core.MediaFile}, "document", "[document t.csv] Look: *here*"},
 		{core.Upload{Data: []byte("a;b")}, "document", "[document file.bin] Look: *here*"},
 	} {
 		parts := &coretest.Parts{}
-		if err := d.Carry(t.Context(), parts, 1, core.Sent{Path: at, Text: "Look: *here*", Data: "kept"}, tc.f); err != nil {
+		if err := d.SendFile(t.Context(), parts, 1, core.Sent{Path: at, Text: "Look: *here*", Data: "kept"}, tc.f); err != nil {
 			t.Errorf("%s: %v", tc.f.Name, err)
 			continue
 		}
@@ -105,14 +105,14 @@ func TestCarry(t *testing.T) {
 	}
 	for _, bad := range []core.Upload{{Name: "empty"}, {Name: "huge", Data: make([]byte, maxCarry+1)}} {
 		var e *core.Error
-		if err := d.Carry(t.Context(), &coretest.Parts{}, 1, core.Sent{Path: at}, bad); !errors.As(err, &e) ||
+		if err := d.SendFile(t.Context(), &coretest.Parts{}, 1, core.Sent{Path: at}, bad); !errors.As(err, &e) ||
 			e.Kind != core.Invalid {
 			t.Errorf("%s: %v", bad.Name, err)
 		}
 	}
 }
 
-// numbered is a core.Parts that keeps which parts there were.
+// numbered is a core.Deliveries that keeps which parts there were.
 type numbered struct {
 	numbers []int
 	texts   []string
@@ -135,8 +135,8 @@ func TestCarryLongCaption(t *testing.T) {
 	parts := &numbered{}
 	caption := strings.Repeat("many words ", 600)
 	for n := 1; n <= 2; n++ {
-		f := core.Upload{Name: "x.txt", Data: []byte("x"), Kind: core.File}
-		if err := d.Carry(t.Context(), parts, n, core.Sent{Path: place("telegram", jay, 0), Text: caption}, f); err != nil {
+		f := core.Upload{Name: "x.txt", Data: []byte("x"), Kind: core.MediaFile}
+		if err := d.SendFile(t.Context(), parts, n, core.Sent{Path: place("telegram", jay, 0), Text: caption}, f); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -256,7 +256,7 @@ func TestCatalogue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	who := action.Requester{Path: place("telegram", forum, 0), Authors: []core.Author{{ID: "1000", Rank: core.Admin}}}
+	who := action.Requester{Path: place("telegram", forum, 0), Authors: []core.Author{{ID: "1000", Rank: core.RankAdmin}}}
 	with := s.With(action.Policy{Grants: []action.Grant{{}}})
 	all := 0
 	for _, a := range s.All() {

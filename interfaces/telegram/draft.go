@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/command"
 	"synthbot/core/draft"
 	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/markup"
@@ -192,7 +193,7 @@ func (p *draftPlatform) Outcome(err error) draft.Outcome {
 // it cannot become that message: then the message is to be sent.
 func (d *delivery) finish(ctx context.Context, to target, r botapi.Request, p markup.Part, key string) (
 	message string, done bool, err error) {
-	if core.IsBeside(ctx) {
+	if command.IsContext(ctx) {
 		return "", false, nil
 	}
 	place := d.draftPlace(to.key)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/command"
 	"synthbot/core/coretest"
 	"synthbot/core/markdown"
 	"synthbot/core/watch"
@@ -97,7 +98,7 @@ func TestDraftBesideCommand(t *testing.T) {
 		if len(before) != 1 {
 			t.Fatalf("it shows %+v", before)
 		}
-		if err := doCtx(core.Beside(t.Context()), t, d, "message_telegram", chat, `{"text":"command"}`, &coretest.Parts{}); err != nil {
+		if err := doCtx(command.Context(t.Context()), t, d, "message_telegram", chat, `{"text":"command"}`, &coretest.Parts{}); err != nil {
 			t.Fatal(err)
 		}
 		d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: chat, Seq: 2}, Answered: true, Command: true})
@@ -184,7 +185,7 @@ func TestDraftTyping(t *testing.T) {
 		at := place("telegram", jay, 0)
 		ctx, cancel := context.WithCancel(t.Context())
 		var thought sync.WaitGroup
-		thought.Go(func() { d.Think(ctx, at) })
+		thought.Go(func() { d.ShowTyping(ctx, at) })
 		stream(d, at, 200) // 20 s
 		typed := len(w.Calls("sendChatAction"))
 		time.Sleep(time.Minute)
@@ -256,7 +257,7 @@ func TestDraftGoes(t *testing.T) {
 			do(t, d, "message_telegram", `{"text":"there","interface_path":"telegram/-4242"}`)
 		}, "half a text"},
 		"from elsewhere": {func(t *testing.T, _ *world, d *Driver) {
-			call := core.Call{Path: place("telegram", forum, 0), Payload: []byte(`{"text":"from there","interface_path":"` + at.String() + `"}`), Parts: &coretest.Parts{}}
+			call := core.Call{Path: place("telegram", forum, 0), Payload: []byte(`{"text":"from there","interface_path":"` + at.String() + `"}`), Deliveries: &coretest.Parts{}}
 			if _, err := d.actions.sendMessage(t.Context(), call); err != nil {
 				t.Error(err)
 			}
@@ -718,7 +719,7 @@ func TestDraftPace(t *testing.T) {
 				for range 3 {
 					ctx, cancel := context.WithCancel(t.Context())
 					var thought sync.WaitGroup
-					thought.Go(func() { d.Think(ctx, place("telegram", chat, 0)) })
+					thought.Go(func() { d.ShowTyping(ctx, place("telegram", chat, 0)) })
 					text := stream(d, place("telegram", chat, 0), 80)
 					cancel()
 					thought.Wait()

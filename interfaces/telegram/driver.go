@@ -42,11 +42,11 @@ type Driver struct {
 }
 
 var (
-	_ core.Interface = (*Driver)(nil)
-	_ core.Thinker   = (*Driver)(nil)
-	_ watch.Observer = (*Driver)(nil)
-	_ core.Reacher   = (*Driver)(nil)
-	_ core.Readier   = (*Driver)(nil)
+	_ core.Interface       = (*Driver)(nil)
+	_ core.TypingIndicator = (*Driver)(nil)
+	_ watch.Observer       = (*Driver)(nil)
+	_ core.Reachable       = (*Driver)(nil)
+	_ core.Readier         = (*Driver)(nil)
 )
 
 // New makes a driver. It makes no calls yet: a wrong token is an error of Listen.

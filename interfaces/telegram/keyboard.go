@@ -48,7 +48,7 @@ func (b *buttons) suggest(texts []string) {
 func (d *delivery) pressers(call core.Call, to target) (ids []int64) {
 	for _, a := range call.Authors {
 		id, err := strconv.ParseInt(a.ID, 10, 64)
-		if err == nil && id > 0 && a.Rank < core.Bot && d.same(call.Path, to) {
+		if err == nil && id > 0 && a.Rank < core.RankBot && d.same(call.Path, to) {
 			ids = append(ids, id)
 		}
 	}

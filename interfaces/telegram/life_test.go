@@ -73,7 +73,7 @@ func TestReaches(t *testing.T) {
 			w.Revoke()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			d.Think(ctx, at)
+			d.ShowTyping(ctx, at)
 		},
 		"as none": func(t *testing.T, w *world, d *Driver) {
 			w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Refused, Code: 404, Text: "Not Found"})
@@ -163,7 +163,7 @@ func TestTopicsOverRestart(t *testing.T) {
 			t.Errorf("reactions in %s and %s", events[0].Message.Path, events[1].Message.Path)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		d.Think(ctx, place("telegram", forum, 0))
+		d.ShowTyping(ctx, place("telegram", forum, 0))
 		cancel()
 		if c := w.Calls("sendChatAction"); len(c) != 1 || c[0].Params["message_thread_id"] != "1" {
 			t.Errorf("typing in General: %+v", c)
@@ -191,7 +191,7 @@ func TestAdministratorsAtOnce(t *testing.T) {
 		began := time.Now()
 		_, stop := w.run(t, in)
 		for _, e := range in.Wait(t, groups) {
-			if e.Message.Author.Rank != core.Moderator {
+			if e.Message.Author.Rank != core.RankModerator {
 				t.Errorf("%s: rank %d", e.Message.Path, e.Message.Author.Rank)
 			}
 		}

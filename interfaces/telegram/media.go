@@ -101,14 +101,16 @@ func (c *catalogue) sendMedia(ctx context.Context, call core.Call, kind, method,
 	what := core.Sent{Path: to.path, Text: shownFile(kind, m.title(fallback), "", list[0].Source)}
 	return core.Result{}, core.SendAll(len(list), func(i int) error {
 		if i == 0 {
-			return c.send.sendFile(ctx, call.Parts, 1, what, to, send)
+			return c.send.sendFile(ctx, call.Deliveries, 1, what, to, send)
 		}
 		return c.send.sendPart(ctx, call, to, text{Silent: m.Silent}, list, i, 1+i)
 	})
 }
 
 // sendFile sends a file with the first part of its caption as the n-th message of a step.
-func (d *delivery) sendFile(ctx context.Context, parts core.Parts, n int, what core.Sent, to target, a attached) error {
+func (d *delivery) sendFile(
+	ctx context.Context, parts core.Deliveries, n int, what core.Sent, to target, a attached,
+) error {
 	attach := func(ctx context.Context, _ string) (string, error) { return d.attach(ctx, to, a) }
 	return d.part(ctx, parts, n, what, attach)
 }
@@ -270,7 +272,7 @@ func (c *catalogue) sendPoll(ctx context.Context, call core.Call) (core.Result, 
 	}
 	c.send.replyTo(params, to, q.ReplyTo)
 	said := "[poll: " + q.Question + ": " + strings.Join(q.Options, " | ") + "]"
-	err = c.send.part(ctx, call.Parts, 1, core.Sent{Path: to.path, Text: said},
+	err = c.send.part(ctx, call.Deliveries, 1, core.Sent{Path: to.path, Text: said},
 		func(ctx context.Context, _ string) (string, error) {
 			r := botapi.Request{Method: "sendPoll", Params: params, Chat: to.key.chat}
 			return c.send.sent(to, r, func(r botapi.Request) (json.RawMessage, error) { return c.send.api.Do(ctx, r) })

@@ -51,13 +51,13 @@ type audience struct {
 
 func (c *commandMenus) audiences() []audience {
 	list := []audience{
-		{map[string]any{"type": "default"}, core.Member, false},
-		{map[string]any{"type": "all_private_chats"}, core.Member, true},
-		{map[string]any{"type": "all_chat_administrators"}, core.Moderator, false},
+		{map[string]any{"type": "default"}, core.RankMember, false},
+		{map[string]any{"type": "all_private_chats"}, core.RankMember, true},
+		{map[string]any{"type": "all_chat_administrators"}, core.RankModerator, false},
 	}
 	for _, p := range c.opt.Admins {
 		if s, err := chatKeyOf(c.opt.Name, p); err == nil && p.IsPerson() {
-			list = append(list, audience{map[string]any{"type": "chat", "chat_id": s.chat}, core.Admin, true})
+			list = append(list, audience{map[string]any{"type": "chat", "chat_id": s.chat}, core.RankAdmin, true})
 		}
 	}
 	return list

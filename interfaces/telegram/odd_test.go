@@ -132,7 +132,7 @@ func TestBlocked(t *testing.T) {
 			time.Sleep(2 * time.Second)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		d.Think(ctx, place("telegram", jay, 0))
+		d.ShowTyping(ctx, place("telegram", jay, 0))
 		cancel()
 		if n := len(w.Calls("sendChatAction")) + len(w.Calls("sendMessageDraft")); n > 2 {
 			t.Errorf("%d signs of typing to somebody who does not want them", n)
@@ -158,7 +158,7 @@ func TestLongWaitElsewhere(t *testing.T) {
 			at := place("telegram", chat, 0)
 			d.Draft(at, "grows")
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-			d.Think(ctx, at)
+			d.ShowTyping(ctx, at)
 			cancel()
 			if err := do(t, d, "message_telegram", at, `{"text":"x"}`, &coretest.Parts{}); err != nil {
 				t.Error(err)
@@ -187,7 +187,7 @@ func TestStopUnderLoad(t *testing.T) {
 			for i, chat := range []int64{jay, ann, group, forum, basic} {
 				at := place("telegram", chat, 0)
 				id := w.Say(chat, jay, telegramtest.Saying{Text: "@" + telegramtest.BotName + " hi"})
-				all.Go(func() { d.Think(ctx, at) })
+				all.Go(func() { d.ShowTyping(ctx, at) })
 				all.Go(func() {
 					for n := range 20 {
 						d.Draft(at, strings.Repeat("word ", n+1))

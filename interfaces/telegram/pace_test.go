@@ -44,7 +44,7 @@ func TestPace(t *testing.T) {
 		thinking, enough := context.WithCancel(t.Context())
 		for i := range chats {
 			send(int64(2000+i), each)
-			all.Go(func() { d.Think(thinking, place("telegram", int64(2000+i), 0)) })
+			all.Go(func() { d.ShowTyping(thinking, place("telegram", int64(2000+i), 0)) })
 		}
 		send(group, 50)
 		all.Go(func() { time.Sleep(time.Minute); enough() })
@@ -112,7 +112,7 @@ func TestWaitIsObeyed(t *testing.T) {
 			t.Errorf("another chat had to wait: %v", err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		d.Think(ctx, place("telegram", jay, 0))
+		d.ShowTyping(ctx, place("telegram", jay, 0))
 		cancel()
 		all.Wait()
 		if got := shownTexts(w, jay); !slices.Equal(got, []string{"0", "1", "2"}) || w.Early() != 0 || time.Since(began) < 30*time.Second {
@@ -396,7 +396,7 @@ func TestThink(t *testing.T) {
 		w.Strict()
 		d, stop := w.run(t, &coretest.Inbox{})
 		ctx, cancel := context.WithTimeout(t.Context(), 21*time.Second)
-		d.Think(ctx, place("telegram", forum, 8))
+		d.ShowTyping(ctx, place("telegram", forum, 8))
 		cancel()
 		time.Sleep(time.Minute)
 		calls := w.Calls("sendChatAction")
@@ -406,13 +406,13 @@ func TestThink(t *testing.T) {
 		w.Say(forum, jay, telegramtest.Saying{Text: "in General"})
 		time.Sleep(time.Minute)
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
-		d.Think(ctx, place("telegram", forum, 0))
+		d.ShowTyping(ctx, place("telegram", forum, 0))
 		cancel()
 		if calls := w.Calls("sendChatAction"); len(calls) != 6 || calls[5].Params["message_thread_id"] != "1" {
 			t.Errorf("General gets %+v", calls[len(calls)-1])
 		}
 		ctx, cancel = context.WithTimeout(t.Context(), time.Hour)
-		d.Think(ctx, place("telegram", jay, 0))
+		d.ShowTyping(ctx, place("telegram", jay, 0))
 		cancel()
 		if n := len(w.Calls("sendChatAction")) - 6; n > 70 {
 			t.Errorf("typed %d times in an hour of one thought", n)

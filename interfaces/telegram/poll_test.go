@@ -430,7 +430,7 @@ func doCtx(ctx context.Context, t testing.TB, d *Driver, name string, at core.Pa
 	t.Helper()
 	for _, a := range d.Actions() {
 		if a.Name == name {
-			call := core.Call{Path: at, Author: core.Author{ID: "1000"}, Authors: []core.Author{{ID: "1000"}}, Payload: []byte(payload), Parts: parts}
+			call := core.Call{Path: at, Author: core.Author{ID: "1000"}, Authors: []core.Author{{ID: "1000"}}, Payload: []byte(payload), Deliveries: parts}
 			if a.Check != nil {
 				if err := a.Check(ctx, call); err != nil {
 					return err

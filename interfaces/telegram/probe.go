@@ -23,7 +23,7 @@ func (d *Driver) Probe(ctx context.Context) []core.Finding {
 			mend = "the token is refused; ask @BotFather for it again, and set it in interfaces." + d.opt.Name +
 				".token"
 		}
-		return []core.Finding{{What: "identity", Found: "unknown", Mend: mend, Fatal: true}}
+		return []core.Finding{{What: "identity", Found: "unknown", Fix: mend, Fatal: true}}
 	}
 	var me struct {
 		Name   string `json:"username"`
@@ -32,18 +32,18 @@ func (d *Driver) Probe(ctx context.Context) []core.Finding {
 	}
 	if err := json.Unmarshal(raw, &me); err != nil || me.Name == "" {
 		return []core.Finding{{What: "identity", Found: "unknown",
-			Mend: "the server speaks another language; check api_url", Fatal: true}}
+			Fix: "the server speaks another language; check api_url", Fatal: true}}
 	}
 	found := []core.Finding{{What: "identity", Found: "@" + me.Name}}
 	groups := core.Finding{What: "groups", Found: "may be added to groups"}
 	if !me.Joins {
-		groups.Found, groups.Mend = "may not be added to groups",
+		groups.Found, groups.Fix = "may not be added to groups",
 			"let @BotFather allow it with /setjoingroups, if you want it"
 	}
 	privacy := core.Finding{What: "privacy", Found: "hears all talk of groups"}
 	if !me.Listen {
 		privacy.Found = "privacy mode is on: of groups it hears commands, mentions and replies alone"
-		privacy.Mend = "make it an administrator there, or turn the mode off with @BotFather's /setprivacy " +
+		privacy.Fix = "make it an administrator there, or turn the mode off with @BotFather's /setprivacy " +
 			"and add it to the group again"
 	}
 	return append(found, groups, privacy, d.skew(ctx))
@@ -59,7 +59,7 @@ func (d *Driver) skew(ctx context.Context) core.Finding {
 	off := d.opt.Clock().Sub(theirs).Round(time.Second)
 	f.Found = fmt.Sprintf("%s from the platform's", off.Abs())
 	if off.Abs() > maxSkew {
-		f.Mend = "let this machine's clock be set by the network (timedatectl set-ntp true)"
+		f.Fix = "let this machine's clock be set by the network (timedatectl set-ntp true)"
 	}
 	return f
 }

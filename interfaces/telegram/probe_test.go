@@ -14,7 +14,7 @@ func TestProbe(t *testing.T) {
 	for _, f := range d.Probe(t.Context()) {
 		found[f.What] = f
 	}
-	if f := found["identity"]; f.Found != "@aria_bot" || f.Mend != "" {
+	if f := found["identity"]; f.Found != "@aria_bot" || f.Fix != "" {
 		t.Errorf("identity: %+v", f)
 	}
 	if f := found["privacy"]; f.Found == "" || f.Fatal {
@@ -28,7 +28,7 @@ func TestProbe(t *testing.T) {
 	}
 	w.Revoke()
 	f := d.Probe(t.Context())
-	if len(f) != 1 || !f[0].Fatal || !strings.Contains(f[0].Mend, "BotFather") {
+	if len(f) != 1 || !f[0].Fatal || !strings.Contains(f[0].Fix, "BotFather") {
 		t.Errorf("with a token that is refused: %+v", f)
 	}
 }

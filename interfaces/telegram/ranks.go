@@ -64,7 +64,7 @@ func (r *ranks) raise(ctx context.Context, m *core.Message) {
 		return
 	}
 	if r.of(ctx, s.chat)[who] {
-		m.Author.Rank = max(m.Author.Rank, core.Moderator)
+		m.Author.Rank = max(m.Author.Rank, core.RankModerator)
 	}
 }
 
@@ -141,8 +141,8 @@ func (r *ranks) ask(ctx context.Context, chat int64, a *admins) map[int64]bool {
 
 // link marks an author who is the channel that the group belongs to.
 func (r *ranks) link(ctx context.Context, chat int64, a *core.Author) {
-	if a.Channel == core.OtherChannel && id(r.channel(ctx, chat)) == a.ID {
-		a.Channel = core.LinkedChannel
+	if a.Channel == core.ChannelOther && id(r.channel(ctx, chat)) == a.ID {
+		a.Channel = core.ChannelLinked
 	}
 }
 

@@ -149,7 +149,7 @@ func (d *delivery) sendPart(
 		params.AddNonEmpty("reply_markup", t.markup)
 	}
 	what := core.Sent{Path: to.path, Text: list[i].Source}
-	return d.part(ctx, call.Parts, n, what, func(ctx context.Context, key string) (string, error) {
+	return d.part(ctx, call.Deliveries, n, what, func(ctx context.Context, key string) (string, error) {
 		r := botapi.Request{Method: "sendMessage", Params: params, Chat: to.key.chat, Rank: rank(t.Priority)}
 		return d.say(ctx, to, r, list[i], d.same(call.Path, to), key)
 	})
@@ -160,7 +160,7 @@ type sender func(ctx context.Context, key string) (id string, err error)
 
 // part sends one message as the n-th part of a step. One that may have arrived already is
 // sent again only once the platform answers.
-func (d *delivery) part(ctx context.Context, parts core.Parts, n int, what core.Sent, send sender) error {
+func (d *delivery) part(ctx context.Context, parts core.Deliveries, n int, what core.Sent, send sender) error {
 	if !parts.Since(n).IsZero() {
 		if err := d.ready(ctx, what.Path); err != nil {
 			return err

@@ -57,7 +57,7 @@ func TestCheckMessage(t *testing.T) {
 		`{"text":"x","recipient":"Ann"}`:                                    "",
 		`{"text":"x"}`:                                                      "",
 	} {
-		call := core.Call{Path: place("telegram", jay, 0), Payload: []byte(payload), Parts: &coretest.Parts{}}
+		call := core.Call{Path: place("telegram", jay, 0), Payload: []byte(payload), Deliveries: &coretest.Parts{}}
 		checked := d.actions.checkMessage(t.Context(), call)
 		_, sent := d.actions.sendMessage(t.Context(), call)
 		if want == "" {
@@ -73,7 +73,7 @@ func TestCheckMessage(t *testing.T) {
 			}
 		}
 	}
-	call := core.Call{Path: place("telegram", jay, 0), Payload: []byte(`{"text":"x","recipient":"Ann"}`), Parts: &coretest.Parts{}}
+	call := core.Call{Path: place("telegram", jay, 0), Payload: []byte(`{"text":"x","recipient":"Ann"}`), Deliveries: &coretest.Parts{}}
 	if _, err := d.actions.sendMessage(t.Context(), call); err == nil || !strings.Contains(err.Error(), `"Ann"`) {
 		t.Errorf("to nobody known: %v", err)
 	}

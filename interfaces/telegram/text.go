@@ -229,12 +229,13 @@ func (m *message) parted() (own string, foreign []core.Foreign) {
 	var o core.Foreign
 	switch {
 	case m.Via != nil:
-		o = core.Foreign{Kind: core.Embedded, From: person(m.Via), Text: m.whole()}
+		o = core.Foreign{Kind: core.ForeignEmbed, From: person(m.Via), Text: m.whole()}
 	case m.Forward != nil && !m.Linked:
-		o = core.Foreign{Kind: core.Forwarded, From: m.Forward.author(), Text: m.whole(), Time: moment(m.Forward.Date)}
+		sent := moment(m.Forward.Date)
+		o = core.Foreign{Kind: core.ForeignForward, From: m.Forward.author(), Text: m.whole(), Time: sent}
 	default:
 		own = cut(m.said(), core.MaxText/2)
-		o = core.Foreign{Kind: core.Embedded, Text: m.card()}
+		o = core.Foreign{Kind: core.ForeignEmbed, Text: m.card()}
 	}
 	o.Text = cut(o.Text, core.MaxText/4)
 	if o.Text != "" || !m.ours() && len(attachments(m)) > 0 {
@@ -269,27 +270,28 @@ func (m *message) content() (string, []entity) {
 // attachments lists the file of a message; of a photo the largest size.
 func attachments(m *message) []core.Attachment {
 	var f *file
-	kind := core.File
+	kind := core.MediaFile
 	switch {
 	case len(m.Photo) > 0:
 		size := func(a, b file) int { return cmp.Compare(a.Width*a.Height, b.Width*b.Height) }
 		largest := slices.MaxFunc(m.Photo, size)
-		f, kind, largest.MimeType = &largest, core.Image, "image/jpeg"
+		f, kind, largest.MimeType = &largest, core.MediaImage, "image/jpeg"
 	case m.Voice != nil:
-		f, kind = m.Voice, core.Audio
+		f, kind = m.Voice, core.MediaAudio
 	case m.Audio != nil:
-		f, kind = m.Audio, core.Audio
+		f, kind = m.Audio, core.MediaAudio
 	case m.Video != nil:
-		f, kind = m.Video, core.Video
+		f, kind = m.Video, core.MediaVideo
 	case m.VideoNote != nil:
 		round := *m.VideoNote
-		f, kind, round.MimeType, round.Width, round.Height = &round, core.Video, "video/mp4", round.Length, round.Length
+		round.MimeType, round.Width, round.Height = "video/mp4", round.Length, round.Length
+		f, kind = &round, core.MediaVideo
 	case m.Animation != nil: // it comes as a document too
-		f, kind = m.Animation, core.Video
+		f, kind = m.Animation, core.MediaVideo
 	case m.Document != nil:
 		f = m.Document
 		if strings.HasPrefix(f.MimeType, "image/") {
-			kind = core.Image
+			kind = core.MediaImage
 		}
 	case m.Sticker != nil:
 		f, kind = m.Sticker.file()
@@ -308,13 +310,13 @@ func (s *sticker) file() (*file, core.Media) {
 	switch {
 	case s.Video:
 		f.MimeType = "video/webm"
-		return f, core.Video
+		return f, core.MediaVideo
 	case s.Animated:
 		f.MimeType = "application/x-tgsticker"
-		return f, core.File
+		return f, core.MediaFile
 	}
 	f.MimeType = "image/webp"
-	return f, core.Image
+	return f, core.MediaImage
 }
 
 // cut shortens a foreign text to max bytes, visibly, and makes it valid.

@@ -16,10 +16,10 @@ const (
 	typingMost  = 5 * time.Minute
 )
 
-// Think shows that the bot is typing until ctx ends, or for a few minutes at
+// ShowTyping shows that the bot is typing until ctx ends, or for a few minutes at
 // most. It shows nothing where that would take room from messages, and where a
 // growing text tells it already.
-func (d *Driver) Think(ctx context.Context, p core.Path) {
+func (d *Driver) ShowTyping(ctx context.Context, p core.Path) {
 	if s, err := chatKeyOf(d.opt.Name, p); err == nil {
 		d.acknowledge(p, s)
 		d.typing(ctx, s)

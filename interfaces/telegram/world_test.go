@@ -252,9 +252,9 @@ func (s stage) Log() string { return s.log.String() }
 func commands() []command.Spec {
 	return []command.Spec{
 		{Name: "help", Brief: "Show what the bot can do", Briefs: map[string]string{"it": "Mostra cosa sa fare il bot"}},
-		{Name: "persona", Brief: "Choose who speaks", Args: []command.Arg{{Name: "name"}, {Name: "why", Rest: true}}, Rank: core.Moderator},
+		{Name: "persona", Brief: "Choose who speaks", Args: []command.Arg{{Name: "name"}, {Name: "why", Rest: true}}, Rank: core.RankModerator},
 		{Name: "export", Brief: "Hand over what is known about you", Private: true},
-		{Name: "reload", Brief: "Read the configuration again", Rank: core.Admin},
+		{Name: "reload", Brief: "Read the configuration again", Rank: core.RankAdmin},
 	}
 }
 

@@ -19,8 +19,8 @@ import (
 
 func TestScripts(t *testing.T) {
 	others := coretest.NewPlugin("others",
-		core.Action{Name: "diary_keep", Brief: "Keep the diary", Permission: core.OwnBeats},
-		core.Action{Name: "dice_roll", Brief: "Roll dice", Permission: core.Everyone})
+		core.Action{Name: "diary_keep", Brief: "Keep the diary", Permission: core.PermissionBot},
+		core.Action{Name: "dice_roll", Brief: "Roll dice", Permission: core.PermissionEveryone})
 	plugintest.Run(t, "testdata/*.txt", plugintest.Of(New), plugintest.With(others))
 }
 
@@ -174,7 +174,7 @@ func TestEvent(t *testing.T) {
 		}
 		e := s.Received()[0]
 		m := e.Message
-		if e.Kind != core.KindBeat || e.Data != tc.want || m.ID != "beat-a-1800000000" || m.Text != "do" || !m.Private || m.Author != (core.Author{Bot: true, Rank: core.Bot}) {
+		if e.Kind != core.KindBeat || e.Data != tc.want || m.ID != "beat-a-1800000000" || m.Text != "do" || !m.Private || m.Author != (core.Author{Bot: true, Rank: core.RankBot}) {
 			t.Errorf("%+v, want %s", e, tc.want)
 		}
 	}

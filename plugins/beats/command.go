@@ -37,7 +37,7 @@ func (p *Plugin) command(ctx context.Context, c command.Call) (string, error) {
 	if what == "" {
 		return p.describeZoned(ctx, c, w, said)
 	}
-	if !c.Private && c.Author.Rank < core.Moderator {
+	if !c.Private && c.Author.Rank < core.RankModerator {
 		return "", core.Errorf(core.Forbidden, "In a group its moderators say that.")
 	}
 	if w.On != (what == "on") {

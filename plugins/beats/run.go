@@ -259,7 +259,7 @@ func (p *Plugin) reach(ctx context.Context, d *due, at *place, s scene) error {
 	}
 	e := core.Event{Kind: core.KindBeat, Data: string(raw), Message: core.Message{
 		Path: at.path, ID: fmt.Sprintf("beat-%s-%d", d.Name, d.at.Unix()), Time: now, Text: d.Prompt,
-		Author: core.Author{Bot: true, Rank: core.Bot}, Private: at.Private || s.private, Locale: s.locale,
+		Author: core.Author{Bot: true, Rank: core.RankBot}, Private: at.Private || s.private, Locale: s.locale,
 		Scopes: s.scopes,
 	}}
 	if err := p.host.Inbox.Receive(ctx, e); err != nil {

@@ -213,18 +213,18 @@ func TestRights(t *testing.T) {
 		want            core.Permission
 		asks            bool
 	}{
-		{"", "", reads, core.Everyone, false},
-		{"", "", writes, core.Admins, true},
-		{"everyone", "", writes, core.Everyone, true},
-		{"everyone", "never", writes, core.Everyone, false},
-		{"everyone", "always", reads, core.Everyone, true},
-		{"moderators", "", reads, core.Moderators, false},
-		{"", "", reads + `"security":{"permission":"admins","requiresConfirmation":true},`, core.Admins, true},
-		{"", "", writes + `"security":{"permission":"everyone"},`, core.Admins, true},
-		{"everyone", "never", writes + `"security":{"permission":"moderators","requiresConfirmation":true},`, core.Moderators, true},
-		{"moderators", "", reads + `"security":{"permission":"everyone"},`, core.Moderators, false},
-		{"admins", "", `"_meta":{"synthbot":{"brief":"Do it","permission":"everyone","essential":true,"timeout":"9h","retries":50}},`, core.Admins, false},
-		{"", "", `"_meta":{"synthbot":{"brief":"Do it","permission":"everyone","outside":true}},`, core.Admins, true},
+		{"", "", reads, core.PermissionEveryone, false},
+		{"", "", writes, core.PermissionAdmins, true},
+		{"everyone", "", writes, core.PermissionEveryone, true},
+		{"everyone", "never", writes, core.PermissionEveryone, false},
+		{"everyone", "always", reads, core.PermissionEveryone, true},
+		{"moderators", "", reads, core.PermissionModerators, false},
+		{"", "", reads + `"security":{"permission":"admins","requiresConfirmation":true},`, core.PermissionAdmins, true},
+		{"", "", writes + `"security":{"permission":"everyone"},`, core.PermissionAdmins, true},
+		{"everyone", "never", writes + `"security":{"permission":"moderators","requiresConfirmation":true},`, core.PermissionModerators, true},
+		{"moderators", "", reads + `"security":{"permission":"everyone"},`, core.PermissionModerators, false},
+		{"admins", "", `"_meta":{"synthbot":{"brief":"Do it","permission":"everyone","essential":true,"timeout":"9h","retries":50}},`, core.PermissionAdmins, false},
+		{"", "", `"_meta":{"synthbot":{"brief":"Do it","permission":"everyone","outside":true}},`, core.PermissionAdmins, true},
 	} {
 		s := Source{Path: file(t, with(`{"name":"a","description":"x",`+tc.tool+`"inputSchema":{"type":"object"}}`)), Permission: tc.config, Confirm: tc.confirm}
 		p, err := New(plugintest.NewStand(t, "blueprint").Host, Config{Sources: []Source{s}})
@@ -413,9 +413,9 @@ func TestExportAndImport(t *testing.T) {
 		a := core.Action{
 			Name: word.Draw(t, "name"), Similes: rapid.SliceOfN(word, 0, 3).Draw(t, "similes"), Brief: text.Draw(t, "brief"), Schema: json.RawMessage(schema.Draw(t, "schema")),
 			DependsOn: rapid.SliceOfN(word, 0, 2).Draw(t, "depends"), Essential: rapid.Bool().Draw(t, "essential"), Outside: rapid.Bool().Draw(t, "outside"),
-			Permission: rapid.SampledFrom([]core.Permission{core.Undeclared, core.Everyone, core.Concerned, core.Moderators, core.Admins, core.OwnBeats}).Draw(t, "permission"),
+			Permission: rapid.SampledFrom([]core.Permission{core.PermissionUndeclared, core.PermissionEveryone, core.PermissionConcerned, core.PermissionModerators, core.PermissionAdmins, core.PermissionBot}).Draw(t, "permission"),
 			Concerns:   word.Draw(t, "concerns"), Confirm: rapid.Bool().Draw(t, "confirm"), Timeout: duration.Draw(t, "timeout"), Retries: rapid.IntRange(0, 9).Draw(t, "retries"),
-			Idempotent: rapid.Bool().Draw(t, "idempotent"), Busy: rapid.SampledFrom([]core.Busy{core.Parallel, core.Queue, core.Refuse}).Draw(t, "busy"),
+			Idempotent: rapid.Bool().Draw(t, "idempotent"), Busy: rapid.SampledFrom([]core.Busy{core.BusyParallel, core.BusyQueue, core.BusyRefuse}).Draw(t, "busy"),
 			RateLimit: core.RateLimit{Count: rapid.IntRange(0, 5).Draw(t, "count"), Per: duration.Draw(t, "per")}, Cache: duration.Draw(t, "cache"),
 			Examples: core.Examples{Description: text.Draw(t, "description"), SideEffects: rapid.SliceOfN(text, 0, 2).Draw(t, "effects"), Similar: rapid.SliceOfN(word, 0, 2).Draw(t, "similar"),
 				Instructions: core.Instructions{WhenToUse: text.Draw(t, "when"), CommonPitfalls: rapid.SliceOfN(text, 0, 2).Draw(t, "pitfalls"), Notes: rapid.SliceOfN(text, 0, 2).Draw(t, "notes")},
@@ -452,8 +452,8 @@ func TestChangesAreTold(t *testing.T) {
 	tool := `{"name":"a","description":"x","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}%s}}`
 	path := file(t, with(fmt.Sprintf(tool, "")))
 	s := plugintest.NewStand(t, "blueprint")
-	told := &admins{Desk: s.Host.Desk}
-	s.Host.Desk = told
+	told := &admins{Messenger: s.Host.Messenger}
+	s.Host.Messenger = told
 	live := func(writes bool) {
 		p, err := New(s.Host, Config{Sources: []Source{{Path: path}}})
 		if err != nil {
@@ -510,11 +510,11 @@ func (e ending) Put(ctx context.Context, item core.Item) (uint64, error) {
 
 // admins keeps what the admins read.
 type admins struct {
-	core.Desk
+	core.Messenger
 	texts []string
 }
 
-func (a *admins) Admins(text string) { a.texts = append(a.texts, text) }
+func (a *admins) NotifyAdmins(text string) { a.texts = append(a.texts, text) }
 
 func FuzzRead(f *testing.F) {
 	data, err := os.ReadFile(bankFile)

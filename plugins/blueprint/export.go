@@ -49,7 +49,7 @@ func exported(a *core.Action) (Tool, error) {
 	if rest != "" {
 		t.Description = strings.TrimSuffix(a.Brief, ".") + ". " + rest
 	}
-	if a.Allows() != core.Concerned { // which nobody else knows
+	if a.Allows() != core.PermissionConcerned { // which nobody else knows
 		t.Security.Permission = string(a.Allows())
 	}
 	for _, x := range a.Examples.Examples {

@@ -190,7 +190,8 @@ func (p *Plugin) report(l *loaded, before json.RawMessage) {
 		broke = append(broke[:most], fmt.Sprintf("- … and %d more", len(broke)-most))
 	}
 	if len(broke) > 0 {
-		p.h.Desk.Admins(fmt.Sprintf("The blueprint %s (%s) has changed in a way that can break what uses it:\n%s",
+		const text = "The blueprint %s (%s) has changed in a way that can break what uses it:\n%s"
+		p.h.Messenger.NotifyAdmins(fmt.Sprintf(text,
 			l.Name, filepath.Base(l.File), strings.Join(broke, "\n")))
 	}
 }
@@ -199,7 +200,7 @@ func (p *Plugin) report(l *loaded, before json.RawMessage) {
 func (p *Plugin) Commands() []command.Command {
 	return []command.Command{{
 		Spec: command.Spec{
-			Name: "blueprints", Idempotent: true, Brief: "Show the agents whose tools I use", Rank: core.Admin,
+			Name: "blueprints", Idempotent: true, Brief: "Show the agents whose tools I use", Rank: core.RankAdmin,
 			Args: []command.Arg{{Name: "name", Brief: "Only this one, with all that its file says"}},
 			Briefs: map[string]string{
 				"de": "Zeigt die Agenten, deren Werkzeuge ich benutze",

@@ -70,15 +70,16 @@ func (t *Tool) action() core.Action {
 // permission is what the file asks for; a word that is not known asks for the most.
 func (t *Tool) permission() core.Permission {
 	p := core.Permission(t.Security.Permission)
-	if slices.Contains(permissions, p) && p != core.Concerned {
+	if slices.Contains(permissions, p) && p != core.PermissionConcerned {
 		return p
 	}
-	return core.Admins
+	return core.PermissionAdmins
 }
 
 // permissions are in rising order: the later one is for fewer users.
 var permissions = []core.Permission{
-	core.Undeclared, core.Everyone, core.Concerned, core.Moderators, core.Admins, core.OwnBeats,
+	core.PermissionUndeclared, core.PermissionEveryone, core.PermissionConcerned,
+	core.PermissionModerators, core.PermissionAdmins, core.PermissionBot,
 }
 
 // stricter is the one of two permissions that fewer users have.
@@ -176,14 +177,14 @@ func (s *Source) actionOf(t *Tool, names []string) core.Action {
 	}
 	base := core.Permission(s.Permission)
 	switch {
-	case base != core.Undeclared:
+	case base != core.PermissionUndeclared:
 	case a.Outside:
-		base = core.Admins
+		base = core.PermissionAdmins
 	default:
-		base = core.Everyone
+		base = core.PermissionEveryone
 	}
 	a.Permission = stricter(base, a.Permission)
-	if a.Permission != core.Concerned {
+	if a.Permission != core.PermissionConcerned {
 		a.Concerns = ""
 	}
 	a.Confirm = a.Confirm || s.Confirm == confirmAlways || s.Confirm != confirmNever && a.Outside

@@ -39,7 +39,7 @@ func (p *Plugin) Actions() []core.Action {
 					`{"place":"Lisbon, Portugal","days":4}`),
 			},
 		},
-		Effects: core.EffectReadsForeign, Permission: core.Everyone, Idempotent: true, Retries: 1,
+		Effects: core.EffectReadsForeign, Permission: core.PermissionEveryone, Idempotent: true, Retries: 1,
 		Timeout:   3*p.config.Timeout + time.Second,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 	}, p.weather)}

@@ -49,7 +49,7 @@ func (n *night) Commands() []command.Command {
 func (n *night) fall(ctx context.Context, c command.Call) (string, error) {
 	n.beats++
 	return "z z z", n.Inbox.Receive(ctx, core.Event{Kind: core.KindBeat, Data: `{"beat":"night","quiet":true,"actions":["diary_*"]}`, Message: core.Message{
-		Path: c.Path, ID: fmt.Sprint("night-", n.beats), Author: core.Author{Rank: core.Bot}, Time: n.Clock(), Text: "It is night.", Private: c.Private,
+		Path: c.Path, ID: fmt.Sprint("night-", n.beats), Author: core.Author{Rank: core.RankBot}, Time: n.Clock(), Text: "It is night.", Private: c.Private,
 	}})
 }
 

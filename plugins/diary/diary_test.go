@@ -82,7 +82,7 @@ func TestThoughtsStayPrivate(t *testing.T) {
 	}
 	out := func() string {
 		var all []any
-		for _, rank := range []core.Rank{core.Member, core.Admin, core.Bot} {
+		for _, rank := range []core.Rank{core.RankMember, core.RankAdmin, core.RankBot} {
 			raw, err := p.Inject(t.Context(), core.Scene{Path: group, Author: core.Author{ID: "jay", Rank: rank}, Sees: []core.Path{group}})
 			text, err2 := p.read(t.Context(), command.Call{Path: group, Author: core.Author{ID: "jay", Rank: rank}, Person: jayPath, Args: map[string]string{"day": "today"}})
 			kept, err3 := p.Kept(t.Context(), jayPath)
@@ -96,7 +96,7 @@ func TestThoughtsStayPrivate(t *testing.T) {
 	if text := out(); strings.Contains(text, canary) || !strings.Contains(text, "We talked") {
 		t.Errorf("%s", text)
 	}
-	beat := core.Call{Path: group, Author: core.Author{Rank: core.Bot}}
+	beat := core.Call{Path: group, Author: core.Author{Rank: core.RankBot}}
 	if r, err := p.digest(t.Context(), beat, digestPayload{Day: p.today()}); err != nil ||
 		strings.Contains(fmt.Sprint(r), canary) {
 		t.Errorf("%v, %v", r, err)
@@ -154,7 +154,7 @@ func TestErase(t *testing.T) {
 		{ann, anns, writePayload{Summary: "Ann sang.", People: []string{"ann", "nobody"}}},
 		{jay, jays, writePayload{Summary: "Jay and Ann danced.", Feelings: []string{"jay-ish"}}},
 		{core.Author{}, jays, writePayload{Summary: "They all spoke at once."}},
-		{core.Author{Rank: core.Bot}, 0, writePayload{Summary: "A quiet night without the Miller."}},
+		{core.Author{Rank: core.RankBot}, 0, writePayload{Summary: "A quiet night without the Miller."}},
 	} {
 		c := by(s, w.who, w.seq)
 		c.Key.Step = uint16(i + 1)

@@ -37,7 +37,7 @@ func (p *Plugin) digestAction() core.Action {
 			Examples: []core.Example{core.NewExample("The night's beat", `{}`),
 				core.NewExample("A day that was left out", `{"day":"2026-11-20"}`)},
 		},
-		Effects: core.EffectReadsChat, Permission: core.OwnBeats, Idempotent: true, Timeout: 5 * time.Minute,
+		Effects: core.EffectReadsChat, Permission: core.PermissionBot, Idempotent: true, Timeout: 5 * time.Minute,
 	}, p.digest)
 }
 
@@ -206,7 +206,7 @@ func (p *Plugin) ask(ctx context.Context, d *page, order string, shown any) (str
 					Messages: []llm.Utterance{{Role: llm.RoleUser, Text: string(text)}}}, nil
 			}
 		}
-		return llm.Request{}, &llm.Error{Kind: llm.TooLong, Engine: l.Engine,
+		return llm.Request{}, &llm.Error{Kind: llm.ErrorTooLong, Engine: l.Engine,
 			Err: errors.New("not even one entry fits")}
 	}})
 	return answer.Text, err

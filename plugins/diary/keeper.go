@@ -16,7 +16,7 @@ type shown struct {
 	open
 }
 
-// Kept implements core.Keeper: the entries that a person is in, without the
+// Kept implements core.DataKeeper: the entries that a person is in, without the
 // bot's private thoughts and without the other people's paths.
 func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage, error) {
 	items, err := p.pages(ctx)
@@ -58,7 +58,7 @@ func (e *open) has(person core.Path) bool {
 	return slices.ContainsFunc(e.People, func(s someone) bool { return s.Path == person })
 }
 
-// Erase implements core.Keeper: entries about the user alone are deleted. Their name leaves
+// Erase implements core.DataKeeper: entries about the user alone are deleted. Their name leaves
 // the others, and so do digests made of them.
 func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 	items, err := p.pages(ctx)

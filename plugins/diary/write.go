@@ -47,7 +47,7 @@ func (p *Plugin) writeAction() core.Action {
 					`{"summary":"We guessed films by their worst reviews until midnight.","feelings":["cheerful"]}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true,
+		Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true,
 		RateLimit: core.RateLimit{Count: 6, Per: time.Hour},
 	}, p.write)
 }
@@ -110,7 +110,7 @@ const turnMax = 200 // entries that one turn may answer
 // several are the people who caused a turn together, by id; nobody where one
 // did, or the bot.
 func (p *Plugin) several(ctx context.Context, c *core.Call) (map[string]bool, error) {
-	if c.Author.ID != "" || c.Author.Rank == core.Bot {
+	if c.Author.ID != "" || c.Author.Rank == core.RankBot {
 		return nil, nil
 	}
 	ids := make(map[string]bool)

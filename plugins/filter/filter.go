@@ -7,6 +7,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/gate"
 	"synthbot/core/recent"
 )
 
@@ -44,7 +45,7 @@ type delivery struct {
 
 // judgment is what became of a message, and the rule that it broke.
 type judgment struct {
-	core.Verdict
+	gate.Verdict
 	broken *rule
 }
 
@@ -61,13 +62,13 @@ func New(clock func() time.Time, c Config, log Log) (*Filter, error) {
 	}, nil
 }
 
-// Judge implements core.Gate.
-func (f *Filter) Judge(m *core.Message, again bool) core.Verdict {
+// Judge implements gate.Gate.
+func (f *Filter) Judge(m *core.Message, again bool) gate.Verdict {
 	if len(f.rules.rules) == 0 {
-		return core.Verdict{}
+		return gate.Verdict{}
 	}
 	var broken *rule
-	if m.Author.Rank < core.Moderator {
+	if m.Author.Rank < core.RankModerator {
 		broken = f.rules.judge(m)
 	}
 	f.mu.Lock()
@@ -79,7 +80,7 @@ func (f *Filter) Judge(m *core.Message, again bool) core.Verdict {
 			f.verdict(m, broken)
 			f.delivered.Put(d, judgment{before.Verdict, broken})
 		}
-		return core.Verdict{Admission: broken.admission()}
+		return gate.Verdict{Admission: broken.admission()}
 	}
 	if known {
 		return before.Verdict
@@ -93,13 +94,13 @@ func (f *Filter) Judge(m *core.Message, again bool) core.Verdict {
 
 // verdict returns what becomes of a message that breaks a rule. It is logged
 // and answered unless that happened lately. The caller holds f.mu.
-func (f *Filter) verdict(m *core.Message, broken *rule) core.Verdict {
-	v := core.Verdict{Admission: broken.admission()}
+func (f *Filter) verdict(m *core.Message, broken *rule) gate.Verdict {
+	v := gate.Verdict{Admission: broken.admission()}
 	author, err := m.Path.Person(m.Author.ID)
 	if broken == nil || err != nil || !f.mayWarn(author) {
 		return v
 	}
-	if v.Admission != core.Admit && m.AllText() != "" && command.Called(m.Text) == "" {
+	if v.Admission != gate.Admit && m.AllText() != "" && command.Called(m.Text) == "" {
 		v.Reply = broken.Reply
 	}
 	if broken.Action == ruleTell {

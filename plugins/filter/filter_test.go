@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/gate"
 	"synthbot/plugins/moderation"
 	"synthbot/plugins/plugintest"
 )
@@ -39,10 +40,10 @@ func (n *notes) NotifyAbout(m *core.Message, text string, to ...core.Path) {
 func says(place, who, text string) *core.Message {
 	m := &core.Message{
 		Path: core.MustPath("room/" + place), Author: core.Author{ID: who, Name: strings.ToUpper(who)}, Text: text,
-		Addressed: core.Mention,
+		Addressed: core.AddressedMention,
 	}
 	if place[0] > '9' {
-		m.Private, m.Addressed = true, core.Direct
+		m.Private, m.Addressed = true, core.AddressedDirect
 	}
 	return m
 }
@@ -56,10 +57,10 @@ func TestAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 5 {
-		if v := f.Judge(says("1", "jay", "bad"), true); v != (core.Verdict{Admission: core.Quiet}) {
+		if v := f.Judge(says("1", "jay", "bad"), true); v != (gate.Verdict{Admission: gate.Quiet}) {
 			t.Errorf("%+v", v)
 		}
-		if v := f.Judge(says("1", "jay", "odd"), true); v != (core.Verdict{}) {
+		if v := f.Judge(says("1", "jay", "odd"), true); v != (gate.Verdict{}) {
 			t.Errorf("%+v", v)
 		}
 	}
@@ -82,7 +83,7 @@ func TestDeliveredAgain(t *testing.T) {
 	m := says("1", "jay", "bad")
 	m.ID = "1"
 	for range 3 {
-		if v := f.Judge(m, false); v != (core.Verdict{Admission: core.Quiet, Reply: "No."}) {
+		if v := f.Judge(m, false); v != (gate.Verdict{Admission: gate.Quiet, Reply: "No."}) {
 			t.Errorf("%+v", v)
 		}
 	}

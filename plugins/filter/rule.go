@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"synthbot/core"
+	"synthbot/core/gate"
 )
 
 // Links of a Rule.
@@ -204,12 +205,12 @@ func (r *rule) covers(m *core.Message) bool {
 }
 
 // admission returns what becomes of a message that breaks the rule, or no rule if nil.
-func (r *rule) admission() core.Admission {
+func (r *rule) admission() gate.Admission {
 	switch {
 	case r == nil || r.Action == ruleTell:
-		return core.Admit
+		return gate.Admit
 	case r.Action == ruleDiscard:
-		return core.Discard
+		return gate.Discard
 	}
-	return core.Quiet
+	return gate.Quiet
 }

@@ -36,7 +36,7 @@ var choiceAction = core.Action{
 			core.NewExample("An order of play", `{"options":["Ann","Ben","Jay"],"count":3}`),
 		},
 	},
-	Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true,
+	Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true,
 }
 
 func (p *Plugin) choose(_ context.Context, _ core.Call, payload choicePayload) (core.Result, error) {

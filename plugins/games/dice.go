@@ -45,7 +45,7 @@ var diceAction = core.Action{
 			core.NewExample("An ability score: four dice, the best three count", `{"dice":"4d6kh3"}`),
 		},
 	},
-	Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true,
+	Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true,
 }
 
 // dice is a notation that was read: terms to be added.

@@ -32,7 +32,7 @@ func TestScripts(t *testing.T) {
 
 func TestNative(t *testing.T) {
 	own := coretest.NewPlugin("own", core.Action{
-		Name: "poll_room", Brief: "Start a poll", Permission: core.Everyone,
+		Name: "poll_room", Brief: "Start a poll", Permission: core.PermissionEveryone,
 		Schema: json.RawMessage(`{"type":"object","properties":{"question":{"type":"string"},"answers":{"type":"array"},"hours":{"type":"integer"}},"additionalProperties":false}`),
 		Do:     func(context.Context, core.Call) (core.Result, error) { return core.Result{Shown: true}, nil },
 	})

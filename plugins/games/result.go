@@ -30,7 +30,7 @@ var closeAction = core.Action{
 		Similar:  []string{"poll_create", "poll_vote"},
 		Examples: []core.Example{core.NewExample("\"Enough, what is the result of poll 2?\"", `{"poll":2}`)},
 	},
-	Effects: core.EffectReadsChat, Permission: core.Everyone, Idempotent: true,
+	Effects: core.EffectReadsChat, Permission: core.PermissionEveryone, Idempotent: true,
 }
 
 func (p *Plugin) closePoll(ctx context.Context, c core.Call, payload closePayload) (core.Result, error) {
@@ -41,7 +41,7 @@ func (p *Plugin) closePoll(ctx context.Context, c core.Call, payload closePayloa
 		return core.Result{}, err
 	}
 	mine, err := p.isMaker(ctx, c, one.Number)
-	if err == nil && !mine && c.Author.Rank < core.Moderator {
+	if err == nil && !mine && c.Author.Rank < core.RankModerator {
 		err = core.Errorf(core.Forbidden, "Only who made the poll, or a moderator, can close it.")
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/gate"
 	"synthbot/core/txt"
 )
 
@@ -28,7 +29,7 @@ const (
 
 // guard looks for floods, repeats and walls of text. Each of them is counted, whatever
 // the others say.
-func (l *Limiter) guard(a *activity, m *core.Message, now time.Time) core.Verdict {
+func (l *Limiter) guard(a *activity, m *core.Message, now time.Time) gate.Verdict {
 	flood := l.config.Flood
 	a.pace.restart(flood.Per, now)
 	a.pace.count++
@@ -42,11 +43,11 @@ func (l *Limiter) guard(a *activity, m *core.Message, now time.Time) core.Verdic
 	case wall:
 		what = walling
 	default:
-		return core.Verdict{}
+		return gate.Verdict{}
 	}
-	v := core.Verdict{Admission: core.Quiet}
+	v := gate.Verdict{Admission: gate.Quiet}
 	if what == flooding && a.pace.count > grossFlood*flood.Count {
-		v.Admission = core.Discard
+		v.Admission = gate.Discard
 	}
 	since := now.Sub(a.warned)
 	if canReply(m) && (since < 0 || since >= warnEvery) {

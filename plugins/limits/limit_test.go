@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/gate"
 	"synthbot/core/txt"
 	"synthbot/plugins/moderation"
 	"synthbot/plugins/plugintest"
@@ -61,10 +62,10 @@ func (n *notes) ReachedLimits(use func(about core.Path, detail string, until tim
 func says(place, who, text string) *core.Message {
 	m := &core.Message{
 		Path: core.MustPath("room/" + place), Author: core.Author{ID: who, Name: strings.ToUpper(who)}, Text: text,
-		Addressed: core.Mention,
+		Addressed: core.AddressedMention,
 	}
 	if place[0] > '9' {
-		m.Private, m.Addressed = true, core.Direct
+		m.Private, m.Addressed = true, core.AddressedDirect
 	}
 	return m
 }
@@ -142,7 +143,7 @@ func history(r *rand.Rand, n int) (all []ask) {
 		case 0:
 			a.again = true
 		case 1:
-			a.m.Addressed = core.NotAddressed
+			a.m.Addressed = core.AddressedNone
 		}
 		all = append(all, a)
 	}
@@ -167,8 +168,8 @@ func TestRation(t *testing.T) {
 				time.Sleep(a.at)
 				now := time.Now()
 				v := p.Judge(a.m, a.again)
-				if a.again || a.m.Addressed == core.NotAddressed {
-					if v != (core.Verdict{}) {
+				if a.again || a.m.Addressed == core.AddressedNone {
+					if v != (gate.Verdict{}) {
 						t.Fatalf("%d: %+v", i, v)
 					}
 					continue
@@ -187,14 +188,14 @@ func TestRation(t *testing.T) {
 					}
 				}
 				switch {
-				case v.Admission == core.Admit:
+				case v.Admission == gate.Admit:
 					if admitted[key] = append(admitted[key], now); lately >= 2*limit.Count {
 						t.Fatalf("%d: %d within %v", i, lately+1, limit)
 					}
 					if until := told[key]; now.Before(until) {
 						t.Fatalf("%d: answered before %v, as was said", i, until)
 					}
-				case v.Admission != core.Quiet:
+				case v.Admission != gate.Quiet:
 					t.Fatalf("%d: %+v", i, v)
 				default:
 					if lately < limit.Count {
@@ -235,23 +236,23 @@ func TestWindows(t *testing.T) {
 	button := says("jay", "jay", "")
 	command := says("jay", "jay", "/help me")
 	aside := says("7", "ann", "among others")
-	aside.Addressed = core.NotAddressed
+	aside.Addressed = core.AddressedNone
 	reminder := says("jay", "jay", "Jay, the cake!")
-	reminder.Addressed = core.NotAddressed
+	reminder.Addressed = core.AddressedNone
 	picture := says("jay", "jay", "")
-	picture.Attachments = []core.Attachment{{Kind: core.Image}}
+	picture.Attachments = []core.Attachment{{Kind: core.MediaImage}}
 	for i, tc := range []struct {
 		m     *core.Message
-		want  core.Admission
+		want  gate.Admission
 		reply bool
 	}{
-		{picture, core.Admit, false}, {command, core.Admit, false},
-		{command, core.Quiet, false}, {picture, core.Quiet, false}, // in silence: they go on, or have no words
-		{reminder, core.Admit, false},
-		{button, core.Admit, false}, {button, core.Admit, false}, {button, core.Quiet, false},
-		{says("jay", "jay", "well?"), core.Quiet, true}, {says("jay", "jay", "well?"), core.Quiet, false},
-		{aside, core.Admit, false}, {aside, core.Quiet, true},
-		{says("1", "jay", "hi"), core.Admit, false}, {says("1", "jay", "hi"), core.Quiet, true},
+		{picture, gate.Admit, false}, {command, gate.Admit, false},
+		{command, gate.Quiet, false}, {picture, gate.Quiet, false}, // in silence: they go on, or have no words
+		{reminder, gate.Admit, false},
+		{button, gate.Admit, false}, {button, gate.Admit, false}, {button, gate.Quiet, false},
+		{says("jay", "jay", "well?"), gate.Quiet, true}, {says("jay", "jay", "well?"), gate.Quiet, false},
+		{aside, gate.Admit, false}, {aside, gate.Quiet, true},
+		{says("1", "jay", "hi"), gate.Admit, false}, {says("1", "jay", "hi"), gate.Quiet, true},
 	} {
 		if v := p.Judge(tc.m, false); v.Admission != tc.want || (v.Reply != "") != tc.reply {
 			t.Errorf("%d: %q is %+v", i, tc.m.Text, v)
@@ -266,8 +267,8 @@ func TestButtonsAreLogged(t *testing.T) {
 		c, log := &clock{now: begins}, new(notes)
 		config := Config{Private: Rate{1, 2 * time.Hour}, Group: Rate{1, time.Hour}}
 		l := New(c.Now, config, log)
-		for i, admission := range []core.Admission{core.Admit, core.Quiet, core.Quiet} {
-			if v := l.Judge(says(place, "jay", ""), false); v != (core.Verdict{Admission: admission}) {
+		for i, admission := range []gate.Admission{gate.Admit, gate.Quiet, gate.Quiet} {
+			if v := l.Judge(says(place, "jay", ""), false); v != (gate.Verdict{Admission: admission}) {
 				t.Errorf("%s, press %d: %+v", place, i, v)
 			}
 		}
@@ -275,7 +276,7 @@ func TestButtonsAreLogged(t *testing.T) {
 			t.Errorf("%s: the log has %+v", place, *log)
 		}
 		c.now = c.now.Add(30 * time.Minute)
-		if v := New(c.Now, config, log).Judge(says(place, "jay", ""), false); v.Admission != core.Quiet {
+		if v := New(c.Now, config, log).Judge(says(place, "jay", ""), false); v.Admission != gate.Quiet {
 			t.Errorf("%s: after a restart %+v", place, v)
 		}
 	}
@@ -288,7 +289,7 @@ func TestClockPutBack(t *testing.T) {
 	p := New(c.Now, Config{Private: Rate{1, time.Hour}}, new(notes))
 	p.Judge(says("jay", "jay", "one"), false)
 	c.now = c.now.AddDate(0, 0, -100)
-	if v := p.Judge(says("jay", "jay", "two"), false); v.Admission != core.Admit {
+	if v := p.Judge(says("jay", "jay", "two"), false); v.Admission != gate.Admit {
 		t.Errorf("%+v", v)
 	}
 }
@@ -305,13 +306,13 @@ func TestRepeats(t *testing.T) {
 	c := &clock{now: begins}
 	p := New(c.Now, Config{Repeat: 2}, new(notes))
 	for i := range 5 {
-		if v := p.Judge(says("1", "jay", "good morning"), false); v.Admission != core.Admit {
+		if v := p.Judge(says("1", "jay", "good morning"), false); v.Admission != gate.Admit {
 			t.Errorf("%d: %+v", i, v)
 		}
 		c.now = c.now.Add(repeatWithin + time.Second)
 	}
 	p.Judge(says("1", "jay", "well?"), false)
-	if v := p.Judge(says("1", "jay", "well?"), false); v.Admission != core.Quiet {
+	if v := p.Judge(says("1", "jay", "well?"), false); v.Admission != gate.Quiet {
 		t.Errorf("%+v", v)
 	}
 }
@@ -320,18 +321,18 @@ func TestRepeats(t *testing.T) {
 // the same is said of it; the same words of another message are another one.
 func TestDeliveredAgain(t *testing.T) {
 	p := New(time.Now, Config{Private: Rate{2, time.Hour}}, new(notes))
-	judge := func(id string) core.Verdict {
+	judge := func(id string) gate.Verdict {
 		m := says("jay", "jay", "hello")
 		m.ID = id
 		return p.Judge(m, false)
 	}
 	for _, id := range []string{"1", "1", "1", "2", "2"} {
-		if v := judge(id); v.Admission != core.Admit {
+		if v := judge(id); v.Admission != gate.Admit {
 			t.Errorf("%s: %+v", id, v)
 		}
 	}
 	full := judge("3")
-	if full.Admission != core.Quiet || full.Reply == "" || judge("3") != full || judge("1").Admission != core.Admit {
+	if full.Admission != gate.Quiet || full.Reply == "" || judge("3") != full || judge("1").Admission != gate.Admit {
 		t.Errorf("the third: %+v, delivered again %+v", full, judge("3"))
 	}
 	for i := range 3 * maxDelivered {

@@ -9,6 +9,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/gate"
 	"synthbot/core/recent"
 	"synthbot/core/txt"
 )
@@ -58,7 +59,7 @@ type Limiter struct {
 	resumed   bool
 	users     recent.Cache[core.Path, *activity]
 	places    recent.Cache[core.Path, *window]
-	delivered recent.Cache[delivery, core.Verdict]
+	delivered recent.Cache[delivery, gate.Verdict]
 }
 
 // delivery identifies a message, which a platform may deliver twice.
@@ -96,16 +97,16 @@ func New(clock func() time.Time, c Config, log Log) *Limiter {
 		clock: clock, config: c, log: log, seed: maphash.MakeSeed(),
 		users:     recent.NewCache[core.Path, *activity](maxUsers),
 		places:    recent.NewCache[core.Path, *window](maxPlaces),
-		delivered: recent.NewCache[delivery, core.Verdict](maxDelivered),
+		delivered: recent.NewCache[delivery, gate.Verdict](maxDelivered),
 	}
 }
 
-// Judge implements core.Gate. A message that is judged again counts nothing.
-func (l *Limiter) Judge(m *core.Message, again bool) core.Verdict {
-	speaks := m.Addressed != core.NotAddressed || !m.Private && slices.ContainsFunc(l.config.CountAll, m.In)
+// Judge implements gate.Gate. A message that is judged again counts nothing.
+func (l *Limiter) Judge(m *core.Message, again bool) gate.Verdict {
+	speaks := m.Addressed != core.AddressedNone || !m.Private && slices.ContainsFunc(l.config.CountAll, m.In)
 	author, err := m.Path.Person(m.Author.ID)
 	if again || !speaks || err != nil {
-		return core.Verdict{}
+		return gate.Verdict{}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,11 +168,11 @@ func (l *Limiter) rate(kind int) Rate {
 }
 
 // count counts a message, and returns what becomes of it.
-func (l *Limiter) count(m *core.Message, a *activity) core.Verdict {
+func (l *Limiter) count(m *core.Message, a *activity) gate.Verdict {
 	now := l.clock()
-	if m.Author.Rank < core.Moderator {
+	if m.Author.Rank < core.RankModerator {
 		v := l.guard(a, m, now)
-		if v.Admission != core.Admit {
+		if v.Admission != gate.Admit {
 			return v
 		}
 	}
@@ -191,7 +192,7 @@ func (l *Limiter) count(m *core.Message, a *activity) core.Verdict {
 		place := l.place(m.Path)
 		full := place.full(l.config.Place, now)
 		if full && isPress(m) { // the next message reports the limit
-			return core.Verdict{Admission: core.Quiet}
+			return gate.Verdict{Admission: gate.Quiet}
 		}
 		if full {
 			log := func(until time.Time) { l.log.LogPlace(m.Path, limited, until) }
@@ -200,13 +201,13 @@ func (l *Limiter) count(m *core.Message, a *activity) core.Verdict {
 		place.count++
 	}
 	own.count++
-	return core.Verdict{}
+	return gate.Verdict{}
 }
 
 // refuse returns the verdict if a window is full. The first message that can be answered,
 // or the first press, is logged, and its author reads when the window ends.
-func refuse(w *window, r Rate, m *core.Message, now time.Time, who string, log func(until time.Time)) core.Verdict {
-	v := core.Verdict{Admission: core.Quiet}
+func refuse(w *window, r Rate, m *core.Message, now time.Time, who string, log func(until time.Time)) gate.Verdict {
+	v := gate.Verdict{Admission: gate.Quiet}
 	if w.reported || !canReply(m) && !isPress(m) {
 		return v
 	}

@@ -129,7 +129,7 @@ func (s *Server) checkPatterns(fault func(text string, at ...any)) {
 	for pattern, who := range s.Permissions {
 		check(pattern, "permissions", pattern)
 		switch who {
-		case string(core.Everyone), string(core.Moderators), string(core.Admins), nobody:
+		case string(core.PermissionEveryone), string(core.PermissionModerators), string(core.PermissionAdmins), nobody:
 		default:
 			fault(fmt.Sprintf("is %q; write everyone, moderators, admins or nobody", who), "permissions", pattern)
 		}
@@ -167,13 +167,13 @@ func (s *Server) permission(tool string) (p core.Permission, ok bool) {
 	who, _ := closest(s.Permissions, tool)
 	switch {
 	case who == nobody:
-		return core.Undeclared, false
+		return core.PermissionUndeclared, false
 	case who != "":
 		return core.Permission(who), true
 	case s.Permission != "":
 		return core.Permission(s.Permission), true
 	}
-	return core.Admins, true
+	return core.PermissionAdmins, true
 }
 
 // closest finds what a table of patterns says about a tool: its name itself,

@@ -94,9 +94,9 @@ func (d *digest) add(c mcp.Content) {
 	case *mcp.TextContent:
 		d.say(c.Text)
 	case *mcp.ImageContent:
-		d.show(core.Image, c.MIMEType, c.Data)
+		d.show(core.MediaImage, c.MIMEType, c.Data)
 	case *mcp.AudioContent:
-		d.show(core.Audio, c.MIMEType, c.Data)
+		d.show(core.MediaAudio, c.MIMEType, c.Data)
 	case *mcp.ResourceLink:
 		d.say(fmt.Sprintf("[resource %s: %s]", line(c.URI), line(c.Name+" "+c.Description)))
 	case *mcp.EmbeddedResource:

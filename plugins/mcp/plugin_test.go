@@ -154,7 +154,7 @@ func (b *bench) call(name, payload string) (string, error) {
 	a := b.action(name)
 	ctx, cancel := context.WithTimeout(b.t.Context(), a.Timeout)
 	defer cancel()
-	r, err := a.Do(ctx, coretest.Call(a, core.MustPath("room/1"), core.Author{ID: "jay", Rank: core.Admin}, json.RawMessage(payload)))
+	r, err := a.Do(ctx, coretest.Call(a, core.MustPath("room/1"), core.Author{ID: "jay", Rank: core.RankAdmin}, json.RawMessage(payload)))
 	return string(r.Output), err
 }
 
@@ -171,11 +171,11 @@ func TestTools(t *testing.T) {
 	b := start(t, nil, own("good"))
 	b.there("test_echo")
 	a := b.action("test_echo")
-	if a.Brief != "Echo a text" || a.Confirm || a.Outside || a.Permission != core.Admins || !a.Idempotent || a.Timeout != 5*time.Second {
+	if a.Brief != "Echo a text" || a.Confirm || a.Outside || a.Permission != core.PermissionAdmins || !a.Idempotent || a.Timeout != 5*time.Second {
 		t.Errorf("echo: %+v", a)
 	}
 	w := b.action("test_write-file")
-	if !w.Confirm || !w.Outside || w.Permission != core.Admins || w.Idempotent || w.Retries != 0 {
+	if !w.Confirm || !w.Outside || w.Permission != core.PermissionAdmins || w.Idempotent || w.Retries != 0 {
 		t.Errorf("what is not marked as read-only: %+v", w)
 	}
 	if !strings.Contains(string(w.Schema), `"title":"test: Write-File"`) {
@@ -225,7 +225,7 @@ func TestMedia(t *testing.T) {
 		t.Error(out)
 	}
 	files := b.stand.Carried()
-	if len(files) != 1 || files[0].Name != "image.png" || files[0].Kind != core.Image {
+	if len(files) != 1 || files[0].Name != "image.png" || files[0].Kind != core.MediaImage {
 		t.Errorf("%d files", len(files))
 	}
 	if out := b.must("quiet_picture", `{}`); !strings.Contains(out, "[image/png, not shown]") || len(b.stand.Carried()) != 1 {
@@ -508,7 +508,7 @@ func TestReading(t *testing.T) {
 	if _, err := b.call("test_resource_read", `{"uri":"test://none"}`); err == nil {
 		t.Error("it read what is not there")
 	}
-	if a := b.action("test_resource_read"); a.Permission != core.Admins || a.Confirm {
+	if a := b.action("test_resource_read"); a.Permission != core.PermissionAdmins || a.Confirm {
 		t.Errorf("%+v", a)
 	}
 }
@@ -528,10 +528,10 @@ func TestNotOffered(t *testing.T) {
 	if names := b.names(); !slices.Equal(names, []string{"test_echo", "test_enormous", "test_prompt_get"}) {
 		t.Error(names)
 	}
-	if a := b.action("test_echo"); a.Permission != core.Everyone || !a.Confirm {
+	if a := b.action("test_echo"); a.Permission != core.PermissionEveryone || !a.Confirm {
 		t.Errorf("%+v", a)
 	}
-	if a := b.action("test_enormous"); a.Permission != core.Moderators || a.Confirm {
+	if a := b.action("test_enormous"); a.Permission != core.PermissionModerators || a.Confirm {
 		t.Errorf("%+v", a)
 	}
 }

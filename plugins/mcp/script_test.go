@@ -33,9 +33,9 @@ func inside(good *mcp.Server) (*link, error) {
 func guard() *coretest.Plugin {
 	schema := json.RawMessage(`{"type":"object"}`)
 	return coretest.NewPlugin("guard",
-		core.Action{Name: "wipe", Brief: "Delete everything", Schema: schema, Permission: core.Admins},
-		core.Action{Name: "ban", Brief: "Ban somebody", Schema: schema, Permission: core.Moderators},
-		core.Action{Name: "pay", Brief: "Pay somebody", Schema: schema, Permission: core.Everyone, Confirm: true},
+		core.Action{Name: "wipe", Brief: "Delete everything", Schema: schema, Permission: core.PermissionAdmins},
+		core.Action{Name: "ban", Brief: "Ban somebody", Schema: schema, Permission: core.PermissionModerators},
+		core.Action{Name: "pay", Brief: "Pay somebody", Schema: schema, Permission: core.PermissionEveryone, Confirm: true},
 	)
 }
 

@@ -28,7 +28,7 @@ const (
 	sendPer    = time.Minute
 )
 
-// Teller writes to a place, outside of any turn; a core.Desk is one.
+// Teller writes to a place, outside of any turn; a core.Messenger is one.
 type Teller interface {
 	Tell(ctx context.Context, to core.Path, text string) error
 }

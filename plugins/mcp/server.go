@@ -38,7 +38,7 @@ func standard() times {
 type server struct {
 	conf   Server
 	log    *slog.Logger // says which server it is
-	desk   core.Desk
+	desk   core.Messenger
 	times  times
 	dial   func() (*link, error)
 	redact func(string) string
@@ -61,7 +61,7 @@ type life struct {
 
 func newServer(h core.Host, conf Server, t times, moved func()) *server {
 	s := &server{
-		conf: conf, log: h.Log.With("server", conf.Name), desk: h.Desk, times: t,
+		conf: conf, log: h.Log.With("server", conf.Name), desk: h.Messenger, times: t,
 		redact: redactor(&conf), moved: moved,
 	}
 	s.dial = s.spawn

@@ -185,7 +185,7 @@ func (s *server) send(ctx context.Context, c core.Call, tool string, d *digest) 
 		if s.conf.Media {
 			note = "[" + m.MIME + ", sent into the chat]"
 			what := core.Sent{Path: c.Path, Text: title(s.conf.Name, tool)}
-			if err := s.desk.Carry(ctx, c.Parts, i+1, what, m); err != nil {
+			if err := s.desk.SendFile(ctx, c.Deliveries, i+1, what, m); err != nil {
 				s.log.Info("what a tool returned was not sent", "tool", tool, "err", err)
 				note = "[" + m.MIME + ", which could not be sent]"
 			}

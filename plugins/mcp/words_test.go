@@ -117,7 +117,7 @@ func TestToolsOfOtherDialects(t *testing.T) {
 		if !ok {
 			t.Fatal(property)
 		}
-		a, err := s.toolAction(tool, core.Admins)
+		a, err := s.toolAction(tool, core.PermissionAdmins)
 		if err != nil || strings.Contains(string(a.Schema), "pattern") || !strings.Contains(string(a.Schema), `"required":["a"]`) {
 			t.Errorf("%s: %v, %s", property, err, a.Schema)
 		}
@@ -136,7 +136,7 @@ func FuzzTool(f *testing.F) {
 		if !ok {
 			return
 		}
-		a, err := s.toolAction(tool, core.Admins)
+		a, err := s.toolAction(tool, core.PermissionAdmins)
 		if err != nil {
 			return
 		}

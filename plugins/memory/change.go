@@ -34,7 +34,7 @@ func (p *Plugin) updateAction() core.Action {
 				"Jay, of whom you remember (id 3f) that he lives in Rome, says that he moved",
 				`{"id":"3f","text":"Jay lives in Oslo","topic":"home"}`)},
 		},
-		Effects: core.EffectRanked, Permission: core.Everyone, Idempotent: true,
+		Effects: core.EffectRanked, Permission: core.PermissionEveryone, Idempotent: true,
 		RateLimit: core.RateLimit{Count: 30, Per: hour},
 	}, p.update)
 }
@@ -94,7 +94,7 @@ func (p *Plugin) forgetAction() core.Action {
 			Examples: []core.Example{core.NewExample(
 				"Jay asks you to forget that he had an accident, which you remember (id 3f)", `{"id":"3f"}`)},
 		},
-		Effects: core.EffectChanges | core.EffectRanked, Permission: core.Everyone, Idempotent: true,
+		Effects: core.EffectChanges | core.EffectRanked, Permission: core.PermissionEveryone, Idempotent: true,
 		RateLimit: core.RateLimit{Count: 30, Per: hour},
 		Check: func(ctx context.Context, c core.Call) error {
 			f, err := action.Payload[forgetPayload](c)

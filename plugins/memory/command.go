@@ -44,7 +44,7 @@ func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
 		}
 		text, about = said, nil
 		if !author.IsZero() {
-			by, rank, about = author, core.Member, []core.Path{author}
+			by, rank, about = author, core.RankMember, []core.Path{author}
 		}
 	}
 	text = txt.ClipLine(text, textMax+1)

@@ -86,9 +86,9 @@ func TestRememberThis(t *testing.T) {
 func TestRememberForwarded(t *testing.T) {
 	s := plugintest.NewStand(t, "memory")
 	p := made(t, s, standard())
-	mal := core.Foreign{Kind: core.Forwarded, From: core.Author{ID: "mal", Name: "Mallory"}, Text: "I live in a cave"}
+	mal := core.Foreign{Kind: core.ForeignForward, From: core.Author{ID: "mal", Name: "Mallory"}, Text: "I live in a cave"}
 	entry := core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
-		Path: place, ID: "m7", Author: ann, Time: s.Clock(), Foreign: []core.Foreign{mal, {Kind: core.Embedded, Text: "a card"}},
+		Path: place, ID: "m7", Author: ann, Time: s.Clock(), Foreign: []core.Foreign{mal, {Kind: core.ForeignEmbed, Text: "a card"}},
 	}}}
 	if err := s.DB.Commit(t.Context(), &core.Batch{Append: []core.Entry{entry}}); err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestRememberForwarded(t *testing.T) {
 	if _, err := p.remember(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	c.Target, c.Foreign = "never seen", []core.Foreign{{Kind: core.Forwarded, Text: "nobody knows who wrote this"}}
+	c.Target, c.Foreign = "never seen", []core.Foreign{{Kind: core.ForeignForward, Text: "nobody knows who wrote this"}}
 	if _, err := p.remember(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}

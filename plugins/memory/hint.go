@@ -57,7 +57,7 @@ func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]hint.Hint, error) {
 
 // pinned are the most important facts about who speaks.
 func (p *Plugin) pinned(ctx context.Context, s *core.Scene) ([]core.Fact, error) {
-	if s.Author.ID == "" || s.Author.Rank == core.Bot {
+	if s.Author.ID == "" || s.Author.Rank == core.RankBot {
 		return nil, nil
 	}
 	person, err := s.Path.Person(s.Author.ID)

@@ -76,8 +76,8 @@ func TestBroughtUp(t *testing.T) {
 		{jay, "chi è allergico alle noci?", []string{"Ann è allergica alle noci"}},
 		{ann, "hello", []string{"Ann è allergica alle noci"}},
 		{ann, "has Lea a boat?", []string{"Ann è allergica alle noci", "Jay's sister Lea has a red boat"}},
-		{core.Author{Rank: core.Member}, "hello", nil},
-		{core.Author{Rank: core.Bot}, "look at the boat", []string{"Jay's sister Lea has a red boat"}},
+		{core.Author{Rank: core.RankMember}, "hello", nil},
+		{core.Author{Rank: core.RankBot}, "look at the boat", []string{"Jay's sister Lea has a red boat"}},
 		{jay, "東京はどう?", []string{"ジェイは東京に住んでいる"}},
 	} {
 		if got := hints(t, p, scene(place, tc.who, tc.text)); !slices.Equal(got, tc.want) {

@@ -161,7 +161,7 @@ func TestRequestKeepsToLimits(t *testing.T) {
 	var failed *llm.Error
 	if _, _, err := p.request(c, nil, llm.Limits{Chars: 500}); err == nil {
 		t.Error("500 characters hold the question")
-	} else if failed, _ = err.(*llm.Error); failed == nil || failed.Kind != llm.TooLong {
+	} else if failed, _ = err.(*llm.Error); failed == nil || failed.Kind != llm.ErrorTooLong {
 		t.Errorf("%v", err)
 	}
 }

@@ -232,7 +232,7 @@ func (x *extractor) request(c *part, known []string, l llm.Limits) (llm.Request,
 		case n > 1:
 			r.Messages = r.Messages[min(n-1, 1+n/10):]
 		default:
-			return llm.Request{}, nil, &llm.Error{Kind: llm.TooLong, Engine: l.Engine,
+			return llm.Request{}, nil, &llm.Error{Kind: llm.ErrorTooLong, Engine: l.Engine,
 				Err: fmt.Errorf("a conversation of %d bytes does not fit", len(text))}
 		}
 	}

@@ -90,7 +90,7 @@ func (p *Plugin) fact(ctx context.Context, id string, see []core.Path, person co
 		if err != nil {
 			return core.Fact{}, fmt.Errorf("recall: %w", err)
 		}
-		i := slices.IndexFunc(found, func(f core.Found) bool { return f.ID == id })
+		i := slices.IndexFunc(found, func(f core.FactMatch) bool { return f.ID == id })
 		if i >= 0 {
 			return found[i].Fact, nil
 		}
@@ -111,12 +111,12 @@ func concerns(f *core.Fact, person core.Path) bool {
 // mayChange reports whether a user of that rank may change or remove a fact in a place.
 func mayChange(f *core.Fact, place, person core.Path, rank core.Rank) bool {
 	switch {
-	case rank == core.Bot:
+	case rank == core.RankBot:
 		return f.By.IsZero()
-	case rank == core.Admin, concerns(f, person):
+	case rank == core.RankAdmin, concerns(f, person):
 		return true
 	}
-	return rank == core.Moderator && place.Within(f.Origin)
+	return rank == core.RankModerator && place.Within(f.Origin)
 }
 
 var errNotTheirs = core.Errorf(core.Forbidden,

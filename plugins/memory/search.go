@@ -49,7 +49,7 @@ func (p *Plugin) searchAction() core.Action {
 				core.NewExample("Jay asks what you know about him", `{"about":["me"]}`),
 			},
 		},
-		Effects: core.EffectReadsChat, Permission: core.Everyone, Idempotent: true,
+		Effects: core.EffectReadsChat, Permission: core.PermissionEveryone, Idempotent: true,
 	}, p.search)
 }
 

@@ -21,14 +21,14 @@ type actor struct {
 // no id, and the bot has another rank.
 func newActor(place core.Path, private bool, author core.Author) (*actor, error) {
 	user, err := place.Person(author.ID)
-	if err != nil || author.Rank < core.Moderator || author.Rank > core.Admin {
+	if err != nil || author.Rank < core.RankModerator || author.Rank > core.RankAdmin {
 		return nil, core.Errorf(core.Forbidden, "Only a moderator or an admin may do that, and must ask for it alone.")
 	}
 	return &actor{place, private, author.Rank, user, displayName(author.Name)}, nil
 }
 
 // isAdmin reports whether the actor is one of the bot's admins.
-func (a *actor) isAdmin() bool { return a.rank == core.Admin }
+func (a *actor) isAdmin() bool { return a.rank == core.RankAdmin }
 
 // scope returns where a block by the actor holds.
 func (a *actor) scope(onlyHere bool) (core.Path, error) {
@@ -58,11 +58,11 @@ func (a *actor) event(what string, about core.Path) event {
 // checkRank returns an error if the actor's rank is too low for what they do to a user.
 func (p *Plugin) checkRank(a *actor, c *candidate) error {
 	switch {
-	case p.host.Desk.Admin(c.user):
+	case p.host.Messenger.IsAdmin(c.user):
 		return core.Errorf(core.Forbidden, "%s is one of my admins: nobody can do that to them.", displayName(c.name))
 	case a.isAdmin():
 		return nil
-	case c.rank >= core.Moderator || p.records.isModerator(c.user, groupOf(a.place)):
+	case c.rank >= core.RankModerator || p.records.isModerator(c.user, groupOf(a.place)):
 		return core.Errorf(core.Forbidden, "%s is a moderator here: only an admin can do that to them.",
 			displayName(c.name))
 	}

@@ -59,7 +59,7 @@ var blockAction = core.Action{
 			core.NewExample("An admin: I never want to hear from @troll again", `{"person":"@troll"}`),
 		},
 	},
-	Effects: core.EffectChanges, Permission: core.Moderators, Outside: true, Confirm: true, Idempotent: true,
+	Effects: core.EffectChanges, Permission: core.PermissionModerators, Outside: true, Confirm: true, Idempotent: true,
 	RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 }
 
@@ -78,7 +78,7 @@ var unblockAction = core.Action{
 		Similar:  []string{"block_user", "unmute_here"},
 		Examples: []core.Example{core.NewExample("A moderator: give Eve another chance", `{"person":"Eve"}`)},
 	},
-	Effects: core.EffectChanges, Permission: core.Moderators, Outside: true, Confirm: true, Idempotent: true,
+	Effects: core.EffectChanges, Permission: core.PermissionModerators, Outside: true, Confirm: true, Idempotent: true,
 	RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 }
 
@@ -102,7 +102,7 @@ var muteAction = core.Action{
 			core.NewExample("A moderator: don't react to Eve here until tomorrow", `{"person":"Eve","duration":"1d"}`),
 		},
 	},
-	Effects: core.EffectChanges, Permission: core.Moderators, Idempotent: true,
+	Effects: core.EffectChanges, Permission: core.PermissionModerators, Idempotent: true,
 	RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 }
 
@@ -119,7 +119,7 @@ var unmuteAction = core.Action{
 		Similar:  []string{"mute_here", "unblock_user"},
 		Examples: []core.Example{core.NewExample("A moderator: you may talk again", `{}`)},
 	},
-	Effects: core.EffectChanges, Permission: core.Moderators, Idempotent: true,
+	Effects: core.EffectChanges, Permission: core.PermissionModerators, Idempotent: true,
 	RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 }
 

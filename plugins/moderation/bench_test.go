@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/gate"
 	"synthbot/plugins/filter"
 	"synthbot/plugins/limits"
 )
@@ -67,7 +68,7 @@ func rules(b *testing.B) *filter.Filter {
 
 func from(place string, who int, text string) *core.Message {
 	return &core.Message{
-		Path: core.MustPath(place), Author: core.Author{ID: fmt.Sprintf("person%d", who), Name: "Jay"}, Addressed: core.Mention, Text: text,
+		Path: core.MustPath(place), Author: core.Author{ID: fmt.Sprintf("person%d", who), Name: "Jay"}, Addressed: core.AddressedMention, Text: text,
 	}
 }
 
@@ -98,15 +99,15 @@ func BenchmarkJudge(b *testing.B) {
 	stranger := from("telegram/-1007", 0, "hello")
 	gone := from("telegram/-1007", 0, "hello")
 	gone.Author.ID = "blocked7"
-	for name, each := range map[string]func(i int) core.Verdict{
-		"active":  func(i int) core.Verdict { return p.Judge(people[i%manyPeople], false) },
-		"again":   func(i int) core.Verdict { return p.Judge(people[i%manyPeople], true) },
-		"aside":   func(int) core.Verdict { m := *stranger; m.Addressed = core.NotAddressed; return p.Judge(&m, false) },
-		"blocked": func(int) core.Verdict { return p.Judge(gone, false) },
+	for name, each := range map[string]func(i int) gate.Verdict{
+		"active":  func(i int) gate.Verdict { return p.Judge(people[i%manyPeople], false) },
+		"again":   func(i int) gate.Verdict { return p.Judge(people[i%manyPeople], true) },
+		"aside":   func(int) gate.Verdict { m := *stranger; m.Addressed = core.AddressedNone; return p.Judge(&m, false) },
+		"blocked": func(int) gate.Verdict { return p.Judge(gone, false) },
 	} {
-		want := core.Admit
+		want := gate.Admit
 		if name == "blocked" {
-			want = core.Discard
+			want = gate.Discard
 		}
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -24,39 +24,40 @@ func (p *Plugin) Commands() []command.Command {
 	whom := command.Arg{Name: "person", Brief: "A name, tag or id", Rest: true}
 	return []command.Command{
 		{Spec: command.Spec{
-			Name: "block", Brief: "Block a person in this group; as an admin, everywhere", Rank: core.Moderator,
+			Name: "block", Brief: "Block a person in this group; as an admin, everywhere", Rank: core.RankModerator,
 			Args: []command.Arg{
 				{Name: "person", Brief: "A tag, an id, or a name of one word"},
 				{Name: "reason", Brief: "How long (7d), and why", Rest: true},
 			},
 		}, Do: forModerators(p.blockCommand)},
 		{Spec: command.Spec{
-			Name: "unblock", Brief: "Let a blocked person talk to me again", Rank: core.Moderator,
+			Name: "unblock", Brief: "Let a blocked person talk to me again", Rank: core.RankModerator,
 			Args: []command.Arg{
 				{Name: "person", Brief: "A name, tag or id, or what /blocked says", Required: true, Rest: true},
 			},
 		}, Do: forModerators(p.unblockCommand)},
 		{Spec: command.Spec{
-			Name: "mute", Brief: "Let me be quiet here for a while, or towards one person", Rank: core.Moderator,
+			Name: "mute", Brief: "Let me be quiet here for a while, or towards one person", Rank: core.RankModerator,
 			Args: []command.Arg{{Name: "duration", Brief: "Like 30m, 2h or 1d"}, whom},
 		}, Do: forModerators(p.muteCommand)},
 		{Spec: command.Spec{
-			Name: "unmute", Brief: "Let me talk here again, or to one person", Rank: core.Moderator,
+			Name: "unmute", Brief: "Let me talk here again, or to one person", Rank: core.RankModerator,
 			Args: []command.Arg{whom},
 		}, Do: forModerators(p.unmuteCommand)},
 		{Spec: command.Spec{
-			Name: "blocked", Idempotent: true, Brief: "List who is blocked or muted here", Rank: core.Moderator,
+			Name: "blocked", Idempotent: true, Brief: "List who is blocked or muted here", Rank: core.RankModerator,
 		}, Do: forModerators(p.blockedCommand)},
 		{Spec: command.Spec{
-			Name: "modlog", Idempotent: true, Brief: "Show what moderators and guards did here", Rank: core.Moderator,
+			Name: "modlog", Brief: "Show what moderators and guards did here", Rank: core.RankModerator,
+			Idempotent: true,
 		}, Do: forModerators(p.modlogCommand)},
 		{Spec: command.Spec{
 			Name: "appeal", Brief: "Ask the admins to lift your block, once a day", Private: true,
 			Args: []command.Arg{{Name: "text", Brief: "Why it should be lifted; left out: how it stands", Rest: true}},
 		}, Do: p.appealCommand},
 		{Spec: command.Spec{
-			Name: "appeals", Idempotent: true, Brief: "List the appeals of people who are blocked", Rank: core.Admin,
-			Private: true,
+			Name: "appeals", Idempotent: true, Brief: "List the appeals of people who are blocked",
+			Rank: core.RankAdmin, Private: true,
 		}, Do: p.appealsCommand},
 	}
 }
@@ -194,7 +195,7 @@ func (p *Plugin) appealCommand(ctx context.Context, c command.Call) (string, err
 		return "", err
 	}
 	news := "%s (%s) appeals against being blocked. /appeals tells what they say."
-	p.host.Desk.Admins(fmt.Sprintf(news, x.Name, x.user))
+	p.host.Messenger.NotifyAdmins(fmt.Sprintf(news, x.Name, x.user))
 	return "I have passed it on to my admins.", nil
 }
 

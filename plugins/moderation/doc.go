@@ -14,9 +14,9 @@
 //
 // # What becomes of a message
 //
-// Messages from blocked users are not stored (core.Discard). In private the commands
+// Messages from blocked users are not stored (gate.Discard). In private the commands
 // /appeal, /mydata and /forgetme still work, five times a day. Messages from muted users,
-// and in muted places, are stored and not answered (core.Quiet); commands work, and
+// and in muted places, are stored and not answered (gate.Quiet); commands work, and
 // moderators who speak to the bot in a muted place are answered. A mute ends by itself;
 // the bot's own /sleep does not. Both are checked again before a message is answered, and
 // when it is edited.

@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/gate"
 	"synthbot/plugins/limits"
 	"synthbot/plugins/plugintest"
 )
@@ -64,7 +65,7 @@ func testForgotten(t *testing.T, act func(*Plugin) *actor, byID bool) {
 		}
 	}
 	for _, q := range []*Plugin{p, made(t, s, Config{})} {
-		if v := q.Judge(says("1", "jay", "hello"), false); v.Admission != core.Discard {
+		if v := q.Judge(says("1", "jay", "hello"), false); v.Admission != gate.Discard {
 			t.Errorf("who was forgotten is let in: %+v", v)
 		}
 		if list := q.records.active(blocked, func(*hold) bool { return true }); len(list) != 1 || !list[0].user.IsZero() || list[0].name != "" {
@@ -90,7 +91,7 @@ func lift(t *testing.T, p *Plugin, a *actor, byID bool) {
 	if _, err := p.release(t.Context(), a, blocked, name); err != nil {
 		t.Fatalf("%s is not lifted: %v", name, err)
 	}
-	if v := p.Judge(says("1", "jay", "hello"), false); v.Admission != core.Admit {
+	if v := p.Judge(says("1", "jay", "hello"), false); v.Admission != gate.Admit {
 		t.Errorf("lifted by %s, and yet %+v", name, v)
 	}
 	if _, err := p.release(t.Context(), a, blocked, name); err == nil {
@@ -145,7 +146,7 @@ func forgottenMeanwhile(t *testing.T, ctx context.Context) {
 				t.Errorf("%s was forgotten while %s was written: %s", whom, prefix, left)
 			}
 			for _, q := range []*Plugin{p, made(t, s, Config{})} {
-				if v := q.Judge(says("1", "jay", "hello"), false); v.Admission != core.Discard {
+				if v := q.Judge(says("1", "jay", "hello"), false); v.Admission != gate.Discard {
 					t.Errorf("the block does not hold: %+v", v)
 				}
 			}
@@ -173,7 +174,7 @@ func TestModeratorForgottenMeanwhile(t *testing.T) {
 	if e := p.records.log.events[0]; !e.by.IsZero() || e.byName != "" {
 		t.Errorf("%+v", e)
 	}
-	if v := p.Judge(says("1", "jay", "hi"), false); v.Admission != core.Quiet {
+	if v := p.Judge(says("1", "jay", "hi"), false); v.Admission != gate.Quiet {
 		t.Errorf("the mute does not hold: %+v", v)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/gate"
 	"synthbot/plugins/filter"
 	"synthbot/plugins/limits"
 	"synthbot/plugins/plugintest"
@@ -32,7 +33,7 @@ func TestAllowedWhileBlocked(t *testing.T) {
 	if _, err := p.hold(t.Context(), boss(p), blocked, holdRequest{name: jayPath.String()}); err != nil {
 		t.Fatal(err)
 	}
-	passes := func(m *core.Message, again bool) bool { return p.Judge(m, again).Admission == core.Quiet }
+	passes := func(m *core.Message, again bool) bool { return p.Judge(m, again).Admission == gate.Quiet }
 	for day := range 2 {
 		for i := range 7 {
 			for range 3 {
@@ -83,7 +84,7 @@ func TestAtOnce(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				if _, err := call(t, p, "blocked", command.Call{Path: core.MustPath("room/boss"), Private: true, Author: core.Author{ID: "boss", Rank: core.Admin}}); err != nil {
+				if _, err := call(t, p, "blocked", command.Call{Path: core.MustPath("room/boss"), Private: true, Author: core.Author{ID: "boss", Rank: core.RankAdmin}}); err != nil {
 					t.Error(err)
 				}
 				if _, err := p.release(t.Context(), boss(p), blocked, path.String()); err != nil {
@@ -127,7 +128,7 @@ func TestWritten(t *testing.T) {
 		t.Errorf("%d are written", n)
 	}
 	again := gated(t, s, limits.Config{Group: limits.Rate{Count: 1, Per: time.Hour}})
-	if v := again.Judge(says("1", "p7", "hi"), false); v != (core.Verdict{Admission: core.Quiet}) {
+	if v := again.Judge(says("1", "p7", "hi"), false); v != (gate.Verdict{Admission: gate.Quiet}) {
 		t.Errorf("the limit is forgotten: %+v", v)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/gate"
 	"synthbot/plugins/filter"
 	"synthbot/plugins/limits"
 	"synthbot/plugins/plugintest"
@@ -46,19 +47,19 @@ func gated(t testing.TB, s *plugintest.Stand, l limits.Config, rules ...filter.R
 
 // boss is an admin who acts in private.
 func boss(p *Plugin) *actor {
-	return &actor{core.MustPath("room/boss"), true, core.Admin, bossPath, "Boss"}
+	return &actor{core.MustPath("room/boss"), true, core.RankAdmin, bossPath, "Boss"}
 }
 
 func mia(p *Plugin) *actor {
-	return &actor{group, false, core.Moderator, miaPath, "Mia"}
+	return &actor{group, false, core.RankModerator, miaPath, "Mia"}
 }
 
 // says is a message to the bot: in a group where place is a number, else in the
 // private place of that name.
 func says(place, who, text string) *core.Message {
-	m := &core.Message{Path: core.MustPath("room/" + place), Author: core.Author{ID: who, Name: strings.ToUpper(who)}, Text: text, Addressed: core.Mention}
+	m := &core.Message{Path: core.MustPath("room/" + place), Author: core.Author{ID: who, Name: strings.ToUpper(who)}, Text: text, Addressed: core.AddressedMention}
 	if place[0] > '9' {
-		m.Private, m.Addressed = true, core.Direct
+		m.Private, m.Addressed = true, core.AddressedDirect
 	}
 	return m
 }
@@ -185,15 +186,15 @@ func TestMoved(t *testing.T) {
 	if err := s.DB.Commit(t.Context(), &core.Batch{Change: []core.Event{move}}); err != nil {
 		t.Fatal(err)
 	}
-	if v := p.Judge(says("100", "jay", "hello"), false); v.Admission != core.Admit {
+	if v := p.Judge(says("100", "jay", "hello"), false); v.Admission != gate.Admit {
 		t.Fatalf("it holds already: %+v", v)
 	}
 	run(t, p)
 	for _, q := range []*Plugin{p, made(t, s, Config{})} {
-		if v := q.Judge(says("100", "jay", "hello"), false); v.Admission != core.Discard {
+		if v := q.Judge(says("100", "jay", "hello"), false); v.Admission != gate.Discard {
 			t.Errorf("the block stayed behind: %+v", v)
 		}
-		if v := q.Judge(says("100", "ann", "hello"), false); v.Admission != core.Quiet {
+		if v := q.Judge(says("100", "ann", "hello"), false); v.Admission != gate.Quiet {
 			t.Errorf("the mute stayed behind: %+v", v)
 		}
 		list := q.records.active(blocked, func(*hold) bool { return true })
@@ -217,7 +218,7 @@ func TestUnreadable(t *testing.T) {
 	s.Items = unreadable{fine}
 	p := made(t, s, Config{})
 	for range 2 {
-		if v := p.Judge(says("1", "jay", "hello"), false); v.Admission != core.Quiet {
+		if v := p.Judge(says("1", "jay", "hello"), false); v.Admission != gate.Quiet {
 			t.Errorf("%+v", v)
 		}
 	}
@@ -225,7 +226,7 @@ func TestUnreadable(t *testing.T) {
 		t.Error("somebody is blocked, and nobody knows who was")
 	}
 	p.records.host.Items = fine
-	if v := p.Judge(says("1", "jay", "hello"), false); v.Admission != core.Admit {
+	if v := p.Judge(says("1", "jay", "hello"), false); v.Admission != gate.Admit {
 		t.Errorf("%+v", v)
 	}
 }
@@ -236,10 +237,10 @@ func TestModerators(t *testing.T) {
 	s := plugintest.NewStand(t, "moderation")
 	p := made(t, s, Config{})
 	m := says("1", "jay", "hi")
-	m.Author.Rank = core.Moderator
+	m.Author.Rank = core.RankModerator
 	p.Judge(m, false)
 	alone := says("jay", "jay", "hi")
-	alone.Author.Rank = core.Moderator
+	alone.Author.Rank = core.RankModerator
 	if p.Judge(alone, false); len(p.records.moderators) != 1 {
 		t.Errorf("in private there are no moderators: %v", p.records.moderators)
 	}
@@ -281,10 +282,10 @@ func TestActors(t *testing.T) {
 		ok  bool
 	}{
 		"a member":    {core.Author{ID: "jay"}, false},
-		"a moderator": {core.Author{ID: "jay", Rank: core.Moderator}, true},
-		"an admin":    {core.Author{ID: "jay", Rank: core.Admin}, true},
-		"the bot":     {core.Author{ID: "aria", Rank: core.Bot}, false},
-		"several":     {core.Author{Rank: core.Moderator}, false},
+		"a moderator": {core.Author{ID: "jay", Rank: core.RankModerator}, true},
+		"an admin":    {core.Author{ID: "jay", Rank: core.RankAdmin}, true},
+		"the bot":     {core.Author{ID: "aria", Rank: core.RankBot}, false},
+		"several":     {core.Author{Rank: core.RankModerator}, false},
 	} {
 		s := plugintest.NewStand(t, "moderation")
 		p := made(t, s, Config{})
@@ -298,7 +299,7 @@ func TestActors(t *testing.T) {
 		}
 		for _, c := range p.Commands() {
 			_, err := c.Do(t.Context(), command.Call{Path: group, Author: tc.who, Person: jayPath, Args: map[string]string{"person": "room/@user/eve"}})
-			if c.Rank > core.Member && !tc.ok && err == nil {
+			if c.Rank > core.RankMember && !tc.ok && err == nil {
 				t.Errorf("%s, /%s: it is done", name, c.Name)
 			}
 		}
@@ -309,13 +310,13 @@ func TestActors(t *testing.T) {
 func TestAppealsAreForAdmins(t *testing.T) {
 	s := plugintest.NewStand(t, "moderation")
 	p := made(t, s, Config{})
-	for rank, ok := range map[core.Rank]bool{core.Member: false, core.Moderator: false, core.Admin: true,
-		core.Bot: false} {
+	for rank, ok := range map[core.Rank]bool{core.RankMember: false, core.RankModerator: false, core.RankAdmin: true,
+		core.RankBot: false} {
 		c := command.Call{Path: core.MustPath("room/jay"), Private: true, Author: core.Author{ID: "jay", Rank: rank}}
 		if _, err := call(t, p, "appeals", c); (err == nil) != ok {
 			t.Errorf("rank %d: %v", rank, err)
 		}
-		if c.Path, c.Private = group, false; rank == core.Admin {
+		if c.Path, c.Private = group, false; rank == core.RankAdmin {
 			if _, err := call(t, p, "appeals", c); err == nil {
 				t.Error("appeals are told in a group")
 			}

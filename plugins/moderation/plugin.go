@@ -9,6 +9,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/gate"
 	"synthbot/core/txt"
 )
 
@@ -20,7 +21,7 @@ type Config struct {
 
 // Gate is asked about messages of users who are neither blocked nor muted.
 type Gate interface {
-	core.Gate
+	gate.Gate
 	// Forget removes what the gate remembers about a user.
 	Forget(user core.Path)
 }
@@ -57,11 +58,11 @@ func (p *Plugin) Name() string { return p.host.Name }
 // over.
 func (p *Plugin) Run(ctx context.Context) error { return p.records.run(ctx, p.config.Keep) }
 
-// Judge implements core.Gate.
-func (p *Plugin) Judge(m *core.Message, again bool) (v core.Verdict) {
+// Judge implements gate.Gate.
+func (p *Plugin) Judge(m *core.Message, again bool) (v gate.Verdict) {
 	v.Admission = p.admission(m, again)
 	for _, g := range p.gates {
-		if v.Admission != core.Admit {
+		if v.Admission != gate.Admit {
 			break
 		}
 		v = g.Judge(m, again)
@@ -70,16 +71,16 @@ func (p *Plugin) Judge(m *core.Message, again bool) (v core.Verdict) {
 }
 
 // admission returns what blocks and mutes make of a message.
-func (p *Plugin) admission(m *core.Message, again bool) core.Admission {
+func (p *Plugin) admission(m *core.Message, again bool) gate.Admission {
 	user, _ := m.Path.Person(m.Author.ID) // zero for events without an author
 	admission, err := p.records.admission(user, m, again)
 	if err != nil {
 		p.host.Log.Error("nobody is answered because the list of blocks cannot be read", "err", err)
 	}
-	mayUnmute := m.Author.Rank >= core.Moderator && m.Addressed != core.NotAddressed
+	mayUnmute := m.Author.Rank >= core.RankModerator && m.Addressed != core.AddressedNone
 	_, _, quiet := p.records.mutedAt(m.Path)
-	if admission == core.Admit && quiet && !mayUnmute {
-		return core.Quiet
+	if admission == gate.Admit && quiet && !mayUnmute {
+		return gate.Quiet
 	}
 	return admission
 }
@@ -132,7 +133,7 @@ func (p *Plugin) ReachedLimits(use func(about core.Path, detail string, until ti
 	}
 }
 
-// Kept implements core.Keeper: blocks and mutes are kept under no path. What else is kept
+// Kept implements core.DataKeeper: blocks and mutes are kept under no path. What else is kept
 // about a user lies under their own path.
 func (p *Plugin) Kept(ctx context.Context, user core.Path) ([]json.RawMessage, error) {
 	if !user.IsPerson() {
@@ -156,7 +157,7 @@ type keptHold struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
-// Erase implements core.Keeper. A block stays, and no longer says whose it is.
+// Erase implements core.DataKeeper. A block stays, and no longer says whose it is.
 func (p *Plugin) Erase(ctx context.Context, user core.Path) error {
 	if !user.IsPerson() {
 		return nil

@@ -165,12 +165,12 @@ func (r *records) flushItems(ctx context.Context) queue {
 
 func (r *records) send(ctx context.Context, n notice) {
 	if n.to.IsZero() {
-		r.host.Desk.Admins(n.text)
+		r.host.Messenger.NotifyAdmins(n.text)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, notifyTimeout)
 	defer cancel()
-	if err := r.host.Desk.Tell(ctx, n.to, n.text); err != nil {
+	if err := r.host.Messenger.Tell(ctx, n.to, n.text); err != nil {
 		r.host.Log.Warn("a notice is not sent", "path", n.to, "err", err)
 	}
 }

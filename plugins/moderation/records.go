@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/gate"
 )
 
 // Keys of items. Except for the first and the last, something follows.
@@ -318,30 +319,27 @@ func (r *records) mutedAt(place core.Path) (at core.Path, until int64, ok bool) 
 }
 
 // admission returns what becomes of a message of a user who may be blocked or muted.
-func (r *records) admission(user core.Path, m *core.Message, again bool) (core.Admission, error) {
+func (r *records) admission(user core.Path, m *core.Message, again bool) (gate.Admission, error) {
 	now := r.host.Clock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.open(context.Background()); err != nil {
-		return core.Quiet, err
+		return gate.Quiet, err
 	}
-	if user.IsZero() {
-		return core.Admit, nil
-	}
-	if !again {
+	if !again && !user.IsZero() {
 		r.noteRank(user, m)
 	}
-	if len(r.holds) == 0 {
-		return core.Admit, nil
+	if user.IsZero() || len(r.holds) == 0 {
+		return gate.Admit, nil
 	}
 	h := r.holds.strictest(r.hasher.digest(user), m, now)
 	switch {
 	case h == nil:
-		return core.Admit, nil
+		return gate.Admit, nil
 	case h.kind == muted, m.Private && allowedWhileBlocked(m.Text) && (again || h.allowsCommand(now)):
-		return core.Quiet, nil
+		return gate.Quiet, nil
 	}
-	return core.Discard, nil
+	return gate.Discard, nil
 }
 
 // hasKey reports whether there is a key. Without one nobody is blocked or muted.
@@ -411,7 +409,7 @@ func (r *records) active(kind string, wanted func(*hold) bool) []held {
 // say. The caller holds mu.
 func (r *records) noteRank(user core.Path, m *core.Message) {
 	seen := seenModerator{user, groupOf(m.Path)}
-	is := m.Author.Rank >= core.Moderator
+	is := m.Author.Rank >= core.RankModerator
 	if m.Private || is == r.moderators[seen] || is && len(r.moderators) >= maxModerators {
 		return
 	}

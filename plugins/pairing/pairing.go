@@ -15,6 +15,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/gate"
 	"synthbot/core/txt"
 )
 
@@ -105,14 +106,14 @@ func (p *Plugin) load(ctx context.Context) error {
 	return nil
 }
 
-// Judge implements core.Gate.
-func (p *Plugin) Judge(m *core.Message, again bool) core.Verdict {
+// Judge implements gate.Gate.
+func (p *Plugin) Judge(m *core.Message, again bool) gate.Verdict {
 	if !m.Private {
-		return core.Verdict{}
+		return gate.Verdict{}
 	}
 	person, err := m.Path.Person(m.Author.ID)
 	if err != nil {
-		return core.Verdict{Admission: core.Discard}
+		return gate.Verdict{Admission: gate.Discard}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,15 +121,15 @@ func (p *Plugin) Judge(m *core.Message, again bool) core.Verdict {
 	defer cancel()
 	if err := p.load(ctx); err != nil {
 		p.Log.Error("nobody new is let in", "err", err)
-		return core.Verdict{Admission: core.Discard}
+		return gate.Verdict{Admission: gate.Discard}
 	}
 	if p.paired[person] {
-		return core.Verdict{}
+		return gate.Verdict{}
 	}
 	if again {
-		return core.Verdict{Admission: core.Blank}
+		return gate.Verdict{Admission: gate.Redact}
 	}
-	return core.Verdict{Admission: core.Blank, Reply: p.invite(ctx, person, m)}
+	return gate.Verdict{Admission: gate.Redact, Reply: p.invite(ctx, person, m)}
 }
 
 // invite returns the reply to an unknown user, or "" if they got it lately. The same
@@ -177,7 +178,8 @@ func (p *Plugin) fresh(ctx context.Context, person core.Path, name string, old *
 	}
 	p.codes[g.hash], p.of[person] = v, g
 	name = cmp.Or(txt.ClipLine(name, maxName), "Somebody")
-	p.Desk.Admins(name + " (" + person.String() + ") wants to talk to me, and has a code. Let them in with /pair CODE.")
+	const text = " wants to talk to me, and has a code. Let them in with /pair CODE."
+	p.Messenger.NotifyAdmins(name + " (" + person.String() + ")" + text)
 	return g, nil
 }
 
@@ -246,7 +248,7 @@ func (p *Plugin) Waiting(ctx context.Context) ([]core.Path, error) {
 	return people, nil
 }
 
-// Kept implements core.Keeper: an open code lies under no user's path.
+// Kept implements core.DataKeeper: an open code lies under no user's path.
 func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -262,7 +264,7 @@ func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage,
 	return kept, nil
 }
 
-// Erase implements core.Keeper. Who was let in is a stranger again.
+// Erase implements core.DataKeeper. Who was let in is a stranger again.
 func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -281,9 +283,9 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 // Commands implements command.Commander.
 func (p *Plugin) Commands() []command.Command {
 	return []command.Command{
-		{Spec: command.Spec{Name: "pair", Brief: "Let a person in who has a code", Rank: core.Admin,
+		{Spec: command.Spec{Name: "pair", Brief: "Let a person in who has a code", Rank: core.RankAdmin,
 			Args: []command.Arg{{Name: "code", Brief: "The code that I told him", Required: true}}}, Do: p.pair},
-		{Spec: command.Spec{Name: "unpair", Idempotent: true, Brief: "Shut a person out again", Rank: core.Admin,
+		{Spec: command.Spec{Name: "unpair", Idempotent: true, Brief: "Shut a person out again", Rank: core.RankAdmin,
 			Args: []command.Arg{{Name: "person", Brief: "Like telegram/@user/1000", Required: true}}}, Do: p.unpair},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"synthbot/core"
+	"synthbot/core/gate"
 	"synthbot/plugins/plugintest"
 )
 
@@ -31,7 +32,7 @@ func TestCrowd(t *testing.T) {
 	told := 0
 	for i := range 10 {
 		v := p.Judge(from(strconv.Itoa(i)), false)
-		if v.Admission != core.Blank {
+		if v.Admission != gate.Redact {
 			t.Fatalf("person %d: %v", i, v)
 		}
 		if v.Reply != "" {

@@ -202,7 +202,7 @@ func (b *bio) whole() map[string]any {
 	return all
 }
 
-// Bios implements core.Biographer.
+// Bios implements core.BioSource.
 func (p *Plugin) Bios(ctx context.Context, s core.Scene, people []core.Author) (map[string]json.RawMessage, error) {
 	bios := make(map[string]json.RawMessage)
 	for _, a := range people {

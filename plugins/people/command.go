@@ -19,7 +19,8 @@ func (p *Plugin) Commands() []command.Command {
 		{Spec: command.Spec{Name: "bio_erase", Idempotent: true,
 			Brief: "Erase all that I know of you, whoever said it"}, Do: p.erase},
 		{Spec: command.Spec{
-			Name: "bio_clear", Idempotent: true, Brief: "Clear what was said here of a person", Rank: core.Moderator,
+			Name: "bio_clear", Idempotent: true, Brief: "Clear what was said here of a person",
+			Rank: core.RankModerator,
 			Args: []command.Arg{{Name: "who", Brief: "The person's name, tag or id", Required: true, Rest: true}},
 		}, Do: p.clear},
 		{Spec: command.Spec{
@@ -92,7 +93,7 @@ func (p *Plugin) clear(ctx context.Context, c command.Call) (string, error) {
 		return "", err
 	}
 	see := []core.Path{c.Path}
-	if c.Author.Rank >= core.Admin {
+	if c.Author.Rank >= core.RankAdmin {
 		see = c.Sees
 	}
 	records, err := p.records(ctx, who.path)
@@ -135,7 +136,7 @@ func (p *Plugin) link(ctx context.Context, c command.Call) (string, error) {
 	if err := p.join(ctx, c.Person, other); err != nil {
 		return "", err
 	}
-	if err := p.host.Desk.Tell(ctx, other,
+	if err := p.host.Messenger.Tell(ctx, other,
 		"You are linked with `"+c.Person.String()+"` now. If that is not you, say `/link off`."); err != nil {
 		p.host.Log.Warn("nobody told of a link", "user", other, "err", err)
 	}

@@ -30,7 +30,7 @@ func (p *Plugin) saidBy(ctx context.Context, person core.Path) ([]core.Item, err
 	return theirs, nil
 }
 
-// Kept implements core.Keeper: what a user said about others lies under their paths.
+// Kept implements core.DataKeeper: what a user said about others lies under their paths.
 func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage, error) {
 	items, err := p.saidBy(ctx, person)
 	if err != nil {
@@ -47,7 +47,7 @@ func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage,
 	return kept, nil
 }
 
-// Erase implements core.Keeper.
+// Erase implements core.DataKeeper.
 func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 	p.codes.forget(person)
 	items, err := p.saidBy(ctx, person)

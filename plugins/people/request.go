@@ -28,7 +28,7 @@ func (p *Plugin) requestAction() core.Action {
 			Similar:  []string{"bio_update adds to it"},
 			Examples: []core.Example{core.NewExample("Ann asks what Jay likes", `{"who":"Jay"}`)},
 		},
-		Effects: core.EffectReadsChat, Permission: core.Everyone, Idempotent: true,
+		Effects: core.EffectReadsChat, Permission: core.PermissionEveryone, Idempotent: true,
 	}, p.request)
 }
 

@@ -142,7 +142,7 @@ func (s *stage) kept() bool {
 	if strings.Contains(s.disk(), Canary) {
 		return true
 	}
-	k, ok := s.plugin.(core.Keeper)
+	k, ok := s.plugin.(core.DataKeeper)
 	return ok && strings.Contains(s.shown(k), Canary)
 }
 
@@ -155,7 +155,7 @@ func (s *stage) disk() string {
 	return b.String()
 }
 
-func (s *stage) shown(k core.Keeper) string {
+func (s *stage) shown(k core.DataKeeper) string {
 	s.t.Helper()
 	raws, err := k.Kept(context.Background(), jayPath)
 	if err != nil {
@@ -173,7 +173,7 @@ func (s *stage) shown(k core.Keeper) string {
 // forget: Jay is shown what is kept of him, and then it is gone.
 func (s *stage) forget() {
 	ctx := context.Background()
-	keeper, ok := s.plugin.(core.Keeper)
+	keeper, ok := s.plugin.(core.DataKeeper)
 	shown := s.items()
 	if ok {
 		shown += s.shown(keeper)
@@ -267,7 +267,7 @@ func contributions(t *testing.T, p core.Plugin, s core.Scene) (list []string) {
 		}
 		list = append(list, fmt.Sprint(hints))
 	}
-	if x, ok := p.(core.Biographer); ok {
+	if x, ok := p.(core.BioSource); ok {
 		bios, err := x.Bios(ctx, s, []core.Author{jay, eve})
 		if err != nil {
 			t.Errorf("Bios: %v", err)
@@ -305,7 +305,7 @@ func (s *stage) call(u Sample, place core.Path, who core.Author) string {
 		if err != nil {
 			return "error: " + err.Error()
 		}
-		return fmt.Sprintf("%s %+v %+v", r.Output, r.Next, c.Parts.(*coretest.Parts).Sent())
+		return fmt.Sprintf("%s %+v %+v", r.Output, r.Next, c.Deliveries.(*coretest.Parts).Sent())
 	}
 	s.t.Fatalf("there is no action %s", u.Action)
 	return ""

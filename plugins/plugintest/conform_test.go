@@ -39,7 +39,7 @@ func (n *notes) Name() string {
 
 func (n *notes) Actions() []core.Action {
 	a := core.Action{
-		Name: "note_add", Brief: "Note something for the person", Permission: core.Everyone, Effects: core.EffectNone,
+		Name: "note_add", Brief: "Note something for the person", Permission: core.PermissionEveryone, Effects: core.EffectNone,
 		Examples: core.Examples{
 			Description:  "Keeps a note.",
 			Instructions: core.Instructions{WhenToUse: "When asked to.", CommonPitfalls: []string{"One note a call."}},
@@ -50,7 +50,7 @@ func (n *notes) Actions() []core.Action {
 		a.Brief = "Adds a note."
 	}
 	if n.sins["permission"] {
-		a.Permission = core.Undeclared
+		a.Permission = core.PermissionUndeclared
 	}
 	if n.sins["pitfalls"] {
 		a.Examples.Instructions.CommonPitfalls = nil

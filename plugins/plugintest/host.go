@@ -76,7 +76,7 @@ func (i items) List(ctx context.Context, root core.Path) ([]core.Item, error) {
 	return i.db.Items(i.plugin).List(ctx, root)
 }
 
-// desk is a core.Desk that writes down what it is told.
+// desk is a core.Messenger that writes down what it is told.
 type desk struct {
 	script *Script
 	mu     sync.Mutex
@@ -100,17 +100,17 @@ func (d *desk) take() []utterance {
 	return told
 }
 
-// Tell implements core.Desk.
+// Tell implements core.Messenger.
 func (d *desk) Tell(_ context.Context, to core.Path, text string) error {
 	d.note(utterance{kind: "tell", place: to, text: text})
 	return nil
 }
 
-// Admins implements core.Desk.
-func (d *desk) Admins(text string) { d.note(utterance{kind: "admins", text: text}) }
+// NotifyAdmins implements core.Messenger.
+func (d *desk) NotifyAdmins(text string) { d.note(utterance{kind: "admins", text: text}) }
 
-// Carry implements core.Desk.
-func (d *desk) Carry(ctx context.Context, parts core.Parts, n int, what core.Sent, f core.Upload) error {
+// SendFile implements core.Messenger.
+func (d *desk) SendFile(ctx context.Context, parts core.Deliveries, n int, what core.Sent, f core.Upload) error {
 	return parts.Send(ctx, n, what, func(context.Context, string) (string, error) {
 		text := f.Name
 		if what.Text != "" {
@@ -124,7 +124,7 @@ func (d *desk) Carry(ctx context.Context, parts core.Parts, n int, what core.Sen
 	})
 }
 
-// Fetch implements core.Desk: what is attached are the script's files.
+// Fetch implements core.Messenger: what is attached are the script's files.
 func (d *desk) Fetch(_ context.Context, _ core.Path, a core.Attachment, max int64) ([]byte, error) {
 	data, ok := d.script.content(a.Ref)
 	switch {
@@ -136,8 +136,8 @@ func (d *desk) Fetch(_ context.Context, _ core.Path, a core.Attachment, max int6
 	return data, nil
 }
 
-// Admin implements core.Desk.
-func (d *desk) Admin(person core.Path) bool { return slices.Contains(d.script.admins, person) }
+// IsAdmin implements core.Messenger.
+func (d *desk) IsAdmin(person core.Path) bool { return slices.Contains(d.script.admins, person) }
 
 // content is a file of the script.
 func (s *Script) content(name string) ([]byte, bool) {

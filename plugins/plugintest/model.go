@@ -116,7 +116,7 @@ func failure(name string) error {
 	}
 	kind := llm.ErrorKind(name)
 	switch kind {
-	case llm.RetryLater, llm.Fatal, llm.Refused, llm.TooLong:
+	case llm.ErrorRetryLater, llm.ErrorFatal, llm.ErrorRefused, llm.ErrorTooLong:
 		return &llm.Error{Kind: kind, Engine: "script", Err: errors.New("the script says so")}
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/coretest"
+	"synthbot/core/gate"
 )
 
 // toys are actions for scripts of this package.
@@ -74,10 +75,10 @@ func (k *keeper) keep(ctx context.Context, c core.Call) (core.Result, error) {
 		return core.Result{}, err
 	}
 	_, err = k.Items.Put(ctx, core.Item{Path: person, Key: "what", Version: core.AnyVersion, Value: json.RawMessage(`"` + p.What + `"`)})
-	k.Desk.Admins(person.String() + " keeps " + p.What + map[bool]string{true: " (true)", false: ""}[k.Desk.Admin(person)])
-	err = errors.Join(err, k.Desk.Tell(ctx, person, "kept"))
-	err = errors.Join(err, k.Desk.Carry(ctx, c.Parts, 1, core.Sent{Path: c.Path, Text: "here it is"}, core.Upload{Name: "tea.txt"}))
-	data, wrong := k.Desk.Fetch(ctx, c.Path, core.Attachment{Ref: "note.txt"}, 100)
+	k.Messenger.NotifyAdmins(person.String() + " keeps " + p.What + map[bool]string{true: " (true)", false: ""}[k.Messenger.IsAdmin(person)])
+	err = errors.Join(err, k.Messenger.Tell(ctx, person, "kept"))
+	err = errors.Join(err, k.Messenger.SendFile(ctx, c.Deliveries, 1, core.Sent{Path: c.Path, Text: "here it is"}, core.Upload{Name: "tea.txt"}))
+	data, wrong := k.Messenger.Fetch(ctx, c.Path, core.Attachment{Ref: "note.txt"}, 100)
 	_, asked := k.Asker.Ask(ctx, core.Question{})
 	out, broken := json.Marshal(map[string]string{"file": string(data), "asked": asked.Error()})
 	return core.Result{Output: out}, errors.Join(err, wrong, broken)
@@ -106,15 +107,15 @@ func (k *keeper) Commands() []command.Command {
 	}}
 }
 
-// Judge implements core.Gate.
-func (k *keeper) Judge(m *core.Message, _ bool) core.Verdict {
+// Judge implements gate.Gate.
+func (k *keeper) Judge(m *core.Message, _ bool) gate.Verdict {
 	if m.Author.ID == "eve" {
-		return core.Verdict{Reply: "Go away."}
+		return gate.Verdict{Reply: "Go away."}
 	}
-	return core.Verdict{}
+	return gate.Verdict{}
 }
 
-// Bios implements core.Biographer.
+// Bios implements core.BioSource.
 func (k *keeper) Bios(context.Context, core.Scene, []core.Author) (map[string]json.RawMessage, error) {
 	return map[string]json.RawMessage{"jay": json.RawMessage(`{"likes":"tea"}`)}, nil
 }

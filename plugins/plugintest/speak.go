@@ -44,11 +44,11 @@ func (s *Script) message(l *line) core.Message {
 	id := strings.ToLower(l.name)
 	m := core.Message{
 		Path: core.MustPath("room/1"), ID: fmt.Sprintf("m%d", s.count), Time: s.Now(), Text: l.arg,
-		Author: core.Author{ID: id, Name: l.name}, Addressed: core.Mention,
+		Author: core.Author{ID: id, Name: l.name}, Addressed: core.AddressedMention,
 	}
 	var err error
 	if _, m.Private = l.is("private"); m.Private {
-		m.Addressed = core.Direct
+		m.Addressed = core.AddressedDirect
 		m.Path, err = core.MakePath("room", id)
 	}
 	if l.place != "" {
@@ -58,10 +58,10 @@ func (s *Script) message(l *line) core.Message {
 		s.Fatalf("%v", err)
 	}
 	if _, ok := l.is("aside"); ok {
-		m.Addressed = core.NotAddressed
+		m.Addressed = core.AddressedNone
 	}
 	if _, ok := l.is("moderator"); ok {
-		m.Author.Rank = core.Moderator
+		m.Author.Rank = core.RankModerator
 	}
 	_, m.Author.Bot = l.is("bot")
 	_, m.Voice = l.is("voice")
@@ -74,7 +74,7 @@ func (s *Script) event(l *line) core.Event {
 	m := &e.Message
 	ofBot, his := s.last["bot"+m.Path.String()], s.last[m.Author.ID+m.Path.String()]
 	if _, ok := l.is("reply"); ok {
-		m.ReplyTo, m.Addressed = &core.Quote{ID: ofBot, Text: s.heard[ofBot], From: core.Author{Name: "Aria", Bot: true}}, core.Reply
+		m.ReplyTo, m.Addressed = &core.Quote{ID: ofBot, Text: s.heard[ofBot], From: core.Author{Name: "Aria", Bot: true}}, core.AddressedReply
 	}
 	for _, how := range l.how {
 		if name, ok := strings.CutPrefix(how, "file "); ok {
@@ -82,7 +82,7 @@ func (s *Script) event(l *line) core.Event {
 		}
 	}
 	if l.has("forwards") {
-		m.Text, m.Foreign = "", []core.Foreign{{Kind: core.Forwarded, From: core.Author{Name: "Mallory"}, Text: m.Text}}
+		m.Text, m.Foreign = "", []core.Foreign{{Kind: core.ForeignForward, From: core.Author{Name: "Mallory"}, Text: m.Text}}
 	}
 	switch {
 	case l.has("edit"):
@@ -135,8 +135,8 @@ func (s *Script) attachment(name string) core.Attachment {
 		s.Fatalf("the script has no file %q", name)
 	}
 	kind := mime.TypeByExtension(path.Ext(name))
-	a := core.Attachment{Kind: core.File, Name: name, MIME: kind, Size: int64(len(data)), Ref: name}
-	for _, media := range []core.Media{core.Image, core.Audio, core.Video} {
+	a := core.Attachment{Kind: core.MediaFile, Name: name, MIME: kind, Size: int64(len(data)), Ref: name}
+	for _, media := range []core.Media{core.MediaImage, core.MediaAudio, core.MediaVideo} {
 		if strings.HasPrefix(kind, string(media)+"/") {
 			a.Kind = media
 		}

@@ -56,7 +56,7 @@ func NewStand(t testing.TB, name string, script ...any) *Stand {
 	own := &database{DB: db}
 	s.Host = core.Host{
 		Name: name, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Clock: func() time.Time { return s.clock.now().UTC() },
-		Language: "en", Items: items{own, name}, Zones: items{own, "zones"}, Facts: own, Inbox: s, Reader: db, Asker: none{}, Desk: s, Changed: s.changed,
+		Language: "en", Items: items{own, name}, Zones: items{own, "zones"}, Facts: own, Inbox: s, Reader: db, Asker: none{}, Messenger: s, Changed: s.changed,
 	}
 	if len(script) > 0 {
 		s.Asker = coretest.NewAsker(script...)
@@ -97,7 +97,7 @@ func (s *Stand) Received() []core.Event {
 	return slices.Clone(s.inbox)
 }
 
-// Tell implements core.Desk.
+// Tell implements core.Messenger.
 func (s *Stand) Tell(_ context.Context, to core.Path, text string) error {
 	if s.Deaf != nil {
 		return s.Deaf
@@ -106,8 +106,8 @@ func (s *Stand) Tell(_ context.Context, to core.Path, text string) error {
 	return nil
 }
 
-// Admins implements core.Desk.
-func (s *Stand) Admins(text string) { s.note("admins: " + text) }
+// NotifyAdmins implements core.Messenger.
+func (s *Stand) NotifyAdmins(text string) { s.note("admins: " + text) }
 
 func (s *Stand) note(text string) {
 	s.mu.Lock()
@@ -122,8 +122,8 @@ func (s *Stand) Told() []string {
 	return slices.Clone(s.desk)
 }
 
-// Carry implements core.Desk.
-func (s *Stand) Carry(ctx context.Context, parts core.Parts, n int, what core.Sent, f core.Upload) error {
+// SendFile implements core.Messenger.
+func (s *Stand) SendFile(ctx context.Context, parts core.Deliveries, n int, what core.Sent, f core.Upload) error {
 	return parts.Send(ctx, n, what, func(context.Context, string) (string, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -139,7 +139,7 @@ func (s *Stand) Carried() []core.Upload {
 	return slices.Clone(s.files)
 }
 
-// Fetch implements core.Desk.
+// Fetch implements core.Messenger.
 func (s *Stand) Fetch(_ context.Context, _ core.Path, a core.Attachment, max int64) ([]byte, error) {
 	data, ok := s.Attached[a.Ref]
 	switch {
@@ -151,8 +151,8 @@ func (s *Stand) Fetch(_ context.Context, _ core.Path, a core.Attachment, max int
 	return slices.Clone(data), nil
 }
 
-// Admin implements core.Desk.
-func (s *Stand) Admin(person core.Path) bool { return slices.Contains(s.People, person) }
+// IsAdmin implements core.Messenger.
+func (s *Stand) IsAdmin(person core.Path) bool { return slices.Contains(s.People, person) }
 
 func (s *Stand) changed() {
 	s.mu.Lock()

@@ -60,7 +60,7 @@ func (p *Plugin) setAction() core.Action {
 					`{"text":"call Kenji","when":"tomorrow at 9","zone":"Asia/Tokyo"}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Busy: core.Queue,
+		Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true, Busy: core.BusyQueue,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 	}, p.doSet)
 }
@@ -160,7 +160,7 @@ func (p *Plugin) listAction() core.Action {
 			Examples: []core.Example{core.NewExample("“What do I have coming up?”", `{}`),
 				core.NewExample("A moderator asks what is set in this group", `{"all":true}`)},
 		},
-		Effects: core.EffectReadsChat, Permission: core.Everyone, Idempotent: true,
+		Effects: core.EffectReadsChat, Permission: core.PermissionEveryone, Idempotent: true,
 	}, p.doList)
 }
 
@@ -172,7 +172,7 @@ func (p *Plugin) doList(ctx context.Context, c core.Call, in listPayload) (core.
 	if err != nil {
 		return core.Result{}, err
 	}
-	if in.All && a.author.Rank < core.Moderator {
+	if in.All && a.author.Rank < core.RankModerator {
 		return core.Result{}, core.Errorf(core.Forbidden, "Everybody's reminders are for moderators.")
 	}
 	list, err := p.here(ctx, a, in.All)
@@ -209,7 +209,7 @@ func (p *Plugin) cancelAction() core.Action {
 			Examples: []core.Example{core.NewExample("“Forget about the dentist”", `{"id":"dentist"}`),
 				core.NewExample("By the id that reminder_list told", `{"id":"mzxw6ytb"}`)},
 		},
-		Effects: core.EffectRanked, Permission: core.Everyone,
+		Effects: core.EffectRanked, Permission: core.PermissionEveryone,
 	}, p.doCancel)
 }
 

@@ -94,7 +94,7 @@ func row(r *reminder) string {
 }
 
 func (p *Plugin) remindList(ctx context.Context, a asker) (string, error) {
-	all := a.author.Rank >= core.Moderator && !a.private
+	all := a.author.Rank >= core.RankModerator && !a.private
 	list, err := p.here(ctx, a, all)
 	if err != nil {
 		return "", err

@@ -180,7 +180,7 @@ func (p *Plugin) own(ctx context.Context, a asker) ([]reminder, error) {
 // pick finds the one reminder here that is called so: by its id, or by words of
 // its text. Moderators find everybody's.
 func (p *Plugin) pick(ctx context.Context, a asker, called string) (reminder, error) {
-	list, err := p.here(ctx, a, a.author.Rank >= core.Moderator)
+	list, err := p.here(ctx, a, a.author.Rank >= core.RankModerator)
 	if err != nil {
 		return reminder{}, err
 	}
@@ -216,10 +216,10 @@ func (p *Plugin) cancel(ctx context.Context, a asker, called string) (reminder, 
 	return r, p.drop(ctx, pointer{person, r.ID, r.Place}, r.Due)
 }
 
-// Kept implements core.Keeper: everything that is kept about a user lies under their path.
+// Kept implements core.DataKeeper: everything that is kept about a user lies under their path.
 func (p *Plugin) Kept(context.Context, core.Path) ([]json.RawMessage, error) { return nil, nil }
 
-// Erase implements core.Keeper: it removes what points to the user's reminders.
+// Erase implements core.DataKeeper: it removes what points to the user's reminders.
 func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 	items, err := p.host.Items.List(ctx, core.Path{})
 	if err != nil {

@@ -122,7 +122,7 @@ func (s *shelf) count() (n int) {
 
 var (
 	group  = core.MustPath("room/1")
-	jay    = core.Author{ID: "jay", Name: "Jay", Rank: core.Moderator}
+	jay    = core.Author{ID: "jay", Name: "Jay", Rank: core.RankModerator}
 	jayWay = core.MustPath("room/@user/jay")
 )
 

@@ -106,12 +106,12 @@ func (p *Plugin) methods() (all []string) {
 
 // loosest is the permission of those who may ask any of the APIs.
 func (p *Plugin) loosest() core.Permission {
-	for _, permission := range []core.Permission{core.Everyone, core.Moderators} {
+	for _, permission := range []core.Permission{core.PermissionEveryone, core.PermissionModerators} {
 		if slices.ContainsFunc(p.apis, func(a *api) bool { return a.Permission == string(permission) }) {
 			return permission
 		}
 	}
-	return core.Admins
+	return core.PermissionAdmins
 }
 
 // timeout is the longest of the APIs.

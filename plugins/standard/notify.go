@@ -50,7 +50,7 @@ func (p *Plugin) notify() []core.Action {
 					`{"message":"Ann reports that somebody posts spam.","type":"warning","to":"admins"}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.Everyone,
+		Effects: core.EffectNone, Permission: core.PermissionEveryone,
 		RateLimit: core.RateLimit{Count: p.c.Notices, Per: time.Hour},
 		Check:     func(_ context.Context, c core.Call) error { _, err := p.notice(c); return err },
 		Do:        p.tell,
@@ -74,12 +74,12 @@ func (p *Plugin) notice(c core.Call) (n notice, err error) {
 // permits reports whether a rank is enough for a permission as it is configured.
 func permits(permission string, rank core.Rank) bool {
 	switch core.Permission(permission) {
-	case core.Everyone:
+	case core.PermissionEveryone:
 		return true
-	case core.Moderators:
-		return rank >= core.Moderator
-	case core.Admins:
-		return rank >= core.Admin
+	case core.PermissionModerators:
+		return rank >= core.RankModerator
+	case core.PermissionAdmins:
+		return rank >= core.RankAdmin
 	}
 	return false
 }
@@ -92,7 +92,7 @@ func (p *Plugin) tell(ctx context.Context, c core.Call) (core.Result, error) {
 	text := sign(n.Type) + " " + n.Message
 	switch {
 	case n.To == "admins":
-		p.h.Desk.Admins(text + "\n(for " + who(c) + ")")
+		p.h.Messenger.NotifyAdmins(text + "\n(for " + who(c) + ")")
 		return core.Result{}, nil
 	case n.To == "here" || c.Private:
 		return core.Result{Next: []core.Step{c.Say(text)}}, nil
@@ -101,7 +101,7 @@ func (p *Plugin) tell(ctx context.Context, c core.Call) (core.Result, error) {
 	if err != nil {
 		return core.Result{}, &core.Error{Kind: core.Broken, Text: "The person cannot be found.", Err: err}
 	}
-	return core.Result{Shown: true}, p.h.Desk.Tell(ctx, person, text)
+	return core.Result{Shown: true}, p.h.Messenger.Tell(ctx, person, text)
 }
 
 // who names the cause of a notice for the admins.

@@ -33,7 +33,8 @@ func (p *Plugin) wait() []core.Action {
 			Examples: []core.Example{core.NewExample("A moment of suspense",
 				fmt.Sprintf(`{"duration":%s}`, strconv.FormatFloat(min(3, p.c.Wait.Seconds()), 'f', -1, 64)))},
 		},
-		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: p.c.Wait + 5*time.Second,
+		Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true,
+		Timeout:   p.c.Wait + 5*time.Second,
 		RateLimit: core.RateLimit{Count: 20, Per: time.Hour},
 		Do:        pause,
 	}}
@@ -102,7 +103,7 @@ func (p *Plugin) confirm() []core.Action {
 				core.NewExample("Only asking", `{"message":"Are you sure?"}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.Everyone, Confirm: true, Idempotent: true,
+		Effects: core.EffectNone, Permission: core.PermissionEveryone, Confirm: true, Idempotent: true,
 		Do: confirmed,
 	}}
 }

@@ -59,7 +59,7 @@ func (p *Plugin) display() []core.Action {
 				core.NewExample("What the last action gave", `{"format":"table"}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.Everyone,
+		Effects: core.EffectNone, Permission: core.PermissionEveryone,
 		Idempotent: true, // a picture is guarded by its part, words are a step of their own
 		Do:         p.show,
 	}}
@@ -97,7 +97,7 @@ func (p *Plugin) show(ctx context.Context, c core.Call) (core.Result, error) {
 // picture sends a picture. done is false where the interface sends none: then
 // its words remain.
 func (p *Plugin) picture(ctx context.Context, c core.Call, s display.Shown) (done bool, err error) {
-	err = p.h.Desk.Carry(ctx, c.Parts, 1, core.Sent{Path: c.Path, Text: s.Text}, *s.Picture)
+	err = p.h.Messenger.SendFile(ctx, c.Deliveries, 1, core.Sent{Path: c.Path, Text: s.Text}, *s.Picture)
 	var e *core.Error
 	if errors.As(err, &e) && e.Kind == core.Broken {
 		p.h.Log.Info("picture not sent, its words are", "err", err)
@@ -121,7 +121,8 @@ func (p *Plugin) latest(ctx context.Context, step core.Key) (json.RawMessage, er
 	var output json.RawMessage
 	for _, r := range records {
 		var o core.Outcome
-		if r.Key.Step == 0 || r.Key.Part != 0 || r.Key == step || r.Progress != core.Done || r.Time.Before(found.Time) {
+		other := r.Key.Step != 0 && r.Key.Part == 0 && r.Key != step
+		if !other || r.Progress != core.ProgressDone || r.Time.Before(found.Time) {
 			continue
 		}
 		if json.Unmarshal(r.Data, &o) == nil && len(o.Result.Output) > 0 {

@@ -39,8 +39,8 @@ func (p *Plugin) speak() []core.Action {
 			},
 			Examples: []core.Example{core.NewExample("Wishing a good night", `{"text":"Good night, and sleep well."}`)},
 		},
-		Effects: core.EffectNone, Permission: core.Everyone, Timeout: p.c.Speech.Timeout + 30*time.Second,
-		Busy:      core.Queue,
+		Effects: core.EffectNone, Permission: core.PermissionEveryone, Timeout: p.c.Speech.Timeout + 30*time.Second,
+		Busy:      core.BusyQueue,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 		Do:        p.spoken,
 	}}
@@ -59,8 +59,8 @@ func (p *Plugin) spoken(ctx context.Context, c core.Call) (core.Result, error) {
 	if mime == "" {
 		return core.Result{}, core.Errorf(core.Broken, "What was to be spoken came back as no sound.")
 	}
-	file := core.Upload{Name: "voice." + ending, MIME: mime, Data: sound, Alt: q.Text, Kind: core.Audio}
-	return core.Result{}, p.h.Desk.Carry(ctx, c.Parts, 1, core.Sent{Path: c.Path}, file)
+	file := core.Upload{Name: "voice." + ending, MIME: mime, Data: sound, Alt: q.Text, Kind: core.MediaAudio}
+	return core.Result{}, p.h.Messenger.SendFile(ctx, c.Deliveries, 1, core.Sent{Path: c.Path}, file)
 }
 
 // sound speaks a text.

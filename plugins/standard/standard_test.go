@@ -26,7 +26,7 @@ func others() core.Plugin {
 		core.Action{Name: "records", Do: func(context.Context, core.Call) (core.Result, error) {
 			return core.Result{Output: json.RawMessage(`[{"n":1,"eyes":3},{"n":2,"eyes":6}]`)}, nil
 		}},
-		core.Action{Name: "closed", Permission: core.Admins},
+		core.Action{Name: "closed", Permission: core.PermissionAdmins},
 	)
 }
 
@@ -195,11 +195,13 @@ func FuzzEndpoint(f *testing.F) {
 
 // desk is a Desk that can carry nothing, or cannot be reached.
 type desk struct {
-	core.Desk
+	core.Messenger
 	err error
 }
 
-func (d desk) Carry(context.Context, core.Parts, int, core.Sent, core.Upload) error { return d.err }
+func (d desk) SendFile(context.Context, core.Deliveries, int, core.Sent, core.Upload) error {
+	return d.err
+}
 
 func TestPicturesThatCannotBeSentAreWords(t *testing.T) {
 	for _, tc := range []struct {
@@ -213,7 +215,7 @@ func TestPicturesThatCannotBeSentAreWords(t *testing.T) {
 		{errors.New("odd"), 0, true},
 	} {
 		s := plugintest.NewStand(t, "standard")
-		s.Host.Desk = desk{s.Host.Desk, tc.err}
+		s.Host.Messenger = desk{s.Host.Messenger, tc.err}
 		p, err := New(s.Host, Config{Actions: []string{"display"}})
 		if err != nil {
 			t.Fatal(err)
@@ -247,12 +249,12 @@ func TestLatest(t *testing.T) {
 		return core.Record{Key: k, Progress: progress, Time: s.Clock().Add(time.Duration(seconds) * time.Second),
 			Data: core.JSON(o)}
 	}
-	other := record(at(1, 1, 0), core.Done, 90, `"another turn"`)
+	other := record(at(1, 1, 0), core.ProgressDone, 90, `"another turn"`)
 	other.Key.Turn.Seq = 4
 	batch := core.Batch{Journal: []core.Record{
-		record(at(1, 1, 0), core.Done, 20, `"later"`), record(at(1, 2, 0), core.Done, 10, `"earlier"`),
-		record(at(1, 3, 0), core.Failed, 30, `"taken back"`), record(at(1, 4, 0), core.Done, 40, ""),
-		record(at(1, 1, 1), core.Done, 50, `"a part"`), record(at(1, 0, 0), core.Accepted, 60, `"the plan"`), record(at(1, 5, 0), core.Done, 70, `"itself"`), other,
+		record(at(1, 1, 0), core.ProgressDone, 20, `"later"`), record(at(1, 2, 0), core.ProgressDone, 10, `"earlier"`),
+		record(at(1, 3, 0), core.ProgressFailed, 30, `"taken back"`), record(at(1, 4, 0), core.ProgressDone, 40, ""),
+		record(at(1, 1, 1), core.ProgressDone, 50, `"a part"`), record(at(1, 0, 0), core.ProgressAccepted, 60, `"the plan"`), record(at(1, 5, 0), core.ProgressDone, 70, `"itself"`), other,
 	}}
 	if err := s.DB.Commit(t.Context(), &batch); err != nil {
 		t.Fatal(err)
@@ -275,9 +277,9 @@ func TestReadingOnly(t *testing.T) {
 		actions    int
 		want       core.Permission
 	}{
-		{[]string{"GET"}, true, "admins", 1, core.Admins},
-		{[]string{"GET", "POST"}, true, "everyone", 2, core.Everyone},
-		{[]string{"GET", "POST"}, false, "moderators", 1, core.Moderators},
+		{[]string{"GET"}, true, "admins", 1, core.PermissionAdmins},
+		{[]string{"GET", "POST"}, true, "everyone", 2, core.PermissionEveryone},
+		{[]string{"GET", "POST"}, false, "moderators", 1, core.PermissionModerators},
 	} {
 		p, err := New(plugintest.NewStand(t, "standard").Host, Config{
 			Actions: []string{"api_call"}, APIs: []API{{Name: "a", URL: "http://a.example", Methods: tc.methods, Confirm: tc.confirm, Permission: tc.permission, Allow: []outbound.Peer{}}},

@@ -50,7 +50,7 @@ func (c Config) complete() Config {
 	fill(&c.MaxText, 8000)
 	fill(&c.PerMinute, 10)
 	fill(&c.UserAgent, "Mozilla/5.0 (compatible; synthbot)")
-	fill(&c.Permission, string(core.Everyone))
+	fill(&c.Permission, string(core.PermissionEveryone))
 	return c
 }
 

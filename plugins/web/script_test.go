@@ -16,11 +16,11 @@ import (
 func guard() *coretest.Plugin {
 	schema := json.RawMessage(`{"type":"object"}`)
 	return coretest.NewPlugin("guard",
-		core.Action{Name: "wipe", Brief: "Delete everything", Schema: schema, Permission: core.Admins},
-		core.Action{Name: "ban", Brief: "Ban somebody", Schema: schema, Permission: core.Moderators},
-		core.Action{Name: "dream", Brief: "Do what only the bot itself does", Schema: schema, Permission: core.OwnBeats},
+		core.Action{Name: "wipe", Brief: "Delete everything", Schema: schema, Permission: core.PermissionAdmins},
+		core.Action{Name: "ban", Brief: "Ban somebody", Schema: schema, Permission: core.PermissionModerators},
+		core.Action{Name: "dream", Brief: "Do what only the bot itself does", Schema: schema, Permission: core.PermissionBot},
 		core.Action{Name: "mail", Brief: "Send a letter", Schema: schema, Outside: true},
-		core.Action{Name: "pay", Brief: "Pay somebody", Schema: schema, Permission: core.Everyone, Confirm: true},
+		core.Action{Name: "pay", Brief: "Pay somebody", Schema: schema, Permission: core.PermissionEveryone, Confirm: true},
 	)
 }
 

@@ -60,11 +60,11 @@ func (m *Model) Limits() llm.Limits {
 // Generate implements llm.Model. It answers at once.
 func (m *Model) Generate(ctx context.Context, r llm.Request) (llm.Answer, error) {
 	if ctx.Err() != nil {
-		return llm.Answer{}, &llm.Error{Kind: llm.RetryLater, Engine: m.name, Err: context.Cause(ctx)}
+		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRetryLater, Engine: m.name, Err: context.Cause(ctx)}
 	}
 	s, ok := readScene(r, m.lexicon())
 	if !ok {
-		return llm.Answer{}, &llm.Error{Kind: llm.Refused, Engine: m.name, Err: errNoChat}
+		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRefused, Engine: m.name, Err: errNoChat}
 	}
 	text := m.speaker(s).plan().encode()
 	if r.Stream != nil {

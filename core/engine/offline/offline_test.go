@@ -332,7 +332,7 @@ func TestNotices(t *testing.T) {
 func TestRefusesWhatIsNoChat(t *testing.T) {
 	_, err := New(Options{}).Generate(context.Background(), llm.Request{Messages: []llm.Utterance{{Role: llm.RoleUser, Text: "Summarise this."}}})
 	failed, ok := err.(*llm.Error)
-	if !ok || failed.Kind != llm.Refused {
+	if !ok || failed.Kind != llm.ErrorRefused {
 		t.Errorf("%v", err)
 	}
 }

@@ -95,7 +95,7 @@ func (s *speaker) delivered() plan {
 	var found []string
 	failed, searched := false, false
 	for _, o := range d.Outputs {
-		failed = failed || o.Error != "" || o.Outcome == string(core.Failed) || o.Outcome == string(core.Skipped)
+		failed = failed || o.Error != "" || o.Outcome == string(core.ProgressFailed) || o.Outcome == string(core.ProgressSkipped)
 		searched = searched || o.Action == actionSearch
 		found = append(found, texts(o.Output, 6)...)
 	}

@@ -22,7 +22,7 @@ func (p *plot) shown() Shown {
 	words := p.words()
 	s := Shown{Format: Chart, Text: escape(words)}
 	if png, err := p.png(); err == nil {
-		s.Picture = &core.Upload{Name: p.file(), MIME: "image/png", Data: png, Alt: words, Kind: core.Image}
+		s.Picture = &core.Upload{Name: p.file(), MIME: "image/png", Data: png, Alt: words, Kind: core.MediaImage}
 	}
 	return s
 }

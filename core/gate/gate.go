@@ -1,0 +1,36 @@
+// Package gate holds what plugins decide about messages before they are stored and
+// answered.
+package gate
+
+import "synthbot/core"
+
+// Admission is what becomes of a message.
+type Admission int
+
+// Admissions, from the mildest to the strictest.
+const (
+	Admit   Admission = iota
+	Quiet             // it is context, and gets no answer
+	Redact            // it is stored without its content, and gets no answer of a model
+	Discard           // it is not stored
+)
+
+// Verdict is what a Gate says.
+type Verdict struct {
+	Admission Admission
+	// Reply, where set, is answered to the message, without asking a model.
+	Reply string
+	// Limited says that Reply mentions a limit: a user sees such a reply at most once
+	// an hour.
+	Limited bool
+}
+
+// Gate is the ability of a plugin to keep messages out, beyond what the
+// configuration says. Judge is called for what is about to be received, except from
+// admins, and once more before a message is answered (again is true
+// then, and nothing is counted); it returns at once. A message that could not be
+// stored is delivered and judged again under the same id. Of several gates the
+// strictest counts.
+type Gate interface {
+	Judge(m *core.Message, again bool) Verdict
+}
