@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -60,6 +59,7 @@ func NewEmbedder(cfg Config, o Options) (Embedder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine %s: %w", cfg.Name, err)
 	}
+	cfg.Model, cfg.TopP = cfg.EmbeddingModel, 0
 	return &embedder{remote: remote{cfg: cfg, preset: p, redact: core.Conceal(cfg.APIKey)}, client: client, base: t.base, failed: o.Failed}, nil
 }
 
@@ -118,11 +118,14 @@ func (e *embedder) once(ctx context.Context, texts []string) (vectors [][]float3
 			vectors, err = nil, fmt.Errorf("%w: %s", errPanic, txt.Clip(txt.Line(fmt.Sprint(p)), 200))
 		}
 	}()
-	vectors, err = e.client.CreateEmbedding(c.in(ctx), texts)
-	if c.err != nil {
-		err = c.err
+	_, err = e.client.CreateEmbedding(c.in(ctx), texts)
+	switch {
+	case c.err != nil:
+		return nil, c.err
+	case c.answer == nil:
+		return nil, fmt.Errorf("%w: %w", errNoAnswer, err)
 	}
-	return vectors, err
+	return c.answer.vectors, nil
 }
 
 // shorten cuts what is too long; an empty text, which servers refuse, becomes a
@@ -153,31 +156,23 @@ func sound(vectors [][]float32, n int) error {
 		if len(v) == 0 || len(v) > embedSizes || len(v) != len(vectors[0]) {
 			return fmt.Errorf("%w: a length of %d", errVectors, len(v))
 		}
-		for _, x := range v {
-			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-				return fmt.Errorf("%w: no number", errVectors)
-			}
-		}
 	}
 	return nil
 }
 
-// embedWire is the embeddings call of the openai API. The library takes vectors
-// in the order in which they come; here they are put into the order of the texts.
+// embedWire is the embeddings call of the openai API. It puts the vectors into the
+// order of the texts.
 type embedWire struct{ openAI }
 
 func (embedWire) order() []string { return []string{"model", "input"} }
 
-func (embedWire) amend(body map[string]json.RawMessage, c *call) error {
-	set(body, "model", c.cfg.EmbeddingModel)
-	return nil
-}
+func (embedWire) amend(map[string]json.RawMessage, *call) error { return nil }
 
 func (embedWire) whole(data []byte) (reply, error) {
 	var answer struct {
 		Data []struct {
-			Index     *int            `json:"index"`
-			Embedding json.RawMessage `json:"embedding"`
+			Index     *int      `json:"index"`
+			Embedding []float32 `json:"embedding"`
 		} `json:"data"`
 		Error json.RawMessage `json:"error"`
 	}
@@ -187,7 +182,7 @@ func (embedWire) whole(data []byte) (reply, error) {
 	if len(answer.Error) > 0 && string(answer.Error) != "null" {
 		return reply{}, parseErrorValue(answer.Error)
 	}
-	ordered := make([]json.RawMessage, len(answer.Data))
+	ordered := make([][]float32, len(answer.Data))
 	for i, d := range answer.Data {
 		at := i
 		if d.Index != nil {
@@ -201,16 +196,4 @@ func (embedWire) whole(data []byte) (reply, error) {
 	return reply{vectors: ordered}, nil
 }
 
-func (embedWire) canon(r reply) ([]byte, error) {
-	type vector struct {
-		Embedding json.RawMessage `json:"embedding"`
-	}
-	list := make([]vector, len(r.vectors))
-	for i, v := range r.vectors {
-		if v == nil {
-			v = json.RawMessage("[]")
-		}
-		list[i] = vector{v}
-	}
-	return json.Marshal(map[string]any{"data": list})
-}
+func (embedWire) stub() string { return `{"data":[{"embedding":[]}]}` }

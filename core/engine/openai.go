@@ -19,16 +19,6 @@ func (openAI) order() []string {
 // amend puts in what the library cannot say, and takes out what it says without
 // being asked.
 func (openAI) amend(body map[string]json.RawMessage, c *call) error {
-	set(body, "model", c.cfg.Model)
-	if err := amendSounds(body); err != nil {
-		return err
-	}
-	if c.cfg.Temperature < 0 {
-		delete(body, "temperature")
-	}
-	if c.cfg.TopP > 0 {
-		set(body, "top_p", c.cfg.TopP)
-	}
 	if c.cfg.Effort != "" && c.manner < bare {
 		set(body, "reasoning_effort", c.cfg.Effort)
 	}
@@ -38,13 +28,10 @@ func (openAI) amend(body map[string]json.RawMessage, c *call) error {
 	if c.tools {
 		set(body, "tool_choice", "auto")
 	}
-	if c.stream != nil {
-		set(body, "stream", true)
-		if c.preset.name != "mistral" && c.manner < bare { // it sends usage unasked, and refuses fields that it does not know
-			body["stream_options"] = json.RawMessage(`{"include_usage":true}`)
-		}
+	if c.stream != nil && c.preset.name != "mistral" && c.manner < bare { // Mistral refuses unknown fields
+		body["stream_options"] = json.RawMessage(`{"include_usage":true}`)
 	}
-	return nil
+	return amendSounds(body)
 }
 
 // manner is how much is asked of a server beyond plain chat. A server that
@@ -272,27 +259,6 @@ func (s *aiStream) reply() (reply, bool) {
 	return r, s.done || s.stop != ""
 }
 
-// canon writes the one shape of answer that the library reads without a fault.
-func (openAI) canon(r reply) ([]byte, error) {
-	type function struct {
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	}
-	type toolCall struct {
-		ID       string   `json:"id"`
-		Type     string   `json:"type"`
-		Function function `json:"function"`
-	}
-	calls := make([]toolCall, len(r.calls))
-	for i, c := range r.calls {
-		calls[i] = toolCall{c.ID, "function", function{c.Name, string(c.Arguments)}}
-	}
-	stop := r.stop
-	if stop == "function_call" { // the library would look for a call of the old kind
-		stop = "tool_calls"
-	}
-	type object map[string]any
-	return marshal(object{
-		"choices": []object{{"index": 0, "finish_reason": stop, "message": object{"role": "assistant", "content": r.text, "tool_calls": calls}}},
-	})
+func (openAI) stub() string {
+	return `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"."}}]}`
 }

@@ -158,14 +158,14 @@ func (r *remote) once(ctx context.Context, request llm.Request, m manner) (answe
 			}
 		}()
 	}
-	response, err := r.model.GenerateContent(c.in(ctx), r.messages(c, request, names), r.options(request, names)...)
+	_, err = r.model.GenerateContent(c.in(ctx), r.messages(c, request, names), r.options(request, names)...)
 	switch {
 	case c.err != nil:
 		return llm.Answer{}, c.err
-	case err != nil:
-		return llm.Answer{}, err
+	case c.answer == nil:
+		return llm.Answer{}, fmt.Errorf("%w: %w", errNoAnswer, err)
 	}
-	answer, err = r.answer(response, names)
+	answer, err = r.answer(c.answer, names)
 	answer.Usage = c.usage(request)
 	if n := c.got.usage.In; n > 0 && !beside(request) {
 		r.lessons.counted(n, textTokens(request))
@@ -317,16 +317,14 @@ func (r *remote) modelTurn(u llm.Utterance, names map[string]string, add func(ll
 		parts = append(parts, llms.TextPart(u.Text))
 	}
 	for _, c := range u.Calls {
-		arguments := string(c.Arguments)
+		function := &llms.FunctionCall{Name: outName(names, c.Name), Arguments: string(c.Arguments)}
 		if r.preset.name == "anthropic" {
-			arguments = wrapArguments(c.Arguments)
+			function.Arguments = wrapArguments(function.Arguments)
 		}
-		parts = append(parts, llms.ToolCall{ID: c.ID, Type: "function", FunctionCall: &llms.FunctionCall{Name: outName(names, c.Name), Arguments: arguments}})
+		parts = append(parts, llms.ToolCall{ID: c.ID, Type: "function", FunctionCall: function})
 	}
-	if r.preset.name != "anthropic" {
-		if len(parts) > 0 {
-			add(llms.ChatMessageTypeAI, parts...)
-		}
+	if r.preset.name != "anthropic" && len(parts) > 0 {
+		add(llms.ChatMessageTypeAI, parts...)
 		return
 	}
 	for _, p := range parts {
@@ -344,26 +342,19 @@ const (
 // at all means that, too.
 func truncated(stop string) bool {
 	switch stop {
-	case "", "length", "max_tokens", "model_length", "model_context_window_exceeded", "pause_turn", "error", "<nil>":
+	case "", "length", "max_tokens", "model_length", "model_context_window_exceeded", "pause_turn", "error":
 		return true
 	}
 	return false
 }
 
-// answer reads the library's response: text and calls of all its choices, for
-// the Anthropic client makes one of each block.
-func (r *remote) answer(response *llms.ContentResponse, names map[string]string) (llm.Answer, error) {
-	answer := llm.Answer{Engine: r.cfg.Name}
-	stop := ""
-	for _, choice := range response.Choices {
-		answer.Text += choice.Content
-		stop = choice.StopReason
-		for _, c := range choice.ToolCalls {
-			answer.Calls = append(answer.Calls, r.toolCall(c, len(answer.Calls), names))
-		}
+// answer makes the model's answer of a reply.
+func (r *remote) answer(from *reply, names map[string]string) (llm.Answer, error) {
+	answer := llm.Answer{Engine: r.cfg.Name, Text: from.text, Truncated: truncated(from.stop)}
+	for i, c := range from.calls {
+		answer.Calls = append(answer.Calls, toolCall(c, i, names))
 	}
-	answer.Truncated = truncated(stop)
-	switch {
+	switch stop := from.stop; {
 	case stop == stopFiltered, stop == stopRefusal:
 		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRefused, Engine: r.cfg.Name, Err: fmt.Errorf("the model stopped with %q", stop)}
 	case strings.TrimSpace(answer.Text) == "" && len(answer.Calls) == 0:
@@ -372,24 +363,22 @@ func (r *remote) answer(response *llms.ContentResponse, names map[string]string)
 	return answer, nil
 }
 
-// toolCall reads one call. Arguments that are no JSON, as when the answer was
+// toolCall completes one call. Arguments that are no JSON, as when the answer was
 // cut, become a JSON string: they can be shown to a corrector, and never pass
 // for a payload.
-func (r *remote) toolCall(c llms.ToolCall, n int, names map[string]string) llm.ToolCall {
-	made := llm.ToolCall{ID: c.ID, Name: inName(names, c.FunctionCall.Name), Arguments: json.RawMessage(c.FunctionCall.Arguments)}
-	if r.preset.name == "anthropic" {
-		made.Arguments = unwrapArguments(c.FunctionCall.Arguments)
+func toolCall(c llm.ToolCall, n int, names map[string]string) llm.ToolCall {
+	c.Name = inName(names, c.Name)
+	if c.ID == "" {
+		c.ID = fmt.Sprintf("call_%d", n)
 	}
-	if made.ID == "" {
-		made.ID = fmt.Sprintf("call_%d", n)
+	arguments := strings.TrimSpace(string(c.Arguments))
+	switch {
+	case arguments == "" || arguments == "null":
+		c.Arguments = json.RawMessage(`{}`)
+	case !json.Valid(c.Arguments):
+		c.Arguments, _ = marshal(string(c.Arguments))
 	}
-	if len(strings.TrimSpace(string(made.Arguments))) == 0 || string(made.Arguments) == "null" {
-		made.Arguments = json.RawMessage(`{}`)
-	}
-	if !json.Valid(made.Arguments) {
-		made.Arguments, _ = marshal(string(made.Arguments))
-	}
-	return made
+	return c
 }
 
 // usage is what the call took: what the server counted, else an estimate. An answer

@@ -77,13 +77,10 @@ func FuzzStream(f *testing.F) {
 		if !strings.HasPrefix(shown.String(), r.text) && !strings.Contains(in, "content_block") {
 			t.Fatalf("shown %q, said %q", shown.String(), r.text)
 		}
-		canon, err := w.canon(r)
-		if err != nil || !json.Valid(canon) {
-			t.Fatalf("%s, %v", canon, err)
-		}
-		again, err := w.whole(canon)
-		if err != nil || again.text != r.text || again.stop != r.stop && r.stop != "function_call" || len(again.calls) != len(r.calls) {
-			t.Fatalf("%+v became %+v, %v", r, again, err)
+		for i, made := range r.calls {
+			if made = toolCall(made, i, nil); made.ID == "" || !json.Valid(made.Arguments) {
+				t.Fatalf("%+v became %+v", r.calls[i], made)
+			}
 		}
 	})
 }

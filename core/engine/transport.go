@@ -20,7 +20,8 @@ import (
 
 // wire is one API in bytes.
 type wire interface {
-	// amend changes the body that the library wrote into what the API wants.
+	// amend changes the body that the library wrote into what the API wants, besides
+	// what amend changes in every body.
 	amend(body map[string]json.RawMessage, c *call) error
 	// order lists the fields of a body: what changes least first.
 	order() []string
@@ -28,8 +29,8 @@ type wire interface {
 	whole(data []byte) (reply, error)
 	// events returns a reader for an answer that comes as a stream.
 	events() streamReader
-	// canon writes a reply in the form that the library reads without a fault.
-	canon(r reply) ([]byte, error)
+	// stub is an answer that the library accepts. The real one is read here.
+	stub() string
 }
 
 // streamReader reads one streamed answer, event by event.
@@ -48,7 +49,7 @@ type reply struct {
 	stop  string // in the API's own words; "" where it did not say
 	usage llm.Usage
 
-	vectors []json.RawMessage // of an embedding
+	vectors [][]float32 // of an embedding
 }
 
 func (r *reply) size() int {
@@ -78,7 +79,8 @@ type call struct {
 	tools  bool
 	stream func(piece string) // nil: the answer comes in one piece
 
-	err    error // why it failed, typed; the library would make a string of it
+	err    error  // why it failed, typed; the library would make a string of it
+	answer *reply // nil: there is none
 	sent   atomic.Bool
 	got    reply // as far as it came
 	pieces int   // of a stream
@@ -122,36 +124,38 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if !ok {
 		return nil, errors.New("transport: a request without a call")
 	}
-	response, err := t.pass(request, c)
+	answer, err := t.pass(request, c)
 	if err != nil {
 		c.err = err
 		return nil, err
 	}
-	return response, nil
+	c.answer = &answer
+	return &http.Response{
+		Status: "200 OK", StatusCode: http.StatusOK, Request: request,
+		Header: http.Header{"Content-Type": {"application/json"}},
+		Body:   io.NopCloser(strings.NewReader(c.preset.wire.stub())),
+	}, nil
 }
 
-func (t *transport) pass(request *http.Request, c *call) (*http.Response, error) {
+// pass sends the request and reads the answer.
+func (t *transport) pass(request *http.Request, c *call) (reply, error) {
 	amended, err := amend(request, c)
 	if err != nil {
-		return nil, err
+		return reply{}, err
 	}
 	response, err := t.base.RoundTrip(amended.WithContext(c.traced(amended.Context())))
 	if err != nil {
-		return nil, fmt.Errorf("connection: %w", err)
+		return reply{}, fmt.Errorf("connection: %w", err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		said, _ := io.ReadAll(io.LimitReader(response.Body, maxErrors))
 		failed := readHTTPError(response, said, t.clock())
 		c.sent.Store(kindOf(failed) == llm.ErrorRefused) // any other model has not begun
-		return nil, failed
+		return reply{}, failed
 	}
 	c.sent.Store(true)
-	r, err := read(response, c)
-	if err != nil {
-		return nil, err
-	}
-	return t.respond(response, r, c)
+	return read(response, c)
 }
 
 // traced notes in c when the whole request was written.
@@ -174,6 +178,7 @@ func amend(request *http.Request, c *call) (*http.Request, error) {
 	if err := json.Unmarshal(written, &fields); err != nil {
 		return nil, fmt.Errorf("request: %w", err)
 	}
+	c.amend(fields)
 	if err := c.preset.wire.amend(fields, c); err != nil {
 		return nil, fmt.Errorf("request: %w", err)
 	}
@@ -188,6 +193,20 @@ func amend(request *http.Request, c *call) (*http.Request, error) {
 		amended.Header.Del("X-Api-Key")
 	}
 	return amended, nil
+}
+
+// amend writes the fields that all APIs have in common.
+func (c *call) amend(body map[string]json.RawMessage) {
+	set(body, "model", c.cfg.Model)
+	if c.cfg.Temperature < 0 {
+		delete(body, "temperature")
+	}
+	if c.cfg.TopP > 0 {
+		set(body, "top_p", c.cfg.TopP)
+	}
+	if c.stream != nil {
+		set(body, "stream", true)
+	}
 }
 
 // read reads the answer, in one piece or as a stream, as the server sends it.
@@ -265,19 +284,4 @@ func (r *reply) cut() {
 	}
 	r.text = strings.ToValidUTF8(r.text[:min(len(r.text), maxAnswer)], "")
 	r.calls, r.stop = nil, ""
-}
-
-// respond wraps the reply into a response that the library can read.
-func (t *transport) respond(from *http.Response, r reply, c *call) (*http.Response, error) {
-	body, err := c.preset.wire.canon(r)
-	if err != nil {
-		return nil, fmt.Errorf("answer: %w", err)
-	}
-	return &http.Response{
-		Status: from.Status, StatusCode: http.StatusOK, Proto: from.Proto, ProtoMajor: from.ProtoMajor, ProtoMinor: from.ProtoMinor,
-		Header:        http.Header{"Content-Type": {"application/json"}},
-		Body:          io.NopCloser(bytes.NewReader(body)),
-		ContentLength: int64(len(body)),
-		Request:       from.Request,
-	}, nil
 }
