@@ -9,23 +9,56 @@ import (
 	"testing"
 	"time"
 
+	"synthbot/core"
 	"synthbot/core/llm"
 )
 
 // account is a Ledger that keeps every use.
 type account struct {
-	Tally
 	mu   sync.Mutex
 	uses []Use
 }
 
-func newAccount() *account { return &account{Tally: *NewTally()} }
+func newAccount() *account { return new(account) }
 
-func (a *account) Record(ctx context.Context, u Use) error {
+func (a *account) Record(_ context.Context, u Use) error {
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.uses = append(a.uses, u)
-	a.mu.Unlock()
-	return a.Tally.Record(ctx, u)
+	return nil
+}
+
+func (a *account) Spent(_ context.Context, day string, scope core.Path) (s Spending, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, u := range a.uses {
+		usage, cost := u.Usage, u.Cost
+		i := slices.Index(u.People, scope)
+		if i >= 0 {
+			usage, cost = u.Share(i)
+		}
+		if u.Day == day && (i >= 0 || u.Place.Within(scope)) {
+			s.Tokens += int64(usage.In + usage.Out)
+			s.Cost += cost
+		}
+	}
+	return s, nil
+}
+
+// prices are those of the tables.
+func prices(tables []Config) func(string, llm.Usage) float64 {
+	return func(engine string, u llm.Usage) float64 {
+		i := slices.IndexFunc(tables, func(c Config) bool { return c.Name == engine })
+		return tables[i].Cost(u)
+	}
+}
+
+// budgeted is Budgeted with a Ledger.
+func budgeted(next core.Asker, cfg BudgetConfig, o BudgetOptions) *budget {
+	if o.Ledger == nil {
+		o.Ledger = newAccount()
+	}
+	return Budgeted(next, cfg, o).(*budget)
 }
 
 // stalls writes the beginning of a stream, says so and answers no more until its
@@ -156,16 +189,17 @@ func TestUnsentIsFree(t *testing.T) {
 // are paid for, each at its own price.
 func TestEachEngineIsBooked(t *testing.T) {
 	first, second := newServer(t, breaks(`{"choices":[{"delta":{"content":"hal"}}]}`)), newServer(t, aiSays("yo"))
-	c, err := New([]Config{
+	tables := []Config{
 		first.table(func(c *Config) { c.Name, c.PriceIn = "first", 1 }),
 		second.table(func(c *Config) { c.Name, c.PriceIn = "second", 1000 }),
-	}, Options{})
+	}
+	c, err := New(tables, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	ledger := newAccount()
-	a, err := Budgeted(c, BudgetConfig{}, BudgetOptions{Ledger: ledger, Cost: c.Cost}).Ask(bounded(t), plainQuestion())
+	a, err := Budgeted(c, BudgetConfig{}, BudgetOptions{Ledger: ledger, Cost: prices(tables)}).Ask(bounded(t), plainQuestion())
 	if err != nil || a.Engine != "second" || a.Usage.In != 30 {
 		t.Fatalf("%+v, %v", a, err)
 	}

@@ -71,6 +71,3 @@ func (b *breaker) fail(people []core.Path, now time.Time) {
 	b.failed++
 	b.until = now.Add(tripFor)
 }
-
-// succeed forgets the failures.
-func (b *breaker) succeed() { *b = breaker{} }

@@ -96,23 +96,22 @@ func (e *SpentError) Unwrap() error {
 
 // BudgetOptions are what a budget needs besides its table.
 type BudgetOptions struct {
-	Ledger Ledger                                       // nil: a Tally, which forgets when the process ends
-	Cost   func(engine string, u llm.Usage) float64     // nil: nothing has a price
-	Used   func(engine string, u llm.Usage)             // told of every use; nil: nobody is
-	Clock  func() time.Time                             // nil: time.Now
-	Zone   *time.Location                               // where a day begins; nil: time.Local
-	Log    *slog.Logger                                 // nil: nothing is logged
-	Exempt func(place core.Path, person core.Path) bool // nil: nobody
-	// PersonTokens is what a person may use in a day where he asks in that place, in
-	// place of the table's; nil: as the table says.
+	Ledger Ledger                                   // nil: nothing is limited or recorded
+	Cost   func(engine string, u llm.Usage) float64 // nil: nothing has a price
+	Used   func(engine string, u llm.Usage)         // is called for every use; optional
+	Clock  func() time.Time                         // nil: time.Now
+	Zone   *time.Location                           // where a day begins; nil: time.Local
+	Log    *slog.Logger                             // nil: nothing is logged
+	// PersonTokens is what a person may use in a day if they ask in that place; nil: as
+	// the table says.
 	PersonTokens func(place core.Path) int64
 }
 
-// Budget is an Asker that asks next only while every budget that a question
+// budget is an Asker that asks next only while every budget that a question
 // falls under has room for it. The prompt of a question, and of all that are
 // being answered at the moment, counts before it is asked, so that questions
 // at the same time do not slip through together.
-type Budget struct {
+type budget struct {
 	next core.Asker
 	cfg  BudgetConfig
 	o    BudgetOptions
@@ -121,10 +120,10 @@ type Budget struct {
 	held map[core.Path]int64 // tokens of questions that are being answered
 }
 
-// Budgeted wraps next.
-func Budgeted(next core.Asker, cfg BudgetConfig, o BudgetOptions) *Budget {
+// Budgeted returns an Asker that asks next within the budgets of a table.
+func Budgeted(next core.Asker, cfg BudgetConfig, o BudgetOptions) core.Asker {
 	if o.Ledger == nil {
-		o.Ledger = NewTally()
+		return next
 	}
 	if o.Cost == nil {
 		o.Cost = func(string, llm.Usage) float64 { return 0 }
@@ -141,7 +140,7 @@ func Budgeted(next core.Asker, cfg BudgetConfig, o BudgetOptions) *Budget {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Budget{next: next, cfg: cfg, o: o, held: make(map[core.Path]int64)}
+	return &budget{next: next, cfg: cfg, o: o, held: make(map[core.Path]int64)}
 }
 
 // allowance is a limit that a question falls under.
@@ -151,26 +150,17 @@ type allowance struct {
 	spent Spending
 }
 
-// allowances are those of the bot and the place, and one for each person. Who is
-// exempt has one without limits.
-func (b *Budget) allowances(q core.Question) (all, each []allowance) {
-	exempt := func(person core.Path) bool { return b.o.Exempt != nil && b.o.Exempt(q.Path, person) }
-	free := len(q.People) == 0 && exempt(core.Path{})
+// allowances are those of the bot and the place, and one for each person.
+func (b *budget) allowances(q core.Question) (all, each []allowance) {
 	tokens := b.cfg.PersonTokens
 	if b.o.PersonTokens != nil {
 		tokens = b.o.PersonTokens(q.Path)
 	}
 	for _, p := range q.People {
-		a := allowance{scope: p}
-		if exempt(p) {
-			free = true
-		} else {
-			a.limit = Spending{tokens, b.cfg.PersonCost}
-		}
-		each = append(each, a)
+		each = append(each, allowance{scope: p, limit: Spending{tokens, b.cfg.PersonCost}})
 	}
 	for _, p := range b.cfg.Places {
-		if !free && q.Path.Within(p.Path) {
+		if q.Path.Within(p.Path) {
 			all = append(all, allowance{scope: p.Path, limit: Spending{p.Tokens, p.Cost}})
 		}
 	}
@@ -178,7 +168,7 @@ func (b *Budget) allowances(q core.Question) (all, each []allowance) {
 }
 
 // Ask implements core.Asker.
-func (b *Budget) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
+func (b *budget) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	now := b.o.Clock().In(b.o.Zone)
 	t := &tab{budget: b, place: q.Path, now: now, day: now.Format(time.DateOnly)}
 	t.all, t.each = b.allowances(q)
@@ -199,7 +189,7 @@ func (b *Budget) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 }
 
 // record books what one call took.
-func (b *Budget) record(ctx context.Context, t *tab, engine string, used llm.Usage) {
+func (b *budget) record(ctx context.Context, t *tab, engine string, used llm.Usage) {
 	b.o.Used(engine, used)
 	u := Use{Time: t.now, Day: t.day, Engine: engine, Place: t.place, People: t.bear, Usage: used, Cost: b.o.Cost(engine, used)}
 	if err := b.o.Ledger.Record(context.WithoutCancel(ctx), u); err != nil {
@@ -209,7 +199,7 @@ func (b *Budget) record(ctx context.Context, t *tab, engine string, used llm.Usa
 
 // tab is what one question takes from its budgets while it is being answered.
 type tab struct {
-	budget *Budget
+	budget *budget
 	place  core.Path
 	now    time.Time
 	day    string
@@ -280,7 +270,7 @@ func (t *tab) hold(tokens int64) error {
 
 // full reports whether an allowance has no room for tokens; for 0, whether it is
 // used up. b.mu is held.
-func (b *Budget) full(a allowance, tokens int64) bool {
+func (b *budget) full(a allowance, tokens int64) bool {
 	wanted := a.spent.Tokens + b.held[a.scope] + tokens
 	full := a.limit.Tokens > 0 && (wanted > a.limit.Tokens || wanted == a.limit.Tokens && tokens == 0)
 	return full || a.limit.Cost > 0 && a.spent.Cost >= a.limit.Cost
@@ -289,7 +279,7 @@ func (b *Budget) full(a allowance, tokens int64) bool {
 // bearing says who bears so many tokens, and how many each of them: nobody more
 // than he has left, so that one who spent his share costs the others no answer.
 // b.mu is held.
-func (b *Budget) bearing(each []allowance, tokens int64) (people []core.Path, share int64) {
+func (b *budget) bearing(each []allowance, tokens int64) (people []core.Path, share int64) {
 	for n := -1; len(each) != n && len(each) > 0; {
 		n = len(each)
 		share = (tokens + int64(n) - 1) / int64(n)

@@ -68,7 +68,7 @@ func TestBudgets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &thinker{usage: llm.Usage{In: 900, Out: 100}}
-			b := Budgeted(m, tc.cfg, BudgetOptions{Cost: price})
+			b := budgeted(m, tc.cfg, BudgetOptions{Cost: price})
 			var err error
 			for i, q := range tc.asks {
 				if _, err = b.Ask(t.Context(), q); err != nil && i < len(tc.asks)-1 {
@@ -99,7 +99,7 @@ func TestBudgets(t *testing.T) {
 // A prompt that is larger than what is left is not sent.
 func TestBudgetCountsThePrompt(t *testing.T) {
 	m := &thinker{usage: llm.Usage{In: 1}}
-	b := Budgeted(m, BudgetConfig{PersonTokens: 10}, BudgetOptions{})
+	b := budgeted(m, BudgetConfig{PersonTokens: 10}, BudgetOptions{})
 	if _, err := b.Ask(t.Context(), from("a/1", "a/@user/1")); err == nil || m.calls != 0 {
 		t.Errorf("%v after %d calls", err, m.calls)
 	}
@@ -111,12 +111,12 @@ func TestBudgetSharesThePrompt(t *testing.T) {
 	r, _ := plainQuestion().Build(llm.Limits{})
 	half := tokensOf(r)/2 + 1
 	m := &thinker{usage: llm.Usage{In: int(half)}}
-	b := Budgeted(m, BudgetConfig{PersonTokens: half}, BudgetOptions{})
+	b := budgeted(m, BudgetConfig{PersonTokens: half}, BudgetOptions{})
 	both := from("a/1", "a/@user/1 a/@user/2")
 	if _, err := b.Ask(t.Context(), both); err != nil {
 		t.Errorf("both: %v", err)
 	}
-	b = Budgeted(m, BudgetConfig{PersonTokens: half}, BudgetOptions{})
+	b = budgeted(m, BudgetConfig{PersonTokens: half}, BudgetOptions{})
 	err := b.o.Ledger.Record(t.Context(), Use{
 		Day: time.Now().Format(time.DateOnly), Place: core.MustPath("a/1"), People: []core.Path{core.MustPath("a/@user/1")}, Usage: llm.Usage{In: int(half)},
 	})
@@ -132,7 +132,7 @@ func TestBudgetSharesThePrompt(t *testing.T) {
 func TestBudgetOfAPersonByPlace(t *testing.T) {
 	m := &thinker{usage: llm.Usage{In: 900, Out: 100}}
 	wide := core.MustPath("a/wide")
-	b := Budgeted(m, BudgetConfig{PersonTokens: 1}, BudgetOptions{PersonTokens: func(place core.Path) int64 {
+	b := budgeted(m, BudgetConfig{PersonTokens: 1}, BudgetOptions{PersonTokens: func(place core.Path) int64 {
 		if place == wide {
 			return 0 // no limit
 		}
@@ -154,7 +154,7 @@ func TestBudgetHoldsAcrossCalls(t *testing.T) {
 		r, _ := plainQuestion().Build(llm.Limits{})
 		one := tokensOf(r)
 		m := &thinker{usage: llm.Usage{In: int(one)}, hold: make(chan struct{})}
-		b := Budgeted(m, BudgetConfig{BotTokens: 3*one + one/2}, BudgetOptions{})
+		b := budgeted(m, BudgetConfig{BotTokens: 3*one + one/2}, BudgetOptions{})
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		refused := 0
@@ -184,7 +184,7 @@ func TestBudgetIsNewEachDay(t *testing.T) {
 	zone := time.FixedZone("x", 5*3600)
 	now := time.Date(2026, 11, 20, 18, 50, 0, 0, time.UTC) // 23:50 there
 	m := &thinker{usage: llm.Usage{In: 1000}}
-	b := Budgeted(m, BudgetConfig{BotTokens: 900}, BudgetOptions{Zone: zone, Clock: func() time.Time { return now }})
+	b := budgeted(m, BudgetConfig{BotTokens: 900}, BudgetOptions{Zone: zone, Clock: func() time.Time { return now }})
 	b.Ask(t.Context(), from("a/1", ""))
 	_, err := b.Ask(t.Context(), from("a/1", ""))
 	if spent, ok := errors.AsType[*SpentError](err); !ok || spent.After != 10*time.Minute {
@@ -197,7 +197,7 @@ func TestBudgetIsNewEachDay(t *testing.T) {
 }
 
 // brokenLedger cannot be read.
-type brokenLedger struct{ Tally }
+type brokenLedger struct{ account }
 
 func (*brokenLedger) Spent(context.Context, string, core.Path) (Spending, error) {
 	return Spending{}, errors.New("disk")
@@ -205,32 +205,23 @@ func (*brokenLedger) Spent(context.Context, string, core.Path) (Spending, error)
 
 func TestLedgerThatFails(t *testing.T) {
 	m := &thinker{}
-	_, err := Budgeted(m, BudgetConfig{BotTokens: 900}, BudgetOptions{Ledger: &brokenLedger{}}).Ask(t.Context(), from("a/1", ""))
+	_, err := budgeted(m, BudgetConfig{BotTokens: 900}, BudgetOptions{Ledger: &brokenLedger{}}).Ask(t.Context(), from("a/1", ""))
 	if failed, ok := err.(*llm.Error); !ok || failed.Kind != llm.ErrorRetryLater || m.calls != 0 {
 		t.Errorf("%v", err)
-	}
-}
-
-func TestExempt(t *testing.T) {
-	m := &thinker{usage: llm.Usage{In: 1000}}
-	b := Budgeted(m, BudgetConfig{PersonTokens: 900}, BudgetOptions{Exempt: func(_, person core.Path) bool { return person.String() == "a/@user/admin" }})
-	for range 3 {
-		if _, err := b.Ask(t.Context(), from("a/1", "a/@user/admin")); err != nil {
-			t.Error(err)
-		}
 	}
 }
 
 // Over a real chain: the last link must not speak for a budget that is spent.
 func TestBudgetOverAChain(t *testing.T) {
 	s := newServer(t, aiSays("yo"))
-	c, err := New([]Config{s.table(func(c *Config) { c.PriceIn, c.PriceOut, c.PriceCached = 2, 10, 0.5 })}, Options{})
+	tables := []Config{s.table(func(c *Config) { c.PriceIn, c.PriceOut, c.PriceCached = 2, 10, 0.5 })}
+	c, err := New(tables, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	ledger := NewTally()
-	b := Budgeted(c, BudgetConfig{BotTokens: 1000, PersonCost: 0.00001}, BudgetOptions{Ledger: ledger, Cost: c.Cost})
+	ledger := newAccount()
+	b := budgeted(c, BudgetConfig{BotTokens: 1000, PersonCost: 0.00001}, BudgetOptions{Ledger: ledger, Cost: prices(tables)})
 	if a, err := b.Ask(bounded(t), plainQuestion()); err != nil || a.Engine != "test" {
 		t.Fatalf("%+v, %v", a, err)
 	}
@@ -248,7 +239,7 @@ func TestBudgetOverAChain(t *testing.T) {
 func TestBudgetSparesTheEngine(t *testing.T) {
 	m := &script{name: "paid", steps: []func(context.Context) (llm.Answer, error){says("paid")}}
 	chain := chainOf(false, m)
-	poor := Budgeted(chain, BudgetConfig{PersonTokens: 10}, BudgetOptions{})
+	poor := budgeted(chain, BudgetConfig{PersonTokens: 10}, BudgetOptions{})
 	for range 2 * tripAfter {
 		if _, err := poor.Ask(t.Context(), from("a/1", "a/@user/1")); err == nil {
 			t.Fatal("he was answered")
@@ -276,24 +267,6 @@ func TestSharesMakeUpTheWhole(t *testing.T) {
 		}
 		if sum != whole || cost < 2.999 || cost > 3.001 {
 			t.Errorf("%d shares make %+v, %v", n, sum, cost)
-		}
-	}
-}
-
-// TestExemptFromThePlacesBudget: whoever is exempt is answered where the place has
-// nothing left, and others are not; the bot's own budget holds for all.
-func TestExemptFromThePlacesBudget(t *testing.T) {
-	m := &thinker{usage: llm.Usage{In: 1000}}
-	place := core.MustPath("a/1")
-	b := Budgeted(m, BudgetConfig{BotTokens: 3500, Places: []PlaceBudget{{Path: place, Tokens: 900}}}, BudgetOptions{
-		Exempt: func(_, person core.Path) bool { return person.String() == "a/@user/admin" },
-	})
-	for i, tc := range []struct {
-		who  string
-		fine bool
-	}{{"a/@user/1", true}, {"a/@user/1", false}, {"a/@user/admin", true}, {"a/@user/admin", true}, {"a/@user/1", false}, {"a/@user/admin", true}, {"a/@user/admin", false}} {
-		if _, err := b.Ask(t.Context(), from("a/1", tc.who)); (err == nil) != tc.fine {
-			t.Errorf("question %d, of %s: %v", i, tc.who, err)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"synthbot/core"
@@ -49,6 +50,9 @@ func (o Options) withDefaults() Options {
 	if o.Patience == 0 {
 		o.Patience = 8 * time.Second
 	}
+	if o.Prefer == nil {
+		o.Prefer = func(core.Path) string { return "" }
+	}
 	return o
 }
 
@@ -57,11 +61,7 @@ type Chain struct {
 	links   []*link // those that need a network
 	last    llm.Model
 	quiet   llm.Model // last, where it is chosen and stands in for nobody
-	lone    bool      // last is all there is
-	prices  map[string]Config
 	options Options
-	prefer  func(core.Path) string
-	wait    time.Duration
 	pool    *http.Transport
 }
 
@@ -70,7 +70,7 @@ type Chain struct {
 // joined, each with the table's name. Close the chain when nobody asks any more.
 func New(tables []Config, o Options) (*Chain, error) {
 	o = o.withDefaults()
-	c := &Chain{options: o, prefer: o.Prefer, wait: o.Patience, prices: map[string]Config{}}
+	c := &Chain{options: o}
 	t := &transport{base: o.Transport, clock: o.Clock}
 	if t.base == nil {
 		c.pool = newBase()
@@ -80,14 +80,13 @@ func New(tables []Config, o Options) (*Chain, error) {
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
-	c.lone = len(c.links) == 0
 	if last != nil {
-		last.Clock, last.Zone, last.Standby = o.Clock, o.Zone, !c.lone
-		c.last = offline.New(*last)
-		last.Standby = false
+		last.Clock, last.Zone = o.Clock, o.Zone
 		c.quiet = offline.New(*last)
+		last.Standby = len(c.links) > 0
+		c.last = offline.New(*last)
 	}
-	if c.lone && c.last == nil {
+	if len(c.links) == 0 && c.last == nil {
 		return nil, errors.New("no engine is left: enable one, or leave the offline engine in")
 	}
 	return c, nil
@@ -110,25 +109,15 @@ func (c *Chain) fill(tables []Config, t *transport) (last *offline.Options, faul
 		case cfg.Provider == providerOffline && last != nil:
 			last.Name, last.Chars = cfg.Name, cfg.MaxPromptChars
 		case !cfg.Disabled:
-			if err := c.addRemote(cfg, t); err != nil {
+			model, err := newRemote(cfg, t)
+			if err != nil {
 				faults = append(faults, fmt.Errorf("engine %s: %w", cfg.Name, err))
+				continue
 			}
+			c.links = append(c.links, newLink(cfg.Name, model, cfg.Parallel, c.options))
 		}
 	}
 	return last, faults
-}
-
-func (c *Chain) addRemote(cfg Config, t *transport) error {
-	if err := cfg.Check(); err != nil {
-		return err
-	}
-	model, err := newRemote(cfg, t)
-	if err != nil {
-		return err
-	}
-	c.prices[cfg.Name] = cfg
-	c.links = append(c.links, newLink(cfg.Name, model, cfg.Parallel, c.options))
-	return nil
 }
 
 // Close gives the connections back. The chain must not be asked after it.
@@ -151,9 +140,6 @@ func (c *Chain) Names() []string {
 	return names
 }
 
-// Cost is the price of an answer of the engine, in the currency of the tables.
-func (c *Chain) Cost(engine string, u llm.Usage) float64 { return c.prices[engine].Cost(u) }
-
 // Limits are those of the engine that a question in place would go to first;
 // the command that prints prompts uses them.
 func (c *Chain) Limits(place core.Path) llm.Limits {
@@ -165,19 +151,12 @@ func (c *Chain) Limits(place core.Path) llm.Limits {
 
 // order is the links with the preferred one in front.
 func (c *Chain) order(place core.Path) []*link {
-	if c.prefer == nil {
+	name := c.options.Prefer(place)
+	i := slices.IndexFunc(c.links, func(l *link) bool { return l.name == name })
+	if i <= 0 {
 		return c.links
 	}
-	name := c.prefer(place)
-	ordered := make([]*link, 0, len(c.links))
-	for _, l := range c.links {
-		if l.name == name {
-			ordered = append([]*link{l}, ordered...)
-		} else {
-			ordered = append(ordered, l)
-		}
-	}
-	return ordered
+	return slices.Concat(c.links[i:i+1], c.links[:i], c.links[i+1:])
 }
 
 // Ask implements core.Asker. Each engine that is tried gets a request of its
@@ -188,7 +167,7 @@ func (c *Chain) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 		return c.askLast(ctx, c.quiet, q, nil)
 	}
 	answer, failed := c.askLinks(ctx, q)
-	if len(failed) == 0 && !c.lone {
+	if len(failed) == 0 && len(c.links) > 0 {
 		return answer, nil
 	}
 	if ctx.Err() != nil {
@@ -199,7 +178,7 @@ func (c *Chain) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 
 // prefersLast reports whether the place is to be served by the last link alone.
 func (c *Chain) prefersLast(place core.Path) bool {
-	return c.prefer != nil && c.last != nil && c.prefer(place) == c.last.Limits().Engine
+	return c.last != nil && c.options.Prefer(place) == c.last.Limits().Engine
 }
 
 func (c *Chain) askLast(ctx context.Context, last llm.Model, q core.Question, failed []*llm.Error) (llm.Answer, error) {
@@ -223,10 +202,15 @@ func ask(ctx context.Context, m llm.Model, q core.Question) (llm.Answer, *llm.Er
 			return answer, nil
 		}
 	}
+	return llm.Answer{}, typed(limits.Engine, err)
+}
+
+// typed makes a *llm.Error of any error.
+func typed(engine string, err error) *llm.Error {
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
-		return llm.Answer{}, failed
+		return failed
 	}
-	return llm.Answer{}, &llm.Error{Kind: llm.ErrorFatal, Engine: limits.Engine, Err: err}
+	return &llm.Error{Kind: llm.ErrorFatal, Engine: engine, Err: err}
 }
 
 // worst makes one error of all: the one that gives most hope leads, for the
@@ -235,11 +219,13 @@ func worst(failed []*llm.Error) *llm.Error {
 	if len(failed) == 0 {
 		return &llm.Error{Kind: llm.ErrorFatal, Err: errors.New("no engine")}
 	}
+	hopes := []llm.ErrorKind{llm.ErrorFatal, llm.ErrorRefused, llm.ErrorTooLong, llm.ErrorRetryLater} // most last
 	lead := *failed[0]
 	all := make([]error, len(failed))
 	for i, e := range failed {
 		all[i] = e
-		if hope(e.Kind) > hope(lead.Kind) || e.Kind == lead.Kind && e.After < lead.After {
+		hope, best := slices.Index(hopes, e.Kind), slices.Index(hopes, lead.Kind)
+		if hope > best || hope == best && e.After < lead.After {
 			lead = *e
 		}
 	}
@@ -247,16 +233,4 @@ func worst(failed []*llm.Error) *llm.Error {
 		lead.Err = errors.Join(all...)
 	}
 	return &lead
-}
-
-func hope(k llm.ErrorKind) int {
-	switch k {
-	case llm.ErrorRetryLater:
-		return 3
-	case llm.ErrorTooLong:
-		return 2
-	case llm.ErrorRefused:
-		return 1
-	}
-	return 0
 }

@@ -13,7 +13,6 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/llm"
-	"synthbot/core/txt"
 )
 
 // Embedder turns texts into vectors, one for each, in their order. Its errors
@@ -41,31 +40,23 @@ func NewEmbedder(cfg Config, o Options) (Embedder, error) {
 	case cfg.EmbeddingModel == "":
 		return nil, fmt.Errorf("engine %s: embedding_model: missing", cfg.Name)
 	}
-	endpoint, err := cfg.endpoint(p)
-	if err != nil {
-		return nil, fmt.Errorf("engine %s: base_url: %w", cfg.Name, err)
-	}
 	t := &transport{base: o.Transport, clock: o.Clock}
 	if t.base == nil {
 		t.base = newBase()
 	}
-	key := cfg.APIKey.Reveal()
-	if key == "" {
-		key = "none"
-	}
 	p.wire = embedWire{}
-	client, err := openai.New(openai.WithToken(key), openai.WithBaseURL(endpoint), openai.WithModel(neutral), openai.WithOrganization(""),
-		openai.WithAPIType(openai.APITypeOpenAI), openai.WithEmbeddingModel(cfg.EmbeddingModel), openai.WithHTTPClient(t.client()))
+	client, err := p.client(cfg, t)
 	if err != nil {
 		return nil, fmt.Errorf("engine %s: %w", cfg.Name, err)
 	}
 	cfg.Model, cfg.TopP = cfg.EmbeddingModel, 0
-	return &embedder{remote: remote{cfg: cfg, preset: p, redact: core.Conceal(cfg.APIKey)}, client: client, base: t.base, failed: o.Failed}, nil
+	return &embedder{
+		remote: remote{cfg: cfg, preset: p, model: client, redact: core.Conceal(cfg.APIKey)}, base: t.base, failed: o.Failed,
+	}, nil
 }
 
 type embedder struct {
 	remote
-	client *openai.LLM
 	base   http.RoundTripper
 	failed func(engine string, kind llm.ErrorKind)
 }
@@ -113,19 +104,10 @@ func (e *embedder) batch(ctx context.Context, texts []string) ([][]float32, erro
 
 func (e *embedder) once(ctx context.Context, texts []string) (vectors [][]float32, err error) {
 	c := &call{cfg: e.cfg, preset: e.preset}
-	defer func() {
-		if p := recover(); p != nil {
-			vectors, err = nil, fmt.Errorf("%w: %s", errPanic, txt.Clip(txt.Line(fmt.Sprint(p)), 200))
-		}
-	}()
-	_, err = e.client.CreateEmbedding(c.in(ctx), texts)
-	switch {
-	case c.err != nil:
-		return nil, c.err
-	case c.answer == nil:
-		return nil, fmt.Errorf("%w: %w", errNoAnswer, err)
-	}
-	return c.answer.vectors, nil
+	defer recovered(&err)
+	_, err = e.model.(*openai.LLM).CreateEmbedding(c.in(ctx), texts)
+	got, err := c.result(err)
+	return got.vectors, err
 }
 
 // shorten cuts what is too long; an empty text, which servers refuse, becomes a

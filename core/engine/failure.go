@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -161,12 +162,7 @@ func clampAfter(d float64) time.Duration {
 func kindOf(e *httpError) llm.ErrorKind {
 	said := strings.ToLower(e.code + " " + e.text)
 	has := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(said, w) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(said, w) })
 	}
 	tooLong := tooLongWords
 	if e.status == http.StatusTooManyRequests || has("rate limit", "rate_limit") { // tokens by the minute, mostly
@@ -181,18 +177,10 @@ func kindOf(e *httpError) llm.ErrorKind {
 		return llm.ErrorFatal
 	case e.status == http.StatusRequestTimeout, e.status == http.StatusConflict, e.status == http.StatusTooEarly, e.status == http.StatusTooManyRequests, e.status >= 500:
 		return llm.ErrorRetryLater
-	case e.status == 0:
-		return kindOfEvent(has)
+	case e.status == 0 && !has("invalid_request", "authentication", "permission", "not_found"): // inside of an answer
+		return llm.ErrorRetryLater
 	}
 	return llm.ErrorFatal
-}
-
-// kindOfEvent sorts an error that came inside of an answer, without a status.
-func kindOfEvent(has func(...string) bool) llm.ErrorKind {
-	if has("invalid_request", "authentication", "permission", "not_found") {
-		return llm.ErrorFatal
-	}
-	return llm.ErrorRetryLater
 }
 
 // asModelError types any failure of a call to engine. now is the context of

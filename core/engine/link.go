@@ -109,7 +109,7 @@ func (l *link) try(
 	}
 	request, err := q.Build(limits)
 	if err != nil {
-		return llm.Answer{}, 0, l.typed(err)
+		return llm.Answer{}, 0, typed(l.name, err)
 	}
 	leave, err := l.queue.enter(ctx, q.People)
 	if err != nil {
@@ -131,7 +131,7 @@ func (l *link) call(ctx context.Context, people []core.Path, request llm.Request
 		l.succeeded()
 		return answer, nil
 	}
-	failed = l.typed(err)
+	failed = typed(l.name, err)
 	if ctx.Err() != nil { // the caller went away, which says nothing about the engine
 		l.untried(try)
 		return llm.Answer{}, failed
@@ -146,14 +146,6 @@ func (l *link) call(ctx context.Context, people []core.Path, request llm.Request
 		l.broke(people, failed.After)
 	}
 	return llm.Answer{}, failed
-}
-
-// typed makes a *llm.Error of any error.
-func (l *link) typed(err error) *llm.Error {
-	if failed, ok := errors.AsType[*llm.Error](err); ok {
-		return failed
-	}
-	return &llm.Error{Kind: llm.ErrorFatal, Engine: l.name, Err: err}
 }
 
 // refuse says why the engine is not asked by these people now; nil: it is.
@@ -198,27 +190,22 @@ func (l *link) untried(try bool) {
 
 // broke notes a failure, and the pause that the server asked for.
 func (l *link) broke(people []core.Path, after time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := l.clock()
-	if after > 0 {
-		l.until = now.Add(after)
-	}
-	before := l.breaker.health()
-	l.breaker.fail(people, now)
-	l.tell(before)
+	l.note(func(now time.Time) {
+		if after > 0 {
+			l.until = now.Add(after)
+		}
+		l.breaker.fail(people, now)
+	})
 }
 
-func (l *link) succeeded() {
+func (l *link) succeeded() { l.note(func(time.Time) { l.breaker = breaker{} }) }
+
+// note changes what is known of the engine, and reports its health if that changes.
+func (l *link) note(change func(now time.Time)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := l.breaker.health()
-	l.breaker.succeed()
-	l.tell(before)
-}
-
-// tell reports the engine's health if it is another one than before. l.mu is held.
-func (l *link) tell(before Health) {
+	change(l.clock())
 	now := l.breaker.health()
 	if now == before {
 		return
@@ -237,7 +224,7 @@ func (c *Chain) askLinks(ctx context.Context, q core.Question) (llm.Answer, []*l
 		return answer, failed
 	}
 	delay := shortest(failed, backoff.NewExponentialBackOff().NextBackOff())
-	if delay > c.wait || !sleep(ctx, delay) {
+	if delay > c.options.Patience || !sleep(ctx, delay) {
 		return answer, failed
 	}
 	answer, further, _ := askEach(ctx, again, q)

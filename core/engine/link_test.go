@@ -58,7 +58,7 @@ func fails(kind llm.ErrorKind, after time.Duration, errs ...error) func(context.
 
 func chainOf(standby bool, models ...*script) *Chain {
 	o := Options{}.withDefaults()
-	c := &Chain{wait: o.Patience, last: offline.New(offline.Options{Standby: standby}), quiet: offline.New(offline.Options{})}
+	c := &Chain{options: o, last: offline.New(offline.Options{Standby: standby}), quiet: offline.New(offline.Options{})}
 	for _, m := range models {
 		c.links = append(c.links, newLink(m.name, m, 0, o))
 	}
@@ -296,7 +296,7 @@ func TestPreferredEngine(t *testing.T) {
 		b := &script{name: "b", steps: []func(context.Context) (llm.Answer, error){says("b")}}
 		c := chainOf(true, a, b)
 		for _, name := range []string{"a", "b", "offline", "unknown", ""} {
-			c.prefer = func(core.Path) string { return name }
+			c.options.Prefer = func(core.Path) string { return name }
 			want := name
 			if want == "unknown" || want == "" {
 				want = "a"

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -40,10 +41,10 @@ type remote struct {
 const neutral = "model"
 
 func newRemote(cfg Config, t *transport) (*remote, error) {
-	p, known := presetOf(cfg.Provider)
-	if !known {
-		return nil, fmt.Errorf("provider: %q is unknown", cfg.Provider)
+	if err := cfg.Check(); err != nil {
+		return nil, err
 	}
+	p, _ := presetOf(cfg.Provider)
 	if p.name == "openai" && cfg.BaseURL != "" && !strings.Contains(cfg.BaseURL, "api.openai.com") {
 		p.maxField = "max_tokens" // servers of other makers often know no other
 	}
@@ -53,26 +54,27 @@ func newRemote(cfg Config, t *transport) (*remote, error) {
 		structure = p.structure
 	}
 	r.learned.Store(int32(mannerOf(structure)))
-	endpoint, err := cfg.endpoint(p)
-	if err != nil {
-		return nil, fmt.Errorf("base_url: %w", err)
-	}
-	r.model, err = p.client(cfg, endpoint, t.client())
+	var err error
+	r.model, err = p.client(cfg, t)
 	return r, err
 }
 
 // client makes the library's client. Everything that it would take from the
 // environment is given, so that no other program's settings leak in.
-func (p preset) client(cfg Config, endpoint string, c *http.Client) (llms.Model, error) {
-	key := cfg.APIKey.Reveal()
-	if key == "" {
-		key = "none" // it insists on one; the transport takes it out again
+func (p preset) client(cfg Config, t *transport) (llms.Model, error) {
+	endpoint, err := cfg.endpoint(p)
+	if err != nil {
+		return nil, fmt.Errorf("base_url: %w", err)
 	}
+	c := &http.Client{Transport: t}
+	key := cmp.Or(cfg.APIKey.Reveal(), "none") // it insists on one; the transport takes it out again
 	if p.name == "anthropic" {
-		return anthropic.New(anthropic.WithToken(key), anthropic.WithBaseURL(endpoint), anthropic.WithModel(neutral), anthropic.WithHTTPClient(c))
+		return anthropic.New(anthropic.WithToken(key), anthropic.WithBaseURL(endpoint), anthropic.WithModel(neutral),
+			anthropic.WithHTTPClient(c))
 	}
-	return openai.New(openai.WithToken(key), openai.WithBaseURL(endpoint), openai.WithModel(neutral), openai.WithOrganization(""),
-		openai.WithAPIType(openai.APITypeOpenAI), openai.WithHTTPClient(c))
+	return openai.New(openai.WithToken(key), openai.WithBaseURL(endpoint), openai.WithModel(neutral),
+		openai.WithEmbeddingModel(neutral), openai.WithOrganization(""), openai.WithAPIType(openai.APITypeOpenAI),
+		openai.WithHTTPClient(c))
 }
 
 // Limits implements llm.Model.
@@ -146,11 +148,7 @@ func (r *remote) once(ctx context.Context, request llm.Request, m manner) (answe
 		c.stream = request.Stream
 	}
 	names := toolNames(request.Tools)
-	defer func() {
-		if p := recover(); p != nil {
-			answer, err = llm.Answer{}, fmt.Errorf("%w: %s", errPanic, txt.Clip(txt.Line(fmt.Sprint(p)), 200))
-		}
-	}()
+	defer recovered(&err)
 	if request.Used != nil {
 		defer func() {
 			if c.sent.Load() {
@@ -159,13 +157,11 @@ func (r *remote) once(ctx context.Context, request llm.Request, m manner) (answe
 		}()
 	}
 	_, err = r.model.GenerateContent(c.in(ctx), r.messages(c, request, names), r.options(request, names)...)
-	switch {
-	case c.err != nil:
-		return llm.Answer{}, c.err
-	case c.answer == nil:
-		return llm.Answer{}, fmt.Errorf("%w: %w", errNoAnswer, err)
+	got, err := c.result(err)
+	if err != nil {
+		return llm.Answer{}, err
 	}
-	answer, err = r.answer(c.answer, names)
+	answer, err = r.answer(got, names)
 	answer.Usage = c.usage(request)
 	if n := c.got.usage.In; n > 0 && !beside(request) {
 		r.lessons.counted(n, textTokens(request))
@@ -174,6 +170,13 @@ func (r *remote) once(ctx context.Context, request llm.Request, m manner) (answe
 		request.Stream(answer.Text)
 	}
 	return answer, err
+}
+
+// recovered makes an error of a panic of the library. It is to be deferred.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("%w: %s", errPanic, txt.Clip(txt.Line(fmt.Sprint(p)), 200))
+	}
 }
 
 // beside reports whether anything travels beside the text.
@@ -349,7 +352,7 @@ func truncated(stop string) bool {
 }
 
 // answer makes the model's answer of a reply.
-func (r *remote) answer(from *reply, names map[string]string) (llm.Answer, error) {
+func (r *remote) answer(from reply, names map[string]string) (llm.Answer, error) {
 	answer := llm.Answer{Engine: r.cfg.Name, Text: from.text, Truncated: truncated(from.stop)}
 	for i, c := range from.calls {
 		answer.Calls = append(answer.Calls, toolCall(c, i, names))

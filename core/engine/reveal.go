@@ -69,9 +69,6 @@ func (r *Reveal) whole() string {
 	return s
 }
 
-// Closed reports whether the text is complete.
-func (r *Reveal) Closed() bool { return r.closed }
-
 // Write takes the next piece of the answer in.
 func (r *Reveal) Write(piece string) {
 	if len(r.in)+len(piece) > maxReveal {

@@ -96,12 +96,12 @@ func TestReveal(t *testing.T) {
 
 func TestRevealGrowsBeforeTheEnd(t *testing.T) {
 	r := grow(t, `{"actions":[{"type":"message_tg","payload":{"interface_path":"tg/1","text":"Hello th`, 1)
-	if r.Text() != "Hello th" || r.Closed() {
-		t.Errorf("%q, closed %v", r.Text(), r.Closed())
+	if r.Text() != "Hello th" || r.closed {
+		t.Errorf("%q, closed %v", r.Text(), r.closed)
 	}
 	r.Write(`ere"}}`)
-	if r.Text() != "Hello there" || !r.Closed() {
-		t.Errorf("%q, closed %v", r.Text(), r.Closed())
+	if r.Text() != "Hello there" || !r.closed {
+		t.Errorf("%q, closed %v", r.Text(), r.closed)
 	}
 }
 

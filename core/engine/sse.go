@@ -32,26 +32,28 @@ const doneMark = "[DONE]"
 // line out. A last event without an end counts. It returns nil at the end of the
 // stream and when each returned errStop.
 func readEvents(r io.Reader, each func(name string, data []byte) error) error {
-	lines := bufio.NewReaderSize(io.LimitReader(r, maxStream), 32<<10)
+	lines := bufio.NewScanner(io.LimitReader(r, maxStream))
+	lines.Buffer(nil, maxEvent)
 	var event sseEvent
-	for {
-		line, err := readLine(lines)
-		ready := event.line(line)
+	for lines.Scan() {
+		ready := event.line(lines.Bytes())
 		if len(event.data) > maxEvent {
 			return errEvent
 		}
-		if ready || err == io.EOF {
-			if failed := event.dispatch(each); failed != nil {
-				return ignoreStop(failed)
-			}
+		if !ready {
+			continue
 		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
+		if err := event.dispatch(each); err != nil {
+			return ignoreStop(err)
 		}
 	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return errEvent
+	case err != nil:
+		return fmt.Errorf("stream: %w", err)
+	}
+	return ignoreStop(event.dispatch(each))
 }
 
 func ignoreStop(err error) error {
@@ -59,26 +61,6 @@ func ignoreStop(err error) error {
 		return nil
 	}
 	return err
-}
-
-// readLine returns the next line without its end; LF, CR LF and CR LF LF all
-// come out right.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			if len(line) > maxEvent {
-				return nil, errEvent
-			}
-		case err == nil, err == io.EOF:
-			return bytes.TrimRight(line, "\r\n"), err
-		default:
-			return nil, fmt.Errorf("stream: %w", err)
-		}
-	}
 }
 
 // sseEvent is the event that is being read.

@@ -92,6 +92,17 @@ func (c *call) in(ctx context.Context) context.Context {
 	return context.WithValue(ctx, callKey{}, c)
 }
 
+// result is the answer, or why there is none. err is the library's.
+func (c *call) result(err error) (reply, error) {
+	switch {
+	case c.err != nil:
+		return reply{}, c.err
+	case c.answer == nil:
+		return reply{}, fmt.Errorf("%w: %w", errNoAnswer, err)
+	}
+	return *c.answer, nil
+}
+
 // transport stands between the library and the network. It is the only place
 // where bytes of a provider are read.
 type transport struct {
@@ -114,11 +125,8 @@ func newBase() *http.Transport {
 	}
 }
 
-// client is what the library is given. It follows no redirect, with which the
-// key would go: RoundTrip takes every status but 200 for an error.
-func (t *transport) client() *http.Client { return &http.Client{Transport: t} }
-
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements http.RoundTripper. It takes every status but 200 for an
+// error: a redirect would take the key elsewhere.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	c, ok := request.Context().Value(callKey{}).(*call)
 	if !ok {
