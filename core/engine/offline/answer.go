@@ -2,7 +2,6 @@ package offline
 
 import (
 	"slices"
-	"sort"
 	"strings"
 
 	"synthbot/core"
@@ -21,7 +20,7 @@ func (s *speaker) plan() plan {
 		return s.speak("", s.say("reminder", map[string]string{"text": echo(s.message())}))
 	}
 	text := s.message()
-	if len(split(text[:min(len(text), maxRead)])) == 0 {
+	if len(split(text)) == 0 {
 		return s.speak("", s.wordless())
 	}
 	m, greets := understand(text, s.names(), s.books)
@@ -133,7 +132,7 @@ func (s *speaker) abilities() string {
 			names = append(names, name)
 		}
 	}
-	sort.Strings(names)
+	slices.Sort(names)
 	var briefs []string
 	for _, name := range names[:min(len(names), 6)] {
 		brief := strings.TrimRight(strings.Join(strings.Fields(s.actions[name].Brief), " "), ". ")
@@ -162,7 +161,7 @@ func (s *speaker) nameOfPerson() string {
 }
 
 func firstName(text string) string {
-	words := split(text[:min(len(text), maxRead)])
+	words := split(text)
 	if len(words) == 0 {
 		return ""
 	}

@@ -18,9 +18,10 @@ type word struct {
 // maxRead is how much of a message is looked at, in bytes.
 const maxRead = 4000
 
-// split cuts a text into words. Digits hold together over a colon, a dot or a
-// comma between them ("18:30").
+// split cuts a text, up to maxRead, into words. Digits hold together over a colon, a
+// dot or a comma between them ("18:30").
 func split(text string) []word {
+	text = text[:min(len(text), maxRead)]
 	var words []word
 	start := -1
 	for i, r := range text {
@@ -71,7 +72,6 @@ func ranks() []string {
 // understand finds the best match of a message, and whether it greets besides.
 // books stand in the order of preference.
 func understand(text string, names []string, books []*book) (best match, greets bool) {
-	text = text[:min(len(text), maxRead)]
 	words := withoutNames(split(text), names)
 	order := ranks()
 	rank := len(order)

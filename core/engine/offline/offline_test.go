@@ -21,9 +21,9 @@ const aria = `You are Aria, also called Ari, Captain. Profile: A companion who k
 const noActions = `{"actions":{"message_console":{"brief":"Send a message.","schema":{"type":"object","properties":{"text":{"type":"string"},"interface_path":{"type":"string"}},"required":["text"]}}}}`
 
 const manyActions = `{"actions":{"message_console":{"brief":"Send a message.","schema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}},` +
-	`"memory_save":{"brief":"Save a fact for later.","schema":{"type":"object","properties":{"text":{"type":"string"},"tags":{"type":"array"}},"required":["text","tags"]}},` +
-	`"memory_search":{"brief":"Search saved facts.","schema":{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}},` +
-	`"reminder_set":{"brief":"Set a reminder.","schema":{"type":"object","properties":{"text":{"type":"string"},"at":{"type":"string","format":"date-time"}},"required":["text","at"]}}}}`
+	`"memory_save":{"brief":"Save a fact for later.","schema":{"type":"object","properties":{"text":{"type":"string"},"about":{"type":"array"},"tags":{"type":"array"}},"required":["text"]}},` +
+	`"memory_search":{"brief":"Search saved facts.","schema":{"type":"object","properties":{"query":{"type":"string"},"about":{"type":"array"}}}},` +
+	`"reminder_set":{"brief":"Set a reminder.","schema":{"type":"object","properties":{"text":{"type":"string"},"when":{"type":"string"}},"required":["text","when"]}}}}`
 
 // aboutActions can be told whom they are about, as those of plugins/memory.
 const aboutActions = `{"actions":{"memory_save":{"brief":"Save a fact for later.","schema":{"type":"object","properties":{"text":{"type":"string"},"about":{"type":"array"}},"required":["text"]}},` +
@@ -152,15 +152,15 @@ func TestConversations(t *testing.T) {
 		{asked{text: "I love old maps so much"}, `(?i)old maps`, ""},
 		{asked{text: "Explain quantum chromodynamics"}, `built-in|model`, ""},
 		{asked{text: "  "}, `(?i)words`, ""},
-		{asked{text: "remember that I hate olives", actions: manyActions}, `I hate olives`, `memory_save {"tags":[],"text":"I hate olives"}`},
+		{asked{text: "remember that I hate olives", actions: manyActions}, `I hate olives`, `memory_save {"about":["me"],"text":"I hate olives"}`},
 		{asked{text: "remember that I hate olives"}, `(?i)notes|notebook`, ""},
 		{asked{text: "what do you know about olives?", actions: manyActions}, `^$`, `memory_search {"query":"olives"}`},
 		{asked{text: "what do you know about olives?", memories: `[{"text":"Jay hates olives"}]`, actions: manyActions}, `Jay hates olives`, ""},
 		{asked{text: "what do you know about olives?"}, `(?i)nothing about olives`, ""},
 		{asked{text: "drink tea", kind: "event_reminder"}, `drink tea`, ""},
-		{asked{text: "remind me in 10 minutes to drink tea", actions: manyActions}, `11:42.*drink tea`, `reminder_set {"at":"2026-11-20T11:42:46+01:00","text":"drink tea"}`},
-		{asked{text: "Remind me tomorrow at 9 to call Mum", actions: manyActions}, `call Mum`, `reminder_set {"at":"2026-11-21T09:00:00+01:00","text":"call Mum"}`},
-		{asked{text: "remind me to call mum in half an hour", actions: manyActions}, `call mum`, `reminder_set {"at":"2026-11-20T12:02:46+01:00","text":"call mum"}`},
+		{asked{text: "remind me in 10 minutes to drink tea", actions: manyActions}, `11:42.*drink tea`, `reminder_set {"text":"drink tea","when":"2026-11-20T11:42:46+01:00"}`},
+		{asked{text: "Remind me tomorrow at 9 to call Mum", actions: manyActions}, `call Mum`, `reminder_set {"text":"call Mum","when":"2026-11-21T09:00:00+01:00"}`},
+		{asked{text: "remind me to call mum in half an hour", actions: manyActions}, `call mum`, `reminder_set {"text":"call mum","when":"2026-11-20T12:02:46+01:00"}`},
 		{asked{text: "remind me to call mum", actions: manyActions}, `(?i)when should`, ""},
 		{asked{text: "remind me", actions: manyActions}, `(?i)of\?`, ""},
 		{asked{text: "remind me in 10 minutes to drink tea"}, `(?i)reminders`, ""},
@@ -171,21 +171,21 @@ func TestConversations(t *testing.T) {
 		{asked{language: "de", text: "Welcher Tag ist heute?"}, `Freitag, 20\. November 2026`, ""},
 		{asked{language: "de", text: "Was kannst du?"}, `plaudern|Plaudern`, ""},
 		{asked{language: "de", text: "Was magst du?"}, `green tea|rain|old maps`, ""},
-		{asked{language: "de", text: "Erinnere mich in 10 Minuten an den Tee", actions: manyActions}, `den Tee`, `reminder_set {"at":"2026-11-20T11:42:46+01:00","text":"den Tee"}`},
-		{asked{language: "de", text: "Merk dir, dass ich Oliven hasse", actions: manyActions}, `ich Oliven hasse`, `memory_save {"tags":[],"text":"ich Oliven hasse"}`},
+		{asked{language: "de", text: "Erinnere mich in 10 Minuten an den Tee", actions: manyActions}, `den Tee`, `reminder_set {"text":"den Tee","when":"2026-11-20T11:42:46+01:00"}`},
+		{asked{language: "de", text: "Merk dir, dass ich Oliven hasse", actions: manyActions}, `ich Oliven hasse`, `memory_save {"about":["me"],"text":"ich Oliven hasse"}`},
 		{asked{language: "de", text: "Erklär mir die Relativitätstheorie"}, `(?i)eingebaute|sprachmodell`, ""},
 		{asked{language: "it", text: "ciao, come stai?"}, `(?i)bene|tranquillo`, ""},
 		{asked{language: "it", text: "che ore sono"}, `11:32`, ""},
-		{asked{language: "it", text: "ricordami tra 2 ore di chiamare Anna", actions: manyActions}, `chiamare Anna`, `reminder_set {"at":"2026-11-20T13:32:46+01:00","text":"chiamare Anna"}`},
+		{asked{language: "it", text: "ricordami tra 2 ore di chiamare Anna", actions: manyActions}, `chiamare Anna`, `reminder_set {"text":"chiamare Anna","when":"2026-11-20T13:32:46+01:00"}`},
 		{asked{language: "it", text: "che giorno è oggi?"}, `venerdì 20 novembre 2026`, ""},
 		{asked{language: "it", text: "spiegami la relatività"}, `incorporat|modello`, ""},
 		{asked{language: "es", text: "¿Qué hora es?"}, `11:32`, ""},
 		{asked{language: "es", text: "Hola"}, `¡Hola`, ""},
 		{asked{language: "es", text: "¿qué día es hoy?"}, `viernes, 20 de noviembre de 2026`, ""},
-		{asked{language: "es", text: "recuérdame en 15 minutos que llame a Ana", actions: manyActions}, `llame a Ana`, `reminder_set {"at":"2026-11-20T11:47:46+01:00","text":"llame a Ana"}`},
+		{asked{language: "es", text: "recuérdame en 15 minutos que llame a Ana", actions: manyActions}, `llame a Ana`, `reminder_set {"text":"llame a Ana","when":"2026-11-20T11:47:46+01:00"}`},
 		{asked{language: "fr", text: "Quelle heure est-il ?"}, `11:32`, ""},
 		{asked{language: "fr", text: "Bonjour !"}, `(?i)bonjour|salut`, ""},
-		{asked{language: "fr", text: "Rappelle-moi dans 5 minutes de sortir", actions: manyActions}, `sortir`, `reminder_set {"at":"2026-11-20T11:37:46+01:00","text":"sortir"}`},
+		{asked{language: "fr", text: "Rappelle-moi dans 5 minutes de sortir", actions: manyActions}, `sortir`, `reminder_set {"text":"sortir","when":"2026-11-20T11:37:46+01:00"}`},
 		{asked{language: "fr", text: "qui es-tu ?"}, `Aria`, ""},
 		{asked{language: "ja", text: "hello"}, `(?i)hello|hi|hey`, ""},
 		{asked{text: "guten Morgen"}, `(?i)hallo|hi|grüß`, ""},
@@ -224,7 +224,7 @@ func TestOfSelf(t *testing.T) {
 		{asked{language: "fr", text: "Que sais-tu de moi ?", actions: aboutActions}, "", `memory_search {"about":["me"]}`},
 		{asked{language: "it", text: "Cosa sai di me?", actions: aboutActions}, "", `memory_search {"about":["me"]}`},
 		{asked{language: "es", text: "¿Qué sabes de mí?", actions: aboutActions}, "", `memory_search {"about":["me"]}`},
-		{asked{text: "what do you know about me?", actions: manyActions}, "", `memory_search {"query":"me"}`},
+		{asked{text: "what do you know about me?", actions: manyActions}, "", `memory_search {"about":["me"]}`},
 	} {
 		t.Run(tc.language+" "+tc.text, func(t *testing.T) {
 			text, others := ask1(t, tc.request())

@@ -19,22 +19,26 @@ type step struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
+func newStep(action string, values map[string]any) step {
+	data, _ := json.Marshal(values)
+	return step{Type: action, Payload: data}
+}
+
 // speak is a plan that says one text, after the further steps. Where the
 // interface has no message action, or this is a second try, the text travels as
 // `response`.
 func (s *speaker) speak(intent, text string, further ...step) plan {
 	p := plan{Intent: intent, Actions: further}
-	name, property := s.messageAction()
+	name := s.messageAction()
 	if name == "" || s.notice != nil && s.notice.Type == "error" {
 		p.Response = text
 		return p
 	}
-	values := map[string]string{property: text}
+	values := map[string]any{"text": text}
 	if path := s.payload.Source.Path; path != "" {
 		values["interface_path"] = path
 	}
-	data, _ := json.Marshal(values)
-	p.Actions = append(p.Actions, step{Type: name, Payload: data})
+	p.Actions = append(p.Actions, newStep(name, values))
 	return p
 }
 
@@ -44,16 +48,12 @@ func (p *plan) greet(hello string) {
 		p.Response = join(hello, p.Response)
 	}
 	for i, a := range p.Actions {
-		var values map[string]string
-		if !strings.HasPrefix(a.Type, "message_") || json.Unmarshal(a.Payload, &values) != nil {
+		var values map[string]any
+		if !strings.HasPrefix(a.Type, core.MessagePrefix) || json.Unmarshal(a.Payload, &values) != nil {
 			continue
 		}
-		for _, key := range []string{"text", "message"} {
-			if values[key] != "" {
-				values[key] = join(hello, values[key])
-			}
-		}
-		p.Actions[i].Payload, _ = json.Marshal(values)
+		values["text"] = join(hello, values["text"].(string))
+		p.Actions[i] = newStep(a.Type, values)
 	}
 }
 

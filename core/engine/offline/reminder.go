@@ -1,8 +1,6 @@
 package offline
 
 import (
-	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,20 +11,16 @@ func (s *speaker) remind(m match) plan {
 	at, what, timed := parseWhen(m.rest, s.now, m.book)
 	what = echo(what)
 	more := map[string]string{"text": what, "at": s.moment(at)}
-	a, ok := s.actions[actionRemind]
 	switch {
-	case !ok:
+	case !s.has(actionRemind):
 		return s.speak("", s.say("remindnone", nil))
 	case what == "":
 		return s.speak("clarification", s.say("remindwhat", nil))
 	case !timed:
 		return s.speak("clarification", s.say("remindwhen", more))
 	}
-	payload, ok := a.reminder(what, at, s.now)
-	if !ok {
-		return s.speak("", s.say("remindnone", nil))
-	}
-	return s.speak("action", s.say("reminded", more), step{Type: actionRemind, Payload: payload})
+	remind := newStep(actionRemind, map[string]any{"text": what, "when": at.Format(time.RFC3339)})
+	return s.speak("action", s.say("reminded", more), remind)
 }
 
 // moment tells a time as shortly as today allows.
@@ -47,7 +41,6 @@ const maxAhead = 5 * 366 * 24 * time.Hour
 // parseWhen finds a time in the text ("in 10 minutes", "tomorrow at 9", "at
 // 18:30") and returns it with the rest of the text.
 func parseWhen(text string, now time.Time, b *book) (at time.Time, rest string, ok bool) {
-	text = text[:min(len(text), maxRead)]
 	words := split(text)
 	from, to := 0, 0
 	for i := range words {
@@ -247,69 +240,4 @@ func readClock(s string, bare bool) (hour, minute int, ok bool) {
 		hour += 12
 	}
 	return hour, minute, err == nil && err2 == nil && hour >= 0 && hour < 24 && minute >= 0 && minute < 60
-}
-
-// reminder fills the payload of the reminder action, by what its schema calls
-// the text and the time.
-func (a actionInfo) reminder(what string, at, now time.Time) (json.RawMessage, bool) {
-	text := a.property([]string{"text", "message", "what", "content", "title", "note", "task", "reminder"})
-	values := map[string]any{}
-	if text == "" || !a.setTime(values, at, now) {
-		return nil, false
-	}
-	values[text] = what
-	if !a.complete(values) {
-		return nil, false
-	}
-	data, err := json.Marshal(values)
-	return data, err == nil
-}
-
-// setTime puts the time into the first property that is one: a moment, or a
-// stretch from now.
-func (a actionInfo) setTime(values map[string]any, at, now time.Time) bool {
-	moments := []string{"at", "when", "time", "due", "due_at", "remind_at", "datetime", "date_time", "date", "timestamp", "start"}
-	for _, name := range a.names(moments) {
-		p := a.Schema.Properties[name]
-		switch {
-		case p.is("integer") || p.is("number"):
-			values[name] = at.Unix()
-			return true
-		case p.is("string"):
-			values[name] = at.Format(time.RFC3339)
-			return true
-		}
-	}
-	for _, name := range a.names([]string{"in", "delay", "after", "duration", "in_seconds", "seconds", "delay_seconds", "in_minutes", "minutes", "delay_minutes"}) {
-		p := a.Schema.Properties[name]
-		left := at.Sub(now).Round(time.Second)
-		switch {
-		case p.is("string"):
-			values[name] = left.String()
-			return true
-		case strings.Contains(name, "minute") || strings.Contains(strings.ToLower(p.Description), "minute"):
-			values[name] = int(left.Minutes())
-			return true
-		case p.is("integer") || p.is("number"):
-			values[name] = int(left.Seconds())
-			return true
-		}
-	}
-	return false
-}
-
-// names are those that the schema knows, the required ones first.
-func (a actionInfo) names(of []string) []string {
-	var first, rest []string
-	for _, name := range of {
-		if _, ok := a.Schema.Properties[name]; !ok {
-			continue
-		}
-		if slices.Contains(a.Schema.Required, name) {
-			first = append(first, name)
-		} else {
-			rest = append(rest, name)
-		}
-	}
-	return append(first, rest...)
 }

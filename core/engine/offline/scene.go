@@ -26,32 +26,7 @@ type scene struct {
 }
 
 type actionInfo struct {
-	Brief  string `json:"brief"`
-	Schema schema `json:"schema"`
-}
-
-type schema struct {
-	Properties map[string]property `json:"properties"`
-	Required   []string            `json:"required"`
-}
-
-type property struct {
-	Type        any    `json:"type"`
-	Format      string `json:"format"`
-	Description string `json:"description"`
-	Enum        []any  `json:"enum"`
-	Default     any    `json:"default"`
-}
-
-// is reports whether the property may be of a JSON type.
-func (p property) is(name string) bool {
-	switch t := p.Type.(type) {
-	case string:
-		return t == name
-	case []any:
-		return slices.Contains(t, any(name))
-	}
-	return p.Type == nil && name == "string" && len(p.Enum) == 0
+	Brief string `json:"brief"`
 }
 
 type payload struct {
@@ -204,24 +179,21 @@ func speakable(name string) string {
 	return strings.TrimRight(name, ".-'’")
 }
 
-// messageAction is the action by which this interface speaks, and the property
-// of its payload that holds the text; "" where there is none.
-func (s *scene) messageAction() (name, property string) {
-	face := s.face
-	if path := s.payload.Source.Path; path != "" {
-		face, _, _ = strings.Cut(path, "/")
-	}
-	for _, candidate := range []string{core.MessagePrefix + face, core.MessagePrefix + s.face} {
-		if a, ok := s.actions[candidate]; ok {
-			if _, text := a.Schema.Properties["text"]; !text {
-				if _, message := a.Schema.Properties["message"]; message {
-					return candidate, "message"
-				}
-			}
-			return candidate, "text"
+// has reports whether the catalogue holds an action.
+func (s *scene) has(action string) bool {
+	_, ok := s.actions[action]
+	return ok
+}
+
+// messageAction is the action by which this interface speaks; "" where there is none.
+func (s *scene) messageAction() string {
+	face, _, _ := strings.Cut(s.payload.Source.Path, "/")
+	for _, name := range []string{core.MessagePrefix + face, core.MessagePrefix + s.face} {
+		if s.has(name) {
+			return name
 		}
 	}
-	return "", ""
+	return ""
 }
 
 // own returns the bot's latest lines, newest first.

@@ -8,7 +8,6 @@ import (
 
 // telling returns the words of a text that say what it is about.
 func telling(text string, books []*book) []word {
-	text = text[:min(len(text), maxRead)]
 	var kept []word
 	for _, w := range split(text) {
 		if utf8.RuneCountInString(w.fold) < 3 || w.fold[0] <= '9' {
@@ -38,29 +37,16 @@ func same(a, b string) bool {
 
 // mentioned returns the item that the text speaks of; "" where there is none.
 func mentioned(text string, items []string, books []*book) string {
-	text = text[:min(len(text), maxRead)]
-	words := split(text)
 	for _, item := range items {
-		for _, key := range keysOf(item, books) {
-			if slices.ContainsFunc(words, func(w word) bool { return same(w.fold, key) }) {
-				return item
-			}
+		keys := telling(item, books)
+		if words := split(item); len(keys) == 0 && len(words) > 0 {
+			keys = words[len(words)-1:] // its last word, where none is telling
+		}
+		if matching(text, keys) > 0 {
+			return item
 		}
 	}
 	return ""
-}
-
-// keysOf are the words by which an item is known: its telling ones, or else its
-// last.
-func keysOf(item string, books []*book) []string {
-	var keys []string
-	for _, w := range telling(item, books) {
-		keys = append(keys, w.fold)
-	}
-	if words := split(item); len(keys) == 0 && len(words) > 0 {
-		keys = append(keys, words[len(words)-1].fold)
-	}
-	return keys
 }
 
 // topicOf is the longest telling word, as it was written.
@@ -84,16 +70,20 @@ func (s *speaker) remembered(text string) string {
 		if strings.Contains(l.Text, "?") || l.Text == text {
 			continue
 		}
-		words := split(l.Text[:min(len(l.Text), maxRead)])
-		hits := 0
-		for _, k := range keys {
-			if slices.ContainsFunc(words, func(w word) bool { return same(w.fold, k.fold) }) {
-				hits++
-			}
-		}
-		if hits > score {
+		if hits := matching(l.Text, keys); hits > score {
 			best, score = l.Text, hits
 		}
 	}
 	return quoted(best)
+}
+
+// matching counts the keys that a text has a form of.
+func matching(text string, keys []word) (hits int) {
+	words := split(text)
+	for _, k := range keys {
+		if slices.ContainsFunc(words, func(w word) bool { return same(w.fold, k.fold) }) {
+			hits++
+		}
+	}
+	return hits
 }
