@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ func (s *speaker) plan() plan {
 	case string(core.KindBeat):
 		return plan{Actions: []step{{Type: "IGNORE"}}}
 	case "event_reminder": // input.type of what fell due
-		return s.speak("", s.say("reminder", map[string]string{"text": echo(s.message())}))
+		return s.speak("", s.with("reminder", "text", echo(s.message())))
 	}
 	text := s.message()
 	if len(split(text)) == 0 {
@@ -26,14 +27,13 @@ func (s *speaker) plan() plan {
 	m, greets := understand(text, s.names(), s.books)
 	p := s.reply(m)
 	if greets && len(s.own(1)) == 0 {
-		p.greet(s.say("hello", nil))
+		p.greet(s.say("hello"))
 	}
 	return p
 }
 
 // names are the words by which the bot is called.
-func (s *speaker) names() []string {
-	var names []string
+func (s *speaker) names() (names []string) {
 	for _, name := range append([]string{s.persona.name}, s.persona.aliases...) {
 		for _, w := range split(name) {
 			names = append(names, w.fold)
@@ -45,9 +45,9 @@ func (s *speaker) names() []string {
 func (s *speaker) wordless() string {
 	p := s.payload
 	if len(p.Image) > 2 || len(p.Video) > 2 || len(p.Attachments) > 0 {
-		return s.say("attachment", nil)
+		return s.say("attachment")
 	}
-	return s.say("empty", nil)
+	return s.say("empty")
 }
 
 // reply answers a message that was understood as m.
@@ -74,7 +74,8 @@ func intentOf(topic string) string {
 		return "farewell"
 	case "abilities":
 		return "help"
-	case "time", "date", "who", "yourname", "bot", "likes", "dislikes", "interests", "doyoulike", "myname", "isaid", "yousaid":
+	case "time", "date", "who", "yourname", "bot", "likes", "dislikes", "interests", "doyoulike", "myname",
+		"isaid", "yousaid":
 		return "query"
 	}
 	return ""
@@ -84,51 +85,45 @@ func intentOf(topic string) string {
 func (s *speaker) chat(m match) string {
 	switch m.topic {
 	case "likes", "dislikes", "interests":
-		if text := s.say(m.topic, nil); text != "" {
-			return text
-		}
-		return s.say("nolist", nil)
+		return cmp.Or(s.say(m.topic), s.say("nolist"))
 	case "who":
-		if text := s.say(m.topic, nil); text != "" {
-			return text
-		}
-		return s.say("whobare", nil)
+		return cmp.Or(s.say(m.topic), s.say("whobare"))
 	case "bot":
 		if s.standby {
-			return s.say("botlater", map[string]string{"standby": s.say("standby", nil)})
+			return s.with("botlater", "standby", s.say("standby"))
 		}
 	case "doyoulike":
-		return s.opinion(m.rest)
+		return cmp.Or(s.ofTaste(m.rest, "yeslike", "nolike"), s.say("neutral"))
 	case "abilities":
 		return s.abilities()
 	case "myname":
-		return s.nameOfPerson()
+		return s.nameOfUser()
 	case "introduce":
-		return s.introduced(m.rest)
+		return cmp.Or(s.with("introduced", "name", capital(firstName(m.rest))), s.say("ok"))
 	case "isaid":
-		return s.quoteOr(s.lastOf(false), "isaid", "isaidnone")
+		return s.quote("isaid", s.theirs())
 	case "yousaid":
-		return s.quoteOr(s.lastOf(true), "yousaid", "isaidnone")
+		return s.quote("yousaid", s.own(1))
 	}
-	return s.say(m.topic, nil)
+	return s.say(m.topic)
 }
 
-// opinion answers "do you like …?".
-func (s *speaker) opinion(thing string) string {
-	if hit := mentioned(thing, slices.Concat(s.persona.likes, s.persona.interests), s.books); hit != "" {
-		return s.say("yeslike", map[string]string{"thing": hit})
+// ofTaste is a saying about what the text mentions of the persona's likes, or of its
+// dislikes; "" if it mentions none.
+func (s *speaker) ofTaste(text, like, dislike string) string {
+	liked := mentioned(text, slices.Concat(s.persona.likes, s.persona.interests), s.books)
+	if liked != "" {
+		return s.with(like, "thing", liked)
 	}
-	if hit := mentioned(thing, s.persona.dislikes, s.books); hit != "" {
-		return s.say("nolike", map[string]string{"thing": hit})
-	}
-	return s.say("neutral", nil)
+	return s.with(dislike, "thing", mentioned(text, s.persona.dislikes, s.books))
 }
 
-// abilities tells the briefs of what may be done here.
+// abilities lists the briefs of up to six actions.
 func (s *speaker) abilities() string {
 	var names []string
 	for name := range s.actions {
-		if !strings.HasPrefix(name, core.MessagePrefix) && s.actions[name].Brief != "" && strings.ToUpper(name) != name {
+		builtIn := strings.ToUpper(name) == name
+		if !strings.HasPrefix(name, core.MessagePrefix) && s.actions[name].Brief != "" && !builtIn {
 			names = append(names, name)
 		}
 	}
@@ -138,26 +133,20 @@ func (s *speaker) abilities() string {
 		brief := strings.TrimRight(strings.Join(strings.Fields(s.actions[name].Brief), " "), ". ")
 		briefs = append(briefs, strings.ToLower(brief[:1])+brief[1:])
 	}
-	if len(briefs) == 0 {
-		return s.say("abilitiesnone", nil)
-	}
-	return s.say("abilities", map[string]string{"abilities": strings.Join(briefs, "; ")})
+	return cmp.Or(s.with("abilities", "abilities", strings.Join(briefs, "; ")), s.say("abilitiesnone"))
 }
 
-// nameOfPerson answers "what is my name?": what he said himself counts before
-// what the platform calls him.
-func (s *speaker) nameOfPerson() string {
-	for _, l := range slices.Backward(s.theirs()) {
-		if m, _ := understand(l.Text, nil, s.books); m.topic == "introduce" {
-			if name := firstName(m.rest); name != "" {
-				return s.say("mynametold", map[string]string{"name": name})
-			}
+// nameOfUser answers "what is my name?": what users said of themselves counts before
+// what the platform calls them.
+func (s *speaker) nameOfUser() string {
+	for _, text := range s.theirs() {
+		m, _ := understand(text, nil, s.books)
+		name := firstName(m.rest)
+		if m.topic == "introduce" && name != "" {
+			return s.with("mynametold", "name", name)
 		}
 	}
-	if text := s.say("myname", nil); text != "" {
-		return text
-	}
-	return s.say("mynamenone", nil)
+	return cmp.Or(s.say("myname"), s.say("mynamenone"))
 }
 
 func firstName(text string) string {
@@ -168,44 +157,22 @@ func firstName(text string) string {
 	return speakable(text[words[0].start:words[0].end])
 }
 
-func (s *speaker) introduced(rest string) string {
-	name := firstName(rest)
-	if name == "" {
-		return s.say("ok", nil)
-	}
-	return s.say("introduced", map[string]string{"name": capital(name)})
-}
-
-// theirs are the lines of the person who speaks.
-func (s *speaker) theirs() []line {
-	var lines []line
-	for _, l := range s.history {
+// theirs are the lines of the user who speaks, newest first.
+func (s *speaker) theirs() (lines []string) {
+	for _, l := range slices.Backward(s.history) {
 		if !l.Self && (l.From == s.payload.Source.Username || l.From == "") {
-			lines = append(lines, l)
+			lines = append(lines, l.Text)
 		}
 	}
 	return lines
 }
 
-// lastOf is the latest line of the bot, or of the person.
-func (s *speaker) lastOf(self bool) string {
-	if self {
-		if own := s.own(1); len(own) > 0 {
-			return own[0]
-		}
-		return ""
+// quote quotes the first of the lines.
+func (s *speaker) quote(topic string, lines []string) string {
+	if len(lines) == 0 {
+		return s.say("isaidnone")
 	}
-	if lines := s.theirs(); len(lines) > 0 {
-		return lines[len(lines)-1].Text
-	}
-	return ""
-}
-
-func (s *speaker) quoteOr(quote, topic, none string) string {
-	if quote = quoted(quote); quote == "" {
-		return s.say(none, nil)
-	}
-	return s.say(topic, map[string]string{"quote": quote})
+	return cmp.Or(s.with(topic, "quote", quoted(lines[0])), s.say("isaidnone"))
 }
 
 // quoted prepares a line for quotation marks.
@@ -217,19 +184,18 @@ func quoted(text string) string {
 // puzzled answers what was not understood: a word about the message, then an
 // honest one about this engine.
 func (s *speaker) puzzled() string {
-	text := s.message()
-	reaction := s.reaction(text)
-	honest := s.wordings("honest", nil)
+	reaction := s.reaction(s.message())
+	topic := "honest"
 	if s.standby {
-		honest = s.wordings("standby", nil)
+		topic = "standby"
 	}
 	var texts []string
-	for i := range honest {
+	for _, honest := range s.wordings(topic, nil) {
+		text := join(reaction, honest)
 		if s.seed%3 == 0 {
-			texts = append(texts, join(reaction, honest[i], s.say("hint", nil)))
-			continue
+			text = join(text, s.say("hint"))
 		}
-		texts = append(texts, join(reaction, honest[i]))
+		texts = append(texts, text)
 	}
 	return s.fresh(texts)
 }
@@ -237,25 +203,25 @@ func (s *speaker) puzzled() string {
 func join(parts ...string) string { return strings.TrimSpace(strings.Join(parts, " ")) }
 
 // reaction is a sentence about the message: what of it the persona likes or
-// not, what was said of it before, or the word that stands out.
+// not, what was said of it before, or its most telling word.
 func (s *speaker) reaction(text string) string {
-	if hit := mentioned(text, slices.Concat(s.persona.likes, s.persona.interests), s.books); hit != "" {
-		return s.say("reactlike", map[string]string{"thing": hit})
-	}
-	if hit := mentioned(text, s.persona.dislikes, s.books); hit != "" {
-		return s.say("reactdislike", map[string]string{"thing": hit})
+	taste := s.ofTaste(text, "reactlike", "reactdislike")
+	if taste != "" {
+		return taste
 	}
 	question := strings.Contains(text, "?")
 	if question {
-		if line := s.remembered(text); line != "" {
-			return s.say("quote", map[string]string{"quote": line})
+		said := s.with("quote", "quote", s.remembered(text))
+		if said != "" {
+			return said
 		}
 	}
-	if topic := topicOf(text, s.books); topic != "" && s.seed%4 != 0 {
-		return s.say("reacttopic", map[string]string{"topic": topic})
+	topic := topicOf(text, s.books)
+	switch {
+	case topic != "" && s.seed%4 != 0:
+		return s.with("reacttopic", "topic", topic)
+	case question:
+		return s.say("reactquestion")
 	}
-	if question {
-		return s.say("reactquestion", nil)
-	}
-	return s.say("reactstatement", nil)
+	return s.say("reactstatement")
 }

@@ -18,13 +18,14 @@ const (
 func (s *speaker) remember(m match) plan {
 	text := echo(m.rest)
 	if !s.has(actionSave) || text == "" {
-		return s.speak("", s.say("remembernone", nil))
+		return s.speak("", s.say("remembernone"))
 	}
 	values := map[string]any{"text": text}
-	if _, some := m.self(); some {
+	_, some := m.self()
+	if some {
 		values["about"] = []string{"me"}
 	}
-	return s.speak("action", s.say("remembered", map[string]string{"text": text}), newStep(actionSave, values))
+	return s.speak("action", s.with("remembered", "text", text), newStep(actionSave, values))
 }
 
 // recall answers "what do you know about …": out of what the prompt holds, else
@@ -33,15 +34,17 @@ func (s *speaker) recall(m match) plan {
 	text := echo(m.rest)
 	found := s.known(text)
 	if found != "" {
-		return s.speak("query", s.say("recalled", map[string]string{"found": found}))
+		return s.speak("query", s.with("recalled", "found", found))
 	}
-	if self, _ := m.self(); self && s.has(actionSearch) {
-		return plan{Intent: "query", Actions: []step{newStep(actionSearch, map[string]any{"about": []string{"me"}})}}
+	self, _ := m.self()
+	if !s.has(actionSearch) || text == "" && !self {
+		return s.speak("query", s.with("recallnone", "text", text))
 	}
-	if text != "" && s.has(actionSearch) {
-		return plan{Intent: "query", Actions: []step{newStep(actionSearch, map[string]any{"query": text})}}
+	values := map[string]any{"query": text}
+	if self {
+		values = map[string]any{"about": []string{"me"}}
 	}
-	return s.speak("query", s.say("recallnone", map[string]string{"text": text}))
+	return plan{Intent: "query", Actions: []step{newStep(actionSearch, values)}}
 }
 
 // known finds a subject in the memories and the lines that the prompt brought.
@@ -50,38 +53,34 @@ func (s *speaker) known(subject string) string {
 	var found []string
 	for _, raw := range s.memories {
 		for _, text := range texts(raw, 4) {
-			if matchesAny(text, keys) && !slices.Contains(found, text) {
+			if matching(text, keys) > 0 && !slices.Contains(found, text) {
 				found = append(found, text)
 			}
 		}
 	}
-	if len(found) == 0 {
-		if line := s.remembered(subject); line != "" {
-			return `"` + line + `"`
-		}
+	line := s.remembered(subject)
+	if len(found) == 0 && line != "" {
+		return `"` + line + `"`
 	}
 	return joinFound(found)
 }
 
-func matchesAny(text string, keys []word) bool { return matching(text, keys) > 0 }
-
 func joinFound(found []string) string {
 	var parts []string
 	for _, f := range found[:min(len(found), 5)] {
-		if f = echo(f); f != "" {
-			parts = append(parts, f)
-		}
+		parts = append(parts, echo(f))
 	}
+	parts = slices.DeleteFunc(parts, func(f string) bool { return f == "" })
 	return strings.Join(parts, "; ")
 }
 
-// self reports whether a person speaks of himself: with all that the ask took, or
+// self reports whether users speak of themselves: with all that the ask took, or
 // in some of it.
 func (m match) self() (all, some bool) {
 	words := split(m.rest)
-	himself := func(w word) bool { return m.book.self[w.fold] }
-	some = slices.ContainsFunc(words, himself)
-	return some && !slices.ContainsFunc(words, func(w word) bool { return !himself(w) }), some
+	others := slices.DeleteFunc(slices.Clone(words), func(w word) bool { return m.book.self[w.fold] })
+	some = len(others) < len(words)
+	return some && len(others) == 0, some
 }
 
 // texts collects what reads like words from a JSON value of any shape.
@@ -112,8 +111,9 @@ func walk(value any, depth int) (all []string) {
 		}
 	case map[string]any:
 		for key := range strings.FieldsSeq(textKeys) {
-			if found := walk(v[key], depth-1); len(found) > 0 {
-				return found
+			all = walk(v[key], depth-1)
+			if len(all) > 0 {
+				return all
 			}
 		}
 	}

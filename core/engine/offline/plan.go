@@ -72,7 +72,7 @@ func (s *speaker) notified() plan {
 		m, _ := understand(s.message(), s.names(), s.books)
 		switch m.topic {
 		case "", "remind", "remember", "recall":
-			return s.speak("", s.say("failed", nil))
+			return s.speak("", s.say("failed"))
 		}
 		return s.speak(intentOf(m.topic), s.chat(m))
 	}
@@ -101,15 +101,15 @@ func (s *speaker) delivered() plan {
 	}
 	switch {
 	case failed:
-		return s.speak("", s.say("failed", nil))
+		return s.speak("", s.say("failed"))
 	case searched && joinFound(found) != "":
-		return s.speak("query", s.say("recalled", map[string]string{"found": joinFound(found)}))
+		return s.speak("query", s.with("recalled", "found", joinFound(found)))
 	case searched:
-		return s.speak("query", s.say("foundnothing", nil))
+		return s.speak("query", s.say("foundnothing"))
 	case len(d.Said) > 0:
 		return plan{Actions: []step{{Type: "IGNORE"}}}
 	case joinFound(found) != "":
-		return s.speak("", s.say("done", map[string]string{"found": joinFound(found)}))
+		return s.speak("", s.with("done", "found", joinFound(found)))
 	}
-	return s.speak("", s.say("donenothing", nil))
+	return s.speak("", s.say("donenothing"))
 }

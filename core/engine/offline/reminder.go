@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -13,14 +14,14 @@ func (s *speaker) remind(m match) plan {
 	more := map[string]string{"text": what, "at": s.moment(at)}
 	switch {
 	case !s.has(actionRemind):
-		return s.speak("", s.say("remindnone", nil))
+		return s.speak("", s.say("remindnone"))
 	case what == "":
-		return s.speak("clarification", s.say("remindwhat", nil))
+		return s.speak("clarification", s.say("remindwhat"))
 	case !timed:
-		return s.speak("clarification", s.say("remindwhen", more))
+		return s.speak("clarification", s.fresh(s.wordings("remindwhen", more)))
 	}
 	remind := newStep(actionRemind, map[string]any{"text": what, "when": at.Format(time.RFC3339)})
-	return s.speak("action", s.say("reminded", more), remind)
+	return s.speak("action", s.fresh(s.wordings("reminded", more)), remind)
 }
 
 // moment tells a time as shortly as today allows.
@@ -44,12 +45,13 @@ func parseWhen(text string, now time.Time, b *book) (at time.Time, rest string, 
 	words := split(text)
 	from, to := 0, 0
 	for i := range words {
-		if d, n := span(words[i:], b); n > 0 && d > 0 && d < maxAhead {
-			at, from, to, ok = now.Add(d), i, i+n, true
-			break
+		d, n := span(words[i:], b)
+		at = now.Add(d)
+		if n == 0 || d <= 0 || d >= maxAhead {
+			at, n = point(words[i:], now, b)
 		}
-		if t, n := point(words[i:], now, b); n > 0 {
-			at, from, to, ok = t, i, i+n, true
+		if n > 0 {
+			from, to, ok = i, i+n, true
 			break
 		}
 	}
@@ -67,7 +69,8 @@ func trimTo(text string, words []word, b *book) string {
 		words = words[1:]
 	}
 	for len(words) > 0 {
-		if last := b.clock[words[len(words)-1].fold]; last != "to" && last != "at" && last != "in" {
+		last := b.clock[words[len(words)-1].fold]
+		if last != "to" && last != "at" && last != "in" {
 			break
 		}
 		words = words[:len(words)-1]
@@ -108,30 +111,23 @@ func amount(words []word, b *book) (seconds float64, n int) {
 	if len(words) == 0 {
 		return 0, 0
 	}
-	if digits := strings.TrimRightFunc(words[0].fold, func(r rune) bool { return r < '0' || r > '9' }); digits != "" && digits != words[0].fold {
-		if count, err := strconv.ParseFloat(strings.Replace(digits, ",", ".", 1), 64); err == nil {
-			if unit := b.units[words[0].fold[len(digits):]]; unit > 0 {
-				return count * unit, 1
-			}
-		}
+	digits := strings.TrimRightFunc(words[0].fold, func(r rune) bool { return r < '0' || r > '9' })
+	count, err := strconv.ParseFloat(strings.Replace(digits, ",", ".", 1), 64)
+	unit := b.units[words[0].fold[len(digits):]]
+	if err == nil && unit > 0 {
+		return count * unit, 1
 	}
-	count, n := 1.0, 0
-	for n < len(words) && n < 3 {
+	for count = 1; n < len(words) && n < 3; n++ {
 		value, ok := number(words[n].fold, b)
 		if !ok {
 			break
 		}
 		count *= value
-		n++
 	}
-	if n == 0 || n >= len(words) {
+	if n == 0 || n >= len(words) || b.units[words[n].fold] == 0 {
 		return 0, 0
 	}
-	unit := b.units[words[n].fold]
-	if unit == 0 {
-		return 0, 0
-	}
-	return count * unit, n + 1
+	return count * b.units[words[n].fold], n + 1
 }
 
 func number(s string, b *book) (float64, bool) {
@@ -146,23 +142,16 @@ func number(s string, b *book) (float64, bool) {
 // took. An hour that is past today means tomorrow.
 func point(words []word, now time.Time, b *book) (at time.Time, n int) {
 	day, named := now, false
-	for n < len(words) && !named {
+	if n < len(words) {
 		switch b.clock[words[n].fold] {
 		case "tomorrow":
-			day, named = now.AddDate(0, 0, 1), true
-			n++
-			continue
+			day, named, n = now.AddDate(0, 0, 1), true, 1
 		case "today":
-			named = true
-			n++
-			continue
+			named, n = true, 1
 		}
-		break
 	}
 	hour, minute, used := clockTime(words[n:], b)
 	switch {
-	case used == 0 && !named:
-		return time.Time{}, 0
 	case used == 0 && day.Equal(now):
 		return time.Time{}, 0
 	case used == 0:
@@ -200,20 +189,14 @@ func clockTime(words []word, b *book) (hour, minute, n int) {
 		return 0, 0, 0
 	}
 	n++
-	if n < len(words) {
-		switch words[n].fold {
-		case "pm":
-			if hour < 12 {
-				hour += 12
-			}
-			n++
-		case "am":
-			n++
-		default:
-			if b.clock[words[n].fold] == "clock" {
-				n++
-			}
-		}
+	if n == len(words) {
+		return hour, minute, n
+	}
+	switch half := words[n].fold; {
+	case half == "pm" && hour < 12:
+		return hour + 12, minute, n + 1
+	case half == "pm", half == "am", b.clock[half] == "clock":
+		n++
 	}
 	return hour, minute, n
 }
@@ -223,11 +206,9 @@ func readClock(s string, bare bool) (hour, minute int, ok bool) {
 	s, am := strings.CutSuffix(s, "am")
 	hours, minutes, split := s, "0", false
 	for _, mark := range []string{":", ".", "h"} {
-		if before, after, found := strings.Cut(s, mark); found {
-			hours, minutes, split = before, after, true
-			if minutes == "" {
-				minutes = "0"
-			}
+		before, after, found := strings.Cut(s, mark)
+		if found {
+			hours, minutes, split = before, cmp.Or(after, "0"), true
 			break
 		}
 	}

@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"hash/fnv"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ type speaker struct {
 	now     time.Time
 	standby bool
 	seed    uint32
-	values  map[string]string // what may stand in {…}
+	values  map[string]string // what may be put into {…}
 }
 
 func (m *Model) speaker(s *scene) *speaker {
@@ -48,7 +49,8 @@ func (s *speaker) settle(lex *lexicon) {
 	}
 	s.books = books
 	if language == "" {
-		if m, _ := understand(s.message(), nil, books); m.book != nil {
+		m, _ := understand(s.message(), nil, books)
+		if m.book != nil {
 			language = m.book.language
 		}
 	}
@@ -65,19 +67,11 @@ func (s *speaker) settle(lex *lexicon) {
 func languageCode(s string) string {
 	s = txt.Fold(strings.TrimSpace(s))
 	code, _, _ := strings.Cut(strings.ReplaceAll(s, "_", "-"), "-")
-	for name, c := range languageNames() {
-		if s == name {
-			return c
-		}
-	}
-	return code
-}
-
-func languageNames() map[string]string {
-	return map[string]string{
+	names := map[string]string{
 		"english": "en", "german": "de", "deutsch": "de", "italian": "it", "italiano": "it",
 		"spanish": "es", "espanol": "es", "french": "fr", "francais": "fr",
 	}
+	return cmp.Or(names[s], code)
 }
 
 // languageOf finds "answer in Italian", "language: it" and their like in the
@@ -85,7 +79,8 @@ func languageNames() map[string]string {
 func (lex *lexicon) languageOf(rules string) string {
 	rules = txt.Fold(rules) + " "
 	for _, form := range lex.told {
-		if m := form.FindStringSubmatch(rules); m != nil {
+		m := form.FindStringSubmatch(rules)
+		if m != nil {
 			return languageCode(m[1])
 		}
 	}
@@ -162,25 +157,27 @@ func (s *speaker) fill(line string, more map[string]string) (filled string, ok b
 		before, rest, found := strings.Cut(line, "{")
 		b.WriteString(before)
 		if !found {
-			break
+			return b.String(), true
 		}
 		name, after, _ := strings.Cut(rest, "}")
-		value := more[name]
-		if value == "" {
-			value = s.values[name]
-		}
+		value := cmp.Or(more[name], s.values[name])
 		if value == "" {
 			return "", false
 		}
 		b.WriteString(value)
 		line = after
 	}
-	return b.String(), true
 }
 
 // say picks a wording of a topic that is none of the bot's last lines.
-func (s *speaker) say(topic string, more map[string]string) string {
-	return s.fresh(s.wordings(topic, more))
+func (s *speaker) say(topic string) string { return s.fresh(s.wordings(topic, nil)) }
+
+// with is say with one more value; "" without the value.
+func (s *speaker) with(topic, name, value string) string {
+	if value == "" {
+		return ""
+	}
+	return s.fresh(s.wordings(topic, map[string]string{name: value}))
 }
 
 // fresh returns the first of the texts that the bot did not say lately; where it
@@ -195,10 +192,7 @@ func (s *speaker) fresh(texts []string) string {
 			}
 		}
 	}
-	if len(texts) == 0 {
-		return ""
-	}
-	return tidy(texts[0])
+	return tidy(strings.Join(texts[:min(len(texts), 1)], ""))
 }
 
 // tidy makes one line of a text that begins like a sentence, and takes doubled

@@ -54,24 +54,23 @@ func topicOf(text string, books []*book) string {
 	longest := ""
 	for _, w := range telling(text, books) {
 		plain := text[w.start:w.end]
-		if n := utf8.RuneCountInString(plain); n > utf8.RuneCountInString(longest) && n >= 5 && n <= 30 {
+		n := utf8.RuneCountInString(plain)
+		if n > utf8.RuneCountInString(longest) && n >= 5 && n <= 30 {
 			longest = plain
 		}
 	}
 	return longest
 }
 
-// remembered finds a line of the person's own that shares telling words with
+// remembered finds a line of the user's own that shares telling words with
 // the text, best first, newest of equals; "" where none does.
 func (s *speaker) remembered(text string) string {
 	keys := telling(text, s.books)
 	best, score := "", 0
-	for _, l := range slices.Backward(s.theirs()) {
-		if strings.Contains(l.Text, "?") || l.Text == text {
-			continue
-		}
-		if hits := matching(l.Text, keys); hits > score {
-			best, score = l.Text, hits
+	for _, said := range s.theirs() {
+		hits := matching(said, keys)
+		if hits > score && said != text && !strings.Contains(said, "?") {
+			best, score = said, hits
 		}
 	}
 	return quoted(best)
