@@ -27,7 +27,6 @@ var roughRooms = []string{
 	"core/coretest",
 	"core/document",
 	"core/engine",
-	"core/engine/offline",
 	"core/hint",
 	"core/llm",
 	"core/lore",

@@ -16,16 +16,17 @@ var files embed.FS
 type lexicon struct {
 	books  []*book
 	labels *regexp.Regexp
-	told   []*regexp.Regexp // ways in which instructions name a language
+	asked  []*regexp.Regexp // ways in which instructions name a language
 }
 
 func readLexicon() *lexicon {
 	return &lexicon{
 		books:  readBooks(),
 		labels: regexp.MustCompile(`(?:^| )(` + strings.Join(labels(), "|") + `): `),
-		told: []*regexp.Regexp{
+		asked: []*regexp.Regexp{
 			regexp.MustCompile(`\blanguage:? ?["']?(en|de|it|es|fr)(?:-[a-z]+)?["'.;, ]`),
-			regexp.MustCompile(`\b(?:answer|reply|respond|write|speak|language)[^.]{0,20}? (english|german|deutsch|italian|italiano|spanish|espanol|french|francais)[^a-z]`),
+			regexp.MustCompile(`\b(?:answer|reply|respond|write|speak|language)[^.]{0,20}? ` +
+				`(english|german|deutsch|italian|italiano|spanish|espanol|french|francais)[^a-z]`),
 		},
 	}
 }

@@ -6,9 +6,7 @@
 // before. What it does not understand it says so, and it claims nothing that it
 // did not do.
 //
-// What people say and what is answered stands in words/*.txt, one file for each
+// What people say and what is answered is in words/*.txt, one file for each
 // language; a further language is a further file. The choice among the wordings
 // depends on the message alone, so that equal requests get equal answers.
-//
-// It is no language model and does not try to look like one.
 package offline

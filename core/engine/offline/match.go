@@ -9,7 +9,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// word is one word of a text: folded for comparison, and where it stands.
+// word is one word of a text: folded for comparison, and its place.
 type word struct {
 	fold       string
 	start, end int
@@ -62,15 +62,13 @@ type match struct {
 // ranks lists the topics, the most telling first: "hello, what time is it?" is
 // a question about the time.
 func ranks() []string {
-	return []string{
-		"remind", "recall", "remember", "myname", "isaid", "yousaid", "dislikes", "likes", "interests", "doyoulike", "introduce",
-		"time", "date", "bot", "yourname", "who", "age", "where", "abilities", "joke", "how", "sad", "happy", "compliment", "insult",
-		"bye", "thanks", "sorry", "laugh", "greeting", "yes", "no", "ok",
-	}
+	return strings.Fields("remind recall remember myname isaid yousaid dislikes likes interests doyoulike introduce" +
+		" time date bot yourname who age where abilities joke how sad happy compliment insult" +
+		" bye thanks sorry laugh greeting yes no ok")
 }
 
 // understand finds the best match of a message, and whether it greets besides.
-// books stand in the order of preference.
+// books are in the order of preference.
 func understand(text string, names []string, books []*book) (best match, greets bool) {
 	words := withoutNames(split(text), names)
 	order := ranks()
@@ -103,8 +101,9 @@ func withoutNames(words []word, names []string) []word {
 	case len(words) > 2 && isName(words[1]):
 		words = slices.Concat(words[:1], words[2:])
 	}
-	if n := len(words); n > 1 && isName(words[n-1]) {
-		words = words[:n-1]
+	last := len(words) - 1
+	if last > 0 && isName(words[last]) {
+		words = words[:last]
 	}
 	return words
 }
@@ -116,7 +115,8 @@ func (a ask) match(text string, words []word) (rest string, ok bool) {
 		if a.start && i > 0 {
 			break
 		}
-		if !equal(words[i:i+n], a.words) || a.end && i+n < len(words) {
+		same := slices.EqualFunc(words[i:i+n], a.words, func(w word, to string) bool { return w.fold == to })
+		if !same || a.end && i+n < len(words) {
 			continue
 		}
 		if !a.rest {
@@ -130,13 +130,4 @@ func (a ask) match(text string, words []word) (rest string, ok bool) {
 		}
 	}
 	return "", false
-}
-
-func equal(words []word, to []string) bool {
-	for i, w := range words {
-		if w.fold != to[i] {
-			return false
-		}
-	}
-	return true
 }

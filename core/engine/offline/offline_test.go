@@ -25,7 +25,7 @@ const manyActions = `{"actions":{"message_console":{"brief":"Send a message.","s
 	`"memory_search":{"brief":"Search saved facts.","schema":{"type":"object","properties":{"query":{"type":"string"},"about":{"type":"array"}}}},` +
 	`"reminder_set":{"brief":"Set a reminder.","schema":{"type":"object","properties":{"text":{"type":"string"},"when":{"type":"string"}},"required":["text","when"]}}}}`
 
-// aboutActions can be told whom they are about, as those of plugins/memory.
+// aboutActions take whom they are about, as those of plugins/memory.
 const aboutActions = `{"actions":{"memory_save":{"brief":"Save a fact for later.","schema":{"type":"object","properties":{"text":{"type":"string"},"about":{"type":"array"}},"required":["text"]}},` +
 	`"memory_search":{"brief":"Search saved facts.","schema":{"type":"object","properties":{"query":{"type":"string"},"about":{"type":"array"}}}}}}`
 
@@ -210,7 +210,7 @@ func TestConversations(t *testing.T) {
 }
 
 // TestOfSelf: what people ask to be kept of themselves, and ask for, is about them,
-// where the actions can be told so.
+// where the actions take that.
 func TestOfSelf(t *testing.T) {
 	for _, tc := range []struct {
 		asked
@@ -357,7 +357,8 @@ func FuzzGenerate(f *testing.F) {
 	f.Add("remind me in 10 minutes to x", "\x00", "You are . Likes: ;;.", "de")
 	f.Add("merk dir dass", "{you}", "", "it")
 	f.Fuzz(func(t *testing.T, text, name, persona, language string) {
-		r := asked{text: text, name: name, language: language, actions: manyActions, history: []line{{From: name, Text: text}, {Text: persona, Self: true}}}.request()
+		history := []line{{From: name, Text: text}, {Text: persona, Self: true}}
+		r := asked{text: text, name: name, language: language, actions: manyActions, history: history}.request()
 		r.System[0] = persona
 		answer, err := shared().Generate(context.Background(), r)
 		if err != nil {

@@ -2,8 +2,8 @@ package offline
 
 import "strings"
 
-// persona is who the bot is, read back out of the labelled sentences that stand
-// in front of the instructions.
+// persona is who the bot is, read back out of the labelled sentences at the front of
+// the instructions.
 type persona struct {
 	name      string
 	aliases   []string
@@ -23,40 +23,37 @@ func labels() []string {
 }
 
 func readPersona(text string, lex *lexicon) persona {
-	text = strings.Join(strings.Fields(text), " ")
-	p := persona{name: "synthbot"}
-	parts := splitLabels(text, lex)
+	parts := splitLabels(strings.Join(strings.Fields(text), " "), lex)
+	p := persona{
+		name: "synthbot", profile: firstSentences(parts["Profile"], 260), likes: readList(parts["Likes"]),
+		dislikes: readList(parts["Dislikes"]), interests: readList(parts["Interests"]),
+	}
 	p.readNames(parts[""])
-	p.profile = firstSentences(parts["Profile"], 260)
-	p.likes = readList(parts["Likes"])
-	p.dislikes = readList(parts["Dislikes"])
-	p.interests = readList(parts["Interests"])
 	return p
 }
 
-// splitLabels cuts the text at its labels; what stands before the first is
-// under "". The last label's part runs into the rules that follow the persona,
-// so that only its first sentence counts.
+// splitLabels cuts the text at its labels; what is before the first is under "".
+// The last label's part runs into the rules that follow the persona, so that only
+// its first sentence counts. Of a label that comes twice, the first part counts.
 func splitLabels(text string, lex *lexicon) map[string]string {
-	found := lex.labels.FindAllStringSubmatchIndex(text, -1)
 	parts := make(map[string]string)
+	keep := func(label, part string) {
+		_, again := parts[label]
+		if !again {
+			parts[label] = strings.TrimSpace(part)
+		}
+	}
 	begin, label := 0, ""
-	for _, m := range found {
-		keepFirst(parts, label, text[begin:m[0]])
+	for _, m := range lex.labels.FindAllStringSubmatchIndex(text, -1) {
+		keep(label, text[begin:m[0]])
 		begin, label = m[1], text[m[2]:m[3]]
 	}
 	last := text[begin:]
 	if label != "" {
 		last = firstSentences(last, 0)
 	}
-	keepFirst(parts, label, last)
+	keep(label, last)
 	return parts
-}
-
-func keepFirst(parts map[string]string, label, text string) {
-	if _, again := parts[label]; !again {
-		parts[label] = strings.TrimSpace(text)
-	}
 }
 
 // readNames reads "You are NAME, also called A, B."
@@ -69,14 +66,11 @@ func (p *persona) readNames(text string) {
 	if !named {
 		name = firstSentences(name, 0)
 	}
-	if name = strings.TrimRight(strings.TrimSpace(name), "."); name != "" && len(name) < 80 {
+	name = strings.TrimRight(strings.TrimSpace(name), ".")
+	if name != "" && len(name) < 80 {
 		p.name = name
 	}
-	for alias := range strings.SplitSeq(firstSentences(aliases, 0), ",") {
-		if alias = strings.Trim(alias, " ."); alias != "" {
-			p.aliases = append(p.aliases, alias)
-		}
-	}
+	p.aliases = items(firstSentences(aliases, 0), ",")
 }
 
 // firstSentences cuts after the first sentence, or after as many as fit into
@@ -90,7 +84,8 @@ func firstSentences(text string, limit int) string {
 		if end > 0 && i+1 > limit {
 			break
 		}
-		if end = i + 1; end > limit {
+		end = i + 1
+		if end > limit {
 			break
 		}
 	}
@@ -101,9 +96,14 @@ func firstSentences(text string, limit int) string {
 }
 
 func readList(text string) []string {
-	var list []string
-	for item := range strings.SplitSeq(strings.TrimRight(firstSentences(text, 0), ". "), ";") {
-		if item = strings.TrimSpace(item); item != "" && len(list) < 24 {
+	list := items(firstSentences(text, 0), ";")
+	return list[:min(len(list), 24)]
+}
+
+func items(text, separator string) (list []string) {
+	for item := range strings.SplitSeq(text, separator) {
+		item = strings.Trim(item, " .")
+		if item != "" {
 			list = append(list, item)
 		}
 	}

@@ -35,8 +35,8 @@ func (s *speaker) speak(intent, text string, further ...step) plan {
 		return p
 	}
 	values := map[string]any{"text": text}
-	if path := s.payload.Source.Path; path != "" {
-		values["interface_path"] = path
+	if s.payload.Source.Path != "" {
+		values["interface_path"] = s.payload.Source.Path
 	}
 	p.Actions = append(p.Actions, newStep(name, values))
 	return p
@@ -65,7 +65,7 @@ func (p plan) encode() string {
 	return string(data)
 }
 
-// notified answers what the bot itself told: an error in the last plan, or what
+// notified answers a notice of the bot itself: an error in the last plan, or what
 // came of its actions.
 func (s *speaker) notified() plan {
 	if s.notice.Type == "error" {
@@ -95,7 +95,8 @@ func (s *speaker) delivered() plan {
 	var found []string
 	failed, searched := false, false
 	for _, o := range d.Outputs {
-		failed = failed || o.Error != "" || o.Outcome == string(core.ProgressFailed) || o.Outcome == string(core.ProgressSkipped)
+		progress := core.Progress(o.Outcome)
+		failed = failed || o.Error != "" || progress == core.ProgressFailed || progress == core.ProgressSkipped
 		searched = searched || o.Action == actionSearch
 		found = append(found, texts(o.Output, 6)...)
 	}

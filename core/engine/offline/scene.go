@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"synthbot/core"
 	"synthbot/core/llm"
@@ -16,7 +17,7 @@ type scene struct {
 	persona  persona
 	rules    string // the instructions
 	actions  map[string]actionInfo
-	language string // of recon; "": not told
+	language string // of recon; "": unknown
 	kind     string // input.type
 	face     string // input.interface
 	payload  payload
@@ -84,7 +85,7 @@ func (s *scene) readSystem(parts []string, lex *lexicon) {
 		var catalogue struct {
 			Actions map[string]actionInfo `json:"actions"`
 		}
-		if strings.HasPrefix(strings.TrimSpace(part), "{") && json.Unmarshal([]byte(part), &catalogue) == nil && catalogue.Actions != nil {
+		if json.Unmarshal([]byte(part), &catalogue) == nil && catalogue.Actions != nil {
 			s.actions = catalogue.Actions
 			continue
 		}
@@ -137,27 +138,28 @@ func (s *scene) readUser(text string) bool {
 	return m.Input != nil || s.notice != nil
 }
 
-// message is what the person said: the last of several that wait together.
+// message is what the user said: the last of several that wait together.
 func (s *scene) message() string {
-	if n := len(s.payload.Messages); n > 0 {
-		return s.payload.Messages[n-1].Text
-	}
-	if s.payload.Text == "" && s.notice != nil {
+	last := len(s.payload.Messages) - 1
+	switch {
+	case last >= 0:
+		return s.payload.Messages[last].Text
+	case s.payload.Text == "" && s.notice != nil:
 		return s.notice.Original
 	}
 	return s.payload.Text
 }
 
-// person is who said it, as far as his name can be spoken; else "".
-func (s *scene) person() string {
-	name := s.payload.Source.Username
-	if n := len(s.payload.Messages); n > 0 {
-		name = s.payload.Messages[n-1].From
+// user is who said it, if the name can be used in a sentence; else "".
+func (s *scene) user() string {
+	last := len(s.payload.Messages) - 1
+	if last >= 0 {
+		return speakable(s.payload.Messages[last].From)
 	}
-	return speakable(name)
+	return speakable(s.payload.Source.Username)
 }
 
-// speakable returns a name that may stand in a sentence of ours, else "": names
+// speakable returns a name that may be part of a sentence of ours, else "": names
 // are foreign text, and must not carry a message or markup of their own.
 func speakable(name string) string {
 	fields := strings.Fields(name)
@@ -173,7 +175,7 @@ func speakable(name string) string {
 			return ""
 		}
 	}
-	if runes := len([]rune(name)); letters < 2 || runes > 24 {
+	if letters < 2 || utf8.RuneCountInString(name) > 24 {
 		return ""
 	}
 	return strings.TrimRight(name, ".-'’")

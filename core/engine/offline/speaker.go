@@ -24,9 +24,9 @@ type speaker struct {
 }
 
 func (m *Model) speaker(s *scene) *speaker {
-	sp := &speaker{scene: s, now: s.payload.Timestamp, standby: m.standby}
+	sp := &speaker{scene: s, now: s.payload.Timestamp, standby: m.Standby}
 	if sp.now.IsZero() {
-		sp.now = m.clock().In(m.zone)
+		sp.now = m.Clock().In(m.Zone)
 	}
 	h := fnv.New32a()
 	for _, part := range []string{s.message(), s.payload.Source.ID, s.persona.name} {
@@ -78,7 +78,7 @@ func languageCode(s string) string {
 // instructions.
 func (lex *lexicon) languageOf(rules string) string {
 	rules = txt.Fold(rules) + " "
-	for _, form := range lex.told {
+	for _, form := range lex.asked {
 		m := form.FindStringSubmatch(rules)
 		if m != nil {
 			return languageCode(m[1])
@@ -92,7 +92,7 @@ func (s *speaker) facts() map[string]string {
 	p := s.persona
 	return map[string]string{
 		"me":        p.name,
-		"you":       s.person(),
+		"you":       s.user(),
 		"aliases":   s.list(p.aliases),
 		"profile":   p.profile,
 		"like":      s.one(p.likes),

@@ -39,7 +39,8 @@ func same(a, b string) bool {
 func mentioned(text string, items []string, books []*book) string {
 	for _, item := range items {
 		keys := telling(item, books)
-		if words := split(item); len(keys) == 0 && len(words) > 0 {
+		words := split(item)
+		if len(keys) == 0 && len(words) > 0 {
 			keys = words[len(words)-1:] // its last word, where none is telling
 		}
 		if matching(text, keys) > 0 {
