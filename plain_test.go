@@ -43,8 +43,6 @@ var roughRooms = []string{
 	"interfaces/telegram/telegramtest",
 	"memory",
 	"packaging/sbom",
-	"plugins",
-	"plugins/mcp",
 	"plugins/plugintest",
 	"scripts/mutate",
 }

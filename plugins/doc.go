@@ -11,7 +11,7 @@
 // a struct whose fields' tags say key, default and bounds (package config). What
 // else it can do, it says by small interfaces of core, each of one method or two:
 // Runner (works in the background), Injector (adds to a prompt), Recon (hints at
-// what a message is), Observer (is told what became of turns), Biographer (tells
+// what a message is), Observer (learns what became of turns), Biographer (tells
 // about people), Gate (keeps messages out), Keeper (shows and erases what it
 // keeps about people); and command.Commander offers chat commands.
 //
@@ -23,9 +23,9 @@
 //     so in Run, and has ended when Run returns.
 //   - Everything is safe for concurrent use, and ends when its context does.
 //   - Clock is the only clock, and Items and Facts are all that outlives the
-//     process. What is kept about a person lies under his path, or the plugin is
+//     process. What is kept about a user lies under their path, or the plugin is
 //     a Keeper.
-//   - What is said in a place is told there and below, and in places that share
+//   - What is said in a place is shown there and below, and in places that share
 //     with it, nowhere else: Facts have an Origin, Items of a place are read from
 //     that place, and Scene.Sees and Call.Sees say what may be looked at.
 //   - The program decides what may be done; the model only asks for it. Who may

@@ -18,8 +18,13 @@ func MatchAny(patterns []string, name string) bool {
 // CheckPatterns reports which patterns are none; at is where they are in the configuration.
 func CheckPatterns(patterns []string, fault func(text string, at ...any), at string) {
 	for i, pattern := range patterns {
-		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			fault(fmt.Sprintf("%q is no pattern; write a name, or a part of one with *", pattern), at, i)
-		}
+		CheckPattern(pattern, fault, at, i)
+	}
+}
+
+// CheckPattern reports whether a pattern is none.
+func CheckPattern(pattern string, fault func(text string, at ...any), at ...any) {
+	if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
+		fault(fmt.Sprintf("%q is no pattern; write a name, or a part of one with *", pattern), at...)
 	}
 }

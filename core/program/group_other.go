@@ -2,9 +2,13 @@
 
 package program
 
-import "os/exec"
+import (
+	"os/exec"
+	"syscall"
+)
 
-// group does nothing where there are no groups: the program alone is killed.
-func group(*exec.Cmd) {}
+// Group does nothing where there are no groups: the program alone is killed.
+func Group(*exec.Cmd, syscall.Signal) {}
 
-func end(*exec.Cmd) {}
+// KillGroup does nothing.
+func KillGroup(*exec.Cmd) {}

@@ -7,12 +7,12 @@ import (
 	"syscall"
 )
 
-// group puts the program and all that it starts into a group of its own, which
-// is killed as a whole.
-func group(c *exec.Cmd) {
+// Group puts a program and all that it starts into a group of its own. When the context of
+// the program ends, the group gets the signal.
+func Group(c *exec.Cmd, signal syscall.Signal) {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, signal) }
 }
 
-// end kills what the program left behind. That there is nothing is no error.
-func end(c *exec.Cmd) { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+// KillGroup kills what a program left behind. That there is nothing is no error.
+func KillGroup(c *exec.Cmd) { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"synthbot/core"
@@ -51,15 +52,15 @@ func (p Program) Run(ctx context.Context, in []byte) ([]byte, error) {
 	defer cancel()
 	out, complaint := &output{max: p.MaxOutput, full: cancel}, &tail{}
 	c := exec.CommandContext(ctx, p.Argv[0], p.Argv[1:]...)
-	c.Dir, c.Env = p.Dir, p.environment()
+	c.Dir, c.Env = p.Dir, Environment(p.Env)
 	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(in), out, complaint
 	c.WaitDelay = goodbye
-	group(c)
+	Group(c, syscall.SIGKILL)
 	if err := c.Start(); err != nil {
 		return nil, &core.Error{Kind: core.Broken, Text: "The program cannot be started.", Err: err}
 	}
 	err := c.Wait()
-	end(c)
+	KillGroup(c)
 	hide := core.Conceal(slices.Collect(maps.Values(p.Env))...) // it may tell what it was told
 	said, err := out.verdict(ctx, err, hide.Replace(complaint.String()))
 	if len(p.Env) > 0 {
@@ -68,15 +69,16 @@ func (p Program) Run(ctx context.Context, in []byte) ([]byte, error) {
 	return said, err
 }
 
-// environment is all that the program knows of the bot's own.
-func (p Program) environment() []string {
+// Environment returns the variables of a program: its own, and of the bot's PATH, HOME, LANG,
+// TZ, TMPDIR and those that are named besides.
+func Environment(own map[string]core.Secret, besides ...string) []string {
 	var env []string
-	for _, name := range []string{"PATH", "HOME", "LANG", "TZ", "TMPDIR"} {
+	for _, name := range append([]string{"PATH", "HOME", "LANG", "TZ", "TMPDIR"}, besides...) {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}
 	}
-	for name, value := range p.Env {
+	for name, value := range own {
 		env = append(env, name+"="+value.Reveal())
 	}
 	slices.Sort(env)

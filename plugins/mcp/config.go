@@ -1,14 +1,18 @@
 package mcp
 
 import (
+	"cmp"
 	"fmt"
-	"net/url"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/outbound"
+	"synthbot/core/program"
 )
 
 // Config is the table [plugins.mcp].
@@ -44,12 +48,8 @@ type Serving struct {
 	Send []core.Path `toml:"send" example:"discord/81384788765712384/1" doc:"Places that it may write to, with all places below them. Private chats must be listed themselves."`
 }
 
-// Names of servers and variables, and of headers.
-var (
-	serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,23}$`)
-	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
-)
+// serverName is what a server may be called.
+var serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,23}$`)
 
 // nobody closes a tool in Server.Permissions.
 const nobody = "nobody"
@@ -71,22 +71,10 @@ func (s *Server) Check(fault func(text string, at ...any)) {
 	if s.Name != "" && (!serverName.MatchString(s.Name) || strings.HasPrefix(s.Name, "message")) {
 		fault("write a-z, 0-9 and -, at most 24 letters, and not message", "name")
 	}
-	s.checkWay(fault)
-	for name := range s.Env {
-		if !envName.MatchString(name) {
-			fault("is no name of a variable", "env", name)
-		}
-	}
-	for name := range s.Headers {
-		if !headerName.MatchString(name) {
-			fault("is no name of a header", "headers", name)
-		}
-	}
+	program.CheckEnv(s.Env, fault)
+	outbound.CheckHeaders(s.Headers, fault)
 	s.checkPatterns(fault)
-}
-
-// checkWay checks how the server is reached.
-func (s *Server) checkWay(fault func(text string, at ...any)) {
+	_, wrong := outbound.ServerURL(s.URL)
 	switch {
 	case len(s.Command) == 0 && s.URL == "":
 		fault(`is missing; write command = ["PROGRAM", "ARGUMENT"], or url`, "command")
@@ -94,9 +82,9 @@ func (s *Server) checkWay(fault func(text string, at ...any)) {
 	case len(s.Command) > 0 && s.URL != "":
 		fault("stands beside command; one of the two is enough", "url")
 		return
-	case s.URL != "":
-		s.checkURL(fault)
-	case strings.TrimSpace(s.Command[0]) == "":
+	case s.URL != "" && wrong != "":
+		fault(wrong, "url")
+	case s.URL == "" && strings.TrimSpace(s.Command[0]) == "":
 		fault("names no program", "command", 0)
 	}
 	if s.URL != "" && len(s.Env) > 0 {
@@ -107,35 +95,16 @@ func (s *Server) checkWay(fault func(text string, at ...any)) {
 	}
 }
 
-func (s *Server) checkURL(fault func(text string, at ...any)) {
-	u, err := url.Parse(s.URL)
-	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		fault("is no address; write it as https://host/path", "url")
-	case u.User != nil || u.RawQuery != "":
-		fault("no name, password or query belongs into it; put keys into headers", "url")
-	}
-}
-
 func (s *Server) checkPatterns(fault func(text string, at ...any)) {
-	check := func(pattern string, at ...any) {
-		if _, err := path.Match(pattern, ""); err != nil {
-			fault(fmt.Sprintf("%q is no pattern; write a tool's name, or a part of one with *", pattern), at...)
-		}
-	}
-	for i, pattern := range s.Tools {
-		check(pattern, "tools", i)
-	}
+	action.CheckPatterns(s.Tools, fault, "tools")
 	for pattern, who := range s.Permissions {
-		check(pattern, "permissions", pattern)
-		switch who {
-		case string(core.PermissionEveryone), string(core.PermissionModerators), string(core.PermissionAdmins), nobody:
-		default:
+		action.CheckPattern(pattern, fault, "permissions", pattern)
+		if !slices.Contains([]string{"everyone", "moderators", "admins", nobody}, who) {
 			fault(fmt.Sprintf("is %q; write everyone, moderators, admins or nobody", who), "permissions", pattern)
 		}
 	}
 	for pattern := range s.Confirm {
-		check(pattern, "confirm", pattern)
+		action.CheckPattern(pattern, fault, "confirm", pattern)
 	}
 }
 
@@ -151,29 +120,17 @@ func (s *Serving) Check(fault func(text string, at ...any)) {
 
 // offers reports whether a tool is to be offered at all.
 func (s *Server) offers(tool string) bool {
-	if len(s.Tools) == 0 {
-		return true
-	}
-	for _, pattern := range s.Tools {
-		if ok, _ := path.Match(pattern, tool); ok {
-			return true
-		}
-	}
-	return false
+	return len(s.Tools) == 0 || action.MatchAny(s.Tools, tool)
 }
 
 // permission is who may cause a tool; ok is false where nobody may.
 func (s *Server) permission(tool string) (p core.Permission, ok bool) {
 	who, _ := closest(s.Permissions, tool)
-	switch {
-	case who == nobody:
+	who = cmp.Or(who, s.Permission, string(core.PermissionAdmins))
+	if who == nobody {
 		return core.PermissionUndeclared, false
-	case who != "":
-		return core.Permission(who), true
-	case s.Permission != "":
-		return core.Permission(s.Permission), true
 	}
-	return core.PermissionAdmins, true
+	return core.Permission(who), true
 }
 
 // closest finds what a table of patterns says about a tool: its name itself,

@@ -141,8 +141,9 @@ func TestConfigTags(t *testing.T) {
 	if _, err := configure(""); err != nil {
 		t.Error(err)
 	}
-	for _, c := range []Config{{Servers: []Server{{Name: "a", Command: []string{"x"}}, {Name: "a", Command: []string{"x"}}}}, {Servers: []Server{{Name: "a"}}}} {
-		if _, err := New(core.Host{Log: discardLog()}, c); err == nil {
+	server := "[[server]]\nname = \"a\"\n"
+	for _, text := range []string{server + "command = [\"x\"]\n" + server + "command = [\"x\"]\n", server} {
+		if c, err := configure(text); err == nil {
 			t.Errorf("%+v was taken", c)
 		}
 	}

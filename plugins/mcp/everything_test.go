@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/program"
 )
 
 // everything is the reference server, as scripts/mcp-everything.sh installs it.
@@ -98,7 +99,7 @@ func TestEverythingHTTP(t *testing.T) {
 	b := start(t, func(p *times) { p.beat, p.probe = 100*time.Millisecond, 2*time.Second }, Server{Name: "every", URL: "http://127.0.0.1:" + port + "/mcp", Start: 5 * time.Second})
 	b.says("mcp server is gone", 1)
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = append(environment(nil), "PORT="+port)
+	cmd.Env = append(program.Environment(nil), "PORT="+port)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

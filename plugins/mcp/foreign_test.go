@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"synthbot/core"
+	"synthbot/core/action"
 )
 
 func discardLog() *slog.Logger { return slog.New(slog.DiscardHandler) }
@@ -74,7 +75,7 @@ func TestSchema(t *testing.T) {
 	if string(schema) != want {
 		t.Errorf("got  %s\nwant %s", schema, want)
 	}
-	if got := string(sample(schema)); got != `{"title":"the title"}` {
+	if got := string(action.Sample(schema)); got != `{"title":"the title"}` {
 		t.Error(got)
 	}
 	var wordy strings.Builder

@@ -3,10 +3,11 @@ package mcp
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -56,11 +57,7 @@ func (s *server) refresh(ctx context.Context, l *life) (news bool, err error) {
 	if inv.Full {
 		s.log.Warn("mcp server has more than the bot takes", "tools", maxTools, "items", maxItems)
 	}
-	text, err := json.Marshal(inv)
-	if err != nil {
-		return false, fmt.Errorf("lists: %w", err)
-	}
-	sum := fmt.Sprintf("%x", sha256.Sum256(text))
+	sum := sha256.Sum256(core.JSON(inv))
 	if sum == l.last {
 		return false, nil
 	}
@@ -74,7 +71,8 @@ func (s *server) refresh(ctx context.Context, l *life) (news bool, err error) {
 func read(ctx context.Context, session *mcp.ClientSession) (*inventory, error) {
 	inv := &inventory{}
 	has := &mcp.ServerCapabilities{}
-	if r := session.InitializeResult(); r != nil && r.Capabilities != nil {
+	r := session.InitializeResult()
+	if r != nil && r.Capabilities != nil {
 		has = r.Capabilities
 	}
 	var errs [4]error
@@ -112,54 +110,47 @@ func collect[T any](inv *inventory, most int, list iter.Seq2[*T, error]) ([]*T, 
 	return found, nil
 }
 
-// make turns an inventory into entries, each of which the catalogue takes.
-func (s *server) make(inv *inventory) []entry {
-	var entries []entry
-	seen := make(map[string]bool)
+// make turns an inventory into entries, each of which the catalogue accepts.
+func (s *server) make(inv *inventory) (entries []entry) {
+	add := func(tool string, own bool, make func() (core.Action, error)) {
+		permission, open := s.conf.permission(tool)
+		known := slices.ContainsFunc(entries, func(e entry) bool { return e.tool == tool && e.own == own })
+		if !open || known || !s.conf.offers(tool) {
+			return
+		}
+		a, err := make()
+		a.Permission = permission
+		if own {
+			a.Name = actionName(s.conf.Name, tool, false)
+			a.Confirm, _ = closest(s.conf.Confirm, tool)
+			err = fits(a)
+		}
+		if err != nil {
+			s.log.Warn("mcp tool left out", "tool", txt.ClipBytes(line(tool), maxName), "err", s.shown(err.Error()))
+			return
+		}
+		entries = append(entries, entry{s.conf.Name, tool, own, a})
+	}
 	for _, t := range inv.Tools {
-		if !s.conf.offers(t.Name) || seen[t.Name] {
-			continue
-		}
-		seen[t.Name] = true
-		if e, ok := s.toolEntry(t); ok {
-			entries = append(entries, e)
-		}
+		add(t.Name, false, func() (core.Action, error) { return s.toolAction(t) })
 	}
 	if len(inv.Resources)+len(inv.Templates) > 0 {
-		entries = s.add(entries, s.resourceAction(inv), resourceRead)
+		add(resourceRead, true, func() (core.Action, error) { return s.resourceAction(inv), nil })
 	}
 	if len(inv.Prompts) > 0 {
-		entries = s.add(entries, s.promptAction(inv), promptGet)
+		add(promptGet, true, func() (core.Action, error) { return s.promptAction(inv), nil })
 	}
 	return entries
 }
 
-// add takes in one of our own actions.
-func (s *server) add(entries []entry, a core.Action, tool string) []entry {
-	if !s.conf.offers(tool) {
-		return entries
-	}
-	var open bool
-	if a.Permission, open = s.conf.permission(tool); !open {
-		return entries
-	}
-	a.Name = actionName(s.conf.Name, tool, false)
-	a.Confirm, _ = closest(s.conf.Confirm, tool)
-	if err := fits(a); err != nil {
-		s.log.Warn("mcp action left out", "tool", tool, "err", s.redact(txt.ClipBytes(line(err.Error()), maxFault)))
-		return entries
-	}
-	return append(entries, entry{server: s.conf.Name, tool: tool, own: true, action: a})
-}
+// shown is what a server says, on one short line without secrets.
+func (s *server) shown(text string) string { return s.redact(txt.ClipBytes(line(text), maxFault)) }
 
-// single is a plugin of one action, to ask the catalogue whether it takes it.
-type single struct{ core.Action }
-
-func (s single) Name() string           { return "mcp" }
-func (s single) Actions() []core.Action { return []core.Action{s.Action} }
-
-// fits says why the catalogue would not take an action.
+// fits returns why the catalogue would refuse an action.
 func fits(a core.Action) error {
-	_, err := action.Build(single{a})
-	return err
+	faults := action.Lint("mcp", a)
+	if len(faults) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(faults, "; "))
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -36,7 +37,7 @@ type link struct {
 	ctx       context.Context         // ends with the link; its cause says why
 	fail      context.CancelCauseFunc // ends it, at once and hard
 	flood     *flood
-	work      sync.WaitGroup // what belongs to it
+	work      sync.WaitGroup // its goroutines
 }
 
 func newLink() *link {
@@ -78,21 +79,16 @@ type gauge struct {
 
 func (g *gauge) Read(p []byte) (int, error) {
 	n, err := g.ReadCloser.Read(p)
-	lines := 0
-	for _, c := range p[:n] {
-		if c == '\n' {
-			lines++
-		}
-	}
-	if !g.link.flood.take(n, lines) {
+	if !g.link.flood.take(n, bytes.Count(p[:n], []byte("\n"))) {
 		g.link.fail(errFlood)
 		return 0, errFlood
 	}
+	if g.left >= 0 && n > g.left {
+		g.link.fail(errLarge)
+		return 0, errLarge
+	}
 	if g.left >= 0 {
-		if g.left -= n; g.left < 0 {
-			g.link.fail(errLarge)
-			return 0, errLarge
-		}
+		g.left -= n
 	}
 	return n, err
 }

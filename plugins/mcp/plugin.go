@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -25,32 +24,12 @@ type Plugin struct {
 func New(h core.Host, c Config) (*Plugin, error) { return build(h, c, standard()) }
 
 func build(h core.Host, c Config, t times) (*Plugin, error) {
-	if err := fault(&c); err != nil {
-		return nil, err
-	}
 	p := &Plugin{host: h}
 	for _, conf := range c.Servers {
 		p.servers = append(p.servers, newServer(h, complete(conf), t, p.rename))
 	}
 	p.actions.Store(&[]core.Action{})
 	return p, nil
-}
-
-// fault is the first thing that is wrong with a configuration, in case that
-// nobody looked.
-func fault(c *Config) (err error) {
-	note := func(where string) func(string, ...any) {
-		return func(text string, at ...any) {
-			if err == nil {
-				err = fmt.Errorf("%s%v: %s", where, at, text)
-			}
-		}
-	}
-	c.Check(note(""))
-	for i := range c.Servers {
-		c.Servers[i].Check(note("server " + c.Servers[i].Name + " "))
-	}
-	return err
 }
 
 // complete fills in what a table made in code left empty.
@@ -88,7 +67,8 @@ func (p *Plugin) rename() {
 	p.mu.Lock()
 	var entries []entry
 	for _, s := range p.servers {
-		if list := s.entries.Load(); list != nil && s.life.Load() != nil {
+		list := s.entries.Load()
+		if list != nil && s.life.Load() != nil {
 			entries = append(entries, *list...)
 		}
 	}
@@ -98,9 +78,8 @@ func (p *Plugin) rename() {
 	p.host.Changed()
 }
 
-// named names actions. Those whose names the catalogue could not keep apart are
-// told apart by a few letters, but for our own. Who is called how depends on
-// nothing but on who is there.
+// named names actions. Tools whose names the catalogue could not tell apart get a few more
+// letters. The names depend only on the entries.
 func named(entries []entry) []core.Action {
 	taken := make(map[string]int)
 	for _, e := range entries {

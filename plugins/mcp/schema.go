@@ -3,8 +3,6 @@ package mcp
 import (
 	"encoding/json"
 	"errors"
-	"maps"
-	"slices"
 	"strings"
 
 	"synthbot/core/txt"
@@ -14,9 +12,10 @@ import (
 const (
 	wordySchema = 6 << 10 // bytes; over it the descriptions are given up
 	maxDepth    = 64
+	maxSample   = 1000 // bytes of an example
 )
 
-// errSchema is what a schema that is no object is refused with.
+// errSchema refuses a schema that describes something else than an object.
 var errSchema = errors.New("its schema describes no object")
 
 // schemaOf is a tool's schema as the catalogue takes it and prompts can bear it:
@@ -49,7 +48,7 @@ type trimmer struct {
 	defaults bool // kept
 }
 
-// schema copies what stands where a schema is expected.
+// schema copies a schema.
 func (t trimmer) schema(v any, depth int) any {
 	m, ok := v.(map[string]any)
 	if !ok || depth > maxDepth {
@@ -58,20 +57,22 @@ func (t trimmer) schema(v any, depth int) any {
 	c := make(map[string]any, len(m))
 	for key, value := range m {
 		switch key {
-		case "$schema", "$comment", "title", "examples", "deprecated", "readOnly", "writeOnly": // of these, table names what has no words
+		case "$schema", "$comment", "title", "examples", "deprecated", "readOnly", "writeOnly": // left out
 		case "default":
 			if t.defaults {
 				c[key] = value
 			}
 		case "description":
-			if text, _ := value.(string); text != "" && t.hint > 0 {
+			text, _ := value.(string)
+			if text != "" && t.hint > 0 {
 				c[key] = txt.ClipBytes(line(text), t.hint)
 			}
 		case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
 			c[key] = t.table(value, depth)
 		case "allOf", "anyOf", "oneOf", "prefixItems", "items":
 			c[key] = t.list(value, depth)
-		case "not", "if", "then", "else", "contains", "additionalProperties", "propertyNames", "unevaluatedItems", "unevaluatedProperties":
+		case "not", "if", "then", "else", "contains", "additionalProperties", "propertyNames", "unevaluatedItems",
+			"unevaluatedProperties":
 			c[key] = t.schema(value, depth+1)
 		default:
 			c[key] = value
@@ -110,93 +111,4 @@ func (t trimmer) list(v any, depth int) any {
 		c[i] = t.schema(s, depth+1)
 	}
 	return c
-}
-
-// sample is a payload as the schema wants it, for an example; nil where none can
-// be made. Whether it is right the catalogue checks.
-func sample(schema json.RawMessage) json.RawMessage {
-	var root map[string]any
-	if json.Unmarshal(schema, &root) != nil {
-		return nil
-	}
-	payload, ok := exemplar(root, "", 0).(map[string]any)
-	if !ok {
-		return nil
-	}
-	text, err := json.Marshal(payload)
-	if err != nil || len(text) > 1000 {
-		return nil
-	}
-	return text
-}
-
-// exemplar is a value that a simple schema accepts.
-func exemplar(s map[string]any, name string, depth int) any {
-	if v, ok := given(s); ok {
-		return v
-	}
-	if depth > 4 {
-		return nil
-	}
-	switch s["type"] {
-	case "object":
-		return exemplars(s, depth)
-	case "array":
-		items, _ := s["items"].(map[string]any)
-		if least, _ := s["minItems"].(float64); least < 1 || items == nil {
-			return []any{}
-		}
-		return []any{exemplar(items, name, depth+1)}
-	case "integer", "number":
-		if least, ok := s["minimum"].(float64); ok {
-			return least
-		}
-		return 1
-	case "boolean":
-		return true
-	case "string":
-		return word(s, name)
-	}
-	return nil
-}
-
-// given is a value that the schema itself names.
-func given(s map[string]any) (any, bool) {
-	for _, key := range []string{"const", "default"} {
-		if v, ok := s[key]; ok {
-			return v, true
-		}
-	}
-	if list, _ := s["enum"].([]any); len(list) > 0 {
-		return list[0], true
-	}
-	return nil, false
-}
-
-// exemplars fills the required properties of an object.
-func exemplars(s map[string]any, depth int) any {
-	properties, _ := s["properties"].(map[string]any)
-	required, _ := s["required"].([]any)
-	payload := make(map[string]any)
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		if p, ok := properties[name].(map[string]any); ok && slices.Contains(required, any(name)) {
-			payload[name] = exemplar(p, name, depth+1)
-		}
-	}
-	return payload
-}
-
-// word is a text that a property of that name could hold.
-func word(s map[string]any, name string) string {
-	switch s["format"] {
-	case "uri", "url":
-		return "https://example.org/"
-	case "date":
-		return "2026-11-20"
-	case "date-time":
-		return "2026-11-20T11:30:00Z"
-	case "email":
-		return "ann@example.org"
-	}
-	return "the " + spaced(name)
 }

@@ -24,7 +24,7 @@ type lent struct {
 	ended   chan error
 }
 
-// lend serves what a bot knows that was told a few things.
+// lend serves what a bot knows.
 func lend(t *testing.T, o Options) *lent {
 	t.Helper()
 	p := &lent{t: t, stand: plugintest.NewStand(t, "mcp"), ended: make(chan error, 1)}
@@ -37,7 +37,7 @@ func lend(t *testing.T, o Options) *lent {
 			t.Fatal(err)
 		}
 	}
-	o.Facts, o.Reader, o.Desk, o.Clock = p.stand.Facts, p.stand.Reader, p.stand, p.stand.Clock
+	o.Facts, o.Reader, o.Desk, o.Clock, o.Log = p.stand.Facts, p.stand.Reader, p.stand, p.stand.Clock, discardLog()
 	theirs, in := io.Pipe()
 	out, ours := io.Pipe()
 	go func() { p.ended <- Serve(context.Background(), o, theirs, ours) }()
@@ -57,7 +57,10 @@ func lend(t *testing.T, o Options) *lent {
 
 func (p *lent) told(place, who, text string, private bool) {
 	p.t.Helper()
-	m := core.Message{Path: core.MustPath(place), ID: place + text, Text: text, Private: private, Time: p.stand.Clock(), Author: core.Author{ID: who, Name: who}}
+	m := core.Message{
+		Path: core.MustPath(place), ID: place + text, Text: text, Private: private, Time: p.stand.Clock(),
+		Author: core.Author{ID: who, Name: who},
+	}
 	b := core.Batch{Append: []core.Entry{{Event: core.Event{Kind: core.KindMessage, Message: m}}}}
 	if err := p.stand.DB.Commit(p.t.Context(), &b); err != nil {
 		p.t.Fatal(err)
@@ -206,7 +209,7 @@ func TestServeNobody(t *testing.T) {
 	}
 }
 
-// It ends with its context, and what is no protocol does not keep it.
+// It ends with its context, and input that is not of the protocol does not keep it.
 func TestServeEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	theirs, in := io.Pipe()

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +15,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"synthbot/core"
-	"synthbot/core/txt"
 )
 
 // times are the pauses in a server's life.
@@ -52,11 +52,11 @@ type server struct {
 type life struct {
 	*link
 	session *mcp.ClientSession
-	changed chan struct{} // its lists are others now
-	doubt   chan struct{} // it may hang
-	calls   atomic.Int32  // under way
-	last    string        // a sum of what its lists were
-	broke   error         // how the session ended; to be read when nothing of the link is left
+	changed chan struct{}     // its lists are others now
+	doubt   chan struct{}     // it may hang
+	calls   atomic.Int32      // under way
+	last    [sha256.Size]byte // a sum of what its lists were
+	broke   error             // how the session ended; to be read when nothing of the link is left
 }
 
 func newServer(h core.Host, conf Server, t times, moved func()) *server {
@@ -167,18 +167,10 @@ func (s *server) open(ctx context.Context, l *life) error {
 func (s *server) client(l *life) *mcp.Client {
 	return mcp.NewClient(&mcp.Implementation{Name: "synthbot", Version: "1"}, &mcp.ClientOptions{
 		Capabilities:               &mcp.ClientCapabilities{},
-		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { nudge(l.changed) },
-		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { nudge(l.changed) },
-		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { nudge(l.changed) },
+		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { core.Notify(l.changed) },
+		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { core.Notify(l.changed) },
+		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { core.Notify(l.changed) },
 	})
-}
-
-// nudge leaves a sign, if there is none yet.
-func nudge(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 // shut ends a session: in good order if that works soon, else hard.
@@ -227,7 +219,8 @@ func (s *server) probe(ctx context.Context, l *life) error {
 	within, cancel := context.WithTimeout(ctx, s.times.probe)
 	defer cancel()
 	err := l.session.Ping(within, nil)
-	if _, answered := answerOf(err); err == nil || answered || ctx.Err() != nil {
+	_, answered := answerOf(err)
+	if err == nil || answered || ctx.Err() != nil {
 		return nil
 	}
 	if !sleep(l.ctx, s.times.grace/10) { // it has ended, and how says more
@@ -263,20 +256,21 @@ func (s *server) explain(ctx context.Context, l *life, safe bool, err error) err
 	case errors.As(err, &already):
 		return already
 	case ctx.Err() != nil:
-		nudge(l.doubt)
+		core.Notify(l.doubt)
 		return fmt.Errorf("mcp server %s: %w", s.conf.Name, ctx.Err())
 	case gone && safe:
 		return core.Errorf(core.Temporary, "The tool server %s ended in the middle of it.", s.conf.Name)
 	case gone:
-		return core.Errorf(core.Broken, "The tool server %s ended in the middle of it; it is not known whether this was done.", s.conf.Name)
+		text := "The tool server %s ended in the middle of it; it is not known whether this was done."
+		return core.Errorf(core.Broken, text, s.conf.Name)
 	case answered:
 		kind := core.Broken
 		if said.Code == jsonrpc.CodeInvalidParams {
 			kind = core.Invalid
 		}
-		return core.Errorf(kind, "The tool server %s says: %q", s.conf.Name, s.redact(txt.ClipBytes(line(said.Message), maxFault)))
+		return core.Errorf(kind, "The tool server %s says: %q", s.conf.Name, s.shown(said.Message))
 	}
-	nudge(l.doubt)
+	core.Notify(l.doubt)
 	return &core.Error{
 		Kind: core.Temporary, Text: fmt.Sprintf("The tool server %s cannot be asked just now.", s.conf.Name),
 		Err: errors.New(s.redact(line(err.Error()))),

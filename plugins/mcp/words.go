@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"synthbot/core/txt"
 )
 
 // Bounds of what a server's words may take.
@@ -80,11 +82,12 @@ func abbreviated(text string) bool {
 	return slices.Contains([]string{"e.g", "i.e", "etc", "vs", "approx", "No", "no", "incl"}, word)
 }
 
-// fillers stand before the verb in descriptions, and say nothing.
+// fillers precede the verb in descriptions, and say nothing.
 var fillers = [...]string{
-	"this tool can be used to ", "this tool is used to ", "this tool allows you to ", "this tool will ", "this tool ", "this function ",
-	"a tool that ", "a tool to ", "a tool for ", "tool that ", "tool to ", "use this tool to ", "use this to ", "used to ", "use to ",
-	"allows you to ", "allows to ", "lets you ", "can be used to ", "you can ", "helps you ", "please ", "it ",
+	"this tool can be used to ", "this tool is used to ", "this tool allows you to ", "this tool will ", "this tool ",
+	"this function ", "a tool that ", "a tool to ", "a tool for ", "tool that ", "tool to ", "use this tool to ",
+	"use this to ", "used to ", "use to ", "allows you to ", "allows to ", "lets you ", "can be used to ", "you can ",
+	"helps you ", "please ", "it ",
 }
 
 // brief is one line that says what a tool does, verb first as far as that can
@@ -103,54 +106,48 @@ func brief(server, tool, description string) string {
 		}
 		text = rest
 	}
-	if text = strings.TrimRight(text, " :,"); text == "" {
-		return clip("Run " + line(tool) + " of " + server)
-	}
+	text = strings.TrimRight(text, " :,")
 	first, rest, _ := strings.Cut(text, " ")
-	if verb, ok := imperative(first); ok {
-		return clip(strings.TrimSpace(verb + " " + rest))
+	verb, ok := imperative(first)
+	switch {
+	case text == "":
+		text = "Run " + line(tool) + " of " + server
+	case ok:
+		text = strings.TrimSpace(verb + " " + rest)
+	default:
+		text = "Run " + line(tool) + ": " + text
 	}
-	return clip("Run " + line(tool) + ": " + text)
-}
-
-// clip shortens a brief to what the catalogue takes.
-func clip(text string) string {
-	if utf8.RuneCountInString(text) <= maxBrief {
-		return text
-	}
-	runes := []rune(text)
-	return strings.TrimRight(string(runes[:maxBrief-1]), " ,;") + "…"
+	return txt.Clip(text, maxBrief)
 }
 
 // verbs are what descriptions of tools begin with, in their plain form.
-const verbs = " access activate add analyze analyse annotate append apply archive ask assign attach begin browse build calculate call cancel capture change check clear click clone close" +
-	" combine commit compare compile compress compute configure connect control convert copy count create crop deactivate decode decrypt define delete deliver demonstrate deploy describe detect determine" +
-	" disable disconnect display do download drag draw drop duplicate echo edit emit enable encode encrypt enter estimate evaluate execute expand export extract fetch fill filter find finish follow fork" +
-	" format forward generate get give go grant hover identify import index initialize insert inspect install invite invoke join keep launch leave link list load locate lock log look make manage" +
-	" mark measure merge modify monitor move mute navigate notify observe open order parse pause perform persist place play plot post predict prepare press preview print process produce provide publish" +
-	" pull push put query queue read rebuild recall receive recommend record refresh register reject release reload remember remove rename render reopen reorder repeat replace reply report request reserve" +
-	" reset resize resolve restart restore resume retrieve return revert review revoke rotate run sample save scan schedule score scrape search select send set share show simulate sleep solve sort split" +
-	" start stop store stream submit subscribe suggest summarize summarise swap switch sync take tell test toggle track transcribe transfer transform translate trigger turn type uncompress undo uninstall" +
-	" unlock unpause unsubscribe unzip update upgrade upload use validate verify view wait watch write zip "
+var verbs = strings.Fields(`
+access activate add analyze analyse annotate append apply archive ask assign attach begin browse build calculate call
+cancel capture change check clear click clone close combine commit compare compile compress compute configure connect
+control convert copy count create crop deactivate decode decrypt define delete deliver demonstrate deploy describe
+detect determine disable disconnect display do download drag draw drop duplicate echo edit emit enable encode encrypt
+enter estimate evaluate execute expand export extract fetch fill filter find finish follow fork format forward
+generate get give go grant hover identify import index initialize insert inspect install invite invoke join keep
+launch leave link list load locate lock log look make manage mark measure merge modify monitor move mute navigate
+notify observe open order parse pause perform persist place play plot post predict prepare press preview print process
+produce provide publish pull push put query queue read rebuild recall receive recommend record refresh register reject
+release reload remember remove rename render reopen reorder repeat replace reply report request reserve reset resize
+resolve restart restore resume retrieve return revert review revoke rotate run sample save scan schedule score scrape
+search select send set share show simulate sleep solve sort split start stop store stream submit subscribe suggest
+summarize summarise swap switch sync take tell test toggle track transcribe transfer transform translate trigger turn
+type uncompress undo uninstall unlock unpause unsubscribe unzip update upgrade upload use validate verify view wait
+watch write zip
+`)
 
 // imperative is a verb in its plain form, however a description writes it; ok is
 // false where the word is none that is known.
 func imperative(word string) (string, bool) {
 	lower := strings.ToLower(word)
-	known := func(w string) bool { return w != "" && strings.Contains(verbs, " "+w+" ") }
-	forms := []string{lower}
-	if stem, ok := strings.CutSuffix(lower, "s"); ok {
-		forms = append(forms, stem)
-	}
-	if stem, ok := strings.CutSuffix(lower, "es"); ok {
-		forms = append(forms, stem)
-	}
-	if stem, ok := strings.CutSuffix(lower, "ies"); ok {
-		forms = append(forms, stem+"y")
-	}
-	for _, f := range forms {
-		if known(f) {
-			return strings.ToUpper(f[:1]) + f[1:], true
+	for _, end := range [][2]string{{"", ""}, {"s", ""}, {"es", ""}, {"ies", "y"}} {
+		stem, ok := strings.CutSuffix(lower, end[0])
+		form := stem + end[1]
+		if ok && slices.Contains(verbs, form) {
+			return strings.ToUpper(form[:1]) + form[1:], true
 		}
 	}
 	return "", false
