@@ -51,29 +51,22 @@ func (a *adapter) node(v any, path string) {
 	a.bounds(n, path)
 	a.patterns(n, path)
 	a.required(n)
-	for _, keyword := range slices.Sorted(maps.Keys(n)) {
-		switch positionOf(keyword) {
-		case mapOfSchemas:
-			m, _ := n[keyword].(map[string]any)
-			for _, name := range slices.Sorted(maps.Keys(m)) {
-				a.node(m[name], strings.TrimPrefix(path+"."+name, "."))
-			}
-		case oneSchema, listOfSchemas:
-			for _, child := range children(positionOf(keyword), n[keyword]) {
-				a.node(child, path)
-			}
-		}
+	for _, sub := range subschemas(n) {
+		a.node(sub.schema, strings.Trim(path+"."+sub.name, "."))
 	}
 	a.defaults(n, path)
 }
 
-// dialects are names of types in other languages. "" is any type.
-var dialects = map[string]string{
-	"dict": "object", "float": "number", "double": "number", "int": "integer", "long": "integer",
-	"str": "string", "bool": "boolean", "list": "array", "tuple": "array", "any": "",
+// typeNames are the types of JSON Schema, by the names that they have in other languages,
+// too. "" is any type.
+var typeNames = map[string]string{
+	"object": "object", "dict": "object", "array": "array", "list": "array", "tuple": "array",
+	"string": "string", "str": "string", "text": "string", "boolean": "boolean", "bool": "boolean",
+	"number": "number", "float": "number", "double": "number",
+	"integer": "integer", "int": "integer", "long": "integer", "any": "",
 }
 
-// types reads names of types as other dialects write them.
+// types reads names of types as other languages write them.
 func (a *adapter) types(n map[string]any) {
 	given, ok := n["type"]
 	if !ok {
@@ -86,7 +79,8 @@ func (a *adapter) types(n map[string]any) {
 	read := make([]any, 0, len(list)+1)
 	for _, t := range list {
 		name, text := t.(string)
-		switch other, known := dialects[strings.ToLower(name)]; {
+		other, known := typeNames[strings.ToLower(name)]
+		switch {
 		case t == nil && several:
 			read = append(read, "null")
 		case t == nil, known && other == "":

@@ -153,7 +153,9 @@ func (c *checker) offerReplies(suggestions []string, steps []core.Step) {
 // step checks one step, with its fallbacks.
 func (c *checker) step(field string, step core.Step, chain int) (core.Step, bool) {
 	if name, ok := Control(step.Type); ok && chain == 0 {
-		return core.Step{Type: name, Priority: step.Priority, Conditions: step.Conditions}, c.conditions(field, &step)
+		before := len(c.faults)
+		c.conditions(field, &step)
+		return core.Step{Type: name, Priority: step.Priority, Conditions: step.Conditions}, len(c.faults) == before
 	}
 	d, ok := c.resolve(field, step)
 	if !ok {
@@ -230,7 +232,7 @@ func (c *checker) payload(field string, d *Definition, step *core.Step) {
 		c.fault(field, d.Name, "%s %s", d.Name, why)
 		return
 	}
-	integral(payload)
+	payload = mapLeaves(payload, integer).(map[string]any)
 	for _, f := range d.accept(payload) {
 		c.fault(field+".payload"+dotted(f.path), d.Name, "%s", f.text)
 	}
@@ -369,27 +371,5 @@ func (c *checker) fallback(field string, step *core.Step, chain int) {
 	step.Fallback = nil
 	if ok {
 		step.Fallback = &next
-	}
-}
-
-// integral writes numbers like 5.0 and 1e3 as integers, which they are.
-func integral(v any) {
-	switch v := v.(type) {
-	case map[string]any:
-		for k, e := range v {
-			if n, ok := whole(e); ok {
-				v[k] = n
-			} else {
-				integral(e)
-			}
-		}
-	case []any:
-		for i, e := range v {
-			if n, ok := whole(e); ok {
-				v[i] = n
-			} else {
-				integral(e)
-			}
-		}
 	}
 }

@@ -2,6 +2,7 @@ package action
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,59 +11,42 @@ import (
 	"synthbot/core"
 )
 
-// Operators of conditions.
-const (
-	opEqual     = "eq"
-	opNotEqual  = "neq"
-	opGreater   = "gt"
-	opAtLeast   = "gte"
-	opLess      = "lt"
-	opAtMost    = "lte"
-	opContains  = "contains"
-	opExists    = "exists"
-	rootResults = "results"
-)
+// operators are those of conditions.
+var operators = []string{"eq", "neq", "gt", "gte", "lt", "lte", "contains", "exists"}
 
-// Roots of a condition's field. What begins with none of them is an entity or a
-// slot.
-func roots() []string {
-	return []string{"context", "conversation_state", "state", "message", "author", rootResults}
-}
+const resultsRoot = "results"
+
+// roots are the first elements of a condition's field. A field that begins with none of
+// them is an entity or a slot.
+var roots = []string{"context", "conversation_state", "state", "message", "author", resultsRoot}
 
 // conditions checks that a step's conditions can be evaluated.
-func (c *checker) conditions(field string, step *core.Step) bool {
-	before := len(c.faults)
-	for i := range step.Conditions {
-		k := &step.Conditions[i]
+func (c *checker) conditions(field string, step *core.Step) {
+	for i, k := range step.Conditions {
 		at := field + ".conditions[" + strconv.Itoa(i) + "]"
 		if why := c.lintField(k.Field); why != "" {
 			c.fault(at+".field", step.Type, "%s", why)
 		}
-		switch k.Operator {
-		case opEqual, opNotEqual, opGreater, opAtLeast, opLess, opAtMost, opContains, opExists:
-		default:
+		if !slices.Contains(operators, k.Operator) {
 			c.fault(at+".operator", step.Type, "unknown operator %q", k.Operator)
 		}
 		if len(k.Value) > 0 && !json.Valid(k.Value) {
 			c.fault(at+".value", step.Type, "must be JSON")
 		}
 	}
-	return len(c.faults) == before
 }
 
 func (c *checker) lintField(field string) string {
-	parts := splitField(field)
+	parts := strings.Split(field, ".")
 	switch {
 	case slices.Contains(parts, ""):
 		return "must be a dotted path"
-	case !slices.Contains(roots(), parts[0]):
-		if _, ok := mentioned(parts, c.context, c.who.State); ok {
-			return ""
+	case !slices.Contains(roots, parts[0]) && mentioned(parts, c.context, c.who.State) == nil:
+		return "must begin with one of " + strings.Join(roots, ", ") + ", or be an entity or a slot that is known"
+	case parts[0] == resultsRoot:
+		if d, _ := c.leading(parts[1:]); d == nil {
+			return "must name an action whose result is meant"
 		}
-		return "must begin with one of " + strings.Join(roots(), ", ") + ", or be an entity or a slot that is known"
-	}
-	if d, _ := c.leading(parts[1:]); parts[0] == rootResults && d == nil {
-		return "must name an action whose result is meant"
 	}
 	return ""
 }
@@ -78,56 +62,56 @@ func (s *Snapshot) leading(path []string) (d *Definition, rest []string) {
 	return nil, nil
 }
 
-// conditions says which of a step's conditions does not hold; nil: all do.
-func (e *execution) conditions(t task) error {
+// unmet returns an error that names the first of a step's conditions that does not hold.
+func (e *execution) unmet(t task) error {
 	for _, c := range t.step.Conditions {
-		if !holds(c, e.look) {
+		if !holds(c, e.find(c.Field)) {
 			return core.Errorf(core.Invalid, "the condition on %s does not hold", c.Field)
 		}
 	}
 	return nil
 }
 
-// look finds the value of a field; ok is false where there is none.
-func (e *execution) look(field string) (v any, ok bool) {
-	parts := splitField(field)
-	root, parts := parts[0], parts[1:]
-	switch root {
+// find returns the value of a field; nil if there is none.
+func (e *execution) find(field string) any {
+	parts := strings.Split(field, ".")
+	var root any
+	switch parts[0] {
 	case "context":
-		return descend(plainOf(e.Plan.Context), parts)
+		root = plainJSON(e.Plan.Context)
 	case "state", "conversation_state":
-		return descend(plainOf(e.State), parts)
+		root = plainJSON(e.State)
 	case "message":
-		return descend(e.message(), parts)
+		root = e.message()
 	case "author":
-		return descend(e.author(), parts)
-	case rootResults:
-		return e.result(parts)
+		root = e.author()
+	case resultsRoot:
+		d, rest := e.Snapshot.leading(parts[1:])
+		if d == nil {
+			return nil
+		}
+		return descend(e.results[d.Name], rest)
+	default:
+		return mentioned(parts, e.Plan.Context, e.State)
 	}
-	return mentioned(append([]string{root}, parts...), e.Plan.Context, e.State)
+	return descend(root, parts[1:])
 }
 
-// mentioned finds what is called so among the entities and slots of the conversation:
-// what was said last counts.
-func mentioned(parts []string, states ...core.State) (any, bool) {
+// mentioned returns an entity or a slot of the first of these states that has it.
+func mentioned(parts []string, states ...core.State) any {
 	for _, s := range states {
 		for _, values := range []map[string]json.RawMessage{s.Entities, s.SlotsFilled} {
-			if v, ok := descend(plainOf(values), parts); ok {
-				return v, true
+			if v := descend(plainJSON(values), parts); v != nil {
+				return v
 			}
 		}
 	}
-	return nil, false
+	return nil
 }
 
-func splitField(field string) []string { return strings.Split(field, ".") }
-
-// plainOf turns a value of ours into decoded JSON.
-func plainOf(v any) any {
-	plain, err := decode(encode(v))
-	if err != nil {
-		return nil
-	}
+// plainJSON turns a Go value into decoded JSON.
+func plainJSON(v any) any {
+	plain, _ := decode(encode(v))
 	return plain
 }
 
@@ -153,17 +137,8 @@ func (e *execution) author() any {
 	return map[string]any{"id": a.ID, "name": a.Name, "tag": a.Tag, "bot": a.Bot, "rank": rank}
 }
 
-// result finds a field of an earlier step's output.
-func (e *execution) result(parts []string) (any, bool) {
-	d, rest := e.Snapshot.leading(parts)
-	if d == nil {
-		return nil, false
-	}
-	return descend(e.results[d.Name], rest)
-}
-
-// descend follows keys of objects and indexes of arrays. null is nothing.
-func descend(v any, parts []string) (any, bool) {
+// descend follows keys of objects and indexes of arrays; nil if they lead nowhere.
+func descend(v any, parts []string) any {
 	for _, p := range parts {
 		switch at := v.(type) {
 		case map[string]any:
@@ -171,125 +146,89 @@ func descend(v any, parts []string) (any, bool) {
 		case []any:
 			i, err := strconv.Atoi(p)
 			if err != nil || i < 0 || i >= len(at) {
-				return nil, false
+				return nil
 			}
 			v = at[i]
 		default:
-			return nil, false
+			return nil
 		}
 	}
-	return v, v != nil
+	return v
 }
 
-// holds evaluates one condition; the package doc says how.
-func holds(c core.Condition, look func(string) (any, bool)) bool {
-	field, there := look(c.Field)
+// holds evaluates a condition on the value of its field; the package comment has the rules.
+func holds(c core.Condition, field any) bool {
 	value, _ := decode(c.Value)
 	switch c.Operator {
-	case opExists:
-		return there == (value != false)
-	case opEqual:
-		return same(field, value)
-	case opNotEqual:
-		return !same(field, value)
-	case opContains:
+	case "exists":
+		return (field != nil) == (value != false)
+	case "eq":
+		return equal(field, value)
+	case "neq":
+		return !equal(field, value)
+	case "contains":
 		return contains(field, value)
 	}
 	order, ok := compare(field, value)
-	switch {
-	case !ok:
-		return false
-	case c.Operator == opGreater:
-		return order > 0
-	case c.Operator == opAtLeast:
-		return order >= 0
-	case c.Operator == opLess:
-		return order < 0
-	case c.Operator == opAtMost:
-		return order <= 0
+	switch c.Operator {
+	case "gt":
+		return ok && order > 0
+	case "gte":
+		return ok && order >= 0
+	case "lt":
+		return ok && order < 0
+	case "lte":
+		return ok && order <= 0
 	}
 	return false
 }
 
-// same is equality of JSON values: numbers by value, objects whatever the order
-// of their keys, and nothing equals a value of another type.
-func same(a, b any) bool {
-	switch a := a.(type) {
-	case json.Number:
-		b, ok := b.(json.Number)
-		if !ok {
-			return false
+// equal compares JSON values: numbers by value, and nothing equals a value of another type.
+func equal(a, b any) bool {
+	type exact string
+	byValue := func(v any) any {
+		n, _ := v.(json.Number)
+		if r, ok := rational(n); ok {
+			return exact(r.RatString())
 		}
-		x, okX := rational(a)
-		y, okY := rational(b)
-		if !okX || !okY {
-			return a == b
-		}
-		return x.Cmp(y) == 0
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for k, v := range a {
-			if w, ok := b[k]; !ok || !same(v, w) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, same)
+		return v
 	}
-	switch b.(type) {
-	case json.Number, map[string]any, []any:
-		return false
-	}
-	return a == b
+	return reflect.DeepEqual(mapLeaves(a, byValue), mapLeaves(b, byValue))
 }
 
-// compare orders two numbers, two times or two strings; ok is false for
-// anything else.
+// compare orders two numbers, two times or two strings. ok is false for anything else.
 func compare(a, b any) (order int, ok bool) {
 	switch a := a.(type) {
 	case json.Number:
-		b, ok := b.(json.Number)
-		if !ok {
-			return 0, false
-		}
+		b, _ := b.(json.Number)
 		x, okX := rational(a)
 		y, okY := rational(b)
-		if !okX || !okY {
-			return 0, false
+		if okX && okY {
+			return x.Cmp(y), true
 		}
-		return x.Cmp(y), true
 	case string:
 		b, ok := b.(string)
-		if !ok {
-			return 0, false
-		}
 		x, errX := time.Parse(time.RFC3339, a)
 		y, errY := time.Parse(time.RFC3339, b)
 		if errX == nil && errY == nil {
-			return x.Compare(y), true
+			return x.Compare(y), ok
 		}
-		return strings.Compare(a, b), true
+		return strings.Compare(a, b), ok
 	}
 	return 0, false
 }
 
-// contains: a string a string, an array an equal element, an object a key.
+// contains reports whether a string contains a string, an array an element, an object a key.
 func contains(field, value any) bool {
+	text, isText := value.(string)
 	switch f := field.(type) {
 	case string:
-		s, ok := value.(string)
-		return ok && strings.Contains(f, s)
+		return isText && strings.Contains(f, text)
 	case []any:
-		return slices.ContainsFunc(f, func(e any) bool { return same(e, value) })
+		return slices.ContainsFunc(f, func(e any) bool { return equal(e, value) })
 	case map[string]any:
-		key, ok := value.(string)
-		_, has := f[key]
-		return ok && has
+		_, has := f[text]
+		return isText && has
 	}
 	return false
 }

@@ -33,7 +33,7 @@ type Definition struct {
 
 // define compiles an action; the error joins everything that is wrong with it.
 func define(owner string, a core.Action) (*Definition, error) {
-	a, err := modern(a)
+	a, err := convertLegacy(a)
 	if err != nil {
 		return nil, fmt.Errorf("action %s of %s: %w", a.Name, owner, err)
 	}
@@ -123,7 +123,7 @@ func (d *Definition) compile() error {
 	} else if err := d.lintRoot(); err != nil {
 		d.input, errs = nil, append(errs, err)
 	} else {
-		d.CorrectionSchema, d.PromptSchema = minify(d.Schema), show(d.Schema)
+		d.CorrectionSchema, d.PromptSchema = minify(d.Schema), minifyForPrompt(d.Schema)
 	}
 	if len(d.Output) > 0 {
 		if d.output, err = compile(d.Output); err != nil {
@@ -165,8 +165,8 @@ func (d *Definition) lintExamples() error {
 		v, err := decode(e.Payload)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("example %q: %w", e.Scenario, err))
-		} else if flaws := d.accept(v); len(flaws) > 0 {
-			errs = append(errs, fmt.Errorf("example %q: payload%s: %s", e.Scenario, dotted(flaws[0].path), flaws[0].text))
+		} else if violations := d.accept(v); len(violations) > 0 {
+			errs = append(errs, fmt.Errorf("example %q: payload%s: %s", e.Scenario, dotted(violations[0].path), violations[0].text))
 		}
 	}
 	return errors.Join(errs...)
@@ -174,20 +174,20 @@ func (d *Definition) lintExamples() error {
 
 // accept fills in defaults and validates. "5" where a number is wanted, "true"
 // for true and 5 for "5" are made right: what is meant is certain.
-func (d *Definition) accept(payload any) []flaw {
+func (d *Definition) accept(payload any) []violation {
 	d.input.fill(payload)
-	flaws := d.input.check(payload)
-	for _, f := range flaws {
+	violations := d.input.check(payload)
+	for _, f := range violations {
 		if f.keyword == "type" {
-			flaws = d.retype(payload, f, flaws)
+			violations = d.retype(payload, f, violations)
 		}
 	}
-	return flaws
+	return violations
 }
 
-// retype tries the value that a flaw is about in another type, and returns what
+// retype tries the value that a violation is about in another type, and returns what
 // is wrong afterwards.
-func (d *Definition) retype(payload any, f flaw, before []flaw) []flaw {
+func (d *Definition) retype(payload any, f violation, before []violation) []violation {
 	at, _ := find(payload, f.path)
 	if at.set == nil {
 		return before
@@ -198,7 +198,7 @@ func (d *Definition) retype(payload any, f flaw, before []flaw) []flaw {
 	}
 	at.set(other)
 	after := d.input.check(payload)
-	if slices.ContainsFunc(after, func(g flaw) bool { return g.path == f.path }) {
+	if slices.ContainsFunc(after, func(g violation) bool { return g.path == f.path }) {
 		at.set(at.value)
 		return before
 	}

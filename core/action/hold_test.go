@@ -224,7 +224,7 @@ func TestResumeGoesOnWithTheRound(t *testing.T) {
 		}
 	}))
 	when := func(field, value string) core.Condition {
-		return core.Condition{Field: field, Operator: opEqual, Value: json.RawMessage(value)}
+		return core.Condition{Field: field, Operator: "eq", Value: json.RawMessage(value)}
 	}
 	sorry := step("message_telegram", `{"text":"sorry","interface_path":"telegram/-100/7"}`)
 	j := newJournal()

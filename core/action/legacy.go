@@ -1,12 +1,12 @@
 package action
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"synthbot/core"
@@ -24,67 +24,63 @@ type legacy struct {
 	Examples     json.RawMessage `json:"examples"`
 }
 
-// modern returns the action in today's form: a Schema that holds an older
-// definition is converted.
-func modern(a core.Action) (core.Action, error) {
-	o, _ := ordered(a.Schema)
-	old := slices.ContainsFunc(o, func(m member) bool { return m.key == "required_fields" || m.key == "optional_fields" })
-	if !old {
+// convertLegacy returns an action whose Schema is a definition in the older form
+// {description, required_fields, optional_fields, instructions, examples} in the form of
+// today, and any other as it is. Types come from the definition, else from its examples.
+func convertLegacy(a core.Action) (core.Action, error) {
+	o, _ := decodeObject(a.Schema)
+	isFields := func(m member) bool { return m.key == "required_fields" || m.key == "optional_fields" }
+	if !slices.ContainsFunc(o, isFields) {
 		return a, nil
 	}
 	return fromLegacy(a)
 }
 
-// fromLegacy converts a definition in the older form {description, required_fields,
-// optional_fields, instructions, examples}. Types are kept where the definition tells
-// them, and else read off its examples.
 func fromLegacy(a core.Action) (core.Action, error) {
 	var l legacy
 	if err := json.Unmarshal(a.Schema, &l); err != nil {
 		return a, fmt.Errorf("legacy form: %w", err)
 	}
-	c := converter{hints: make(map[string]json.RawMessage)}
-	a.Examples = c.third(&l, a.Examples)
-	c.fields(l.Required, true)
-	c.fields(l.Optional, false)
-	a.Schema = c.schema()
+	c := converter{hints: make(map[string]json.RawMessage), examples: a.Examples}
+	c.addExamples(&l)
+	c.addFields(l.Required, true)
+	c.addFields(l.Optional, false)
+	a.Examples, a.Schema = c.examples, c.schema()
 	if a.Brief == "" {
-		a.Brief = firstLine(l.Brief, l.Description)
+		a.Brief = briefOf(l.Brief, l.Description)
 	}
 	return a, nil
 }
 
-// converter gathers what is known of the fields.
+// converter collects what is known about the fields.
 type converter struct {
+	examples   core.Examples
+	payloads   []map[string]any           // of the examples
+	hints      map[string]json.RawMessage // what the instructions say about fields
 	properties object
 	required   []string
-	hints      map[string]json.RawMessage // schemas of fields, from the instructions
-	seen       []map[string]any           // example payloads
 }
 
-// third reads the examples tier.
-func (c *converter) third(l *legacy, e core.Examples) core.Examples {
-	if e.Description == "" {
-		e.Description = l.Description
-	}
+// addExamples reads the description, the instructions and the examples.
+func (c *converter) addExamples(l *legacy) {
+	e := &c.examples
+	e.Description = cmp.Or(e.Description, l.Description)
 	var text string
 	switch {
 	case len(l.Instructions) == 0:
 	case json.Unmarshal(l.Instructions, &text) == nil:
 		e.Instructions.Notes = append(e.Instructions.Notes, text)
 	default:
-		c.instructions(l.Instructions, &e)
+		c.addInstructions(l.Instructions)
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(l.Examples, &list) == nil {
-		for _, raw := range list {
-			c.example(raw, &e)
-		}
+		c.addPayloads(list)
 	}
-	return e
 }
 
-func (c *converter) instructions(raw json.RawMessage, e *core.Examples) {
+func (c *converter) addInstructions(raw json.RawMessage) {
+	e := &c.examples
 	var i struct {
 		core.Instructions
 		Description string                     `json:"description"`
@@ -100,129 +96,93 @@ func (c *converter) instructions(raw json.RawMessage, e *core.Examples) {
 		e.Instructions.Notes = append(e.Instructions.Notes, i.Description)
 	}
 	maps.Copy(c.hints, i.Payload)
-	for _, x := range i.Examples {
-		c.example(x, e)
+	c.addPayloads(i.Examples)
+}
+
+// addPayloads reads examples: each is {scenario, payload}, or only the payload.
+func (c *converter) addPayloads(list []json.RawMessage) {
+	for _, raw := range list {
+		var x core.Example
+		if json.Unmarshal(raw, &x) != nil || len(x.Payload) == 0 {
+			x.Payload = raw
+		}
+		v, _ := decode(x.Payload)
+		if payload, ok := v.(map[string]any); ok {
+			c.payloads = append(c.payloads, payload)
+			c.examples.Examples = append(c.examples.Examples, x)
+		}
 	}
 }
 
-// example takes {scenario, payload}, or a bare payload.
-func (c *converter) example(raw json.RawMessage, e *core.Examples) {
-	var x core.Example
-	if json.Unmarshal(raw, &x) != nil || len(x.Payload) == 0 {
-		x.Payload = raw
-	}
-	v, err := decode(x.Payload)
-	payload, ok := v.(map[string]any)
-	if err != nil || !ok {
-		return
-	}
-	c.seen = append(c.seen, payload)
-	e.Examples = append(e.Examples, x)
-}
-
-func (c *converter) fields(raw json.RawMessage, required bool) {
+// addFields reads fields: a list of names or of objects with a name, or an object of hints
+// by name.
+func (c *converter) addFields(raw json.RawMessage, required bool) {
 	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) == nil {
-		for _, e := range list {
-			c.listed(e, required)
+	if json.Unmarshal(raw, &list) != nil {
+		o, _ := decodeObject(raw)
+		for _, m := range o {
+			c.addField(m.key, m.value, required)
 		}
 		return
 	}
-	o, _ := ordered(raw)
-	for _, m := range o {
-		c.field(m.key, m.value, required)
+	for _, e := range list {
+		var f struct{ Name string }
+		if json.Unmarshal(e, &f.Name) == nil {
+			c.addField(f.Name, nil, required)
+		} else if json.Unmarshal(e, &f) == nil && f.Name != "" {
+			c.addField(f.Name, e, required)
+		}
 	}
 }
 
-// listed takes a field's name, or an object with its name.
-func (c *converter) listed(raw json.RawMessage, required bool) {
-	var name string
-	if json.Unmarshal(raw, &name) == nil {
-		c.field(name, nil, required)
-		return
-	}
-	var f struct {
-		Name string `json:"name"`
-	}
-	if json.Unmarshal(raw, &f) == nil && f.Name != "" {
-		c.field(f.Name, raw, required)
-	}
-}
-
-func (c *converter) field(name string, hint json.RawMessage, required bool) {
+func (c *converter) addField(name string, hint json.RawMessage, required bool) {
 	if slices.ContainsFunc(c.properties, func(m member) bool { return m.key == name }) {
 		return
 	}
-	c.properties = append(c.properties, member{name, c.describe(name, hint)})
-	if required {
-		c.required = append(c.required, name)
-	}
-}
-
-// describe makes a field's schema out of what is told about it.
-func (c *converter) describe(name string, told json.RawMessage) json.RawMessage {
 	s := make(map[string]any)
-	for _, raw := range []json.RawMessage{c.hints[name], told} {
-		c.learn(s, raw)
-	}
+	addHint(s, c.hints[name])
+	addHint(s, hint)
 	if s["type"] == nil {
 		if t := c.guess(name, s["example"]); t != "" {
 			s["type"] = t
 		}
 	}
 	delete(s, "example")
-	return encode(s)
+	c.properties = append(c.properties, member{name, encode(s)})
+	if required {
+		c.required = append(c.required, name)
+	}
 }
 
-// learn reads a hint: the name of a type, a description, or an object of both.
-func (c *converter) learn(s map[string]any, raw json.RawMessage) {
-	v, err := decode(raw)
-	if err != nil {
-		return
-	}
+// addHint adds a hint to a field's schema: the name of a type, a description, or an object
+// of both.
+func addHint(schema map[string]any, raw json.RawMessage) {
+	v, _ := decode(raw)
 	switch v := v.(type) {
 	case string:
-		if t := typeCalled(v); t != "" {
-			s["type"] = t
+		if t := typeNames[strings.ToLower(v)]; t != "" {
+			schema["type"] = t
 		} else if v != "" {
-			s["description"] = v
+			schema["description"] = v
 		}
 	case map[string]any:
 		for _, k := range []string{"description", "enum", "default", "items", "minimum", "maximum", "format", "example"} {
 			if v[k] != nil {
-				s[k] = v[k]
+				schema[k] = v[k]
 			}
 		}
-		if t, _ := v["type"].(string); typeCalled(t) != "" {
-			s["type"] = typeCalled(t)
+		name, _ := v["type"].(string)
+		if t := typeNames[strings.ToLower(name)]; t != "" {
+			schema["type"] = t
 		}
 	}
 }
 
-// typeCalled is the JSON Schema type that a word means.
-func typeCalled(word string) string {
-	switch strings.ToLower(word) {
-	case "string", "str", "text":
-		return "string"
-	case "integer", "int":
-		return "integer"
-	case "number", "float":
-		return "number"
-	case "boolean", "bool":
-		return "boolean"
-	case "array", "list":
-		return "array"
-	case "object", "dict":
-		return "object"
-	}
-	return ""
-}
-
-// guess reads a field's type off the examples; "" where they disagree, or have
-// none: then anything is let through.
+// guess returns a field's type from the examples; "" if they disagree or have none: then
+// anything is accepted.
 func (c *converter) guess(name string, example any) string {
 	values := []any{example}
-	for _, payload := range c.seen {
+	for _, payload := range c.payloads {
 		values = append(values, payload[name])
 	}
 	found := ""
@@ -268,26 +228,23 @@ func (c *converter) schema() json.RawMessage {
 	return s.encode()
 }
 
-// firstLine makes a brief: the first sentence of the first text there is, cut
+// briefOf makes a brief: the first sentence of the first text that is not empty, cut
 // between words.
-func firstLine(texts ...string) string {
-	for _, text := range texts {
-		text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
-		if text == "" {
-			continue
-		}
-		if i := strings.Index(text, ". "); i > 0 {
-			text = text[:i]
-		}
-		text = strings.TrimSuffix(text, ".")
-		for utf8.RuneCountInString(text) >= maxBrief {
-			i := strings.LastIndexByte(strings.TrimSuffix(text, "…"), ' ')
-			if i <= 0 {
-				return string([]rune(text)[:maxBrief-2]) + "…"
-			}
-			text = text[:i] + "…"
-		}
-		return text
+func briefOf(texts ...string) string {
+	brief := ""
+	for _, text := range slices.Backward(texts) {
+		brief = cmp.Or(txt.Line(text), brief)
 	}
-	return ""
+	if i := strings.Index(brief, ". "); i > 0 {
+		brief = brief[:i]
+	}
+	brief = strings.TrimSuffix(brief, ".")
+	for utf8.RuneCountInString(brief) >= maxBrief {
+		i := strings.LastIndexByte(strings.TrimSuffix(brief, "…"), ' ')
+		if i <= 0 {
+			return txt.Clip(brief, maxBrief-1)
+		}
+		brief = brief[:i] + "…"
+	}
+	return brief
 }

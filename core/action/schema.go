@@ -3,7 +3,6 @@ package action
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,25 +21,24 @@ const (
 // schema is a compiled JSON Schema. It is immutable and safe for concurrent use.
 type schema struct {
 	compiled *jsonschema.Schema
-	root     any  // as decoded, numbers exact
+	root     any  // as decoded
 	defaults bool // there are defaults to fill in
 }
 
-// compile reads a schema. Nothing is ever loaded: a reference that cannot be
-// resolved inside of the schema is an error, as the library would let
-// everything pass there.
+// compile reads a schema. A reference that cannot be resolved inside of the schema is an
+// error: the library would accept any value there.
 func compile(raw json.RawMessage) (*schema, error) {
 	if len(raw) > maxSchema {
 		return nil, fmt.Errorf("schema: %d bytes, at most %d are allowed", len(raw), maxSchema)
 	}
-	if d := Nesting(raw); d > maxSchemaDepth {
+	if Nesting(raw) > maxSchemaDepth {
 		return nil, fmt.Errorf("schema: more than %d levels deep", maxSchemaDepth)
 	}
 	root, err := decode(raw)
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	if err := lintSchema(root); err != nil {
+	if err := lintSchema(root, nil); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	compiled, err := compileSafely(raw)
@@ -66,13 +64,14 @@ func compileSafely(raw json.RawMessage) (s *jsonschema.Schema, err error) {
 	}
 	if refs := s.UnresolvedReferenceURIs(); len(refs) > 0 {
 		slices.Sort(refs)
-		return nil, fmt.Errorf("$ref %s leads nowhere; only references inside of the schema are followed", strings.Join(slices.Compact(refs), ", "))
+		return nil, fmt.Errorf("$ref %s leads nowhere; only references inside of the schema are followed",
+			strings.Join(slices.Compact(refs), ", "))
 	}
 	return s, nil
 }
 
-// Nesting is how deep the brackets of a JSON text nest. Who reads foreign JSON asks
-// before decoding it. The text need not be valid.
+// Nesting returns how deep the brackets of a JSON text nest, so that untrusted JSON can be
+// refused before it is decoded. The text need not be valid.
 func Nesting(raw []byte) int {
 	depth, most, quoted := 0, 0, false
 	for i := 0; i < len(raw); i++ {
@@ -92,40 +91,15 @@ func Nesting(raw []byte) int {
 	return most
 }
 
-// decode reads one JSON value, keeping numbers exact.
-func decode(raw json.RawMessage) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, err
-	}
-	if d.More() {
-		return nil, errors.New("more than one JSON value")
-	}
-	return v, nil
-}
-
-// encode writes a value as compact JSON, keys sorted.
-func encode(v any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return json.RawMessage("null") // decoded JSON can always be encoded
-	}
-	return bytes.TrimSpace(b.Bytes())
-}
-
-// flaw is one thing that a schema refuses. path is a JSON pointer without escapes, as
+// violation is one thing that a schema refuses. path is a JSON pointer without escapes, as
 // the library writes it.
-type flaw struct{ path, keyword, text string }
+type violation struct{ path, keyword, text string }
 
-// maxFlaws bounds how much of a payload's wrongs is told at once.
-const maxFlaws = 8
+// maxViolations bounds how much of what is wrong with a payload is reported at once.
+const maxViolations = 8
 
-// check says what is wrong with a decoded value; nothing where it is right.
-func (s *schema) check(v any) []flaw {
+// check returns what is wrong with a decoded value.
+func (s *schema) check(v any) []violation {
 	var result *jsonschema.EvaluationResult
 	if m, ok := v.(map[string]any); ok {
 		result = s.compiled.ValidateMap(m)
@@ -139,34 +113,31 @@ func (s *schema) check(v any) []flaw {
 }
 
 // summaries are keywords whose errors only repeat that some part is wrong.
-func summary(keyword string) bool {
-	switch keyword {
-	case "properties", "items", "prefixItems", "$ref", "$dynamicRef", "allOf", "additionalProperties", "patternProperties", "then", "else", "dependentSchemas":
-		return true
-	}
-	return false
+var summaries = []string{
+	"properties", "items", "prefixItems", "$ref", "$dynamicRef", "allOf", "additionalProperties", "patternProperties",
+	"then", "else", "dependentSchemas",
 }
 
-// explain sorts the library's errors, and leaves out those that say nothing
-// new: of a part that another error names better, or that is not there at all.
-func explain(errs map[string]string, v any) []flaw {
-	var told, summaries []flaw
+// explain sorts the library's errors. It leaves out those that say nothing new: about a
+// part that another error names better, or that does not exist.
+func explain(errs map[string]string, v any) []violation {
+	var found, repeated []violation
 	for _, key := range slices.Sorted(maps.Keys(errs)) {
 		i := strings.LastIndexByte(key, '/')
 		path, keyword := key[:max(i, 0)], key[i+1:]
-		f := flaw{path, keyword, wording(keyword, errs[key])}
+		one := violation{path, keyword, wording(keyword, errs[key])}
+		_, exists := find(v, path)
 		switch {
-		case summary(keyword):
-			summaries = append(summaries, f)
-		case keyword != "required" && !leads(v, path):
-		default:
-			told = append(told, f)
+		case slices.Contains(summaries, keyword):
+			repeated = append(repeated, one)
+		case exists || keyword == "required":
+			found = append(found, one)
 		}
 	}
-	if len(told) == 0 {
-		told = summaries
+	if len(found) == 0 {
+		found = repeated
 	}
-	return told[:min(len(told), maxFlaws)]
+	return found[:min(len(found), maxViolations)]
 }
 
 func wording(keyword, text string) string {
@@ -183,21 +154,15 @@ func wording(keyword, text string) string {
 	return text
 }
 
-// leads reports whether the path of a flaw leads to something.
-func leads(v any, pointer string) bool {
-	_, ok := find(v, pointer)
-	return ok
-}
-
-// spot is a value inside of another one.
-type spot struct {
+// location is a value inside of another one.
+type location struct {
 	value any
 	set   func(any) // puts another value there; nil at the root
 }
 
-// find follows the path of a flaw.
-func find(v any, pointer string) (spot, bool) {
-	at := spot{value: v}
+// find follows the path of a violation. ok is false if it leads nowhere.
+func find(v any, pointer string) (at location, ok bool) {
+	at.value = v
 	if pointer == "" {
 		return at, true
 	}
@@ -206,45 +171,41 @@ func find(v any, pointer string) (spot, bool) {
 		case map[string]any:
 			next, ok := in[part]
 			if !ok {
-				return spot{}, false
+				return location{}, false
 			}
-			at = spot{next, func(v any) { in[part] = v }}
+			at = location{next, func(v any) { in[part] = v }}
 		case []any:
 			i, err := strconv.Atoi(part)
 			if err != nil || i < 0 || i >= len(in) {
-				return spot{}, false
+				return location{}, false
 			}
-			at = spot{in[i], func(v any) { in[i] = v }}
+			at = location{in[i], func(v any) { in[i] = v }}
 		default:
-			return spot{}, false
+			return location{}, false
 		}
 	}
 	return at, true
 }
 
-// otherType returns a string's value as number or truth, and a number's as
-// string, where they are written alike.
-func otherType(v any) (any, bool) {
+// otherType returns a number as a string, or a string that holds a number or a boolean as
+// that.
+func otherType(v any) (other any, ok bool) {
 	switch v := v.(type) {
 	case json.Number:
 		return string(v), true
 	case string:
 		other, _ := decode(json.RawMessage(v))
-		if strings.TrimSpace(v) != v {
-			return nil, false
+		number, isNumber := other.(json.Number)
+		_, isBool := other.(bool)
+		if isNumber {
+			_, isNumber = rational(number)
 		}
-		switch other := other.(type) {
-		case bool:
-			return other, true
-		case json.Number:
-			_, ok := rational(other)
-			return other, ok
-		}
+		return other, (isNumber || isBool) && strings.TrimSpace(v) == v
 	}
 	return nil, false
 }
 
-// dotted writes the path of a flaw the way faults name fields.
+// dotted writes the path of a violation the way faults name fields.
 func dotted(pointer string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
@@ -257,88 +218,64 @@ func dotted(pointer string) string {
 	return b.String()
 }
 
-// fill puts the schema's defaults in where the value has nothing.
+// maxFill bounds the work of fill: schemas that refer to themselves would have no end.
+const maxFill = 10_000
+
+// fill adds the schema's defaults to a decoded value.
 func (s *schema) fill(v any) {
 	if s.defaults {
-		f := filler{schema: s, left: maxFill}
-		f.from(s.root, v, 0)
+		left := maxFill
+		s.fillFrom(s.root, v, 0, &left)
 	}
 }
 
-// maxFill bounds the work of filling in: schemas that refer to themselves would
-// have no end.
-const maxFill = 10_000
-
-type filler struct {
-	*schema
-	left int
-}
-
-func (f *filler) from(node, v any, depth int) {
+func (s *schema) fillFrom(node, v any, depth int, left *int) {
 	n, _ := node.(map[string]any)
-	if f.left--; f.left < 0 || depth > maxSchemaDepth {
+	*left--
+	if *left < 0 || depth > maxSchemaDepth {
 		return
 	}
 	if ref, ok := n["$ref"].(string); ok {
-		f.from(Resolve(f.root, ref), v, depth+1)
+		s.fillFrom(Resolve(s.root, ref), v, depth+1, left)
 	}
 	all, _ := n["allOf"].([]any)
 	for _, e := range all {
-		f.from(e, v, depth+1)
+		s.fillFrom(e, v, depth+1, left)
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		properties, _ := n["properties"].(map[string]any)
-		f.properties(properties, v, depth)
+		for name, p := range properties {
+			if _, ok := v[name]; !ok {
+				value, ok := s.defaultOf(p)
+				if !ok {
+					continue
+				}
+				v[name] = mapLeaves(value, func(leaf any) any { return leaf })
+			}
+			s.fillFrom(p, v[name], depth+1, left)
+		}
 	case []any:
 		for _, e := range v {
-			f.from(n["items"], e, depth+1)
+			s.fillFrom(n["items"], e, depth+1, left)
 		}
 	}
 }
 
-func (f *filler) properties(properties, v map[string]any, depth int) {
-	for name, p := range properties {
-		if _, ok := v[name]; !ok {
-			value, ok := f.defaultOf(p, 0)
-			if !ok {
-				continue
-			}
-			v[name] = clone(value)
-		}
-		f.from(p, v[name], depth+1)
-	}
-}
+// maxHops is how many references lead to a default at most.
+const maxHops = 8
 
-func (s *schema) defaultOf(node any, hops int) (any, bool) {
-	n, _ := node.(map[string]any)
-	if hops > 8 {
-		return nil, false
-	}
-	if v, ok := n["default"]; ok {
-		return v, true
-	}
-	if ref, ok := n["$ref"].(string); ok {
-		return s.defaultOf(Resolve(s.root, ref), hops+1)
+func (s *schema) defaultOf(node any) (v any, ok bool) {
+	for range maxHops + 1 {
+		n, _ := node.(map[string]any)
+		if v, ok := n["default"]; ok {
+			return v, true
+		}
+		ref, ok := n["$ref"].(string)
+		if !ok {
+			return nil, false
+		}
+		node = Resolve(s.root, ref)
 	}
 	return nil, false
-}
-
-// clone copies a decoded JSON value.
-func clone(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		c := make(map[string]any, len(v))
-		for k, e := range v {
-			c[k] = clone(e)
-		}
-		return c
-	case []any:
-		c := make([]any, len(v))
-		for i, e := range v {
-			c[i] = clone(e)
-		}
-		return c
-	}
-	return v
 }

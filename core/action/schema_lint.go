@@ -32,8 +32,8 @@ func positionOf(keyword string) position {
 	return notSchema
 }
 
-// sameObject reports whether the keyword's schemas describe the same value as
-// the schema that they stand in.
+// sameObject reports whether the keyword's schemas describe the same value as the schema
+// around them.
 func sameObject(keyword string) bool {
 	switch keyword {
 	case "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas":
@@ -42,32 +42,40 @@ func sameObject(keyword string) bool {
 	return false
 }
 
-func children(p position, v any) []any {
-	switch p {
-	case oneSchema:
-		if list, ok := v.([]any); ok {
-			return list // items of older drafts
-		}
-		return []any{v}
-	case listOfSchemas:
-		list, _ := v.([]any)
-		return list
-	case mapOfSchemas:
-		m, _ := v.(map[string]any)
-		list := make([]any, 0, len(m))
-		for _, k := range slices.Sorted(maps.Keys(m)) {
-			list = append(list, m[k])
-		}
-		return list
-	}
-	return nil
+// subschema is a schema inside of another one.
+type subschema struct {
+	keyword, name string // name is the key in a map of schemas, else ""
+	schema        any
 }
 
-// lintSchema finds what the library lets pass: unknown types, required fields
-// that no property describes.
-func lintSchema(node any) error { return lintNode(node, nil) }
+// subschemas returns the schemas directly inside of a decoded one, in a fixed order.
+func subschemas(node map[string]any) (list []subschema) {
+	for _, keyword := range slices.Sorted(maps.Keys(node)) {
+		v := node[keyword]
+		several, isList := v.([]any)
+		switch positionOf(keyword) {
+		case oneSchema:
+			if !isList { // else items of older drafts
+				several = []any{v}
+			}
+			fallthrough
+		case listOfSchemas:
+			for _, e := range several {
+				list = append(list, subschema{keyword: keyword, schema: e})
+			}
+		case mapOfSchemas:
+			m, _ := v.(map[string]any)
+			for _, name := range slices.Sorted(maps.Keys(m)) {
+				list = append(list, subschema{keyword, name, m[name]})
+			}
+		}
+	}
+	return list
+}
 
-func lintNode(node any, inherited map[string]any) error {
+// lintSchema finds what the library accepts: unknown types, and required fields that no
+// property describes. inherited are properties of the same object.
+func lintSchema(node any, inherited map[string]any) error {
 	if _, ok := node.(bool); ok {
 		return nil
 	}
@@ -83,14 +91,12 @@ func lintNode(node any, inherited map[string]any) error {
 		maps.Copy(known, inherited)
 	}
 	errs = append(errs, lintRequired(n, known))
-	for _, keyword := range slices.Sorted(maps.Keys(n)) {
+	for _, sub := range subschemas(n) {
 		around := known
-		if !sameObject(keyword) {
+		if !sameObject(sub.keyword) {
 			around = nil
 		}
-		for _, child := range children(positionOf(keyword), n[keyword]) {
-			errs = append(errs, lintNode(child, around))
-		}
+		errs = append(errs, lintSchema(sub.schema, around))
 	}
 	return errors.Join(errs...)
 }
@@ -129,45 +135,52 @@ func lintRequired(n map[string]any, known map[string]any) error {
 	return nil
 }
 
-// minify leaves out of a schema what a model does not need to use it: the
-// brief says what the action is for, so the root's own words go too. The order
-// of keys stays.
-func minify(raw json.RawMessage) json.RawMessage {
-	return shorten(raw, oneSchema, form{needless, false})
-}
+// minify leaves out of a schema what a model does not need to use it. The brief says what
+// the action is for, so the description of the root goes, too.
+func minify(raw json.RawMessage) json.RawMessage { return shortener{}.schema(raw, true) }
 
-// show leaves out besides what no model breaks unless it errs anyway: how long
-// texts and lists may be, and that there is nothing else. The reply is held to
-// it all the same, and a correction tells it. What validates still does; where
-// less said could mean more refused, nothing is left out.
-func show(raw json.RawMessage) json.RawMessage {
+// minifyForPrompt also leaves out what models keep to without being told: how long texts
+// and lists may be, and that there are no other properties. Replies are still checked for
+// it, and a correction mentions it. If leaving something out could refuse more, nothing is.
+func minifyForPrompt(raw json.RawMessage) json.RawMessage {
 	for _, keyword := range []string{`"not"`, `"oneOf"`, `"if"`, `"contains"`, `"unevaluated`, `"$dynamic`} {
 		if bytes.Contains(raw, []byte(keyword)) {
 			return minify(raw)
 		}
 	}
-	return shorten(raw, oneSchema, form{unspoken, true})
+	return shortener{forPrompt: true}.schema(raw, true)
 }
 
-// visible are the properties that a model is told of.
-func visible(properties json.RawMessage) json.RawMessage {
-	o, ok := ordered(properties)
-	if !ok {
-		return properties
-	}
-	return slices.DeleteFunc(o, func(m member) bool { return hidden(m.value) }).encode()
+// shortener leaves keywords out of schemas. The order of the others stays.
+type shortener struct{ forPrompt bool }
+
+func (s shortener) schema(raw json.RawMessage, root bool) json.RawMessage {
+	return edit(raw, func(m *member) bool {
+		switch positionOf(m.key) {
+		case oneSchema:
+			m.value = s.schema(m.value, false)
+		case listOfSchemas:
+			var list []json.RawMessage
+			if json.Unmarshal(m.value, &list) == nil {
+				for i := range list {
+					list[i] = s.schema(list[i], false)
+				}
+				m.value = encode(list)
+			}
+		case mapOfSchemas:
+			named := m.key == "properties"
+			m.value = edit(m.value, func(p *member) bool {
+				hidden := named && s.forPrompt && isDeprecated(p.value)
+				p.value = s.schema(p.value, false)
+				return !hidden
+			})
+		}
+		return !s.omits(*m, root)
+	})
 }
 
-// hidden reports whether a property is taken, but no model is told of it any more.
-func hidden(property json.RawMessage) bool {
-	var p struct {
-		Deprecated bool `json:"deprecated"`
-	}
-	return json.Unmarshal(property, &p) == nil && p.Deprecated
-}
-
-// needless reports whether a keyword is of no use to a model.
-func needless(m member, root bool) bool {
+// omits reports whether a keyword, at the root or below, is left out.
+func (s shortener) omits(m member, root bool) bool {
 	switch m.key {
 	case "$schema", "$id", "$comment", "title", "examples", "deprecated", "readOnly", "writeOnly":
 		return true
@@ -175,70 +188,34 @@ func needless(m member, root bool) bool {
 		return root
 	case "required":
 		return string(m.value) == "[]"
+	case "minLength", "maxLength", "minItems", "maxItems", "uniqueItems":
+		return s.forPrompt
+	case "additionalProperties":
+		return s.forPrompt && string(m.value) == "false"
 	}
 	return false
 }
 
-// unspoken reports whether a keyword need not stand in every prompt.
-func unspoken(m member, root bool) bool {
-	switch m.key {
-	case "minLength", "maxLength", "minItems", "maxItems", "uniqueItems":
-		return true
-	case "additionalProperties":
-		return string(m.value) == "false"
+// isDeprecated reports whether a property is accepted, but not shown to models any more.
+func isDeprecated(property json.RawMessage) bool {
+	var p struct {
+		Deprecated bool `json:"deprecated"`
 	}
-	return needless(m, root)
+	return json.Unmarshal(property, &p) == nil && p.Deprecated
 }
 
-// form is what a schema is shortened to.
-type form struct {
-	out  func(m member, root bool) bool // the keyword is left out, of the root or below
-	hide bool                           // properties that are deprecated are
-}
-
-func shorten(raw json.RawMessage, p position, f form) json.RawMessage {
-	return shortenAt(raw, p, f, true)
-}
-
-func shortenAt(raw json.RawMessage, p position, f form, root bool) json.RawMessage {
-	switch p {
-	case oneSchema:
-		return shortenObject(raw, f, root)
-	case listOfSchemas:
-		var list []json.RawMessage
-		if json.Unmarshal(raw, &list) != nil {
-			return raw
-		}
-		for i := range list {
-			list[i] = shortenAt(list[i], oneSchema, f, false)
-		}
-		return encode(list)
-	case mapOfSchemas:
-		o, ok := ordered(raw)
-		for i := range o {
-			o[i].value = shortenAt(o[i].value, oneSchema, f, false)
-		}
-		if !ok {
-			return raw
-		}
-		return o.encode()
-	}
-	return raw
-}
-
-func shortenObject(raw json.RawMessage, f form, root bool) json.RawMessage {
-	o, ok := ordered(raw)
+// edit changes the members of a JSON object and drops those that are not kept. Anything
+// else than an object stays as it is.
+func edit(raw json.RawMessage, keep func(*member) bool) json.RawMessage {
+	o, ok := decodeObject(raw)
 	if !ok {
 		return raw
 	}
-	o = slices.DeleteFunc(o, func(m member) bool { return f.out(m, root) })
-	for i := range o {
-		if positionOf(o[i].key) != notSchema {
-			if f.hide && o[i].key == "properties" {
-				o[i].value = visible(o[i].value)
-			}
-			o[i].value = shortenAt(o[i].value, positionOf(o[i].key), f, false)
+	kept := o[:0]
+	for _, m := range o {
+		if keep(&m) {
+			kept = append(kept, m)
 		}
 	}
-	return o.encode()
+	return kept.encode()
 }

@@ -121,7 +121,7 @@ func TestOrdered(t *testing.T) {
 		`{"b":1, "a":[ 2 ],"b":3}`: `{"b":1,"a":[2],"b":3}`, `{}`: `{}`, `{"<":"&"}`: `{"<":"&"}`,
 		`[]`: "", `"x"`: "", ``: "", `{1:2}`: "", `{"a":}`: "", `{"a":1,}`: "", `{"a":{]}`: "",
 	} {
-		o, ok := ordered(json.RawMessage(text))
+		o, ok := decodeObject(json.RawMessage(text))
 		if ok != (want != "") || ok && string(o.encode()) != want {
 			t.Errorf("%s: %s, %v", text, o.encode(), ok)
 		}

@@ -308,7 +308,7 @@ func TestShow(t *testing.T) {
 		`{"additionalProperties":{"type":"string"}}`:                                                   `{"additionalProperties":{"type":"string"}}`,
 		`{"oneOf":[{"additionalProperties":false},{"maxLength":3}],"title":"gone"}`:                    `{"oneOf":[{"additionalProperties":false},{"maxLength":3}]}`,
 	} {
-		if got := string(show(json.RawMessage(schema))); got != want {
+		if got := string(minifyForPrompt(json.RawMessage(schema))); got != want {
 			t.Errorf("show %s\ngot  %s\nwant %s", schema, got, want)
 		}
 	}

@@ -133,7 +133,7 @@ func (e *execution) control(t task) ending {
 	if t.step.Type == Continue && e.Who.Continued >= MaxContinue {
 		return e.skip(t, core.Errorf(core.Forbidden, "%d times in a row are enough", MaxContinue))
 	}
-	if err := e.conditions(t); err != nil {
+	if err := e.unmet(t); err != nil {
 		return e.skip(t, err)
 	}
 	return ending{progress: core.ProgressDone, outcome: core.Outcome{Action: t.step.Type}}
@@ -175,7 +175,7 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 	if why := e.Snapshot.refuse(d, e.Who, payload); why != "" {
 		return e.skip(t, core.Errorf(core.Forbidden, "%s %s", d.Name, why)), true, nil
 	}
-	if err := e.conditions(t); err != nil {
+	if err := e.unmet(t); err != nil {
 		return e.skip(t, err), true, nil
 	}
 	if end, stop := e.depends(t, d); stop {
@@ -325,8 +325,8 @@ func (e *execution) vet(d *Definition, r *core.Result) error {
 		return fmt.Errorf("output: %w", err)
 	}
 	if d.output != nil {
-		if flaws := d.output.check(v); len(flaws) > 0 {
-			return fmt.Errorf("output%s: %s", dotted(flaws[0].path), flaws[0].text)
+		if violations := d.output.check(v); len(violations) > 0 {
+			return fmt.Errorf("output%s: %s", dotted(violations[0].path), violations[0].text)
 		}
 	}
 	if r.Output = encode(v); len(r.Output) > maxOutput {

@@ -83,9 +83,9 @@ func schemaOf(t reflect.Type, way []reflect.Type) (object, error) {
 	case reflect.Bool:
 		return typed("boolean"), nil
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return integer(t, -1<<(t.Bits()-1), 1<<(t.Bits()-1)-1), nil
+		return boundedInteger(t, -1<<(t.Bits()-1), 1<<(t.Bits()-1)-1), nil
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32:
-		return integer(t, 0, 1<<t.Bits()-1), nil
+		return boundedInteger(t, 0, 1<<t.Bits()-1), nil
 	case reflect.Float32, reflect.Float64:
 		return typed("number"), nil
 	case reflect.Slice:
@@ -100,8 +100,8 @@ func schemaOf(t reflect.Type, way []reflect.Type) (object, error) {
 	return nil, fmt.Errorf("%s is no type for a payload", t)
 }
 
-// integer keeps numbers out that the field could not hold.
-func integer(t reflect.Type, least, most int64) object {
+// boundedInteger keeps numbers out that the field could not hold.
+func boundedInteger(t reflect.Type, least, most int64) object {
 	s := typed("integer")
 	if t.Kind() == reflect.Int || t.Kind() == reflect.Int64 {
 		return s
