@@ -9,8 +9,7 @@ import (
 	"synthbot/core"
 )
 
-// persons are those whom limits are kept for; turns that nobody caused share
-// one.
+// persons are the people whose limits count. Turns that nobody caused share one limit.
 func (e *execution) persons() []string {
 	ids := make([]string, 0, len(e.Who.Authors))
 	for i := range e.Who.Authors {
@@ -57,7 +56,7 @@ func (r *rates) take(d *Definition, persons []string, now time.Time) (wait time.
 	return 0, true
 }
 
-// sweep forgets, now and then, uses that no limit counts any more.
+// sweep drops, once an hour, the uses that no limit counts any more.
 func (r *rates) sweep(now time.Time) {
 	if r.used == nil {
 		r.used = make(map[use][]time.Time)
@@ -73,90 +72,65 @@ func (r *rates) sweep(now time.Time) {
 	}
 }
 
-// locks lets one call at a time through, for each action and person. Its zero
-// value is ready.
+// locks lets one call at a time through for each action and person, in the order in which
+// they came. Its zero value is ready.
 type locks struct {
 	mu   sync.Mutex
-	held map[use]*lock
+	last map[use]chan struct{} // of the latest call; closed when it is over
 }
 
-type lock struct {
-	token chan struct{} // full: somebody is inside
-	users int
-}
-
-// enter waits for, or refuses, a call of an action that is busy. release must
-// be called once.
+// enter waits for the calls of a busy action that came before, or refuses the call. release
+// must be called once.
 func (e *execution) enter(ctx context.Context, d *Definition) (release func(), err error) {
 	if d.Busy == core.BusyParallel {
 		return func() {}, nil
 	}
-	var keys []use
-	undo := func() {
-		for _, k := range keys {
-			e.locks.unlock(k)
+	var unlocks []func()
+	release = func() {
+		for _, unlock := range unlocks {
+			unlock()
 		}
 	}
 	for _, p := range e.persons() { // sorted: two calls never wait for each other
-		k := use{d.Name, p}
-		if err := e.locks.lock(ctx, k, d.Busy == core.BusyQueue); err != nil {
-			undo()
+		unlock, err := e.locks.lock(ctx, use{d.Name, p}, d.Busy == core.BusyQueue)
+		if err != nil {
+			release()
 			return nil, err
 		}
-		keys = append(keys, k)
+		unlocks = append(unlocks, unlock)
 	}
-	return undo, nil
+	return release, nil
 }
 
-func (l *locks) lock(ctx context.Context, k use, wait bool) error {
-	h := l.share(k)
-	select {
-	case h.token <- struct{}{}:
-		return nil
-	default:
-	}
-	if !wait {
-		l.drop(k)
-		return core.Errorf(core.Occupied, "%s is still at work on the last request", k.action)
-	}
-	select {
-	case h.token <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		l.drop(k)
-		return ctx.Err()
-	}
-}
-
-func (l *locks) unlock(k use) {
+func (l *locks) lock(ctx context.Context, k use, wait bool) (func(), error) {
 	l.mu.Lock()
-	h := l.held[k]
+	before := l.last[k]
+	if before != nil && !wait {
+		l.mu.Unlock()
+		return nil, core.Errorf(core.ErrorOccupied, "%s is still at work on the last request", k.action)
+	}
+	mine := make(chan struct{})
+	if l.last == nil {
+		l.last = make(map[use]chan struct{})
+	}
+	l.last[k] = mine
 	l.mu.Unlock()
-	<-h.token
-	l.drop(k)
-}
-
-func (l *locks) share(k use) *lock {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.held == nil {
-		l.held = make(map[use]*lock)
-	}
-	h := l.held[k]
-	if h == nil {
-		h = &lock{token: make(chan struct{}, 1)}
-		l.held[k] = h
-	}
-	h.users++
-	return h
-}
-
-func (l *locks) drop(k use) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if h := l.held[k]; h != nil {
-		if h.users--; h.users == 0 {
-			delete(l.held, k)
+	unlock := func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		close(mine)
+		if l.last[k] == mine {
+			delete(l.last, k)
 		}
+	}
+	if before == nil {
+		return unlock, nil
+	}
+	select {
+	case <-before:
+		return unlock, nil
+	case <-ctx.Done():
+		go func() { <-before; unlock() }() // those behind still wait for the one before
+		return nil, ctx.Err()
 	}
 }

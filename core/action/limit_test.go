@@ -79,7 +79,7 @@ func TestBusy(t *testing.T) {
 		same2(t, "refuse calls", w.did(), []string{"begin 1", "end 1"})
 		same2(t, "refuse both", told(both("refuses", bob, by(0, 0))), []string{"1 refuses skipped: refuses is still at work on the last request"})
 		same2(t, "the other one", told(run(t, r, newJournal().job(s, ann, step("refuses", `{}`)))), []string{"1 refuses done"})
-		if len(r.locks.held) != 0 {
+		if len(r.locks.last) != 0 {
 			t.Error("locks left over")
 		}
 	})
@@ -122,7 +122,7 @@ func TestCache(t *testing.T) {
 		who.Authors[0].ID = time.Duration(i).String()
 		run(t, r, newJournal().job(s, who, step("weather", `{}`)))
 	}
-	if n := len(r.cache.entries); n > maxCached {
+	if n := r.cache.results.Len(); n > maxCached {
 		t.Errorf("%d results are kept", n)
 	}
 }
@@ -200,36 +200,30 @@ func TestUnknownIsRecorded(t *testing.T) {
 	}
 }
 
-// TestCacheMakesRoom: what is out of date goes first, then what ends next; what is not
-// to be kept takes no room.
+// TestCacheMakesRoom: what was used lately stays, and what is not to be kept takes no room.
 func TestCacheMakesRoom(t *testing.T) {
 	var w world
-	now := noon
-	r := NewRuntime(Options{Clock: func() time.Time { return now }})
-	keeps := func(d time.Duration) func(*core.Action) { return func(a *core.Action) { a.Cache = d } }
-	s := w.catalogue(t, w.act("weather", keeps(time.Hour)), w.act("news", keeps(2*time.Hour)))
+	r := NewRuntime(Options{Clock: func() time.Time { return noon }})
+	s := w.catalogue(t, w.act("weather", func(a *core.Action) { a.Cache = time.Hour }))
 	kept := func(name string, n int) bool {
 		run(t, r, newJournal().job(s, by(0), step(name, fmt.Sprintf(`{"n":%d}`, n))))
 		return len(w.did()) == 0
 	}
-	for n := range maxCached { // ends at one hour and n seconds
-		now = noon.Add(time.Duration(n) * time.Second)
-		kept("weather", n)
+	kept("weather", 0)
+	for n := range maxCached {
 		kept("web_search", n)
 	}
 	if !kept("weather", 0) {
 		t.Error("what is not to be kept took room")
 	}
-	kept("news", 0)
-	if !kept("weather", 1) || kept("weather", 0) || kept("weather", 1) {
-		t.Error("not the one that ends first made room")
-	}
-	now = noon.Add(time.Hour + 100*time.Second)
-	kept("news", 1)
-	for n := 101; n < maxCached; n++ {
-		if !kept("weather", n) {
-			t.Fatalf("number %d made room, though others were out of date", n)
+	for n := range maxCached {
+		kept("weather", n)
+		if !kept("weather", 0) {
+			t.Fatalf("what is used is dropped after %d others", n)
 		}
+	}
+	if n := r.cache.results.Len(); n > maxCached {
+		t.Errorf("%d results are kept", n)
 	}
 }
 
@@ -292,7 +286,8 @@ func TestQueueEndsWithItsTurn(t *testing.T) {
 		}
 		close(free)
 		<-first
-		if len(r.locks.held) != 0 {
+		synctest.Wait()
+		if len(r.locks.last) != 0 {
 			t.Error("locks left over")
 		}
 		if done := run(t, r, newJournal().job(s, second, step("slow", `{}`))); done[0].Progress != core.ProgressDone {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/recent"
 )
 
 // Journal is one turn's memory of what was done. Key.Turn is always the turn's.
@@ -65,7 +66,7 @@ func NewRuntime(o Options) *Runtime {
 	if o.Expire == 0 {
 		o.Expire = defaultExpire
 	}
-	return &Runtime{Options: o}
+	return &Runtime{Options: o, cache: cache{results: recent.NewCache[string, cachedResult](maxCached / 2)}}
 }
 
 // Wait blocks until every call has ended that went on after its time was up.
