@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"synthbot/core/txt"
 )
 
 // QuoteKey returns one part of a key as a file would hold it.
@@ -51,7 +53,7 @@ func nearest(name string, known []string) string {
 	}
 	best, least := "", 0
 	for _, k := range known {
-		d := distance(fold(name), fold(k))
+		d := txt.Distance(fold(name), fold(k))
 		if d <= 1+len(k)/5 && d < len(k) && (best == "" || d < least) {
 			best, least = k, d
 		}
@@ -59,31 +61,6 @@ func nearest(name string, known []string) string {
 	return best
 }
 
-func fold(name string) []rune {
-	return []rune(strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(name)))
-}
-
-// distance counts the letters to change, add, remove or swap with their neighbour
-// to turn a into b.
-func distance(a, b []rune) int {
-	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range a {
-		older := before
-		before, row = row, make([]int, len(b)+1)
-		row[0] = i + 1
-		for j := range b {
-			change := before[j]
-			if a[i] != b[j] {
-				change++
-			}
-			row[j+1] = min(change, before[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], older[j-1]+1)
-			}
-		}
-	}
-	return row[len(b)]
+func fold(name string) string {
+	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(name))
 }

@@ -1,12 +1,16 @@
 package action
 
 import (
-	"math"
 	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"synthbot/core/txt"
 )
+
+// maxName is how many bytes a name has at most.
+const maxName = 64
 
 var grammar = regexp.MustCompile(`^[a-z0-9_.-]{1,64}$`)
 
@@ -56,7 +60,10 @@ func nearest(name string, candidates []string) string {
 	limit := max(1, len(name)/3)
 	best, at, tie := "", limit+1, false
 	for _, c := range candidates {
-		d := distance(name, c)
+		d := limit + 1
+		if len(name) <= maxName {
+			d = txt.Distance(name, c)
+		}
 		if len(name) >= 4 && len(c) >= 4 && (strings.HasPrefix(c, name) || strings.HasPrefix(name, c)) {
 			d = min(d, 1)
 		}
@@ -70,28 +77,4 @@ func nearest(name string, candidates []string) string {
 		return ""
 	}
 	return best
-}
-
-// distance counts the letters to change from a to b.
-func distance(a, b string) int {
-	if len(a) > 64 {
-		return math.MaxInt
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		before := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			change := before
-			if a[i-1] != b[j-1] {
-				change++
-			}
-			before = row[j]
-			row[j] = min(change, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // once leaves out messages that the plan holds twice, to the letter.
@@ -32,32 +31,15 @@ func (c *checker) said(words string, steps []core.Step, here bool) bool {
 	words = squeeze(words)
 	for i := range steps {
 		text, to := c.message(&steps[i])
-		if (!here || to == c.who.Path && len(steps[i].Conditions) == 0) && holdsWords(squeeze(text), words) {
+		if here && (to != c.who.Path || len(steps[i].Conditions) > 0) {
+			continue
+		}
+		for range txt.Words(squeeze(text), words) {
 			return true
 		}
 	}
 	return false
 }
-
-// holdsWords reports whether a text holds the words, which are some, as whole ones.
-func holdsWords(text, words string) bool {
-	first, size := utf8.DecodeRuneInString(words)
-	last, _ := utf8.DecodeLastRuneInString(words)
-	for from := 0; ; {
-		i := strings.Index(text[from:], words)
-		if i < 0 {
-			return false
-		}
-		before, _ := utf8.DecodeLastRuneInString(text[:from+i])
-		after, _ := utf8.DecodeRuneInString(text[from+i+len(words):])
-		if !(letter(before) && letter(first)) && !(letter(last) && letter(after)) {
-			return true
-		}
-		from += i + size
-	}
-}
-
-func letter(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
 // squeeze is what texts are compared by.
 func squeeze(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }

@@ -3,11 +3,11 @@ package turn
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // mergeAbove is how many entries may wait before all of them are one turn, and
@@ -114,21 +114,10 @@ func folded(text string) string { return strings.ToLower(norm.NFC.String(text)) 
 func (n *names) in(text string) bool {
 	text = folded(text)
 	for _, w := range n.words {
-		for at := 0; ; {
-			i := strings.Index(text[at:], w)
-			if i < 0 {
-				break
-			}
-			start, end := at+i, at+i+len(w)
-			before, _ := utf8.DecodeLastRuneInString(text[:start])
-			after, _ := utf8.DecodeRuneInString(text[end:])
-			first, _ := utf8.DecodeRuneInString(w)
-			last, _ := utf8.DecodeLastRuneInString(w)
-			whole := !joined(before, first) && !joined(last, after)
-			if whole && !inAddress(text[:start]) {
+		for at := range txt.Words(text, w) {
+			if !inAddress(text[:at]) {
 				return true
 			}
-			at = start + 1
 		}
 	}
 	return false
@@ -139,21 +128,6 @@ func (n *names) in(text string) bool {
 func inAddress(before string) bool {
 	word := before[strings.LastIndexFunc(before, unicode.IsSpace)+1:]
 	return strings.Contains(word, "://")
-}
-
-// joined reports whether two neighbours belong to one word, as far as their scripts
-// tell: some put no space between words.
-func joined(a, b rune) bool {
-	return wordRune(a) && wordRune(b) && !unspaced(a) && !unspaced(b)
-}
-
-func unspaced(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,
-		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
-}
-
-func wordRune(r rune) bool {
-	return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
 
 // merge chooses what one turn answers from the front of what waits: the
