@@ -107,7 +107,7 @@ func (l *locks) lock(ctx context.Context, k use, wait bool) (func(), error) {
 	before := l.last[k]
 	if before != nil && !wait {
 		l.mu.Unlock()
-		return nil, core.Errorf(core.ErrorOccupied, "%s is still at work on the last request", k.action)
+		return nil, core.Errorf(core.Occupied, "%s is still at work on the last request", k.action)
 	}
 	mine := make(chan struct{})
 	if l.last == nil {
