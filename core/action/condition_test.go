@@ -87,7 +87,7 @@ func TestConditionRoots(t *testing.T) {
 			t.Errorf("rank %d is %v", rank, v)
 		}
 	}
-	e.Who = by(core.Member, core.Member)
+	e.Who = by(core.RankMember, core.RankMember)
 	if e.find("author.id") != nil {
 		t.Error("several people are one author")
 	}
