@@ -33,7 +33,7 @@ func Distance(a, b string) int {
 	return row[len(y)]
 }
 
-// Words yields where words, which are not empty, stand in a text as whole words. Scripts
+// Words yields where words, which are not empty, occur in a text as whole words. Scripts
 // that put no space between words have no other way to tell than the letters themselves.
 func Words(text, words string) iter.Seq[int] {
 	return func(yield func(int) bool) {
