@@ -4,19 +4,18 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"runtime/debug"
 	"slices"
 
 	"synthbot/core"
 )
 
-// finished is a step that can be taken back.
+// finished is a step that can be undone.
 type finished struct {
 	task   task
 	d      *Definition
 	result core.Result
-	undone bool // by a former attempt
-	at     int  // where it is reported
+	undone bool // by an earlier attempt
+	at     int  // the index of its StepResult
 }
 
 // settled is what became of a task with all that followed from it.
@@ -25,31 +24,29 @@ type settled struct {
 	finished []finished
 }
 
-// follow does what a result asks for. Where it asks for a unit, all of it
-// succeeds or all of it is taken back.
+// follow does what a result asks for. In a unit, all of it succeeds or all of it is undone.
 func (e *execution) follow(ctx context.Context, t task, end ending, at int) (settled, error) {
+	result := &end.outcome.Result
 	d, ok := e.Snapshot.Resolve(end.outcome.Action)
 	if !ok {
 		return settled{ok: !end.undone}, nil
 	}
-	s := settled{ok: true, finished: []finished{{t, d, end.outcome.Result, end.undone, at}}}
-	result := &end.outcome.Result
-	if len(result.Next) == 0 {
-		return s, nil
-	}
-	next := e.admit(t, d, result.Next)
+	s := settled{ok: true, finished: []finished{{t, d, *result, end.undone, at}}}
+	next := e.checkNext(t, d, result.Next)
 	if result.Unit && len(next) < len(result.Next) {
-		s.ok = false
-		next = nil
+		s.ok, next = false, nil
 	}
-	for i := range next {
-		child, err := e.consequence(ctx, t, d, next[i], t.unit || result.Unit)
+	for _, step := range next {
+		child, err := e.performNext(ctx, task{
+			step: step, cause: t.number, way: append(slices.Clone(t.way), d.Name), unit: t.unit || result.Unit,
+		})
 		if err != nil {
 			return settled{}, err
 		}
 		if result.Unit {
 			s.finished = append(s.finished, child.finished...)
-			if s.ok = child.ok; !s.ok {
+			if !child.ok {
+				s.ok = false
 				break
 			}
 		}
@@ -63,19 +60,9 @@ func (e *execution) follow(ctx context.Context, t task, end ending, at int) (set
 	return e.fallback(ctx, t)
 }
 
-// consequence does one of the steps that a result asks for.
-func (e *execution) consequence(ctx context.Context, t task, d *Definition, step core.Step, unit bool) (settled, error) {
-	n, ok := e.number()
-	if !ok {
-		return settled{}, nil
-	}
-	way := append(slices.Clone(t.way), d.Name)
-	return e.perform(ctx, task{number: n, step: step, cause: t.number, way: way, unit: unit})
-}
-
-// admit checks what a result asks for like any plan: known, permitted, valid,
-// and neither too deep nor in a circle.
-func (e *execution) admit(t task, d *Definition, next []core.Step) []core.Step {
+// checkNext checks what a result asks for like a plan, and also that it is neither too deep
+// nor in a circle. It returns what may be done, in order.
+func (e *execution) checkNext(t task, d *Definition, next []core.Step) []core.Step {
 	c := checker{Snapshot: e.Snapshot, who: e.Who}
 	var steps []core.Step
 	for i := range next {
@@ -92,32 +79,31 @@ func (e *execution) admit(t task, d *Definition, next []core.Step) []core.Step {
 		}
 	}
 	if len(c.faults) > 0 {
-		e.log.Warn("consequences refused", "action", d.Name, "faults", c.faults)
+		e.log.Warn("next steps refused", "action", d.Name, "faults", c.faults)
 	}
 	slices.SortStableFunc(steps, func(a, b core.Step) int { return cmp.Compare(b.Priority, a.Priority) })
 	return steps
 }
 
-// rollback takes finished steps back, the last one first. That one is begun
-// with is on disk before, so that a crash takes nothing back twice.
+// rollback undoes steps, the last one first. That a step is being undone is on disk before,
+// so that a crash undoes nothing twice.
 func (e *execution) rollback(ctx context.Context, steps []finished) error {
 	for _, f := range slices.Backward(steps) {
-		if f.undone {
+		switch {
+		case f.undone:
+			continue
+		case f.d.Undo == nil:
+			e.log.Warn("step of a failed unit cannot be undone", "action", f.d.Name)
 			continue
 		}
-		if f.d.Undo == nil {
-			e.log.Warn("step of a failed unit cannot be taken back", "action", f.d.Name)
-			continue
-		}
-		unsure := e.undone(f, core.ProgressUnknown)
-		if err := e.Journal.Write(ctx, unsure); err != nil {
+		if err := e.Journal.Write(ctx, e.undone(f, core.ProgressUnknown)); err != nil {
 			return err
 		}
 		if err := e.undo(ctx, f); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			e.log.Error("step of a failed unit could not be taken back", "action", f.d.Name, "err", err)
+			e.log.Error("step of a failed unit could not be undone", "action", f.d.Name, "err", err)
 			continue
 		}
 		e.Journal.Later(e.undone(f, core.ProgressFailed))
@@ -125,8 +111,8 @@ func (e *execution) rollback(ctx context.Context, steps []finished) error {
 	return nil
 }
 
-// undone corrects what was reported of a step that is taken back, and makes its
-// record: the result stays in it, so that the same steps follow after a crash.
+// undone corrects the StepResult of a step that is undone, and returns its record. That
+// keeps the result, so that the same steps follow after a crash.
 func (e *execution) undone(f finished, p core.Progress) core.Record {
 	text := "it was taken back, as what belongs to it failed"
 	if p == core.ProgressUnknown {
@@ -134,19 +120,14 @@ func (e *execution) undone(f finished, p core.Progress) core.Record {
 	}
 	h := Held{Undone: true, Step: f.task.step}
 	h.Outcome = core.Outcome{Action: f.d.Name, Result: f.result, Kind: core.Broken, Text: text}
-	d := &e.done[f.at]
-	d.Progress, d.Output, d.Outcome = p, nil, h.Outcome
-	delete(e.results, f.d.Name)
+	r := &e.results[f.at]
+	r.Progress, r.Output, r.Outcome = p, nil, h.Outcome
+	delete(e.outputs, f.d.Name)
 	return e.record(e.key(f.task.number), p, h)
 }
 
-func (e *execution) undo(ctx context.Context, f finished) (err error) {
+func (e *execution) undo(ctx context.Context, f finished) error {
 	ctx, cancel := context.WithTimeout(ctx, e.timeout(f.d))
 	defer cancel()
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
-		}
-	}()
-	return f.d.Undo(ctx, e.call(f.task), f.result)
+	return safely(func() error { return f.d.Undo(ctx, e.call(f.task), f.result) })
 }

@@ -228,7 +228,7 @@ func (c *checker) payload(field string, d *Definition, step *core.Step) {
 	if len(c.faults) > before {
 		return
 	}
-	if why := c.refuse(d, c.who, payload); why != "" {
+	if why := c.refusal(d, c.who, payload); why != "" {
 		c.fault(field, d.Name, "%s %s", d.Name, why)
 		return
 	}

@@ -90,7 +90,7 @@ func (e *execution) find(field string) any {
 		if d == nil {
 			return nil
 		}
-		return descend(e.results[d.Name], rest)
+		return descend(e.outputs[d.Name], rest)
 	default:
 		return mentioned(parts, e.Plan.Context, e.State)
 	}

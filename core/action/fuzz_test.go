@@ -99,7 +99,7 @@ func safe(t *testing.T, s *Snapshot, who Requester, repaired bool, st *core.Step
 	if err != nil || !ok || len(d.input.check(payload)) > 0 {
 		t.Fatalf("%s with the payload %s", st.Type, st.Payload)
 	}
-	if why := s.refuse(d, who, payload); why != "" {
+	if why := s.refusal(d, who, payload); why != "" {
 		t.Fatalf("%s %s", st.Type, why)
 	}
 	if repaired && !d.IsMessage() {

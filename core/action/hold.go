@@ -10,9 +10,8 @@ import (
 	"synthbot/core"
 )
 
-// Held is what the journal keeps of a step that waits, or waited, for a
-// person's confirmation: everything that is needed to take it up again. Its
-// JSON form reads as an Outcome too.
+// Held is what the journal keeps of a step that waits, or waited, for a confirmation: all
+// that is needed to do it later. Its JSON form reads as an Outcome, too.
 type Held struct {
 	core.Outcome
 	Step     core.Step  `json:"step,omitzero"`
@@ -20,12 +19,12 @@ type Held struct {
 	Context  core.State `json:"context,omitzero"`
 	Read     Provenance `json:"read,omitzero"`
 	Way      []string   `json:"way,omitempty"`
-	Question string     `json:"question,omitempty"` // what the person is asked
+	Question string     `json:"question,omitempty"` // what the user is asked
 	Asked    time.Time  `json:"asked,omitzero"`
 	Expires  time.Time  `json:"expires,omitzero"`
 	On       uint16     `json:"on,omitempty"`      // the step whose confirmation it waits for; 0: its own
-	Unasked  string     `json:"unasked,omitempty"` // why the person could not be asked
-	Undone   bool       `json:"undone,omitempty"`  // it was done, and taken back
+	Unasked  string     `json:"unasked,omitempty"` // why the user could not be asked
+	Undone   bool       `json:"undone,omitempty"`  // it was done and then undone
 }
 
 // ReadHeld reads the data of a step's record.
@@ -37,8 +36,8 @@ func ReadHeld(r core.Record) (*Held, error) {
 	return &h, nil
 }
 
-// MayDecide reports whether a person may confirm or cancel the step: who asked for
-// it, or an admin.
+// MayDecide reports whether a user may confirm or cancel the step: those who asked for it,
+// and admins.
 func (h *Held) MayDecide(a core.Author) bool {
 	who, _ := h.Who.person()
 	return a.Rank >= core.RankAdmin || a.ID != "" && a.ID == who.ID
@@ -47,36 +46,40 @@ func (h *Held) MayDecide(a core.Author) bool {
 // Expired reports whether it is too late to confirm the step.
 func (h *Held) Expired(now time.Time) bool { return !h.Expires.IsZero() && !now.Before(h.Expires) }
 
-// Refused notes that the question could not be asked, and why.
-func (h *Held) Refused(err error) { _, h.Unasked = worded(err) }
+// Refused notes why the question could not be asked.
+func (h *Held) Refused(err error) { _, h.Unasked = userText(err) }
 
 // waited reports whether the step had, or has, to be confirmed.
 func (h *Held) waited() bool { return !h.Asked.IsZero() || h.On != 0 }
 
-// hold lets a step wait for its confirmation. why is the reason for it where the
-// action and the plan do not ask for one.
-func (e *execution) hold(t task, d *Definition, why string) ending {
+// hold makes a step wait for its confirmation. why is the reason if neither the action nor
+// the plan asks for one.
+func (e *execution) hold(t task, d *Definition, why string) *ending {
+	text, whole := question(d, &t.step, why)
+	refused := ""
 	switch {
 	case t.unit:
-		return e.skip(t, core.Errorf(core.Forbidden, "%s must be confirmed, which is not possible inside of a unit", d.Name))
+		refused = "must be confirmed, which is not possible inside of a unit"
 	case !e.Who.canConfirm():
-		return e.skip(t, core.Errorf(core.Forbidden, "%s %s", d.Name, unconfirmable))
+		refused = unconfirmable
+	case !whole || len(text) > maxAttached || len(text) > MaxQuestion && !e.Attaches:
+		refused = "must be confirmed, and cannot be shown whole"
 	}
-	text, whole := question(d, &t.step, why)
-	if !whole || len(text) > maxAttached || len(text) > MaxQuestion && !e.Attaches {
-		return e.skip(t, core.Errorf(core.Forbidden, "%s must be confirmed, and cannot be shown whole", d.Name))
+	if refused != "" {
+		end := e.skip(t, core.Errorf(core.Forbidden, "%s %s", d.Name, refused))
+		return &end
 	}
-	now := e.Clock()
 	h := e.held(t, d)
-	h.Question, h.Asked, h.Expires = text, now, now.Add(e.Expire)
-	return ending{progress: core.ProgressPending, outcome: h.Outcome, held: h}
+	h.Question, h.Asked = text, e.Clock()
+	h.Expires = h.Asked.Add(e.Expire)
+	return &ending{progress: core.ProgressPending, outcome: h.Outcome, held: h}
 }
 
-// holdFor lets a step wait for the confirmation of another one.
-func (e *execution) holdFor(t task, d *Definition, on uint16) ending {
+// holdFor makes a step wait for the confirmation of another one.
+func (e *execution) holdFor(t task, d *Definition, on uint16) *ending {
 	h := e.held(t, d)
 	h.On = on
-	return ending{progress: core.ProgressPending, outcome: h.Outcome, held: h}
+	return &ending{progress: core.ProgressPending, outcome: h.Outcome, held: h}
 }
 
 func (e *execution) held(t task, d *Definition) *Held {
@@ -87,8 +90,7 @@ func (e *execution) held(t task, d *Definition) *Held {
 	return h
 }
 
-// data is what a step's record holds: of one that had to be confirmed also what
-// it needs to be taken up again.
+// data is what a step's record holds: a Held if the step had to be confirmed.
 func (t *task) data(o core.Outcome) any {
 	if t.held == nil {
 		return o
@@ -100,13 +102,11 @@ func (t *task) data(o core.Outcome) any {
 
 var errNotHeld = errors.New("no step waits there")
 
-// Resume takes up the step that waits under that number of the job's round, and
-// what depends on it, after a person confirmed it (agreed) or did not.
-// Permission, conditions and Check are asked anew, with the job's Who, or, where
-// that names nobody, with who asked for it. The caller has made sure that the
-// person May, and, where it matters that a press counts once, has changed the
-// record from Pending to Taken in a transaction of its own. What comes back, and
-// what happens after a crash, is as with Execute.
+// Resume continues the step that waits under that number of the job's round, and what
+// depends on it, after a user confirmed it (agreed) or did not. Permission, conditions and
+// Check are asked again, with the job's Who, or, if that names nobody, with who asked for
+// the step. The caller has checked MayDecide. Results, errors and crashes are as with
+// Execute.
 func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, agreed bool) ([]StepResult, error) {
 	record, ok := j.Journal.Find(core.Key{Turn: j.Turn, Round: j.Round, Step: step})
 	if !ok {
@@ -124,49 +124,42 @@ func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, agreed bool) (
 	}
 	j.Plan.Context, j.Read = h.Context, h.Read
 	e := r.begin(j, 0)
-	waiting := e.catchUp(step)
-	if record.Progress == core.ProgressPending {
-		agreed = agreed && !h.Expired(r.Clock())
-	}
-	t := task{number: step, step: h.Step, way: h.Way, agreed: true, held: h}
+	tasks := []task{{number: step, step: h.Step, way: h.Way, agreed: true, held: h}}
+	tasks = append(tasks, e.catchUp(step)...)
+	isPending := record.Progress == core.ProgressPending
+	agreed = agreed && !(isPending && h.Expired(r.Clock()))
 	switch {
-	case !agreed && (record.Progress == core.ProgressPending || record.Progress == core.ProgressTaken):
-		return e.abandon(t, waiting), nil
-	case record.Progress == core.ProgressPending:
+	case !agreed && (isPending || record.Progress == core.ProgressTaken):
+		why := h.cancelReason(r.Clock())
+		for _, t := range tasks {
+			e.report(t, e.settle(t, e.skip(t, why)))
+		}
+		return e.results, nil
+	case isPending:
 		if err := j.Journal.Write(ctx, e.record(record.Key, core.ProgressTaken, h)); err != nil {
 			return nil, err
 		}
 	}
-	return e.goOn(ctx, t, waiting)
-}
-
-// goOn performs the confirmed step, then what waited for it.
-func (e *execution) goOn(ctx context.Context, t task, waiting []task) ([]StepResult, error) {
-	for _, next := range append([]task{t}, waiting...) {
-		if _, err := e.perform(ctx, next); err != nil {
-			return e.done, err
+	for _, t := range tasks {
+		if _, err := e.perform(ctx, t); err != nil {
+			return e.results, err
 		}
 	}
-	return e.done, nil
+	return e.results, nil
 }
 
-// abandon skips a step that was not confirmed, and what waited for it.
-func (e *execution) abandon(t task, waiting []task) []StepResult {
-	why := core.Errorf(core.Forbidden, "it was cancelled")
+// cancelReason is why a step that was not confirmed is skipped.
+func (h *Held) cancelReason(now time.Time) error {
 	switch {
-	case t.held.Unasked != "":
-		why = core.Errorf(core.Forbidden, "the question whether to do it could not be asked: %s", t.held.Unasked)
-	case t.held.Expired(e.Clock()):
-		why = core.Errorf(core.Forbidden, "nobody confirmed it in time")
+	case h.Unasked != "":
+		return core.Errorf(core.Forbidden, "the question whether to do it could not be asked: %s", h.Unasked)
+	case h.Expired(now):
+		return core.Errorf(core.Forbidden, "nobody confirmed it in time")
 	}
-	for _, next := range append([]task{t}, waiting...) {
-		e.report(next, e.settle(next, e.skip(next, why)))
-	}
-	return e.done
+	return core.Errorf(core.Forbidden, "it was cancelled")
 }
 
-// catchUp takes up what the round has done so far, and returns what waits for
-// the step.
+// catchUp remembers what the round has done so far, and returns what waits for the step.
 func (e *execution) catchUp(step uint16) []task {
 	var waiting []task
 	for n := uint16(1); n <= maxNumber; n++ {

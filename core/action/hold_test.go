@@ -292,7 +292,7 @@ func TestResumeAfterAReload(t *testing.T) {
 	hold(1, Held{Step: step("transfer", `{}`)})
 	hold(2, Held{Step: step("erase", `{}`), On: 1, Way: []string{"gone"}})
 	hold(3, Held{Step: step("gone", `{}`)})
-	for n, want := range map[uint16][]string{1: {"1 transfer done", "2 erase pending"}, 3: {"3 gone skipped: gone is not to be had any more"}} {
+	for n, want := range map[uint16][]string{1: {"1 transfer done", "2 erase pending"}, 3: {"3 gone skipped: gone is no longer available"}} {
 		done, err := NewRuntime(Options{}).Resume(t.Context(), job, n, true)
 		if err != nil {
 			t.Fatal(err)

@@ -26,9 +26,9 @@ func TestRateLimits(t *testing.T) {
 		at   time.Duration
 		want string
 	}{
-		{ann, 0, "1 dice done"}, {ann, 10 * time.Second, "1 dice done"}, {ann, 20 * time.Second, often + "40s"},
-		{bob, 20 * time.Second, "1 dice done"}, {by(0, 0), 30 * time.Second, often + "30s"},
-		{ann, 60 * time.Second, "1 dice done"}, {ann, 61 * time.Second, often + "9s"}, {bob, 61 * time.Second, "1 dice done"},
+		{ann, 0, "1 dice done"}, {ann, 10 * time.Second, "1 dice done"}, {ann, 20 * time.Second, often + "40 seconds"},
+		{bob, 20 * time.Second, "1 dice done"}, {by(0, 0), 30 * time.Second, often + "30 seconds"},
+		{ann, 60 * time.Second, "1 dice done"}, {ann, 61 * time.Second, often + "9 seconds"}, {bob, 61 * time.Second, "1 dice done"},
 	} {
 		now = noon.Add(test.at)
 		done := run(t, r, newJournal().job(s, test.who, step("dice", `{}`)))

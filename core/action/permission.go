@@ -132,9 +132,9 @@ func (w Requester) canConfirm() bool {
 	return who.ID != "" && who.Rank < core.RankBot
 }
 
-// refuse says why the action is closed to them here, "" where it is open.
+// refusal says why the action is closed to them here, "" where it is open.
 // Without a payload it tells whether there could be one with which it is open.
-func (s *Snapshot) refuse(d *Definition, w Requester, payload map[string]any) string {
+func (s *Snapshot) refusal(d *Definition, w Requester, payload map[string]any) string {
 	if !s.present(d, w) {
 		return "does not work in this place"
 	}

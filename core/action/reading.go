@@ -82,9 +82,9 @@ func (r *Provenance) AddOutput(s *Snapshot, d StepResult, private bool) {
 	}
 }
 
-// objection says why a step must be confirmed though neither its action nor the
+// confirmReason says why a step must be confirmed though neither its action nor the
 // plan says so; "" if it need not be.
-func (e *execution) objection(t task, d *Definition, payload map[string]any) string {
+func (e *execution) confirmReason(t task, d *Definition, payload map[string]any) string {
 	if d.IsMessage() {
 		return ""
 	}

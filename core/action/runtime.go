@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,33 +24,31 @@ type Journal interface {
 	Parts(step core.Key) core.Deliveries
 }
 
-// Options is what a Runtime needs; the zero value of each stands for a default.
+// Options is what a Runtime needs. Zero values stand for the defaults.
 type Options struct {
 	Clock   func() time.Time
 	Log     *slog.Logger
-	Timeout time.Duration // of one try of an action that declares none; 30 s
-	Expire  time.Duration // how long a confirmation may wait; 10 min
+	Timeout time.Duration // of one try of an action that declares none; default 30 s
+	Expire  time.Duration // how long a confirmation may wait; default 10 min
 }
 
-// Defaults and bounds of execution.
+// Bounds of execution.
 const (
-	defaultTimeout = 30 * time.Second
-	defaultExpire  = 10 * time.Minute
-	grace          = 5 * time.Second // for an action to end after its time is up
-	maxWait        = 30 * time.Second
-	maxNumber      = 200 // steps of a round, with fallbacks and consequences
-	maxChain       = 4   // consequences of consequences
-	maxOutput      = 64 << 10
+	grace     = 5 * time.Second  // for an action to end after its time is up
+	maxPause  = 30 * time.Second // between two tries
+	maxNumber = 200              // steps of a round, with those that follow from others
+	maxChain  = 4                // steps that follow from each other
+	maxOutput = 64 << 10         // bytes
 )
 
 // Runtime carries plans out. It holds what outlives a turn: rate limits, what
 // is busy, cached results. Safe for concurrent use.
 type Runtime struct {
 	Options
-	rates  rates
-	locks  locks
-	cache  cache
-	strays sync.WaitGroup
+	rates   rates
+	locks   locks
+	cache   cache
+	overdue sync.WaitGroup // calls that go on though their time is up
 }
 
 // NewRuntime makes a Runtime.
@@ -61,17 +60,18 @@ func NewRuntime(o Options) *Runtime {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Timeout == 0 {
-		o.Timeout = defaultTimeout
+		o.Timeout = 30 * time.Second
 	}
 	if o.Expire == 0 {
-		o.Expire = defaultExpire
+		o.Expire = 10 * time.Minute
 	}
-	return &Runtime{Options: o, cache: cache{results: recent.NewCache[string, cachedResult](maxCached / 2)}}
+	results := recent.NewCache[string, cachedResult](maxCached / 2)
+	return &Runtime{Options: o, cache: cache{results: results}}
 }
 
-// Wait blocks until every call has ended that went on after its time was up.
-// Execute must not be called any more.
-func (r *Runtime) Wait() { r.strays.Wait() }
+// Wait blocks until all calls have ended whose time was up. Execute must not be called any
+// more.
+func (r *Runtime) Wait() { r.overdue.Wait() }
 
 // Job is one round's plan, to be carried out.
 type Job struct {
@@ -90,81 +90,42 @@ type Job struct {
 	State    core.State   // of the conversation, before this turn: for conditions
 }
 
-// StepResult tells what became of one step. Progress is StepResult, Failed, Skipped,
-// Pending or Unknown.
+// StepResult is what became of one step. Progress is done, failed, skipped, pending or
+// unknown.
 type StepResult struct {
-	Step     int // the number in the journal; the plan's own count from 1
+	Step     int // the number in the journal; the plan's own steps count from 1
 	Key      core.Key
 	Action   string
 	Call     core.Step // as it was asked for
 	Progress core.Progress
 	Outcome  core.Outcome
-	Output   json.RawMessage // for the model; nil: nothing worth words
-	For      int             // the step that it stands in for, or follows from; 0: the plan's own
-	Held     *Held           // with Pending: what is waited for
+	Output   json.RawMessage // for the model; nil: nothing to say
+	For      int             // the step that it replaces or follows from; 0: it is the plan's own
+	Held     *Held           // if pending
 }
 
-// Execute carries the plan out, step by step, in the order of the package doc,
-// and journals each. What a former attempt finished is not done again; its
-// outcome is reported as it was. The error is the journal's, or that ctx ended:
-// then the turn is to be taken up again from its journal.
+// Execute does the steps of a plan one by one, in the order of the package comment, and
+// journals each. It reports what an earlier attempt finished, and does not repeat it. After
+// an error of the journal or of ctx, the turn is to be continued from its journal.
 func (r *Runtime) Execute(ctx context.Context, j Job) ([]StepResult, error) {
 	e := r.begin(j, len(j.Plan.Steps))
-	for i := range e.order() {
+	tried := make([]bool, len(j.Plan.Steps))
+	for range tried {
+		i := e.nextStep(tried)
+		tried[i] = true
 		if _, err := e.perform(ctx, task{number: uint16(i + 1), step: j.Plan.Steps[i]}); err != nil {
-			return e.done, err
+			return e.results, err
 		}
 	}
-	return e.done, nil
+	return e.results, nil
 }
 
+// begin prepares a run, with the outputs of earlier rounds.
 func (r *Runtime) begin(j Job, used int) *execution {
-	e := &execution{Runtime: r, Job: j, last: uint16(used), results: make(map[string]any), waits: make(map[string]uint16)}
-	e.log = r.Log.With("path", j.Who.Path, "turn", j.Turn.Seq)
-	e.recall()
-	return e
-}
-
-// execution is one run of one plan.
-type execution struct {
-	*Runtime
-	Job
-	log     *slog.Logger
-	done    []StepResult
-	last    uint16            // the highest number given to a step
-	results map[string]any    // of actions that succeeded in this turn, decoded
-	waits   map[string]uint16 // actions that wait to be confirmed, with their numbers
-}
-
-// task is one step to be performed.
-type task struct {
-	number uint16
-	step   core.Step
-	cause  uint16   // the step that it stands in for, or follows from
-	way    []string // the actions that led here, through results
-	unit   bool     // it is part of a unit
-	agreed bool     // the person has confirmed it
-	held   *Held    // it waited for a confirmation, and is taken up again
-}
-
-func (e *execution) key(number uint16) core.Key {
-	return core.Key{Turn: e.Turn, Round: e.Round, Step: number}
-}
-
-// number gives a step that follows from another one its place in the journal.
-// After a crash the same steps get the same numbers: whatever decided on them
-// was journalled before they began.
-func (e *execution) number() (uint16, bool) {
-	if e.last >= maxNumber {
-		return 0, false
+	e := &execution{
+		Runtime: r, Job: j, log: r.Log.With("path", j.Who.Path, "turn", j.Turn.Seq),
+		last: uint16(used), outputs: make(map[string]any), waits: make(map[string]uint16),
 	}
-	e.last++
-	return e.last, true
-}
-
-// recall takes the results of earlier rounds up, for dependencies and
-// conditions.
-func (e *execution) recall() {
 	for round := uint16(1); round < e.Round; round++ {
 		for n := uint16(1); n <= maxNumber; n++ {
 			r, _ := e.Journal.Find(core.Key{Turn: e.Turn, Round: round, Step: n})
@@ -174,46 +135,56 @@ func (e *execution) recall() {
 			}
 		}
 	}
+	return e
 }
 
-// succeeded notes a result for what comes later.
-func (e *execution) succeeded(o core.Outcome) {
-	e.results[o.Action], _ = decode(o.Result.Output) // without an output it succeeded all the same
+// execution is one run of a plan.
+type execution struct {
+	*Runtime
+	Job
+	log     *slog.Logger
+	results []StepResult
+	last    uint16            // the highest number of a step
+	outputs map[string]any    // of actions that succeeded in this turn, decoded
+	waits   map[string]uint16 // actions that wait to be confirmed, with the number of the step that is asked about
 }
 
-// order yields the indexes of the plan's steps: highest priority first, ties as
-// written, but nothing before what it depends on.
-func (e *execution) order() func(yield func(int) bool) {
-	steps := e.Plan.Steps
-	return func(yield func(int) bool) {
-		tried := make([]bool, len(steps))
-		for range steps {
-			next := -1
-			for i := range steps {
-				if !tried[i] && (next < 0 || steps[i].Priority > steps[next].Priority) && !e.premature(i, tried) {
-					next = i
-				}
-			}
-			tried[next] = true // there is one: dependencies have no circles
-			if !yield(next) {
-				return
-			}
+// task is one step to be done.
+type task struct {
+	number uint16
+	step   core.Step
+	cause  uint16   // the step that it replaces or follows from
+	way    []string // the actions whose results led here
+	unit   bool     // it is part of a unit
+	agreed bool     // the user has confirmed it
+	held   *Held    // if it waited for a confirmation
+}
+
+func (e *execution) key(number uint16) core.Key {
+	return core.Key{Turn: e.Turn, Round: e.Round, Step: number}
+}
+
+// succeeded remembers the output of an action, which may be nil.
+func (e *execution) succeeded(o core.Outcome) { e.outputs[o.Action], _ = decode(o.Result.Output) }
+
+// nextStep returns the index of the step with the highest priority, of equals the first, that
+// was not tried and depends on none that was not tried. Dependencies have no circles.
+func (e *execution) nextStep(tried []bool) int {
+	next := -1
+	for i, step := range e.Plan.Steps {
+		if !tried[i] && (next < 0 || step.Priority > e.Plan.Steps[next].Priority) && !e.isEarly(step, tried) {
+			next = i
 		}
 	}
+	return next
 }
 
-// premature reports whether a step depends on another one of the plan that was
-// not tried yet.
-func (e *execution) premature(i int, tried []bool) bool {
-	d, ok := e.Snapshot.Resolve(e.Plan.Steps[i].Type)
-	if !ok {
-		return false
-	}
-	for _, name := range d.DependsOn {
-		for k := range e.Plan.Steps {
-			if !tried[k] && e.Plan.Steps[k].Type == name {
-				return true
-			}
+// isEarly reports whether a step depends on one of the plan that was not tried yet.
+func (e *execution) isEarly(step core.Step, tried []bool) bool {
+	d, ok := e.Snapshot.Resolve(step.Type)
+	for k := range e.Plan.Steps {
+		if ok && !tried[k] && slices.Contains(d.DependsOn, e.Plan.Steps[k].Type) {
+			return true
 		}
 	}
 	return false

@@ -142,7 +142,7 @@ func TestExecuteFailures(t *testing.T) {
 		{"babbles", "1 babbles failed: it did not work"},
 		{"ban", "1 ban skipped: ban is not open to who asked for it"},
 		{"needs_nothing_done", "1 needs_nothing_done skipped: needs_nothing_done needs broken to succeed first"},
-		{"gone", "1 gone skipped: gone is not to be had any more"},
+		{"gone", "1 gone skipped: gone is no longer available"},
 	}
 	for _, test := range tests {
 		job := newJournal().job(s, by(core.RankMember), step(test.name, `{}`), step("web_search", `{}`))
@@ -182,8 +182,8 @@ func TestTimeoutAndRetries(t *testing.T) {
 			w.act("away_late", ends(core.Errorf(core.Temporary, "no answer"))), w.act("ended_late", ends(&core.Error{Kind: core.Broken, Err: context.DeadlineExceeded})),
 			w.act("cut_late", ends(&core.Error{Kind: core.Broken, Err: context.Canceled})),
 			w.act("wrong", fails(core.Errorf(core.Invalid, "no such town"))), w.act("busy", fails(core.Errorf(core.Occupied, "in use"))),
-			w.act("busy_long", fails(&core.Error{Kind: core.Occupied, Text: "in use", After: maxWait + 1})),
-			w.act("busy_for_a_while", fails(&core.Error{Kind: core.Occupied, Text: "in use", After: maxWait})),
+			w.act("busy_long", fails(&core.Error{Kind: core.Occupied, Text: "in use", After: maxPause + 1})),
+			w.act("busy_for_a_while", fails(&core.Error{Kind: core.Occupied, Text: "in use", After: maxPause})),
 			w.act("soon", func(a *core.Action) {
 				a.Retries = 2
 				a.Do = func(context.Context, core.Call) (core.Result, error) {

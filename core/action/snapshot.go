@@ -185,7 +185,7 @@ func (s *Snapshot) Offer(w Requester) []*Definition {
 	var everyone, ranked []*Definition
 	for _, d := range s.definitions {
 		switch {
-		case s.refuse(d, w, nil) != "":
+		case s.refusal(d, w, nil) != "":
 		case s.permission(d, w) == core.PermissionEveryone && !d.Confirm:
 			everyone = append(everyone, d)
 		default:
@@ -199,7 +199,7 @@ func (s *Snapshot) Offer(w Requester) []*Definition {
 func (s *Snapshot) suggest(name string, w Requester) *Definition {
 	var open []string
 	for n, d := range s.names {
-		if s.refuse(d, w, nil) == "" {
+		if s.refusal(d, w, nil) == "" {
 			open = append(open, n)
 		}
 	}

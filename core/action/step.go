@@ -9,23 +9,25 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // ending is what became of a task.
 type ending struct {
 	progress core.Progress
 	outcome  core.Outcome
-	held     *Held // with Pending
-	undone   bool  // it was done, and taken back
+	held     *Held // with ProgressPending
+	undone   bool  // it was done and then undone
 }
 
-// perform does one step: what its journal says, or else the step itself; then
-// what follows from its result, or its fallback.
+// perform does one step: what its journal says, or else the step itself; then what follows
+// from its result, or its fallback.
 func (e *execution) perform(ctx context.Context, t task) (settled, error) {
-	end, known := e.former(t)
+	end, known := e.recorded(t)
 	if !known {
 		var err error
-		if end, err = e.attempt(ctx, t); err != nil {
+		end, err = e.attempt(ctx, t)
+		if err != nil {
 			return settled{}, err
 		}
 	}
@@ -39,8 +41,9 @@ func (e *execution) perform(ctx context.Context, t task) (settled, error) {
 	return settled{}, nil
 }
 
-// former returns what a former attempt made of the step, where that is final.
-func (e *execution) former(t task) (ending, bool) {
+// recorded returns how the step ended according to the journal. known is false if the step
+// is to be done.
+func (e *execution) recorded(t task) (end ending, known bool) {
 	r, ok := e.Journal.Find(e.key(t.number))
 	if !ok {
 		return ending{}, false
@@ -49,43 +52,43 @@ func (e *execution) former(t task) (ending, bool) {
 	if json.Unmarshal(r.Data, &h) != nil {
 		h.Outcome = core.Outcome{Action: t.step.Type, Kind: core.Broken, Text: "its record cannot be read"}
 	}
-	end := ending{progress: r.Progress, outcome: h.Outcome, undone: h.Undone}
-	switch r.Progress {
-	case core.ProgressPending, core.ProgressTaken, core.ProgressStarted:
-		if t.held == nil && h.waited() { // whoever took it up goes on with it
-			return ending{progress: core.ProgressPending, outcome: h.Outcome, held: &h}, true
-		}
-	}
+	end = ending{progress: r.Progress, outcome: h.Outcome, undone: h.Undone}
+	waits := t.held == nil && h.waited() // Resume continues it
 	switch r.Progress {
 	case core.ProgressPending, core.ProgressTaken:
-		return end, false
+		return ending{progress: core.ProgressPending, outcome: h.Outcome, held: &h}, waits
 	case core.ProgressStarted:
-		if d, ok := e.Snapshot.Resolve(t.step.Type); ok && repeatable(d) {
+		if waits {
+			return ending{progress: core.ProgressPending, outcome: h.Outcome, held: &h}, true
+		}
+		if d, ok := e.Snapshot.Resolve(t.step.Type); ok && isRepeatable(d) {
 			return end, false
 		}
 		end = e.unknown(t, "it is not known whether this was done: the bot was stopped in the middle")
-		e.Journal.Later(e.record(e.key(t.number), end.progress, t.data(end.outcome)))
+		e.settle(t, end)
 	}
 	return end, true
 }
 
-// repeatable reports whether the action may run again when it is not known
-// whether it ran. What a message action sends, its parts guard.
-func repeatable(d *Definition) bool { return d.Idempotent || d.IsMessage() }
+// isRepeatable reports whether the action may run again when it is not known whether it
+// ran. Parts guard what a message action sends.
+func isRepeatable(d *Definition) bool { return d.Idempotent || d.IsMessage() }
 
 func (e *execution) unknown(t task, text string) ending {
-	return ending{progress: core.ProgressUnknown, outcome: core.Outcome{Action: t.step.Type, Kind: core.Broken, Text: text}}
+	outcome := core.Outcome{Action: t.step.Type, Kind: core.Broken, Text: text}
+	return ending{progress: core.ProgressUnknown, outcome: outcome}
 }
 
-// report notes the ending for the caller, and for the steps that come later.
+// report adds the ending to the results, and remembers it for later steps. It returns the
+// index of the result.
 func (e *execution) report(t task, end ending) int {
-	d := StepResult{
+	r := StepResult{
 		Step: int(t.number), Key: e.key(t.number), Action: end.outcome.Action, Call: t.step, Progress: end.progress,
 		Outcome: end.outcome, For: int(t.cause), Held: end.held,
 	}
 	switch end.progress {
 	case core.ProgressDone:
-		d.Output = end.outcome.Result.Output
+		r.Output = end.outcome.Result.Output
 		e.succeeded(end.outcome)
 	case core.ProgressPending:
 		e.waits[t.step.Type] = t.number
@@ -93,33 +96,33 @@ func (e *execution) report(t task, end ending) int {
 			e.waits[t.step.Type] = end.held.On
 		}
 	}
-	e.done = append(e.done, d)
-	return len(e.done) - 1
+	e.results = append(e.results, r)
+	return len(e.results) - 1
 }
 
-// attempt does a step that is not done yet, and journals what became of it.
+// attempt does a step and journals its ending.
 func (e *execution) attempt(ctx context.Context, t task) (ending, error) {
 	if _, ok := Control(t.step.Type); ok {
 		return e.settle(t, e.control(t)), nil
 	}
 	d, ok := e.Snapshot.Resolve(t.step.Type)
 	if !ok {
-		return e.settle(t, e.skip(t, core.Errorf(core.Broken, "%s is not to be had any more", t.step.Type))), nil
+		return e.settle(t, e.skip(t, core.Errorf(core.Broken, "%s is no longer available", t.step.Type))), nil
 	}
 	c := e.call(t)
-	switch end, stop, err := e.before(ctx, t, d, c); {
+	end, err := e.before(ctx, t, d, c)
+	switch {
 	case err != nil:
 		return ending{}, err
-	case !stop:
+	case end == nil:
 		return e.run(ctx, t, d, c)
 	case end.progress == core.ProgressPending: // on disk before anybody is asked
-		return end, e.Journal.Write(ctx, e.record(e.key(t.number), core.ProgressPending, end.held))
-	default:
-		return e.settle(t, end), nil
+		return *end, e.Journal.Write(ctx, e.record(e.key(t.number), core.ProgressPending, end.held))
 	}
+	return e.settle(t, *end), nil
 }
 
-// settle journals an ending that nothing was done for.
+// settle journals an ending with the next write.
 func (e *execution) settle(t task, end ending) ending {
 	e.Journal.Later(e.record(e.key(t.number), end.progress, t.data(end.outcome)))
 	if end.progress == core.ProgressSkipped {
@@ -128,7 +131,7 @@ func (e *execution) settle(t task, end ending) ending {
 	return end
 }
 
-// control passes a built-in on.
+// control returns the ending of a built-in action.
 func (e *execution) control(t task) ending {
 	if t.step.Type == Continue && e.Who.Continued >= MaxContinue {
 		return e.skip(t, core.Errorf(core.Forbidden, "%d times in a row are enough", MaxContinue))
@@ -151,140 +154,139 @@ func (e *execution) call(t task) core.Call {
 	if len(c.Sees) == 0 {
 		c.Sees = []core.Path{e.Who.Path}
 	}
-	if who, ok := e.Who.person(); ok {
-		c.Author = who
-	} else {
-		c.Author.Rank = e.Who.rank()
+	author, ok := e.Who.person()
+	if !ok {
+		author.Rank = e.Who.rank()
 	}
+	c.Author = author
 	return c
 }
 
-// skip is the ending of a step that was not begun.
+// skip returns the ending of a step that is not begun.
 func (e *execution) skip(t task, err error) ending {
-	kind, text := worded(err)
-	return ending{progress: core.ProgressSkipped, outcome: core.Outcome{Action: t.step.Type, Kind: kind, Text: text}}
+	kind, text := userText(err)
+	outcome := core.Outcome{Action: t.step.Type, Kind: kind, Text: text}
+	return ending{progress: core.ProgressSkipped, outcome: outcome}
 }
 
-// before goes through everything that must hold before a step may begin, in
-// order; stop tells that it may not. An error breaks the turn off.
-func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Call) (end ending, stop bool, err error) {
-	var payload map[string]any
-	if v, err := decode(t.step.Payload); err == nil {
-		payload, _ = v.(map[string]any)
+// before checks, in order, all that must hold before a step may begin. It returns nil if the
+// step may begin. An error interrupts the turn.
+func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Call) (*ending, error) {
+	skip := func(err error) (*ending, error) {
+		end := e.skip(t, err)
+		return &end, nil
 	}
-	if why := e.Snapshot.refuse(d, e.Who, payload); why != "" {
-		return e.skip(t, core.Errorf(core.Forbidden, "%s %s", d.Name, why)), true, nil
+	v, _ := decode(t.step.Payload)
+	payload, _ := v.(map[string]any)
+	if why := e.Snapshot.refusal(d, e.Who, payload); why != "" {
+		return skip(core.Errorf(core.Forbidden, "%s %s", d.Name, why))
 	}
 	if err := e.unmet(t); err != nil {
-		return e.skip(t, err), true, nil
+		return skip(err)
 	}
-	if end, stop := e.depends(t, d); stop {
-		return end, true, nil
+	for _, name := range d.DependsOn {
+		_, succeeded := e.outputs[name]
+		on, waits := e.waits[name]
+		switch {
+		case succeeded:
+		case waits && !t.unit:
+			return e.holdFor(t, d, on), nil
+		default:
+			return skip(core.Errorf(core.Invalid, "%s needs %s to succeed first", d.Name, name))
+		}
 	}
 	if e.Guard != nil {
 		if err := e.Guard(ctx, d, c); err != nil {
-			return e.skip(t, err), true, nil
+			return skip(err)
 		}
 	}
-	if err := e.sensible(ctx, d, c); err != nil {
-		if e.later(d, err) {
-			return ending{}, true, fmt.Errorf("%s: %w", d.Name, err)
+	if err := e.checkCall(ctx, d, c); err != nil {
+		if e.interrupts(d, err) {
+			return nil, fmt.Errorf("%s: %w", d.Name, err)
 		}
 		e.log.Info("action refused", "action", d.Name, "err", err)
-		return e.skip(t, err), true, nil
+		return skip(err)
 	}
 	if out, ok := e.cached(ctx, d, c); ok {
-		return ending{progress: core.ProgressDone, outcome: core.Outcome{Action: d.Name, Result: core.Result{Output: out}}}, true, nil
+		outcome := core.Outcome{Action: d.Name, Result: core.Result{Output: out}}
+		return &ending{progress: core.ProgressDone, outcome: outcome}, nil
 	}
 	if t.agreed {
-		return ending{}, false, nil
+		return nil, nil
 	}
-	if wait, ok := e.allowance(t, d); !ok {
-		return e.skip(t, &core.Error{Kind: core.Occupied, Text: fmt.Sprintf("%s was used too often; try again in %s", d.Name, span(wait)), After: wait}), true, nil
+	if wait := e.limited(t, d); wait > 0 {
+		text := fmt.Sprintf("%s was used too often; try again in %s", d.Name, txt.SpanWords(wait))
+		return skip(&core.Error{Kind: core.Occupied, Text: text, After: wait})
 	}
-	why := e.objection(t, d, payload)
+	why := e.confirmReason(t, d, payload)
 	if d.Confirm || t.step.Confirm || why != "" {
-		return e.hold(t, d, why), true, nil
+		return e.hold(t, d, why), nil
 	}
-	return ending{}, false, nil
+	return nil, nil
 }
 
-// allowance takes one call off what the person may use of the action. A step that is
-// taken up again took it before.
-func (e *execution) allowance(t task, d *Definition) (wait time.Duration, ok bool) {
-	if r, _ := e.Journal.Find(e.key(t.number)); r.Progress == core.ProgressStarted {
-		return 0, true
+// limited takes one use from the rate limits of the action, or returns how long to wait for
+// it, in whole seconds. A step that was started before took its use then.
+func (e *execution) limited(t task, d *Definition) (wait time.Duration) {
+	r, _ := e.Journal.Find(e.key(t.number))
+	if r.Progress == core.ProgressStarted {
+		return 0
 	}
-	return e.rates.take(d, e.persons(), e.Clock())
+	wait, ok := e.rates.take(d, e.persons(), e.Clock())
+	if ok {
+		return 0
+	}
+	return max(wait.Round(time.Second), time.Second)
 }
 
-// depends sees to it that what the action needs has succeeded in this turn.
-func (e *execution) depends(t task, d *Definition) (ending, bool) {
-	for _, name := range d.DependsOn {
-		if _, ok := e.results[name]; ok {
-			continue
-		}
-		if on, ok := e.waits[name]; ok && !t.unit {
-			return e.holdFor(t, d, on), true
-		}
-		return e.skip(t, core.Errorf(core.Invalid, "%s needs %s to succeed first", d.Name, name)), true
-	}
-	return ending{}, false
-}
-
-// sensible asks the action itself.
-func (e *execution) sensible(ctx context.Context, d *Definition, c core.Call) (err error) {
+// checkCall calls the action's Check.
+func (e *execution) checkCall(ctx context.Context, d *Definition, c core.Call) error {
 	if d.Check == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.timeout(d))
 	defer cancel()
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v", r)
-		}
-	}()
-	return d.Check(ctx, c)
+	return safely(func() error { return d.Check(ctx, c) })
 }
 
-// run does the step. That it is started is on disk before.
+// run does the step. Before it begins, the journal says so on disk.
 func (e *execution) run(ctx context.Context, t task, d *Definition, c core.Call) (ending, error) {
 	release, err := e.enter(ctx, d)
-	if err != nil {
-		if ctx.Err() != nil {
-			return ending{}, ctx.Err()
-		}
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return ending{}, ctx.Err()
+	case err != nil:
 		return e.settle(t, e.skip(t, err)), nil
 	}
-	if err := e.Journal.Write(ctx, e.record(e.key(t.number), core.ProgressStarted, t.data(core.Outcome{Action: d.Name}))); err != nil {
+	started := e.record(e.key(t.number), core.ProgressStarted, t.data(core.Outcome{Action: d.Name}))
+	if err := e.Journal.Write(ctx, started); err != nil {
 		release()
 		return ending{}, err
 	}
 	result, tries, err := e.try(ctx, d, c, release)
-	if err != nil && ctx.Err() != nil {
-		return ending{}, ctx.Err() // the journal says that it was started, and that is all we know
+	switch { // the journal says that the step was started, and no more is known
+	case err != nil && ctx.Err() != nil:
+		return ending{}, ctx.Err()
+	case e.interrupts(d, err):
+		return ending{}, fmt.Errorf("%s: %w", d.Name, err)
 	}
-	if e.later(d, err) {
-		return ending{}, fmt.Errorf("%s: %w", d.Name, err) // likewise
-	}
-	end := e.judge(t, d, result, err)
+	end := e.endingOf(t, d, result, err)
 	end.outcome.Tries = tries
-	e.Journal.Later(e.record(e.key(t.number), end.progress, t.data(end.outcome)))
 	if end.progress == core.ProgressDone {
 		e.keep(ctx, d, c, end.outcome.Result)
 	}
-	return end, nil
+	return e.settle(t, end), nil
 }
 
-// later reports whether a step that failed is to be taken up again: the journal could
-// not be written, its interface cannot be reached, or a message may have been sent, and
-// may be sent again.
-func (e *execution) later(d *Definition, err error) bool {
+// interrupts reports whether the turn is to be tried again after an error: the journal could
+// not be written, the interface cannot be reached, or a message may have been sent, and may
+// be sent again.
+func (e *execution) interrupts(d *Definition, err error) bool {
 	_, driver := e.Snapshot.Message(d.Owner)
 	switch {
 	case errors.Is(err, core.ErrUnwritten):
 		return true
-	case !driver || !repeatable(d):
+	case !driver || !isRepeatable(d):
 		return false
 	case errors.Is(err, core.ErrUnknownOutcome):
 		return true
@@ -292,28 +294,30 @@ func (e *execution) later(d *Definition, err error) bool {
 	return errors.Is(err, core.ErrAway) && d.Owner == e.Who.Path.Interface()
 }
 
-// judge says what a try's result means.
-func (e *execution) judge(t task, d *Definition, result core.Result, err error) ending {
+// endingOf returns the ending of a step that was tried.
+func (e *execution) endingOf(t task, d *Definition, result core.Result, err error) ending {
 	if err == nil {
-		err = e.vet(d, &result)
+		err = e.checkOutput(d, &result)
 	}
 	switch {
 	case err == nil:
-		return ending{progress: core.ProgressDone, outcome: core.Outcome{Action: d.Name, Result: result}}
-	case errors.Is(err, errTimeout) && !repeatable(d):
+		outcome := core.Outcome{Action: d.Name, Result: result}
+		return ending{progress: core.ProgressDone, outcome: outcome}
+	case errors.Is(err, errTimeout) && !isRepeatable(d):
 		e.log.Warn("action timed out", "action", d.Name)
 		return e.unknown(t, "it took too long, and it is not known whether it was done")
 	}
 	e.log.Warn("action failed", "action", d.Name, "err", err)
-	kind, text := worded(err)
+	kind, text := userText(err)
+	end := ending{progress: core.ProgressFailed, outcome: core.Outcome{Action: d.Name, Kind: kind, Text: text}}
 	if kind == core.Unsure || errors.Is(err, core.ErrUnknownOutcome) {
-		return ending{progress: core.ProgressUnknown, outcome: core.Outcome{Action: d.Name, Kind: core.Unsure, Text: text}}
+		end.progress, end.outcome.Kind = core.ProgressUnknown, core.Unsure
 	}
-	return ending{progress: core.ProgressFailed, outcome: core.Outcome{Action: d.Name, Kind: kind, Text: text}}
+	return end
 }
 
-// vet holds a result to what the action promised.
-func (e *execution) vet(d *Definition, r *core.Result) error {
+// checkOutput checks an output against its schema, and shortens it if it is too long.
+func (e *execution) checkOutput(d *Definition, r *core.Result) error {
 	if len(r.Output) == 0 {
 		if d.output != nil {
 			return errors.New("no output, though a schema promises one")
@@ -329,7 +333,8 @@ func (e *execution) vet(d *Definition, r *core.Result) error {
 			return fmt.Errorf("output%s: %s", dotted(violations[0].path), violations[0].text)
 		}
 	}
-	if r.Output = encode(v); len(r.Output) > maxOutput {
+	r.Output = encode(v)
+	if len(r.Output) > maxOutput {
 		r.Output = encode(map[string]string{"cut": string(r.Output[:maxOutput/2]) + "…"})
 	}
 	return nil
@@ -340,9 +345,18 @@ func (e *execution) fallback(ctx context.Context, t task) (settled, error) {
 	if t.step.Fallback == nil {
 		return settled{}, nil
 	}
-	n, ok := e.number()
-	if !ok {
+	next := task{step: *t.step.Fallback, cause: t.number, way: t.way, unit: t.unit}
+	return e.performNext(ctx, next)
+}
+
+// performNext does a step that follows from another one, and gives it its number in the
+// journal. After a crash the same steps get the same numbers: what decided on them was
+// journalled before they began.
+func (e *execution) performNext(ctx context.Context, t task) (settled, error) {
+	if e.last >= maxNumber {
 		return settled{}, nil
 	}
-	return e.perform(ctx, task{number: n, step: *t.step.Fallback, cause: t.number, way: t.way, unit: t.unit})
+	e.last++
+	t.number = e.last
+	return e.perform(ctx, t)
 }
