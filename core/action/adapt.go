@@ -132,7 +132,8 @@ func (a *adapter) bounds(n map[string]any, path string) {
 		"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties",
 	} {
 		v, ok := n[keyword]
-		if _, number := v.(json.Number); !ok || number {
+		_, number := v.(json.Number)
+		if !ok || number {
 			continue
 		}
 		delete(n, keyword)

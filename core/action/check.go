@@ -3,13 +3,14 @@ package action
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"synthbot/core"
 )
 
-// Properties of a payload that mean the same in every action.
+// Properties of payloads that mean the same in all actions.
 const (
 	textKey        = "text"
 	messageKey     = "message" // older than textKey
@@ -22,15 +23,14 @@ const (
 // maxFallbacks is how long a chain of fallbacks may be.
 const maxFallbacks = 4
 
-// Resolver is the ability of an interface to find a place by what people call
-// it ("#general", "@ann"), as seen from another place. It returns at once.
+// Resolver is the ability of an interface to find a place by a name that users give it
+// ("#general", "@ann"), as seen from another place. It does not block.
 type Resolver interface {
 	Find(from core.Path, name string) (core.Path, error)
 }
 
-// Check normalises and validates a whole plan. The returned plan holds the
-// steps that may run, under their canonical names, ready to be journalled; the
-// faults say what is wrong with the rest. Nothing is executed. Of a repaired
+// Check normalises and validates a whole plan. The returned plan holds the steps that may
+// run, under their canonical names. The faults say what is wrong with the rest. Of a repaired
 // plan only messages are left.
 func (s *Snapshot) Check(p core.Plan, w Requester) (core.Plan, []core.Fault) {
 	c := checker{Snapshot: s, who: w, repaired: p.Repaired, context: p.Context}
@@ -60,8 +60,7 @@ func (c *checker) fault(field, action, format string, args ...any) {
 	c.faults = append(c.faults, core.Fault{Field: field, Action: action, Text: fmt.Sprintf(format, args...)})
 }
 
-// respond makes a plan's response its first message, unless a message says so
-// already.
+// respond makes a plan's response its first message, unless a message repeats it.
 func (c *checker) respond(response string, steps []core.Step) []core.Step {
 	if response == "" || c.who.Mute || c.said(response, steps, true) {
 		return steps
@@ -79,7 +78,7 @@ func (c *checker) respond(response string, steps []core.Step) []core.Step {
 	return slices.Insert(steps, 0, step)
 }
 
-// message returns what a step says, and where; "" where it is no message.
+// message returns the text of a message and where it is sent; "" if the step is another.
 func (c *checker) message(step *core.Step) (text string, to core.Path) {
 	d, ok := c.Resolve(step.Type)
 	if !ok || !d.IsMessage() {
@@ -98,19 +97,13 @@ func (c *checker) message(step *core.Step) (text string, to core.Path) {
 	return m.Text, m.Path
 }
 
-// stray drops what only repeats a message, and refuses all other keys that
-// nobody registered.
+// stray refuses top-level keys that are not registered, except those that repeat a message.
 func (c *checker) stray(extra map[string]json.RawMessage, steps []core.Step) {
-	keys := make([]string, 0, len(extra))
-	for k, v := range extra {
+	for _, k := range slices.Sorted(maps.Keys(extra)) {
 		var text string
-		if json.Unmarshal(v, &text) == nil && strings.TrimSpace(text) != "" && c.said(text, steps, false) {
+		if json.Unmarshal(extra[k], &text) == nil && strings.TrimSpace(text) != "" && c.said(text, steps, false) {
 			continue
 		}
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
 		action := ""
 		if d, ok := c.Resolve(k); ok {
 			action = d.Name
@@ -122,8 +115,8 @@ func (c *checker) stray(extra map[string]json.RawMessage, steps []core.Step) {
 	}
 }
 
-// offerReplies hands the plan's suggestions to the last message here, where the
-// interface can show them.
+// offerReplies adds the plan's suggestions to the last message here, if the interface can
+// show them.
 func (c *checker) offerReplies(suggestions []string, steps []core.Step) {
 	if len(suggestions) == 0 {
 		return
@@ -138,11 +131,7 @@ func (c *checker) offerReplies(suggestions []string, steps []core.Step) {
 		if payload[suggestionsKey] != nil || payload[pathKey] != c.who.Path.String() {
 			continue
 		}
-		list := make([]any, len(suggestions))
-		for i, s := range suggestions {
-			list[i] = s
-		}
-		payload[suggestionsKey] = list
+		payload[suggestionsKey] = plainJSON(suggestions)
 		if len(d.input.check(payload)) == 0 {
 			steps[i].Payload = encode(payload)
 		}
@@ -164,7 +153,7 @@ func (c *checker) step(field string, step core.Step, chain int) (core.Step, bool
 	step.Type = d.Name
 	before := len(c.faults)
 	if c.repaired && !d.IsMessage() {
-		c.fault(field, d.Name, "the answer was no whole JSON and had to be mended; send the whole plan again")
+		c.fault(field, d.Name, "the answer was not complete JSON and had to be repaired; send the whole plan again")
 		return step, false
 	}
 	c.payload(field, d, &step)
@@ -186,7 +175,8 @@ func (c *checker) resolve(field string, step core.Step) (*Definition, bool) {
 			return d, true
 		}
 	}
-	if near := c.suggest(step.Type, c.who); near != nil {
+	near := c.suggest(step.Type, c.who)
+	if near != nil {
 		c.fault(field+".type", near.Name, "there is no action %q; did you mean %s?", step.Type, near.Name)
 	} else {
 		c.fault(field+".type", "", "there is no action %q; use one of the actions on offer", step.Type)
@@ -194,8 +184,8 @@ func (c *checker) resolve(field string, step core.Step) (*Definition, bool) {
 	return nil, false
 }
 
-// generic is the message action that the generic "message" means: that of the
-// interface it is addressed to, else of the current one.
+// generic returns the message action that the name "message" means: that of the interface
+// in the payload's path, else of the current one.
 func (c *checker) generic(step core.Step) (*Definition, bool) {
 	iface := c.who.Path.Interface()
 	var m struct {
@@ -209,7 +199,7 @@ func (c *checker) generic(step core.Step) (*Definition, bool) {
 	return c.Message(iface)
 }
 
-// payload makes a step's payload right where that is certain, and validates it.
+// payload corrects a step's payload where what is meant is certain, and validates it.
 func (c *checker) payload(field string, d *Definition, step *core.Step) {
 	raw := step.Payload
 	if len(raw) == 0 || string(raw) == "null" {
@@ -222,13 +212,14 @@ func (c *checker) payload(field string, d *Definition, step *core.Step) {
 		return
 	}
 	before := len(c.faults)
-	c.aim(field, d, step, payload)
+	c.moveTarget(field, d, step, payload)
 	c.address(field+".payload", d, payload)
-	c.person(d, payload)
+	c.fillConcerned(d, payload)
 	if len(c.faults) > before {
 		return
 	}
-	if why := c.refusal(d, c.who, payload); why != "" {
+	why := c.refusal(d, c.who, payload)
+	if why != "" {
 		c.fault(field, d.Name, "%s %s", d.Name, why)
 		return
 	}
@@ -240,9 +231,8 @@ func (c *checker) payload(field string, d *Definition, step *core.Step) {
 	c.confirmation(field, d, step)
 }
 
-// aim moves a step's target into the payload, so that it is validated, shown and
-// compared like every other value. An action without such a property has no target.
-func (c *checker) aim(field string, d *Definition, step *core.Step, payload map[string]any) {
+// moveTarget moves a step's target into the payload, if the action has such a property.
+func (c *checker) moveTarget(field string, d *Definition, step *core.Step, payload map[string]any) {
 	target := step.Target
 	step.Target = ""
 	switch {
@@ -254,36 +244,37 @@ func (c *checker) aim(field string, d *Definition, step *core.Step, payload map[
 	}
 }
 
-// person fills in who is concerned, where nobody is named: who asked.
-func (c *checker) person(d *Definition, payload map[string]any) {
-	if who, ok := c.who.person(); ok && d.Concerns != "" && c.permission(d, c.who) == core.PermissionConcerned && payload[d.Concerns] == nil {
+// fillConcerned names who asked as the person concerned, if nobody is named.
+func (c *checker) fillConcerned(d *Definition, payload map[string]any) {
+	who, ok := c.who.person()
+	isOpen := d.Concerns != "" && c.permission(d, c.who) == core.PermissionConcerned
+	if ok && isOpen && payload[d.Concerns] == nil {
 		payload[d.Concerns] = who.ID
 	}
 }
 
-// confirmation sees to it that nothing confirmable runs for several people.
-// A message to the place itself needs none.
+// confirmation refuses what must be confirmed if several people asked for it. A message to
+// the place itself needs no confirmation.
 func (c *checker) confirmation(field string, d *Definition, step *core.Step) {
-	if !step.Confirm {
-		return
-	}
-	if _, to := c.message(step); to == c.who.Path {
-		step.Confirm = false
-		return
-	}
-	if !c.who.canConfirm() {
+	_, to := c.message(step)
+	step.Confirm = step.Confirm && to != c.who.Path
+	if step.Confirm && !c.who.canConfirm() {
 		c.fault(field, d.Name, "%s", unconfirmable)
 	}
 }
 
-// address sees to where a payload is sent: the current place where it does not
-// say, and nowhere that is not permitted.
+// address checks where a payload is sent. The default is the current place.
 func (c *checker) address(field string, d *Definition, payload map[string]any) {
 	if d.IsMessage() {
-		c.words(d, payload)
+		text, ok := payload[messageKey].(string)
+		if ok && !d.has(messageKey) && payload[textKey] == nil {
+			payload[textKey] = text
+			delete(payload, messageKey)
+		}
 		c.recipient(field, d, payload)
 	}
-	if value := payload[pathKey]; value != nil && value != "" {
+	value := payload[pathKey]
+	if value != nil && value != "" {
 		c.target(field+"."+pathKey, d, payload, value)
 		return
 	}
@@ -293,27 +284,14 @@ func (c *checker) address(field string, d *Definition, payload map[string]any) {
 	}
 }
 
-// words moves a message's text to where it belongs.
-func (c *checker) words(d *Definition, payload map[string]any) {
-	text, ok := payload[messageKey].(string)
-	if ok && !d.has(messageKey) && payload[textKey] == nil {
-		payload[textKey] = text
-		delete(payload, messageKey)
-	}
-}
-
-// recipient finds the place that a name means.
+// recipient replaces the name of a place by its path.
 func (c *checker) recipient(field string, d *Definition, payload map[string]any) {
-	name := ""
-	switch given := payload[recipientKey].(type) {
-	case string:
-		name = given
-	case json.Number:
-		name = given.String()
-	default:
-		return
+	name, ok := payload[recipientKey].(string)
+	number, isNumber := payload[recipientKey].(json.Number)
+	if isNumber {
+		name, ok = number.String(), true
 	}
-	if payload[pathKey] != nil && payload[pathKey] != "" {
+	if !ok || payload[pathKey] != nil && payload[pathKey] != "" {
 		return
 	}
 	delete(payload, recipientKey)
@@ -327,13 +305,13 @@ func (c *checker) recipient(field string, d *Definition, payload map[string]any)
 	}
 	p, err := r.Find(c.who.Path, name)
 	if err != nil || !c.mayWrite(c.who, p) {
-		c.fault(field+"."+recipientKey, d.Name, "%q is nobody and nothing that may be written to from here", name)
+		c.fault(field+"."+recipientKey, d.Name, "cannot send messages to %q from here", name)
 		return
 	}
 	payload[pathKey] = p.String()
 }
 
-// target checks where a payload wants to go, and writes it in its one spelling.
+// target checks the path that a payload names, and writes it in its canonical form.
 func (c *checker) target(field string, d *Definition, payload map[string]any, value any) {
 	text, ok := value.(string)
 	if !ok {
@@ -347,7 +325,7 @@ func (c *checker) target(field string, d *Definition, payload map[string]any, va
 	case d.home != "" && p.Interface() != d.home:
 		c.fault(field, d.Name, "%s serves paths that begin with %s", d.Name, d.home)
 	case !c.mayWrite(c.who, p):
-		c.fault(field, d.Name, "from here only %s and what lies below it may be written to", c.who.Path)
+		c.fault(field, d.Name, "cannot send messages there, only to %s and what lies below it", c.who.Path)
 	case !d.has(pathKey) && p == c.who.Path:
 		delete(payload, pathKey)
 	default:
@@ -355,8 +333,7 @@ func (c *checker) target(field string, d *Definition, payload map[string]any, va
 	}
 }
 
-// fallback checks what is to be done when the step fails; one that may not run
-// is left out.
+// fallback checks what is to be done if the step fails. It leaves out what may not run.
 func (c *checker) fallback(field string, step *core.Step, chain int) {
 	if step.Fallback == nil {
 		return

@@ -93,11 +93,11 @@ func TestCheck(t *testing.T) {
 		{"below", by(0), core.Plan{Steps: []core.Step{step("message_telegram", `{"text":"hi","interface_path":"telegram/-100/7/8"}`)}},
 			[]string{`message_telegram{"interface_path":"telegram/-100/7/8","priority":"normal","text":"hi"}`}},
 		{"above", by(0), core.Plan{Steps: []core.Step{step("message_telegram", `{"text":"hi","interface_path":"telegram/-100"}`)}},
-			[]string{`! actions[0].payload.interface_path: from here only telegram/-100/7 and what lies below it may be written to [message_telegram]`}},
+			[]string{`! actions[0].payload.interface_path: cannot send messages there, only to telegram/-100/7 and what lies below it [message_telegram]`}},
 		{"a neighbour of like name", by(0), core.Plan{Steps: []core.Step{step("message_telegram", `{"text":"hi","interface_path":"telegram/-100/77"}`)}},
-			[]string{`! actions[0].payload.interface_path: from here only telegram/-100/7 and what lies below it may be written to [message_telegram]`}},
+			[]string{`! actions[0].payload.interface_path: cannot send messages there, only to telegram/-100/7 and what lies below it [message_telegram]`}},
 		{"elsewhere", by(core.RankAdmin), core.Plan{Steps: []core.Step{step("message", `{"text":"hi","interface_path":"discord/1"}`)}},
-			[]string{`! actions[0].payload.interface_path: from here only telegram/-100/7 and what lies below it may be written to [message_discord]`}},
+			[]string{`! actions[0].payload.interface_path: cannot send messages there, only to telegram/-100/7 and what lies below it [message_discord]`}},
 		{"another's path", by(0), core.Plan{Steps: []core.Step{step("message_telegram", `{"text":"hi","interface_path":"discord/1"}`)}},
 			[]string{`! actions[0].payload.interface_path: message_telegram serves paths that begin with telegram [message_telegram]`}},
 		{"no interface", by(0), core.Plan{Steps: []core.Step{step("message_telegram", `{"text":"hi","interface_path":"matrix/1"}`)}},
@@ -142,8 +142,8 @@ func TestCheck(t *testing.T) {
 			[]string{"web_search{}", `! actions[0].fallbackAction: ban is not open to who asked for it [ban]`}},
 		{"repaired", by(core.RankAdmin), core.Plan{Repaired: true, Steps: []core.Step{step("ban", `{}`), step("message", `{"text":"hi"}`, fallback(step("ban", `{}`)))}}, []string{
 			`message_telegram{` + at + `,"text":"hi"}`,
-			`! actions[0]: the answer was no whole JSON and had to be mended; send the whole plan again [ban]`,
-			`! actions[1].fallbackAction: the answer was no whole JSON and had to be mended; send the whole plan again [ban]`}},
+			`! actions[0]: the answer was not complete JSON and had to be repaired; send the whole plan again [ban]`,
+			`! actions[1].fallbackAction: the answer was not complete JSON and had to be repaired; send the whole plan again [ban]`}},
 		{"stray", by(0), core.Plan{Response: "Hello there", Extra: map[string]json.RawMessage{"message": json.RawMessage(`"hello there"`), "note": json.RawMessage(`"psst"`), "web_search": json.RawMessage(`{}`)}}, []string{
 			`message_telegram{` + at + `,"text":"Hello there"}`,
 			`! note: unknown top-level key; what is to be done belongs into actions []`,
@@ -361,11 +361,11 @@ func TestRecipients(t *testing.T) {
 		want string
 	}{
 		{s, by(0), "#thread", `message_telegram{"interface_path":"telegram/-100/7/9","priority":"normal","text":"x"}`},
-		{s, by(0), "#other", `! actions[0].payload.recipient: "#other" is nobody and nothing that may be written to from here [message_telegram]`},
+		{s, by(0), "#other", `! actions[0].payload.recipient: cannot send messages to "#other" from here [message_telegram]`},
 		{granted, by(0), "#other", `message_telegram{"interface_path":"telegram/-200","priority":"normal","text":"x"}`},
-		{granted, private, "#other", `! actions[0].payload.recipient: "#other" is nobody and nothing that may be written to from here [message_telegram]`},
-		{wide, by(0), "#nix", `! actions[0].payload.recipient: "#nix" is nobody and nothing that may be written to from here [message_telegram]`},
-		{s, by(0), "#nix", `! actions[0].payload.recipient: "#nix" is nobody and nothing that may be written to from here [message_telegram]`},
+		{granted, private, "#other", `! actions[0].payload.recipient: cannot send messages to "#other" from here [message_telegram]`},
+		{wide, by(0), "#nix", `! actions[0].payload.recipient: cannot send messages to "#nix" from here [message_telegram]`},
+		{s, by(0), "#nix", `! actions[0].payload.recipient: cannot send messages to "#nix" from here [message_telegram]`},
 	} {
 		plan := core.Plan{Steps: []core.Step{step("message_telegram", `{"text":"x","recipient":"`+test.name+`"}`)}}
 		same2(t, test.name, outcome(test.s.Check(plan, test.who)), []string{test.want})
@@ -375,7 +375,7 @@ func TestRecipients(t *testing.T) {
 		`{"text":"x","recipient":"#thread","interface_path":""}`:               `message_telegram{"interface_path":"telegram/-100/7/9","priority":"normal","text":"x"}`,
 		`{"text":"x","recipient":"#thread","interface_path":null}`:             `message_telegram{"interface_path":"telegram/-100/7/9","priority":"normal","text":"x"}`,
 		`{"text":"x","recipient":"#nix","interface_path":"telegram/-100/7/8"}`: `message_telegram{"interface_path":"telegram/-100/7/8","priority":"normal","recipient":"#nix","text":"x"}`,
-		`{"text":"x","recipient":4711}`:                                        `! actions[0].payload.recipient: "4711" is nobody and nothing that may be written to from here [message_telegram]`,
+		`{"text":"x","recipient":4711}`:                                        `! actions[0].payload.recipient: cannot send messages to "4711" from here [message_telegram]`,
 		`{"text":"x","recipient":{"name":"#thread"}}`:                          `! actions[0].payload.recipient: is object but should be string [message_telegram]`,
 	} {
 		same2(t, payload, outcome(s.Check(core.Plan{Steps: []core.Step{step("message_telegram", payload)}}, by(0))), []string{want})

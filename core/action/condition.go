@@ -24,7 +24,8 @@ var roots = []string{"context", "conversation_state", "state", "message", "autho
 func (c *checker) conditions(field string, step *core.Step) {
 	for i, k := range step.Conditions {
 		at := field + ".conditions[" + strconv.Itoa(i) + "]"
-		if why := c.lintField(k.Field); why != "" {
+		why := c.lintField(k.Field)
+		if why != "" {
 			c.fault(at+".field", step.Type, "%s", why)
 		}
 		if !slices.Contains(operators, k.Operator) {
@@ -44,7 +45,8 @@ func (c *checker) lintField(field string) string {
 	case !slices.Contains(roots, parts[0]) && mentioned(parts, c.context, c.who.State) == nil:
 		return "must begin with one of " + strings.Join(roots, ", ") + ", or be an entity or a slot that is known"
 	case parts[0] == resultsRoot:
-		if d, _ := c.leading(parts[1:]); d == nil {
+		d, _ := c.leading(parts[1:])
+		if d == nil {
 			return "must name an action whose result is meant"
 		}
 	}
@@ -101,7 +103,8 @@ func (e *execution) find(field string) any {
 func mentioned(parts []string, states ...core.State) any {
 	for _, s := range states {
 		for _, values := range []map[string]json.RawMessage{s.Entities, s.SlotsFilled} {
-			if v := descend(plainJSON(values), parts); v != nil {
+			v := descend(plainJSON(values), parts)
+			if v != nil {
 				return v
 			}
 		}

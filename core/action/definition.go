@@ -1,10 +1,10 @@
 package action
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -16,15 +16,14 @@ import (
 // maxBrief is how many characters a brief may have, and less.
 const maxBrief = 100
 
-// Definition is an action of the catalogue, linted and compiled once. It is
-// never changed; nor may its fields be.
+// Definition is an action of the catalogue, checked and compiled once. It never changes.
 type Definition struct {
 	core.Action
 	Owner            string          // the plugin that offers it
-	CorrectionSchema json.RawMessage // the schema without what no model needs: for corrections
-	PromptSchema     json.RawMessage // the schema as prompts show it, shorter still
+	CorrectionSchema json.RawMessage // without what no model needs
+	PromptSchema     json.RawMessage // shorter still
 
-	home       string // the interface in whose places it works; "": anywhere
+	home       string // the interface whose places it works in; "": it works anywhere
 	input      *schema
 	output     *schema         // nil: not checked
 	properties map[string]bool // the payload's
@@ -101,10 +100,11 @@ func (d *Definition) lintRules() error {
 
 func (d *Definition) lintPermission() error {
 	switch d.Permission {
-	case core.PermissionUndeclared, core.PermissionEveryone, core.PermissionModerators, core.PermissionAdmins, core.PermissionBot:
+	case core.PermissionUndeclared, core.PermissionEveryone, core.PermissionModerators, core.PermissionAdmins,
+		core.PermissionBot:
 	case core.PermissionConcerned:
 		if !d.properties[d.Concerns] {
-			return fmt.Errorf("permission: the person concerned is to be found in %q, which is no property", d.Concerns)
+			return fmt.Errorf("permission: the person concerned is named in %q, which is not a property", d.Concerns)
 		}
 	default:
 		return fmt.Errorf("permission: unknown %q", d.Permission)
@@ -112,25 +112,28 @@ func (d *Definition) lintPermission() error {
 	return nil
 }
 
-func (d *Definition) compile() error {
+func (d *Definition) compile() (err error) {
 	if len(d.Schema) == 0 {
 		return errors.New("schema: is missing")
 	}
-	var errs []error
-	var err error
-	if d.input, err = compile(d.Schema); err != nil {
-		errs = append(errs, err)
-	} else if err := d.lintRoot(); err != nil {
-		d.input, errs = nil, append(errs, err)
+	d.input, err = compile(d.Schema)
+	if err == nil {
+		err = d.lintRoot()
+	}
+	if err != nil {
+		d.input = nil
 	} else {
 		d.CorrectionSchema, d.PromptSchema = minify(d.Schema), minifyForPrompt(d.Schema)
 	}
-	if len(d.Output) > 0 {
-		if d.output, err = compile(d.Output); err != nil {
-			errs = append(errs, fmt.Errorf("output %w", err))
-		}
+	if len(d.Output) == 0 {
+		return err
 	}
-	return errors.Join(errs...)
+	var outputErr error
+	d.output, outputErr = compile(d.Output)
+	if outputErr != nil {
+		outputErr = fmt.Errorf("output %w", outputErr)
+	}
+	return errors.Join(err, outputErr)
 }
 
 // lintRoot checks that the schema describes an object, as every payload is one.
@@ -141,7 +144,7 @@ func (d *Definition) lintRoot() error {
 	}
 	properties, _ := root["properties"].(map[string]any)
 	d.properties = make(map[string]bool, len(properties))
-	for name := range maps.Keys(properties) {
+	for name := range properties {
 		d.properties[name] = true
 	}
 	return nil
@@ -165,15 +168,19 @@ func (d *Definition) lintExamples() error {
 		v, err := decode(e.Payload)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("example %q: %w", e.Scenario, err))
-		} else if violations := d.accept(v); len(violations) > 0 {
-			errs = append(errs, fmt.Errorf("example %q: payload%s: %s", e.Scenario, dotted(violations[0].path), violations[0].text))
+			continue
+		}
+		violations := d.accept(v)
+		if len(violations) > 0 {
+			at, text := dotted(violations[0].path), violations[0].text
+			errs = append(errs, fmt.Errorf("example %q: payload%s: %s", e.Scenario, at, text))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// accept fills in defaults and validates. "5" where a number is wanted, "true"
-// for true and 5 for "5" are made right: what is meant is certain.
+// accept fills in defaults and validates. It corrects "5" for 5, "true" for true and 5 for
+// "5": what is meant is certain.
 func (d *Definition) accept(payload any) []violation {
 	d.input.fill(payload)
 	violations := d.input.check(payload)
@@ -185,8 +192,7 @@ func (d *Definition) accept(payload any) []violation {
 	return violations
 }
 
-// retype tries the value that a violation is about in another type, and returns what
-// is wrong afterwards.
+// retype tries the value of a violation in another type, and returns what is wrong then.
 func (d *Definition) retype(payload any, f violation, before []violation) []violation {
 	at, _ := find(payload, f.path)
 	if at.set == nil {
@@ -205,14 +211,12 @@ func (d *Definition) retype(payload any, f violation, before []violation) []viol
 	return after
 }
 
-// has reports whether the payload knows the property.
+// has reports whether the payload has the property.
 func (d *Definition) has(property string) bool { return d.properties[property] }
 
-// Title is what people call the action: its schema's title, or its brief.
+// Title names the action for users: its schema's title, or its brief.
 func (d *Definition) Title() string {
 	root, _ := d.input.root.(map[string]any)
-	if title, _ := root["title"].(string); title != "" {
-		return title
-	}
-	return d.Brief
+	title, _ := root["title"].(string)
+	return cmp.Or(title, d.Brief)
 }

@@ -44,7 +44,8 @@ type member struct {
 // decodeObject reads a JSON object. ok is false if raw is anything else.
 func decodeObject(raw json.RawMessage) (o object, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(raw))
-	if t, _ := d.Token(); t != json.Delim('{') {
+	t, _ := d.Token()
+	if t != json.Delim('{') {
 		return nil, false
 	}
 	for d.More() {

@@ -143,7 +143,8 @@ func (c *converter) addField(name string, hint json.RawMessage, required bool) {
 	addHint(s, c.hints[name])
 	addHint(s, hint)
 	if s["type"] == nil {
-		if t := c.guess(name, s["example"]); t != "" {
+		t := c.guess(name, s["example"])
+		if t != "" {
 			s["type"] = t
 		}
 	}
@@ -160,7 +161,8 @@ func addHint(schema map[string]any, raw json.RawMessage) {
 	v, _ := decode(raw)
 	switch v := v.(type) {
 	case string:
-		if t := typeNames[strings.ToLower(v)]; t != "" {
+		t := typeNames[strings.ToLower(v)]
+		if t != "" {
 			schema["type"] = t
 		} else if v != "" {
 			schema["description"] = v
@@ -172,7 +174,8 @@ func addHint(schema map[string]any, raw json.RawMessage) {
 			}
 		}
 		name, _ := v["type"].(string)
-		if t := typeNames[strings.ToLower(name)]; t != "" {
+		t := typeNames[strings.ToLower(name)]
+		if t != "" {
 			schema["type"] = t
 		}
 	}
@@ -235,7 +238,8 @@ func briefOf(texts ...string) string {
 	for _, text := range slices.Backward(texts) {
 		brief = cmp.Or(txt.Line(text), brief)
 	}
-	if i := strings.Index(brief, ". "); i > 0 {
+	i := strings.Index(brief, ". ")
+	if i > 0 {
 		brief = brief[:i]
 	}
 	brief = strings.TrimSuffix(brief, ".")

@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"errors"
 	"path"
 	"slices"
@@ -9,8 +10,8 @@ import (
 	"synthbot/core"
 )
 
-// Requester says who caused a turn, and where. Several people have the rights that
-// all of them have.
+// Requester is who caused a turn, and where. Several people have the permissions that all of
+// them have.
 type Requester struct {
 	Path      core.Path     `json:"path"`
 	Private   bool          `json:"private,omitempty"`
@@ -28,33 +29,29 @@ type Requester struct {
 // Nobody is the permission of a Rule that closes an action.
 const Nobody core.Permission = "nobody"
 
-// Policy is what the configuration says about actions: it goes before what an
-// action declares.
+// Policy is what the configuration says about actions. It wins over what an action declares.
 type Policy struct {
 	Rules  []Rule
 	Only   []Only
 	Grants []Grant
 }
 
-// Only names the only actions that are to be had in a place and below it, besides
-// what an interface does in its own places. Of several, the one with the longest
-// path counts.
+// Only lists the only actions that are available in a place and below it, besides those of
+// the place's interface. Of several, the one with the longest path counts.
 type Only struct {
 	Path    core.Path
 	Actions []string
 }
 
-// Rule sets who may cause the actions whose names match one of the patterns
-// ("web_*"), in a place and below it. Of several that match, the one with the
-// longest path counts, and of equals the last.
+// Rule sets who may cause the actions whose names match one of the patterns ("web_*"), in a
+// place and below it. Of several, the one with the longest path counts, of equals the last.
 type Rule struct {
 	Path       core.Path
 	Actions    []string
 	Permission core.Permission
 }
 
-// Grant lets turns of one subtree write to another one. What is said in a
-// private place goes nowhere in spite of any grant.
+// Grant lets turns of one subtree write to another one. It does not apply in private places.
 type Grant struct{ From, To core.Path }
 
 // With returns the same catalogue under another policy.
@@ -69,21 +66,19 @@ func (s *Snapshot) permission(d *Definition, w Requester) core.Permission {
 	allowed, nearest := d.Allows(), core.Path{}
 	for i := range s.policy.Rules {
 		r := &s.policy.Rules[i]
-		if r.covers(w) && r.matches(d) && w.Path.Nearer(r.Path, nearest) {
+		if w.within(r.Path) && slices.ContainsFunc(r.Actions, d.named) && w.Path.Nearer(r.Path, nearest) {
 			allowed, nearest = r.Permission, r.Path
 		}
 	}
 	return allowed
 }
 
-func (r *Rule) covers(w Requester) bool { return w.within(r.Path) }
-
 // within reports whether the turn takes place there.
 func (w Requester) within(root core.Path) bool {
 	return w.Path.Within(root) || slices.ContainsFunc(w.Scopes, func(p core.Path) bool { return p.Within(root) })
 }
 
-// lists reports whether the action is among those that are to be had.
+// lists reports whether the action is available in the place.
 func (p *Policy) lists(d *Definition, w Requester) bool {
 	open, nearest := true, core.Path{}
 	for i := range p.Only {
@@ -95,27 +90,22 @@ func (p *Policy) lists(d *Definition, w Requester) bool {
 	return open
 }
 
-func (r *Rule) matches(d *Definition) bool { return slices.ContainsFunc(r.Actions, d.named) }
-
 // named reports whether the action's name matches the pattern.
 func (d *Definition) named(pattern string) bool {
-	ok, _ := path.Match(pattern, d.Name) // one that is malformed matches nothing
+	ok, _ := path.Match(pattern, d.Name) // a malformed pattern matches nothing
 	return ok
 }
 
-// rank is the lowest one among those who caused the turn.
+// rank is the lowest rank among those who caused the turn.
 func (w Requester) rank() core.Rank {
 	if len(w.Authors) == 0 {
 		return core.RankMember
 	}
-	lowest := core.RankBot
-	for i := range w.Authors {
-		lowest = min(lowest, w.Authors[i].Rank)
-	}
-	return lowest
+	byRank := func(a, b core.Author) int { return cmp.Compare(a.Rank, b.Rank) }
+	return slices.MinFunc(w.Authors, byRank).Rank
 }
 
-// person is who caused the turn, where that is one alone.
+// person is who caused the turn. ok is false if that is nobody or several.
 func (w Requester) person() (core.Author, bool) {
 	if len(w.Authors) != 1 {
 		return core.Author{}, false
@@ -132,8 +122,8 @@ func (w Requester) canConfirm() bool {
 	return who.ID != "" && who.Rank < core.RankBot
 }
 
-// refusal says why the action is closed to them here, "" where it is open.
-// Without a payload it tells whether there could be one with which it is open.
+// refusal says why the action is not available to them here; "" if it is. A nil payload
+// stands for any.
 func (s *Snapshot) refusal(d *Definition, w Requester, payload map[string]any) string {
 	if !s.present(d, w) {
 		return "does not work in this place"
@@ -157,8 +147,7 @@ func (s *Snapshot) refusal(d *Definition, w Requester, payload map[string]any) s
 	return ""
 }
 
-// needs returns the rank that a call needs here; open is false where no rank is
-// enough.
+// needs returns the rank that a call needs here. open is false if no rank is enough.
 func (s *Snapshot) needs(d *Definition, w Requester, payload map[string]any) (need core.Rank, open bool) {
 	switch s.permission(d, w) {
 	case core.PermissionEveryone:
@@ -178,18 +167,21 @@ func (s *Snapshot) needs(d *Definition, w Requester, payload map[string]any) (ne
 	return 0, false
 }
 
-// present reports whether the action works where the turn takes place.
+// present reports whether the action works in the place of the turn.
 func (s *Snapshot) present(d *Definition, w Requester) bool {
-	if d.home == "" || d.home == w.Path.Interface() {
-		return true
-	}
-	return !w.Private && slices.ContainsFunc(s.policy.Grants, func(g Grant) bool {
-		return w.Path.Within(g.From) && (g.To.IsZero() || g.To.Interface() == d.home)
+	return d.home == "" || d.home == w.Path.Interface() || s.granted(w, func(to core.Path) bool {
+		return to.IsZero() || to.Interface() == d.home
 	})
 }
 
-// concerned reports whether the payload names the one person who caused the
-// turn, by id or by path.
+// granted reports whether a grant lets turns of the place write to such a subtree.
+func (s *Snapshot) granted(w Requester, to func(core.Path) bool) bool {
+	return !w.Private && slices.ContainsFunc(s.policy.Grants, func(g Grant) bool {
+		return w.Path.Within(g.From) && to(g.To)
+	})
+}
+
+// concerned reports whether the payload names the person who caused the turn, by id or path.
 func concerned(d *Definition, w Requester, payload map[string]any) bool {
 	who, ok := w.person()
 	if payload == nil {
@@ -202,12 +194,7 @@ func concerned(d *Definition, w Requester, payload map[string]any) bool {
 
 // mayWrite reports whether turns of the place may write to the target.
 func (s *Snapshot) mayWrite(w Requester, target core.Path) bool {
-	if target.Within(w.Path) {
-		return true
-	}
-	return !w.Private && slices.ContainsFunc(s.policy.Grants, func(g Grant) bool {
-		return w.Path.Within(g.From) && target.Within(g.To)
-	})
+	return target.Within(w.Path) || s.granted(w, target.Within)
 }
 
 // path reads an interface path as models and old files write it.
@@ -229,7 +216,8 @@ func (s *Snapshot) path(text string, w Requester) (core.Path, error) {
 		if ok && stem == s.kinds[here] {
 			return core.MakePath(append([]string{here}, p.Elements()[1:]...)...)
 		}
-		if _, known := s.kinds[stem]; known {
+		_, known := s.kinds[stem]
+		if known {
 			return core.MakePath(append([]string{stem}, p.Elements()[1:]...)...)
 		}
 	}

@@ -2,6 +2,7 @@ package action
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,12 +21,10 @@ const (
 	maxReason   = 200       // of the model's own words
 )
 
-// question is the plain text that a person is asked to confirm. It shows all that
-// will be done: the action and each value of its payload, whole, a line each. A
-// value that would not show all of itself is quoted, with escapes. why is our reason
-// for asking; the model's comes last, and is nothing but words. whole is false where
-// the payload holds thoughts, which nobody is shown, and which do not stay with the
-// bot.
+// question returns the plain text that a user is asked to confirm. It shows all that will be
+// done: the action and each value of its payload, one to a line. A value with characters
+// that would not be seen is quoted, with escapes. why is the bot's reason for asking; the
+// model's comes last. whole is false if the payload holds thoughts that are not shown.
 func question(d *Definition, step *core.Step, why string) (text string, whole bool) {
 	var b strings.Builder
 	if why != "" {
@@ -47,13 +46,14 @@ func question(d *Definition, step *core.Step, why string) (text string, whole bo
 			b.WriteString(escaped(string(encode(payload[key]))))
 		}
 	}
-	if words := strings.Join(strings.Fields(step.ConfirmText), " "); words != "" {
+	words := strings.Join(strings.Fields(step.ConfirmText), " ")
+	if words != "" {
 		b.WriteString("\nReason given: " + shown(txt.Clip(words, maxReason)))
 	}
 	return b.String(), whole
 }
 
-// shown is a text as it is if a person sees all of it on one line, else quoted.
+// shown returns a text as it is if users see all of it on one line, else quoted.
 func shown(text string) string {
 	if text != "" && escaped(text) == text && strings.TrimSpace(text) == text && text[0] != '"' {
 		return text
@@ -61,13 +61,12 @@ func shown(text string) string {
 	return `"` + escaped(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text)) + `"`
 }
 
-// OutcomeText is the outcome of a step as it stands beside its question, at most 250 bytes.
+// OutcomeText returns an outcome as it is shown below its question, with at most 250 bytes.
 func OutcomeText(outcome string) string {
 	return escaped(txt.Clip(strings.Join(strings.Fields(outcome), " "), 245))
 }
 
-// escaped writes what a person would not see, or what would move other text about,
-// as escapes.
+// escaped writes characters as escapes that would not be seen, or would move other text.
 func escaped(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -87,11 +86,11 @@ func escaped(text string) string {
 	return b.String()
 }
 
-// emojiStyle follows a character that is shown as a picture, and is nothing itself.
+// emojiStyle is invisible: it follows a character that is shown as a picture.
 const emojiStyle = '\ufe0f'
 
-// apparent reports whether a person sees the character: it is no control, no mark
-// of direction, and none of those that take no room.
+// apparent reports whether users see the character: not a control character, a mark of
+// direction, or one that takes no room.
 func apparent(r rune) bool {
 	const brailleBlank = '\u2800'
 	return unicode.IsPrint(r) && r != brailleBlank && r != unicode.ReplacementChar &&
@@ -99,13 +98,11 @@ func apparent(r rune) bool {
 		(r == emojiStyle || !unicode.Is(unicode.Variation_Selector, r))
 }
 
-// label is what people call a property.
+// label names a property for users.
 func (d *Definition) label(property string) string {
 	root, _ := d.input.root.(map[string]any)
 	properties, _ := root["properties"].(map[string]any)
 	p, _ := properties[property].(map[string]any)
-	if title, _ := p["title"].(string); title != "" {
-		return title
-	}
-	return property
+	title, _ := p["title"].(string)
+	return cmp.Or(title, property)
 }

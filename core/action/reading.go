@@ -54,7 +54,8 @@ func (r *Provenance) AddWords(text string) {
 }
 
 func (r *Provenance) know(address string) {
-	if a := canonical(address); !slices.Contains(r.Addresses, a) {
+	a := canonical(address)
+	if !slices.Contains(r.Addresses, a) {
 		r.Addresses = append(r.Addresses, a)
 	}
 }

@@ -2,7 +2,6 @@ package action
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -10,16 +9,15 @@ import (
 	"synthbot/core"
 )
 
-// Reviewer is the ability of a plugin to look at a plan before any of it runs.
-// Review sees the plan as it was checked, must not change it, and returns when
-// ctx ends.
+// Reviewer is the ability of a plugin to see a checked plan before any of it runs. Review
+// must not change the plan, and returns when ctx ends.
 type Reviewer interface {
 	Review(ctx context.Context, w Requester, p core.Plan) (ReviewResult, error)
 }
 
 // ReviewResult is what a Reviewer says. The zero value lets the plan pass.
 type ReviewResult struct {
-	Strike []int  // the steps to leave out, by index
+	Strike []int  // the indexes of steps to leave out
 	Back   string // why the plan goes back to the model; "": it does not
 }
 
@@ -31,14 +29,13 @@ type named struct {
 // reviewTime is how long one reviewer may take.
 const reviewTime = 5 * time.Second
 
-// Reviewed reports whether a plan may change before it runs, so that nothing of
-// it should be shown before.
+// Reviewed reports whether a plan may change before it runs: then nothing of it should be
+// shown before.
 func (s *Snapshot) Reviewed() bool { return len(s.reviewers) > 0 }
 
-// Review asks the reviewers about a checked plan, one after the other, each
-// seeing what the ones before left of it. A plan that goes back comes with
-// faults for the model. Of a plan that a reviewer could not judge only messages
-// are left: whoever is to prevent something must not fail by letting it pass.
+// Review asks the reviewers about a checked plan, one after the other. Each sees what the
+// ones before left of it. The faults are for the model: the plan goes back to it. If a
+// reviewer fails, only the plan's messages are left.
 func (s *Snapshot) Review(ctx context.Context, w Requester, p core.Plan, log *slog.Logger) (core.Plan, []core.Fault) {
 	var faults []core.Fault
 	for _, r := range s.reviewers {
@@ -46,10 +43,16 @@ func (s *Snapshot) Review(ctx context.Context, w Requester, p core.Plan, log *sl
 		switch {
 		case err != nil:
 			log.Error("reviewer failed, only messages pass", "plugin", r.name, "err", err)
-			p.Steps = keep(p.Steps, func(_ int, step *core.Step) bool { return s.harmless(step) })
+			p.Steps = slices.DeleteFunc(slices.Clone(p.Steps), func(step core.Step) bool { return !s.harmless(&step) })
 		case len(v.Strike) > 0:
 			log.Info("steps struck out", "plugin", r.name, "steps", v.Strike)
-			p.Steps = keep(p.Steps, func(i int, _ *core.Step) bool { return !slices.Contains(v.Strike, i) })
+			var kept []core.Step
+			for i, step := range p.Steps {
+				if !slices.Contains(v.Strike, i) {
+					kept = append(kept, step)
+				}
+			}
+			p.Steps = kept
 		}
 		if v.Back != "" {
 			faults = append(faults, core.Fault{Text: v.Back})
@@ -58,17 +61,16 @@ func (s *Snapshot) Review(ctx context.Context, w Requester, p core.Plan, log *sl
 	return p, faults
 }
 
-// judge asks one reviewer; its panic is an error.
+// judge asks one reviewer.
 func (r named) judge(ctx context.Context, w Requester, p core.Plan) (v ReviewResult, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reviewTime)
 	defer cancel()
-	defer func() {
-		if x := recover(); x != nil {
-			v, err = ReviewResult{}, fmt.Errorf("panic: %v", x)
-		}
-	}()
 	p.Steps = slices.Clone(p.Steps)
-	return r.Review(ctx, w, p)
+	err = safely(func() (err error) {
+		v, err = r.Review(ctx, w, p)
+		return err
+	})
+	return v, err
 }
 
 // harmless reports whether the step, with all its fallbacks, only talks.
@@ -82,14 +84,4 @@ func (s *Snapshot) harmless(step *core.Step) bool {
 		}
 	}
 	return true
-}
-
-func keep(steps []core.Step, wanted func(int, *core.Step) bool) []core.Step {
-	var kept []core.Step
-	for i := range steps {
-		if wanted(i, &steps[i]) {
-			kept = append(kept, steps[i])
-		}
-	}
-	return kept
 }

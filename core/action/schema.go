@@ -52,7 +52,8 @@ func compile(raw json.RawMessage) (*schema, error) {
 // that no two schemas can share an $id.
 func compileSafely(raw json.RawMessage) (s *jsonschema.Schema, err error) {
 	defer func() {
-		if r := recover(); r != nil {
+		r := recover()
+		if r != nil {
 			s, err = nil, fmt.Errorf("cannot be compiled: %v", r)
 		}
 	}()
@@ -62,7 +63,8 @@ func compileSafely(raw json.RawMessage) (s *jsonschema.Schema, err error) {
 	if s, err = c.Compile(raw); err != nil {
 		return nil, err
 	}
-	if refs := s.UnresolvedReferenceURIs(); len(refs) > 0 {
+	refs := s.UnresolvedReferenceURIs()
+	if len(refs) > 0 {
 		slices.Sort(refs)
 		return nil, fmt.Errorf("$ref %s leads nowhere; only references inside of the schema are followed",
 			strings.Join(slices.Compact(refs), ", "))

@@ -128,7 +128,8 @@ func lintRequired(n map[string]any, known map[string]any) error {
 		return nil // described elsewhere
 	}
 	for _, name := range list {
-		if s, _ := name.(string); known[s] == nil {
+		s, _ := name.(string)
+		if known[s] == nil {
 			return fmt.Errorf("required field %q has no property", name)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"synthbot/core"
 )
 
-// Snapshot is the catalogue at one moment. It is immutable; a turn keeps the one
-// that it began with.
+// Snapshot is the catalogue at one moment. It never changes. A turn keeps the one that it
+// began with.
 type Snapshot struct {
 	definitions []*Definition          // by name
 	names       map[string]*Definition // names and similes, normalised
@@ -23,9 +23,8 @@ type Snapshot struct {
 	policy      Policy
 }
 
-// Build asks each plugin for its actions and makes a catalogue of them. The
-// error joins everything that is wrong with any of them; then there is no
-// catalogue.
+// Build makes a catalogue of the actions of the plugins. The error joins everything that is
+// wrong with any of them.
 func Build(plugins ...core.Plugin) (*Snapshot, error) {
 	s := &Snapshot{
 		names:     make(map[string]*Definition),
@@ -43,7 +42,7 @@ func Build(plugins ...core.Plugin) (*Snapshot, error) {
 		owners[p.Name()] = true
 		errs = append(errs, s.add(p))
 	}
-	slices.SortFunc(s.definitions, func(a, b *Definition) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.definitions, byName)
 	errs = append(errs, s.lintDependencies())
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -53,9 +52,13 @@ func Build(plugins ...core.Plugin) (*Snapshot, error) {
 
 // add takes a plugin's actions and abilities.
 func (s *Snapshot) add(p core.Plugin) error {
-	actions, err := ask(p)
+	var actions []core.Action
+	err := safely(func() error {
+		actions = p.Actions()
+		return nil
+	})
 	if err != nil {
-		return err
+		return fmt.Errorf("plugin %s: %w", p.Name(), err)
 	}
 	home := ""
 	if _, ok := p.(core.Interface); ok {
@@ -81,17 +84,7 @@ func (s *Snapshot) add(p core.Plugin) error {
 	return errors.Join(errs...)
 }
 
-// ask gets a plugin's actions; a panic in it is an error.
-func ask(p core.Plugin) (actions []core.Action, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("plugin %s: panic: %v", p.Name(), r)
-		}
-	}()
-	return p.Actions(), nil
-}
-
-// kind is what an interface is, as against what it is called here.
+// kind is an interface's type, which may differ from its name.
 func kind(p core.Plugin) string {
 	if t, ok := p.(interface{ Type() string }); ok {
 		return t.Type()
@@ -105,10 +98,11 @@ func (s *Snapshot) register(d *Definition) error {
 	for _, n := range append([]string{d.Name}, d.Similes...) {
 		other := s.names[normal(n)]
 		if other != nil && other != d {
-			errs = append(errs, fmt.Errorf("action %s of %s: the name %q is taken by %s of %s", d.Name, d.Owner, n, other.Name, other.Owner))
-			continue
+			errs = append(errs, fmt.Errorf("action %s of %s: the name %q is taken by %s of %s",
+				d.Name, d.Owner, n, other.Name, other.Owner))
+		} else {
+			s.names[normal(n)] = d
 		}
-		s.names[normal(n)] = d
 	}
 	s.definitions = append(s.definitions, d)
 	if d.IsMessage() {
@@ -130,19 +124,22 @@ func (s *Snapshot) lintDependencies() error {
 			if other, ok := s.Resolve(name); ok {
 				d.DependsOn[i] = other.Name
 			} else {
-				errs = append(errs, fmt.Errorf("action %s of %s: depends on %s, which nobody offers", d.Name, d.Owner, name))
+				errs = append(errs, fmt.Errorf("action %s of %s: depends on %s, which nobody offers",
+					d.Name, d.Owner, name))
 			}
 		}
-		if circle := s.circle(d, nil, seen); circle != "" {
+		circle := s.circle(d, nil, seen)
+		if circle != "" {
 			errs = append(errs, fmt.Errorf("actions depend on each other in a circle: %s", circle))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// circle names the circle that dependencies from here lead into; "": none.
+// circle returns the names of a circle that dependencies lead into; "" if there is none.
 func (s *Snapshot) circle(d *Definition, way []*Definition, seen map[*Definition]bool) string {
-	if i := slices.Index(way, d); i >= 0 {
+	i := slices.Index(way, d)
+	if i >= 0 {
 		var names []string
 		for _, w := range append(way[i:], d) {
 			names = append(names, w.Name)
@@ -155,7 +152,8 @@ func (s *Snapshot) circle(d *Definition, way []*Definition, seen map[*Definition
 	seen[d] = true
 	for _, name := range d.DependsOn {
 		if other, ok := s.Resolve(name); ok {
-			if found := s.circle(other, append(way, d), seen); found != "" {
+			found := s.circle(other, append(way, d), seen)
+			if found != "" {
 				return found
 			}
 		}
@@ -166,7 +164,7 @@ func (s *Snapshot) circle(d *Definition, way []*Definition, seen map[*Definition
 // All returns every action, sorted by name.
 func (s *Snapshot) All() []*Definition { return slices.Clone(s.definitions) }
 
-// Resolve finds an action by its name or a simile, however it is written.
+// Resolve finds an action by its name or a simile, in any spelling.
 func (s *Snapshot) Resolve(name string) (*Definition, bool) {
 	var b [80]byte
 	d, ok := s.names[string(appendNormal(b[:0], name))]
@@ -179,8 +177,8 @@ func (s *Snapshot) Message(iface string) (*Definition, bool) {
 	return d, ok
 }
 
-// Offer returns what is open here, now, to these people: first what is open to
-// everyone, then what their rank opens, each sorted by name.
+// Offer returns the actions that are available to them here: first those open to everyone,
+// then those that need a rank, each sorted by name.
 func (s *Snapshot) Offer(w Requester) []*Definition {
 	var everyone, ranked []*Definition
 	for _, d := range s.definitions {
@@ -206,8 +204,7 @@ func (s *Snapshot) suggest(name string, w Requester) *Definition {
 	return s.names[nearest(normal(name), open)]
 }
 
-// Concerned returns the actions that faults are about, sorted by name: what a
-// correction has to show.
+// Concerned returns the actions that faults are about, sorted by name.
 func (s *Snapshot) Concerned(faults []core.Fault) []*Definition {
 	concerned := make(map[string]*Definition)
 	for _, f := range faults {
@@ -215,24 +212,22 @@ func (s *Snapshot) Concerned(faults []core.Fault) []*Definition {
 			concerned[d.Name] = d
 		}
 	}
-	list := make([]*Definition, 0, len(concerned))
-	for _, name := range slices.Sorted(maps.Keys(concerned)) {
-		list = append(list, concerned[name])
-	}
-	return list
+	return slices.SortedFunc(maps.Values(concerned), byName)
 }
 
-// Catalogue holds the current Snapshot. Its zero value is empty. Safe for
-// concurrent use.
+func byName(a, b *Definition) int { return strings.Compare(a.Name, b.Name) }
+
+// Catalogue holds the current Snapshot. The zero value is empty. Safe for concurrent use.
 type Catalogue struct{ current atomic.Pointer[Snapshot] }
 
 // Load returns the current snapshot, never nil.
 func (c *Catalogue) Load() *Snapshot {
-	if s := c.current.Load(); s != nil {
+	s := c.current.Load()
+	if s != nil {
 		return s
 	}
 	return &Snapshot{}
 }
 
-// Swap puts a new snapshot into force; turns that run keep theirs.
+// Swap replaces the snapshot. Turns that run keep theirs.
 func (c *Catalogue) Swap(s *Snapshot) { c.current.Store(s) }

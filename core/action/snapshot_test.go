@@ -79,7 +79,7 @@ func TestLint(t *testing.T) {
 		{"the other half", func(a *core.Action) { a.RateLimit.Count = 1 }, "needs a count and a time"},
 		{"busy", func(a *core.Action) { a.Busy = "wait" }, `unknown way "wait"`},
 		{"permission", func(a *core.Action) { a.Permission = "friends" }, `unknown "friends"`},
-		{"concerned", func(a *core.Action) { a.Permission, a.Concerns = core.PermissionConcerned, "whom" }, `"whom", which is no property`},
+		{"concerned", func(a *core.Action) { a.Permission, a.Concerns = core.PermissionConcerned, "whom" }, `"whom", which is not a property`},
 		{"dependency", func(a *core.Action) { a.DependsOn = []string{"nothing"} }, "depends on nothing, which nobody offers"},
 	}
 	for _, test := range tests {

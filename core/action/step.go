@@ -178,7 +178,8 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 	}
 	v, _ := decode(t.step.Payload)
 	payload, _ := v.(map[string]any)
-	if why := e.Snapshot.refusal(d, e.Who, payload); why != "" {
+	why := e.Snapshot.refusal(d, e.Who, payload)
+	if why != "" {
 		return skip(core.Errorf(core.Forbidden, "%s %s", d.Name, why))
 	}
 	if err := e.unmet(t); err != nil {
@@ -214,11 +215,12 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 	if t.agreed {
 		return nil, nil
 	}
-	if wait := e.limited(t, d); wait > 0 {
+	wait := e.limited(t, d)
+	if wait > 0 {
 		text := fmt.Sprintf("%s was used too often; try again in %s", d.Name, txt.SpanWords(wait))
 		return skip(&core.Error{Kind: core.Occupied, Text: text, After: wait})
 	}
-	why := e.confirmReason(t, d, payload)
+	why = e.confirmReason(t, d, payload)
 	if d.Confirm || t.step.Confirm || why != "" {
 		return e.hold(t, d, why), nil
 	}
@@ -329,7 +331,8 @@ func (e *execution) checkOutput(d *Definition, r *core.Result) error {
 		return fmt.Errorf("output: %w", err)
 	}
 	if d.output != nil {
-		if violations := d.output.check(v); len(violations) > 0 {
+		violations := d.output.check(v)
+		if len(violations) > 0 {
 			return fmt.Errorf("output%s: %s", dotted(violations[0].path), violations[0].text)
 		}
 	}

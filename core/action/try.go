@@ -17,7 +17,8 @@ var errTimeout = errors.New("the time is up")
 // safely calls code of a plugin. A panic in it is its error.
 func safely(call func() error) (err error) {
 	defer func() {
-		if r := recover(); r != nil {
+		r := recover()
+		if r != nil {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()

@@ -138,7 +138,8 @@ func structOf(t reflect.Type, way []reflect.Type) (object, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		properties = append(properties, member{name, s.encode()})
-		if _, has := f.Tag.Lookup("default"); !has && !strings.Contains(options, "omit") {
+		_, has := f.Tag.Lookup("default")
+		if !has && !strings.Contains(options, "omit") {
 			required = append(required, name)
 		}
 	}
@@ -156,11 +157,13 @@ func fieldOf(f reflect.StructField, way []reflect.Type) (object, error) {
 		return nil, err
 	}
 	for _, tag := range []struct{ name, keyword string }{{"title", "title"}, {"doc", "description"}, {"format", "format"}} {
-		if v := f.Tag.Get(tag.name); v != "" {
+		v := f.Tag.Get(tag.name)
+		if v != "" {
 			s = append(s, member{tag.keyword, encode(v)})
 		}
 	}
-	if v := f.Tag.Get("oneof"); v != "" {
+	v := f.Tag.Get("oneof")
+	if v != "" {
 		values := make([]json.RawMessage, 0, 4)
 		for one := range strings.SplitSeq(v, "|") {
 			values = append(values, literal(f.Type, one))
@@ -171,7 +174,8 @@ func fieldOf(f reflect.StructField, way []reflect.Type) (object, error) {
 		s = append(s, member{"default", literal(f.Type, v)})
 	}
 	for _, bound := range []string{"min", "max"} {
-		if v := f.Tag.Get(bound); v != "" {
+		v := f.Tag.Get(bound)
+		if v != "" {
 			if _, err := strconv.ParseFloat(v, 64); err != nil {
 				return nil, fmt.Errorf("%s: %w", bound, err)
 			}

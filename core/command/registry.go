@@ -24,7 +24,8 @@ func New(lists ...[]Command) (*Registry, error) {
 			faults = append(faults, fmt.Errorf("command %q: %w", c.Name, err))
 			continue
 		}
-		if _, twice := r.Find(c.Name); twice {
+		_, twice := r.Find(c.Name)
+		if twice {
 			faults = append(faults, fmt.Errorf("command %q: there are two of that name", c.Name))
 			continue
 		}
@@ -95,7 +96,8 @@ func (s *Spec) Parse(given []string) (map[string]string, error) {
 		if a.Rest && i < len(given) {
 			value = strings.Join(given[i:], " ")
 		}
-		if value = strings.TrimSpace(value); value == "" {
+		value = strings.TrimSpace(value)
+		if value == "" {
 			if a.Required {
 				return nil, core.Errorf(core.Invalid, "%s is missing. %s", a.Name, s.Usage())
 			}
@@ -106,7 +108,8 @@ func (s *Spec) Parse(given []string) (map[string]string, error) {
 		}
 		args[a.Name] = value
 	}
-	if n := len(s.Args); len(given) > n && (n == 0 || !s.Args[n-1].Rest) {
+	n := len(s.Args)
+	if len(given) > n && (n == 0 || !s.Args[n-1].Rest) {
 		return nil, core.Errorf(core.Invalid, "That is too much for it. %s", s.Usage())
 	}
 	return args, nil

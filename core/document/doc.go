@@ -125,7 +125,8 @@ func (r *reading) read(ctx context.Context, k kind, a core.Attachment) error {
 	case pdf:
 		words, err = r.PDF(ctx, data)
 	case picture:
-		if mime := http.DetectContentType(data); shown(mime) {
+		mime := http.DetectContentType(data)
+		if shown(mime) {
 			r.keep(func(c *Content) { c.Pictures[a.Ref] = llm.File{MIME: mime, Data: data} })
 			return nil
 		}

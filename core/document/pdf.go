@@ -19,7 +19,8 @@ const maxPages = 100
 // command pdf-text). It does not panic.
 func PDFText(data []byte) (text string, err error) {
 	defer func() {
-		if r := recover(); r != nil {
+		r := recover()
+		if r != nil {
 			err = fmt.Errorf("pdf: the parser gave up: %v", r)
 		}
 	}()
@@ -40,7 +41,8 @@ func PDFText(data []byte) (text string, err error) {
 		}
 		b.WriteString(strings.TrimSpace(words) + "\n\n")
 	}
-	if text = strings.TrimSpace(strings.ToValidUTF8(b.String(), string(utf8.RuneError))); text == "" {
+	text = strings.TrimSpace(strings.ToValidUTF8(b.String(), string(utf8.RuneError)))
+	if text == "" {
 		return "", errors.New("pdf: no text in it (perhaps it was scanned)")
 	}
 	return Clip(text), nil

@@ -26,7 +26,8 @@ func Public(a netip.Addr) bool {
 		return false
 	}
 	a = a.Unmap()
-	if nat64 := netip.MustParsePrefix("64:ff9b::/96"); nat64.Contains(a) {
+	nat64 := netip.MustParsePrefix("64:ff9b::/96")
+	if nat64.Contains(a) {
 		b := a.As16()
 		a = netip.AddrFrom4([4]byte(b[12:]))
 	}

@@ -87,7 +87,8 @@ func (o *Options) redirect(r *http.Request, via []*http.Request) error {
 	if len(via) > o.Redirects {
 		return fmt.Errorf("%w: more than %d", ErrRedirect, o.Redirects)
 	}
-	if from := via[0].URL; !o.Elsewhere && !sameSite(from, r.URL) {
+	from := via[0].URL
+	if !o.Elsewhere && !sameSite(from, r.URL) {
 		return fmt.Errorf("%w: from %s to %s", ErrRedirect, from.Host, r.URL.Host)
 	}
 	return nil
@@ -103,7 +104,8 @@ func sameSite(from, to *url.URL) bool {
 }
 
 func port(u *url.URL) string {
-	if p := u.Port(); p != "" {
+	p := u.Port()
+	if p != "" {
 		return p
 	}
 	return defaultPort(u.Scheme)

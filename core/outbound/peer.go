@@ -38,7 +38,8 @@ func ParsePeer(text string) (Peer, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return Peer{prefix: single(a), port: port}, nil
 	}
-	if host = plain(host); host == "" || strings.ContainsAny(host, "/:@?#[] \t\n*") || numeric(host) {
+	host = plain(host)
+	if host == "" || strings.ContainsAny(host, "/:@?#[] \t\n*") || numeric(host) {
 		return Peer{}, errors.New("write an address, a range like 10.0.0.0/8, or a host, each but a range also with a port")
 	}
 	return Peer{name: host, port: port}, nil

@@ -35,7 +35,8 @@ func (r *reader) envelope(f fields) {
 	r.confidence(f.values["confidence"])
 	r.context(f.values["context"])
 	r.suggestions(f.values["suggestions"])
-	if m := f.values["metadata"]; present(m) {
+	m := f.values["metadata"]
+	if present(m) {
 		if m[0] != '{' || len(m) > maxMetadata {
 			r.fault("metadata", "must be an object of at most %d bytes", maxMetadata)
 		} else {
@@ -99,7 +100,8 @@ func (r *reader) suggestions(raw json.RawMessage) {
 		return
 	}
 	for _, s := range list {
-		if s = strings.TrimSpace(s); s != "" && len(s) <= maxSuggestion && utf8.ValidString(s) && len(r.plan.Suggestions) < maxSuggestions {
+		s = strings.TrimSpace(s)
+		if s != "" && len(s) <= maxSuggestion && utf8.ValidString(s) && len(r.plan.Suggestions) < maxSuggestions {
 			r.plan.Suggestions = append(r.plan.Suggestions, s)
 		}
 	}

@@ -115,7 +115,8 @@ func between(text string) bool {
 // to the end, or to the end of the fenced block that it stands in.
 func region(text string, at int) string {
 	if strings.Count(text[:at], "```")%2 == 1 {
-		if end := strings.LastIndex(text[at:], "\n```"); end >= 0 {
+		end := strings.LastIndex(text[at:], "\n```")
+		if end >= 0 {
 			return text[at : at+end]
 		}
 	}
@@ -180,13 +181,16 @@ func unmark(text string) string {
 	if at == nil {
 		return text
 	}
-	if open := strings.IndexAny(text, "{["); open >= 0 && open < at[0] {
-		if _, n := decode(text[open:]); n > at[0]-open {
+	open := strings.IndexAny(text, "{[")
+	if open >= 0 && open < at[0] {
+		_, n := decode(text[open:])
+		if n > at[0]-open {
 			return text // inside of a string
 		}
 		return text[:at[0]]
 	}
-	if i := strings.LastIndex(text, "<|message|>"); i >= 0 {
+	i := strings.LastIndex(text, "<|message|>")
+	if i >= 0 {
 		text = text[i:]
 	}
 	return marks.ReplaceAllString(text, "")
@@ -230,7 +234,8 @@ func lint(raw json.RawMessage) *lintError {
 		if err != nil {
 			return &lintError{"the JSON cannot be read", true}
 		}
-		if e := w.token(t); e != nil {
+		e := w.token(t)
+		if e != nil {
 			return e
 		}
 	}
@@ -281,7 +286,8 @@ func (w *walker) token(t json.Token) *lintError {
 			return &lintError{"the number " + txt.Clip(string(t), 24) + " is out of all bounds", true}
 		}
 	case string:
-		if top := w.top(); top != nil && top.key {
+		top := w.top()
+		if top != nil && top.key {
 			top.key = false
 			if top.keys[t] {
 				return &lintError{"the key " + txt.Clip(t, 64) + " stands twice in one object", false}
@@ -302,7 +308,8 @@ func (w *walker) top() *level {
 }
 
 func (w *walker) value() {
-	if top := w.top(); top != nil && top.keys != nil {
+	top := w.top()
+	if top != nil && top.keys != nil {
 		top.key = true
 	}
 }

@@ -29,7 +29,8 @@ func Prose(text string) (string, bool) {
 		return "", false
 	}
 	text = strip(text)
-	if i := strings.LastIndex(strings.ToLower(text), "final answer:"); i >= 0 {
+	i := strings.LastIndex(strings.ToLower(text), "final answer:")
+	if i >= 0 {
 		text = strings.TrimSpace(final.ReplaceAllString(text[i:], ""))
 	}
 	text, ok := unwrap(text)

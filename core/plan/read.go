@@ -143,7 +143,8 @@ func (r *reader) calls(a llm.Answer) {
 			r.plan.Steps = append(r.plan.Steps, core.Step{Type: c.Name, Payload: payload, Priority: core.DefaultPriority})
 		}
 	}
-	if beside, faults := Read(llm.Answer{Text: a.Text, Truncated: a.Truncated}, r.keys...); len(faults) == 0 && len(beside.Steps) == 0 {
+	beside, faults := Read(llm.Answer{Text: a.Text, Truncated: a.Truncated}, r.keys...)
+	if len(faults) == 0 && len(beside.Steps) == 0 {
 		beside.Steps = r.plan.Steps
 		beside.Repaired = beside.Repaired || r.plan.Repaired
 		r.plan = beside

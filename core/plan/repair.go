@@ -16,7 +16,8 @@ func repair(text string) (mended string, ok bool) {
 	if mended, ok = try(text); ok {
 		return mended, true
 	}
-	if end := strings.LastIndexAny(text, "}]"); end > 0 && end < len(text)-1 {
+	end := strings.LastIndexAny(text, "}]")
+	if end > 0 && end < len(text)-1 {
 		return try(text[:end+1]) // prose stands behind it
 	}
 	return "", false

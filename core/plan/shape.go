@@ -88,7 +88,8 @@ func object(raw json.RawMessage) (fields, error) {
 	f := fields{make(map[string]json.RawMessage, len(m)), make(map[string]string, len(m))}
 	for k, v := range m {
 		n := normal(k)
-		if _, twice := f.values[n]; twice && k != n {
+		_, twice := f.values[n]
+		if twice && k != n {
 			continue // the plain spelling wins
 		}
 		f.values[n], f.names[n] = v, k
@@ -192,7 +193,8 @@ func (r *reader) bare(raw json.RawMessage) {
 	if err != nil {
 		return
 	}
-	if final := normal(strings.ReplaceAll(f.text("action"), " ", "")); final == "finalanswer" && f.isString("actioninput") {
+	final := normal(strings.ReplaceAll(f.text("action"), " ", ""))
+	if final == "finalanswer" && f.isString("actioninput") {
 		r.plan.Response = strings.TrimSpace(f.text("actioninput"))
 		return
 	}

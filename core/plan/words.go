@@ -18,7 +18,8 @@ func (r *reader) words() {
 	p := &r.plan
 	p.Response = llm.Unthink(p.Response)
 	if inner, ok := inside(p.Response); ok {
-		if p.Response = llm.Unthink(inner.text("response")); p.Response == "" {
+		p.Response = llm.Unthink(inner.text("response"))
+		if p.Response == "" {
 			r.fault("response", "is a plan itself; write what you say to people there, and actions beside it")
 		}
 	}
@@ -90,7 +91,8 @@ func speaksAPlan(payload json.RawMessage) bool {
 // inside reads a text that is a plan as a whole, in a fence or not.
 func inside(text string) (f fields, ok bool) {
 	text = strings.TrimSpace(text)
-	if body, fenced := strings.CutPrefix(text, "```"); fenced {
+	body, fenced := strings.CutPrefix(text, "```")
+	if fenced {
 		_, body, _ = strings.Cut(body, "\n")
 		text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(body), "```"))
 	}

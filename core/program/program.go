@@ -125,7 +125,8 @@ type tail struct{ kept []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.kept = append(t.kept, p...)
-	if over := len(t.kept) - maxComplaint; over > 0 {
+	over := len(t.kept) - maxComplaint
+	if over > 0 {
 		t.kept = t.kept[over:]
 	}
 	return len(p), nil

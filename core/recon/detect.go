@@ -110,7 +110,8 @@ func parts(r rune) bool {
 func (d *detector) word(e evidence, word string) {
 	word = strings.ReplaceAll(word, "’", "'")
 	first, _ := utf8.DecodeRuneInString(word)
-	if tag, amount := script(word, first); tag != "" {
+	tag, amount := script(word, first)
+	if tag != "" {
 		e[d.at(tag)] += amount
 		return
 	}
@@ -119,7 +120,8 @@ func (d *detector) word(e evidence, word string) {
 	}
 	seen := uint64(0)
 	for _, r := range word {
-		if set := d.letters[r]; set != 0 && set&^seen != 0 {
+		set := d.letters[r]
+		if set != 0 && set&^seen != 0 {
 			d.share(e, set, letterPart)
 			seen |= set
 		}

@@ -63,7 +63,8 @@ func (d *detector) language(s core.Scene) (tag string, heard bool) {
 		c.first = unknownMin
 	}
 	for i := range s.Recent {
-		if e := &s.Recent[i]; e.Spoken() && !e.Self {
+		e := &s.Recent[i]
+		if e.Spoken() && !e.Self {
 			c.hear(e.Message.Text)
 		}
 	}
@@ -78,8 +79,10 @@ func (d *detector) language(s core.Scene) (tag string, heard bool) {
 // not change a group's language.
 func locale(s core.Scene) string {
 	for i := range s.Recent {
-		if e := &s.Recent[i]; !e.Self {
-			if tag := clean(e.Message.Locale); tag != "" {
+		e := &s.Recent[i]
+		if !e.Self {
+			tag := clean(e.Message.Locale)
+			if tag != "" {
 				return tag
 			}
 		}

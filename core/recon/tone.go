@@ -44,7 +44,8 @@ func newTones() *tones {
 		t.names = append(t.names, m.tone)
 		t.traces = append(t.traces, strings.Fields(m.traces))
 		for word := range strings.FieldsSeq(m.words) {
-			if _, taken := t.words[word]; !taken {
+			_, taken := t.words[word]
+			if !taken {
 				t.words[word] = i
 			}
 		}
@@ -111,7 +112,8 @@ func (t *tones) conversation(s core.Scene) tone {
 	counts := map[tone]int{t.of(s.Text): 1}
 	heard := 1
 	for i := len(s.Recent) - 1; i >= 0 && heard < toneSpan; i-- {
-		if e := &s.Recent[i]; e.Spoken() && !e.Self {
+		e := &s.Recent[i]
+		if e.Spoken() && !e.Self {
 			counts[t.of(e.Message.Text)]++
 			heard++
 		}
@@ -119,7 +121,8 @@ func (t *tones) conversation(s core.Scene) tone {
 	delete(counts, "")
 	delete(counts, "curious") // a question is a matter of the message
 	for _, name := range append(t.names, "agitated") {
-		if n := counts[name]; n >= toneMin && n*toneShare >= heard {
+		n := counts[name]
+		if n >= toneMin && n*toneShare >= heard {
 			return name
 		}
 	}
