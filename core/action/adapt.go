@@ -44,7 +44,7 @@ func (a *adapter) note(path, format string, args ...any) {
 	}
 }
 
-// node adapts what stands where a schema is expected. path names it in notes.
+// node adapts a schema and those inside of it. path names it in notes.
 func (a *adapter) node(v any, path string) {
 	n, _ := v.(map[string]any) // true and false stay as they are
 	a.types(n)
@@ -112,7 +112,7 @@ func (a *adapter) types(n map[string]any) {
 }
 
 // bounds reads those of draft 4, where exclusiveMinimum is true or false, and leaves
-// out what is no number.
+// out what is not a number.
 func (a *adapter) bounds(n map[string]any, path string) {
 	for _, end := range []string{"minimum", "maximum"} {
 		exclusive := "exclusive" + strings.ToUpper(end[:1]) + end[1:]

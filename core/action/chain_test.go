@@ -217,7 +217,7 @@ func TestUndoFails(t *testing.T) {
 	}
 }
 
-// TestTheEndOfUndoing: the process is told to end while something is taken back.
+// TestTheEndOfUndoing: the process is asked to end while something is undone.
 func TestTheEndOfUndoing(t *testing.T) {
 	var w world
 	ctx, cancel := context.WithCancel(t.Context())

@@ -118,21 +118,23 @@ func plainJSON(v any) any {
 	return plain
 }
 
-func (e *execution) message() any {
-	m := &e.Message
+func (j *Job) message() any {
+	m := &j.Message
 	return map[string]any{
 		"id": m.ID, "text": m.Text, "time": m.Time.Format(time.RFC3339), "voice": m.Voice, "locale": m.Locale,
-		"addressed": string(m.Addressed), "private": e.Who.Private, "path": e.Who.Path.String(),
+		"addressed": string(m.Addressed), "private": j.Who.Private, "path": j.Who.Path.String(),
 		"attachments": json.Number(strconv.Itoa(len(m.Attachments))),
 	}
 }
 
-func (e *execution) author() any {
-	a, ok := e.Who.person()
+func (j *Job) author() any {
+	a, ok := j.Who.person()
 	if !ok {
 		return nil
 	}
-	ranks := [...]string{core.RankMember: "member", core.RankModerator: "moderator", core.RankAdmin: "admin", core.RankBot: "bot"}
+	ranks := [...]string{
+		core.RankMember: "member", core.RankModerator: "moderator", core.RankAdmin: "admin", core.RankBot: "bot",
+	}
 	rank := ""
 	if int(a.Rank) < len(ranks) {
 		rank = ranks[a.Rank]

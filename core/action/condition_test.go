@@ -68,7 +68,7 @@ func TestConditionRoots(t *testing.T) {
 	for field, want := range map[string]string{
 		"context.topic": `"tea"`, "context.slotsFilled.cups": "2", "state.entities.town": `"Rome"`, "conversation_state.entities.town": `"Rome"`,
 		"message.text": `"hello"`, "message.voice": "true", "message.attachments": "0", "message.path": `"telegram/-100/7"`,
-		"town": `"Rome"`, "cups": "2", // what the conversation told
+		"town": `"Rome"`, "cups": "2", // what the conversation says
 		"author.rank": `"moderator"`, "author.id": `"1"`, "results.invoices.get.amount": "12.5", "results.INVOICES_GET.amount": "12.5",
 	} {
 		got := string(encode(e.find(field)))
@@ -94,7 +94,7 @@ func TestConditionRoots(t *testing.T) {
 }
 
 // TestConditionsOnWhatWasTold: a field that begins with no root is an entity or a
-// slot, the plan's own before those from before; one that nobody told is a fault.
+// slot, the plan's own before those from before; one that nobody mentioned is a fault.
 func TestConditionsOnWhatWasTold(t *testing.T) {
 	var w world
 	s := w.catalogue(t)
@@ -135,7 +135,8 @@ func TestConditionsDecideAtTheirTime(t *testing.T) {
 	s := w.catalogue(t)
 	when := func(field, op, value string) func(*core.Step) {
 		return func(s *core.Step) {
-			s.Conditions = append(s.Conditions, core.Condition{Field: field, Operator: op, Value: json.RawMessage(value)})
+			c := core.Condition{Field: field, Operator: op, Value: json.RawMessage(value)}
+			s.Conditions = append(s.Conditions, c)
 		}
 	}
 	plan, faults := s.Check(core.Plan{Steps: []core.Step{

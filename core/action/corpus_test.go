@@ -134,7 +134,9 @@ func corrected(t *testing.T, name string, a llm.Answer, faults []core.Fault, con
 	}
 	c := prompt.Correction{Prompt: &base, Faults: faults, Reply: a.Text, Calls: a.Calls}
 	for _, d := range concerned {
-		c.Actions = append(c.Actions, prompt.CorrectionAction{Name: d.Name, Brief: d.Brief, Schema: d.CorrectionSchema, Examples: d.Examples})
+		c.Actions = append(c.Actions, prompt.CorrectionAction{
+			Name: d.Name, Brief: d.Brief, Schema: d.CorrectionSchema, Examples: d.Examples,
+		})
 	}
 	asked := c.Request().Messages
 	text := asked[len(asked)-1].Text
@@ -166,7 +168,8 @@ func answerOf(t *testing.T, data []byte) llm.Answer {
 	}
 	answer := llm.Answer{Text: a.Text, Truncated: a.Truncated}
 	for _, c := range a.Calls {
-		answer.Calls = append(answer.Calls, llm.ToolCall{ID: c.ID, Name: c.Name, Arguments: json.RawMessage(c.Arguments)})
+		call := llm.ToolCall{ID: c.ID, Name: c.Name, Arguments: json.RawMessage(c.Arguments)}
+		answer.Calls = append(answer.Calls, call)
 	}
 	return answer
 }

@@ -1,17 +1,18 @@
-// Package action holds the catalogue of actions, and carries plans out. It
-// knows nothing of models and prompts: package plan reads what a model says,
-// package turn decides when anything happens.
+// Package action holds the catalogue of actions, and executes plans. It knows nothing of
+// models and prompts: package plan reads what a model says, package turn decides when
+// anything happens.
+//
+// The package is larger than most: what is checked, why something must be confirmed, and
+// what is done once more after a crash are rules about the same steps.
 //
 // # The catalogue
 //
-// Build asks every plugin for its actions, lints and compiles them, and makes a
-// Snapshot, which never changes. Everything that is wrong is told at once: a
-// brief that is empty or not under 100 characters, a schema that does not
-// compile, a required field without a property, an example that its own schema
-// refuses, names that are taken, dependencies that nobody offers or that go in a
-// circle. Names and similes match in lower case, without '_', '-', '.' and
-// spaces. An action's Schema may be a definition in the older form; it is
-// converted.
+// Build asks all plugins for their actions, checks and compiles them, and returns a
+// Snapshot, which never changes. It reports all errors at once: a brief that is empty or not
+// under 100 characters, a schema that does not compile, a required field without a property,
+// an example that its own schema refuses, names that are taken, dependencies that nobody
+// offers or that form a circle. Names and similes match in lower case, without '_', '-', '.'
+// and spaces. A Schema in the older form of definitions is converted.
 //
 // # Schemas
 //
@@ -37,66 +38,53 @@
 //	format/idn-email; format/idn-hostname
 //		because the library knows no names beyond ASCII, or not all of their rules
 //
-// # Who may do what
+// # Permissions
 //
-// An action declares who may cause it; a Policy goes before what it declares.
-// Rights are those of the people who caused the turn, and of several people
-// those that all of them have; what a model says counts for nothing. A payload's
-// interface_path must be the place of the turn or lie below it, unless a Grant
-// leads there; nothing leaves a private place in spite of any grant. What must be
-// confirmed runs for one person alone, never for several or for the bot's own
-// beats.
+// An action declares who may cause it; a Policy wins over that. The rights of a turn are
+// those of the people who caused it, of several people those that all of them have; what a
+// model says does not matter. A payload's interface_path must be the place of the turn or
+// lie below it, unless a Grant leads there; nothing leaves a private place in spite of any
+// grant. What must be confirmed runs for one person alone.
 //
-// # What others wrote
-//
-// A plan is made under the influence of all that its prompt holds. Job.Read tells
-// what of that the people of the turn did not write themselves; Reading has the
-// rules by which a step must be confirmed because of it, and core.Effect what an
-// action must declare for them. The turn journals it with the plan, and a step
-// that waits keeps it in its Held.
+// All texts of a prompt can influence a plan. Provenance has the rules by which a step must
+// be confirmed because of what others wrote, and core.Effect what an action must declare for
+// them. The turn journals it with the plan, and a step that waits keeps it in its Held.
 //
 // # Check
 //
-// Check makes right what is certain: canonical names, the generic "message",
-// the place where none is given, response as the first message (dropped where a
-// message repeats it), stray keys that repeat a message, the person concerned
-// where nobody is named, 5.0 for 5, defaults. Everything else is a fault. Of a
-// repaired plan only messages are left.
+// Check corrects what is certain: canonical names, the generic "message", the place if none
+// is given, response as the first message (dropped if a message repeats it), stray keys that
+// repeat a message, the person concerned if nobody is named, 5.0 for 5, defaults. Everything
+// else is a fault. Of a repaired plan only messages are left.
 //
 // # Execution
 //
-// Steps run one after the other: highest priority first, ties as written,
-// nothing before what it depends on. Each goes through
+// Steps run one after the other: highest priority first, ties as written, nothing before
+// what it depends on. Each goes through
 //
 //	permission → conditions → dependencies → Job.Guard → Check → cache →
 //	rate limit → confirmation → busy → started, on disk → Do →
 //	output schema → journal
 //
-// It waits for a confirmation if the action, the plan or Job.Read asks for one. After
-// a confirmation all before the rate limit is asked anew.
+// and is skipped by the first of these that refuses. It waits for a confirmation if the
+// action, the plan or Job.Read asks for one; after that, all before the rate limit is asked
+// again. Do has a time limit for each try. Errors of the kind temporary, and busy ones that
+// say when, are tried again with growing, jittered pauses as often as the action declares. A
+// try that ran out of time, like a step that a crash cut short, may have happened: it is
+// repeated only if the action is idempotent, and else stays unknown. A panic is an error.
 //
-// Before Do it is skipped by the first that refuses. Do has a time for each try;
-// errors of the kind temporary, and busy ones that say when, are tried again
-// with growing, jittered pauses (at most 30 s each) as often as the action
-// declares. A try that ran out of time, like a step that a crash cut short, may
-// have happened: it is repeated only if the action is idempotent, and else
-// Unknown for ever. A panic is that step's failure.
+// A step that was skipped or failed is replaced by its fallback; one that is unknown is not.
+// Independent steps never stop each other. What a result asks for (Result.Next) is checked
+// like a plan, at most 4 deep, and is never an action that led to it. In a unit all succeed,
+// or what was done is undone, the last first, and the step's fallback runs. Nothing inside
+// of a unit can be confirmed.
 //
-// A step that was skipped or failed is replaced by its fallback, checked like any
-// step when the plan was; one that is Unknown is not. Independent steps never
-// stop each other. What a result asks for (Result.Next) is checked like any
-// plan, at most 4 deep, and never an action that led to it. In a unit all
-// succeed, or what was done is undone, the last first, and the step's fallback
-// runs. Nothing that must be confirmed runs inside of a unit.
+// NONE, CONTINUE and IGNORE run no code: Execute reports them as done, and the turn acts on
+// them. CONTINUE is skipped after MaxContinue in a row.
 //
-// NONE, CONTINUE and IGNORE run no code: Execute reports them as done, and the
-// turn knows what they mean. CONTINUE is skipped after MaxContinue in a row.
-//
-// # Confirmation
-//
-// A step that must be confirmed is journalled as Pending, with a Held that has
-// all it needs, and reported with its question; what depends on it waits with
-// it. Resume takes it up, or skips it and what depends on it.
+// A step that must be confirmed is journalled as pending, with a Held that has all it needs,
+// and reported with its question; what depends on it waits with it. Resume continues it, or
+// skips it and what depends on it.
 //
 // # Conditions
 //
@@ -106,8 +94,10 @@
 //	context              what the plan itself says (topic, entities, slotsFilled, slotsRequired)
 //	conversation_state   what was known before; state is the same
 //	message              id, text, time, voice, locale, addressed, private, path, attachments (a count)
-//	author               id, name, tag, bot, rank (member, moderator, admin, bot); nothing where several people caused the turn
-//	results.NAME         the output of an action that succeeded earlier in this turn, in whatever round; the last one of that name
+//	author               id, name, tag, bot, rank (member, moderator, admin, bot); missing if several
+//	                     people caused the turn
+//	results.NAME         the output of an action that succeeded earlier in this turn, in any round; the
+//	                     last one of that name
 //
 // or, where it begins with none of these, with an entity or a slot: of the plan's
 // context, else of what was known before (account.balance); one that neither has

@@ -34,7 +34,8 @@ func FuzzSchema(f *testing.F) {
 		if m, err := compile(short); err == nil && (len(m.check(v)) == 0) != (len(s.check(v)) == 0) {
 			t.Fatalf("%s and its short form %s disagree on %s", raw, short, value)
 		}
-		if m, err := compile(minifyForPrompt(json.RawMessage(raw))); err != nil || len(s.check(v)) == 0 && len(m.check(v)) > 0 {
+		m, err := compile(minifyForPrompt(json.RawMessage(raw)))
+		if err != nil || len(s.check(v)) == 0 && len(m.check(v)) > 0 {
 			t.Fatalf("%s shown as %s refuses %s (%v)", raw, minifyForPrompt(json.RawMessage(raw)), value, err)
 		}
 		s.fill(v)

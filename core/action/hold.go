@@ -66,7 +66,7 @@ func (e *execution) hold(t task, d *Definition, why string) *ending {
 		refused = "must be confirmed, and cannot be shown whole"
 	}
 	if refused != "" {
-		end := e.skip(t, core.Errorf(core.Forbidden, "%s %s", d.Name, refused))
+		end := skipped(t, core.Errorf(core.Forbidden, "%s %s", d.Name, refused))
 		return &end
 	}
 	h := e.held(t, d)
@@ -132,7 +132,7 @@ func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, agreed bool) (
 	case !agreed && (isPending || record.Progress == core.ProgressTaken):
 		why := h.cancelReason(r.Clock())
 		for _, t := range tasks {
-			e.report(t, e.settle(t, e.skip(t, why)))
+			e.report(t, e.settle(t, skipped(t, why)))
 		}
 		return e.results, nil
 	case isPending:

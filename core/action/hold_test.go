@@ -158,7 +158,8 @@ func TestResumeOfNothing(t *testing.T) {
 	key := core.Key{Turn: job.Turn, Round: 1, Step: 1}
 	j.disk[key] = core.Record{Key: key, Progress: core.ProgressPending, Data: json.RawMessage(`{"step":5}`)}
 	job.Journal = j
-	if _, err := NewRuntime(Options{}).Resume(context.Background(), job, 1, true); err == nil || errors.Is(err, errNotHeld) {
+	_, err := NewRuntime(Options{}).Resume(context.Background(), job, 1, true)
+	if err == nil || errors.Is(err, errNotHeld) {
 		t.Errorf("err = %v", err)
 	}
 }
@@ -166,7 +167,9 @@ func TestResumeOfNothing(t *testing.T) {
 // TestAHeldStepIsLeftToWhoTookItUp: the turn that asked may be taken up again
 // after a crash, while the confirmed step is already on its way.
 func TestAHeldStepIsLeftToWhoTookItUp(t *testing.T) {
-	for n, progress := range map[uint16]core.Progress{1: core.ProgressPending, 2: core.ProgressStarted, 3: core.ProgressTaken, 4: core.ProgressStarted} {
+	for n, progress := range map[uint16]core.Progress{
+		1: core.ProgressPending, 2: core.ProgressStarted, 3: core.ProgressTaken, 4: core.ProgressStarted,
+	} {
 		var w world
 		r := NewRuntime(Options{})
 		_, job := held(t, &w, r)
@@ -287,7 +290,8 @@ func TestResumeAfterAReload(t *testing.T) {
 	hold := func(n uint16, h Held) {
 		h.Who, h.Asked, h.Expires = by(0), noon, time.Now().Add(time.Hour)
 		h.Action = h.Step.Type
-		j.Later(core.Record{Key: core.Key{Turn: job.Turn, Round: 1, Step: n}, Progress: core.ProgressPending, Data: encode(h)})
+		key := core.Key{Turn: job.Turn, Round: 1, Step: n}
+		j.Later(core.Record{Key: key, Progress: core.ProgressPending, Data: encode(h)})
 	}
 	hold(1, Held{Step: step("transfer", `{}`)})
 	hold(2, Held{Step: step("erase", `{}`), On: 1, Way: []string{"gone"}})

@@ -168,7 +168,8 @@ func addHint(schema map[string]any, raw json.RawMessage) {
 			schema["description"] = v
 		}
 	case map[string]any:
-		for _, k := range []string{"description", "enum", "default", "items", "minimum", "maximum", "format", "example"} {
+		hints := []string{"description", "enum", "default", "items", "minimum", "maximum", "format", "example"}
+		for _, k := range hints {
 			if v[k] != nil {
 				schema[k] = v[k]
 			}

@@ -179,7 +179,7 @@ func TestCacheKeepsOnlyWhatStandsAlone(t *testing.T) {
 }
 
 // TestUnknownIsRecorded: that nobody knows whether a step was done is journalled, and
-// not only told.
+// not only said.
 func TestUnknownIsRecorded(t *testing.T) {
 	var w world
 	r := NewRuntime(Options{Clock: func() time.Time { return noon }})
@@ -254,7 +254,7 @@ func TestRatesAreForgotten(t *testing.T) {
 	if _, ok := r.take(minute, []string{"ann", "bob"}, noon.Add((40*24-1)*time.Hour)); ok {
 		t.Error("bob's use is forgotten")
 	}
-	take(minute, "eve", 80*24*time.Hour, true) // whoever has no use left is no trouble
+	take(minute, "eve", 80*24*time.Hour, true) // those without uses are dropped
 	if n := len(r.used); n > 31*24 {
 		t.Errorf("%d people are remembered", n)
 	}

@@ -96,7 +96,7 @@ func TestQuestionsThatCannotBeShown(t *testing.T) {
 }
 
 // TestThoughtsStayOutOfQuestions: what an action of the bot's own keeps to itself is
-// not shown, and does not stand in the way of the question.
+// not shown, and does not prevent the question.
 func TestThoughtsStayOutOfQuestions(t *testing.T) {
 	w := &world{}
 	write := w.act("write", func(a *core.Action) {
@@ -121,7 +121,8 @@ func FuzzQuestion(f *testing.F) {
 	f.Add("a\u202eb", "x")
 	f.Add("\x00\n\u200d", `\u202e`)
 	f.Fuzz(func(t *testing.T, one, other string) {
-		if got := shown(one); strings.ContainsFunc(got, func(r rune) bool { return unicode.Is(unicode.Cf, r) || unicode.IsControl(r) }) {
+		invisible := func(r rune) bool { return unicode.Is(unicode.Cf, r) || unicode.IsControl(r) }
+		if got := shown(one); strings.ContainsFunc(got, invisible) {
 			t.Errorf("%q is shown as %q", one, got)
 		}
 		if one, other = strings.ToValidUTF8(one, ""), strings.ToValidUTF8(other, ""); one != other && shown(one) == shown(other) {

@@ -9,29 +9,28 @@ import (
 	"synthbot/core"
 )
 
-// Provenance tells what the prompt of a plan held besides the own new words of the
-// people whose turn it is. The zero value means: nothing.
+// Provenance is what the prompt of a plan held besides the new words of the people whose
+// turn it is. The zero value means: nothing.
 //
-// Text has the rank of whoever wrote it. What a stranger wrote has none. A plan
-// was made under the influence of all that its prompt held. So a step is confirmed
-// first if it needs a higher rank than one of these texts has, or if it deletes
-// something and they are by others than people of a higher rank. After a stranger's
-// text it is also confirmed if it requests an address that nobody here wrote. Other
-// people's lines do not matter for addresses: they can ask for the request themselves.
+// Text has the rank of its author; a stranger's text has none. All texts of a prompt can
+// influence the plan. So a step must be confirmed if it needs a higher rank than one of them
+// has, or if it deletes something and not all of them are by people of a higher rank. After
+// a stranger's text it must also be confirmed if it requests an address that nobody here
+// wrote. Other people's lines do not matter for addresses: they may request them themselves.
 type Provenance struct {
 	Strangers bool `json:"strangers,omitempty"` // pages, files, forwarded and quoted text, answers of other programs
-	// Own says that the bot's own words have the rank of strangers: it said them after
-	// it had read such a text, or nobody asked in words for what comes next. What it says
-	// now does not count as such because of that, or it would never end.
+	// Own says that the bot's own words have the rank of strangers: it said them after it
+	// read such a text, or nobody asked in words for what comes next. That alone does not
+	// give what it says now the rank of strangers, or it would never end.
 	Own    bool      `json:"own,omitempty"`
 	Others bool      `json:"others,omitempty"` // lines of other people in the bot's places
 	Rank   core.Rank `json:"rank,omitempty"`   // the lowest of those other people
-	// Addresses are those that the people of the turn wrote themselves, or that a
-	// search found, in the form of Addresses.
+	// Addresses are those that the people of the turn wrote, or that a search found, in
+	// the form of canonical.
 	Addresses []string `json:"addresses,omitempty"`
 }
 
-// AddLine notes a line of another person.
+// AddLine adds a line of another person.
 func (r *Provenance) AddLine(rank core.Rank) {
 	if !r.Others {
 		r.Rank = rank
@@ -39,8 +38,7 @@ func (r *Provenance) AddLine(rank core.Rank) {
 	r.Others, r.Rank = true, min(r.Rank, rank)
 }
 
-// AddWords notes the own words of the people whose turn it is: they may name
-// addresses.
+// AddWords adds the words of the people whose turn it is: they may name addresses.
 func (r *Provenance) AddWords(text string) {
 	for word := range strings.FieldsSeq(text) {
 		if !strings.ContainsAny(word[:len(word)-1], ".:[") { // no address is without; most words are
@@ -60,11 +58,12 @@ func (r *Provenance) know(address string) {
 	}
 }
 
-// AddOutput notes what came of a step, which the prompts of later rounds hold.
-// private says that nobody else speaks in the place.
+// AddOutput adds the result of a step, which the prompts of later rounds hold. private says
+// that nobody else writes in the place.
 func (r *Provenance) AddOutput(s *Snapshot, d StepResult, private bool) {
 	def, ok := s.Resolve(d.Action)
-	if !ok || d.Progress != core.ProgressDone && d.Progress != core.ProgressFailed && d.Progress != core.ProgressUnknown {
+	ran := []core.Progress{core.ProgressDone, core.ProgressFailed, core.ProgressUnknown}
+	if !ok || !slices.Contains(ran, d.Progress) {
 		return
 	}
 	if def.Has(core.EffectReadsForeign) {
@@ -83,8 +82,8 @@ func (r *Provenance) AddOutput(s *Snapshot, d StepResult, private bool) {
 	}
 }
 
-// confirmReason says why a step must be confirmed though neither its action nor the
-// plan says so; "" if it need not be.
+// confirmReason says why a step must be confirmed though neither its action nor the plan says
+// so; "" if it need not be.
 func (e *execution) confirmReason(t task, d *Definition, payload map[string]any) string {
 	if d.IsMessage() {
 		return ""
@@ -97,7 +96,7 @@ func (e *execution) confirmReason(t task, d *Definition, payload map[string]any)
 		}
 	}
 	need, _ := e.Snapshot.needs(d, e.Who, payload)
-	if need == core.RankBot { // kept for the bot's own beats, which is no rank of a person
+	if need == core.RankBot { // only for the bot's own turns; people have no such rank
 		need = core.RankMember
 	}
 	if d.Has(core.EffectRanked) {
@@ -115,9 +114,9 @@ func (e *execution) confirmReason(t task, d *Definition, payload map[string]any)
 	return ""
 }
 
-// knows reports whether the people of the turn wrote all addresses of a payload.
-// foreign says that it goes to a program of others, which may take an address under
-// any key and without a scheme, also for mail.
+// knows reports whether the people of the turn wrote all addresses of a payload. foreign
+// says that it goes to a program of others, which may accept addresses under any key and
+// without a scheme, also of mail.
 func (r *Provenance) knows(payload map[string]any, foreign bool) bool {
 	known := true
 	walk(payload, "", func(key, text string) {
@@ -128,8 +127,7 @@ func (r *Provenance) knows(payload map[string]any, foreign bool) bool {
 	return known
 }
 
-// walk visits all strings of a decoded JSON value, with the key that each stands
-// under.
+// walk visits all strings of a decoded JSON value, with the key of each.
 func walk(v any, key string, visit func(key, text string)) {
 	switch v := v.(type) {
 	case string:
@@ -164,8 +162,8 @@ var (
 	likelyKey  = regexp.MustCompile(`(?i)ur[il]|href|link|host|domain|address|endpoint|webhook|site|page`)
 )
 
-// addresses returns the addresses of a payload's string: all that are written in
-// full, and the whole of it where its key says that it is one.
+// addresses returns the addresses in a string: all with a scheme, and the whole string if
+// its key says that it is one.
 func addresses(key, text string, foreign bool) []string {
 	switch {
 	case text != "" && addressKey.MatchString(key), (foreign || likelyKey.MatchString(key)) && bare.MatchString(text):
@@ -176,8 +174,8 @@ func addresses(key, text string, foreign bool) []string {
 	return full.FindAllString(text, -1)
 }
 
-// canonical is the form in which addresses are compared: without scheme, www.,
-// fragment and a last slash.
+// canonical returns the form in which addresses are compared: without scheme, www., fragment
+// and the last slash.
 func canonical(address string) string {
 	address = strings.TrimSpace(address)
 	if !strings.Contains(address, "://") {

@@ -57,7 +57,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestAddressesInPayloads: they are found wherever they stand.
+// TestAddressesInPayloads: they are found wherever they are.
 func TestAddressesInPayloads(t *testing.T) {
 	for payload, free := range map[string]bool{
 		`{}`:                                             true,
@@ -113,7 +113,7 @@ func TestAddressesForOtherPrograms(t *testing.T) {
 	}
 }
 
-// TestReadingOutputs: what came of a step is told in later rounds, also where it
+// TestReadingOutputs: what came of a step is part of later rounds, also where it
 // failed.
 func TestReadingOutputs(t *testing.T) {
 	w := &world{}
@@ -144,7 +144,8 @@ func TestReadingOutputs(t *testing.T) {
 	} {
 		var r Provenance
 		r.AddOutput(s, StepResult{Action: tc.action, Progress: tc.progress, Output: out}, tc.private)
-		if r.Strangers != tc.want.Strangers || r.Others != tc.want.Others || !slices.Equal(r.Addresses, tc.want.Addresses) {
+		known := slices.Equal(r.Addresses, tc.want.Addresses)
+		if r.Strangers != tc.want.Strangers || r.Others != tc.want.Others || !known {
 			t.Errorf("%s %s, private %v: %+v", tc.action, tc.progress, tc.private, r)
 		}
 	}

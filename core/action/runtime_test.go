@@ -258,7 +258,7 @@ func TestACallThatDoesNotEndIsNotRepeated(t *testing.T) {
 	})
 }
 
-// TestTheEndOfAPause: nothing is tried again when the process is told to end.
+// TestTheEndOfAPause: nothing is tried again when the process is to end.
 func TestTheEndOfAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w world
@@ -278,7 +278,7 @@ func TestTheEndOfAPause(t *testing.T) {
 	})
 }
 
-// TestDoneAtTheEnd: what is done when the process is told to end is done.
+// TestDoneAtTheEnd: what is done when the process is to end is done.
 func TestDoneAtTheEnd(t *testing.T) {
 	var w world
 	ctx, cancel := context.WithCancel(t.Context())
@@ -291,7 +291,8 @@ func TestDoneAtTheEnd(t *testing.T) {
 		t.Errorf("err = %v", err)
 	}
 	same2(t, "done", told(done), []string{"1 last done"})
-	if r, _ := j.Find(core.Key{Turn: core.TurnID{Path: here, Seq: 1}, Round: 1, Step: 1}); r.Progress != core.ProgressDone {
+	r, _ := j.Find(core.Key{Turn: core.TurnID{Path: here, Seq: 1}, Round: 1, Step: 1})
+	if r.Progress != core.ProgressDone {
 		t.Errorf("the record says %s", r.Progress)
 	}
 	same2(t, "calls", w.did(), nil)
@@ -344,7 +345,8 @@ func TestTheEndOfWork(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("err = %v", err)
 		}
-		if rec := j.disk[core.Key{Turn: core.TurnID{Path: here, Seq: 1}, Round: 1, Step: 1}]; rec.Progress != core.ProgressStarted {
+		rec := j.disk[core.Key{Turn: core.TurnID{Path: here, Seq: 1}, Round: 1, Step: 1}]
+		if rec.Progress != core.ProgressStarted {
 			t.Errorf("the journal says %q", rec.Progress)
 		}
 		same2(t, "calls", w.did(), nil)
@@ -375,7 +377,8 @@ func TestAwayIsLater(t *testing.T) {
 	fail := core.ErrAway
 	act := func(name string, idempotent bool) core.Action {
 		return w.act(name, func(a *core.Action) {
-			a.Idempotent, a.Permission, a.RateLimit = idempotent, core.PermissionEveryone, core.RateLimit{Count: 1, Per: time.Hour}
+			a.Idempotent, a.Permission = idempotent, core.PermissionEveryone
+			a.RateLimit = core.RateLimit{Count: 1, Per: time.Hour}
 			a.Do = func(context.Context, core.Call) (core.Result, error) { return core.Result{}, fail }
 		})
 	}

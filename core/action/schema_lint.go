@@ -140,7 +140,7 @@ func lintRequired(n map[string]any, known map[string]any) error {
 // the action is for, so the description of the root goes, too.
 func minify(raw json.RawMessage) json.RawMessage { return shortener{}.schema(raw, true) }
 
-// minifyForPrompt also leaves out what models keep to without being told: how long texts
+// minifyForPrompt also leaves out what models keep to by themselves: how long texts
 // and lists may be, and that there are no other properties. Replies are still checked for
 // it, and a correction mentions it. If leaving something out could refuse more, nothing is.
 func minifyForPrompt(raw json.RawMessage) json.RawMessage {

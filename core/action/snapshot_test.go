@@ -330,7 +330,7 @@ func TestCatalogueSwaps(t *testing.T) {
 	}
 }
 
-// reviewer strikes what it is told to.
+// reviewer strikes what it is asked to.
 type reviewer struct {
 	plug
 	verdict func(core.Plan) (ReviewResult, error)
@@ -340,7 +340,7 @@ func (r reviewer) Review(_ context.Context, _ Requester, p core.Plan) (ReviewRes
 	return r.verdict(p)
 }
 
-// TestPolicyOfPlaces: which actions are to be had where, by lists, grants and the kind
+// TestPolicyOfPlaces: which actions are available where, by lists, grants and the kind
 // of the turn.
 func TestPolicyOfPlaces(t *testing.T) {
 	var w world

@@ -64,7 +64,7 @@ func (e *execution) recorded(t task) (end ending, known bool) {
 		if d, ok := e.Snapshot.Resolve(t.step.Type); ok && isRepeatable(d) {
 			return end, false
 		}
-		end = e.unknown(t, "it is not known whether this was done: the bot was stopped in the middle")
+		end = unknown(t, "it is not known whether this was done: the bot was stopped in the middle")
 		e.settle(t, end)
 	}
 	return end, true
@@ -74,7 +74,7 @@ func (e *execution) recorded(t task) (end ending, known bool) {
 // ran. Parts guard what a message action sends.
 func isRepeatable(d *Definition) bool { return d.Idempotent || d.IsMessage() }
 
-func (e *execution) unknown(t task, text string) ending {
+func unknown(t task, text string) ending {
 	outcome := core.Outcome{Action: t.step.Type, Kind: core.Broken, Text: text}
 	return ending{progress: core.ProgressUnknown, outcome: outcome}
 }
@@ -107,7 +107,7 @@ func (e *execution) attempt(ctx context.Context, t task) (ending, error) {
 	}
 	d, ok := e.Snapshot.Resolve(t.step.Type)
 	if !ok {
-		return e.settle(t, e.skip(t, core.Errorf(core.Broken, "%s is no longer available", t.step.Type))), nil
+		return e.settle(t, skipped(t, core.Errorf(core.Broken, "%s is no longer available", t.step.Type))), nil
 	}
 	c := e.call(t)
 	end, err := e.before(ctx, t, d, c)
@@ -134,10 +134,10 @@ func (e *execution) settle(t task, end ending) ending {
 // control returns the ending of a built-in action.
 func (e *execution) control(t task) ending {
 	if t.step.Type == Continue && e.Who.Continued >= MaxContinue {
-		return e.skip(t, core.Errorf(core.Forbidden, "%d times in a row are enough", MaxContinue))
+		return skipped(t, core.Errorf(core.Forbidden, "%d times in a row are enough", MaxContinue))
 	}
 	if err := e.unmet(t); err != nil {
-		return e.skip(t, err)
+		return skipped(t, err)
 	}
 	return ending{progress: core.ProgressDone, outcome: core.Outcome{Action: t.step.Type}}
 }
@@ -162,8 +162,8 @@ func (e *execution) call(t task) core.Call {
 	return c
 }
 
-// skip returns the ending of a step that is not begun.
-func (e *execution) skip(t task, err error) ending {
+// skipped returns the ending of a step that is not begun.
+func skipped(t task, err error) ending {
 	kind, text := userText(err)
 	outcome := core.Outcome{Action: t.step.Type, Kind: kind, Text: text}
 	return ending{progress: core.ProgressSkipped, outcome: outcome}
@@ -173,7 +173,7 @@ func (e *execution) skip(t task, err error) ending {
 // step may begin. An error interrupts the turn.
 func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Call) (*ending, error) {
 	skip := func(err error) (*ending, error) {
-		end := e.skip(t, err)
+		end := skipped(t, err)
 		return &end, nil
 	}
 	v, _ := decode(t.step.Payload)
@@ -258,7 +258,7 @@ func (e *execution) run(ctx context.Context, t task, d *Definition, c core.Call)
 	case ctx.Err() != nil && err != nil:
 		return ending{}, ctx.Err()
 	case err != nil:
-		return e.settle(t, e.skip(t, err)), nil
+		return e.settle(t, skipped(t, err)), nil
 	}
 	started := e.record(e.key(t.number), core.ProgressStarted, t.data(core.Outcome{Action: d.Name}))
 	if err := e.Journal.Write(ctx, started); err != nil {
@@ -307,7 +307,7 @@ func (e *execution) endingOf(t task, d *Definition, result core.Result, err erro
 		return ending{progress: core.ProgressDone, outcome: outcome}
 	case errors.Is(err, errTimeout) && !isRepeatable(d):
 		e.log.Warn("action timed out", "action", d.Name)
-		return e.unknown(t, "it took too long, and it is not known whether it was done")
+		return unknown(t, "it took too long, and it is not known whether it was done")
 	}
 	e.log.Warn("action failed", "action", d.Name, "err", err)
 	kind, text := userText(err)

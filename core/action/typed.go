@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,9 +15,8 @@ import (
 	"synthbot/core"
 )
 
-// Typed completes an action whose payload is the Go struct P: its schema is
-// derived from P, and Do gets the payload decoded, so that what the model is
-// told cannot disagree with the code.
+// Typed completes an action whose payload is the Go struct P: its schema is derived from P,
+// and Do gets the payload decoded.
 //
 // A field is a property under its json name. It is required unless the json tag
 // says omitempty or omitzero or the field has a default. Further tags:
@@ -118,10 +118,8 @@ func nested(name, keyword string, t reflect.Type, way []reflect.Type) (object, e
 }
 
 func structOf(t reflect.Type, way []reflect.Type) (object, error) {
-	for _, w := range way {
-		if w == t {
-			return nil, fmt.Errorf("%s holds itself", t)
-		}
+	if slices.Contains(way, t) {
+		return nil, fmt.Errorf("%s holds itself", t)
 	}
 	var properties object
 	required := []string{}
@@ -156,22 +154,26 @@ func fieldOf(f reflect.StructField, way []reflect.Type) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, tag := range []struct{ name, keyword string }{{"title", "title"}, {"doc", "description"}, {"format", "format"}} {
-		v := f.Tag.Get(tag.name)
+	base := f.Type
+	for base.Kind() == reflect.Pointer {
+		base = base.Elem()
+	}
+	for _, keyword := range []string{"title", "description", "format"} {
+		v := f.Tag.Get(strings.Replace(keyword, "description", "doc", 1))
 		if v != "" {
-			s = append(s, member{tag.keyword, encode(v)})
+			s = append(s, member{keyword, encode(v)})
 		}
 	}
 	v := f.Tag.Get("oneof")
 	if v != "" {
-		values := make([]json.RawMessage, 0, 4)
+		var values []json.RawMessage
 		for one := range strings.SplitSeq(v, "|") {
-			values = append(values, literal(f.Type, one))
+			values = append(values, literal(base, one))
 		}
 		s = append(s, member{"enum", encode(values)})
 	}
 	if v, ok := f.Tag.Lookup("default"); ok {
-		s = append(s, member{"default", literal(f.Type, v)})
+		s = append(s, member{"default", literal(base, v)})
 	}
 	for _, bound := range []string{"min", "max"} {
 		v := f.Tag.Get(bound)
@@ -179,28 +181,24 @@ func fieldOf(f reflect.StructField, way []reflect.Type) (object, error) {
 			if _, err := strconv.ParseFloat(v, 64); err != nil {
 				return nil, fmt.Errorf("%s: %w", bound, err)
 			}
-			s = s.set(boundOf(f.Type, bound), json.RawMessage(v))
+			s = s.set(boundOf(base, bound), json.RawMessage(v))
 		}
 	}
 	return s, nil
 }
 
-// set puts a member in, or in the place of the one with that key.
+// set replaces the member with that key, or adds it.
 func (o object) set(key string, value json.RawMessage) object {
-	for i := range o {
-		if o[i].key == key {
-			o[i].value = value
-			return o
-		}
+	i := slices.IndexFunc(o, func(m member) bool { return m.key == key })
+	if i < 0 {
+		return append(o, member{key, value})
 	}
-	return append(o, member{key, value})
+	o[i].value = value
+	return o
 }
 
 // boundOf is the keyword that bounds a type.
 func boundOf(t reflect.Type, bound string) string {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
 	switch t.Kind() {
 	case reflect.String:
 		return bound + "Length"
@@ -214,9 +212,6 @@ func boundOf(t reflect.Type, bound string) string {
 
 // literal is a tag's value as JSON: a string for what is one, else as written.
 func literal(t reflect.Type, v string) json.RawMessage {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
 	if t.Kind() == reflect.String || !json.Valid([]byte(v)) {
 		return encode(v)
 	}

@@ -74,7 +74,8 @@ func (w *world) message(name string) core.Action {
 			if err := json.Unmarshal(c.Payload, &m); err != nil {
 				return core.Result{}, err
 			}
-			err := c.Deliveries.Send(ctx, 1, core.Sent{Path: m.Path, Text: m.Text}, func(context.Context, string) (string, error) {
+			sent := core.Sent{Path: m.Path, Text: m.Text}
+			err := c.Deliveries.Send(ctx, 1, sent, func(context.Context, string) (string, error) {
 				w.note("%s: %s", m.Path, m.Text)
 				return "1", nil
 			})
@@ -187,7 +188,9 @@ type parts struct {
 
 func (p parts) Since(int) time.Time { return time.Time{} }
 
-func (p parts) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
+func (p parts) Send(
+	ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error),
+) error {
 	key := p.key
 	key.Part = uint16(n)
 	if r, ok := p.Find(key); ok && r.Progress == core.ProgressDone {
@@ -201,7 +204,8 @@ func (p parts) Send(ctx context.Context, n int, what core.Sent, do func(context.
 }
 
 func (j *journal) job(s *Snapshot, w Requester, steps ...core.Step) Job {
-	return Job{Snapshot: s, Turn: core.TurnID{Path: w.Path, Seq: 1}, Round: 1, Plan: core.Plan{Steps: steps}, Who: w, Journal: j}
+	id := core.TurnID{Path: w.Path, Seq: 1}
+	return Job{Snapshot: s, Turn: id, Round: 1, Plan: core.Plan{Steps: steps}, Who: w, Journal: j}
 }
 
 // step makes a plan's step.
@@ -223,7 +227,7 @@ func run(t *testing.T, r *Runtime, j Job) []StepResult {
 	return done
 }
 
-// told writes what became of the steps as lines.
+// Each line is a step with what became of it.
 func told(done []StepResult) (lines []string) {
 	for _, d := range done {
 		line := fmt.Sprintf("%d %s %s", d.Step, d.Action, d.Progress)
