@@ -3,7 +3,6 @@ package action
 import (
 	"cmp"
 	"errors"
-	"path"
 	"slices"
 	"strings"
 
@@ -66,7 +65,7 @@ func (s *Snapshot) permission(d *Definition, w Requester) core.Permission {
 	allowed, nearest := d.Allows(), core.Path{}
 	for i := range s.policy.Rules {
 		r := &s.policy.Rules[i]
-		if w.within(r.Path) && slices.ContainsFunc(r.Actions, d.named) && w.Path.Nearer(r.Path, nearest) {
+		if w.within(r.Path) && MatchAny(r.Actions, d.Name) && w.Path.Nearer(r.Path, nearest) {
 			allowed, nearest = r.Permission, r.Path
 		}
 	}
@@ -84,16 +83,10 @@ func (p *Policy) lists(d *Definition, w Requester) bool {
 	for i := range p.Only {
 		o := &p.Only[i]
 		if d.home == "" && w.within(o.Path) && w.Path.Nearer(o.Path, nearest) {
-			open, nearest = slices.ContainsFunc(o.Actions, d.named), o.Path
+			open, nearest = MatchAny(o.Actions, d.Name), o.Path
 		}
 	}
 	return open
-}
-
-// named reports whether the action's name matches the pattern.
-func (d *Definition) named(pattern string) bool {
-	ok, _ := path.Match(pattern, d.Name) // a malformed pattern matches nothing
-	return ok
 }
 
 // rank is the lowest rank among those who caused the turn.
@@ -131,7 +124,7 @@ func (s *Snapshot) refusal(d *Definition, w Requester, payload map[string]any) s
 	if !s.policy.lists(d, w) {
 		return "is closed here"
 	}
-	if w.Mute && d.home != "" || len(w.Only) > 0 && !slices.ContainsFunc(w.Only, d.named) {
+	if w.Mute && d.home != "" || len(w.Only) > 0 && !MatchAny(w.Only, d.Name) {
 		return "is not for a turn of this kind"
 	}
 	if d.Confirm && !w.canConfirm() {
