@@ -61,7 +61,7 @@ var maxBigPackageLines = map[string]int{
 	"daemon":              5200,
 	"interfaces/discord":  6300,
 	"core/turn":           4700,
-	"core/action":         4500,
+	"core/action":         4700,
 	"interfaces/telegram": 5000,
 }
 

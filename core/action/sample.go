@@ -15,9 +15,7 @@ import (
 func Lint(plugin string, actions ...core.Action) []string {
 	list := slices.Clone(actions)
 	for i := range list {
-		if list[i].Do == nil {
-			list[i].Do = func(context.Context, core.Call) (core.Result, error) { return core.Result{}, errors.ErrUnsupported }
-		}
+		list[i].Do = func(context.Context, core.Call) (r core.Result, err error) { return r, errors.ErrUnsupported }
 	}
 	_, err := Build(linted{plugin, list})
 	if err == nil {
@@ -95,7 +93,8 @@ func (s *sampler) value(name string, node any, depth int) any {
 	case "string":
 		return sampleText(name, n)
 	case "array":
-		if least, _ := n["minItems"].(float64); least > 0 {
+		least, _ := n["minItems"].(float64)
+		if least > 0 {
 			return slices.Repeat([]any{s.value(name, n["items"], depth+1)}, int(min(least, maxSampleItems)))
 		}
 		return []any{}
