@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"synthbot/core/driver"
+
 	"synthbot/core"
 	"synthbot/core/coretest"
 	"synthbot/interfaces/telegram/telegramtest"
@@ -110,7 +112,7 @@ func TestAnotherBot(t *testing.T) {
 }
 
 // blind is a State that cannot be read.
-type blind struct{ State }
+type blind struct{ driver.State }
 
 func (blind) Get(context.Context, string) ([]byte, error) { return nil, errors.New("damaged") }
 

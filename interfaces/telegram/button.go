@@ -85,10 +85,11 @@ func (s *signer) moved(markup string, from, to int64) string {
 			}
 		}
 	}
-	data, err := json.Marshal(k)
-	if err != nil {
-		return markup
-	}
+	return k.json()
+}
+
+func (k keyboardRows) json() string {
+	data, _ := json.Marshal(k)
 	return string(data)
 }
 

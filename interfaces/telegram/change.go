@@ -2,7 +2,6 @@ package telegram
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"synthbot/core"
@@ -129,12 +128,9 @@ func (d *delivery) setReaction(ctx context.Context, s chatKey, message int64, em
 	if emoji != "" {
 		list = append(list, map[string]string{"type": "emoji", "emoji": emoji})
 	}
-	data, err := json.Marshal(list)
-	if err != nil {
-		return err
-	}
-	params := botapi.Params{"message_id": id(message), "reaction": string(data)}
-	_, err = d.api.Do(ctx, botapi.Request{Method: "setMessageReaction", Params: params, Chat: s.chat, Again: true,
-		Rank: -1})
+	params := botapi.Params{"message_id": id(message)}
+	params.AddJSON("reaction", list)
+	r := botapi.Request{Method: "setMessageReaction", Params: params, Chat: s.chat, Again: true, Rank: -1}
+	_, err := d.api.Do(ctx, r)
 	return err
 }

@@ -2,7 +2,6 @@ package telegram
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"strings"
 	"sync"
@@ -45,8 +44,7 @@ func (d *delivery) choices(chat int64, choices []core.Choice) (string, error) {
 		}
 		row = append(row, keyboardButton{Text: c.Label, CallbackData: &sealed})
 	}
-	data, err := json.Marshal(keyboardRows{[][]keyboardButton{row}})
-	return string(data), err
+	return keyboardRows{[][]keyboardButton{row}}.json(), nil
 }
 
 // shortened returns a text as one message, visibly shortened if necessary.

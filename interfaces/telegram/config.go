@@ -37,60 +37,17 @@ func (c *Config) Wrong() string {
 	return ""
 }
 
-// State keeps what the driver must know after a restart.
-type State = driver.State
-
-// Options is what a Driver needs. Config.Token is required.
+// Options is what a Driver needs. Name, Config, Log, Clock, State and Admin are required.
 type Options struct {
-	Name     string // the interface's name; empty: "telegram"
+	Name     string // the interface's name
 	Config   Config
-	Log      *slog.Logger      // nil: nothing is logged
-	Clock    func() time.Time  // nil: time.Now
-	State    State             // nil: forgotten at the end
+	Log      *slog.Logger
+	Clock    func() time.Time
+	State    driver.State
 	Commands []command.Spec    // offered in the platform's menu
 	Admins   []core.Path       // who sees the commands of admins
-	Admin    func(text string) // tells admins what they must know; nil: only logged
+	Admin    func(text string) // tells admins what they must know
 
 	// Dial connects to the server; nil: by the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
-
-func (c *Config) defaults() {
-	if c.APIURL == "" {
-		c.APIURL = "https://api.telegram.org"
-	}
-	if c.Timeout <= 0 {
-		c.Timeout = 30 * time.Second
-	}
-	if c.MaxFile <= 0 {
-		c.MaxFile = 20 << 20
-	}
-	if c.Webhook.Listen == "" {
-		c.Webhook.Listen = "127.0.0.1:8443"
-	}
-}
-
-func (o *Options) defaults() {
-	o.Config.defaults()
-	if o.Name == "" {
-		o.Name = "telegram"
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Clock == nil {
-		o.Clock = time.Now
-	}
-	if o.State == nil {
-		o.State = nothing{}
-	}
-	if o.Admin == nil {
-		o.Admin = func(string) {}
-	}
-}
-
-// nothing is a State that forgets.
-type nothing struct{}
-
-func (nothing) Get(context.Context, string) ([]byte, error) { return nil, nil }
-func (nothing) Put(context.Context, string, []byte) error   { return nil }

@@ -107,10 +107,10 @@ func (p *draftPlatform) Post(ctx context.Context, post draft.Post) (string, erro
 	s := p.key(post.Place)
 	r := botapi.Request{Method: "sendMessage", Params: target{key: s}.params()}
 	if s.chat > 0 && p.d.opt.Config.Stream != "edit" && !p.noOwn.Load() {
-		number := fnv.New32a()
-		_, _ = number.Write([]byte(post.Nonce))
+		sum := fnv.New32a()
+		_, _ = sum.Write([]byte(post.Nonce))
 		own := botapi.Request{Method: "sendMessageDraft", Params: target{key: s}.params()}
-		own.Params["draft_id"] = id(int64(number.Sum32()>>2) + 1)
+		own.Params["draft_id"] = id(int64(sum.Sum32()>>2) + 1)
 		_, err := p.call(ctx, s, own, post.Text)
 		switch {
 		case botapi.IsCode(err, 404):
@@ -125,14 +125,12 @@ func (p *draftPlatform) Post(ctx context.Context, post draft.Post) (string, erro
 	if err != nil {
 		return "", err
 	}
-	var m struct {
-		ID int64 `json:"message_id"`
-	}
-	if err := json.Unmarshal(raw, &m); err != nil || m.ID == 0 {
+	number := numberOf(raw)
+	if number == 0 {
 		return "", &botapi.NetError{Method: r.Method, Text: "no message in the answer", Unknown: true}
 	}
-	p.d.places.sent(s, m.ID)
-	return id(m.ID), nil
+	p.d.places.sent(s, number)
+	return id(number), nil
 }
 
 // Edit changes the text that a message shows.

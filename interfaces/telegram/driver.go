@@ -51,7 +51,6 @@ var (
 
 // New makes a driver. It makes no calls yet: a wrong token is an error of Listen.
 func New(o Options) (*Driver, error) {
-	o.defaults()
 	if !regexp.MustCompile(`^[a-z0-9_.-]{1,40}$`).MatchString(o.Name) { // actions are named after it
 		return nil, fmt.Errorf("interface name %q: only a-z, 0-9, _, . and - are possible, at most 40", o.Name)
 	}

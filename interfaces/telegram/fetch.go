@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,7 +16,7 @@ var _ core.Fetcher = (*Driver)(nil)
 // bytes and no more than Config.MaxFile. It reads nothing but files of the Bot API
 // server, for at most ten times Config.Timeout.
 func (d *Driver) Fetch(ctx context.Context, a core.Attachment, most int64) ([]byte, error) {
-	most = min(most, d.opt.Config.MaxFile)
+	most = min(most, cmp.Or(d.opt.Config.MaxFile, 20<<20))
 	tooLarge := core.Errorf(core.Invalid, "the file is larger than %d bytes", most)
 	switch {
 	case a.Ref == "":

@@ -1,7 +1,6 @@
 package telegram
 
 import (
-	"encoding/json"
 	"errors"
 	"strconv"
 	"strings"
@@ -92,8 +91,7 @@ func (d *delivery) keyboard(call core.Call, to target, list buttons) (string, er
 	if len(rows) == 0 {
 		return "", nil
 	}
-	data, err := json.Marshal(keyboardRows{rows})
-	return string(data), err
+	return keyboardRows{rows}.json(), nil
 }
 
 // errCrowd means that more people may press a button than it can name.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net"
 	"net/url"
 	"path"
@@ -153,7 +154,7 @@ func (d *delivery) attach(ctx context.Context, to target, a attached) (string, e
 		f := a.file
 		f.Field = field
 		r := botapi.Request{
-			Method: method, Params: a.params.Clone(), Files: []botapi.File{f},
+			Method: method, Params: maps.Clone(a.params), Files: []botapi.File{f},
 			Chat: to.key.chat,
 		}
 		if a.caption.HTML == "" {
@@ -259,12 +260,9 @@ func (c *catalogue) sendPoll(ctx context.Context, call core.Call) (core.Result, 
 	for _, o := range q.Options {
 		options = append(options, map[string]string{"text": o})
 	}
-	data, err := json.Marshal(options)
-	if err != nil {
-		return core.Result{}, err
-	}
 	params := to.params()
-	params["question"], params["options"] = q.Question, string(data)
+	params["question"] = q.Question
+	params.AddJSON("options", options)
 	params.AddTrue("allows_multiple_answers", q.Multiple)
 	params.AddTrue("disable_notification", q.Silent)
 	if q.Anonymous != nil && !*q.Anonymous {

@@ -122,10 +122,7 @@ func (c *commandMenus) update(ctx context.Context) {
 	if len(c.opt.Commands) == 0 {
 		menus = nil
 	}
-	data, err := json.Marshal(menus)
-	if err != nil {
-		return
-	}
+	data, _ := json.Marshal(menus)
 	sum := sha256.Sum256(append(data, c.account...)) // another bot has none yet
 	now := offering{Mark: hex.EncodeToString(sum[:])}
 	var was offering
@@ -146,8 +143,7 @@ func (c *commandMenus) update(ctx context.Context) {
 	if strangers { // the next life tries again
 		now.Mark = ""
 	}
-	err = driver.Save(ctx, c.opt.State, menuKey, now)
-	if err != nil && ctx.Err() == nil {
+	if err := driver.Save(ctx, c.opt.State, menuKey, now); err != nil && ctx.Err() == nil {
 		c.log.Warn("commands offered, but not noted", "err", err)
 	}
 }
@@ -179,7 +175,9 @@ func (o offering) without(other offering) []listed {
 // platform does not take those.
 func (c *commandMenus) offerAll(ctx context.Context, menus []menu, gone []listed) (strangers bool, err error) {
 	for _, m := range menus {
-		switch err := c.offer(ctx, m); {
+		params := botapi.Params{}
+		params.AddJSON("commands", m.Commands)
+		switch err := c.call(ctx, "setMyCommands", listed{m.Scope, m.Language}, params); {
 		case err != nil && m.Scope["chat_id"] != nil && botapi.IsCode(err, 400, 403):
 			strangers = true
 			c.log.Info("commands not offered to an admin who has not written yet", "chat", m.Scope["chat_id"])
@@ -188,12 +186,7 @@ func (c *commandMenus) offerAll(ctx context.Context, menus []menu, gone []listed
 		}
 	}
 	for _, l := range gone {
-		params := botapi.Params{}
-		params.AddNonEmpty("language_code", l.Language)
-		if err := params.AddJSON("scope", l.Scope); err != nil {
-			return strangers, err
-		}
-		_, err := c.api.Do(ctx, botapi.Request{Method: "deleteMyCommands", Params: params, Again: true})
+		err := c.call(ctx, "deleteMyCommands", l, botapi.Params{})
 		if err != nil && !botapi.IsCode(err, 400, 403) { // of a chat that is gone nothing is left
 			return strangers, err
 		}
@@ -201,15 +194,9 @@ func (c *commandMenus) offerAll(ctx context.Context, menus []menu, gone []listed
 	return strangers, nil
 }
 
-func (c *commandMenus) offer(ctx context.Context, m menu) error {
-	params := botapi.Params{}
-	params.AddNonEmpty("language_code", m.Language)
-	if err := params.AddJSON("scope", m.Scope); err != nil {
-		return err
-	}
-	if err := params.AddJSON("commands", m.Commands); err != nil {
-		return err
-	}
-	_, err := c.api.Do(ctx, botapi.Request{Method: "setMyCommands", Params: params, Again: true})
+func (c *commandMenus) call(ctx context.Context, method string, l listed, params botapi.Params) error {
+	params.AddNonEmpty("language_code", l.Language)
+	params.AddJSON("scope", l.Scope)
+	_, err := c.api.Do(ctx, botapi.Request{Method: method, Params: params, Again: true})
 	return err
 }

@@ -240,7 +240,7 @@ func TestRedirect(t *testing.T) {
 		http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
 	}))
 	defer leads.Close()
-	d, err := New(Options{Config: Config{Token: core.NewSecret(telegramtest.Token), APIURL: leads.URL}})
+	d, err := New(usual(leads.URL))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -226,17 +227,22 @@ func (d *delivery) sent(to target, r botapi.Request, do func(botapi.Request) (js
 	if err != nil {
 		return "", explain(err)
 	}
-	var m struct {
-		ID int64 `json:"message_id"`
-	}
-	if err = json.Unmarshal(raw, &m); m.ID == 0 {
-		return "", &core.Error{Kind: core.Broken, Text: "Telegram did not say what became of it", Err: err}
+	number := numberOf(raw)
+	if number == 0 {
+		return "", core.Errorf(core.Broken, "Telegram did not say what became of it")
 	}
 	if d.places.now(to.key.chat) != to.key.chat {
 		return "", nil
 	}
-	d.places.sent(to.key, m.ID)
-	return d.places.messageID(to.key.chat, m.ID), nil
+	d.places.sent(to.key, number)
+	return d.places.messageID(to.key.chat, number), nil
+}
+
+// numberOf is the number of a message that the platform returned; 0 if it is none.
+func numberOf(raw json.RawMessage) int64 {
+	var m message
+	_ = json.Unmarshal(raw, &m)
+	return m.ID
 }
 
 // noPreview keeps the platform from fetching what a text links to.
@@ -285,13 +291,8 @@ func (d *delivery) written(ctx context.Context, r botapi.Request, p markup.Part)
 		return d.styled(ctx, r, "text", p)
 	}
 	rich := r
-	rich.Params = botapi.Params{}
-	for key, value := range r.Params {
-		rich.Params[key] = value
-	}
-	if err := rich.Params.AddJSON("rich_message", map[string]string{"html": html}); err != nil {
-		return nil, err
-	}
+	rich.Params = maps.Clone(r.Params)
+	rich.Params.AddJSON("rich_message", map[string]string{"html": html})
 	if r.Method == "sendMessage" {
 		rich.Method = "sendRichMessage"
 	}

@@ -204,7 +204,6 @@ func TestWebhookTakenAway(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	good := Config{Token: core.NewSecret("1:a"), APIURL: "https://api.telegram.org"}
 	for name, alter := range map[string]func(*Options){
 		"no token":    func(o *Options) { o.Config.Token = core.Secret{} },
 		"odd token":   func(o *Options) { o.Config.Token = core.NewSecret("a/../b") },
@@ -219,7 +218,7 @@ func TestNewRefuses(t *testing.T) {
 		"large port": func(o *Options) { o.Config.Webhook = botapi.Webhook{URL: "https://x.y", Listen: ":65536"} },
 		"odd secret": func(o *Options) { o.Config.Webhook = botapi.Webhook{URL: "https://x.y", Secret: core.NewSecret("a b")} },
 	} {
-		o := Options{Config: good}
+		o := usual("https://api.telegram.org")
 		alter(&o)
 		if d, err := New(o); err == nil || d != nil || strings.Contains(err.Error(), "a/../b") {
 			t.Errorf("%s: %v", name, err)
@@ -246,7 +245,7 @@ func TestRedacted(t *testing.T) {
 			}
 		}
 	}
-	closed, err := New(Options{Config: Config{Token: core.NewSecret(telegramtest.Token), APIURL: "http://127.0.0.1:1"}})
+	closed, err := New(usual("http://127.0.0.1:1"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"synthbot/core/command"
 	"synthbot/core/coretest"
 	"synthbot/core/markdown"
+	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/markup"
 	"synthbot/interfaces/telegram/telegramtest"
 )
@@ -58,12 +59,22 @@ func inhabit(w *world) *world {
 	return w
 }
 
-func (w *world) options() Options {
-	o := Options{
-		Config: Config{Token: core.NewSecret(telegramtest.Token), APIURL: w.URL, Pace: "off", Timeout: 5 * time.Second},
-		Log:    slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), State: &w.state,
-		Dial: w.Dial,
+// usual are the options of a driver that reaches the server there.
+func usual(url string) Options {
+	return Options{
+		Name: "telegram", Log: slog.New(slog.DiscardHandler), Clock: time.Now, State: &memory{}, Admin: func(string) {},
+		Config: Config{
+			Token: core.NewSecret(telegramtest.Token), APIURL: url, Timeout: 30 * time.Second,
+			Webhook: botapi.Webhook{Listen: "127.0.0.1:8443"},
+		},
 	}
+}
+
+func (w *world) options() Options {
+	o := usual(w.URL)
+	o.Config.Pace, o.Config.Timeout = "off", 5*time.Second
+	o.Log = slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	o.State, o.Dial = &w.state, w.Dial
 	if w.alter != nil {
 		w.alter(&o)
 	}

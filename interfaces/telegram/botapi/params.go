@@ -2,7 +2,6 @@ package botapi
 
 import (
 	"encoding/json"
-	"maps"
 	"strconv"
 
 	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
@@ -23,17 +22,11 @@ func (p Params) AddNonZero(key string, value int64) { tgbotapi.Params(p).AddNonZ
 // AddTrue adds a flag that is set.
 func (p Params) AddTrue(key string, value bool) { tgbotapi.Params(p).AddBool(key, value) }
 
-// AddJSON adds a value as JSON.
-func (p Params) AddJSON(key string, value any) error {
-	data, err := json.Marshal(value)
-	if err == nil {
-		p[key] = string(data)
-	}
-	return err
+// AddJSON adds a value that JSON can express.
+func (p Params) AddJSON(key string, value any) {
+	data, _ := json.Marshal(value)
+	p[key] = string(data)
 }
-
-// Clone returns a copy.
-func (p Params) Clone() Params { return maps.Clone(p) }
 
 // File is a file of a call: its content, a file on this machine, or what the platform
 // finds it by.
