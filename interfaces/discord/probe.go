@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	"synthbot/core/driver"
+
 	"synthbot/core"
 	"synthbot/interfaces/discord/gateway"
 	"synthbot/interfaces/discord/rest"
 )
 
 var _ core.Prober = (*Driver)(nil)
-
-// maxSkew is how far this machine's clock may be from the platform's.
-const maxSkew = 30 * time.Second
 
 // Flags of an application for which the message content intent is switched on.
 const contentFlags = 1<<18 | 1<<19
@@ -27,7 +26,7 @@ func (d *Driver) Probe(ctx context.Context) []core.Finding {
 		return []core.Finding{{What: "identity", Found: "unknown", Fix: d.unknown(err), Fatal: true}}
 	}
 	found := []core.Finding{{What: "identity", Found: "@" + line(me.Name, core.MaxName) + " (" + me.ID + ")"}}
-	return append(found, d.probeContent(ctx), d.probeGateway(ctx), d.probeClock())
+	return append(found, d.probeContent(ctx), d.probeGateway(ctx), driver.ClockFinding(-d.rest.Ahead()))
 }
 
 // unknown says why the bot's identity is unknown.
@@ -77,15 +76,6 @@ func (a *account) probeGateway(ctx context.Context) core.Finding {
 	if g.Remaining == 0 {
 		f.Fix = fmt.Sprintf("Discord allows no more sessions for %s: something connects again and again",
 			g.Reset.Round(time.Second))
-	}
-	return f
-}
-
-func (a *account) probeClock() core.Finding {
-	off := a.rest.Ahead().Round(time.Second)
-	f := core.Finding{What: "clock", Found: fmt.Sprintf("%s from the platform's", off.Abs())}
-	if off.Abs() > maxSkew {
-		f.Fix = "let this machine's clock be set by the network (timedatectl set-ntp true)"
 	}
 	return f
 }

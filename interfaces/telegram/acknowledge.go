@@ -17,6 +17,12 @@ type marks struct {
 	seen map[string]bool                        // messages of this life
 }
 
+func newMarks() *marks {
+	return &marks{
+		next: map[core.Path]candidate{}, set: map[core.Path]map[string]chan struct{}{}, seen: map[string]bool{},
+	}
+}
+
 // candidate is a message that may be answered.
 type candidate struct {
 	id        string
@@ -28,9 +34,6 @@ type candidate struct {
 func (l *marks) heard(m *core.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.next == nil {
-		l.next, l.set, l.seen = map[core.Path]candidate{}, map[core.Path]map[string]chan struct{}{}, map[string]bool{}
-	}
 	room(l.next, maxPlaces)
 	room(l.seen, maxThreads)
 	l.seen[m.Path.String()+" "+m.ID] = true

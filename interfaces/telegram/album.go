@@ -10,12 +10,12 @@ import (
 // places. It joins the others, and says how far the batch may be confirmed.
 func (i *intake) ready(items []item) (ready []item, offset int64) {
 	waiting := i.growing(items)
-	i.pending = nil
+	clear(i.pending)
 	albums := map[string]int{}
 	for _, it := range items {
 		switch key := it.key(); {
 		case waiting[key]:
-			i.wait(it.id)
+			i.pending[it.id] = true
 			if offset == 0 {
 				offset = it.id
 			}
@@ -32,28 +32,15 @@ func (i *intake) ready(items []item) (ready []item, offset int64) {
 			ready = append(ready, it)
 		}
 	}
-	if offset == 0 {
-		offset = behind(items)
+	if offset > 0 {
+		return ready, offset
 	}
-	return ready, offset
-}
-
-// behind is the number that confirms all items; 0 where none has one that can be
-// read.
-func behind(items []item) (offset int64) {
 	for _, it := range items {
-		if it.id > 0 {
+		if it.id > 0 { // it can be read
 			offset = max(offset, it.id+1)
 		}
 	}
-	return offset
-}
-
-func (i *intake) wait(id int64) {
-	if i.pending == nil {
-		i.pending = map[int64]bool{}
-	}
-	i.pending[id] = true
+	return ready, offset
 }
 
 // growing finds the albums of a batch that may not be complete: nothing else
@@ -73,7 +60,7 @@ func (i *intake) growing(items []item) map[string]bool {
 		}
 	}
 	was := i.held
-	i.held = nil
+	i.held = map[string]held{}
 	waiting := map[string]bool{}
 	for _, key := range open {
 		h := held{parts: counts[key], grew: time.Now()}
@@ -81,9 +68,6 @@ func (i *intake) growing(items []item) map[string]bool {
 			h.grew = old.grew
 		}
 		if h.parts < albumMost && time.Since(h.grew) < albumQuiet {
-			if i.held == nil {
-				i.held = map[string]held{}
-			}
 			i.held[key], waiting[key] = h, true
 		}
 	}

@@ -118,9 +118,6 @@ func (p *presses) first(chat, message int64, query string) bool {
 	if was, ok := p.used[at]; ok {
 		return was == query
 	}
-	if p.used == nil {
-		p.used = map[[2]int64]string{}
-	}
 	room(p.used, maxPlaces)
 	p.used[at] = query
 	return true
@@ -130,9 +127,6 @@ func (p *presses) first(chat, message int64, query string) bool {
 func (p *presses) expect(query string) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.waiting == nil {
-		p.waiting = map[string]chan struct{}{}
-	}
 	room(p.waiting, maxPlaces)
 	c := make(chan struct{})
 	p.waiting[query] = c

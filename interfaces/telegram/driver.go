@@ -28,10 +28,10 @@ type Driver struct {
 	api     *botapi.Client
 	places  *places
 	ranks   *ranks
-	presses presses
+	presses *presses
 	send    *delivery
 	actions *catalogue
-	marks   marks
+	marks   *marks
 	refused atomic.Bool // the server does not know the token any more
 
 	mu    sync.Mutex // all below are there while Listen runs
@@ -75,7 +75,8 @@ func New(o Options) (*Driver, error) {
 		return nil, fmt.Errorf("%s: %w", o.Name, err)
 	}
 	d.api, d.send.api = api, api
-	d.presses.api, d.presses.log = api, d.log
+	d.presses = &presses{api: api, log: d.log, waiting: map[string]chan struct{}{}, used: map[[2]int64]string{}}
+	d.marks = newMarks()
 	d.actions = &catalogue{d.send, d.receive}
 	d.ranks = newRanks(&d.opt, d.log, api, d.later)
 	accounts, _, _ := d.accounts(context.Background())
@@ -142,11 +143,10 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	d.log.Info("connected", "name", self.UserName)
 	d.later((&commandMenus{&d.opt, d.log, d.api, d.account()}).update)
 	d.later(d.send.drafts.ClearLater)
-	i := &intake{d: d, in: in, convert: &converter{
+	i := newIntake(d, in, &converter{
 		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.send.keys,
-		presses: &d.presses, now: d.opt.Clock,
-		ahead: d.api.ClockAhead,
-	}}
+		presses: d.presses, now: d.opt.Clock, ahead: d.api.ClockAhead,
+	})
 	if d.opt.Config.Webhook.URL != "" {
 		return d.api.Serve(ctx, d.opt.Config.Webhook, i, wantedUpdates)
 	}
@@ -159,8 +159,8 @@ func (d *Driver) fatal(err error) error {
 		return fmt.Errorf("%s: %w", d.opt.Name, err)
 	}
 	d.refused.Store(true)
-	return fmt.Errorf("%s: the platform does not know this bot (%d): "+
-		"check the token, and that @BotFather has not replaced it", d.opt.Name, botapi.CodeOf(err))
+	return fmt.Errorf("%s: the platform does not know this bot (%w): "+
+		"check the token, and that @BotFather has not replaced it", d.opt.Name, err)
 }
 
 // introduce asks the platform for the bot's name until it answers.

@@ -27,6 +27,12 @@ type intake struct {
 	damaged map[int64]int   // how often an update alone found the store damaged
 }
 
+func newIntake(d *Driver, in core.Inbox, c *converter) *intake {
+	return &intake{
+		d: d, in: in, convert: c, done: map[int64]bool{}, pending: map[int64]bool{}, damaged: map[int64]int{},
+	}
+}
+
 // held is what is known of an album that waits.
 type held struct {
 	parts int
@@ -58,23 +64,17 @@ func (i *intake) Take(ctx context.Context, raws []json.RawMessage) (int64, error
 		return 0, err
 	}
 	for _, it := range ready {
-		i.remember(it.id)
+		i.done[it.id] = true
 	}
 	if len(i.held) == 0 {
-		i.done, i.damaged = nil, nil
+		clear(i.done)
+		clear(i.damaged)
 	}
 	return offset, nil
 }
 
 // Held implements botapi.Intake.
 func (i *intake) Held(id int64) bool { return i.pending[id] }
-
-func (i *intake) remember(id int64) {
-	if i.done == nil {
-		i.done = map[int64]bool{}
-	}
-	i.done[id] = true
-}
 
 // items decodes and converts; what cannot be read is left behind.
 func (i *intake) items(ctx context.Context, raws []json.RawMessage) []item {
@@ -170,13 +170,9 @@ func (i *intake) singly(ctx context.Context, items []item) (failure error) {
 		}
 	}
 	for _, it := range failed {
-		if taken == 0 {
-			break
+		if taken > 0 {
+			i.damaged[it.id]++
 		}
-		if i.damaged == nil {
-			i.damaged = map[int64]int{}
-		}
-		i.damaged[it.id]++
 		if i.damaged[it.id] >= maxDamaged {
 			i.leave(it, failure)
 		}
@@ -186,7 +182,7 @@ func (i *intake) singly(ctx context.Context, items []item) (failure error) {
 
 func (i *intake) leave(it item, err error) {
 	i.d.log.Error("update left behind: it cannot be taken in", "id", it.id, "err", err)
-	i.remember(it.id)
+	i.done[it.id] = true
 }
 
 // before takes notice of what people say, so that it is known when the answer

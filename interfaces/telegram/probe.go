@@ -3,15 +3,12 @@ package telegram
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"time"
+
+	"synthbot/core/driver"
 
 	"synthbot/core"
 	"synthbot/interfaces/telegram/botapi"
 )
-
-// maxSkew is how far this machine's clock may be from the platform's.
-const maxSkew = 30 * time.Second
 
 // Probe implements core.Prober. It takes no updates, so that a bot that runs with
 // the same token is not disturbed.
@@ -46,20 +43,5 @@ func (d *Driver) Probe(ctx context.Context) []core.Finding {
 		privacy.Fix = "make it an administrator there, or turn the mode off with @BotFather's /setprivacy " +
 			"and add it to the group again"
 	}
-	return append(found, groups, privacy, d.skew(ctx))
-}
-
-// skew compares the clocks.
-func (d *Driver) skew(ctx context.Context) core.Finding {
-	f := core.Finding{What: "clock", Found: "unknown"}
-	theirs, err := d.api.Date(ctx)
-	if err != nil {
-		return f
-	}
-	off := d.opt.Clock().Sub(theirs).Round(time.Second)
-	f.Found = fmt.Sprintf("%s from the platform's", off.Abs())
-	if off.Abs() > maxSkew {
-		f.Fix = "let this machine's clock be set by the network (timedatectl set-ntp true)"
-	}
-	return f
+	return append(found, groups, privacy, driver.ClockFinding(d.api.Ahead()))
 }

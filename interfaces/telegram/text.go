@@ -14,6 +14,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/txt"
 )
 
 // maxMarked is how many entities of a text are read; clients write at most 100.
@@ -321,16 +322,7 @@ func (s *sticker) file() (*file, core.Media) {
 
 // cut shortens a foreign text to max bytes, visibly, and makes it valid.
 func cut(s string, max int) string {
-	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
-	if len(s) <= max {
-		return s
-	}
-	const mark = "…"
-	end := max - len(mark)
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + mark
+	return txt.ClipBytes(strings.ReplaceAll(s, "\x00", "\uFFFD"), max)
 }
 
 // oneLine makes a foreign name safe within brackets.

@@ -165,11 +165,11 @@ func (c *Client) learnClock(h http.Header) {
 	}
 }
 
-// ClockAhead returns how far our clock is ahead of the platform's, in whole minutes:
-// dates of answers are not more exact than their way is fast.
-func (c *Client) ClockAhead() time.Duration {
-	return time.Duration(c.ahead.Load()).Round(time.Minute)
-}
+// Ahead is how far our clock is ahead of the platform's, to a second or two.
+func (c *Client) Ahead() time.Duration { return time.Duration(c.ahead.Load()) }
+
+// ClockAhead is how far our clock is ahead of the platform's, in whole minutes.
+func (c *Client) ClockAhead() time.Duration { return c.Ahead().Round(time.Minute) }
 
 func (w *wire) broken(err error, wrote bool) error {
 	var u *url.Error
@@ -196,18 +196,4 @@ func (w *wire) refused(status int, data []byte) error {
 		}
 	}
 	return e
-}
-
-// Date asks the server for its time.
-func (c *Client) Date(ctx context.Context) (time.Time, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodHead, c.base.String(), nil)
-	if err != nil {
-		return time.Time{}, err
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return time.Time{}, err
-	}
-	_ = resp.Body.Close()
-	return http.ParseTime(resp.Header.Get("Date"))
 }

@@ -45,55 +45,43 @@ func (e *NetError) Error() string { return e.Method + ": " + e.Text }
 func (e *NetError) Unwrap() error { return e.Cause }
 
 // IsCode reports whether the server answered with one of these statuses.
-func IsCode(err error, codes ...int) bool {
-	var e *Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	return slices.Contains(codes, e.Code)
+func IsCode(err error, codes ...int) bool { return slices.Contains(codes, refusal(err).Code) }
+
+// refusal is the server's refusal; the zero value if err is none.
+func refusal(err error) *Error {
+	e := &Error{}
+	_ = errors.As(err, &e)
+	return e
 }
 
 // OutcomeUnknown reports whether a call that failed may have been carried out.
 // A proxy that cannot reach the platform passes nothing on.
 func OutcomeUnknown(err error) bool {
-	var api *Error
 	var network *NetError
 	if errors.As(err, &network) {
 		return network.Unknown
 	}
-	return errors.As(err, &api) && api.Code >= 500 && !api.Down()
+	e := refusal(err)
+	return e.Code >= 500 && !e.Down()
 }
 
 // Down reports whether nothing reaches the platform at the moment.
 func (e *Error) Down() bool { return e.Code == 502 || e.Code == 503 }
 
 // Says reports whether the server refused a call with words that hold one of these.
-func Says(err error, parts ...string) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Says(parts...)
-}
+func Says(err error, parts ...string) bool { return refusal(err).Says(parts...) }
 
 // RetryAfter is how long the server wants to be left alone; 0 unless it said so.
 func RetryAfter(err error) time.Duration {
-	var e *Error
-	if errors.As(err, &e) && e.Code == 429 {
-		return max(e.After, defaultWait)
+	if !IsCode(err, 429) {
+		return 0
 	}
-	return 0
-}
-
-// CodeOf is the status that a call was refused with; 0 for any other error.
-func CodeOf(err error) int {
-	var e *Error
-	if errors.As(err, &e) {
-		return e.Code
-	}
-	return 0
+	return max(refusal(err).After, defaultWait)
 }
 
 // RefusesBot reports whether the server does not know the bot. A wrong token is not
 // found, and so is a method that an older server does not know.
 func RefusesBot(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && (e.Code == 401 || e.Code == 404 && (e.Method == "getMe" || e.Method == "sendMessage"))
+	e := refusal(err)
+	return e.Code == 401 || e.Code == 404 && (e.Method == "getMe" || e.Method == "sendMessage")
 }
