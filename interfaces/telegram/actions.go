@@ -161,7 +161,7 @@ func (c *catalogue) postingActions() []core.Action {
 			c.example("Showing a picture of the web", `{"url":"https://example.org/cat.jpg","caption":"Your *cat*."}`),
 			c.example("Showing again what somebody sent",
 				`{"ref":"AgACAgIAAxkBAAIB","caption":"This one?","reply_to_message_id":"42"}`)),
-		Effects: core.EffectRequests, Permission: core.PermissionEveryone, Check: c.checkMedia, Do: c.sendPhoto,
+		Effects: core.EffectRequests, Permission: core.PermissionEveryone, Check: c.checkMedia, Do: c.sendMedia(photo),
 	}, {
 		Name: "document_" + name, Similes: []string{"send_document_" + name, "file_" + name},
 		Brief: "Send a file: a text written now, or one whose address is known",
@@ -175,7 +175,7 @@ func (c *catalogue) postingActions() []core.Action {
 			c.example("Sending a list as a file",
 				`{"content":"a;b\n1;2\n","name":"table.csv","caption":"The table."}`),
 			c.example("Sending a file of the web", `{"url":"https://example.org/paper.pdf","name":"paper.pdf"}`)),
-		Effects: core.EffectRequests, Permission: core.PermissionEveryone, Check: c.checkMedia, Do: c.sendDocument,
+		Effects: core.EffectRequests, Permission: core.PermissionEveryone, Check: c.checkMedia, Do: c.sendMedia(textFile),
 	}, {
 		Name: "poll_" + name, Similes: []string{"send_poll_" + name}, Brief: "Ask a group to vote",
 		Schema: object(`"question", "options"`, `"question":{"type":"string","maxLength":300,"title":"question"}`,

@@ -77,6 +77,11 @@ func (d *Driver) SendFile(ctx context.Context, parts core.Deliveries, n int, wha
 // form is how a file is sent.
 type form struct{ method, field, noun, name string }
 
+var (
+	photo    = form{"sendPhoto", "photo", "photo", "picture.png"}
+	textFile = form{"sendDocument", "document", "document", "file.txt"}
+)
+
 // formOf chooses the form by what the file wants to be and what it is.
 func formOf(f *core.Upload) form {
 	mime, _, _ := strings.Cut(f.MIME, ";")
@@ -92,7 +97,7 @@ func formOf(f *core.Upload) form {
 		case len(f.Data) > maxPhoto || mime != "image/png" && mime != "image/jpeg" && mime != "image/webp":
 			return document
 		}
-		return form{"sendPhoto", "photo", "photo", "picture.png"}
+		return photo
 	case core.MediaAudio:
 		switch mime {
 		case "audio/ogg", "application/ogg", "audio/opus":

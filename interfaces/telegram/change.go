@@ -2,7 +2,6 @@ package telegram
 
 import (
 	"context"
-	"errors"
 
 	"synthbot/core"
 	"synthbot/interfaces/telegram/botapi"
@@ -34,28 +33,35 @@ func (c *catalogue) about(call core.Call) (about, target, error) {
 	return a, to, err
 }
 
-// checkEdit refuses what would not fit into one message.
-func (c *catalogue) checkEdit(_ context.Context, call core.Call) error {
-	a, _, err := c.about(call)
-	switch {
-	case err != nil:
-		return err
-	case !markup.Speaks(markup.Visible(a.Text)):
-		return core.Errorf(core.Invalid, "text is empty: give the new text, or delete the message")
-	case len(markup.Parts(a.Text, markup.MaxText)) > 1:
-		return core.Errorf(core.Invalid, "text: a message holds %d characters, and an edit cannot make two of one",
+// edited reads a call that edits. The new text fits into one message.
+func (c *catalogue) edited(call core.Call) (about, target, markup.Part, error) {
+	a, to, err := c.about(call)
+	if err != nil {
+		return a, to, markup.Part{}, err
+	}
+	if !markup.Speaks(markup.Visible(a.Text)) {
+		err = core.Errorf(core.Invalid, "text is empty: give the new text, or delete the message")
+		return a, to, markup.Part{}, err
+	}
+	parts := markup.Parts(a.Text, markup.MaxText)
+	if len(parts) > 1 {
+		err = core.Errorf(core.Invalid, "text: a message holds %d characters, and an edit cannot make two of one",
 			markup.MaxText)
 	}
-	return nil
+	return a, to, parts[0], err
+}
+
+func (c *catalogue) checkEdit(_ context.Context, call core.Call) error {
+	_, _, _, err := c.edited(call)
+	return err
 }
 
 // edit puts a new text in place of an old one of the bot's own.
 func (c *catalogue) edit(ctx context.Context, call core.Call) (core.Result, error) {
-	if err := c.checkEdit(ctx, call); err != nil {
+	a, to, p, err := c.edited(call)
+	if err != nil {
 		return core.Result{}, err
 	}
-	a, to, _ := c.about(call)
-	p := markup.Parts(a.Text, markup.MaxText)[0]
 	if err := c.send.editTo(ctx, to, a.number, botapi.Params{}, p); err != nil {
 		return core.Result{}, explain(err)
 	}
@@ -70,13 +76,12 @@ func (d *delivery) editTo(ctx context.Context, to target, message int64, params 
 	params["message_id"] = id(message)
 	r := botapi.Request{Method: "editMessageText", Params: params, Chat: to.key.chat, Again: true}
 	_, err := d.written(ctx, r, p)
-	var e *botapi.Error
-	if errors.As(err, &e) && e.Says("no text in the message") {
+	if botapi.Says(err, "no text in the message") {
 		delete(params, "text")
 		r.Method = "editMessageCaption"
 		_, err = d.styled(ctx, r, "caption", p)
 	}
-	if errors.As(err, &e) && e.Says("not modified") {
+	if botapi.Says(err, "not modified") {
 		return nil
 	}
 	return err
@@ -96,8 +101,7 @@ func (c *catalogue) remove(ctx context.Context, call core.Call) (core.Result, er
 	r := botapi.Request{Method: "deleteMessage", Params: botapi.Params{"message_id": id(a.number)}, Chat: to.key.chat,
 		Again: true}
 	_, err = c.send.api.Do(ctx, r)
-	var e *botapi.Error
-	if err != nil && (!errors.As(err, &e) || !e.Says("to delete not found")) {
+	if err != nil && !botapi.Says(err, "to delete not found") {
 		return core.Result{}, explain(err)
 	}
 	gone := id(int64(a.Message))
@@ -112,8 +116,7 @@ func (c *catalogue) react(ctx context.Context, call core.Call) (core.Result, err
 		return core.Result{}, err
 	}
 	err = c.send.setReaction(ctx, to.key, a.number, a.Emoji)
-	var e *botapi.Error
-	if errors.As(err, &e) && e.Says("REACTION_INVALID", "REACTION_EMPTY", "parse reaction") {
+	if botapi.Says(err, "REACTION_INVALID", "REACTION_EMPTY", "parse reaction") {
 		return core.Result{}, core.Errorf(core.Invalid,
 			"emoji: %q cannot be put on messages here; 👍 👎 ❤ 🔥 🎉 😁 🤔 👀 usually can", a.Emoji)
 	}

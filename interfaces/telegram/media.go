@@ -79,33 +79,28 @@ func (c *catalogue) checkMedia(_ context.Context, call core.Call) error {
 	return err
 }
 
-func (c *catalogue) sendPhoto(ctx context.Context, call core.Call) (core.Result, error) {
-	return c.sendMedia(ctx, call, "photo", "sendPhoto", "picture.png")
-}
-
-func (c *catalogue) sendDocument(ctx context.Context, call core.Call) (core.Result, error) {
-	return c.sendMedia(ctx, call, "document", "sendDocument", "file.txt")
-}
-
-// sendMedia sends a file with its caption. What the caption cannot hold follows
-// as messages.
-func (c *catalogue) sendMedia(ctx context.Context, call core.Call, kind, method, fallback string) (core.Result, error) {
-	m, to, err := c.media(call)
-	if err != nil {
-		return core.Result{}, err
-	}
-	list := captions(m.Caption)
-	send := attached{method: method, file: m.file(kind, fallback), caption: list[0], params: to.params(),
-		here: c.send.same(call.Path, to)}
-	send.params.AddTrue("disable_notification", m.Silent)
-	c.send.replyTo(send.params, to, m.ReplyTo)
-	what := core.Sent{Path: to.path, Text: shownFile(kind, m.title(fallback), "", list[0].Source)}
-	return core.Result{}, core.SendAll(len(list), func(i int) error {
-		if i == 0 {
-			return c.send.sendFile(ctx, call.Deliveries, 1, what, to, send)
+// sendMedia sends a file in that form with its caption. What the caption cannot hold
+// follows as messages.
+func (c *catalogue) sendMedia(f form) func(context.Context, core.Call) (core.Result, error) {
+	return func(ctx context.Context, call core.Call) (core.Result, error) {
+		m, to, err := c.media(call)
+		if err != nil {
+			return core.Result{}, err
 		}
-		return c.send.sendPart(ctx, call, to, text{Silent: m.Silent}, list, i, 1+i)
-	})
+		list, title := captions(m.Caption), m.title(f.name)
+		file := botapi.File{Field: f.field, Name: title, Data: []byte(m.Content), Ref: cmp.Or(m.URL, m.Ref)}
+		send := attached{method: f.method, file: file, caption: list[0], params: to.params(),
+			here: c.send.same(call.Path, to)}
+		send.params.AddTrue("disable_notification", m.Silent)
+		c.send.replyTo(send.params, to, m.ReplyTo)
+		what := core.Sent{Path: to.path, Text: shownFile(f.noun, title, "", list[0].Source)}
+		return core.Result{}, core.SendAll(len(list), func(i int) error {
+			if i == 0 {
+				return c.send.sendFile(ctx, call.Deliveries, 1, what, to, send)
+			}
+			return c.send.sendPart(ctx, call, to, text{Silent: m.Silent}, list, i, 1+i)
+		})
+	}
 }
 
 // sendFile sends a file with the first part of its caption as the n-th message of a step.
@@ -178,15 +173,6 @@ func aboutFile(err error) bool {
 	return errors.As(err, &e) && e.Code == 400 &&
 		e.Says("IMAGE_PROCESS_FAILED", "PHOTO_", "wrong type of", "wrong file", "VOICE_MESSAGES_FORBIDDEN", "VIDEO_",
 			"file must be", "failed to get HTTP URL", "WEBPAGE_", "file is too big")
-}
-
-// file is the file in the way that was chosen.
-func (m *media) file(field, fallback string) botapi.File {
-	ref := cmp.Or(m.URL, m.Ref)
-	if ref != "" {
-		return botapi.File{Field: field, Ref: ref}
-	}
-	return botapi.File{Field: field, Name: m.title(fallback), Data: []byte(m.Content)}
 }
 
 // title is the file's name.
