@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"synthbot/core/driver"
@@ -66,20 +67,17 @@ type appChoice struct {
 // commands are the chat commands that users can choose.
 type commands struct {
 	*account
-	specs []command.Spec
-
-	mu     sync.Mutex
-	synced bool // the platform has them, or they are being sent
+	specs  []command.Spec
+	synced atomic.Bool // the platform has them, or they are being sent
 }
 
 // spec returns the command of that name.
 func (c *commands) spec(name string) *command.Spec {
-	for i := range c.specs {
-		if c.specs[i].Name == name {
-			return &c.specs[i]
-		}
+	i := slices.IndexFunc(c.specs, func(s command.Spec) bool { return s.Name == name })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &c.specs[i]
 }
 
 // Where a command can be called.
@@ -96,25 +94,20 @@ func (c *commands) list(guild string) []appCommand {
 	list := []appCommand{}
 	for i := range c.specs[:min(len(c.specs), maxCommands)] {
 		app := appCommandOf(&c.specs[i])
-		list = append(list, app)
-		if app.Name == menuCommand {
-			list = append(list, appCommand{
-				Name: menuName, Type: commandMessage, Permission: app.Permission, Contexts: slices.Clone(app.Contexts),
-			})
-		}
-	}
-	for i := range list {
-		app := &list[i]
 		switch {
 		case guild != "" && !slices.Contains(app.Contexts, inGuilds):
-			app.Type = 0 // not here
+			continue
 		case guild != "":
 			app.Contexts = nil // allowed only in the list for everywhere
 		case len(c.set.CommandGuilds) > 0:
 			app.Contexts = slices.DeleteFunc(app.Contexts, func(x int) bool { return x == inGuilds })
 		}
+		list = append(list, app)
+		if app.Name == menuCommand {
+			menu := appCommand{Name: menuName, Type: commandMessage, Permission: app.Permission, Contexts: app.Contexts}
+			list = append(list, menu)
+		}
 	}
-	list = slices.DeleteFunc(list, func(app appCommand) bool { return app.Type == 0 })
 	slices.SortFunc(list, func(a, b appCommand) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), strings.Compare(a.Name, b.Name))
 	})
@@ -138,21 +131,17 @@ func appCommandOf(s *command.Spec) appCommand {
 			c.Briefs[l] = line(brief, 100)
 		}
 	}
+	var optional []appOption
 	for _, a := range s.Args {
-		c.Options = append(c.Options, appOptionOf(a))
+		if a.Required {
+			c.Options = append(c.Options, appOptionOf(a))
+		} else {
+			optional = append(optional, appOptionOf(a))
+		}
 	}
 	// Discord wants the required ones first; values are assigned by name.
-	slices.SortStableFunc(c.Options, func(a, b appOption) int {
-		return cmp.Compare(index(!a.Required), index(!b.Required))
-	})
+	c.Options = append(c.Options, optional...)
 	return c
-}
-
-func index(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 func appOptionOf(a command.Arg) appOption {
@@ -179,16 +168,13 @@ func choices(list []string) []appChoice {
 // permissionOf is who sees a command in a guild. Whether a user may call it is checked
 // again at that time.
 func permissionOf(r core.Rank) *string {
-	power := ""
 	switch {
 	case r >= core.RankAdmin:
-		power = "8" // administrators
+		return new("8") // administrators
 	case r == core.RankModerator:
-		power = "8192" // members who may manage messages
-	default:
-		return nil
+		return new("8192") // members who may manage messages
 	}
-	return &power
+	return nil
 }
 
 // locale is Discord's name of a language; "" if it has none.
@@ -211,11 +197,7 @@ func locale(tag string) string {
 // syncOnce registers the commands in the background when the first session begins. It
 // tries again until that works.
 func (c *commands) syncOnce(ctx context.Context, jobs *sync.WaitGroup) {
-	c.mu.Lock()
-	begun := c.synced
-	c.synced = true
-	c.mu.Unlock()
-	if begun {
+	if c.synced.Swap(true) {
 		return
 	}
 	jobs.Go(func() {
@@ -233,9 +215,7 @@ func (c *commands) syncOnce(ctx context.Context, jobs *sync.WaitGroup) {
 				break
 			}
 		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.synced = false
+		c.synced.Store(false)
 	})
 }
 
@@ -271,11 +251,15 @@ func (c *commands) syncOne(ctx context.Context, guild string, list []appCommand,
 	if list == nil {
 		list = []appCommand{}
 	}
-	body, mark, err := c.written(list)
-	if err != nil || sums[guild] == mark {
+	body, err := json.Marshal(list)
+	if err != nil {
 		return err
 	}
 	_, app := c.cache.me()
+	mark := commandsSum(body, app)
+	if sums[guild] == mark {
+		return nil
+	}
 	q := rest.Request{Method: "PUT", Body: json.RawMessage(body)}
 	q.Route, q.IDs = "/applications/{}/commands", []string{app}
 	if guild != "" {
@@ -299,37 +283,27 @@ func (c *commands) syncOne(ctx context.Context, guild string, list []appCommand,
 	return driver.Save(ctx, c.state, syncKey, sums)
 }
 
-// written is a list of commands as Discord takes it, and its sum for this application.
-func (c *commands) written(list []appCommand) (body []byte, sum string, err error) {
-	if body, err = json.Marshal(list); err != nil {
-		return nil, "", err
-	}
-	_, app := c.cache.me()
-	hash := sha256.Sum256(append(slices.Clip(body), app...))
-	return body, hex.EncodeToString(hash[:]), nil
+// commandsSum identifies a list of commands of an application.
+func commandsSum(list []byte, app string) string {
+	sum := sha256.Sum256(append(slices.Clip(list), app...))
+	return hex.EncodeToString(sum[:])
 }
 
 // complete suggests values for the argument that a user is typing.
 func (r *responder) complete(ctx context.Context, i *interaction) {
 	var found []string
 	s := r.commands.spec(i.Data.Name)
-	if s != nil {
-		for _, o := range i.Data.Options {
-			if !o.Focused {
-				continue
-			}
-			for _, a := range s.Args {
-				if a.Name == o.Name {
-					found = matching(a.Choices, o.text())
-				}
+	for _, o := range i.Data.Options {
+		if s == nil || !o.Focused {
+			continue
+		}
+		for _, a := range s.Args {
+			if a.Name == o.Name {
+				found = matching(a.Choices, o.text())
 			}
 		}
 	}
-	list := choices(found)
-	if list == nil {
-		list = []appChoice{}
-	}
-	r.respond(ctx, i, answerChoices, map[string]any{"choices": list})
+	r.respond(ctx, i, answerChoices, map[string]any{"choices": append([]appChoice{}, choices(found)...)})
 }
 
 // matching lists the choices that begin with a text, then those that contain it.

@@ -39,16 +39,6 @@ type arrival struct {
 // wanted reports whether the inbox needs its event.
 func (a *arrival) wanted() bool { return a == nil || !a.done }
 
-// acknowledged is closed when the interaction was acknowledged.
-func (a *arrival) acknowledged() <-chan struct{} {
-	if a != nil {
-		return a.taken
-	}
-	closed := make(chan struct{})
-	close(closed)
-	return closed
-}
-
 // decide is called when it is on disk, or refused.
 func (a *arrival) decide(refused bool) {
 	if a != nil {
@@ -187,9 +177,11 @@ func (t *intake) interact(f gatewayEvent, p place) {
 	if i.Type == interactCommand {
 		waiting = t.d.replies
 	}
-	waiting.add(pending{
-		ID: i.ID, App: i.App, Token: i.Token, Channel: i.Channel, At: time.Now(), taken: f.call.acknowledged(),
-	})
+	waits := pending{ID: i.ID, App: i.App, Token: i.Token, Channel: i.Channel, At: time.Now()}
+	if f.call != nil {
+		waits.taken = f.call.taken
+	}
+	waiting.add(waits)
 	t.after = append(t.after, func() { f.call.decide(false) })
 }
 
@@ -293,19 +285,17 @@ func (m *message) label(id string) string {
 
 // chat is a chat command.
 func (r *responder) chat(e core.Event, i *interaction) (core.Event, bool) {
+	c := &core.Command{Name: i.Data.Name}
 	given := make(map[string]string, len(i.Data.Options))
 	for _, o := range i.Data.Options {
 		given[o.Name] = short(o.text(), core.MaxQuote)
+		c.Args = append(c.Args, given[o.Name])
 	}
-	c := &core.Command{Name: i.Data.Name}
-	s := r.commands.spec(i.Data.Name)
+	s := r.commands.spec(c.Name)
 	if s != nil {
+		c.Args = nil
 		for _, a := range s.Args {
 			c.Args = append(c.Args, given[a.Name])
-		}
-	} else {
-		for _, o := range i.Data.Options {
-			c.Args = append(c.Args, given[o.Name])
 		}
 	}
 	for len(c.Args) > 0 && c.Args[len(c.Args)-1] == "" {

@@ -29,7 +29,6 @@ type member struct {
 }
 
 type attachment struct {
-	ID       string  `json:"id"`
 	Name     string  `json:"filename"`
 	Title    string  `json:"title"`
 	MIME     string  `json:"content_type"`
@@ -90,7 +89,6 @@ func (e emoji) text() string {
 type reference struct {
 	Type    int    `json:"type"` // 1: forwarded
 	Message string `json:"message_id"`
-	Channel string `json:"channel_id"`
 }
 
 type snapshot struct {
@@ -122,7 +120,6 @@ type message struct {
 	ID          string            `json:"id"`
 	Channel     string            `json:"channel_id"`
 	Guild       string            `json:"guild_id"`
-	Place       *int              `json:"channel_type"`
 	Author      *user             `json:"author"`
 	Member      *member           `json:"member"`
 	Content     string            `json:"content"`
@@ -204,7 +201,6 @@ type guildRole struct {
 type guildPayload struct {
 	ID          string      `json:"id"`
 	Unavailable bool        `json:"unavailable"`
-	Name        string      `json:"name"`
 	Owner       string      `json:"owner_id"`
 	Joined      stamp       `json:"joined_at"`
 	Roles       []guildRole `json:"roles"`
@@ -231,14 +227,12 @@ type deletion struct {
 	ID      string   `json:"id"`
 	IDs     []string `json:"ids"`
 	Channel string   `json:"channel_id"`
-	Guild   string   `json:"guild_id"`
 }
 
 type reaction struct {
 	User    string  `json:"user_id"`
 	Channel string  `json:"channel_id"`
 	Message string  `json:"message_id"`
-	Guild   string  `json:"guild_id"`
 	Member  *member `json:"member"`
 	Emoji   emoji   `json:"emoji"`
 }
@@ -248,14 +242,12 @@ const (
 	interactCommand  = 2
 	interactPress    = 3
 	interactComplete = 4
-	interactForm     = 5
 )
 
 type option struct {
 	Name    string          `json:"name"`
 	Value   json.RawMessage `json:"value"`
 	Focused bool            `json:"focused"`
-	Options []option        `json:"options"`
 }
 
 type interaction struct {
@@ -265,7 +257,6 @@ type interaction struct {
 	Token   string   `json:"token"`
 	Guild   string   `json:"guild_id"`
 	Channel string   `json:"channel_id"`
-	Place   *channel `json:"channel"`
 	Member  *member  `json:"member"`
 	User    *user    `json:"user"`
 	Locale  string   `json:"locale"`
