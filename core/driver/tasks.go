@@ -63,6 +63,14 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// Later returns the later one of two times.
+func Later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
 // Jitter returns d, give or take a fifth.
 func Jitter(d time.Duration) time.Duration {
 	if d <= 0 {

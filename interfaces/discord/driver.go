@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/driver"
@@ -177,34 +179,17 @@ func (d *Driver) receive(ctx context.Context, e core.Event) {
 
 // listen connects with as many shards as are configured or recommended now.
 func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	at, err := d.gateway.Find(ctx)
 	if err != nil {
 		return err
 	}
 	d.feed.begin(at.Shards)
-	var wait sync.WaitGroup
-	ends := make(chan error, 4)
-	begin := func(run func(context.Context) error) {
-		wait.Go(func() {
-			if err := run(ctx); err != nil {
-				ends <- err
-				cancel()
-			}
-		})
-	}
-	begin(newIntake(d, in).run)
-	begin(d.watchToken)
-	begin(func(ctx context.Context) error { d.sender.drafts.ClearLater(ctx); return nil })
-	begin(func(ctx context.Context) error { return d.gateway.Run(ctx, at) })
-	wait.Wait()
-	select {
-	case err := <-ends:
-		return err
-	default:
-		return nil
-	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return newIntake(d, in).run(ctx) })
+	group.Go(func() error { return d.watchToken(ctx) })
+	group.Go(func() error { d.sender.drafts.ClearLater(ctx); return nil })
+	group.Go(func() error { return d.gateway.Run(ctx, at) })
+	return group.Wait()
 }
 
 // watchToken ends the interface when a request finds the token refused.

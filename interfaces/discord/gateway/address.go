@@ -114,17 +114,11 @@ func (g *Gateway) ask(ctx context.Context) (Location, error) {
 type starts struct {
 	every   time.Duration
 	mu      sync.Mutex
-	buckets map[int]*start
-}
-
-// start is one bucket. The holder of the token may identify, from next on.
-type start struct {
-	token chan struct{}
-	next  time.Time
+	buckets map[int]chan time.Time // hold one value: when the next identify is allowed
 }
 
 func newStarts(every time.Duration) *starts {
-	return &starts{every: every, buckets: make(map[int]*start)}
+	return &starts{every: every, buckets: make(map[int]chan time.Time)}
 }
 
 // wait waits for the shard's turn to identify. done must be called when it has done so,
@@ -133,22 +127,19 @@ func (s *starts) wait(ctx context.Context, shard, concurrency int) (done func(),
 	s.mu.Lock()
 	b := s.buckets[shard%concurrency]
 	if b == nil {
-		b = &start{token: make(chan struct{}, 1)}
-		b.token <- struct{}{}
+		b = make(chan time.Time, 1)
+		b <- time.Time{}
 		s.buckets[shard%concurrency] = b
 	}
 	s.mu.Unlock()
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-b.token:
+	case next := <-b:
+		if !driver.Sleep(ctx, time.Until(next)) {
+			b <- next
+			return nil, ctx.Err()
+		}
 	}
-	if !driver.Sleep(ctx, time.Until(b.next)) {
-		b.token <- struct{}{}
-		return nil, ctx.Err()
-	}
-	return sync.OnceFunc(func() {
-		b.next = time.Now().Add(s.every)
-		b.token <- struct{}{}
-	}), nil
+	return sync.OnceFunc(func() { b <- time.Now().Add(s.every) }), nil
 }

@@ -157,10 +157,6 @@ func (c *conn) hello() error {
 	return nil
 }
 
-// established is called when the session has begun or is resumed: from now on the
-// gateway says something in every interval.
-func (c *conn) established() { c.patience = 2*c.interval + 5*time.Second }
-
 func (c *conn) send(op int, data any) error {
 	err := c.ws.SetWriteDeadline(time.Now().Add(sendTime))
 	if err != nil {

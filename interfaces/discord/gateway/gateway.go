@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/bwmarrin/discordgo"
+	"golang.org/x/sync/errgroup"
 
 	"synthbot/core"
 	"synthbot/interfaces/discord/rest"
@@ -103,28 +104,13 @@ func New(o Options) *Gateway {
 // Run keeps all shards connected until ctx ends, which is not an error, or Discord
 // refuses the bot.
 func (g *Gateway) Run(ctx context.Context, at Location) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var shards sync.WaitGroup
-	failed := make(chan error, at.Shards)
+	shards, ctx := errgroup.WithContext(ctx)
 	for id := range at.Shards {
 		// If not all of them may begin now, each asks when it is its turn.
 		s := &shard{g: g, id: id, count: at.Shards, at: at, located: at.Remaining >= 0 && at.Remaining < at.Shards}
-		shards.Go(func() {
-			err := s.run(ctx)
-			if err != nil {
-				failed <- err
-				cancel()
-			}
-		})
+		shards.Go(func() error { return s.run(ctx) })
 	}
-	shards.Wait()
-	select {
-	case err := <-failed:
-		return err
-	default:
-		return nil
-	}
+	return shards.Wait()
 }
 
 // intents are what the next session asks for.

@@ -47,8 +47,8 @@ type shard struct {
 	located bool // at was used before, or does not allow enough sessions
 	intents int  // that this connection asks for
 
-	session *session // nil: the next one is new
-	stood   bool     // this connection got as far as READY or RESUMED
+	session     *session // nil: the next one is new
+	established bool     // this connection got as far as READY or RESUMED
 }
 
 // run connects again and again until ctx ends, which is not an error, or Discord
@@ -60,43 +60,43 @@ func (s *shard) run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
-		stood := s.reset()
+		established := s.reset()
 		err := s.fatal(why)
 		if err != nil {
 			return err
 		}
-		wait = s.after(why, stood, wait)
-		s.g.Log.Info("gateway connection ended", "shard", s.id, "reason", why, "lasted", stood, "retry_in", wait)
+		wait = s.after(why, established, wait)
+		s.g.Log.Info("gateway connection ended", "shard", s.id, "reason", why, "lasted", established, "retry_in", wait)
 	}
 	return nil
 }
 
 // reset prepares the next connection. It returns whether the session was established;
 // if not, its address may be the reason.
-func (s *shard) reset() (stood bool) {
-	stood, s.stood = s.stood, false
+func (s *shard) reset() (established bool) {
+	established, s.established = s.established, false
 	s.g.Handler.Disconnected(s.id)
-	if !stood && s.session != nil {
+	if !established && s.session != nil {
 		s.session.address = "" // the gateway's own accepts the session as well
 	}
-	return stood
+	return established
 }
 
 // after decides whether the session is over, and returns the pause before the next
 // connection.
-func (s *shard) after(why error, stood bool, waited time.Duration) time.Duration {
+func (s *shard) after(why error, established bool, waited time.Duration) time.Duration {
 	t := &s.g.Timings
 	if sessionOver(why) {
 		began := s.session == nil
 		s.session = nil
 		// Discord wants a random pause of one to five times this.
 		pause := t.Invalid + rand.N(4*t.Invalid)
-		if began && !stood { // and allows only so many sessions a day
+		if began && !established { // and allows only so many sessions a day
 			pause = max(pause, driver.Jitter(min(2*waited, t.Longest)))
 		}
 		return pause
 	}
-	if stood {
+	if established {
 		return rand.N(t.Backoff / 4)
 	}
 	return driver.Jitter(min(max(2*waited, t.Backoff), t.Longest))
@@ -248,7 +248,7 @@ func (s *shard) handle(ctx context.Context, c *conn, m message) error {
 		}
 	case opAck:
 		c.acked.Store(true)
-		if s.stood {
+		if s.established {
 			s.g.Handler.Alive(s.id)
 		}
 	case opReconnect:
@@ -269,8 +269,8 @@ func (s *shard) dispatch(ctx context.Context, c *conn, m message) {
 	}
 	c.seq.Store(max(c.seq.Load(), m.Seq))
 	if m.Type == "READY" || m.Type == "RESUMED" {
-		s.stood = true
-		c.established()
+		s.established = true
+		c.patience = 2*c.interval + 5*time.Second // the gateway says something in every interval
 	}
 	if m.Type == "READY" {
 		s.begun(m)

@@ -98,33 +98,33 @@ func TestAfterAConnection(t *testing.T) {
 	for name, c := range map[string]struct {
 		why         error
 		known       bool // a session was there
-		stood       bool
+		established bool
 		waited      time.Duration
 		forgotten   bool
 		least, most time.Duration
 	}{
-		"cut":                      {cut, true, true, time.Hour, false, 0, timings.Backoff / 4},
-		"cut before it stood":      {cut, true, false, 0, false, timings.Backoff * 4 / 5, timings.Backoff * 6 / 5},
-		"again":                    {cut, true, false, 10 * time.Second, false, 16 * time.Second, 24 * time.Second},
-		"and again":                {cut, true, false, time.Hour, false, again * 4 / 5, again * 6 / 5},
-		"closed":                   {closed(4000), true, false, 0, false, timings.Backoff * 4 / 5, timings.Backoff * 6 / 5},
-		"invalid":                  {errInvalid, true, true, time.Hour, true, timings.Invalid, jittered},
-		"invalid, resumed":         {errInvalid, true, false, time.Hour, true, timings.Invalid, jittered},
-		"invalid, begun and stood": {errInvalid, false, true, time.Hour, true, timings.Invalid, jittered},
-		"invalid, begun":           {errInvalid, false, false, 0, true, timings.Invalid, jittered},
-		"invalid, begun again":     {errInvalid, false, false, 30 * time.Second, true, 48 * time.Second, 72 * time.Second},
-		"invalid, begun often":     {errInvalid, false, false, time.Hour, true, again * 4 / 5, again * 6 / 5},
-		"invalid sequence":         {fmt.Errorf("x: %w", closed(4007)), true, false, time.Hour, true, timings.Invalid, jittered},
-		"session timed out":        {closed(4009), true, false, time.Hour, true, timings.Invalid, jittered},
-		"not authenticated":        {closed(4003), true, false, time.Hour, true, timings.Invalid, jittered},
-		"wrapped":                  {fmt.Errorf("x: %w", errInvalid), true, false, time.Hour, true, timings.Invalid, jittered},
+		"cut":                            {cut, true, true, time.Hour, false, 0, timings.Backoff / 4},
+		"cut before it established":      {cut, true, false, 0, false, timings.Backoff * 4 / 5, timings.Backoff * 6 / 5},
+		"again":                          {cut, true, false, 10 * time.Second, false, 16 * time.Second, 24 * time.Second},
+		"and again":                      {cut, true, false, time.Hour, false, again * 4 / 5, again * 6 / 5},
+		"closed":                         {closed(4000), true, false, 0, false, timings.Backoff * 4 / 5, timings.Backoff * 6 / 5},
+		"invalid":                        {errInvalid, true, true, time.Hour, true, timings.Invalid, jittered},
+		"invalid, resumed":               {errInvalid, true, false, time.Hour, true, timings.Invalid, jittered},
+		"invalid, begun and established": {errInvalid, false, true, time.Hour, true, timings.Invalid, jittered},
+		"invalid, begun":                 {errInvalid, false, false, 0, true, timings.Invalid, jittered},
+		"invalid, begun again":           {errInvalid, false, false, 30 * time.Second, true, 48 * time.Second, 72 * time.Second},
+		"invalid, begun often":           {errInvalid, false, false, time.Hour, true, again * 4 / 5, again * 6 / 5},
+		"invalid sequence":               {fmt.Errorf("x: %w", closed(4007)), true, false, time.Hour, true, timings.Invalid, jittered},
+		"session timed out":              {closed(4009), true, false, time.Hour, true, timings.Invalid, jittered},
+		"not authenticated":              {closed(4003), true, false, time.Hour, true, timings.Invalid, jittered},
+		"wrapped":                        {fmt.Errorf("x: %w", errInvalid), true, false, time.Hour, true, timings.Invalid, jittered},
 	} {
 		for range 50 {
 			sh, _ := loose(t, nil)
 			if c.known {
 				sh.session = &session{id: "x"}
 			}
-			if got := sh.after(c.why, c.stood, c.waited); got < c.least || got > c.most {
+			if got := sh.after(c.why, c.established, c.waited); got < c.least || got > c.most {
 				t.Fatalf("%s: %v", name, got)
 			}
 			if (sh.session == nil) != c.forgotten {
@@ -171,7 +171,7 @@ func TestSessionOfReady(t *testing.T) {
 	} {
 		sh, _ := loose(t, nil)
 		sh.dispatch(t.Context(), &conn{}, dispatch("READY", 7, data))
-		if !sh.stood || (sh.session == nil) != (want == nil) || want != nil && *sh.session != *want {
+		if !sh.established || (sh.session == nil) != (want == nil) || want != nil && *sh.session != *want {
 			t.Errorf("%s: %+v, want %+v", data, sh.session, want)
 		}
 		was := sh.session
@@ -199,8 +199,8 @@ func TestEstablishedWithItsEvent(t *testing.T) {
 		sh, _ := loose(t, nil)
 		c := &conn{interval: 40 * time.Second}
 		sh.dispatch(t.Context(), c, dispatch(kind, 1, `{}`))
-		if sh.stood != want || (c.patience == 85*time.Second) != want {
-			t.Errorf("with %s the session is established: %v, %v", kind, sh.stood, c.patience)
+		if sh.established != want || (c.patience == 85*time.Second) != want {
+			t.Errorf("with %s the session is established: %v, %v", kind, sh.established, c.patience)
 		}
 	}
 }
@@ -208,15 +208,15 @@ func TestEstablishedWithItsEvent(t *testing.T) {
 // A connection that ended without a session is looked up anew; an established session
 // is resumed where the gateway said.
 func TestResetOfAShard(t *testing.T) {
-	for _, stood := range []bool{true, false} {
+	for _, established := range []bool{true, false} {
 		sh, r := loose(t, nil)
 		sh.session = &session{id: "s", address: "ws://other.example"}
-		sh.stood = stood
-		if got := sh.reset(); got != stood || sh.stood || r.disconnects != 1 || (sh.address() == "ws://other.example") != stood {
-			t.Errorf("stood %v: %v, %+v", stood, got, sh.session)
+		sh.established = established
+		if got := sh.reset(); got != established || sh.established || r.disconnects != 1 || (sh.address() == "ws://other.example") != established {
+			t.Errorf("established %v: %v, %+v", established, got, sh.session)
 		}
 		if got := sh.reset(); got {
-			t.Errorf("stood %v: once more", got)
+			t.Errorf("established %v: once more", got)
 		}
 		sh.session = nil
 		sh.reset()
@@ -255,11 +255,11 @@ func TestEventThatIsNotTaken(t *testing.T) {
 func TestAliveWithASession(t *testing.T) {
 	sh, r := loose(t, nil)
 	c, ack := &conn{}, opAck
-	for _, stood := range []bool{false, true} {
-		sh.stood = stood
+	for _, established := range []bool{false, true} {
+		sh.established = established
 		err := sh.handle(t.Context(), c, message{Op: &ack})
-		if err != nil || (r.alive == 1) != stood || !c.acked.Load() {
-			t.Errorf("stood %v: %d times alive, %v", stood, r.alive, err)
+		if err != nil || (r.alive == 1) != established || !c.acked.Load() {
+			t.Errorf("established %v: %d times alive, %v", established, r.alive, err)
 		}
 	}
 }

@@ -209,13 +209,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			delete(resp.Header, name)
 		}
 	}
-	resp.Body = capped{io.LimitReader(resp.Body, maxAnswer), resp.Body}
+	resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
 	return resp, nil
-}
-
-type capped struct {
-	io.Reader
-	io.Closer
 }
 
 // Download fetches a file without the bot's token, at most one byte more than max.

@@ -145,16 +145,9 @@ func (l *limiter) block(q *Request, e *Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e.Global {
-		l.until = later(l.until, until)
+		l.until = driver.Later(l.until, until)
 		return
 	}
 	b := l.find(q)
-	b.until = later(b.until, until)
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+	b.until = driver.Later(b.until, until)
 }

@@ -121,7 +121,7 @@ func (p *pacer) reserve(chat int64) (at time.Time, mine bool) {
 	if at.After(now) {
 		return at, false
 	}
-	at = later(now, p.lane(0).free())
+	at = driver.Later(now, p.lane(0).free())
 	p.take(chat, at)
 	return at, true
 }
@@ -138,13 +138,15 @@ func (p *pacer) take(chat int64, at time.Time) {
 func (p *pacer) next(chat int64) time.Time {
 	at := p.blocked(chat)
 	if chat != 0 {
-		at = later(at, p.lane(chat).free())
+		at = driver.Later(at, p.lane(chat).free())
 	}
 	return at
 }
 
 // blocked is until when the server wants no calls for a chat; p.mu is held.
-func (p *pacer) blocked(chat int64) time.Time { return later(p.lane(0).until, p.lane(chat).until) }
+func (p *pacer) blocked(chat int64) time.Time {
+	return driver.Later(p.lane(0).until, p.lane(chat).until)
+}
 
 // spare takes a slot for a call that nobody would miss, if the chat is idle and
 // plenty of slots are left.
@@ -177,11 +179,11 @@ func (p *pacer) block(chat int64, d time.Duration) (until time.Time) {
 	defer p.mu.Unlock()
 	for other, l := range p.lanes {
 		if chat != 0 && other != 0 && other != chat && time.Now().Before(l.until) {
-			p.lane(0).until = later(p.lane(0).until, until)
+			p.lane(0).until = driver.Later(p.lane(0).until, until)
 		}
 	}
 	l := p.lane(chat)
-	l.until = later(l.until, until)
+	l.until = driver.Later(l.until, until)
 	return until
 }
 
@@ -214,7 +216,7 @@ func (p *pacer) restore(waits map[int64]time.Time) {
 // free is when the windows let another call through.
 func (l *lane) free() (at time.Time) {
 	for i := range l.windows {
-		at = later(at, l.windows[i].next())
+		at = driver.Later(at, l.windows[i].next())
 	}
 	return at
 }
@@ -259,13 +261,6 @@ func (w *window) used(now time.Time) (n int) {
 		}
 	}
 	return n
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // Spare takes a slot for a call that nobody would miss, if the chat is idle and plenty
