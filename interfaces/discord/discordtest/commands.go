@@ -89,6 +89,11 @@ func (s *Server) putCommands(call *Call, ids []string) (any, *failure) {
 	return json.RawMessage(call.Body), nil
 }
 
+// named reports whether a command or an option has a name and a description.
+func named(name, brief string) bool {
+	return commandName.MatchString(name) && units(brief) >= 1 && units(brief) <= 100
+}
+
 // fault says what is wrong with a command; "" for nothing.
 func (c *appCommand) fault(guild string) string {
 	switch {
@@ -96,7 +101,7 @@ func (c *appCommand) fault(guild string) string {
 		if c.Brief != "" || len(c.Options) > 0 || units(c.Name) < 1 || units(c.Name) > 32 {
 			return "a menu has a name and nothing else"
 		}
-	case c.Type != chatCommand || !commandName.MatchString(c.Name) || units(c.Brief) < 1 || units(c.Brief) > 100 || len(c.Options) > 25:
+	case c.Type != chatCommand || !named(c.Name, c.Brief) || len(c.Options) > 25:
 		return "type, name or description"
 	}
 	for tag, brief := range c.Briefs {
@@ -124,7 +129,7 @@ func (c *appCommand) fault(guild string) string {
 func (c *appCommand) options() string {
 	seen, optional := map[string]bool{}, false
 	for _, o := range c.Options {
-		bad := o.Type < 1 || o.Type > 11 || !commandName.MatchString(o.Name) || units(o.Brief) < 1 || units(o.Brief) > 100 || len(o.Choices) > 25
+		bad := o.Type < 1 || o.Type > 11 || !named(o.Name, o.Brief) || len(o.Choices) > 25
 		for _, x := range o.Choices {
 			bad = bad || units(x.Name) < 1 || units(x.Name) > 100 || units(x.Value) < 1 || units(x.Value) > 100
 		}

@@ -224,8 +224,8 @@ func (f *form) checkPoll() *failure {
 		} `json:"answers"`
 		Duration int `json:"duration"`
 	}
-	bad := json.Unmarshal(f.Poll, &p) != nil || units(p.Question.Text) < 1 || units(p.Question.Text) > 300 || len(p.Answers) < 1 ||
-		len(p.Answers) > 10 || p.Duration < 1 || p.Duration > 768
+	bad := json.Unmarshal(f.Poll, &p) != nil || units(p.Question.Text) < 1 || units(p.Question.Text) > 300 ||
+		len(p.Answers) < 1 || len(p.Answers) > 10 || p.Duration < 1 || p.Duration > 768
 	for _, a := range p.Answers {
 		bad = bad || units(a.Media.Text) < 1 || units(a.Media.Text) > 55
 	}

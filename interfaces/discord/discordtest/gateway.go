@@ -73,7 +73,7 @@ type Identify struct {
 	Shard   [2]int
 }
 
-// gateway is the platform's other half.
+// gateway is the part of the platform that sends events.
 type gateway struct {
 	Settings
 	sessions   map[string]*session

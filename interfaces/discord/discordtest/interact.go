@@ -61,7 +61,7 @@ func (s *Server) Interaction(id string) Interaction {
 	return copied
 }
 
-// interact tells the bot of an interaction; s.mu is held.
+// interact sends the bot an interaction; s.mu is held.
 func (s *Server) interact(kind int, channel, person string, data map[string]any, more map[string]any) string {
 	c, p := s.channels[channel], s.person(person)
 	i := &Interaction{ID: s.id(), Person: person, Channel: channel, At: time.Now(), kind: kind}
@@ -164,7 +164,8 @@ func (s *Server) postCallback(call *Call, ids []string) (any, *failure) {
 		Data json.RawMessage `json:"data"`
 	}](call.Body)
 	allowed := map[int][]int{
-		kindCommand: {AnswerMessage, AnswerLater}, kindPress: {AnswerMessage, AnswerLater, AnswerNothing, AnswerChange}, kindCompletion: {AnswerChoices},
+		kindCommand: {AnswerMessage, AnswerLater}, kindCompletion: {AnswerChoices},
+		kindPress: {AnswerMessage, AnswerLater, AnswerNothing, AnswerChange},
 	}
 	switch {
 	case i == nil || i.token != ids[1] || call.At.Sub(i.At) > s.answerTime:

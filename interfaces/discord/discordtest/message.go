@@ -151,7 +151,10 @@ func (s *Server) Say(channel, person, text string, more ...Saying) string {
 	s.mu.Lock()
 	defer s.unlock()
 	c := s.channels[channel]
-	m := &Message{ID: s.id(), Channel: channel, Author: s.person(person).ID, Text: text, At: time.Now().UTC(), extra: map[string]any{}}
+	author := s.person(person).ID
+	m := &Message{
+		ID: s.id(), Channel: channel, Author: author, Text: text, At: time.Now().UTC(), extra: map[string]any{},
+	}
 	if c.thread() && len(c.messages) == 0 && s.channels[c.Parent] != nil && s.channels[c.Parent].Type == Forum {
 		m.ID = c.ID // a post's first message has the post's id
 	}
@@ -229,7 +232,7 @@ func (s *Server) React(channel, id, person, emoji string, on bool) {
 	s.dispatch(c.Guild, channel, kind, data)
 }
 
-// Tell tells the bot's sessions of an event of any kind.
+// Tell sends an event of any kind to the bot's sessions.
 func (s *Server) Tell(guild, channel, kind string, data map[string]any) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -241,7 +244,7 @@ var (
 	roleMention = regexp.MustCompile(`<@&(\d+)>`)
 )
 
-// json is a message as REST tells it; s.mu is held.
+// json is a message as REST returns it; s.mu is held.
 func (s *Server) json(m *Message) map[string]any {
 	e := map[string]any{
 		"id": m.ID, "channel_id": m.Channel, "content": m.Text, "type": m.kind, "timestamp": stamp(m.At), "edited_timestamp": nil,
@@ -337,7 +340,7 @@ func (s *Server) attached(m *Message) []any {
 	return files
 }
 
-// event is a message as the gateway tells it; s.mu is held.
+// event is a message as the gateway sends it; s.mu is held.
 func (s *Server) event(c *Channel, m *Message) map[string]any {
 	e := s.json(m)
 	if c.Guild != "" {

@@ -104,8 +104,8 @@ func (s *Server) getMessage(_ *Call, ids []string) (any, *failure) {
 	return s.shown(c, m), nil
 }
 
-// shown is a message as it is fetched: without the content intent, no more than the
-// gateway tells of it.
+// shown is a message as it is fetched: without the content intent, it has only what
+// gateway events have.
 func (s *Server) shown(c *Channel, m *Message) map[string]any {
 	i := s.gateway.Intents
 	if c.Guild == "" || i == 0 || i&intentContent != 0 {
@@ -260,7 +260,7 @@ func (s *Server) deleteMessage(_ *Call, ids []string) (any, *failure) {
 	return nil, nil
 }
 
-// remove takes a message away, and tells; s.mu is held.
+// remove deletes a message and sends the event; s.mu is held.
 func (s *Server) remove(c *Channel, m *Message) {
 	c.messages = slices.DeleteFunc(c.messages, func(o *Message) bool { return o == m })
 	data := map[string]any{"id": m.ID, "channel_id": c.ID}

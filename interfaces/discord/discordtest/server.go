@@ -84,8 +84,9 @@ func InMemory() (*Server, func()) {
 
 func newServer() *Server {
 	s := &Server{
-		changed: make(chan struct{}), closing: make(chan struct{}), people: map[string]*Person{}, channels: map[string]*Channel{},
-		files: map[string][]byte{}, commands: map[string][]appCommand{}, interactions: map[string]*Interaction{}, nonceAge: nonceAge, answerTime: answerTime,
+		changed: make(chan struct{}), closing: make(chan struct{}), people: map[string]*Person{},
+		channels: map[string]*Channel{}, files: map[string][]byte{}, commands: map[string][]appCommand{},
+		interactions: map[string]*Interaction{}, nonceAge: nonceAge, answerTime: answerTime,
 	}
 	s.limits.init()
 	s.gateway.init()

@@ -166,7 +166,9 @@ func house(id string) *Guild {
 		Roles: []Role{
 			{ID: id, Name: "@everyone", Power: mayAll}, {ID: KeeperRole, Name: "Keepers", Power: MayManage}, {ID: BotRole, Name: "Aria", Bot: BotID},
 		},
-		Members: map[string]*Member{BotID: {Roles: []string{BotRole}}, BobID: {Roles: []string{KeeperRole}}, OwnerID: {}},
+		Members: map[string]*Member{
+			BotID: {Roles: []string{BotRole}}, BobID: {Roles: []string{KeeperRole}}, OwnerID: {},
+		},
 	}
 }
 

@@ -48,8 +48,8 @@ type Chat struct {
 	drafts   []Draft
 }
 
-// Draft is a text that a bot showed while it was writing. It is no message: the
-// next one in the chat takes it away.
+// Draft is a text that a bot showed while it was writing. It is not a message: the
+// next one in the chat removes it.
 type Draft struct {
 	ID     int64
 	Thread int
@@ -80,7 +80,7 @@ func (c *Chat) json() map[string]any {
 	return m
 }
 
-// Message is what stands in a chat. Text is what a person sees of it.
+// Message is a message of a chat. Text is what a user sees of it.
 type Message struct {
 	Chat      int64
 	ID        int
@@ -101,7 +101,7 @@ type Message struct {
 	At        time.Time
 }
 
-// AddPerson makes a person and his private chat with the bot.
+// AddPerson makes a user, and the private chat of that user with the bot.
 func (s *Server) AddPerson(p Person) *Person {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +126,7 @@ func (s *Server) Change(id int64, f func(*Chat)) {
 	f(s.chats[id])
 }
 
-// Messages returns the bot's messages that stand in a chat, the oldest first.
+// Messages returns the bot's messages in a chat, the oldest first.
 func (s *Server) Messages(chat int64) []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +141,7 @@ func (s *Server) Messages(chat int64) []Message {
 	return list
 }
 
-// find returns a message that stands in the chat.
+// find returns a message of the chat.
 func (c *Chat) find(id int) *Message {
 	i := slices.IndexFunc(c.messages, func(m *Message) bool { return m.ID == id && !m.Deleted })
 	if i < 0 {
@@ -270,7 +270,9 @@ func (s *Server) messageJSON(c *Chat, m *Message) map[string]any {
 		raw["reply_markup"] = m.Markup
 	}
 	if to := c.find(m.ReplyTo); to != nil {
-		quoted := s.messageJSON(c, &Message{ID: to.ID, Text: to.Text, Kind: to.Kind, Thread: to.Thread, Entities: to.Entities, At: to.At})
+		quoted := s.messageJSON(c, &Message{
+			ID: to.ID, Text: to.Text, Kind: to.Kind, Thread: to.Thread, Entities: to.Entities, At: to.At,
+		})
 		if quoted["from"] = s.bot(); to.From != BotID {
 			quoted["from"] = s.people[to.From].json()
 		}

@@ -41,9 +41,9 @@ func kindOf(tag string) string {
 	return ""
 }
 
-// ParseHTML reads a text in the platform's HTML mode. It refuses what the
-// platform refuses, and besides what its documentation forbids but the server
-// mends in silence: styles around code, quotes within quotes.
+// ParseHTML reads a text in the platform's HTML mode. It refuses what the platform
+// refuses, and also what its documentation forbids but the server corrects silently:
+// styles around code, quotes within quotes.
 func ParseHTML(s string) (string, []Entity, error) {
 	if !utf8.ValidString(s) {
 		return "", nil, refuse("strings must be encoded in UTF-8")
@@ -160,7 +160,7 @@ func (p *htmlParser) nests(kind string, attributes map[string]string, e *Entity)
 	return nil
 }
 
-// readTag reads what stands between the angles of a start tag.
+// readTag reads the text between the angle brackets of a start tag.
 func readTag(s string) (name string, attributes map[string]string, err error) {
 	name, rest, _ := strings.Cut(s, " ")
 	if name == "" || strings.ContainsAny(name, "\"'=<&\n\t") {

@@ -49,8 +49,8 @@ func richWords(c Call) (string, error) {
 	return text, err
 }
 
-// inside says within which elements a block's element may stand; "" is the
-// message itself.
+// inside lists the elements that may contain a block's element; "" is the message
+// itself.
 func inside(tag string) []string {
 	flow := []string{"", "li", "blockquote"}
 	switch tag {

@@ -107,8 +107,9 @@ func InMemory() (*Server, func()) {
 
 func newServer() *Server {
 	return &Server{
-		people: map[int64]*Person{}, chats: map[int64]*Chat{}, arrived: make(chan struct{}), blocked: map[int64]time.Time{},
-		queries: map[string]bool{}, files: map[string][]byte{}, commands: map[string]string{}, closing: make(chan struct{}),
+		people: map[int64]*Person{}, chats: map[int64]*Chat{}, arrived: make(chan struct{}),
+		blocked: map[int64]time.Time{}, queries: map[string]bool{}, files: map[string][]byte{},
+		commands: map[string]string{}, closing: make(chan struct{}),
 		token: Token, lastID: 870000000, noted: make(chan struct{}), methods: methods(),
 	}
 }
@@ -155,7 +156,7 @@ func (s *Server) Count() int {
 // no request is under way.
 func (s *Server) Connected() int { return int(s.conns.Load()) }
 
-// Early counts requests that came while the bot had been told to wait.
+// Early counts requests that came although the bot had been asked to wait.
 func (s *Server) Early() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -112,8 +112,8 @@ func (s *Server) Forget() {
 	}
 }
 
-// Remove deletes a message, as a person with the right to do so does; the bot is
-// not told.
+// Remove deletes a message, as a user with the right to do so does; the bot gets no
+// update.
 func (s *Server) Remove(chat int64, id int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
