@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"synthbot/core"
 	"synthbot/core/driver"
 	"synthbot/interfaces/discord/rest"
 )
@@ -48,12 +49,19 @@ func (a *account) whoAmI(ctx context.Context) string {
 		return self.ID
 	}
 	var me user
-	err := a.rest.Do(ctx, rest.Request{Method: "GET", Route: "/users/@me", Out: &me})
-	if err != nil {
+	if a.rest.Get(ctx, &me, "/users/@me") == nil {
+		a.cache.setMe(me, "")
+	}
+	return me.ID
+}
+
+// channelIn is the last element of a path of this interface; "" if the path is none.
+func (a *account) channelIn(path core.Path) string {
+	e := path.Elements()
+	if len(e) < 3 || len(e) > 4 || e[0] != a.name {
 		return ""
 	}
-	a.cache.setMe(me, "")
-	return me.ID
+	return e[len(e)-1]
 }
 
 // placeOf is what is known of a channel, from the gateway or from an earlier process.

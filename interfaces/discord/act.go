@@ -279,12 +279,11 @@ func (p *sayPoll) check() error {
 // ShowTyping shows that the bot is typing until ctx ends. Discord removes the sign with the
 // next message, or after some seconds.
 func (d *Driver) ShowTyping(ctx context.Context, place core.Path) {
-	e := place.Elements()
-	if len(e) < 3 || len(e) > 4 || e[0] != d.name {
+	id := d.channelIn(place)
+	if id == "" {
 		<-ctx.Done()
 		return
 	}
-	id := e[len(e)-1]
 	for {
 		if d.closed.refused(id) == nil {
 			// It may fail: it is only a sign.

@@ -184,7 +184,6 @@ func TestConfig(t *testing.T) {
 		"api_url": func(c *Config) { c.APIURL = "discord.com" },
 		"cdn_url": func(c *Config) { c.CDNURL = "ftp://x" },
 		"shards":  func(c *Config) { c.Shards = "many" },
-		"pace":    func(c *Config) { c.Pace = "fast" },
 	} {
 		c := good
 		change(&c)

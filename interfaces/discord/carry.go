@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"regexp"
@@ -51,9 +52,9 @@ func (d *Driver) SendFile(ctx context.Context, parts core.Deliveries, n int, wha
 	}
 	defer leave()
 	return core.SendAll(len(list), func(i int) error {
-		number := n
-		if i > 0 {
-			number = n*restParts + i
+		number := n*restParts + i
+		if i == 0 {
+			number = n
 		}
 		return d.sender.part(ctx, parts, number, destination{channel: channel, place: what.Path}, &list[i])
 	})
@@ -64,14 +65,7 @@ func (d *Driver) SendFile(ctx context.Context, parts core.Deliveries, n int, wha
 func fileMessages(caption string, f core.Upload) []outgoing {
 	name, alt := fileName(f.Name), cut(line(f.Alt, 4*maxAlt), maxAlt)
 	kinds := map[core.Media]string{core.MediaImage: "picture", core.MediaAudio: "sound", core.MediaVideo: "video"}
-	kind := kinds[f.Kind]
-	if kind == "" {
-		kind = "file"
-	}
-	said := name
-	if alt != "" {
-		said = alt
-	}
+	kind, said := cmp.Or(kinds[f.Kind], "file"), cmp.Or(alt, name)
 	texts := []string{""}
 	if visible(caption) {
 		texts = markup.Messages(caption)
@@ -105,9 +99,5 @@ var unfit = regexp.MustCompile(`[^\pL\pN._-]+`)
 // fileName makes a file name without a path.
 func fileName(s string) string {
 	s = strings.Trim(unfit.ReplaceAllString(path.Base(strings.ReplaceAll(s, `\`, "/")), "_"), "._")
-	s = short(s, 80)
-	if s == "" {
-		return "file.txt"
-	}
-	return s
+	return cmp.Or(short(s, 80), "file.txt")
 }

@@ -45,12 +45,6 @@ func (t *closedChannels) set(channel string, why error) {
 	t.all[channel] = mark{why, time.Now()}
 }
 
-func (t *closedChannels) clear(channel string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.all, channel)
-}
-
 // clearWhere forgets the marks of the channels that match accepts.
 func (t *closedChannels) clearWhere(match func(channel string) bool) {
 	t.mu.Lock()

@@ -93,7 +93,7 @@ func TestClosedTargetsOpenAgain(t *testing.T) {
 				if got := open(place, channel); got != (channel == c.opens) {
 					t.Errorf("%s: %s is open: %v", name, place, got)
 				}
-				d.closed.clear(channel)
+				d.closed.clearWhere(func(id string) bool { return id == channel })
 			}
 		}
 	})

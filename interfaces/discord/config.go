@@ -63,9 +63,6 @@ func (c Config) check() (settings, error) {
 			return s, fmt.Errorf("shards: write auto or a number from 1 to %d, not %q", gateway.MaxShards, s.Shards)
 		}
 	}
-	if s.Pace != "platform" && s.Pace != "off" {
-		return s, fmt.Errorf("pace: write platform or off, not %q", s.Pace)
-	}
 	return s, nil
 }
 

@@ -15,7 +15,8 @@ func (d *Driver) Fetch(ctx context.Context, a core.Attachment, max int64) ([]byt
 	if !ok {
 		return nil, core.Errorf(core.Invalid, "the file %q has no address", a.Name)
 	}
-	data, status, err := d.rest.Download(ctx, d.set.cdn.String()+ref.RequestURI(), max)
+	address := d.set.cdn.String() + ref.RequestURI()
+	data, status, err := d.rest.Download(ctx, address, max)
 	if err == nil && (status == http.StatusForbidden || status == http.StatusNotFound) {
 		// Addresses are signed, and their signatures grow old.
 		var fresh struct {
@@ -23,13 +24,10 @@ func (d *Driver) Fetch(ctx context.Context, a core.Attachment, max int64) ([]byt
 				Fresh string `json:"refreshed"`
 			} `json:"refreshed_urls"`
 		}
-		body := map[string]any{"attachment_urls": []string{d.set.cdn.String() + ref.RequestURI()}}
+		body := map[string]any{"attachment_urls": []string{address}}
 		q := rest.Request{Method: "POST", Route: "/attachments/refresh-urls", Body: body, Out: &fresh}
-		if err := d.rest.Do(ctx, q); err == nil && len(fresh.URLs) > 0 {
+		if d.rest.Do(ctx, q) == nil && len(fresh.URLs) > 0 {
 			data, status, err = d.rest.Download(ctx, d.set.cdn.String()+handle(fresh.URLs[0].Fresh), max)
-			if err != nil {
-				return nil, rest.Failure("fetching the file", err)
-			}
 		}
 	}
 	switch {

@@ -27,12 +27,12 @@ func newFinder(a *account) *finder {
 
 // channelOf is the channel of a path of this interface.
 func (f *finder) channelOf(path core.Path) (string, error) {
-	e := path.Elements()
-	if len(e) < 3 || len(e) > 4 || e[0] != f.name || path.IsPerson() {
+	id := f.channelIn(path)
+	if id == "" || path.IsPerson() {
 		return "", core.Errorf(core.Invalid,
 			"%s is not a place of %s: write %s/<guild>/<channel>, or leave interface_path out", path, f.name, f.name)
 	}
-	return e[len(e)-1], nil
+	return id, nil
 }
 
 // checkPlace returns an error if a channel is not where a path says. Without it, a user

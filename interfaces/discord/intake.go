@@ -270,7 +270,7 @@ func (t *intake) message(m *message, p place) {
 	if ok && p.Guild == "" {
 		// A user who writes accepts direct messages again. Channels of guilds are opened by
 		// events of their own.
-		t.d.closed.clear(channel)
+		t.d.closed.clearWhere(func(id string) bool { return id == channel })
 	}
 	if ok {
 		t.d.cursors.expect(channel, p, id, at)

@@ -2,6 +2,7 @@ package discord
 
 import (
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,12 +50,12 @@ func (c *cache) normal(m *message, p place) (out core.Message, ok bool) {
 	default:
 		return out, false
 	}
-	path, scopes, err := c.path(m.Channel, p)
+	at, scopes, err := c.path(m.Channel, p)
 	if err != nil {
 		return out, false
 	}
 	out = core.Message{
-		Path: path, ID: m.ID, Scopes: scopes, Private: p.private(), Time: m.Time.Time, Voice: m.Flags&flagVoice != 0,
+		Path: at, ID: m.ID, Scopes: scopes, Private: p.private(), Time: m.Time.Time, Voice: m.Flags&flagVoice != 0,
 	}
 	if out.Time.IsZero() {
 		out.Time = born(m.ID)
@@ -189,24 +190,16 @@ func handle(address string) string {
 
 func media(mime, name string) core.Media {
 	kind, _, _ := strings.Cut(mime, "/")
-	switch kind {
-	case "image":
-		return core.MediaImage
-	case "audio":
-		return core.MediaAudio
-	case "video":
-		return core.MediaVideo
-	}
 	if kind == "" {
-		dot := strings.LastIndexByte(name, '.')
-		switch strings.ToLower(name[dot+1:]) {
-		case "png", "jpg", "jpeg", "gif", "webp":
-			return core.MediaImage
-		case "mp3", "ogg", "wav", "flac", "m4a":
-			return core.MediaAudio
-		case "mp4", "webm", "mov":
-			return core.MediaVideo
-		}
+		kind = strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))
+	}
+	switch kind {
+	case "image", "png", "jpg", "jpeg", "gif", "webp":
+		return core.MediaImage
+	case "audio", "mp3", "ogg", "wav", "flac", "m4a":
+		return core.MediaAudio
+	case "video", "mp4", "webm", "mov":
+		return core.MediaVideo
 	}
 	return core.MediaFile
 }

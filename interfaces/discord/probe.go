@@ -22,7 +22,7 @@ const contentFlags = 1<<18 | 1<<19
 // same token would be disturbed.
 func (d *Driver) Probe(ctx context.Context) []core.Finding {
 	var me user
-	if err := d.rest.Do(ctx, rest.Request{Method: "GET", Route: "/users/@me", Out: &me}); err != nil || me.ID == "" {
+	if err := d.rest.Get(ctx, &me, "/users/@me"); err != nil || me.ID == "" {
 		return []core.Finding{{What: "identity", Found: "unknown", Fix: d.unknown(err), Fatal: true}}
 	}
 	found := []core.Finding{{What: "identity", Found: "@" + line(me.Name, core.MaxName) + " (" + me.ID + ")"}}
@@ -47,7 +47,7 @@ func (a *account) probeContent(ctx context.Context) core.Finding {
 	var app struct {
 		Flags int `json:"flags"`
 	}
-	if err := a.rest.Do(ctx, rest.Request{Method: "GET", Route: "/applications/@me", Out: &app}); err != nil {
+	if err := a.rest.Get(ctx, &app, "/applications/@me"); err != nil {
 		return f
 	}
 	switch on := app.Flags&contentFlags != 0; {

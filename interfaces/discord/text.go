@@ -1,8 +1,10 @@
 package discord
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -113,20 +115,11 @@ func (r reader) channel(id string) string {
 
 // called is the name of a user here.
 func called(u *user, m *member) string {
-	for _, name := range []string{nick(m), u.Shown, u.Name} {
-		name = line(name, core.MaxName)
-		if name != "" {
-			return name
-		}
+	nick := ""
+	if m != nil {
+		nick = m.Nick
 	}
-	return u.ID
-}
-
-func nick(m *member) string {
-	if m == nil {
-		return ""
-	}
-	return m.Nick
+	return cmp.Or(line(nick, core.MaxName), line(u.Shown, core.MaxName), line(u.Name, core.MaxName), u.ID)
 }
 
 // own is what the author of a message wrote.
@@ -187,13 +180,8 @@ func (r reader) foreign(m *message) []core.Foreign {
 
 // joined is the parts that are not blank, one on each line.
 func joined(parts []string) string {
-	var said []string
-	for _, p := range parts {
-		if strings.TrimSpace(p) != "" {
-			said = append(said, p)
-		}
-	}
-	return short(strings.Join(said, "\n"), core.MaxText)
+	blank := func(p string) bool { return strings.TrimSpace(p) == "" }
+	return short(strings.Join(slices.DeleteFunc(parts, blank), "\n"), core.MaxText)
 }
 
 func (p *poll) text() string {
@@ -232,15 +220,12 @@ func (e *embed) text() string {
 		parts = append(parts, f.Name+": "+f.Value)
 	}
 	parts = append(parts, e.Footer.Text, e.URL)
-	var said []string
-	for _, p := range parts {
-		p = short(p, 4096)
-		if p != "" && p != ":" {
-			said = append(said, p)
-		}
+	for i, p := range parts {
+		parts[i] = short(p, 4096)
 	}
-	if len(said) == 0 {
+	parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" || p == ":" })
+	if len(parts) == 0 {
 		return ""
 	}
-	return "[embed: " + strings.Join(said, " — ") + "]"
+	return "[embed: " + strings.Join(parts, " — ") + "]"
 }
