@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -50,6 +51,7 @@ func (d *Driver) Actions() []core.Action {
 	list := slices.Concat([]core.Action{c.messageAction()}, c.actionsOnMessages(), c.postingActions())
 	for i := range list {
 		list[i].Timeout = sendTimeout
+		list[i].Permission = cmp.Or(list[i].Permission, core.PermissionEveryone)
 		list[i].Idempotent = true // what was sent is journalled part by part; the rest can be done twice
 	}
 	return list
@@ -101,8 +103,7 @@ func (c *catalogue) messageAction() core.Action {
 					`{"text":"The vote begins at six.","recipient":"#Announcements"}`),
 			},
 		},
-		Essential: true, Effects: core.EffectNone, Permission: core.PermissionEveryone,
-		Check: c.checkMessage, Do: c.sendMessage,
+		Essential: true, Effects: core.EffectNone, Check: c.checkMessage, Do: c.sendMessage,
 	}
 }
 
@@ -120,7 +121,7 @@ func (c *catalogue) actionsOnMessages() []core.Action {
 				"The new text replaces the old one; it is not added to it. Buttons of the old text go away."},
 			c.example("Correcting a number", `{"message_id":"57","text":"The train leaves at 9:40."}`),
 			c.example("Bringing a list up to date", `{"message_id":57,"text":"- [x] tent\n- [ ] stove"}`)),
-		Effects: core.EffectRewrites, Permission: core.PermissionEveryone, Check: c.checkEdit, Do: c.edit,
+		Effects: core.EffectRewrites, Check: c.checkEdit, Do: c.edit,
 	}, {
 		Name: "delete_" + name, Similes: []string{"delete_message_" + name},
 		Brief:  "Delete a message of the last two days",
@@ -143,7 +144,7 @@ func (c *catalogue) actionsOnMessages() []core.Action {
 				"It does not count as an answer: say something too, where one is expected."},
 			c.example("Agreeing", `{"message_id":"42","emoji":"👍"}`),
 			c.example("Taking it back", `{"message_id":"42","emoji":""}`)),
-		Effects: core.EffectNone, Permission: core.PermissionEveryone, Check: c.checkAbout, Do: c.react,
+		Effects: core.EffectNone, Check: c.checkAbout, Do: c.react,
 	}}
 }
 
@@ -161,7 +162,7 @@ func (c *catalogue) postingActions() []core.Action {
 			c.example("Showing a picture of the web", `{"url":"https://example.org/cat.jpg","caption":"Your *cat*."}`),
 			c.example("Showing again what somebody sent",
 				`{"ref":"AgACAgIAAxkBAAIB","caption":"This one?","reply_to_message_id":"42"}`)),
-		Effects: core.EffectRequests, Permission: core.PermissionEveryone, Check: c.checkMedia, Do: c.sendMedia(photo),
+		Effects: core.EffectRequests, Check: c.checkMedia, Do: c.sendMedia(photo),
 	}, {
 		Name: "document_" + name, Similes: []string{"send_document_" + name, "file_" + name},
 		Brief: "Send a file: a text written now, or one whose address is known",
@@ -175,7 +176,7 @@ func (c *catalogue) postingActions() []core.Action {
 			c.example("Sending a list as a file",
 				`{"content":"a;b\n1;2\n","name":"table.csv","caption":"The table."}`),
 			c.example("Sending a file of the web", `{"url":"https://example.org/paper.pdf","name":"paper.pdf"}`)),
-		Effects: core.EffectRequests, Permission: core.PermissionEveryone, Check: c.checkMedia, Do: c.sendMedia(textFile),
+		Effects: core.EffectRequests, Check: c.checkMedia, Do: c.sendMedia(textFile),
 	}, {
 		Name: "poll_" + name, Similes: []string{"send_poll_" + name}, Brief: "Ask a group to vote",
 		Schema: object(`"question", "options"`, `"question":{"type":"string","maxLength":300,"title":"question"}`,
@@ -192,6 +193,6 @@ func (c *catalogue) postingActions() []core.Action {
 				`{"question":"When do we play?","options":["Friday","Saturday"],"multiple":true}`),
 			c.example("An open vote in another topic",
 				`{"question":"Pizza?","options":["Yes","No"],"anonymous":false,"interface_path":$at}`)),
-		Effects: core.EffectNone, Permission: core.PermissionEveryone, Check: c.checkPoll, Do: c.sendPoll,
+		Effects: core.EffectNone, Check: c.checkPoll, Do: c.sendPoll,
 	}}
 }
