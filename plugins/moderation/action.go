@@ -59,8 +59,7 @@ var blockAction = core.Action{
 			core.NewExample("An admin: I never want to hear from @troll again", `{"person":"@troll"}`),
 		},
 	},
-	Effects: core.EffectChanges, Permission: core.PermissionModerators, Outside: true, Confirm: true, Idempotent: true,
-	RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
+	Outside: true, Confirm: true,
 }
 
 var unblockAction = core.Action{
@@ -78,8 +77,7 @@ var unblockAction = core.Action{
 		Similar:  []string{"block_user", "unmute_here"},
 		Examples: []core.Example{core.NewExample("A moderator: give Eve another chance", `{"person":"Eve"}`)},
 	},
-	Effects: core.EffectChanges, Permission: core.PermissionModerators, Outside: true, Confirm: true, Idempotent: true,
-	RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
+	Outside: true, Confirm: true,
 }
 
 var muteAction = core.Action{
@@ -102,8 +100,6 @@ var muteAction = core.Action{
 			core.NewExample("A moderator: don't react to Eve here until tomorrow", `{"person":"Eve","duration":"1d"}`),
 		},
 	},
-	Effects: core.EffectChanges, Permission: core.PermissionModerators, Idempotent: true,
-	RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 }
 
 var unmuteAction = core.Action{
@@ -119,30 +115,28 @@ var unmuteAction = core.Action{
 		Similar:  []string{"mute_here", "unblock_user"},
 		Examples: []core.Example{core.NewExample("A moderator: you may talk again", `{}`)},
 	},
-	Effects: core.EffectChanges, Permission: core.PermissionModerators, Idempotent: true,
-	RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 }
 
 // Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action {
 	return []core.Action{
-		action.Typed(blockAction, byModerator(p.blockUser)), action.Typed(unblockAction, byModerator(p.unblockUser)),
-		action.Typed(muteAction, byModerator(p.muteHere)), action.Typed(unmuteAction, byModerator(p.unmuteHere)),
+		byModerator(blockAction, p.blockUser), byModerator(unblockAction, p.unblockUser),
+		byModerator(muteAction, p.muteHere), byModerator(unmuteAction, p.unmuteHere),
 	}
 }
 
-// typed is the code of an action with a payload.
-type typed[P any] func(ctx context.Context, c core.Call, payload P) (core.Result, error)
-
-// byModerator refuses calls of an action by users who are not moderators.
-func byModerator[P any](do func(context.Context, *actor, P) (core.Result, error)) typed[P] {
-	return func(ctx context.Context, c core.Call, payload P) (core.Result, error) {
-		a, err := newActor(c.Path, c.Private, c.Author)
+// byModerator completes an action, which refuses calls by users who are not moderators.
+func byModerator[P any](a core.Action, do func(context.Context, *actor, P) (done, error)) core.Action {
+	a.Effects, a.Permission, a.Idempotent = core.EffectChanges, core.PermissionModerators, true
+	a.RateLimit = core.RateLimit{Count: 30, Per: time.Hour}
+	return action.Typed(a, func(ctx context.Context, c core.Call, payload P) (core.Result, error) {
+		by, err := newActor(c.Path, c.Private, c.Author)
 		if err != nil {
 			return core.Result{}, err
 		}
-		return do(ctx, a, payload)
-	}
+		d, err := do(ctx, by, payload)
+		return core.Output(d), err
+	})
 }
 
 // done is what the model reads after an action.
@@ -153,63 +147,52 @@ type done struct {
 	Until string `json:"until,omitempty"`
 }
 
-func (d done) result() core.Result { return core.Result{Output: encode(d)} }
-
-func (p *Plugin) blockUser(ctx context.Context, a *actor, b blockPayload) (r core.Result, err error) {
+func (p *Plugin) blockUser(ctx context.Context, a *actor, b blockPayload) (done, error) {
 	d, err := parseSpan(b.Duration, 0)
 	if err != nil {
-		return r, err
+		return done{}, err
 	}
 	return p.holdUser(ctx, a, blocked, holdRequest{b.Person, d, b.Reason, b.OnlyHere})
 }
 
-func (p *Plugin) holdUser(ctx context.Context, a *actor, kind string, request holdRequest) (r core.Result, err error) {
+func (p *Plugin) holdUser(ctx context.Context, a *actor, kind string, request holdRequest) (done, error) {
 	h, err := p.hold(ctx, a, kind, request)
-	if err != nil {
-		return r, err
-	}
 	d := done{Done: participle(kind), User: h.label(), Where: where(h.scope)}
 	if h.until != 0 {
 		d.Until = txt.Moment(h.end(), p.host.Clock())
 	}
-	return d.result(), nil
+	return d, err
 }
 
-func (p *Plugin) unblockUser(ctx context.Context, a *actor, u unblockPayload) (core.Result, error) {
+func (p *Plugin) unblockUser(ctx context.Context, a *actor, u unblockPayload) (done, error) {
 	return p.releaseUser(ctx, a, blocked, u.Person)
 }
 
-func (p *Plugin) releaseUser(ctx context.Context, a *actor, kind, name string) (r core.Result, err error) {
+func (p *Plugin) releaseUser(ctx context.Context, a *actor, kind, name string) (done, error) {
 	lifted, err := p.release(ctx, a, kind, name)
 	if err != nil {
-		return r, err
+		return done{}, err
 	}
-	return done{Done: "un" + participle(kind), User: lifted[0].label(), Where: where(lifted[0].scope)}.result(), nil
+	return done{Done: "un" + participle(kind), User: lifted[0].label(), Where: where(lifted[0].scope)}, nil
 }
 
-func (p *Plugin) muteHere(ctx context.Context, a *actor, m mutePayload) (r core.Result, err error) {
+func (p *Plugin) muteHere(ctx context.Context, a *actor, m mutePayload) (done, error) {
 	d, err := parseSpan(m.Duration, p.config.MuteFor)
 	if err != nil {
-		return r, err
+		return done{}, err
 	}
 	if strings.TrimSpace(m.Person) != "" {
 		return p.holdUser(ctx, a, muted, holdRequest{name: m.Person, span: d, reason: m.Reason})
 	}
 	until, err := p.mutePlace(ctx, a, d, m.Reason)
-	if err != nil {
-		return r, err
-	}
-	return done{Done: "you are muted here", Until: txt.Moment(until, p.host.Clock())}.result(), nil
+	return done{Done: "you are muted here", Until: txt.Moment(until, p.host.Clock())}, err
 }
 
-func (p *Plugin) unmuteHere(ctx context.Context, a *actor, u unmutePayload) (r core.Result, err error) {
+func (p *Plugin) unmuteHere(ctx context.Context, a *actor, u unmutePayload) (done, error) {
 	if strings.TrimSpace(u.Person) != "" {
 		return p.releaseUser(ctx, a, muted, u.Person)
 	}
-	if err := p.unmutePlace(ctx, a); err != nil {
-		return r, err
-	}
-	return done{Done: "you may talk here again"}.result(), nil
+	return done{Done: "you may talk here again"}, p.unmutePlace(ctx, a)
 }
 
 // parseSpan reads a duration; an empty text means the usual one.

@@ -33,13 +33,13 @@ const (
 func crowded(b *testing.B, gates ...Gate) *Plugin {
 	b.Helper()
 	s := newHasher(make([]byte, keySize))
-	items := []core.Item{{Key: hashKey, Value: encode(make([]byte, keySize))}}
+	items := []core.Item{{Key: hashKey, Value: core.JSON(make([]byte, keySize))}}
 	var details []core.Item
 	for i := range manyBlocks {
 		h := hold{kind: blocked, user: core.MustPath(fmt.Sprintf("telegram/@user/blocked%d", i)), scope: core.MustPath(fmt.Sprintf("telegram/-100%d", i%500))}
-		items = append(items, core.Item{Key: h.key(s.digest(h.user)), Value: encode(holdValue{At: time.Unix(1, 0)})})
+		items = append(items, core.Item{Key: h.key(s.digest(h.user)), Value: core.JSON(holdValue{At: time.Unix(1, 0)})})
 		if i%2 == 0 {
-			details = append(details, core.Item{Path: h.user, Key: h.detailKey(), Value: encode(detail{Name: "Eve", Reason: "spam", At: time.Unix(1, 0)})})
+			details = append(details, core.Item{Path: h.user, Key: h.detailKey(), Value: core.JSON(detail{Name: "Eve", Reason: "spam", At: time.Unix(1, 0)})})
 		}
 	}
 	rate := limits.Rate{Count: 1_000_000, Per: time.Hour}

@@ -62,11 +62,9 @@ func (p *Plugin) Commands() []command.Command {
 	}
 }
 
-// handler carries a command out and returns the answer.
-type handler func(ctx context.Context, c command.Call) (string, error)
-
 // forModerators refuses calls of a command by users who are not moderators.
-func forModerators(do func(context.Context, *actor, *command.Call) (string, error)) handler {
+func forModerators(do func(context.Context, *actor, *command.Call) (string, error)) func(context.Context,
+	command.Call) (string, error) {
 	return func(ctx context.Context, c command.Call) (string, error) {
 		a, err := newActor(c.Path, c.Private, c.Author)
 		if err != nil {
@@ -94,10 +92,7 @@ func (p *Plugin) blockCommand(ctx context.Context, a *actor, c *command.Call) (t
 		r.span, r.reason = d, rest
 	}
 	h, err := p.hold(ctx, a, blocked, r)
-	if err != nil {
-		return "", err
-	}
-	return h.sentence(p.host.Clock()), nil
+	return h.sentence(p.host.Clock()), err
 }
 
 // writerOf returns the id of who wrote the message that a command was called on.
@@ -142,26 +137,17 @@ func (p *Plugin) muteCommand(ctx context.Context, a *actor, c *command.Call) (st
 	}
 	if name != "" {
 		h, err := p.hold(ctx, a, muted, holdRequest{name: name, span: d})
-		if err != nil {
-			return "", err
-		}
-		return h.sentence(p.host.Clock()), nil
+		return h.sentence(p.host.Clock()), err
 	}
 	until, err := p.mutePlace(ctx, a, d, "")
-	if err != nil {
-		return "", err
-	}
-	return "I am quiet here " + ending(until, p.host.Clock()) + ". `/unmute` ends it.", nil
+	return "I am quiet here " + ending(until, p.host.Clock()) + ". `/unmute` ends it.", err
 }
 
 func (p *Plugin) unmuteCommand(ctx context.Context, a *actor, c *command.Call) (string, error) {
 	if c.Args["person"] != "" {
 		return p.releaseCommand(ctx, a, muted, c.Args["person"])
 	}
-	if err := p.unmutePlace(ctx, a); err != nil {
-		return "", err
-	}
-	return "I may talk here again.", nil
+	return "I may talk here again.", p.unmutePlace(ctx, a)
 }
 
 // appealCommand takes an appeal.
@@ -274,7 +260,7 @@ func (p *Plugin) holdLine(ctx context.Context, h *held, private bool) string {
 	}
 	var d detail
 	item, ok, err := p.host.Items.Get(ctx, h.user, h.detailKey())
-	if err == nil && ok && decode(&item, &d) == nil && d.Reason != "" {
+	if err == nil && ok && item.Decode(&d) == nil && d.Reason != "" {
 		text += ": " + d.Reason
 	}
 	return text

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/recent"
 )
 
 // Kinds of hold.
@@ -176,15 +177,26 @@ func parseDigest(text string) (d digest, ok bool) {
 
 const keySize = 32 // bytes
 
-// hasher computes digests with a key. It is not safe for concurrent use.
-type hasher struct{ mac hash.Hash } // nil: there is no key yet, and no hold
+// maxDigests is how many digests a hasher remembers.
+const maxDigests = 16_384
 
-func newHasher(key []byte) hasher { return hasher{hmac.New(sha256.New, key)} }
+// hasher computes digests with a key, and remembers them. It is not safe for concurrent use.
+type hasher struct {
+	mac     hash.Hash // nil: there is no key yet, and no hold
+	digests recent.Cache[core.Path, digest]
+}
 
-func (h hasher) digest(user core.Path) (d digest) {
-	iface, _, _ := strings.Cut(user.String(), "/")
-	h.mac.Reset()
-	h.mac.Write([]byte(iface + "\x00" + userID(user)))
-	copy(d[:], h.mac.Sum(nil))
+func newHasher(key []byte) hasher {
+	return hasher{hmac.New(sha256.New, key), recent.NewCache[core.Path, digest](maxDigests)}
+}
+
+func (h *hasher) digest(user core.Path) digest {
+	d, ok := h.digests.Get(user)
+	if !ok {
+		h.mac.Reset()
+		h.mac.Write([]byte(user.Interface() + "\x00" + userID(user)))
+		copy(d[:], h.mac.Sum(nil))
+		h.digests.Put(user, d)
+	}
 	return d
 }

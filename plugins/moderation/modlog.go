@@ -2,7 +2,6 @@ package moderation
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -70,9 +69,9 @@ func (e event) path() core.Path { return e.about }
 
 // items returns what is on disk of an event: first what happened, then who caused it.
 func (e event) items() []core.Item {
-	list := []core.Item{newItem(e.about, logKey+e.id, e)}
+	list := []core.Item{core.NewItem(e.about, logKey+e.id, e)}
 	if !e.by.IsZero() {
-		list = append(list, newItem(e.by, didKey+e.id, deed{e.At, e.What, e.Place, e.byName}))
+		list = append(list, core.NewItem(e.by, didKey+e.id, deed{e.At, e.What, e.Place, e.byName}))
 	}
 	return list
 }
@@ -80,7 +79,7 @@ func (e event) items() []core.Item {
 func (a appeal) path() core.Path { return a.user }
 
 // item returns what is on disk of an appeal.
-func (a appeal) item() core.Item { return newItem(a.user, appealKey+a.id, a) }
+func (a appeal) item() core.Item { return core.NewItem(a.user, appealKey+a.id, a) }
 
 func (a appeal) items() []core.Item { return []core.Item{a.item()} }
 
@@ -248,13 +247,13 @@ func (l *modLog) read(item *core.Item) error {
 	kind, id, _ := strings.Cut(item.Key, " ")
 	if kind+" " == logKey {
 		e := event{id: id, about: item.Path}
-		if err := decode(item, &e); err != nil {
+		if err := item.Decode(&e); err != nil {
 			return err
 		}
 		l.events = append(l.events, e)
 	} else {
 		a := appeal{id: id, user: item.Path}
-		if err := decode(item, &a); err != nil {
+		if err := item.Decode(&a); err != nil {
 			return err
 		}
 		l.appeals = append(l.appeals, a)
@@ -278,17 +277,12 @@ func (l *modLog) finish(deeds []core.Item) (orphans []core.Item, err error) {
 			continue
 		}
 		var d deed
-		if err := decode(&item, &d); err != nil {
+		if err := item.Decode(&d); err != nil {
 			return nil, err
 		}
 		l.events[i].by, l.events[i].byName = item.Path, d.Name
 	}
 	return orphans, nil
-}
-
-// newItem returns an item with a value of ours.
-func newItem(path core.Path, key string, value any) core.Item {
-	return core.Item{Path: path, Key: key, Value: encode(value), Version: core.AnyVersion}
 }
 
 // removals returns items that remove others.
@@ -297,21 +291,4 @@ func removals(items []core.Item) []core.Item {
 		items[i].Value, items[i].Version = nil, core.AnyVersion
 	}
 	return items
-}
-
-// encode writes a value of ours.
-func encode(v any) json.RawMessage {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return json.RawMessage("null") // structs of texts and times can be encoded
-	}
-	return raw
-}
-
-// decode reads a value of ours.
-func decode(item *core.Item, into any) error {
-	if err := json.Unmarshal(item.Value, into); err != nil {
-		return fmt.Errorf("%s: %w", item.Key, err)
-	}
-	return nil
 }

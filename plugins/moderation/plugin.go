@@ -145,7 +145,7 @@ func (p *Plugin) Kept(ctx context.Context, user core.Path) ([]json.RawMessage, e
 	defer p.records.change.Unlock()
 	var kept []json.RawMessage
 	for _, h := range p.records.holdsOf(user) {
-		kept = append(kept, encode(keptHold{h.kind, where(h.scope), h.end()}))
+		kept = append(kept, core.JSON(keptHold{h.kind, where(h.scope), h.end()}))
 	}
 	return kept, nil
 }

@@ -36,7 +36,7 @@ func (r *records) enqueue(items ...core.Item) {
 		return
 	}
 	r.queue.items = append(r.queue.items, items...)
-	r.wakeWriter()
+	core.Notify(r.wake)
 }
 
 // notify adds a notice to the queue, to all admins if there are no places.
@@ -51,14 +51,7 @@ func (r *records) notify(text string, to ...core.Path) {
 			r.queue.notices = append(r.queue.notices, notice{path, text})
 		}
 	}
-	r.wakeWriter()
-}
-
-func (r *records) wakeWriter() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
+	core.Notify(r.wake)
 }
 
 // logLater logs an event, and leaves the writing to run.
@@ -276,7 +269,7 @@ func (r *records) movedPlaces(ctx context.Context) (map[core.Path]core.Path, err
 func (r *records) moveHold(ctx context.Context, h *held, to core.Path) error {
 	next := h.hold
 	next.scope = to
-	if err := r.put(ctx, newItem(core.Path{}, next.key(h.digest), holdValue{r.host.Clock(), next.end()})); err != nil {
+	if err := r.put(ctx, core.NewItem(core.Path{}, next.key(h.digest), holdValue{r.host.Clock(), next.end()})); err != nil {
 		return err
 	}
 	if !next.user.IsZero() {

@@ -44,7 +44,7 @@ type records struct {
 
 	mu         sync.Mutex // guards the fields below
 	opened     bool
-	hasher     hasher
+	hasher     hasher // without a key nobody is blocked or muted
 	holds      holds
 	mutes      map[core.Path]int64 // Unix times, by place
 	moderators map[seenModerator]bool
@@ -117,7 +117,7 @@ func (r *records) open(ctx context.Context) error {
 
 func (r *records) readKey(item *core.Item) error {
 	var key []byte
-	err := decode(item, &key)
+	err := item.Decode(&key)
 	if err == nil && len(key) != keySize {
 		err = fmt.Errorf("key: it has %d bytes", len(key))
 	}
@@ -146,7 +146,7 @@ func (r *records) read(item *core.Item) error {
 		return err
 	case muteKey + " ":
 		var v holdValue
-		err := decode(item, &v)
+		err := item.Decode(&v)
 		if err == nil {
 			r.mutes[item.Path] = unixOf(v.Until)
 		}
@@ -161,7 +161,7 @@ func (r *records) readHold(item *core.Item) error {
 		return fmt.Errorf("%w: %q names no hold", core.ErrPath, item.Key)
 	}
 	var v holdValue
-	if err := decode(item, &v); err != nil {
+	if err := item.Decode(&v); err != nil {
 		return err
 	}
 	h.until = unixOf(v.Until)
@@ -177,7 +177,7 @@ func (r *records) readDetail(item *core.Item, rest string) error {
 		return fmt.Errorf("%w: %q names no hold", core.ErrPath, item.Key)
 	}
 	var v detail
-	err := decode(item, &v)
+	err := item.Decode(&v)
 	if err != nil || r.hasher.mac == nil {
 		return err
 	}
@@ -217,9 +217,9 @@ func (r *records) put(ctx context.Context, items ...core.Item) error {
 	return nil
 }
 
-// remove removes items.
+// remove removes an item.
 func (r *records) remove(ctx context.Context, path core.Path, key string) error {
-	return r.put(ctx, core.Item{Path: path, Key: key, Version: core.AnyVersion})
+	return r.put(ctx, core.NewItem(path, key, nil))
 }
 
 // ensureKey makes the key of the hashes if there is none. The caller holds change.
@@ -230,10 +230,8 @@ func (r *records) ensureKey(ctx context.Context) error {
 		return nil
 	}
 	key := make([]byte, keySize)
-	if _, err := rand.Read(key); err != nil {
-		return fmt.Errorf("key: %w", err)
-	}
-	item := newItem(core.Path{}, hashKey, key)
+	_, _ = rand.Read(key) // it never fails
+	item := core.NewItem(core.Path{}, hashKey, key)
 	item.Version = 0
 	err := r.put(ctx, item)
 	if errors.Is(err, core.ErrVersion) { // the plugin was there twice while the configuration was reloaded
@@ -253,10 +251,10 @@ func (r *records) startHold(ctx context.Context, h hold, reason string) error {
 	}
 	now := r.host.Clock()
 	d := r.digest(h.user)
-	if err := r.put(ctx, newItem(core.Path{}, h.key(d), holdValue{now, h.end()})); err != nil {
+	if err := r.put(ctx, core.NewItem(core.Path{}, h.key(d), holdValue{now, h.end()})); err != nil {
 		return err
 	}
-	err := r.put(ctx, newItem(h.user, h.detailKey(), detail{h.name, h.tag, reason, now, h.end()}))
+	err := r.put(ctx, core.NewItem(h.user, h.detailKey(), detail{h.name, h.tag, reason, now, h.end()}))
 	if errors.Is(err, core.ErrForgotten) {
 		h.forgetUser()
 		err = nil
@@ -283,7 +281,7 @@ func (r *records) liftHold(ctx context.Context, d digest, h *hold) error {
 
 // mutePlace mutes a place. The caller holds change.
 func (r *records) mutePlace(ctx context.Context, place core.Path, until time.Time) error {
-	if err := r.put(ctx, newItem(place, muteKey, holdValue{r.host.Clock(), until})); err != nil {
+	if err := r.put(ctx, core.NewItem(place, muteKey, holdValue{r.host.Clock(), until})); err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -413,7 +411,7 @@ func (r *records) noteRank(user core.Path, m *core.Message) {
 	if m.Private || is == r.moderators[seen] || is && len(r.moderators) >= maxModerators {
 		return
 	}
-	item := newItem(user, moderatorKey+seen.group.String(), map[string]time.Time{"at": r.host.Clock()})
+	item := core.NewItem(user, moderatorKey+seen.group.String(), map[string]time.Time{"at": r.host.Clock()})
 	if is {
 		r.moderators[seen] = true
 	} else {
