@@ -31,7 +31,7 @@ var rooms = []struct {
 }{
 	{"core", []string{"core/llm"}},
 	{"core/llm", nil},
-	{"core/gate", []string{"core"}},
+	{"core/gate", []string{"core", "core/command"}},
 	{"core/hint", []string{"core"}},
 	{"core/lore", nil},
 	{"core/timezone", []string{"core"}},

@@ -2,7 +2,10 @@
 // answered.
 package gate
 
-import "synthbot/core"
+import (
+	"synthbot/core"
+	"synthbot/core/command"
+)
 
 // Admission is what becomes of a message.
 type Admission int
@@ -34,3 +37,16 @@ type Verdict struct {
 type Gate interface {
 	Judge(m *core.Message, again bool) Verdict
 }
+
+// Delivery identifies a message, which a platform may deliver twice.
+type Delivery struct {
+	Place core.Path
+	ID    string
+}
+
+// DeliveryOf returns the identity of a message.
+func DeliveryOf(m *core.Message) Delivery { return Delivery{m.Path, m.ID} }
+
+// CanReply reports whether a Verdict can have a Reply: a command is carried out, and a
+// button or picture has no text to answer to.
+func CanReply(m *core.Message) bool { return m.AllText() != "" && command.Called(m.Text) == "" }

@@ -35,6 +35,16 @@ func (c *Cache[K, V]) Put(key K, v V) {
 	c.new[key] = v
 }
 
+// Ensure returns the value of a key, which it makes if there is none.
+func (c *Cache[K, V]) Ensure(key K, make func() V) V {
+	v, ok := c.Get(key)
+	if !ok {
+		v = make()
+		c.Put(key, v)
+	}
+	return v
+}
+
 // Delete removes a key.
 func (c *Cache[K, V]) Delete(key K) {
 	delete(c.new, key)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/command"
 	"synthbot/core/gate"
 	"synthbot/core/recent"
 )
@@ -34,13 +33,7 @@ type Filter struct {
 
 	mu        sync.Mutex
 	warned    recent.Cache[core.Path, time.Time] // when each author was warned last
-	delivered recent.Cache[delivery, judgment]
-}
-
-// delivery identifies a message, which a platform may deliver twice.
-type delivery struct {
-	place core.Path
-	id    string
+	delivered recent.Cache[gate.Delivery, judgment]
 }
 
 // judgment is what became of a message, and the rule that it broke.
@@ -58,7 +51,7 @@ func New(clock func() time.Time, c Config, log Log) (*Filter, error) {
 	return &Filter{
 		clock: clock, notify: c.Notify, rules: rules, log: log,
 		warned:    recent.NewCache[core.Path, time.Time](maxAuthors),
-		delivered: recent.NewCache[delivery, judgment](maxDelivered),
+		delivered: recent.NewCache[gate.Delivery, judgment](maxDelivered),
 	}, nil
 }
 
@@ -73,7 +66,7 @@ func (f *Filter) Judge(m *core.Message, again bool) gate.Verdict {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	d := delivery{m.Path, m.ID}
+	d := gate.DeliveryOf(m)
 	before, known := f.delivered.Get(d)
 	if again {
 		if known && broken != nil && broken != before.broken { // it was edited
@@ -100,7 +93,7 @@ func (f *Filter) verdict(m *core.Message, broken *rule) gate.Verdict {
 	if broken == nil || err != nil || !f.mayWarn(author) {
 		return v
 	}
-	if v.Admission != gate.Admit && m.AllText() != "" && command.Called(m.Text) == "" {
+	if v.Admission != gate.Admit && gate.CanReply(m) {
 		v.Reply = broken.Reply
 	}
 	if broken.Action == ruleTell {

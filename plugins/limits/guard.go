@@ -50,7 +50,7 @@ func (l *Limiter) guard(a *activity, m *core.Message, now time.Time) gate.Verdic
 		v.Admission = gate.Discard
 	}
 	since := now.Sub(a.warned)
-	if canReply(m) && (since < 0 || since >= warnEvery) {
+	if gate.CanReply(m) && (since < 0 || since >= warnEvery) {
 		a.warned = now
 		v.Reply, v.Limited = l.warning(what), true
 		l.log.LogAuthor(m, what, "", time.Time{})
@@ -61,7 +61,7 @@ func (l *Limiter) guard(a *activity, m *core.Message, now time.Time) gate.Verdic
 // repeats counts how often the same text came in a row, and reports whether it was too
 // often.
 func (l *Limiter) repeats(a *activity, m *core.Message, now time.Time) bool {
-	if l.config.Repeat == 0 || !canReply(m) {
+	if l.config.Repeat == 0 || !gate.CanReply(m) {
 		return false
 	}
 	text := strings.TrimSpace(m.AllText())

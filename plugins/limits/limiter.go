@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/command"
 	"synthbot/core/gate"
 	"synthbot/core/recent"
 	"synthbot/core/txt"
@@ -59,13 +58,7 @@ type Limiter struct {
 	resumed   bool
 	users     recent.Cache[core.Path, *activity]
 	places    recent.Cache[core.Path, *window]
-	delivered recent.Cache[delivery, gate.Verdict]
-}
-
-// delivery identifies a message, which a platform may deliver twice.
-type delivery struct {
-	place core.Path
-	id    string
+	delivered recent.Cache[gate.Delivery, gate.Verdict]
 }
 
 // activity is what a user did lately.
@@ -97,7 +90,7 @@ func New(clock func() time.Time, c Config, log Log) *Limiter {
 		clock: clock, config: c, log: log, seed: maphash.MakeSeed(),
 		users:     recent.NewCache[core.Path, *activity](maxUsers),
 		places:    recent.NewCache[core.Path, *window](maxPlaces),
-		delivered: recent.NewCache[delivery, gate.Verdict](maxDelivered),
+		delivered: recent.NewCache[gate.Delivery, gate.Verdict](maxDelivered),
 	}
 }
 
@@ -111,7 +104,7 @@ func (l *Limiter) Judge(m *core.Message, again bool) gate.Verdict {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.resume()
-	d := delivery{m.Path, m.ID}
+	d := gate.DeliveryOf(m)
 	v, known := l.delivered.Get(d)
 	if known {
 		return v
@@ -142,21 +135,11 @@ func (l *Limiter) resume() {
 }
 
 func (l *Limiter) user(user core.Path) *activity {
-	a, ok := l.users.Get(user)
-	if !ok {
-		a = new(activity)
-		l.users.Put(user, a)
-	}
-	return a
+	return l.users.Ensure(user, func() *activity { return new(activity) })
 }
 
 func (l *Limiter) place(place core.Path) *window {
-	w, ok := l.places.Get(place)
-	if !ok {
-		w = new(window)
-		l.places.Put(place, w)
-	}
-	return w
+	return l.places.Ensure(place, func() *window { return new(window) })
 }
 
 // rate returns the limit of a kind of questions.
@@ -208,13 +191,13 @@ func (l *Limiter) count(m *core.Message, a *activity) gate.Verdict {
 // or the first press, is logged, and its author reads when the window ends.
 func refuse(w *window, r Rate, m *core.Message, now time.Time, who string, log func(until time.Time)) gate.Verdict {
 	v := gate.Verdict{Admission: gate.Quiet}
-	if w.reported || !canReply(m) && !isPress(m) {
+	if w.reported || !gate.CanReply(m) && !isPress(m) {
 		return v
 	}
 	w.reported = true
 	until := w.end(r)
 	log(until)
-	if canReply(m) {
+	if gate.CanReply(m) {
 		v.Limited = true
 		v.Reply = fmt.Sprintf("%s %s; I answer again at %s.", who, r.words(), txt.Moment(until, now))
 	}
@@ -225,10 +208,6 @@ func refuse(w *window, r Rate, m *core.Message, now time.Time, who string, log f
 func isPress(m *core.Message) bool {
 	return m.Text == "" && len(m.Attachments) == 0 && len(m.Foreign) == 0
 }
-
-// canReply reports whether the bot can answer with a warning: a command is carried out,
-// and a button or picture has no text to answer to.
-func canReply(m *core.Message) bool { return m.AllText() != "" && command.Called(m.Text) == "" }
 
 // Forget removes what is remembered about a user.
 func (l *Limiter) Forget(user core.Path) {

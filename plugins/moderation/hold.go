@@ -191,12 +191,10 @@ func newHasher(key []byte) hasher {
 }
 
 func (h *hasher) digest(user core.Path) digest {
-	d, ok := h.digests.Get(user)
-	if !ok {
+	return h.digests.Ensure(user, func() (d digest) {
 		h.mac.Reset()
 		h.mac.Write([]byte(user.Interface() + "\x00" + userID(user)))
 		copy(d[:], h.mac.Sum(nil))
-		h.digests.Put(user, d)
-	}
-	return d
+		return d
+	})
 }
