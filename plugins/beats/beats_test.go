@@ -38,7 +38,7 @@ func TestConform(t *testing.T) {
 
 func made(t testing.TB, s *plugintest.Stand, c Config) *Plugin {
 	t.Helper()
-	p, err := New(s.Host, c)
+	p, err := New(s.Host, plugintest.Defaults(t, c))
 	if err != nil {
 		t.Fatal(err)
 	}

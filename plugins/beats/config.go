@@ -84,18 +84,3 @@ func (b *Beat) check(fault func(text string, at ...any)) {
 		}
 	}
 }
-
-func (c *Config) defaults() {
-	if c.PerPlace <= 0 {
-		c.PerPlace = 3
-	}
-	if c.PerDay <= 0 {
-		c.PerDay = 100
-	}
-	if c.Night == "" {
-		c.Night = "22:00-08:00"
-	}
-	if c.Silence <= 0 {
-		c.Silence = 15 * time.Minute
-	}
-}

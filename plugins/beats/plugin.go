@@ -32,7 +32,6 @@ func (b *beat) silent() bool { return b.Kind == kindInternal && !b.Speak }
 
 // New makes the plugin. Its beats come while Run runs.
 func New(h core.Host, c Config) (*Plugin, error) {
-	c.defaults()
 	p := &Plugin{host: h, config: c, wake: make(chan struct{}, 1)}
 	var err error
 	if p.night, err = readNight(c.Night); err != nil {

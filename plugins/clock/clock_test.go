@@ -101,8 +101,8 @@ func TestConform(t *testing.T) {
 	plugintest.Conform(t, plugintest.Case{
 		Name: "clock",
 		Make: func(t *testing.T, stand *plugintest.Stand) core.Plugin {
-			p, err := New(stand.Host,
-				Config{Weather: weatherPrompt, Forecast: s.URL, Geocoding: s.URL, Timeout: time.Second})
+			c := Config{Weather: weatherPrompt, Forecast: s.URL, Geocoding: s.URL, Timeout: time.Second}
+			p, err := New(stand.Host, plugintest.Defaults(t, c))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +116,7 @@ func TestConform(t *testing.T) {
 func made(t testing.TB, c Config) (*plugintest.Stand, *Plugin) {
 	t.Helper()
 	s := plugintest.NewStand(t, "clock")
-	p, err := New(s.Host, c)
+	p, err := New(s.Host, plugintest.Defaults(t, c))
 	if err != nil {
 		t.Fatal(err)
 	}

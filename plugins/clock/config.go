@@ -33,27 +33,3 @@ func (c *Config) Check(fault func(text string, at ...any)) {
 		}
 	}
 }
-
-func (c *Config) defaults() {
-	if c.Hemisphere == "" {
-		c.Hemisphere = "auto"
-	}
-	if c.Weather == "" {
-		c.Weather = weatherAsk
-	}
-	if c.Forecast == "" {
-		c.Forecast = "https://api.open-meteo.com"
-	}
-	if c.Geocoding == "" {
-		c.Geocoding = "https://geocoding-api.open-meteo.com"
-	}
-	if c.Units == "" {
-		c.Units = "metric"
-	}
-	if c.Refresh <= 0 {
-		c.Refresh = 30 * time.Minute
-	}
-	if c.Timeout <= 0 {
-		c.Timeout = 10 * time.Second
-	}
-}

@@ -22,7 +22,6 @@ type Plugin struct {
 
 // New makes the plugin. Run keeps the weather of prompts fresh.
 func New(h core.Host, c Config) (*Plugin, error) {
-	c.defaults()
 	return &Plugin{host: h, config: c, server: newServer(&c), skies: newSkies(), home: &home{name: c.Place}}, nil
 }
 

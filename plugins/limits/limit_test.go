@@ -18,7 +18,7 @@ import (
 
 func TestScripts(t *testing.T) {
 	plugintest.Run(t, "testdata/*.txt", plugintest.Of(func(h core.Host, c Config) (*moderation.Plugin, error) {
-		p, err := moderation.New(h, moderation.Config{})
+		p, err := moderation.New(h, plugintest.Defaults(t, moderation.Config{}))
 		if err == nil {
 			p.AddGates(New(h.Clock, c, p))
 		}

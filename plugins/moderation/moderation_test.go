@@ -26,7 +26,7 @@ var (
 func made(t testing.TB, s *plugintest.Stand, c Config) *Plugin {
 	t.Helper()
 	s.People = []core.Path{bossPath}
-	p, err := New(s.Host, c)
+	p, err := New(s.Host, plugintest.Defaults(t, c))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,12 +38,6 @@ const day = 24 * time.Hour
 
 // New returns the plugin.
 func New(h core.Host, c Config) (*Plugin, error) {
-	if c.MuteFor <= 0 {
-		c.MuteFor = time.Hour
-	}
-	if c.Keep <= 0 {
-		c.Keep = 90 * day
-	}
 	return &Plugin{host: h, config: c, records: newRecords(h)}, nil
 }
 

@@ -9,18 +9,3 @@ type Config struct {
 	MaxAhead  time.Duration `toml:"max_ahead" default:"43920h" min:"24h" max:"438000h" doc:"How far ahead a reminder may be, and the longest interval of a recurring one."`
 	Late      time.Duration `toml:"late" default:"2m" min:"1s" max:"24h" doc:"The delay from which on a reminder says that it is late."`
 }
-
-func (c *Config) defaults() {
-	if c.PerPerson <= 0 {
-		c.PerPerson = 50
-	}
-	if c.MaxText <= 0 {
-		c.MaxText = 500
-	}
-	if c.MaxAhead <= 0 {
-		c.MaxAhead = 43920 * time.Hour
-	}
-	if c.Late <= 0 {
-		c.Late = 2 * time.Minute
-	}
-}

@@ -25,7 +25,6 @@ type Plugin struct {
 
 // New makes the plugin. It fires what falls due while Run runs.
 func New(h core.Host, c Config) (*Plugin, error) {
-	c.defaults()
 	return &Plugin{host: h, config: c, reader: spoken.New(h.Language, calendar.At), agenda: newAgenda(h.Items)}, nil
 }
 

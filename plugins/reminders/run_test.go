@@ -137,7 +137,7 @@ func stand(t testing.TB, items core.Items) (*plugintest.Stand, *Plugin) {
 
 func restart(t testing.TB, s *plugintest.Stand) *Plugin {
 	t.Helper()
-	p, err := New(s.Host, Config{})
+	p, err := New(s.Host, plugintest.Defaults(t, Config{}))
 	if err != nil {
 		t.Fatal(err)
 	}

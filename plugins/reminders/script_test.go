@@ -26,7 +26,7 @@ func TestConform(t *testing.T) {
 	plugintest.Conform(t, plugintest.Case{
 		Name: "reminders",
 		Make: func(t *testing.T, s *plugintest.Stand) core.Plugin {
-			p, err := reminders.New(s.Host, reminders.Config{})
+			p, err := reminders.New(s.Host, plugintest.Defaults(t, reminders.Config{}))
 			if err != nil {
 				t.Fatal(err)
 			}

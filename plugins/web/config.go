@@ -40,23 +40,3 @@ func (c *Config) Check(fault func(text string, at ...any)) {
 		fault("no name, password, query or fragment belongs into it; put keys into searxng_headers", "searxng")
 	}
 }
-
-// complete fills in what a table made in code left empty.
-func (c Config) complete() Config {
-	fill(&c.Safe, "moderate")
-	fill(&c.Results, 6)
-	fill(&c.Timeout, 15*time.Second)
-	fill(&c.MaxBody, 2<<20)
-	fill(&c.MaxText, 8000)
-	fill(&c.PerMinute, 10)
-	fill(&c.UserAgent, "Mozilla/5.0 (compatible; synthbot)")
-	fill(&c.Permission, string(core.PermissionEveryone))
-	return c
-}
-
-func fill[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}

@@ -16,10 +16,6 @@ func TestConfig(t *testing.T) {
 	if c.Remember != 10*time.Minute || c.Permission != "everyone" || c.MaxBody != 2<<20 || c.PerMinute != 10 {
 		t.Errorf("%+v", c)
 	}
-	if full := (Config{Remember: c.Remember}).complete(); full.UserAgent != c.UserAgent || full.Timeout != c.Timeout ||
-		full.MaxText != c.MaxText || full.Results != c.Results || full.Safe != c.Safe {
-		t.Errorf("what code makes differs from what the file's defaults say: %+v", full)
-	}
 	for text, want := range map[string]string{
 		`searxng = "127.0.0.1:8888"`:                              "searxng: is no address",
 		`searxng = "https://me:pw@h/"`:                            "searxng: no name, password",

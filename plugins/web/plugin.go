@@ -35,7 +35,7 @@ func New(h core.Host, c Config) (*Plugin, error) { return build(h, c, nil) }
 
 // build is New with another resolver of names.
 func build(h core.Host, c Config, lookup func(context.Context, string) ([]netip.Addr, error)) (*Plugin, error) {
-	p := &Plugin{conf: c.complete(), host: h, turns: make(chan struct{}, atOnce)}
+	p := &Plugin{conf: c, host: h, turns: make(chan struct{}, atOnce)}
 	p.cache.clock, p.cache.lasts = h.Clock, p.conf.Remember
 	p.pages = outbound.New(outbound.Options{
 		Allow: p.conf.Allow, Timeout: p.conf.Timeout, MaxBody: p.conf.MaxBody, Redirects: maxRedirects, Elsewhere: true,

@@ -69,7 +69,7 @@ func reader(t *testing.T, s *site, c Config) (*Plugin, *plugintest.Stand) {
 		}
 		c.Allow = append(c.Allow, outbound.PeerOf(u))
 	}
-	p, err := New(stand.Host, c)
+	p, err := New(stand.Host, plugintest.Defaults(t, c))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestPrivate(t *testing.T) {
 		}
 		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
 	}
-	p, err := build(core.Host{Log: slog.New(slog.DiscardHandler), Clock: time.Now}, Config{}, lookup)
+	p, err := build(core.Host{Log: slog.New(slog.DiscardHandler), Clock: time.Now}, plugintest.Defaults(t, Config{}), lookup)
 	if err != nil {
 		t.Fatal(err)
 	}
