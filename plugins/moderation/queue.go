@@ -269,7 +269,8 @@ func (r *records) movedPlaces(ctx context.Context) (map[core.Path]core.Path, err
 func (r *records) moveHold(ctx context.Context, h *held, to core.Path) error {
 	next := h.hold
 	next.scope = to
-	if err := r.put(ctx, core.NewItem(core.Path{}, next.key(h.digest), holdValue{r.host.Clock(), next.end()})); err != nil {
+	value := holdValue{r.host.Clock(), next.end()}
+	if err := r.put(ctx, core.NewItem(core.Path{}, next.key(h.digest), value)); err != nil {
 		return err
 	}
 	if !next.user.IsZero() {

@@ -280,7 +280,8 @@ func TestPrivate(t *testing.T) {
 		}
 		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
 	}
-	p, err := build(core.Host{Log: slog.New(slog.DiscardHandler), Clock: time.Now}, plugintest.Defaults(t, Config{}), lookup)
+	h := core.Host{Log: slog.New(slog.DiscardHandler), Clock: time.Now}
+	p, err := build(h, plugintest.Defaults(t, Config{}), lookup)
 	if err != nil {
 		t.Fatal(err)
 	}
