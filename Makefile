@@ -7,11 +7,11 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -funcalign=16 -X main.version=$(VERSION) -X main.commit=$(COMMIT)" -o dist/synthbot ./cmd/synthbot
 
-# All that CI runs.
+# Everything that CI runs.
 check:
 	.ci/run
 
-# A Debian package of the tree as it stands, for this machine: dist/*.deb.
+# A Debian package of the working tree for this machine: dist/*.deb.
 deb: build
 	rm -f dist/*.deb
 	packaging/deb.sh dist/synthbot dist "$$(go env GOHOSTARCH)" "$(VERSION)"
@@ -20,6 +20,6 @@ deb: build
 release:
 	scripts/release.sh "$(VERSION)"
 
-# Installs, upgrades, removes and purges the package in a Debian root made for it.
+# Installs, upgrades, removes and purges the package in a temporary Debian root.
 package-test:
 	scripts/package-test.sh

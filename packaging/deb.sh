@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Makes one Debian package: packaging/deb.sh BINARY FOLDER ARCH VERSION
-# BINARY is for ARCH (amd64, arm64). The manual and the completions are printed by
-# the program in $PRINTER, which has to run here; without it, by BINARY. EXAMPLE is
-# the configuration to ship. SOURCE_DATE_EPOCH dates all that is packed.
+# BINARY is for ARCH (amd64, arm64). The program in $PRINTER (default: BINARY) prints
+# the manual and the completions, and must run on this machine. EXAMPLE is the
+# configuration to ship. SOURCE_DATE_EPOCH is the date of all files.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,9 +12,8 @@ printer=${PRINTER:-$binary}
 : "${SOURCE_DATE_EPOCH:=$(git log -1 --format=%ct 2>/dev/null || date +%s)}"
 
 # deb_version turns "v1.2.0-rc.1" into "1.2.0~rc.1", which sorts before 1.2.0, and
-# what `git describe` says of a commit after a release into "1.2.0+5.gabc".
-# What is no version, such as the name of a commit, sorts before all of them, and
-# by its date.
+# the `git describe` of a commit after a release into "1.2.0+5.gabc". Other names,
+# such as a commit's hash, sort before all versions, by date.
 deb_version() {
   local date
   date=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M%S)

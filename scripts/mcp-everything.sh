@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs the reference MCP server, which the tests of plugins/mcp talk to, into
-# a cache folder outside of the checkout: exactly what the lock file says, no
-# scripts of packages run. Does nothing where it is there already. Prints the
-# folder; where there is no npm it says so, and the tests skip.
+# Installs the reference MCP server for the tests of plugins/mcp into a cache folder
+# outside of the checkout, with the versions of the lock file and without running
+# package scripts. Does nothing if it is already installed. Prints the folder.
+# Without npm it prints a note, and the tests are skipped.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../plugins/mcp/testdata/npm" && pwd)
 lock=$(sha256sum "$here/package-lock.json" | cut -c1-16)

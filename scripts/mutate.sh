@@ -1,12 +1,11 @@
 #!/bin/sh
-# Mutates a package, or some of its files, and prints the changes that its tests do
-# not notice:
+# Mutates a package or some of its files, and prints the changes that its tests do
+# not detect:
 #
 #   scripts/mutate.sh [-time 10m] [-seed N] [-run REGEXP] [-short=false]
 #	    [-at FILE:LINE,...] PACKAGE [FILE...]
 #
-# Without arguments it goes through the packages in which a fault would cost the most,
-# TIME (10m) for each.
+# Without arguments it mutates the most critical packages, for TIME (10m) each.
 set -eu
 cd "$(dirname "$0")/.."
 tool=$(mktemp)

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# Installs, upgrades, removes and purges the Debian package in a Debian root that
-# is made for it, and thrown away; the machine's own packages stay as they are.
-# Needs to be root, mmdebstrap and a mirror of Debian. Says so and ends well where
-# one is missing; with REQUIRED=yes it fails instead. ROOT_TAR names a file to keep
-# the bare root in, for the next time; BINARY is a synthbot that is built already.
+# Installs, upgrades, removes and purges the Debian package in a temporary Debian
+# root; packages of this machine are not changed. Needs root, mmdebstrap and a Debian
+# mirror. If one is missing, it prints a note and succeeds, or fails with REQUIRED=yes.
+# ROOT_TAR is a file that caches the bare root; BINARY is an existing synthbot.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 suite=${SUITE:-bookworm}
@@ -25,7 +24,7 @@ trap 'code=$?; rm -rf --one-file-system "$work"; [ "$code" -eq 0 ] || echo "pack
 
 step='making the root'
 tar=${ROOT_TAR:-$work/root.tar}
-# It is thrown away: nothing is flushed to disk, and /usr is merged without usrmerge.
+# The root is temporary: nothing is flushed to disk, and /usr is merged without usrmerge.
 [ -s "$tar" ] || timeout 240 mmdebstrap --quiet --variant=apt --dpkgopt=force-unsafe-io --aptopt='Acquire::Languages "none"' \
   --include=ca-certificates,init-system-helpers,passwd,systemd-standalone-sysusers,usr-is-merged \
   --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
@@ -56,7 +55,7 @@ earlier=$(made 1700000000 f00d) later=$(made 1700000001 0bad-dirty)
 dpkg --compare-versions "$earlier" lt "$later"
 dpkg --compare-versions "$later" lt "$(made 1700000002 v0.0.1-rc.1)"
 
-# The service manager of the root is one that writes down what it is asked.
+# The root's service manager is a fake that records its calls.
 mkdir -p "$root/run/systemd/system"
 printf '#!/bin/sh\necho "$*" >>/asked\n' >"$root/usr/local/bin/systemctl"
 chmod +x "$root/usr/local/bin/systemctl"
@@ -96,7 +95,7 @@ grep -q '^#compdef synthbot' "$root/usr/share/zsh/vendor-completions/_synthbot"
 there /usr/share/fish/vendor_completions.d/synthbot.fish /usr/lib/systemd/system/synthbot.service /usr/share/doc/synthbot/{copyright,examples/config.toml}
 
 begin 'upgrade, with the configuration as it was shipped'
-# As the administrator would by `systemctl enable`, and as a running bot does.
+# Does what `systemctl enable` and a running bot would do.
 mkdir -p "$root/etc/systemd/system/multi-user.target.wants"
 ln -s /usr/lib/systemd/system/synthbot.service "$root/etc/systemd/system/multi-user.target.wants/"
 mkdir -p "$root/var/lib/private/synthbot"
@@ -139,7 +138,7 @@ in_root dpkg -P synthbot >/dev/null
 gone /var/lib/synthbot /var/lib/private/synthbot /etc/synthbot
 in_root getent passwd synthbot >/dev/null
 in_root userdel synthbot
-# What apt, passwd and systemd's own helper leave behind of themselves.
+# Files that apt, passwd and systemd's helper leave behind.
 theirs='^\./(asked|tmp/state|var/cache/.*|var/lib/apt/.*|etc/\.pwd\.lock|etc/(passwd|group|g?shadow|sub[ug]id)-|var/lib/systemd(/deb-systemd-helper-[a-z]+(/[a-z.-]+\.wants)?)?)$'
 files | grep -Ev "$theirs" >"$work/after"
 grep -Ev "$theirs" "$work/before" |

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Tells what the admin's page adds to the binary: the program is built as it is, and
-# with the page never served, so that the linker leaves it out. Fails above 3 MB.
-# BINARY is a synthbot that is built already, as `make build` does.
+# Prints how much the admin page adds to the binary: builds the program with and
+# without serving the page, so that the linker leaves it out. Fails above 3 MB.
+# BINARY is an existing synthbot, as built by `make build`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 max=3000000

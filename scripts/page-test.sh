@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Tries the admin's page in a real browser: playwright-core and axe-core from npm,
-# exactly what the lock file says, and Debian's Chromium. Where they cannot be had
-# it says so, and is skipped. SCREENS=folder writes screenshots; BINARY is a
-# synthbot that is built already.
+# Tests the admin page in a real browser: playwright-core and axe-core from npm, in
+# the versions of the lock file, and Debian's Chromium. If they are not available, it
+# prints a note and is skipped. SCREENS=folder writes screenshots; BINARY is an
+# existing synthbot.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 here=$root/scripts/page-test

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Holds a release reproducible: makes it twice from what stands in the tree, in two
-# folders, with different clocks, file dates, umasks and names, and compares.
-# scripts/release-twice.sh [--cold] [ARCH...]; --cold gives the second an empty
-# build cache, so that all is compiled again (minutes).
+# Checks that releases are reproducible: builds the working tree twice, in two folders,
+# with different clocks, file dates, umasks and names, and compares the results.
+# scripts/release-twice.sh [--cold] [ARCH...]; with --cold the second build has an empty
+# build cache and compiles everything again (minutes).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cold=
@@ -12,7 +12,7 @@ trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 export COMMIT=0123456789ab SOURCE_DATE_EPOCH=1700000000
 version=v0.0.0-twice.1
 
-copy() { # FOLDER: what git knows and what it would, without what it ignores
+copy() { # FOLDER: tracked and untracked files, without ignored ones
   mkdir -p "$1"
   git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' f; do [ ! -e "$f" ] || printf '%s\0' "$f"; done |
     tar --null -T - -cf - | tar -xf - -C "$1" "${@:2}"

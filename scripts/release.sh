@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Makes a release: scripts/release.sh VERSION [FOLDER [ARCH...]]
 # Static binaries and Debian packages for linux, a bill of materials for each
-# binary, and SHA256SUMS, in FOLDER (dist/VERSION), which holds them alone. The same
-# commit, version and Go give the same bytes. A tree with changes is refused; outside
-# of git, COMMIT and SOURCE_DATE_EPOCH say what git would.
+# binary, and SHA256SUMS, in FOLDER (dist/VERSION), which contains nothing else. The same
+# commit, version and Go produce identical files. A tree with changes is refused. Outside
+# of git, COMMIT and SOURCE_DATE_EPOCH replace the data of git.
 set -euo pipefail
 version=${1:?usage: scripts/release.sh VERSION [FOLDER [ARCH...]]}
 out=$(realpath -m "${2:-$(dirname "$0")/../dist/$version}")
