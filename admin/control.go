@@ -18,34 +18,33 @@ import (
 	"time"
 )
 
-// SocketName is the control socket's name within the data directory. Whoever may
-// open it (mode 0600) may do everything.
+// SocketName is the name of the control socket in the data directory. A process that can open
+// it (mode 0600) can do everything.
 const SocketName = "synthbot.sock"
 
-// The protocol of the socket, one command a connection. The client sends an Ask:
-// its length as four bytes, big endian, with which its standard input, output
-// and error travel as file descriptors, and the Ask as JSON. The daemon carries
-// it out on these files and sends the exit status as one byte. When the client
-// closes the connection before, the command is cut short.
+// Limits of the protocol, which has one command for each connection. The client sends the
+// length of a Request as four bytes, big endian, together with its standard input, output and
+// error as file descriptors, and then the Request as JSON. The daemon carries it out on these
+// files, and sends the exit status as one byte. It cancels the command if the client closes
+// the connection.
 const (
-	maxAsk  = 1 << 20
-	files   = 3
-	askTime = 5 * time.Second // for an Ask to arrive
-
-	acceptAgain = time.Second // after a connection could not be accepted
+	maxRequest  = 1 << 20
+	files       = 3
+	requestTime = 5 * time.Second // for a Request to arrive
+	acceptPause = time.Second     // after a connection could not be accepted
 )
 
-// Ask is one command line for the daemon.
-type Ask struct {
+// Request is one command line for the daemon.
+type Request struct {
 	Args []string          `json:"args"`
 	Env  map[string]string `json:"env,omitempty"` // of the client: TERM, LANG and the like
 }
 
-// Carry carries a command out and returns its exit status. The files are the
-// client's; Carry does not close them.
-type Carry func(ctx context.Context, a Ask, in, out, errs *os.File) int
+// Carry carries out a command and returns its exit status. It does not close the files, which
+// are the client's.
+type Carry func(ctx context.Context, r Request, in, out, errs *os.File) int
 
-// Socket takes commands in.
+// Socket receives commands.
 type Socket struct{ listener listener }
 
 // listener is a *net.UnixListener.
@@ -54,29 +53,34 @@ type listener interface {
 	Close() error
 }
 
-// ListenControl opens the control socket in dir; Serve closes it. A socket that is
-// there already is replaced: who calls this holds the lock of the database.
-func ListenControl(dir string) (*Socket, error) {
-	name, done, err := short(dir)
+// ListenControl opens the control socket in dir; Serve closes it. It replaces an existing one:
+// the caller holds the lock of the database.
+func ListenControl(dir string) (s *Socket, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("control socket: %w", err)
+		}
+	}()
+	name, done, err := socketPath(dir)
 	if err != nil {
-		return nil, fmt.Errorf("control socket: %w", err)
+		return nil, err
 	}
 	defer done()
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("control socket: %w", err)
+		return nil, err
 	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
 	if err != nil {
-		return nil, fmt.Errorf("control socket: %w", err)
+		return nil, err
 	}
-	l.SetUnlinkOnClose(false) // the name may be a short one that is gone by then
+	l.SetUnlinkOnClose(false) // the short name does not exist then
 	if err := os.Chmod(name, 0o600); err != nil {
-		return nil, errors.Join(fmt.Errorf("control socket: %w", err), l.Close())
+		return nil, errors.Join(err, l.Close())
 	}
 	return &Socket{l}, nil
 }
 
-// Serve takes commands until ctx ends and all of them are over.
+// Serve carries out commands until ctx ends and all of them are over.
 func (s *Socket) Serve(ctx context.Context, log *slog.Logger, carry Carry) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.listener.Close() })
 	defer stop()
@@ -91,10 +95,10 @@ func (s *Socket) Serve(ctx context.Context, log *slog.Logger, carry Carry) error
 			return fmt.Errorf("control socket: %w", err)
 		}
 		if err != nil { // too many open files, say
-			log.Warn("control socket: a command was not taken", "err", err)
+			log.Warn("control socket: a connection was not accepted", "err", err)
 			select {
 			case <-ctx.Done():
-			case <-time.After(acceptAgain):
+			case <-time.After(acceptPause):
 			}
 			continue
 		}
@@ -109,11 +113,15 @@ func (s *Socket) Serve(ctx context.Context, log *slog.Logger, carry Carry) error
 
 // answer serves one connection.
 func answer(ctx context.Context, c *net.UnixConn, carry Carry) error {
-	if err := c.SetReadDeadline(time.Now().Add(askTime)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(requestTime)); err != nil {
 		return err
 	}
-	a, given, err := readAsk(c)
-	defer closeAll(given)
+	r, given, err := readRequest(c)
+	defer func() {
+		for _, f := range given {
+			_ = f.Close()
+		}
+	}()
 	if err != nil {
 		return err
 	}
@@ -122,57 +130,59 @@ func answer(ctx context.Context, c *net.UnixConn, carry Carry) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() { // the client says nothing more: it is there, or it is gone
+	go func() { // the client sends nothing more, so a read returns when it is gone
 		_, _ = c.Read(make([]byte, 1))
 		cancel()
 	}()
-	status, err := carried(ctx, carry, a, given)
+	status, err := carryOut(ctx, carry, r, given)
 	if err != nil {
 		return err
 	}
 	_, err = c.Write([]byte{byte(status)})
 	if ctx.Err() != nil {
-		return nil // nobody wants to know any more
+		return nil // the client is gone
 	}
 	return err
 }
 
-// carried is carry; a panic in a command is that command's error.
-func carried(ctx context.Context, carry Carry, a Ask, given []*os.File) (status int, err error) {
+// carryOut calls carry. A panic becomes an error.
+func carryOut(ctx context.Context, carry Carry, r Request, given []*os.File) (status int, err error) {
 	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("command %q panicked: %v\n%s", a.Args, r, debug.Stack())
+		p := recover()
+		if p != nil {
+			err = fmt.Errorf("command %q panicked: %v\n%s", r.Args, p, debug.Stack())
 		}
 	}()
-	return carry(ctx, a, given[0], given[1], given[2]), nil
+	return carry(ctx, r, given[0], given[1], given[2]), nil
 }
 
-func readAsk(c *net.UnixConn) (a Ask, given []*os.File, err error) {
+func readRequest(c *net.UnixConn) (r Request, given []*os.File, err error) {
 	head := make([]byte, 4)
 	rights := make([]byte, syscall.CmsgSpace(files*4))
 	n, m, _, _, err := c.ReadMsgUnix(head, rights)
 	if err != nil {
-		return a, nil, err
+		return r, nil, err
 	}
-	if given, err = filesOf(rights[:m]); err != nil {
-		return a, given, err
+	given, err = parseFiles(rights[:m])
+	if err != nil {
+		return r, given, err
 	}
 	if _, err := io.ReadFull(c, head[n:]); err != nil {
-		return a, given, err
+		return r, given, err
 	}
 	size := binary.BigEndian.Uint32(head)
-	if size > maxAsk {
-		return a, given, fmt.Errorf("a command of %d bytes", size)
+	if size > maxRequest {
+		return r, given, fmt.Errorf("a command of %d bytes", size)
 	}
 	body := make([]byte, size)
 	if _, err := io.ReadFull(c, body); err != nil {
-		return a, given, err
+		return r, given, err
 	}
-	return a, given, json.Unmarshal(body, &a)
+	return r, given, json.Unmarshal(body, &r)
 }
 
-// filesOf takes the descriptors out of a control message.
-func filesOf(rights []byte) (given []*os.File, err error) {
+// parseFiles returns the files of a control message.
+func parseFiles(rights []byte) (given []*os.File, err error) {
 	messages, err := syscall.ParseSocketControlMessage(rights)
 	if err != nil {
 		return nil, err
@@ -193,18 +203,12 @@ func filesOf(rights []byte) (given []*os.File, err error) {
 	return given, nil
 }
 
-func closeAll(list []*os.File) {
-	for _, f := range list {
-		_ = f.Close()
-	}
-}
-
 // Control is a connection to the daemon.
 type Control struct{ conn *net.UnixConn }
 
-// DialControl connects to the daemon that serves dir; ok is false where none does.
+// DialControl connects to the daemon that serves dir. ok is false if there is none.
 func DialControl(dir string) (c *Control, ok bool) {
-	name, done, err := short(dir)
+	name, done, err := socketPath(dir)
 	if err != nil {
 		return nil, false
 	}
@@ -216,17 +220,18 @@ func DialControl(dir string) (c *Control, ok bool) {
 	return &Control{conn}, true
 }
 
-// Run lets the daemon carry a command out on these files and returns its exit
-// status. It blocks until that is done, or ctx ends. It closes the connection.
-func (c *Control) Run(ctx context.Context, a Ask, in, out, errs *os.File) (status int, err error) {
+// Run lets the daemon carry out a command on these files, and returns its exit status. It
+// blocks until then, or until ctx ends. It closes the connection.
+func (c *Control) Run(ctx context.Context, r Request, in, out, errs *os.File) (status int, err error) {
 	defer c.conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = c.conn.Close() })()
-	body, err := json.Marshal(a)
+	body, err := json.Marshal(r)
 	if err != nil {
 		return 0, err
 	}
 	rights := syscall.UnixRights(int(in.Fd()), int(out.Fd()), int(errs.Fd()))
-	if _, _, err := c.conn.WriteMsgUnix(binary.BigEndian.AppendUint32(nil, uint32(len(body))), rights, nil); err != nil {
+	size := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
+	if _, _, err := c.conn.WriteMsgUnix(size, rights, nil); err != nil {
 		return 0, fmt.Errorf("daemon: %w", err)
 	}
 	if _, err := c.conn.Write(body); err != nil {
@@ -242,13 +247,14 @@ func (c *Control) Run(ctx context.Context, a Ask, in, out, errs *os.File) (statu
 	return int(one[0]), nil
 }
 
-// Close ends a connection that is not used.
+// Close closes an unused connection.
 func (c *Control) Close() error { return c.conn.Close() }
 
-// short is a name of the socket that is short enough for the system (108 bytes),
-// however long the directory's is. done gives back what the name hangs on.
-func short(dir string) (name string, done func(), err error) {
-	if name = filepath.Join(dir, SocketName); len(name) < 100 {
+// socketPath returns a path of the socket that is short enough for the system (108 bytes).
+// done releases it.
+func socketPath(dir string) (name string, done func(), err error) {
+	name = filepath.Join(dir, SocketName)
+	if len(name) < 100 {
 		return name, func() {}, nil
 	}
 	d, err := os.Open(dir)

@@ -48,7 +48,7 @@ func TestControl(t *testing.T) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		served(t, dir, func(_ context.Context, a Ask, in, out, errs *os.File) int {
+		served(t, dir, func(_ context.Context, a Request, in, out, errs *os.File) int {
 			line, err := bufio.NewReader(in).ReadString('\n')
 			fmt.Fprintf(out, "%v %s %s", a.Args, a.Env["TERM"], line)
 			fmt.Fprintf(errs, "%v", err)
@@ -58,7 +58,7 @@ func TestControl(t *testing.T) {
 		in, typed := pipe(t)
 		shown, out := pipe(t)
 		fmt.Fprintln(typed, "typed")
-		status, err := c.Run(t.Context(), Ask{Args: []string{"history", "x"}, Env: map[string]string{"TERM": "vt"}}, in, out, out)
+		status, err := c.Run(t.Context(), Request{Args: []string{"history", "x"}, Env: map[string]string{"TERM": "vt"}}, in, out, out)
 		out.Close()
 		text, _ := io.ReadAll(shown)
 		if status != 3 || err != nil || string(text) != "[history x] vt typed\n<nil>" {
@@ -80,10 +80,10 @@ func pipe(t *testing.T) (r, w *os.File) {
 	return r, w
 }
 
-// TestControlClientLeaves: who goes away cuts his command short.
+// TestControlClientLeaves: a client that leaves cancels its command.
 func TestControlClientLeaves(t *testing.T) {
 	dir, begun, ended := t.TempDir(), make(chan struct{}), make(chan struct{})
-	served(t, dir, func(ctx context.Context, _ Ask, _, _, _ *os.File) int {
+	served(t, dir, func(ctx context.Context, _ Request, _, _, _ *os.File) int {
 		close(begun)
 		<-ctx.Done()
 		close(ended)
@@ -94,7 +94,7 @@ func TestControlClientLeaves(t *testing.T) {
 	gone := make(chan error, 1)
 	c := dial(t, dir)
 	go func() {
-		_, err := c.Run(ctx, Ask{}, r, w, w)
+		_, err := c.Run(ctx, Request{}, r, w, w)
 		gone <- err
 	}()
 	<-begun
@@ -105,11 +105,11 @@ func TestControlClientLeaves(t *testing.T) {
 	<-ended
 }
 
-// TestControlForeigners: what is no command of ours is dropped, and the next one
+// TestControlForeigners: an invalid command is dropped, and the next one
 // is served.
 func TestControlForeigners(t *testing.T) {
 	dir := t.TempDir()
-	served(t, dir, func(context.Context, Ask, *os.File, *os.File, *os.File) int { return 7 })
+	served(t, dir, func(context.Context, Request, *os.File, *os.File, *os.File) int { return 7 })
 	dial(t, dir).Close()
 	for _, text := range []string{"", "x", "\x00\x00\x00\x02{}", "\xff\xff\xff\xff", "GET / HTTP/1.1\r\n\r\n"} {
 		c, err := net.Dial("unix", filepath.Join(dir, SocketName))
@@ -125,7 +125,7 @@ func TestControlForeigners(t *testing.T) {
 		c.Close()
 	}
 	r, w := pipe(t)
-	if status, err := dial(t, dir).Run(t.Context(), Ask{}, r, w, w); status != 7 || err != nil {
+	if status, err := dial(t, dir).Run(t.Context(), Request{}, r, w, w); status != 7 || err != nil {
 		t.Errorf("status %d, %v", status, err)
 	}
 }
@@ -139,17 +139,17 @@ func TestControlNobody(t *testing.T) {
 // TestControlPanic: a command that panics ends itself, and nobody else.
 func TestControlPanic(t *testing.T) {
 	dir := t.TempDir()
-	served(t, dir, func(_ context.Context, a Ask, _, _, _ *os.File) int {
+	served(t, dir, func(_ context.Context, a Request, _, _, _ *os.File) int {
 		if len(a.Args) > 0 {
 			panic("of a command")
 		}
 		return 7
 	})
 	r, w := pipe(t)
-	if _, err := dial(t, dir).Run(t.Context(), Ask{Args: []string{"x"}}, r, w, w); err == nil {
+	if _, err := dial(t, dir).Run(t.Context(), Request{Args: []string{"x"}}, r, w, w); err == nil {
 		t.Error("a command that panicked succeeded")
 	}
-	if status, err := dial(t, dir).Run(t.Context(), Ask{}, r, w, w); status != 7 || err != nil {
+	if status, err := dial(t, dir).Run(t.Context(), Request{}, r, w, w); status != 7 || err != nil {
 		t.Errorf("status %d, %v", status, err)
 	}
 }
@@ -171,14 +171,14 @@ func (b *busy) AcceptUnix() (*net.UnixConn, error) {
 func (b *busy) Close() error { close(b.over); return nil }
 
 // TestControlOutlivesErrors: the socket is served again when a connection could
-// not be accepted, and ends when it is told to.
+// not be accepted, and ends with its context.
 func TestControlOutlivesErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &busy{failures: 3, over: make(chan struct{})}
 		ctx, stop := context.WithCancel(t.Context())
 		over := make(chan error, 1)
 		go func() { over <- (&Socket{b}).Serve(ctx, slog.New(slog.DiscardHandler), nil) }()
-		time.Sleep(4 * acceptAgain)
+		time.Sleep(4 * acceptPause)
 		synctest.Wait()
 		select {
 		case err := <-over:

@@ -1,5 +1,5 @@
-// Package admin lets an admin look at a bot that runs: metrics and health. It
-// decides nothing, and shows no path, no person and no text.
+// Package admin lets admins look at a running bot: metrics and health, traces of turns, and
+// the control socket. Metrics contain no paths, users and texts.
 package admin
 
 import (
@@ -9,14 +9,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"synthbot/core/llm"
 	"synthbot/core/watch"
 )
 
-// Metrics counts what becomes of turns. It implements watch.Observer. Safe for
-// concurrent use.
+// Metrics counts turns. It implements watch.Observer. Safe for concurrent use.
 type Metrics struct {
 	registry   *prometheus.Registry
 	turns      *prometheus.CounterVec
@@ -30,53 +30,40 @@ type Metrics struct {
 	corrections prometheus.Counter
 }
 
-// NewMetrics makes metrics of their own registry.
+// NewMetrics makes metrics with a registry of their own.
 func NewMetrics() *Metrics {
-	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		turns: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "synthbot_turns_total", Help: "Turns that are over, by outcome: answered, silent or aside.",
-		}, []string{"outcome"}),
-		intents: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "synthbot_intents_total", Help: "Turns by what the model took them for.",
-		}, []string{"intent"}),
-		confidence: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "synthbot_intent_confidence", Help: "How sure the model was of the intent, where it said so.",
-			Buckets: []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1},
-		}),
+	m := &Metrics{registry: prometheus.NewRegistry()}
+	make := promauto.With(m.registry)
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return make.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
-	m.time()
-	m.registry.MustRegister(m.turns, m.intents, m.confidence, m.took, m.own, m.models, m.tokens, m.failures, m.corrections,
+	histogram := func(name, help string, buckets ...float64) prometheus.HistogramOpts {
+		return prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}
+	}
+	slow := []float64{0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120}
+	m.turns = counters("synthbot_turns_total", "Finished turns by outcome: answered, silent or aside.", "outcome")
+	m.intents = counters("synthbot_intents_total", "Turns by the intent that the model reports.", "intent")
+	m.confidence = make.NewHistogram(histogram("synthbot_intent_confidence",
+		"How sure the model was of the intent, if it reports that.", 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1))
+	m.took = make.NewHistogram(histogram("synthbot_turn_seconds", "How long turns took.", slow...))
+	m.own = make.NewHistogram(histogram("synthbot_own_seconds", "How long turns took without the models.",
+		0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1))
+	m.models = make.NewHistogramVec(
+		histogram("synthbot_model_seconds", "How long models took to answer, by engine.", slow...), []string{"engine"})
+	m.tokens = counters("synthbot_tokens_total", "Tokens of all calls, including cancelled ones, by engine and kind: "+
+		"in, out, and cached, which are part of in.", "engine", "kind")
+	m.failures = counters("synthbot_model_errors_total", "Failed calls by engine and kind of error, "+
+		"even if another engine answered.", "engine", "kind")
+	m.corrections = make.NewCounter(prometheus.CounterOpts{
+		Name: "synthbot_corrections_total", Help: "Wrong answers of models.",
+	})
+	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-// time makes what tells of times and tokens.
-func (m *Metrics) time() {
-	fine := []float64{0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1}
-	slow := []float64{0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120}
-	m.took = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "synthbot_turn_seconds", Help: "How long turns took.", Buckets: slow,
-	})
-	m.own = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "synthbot_own_seconds", Help: "How long turns took, models aside.", Buckets: fine,
-	})
-	m.models = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "synthbot_model_seconds", Help: "How long models took to answer, by engine.", Buckets: slow,
-	}, []string{"engine"})
-	m.tokens = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "synthbot_tokens_total", Help: "Tokens of all calls, also those that were given up, by engine and kind: in, out, and cached, which are part of in.",
-	}, []string{"engine", "kind"})
-	m.failures = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "synthbot_model_errors_total", Help: "Calls that failed, by engine and kind of error, also when another engine answered then.",
-	}, []string{"engine", "kind"})
-	m.corrections = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "synthbot_corrections_total", Help: "Answers of models that were wrong.",
-	})
-}
-
-// traced counts what a turn took.
-func (m *Metrics) traced(t *watch.Trace) {
+// addTrace counts what a turn took.
+func (m *Metrics) addTrace(t *watch.Trace) {
 	m.took.Observe(t.Took.Seconds())
 	m.own.Observe(max(t.Took-t.Thought, 0).Seconds())
 	for i := range t.Asks {
@@ -91,15 +78,15 @@ func (m *Metrics) traced(t *watch.Trace) {
 	}
 }
 
-// Used counts what a call to a model took, whether or not it was answered.
+// Used counts the tokens of a call to a model, whether or not it succeeded.
 func (m *Metrics) Used(engine string, u llm.Usage) {
 	m.tokens.WithLabelValues(engine, "in").Add(float64(u.In))
 	m.tokens.WithLabelValues(engine, "cached").Add(float64(u.Cached))
 	m.tokens.WithLabelValues(engine, "out").Add(float64(u.Out))
 }
 
-// Engines begins to count for engines of these names, so that the first failure
-// of one shows as a rise.
+// Engines creates the counters of engines, so that the first failure of one shows as an
+// increase.
 func (m *Metrics) Engines(names ...string) {
 	for _, name := range names {
 		for _, kind := range []llm.ErrorKind{llm.ErrorRetryLater, llm.ErrorFatal, llm.ErrorRefused, llm.ErrorTooLong} {
@@ -108,7 +95,7 @@ func (m *Metrics) Engines(names ...string) {
 	}
 }
 
-// ModelFailed counts a call to a model that failed.
+// ModelFailed counts a failed call to a model.
 func (m *Metrics) ModelFailed(engine string, kind llm.ErrorKind) {
 	m.failures.WithLabelValues(engine, string(kind)).Inc()
 }
@@ -127,7 +114,7 @@ func (m *Metrics) Observe(e watch.TurnEnd) {
 	}
 	m.turns.WithLabelValues(outcome).Inc()
 	if e.Trace != nil {
-		m.traced(e.Trace)
+		m.addTrace(e.Trace)
 	}
 	if e.Intent == "" {
 		return
@@ -138,21 +125,20 @@ func (m *Metrics) Observe(e watch.TurnEnd) {
 	}
 }
 
-// Handler serves /metrics, /healthz and /readyz. alive is asked for the second:
-// nil means that turns can be taken; ready for the last: nil means that messages
-// are taken in, too.
+// Handler serves /metrics, /healthz and /readyz. alive returns nil if turns can run; ready
+// returns nil if the bot receives messages, too.
 func (m *Metrics) Handler(alive, ready func(context.Context) error) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", health(alive, "the bot does not answer"))
-	mux.HandleFunc("GET /readyz", health(ready, "the bot takes nothing in"))
+	mux.HandleFunc("GET /readyz", health(ready, "the bot receives no messages"))
 	return mux
 }
 
-// health answers whether something is as it should be.
-func health(ask func(context.Context) error, otherwise string) http.HandlerFunc {
+// health reports whether check returns nil.
+func health(check func(context.Context) error, otherwise string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if err := ask(r.Context()); err != nil {
+		if err := check(r.Context()); err != nil {
 			http.Error(w, otherwise, http.StatusServiceUnavailable)
 			return
 		}
@@ -161,7 +147,10 @@ func health(ask func(context.Context) error, otherwise string) http.HandlerFunc 
 	}
 }
 
-// Server makes a server that gives nobody much time.
+// Server makes a server with short time limits.
 func Server(h http.Handler) *http.Server {
-	return &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10}
+	return &http.Server{
+		Handler: h, MaxHeaderBytes: 16 << 10,
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+	}
 }

@@ -35,7 +35,8 @@ func get(t *testing.T, url string) (int, string) {
 func TestMetrics(t *testing.T) {
 	m := NewMetrics()
 	var sick, full error
-	server := httptest.NewServer(m.Handler(func(context.Context) error { return sick }, func(context.Context) error { return full }))
+	alive, ready := func(context.Context) error { return sick }, func(context.Context) error { return full }
+	server := httptest.NewServer(m.Handler(alive, ready))
 	defer server.Close()
 	turn := core.TurnID{Path: core.MustPath("room/secret-place"), Seq: 1}
 	m.Observe(watch.TurnEnd{Turn: turn, Messages: []string{"m-1"}, Answered: true, Intent: "greeting", Confidence: 0.95})
@@ -43,7 +44,8 @@ func TestMetrics(t *testing.T) {
 	m.Observe(watch.TurnEnd{Turn: turn, Aside: true})
 	m.Observe(watch.TurnEnd{Turn: turn})
 	m.Observe(watch.TurnEnd{}) // no turn
-	m.Observe(watch.TurnEnd{Turn: turn, Trace: &watch.Trace{Took: 3 * time.Second, Thought: 2900 * time.Millisecond, Asks: []watch.Ask{
+	took, thought := 3*time.Second, 2900*time.Millisecond
+	m.Observe(watch.TurnEnd{Turn: turn, Trace: &watch.Trace{Took: took, Thought: thought, Asks: []watch.Ask{
 		{Engine: "home", Took: time.Second, Faults: []string{"secret fault"}},
 		{Engine: "home", Took: 2 * time.Second},
 		{Err: "secret error"},

@@ -12,7 +12,8 @@ func TestRunning(t *testing.T) {
 	var r Running
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	stage := func(place string, after time.Duration, to watch.Stage) {
-		r.ObserveStage(watch.TurnStage{Turn: core.TurnID{Path: core.MustPath(place), Seq: 1}, Stage: to, Began: began.Add(after)})
+		turn := core.TurnID{Path: core.MustPath(place), Seq: 1}
+		r.ObserveStage(watch.TurnStage{Turn: turn, Stage: to, Began: began.Add(after)})
 	}
 	now := func() (text string) {
 		for _, s := range r.Now() {
@@ -41,7 +42,7 @@ func TestRunning(t *testing.T) {
 	<-changes
 	done()
 	stage("room/1", time.Minute, watch.StageOver)
-	if len(changes) != 0 || now() != "" || len(r.subs) != 0 {
+	if len(changes) != 0 || now() != "" || len(r.changes.all) != 0 {
 		t.Errorf("there run %s, %d tokens after the end", now(), len(changes))
 	}
 }

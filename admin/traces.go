@@ -7,16 +7,16 @@ import (
 	"synthbot/core/watch"
 )
 
-// tracesMax is how many turns are remembered.
+// tracesMax is how many turns are kept.
 const tracesMax = 500
 
-// Traces remembers the latest turns, for as long as the process lives. It
-// implements watch.Observer. Safe for concurrent use.
+// Traces keeps the latest turns in memory. It implements watch.Observer. Safe for concurrent
+// use.
 type Traces struct {
 	mu   sync.Mutex
-	ends []watch.TurnEnd // a ring
+	ends []watch.TurnEnd // a ring buffer
 	next int
-	subs map[chan watch.TurnEnd]bool
+	subs subscribers[watch.TurnEnd]
 }
 
 // Observe implements watch.Observer.
@@ -35,21 +35,16 @@ func (t *Traces) Observe(e watch.TurnEnd) {
 		t.ends[t.next] = e
 	}
 	t.next = (t.next + 1) % tracesMax
-	for sub := range t.subs {
-		select {
-		case sub <- e:
-		default: // who is slow misses something; turns wait for nobody
-		}
-	}
+	t.subs.publish(e)
 }
 
-// Last returns the newest turn that meant accepts.
-func (t *Traces) Last(meant func(*watch.TurnEnd) bool) (watch.TurnEnd, bool) {
+// Last returns the newest turn that match accepts.
+func (t *Traces) Last(match func(*watch.TurnEnd) bool) (watch.TurnEnd, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range t.ends {
 		e := &t.ends[(t.next-1-i+2*len(t.ends))%len(t.ends)]
-		if e.Trace != nil && meant(e) { // else it was forgotten
+		if e.Trace != nil && match(e) { // without a trace, it was forgotten
 			return *e, true
 		}
 	}
@@ -66,39 +61,27 @@ func (t *Traces) Recent(n int) []watch.TurnEnd {
 	return list
 }
 
-// Subscribe returns a channel of the turns that end from now on; what it has no
-// room for is left out. done ends it.
+// Subscribe returns a channel of the turns that end from now on. It drops turns that the
+// channel has no room for. done ends the subscription.
 func (t *Traces) Subscribe(room int) (ends <-chan watch.TurnEnd, done func()) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.subs == nil {
-		t.subs = make(map[chan watch.TurnEnd]bool)
-	}
-	sub := make(chan watch.TurnEnd, room)
-	t.subs[sub] = true
-	return sub, func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		delete(t.subs, sub)
-	}
+	return t.subs.subscribe(room)
 }
 
-// stale reports whether a turn tells of somebody who was forgotten since it began.
+// stale reports whether a user of the turn was forgotten since it began.
 func stale(e *watch.TurnEnd) bool { return e.Stale != nil && e.Stale() }
 
-// Forget drops what is remembered of a place or a person, and, of all other turns,
-// what memories they were told, which may be of him. It is called when he is
-// forgotten: of turns that end later, Observe knows by itself.
+// Forget drops the turns of a place or a user, and the memories in all other turns, which may
+// be about the user. Observe ignores stale turns that end later.
 func (t *Traces) Forget(path core.Path) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range t.ends {
 		e := &t.ends[i]
 		switch {
-		case e.Trace == nil: // dropped before
+		case e.Trace == nil: // dropped already
 		case e.Turn.Path.Within(path) || e.Person == path || stale(e):
 			*e = watch.TurnEnd{}
-		default: // others have the trace, too
+		default: // the trace is shared
 			bare := *e.Trace
 			bare.Memories = nil
 			e.Trace = &bare

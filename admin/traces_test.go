@@ -14,7 +14,7 @@ func end(place string, seq uint64) watch.TurnEnd {
 }
 
 // TestTracesOfTheForgotten: also of turns that end later, and of those of several
-// people; and of others' turns no memory stays, which may be one of him.
+// people; the turns of others keep no memory, which may be about them.
 func TestTracesOfTheForgotten(t *testing.T) {
 	var traces Traces
 	gone := false

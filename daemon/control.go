@@ -24,7 +24,7 @@ func (b *Bot) openControl(ctx context.Context, carry Carry) (serve func()) {
 	if err == nil {
 		s, err = admin.ListenControl(dir)
 	}
-	run := func(ctx context.Context, a admin.Ask, in, out, errs *os.File) int {
+	run := func(ctx context.Context, a admin.Request, in, out, errs *os.File) int {
 		e := &Env{Clock: b.env.Clock, Getenv: func(name string) string { return a.Env[name] }}
 		e.In, e.Out, e.Err = &foreignFile{in, ctx}, &foreignFile{out, ctx}, &foreignFile{errs, ctx}
 		return carry(ctx, b, e, a.Args)

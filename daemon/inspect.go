@@ -139,8 +139,8 @@ func (b *Bot) Attach(ctx context.Context, o console.Options) error {
 	if server == nil {
 		return errors.New("the daemon has a console of its own: talk to it there, or take it out of the configuration")
 	}
-	o.Seated = func(place core.Path) { b.Turns.Wake(place) }
-	return server.Sit(ctx, o)
+	o.Attached = func(place core.Path) { b.Turns.Wake(place) }
+	return server.Attach(ctx, o)
 }
 
 // TypedLines returns what users typed in a session, for the arrow keys.

@@ -87,7 +87,7 @@ func daemonInterfaces(m maker, former *parts) ([]core.Interface, error) {
 			return append(all, server), nil
 		}
 	}
-	return append(all, console.NewHall(consoleName)), nil
+	return append(all, console.NewServer(consoleName)), nil
 }
 
 // InterfacesToLookAt makes the enabled interfaces and a terminal, for commands that only
@@ -110,9 +110,9 @@ func has(all []core.Interface, name string) bool {
 }
 
 // consoleServer serves attached terminals; nil if the daemon has a console of its own.
-func (p *parts) consoleServer() *console.Hall {
+func (p *parts) consoleServer() *console.Server {
 	for _, i := range p.Interfaces {
-		if h, ok := i.(*console.Hall); ok {
+		if h, ok := i.(*console.Server); ok {
 			return h
 		}
 	}

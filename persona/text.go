@@ -3,37 +3,19 @@ package persona
 import (
 	"regexp"
 	"strings"
-	"unicode"
+
+	"synthbot/core/txt"
 )
 
-// lines removes control characters, invisible direction characters and the white space
-// around a text. Line breaks stay. What is not UTF-8 is U+FFFD.
-func lines(s string) string {
-	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n")
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r == '\r' || r == '\u2028' || r == '\u2029':
-			return '\n'
-		case unicode.IsControl(r) || direction(r):
-			return -1
-		}
-		return r
-	}, s))
-}
+// lines returns a text of several lines without control characters and the white space
+// around it.
+func lines(s string) string { return strings.TrimSpace(txt.Lines(s)) }
 
 // start begins each example in the dialogues of cards.
 var start = regexp.MustCompile(`(?i)\s*<START>\s*`)
 
 // examples separates examples of dialogue by empty lines.
 func examples(s string) string { return strings.TrimSpace(start.ReplaceAllString(s, "\n\n")) }
-
-// direction reports whether r changes the direction of the following text, which can
-// disguise it.
-func direction(r rune) bool {
-	return r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' || r == '\ufeff'
-}
 
 // oneLine returns a text on one line.
 func oneLine(s string) string { return strings.Join(strings.Fields(lines(s)), " ") }

@@ -67,7 +67,7 @@ func (p *program) nobodyRuns() error {
 // ask lets the daemon carry a command line out.
 func (p *program) ask(ctx context.Context, d *admin.Control, args []string, in io.Reader, out io.Writer) error {
 	var pipes pipes
-	a := admin.Ask{Args: args, Env: make(map[string]string)}
+	a := admin.Request{Args: args, Env: make(map[string]string)}
 	for _, name := range []string{"TERM", "NO_COLOR", "LC_ALL", "LC_MESSAGES", "LANG", "USER"} {
 		value := p.Getenv(name)
 		if value != "" {

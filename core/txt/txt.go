@@ -30,6 +30,24 @@ func Line(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
+// Lines returns s without control characters, except line breaks and tabs. Line breaks are
+// \n, what is not UTF-8 is U+FFFD, and characters that change the direction of writing are
+// left out.
+func Lines(s string) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n")
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r == '\r' || r == '\u2028' || r == '\u2029':
+			return '\n'
+		case unicode.IsControl(r) || directs(r):
+			return -1
+		}
+		return r
+	}, s)
+}
+
 // simple reports whether s is surely on one line as it is.
 func simple(s string) bool {
 	space := true // before s

@@ -3,11 +3,12 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"synthbot/core"
 )
 
-// schema of the message action's payload.
+// schema describes the payload of the message action.
 const schema = `{
 	"type": "object",
 	"properties": {
@@ -19,9 +20,11 @@ const schema = `{
 	"additionalProperties": false
 }`
 
-// Actions lists the one action: to say something.
+// Actions implements core.Interface: its one action sends a message.
 func (c *Console) Actions() []core.Action {
 	path, _ := json.Marshal(c.place)
+	const answer = `{"text":"Sure. Which one do you mean?"}`
+	elsewhere := `{"text":"Here is the list:\n- one\n- two","interface_path":` + string(path) + `}`
 	return []core.Action{{
 		Name:   core.MessagePrefix + c.opt.Name,
 		Brief:  "Send a message to the person at the console",
@@ -29,60 +32,61 @@ func (c *Console) Actions() []core.Action {
 		Examples: core.Examples{
 			Description: "Says something to the person who sits at this terminal.",
 			Instructions: core.Instructions{
-				WhenToUse:      "To answer, to ask, to tell: whatever you want the person to read.",
-				CommonPitfalls: []string{"The words belong into text, and no other key.", "A path of another interface is refused."},
-				Notes:          []string{"Markdown is shown: emphasis, lists, quotes, code.", "Several messages are several actions."},
+				WhenToUse: "To answer, to ask, to tell: whatever you want the person to read.",
+				CommonPitfalls: []string{
+					"The words belong into text, and no other key.", "A path of another interface is refused.",
+				},
+				Notes: []string{
+					"Markdown is shown: emphasis, lists, quotes, code.", "Several messages are several actions.",
+				},
 			},
 			Examples: []core.Example{
-				{Scenario: "Answering the message at hand", Payload: json.RawMessage(`{"text":"Sure. Which one do you mean?"}`)},
-				{Scenario: "The same, with the place named", Payload: json.RawMessage(`{"text":"Here is the list:\n- one\n- two","interface_path":` + string(path) + `}`)},
+				{Scenario: "Answering the message at hand", Payload: json.RawMessage(answer)},
+				{Scenario: "The same, with the place named", Payload: json.RawMessage(elsewhere)},
 			},
 		},
 		Essential: true,
 		Effects:   core.EffectNone, Permission: core.PermissionEveryone,
-		Idempotent: true, // each part that was sent is journalled
+		Idempotent: true, // each message that was sent is in the journal
 		Check:      func(_ context.Context, call core.Call) error { _, err := c.message(call); return err },
 		Do:         c.send,
 	}}
 }
 
-// message reads a call's payload.
+// message reads the payload of a call.
 func (c *Console) message(call core.Call) (core.Sent, error) {
 	var p struct {
-		Text string `json:"text"`
-		Path string `json:"interface_path"`
+		Text string    `json:"text"`
+		Path core.Path `json:"interface_path"`
 	}
 	if err := json.Unmarshal(call.Payload, &p); err != nil {
-		return core.Sent{}, &core.Error{Kind: core.Invalid, Text: "the payload must be an object with text", Err: err}
+		text := "the payload must be an object with text; interface_path, if any, is " + c.place.String()
+		return core.Sent{}, &core.Error{Kind: core.Invalid, Text: text, Err: err}
 	}
-	to := call.Path
-	if p.Path != "" {
-		parsed, err := core.ParsePath(p.Path)
-		if err != nil {
-			return core.Sent{}, &core.Error{Kind: core.Invalid, Text: "interface_path is no path: write " + c.place.String(), Err: err}
-		}
-		to = parsed
+	to := p.Path
+	if to.IsZero() {
+		to = call.Path
 	}
-	if !c.owns(to) {
-		return core.Sent{}, core.Errorf(core.Invalid, "%s%s writes to %s only, not to %q: correct or leave out interface_path",
-			core.MessagePrefix, c.opt.Name, c.place, to)
+	if to.IsZero() || to != c.place {
+		const text = "%s%s writes to %s only, not to %q: correct or leave out interface_path"
+		return core.Sent{}, core.Errorf(core.Invalid, text, core.MessagePrefix, c.opt.Name, c.place, to)
 	}
-	text := clean(p.Text, true)
-	if trim(text, len(text)) == "" {
+	text := clean(p.Text)
+	if strings.TrimSpace(text) == "" {
 		return core.Sent{}, core.Errorf(core.Invalid, "text is empty: say something, or leave the action out")
 	}
 	return core.Sent{Path: to, Text: text}, nil
 }
 
-// send carries the message action out.
+// send carries out the message action.
 func (c *Console) send(ctx context.Context, call core.Call) (core.Result, error) {
-	what, err := c.message(call)
+	sent, err := c.message(call)
 	if err != nil {
 		return core.Result{}, err
 	}
-	err = call.Deliveries.Send(ctx, 1, what, func(context.Context, string) (string, error) {
-		if err := c.say(what.Text); err != nil {
-			return "", &core.Error{Kind: core.Broken, Text: "the console cannot be written to", Err: err}
+	err = call.Deliveries.Send(ctx, 1, sent, func(context.Context, string) (string, error) {
+		if err := c.say(sent.Text); err != nil {
+			return "", &core.Error{Kind: core.Broken, Text: "cannot write to the console", Err: err}
 		}
 		return c.nextID(), nil
 	})

@@ -15,7 +15,7 @@ import (
 // bot is a small true bot: it answers every message through the console's own
 // action, in a goroutine for each turn.
 type bot struct {
-	more    map[string]string // what it adds by itself to what it was told
+	more    map[string]string // by which it continues a message
 	t       *testing.T
 	console *Console
 	reply   func(core.Message) []string // none: the turn ends without an answer
@@ -56,7 +56,8 @@ func (b *bot) turn(m core.Message) {
 	replies := b.reply(m)
 	for _, r := range replies {
 		payload, _ := json.Marshal(map[string]string{"text": r})
-		if _, err := b.console.Actions()[0].Do(b.t.Context(), core.Call{Path: m.Path, Payload: payload, Deliveries: parts{}}); err != nil {
+		call := core.Call{Path: m.Path, Payload: payload, Deliveries: parts{}}
+		if _, err := b.console.Actions()[0].Do(b.t.Context(), call); err != nil {
 			b.t.Error(err)
 		}
 	}
@@ -90,7 +91,9 @@ type parts struct{ sent *[]core.Sent }
 
 func (p parts) Since(int) time.Time { return time.Time{} }
 
-func (p parts) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
+func (p parts) Send(
+	ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error),
+) error {
 	id, err := do(ctx, "key")
 	if err == nil && id == "" {
 		err = errors.New("a part was sent without an id")

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -12,53 +13,52 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 	"synthbot/core/watch"
 )
 
-// Options says who talks to whom, and through what. In and Out are required.
+// Options configure a console. In and Out are required.
 type Options struct {
 	In  io.Reader
 	Out io.Writer
-	Err io.Writer // notices that are no part of the conversation; nil: dropped
+	Err io.Writer // for notices outside of the conversation; nil: dropped
 
-	Name        string    // the interface's name; empty: "console"
-	Session     string    // the place's last element; empty: "main"
-	User        string    // who talks; empty: "user"
+	Name        string    // of the interface; "": "console"
+	Session     string    // the last element of the place; "": "main"
+	User        string    // the user's name; "": "user"
 	Rank        core.Rank // of the user
 	Locale      string    // of the user, BCP 47
-	PersonaName string    // stands before replies on a terminal; empty: "bot"
+	PersonaName string    // is shown before replies on a terminal; "": "bot"
 
-	// Terminal says that In and Out are a terminal.
-	Terminal bool
-	// NoColor leaves colours and styles out, as does the environment's NO_COLOR.
-	NoColor bool
-	// Greeting is shown, as Markdown, when a conversation opens on a terminal.
-	Greeting string
-	// History gives what the user said before, oldest first, for the arrow
-	// keys. Optional; called once, by Listen.
+	Terminal bool   // whether In and Out are a terminal
+	NoColor  bool   // no colours and styles, as with $NO_COLOR
+	Greeting string // Markdown that is shown when a conversation begins on a terminal
+	// History returns what the user wrote before, oldest first, for the arrow keys.
+	// Optional; Listen calls it once.
 	History func(context.Context) []string
-	// Seated is told when messages can be sent to the place, before anything is
-	// said there. Optional; called by a Hall.
-	Seated func(place core.Path)
+	// Attached is called when messages can be sent to the place, before any is received.
+	// Optional; a Server calls it.
+	Attached func(place core.Path)
 
 	Now func() time.Time // nil: time.Now
 }
 
-// Console is an interface with one place. Safe for concurrent use; Listen is
-// called once.
+// Console is an interface with one place. Safe for concurrent use; Listen may be called
+// once.
 type Console struct {
 	opt    Options
 	place  core.Path
-	err    error // the place's
+	err    error // of the place
 	epoch  string
 	number atomic.Uint64
 
 	mu      sync.Mutex
-	broken  error                    // of the output; nothing more can be said
+	broken  error                    // of the output
 	waiting map[string]chan struct{} // by message id; closed when its turn is over
-	screen  *screen                  // the terminal, while Listen has it
+	screen  *screen                  // nil unless Listen uses a terminal
 }
 
 var (
@@ -68,15 +68,14 @@ var (
 	_ watch.Observer       = (*Console)(nil)
 )
 
-// New makes a console; a name or session that cannot be part of a path is
-// Listen's error.
+// New makes a console. Listen returns the error of a name or session that cannot be part of
+// a path.
 func New(o Options) *Console {
 	for value, fallback := range map[*string]string{
 		&o.Name: "console", &o.Session: "main", &o.User: "user", &o.PersonaName: "bot",
 	} {
-		if *value = trim(clean(*value, false), core.MaxName); *value == "" {
-			*value = fallback
-		}
+		oneLine := strings.ReplaceAll(clean(*value), "\n", " ")
+		*value = cmp.Or(clip(oneLine, core.MaxName), fallback)
 	}
 	if o.Err == nil {
 		o.Err = io.Discard
@@ -87,40 +86,42 @@ func New(o Options) *Console {
 	o.NoColor = o.NoColor || os.Getenv("NO_COLOR") != ""
 	c := &Console{opt: o, waiting: map[string]chan struct{}{}}
 	c.place, c.err = core.MakePath(o.Name, o.Session)
-	// Ids must differ from those of every earlier run: the clock may have been
-	// set back since, so that it alone is not enough.
+	// Ids must differ from those of every earlier run, even if the clock was set back.
 	c.epoch = strconv.FormatInt(o.Now().UnixMilli(), 36) + rand.Text()[:8]
 	return c
 }
 
-// Name is the interface's name.
+// Name implements core.Interface.
 func (c *Console) Name() string { return c.opt.Name }
 
-// Place is where the conversation takes place.
+// Place returns the place of the conversation.
 func (c *Console) Place() core.Path { return c.place }
 
-// Reaches implements core.Reachable: other sessions are not held here.
+// Reaches implements core.Reachable.
 func (c *Console) Reaches(place core.Path) bool { return place == c.place }
 
-// Listen takes lines in until the input ends, ctx ends, or the user leaves; all
-// three are no error.
+// Listen receives lines until the input ends, ctx ends, or the user leaves; none of these is
+// an error.
 func (c *Console) Listen(ctx context.Context, in core.Inbox) error {
 	if c.err != nil {
 		return fmt.Errorf("%s: session: %w", c.opt.Name, c.err)
 	}
 	if c.opt.Terminal {
-		return c.converse(ctx, in)
+		return c.listenTerminal(ctx, in)
 	}
-	return c.script(ctx, in)
+	return c.listenPipe(ctx, in)
 }
 
-// receive hands one message in.
+// receive hands one message to the inbox.
 func (c *Console) receive(ctx context.Context, in core.Inbox, id, text string) error {
+	o := &c.opt
 	e := core.Event{Kind: core.KindMessage, Message: core.Message{
-		Path: c.place, ID: id, Text: text, Time: c.opt.Now(), Private: true, Addressed: core.AddressedDirect, Locale: c.opt.Locale,
-		Author: core.Author{ID: c.opt.User, Name: c.opt.User, Rank: c.opt.Rank},
+		Path: c.place, ID: id, Text: text, Time: o.Now(), Locale: o.Locale,
+		Private: true, Addressed: core.AddressedDirect,
+		Author: core.Author{ID: o.User, Name: o.User, Rank: o.Rank},
 	}}
-	if words := strings.Fields(text); len(words) > 0 && commandName.MatchString(words[0]) {
+	words := strings.Fields(text)
+	if len(words) > 0 && commandName.MatchString(words[0]) {
 		e.Kind, e.Command = core.KindCommand, &core.Command{Name: words[0][1:], Args: words[1:]}
 	}
 	err := in.Receive(ctx, e)
@@ -130,17 +131,17 @@ func (c *Console) receive(ctx context.Context, in core.Inbox, id, text string) e
 	return nil
 }
 
-// commandName is what a line begins with that may be a chat command. One that the
-// bot does not know is talk like any other.
+// commandName matches the first word of a line that may be a chat command. An unknown one
+// is a message.
 var commandName = regexp.MustCompile(`^/[a-z0-9_]{1,32}$`)
 
-// nextID is unique among all messages of this and every other run.
+// nextID returns an id that is unique among all runs.
 func (c *Console) nextID() string {
 	return c.epoch + "-" + strconv.FormatUint(c.number.Add(1), 10)
 }
 
-// Observe lets the pipe go on when the turn of its last line is over, with what the
-// bot adds by itself.
+// Observe lets the pipe continue when the turn of its last line is over, with the turns by
+// which the bot continues it.
 func (c *Console) Observe(end watch.TurnEnd) {
 	if end.Turn.Path != c.place {
 		return
@@ -148,11 +149,14 @@ func (c *Console) Observe(end watch.TurnEnd) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range end.Messages {
-		if done, ok := c.waiting[id]; ok {
-			if delete(c.waiting, id); end.GoesOn != "" {
-				c.waiting[end.GoesOn] = done
-				continue
-			}
+		done, ok := c.waiting[id]
+		if !ok {
+			continue
+		}
+		delete(c.waiting, id)
+		if end.GoesOn != "" {
+			c.waiting[end.GoesOn] = done
+		} else {
 			close(done)
 		}
 	}
@@ -161,61 +165,36 @@ func (c *Console) Observe(end watch.TurnEnd) {
 	}
 }
 
-// expect returns a channel that is closed when the turn of a message is over.
-func (c *Console) expect(id string) <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	done := make(chan struct{})
-	c.waiting[id] = done
-	return done
-}
-
-// ShowTyping shows on a terminal that the bot is at work, until ctx ends.
+// ShowTyping implements core.TypingIndicator: a terminal shows that the bot is thinking.
 func (c *Console) ShowTyping(ctx context.Context, place core.Path) {
-	if place != c.place {
-		<-ctx.Done()
-		return
-	}
 	c.mu.Lock()
 	s := c.screen
 	c.mu.Unlock()
-	if s == nil {
-		<-ctx.Done()
-		return
+	if place == c.place && s != nil {
+		s.think(ctx)
 	}
-	s.think(ctx)
+	<-ctx.Done()
 }
 
 // say shows one message of the bot.
-func (c *Console) say(text string) error {
+func (c *Console) say(text string) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err := c.show(text)
+	switch {
+	case c.screen != nil:
+		err = c.screen.print(c.render(text, c.screen.width()))
+	case c.opt.Terminal:
+		err = write(c.opt.Out, c.render(text, defaultWidth))
+	default:
+		err = write(c.opt.Out, clean(text))
+	}
 	if err != nil {
 		c.broken = fmt.Errorf("%s: output: %w", c.opt.Name, err)
 	}
 	return err
 }
 
-// show puts a message where the user sees it; c.mu is held.
-func (c *Console) show(text string) error {
-	switch {
-	case c.screen != nil:
-		return c.screen.print(c.spoken(text, c.screen.width()))
-	case c.opt.Terminal:
-		return write(c.opt.Out, c.spoken(text, defaultWidth))
-	}
-	return write(c.opt.Out, clean(text, true))
-}
-
-// spoiled returns the error of an output that cannot be written to.
-func (c *Console) spoiled() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.broken
-}
-
-// notice tells the user what is no part of the conversation; c.mu is held.
+// notice shows a text outside of the conversation. c.mu is held.
 func (c *Console) notice(text string) {
 	line := c.opt.Name + ": " + text
 	if c.screen != nil {
@@ -230,5 +209,13 @@ func write(w io.Writer, text string) error {
 	return err
 }
 
-// owns reports whether a path is where this console can write to.
-func (c *Console) owns(p core.Path) bool { return !p.IsZero() && p == c.place }
+// clean removes control characters and the white space at the end of a text.
+func clean(s string) string { return strings.TrimRightFunc(txt.Lines(s), unicode.IsSpace) }
+
+// clip returns at most max bytes of a text, in whole characters, without white space around.
+func clip(s string, max int) string {
+	if len(s) > max {
+		s = strings.ToValidUTF8(s[:max], "")
+	}
+	return strings.TrimSpace(s)
+}

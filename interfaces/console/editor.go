@@ -11,28 +11,27 @@ import (
 // maxHistory is how many lines the arrow keys reach back.
 const maxHistory = 500
 
-// editor is the line that is being typed, and those typed before. It knows
-// nothing of a terminal.
+// editor is the edited line, and the lines before. It is independent of the terminal.
 type editor struct {
 	text    string
 	pos     int // of the cursor, in bytes, between graphemes
 	killed  string
 	history []string // oldest first
-	at      int      // the line of history that is shown; len(history): none
-	draft   string   // what was typed before history was looked at
-	full    bool     // something was left out because the line is too long
+	at      int      // the line of the history that is shown; len(history): none
+	draft   string   // the edited line while the history is shown
 }
 
 func newEditor(history []string) *editor {
 	e := &editor{}
 	for _, h := range history {
-		e.remember(clean(h, true))
+		e.remember(clean(h))
 	}
 	return e
 }
 
 func (e *editor) remember(line string) {
-	if n := len(e.history); line != "" && (n == 0 || e.history[n-1] != line) {
+	n := len(e.history)
+	if line != "" && (n == 0 || e.history[n-1] != line) {
 		e.history = append(e.history, line)
 	}
 	e.history = e.history[max(0, len(e.history)-maxHistory):]
@@ -43,18 +42,18 @@ func (e *editor) remember(line string) {
 func (e *editor) take() string {
 	line := e.text
 	e.remember(strings.TrimSpace(line))
-	e.text, e.pos, e.draft, e.full = "", 0, "", false
+	e.text, e.pos, e.draft = "", 0, ""
 	return line
 }
 
-// press changes the line as a key asks.
+// press carries out a key press.
 func (e *editor) press(k key) {
 	switch k.code {
 	case insert:
 		e.insert(k.text)
 	case backspace:
 		e.cut(e.before(), e.pos)
-	case del, endOrDel:
+	case del, deleteOrEnd:
 		e.cut(e.pos, e.after())
 	case left:
 		e.pos = e.before()
@@ -86,43 +85,32 @@ func (e *editor) press(k key) {
 }
 
 func (e *editor) insert(s string) {
-	s = strings.ReplaceAll(clean(s+"x", true), "\t", "    ") // x: keep white space at the end
-	s = s[:len(s)-1]
+	s = strings.ReplaceAll(txt.Lines(s), "\t", "    ")
 	if len(e.text)+len(s) > core.MaxText {
-		s, e.full = "", true
+		return
 	}
 	e.text = e.text[:e.pos] + s + e.text[e.pos:]
-	e.pos += len(s)
-	if e.pos < len(e.text) { // what was typed may have joined what stands behind it
-		e.pos = boundary(e.text, e.pos)
-	}
+	_, e.pos = grapheme(e.text, e.pos+len(s)) // s may have joined the grapheme after it
 }
 
-// boundary is the end of the grapheme that holds the byte before at.
-func boundary(s string, at int) int {
-	start := 0
+// grapheme returns the bounds of the grapheme that contains the byte before at.
+func grapheme(s string, at int) (start, end int) {
 	for g := range txt.Graphemes(s) {
-		if start >= at {
-			return start
+		if end >= at {
+			break
 		}
-		start += len(g)
+		start, end = end, end+len(g)
 	}
-	return start
+	return start, end
 }
 
-// before is the beginning of the grapheme in front of the cursor.
+// before returns the start of the grapheme before the cursor.
 func (e *editor) before() int {
-	start := 0
-	for g := range txt.Graphemes(e.text[:e.pos]) {
-		if start+len(g) >= e.pos {
-			return start
-		}
-		start += len(g)
-	}
+	start, _ := grapheme(e.text[:e.pos], e.pos)
 	return start
 }
 
-// after is the end of the grapheme behind the cursor.
+// after returns the end of the grapheme after the cursor.
 func (e *editor) after() int {
 	for g := range txt.Graphemes(e.text[e.pos:]) {
 		return e.pos + len(g)
@@ -137,21 +125,18 @@ func (e *editor) wordBefore() int {
 
 func (e *editor) wordAfter() int {
 	s := strings.TrimLeftFunc(e.text[e.pos:], unicode.IsSpace)
-	if i := strings.IndexFunc(s, unicode.IsSpace); i >= 0 {
-		s = s[i:]
-	} else {
-		s = ""
+	word := strings.IndexFunc(s, unicode.IsSpace)
+	if word < 0 {
+		return len(e.text)
 	}
-	return len(e.text) - len(s)
+	return len(e.text) - len(s) + word
 }
 
 func (e *editor) lineStart() int { return strings.LastIndexByte(e.text[:e.pos], '\n') + 1 }
 
 func (e *editor) lineEnd() int {
-	if i := strings.IndexByte(e.text[e.pos:], '\n'); i >= 0 {
-		return e.pos + i
-	}
-	return len(e.text)
+	line, _, _ := strings.Cut(e.text[e.pos:], "\n")
+	return e.pos + len(line)
 }
 
 func (e *editor) cut(from, to int) {
@@ -166,7 +151,7 @@ func (e *editor) kill(from, to int) {
 	}
 }
 
-// swap exchanges the graphemes around the cursor, at the end the last two.
+// swap exchanges the graphemes around the cursor; at the end, the last two.
 func (e *editor) swap() {
 	if e.pos == len(e.text) {
 		e.pos = e.before()
@@ -176,7 +161,7 @@ func (e *editor) swap() {
 	e.pos = to
 }
 
-// show puts a line of history in the place of what is typed.
+// show shows a line of the history instead of the edited one.
 func (e *editor) show(i int) {
 	if i < 0 || i > len(e.history) {
 		return

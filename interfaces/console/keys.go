@@ -6,14 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// code says what a key press means to the editor.
+// code is the meaning of a key press.
 type code uint8
 
 const (
-	insert code = iota // text
+	ignored code = iota
+	insert       // text
 	enter
-	leave    // Ctrl-C
-	endOrDel // Ctrl-D
+	leave       // Ctrl-C
+	deleteOrEnd // Ctrl-D
 	backspace
 	del
 	left
@@ -30,7 +31,6 @@ const (
 	yank      // Ctrl-Y
 	swap      // Ctrl-T
 	redraw    // Ctrl-L
-	ignored
 )
 
 // key is one key press, or one paste.
@@ -39,20 +39,21 @@ type key struct {
 	text string
 }
 
-// Bounds of what a decoder keeps back until it is whole.
+// Limits of the bytes that a decoder keeps until a key is complete.
 const (
-	maxSequence = 64      // bytes of a control sequence
-	maxPaste    = 2 << 20 // bytes of a paste
+	maxSequence = 64      // of a control sequence
+	maxPaste    = 2 << 20 // of a paste
 )
 
 const (
 	escape     = 0x1b
+	deleteKey  = 0x7f
 	pasteStart = "\x1b[200~"
 	pasteEnd   = "\x1b[201~"
 )
 
-// decoder makes keys of the bytes that a terminal sends. What is not whole yet
-// is kept until the next bytes come.
+// decoder converts the bytes that a terminal sends to keys. It keeps an incomplete key
+// until the next bytes.
 type decoder struct{ rest []byte }
 
 func (d *decoder) feed(data []byte) []key {
@@ -71,165 +72,127 @@ func (d *decoder) feed(data []byte) []key {
 	return keys
 }
 
-// decode reads the first key of b; its size is 0 where more bytes are wanted.
+// decode reads the first key of b. Its size is 0 if more bytes are needed.
 func decode(b []byte) (key, int) {
 	switch c := b[0]; {
 	case c == escape:
 		return decodeEscape(b)
-	case c < ' ' || c == 0x7f:
-		return key{code: control(c)}, 1
+	case c == deleteKey:
+		return key{code: backspace}, 1
+	case c < ' ':
+		return key{code: controls[c]}, 1
 	}
 	end := 0
-	for end < len(b) && b[end] >= ' ' && b[end] != 0x7f {
-		if !utf8.FullRune(b[end:]) {
-			break
-		}
+	for end < len(b) && b[end] >= ' ' && b[end] != deleteKey && utf8.FullRune(b[end:]) {
 		_, size := utf8.DecodeRune(b[end:])
 		end += size
 	}
 	return key{insert, strings.ToValidUTF8(string(b[:end]), "\uFFFD")}, end
 }
 
-func control(c byte) code {
-	switch c {
-	case '\r', '\n':
-		return enter
-	case 'A' - '@':
-		return home
-	case 'B' - '@':
-		return left
-	case 'C' - '@':
-		return leave
-	case 'D' - '@':
-		return endOrDel
-	case 'E' - '@':
-		return end
-	case 'F' - '@':
-		return right
-	case 'H' - '@', 0x7f:
-		return backspace
-	case 'K' - '@':
-		return killRight
-	case 'L' - '@':
-		return redraw
-	case 'N' - '@':
-		return down
-	case 'P' - '@':
-		return up
-	case 'T' - '@':
-		return swap
-	case 'U' - '@':
-		return killLeft
-	case 'W' - '@':
-		return killWord
-	case 'Y' - '@':
-		return yank
-	}
-	return ignored
+// controls are the meanings of the control characters.
+var controls = [' ']code{
+	'\r': enter, '\n': enter, 'A' - '@': home, 'B' - '@': left, 'C' - '@': leave, 'D' - '@': deleteOrEnd,
+	'E' - '@': end, 'F' - '@': right, 'H' - '@': backspace, 'K' - '@': killRight, 'L' - '@': redraw, 'N' - '@': down,
+	'P' - '@': up, 'T' - '@': swap, 'U' - '@': killLeft, 'W' - '@': killWord, 'Y' - '@': yank,
 }
 
 func decodeEscape(b []byte) (key, int) {
-	switch {
-	case len(b) < 2:
+	if len(b) < 2 {
 		return key{}, 0
-	case bytes.HasPrefix(b, []byte(pasteStart)):
-		return decodePaste(b)
-	case b[1] == '[':
+	}
+	switch b[1] {
+	case '[':
+		if bytes.HasPrefix(b, []byte(pasteStart)) {
+			return decodePaste(b)
+		}
 		return decodeSequence(b)
-	case b[1] == 'O':
+	case 'O':
 		if len(b) < 3 {
 			return key{}, 0
 		}
-		return key{code: arrow(b[2], "")}, 3
-	case b[1] == ']' || b[1] == 'P' || b[1] == '_' || b[1] == '^':
-		return decodeAnswer(b)
-	}
-	switch b[1] {
+		return key{code: sequenceKey(b[2], "")}, 3
+	case ']', 'P', '_', '^':
+		return decodeReport(b)
 	case 'b':
 		return key{code: wordLeft}, 2
 	case 'f':
 		return key{code: wordRight}, 2
 	case '\r', '\n':
 		return key{insert, "\n"}, 2
-	case 0x7f, 'H' - '@':
+	case deleteKey, 'H' - '@':
 		return key{code: killWord}, 2
 	case escape, 'C' - '@', 'D' - '@':
-		return key{code: ignored}, 1
+		return key{}, 1
 	}
-	return key{code: ignored}, 2
+	return key{}, 2
 }
 
-// decodePaste takes what stands between the marks of a paste as it is.
+// decodePaste returns the text between the marks of a paste.
 func decodePaste(b []byte) (key, int) {
 	text, _, whole := bytes.Cut(b[len(pasteStart):], []byte(pasteEnd))
 	switch {
 	case whole:
-		return key{insert, pasted(text)}, len(pasteStart) + len(text) + len(pasteEnd)
+		return key{insert, clean(string(text))}, len(pasteStart) + len(text) + len(pasteEnd)
 	case len(b) > maxPaste:
-		return key{insert, pasted(text)}, len(b)
+		return key{insert, clean(string(text))}, len(b)
 	}
 	return key{}, 0
-}
-
-// pasted is a paste as text; terminals send line breaks as carriage returns.
-func pasted(b []byte) string {
-	s := strings.ReplaceAll(string(b), "\r\n", "\n")
-	return clean(strings.ReplaceAll(s, "\r", "\n"), true)
 }
 
 // decodeSequence reads "ESC [ parameters final".
 func decodeSequence(b []byte) (key, int) {
 	for i := 2; i < len(b) && i < maxSequence; i++ {
 		if b[i] < ' ' || b[i] > '~' {
-			return key{code: ignored}, i // broken off
+			return key{}, i // incomplete
 		}
 		if b[i] >= '@' {
-			return key{code: arrow(b[i], string(b[2:i]))}, i + 1
+			return key{code: sequenceKey(b[i], string(b[2:i]))}, i + 1
 		}
 	}
 	if len(b) >= maxSequence {
-		return key{code: ignored}, maxSequence
+		return key{}, maxSequence
 	}
 	return key{}, 0
 }
 
-// decodeAnswer skips what a terminal answers to questions of others.
-func decodeAnswer(b []byte) (key, int) {
+// decodeReport skips what a terminal reports to other programs.
+func decodeReport(b []byte) (key, int) {
 	for i := 2; i < len(b); i++ {
-		switch {
-		case b[i] == '\a':
-			return key{code: ignored}, i + 1
-		case b[i] == '\\' && b[i-1] == escape:
-			return key{code: ignored}, i + 1
-		case i >= maxSequence:
-			return key{code: ignored}, i
+		if b[i] == '\a' || b[i] == '\\' && b[i-1] == escape {
+			return key{}, i + 1
+		}
+		if i >= maxSequence {
+			return key{}, i
 		}
 	}
 	return key{}, 0
 }
 
-// arrow names a key by the end of its sequence and the parameters before it.
-func arrow(final byte, parameters string) code {
+// sequenceKey returns the meaning of a control sequence.
+func sequenceKey(final byte, parameters string) code {
 	byWord := strings.HasSuffix(parameters, ";3") || strings.HasSuffix(parameters, ";5")
-	switch {
-	case final == 'A':
+	switch final {
+	case 'A':
 		return up
-	case final == 'B':
+	case 'B':
 		return down
-	case final == 'C' && byWord:
-		return wordRight
-	case final == 'D' && byWord:
-		return wordLeft
-	case final == 'C':
+	case 'C':
+		if byWord {
+			return wordRight
+		}
 		return right
-	case final == 'D':
+	case 'D':
+		if byWord {
+			return wordLeft
+		}
 		return left
-	case final == 'H' || final == '~' && (parameters == "1" || parameters == "7"):
+	case 'H':
 		return home
-	case final == 'F' || final == '~' && (parameters == "4" || parameters == "8"):
+	case 'F':
 		return end
-	case final == '~' && parameters == "3":
-		return del
+	case '~':
+		return map[string]code{"1": home, "7": home, "4": end, "8": end, "3": del}[parameters]
 	}
 	return ignored
 }

@@ -136,7 +136,7 @@ func (s *session) contains(part string) {
 	s.see(fmt.Sprintf("%q", part), func(screen string) bool { return strings.Contains(screen, part) })
 }
 
-// cursor waits until the cursor stands in a column.
+// cursor waits until the cursor is in a column.
 func (s *session) cursor(col int) {
 	s.t.Helper()
 	s.see(fmt.Sprintf("the cursor in column %d", col), func(string) bool { return s.vt.col == col })
@@ -275,7 +275,7 @@ func TestTerminalWrapsLongLines(t *testing.T) {
 	s := newSession(t, &bot{reply: echo}, Options{})
 	s.press(strings.Repeat("a", 34))
 	s.shows("jay> " + strings.Repeat("a", 34))
-	s.press("a") // the row is full: the cursor stands on the next one
+	s.press("a") // the row is full: the cursor is on the next one
 	s.see("the cursor below", func(string) bool { return s.vt.row == 1 && s.vt.col == 0 })
 	s.press("bc\x1b[D\x1b[D\x1b[D\x7f")
 	s.shows("jay> "+strings.Repeat("a", 34)+"b", "c")

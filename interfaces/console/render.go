@@ -25,10 +25,10 @@ const (
 	nameStyle   = bold | nameColor
 )
 
-// codes are the parameters of the sequence that begins each style, in order.
+// codes are the parameters of the control sequences of the styles, in order.
 const codes = "1 2 3 4 9 36 35 32"
 
-// styled puts text in a style, if styles are wanted at all.
+// styled returns a text in a style, unless styles are off.
 func (c *Console) styled(s style, text string) string {
 	if s == 0 || text == "" || c.opt.NoColor {
 		return text
@@ -42,32 +42,32 @@ func (c *Console) styled(s style, text string) string {
 	return "\x1b[" + strings.Join(on, ";") + "m" + text + "\x1b[0m"
 }
 
-// spoken is what the bot says as it is shown on a terminal: its name, then the
-// Markdown in lines of at most columns.
-func (c *Console) spoken(text string, columns int) string {
+// render returns a message of the bot for a terminal: its name, then the Markdown in lines of
+// at most columns.
+func (c *Console) render(text string, columns int) string {
 	columns = max(columns, minWidth)
 	name := c.opt.PersonaName + ": "
 	r := renderer{paint: c.styled, marks: c.opt.NoColor}
 	lead := cells(name, nameStyle)
-	blocks := markdown.Parse(clean(text, true))
-	if len(blocks) > 0 && blocks[0].Kind == markdown.Paragraph && lineWidth(lead) < columns/2 {
-		first := r.wrapped(append(lead, r.flow(blocks[0].Inlines, 0)...), columns)
-		rest := r.blocks(blocks[1:], columns, false)
-		if len(rest) > 0 {
-			first = append(append(first, ""), rest...)
-		}
-		return strings.Join(first, "\n")
+	blocks := markdown.Parse(clean(text))
+	if len(blocks) == 0 || blocks[0].Kind != markdown.Paragraph || lineWidth(lead) >= columns/2 {
+		lines := r.wrapped(cells(strings.TrimSpace(name), nameStyle), columns)
+		return strings.Join(append(lines, r.blocks(blocks, columns, false)...), "\n")
 	}
-	return strings.Join(append(r.wrapped(cells(strings.TrimSpace(name), nameStyle), columns), r.blocks(blocks, columns, false)...), "\n")
+	lines := r.wrapped(append(lead, r.flow(blocks[0].Inlines, 0)...), columns)
+	if len(blocks) > 1 {
+		lines = append(append(lines, ""), r.blocks(blocks[1:], columns, false)...)
+	}
+	return strings.Join(lines, "\n")
 }
 
-// renderer makes lines for a terminal of a tree of Markdown.
+// renderer renders Markdown as lines for a terminal.
 type renderer struct {
 	paint func(style, string) string
-	marks bool // there are no styles: marks stand for them
+	marks bool // marks replace the styles
 }
 
-// blocks renders blocks; an empty line stands between two, unless they are tight.
+// blocks renders blocks, with an empty line between two unless they are tight.
 func (r *renderer) blocks(blocks []markdown.Block, columns int, tight bool) []string {
 	var lines []string
 	for i, b := range blocks {
@@ -92,7 +92,7 @@ func (r *renderer) block(b markdown.Block, columns int) []string {
 	case markdown.Item:
 		return r.blocks(b.Blocks, columns, true)
 	case markdown.Quote:
-		return r.behind(r.blocks(b.Blocks, columns-2, false), "│ ", "│ ", dim)
+		return r.indent(r.blocks(b.Blocks, columns-2, false), "│ ", "│ ", dim)
 	case markdown.Code:
 		return r.code(b, columns)
 	case markdown.Table:
@@ -111,32 +111,30 @@ func (r *renderer) list(b markdown.Block, columns int) []string {
 		}
 		mark := strings.NewReplacer("- ", "• ", "[ ]", "☐", "[x]", "☑").Replace(b.Mark(i))
 		w := txt.Width(mark)
-		lines = append(lines, r.behind(r.blocks(item.Blocks, columns-w, b.Tight), mark, strings.Repeat(" ", w), 0)...)
+		content := r.blocks(item.Blocks, columns-w, b.Tight)
+		lines = append(lines, r.indent(content, mark, strings.Repeat(" ", w), 0)...)
 	}
 	return lines
 }
 
-// behind puts first before the first line and others before all others.
-func (r *renderer) behind(lines []string, first, others string, s style) []string {
+// indent begins the first line with first, and all others with others.
+func (r *renderer) indent(lines []string, first, others string, s style) []string {
 	if len(lines) == 0 {
 		lines = []string{""}
 	}
+	mark := first
 	for i, l := range lines {
-		mark := others
-		if i == 0 {
-			mark = first
-		}
 		lines[i] = r.paint(s, mark) + l
+		mark = others
 	}
 	return lines
 }
 
-// code shows code as it is, a little to the right; only what is too wide for the
-// terminal is broken.
+// code indents code, and breaks only lines that are too wide.
 func (r *renderer) code(b markdown.Block, columns int) []string {
 	var lines []string
 	for l := range strings.SplitSeq(b.Text, "\n") {
-		for _, row := range broken(cells(l, codeColor), max(columns-2, 1)) {
+		for _, row := range breakAnywhere(cells(l, codeColor), max(columns-2, 1)) {
 			lines = append(lines, "  "+r.line(row))
 		}
 	}
@@ -165,7 +163,7 @@ func (r *renderer) table(b markdown.Block, columns int) []string {
 	return r.grid(rows, widths, b.Align)
 }
 
-// grid shows a table that fits.
+// grid renders a table that fits.
 func (r *renderer) grid(rows [][][]cell, widths []int, align []markdown.Align) []string {
 	var lines []string
 	for i, row := range rows {
@@ -190,8 +188,7 @@ func (r *renderer) grid(rows [][][]cell, widths []int, align []markdown.Align) [
 	return lines
 }
 
-// records shows a table that is too wide row by row, each cell behind the name
-// of its column.
+// records renders a table that is too wide row by row, each cell after the name of its column.
 func (r *renderer) records(rows [][][]cell, columns int) []string {
 	var lines []string
 	for i, row := range rows {
@@ -202,7 +199,7 @@ func (r *renderer) records(rows [][][]cell, columns int) []string {
 			if len(rows) > 1 {
 				c = slices.Concat(rows[0][j], cells(": ", bold), c)
 			}
-			lines = append(lines, r.behind(r.wrapped(c, columns-2), "• ", "  ", 0)...)
+			lines = append(lines, r.indent(r.wrapped(c, columns-2), "• ", "  ", 0)...)
 		}
 		if i < len(rows)-1 {
 			lines = append(lines, "")
@@ -211,7 +208,7 @@ func (r *renderer) records(rows [][][]cell, columns int) []string {
 	return lines
 }
 
-// flow makes cells of running text.
+// flow returns the cells of running text.
 func (r *renderer) flow(in markdown.Inlines, s style) []cell {
 	var out []cell
 	for _, i := range in {
@@ -235,7 +232,7 @@ func (r *renderer) flow(in markdown.Inlines, s style) []cell {
 	return out
 }
 
-// marked puts a mark around what has no style.
+// marked adds marks if there are no styles.
 func (r *renderer) marked(mark string, c []cell) []cell {
 	if !r.marks {
 		return c
@@ -243,7 +240,7 @@ func (r *renderer) marked(mark string, c []cell) []cell {
 	return slices.Concat(cells(mark, 0), c, cells(mark, 0))
 }
 
-// link shows a link's text, and its address where the text does not tell it.
+// link renders the text of a link, and its address if the text differs.
 func (r *renderer) link(i markdown.Inline, s style) []cell {
 	text := r.flow(i.Inlines, s|underline)
 	switch {
@@ -255,19 +252,17 @@ func (r *renderer) link(i markdown.Inline, s style) []cell {
 	return append(text, cells(" ("+i.URL+")", s|dim)...)
 }
 
-// cell is one grapheme and how it looks; a line break is a cell too.
+// cell is one grapheme with its style; a line break is a cell, too.
 type cell struct {
 	text  string
 	width int
 	style style
 }
 
-// cells makes cells of foreign text: what could steer the terminal is gone.
+// cells returns the cells of a text without control characters.
 func cells(text string, s style) []cell {
-	text = strings.ReplaceAll(clean(text+"x", true), "\t", "    ")
-	text = text[:len(text)-1] // x kept the white space at the end
 	var out []cell
-	for g := range txt.Graphemes(text) {
+	for g := range txt.Graphemes(strings.ReplaceAll(txt.Lines(text), "\t", "    ")) {
 		out = append(out, cell{g, txt.Columns(g), s})
 	}
 	return out
@@ -281,7 +276,7 @@ func lineWidth(line []cell) int {
 	return n
 }
 
-// wrapped breaks running text between words into lines.
+// wrapped breaks running text into lines, between words.
 func (r *renderer) wrapped(text []cell, columns int) []string {
 	var lines []string
 	for _, l := range wrap(text, max(columns, 1)) {
@@ -321,8 +316,8 @@ func wrap(text []cell, columnCount int) [][]cell {
 	return append(lines, text[start:])
 }
 
-// broken breaks a line wherever it is full.
-func broken(line []cell, columnCount int) [][]cell {
+// breakAnywhere breaks a line where it is full.
+func breakAnywhere(line []cell, columnCount int) [][]cell {
 	var lines [][]cell
 	start, used := 0, 0
 	for i, c := range line {
@@ -335,7 +330,7 @@ func broken(line []cell, columnCount int) [][]cell {
 	return append(lines, line[start:])
 }
 
-// line draws cells, those of one style together.
+// line renders cells.
 func (r *renderer) line(cells []cell) string {
 	var b, same strings.Builder
 	last := style(0)

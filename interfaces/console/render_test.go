@@ -62,7 +62,7 @@ func TestSpoken(t *testing.T) {
 		"- a\n- b":    "\x1b[1;35mAria[2J:\x1b[0m\n• a\n• b",
 		"a\n\n\x1b[m": "\x1b[1;35mAria[2J:\x1b[0m a\n\n[m",
 	} {
-		got := strings.ReplaceAll(c.spoken(source, 40), "\x1b[1;35mAria[2J: \x1b[0m", "\x1b[1;35mAria[2J:\x1b[0m ")
+		got := strings.ReplaceAll(c.render(source, 40), "\x1b[1;35mAria[2J: \x1b[0m", "\x1b[1;35mAria[2J:\x1b[0m ")
 		if got != want {
 			t.Errorf("%q\n got %q\nwant %q", source, got, want)
 		}
@@ -76,7 +76,7 @@ func TestNoColor(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	byEnvironment := New(Options{In: strings.NewReader(""), Out: io.Discard, PersonaName: "Aria"})
 	for _, c := range []*Console{byOption, byEnvironment} {
-		if got := c.spoken(source, 80); got != want {
+		if got := c.render(source, 80); got != want {
 			t.Errorf("got %q", got)
 		}
 	}
@@ -95,7 +95,7 @@ func FuzzSpoken(f *testing.F) {
 	f.Add(strings.Repeat("> - 猫猫猫 ", 40), uint8(3))
 	f.Fuzz(func(t *testing.T, source string, columnCount uint8) {
 		c := New(Options{In: strings.NewReader(""), Out: io.Discard, PersonaName: "A"})
-		got := c.spoken(source, int(columnCount))
+		got := c.render(source, int(columnCount))
 		v := newVT(1000, 10)
 		v.Write([]byte(strings.ReplaceAll(got, "\n", "\r\n")))
 		if len(v.unknown) > 0 || v.pending != "" {
@@ -117,7 +117,8 @@ func FuzzKeys(f *testing.F) {
 		for i := 0; i < len(data); i += int(step) + 1 {
 			for _, k := range d.feed(data[i:min(len(data), i+int(step)+1)]) {
 				e.press(k)
-				if e.pos < 0 || e.pos > len(e.text) || e.pos > 0 && e.pos < len(e.text) && boundary(e.text, e.pos) != e.pos {
+				_, end := grapheme(e.text, e.pos)
+				if e.pos < 0 || e.pos > len(e.text) || end != e.pos {
 					t.Fatalf("the cursor stands at %d of %q", e.pos, e.text)
 				}
 				if strings.ContainsFunc(e.text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
@@ -131,6 +132,6 @@ func FuzzKeys(f *testing.F) {
 func BenchmarkSpoken(b *testing.B) {
 	c := New(Options{In: strings.NewReader(""), Out: io.Discard})
 	for b.Loop() {
-		c.spoken("Some *words* of a [text](http://x.example) here.\n\n- one\n- two\n\n```go\nfunc main() {}\n```\n", 80)
+		c.render("Some *words* of a [text](http://x.example) here.\n\n- one\n- two\n\n```go\nfunc main() {}\n```\n", 80)
 	}
 }

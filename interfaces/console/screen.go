@@ -11,19 +11,18 @@ import (
 	"synthbot/core/txt"
 )
 
-// Sizes of a terminal that does not tell.
+// The assumed size of a terminal.
 const (
 	defaultWidth  = 80
 	defaultHeight = 24
 )
 
-// frame is how long the thinking sign stands still.
+// frame is how long a picture of the thinking sign is shown.
 const frame = 250 * time.Millisecond
 
-// screen draws the line that is being typed at the bottom of a terminal, below
-// all that was said, and the sign that the bot is at work. Every row is ended by
-// the screen and not by the terminal's own wrapping, so that it always knows
-// where the cursor is. Safe for concurrent use.
+// screen draws the edited line below the conversation, and the sign that the bot is
+// thinking. It ends every row itself, so that it always knows where the cursor is. Safe for
+// concurrent use.
 type screen struct {
 	out    io.Writer
 	size   func() (columns, rows int)
@@ -36,9 +35,7 @@ type screen struct {
 	thinkers int
 	dots     int
 	closed   bool
-	// What stands on the terminal: the width of each row, and the cursor.
-	rows     []int
-	row, col int
+	shown    layout // on the terminal; no rows: nothing
 }
 
 func (s *screen) width() int {
@@ -46,12 +43,20 @@ func (s *screen) width() int {
 	return columns
 }
 
-// print puts text above the line that is being typed.
+// print shows a text above the edited line.
 func (s *screen) print(text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	body := s.erased() + strings.ReplaceAll(text, "\n", "\r\n") + "\r\n"
-	_, err := io.WriteString(s.out, body+s.drawn())
+	return s.redraw(strings.ReplaceAll(text, "\n", "\r\n") + "\r\n")
+}
+
+// redraw replaces the edited line by a text, and draws the line below it. s.mu is held.
+func (s *screen) redraw(text string) error {
+	if s.closed {
+		return nil
+	}
+	erase := s.erase()
+	_, err := io.WriteString(s.out, erase+text+s.draw())
 	return err
 }
 
@@ -59,54 +64,54 @@ func (s *screen) print(text string) error {
 func (s *screen) refresh() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err := io.WriteString(s.out, s.erased()+s.drawn())
-	return err
+	return s.redraw("")
 }
 
-// press lets the editor do its work and shows it.
+// press lets the editor carry out key presses, and shows the result.
 func (s *screen) press(keys ...key) error {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, k := range keys {
 		s.edit.press(k)
 	}
-	s.mu.Unlock()
-	return s.refresh()
+	if len(keys) == 0 {
+		return nil
+	}
+	return s.redraw("")
 }
 
-// enter takes the line, which stays on the terminal as it was typed.
+// enter returns the edited line, which stays on the terminal.
 func (s *screen) enter() (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if strings.TrimSpace(s.edit.text) == "" {
 		return "", nil
 	}
-	shown := s.erased() + strings.Join(s.lay(false).rows, "\r\n") + "\r\n"
+	text := strings.Join(s.layout(false).rows, "\r\n") + "\r\n"
 	line := s.edit.take()
-	_, err := io.WriteString(s.out, shown+s.drawn())
-	return line, err
+	return line, s.redraw(text)
 }
 
-// empty reports whether nothing is typed.
+// empty reports whether the edited line is empty.
 func (s *screen) empty() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.edit.text == ""
 }
 
-// clear empties the whole terminal but for the line.
+// clear clears the terminal, except for the edited line.
 func (s *screen) clear() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rows = nil
-	_, err := io.WriteString(s.out, "\x1b[H\x1b[2J"+s.drawn())
-	return err
+	s.shown = layout{}
+	return s.redraw("\x1b[H\x1b[2J")
 }
 
-// close takes the sign and the line away for good.
+// close erases the sign and the line for good.
 func (s *screen) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, _ = io.WriteString(s.out, s.erased())
+	_, _ = io.WriteString(s.out, s.erase())
 	s.closed = true
 }
 
@@ -126,69 +131,63 @@ func (s *screen) think(ctx context.Context) {
 	}
 }
 
-// count draws the sign's next picture after n more are thinking.
+// count adds n to the number of thinkers, and draws the next picture of the sign.
 func (s *screen) count(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.thinkers += n
 	s.dots = (s.dots + 1) % 4
-	if !s.closed {
-		_, _ = io.WriteString(s.out, s.erased()+s.drawn())
-	}
+	_ = s.redraw("")
 }
 
-// erased takes away what was drawn last, and leaves the cursor in its place. A
-// terminal that became narrower has wrapped the rows that were too wide.
-func (s *screen) erased() string {
-	if s.closed || len(s.rows) == 0 {
+// erase returns what erases the shown rows. A terminal that became narrower has wrapped the
+// rows that were too wide.
+func (s *screen) erase() string {
+	l := s.shown
+	if s.closed || len(l.rows) == 0 {
 		return ""
 	}
+	s.shown = layout{}
 	columns := s.width()
-	up := s.col / columns
-	for _, w := range s.rows[:s.row] {
+	up := l.col / columns
+	for _, w := range l.widths[:l.row] {
 		up += max(1, (w+columns-1)/columns)
 	}
-	s.rows = nil
-	if up == 0 {
-		return "\r\x1b[J"
-	}
-	return fmt.Sprintf("\r\x1b[%dA\x1b[J", up)
+	return "\r" + move(up, 'A') + "\x1b[J"
 }
 
-// drawn draws the sign, the prompt and the line, with the cursor in its place.
-func (s *screen) drawn() string {
-	if s.closed {
+// draw returns the sign, the prompt and the line, with the cursor in its place.
+func (s *screen) draw() string {
+	l := s.layout(true)
+	s.shown = l
+	return strings.Join(l.rows, "\r\n") + "\r" + move(len(l.rows)-1-l.row, 'A') + move(l.col, 'C')
+}
+
+// move returns what moves the cursor by n rows or columns.
+func move(n int, direction byte) string {
+	if n <= 0 {
 		return ""
 	}
-	l := s.lay(true)
-	s.rows, s.row, s.col = l.widths, l.row, l.col
-	out := strings.Join(l.rows, "\r\n") + "\r"
-	if up := len(l.rows) - 1 - l.row; up > 0 {
-		out += fmt.Sprintf("\x1b[%dA", up)
-	}
-	if l.col > 0 {
-		out += fmt.Sprintf("\x1b[%dC", l.col)
-	}
-	return out
+	return fmt.Sprintf("\x1b[%d%c", n, direction)
 }
 
-// layout is the line as rows of the terminal.
+// layout is the edited line as rows of the terminal.
 type layout struct {
 	rows     []string
 	widths   []int
 	row, col int // of the cursor
 }
 
-// lay breaks sign, prompt and line into rows. While it is being typed, a line
-// that is higher than the terminal shows what is around the cursor only.
-func (s *screen) lay(typing bool) layout {
+// layout breaks the sign, the prompt and the line into rows. A line that is higher than the
+// terminal is cropped to the rows around the cursor if it is being edited.
+func (s *screen) layout(editing bool) layout {
 	columns, height := s.size()
 	var l layout
 	l.add(s.style(promptStyle, s.prompt), txt.Width(s.prompt))
 	at := 0
 	for g := range txt.Graphemes(s.edit.text) {
 		if at == s.edit.pos {
-			l.here()
+			l.setCursor()
 		}
 		at += len(g)
 		l.put(g, columns)
@@ -197,14 +196,16 @@ func (s *screen) lay(typing bool) layout {
 		if l.widths[len(l.widths)-1] >= columns {
 			l.add("", 0)
 		}
-		l.here()
+		l.setCursor()
 	}
-	if !typing {
+	if !editing {
 		return l
 	}
 	if s.thinkers > 0 {
-		sign := cutColumns(s.sign+strings.Repeat(".", s.dots), columns)
-		l.above(s.style(dim, sign), txt.Width(sign))
+		sign := clipColumns(s.sign+strings.Repeat(".", s.dots), columns)
+		l.rows = append([]string{s.style(dim, sign)}, l.rows...)
+		l.widths = append([]int{txt.Width(sign)}, l.widths...)
+		l.row++
 		height--
 	}
 	l.crop(max(1, height-1), s.thinkers > 0)
@@ -215,34 +216,27 @@ func (l *layout) add(text string, width int) {
 	l.rows, l.widths = append(l.rows, text), append(l.widths, width)
 }
 
-// here notes the place of the cursor.
-func (l *layout) here() { l.row, l.col = len(l.rows)-1, l.widths[len(l.rows)-1] }
+// setCursor moves the cursor to the end.
+func (l *layout) setCursor() { l.row, l.col = len(l.rows)-1, l.widths[len(l.rows)-1] }
 
 func (l *layout) put(g string, columnCount int) {
 	if g == "\n" {
 		l.add("", 0)
 		return
 	}
-	w := txt.Columns(g)
-	if last := len(l.rows) - 1; l.widths[last]+w > columnCount && l.widths[last] > 0 {
-		if l.row == last && l.col >= l.widths[last] { // the cursor goes along
+	w, last := txt.Columns(g), len(l.rows)-1
+	if l.widths[last]+w > columnCount && l.widths[last] > 0 {
+		if l.row == last && l.col >= l.widths[last] { // the cursor is before g
 			l.row, l.col = last+1, 0
 		}
 		l.add("", 0)
+		last++
 	}
-	last := len(l.rows) - 1
 	l.rows[last] += g
 	l.widths[last] += w
 }
 
-// above puts the sign over the line.
-func (l *layout) above(sign string, width int) {
-	l.rows = append([]string{sign}, l.rows...)
-	l.widths = append([]int{width}, l.widths...)
-	l.row++
-}
-
-// crop keeps as many rows as are wanted, those around the cursor.
+// crop keeps at most height rows of the line, those around the cursor.
 func (l *layout) crop(height int, sign bool) {
 	first := 0
 	if sign {
@@ -258,11 +252,12 @@ func (l *layout) crop(height int, sign bool) {
 	l.row -= from - first
 }
 
-// cutColumns is the beginning of s that fits.
-func cutColumns(s string, columnCount int) string {
+// clipColumns returns the start of s that fits.
+func clipColumns(s string, columnCount int) string {
 	used, size := 0, 0
 	for g := range txt.Graphemes(s) {
-		if used += txt.Columns(g); used > columnCount {
+		used += txt.Columns(g)
+		if used > columnCount {
 			break
 		}
 		size += len(g)

@@ -133,12 +133,12 @@ func TestMembersAreAskedForWithinBounds(t *testing.T) {
 		in := s.away(t, nil,
 			func(_ *Driver, in *inbox) { s.Say(hallID, annID, hello()); in.wait(t, core.KindMessage, 1) },
 			func(*Driver, *inbox) {
-				for i := range maxAsked + 50 {
+				for i := range maxRequested + 50 {
 					s.Say(hallID, fmt.Sprint(1000+i), "missed")
 				}
 			})
-		in.wait(t, core.KindMessage, maxAsked+50)
-		if n := len(s.Calls("GET /guilds/")); n != maxAsked {
+		in.wait(t, core.KindMessage, maxRequested+50)
+		if n := len(s.Calls("GET /guilds/")); n != maxRequested {
 			t.Errorf("asked %d times", n)
 		}
 	})

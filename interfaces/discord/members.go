@@ -12,10 +12,10 @@ import (
 
 // Limits of asking for members.
 const (
-	maxAsked   = 200 // members in one session of the gateway
-	maxMembers = 1000
-	memberAge  = 10 * time.Minute
-	askingTime = 20 * time.Second // for one channel: its events wait for it
+	maxRequested = 200 // members in one session of the gateway
+	maxMembers   = 1000
+	memberAge    = 10 * time.Minute
+	askingTime   = 20 * time.Second // for one channel: its events wait for it
 )
 
 // members are the guild members that were asked for: fetched messages come without them.
@@ -33,14 +33,14 @@ type known struct {
 }
 
 func newMembers() *members {
-	return &members{known: recent.NewCache[[2]string, known](maxMembers), left: maxAsked}
+	return &members{known: recent.NewCache[[2]string, known](maxMembers), left: maxRequested}
 }
 
 // fill allows as many requests as a session may have.
 func (m *members) fill() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.left = maxAsked
+	m.left = maxRequested
 }
 
 // find returns a member that is known; ask reports whether an unknown one may be

@@ -75,7 +75,7 @@ func readBook(language, text string) *book {
 		case strings.HasPrefix(line, "["):
 			topic = strings.Trim(line, "[]")
 		case strings.HasPrefix(line, "? "):
-			b.asks = append(b.asks, readAsk(topic, line[2:]))
+			b.asks = append(b.asks, readRequest(topic, line[2:]))
 		case strings.HasPrefix(line, "! "):
 			b.says[topic] = append(b.says[topic], line[2:])
 		}
@@ -86,7 +86,7 @@ func readBook(language, text string) *book {
 	return b
 }
 
-func readAsk(topic, line string) ask {
+func readRequest(topic, line string) ask {
 	a := ask{topic: topic}
 	line, a.start = strings.CutPrefix(line, "^")
 	line, a.end = strings.CutSuffix(line, "$")

@@ -24,9 +24,9 @@ func (i inbox) Receive(_ context.Context, events ...core.Event) error {
 	return nil
 }
 
-func opened(t *testing.T) (*console.Hall, inbox) {
+func opened(t *testing.T) (*console.Server, inbox) {
 	t.Helper()
-	h, in := console.NewHall("console"), make(inbox, 16)
+	h, in := console.NewServer("console"), make(inbox, 16)
 	ctx, stop := context.WithCancel(t.Context())
 	over := make(chan error, 1)
 	go func() { over <- h.Listen(ctx, in) }()
@@ -36,7 +36,7 @@ func opened(t *testing.T) (*console.Hall, inbox) {
 			t.Error(err)
 		}
 	})
-	if err := h.Sit(ctx, console.Options{In: strings.NewReader(""), Out: io.Discard, Session: "probe"}); err != nil {
+	if err := h.Attach(ctx, console.Options{In: strings.NewReader(""), Out: io.Discard, Session: "probe"}); err != nil {
 		t.Fatal(err)
 	}
 	return h, in
@@ -47,7 +47,9 @@ func TestHall(t *testing.T) {
 	r, w := io.Pipe()
 	var out bytes.Buffer
 	over := make(chan error, 1)
-	go func() { over <- h.Sit(t.Context(), console.Options{In: r, Out: &out, Session: "kitchen", User: "jay"}) }()
+	go func() {
+		over <- h.Attach(t.Context(), console.Options{In: r, Out: &out, Session: "kitchen", User: "jay"})
+	}()
 	if _, err := io.WriteString(w, "hello\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +57,8 @@ func TestHall(t *testing.T) {
 	if e.Message.Path != core.MustPath("console/kitchen") || e.Message.Text != "hello" || e.Kind != core.KindMessage {
 		t.Errorf("received %+v", e)
 	}
-	if err := h.Sit(t.Context(), console.Options{In: strings.NewReader(""), Out: io.Discard, Session: "kitchen"}); !errors.Is(err, console.ErrTaken) {
-		t.Errorf("%v, want ErrTaken", err)
+	if err := h.Attach(t.Context(), console.Options{In: strings.NewReader(""), Out: io.Discard, Session: "kitchen"}); !errors.Is(err, console.ErrInUse) {
+		t.Errorf("%v, want ErrInUse", err)
 	}
 	say := h.Actions()[0]
 	call := core.Call{Path: e.Message.Path, Payload: []byte(`{"text":"Hello, Jay."}`), Deliveries: new(coretest.Parts)}
@@ -87,7 +89,7 @@ func TestPathsAreNoCommands(t *testing.T) {
 	h, in := opened(t)
 	over := make(chan error, 1)
 	go func() {
-		over <- h.Sit(t.Context(), console.Options{In: strings.NewReader("/etc/passwd is a file\n"), Out: io.Discard, Session: "x"})
+		over <- h.Attach(t.Context(), console.Options{In: strings.NewReader("/etc/passwd is a file\n"), Out: io.Discard, Session: "x"})
 	}()
 	e := <-in
 	if e.Kind != core.KindMessage {

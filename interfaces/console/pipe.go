@@ -1,0 +1,129 @@
+package console
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"synthbot/core"
+)
+
+// line is one line of the input.
+type line struct {
+	text    string // without control characters
+	clipped bool
+}
+
+// listenPipe runs a conversation over a pipe: a line, its reply, the next line.
+func (c *Console) listenPipe(ctx context.Context, in core.Inbox) error {
+	r := bufio.NewReaderSize(c.opt.In, 64<<10)
+	lines, stop := readAll(c.opt.In, func() (line, error) { return readLine(r) })
+	defer stop()
+	for count := 1; ; count++ {
+		var l read[line]
+		select {
+		case <-ctx.Done():
+			return nil
+		case l = <-lines:
+		}
+		if errors.Is(l.err, io.EOF) {
+			return nil
+		}
+		if l.err != nil {
+			return fmt.Errorf("%s: input: %w", c.opt.Name, l.err)
+		}
+		if l.value.clipped {
+			c.mu.Lock()
+			c.notice(fmt.Sprintf("line %d is longer than %d bytes: the rest of it was left out", count, core.MaxText))
+			c.mu.Unlock()
+		}
+		if err := c.exchange(ctx, in, l.value.text); err != nil {
+			return err
+		}
+	}
+}
+
+// exchange hands a line to the inbox and waits until its turn is over. It returns the error
+// of the output.
+func (c *Console) exchange(ctx context.Context, in core.Inbox, text string) error {
+	if text == "" {
+		return nil
+	}
+	id := c.nextID()
+	over := make(chan struct{})
+	c.mu.Lock()
+	c.waiting[id] = over
+	c.mu.Unlock()
+	if err := c.receive(ctx, in, id, text); err != nil {
+		return err
+	}
+	select {
+	case <-over:
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.broken
+}
+
+// read is what one read of the input returns.
+type read[T any] struct {
+	value T
+	err   error
+}
+
+// readAll calls next in a goroutine until it fails, because a read of standard input cannot
+// be cancelled. stop ends the goroutine if the input has deadlines; otherwise it ends with
+// the next read or with the process.
+func readAll[T any](in io.Reader, next func() (T, error)) (_ <-chan read[T], stop func()) {
+	out, done, ended := make(chan read[T]), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			value, err := next()
+			select {
+			case out <- read[T]{value, err}:
+			case <-done:
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return out, func() {
+		close(done)
+		d, ok := in.(interface{ SetReadDeadline(time.Time) error })
+		if ok && d.SetReadDeadline(time.Unix(1, 0)) == nil {
+			<-ended
+			_ = d.SetReadDeadline(time.Time{})
+		}
+	}
+}
+
+// readLine reads one line and keeps at most core.MaxText bytes of it. A last line without a
+// newline counts.
+func readLine(r *bufio.Reader) (l line, err error) {
+	var kept []byte
+	for {
+		var piece []byte
+		piece, err = r.ReadSlice('\n')
+		room := core.MaxText + 2 - len(kept) // two for the end of the line
+		kept = append(kept, piece[:min(len(piece), room)]...)
+		l.clipped = l.clipped || len(piece) > room
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			break
+		}
+	}
+	if err != nil && len(kept) == 0 {
+		return l, err
+	}
+	text := clean(strings.ReplaceAll(string(kept), "\r", ""))
+	l.clipped = l.clipped || len(text) > core.MaxText
+	l.text = clip(text, core.MaxText)
+	return l, nil
+}

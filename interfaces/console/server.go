@@ -1,0 +1,167 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"synthbot/core"
+	"synthbot/core/watch"
+)
+
+// Server is an interface of terminals that attach to a running daemon. Safe for concurrent
+// use.
+type Server struct {
+	name    string
+	console *Console      // describes the action; nobody uses it
+	ready   chan struct{} // closed by Listen
+	once    sync.Once
+
+	mu       sync.Mutex
+	inbox    core.Inbox // nil: Listen does not run
+	life     context.Context
+	sessions map[core.Path]*Console
+	attached sync.WaitGroup
+}
+
+var (
+	_ core.Interface       = (*Server)(nil)
+	_ core.TypingIndicator = (*Server)(nil)
+	_ core.Reachable       = (*Server)(nil)
+	_ watch.Observer       = (*Server)(nil)
+)
+
+// Errors of Attach.
+var (
+	ErrInUse  = errors.New("another terminal uses this session")
+	ErrClosed = errors.New("the bot is stopping")
+)
+
+// NewServer makes a server. The name is the interface's.
+func NewServer(name string) *Server {
+	return &Server{
+		name: name, console: New(Options{Name: name}),
+		ready: make(chan struct{}), sessions: make(map[core.Path]*Console),
+	}
+}
+
+// Name implements core.Interface.
+func (s *Server) Name() string { return s.name }
+
+// Actions implements core.Interface: its action sends a message to the terminal of the turn.
+func (s *Server) Actions() []core.Action {
+	actions := s.console.Actions()
+	for i := range actions {
+		actions[i].Check = func(ctx context.Context, call core.Call) error {
+			c, err := s.session(call.Path)
+			if err != nil {
+				return nil // Do returns it
+			}
+			_, err = c.message(call)
+			return err
+		}
+		actions[i].Do = func(ctx context.Context, call core.Call) (core.Result, error) {
+			c, err := s.session(call.Path)
+			if err != nil {
+				return core.Result{}, err
+			}
+			return c.send(ctx, call)
+		}
+	}
+	return actions
+}
+
+// Reaches implements core.Reachable. Messages of a session wait until a terminal attaches.
+func (s *Server) Reaches(place core.Path) bool {
+	_, err := s.session(place)
+	return err == nil
+}
+
+// session returns the terminal that is attached at a place.
+func (s *Server) session(place core.Path) (*Console, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, ok := s.sessions[place]
+	if !ok {
+		return nil, fmt.Errorf("no terminal is attached at %s: %w", place, core.ErrAway)
+	}
+	return c, nil
+}
+
+// Listen accepts terminals until ctx ends, and waits until all have left.
+func (s *Server) Listen(ctx context.Context, in core.Inbox) error {
+	s.mu.Lock()
+	s.inbox, s.life = in, ctx
+	s.mu.Unlock()
+	s.once.Do(func() { close(s.ready) })
+	<-ctx.Done()
+	s.mu.Lock()
+	s.inbox = nil
+	s.mu.Unlock()
+	s.attached.Wait()
+	return nil
+}
+
+// Attach runs a conversation until the user leaves, ctx ends, or Listen returns. It waits for
+// Listen. It returns ErrInUse if another terminal uses the session, and ErrClosed after
+// Listen. It ignores the Name of the options.
+func (s *Server) Attach(ctx context.Context, o Options) error {
+	o.Name = s.name
+	c := New(o)
+	select {
+	case <-s.ready:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	in, life, err := s.enter(c)
+	if err != nil {
+		return err
+	}
+	defer s.leave(c)
+	if o.Attached != nil {
+		o.Attached(c.place)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(life, stop)()
+	return c.Listen(ctx, in)
+}
+
+func (s *Server) enter(c *Console) (in core.Inbox, life context.Context, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.inbox == nil:
+		return nil, nil, ErrClosed
+	case s.sessions[c.place] != nil:
+		return nil, nil, fmt.Errorf("%s: %w", c.place, ErrInUse)
+	}
+	s.sessions[c.place] = c
+	s.attached.Add(1)
+	return s.inbox, s.life, nil
+}
+
+func (s *Server) leave(c *Console) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.sessions, c.place)
+	s.attached.Done()
+}
+
+// Observe implements watch.Observer.
+func (s *Server) Observe(end watch.TurnEnd) {
+	if c, err := s.session(end.Turn.Path); err == nil {
+		c.Observe(end)
+	}
+}
+
+// ShowTyping implements core.TypingIndicator.
+func (s *Server) ShowTyping(ctx context.Context, place core.Path) {
+	c, err := s.session(place)
+	if err != nil {
+		<-ctx.Done()
+		return
+	}
+	c.ShowTyping(ctx, place)
+}

@@ -1,0 +1,211 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"synthbot/core"
+)
+
+// Modes of a terminal: whether it marks pasted text.
+const (
+	markPastes = "\x1b[?2004h"
+	stopMarks  = "\x1b[?2004l"
+)
+
+// listenTerminal runs a conversation on a terminal.
+func (c *Console) listenTerminal(ctx context.Context, in core.Inbox) error {
+	restore, err := setRaw(c.opt.In)
+	if err != nil {
+		return fmt.Errorf("%s: terminal: %w", c.opt.Name, err)
+	}
+	s := c.openScreen(ctx)
+	defer func() {
+		c.mu.Lock()
+		c.screen = nil
+		c.mu.Unlock()
+		s.close()
+		_, _ = io.WriteString(c.opt.Out, stopMarks)
+		restore()
+	}()
+	chunks, stop := readAll(c.opt.In, func() ([]byte, error) {
+		buffer := make([]byte, 4096)
+		n, err := c.opt.In.Read(buffer)
+		return buffer[:n], err
+	})
+	defer stop()
+	resized := make(chan os.Signal, 1)
+	signal.Notify(resized, syscall.SIGWINCH)
+	defer signal.Stop(resized)
+	keys := decoder{}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-resized:
+			if err := s.refresh(); err != nil {
+				return c.outputError(err)
+			}
+		case chunk := <-chunks:
+			left, err := c.typed(ctx, in, s, keys.feed(chunk.value))
+			switch {
+			case left || err != nil:
+				return err
+			case errors.Is(chunk.err, io.EOF) || errors.Is(chunk.err, syscall.EIO):
+				return nil // the terminal is gone
+			case chunk.err != nil:
+				return fmt.Errorf("%s: input: %w", c.opt.Name, chunk.err)
+			}
+		}
+	}
+}
+
+// openScreen draws the screen for the first time.
+func (c *Console) openScreen(ctx context.Context) *screen {
+	var history []string
+	if c.opt.History != nil {
+		history = c.opt.History(ctx)
+	}
+	s := &screen{
+		out: c.opt.Out, size: c.size, style: c.styled, edit: newEditor(history),
+		prompt: clipColumns(c.opt.User, maxPrompt) + "> ", sign: c.opt.PersonaName + " is thinking",
+	}
+	_, _ = io.WriteString(c.opt.Out, markPastes)
+	if c.opt.Greeting != "" {
+		_ = s.print(c.render(c.opt.Greeting, s.width()))
+	} else {
+		_ = s.refresh()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.screen = s
+	return s
+}
+
+// maxPrompt is how many columns of the user's name are shown before the line.
+const maxPrompt = 16
+
+// typed carries out key presses. left reports that the user leaves.
+func (c *Console) typed(ctx context.Context, in core.Inbox, s *screen, keys []key) (left bool, err error) {
+	var edits []key
+	for _, k := range keys {
+		if k.code != enter && k.code != leave && k.code != deleteOrEnd && k.code != redraw {
+			edits = append(edits, k)
+			continue
+		}
+		if err := s.press(edits...); err != nil {
+			return false, c.outputError(err)
+		}
+		edits = nil
+		if left, err := c.command(ctx, in, s, k); left || err != nil {
+			return left, err
+		}
+	}
+	return false, c.outputError(s.press(edits...))
+}
+
+// command carries out a key that does more than edit.
+func (c *Console) command(ctx context.Context, in core.Inbox, s *screen, k key) (left bool, err error) {
+	switch {
+	case k.code == leave, k.code == deleteOrEnd && s.empty():
+		return true, nil
+	case k.code == deleteOrEnd:
+		return false, c.outputError(s.press(k))
+	case k.code == redraw:
+		return false, c.outputError(s.clear())
+	}
+	line, err := s.enter()
+	if err != nil {
+		return false, c.outputError(err)
+	}
+	line = clip(clean(line), core.MaxText)
+	if line != "" {
+		err = c.receive(ctx, in, c.nextID(), line)
+	}
+	return false, err
+}
+
+func (c *Console) outputError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: output: %w", c.opt.Name, err)
+}
+
+// setRaw lets a terminal send every key at once, and returns what undoes it. Input that is
+// not a file stays as it is.
+func setRaw(in io.Reader) (restore func(), err error) {
+	restore = Keep(in)
+	_, err = onFile(in, func(fd int) error {
+		if !term.IsTerminal(fd) {
+			return errors.New("standard input is not a terminal: use a pipe, or a real terminal")
+		}
+		_, err := term.MakeRaw(fd)
+		return err
+	})
+	return restore, err
+}
+
+// Keep stores the state of the terminal that in reads from, and returns what restores it, for
+// a process that ends while a Console runs.
+func Keep(in any) (restore func()) {
+	restore = func() {}
+	_, _ = onFile(in, func(fd int) error {
+		before, err := term.GetState(fd)
+		if err == nil {
+			restore = func() {
+				_, _ = onFile(in, func(fd int) error { return term.Restore(fd, before) })
+			}
+		}
+		return err
+	})
+	return restore
+}
+
+// IsTerminal reports whether a stream is a terminal.
+func IsTerminal(stream any) bool {
+	terminal := false
+	_, _ = onFile(stream, func(fd int) error {
+		terminal = term.IsTerminal(fd)
+		return nil
+	})
+	return terminal
+}
+
+// size returns the size of the terminal.
+func (c *Console) size() (columns, rows int) {
+	columns, rows = defaultWidth, defaultHeight
+	_, _ = onFile(c.opt.Out, func(fd int) error {
+		w, h, err := term.GetSize(fd)
+		if err == nil && w > 0 && h > 0 {
+			columns, rows = max(w, minWidth), h
+		}
+		return err
+	})
+	return columns, rows
+}
+
+// minWidth is the smallest width that is drawn for.
+const minWidth = 4
+
+// onFile calls f with the descriptor of a file, without changing its mode. ok is false if the
+// stream is not a file.
+func onFile(stream any, f func(fd int) error) (ok bool, err error) {
+	file, ok := stream.(syscall.Conn)
+	if !ok {
+		return false, nil
+	}
+	conn, err := file.SyscallConn()
+	if err != nil {
+		return true, err
+	}
+	inner := conn.Control(func(fd uintptr) { err = f(int(fd)) })
+	return true, errors.Join(err, inner)
+}
