@@ -12,7 +12,7 @@ import (
 type anthropicWire struct{}
 
 func (anthropicWire) order() []string {
-	return []string{"model", "max_tokens", "temperature", "top_p", "stream", "tools", "tool_choice", "system", "messages"}
+	return strings.Fields("model max_tokens temperature top_p stream tools tool_choice system messages")
 }
 
 // cacheMark ends a stretch of the prompt that the provider may keep.
@@ -67,17 +67,18 @@ func amendTurns(body map[string]json.RawMessage) error {
 		for _, b := range t.Content {
 			unwrapInput(b)
 		}
-		if last := len(joined) - 1; last >= 0 && joined[last].Role == t.Role {
-			joined[last].Content = append(joined[last].Content, t.Content...)
+		last := len(joined) - 1
+		if last < 0 || joined[last].Role != t.Role {
+			joined = append(joined, t)
 			continue
 		}
-		joined = append(joined, t)
+		joined[last].Content = append(joined[last].Content, t.Content...)
 	}
 	if len(joined) > 0 && joined[0].Role != "user" {
 		joined = slices.Insert(joined, 0, turn{"user", []block{textBlock("[…]")}})
 	}
-	if n := len(joined); n > 1 {
-		before := joined[n-2].Content
+	if len(joined) > 1 {
+		before := joined[len(joined)-2].Content
 		before[len(before)-1]["cache_control"] = json.RawMessage(cacheMark)
 	}
 	set(body, "messages", joined)
@@ -111,27 +112,27 @@ type anBlock struct {
 }
 
 type anUsage struct {
-	In      *int `json:"input_tokens"`
-	Out     *int `json:"output_tokens"`
-	Created *int `json:"cache_creation_input_tokens"`
-	Read    *int `json:"cache_read_input_tokens"`
+	In      int `json:"input_tokens"`
+	Out     int `json:"output_tokens"`
+	Created int `json:"cache_creation_input_tokens"`
+	Read    int `json:"cache_read_input_tokens"`
 }
 
 type anMessage struct {
 	Content []anBlock       `json:"content"`
 	Stop    string          `json:"stop_reason"`
-	Usage   anUsage         `json:"usage"`
+	Usage   json.RawMessage `json:"usage"`
 	Error   json.RawMessage `json:"error"`
 }
 
 // anStream puts an answer together from its events. Blocks of a kind that
 // carries no words (thinking, and whatever comes next) are passed over.
 type anStream struct {
-	blocks                 map[int]*anOpen
-	order                  []int
-	stop                   string
-	in, out, created, read int
-	done                   bool
+	blocks map[int]*anOpen
+	order  []int
+	stop   string
+	usage  anUsage
+	done   bool
 }
 
 type anOpen struct {
@@ -149,7 +150,7 @@ func (anthropicWire) whole(data []byte) (reply, error) {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return reply{}, errNoAnswer
 	}
-	if len(m.Error) > 0 && string(m.Error) != "null" {
+	if isPresent(m.Error) {
 		return reply{}, parseErrorValue(m.Error)
 	}
 	s := anStream{blocks: map[int]*anOpen{}, stop: m.Stop}
@@ -161,16 +162,8 @@ func (anthropicWire) whole(data []byte) (reply, error) {
 	return r, nil
 }
 
-func (s *anStream) count(u anUsage) {
-	for _, n := range []struct {
-		to   *int
-		from *int
-	}{{&s.in, u.In}, {&s.out, u.Out}, {&s.created, u.Created}, {&s.read, u.Read}} {
-		if n.from != nil {
-			*n.to = *n.from
-		}
-	}
-}
+// count takes in the counts that an event has.
+func (s *anStream) count(usage json.RawMessage) { _ = json.Unmarshal(usage, &s.usage) }
 
 func (s *anStream) open(i int, b anBlock) {
 	const most = 256 // blocks of one answer
@@ -179,7 +172,7 @@ func (s *anStream) open(i int, b anBlock) {
 	}
 	o := &anOpen{head: b}
 	o.words.WriteString(b.Text)
-	if _, again := s.blocks[i]; !again {
+	if s.blocks[i] == nil {
 		s.order = append(s.order, i)
 	}
 	s.blocks[i] = o
@@ -196,7 +189,7 @@ type anEvent struct {
 		Partial string `json:"partial_json"`
 		Stop    string `json:"stop_reason"`
 	} `json:"delta"`
-	Usage *anUsage        `json:"usage"`
+	Usage json.RawMessage `json:"usage"`
 	Error json.RawMessage `json:"error"`
 }
 
@@ -208,9 +201,7 @@ func (s *anStream) event(name string, data []byte) (string, error) {
 	if e.Type == "" {
 		e.Type = name
 	}
-	if e.Usage != nil {
-		s.count(*e.Usage)
-	}
+	s.count(e.Usage)
 	switch e.Type {
 	case "error":
 		return "", parseErrorValue(e.Error)
@@ -253,7 +244,8 @@ func (s *anStream) delta(e anEvent) string {
 
 func (s *anStream) reply() (reply, bool) {
 	var text strings.Builder
-	r := reply{stop: s.stop, usage: llm.Usage{In: s.in + s.created + s.read, Out: s.out, Cached: s.read}}
+	u := s.usage
+	r := reply{stop: s.stop, usage: llm.Usage{In: u.In + u.Created + u.Read, Out: u.Out, Cached: u.Read}}
 	for _, i := range s.order {
 		o := s.blocks[i]
 		switch o.head.Type {

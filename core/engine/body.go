@@ -53,6 +53,9 @@ func marshal(value any) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
+// isPresent reports whether a value was sent, and is not null.
+func isPresent(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" }
+
 // isObject reports whether data is one whole JSON object.
 func isObject(data []byte) bool {
 	data = bytes.TrimSpace(data)

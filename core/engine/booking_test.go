@@ -157,7 +157,8 @@ func TestEveryCallIsBooked(t *testing.T) {
 				want = []Use{{Engine: "test", Place: q.Path, People: q.People, Usage: *tc.want}}
 			}
 			same := func(a, b Use) bool {
-				return a.Engine == b.Engine && a.Place == b.Place && a.Usage == b.Usage && slices.Equal(a.People, b.People)
+				same := a.Engine == b.Engine && a.Place == b.Place && a.Usage == b.Usage
+				return same && slices.Equal(a.People, b.People)
 			}
 			if !slices.EqualFunc(ledger.uses, want, same) {
 				t.Errorf("booked %+v, want %+v", ledger.uses, want)
@@ -199,7 +200,8 @@ func TestEachEngineIsBooked(t *testing.T) {
 	}
 	defer c.Close()
 	ledger := newAccount()
-	a, err := Budgeted(c, BudgetConfig{}, BudgetOptions{Ledger: ledger, Cost: prices(tables)}).Ask(bounded(t), plainQuestion())
+	o := BudgetOptions{Ledger: ledger, Cost: prices(tables)}
+	a, err := Budgeted(c, BudgetConfig{}, o).Ask(bounded(t), plainQuestion())
 	if err != nil || a.Engine != "second" || a.Usage.In != 30 {
 		t.Fatalf("%+v, %v", a, err)
 	}

@@ -98,7 +98,7 @@ func TestOnePersonTripsForThemselves(t *testing.T) {
 	}
 }
 
-// TestSlowCallsOfOnePerson: whoever asks for more than the engine can do in time
+// TestSlowCallsOfOnePerson: people who ask for more than the engine can do in time
 // keeps nobody else from it.
 func TestSlowCallsOfOnePerson(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestOneCallTries(t *testing.T) {
 	})
 }
 
-// TestUnsentSaysNothing: a prompt that cannot be built or paid for is no word of
+// TestUnsentSaysNothing: a prompt that cannot be built or paid for says nothing of
 // the engine's.
 func TestUnsentSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

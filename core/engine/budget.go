@@ -64,8 +64,7 @@ type Ledger interface {
 }
 
 // SpentError says that a budget is used up. It wraps a *core.Error, whose text
-// people may see, and stands itself inside of a *llm.Error of the kind
-// Refused.
+// people may see, and is wrapped in a *llm.Error of the kind llm.ErrorRefused.
 type SpentError struct {
 	Scope  core.Path // whose; zero: the whole bot's
 	Limit  Spending
@@ -83,7 +82,7 @@ func (e *SpentError) Error() string {
 		who, e.Spent.Tokens, e.Limit.Tokens, e.Spent.Cost, e.Limit.Cost, e.Resets.Format(time.RFC3339))
 }
 
-// Unwrap gives what people may be told.
+// Unwrap returns the error for users.
 func (e *SpentError) Unwrap() error {
 	text := "I have used up what I may spend today. I can think again at %s."
 	if e.Scope.IsPerson() {
@@ -179,9 +178,9 @@ func (b *budget) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	if err := t.hold(0); err != nil {
 		return llm.Answer{}, err
 	}
-	build := q.Build
-	q.Build = func(l llm.Limits) (llm.Request, error) { return t.build(ctx, build, l) }
-	answer, err := b.next.Ask(ctx, q)
+	held := q
+	held.Build = func(l llm.Limits) (llm.Request, error) { return t.build(ctx, q, l) }
+	answer, err := b.next.Ask(ctx, held)
 	if t.spent != nil {
 		return llm.Answer{}, t.spent
 	}
@@ -191,7 +190,8 @@ func (b *budget) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 // record books what one call took.
 func (b *budget) record(ctx context.Context, t *tab, engine string, used llm.Usage) {
 	b.o.Used(engine, used)
-	u := Use{Time: t.now, Day: t.day, Engine: engine, Place: t.place, People: t.bear, Usage: used, Cost: b.o.Cost(engine, used)}
+	u := Use{Time: t.now, Day: t.day, Engine: engine, Place: t.place, People: t.bear, Usage: used}
+	u.Cost = b.o.Cost(engine, used)
 	if err := b.o.Ledger.Record(context.WithoutCancel(ctx), u); err != nil {
 		b.o.Log.Error("use not recorded", "err", err, "path", t.place)
 	}
@@ -227,20 +227,21 @@ func (t *tab) load(ctx context.Context) error {
 }
 
 // build builds a prompt, holds room for it, and lets what it takes be booked.
-func (t *tab) build(ctx context.Context, build func(llm.Limits) (llm.Request, error), l llm.Limits) (llm.Request, error) {
-	r, err := build(l)
+func (t *tab) build(ctx context.Context, q core.Question, l llm.Limits) (llm.Request, error) {
+	r, err := q.Build(l)
 	if err != nil {
 		return r, err
 	}
-	if t.spent = t.hold(tokensOf(r)); t.spent != nil {
+	t.spent = t.hold(tokensOf(r))
+	if t.spent != nil {
 		return llm.Request{}, &llm.Error{Kind: llm.ErrorRefused, Err: errSpent}
 	}
 	r.Used = func(u llm.Usage) { t.budget.record(ctx, t, l.Engine, u) }
 	return r, nil
 }
 
-// errSpent is what engines are told of a question that is not asked. It names no
-// time: an engine is not to be left alone because of one person's budget.
+// errSpent is why Build fails for a question that is not asked. It names no time: an
+// engine is not left alone because of one person's budget.
 var errSpent = errors.New("a budget is spent")
 
 // hold takes room for tokens in every budget, in place of what was held before.
@@ -248,7 +249,7 @@ func (t *tab) hold(tokens int64) error {
 	b := t.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t.giveBack()
+	t.refund()
 	for _, a := range t.all {
 		if b.full(a, tokens) {
 			return t.error(a)
@@ -277,7 +278,7 @@ func (b *budget) full(a allowance, tokens int64) bool {
 }
 
 // bearing says who bears so many tokens, and how many each of them: nobody more
-// than he has left, so that one who spent his share costs the others no answer.
+// than they have left, so that one who spent their share costs the others no answer.
 // b.mu is held.
 func (b *budget) bearing(each []allowance, tokens int64) (people []core.Path, share int64) {
 	for n := -1; len(each) != n && len(each) > 0; {
@@ -295,20 +296,22 @@ func (t *tab) error(a allowance) error {
 	y, m, d := t.now.Date()
 	resets := time.Date(y, m, d+1, 0, 0, 0, 0, t.now.Location())
 	after := resets.Sub(t.now)
-	return &llm.Error{Kind: llm.ErrorRefused, After: after, Err: &SpentError{Scope: a.scope, Limit: a.limit, Spent: a.spent, Resets: resets, After: after}}
+	spent := &SpentError{Scope: a.scope, Limit: a.limit, Spent: a.spent, Resets: resets, After: after}
+	return &llm.Error{Kind: llm.ErrorRefused, After: after, Err: spent}
 }
 
 // release gives back what was held.
 func (t *tab) release() {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
-	t.giveBack()
+	t.refund()
 }
 
-func (t *tab) giveBack() {
+func (t *tab) refund() {
 	back := func(scope core.Path, tokens int64) {
 		held := t.budget.held
-		if held[scope] -= tokens; held[scope] <= 0 {
+		held[scope] -= tokens
+		if held[scope] <= 0 {
 			delete(held, scope)
 		}
 	}

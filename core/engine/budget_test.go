@@ -13,7 +13,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// thinker answers everything and uses as many tokens as it is told.
+// thinker answers everything and uses a fixed number of tokens.
 type thinker struct {
 	usage llm.Usage
 	calls int
@@ -128,7 +128,7 @@ func TestBudgetSharesThePrompt(t *testing.T) {
 	}
 }
 
-// What a person may use can hang on the place; what he used elsewhere counts.
+// What a person may use can hang on the place; what they used elsewhere counts.
 func TestBudgetOfAPersonByPlace(t *testing.T) {
 	m := &thinker{usage: llm.Usage{In: 900, Out: 100}}
 	wide := core.MustPath("a/wide")
@@ -221,7 +221,8 @@ func TestBudgetOverAChain(t *testing.T) {
 	}
 	defer c.Close()
 	ledger := newAccount()
-	b := budgeted(c, BudgetConfig{BotTokens: 1000, PersonCost: 0.00001}, BudgetOptions{Ledger: ledger, Cost: prices(tables)})
+	o := BudgetOptions{Ledger: ledger, Cost: prices(tables)}
+	b := budgeted(c, BudgetConfig{BotTokens: 1000, PersonCost: 0.00001}, o)
 	if a, err := b.Ask(bounded(t), plainQuestion()); err != nil || a.Engine != "test" {
 		t.Fatalf("%+v, %v", a, err)
 	}

@@ -32,7 +32,7 @@ type Options struct {
 	// people who caused them or by everybody, and when it answers again. It returns
 	// at once. Optional.
 	Health func(engine string, h Health)
-	// Failed is told of each call that failed, also when another engine answers
+	// Failed is called for each call that failed, also when another engine answers
 	// then. It returns at once. Optional.
 	Failed func(engine string, kind llm.ErrorKind)
 }
@@ -60,7 +60,7 @@ func (o Options) withDefaults() Options {
 type Chain struct {
 	links   []*link // those that need a network
 	last    llm.Model
-	quiet   llm.Model // last, where it is chosen and stands in for nobody
+	quiet   llm.Model // last, where it is chosen and replaces nobody
 	options Options
 	pool    *http.Transport
 }
@@ -100,7 +100,8 @@ func (c *Chain) fill(tables []Config, t *transport) (last *offline.Options, faul
 	for i, cfg := range tables {
 		cfg = cfg.withDefaults()
 		if names[cfg.Name] {
-			faults = append(faults, fmt.Errorf("engine %d: name: %q is taken; give each engine a name of its own", i+1, cfg.Name))
+			const text = "engine %d: name: %q is taken; give each engine a name of its own"
+			faults = append(faults, fmt.Errorf(text, i+1, cfg.Name))
 		}
 		names[cfg.Name] = true
 		switch {
@@ -143,10 +144,11 @@ func (c *Chain) Names() []string {
 // Limits are those of the engine that a question in place would go to first;
 // the command that prints prompts uses them.
 func (c *Chain) Limits(place core.Path) llm.Limits {
-	if links := c.order(place); len(links) > 0 && !c.prefersLast(place) {
-		return links[0].limits()
+	links := c.order(place)
+	if len(links) == 0 || c.prefersLast(place) {
+		return c.last.Limits()
 	}
-	return c.last.Limits()
+	return links[0].limits()
 }
 
 // order is the links with the preferred one in front.

@@ -61,7 +61,7 @@ func TestFaultsOfTablesComeTogether(t *testing.T) {
 	}
 }
 
-// Who chose the offline engine is not told that a model is missing; who gets it
+// The offline engine does not mention a missing model if it was chosen; where it is used
 // for want of a model is.
 func TestStandbySaysSo(t *testing.T) {
 	s := newServer(t, body(500, ""))

@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,40 +47,29 @@ type Config struct {
 }
 
 const (
-	defaultTimeout   = 120 * time.Second
-	minPromptChars   = 2000 // less does not hold the instructions
-	anthropicTokens  = 4096 // Anthropic wants a number in any case
-	minPromptTokens  = 700
-	providerOffline  = "offline"
-	structureAuto    = "auto"
-	structureSchema  = "schema"
-	structureObject  = "object"
-	structureNone    = "off"
-	defaultStructure = structureAuto
+	defaultTimeout  = 120 * time.Second
+	minPromptChars  = 2000 // less does not hold the instructions
+	anthropicTokens = 4096 // Anthropic wants a number in any case
+	minPromptTokens = 700
+	providerOffline = "offline"
+	structureAuto   = "auto"
+	structureSchema = "schema"
+	structureObject = "object"
+	structureNone   = "off"
 )
 
 // withDefaults fills in what a table made in code left empty.
 func (c Config) withDefaults() Config {
-	if c.Provider == "" {
-		c.Provider = providerOffline
-	}
-	if c.Name == "" {
-		c.Name = c.Provider
-	}
-	if c.Timeout <= 0 {
-		c.Timeout = defaultTimeout
-	}
-	if c.Dialect == "" {
-		c.Dialect = string(llm.DialectJSON)
-	}
-	if c.Structure == "" {
-		c.Structure = defaultStructure
-	}
+	c.Provider = cmp.Or(c.Provider, providerOffline)
+	c.Name = cmp.Or(c.Name, c.Provider)
+	c.Timeout = cmp.Or(max(c.Timeout, 0), defaultTimeout)
+	c.Dialect = cmp.Or(c.Dialect, string(llm.DialectJSON))
+	c.Structure = cmp.Or(c.Structure, structureAuto)
 	return c
 }
 
 // Check returns every fault of the table, joined; nil where there is none. Each
-// names the key and the mend.
+// names the key and the fix.
 func (c Config) Check() error {
 	c = c.withDefaults()
 	if c.Disabled || c.Provider == providerOffline {
@@ -99,14 +90,17 @@ func (c Config) Check() error {
 	if _, err := c.endpoint(p); err != nil {
 		fault("base_url: %w", err)
 	}
-	if d := llm.Dialect(c.Dialect); d != llm.DialectJSON && d != llm.DialectTools {
+	if !slices.Contains([]llm.Dialect{llm.DialectJSON, llm.DialectTools}, llm.Dialect(c.Dialect)) {
 		fault("dialect: %q is unknown; use json or tools", c.Dialect)
 	}
-	if n := c.MaxPromptChars; n != 0 && n < minPromptChars {
-		fault("max_prompt_chars: %d characters do not hold a prompt, at least %d are needed", n, minPromptChars)
+	if c.MaxPromptChars != 0 && c.MaxPromptChars < minPromptChars {
+		const text = "max_prompt_chars: %d characters do not hold a prompt, at least %d are needed"
+		fault(text, c.MaxPromptChars, minPromptChars)
 	}
 	if c.ContextTokens != 0 && c.promptTokens() < minPromptTokens {
-		fault("context_tokens: %d tokens are left for the prompt beside max_tokens, at least %d are needed; raise it, or lower max_tokens", c.ContextTokens-c.MaxTokens, minPromptTokens)
+		const text = "context_tokens: %d tokens are left for the prompt beside max_tokens, at least %d are needed; " +
+			"raise it, or lower max_tokens"
+		fault(text, c.ContextTokens-c.MaxTokens, minPromptTokens)
 	}
 	if c.Hearing && p.name == "anthropic" {
 		fault("hearing: this API takes no sounds; take it out")
@@ -148,7 +142,7 @@ func (c Config) promptTokens() int {
 	return max(1, c.ContextTokens-c.MaxTokens)
 }
 
-// Limits are what the prompt builder is told.
+// Limits are those that prompts for the engine keep.
 func (c Config) Limits() llm.Limits {
 	return llm.Limits{
 		Engine: c.Name, Chars: c.MaxPromptChars, Tokens: c.promptTokens(), Dialect: llm.Dialect(c.Dialect),
@@ -158,10 +152,7 @@ func (c Config) Limits() llm.Limits {
 
 // Cost is the price of a call, in the currency that the prices are in.
 func (c Config) Cost(u llm.Usage) float64 {
-	cached := c.PriceCached
-	if cached == 0 {
-		cached = c.PriceIn
-	}
+	cached := cmp.Or(c.PriceCached, c.PriceIn)
 	const million = 1e6
 	return (float64(u.In-u.Cached)*c.PriceIn + float64(u.Cached)*cached + float64(u.Out)*c.PriceOut) / million
 }

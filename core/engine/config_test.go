@@ -64,7 +64,9 @@ func TestLimits(t *testing.T) {
 	for _, tc := range []struct{ chars, window, answer, want int }{
 		{0, 0, 0, 0}, {24000, 0, 2048, 0}, {24000, 8192, 2048, 6144}, {0, 4096, 1024, 3072}, {0, 100, 200, 1},
 	} {
-		l := (Config{MaxPromptChars: tc.chars, ContextTokens: tc.window, MaxTokens: tc.answer, Vision: true, Hearing: true}).Limits()
+		c := Config{MaxPromptChars: tc.chars, ContextTokens: tc.window, MaxTokens: tc.answer}
+		c.Vision, c.Hearing = true, true
+		l := c.Limits()
 		if l.Tokens != tc.want || l.Chars != tc.chars || !l.Vision || !l.Hearing {
 			t.Errorf("%+v: %+v", tc, l)
 		}

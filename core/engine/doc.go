@@ -1,19 +1,21 @@
 // Package engine asks language models. It turns the [[engine]] tables of the
 // configuration into a Chain: the first engine that can answer does, the next
-// ones are its fallbacks, and last of all stands the offline engine, which needs
+// ones are its fallbacks, and the last one is the offline engine, which needs
 // no model, no key and no network.
 //
-// langchaingo builds the requests and reads the answers; all its types stay
-// inside of this package. Between it and the network stands one RoundTripper
-// that knows what the library does not: typed errors with the server's
-// Retry-After, structured output, cache marks, limits on the size of an answer,
-// and event streams. The library itself is only ever given one whole, clean
-// answer, so that its own parsers meet nothing that they trip over.
+// langchaingo builds the requests; all its types stay inside of this package. One
+// RoundTripper is between it and the network. It adds to a request what the library
+// cannot say: structured output, cache marks, sounds. It reads the answers and event
+// streams with limits on their size, and errors with the server's Retry-After. The
+// library gets a fixed answer, so that its own parsers, which lose and mix up parts
+// of answers, decide nothing.
 //
-// Whoever asks is known with each question. Calls that wait are served person by
+// Each question carries the people who caused it. Calls that wait are served person by
 // person, failures in a row take an engine away from everybody only if no single
 // person caused them all, and every call that reached a model is booked for those
 // who caused it.
 //
-// The package does not build prompts, does not read plans and keeps no history.
+// The package does not build prompts, does not read plans and keeps no history. It has
+// more than 2,500 lines because two APIs with their streams, the fallbacks, the budgets
+// and the live text of an answer share its types.
 package engine

@@ -51,7 +51,8 @@ func NewEmbedder(cfg Config, o Options) (Embedder, error) {
 	}
 	cfg.Model, cfg.TopP = cfg.EmbeddingModel, 0
 	return &embedder{
-		remote: remote{cfg: cfg, preset: p, model: client, redact: core.Conceal(cfg.APIKey)}, base: t.base, failed: o.Failed,
+		remote: remote{cfg: cfg, preset: p, model: client, redact: core.Conceal(cfg.APIKey)},
+		base:   t.base, failed: o.Failed,
 	}, nil
 }
 
@@ -161,7 +162,7 @@ func (embedWire) whole(data []byte) (reply, error) {
 	if json.Unmarshal(data, &answer) != nil {
 		return reply{}, errNoAnswer
 	}
-	if len(answer.Error) > 0 && string(answer.Error) != "null" {
+	if isPresent(answer.Error) {
 		return reply{}, parseErrorValue(answer.Error)
 	}
 	ordered := make([][]float32, len(answer.Data))

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,20 +49,15 @@ func (e *httpError) Error() string {
 
 // Is reports whether the server said that its model came to no word.
 func (e *httpError) Is(target error) bool {
-	return target == errOutputLimit && e.status == http.StatusBadRequest && strings.Contains(e.text, "output limit was reached")
+	said := strings.Contains(e.text, "output limit was reached")
+	return target == errOutputLimit && e.status == http.StatusBadRequest && said
 }
 
 // readHTTPError makes an httpError of a response; it reads a part of its body.
 func readHTTPError(r *http.Response, body []byte, now time.Time) *httpError {
-	e := parseErrorBody(body)
-	if e == nil {
-		e = plainError(string(body))
-	}
-	if e.text == "" {
-		e.text = http.StatusText(r.StatusCode)
-	}
-	e.status = r.StatusCode
-	e.after = retryAfter(r.Header, now)
+	e := cmp.Or(parseErrorBody(body), plainError(string(body)))
+	e.text = cmp.Or(e.text, http.StatusText(r.StatusCode))
+	e.status, e.after = r.StatusCode, retryAfter(r.Header, now)
 	return e
 }
 
@@ -72,22 +69,22 @@ func parseErrorBody(body []byte) *httpError {
 		Message string          `json:"message"`
 		Detail  json.RawMessage `json:"detail"`
 	}
-	if i := strings.IndexAny(string(body), "{["); i >= 0 && strings.TrimSpace(string(body[:i])) == "" && body[i] == '[' {
-		body = []byte(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(string(body)), "["), "]")) // Gemini wraps errors in a list
+	list, isList := bytes.CutPrefix(bytes.TrimSpace(body), []byte("["))
+	if isList {
+		body = bytes.TrimSuffix(list, []byte("]")) // Gemini wraps errors in a list
 	}
 	if json.Unmarshal(body, &outer) != nil {
 		return nil
 	}
-	if len(outer.Error) == 0 || string(outer.Error) == "null" {
-		switch {
-		case outer.Message != "":
-			return plainError(outer.Message)
-		case len(outer.Detail) > 0:
-			return plainError(string(outer.Detail))
-		}
-		return nil
+	switch {
+	case isPresent(outer.Error):
+		return parseErrorValue(outer.Error)
+	case outer.Message != "":
+		return plainError(outer.Message)
+	case len(outer.Detail) > 0:
+		return plainError(string(outer.Detail))
 	}
-	return parseErrorValue(outer.Error)
+	return nil
 }
 
 // plainError makes an httpError of what was said in words alone.
@@ -157,7 +154,7 @@ func clampAfter(d float64) time.Duration {
 	return time.Duration(min(d, float64(24*time.Hour)))
 }
 
-// kindOf sorts an httpError: what a later try may mend, what none will, and
+// kindOf sorts an httpError: what a later try may cure, what none will, and
 // what the provider does not want to answer.
 func kindOf(e *httpError) llm.ErrorKind {
 	said := strings.ToLower(e.code + " " + e.text)
@@ -171,11 +168,13 @@ func kindOf(e *httpError) llm.ErrorKind {
 	switch {
 	case e.status == http.StatusRequestEntityTooLarge, e.status <= 500 && has(tooLong...):
 		return llm.ErrorTooLong
-	case e.status < 500 && has("content_filter", "content policy", "content_policy", "content management policy", "moderation", "flagged", "safety", "prohibited_content"):
+	case e.status < 500 && has("content_filter", "content policy", "content_policy", "content management policy",
+		"moderation", "flagged", "safety", "prohibited_content"):
 		return llm.ErrorRefused
 	case has("insufficient_quota", "billing"):
 		return llm.ErrorFatal
-	case e.status == http.StatusRequestTimeout, e.status == http.StatusConflict, e.status == http.StatusTooEarly, e.status == http.StatusTooManyRequests, e.status >= 500:
+	case e.status == http.StatusRequestTimeout, e.status == http.StatusConflict, e.status == http.StatusTooEarly,
+		e.status == http.StatusTooManyRequests, e.status >= 500:
 		return llm.ErrorRetryLater
 	case e.status == 0 && !has("invalid_request", "authentication", "permission", "not_found"): // inside of an answer
 		return llm.ErrorRetryLater

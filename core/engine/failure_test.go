@@ -132,7 +132,8 @@ func TestWorst(t *testing.T) {
 		{e(llm.ErrorRetryLater, 5), e(llm.ErrorRetryLater, 3)},
 		{e(llm.ErrorTooLong, 1), e(llm.ErrorRetryLater, 3), e(llm.ErrorRefused, 2)},
 	} {
-		if got := worst(list); got.Kind != llm.ErrorRetryLater || got.After != 3 || !errors.Is(got, list[0]) || !errors.Is(got, list[1]) {
+		got := worst(list)
+		if got.Kind != llm.ErrorRetryLater || got.After != 3 || !errors.Is(got, list[0]) || !errors.Is(got, list[1]) {
 			t.Errorf("%+v leads", got)
 		}
 	}
@@ -141,7 +142,8 @@ func TestWorst(t *testing.T) {
 			t.Errorf("%s leads %s", got.Kind, pair[0])
 		}
 	}
-	if alone := e(llm.ErrorRefused, 2); worst([]*llm.Error{alone}).Kind != llm.ErrorRefused || worst(nil).Kind != llm.ErrorFatal {
+	alone := []*llm.Error{e(llm.ErrorRefused, 2)}
+	if worst(alone).Kind != llm.ErrorRefused || worst(nil).Kind != llm.ErrorFatal {
 		t.Error("one failure does not lead")
 	}
 }

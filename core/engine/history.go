@@ -1,14 +1,12 @@
 package engine
 
-import (
-	"synthbot/core/llm"
-)
+import "synthbot/core/llm"
 
 // whole keeps of native turns what an API takes: a call only with arguments
 // that are an object and with its result, and a result only with its call.
 // Servers answer anything else with an error, and so would every later turn.
 func whole(from []llm.Utterance) []llm.Utterance {
-	answered := make(map[string]int) // where its result stands
+	answered := make(map[string]int) // the index of its result
 	for i, u := range from {
 		if u.CallID != "" {
 			answered[u.CallID] = i

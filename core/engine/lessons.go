@@ -86,17 +86,17 @@ func (s *lessons) counted(tokens, estimate int) {
 
 // tooLong takes in that a prompt of so many estimated tokens was too long. answer is
 // the longest answer that is asked for.
-func (s *lessons) tooLong(told sizes, estimate, answer int, now time.Time) {
-	if told.prompt > 0 {
-		s.counted(told.prompt, estimate)
+func (s *lessons) tooLong(said sizes, estimate, answer int, now time.Time) {
+	if said.prompt > 0 {
+		s.counted(said.prompt, estimate)
 	}
-	if told.limit == 0 {
+	if said.limit == 0 {
 		return
 	}
-	if told.answer == 0 || told.answer >= told.limit {
-		told.answer = min(answer, told.limit/answerPart)
+	if said.answer == 0 || said.answer >= said.limit {
+		said.answer = min(answer, said.limit/answerPart)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.window, s.until = max(told.limit-told.answer, minPromptTokens), now.Add(lessonTime)
+	s.window, s.until = max(said.limit-said.answer, minPromptTokens), now.Add(lessonTime)
 }

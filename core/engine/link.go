@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -26,7 +27,7 @@ type link struct {
 	mu      sync.Mutex
 	until   time.Time // the server asked to be left alone until then
 	breaker breaker
-	guess   int       // the longest prompt in estimated tokens, where the server told no size that helps
+	guess   int       // the longest prompt in estimated tokens, where the server named no size that helps
 	guessed time.Time // the guess is forgotten after lessonTime
 }
 
@@ -40,7 +41,8 @@ func newLink(name string, model llm.Model, parallel int, o Options) *link {
 // ask asks the engine, unless it is to be left alone.
 func (l *link) ask(ctx context.Context, q core.Question) (answer llm.Answer, failed *llm.Error) {
 	defer func() {
-		if p := recover(); p != nil { // of q.Build
+		p := recover() // of q.Build
+		if p != nil {
 			l.log.Error("panic while asking", "panic", p)
 			failed = &llm.Error{Kind: llm.ErrorFatal, Engine: l.name, Err: errPanic}
 		}
@@ -68,7 +70,8 @@ func (l *link) limits() llm.Limits {
 	limits := l.model.Limits()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if tokens := least(limits.Tokens, l.guess); tokens != limits.Tokens && l.clock().Sub(l.guessed) < lessonTime {
+	tokens := least(limits.Tokens, l.guess)
+	if tokens != limits.Tokens && l.clock().Sub(l.guessed) < lessonTime {
 		limits.Tokens, limits.Learned = tokens, true
 	}
 	return limits
@@ -104,7 +107,8 @@ func shorter(before, now llm.Limits, size, try int) llm.Limits {
 func (l *link) try(
 	ctx context.Context, q core.Question, limits llm.Limits,
 ) (answer llm.Answer, size int, failed *llm.Error) {
-	if failed := l.refuse(q.People); failed != nil {
+	failed = l.refuse(q.People)
+	if failed != nil {
 		return llm.Answer{}, 0, failed
 	}
 	request, err := q.Build(limits)
@@ -136,7 +140,8 @@ func (l *link) call(ctx context.Context, people []core.Path, request llm.Request
 		l.untried(try)
 		return llm.Answer{}, failed
 	}
-	l.log.Warn("engine failed", "kind", failed.Kind, "status", failed.Status, "retry_in", failed.After, "err", failed.Err)
+	l.log.Warn("engine failed",
+		"kind", failed.Kind, "status", failed.Status, "retry_in", failed.After, "err", failed.Err)
 	if l.failed != nil {
 		l.failed(l.name, failed.Kind)
 	}
@@ -161,15 +166,17 @@ func (l *link) begin(people []core.Path) (try bool, failed *llm.Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock()
-	if failed := l.closed(people, now); failed != nil {
-		return false, failed
+	failed = l.closed(people, now)
+	if failed == nil {
+		try = l.breaker.begin(people, now)
 	}
-	return l.breaker.begin(people, now), nil
+	return try, failed
 }
 
 // closed is refuse with l.mu held.
 func (l *link) closed(people []core.Path, now time.Time) *llm.Error {
-	if wait := l.until.Sub(now); wait > 0 {
+	wait := l.until.Sub(now)
+	if wait > 0 {
 		return &llm.Error{Kind: llm.ErrorRetryLater, Engine: l.name, After: wait, Err: errPaused}
 	}
 	if l.breaker.open(people, now) {
@@ -236,7 +243,9 @@ func (c *Chain) askLinks(ctx context.Context, q core.Question) (llm.Answer, []*l
 
 // askEach asks one engine after the other until one answers. When none does, it
 // returns every failure, and the engines that are worth a second try.
-func askEach(ctx context.Context, links []*link, q core.Question) (answer llm.Answer, failed []*llm.Error, again []*link) {
+func askEach(
+	ctx context.Context, links []*link, q core.Question,
+) (answer llm.Answer, failed []*llm.Error, again []*link) {
 	for _, l := range links {
 		answer, err := l.ask(ctx, q)
 		if err == nil {
@@ -264,10 +273,7 @@ func mayRecover(e *llm.Error) bool {
 func shortest(failed []*llm.Error, delay time.Duration) time.Duration {
 	least := time.Duration(-1)
 	for _, e := range failed {
-		wait := e.After
-		if wait == 0 {
-			wait = delay
-		}
+		wait := cmp.Or(e.After, delay)
 		if mayRecover(e) && (least < 0 || wait < least) {
 			least = wait
 		}

@@ -16,7 +16,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// script is a model that does what it is told, call after call.
+// script is a model that takes its steps, call after call.
 type script struct {
 	name   string
 	limits llm.Limits
@@ -324,7 +324,7 @@ func TestFailuresAreLoggedWithoutTexts(t *testing.T) {
 	})
 }
 
-// TestHealth: who wants to know is told once that an engine fails, for whom, and once
+// TestHealth: Health is called once if an engine fails, for whom, and once
 // that it answers again.
 func TestHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -13,7 +14,8 @@ import (
 type openAI struct{}
 
 func (openAI) order() []string {
-	return []string{"model", "temperature", "top_p", "reasoning_effort", "max_tokens", "max_completion_tokens", "stream", "stream_options", "response_format", "tools", "tool_choice", "messages"}
+	return strings.Fields("model temperature top_p reasoning_effort max_tokens max_completion_tokens stream" +
+		" stream_options response_format tools tool_choice messages")
 }
 
 // amend puts in what the library cannot say, and takes out what it says without
@@ -22,8 +24,11 @@ func (openAI) amend(body map[string]json.RawMessage, c *call) error {
 	if c.cfg.Effort != "" && c.manner < bare {
 		set(body, "reasoning_effort", c.cfg.Effort)
 	}
-	if format := c.manner.format(); format != nil {
-		body["response_format"] = format
+	switch c.manner {
+	case bySchema:
+		body["response_format"] = json.RawMessage(planFormat)
+	case byObject:
+		body["response_format"] = json.RawMessage(`{"type":"json_object"}`)
 	}
 	if c.tools {
 		set(body, "tool_choice", "auto")
@@ -56,21 +61,16 @@ func mannerOf(structure string) manner {
 	return byWords
 }
 
-func (m manner) format() json.RawMessage {
-	switch m {
-	case bySchema:
-		return json.RawMessage(`{"type":"json_schema","json_schema":{"name":"plan","strict":false,"schema":` + planSchema + `}}`)
-	case byObject:
-		return json.RawMessage(`{"type":"json_object"}`)
-	}
-	return nil
-}
-
-// planSchema is the outline of a plan: loose enough for every action's payload
+// planFormat asks for the outline of a plan: loose enough for every action's payload
 // and for keys that plugins add.
-const planSchema = `{"type":"object","properties":{"response":{"type":"string"},"intent":{"type":"string"},"confidence":{"type":"number"},` +
-	`"actions":{"type":"array","items":{"type":"object","properties":{"type":{"type":"string"},"payload":{"type":"object","additionalProperties":true},"priority":{"type":"integer"}},` +
-	`"required":["type","payload"],"additionalProperties":true}},"context":{"type":"object","additionalProperties":true},"suggestions":{"type":"array","items":{"type":"string"}}},"additionalProperties":true}`
+const planFormat = `{"type":"json_schema","json_schema":{"name":"plan","strict":false,"schema":` +
+	`{"type":"object","properties":{"response":{"type":"string"},"intent":{"type":"string"},` +
+	`"confidence":{"type":"number"},"actions":{"type":"array","items":{"type":"object","properties":` +
+	`{"type":{"type":"string"},"payload":{"type":"object","additionalProperties":true},` +
+	`"priority":{"type":"integer"}},` +
+	`"required":["type","payload"],"additionalProperties":true}},` +
+	`"context":{"type":"object","additionalProperties":true},` +
+	`"suggestions":{"type":"array","items":{"type":"string"}}},"additionalProperties":true}}}`
 
 // aiText is a content that may be a string, null, or a list of parts.
 type aiText string
@@ -120,8 +120,8 @@ type aiUsage struct {
 	} `json:"prompt_tokens_details"`
 }
 
-// aiAnswer is a whole answer or one event of a stream: they differ in where the
-// message stands.
+// aiAnswer is a whole answer or one event of a stream: they differ in the key of the
+// message.
 type aiAnswer struct {
 	Choices []*struct {
 		Index   int        `json:"index"`
@@ -172,7 +172,7 @@ func (s *aiStream) event(_ string, data []byte) (string, error) {
 	if err := json.Unmarshal(data, &a); err != nil {
 		return "", nil // servers send comments and pings of their own as data
 	}
-	if len(a.Error) > 0 && string(a.Error) != "null" {
+	if isPresent(a.Error) {
 		return "", parseErrorValue(a.Error)
 	}
 	if a.Usage != nil {
@@ -185,10 +185,8 @@ func (s *aiStream) event(_ string, data []byte) (string, error) {
 		if choice.Finish != "" {
 			s.stop = choice.Finish
 		}
-		if m := choice.Delta; m != nil {
-			return s.add(m), nil
-		}
-		if m := choice.Message; m != nil {
+		m := cmp.Or(choice.Delta, choice.Message)
+		if m != nil {
 			return s.add(m), nil
 		}
 	}
@@ -200,12 +198,7 @@ func (s *aiStream) add(m *aiMessage) string {
 	s.refusal.WriteString(m.Refusal)
 	for _, c := range m.Calls {
 		target := s.callFor(c.Index, c.ID, c.Function.Name)
-		if target.name == "" {
-			target.name = c.Function.Name
-		}
-		if target.id == "" {
-			target.id = c.ID
-		}
+		target.name, target.id = cmp.Or(target.name, c.Function.Name), cmp.Or(target.id, c.ID)
 		if s.text.Len()+target.arguments.Len() <= maxAnswer {
 			target.arguments.WriteString(argumentText(c.Function.Arguments))
 		}
@@ -225,7 +218,8 @@ func (s *aiStream) callFor(index *int, id, name string) *aiCall {
 			return c
 		}
 	}
-	if last := len(s.calls) - 1; index == nil && id == "" && name == "" && last >= 0 {
+	last := len(s.calls) - 1
+	if index == nil && id == "" && name == "" && last >= 0 {
 		return s.calls[last]
 	}
 	c := &aiCall{index: len(s.calls)}
@@ -251,7 +245,8 @@ func argumentText(raw json.RawMessage) string {
 func (s *aiStream) reply() (reply, bool) {
 	r := reply{text: s.text.String(), stop: s.stop, usage: s.usage}
 	for _, c := range s.calls {
-		r.calls = append(r.calls, llm.ToolCall{ID: c.id, Name: c.name, Arguments: json.RawMessage(c.arguments.String())})
+		arguments := json.RawMessage(c.arguments.String())
+		r.calls = append(r.calls, llm.ToolCall{ID: c.id, Name: c.name, Arguments: arguments})
 	}
 	if r.text == "" && len(r.calls) == 0 && s.refusal.Len() > 0 {
 		r.stop = stopFiltered

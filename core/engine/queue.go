@@ -10,9 +10,9 @@ import (
 )
 
 // queue limits how many calls run at a time. Waiting calls are served person by
-// person: next is the call of whoever was served longest ago, and of several such
+// person: next is the call of those who were served longest ago, and of several such
 // calls the one that has waited longest. People without a call are not remembered;
-// whoever comes is served before those whose calls run, not before those who waited.
+// newcomers are served before those whose calls run, not before those who waited.
 type queue struct {
 	size int
 
@@ -63,7 +63,8 @@ func (q *queue) add(e *entrant) {
 	defer q.mu.Unlock()
 	q.waiting = append(q.waiting, e)
 	for _, p := range e.people {
-		if _, known := q.served[p]; !known {
+		_, known := q.served[p]
+		if !known {
 			q.served[p] = q.calls - q.size
 		}
 	}

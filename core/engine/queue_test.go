@@ -75,7 +75,7 @@ func TestQueueServesPersonByPerson(t *testing.T) {
 	}
 }
 
-// TestQueueStarvesNobody: whoever waits is served, however many others come and go.
+// TestQueueStarvesNobody: everybody who waits is served, however many others come and go.
 func TestQueueStarvesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(1)
@@ -144,7 +144,7 @@ func TestQueueOfTwo(t *testing.T) {
 	})
 }
 
-// TestQueueIsLeft: whoever goes away while waiting takes no place, not even when
+// TestQueueIsLeft: a call that goes away while waiting takes no place, not even when
 // the turn comes at that very moment.
 func TestQueueIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

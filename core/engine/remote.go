@@ -92,11 +92,12 @@ func (r *remote) Generate(ctx context.Context, request llm.Request) (llm.Answer,
 			r.learn(begin, m)
 			return answer, nil
 		}
-		if told := (*httpError)(nil); errors.As(err, &told) && kindOf(told) == llm.ErrorTooLong {
+		said, ok := errors.AsType[*httpError](err)
+		if ok && kindOf(said) == llm.ErrorTooLong {
 			if beside(request) {
-				told.sizes.prompt = 0 // it is more than the text
+				said.sizes.prompt = 0 // it is more than the text
 			}
-			r.lessons.tooLong(told.sizes, textTokens(request), r.cfg.MaxTokens, r.transport.clock())
+			r.lessons.tooLong(said.sizes, textTokens(request), r.cfg.MaxTokens, r.transport.clock())
 		}
 		failed := asModelError(r.cfg.Name, call, ctx, err)
 		failed.Err = r.conceal(failed.Err)
@@ -125,20 +126,14 @@ func (r *remote) learn(begin, m manner) {
 
 // asksForPlan reports whether the answer is to be a JSON plan.
 func asksForPlan(request llm.Request) bool {
-	if len(request.Tools) > 0 {
-		return false
-	}
-	for _, part := range request.System {
-		if strings.HasPrefix(part, `{"actions":`) {
-			return true
-		}
-	}
-	return false
+	catalogue := func(part string) bool { return strings.HasPrefix(part, `{"actions":`) }
+	return len(request.Tools) == 0 && slices.ContainsFunc(request.System, catalogue)
 }
 
 // mayBeManner reports whether a plainer request might be taken.
 func mayBeManner(e *llm.Error) bool {
-	return e.Kind == llm.ErrorFatal && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity || e.Status == http.StatusNotImplemented)
+	statuses := []int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusNotImplemented}
+	return e.Kind == llm.ErrorFatal && slices.Contains(statuses, e.Status)
 }
 
 // once makes one call through the library.
@@ -163,8 +158,8 @@ func (r *remote) once(ctx context.Context, request llm.Request, m manner) (answe
 	}
 	answer, err = r.answer(got, names)
 	answer.Usage = c.usage(request)
-	if n := c.got.usage.In; n > 0 && !beside(request) {
-		r.lessons.counted(n, textTokens(request))
+	if c.got.usage.In > 0 && !beside(request) {
+		r.lessons.counted(c.got.usage.In, textTokens(request))
 	}
 	if err == nil && answer.Text != "" && c.stream == nil && request.Stream != nil {
 		request.Stream(answer.Text)
@@ -174,24 +169,20 @@ func (r *remote) once(ctx context.Context, request llm.Request, m manner) (answe
 
 // recovered makes an error of a panic of the library. It is to be deferred.
 func recovered(err *error) {
-	if p := recover(); p != nil {
+	p := recover()
+	if p != nil {
 		*err = fmt.Errorf("%w: %s", errPanic, txt.Clip(txt.Line(fmt.Sprint(p)), 200))
 	}
 }
 
 // beside reports whether anything travels beside the text.
 func beside(request llm.Request) bool {
-	return slices.ContainsFunc(request.Messages, func(u llm.Utterance) bool { return len(u.Pictures)+len(u.Sounds) > 0 })
+	files := func(u llm.Utterance) bool { return len(u.Pictures)+len(u.Sounds) > 0 }
+	return slices.ContainsFunc(request.Messages, files)
 }
 
 func nonBlank(parts []string) []string {
-	var kept []string
-	for _, p := range parts {
-		if strings.TrimSpace(p) != "" {
-			kept = append(kept, p)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(parts), func(p string) bool { return strings.TrimSpace(p) == "" })
 }
 
 // options are what the library itself can say.
@@ -220,7 +211,8 @@ func tools(from []llm.Tool, names map[string]string) []llms.Tool {
 		if !isObject(schema) {
 			schema = json.RawMessage(`{"type":"object","properties":{}}`)
 		}
-		made[i] = llms.Tool{Type: "function", Function: &llms.FunctionDefinition{Name: outName(names, t.Name), Description: t.Brief, Parameters: schema}}
+		function := &llms.FunctionDefinition{Name: outName(names, t.Name), Description: t.Brief, Parameters: schema}
+		made[i] = llms.Tool{Type: "function", Function: function}
 	}
 	return made
 }
@@ -280,7 +272,8 @@ func (r *remote) messages(c *call, request llm.Request, names map[string]string)
 		case u.Role == llm.RoleModel:
 			r.modelTurn(u, names, add)
 		default:
-			if parts := r.userParts(u); len(parts) > 0 {
+			parts := r.userParts(u)
+			if len(parts) > 0 {
 				add(llms.ChatMessageTypeHuman, parts...)
 			}
 		}
@@ -295,26 +288,31 @@ func (r *remote) userParts(u llm.Utterance) []llms.ContentPart {
 	}
 	for _, s := range u.Sounds {
 		if r.cfg.Hearing {
-			parts = append(parts, llms.ImageURLPart(soundMark+soundFormat(s.MIME)+";base64,"+base64.StdEncoding.EncodeToString(s.Data)))
+			parts = append(parts, dataPart(soundMark+soundFormat(s.MIME), s))
 		}
 	}
 	for _, p := range u.Pictures {
-		if !r.cfg.Vision {
-			break
-		}
-		if r.preset.name == "anthropic" {
+		switch {
+		case !r.cfg.Vision:
+		case r.preset.name == "anthropic":
 			parts = append(parts, llms.BinaryPart(p.MIME, p.Data))
-		} else {
-			parts = append(parts, llms.ImageURLPart("data:"+p.MIME+";base64,"+base64.StdEncoding.EncodeToString(p.Data)))
+		default:
+			parts = append(parts, dataPart("data:"+p.MIME, p))
 		}
 	}
 	return parts
 }
 
+func dataPart(kind string, f llm.File) llms.ContentPart {
+	return llms.ImageURLPart(kind + ";base64," + base64.StdEncoding.EncodeToString(f.Data))
+}
+
 // modelTurn adds what the model said and called. The Anthropic client sends the
 // first part of a message only, so there each part is a message of its own; the
 // transport joins them again.
-func (r *remote) modelTurn(u llm.Utterance, names map[string]string, add func(llms.ChatMessageType, ...llms.ContentPart)) {
+func (r *remote) modelTurn(
+	u llm.Utterance, names map[string]string, add func(llms.ChatMessageType, ...llms.ContentPart),
+) {
 	var parts []llms.ContentPart
 	if strings.TrimSpace(u.Text) != "" {
 		parts = append(parts, llms.TextPart(u.Text))
@@ -359,14 +357,15 @@ func (r *remote) answer(from reply, names map[string]string) (llm.Answer, error)
 	}
 	switch stop := from.stop; {
 	case stop == stopFiltered, stop == stopRefusal:
-		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRefused, Engine: r.cfg.Name, Err: fmt.Errorf("the model stopped with %q", stop)}
+		err := fmt.Errorf("the model stopped with %q", stop)
+		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRefused, Engine: r.cfg.Name, Err: err}
 	case strings.TrimSpace(answer.Text) == "" && len(answer.Calls) == 0:
 		return llm.Answer{}, fmt.Errorf("%w (it stopped with %q)", errEmptyAnswer, txt.Clip(txt.Line(stop), 40))
 	}
 	return answer, nil
 }
 
-// toolCall completes one call. Arguments that are no JSON, as when the answer was
+// toolCall completes one call. Arguments that are not JSON, as when the answer was
 // cut, become a JSON string: they can be shown to a corrector, and never pass
 // for a payload.
 func toolCall(c llm.ToolCall, n int, names map[string]string) llm.ToolCall {

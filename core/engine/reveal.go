@@ -59,7 +59,8 @@ func (r *Reveal) Text() string {
 func (r *Reveal) whole() string {
 	s := r.text.String()
 	for i := 1; i < utf8.UTFMax && i <= len(s); i++ {
-		if tail := s[len(s)-i:]; utf8.RuneStart(tail[0]) {
+		tail := s[len(s)-i:]
+		if utf8.RuneStart(tail[0]) {
 			if !utf8.FullRuneInString(tail) {
 				return s[:len(s)-i]
 			}
@@ -152,8 +153,8 @@ func (r *Reveal) skip() bool {
 	return true
 }
 
-// begin is told of a text that begins to be written for a message; it reports
-// whether it may be shown as it grows.
+// begin reports whether a message's text, of which nothing has come yet, may be shown
+// as it grows.
 func (r *Reveal) begin(who string) bool {
 	if r.shown != "" && (r.shown != who || who == "step") {
 		return false

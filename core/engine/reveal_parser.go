@@ -288,7 +288,8 @@ func (p *parser) hexDigit(c byte, r *Reveal) {
 	}
 	p.escape = 0
 	if p.high != 0 {
-		if pair := utf16.DecodeRune(p.high, p.unit); pair != utf8.RuneError {
+		pair := utf16.DecodeRune(p.high, p.unit)
+		if pair != utf8.RuneError {
 			p.high = 0
 			p.putRune(pair, r)
 			return
@@ -331,7 +332,7 @@ func (p *parser) stepValue(top *level, key string, r *Reveal) {
 		if p.sink {
 			r.closed = true
 			if len(p.word) == 0 {
-				r.hide() // an empty one is no message
+				r.hide() // it is not a message
 			}
 		}
 	}

@@ -20,8 +20,9 @@ func (r *remote) conceal(err error) error {
 		return nil
 	}
 	text := err.Error()
-	if clean := r.redact.Replace(text); clean != text {
-		return &concealed{clean, err}
+	clean := r.redact.Replace(text)
+	if clean == text {
+		return err
 	}
-	return err
+	return &concealed{clean, err}
 }

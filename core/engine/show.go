@@ -7,19 +7,16 @@ import (
 	"synthbot/core/llm"
 )
 
-// Shower is told of a message that is being written: the whole text so far. An
-// empty text takes back what was shown before. It returns at once and keeps to
-// the platform's limits by leaving texts out; a place has one message in the
-// making at a time.
-type Shower func(place core.Path, text string)
-
-// Showing is an Asker that tells show what next's engines are writing. Where an
-// engine fails and the next one begins anew, so does the text.
-func Showing(next core.Asker, show Shower) core.Asker { return showing{next, show} }
+// Showing returns an Asker that calls show with the whole text so far of the message
+// that next's engines are writing. An empty text takes back what was shown before. Where
+// an engine fails, the text of the next one begins anew. show returns at once.
+func Showing(next core.Asker, show func(place core.Path, text string)) core.Asker {
+	return showing{next, show}
+}
 
 type showing struct {
 	next core.Asker
-	show Shower
+	show func(place core.Path, text string)
 }
 
 // Ask implements core.Asker.

@@ -29,7 +29,8 @@ func TestShowing(t *testing.T) {
 		}
 		failing := chainOf(true, a)
 		failing.last, shown = nil, nil
-		Showing(failing, func(_ core.Path, text string) { shown = append(shown, text) }).Ask(t.Context(), plainQuestion())
+		show := func(_ core.Path, text string) { shown = append(shown, text) }
+		Showing(failing, show).Ask(t.Context(), plainQuestion())
 		if want := []string{"from a", ""}; !slices.Equal(shown, want) {
 			t.Errorf("%q", shown)
 		}

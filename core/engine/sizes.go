@@ -33,13 +33,15 @@ type sizePatterns struct{ limit, prompt, answer []*regexp.Regexp }
 var patterns = sync.OnceValue(func() sizePatterns {
 	return sizePatterns{
 		limit: sizePattern(
-			`maximum context length (?:is|of) N`, `N maximum context length`, `maximum (?:prompt|model) length (?:is|of) N`,
-			`> N maximum`, `context limit: N \+ N > N`, `context size \(N`, `context (?:window|length) (?:is|of) (?:only )?N`,
+			`maximum context length (?:is|of) N`, `N maximum context length`, `> N maximum`,
+			`maximum (?:prompt|model) length (?:is|of) N`, `context limit: N \+ N > N`, `context size \(N`,
+			`context (?:window|length) (?:is|of) (?:only )?N`,
 			`tokens allowed \(N`, `limit of N`, `limit N`, `must be <= N`,
 		),
 		prompt: sizePattern(
-			`N in the messages`, `N of text input`, `resulted in N`, `prompt is too long: N`, `first N tokens`, `given: N`,
-			`contains (?:at least )?N (?:input )?tokens`, `request has N input tokens`, `context limit: N`, `\(N tokens\) exceeds`,
+			`N in the messages`, `N of text input`, `resulted in N`, `prompt is too long: N`, `first N tokens`,
+			`given: N`, `contains (?:at least )?N (?:input )?tokens`, `request has N input tokens`,
+			`context limit: N`, `\(N tokens\) exceeds`,
 			`token count \(N\)`, `\(length N\)`, `requested (?:about )?N,? `, `requested N(?: tokens)?[.,]`,
 		),
 		answer: sizePattern(
@@ -68,11 +70,13 @@ func readSizes(text string) sizes {
 
 func firstSize(patterns []*regexp.Regexp, text string) int {
 	for _, p := range patterns {
-		if found := p.FindStringSubmatch(text); found != nil {
-			n, err := strconv.Atoi(strings.ReplaceAll(found[1], ",", ""))
-			if err == nil && n > 0 && n < 1<<31 {
-				return n
-			}
+		found := p.FindStringSubmatch(text)
+		if found == nil {
+			continue
+		}
+		n, err := strconv.Atoi(strings.ReplaceAll(found[1], ",", ""))
+		if err == nil && n > 0 && n < 1<<31 {
+			return n
 		}
 	}
 	return 0

@@ -14,7 +14,7 @@ import (
 )
 
 // TestTooLongWordings: in the words of each server, a prompt that is too long is
-// known as one, with the sizes that are told.
+// known as one, with the sizes that it names.
 func TestTooLongWordings(t *testing.T) {
 	said := func(message string) string {
 		return fmt.Sprintf(`{"error":{"message":%q,"type":"invalid_request_error"}}`, message)
@@ -92,7 +92,8 @@ func talk(line string, n int) core.Question {
 		whole := strings.Repeat(line, n)
 		over := sort.Search(n, func(i int) bool { return !l.Fit(hello().System[0], whole[:(i+1)*len(line)]) })
 		if over > 0 {
-			return llm.Request{System: hello().System[:1], Messages: []llm.Utterance{{Role: llm.RoleUser, Text: whole[:over*len(line)]}}}, nil
+			said := []llm.Utterance{{Role: llm.RoleUser, Text: whole[:over*len(line)]}}
+			return llm.Request{System: hello().System[:1], Messages: said}, nil
 		}
 		return llm.Request{}, &llm.Error{Kind: llm.ErrorTooLong, Engine: l.Engine}
 	})

@@ -46,7 +46,8 @@ func TestReadEventsStopsAndIsBounded(t *testing.T) {
 	}
 	long := "data: \"" + strings.Repeat("x", maxEvent+100)
 	for _, in := range []string{long, "data: [\n" + strings.Repeat("data: 1,\n", maxEvent/2)} {
-		if err := readEvents(strings.NewReader(in), func(string, []byte) error { return nil }); !errors.Is(err, errEvent) {
+		err := readEvents(strings.NewReader(in), func(string, []byte) error { return nil })
+		if !errors.Is(err, errEvent) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -56,8 +57,7 @@ func TestReadEventsStopsAndIsBounded(t *testing.T) {
 	}
 }
 
-// Whatever a server streams, the library is given an answer that it reads, and
-// gets out of it what was put in.
+// Whatever a server streams, what is shown is what is answered, and calls are well-formed.
 func FuzzStream(f *testing.F) {
 	f.Add("data: {\"choices\":[{\"delta\":{\"content\":\"hi\",\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"n\",\"arguments\":\"{}\"}}]},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n", false)
 	f.Add("event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3}}}\n\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"x\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n", true)

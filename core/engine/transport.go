@@ -103,8 +103,8 @@ func (c *call) result(err error) (reply, error) {
 	return *c.answer, nil
 }
 
-// transport stands between the library and the network. It is the only place
-// where bytes of a provider are read.
+// transport connects the library with the network. It is the only place where bytes
+// of a provider are read.
 type transport struct {
 	base  http.RoundTripper
 	clock func() time.Time
@@ -275,7 +275,7 @@ func readStream(body io.Reader, c *call) (reply, error) {
 	r, finished := events.reply()
 	c.got = r
 	if err != nil && !finished {
-		if _, typed := errors.AsType[*httpError](err); typed {
+		if _, ok := errors.AsType[*httpError](err); ok {
 			return reply{}, err
 		}
 		return reply{}, fmt.Errorf("%w: %w", errCut, err)
