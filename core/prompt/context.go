@@ -106,8 +106,7 @@ func spoken(entries []core.Entry) []*core.Entry {
 	return kept
 }
 
-// recent is what other places' history may be told: nothing private, whoever
-// handed it in.
+// recent is the history of other places, without what is private.
 func (p *Parts) recent() []*core.Entry {
 	return slices.DeleteFunc(spoken(p.Recent), func(e *core.Entry) bool { return e.Message.Private })
 }
@@ -223,10 +222,7 @@ func stateJSON(s *core.State) *writer {
 	w.some("topic", s.Topic)
 	w.dictionary("entities", s.Entities)
 	w.dictionary("slotsFilled", s.SlotsFilled)
-	if len(s.SlotsRequired) > 0 {
-		w.key("slotsRequired")
-		w.raw = append(w.raw, texts(s.SlotsRequired).raw...)
-	}
+	w.texts("slotsRequired", s.SlotsRequired)
 	w.close('}')
 	return w
 }
@@ -248,20 +244,13 @@ func (r *Recon) hints() *writer {
 	w.some("language", languageTag(r.Language))
 	w.some("message_tone", r.MessageTone)
 	w.some("conversation_tone", r.ConversationTone)
-	if len(r.Snippets) > 0 {
-		w.key("snippets")
-		w.raw = append(w.raw, texts(r.Snippets).raw...)
-	}
+	w.texts("snippets", r.Snippets)
 	w.close('}')
 	return w
 }
 
-func texts(list []string) *writer {
+func (r *Recon) orders() *writer {
 	w := new(writer)
-	w.open('[')
-	for _, s := range list {
-		w.item(s)
-	}
-	w.close(']')
+	w.items(r.Instructions)
 	return w
 }

@@ -16,7 +16,7 @@ const (
 	examplesQuote = 700  // the third tier of one action
 )
 
-// Correction asks a model to mend its answer to Prompt.
+// Correction asks a model to correct its answer to Prompt.
 type Correction struct {
 	Prompt  *Prompt
 	Faults  []core.Fault
@@ -40,19 +40,19 @@ const requiredFormat = `{"response":"text","actions":[{"type":"NAME","payload":{
 func (c Correction) Request() llm.Request {
 	p, message := c.Prompt, c.message()
 	reply := strings.ToValidUTF8(or(cut(c.Reply, replyQuote), "{}"), "\uFFFD")
-	mend := []llm.Utterance{{Role: llm.RoleModel, Text: reply}, {Role: llm.RoleUser, Text: message}}
+	retry := []llm.Utterance{{Role: llm.RoleModel, Text: reply}, {Role: llm.RoleUser, Text: message}}
 	reserve := textSize(p.parts.plan()) + textSize(message) + textSize(reply)
 	if !p.fits(reserve) {
 		smaller, err := within(p.parts, p.limits, reserve)
 		if err != nil {
 			r := p.Request()
-			r.Messages = mend[1:]
+			r.Messages = retry[1:]
 			return r
 		}
 		p = &smaller
 	}
 	r := p.Request()
-	r.Messages = append(r.Messages, mend...)
+	r.Messages = append(r.Messages, retry...)
 	return r
 }
 
@@ -112,13 +112,14 @@ func (w *writer) attempted(a *CorrectionAction) {
 	w.object(a.Name)
 	w.value("schema", a.Schema)
 	w.text("brief", a.Brief)
-	if raw := examples(a.Examples); raw != nil {
+	raw := examples(a.Examples)
+	if raw != nil {
 		w.value("examples", raw)
 	}
 	w.close('}')
 }
 
-// examples is the third tier within its bounds: what is told last goes first.
+// examples is the third tier within its bounds: what comes last goes first.
 func examples(e core.Examples) json.RawMessage {
 	e.SideEffects, e.Similar = nil, nil // they say when to choose it, not how to write it
 	for {

@@ -10,7 +10,7 @@ import (
 const markRoom = 40
 
 // cut shortens s so that its JSON takes at most room characters (at least
-// markRoom). Beginning and end stay: a question stands often at the end of what
+// markRoom). Beginning and end stay: a question is often at the end of what
 // is pasted. Between them a mark says how much is missing.
 func cut(s string, room int) string {
 	if textSize(s) <= room {
@@ -22,7 +22,8 @@ func cut(s string, room int) string {
 	i := 0
 	for i < len(s) {
 		r, n := utf8.DecodeRuneInString(s[i:])
-		if head -= width(r); head < 0 {
+		head -= width(r)
+		if head < 0 {
 			break
 		}
 		i += n
@@ -30,7 +31,8 @@ func cut(s string, room int) string {
 	j := len(s)
 	for j > i {
 		r, n := utf8.DecodeLastRuneInString(s[:j])
-		if tail -= width(r); tail < 0 {
+		tail -= width(r)
+		if tail < 0 {
 			break
 		}
 		j -= n
@@ -44,7 +46,8 @@ func level(sizes []int, total int) int {
 	sorted := slices.Clone(sizes)
 	slices.Sort(sorted)
 	for i, s := range sorted {
-		if share := total / (len(sorted) - i); s > share {
+		share := total / (len(sorted) - i)
+		if s > share {
 			return max(share, 0)
 		}
 		total -= s
@@ -54,11 +57,11 @@ func level(sizes []int, total int) int {
 
 // slot is a text within JSON that may be shortened.
 type slot struct {
-	from, to int    // where its encoding stands, quotes included
+	from, to int    // the place of its encoding, quotes included
 	full     string // as it was
 	size     int    // of the encoding, without quotes
 	bulk     bool   // a file's text or an action's output
-	plain    bool   // full is JSON itself and stands unquoted until it is cut
+	plain    bool   // full is JSON itself, unquoted until it is cut
 }
 
 // part is a piece of JSON, measured once, with the texts in it that may give way.

@@ -15,7 +15,7 @@ const maxDepth = 64
 const hex = "0123456789abcdef"
 
 // appendText appends s as a JSON string. Characters stand for themselves where
-// JSON allows it; bytes that are no UTF-8 become U+FFFD.
+// JSON allows it; bytes that are not UTF-8 become U+FFFD.
 func appendText(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
@@ -79,7 +79,7 @@ func textSize(s string) int {
 }
 
 // appendValue appends JSON that somebody else supplies, compacted and cured of
-// what is no UTF-8. What is no JSON, or nested too deep, is refused.
+// what is not UTF-8. What is not JSON, or nested too deep, is refused.
 func appendValue(dst []byte, raw json.RawMessage) ([]byte, bool) {
 	if !utf8.Valid(raw) {
 		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
@@ -137,8 +137,10 @@ func appendSound(dst, quoted []byte) []byte {
 		if dst[i] != 'u' {
 			continue
 		}
+		rest := dst[i+5:]
+		pair := len(rest) > 5 && rest[0] == '\\' && rest[1] == 'u' && surrogate(rest[2:], "cdef")
 		switch {
-		case surrogate(dst[i+1:], "89ab") && i+10 < len(dst) && dst[i+5] == '\\' && dst[i+6] == 'u' && surrogate(dst[i+7:], "cdef"):
+		case pair && surrogate(dst[i+1:], "89ab"):
 			i += 10
 		case surrogate(dst[i+1:], "89abcdef"):
 			copy(dst[i+1:], "fffd")

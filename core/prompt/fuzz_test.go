@@ -56,9 +56,11 @@ func holds(t *testing.T, text, name, raw string, l llm.Limits) {
 		t.Fatalf("instructions of several lines: %q", out.Instructions)
 	}
 	sound(t, out.Request())
-	sound(t, Correction{Prompt: &out, Reply: text, Faults: []core.Fault{{Field: name, Text: text}}, Actions: []CorrectionAction{{
-		Name: name, Brief: text, Schema: json.RawMessage(raw), Examples: core.Examples{Description: text, Examples: []core.Example{{Payload: json.RawMessage(raw)}}},
-	}}}.Request())
+	examples := core.Examples{Description: text, Examples: []core.Example{{Payload: json.RawMessage(raw)}}}
+	action := CorrectionAction{Name: name, Brief: text, Schema: json.RawMessage(raw), Examples: examples}
+	faults := []core.Fault{{Field: name, Text: text}}
+	c := Correction{Prompt: &out, Reply: text, Faults: faults, Actions: []CorrectionAction{action}}
+	sound(t, c.Request())
 }
 
 // foreign is a prompt in which everything comes from outside.
@@ -68,12 +70,21 @@ func foreign(text, name string, raw json.RawMessage) Parts {
 	e.Message.Attachments = []core.Attachment{{Kind: core.MediaImage, Name: name, MIME: text, Size: -1, Ref: "r"}}
 	return Parts{
 		Kind: Delivery, Interface: name, Chat: true, Persona: core.Persona{Text: text, Dialogue: name},
-		Messages: []core.Entry{e}, History: []core.Entry{e}, Recent: []core.Entry{e},
-		Participants: []json.RawMessage{raw}, Memories: []json.RawMessage{raw}, Injections: map[string]json.RawMessage{name: raw, "x": raw, "persona": raw},
-		State:   core.State{Topic: text, Entities: map[string]json.RawMessage{name: raw}, SlotsRequired: []string{text}},
-		Recon:   Recon{Language: name, MessageTone: text, Snippets: []string{text}, Instructions: []string{text}, Memories: []string{text}},
+		Messages: []core.Entry{e},
+		Context: Context{
+			History: []core.Entry{e}, Recent: []core.Entry{e},
+			Participants: []json.RawMessage{raw}, Memories: []json.RawMessage{raw},
+			Injections: map[string]json.RawMessage{name: raw, "x": raw, "persona": raw},
+			State: core.State{
+				Topic: text, Entities: map[string]json.RawMessage{name: raw}, SlotsRequired: []string{text},
+			},
+			Recon: Recon{
+				Language: name, MessageTone: text, Snippets: []string{text}, Instructions: []string{text},
+				Memories: []string{text},
+			},
+		},
 		Actions: []Action{{Name: name, Brief: text, Schema: raw}},
-		Texts:   map[string]string{"r": text}, Outputs: []Output{{Action: name, Payload: raw, Output: raw, Text: text}}, Said: []string{text},
+		Files:   Files{Texts: map[string]string{"r": text}}, Outputs: []Output{{Action: name, Payload: raw, Output: raw, Text: text}}, Said: []string{text},
 	}
 }
 

@@ -47,7 +47,8 @@ func Merge(hints []hint.Hint, override, fallback string) Recon {
 
 // toneWord is a tone that is short enough to be one.
 func toneWord(s string) string {
-	if s = txt.Line(s); utf8.RuneCountInString(s) > toneMax {
+	s = txt.Line(s)
+	if utf8.RuneCountInString(s) > toneMax {
 		return ""
 	}
 	return s

@@ -46,7 +46,7 @@ func (p *Parts) inputType(last *core.Entry) string {
 }
 
 // manyWait is how many messages may wait before the prompt says of each who
-// said it, whoever that is.
+// said it, even if that is one person.
 const manyWait = 5
 
 // several reports whether more than one person speaks.
@@ -61,10 +61,10 @@ func (p *Parts) several() bool {
 
 // last is the newest of what the turn answers.
 func (p *Parts) last() *core.Entry {
-	if n := len(p.Messages); n > 0 {
-		return &p.Messages[n-1]
+	if len(p.Messages) == 0 {
+		return &core.Entry{}
 	}
-	return &core.Entry{}
+	return &p.Messages[len(p.Messages)-1]
 }
 
 // words joins what one person said; of several people they are the last one's,
@@ -75,8 +75,8 @@ func (p *Parts) words() string {
 	}
 	lines := make([]string, 0, len(p.Messages))
 	for i := range p.Messages {
-		if text := p.Messages[i].Message.Text; text != "" {
-			lines = append(lines, text)
+		if p.Messages[i].Message.Text != "" {
+			lines = append(lines, p.Messages[i].Message.Text)
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -127,9 +127,7 @@ func (w *writer) happening(e *core.Event) {
 		}
 		w.object("command")
 		w.text("name", e.Command.Name)
-		if len(e.Command.Args) > 0 {
-			w.sound("args", texts(e.Command.Args).raw)
-		}
+		w.texts("args", e.Command.Args)
 		w.close('}')
 	case core.KindReminder, core.KindBeat, core.KindBacklog, core.KindMembership:
 		w.some("data", e.Data)
@@ -232,38 +230,20 @@ func (w *writer) attachment(p *Parts, l llm.Limits, a *core.Attachment) {
 	if _, ok := p.Sounds[a.Ref]; ok && l.Hearing && a.Kind == core.MediaAudio {
 		w.truth("heard")
 	}
-	if text := p.Texts[a.Ref]; text != "" {
-		w.slot("text", text, true)
+	if p.Texts[a.Ref] != "" {
+		w.slot("text", p.Texts[a.Ref], true)
 	}
 	w.close('}')
 }
 
-// pictures is the data that the engine gets to see, in the order of the text.
-func (p *Parts) pictures(l llm.Limits) []llm.File {
-	if !l.Vision {
-		return nil
-	}
-	var list []llm.File
+// attached is the data of one kind that the engine gets beside the text, in the order of
+// the text.
+func (p *Parts) attached(kind core.Media, files map[string]llm.File) (list []llm.File) {
 	for i := range p.Messages {
 		for _, a := range p.Messages[i].Message.Attachments {
-			if picture, ok := p.Pictures[a.Ref]; ok && a.Kind == core.MediaImage {
-				list = append(list, picture)
-			}
-		}
-	}
-	return list
-}
-
-// sounds is the data that the engine gets to hear, in the order of the text.
-func (p *Parts) sounds(l llm.Limits) []llm.File {
-	if !l.Hearing {
-		return nil
-	}
-	var list []llm.File
-	for i := range p.Messages {
-		for _, a := range p.Messages[i].Message.Attachments {
-			if sound, ok := p.Sounds[a.Ref]; ok && a.Kind == core.MediaAudio {
-				list = append(list, sound)
+			file, ok := files[a.Ref]
+			if ok && a.Kind == kind {
+				list = append(list, file)
 			}
 		}
 	}
@@ -273,7 +253,8 @@ func (p *Parts) sounds(l llm.Limits) []llm.File {
 // quote is what the newest replying message replies to.
 func (p *Parts) quote() *core.Quote {
 	for i := len(p.Messages) - 1; i >= 0; i-- {
-		if q := p.Messages[i].Message.ReplyTo; q != nil {
+		q := p.Messages[i].Message.ReplyTo
+		if q != nil {
 			return q
 		}
 	}

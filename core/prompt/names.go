@@ -78,7 +78,8 @@ func (n *names) add(iface string, a *core.Author) {
 }
 
 func (n *names) note(who person, name string) {
-	if c := (called{who, name}); !n.seen[c] {
+	c := called{who, name}
+	if !n.seen[c] {
 		n.seen[c] = true
 		n.list = append(n.list, called{who, folded(name)})
 	}
@@ -93,7 +94,8 @@ func (n *names) marks() Marks {
 		for to < len(n.list) && n.list[to].name == n.list[from].name {
 			to++
 		}
-		if alike := n.people(n.list[from:to]); len(alike) > 1 {
+		alike := n.people(n.list[from:to])
+		if len(alike) > 1 {
 			if marks == nil {
 				marks = make(Marks)
 			}

@@ -17,7 +17,7 @@ func by(id, name, tag string, seq uint64) core.Entry {
 	return e
 }
 
-// TestNamesakes: people whose names look alike are told apart wherever they stand,
+// TestNamesakes: people whose names look alike are distinguished everywhere,
 // and nobody else gets a mark.
 func TestNamesakes(t *testing.T) {
 	for _, name := range []string{
@@ -62,7 +62,9 @@ func TestNamesakes(t *testing.T) {
 		if len(h) != 3 || h[0].Tag != admin || h[1].Tag != stranger || h[2].Tag != "" {
 			t.Errorf("%q: the history is %+v", name, h)
 		}
-		if len(m) != 2 || m[0].Tag != stranger || m[1].Tag != admin || input.Payload.Reply.From.Tag != stranger || input.Payload.Source.Usertag != admin {
+		got := input.Payload
+		marked := got.Reply.From.Tag == stranger && got.Source.Usertag == admin
+		if len(m) != 2 || m[0].Tag != stranger || m[1].Tag != admin || !marked {
 			t.Errorf("%q: the input is %s", name, out.Input)
 		}
 	}
@@ -72,7 +74,7 @@ func TestNamesakes(t *testing.T) {
 // tell people apart, numbers do.
 func TestMarksStay(t *testing.T) {
 	place := core.MustPath("telegram/-100/7")
-	marks := func(entries ...core.Entry) Marks { return (&Parts{History: entries}).Marks() }
+	marks := func(entries ...core.Entry) Marks { return (&Parts{Context: Context{History: entries}}).Marks() }
 	two := marks(by("1", "Bo", "", 1), by("2", "Bo", "", 2))
 	three := marks(by("3", "Bo", "", 1), by("2", "Bo", "", 2), by("1", "bo", "", 3))
 	for _, id := range []string{"1", "2"} {

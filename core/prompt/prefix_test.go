@@ -54,7 +54,9 @@ func dialogue(turns int, namesakes bool) []core.Entry {
 func TestConsecutivePromptsShareTheirBeginning(t *testing.T) {
 	const n, turns, namesakes = 20, 50, "namesakes"
 	people := []json.RawMessage{json.RawMessage(`{"username":"Ann","bio":"a gardener"}`), json.RawMessage(`{"username":"Bob","bio":"plays the tuba"}`), json.RawMessage(`{"username":"Jay","bio":"asks a lot"}`)}
-	for _, l := range []llm.Limits{{Chars: 24000}, {Chars: 24000, Dialect: llm.DialectTools}, {Chars: 24000, Engine: namesakes}} {
+	const most = 24000
+	tools := llm.Limits{Chars: most, Dialect: llm.DialectTools}
+	for _, l := range []llm.Limits{{Chars: most}, tools, {Chars: most, Engine: namesakes}} {
 		log := dialogue(turns, l.Engine == namesakes)
 		system, before, resets, most := "", "", 0, 0
 		for i := range turns {

@@ -27,14 +27,8 @@ type Parts struct {
 	Persona   core.Persona
 	Standing  []string     // further hints in front of the rules: what holds in this place
 	Messages  []core.Entry // what the turn answers, in order; at least one
-	History   []core.Entry // the place's window, oldest first, without Messages
-	Recent    []core.Entry // of other places, oldest first; private ones are left out in any case
-
-	Participants []json.RawMessage // people of the window, one object each
-	Memories     []json.RawMessage // best first
-	State        core.State
-	Recon        Recon
-	Injections   map[string]json.RawMessage // by key of the context
+	Context
+	Files
 
 	Actions []Action // in the order in which they are shown
 	Chat    bool     // the interface owns a message action
@@ -42,16 +36,28 @@ type Parts struct {
 	Scope   string
 	Zone    *time.Location // of all times; nil: as they come
 
-	// Texts holds what stands in attached text files and PDFs, Pictures and Sounds
-	// the data of attached images and voices, all by Attachment.Ref.
-	Texts    map[string]string
-	Pictures map[string]llm.File
-	Sounds   map[string]llm.File
-
 	Outputs []Output // of a Delivery
 	Said    []string // of a Delivery: what this turn sent already
 
 	marks Marks // set by Build
+}
+
+// Context is what is known when the turn begins.
+type Context struct {
+	History      []core.Entry      // the place's window, oldest first, without Parts.Messages
+	Recent       []core.Entry      // of other places, oldest first; private ones are left out in any case
+	Participants []json.RawMessage // people of the window, one object each
+	Memories     []json.RawMessage // best first
+	State        core.State
+	Recon        Recon
+	Injections   map[string]json.RawMessage // by key of the context
+}
+
+// Files is what is attached, all by Attachment.Ref.
+type Files struct {
+	Texts    map[string]string // of text files and PDFs
+	Pictures map[string]llm.File
+	Sounds   map[string]llm.File
 }
 
 // Action is an action as a prompt shows it.
@@ -78,7 +84,7 @@ type Recon struct {
 	ConversationTone string
 	Snippets         []string
 	Instructions     []string
-	Memories         []string // told behind those of the Parts
+	Memories         []string // behind those of the Parts
 }
 
 // Prompt is the JSON prompt, within its limit. Context and Input are compact
@@ -113,12 +119,11 @@ func build(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
 	if err := d.reduce(before, reserve, l); err != nil {
 		return Prompt{}, err
 	}
-	out := Prompt{
+	return Prompt{
 		Context: d.context(true), Input: d.input.raw, System: d.system.raw,
 		Instructions: d.instructions, Verbose: d.verbose, Actions: d.actions.raw,
 		Before: before, Size: d.total(before), parts: p, limits: l, draft: d,
-	}
-	return out, nil
+	}, nil
 }
 
 // JSON is the compact JSON of the prompt, of Size characters. Other than
@@ -150,13 +155,14 @@ func (p *Prompt) Sections() []Section {
 	var list []Section
 	p.draft.sections(func(s *section) {
 		if s.had > 0 {
-			list = append(list, Section{Name: "context." + s.name, Size: s.cost(), Items: len(s.items), Dropped: s.had - len(s.items)})
+			n := len(s.items)
+			list = append(list, Section{Name: "context." + s.name, Size: s.cost(), Items: n, Dropped: s.had - n})
 		}
 	})
 	for _, s := range []Section{
 		{Name: "input", Size: size(p.Input)}, {Name: "system_message", Size: size(p.System)},
-		{Name: "instructions", Size: textSize(p.Instructions)}, {Name: "instructions_verbose", Size: textSize(p.Verbose)},
-		{Name: "actions", Size: size(p.Actions)},
+		{Name: "instructions", Size: textSize(p.Instructions)},
+		{Name: "instructions_verbose", Size: textSize(p.Verbose)}, {Name: "actions", Size: size(p.Actions)},
 	} {
 		if s.Size > 0 {
 			list = append(list, s)
@@ -174,7 +180,7 @@ func newDraft(p *Parts, l llm.Limits) *draft {
 		people:   values("participants", p.Participants),
 		memories: values("memories", p.memories()),
 		state:    single("conversation_state", stateJSON(&p.State)),
-		orders:   single("recon_instructions", texts(p.Recon.Instructions)),
+		orders:   single("recon_instructions", p.Recon.orders()),
 		input:    p.input(l),
 		system:   p.system(),
 		actions:  p.actions(),
@@ -202,11 +208,11 @@ func newDraft(p *Parts, l llm.Limits) *draft {
 // number at the end aside.
 const frame = len(`{"context":,"input":,"instructions":"","actions":,"__pre_reduction_size":}`)
 
-// withNumber adds the digits of the size itself, which stands in the prompt.
+// withNumber adds the digits of the size itself, which is part of the prompt.
 func withNumber(base int) int {
-	for digits := 1; ; digits++ {
-		if n := base + digits; len(strconv.Itoa(n)) == digits {
-			return n
-		}
+	digits := 1
+	for len(strconv.Itoa(base+digits)) != digits {
+		digits++
 	}
+	return base + digits
 }

@@ -41,7 +41,7 @@ func hello() Parts {
 	return Parts{
 		Interface: "telegram", Chat: true, Scope: "chat",
 		Persona:  core.Persona{Name: "Aria", Text: personaText},
-		Recon:    Recon{Language: "en", MessageTone: "friendly"},
+		Context:  Context{Recon: Recon{Language: "en", MessageTone: "friendly"}},
 		Messages: []core.Entry{said("telegram/-100/7", 1, "Jay", "hello")},
 		Actions:  []Action{{Name: "message_telegram", Brief: "Send a message to a Telegram chat", Schema: messageSchema, Essential: true}},
 	}

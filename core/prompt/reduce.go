@@ -46,12 +46,13 @@ func (d *draft) sections(f func(*section)) {
 	f(&d.orders)
 }
 
-// total is the size of the whole prompt. before is the number that stands at
+// total is the size of the whole prompt. before is the number at
 // its end, once it is known; 0: the total itself.
 func (d *draft) total(before int) int {
 	n, keys := d.fixed+len(`{}`), 0
 	d.sections(func(s *section) {
-		if cost := s.cost(); cost > 0 {
+		cost := s.cost()
+		if cost > 0 {
 			n += cost
 			keys++
 		}
@@ -199,22 +200,24 @@ func (r *reduction) newest() {
 	if over <= 0 {
 		return
 	}
-	if s := &r.current; len(s.items) == 1 {
-		room := -over
-		for _, size := range s.items[0].sizes() {
-			room += size
-		}
-		if room >= newestMin {
-			s.shorten(0, room)
-			return
-		}
-		s.first(1)
+	s := &r.current
+	if len(s.items) != 1 {
+		return
 	}
+	room := -over
+	for _, size := range s.items[0].sizes() {
+		room += size
+	}
+	if room < newestMin {
+		s.first(1)
+		return
+	}
+	s.shorten(0, room)
 }
 
 // tooLong names what cannot give way.
 func (d *draft) tooLong(total int, l llm.Limits) error {
-	return &llm.Error{Kind: llm.ErrorTooLong, Engine: l.Engine, Err: fmt.Errorf(
-		"prompt of %d characters, %d are allowed: instructions %d, instructions_verbose %d, actions %d, input %d, outputs %d",
+	return &llm.Error{Kind: llm.ErrorTooLong, Engine: l.Engine, Err: fmt.Errorf("prompt of %d characters, %d are "+
+		"allowed: instructions %d, instructions_verbose %d, actions %d, input %d, outputs %d",
 		total, l.Chars, textSize(d.instructions), textSize(d.verbose), d.actions.size, d.input.size, d.system.size)}
 }

@@ -3,6 +3,7 @@ package prompt
 import (
 	"encoding/json"
 
+	"synthbot/core"
 	"synthbot/core/llm"
 )
 
@@ -23,7 +24,13 @@ func (p *Prompt) Request() llm.Request {
 	} else {
 		r.System = append(r.System, `{"actions":`+string(p.Actions)+`}`)
 	}
-	ask := llm.Utterance{Role: llm.RoleUser, Text: userJSON(context, p.Input), Pictures: p.parts.pictures(p.limits), Sounds: p.parts.sounds(p.limits)}
+	ask := llm.Utterance{Role: llm.RoleUser, Text: userJSON(context, p.Input)}
+	if p.limits.Vision {
+		ask.Pictures = p.parts.attached(core.MediaImage, p.parts.Pictures)
+	}
+	if p.limits.Hearing {
+		ask.Sounds = p.parts.attached(core.MediaAudio, p.parts.Sounds)
+	}
 	r.Messages = alternate(append(r.Messages, ask))
 	if len(p.System) > 0 {
 		r.Messages = append(r.Messages, p.delivery()...)
@@ -55,7 +62,7 @@ func (s *section) turns() []llm.Utterance {
 	return list
 }
 
-// opening stands in front of a conversation that the bot began: APIs want a
+// opening precedes a conversation that the bot began: APIs want a
 // person's words first.
 const opening = `{"system_message":{"type":"history","message":"You spoke first."}}`
 
@@ -67,13 +74,14 @@ func alternate(list []llm.Utterance) []llm.Utterance {
 		out = append(out, llm.Utterance{Role: llm.RoleUser, Text: opening})
 	}
 	for _, u := range list {
-		if n := len(out); n > 0 && out[n-1].Role == u.Role {
-			out[n-1].Text += "\n" + u.Text
-			out[n-1].Pictures = append(out[n-1].Pictures, u.Pictures...)
-			out[n-1].Sounds = append(out[n-1].Sounds, u.Sounds...)
+		n := len(out)
+		if n == 0 || out[n-1].Role != u.Role {
+			out = append(out, u)
 			continue
 		}
-		out = append(out, u)
+		out[n-1].Text += "\n" + u.Text
+		out[n-1].Pictures = append(out[n-1].Pictures, u.Pictures...)
+		out[n-1].Sounds = append(out[n-1].Sounds, u.Sounds...)
 	}
 	return out
 }

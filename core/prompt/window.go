@@ -8,8 +8,6 @@ func WindowStart(last uint64, n int) uint64 {
 	if n <= 0 {
 		return last
 	}
-	if steps := last / uint64(n); steps > 1 {
-		return (steps - 1) * uint64(n)
-	}
-	return 0
+	steps := last / uint64(n)
+	return (max(steps, 1) - 1) * uint64(n)
 }

@@ -14,14 +14,11 @@ type writer struct {
 	marks Marks
 }
 
-// comma separates from what stands before, if anything does.
+// comma separates from what comes before, if anything does.
 func (w *writer) comma() {
-	if n := len(w.raw); n > 0 {
-		switch w.raw[n-1] {
-		case '{', '[', ':':
-		default:
-			w.raw = append(w.raw, ',')
-		}
+	n := len(w.raw)
+	if n > 0 && w.raw[n-1] != '{' && w.raw[n-1] != '[' && w.raw[n-1] != ':' {
+		w.raw = append(w.raw, ',')
 	}
 }
 
@@ -60,6 +57,22 @@ func (w *writer) some(name, value string) {
 	if value != "" {
 		w.text(name, value)
 	}
+}
+
+// texts writes a list of texts unless it is empty.
+func (w *writer) texts(name string, list []string) {
+	if len(list) > 0 {
+		w.key(name)
+		w.items(list)
+	}
+}
+
+func (w *writer) items(list []string) {
+	w.open('[')
+	for _, s := range list {
+		w.item(s)
+	}
+	w.close(']')
 }
 
 // item writes a text as an element of a list.
@@ -121,8 +134,9 @@ func (w *writer) output(name string, raw json.RawMessage) {
 		w.raw = w.raw[:before]
 		return
 	}
-	full := string(w.raw[from:])
-	w.slots = append(w.slots, slot{from: from, to: len(w.raw), full: full, size: size(w.raw[from:]), bulk: true, plain: true})
+	s := slot{from: from, to: len(w.raw), full: string(w.raw[from:]), bulk: true, plain: true}
+	s.size = size(w.raw[from:])
+	w.slots = append(w.slots, s)
 }
 
 // done hands over what was written.
