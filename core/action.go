@@ -17,10 +17,9 @@ const MessagePrefix = "message_"
 // who caused the turn.
 type Permission string
 
-// Permissions. An undeclared one means everyone, or admins where the action
+// Permissions. An empty one means everyone, or admins where the action
 // has effects outside of the conversation.
 const (
-	PermissionUndeclared Permission = ""
 	PermissionEveryone   Permission = "everyone"
 	PermissionConcerned  Permission = "concerned" // the person whom Action.Concerns names
 	PermissionModerators Permission = "moderators"
@@ -32,11 +31,10 @@ const (
 // while the first one runs.
 type Busy string
 
-// Ways to treat a call that finds its action busy.
+// Ways to treat a call that finds its action busy; an empty one lets it run, too.
 const (
-	BusyParallel Busy = ""
-	BusyQueue    Busy = "queue"
-	BusyRefuse   Busy = "refuse"
+	BusyQueue  Busy = "queue"
+	BusyRefuse Busy = "refuse"
 )
 
 // RateLimit allows Count calls within Per for each person; the zero value
@@ -55,9 +53,9 @@ type Effect uint8
 const (
 	EffectNone         Effect = 1 << iota // none of the following
 	EffectReadsChat                       // the output holds what people of the bot's places said
-	EffectReadsForeign                    // the output holds what strangers wrote: pages, files, answers of other programs
+	EffectReadsForeign                    // the output holds what strangers wrote: pages, files, answers of programs
 	EffectFinds                           // addresses under "url" in the output come from a configured search server
-	EffectRequests                        // requests the web addresses that stand in the payload
+	EffectRequests                        // requests the web addresses in the payload
 	EffectChanges                         // deletes or changes what belongs to others, or cannot be taken back
 	EffectRanked                          // does more for people of a higher rank
 	EffectRewrites                        // changes or deletes the message that "message_id" in the payload names
@@ -94,7 +92,7 @@ func NewExample(scenario, payload string) Example {
 	return Example{Scenario: scenario, Payload: json.RawMessage(payload)}
 }
 
-// Action is what the model is told and what is done, as one value. Name, Brief,
+// Action is what the model reads and what is done, as one value. Name, Brief,
 // Schema and Do are required.
 type Action struct {
 	Name     string   // [a-z0-9_.-]{1,64}
@@ -142,7 +140,7 @@ func (a *Action) Has(effects Effect) bool {
 // Allows is the permission in force.
 func (a *Action) Allows() Permission {
 	switch {
-	case a.Permission != PermissionUndeclared:
+	case a.Permission != "":
 		return a.Permission
 	case a.Outside:
 		return PermissionAdmins
@@ -160,7 +158,7 @@ type Call struct {
 	Answers    []string        // the platform ids of what the turn answers
 	Payload    json.RawMessage // validated, defaults applied
 	Deliveries Deliveries      // journals what is sent; never nil
-	Sees       []Path          // this place, and those that share with it: what was said there may be told here
+	Sees       []Path          // this place, and those that share with it: what was said there may be shown here
 	Planned    time.Time       // when the plan was asked for: times in the payload are meant as of then; zero: now
 }
 
@@ -170,7 +168,8 @@ func (c *Call) Person() (Path, error) {
 		return Path{}, nil
 	}
 	if c.Author.ID == "" {
-		return Path{}, Errorf(Forbidden, "several people spoke at once; it can be done when one of them asks for it alone")
+		const text = "several people spoke at once; it can be done when one of them asks for it alone"
+		return Path{}, Errorf(Forbidden, text)
 	}
 	return c.Path.Person(c.Author.ID)
 }
@@ -196,7 +195,7 @@ type Deliveries interface {
 
 	// Since is when an earlier attempt began to send the n-th part, where nobody
 	// knows whether that worked; else the zero time. Once a platform has forgotten
-	// the key, it can be asked whether the part stands there since.
+	// the key, it can be asked whether the part is there since.
 	Since(n int) time.Time
 }
 
@@ -225,7 +224,7 @@ type Sent struct {
 	Time time.Time `json:"time,omitzero"`
 	Data string    `json:"data,omitempty"` // what the log keeps with it, as Event.Data
 	// Repeatable says that sending it again does no harm: the platform knows the
-	// key, or the driver looks for what stands there since Deliveries.Since.
+	// key, or the driver looks for what is there since Deliveries.Since.
 	Repeatable bool `json:"-"`
 }
 

@@ -3,7 +3,7 @@ package core
 import "context"
 
 // An epoch ends when somebody is forgotten (Facts.Epoch counts them). What was begun
-// before must not store their words, so whoever makes something of what they read
+// before must not store their words, so code that makes something of what it read
 // works with a context that says in which epoch they began to read. Stores leave out
 // or refuse what concerns people who were forgotten since. Without an epoch they
 // accept everything.

@@ -10,8 +10,8 @@ import (
 
 // Errors of Facts and Items.
 var (
-	// ErrUnknown is what changing a fact that is not there, or not to be seen
-	// from where one stands, fails with.
+	// ErrUnknown is returned for a fact that does not exist, or cannot be seen from the
+	// place.
 	ErrUnknown = errors.New("no such memory")
 	// ErrForgotten is returned if something is not stored because it concerns
 	// somebody who was forgotten while it was made. It is an Error, for actions.
@@ -20,7 +20,7 @@ var (
 	ErrVersion = errors.New("it was changed meanwhile")
 )
 
-// Fact is something that the bot was told or found out.
+// Fact is something that the bot heard or found out.
 type Fact struct {
 	ID         string    `json:"id,omitempty"` // given by SaveFact
 	Text       string    `json:"text"`
@@ -39,10 +39,11 @@ type Fact struct {
 	Rank Rank `json:"-"`
 }
 
-// MayReplace reports whether f may take the place of old: who tells it told that one,
+// MayReplace reports whether f may take the place of old: its author said that one,
 // too, or is whom it is about, or moderates. Elsewhere both are kept.
 func (f *Fact) MayReplace(old *Fact) bool {
-	return f.By == old.By || !f.By.IsZero() && slices.Contains(old.About, f.By) || f.Rank == RankModerator || f.Rank == RankAdmin
+	concerned := f.By == old.By || !f.By.IsZero() && slices.Contains(old.About, f.By)
+	return concerned || f.Rank == RankModerator || f.Rank == RankAdmin
 }
 
 // Former is what a fact said before it was changed.
@@ -54,7 +55,7 @@ type Former struct {
 
 // FactQuery asks for facts.
 type FactQuery struct {
-	// See are the places that the asker stands in (Scene.Sees, Call.Sees): only
+	// See are the places that the asker is in (Scene.Sees, Call.Sees): only
 	// what was said there or above is looked at.
 	See      []Path
 	Text     string // words; "": by importance and time alone
@@ -72,7 +73,7 @@ type FactMatch struct {
 
 // Facts is what the bot knows. Safe for concurrent use.
 type Facts interface {
-	// SaveFact keeps a fact and returns it as it stands then. With an ID it
+	// SaveFact keeps a fact and returns it as it is then. With an ID it
 	// replaces that one. Without, it replaces those of the same origin, about the
 	// same, that say the same or have the same Topic, as far as it may (MayReplace):
 	// the newest wins, what was said before stays as Former. A fact about or by
@@ -89,8 +90,8 @@ type Facts interface {
 }
 
 // Item is one thing that a plugin keeps. The zero Path is the plugin's own, not
-// of any place or person. What is kept under a person's path is shown to him,
-// and erased with him, without the plugin's doing.
+// of any place or person. What is kept under a person's path is shown to them,
+// and erased with them, without the plugin's doing.
 type Item struct {
 	Path    Path
 	Key     string
@@ -104,7 +105,7 @@ const AnyVersion = ^uint64(0)
 
 // Items is what one plugin keeps. Safe for concurrent use.
 type Items interface {
-	// Get returns what stands under path and key; ok is false, and the version 0,
+	// Get returns what is kept under path and key; ok is false, and the version 0,
 	// where there is nothing.
 	Get(ctx context.Context, path Path, key string) (item Item, ok bool, err error)
 	// Put keeps an item and returns its new version. item.Version must be the one

@@ -64,7 +64,7 @@ type Upload struct {
 // BioSource is the ability of a plugin to tell about people.
 type BioSource interface {
 	// Bios returns, by Author.ID, what a prompt tells of people beside their
-	// names, at most 400 bytes each: only what may be told in the scene.
+	// names, at most 400 bytes each: only what may be shown in the scene.
 	Bios(ctx context.Context, s Scene, people []Author) (map[string]json.RawMessage, error)
 }
 

@@ -58,7 +58,9 @@ func PutItem(ctx context.Context, items Items, path Path, key string, value any)
 
 // EditItem changes the value under path and key, which is zero if there is none. change is
 // called again if the value changed meanwhile. It removes the value unless it returns keep.
-func EditItem[T any](ctx context.Context, items Items, path Path, key string, change func(*T) (keep bool, err error)) error {
+func EditItem[T any](
+	ctx context.Context, items Items, path Path, key string, change func(*T) (keep bool, err error),
+) error {
 	const tries = 5
 	for range tries {
 		item, ok, err := items.Get(ctx, path, key)

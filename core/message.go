@@ -30,11 +30,11 @@ const (
 // Author is who said or did something.
 type Author struct {
 	ID      string  `json:"id"`
-	Name    string  `json:"name,omitempty"` // what people call him
-	Tag     string  `json:"tag,omitempty"`  // his handle, as the platform writes it ("@jay")
+	Name    string  `json:"name,omitempty"` // what people call them
+	Tag     string  `json:"tag,omitempty"`  // their handle, as the platform writes it ("@jay")
 	Bot     bool    `json:"bot,omitempty"`
 	Rank    Rank    `json:"rank,omitempty"`    // in the place of the message
-	Channel Channel `json:"channel,omitempty"` // who is behind it is not told
+	Channel Channel `json:"channel,omitempty"` // the person behind it is unknown
 }
 
 // Channel says that somebody speaks as a channel or a group, not as a person.
@@ -79,7 +79,7 @@ const (
 )
 
 // Foreign is text that came with a message and that its author did not write. It
-// never wakes the bot, never carries the author's rank, and is no answer of theirs.
+// never wakes the bot, never carries the author's rank, and is not their answer.
 type Foreign struct {
 	Kind ForeignKind `json:"kind"`
 	From Author      `json:"from,omitzero"` // who wrote it, where the platform tells
@@ -131,7 +131,7 @@ type Message struct {
 	// Ahead is how far this machine's clock was ahead of the platform's when the message
 	// was received; it is negative if the clock was behind and 0 if that is unknown.
 	Ahead time.Duration `json:"ahead,omitzero"`
-	// Spoken is Text without the names that stand in it for others whom the author
+	// Spoken is Text without the names in it of others whom the author
 	// mentions, as these others chose them. Empty: there are none. It is not kept.
 	Spoken string `json:"-"`
 }
@@ -157,8 +157,8 @@ func (m *Message) AllText() string {
 		texts = append(texts, m.Text)
 	}
 	for i := range m.Foreign {
-		if text := m.Foreign[i].Text; text != "" {
-			texts = append(texts, text)
+		if m.Foreign[i].Text != "" {
+			texts = append(texts, m.Foreign[i].Text)
 		}
 	}
 	return strings.Join(texts, "\n")
@@ -196,7 +196,7 @@ type Kind string
 
 // Kinds of event. The first group comes from drivers, the second is written by
 // the bot itself; all but Edit, Deletion, Reaction and Migration, which change
-// what already stands there, become entries of the place's log.
+// what is already there, become entries of the place's log.
 const (
 	KindMessage    Kind = "message"
 	KindEdit       Kind = "edit"       // Message.ID again, with the new text
@@ -210,12 +210,12 @@ const (
 	KindReminder Kind = "reminder" // something fell due; Data is the plugin's own
 	KindBeat     Kind = "beat"     // the bot's own initiative
 	KindContinue Kind = "continue" // the model asked to go on; Count says how often in a row
-	KindBacklog  Kind = "backlog"  // what waited too long, told as one
+	KindBacklog  Kind = "backlog"  // what waited too long, as one
 )
 
-// TakenAway stands in the Data of a reaction before an emoji that its author takes
-// away again, or without one where it is all of his: nothing does, too. Where there
-// is no author, it is everybody's.
+// TakenAway precedes, in the Data of a reaction, an emoji that its author takes away
+// again. Without an emoji it takes all of theirs away, as "" does. Without an author it
+// takes everybody's.
 const TakenAway = "-"
 
 // Command is a chat command as it was called.

@@ -22,7 +22,7 @@ const personMark = "@user"
 // equal paths print alike. The zero Path is the root above all interfaces.
 //
 // Inside an element '/', '%', control characters, white space and bytes that
-// are no UTF-8 are percent-encoded (upper-case hex, byte by byte); nothing else
+// are not UTF-8 are percent-encoded (upper-case hex, byte by byte); nothing else
 // ever is, so that every path has exactly one spelling.
 type Path struct{ s string }
 
@@ -37,7 +37,8 @@ func ParsePath(s string) (Path, error) {
 			return Path{}, fmt.Errorf("%w: %q has an empty element", ErrPath, s)
 		}
 		plain, ok := decode(element)
-		if want := encode(plain); !ok || want != element {
+		want := encode(plain)
+		if !ok || want != element {
 			return Path{}, fmt.Errorf("%w: write the element %q as %q", ErrPath, element, want)
 		}
 	}
@@ -91,7 +92,8 @@ func (p Path) Elements() []string {
 // Nearer reports whether a, of two paths that p belongs to, has precedence over b: the
 // longer one has. A channel has precedence over a category, which is as long.
 func (p Path) Nearer(a, b Path) bool {
-	if n, m := len(a.Elements()), len(b.Elements()); n != m {
+	n, m := len(a.Elements()), len(b.Elements())
+	if n != m {
 		return n > m
 	}
 	return a == b || p.Within(a)

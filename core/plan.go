@@ -17,7 +17,7 @@ type Plan struct {
 	Metadata    json.RawMessage `json:"metadata,omitempty"`
 	// Extra holds the top-level keys that nobody registered.
 	Extra map[string]json.RawMessage `json:"extra,omitempty"`
-	// Repaired is set where the text was no JSON before it was mended. Of such
+	// Repaired is set where the text was not JSON before it was repaired. Of such
 	// a plan only messages may run.
 	Repaired bool `json:"repaired,omitempty"`
 }
@@ -54,7 +54,7 @@ func (s State) IsZero() bool {
 	return s.Topic == "" && len(s.Entities) == 0 && len(s.SlotsFilled) == 0 && len(s.SlotsRequired) == 0
 }
 
-// Fault is one thing that is wrong with a plan, told to the model that made it.
+// Fault is one thing that is wrong with a plan, for the model that made it.
 type Fault struct {
 	Field  string // where, as a dotted path ("actions[0].payload.text"); empty: the whole
 	Text   string // what is wrong, and what would be right

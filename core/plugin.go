@@ -121,7 +121,7 @@ type Scene struct {
 	Locale  string
 	Now     time.Time
 	Recent  []Entry // the place's latest, oldest first; not to be changed
-	Sees    []Path  // this place, and those that share with it: what was said there may be told here
+	Sees    []Path  // this place, and those that share with it: what was said there may be shown here
 }
 
 // Injector is the ability to put something into a prompt's context.
@@ -136,6 +136,6 @@ type Persona struct {
 	Name     string
 	Aliases  []string
 	Text     string // who the bot is, for the front of the instructions
-	Dialogue string // example dialogue, told only while there is room
+	Dialogue string // example dialogue, shown only while there is room
 	Greeting string
 }

@@ -29,7 +29,7 @@ func (s Secret) Reveal() string {
 }
 
 // shortestSecret is how long a value is at least that Conceal takes out: a shorter
-// one would tear words apart, and is no secret.
+// one would tear words apart, and is not a secret.
 const shortestSecret = 4
 
 // Conceal returns what takes secrets out of texts of others, who may tell them

@@ -85,7 +85,7 @@ type Batch struct {
 	// Known is set by the store: for each of Append, whether it was there already.
 	Known []bool
 	// Change applies edits, deletions, reactions and migrations; one that finds
-	// nothing to change is no error.
+	// nothing to change is not an error.
 	Change []Event
 	// Journal writes records; a Key's later record replaces the earlier one.
 	Journal []Record
@@ -119,7 +119,8 @@ type Head struct {
 }
 
 // View reads one consistent state. Entries come oldest first. A place that moved
-// is read where it is now, under both of its paths. A View is valid only inside of the function that got it, and in its goroutine.
+// is read where it is now, under both of its paths. A View is valid only inside of
+// the function that got it, and in its goroutine.
 type View interface {
 	// Head returns the state of a place; the zero Head with its Path where
 	// nothing was ever said.

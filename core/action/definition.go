@@ -91,7 +91,7 @@ func (d *Definition) lintRules() error {
 		errs = append(errs, errors.New("rate limit: needs a count and a time"))
 	}
 	switch d.Busy {
-	case core.BusyParallel, core.BusyQueue, core.BusyRefuse:
+	case "", core.BusyQueue, core.BusyRefuse:
 	default:
 		errs = append(errs, fmt.Errorf("busy: unknown way %q", d.Busy))
 	}
@@ -100,7 +100,7 @@ func (d *Definition) lintRules() error {
 
 func (d *Definition) lintPermission() error {
 	switch d.Permission {
-	case core.PermissionUndeclared, core.PermissionEveryone, core.PermissionModerators, core.PermissionAdmins,
+	case "", core.PermissionEveryone, core.PermissionModerators, core.PermissionAdmins,
 		core.PermissionBot:
 	case core.PermissionConcerned:
 		if !d.properties[d.Concerns] {

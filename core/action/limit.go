@@ -82,7 +82,7 @@ type locks struct {
 // enter waits for the calls of a busy action that came before, or refuses the call. release
 // must be called once.
 func (e *execution) enter(ctx context.Context, d *Definition) (release func(), err error) {
-	if d.Busy == core.BusyParallel {
+	if d.Busy == "" {
 		return func() {}, nil
 	}
 	var unlocks []func()

@@ -84,7 +84,7 @@ func testTiers(t *testing.T, a *core.Action) {
 			t.Errorf("example %q: %s is no payload, or it has no scenario (%v)", e.Scenario, e.Payload, err)
 		}
 	}
-	if a.Permission == core.PermissionUndeclared {
+	if a.Permission == "" {
 		t.Error("permission: it is not declared who may cause it")
 	}
 	if a.Outside && a.Permission == core.PermissionEveryone && !a.Confirm {

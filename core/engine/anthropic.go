@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"synthbot/core"
 	"synthbot/core/llm"
 )
 
@@ -91,10 +92,7 @@ type wrapped struct {
 	JSON string `json:"json"`
 }
 
-func wrapArguments(arguments string) string {
-	data, _ := marshal(wrapped{arguments})
-	return string(data)
-}
+func wrapArguments(arguments string) string { return string(core.JSON(wrapped{arguments})) }
 
 func unwrapInput(b block) {
 	var w wrapped

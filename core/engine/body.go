@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"synthbot/core"
 )
 
 // writeFields writes an object with the fields of order first, the rest by
@@ -35,23 +36,8 @@ func writeFields(fields map[string]json.RawMessage, order []string) []byte {
 	return slices.Concat([]byte{'{'}, b.Bytes(), []byte{'}'})
 }
 
-// set writes one field; a value that cannot be marshalled is a fault of ours,
-// and the field is left out.
-func set(fields map[string]json.RawMessage, name string, value any) {
-	if data, err := marshal(value); err == nil {
-		fields[name] = data
-	}
-}
-
-// marshal is json.Marshal without the escapes that are for web pages: they
-// cost tokens.
-func marshal(value any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(value)
-	return bytes.TrimRight(b.Bytes(), "\n"), err
-}
+// set writes one field.
+func set(fields map[string]json.RawMessage, name string, value any) { fields[name] = core.JSON(value) }
 
 // isPresent reports whether a value was sent, and is not null.
 func isPresent(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" }

@@ -378,7 +378,7 @@ func toolCall(c llm.ToolCall, n int, names map[string]string) llm.ToolCall {
 	case arguments == "" || arguments == "null":
 		c.Arguments = json.RawMessage(`{}`)
 	case !json.Valid(c.Arguments):
-		c.Arguments, _ = marshal(string(c.Arguments))
+		c.Arguments = core.JSON(string(c.Arguments))
 	}
 	return c
 }

@@ -78,14 +78,14 @@ type ToolCall struct {
 	Arguments json.RawMessage
 }
 
-// Request is what a model is asked. What changes least stands first.
+// Request is what a model is asked. What changes least comes first.
 type Request struct {
 	System   []string
 	Messages []Utterance
 	Tools    []Tool
 	// Stream, where set, is given the answer's text as it grows, piece by piece.
 	Stream func(piece string)
-	// Used, where set, is told what every call took that reached the model, also
+	// Used, where set, is called with what every call took that reached the model, also
 	// where the call failed or was given up.
 	Used func(u Usage)
 }

@@ -38,8 +38,9 @@ func Thoughtless(value any, text func(string) string) any {
 // thoughtMarks are the marks that models put before and after their thoughts when
 // they write them into a text.
 var thoughtMarks = [...]struct{ open, end string }{
-	{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"<thought>", "</thought>"}, {"<reasoning>", "</reasoning>"},
-	{"<reflection>", "</reflection>"}, {"<scratchpad>", "</scratchpad>"}, {"<antThinking>", "</antThinking>"},
+	{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"<thought>", "</thought>"},
+	{"<reasoning>", "</reasoning>"}, {"<reflection>", "</reflection>"}, {"<scratchpad>", "</scratchpad>"},
+	{"<antThinking>", "</antThinking>"},
 	{"<seed:think>", "</seed:think>"}, {"[THINK]", "[/THINK]"}, {"◁think▷", "◁/think▷"},
 	{"<|begin_of_thought|>", "<|end_of_thought|>"}, {"<|channel|>analysis", finalChannel},
 }
@@ -80,13 +81,17 @@ func hasPrefixFold(text, prefix string) bool {
 // FindThought returns where the first mark before a thought is in the text, and the
 // first one after a thought; nil where there is none.
 func FindThought(text string) (open, end []int) {
-	for from, to, opens := nextMark(text, 0); from >= 0 && (open == nil || end == nil); from, to, opens = nextMark(text, to) {
+	for at := 0; open == nil || end == nil; {
+		from, to, opens := nextMark(text, at)
 		switch {
+		case from < 0:
+			return open, end
 		case opens && open == nil:
 			open = []int{from, to}
 		case !opens && end == nil:
 			end = []int{from, to}
 		}
+		at = to
 	}
 	return open, end
 }
@@ -194,7 +199,7 @@ func (u *unthinking) keep(to int) {
 	u.at = to
 }
 
-// literal keeps the text before a mark, and the mark, too, if it stands in code.
+// literal keeps the text before a mark, and the mark, too, if it is in code.
 func (u *unthinking) literal(from, to int) bool {
 	if u.inside {
 		return false

@@ -1,7 +1,7 @@
 // Package lore holds collections of lore, as character cards and files bring them.
 package lore
 
-// Book is a collection of lore, told to a model when a key of an entry comes up.
+// Book is a collection of lore, shown to a model when a key of an entry comes up.
 // Texts may hold {{char}} and {{user}}.
 type Book struct {
 	Name        string
@@ -21,11 +21,11 @@ type Entry struct {
 	SecondaryKeys []string
 	Content       string
 	Enabled       bool
-	Constant      bool // told always
+	Constant      bool // shown always
 	Selective     bool // one of SecondaryKeys must come up too
 	CaseSensitive bool
 	Regex         bool // Keys are regular expressions
-	Order         int  // lower is told earlier
+	Order         int  // lower is shown earlier
 	Priority      int  // lower is left out earlier
 	Position      string
 }

@@ -1,5 +1,5 @@
 // Package markdown reads the Markdown that a model writes into a small tree of
-// our own, and splits long texts so that each part stands by itself. Interfaces
+// our own, and splits long texts so that each part is complete by itself. Interfaces
 // render the tree in what their platform understands; nothing here knows how.
 //
 // It reads CommonMark with tables, strikethrough, task lists and bare links, and

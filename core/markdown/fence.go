@@ -4,7 +4,7 @@ import "strings"
 
 // fence is the line that opens a code block.
 type fence struct {
-	lead string // what stands before it: indentation, marks of quotes
+	lead string // what comes before it: indentation, marks of quotes
 	mark string // three or more backticks or tildes
 	info string
 }
@@ -42,7 +42,7 @@ func (f *fence) closes(line string) bool {
 		indentation(lead) <= indentation(f.lead)+3
 }
 
-// left reports whether line stands outside of the quote that the block is in.
+// left reports whether line is outside of the quote that the block is in.
 func (f *fence) left(line string) bool {
 	depth := strings.Count(f.lead, ">")
 	if depth == 0 {
@@ -74,7 +74,7 @@ func (f *fence) shift(rest string) (string, *fence) {
 	return b.String() + rest, flat
 }
 
-// leading cuts a line into what stands before its text and the text. Marks of
+// leading cuts a line into what comes before its text and the text. Marks of
 // list items count, as the spaces that they stand for, where items is set.
 func leading(line string, items bool) (lead, body string) {
 	i := 0
@@ -111,15 +111,14 @@ func itemMark(s string) int {
 // fenceSize counts the backticks or tildes that s begins with, if they are
 // enough for a fence.
 func fenceSize(s string) int {
-	for _, mark := range []string{"`", "~"} {
-		if n := len(s) - len(strings.TrimLeft(s, mark)); n >= 3 {
-			return n
-		}
+	n := max(len(s)-len(strings.TrimLeft(s, "`")), len(s)-len(strings.TrimLeft(s, "~")))
+	if n < 3 {
+		return 0
 	}
-	return 0
+	return n
 }
 
-// indentation is how far in a text stands behind its lead.
+// indentation is how far a text is indented behind its lead.
 func indentation(lead string) int {
 	return len(lead) - 1 - strings.LastIndexByte(lead, '>')
 }

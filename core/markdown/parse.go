@@ -123,7 +123,7 @@ type builder struct {
 	linked map[string]bool // addresses that some link leads to
 }
 
-// links notes which addresses are in use, so that a definition is not told twice.
+// links notes which addresses are in use, so that a definition does not appear twice.
 func (b *builder) links(doc ast.Node) {
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		switch l := n.(type) {
@@ -155,7 +155,8 @@ func (b *builder) block(n ast.Node, depth int) (Block, bool) {
 	case *ast.Paragraph, *ast.TextBlock:
 		return Block{Kind: Paragraph, Inlines: b.inlines(n, depth)}, true
 	case *ast.List:
-		return Block{Kind: List, Ordered: n.IsOrdered(), Start: n.Start, Tight: n.IsTight, Blocks: b.blocks(n, depth+1)}, true
+		items := b.blocks(n, depth+1)
+		return Block{Kind: List, Ordered: n.IsOrdered(), Start: n.Start, Tight: n.IsTight, Blocks: items}, true
 	case *ast.ListItem:
 		return Block{Kind: Item, Task: task(n), Blocks: b.blocks(n, depth+1)}, true
 	case *ast.Blockquote:
@@ -172,18 +173,10 @@ func (b *builder) block(n ast.Node, depth int) (Block, bool) {
 		return Block{Kind: Rule}, true
 	case *extast.Table:
 		return b.table(n, depth), true
-	case *ast.LinkReferenceDefinition:
-		return b.definition(n)
+	case *ast.LinkReferenceDefinition: // one that no link uses stays, as it was written
+		return plainParagraph(b.verbatim(n)), !b.linked[string(n.Destination)]
 	}
 	return Block{Kind: Paragraph, Inlines: b.inlines(n, depth)}, true
-}
-
-// definition keeps a link definition that no link uses, as it was written.
-func (b *builder) definition(n *ast.LinkReferenceDefinition) (Block, bool) {
-	if b.linked[string(n.Destination)] {
-		return Block{}, false
-	}
-	return plainParagraph(b.verbatim(n)), true
 }
 
 // task finds the box at the beginning of an item.
@@ -241,12 +234,13 @@ func (b *builder) verbatim(n ast.Node) string {
 	return strings.TrimSuffix(s.String(), "\n")
 }
 
-// everything is the source of what nests too deep to be told apart.
+// everything is the source of what nests too deep.
 func (b *builder) everything(n ast.Node) string {
 	var s strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if entering && n.Type() == ast.TypeBlock && n.Lines() != nil {
-			if text := b.verbatim(n); text != "" {
+			text := b.verbatim(n)
+			if text != "" {
 				s.WriteString(text + "\n")
 			}
 		}
@@ -286,15 +280,20 @@ func (b *builder) inline(out Inlines, n ast.Node, depth int) Inlines {
 	case *extast.Strikethrough:
 		return append(out, Inline{Kind: Strike, Inlines: b.inlines(n, depth+1)})
 	case *ast.Link:
-		return append(out, Inline{Kind: Link, URL: resolve(string(n.Destination)), Title: resolve(string(n.Title)), Inlines: b.inlines(n, depth+1)})
+		return append(out, b.link(Link, n, n.Destination, n.Title, depth))
 	case *ast.Image:
-		return append(out, Inline{Kind: Image, URL: resolve(string(n.Destination)), Title: resolve(string(n.Title)), Inlines: b.inlines(n, depth+1)})
+		return append(out, b.link(Image, n, n.Destination, n.Title, depth))
 	case *ast.AutoLink:
 		return append(out, b.autoLink(n))
 	case *extast.TaskCheckBox:
-		return out // told by the item
+		return out // it is the item's Task
 	}
 	return append(out, b.inlines(n, depth+1)...)
+}
+
+func (b *builder) link(kind InlineKind, n ast.Node, address, title []byte, depth int) Inline {
+	text := b.inlines(n, depth+1)
+	return Inline{Kind: kind, URL: resolve(string(address)), Title: resolve(string(title)), Inlines: text}
 }
 
 // flat takes the texts below n without their styles.
@@ -355,11 +354,12 @@ func appendText(out Inlines, s string) Inlines {
 	if s == "" {
 		return out
 	}
-	if last := len(out) - 1; last >= 0 && out[last].Kind == Text {
-		out[last].Text += s
-		return out
+	last := len(out) - 1
+	if last < 0 || out[last].Kind != Text {
+		return append(out, Inline{Kind: Text, Text: s})
 	}
-	return append(out, Inline{Kind: Text, Text: s})
+	out[last].Text += s
+	return out
 }
 
 // resolve undoes backslash escapes and character references.

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Plain tells blocks as text without markup, for where none can be shown.
-// Nothing that can be read is lost: addresses stand behind what links to them.
+// Plain writes blocks as text without markup, for where none can be shown.
+// Nothing that can be read is lost: addresses follow what links to them.
 func Plain(blocks []Block) string {
 	return strings.Join(plainBlocks(blocks, false), "\n")
 }
 
-// plainBlocks tells blocks as lines; an empty line stands between two, unless
-// they stand tight.
+// plainBlocks writes blocks as lines, with an empty line between two unless they are
+// tight.
 func plainBlocks(blocks []Block, tight bool) []string {
 	var lines []string
 	for i, b := range blocks {
@@ -54,7 +54,7 @@ func plainList(b Block) []string {
 	return lines
 }
 
-// Mark is what stands before the i-th item of a list: its number or a dash, and
+// Mark is what comes before the i-th item of a list: its number or a dash, and
 // its box.
 func (b Block) Mark(i int) string {
 	mark := "- "
@@ -97,7 +97,7 @@ func plainTable(b Block) []string {
 	return lines
 }
 
-// Plain is the text without its styles, with line breaks as they stand.
+// Plain is the text without its styles, with its line breaks.
 func (in Inlines) Plain() string {
 	var b strings.Builder
 	for _, i := range in {

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -8,10 +9,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// Runes measures a text in characters.
-func Runes(s string) int { return utf8.RuneCountInString(s) }
-
-// UTF16 measures a text in UTF-16 units, as platforms with an old heart do.
+// UTF16 measures a text in UTF-16 units, as some platforms do.
 func UTF16(s string) int {
 	n := 0
 	for _, r := range s {
@@ -79,7 +77,7 @@ func (s *splitter) next() part {
 		if c.fence != nil {
 			p.close = "\n" + c.fence.closing()
 		}
-		// A measure that is no plain sum may find the whole too long after all.
+		// A measure that is not a plain sum may find the whole too long after all.
 		if room > utf8.UTFMax && s.measure(p.open+p.body+p.close) > s.limit {
 			room = boundary(s.rest, room*3/4)
 			continue
@@ -93,7 +91,8 @@ func (s *splitter) next() part {
 // in p, by its own last line.
 func (s *splitter) take(c cutPoint, p *part) {
 	if line, ok := s.lastLine(c); ok {
-		if own := s.rest[:c.next+line]; s.measure(p.open+own) <= s.limit {
+		own := s.rest[:c.next+line]
+		if s.measure(p.open+own) <= s.limit {
 			p.body, p.close = own, ""
 		}
 		c = cutPoint{end: c.next + line, next: c.next + line}
@@ -147,24 +146,8 @@ func (s *splitter) fit(open, closing string) int {
 		}
 		low, high = high, boundary(s.rest, min(2*high+utf8.UTFMax, len(s.rest)))
 	}
-	for high-low > 1 {
-		middle := boundary(s.rest, (low+high)/2)
-		if middle <= low {
-			middle = low + 1
-			for middle < high && !utf8.RuneStart(s.rest[middle]) {
-				middle++
-			}
-			if middle == high {
-				break
-			}
-		}
-		if fits(middle) {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return low
+	more := sort.Search(high-low, func(i int) bool { return !fits(boundary(s.rest, low+1+i)) })
+	return boundary(s.rest, low+more)
 }
 
 // rank sorts the places where a text may be cut, the best first.

@@ -50,19 +50,19 @@ func TestSplit(t *testing.T) {
 		"three kinds": {"Intro.\n\n```\n12345\n67890\n```\n\nOutro here.", 28, []string{"Intro.\n\n```\n12345\n67890\n```", "Outro here."}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Split(tc.source, tc.limit, Runes)
+			got := Split(tc.source, tc.limit, utf8.RuneCountInString)
 			if !slices.Equal(got, tc.want) {
 				t.Errorf("got %d parts\n%s\nwant\n%s", len(got), strings.Join(got, "\n-----\n"), strings.Join(tc.want, "\n-----\n"))
 			}
-			checkSplit(t, tc.source, tc.limit, Runes)
+			checkSplit(t, tc.source, tc.limit, utf8.RuneCountInString)
 		})
 	}
 }
 
 func TestMeasures(t *testing.T) {
 	for s, want := range map[string][2]int{"": {0, 0}, "aé猫": {3, 3}, "👍a": {2, 3}, "\xff": {1, 1}} {
-		if Runes(s) != want[0] || UTF16(s) != want[1] {
-			t.Errorf("%q measures %d characters and %d units, want %v", s, Runes(s), UTF16(s), want)
+		if utf8.RuneCountInString(s) != want[0] || UTF16(s) != want[1] {
+			t.Errorf("%q measures %d characters and %d units, want %v", s, utf8.RuneCountInString(s), UTF16(s), want)
 		}
 	}
 }
@@ -163,7 +163,7 @@ func FuzzSplit(f *testing.F) {
 	f.Add("1. a\n    ```js\n    one()\n    two()\n    ```\ne\u0301👨‍👩‍👧", 16, true)
 	f.Add(strings.Repeat("a. b\r\n", 9)+"`c [d](e) **f g", 7, true)
 	f.Fuzz(func(t *testing.T, source string, limit int, units bool) {
-		measure := Runes
+		measure := utf8.RuneCountInString
 		if units {
 			measure = UTF16
 		}

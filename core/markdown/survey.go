@@ -47,7 +47,8 @@ func newSurvey(s *splitter, open string, room int) *survey {
 func (v *survey) walk() {
 	for start := 0; start < len(v.window) && start <= v.room+1; {
 		end, next := len(v.window), len(v.window)
-		if i := strings.IndexByte(v.window[start:], '\n'); i >= 0 {
+		i := strings.IndexByte(v.window[start:], '\n')
+		if i >= 0 {
 			end, next = start+i, start+i+1
 		}
 		v.line(start, end)
@@ -68,7 +69,7 @@ func (v *survey) line(start, end int) {
 	}
 	opened := opensFence(line)
 	switch {
-	case start == 0 || v.title: // a title does not stand alone at the end
+	case start == 0 || v.title: // a title is not left alone at the end
 	case v.blank || opened != nil || v.ended || isTitle(line):
 		v.offer(atParagraph, v.text, start)
 	default:
@@ -194,16 +195,19 @@ func (v *survey) hard() cutPoint {
 	room, f := v.room, v.fenceAt(v.room)
 	if f != nil {
 		v.setFence(f)
-		if room = v.roomInCode(); room == 0 {
+		room = v.roomInCode()
+		if room == 0 {
 			room, f = v.room, nil
 		}
 	}
 	for at := min(room, len(v.window)); at > 0; at-- {
-		if text := strings.TrimRightFunc(v.window[:at], unicode.IsSpace); v.bounds[at] && text != "" {
-			if f != nil {
-				text = v.window[:at]
-			}
-			return cutPoint{end: len(text), next: at, fence: f}
+		text := strings.TrimRightFunc(v.window[:at], unicode.IsSpace)
+		switch {
+		case !v.bounds[at] || text == "":
+		case f != nil:
+			return cutPoint{end: at, next: at, fence: f}
+		default:
+			return cutPoint{end: len(text), next: at}
 		}
 	}
 	_, first := utf8.DecodeRuneInString(v.s.rest)
@@ -221,9 +225,7 @@ func (v *survey) fenceAt(at int) *fence {
 		}
 		line := v.window[start : start+i]
 		switch {
-		case f == nil:
-			f = opensFence(line)
-		case f.left(line):
+		case f == nil || f.left(line):
 			f = opensFence(line)
 		case f.closes(line):
 			f = nil

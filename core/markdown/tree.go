@@ -15,7 +15,7 @@ const (
 	Rule                       // a line across
 )
 
-// Align is how a table's column wants to stand.
+// Align is the alignment of a table's column.
 type Align uint8
 
 // Alignments.
@@ -36,12 +36,12 @@ const (
 	Done
 )
 
-// Block is a part of a text that stands on lines of its own. Its kind says which
+// Block is a part of a text on lines of its own. Its kind says which
 // fields mean something.
 type Block struct {
 	Kind    BlockKind
 	Level   int    // 1 to 6
-	Info    string // what stands after the opening fence, usually a language
+	Info    string // what follows the opening fence, usually a language
 	Text    string // verbatim, without the last line break
 	Ordered bool
 	Start   int // the first item's number

@@ -12,7 +12,7 @@ import (
 // Zone is in which time zone a person is.
 type Zone struct {
 	Name   string    `json:"zone"`            // of the IANA database; "": they never said
-	Origin core.Path `json:"origin,omitzero"` // where they said so: there and below it may be told
+	Origin core.Path `json:"origin,omitzero"` // where they said so: there and below it may be shown
 }
 
 const key = "zone"

@@ -9,7 +9,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// Observer is the ability to be told what became of turns. Observe returns at
+// Observer is the ability to observe what became of turns. Observe returns at
 // once.
 type Observer interface {
 	Observe(TurnEnd)
@@ -36,14 +36,14 @@ type TurnStage struct {
 	Private bool
 }
 
-// StageObserver is the ability to be told what turns do while they run. ObserveStage returns
+// StageObserver is the ability to observe what turns do while they run. ObserveStage returns
 // at once. In a place one turn runs at a time, and beside it one chat command. The
 // last stage is StageOver, and comes after Observer's TurnEnd.
 type StageObserver interface {
 	ObserveStage(TurnStage)
 }
 
-// Section is one piece of a prompt, for whoever wants to see where it grows.
+// Section is one piece of a prompt, to see where it grows.
 type Section struct {
 	Name    string `json:"name"`
 	Size    int    `json:"size"` // characters

@@ -413,9 +413,9 @@ func TestExportAndImport(t *testing.T) {
 		a := core.Action{
 			Name: word.Draw(t, "name"), Similes: rapid.SliceOfN(word, 0, 3).Draw(t, "similes"), Brief: text.Draw(t, "brief"), Schema: json.RawMessage(schema.Draw(t, "schema")),
 			DependsOn: rapid.SliceOfN(word, 0, 2).Draw(t, "depends"), Essential: rapid.Bool().Draw(t, "essential"), Outside: rapid.Bool().Draw(t, "outside"),
-			Permission: rapid.SampledFrom([]core.Permission{core.PermissionUndeclared, core.PermissionEveryone, core.PermissionConcerned, core.PermissionModerators, core.PermissionAdmins, core.PermissionBot}).Draw(t, "permission"),
+			Permission: rapid.SampledFrom([]core.Permission{"", core.PermissionEveryone, core.PermissionConcerned, core.PermissionModerators, core.PermissionAdmins, core.PermissionBot}).Draw(t, "permission"),
 			Concerns:   word.Draw(t, "concerns"), Confirm: rapid.Bool().Draw(t, "confirm"), Timeout: duration.Draw(t, "timeout"), Retries: rapid.IntRange(0, 9).Draw(t, "retries"),
-			Idempotent: rapid.Bool().Draw(t, "idempotent"), Busy: rapid.SampledFrom([]core.Busy{core.BusyParallel, core.BusyQueue, core.BusyRefuse}).Draw(t, "busy"),
+			Idempotent: rapid.Bool().Draw(t, "idempotent"), Busy: rapid.SampledFrom([]core.Busy{"", core.BusyQueue, core.BusyRefuse}).Draw(t, "busy"),
 			RateLimit: core.RateLimit{Count: rapid.IntRange(0, 5).Draw(t, "count"), Per: duration.Draw(t, "per")}, Cache: duration.Draw(t, "cache"),
 			Examples: core.Examples{Description: text.Draw(t, "description"), SideEffects: rapid.SliceOfN(text, 0, 2).Draw(t, "effects"), Similar: rapid.SliceOfN(word, 0, 2).Draw(t, "similar"),
 				Instructions: core.Instructions{WhenToUse: text.Draw(t, "when"), CommonPitfalls: rapid.SliceOfN(text, 0, 2).Draw(t, "pitfalls"), Notes: rapid.SliceOfN(text, 0, 2).Draw(t, "notes")},

@@ -78,7 +78,7 @@ func (t *Tool) permission() core.Permission {
 
 // permissions are in rising order: the later one is for fewer users.
 var permissions = []core.Permission{
-	core.PermissionUndeclared, core.PermissionEveryone, core.PermissionConcerned,
+	"", core.PermissionEveryone, core.PermissionConcerned,
 	core.PermissionModerators, core.PermissionAdmins, core.PermissionBot,
 }
 
@@ -177,7 +177,7 @@ func (s *Source) actionOf(t *Tool, names []string) core.Action {
 	}
 	base := core.Permission(s.Permission)
 	switch {
-	case base != core.PermissionUndeclared:
+	case base != "":
 	case a.Outside:
 		base = core.PermissionAdmins
 	default:

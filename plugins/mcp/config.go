@@ -128,7 +128,7 @@ func (s *Server) permission(tool string) (p core.Permission, ok bool) {
 	who, _ := closest(s.Permissions, tool)
 	who = cmp.Or(who, s.Permission, string(core.PermissionAdmins))
 	if who == nobody {
-		return core.PermissionUndeclared, false
+		return "", false
 	}
 	return core.Permission(who), true
 }

@@ -50,7 +50,7 @@ func (n *notes) Actions() []core.Action {
 		a.Brief = "Adds a note."
 	}
 	if n.sins["permission"] {
-		a.Permission = core.PermissionUndeclared
+		a.Permission = ""
 	}
 	if n.sins["pitfalls"] {
 		a.Examples.Instructions.CommonPitfalls = nil
