@@ -67,7 +67,7 @@ func (f *field) limits() []string {
 	switch {
 	case span == "":
 	case f.leaf().Kind() == reflect.String:
-		list = append(list, span+" characters.")
+		list = append(list, "Length in characters: "+span+".")
 	default:
 		list = append(list, span+".")
 	}

@@ -273,7 +273,10 @@ func Page() config.Page {
 	return config.Page{
 		Title: "Configuration",
 		Intro: "The configuration of synthbot: one TOML file. Unknown keys are errors. " +
-			"`synthbot check` reports all problems at once.",
+			"`synthbot check` reports all problems at once.\n\n" +
+			"A place is a conversation, such as a chat, a channel or a thread. Its path begins with the " +
+			"interface's name: `telegram/-1001234567890/7`. The path of a user is like " +
+			"`telegram/@user/1000`. `/id` in a chat shows both.",
 		Tables: tables,
 	}
 }
