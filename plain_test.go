@@ -19,12 +19,6 @@ import (
 // roughRooms are the folders that do not keep the limits below yet. A folder leaves
 // the list once it is written that way.
 var roughRooms = []string{
-	"core/command",
-	"core/document",
-	"core/outbound",
-	"core/plan",
-	"core/program",
-	"core/recon",
 	"admin/page",
 	"core",
 	"core/coretest",

@@ -1,7 +1,6 @@
-// Package command is the registry of chat commands: what they are called, who
-// may call them, how their arguments are read, and what they do. Interfaces
-// show commands in their platform's own way and hand a call in as a core.Event
-// of kind core.KindCommand; turns carry it out.
+// Package command is the registry of chat commands: their names, who may call them, how
+// their arguments are read, and what they do. Interfaces show commands in their platform's
+// way and report a call as a core.Event of kind core.KindCommand; turns carry it out.
 package command
 
 import (
@@ -25,20 +24,19 @@ type Spec struct {
 	Brief   string // one line under 100 characters, verb first
 	Args    []Arg
 	Rank    core.Rank         // the least rank that sees and may call it
-	Private bool              // it is carried out in private places only: its answer is for one person
-	Open    bool              // people whom gates do not let in may call it, too
+	Private bool              // only in private places: its answer is for one user
+	Open    bool              // users whom gates do not admit may call it, too
 	Briefs  map[string]string // Brief in other languages, by language tag
-	// Idempotent commands run again if the process died in between. Of others the
-	// person is told then that it is not known whether they were done.
+	// Idempotent commands run again after a crash. For others, the answer is then that it
+	// is not known whether they were done.
 	Idempotent bool
 }
 
 // Command is a Spec and what is done.
 type Command struct {
 	Spec
-	// Do carries the call out and returns what is answered, as Markdown. It may run
-	// beside a turn of the place. An error of type *core.Error is told to the
-	// person, any other one goes to the log.
+	// Do carries the call out and returns the answer, as Markdown. It may run beside a
+	// turn of the place. A *core.Error is shown to the user, any other error is logged.
 	Do func(ctx context.Context, c Call) (string, error)
 }
 
@@ -49,17 +47,16 @@ type Call struct {
 	Author  core.Author
 	Person  core.Path // the author's
 	Locale  string
-	Args    map[string]string // by Arg.Name; what was left out is missing
-	Target  string            // the id of the message that it was called on, where it was
+	Args    map[string]string // by Arg.Name
+	Target  string            // the id of the message that it was called on, if any
 	Foreign []core.Foreign    // what others wrote, of the message that it came with
 	Sees    []core.Path       // this place, and those that share with it
-	// Attach adds a file to the answer. Where the interface sends none, the
-	// person is told so.
+	// Attach adds a file to the answer. If the interface cannot send files, the answer
+	// says so.
 	Attach func(core.Upload)
 }
 
-// Commander is the ability of a plugin to offer commands. It returns the same
-// list whenever it is asked.
+// Commander is the ability of a plugin to offer commands. Commands always returns the same.
 type Commander interface {
 	Commands() []Command
 }

@@ -15,7 +15,7 @@ type Registry struct{ list []Command } // by name
 
 var wellNamed = regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
 
-// New makes a registry; its error names every command that is not right.
+// New makes a registry. The error names all commands that are not valid.
 func New(lists ...[]Command) (*Registry, error) {
 	r := &Registry{}
 	var faults []error
@@ -84,38 +84,34 @@ func (r *Registry) Specs(rank core.Rank) []Spec {
 	return specs
 }
 
-// Parse reads what was written behind a command's name. The error is for the
-// person, and tells how the command is used.
+// Parse reads the arguments of a call. The error is for the user, with the command's usage.
 func (s *Spec) Parse(given []string) (map[string]string, error) {
 	args := make(map[string]string)
 	for i, a := range s.Args {
-		value := ""
-		if i < len(given) {
-			value = given[i]
+		words := given[min(i, len(given)):]
+		if !a.Rest {
+			words = words[:min(1, len(words))]
 		}
-		if a.Rest && i < len(given) {
-			value = strings.Join(given[i:], " ")
+		value := strings.TrimSpace(strings.Join(words, " "))
+		choices := strings.Join(a.Choices, ", ")
+		switch {
+		case value == "" && a.Required:
+			return nil, core.Errorf(core.Invalid, "%s is missing. %s", a.Name, s.Usage())
+		case value == "":
+		case choices != "" && !slices.Contains(a.Choices, value):
+			return nil, core.Errorf(core.Invalid, "%s is one of %s. %s", a.Name, choices, s.Usage())
+		default:
+			args[a.Name] = value
 		}
-		value = strings.TrimSpace(value)
-		if value == "" {
-			if a.Required {
-				return nil, core.Errorf(core.Invalid, "%s is missing. %s", a.Name, s.Usage())
-			}
-			continue
-		}
-		if len(a.Choices) > 0 && !slices.Contains(a.Choices, value) {
-			return nil, core.Errorf(core.Invalid, "%s is one of %s. %s", a.Name, strings.Join(a.Choices, ", "), s.Usage())
-		}
-		args[a.Name] = value
 	}
 	n := len(s.Args)
 	if len(given) > n && (n == 0 || !s.Args[n-1].Rest) {
-		return nil, core.Errorf(core.Invalid, "That is too much for it. %s", s.Usage())
+		return nil, core.Errorf(core.Invalid, "There are too many arguments. %s", s.Usage())
 	}
 	return args, nil
 }
 
-// Usage is how the command is written.
+// Usage shows how to call the command.
 func (s *Spec) Usage() string {
 	b := strings.Builder{}
 	b.WriteString("Usage: `/" + s.Name)
@@ -141,9 +137,5 @@ func Called(text string) string {
 	if !ok {
 		return ""
 	}
-	i := strings.IndexAny(name, "@ \n\t")
-	if i >= 0 {
-		name = name[:i]
-	}
-	return strings.ToLower(name)
+	return strings.ToLower(name[:strings.IndexAny(name+" ", "@ \n\t")])
 }

@@ -1,7 +1,6 @@
-// Package document reads what people attach to their messages, so far as a model
-// can be told of it: the text of text files and PDFs, pictures, and sounds. It
-// fetches within limits of size, number and time, and trusts nothing that a file
-// says of itself. It decides nothing about prompts.
+// Package document reads what users attach to their messages: the text of text files and
+// PDFs, pictures, and sounds. It has limits of size, number and time, and does not trust what
+// a file says about itself.
 package document
 
 import (
@@ -9,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -26,26 +26,26 @@ const (
 	MaxText     = 20000 // characters of one file's text that are kept
 )
 
-// Options say where files come from and what is worth fetching.
+// Options says where files come from and which are fetched.
 type Options struct {
 	// Fetch returns a file's content, at most max bytes; a larger one is an error.
 	Fetch func(ctx context.Context, place core.Path, a core.Attachment, max int64) ([]byte, error)
-	// PDF returns the text of a PDF. It must end with ctx whatever the file makes
-	// the parser do. Nil: PDFs are not read.
+	// PDF returns the text of a PDF. It must end with ctx, whatever the file makes the
+	// parser do. Nil: PDFs are not read.
 	PDF             func(ctx context.Context, data []byte) (string, error)
 	Vision, Hearing bool // an engine can see, or hear
 	Log             *slog.Logger
 }
 
-// Content is what stands in files, each by its Attachment.Ref.
+// Content is the content of files, by Attachment.Ref.
 type Content struct {
 	Texts    map[string]string
 	Pictures map[string]llm.File
 	Sounds   map[string]llm.File
 }
 
-// Open reads the files of a message. It blocks until all are read or ctx ends;
-// what cannot be read is left out, and logged without its name.
+// Open reads the files of a message. It blocks until all are read or ctx ends. It leaves out
+// what cannot be read, and logs it without its name.
 func Open(ctx context.Context, o Options, place core.Path, files []core.Attachment) Content {
 	r := &reading{Options: o, place: place, content: Content{
 		Texts: make(map[string]string), Pictures: make(map[string]llm.File), Sounds: make(map[string]llm.File),
@@ -59,7 +59,8 @@ func Open(ctx context.Context, o Options, place core.Path, files []core.Attachme
 		}
 		all.Go(func() {
 			if err := r.read(ctx, k, a); err != nil {
-				o.Log.Warn("attachment not read", "path", place, "kind", a.Kind, "mime", a.MIME, "bytes", a.Size, "err", err)
+				o.Log.Warn("attachment not read",
+					"path", place, "kind", a.Kind, "mime", a.MIME, "bytes", a.Size, "err", err)
 			}
 		})
 	}
@@ -80,7 +81,7 @@ const (
 
 var limits = [...]int64{text: maxTextFile, pdf: maxPDF, picture: maxPicture, sound: maxSound}
 
-// kind says what to do with a file, by what the platform says of it.
+// kind returns what to do with a file, by what the platform says about it.
 func (o *Options) kind(a *core.Attachment) kind {
 	mime, _, _ := strings.Cut(strings.ToLower(a.MIME), ";")
 	k := none
@@ -119,39 +120,33 @@ func (r *reading) read(ctx context.Context, k kind, a core.Attachment) error {
 		return errors.New("empty, or larger than it was said to be")
 	}
 	var words string
+	mime := a.MIME
 	switch k {
 	case text:
 		words, err = Text(data)
 	case pdf:
 		words, err = r.PDF(ctx, data)
 	case picture:
-		mime := http.DetectContentType(data)
-		if shown(mime) {
-			r.keep(func(c *Content) { c.Pictures[a.Ref] = llm.File{MIME: mime, Data: data} })
-			return nil
+		mime = http.DetectContentType(data)
+		if !slices.Contains(pictureTypes, mime) {
+			err = errors.New("not a picture of a kind that models know")
 		}
-		return errors.New("no picture of a kind that models know")
-	case sound:
-		r.keep(func(c *Content) { c.Sounds[a.Ref] = llm.File{MIME: a.MIME, Data: data} })
-		return nil
 	}
-	if err == nil && words != "" {
-		r.keep(func(c *Content) { c.Texts[a.Ref] = Clip(words) })
+	if err != nil {
+		return err
 	}
-	return err
-}
-
-func (r *reading) keep(f func(*Content)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	f(&r.content)
+	switch {
+	case k == picture:
+		r.content.Pictures[a.Ref] = llm.File{MIME: mime, Data: data}
+	case k == sound:
+		r.content.Sounds[a.Ref] = llm.File{MIME: mime, Data: data}
+	case words != "":
+		r.content.Texts[a.Ref] = Clip(words)
+	}
+	return nil
 }
 
-// shown reports whether models can be shown pictures of the type.
-func shown(mime string) bool {
-	switch mime {
-	case "image/jpeg", "image/png", "image/gif", "image/webp":
-		return true
-	}
-	return false
-}
+// pictureTypes are the types of pictures that models know.
+var pictureTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}

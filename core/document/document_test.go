@@ -67,7 +67,8 @@ func TestOpen(t *testing.T) {
 
 func TestFewFiles(t *testing.T) {
 	n := make(chan int, 100)
-	o := Options{Log: slog.New(slog.DiscardHandler), Fetch: func(context.Context, core.Path, core.Attachment, int64) ([]byte, error) {
+	log := slog.New(slog.DiscardHandler)
+	o := Options{Log: log, Fetch: func(context.Context, core.Path, core.Attachment, int64) ([]byte, error) {
 		n <- 1
 		return []byte("x"), nil
 	}}

@@ -13,11 +13,14 @@ import (
 	"unicode/utf8"
 )
 
-// endings of files that hold text whatever their type is said to be.
-var endings = []string{
-	"txt", "md", "markdown", "rst", "csv", "tsv", "json", "jsonl", "xml", "html", "htm", "yaml", "yml", "toml", "ini", "conf", "log", "tex", "srt", "vtt", "ics", "vcf", "eml",
-	"go", "py", "js", "ts", "c", "h", "cpp", "hpp", "cs", "java", "kt", "rs", "rb", "php", "sh", "sql", "lua", "pl", "r", "swift", "css", "diff", "patch",
-}
+// endings are those of text files.
+var endings = strings.Fields(`
+	txt md markdown rst csv tsv json jsonl xml html htm yaml yml toml ini conf log tex srt vtt ics vcf eml
+	go py js ts c h cpp hpp cs java kt rs rb php sh sql lua pl r swift css diff patch`)
+
+// textTypes are types of text files besides text/*, *+json and *+xml.
+var textTypes = strings.Fields(`application/json application/xml application/x-yaml
+	application/toml application/javascript application/sql`)
 
 func ending(name string) string { return strings.ToLower(strings.TrimPrefix(path.Ext(name), ".")) }
 
@@ -26,25 +29,27 @@ func textual(mime, name string) bool {
 	switch {
 	case strings.HasPrefix(mime, "text/"), strings.HasSuffix(mime, "+json"), strings.HasSuffix(mime, "+xml"):
 		return true
-	case mime == "application/json", mime == "application/xml", mime == "application/x-yaml", mime == "application/toml", mime == "application/javascript", mime == "application/sql":
-		return true
 	case mime == "", mime == "application/octet-stream":
 		return slices.Contains(endings, ending(name))
 	}
-	return false
+	return slices.Contains(textTypes, mime)
 }
 
 var errBinary = errors.New("no text")
 
-// Text reads a text file: UTF-8, UTF-16 with its mark, or else Latin-1. What
-// holds control characters is no text.
+// Text reads a text file: UTF-8, UTF-16 with its mark, or else Latin-1. It refuses what has
+// control characters.
 func Text(data []byte) (string, error) {
 	s, err := decode(data)
 	if err != nil {
 		return "", err
 	}
 	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
-	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\f' && r != 0x1B }) {
+	const escape = 0x1B
+	isBinary := func(r rune) bool {
+		return unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\f' && r != escape
+	}
+	if strings.ContainsFunc(s, isBinary) {
 		return "", errBinary
 	}
 	return strings.TrimSpace(s), nil

@@ -2,21 +2,23 @@ package outbound
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 )
 
-// closed are the ranges that no request from outside may lead to, besides all
-// of IPv6 that is not 2000::/3: this host, private and shared networks, links,
-// groups, documentation, benchmarks and what is reserved.
-func closed() []netip.Prefix {
-	return []netip.Prefix{
-		netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"),
-		netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("172.16.0.0/12"),
-		netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("192.88.99.0/24"),
-		netip.MustParsePrefix("192.168.0.0/16"), netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"),
-		netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("224.0.0.0/4"), netip.MustParsePrefix("240.0.0.0/4"),
-		netip.MustParsePrefix("2001::/23"), netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("3fff::/20"),
+// closed are the ranges that requests must not lead to, besides all of IPv6 that is not
+// 2000::/3: this host, private and shared networks, links, groups, documentation, benchmarks
+// and what is reserved.
+var closed = prefixes(`
+	0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24
+	192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24
+	224.0.0.0/4 240.0.0.0/4 2001::/23 2001:db8::/32 2002::/16 3fff::/20`)
+
+func prefixes(list string) (all []netip.Prefix) {
+	for text := range strings.FieldsSeq(list) {
+		all = append(all, netip.MustParsePrefix(text))
 	}
+	return all
 }
 
 // Public reports whether an address lies in the public internet. Of an address
@@ -34,16 +36,11 @@ func Public(a netip.Addr) bool {
 	if a.Is6() && !netip.MustParsePrefix("2000::/3").Contains(a) {
 		return false
 	}
-	for _, p := range closed() {
-		if p.Contains(a) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(closed, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// numeric reports whether a host that is no address looks like one to some
-// resolver: its last label is a number, decimal, octal or hexadecimal.
+// numeric reports whether some resolvers take a host name for an address: its last label is
+// a number, decimal, octal or hexadecimal.
 func numeric(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	if hex, ok := strings.CutPrefix(strings.ToLower(last), "0x"); ok {

@@ -48,7 +48,8 @@ func (b *body) Read(p []byte) (int, error) {
 		p = p[:b.left+1] // one more, to see whether there is more
 	}
 	n, err := b.ReadCloser.Read(p)
-	if b.left -= int64(n); b.left < 0 {
+	b.left -= int64(n)
+	if b.left < 0 {
 		return n - 1, ErrTooLarge
 	}
 	return n, err
@@ -61,8 +62,8 @@ func Read(resp *http.Response) ([]byte, error) {
 	return data, errors.Join(err, resp.Body.Close())
 }
 
-// Fault says what went wrong with a request in words that are fit for people.
-// The URL, which may hold a secret, is left out of what the log gets.
+// Fault says what went wrong with a request, in words for users. It leaves the URL, which may
+// hold a secret, out of what is logged.
 func Fault(err error) *core.Error {
 	var already *core.Error
 	if errors.As(err, &already) {

@@ -74,7 +74,7 @@ func (c *Call) Send(ctx context.Context, client *http.Client) ([]byte, error) {
 	return data, c.refusal(resp, data)
 }
 
-// refusal is what a status means that is no success.
+// refusal is what a status means that is not a success.
 func (c *Call) refusal(resp *http.Response, data []byte) *core.Error {
 	code := resp.StatusCode
 	kind, text := core.Invalid, fmt.Sprintf("%s refused that (%d).", c.Server, code)

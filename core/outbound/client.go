@@ -1,3 +1,14 @@
+// Package outbound makes HTTP clients for requests that somebody else's text
+// leads to: a page that a model wants to read, a server that a blueprint names.
+//
+// A client refuses private addresses where it dials, after the name was resolved
+// and for the very address that is dialled, so that neither a spelling, nor a
+// redirect, nor a name that changes its mind leads into the network of the bot.
+// It limits bodies, decompressed, and redirects, and has neither proxy nor cookies. Private
+// addresses that are allowed are listed as Peers.
+//
+// It is not for what the configuration alone decides, such as the address of a
+// platform or of an engine.
 package outbound
 
 import (
@@ -159,13 +170,5 @@ func (o *Options) addresses(ctx context.Context, host string) ([]netip.Addr, err
 }
 
 func (o *Options) may(host, port string, a netip.Addr) bool {
-	if Public(a) {
-		return true
-	}
-	for _, p := range o.Allow {
-		if p.covers(host, port, a) {
-			return true
-		}
-	}
-	return false
+	return Public(a) || slices.ContainsFunc(o.Allow, func(p Peer) bool { return p.covers(host, port, a) })
 }

@@ -9,11 +9,10 @@ import (
 	"strings"
 )
 
-// Peer is something that may be reached though it is private: an address
-// ("10.0.0.5"), a range ("10.0.0.0/8"), or a name ("search.lan"); an address and
-// a name also with a port ("127.0.0.1:8080", "[::1]:8080"), which is then the
-// only one. A range covers what a name resolves to, a name itself alone. The zero
-// Peer is nobody.
+// Peer may be reached though it is private: an address ("10.0.0.5"), a range ("10.0.0.0/8"),
+// or a name ("search.lan"); an address and a name also with a port ("127.0.0.1:8080",
+// "[::1]:8080"), which is then the only one. A range covers what a name resolves to, a name
+// itself alone. The zero Peer covers nothing.
 type Peer struct {
 	prefix netip.Prefix
 	name   string
@@ -40,13 +39,12 @@ func ParsePeer(text string) (Peer, error) {
 	}
 	host = plain(host)
 	if host == "" || strings.ContainsAny(host, "/:@?#[] \t\n*") || numeric(host) {
-		return Peer{}, errors.New("write an address, a range like 10.0.0.0/8, or a host, each but a range also with a port")
+		return Peer{}, errors.New("write an address, a range like 10.0.0.0/8, or a host; a range has no port")
 	}
 	return Peer{name: host, port: port}, nil
 }
 
-// PeerOf is the host and port that a URL of the configuration names: who writes
-// such a URL means it. It is the zero Peer where the URL names none.
+// PeerOf is the host and port of a URL of the configuration; the zero Peer if it has none.
 func PeerOf(u *url.URL) Peer {
 	port := u.Port()
 	if port == "" {

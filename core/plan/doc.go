@@ -16,11 +16,10 @@
 //
 // # What is repaired
 //
-// Text that is no JSON is mended where it clearly was meant to be, and the plan
-// is then marked Repaired. So is a plan of an answer that was cut, one that
-// names a key twice, and one that stands beside another plan with prose in
-// between. Of such a plan only messages may run. A repaired plan never holds an
-// action whose name does not stand literally in the text.
+// Text that clearly was meant to be JSON is repaired, and the plan is marked Repaired. So is
+// a plan of an answer that was cut, one that names a key twice, and one of several plans with
+// prose in between. Of such a plan only messages may run. It never holds an action whose name
+// is not literally in the text.
 //
 // # What is refused
 //

@@ -19,17 +19,16 @@ const (
 	maxField       = 256 // bytes of a condition's field
 )
 
-// Intents lists what a plan's intent may be.
-func Intents() []string {
-	return []string{"query", "action", "navigation", "confirmation", "clarification", "greeting", "farewell", "help", "cancel", "error"}
-}
+// What a plan's intent and a condition's operator may be.
+var (
+	intents = []string{
+		"query", "action", "navigation", "confirmation", "clarification", "greeting", "farewell", "help",
+		"cancel", "error",
+	}
+	operators = []string{"eq", "neq", "gt", "gte", "lt", "lte", "contains", "exists"}
+)
 
-// Operators lists what a condition's operator may be.
-func Operators() []string {
-	return []string{"eq", "neq", "gt", "gte", "lt", "lte", "contains", "exists"}
-}
-
-// envelope reads what of a plan is neither words nor deeds.
+// envelope reads the keys of a plan besides response and actions.
 func (r *reader) envelope(f fields) {
 	r.intent(f)
 	r.confidence(f.values["confidence"])
@@ -50,8 +49,8 @@ func (r *reader) intent(f fields) {
 		return
 	}
 	intent := strings.ToLower(strings.TrimSpace(f.text("intent")))
-	if !slices.Contains(Intents(), intent) {
-		r.fault("intent", "must be one of %s", strings.Join(Intents(), ", "))
+	if !slices.Contains(intents, intent) {
+		r.fault("intent", "must be one of %s", strings.Join(intents, ", "))
 		return
 	}
 	r.plan.Intent = intent
@@ -101,14 +100,14 @@ func (r *reader) suggestions(raw json.RawMessage) {
 	}
 	for _, s := range list {
 		s = strings.TrimSpace(s)
-		if s != "" && len(s) <= maxSuggestion && utf8.ValidString(s) && len(r.plan.Suggestions) < maxSuggestions {
+		isGood := s != "" && len(s) <= maxSuggestion && utf8.ValidString(s)
+		if isGood && len(r.plan.Suggestions) < maxSuggestions {
 			r.plan.Suggestions = append(r.plan.Suggestions, s)
 		}
 	}
 }
 
-// conditions reads a step's conditions. Where one cannot be read the step must
-// not run: it was meant to depend on it.
+// conditions reads a step's conditions. If one cannot be read, the step must not run.
 func (r *reader) conditions(field string, raw json.RawMessage) ([]core.Condition, bool) {
 	if !present(raw) {
 		return nil, true
@@ -136,13 +135,16 @@ func (r *reader) condition(field string, raw json.RawMessage) (core.Condition, b
 		r.fault(field, "must be an object with field, operator and value")
 		return core.Condition{}, false
 	}
-	c := core.Condition{Field: strings.TrimSpace(f.text("field")), Operator: strings.ToLower(f.text("operator")), Value: slices.Clone(f.values["value"])}
+	c := core.Condition{
+		Field: strings.TrimSpace(f.text("field")), Operator: strings.ToLower(f.text("operator")),
+		Value: slices.Clone(f.values["value"]),
+	}
 	before := len(r.faults)
 	if c.Field == "" || len(c.Field) > maxField {
 		r.fault(field+".field", "must be a dotted path")
 	}
-	if !slices.Contains(Operators(), c.Operator) {
-		r.fault(field+".operator", "must be one of %s", strings.Join(Operators(), ", "))
+	if !slices.Contains(operators, c.Operator) {
+		r.fault(field+".operator", "must be one of %s", strings.Join(operators, ", "))
 	} else if len(c.Value) == 0 && c.Operator != "exists" {
 		r.fault(field+".value", "is missing")
 	}

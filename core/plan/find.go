@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"regexp"
@@ -17,15 +18,15 @@ type findings struct {
 	values []found
 	other  bool // there is JSON of some other shape
 
-	broken   string // from where JSON was meant but is none
-	before   int    // how many values stand before it
-	adjacent bool   // nothing stands between it and the value before it
+	broken   string // text that was meant to be JSON, from where it begins
+	before   int    // how many values come before it
+	adjacent bool   // nothing is between it and the value before it
 }
 
 type found struct {
 	raw      json.RawMessage
 	shape    shape
-	adjacent bool // only white space, commas, fences and tags stand before it since the last value
+	adjacent bool // nothing but white space, commas, fences and tags is between it and the last value
 }
 
 // list reports whether the values are the elements of one list of actions.
@@ -42,8 +43,8 @@ func (f *findings) list() bool {
 // JSON: each try may read the whole rest.
 const maxStarts = 64
 
-// find looks for JSON values. What begins like one but cannot be read ends the
-// search for good: the inner parts of a plan that was cut are no plans.
+// find looks for JSON values. What begins like one but cannot be read ends the search: the
+// inner parts of a plan that was cut are not plans.
 func find(text string) findings {
 	var f findings
 	last := 0 // the end of the last value
@@ -84,10 +85,8 @@ func (f *findings) add(raw json.RawMessage, adjacent bool) {
 	f.values = append(f.values, found{raw, s, adjacent})
 }
 
-// decode reads the one JSON value that the text begins with, and says how long
-// it is; 0: there is none.
-func decode(text string) (json.RawMessage, int) {
-	var raw json.RawMessage
+// decode reads the JSON value that the text begins with. n is its length; 0: there is none.
+func decode(text string) (raw json.RawMessage, n int) {
 	d := json.NewDecoder(strings.NewReader(text))
 	if d.Decode(&raw) != nil {
 		return nil, 0
@@ -95,8 +94,8 @@ func decode(text string) (json.RawMessage, int) {
 	return raw, int(d.InputOffset())
 }
 
-// Brackets of prose: closed at once, with nothing of JSON inside. It is large, and
-// so made when it is first needed.
+// asidePattern matches brackets of prose: closed at once, with nothing of JSON inside. It is
+// large, and made when it is first needed.
 var asidePattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:\[[^\[\]{}"':]{0,200}\]|\{[^\[\]{}"':]{1,200}\})`)
 })
@@ -111,8 +110,8 @@ func between(text string) bool {
 	return len(text) < 200 && betweenPattern.MatchString(text)
 }
 
-// region is the part of the text that holds the broken JSON which begins at: up
-// to the end, or to the end of the fenced block that it stands in.
+// region is the part of the text with the broken JSON that begins at: up to the end, or to
+// the end of the fenced block around it.
 func region(text string, at int) string {
 	if strings.Count(text[:at], "```")%2 == 1 {
 		end := strings.LastIndex(text[at:], "\n```")
@@ -123,8 +122,8 @@ func region(text string, at int) string {
 	return text[at:]
 }
 
-// strip takes away what surrounds an answer and is none: reasoning, the special
-// marks of chat templates, bytes that are no text.
+// strip removes what surrounds an answer: reasoning, the marks of chat templates, and bytes
+// that are not text.
 func strip(text string) string {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\uFFFD")
@@ -138,8 +137,8 @@ func strip(text string) string {
 
 var marks = regexp.MustCompile(`<\|[a-zA-Z_]{1,32}\|>`)
 
-// unreason cuts blocks of reasoning. One that is never closed reaches to the
-// end; one that was opened by the template and not by the model begins the text.
+// unreason removes blocks of reasoning. One that is never closed reaches to the end; one that
+// was opened by the template and not by the model begins the text.
 func unreason(text string) string {
 	for range maxStarts {
 		open, end := llm.FindThought(text)
@@ -161,8 +160,7 @@ func unreason(text string) string {
 	return text
 }
 
-// outside reports whether the position lies outside of the JSON value that
-// begins at json.
+// outside reports whether a position is outside of the JSON value that begins at json.
 func outside(text string, json, at int) bool {
 	if json < 0 || at < json {
 		return true
@@ -174,8 +172,7 @@ func outside(text string, json, at int) bool {
 	return at >= json+n
 }
 
-// unmark takes away marks like <|im_end|>; of a text in several channels only
-// the last one counts.
+// unmark removes marks like <|im_end|>. Of a text in several channels the last one counts.
 func unmark(text string) string {
 	at := marks.FindStringIndex(text)
 	if at == nil {
@@ -196,126 +193,67 @@ func unmark(text string) string {
 	return marks.ReplaceAllString(text, "")
 }
 
-// tooDeep reports whether the text nests deeper than is read.
-func tooDeep(text string) bool {
-	depth := 0
-	for i := range len(text) {
-		switch text[i] {
-		case '{', '[':
-			if depth++; depth > maxDepth {
-				return true
-			}
-		case '}', ']':
-			depth = max(depth-1, 0)
-		}
-	}
-	return false
-}
-
 type lintError struct {
-	text string
-	deep bool // not to be read at all
+	text  string
+	fatal bool // the JSON is not read at all
 }
 
-// lint checks what encoding/json lets pass: nesting, keys that stand twice, and
-// numbers beyond all bounds.
-func lint(raw json.RawMessage) *lintError {
-	if tooDeep(string(raw)) && depth(raw) > maxDepth {
-		return &lintError{"the JSON nests too deep", true}
-	}
-	d := json.NewDecoder(strings.NewReader(string(raw)))
-	d.UseNumber()
-	var w walker
-	for {
-		t, err := d.Token()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return &lintError{"the JSON cannot be read", true}
-		}
-		e := w.token(t)
-		if e != nil {
-			return e
-		}
-	}
-}
-
-func depth(raw json.RawMessage) int {
-	d := json.NewDecoder(strings.NewReader(string(raw)))
-	now, most := 0, 0
-	for {
-		t, err := d.Token()
-		if err != nil {
-			return most
-		}
-		if delim, ok := t.(json.Delim); ok {
-			if delim == '{' || delim == '[' {
-				now++
-				most = max(most, now)
-			} else {
-				now--
-			}
-		}
-	}
-}
-
-// walker sees a JSON text token by token.
-type walker struct{ levels []level }
-
+// level is an object or an array that is being read.
 type level struct {
 	keys map[string]bool // nil: an array
 	key  bool            // the next token is a key
 }
 
-func (w *walker) token(t json.Token) *lintError {
-	switch t := t.(type) {
-	case json.Delim:
-		switch t {
-		case '{':
-			w.levels = append(w.levels, level{keys: map[string]bool{}, key: true})
-		case '[':
-			w.levels = append(w.levels, level{})
-		default:
-			w.levels = w.levels[:len(w.levels)-1]
-			w.value()
+// lint checks what encoding/json accepts: deep nesting, keys that occur twice, and numbers
+// that are too large to work with.
+func lint(raw json.RawMessage) (found *lintError) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	levels := []level{{}}
+	for {
+		t, err := d.Token()
+		if err == io.EOF {
+			return found
 		}
-		return nil
-	case json.Number:
-		if !bounded(string(t)) {
-			return &lintError{"the number " + txt.Clip(string(t), 24) + " is out of all bounds", true}
+		if err != nil {
+			return &lintError{"the JSON cannot be read", true}
 		}
-	case string:
-		top := w.top()
-		if top != nil && top.key {
-			top.key = false
-			if top.keys[t] {
-				return &lintError{"the key " + txt.Clip(t, 64) + " stands twice in one object", false}
+		top := &levels[len(levels)-1]
+		switch t := t.(type) {
+		case json.Delim:
+			switch {
+			case t == '}' || t == ']':
+				levels = levels[:len(levels)-1]
+				top = &levels[len(levels)-1]
+			case len(levels) > maxDepth:
+				return &lintError{"the JSON nests too deep", true}
+			case t == '{':
+				levels = append(levels, level{keys: make(map[string]bool), key: true})
+				continue
+			default:
+				levels = append(levels, level{})
+				continue
 			}
-			top.keys[t] = true
-			return nil
+		case json.Number:
+			if !bounded(string(t)) {
+				return &lintError{"the number " + txt.Clip(string(t), 24) + " is out of all bounds", true}
+			}
+		case string:
+			if !top.key {
+				break
+			}
+			if top.keys[t] && found == nil {
+				found = &lintError{"the key " + txt.Clip(t, 64) + " stands twice in one object", false}
+			}
+			top.keys[t], top.key = true, false
+			continue
 		}
-	}
-	w.value()
-	return nil
-}
-
-func (w *walker) top() *level {
-	if len(w.levels) == 0 {
-		return nil
-	}
-	return &w.levels[len(w.levels)-1]
-}
-
-func (w *walker) value() {
-	top := w.top()
-	if top != nil && top.keys != nil {
-		top.key = true
+		top.key = top.keys != nil // a value has ended
 	}
 }
 
-// bounded reports whether a number can be worked with: at most 400 characters,
-// and an exponent of at most three digits.
+// bounded reports whether a number can be worked with: at most 400 characters, and an
+// exponent of at most three digits.
 func bounded(number string) bool {
 	if len(number) > 400 {
 		return false

@@ -14,17 +14,19 @@ const maxProse = 4000
 
 var (
 	// What gives away JSON, a call of a tool, or a note of the model to itself.
-	machine = regexp.MustCompile(`(?is)[{\[]\s*["'{\[]|"\s*:\s*["{\[\d]|<[|/]?\s*(tool|function|invoke|parameter)|\[/?(tool|inst|function)|` +
-		"```\\s*(json|tool|xml|plan)" + `|\bmessage_[a-z0-9]+\b|\b(action_input|interface_path|requiresConfirmation|fallbackAction|system_message)\b|<\|`)
-	private = regexp.MustCompile(`(?im)^\W{0,4}(thought|thoughts|thinking|reasoning|analysis|internal|internal note|private note|note to self|scratchpad|action|action input|observation|plan|system|assistant|user)\W{0,4}:`)
-	final   = regexp.MustCompile(`(?i)^.*\bfinal answer\s*:\s*`)
+	machine = regexp.MustCompile(`(?is)[{\[]\s*["'{\[]|"\s*:\s*["{\[\d]|` +
+		`<[|/]?\s*(tool|function|invoke|parameter)|\[/?(tool|inst|function)|` +
+		"```\\s*(json|tool|xml|plan)" + `|\bmessage_[a-z0-9]+\b|` +
+		`\b(action_input|interface_path|requiresConfirmation|fallbackAction|system_message)\b|<\|`)
+	private = regexp.MustCompile(`(?im)^\W{0,4}(thought|thoughts|thinking|reasoning|analysis|` +
+		`internal|internal note|private note|note to self|scratchpad|` +
+		`action|action input|observation|plan|system|assistant|user)\W{0,4}:`)
+	final = regexp.MustCompile(`(?i)^.*\bfinal answer\s*:\s*`)
 )
 
-// Prose tells whether a model's raw answer reads as prose that is fit for a
-// person, and returns it without what surrounds it. It is for answers that are
-// no plan: text with anything of JSON, of a tool call or of private reasoning
-// in it is refused as a whole.
-func Prose(text string) (string, bool) {
+// Prose returns a model's answer without what surrounds it. ok is false if the answer is not
+// prose for users: if it has anything of JSON, of a tool call or of private reasoning in it.
+func Prose(text string) (prose string, ok bool) {
 	if len(text) > MaxText {
 		return "", false
 	}
@@ -33,7 +35,7 @@ func Prose(text string) (string, bool) {
 	if i >= 0 {
 		text = strings.TrimSpace(final.ReplaceAllString(text[i:], ""))
 	}
-	text, ok := unwrap(text)
+	text, ok = unwrap(text)
 	if !ok || !fit(text) {
 		return "", false
 	}

@@ -13,17 +13,16 @@ import (
 // Bounds of what is read.
 const (
 	MaxText   = 256 << 10 // bytes of an answer
-	maxRepair = 32 << 10  // bytes that the mending of broken JSON looks at
+	maxRepair = 32 << 10  // bytes of broken JSON that are repaired
 	maxDepth  = 64        // levels of nesting
 	maxSteps  = 32
 	maxChain  = 4  // fallbacks of fallbacks
 	maxName   = 64 // bytes of an action's name
 )
 
-// Read turns a model's answer into a Plan. The faults say what of it could not
-// be read; the Plan holds the rest. keys are further top-level keys that
-// plugins registered; their values go into the metadata. Read never panics, and
-// never invents an action that is not in the answer.
+// Read turns a model's answer into a Plan. The faults say what of it could not be read; the
+// Plan holds the rest. keys are further top-level keys that plugins registered; their values
+// go into the metadata. Read never panics, and never invents an action.
 func Read(a llm.Answer, keys ...string) (core.Plan, []core.Fault) {
 	r := reader{keys: keys}
 	r.plan.Repaired = a.Truncated
@@ -39,7 +38,7 @@ type reader struct {
 	keys   []string
 	plan   core.Plan
 	faults []core.Fault
-	source string // of a repaired plan: what the names of its actions must stand in
+	source string // if repaired: the text that must contain the names of its actions
 }
 
 func (r *reader) fault(field, format string, args ...any) {
@@ -59,7 +58,7 @@ func (r *reader) finish() (core.Plan, []core.Fault) {
 	return r.plan, r.faults
 }
 
-// text reads a plan that was written as text.
+// text reads a plan from text.
 func (r *reader) text(text string) {
 	if len(text) > MaxText {
 		r.fault("", "the answer has %d bytes, at most %d are allowed", len(text), MaxText)
@@ -73,7 +72,7 @@ func (r *reader) text(text string) {
 	found := find(text)
 	if found.broken != "" {
 		r.source = text
-		r.mend(&found)
+		r.repair(&found)
 	}
 	r.choose(found)
 }
@@ -103,12 +102,11 @@ func (r *reader) choose(f findings) {
 // value reads one JSON value of a known shape.
 func (r *reader) value(raw json.RawMessage) {
 	if err := lint(raw); err != nil {
-		if err.deep {
-			r.fault("", "%s", err.text)
+		r.fault("", "%s", err.text)
+		if err.fatal {
 			return
 		}
 		r.plan.Repaired = true
-		r.fault("", "%s", err.text)
 	}
 	switch shapeOf(raw) {
 	case shapeList:
@@ -140,7 +138,8 @@ func (r *reader) calls(a llm.Answer) {
 		said = said || strings.HasPrefix(strings.ToLower(c.Name), core.MessagePrefix)
 		payload, ok := r.arguments(field, c)
 		if ok {
-			r.plan.Steps = append(r.plan.Steps, core.Step{Type: c.Name, Payload: payload, Priority: core.DefaultPriority})
+			s := core.Step{Type: c.Name, Payload: payload, Priority: core.DefaultPriority}
+			r.plan.Steps = append(r.plan.Steps, s)
 		}
 	}
 	beside, faults := Read(llm.Answer{Text: a.Text, Truncated: a.Truncated}, r.keys...)
@@ -153,8 +152,7 @@ func (r *reader) calls(a llm.Answer) {
 	}
 }
 
-// arguments reads those of one tool call; what is cut is mended, and marks the
-// plan.
+// arguments reads those of one tool call. Arguments that were cut are repaired.
 func (r *reader) arguments(field string, c llm.ToolCall) (json.RawMessage, bool) {
 	raw := bytes.TrimSpace(c.Arguments)
 	if len(raw) == 0 || string(raw) == "null" {
@@ -165,17 +163,17 @@ func (r *reader) arguments(field string, c llm.ToolCall) (json.RawMessage, bool)
 		return nil, false
 	}
 	if !json.Valid(raw) {
-		mended, ok := repair(string(raw))
+		repaired, ok := repair(string(raw))
 		if !ok {
 			r.fault(field+".payload", "the arguments of %s are no valid JSON", c.Name)
 			return nil, false
 		}
 		r.plan.Repaired = true
-		raw = []byte(mended)
+		raw = []byte(repaired)
 	}
 	if err := lint(raw); err != nil {
 		r.fault(field+".payload", "%s", err.text)
-		if err.deep {
+		if err.fatal {
 			return nil, false
 		}
 		r.plan.Repaired = true
@@ -187,21 +185,21 @@ func (r *reader) arguments(field string, c llm.ToolCall) (json.RawMessage, bool)
 	return payload, ok
 }
 
-// mend repairs what is broken. Where that gives no plan, whole ones that stand
-// in it are looked for. Either way only messages may run.
-func (r *reader) mend(f *findings) {
+// repair repairs broken JSON. If that gives no plan, it looks for whole plans inside. Either
+// way only messages may run.
+func (r *reader) repair(f *findings) {
 	r.plan.Repaired = true
 	f.values = f.values[:f.before:f.before]
-	if mended, ok := repair(f.broken); ok && shapeOf(json.RawMessage(mended)) != shapeNone {
-		raw := json.RawMessage(mended)
+	repaired, ok := repair(f.broken)
+	raw := json.RawMessage(repaired)
+	if ok && shapeOf(raw) != shapeNone {
 		f.values = append(f.values, found{raw, shapeOf(raw), f.adjacent})
 		return
 	}
 	f.values = append(f.values, find(f.broken[1:]).values...)
 }
 
-// named reports whether a step of that name may stand in the plan: what was
-// mended must not have made the name up.
+// named reports whether the plan may have a step of that name: repairing must not invent one.
 func (r *reader) named(name string) bool {
 	return r.source == "" || strings.Contains(r.source, name)
 }

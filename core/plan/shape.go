@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,13 +38,11 @@ func shapeOf(raw json.RawMessage) shape {
 		if json.Unmarshal(raw, &list) != nil || len(list) == 0 {
 			return shapeNone
 		}
-		if len(list) == 1 && shapeOfObject(list[0]) == shapePlan {
+		isAction := func(e json.RawMessage) bool { return shapeOfObject(e) == shapeAction }
+		isOnePlan := len(list) == 1 && shapeOfObject(list[0]) == shapePlan
+		if isOnePlan || slices.ContainsFunc(list, isAction) {
 			return shapeList
 		}
-		if !slices.ContainsFunc(list, func(e json.RawMessage) bool { return shapeOfObject(e) == shapeAction }) {
-			return shapeNone
-		}
-		return shapeList
 	case '{':
 		return shapeOfObject(raw)
 	}
@@ -63,16 +62,13 @@ func shapeOfObject(raw json.RawMessage) shape {
 	case o.has("action"):
 		return shapePlan
 	}
-	for _, k := range planKeys {
-		if o.has(k) {
-			return shapePlan
-		}
+	if slices.ContainsFunc(planKeys, o.has) {
+		return shapePlan
 	}
 	return shapeNone
 }
 
-// fields is a JSON object; its known keys are found whatever way they are
-// written.
+// fields is a JSON object. Its known keys are found in any spelling.
 type fields struct {
 	values map[string]json.RawMessage // by normalised key
 	names  map[string]string          // the key as it was written
@@ -111,7 +107,7 @@ func (f fields) isString(key string) bool {
 	return len(raw) > 0 && raw[0] == '"'
 }
 
-// text returns a string value; "" where there is none.
+// text returns a string value; "" if there is none.
 func (f fields) text(key string) string {
 	var s string
 	if f.isString(key) {
@@ -186,8 +182,7 @@ func (r *reader) steps(field string, list []json.RawMessage) {
 	}
 }
 
-// bare reads one action that stands where a plan should, perhaps with keys of a
-// plan beside its own.
+// bare reads one action in the place of a plan, perhaps with keys of a plan beside its own.
 func (r *reader) bare(raw json.RawMessage) {
 	f, err := object(raw)
 	if err != nil {
@@ -207,17 +202,17 @@ func (r *reader) bare(raw json.RawMessage) {
 	}
 }
 
-// stray sorts the keys that are none of a plan's own.
+// stray sorts the keys that a plan does not have.
 func (r *reader) stray(rest map[string]json.RawMessage) {
 	for k, v := range rest {
-		if slices.Contains(r.keys, k) {
+		switch {
+		case slices.Contains(r.keys, k):
 			r.note(k, v)
-			continue
+		case r.plan.Extra == nil:
+			r.plan.Extra = map[string]json.RawMessage{k: v}
+		default:
+			r.plan.Extra[k] = v
 		}
-		if r.plan.Extra == nil {
-			r.plan.Extra = make(map[string]json.RawMessage)
-		}
-		r.plan.Extra[k] = v
 	}
 }
 
@@ -239,7 +234,7 @@ func (r *reader) step(field string, raw json.RawMessage, chain int) (core.Step, 
 		r.fault(field, `must be an object with "type" and "payload"`)
 		return core.Step{}, false
 	}
-	if f.has("function") && !f.has("type") || f.text("type") == "function" && f.has("function") {
+	if f.has("function") && (!f.has("type") || f.text("type") == "function") {
 		if inner, err := object(f.values["function"]); err == nil {
 			f = inner
 		}
@@ -247,20 +242,20 @@ func (r *reader) step(field string, raw json.RawMessage, chain int) (core.Step, 
 	return r.fields(field, f, chain)
 }
 
-// Keys of a step, normalised. Those of remarks are dropped.
+// Keys of a step, normalised. Remarks are dropped.
 var (
 	payloadKeys = []string{"payload", "params", "parameters", "actioninput", "arguments"}
-	stepKeys    = []string{"type", "action", "target", "priority", "requiresconfirmation", "confirmationmessage", "fallbackaction", "conditions"}
-	remarkKeys  = []string{"id", "reason", "thought", "comment"}
+	stepKeys    = []string{
+		"type", "action", "target", "priority", "requiresconfirmation", "confirmationmessage",
+		"fallbackaction", "conditions",
+	}
+	remarkKeys = []string{"id", "reason", "thought", "comment"}
 )
 
 func (r *reader) fields(field string, f fields, chain int) (core.Step, bool) {
 	s := core.Step{Target: f.text("target"), ConfirmText: f.text("confirmationmessage")}
 	known := slices.Concat(payloadKeys, stepKeys, remarkKeys)
-	var ok bool
-	if s.Type, ok = f.text("type"), true; s.Type == "" {
-		s.Type = f.text("action")
-	}
+	s.Type = cmp.Or(f.text("type"), f.text("action"))
 	if s.Type == "" {
 		s.Type = f.text("name")
 		known = append(known, "name")
@@ -271,7 +266,8 @@ func (r *reader) fields(field string, f fields, chain int) (core.Step, bool) {
 		return s, false
 	}
 	before := len(r.faults)
-	s.Payload, ok = r.payload(field, f, known)
+	payload, ok := r.payload(field, f, known)
+	s.Payload = payload
 	s.Priority = r.priority(field, f.values["priority"])
 	s.Confirm = r.confirm(field, f.values["requiresconfirmation"])
 	conditions, readable := r.conditions(field+".conditions", f.values["conditions"])
@@ -283,8 +279,8 @@ func (r *reader) fields(field string, f fields, chain int) (core.Step, bool) {
 	return s, ok && readable
 }
 
-// payload finds a step's payload, under any of its names; without one the keys
-// that are not the step's own are the payload.
+// payload finds a step's payload under any of its names. Without one, the keys that are not
+// the step's own are the payload.
 func (r *reader) payload(field string, f fields, known []string) (json.RawMessage, bool) {
 	rest := f.rest(known...)
 	for _, k := range payloadKeys {
@@ -304,30 +300,24 @@ func (r *reader) payload(field string, f fields, known []string) (json.RawMessag
 	return raw, err == nil
 }
 
-// payloadOf takes an object, or a string that holds one.
+// payloadOf reads an object, or a string that holds one.
 func payloadOf(raw json.RawMessage) (json.RawMessage, bool) {
 	raw = bytes.TrimSpace(raw)
-	if len(raw) > 0 && raw[0] == '"' {
-		var s string
-		if json.Unmarshal(raw, &s) != nil || tooDeep(s) {
-			return nil, false
-		}
+	var s string
+	if json.Unmarshal(raw, &s) == nil && len(raw) > 0 && raw[0] == '"' {
 		raw = bytes.TrimSpace([]byte(s))
 		if lint(raw) != nil {
 			return nil, false
 		}
 	}
-	if len(raw) == 0 || raw[0] != '{' || !json.Valid(raw) {
-		return nil, false
-	}
 	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
+	if len(raw) == 0 || raw[0] != '{' || json.Compact(&b, raw) != nil {
 		return nil, false
 	}
 	return b.Bytes(), true
 }
 
-// number takes a number, or a string that holds one.
+// number reads a number, or a string that holds one.
 func number(raw json.RawMessage) (float64, bool) {
 	n, err := strconv.ParseFloat(strings.TrimSpace(strings.Trim(string(raw), `"`)), 64)
 	return n, err == nil && n == n
@@ -345,7 +335,7 @@ func (r *reader) priority(field string, raw json.RawMessage) int {
 	return int(min(max(n, 0), 10))
 }
 
-// confirm is true where it cannot be read: asking once too often harms nobody.
+// confirm is true if it cannot be read: asking once too often does no harm.
 func (r *reader) confirm(field string, raw json.RawMessage) bool {
 	switch strings.ToLower(strings.Trim(string(raw), `"`)) {
 	case "", "null", "false":

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -17,11 +18,10 @@ const (
 	maxTopic = 200  // bytes
 )
 
-// Merge carries a conversation's state on: what a plan's context says is added
-// to what was known at since, unless that is older than age (0: no limit). A
-// value of null takes an entry away. Slots belong to their topic: when it
-// changes, those of the old one are forgotten. A slot that is filled is required
-// no longer. Where there is too much, the plan's own entries stay.
+// Merge adds what a plan's context says to a conversation's state, as it was at since, unless
+// that is older than age (0: no limit). A value of null removes an entry. When the topic
+// changes, the slots of the old one are removed. A slot that is filled is no longer required.
+// If there is too much, the plan's own entries stay.
 func Merge(old core.State, since, now time.Time, age time.Duration, said core.State) core.State {
 	if age > 0 && now.Sub(since) > age {
 		old = core.State{}
@@ -30,12 +30,9 @@ func Merge(old core.State, since, now time.Time, age time.Duration, said core.St
 		old.SlotsFilled, old.SlotsRequired = nil, nil
 	}
 	merged := core.State{
-		Topic:       txt.Clip(old.Topic, maxTopic),
+		Topic:       txt.Clip(cmp.Or(said.Topic, old.Topic), maxTopic),
 		Entities:    merge(old.Entities, said.Entities),
 		SlotsFilled: merge(old.SlotsFilled, said.SlotsFilled),
-	}
-	if said.Topic != "" {
-		merged.Topic = txt.Clip(said.Topic, maxTopic)
 	}
 	required := old.SlotsRequired
 	if said.SlotsRequired != nil {
@@ -43,7 +40,8 @@ func Merge(old core.State, since, now time.Time, age time.Duration, said core.St
 	}
 	for _, slot := range required {
 		_, filled := merged.SlotsFilled[slot]
-		if !filled && len(slot) <= maxName && len(merged.SlotsRequired) < maxState && !slices.Contains(merged.SlotsRequired, slot) {
+		isNew := !filled && !slices.Contains(merged.SlotsRequired, slot)
+		if isNew && len(slot) <= maxName && len(merged.SlotsRequired) < maxState {
 			merged.SlotsRequired = append(merged.SlotsRequired, slot)
 		}
 	}

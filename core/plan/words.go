@@ -11,9 +11,8 @@ import (
 	"synthbot/core/llm"
 )
 
-// words sees to it that what is to be said to people is no plan: some models write
-// one into the other. A text in the inner one is taken; where there is none, it is
-// a fault, and not said.
+// words keeps plans out of what is said to users: some models write one into the other. It
+// takes the text of the inner plan; without one, it is a fault, and not said.
 func (r *reader) words() {
 	p := &r.plan
 	p.Response = llm.Unthink(p.Response)
@@ -44,7 +43,7 @@ func speaks(s *core.Step) bool {
 	return strings.HasPrefix(strings.ToLower(s.Type), strings.TrimSuffix(core.MessagePrefix, "_"))
 }
 
-// unthinkStep takes thoughts out of what a step says to people.
+// unthinkStep removes thoughts from what a step says to users.
 func unthinkStep(s *core.Step) {
 	for ; s != nil; s = s.Fallback {
 		s.ConfirmText = llm.Unthink(s.ConfirmText)
@@ -59,7 +58,7 @@ func unthinkPayload(payload json.RawMessage) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(payload))
 	d.UseNumber()
 	if d.Decode(&said) != nil {
-		return payload // what is wrong with it is told by its schema
+		return payload // its schema will refuse it
 	}
 	changed := false
 	llm.Thoughtless(said, func(text string) string {
@@ -81,7 +80,7 @@ func unthinkPayload(payload json.RawMessage) json.RawMessage {
 func speaksAPlan(payload json.RawMessage) bool {
 	var said struct{ Text, Message string }
 	if json.Unmarshal(payload, &said) != nil {
-		return false // what is wrong with it is told by its schema
+		return false // its schema will refuse it
 	}
 	_, text := inside(said.Text)
 	_, message := inside(said.Message)
@@ -100,6 +99,6 @@ func inside(text string) (f fields, ok bool) {
 	if err != nil {
 		return f, false
 	}
-	step := (f.has("type") || f.has("action")) && slices.ContainsFunc(payloadKeys, f.has) // a type alone is much else, too
-	return f, f.has("response") || f.has("actions") || step
+	isStep := (f.has("type") || f.has("action")) && slices.ContainsFunc(payloadKeys, f.has)
+	return f, f.has("response") || f.has("actions") || isStep
 }

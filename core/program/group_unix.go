@@ -14,5 +14,5 @@ func Group(c *exec.Cmd, signal syscall.Signal) {
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, signal) }
 }
 
-// KillGroup kills what a program left behind. That there is nothing is no error.
+// KillGroup kills what a program left behind, if anything.
 func KillGroup(c *exec.Cmd) { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }

@@ -38,9 +38,8 @@ type Program struct {
 	MaxOutput int                    // bytes; 0: DefaultOutput
 }
 
-// Run runs the program once and returns what it wrote to standard output. The
-// error is a *core.Error, its text fit for people; beside the error of a program
-// that ended with a status of its own stands what it wrote.
+// Run runs the program once and returns its standard output. The error is a *core.Error with
+// a text for users. If the program failed with a status, Run also returns its output.
 func (p Program) Run(ctx context.Context, in []byte) ([]byte, error) {
 	if p.Timeout <= 0 {
 		p.Timeout = DefaultTimeout
@@ -61,7 +60,7 @@ func (p Program) Run(ctx context.Context, in []byte) ([]byte, error) {
 	}
 	err := c.Wait()
 	KillGroup(c)
-	hide := core.Conceal(slices.Collect(maps.Values(p.Env))...) // it may tell what it was told
+	hide := core.Conceal(slices.Collect(maps.Values(p.Env))...) // the program may print its secrets
 	said, err := out.verdict(ctx, err, hide.Replace(complaint.String()))
 	if len(p.Env) > 0 {
 		said = []byte(hide.Replace(string(said)))
@@ -102,7 +101,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.said.Write(p)
 }
 
-// verdict says what became of the program. stdin that nobody read is no error.
+// verdict returns the output, or why there is none. A program need not read its input.
 func (o *output) verdict(ctx context.Context, err error, complaint string) ([]byte, error) {
 	var status *exec.ExitError
 	switch {
@@ -113,7 +112,8 @@ func (o *output) verdict(ctx context.Context, err error, complaint string) ([]by
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.As(err, &status):
-		return o.said.Bytes(), &core.Error{Kind: core.Broken, Text: "The program failed.", Err: fmt.Errorf("%w: %s", err, complaint)}
+		err = fmt.Errorf("%w: %s", err, complaint)
+		return o.said.Bytes(), &core.Error{Kind: core.Broken, Text: "The program failed.", Err: err}
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		return nil, &core.Error{Kind: core.Broken, Text: "The program failed.", Err: err}
 	}

@@ -1,6 +1,7 @@
 package recon
 
 import (
+	_ "embed"
 	"math/bits"
 	"slices"
 	"strings"
@@ -16,7 +17,14 @@ const (
 	scriptPart = 0.5 // a word, or a character where words are not parted
 )
 
-// detector knows languages by their little words. It is immutable.
+// languageList has a line for each language of the Latin and Cyrillic scripts: its tag,
+// letters that few others have, and little words that are frequent in chats. Words that
+// several languages share count a part for each.
+//
+//go:embed languages.txt
+var languageList string
+
+// detector knows languages by their little words. It never changes.
 type detector struct {
 	tags    []string
 	words   map[string]uint64 // the languages that have the word, as bits
@@ -24,33 +32,26 @@ type detector struct {
 }
 
 func newDetector() *detector {
-	list := lexicons()
 	d := &detector{words: make(map[string]uint64, 2048), letters: make(map[rune]uint64, 64)}
-	for i, l := range list {
-		d.tags = append(d.tags, l.tag)
-		for word := range strings.FieldsSeq(l.words) {
-			d.words[word] |= 1 << i
+	for line := range strings.Lines(languageList) {
+		bit := uint64(1) << len(d.tags)
+		fields := strings.Split(line, "|")
+		for _, r := range fields[1] {
+			d.letters[r] |= bit
 		}
-		for _, r := range l.letters {
-			d.letters[r] |= 1 << i
+		for word := range strings.FieldsSeq(fields[2]) {
+			d.words[word] |= bit
 		}
+		d.tags = append(d.tags, fields[0])
 	}
 	d.tags = append(d.tags, "el", "he", "ar", "fa", "hi", "th", "ko", "ja", "zh") // by script
 	return d
 }
 
-// evidence is how much speaks for each language, by its place among the tags.
+// evidence is how much speaks for each language, by the index of its tag.
 type evidence []float64
 
-func (e evidence) sum() float64 {
-	sum := 0.0
-	for _, v := range e {
-		sum += v
-	}
-	return sum
-}
-
-// best is the strongest language and how strong the next one is.
+// best returns the strongest language, and how strong the next one is.
 func (e evidence) best() (at int, next float64) {
 	for i, v := range e {
 		switch {
@@ -63,7 +64,7 @@ func (e evidence) best() (at int, next float64) {
 	return at, next
 }
 
-// at is the place of a tag; -1 where the detector does not know it.
+// at returns the index of a tag; -1 if the detector does not know it.
 func (d *detector) at(tag string) int { return slices.Index(d.tags, tag) }
 
 // share gives a part to each language of the set.
@@ -95,14 +96,14 @@ func (d *detector) weigh(text string) evidence {
 	return e
 }
 
-// foreign reports whether a field is no word of any language: an address, a
-// name, a command, code.
+// foreign reports whether a field is not a word of a language: an address, a name, a command,
+// code.
 func foreign(field string) bool {
 	return strings.Contains(field, "://") || strings.HasPrefix(field, "www.") ||
 		strings.ContainsAny(field[:1], "@#/<`$") || strings.ContainsAny(field, "_=;{}0123456789")
 }
 
-// parts reports whether the rune stands between words.
+// parts reports whether the rune separates words.
 func parts(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsMark(r) && r != '\'' && r != '-' && r != '’' && r != '¿' && r != '¡'
 }
@@ -128,8 +129,7 @@ func (d *detector) word(e evidence, word string) {
 	}
 }
 
-// script names the language of a script that only one of them writes, as far as
-// chats go.
+// script returns the language of a script that only one language uses in chats.
 func script(word string, r rune) (tag string, amount float64) {
 	switch {
 	case r < 0x370:
@@ -150,17 +150,15 @@ func script(word string, r rune) (tag string, amount float64) {
 	case unicode.Is(unicode.Hangul, r):
 		return "ko", 2 * scriptPart
 	case unicode.Is(unicode.Han, r), unicode.In(r, unicode.Hiragana, unicode.Katakana):
-		return chinese(word), scriptPart * float64(utf8.RuneCountInString(word))
+		return chineseOrJapanese(word), scriptPart * float64(utf8.RuneCountInString(word))
 	}
 	return "", 0
 }
 
-// chinese tells Chinese from Japanese, which has its own letters between.
-func chinese(word string) string {
-	for _, r := range word {
-		if unicode.In(r, unicode.Hiragana, unicode.Katakana) {
-			return "ja"
-		}
+// chineseOrJapanese tells the two apart: Japanese has letters of its own.
+func chineseOrJapanese(word string) string {
+	if strings.ContainsFunc(word, func(r rune) bool { return unicode.In(r, unicode.Hiragana, unicode.Katakana) }) {
+		return "ja"
 	}
 	return "zh"
 }

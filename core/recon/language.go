@@ -9,7 +9,7 @@ import (
 
 // How languages take turns.
 const (
-	messageMax  = 4.0 // what one message can say at most: a pasted page is no change of language
+	messageMax  = 4.0 // what one message can say at most: a pasted page does not change the language
 	fading      = 0.7 // what is left of former evidence behind a message that says all it can
 	localeStart = 2.0 // the platform's word, in telling words
 	firstMin    = 1.2 // evidence for a first language
@@ -31,7 +31,10 @@ type conversation struct {
 // hear takes what a person said into account.
 func (c *conversation) hear(text string) {
 	e := c.weigh(text)
-	sum := e.sum()
+	sum := 0.0
+	for _, v := range e {
+		sum += v
+	}
 	if sum == 0 {
 		return
 	}

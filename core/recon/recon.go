@@ -1,3 +1,13 @@
+// Package recon tells, locally and at once, the language of a conversation and the tone of a
+// message and of the conversation. It asks no model, except for Small, which can be added.
+//
+// # Language
+//
+// A conversation begins with the platform's locale. Then the words of users count, the latest
+// most: frequent little words, letters that few languages have, and scripts. Another language
+// wins when the evidence for it is clearly stronger, so that one foreign word changes
+// nothing. The bot's own lines do not count: they follow. The detector does not know every
+// language; what it does not know, it leaves to the locale and the model.
 package recon
 
 import (
@@ -8,24 +18,23 @@ import (
 	"synthbot/core/hint"
 )
 
-// Priorities of the local hints. Plugins outdo them with higher ones.
+// Priorities of the local hints. Plugins can win with higher ones.
 const (
 	LocalePriority = 10 // the platform said so
 	HeardPriority  = 20 // the words say so
 )
 
-// Local is the recon of the house.
+// Local needs no model. It is safe for concurrent use.
 type Local struct {
 	once     sync.Once // the lexicon is made when it is first needed, not at start
 	detector *detector
 	tones    *tones
 }
 
-// New returns the local recon. It is safe for concurrent use.
+// New returns the local recon.
 func New() *Local { return new(Local) }
 
-// Recon implements hint.Source. It fails never, and is done in well under a
-// millisecond for an ordinary window.
+// Recon implements hint.Source. It never fails, and takes well under a millisecond.
 func (l *Local) Recon(_ context.Context, s core.Scene) ([]hint.Hint, error) {
 	l.once.Do(func() { l.detector, l.tones = newDetector(), newTones() })
 	var hints []hint.Hint

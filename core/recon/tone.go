@@ -1,62 +1,47 @@
 package recon
 
 import (
+	_ "embed"
 	"strings"
 	"unicode"
 
 	"synthbot/core"
 )
 
-// tone is how something is said; the empty one is nothing special.
+// tone is how something is said; "" is nothing special.
 type tone string
 
-// mood is a tone and what gives it away, in the languages of the detector.
-type mood struct {
-	tone   tone
-	words  string // whole words
-	traces string // anywhere: laughter, emoji; parted by spaces
-}
+// toneList has a line for each tone, the strongest first: its name, what gives it away
+// anywhere (laughter, emoji), and whole words in the languages of the detector.
+//
+//go:embed tones.txt
+var toneList string
 
-// moods lists them by strength: the first that fits is the tone.
-func moods() []mood {
-	return []mood{
-		{"urgent", "urgent urgently asap emergency urgente urgenza subito dringend sofort eilt urgence vite pilne срочно терміново", "🚨 🆘 ‼"},
-		{"angry", "damn shit fuck fucking wtf stupid idiot idiots hate shut cazzo merda stronzo incazzato odio scheiße scheisse verdammt blöd idiotisch putain merde connard mierda joder puta hijo caralho porra kurwa cholera verdomme godverdomme jävla fan блять бля сука черт чёрт", "😡 🤬 😠 👿"},
-		{"sad", "sad depressed lonely crying triste depresso solo traurig einsam deprimiert déprimé seul deprimido sola sozinho verdrietig eenzaam ledsen smutny smutno грустно грустный сумно", "😢 😭 💔 ☹ 🥺 😞 😔 :( :'("},
-		{"worried", "worried afraid scared anxious preoccupato preoccupata paura ansia angst besorgt sorgen inquiet inquiète peur preocupado preocupada miedo preocupada medo ansioso bang orolig boję страшно боюсь", "😰 😨 😟"},
-		{"affectionate", "love darling dear tesoro amore liebe liebling schatz chéri chérie cariño amor querida querido schat älskar kocham люблю кохаю", "❤ 😍 🥰 😘 💕 💖 🤗 <3"},
-		{"thankful", "thanks thank thx ty grazie danke dankeschön merci gracias obrigado obrigada bedankt dank tack tak takk kiitos dzięki dziękuję díky děkuji köszi köszönöm mersi mulțumesc teşekkürler sağol makasih спасибо дякую благодаря", "🙏"},
-		{"playful", "lol lmao rofl xd hihi ahah ahaha mdr ptdr kkk", "😂 🤣 😜 😝 😹 😆 😏 haha hehe jaja hahah ахах хаха ㅋㅋ ㅎㅎ www 哈哈 笑 ;) :P"},
-		{"excited", "wow omg amazing awesome yay fantastico incredibile wahnsinn geil super génial incroyable increíble genial incrível geweldig fantastisch wspaniale супер круто", "🎉 🔥 🤩 🥳 !!"},
-	}
-}
-
-// tones recognises moods. It is immutable.
+// tones recognises tones. It never changes.
 type tones struct {
-	words  map[string]int // the mood's place in the list
-	traces [][]string
 	names  []tone
+	traces [][]string
+	words  map[string]int // the index of the tone
 }
 
 func newTones() *tones {
 	t := &tones{words: make(map[string]int, 256)}
-	for i, m := range moods() {
-		t.names = append(t.names, m.tone)
-		t.traces = append(t.traces, strings.Fields(m.traces))
-		for word := range strings.FieldsSeq(m.words) {
-			_, taken := t.words[word]
-			if !taken {
-				t.words[word] = i
+	for line := range strings.Lines(toneList) {
+		fields := strings.Split(line, "|")
+		for word := range strings.FieldsSeq(fields[2]) {
+			if _, ok := t.words[word]; !ok {
+				t.words[word] = len(t.names)
 			}
 		}
+		t.names, t.traces = append(t.names, tone(fields[0])), append(t.traces, strings.Fields(fields[1]))
 	}
 	return t
 }
 
-// none is behind every mood.
+// none is weaker than every tone.
 const none = 1 << 10
 
-// of is the tone of a text.
+// of returns the tone of a text.
 func (t *tones) of(text string) tone {
 	if len(text) > textMax {
 		text = text[:textMax]
@@ -102,12 +87,12 @@ func shouting(text string) bool {
 
 // What makes a conversation's tone.
 const (
-	toneSpan  = 10 // of people's latest messages
+	toneSpan  = 10 // latest messages of users
 	toneShare = 3  // one of so many must have it
 	toneMin   = 2
 )
 
-// conversation is the tone that prevails among people's latest messages.
+// conversation returns the tone of most of the latest messages of users.
 func (t *tones) conversation(s core.Scene) tone {
 	counts := map[tone]int{t.of(s.Text): 1}
 	heard := 1
