@@ -3,7 +3,6 @@ package daemon
 import (
 	"fmt"
 	"log/slog"
-	"path"
 	"regexp"
 	"slices"
 	"sort"
@@ -14,6 +13,7 @@ import (
 	"synthbot/core/action"
 	"synthbot/core/txt"
 	"synthbot/daemon/logs"
+	"synthbot/daemon/settings"
 	"synthbot/interfaces/console"
 	"synthbot/interfaces/discord"
 	"synthbot/interfaces/telegram"
@@ -46,18 +46,9 @@ var drivers = []driver{
 
 // anyInterface is what the table of every interface may hold.
 type anyInterface struct {
-	Type    string   `toml:"type" doc:"The driver. Default: the table's name."`
-	Enabled bool     `toml:"enabled" default:"true" doc:"Whether the interface is started."`
-	Offer   []string `toml:"offer" example:"react, poll, photo" doc:"The interface's actions that the model may use besides its message action, without the interface's name; * matches any characters. Each makes every prompt longer. synthbot actions lists them."`
-}
-
-// Check implements the configuration's own check.
-func (a *anyInterface) Check(fault func(text string, at ...any)) {
-	for i, pattern := range a.Offer {
-		if _, err := path.Match(pattern, ""); err != nil {
-			fault(fmt.Sprintf("%q is no pattern; write a name, or a part of one with *", pattern), "offer", i)
-		}
-	}
+	Type    string            `toml:"type" doc:"The driver. Default: the table's name."`
+	Enabled bool              `toml:"enabled" default:"true" doc:"Whether the interface is started."`
+	Offer   settings.Patterns `toml:"offer" example:"react, poll, photo" doc:"The interface's actions that the model may use besides its message action, without the interface's name; * matches any characters. Each makes every prompt longer. synthbot actions lists them."`
 }
 
 type consoleConfig struct {
@@ -146,7 +137,7 @@ func (c *Config) checkAccounts() {
 	served := make(map[account]string)
 	for _, e := range c.Enabled {
 		var a account
-		switch own := e.own.(type) {
+		switch own := e.Own.(type) {
 		case *discord.Config:
 			a = account{own.APIURL, own.Token.Reveal()}
 		case *telegram.Config:
@@ -188,8 +179,8 @@ func tokenFault(table config.Table, own any) {
 type enabled struct {
 	Name string
 	driver
-	own   any
-	offer []string // patterns of its actions that are offered
+	Own   any
+	offer settings.Patterns // of its actions that are offered
 	table config.Table
 }
 
@@ -199,10 +190,7 @@ func (e *enabled) withheld(all []*action.Definition) (names []string) {
 		if d.Owner != e.Name || d.IsMessage() {
 			continue
 		}
-		if !slices.ContainsFunc(e.offer, func(pattern string) bool {
-			ok, err := path.Match(pattern, strings.TrimSuffix(d.Name, "_"+e.Name))
-			return ok && err == nil
-		}) {
+		if !e.offer.Match(strings.TrimSuffix(d.Name, "_"+e.Name)) {
 			names = append(names, d.Name)
 		}
 	}

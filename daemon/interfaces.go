@@ -42,7 +42,7 @@ func EnabledInterfaces(m maker, former *parts) ([]core.Interface, error) {
 			all = append(all, kept)
 			continue
 		}
-		i, err := e.make(m, e.Name, e.own)
+		i, err := e.make(m, e.Name, e.Own)
 		if err != nil {
 			faulty = true
 			e.fault(err)
@@ -64,7 +64,7 @@ func (m *maker) unchanged(e enabled, former *parts) core.Interface {
 		return nil
 	}
 	for k, was := range former.Config.Enabled {
-		if was.Name == e.Name && was.kind == e.kind && reflect.DeepEqual(was.own, e.own) {
+		if was.Name == e.Name && was.kind == e.kind && reflect.DeepEqual(was.Own, e.Own) {
 			return former.Interfaces[k]
 		}
 	}

@@ -15,7 +15,6 @@ import (
 
 	"synthbot/admin"
 	adminpage "synthbot/admin/page"
-	"synthbot/config"
 	"synthbot/core"
 	"synthbot/core/txt"
 	"synthbot/core/watch"
@@ -110,75 +109,24 @@ func (s *pageServer) settings(place core.Path) (rows []adminpage.Setting) {
 		return rows
 	}
 	c := s.bot.InForce().Config
-	row := func(name, value string) {
-		rows = append(rows, adminpage.Setting{Name: name, Value: value, From: c.File})
-	}
-	each("", reflect.ValueOf(c).Elem(), row)
-	for _, e := range c.Enabled {
-		each("interfaces."+e.Name+".", reflect.ValueOf(e.own), row)
-	}
-	for _, p := range c.Chosen {
-		each("plugins."+p.name+".", reflect.ValueOf(p.Own), row)
-	}
+	c.walk(func(path string, v reflect.Value) {
+		rows = append(rows, adminpage.Setting{Name: path, Value: shownValue(path, v), From: c.File})
+	})
 	return rows
 }
 
-// each calls row for each setting of a struct, with its path in the file. Secrets hide
-// themselves.
-func each(prefix string, v reflect.Value, row func(name, value string)) {
-	v = reflect.Indirect(v)
-	if v.Kind() != reflect.Struct {
-		return
+// shownValue returns a setting as the page shows it, without secrets.
+func shownValue(path string, v reflect.Value) string {
+	name := path[strings.LastIndexByte(path, '.')+1:]
+	mayHide := slices.Contains([]string{"args", "env", "headers", "command"}, name) // users put secrets there
+	if v.Kind() == reflect.Map || mayHide && v.Kind() == reflect.Slice {
+		return fmt.Sprintf("(%d, not shown)", v.Len())
 	}
-	for i := range v.NumField() {
-		f, value := v.Type().Field(i), v.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
-		switch {
-		case !f.IsExported() || name == "-":
-		case f.Anonymous && name == "":
-			each(prefix, value, row)
-		case name != "":
-			setting(prefix+name, value, row)
-		}
-	}
+	return credentials.ReplaceAllString(txt.Line(fmt.Sprint(v.Interface())), "//[secret]@")
 }
 
-// setting calls row for a setting, or for its fields or elements.
-func setting(name string, v reflect.Value, row func(name, value string)) {
-	if _, ok := v.Interface().(map[string]config.Table); ok {
-		return // settings of interfaces and plugins follow
-	}
-	_, prints := v.Interface().(fmt.Stringer)
-	switch {
-	case v.Kind() == reflect.Pointer && v.IsNil():
-	case v.Kind() == reflect.Pointer && !prints:
-		setting(name, v.Elem(), row)
-	case v.Kind() == reflect.Struct && !prints:
-		each(name+".", v, row)
-	case v.Kind() == reflect.Slice && isPlainStruct(v.Type().Elem()):
-		for i := range v.Len() {
-			setting(fmt.Sprintf("%s[%d]", name, i), v.Index(i), row)
-		}
-	case v.Kind() == reflect.Map || mayHide(name) && v.Kind() == reflect.Slice:
-		row(name, fmt.Sprintf("(%d, not shown)", v.Len()))
-	default:
-		row(name, credentials.ReplaceAllString(txt.Line(fmt.Sprint(v.Interface())), "//[secret]@"))
-	}
-}
-
-var (
-	stringer = reflect.TypeFor[fmt.Stringer]()
-	// credentials matches the user and the password of an address.
-	credentials = regexp.MustCompile(`//[^/@\s]+@`)
-)
-
-// isPlainStruct reports whether a type is a struct without a text of its own.
-func isPlainStruct(t reflect.Type) bool { return t.Kind() == reflect.Struct && !t.Implements(stringer) }
-
-// mayHide reports whether users put secrets into a list of that name.
-func mayHide(name string) bool {
-	return slices.Contains([]string{"args", "env", "headers", "command"}, name[strings.LastIndexByte(name, '.')+1:])
-}
+// credentials matches the user and the password of an address.
+var credentials = regexp.MustCompile(`//[^/@\s]+@`)
 
 // PageLink returns a link that opens the admin's page, once, within ten minutes.
 func (b *Bot) PageLink() (string, error) {

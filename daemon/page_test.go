@@ -23,7 +23,7 @@ func TestNoPageCostsNothing(t *testing.T) {
 
 func TestSettingsHideSecrets(t *testing.T) {
 	var all []string
-	row := func(name, value string) { all = append(all, name+"="+value) }
+	row := func(path string, v reflect.Value) { all = append(all, path+"="+shownValue(path, v)) }
 	c := struct {
 		Token core.Secret       `toml:"token"`
 		URL   string            `toml:"url"`
@@ -42,7 +42,7 @@ func TestSettingsHideSecrets(t *testing.T) {
 	c.List = append(c.List, struct {
 		N int `toml:"n"`
 	}{3})
-	each("", reflect.ValueOf(c), row)
+	walkSettings("", reflect.ValueOf(c), row)
 	want := "token= url=https://[secret]@example.org/x env=(1, not shown) headers=(1, not shown) inner.after=1m0s list[0].n=3"
 	if got := strings.Join(all, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

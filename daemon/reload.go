@@ -168,7 +168,7 @@ func (e *Env) needRestart(old, next *Config) error {
 	fixed := func(c *Config) (list []any) {
 		for _, i := range c.Enabled {
 			if i.fixed {
-				list = append(list, i.Name, i.own)
+				list = append(list, i.Name, i.Own)
 			}
 		}
 		return list

@@ -16,22 +16,22 @@ import (
 type series struct {
 	Name   string
 	Values []float64
-	Told   []float64 // what is written for each value; nil: itself
+	Labels []float64 // what is written for each value; nil: the values
 }
 
-// told is what is written for a value.
-func (s series) told(i int) float64 {
-	if s.Told != nil {
-		return s.Told[i]
+// label returns what is written for a value.
+func (s series) label(i int) float64 {
+	if s.Labels != nil {
+		return s.Labels[i]
 	}
 	return s.Values[i]
 }
 
-// figures are what a chart shows, and the table beneath it.
+// figures is the data of a chart and of the table below it.
 type figures struct {
 	Title, Axis string // Axis: what the labels are
 	Labels      []string
-	Series      []series // stand upon one another
+	Series      []series // stacked
 	show        func(float64) string
 	ranked      bool // the labels are long: the axis has their numbers
 }
@@ -59,10 +59,10 @@ type tick struct {
 	Text string
 }
 
-// drawing is a chart as it is drawn, and the table beneath it.
+// drawing is a rendered chart and the table below it.
 type drawing struct {
 	Title, Axis string
-	Empty       bool // there is nothing to be seen
+	Empty       bool // all values are 0
 	Bars        []bar
 	Up, Along   []tick // the labels of the axes
 	Names       []string
@@ -74,7 +74,7 @@ type figureRow struct {
 	Cells []string
 }
 
-// draw makes it.
+// draw renders a chart.
 func (f figures) draw() drawing {
 	d := drawing{Title: f.Title, Axis: f.Axis, Empty: f.empty(), Bars: f.bars(), Up: f.up(), Along: f.along()}
 	for _, s := range f.Series {
@@ -83,14 +83,14 @@ func (f figures) draw() drawing {
 	for i, label := range f.Labels {
 		r := figureRow{Label: label}
 		for _, s := range f.Series {
-			r.Cells = append(r.Cells, f.figure(s.told(i)))
+			r.Cells = append(r.Cells, f.figure(s.label(i)))
 		}
 		d.Rows = append(d.Rows, r)
 	}
 	return d
 }
 
-// bars are the rectangles.
+// bars returns the rectangles.
 func (f figures) bars() (bars []bar) {
 	top := f.top()
 	step := float64(plotWide) / float64(max(len(f.Labels), 1))
@@ -104,7 +104,7 @@ func (f figures) bars() (bars []bar) {
 			y -= h
 			bars = append(bars, bar{
 				round(chartLeft + float64(i)*step + step*0.1), round(y), round(step * 0.8), round(h), k,
-				label + ", " + s.Name + ": " + f.figure(s.told(i)),
+				label + ", " + s.Name + ": " + f.figure(s.label(i)),
 			})
 		}
 	}
@@ -128,7 +128,7 @@ func (f figures) short(v float64) string {
 	return number(v)
 }
 
-// up are the labels of the upright axis.
+// up returns the labels of the vertical axis.
 func (f figures) up() (list []tick) {
 	top := f.top()
 	for i := range chartSteps + 1 {
@@ -138,7 +138,7 @@ func (f figures) up() (list []tick) {
 	return list
 }
 
-// along are some labels of the other axis.
+// along returns the labels of the horizontal axis.
 func (f figures) along() (list []tick) {
 	step := float64(plotWide) / float64(max(len(f.Labels), 1))
 	every := max((len(f.Labels)+chartLabels-1)/chartLabels, 1)
@@ -152,7 +152,7 @@ func (f figures) along() (list []tick) {
 	return list
 }
 
-// empty reports whether there is nothing to be seen.
+// empty reports whether all values are 0.
 func (f figures) empty() bool {
 	for _, s := range f.Series {
 		if slices.ContainsFunc(s.Values, func(v float64) bool { return v > 0 }) {
@@ -207,24 +207,27 @@ func money(v float64) string { return fmt.Sprintf("%.4f", v) }
 
 func seconds(v float64) string { return span(time.Duration(v * float64(time.Second))) }
 
-// Bounds of the charts.
+// Limits of the charts.
 const (
 	buckets  = 20
 	chartDay = 30
 	topMost  = 10
 )
 
+// chartPage is the page of charts.
+type chartPage struct{ *Page }
+
 // charts shows trends.
-func (p *Page) charts(v *visit) error {
+func (p chartPage) charts(v *visit) error {
 	all := p.timely(p.recent(math.MaxInt32))
 	all = append(all, p.depths())
 	if p.Uses != nil {
-		today := v.now
-		uses, err := p.Uses(v.Context(), today.AddDate(0, 0, 1-chartDay).Format(time.DateOnly), today.Format(time.DateOnly))
+		first := v.now.AddDate(0, 0, 1-chartDay)
+		uses, err := p.Uses(v.Context(), first.Format(time.DateOnly), v.now.Format(time.DateOnly))
 		if err != nil {
 			return err
 		}
-		all = append(all, spent(uses, today)...)
+		all = append(all, spent(uses, v.now)...)
 	}
 	var list []drawing
 	for _, f := range all {
@@ -233,8 +236,8 @@ func (p *Page) charts(v *visit) error {
 	return p.show(v, "charts", "Charts", "/charts", list)
 }
 
-// timely are the charts of the turns that are remembered, in equal spans of time.
-func (p *Page) timely(ends []watch.TurnEnd) []figures {
+// timely returns the charts of the latest turns, in equal spans of time.
+func (p chartPage) timely(ends []watch.TurnEnd) []figures {
 	groups, labels := p.group(ends)
 	per := func(of func(g []watch.TurnEnd) float64) (values []float64) {
 		for _, g := range groups {
@@ -250,7 +253,7 @@ func (p *Page) timely(ends []watch.TurnEnd) []figures {
 			above[i] -= half[i]
 		}
 		return figures{Title: title, Axis: "From", Labels: labels, show: seconds, Series: []series{
-			{Name: "half of the turns within", Values: half}, {Name: "95 % within", Values: above, Told: most},
+			{Name: "half of the turns within", Values: half}, {Name: "95 % within", Values: above, Labels: most},
 		}}
 	}
 	count := func(is func(e *watch.TurnEnd) int) []float64 {
@@ -264,12 +267,13 @@ func (p *Page) timely(ends []watch.TurnEnd) []figures {
 	came := func(to string) series {
 		return series{Name: to, Values: count(func(e *watch.TurnEnd) int { return one(outcome(e) == to) })}
 	}
+	outcomes := []series{came("answered"), came("silent"), came("set aside")}
+	corrected := series{Name: "corrections", Values: count(func(e *watch.TurnEnd) int { return corrections(e.Trace) })}
 	return []figures{
 		times("Waiting for models", func(t *watch.Trace) time.Duration { return t.Thought }),
 		times("The bot's own time", func(t *watch.Trace) time.Duration { return max(t.Took-t.Thought, 0) }),
-		{Title: "Turns by outcome", Axis: "From", Labels: labels, Series: []series{came("answered"), came("silent"), came("set aside")}},
-		{Title: "Corrections: answers of models that were wrong", Axis: "From", Labels: labels, Series: []series{
-			{Name: "corrections", Values: count(func(e *watch.TurnEnd) int { return corrections(e.Trace) })}}},
+		{Title: "Turns by outcome", Axis: "From", Labels: labels, Series: outcomes},
+		{Title: "Corrections: wrong answers of models", Axis: "From", Labels: labels, Series: []series{corrected}},
 	}
 }
 
@@ -280,16 +284,18 @@ func one(yes bool) int {
 	return 0
 }
 
-// group puts turns into equal spans of time, the oldest first.
-func (p *Page) group(ends []watch.TurnEnd) (groups [][]watch.TurnEnd, labels []string) {
+// group groups turns by equal spans of time, the oldest first.
+func (p chartPage) group(ends []watch.TurnEnd) (groups [][]watch.TurnEnd, labels []string) {
 	if len(ends) == 0 {
 		return nil, nil
 	}
 	first, last := ends[0].Trace.Began, ends[0].Trace.Began
 	for _, e := range ends {
-		if t := e.Trace.Began; t.Before(first) {
+		t := e.Trace.Began
+		if t.Before(first) {
 			first = t
-		} else if t.After(last) {
+		}
+		if t.After(last) {
 			last = t
 		}
 	}
@@ -319,8 +325,8 @@ func quantile(g []watch.TurnEnd, of func(*watch.Trace) time.Duration, q float64)
 	return list[int(math.Ceil(q*float64(len(list))))-1]
 }
 
-// depths is the chart of what waited.
-func (p *Page) depths() figures {
+// depths returns the chart of waiting messages.
+func (p chartPage) depths() figures {
 	samples := p.queue.samples()
 	f := figures{Title: "Messages that wait for an answer", Axis: "At", Series: []series{{Name: "waiting"}}}
 	per := max((len(samples)+buckets-1)/buckets, 1)
@@ -332,17 +338,18 @@ func (p *Page) depths() figures {
 	return f
 }
 
-// spent are the charts of what the bot costs.
+// spent returns the charts of tokens and costs.
 func spent(uses []Use, today time.Time) []figures {
 	var days []string
 	for i := range chartDay {
 		days = append(days, today.AddDate(0, 0, i+1-chartDay).Format(time.DateOnly))
 	}
-	places := func(u *Use) bool { return !u.Whose.IsPerson() } // each use stands there for its place
+	places := func(u *Use) bool { return !u.Whose.IsPerson() } // each use has a row for its place
 	daily := func(of func(u *Use) float64) []float64 {
 		values := make([]float64, len(days))
 		for i := range uses {
-			if k := slices.Index(days, uses[i].Day); k >= 0 && places(&uses[i]) {
+			k := slices.Index(days, uses[i].Day)
+			if k >= 0 && places(&uses[i]) {
 				values[k] += of(&uses[i])
 			}
 		}
@@ -352,20 +359,24 @@ func spent(uses []Use, today time.Time) []figures {
 	for i, d := range days {
 		labels[i] = d[5:]
 	}
-	return append([]figures{
-		{Title: "Tokens by day", Axis: "Day", Labels: labels, Series: []series{
-			{Name: "new", Values: daily(func(u *Use) float64 { return float64(u.In - u.Cached) })},
-			{Name: "cached", Values: daily(func(u *Use) float64 { return float64(u.Cached) })},
-			{Name: "written", Values: daily(func(u *Use) float64 { return float64(u.Out) })}}},
-		{Title: "Cost by day", Axis: "Day", Labels: labels, Series: []series{{Name: "cost", Values: daily(func(u *Use) float64 { return u.Cost })}}, show: money},
-	}, append(most("person", uses, func(u *Use) bool { return u.Whose.IsPerson() }), most("place", uses, places)...)...)
+	tokens := []series{
+		{Name: "new", Values: daily(func(u *Use) float64 { return float64(u.In - u.Cached) })},
+		{Name: "cached", Values: daily(func(u *Use) float64 { return float64(u.Cached) })},
+		{Name: "written", Values: daily(func(u *Use) float64 { return float64(u.Out) })},
+	}
+	cost := []series{{Name: "cost", Values: daily(func(u *Use) float64 { return u.Cost })}}
+	return slices.Concat([]figures{
+		{Title: "Tokens by day", Axis: "Day", Labels: labels, Series: tokens},
+		{Title: "Cost by day", Axis: "Day", Labels: labels, Series: cost, show: money},
+	}, most("person", uses, func(u *Use) bool { return u.Whose.IsPerson() }), most("place", uses, places))
 }
 
-// most are the charts of who used most.
+// most returns the charts of the largest uses.
 func most(who string, uses []Use, meant func(*Use) bool) []figures {
 	tokens, cost := make(map[string]float64), make(map[string]float64)
 	for i := range uses {
-		if u := &uses[i]; meant(u) {
+		u := &uses[i]
+		if meant(u) {
 			tokens[u.Whose.String()] += float64(u.In + u.Out)
 			cost[u.Whose.String()] += u.Cost
 		}

@@ -12,45 +12,44 @@ import (
 	"synthbot/core/watch"
 )
 
-// Bounds of a live stream. A browser that takes longer is gone.
+// Limits of a live stream. A browser that takes longer is disconnected.
 const (
-	streamRoom  = 256 // turns that may wait for it; what has no room is left out
+	streamRoom  = 256 // turns that may wait for it; others are dropped
 	streamPause = 250 * time.Millisecond
 	streamWrite = 5 * time.Second
 	streamBeat  = 15 * time.Second
 	streamCount = 2 * time.Second // how often what waits is counted
-	streamMost  = 20              // turns at once: nobody reads more
+	streamMost  = 20              // turns at once
 )
 
-// live sends how far turns are, and turns as they end, by server-sent events,
-// until the browser goes or its session is over. Turns wait for nobody: see
-// Turns.Subscribe and Running.Changes.
+// live sends the stages of running turns, and finished turns, by server-sent events, until the
+// browser disconnects or its session ends.
 func (p *Page) live(v *visit) error {
 	select {
 	case p.streams <- struct{}{}:
 		defer func() { <-p.streams }()
 	default:
-		return told{http.StatusServiceUnavailable, "Too many pages are open that show turns live."}
+		return userError{http.StatusServiceUnavailable, "Too many pages are open that show turns live."}
 	}
 	ends, done := p.Turns.Subscribe(streamRoom)
 	defer done()
 	changes, quit := p.Running.Changes()
 	defer quit()
 	s := &stream{w: v.w, c: http.NewResponseController(v.w), ends: ends, changes: changes}
-	_ = s.c.SetReadDeadline(time.Time{}) // it is to last
+	_ = s.c.SetReadDeadline(time.Time{}) // the stream has no time limit
 	v.w.Header().Set("Content-Type", "text/event-stream")
 	p.flow(v.Context(), v.session.over, s)
 	return nil
 }
 
-// flow gathers what comes within a pause, and sends it.
+// flow collects the events of a pause and sends them.
 func (p *Page) flow(ctx context.Context, over <-chan struct{}, s *stream) {
 	beat, count := time.NewTicker(streamBeat), time.NewTicker(streamCount)
 	defer beat.Stop()
 	defer count.Stop()
 	s.say(": welcome\nretry: 3000\n\n")
 	var b bytes.Buffer
-	p.event(&b, "turns", "rows", p.rows()) // what ended since the page was made, or the connection was lost
+	p.event(&b, "turns", "rows", p.rows()) // those that ended while there was no connection
 	s.say(b.String())
 	p.tell(s, nil)
 	waited := p.count(ctx, s, -1)
@@ -62,7 +61,7 @@ func (p *Page) flow(ctx context.Context, over <-chan struct{}, s *stream) {
 			s.say("event: over\ndata: over\n\n")
 			return
 		case <-beat.C:
-			p.doors.tidy() // a page that is only left open is no use of it
+			p.logins.tidy() // an open stream does not keep a session alive
 			s.say(": still here\n\n")
 		case <-count.C:
 			waited = p.count(ctx, s, waited)
@@ -84,16 +83,15 @@ func (p *Page) count(ctx context.Context, s *stream, before int) int {
 	return n
 }
 
-// gather adds the turns that end shortly after; the newest turns are kept.
+// gather adds the turns that end within a pause. It keeps the newest turns.
 func (s *stream) gather(ctx context.Context, list ...watch.TurnEnd) []watch.TurnEnd {
 	pause := time.NewTimer(streamPause)
 	defer pause.Stop()
 	for {
 		select {
 		case e := <-s.ends:
-			if list = append(list, e); len(list) > streamMost {
-				list = list[1:]
-			}
+			list = append(list, e)
+			list = list[max(0, len(list)-streamMost):]
 		case <-pause.C:
 			return list
 		case <-ctx.Done():
@@ -102,10 +100,10 @@ func (s *stream) gather(ctx context.Context, list ...watch.TurnEnd) []watch.Turn
 	}
 }
 
-// tell sends rows of the list of turns, and all of those that run.
+// tell sends rows of finished turns, and all running turns.
 func (p *Page) tell(s *stream, ends []watch.TurnEnd) {
 	select {
-	case <-s.changes: // they are told now
+	case <-s.changes: // they are sent now
 	default:
 	}
 	var b bytes.Buffer
@@ -116,7 +114,7 @@ func (p *Page) tell(s *stream, ends []watch.TurnEnd) {
 	s.say(b.String())
 }
 
-// event writes what a sheet makes of data as one event.
+// event renders data as one event.
 func (p *Page) event(b *bytes.Buffer, name, sheet string, data any) {
 	var line bytes.Buffer
 	if err := p.sheets["now"].execute(&line, sheet, data); err != nil {
@@ -127,7 +125,7 @@ func (p *Page) event(b *bytes.Buffer, name, sheet string, data any) {
 	fmt.Fprintf(b, "event: %s\ndata: %s\n\n", name, text)
 }
 
-// stream writes to a browser that may be slow or dead.
+// stream writes to a browser that may be slow or disconnected.
 type stream struct {
 	w       http.ResponseWriter
 	c       *http.ResponseController
@@ -137,28 +135,29 @@ type stream struct {
 }
 
 func (s *stream) say(text string) {
-	if s.err = s.c.SetWriteDeadline(time.Now().Add(streamWrite)); s.err != nil {
-		return
+	s.err = s.c.SetWriteDeadline(time.Now().Add(streamWrite))
+	if s.err == nil {
+		_, s.err = fmt.Fprint(s.w, text)
 	}
-	if _, s.err = fmt.Fprint(s.w, text); s.err == nil {
+	if s.err == nil {
 		s.err = s.c.Flush()
 	}
 }
 
-// Bounds of what is remembered of the queue.
+// Limits of the samples of the queue.
 const (
 	queueEvery = 10 * time.Second
 	queueMost  = 360 // samples
 	queuePlace = 100 // entries that are counted in one place
 )
 
-// depth is how much waited at a moment.
+// depth is how many entries waited at a time.
 type depth struct {
 	Time    time.Time
 	Entries int
 }
 
-// queue remembers how much waited.
+// queue stores how many entries waited.
 type queue struct {
 	mu   sync.Mutex
 	list []depth
@@ -179,7 +178,7 @@ func (q *queue) samples() []depth {
 	return append([]depth(nil), q.list...)
 }
 
-// Run samples how much waits, until ctx ends.
+// Run samples the queue until ctx ends.
 func (p *Page) Run(ctx context.Context) {
 	tick := time.NewTicker(queueEvery)
 	defer tick.Stop()

@@ -191,7 +191,7 @@ func TestLiveWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n atomic.Int64
 		n.Store(3)
-		p := New(Options{Log: slog.New(slog.DiscardHandler), Clock: time.Now, Turns: new(admin.Traces), Running: new(admin.Running), Reader: line{n: &n}})
+		p := quiet(new(admin.Traces), new(admin.Running), line{n: &n})
 		w := new(tape)
 		ctx, end := context.WithCancel(t.Context())
 		go p.flow(ctx, nil, &stream{w: w, c: http.NewResponseController(w)})
@@ -224,14 +224,14 @@ func (patient) SetWriteDeadline(time.Time) error { return nil }
 // TestStreamOfAnIdleSession leaves a page open, and does nothing there.
 func TestStreamOfAnIdleSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := New(Options{Log: slog.New(slog.DiscardHandler), Clock: time.Now, Turns: new(admin.Traces), Running: new(admin.Running), Reader: line{n: new(atomic.Int64)}})
-		cookie, _ := p.doors.enter(p.doors.ticket(), "")
+		p := quiet(new(admin.Traces), new(admin.Running), line{n: new(atomic.Int64)})
+		cookie, _ := p.logins.enter(p.logins.ticket(), "")
 		if cookie == "" {
 			t.Fatal("not let in")
 		}
 		w := patient{httptest.NewRecorder()}
 		began := time.Now()
-		p.flow(t.Context(), p.doors.session(cookie).over, &stream{w: w, c: http.NewResponseController(w)})
+		p.flow(t.Context(), p.logins.session(cookie).over, &stream{w: w, c: http.NewResponseController(w)})
 		if took := time.Since(began); took < sessionIdle || took > sessionIdle+2*streamBeat {
 			t.Errorf("it ended after %v", took)
 		}
@@ -260,12 +260,12 @@ func (l oneListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 
 func TestDeadBrowser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		traces, stages := new(admin.Traces), new(admin.Running)
-		p := New(Options{Log: slog.New(slog.DiscardHandler), Clock: time.Now, Turns: traces, Running: stages, Reader: line{n: new(atomic.Int64)}})
-		cookie, _ := p.doors.enter(p.doors.ticket(), "")
+		p := quiet(traces, stages, line{n: new(atomic.Int64)})
+		cookie, _ := p.logins.enter(p.logins.ticket(), "")
 		if cookie == "" {
 			t.Fatal("not let in")
 		}
-		dead, conn := net.Pipe() // holds nothing: whoever writes waits for a reader
+		dead, conn := net.Pipe() // has no buffer: a writer waits for a reader
 		listener := oneListener{make(chan net.Conn, 1)}
 		listener.conns <- conn
 		server := admin.Server(p.Handler())
@@ -328,4 +328,10 @@ func TestLiveFromTheBeginning(t *testing.T) {
 	if i, j := strings.Index(rows, "seq=6"), strings.Index(rows, "seq=5"); i < 0 || j < i || strings.Contains(rows, private) {
 		t.Errorf("it begins with %s", rows)
 	}
+}
+
+// quiet makes a page without a log.
+func quiet(turns Turns, running Running, reader core.Reader) *Page {
+	o := Options{Log: slog.New(slog.DiscardHandler), Clock: time.Now, Turns: turns, Running: running, Reader: reader}
+	return New(o)
 }

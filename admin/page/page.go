@@ -1,8 +1,7 @@
-// Package page is the admin's page: what the bot does now, what it was told to
-// do it, what it keeps, and what it costs. It is server-rendered HTML that works
-// without scripts, asks nothing of any other host, and is closed to whoever does
-// not come with a one-time link from the terminal. It decides nothing about
-// turns, and keeps nothing but who looked into which private conversation.
+// Package page is the admin's page: what the bot does now, its prompts, its memories, and its
+// costs. It is server-rendered HTML that works without scripts and loads nothing from other
+// hosts. A session needs a one-time link from the terminal. The page stores only which private
+// conversations admins opened.
 package page
 
 import (
@@ -23,31 +22,31 @@ import (
 type Turns interface {
 	// Recent returns the newest turns, at most n, newest first.
 	Recent(n int) []watch.TurnEnd
-	// Last returns the newest turn that meant accepts.
-	Last(meant func(*watch.TurnEnd) bool) (watch.TurnEnd, bool)
-	// Subscribe returns a channel of the turns that end from now on; what it has
-	// no room for is left out. done ends it.
+	// Last returns the newest turn that match accepts.
+	Last(match func(*watch.TurnEnd) bool) (watch.TurnEnd, bool)
+	// Subscribe returns a channel of the turns that end from now on. It drops turns that the
+	// channel has no room for. done ends the subscription.
 	Subscribe(room int) (ends <-chan watch.TurnEnd, done func())
 }
 
-// Running are the turns that run now. Safe for concurrent use.
+// Running are the running turns. Safe for concurrent use.
 type Running interface {
-	// Now returns them, the one that began first coming first.
+	// Now returns them, the oldest first.
 	Now() []watch.TurnStage
-	// Changes returns a channel that holds a token when Now has changed since the
-	// last one was taken. done ends it.
+	// Changes returns a channel that holds a token if Now has changed since the last token was
+	// taken. done ends the subscription.
 	Changes() (changes <-chan struct{}, done func())
 }
 
 // Listing asks for a page of facts, newest first.
 type Listing struct {
-	Below, About core.Path // zero: anywhere, anybody
-	Before       string    // the ID of the last one of the page before
+	Below, About core.Path // zero: all places, all users
+	Before       string    // the ID of the last one of the former page
 	N            int
 }
 
-// Use is what was spent on a day with an engine. Each use is there twice: for a
-// place, and for the person who caused it.
+// Use is the use of an engine on a day. Each use is listed twice: for a place, and for the user
+// who caused it.
 type Use struct {
 	Day    string // 2006-01-02
 	Whose  core.Path
@@ -60,7 +59,7 @@ type Use struct {
 // Action is one row of the catalogue.
 type Action struct {
 	Name, Owner, Brief, Permission string
-	Offered                        bool // to an ordinary person
+	Offered                        bool // to users without a rank
 	Schema                         json.RawMessage
 	Help                           string
 }
@@ -68,27 +67,25 @@ type Action struct {
 // Setting is one row of the settings in effect.
 type Setting struct{ Name, Value, From string }
 
-// File is a persona's file. ID is the caller's, and stands in URLs.
+// File is a persona file. ID is the caller's; URLs contain it.
 type File struct {
 	ID, Name, Path string
 	Editable       bool // it is text that can be written
 }
 
-// Personas are the persona files of the configuration. An error of Preview and
-// Save is told to the admin.
+// Personas are the persona files of the configuration. Errors of Preview and Save are shown to
+// the admin.
 type Personas interface {
 	Files() []File
 	// Source returns a file's text.
 	Source(id string) (text string, err error)
-	// Preview returns the persona that the text would make.
+	// Preview returns the persona of a text.
 	Preview(id, text string) (core.Persona, error)
-	// Save writes the text in place of was, if that is still what is there, and
-	// lets it take effect.
+	// Save replaces the text was, if the file still contains it, and puts the new one in force.
 	Save(id, text, was string) error
 }
 
-// Options is what a Page shows. All but Personas, Listing, Uses, Actions and
-// Settings is required; a page about what is missing says so.
+// Options is what a Page shows. Personas, Listing, Uses, Actions and Settings are optional.
 type Options struct {
 	Log      *slog.Logger
 	Clock    func() time.Time // in the bot's zone
@@ -96,7 +93,7 @@ type Options struct {
 	Running  Running
 	Reader   core.Reader
 	Facts    core.Facts
-	Items    core.Items // keeps who opened which private conversation, and why
+	Items    core.Items // stores which private conversations were opened, and why
 	Listing  func(ctx context.Context, l Listing) (facts []core.Fact, next string, err error)
 	Uses     func(ctx context.Context, first, last string) ([]Use, error)
 	Actions  func() []Action
@@ -107,10 +104,10 @@ type Options struct {
 // Page is the admin's page. Safe for concurrent use.
 type Page struct {
 	Options
-	doors   doors
-	streams chan struct{} // one token for each live stream that is open
+	logins  logins
+	streams chan struct{} // a token for each open live stream
 	queue   queue
-	sheets  map[string]book
+	sheets  map[string]templateSet
 	mux     *http.ServeMux
 }
 
@@ -123,23 +120,22 @@ var assets embed.FS
 //go:embed templates/*.html
 var templates embed.FS
 
-// New makes a page. It serves when Handler is served, and samples the queue
-// while Run runs.
+// New makes a page. Handler serves it, and Run samples the queue.
 func New(o Options) *Page {
 	p := &Page{Options: o, streams: make(chan struct{}, maxStreams), mux: http.NewServeMux()}
-	p.doors.clock = o.Clock
+	p.logins.clock = o.Clock
 	p.sheets = sheets()
 	p.routes()
 	return p
 }
 
-// Ticket returns a token that lets whoever holds it in, once, within ten minutes.
-func (p *Page) Ticket() string { return p.doors.ticket() }
+// Ticket returns a token for one login within ten minutes.
+func (p *Page) Ticket() string { return p.logins.ticket() }
 
 // Handler serves the page.
 func (p *Page) Handler() http.Handler { return p.guarded(p.mux) }
 
-// routes are all there is; what is not open asks for a session.
+// routes registers all pages. All but the login need a session.
 func (p *Page) routes() {
 	static, err := fs.Sub(assets, "assets")
 	if err != nil {
@@ -148,6 +144,7 @@ func (p *Page) routes() {
 	p.mux.Handle("GET /assets/", http.StripPrefix("/assets/", cached(http.FileServerFS(static))))
 	p.mux.HandleFunc("GET /login", p.loginForm)
 	p.mux.HandleFunc("POST /login", p.login)
+	memories, personas := memoryPages{p}, personaPages{p}
 	for pattern, h := range map[string]handler{
 		"GET /{$}":               p.now,
 		"GET /live":              p.live,
@@ -156,17 +153,17 @@ func (p *Page) routes() {
 		"GET /talk/place":        p.talk,
 		"POST /talk/open":        p.open,
 		"POST /talk/close":       p.close,
-		"GET /memories":          p.memories,
-		"POST /memories":         p.search,
-		"GET /memories/found":    p.foundOnes,
-		"GET /memories/one":      p.memory,
-		"POST /memories/save":    p.saveMemory,
-		"POST /memories/drop":    p.dropMemory,
-		"GET /personas":          p.personas,
-		"GET /personas/one":      p.persona,
-		"POST /personas/preview": p.previewPersona,
-		"POST /personas/save":    p.savePersona,
-		"GET /charts":            p.charts,
+		"GET /memories":          memories.memories,
+		"POST /memories":         memories.search,
+		"GET /memories/found":    memories.foundOnes,
+		"GET /memories/one":      memories.memory,
+		"POST /memories/save":    memories.saveMemory,
+		"POST /memories/drop":    memories.dropMemory,
+		"GET /personas":          personas.personas,
+		"GET /personas/one":      personas.persona,
+		"POST /personas/preview": personas.previewPersona,
+		"POST /personas/save":    personas.savePersona,
+		"GET /charts":            chartPage{p}.charts,
 		"GET /catalogue":         p.catalogue,
 		"GET /settings":          p.settings,
 		"GET /sessions":          p.sessions,
@@ -177,7 +174,7 @@ func (p *Page) routes() {
 	}
 }
 
-// cached lets a browser keep what is part of the program for an hour.
+// cached lets a browser cache an asset for an hour.
 func cached(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "private, max-age=3600")

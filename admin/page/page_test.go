@@ -416,9 +416,10 @@ func TestTimesOfTurns(t *testing.T) {
 	w := newWorld(t)
 	var ends []watch.TurnEnd
 	for i := range 10 {
-		ends = append(ends, watch.TurnEnd{Trace: &watch.Trace{Began: w.clock(), Took: time.Duration(i+2) * time.Second, Thought: time.Duration(i+1) * time.Second}})
+		took, thought := time.Duration(i+2)*time.Second, time.Duration(i+1)*time.Second
+		ends = append(ends, watch.TurnEnd{Trace: &watch.Trace{Began: w.clock(), Took: took, Thought: thought}})
 	}
-	all := w.page.timely(ends)
+	all := chartPage{w.page}.timely(ends)
 	models, own := all[0].draw(), all[1].draw()
 	if got := strings.Join(models.Rows[0].Cells, " "); got != "5.0 s 10.0 s" {
 		t.Errorf("models: half within, and 95 %%: %s", got)
@@ -443,7 +444,7 @@ func TestQueue(t *testing.T) {
 	if n := len(w.page.queue.samples()); n != queueMost {
 		t.Errorf("%d samples", n)
 	}
-	if f := w.page.depths(); len(f.Labels) != buckets {
+	if f := (chartPage{w.page}).depths(); len(f.Labels) != buckets {
 		t.Errorf("%d bars", len(f.Labels))
 	}
 }
@@ -484,14 +485,15 @@ func TestOlder(t *testing.T) {
 	}
 	for first := range uint64(3 * mostEntries) {
 		list, err := before(gap{first, 10 * n}, group, 10*n)
-		if most := int(min(first, mostEntries)); err != nil || len(list) != most || most > 0 && list[most-1].Message.Seq != first {
+		most := int(min(first, mostEntries))
+		if err != nil || len(list) != most || most > 0 && list[most-1].Message.Seq != first {
 			t.Fatalf("over a gap after %d: %d, %v", first, len(list), err)
 		}
 	}
 }
 
 // TestRightToLeft shows what goes from right to left by itself: a name cannot turn
-// what stands beside it around.
+// the entries beside it.
 func TestRightToLeft(t *testing.T) {
 	w := newWorld(t)
 	const name, text = "\u202ejay", "مرحبا!"

@@ -12,35 +12,34 @@ import (
 	"synthbot/core/llm"
 )
 
-// lastLooked is how many of a place's latest entries tell whether anybody but the
-// bot is there.
+// lastLooked is how many of the latest entries of a place are searched for a user.
 const lastLooked = 20
 
-// eyes tell, within one request, what may be shown: what was said in private is
-// closed until it was opened with a reason.
-type eyes struct {
+// privacyFilter decides within one request what is shown: a private conversation is closed until an
+// admin opens it with a reason.
+type privacyFilter struct {
 	v     *visit
 	view  core.View
 	known map[core.Path]bool // whether it is private
 }
 
-// looking calls f with eyes on one state of the store.
-func (p *Page) looking(v *visit, f func(core.View, *eyes) error) error {
+// looking calls f with a view of the store.
+func (p *Page) looking(v *visit, f func(core.View, *privacyFilter) error) error {
 	return p.Reader.View(v.Context(), func(view core.View) error {
-		return f(view, &eyes{v, view, make(map[core.Path]bool)})
+		return f(view, &privacyFilter{v, view, make(map[core.Path]bool)})
 	})
 }
 
-// closed reports whether what was said at the path is not to be shown.
-func (e *eyes) closed(path core.Path) bool {
+// closed reports whether the conversation at the path is not shown.
+func (e *privacyFilter) closed(path core.Path) bool {
 	return e.private(path) && !e.v.session.opens(path, e.v.now)
 }
 
-// private reports whether what was said at the path was said in private. What is
-// not known to be said before others counts as private.
-func (e *eyes) private(path core.Path) bool {
+// private reports whether the conversation at the path is private. It counts as private unless
+// it is known to be public.
+func (e *privacyFilter) private(path core.Path) bool {
 	if path.IsZero() {
-		return false // told everywhere
+		return false // for all places
 	}
 	known, ok := e.known[path]
 	if !ok {
@@ -50,7 +49,7 @@ func (e *eyes) private(path core.Path) bool {
 	return known
 }
 
-func (e *eyes) look(path core.Path) bool {
+func (e *privacyFilter) look(path core.Path) bool {
 	if path.IsPerson() {
 		return true
 	}
@@ -68,16 +67,16 @@ func (e *eyes) look(path core.Path) bool {
 	return !public
 }
 
-// said reports whether a person said any of a place's latest entries.
-func (e *eyes) said(path core.Path) bool {
+// said reports whether a user wrote one of the latest entries of a place.
+func (e *privacyFilter) said(path core.Path) bool {
 	last, err := e.view.Last(path, lastLooked)
 	return err == nil && slices.ContainsFunc(last, func(entry core.Entry) bool { return !entry.Self })
 }
 
-// leftOut stands in the place of a text that may quote a thought.
+// leftOut replaces a text that may quote a thought.
 const leftOut = "(left out)"
 
-// bare is JSON for reading, without thoughts. What is no JSON is left out.
+// bare returns indented JSON without thoughts. Invalid JSON is left out.
 func bare(raw []byte) string {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -95,7 +94,7 @@ func bare(raw []byte) string {
 	return strings.TrimSpace(b.String())
 }
 
-// quoteless leaves out a text that names a thought, for it may quote it.
+// quoteless leaves out a text that mentions a thought, because it may quote it.
 func quoteless(s string) string {
 	if strings.Contains(strings.ToLower(s), llm.ThoughtKey) {
 		return leftOut
@@ -103,17 +102,16 @@ func quoteless(s string) string {
 	return s
 }
 
-// opening is what is kept of the opening of a private conversation.
+// opening is the stored record of an opened private conversation.
 type opening struct {
 	Reason  string `json:"reason"`
 	Session string `json:"session"`
 }
 
-// maxReason is how long a reason may be, in letters: what the form lets through.
+// maxReason is the size limit of a reason in characters, as in the form.
 const maxReason = 500
 
-// open opens a private place for a while, and tells so in the log and to whoever
-// looks at the sessions, until the place is forgotten.
+// open opens a private place for a while. The log and the page of sessions show that.
 func (p *Page) open(v *visit) error {
 	place, err := v.place(v.PostFormValue("place"))
 	if err != nil {
@@ -128,15 +126,16 @@ func (p *Page) open(v *visit) error {
 		return err
 	}
 	key := "opened " + v.now.UTC().Format("2006-01-02T15:04:05.000000000Z")
-	if _, err := p.Items.Put(v.Context(), core.Item{Path: place, Key: key, Version: core.AnyVersion, Value: raw}); err != nil {
-		return err // it is not opened where that cannot be kept
+	item := core.Item{Path: place, Key: key, Version: core.AnyVersion, Value: raw}
+	if _, err := p.Items.Put(v.Context(), item); err != nil {
+		return err // without a record, it is not opened
 	}
 	p.Log.Warn("private conversation opened by an admin", "path", place, "reason", reason, "session", v.session.id)
 	v.session.setOpen(place, v.now.Add(openTime))
 	return v.back(place)
 }
 
-// close closes it before its time.
+// close closes a place again.
 func (p *Page) close(v *visit) error {
 	place, err := v.place(v.PostFormValue("place"))
 	if err != nil {
@@ -146,20 +145,21 @@ func (p *Page) close(v *visit) error {
 	return v.to("/talk")
 }
 
-// back leads to the turn from which a place was opened, or to its conversation.
+// back redirects to the turn from which a place was opened, or to its conversation.
 func (v *visit) back(place core.Path) error {
-	if seq := v.PostFormValue("seq"); seq != "" {
+	seq := v.PostFormValue("seq")
+	if seq != "" {
 		return v.to("/turn", "place", place.String(), "seq", seq)
 	}
 	return v.to("/talk/place", "place", place.String())
 }
 
-// opened is one line of who opened what.
+// opened is a shown opening.
 type opened struct {
 	Place, Time, Reason, Session string
 }
 
-// openings are who opened what, the latest first.
+// openings returns all openings, the latest first.
 func (p *Page) openings(ctx context.Context) ([]opened, error) {
 	items, err := p.Items.List(ctx, core.Path{})
 	if err != nil {

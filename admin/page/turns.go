@@ -3,6 +3,7 @@ package page
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -22,7 +23,7 @@ type row struct {
 	Private                        bool
 }
 
-// outcome is what became of a turn, in a word.
+// outcome returns the outcome of a turn in a word.
 func outcome(e *watch.TurnEnd) string {
 	switch {
 	case e.Aside:
@@ -33,13 +34,14 @@ func outcome(e *watch.TurnEnd) string {
 	return "silent"
 }
 
-// rowOf shows nothing of what was said; the intent of a private turn is left
-// out, for it is the model's own words.
+// rowOf returns the row of a turn, without texts. The intent of a private turn is left out,
+// because the model wrote it.
 func (p *Page) rowOf(e *watch.TurnEnd) row {
 	t := e.Trace
 	r := row{
-		Place: e.Turn.Path.String(), Seq: e.Turn.Seq, Outcome: outcome(e), Person: e.Person.String(), Private: e.Private,
-		At: t.Began.In(p.Clock().Location()).Format("15:04:05"), Took: span(t.Took), Thought: span(t.Thought),
+		Place: e.Turn.Path.String(), Seq: e.Turn.Seq, Person: e.Person.String(), Private: e.Private,
+		Outcome: outcome(e),
+		At:      t.Began.In(p.Clock().Location()).Format("15:04:05"), Took: span(t.Took), Thought: span(t.Thought),
 		Asks: len(t.Asks), Steps: len(t.Steps), Faults: corrections(t),
 	}
 	if !e.Private {
@@ -48,27 +50,27 @@ func (p *Page) rowOf(e *watch.TurnEnd) row {
 	return r
 }
 
-// mostRunning is how many of the turns that run are listed.
+// mostRunning is how many running turns are listed.
 const mostRunning = 20
 
-// under is a turn that runs, in a list.
-type under struct {
+// runningTurn is a running turn in a list.
+type runningTurn struct {
 	Stage, At, Place, Person string
 	Private                  bool
 }
 
-// run are the turns that run, and how many more there are than are listed.
+// run are the listed running turns, and how many more there are.
 type run struct {
-	Turns []under
+	Turns []runningTurn
 	More  int
 }
 
-// running shows nothing of what was said.
+// running returns the running turns, without texts.
 func (p *Page) running() run {
 	all := p.Running.Now()
 	r := run{More: max(len(all)-mostRunning, 0)}
 	for _, s := range all[:len(all)-r.More] {
-		r.Turns = append(r.Turns, under{
+		r.Turns = append(r.Turns, runningTurn{
 			Stage: string(s.Stage), At: s.Began.In(p.Clock().Location()).Format("15:04:05"),
 			Place: s.Turn.Path.String(), Person: s.Person.String(), Private: s.Private,
 		})
@@ -76,7 +78,7 @@ func (p *Page) running() run {
 	return r
 }
 
-// corrections counts the answers of models that were wrong.
+// corrections counts the wrong answers of models.
 func corrections(t *watch.Trace) (n int) {
 	for i := range t.Asks {
 		if len(t.Asks[i].Faults) > 0 {
@@ -86,7 +88,7 @@ func corrections(t *watch.Trace) (n int) {
 	return n
 }
 
-// span is a time for reading.
+// span returns a duration as users read it.
 func span(d time.Duration) string {
 	switch {
 	case d == 0:
@@ -99,7 +101,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// recent are the newest turns, at most n, but for those that were forgotten.
+// recent returns at most n of the newest turns, without forgotten ones.
 func (p *Page) recent(n int) []watch.TurnEnd {
 	var list []watch.TurnEnd
 	for _, e := range p.Turns.Recent(n) {
@@ -110,7 +112,7 @@ func (p *Page) recent(n int) []watch.TurnEnd {
 	return list
 }
 
-// rows are those of the list of turns.
+// rows returns the rows of the list of turns.
 func (p *Page) rows() (rows []row) {
 	for _, e := range p.recent(shown) {
 		rows = append(rows, p.rowOf(&e))
@@ -118,7 +120,7 @@ func (p *Page) rows() (rows []row) {
 	return rows
 }
 
-// now shows what is going on.
+// now shows the running and the latest turns.
 func (p *Page) now(v *visit) error {
 	waiting, err := p.waiting(v.Context())
 	if err != nil {
@@ -144,7 +146,7 @@ type inspected struct {
 	row
 	Own      string
 	Asks     []asked
-	Closed   bool // what was said is not shown
+	Closed   bool // texts are not shown
 	Plans    []string
 	Memories []string
 	Steps    []done
@@ -159,13 +161,14 @@ func (p *Page) turn(v *visit) error {
 	}
 	seq, err := strconv.ParseUint(v.URL.Query().Get("seq"), 10, 64)
 	if err != nil {
-		return wrong("That names no turn.")
+		return wrong("That is not a turn.")
 	}
 	e, ok := p.Turns.Last(func(e *watch.TurnEnd) bool {
 		return e.Trace != nil && e.Turn == core.TurnID{Path: place, Seq: seq}
 	})
 	if !ok {
-		return told{404, "This turn is not remembered any more: only the latest ones are, until the bot is started again."}
+		const text = "This turn is no longer stored: only the latest ones are, until the bot restarts."
+		return userError{http.StatusNotFound, text}
 	}
 	closed := e.Private && !v.session.opens(place, v.now)
 	return p.show(v, "turn", "Turn", "/", p.inspect(&e, closed))

@@ -53,7 +53,8 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, traces: new(admin.Traces), stages: new(admin.Running), log: new(bytes.Buffer), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	w := &world{T: t, traces: new(admin.Traces), stages: new(admin.Running), log: new(bytes.Buffer)}
+	w.now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	var err error
 	if w.db, err = memory.Open(t.TempDir(), memory.Options{Log: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatal(err)
@@ -153,7 +154,8 @@ func (w *world) client() *client {
 	if err != nil {
 		w.Fatal(err)
 	}
-	return &client{&http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, w}
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &client{&http.Client{Jar: jar, CheckRedirect: stay}, w}
 }
 
 // in is a client that is logged in.
@@ -215,7 +217,7 @@ func (c *client) post(path string, pairs ...string) reply {
 	return c.send(c.request(http.MethodPost, path, form))
 }
 
-// search looks for memories. Its words stand in no address, and what they find is
+// search looks for memories. No address contains its words, and what they find is
 // a page of its own that a browser can come back to.
 func (c *client) search(words string) reply {
 	c.w.Helper()

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 	"text/tabwriter"
 
@@ -49,11 +48,10 @@ func (p *program) actions(format string) error {
 	if err != nil {
 		return err
 	}
-	b, err := p.looking(cfg, p.Logger(cfg, slog.LevelWarn))
-	if err != nil {
-		return err
-	}
-	return p.closing(b, print(p.Out, b.InForce().Snapshot.All(), daemon.Offered(b.InForce().Snapshot)))
+	return p.inspect(cfg, func(b *daemon.Bot) error {
+		snapshot := b.InForce().Snapshot
+		return print(p.Out, snapshot.All(), daemon.Offered(snapshot))
+	})
 }
 
 func actionTable(out io.Writer, all []*action.Definition, offered func(string) bool) error {

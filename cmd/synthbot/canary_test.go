@@ -296,8 +296,11 @@ func TestEverySecretIsPlanted(t *testing.T) {
 	}
 	there := make(map[string]bool)
 	holders(reflect.ValueOf(c).Elem(), there)
-	for _, table := range c.ComponentTables() {
-		holders(reflect.ValueOf(table), there)
+	for _, e := range c.Enabled {
+		holders(reflect.ValueOf(e.Own), there)
+	}
+	for _, p := range c.Chosen {
+		holders(reflect.ValueOf(p.Own), there)
 	}
 	all := []any{new(daemon.Config)}
 	for _, components := range daemon.Page().Tables {

@@ -31,22 +31,18 @@ func (p *checker) checkOnline(ctx context.Context, b *daemon.Bot) error {
 	ctx, cancel := context.WithTimeout(ctx, onlineTime)
 	defer cancel()
 	cfg := b.InForce().Config
-	groups := []struct {
+	type group struct {
 		name string
 		look func() []core.Finding
-	}{{"machine", func() []core.Finding { return machine(cfg, p.Getenv) }}}
+	}
+	groups := []group{{"machine", func() []core.Finding { return machine(cfg, p.Getenv) }}}
 	for _, i := range b.InForce().Interfaces {
 		if prober, ok := i.(core.Prober); ok {
-			groups = append(groups, struct {
-				name string
-				look func() []core.Finding
-			}{i.Name(), func() []core.Finding { return prober.Probe(ctx) }})
+			groups = append(groups, group{i.Name(), func() []core.Finding { return prober.Probe(ctx) }})
 		}
 	}
-	groups = append(groups, struct {
-		name string
-		look func() []core.Finding
-	}{"engine", func() []core.Finding { return daemon.ProbeEngines(ctx, b.InForce().Engines) }})
+	engines := b.InForce().Engines
+	groups = append(groups, group{"engine", func() []core.Finding { return daemon.ProbeEngines(ctx, engines) }})
 	found := make([][]core.Finding, len(groups))
 	var all sync.WaitGroup
 	for i, g := range groups {

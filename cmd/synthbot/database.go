@@ -16,17 +16,25 @@ import (
 	"synthbot/memory"
 )
 
-// looking is a bot to look at: the daemon's, or one that is made for it.
-func (p *program) looking(cfg *daemon.Config, log *slog.Logger, further ...core.Plugin) (*daemon.Bot, error) {
-	if p.host == nil {
-		open := func() (core.Store, error) { return p.readStore(cfg) }
-		return p.Assemble(cfg, log, open, daemon.InterfacesToLookAt, further...)
+// inspect calls f with a bot that does not run: the daemon's, or a new one.
+func (p *program) inspect(cfg *daemon.Config, f func(*daemon.Bot) error, further ...core.Plugin) error {
+	log := p.Logger(cfg, slog.LevelWarn)
+	if p.host != nil {
+		b, err := p.host.Reconfigured(cfg, log, further...)
+		if err != nil {
+			return err
+		}
+		return f(b)
 	}
-	return p.host.Reconfigured(cfg, log, further...)
+	open := func() (core.Store, error) { return p.readStore(cfg) }
+	b, err := p.Assemble(cfg, log, open, daemon.InterfacesToLookAt, further...)
+	if err != nil {
+		return err
+	}
+	return closing(b, f(b))
 }
 
-// closing closes c after an action that ended with err; what is the daemon's
-// stays open.
+// closing closes c after a command that returned err, unless it belongs to the daemon.
 func (p *program) closing(c io.Closer, err error) error {
 	if p.host != nil {
 		return err
@@ -34,7 +42,7 @@ func (p *program) closing(c io.Closer, err error) error {
 	return closing(c, err)
 }
 
-// readDB opens the database where there is one; nil where there is none.
+// readDB opens the database; nil if there is none.
 func (p *program) readDB(c *daemon.Config) (*memory.DB, error) {
 	if p.host != nil {
 		return p.host.Data.DB, nil
@@ -51,7 +59,7 @@ func (p *program) readDB(c *daemon.Config) (*memory.DB, error) {
 	return memory.Open(dir, o)
 }
 
-// readStore is readDB for those who only look.
+// readStore is readDB for commands that only read.
 func (p *program) readStore(c *daemon.Config) (core.Store, error) {
 	db, err := p.readDB(c)
 	if db == nil {
@@ -60,8 +68,8 @@ func (p *program) readStore(c *daemon.Config) (core.Store, error) {
 	return db, err
 }
 
-// unmade says that there is nothing to work on, and where it would be.
-func (p *program) unmade(c *daemon.Config) error {
+// noDatabase is the error of a missing database.
+func (p *program) noDatabase(c *daemon.Config) error {
 	dir, err := c.DataDir(p.Getenv)
 	if err != nil {
 		return err
@@ -69,7 +77,7 @@ func (p *program) unmade(c *daemon.Config) error {
 	return fmt.Errorf("there is no database yet in %s; the first conversation makes it", dir)
 }
 
-// withBot calls f with a bot to look at, whose database must be there.
+// withBot calls f with a bot that does not run, whose database must exist.
 func (p *program) withBot(f func(*daemon.Bot) error) error {
 	if p.host != nil {
 		return f(p.host)
@@ -78,17 +86,15 @@ func (p *program) withBot(f func(*daemon.Bot) error) error {
 	if err != nil {
 		return err
 	}
-	b, err := p.looking(cfg, p.Logger(cfg, slog.LevelWarn))
-	if err != nil {
-		return err
-	}
-	if b.Data.DB == nil {
-		return closing(b, p.unmade(cfg))
-	}
-	return closing(b, f(b))
+	return p.inspect(cfg, func(b *daemon.Bot) error {
+		if b.Data.DB == nil {
+			return p.noDatabase(cfg)
+		}
+		return f(b)
+	})
 }
 
-// withDB calls f with the database, which must be there.
+// withDB calls f with the database, which must exist.
 func (p *program) withDB(f func(*memory.DB) error) error {
 	cfg, err := p.load()
 	if err != nil {
@@ -99,7 +105,7 @@ func (p *program) withDB(f func(*memory.DB) error) error {
 		return err
 	}
 	if db == nil {
-		return p.unmade(cfg)
+		return p.noDatabase(cfg)
 	}
 	return p.closing(db, f(db))
 }
@@ -114,7 +120,7 @@ func (p *program) look(ctx context.Context, f func(core.View) error) error {
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer // printed when the view is over: who reads slowly holds nobody up
+	var b bytes.Buffer // printed when the view is over, so that a slow reader does not block it
 	out := p.Out
 	p.Out = &b
 	err = s.View(ctx, f)
@@ -125,7 +131,7 @@ func (p *program) look(ctx context.Context, f func(core.View) error) error {
 	return p.closing(s, err)
 }
 
-// closing closes c after an action that ended with err.
+// closing closes c after a command that returned err.
 func closing(c io.Closer, err error) error {
 	closed := c.Close()
 	if err == nil {

@@ -36,21 +36,17 @@ func (p *program) serveMCP(ctx context.Context) error {
 	if rights.As.IsZero() {
 		return daemon.Usagef("mcp: nobody is named in whose name the other program acts; set as in [plugins.mcp.serve]")
 	}
-	log := p.Logger(cfg, slog.LevelWarn)
-	b, err := p.looking(cfg, log)
-	if err != nil {
-		return err
-	}
-	speaks := b
-	if p.host != nil {
-		speaks = p.host
-	}
-	err = mcp.Serve(ctx, mcp.Options{
-		Version: version, Log: log, Clock: cfg.Clock(p.Clock), Rights: rights,
-		Facts: b.Data.Facts(), Reader: b.Data.Store, Desk: speaks.Outbox(),
-		Admits: func(person core.Path) bool { return b.InForce().Config.AdmitsPerson(person) },
-	}, io.NopCloser(p.In), open{p.Out})
-	return p.closing(b, err)
+	return p.inspect(cfg, func(b *daemon.Bot) error {
+		running := b
+		if p.host != nil {
+			running = p.host
+		}
+		return mcp.Serve(ctx, mcp.Options{
+			Version: version, Log: p.Logger(cfg, slog.LevelWarn), Clock: cfg.Clock(p.Clock), Rights: rights,
+			Facts: b.Data.Facts(), Reader: b.Data.Store, Desk: running.Outbox(),
+			Admits: func(person core.Path) bool { return b.InForce().Config.AdmitsPerson(person) },
+		}, io.NopCloser(p.In), open{p.Out})
+	})
 }
 
 // open is a stream that stays open when it is closed: it is not ours.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -24,26 +23,23 @@ func (p *program) pair(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	b, err := p.looking(cfg, p.Logger(cfg, slog.LevelWarn))
-	if err != nil {
-		return err
-	}
-	plugin := b.InForce().Pairing()
-	switch {
-	case plugin == nil:
-		const text = "nobody waits to be let in: access.private is %q, not %q"
-		err = daemon.Usagef(text, cfg.Access.Private, daemon.PairingName)
-	case len(args) == 0:
-		var waiting []core.Path
-		waiting, err = plugin.Waiting(ctx)
-		for _, person := range waiting {
-			fmt.Fprintln(p.Out, person)
+	return p.inspect(cfg, func(b *daemon.Bot) error {
+		plugin := b.InForce().Pairing()
+		if plugin == nil {
+			const text = "nobody waits to be let in: access.private is %q, not %q"
+			return daemon.Usagef(text, cfg.Access.Private, daemon.PairingName)
 		}
-	default:
-		var person core.Path
-		if person, err = plugin.Pair(ctx, args[0], core.Path{}); err == nil {
+		if len(args) == 0 {
+			waiting, err := plugin.Waiting(ctx)
+			for _, person := range waiting {
+				fmt.Fprintln(p.Out, person)
+			}
+			return err
+		}
+		person, err := plugin.Pair(ctx, args[0], core.Path{})
+		if err == nil {
 			fmt.Fprintf(p.Out, "%s may talk to the bot now\n", person)
 		}
-	}
-	return p.closing(b, err)
+		return err
+	})
 }

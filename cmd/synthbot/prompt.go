@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -57,26 +56,23 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 		return err
 	}
 	cfg.Prompt.Lite = cfg.Prompt.Lite || a.lite
-	log := p.Logger(cfg, slog.LevelWarn)
 	further, err := loadCatalogue(a.catalogue)
 	if err != nil {
 		return err
 	}
-	b, err := p.looking(cfg, log, further)
-	if err != nil {
+	return p.inspect(cfg, func(b *daemon.Bot) error {
+		limits := b.InForce().Engines.Limits(place)
+		if a.limit > 0 {
+			limits.Chars = a.limit
+		}
+		built, err := b.Turns.Preview(ctx, core.Message{
+			Path: place, ID: "preview", Text: a.text, Time: cfg.Clock(p.Clock)(),
+			Author:  core.Author{ID: a.author, Name: a.author},
+			Private: place.Interface() == "console", Addressed: core.AddressedDirect,
+		}, limits)
+		if err == nil {
+			_, err = fmt.Fprintf(p.Out, "%s\n", built.JSON())
+		}
 		return err
-	}
-	limits := b.InForce().Engines.Limits(place)
-	if a.limit > 0 {
-		limits.Chars = a.limit
-	}
-	built, err := b.Turns.Preview(ctx, core.Message{
-		Path: place, ID: "preview", Text: a.text, Time: cfg.Clock(p.Clock)(),
-		Author:  core.Author{ID: a.author, Name: a.author},
-		Private: place.Interface() == "console", Addressed: core.AddressedDirect,
-	}, limits)
-	if err == nil {
-		_, err = fmt.Fprintf(p.Out, "%s\n", built.JSON())
-	}
-	return p.closing(b, err)
+	}, further)
 }

@@ -34,6 +34,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -95,6 +96,14 @@ func (p Patterns) Strings() []string {
 		list[i] = string(one)
 	}
 	return list
+}
+
+// Match reports whether one of the patterns matches a name.
+func (p Patterns) Match(name string) bool {
+	return slices.ContainsFunc(p, func(one Pattern) bool {
+		ok, err := path.Match(string(one), name)
+		return ok && err == nil
+	})
 }
 
 // MarshalJSON implements json.Marshaler.

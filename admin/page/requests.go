@@ -17,11 +17,11 @@ import (
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// maxForm is the largest form, in bytes: a persona twice, as it is and as it was,
-// in letters that a form writes with three bytes each.
+// maxForm is the size limit of a form in bytes: a new and a former persona in letters that a
+// form encodes with three bytes each.
 const maxForm = 2 << 20
 
-// guarded is what holds for every answer.
+// guarded adds the headers of every answer, and refuses requests from other sites.
 func (p *Page) guarded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
@@ -45,8 +45,7 @@ func (p *Page) guarded(h http.Handler) http.Handler {
 	})
 }
 
-// ours reports whether a Host is a name of this machine: a foreign name that was
-// made to lead here is refused.
+// ours reports whether a Host is a name of this machine, against DNS rebinding.
 func ours(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -56,9 +55,10 @@ func ours(host string) bool {
 	return name == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// fromHere reports whether a form was sent by a page of ours.
+// fromHere reports whether a form was sent by this page.
 func fromHere(r *http.Request) bool {
-	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
+	site := r.Header.Get("Sec-Fetch-Site")
+	if site != "" && site != "same-origin" {
 		return false
 	}
 	origin, err := url.Parse(r.Header.Get("Origin"))
@@ -69,7 +69,7 @@ func fromHere(r *http.Request) bool {
 	return err == nil && origin.Scheme == scheme && origin.Host == r.Host
 }
 
-// visit is one request of somebody who is in.
+// visit is one request of a session.
 type visit struct {
 	*http.Request
 	w       http.ResponseWriter
@@ -77,20 +77,20 @@ type visit struct {
 	now     time.Time
 }
 
-// handler answers a visit; its error is told, and logged where it is ours.
+// handler answers a visit. Its error is shown, and logged if it is not the admin's.
 type handler func(v *visit) error
 
-// told is an error that the admin can do something about.
-type told struct {
+// userError is an error that the admin can fix.
+type userError struct {
 	status int
 	text   string
 }
 
-func (t told) Error() string { return t.text }
+func (t userError) Error() string { return t.text }
 
-func wrong(text string) error { return told{http.StatusBadRequest, text} }
+func wrong(text string) error { return userError{http.StatusBadRequest, text} }
 
-// inside lets only those in who have a session, and forms only with its token.
+// inside requires a session, and the session's token for forms.
 func (p *Page) inside(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := p.visitor(r)
@@ -121,19 +121,19 @@ func (p *Page) visitor(r *http.Request) *session {
 	if err != nil {
 		return nil
 	}
-	return p.doors.session(c.Value)
+	return p.logins.session(c.Value)
 }
 
-// fail tells what went wrong.
+// fail shows an error.
 func (p *Page) fail(v *visit, err error) {
-	var t told
+	var t userError
 	switch {
 	case errors.As(err, &t):
 	case errors.Is(err, core.ErrUnknown), errors.Is(err, core.ErrForgotten):
-		t = told{http.StatusNotFound, "There is no such memory any more."}
+		t = userError{http.StatusNotFound, "There is no such memory any more."}
 	default:
 		p.Log.Error("the page failed", "path", v.URL.Path, "err", err)
-		t = told{http.StatusInternalServerError, "That did not work; the log tells more."}
+		t = userError{http.StatusInternalServerError, "That did not work; the log tells more."}
 	}
 	p.refuse(v.w, t.status, t.text)
 }
@@ -143,14 +143,14 @@ func (p *Page) refuse(w http.ResponseWriter, status int, text string) {
 	p.render(w, status, "refused", sheet{Title: "Not so", Data: text})
 }
 
-// sheet is what every template is given.
+// sheet is the data of every template.
 type sheet struct {
-	Title, Here string // Here is the address of the part that the page belongs to
-	CSRF        string // empty: nobody is logged in
+	Title, Here string // Here is the address of the page's menu entry
+	CSRF        string // "" without a session
 	Data        any
 }
 
-// show renders a page for who is in.
+// show renders a page for a session.
 func (p *Page) show(v *visit, name, title, here string, data any) error {
 	p.render(v.w, http.StatusOK, name, sheet{Title: title, Here: here, CSRF: v.session.csrf, Data: data})
 	return nil
@@ -165,10 +165,10 @@ func (p *Page) render(w http.ResponseWriter, status int, name string, s sheet) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // who has gone needs none
+	_, _ = w.Write(b.Bytes())
 }
 
-// to sends the browser on after a form.
+// to redirects the browser after a form.
 func (v *visit) to(path string, query ...string) error {
 	q := make(url.Values)
 	for i := 0; i+1 < len(query); i += 2 {
@@ -181,17 +181,17 @@ func (v *visit) to(path string, query ...string) error {
 	return nil
 }
 
-// place is the place that a request names.
+// place parses the place of a request.
 func (v *visit) place(text string) (core.Path, error) {
 	path, err := core.ParsePath(text)
 	if err != nil {
-		return path, wrong("That names no place.")
+		return path, wrong("That is not a place.")
 	}
 	return path, nil
 }
 
-// cookieOf is the name of a session's cookie. Browsers do not tell the ports of a
-// machine apart, and there may be a bot behind each.
+// cookieOf returns the name of the session cookie. Cookies are shared between the ports of a
+// machine, and each may have a bot.
 func cookieOf(r *http.Request) string {
 	if _, port, err := net.SplitHostPort(r.Host); err == nil {
 		return cookieName + "_" + port
@@ -203,24 +203,26 @@ const cookieName = "synthbot_session"
 
 func (p *Page) loginForm(w http.ResponseWriter, r *http.Request) {
 	if p.visitor(r) != nil {
-		http.Redirect(w, r, "/#main", http.StatusSeeOther) // else the link's token would stay behind the address
+		http.Redirect(w, r, "/#main", http.StatusSeeOther) // replaces the token in the address
 		return
 	}
 	p.render(w, http.StatusOK, "login", sheet{Title: "Log in"})
 }
 
-// login takes a ticket, which stands in the form and never in an address.
+// login exchanges a ticket for a session. The ticket is in the form, never in an address.
 func (p *Page) login(w http.ResponseWriter, r *http.Request) {
-	cookie, wait := p.doors.enter(strings.TrimSpace(r.PostFormValue("token")), agentOf(r))
+	cookie, wait := p.logins.enter(strings.TrimSpace(r.PostFormValue("token")), agentOf(r))
 	if wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
-		p.refuse(w, http.StatusTooManyRequests, "Too many wrong tokens. Wait a few minutes, or run `synthbot page` for a new one.")
+		const text = "Too many wrong tokens. Wait a few minutes, or run `synthbot page` for a new one."
+		p.refuse(w, http.StatusTooManyRequests, text)
 		return
 	}
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
 	if cookie == "" {
 		p.Log.Warn("login refused", "address", address)
-		p.render(w, http.StatusForbidden, "login", sheet{Title: "Log in", Data: "That token is wrong, used already, or older than ten minutes. Run `synthbot page` for a new one."})
+		const text = "That token is wrong, used already, or older than ten minutes. Run `synthbot page` for a new one."
+		p.render(w, http.StatusForbidden, "login", sheet{Title: "Log in", Data: text})
 		return
 	}
 	p.Log.Info("login", "address", address)
@@ -231,7 +233,7 @@ func (p *Page) login(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// agentOf is how a browser calls itself, short.
+// agentOf returns the name of a browser.
 func agentOf(r *http.Request) string {
 	const most = 120
 	agent := r.UserAgent()
@@ -239,7 +241,9 @@ func agentOf(r *http.Request) string {
 }
 
 func (p *Page) logout(v *visit) error {
-	p.doors.revoke(v.session.id, false)
-	http.SetCookie(v.w, &http.Cookie{Name: cookieOf(v.Request), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1})
+	p.logins.revoke(v.session.id, false)
+	http.SetCookie(v.w, &http.Cookie{
+		Name: cookieOf(v.Request), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1,
+	})
 	return v.to("/login")
 }

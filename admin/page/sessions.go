@@ -14,42 +14,42 @@ import (
 	"synthbot/core"
 )
 
-// Bounds of getting in and staying in.
+// Limits of logins and sessions.
 const (
 	ticketTime  = 10 * time.Minute
 	maxTickets  = 8
 	sessionIdle = 2 * time.Hour
 	sessionTime = 12 * time.Hour
 	maxSessions = 32
-	maxWrong    = 5 // wrong tickets within wrongTime; who comes is on this machine, by whatever address
+	maxWrong    = 5 // wrong tickets of all clients within wrongTime
 	wrongTime   = 5 * time.Minute
 	openTime    = 15 * time.Minute
 )
 
-// digest is all that is kept of a secret.
+// digest is the stored form of a secret.
 type digest [sha256.Size]byte
 
 func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
 
-// secret is 32 bytes that nobody guesses.
+// secret returns a random secret of 32 bytes.
 func secret() string {
 	var raw [32]byte
 	_, _ = rand.Read(raw[:]) // never fails
 	return base64.RawURLEncoding.EncodeToString(raw[:])
 }
 
-// session is a browser that was let in.
+// session is a browser that is logged in.
 type session struct {
-	id    string // for the list of sessions; opens nothing
+	id    string // for the list of sessions; not a secret
 	csrf  string
 	began time.Time
 	agent string
-	over  chan struct{} // closed when it was revoked
+	over  chan struct{} // closed when it is revoked
 
 	mu     sync.Mutex
 	seen   time.Time
-	words  string                  // that were looked for last
-	opened map[core.Path]time.Time // private places, and until when they are open
+	words  string                  // of the last search
+	opened map[core.Path]time.Time // until when private places are open
 }
 
 // opens reports whether a private place is open in this session.
@@ -71,14 +71,14 @@ func (s *session) setWords(words string) {
 	s.words = words
 }
 
-func (s *session) sought() string {
+func (s *session) searched() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.words
 }
 
-// doors know who may come in, for as long as the process lives.
-type doors struct {
+// logins holds tickets and sessions. It lives as long as the process.
+type logins struct {
 	clock func() time.Time
 
 	mu       sync.Mutex
@@ -87,9 +87,9 @@ type doors struct {
 	wrong    []time.Time // when tickets were wrong
 }
 
-// ticket makes a one-time token; the oldest gives way where there are many. Who
-// can ask for one is at the terminal: nobody stays locked out.
-func (d *doors) ticket() string {
+// ticket makes a one-time token. It replaces the oldest one if there are too many. A user who
+// can request one has access to the machine, so it also ends a lockout.
+func (d *logins) ticket() string {
 	t := secret()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -105,13 +105,13 @@ func (d *doors) ticket() string {
 }
 
 func oldest(tickets map[digest]time.Time) digest {
-	return slices.MinFunc(slices.Collect(maps.Keys(tickets)), func(a, b digest) int { return tickets[a].Compare(tickets[b]) })
+	byTime := func(a, b digest) int { return tickets[a].Compare(tickets[b]) }
+	return slices.MinFunc(slices.Collect(maps.Keys(tickets)), byTime)
 }
 
-// enter takes a ticket and returns the cookie of a new session; none where the
-// ticket is none, or used, or too old. After too many of those no ticket is
-// looked at, for as long as wait says.
-func (d *doors) enter(ticket, agent string) (cookie string, wait time.Duration) {
+// enter exchanges a ticket for the cookie of a new session; "" if the ticket is wrong, used or
+// too old. After too many of those, it accepts no ticket until wait is over.
+func (d *logins) enter(ticket, agent string) (cookie string, wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	key, now := digestOf(ticket), d.clock()
@@ -140,8 +140,8 @@ func (d *doors) enter(ticket, agent string) (cookie string, wait time.Duration) 
 	return cookie, 0
 }
 
-// session finds who comes with a cookie; nil for nobody.
-func (d *doors) session(cookie string) *session {
+// session returns the session of a cookie; nil if there is none.
+func (d *logins) session(cookie string) *session {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.clock()
@@ -155,15 +155,15 @@ func (d *doors) session(cookie string) *session {
 	return s
 }
 
-// tidy ends what is over.
-func (d *doors) tidy() {
+// tidy ends expired sessions.
+func (d *logins) tidy() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.expire(d.clock())
 }
 
-// expire ends what is over. d.mu is held.
-func (d *doors) expire(now time.Time) {
+// expire ends expired sessions. d.mu is held.
+func (d *logins) expire(now time.Time) {
 	for key, s := range d.sessions {
 		if s.stale(now) {
 			d.end(key)
@@ -177,15 +177,13 @@ func (s *session) stale(now time.Time) bool {
 	return now.Sub(s.seen) >= sessionIdle || now.Sub(s.began) >= sessionTime
 }
 
-// end ends a session, with the streams that it has open. d.mu is held.
-func (d *doors) end(key digest) {
-	if s := d.sessions[key]; s != nil {
-		close(s.over)
-		delete(d.sessions, key)
-	}
+// end ends a session and its streams. d.mu is held.
+func (d *logins) end(key digest) {
+	close(d.sessions[key].over)
+	delete(d.sessions, key)
 }
 
-func (d *doors) idlest() digest {
+func (d *logins) idlest() digest {
 	return slices.MinFunc(slices.Collect(maps.Keys(d.sessions)), func(a, b digest) int {
 		return d.sessions[a].lastSeen().Compare(d.sessions[b].lastSeen())
 	})
@@ -197,8 +195,8 @@ func (s *session) lastSeen() time.Time {
 	return s.seen
 }
 
-// revoke ends the session of that id, or all sessions where all is true.
-func (d *doors) revoke(id string, all bool) {
+// revoke ends the session with an id, or all sessions.
+func (d *logins) revoke(id string, all bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for key, s := range d.sessions {
@@ -209,7 +207,7 @@ func (d *doors) revoke(id string, all bool) {
 }
 
 // list returns the sessions, the latest first.
-func (d *doors) list() []*session {
+func (d *logins) list() []*session {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.expire(d.clock())
@@ -220,3 +218,29 @@ func (d *doors) list() []*session {
 
 // same compares secrets in constant time.
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+// browser is a session in the list.
+type browser struct {
+	ID, Began, Seen, Agent string
+	Own                    bool
+}
+
+// sessions lists the sessions, and the private conversations that were opened.
+func (p *Page) sessions(v *visit) error {
+	var list []browser
+	for _, s := range p.logins.list() {
+		list = append(list, browser{s.id, p.date(s.began), p.date(s.lastSeen()), s.agent, s == v.session})
+	}
+	openings, err := p.openings(v.Context())
+	if err != nil {
+		return err
+	}
+	return p.show(v, "sessions", "Sessions", "/sessions", map[string]any{"Sessions": list, "Openings": openings})
+}
+
+// revoke ends one session, or all of them.
+func (p *Page) revoke(v *visit) error {
+	p.logins.revoke(v.PostFormValue("id"), v.PostFormValue("all") != "")
+	p.Log.Info("sessions revoked by an admin", "all", v.PostFormValue("all") != "", "session", v.session.id)
+	return v.to("/sessions")
+}

@@ -11,20 +11,19 @@ import (
 	"text/template/parse"
 )
 
-// The sheets are written in the language of text/template, as far as it is used
-// here, and carried out below: values are looked up and printed, methods are not
-// called. (Package text/template can call any method by its name, for which the
-// linker must keep all methods of the whole program: 4 MB.) All that is printed
-// is escaped for HTML, so that it may stand in texts and in quoted attributes,
-// and nowhere else; in addresses it goes through q. A test holds the sheets to it.
+// Templates have the syntax of text/template, but this file executes them: it looks values up
+// and prints them, and calls no methods. (Package text/template can call any method by its
+// name, so that the linker would keep all methods of the program: 4 MB.) All values are escaped
+// for HTML, so that they may be used in texts and in quoted attributes only; in addresses with
+// q. A test enforces that.
 
-// book is a layout with all that it calls, by name.
-type book map[string]*parse.Tree
+// templateSet holds a layout and all templates that it calls, by name.
+type templateSet map[string]*parse.Tree
 
-// part is one part of the page, as the menu shows it.
+// part is an entry of the menu.
 type part struct{ Path, Name string }
 
-// parts are in the order of the menu.
+// parts returns the menu.
 func parts() []part {
 	return []part{
 		{"/", "Now"}, {"/talk", "Conversations"}, {"/memories", "Memories"}, {"/personas", "Personas"},
@@ -32,21 +31,21 @@ func parts() []part {
 	}
 }
 
-// openingForm asks why a private place is to be opened.
+// openingForm is the form that opens a private place.
 type openingForm struct {
 	CSRF, Place string
-	Seq         uint64 // of the turn to come back to; 0: none
+	Seq         uint64 // of the turn to return to; 0: none
 }
 
-// sheets reads the templates: each with the layout around it.
-func sheets() map[string]book {
-	all := make(map[string]book)
+// sheets reads all templates, each with the layout.
+func sheets() map[string]templateSet {
+	all := make(map[string]templateSet)
 	entries, err := templates.ReadDir("templates")
 	if err != nil {
 		panic(err) // the folder is part of the program
 	}
 	for _, e := range entries {
-		b := make(book)
+		b := make(templateSet)
 		for _, file := range []string{"layout.html", "chart.html", "opening.html", e.Name()} {
 			b.read(file)
 		}
@@ -55,8 +54,8 @@ func sheets() map[string]book {
 	return all
 }
 
-// read adds what a file defines.
-func (b book) read(file string) {
+// read adds the templates of a file.
+func (b templateSet) read(file string) {
 	text, err := templates.ReadFile(path.Join("templates", file))
 	if err != nil {
 		panic(err)
@@ -70,7 +69,7 @@ func (b book) read(file string) {
 	}
 }
 
-// functions are what sheets may call, by name.
+// functions returns the functions of templates by name.
 func functions() map[string]any {
 	return map[string]any{
 		"parts": func([]reflect.Value) any { return parts() },
@@ -94,21 +93,22 @@ func functions() map[string]any {
 	}
 }
 
-// execute carries a sheet out.
-func (b book) execute(w *bytes.Buffer, name string, data any) (err error) {
+// execute executes a template.
+func (b templateSet) execute(w *bytes.Buffer, name string, data any) (err error) {
 	defer func() {
-		if fault := recover(); fault != nil {
+		fault := recover()
+		if fault != nil {
 			err = fmt.Errorf("sheet %s: %v", name, fault)
 		}
 	}()
-	r := &reading{book: b, w: w, functions: functions()}
+	r := &executor{templateSet: b, w: w, functions: functions()}
 	r.call(name, reflect.ValueOf(data))
 	return nil
 }
 
-// reading is a sheet that is carried out. What is wrong panics, see execute.
-type reading struct {
-	book
+// executor executes a template. It panics on errors; execute recovers.
+type executor struct {
+	templateSet
 	w         *bytes.Buffer
 	functions map[string]any
 	vars      []variable
@@ -119,9 +119,9 @@ type variable struct {
 	value reflect.Value
 }
 
-// call carries out what has that name, with variables of its own.
-func (r *reading) call(name string, dot reflect.Value) {
-	tree := r.book[name]
+// call executes a template by its name, with its own variables.
+func (r *executor) call(name string, dot reflect.Value) {
+	tree := r.templateSet[name]
 	if tree == nil {
 		panic("there is no " + name)
 	}
@@ -131,7 +131,7 @@ func (r *reading) call(name string, dot reflect.Value) {
 	r.vars = outer
 }
 
-func (r *reading) walk(dot reflect.Value, node parse.Node) {
+func (r *executor) walk(dot reflect.Value, node parse.Node) {
 	switch n := node.(type) {
 	case *parse.ListNode:
 		for _, child := range n.Nodes {
@@ -140,7 +140,8 @@ func (r *reading) walk(dot reflect.Value, node parse.Node) {
 	case *parse.TextNode:
 		r.w.Write(n.Text)
 	case *parse.ActionNode:
-		if v := r.pipe(dot, n.Pipe); len(n.Pipe.Decl) == 0 {
+		v := r.pipe(dot, n.Pipe)
+		if len(n.Pipe.Decl) == 0 {
 			r.w.WriteString(html.EscapeString(printed(v)))
 		}
 	case *parse.IfNode:
@@ -152,12 +153,12 @@ func (r *reading) walk(dot reflect.Value, node parse.Node) {
 	case *parse.TemplateNode:
 		r.call(n.Name, r.pipe(dot, n.Pipe))
 	default:
-		panic("not read here: " + node.String())
+		panic("unsupported: " + node.String())
 	}
 }
 
-// branch takes one of two ways; the first one with another dot, for a with.
-func (r *reading) branch(dot reflect.Value, n *parse.BranchNode, with bool) {
+// branch executes an if or a with.
+func (r *executor) branch(dot reflect.Value, n *parse.BranchNode, with bool) {
 	mark := len(r.vars)
 	v := r.pipe(dot, n.Pipe)
 	switch {
@@ -171,8 +172,8 @@ func (r *reading) branch(dot reflect.Value, n *parse.BranchNode, with bool) {
 	r.vars = r.vars[:mark]
 }
 
-// each goes through a list.
-func (r *reading) each(dot reflect.Value, n *parse.BranchNode) {
+// each executes a range over a list.
+func (r *executor) each(dot reflect.Value, n *parse.BranchNode) {
 	mark := len(r.vars)
 	list := inner(r.command(dot, n.Pipe))
 	if !truth(list) {
@@ -182,7 +183,8 @@ func (r *reading) each(dot reflect.Value, n *parse.BranchNode) {
 		return
 	}
 	for i := range list.Len() {
-		if names := n.Pipe.Decl; len(names) > 0 {
+		names := n.Pipe.Decl
+		if len(names) > 0 {
 			r.vars = append(r.vars, variable{names[len(names)-1].Ident[0], list.Index(i)})
 			if len(names) > 1 {
 				r.vars = append(r.vars, variable{names[0].Ident[0], reflect.ValueOf(i)})
@@ -193,8 +195,8 @@ func (r *reading) each(dot reflect.Value, n *parse.BranchNode) {
 	}
 }
 
-// pipe is the value of one command, which may be given a name.
-func (r *reading) pipe(dot reflect.Value, p *parse.PipeNode) reflect.Value {
+// pipe returns the value of a command, which may be assigned to a variable.
+func (r *executor) pipe(dot reflect.Value, p *parse.PipeNode) reflect.Value {
 	v := r.command(dot, p)
 	for _, name := range p.Decl {
 		r.vars = append(r.vars, variable{name.Ident[0], v})
@@ -202,9 +204,9 @@ func (r *reading) pipe(dot reflect.Value, p *parse.PipeNode) reflect.Value {
 	return v
 }
 
-func (r *reading) command(dot reflect.Value, p *parse.PipeNode) reflect.Value {
+func (r *executor) command(dot reflect.Value, p *parse.PipeNode) reflect.Value {
 	if len(p.Cmds) != 1 {
-		panic("not read here: " + p.String())
+		panic("unsupported: " + p.String())
 	}
 	args := p.Cmds[0].Args
 	name, ok := args[0].(*parse.IdentifierNode)
@@ -218,7 +220,7 @@ func (r *reading) command(dot reflect.Value, p *parse.PipeNode) reflect.Value {
 	return reflect.ValueOf(r.functions[name.Ident].(func([]reflect.Value) any)(values))
 }
 
-func (r *reading) operand(dot reflect.Value, node parse.Node) reflect.Value {
+func (r *executor) operand(dot reflect.Value, node parse.Node) reflect.Value {
 	switch n := node.(type) {
 	case *parse.DotNode:
 		return dot
@@ -235,17 +237,18 @@ func (r *reading) operand(dot reflect.Value, node parse.Node) reflect.Value {
 	case *parse.PipeNode:
 		return r.command(dot, n)
 	}
-	panic("not read here: " + node.String())
+	panic("unsupported: " + node.String())
 }
 
-// fields looks a value up; what a map does not hold is none.
+// fields returns a field of a value. A missing key of a map has no value.
 func fields(v reflect.Value, names []string) reflect.Value {
 	for _, name := range names {
 		switch v = inner(v); v.Kind() {
 		case reflect.Map:
 			v = v.MapIndex(reflect.ValueOf(name))
 		case reflect.Struct:
-			if v = v.FieldByName(name); !v.IsValid() {
+			v = v.FieldByName(name)
+			if !v.IsValid() {
 				panic("there is no field " + name)
 			}
 		default:
@@ -255,7 +258,7 @@ func fields(v reflect.Value, names []string) reflect.Value {
 	return v
 }
 
-// inner is what an interface or a pointer leads to.
+// inner returns the value of an interface or a pointer.
 func inner(v reflect.Value) reflect.Value {
 	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -263,7 +266,7 @@ func inner(v reflect.Value) reflect.Value {
 	return v
 }
 
-// truth reports whether a value is there, and not empty.
+// truth reports whether a value exists and is not empty.
 func truth(v reflect.Value) bool {
 	switch v = inner(v); v.Kind() {
 	case reflect.Invalid:

@@ -199,7 +199,7 @@ func TestSessionsEnd(t *testing.T) {
 	w := newWorld(t)
 	one, two := w.in(), w.in()
 	own, other := one.csrf(), two.csrf()
-	list := w.page.doors.list()
+	list := w.page.logins.list()
 	if len(list) != 2 {
 		t.Fatalf("%d sessions", len(list))
 	}
@@ -238,7 +238,7 @@ func TestSessionsEnd(t *testing.T) {
 	for range maxSessions + 3 {
 		w.in()
 	}
-	if n := len(w.page.doors.list()); n != maxSessions {
+	if n := len(w.page.logins.list()); n != maxSessions {
 		t.Errorf("%d sessions", n)
 	}
 }

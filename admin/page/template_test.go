@@ -52,7 +52,7 @@ func TestSheetsPrintWhereTheyMay(t *testing.T) {
 		if list := faults(string(text)); list != nil {
 			t.Errorf("%s prints at %q", e.Name(), list)
 		}
-		for _, form := range form.FindAllString(string(text), -1) { // what is written there stands in no address
+		for _, form := range form.FindAllString(string(text), -1) { // no address contains its fields
 			if !strings.Contains(form, `method="post"`) && !asking.MatchString(form) {
 				t.Errorf("%s has %s", e.Name(), form)
 			}
@@ -79,7 +79,7 @@ func TestSheetsFailWhole(t *testing.T) {
 	}
 }
 
-// TestAddresses holds that a name cannot add to an address in which it stands.
+// TestAddresses holds that a name cannot add to an address that contains it.
 func TestAddresses(t *testing.T) {
 	var w bytes.Buffer
 	if err := sheets()["personas"].execute(&w, "content", sheet{Data: []File{{ID: `a&id=b#c "d`}}}); err != nil {

@@ -1,0 +1,159 @@
+package page
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"synthbot/core"
+)
+
+// Limits of lists.
+const (
+	mostPlaces  = 300
+	mostEntries = 100
+)
+
+// spot is a place in a list.
+type spot struct {
+	Place           string
+	Entries         uint64
+	Last            string
+	Private, Closed bool
+}
+
+// places lists all places, the latest first.
+func (p *Page) places(v *visit) error {
+	var list []spot
+	total := 0
+	err := p.looking(v, func(view core.View, e *privacyFilter) error {
+		heads, err := view.Places(core.Path{})
+		if err != nil {
+			return err
+		}
+		slices.SortStableFunc(heads, func(a, b core.Head) int { return b.Time.Compare(a.Time) })
+		total = len(heads)
+		for _, h := range heads[:min(len(heads), mostPlaces)] {
+			list = append(list, spot{h.Path.String(), h.Count, p.date(h.Time), e.private(h.Path), e.closed(h.Path)})
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	data := map[string]any{"Places": list, "Total": total, "More": total > len(list)}
+	return p.show(v, "places", "Conversations", "/talk", data)
+}
+
+// date returns a time in the time zone of the bot.
+func (p *Page) date(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.In(p.Clock().Location()).Format(time.DateTime)
+}
+
+// said is one line of a conversation.
+type said struct {
+	At, Who, Text, Note string
+	Self                bool
+}
+
+// talk shows the conversation of a place.
+func (p *Page) talk(v *visit) error {
+	place, err := v.place(v.URL.Query().Get("place"))
+	if err != nil {
+		return err
+	}
+	var entries, former []core.Entry
+	var private, closed bool
+	err = p.looking(v, func(view core.View, e *privacyFilter) (err error) {
+		private, closed = e.private(place), e.closed(place)
+		if closed {
+			return nil
+		}
+		entries, err = shownOf(view, place, v.URL.Query().Get("before"))
+		if err == nil && len(entries) > 0 {
+			former, err = before(view, place, entries[0].Message.Seq)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var older uint64 // the entry after the older ones; 0: there are none
+	if len(former) > 0 {
+		older = entries[0].Message.Seq
+	}
+	var lines []said
+	for i := range entries {
+		lines = append(lines, p.line(&entries[i]))
+	}
+	return p.show(v, "talk", "Conversation", "/talk", map[string]any{
+		"Place": place.String(), "Private": private, "Closed": closed, "Lines": lines, "Older": older,
+	})
+}
+
+// shownOf returns the newest entries of a place, or the newest before a number.
+func shownOf(view core.View, place core.Path, number string) ([]core.Entry, error) {
+	if number == "" {
+		return view.Last(place, mostEntries)
+	}
+	seq, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return nil, wrong("That names no part of a conversation.")
+	}
+	head, err := view.Head(place)
+	if err != nil {
+		return nil, err
+	}
+	return before(view, place, min(seq, head.Last+1))
+}
+
+// afterView is the part of core.View that before needs.
+type afterView interface {
+	After(place core.Path, seq uint64, max int) ([]core.Entry, error)
+}
+
+// before returns the newest entries before a number. If entries were deleted, it looks
+// further back in growing steps.
+func before(view afterView, place core.Path, seq uint64) ([]core.Entry, error) {
+	for width := uint64(mostEntries); ; width *= 2 {
+		first := seq - min(seq, width+1)
+		var list []core.Entry
+		for at := first; ; at = list[len(list)-1].Message.Seq {
+			next, err := view.After(place, at, mostEntries)
+			if err != nil {
+				return nil, err
+			}
+			n := len(next)
+			next = slices.DeleteFunc(next, func(e core.Entry) bool { return e.Message.Seq >= seq })
+			list = append(list[max(len(list)-mostEntries, 0):], next...)
+			if len(next) < n || n < mostEntries {
+				break
+			}
+		}
+		if len(list) > 0 || first == 0 {
+			return list[max(len(list)-mostEntries, 0):], nil
+		}
+	}
+}
+
+func (p *Page) line(e *core.Entry) said {
+	m := &e.Message
+	l := said{At: p.date(m.Time), Who: m.Author.Name, Text: m.Transcript(), Self: e.Self}
+	if l.Who == "" {
+		l.Who = m.Author.ID
+	}
+	switch {
+	case e.Deleted:
+		l.Text, l.Note = "", "deleted"
+	case e.Kind != core.KindMessage:
+		l.Note = string(e.Kind)
+	case e.Rev > 0:
+		l.Note = "edited"
+	case len(m.Attachments) > 0:
+		l.Note = "with attachments"
+	}
+	return l
+}

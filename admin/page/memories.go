@@ -1,0 +1,204 @@
+package page
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"synthbot/core"
+)
+
+// maxMemory is the size limit of a memory in bytes.
+const maxMemory = 16 << 10
+
+// memoryPages are the pages of memories.
+type memoryPages struct{ *Page }
+
+// remembered is a shown memory. A memory of a closed place is hidden.
+type remembered struct {
+	core.Fact
+	At, Place, Speaker string
+	Hidden             bool
+}
+
+// memories lists what the bot knows, the newest first.
+func (p memoryPages) memories(v *visit) error {
+	q := v.URL.Query()
+	var at core.Path
+	text := q.Get("place")
+	if text != "" {
+		var err error
+		if at, err = v.place(text); err != nil {
+			return err
+		}
+	}
+	if p.Listing == nil {
+		return p.found(v, nil, found{Note: "Nothing is kept here: there is no database."})
+	}
+	l := Listing{Before: q.Get("before"), N: 50}
+	if at.IsPerson() {
+		l.About = at
+	} else {
+		l.Below = at
+	}
+	facts, next, err := p.Listing(v.Context(), l)
+	if err != nil {
+		return wrong("There is no such page of memories.")
+	}
+	return p.found(v, facts, found{Next: next, At: at.String()})
+}
+
+// found is a list of memories.
+type found struct {
+	Facts          []remembered
+	Next, At, Note string
+	Words          string // of the search
+}
+
+func (p memoryPages) found(v *visit, facts []core.Fact, f found) error {
+	err := p.looking(v, func(_ core.View, e *privacyFilter) error {
+		for i := range facts {
+			f.Facts = append(f.Facts, p.remembered(e, facts[i]))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return p.show(v, "memories", "Memories", "/memories", f)
+}
+
+func (p memoryPages) remembered(e *privacyFilter, f core.Fact) remembered {
+	r := remembered{Fact: f, At: p.date(f.Time), Place: f.Origin.String(), Hidden: e.closed(f.Origin)}
+	if r.Hidden {
+		r.Fact = core.Fact{ID: f.ID, Origin: f.Origin}
+	}
+	return r
+}
+
+// search stores the words of a search and redirects, so that no address contains them and the
+// browser can go back.
+func (p memoryPages) search(v *visit) error {
+	v.session.setWords(v.PostFormValue("words"))
+	return v.to("/memories/found")
+}
+
+// foundOnes lists the memories that the session's words find.
+func (p memoryPages) foundOnes(v *visit) error {
+	words := v.session.searched()
+	if words == "" {
+		return v.to("/memories")
+	}
+	see, err := p.visible(v)
+	if err != nil {
+		return err
+	}
+	answers, err := p.Facts.Recall(v.Context(), core.FactQuery{See: see, Text: words, N: 50})
+	if err != nil {
+		return err
+	}
+	facts := make([]core.Fact, len(answers))
+	for i := range answers {
+		facts[i] = answers[i].Fact
+	}
+	const note = "Private conversations are not searched, except open ones."
+	return p.found(v, facts, found{Words: words, Note: note})
+}
+
+// visible returns the latest places that are not closed.
+func (p memoryPages) visible(v *visit) (see []core.Path, err error) {
+	err = p.looking(v, func(view core.View, e *privacyFilter) error {
+		heads, err := view.Places(core.Path{})
+		slices.SortStableFunc(heads, func(a, b core.Head) int { return b.Time.Compare(a.Time) })
+		for _, h := range heads {
+			if len(see) < mostPlaces && !e.closed(h.Path) {
+				see = append(see, h.Path)
+			}
+		}
+		return err
+	})
+	return see, err
+}
+
+// factOf returns the memory with an id and origin. It returns core.ErrUnknown if there is
+// none.
+func (p memoryPages) factOf(v *visit, id, origin string) (core.Fact, error) {
+	var at core.Path
+	if err := at.UnmarshalText([]byte(origin)); err != nil || p.Listing == nil {
+		return core.Fact{}, wrong("That names no memory.")
+	}
+	err := p.looking(v, func(_ core.View, e *privacyFilter) error {
+		if e.closed(at) {
+			return userError{http.StatusForbidden, "This was said in private. Open the conversation first."}
+		}
+		return nil
+	})
+	if err != nil {
+		return core.Fact{}, err
+	}
+	return p.byID(v.Context(), at, id)
+}
+
+func (p memoryPages) byID(ctx context.Context, at core.Path, id string) (core.Fact, error) {
+	for l := (Listing{Below: at, N: 500}); ; {
+		facts, next, err := p.Listing(ctx, l)
+		if err != nil {
+			return core.Fact{}, err
+		}
+		for i := range facts {
+			if facts[i].ID == id && facts[i].Origin == at {
+				return facts[i], nil
+			}
+		}
+		if next == "" {
+			return core.Fact{}, core.ErrUnknown
+		}
+		l.Before = next
+	}
+}
+
+func (p memoryPages) memory(v *visit) error {
+	q := v.URL.Query()
+	f, err := p.factOf(v, q.Get("id"), q.Get("place"))
+	if err != nil {
+		return err
+	}
+	r := remembered{Fact: f, At: p.date(f.Time), Place: f.Origin.String(), Speaker: f.By.String()}
+	return p.show(v, "memory", "Memory", "/memories", r)
+}
+
+// saveMemory changes the text of a memory. It keeps the former text, and the user, so that
+// the memory is deleted with the user's data.
+func (p memoryPages) saveMemory(v *visit) error {
+	ctx := core.WithEpoch(v.Context(), p.Facts.Epoch())
+	f, err := p.factOf(v, v.PostFormValue("id"), v.PostFormValue("place"))
+	if err != nil {
+		return err
+	}
+	f.Text, f.Time = strings.TrimSpace(lines(v.PostFormValue("text"))), v.now
+	switch {
+	case f.Text == "":
+		return wrong("A memory says something; forget it if it should not be there.")
+	case len(f.Text) > maxMemory:
+		return wrong("That is too long for a memory: go back, and make it shorter.")
+	}
+	if _, err := p.Facts.SaveFact(ctx, f); err != nil {
+		return err
+	}
+	p.Log.Info("memory changed by an admin", "id", f.ID, "session", v.session.id)
+	return v.to("/memories/one", "id", f.ID, "place", f.Origin.String())
+}
+
+// dropMemory deletes a memory.
+func (p memoryPages) dropMemory(v *visit) error {
+	f, err := p.factOf(v, v.PostFormValue("id"), v.PostFormValue("place"))
+	if err != nil {
+		return err
+	}
+	if err := p.Facts.DropFact(v.Context(), f.ID, f.Origin); err != nil {
+		return err
+	}
+	p.Log.Info("memory forgotten by an admin", "id", f.ID, "session", v.session.id)
+	return v.to("/memories")
+}

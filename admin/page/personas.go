@@ -1,0 +1,105 @@
+package page
+
+import (
+	"net/http"
+	"strings"
+
+	"synthbot/core"
+)
+
+// personaPages are the pages of personas.
+type personaPages struct{ *Page }
+
+// personas lists the personas.
+func (p personaPages) personas(v *visit) error {
+	var files []File
+	if p.Personas != nil {
+		files = p.Personas.Files()
+	}
+	return p.show(v, "personas", "Personas", "/personas", files)
+}
+
+// edit is a persona that is being edited.
+type edit struct {
+	File
+	Text, Was string
+	Preview   *core.Persona
+	Fault     string
+}
+
+// edited returns the file of a request.
+func (p personaPages) edited(id string) (edit, error) {
+	if p.Personas != nil {
+		for _, f := range p.Personas.Files() {
+			if f.ID == id {
+				return edit{File: f}, nil
+			}
+		}
+	}
+	return edit{}, userError{http.StatusNotFound, "There is no such persona in the configuration any more."}
+}
+
+func (p personaPages) persona(v *visit) error {
+	e, err := p.edited(v.URL.Query().Get("id"))
+	if err != nil {
+		return err
+	}
+	if e.Text, err = p.Personas.Source(e.ID); err != nil {
+		return err
+	}
+	e.Was = e.Text
+	p.preview(&e)
+	return p.show(v, "persona", "Persona", "/personas", e)
+}
+
+// preview parses the text. It stores the persona or what is wrong with it.
+func (p personaPages) preview(e *edit) {
+	who, err := p.Personas.Preview(e.ID, e.Text)
+	if err != nil {
+		e.Fault = err.Error()
+		return
+	}
+	e.Preview = &who
+}
+
+// written returns the persona of a form.
+func (p personaPages) written(v *visit) (edit, error) {
+	e, err := p.edited(v.PostFormValue("id"))
+	if err != nil {
+		return e, err
+	}
+	if !e.Editable {
+		return e, wrong("This persona is not a text file, and cannot be edited here.")
+	}
+	e.Text, e.Was = lines(v.PostFormValue("text")), lines(v.PostFormValue("was"))
+	p.preview(&e)
+	return e, nil
+}
+
+// lines returns a text of a form with the line ends of files.
+func lines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
+
+func (p personaPages) previewPersona(v *visit) error {
+	e, err := p.written(v)
+	if err != nil {
+		return err
+	}
+	return p.show(v, "persona", "Persona", "/personas", e)
+}
+
+// savePersona writes a valid persona. It shows the faults of an invalid one.
+func (p personaPages) savePersona(v *visit) error {
+	e, err := p.written(v)
+	if err != nil {
+		return err
+	}
+	if e.Fault == "" {
+		if err := p.Personas.Save(e.ID, e.Text, e.Was); err != nil {
+			e.Fault = err.Error()
+		} else {
+			p.Log.Info("persona changed by an admin", "file", e.Path, "session", v.session.id)
+			return v.to("/personas/one", "id", e.ID)
+		}
+	}
+	return p.show(v, "persona", "Persona", "/personas", e)
+}
