@@ -48,8 +48,7 @@ type Driver struct {
 
 	mu      sync.Mutex
 	inbox   core.Inbox    // nil: Listen was not called yet
-	refused bool          // the token was
-	token   chan struct{} // closed when the token is refused
+	refused chan struct{} // closed when the token was
 }
 
 var (
@@ -77,11 +76,11 @@ func newDriver(o Options, t timings) (*Driver, error) {
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{Timeout: t.gateway.Patience, KeepAlive: 15 * time.Second}).DialContext
 	}
-	d := &Driver{token: make(chan struct{})}
+	d := &Driver{refused: make(chan struct{})}
 	a := newAccount(o, set, t)
 	a.rest = rest.New(rest.Options{
 		API: set.api, Token: set.Token, Pace: set.Pace == "platform", Retry: t.retry, Dial: o.Dial, Clock: a.clock,
-		Refused: d.refuse,
+		Refused: sync.OnceFunc(func() { close(d.refused) }),
 	})
 	d.account = a
 	d.finder = newFinder(a)
@@ -91,7 +90,7 @@ func newDriver(o Options, t timings) (*Driver, error) {
 	d.actions = &actions{account: a, finder: d.finder, sender: d.sender, receive: d.receive}
 	d.commands = &commands{account: a, specs: o.Commands}
 	d.responder = newResponder(a, d.commands, o.Admins)
-	d.feed = newFeed(a, d.responder)
+	d.feed = &feed{account: a, responder: d.responder, events: newEventQueue(), alive: newAlive()}
 	d.gateway = gateway.New(gateway.Options{
 		Token: set.Token, REST: a.rest, Shards: set.shards, Content: set.MessageContent, Handler: d.feed, Dial: o.Dial,
 		Timings: t.gateway, Log: a.log, Notify: func(text string) { a.notices.notify(a.name + ": " + text) },
@@ -186,35 +185,26 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	d.feed.begin(at.Shards)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return newIntake(d, in).run(ctx) })
-	group.Go(func() error { return d.watchToken(ctx) })
+	group.Go(func() error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-d.refused:
+			return gateway.ErrToken
+		}
+	})
 	group.Go(func() error { d.sender.drafts.ClearLater(ctx); return nil })
 	group.Go(func() error { return d.gateway.Run(ctx, at) })
 	return group.Wait()
 }
 
-// watchToken ends the interface when a request finds the token refused.
-func (d *Driver) watchToken(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-d.token:
-		return gateway.ErrToken
-	}
-}
-
 // Reaches implements core.Reachable: nothing can be sent once the token was refused, in
 // whatever request. What waits for an answer goes on waiting then.
 func (d *Driver) Reaches(core.Path) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return !d.refused
-}
-
-func (d *Driver) refuse() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.refused {
-		d.refused = true
-		close(d.token)
+	select {
+	case <-d.refused:
+		return false
+	default:
+		return true
 	}
 }

@@ -22,10 +22,6 @@ type feed struct {
 
 var _ gateway.Handler = (*feed)(nil)
 
-func newFeed(a *account, r *responder) *feed {
-	return &feed{account: a, responder: r, events: newEventQueue(), alive: newAlive()}
-}
-
 // begin is called when the number of shards is known.
 func (f *feed) begin(shards int) {
 	f.shards = shards

@@ -37,16 +37,10 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 			d.markClosed(channel, to, m, err)
 			return rest.Failure("sending a message", err)
 		}
-		d.sender.noteSent(channel, to, id)
+		if to.IsPerson() { // an answer is found from now on, even if it comes while the bot is not connected
+			d.cursors.expect(channel, place{Kind: channelDirect}, id, d.clock())
+		}
+		d.cursors.spoke(channel, id, d.clock())
 	}
 	return nil
-}
-
-// noteSent is called when a message was sent. A user's answer in private is found from
-// then on, even if it comes while the bot is not connected.
-func (s *sender) noteSent(channel string, to core.Path, id string) {
-	if to.IsPerson() {
-		s.cursors.expect(channel, place{Kind: channelDirect}, id, s.clock())
-	}
-	s.cursors.spoke(channel, id, s.clock())
 }

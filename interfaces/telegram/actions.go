@@ -57,6 +57,14 @@ func (d *Driver) Actions() []core.Action {
 	return list
 }
 
+// check makes a Check of what reads a call.
+func check[P any](read func(core.Call) (P, target, error)) func(context.Context, core.Call) error {
+	return func(_ context.Context, call core.Call) error {
+		_, _, err := read(call)
+		return err
+	}
+}
+
 // example is a valid payload, in which $at means a place.
 func (c *catalogue) example(scenario, format string) core.Example {
 	at := fmt.Sprintf(`%q`, c.send.opt.Name+"/-1001234567890/7")
@@ -103,7 +111,7 @@ func (c *catalogue) messageAction() core.Action {
 					`{"text":"The vote begins at six.","recipient":"#Announcements"}`),
 			},
 		},
-		Essential: true, Effects: core.EffectNone, Check: c.checkMessage, Do: c.sendMessage,
+		Essential: true, Effects: core.EffectNone, Check: check(c.message), Do: c.sendMessage,
 	}
 }
 
@@ -121,7 +129,7 @@ func (c *catalogue) actionsOnMessages() []core.Action {
 				"The new text replaces the old one; it is not added to it. Buttons of the old text go away."},
 			c.example("Correcting a number", `{"message_id":"57","text":"The train leaves at 9:40."}`),
 			c.example("Bringing a list up to date", `{"message_id":57,"text":"- [x] tent\n- [ ] stove"}`)),
-		Effects: core.EffectRewrites, Check: c.checkEdit, Do: c.edit,
+		Effects: core.EffectRewrites, Check: check(c.edited), Do: c.edit,
 	}, {
 		Name: "delete_" + name, Similes: []string{"delete_message_" + name},
 		Brief:  "Delete a message of the last two days",
@@ -132,7 +140,7 @@ func (c *catalogue) actionsOnMessages() []core.Action {
 			c.example("Taking a message away", `{"message_id":"57"}`),
 			c.example("Taking one away in another topic", `{"message_id":57,"interface_path":$at}`)),
 		Effects:    core.EffectChanges | core.EffectRanked | core.EffectRewrites,
-		Permission: core.PermissionModerators, Outside: true, Check: c.checkAbout, Do: c.remove,
+		Permission: core.PermissionModerators, Outside: true, Check: check(c.about), Do: c.remove,
 	}, {
 		Name: "react_" + name, Similes: []string{"reaction_" + name}, Brief: "Put an emoji on a message",
 		Schema: object(`"message_id", "emoji"`, idProperty,
@@ -144,7 +152,7 @@ func (c *catalogue) actionsOnMessages() []core.Action {
 				"It does not count as an answer: say something too, where one is expected."},
 			c.example("Agreeing", `{"message_id":"42","emoji":"👍"}`),
 			c.example("Taking it back", `{"message_id":"42","emoji":""}`)),
-		Effects: core.EffectNone, Check: c.checkAbout, Do: c.react,
+		Effects: core.EffectNone, Check: check(c.about), Do: c.react,
 	}}
 }
 
@@ -162,7 +170,7 @@ func (c *catalogue) postingActions() []core.Action {
 			c.example("Showing a picture of the web", `{"url":"https://example.org/cat.jpg","caption":"Your *cat*."}`),
 			c.example("Showing again what somebody sent",
 				`{"ref":"AgACAgIAAxkBAAIB","caption":"This one?","reply_to_message_id":"42"}`)),
-		Effects: core.EffectRequests, Check: c.checkMedia, Do: c.sendMedia(photo),
+		Effects: core.EffectRequests, Check: check(c.media), Do: c.sendMedia(photo),
 	}, {
 		Name: "document_" + name, Similes: []string{"send_document_" + name, "file_" + name},
 		Brief: "Send a file: a text written now, or one whose address is known",
@@ -176,7 +184,7 @@ func (c *catalogue) postingActions() []core.Action {
 			c.example("Sending a list as a file",
 				`{"content":"a;b\n1;2\n","name":"table.csv","caption":"The table."}`),
 			c.example("Sending a file of the web", `{"url":"https://example.org/paper.pdf","name":"paper.pdf"}`)),
-		Effects: core.EffectRequests, Check: c.checkMedia, Do: c.sendMedia(textFile),
+		Effects: core.EffectRequests, Check: check(c.media), Do: c.sendMedia(textFile),
 	}, {
 		Name: "poll_" + name, Similes: []string{"send_poll_" + name}, Brief: "Ask a group to vote",
 		Schema: object(`"question", "options"`, `"question":{"type":"string","maxLength":300,"title":"question"}`,
@@ -193,6 +201,6 @@ func (c *catalogue) postingActions() []core.Action {
 				`{"question":"When do we play?","options":["Friday","Saturday"],"multiple":true}`),
 			c.example("An open vote in another topic",
 				`{"question":"Pizza?","options":["Yes","No"],"anonymous":false,"interface_path":$at}`)),
-		Effects: core.EffectNone, Check: c.checkPoll, Do: c.sendPoll,
+		Effects: core.EffectNone, Check: check(c.question), Do: c.sendPoll,
 	}}
 }

@@ -15,6 +15,7 @@ type about struct {
 	Text    string `json:"text"`
 	Emoji   string `json:"emoji"`
 	number  int64  // of the message, as the platform counts
+	part    markup.Part
 }
 
 func (c *catalogue) about(call core.Call) (about, target, error) {
@@ -34,39 +35,34 @@ func (c *catalogue) about(call core.Call) (about, target, error) {
 }
 
 // edited reads a call that edits. The new text fits into one message.
-func (c *catalogue) edited(call core.Call) (about, target, markup.Part, error) {
+func (c *catalogue) edited(call core.Call) (about, target, error) {
 	a, to, err := c.about(call)
 	if err != nil {
-		return a, to, markup.Part{}, err
+		return a, to, err
 	}
 	if !markup.Speaks(markup.Visible(a.Text)) {
-		err = core.Errorf(core.Invalid, "text is empty: give the new text, or delete the message")
-		return a, to, markup.Part{}, err
+		return a, to, core.Errorf(core.Invalid, "text is empty: give the new text, or delete the message")
 	}
 	parts := markup.Parts(a.Text, markup.MaxText)
 	if len(parts) > 1 {
 		err = core.Errorf(core.Invalid, "text: a message holds %d characters, and an edit cannot make two of one",
 			markup.MaxText)
 	}
-	return a, to, parts[0], err
-}
-
-func (c *catalogue) checkEdit(_ context.Context, call core.Call) error {
-	_, _, _, err := c.edited(call)
-	return err
+	a.part = parts[0]
+	return a, to, err
 }
 
 // edit puts a new text in place of an old one of the bot's own.
 func (c *catalogue) edit(ctx context.Context, call core.Call) (core.Result, error) {
-	a, to, p, err := c.edited(call)
+	a, to, err := c.edited(call)
 	if err != nil {
 		return core.Result{}, err
 	}
-	if err := c.send.editTo(ctx, to, a.number, botapi.Params{}, p); err != nil {
+	if err := c.send.editTo(ctx, to, a.number, botapi.Params{}, a.part); err != nil {
 		return core.Result{}, explain(err)
 	}
 	c.receive(ctx, core.Event{Kind: core.KindEdit,
-		Message: core.Message{Path: to.path, ID: id(int64(a.Message)), Text: p.Source}})
+		Message: core.Message{Path: to.path, ID: id(int64(a.Message)), Text: a.part.Source}})
 	return core.Result{}, nil
 }
 
@@ -84,11 +80,6 @@ func (d *delivery) editTo(ctx context.Context, to target, message int64, params 
 	if botapi.Says(err, "not modified") {
 		return nil
 	}
-	return err
-}
-
-func (c *catalogue) checkAbout(_ context.Context, call core.Call) error {
-	_, _, err := c.about(call)
 	return err
 }
 

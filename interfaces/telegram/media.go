@@ -74,11 +74,6 @@ func fetchable(address string) bool {
 	return net.ParseIP(host) == nil && strings.Trim(host, "0123456789.xabcdef") != ""
 }
 
-func (c *catalogue) checkMedia(_ context.Context, call core.Call) error {
-	_, _, err := c.media(call)
-	return err
-}
-
 // sendMedia sends a file in that form with its caption. What the caption cannot hold
 // follows as messages.
 func (c *catalogue) sendMedia(f form) func(context.Context, core.Call) (core.Result, error) {
@@ -230,11 +225,6 @@ func (c *catalogue) question(call core.Call) (question, target, error) {
 		}
 	}
 	return q, to, nil
-}
-
-func (c *catalogue) checkPoll(_ context.Context, call core.Call) error {
-	_, _, err := c.question(call)
-	return err
 }
 
 func (c *catalogue) sendPoll(ctx context.Context, call core.Call) (core.Result, error) {

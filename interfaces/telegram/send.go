@@ -116,11 +116,6 @@ func (c *catalogue) message(call core.Call) (text, target, error) {
 	return t, to, err
 }
 
-func (c *catalogue) checkMessage(_ context.Context, call core.Call) error {
-	_, _, err := c.message(call)
-	return err
-}
-
 // sendMessage carries the message action out.
 func (c *catalogue) sendMessage(ctx context.Context, call core.Call) (core.Result, error) {
 	t, to, err := c.message(call)

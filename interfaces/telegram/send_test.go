@@ -58,7 +58,7 @@ func TestCheckMessage(t *testing.T) {
 		`{"text":"x"}`:                                                      "",
 	} {
 		call := core.Call{Path: place("telegram", jay, 0), Payload: []byte(payload), Deliveries: &coretest.Parts{}}
-		checked := d.actions.checkMessage(t.Context(), call)
+		_, _, checked := d.actions.message(call)
 		_, sent := d.actions.sendMessage(t.Context(), call)
 		if want == "" {
 			if checked != nil {

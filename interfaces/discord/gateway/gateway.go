@@ -20,7 +20,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bwmarrin/discordgo"
@@ -90,10 +90,8 @@ type Options struct {
 // Gateway connects one bot. Safe for concurrent use.
 type Gateway struct {
 	Options
-	starts *starts
-
-	mu             sync.Mutex
-	contentRefused bool
+	starts         *starts
+	contentRefused atomic.Bool
 }
 
 // New makes a Gateway; it connects to nothing yet.
@@ -115,18 +113,8 @@ func (g *Gateway) Run(ctx context.Context, at Location) error {
 
 // intents are what the next session asks for.
 func (g *Gateway) intents() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.Content && !g.contentRefused {
+	if g.Content && !g.contentRefused.Load() {
 		return Intents | int(discordgo.IntentMessageContent)
 	}
 	return Intents
-}
-
-// dropContent goes on without the content of messages.
-func (g *Gateway) dropContent() {
-	g.mu.Lock()
-	g.contentRefused = true
-	g.mu.Unlock()
-	g.Handler.ContentRefused()
 }

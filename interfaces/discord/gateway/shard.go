@@ -131,7 +131,8 @@ func (s *shard) fatal(why error) error {
 		return fmt.Errorf("%w (%w)", errIntents, c)
 	case closeDisallowed:
 		if s.intents != Intents {
-			s.g.dropContent() // other shards may have asked for it as well
+			s.g.contentRefused.Store(true) // other shards may have asked for it as well
+			s.g.Handler.ContentRefused()
 			return nil
 		}
 		return fmt.Errorf("%w (%w)", errIntents, c)
