@@ -1,7 +1,6 @@
 package discord
 
 import (
-	"errors"
 	"maps"
 	"sync"
 	"time"
@@ -55,8 +54,8 @@ func (t *closedChannels) clearWhere(match func(channel string) bool) {
 // closedTo reports whether an error of sending means that the channel itself is closed
 // to the bot, and not that for example a message or an emoji is unknown.
 func closedTo(err error) bool {
-	var api *rest.Error
-	if !errors.As(err, &api) || api.Status != 403 && api.Status != 404 {
+	api := rest.Refusal(err)
+	if api.Status != 403 && api.Status != 404 {
 		return false
 	}
 	switch api.Code {
@@ -70,10 +69,7 @@ func closedTo(err error) bool {
 
 // noHistory reports whether replies are refused because the bot may not read the
 // channel's history. Other messages may be sent.
-func noHistory(err error) bool {
-	var api *rest.Error
-	return errors.As(err, &api) && api.Code == replyWithoutHistory
-}
+func noHistory(err error) bool { return rest.Refusal(err).Code == replyWithoutHistory }
 
 const replyWithoutHistory = 160002
 
@@ -82,8 +78,8 @@ const missingPermission = 50013
 
 // lacksPermission reports whether the bot lacks a permission for what it sent.
 func lacksPermission(err error) bool {
-	var api *rest.Error
-	return errors.As(err, &api) && api.Status == 403 && api.Code == missingPermission
+	api := rest.Refusal(err)
+	return api.Status == 403 && api.Code == missingPermission
 }
 
 // markClosed marks the channel if err means that it is closed, and informs the admins

@@ -2,7 +2,6 @@ package discord
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -31,9 +30,8 @@ func (d *Driver) Probe(ctx context.Context) []core.Finding {
 
 // unknown says why the bot's identity is unknown.
 func (a *account) unknown(err error) string {
-	var api *rest.Error
 	switch {
-	case errors.As(err, &api) && api.Status == 401:
+	case rest.Refusal(err).Status == 401:
 		return "the token is refused; the developer portal gives a new one under Bot, for interfaces." +
 			a.name + ".token"
 	case err == nil:

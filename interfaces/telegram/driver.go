@@ -3,7 +3,6 @@ package telegram
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"regexp"
@@ -167,11 +166,8 @@ func (d *Driver) fatal(err error) error {
 func (d *Driver) introduce(ctx context.Context) (user, error) {
 	delay := botapi.NewBackoff(time.Second, time.Minute)
 	for {
-		raw, err := d.api.Do(ctx, botapi.Request{Method: "getMe", Params: botapi.Params{}, Again: true})
 		var self user
-		if err == nil {
-			err = json.Unmarshal(raw, &self)
-		}
+		err := d.api.Get(ctx, "getMe", botapi.Params{}, &self)
 		if err == nil && self.ID != 0 {
 			return self, nil
 		}

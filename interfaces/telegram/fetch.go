@@ -3,7 +3,6 @@ package telegram
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 
 	"synthbot/core"
@@ -24,22 +23,18 @@ func (d *Driver) Fetch(ctx context.Context, a core.Attachment, most int64) ([]by
 	case a.Size > most:
 		return nil, tooLarge
 	}
-	raw, err := d.api.Do(ctx, botapi.Request{Method: "getFile", Params: botapi.Params{"file_id": a.Ref}, Again: true})
-	if botapi.Says(err, "file is too big") {
-		return nil, tooLarge
-	}
-	if err != nil {
-		return nil, explain(err)
-	}
 	var f struct {
 		Path string `json:"file_path"`
 		Size int64  `json:"file_size"`
 	}
-	if err := json.Unmarshal(raw, &f); err != nil || f.Path == "" {
-		return nil, core.Errorf(core.Broken, "the file is not there any more")
-	}
-	if f.Size > most {
+	err := d.api.Get(ctx, "getFile", botapi.Params{"file_id": a.Ref}, &f)
+	switch {
+	case botapi.Says(err, "file is too big"), f.Size > most:
 		return nil, tooLarge
+	case err != nil:
+		return nil, explain(err)
+	case f.Path == "":
+		return nil, core.Errorf(core.Broken, "the file is not there any more")
 	}
 	data, err := d.api.File(ctx, f.Path, d.opt.Config.FilesDir, most)
 	switch {

@@ -91,9 +91,8 @@ func (g *Gateway) Find(ctx context.Context) (Location, error) {
 // the bot's token.
 func (g *Gateway) ask(ctx context.Context) (Location, error) {
 	at, err := Ask(ctx, g.REST)
-	var api *rest.Error
 	switch {
-	case errors.As(err, &api) && api.Status == 401:
+	case rest.Refusal(err).Status == 401:
 		return at, ErrToken
 	case err != nil:
 		return at, err

@@ -12,7 +12,6 @@ package rest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -115,7 +114,7 @@ func (c *Client) Do(ctx context.Context, q Request) error {
 		err = c.try(ctx, &q, contentType, body)
 		unknown = unknown || OutcomeUnknown(err)
 		pause, again := c.again(&q, err, wait)
-		if ctx.Err() != nil || !again || try >= MaxTries && !limited(err) || !driver.Sleep(ctx, pause) {
+		if ctx.Err() != nil || !again || try >= MaxTries && Refusal(err).Status != 429 || !driver.Sleep(ctx, pause) {
 			return away(&q, MarkUnknown(err, unknown))
 		}
 		wait = min(2*wait, 20*time.Second)
@@ -139,11 +138,11 @@ func (c *Client) Delete(ctx context.Context, route string, ids ...string) error 
 // again decides whether a request is repeated, and after what pause; the limiter itself
 // waits for the end of a rate limit.
 func (c *Client) again(q *Request, err error, wait time.Duration) (time.Duration, bool) {
-	var api *Error
+	api := Refusal(err)
 	switch {
 	case err == nil:
 		return 0, false
-	case !errors.As(err, &api), api.Status >= 500:
+	case api.Status == 0, api.Status >= 500:
 		return driver.Jitter(wait), !q.Once
 	case api.Status == 429:
 		c.limits.block(q, api)

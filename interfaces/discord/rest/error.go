@@ -37,11 +37,15 @@ const tokenExpired = 50027
 // RefusesBot reports whether the bot's own token is refused.
 func (e *Error) RefusesBot() bool { return e.Status == 401 && e.Code != tokenExpired }
 
-// NotFound reports whether what a request names does not exist.
-func NotFound(err error) bool {
-	var api *Error
-	return errors.As(err, &api) && api.Status == 404
+// Refusal is the server's refusal that an error holds; its Status is 0 if there is none.
+func Refusal(err error) *Error {
+	api := &Error{}
+	_ = errors.As(err, &api)
+	return api
 }
+
+// NotFound reports whether what a request names does not exist.
+func NotFound(err error) bool { return Refusal(err).Status == 404 }
 
 // Why nothing was sent, or may have been all the same.
 var (
@@ -61,38 +65,32 @@ func MarkUnknown(err error, unknown bool) error {
 
 // OutcomeUnknown reports whether a request that failed may have worked all the same.
 func OutcomeUnknown(err error) bool {
-	var api *Error
+	status := Refusal(err).Status
 	switch {
 	case err == nil:
 		return false
 	case errors.Is(err, errDoubt):
 		return true
-	case errors.As(err, &api):
-		return api.Status >= 500
+	case status > 0:
+		return status >= 500
 	}
 	return !errors.Is(err, ErrDial) && !errors.Is(err, errWait)
 }
 
 // Refused reports whether Discord did not accept a request, and will not.
 func Refused(err error) bool {
-	var api *Error
-	return errors.As(err, &api) && api.Status < 500 && !limited(err) && !OutcomeUnknown(err)
-}
-
-func limited(err error) bool {
-	var api *Error
-	return errors.As(err, &api) && api.Status == 429
+	status := Refusal(err).Status
+	return status > 0 && status < 500 && status != 429 && !OutcomeUnknown(err)
 }
 
 // away marks errors that any request would get now, because Discord refuses the bot or
 // cannot be reached.
 func away(q *Request, err error) error {
-	var api *Error
-	answered := errors.As(err, &api)
+	api := Refusal(err)
 	switch {
-	case q.Fast || !answered && !errors.Is(err, ErrDial):
+	case q.Fast || api.Status == 0 && !errors.Is(err, ErrDial):
 		return err
-	case !answered, api.RefusesBot(), api.Status == 502, api.Status == 503:
+	case api.Status == 0, api.RefusesBot(), api.Status == 502, api.Status == 503:
 		return fmt.Errorf("%w: %w", core.ErrAway, err)
 	}
 	return err
@@ -158,11 +156,11 @@ func Seconds(s float64) time.Duration {
 // Failure words an error of a request for users.
 func Failure(what string, err error) *core.Error {
 	e := &core.Error{Kind: core.Temporary, Text: what + " did not work just now", Err: err}
-	var api *Error
+	api := Refusal(err)
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		e.Text = what + " took too long"
-	case !errors.As(err, &api) || OutcomeUnknown(err):
+	case OutcomeUnknown(err):
 	case api.Status == 429:
 		e.Kind, e.After, e.Text = core.Occupied, api.After, what+" must wait: Discord wants fewer requests"
 	case api.RefusesBot():

@@ -103,6 +103,18 @@ func (c *Client) Call(ctx context.Context, method string, params Params, files .
 	return resp.Result, nil
 }
 
+// Get makes a call that only asks, and decodes its result.
+func (c *Client) Get(ctx context.Context, method string, params Params, result any) error {
+	raw, err := c.Do(ctx, Request{Method: method, Params: params, Again: true})
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, result); err != nil {
+		return &NetError{Method: method, Text: "the server speaks another language"}
+	}
+	return nil
+}
+
 // failed turns an error of the library into one of this package.
 func (c *Client) failed(method string, err error) error {
 	var api *Error

@@ -144,20 +144,18 @@ func (c *Client) setWebhook(ctx context.Context, hook Webhook, wanted string) er
 // hookLook is how often the platform is asked whether it can call us.
 const hookLook = time.Minute
 
-// hookInfo is what the platform tells about a webhook.
-type hookInfo struct {
-	URL     string `json:"url"`
-	Pending int    `json:"pending_update_count"`
-	Failed  int64  `json:"last_error_date"`
-	Reason  string `json:"last_error_message"`
-}
-
 // watchHook keeps asking whether the platform can deliver updates to the webhook.
 func (c *Client) watchHook(ctx context.Context, url string) {
 	var settled int64 // the last failure when nothing waited to be delivered
 	for driver.Sleep(ctx, hookLook) {
 		began := time.Now()
-		info, err := c.hookInfo(ctx)
+		var info struct {
+			URL     string `json:"url"`
+			Pending int    `json:"pending_update_count"`
+			Failed  int64  `json:"last_error_date"`
+			Reason  string `json:"last_error_message"`
+		}
+		err := c.Get(ctx, "getWebhookInfo", Params{}, &info)
 		switch {
 		case err != nil:
 		case info.URL != url:
@@ -175,14 +173,6 @@ func (c *Client) watchHook(ctx context.Context, url string) {
 			c.health.Works(0)
 		}
 	}
-}
-
-func (c *Client) hookInfo(ctx context.Context) (info hookInfo, err error) {
-	raw, err := c.Do(ctx, Request{Method: "getWebhookInfo", Params: Params{}, Again: true})
-	if err == nil {
-		err = json.Unmarshal(raw, &info)
-	}
-	return info, err
 }
 
 func (c *Client) dropWebhook(ctx context.Context) {
