@@ -6,9 +6,11 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"synthbot/core/driver"
+	"synthbot/core/recent"
 
 	"synthbot/interfaces/discord/rest"
 )
@@ -77,7 +79,10 @@ func (t *intake) found(ctx context.Context, f found) {
 // history fetches what was said, and who said it.
 type history struct {
 	*account
-	members *members
+
+	mu      sync.Mutex
+	members recent.Cache[[2]string, known] // that were asked for, by guild and user
+	left    int                            // that may still be asked for in this session
 }
 
 // lookUp asks what kind of channel this is and, of a thread, its parent. If that cannot

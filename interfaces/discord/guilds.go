@@ -110,7 +110,7 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 	t.listed[f.shard] = named
 	t.d.commands.syncOnce(ctx, &t.jobs)
 	t.since[f.shard], t.unseen = f.since, maxUnseen
-	t.d.history.members.fill()
+	t.d.history.refill()
 	t.gap(f.shard)
 	for _, id := range t.d.cursors.list() {
 		cur, ok := t.d.cursors.get(id)

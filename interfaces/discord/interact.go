@@ -30,10 +30,8 @@ const ephemeral = 1 << 6
 type arrival struct {
 	id      string
 	done    bool          // the inbox does not need it
-	decided chan struct{} // closed when it is on disk or refused
+	decided chan bool     // whether it is refused because it makes no sense here, or is on disk
 	taken   chan struct{} // closed when it was acknowledged, or could not be
-	once    sync.Once     // of closing decided
-	refused bool          // once decided: it makes no sense here
 }
 
 // wanted reports whether the inbox needs its event.
@@ -42,10 +40,10 @@ func (a *arrival) wanted() bool { return a == nil || !a.done }
 // decide is called when it is on disk, or refused.
 func (a *arrival) decide(refused bool) {
 	if a != nil {
-		a.once.Do(func() {
-			a.refused = refused
-			close(a.decided)
-		})
+		select {
+		case a.decided <- refused:
+		default: // it was decided before
+		}
 	}
 }
 
@@ -98,7 +96,7 @@ func newResponder(a *account, c *commands, admins []core.Path) *responder {
 func (r *responder) arrive(ctx context.Context, data []byte) *arrival {
 	i, ok := decode[interaction](data)
 	who := i.person()
-	c := &arrival{id: i.ID, done: true, decided: make(chan struct{}), taken: make(chan struct{})}
+	c := &arrival{id: i.ID, done: true, decided: make(chan bool, 1), taken: make(chan struct{})}
 	switch {
 	case !ok || i.ID == "" || i.Token == "" || who == nil || !r.arrivals.new(i.ID):
 	case i.Type == interactComplete:
@@ -112,8 +110,8 @@ func (r *responder) arrive(ctx context.Context, data []byte) *arrival {
 			limit := time.NewTimer(r.timings.defers)
 			defer limit.Stop()
 			select {
-			case <-c.decided:
-				if c.refused {
+			case refused := <-c.decided:
+				if refused {
 					r.whisper(ctx, &i, "That does not work here.")
 					return
 				}
