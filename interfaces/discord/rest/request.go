@@ -3,12 +3,11 @@ package rest
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"mime"
-	"mime/multipart"
-	"net/textproto"
 	"net/url"
 	"strings"
+
+	"github.com/bwmarrin/discordgo"
 )
 
 // Request is one call of the REST interface.
@@ -26,7 +25,7 @@ type Request struct {
 
 // File is a file that is sent with a request.
 type File struct {
-	Name string
+	Name string // on one line
 	Data []byte
 	MIME string // "": only the name says what it is
 }
@@ -61,36 +60,16 @@ func (q *Request) major() string {
 
 // encode makes the body.
 func (q *Request) encode() (contentType string, body []byte, err error) {
-	if q.Body == nil && len(q.Files) == 0 {
-		return "", nil, nil
+	if len(q.Files) == 0 {
+		if q.Body != nil {
+			body, err = json.Marshal(q.Body)
+		}
+		return "application/json", body, err
 	}
-	text, err := json.Marshal(q.Body)
-	if err != nil || len(q.Files) == 0 {
-		return "application/json", text, err
+	var files []*discordgo.File
+	for _, f := range q.Files {
+		kind, _, _ := mime.ParseMediaType(f.MIME) // "" if it is invalid
+		files = append(files, &discordgo.File{Name: f.Name, ContentType: kind, Reader: bytes.NewReader(f.Data)})
 	}
-	var b bytes.Buffer
-	w := multipart.NewWriter(&b)
-	part, _ := w.CreatePart(textproto.MIMEHeader{
-		"Content-Disposition": {`form-data; name="payload_json"`}, "Content-Type": {"application/json"},
-	})
-	_, _ = part.Write(text)
-	for i := range q.Files {
-		part, _ := w.CreatePart(q.Files[i].header(i))
-		_, _ = part.Write(q.Files[i].Data) // a buffer takes everything
-	}
-	_ = w.Close()
-	return w.FormDataContentType(), b.Bytes(), nil
-}
-
-// quoted removes what would end a quoted file name.
-var quoted = strings.NewReplacer(`"`, "", `\`, "", "\r", "", "\n", "")
-
-// header describes the i-th file.
-func (f *File) header(i int) textproto.MIMEHeader {
-	kind := "application/octet-stream"
-	if known, _, err := mime.ParseMediaType(f.MIME); err == nil {
-		kind = known
-	}
-	disposition := fmt.Sprintf(`form-data; name="files[%d]"; filename="%s"`, i, quoted.Replace(f.Name))
-	return textproto.MIMEHeader{"Content-Disposition": {disposition}, "Content-Type": {kind}}
+	return discordgo.MultipartBodyWithJSON(q.Body, files)
 }
