@@ -1,8 +1,8 @@
 package reminders
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -85,10 +85,7 @@ func (p *Plugin) doSet(ctx context.Context, c core.Call, in setPayload) (core.Re
 	w.veiled, w.asked = z.veiled, asked
 	w.seed = fmt.Sprintf("%s/%d/%d", c.Key.Turn, c.Key.Round, c.Key.Step)
 	r, err := p.set(ctx, a, w)
-	if err != nil {
-		return core.Result{}, err
-	}
-	return output(p.line(&r))
+	return core.Output(p.line(&r)), err
 }
 
 // wishFor reads the time and the rule.
@@ -99,23 +96,19 @@ func (p *Plugin) wishFor(in setPayload, now time.Time) (wish, error) {
 		return w, unreadable(err)
 	}
 	w.when = when
-	repeat := in.Repeat
-	if repeat == "" {
-		repeat = when.Repeat
-	}
+	repeat := cmp.Or(in.Repeat, when.Repeat)
 	if repeat == "" {
 		return w, nil
 	}
-	rule, err := calendar.ParseRule(repeat)
-	spelt, wrong := p.reader.Read(repeat, now)
-	if err != nil && wrong == nil && spelt.Repeat != "" {
-		rule, err = calendar.ParseRule(spelt.Repeat)
+	w.rule, err = calendar.ParseRule(repeat)
+	words, wrong := p.reader.Read(repeat, now)
+	if err != nil && wrong == nil && words.Repeat != "" {
+		w.rule, err = calendar.ParseRule(words.Repeat)
 	}
 	if err != nil {
 		return w, core.Errorf(core.Invalid,
 			"That is no rule that is taken: write an RRULE like FREQ=WEEKLY;BYDAY=MO, at most once an hour.")
 	}
-	w.rule = rule
 	return w, nil
 }
 
@@ -136,14 +129,6 @@ func (p *Plugin) line(r *reminder) line {
 		l.Zone = r.Due.Location().String()
 	}
 	return l
-}
-
-func output(v any) (core.Result, error) {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return core.Result{}, fmt.Errorf("reminders: %w", err)
-	}
-	return core.Result{Output: raw}, nil
 }
 
 func (p *Plugin) listAction() core.Action {
@@ -192,7 +177,7 @@ func (p *Plugin) doList(ctx context.Context, c core.Call, in listPayload) (core.
 		out.Reminders = append(out.Reminders, l)
 	}
 	out.More = len(list) - len(out.Reminders)
-	return output(out)
+	return core.Output(out), nil
 }
 
 func (p *Plugin) cancelAction() core.Action {
@@ -219,8 +204,5 @@ func (p *Plugin) doCancel(ctx context.Context, c core.Call, in cancelPayload) (c
 		return core.Result{}, err
 	}
 	r, err := p.cancel(ctx, a, in.ID)
-	if err != nil {
-		return core.Result{}, err
-	}
-	return output(map[string]any{"cancelled": p.line(&r)})
+	return core.Output(map[string]any{"cancelled": p.line(&r)}), err
 }

@@ -2,7 +2,6 @@ package reminders
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -63,24 +62,21 @@ func (e *entry) hour() string { return time.Unix(e.due, 0).UTC().Format(hourForm
 func (a *agenda) add(ctx context.Context, due time.Time, at pointer, others ...core.Item) error {
 	e := entryOf(due, at)
 	err := a.items.PutAll(ctx, append(others,
-		record(hoursRoot(), e.hour(), struct{}{}, core.AnyVersion),
-		record(hourPath(e.hour()), e.key, at, core.AnyVersion))...)
+		core.NewItem(hoursRoot(), e.hour(), struct{}{}),
+		core.NewItem(hourPath(e.hour()), e.key, at))...)
 	if err != nil {
 		return fmt.Errorf("reminder %s of %s: %w", at.ID, at.Person, err)
 	}
 	a.mu.Lock()
 	a.fresh = append(a.fresh, e)
 	a.mu.Unlock()
-	select {
-	case a.wake <- struct{}{}:
-	default:
-	}
+	core.Notify(a.wake)
 	return nil
 }
 
 // drop takes a moment off the disk.
 func (a *agenda) drop(ctx context.Context, e entry) error {
-	return a.items.PutAll(ctx, gone(hourPath(e.hour()), e.key))
+	return a.items.PutAll(ctx, core.NewItem(hourPath(e.hour()), e.key, nil))
 }
 
 // open reads which hours there are.
@@ -139,8 +135,8 @@ func (a *agenda) takeFresh() {
 }
 
 func (a *agenda) hold(e entry) {
-	i, there := slices.BinarySearchFunc(a.window, e.key,
-		func(x entry, key string) int { return strings.Compare(x.key, key) })
+	byKey := func(x entry, key string) int { return strings.Compare(x.key, key) }
+	i, there := slices.BinarySearchFunc(a.window, e.key, byKey)
 	if !there {
 		a.window = slices.Insert(a.window, i, e)
 	}
@@ -161,7 +157,7 @@ func (a *agenda) load(ctx context.Context) error {
 		}
 		var e entry
 		stamp, _, _ := strings.Cut(item.Key, "/")
-		if _, err := fmt.Sscanf(stamp, "%d", &e.due); err != nil || json.Unmarshal(item.Value, &e.pointer) != nil {
+		if _, err := fmt.Sscanf(stamp, "%d", &e.due); err != nil || item.Decode(&e.pointer) != nil {
 			continue
 		}
 		e.key = item.Key

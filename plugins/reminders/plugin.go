@@ -90,11 +90,11 @@ func (p *Plugin) set(ctx context.Context, a asker, w wish) (reminder, error) {
 	}
 	r.ID = identify(w.seed, &r)
 	known, err := p.room(ctx, a, &r)
-	if err != nil || known != nil {
-		if known != nil {
-			return *known, nil
-		}
+	switch {
+	case err != nil:
 		return r, err
+	case known != nil:
+		return *known, nil
 	}
 	return r, p.keep(ctx, a.person, r)
 }
@@ -118,8 +118,8 @@ func (p *Plugin) check(r *reminder, now time.Time) error {
 		return core.Errorf(core.Invalid, "%s is past; it is %s now.", formatTime(r.Due, r.Veiled),
 			formatTime(now.In(r.Due.Location()), r.Veiled))
 	case r.Due.Sub(now) > p.config.MaxAhead:
-		return core.Errorf(core.Invalid, "%s is too far ahead; at most %s are taken.", formatTime(r.Due, r.Veiled),
-			days(p.config.MaxAhead))
+		return core.Errorf(core.Invalid, "%s is too far ahead; at most %d days are taken.",
+			formatTime(r.Due, r.Veiled), p.config.MaxAhead/(24*time.Hour))
 	}
 	return nil
 }

@@ -49,8 +49,8 @@ func (p pointer) hereKey() string { return keyHere + p.Person.String() + "/" + p
 // read decodes a reminder; its times are in its zone.
 func (p *Plugin) read(item core.Item) (reminder, error) {
 	var r reminder
-	if err := json.Unmarshal(item.Value, &r); err != nil {
-		return r, fmt.Errorf("reminder %s of %s: %w", item.Key, item.Path, err)
+	if err := item.Decode(&r); err != nil {
+		return r, err
 	}
 	loc, ok := timezone.Load(r.Zone)
 	if !ok {
@@ -74,33 +74,19 @@ func (p *Plugin) get(ctx context.Context, at pointer) (r reminder, version uint6
 func (p *Plugin) keep(ctx context.Context, person core.Path, r reminder) error {
 	at := pointer{person, r.ID, r.Place}
 	return p.agenda.add(ctx, r.Due, at,
-		record(r.Place, at.hereKey(), at, core.AnyVersion),
-		record(person, keyReminder+r.ID, r, core.AnyVersion))
+		core.NewItem(r.Place, at.hereKey(), at),
+		core.NewItem(person, keyReminder+r.ID, r))
 }
 
 // drop takes a reminder away, and what points to it.
 func (p *Plugin) drop(ctx context.Context, at pointer, due time.Time) error {
 	e := entryOf(due, at)
-	err := p.host.Items.PutAll(ctx, gone(at.Person, keyReminder+at.ID), gone(at.Place, at.hereKey()),
-		gone(hourPath(e.hour()), e.key))
+	err := p.host.Items.PutAll(ctx, core.NewItem(at.Person, keyReminder+at.ID, nil),
+		core.NewItem(at.Place, at.hereKey(), nil), core.NewItem(hourPath(e.hour()), e.key, nil))
 	if err != nil {
 		return fmt.Errorf("reminder %s of %s: %w", at.ID, at.Person, err)
 	}
 	return nil
-}
-
-// record is a value as it is kept.
-func record(path core.Path, key string, value any, version uint64) core.Item {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		panic(err) // these types can be encoded
-	}
-	return core.Item{Path: path, Key: key, Version: version, Value: raw}
-}
-
-// gone takes away what is kept there.
-func gone(path core.Path, key string) core.Item {
-	return core.Item{Path: path, Key: key, Version: core.AnyVersion}
 }
 
 // of lists a person's reminders, the next one first.
@@ -143,7 +129,7 @@ func (p *Plugin) here(ctx context.Context, a asker, all bool) ([]reminder, error
 	var list []reminder
 	for _, item := range items {
 		var at pointer
-		if item.Path != a.place || !strings.HasPrefix(item.Key, keyHere) || json.Unmarshal(item.Value, &at) != nil {
+		if item.Path != a.place || !strings.HasPrefix(item.Key, keyHere) || item.Decode(&at) != nil {
 			continue
 		}
 		r, _, ok, err := p.get(ctx, at)
@@ -228,10 +214,10 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 	var pointing []core.Item
 	for _, item := range items {
 		var at pointer
-		if item.Path == person || json.Unmarshal(item.Value, &at) != nil || at.Person != person {
+		if item.Path == person || item.Decode(&at) != nil || at.Person != person {
 			continue
 		}
-		pointing = append(pointing, gone(item.Path, item.Key))
+		pointing = append(pointing, core.NewItem(item.Path, item.Key, nil))
 	}
 	for some := range slices.Chunk(pointing, 1000) {
 		if err := p.host.Items.PutAll(ctx, some...); err != nil {

@@ -2,7 +2,7 @@ package reminders
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -133,7 +133,12 @@ func (p *Plugin) fire(ctx context.Context, e entry) error {
 	if err != nil {
 		return err
 	}
-	if err := p.host.Inbox.Receive(ctx, event); err != nil {
+	err = p.host.Inbox.Receive(ctx, event)
+	if errors.Is(err, core.ErrBadEvent) { // trying it again would not help
+		p.host.Log.Error("reminder left out", "path", r.Place, "err", err)
+		err = nil
+	}
+	if err != nil {
 		return err
 	}
 	if d.next.IsZero() {
@@ -145,9 +150,9 @@ func (p *Plugin) fire(ctx context.Context, e entry) error {
 // again writes down the next time. It fails where the reminder was cancelled meanwhile.
 func (p *Plugin) again(ctx context.Context, e entry, r reminder, version uint64, d due) error {
 	r.Due, r.Told = d.next, r.Told+1
-	return p.agenda.add(ctx, r.Due, e.pointer,
-		gone(hourPath(e.hour()), e.key),
-		record(e.Person, keyReminder+r.ID, r, version))
+	item := core.NewItem(e.Person, keyReminder+r.ID, r)
+	item.Version = version
+	return p.agenda.add(ctx, r.Due, e.pointer, core.NewItem(hourPath(e.hour()), e.key, nil), item)
 }
 
 // due is what is due of a reminder.
@@ -200,18 +205,11 @@ func (p *Plugin) event(ctx context.Context, r *reminder, d due) (core.Event, err
 	if !d.next.IsZero() {
 		o.Next = stamp(d.next, r.Veiled)
 	}
-	data, err := json.Marshal(o)
-	if err != nil {
-		return core.Event{}, fmt.Errorf("reminder: %w", err)
-	}
 	m := core.Message{
 		Path: r.Place, ID: fmt.Sprintf("reminder-%s-%s-%d", r.Author.ID, r.ID, d.at.Unix()),
 		Author: r.Author, Text: text, Time: p.host.Clock(), Private: r.Private, Locale: r.Locale,
 	}
-	if err := p.placed(ctx, &m); err != nil {
-		return core.Event{}, err
-	}
-	return core.Event{Kind: core.KindReminder, Message: m, Data: string(data)}, nil
+	return core.Event{Kind: core.KindReminder, Message: m, Data: string(core.JSON(o))}, p.placed(ctx, &m)
 }
 
 // placed gives the message what people's messages of the place have.

@@ -344,6 +344,26 @@ func (i picky) Receive(ctx context.Context, events ...core.Event) error {
 	return i.Inbox.Receive(ctx, events...)
 }
 
+type refusing struct{ core.Inbox }
+
+func (refusing) Receive(context.Context, ...core.Event) error {
+	return fmt.Errorf("refused: %w", core.ErrBadEvent)
+}
+
+// TestRefused: an event that can never be received is not tried again.
+func TestRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, p := stand(t, nil)
+		p.host.Inbox = refusing{p.host.Inbox}
+		ask(t, p, "tea", s.Clock().Add(time.Hour), "")
+		life(t, p, 2*time.Hour)
+		list, err := p.of(t.Context(), jayWay)
+		if err != nil || len(list) != 0 {
+			t.Errorf("%v, %v", list, err)
+		}
+	})
+}
+
 // TestForgotten: when the user or the place was forgotten, nothing is announced,
 // and nothing is left.
 func TestForgotten(t *testing.T) {

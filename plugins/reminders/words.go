@@ -1,6 +1,7 @@
 package reminders
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -31,22 +32,14 @@ func formatSpan(d time.Duration) string {
 	return fmt.Sprintf("%ds", d/time.Second)
 }
 
-func days(d time.Duration) string { return fmt.Sprintf("%d days", d/(24*time.Hour)) }
+// lateWords say by language that something is late; %s is by how much.
+var lateWords = map[string]string{
+	"it": "(in ritardo di %s)", "de": "(%s verspätet)", "fr": "(en retard de %s)", "es": "(con %s de retraso)",
+	"pt": "(com %s de atraso)",
+}
 
-// lateness says in the bot's language that something comes late.
+// lateness says in the bot's language that something is late.
 func lateness(language, by string) string {
 	first, _, _ := strings.Cut(strings.ToLower(language), "-")
-	switch first {
-	case "it":
-		return "(in ritardo di " + by + ")"
-	case "de":
-		return "(" + by + " verspätet)"
-	case "fr":
-		return "(en retard de " + by + ")"
-	case "es":
-		return "(con " + by + " de retraso)"
-	case "pt":
-		return "(com " + by + " de atraso)"
-	}
-	return "(late by " + by + ")"
+	return fmt.Sprintf(cmp.Or(lateWords[first], "(late by %s)"), by)
 }

@@ -3,7 +3,6 @@ package reminders
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -27,25 +26,16 @@ func (p *Plugin) zoneFor(ctx context.Context, a asker, named string) (zone, erro
 		}
 		return zone{}, core.Errorf(core.Invalid, "There is no such time zone; write one like Europe/Rome.")
 	}
-	loc, origin, err := p.zoneOf(ctx, a.person)
+	z, err := timezone.Of(ctx, p.host.Zones, a.person)
 	if err != nil {
 		return zone{}, err
 	}
-	if loc == nil {
+	loc, ok := timezone.Load(z.Name)
+	if !ok {
 		return zone{p.host.Clock().Location(), false}, nil
 	}
-	shows := func(at core.Path) bool { return at.Within(origin) }
+	shows := func(at core.Path) bool { return at.Within(z.Origin) }
 	return zone{loc, !a.private && !shows(a.place) && !slices.ContainsFunc(a.sees, shows)}, nil
-}
-
-// zoneOf returns the time zone that a user chose, and where they said so; nil means none.
-func (p *Plugin) zoneOf(ctx context.Context, person core.Path) (*time.Location, core.Path, error) {
-	z, err := timezone.Of(ctx, p.host.Zones, person)
-	if err != nil || z.Name == "" {
-		return nil, core.Path{}, err
-	}
-	loc, _ := timezone.Load(z.Name)
-	return loc, z.Origin, nil
 }
 
 // Inject implements core.Injector: the user's local time, if it differs from the bot's and
@@ -60,12 +50,8 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	if err != nil || z.veiled || z.String() == now.Location().String() {
 		return nil, err
 	}
-	raw, err := json.Marshal(map[string]string{"person_zone": z.String(),
-		"person_time": now.In(z.Location).Format(wallForm)})
-	if err != nil {
-		return nil, fmt.Errorf("reminders: %w", err)
-	}
-	return raw, nil
+	local := now.In(z.Location).Format(wallForm)
+	return core.JSON(map[string]string{"person_zone": z.String(), "person_time": local}), nil
 }
 
 // wallForm is a wall clock's time without a word on where it hangs.
