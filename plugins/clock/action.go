@@ -2,9 +2,7 @@ package clock
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"synthbot/core"
@@ -88,11 +86,7 @@ func (p *Plugin) weather(ctx context.Context, c core.Call, in weatherPayload) (c
 			}
 		}
 	}
-	raw, err := json.Marshal(newReport(s, f, in.Days))
-	if err != nil {
-		return core.Result{}, fmt.Errorf("weather: %w", err)
-	}
-	return core.Result{Output: raw}, nil
+	return core.Output(newReport(s, f, in.Days)), nil
 }
 
 // where finds the place that is meant.

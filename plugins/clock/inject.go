@@ -15,14 +15,11 @@ const maxInjection = 300
 
 // injection is what a prompt shows. Nothing in it changes within a minute.
 type injection struct {
-	Now     string `json:"now"`
-	Place   string `json:"place,omitempty"`
-	Season  string `json:"season,omitempty"`
-	Weather string `json:"weather,omitempty"`
-	Person  *there `json:"person,omitempty"`
+	there
+	Person *there `json:"person,omitempty"`
 }
 
-// there is the same where the person is, so far as it differs.
+// there is the time, place, season and weather somewhere; of a user, so far as it differs.
 type there struct {
 	Now     string `json:"now,omitempty"`
 	Place   string `json:"place,omitempty"`
@@ -39,9 +36,9 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	}
 	home := p.home.at()
 	if p.config.Weather == weatherPrompt && p.home.due(p.host.Clock()) {
-		p.skies.rouse() // the map did not answer when Run began
+		core.Notify(p.skies.wake) // the map did not answer when Run began
 	}
-	t := injection{Now: moment(now), Place: txt.Clip(p.config.Place, 40), Weather: p.sky(home)}
+	t := injection{there: there{Now: moment(now), Place: txt.Clip(p.config.Place, 40), Weather: p.sky(home)}}
 	t.Season = season(now.Month(), p.hemisphere(home, now.Location().String()))
 	person, err := p.visibleSpot(ctx, s.Path, s.Private, s.Author, s.Sees)
 	if err != nil {
@@ -50,7 +47,7 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	if person != nil {
 		t.Person = p.there(person, now, t.Season)
 	}
-	return t.encode()
+	return t.encode(), nil
 }
 
 func (p *Plugin) hemisphere(home *spot, zone string) int {
@@ -84,33 +81,25 @@ func (p *Plugin) there(s *spot, now time.Time, here string) *there {
 // moment is a wall clock's time.
 func moment(t time.Time) string { return t.Format("Monday 2 January 2006, 15:04") }
 
-// encode leaves out what there is no room for, the least telling first.
-func (t *injection) encode() (json.RawMessage, error) {
-	leave := []func(){
-		func() {},
+// encode leaves out what there is no room for, the least important first.
+func (t *injection) encode() json.RawMessage {
+	for _, shorten := range []func(){
 		func() { t.Weather = "" },
-		func() { clearWeather(t.Person) },
+		func() {
+			if t.Person != nil {
+				t.Person.Weather = ""
+			}
+		},
 		func() { t.Place = "" },
 		func() { t.Person = nil },
-	}
-	var raw []byte
-	for _, shorter := range leave {
-		shorter()
-		var err error
-		if raw, err = json.Marshal(t); err != nil {
-			return nil, fmt.Errorf("clock: %w", err)
-		}
+	} {
+		raw := core.JSON(t)
 		if len(raw) <= maxInjection {
-			break
+			return raw
 		}
+		shorten()
 	}
-	return raw, nil
-}
-
-func clearWeather(t *there) {
-	if t != nil {
-		t.Weather = ""
-	}
+	return core.JSON(t)
 }
 
 // sky returns the weather of a spot in a few words, if prompts show it and it is known. Run

@@ -1,6 +1,7 @@
 package clock
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -32,38 +33,31 @@ func hemisphere(s *spot, zone string) int {
 		}
 		return 0
 	}
-	for _, prefix := range southern() {
-		if strings.HasPrefix(zone, prefix) {
-			return -1
-		}
-	}
-	for _, prefix := range northern() {
-		if strings.HasPrefix(zone, prefix) {
-			return 1
-		}
+	begins := func(prefix string) bool { return strings.HasPrefix(zone, prefix) }
+	switch {
+	case slices.ContainsFunc(southern, begins):
+		return -1
+	case slices.ContainsFunc(northern, begins):
+		return 1
 	}
 	return 0
 }
 
 // southern and northern list time zones with four seasons; of those that are in
 // neither, nothing is claimed.
-func southern() []string {
-	return []string{
-		"Australia/", "Antarctica/", "Pacific/Auckland", "Pacific/Chatham", "NZ", "America/Argentina/",
-		"America/Buenos_Aires", "America/Santiago", "America/Punta_Arenas", "America/Montevideo", "America/Asuncion",
-		"America/Sao_Paulo", "Africa/Johannesburg", "Africa/Maseru", "Africa/Windhoek", "Africa/Gaborone",
-	}
+var southern = []string{
+	"Australia/", "Antarctica/", "Pacific/Auckland", "Pacific/Chatham", "NZ", "America/Argentina/",
+	"America/Buenos_Aires", "America/Santiago", "America/Punta_Arenas", "America/Montevideo", "America/Asuncion",
+	"America/Sao_Paulo", "Africa/Johannesburg", "Africa/Maseru", "Africa/Windhoek", "Africa/Gaborone",
 }
 
-func northern() []string {
-	return []string{
-		"Europe/", "Arctic/", "Atlantic/Reykjavik", "Atlantic/Azores", "Atlantic/Madeira", "Asia/Tokyo",
-		"Asia/Seoul", "Asia/Shanghai", "Asia/Istanbul", "Asia/Tehran", "Asia/Baghdad", "Asia/Kabul", "Asia/Tashkent",
-		"Asia/Almaty", "Asia/Jerusalem", "Asia/Beirut", "Asia/Tbilisi", "Asia/Yerevan", "Asia/Baku",
-		"Asia/Novosibirsk", "Asia/Vladivostok", "Asia/Yekaterinburg", "Africa/Cairo", "Africa/Tunis",
-		"Africa/Algiers", "Africa/Casablanca", "Africa/Tripoli", "US/", "Canada/", "America/New_York",
-		"America/Chicago", "America/Denver", "America/Los_Angeles", "America/Phoenix", "America/Detroit",
-		"America/Indiana/", "America/Boise", "America/Anchorage", "America/Toronto", "America/Vancouver",
-		"America/Winnipeg", "America/Edmonton", "America/Halifax", "America/St_Johns", "America/Montreal",
-	}
+var northern = []string{
+	"Europe/", "Arctic/", "Atlantic/Reykjavik", "Atlantic/Azores", "Atlantic/Madeira", "Asia/Tokyo",
+	"Asia/Seoul", "Asia/Shanghai", "Asia/Istanbul", "Asia/Tehran", "Asia/Baghdad", "Asia/Kabul", "Asia/Tashkent",
+	"Asia/Almaty", "Asia/Jerusalem", "Asia/Beirut", "Asia/Tbilisi", "Asia/Yerevan", "Asia/Baku",
+	"Asia/Novosibirsk", "Asia/Vladivostok", "Asia/Yekaterinburg", "Africa/Cairo", "Africa/Tunis",
+	"Africa/Algiers", "Africa/Casablanca", "Africa/Tripoli", "US/", "Canada/", "America/New_York",
+	"America/Chicago", "America/Denver", "America/Los_Angeles", "America/Phoenix", "America/Detroit",
+	"America/Indiana/", "America/Boise", "America/Anchorage", "America/Toronto", "America/Vancouver",
+	"America/Winnipeg", "America/Edmonton", "America/Halifax", "America/St_Johns", "America/Montreal",
 }

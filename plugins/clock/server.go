@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"synthbot/core/txt"
 )
 
 // server asks the two services. Safe for concurrent use.
@@ -66,12 +66,12 @@ func (s *server) get(ctx context.Context, address string, query url.Values, v an
 	}
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
 	switch {
-	case err != nil:
-		return fmt.Errorf("%s: %w", r.URL.Host, err)
 	case len(body) > maxAnswer:
-		return fmt.Errorf("%s: the answer is longer than %d bytes", r.URL.Host, maxAnswer)
+		err = fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
+	case err == nil:
+		err = json.Unmarshal(body, v)
 	}
-	if err := json.Unmarshal(body, v); err != nil {
+	if err != nil {
 		return fmt.Errorf("%s: %w", r.URL.Host, err)
 	}
 	return nil
@@ -125,21 +125,8 @@ func (f *found) pick(in string) (*spot, error) {
 	return nil, errNowhere
 }
 
-// clean keeps a name from a server a short line.
-func clean(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || unicode.IsControl(r) {
-			return -1
-		}
-		return r
-	}, s)
-	s = strings.Join(strings.Fields(s), " ")
-	r := []rune(s)
-	if len(r) > 60 {
-		s = string(r[:60])
-	}
-	return s
-}
+// clean is a name from a server on a short line.
+func clean(s string) string { return txt.ClipLine(s, 60) }
 
 // forecast is the weather of a spot.
 type forecast struct {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"synthbot/core"
 )
 
 // skies is the weather that is at hand. Safe for concurrent use.
@@ -49,17 +51,9 @@ func (k *skies) glance(s *spot, now time.Time, fresh time.Duration) (*forecast, 
 	age := now.Sub(x.at)
 	if (x.sky == nil || age >= fresh) && !now.Before(x.retry) {
 		x.wanted = true
-		k.rouse()
+		core.Notify(k.wake)
 	}
 	return x.sky, x.sky != nil && now.Sub(x.at) <= max(tooOld, fresh)
-}
-
-// rouse tells Run that there is something to get.
-func (k *skies) rouse() {
-	select {
-	case k.wake <- struct{}{}:
-	default:
-	}
 }
 
 // cell finds or makes an entry; the oldest one makes room for it.

@@ -1,56 +1,22 @@
 package clock
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 )
 
-// words says what a WMO weather code means.
-func words(code int) string {
-	switch code {
-	case 0:
-		return "clear sky"
-	case 1:
-		return "mainly clear"
-	case 2:
-		return "partly cloudy"
-	case 3:
-		return "overcast"
-	case 45, 48:
-		return "fog"
-	case 51, 53, 55:
-		return "drizzle"
-	case 56, 57:
-		return "freezing drizzle"
-	case 61:
-		return "light rain"
-	case 63:
-		return "rain"
-	case 65:
-		return "heavy rain"
-	case 66, 67:
-		return "freezing rain"
-	case 71:
-		return "light snow"
-	case 73:
-		return "snow"
-	case 75:
-		return "heavy snow"
-	case 77:
-		return "snow grains"
-	case 80, 81:
-		return "rain showers"
-	case 82:
-		return "violent rain showers"
-	case 85, 86:
-		return "snow showers"
-	case 95:
-		return "thunderstorm"
-	case 96, 99:
-		return "thunderstorm with hail"
-	}
-	return "unknown weather"
+// skyWords are the weather codes of the WMO, as Open-Meteo uses them.
+var skyWords = map[int]string{
+	0: "clear sky", 1: "mainly clear", 2: "partly cloudy", 3: "overcast", 45: "fog", 48: "fog", 51: "drizzle",
+	53: "drizzle", 55: "drizzle", 56: "freezing drizzle", 57: "freezing drizzle", 61: "light rain", 63: "rain",
+	65: "heavy rain", 66: "freezing rain", 67: "freezing rain", 71: "light snow", 73: "snow", 75: "heavy snow",
+	77: "snow grains", 80: "rain showers", 81: "rain showers", 82: "violent rain showers", 85: "snow showers",
+	86: "snow showers", 95: "thunderstorm", 96: "thunderstorm with hail", 99: "thunderstorm with hail",
 }
+
+// words describes a weather code.
+func words(code int) string { return cmp.Or(skyWords[code], "unknown weather") }
 
 // degrees is a temperature without false precision.
 func degrees(t float64) string {
