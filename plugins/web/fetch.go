@@ -1,9 +1,7 @@
 package web
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"mime"
@@ -51,21 +49,10 @@ func (p *Plugin) fetch(ctx context.Context, _ core.Call, q fetchPayload) (core.R
 	if q.Part > len(parts) {
 		return core.Result{}, core.Errorf(core.Invalid, "The page has %d parts only.", len(parts))
 	}
-	return result(fetched{
+	return core.Output(fetched{
 		Foreign: stranger, Part: q.Part, Parts: len(parts), Published: page.published, Site: page.site,
 		Text: parts[q.Part-1], Title: page.title, URL: page.url,
-	})
-}
-
-// result is an output that is JSON without escapes that nobody needs.
-func result(v any) (core.Result, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return core.Result{}, fmt.Errorf("output: %w", err)
-	}
-	return core.Result{Output: bytes.TrimSpace(b.Bytes())}, nil
+	}), nil
 }
 
 // address reads what somebody calls an address.
@@ -120,13 +107,13 @@ func (p *Plugin) page(ctx context.Context, u *url.URL) (*page, error) {
 
 // take makes a page of a response.
 func (p *Plugin) take(response *http.Response) (*page, error) {
-	if err := status(response); err != nil {
-		_ = response.Body.Close() // it says nothing that is wanted
-		return nil, err
+	header := response.Header.Get("Content-Type")
+	kind, err := readable(header)
+	if response.StatusCode != http.StatusOK {
+		err = status(response.StatusCode)
 	}
-	kind, err := readable(response.Header.Get("Content-Type"))
 	if err != nil {
-		_ = response.Body.Close()
+		_ = response.Body.Close() // it says nothing that is wanted
 		return nil, err
 	}
 	body, err := outbound.Read(response)
@@ -138,14 +125,12 @@ func (p *Plugin) take(response *http.Response) (*page, error) {
 			return nil, core.Errorf(core.Broken, "That is no page but a file, which cannot be read.")
 		}
 	}
-	return extract(body, kind, response.Header.Get("Content-Type"), response.Request.URL)
+	return extract(body, kind, header, response.Request.URL)
 }
 
-// status says what a server means that gives no page.
-func status(r *http.Response) error {
-	switch code := r.StatusCode; {
-	case code == http.StatusOK:
-		return nil
+// status says what the status of a server means that gives no page.
+func status(code int) error {
+	switch {
 	case code == http.StatusNotFound || code == http.StatusGone:
 		return core.Errorf(core.Broken, "There is no such page.")
 	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusPaymentRequired ||
@@ -153,9 +138,8 @@ func status(r *http.Response) error {
 		return core.Errorf(core.Broken, "The server does not show that page to the bot (%d).", code)
 	case code == http.StatusTooManyRequests || code >= 500:
 		return core.Errorf(core.Temporary, "The server cannot show the page just now (%d).", code)
-	default:
-		return core.Errorf(core.Broken, "The server gave no page (%d).", code)
 	}
+	return core.Errorf(core.Broken, "The server gave no page (%d).", code)
 }
 
 // Kinds of content that can be read.

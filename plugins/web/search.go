@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -51,11 +52,10 @@ func (p *Plugin) find(ctx context.Context, _ core.Call, q searchPayload) (core.R
 	if err != nil {
 		return core.Result{}, outbound.Fault(err)
 	}
-	if err := answered(response); err != nil {
-		_ = response.Body.Close() // it says nothing that is wanted
-		return core.Result{}, err
-	}
 	body, err := outbound.Read(response)
+	if response.StatusCode != http.StatusOK {
+		return core.Result{}, answered(response)
+	}
 	if err != nil {
 		return core.Result{}, outbound.Fault(err)
 	}
@@ -64,8 +64,11 @@ func (p *Plugin) find(ctx context.Context, _ core.Call, q searchPayload) (core.R
 		return core.Result{}, &core.Error{Kind: core.Broken, Text: "What the search server says cannot be read.",
 			Err: err}
 	}
-	return result(hits)
+	return core.Output(hits), nil
 }
+
+// safety are the levels of safe search, as SearXNG writes them.
+var safety = map[string]string{"off": "0", "moderate": "1", "strict": "2"}
 
 // query is the request that a search is.
 func (p *Plugin) query(ctx context.Context, q searchPayload) (*http.Request, error) {
@@ -78,7 +81,7 @@ func (p *Plugin) query(ctx context.Context, q searchPayload) (*http.Request, err
 		language = p.host.Language
 	}
 	values := url.Values{"q": {squeeze(q.Query)}, "format": {"json"}, "language": {language},
-		"safesearch": {safety(p.conf.Safe)}}
+		"safesearch": {safety[p.conf.Safe]}}
 	if q.Recent != "" {
 		values.Set("time_range", q.Recent)
 	}
@@ -95,31 +98,17 @@ func (p *Plugin) query(ctx context.Context, q searchPayload) (*http.Request, err
 	return request, nil
 }
 
-func safety(level string) string {
-	switch level {
-	case "off":
-		return "0"
-	case "strict":
-		return "2"
+// answered says what the status of a search server means that finds nothing.
+func answered(r *http.Response) *core.Error {
+	e := &core.Error{Kind: core.Broken, Text: "The search server does not answer.", Err: errors.New("searxng: " + r.Status)}
+	switch {
+	case r.StatusCode == http.StatusForbidden:
+		e.Text = "The search server refuses to answer."
+		e.Err = fmt.Errorf("%w; it must have json among search.formats in its settings.yml", e.Err)
+	case r.StatusCode == http.StatusTooManyRequests || r.StatusCode >= 500:
+		e.Kind, e.Text = core.Temporary, "The search server cannot answer just now."
 	}
-	return "1"
-}
-
-// answered says what a search server means that finds nothing.
-func answered(r *http.Response) error {
-	switch code := r.StatusCode; {
-	case code == http.StatusOK:
-		return nil
-	case code == http.StatusForbidden:
-		return &core.Error{Kind: core.Broken, Text: "The search server refuses to answer.",
-			Err: fmt.Errorf("searxng: %s; it must have json among search.formats in its settings.yml", r.Status)}
-	case code == http.StatusTooManyRequests || code >= 500:
-		return &core.Error{Kind: core.Temporary, Text: "The search server cannot answer just now.",
-			Err: fmt.Errorf("searxng: %s", r.Status)}
-	default:
-		return &core.Error{Kind: core.Broken, Text: "The search server does not answer.",
-			Err: fmt.Errorf("searxng: %s", r.Status)}
-	}
+	return e
 }
 
 // hitsOf reads a server's answer. Anything but results is left out.
