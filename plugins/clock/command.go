@@ -33,10 +33,7 @@ func (p *Plugin) place(ctx context.Context, c command.Call) (string, error) {
 	case name == "":
 		return p.describePlace(ctx, c)
 	case strings.EqualFold(name, "off"):
-		if err := p.keepPlace(ctx, c.Person, nil); err != nil {
-			return "", err
-		}
-		return "I forgot where you are.", nil
+		return "I forgot where you are.", p.keepPlace(ctx, c.Person, nil)
 	case len(name) > maxPlace:
 		return "", core.Errorf(core.Invalid, "That is too long for a city.")
 	}
@@ -45,10 +42,7 @@ func (p *Plugin) place(ctx context.Context, c command.Call) (string, error) {
 		return "", err
 	}
 	s.Origin = c.Path
-	if err := p.keepPlace(ctx, c.Person, s); err != nil {
-		return "", err
-	}
-	return "You are in " + p.describe(s) + ".", nil
+	return "You are in " + p.describe(s) + ".", p.keepPlace(ctx, c.Person, s)
 }
 
 // find takes a time zone, or a city.

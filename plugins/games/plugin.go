@@ -72,8 +72,5 @@ func (p *Plugin) Commands() []command.Command {
 
 func (p *Plugin) rollCommand(_ context.Context, c command.Call) (string, error) {
 	d, err := parseDice(c.Args["dice"])
-	if err != nil {
-		return "", err
-	}
-	return "🎲 " + d.roll(p.pick).String(), nil
+	return "🎲 " + d.roll(p.pick).String(), err
 }

@@ -49,10 +49,7 @@ func (p *Plugin) castVote(ctx context.Context, c core.Call, payload votePayload)
 		return core.Result{}, core.Errorf(core.Forbidden, "Several people spoke at once: each must vote by himself.")
 	}
 	one, chosen, err := p.cast(ctx, c.Path, c.Author.ID, payload.Poll, payload.Choices)
-	if err != nil {
-		return core.Result{}, err
-	}
-	return core.Output(map[string]any{"poll": one.Number, "question": one.Question, "counted": chosen}), nil
+	return core.Output(map[string]any{"poll": one.Number, "question": one.Question, "counted": chosen}), err
 }
 
 func (p *Plugin) voteCommand(ctx context.Context, c command.Call) (string, error) {
@@ -62,10 +59,7 @@ func (p *Plugin) voteCommand(ctx context.Context, c command.Call) (string, error
 	}
 	number, choices := readVote(c.Args["choice"], there)
 	one, chosen, err := p.cast(ctx, c.Path, c.Author.ID, number, choices)
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("✓ %s: %s", one.Question, strings.Join(chosen, ", ")), nil
+	return fmt.Sprintf("✓ %s: %s", one.Question, strings.Join(chosen, ", ")), err
 }
 
 // readVote reads "2 pizza", "pizza", "3", "1,3": the poll's number comes first,

@@ -292,10 +292,7 @@ func (p *Plugin) Commands() []command.Command {
 
 func (p *Plugin) pair(ctx context.Context, c command.Call) (string, error) {
 	person, err := p.Pair(ctx, c.Args["code"], c.Person)
-	if err != nil {
-		return "", err
-	}
-	return person.String() + " may talk to me now.", nil
+	return person.String() + " may talk to me now.", err
 }
 
 func (p *Plugin) unpair(ctx context.Context, c command.Call) (string, error) {
@@ -303,10 +300,7 @@ func (p *Plugin) unpair(ctx context.Context, c command.Call) (string, error) {
 	if err != nil || !person.IsPerson() {
 		return "", core.Errorf(core.Invalid, "%q is no person. Write it like telegram/@user/1000.", c.Args["person"])
 	}
-	if err := p.Unpair(ctx, person); err != nil {
-		return "", err
-	}
-	return person.String() + " is shut out.", nil
+	return person.String() + " is shut out.", p.Unpair(ctx, person)
 }
 
 // hashed is what is kept of a code.

@@ -51,10 +51,7 @@ func (p *Plugin) remind(ctx context.Context, c command.Call) (string, error) {
 			return "", core.Errorf(core.Invalid, "Which one? `/remind list` tells their ids.")
 		}
 		r, err := p.cancel(ctx, a, text)
-		if err != nil {
-			return "", err
-		}
-		return "Cancelled: " + txt.Line(r.Text), nil
+		return "Cancelled: " + txt.Line(r.Text), err
 	}
 	return p.remindList(ctx, a)
 }
@@ -78,10 +75,7 @@ func (p *Plugin) remindAdd(ctx context.Context, a asker, text string) (string, e
 		}
 	}
 	r, err := p.set(ctx, a, w)
-	if err != nil {
-		return "", err
-	}
-	return "⏰ " + row(&r), nil
+	return "⏰ " + row(&r), err
 }
 
 // row tells of a reminder in a line.
@@ -132,10 +126,8 @@ func (p *Plugin) timezone(ctx context.Context, c command.Call) (string, error) {
 		}
 		return "For you it is " + formatTime(now.In(z.Location), false) + ".", nil
 	case "off":
-		if err := timezone.Keep(ctx, p.host.Zones, c.Person, timezone.Zone{}); err != nil {
-			return "", err
-		}
-		return "The bot's time zone counts for you now: " + formatTime(now, false) + ".", nil
+		err := timezone.Keep(ctx, p.host.Zones, c.Person, timezone.Zone{})
+		return "The bot's time zone counts for you now: " + formatTime(now, false) + ".", err
 	}
 	loc, ok := timezone.Load(strings.ReplaceAll(name, " ", "_"))
 	if !ok {
@@ -143,8 +135,6 @@ func (p *Plugin) timezone(ctx context.Context, c command.Call) (string, error) {
 			"There is no such time zone; write one like Europe/Rome or America/New_York.")
 	}
 	zone := timezone.Zone{Name: loc.String(), Origin: c.Path}
-	if err := timezone.Keep(ctx, p.host.Zones, c.Person, zone); err != nil {
-		return "", err
-	}
-	return "For you it is " + formatTime(now.In(loc), false) + ". Reminders that are set already stay as they are.", nil
+	err := timezone.Keep(ctx, p.host.Zones, c.Person, zone)
+	return "For you it is " + formatTime(now.In(loc), false) + ". Reminders that are set already stay as they are.", err
 }
