@@ -1,7 +1,7 @@
 package lorebook
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"path/filepath"
@@ -86,9 +86,13 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	}
 	slices.SortStableFunc(told, func(a, b *entry) int { return a.order - b.order })
 	for len(told) > 0 {
-		raw, err := encode(told, char, user(s))
-		if err != nil || len(raw) <= maxInjected {
-			return raw, err
+		texts := make([]string, len(told))
+		for i, e := range told {
+			texts[i] = fill(e.text, char, cmp.Or(s.Author.Name, "the person"))
+		}
+		raw := core.JSON(texts)
+		if len(raw) <= maxInjected {
+			return raw, nil
 		}
 		told = without(told)
 	}
@@ -132,13 +136,6 @@ func window(s core.Scene, depth int) string {
 	return all
 }
 
-func user(s core.Scene) string {
-	if s.Author.Name == "" {
-		return "the person"
-	}
-	return s.Author.Name
-}
-
 // fit leaves out what exceeds the book's budget.
 func (v *volume) fit(found []*entry) []*entry {
 	for len(found) > 0 {
@@ -164,20 +161,6 @@ func without(list []*entry) []*entry {
 		}
 	}
 	return slices.Delete(slices.Clone(list), least, least+1)
-}
-
-func encode(told []*entry, char, user string) (json.RawMessage, error) {
-	texts := make([]string, len(told))
-	for i, e := range told {
-		texts[i] = fill(e.text, char, user)
-	}
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(texts); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(b.Bytes()), nil
 }
 
 // fill puts names into the places that a text holds for them, in one pass: a

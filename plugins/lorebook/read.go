@@ -60,19 +60,17 @@ func Read(data []byte) (Book, error) {
 	if err := json.Unmarshal(data, &top); err != nil {
 		return Book{}, fmt.Errorf("is no JSON: %w", err)
 	}
-	if top.Entries != nil {
+	if top.Entries == nil && top.Book == nil && top.Data != nil {
+		data = top.Data
+		if json.Unmarshal(data, &top) == nil && top.Book != nil {
+			top.Entries = nil // the book goes first
+		}
+	}
+	switch {
+	case top.Entries != nil:
 		return read(data)
-	}
-	if top.Book != nil {
+	case top.Book != nil:
 		return read(top.Book)
-	}
-	if top.Data != nil && json.Unmarshal(top.Data, &top) == nil {
-		if top.Book != nil {
-			return read(top.Book)
-		}
-		if top.Entries != nil {
-			return read(top.Data)
-		}
 	}
 	return Book{}, errNone
 }
