@@ -46,9 +46,6 @@ func newLink() *link {
 	return l
 }
 
-// ended waits until nothing of the link is left; somebody must have ended it.
-func (l *link) ended() { l.work.Wait() }
-
 // flood measures what comes in: bursts are fine, a stream without end is not.
 type flood struct {
 	mu           sync.Mutex

@@ -91,14 +91,11 @@ func (t trimmer) table(v any, depth int) any {
 	for name, s := range m {
 		c[name] = t.schema(s, depth+1)
 		if p, ok := c[name].(map[string]any); ok && p["description"] == nil && depth < maxDepth {
-			p["title"] = spaced(name) // prompts do without
+			p["title"] = strings.NewReplacer("_", " ", "-", " ").Replace(name) // prompts do without
 		}
 	}
 	return c
 }
-
-// spaced is a name as words.
-func spaced(name string) string { return strings.NewReplacer("_", " ", "-", " ").Replace(name) }
 
 // list copies one schema or several.
 func (t trimmer) list(v any, depth int) any {

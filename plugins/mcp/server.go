@@ -113,7 +113,7 @@ func (s *server) live(ctx context.Context) (err error) {
 	l := &life{link: link, changed: make(chan struct{}, 1), doubt: make(chan struct{}, 1)}
 	defer func() {
 		l.fail(errStopped)
-		l.ended()
+		l.work.Wait()
 		if l.broke != nil && !errors.Is(err, l.broke) {
 			err = fmt.Errorf("%w: %w", l.broke, err)
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/watch"
 )
 
 // Times of the work in the background.
@@ -67,13 +66,6 @@ func (w *waiting) take(place core.Path, due time.Time) bool {
 	}
 	delete(w.due, place)
 	return true
-}
-
-// observe schedules the reading of a place for when it has been silent long enough.
-func (x *extractor) observe(end watch.TurnEnd) {
-	if x.config.Extract && end.Turn.Seq != 0 {
-		x.waiting.at(end.Turn.Path, x.host.Clock().Add(x.config.ExtractAfter))
-	}
 }
 
 // run reads conversations again, one at a time, until ctx ends.
@@ -225,7 +217,9 @@ func (x *extractor) reread(ctx context.Context, place core.Path) (next time.Time
 	if errors.Is(err, core.ErrNoEngine) {
 		err = nil
 	}
-	return next, errors.Join(err, x.finish(ctx, place, &m))
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastly) // the bot may be about to stop
+	defer cancel()
+	return next, errors.Join(err, x.put(late, place, &m))
 }
 
 // settle notes in the mark what a reading came to. What an engine could not
@@ -249,13 +243,6 @@ func (x *extractor) settle(ctx context.Context, m *mark, err error) (next time.T
 type unanswered struct{ error }
 
 func (u *unanswered) Unwrap() error { return u.error }
-
-// finish writes the mark, even if the bot is about to stop.
-func (x *extractor) finish(ctx context.Context, place core.Path, m *mark) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastly)
-	defer cancel()
-	return x.put(ctx, place, m)
-}
 
 // keep saves what was found. What concerns somebody who was forgotten meanwhile
 // is left out.

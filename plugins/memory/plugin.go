@@ -37,7 +37,12 @@ func (p *Plugin) Name() string { return "memory" }
 func (p *Plugin) Actions() []core.Action { return p.actions }
 
 // Observe implements watch.Observer.
-func (p *Plugin) Observe(end watch.TurnEnd) { p.extractor.observe(end) }
+// It schedules the reading of a place for when it has been silent long enough.
+func (p *Plugin) Observe(end watch.TurnEnd) {
+	if p.config.Extract && end.Turn.Seq != 0 {
+		p.extractor.waiting.at(end.Turn.Path, p.host.Clock().Add(p.config.ExtractAfter))
+	}
+}
 
 // Run implements core.Runner.
 func (p *Plugin) Run(ctx context.Context) error { return p.extractor.run(ctx) }

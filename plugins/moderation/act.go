@@ -111,14 +111,9 @@ func (p *Plugin) hold(ctx context.Context, a *actor, kind string, r holdRequest)
 	if err := p.records.startHold(ctx, h, reason); err != nil {
 		return h, err
 	}
-	return h, p.recordHold(ctx, a, &h, reason)
-}
-
-// recordHold logs that a user was blocked or muted. The caller holds change.
-func (p *Plugin) recordHold(ctx context.Context, a *actor, h *hold, reason string) error {
 	e := a.event(participle(h.kind), h.user)
 	e.Name, e.Reason, e.Until, e.All = h.name, reason, h.end(), h.scope.IsZero()
-	return p.records.logNow(ctx, e)
+	return h, p.records.logNow(ctx, e)
 }
 
 // release ends the blocks, or the mutes, of a user as far as the actor may, and returns

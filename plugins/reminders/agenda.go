@@ -74,11 +74,6 @@ func (a *agenda) add(ctx context.Context, due time.Time, at pointer, others ...c
 	return nil
 }
 
-// drop takes a moment off the disk.
-func (a *agenda) drop(ctx context.Context, e entry) error {
-	return a.items.PutAll(ctx, core.NewItem(hourPath(e.hour()), e.key, nil))
-}
-
 // open reads which hours there are.
 func (a *agenda) open(ctx context.Context) error {
 	items, err := a.items.List(ctx, hoursRoot())
@@ -189,12 +184,6 @@ func (a *agenda) take(now time.Time, n int) []entry {
 	}
 	a.window = a.window[front:]
 	return due
-}
-
-// fail puts back what could not be fired.
-func (a *agenda) fail(e entry, retry time.Time) {
-	e.retry = retry
-	a.failed = append(a.failed, e)
 }
 
 // settled is how long after its end an hour gets no more entries.

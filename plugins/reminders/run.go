@@ -95,7 +95,8 @@ func (p *Plugin) fireAll(ctx context.Context, due []entry) error {
 		if err == nil {
 			continue
 		}
-		p.agenda.fail(due[i], p.host.Clock().Add(nap))
+		due[i].retry = p.host.Clock().Add(nap)
+		p.agenda.failed = append(p.agenda.failed, due[i])
 		failed++
 		last = fmt.Errorf("reminder %s of %s: %w", due[i].ID, due[i].Person, err)
 	}
@@ -119,7 +120,7 @@ func (p *Plugin) fire(ctx context.Context, e entry) error {
 	case !ok: // it was cancelled, or its person was forgotten
 		return p.drop(ctx, e.pointer, time.Unix(e.due, 0))
 	case r.Due.Unix() != e.due:
-		return p.agenda.drop(ctx, e)
+		return core.PutItem(ctx, p.host.Items, hourPath(e.hour()), e.key, nil)
 	}
 	_, stands, err := p.host.Items.Get(ctx, r.Place, e.hereKey())
 	if err != nil {
@@ -144,14 +145,9 @@ func (p *Plugin) fire(ctx context.Context, e entry) error {
 	if d.next.IsZero() {
 		return p.drop(ctx, e.pointer, r.Due)
 	}
-	return p.again(ctx, e, r, version, d)
-}
-
-// again writes down the next time. It fails where the reminder was cancelled meanwhile.
-func (p *Plugin) again(ctx context.Context, e entry, r reminder, version uint64, d due) error {
 	r.Due, r.Told = d.next, r.Told+1
 	item := core.NewItem(e.Person, keyReminder+r.ID, r)
-	item.Version = version
+	item.Version = version // it fails if the reminder was cancelled meanwhile
 	return p.agenda.add(ctx, r.Due, e.pointer, core.NewItem(hourPath(e.hour()), e.key, nil), item)
 }
 

@@ -316,7 +316,10 @@ func (r *renderer) element(n *html.Node) {
 	case "pre":
 		r.pre(n)
 	case "img":
-		r.picture(n)
+		alt := squeeze(attribute(n, "alt"))
+		if len(alt) > 2 {
+			r.text("[picture: " + txt.ClipBytes(alt, maxTitle) + "]")
+		}
 	case "a":
 		r.link(n)
 	default:
@@ -361,13 +364,6 @@ func (r *renderer) pre(n *html.Node) {
 		}
 	}
 	r.lines(2)
-}
-
-func (r *renderer) picture(n *html.Node) {
-	alt := squeeze(attribute(n, "alt"))
-	if len(alt) > 2 {
-		r.text("[picture: " + txt.ClipBytes(alt, maxTitle) + "]")
-	}
 }
 
 // link writes a link's words, and where it leads if that is wanted.

@@ -46,20 +46,15 @@ func ParseRule(text string) (Rule, error) {
 	if err != nil {
 		return Rule{}, fmt.Errorf("%w: %w", ErrRule, err)
 	}
-	until := untilOf(text)
-	r := Rule{text: text, option: *option, utc: strings.HasSuffix(until, "Z"), day: until != "" &&
-		!strings.Contains(until, "T")}
+	_, rest, _ := strings.Cut(text, "UNTIL=")
+	until, _, _ := strings.Cut(rest, ";")
+	r := Rule{text: text, option: *option, utc: strings.HasSuffix(until, "Z")}
+	r.day = until != "" && !strings.Contains(until, "T")
 	r.real = option.Freq == rrule.HOURLY && !strings.Contains(text, "BY")
 	if err := r.check(); err != nil {
 		return Rule{}, err
 	}
 	return r, nil
-}
-
-func untilOf(text string) string {
-	_, rest, _ := strings.Cut(text, "UNTIL=")
-	until, _, _ := strings.Cut(rest, ";")
-	return until
 }
 
 // check refuses what comes too often, and what could not be counted out.
@@ -130,7 +125,7 @@ func (r Rule) After(start, after time.Time, horizon time.Duration) iter.Seq[time
 			read = func(t time.Time) time.Time { return t.In(loc) }
 			show = func(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 		}
-		far := later(start, after).Add(horizon)
+		far := start.Add(max(0, after.Sub(start)) + horizon)
 		series, err := r.series(show(start), r.until(show, loc), show(far))
 		if err != nil {
 			return
@@ -165,13 +160,6 @@ func (r Rule) Next(start, after time.Time, horizon time.Duration) (next time.Tim
 
 // clockJump is more than clocks are ever put forward by.
 const clockJump = 25 * time.Hour
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
 
 // until is where the rule itself ends, as its series counts.
 func (r *Rule) until(show func(time.Time) time.Time, loc *time.Location) time.Time {

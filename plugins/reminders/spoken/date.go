@@ -23,8 +23,9 @@ func (p *parser) dateRead() int {
 	}
 	if v, ok := p.value(n, dotted); ok && (v < 0 || led) {
 		v = max(v, -v)
-		if sensible(int(v)%100, int(v)/100) {
-			p.said.day = &dayWord{kind: date, value: int(v)%100*100 + int(v)/100}
+		m, d := int(v)%100, int(v)/100
+		if m >= 1 && m <= 12 && d >= 1 && d <= 31 {
+			p.said.day = &dayWord{kind: date, value: m*100 + d}
 			return n + 1
 		}
 	}
@@ -37,8 +38,6 @@ func (p *parser) dateRead() int {
 	}
 	return p.dayFirst(n+1, d, led)
 }
-
-func sensible(m, d int) bool { return m >= 1 && m <= 12 && d >= 1 && d <= 31 }
 
 // dayNumber reads a day of a month.
 func (p *parser) dayNumber(i int) (d int, ok bool) {

@@ -238,8 +238,5 @@ func dateOf(s string) [][]sense {
 	if m < 1 || m > 12 || d < 1 || d > 31 || strings.Contains(s, "-") && len(fields) < 3 {
 		return nil
 	}
-	return [][]sense{{{date, pack(y, m, d)}}}
+	return [][]sense{{{date, float64(y*10000 + m*100 + d)}}}
 }
-
-// pack makes one number of a date; the year is 0 where none was said.
-func pack(y, m, d int) float64 { return float64(y*10000 + m*100 + d) }

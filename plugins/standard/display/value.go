@@ -80,7 +80,7 @@ func (r *reader) next(depth int) (value, error) {
 	case json.Number:
 		return value{kind: number, text: string(t)}, nil
 	case bool:
-		return value{kind: truth, text: yes(t)}, nil
+		return value{kind: truth, text: map[bool]string{true: "yes", false: "no"}[t]}, nil
 	case json.Delim:
 		if t == '[' {
 			return r.array(depth)
@@ -88,13 +88,6 @@ func (r *reader) next(depth int) (value, error) {
 		return r.object(depth)
 	}
 	return value{}, nil
-}
-
-func yes(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
 }
 
 func (r *reader) array(depth int) (value, error) {

@@ -42,7 +42,7 @@ func opens(r rune, before, rest string) bool {
 	alone := rest == "" || rest[0] == ' '
 	switch {
 	case (r == '.' || r == ')') && before != "":
-		return alone && digits(before)
+		return alone && strings.Trim(before, "0123456789") == ""
 	case before != "":
 		return false
 	case r == '-' || r == '+' || r == '#':
@@ -62,8 +62,6 @@ func special(r, before rune, rest string) bool {
 }
 
 func wordy(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
-
-func digits(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
 // label is a key as people read it: "fromAccount" is "From account".
 func label(key string) string {
