@@ -100,7 +100,8 @@ func (p *Plugin) query(ctx context.Context, q searchPayload) (*http.Request, err
 
 // answered says what the status of a search server means that finds nothing.
 func answered(r *http.Response) *core.Error {
-	e := &core.Error{Kind: core.Broken, Text: "The search server does not answer.", Err: errors.New("searxng: " + r.Status)}
+	e := &core.Error{Kind: core.Broken, Text: "The search server does not answer."}
+	e.Err = errors.New("searxng: " + r.Status)
 	switch {
 	case r.StatusCode == http.StatusForbidden:
 		e.Text = "The search server refuses to answer."
