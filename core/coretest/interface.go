@@ -10,7 +10,7 @@ import (
 )
 
 // World is a platform, played by a local server, as a test of its driver sees
-// it: people talk, the bot's messages stand in places. All methods are called
+// it: people talk, the bot's messages are in places. All methods are called
 // from the test's goroutine and may fail the test.
 type World interface {
 	// Start makes a driver that knows what its predecessors of this world kept,
@@ -21,7 +21,7 @@ type World interface {
 	Places() []Place
 	// Say lets a person say something in a place, and returns its id.
 	Say(t testing.TB, p Place, s Say) string
-	// Shown returns the bot's messages that stand in a place, oldest first.
+	// Shown returns the bot's messages in a place, oldest first.
 	Shown(t testing.TB, p Place) []Shown
 	// Fail makes the next sends to a place fail, one after the other.
 	Fail(t testing.TB, p Place, faults ...SendFault)
@@ -62,7 +62,7 @@ type SendFault string
 
 // Ways to fail to send. A World fails in that way before it has sent.
 const (
-	SendLimited SendFault = "limited" // told to wait a moment
+	SendLimited SendFault = "limited" // asked to wait a moment
 	SendBroken  SendFault = "broken"  // the platform has trouble
 	SendReset   SendFault = "reset"   // the connection breaks
 )

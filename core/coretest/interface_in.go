@@ -67,7 +67,7 @@ func testTakesIn(t *testing.T, w World) {
 	}
 }
 
-// testAddressing expects to be told how a message speaks to the bot.
+// testAddressing expects to learn how a message speaks to the bot.
 func testAddressing(t *testing.T, w World) {
 	l := listen(t, w, &Inbox{})
 	private, group := pick(t, w, true), pick(t, w, false)

@@ -98,7 +98,9 @@ type Parts struct {
 }
 
 // Send implements core.Deliveries.
-func (p *Parts) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
+func (p *Parts) Send(
+	ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error),
+) error {
 	k, sends, sent := p.begin(n)
 	switch {
 	case sent:

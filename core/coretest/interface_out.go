@@ -47,7 +47,7 @@ func testSends(t *testing.T, w World) {
 	}
 }
 
-// long is a text of words that can be told apart, with code in it.
+// long is a text of words that all differ, with code in it.
 func long(measure func(string) int, units int) string {
 	var b strings.Builder
 	for i := 0; measure(b.String()) < units; i++ {

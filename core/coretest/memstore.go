@@ -28,7 +28,7 @@ type MemStore struct {
 	know    memKnow
 }
 
-// memPlace is a log without gaps: number n stands at n-1.
+// memPlace is a log without gaps: number n is at n-1.
 type memPlace struct {
 	entries  []core.Entry
 	reactors []map[string][]string // of each entry, emoji by person
@@ -61,7 +61,10 @@ func NewMemStore() *MemStore {
 func (s *MemStore) Reopen() *MemStore {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &MemStore{name: s.name, places: s.places, ids: s.ids, aliases: s.aliases, records: s.records, states: s.states, know: s.know}
+	return &MemStore{
+		name: s.name, places: s.places, ids: s.ids, aliases: s.aliases,
+		records: s.records, states: s.states, know: s.know,
+	}
 }
 
 // Close implements core.Store.

@@ -34,7 +34,9 @@ func NewPlugin(name string, actions ...core.Action) *Plugin {
 		}
 		do := a.Do
 		if do == nil {
-			do = func(_ context.Context, c core.Call) (core.Result, error) { return core.Result{Output: c.Payload}, nil }
+			do = func(_ context.Context, c core.Call) (core.Result, error) {
+				return core.Result{Output: c.Payload}, nil
+			}
 		}
 		a.Do = func(ctx context.Context, c core.Call) (core.Result, error) {
 			p.mu.Lock()

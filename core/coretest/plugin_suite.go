@@ -19,7 +19,7 @@ import (
 
 // TestPlugin holds a plugin to what each must do whatever it is for: names and
 // the three tiers of its actions, that it can be used from many goroutines, that
-// whatever it is told to do ends with its context, and what its abilities
+// all that it does ends with its context, and what its abilities
 // promise. make is called for each test; the plugins are not run but by the
 // suite. Whether schemas compile is beyond this package: see
 // plugins/plugintest, which runs this suite, too.
@@ -102,7 +102,8 @@ func briefFault(brief string) string {
 	switch {
 	case utf8.RuneCountInString(brief) >= 100:
 		return "100 characters are too many"
-	case strings.ContainsFunc(brief, unicode.IsControl) || strings.TrimSpace(brief) != brief || len(strings.Fields(brief)) < 2:
+	case strings.ContainsFunc(brief, unicode.IsControl), strings.TrimSpace(brief) != brief,
+		len(strings.Fields(brief)) < 2:
 		return "it must be one line of some words"
 	case strings.HasSuffix(brief, "."):
 		return "it ends in a full stop"
@@ -159,7 +160,7 @@ func testActionsAtOnce(t *testing.T, p core.Plugin) {
 	all.Wait()
 }
 
-// soon is how long something may take to end after it was told to.
+// soon is how long something may take to end after its context did.
 const soon = 3 * time.Second
 
 // Call is a call of an action in the place, as a turn would make it.
@@ -216,7 +217,7 @@ func safely(t *testing.T, a *core.Action, ctx context.Context, payload json.RawM
 	return err
 }
 
-// testForeign: what is no payload is refused, and nothing makes an action panic.
+// testForeign: what is not a payload is refused, and nothing makes an action panic.
 func testForeign(t *testing.T, p core.Plugin) {
 	for _, a := range p.Actions() {
 		for _, payload := range []string{``, `{`, `[]`, `7`, `"x"`} {

@@ -15,7 +15,7 @@ import (
 
 // Room is a small true interface: what is sent through its message action can
 // be read back. It knows idempotency keys unless Forgets is set; with Looks, it
-// looks for what a former life may have sent among what stands there.
+// looks for what a former life may have sent among what is there.
 type Room struct {
 	Forgets, Looks bool
 	// Fail, where set, is asked before each send.
@@ -37,7 +37,10 @@ type Room struct {
 
 // NewRoom makes an interface of that name.
 func NewRoom(name string) *Room {
-	return &Room{name: name, keys: make(map[string]string), choices: make(map[string][]core.Choice), ends: make(chan watch.TurnEnd, 4096)}
+	return &Room{
+		name: name, keys: make(map[string]string), choices: make(map[string][]core.Choice),
+		ends: make(chan watch.TurnEnd, 4096),
+	}
 }
 
 // Name implements core.Plugin.
@@ -77,7 +80,7 @@ func (r *Room) do(ctx context.Context, c core.Call) (core.Result, error) {
 	})
 }
 
-// repeatable reports whether what is sent again stands once.
+// repeatable reports whether what is sent again is there once.
 func (r *Room) repeatable() bool { return !r.Forgets || r.Looks }
 
 // look finds the text among what was sent since then.
@@ -124,14 +127,14 @@ func (r *Room) Listen(ctx context.Context, _ core.Inbox) error {
 	return nil
 }
 
-// Sent returns what stands in the room.
+// Sent returns what is in the room.
 func (r *Room) Sent() []core.Sent {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]core.Sent(nil), r.sent...)
 }
 
-// Texts returns the texts of what stands in the room.
+// Texts returns the texts of what is in the room.
 func (r *Room) Texts() []string {
 	var texts []string
 	for _, s := range r.Sent() {
@@ -183,7 +186,7 @@ func (r *Room) Whisper(_ context.Context, _ core.Message, text string) error {
 	return nil
 }
 
-// Whispers returns what was told to single people.
+// Whispers returns what was whispered to single people.
 func (r *Room) Whispers() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

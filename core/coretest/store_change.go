@@ -110,7 +110,8 @@ func moveCases() map[string]func(*testing.T, *shelf) {
 		"a migrated place goes on": func(t *testing.T, s *shelf) {
 			s.append(asked(kitchen, "1", "one"), asked(kitchen, "2", "two"))
 			s.answer(kitchen, 1)
-			s.commit(&core.Batch{Journal: []core.Record{{Key: core.Key{Turn: core.TurnID{Path: kitchen, Seq: 2}}, Progress: core.ProgressStarted}}})
+			key := core.Key{Turn: core.TurnID{Path: kitchen, Seq: 2}}
+			s.commit(&core.Batch{Journal: []core.Record{{Key: key, Progress: core.ProgressStarted}}})
 			s.change(migration)
 			s.again()
 			same(t, "places", s.places(core.Path{}), []core.Path{barn})

@@ -187,7 +187,7 @@ func forgottenBeside(t *testing.T, s *shelf) {
 }
 
 // forgotten: nothing of a person is left, and what was begun before, a turn that
-// runs or a fact that is made, leaves him out.
+// runs or a fact that is made, leaves them out.
 func forgotten(t *testing.T, s *shelf) {
 	k := s.facts()
 	mine := func(id, text string) core.Entry { e := said(kitchen, id, text); e.Message.Author.ID = "8"; return e }
@@ -328,12 +328,13 @@ func wrongClocks(t *testing.T, s *shelf) {
 	}
 }
 
-// othersStay: a newer fact replaces what its teller told or what is about its teller,
+// othersStay: a newer fact replaces what its author said or what is about its author,
 // and nothing else; and who is forgotten takes no fact of others along.
 func othersStay(t *testing.T, s *shelf) {
 	see := core.FactQuery{See: []core.Path{kitchen}}
 	tell := func(by core.Path, text, topic string, rank core.Rank) core.Fact {
-		return s.save(core.Fact{Text: text, Origin: kitchen, About: []core.Path{jayPath}, Topic: topic, By: by, Rank: rank})
+		about := []core.Path{jayPath}
+		return s.save(core.Fact{Text: text, Origin: kitchen, About: about, Topic: topic, By: by, Rank: rank})
 	}
 	eve := core.MustPath("house/@user/9")
 	tell(annPath, "jay lives in rome", "home", core.RankMember)

@@ -24,7 +24,8 @@ func (s *shelf) items(plugin string) core.Items {
 
 func (s *shelf) putItem(plugin string, path core.Path, key, value string, version uint64) uint64 {
 	s.t.Helper()
-	got, err := s.items(plugin).Put(context.Background(), core.Item{Path: path, Key: key, Version: version, Value: json.RawMessage(value)})
+	item := core.Item{Path: path, Key: key, Version: version, Value: json.RawMessage(value)}
+	got, err := s.items(plugin).Put(context.Background(), item)
 	if err != nil {
 		s.t.Fatalf("Put: %v", err)
 	}

@@ -153,8 +153,8 @@ func callCases() map[string]func(*testing.T, *shelf) {
 	}
 }
 
-// closing: whoever was told that his batch is written finds it again, whoever
-// was told that the store is closed does not.
+// closing: a batch is found again if Commit returned nil, and is not if it returned that
+// the store is closed.
 func closing(t *testing.T, s *shelf) {
 	const writers = 8
 	written := make(chan string, 10000)

@@ -91,7 +91,8 @@ func (s *MemStore) concerns(ctx context.Context, item *core.Item) bool {
 
 // wordsOf are the words of a text, in small letters.
 func wordsOf(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	return strings.FieldsFunc(strings.ToLower(text), between)
 }
 
 // Epoch implements core.Facts.
@@ -152,7 +153,8 @@ func (s *MemStore) former(f core.Fact) (olds []core.Fact) {
 		return olds
 	}
 	for _, old := range s.know.facts {
-		same := slices.Equal(slices.Sorted(slices.Values(wordsOf(f.Text))), slices.Sorted(slices.Values(wordsOf(old.Text))))
+		now, before := slices.Values(wordsOf(f.Text)), slices.Values(wordsOf(old.Text))
+		same := slices.Equal(slices.Sorted(now), slices.Sorted(before))
 		topic := f.Topic != "" && strings.EqualFold(f.Topic, old.Topic)
 		if old.Origin == f.Origin && slices.Equal(old.About, f.About) && (same || topic) && f.MayReplace(&old) {
 			olds = append(olds, old)
@@ -360,7 +362,8 @@ func (s *MemStore) withoutOld(e *core.Entry) bool {
 // dropOldForeign takes such words out of those that a message passes on.
 func (s *MemStore) dropOldForeign(m *core.Message) (changed bool) {
 	before := len(m.Foreign)
-	m.Foreign = slices.DeleteFunc(slices.Clone(m.Foreign), func(o core.Foreign) bool { return s.tooOld(m.Path, o.From.ID, o.Time) })
+	tooOld := func(o core.Foreign) bool { return s.tooOld(m.Path, o.From.ID, o.Time) }
+	m.Foreign = slices.DeleteFunc(slices.Clone(m.Foreign), tooOld)
 	return len(m.Foreign) < before
 }
 
@@ -372,7 +375,7 @@ func (s *MemStore) Forget(_ context.Context, person core.Path) error {
 	s.request(person, id)
 	s.know.epoch++
 	s.know.forgotten[person] = s.know.epoch
-	told := make(map[string]bool) // ids of what he was answered
+	told := make(map[string]bool) // ids of what they were answered
 	for path, l := range s.places {
 		if path.Interface() != person.Interface() {
 			continue

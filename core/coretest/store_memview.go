@@ -148,7 +148,8 @@ func (v memView) Journal(turn core.TurnID) ([]core.Record, error) {
 		}
 	}
 	slices.SortFunc(records, func(a, b core.Record) int {
-		return cmp.Or(cmp.Compare(a.Key.Round, b.Key.Round), cmp.Compare(a.Key.Step, b.Key.Step), cmp.Compare(a.Key.Part, b.Key.Part))
+		x, y := a.Key, b.Key
+		return cmp.Or(cmp.Compare(x.Round, y.Round), cmp.Compare(x.Step, y.Step), cmp.Compare(x.Part, y.Part))
 	})
 	return records, nil
 }

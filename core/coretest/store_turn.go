@@ -115,19 +115,22 @@ func settledCases() map[string]func(*testing.T, *shelf) {
 			}
 			s.append(asked(kitchen, "1", "one"), asked(kitchen, "2", "two"), asked(kitchen, "3", "three"))
 			s.commit(&core.Batch{Journal: []core.Record{
-				record(turn, 0, 0, core.ProgressStarted), record(turn, 1, 0, core.ProgressAccepted), record(open, 0, 0, core.ProgressStarted), record(open, 1, 0, core.ProgressAccepted),
+				record(turn, 0, 0, core.ProgressStarted), record(turn, 1, 0, core.ProgressAccepted),
+				record(open, 0, 0, core.ProgressStarted), record(open, 1, 0, core.ProgressAccepted),
 			}})
 			s.commit(&core.Batch{
-				Journal: []core.Record{record(turn, 1, 1, core.ProgressDone), record(turn, 0, 0, core.ProgressDone)}, Answered: []core.TurnID{turn}, Closed: []core.TurnID{turn},
+				Journal:  []core.Record{record(turn, 1, 1, core.ProgressDone), record(turn, 0, 0, core.ProgressDone)},
+				Answered: []core.TurnID{turn}, Closed: []core.TurnID{turn},
 			})
 			s.again()
 			same(t, "journal", len(s.journal(turn)), 0)
 			same(t, "journal of another turn", len(s.journal(open)), 2)
-			s.commit(&core.Batch{Journal: []core.Record{record(open, 1, 1, core.ProgressPending)}, Closed: []core.TurnID{open}})
+			pending, taken := record(open, 1, 1, core.ProgressPending), record(open, 1, 1, core.ProgressTaken)
+			s.commit(&core.Batch{Journal: []core.Record{pending}, Closed: []core.TurnID{open}})
 			same(t, "journal with a question", len(s.journal(open)), 3)
 			s.append(asked(street, "1", "there"))
 			s.change(core.Event{Kind: core.KindMigration, Message: core.Message{Path: kitchen}, To: street})
-			s.commit(&core.Batch{Journal: []core.Record{record(open, 1, 1, core.ProgressTaken)}, Closed: []core.TurnID{open}})
+			s.commit(&core.Batch{Journal: []core.Record{taken}, Closed: []core.TurnID{open}})
 			same(t, "journal of a turn whose place moved", len(s.journal(open)), 0)
 		},
 		"one entry is settled in a place that moved": func(t *testing.T, s *shelf) {
@@ -142,7 +145,8 @@ func settledCases() map[string]func(*testing.T, *shelf) {
 func journalCases() map[string]func(*testing.T, *shelf) {
 	turn := core.TurnID{Path: kitchen, Seq: 3}
 	record := func(round, step, part uint16, p core.Progress, data string) core.Record {
-		return core.Record{Key: core.Key{Turn: turn, Round: round, Step: step, Part: part}, Progress: p, Time: morning, Data: json.RawMessage(data)}
+		key := core.Key{Turn: turn, Round: round, Step: step, Part: part}
+		return core.Record{Key: key, Progress: p, Time: morning, Data: json.RawMessage(data)}
 	}
 	return map[string]func(*testing.T, *shelf){
 		"records come in the order of their keys": func(t *testing.T, s *shelf) {
