@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -36,9 +37,8 @@ func ParsePath(s string) (Path, error) {
 		if element == "" {
 			return Path{}, fmt.Errorf("%w: %q has an empty element", ErrPath, s)
 		}
-		plain, ok := decode(element)
-		want := encode(plain)
-		if !ok || want != element {
+		want := encode(decode(element))
+		if want != element {
 			return Path{}, fmt.Errorf("%w: write the element %q as %q", ErrPath, element, want)
 		}
 	}
@@ -73,8 +73,7 @@ func (p Path) IsZero() bool { return p.s == "" }
 // the path.
 func (p Path) Interface() string {
 	first, _, _ := strings.Cut(p.s, "/")
-	plain, _ := decode(first)
-	return plain
+	return decode(first)
 }
 
 // Elements returns the plain elements, outermost first.
@@ -84,7 +83,7 @@ func (p Path) Elements() []string {
 	}
 	parts := strings.Split(p.s, "/")
 	for i, e := range parts {
-		parts[i], _ = decode(e)
+		parts[i] = decode(e)
 	}
 	return parts
 }
@@ -144,8 +143,6 @@ func (p *Path) UnmarshalText(text []byte) error {
 	return err
 }
 
-const hex = "0123456789ABCDEF"
-
 func encode(plain string) string {
 	if !strings.ContainsFunc(plain, func(r rune) bool { return mustEncode(r, 1) }) {
 		return plain
@@ -155,9 +152,7 @@ func encode(plain string) string {
 		r, size := utf8.DecodeRuneInString(plain[i:])
 		if mustEncode(r, size) {
 			for _, c := range []byte(plain[i : i+size]) {
-				b.WriteByte('%')
-				b.WriteByte(hex[c>>4])
-				b.WriteByte(hex[c&15])
+				fmt.Fprintf(&b, "%%%02X", c)
 			}
 		} else {
 			b.WriteString(plain[i : i+size])
@@ -172,30 +167,11 @@ func mustEncode(r rune, size int) bool {
 		r == utf8.RuneError && size == 1
 }
 
-// decode undoes encode; ok is false where a '%' begins no escape.
-func decode(element string) (plain string, ok bool) {
-	if !strings.Contains(element, "%") {
-		return element, true
+// decode undoes encode. An element with a '%' that begins no escape stays as it is.
+func decode(element string) string {
+	plain, err := url.PathUnescape(element)
+	if err != nil {
+		return element
 	}
-	var b strings.Builder
-	ok = true
-	for i := 0; i < len(element); i++ {
-		if element[i] != '%' {
-			b.WriteByte(element[i])
-			continue
-		}
-		if i+2 >= len(element) {
-			return b.String() + element[i:], false
-		}
-		high := strings.IndexByte(hex, element[i+1])
-		low := strings.IndexByte(hex, element[i+2])
-		if high < 0 || low < 0 {
-			ok = false
-			b.WriteByte('%')
-			continue
-		}
-		b.WriteByte(byte(high<<4 | low))
-		i += 2
-	}
-	return b.String(), ok
+	return plain
 }

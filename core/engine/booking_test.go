@@ -116,7 +116,7 @@ func TestEveryCallIsBooked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, tc.answer)
-			change := func(c *Config) { c.Structure = structureNone }
+			change := func(c *Config) { c.Structure = "off" }
 			if tc.change == nil {
 				tc.change = change
 			}

@@ -53,9 +53,6 @@ const (
 	minPromptTokens = 700
 	providerOffline = "offline"
 	structureAuto   = "auto"
-	structureSchema = "schema"
-	structureObject = "object"
-	structureNone   = "off"
 )
 
 // withDefaults fills in what a table made in code left empty.

@@ -50,15 +50,10 @@ const (
 	bare                   // nor anything else that is not in every server
 )
 
-// mannerOf is where to begin.
-func mannerOf(structure string) manner {
-	switch structure {
-	case structureSchema:
-		return bySchema
-	case structureObject:
-		return byObject
-	}
-	return byWords
+// mannerOf is where to begin with a setting of Config.Structure.
+func mannerOf(structure string, auto manner) manner {
+	manners := map[string]manner{structureAuto: auto, "schema": bySchema, "object": byObject, "off": byWords}
+	return manners[structure]
 }
 
 // planFormat asks for the outline of a plan: loose enough for every action's payload

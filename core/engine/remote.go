@@ -49,11 +49,7 @@ func newRemote(cfg Config, t *transport) (*remote, error) {
 		p.maxField = "max_tokens" // servers of other makers often know no other
 	}
 	r := &remote{cfg: cfg, preset: p, redact: core.Conceal(cfg.APIKey), transport: t}
-	structure := cfg.Structure
-	if structure == structureAuto {
-		structure = p.structure
-	}
-	r.learned.Store(int32(mannerOf(structure)))
+	r.learned.Store(int32(mannerOf(cfg.Structure, p.structure)))
 	var err error
 	r.model, err = p.client(cfg, t)
 	return r, err
@@ -89,7 +85,9 @@ func (r *remote) Generate(ctx context.Context, request llm.Request) (llm.Answer,
 	for m := begin; ; m++ {
 		answer, err := r.once(call, request, m)
 		if err == nil {
-			r.learn(begin, m)
+			if m != begin {
+				r.learned.Store(int32(m))
+			}
 			return answer, nil
 		}
 		said, ok := errors.AsType[*httpError](err)
@@ -115,13 +113,6 @@ func (r *remote) manner(request llm.Request) manner {
 		return max(m, byWords)
 	}
 	return m
-}
-
-// learn remembers that the server refused what came before m.
-func (r *remote) learn(begin, m manner) {
-	if m != begin {
-		r.learned.Store(int32(m))
-	}
 }
 
 // asksForPlan reports whether the answer is to be a JSON plan.
