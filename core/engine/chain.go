@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"slices"
 	"time"
 
@@ -22,8 +21,6 @@ type Options struct {
 	// Prefer names the engine to be tried first in a place; "" for the order of
 	// the configuration. Optional.
 	Prefer func(place core.Path) string
-	// Transport carries the calls; nil: a pool of the chain's own.
-	Transport http.RoundTripper
 	// Patience is the longest that a question waits for an engine that failed or
 	// asked for a pause, before the last link answers; 0: 8 seconds, below 0: no
 	// wait at all.
@@ -62,7 +59,7 @@ type Chain struct {
 	last    llm.Model
 	quiet   llm.Model // last, where it is chosen and replaces nobody
 	options Options
-	pool    *http.Transport
+	pool    *transport
 }
 
 // New builds the chain of the tables. The offline engine is its last link,
@@ -70,13 +67,8 @@ type Chain struct {
 // joined, each with the table's name. Close the chain when nobody asks any more.
 func New(tables []Config, o Options) (*Chain, error) {
 	o = o.withDefaults()
-	c := &Chain{options: o}
-	t := &transport{base: o.Transport, clock: o.Clock}
-	if t.base == nil {
-		c.pool = newBase()
-		t.base = c.pool
-	}
-	last, faults := c.fill(tables, t)
+	c := &Chain{options: o, pool: newTransport(o.Clock)}
+	last, faults := c.fill(tables)
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
@@ -94,7 +86,7 @@ func New(tables []Config, o Options) (*Chain, error) {
 
 // fill makes the links; it returns the options of the last one, nil where it is
 // configured out.
-func (c *Chain) fill(tables []Config, t *transport) (last *offline.Options, faults []error) {
+func (c *Chain) fill(tables []Config) (last *offline.Options, faults []error) {
 	last = &offline.Options{Name: providerOffline}
 	names := make(map[string]bool)
 	for i, cfg := range tables {
@@ -110,7 +102,7 @@ func (c *Chain) fill(tables []Config, t *transport) (last *offline.Options, faul
 		case cfg.Provider == providerOffline && last != nil:
 			last.Name, last.Chars = cfg.Name, cfg.MaxPromptChars
 		case !cfg.Disabled:
-			model, err := newRemote(cfg, t)
+			model, err := newRemote(cfg, c.pool)
 			if err != nil {
 				faults = append(faults, fmt.Errorf("engine %s: %w", cfg.Name, err))
 				continue
@@ -123,9 +115,7 @@ func (c *Chain) fill(tables []Config, t *transport) (last *offline.Options, faul
 
 // Close gives the connections back. The chain must not be asked after it.
 func (c *Chain) Close() error {
-	if c.pool != nil {
-		c.pool.CloseIdleConnections()
-	}
+	c.pool.close()
 	return nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"unicode/utf8"
 
@@ -40,10 +39,7 @@ func NewEmbedder(cfg Config, o Options) (Embedder, error) {
 	case cfg.EmbeddingModel == "":
 		return nil, fmt.Errorf("engine %s: embedding_model: missing", cfg.Name)
 	}
-	t := &transport{base: o.Transport, clock: o.Clock}
-	if t.base == nil {
-		t.base = newBase()
-	}
+	t := newTransport(o.Clock)
 	p.wire = embedWire{}
 	client, err := p.client(cfg, t)
 	if err != nil {
@@ -51,22 +47,19 @@ func NewEmbedder(cfg Config, o Options) (Embedder, error) {
 	}
 	cfg.Model, cfg.TopP = cfg.EmbeddingModel, 0
 	return &embedder{
-		remote: remote{cfg: cfg, preset: p, model: client, redact: core.Conceal(cfg.APIKey)},
-		base:   t.base, failed: o.Failed,
+		remote: remote{cfg: cfg, preset: p, model: client, redact: core.Conceal(cfg.APIKey), transport: t},
+		failed: o.Failed,
 	}, nil
 }
 
 type embedder struct {
 	remote
-	base   http.RoundTripper
 	failed func(engine string, kind llm.ErrorKind)
 }
 
-// Close gives the connections back, where they are the embedder's own.
+// Close gives the connections back.
 func (e *embedder) Close() error {
-	if pool, ok := e.base.(*http.Transport); ok {
-		pool.CloseIdleConnections()
-	}
+	e.transport.close()
 	return nil
 }
 

@@ -135,9 +135,9 @@ func anthropicTable(c *Config) { c.Provider = "anthropic" }
 
 // model is one remote engine, without a chain around it.
 func (s *server) model(change ...func(*Config)) *remote {
-	pool := newBase()
-	s.t.Cleanup(pool.CloseIdleConnections)
-	r, err := newRemote(s.table(change...).withDefaults(), &transport{base: pool, clock: time.Now})
+	pool := newTransport(time.Now)
+	s.t.Cleanup(pool.close)
+	r, err := newRemote(s.table(change...).withDefaults(), pool)
 	if err != nil {
 		s.t.Fatal(err)
 	}

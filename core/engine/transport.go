@@ -110,10 +110,10 @@ type transport struct {
 	clock func() time.Time
 }
 
-// newBase is the connection pool that all engines share.
-func newBase() *http.Transport {
+// newTransport makes a pool of connections.
+func newTransport(clock func() time.Time) *transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
-	return &http.Transport{
+	return &transport{clock: clock, base: &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            dialer.DialContext,
 		ForceAttemptHTTP2:      true,
@@ -122,8 +122,10 @@ func newBase() *http.Transport {
 		MaxIdleConnsPerHost:    8,
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
-	}
+	}}
 }
+
+func (t *transport) close() { (&http.Client{Transport: t.base}).CloseIdleConnections() }
 
 // RoundTrip implements http.RoundTripper. It takes every status but 200 for an
 // error: a redirect would take the key elsewhere.
