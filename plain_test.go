@@ -20,7 +20,6 @@ import (
 // the list once it is written that way.
 var roughRooms = []string{
 	"core",
-	"core/coretest",
 	"memory",
 	"plugins/plugintest",
 	"scripts/mutate",

@@ -92,10 +92,8 @@ func wholeCases() map[string]func(*testing.T, *shelf) {
 			same(t, "pressed twice", b.Known, []bool{false, true})
 			s.again()
 			same(t, "waiting", s.due(kitchen)[0].Data, "yes")
-			s.commit(&core.Batch{
-				Journal:  []core.Record{{Key: step, Progress: core.ProgressTaken, Time: morning}},
-				Answered: []core.TurnID{{Path: kitchen, Seq: 2}},
-			})
+			taken := core.Record{Key: step, Progress: core.ProgressTaken, Time: morning}
+			s.commit(&core.Batch{Journal: []core.Record{taken}, Answered: []core.TurnID{{Path: kitchen, Seq: 2}}})
 			s.again()
 			same(t, "the step", s.journal(step.Turn), []core.Record{{Key: step, Progress: core.ProgressTaken, Time: morning}})
 			same(t, "waiting at the end", len(s.waiting()), 0)
