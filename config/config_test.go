@@ -383,8 +383,8 @@ depth = 5`
 	if len(k.Lists) != 2 || k.Lists[0][1] != 2 || *any.Depth != 4 || any.Deep.Name != "x" || *k.Depth != 5 || k.Deep.Name != "x" {
 		t.Errorf("%+v", k)
 	}
-	if k.Any.Name() != "any" || k.Any.Line() != 10 || k.Any.Line("depth") != 10 || k.Any.Line("deep") != 0 {
-		t.Errorf("%s at %d", k.Any.Name(), k.Any.Line())
+	if k.Any.Line() != 10 || k.Any.Line("depth") != 10 || k.Any.Line("deep") != 0 {
+		t.Errorf("at %d", k.Any.Line())
 	}
 }
 
@@ -436,7 +436,7 @@ func TestDefaults(t *testing.T) {
 	}
 	telegram := telegramConfig{}
 	Table{}.Decode(&telegram)
-	if telegram.Pace != "platform" || !(Table{}).IsZero() {
+	if telegram.Pace != "platform" {
 		t.Errorf("%+v", telegram)
 	}
 }

@@ -7,17 +7,6 @@ type Table struct {
 	references bool
 }
 
-// IsZero reports whether the file has no such table.
-func (t Table) IsZero() bool { return t.at == nil }
-
-// Name is the last part of the table's key.
-func (t Table) Name() string {
-	if t.at == nil {
-		return ""
-	}
-	return t.at.name
-}
-
 // Decode reads the table into structs, as [Document.Decode] does the whole file.
 // Faults join those of the document. A key is known if any of the structs has it.
 func (t Table) Decode(into ...any) {

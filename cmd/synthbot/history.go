@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 	"synthbot/daemon"
 )
 
@@ -84,16 +85,6 @@ func printEntry(out io.Writer, e *core.Entry, root core.Path, format string) err
 		text = "(deleted)"
 	}
 	_, err := fmt.Fprintf(out, "%s  %s%s: %s\n", e.Message.Time.Format(time.DateTime), where,
-		printable(e.Message.Author.Name), strings.ReplaceAll(printable(text), "\n", "\n    "))
+		txt.Lines(e.Message.Author.Name), strings.ReplaceAll(txt.Lines(text), "\n", "\n    "))
 	return err
-}
-
-// printable keeps foreign text from steering the terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && (r < ' ' || r >= 0x7f && r < 0xa0) {
-			return -1
-		}
-		return r
-	}, s)
 }

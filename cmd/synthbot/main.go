@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"synthbot/config"
+	"synthbot/core/txt"
 	"synthbot/daemon"
 )
 
@@ -99,21 +100,17 @@ func (p *program) report(err error) int {
 		return int(status)
 	case errors.As(err, &faults):
 		for _, f := range faults {
-			fmt.Fprintln(p.Err, oneLine(f.String()))
+			fmt.Fprintln(p.Err, txt.Line(f.String()))
 		}
 		return statusUsage
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
-		fmt.Fprintln(p.Err, "synthbot: "+oneLine(line))
+		fmt.Fprintln(p.Err, "synthbot: "+txt.Line(line))
 	}
 	if errors.As(err, &u) || !p.began {
 		return statusUsage
 	}
 	return statusFailed
-}
-
-func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
 }
 
 // root is the whole command line.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 	"synthbot/daemon"
 	"synthbot/memory"
 )
@@ -53,9 +54,9 @@ func listCommand(p *program) *cobra.Command {
 func listMemories(ctx context.Context, out io.Writer, db *memory.DB, l memory.Listing) error {
 	facts, _, err := db.ListFacts(ctx, l)
 	for _, f := range facts {
-		fmt.Fprintf(out, "%s  %s  %s  %s\n", f.ID, f.Time.Format("2006-01-02"), f.Origin, printable(f.Text))
+		fmt.Fprintf(out, "%s  %s  %s  %s\n", f.ID, f.Time.Format("2006-01-02"), f.Origin, txt.Lines(f.Text))
 		for _, before := range f.Former {
-			fmt.Fprintf(out, "    before, %s: %s\n", before.Time.Format("2006-01-02"), printable(before.Text))
+			fmt.Fprintf(out, "    before, %s: %s\n", before.Time.Format("2006-01-02"), txt.Lines(before.Text))
 		}
 	}
 	return err
@@ -73,7 +74,7 @@ func searchCommand(p *program) *cobra.Command {
 			return p.withDB(func(db *memory.DB) error {
 				found, err := db.Recall(c.Context(), core.FactQuery{See: []core.Path{from}, Text: args[0], N: 20})
 				for _, f := range found {
-					fmt.Fprintf(p.Out, "%s  %s  %s\n", f.Time.Format("2006-01-02"), f.Origin, printable(f.Text))
+					fmt.Fprintf(p.Out, "%s  %s  %s\n", f.Time.Format("2006-01-02"), f.Origin, txt.Lines(f.Text))
 				}
 				return err
 			})

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"synthbot/core/txt"
 	"synthbot/interfaces/console"
 )
 
@@ -111,5 +112,5 @@ func stacks() []byte {
 
 // stuck is called when the database makes no progress with a job.
 func (p *program) stuck(job string) {
-	p.abandon("the database makes no progress, and the process ends: " + oneLine(job))
+	p.abandon("the database makes no progress, and the process ends: " + txt.Line(job))
 }
