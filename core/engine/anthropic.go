@@ -86,22 +86,22 @@ func amendTurns(body map[string]json.RawMessage) error {
 	return nil
 }
 
-// wrapped carries arguments through the library as text: it would put them into
+// wrappedArguments carries arguments through the library as text: it would put them into
 // a map of floats, and numbers above 2^53 would come out changed.
-type wrapped struct {
+type wrappedArguments struct {
 	JSON string `json:"json"`
 }
 
-func wrapArguments(arguments string) string { return string(core.JSON(wrapped{arguments})) }
+func wrapArguments(arguments string) string { return string(core.JSON(wrappedArguments{arguments})) }
 
 func unwrapInput(b block) {
-	var w wrapped
+	var w wrappedArguments
 	if string(b["type"]) == `"tool_use"` && json.Unmarshal(b["input"], &w) == nil && w.JSON != "" {
 		b["input"] = json.RawMessage(w.JSON)
 	}
 }
 
-type anBlock struct {
+type anthropicBlock struct {
 	Type  string          `json:"type"`
 	Text  string          `json:"text"`
 	ID    string          `json:"id"`
@@ -109,49 +109,51 @@ type anBlock struct {
 	Input json.RawMessage `json:"input"`
 }
 
-type anUsage struct {
+type anthropicUsage struct {
 	In      int `json:"input_tokens"`
 	Out     int `json:"output_tokens"`
 	Created int `json:"cache_creation_input_tokens"`
 	Read    int `json:"cache_read_input_tokens"`
 }
 
-type anMessage struct {
-	Content []anBlock       `json:"content"`
-	Stop    string          `json:"stop_reason"`
-	Usage   json.RawMessage `json:"usage"`
-	Error   json.RawMessage `json:"error"`
+type anthropicMessage struct {
+	Content []anthropicBlock `json:"content"`
+	Stop    string           `json:"stop_reason"`
+	Usage   json.RawMessage  `json:"usage"`
+	Error   json.RawMessage  `json:"error"`
 }
 
-// anStream puts an answer together from its events. Blocks of a kind that
+// anthropicStream puts an answer together from its events. Blocks of a kind that
 // carries no words (thinking, and whatever comes next) are passed over.
-type anStream struct {
-	blocks map[int]*anOpen
+type anthropicStream struct {
+	blocks map[int]*anthropicOpenBlock
 	order  []int
 	stop   string
-	usage  anUsage
+	usage  anthropicUsage
 	done   bool
 }
 
-type anOpen struct {
-	head  anBlock
+type anthropicOpenBlock struct {
+	head  anthropicBlock
 	words strings.Builder // text, or the JSON of the input
 }
 
-func (anthropicWire) events() streamReader { return &anStream{blocks: map[int]*anOpen{}} }
+func (anthropicWire) events() streamReader {
+	return &anthropicStream{blocks: map[int]*anthropicOpenBlock{}}
+}
 
 func (anthropicWire) whole(data []byte) (reply, error) {
 	if !isObject(data) {
 		return reply{}, errNoAnswer
 	}
-	var m anMessage
+	var m anthropicMessage
 	if err := json.Unmarshal(data, &m); err != nil {
 		return reply{}, errNoAnswer
 	}
 	if isPresent(m.Error) {
 		return reply{}, parseErrorValue(m.Error)
 	}
-	s := anStream{blocks: map[int]*anOpen{}, stop: m.Stop}
+	s := anthropicStream{blocks: map[int]*anthropicOpenBlock{}, stop: m.Stop}
 	s.count(m.Usage)
 	for i, b := range m.Content {
 		s.open(i, b)
@@ -161,14 +163,14 @@ func (anthropicWire) whole(data []byte) (reply, error) {
 }
 
 // count takes in the counts that an event has.
-func (s *anStream) count(usage json.RawMessage) { _ = json.Unmarshal(usage, &s.usage) }
+func (s *anthropicStream) count(usage json.RawMessage) { _ = json.Unmarshal(usage, &s.usage) }
 
-func (s *anStream) open(i int, b anBlock) {
+func (s *anthropicStream) open(i int, b anthropicBlock) {
 	const most = 256 // blocks of one answer
 	if len(s.order) >= most {
 		return
 	}
-	o := &anOpen{head: b}
+	o := &anthropicOpenBlock{head: b}
 	o.words.WriteString(b.Text)
 	if s.blocks[i] == nil {
 		s.order = append(s.order, i)
@@ -176,11 +178,11 @@ func (s *anStream) open(i int, b anBlock) {
 	s.blocks[i] = o
 }
 
-type anEvent struct {
-	Type    string     `json:"type"`
-	Index   int        `json:"index"`
-	Message *anMessage `json:"message"`
-	Block   *anBlock   `json:"content_block"`
+type anthropicEvent struct {
+	Type    string            `json:"type"`
+	Index   int               `json:"index"`
+	Message *anthropicMessage `json:"message"`
+	Block   *anthropicBlock   `json:"content_block"`
 	Delta   *struct {
 		Type    string `json:"type"`
 		Text    string `json:"text"`
@@ -191,8 +193,8 @@ type anEvent struct {
 	Error json.RawMessage `json:"error"`
 }
 
-func (s *anStream) event(name string, data []byte) (string, error) {
-	var e anEvent
+func (s *anthropicStream) event(name string, data []byte) (string, error) {
+	var e anthropicEvent
 	if json.Unmarshal(data, &e) != nil {
 		return "", nil
 	}
@@ -225,7 +227,7 @@ func (s *anStream) event(name string, data []byte) (string, error) {
 	return "", nil
 }
 
-func (s *anStream) delta(e anEvent) string {
+func (s *anthropicStream) delta(e anthropicEvent) string {
 	o := s.blocks[e.Index]
 	if o == nil || e.Delta == nil {
 		return ""
@@ -240,7 +242,7 @@ func (s *anStream) delta(e anEvent) string {
 	return ""
 }
 
-func (s *anStream) reply() (reply, bool) {
+func (s *anthropicStream) reply() (reply, bool) {
 	var text strings.Builder
 	u := s.usage
 	r := reply{stop: s.stop, usage: llm.Usage{In: u.In + u.Created + u.Read, Out: u.Out, Cached: u.Read}}

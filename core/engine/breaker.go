@@ -32,11 +32,11 @@ type breaker struct {
 
 // open reports whether the engine is left alone for what these people ask.
 func (b *breaker) open(people []core.Path, now time.Time) bool {
-	return b.concerns(people) && now.Before(b.until)
+	return b.countsAgainst(people) && now.Before(b.until)
 }
 
-// concerns reports whether the failures count against what these people ask.
-func (b *breaker) concerns(people []core.Path) bool {
+// countsAgainst reports whether the failures count against what these people ask.
+func (b *breaker) countsAgainst(people []core.Path) bool {
 	innocent := func(p core.Path) bool { return !slices.Contains(b.suspects, p) }
 	return b.failed >= tripAfter && (len(b.suspects) == 0 || len(people) > 0 && !slices.ContainsFunc(people, innocent))
 }
@@ -55,7 +55,7 @@ func (b *breaker) health() Health {
 // begin notes that a call begins, and reports whether it tries an engine that was
 // left alone. While one call tries, the others go on leaving it alone.
 func (b *breaker) begin(people []core.Path, now time.Time) (try bool) {
-	try = b.concerns(people)
+	try = b.countsAgainst(people)
 	if try {
 		b.until = now.Add(tripFor)
 	}

@@ -169,7 +169,7 @@ func (b *budget) allowances(q core.Question) (all, each []allowance) {
 // Ask implements core.Asker.
 func (b *budget) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	now := b.o.Clock().In(b.o.Zone)
-	t := &tab{budget: b, place: q.Path, now: now, day: now.Format(time.DateOnly)}
+	t := &reservation{budget: b, place: q.Path, now: now, day: now.Format(time.DateOnly)}
 	t.all, t.each = b.allowances(q)
 	defer t.release()
 	if err := t.load(ctx); err != nil {
@@ -188,30 +188,30 @@ func (b *budget) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 }
 
 // record books what one call took.
-func (b *budget) record(ctx context.Context, t *tab, engine string, used llm.Usage) {
+func (b *budget) record(ctx context.Context, t *reservation, engine string, used llm.Usage) {
 	b.o.Used(engine, used)
-	u := Use{Time: t.now, Day: t.day, Engine: engine, Place: t.place, People: t.bear, Usage: used}
+	u := Use{Time: t.now, Day: t.day, Engine: engine, Place: t.place, People: t.payers, Usage: used}
 	u.Cost = b.o.Cost(engine, used)
 	if err := b.o.Ledger.Record(context.WithoutCancel(ctx), u); err != nil {
 		b.o.Log.Error("use not recorded", "err", err, "path", t.place)
 	}
 }
 
-// tab is what one question takes from its budgets while it is being answered.
-type tab struct {
+// reservation is what one question takes from its budgets while it is being answered.
+type reservation struct {
 	budget *budget
 	place  core.Path
 	now    time.Time
 	day    string
 	all    []allowance // of the bot and the place
 	each   []allowance // of the people who caused it
-	bear   []core.Path // those of them who bear it: the others have nothing left
+	payers []core.Path // those of them who bear it: the others have nothing left
 	held   int64
 	share  int64 // that each who bears it holds
 	spent  error
 }
 
-func (t *tab) load(ctx context.Context) error {
+func (t *reservation) load(ctx context.Context) error {
 	var faults []error
 	for _, list := range [][]allowance{t.all, t.each} {
 		for i := range list {
@@ -227,7 +227,7 @@ func (t *tab) load(ctx context.Context) error {
 }
 
 // build builds a prompt, holds room for it, and lets what it takes be booked.
-func (t *tab) build(ctx context.Context, q core.Question, l llm.Limits) (llm.Request, error) {
+func (t *reservation) build(ctx context.Context, q core.Question, l llm.Limits) (llm.Request, error) {
 	r, err := q.Build(l)
 	if err != nil {
 		return r, err
@@ -245,7 +245,7 @@ func (t *tab) build(ctx context.Context, q core.Question, l llm.Limits) (llm.Req
 var errSpent = errors.New("a budget is spent")
 
 // hold takes room for tokens in every budget, in place of what was held before.
-func (t *tab) hold(tokens int64) error {
+func (t *reservation) hold(tokens int64) error {
 	b := t.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -255,15 +255,15 @@ func (t *tab) hold(tokens int64) error {
 			return t.error(a)
 		}
 	}
-	t.bear, t.share = b.bearing(t.each, tokens)
-	if len(t.bear) == 0 && len(t.each) > 0 {
+	t.payers, t.share = b.payers(t.each, tokens)
+	if len(t.payers) == 0 && len(t.each) > 0 {
 		return t.error(t.each[0])
 	}
 	t.held = tokens
 	for _, a := range t.all {
 		b.held[a.scope] += t.held
 	}
-	for _, p := range t.bear {
+	for _, p := range t.payers {
 		b.held[p] += t.share
 	}
 	return nil
@@ -277,10 +277,10 @@ func (b *budget) full(a allowance, tokens int64) bool {
 	return full || a.limit.Cost > 0 && a.spent.Cost >= a.limit.Cost
 }
 
-// bearing says who bears so many tokens, and how many each of them: nobody more
+// payers says who bears so many tokens, and how many each of them: nobody more
 // than they have left, so that one who spent their share costs the others no answer.
 // b.mu is held.
-func (b *budget) bearing(each []allowance, tokens int64) (people []core.Path, share int64) {
+func (b *budget) payers(each []allowance, tokens int64) (people []core.Path, share int64) {
 	for n := -1; len(each) != n && len(each) > 0; {
 		n = len(each)
 		share = (tokens + int64(n) - 1) / int64(n)
@@ -292,7 +292,7 @@ func (b *budget) bearing(each []allowance, tokens int64) (people []core.Path, sh
 	return people, share
 }
 
-func (t *tab) error(a allowance) error {
+func (t *reservation) error(a allowance) error {
 	y, m, d := t.now.Date()
 	resets := time.Date(y, m, d+1, 0, 0, 0, 0, t.now.Location())
 	after := resets.Sub(t.now)
@@ -301,13 +301,13 @@ func (t *tab) error(a allowance) error {
 }
 
 // release gives back what was held.
-func (t *tab) release() {
+func (t *reservation) release() {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
 	t.refund()
 }
 
-func (t *tab) refund() {
+func (t *reservation) refund() {
 	back := func(scope core.Path, tokens int64) {
 		held := t.budget.held
 		held[scope] -= tokens
@@ -318,7 +318,7 @@ func (t *tab) refund() {
 	for _, a := range t.all {
 		back(a.scope, t.held)
 	}
-	for _, p := range t.bear {
+	for _, p := range t.payers {
 		back(p, t.share)
 	}
 	t.held, t.share = 0, 0

@@ -175,13 +175,13 @@ func (c *Chain) prefersLast(place core.Path) bool {
 
 func (c *Chain) askLast(ctx context.Context, last llm.Model, q core.Question, failed []*llm.Error) (llm.Answer, error) {
 	if last == nil {
-		return llm.Answer{}, worst(failed)
+		return llm.Answer{}, mostHopeful(failed)
 	}
 	answer, err := ask(ctx, last, q)
 	if err == nil {
 		return answer, nil
 	}
-	return llm.Answer{}, worst(append(failed, err))
+	return llm.Answer{}, mostHopeful(append(failed, err))
 }
 
 // ask builds the request for one model and asks it.
@@ -205,9 +205,9 @@ func typed(engine string, err error) *llm.Error {
 	return &llm.Error{Kind: llm.ErrorFatal, Engine: engine, Err: err}
 }
 
-// worst makes one error of all: the one that gives most hope leads, for the
+// mostHopeful makes one error of all: the one that gives most hope leads, for the
 // caller decides by it whether to try again.
-func worst(failed []*llm.Error) *llm.Error {
+func mostHopeful(failed []*llm.Error) *llm.Error {
 	if len(failed) == 0 {
 		return &llm.Error{Kind: llm.ErrorFatal, Err: errors.New("no engine")}
 	}

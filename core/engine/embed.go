@@ -83,7 +83,7 @@ func (e *embedder) batch(ctx context.Context, texts []string) ([][]float32, erro
 	defer cancel()
 	vectors, err := e.once(call, shorten(texts))
 	if err == nil {
-		err = sound(vectors, len(texts))
+		err = checkVectors(vectors, len(texts))
 	}
 	if err == nil {
 		return vectors, nil
@@ -123,8 +123,8 @@ func shorten(texts []string) []string {
 
 var errVectors = errors.New("the vectors do not fit the texts")
 
-// sound checks that there is a vector for each text, all of one length.
-func sound(vectors [][]float32, n int) error {
+// checkVectors checks that there is a vector for each text, all of one length.
+func checkVectors(vectors [][]float32, n int) error {
 	if len(vectors) != n {
 		return fmt.Errorf("%w: %d of %d came", errVectors, len(vectors), n)
 	}

@@ -2,10 +2,10 @@ package engine
 
 import "synthbot/core/llm"
 
-// whole keeps of native turns what an API takes: a call only with arguments
+// completeTurns keeps of native turns what an API takes: a call only with arguments
 // that are an object and with its result, and a result only with its call.
 // Servers answer anything else with an error, and so would every later turn.
-func whole(from []llm.Utterance) []llm.Utterance {
+func completeTurns(from []llm.Utterance) []llm.Utterance {
 	answered := make(map[string]int) // the index of its result
 	for i, u := range from {
 		if u.CallID != "" {
@@ -22,13 +22,13 @@ func whole(from []llm.Utterance) []llm.Utterance {
 			}
 			continue
 		}
-		u.Calls = wholeCalls(u.Calls, made, func(id string) bool { return answered[id] > i })
+		u.Calls = completeCalls(u.Calls, made, func(id string) bool { return answered[id] > i })
 		kept = append(kept, u)
 	}
 	return kept
 }
 
-func wholeCalls(from []llm.ToolCall, made map[string]bool, answered func(id string) bool) []llm.ToolCall {
+func completeCalls(from []llm.ToolCall, made map[string]bool, answered func(id string) bool) []llm.ToolCall {
 	var kept []llm.ToolCall
 	for _, c := range from {
 		if c.ID != "" && c.Name != "" && isObject(c.Arguments) && answered(c.ID) && !made[c.ID] {

@@ -70,7 +70,7 @@ func (l *link) limits() llm.Limits {
 	limits := l.model.Limits()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	tokens := least(limits.Tokens, l.guess)
+	tokens := minLimit(limits.Tokens, l.guess)
 	if tokens != limits.Tokens && l.clock().Sub(l.guessed) < lessonTime {
 		limits.Tokens, limits.Learned = tokens, true
 	}
@@ -96,7 +96,7 @@ const maxTooLong = 5
 // may have learnt by it.
 func shorter(before, now llm.Limits, size, try int) llm.Limits {
 	if try > 1 || now.Tokens <= 0 || now.Tokens >= size {
-		tokens := least(least(before.Tokens, now.Tokens), size)
+		tokens := minLimit(minLimit(before.Tokens, now.Tokens), size)
 		now.Tokens, now.Learned = max(1, int(float64(tokens)*shorterParts)), true
 	}
 	return now
@@ -107,7 +107,7 @@ func shorter(before, now llm.Limits, size, try int) llm.Limits {
 func (l *link) try(
 	ctx context.Context, q core.Question, limits llm.Limits,
 ) (answer llm.Answer, size int, failed *llm.Error) {
-	failed = l.refuse(q.People)
+	failed = l.whyNotNow(q.People)
 	if failed != nil {
 		return llm.Answer{}, 0, failed
 	}
@@ -132,12 +132,12 @@ func (l *link) call(ctx context.Context, people []core.Path, request llm.Request
 	}
 	answer, err := l.model.Generate(ctx, request)
 	if err == nil {
-		l.succeeded()
+		l.noteSuccess()
 		return answer, nil
 	}
 	failed = typed(l.name, err)
 	if ctx.Err() != nil { // the caller went away, which says nothing about the engine
-		l.untried(try)
+		l.noteUnfinished(try)
 		return llm.Answer{}, failed
 	}
 	l.log.Warn("engine failed",
@@ -146,35 +146,35 @@ func (l *link) call(ctx context.Context, people []core.Path, request llm.Request
 		l.failed(l.name, failed.Kind)
 	}
 	if failed.Kind == llm.ErrorRefused || failed.Kind == llm.ErrorTooLong { // it is the prompt's fault
-		l.succeeded()
+		l.noteSuccess()
 	} else {
-		l.broke(people, failed.After)
+		l.noteFailure(people, failed.After)
 	}
 	return llm.Answer{}, failed
 }
 
-// refuse says why the engine is not asked by these people now; nil: it is.
-func (l *link) refuse(people []core.Path) *llm.Error {
+// whyNotNow says why the engine is not asked by these people now; nil: it is.
+func (l *link) whyNotNow(people []core.Path) *llm.Error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.closed(people, l.clock())
+	return l.reasonClosed(people, l.clock())
 }
 
-// begin is refuse for a call that begins. try says that the call tries an engine
+// begin is whyNotNow for a call that begins. try says that the call tries an engine
 // that was left alone.
 func (l *link) begin(people []core.Path) (try bool, failed *llm.Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock()
-	failed = l.closed(people, now)
+	failed = l.reasonClosed(people, now)
 	if failed == nil {
 		try = l.breaker.begin(people, now)
 	}
 	return try, failed
 }
 
-// closed is refuse with l.mu held.
-func (l *link) closed(people []core.Path, now time.Time) *llm.Error {
+// reasonClosed is whyNotNow with l.mu held.
+func (l *link) reasonClosed(people []core.Path, now time.Time) *llm.Error {
 	wait := l.until.Sub(now)
 	if wait > 0 {
 		return &llm.Error{Kind: llm.ErrorRetryLater, Engine: l.name, After: wait, Err: errPaused}
@@ -185,9 +185,9 @@ func (l *link) closed(people []core.Path, now time.Time) *llm.Error {
 	return nil
 }
 
-// untried notes that a call ended without a result. If it was to try the engine,
+// noteUnfinished notes that a call ended without a result. If it was to try the engine,
 // the next one does.
-func (l *link) untried(try bool) {
+func (l *link) noteUnfinished(try bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if try {
@@ -195,8 +195,8 @@ func (l *link) untried(try bool) {
 	}
 }
 
-// broke notes a failure, and the pause that the server asked for.
-func (l *link) broke(people []core.Path, after time.Duration) {
+// noteFailure notes a failure, and the pause that the server asked for.
+func (l *link) noteFailure(people []core.Path, after time.Duration) {
 	l.note(func(now time.Time) {
 		if after > 0 {
 			l.until = now.Add(after)
@@ -205,7 +205,7 @@ func (l *link) broke(people []core.Path, after time.Duration) {
 	})
 }
 
-func (l *link) succeeded() { l.note(func(time.Time) { l.breaker = breaker{} }) }
+func (l *link) noteSuccess() { l.note(func(time.Time) { l.breaker = breaker{} }) }
 
 // note changes what is known of the engine, and reports its health if that changes.
 func (l *link) note(change func(now time.Time)) {

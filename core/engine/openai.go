@@ -21,19 +21,19 @@ func (openAI) order() []string {
 // amend puts in what the library cannot say, and takes out what it says without
 // being asked.
 func (openAI) amend(body map[string]json.RawMessage, c *call) error {
-	if c.cfg.Effort != "" && c.manner < bare {
+	if c.cfg.Effort != "" && c.form < formPlain {
 		set(body, "reasoning_effort", c.cfg.Effort)
 	}
-	switch c.manner {
-	case bySchema:
+	switch c.form {
+	case formSchema:
 		body["response_format"] = json.RawMessage(planFormat)
-	case byObject:
+	case formObject:
 		body["response_format"] = json.RawMessage(`{"type":"json_object"}`)
 	}
 	if c.tools {
 		set(body, "tool_choice", "auto")
 	}
-	if c.stream != nil && c.preset.name != "mistral" && c.manner < bare { // Mistral refuses unknown fields
+	if c.stream != nil && c.preset.name != "mistral" && c.form < formPlain { // Mistral refuses unknown fields
 		body["stream_options"] = json.RawMessage(`{"include_usage":true}`)
 	}
 	return amendSounds(body)
@@ -41,18 +41,18 @@ func (openAI) amend(body map[string]json.RawMessage, c *call) error {
 
 // manner is how much is asked of a server beyond plain chat. A server that
 // refuses a request is asked again with the next one.
-type manner int32
+type requestForm int32
 
 const (
-	bySchema manner = iota // response_format json_schema
-	byObject               // response_format json_object
-	byWords                // the instructions alone
-	bare                   // nor anything else that is not in every server
+	formSchema requestForm = iota // response_format json_schema
+	formObject                    // response_format json_object
+	formWords                     // the instructions alone
+	formPlain                     // nor anything else that is not in every server
 )
 
-// mannerOf is where to begin with a setting of Config.Structure.
-func mannerOf(structure string, auto manner) manner {
-	manners := map[string]manner{structureAuto: auto, "schema": bySchema, "object": byObject, "off": byWords}
+// requestFormOf is where to begin with a setting of Config.Structure.
+func requestFormOf(structure string, auto requestForm) requestForm {
+	manners := map[string]requestForm{structureAuto: auto, "schema": formSchema, "object": formObject, "off": formWords}
 	return manners[structure]
 }
 
@@ -67,13 +67,13 @@ const planFormat = `{"type":"json_schema","json_schema":{"name":"plan","strict":
 	`"context":{"type":"object","additionalProperties":true},` +
 	`"suggestions":{"type":"array","items":{"type":"string"}}},"additionalProperties":true}}}`
 
-// aiText is a content that may be a string, null, or a list of parts.
-type aiText string
+// openAIText is a content that may be a string, null, or a list of parts.
+type openAIText string
 
-func (t *aiText) UnmarshalJSON(data []byte) error {
+func (t *openAIText) UnmarshalJSON(data []byte) error {
 	var plain string
 	if json.Unmarshal(data, &plain) == nil {
-		*t = aiText(plain)
+		*t = openAIText(plain)
 		return nil
 	}
 	var parts []struct {
@@ -89,14 +89,14 @@ func (t *aiText) UnmarshalJSON(data []byte) error {
 			b.WriteString(p.Text)
 		}
 	}
-	*t = aiText(b.String())
+	*t = openAIText(b.String())
 	return nil
 }
 
-// aiMessage is a message, or a piece of one.
-type aiMessage struct {
-	Content aiText `json:"content"`
-	Refusal string `json:"refusal"`
+// openAIMessage is a message, or a piece of one.
+type openAIMessage struct {
+	Content openAIText `json:"content"`
+	Refusal string     `json:"refusal"`
 	Calls   []struct {
 		Index    *int   `json:"index"`
 		ID       string `json:"id"`
@@ -107,7 +107,7 @@ type aiMessage struct {
 	} `json:"tool_calls"`
 }
 
-type aiUsage struct {
+type openAIUsage struct {
 	In      int `json:"prompt_tokens"`
 	Out     int `json:"completion_tokens"`
 	Details struct {
@@ -115,39 +115,39 @@ type aiUsage struct {
 	} `json:"prompt_tokens_details"`
 }
 
-// aiAnswer is a whole answer or one event of a stream: they differ in the key of the
+// openAIAnswer is a whole answer or one event of a stream: they differ in the key of the
 // message.
-type aiAnswer struct {
+type openAIAnswer struct {
 	Choices []*struct {
-		Index   int        `json:"index"`
-		Message *aiMessage `json:"message"`
-		Delta   *aiMessage `json:"delta"`
-		Finish  string     `json:"finish_reason"`
+		Index   int            `json:"index"`
+		Message *openAIMessage `json:"message"`
+		Delta   *openAIMessage `json:"delta"`
+		Finish  string         `json:"finish_reason"`
 	} `json:"choices"`
-	Usage *aiUsage        `json:"usage"`
+	Usage *openAIUsage    `json:"usage"`
 	Error json.RawMessage `json:"error"`
 }
 
-// aiStream puts an answer together from its pieces.
-type aiStream struct {
+// openAIStream puts an answer together from its pieces.
+type openAIStream struct {
 	text, refusal strings.Builder
-	calls         []*aiCall
+	calls         []*openAICall
 	stop          string
 	usage         llm.Usage
 	done          bool
 }
 
-type aiCall struct {
+type openAICall struct {
 	index     int
 	id, name  string
 	arguments strings.Builder
 }
 
-func (openAI) events() streamReader { return new(aiStream) }
+func (openAI) events() streamReader { return new(openAIStream) }
 
 // whole reads an answer in one piece, as a stream of a single event.
 func (openAI) whole(data []byte) (reply, error) {
-	var s aiStream
+	var s openAIStream
 	if !isObject(data) {
 		return reply{}, errNoAnswer
 	}
@@ -158,12 +158,12 @@ func (openAI) whole(data []byte) (reply, error) {
 	return r, nil
 }
 
-func (s *aiStream) event(_ string, data []byte) (string, error) {
+func (s *openAIStream) event(_ string, data []byte) (string, error) {
 	if string(data) == doneMark {
 		s.done = true
 		return "", errStop
 	}
-	var a aiAnswer
+	var a openAIAnswer
 	if err := json.Unmarshal(data, &a); err != nil {
 		return "", nil // servers send comments and pings of their own as data
 	}
@@ -188,7 +188,7 @@ func (s *aiStream) event(_ string, data []byte) (string, error) {
 	return "", nil
 }
 
-func (s *aiStream) add(m *aiMessage) string {
+func (s *openAIStream) add(m *openAIMessage) string {
 	s.text.WriteString(string(m.Content))
 	s.refusal.WriteString(m.Refusal)
 	for _, c := range m.Calls {
@@ -204,7 +204,7 @@ func (s *aiStream) add(m *aiMessage) string {
 // callFor finds the call that a piece belongs to, or begins one. The index
 // decides, unless a new id shows that the server does not count; without an
 // index the id does; a piece with neither goes to the last call.
-func (s *aiStream) callFor(index *int, id, name string) *aiCall {
+func (s *openAIStream) callFor(index *int, id, name string) *openAICall {
 	for _, c := range s.calls {
 		switch {
 		case index != nil && c.index == *index && (id == "" || c.id == "" || c.id == id):
@@ -217,7 +217,7 @@ func (s *aiStream) callFor(index *int, id, name string) *aiCall {
 	if index == nil && id == "" && name == "" && last >= 0 {
 		return s.calls[last]
 	}
-	c := &aiCall{index: len(s.calls)}
+	c := &openAICall{index: len(s.calls)}
 	if index != nil {
 		c.index = *index
 	}
@@ -237,7 +237,7 @@ func argumentText(raw json.RawMessage) string {
 	return string(bytes.TrimSpace(raw))
 }
 
-func (s *aiStream) reply() (reply, bool) {
+func (s *openAIStream) reply() (reply, bool) {
 	r := reply{text: s.text.String(), stop: s.stop, usage: s.usage}
 	for _, c := range s.calls {
 		arguments := json.RawMessage(c.arguments.String())

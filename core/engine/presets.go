@@ -2,22 +2,22 @@ package engine
 
 // preset is what is known of a provider before anything is configured.
 type preset struct {
-	name      string
-	wire      wire
-	base      string // scheme and host
-	path      string // put behind the host where the configuration names none
-	key       bool   // its public address wants a key
-	maxField  string // the field that limits the answer
-	structure manner // the strictest form of structured output that is worth a try
+	name     string
+	wire     wire
+	base     string      // scheme and host
+	path     string      // put behind the host where the configuration names none
+	key      bool        // its public address wants a key
+	maxField string      // the field that limits the answer
+	form     requestForm // the strictest form of structured output that is worth a try
 }
 
 // presets lists the providers. All but anthropic speak the openai API.
 func presets() []preset {
 	const tokens, completion = "max_tokens", "max_completion_tokens"
-	ai, schema, object := openAI{}, bySchema, byObject
+	ai, schema, object := openAI{}, formSchema, formObject
 	return []preset{
 		{"openai", ai, "https://api.openai.com", "/v1", true, completion, schema},
-		{"anthropic", anthropicWire{}, "https://api.anthropic.com", "/v1", true, tokens, byWords},
+		{"anthropic", anthropicWire{}, "https://api.anthropic.com", "/v1", true, tokens, formWords},
 		{"ollama", ai, "http://127.0.0.1:11434", "/v1", false, tokens, schema},
 		{"gemini", ai, "https://generativelanguage.googleapis.com", "/v1beta/openai", true, tokens, object},
 		{"mistral", ai, "https://api.mistral.ai", "/v1", true, tokens, schema},

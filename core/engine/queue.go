@@ -17,14 +17,14 @@ type queue struct {
 	size int
 
 	mu      sync.Mutex
-	waiting []*entrant // oldest first
-	running []*entrant
+	waiting []*queuedCall // oldest first
+	running []*queuedCall
 	served  map[core.Path]int // the number of the last call of each of their people
 	calls   int
 }
 
-// entrant is a call that waits or runs.
-type entrant struct {
+// queuedCall is a call that waits or runs.
+type queuedCall struct {
 	people []core.Path
 	turn   chan struct{} // closed when the call may run
 }
@@ -47,7 +47,7 @@ func (q *queue) enter(ctx context.Context, people []core.Path) (leave func(), er
 	if len(people) == 0 {
 		people = []core.Path{{}} // the bot itself
 	}
-	e := &entrant{people, make(chan struct{})}
+	e := &queuedCall{people, make(chan struct{})}
 	q.add(e)
 	select {
 	case <-e.turn:
@@ -58,7 +58,7 @@ func (q *queue) enter(ctx context.Context, people []core.Path) (leave func(), er
 	}
 }
 
-func (q *queue) add(e *entrant) {
+func (q *queue) add(e *queuedCall) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting = append(q.waiting, e)
@@ -71,7 +71,7 @@ func (q *queue) add(e *entrant) {
 	q.serve()
 }
 
-func (q *queue) remove(e *entrant) {
+func (q *queue) remove(e *queuedCall) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting = without(q.waiting, e)
@@ -80,14 +80,14 @@ func (q *queue) remove(e *entrant) {
 	q.forget()
 }
 
-func without(list []*entrant, e *entrant) []*entrant {
-	return slices.DeleteFunc(list, func(other *entrant) bool { return other == e })
+func without(list []*queuedCall, e *queuedCall) []*queuedCall {
+	return slices.DeleteFunc(list, func(other *queuedCall) bool { return other == e })
 }
 
 // serve lets waiting calls run while there is room. q.mu is held.
 func (q *queue) serve() {
 	for len(q.running) < q.size && len(q.waiting) > 0 {
-		next := slices.MinFunc(q.waiting, func(a, b *entrant) int { return q.last(a) - q.last(b) })
+		next := slices.MinFunc(q.waiting, func(a, b *queuedCall) int { return q.last(a) - q.last(b) })
 		q.waiting = without(q.waiting, next)
 		q.running = append(q.running, next)
 		q.calls++
@@ -100,7 +100,7 @@ func (q *queue) serve() {
 
 // last is the number of the last call of the one of its people who was served
 // longest ago.
-func (q *queue) last(e *entrant) int {
+func (q *queue) last(e *queuedCall) int {
 	last := math.MaxInt
 	for _, p := range e.people {
 		last = min(last, q.served[p])

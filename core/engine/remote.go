@@ -30,9 +30,9 @@ type remote struct {
 	redact *strings.Replacer
 
 	transport *transport
-	// learned is the strictest manner that the server has not refused.
-	learned atomic.Int32
-	lessons lessons
+	// form is the strictest one that the server has not refused.
+	form    atomic.Int32
+	learned learnedLimits
 }
 
 // neutral is the model name that the library sees. Its own guesses about names
@@ -49,7 +49,7 @@ func newRemote(cfg Config, t *transport) (*remote, error) {
 		p.maxField = "max_tokens" // servers of other makers often know no other
 	}
 	r := &remote{cfg: cfg, preset: p, redact: core.Conceal(cfg.APIKey), transport: t}
-	r.learned.Store(int32(mannerOf(cfg.Structure, p.structure)))
+	r.form.Store(int32(requestFormOf(cfg.Structure, p.form)))
 	var err error
 	r.model, err = p.client(cfg, t)
 	return r, err
@@ -74,43 +74,43 @@ func (p preset) client(cfg Config, t *transport) (llms.Model, error) {
 }
 
 // Limits implements llm.Model.
-func (r *remote) Limits() llm.Limits { return r.lessons.limits(r.cfg.Limits(), r.transport.clock()) }
+func (r *remote) Limits() llm.Limits { return r.learned.limits(r.cfg.Limits(), r.transport.clock()) }
 
 // Generate implements llm.Model. A server that refuses the form of a request
 // is asked again in a plainer one, and what it took is remembered.
 func (r *remote) Generate(ctx context.Context, request llm.Request) (llm.Answer, error) {
 	call, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
-	begin := r.manner(request)
+	begin := r.firstForm(request)
 	for m := begin; ; m++ {
 		answer, err := r.once(call, request, m)
 		if err == nil {
 			if m != begin {
-				r.learned.Store(int32(m))
+				r.form.Store(int32(m))
 			}
 			return answer, nil
 		}
 		said, ok := errors.AsType[*httpError](err)
 		if ok && kindOf(said) == llm.ErrorTooLong {
-			if beside(request) {
+			if hasFiles(request) {
 				said.sizes.prompt = 0 // it is more than the text
 			}
-			r.lessons.tooLong(said.sizes, textTokens(request), r.cfg.MaxTokens, r.transport.clock())
+			r.learned.tooLong(said.sizes, textTokens(request), r.cfg.MaxTokens, r.transport.clock())
 		}
 		failed := asModelError(r.cfg.Name, call, ctx, err)
 		failed.Err = r.conceal(failed.Err)
-		if m >= bare || !mayBeManner(failed) {
+		if m >= formPlain || !mayTakePlainerForm(failed) {
 			return llm.Answer{}, failed
 		}
 	}
 }
 
-// manner is where to begin with this request: only one that shows the catalogue
+// firstForm is where to begin with this request: only one that shows the catalogue
 // of actions asks for a plan.
-func (r *remote) manner(request llm.Request) manner {
-	m := manner(r.learned.Load())
+func (r *remote) firstForm(request llm.Request) requestForm {
+	m := requestForm(r.form.Load())
 	if !asksForPlan(request) {
-		return max(m, byWords)
+		return max(m, formWords)
 	}
 	return m
 }
@@ -121,15 +121,15 @@ func asksForPlan(request llm.Request) bool {
 	return len(request.Tools) == 0 && slices.ContainsFunc(request.System, catalogue)
 }
 
-// mayBeManner reports whether a plainer request might be taken.
-func mayBeManner(e *llm.Error) bool {
+// mayTakePlainerForm reports whether a plainer request might be taken.
+func mayTakePlainerForm(e *llm.Error) bool {
 	statuses := []int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusNotImplemented}
 	return e.Kind == llm.ErrorFatal && slices.Contains(statuses, e.Status)
 }
 
 // once makes one call through the library.
-func (r *remote) once(ctx context.Context, request llm.Request, m manner) (answer llm.Answer, err error) {
-	c := &call{cfg: r.cfg, preset: r.preset, manner: m, system: nonBlank(request.System), tools: len(request.Tools) > 0}
+func (r *remote) once(ctx context.Context, request llm.Request, m requestForm) (answer llm.Answer, err error) {
+	c := &call{cfg: r.cfg, preset: r.preset, form: m, system: nonBlank(request.System), tools: len(request.Tools) > 0}
 	if r.cfg.Stream {
 		c.stream = request.Stream
 	}
@@ -149,8 +149,8 @@ func (r *remote) once(ctx context.Context, request llm.Request, m manner) (answe
 	}
 	answer, err = r.answer(got, names)
 	answer.Usage = c.usage(request)
-	if c.got.usage.In > 0 && !beside(request) {
-		r.lessons.counted(c.got.usage.In, textTokens(request))
+	if c.got.usage.In > 0 && !hasFiles(request) {
+		r.learned.counted(c.got.usage.In, textTokens(request))
 	}
 	if err == nil && answer.Text != "" && c.stream == nil && request.Stream != nil {
 		request.Stream(answer.Text)
@@ -166,8 +166,8 @@ func recovered(err *error) {
 	}
 }
 
-// beside reports whether anything travels beside the text.
-func beside(request llm.Request) bool {
+// hasFiles reports whether anything travels beside the text.
+func hasFiles(request llm.Request) bool {
 	files := func(u llm.Utterance) bool { return len(u.Pictures)+len(u.Sounds) > 0 }
 	return slices.ContainsFunc(request.Messages, files)
 }
@@ -202,7 +202,7 @@ func tools(from []llm.Tool, names map[string]string) []llms.Tool {
 		if !isObject(schema) {
 			schema = json.RawMessage(`{"type":"object","properties":{}}`)
 		}
-		function := &llms.FunctionDefinition{Name: outName(names, t.Name), Description: t.Brief, Parameters: schema}
+		function := &llms.FunctionDefinition{Name: apiName(names, t.Name), Description: t.Brief, Parameters: schema}
 		made[i] = llms.Tool{Type: "function", Function: function}
 	}
 	return made
@@ -230,14 +230,14 @@ func toolNames(from []llm.Tool) map[string]string {
 	return names
 }
 
-func outName(names map[string]string, name string) string {
+func apiName(names map[string]string, name string) string {
 	if plain, ok := names[name]; ok {
 		return plain
 	}
 	return strings.ReplaceAll(name, ".", "_")
 }
 
-func inName(names map[string]string, plain string) string {
+func actionName(names map[string]string, plain string) string {
 	for name, p := range names {
 		if p == plain {
 			return name
@@ -256,7 +256,7 @@ func (r *remote) messages(c *call, request llm.Request, names map[string]string)
 	if len(c.system) > 0 {
 		add(llms.ChatMessageTypeSystem, llms.TextPart(strings.Join(c.system, "\n\n")))
 	}
-	for _, u := range whole(request.Messages) {
+	for _, u := range completeTurns(request.Messages) {
 		switch {
 		case u.CallID != "":
 			add(llms.ChatMessageTypeTool, llms.ToolCallResponse{ToolCallID: u.CallID, Content: u.Text})
@@ -279,7 +279,7 @@ func (r *remote) userParts(u llm.Utterance) []llms.ContentPart {
 	}
 	for _, s := range u.Sounds {
 		if r.cfg.Hearing {
-			parts = append(parts, dataPart(soundMark+soundFormat(s.MIME), s))
+			parts = append(parts, dataPart(soundPrefix+soundFormat(s.MIME), s))
 		}
 	}
 	for _, p := range u.Pictures {
@@ -309,7 +309,7 @@ func (r *remote) modelTurn(
 		parts = append(parts, llms.TextPart(u.Text))
 	}
 	for _, c := range u.Calls {
-		function := &llms.FunctionCall{Name: outName(names, c.Name), Arguments: string(c.Arguments)}
+		function := &llms.FunctionCall{Name: apiName(names, c.Name), Arguments: string(c.Arguments)}
 		if r.preset.name == "anthropic" {
 			function.Arguments = wrapArguments(function.Arguments)
 		}
@@ -360,7 +360,7 @@ func (r *remote) answer(from reply, names map[string]string) (llm.Answer, error)
 // cut, become a JSON string: they can be shown to a corrector, and never pass
 // for a payload.
 func toolCall(c llm.ToolCall, n int, names map[string]string) llm.ToolCall {
-	c.Name = inName(names, c.Name)
+	c.Name = actionName(names, c.Name)
 	if c.ID == "" {
 		c.ID = fmt.Sprintf("call_%d", n)
 	}

@@ -50,7 +50,7 @@ type parser struct {
 	inString bool
 	isKey    bool
 	word     []byte // the string, number or literal that is being read
-	sink     bool   // the string is shown as it grows
+	shown    bool   // the string is shown as it grows
 	escape   int    // 0 none; 1 after '\'; 2… digits of \u
 	unit     rune
 	high     rune // the first half of a pair
@@ -203,11 +203,11 @@ func (p *parser) close(r *Reveal) {
 func (p *parser) beginString(key bool, r *Reveal) {
 	top := p.top()
 	p.inString, p.isKey, p.word = true, key, p.word[:0]
-	p.sink = !key && p.sinks(top, r)
+	p.shown = !key && p.showsString(top, r)
 }
 
-// sinks reports whether the string that begins here is to be shown as it grows.
-func (p *parser) sinks(top *level, r *Reveal) bool {
+// showsString reports whether the string that begins here is to be shown as it grows.
+func (p *parser) showsString(top *level, r *Reveal) bool {
 	key := foldName(top.key)
 	switch top.role {
 	case roleRoot:
@@ -229,18 +229,18 @@ func (p *parser) stringByte(c byte, r *Reveal) {
 	case p.escape > 1:
 		p.hexDigit(c, r)
 	case c == '"':
-		p.lone(r)
+		p.writeLoneSurrogate(r)
 		p.endString(r)
 	case c == '\\':
 		p.escape = 1
 	default:
-		p.lone(r)
+		p.writeLoneSurrogate(r)
 		p.put(c, r)
 	}
 }
 
 func (p *parser) put(c byte, r *Reveal) {
-	if p.sink {
+	if p.shown {
 		r.text.WriteByte(c)
 	}
 	p.word = append(p.word, c)
@@ -252,8 +252,8 @@ func (p *parser) putRune(c rune, r *Reveal) {
 	}
 }
 
-// lone writes the first half of a pair that got no second.
-func (p *parser) lone(r *Reveal) {
+// writeLoneSurrogate writes the first half of a pair that got no second.
+func (p *parser) writeLoneSurrogate(r *Reveal) {
 	if p.high != 0 {
 		p.high = 0
 		p.putRune(utf8.RuneError, r)
@@ -266,7 +266,7 @@ func (p *parser) escaped(c byte, r *Reveal) {
 		p.escape, p.unit = 2, 0
 		return
 	}
-	p.lone(r)
+	p.writeLoneSurrogate(r)
 	const from, to = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
 	i := strings.IndexByte(from, c)
 	if i < 0 {
@@ -294,7 +294,7 @@ func (p *parser) hexDigit(c byte, r *Reveal) {
 			p.putRune(pair, r)
 			return
 		}
-		p.lone(r)
+		p.writeLoneSurrogate(r)
 	}
 	if p.unit >= 0xD800 && p.unit < 0xDC00 {
 		p.high = p.unit
@@ -329,7 +329,7 @@ func (p *parser) stepValue(top *level, key string, r *Reveal) {
 	case "target":
 		s.elsewhere = s.elsewhere || len(p.word) > 0
 	case "response":
-		if p.sink {
+		if p.shown {
 			r.closed = true
 			if len(p.word) == 0 {
 				r.hide() // it is not a message

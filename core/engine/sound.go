@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// soundMark begins the address under which a sound passes through the library,
+// soundPrefix begins the address under which a sound passes through the library,
 // which knows texts and pictures only; the wire makes of it what the API wants.
-const soundMark = "sound:"
+const soundPrefix = "sound:"
 
 // soundFormat is the API's name for a sound's encoding
 // (https://platform.openai.com/docs/guides/audio: wav and mp3; other servers
@@ -32,7 +32,7 @@ func soundFormat(mime string) string {
 
 // amendSounds turns marked parts of messages into parts of type input_audio.
 func amendSounds(body map[string]json.RawMessage) error {
-	if !bytes.Contains(body["messages"], []byte(`"`+soundMark)) {
+	if !bytes.Contains(body["messages"], []byte(`"`+soundPrefix)) {
 		return nil
 	}
 	var messages []map[string]json.RawMessage
@@ -61,7 +61,7 @@ func soundPart(part map[string]json.RawMessage) map[string]json.RawMessage {
 	if json.Unmarshal(part["image_url"], &image) != nil {
 		return part
 	}
-	rest, ok := strings.CutPrefix(image.URL, soundMark)
+	rest, ok := strings.CutPrefix(image.URL, soundPrefix)
 	if !ok {
 		return part
 	}

@@ -102,7 +102,7 @@ func FuzzWhole(f *testing.F) {
 			}
 		}
 		open := []string{}
-		for _, u := range whole(list) {
+		for _, u := range completeTurns(list) {
 			if u.CallID != "" {
 				i := slices.Index(open, u.CallID)
 				if i < 0 {

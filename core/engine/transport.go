@@ -74,7 +74,7 @@ func (r *reply) tokens() int {
 type call struct {
 	cfg    Config
 	preset preset
-	manner manner
+	form   requestForm
 	system []string
 	tools  bool
 	stream func(piece string) // nil: the answer comes in one piece

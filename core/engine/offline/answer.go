@@ -18,7 +18,7 @@ func (s *speaker) plan() plan {
 	case string(core.KindBeat):
 		return plan{Actions: []step{{Type: "IGNORE"}}}
 	case "event_reminder": // input.type of what fell due
-		return s.speak("", s.with("reminder", "text", echo(s.message())))
+		return s.speak("", s.with("reminder", "text", clipForeign(s.message())))
 	}
 	text := s.message()
 	if len(split(text)) == 0 {
@@ -51,7 +51,7 @@ func (s *speaker) wordless() string {
 }
 
 // reply answers a message that was understood as m.
-func (s *speaker) reply(m match) plan {
+func (s *speaker) reply(m understood) plan {
 	switch m.topic {
 	case "":
 		return s.speak("", s.puzzled())
@@ -82,7 +82,7 @@ func intentOf(topic string) string {
 }
 
 // chat words the answer to a message that wants nothing but words.
-func (s *speaker) chat(m match) string {
+func (s *speaker) chat(m understood) string {
 	switch m.topic {
 	case "likes", "dislikes", "interests":
 		return cmp.Or(s.say(m.topic), s.say("nolist"))

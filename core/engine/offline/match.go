@@ -51,11 +51,11 @@ func joins(text string, i int, r rune) bool {
 	return unicode.IsDigit(before) && unicode.IsDigit(after)
 }
 
-// match is what a message was understood as.
-type match struct {
+// understood is what a message was understood as.
+type understood struct {
 	topic string
 	rest  string // what the ask took
-	book  *book
+	book  *phrasebook
 	size  int
 }
 
@@ -69,7 +69,7 @@ func ranks() []string {
 
 // understand finds the best match of a message, and whether it greets besides.
 // books are in the order of preference.
-func understand(text string, names []string, books []*book) (best match, greets bool) {
+func understand(text string, names []string, books []*phrasebook) (best understood, greets bool) {
 	words := withoutNames(split(text), names)
 	order := ranks()
 	rank := len(order)
@@ -84,7 +84,7 @@ func understand(text string, names []string, books []*book) (best match, greets 
 			}
 			r := slices.Index(order, a.topic)
 			if r < rank || r == rank && b == best.book && len(a.words) > best.size {
-				rank, best = r, match{a.topic, rest, b, len(a.words)}
+				rank, best = r, understood{a.topic, rest, b, len(a.words)}
 			}
 		}
 	}
@@ -109,7 +109,7 @@ func withoutNames(words []word, names []string) []word {
 }
 
 // match finds the ask in a message.
-func (a ask) match(text string, words []word) (rest string, ok bool) {
+func (a phrase) match(text string, words []word) (rest string, ok bool) {
 	n := len(a.words)
 	for i := 0; i+n <= len(words); i++ {
 		if a.start && i > 0 {

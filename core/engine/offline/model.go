@@ -23,8 +23,8 @@ type Options struct {
 // Model implements llm.Model. Safe for concurrent use.
 type Model struct {
 	Options
-	// lexicon is read when first asked, to keep the start of the bot fast.
-	lexicon func() *lexicon
+	// vocabulary is read when first asked, to keep the start of the bot fast.
+	lexicon func() *vocabulary
 }
 
 // errNoChat is the answer to a request that has no prompt of a conversation.

@@ -15,8 +15,8 @@ const (
 
 // remember answers "remember that …". The note is only announced: whether it
 // was taken is known when the action has run.
-func (s *speaker) remember(m match) plan {
-	text := echo(m.rest)
+func (s *speaker) remember(m understood) plan {
+	text := clipForeign(m.rest)
 	if !s.has(actionSave) || text == "" {
 		return s.speak("", s.say("remembernone"))
 	}
@@ -30,8 +30,8 @@ func (s *speaker) remember(m match) plan {
 
 // recall answers "what do you know about …": out of what the prompt holds, else
 // by a search, whose result comes back in a further round.
-func (s *speaker) recall(m match) plan {
-	text := echo(m.rest)
+func (s *speaker) recall(m understood) plan {
+	text := clipForeign(m.rest)
 	found := s.known(text)
 	if found != "" {
 		return s.speak("query", s.with("recalled", "found", found))
@@ -49,7 +49,7 @@ func (s *speaker) recall(m match) plan {
 
 // known finds a subject in the memories and the lines that the prompt brought.
 func (s *speaker) known(subject string) string {
-	keys := telling(subject, s.books)
+	keys := keywords(subject, s.books)
 	var found []string
 	for _, raw := range s.memories {
 		for _, text := range texts(raw, 4) {
@@ -68,7 +68,7 @@ func (s *speaker) known(subject string) string {
 func joinFound(found []string) string {
 	var parts []string
 	for _, f := range found[:min(len(found), 5)] {
-		parts = append(parts, echo(f))
+		parts = append(parts, clipForeign(f))
 	}
 	parts = slices.DeleteFunc(parts, func(f string) bool { return f == "" })
 	return strings.Join(parts, "; ")
@@ -76,7 +76,7 @@ func joinFound(found []string) string {
 
 // self reports whether users speak of themselves: with all that the ask took, or
 // in some of it.
-func (m match) self() (all, some bool) {
+func (m understood) self() (all, some bool) {
 	words := split(m.rest)
 	others := slices.DeleteFunc(slices.Clone(words), func(w word) bool { return m.book.self[w.fold] })
 	some = len(others) < len(words)

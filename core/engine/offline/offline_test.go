@@ -283,7 +283,7 @@ func TestEveryLanguageKnowsEveryTopic(t *testing.T) {
 			}
 		}
 		for _, topic := range ranks() {
-			if !slices.ContainsFunc(b.asks, func(a ask) bool { return a.topic == topic }) {
+			if !slices.ContainsFunc(b.asks, func(a phrase) bool { return a.topic == topic }) {
 				t.Errorf("%s: nobody asks for %s", b.language, topic)
 			}
 		}

@@ -22,7 +22,7 @@ func labels() []string {
 	}
 }
 
-func readPersona(text string, lex *lexicon) persona {
+func readPersona(text string, lex *vocabulary) persona {
 	parts := splitLabels(strings.Join(strings.Fields(text), " "), lex)
 	p := persona{
 		name: "synthbot", profile: firstSentences(parts["Profile"], 260), likes: readList(parts["Likes"]),
@@ -35,7 +35,7 @@ func readPersona(text string, lex *lexicon) persona {
 // splitLabels cuts the text at its labels; what is before the first is under "".
 // The last label's part runs into the rules that follow the persona, so that only
 // its first sentence counts. Of a label that comes twice, the first part counts.
-func splitLabels(text string, lex *lexicon) map[string]string {
+func splitLabels(text string, lex *vocabulary) map[string]string {
 	parts := make(map[string]string)
 	keep := func(label, part string) {
 		_, again := parts[label]

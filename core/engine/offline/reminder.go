@@ -8,9 +8,9 @@ import (
 )
 
 // remind answers "remind me in … to …".
-func (s *speaker) remind(m match) plan {
+func (s *speaker) remind(m understood) plan {
 	at, what, timed := parseWhen(m.rest, s.now, m.book)
-	what = echo(what)
+	what = clipForeign(what)
 	more := map[string]string{"text": what, "at": s.moment(at)}
 	switch {
 	case !s.has(actionRemind):
@@ -41,7 +41,7 @@ const maxAhead = 5 * 366 * 24 * time.Hour
 
 // parseWhen finds a time in the text ("in 10 minutes", "tomorrow at 9", "at
 // 18:30") and returns it with the rest of the text.
-func parseWhen(text string, now time.Time, b *book) (at time.Time, rest string, ok bool) {
+func parseWhen(text string, now time.Time, b *phrasebook) (at time.Time, rest string, ok bool) {
 	words := split(text)
 	from, to := 0, 0
 	for i := range words {
@@ -64,7 +64,7 @@ func parseWhen(text string, now time.Time, b *book) (at time.Time, rest string, 
 
 // trimTo returns the text of the words, without joining words ("to", "that") in
 // front.
-func trimTo(text string, words []word, b *book) string {
+func trimTo(text string, words []word, b *phrasebook) string {
 	for len(words) > 0 && b.clock[words[0].fold] == "to" {
 		words = words[1:]
 	}
@@ -82,7 +82,7 @@ func trimTo(text string, words []word, b *book) string {
 }
 
 // span reads "in 2 hours and 30 minutes"; n is how many words it took.
-func span(words []word, b *book) (d time.Duration, n int) {
+func span(words []word, b *phrasebook) (d time.Duration, n int) {
 	if len(words) < 2 || b.clock[words[0].fold] != "in" {
 		return 0, 0
 	}
@@ -107,7 +107,7 @@ func span(words []word, b *book) (d time.Duration, n int) {
 
 // amount reads one number with its unit: "10 minutes", "10min", "an hour",
 // "half an hour", "an hour and a half" counts as an hour.
-func amount(words []word, b *book) (seconds float64, n int) {
+func amount(words []word, b *phrasebook) (seconds float64, n int) {
 	if len(words) == 0 {
 		return 0, 0
 	}
@@ -130,7 +130,7 @@ func amount(words []word, b *book) (seconds float64, n int) {
 	return count * b.units[words[n].fold], n + 1
 }
 
-func number(s string, b *book) (float64, bool) {
+func number(s string, b *phrasebook) (float64, bool) {
 	if value, ok := b.numbers[s]; ok {
 		return value, true
 	}
@@ -140,7 +140,7 @@ func number(s string, b *book) (float64, bool) {
 
 // point reads "at 18:30", "tomorrow at 9", "tomorrow"; n is how many words it
 // took. An hour that is past today means tomorrow.
-func point(words []word, now time.Time, b *book) (at time.Time, n int) {
+func point(words []word, now time.Time, b *phrasebook) (at time.Time, n int) {
 	day, named := now, false
 	if n < len(words) {
 		switch b.clock[words[n].fold] {
@@ -174,7 +174,7 @@ func point(words []word, now time.Time, b *book) (at time.Time, n int) {
 
 // clockTime reads "at 18:30", "at 9", "at 6pm", "18h30"; a bare number needs
 // its "at".
-func clockTime(words []word, b *book) (hour, minute, n int) {
+func clockTime(words []word, b *phrasebook) (hour, minute, n int) {
 	if len(words) > 0 && b.clock[words[0].fold] == "at" {
 		n = 1
 		if len(words) > 1 && b.clock[words[1].fold] == "at" {

@@ -63,7 +63,7 @@ type notice struct {
 
 // readScene finds the newest message or notice of a request and what belongs to
 // it; ok is false where there is neither.
-func readScene(r llm.Request, lex *lexicon) (s *scene, ok bool) {
+func readScene(r llm.Request, lex *vocabulary) (s *scene, ok bool) {
 	s = &scene{}
 	s.readSystem(r.System, lex)
 	for _, u := range slices.Backward(r.Messages) {
@@ -80,7 +80,7 @@ func readScene(r llm.Request, lex *lexicon) (s *scene, ok bool) {
 	return s, ok
 }
 
-func (s *scene) readSystem(parts []string, lex *lexicon) {
+func (s *scene) readSystem(parts []string, lex *vocabulary) {
 	for i, part := range parts {
 		var catalogue struct {
 			Actions map[string]actionInfo `json:"actions"`

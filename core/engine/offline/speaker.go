@@ -15,8 +15,8 @@ import (
 // speaker answers one scene in one language.
 type speaker struct {
 	*scene
-	book    *book
-	books   []*book // the speaker's own language first
+	book    *phrasebook
+	books   []*phrasebook // the speaker's own language first
 	now     time.Time
 	standby bool
 	seed    uint32
@@ -41,7 +41,7 @@ func (m *Model) speaker(s *scene) *speaker {
 
 // settle picks the language: what recon found, else what the instructions ask
 // for, else that of the message itself.
-func (s *speaker) settle(lex *lexicon) {
+func (s *speaker) settle(lex *vocabulary) {
 	books := lex.books
 	language := languageCode(s.language)
 	if language == "" {
@@ -76,7 +76,7 @@ func languageCode(s string) string {
 
 // languageOf finds "answer in Italian", "language: it" and their like in the
 // instructions.
-func (lex *lexicon) languageOf(rules string) string {
+func (lex *vocabulary) languageOf(rules string) string {
 	rules = txt.Fold(rules) + " "
 	for _, form := range lex.asked {
 		m := form.FindStringSubmatch(rules)
@@ -216,8 +216,8 @@ func capital(s string) string {
 	return string(unicode.ToUpper(first)) + s[size:]
 }
 
-// echo prepares a piece of foreign text for a sentence of ours.
-func echo(text string) string {
+// clipForeign prepares a piece of foreign text for a sentence of ours.
+func clipForeign(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
 	return txt.Clip(strings.TrimRight(text, " .!?,;:"), 160)
 }

@@ -12,15 +12,15 @@ import (
 //go:embed words/*.txt
 var files embed.FS
 
-// lexicon is all that is read but once.
-type lexicon struct {
-	books  []*book
+// vocabulary is all that is read but once.
+type vocabulary struct {
+	books  []*phrasebook
 	labels *regexp.Regexp
 	asked  []*regexp.Regexp // ways in which instructions name a language
 }
 
-func readLexicon() *lexicon {
-	return &lexicon{
+func readLexicon() *vocabulary {
+	return &vocabulary{
 		books:  readBooks(),
 		labels: regexp.MustCompile(`(?:^| )(` + strings.Join(labels(), "|") + `): `),
 		asked: []*regexp.Regexp{
@@ -31,10 +31,10 @@ func readLexicon() *lexicon {
 	}
 }
 
-// book is what one language's file holds.
-type book struct {
+// phrasebook is what one language's file holds.
+type phrasebook struct {
 	language string
-	asks     []ask
+	asks     []phrase
 	says     map[string][]string // by topic
 	stop     map[string]bool     // words that make no topic
 	self     map[string]bool     // words by which people speak of themselves
@@ -43,8 +43,8 @@ type book struct {
 	clock    map[string]string // words of time: in, at, tomorrow, …
 }
 
-// ask is one thing that people say.
-type ask struct {
+// phrase is one thing that people say.
+type phrase struct {
 	topic      string
 	words      []string
 	start, end bool // bound to the start or the end of the message
@@ -54,8 +54,8 @@ type ask struct {
 // languages lists the files, in the order in which they are searched.
 func languages() []string { return []string{"en", "de", "it", "es", "fr"} }
 
-func readBooks() []*book {
-	var books []*book
+func readBooks() []*phrasebook {
+	var books []*phrasebook
 	for _, language := range languages() {
 		text, err := files.ReadFile("words/" + language + ".txt")
 		if err != nil {
@@ -66,8 +66,8 @@ func readBooks() []*book {
 	return books
 }
 
-func readBook(language, text string) *book {
-	b := &book{language: language, says: map[string][]string{}}
+func readBook(language, text string) *phrasebook {
+	b := &phrasebook{language: language, says: map[string][]string{}}
 	topic := ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -86,8 +86,8 @@ func readBook(language, text string) *book {
 	return b
 }
 
-func readRequest(topic, line string) ask {
-	a := ask{topic: topic}
+func readRequest(topic, line string) phrase {
+	a := phrase{topic: topic}
 	line, a.start = strings.CutPrefix(line, "^")
 	line, a.end = strings.CutSuffix(line, "$")
 	line, a.rest = strings.CutSuffix(line, " …")

@@ -12,7 +12,7 @@ import (
 // TestScaleMovesInSteps: what is learnt follows the server's tokens, but not each
 // answer, for that would cost the provider's cache.
 func TestScaleMovesInSteps(t *testing.T) {
-	var s lessons
+	var s learnedLimits
 	now, random := time.Now(), rand.New(rand.NewPCG(1, 2))
 	limit := func() int { return s.limits(llm.Limits{Tokens: 6000}, now).Tokens }
 	if limit() != 6000 {
@@ -37,29 +37,29 @@ func TestScaleMovesInSteps(t *testing.T) {
 func TestLessonsAreBounded(t *testing.T) {
 	now := time.Now()
 	for name, tc := range map[string]struct {
-		teach func(*lessons)
+		teach func(*learnedLimits)
 		want  int // of 6000 tokens
 	}{
-		"nothing":     {func(*lessons) {}, 6000},
-		"too many":    {func(s *lessons) { s.counted(1_000_000, 1000) }, 1500},
-		"few":         {func(s *lessons) { s.counted(300, 1000) }, 12000},
-		"cached":      {func(s *lessons) { s.counted(12, 1000) }, 6000},
-		"short":       {func(s *lessons) { s.counted(500, 100) }, 6000},
-		"tiny window": {func(s *lessons) { s.tooLong(sizes{prompt: 1000, limit: 1}, 1000, 2048, now) }, minPromptTokens},
-		"no window":   {func(s *lessons) { s.tooLong(sizes{}, 1000, 2048, now) }, 6000},
-		"much wider":  {func(s *lessons) { s.tooLong(sizes{prompt: 1000, limit: 1 << 30}, 1000, 2048, now) }, 6000},
-		"answer":      {func(s *lessons) { s.tooLong(sizes{prompt: 4000, limit: 4000, answer: 1000}, 4000, 2048, now) }, 3000},
-		"own answer":  {func(s *lessons) { s.tooLong(sizes{prompt: 4000, limit: 4000}, 4000, 500, now) }, 3500},
-		"long answer": {func(s *lessons) { s.tooLong(sizes{prompt: 4000, limit: 4000}, 4000, 2048, now) }, 3000},
-		"odd answer":  {func(s *lessons) { s.tooLong(sizes{prompt: 4000, limit: 4000, answer: 9000}, 4000, 2048, now) }, 3000},
+		"nothing":     {func(*learnedLimits) {}, 6000},
+		"too many":    {func(s *learnedLimits) { s.counted(1_000_000, 1000) }, 1500},
+		"few":         {func(s *learnedLimits) { s.counted(300, 1000) }, 12000},
+		"cached":      {func(s *learnedLimits) { s.counted(12, 1000) }, 6000},
+		"short":       {func(s *learnedLimits) { s.counted(500, 100) }, 6000},
+		"tiny window": {func(s *learnedLimits) { s.tooLong(sizes{prompt: 1000, limit: 1}, 1000, 2048, now) }, minPromptTokens},
+		"no window":   {func(s *learnedLimits) { s.tooLong(sizes{}, 1000, 2048, now) }, 6000},
+		"much wider":  {func(s *learnedLimits) { s.tooLong(sizes{prompt: 1000, limit: 1 << 30}, 1000, 2048, now) }, 6000},
+		"answer":      {func(s *learnedLimits) { s.tooLong(sizes{prompt: 4000, limit: 4000, answer: 1000}, 4000, 2048, now) }, 3000},
+		"own answer":  {func(s *learnedLimits) { s.tooLong(sizes{prompt: 4000, limit: 4000}, 4000, 500, now) }, 3500},
+		"long answer": {func(s *learnedLimits) { s.tooLong(sizes{prompt: 4000, limit: 4000}, 4000, 2048, now) }, 3000},
+		"odd answer":  {func(s *learnedLimits) { s.tooLong(sizes{prompt: 4000, limit: 4000, answer: 9000}, 4000, 2048, now) }, 3000},
 	} {
-		var s lessons
+		var s learnedLimits
 		tc.teach(&s)
 		if got := s.limits(llm.Limits{Tokens: 6000}, now).Tokens; got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
 	}
-	var s lessons
+	var s learnedLimits
 	s.tooLong(sizes{prompt: 5000, limit: 4000}, 5000, 0, now)
 	if got := s.limits(llm.Limits{}, now).Tokens; got != 4000 {
 		t.Errorf("without a limit of the configuration: %d", got)

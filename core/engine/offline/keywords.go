@@ -6,23 +6,23 @@ import (
 	"unicode/utf8"
 )
 
-// telling returns the words of a text that say what it is about.
-func telling(text string, books []*book) []word {
+// keywords returns the words of a text that say what it is about.
+func keywords(text string, books []*phrasebook) []word {
 	var kept []word
 	for _, w := range split(text) {
 		if utf8.RuneCountInString(w.fold) < 3 || w.fold[0] <= '9' {
 			continue
 		}
-		if !slices.ContainsFunc(books, func(b *book) bool { return b.stop[w.fold] }) {
+		if !slices.ContainsFunc(books, func(b *phrasebook) bool { return b.stop[w.fold] }) {
 			kept = append(kept, w)
 		}
 	}
 	return kept
 }
 
-// same reports whether two folded words are forms of one: equal but for a short
+// sameWord reports whether two folded words are forms of one: equal but for a short
 // ending.
-func same(a, b string) bool {
+func sameWord(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
 	}
@@ -36,9 +36,9 @@ func same(a, b string) bool {
 }
 
 // mentioned returns the item that the text speaks of; "" where there is none.
-func mentioned(text string, items []string, books []*book) string {
+func mentioned(text string, items []string, books []*phrasebook) string {
 	for _, item := range items {
-		keys := telling(item, books)
+		keys := keywords(item, books)
 		words := split(item)
 		if len(keys) == 0 && len(words) > 0 {
 			keys = words[len(words)-1:] // its last word, where none is telling
@@ -51,9 +51,9 @@ func mentioned(text string, items []string, books []*book) string {
 }
 
 // topicOf is the longest telling word, as it was written.
-func topicOf(text string, books []*book) string {
+func topicOf(text string, books []*phrasebook) string {
 	longest := ""
-	for _, w := range telling(text, books) {
+	for _, w := range keywords(text, books) {
 		plain := text[w.start:w.end]
 		n := utf8.RuneCountInString(plain)
 		if n > utf8.RuneCountInString(longest) && n >= 5 && n <= 30 {
@@ -66,7 +66,7 @@ func topicOf(text string, books []*book) string {
 // remembered finds a line of the user's own that shares telling words with
 // the text, best first, newest of equals; "" where none does.
 func (s *speaker) remembered(text string) string {
-	keys := telling(text, s.books)
+	keys := keywords(text, s.books)
 	best, score := "", 0
 	for _, said := range s.theirs() {
 		hits := matching(said, keys)
@@ -81,7 +81,7 @@ func (s *speaker) remembered(text string) string {
 func matching(text string, keys []word) (hits int) {
 	words := split(text)
 	for _, k := range keys {
-		if slices.ContainsFunc(words, func(w word) bool { return same(w.fold, k.fold) }) {
+		if slices.ContainsFunc(words, func(w word) bool { return sameWord(w.fold, k.fold) }) {
 			hits++
 		}
 	}

@@ -20,7 +20,7 @@ const (
 	shorterParts = 0.7 // of a prompt that was too long by an unknown size
 )
 
-// lessons is what an engine's answers teach about the sizes of prompts. It moves in
+// learnedLimits is what answers and errors say about the size of prompts. It moves in
 // steps, and shrinks slowly, so that the beginning of a conversation's prompts does
 // not move with every answer. Safe for concurrent use.
 //
@@ -28,7 +28,7 @@ const (
 // more, which servers do at once and for nothing, and teaches the same again; to keep
 // it would take a record of each engine, model and address, and a server that got
 // another window or tokenizer meanwhile would be misjudged.
-type lessons struct {
+type learnedLimits struct {
 	mu sync.Mutex
 	// Tokens of the server for one that is estimated: the most of the last block of
 	// prompts, and of the present one.
@@ -41,20 +41,20 @@ type lessons struct {
 
 // limits are the configured limits l as the server really has them. They are
 // estimates, so a prompt that cannot be built any shorter is tried all the same.
-func (s *lessons) limits(l llm.Limits, now time.Time) llm.Limits {
+func (s *learnedLimits) limits(l llm.Limits, now time.Time) llm.Limits {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !now.Before(s.until) {
 		s.window = 0
 	}
 	configured := l.Tokens
-	l.Tokens = int(float64(least(l.Tokens, s.window)) / s.scale())
+	l.Tokens = int(float64(minLimit(l.Tokens, s.window)) / s.scale())
 	l.Learned = l.Tokens != configured
 	return l
 }
 
-// least is the smaller limit; 0 is none.
-func least(a, b int) int {
+// minLimit is the smaller limit; 0 is none.
+func minLimit(a, b int) int {
 	if a <= 0 || b > 0 && b < a {
 		return b
 	}
@@ -62,7 +62,7 @@ func least(a, b int) int {
 }
 
 // scale is how many of the server's tokens an estimated one is. s.mu is held.
-func (s *lessons) scale() float64 {
+func (s *learnedLimits) scale() float64 {
 	most := max(s.before, s.present)
 	if most == 0 {
 		return 1
@@ -71,7 +71,7 @@ func (s *lessons) scale() float64 {
 }
 
 // counted takes in how many tokens a prompt of so many estimated ones was.
-func (s *lessons) counted(tokens, estimate int) {
+func (s *learnedLimits) counted(tokens, estimate int) {
 	ratio := float64(tokens) / float64(estimate)
 	if estimate < leastLesson || ratio < leastScale/2 {
 		return // some servers count only what they had not cached
@@ -86,7 +86,7 @@ func (s *lessons) counted(tokens, estimate int) {
 
 // tooLong takes in that a prompt of so many estimated tokens was too long. answer is
 // the longest answer that is asked for.
-func (s *lessons) tooLong(said sizes, estimate, answer int, now time.Time) {
+func (s *learnedLimits) tooLong(said sizes, estimate, answer int, now time.Time) {
 	if said.prompt > 0 {
 		s.counted(said.prompt, estimate)
 	}
