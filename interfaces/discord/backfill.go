@@ -41,7 +41,7 @@ func (t *intake) begin(ctx context.Context, channel string, h *hold) {
 		f.place = t.d.history.lookUp(ctx, channel, guild)
 		if fetch {
 			f.missed = t.d.history.missed(ctx, channel, from)
-			t.d.history.introduce(ctx, f.place.Guild, f.missed)
+			t.d.history.addMembers(ctx, f.place.Guild, f.missed)
 		}
 		<-t.slot
 		select {
@@ -92,7 +92,7 @@ func (h *history) lookUp(ctx context.Context, id, guild string) place {
 		return p
 	}
 	var c channel
-	err := h.patiently(ctx, rest.Request{Method: "GET", Route: "/channels/{}", IDs: []string{id}, Out: &c})
+	err := h.persist(ctx, rest.Request{Method: "GET", Route: "/channels/{}", IDs: []string{id}, Out: &c})
 	if err != nil {
 		h.log.Warn("channel not looked up", "channel", id, "err", err)
 		p := place{Guild: guild}
@@ -108,8 +108,8 @@ func (h *history) lookUp(ctx context.Context, id, guild string) place {
 	return c.place()
 }
 
-// patiently makes a request that may fail for a while: events wait for its answer.
-func (h *history) patiently(ctx context.Context, q rest.Request) error {
+// persist makes a request that may fail for a while: events wait for its answer.
+func (h *history) persist(ctx context.Context, q rest.Request) error {
 	wait := h.timings.gateway.Backoff
 	for try := 1; ; try++ {
 		err := h.rest.Do(ctx, q)
@@ -153,7 +153,7 @@ func (h *history) missed(ctx context.Context, channel, last string) []message {
 // page fetches the messages next to one, at most n, oldest first.
 func (h *history) page(ctx context.Context, channel, after string, n int) ([]message, error) {
 	var page []message
-	err := h.patiently(ctx, rest.Request{
+	err := h.persist(ctx, rest.Request{
 		Method: "GET", Route: "/channels/{}/messages", IDs: []string{channel}, Out: &page,
 		Query: url.Values{"after": {after}, "limit": {strconv.Itoa(n)}},
 	})

@@ -41,16 +41,16 @@ type sayField struct {
 func (a *actions) compose(call core.Call, s *say) ([]outgoing, error) {
 	list, err := a.words(s)
 	if err == nil {
-		err = s.dress(call, list)
+		err = s.decorate(call, list)
 	}
 	if err == nil && list[0].instead != nil {
-		err = s.dress(call, list[0].instead)
+		err = s.decorate(call, list[0].instead)
 	}
 	return list, err
 }
 
-// dress adds to messages what the payload has besides text.
-func (s *say) dress(call core.Call, list []outgoing) (err error) {
+// decorate adds to messages what the payload has besides text.
+func (s *say) decorate(call core.Call, list []outgoing) (err error) {
 	first, last := &list[0], &list[len(list)-1]
 	if s.ReplyTo != "" {
 		first.Reference = map[string]any{"message_id": s.ReplyTo, "fail_if_not_exists": false}

@@ -26,13 +26,13 @@ type destination struct {
 	answers []string // ids of what its turn answers; some may be commands
 }
 
-// gave reports whether this turn answers the command.
-func (at *destination) gave(p pending) bool {
+// answersCommand reports whether this turn answers the command.
+func (at *destination) answersCommand(p pending) bool {
 	return p.Channel == at.channel && slices.Contains(at.answers, p.ID)
 }
 
 // waits reports whether the command waits for this turn's answer.
-func (at *destination) waits(p pending) bool { return at.gave(p) && !p.Answered }
+func (at *destination) waits(p pending) bool { return at.answersCommand(p) && !p.Answered }
 
 // sender sends messages to channels, in order and none twice.
 type sender struct {
@@ -44,7 +44,7 @@ type sender struct {
 // answered returns the command that this turn has answered, which accepts further
 // messages; ok is false if there is none.
 func (s *sender) answered(at destination) (p pending, ok bool) {
-	return s.replies.find(func(p pending) bool { return at.gave(p) && p.Answered })
+	return s.replies.find(func(p pending) bool { return at.answersCommand(p) && p.Answered })
 }
 
 // deliver sends messages to a channel, in order and without others between them.
@@ -215,7 +215,7 @@ const original = "/webhooks/{}/{}/messages/@original"
 // create puts a message into a channel, once: Discord remembers the nonce for some
 // minutes. If an attempt may have worked longer ago, the channel is searched first.
 func (s *sender) create(ctx context.Context, at destination, m *outgoing) (string, error) {
-	var doubt time.Time // of the first attempt that may have worked
+	var unknownSince time.Time // of the first attempt that may have worked
 	wait := s.timings.retry
 	for try := 1; ; try++ {
 		began := time.Now()
@@ -223,18 +223,18 @@ func (s *sender) create(ctx context.Context, at destination, m *outgoing) (strin
 		if err == nil {
 			return id, nil
 		}
-		if doubt.IsZero() && rest.OutcomeUnknown(err) {
-			doubt = began
+		if unknownSince.IsZero() && rest.OutcomeUnknown(err) {
+			unknownSince = began
 		}
 		if rest.Refused(err) || try >= rest.MaxTries || !driver.Sleep(ctx, driver.Jitter(wait)) {
-			return "", rest.MarkUnknown(err, !doubt.IsZero())
+			return "", rest.MarkUnknown(err, !unknownSince.IsZero())
 		}
 		wait = min(2*wait, 20*time.Second)
-		if !doubt.IsZero() && time.Since(doubt) > nonceAge {
-			if id, err := s.findSent(ctx, at, m, doubt); err != nil || id != "" {
+		if !unknownSince.IsZero() && time.Since(unknownSince) > nonceAge {
+			if id, err := s.findSent(ctx, at, m, unknownSince); err != nil || id != "" {
 				return id, err
 			}
-			doubt = time.Time{} // it did not work
+			unknownSince = time.Time{} // it did not work
 		}
 	}
 }

@@ -114,7 +114,7 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 	t.gap(f.shard)
 	for _, id := range t.d.cursors.list() {
 		cur, ok := t.d.cursors.get(id)
-		if !ok || t.d.set.BackfillCount == 0 || !t.ours(cur.Guild, f.shard) || t.holds[id] != nil {
+		if !ok || t.d.set.BackfillCount == 0 || !t.shardServes(cur.Guild, f.shard) || t.holds[id] != nil {
 			continue
 		}
 		t.holds[id] = &hold{fetch: true, guild: cur.Guild}
@@ -133,15 +133,15 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 // fetched may have been fetched too early.
 func (t *intake) gap(shard int) {
 	for _, h := range t.holds {
-		if h.begun && !h.gap && t.ours(h.guild, shard) {
+		if h.begun && !h.gap && t.shardServes(h.guild, shard) {
 			h.gap, h.sound = true, len(h.events)
 		}
 	}
 }
 
-// ours reports whether a shard serves a guild; the first one serves direct
+// shardServes reports whether a shard serves a guild; the first one serves direct
 // messages.
-func (t *intake) ours(guild string, shard int) bool {
+func (t *intake) shardServes(guild string, shard int) bool {
 	count := uint64(t.d.feed.shards)
 	n, err := strconv.ParseUint(guild, 10, 64)
 	if err != nil {
@@ -162,14 +162,14 @@ func (t *intake) guild(ctx context.Context, f gatewayEvent) {
 	if fresh {
 		t.membership(g.ID, "added", g.Joined)
 	}
-	t.awaited(ctx, g)
+	t.fetchMissed(ctx, g)
 	if !fresh {
-		t.overheard(ctx, f.shard, g)
+		t.fetchUnknown(ctx, f.shard, g)
 	}
 }
 
-// awaited fetches what was missed in the channels of a guild that has come.
-func (t *intake) awaited(ctx context.Context, g guildPayload) {
+// fetchMissed fetches what was missed in the channels of a guild that has come.
+func (t *intake) fetchMissed(ctx context.Context, g guildPayload) {
 	waits := func(h *hold) bool { return h != nil && !h.begun && h.guild == g.ID }
 	if !slices.ContainsFunc(slices.Collect(maps.Values(t.holds)), waits) {
 		return
@@ -196,9 +196,9 @@ func (t *intake) awaited(ctx context.Context, g guildPayload) {
 // maxUnseen is how many unknown channels are fetched in one session of the gateway.
 const maxUnseen = 200
 
-// overheard fetches what was said since the previous session in unknown channels of a
+// fetchUnknown fetches what was said since the previous session in unknown channels of a
 // guild: users may have spoken to the bot there.
-func (t *intake) overheard(ctx context.Context, shard int, g guildPayload) {
+func (t *intake) fetchUnknown(ctx context.Context, shard int, g guildPayload) {
 	since := t.since[shard]
 	if g.Joined.After(since) {
 		since = g.Joined.Time
@@ -220,8 +220,8 @@ func (t *intake) overheard(ctx context.Context, shard int, g guildPayload) {
 	}
 }
 
-// hurry fetches the channels of guilds that were announced a while ago and did not come.
-func (t *intake) hurry(ctx context.Context) {
+// fetchOverdue fetches the channels of guilds that were announced a while ago and did not come.
+func (t *intake) fetchOverdue(ctx context.Context) {
 	for id, h := range t.holds {
 		if time.Since(h.announced) >= t.d.timings.guilds {
 			t.begin(ctx, id, h)

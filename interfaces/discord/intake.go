@@ -87,7 +87,7 @@ func (t *intake) run(ctx context.Context) error {
 		case f := <-t.done:
 			t.found(ctx, f)
 		case <-late.C:
-			t.hurry(ctx)
+			t.fetchOverdue(ctx)
 		case <-flush.C:
 			t.d.feed.note(ctx, false)
 		}
@@ -260,8 +260,8 @@ func (t *intake) message(m *message, p place) {
 	id, channel, at := m.ID, m.Channel, t.d.clock()
 	self, _ := t.d.cache.me()
 	if t.d.set.MessageContent && m.Author != nil && !m.Author.Bot {
-		t.sees = t.sees || m.hears(self.ID)
-		if blind(m) && !t.sees { // a game's invitation has no text either
+		t.sees = t.sees || m.hasFullText(self.ID)
+		if lacksText(m) && !t.sees { // a game's invitation has no text either
 			t.d.notices.contentRefused()
 		}
 	}

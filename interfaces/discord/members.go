@@ -29,9 +29,9 @@ func (h *history) refill() {
 	h.left = maxRequested
 }
 
-// introduce adds the authors' members to fetched messages, the latest first, so that names
+// addMembers adds the authors' members to fetched messages, the latest first, so that names
 // and ranks are those of live messages. Without one, an author counts as a plain member.
-func (h *history) introduce(ctx context.Context, guild string, list []message) {
+func (h *history) addMembers(ctx context.Context, guild string, list []message) {
 	if guild == "" {
 		return
 	}

@@ -83,7 +83,7 @@ func (a *actions) read(ctx context.Context, call core.Call, into any, path *core
 		return channel, err
 	}
 	at := destination{channel: channel, answers: call.Answers}
-	_, called := a.replies.find(at.gave)
+	_, called := a.replies.find(at.answersCommand)
 	if called {
 		return channel, nil
 	}

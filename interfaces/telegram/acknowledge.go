@@ -29,9 +29,9 @@ type candidate struct {
 	addressed bool
 }
 
-// heard notes a message. The next turn is about the newest one that addresses the bot,
+// noteCandidate notes a message. The next turn is about the newest one that addresses the bot,
 // or else about the newest.
-func (l *marks) heard(m *core.Message) {
+func (l *marks) noteCandidate(m *core.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	room(l.next, maxPlaces)

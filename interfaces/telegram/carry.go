@@ -23,7 +23,7 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	if err != nil {
 		return core.Errorf(core.Invalid, "%q is no place of %s", to, d.opt.Name)
 	}
-	if !markup.Speaks(markup.Visible(text)) {
+	if !markup.HasVisible(markup.Visible(text)) {
 		return core.Errorf(core.Invalid, "there is nothing to tell")
 	}
 	for _, p := range markup.Parts(text, markup.MaxText) {

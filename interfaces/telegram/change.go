@@ -40,7 +40,7 @@ func (c *catalogue) edited(call core.Call) (about, target, error) {
 	if err != nil {
 		return a, to, err
 	}
-	if !markup.Speaks(markup.Visible(a.Text)) {
+	if !markup.HasVisible(markup.Visible(a.Text)) {
 		return a, to, core.Errorf(core.Invalid, "text is empty: give the new text, or delete the message")
 	}
 	parts := markup.Parts(a.Text, markup.MaxText)

@@ -39,7 +39,7 @@ func (d *delivery) choices(chat int64, choices []core.Choice) (string, error) {
 	var row []keyboardButton
 	for _, c := range choices {
 		sealed, ok := d.keys.seal(chat, kindChoice, nil, c.Data)
-		if !ok || !markup.Speaks(c.Label) {
+		if !ok || !markup.HasVisible(c.Label) {
 			return "", core.Errorf(core.Invalid, "choice %q cannot be made a button", c.Label)
 		}
 		row = append(row, keyboardButton{Text: c.Label, CallbackData: &sealed})

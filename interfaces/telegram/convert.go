@@ -75,7 +75,7 @@ func (c *converter) convert(u *update) converted {
 
 // message converts a message, unless it is a notice of the platform.
 func (c *converter) message(m *message) converted {
-	c.places.saw(m)
+	c.places.noteMessage(m)
 	if e, ok := c.migration(m); ok {
 		return converted{events: []core.Event{e}}
 	}
@@ -93,7 +93,7 @@ func (c *converter) message(m *message) converted {
 // edit converts a changed message. Positions that move every few seconds are
 // left out.
 func (c *converter) edit(m *message) converted {
-	c.places.saw(m)
+	c.places.noteMessage(m)
 	said, ok := c.said(m)
 	if !ok || m.Location != nil {
 		return converted{}

@@ -223,8 +223,8 @@ func TestFind(t *testing.T) {
 func TestRecipient(t *testing.T) {
 	w := newWorld(t, nil)
 	d := w.driver(t)
-	d.places.saw(&message{ID: 9, Thread: 7, IsTopic: true, Chat: chat{ID: forum, Type: "supergroup", IsForum: true}, TopicCreated: &topicNotice{"News"}})
-	d.places.saw(&message{ID: 9, From: &user{ID: ann, UserName: "ann", FirstName: "Ann"}, Chat: chat{ID: forum, Type: "supergroup", IsForum: true}})
+	d.places.noteMessage(&message{ID: 9, Thread: 7, IsTopic: true, Chat: chat{ID: forum, Type: "supergroup", IsForum: true}, TopicCreated: &topicNotice{"News"}})
+	d.places.noteMessage(&message{ID: 9, From: &user{ID: ann, UserName: "ann", FirstName: "Ann"}, Chat: chat{ID: forum, Type: "supergroup", IsForum: true}})
 	s, err := action.Build(d)
 	if err != nil {
 		t.Fatal(err)
@@ -251,7 +251,7 @@ func TestRecipient(t *testing.T) {
 // what every prompt holds of them.
 func TestCatalogue(t *testing.T) {
 	d := newWorld(t, nil).driver(t)
-	d.places.saw(&message{ID: 9, Thread: 7, IsTopic: true, Chat: chat{ID: forum, Type: "supergroup", IsForum: true}, TopicCreated: &topicNotice{"Announcements"}})
+	d.places.noteMessage(&message{ID: 9, Thread: 7, IsTopic: true, Chat: chat{ID: forum, Type: "supergroup", IsForum: true}, TopicCreated: &topicNotice{"Announcements"}})
 	s, err := action.Build(d)
 	if err != nil {
 		t.Fatal(err)

@@ -96,7 +96,7 @@ func (p *draftPlatform) Enter(_ context.Context, place, _ string) (leave func(),
 // Fit returns the first message of a text.
 func (p *draftPlatform) Fit(text string) string {
 	list := markup.Parts(text[:min(len(text), draftBytes)], markup.MaxText)
-	if len(list) == 0 || !markup.Speaks(list[0].Source) {
+	if len(list) == 0 || !markup.HasVisible(list[0].Source) {
 		return ""
 	}
 	return list[0].Source

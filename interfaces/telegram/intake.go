@@ -85,18 +85,18 @@ func (i *intake) items(ctx context.Context, raws []json.RawMessage) []item {
 			i.d.log.Error("update left behind", "err", err)
 		}
 	}
-	i.d.ranks.meet(ctx, updates)
+	i.d.ranks.loadAdmins(ctx, updates)
 	for n, u := range updates {
 		if u != nil {
-			items[n].converted = i.understand(ctx, u)
+			items[n].converted = i.convertSafely(ctx, u)
 		}
 	}
 	return items
 }
 
-// understand converts an update; one that makes the driver stumble is left
+// convertSafely converts an update; one that makes the driver stumble is left
 // behind like one that cannot be read.
-func (i *intake) understand(ctx context.Context, u *update) (c converted) {
+func (i *intake) convertSafely(ctx context.Context, u *update) (c converted) {
 	defer func() {
 		r := recover()
 		if r != nil {
@@ -109,7 +109,7 @@ func (i *intake) understand(ctx context.Context, u *update) (c converted) {
 		i.d.ranks.changed(c.admins)
 	}
 	for n := range c.events {
-		i.d.ranks.raise(ctx, &c.events[n].Message)
+		i.d.ranks.setRank(ctx, &c.events[n].Message)
 	}
 	return c
 }
@@ -128,7 +128,7 @@ func (i *intake) deliver(ctx context.Context, items []item) error {
 	if len(events) > 0 {
 		err := i.in.Receive(ctx, events...)
 		if errors.Is(err, core.ErrBadEvent) || errors.Is(err, core.ErrDamaged) {
-			err = i.singly(ctx, items)
+			err = i.receiveEach(ctx, items)
 		}
 		if err != nil {
 			return err
@@ -146,9 +146,9 @@ func (i *intake) deliver(ctx context.Context, items []item) error {
 // others do not.
 const maxDamaged = 3
 
-// singly hands items in one by one. What follows a failed one in its place waits
+// receiveEach hands items in one by one. What follows a failed one in its place waits
 // with it. What can never be taken in is left behind.
-func (i *intake) singly(ctx context.Context, items []item) (failure error) {
+func (i *intake) receiveEach(ctx context.Context, items []item) (failure error) {
 	stuck := map[string]bool{}
 	var failed []item
 	taken := 0
@@ -197,7 +197,7 @@ func (i *intake) before(it item) {
 			i.d.send.drafts.ClearSoon(i.d.send.draftPlace(s))
 		}
 		if i.d.opt.Config.Acknowledge != "" {
-			i.d.marks.heard(&e.Message)
+			i.d.marks.noteCandidate(&e.Message)
 		}
 	}
 }

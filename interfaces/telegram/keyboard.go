@@ -36,7 +36,7 @@ const (
 func (b *buttons) suggest(texts []string) {
 	for _, s := range texts {
 		s = strings.Join(strings.Fields(markup.Visible(s)), " ")
-		if markup.Speaks(s) && markdown.UTF16(s) <= maxSuggestion && len(b.Buttons) < maxButtons {
+		if markup.HasVisible(s) && markdown.UTF16(s) <= maxSuggestion && len(b.Buttons) < maxButtons {
 			b.Buttons = append(b.Buttons, button{Label: s})
 		}
 	}
@@ -101,7 +101,7 @@ func (d *delivery) button(chat int64, i int, b button, pressers []int64) (keyboa
 	label := strings.Join(strings.Fields(markup.Visible(b.Label)), " ")
 	made := keyboardButton{Text: label}
 	switch {
-	case !markup.Speaks(label) || markdown.UTF16(label) > 128:
+	case !markup.HasVisible(label) || markdown.UTF16(label) > 128:
 		return made, core.Errorf(core.Invalid, "buttons[%d].label: say what the button does, in a few words", i)
 	case b.URL != "":
 		if !markup.Linkable(b.URL) {

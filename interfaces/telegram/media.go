@@ -108,7 +108,7 @@ func (d *delivery) sendFile(
 
 // captions splits the caption of a file: the first part is short.
 func captions(text string) []markup.Part {
-	if !markup.Speaks(markup.Visible(text)) {
+	if !markup.HasVisible(markup.Visible(text)) {
 		return []markup.Part{{}}
 	}
 	return markup.Parts(text, markup.MaxCaption)
@@ -211,7 +211,7 @@ func (c *catalogue) question(call core.Call) (question, target, error) {
 	}
 	q.Question = markup.Visible(q.Question)
 	n := markdown.UTF16(q.Question)
-	if !markup.Speaks(q.Question) || n > 300 {
+	if !markup.HasVisible(q.Question) || n > 300 {
 		return q, to, core.Errorf(core.Invalid, "question: between 1 and 300 characters are possible")
 	}
 	if len(q.Options) < 2 || len(q.Options) > 12 {
@@ -220,7 +220,7 @@ func (c *catalogue) question(call core.Call) (question, target, error) {
 	for i, o := range q.Options {
 		q.Options[i] = markup.Visible(o)
 		n := markdown.UTF16(q.Options[i])
-		if !markup.Speaks(q.Options[i]) || n > 100 {
+		if !markup.HasVisible(q.Options[i]) || n > 100 {
 			return q, to, core.Errorf(core.Invalid, "options[%d]: between 1 and 100 characters are possible", i)
 		}
 	}

@@ -133,14 +133,14 @@ func (c *commandMenus) update(ctx context.Context) {
 	for _, m := range menus {
 		now.Lists = append(now.Lists, listed{m.Scope, m.Language})
 	}
-	strangers, err := c.offerAll(ctx, menus, was.without(now))
+	unreached, err := c.offerAll(ctx, menus, was.without(now))
 	if err != nil {
 		if ctx.Err() == nil {
 			c.log.Warn("commands not offered", "err", err)
 		}
 		return
 	}
-	if strangers { // the next life tries again
+	if unreached { // the next life tries again
 		now.Mark = ""
 	}
 	if err := driver.Save(ctx, c.opt.State, menuKey, now); err != nil && ctx.Err() == nil {
@@ -173,25 +173,25 @@ func (o offering) without(other offering) []listed {
 
 // offerAll reports whether there are lists for admins who never wrote to the bot. The
 // platform does not take those.
-func (c *commandMenus) offerAll(ctx context.Context, menus []menu, gone []listed) (strangers bool, err error) {
+func (c *commandMenus) offerAll(ctx context.Context, menus []menu, gone []listed) (unreached bool, err error) {
 	for _, m := range menus {
 		params := botapi.Params{}
 		params.AddJSON("commands", m.Commands)
 		switch err := c.call(ctx, "setMyCommands", listed{m.Scope, m.Language}, params); {
 		case err != nil && m.Scope["chat_id"] != nil && botapi.IsCode(err, 400, 403):
-			strangers = true
+			unreached = true
 			c.log.Info("commands not offered to an admin who has not written yet", "chat", m.Scope["chat_id"])
 		case err != nil:
-			return strangers, err
+			return unreached, err
 		}
 	}
 	for _, l := range gone {
 		err := c.call(ctx, "deleteMyCommands", l, botapi.Params{})
 		if err != nil && !botapi.IsCode(err, 400, 403) { // of a chat that is gone nothing is left
-			return strangers, err
+			return unreached, err
 		}
 	}
-	return strangers, nil
+	return unreached, nil
 }
 
 func (c *commandMenus) call(ctx context.Context, method string, l listed, params botapi.Params) error {

@@ -91,8 +91,8 @@ func newPlaces() *places {
 	}
 }
 
-// saw notes a message.
-func (p *places) saw(m *message) {
+// noteMessage notes a message.
+func (p *places) noteMessage(m *message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	room(p.forums, maxPlaces)

@@ -519,12 +519,12 @@ func TestStumbling(t *testing.T) {
 	c := &converter{name: "telegram", places: d.places, now: time.Now, ahead: d.api.ClockAhead}
 	for what, i := range map[string]*intake{"no converter": {d: d}, "no ranks": {d: d, convert: c}} {
 		d.ranks = nil
-		if got := i.understand(t.Context(), u); len(got.events) > 0 {
+		if got := i.convertSafely(t.Context(), u); len(got.events) > 0 {
 			t.Errorf("%s: %+v", what, got)
 		}
 	}
 	d.ranks = newRanks(&d.opt, d.log, d.api, d.later)
-	if got := (&intake{d: d, convert: c}).understand(t.Context(), u); len(got.events) != 1 {
+	if got := (&intake{d: d, convert: c}).convertSafely(t.Context(), u); len(got.events) != 1 {
 		t.Errorf("without a panic: %+v", got)
 	}
 	if n := strings.Count(w.log.String(), "update left behind"); n != 2 {

@@ -49,8 +49,8 @@ func newRanks(o *Options, log *slog.Logger, api *botapi.Client, later func(func(
 		channels: map[int64]groupChannel{}}
 }
 
-// raise sets the author's rank in that place, and marks a group's own channel.
-func (r *ranks) raise(ctx context.Context, m *core.Message) {
+// setRank sets the author's rank in that place, and marks a group's own channel.
+func (r *ranks) setRank(ctx context.Context, m *core.Message) {
 	s, err := chatKeyOf(r.opt.Name, m.Path)
 	who, bad := strconv.ParseInt(m.Author.ID, 10, 64)
 	if err != nil || bad != nil || m.Private || s.chat > 0 {
@@ -70,27 +70,27 @@ func (r *ranks) raise(ctx context.Context, m *core.Message) {
 
 const meetAtOnce = 16
 
-// meet asks about all groups that are new in a batch at the same time.
-func (r *ranks) meet(ctx context.Context, updates []*update) {
-	strangers := map[int64]bool{}
+// loadAdmins asks about all groups that are new in a batch at the same time.
+func (r *ranks) loadAdmins(ctx context.Context, updates []*update) {
+	unknown := map[int64]bool{}
 	for _, u := range updates {
 		if u != nil && u.Message != nil && u.Message.Chat.ID < 0 {
-			strangers[u.Message.Chat.ID] = true
+			unknown[u.Message.Chat.ID] = true
 		}
 	}
 	r.mu.Lock()
-	for chat := range strangers {
+	for chat := range unknown {
 		if r.chats[chat] != nil {
-			delete(strangers, chat)
+			delete(unknown, chat)
 		}
 	}
 	r.mu.Unlock()
-	if len(strangers) < 2 {
+	if len(unknown) < 2 {
 		return
 	}
 	var all sync.WaitGroup
 	slots := make(chan struct{}, meetAtOnce)
-	for chat := range strangers {
+	for chat := range unknown {
 		slots <- struct{}{}
 		all.Go(func() { r.of(ctx, chat); <-slots })
 	}

@@ -108,7 +108,7 @@ func (c *catalogue) message(call core.Call) (text, target, error) {
 	if err != nil {
 		return t, to, err
 	}
-	if !markup.Speaks(markup.Visible(t.Text)) {
+	if !markup.HasVisible(markup.Visible(t.Text)) {
 		return t, to, core.Errorf(core.Invalid, "text is empty: say something, or leave the action out")
 	}
 	t.suggest(t.Suggest)

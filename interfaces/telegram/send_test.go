@@ -35,7 +35,7 @@ func TestSpeaks(t *testing.T) {
 		"a": true, " . ": true, "👍": true, "": false, " \n\t": false, "\u00a0\u3000": false, "\u2060": false, "\u3164": false, "\u2800": false,
 		"\u200b\u0000": false,
 	} {
-		if got := markup.Speaks(text); got != want {
+		if got := markup.HasVisible(text); got != want {
 			t.Errorf("%q says something: %v", text, got)
 		}
 	}

@@ -384,8 +384,8 @@ func Visible(s string) string {
 	}, s))
 }
 
-// Speaks reports whether a text holds anything visible.
-func Speaks(s string) bool {
+// HasVisible reports whether a text holds anything visible.
+func HasVisible(s string) bool {
 	return strings.ContainsFunc(s, func(c rune) bool {
 		return unicode.IsGraphic(c) && !unicode.IsSpace(c) && c != '\u3164' && c != '\u2800'
 	})
