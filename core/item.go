@@ -89,11 +89,3 @@ func EditItem[T any](
 	}
 	return Errorf(Temporary, "Too many changed that at once.")
 }
-
-// Notify puts a token into a channel that has room for one, unless there is one.
-func Notify(wake chan<- struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
-	}
-}

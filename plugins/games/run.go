@@ -17,22 +17,15 @@ const (
 
 // Run implements core.Runner: it ends polls when their time has come.
 func (p *Plugin) Run(ctx context.Context) error {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-		case <-p.wake:
-		case <-ctx.Done():
-			return nil
-		}
+	core.Repeat(ctx, p.wake, func() time.Duration {
 		next, err := p.end(ctx)
 		if err != nil && ctx.Err() == nil {
 			p.host.Log.Error("polls could not be ended", "retry_in", again, "err", err)
-			next = again
+			return again
 		}
-		timer.Reset(next)
-	}
+		return next
+	})
+	return nil
 }
 
 // end ends all polls whose time has come, takes away what is old, and returns how

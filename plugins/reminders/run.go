@@ -19,10 +19,8 @@ const (
 
 // Run fires what falls due until ctx ends.
 func (p *Plugin) Run(ctx context.Context) error {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	opened := false
-	for {
+	core.Repeat(ctx, p.agenda.wake, func() time.Duration {
 		wait, err := time.Duration(0), error(nil)
 		if !opened {
 			err = p.agenda.open(ctx)
@@ -31,33 +29,13 @@ func (p *Plugin) Run(ctx context.Context) error {
 		if opened {
 			wait, err = p.round(ctx)
 		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			p.host.Log.Error("reminders wait", "err", err)
-			wait = pause
+			return pause
 		}
-		if !p.sleep(ctx, timer, wait) {
-			return nil
-		}
-	}
-}
-
-// sleep waits for the time, for something new, or for the end; wait < 0 is for
-// ever.
-func (p *Plugin) sleep(ctx context.Context, timer *time.Timer, wait time.Duration) bool {
-	timer.Stop()
-	if wait >= 0 {
-		timer.Reset(wait)
-	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-p.agenda.wake:
-	case <-timer.C:
-	}
-	return true
+		return wait
+	})
+	return nil
 }
 
 // round fires what is due, and says how long to sleep then.

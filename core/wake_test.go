@@ -1,0 +1,35 @@
+package core
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestRepeat: it is called at once, after the time that it returned, and when it is woken.
+func TestRepeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		wake := make(chan struct{}, 1)
+		began, over := time.Now(), make(chan struct{})
+		var at []time.Duration
+		go func() {
+			defer close(over)
+			waits := []time.Duration{time.Minute, -1, time.Second, -1}
+			Repeat(ctx, wake, func() time.Duration {
+				at = append(at, time.Since(began))
+				return waits[len(at)-1]
+			})
+		}()
+		time.Sleep(time.Hour)
+		Notify(wake)
+		time.Sleep(time.Hour)
+		cancel()
+		<-over
+		if want := []time.Duration{0, time.Minute, time.Hour, time.Hour + time.Second}; !slices.Equal(at, want) {
+			t.Errorf("called at %v", at)
+		}
+	})
+}
