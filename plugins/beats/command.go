@@ -55,10 +55,8 @@ func (p *Plugin) command(ctx context.Context, c command.Call) (string, error) {
 	if err := core.PutItem(ctx, p.host.Items, c.Path, keyWants, w); err != nil {
 		return "", err
 	}
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
+	p.changed.Store(true)
+	core.Notify(p.wake)
 	return p.describeZoned(ctx, c, w, true)
 }
 

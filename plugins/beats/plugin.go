@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"synthbot/core"
@@ -18,7 +19,9 @@ type Plugin struct {
 	config Config
 	night  night
 	beats  []beat
-	wake   chan struct{} // a place wants something else
+	wake   chan struct{}
+
+	changed atomic.Bool // a place wants something else
 }
 
 // beat is a Beat that was read.

@@ -24,27 +24,19 @@ func (p *Plugin) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	l := loop{Plugin: p, until: p.host.Clock()}
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-p.wake:
+	core.Repeat(ctx, p.wake, func() time.Duration {
+		if p.changed.Swap(false) {
 			l.all = nil
-		case <-timer.C:
 		}
 		wait, err := l.round(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			p.host.Log.Error("beats wait", "err", err)
-			wait = nap
+			return nap
 		}
-		timer.Reset(wait)
-	}
+		return wait
+	})
+	return nil
 }
 
 // loop is what Run remembers.
