@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sort"
 	"time"
-	"unicode/utf8"
 
 	"synthbot/core"
 	"synthbot/core/txt"
@@ -90,24 +90,11 @@ func (p *Plugin) notes(v *view) (notes []shownNote) {
 	return notes
 }
 
-// fit is a list of the first notes that fit into so many bytes, nil for none.
+// fit is a list of the first notes that fit into so many bytes; nil if none does.
 func fit(notes []shownNote, most int) json.RawMessage {
-	raw := []byte{'['}
-	for _, n := range notes {
-		one, err := json.Marshal(n)
-		if err != nil || !utf8.Valid(one) {
-			continue
-		}
-		if len(raw) > 1 {
-			one = append([]byte{','}, one...)
-		}
-		if len(raw)+len(one)+len(`]`) > most {
-			break
-		}
-		raw = append(raw, one...)
-	}
-	if len(raw) == 1 {
+	n := sort.Search(len(notes), func(i int) bool { return len(core.JSON(notes[:i+1])) > most })
+	if n == 0 {
 		return nil
 	}
-	return append(raw, ']')
+	return core.JSON(notes[:n])
 }
