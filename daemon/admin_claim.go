@@ -27,7 +27,7 @@ type Claim string
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (c *Claim) UnmarshalText(text []byte) error {
 	if raw, err := hex.DecodeString(string(text)); err != nil || len(raw) != 0 && len(raw) != 32 {
-		return errors.New("is no hash of a code; let `synthbot init` make one, or leave it empty")
+		return errors.New("is not the hash of a code; let `synthbot init` make one, or leave it empty")
 	}
 	*c = Claim(text)
 	return nil
@@ -128,7 +128,7 @@ func (a *adminClaim) try(ctx context.Context, claim Claim, c command.Call) (stri
 	}
 	if subtle.ConstantTimeCompare([]byte(claimOf(c.Args["code"])), []byte(claim)) == 0 {
 		a.wrong = append(a.wrong, wrongCode{c.Person, now})
-		a.log.Warn("a wrong code was claimed", "user", c.Person)
+		a.log.Warn("wrong claim code", "user", c.Person)
 		return "", core.Errorf(core.Forbidden, "That is not the code.")
 	}
 	used, err := a.used(ctx, claim)
@@ -160,7 +160,7 @@ func (a *adminClaim) makeAdmin(ctx context.Context, claim Claim, person core.Pat
 	if !first {
 		a.alerts.report(person.String() + " is one of my admins now, by the code from the set-up.")
 	}
-	a.log.Info("an admin by the code from the set-up", "user", person)
+	a.log.Info("a user became an admin by the claim code", "user", person)
 	a.reloads.adminsChanged()
 	return nil
 }

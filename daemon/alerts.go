@@ -21,9 +21,9 @@ const (
 	steady      = time.Minute // how long something must run after a failure to count as recovered
 )
 
-// alerts tells the admins outside of any conversation what they must know: events, and
-// conditions of things that fail and recover (an engine, an interface, the disk). What
-// admins believe of a condition is true in the end. Safe for concurrent use.
+// alerts sends admins alerts outside of any conversation: about events, and about conditions
+// that fail and recover (an engine, an interface, the disk). The last alert about a condition
+// is always true in the end. Safe for concurrent use.
 type alerts struct {
 	log   *slog.Logger
 	clock func() time.Time
@@ -37,7 +37,7 @@ type alerts struct {
 
 // condition is the state of one thing.
 type condition struct {
-	well, believed bool
+	well, reported bool
 	text, sent     string
 	at             map[bool]time.Time // when each state was last sent
 	later          *time.Timer        // when the other state may be sent; nil: nothing waits
@@ -69,7 +69,7 @@ func (a *alerts) announce(text string) {
 	a.send(text)
 }
 
-// set notes whether something is well, with the text that reports it. Each state is
+// set records whether something works, with the text that reports it. Each state is
 // reported at most once an hour.
 func (a *alerts) set(what string, well bool, text string) {
 	a.mu.Lock()
@@ -82,14 +82,14 @@ func (a *alerts) set(what string, well bool, text string) {
 		if a.conditions == nil {
 			a.conditions = make(map[string]*condition)
 		}
-		c = &condition{believed: true, at: make(map[bool]time.Time)}
+		c = &condition{reported: true, at: make(map[bool]time.Time)}
 		a.conditions[what] = c
 	}
 	c.well, c.text, c.outdated = well, text, false
 	a.settle(c)
 }
 
-// settle announces the state of a condition if admins believe another one: now, or an
+// settle announces the state of a condition if it differs from the reported one: now, or an
 // hour after the same state was announced. a.mu is held.
 func (a *alerts) settle(c *condition) {
 	if c.later != nil {
@@ -99,7 +99,7 @@ func (a *alerts) settle(c *condition) {
 	if a.closed {
 		return
 	}
-	if c.well == c.believed {
+	if c.well == c.reported {
 		if !c.well && c.text != c.sent { // it fails for another reason
 			c.sent = c.text
 			a.reportLocked(c.text)
@@ -115,12 +115,12 @@ func (a *alerts) settle(c *condition) {
 		})
 		return
 	}
-	c.believed, c.sent, c.at[c.well] = c.well, c.text, now
+	c.reported, c.sent, c.at[c.well] = c.well, c.text, now
 	a.announce(c.text)
 }
 
-// enginesReplaced notes that a reload made the engines anew: the state of those that
-// failed is unknown until one answers or fails again.
+// enginesReplaced records that a reload replaced the engines: the state of those that
+// failed is unknown until they answer or fail again.
 func (a *alerts) enginesReplaced() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -163,7 +163,7 @@ const engineCondition = "engine "
 
 func engineRecovered(name string) string { return "Engine " + name + " answers again." }
 
-// engineHealth notes how an engine is.
+// engineHealth records the health of an engine.
 func (a *alerts) engineHealth(name string, h engine.Health) {
 	text := engineRecovered(name)
 	switch h {

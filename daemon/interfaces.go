@@ -122,5 +122,5 @@ func (p *parts) consoleServer() *console.Server {
 // noInterface is the error of a configuration that enables none.
 func (c *Config) noInterface() error {
 	return Usagef(
-		"%s: interfaces: none is enabled, so nobody could talk to the bot; enable one, or try `synthbot chat`", c.File)
+		"%s: interfaces: none is enabled, so no user could reach the bot; enable one, or try `synthbot chat`", c.File)
 }

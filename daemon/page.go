@@ -47,7 +47,7 @@ func (s *pageServer) serve(ctx context.Context, address string) {
 	sampling.Wait()
 }
 
-// watchers see how far turns are; nobody does where there is no page.
+// watchers returns the observers of running turns; none if the page is off.
 func (s *pageServer) watchers(c *Config) []watch.StageObserver {
 	if c.Admin.Listen == "" {
 		return nil

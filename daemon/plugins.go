@@ -91,7 +91,7 @@ func decodePlugins(c *Config, d *config.Document) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Plugins)) {
 		if !slices.ContainsFunc(availablePlugins, func(a available) bool { return a.name == name }) {
-			d.Fault("there is no such plugin; there is "+strings.Join(PluginNames(), ", "), "plugins", name)
+			d.Fault("unknown plugin; there is "+strings.Join(PluginNames(), ", "), "plugins", name)
 		}
 	}
 }

@@ -77,7 +77,7 @@ func (w *workers) find(key any) *worker {
 }
 
 // failed reports whether the worker with the key has ended with an error: a reload
-// makes it anew.
+// replaces it.
 func (w *workers) failed(key any) bool {
 	one := w.find(key)
 	return one != nil && one.ended() && one.err != nil

@@ -34,7 +34,7 @@ func (p memoryPages) memories(v *visit) error {
 		}
 	}
 	if p.Listing == nil {
-		return p.found(v, nil, found{Note: "Nothing is kept here: there is no database."})
+		return p.found(v, nil, found{Note: "There are no memories, because there is no database."})
 	}
 	l := Listing{Before: q.Get("before"), N: 50}
 	if at.IsPerson() {
@@ -44,7 +44,7 @@ func (p memoryPages) memories(v *visit) error {
 	}
 	facts, next, err := p.Listing(v.Context(), l)
 	if err != nil {
-		return wrong("There is no such page of memories.")
+		return wrong("This page of memories is no longer available.")
 	}
 	return p.found(v, facts, found{Next: next, At: at.String()})
 }

@@ -36,7 +36,7 @@ func (p personaPages) edited(id string) (edit, error) {
 			}
 		}
 	}
-	return edit{}, userError{http.StatusNotFound, "There is no such persona in the configuration any more."}
+	return edit{}, userError{http.StatusNotFound, "This persona is no longer in the configuration."}
 }
 
 func (p personaPages) persona(v *visit) error {

@@ -130,7 +130,7 @@ func (p *Page) fail(v *visit, err error) {
 	switch {
 	case errors.As(err, &t):
 	case errors.Is(err, core.ErrUnknown), errors.Is(err, core.ErrForgotten):
-		t = userError{http.StatusNotFound, "There is no such memory any more."}
+		t = userError{http.StatusNotFound, "This memory is no longer available."}
 	default:
 		p.Log.Error("the page failed", "path", v.URL.Path, "err", err)
 		t = userError{http.StatusInternalServerError, "That did not work; the log tells more."}

@@ -42,7 +42,7 @@ func (p *program) actions(format string) error {
 		"table": actionTable, "json": actionJSON, "ai-tools": actionTools, "markdown": actionMarkdown,
 	}[format]
 	if !ok {
-		return daemon.Usagef("--format: %q is none of table, json, ai-tools, markdown", format)
+		return daemon.Usagef("--format: %q is not one of table, json, ai-tools, markdown", format)
 	}
 	cfg, err := p.load()
 	if err != nil {

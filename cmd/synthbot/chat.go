@@ -23,11 +23,11 @@ func chatCommand(p *program) *cobra.Command {
 		Use: "chat", Short: "Talk to the persona in the terminal", Args: cobra.NoArgs,
 		Long: "Talk to the persona in the terminal, through the same pipeline as everywhere.\n" +
 			"Without a configuration file it runs on the built-in defaults. Where standard\n" +
-			"input is no terminal, each line is a message and each message gets one reply.",
+			"input is not a terminal, each line is a message and each message gets one reply.",
 		RunE: func(c *cobra.Command, _ []string) error { return p.chat(c.Context(), name, session) },
 	}
 	c.Flags().StringVar(&name, "user", "", "your `name` (default: your login)")
-	c.Flags().StringVar(&session, "session", "main", "the conversation to go on with")
+	c.Flags().StringVar(&session, "session", "main", "the conversation to continue")
 	return atDaemon(p.fileFlag(c))
 }
 

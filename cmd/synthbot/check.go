@@ -20,11 +20,11 @@ func checkCommand(p *program) *cobra.Command {
 	var online, changes bool
 	var path string
 	c := &cobra.Command{
-		Use: "check", Short: "Check everything up to connecting, and tell all faults at once", Args: cobra.NoArgs,
+		Use: "check", Short: "Check everything up to connecting, and report all problems at once", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			place, err := core.ParsePath(path)
 			if path != "" && (err != nil || place.IsPerson()) {
-				return daemon.Usagef("--path: %q is no place", path)
+				return daemon.Usagef("--path: %q is not a place", path)
 			}
 			if changes && p.host != nil {
 				return (&checker{p}).ownChanges(c.Context())
@@ -36,14 +36,14 @@ func checkCommand(p *program) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&online, "online", false, "also ask each platform and engine who we are")
-	c.Flags().StringVar(&path, "path", "", "print the settings that hold in a `place`, and where each comes from")
+	c.Flags().StringVar(&path, "path", "", "print the settings that apply in a `place`, and where each comes from")
 	c.Flags().BoolVar(&changes, changesFlag, false,
-		"tell how blueprints changed, and nothing else: of the daemon for `check`")
+		"print only how blueprints changed; for `check`, which asks the daemon")
 	_ = c.Flags().MarkHidden(changesFlag)
 	return p.fileFlag(c)
 }
 
-// changesFlag is what a check asks the daemon for that has the database.
+// changesFlag is the flag by which a check asks the daemon.
 const changesFlag = "changes"
 
 // checker carries out `synthbot check`.
@@ -106,8 +106,8 @@ func (p *checker) found(cfg *daemon.Config, engines []string, database string) {
 	}
 }
 
-// blueprints tells what is odd about the blueprints, and how they differ from what
-// the bot used last. Where a daemon has the database, it is asked.
+// blueprints prints the warnings about blueprints, and how they differ from those that the
+// bot used last. It asks the daemon that has the database, if there is one.
 func (p *checker) blueprints(ctx context.Context, cfg *daemon.Config, b *daemon.Bot) error {
 	own := cfg.Blueprints()
 	if own == nil {
@@ -138,7 +138,7 @@ func (p *checker) ownChanges(ctx context.Context) error {
 	return p.blueprintChanges(ctx, cfg, p.host)
 }
 
-// blueprintChanges tells how the blueprints differ from what the bot used last.
+// blueprintChanges prints how the blueprints differ from those that the bot used last.
 func (p *checker) blueprintChanges(ctx context.Context, cfg *daemon.Config, b *daemon.Bot) error {
 	own := cfg.Blueprints()
 	if own == nil {
@@ -155,7 +155,7 @@ func (p *checker) blueprintChanges(ctx context.Context, cfg *daemon.Config, b *d
 	return err
 }
 
-// effective prints the settings that hold in a place, and where each comes from.
+// effective prints the settings that apply in a place, and where each comes from.
 func effective(out io.Writer, b *daemon.Bot, place core.Path) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
@@ -165,8 +165,8 @@ func effective(out io.Writer, b *daemon.Bot, place core.Path) error {
 	return w.Flush()
 }
 
-// inEffect prints the settings that hold in a place: of the running daemon, where
-// there is one, which has what was changed by command.
+// inEffect prints the settings that apply in a place: those of the running daemon, if there
+// is one, which knows the changes by command.
 func (p *checker) inEffect(ctx context.Context, b *daemon.Bot, place core.Path) error {
 	if p.host != nil {
 		return effective(p.Out, p.host, place)

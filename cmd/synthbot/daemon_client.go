@@ -15,17 +15,16 @@ import (
 	"synthbot/daemon"
 )
 
-// remote marks a command that a running daemon carries out, where there is one.
+// remote marks a command that a running daemon carries out, if there is one.
 const remote = "daemon"
 
-// atDaemon marks a command so.
+// atDaemon marks a command as remote.
 func atDaemon(c *cobra.Command) *cobra.Command {
 	c.Annotations = map[string]string{remote: "yes"}
 	return c
 }
 
-// exited is the status of a command that the daemon carried out; what there is to
-// be said it has said.
+// exited is the status of a command that the daemon carried out. The daemon printed its errors.
 type exited int
 
 func (e exited) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
@@ -82,7 +81,7 @@ func (p *program) ask(ctx context.Context, d *admin.Control, args []string, in i
 	return exited(status)
 }
 
-// pipes lend files to what is none.
+// pipes provide files for streams that are not files.
 type pipes struct {
 	ours   []*os.File // to be closed when the command is over
 	copies sync.WaitGroup
@@ -131,7 +130,7 @@ func (p *pipes) close() {
 	p.copies.Wait()
 }
 
-// carry carries a command line out in the daemon, on the files of who asks.
+// carry carries out a command line in the daemon, on the files of the client.
 func (p *program) carry(ctx context.Context, b *daemon.Bot, e *daemon.Env, args []string) int {
 	inside := newProgram(e, args)
 	inside.host = b

@@ -34,7 +34,7 @@ func (p *program) serveMCP(ctx context.Context) error {
 		}
 	}
 	if rights.As.IsZero() {
-		return daemon.Usagef("mcp: nobody is named in whose name the other program acts; set as in [plugins.mcp.serve]")
+		return daemon.Usagef("mcp: the other program needs a user to act for; set as in [plugins.mcp.serve]")
 	}
 	return p.inspect(cfg, func(b *daemon.Bot) error {
 		running := b

@@ -91,7 +91,7 @@ func exportCommand(p *program) *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if format != "jsonl" {
-				return daemon.Usagef("--format: jsonl is all there is")
+				return daemon.Usagef("--format: only jsonl is supported")
 			}
 			path, err := optionalPath(args)
 			if err != nil {
@@ -183,8 +183,8 @@ func pruneCommand(p *program) *cobra.Command {
 	}))
 }
 
-// prune does what the daemon does every hour, and writes the file anew, so that no
-// trace of what was erased is left in it.
+// prune does what the daemon does every hour, and rewrites the file, so that no
+// trace of erased data is left in it.
 func prune(ctx context.Context, out io.Writer, db *memory.DB, c memory.Config) error {
 	if err := db.Prune(ctx, c); err != nil {
 		return err
@@ -208,7 +208,7 @@ func optionalPath(args []string) (core.Path, error) {
 }
 
 // forgetThere erases all that the bot keeps there, what plugins keep included, and
-// writes the file anew, so that no trace is left in it.
+// rewrites the file, so that no trace of it is left.
 func (p *program) forgetThere(ctx context.Context, path core.Path) error {
 	return p.withBot(func(b *daemon.Bot) error { return forgetIn(ctx, p.Out, b, path) })
 }

@@ -26,7 +26,7 @@ func (p *program) pair(ctx context.Context, args []string) error {
 	return p.inspect(cfg, func(b *daemon.Bot) error {
 		plugin := b.InForce().Pairing()
 		if plugin == nil {
-			const text = "nobody waits to be let in: access.private is %q, not %q"
+			const text = "no user waits for a code: access.private is %q, not %q"
 			return daemon.Usagef(text, cfg.Access.Private, daemon.PairingName)
 		}
 		if len(args) == 0 {
