@@ -30,7 +30,7 @@ func (b *Bot) options(p *parts) turn.Options {
 		Epoch: b.Data.Facts().Epoch,
 		Prompt: turn.Prompt{
 			Persona:  func(place core.Path, user string) core.Persona { return p.personaAt(place).For(user) },
-			Language: string(c.Bot.Language), Scope: c.Prompt.Scope, Lite: c.Prompt.Lite, Shares: c.Shares,
+			Language: string(c.Bot.Language), Lite: c.Prompt.Lite, Shares: c.Shares,
 			Open: b.open(p),
 		},
 		Places: turn.Places{

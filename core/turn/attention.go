@@ -5,25 +5,28 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/recent"
 )
 
 // Bounds of attention.
 const (
-	botRounds   = 3         // messages of bots in a row that are answered
-	maxPlaces   = 4096      // places that are remembered at the same time
-	silentAfter = time.Hour // a place that was silent for longer is dropped first
+	botRounds = 3    // messages of bots in a row that are answered
+	maxPlaces = 4096 // places that are remembered at the same time
 )
 
 // attention remembers, while the process lives, how people talk in places where nobody
 // speaks to the bot. Safe for concurrent use.
 type attention struct {
 	mu     sync.Mutex
-	places map[core.Path]*placeAttention
+	places recent.Cache[core.Path, *placeAttention]
+}
+
+func newAttention() attention {
+	return attention{places: recent.NewCache[core.Path, *placeAttention](maxPlaces / 2)}
 }
 
 // placeAttention is the attention to one place.
 type placeAttention struct {
-	last     time.Time // something was said
 	since    int       // messages that were only overheard, since the model was last asked
 	asked    time.Time // when that was, or when the attention began
 	answered time.Time // when the bot last spoke
@@ -33,30 +36,12 @@ type placeAttention struct {
 
 // at returns the attention to a place. mu is held.
 func (a *attention) at(place core.Path, now time.Time) *placeAttention {
-	if e, ok := a.places[place]; ok {
-		return e
+	e, ok := a.places.Get(place)
+	if !ok {
+		e = &placeAttention{asked: now}
+		a.places.Put(place, e)
 	}
-	if a.places == nil {
-		a.places = make(map[core.Path]*placeAttention)
-	}
-	if len(a.places) >= maxPlaces {
-		a.prune(now)
-	}
-	e := &placeAttention{asked: now, last: now}
-	a.places[place] = e
 	return e
-}
-
-// prune drops the places that were silent for long; if none was, all of them.
-func (a *attention) prune(now time.Time) {
-	for place, e := range a.places {
-		if now.Sub(e.last) > silentAfter {
-			delete(a.places, place)
-		}
-	}
-	if len(a.places) >= maxPlaces {
-		clear(a.places)
-	}
 }
 
 // mayOverhear reports whether the bot may say something to a message that was not meant
@@ -76,7 +61,7 @@ func (e *placeAttention) mayOverhear(m *core.Message, here *Settings, now time.T
 
 // heard notes a user's message.
 func (e *placeAttention) heard(wanted bool, now time.Time) {
-	e.last, e.bots = now, 0
+	e.bots = 0
 	if wanted {
 		e.since, e.asked = 0, now
 	} else {

@@ -479,7 +479,8 @@ func TestPreviewIsPrivateInPrivate(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")), func(o *turn.Options) {
-		o.Prompt.Scope, o.Config.Recent = "unified", 10
+		o.Config.Recent = 10
+		setScope(o, "unified")
 		o.Prompt.Shares = []turn.Share{{Paths: []core.Path{core.MustPath("room")}}}
 	})
 	b.receive(said("1", "jay", "a private word"))

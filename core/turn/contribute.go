@@ -11,6 +11,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/hint"
 	"synthbot/core/prompt"
+	"synthbot/core/recent"
 )
 
 // Bounds of what plugins add to a prompt.
@@ -132,7 +133,11 @@ func (c *contributions) addBios(bios map[string]json.RawMessage) {
 // concurrent use.
 type injectionCache struct {
 	mu     sync.Mutex
-	values map[injectedKey]injectedValue
+	values recent.Cache[injectedKey, injectedValue]
+}
+
+func newInjectionCache() injectionCache {
+	return injectionCache{values: recent.NewCache[injectedKey, injectedValue](maxInjections / 2)}
 }
 
 type injectedKey struct {
@@ -164,7 +169,7 @@ func (j *injectionCache) inject(ctx context.Context, i core.Injector, s core.Sce
 	epoch, _, _ := core.EpochOf(ctx)
 	key := injectedKey{i, s.Path, s.Author.ID}
 	j.mu.Lock()
-	v := j.values[key]
+	v, _ := j.values.Get(key)
 	j.mu.Unlock()
 	if v.epoch == epoch && s.Now.Before(v.until) {
 		return v.value, nil
@@ -175,9 +180,6 @@ func (j *injectionCache) inject(ctx context.Context, i core.Injector, s core.Sce
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.values == nil || len(j.values) >= maxInjections {
-		j.values = make(map[injectedKey]injectedValue)
-	}
-	j.values[key] = injectedValue{value, s.Now.Add(l.Lasts()), epoch}
+	j.values.Put(key, injectedValue{value, s.Now.Add(l.Lasts()), epoch})
 	return value, nil
 }

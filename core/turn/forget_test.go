@@ -161,7 +161,8 @@ func TestAPrivatePlaceStaysPrivate(t *testing.T) {
 	room := coretest.NewRoom("room")
 	look := `{"response":"Yes.","actions":[{"type":"look","payload":{}}]}`
 	b := start(t, s, room, coretest.NewAsker(plan("Between us."), look), func(o *turn.Options) {
-		o.Catalogue, o.Prompt.Scope, o.Config.Recent = catalogueOf(t, room, eye), "unified", 200
+		o.Catalogue, o.Config.Recent = catalogueOf(t, room, eye), 200
+		setScope(o, "unified")
 		o.Prompt.Shares = []turn.Share{{Paths: []core.Path{core.MustPath("room")}}}
 	})
 	b.receive(said("1", "jay", "my secret"))

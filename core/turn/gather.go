@@ -29,6 +29,7 @@ type input struct {
 // load reads from the store what the prompt shows of the past.
 func (in *input) load(v core.View) error {
 	t := in.turn
+	in.settings = t.setup.Settings(t.path)
 	start := prompt.WindowStart(t.last, t.setup.Config.History)
 	window, err := v.After(t.path, start, int(t.last-start))
 	if err != nil {
@@ -67,15 +68,17 @@ func (in *input) load(v core.View) error {
 // loadRecent reads what was said in other places, as far as scope and shares allow.
 func (in *input) loadRecent(v core.View) error {
 	t := in.turn
-	in.settings = t.setup.Settings(t.path)
-	in.settings.Scope = cmp.Or(in.settings.Scope, t.setup.Prompt.Scope)
 	most := t.setup.Config.Recent
-	if in.settings.Scope == scopeChat || most == 0 {
+	var below core.Path
+	switch in.settings.Scope {
+	case "unified":
+	case "interface":
+		below, _ = core.MakePath(t.path.Interface()) // it comes from a path
+	default:
 		return nil
 	}
-	var below core.Path
-	if in.settings.Scope == scopeInterface {
-		below, _ = core.MakePath(t.path.Interface()) // it comes from a path
+	if most == 0 {
+		return nil
 	}
 	var unread error
 	recent, err := v.Recent(below, most, func(other core.Path) bool {
@@ -117,12 +120,6 @@ func (in *input) lastSaid() time.Time {
 	}
 	return in.turn.messages[0].Message.SentAt()
 }
-
-// Scopes of history_recent.
-const (
-	scopeChat      = "chat"
-	scopeInterface = "interface"
-)
 
 // shared reports whether the admin lists both places together in one share.
 func (in *input) shared(other core.Path) bool {

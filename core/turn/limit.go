@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/recent"
 )
 
 const (
@@ -23,7 +24,11 @@ var errTooFast = core.Errorf(core.Occupied,
 // asked, and when they were notified of a limit. Safe for concurrent use.
 type limiter struct {
 	mu     sync.Mutex
-	people map[core.Path]*userLimit
+	people recent.Cache[core.Path, *userLimit]
+}
+
+func newLimiter() limiter {
+	return limiter{people: recent.NewCache[core.Path, *userLimit](maxLimited / 2)}
 }
 
 // userLimit is the limit of one user, a token bucket: so many turns may come at once, and
@@ -59,14 +64,11 @@ func (p *userLimit) notice(now time.Time) bool {
 
 // of returns the user's limit. mu is held.
 func (a *limiter) of(person core.Path) *userLimit {
-	if p, ok := a.people[person]; ok {
-		return p
+	p, ok := a.people.Get(person)
+	if !ok {
+		p = new(userLimit)
+		a.people.Put(person, p)
 	}
-	if a.people == nil || len(a.people) >= maxLimited {
-		a.people = make(map[core.Path]*userLimit)
-	}
-	p := new(userLimit)
-	a.people[person] = p
 	return p
 }
 

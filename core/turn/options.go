@@ -51,7 +51,7 @@ type Settings struct {
 	Blind     bool   // what is not answered is not kept either
 	Bots      bool   // other bots are answered, for a few rounds
 	Language  string // to answer in, whatever recon finds; "": what it finds
-	Scope     string // of history_recent; "": Options.Scope
+	Scope     string // of history_recent: chat, interface or unified
 }
 
 // Options is what turns need. Those above the blank line are required.
@@ -78,7 +78,6 @@ type Options struct {
 type Prompt struct {
 	Persona  func(place core.Path, user string) core.Persona
 	Language string // where recon finds none
-	Scope    string // chat, interface or unified, where Settings name none
 	Lite     bool
 	Shares   []Share
 	Keys     []string // further top-level keys of plans that plugins registered

@@ -72,7 +72,8 @@ func TestHistoryIsTalk(t *testing.T) {
 	defer s.Close()
 	room, desk := coretest.NewRoom("room"), office()
 	b := start(t, s, room, coretest.NewAsker(plan("Hello."), plan("What?"), doing("erase", stupid), plan("Done.")), officed(t, room, desk), func(o *turn.Options) {
-		o.Prompt.Scope, o.Config.Recent = "unified", 10
+		o.Config.Recent = 10
+		setScope(o, "unified")
 		o.Prompt.Shares = []turn.Share{{Paths: []core.Path{core.MustPath("room/2"), core.MustPath("room/3")}}, {Paths: []core.Path{core.MustPath("room/4"), core.MustPath("room/5")}}}
 		o.Plugins.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { return "counted words", nil }})
 	})
@@ -105,7 +106,7 @@ func TestHistoryIsTalk(t *testing.T) {
 	if strings.Count(told, "what is new?") != 1 {
 		t.Errorf("the model is told more than once: %s", told)
 	}
-	chat := b.options(func(o *turn.Options) { o.Prompt.Scope = "chat" })
+	chat := b.options(func(o *turn.Options) { setScope(o, "chat") })
 	b.Reconfigure(chat)
 	b.receive(in("room/3", said("2", "jay", "and now?")))
 	b.ended(1)

@@ -54,7 +54,7 @@ func start(t testing.TB, s core.Store, room *coretest.Room, asker core.Asker, ch
 	o := turn.Options{
 		Store: s, Catalogue: catalogue, Asker: asker,
 		Runtime: action.NewRuntime(action.Options{Clock: time.Now, Log: log}),
-		Prompt: turn.Prompt{Scope: "chat", Persona: func(core.Path, string) core.Persona {
+		Prompt: turn.Prompt{Persona: func(core.Path, string) core.Persona {
 			return core.Persona{Name: "Aria", Text: "You are Aria."}
 		}},
 		Clock: time.Now, Log: log, Config: turn.Config{History: 20, Attempts: 2}, Names: []string{"Aria"},
@@ -794,5 +794,15 @@ func TestNoRoomForOneMessage(t *testing.T) {
 	b.ended(1)
 	if texts := b.room.Texts(); len(texts) != 1 || !strings.HasSuffix(texts[0], "(E-LONG)") {
 		t.Errorf("the room holds %q", texts)
+	}
+}
+
+// setScope sets how far the history of other places reaches, in all places.
+func setScope(o *turn.Options, scope string) {
+	settings := o.Settings
+	o.Settings = func(place core.Path) turn.Settings {
+		s := settings(place)
+		s.Scope = scope
+		return s
 	}
 }

@@ -3,7 +3,6 @@ package turn
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -35,25 +34,25 @@ func New(o Options) *Turns {
 	t := &Turns{
 		store: o.Store, suspect: make(chan struct{}, 1), retry: make(chan struct{}),
 		awake: make(map[queue]*worker), former: make(map[queue]*worker),
+		attention: newAttention(), limiter: newLimiter(), injections: newInjectionCache(),
 	}
 	t.Reconfigure(o)
 	return t
 }
 
-// setup is what a turn, or the receipt of an event, works with from its
-// beginning to its end.
+// setup is what a turn, or the receipt of an event, works with from its beginning to its end.
 type setup struct {
 	Options
 	names *names
 	users sync.WaitGroup // turns that run on it
-	over  chan struct{}  // closed when it was exchanged and they are over
+	over  chan struct{}  // closed when it was replaced, and the turns on it and before are over
 }
 
-// setups are the setup in force and those that turns may still run on.
+// setups holds the setup in force.
 type setups struct {
 	current atomic.Pointer[setup]
-	mu      sync.RWMutex // against an exchange between the reading of current and its use
-	old     []*setup
+	mu      sync.RWMutex  // against an exchange between the reading of current and its use
+	former  chan struct{} // closed when the turns on all former setups are over; nil: there are none
 }
 
 // Load returns the setup in force.
@@ -73,29 +72,21 @@ func (a *setups) enter() *setup {
 func (a *setups) exchange(o Options) (drained func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	old := a.current.Swap(&setup{Options: o, names: newNames(o.Names), over: make(chan struct{})})
+	old := a.current.Load()
+	a.current.Store(&setup{Options: o, names: newNames(o.Names), over: make(chan struct{})})
 	if old == nil {
 		return func() {}
 	}
-	a.old = slices.DeleteFunc(a.old, func(s *setup) bool {
-		select {
-		case <-s.over:
-			return true
-		default:
-			return false
-		}
-	})
-	a.old = append(a.old, old)
+	before := a.former
+	a.former = old.over
 	go func() {
 		old.users.Wait()
+		if before != nil {
+			<-before
+		}
 		close(old.over)
 	}()
-	waited := slices.Clone(a.old)
-	return func() {
-		for _, s := range waited {
-			<-s.over
-		}
-	}
+	return func() { <-old.over }
 }
 
 // Reconfigure puts other options in force, for all that begins from now on. The

@@ -135,7 +135,8 @@ func readsFail(t *testing.T, which int32) (prompts []string) {
 	b := start(t, s, room, coretest.NewAsker(plan("Hello."), pays, plan("Paid."), `{"actions":[{"type":"ban"}]}`, plan("Banned."),
 		`{"actions":[{"type":"amend","payload":{"message_id":"room-1"}}]}`, plan("Amended.")), func(o *turn.Options) {
 		o.Catalogue, o.Places.Chooser = catalogueOf(t, room, desk), func(core.Path) core.Chooser { return room }
-		o.Prompt.Scope, o.Config.Recent = "unified", 10
+		o.Config.Recent = 10
+		setScope(o, "unified")
 		o.Prompt.Shares = []turn.Share{{Paths: []core.Path{core.MustPath("room")}}}
 	})
 	defer b.stop()

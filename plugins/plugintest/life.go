@@ -121,7 +121,7 @@ func (s *Script) options(l *life) (turn.Options, error) {
 		Store: l.db, Catalogue: &l.catalogue, Runtime: l.runtime, Asker: s.model,
 		Clock: s.Now, Log: s.log, Config: turn.Config{History: 20, Recent: 10, Attempts: 2},
 		Settings: func(core.Path) turn.Settings { return turn.Settings{Activation: turn.ActivationMention} },
-		Prompt: turn.Prompt{Language: s.language, Scope: "chat", Persona: func(core.Path, string) core.Persona {
+		Prompt: turn.Prompt{Language: s.language, Persona: func(core.Path, string) core.Persona {
 			return core.Persona{Name: "Aria", Text: "You are Aria."}
 		}},
 		Admins: s.admins, Names: []string{"Aria"}, Epoch: l.db.Epoch,
