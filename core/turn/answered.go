@@ -16,11 +16,9 @@ func answered(e *core.Entry, id string) bool {
 	return e.Self && e.Message.ReplyTo != nil && e.Message.ReplyTo.From.ID == id
 }
 
-// rewriteGuard refuses calls that would change or delete messages: questions, and for
+// guardRewrite refuses calls that would change or delete messages: questions, and for
 // ordinary users everything but the bot's answers to themselves.
-type rewriteGuard struct{ turn *turn }
-
-func (g rewriteGuard) check(ctx context.Context, d *action.Definition, c core.Call) error {
+func (t *turn) guardRewrite(ctx context.Context, d *action.Definition, c core.Call) error {
 	if d.Effects&core.EffectRewrites == 0 {
 		return nil
 	}
@@ -34,9 +32,9 @@ func (g rewriteGuard) check(ctx context.Context, d *action.Definition, c core.Ca
 		return &core.Error{Kind: core.Invalid, Text: "it is not clear which message is meant", Err: err}
 	}
 	if p.Path.IsZero() {
-		p.Path = g.turn.path
+		p.Path = t.path
 	}
-	e, err := g.find(ctx, p.Path, text(p.ID))
+	e, err := t.findMessage(ctx, p.Path, text(p.ID))
 	switch {
 	case err != nil:
 		return err
@@ -48,14 +46,14 @@ func (g rewriteGuard) check(ctx context.Context, d *action.Definition, c core.Ca
 	return nil
 }
 
-// find returns what the log has under a message's id, in the place or in another one of
+// findMessage returns what the log has under a message's id, in the place or in another one of
 // the same chat or server, where ids may be shared; the zero Entry if it has nothing.
 // What this turn sent is in no log yet.
-func (g rewriteGuard) find(ctx context.Context, place core.Path, id string) (found core.Entry, err error) {
-	for _, j := range append(slices.Clone(g.turn.decided), g.turn.journal) {
+func (t *turn) findMessage(ctx context.Context, place core.Path, id string) (found core.Entry, err error) {
+	for _, j := range append(slices.Clone(t.decided), t.journal) {
 		for _, s := range j.sent {
 			if s.ID == id {
-				return g.turn.logEntry(s), nil
+				return t.logEntry(s), nil
 			}
 		}
 	}
@@ -63,7 +61,7 @@ func (g rewriteGuard) find(ctx context.Context, place core.Path, id string) (fou
 	if err != nil {
 		return found, err
 	}
-	err = g.turn.turns.store.View(ctx, func(v core.View) error {
+	err = t.turns.store.View(ctx, func(v core.View) error {
 		heads, err := v.Places(root)
 		if err != nil {
 			return err

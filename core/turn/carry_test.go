@@ -253,6 +253,11 @@ func TestContributions(t *testing.T) {
 	if weather.asked != 1 {
 		t.Errorf("the injector was asked %d times within its hour", weather.asked)
 	}
+	b.receive(said("1", "jay", "Now in private."))
+	b.ended(1)
+	if in := b.input(2); !strings.Contains(in, `"language":"it"`) {
+		t.Errorf("the settings of a private place do not count: %s", in)
+	}
 }
 
 // TestSees: what a call may look at are its own place and those that share with

@@ -144,11 +144,8 @@ func (t *turn) isPrivate(place core.Path) bool {
 	if place == t.path {
 		return t.who.Private
 	}
-	var h core.Head
-	err := t.turns.store.View(context.Background(), func(v core.View) (err error) {
-		h, err = v.Head(place)
-		return err
-	})
+	read := func(v core.View) (core.Head, error) { return v.Head(place) }
+	h, err := view(context.Background(), t.turns.store, read)
 	return err != nil || h.Private
 }
 
@@ -160,13 +157,9 @@ func (t *turn) shouldContinue(ctx context.Context) bool {
 	if !asked || t.who.Mute || len(t.who.Only) > 0 { // what goes on would be bound by nothing
 		return false
 	}
-	free := false
-	err := t.turns.store.View(ctx, func(v core.View) error {
-		waiting, err := v.Due(t.path, maxMerged+1)
-		free = len(waiting) == 0 || waiting[len(waiting)-1].Message.Seq <= t.last
-		return err
-	})
-	return err == nil && free
+	read := func(v core.View) ([]core.Entry, error) { return v.Due(t.path, maxMerged+1) }
+	waiting, err := view(ctx, t.turns.store, read)
+	return err == nil && (len(waiting) == 0 || waiting[len(waiting)-1].Message.Seq <= t.last)
 }
 
 // continuation is the entry that makes the bot go on, with the rights of those who

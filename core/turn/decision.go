@@ -112,15 +112,12 @@ func (d *decision) findLast(v core.View, e *core.Entry) (found bool, err error) 
 
 // isForAuthor reports whether the question is put to the user whose turn it is.
 func (d *decision) isForAuthor(v core.View) (bool, error) {
-	records, err := v.Journal(core.TurnID{Path: d.turn.path, Seq: d.question.turn})
-	for _, r := range records {
-		if r.Key.Round != d.question.round || r.Key.Step != d.question.step || r.Key.Part != 0 {
-			continue
-		}
-		h, err := action.ReadHeld(r)
-		return err == nil && len(h.Who.Authors) == 1 && h.Who.Authors[0].ID == d.turn.who.Authors[0].ID, nil
+	r, err := d.question.record(v, d.turn.path)
+	if err != nil {
+		return false, err
 	}
-	return false, err
+	h, err := action.ReadHeld(r)
+	return err == nil && len(h.Who.Authors) == 1 && h.Who.Authors[0].ID == d.turn.who.Authors[0].ID, nil
 }
 
 // load reads the journal of the turn that asked, and the step that waits.
@@ -212,7 +209,7 @@ func (d *decision) run(ctx context.Context) error {
 	}
 	job := action.Job{
 		Snapshot: t.snapshot, Turn: d.origin.id, Round: d.question.round, Journal: d.origin,
-		Attaches: t.setup.carrier(t.path) != nil, Guard: rewriteGuard{t}.check,
+		Attaches: t.setup.carrier(t.path) != nil, Guard: t.guardRewrite,
 		Message: t.messages[0].Message, Answers: t.ids(), State: t.input.parts.State,
 	}
 	if len(d.held.Who.Authors) == 1 && d.held.Who.Authors[0].ID == t.who.Authors[0].ID {
@@ -239,21 +236,15 @@ func (d *decision) note(ctx context.Context) error {
 	key := core.Key{Turn: t.journal.id, Round: decisionRound}
 	before, ok := t.journal.Find(key)
 	switch {
-	case ok && d.resumed:
-		return nil
-	case ok:
-		var records []core.Record
-		err := t.turns.store.View(ctx, func(v core.View) (err error) {
-			records, err = v.Journal(d.origin.id)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		d.origin.recall(records, before.Time)
+	case !ok:
+		return t.journal.Write(ctx, t.journal.record(key, core.ProgressAccepted, d.question.String()))
+	case d.resumed:
 		return nil
 	}
-	return t.journal.Write(ctx, t.journal.record(key, core.ProgressAccepted, d.question.String()))
+	read := func(v core.View) ([]core.Record, error) { return v.Journal(d.origin.id) }
+	records, err := view(ctx, t.turns.store, read)
+	d.origin.recall(records, before.Time)
+	return err
 }
 
 // show tells what became of the question: on itself, or, where it cannot be changed any

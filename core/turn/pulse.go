@@ -76,10 +76,7 @@ func (t *Turns) lastPulse() *pulse {
 
 func (t *Turns) pulse(ctx context.Context) error {
 	t.retried() // takes the lock, which must not be stuck
-	err := t.store.View(ctx, func(v core.View) error {
-		_, err := v.Waiting()
-		return err
-	})
+	_, err := view(ctx, t.store, core.View.Waiting)
 	p, ok := t.store.(pulser)
 	if ok && err == nil {
 		err = p.Pulse(ctx)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -116,20 +115,26 @@ func (t *Turns) restoreExpiry(v core.View, e *core.Entry) error {
 	if !ok || e.Kind != core.KindMessage {
 		return nil
 	}
-	id := core.TurnID{Path: e.Message.Path, Seq: q.turn}
-	records, err := v.Journal(id)
-	if err != nil {
+	r, err := q.record(v, e.Message.Path)
+	if err != nil || r.Progress != core.ProgressPending {
 		return err
 	}
-	for _, r := range records {
-		if r.Key != (core.Key{Turn: id, Round: q.round, Step: q.step}) || r.Progress != core.ProgressPending {
-			continue
-		}
-		if h, err := action.ReadHeld(r); err == nil {
-			t.expireAt(h.Expires, id.Path, e.Message.Private, q)
-		}
+	if h, err := action.ReadHeld(r); err == nil {
+		t.expireAt(h.Expires, e.Message.Path, e.Message.Private, q)
 	}
 	return nil
+}
+
+// record returns the record of the step that the question is about; the zero Record if the
+// journal has none.
+func (q question) record(v core.View, place core.Path) (core.Record, error) {
+	records, err := v.Journal(core.TurnID{Path: place, Seq: q.turn})
+	for _, r := range records {
+		if r.Key.Round == q.round && r.Key.Step == q.step && r.Key.Part == 0 {
+			return r, err
+		}
+	}
+	return core.Record{}, err
 }
 
 // expire lets a question go that nobody answered in time, and tries until that is
@@ -146,15 +151,9 @@ func (t *Turns) expire(place core.Path, private bool, q question, pause time.Dur
 
 // expired writes that the time of a question is over.
 func (t *Turns) expired(place core.Path, private bool, q question) error {
-	ctx, waits := context.Background(), false
-	err := t.store.View(ctx, func(v core.View) error {
-		records, err := v.Journal(core.TurnID{Path: place, Seq: q.turn})
-		waits = slices.ContainsFunc(records, func(r core.Record) bool {
-			return r.Key.Round == q.round && r.Key.Step == q.step && r.Progress == core.ProgressPending
-		})
-		return err
-	})
-	if err != nil || !waits {
+	ctx := context.Background()
+	r, err := view(ctx, t.store, func(v core.View) (core.Record, error) { return q.record(v, place) })
+	if err != nil || r.Progress != core.ProgressPending {
 		return err
 	}
 	b := core.Batch{Append: []core.Entry{{Due: true, Self: true, Event: core.Event{

@@ -168,7 +168,7 @@ func (t *turn) execute(ctx context.Context, round uint16, p core.Plan) error {
 	t.notify(watch.StageActing)
 	done, err := t.setup.Runtime.Execute(ctx, action.Job{
 		Snapshot: t.snapshot, Turn: t.journal.id, Round: round, Plan: p, Read: t.input.reading, Who: t.who,
-		Journal: t.journal, Attaches: t.setup.carrier(t.path) != nil, Guard: rewriteGuard{t}.check,
+		Journal: t.journal, Attaches: t.setup.carrier(t.path) != nil, Guard: t.guardRewrite,
 		Message: t.messages[len(t.messages)-1].Message, Answers: t.ids(), State: t.input.parts.State,
 	})
 	if err != nil {

@@ -135,6 +135,15 @@ func (t *Turns) Run(life, work context.Context) error {
 	return nil
 }
 
+// view reads something from the store.
+func view[T any](ctx context.Context, s core.Store, read func(core.View) (T, error)) (value T, err error) {
+	err = s.View(ctx, func(v core.View) (err error) {
+		value, err = read(v)
+		return err
+	})
+	return value, err
+}
+
 // waiting lists the places where something waits, and reads what else is to be
 // read with them.
 func (t *Turns) waiting(ctx context.Context, also func(core.View) error) (places []core.Path, err error) {
@@ -199,12 +208,8 @@ func (t *Turns) migrate(ctx context.Context, e *core.Event) {
 		return
 	}
 	from := e.Message.Path
-	to := from
-	err := t.store.View(ctx, func(v core.View) error {
-		h, err := v.Head(from)
-		to = h.Path
-		return err
-	})
+	head, err := view(ctx, t.store, func(v core.View) (core.Head, error) { return v.Head(from) })
+	to := head.Path
 	if err != nil || to == from {
 		return // it stays, or nothing of it is seen before the next message
 	}

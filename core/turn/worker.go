@@ -343,10 +343,8 @@ func (s *setup) epoch() uint64 {
 
 // wait pauses, or ends with ctx.
 func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }
