@@ -460,6 +460,41 @@ func TestFateOfAQuestion(t *testing.T) {
 	}
 }
 
+// TestFateIsOnDisk: what became of a step is on disk before it is said, so that after a
+// crash nothing else is said under the same key.
+func TestFateIsOnDisk(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	room := coretest.NewRoom("room")
+	bank := coretest.NewPlugin("bank",
+		core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.PermissionEveryone, Confirm: true})
+	var progress core.Progress
+	room.Fail = func(text string) error {
+		if text != "✓ Done." {
+			return nil
+		}
+		return s.View(context.Background(), func(v core.View) error {
+			records, err := v.Journal(core.TurnID{Path: place, Seq: 1})
+			for _, r := range records {
+				if r.Key.Step != 0 && r.Key.Part == 0 {
+					progress = r.Progress
+				}
+			}
+			return err
+		})
+	}
+	b := start(t, s, room, coretest.NewAsker(pays, says), func(o *turn.Options) {
+		o.Catalogue = catalogueOf(t, room, bank)
+	})
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(1)
+	b.receive(said("2", "jay", "yes"))
+	b.ended(1)
+	if len(bank.Calls()) != 1 || progress != core.ProgressDone {
+		t.Errorf("it paid %d times; the journal says %q while that is told", len(bank.Calls()), progress)
+	}
+}
+
 // TestYesInReplyToNothing: a reply to what the log does not know decides nothing.
 func TestYesInReplyToNothing(t *testing.T) {
 	b, bank := shop(t, true, pays, says)

@@ -257,6 +257,9 @@ func (d *decision) show(ctx context.Context) error {
 	fate := d.fate()
 	c := t.setup.chooser(t.path)
 	if c == nil {
+		if err := t.flush(ctx); err != nil { // after a crash, the same is said
+			return err
+		}
 		latest := t.results.latest
 		err := t.execute(ctx, fateRound, t.planText(fate))
 		t.results.latest = latest
