@@ -16,7 +16,6 @@ import (
 type Snapshot struct {
 	definitions []*Definition          // by name
 	names       map[string]*Definition // names and similes, normalised
-	messages    map[string]*Definition // by the interface's name
 	kinds       map[string]string      // the kind of each interface, by name
 	resolvers   map[string]Resolver    // by the interface's name
 	reviewers   []named
@@ -28,7 +27,6 @@ type Snapshot struct {
 func Build(plugins ...core.Plugin) (*Snapshot, error) {
 	s := &Snapshot{
 		names:     make(map[string]*Definition),
-		messages:  make(map[string]*Definition),
 		kinds:     make(map[string]string),
 		resolvers: make(map[string]Resolver),
 	}
@@ -107,7 +105,6 @@ func (s *Snapshot) register(d *Definition) error {
 	s.definitions = append(s.definitions, d)
 	if d.IsMessage() {
 		d.home = d.Owner
-		s.messages[d.Owner] = d
 		if s.kinds[d.Owner] == "" {
 			s.kinds[d.Owner] = d.Owner
 		}
@@ -173,8 +170,11 @@ func (s *Snapshot) Resolve(name string) (*Definition, bool) {
 
 // Message returns the message action that the interface owns.
 func (s *Snapshot) Message(iface string) (*Definition, bool) {
-	d, ok := s.messages[iface]
-	return d, ok
+	d, ok := s.Resolve(core.MessagePrefix + iface)
+	if !ok || !d.IsMessage() || d.Owner != iface {
+		return nil, false
+	}
+	return d, true
 }
 
 // Offer returns the actions that are available to them here: first those open to everyone,

@@ -45,13 +45,7 @@ func (s *setup) admits(m *core.Message) bool {
 // allowsChannel reports whether messages as such a channel are taken in. Otherwise denied
 // users could go on as a channel.
 func (a *Access) allowsChannel(c core.Channel) bool {
-	switch {
-	case c == "" || a.Channels == "all":
-		return true
-	case a.Channels == "none":
-		return false
-	}
-	return c == core.ChannelLinked
+	return c == "" || a.Channels == "all" || a.Channels != "none" && c == core.ChannelLinked
 }
 
 // askGates asks the gates. The strictest verdict counts, and of its equals the first. If a

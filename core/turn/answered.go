@@ -34,7 +34,7 @@ func (t *turn) guardRewrite(ctx context.Context, d *action.Definition, c core.Ca
 	if p.Path.IsZero() {
 		p.Path = t.path
 	}
-	e, err := t.findMessage(ctx, p.Path, text(p.ID))
+	e, err := findMessage(ctx, t, p.Path, text(p.ID))
 	switch {
 	case err != nil:
 		return err
@@ -49,7 +49,7 @@ func (t *turn) guardRewrite(ctx context.Context, d *action.Definition, c core.Ca
 // findMessage returns what the log has under a message's id, in the place or in another one of
 // the same chat or server, where ids may be shared; the zero Entry if it has nothing.
 // What this turn sent is in no log yet.
-func (t *turn) findMessage(ctx context.Context, place core.Path, id string) (found core.Entry, err error) {
+func findMessage(ctx context.Context, t *turn, place core.Path, id string) (found core.Entry, err error) {
 	for _, j := range append(slices.Clone(t.decided), t.journal) {
 		for _, s := range j.sent {
 			if s.ID == id {

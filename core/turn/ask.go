@@ -286,20 +286,17 @@ func (t *turn) planText(text string) core.Plan {
 // causers are those who caused the turn; none: the bot itself.
 func (t *turn) causers() (all []core.Path) {
 	for _, a := range t.who.Authors {
-		all = t.setup.person(all, t.path, a.ID)
+		all = addPerson(all, t.path, a.ID)
 	}
 	return all
 }
 
-// person is who caused the turn; the zero Path where that is nobody or many.
+// person is who caused the turn; the zero Path if that is nobody or several.
 func (t *turn) person() core.Path {
 	if len(t.who.Authors) != 1 {
 		return core.Path{}
 	}
-	p, err := t.path.Person(t.who.Authors[0].ID)
-	if err != nil {
-		return core.Path{}
-	}
+	p, _ := t.path.Person(t.who.Authors[0].ID)
 	return p
 }
 

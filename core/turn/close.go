@@ -132,20 +132,21 @@ func (t *turn) logEntry(s core.Sent) core.Entry {
 		m := &t.messages[len(t.messages)-1].Message
 		to = &core.Quote{ID: m.ID, From: core.Author{ID: t.who.Authors[0].ID}, Time: m.Time}
 	}
+	private := t.who.Private
+	if s.Path != t.path {
+		private = t.turns.isPrivate(s.Path)
+	}
 	m := core.Message{
-		Path: s.Path, ID: s.ID, Text: s.Text, Time: s.Time, Private: t.isPrivate(s.Path), ReplyTo: to,
+		Path: s.Path, ID: s.ID, Text: s.Text, Time: s.Time, Private: private, ReplyTo: to,
 		Author: core.Author{Name: name, Bot: true, Rank: core.RankBot},
 	}
 	return core.Entry{Self: true, Strangers: t.input.strangers, Event: core.Event{Kind: kind, Data: s.Data, Message: m}}
 }
 
 // isPrivate reports whether what is said in the place is private.
-func (t *turn) isPrivate(place core.Path) bool {
-	if place == t.path {
-		return t.who.Private
-	}
+func (t *Turns) isPrivate(place core.Path) bool {
 	read := func(v core.View) (core.Head, error) { return v.Head(place) }
-	h, err := view(context.Background(), t.turns.store, read)
+	h, err := view(context.Background(), t.store, read)
 	return err != nil || h.Private
 }
 

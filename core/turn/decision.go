@@ -151,7 +151,7 @@ func (d *decision) load(ctx context.Context) error {
 		return nil
 	}
 	for _, a := range d.held.Who.Authors {
-		d.origin.people = t.setup.person(d.origin.people, t.path, a.ID)
+		d.origin.people = addPerson(d.origin.people, t.path, a.ID)
 	}
 	return nil
 }

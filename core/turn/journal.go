@@ -178,7 +178,9 @@ func (p *parts) Send(
 	if sends > 0 {
 		try.Time = since
 	}
-	if known || sends > 0 || !p.covered(key) {
+	step, _ := j.Find(p.step)
+	covered := n == 1 && step.Progress == core.ProgressStarted // its record says that this part may have been sent
+	if known || sends > 0 || !covered {
 		if err := j.Write(ctx, try); err != nil {
 			return err
 		}
@@ -236,13 +238,6 @@ func (p *parts) part(n int) core.Key {
 	key := p.step
 	key.Part = uint16(n)
 	return key
-}
-
-// covered reports whether the record of the step itself already says that this part may
-// have been sent: the first one of a step that has begun.
-func (p *parts) covered(key core.Key) bool {
-	step, _ := p.journal.Find(p.step)
-	return key.Part == 1 && step.Progress == core.ProgressStarted
 }
 
 // texts are what the turn sent so far.

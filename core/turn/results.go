@@ -110,7 +110,7 @@ func (r *results) isVisible(d action.StepResult) bool {
 	if !ok || d.Progress != core.ProgressDone {
 		return false
 	}
-	_, platform := r.turn.snapshot.Resolve(core.MessagePrefix + def.Owner)
+	_, platform := r.turn.snapshot.Message(def.Owner)
 	return platform
 }
 

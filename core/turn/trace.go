@@ -59,7 +59,7 @@ func (t *turn) staleness() func() bool {
 	store, concerned := t.setup.Store, []core.Path{t.path}
 	began := core.WithEpoch(context.Background(), t.journal.epoch)
 	for _, a := range t.input.people() {
-		concerned = t.setup.person(concerned, t.path, a.ID)
+		concerned = addPerson(concerned, t.path, a.ID)
 	}
 	return func() bool { return forgotten(began, store, concerned...) }
 }

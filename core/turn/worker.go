@@ -302,8 +302,8 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 	return t, nil
 }
 
-// person adds the path of somebody whom a place knows by that id.
-func (s *setup) person(paths []core.Path, place core.Path, id string) []core.Path {
+// addPerson adds the path of somebody whom a place knows by that id.
+func addPerson(paths []core.Path, place core.Path, id string) []core.Path {
 	p, err := place.Person(id)
 	if err != nil || id == "" {
 		return paths
