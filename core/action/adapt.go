@@ -137,7 +137,7 @@ func (a *adapter) bounds(n map[string]any, path string) {
 			continue
 		}
 		delete(n, keyword)
-		a.note(path, "%s is no number, and is not checked", keyword)
+		a.note(path, "%s is not a number, and is not checked", keyword)
 	}
 }
 

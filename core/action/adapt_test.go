@@ -22,7 +22,7 @@ func TestAdapt(t *testing.T) {
 		"draft 4, true":        {`{"type":"number","minimum":3,"exclusiveMinimum":true}`, `{"exclusiveMinimum":3,"type":"number"}`, ""},
 		"draft 4, false":       {`{"type":"number","maximum":3,"exclusiveMaximum":false}`, `{"maximum":3,"type":"number"}`, ""},
 		"draft 4, alone":       {`{"type":"number","exclusiveMaximum":true}`, `{"type":"number"}`, ""},
-		"no number":            {`{"type":"number","minimum":"low"}`, `{"type":"number"}`, "p: minimum is no number"},
+		"no number":            {`{"type":"number","minimum":"low"}`, `{"type":"number"}`, "p: minimum is not a number"},
 		"lookahead":            {`{"type":"string","pattern":"^(?!\\.)x"}`, `{"type":"string"}`, `p: the pattern "^(?!\\.)x" is not checked`},
 		"pattern of names":     {`{"type":"object","patternProperties":{"(?=x)":{}},"additionalProperties":false}`, `{"patternProperties":{},"type":"object"}`, "p: properties that match"},
 		"no type":              {`{"type":null}`, `{}`, ""},

@@ -97,7 +97,7 @@ func schemaOf(t reflect.Type, way []reflect.Type) (object, error) {
 	case reflect.Struct:
 		return structOf(t, way)
 	}
-	return nil, fmt.Errorf("%s is no type for a payload", t)
+	return nil, fmt.Errorf("%s cannot be the type of a payload", t)
 }
 
 // boundedInteger keeps numbers out that the field could not hold.

@@ -126,7 +126,7 @@ func CheckHeaders(headers map[string]core.Secret, fault func(text string, at ...
 	for name, value := range headers {
 		switch {
 		case !headerName.MatchString(name):
-			fault("is no name of a header", "headers", name)
+			fault("is not the name of a header", "headers", name)
 		case strings.ContainsAny(value.Reveal(), "\r\n\x00"):
 			fault("holds a line break, which no header can", "headers", name)
 		}
@@ -139,7 +139,7 @@ func ServerURL(text string) (u *url.URL, wrong string) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
-		return nil, "is no address; write it as https://host/path"
+		return nil, "is not an address; write it as https://host/path"
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return nil, "no name, password, query or fragment belongs into it; put keys into headers"
 	}

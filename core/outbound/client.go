@@ -155,7 +155,7 @@ func (o *Options) addresses(ctx context.Context, host string) ([]netip.Addr, err
 	}
 	switch {
 	case host == "" || numeric(host):
-		return nil, fmt.Errorf("%w: %q is no right way to write one", ErrPrivate, host)
+		return nil, fmt.Errorf("%w: %q is not a valid host", ErrPrivate, host)
 	case local(host):
 		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, nil
 	}

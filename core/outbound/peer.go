@@ -32,7 +32,7 @@ func ParsePeer(text string) (Peer, error) {
 		host, port = h, p
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
-		return Peer{}, errors.New("the port is no number from 1 to 65535")
+		return Peer{}, errors.New("the port must be a number from 1 to 65535")
 	}
 	if a, err := netip.ParseAddr(host); err == nil {
 		return Peer{prefix: single(a), port: port}, nil

@@ -243,7 +243,7 @@ func lint(raw json.RawMessage) (found *lintError) {
 				break
 			}
 			if top.keys[t] && found == nil {
-				found = &lintError{"the key " + txt.Clip(t, 64) + " stands twice in one object", false}
+				found = &lintError{"the key " + txt.Clip(t, 64) + " occurs twice in one object", false}
 			}
 			top.keys[t], top.key = true, false
 			continue

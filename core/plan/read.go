@@ -81,9 +81,9 @@ func (r *reader) text(text string) {
 func (r *reader) choose(f findings) {
 	switch {
 	case len(f.values) == 0 && f.broken != "":
-		r.fault("", "the answer is no valid JSON")
+		r.fault("", "the answer is not valid JSON")
 	case len(f.values) == 0 && f.other:
-		r.fault("", `the JSON of the answer is no action plan: it has neither "response" nor "actions"`)
+		r.fault("", `the JSON of the answer is not an action plan: it has neither "response" nor "actions"`)
 	case len(f.values) == 0:
 		r.fault("", "the answer is prose; answer with one JSON object")
 	case len(f.values) == 1:

@@ -80,7 +80,7 @@ func TestCheck(t *testing.T) {
 		"permission":     {with(`{"name":"a","description":"x","inputSchema":{"type":"object"},"security":{"permission":"all"}}`), []string{`"all" is none of`}},
 		"method":         {with(`{"name":"a","description":"x","inputSchema":{"type":"object"},"endpoint":{"method":"TRACE"}}`), []string{`"TRACE" is none of`}},
 		"version":        {strings.Replace(with(`{"name":"a","description":"x","inputSchema":{"type":"object"}}`), "1.0.0", "one", 1), []string{"no semantic version"}},
-		"endpoint":       {strings.Replace(with(`{"name":"a","description":"x","inputSchema":{"type":"object"}}`), "https://x.example", "ftp://x", 1), []string{"is no address"}},
+		"endpoint":       {strings.Replace(with(`{"name":"a","description":"x","inputSchema":{"type":"object"}}`), "https://x.example", "ftp://x", 1), []string{"is not an address"}},
 		"no endpoint":    {strings.Replace(with(`{"name":"a","description":"x","inputSchema":{"type":"object"}}`), "https://x.example", "", 1), []string{"nobody knows where"}},
 	} {
 		var got []string
@@ -110,7 +110,7 @@ func TestConfig(t *testing.T) {
 		"[[source]]\npath=\"x\"\nurl=\"x\"":                         "https://host/path",
 		"[[source]]\npath=\"x\"\nurl=\"http://x\"\ncommand=[\"x\"]": "give one of them",
 		"[[source]]\npath=\"x\"\ncommand=[\"\"]":                    "the program has no name",
-		"[[source]]\npath=\"x\"\nheaders={\"a b\"=\"x\"}":           "is no name of a header",
+		"[[source]]\npath=\"x\"\nheaders={\"a b\"=\"x\"}":           "is not the name of a header",
 		"[[source]]\npath=\"x\"\nenv={\"a b\"=\"x\"}":               "is no name of a variable",
 		"[[source]]\npath=\"x\"\nconfirm=\"maybe\"":                 "one of",
 	} {
