@@ -147,19 +147,16 @@ func (p *Prompt) JSON() []byte {
 // MarshalJSON implements json.Marshaler.
 func (p *Prompt) MarshalJSON() ([]byte, error) { return p.JSON(), nil }
 
-// Section is core's.
-type Section = watch.Section
-
 // Sections are the pieces of the prompt, the keys of the context first.
-func (p *Prompt) Sections() []Section {
-	var list []Section
+func (p *Prompt) Sections() []watch.Section {
+	var list []watch.Section
 	p.draft.sections(func(s *section) {
 		if s.had > 0 {
 			n := len(s.items)
-			list = append(list, Section{Name: "context." + s.name, Size: s.cost(), Items: n, Dropped: s.had - n})
+			list = append(list, watch.Section{Name: "context." + s.name, Size: s.cost(), Items: n, Dropped: s.had - n})
 		}
 	})
-	for _, s := range []Section{
+	for _, s := range []watch.Section{
 		{Name: "input", Size: size(p.Input)}, {Name: "system_message", Size: size(p.System)},
 		{Name: "instructions", Size: textSize(p.Instructions)},
 		{Name: "instructions_verbose", Size: textSize(p.Verbose)}, {Name: "actions", Size: size(p.Actions)},

@@ -125,10 +125,8 @@ func (r *reduction) texts() {
 		return
 	}
 	sum := 0
-	for _, p := range []*part{&r.input, &r.system} {
-		for i := range p.slots {
-			sum += p.slots[i].size
-		}
+	for _, size := range append(r.input.sizes(), r.system.sizes()...) {
+		sum += size
 	}
 	r.shorten(sum-over, func(*slot) bool { return true })
 }
