@@ -8,8 +8,8 @@ import (
 	"synthbot/core"
 )
 
-// alias says where a place goes on, and how far the numbers of its entries
-// moved up there.
+// alias is the place to which another one moved, and how far the numbers of its entries
+// rose.
 type alias struct {
 	To    core.Path `json:"to"`
 	Shift uint64    `json:"shift,omitempty"`
@@ -18,16 +18,11 @@ type alias struct {
 // maxHops bounds how often a place may have moved.
 const maxHops = 16
 
-// resolve follows the migrations of a path, or of one above it, to where it
-// lives now.
+// resolve follows the migrations of a path, or of one above it.
 func (t *tx) resolve(path core.Path) place {
 	p := place{path: path, ids: placeKey(path)}
-	if t.void(bucketAliases) {
-		p.key = p.ids
-		return p
-	}
 	for range maxHops {
-		next, moved := t.hop(p.path)
+		next, moved := t.followAlias(p.path)
 		if !moved {
 			break
 		}
@@ -37,9 +32,8 @@ func (t *tx) resolve(path core.Path) place {
 	return p
 }
 
-// hop follows one migration. One that cannot be read, or leads to no path, leads
-// nowhere.
-func (t *tx) hop(path core.Path) (a alias, moved bool) {
+// followAlias follows one migration, unless it cannot be read or leads to an invalid path.
+func (t *tx) followAlias(path core.Path) (a alias, moved bool) {
 	b := t.bucket(bucketAliases)
 	for above := path; !above.IsZero(); above = above.Parent() {
 		value := b.Get(placeKey(above))
@@ -51,7 +45,7 @@ func (t *tx) hop(path core.Path) (a alias, moved bool) {
 			a.To, err = rebase(path, above, a.To)
 		}
 		if err != nil {
-			t.db.odd(fmt.Errorf("alias of %s: %w", above, err))
+			t.db.logUnreadable(fmt.Errorf("alias of %s: %w", above, err))
 		}
 		return a, err == nil
 	}

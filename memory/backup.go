@@ -15,9 +15,8 @@ import (
 	"synthbot/core"
 )
 
-// WriteTo writes a consistent copy of the database to w, while it is in use.
-// Until w is reached, there must be room for the copy beside the database. It
-// implements io.WriterTo.
+// WriteTo implements io.WriterTo: it writes a consistent copy of the database to w, while it
+// is in use. The copy is first made beside the database, which needs the space.
 func (db *DB) WriteTo(w io.Writer) (n int64, err error) {
 	n, err = db.file.spool(w, db.copyTo)
 	if err != nil {
@@ -26,7 +25,7 @@ func (db *DB) WriteTo(w io.Writer) (n int64, err error) {
 	return n, nil
 }
 
-// copyTo writes a consistent copy to what takes it without delay.
+// copyTo writes a consistent copy to a writer that does not block.
 func (db *DB) copyTo(w io.Writer) error {
 	return db.view(context.Background(), func(v *view) error {
 		_, err := v.Tx.WriteTo(w)
@@ -45,8 +44,7 @@ func (db *DB) Backup(file string) error {
 	})
 }
 
-// replace writes a file beside its name, makes it durable and gives it the
-// name.
+// replace writes a file beside its name, syncs it and renames it.
 func replace(file string, write func(*os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
 	if err != nil {
@@ -63,28 +61,28 @@ func replace(file string, write func(*os.File) error) error {
 	return syncDir(filepath.Dir(file))
 }
 
-// fullError tells what could not be written, and when the disk is full.
+// fullError names the file, and core.ErrFull if the disk is full.
 func fullError(file string, err error) error {
 	if isFull(err) {
 		return fmt.Errorf("%s: %w", file, core.ErrFull)
 	}
-	return fmt.Errorf("%s: %w", file, bare(err))
+	return fmt.Errorf("%s: %w", file, withoutPath(err))
 }
 
-// syncDir makes durable which names a directory holds.
+// syncDir makes the names in a directory durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
-		return fmt.Errorf("%s: %w", dir, bare(err))
+		return fmt.Errorf("%s: %w", dir, withoutPath(err))
 	}
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// ErrNotEmpty is what restoring over a database fails with.
+// ErrNotEmpty is the error of restoring over a database.
 var ErrNotEmpty = errors.New("there is a database already")
 
-// Restore puts a backup into dir, which must not hold a database, after it was
-// checked from end to end.
+// Restore checks a backup from end to end and puts it into dir, which must not hold a
+// database.
 func Restore(dir, backup string) error {
 	target := filepath.Join(dir, FileName)
 	if _, err := os.Lstat(target); err == nil {
@@ -132,16 +130,15 @@ func rewrite(to, from string) error {
 	return errors.Join(err, source.Close())
 }
 
-// checkCopy opens and checks the database in dir, a copy, and gives it another name of
-// its own: it goes on with numbers that the one that it is a copy of has given since to
-// something else. Errors name its origin.
+// checkCopy opens and checks the database in dir, a copy, and renames it: the original has
+// given numbers since the copy was made, which the copy gives to something else. Errors name
+// the origin.
 func checkCopy(dir, origin string) error {
 	db, err := Open(dir, Options{SkipCheck: true})
 	if err == nil {
-		renamed := db.write(context.Background(), &job{run: func(t *tx) error {
+		renamed := db.update(context.Background(), func(t *tx) {
 			t.bucket(bucketMeta).Put([]byte(metaName), []byte(rand.Text()))
-			return nil
-		}})
+		})
 		err = errors.Join(db.Check(context.Background()), renamed, db.Close())
 	}
 	if err != nil {

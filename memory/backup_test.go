@@ -143,7 +143,8 @@ func TestCompact(t *testing.T) {
 	}
 	var gone []core.Event
 	for i := range 300 {
-		gone = append(gone, core.Event{Kind: core.KindDeletion, Message: core.Message{Path: kitchen}, Target: fmt.Sprint(i)})
+		gone = append(gone, core.Event{Kind: core.KindDeletion, Message: core.Message{Path: kitchen},
+			Target: fmt.Sprint(i)})
 	}
 	if err := db.Commit(t.Context(), &core.Batch{Change: gone}); err != nil {
 		t.Fatal(err)
@@ -287,7 +288,8 @@ func TestWordsAnew(t *testing.T) {
 	db := open(t, dir)
 	fact := save(t, db, core.Fact{Text: "我用Python写代码", Origin: group})
 	err := db.write(t.Context(), &job{run: func(t *tx) error {
-		t.empty(bucketWords)
+		t.DeleteBucket([]byte(bucketWords))
+		t.makeBuckets(bucketWords)
 		t.bucket(bucketWords).Put(postingKey(group, termWord+"我用python写代码", factKey(&fact)), rankFact(&fact))
 		t.bucket(bucketMeta).Put([]byte(metaSchema), []byte("3"))
 		return nil

@@ -11,7 +11,7 @@ import (
 	"synthbot/core"
 )
 
-// ErrBatch is what the errors wrap of batches that can never be written.
+// ErrBatch is wrapped by the errors of batches that can never be written.
 var ErrBatch = fmt.Errorf("%w: bad batch", core.ErrBadEvent)
 
 // Limits of what a batch may hold; drivers cut long before.
@@ -20,22 +20,22 @@ const (
 	maxIDBytes    = 4096
 )
 
-// batch is a core.Batch on its way to the disk. The caller's is left alone
-// until it is there.
+// batch is a core.Batch on its way to the disk. The caller's is not changed until it is
+// written.
 type batch struct {
 	from    *core.Batch
-	entries []entry
+	entries []newEntry
 	records []record
 	states  map[core.Path][]byte
 	size    int
 
-	begun  begun
-	muted  []core.TurnID // turns of people who were forgotten, that end here
-	over   []core.TurnID // those and others that nobody takes up again
-	people []string      // whom the turns answered that end here
+	epoch  writeEpoch
+	muted  []core.TurnID // turns of the batch that end here and answer people who were forgotten
+	over   []core.TurnID // all turns that end here
+	people []string      // the authors whom the turns answered that end here
 }
 
-type entry struct {
+type newEntry struct {
 	encoded []byte    // as it came
 	value   []byte    // as it is written
 	path    core.Path // where it went
@@ -48,10 +48,10 @@ type record struct {
 	value []byte
 }
 
-// Commit implements core.Store. It leaves out entries of people who were forgotten
-// after the epoch of the context began, and quotes of them. Its errors wrap ErrBatch if
-// the batch itself is at fault, ErrFull, core.ErrClosed, core.ErrDamaged, or ctx's
-// error when it ended before the writing began.
+// Commit implements core.Store. It leaves out entries of people who were forgotten after the
+// epoch of the context began, and quotes of them. Its errors wrap ErrBatch for an invalid
+// batch, core.ErrFull, core.ErrClosed, core.ErrDamaged, or ctx's error if it ended before
+// writing began.
 func (db *DB) Commit(ctx context.Context, b *core.Batch) error {
 	w, err := prepareBatch(b)
 	if err != nil {
@@ -60,20 +60,20 @@ func (db *DB) Commit(ctx context.Context, b *core.Batch) error {
 	if w.empty() {
 		return ctx.Err()
 	}
-	w.begun = db.begun(ctx)
-	return db.write(ctx, &job{name: w.purpose, run: w.run, publish: w.publish, size: w.size + 1, ends: b.Finishing})
+	w.epoch = db.epochOf(ctx)
+	j := &job{name: w.jobName, run: w.run, publish: w.publish, size: w.size + 1, finishing: b.Finishing}
+	return db.write(ctx, j)
 }
 
-// prepareBatch checks the batch and encodes it, so that the writer has little
-// left to do and nothing to refuse.
+// prepareBatch checks the batch and encodes it, so that the writer has little left to do.
 func prepareBatch(b *core.Batch) (*batch, error) {
-	w := &batch{from: b, entries: make([]entry, len(b.Append)), records: make([]record, len(b.Journal))}
+	w := &batch{from: b, entries: make([]newEntry, len(b.Append)), records: make([]record, len(b.Journal))}
 	for i := range b.Append {
 		e := &b.Append[i]
 		if err := checkEntry(e); err != nil {
 			return nil, fmt.Errorf("entry %d: %w", i, err)
 		}
-		w.entries[i].encoded = encodeLine(&line{Entry: *e})
+		w.entries[i].encoded = encodeEntry(&storedEntry{Entry: *e})
 		w.size += len(w.entries[i].encoded) + 200
 	}
 	for i := range b.Change {
@@ -108,7 +108,7 @@ func checkEntry(e *core.Entry) error {
 	case "":
 		return fmt.Errorf("%w: no kind", ErrBatch)
 	case core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration:
-		return fmt.Errorf("%w: %s changes what stands there; it is no entry", ErrBatch, e.Kind)
+		return fmt.Errorf("%w: %s changes an entry and is not one", ErrBatch, e.Kind)
 	}
 	return checkMessage(&e.Message)
 }
@@ -137,15 +137,15 @@ func (w *batch) empty() bool {
 	return len(w.entries)+len(w.records)+len(w.from.Change)+len(w.from.Answered)+len(w.from.Settled)+len(w.states) == 0
 }
 
-// run writes the batch: entries first, so that the rest may speak of them.
+// run writes the batch: entries first, since the rest may refer to them.
 func (w *batch) run(t *tx) error {
 	w.muted, w.over = nil, nil
 	for _, mark := range w.from.Answered {
-		w.over = append(w.over, w.begun.ends(mark)...)
+		w.over = append(w.over, w.epoch.ends(mark)...)
 	}
 	w.over = append(w.over, w.from.Settled...)
 	for _, turn := range w.over {
-		if w.writes(turn) && w.begun.isMuted(turn) {
+		if w.writes(turn) && w.epoch.isMuted(turn) {
 			w.muted = append(w.muted, turn)
 		}
 	}
@@ -154,15 +154,13 @@ func (w *batch) run(t *tx) error {
 		w.append(t, &w.from.Append[i], &w.entries[i])
 	}
 	for i := range w.from.Change {
-		if err := t.change(&w.from.Change[i]); err != nil {
-			return err
-		}
+		t.change(&w.from.Change[i])
 	}
 	for _, r := range w.records {
-		if w.begun.isMuted(r.key.Turn) {
+		if w.epoch.isMuted(r.key.Turn) {
 			continue
 		}
-		t.journal(r)
+		r.write(t)
 	}
 	for path, value := range w.states {
 		if w.mutes(path) {
@@ -171,43 +169,42 @@ func (w *batch) run(t *tx) error {
 		t.setState(path, value)
 	}
 	for _, turn := range w.from.Answered {
-		t.answered(turn)
+		t.markAnswered(turn)
 	}
 	for _, turn := range w.from.Settled {
-		t.settled(turn)
+		t.settle(turn)
 	}
 	for _, turn := range w.from.Closed {
-		t.closed(turn)
+		closeTurn(t, turn)
 	}
 	return nil
 }
 
-// closed drops the records of a turn that is over.
-func (t *tx) closed(turn core.TurnID) {
+// closeTurn drops the records of a turn, unless a step waits for a confirmation.
+func closeTurn(t *tx, turn core.TurnID) {
 	p := t.resolve(turn.Path)
-	prefix := seqKey(p.key, turn.Seq+p.shift)
-	for _, k := range t.keysBelow(bucketJournal, prefix) {
-		if w, err := decodeRecord(t.bucket(bucketJournal).Get(k)); err == nil && w.Progress == core.ProgressPending {
+	turn = core.TurnID{Path: p.path, Seq: turn.Seq + p.shift}
+	for _, r := range t.records(turn) {
+		if w, err := decodeRecord(r.value); err == nil && w.Progress == core.ProgressPending {
 			return
 		}
 	}
-	t.deleteBelow(bucketJournal, prefix)
+	t.deleteBelow(bucketJournal, turnKey(turn))
 }
 
-// writes reports whether the batch comes of that turn.
+// writes reports whether the batch has records of that turn.
 func (w *batch) writes(turn core.TurnID) bool {
 	return slices.ContainsFunc(w.records, func(r record) bool { return r.key.Turn == turn })
 }
 
-// mutes reports whether a turn of the place ends here that answered somebody who
-// was forgotten meanwhile.
+// mutes reports whether a muted turn of that place ends here.
 func (w *batch) mutes(place core.Path) bool {
 	return slices.ContainsFunc(w.muted, func(t core.TurnID) bool { return t.Path == place })
 }
 
-// publish tells the caller the numbers, and the paths where places moved.
+// publish sets the numbers and paths that the entries got.
 func (w *batch) publish() {
-	w.begun.unmute(w.over)
+	w.epoch.unmute(w.over)
 	if len(w.entries) == 0 {
 		return
 	}
@@ -219,11 +216,11 @@ func (w *batch) publish() {
 	}
 }
 
-// comesOf reports whether an entry comes of the turn that a batch ends.
+// comesOf reports whether an entry is the outcome of the turn that a batch ends.
 func comesOf(e *core.Entry) bool { return e.Self || e.Kind == core.KindContinue }
 
-// findPeople finds whom the turns answered that end here: what comes of them is
-// forgotten with these people.
+// findPeople lists the authors whom the turns answered that end here. What these turns sent
+// is forgotten with them.
 func (w *batch) findPeople(t *tx) {
 	w.people = nil
 	for i, mark := range slices.Concat(w.from.Answered, w.from.Settled) {
@@ -233,7 +230,7 @@ func (w *batch) findPeople(t *tx) {
 			if i >= len(w.from.Answered) && seq != upTo {
 				continue
 			}
-			l, ok, err := t.line(p, seq)
+			l, ok, err := t.entry(p, seq)
 			if seq <= p.shift || !ok || err != nil {
 				continue // it waits on, or cannot be read
 			}
@@ -246,46 +243,42 @@ func (w *batch) findPeople(t *tx) {
 	}
 }
 
-// append adds one entry, without what concerns people who were forgotten since
-// the batch was begun, or is older than their request to be forgotten.
-func (w *batch) append(t *tx, from *core.Entry, e *entry) {
-	from, cleaned, refused := t.withoutOld(from)
-	if refused {
-		e.path, e.seq, e.known = from.Message.Path, 0, true
+// append adds one entry. Words of people who were forgotten since the batch began are left
+// out, and words older than their author's request: in quotes and in forwarded texts. An old
+// entry itself is refused.
+func (w *batch) append(t *tx, from *core.Entry, e *newEntry) {
+	own := comesOf(from)
+	l := storedEntry{Entry: *from}
+	m := &l.Message
+	// The bot's own messages may have no time.
+	old := !own && !m.Time.IsZero() && t.forgotten().tooOld(m, m.Author.ID, m.Time)
+	oldQuote := !own && t.forgotten().quotesOld(m)
+	oldForeign := !own && t.forgotten().dropOldForeign(m)
+	isAbout := from.Command != nil && from.Target != "" // a command about those words
+	if old || isAbout && (oldQuote || oldForeign) {
+		e.path, e.seq, e.known = m.Path, 0, true
 		return
 	}
-	m := &from.Message
-	gone := comesOf(from) && len(w.muted) > 0
-	quoted, passedOn := false, false
 	forgot := func(id string) bool { return w.forgotAuthor(m.Path, id) }
-	if !gone {
-		gone = forgot(m.Author.ID)
-		quoted = m.ReplyTo != nil && forgot(m.ReplyTo.From.ID)
-		passedOn = slices.ContainsFunc(m.Foreign, func(o core.Foreign) bool { return forgot(o.From.ID) })
-	}
-	if !gone && !quoted && !passedOn && !comesOf(from) {
+	gone := own && len(w.muted) > 0 || forgot(m.Author.ID)
+	quoted := oldQuote || m.ReplyTo != nil && forgot(m.ReplyTo.From.ID)
+	passedOn := dropForeign(m, func(o core.Foreign) bool { return forgot(o.From.ID) }) || oldForeign
+	if !gone && !quoted && !passedOn && !own {
 		e.value = e.encoded
-		if cleaned {
-			e.value = encodeLine(&line{Entry: *from})
-		}
 		t.append(from, e)
 		return
 	}
-	l := line{Entry: *from}
-	if comesOf(from) {
-		l.answers = w.people
-	}
 	if quoted {
-		l.Message.ReplyTo = &core.Quote{ID: m.ReplyTo.ID}
+		m.ReplyTo = &core.Quote{ID: m.ReplyTo.ID}
 	}
-	if passedOn {
-		dropForeign(&l.Message, forgot)
+	if own {
+		l.answers = w.people
 	}
 	if gone {
 		erase(&l)
 		l.Due, l.Message.Author, l.answers = false, core.Author{}, nil
 	}
-	e.value = encodeLine(&l)
+	e.value = encodeEntry(&l)
 	t.append(&l.Entry, e)
 }
 
@@ -294,17 +287,17 @@ func (w *batch) forgotAuthor(place core.Path, id string) bool {
 		return false
 	}
 	person, err := place.Person(id)
-	return err == nil && w.begun.forgot(person)
+	return err == nil && w.epoch.forgot(person)
 }
 
-// append adds one entry to the end of its place's log, unless it is there.
-func (t *tx) append(from *core.Entry, e *entry) {
+// append adds one entry to the end of its place's log, unless its id is known.
+func (t *tx) append(from *core.Entry, e *newEntry) {
 	p := t.resolve(from.Message.Path)
 	e.path, e.known = p.path, false
 	id := from.Message.ID
 	if id != "" {
-		e.seq, e.known = t.find(p, id)
-		e.known = e.known || t.isGone(idKey(p.ids, id))
+		e.seq, e.known = t.findID(p, id)
+		e.known = e.known || t.forgotten().isGone(idKey(p.ids, id))
 		if e.known {
 			return
 		}
@@ -321,24 +314,24 @@ func (t *tx) append(from *core.Entry, e *entry) {
 	key := seqKey(p.key, e.seq)
 	t.bucket(bucketLog).Put(key, e.value)
 	if from.Message.ID != "" {
-		t.remember(p, from.Message.ID, e.seq)
+		t.putID(p, from.Message.ID, e.seq)
 	}
 	if from.Due {
 		t.bucket(bucketDue).Put(key, nil)
 	}
 }
 
-// remember notes that an id is known, and since when.
-func (t *tx) remember(p place, id string, seq uint64) {
+// putID stores that an id is known, and since when.
+func (t *tx) putID(p place, id string, seq uint64) {
 	value := binary.AppendUvarint(nil, seq-p.shift)
 	t.bucket(bucketIDs).Put(idKey(p.ids, id), append(value, t.hour()...))
 }
 
-// hour is the time of the transaction as it is kept with ids.
+// hour is the time of the transaction as it is stored with ids.
 func (t *tx) hour() []byte { return binary.AppendUvarint(nil, uint64(max(t.now.Unix()/3600, 0))) }
 
-// written is a record without its key.
-type written struct {
+// storedRecord is a record without its key.
+type storedRecord struct {
 	Progress core.Progress   `json:"p"`
 	Time     time.Time       `json:"t,omitzero"`
 	Data     json.RawMessage `json:"d,omitempty"`
@@ -346,15 +339,15 @@ type written struct {
 }
 
 func encodeRecord(r core.Record) ([]byte, error) {
-	value, err := json.Marshal(written{Progress: r.Progress, Time: r.Time, Data: r.Data})
+	value, err := json.Marshal(storedRecord{Progress: r.Progress, Time: r.Time, Data: r.Data})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBatch, err)
 	}
 	return value, nil
 }
 
-// shiftRecord notes in a turn's own record how far the numbers of its place moved.
-// One that cannot be read stays as it is.
+// shiftRecord stores in a turn's own record how far the numbers of its place moved, if the
+// record can be read.
 func shiftRecord(value []byte, shift uint64) []byte {
 	w, err := decodeRecord(value)
 	w.Shift += shift
@@ -365,15 +358,15 @@ func shiftRecord(value []byte, shift uint64) []byte {
 	return shifted
 }
 
-func decodeRecord(value []byte) (written, error) {
-	var w written
+func decodeRecord(value []byte) (storedRecord, error) {
+	var w storedRecord
 	if err := json.Unmarshal(value, &w); err != nil {
-		return written{}, fmt.Errorf("record: %w", err)
+		return storedRecord{}, fmt.Errorf("record: %w", err)
 	}
 	return w, nil
 }
 
-func (t *tx) journal(r record) {
+func (r record) write(t *tx) {
 	p := t.resolve(r.key.Turn.Path)
 	r.key.Turn.Seq += p.shift
 	if p.shift > 0 && r.key == (core.Key{Turn: r.key.Turn}) {

@@ -202,7 +202,8 @@ func crowdOf(b *testing.B, db *DB, places, rounds, first int) time.Duration {
 		for p := range places {
 			all.Go(func() {
 				for r := range rounds {
-					if err := db.Commit(b.Context(), &core.Batch{Append: []core.Entry{chat(first + r*places + p)}}); err != nil {
+					if err := db.Commit(b.Context(),
+						&core.Batch{Append: []core.Entry{chat(first + r*places + p)}}); err != nil {
 						b.Error(err)
 					}
 				}
@@ -239,7 +240,7 @@ func rawStore(b testing.TB) (commit func(n int), leave func()) {
 				e := chat(next)
 				place := placeKey(e.Message.Path)
 				for name, pair := range map[string][2][]byte{
-					bucketLog:    {seqKey(place, uint64(next)), encodeLine(&line{Entry: e})},
+					bucketLog:    {seqKey(place, uint64(next)), encodeEntry(&storedEntry{Entry: e})},
 					bucketIDs:    {idKey(place, e.Message.ID), []byte("12345")},
 					bucketPlaces: {place, encodeHead(head{last: 1, time: e.Message.Time})},
 				} {

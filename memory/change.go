@@ -8,56 +8,53 @@ import (
 	"synthbot/core"
 )
 
-// Limits of what is remembered of reactions to one entry; they are foreign
-// input. What is beyond is not counted.
+// Limits of the reactions to one entry that are stored. More are not counted.
 const (
 	maxEmoji     = 64  // bytes of one
 	maxReactions = 64  // different ones
 	maxReactors  = 256 // people, and emoji of one of them
 )
 
-// change applies an event that changes stored entries. It does nothing if there is
-// nothing to change.
-func (t *tx) change(e *core.Event) error {
+// change applies an event to the entries that it changes, if they are stored.
+func (t *tx) change(e *core.Event) {
 	switch e.Kind {
 	case core.KindMigration:
-		return t.migrate(e.Message.Path, e.To)
+		t.migrate(e.Message.Path, e.To)
 	case core.KindEdit:
 		m := e.Message
-		t.dropOldForeign(&m)
-		t.touch(m.Path, m.ID, func(l *line) bool { return edit(l, &m) })
+		t.forgotten().dropOldForeign(&m)
+		t.changeEntry(m.Path, m.ID, func(l *storedEntry) bool { return edit(l, &m) })
 	case core.KindDeletion:
-		t.touch(e.Message.Path, e.Target, erase)
+		t.changeEntry(e.Message.Path, e.Target, erase)
 	case core.KindReaction:
-		t.touch(e.Message.Path, e.Target, func(l *line) bool {
+		t.changeEntry(e.Message.Path, e.Target, func(l *storedEntry) bool {
 			return react(l, e.Message.Author.ID, e.Data)
 		})
 	}
-	return nil
 }
 
-// touch rewrites the entry of a platform id where alter changed it.
-func (t *tx) touch(path core.Path, id string, alter func(*line) bool) {
+// changeEntry rewrites the entry of a platform id if alter changed it.
+func (t *tx) changeEntry(path core.Path, id string, alter func(*storedEntry) bool) {
 	if id == "" {
 		return
 	}
 	p := t.resolve(path)
-	seq, known := t.find(p, id)
+	seq, known := t.findID(p, id)
 	if !known {
 		return
 	}
-	l, ok, err := t.line(p, seq)
+	l, ok, err := t.entry(p, seq)
 	if err != nil {
-		t.db.odd(err)
+		t.db.logUnreadable(err)
 	}
 	if ok && !l.Deleted && alter(&l) {
 		t.rewrite(p, &l)
 	}
 }
 
-// edit takes the new texts, and the new attachments unless they are nil: then
-// the platform said nothing about them.
-func edit(l *line, m *core.Message) bool {
+// edit sets the new texts, and the new attachments unless they are nil: the platform said
+// nothing about those.
+func edit(l *storedEntry, m *core.Message) bool {
 	same := l.Message.Text == m.Text && slices.EqualFunc(l.Message.Foreign, m.Foreign, sameForeign) &&
 		(m.Attachments == nil || slices.Equal(l.Message.Attachments, m.Attachments))
 	if same {
@@ -71,15 +68,15 @@ func edit(l *line, m *core.Message) bool {
 	return true
 }
 
-// sameForeign compares what is kept of two foreign texts.
+// sameForeign compares two foreign texts.
 func sameForeign(a, b core.Foreign) bool {
 	same := a.Time.Equal(b.Time)
 	a.Time, b.Time = time.Time{}, time.Time{}
 	return same && a == b
 }
 
-// erase keeps the number and who it was, and drops what was said.
-func erase(l *line) bool {
+// erase keeps the number and the author, and drops the content.
+func erase(l *storedEntry) bool {
 	kept := l.Message
 	l.Message = core.Message{
 		Path: kept.Path, ID: kept.ID, Seq: kept.Seq, Author: kept.Author, Time: kept.Time, Ahead: kept.Ahead,
@@ -90,9 +87,8 @@ func erase(l *line) bool {
 	return true
 }
 
-// react counts a person's emoji once, however often it is delivered, or takes
-// away what is named.
-func react(l *line, person, emoji string) bool {
+// react counts a person's emoji once, however often it is delivered, or removes it.
+func react(l *storedEntry, person, emoji string) bool {
 	if taken, ok := strings.CutPrefix(emoji, core.TakenAway); ok || emoji == "" {
 		return unreact(l, person, taken)
 	}
@@ -118,9 +114,9 @@ func react(l *line, person, emoji string) bool {
 	return true
 }
 
-// unreact takes away a person's emoji, or everybody's if person is empty; without
-// one, all of them.
-func unreact(l *line, person, emoji string) (changed bool) {
+// unreact removes a person's emoji, or everybody's if person is empty; all emoji if emoji is
+// empty.
+func unreact(l *storedEntry, person, emoji string) (changed bool) {
 	for who, theirs := range l.reactors {
 		if person != "" && who != person {
 			continue

@@ -14,9 +14,8 @@ import (
 // maxFaults bounds how many faults one check names.
 const maxFaults = 20
 
-// Check reads the whole file and reports what is wrong with its pages and with
-// what they hold; nil: nothing. Writing goes on meanwhile. It reads every page and is
-// too slow for every day.
+// Check reads the whole file and reports what is wrong with its pages and their content; nil
+// if nothing is. Writing goes on meanwhile. It reads every page and is slow.
 func (db *DB) Check(ctx context.Context) error {
 	err := db.view(ctx, func(v *view) error {
 		return db.file.guard(func() error {
@@ -33,51 +32,51 @@ func (db *DB) Check(ctx context.Context) error {
 	return fmt.Errorf("%s: %w: %w", db.file.name, core.ErrDamaged, err)
 }
 
-// records follows what the pages hold.
+// records checks the content of the pages.
 func (c *checker) records() {
 	c.entries()
 	c.ids()
 	c.due()
 	c.heads()
-	c.facts()
+	c.checkFacts()
 	c.vectors()
 	c.rest()
 }
 
-// checker holds the rules of the file.
+// checker collects what is wrong.
 type checker struct {
 	*view
 	ctx    context.Context
 	faults []error
 	counts map[string]uint64 // entries by place key, as counted in the log
 	lasts  map[string]uint64
-	named  map[string]uint64 // entries with an id to which no id leads yet
+	named  map[string]uint64 // entries with an id, less those that were found by it
 }
 
-// note keeps a fault.
+// note adds a fault.
 func (c *checker) note(err error) {
 	if err != nil {
 		c.faults = append(c.faults, err)
 	}
 }
 
-// pages follows the tree of every bucket. (bbolt's own check must not run while
-// somebody writes: it reads the list of free pages that the writer changes; and a
-// fault that it meets ends the process.)
+// pages checks the tree of every bucket. bbolt's own check must not run while somebody
+// writes: it reads the list of free pages that the writer changes, and a fault ends the
+// process.
 func (c *checker) pages() {
 	size, err := fileSize(c.file)
 	f := rescue.At(c.file, size, int64(c.DB().Info().PageSize), uint64(c.Cursor().Bucket().Root()))
 	c.note(errors.Join(append(f.Check(), err)...))
 }
 
-// checkPages reports what is wrong with the pages of a file that nobody has open.
+// checkPages reports what is wrong with the pages of a closed file.
 func checkPages(file string) error {
 	f, err := rescue.Open(file)
 	switch {
 	case errors.Is(err, rescue.ErrBroken):
 		return fmt.Errorf("%s: %w: %w", file, core.ErrDamaged, err)
 	case err != nil:
-		return fmt.Errorf("%s: %w", file, bare(err))
+		return fmt.Errorf("%s: %w", file, withoutPath(err))
 	}
 	defer f.Close()
 	faults := f.Check()
@@ -87,18 +86,19 @@ func checkPages(file string) error {
 	return nil
 }
 
-// rows calls look for all pairs of a bucket, until there are enough faults or the
-// context ends.
+// rows checks all pairs of a bucket, until there are enough faults or the context ends.
 func (c *checker) rows(bucket string, look func(k, v []byte) error) {
-	cursor := c.bucket(bucket).Cursor()
-	for k, v := cursor.First(); k != nil && len(c.faults) < maxFaults && c.ctx.Err() == nil; k, v = cursor.Next() {
+	for k, v := range c.bucket(bucket).pairs(nil, nil) {
+		if len(c.faults) >= maxFaults || c.ctx.Err() != nil {
+			return
+		}
 		if err := look(k, v); err != nil {
 			c.note(fmt.Errorf("%s: %w", bucket, err))
 		}
 	}
 }
 
-// entries: each can be read, and waits just if it is due and above the mark.
+// entries: each can be read, and waits if and only if it is due and above the mark.
 func (c *checker) entries() {
 	c.counts, c.lasts, c.named = map[string]uint64{}, map[string]uint64{}, map[string]uint64{}
 	due := c.bucket(bucketDue)
@@ -110,7 +110,7 @@ func (c *checker) entries() {
 		key := k[:len(k)-8]
 		c.counts[string(key)]++
 		c.lasts[string(key)] = seq
-		l, err := decodeLine(value, path, seq)
+		l, err := decodeEntry(value, path, seq)
 		if err != nil {
 			return err
 		}
@@ -124,7 +124,7 @@ func (c *checker) entries() {
 		}
 		there := has(due, k)
 		if there != waits {
-			return fmt.Errorf("%s#%d: waits is %t, it stands among those that wait: %t", path, seq, waits, there)
+			return fmt.Errorf("%s#%d: it should wait: %t, it waits: %t", path, seq, waits, there)
 		}
 		return nil
 	})
@@ -136,8 +136,8 @@ func has(b bucket, key []byte) bool {
 	return bytes.Equal(k, key)
 }
 
-// ids: each leads to nothing or to the entry that has it, and each entry that
-// has one is led to.
+// ids: each leads to the entry that has it, if that is left, and to each entry with an id
+// one leads.
 func (c *checker) ids() {
 	c.rows(bucketIDs, func(k, value []byte) error {
 		from, id, err := cutPath(k)
@@ -149,7 +149,7 @@ func (c *checker) ids() {
 		if seq == 0 {
 			return fmt.Errorf("%s: id %q: %w", from, id, errFields)
 		}
-		l, there, _ := c.line(p, seq+p.shift)
+		l, there, _ := c.entry(p, seq+p.shift)
 		if !there {
 			return nil
 		}
@@ -166,7 +166,7 @@ func (c *checker) ids() {
 	}
 }
 
-// due: what waits is there.
+// due: the entries that wait exist.
 func (c *checker) due() {
 	log := c.bucket(bucketLog)
 	c.rows(bucketDue, func(k, _ []byte) error {
@@ -177,7 +177,7 @@ func (c *checker) due() {
 	})
 }
 
-// heads: they say of each place what its log says.
+// heads: they agree with the logs.
 func (c *checker) heads() {
 	seen := 0
 	c.rows(bucketPlaces, func(k, value []byte) error {
@@ -207,8 +207,8 @@ func (c *checker) heads() {
 	}
 }
 
-// facts: words lead to each of them, and to nothing else.
-func (c *checker) facts() {
+// checkFacts: the words of each lead to it, and there are no others.
+func (c *checker) checkFacts() {
 	words, led, n := c.bucket(bucketWords), 0, 0
 	c.rows(bucketFacts, func(k, value []byte) error {
 		f, err := decodeFact(k, value)
@@ -229,7 +229,7 @@ func (c *checker) facts() {
 	}
 }
 
-// vectors: each leads to a fact of its origin, and has a sketch.
+// vectors: each belongs to a fact of its origin, and has a sketch.
 func (c *checker) vectors() {
 	vectors, sketched := 0, 0
 	c.rows(bucketVectors, func(k, value []byte) error {
@@ -246,12 +246,12 @@ func (c *checker) vectors() {
 		if err != nil {
 			return err
 		}
-		f, ok, _ := c.fact(factID(number))
+		f, ok, _ := c.facts().fact(number)
 		if !ok || f.Origin != origin {
 			return fmt.Errorf("memory %s has a vector at %q and is not from there", factID(number), origin)
 		}
-		one := c.sketchAt(origin, number)
-		if !bytes.Equal(one, v.stored(number)) {
+		one := c.facts().sketchAt(origin, number)
+		if !bytes.Equal(one, v.encodeSketch(number)) {
 			return fmt.Errorf("memory %s is sketched as %x", f.ID, one)
 		}
 		return nil
@@ -268,9 +268,9 @@ func (c *checker) vectors() {
 	}
 }
 
-// rest: what the other buckets hold can be read.
+// rest: the pairs of the other buckets can be read.
 func (c *checker) rest() {
-	for bucket, rule := range rules() {
+	for bucket, rule := range pairChecks() {
 		switch bucket {
 		case bucketJournal, bucketPlugins, bucketStates, bucketUsage, bucketAliases:
 			c.rows(bucket, rule)

@@ -36,12 +36,12 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"chat/group#2: broken": func(t *tx) { t.bucket(bucketLog).Put(at(2), spoilt) },
 		"said in private": func(t *tx) {
 			t.head(placeKey(alone)).private = false
-			l, _, _ := t.line(place{path: alone, key: placeKey(alone)}, 1)
+			l, _, _ := t.entry(place{path: alone, key: placeKey(alone)}, 1)
 			l.Message.Private = false
 			t.rewrite(place{key: placeKey(alone)}, &l)
 		},
-		"waits is true":           func(t *tx) { t.bucket(bucketDue).Delete(at(4)) },
-		"waits is false":          func(t *tx) { t.bucket(bucketDue).Put(at(2), nil) },
+		"it should wait: true":    func(t *tx) { t.bucket(bucketDue).Delete(at(4)) },
+		"it should wait: false":   func(t *tx) { t.bucket(bucketDue).Put(at(2), nil) },
 		"waits and is not there":  func(t *tx) { t.bucket(bucketDue).Put(at(99), nil) },
 		`ids: key "x"`:            func(t *tx) { t.bucket(bucketIDs).Put([]byte("x"), nil) },
 		`id "g0": broken`:         func(t *tx) { t.bucket(bucketIDs).Put(idKey(g, "g0"), []byte{0}) },
@@ -57,7 +57,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			t.bucket(bucketPlaces).Delete(g)
 			t.deleteBelow(bucketDue, g)
 			for _, seq := range []uint64{4, 5} {
-				l, _, _ := t.line(place{path: group, key: g}, seq)
+				l, _, _ := t.entry(place{path: group, key: g}, seq)
 				l.Due = false
 				t.rewrite(place{key: g}, &l)
 			}
@@ -65,7 +65,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"facts: memory":                       func(t *tx) { t.bucket(bucketFacts).Put([]byte("x"), []byte("{}")) },
 		"memory 0000000000000001: unexpected": func(t *tx) { t.bucket(bucketFacts).Put(number(1), []byte("{")) },
 		"memory 1 is not found by": func(t *tx) {
-			f, _, _ := t.fact("1")
+			f, _, _ := t.facts().fact(1)
 			t.bucket(bucketWords).Delete(postingKey(f.Origin, termAll, factKey(&f)))
 		},
 		"lead to a memory":           func(t *tx) { t.bucket(bucketWords).Put([]byte("x"), nil) },
@@ -76,13 +76,13 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			t.bucket(bucketVectors).Put(append([]byte{0}, number(1)...), t.bucket(bucketVectors).Get(vectors(5)))
 		},
 		"memory 9 has a vector":   func(t *tx) { t.bucket(bucketVectors).Put(vectors(9), t.bucket(bucketVectors).Get(vectors(5))) },
-		"memory 6 is sketched as": func(t *tx) { t.changeChunk(group, 6, nil) },
+		"memory 6 is sketched as": func(t *tx) { t.facts().changeChunk(group, 6, nil) },
 		`sketches: "empty": 0`:    func(t *tx) { t.bucket(bucketSketches).Put([]byte("empty"), nil) },
 		`sketches: "odd": 7`:      func(t *tx) { t.bucket(bucketSketches).Put([]byte("odd"), []byte("7 bytes")) },
 		`memory d has a vector at ""`: func(t *tx) {
 			t.bucket(bucketVectors).Put(append([]byte{0}, number(13)...), t.bucket(bucketVectors).Get(vectors(5)))
 		},
-		"4 are there of 3 vectors": func(t *tx) { t.changeChunk(topic, 7, make([]byte, sketchBytes)) },
+		"4 are there of 3 vectors": func(t *tx) { t.facts().changeChunk(topic, 7, make([]byte, sketchBytes)) },
 		"journal":                  func(t *tx) { t.bucket(bucketJournal).Put(at(1), nil) },
 		"journal: record":          func(t *tx) { t.bucket(bucketJournal).Put(append(at(1), 0, 0, 0, 0, 0, 0), spoilt) },
 		"plugins: item":            func(t *tx) { t.bucket(bucketPlugins).Put([]byte("bio\x00\x00k"), spoilt) },

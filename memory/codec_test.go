@@ -15,7 +15,8 @@ import (
 )
 
 func equal(a, b any) string {
-	return cmp.Diff(a, b, cmp.AllowUnexported(line{}, head{}), cmp.Comparer(func(a, b core.Path) bool { return a == b }))
+	samePath := cmp.Comparer(func(a, b core.Path) bool { return a == b })
+	return cmp.Diff(a, b, cmp.AllowUnexported(storedEntry{}, head{}), samePath)
 }
 
 // anyPath draws a path, with elements that need every kind of care.
@@ -68,8 +69,8 @@ func TestLongIDs(t *testing.T) {
 }
 
 // anyLine draws an entry of which every field may be set.
-func anyLine(t *rapid.T) line {
-	var l line
+func anyLine(t *rapid.T) storedEntry {
+	var l storedEntry
 	draw(t, reflect.ValueOf(&l.Entry).Elem())
 	l.Message.Path, l.Message.Seq = kitchen, 7
 	l.reactors = rapid.MapOfN(rapid.StringN(1, 3, -1), rapid.SliceOfN(rapid.StringN(1, 3, -1), 1, 2), 1, 3).Draw(t, "reactors")
@@ -125,7 +126,7 @@ func draw(t *rapid.T, v reflect.Value) {
 func TestEntryComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := anyLine(t)
-		got, err := decodeLine(encodeLine(&want), kitchen, 7)
+		got, err := decodeEntry(encodeEntry(&want), kitchen, 7)
 		if diff := equal(want, got); err != nil || diff != "" {
 			t.Fatalf("%v\n%s", err, diff)
 		}
@@ -133,10 +134,11 @@ func TestEntryComesBack(t *testing.T) {
 }
 
 func TestUnknownTagsAreSkipped(t *testing.T) {
-	f := fields(encodeLine(&line{Entry: message(kitchen, "1", "text")}))
-	f.text(200, "from the future")
-	f.number(201, 77)
-	got, err := decodeLine(f, kitchen, 1)
+	c := codec{}
+	c.put(200, []byte("from the future"))
+	c.out = append(c.out, encodeEntry(&storedEntry{Entry: message(kitchen, "1", "text")})...)
+	c.put(201, []byte{77})
+	got, err := decodeEntry(c.out, kitchen, 1)
 	if err != nil || got.Message.Text != "text" || got.Message.ID != "1" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -148,16 +150,16 @@ func FuzzEntry(f *testing.F) {
 	full.Message.ReplyTo = &core.Quote{ID: "0", From: core.Author{ID: "7"}, Time: time.Unix(1, 2)}
 	full.Command = &core.Command{Name: "help", Args: []string{"", "x"}}
 	full.Message.Attachments = []core.Attachment{{Kind: core.MediaImage, Size: -1}}
-	f.Add(encodeLine(&line{Entry: full, reactors: map[string][]string{"7": {"x"}}}))
+	f.Add(encodeEntry(&storedEntry{Entry: full, reactors: map[string][]string{"7": {"x"}}}))
 	f.Add([]byte{tagTime, 2, 0xff})
 	f.Add([]byte{tagText, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01})
 	f.Fuzz(func(t *testing.T, value []byte) {
-		one, err := decodeLine(value, kitchen, 1)
+		one, err := decodeEntry(value, kitchen, 1)
 		if err != nil {
 			return
 		}
-		two, err := decodeLine(encodeLine(&one), kitchen, 1)
-		if err != nil || !bytes.Equal(encodeLine(&one), encodeLine(&two)) {
+		two, err := decodeEntry(encodeEntry(&one), kitchen, 1)
+		if err != nil || !bytes.Equal(encodeEntry(&one), encodeEntry(&two)) {
 			t.Fatalf("%v\n%+v\n%+v", err, one, two)
 		}
 	})
@@ -208,12 +210,12 @@ func BenchmarkDecode100(b *testing.B) {
 	e.Message.Time = time.Now()
 	e.Message.Addressed = core.AddressedMention
 	e.Message.ReplyTo = &core.Quote{ID: "1234566", From: core.Author{ID: "99", Name: "Ann"}, Text: "What do you think?", Time: time.Now()}
-	value := encodeLine(&line{Entry: e})
+	value := encodeEntry(&storedEntry{Entry: e})
 	b.ReportAllocs()
 	b.ReportMetric(float64(len(value)), "bytes/entry")
 	for b.Loop() {
 		for i := range 100 {
-			if _, err := decodeLine(value, kitchen, uint64(i)); err != nil {
+			if _, err := decodeEntry(value, kitchen, uint64(i)); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -96,7 +96,8 @@ func TestCompactWhileItIsWritten(t *testing.T) {
 				add(t, db, message(place, fmt.Sprint(n), "as it was said"))
 				change := core.Event{Kind: core.KindEdit, Message: message(place, fmt.Sprint(n), fmt.Sprint("edited ", n)).Message}
 				if n%3 == 0 {
-					change = core.Event{Kind: core.KindDeletion, Message: core.Message{Path: place}, Target: fmt.Sprint(n)}
+					change = core.Event{Kind: core.KindDeletion, Message: core.Message{Path: place},
+						Target: fmt.Sprint(n)}
 				}
 				if err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{change}}); err != nil {
 					t.Error(err)
@@ -143,20 +144,20 @@ func TestCompactWhileItIsWritten(t *testing.T) {
 	}
 }
 
-// TestForgottenWhileCompacting: who is forgotten while the file is copied may stand in
-// the copy, so it is copied once more the next time.
+// TestForgottenWhileCompacting: the copy may have traces of a person who is forgotten
+// meanwhile, so the file is copied again the next time.
 func TestForgottenWhileCompacting(t *testing.T) {
 	db := furnished(t, t.TempDir())
 	populated(t, db)
-	c := &compaction{db: db, ctx: t.Context(), fresh: newBoltFile(db.file.name+compactSuffix, db.log)}
-	err := db.write(t.Context(), &job{alone: func() error { db.writer.changed = make(changes); return nil }})
+	c := &compaction{db: db, ctx: t.Context(), target: newBoltFile(db.file.name+compactSuffix, db.log)}
+	err := db.write(t.Context(), &job{exclusive: func() error { db.writer.changed = make(changes); return nil }})
 	if err == nil {
 		err = c.copy()
 	}
 	if err := errors.Join(err, db.Forget(t.Context(), jay)); err != nil {
 		t.Fatal(err)
 	}
-	err = db.write(t.Context(), &job{alone: func() error {
+	err = db.write(t.Context(), &job{exclusive: func() error {
 		changed := db.writer.changed
 		db.writer.changed = make(changes)
 		if err := errors.Join(c.catchUp(changed), c.catchUp(changes{})); err != nil {
@@ -168,9 +169,9 @@ func TestForgottenWhileCompacting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want(t, "traces", db.traces(), true)
+	want(t, "traces", hasTraces(db), true)
 	traces(t, db, "JAYSECRET", "1000")
-	want(t, "traces", db.traces(), false)
+	want(t, "traces", hasTraces(db), false)
 }
 
 // TestCommitsAreSyncedAfterCompacting: the copy is made without syncs; what is written

@@ -13,48 +13,48 @@ import (
 )
 
 const (
-	probeEvery = 5 * time.Second
-	probeLeast = 64 << 10 // bytes for which there must be room before writing is said to work again
+	probePause = 5 * time.Second
+	minProbe   = 64 << 10 // bytes that must be free before writing works again
 	metaProbe  = "probe"
 )
 
-// The reserve is a file beside the database that takes room on the disk: it is
-// given up when there is none left for what has begun.
+// The reserve is a file beside the database that is deleted when the disk is full, so that
+// what has begun can be finished.
 const (
 	reserveSuffix = ".reserve"
 	reserveSize   = 1 << 20
 )
 
-// room watches whether there is room on the disk. A write that finds none says
-// so at once; from then on, since nobody may write any more, it tries by itself.
-type room struct {
-	db     *DB
-	tell   func(bool)
-	scarce chan struct{} // a token when a write found no room
-	full   atomic.Bool   // nothing is written but what ends what has begun
-	size   atomic.Int64  // of the largest write that found no room
+// diskSpace notices a full disk. The write that found no space fails; from then on diskSpace
+// tries by itself whether writing works again.
+type diskSpace struct {
+	db       *DB
+	onFull   func(bool)
+	failures chan struct{} // holds a token after a write found no space
+	full     atomic.Bool   // only what finishes something is written
+	size     atomic.Int64  // of the largest write that found no space
 }
 
-// failed takes note of a write that failed alone. It reports whether there is room for
-// it now. The writer calls it.
-func (r *room) failed(err error, j *job) (again bool) {
+// noteFailure is called by the writer after a write failed alone. It reports whether the
+// reserve was given up, so that the write can be tried again.
+func (r *diskSpace) noteFailure(err error, j *job) (again bool) {
 	if !errors.Is(err, core.ErrFull) {
 		return false
 	}
 	r.full.Store(true)
-	r.size.Store(max(int64(j.size), r.size.Load(), probeLeast)) // only the writer raises it
+	r.size.Store(max(int64(j.size), r.size.Load(), minProbe)) // only the writer raises it
 	select {
-	case r.scarce <- struct{}{}:
+	case r.failures <- struct{}{}:
 	default:
 	}
-	return j.ends && os.Remove(r.reserve()) == nil
+	return j.finishing && os.Remove(r.reserve()) == nil
 }
 
-func (r *room) reserve() string { return r.db.file.name + reserveSuffix }
+func (r *diskSpace) reserve() string { return r.db.file.name + reserveSuffix }
 
-// keep makes sure that there is a reserve. Its content is random: a file system may
-// need no room for zeros.
-func (r *room) keep() error {
+// makeReserve creates the reserve if it is missing. Its content is random: a file system may
+// store zeros in no space.
+func (r *diskSpace) makeReserve() error {
 	if info, err := os.Stat(r.reserve()); err == nil && info.Size() == reserveSize {
 		return nil
 	}
@@ -72,41 +72,41 @@ func (r *room) keep() error {
 	return err
 }
 
-// begin starts to watch.
-func (r *room) begin(ctx context.Context) {
+// start starts to watch the disk.
+func (r *diskSpace) start(ctx context.Context) {
 	r.db.work.Go(func() {
-		if err := r.keep(); err != nil {
-			r.db.log.Warn("no room is kept for a full disk", "file", r.reserve(), "err", err)
+		if err := r.makeReserve(); err != nil {
+			r.db.log.Warn("the reserve for a full disk cannot be written", "file", r.reserve(), "err", err)
 		}
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case <-r.scarce:
+			case <-r.failures:
 			}
-			r.say(true)
-			if !r.await(ctx) {
+			r.report(true)
+			if !r.awaitSpace(ctx) {
 				return
 			}
-			r.say(false)
+			r.report(false)
 		}
 	})
 }
 
-func (r *room) say(full bool) {
+func (r *diskSpace) report(full bool) {
 	if full {
-		r.db.log.Error("the disk is full; nothing new is taken until there is room", "file", r.db.file.name)
+		r.db.log.Error("the disk is full; nothing new is accepted until there is space", "file", r.db.file.name)
 	} else {
-		r.db.log.Info("there is room on the disk again", "file", r.db.file.name)
+		r.db.log.Info("the disk has space again", "file", r.db.file.name)
 	}
-	if r.tell != nil {
-		r.tell(full)
+	if r.onFull != nil {
+		r.onFull(full)
 	}
 }
 
-// await returns when a write works again; false when ctx ended.
-func (r *room) await(ctx context.Context) bool {
-	tick := time.NewTicker(probeEvery)
+// awaitSpace returns true when writing works again, and false when ctx ends.
+func (r *diskSpace) awaitSpace(ctx context.Context) bool {
+	tick := time.NewTicker(probePause)
 	defer tick.Stop()
 	for {
 		select {
@@ -120,28 +120,25 @@ func (r *room) await(ctx context.Context) bool {
 	}
 }
 
-// probe writes as much as could not be written, and takes it away again: the
-// room stays in the file. There must be room for the reserve, too; then everything
-// is written again.
-func (r *room) probe(ctx context.Context) bool {
-	err := r.db.write(ctx, &job{run: func(t *tx) error {
+// probe writes as much as could not be written and deletes it again, which leaves the space
+// in the file. The reserve must fit, too.
+func (r *diskSpace) probe(ctx context.Context) bool {
+	err := r.db.update(ctx, func(t *tx) {
 		t.bucket(bucketMeta).Put([]byte(metaProbe), make([]byte, r.size.Load()))
-		return nil
-	}})
+	})
 	if errors.Is(err, core.ErrFull) {
 		return false
 	}
 	if err == nil {
-		err = r.db.write(ctx, &job{run: func(t *tx) error {
+		err = r.db.update(ctx, func(t *tx) {
 			t.bucket(bucketMeta).Delete([]byte(metaProbe))
-			return nil
-		}})
+		})
 	}
 	if err == nil {
-		err = r.keep()
+		err = r.makeReserve()
 	}
 	select { // what failed before was reported
-	case <-r.scarce:
+	case <-r.failures:
 	default:
 	}
 	if err == nil {

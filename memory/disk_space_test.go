@@ -53,13 +53,13 @@ func TestTheFullDiskIsTold(t *testing.T) {
 			}
 		}
 		want(t, "told when it filled", heard(), []bool{true})
-		time.Sleep(10 * probeEvery)
+		time.Sleep(10 * probePause)
 		want(t, "told while it stays full", heard(), nil)
 		holds(t, db, []int{1})
 		mu.Lock()
-		space = 2 * probeLeast
+		space = 2 * minProbe
 		mu.Unlock()
-		time.Sleep(2 * probeEvery)
+		time.Sleep(2 * probePause)
 		want(t, "told when there was room", heard(), []bool{false})
 		if err := commitN(db, 2); err != nil {
 			t.Error(err)
@@ -74,10 +74,10 @@ func TestTheFullDiskIsTold(t *testing.T) {
 		mu.Lock()
 		space = 1 << 40
 		mu.Unlock()
-		time.Sleep(2 * probeEvery)
+		time.Sleep(2 * probePause)
 		want(t, "told at the end", heard(), []bool{false})
 		holds(t, db, []int{1, 2})
-		want(t, "the size that was looked for", db.room.size.Load(), 0)
+		want(t, "the size that was looked for", db.space.size.Load(), 0)
 		err := db.view(t.Context(), func(v *view) error {
 			want(t, "the probe", v.bucket(bucketMeta).Get([]byte(metaProbe)), nil)
 			return nil
@@ -93,24 +93,25 @@ func TestTheFullDiskIsTold(t *testing.T) {
 func TestRoomForALargeOne(t *testing.T) {
 	var mu sync.Mutex
 	var told []bool
-	bubble(t, Options{OnFull: func(full bool) { mu.Lock(); told = append(told, full); mu.Unlock() }}, func(t *testing.T, _ string, db *DB) {
-		d := faulty(t, db.file)
-		d.onWrite(func(buf []byte, at int64) (int, error) {
-			if len(buf) > 1<<19 {
-				return 0, syscall.ENOSPC
+	bubble(t, Options{OnFull: func(full bool) { mu.Lock(); told = append(told, full); mu.Unlock() }},
+		func(t *testing.T, _ string, db *DB) {
+			d := faulty(t, db.file)
+			d.onWrite(func(buf []byte, at int64) (int, error) {
+				if len(buf) > 1<<19 {
+					return 0, syscall.ENOSPC
+				}
+				return db.file.handle.WriteAt(buf, at)
+			})
+			large := message(kitchen, "large", strings.Repeat("x", 1<<20))
+			if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{large}}); !errors.Is(err, core.ErrFull) {
+				t.Errorf("%v, want core.ErrFull", err)
 			}
-			return db.file.handle.WriteAt(buf, at)
+			time.Sleep(5 * probePause)
+			synctest.Wait()
+			mu.Lock()
+			want(t, "told", told, []bool{true})
+			mu.Unlock()
 		})
-		large := message(kitchen, "large", strings.Repeat("x", 1<<20))
-		if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{large}}); !errors.Is(err, core.ErrFull) {
-			t.Errorf("%v, want core.ErrFull", err)
-		}
-		time.Sleep(5 * probeEvery)
-		synctest.Wait()
-		mu.Lock()
-		want(t, "told", told, []bool{true})
-		mu.Unlock()
-	})
 }
 
 // TestWhatAFullDiskTakes: what takes something away, and what was used.
@@ -124,7 +125,7 @@ func TestWhatAFullDiskTakes(t *testing.T) {
 		synctest.Wait() // until there is a reserve
 		d := faulty(t, db.file)
 		d.onWrite(func(buf []byte, at int64) (int, error) {
-			if _, err := os.Stat(db.room.reserve()); err == nil {
+			if _, err := os.Stat(db.space.reserve()); err == nil {
 				return 0, syscall.ENOSPC
 			}
 			return db.file.handle.WriteAt(buf, at)
@@ -156,7 +157,7 @@ func TestWhatAFullDiskTakes(t *testing.T) {
 func TestNoRoomWithoutAReserve(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
 		synctest.Wait()
-		if err := os.Remove(db.room.reserve()); err != nil {
+		if err := os.Remove(db.space.reserve()); err != nil {
 			t.Fatal(err)
 		}
 		d := faulty(t, db.file)
@@ -166,7 +167,7 @@ func TestNoRoomWithoutAReserve(t *testing.T) {
 			t.Errorf("%v, want core.ErrFull", err)
 		}
 		d.onWrite(nil)
-		time.Sleep(2 * probeEvery)
+		time.Sleep(2 * probePause)
 	})
 }
 
@@ -196,7 +197,7 @@ func TestTheNameIsWrittenWhenThereIsRoom(t *testing.T) {
 		t.Errorf("the name is %q", name)
 	}
 	d.onWrite(nil)
-	if err := errors.Join(db.writer.update(func(*tx) error { return nil }), db.release()); err != nil {
+	if err := errors.Join(db.writer.transact(func(*tx) error { return nil }), db.release()); err != nil {
 		t.Fatal(err)
 	}
 	want(t, "the name in the next life", open(t, dir).Installation(), name)
@@ -210,7 +211,7 @@ func TestAFullDiskIsNotTried(t *testing.T) {
 	if _, err := db.Items("quiz").Put(t.Context(), item); err != nil {
 		t.Fatal(err)
 	}
-	db.room.full.Store(true)
+	db.space.full.Store(true)
 	_, err := db.SaveFact(t.Context(), core.Fact{Text: "tea", Origin: kitchen})
 	_, err2 := db.Items("quiz").Put(t.Context(), item)
 	for what, err := range map[string]error{
@@ -229,5 +230,5 @@ func TestAFullDiskIsNotTried(t *testing.T) {
 	if err := errors.Join(db.Commit(t.Context(), finishing), <-db.AddUse(Use{Day: "2026-11-20", Engine: "e"})); err != nil {
 		t.Errorf("an end: %v", err)
 	}
-	db.room.full.Store(false)
+	db.space.full.Store(false)
 }

@@ -6,11 +6,10 @@ import (
 	"synthbot/core"
 )
 
-// answered moves a place's mark over all entries up to the turn's last. Numbers
-// that were given under a path that moved away are above those of the place
-// it moved to: entries of that place that still wait stay where they are, and
-// the mark with them.
-func (t *tx) answered(turn core.TurnID) {
+// markAnswered moves a place's mark over all entries up to the turn's last. Numbers from a
+// path that moved are above those of the place that it moved to: older entries of that place
+// still wait, and the mark stays below them.
+func (t *tx) markAnswered(turn core.TurnID) {
 	p := t.resolve(turn.Path)
 	h := t.head(p.key)
 	upTo := min(turn.Seq+p.shift, h.last)
@@ -24,7 +23,7 @@ func (t *tx) answered(turn core.TurnID) {
 		case seq <= p.shift:
 			left = true
 		case seq <= upTo:
-			t.settleDue(p, seq, left)
+			t.removeDue(p, seq, left)
 		}
 	}
 	if !left {
@@ -32,9 +31,9 @@ func (t *tx) answered(turn core.TurnID) {
 	}
 }
 
-// settled takes the one entry of a number from those that wait. The mark moves
-// if nothing before it waits.
-func (t *tx) settled(turn core.TurnID) {
+// settle marks one entry as answered. The place's mark moves if nothing before the entry
+// waits.
+func (t *tx) settle(turn core.TurnID) {
 	p := t.resolve(turn.Path)
 	h := t.head(p.key)
 	seq := turn.Seq + p.shift
@@ -44,23 +43,23 @@ func (t *tx) settled(turn core.TurnID) {
 	waiting := t.waiting(p.key, seq)
 	first := len(waiting) == 0 || waiting[0] == seq
 	if slices.Contains(waiting, seq) {
-		t.settleDue(p, seq, !first)
+		t.removeDue(p, seq, !first)
 	}
 	if first {
 		h.answered = max(h.answered, seq)
 	}
 }
 
-// settleDue takes an entry from those that wait. Where the mark stays below it,
-// the entry itself must say that it is not due any more.
-func (t *tx) settleDue(p place, seq uint64, rewrite bool) {
+// removeDue removes an entry from those that wait. If the mark stays below, the entry itself
+// is rewritten as not due.
+func (t *tx) removeDue(p place, seq uint64, rewrite bool) {
 	t.bucket(bucketDue).Delete(seqKey(p.key, seq))
 	if !rewrite {
 		return
 	}
-	l, ok, err := t.line(p, seq)
+	l, ok, err := t.entry(p, seq)
 	if err != nil {
-		t.db.odd(err)
+		t.db.logUnreadable(err)
 	}
 	l.Due = false
 	if ok {
@@ -69,8 +68,8 @@ func (t *tx) settleDue(p place, seq uint64, rewrite bool) {
 }
 
 // rewrite replaces an entry.
-func (t *tx) rewrite(p place, l *line) {
-	t.bucket(bucketLog).Put(seqKey(p.key, l.Message.Seq), encodeLine(l))
+func (t *tx) rewrite(p place, l *storedEntry) {
+	t.bucket(bucketLog).Put(seqKey(p.key, l.Message.Seq), encodeEntry(l))
 }
 
 // waiting lists the numbers up to upTo that wait in a place.

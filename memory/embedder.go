@@ -1,9 +1,11 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -12,11 +14,10 @@ import (
 	"synthbot/core/llm"
 )
 
-// Embedder turns texts into vectors, so that facts are found by what they mean;
-// the zero Embedder is none. Embed returns a vector for each text, in their
-// order; it is safe for concurrent use and ends when its context does. Model
-// names what makes the vectors: those of different models are never compared,
-// and what another one made is made anew, in the background.
+// Embedder turns texts into vectors, so that facts are found by their meaning; the zero
+// Embedder does nothing. Embed returns a vector for each text, in order; it is safe for
+// concurrent use and ends with its context. Vectors of different models are never compared:
+// those of another model are replaced in the background.
 type Embedder struct {
 	Model string
 	Embed func(ctx context.Context, texts []string) ([][]float32, error)
@@ -24,40 +25,38 @@ type Embedder struct {
 
 // Bounds of the work with an Embedder.
 const (
-	embedBatch  = 32          // texts of one call
-	embedTime   = time.Minute // for one call in the background
-	queryTime   = 250 * time.Millisecond
-	embedPause  = time.Second // after a call that failed; doubles
-	embedPauses = 5 * time.Minute
-	queryPauses = time.Minute
-	embedLook   = 2000 // facts looked at in one view
-	maxWaiting  = 4096 // facts that are known to need a vector; beyond, the file is looked through
-	embedAgain  = time.Hour
-	embedTold   = 10 * time.Minute // between two lines of log about failures
+	embedBatch    = 32          // texts of one call
+	embedTimeout  = time.Minute // for one call in the background
+	queryTimeout  = 250 * time.Millisecond
+	embedPause    = time.Second // after a call that failed; doubles
+	maxEmbedPause = 5 * time.Minute
+	maxQueryPause = time.Minute
+	scanStep      = 2000 // facts looked at in one view
+	maxWaiting    = 4096 // facts in the list of those without a vector; beyond, the file is scanned
+	retryPause    = time.Hour
+	warnPause     = 10 * time.Minute // between two warnings
 )
 
-// meaning is the work of giving every fact its vector. What is still to be done
-// is not stored: facts that have none are found by looking through the file,
-// after each start and each change of the Embedder; those that are saved
-// meanwhile announce themselves.
-type meaning struct {
+// embedWorker gives every fact a vector, in the background. What is left to do is not
+// stored: the file is scanned after each start and each change of the Embedder, and facts
+// saved meanwhile are added to a list.
+type embedWorker struct {
 	db   *DB
-	wake chan struct{} // one token while there may be something to do
+	wake chan struct{} // holds a token while there may be something to do
 
-	mu      sync.Mutex
-	by      Embedder
-	changed int                // how often by was exchanged
-	cancel  context.CancelFunc // ends the last call
-	length  int                // of the vectors of by; 0: not known yet
-	sure    bool               // that length was seen in this life
-	waiting map[uint64]bool    // facts that may need a vector
-	look    bool               // the file is to be looked through
-	from    uint64             // from that fact on
-	refused map[uint64]bool    // facts that the Embedder will not take
+	mu       sync.Mutex
+	embedder Embedder
+	changed  int                // how often the Embedder was replaced
+	cancel   context.CancelFunc // ends the last call
+	length   int                // of the Embedder's vectors; 0: not known yet
+	waiting  map[uint64]bool    // facts that may need a vector
+	scan     bool               // the file is to be scanned
+	scanFrom uint64             // from this fact on
+	refused  map[uint64]bool    // facts that the Embedder will not take
 
-	shut   pause // of queries
-	told   time.Time
-	silent int // failures since the last line of log
+	queryPause pause // of queries
+	warned     time.Time
+	unlogged   int // failures since the last warning
 }
 
 // pause doubles with each failure in a row.
@@ -71,53 +70,52 @@ func (p *pause) failed(longest time.Duration) {
 	p.until = time.Now().Add(p.length)
 }
 
-// SetEmbedder exchanges the Embedder, as after a reload of the configuration.
-// It returns at once. The same model keeps the vectors that are there; the
-// vectors of another one are made anew in the background.
+// SetEmbedder replaces the Embedder, as after a reload of the configuration. It returns at
+// once. Vectors of the same model stay; others are replaced in the background.
 func (db *DB) SetEmbedder(e Embedder) {
-	m := db.meaning
+	m := db.embeds
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.by, m.changed = e, m.changed+1
-	m.length, m.sure = 0, false
+	m.embedder, m.changed = e, m.changed+1
+	m.length = 0
 	m.waiting, m.refused = make(map[uint64]bool), make(map[uint64]bool)
-	m.look, m.from, m.shut = e.Embed != nil, 0, pause{}
+	m.scan, m.scanFrom, m.queryPause = e.Embed != nil, 0, pause{}
 	if m.cancel != nil {
 		m.cancel()
 	}
-	m.poke()
+	m.signal()
 }
 
-func (m *meaning) poke() {
+func (m *embedWorker) signal() {
 	select {
 	case m.wake <- struct{}{}:
 	default:
 	}
 }
 
-// saved tells that facts may need a vector.
-func (m *meaning) saved(facts []uint64) {
+// saved adds facts that may need a vector.
+func (m *embedWorker) saved(facts []uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.by.Embed == nil || len(facts) == 0 {
+	if m.embedder.Embed == nil || len(facts) == 0 {
 		return
 	}
 	for _, fact := range facts {
 		if len(m.waiting) >= maxWaiting {
-			m.look, m.from = true, 0
+			m.scan, m.scanFrom = true, 0
 			break
 		}
 		m.waiting[fact] = true
 		delete(m.refused, fact)
 	}
-	m.poke()
+	m.signal()
 }
 
-// begin starts to work in the background.
-func (m *meaning) begin(ctx context.Context, by Embedder) {
+// start starts the work in the background.
+func (m *embedWorker) start(ctx context.Context, by Embedder) {
 	m.db.SetEmbedder(by)
 	m.db.work.Go(func() {
-		again := time.NewTicker(embedAgain)
+		again := time.NewTicker(retryPause)
 		defer again.Stop()
 		for {
 			select {
@@ -132,14 +130,13 @@ func (m *meaning) begin(ctx context.Context, by Embedder) {
 	})
 }
 
-// retryRefused has what was refused tried again: the fault may have been the
-// other side's.
-func (m *meaning) retryRefused() {
+// retryRefused tries refused facts again: the fault may have been the Embedder's.
+func (m *embedWorker) retryRefused() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.refused) > 0 && m.by.Embed != nil {
+	if len(m.refused) > 0 && m.embedder.Embed != nil {
 		clear(m.refused)
-		m.look, m.from = true, 0
+		m.scan, m.scanFrom = true, 0
 	}
 }
 
@@ -149,10 +146,9 @@ type wanted struct {
 	fact   core.Fact
 }
 
-// embedAll works until every fact has its vector. Where a call fails, fewer
-// texts are tried; a fact that fails alone, by its own fault as it seems, is
-// left out.
-func (m *meaning) embedAll(ctx context.Context) {
+// embedAll works until every fact has a vector. After a call that failed it tries fewer
+// texts; a fact that fails alone is refused.
+func (m *embedWorker) embedAll(ctx context.Context) {
 	var rest pause
 	size := embedBatch
 	for ctx.Err() == nil {
@@ -167,36 +163,36 @@ func (m *meaning) embedAll(ctx context.Context) {
 			continue
 		case ctx.Err() != nil:
 			return
-		case m.isOver(changed):
+		case m.isReplaced(changed):
 			size, rest = embedBatch, pause{}
 			continue
 		}
-		m.complain("memories have no vectors yet", err)
-		if !passes(err) {
+		m.warn("memories have no vectors yet", err)
+		if !isTemporary(err) {
 			if size == 1 {
 				m.refuse(batch[0].number)
 			}
 			size = max(size/2, 1)
 		}
-		rest.failed(embedPauses)
+		rest.failed(maxEmbedPause)
 		m.wait(ctx, rest.length, changed)
 	}
 }
 
-// passes reports whether an error will pass by itself, whatever the texts.
-func passes(err error) bool {
+// isTemporary reports whether an error does not depend on the texts.
+func isTemporary(err error) bool {
 	var e *llm.Error
 	return errors.As(err, &e) && e.Kind == llm.ErrorRetryLater
 }
 
-// isOver reports whether the Embedder was exchanged meanwhile.
-func (m *meaning) isOver(changed int) bool {
+// isReplaced reports whether the Embedder was replaced meanwhile.
+func (m *embedWorker) isReplaced(changed int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.changed != changed
 }
 
-func (m *meaning) refuse(fact uint64) {
+func (m *embedWorker) refuse(fact uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.refused) < maxWaiting {
@@ -205,11 +201,11 @@ func (m *meaning) refuse(fact uint64) {
 	delete(m.waiting, fact)
 }
 
-// wait pauses until the Embedder is exchanged at the latest.
-func (m *meaning) wait(ctx context.Context, d time.Duration, changed int) {
+// wait waits for d, or until the Embedder is replaced.
+func (m *embedWorker) wait(ctx context.Context, d time.Duration, changed int) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	for !m.isOver(changed) {
+	for !m.isReplaced(changed) {
 		select {
 		case <-ctx.Done():
 			return
@@ -220,52 +216,36 @@ func (m *meaning) wait(ctx context.Context, d time.Duration, changed int) {
 	}
 }
 
-// next collects facts without a vector of the current model, at most size.
-func (m *meaning) next(ctx context.Context, size int) (batch []wanted, by Embedder, changed int) {
-	if m.isIdle() {
-		return nil, Embedder{}, 0
-	}
-	m.recallLength(ctx)
+// next lists up to size facts without a vector of the current model.
+func (m *embedWorker) next(ctx context.Context, size int) (batch []wanted, by Embedder, changed int) {
 	for {
 		m.mu.Lock()
-		by, changed = m.by, m.changed
-		tag, more := modelTag(by.Model, m.length), m.look
-		if m.length == 0 {
-			tag = 0
-		}
-		some := make([]uint64, 0, len(m.waiting))
-		for fact := range m.waiting {
-			some = append(some, fact)
-		}
+		by, changed = m.embedder, m.changed
+		length, look, facts := m.length, m.scan, slices.Sorted(maps.Keys(m.waiting))
 		m.mu.Unlock()
-		slices.Sort(some)
-		batch = m.pick(ctx, some, tag, size)
-		if len(batch) > 0 || !more || by.Embed == nil || !m.lookOn(ctx, tag) {
+		if by.Embed == nil {
+			return nil, by, changed
+		}
+		batch = m.pick(ctx, facts, size, by.Model, length)
+		if len(batch) > 0 || !look || !m.scanOn(ctx) {
 			return batch, by, changed
 		}
 	}
 }
 
-// isIdle reports whether there is no Embedder.
-func (m *meaning) isIdle() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.by.Embed == nil
-}
-
-// pick reads the facts that need a vector indeed, and forgets the others.
-func (m *meaning) pick(ctx context.Context, facts []uint64, tag uint32, size int) (batch []wanted) {
-	var settled []uint64
+// pick reads the facts that need a vector and removes the others from the list.
+func (m *embedWorker) pick(ctx context.Context, facts []uint64, size int, model string, length int) (batch []wanted) {
+	var drop []uint64
 	err := m.db.view(ctx, func(v *view) error {
 		for _, number := range facts {
 			if len(batch) == size {
 				break
 			}
-			f, ok, _ := v.fact(factID(number))
-			if ok && v.lacks(f.Origin, number, tag) {
+			f, ok, _ := v.facts().fact(number)
+			if ok && !v.facts().hasVector(f.Origin, number, model, length) {
 				batch = append(batch, wanted{number, f})
 			} else {
-				settled = append(settled, number)
+				drop = append(drop, number)
 			}
 		}
 		return nil
@@ -275,37 +255,30 @@ func (m *meaning) pick(ctx context.Context, facts []uint64, tag uint32, size int
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, number := range settled {
+	for _, number := range drop {
 		delete(m.waiting, number)
 	}
 	return batch
 }
 
-// lacks reports whether a fact has no vector of that model.
-func (t *tx) lacks(origin core.Path, fact uint64, tag uint32) bool {
-	value := t.bucket(bucketVectors).Get(seqKey(placeKey(origin), fact))
-	return len(value) < vectorHeader || binary.BigEndian.Uint32(value) != tag
+// hasVector reports whether a fact has a vector of that model and length; 0: of any length.
+func (t factTx) hasVector(origin core.Path, fact uint64, model string, length int) bool {
+	v, ok := t.vectorOf(origin, fact)
+	return ok && v.model == modelTag(model, cmp.Or(length, len(v.digits)))
 }
 
-// lookOn looks through a part of the file; false when it failed.
-func (m *meaning) lookOn(ctx context.Context, tag uint32) bool {
+// scanOn adds the facts of the next part of the file; false if it cannot be read.
+func (m *embedWorker) scanOn(ctx context.Context) bool {
 	m.mu.Lock()
-	from, changed := m.from, m.changed
+	from, changed := m.scanFrom, m.changed
 	m.mu.Unlock()
 	var found []uint64
-	next, more := from, false
 	err := m.db.view(ctx, func(v *view) error {
-		c := v.bucket(bucketFacts).Cursor()
-		n := 0
-		for k, value := c.Seek(binary.BigEndian.AppendUint64(nil, from)); len(k) == 8; k, value = c.Next() {
-			next = binary.BigEndian.Uint64(k)
-			if n++; n > embedLook {
-				more = true
+		for k := range v.bucket(bucketFacts).pairs(binary.BigEndian.AppendUint64(nil, from), nil) {
+			if len(k) != 8 || len(found) == scanStep {
 				break
 			}
-			if f, err := decodeFact(k, value); err == nil && v.lacks(f.Origin, next, tag) {
-				found = append(found, next)
-			}
+			found = append(found, binary.BigEndian.Uint64(k))
 		}
 		return nil
 	})
@@ -318,7 +291,8 @@ func (m *meaning) lookOn(ctx context.Context, tag uint32) bool {
 		if !m.refused[fact] {
 			m.waiting[fact] = true
 		}
+		m.scanFrom = fact + 1
 	}
-	m.look, m.from = more, next
+	m.scan = len(found) == scanStep
 	return true
 }

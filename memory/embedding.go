@@ -3,7 +3,6 @@ package memory
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -12,7 +11,7 @@ import (
 var errVectors = errors.New("the vectors do not fit the texts")
 
 // embed gives some facts their vectors.
-func (m *meaning) embed(ctx context.Context, by Embedder, changed int, batch []wanted) error {
+func (m *embedWorker) embed(ctx context.Context, by Embedder, changed int, batch []wanted) error {
 	texts := make([]string, len(batch))
 	for i := range batch {
 		texts[i] = batch[i].fact.Text
@@ -23,18 +22,18 @@ func (m *meaning) embed(ctx context.Context, by Embedder, changed int, batch []w
 	}
 	vectors := make([]vector, len(batch))
 	for i, e := range embeddings {
-		v, ok := shrink(by.Model, e)
+		v, ok := quantize(by.Model, e)
 		if !ok || len(e) != len(embeddings[0]) {
 			return fmt.Errorf("%w: a length of %d, without direction or unlike the others", errVectors, len(e))
 		}
 		vectors[i] = v
 	}
-	if err := m.learn(ctx, by.Model, len(embeddings[0])); err != nil {
+	if err := m.setLength(changed, len(embeddings[0])); err != nil {
 		return err
 	}
 	err = m.db.write(ctx, &job{size: len(batch) * len(embeddings[0]), run: func(t *tx) error {
 		for i := range batch {
-			t.means(batch[i], &vectors[i])
+			t.facts().putVectorIfSame(batch[i], &vectors[i])
 		}
 		return nil
 	}})
@@ -49,17 +48,17 @@ func (m *meaning) embed(ctx context.Context, by Embedder, changed int, batch []w
 	return nil
 }
 
-// means keeps a vector, unless the fact went or changed meanwhile.
-func (t *tx) means(w wanted, v *vector) {
-	f, ok, _ := t.fact(w.fact.ID)
+// putVectorIfSame stores a vector, unless the fact changed or was dropped meanwhile.
+func (t factTx) putVectorIfSame(w wanted, v *vector) {
+	f, ok, _ := t.fact(w.number)
 	if ok && f.Text == w.fact.Text {
 		t.putVector(f.Origin, w.number, v)
 	}
 }
 
-// call asks the Embedder, until it is exchanged.
-func (m *meaning) call(ctx context.Context, by Embedder, changed int, texts []string) ([][]float32, error) {
-	ctx, cancel := context.WithTimeout(ctx, embedTime)
+// call calls the Embedder, until it is replaced.
+func (m *embedWorker) call(ctx context.Context, by Embedder, changed int, texts []string) ([][]float32, error) {
+	ctx, cancel := context.WithTimeout(ctx, embedTimeout)
 	defer cancel()
 	m.mu.Lock()
 	if m.changed != changed {
@@ -67,11 +66,11 @@ func (m *meaning) call(ctx context.Context, by Embedder, changed int, texts []st
 	}
 	m.cancel = cancel
 	m.mu.Unlock()
-	return askFor(ctx, by, texts)
+	return callEmbedder(ctx, by, texts)
 }
 
-// askFor asks an Embedder. What it does wrong is an error.
-func askFor(ctx context.Context, by Embedder, texts []string) (embeddings [][]float32, err error) {
+// callEmbedder calls an Embedder. Its panics and wrong counts are errors.
+func callEmbedder(ctx context.Context, by Embedder, texts []string) (embeddings [][]float32, err error) {
 	defer func() {
 		p := recover()
 		if p != nil {
@@ -85,87 +84,35 @@ func askFor(ctx context.Context, by Embedder, texts []string) (embeddings [][]fl
 	return embeddings, err
 }
 
-// inUse is what the file says of its vectors.
-type inUse struct {
-	Model  string `json:"model"`
-	Length int    `json:"length"`
-}
-
-const metaVectors = "vectors"
-
-// learn notes the length of a model's vectors. One that differs from what was
-// known lets the file be looked through again.
-func (m *meaning) learn(ctx context.Context, model string, length int) error {
-	m.mu.Lock()
-	known, sure := m.length, m.sure
-	m.mu.Unlock()
-	switch {
-	case known == length && sure:
-		return nil
-	case sure:
-		return fmt.Errorf("%w: a length of %d after one of %d", errVectors, length, known)
-	}
-	value, err := json.Marshal(inUse{model, length})
-	if err != nil {
-		return fmt.Errorf("vectors: %w", err)
-	}
-	err = m.db.write(ctx, &job{run: func(t *tx) error {
-		t.bucket(bucketMeta).Put([]byte(metaVectors), value)
-		return nil
-	}})
-	if err != nil {
-		return err
-	}
+// setLength stores the length of a model's vectors. The file is scanned again, since it may
+// hold some of another length.
+func (m *embedWorker) setLength(changed, length int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.by.Model != model {
+	if m.changed != changed || m.length == length {
 		return nil
 	}
-	m.length, m.sure = length, true
-	if known != length {
-		m.look, m.from = true, 0
+	if m.length != 0 {
+		return fmt.Errorf("%w: a length of %d after one of %d", errVectors, length, m.length)
 	}
+	m.length, m.scan, m.scanFrom = length, true, 0
 	return nil
 }
 
-// recallLength reads what was learnt in a former life.
-func (m *meaning) recallLength(ctx context.Context) {
+// query returns the vector of a search text; ok is false if there is no Embedder, or none
+// that answers in time. After a failure it is not called for a while.
+func (m *embedWorker) query(ctx context.Context, text string, limit time.Duration) (v vector, ok bool) {
 	m.mu.Lock()
-	known := m.length > 0
-	m.mu.Unlock()
-	if known {
-		return
-	}
-	var use inUse
-	err := m.db.view(ctx, func(v *view) error {
-		value := v.bucket(bucketMeta).Get([]byte(metaVectors))
-		if value != nil {
-			return json.Unmarshal(value, &use)
-		}
-		return nil
-	})
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err == nil && m.length == 0 && use.Model == m.by.Model {
-		m.length = use.Length
-	}
-}
-
-// query turns what is looked for into a vector; ok is false where there is no
-// Embedder, or it does not answer in time: then the words must do. After a
-// failure it is left alone for a while.
-func (m *meaning) query(ctx context.Context, text string, limit time.Duration) (v vector, ok bool) {
-	m.mu.Lock()
-	by, changed, shut := m.by, m.changed, time.Now().Before(m.shut.until)
+	by, changed, shut := m.embedder, m.changed, time.Now().Before(m.queryPause.until)
 	m.mu.Unlock()
 	if by.Embed == nil || shut || text == "" {
 		return vector{}, false
 	}
-	call, cancel := context.WithTimeout(ctx, cmp.Or(limit, queryTime))
+	call, cancel := context.WithTimeout(ctx, cmp.Or(limit, queryTimeout))
 	defer cancel()
-	embeddings, err := askFor(call, by, []string{text})
+	embeddings, err := callEmbedder(call, by, []string{text})
 	if err == nil {
-		if v, ok = shrink(by.Model, embeddings[0]); !ok {
+		if v, ok = quantize(by.Model, embeddings[0]); !ok {
 			err = fmt.Errorf("%w: a length of %d, or without direction", errVectors, len(embeddings[0]))
 		}
 	}
@@ -175,26 +122,26 @@ func (m *meaning) query(ctx context.Context, text string, limit time.Duration) (
 	m.mu.Lock()
 	if m.changed == changed {
 		if err == nil {
-			m.shut = pause{}
+			m.queryPause = pause{}
 		} else {
-			m.shut.failed(queryPauses)
+			m.queryPause.failed(maxQueryPause)
 		}
 	}
 	m.mu.Unlock()
 	if err != nil {
-		m.complain("memories are searched by words alone", err)
+		m.warn("memories are searched by words alone", err)
 	}
 	return v, ok
 }
 
-// complain tells of failures, now and then.
-func (m *meaning) complain(what string, err error) {
+// warn logs a failure, at most once in warnPause.
+func (m *embedWorker) warn(what string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.told.IsZero() && time.Since(m.told) < embedTold {
-		m.silent++
+	if !m.warned.IsZero() && time.Since(m.warned) < warnPause {
+		m.unlogged++
 		return
 	}
-	m.db.log.Warn(what, "model", m.by.Model, "err", err, "failures", m.silent)
-	m.told, m.silent = time.Now(), 0
+	m.db.log.Warn(what, "model", m.embedder.Model, "err", err, "failures", m.unlogged)
+	m.warned, m.unlogged = time.Now(), 0
 }

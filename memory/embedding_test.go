@@ -45,7 +45,7 @@ func saveMany(t *testing.T, db *DB, n int, text string) {
 	t.Helper()
 	err := db.write(t.Context(), &job{run: func(t *tx) error {
 		for i := range n {
-			if _, err := t.saveFact(core.Fact{Text: fmt.Sprint(text, " ", i), Origin: group}); err != nil {
+			if _, err := t.facts().saveFact(core.Fact{Text: fmt.Sprint(text, " ", i), Origin: group}); err != nil {
 				return err
 			}
 		}
@@ -84,10 +84,10 @@ func TestCallsForVectors(t *testing.T) {
 				r.began = time.Now()
 				r.failing(tc.fault)
 				db.SetEmbedder(Embedder{Model: "m", Embed: r.Embed})
-				time.Sleep(embedAgain / 2)
+				time.Sleep(retryPause / 2)
 				synctest.Wait()
 				want(t, "calls", r.schedule(), tc.calls)
-				time.Sleep(embedAgain)
+				time.Sleep(retryPause)
 				synctest.Wait()
 				want(t, "later", r.schedule(), tc.later)
 			})
@@ -101,7 +101,7 @@ func TestManyFactsWithoutVectors(t *testing.T) {
 	l := &lexicon{}
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
 		db.file.bolt.NoSync = true
-		saveMany(t, db, embedLook+1, "old")
+		saveMany(t, db, scanStep+1, "old")
 		free := make(chan struct{})
 		db.SetEmbedder(Embedder{Model: "m", Embed: func(ctx context.Context, texts []string) ([][]float32, error) {
 			<-free
@@ -111,9 +111,9 @@ func TestManyFactsWithoutVectors(t *testing.T) {
 		saveMany(t, db, maxWaiting+10, "new")
 		close(free)
 		synctest.Wait()
-		want(t, "vectors", size(t, db, bucketVectors), embedLook+1+maxWaiting+10)
-		want(t, "texts", len(l.asked()), embedLook+1+maxWaiting+10)
-		want(t, "facts that wait", len(db.meaning.waiting), 0)
+		want(t, "vectors", size(t, db, bucketVectors), scanStep+1+maxWaiting+10)
+		want(t, "texts", len(l.asked()), scanStep+1+maxWaiting+10)
+		want(t, "facts that wait", len(db.embeds.waiting), 0)
 	})
 }
 
@@ -136,11 +136,11 @@ func TestExchangeOfAnEmbedder(t *testing.T) {
 		saveMany(t, db, 1, "cat")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		want(t, "refused", len(db.meaning.refused), 1)
+		want(t, "refused", len(db.embeds.refused), 1)
 		db.SetEmbedder(other.as("n"))
 		synctest.Wait()
 		want(t, "texts of another model", len(other.asked()), 4)
-		want(t, "refused by it", len(db.meaning.refused), 0)
+		want(t, "refused by it", len(db.embeds.refused), 0)
 		l.failing(nil)
 		db.SetEmbedder(l.as("n")) // the same model, and another length
 		synctest.Wait()
@@ -152,7 +152,7 @@ func TestExchangeOfAnEmbedder(t *testing.T) {
 		db.SetEmbedder(Embedder{Model: "n"})
 		saveMany(t, db, 2, "without any")
 		synctest.Wait()
-		want(t, "facts that wait for none", len(db.meaning.waiting), 0)
+		want(t, "facts that wait for none", len(db.embeds.waiting), 0)
 	})
 }
 
@@ -176,12 +176,12 @@ func TestWordsMustDo(t *testing.T) {
 		}
 		want(t, "calls", r.schedule(), "0s:1 1s:1 3s:1 7s:1 15s:1 31s:1 1m3s:1 2m3s:1 3m3s:1 4m3s:1")
 		want(t, "lines of log", strings.Count(log.String(), "by words alone"), 1)
-		time.Sleep(embedTold)
+		time.Sleep(warnPause)
 		ask()
 		want(t, "lines of log", strings.Count(log.String(), "by words alone"), 2)
 		want(t, "what was left out of it", strings.Contains(log.String(), "failures=9"), true)
 		r.failing(nil)
-		time.Sleep(queryPauses)
+		time.Sleep(maxQueryPause)
 		ask()
 		r.failing(func([]string) error { return errors.New("not now") })
 		r.schedule()
@@ -196,12 +196,12 @@ func TestWordsMustDo(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		r.failing(nil)
-		time.Sleep(queryPauses)
-		if _, ok := db.meaning.query(ctx, "dog", 0); ok || time.Now().Before(db.meaning.shut.until) {
+		time.Sleep(maxQueryPause)
+		if _, ok := db.embeds.query(ctx, "dog", 0); ok || time.Now().Before(db.embeds.queryPause.until) {
 			t.Error("a search that was given up is a fault of the Embedder")
 		}
 		r.length = maxLength + 1
-		if _, ok := db.meaning.query(t.Context(), "dog", 0); ok || !time.Now().Before(db.meaning.shut.until) {
+		if _, ok := db.embeds.query(t.Context(), "dog", 0); ok || !time.Now().Before(db.embeds.queryPause.until) {
 			t.Error("an endless vector is used")
 		}
 	})
@@ -223,25 +223,19 @@ func TestLengthOfAnotherLife(t *testing.T) {
 		}
 		synctest.Wait()
 		want(t, "texts", l.asked(), nil)
-		want(t, "the length", []any{again.meaning.length, again.meaning.sure}, []any{64, false})
 		save(t, again, core.Fact{Text: "one more", Origin: group})
 		synctest.Wait()
-		want(t, "the length after a vector", []any{again.meaning.length, again.meaning.sure}, []any{64, true})
-		err = again.write(t.Context(), &job{run: func(t *tx) error {
-			t.bucket(bucketMeta).Put([]byte(metaVectors), []byte("spoilt"))
-			return nil
-		}})
-		if err := errors.Join(err, again.Close()); err != nil {
+		want(t, "texts of one more", l.asked(), []string{"one more"})
+		if err := again.Close(); err != nil {
 			t.Fatal(err)
 		}
-		l.asked()
 		last, err := Open(dir, Options{Embedder: l.as("m")})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer last.Close()
 		synctest.Wait()
-		want(t, "texts when nobody knows the length", len(l.asked()), 3)
+		want(t, "texts of the third life", l.asked(), nil)
 	})
 }
 
@@ -259,7 +253,7 @@ func TestVectorsThatCannotBeWritten(t *testing.T) {
 		time.Sleep(embedPause)
 		synctest.Wait()
 		want(t, "texts of a second try", len(l.asked()) > 0, true)
-		time.Sleep(embedPauses)
+		time.Sleep(maxEmbedPause)
 		synctest.Wait()
 		want(t, "vectors", size(t, db, bucketVectors), 3)
 	})
@@ -277,7 +271,7 @@ func TestTheNextEmbedderStartsAfresh(t *testing.T) {
 			}
 			return nil, errors.New("too many")
 		}})
-		time.Sleep(embedTime)
+		time.Sleep(embedTimeout)
 		other.began = time.Now()
 		db.SetEmbedder(Embedder{Model: "n", Embed: other.Embed})
 		synctest.Wait()
@@ -312,9 +306,9 @@ func TestLookingIsGivenUp(t *testing.T) {
 		l.failing(func([]string) error { return &llm.Error{Kind: llm.ErrorRetryLater} })
 		db.SetEmbedder(l.as("m"))
 		synctest.Wait()
-		m := db.meaning
+		m := db.embeds
 		m.mu.Lock()
-		m.look, m.from = true, 0
+		m.scan, m.scanFrom = true, 0
 		clear(m.waiting)
 		m.mu.Unlock()
 		ctx, cancel := context.WithCancel(t.Context())

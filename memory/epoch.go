@@ -11,15 +11,14 @@ import (
 	"synthbot/core"
 )
 
-// epochs remembers who was forgotten when, while the process lives: what was
-// begun before, in memory, ends with the process.
+// epochs remembers who was forgotten when, while the process lives.
 type epochs struct {
-	mu    sync.Mutex
-	now   uint64
-	gone  map[core.Path]uint64  // people and places; the zero Path: everybody
-	going map[core.Path]int     // those who are being forgotten now
-	muted map[core.TurnID]muted // turns that answer somebody who was forgotten, under all of their names
-	floor uint64                // no place begins below. The writer's
+	mu          sync.Mutex
+	now         uint64
+	forgottenIn map[core.Path]uint64  // people and places; the zero Path: everybody
+	inProgress  map[core.Path]int     // those who are being forgotten now
+	muted       map[core.TurnID]muted // turns that answer somebody who was forgotten, by all of their ids
+	floor       uint64                // numbers of new places begin above; for the writer alone
 }
 
 // Epoch is the number of times that somebody was forgotten; see core.WithEpoch.
@@ -36,20 +35,20 @@ func (e *epochs) next() {
 	e.now++
 }
 
-// begin says that a person or a place is being forgotten: until end it counts as
-// forgotten for everybody, whenever they began.
+// begin says that a person or a place is being forgotten: until end, it counts as forgotten
+// for every epoch.
 func (e *epochs) begin(path core.Path) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.gone == nil {
-		e.gone, e.going = make(map[core.Path]uint64), make(map[core.Path]int)
+	if e.forgottenIn == nil {
+		e.forgottenIn, e.inProgress = make(map[core.Path]uint64), make(map[core.Path]int)
 	}
-	e.gone[path] = e.now
-	e.going[path]++
+	e.forgottenIn[path] = e.now
+	e.inProgress[path]++
 }
 
-// end begins the epoch in which these are forgotten: readers that began before, and
-// may have read what was still there, began too early.
+// end begins the epoch in which these are forgotten: readers that started before then are
+// stale.
 func (e *epochs) end(paths map[core.Path]bool) {
 	if len(paths) == 0 {
 		return
@@ -58,9 +57,9 @@ func (e *epochs) end(paths map[core.Path]bool) {
 	defer e.mu.Unlock()
 	e.now++
 	for path := range paths {
-		e.gone[path] = e.now
-		if e.going[path]--; e.going[path] == 0 {
-			delete(e.going, path)
+		e.forgottenIn[path] = e.now
+		if e.inProgress[path]--; e.inProgress[path] == 0 {
+			delete(e.inProgress, path)
 		}
 	}
 }
@@ -69,58 +68,57 @@ func (e *epochs) end(paths map[core.Path]bool) {
 func (e *epochs) busy() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return len(e.going) > 0
+	return len(e.inProgress) > 0
 }
 
 // Forgotten implements core.Forgetter.
 func (db *DB) Forgotten(ctx context.Context, paths ...core.Path) bool {
-	return db.begun(ctx).forgot(paths...)
+	return db.epochOf(ctx).forgot(paths...)
 }
 
-// begun is when something was begun that is stored now.
-type begun struct {
+// writeEpoch is the epoch in which something began that is stored now.
+type writeEpoch struct {
 	*epochs
 	epoch uint64
 	turn  core.TurnID // zero: none
-	dated bool        // false: it is not known when
+	known bool        // false: the epoch is not known
 }
 
-func (db *DB) begun(ctx context.Context) begun {
+func (db *DB) epochOf(ctx context.Context) writeEpoch {
 	epoch, turn, dated := core.EpochOf(ctx)
-	return begun{&db.epochs, epoch, turn, dated}
+	return writeEpoch{&db.epochs, epoch, turn, dated}
 }
 
-// forgot reports whether one of these people or places, or a place above one, was
-// forgotten since, or is being forgotten.
-func (b begun) forgot(paths ...core.Path) bool {
+// forgot reports whether one of these people or places, or a place above one, was forgotten
+// since then, or is being forgotten.
+func (b writeEpoch) forgot(paths ...core.Path) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, p := range paths {
 		for ; !p.IsZero(); p = p.Parent() {
-			if b.since(p) {
+			if b.forgotExactly(p) {
 				return true
 			}
 		}
 	}
-	return b.since(core.Path{}) // everybody was
+	return b.forgotExactly(core.Path{}) // everybody was
 }
 
-// since reports whether exactly this path was forgotten since, or is being
-// forgotten. b.mu is held.
-func (b begun) since(path core.Path) bool {
-	return b.dated && (b.gone[path] > b.epoch || b.going[path] > 0)
+// forgotExactly is forgot for just this path. b.mu is held.
+func (b writeEpoch) forgotExactly(path core.Path) bool {
+	return b.known && (b.forgottenIn[path] > b.epoch || b.inProgress[path] > 0)
 }
 
-// stale reports whether it comes of a turn that answers somebody who was forgotten.
-func (b begun) stale() bool { return !b.turn.Path.IsZero() && b.isMuted(b.turn) }
+// isOfMutedTurn reports whether the context's turn answers somebody who was forgotten.
+func (b writeEpoch) isOfMutedTurn() bool { return !b.turn.Path.IsZero() && b.isMuted(b.turn) }
 
-// named reports whether a value names somebody who was forgotten since: their path, a
-// path below it, or their id, as a string of its own.
-func (b begun) named(value []byte) bool {
+// isNamed reports whether a value names somebody who was forgotten since then: their path, a
+// path below it, or their id, as a JSON string.
+func (b writeEpoch) isNamed(value []byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for path := range b.gone {
-		if path.IsZero() || !b.since(path) {
+	for path := range b.forgottenIn {
+		if path.IsZero() || !b.forgotExactly(path) {
 			continue
 		}
 		begun := quoted(path.String())
@@ -144,14 +142,13 @@ func quoted(text string) []byte {
 	return raw
 }
 
-// muted is a turn that answers somebody who was forgotten.
+// muted is a turn that answers somebody who was forgotten: its outcome is left out.
 type muted struct {
-	turn  core.TurnID // where its place is
+	turn  core.TurnID // under the path where its place is now
 	epoch uint64      // in which it was muted
 }
 
-// mute lets what a turn ends with be left out. A turn whose place moved goes on under
-// the path with which it began: names are all that it may have.
+// mute marks a turn. A turn whose place moved goes on under the ids with which it began.
 func (e *epochs) mute(turn core.TurnID, names []core.TurnID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -163,14 +160,14 @@ func (e *epochs) mute(turn core.TurnID, names []core.TurnID) {
 	}
 }
 
-// isMuted reports whether a turn answers somebody who was forgotten. One of the
-// same number that began later does not: it is another try, which knows nothing of
-// them. If it is not known when it began, it counts as old.
-func (b begun) isMuted(turn core.TurnID) bool {
+// isMuted reports whether a turn answers somebody who was forgotten. A turn with the same id
+// that began later does not: it is another attempt. If its epoch is not known, it counts as
+// old.
+func (b writeEpoch) isMuted(turn core.TurnID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	m, ok := b.muted[turn]
-	return ok && (!b.dated || b.epoch <= m.epoch)
+	return ok && (!b.known || b.epoch <= m.epoch)
 }
 
 // ends lists the muted turns that a mark ends.

@@ -33,7 +33,7 @@ func talk(t testing.TB, db *DB, name string, n int) {
 	}
 }
 
-// TestErasingEnds: of any size, whoever or whatever is erased, and nothing of it is
+// TestErasingEnds: of any size, for a person or a place, and nothing of it is
 // in the file afterwards.
 func TestErasingEnds(t *testing.T) {
 	forget := func(path core.Path) func(context.Context, *DB) error {
@@ -87,7 +87,8 @@ func TestLookingAfterDeleting(t *testing.T) {
 	b := &core.Batch{}
 	for i := range 500 {
 		b.Append = append(b.Append, message(group, fmt.Sprint(i), "many words to fill several pages of the file"))
-		b.Journal = append(b.Journal, core.Record{Key: core.Key{Turn: core.TurnID{Path: group, Seq: uint64(i)}}, Progress: core.ProgressDone})
+		b.Journal = append(b.Journal, core.Record{Key: core.Key{Turn: core.TurnID{Path: group, Seq: uint64(i)}},
+			Progress: core.ProgressDone})
 	}
 	if err := db.Commit(t.Context(), b); err != nil {
 		t.Fatal(err)
@@ -95,27 +96,28 @@ func TestLookingAfterDeleting(t *testing.T) {
 	err := within(t, time.Minute, func(ctx context.Context) error {
 		return db.write(ctx, &job{run: func(tx *tx) error {
 			for i := range 60 {
-				f, _, err := tx.fact(factID(uint64(i + 1)))
+				f, _, err := tx.facts().fact(uint64(i + 1))
 				if err != nil {
 					return err
 				}
-				tx.dropFact(f)
+				tx.facts().dropFact(f)
 			}
-			if _, err := tx.saveFact(core.Fact{Text: "memory of tea", Topic: "tea", Origin: group}); err != nil {
+			if _, err := tx.facts().saveFact(core.Fact{Text: "memory of tea", Topic: "tea", Origin: group}); err != nil {
 				return err
 			}
 			for seq := range uint64(501) {
 				tx.remove(place{path: group, key: placeKey(group)}, seq)
 			}
-			h := tx.mendHead(placeKey(group))
+			h := tx.rebuiltHead(placeKey(group))
 			if h.count != 0 || len(tx.waiting(placeKey(group), 1000)) != 0 {
 				return fmt.Errorf("%d entries are left", h.count)
 			}
 			tx.deleteBelow(bucketJournal, placeKey(group))
-			if len(tx.keysBelow(bucketJournal, placeKey(group))) != 0 {
+			for range tx.bucket(bucketJournal).prefixed(placeKey(group)) {
 				return errors.New("records are left")
 			}
-			return tx.migrate(group, topic)
+			tx.migrate(group, topic)
+			return nil
 		}})
 	})
 	if err != nil {
@@ -191,7 +193,8 @@ func TestForgottenOnTheWay(t *testing.T) {
 		}
 	}
 	move := func(from core.Path, to string) {
-		commit(core.Batch{Change: []core.Event{{Kind: core.KindMigration, Message: core.Message{Path: from}, To: core.MustPath(to)}}})
+		commit(core.Batch{Change: []core.Event{{Kind: core.KindMigration, Message: core.Message{Path: from},
+			To: core.MustPath(to)}}})
 	}
 	move(group, "chat/super")
 	commit(core.Batch{Append: []core.Entry{message(topic, "1", "one"), message(topic, "2", "two")}})

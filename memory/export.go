@@ -14,11 +14,9 @@ import (
 	"strings"
 
 	"synthbot/core"
-	"synthbot/core/llm"
 )
 
-// row is one line of an export: just one of its fields is set, but for Answers,
-// which says of an Entry whom it answers.
+// row is one line of an export: one of its fields is set, and Answers beside Entry.
 type row struct {
 	Entry    *core.Entry  `json:"entry,omitempty"`
 	Answers  []string     `json:"answers,omitempty"`
@@ -26,11 +24,11 @@ type row struct {
 	Memory   *core.Fact   `json:"memory,omitempty"`
 	State    *stateRow    `json:"state,omitempty"`
 	Item     *itemRow     `json:"item,omitempty"`
-	Use      *useRow      `json:"use,omitempty"`
+	Use      *Use         `json:"use,omitempty"`
 	Record   *core.Record `json:"record,omitempty"`
 }
 
-// reactionRow is what a person put on the message ID.
+// reactionRow is a person's reactions to the message ID.
 type reactionRow struct {
 	Path   core.Path `json:"path"`
 	ID     string    `json:"id"`
@@ -50,24 +48,15 @@ type itemRow struct {
 	Value  json.RawMessage `json:"value"`
 }
 
-type useRow struct {
-	Day    string    `json:"day"`
-	Person core.Path `json:"person,omitzero"`
-	Engine string    `json:"engine"`
-	Calls  int       `json:"calls"`
-	llm.Usage
-}
-
-// Export writes what is kept of a person, of a place and all below it, or, for
-// the zero Path, of everybody, as JSON Lines: entries in the order of places and
-// numbers, each with the reactions to it; then memories with their former texts,
-// states, what plugins keep, and use.
+// Export writes what is stored of a person, of a place and all below it, or, for the zero
+// Path, of everybody, as JSON Lines: entries in the order of places and numbers, each with
+// the reactions to it; then memories with their former texts, states, what plugins store,
+// and usage.
 //
-// Of a person it writes all that they may ask for: what they said and what the bot
-// answered them, their reactions, their private places as a whole, what is known by
-// them or about them, what plugins keep under their path, and, beyond what other
-// exports hold, the journal of the turns that answered them. Bytes that are not valid
-// UTF-8 are replaced.
+// Of a person it writes what they said and what the bot answered them, their reactions,
+// their private places as a whole, memories by them or about them, what plugins store under
+// their path, and, beyond other exports, the journal of the turns that answered them.
+// Invalid UTF-8 is replaced.
 func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
 	var err error
 	if _, ok := w.(NonBlocking); ok {
@@ -81,11 +70,11 @@ func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
 	return nil
 }
 
-// NonBlocking is the ability of a writer that lets nobody wait: what is exported to it is
-// not put on the disk before.
+// NonBlocking marks a writer that does not block: an export to it is not written to the disk
+// before.
 type NonBlocking interface{ NonBlocking() }
 
-// export is Export to what takes it without delay.
+// export is Export to a writer that does not block.
 func export(ctx context.Context, db *DB, w io.Writer, path core.Path) error {
 	out := bufio.NewWriter(w)
 	e := exporter{out: json.NewEncoder(out), path: path, private: make(map[core.Path]bool)}
@@ -122,12 +111,14 @@ func (e *exporter) all() error {
 	return e.err
 }
 
-// each calls use for all that a bucket holds. What cannot be read is left out.
+// each calls use for all pairs of a bucket that can be read.
 func (e *exporter) each(bucket string, use func(k, v []byte) error) {
-	c := e.bucket(bucket).Cursor()
-	for k, v := c.First(); k != nil && e.err == nil; k, v = c.Next() {
+	for k, v := range e.bucket(bucket).pairs(nil, nil) {
+		if e.err != nil {
+			return
+		}
 		if err := use(k, v); err != nil {
-			e.db.odd(fmt.Errorf("%s: %w", bucket, err))
+			e.db.logUnreadable(fmt.Errorf("%s: %w", bucket, err))
 		}
 	}
 }
@@ -138,11 +129,11 @@ func (e *exporter) write(r row) {
 	}
 }
 
-// line reads an entry, if it may concern whom the export is about.
-func (e *exporter) line(k, v []byte) (l line, ok bool, err error) {
+// concerned reads an entry, if it may concern the subject of the export.
+func (e *exporter) concerned(k, v []byte) (l storedEntry, ok bool, err error) {
 	path, seq, err := entryOf(k)
 	if err != nil {
-		return line{}, false, err
+		return storedEntry{}, false, err
 	}
 	wanted := path.Within(e.path)
 	if e.person != "" {
@@ -150,15 +141,15 @@ func (e *exporter) line(k, v []byte) (l line, ok bool, err error) {
 		wanted = named || e.private[path]
 	}
 	if !wanted {
-		return line{}, false, nil
+		return storedEntry{}, false, nil
 	}
-	l, err = decodeLine(v, path, seq)
+	l, err = decodeEntry(v, path, seq)
 	return l, err == nil, err
 }
 
-// findPrivate notes the places where the person speaks with the bot alone.
+// findPrivate collects the places where the person speaks with the bot alone.
 func (e *exporter) findPrivate(k, v []byte) error {
-	l, _, err := e.line(k, v)
+	l, _, err := e.concerned(k, v)
 	if l.Message.Private && l.Message.Author.ID == e.person {
 		e.private[l.Message.Path] = true
 	}
@@ -166,14 +157,14 @@ func (e *exporter) findPrivate(k, v []byte) error {
 }
 
 func (e *exporter) entry(k, v []byte) error {
-	l, ok, err := e.line(k, v)
+	l, ok, err := e.concerned(k, v)
 	if !ok {
 		return err
 	}
 	whole := e.person == "" || e.private[l.Message.Path]
 	h, _ := e.readHead(placeKey(l.Message.Path))
 	if h.private {
-		l.Message.Private = true // so that what imports it knows the place for one
+		l.Message.Private = true // so that the import knows that the place is private
 	}
 	if whole || l.Message.Author.ID == e.person || slices.Contains(l.answers, e.person) {
 		r := row{Entry: &l.Entry, Answers: l.answers}
@@ -196,14 +187,14 @@ func (e *exporter) fact(k, v []byte) error {
 		return err
 	}
 	former := slices.ContainsFunc(f.Former, func(old core.Former) bool { return old.By == e.path })
-	his := f.By == e.path || former || slices.Contains(f.About, e.path) || e.private[f.Origin]
-	if e.person != "" && his || e.person == "" && f.Origin.Within(e.path) {
+	theirs := f.By == e.path || former || slices.Contains(f.About, e.path) || e.private[f.Origin]
+	if e.person != "" && theirs || e.person == "" && f.Origin.Within(e.path) {
 		e.write(row{Memory: &f})
 	}
 	return nil
 }
 
-// holds reports whether what is kept under a path belongs to the export.
+// holds reports whether a path belongs to the export.
 func (e *exporter) holds(path core.Path) bool {
 	for above := path; !above.IsZero(); above = above.Parent() {
 		if e.private[above] {
@@ -240,12 +231,12 @@ func (e *exporter) use(k, v []byte) error {
 	if err != nil || !e.holds(u.Person) {
 		return err
 	}
-	e.write(row{Use: &useRow{u.Day, u.Person, u.Engine, u.Calls, u.Usage}})
+	e.write(row{Use: &u})
 	return nil
 }
 
-// records writes the journal of the turns that answered a person, or that took
-// place where they speak with the bot alone.
+// records writes the journal of the turns that answered a person, or that took place in a
+// private conversation with them.
 func (e *exporter) records() {
 	if e.person == "" {
 		return
@@ -256,18 +247,17 @@ func (e *exporter) records() {
 	}
 	within := interfaceOf(e.path)
 	f.heads = e.headsBelow(within)
-	from, to := subtree(within)
-	f.turns(&e.tx, from, to, func(turn core.TurnID, keys []core.Key, answers bool) {
-		if !answers {
-			return
+	for _, records := range e.turns(subtree(within)) {
+		if !f.isAnswered(&e.tx, records) {
+			continue
 		}
-		for _, key := range keys {
-			w, ok := e.readRecord(key, e.bucket(bucketJournal).Get(journalKey(placeKey(turn.Path), key)))
+		for _, r := range records {
+			w, ok := e.readRecord(r.key, r.value)
 			if ok {
-				e.write(row{Record: &core.Record{Key: key, Progress: w.Progress, Time: w.Time, Data: w.Data}})
+				e.write(row{Record: &core.Record{Key: r.key, Progress: w.Progress, Time: w.Time, Data: w.Data}})
 			}
 		}
-	})
+	}
 }
 
 // Limits of an import.
@@ -276,11 +266,10 @@ const (
 	importStep = 500      // lines of one transaction
 )
 
-// Import adds what an export holds and returns how many lines it read. Entries
-// that are known stay as they are; none of the others waits for an answer.
-// Memories find those that they repeat; items and states replace what is there;
-// use is added up; records of a journal, which no bot could go on with, are left
-// out. An error names the line; what came before it is kept.
+// Import adds the content of an export and returns how many lines it read. Known entries
+// stay as they are; the others do not wait for an answer. Memories replace those that they
+// repeat; items and states replace what is there; usage is added; journals are left out. An
+// error names the line; what came before is stored.
 func (db *DB) Import(ctx context.Context, r io.Reader) (lines int, err error) {
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(make([]byte, 0, 64<<10), maxRow)
@@ -329,14 +318,14 @@ func parseRow(text []byte) (r row, err error) {
 	case r.State != nil && !r.State.Path.IsZero(), r.Record != nil, r.Use != nil && len(r.Use.Day) == 10:
 		return r, nil
 	}
-	return row{}, fmt.Errorf("%w: nothing that can be imported", ErrBatch)
+	return row{}, fmt.Errorf("%w: nothing in it can be imported", ErrBatch)
 }
 
 func checkReaction(r *reactionRow) error {
 	tooLong := slices.ContainsFunc(r.Emoji, func(emoji string) bool { return len(emoji) > maxEmoji })
 	tooLong = tooLong || len(r.ID) > maxIDBytes || len(r.Person) > maxIDBytes || len(r.Emoji) > maxReactors
 	if r.Path.IsZero() || r.ID == "" || r.Person == "" || tooLong {
-		return fmt.Errorf("%w: a reaction that cannot be one", ErrBatch)
+		return fmt.Errorf("%w: invalid reaction", ErrBatch)
 	}
 	return nil
 }
@@ -347,7 +336,7 @@ func importRows(ctx context.Context, db *DB, rows []row) error {
 	}
 	return db.write(ctx, &job{run: func(t *tx) error {
 		for _, r := range rows {
-			if err := t.importRow(r); err != nil {
+			if err := importRow(t, r); err != nil {
 				return err
 			}
 		}
@@ -355,12 +344,12 @@ func importRows(ctx context.Context, db *DB, rows []row) error {
 	}})
 }
 
-func (t *tx) importRow(r row) error {
+func importRow(t *tx, r row) error {
 	switch {
 	case r.Entry != nil:
-		t.append(r.Entry, &entry{value: encodeLine(&line{Entry: *r.Entry, answers: r.Answers})})
+		t.append(r.Entry, &newEntry{value: encodeEntry(&storedEntry{Entry: *r.Entry, answers: r.Answers})})
 	case r.Reaction != nil: // the entry counts it already
-		t.touch(r.Reaction.Path, r.Reaction.ID, func(l *line) bool {
+		t.changeEntry(r.Reaction.Path, r.Reaction.ID, func(l *storedEntry) bool {
 			if l.reactors == nil {
 				l.reactors = make(map[string][]string)
 			}
@@ -368,11 +357,12 @@ func (t *tx) importRow(r row) error {
 			return len(l.reactors) <= maxReactors
 		})
 	case r.Memory != nil:
-		_, err := t.saveFact(*r.Memory)
+		_, err := t.facts().saveFact(*r.Memory)
 		return err
 	case r.Item != nil:
 		i := r.Item
-		_, err := t.putItem(i.Plugin, core.Item{Path: i.Path, Key: i.Key, Version: core.AnyVersion, Value: i.Value})
+		item := core.Item{Path: i.Path, Key: i.Key, Version: core.AnyVersion, Value: i.Value}
+		_, err := items{t.db, i.Plugin}.write(t, item)
 		return err
 	case r.State != nil:
 		value, err := json.Marshal(r.State.State)
@@ -381,8 +371,7 @@ func (t *tx) importRow(r row) error {
 		}
 		t.setState(r.State.Path, value)
 	case r.Use != nil:
-		u := r.Use
-		t.addUse(Use{Day: u.Day, Person: u.Person, Engine: u.Engine, Calls: u.Calls, Usage: u.Usage})
+		t.addUse(*r.Use)
 	}
 	return nil
 }

@@ -20,6 +20,11 @@ const (
 	maxFormer   = 20
 )
 
+// factTx is a transaction's access to facts and their postings and vectors.
+type factTx struct{ *tx }
+
+func (t *tx) facts() factTx { return factTx{t} }
+
 func checkFact(f *core.Fact) error {
 	switch {
 	case f.Text == "" || len(f.Text) > maxFactText:
@@ -35,13 +40,12 @@ func checkFact(f *core.Fact) error {
 	return nil
 }
 
-// SaveFact keeps a fact and returns it as it is stored. With an ID it replaces
-// that one, which must be seen from Origin, where that is given; else the error
-// wraps core.ErrUnknown. Without an ID, it replaces those of the same origin, about
-// the same, that say the same or have the same Topic, as far as Fact.MayReplace
-// allows: the newest wins, what was said before stays as Former. A fact of a
-// turn that answers somebody who was forgotten since its epoch began, or one by or
-// about such people, or of such a place, is not stored; the error wraps
+// SaveFact stores a fact and returns it as stored. With an ID it replaces that fact, which
+// must be visible from Origin, if that is set; else the error wraps core.ErrUnknown. Without
+// an ID it replaces facts of the same origin and the same people that say the same or have
+// the same Topic, if Fact.MayReplace allows it: the newest wins, and older texts stay as
+// Former. A fact by or about people who were forgotten since the context's epoch began, of
+// such a place, or of a turn that answers them, is not stored; the error wraps
 // core.ErrForgotten.
 func (db *DB) SaveFact(ctx context.Context, f core.Fact) (core.Fact, error) {
 	if err := checkFact(&f); err != nil {
@@ -49,11 +53,11 @@ func (db *DB) SaveFact(ctx context.Context, f core.Fact) (core.Fact, error) {
 	}
 	var saved core.Fact
 	err := db.write(ctx, &job{size: len(f.Text) * 4, run: func(t *tx) (err error) {
-		b := db.begun(ctx)
-		if b.stale() || b.forgot(append([]core.Path{f.By, f.Origin}, f.About...)...) {
+		b := db.epochOf(ctx)
+		if b.isOfMutedTurn() || b.forgot(append([]core.Path{f.By, f.Origin}, f.About...)...) {
 			return fmt.Errorf("memory: %w: %w", ErrBatch, core.ErrForgotten)
 		}
-		saved, err = t.saveFact(f)
+		saved, err = t.facts().saveFact(f)
 		return err
 	}})
 	if err != nil {
@@ -62,7 +66,7 @@ func (db *DB) SaveFact(ctx context.Context, f core.Fact) (core.Fact, error) {
 	return saved, nil
 }
 
-func (t *tx) saveFact(f core.Fact) (core.Fact, error) {
+func (t factTx) saveFact(f core.Fact) (core.Fact, error) {
 	if f.Time.IsZero() {
 		f.Time = t.now
 	}
@@ -79,7 +83,8 @@ func (t *tx) saveFact(f core.Fact) (core.Fact, error) {
 		return f, nil
 	}
 	for _, older := range olds[1:] {
-		f.Former = slices.Concat(f.Former, []core.Former{{Text: older.Text, Time: older.Time, By: older.By}}, older.Former)
+		said := core.Former{Text: older.Text, Time: older.Time, By: older.By}
+		f.Former = append(append(slices.Clone(f.Former), said), older.Former...)
 		t.dropFact(older)
 	}
 	f = mergeFacts(&olds[0], f)
@@ -87,9 +92,8 @@ func (t *tx) saveFact(f core.Fact) (core.Fact, error) {
 	return f, nil
 }
 
-// replaceFact puts a fact into the place of another. What says the same means
-// the same.
-func (t *tx) replaceFact(old, f core.Fact) {
+// replaceFact replaces a fact. Its vector stays if the text does.
+func (t factTx) replaceFact(old, f core.Fact) {
 	number := binary.BigEndian.Uint64(factKey(&old))
 	v, known := t.vectorOf(old.Origin, number)
 	v.digits = bytes.Clone(v.digits)
@@ -100,7 +104,7 @@ func (t *tx) replaceFact(old, f core.Fact) {
 	}
 }
 
-// merge lets a newer fact replace f.
+// mergeFacts returns a newer fact with what it takes over from f.
 func mergeFacts(f *core.Fact, newer core.Fact) core.Fact {
 	newer.ID, newer.Origin, newer.Former = f.ID, f.Origin, slices.Concat(f.Former, newer.Former)
 	if newer.Text != f.Text {
@@ -124,24 +128,24 @@ func mergeFacts(f *core.Fact, newer core.Fact) core.Fact {
 	return newer
 }
 
-// replacedBy finds the facts whose place f takes, newest first.
-func (t *tx) replacedBy(f core.Fact) (olds []core.Fact, err error) {
+// replacedBy lists the facts that f replaces, newest first.
+func (t factTx) replacedBy(f core.Fact) (olds []core.Fact, err error) {
 	if f.ID != "" {
-		old, ok, err := t.fact(f.ID)
-		if err == nil && (!ok || !f.Origin.IsZero() && !f.Origin.Within(old.Origin)) {
-			err = fmt.Errorf("%w: %w", ErrBatch, core.ErrUnknown)
+		old, err := t.factByID(f.ID)
+		if err == nil && !f.Origin.IsZero() && !f.Origin.Within(old.Origin) {
+			err = unknownFact(f.ID)
 		}
 		return []core.Fact{old}, err
 	}
-	ids := t.having(f.Origin, sameTerm(f))
+	ids := t.factsWith(f.Origin, sameTerm(f))
 	if f.Topic != "" {
-		ids = append(ids, t.having(f.Origin, topicTerm(f))...)
+		ids = append(ids, t.factsWith(f.Origin, topicTerm(f))...)
 	}
 	slices.Sort(ids)
 	for _, id := range slices.Backward(slices.Compact(ids)) {
-		old, ok, err := t.fact(factID(id))
+		old, ok, err := t.fact(id)
 		if err != nil {
-			t.db.odd(err)
+			t.db.logUnreadable(err)
 		}
 		if ok && f.MayReplace(&old) {
 			olds = append(olds, old)
@@ -150,30 +154,27 @@ func (t *tx) replacedBy(f core.Fact) (olds []core.Fact, err error) {
 	return olds, nil
 }
 
-// factNumber reads a fact's number as people see it.
+// factNumber reads a fact's ID.
 func factNumber(id string) (uint64, error) {
 	n, err := strconv.ParseUint(id, 36, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w: %q", ErrBatch, core.ErrUnknown, id)
+		return 0, unknownFact(id)
 	}
 	return n, nil
 }
 
-// factID is a fact's number as people see it.
+// factID is a fact's number as users see it.
 func factID(number uint64) string { return strconv.FormatUint(number, 36) }
 
-// factKey is the key of a fact that has its ID.
+// factKey is the key of a fact, which must have an ID.
 func factKey(f *core.Fact) []byte {
 	n, _ := factNumber(f.ID)
 	return binary.BigEndian.AppendUint64(nil, n)
 }
 
-// fact reads a fact; ok is false where there is none.
-func (t *tx) fact(id string) (f core.Fact, ok bool, err error) {
-	if _, err := factNumber(id); err != nil {
-		return core.Fact{}, false, err
-	}
-	key := factKey(&core.Fact{ID: id})
+// fact reads a fact; ok is false if there is none.
+func (t factTx) fact(number uint64) (f core.Fact, ok bool, err error) {
+	key := binary.BigEndian.AppendUint64(nil, number)
 	value := t.bucket(bucketFacts).Get(key)
 	if value == nil {
 		return core.Fact{}, false, nil
@@ -181,6 +182,21 @@ func (t *tx) fact(id string) (f core.Fact, ok bool, err error) {
 	f, err = decodeFact(key, value)
 	return f, err == nil, err
 }
+
+// factByID reads a fact; if there is none, the error wraps core.ErrUnknown.
+func (t factTx) factByID(id string) (core.Fact, error) {
+	number, err := factNumber(id)
+	if err != nil {
+		return core.Fact{}, err
+	}
+	f, ok, err := t.fact(number)
+	if err == nil && !ok {
+		err = unknownFact(id)
+	}
+	return f, err
+}
+
+func unknownFact(id string) error { return fmt.Errorf("%w: %w: %q", ErrBatch, core.ErrUnknown, id) }
 
 // decodeFact reads a fact; the key holds its number.
 func decodeFact(key, value []byte) (f core.Fact, err error) {
@@ -194,8 +210,8 @@ func decodeFact(key, value []byte) (f core.Fact, err error) {
 	return f, nil
 }
 
-// putFact writes a fact and the postings that lead to it.
-func (t *tx) putFact(f core.Fact) {
+// putFact stores a fact and its postings.
+func (t factTx) putFact(f core.Fact) {
 	key := factKey(&f)
 	value, err := json.Marshal(f)
 	t.fail(bucketFacts, err)
@@ -204,24 +220,24 @@ func (t *tx) putFact(f core.Fact) {
 	t.putPostings(&f)
 }
 
-// putPostings lets a fact be found.
-func (t *tx) putPostings(f *core.Fact) {
+// putPostings stores the words by which a fact is found.
+func (t factTx) putPostings(f *core.Fact) {
 	words, key, rank := t.bucket(bucketWords), factKey(f), rankFact(f)
 	for _, term := range factTerms(f) {
 		words.Put(postingKey(f.Origin, term, key), rank)
 	}
 }
 
-// rank is kept with each posting, so that a fact need not be read to be ranked:
-// its time (4 bytes, hours), importance (1), and how many words it has (2).
+// rankFact is stored with each posting, so that a fact is ranked without reading it: its
+// time (4 bytes, hours), importance (1), and number of words (2).
 func rankFact(f *core.Fact) []byte {
 	b := binary.BigEndian.AppendUint32(nil, uint32(max(f.Time.Unix()/3600, 0)))
 	b = append(b, byte(min(max(f.Importance, 0), 10)))
 	return binary.BigEndian.AppendUint16(b, uint16(min(len(f.Text)/6, math.MaxUint16)))
 }
 
-// dropFact takes a fact and all that leads to it away.
-func (t *tx) dropFact(f core.Fact) {
+// dropFact deletes a fact with its postings and vector.
+func (t factTx) dropFact(f core.Fact) {
 	key := factKey(&f)
 	t.bucket(bucketFacts).Delete(key)
 	words := t.bucket(bucketWords)
@@ -231,40 +247,33 @@ func (t *tx) dropFact(f core.Fact) {
 	t.dropVector(f.Origin, binary.BigEndian.Uint64(key))
 }
 
-// DropFact forgets a fact that can be seen from one of these places; else the
-// error wraps core.ErrUnknown.
+// DropFact deletes a fact that is visible from one of these places; else the error wraps
+// core.ErrUnknown.
 func (db *DB) DropFact(ctx context.Context, id string, see ...core.Path) error {
 	return db.write(ctx, &job{run: func(t *tx) error {
-		f, ok, err := t.fact(id)
-		if err == nil && (!ok || !t.seenFrom(&f, see)) {
-			err = fmt.Errorf("%w: %w: %q", ErrBatch, core.ErrUnknown, id)
+		f, err := t.facts().factByID(id)
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			t.dropFact(f)
+		seen := func(path core.Path) bool { return t.resolve(path).path.Within(f.Origin) }
+		if !slices.ContainsFunc(see, seen) {
+			return unknownFact(id)
 		}
-		return err
+		t.facts().dropFact(f)
+		return nil
 	}})
-}
-
-// seenFrom reports whether a fact can be seen from one of these places, where
-// they are now.
-func (t *tx) seenFrom(f *core.Fact, places []core.Path) bool {
-	return slices.ContainsFunc(places, func(path core.Path) bool {
-		return t.resolve(path).path.Within(f.Origin)
-	})
 }
 
 // Listing asks for a page of facts.
 type Listing struct {
-	Below  core.Path // where they were said: there and below; the zero Path: anywhere
-	About  core.Path // whom; the zero Path: anybody
-	Before string    // the ID of the last one of the page before; "": the first page
+	Below  core.Path // said there or below; the zero Path: anywhere
+	About  core.Path // a person; the zero Path: anybody
+	Before string    // the next of the page before; "": the first page
 	N      int       // how many at most
 }
 
-// ListFacts returns a page of facts with what they said before, for the admin: the
-// newest first. next is to be given as Before for the page after it;
-// "": there is none.
+// ListFacts returns a page of facts with their former texts, for admins: the newest first.
+// next is the Before of the page after it; "" if there is none.
 func (db *DB) ListFacts(ctx context.Context, l Listing) (facts []core.Fact, next string, err error) {
 	before := uint64(math.MaxUint64)
 	if l.Before != "" {
@@ -283,19 +292,13 @@ func (db *DB) ListFacts(ctx context.Context, l Listing) (facts []core.Fact, next
 
 func (v *view) list(l Listing, before uint64) (facts []core.Fact, next string) {
 	below := v.resolve(l.Below)
-	c := v.bucket(bucketFacts).Cursor()
-	k, value := c.Seek(binary.BigEndian.AppendUint64(nil, before))
-	if k == nil {
-		k, value = c.Last()
-	}
-	for ; k != nil; k, value = c.Prev() {
-		isBefore := bytes.Compare(k, binary.BigEndian.AppendUint64(nil, before)) < 0
-		if !isBefore || !mentions(value, below.path) || !mentions(value, l.About) {
+	for k, value := range v.backward(bucketFacts, nil, binary.BigEndian.AppendUint64(nil, before)) {
+		if !mentions(value, below.path) || !mentions(value, l.About) {
 			continue
 		}
 		f, err := decodeFact(k, value)
 		if err != nil {
-			v.db.odd(err)
+			v.db.logUnreadable(err)
 			continue
 		}
 		if !f.Origin.Within(below.path) || !l.About.IsZero() && !slices.Contains(f.About, l.About) {
@@ -309,8 +312,8 @@ func (v *view) list(l Listing, before uint64) (facts []core.Fact, next string) {
 	return facts, ""
 }
 
-// mentions reports whether a path, or the beginning of one, may be in a value;
-// it spares the decoding of those where it does not.
+// mentions reports whether a path, or the beginning of one, may be in a value, which saves
+// decoding the others.
 func mentions(value []byte, p core.Path) bool {
 	begun := quoted(p.String())
 	return bytes.Contains(value, begun[:len(begun)-1])

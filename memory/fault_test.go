@@ -20,7 +20,7 @@ import (
 	"synthbot/core"
 )
 
-// disk stands between bbolt and its file, so that writing and syncing can fail.
+// disk sits between bbolt and its file, so that writing and syncing can fail.
 // bbolt takes nothing but an *os.File: its own hook for tests is reached by
 // reflection, and a sync is made to fail by putting /dev/zero, which can be read and
 // written but not synced, under the descriptor after the write before it.
@@ -84,7 +84,8 @@ func isMeta(at int64) bool { return at < 2*4096 }
 
 // commitN commits one message and reports whether that was acknowledged.
 func commitN(db *DB, n int) error {
-	return db.Commit(context.Background(), &core.Batch{Append: []core.Entry{message(kitchen, fmt.Sprint(n), fmt.Sprint(n))}})
+	return db.Commit(context.Background(), &core.Batch{Append: []core.Entry{message(kitchen, fmt.Sprint(n),
+		fmt.Sprint(n))}})
 }
 
 // holds fails unless the database holds all of the acknowledged messages.
@@ -104,7 +105,7 @@ func holds(t *testing.T, db *DB, acknowledged []int) {
 	}
 }
 
-// crash copies the file as it stands, as if the process had died now.
+// crash copies the file as it is, as if the process had died now.
 func crash(t *testing.T, db *DB) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -161,7 +162,7 @@ func TestWritesFail(t *testing.T) {
 					after := open(t, crash(t, db))
 					holds(t, after, acknowledged)
 				}
-				if err := db.room.recovered(t); err != nil {
+				if err := db.space.recovered(t); err != nil {
 					t.Fatal(err)
 				}
 				if err := commitN(db, 1000+n); err != nil {
@@ -237,7 +238,7 @@ func TestLastSyncFails(t *testing.T) {
 	if err := commitN(db, 3); err != nil {
 		t.Fatal(err)
 	}
-	if db.writer.torn != 0 {
+	if db.writer.unsynced != 0 {
 		t.Error("the torn commit was not mended")
 	}
 	b := &core.Batch{Append: []core.Entry{message(kitchen, "2", "2")}}
@@ -330,7 +331,7 @@ func TestFullDisk(t *testing.T) {
 }
 
 // recovered makes the disk's room known at once.
-func (r *room) recovered(t *testing.T) error {
+func (r *diskSpace) recovered(t *testing.T) error {
 	if r.full.Load() && !r.probe(t.Context()) {
 		return errors.New("there is room, but it is not found")
 	}
@@ -377,7 +378,7 @@ func fillUp(t *testing.T, dir string, room func(*DB)) {
 		fillOnce(n)
 	}
 	room(db)
-	if err := db.room.recovered(t); err != nil {
+	if err := db.space.recovered(t); err != nil {
 		t.Fatal(err)
 	}
 	if more := fillOnce(n); more <= n {

@@ -3,137 +3,222 @@ package memory
 import (
 	"encoding/binary"
 	"errors"
+	"maps"
+	"slices"
 	"time"
+
+	"synthbot/core"
 )
 
 var errFields = errors.New("broken fields")
 
-// fields is a value under construction: tag, length, bytes, again and again.
-// What is zero is left out.
-type fields []byte
-
-func (f *fields) text(tag byte, s string) {
-	if s == "" {
-		return
-	}
-	*f = append(*f, tag)
-	*f = binary.AppendUvarint(*f, uint64(len(s)))
-	*f = append(*f, s...)
+// codec writes the fields of a value, or reads them: tag, length, bytes, again and
+// again. One function names the fields of a type and serves both directions. Zero
+// values are left out.
+type codec struct {
+	out     []byte // what was written
+	reading bool
+	value   string // what is read, from pos to end
+	pos     int
+	end     int
+	err     error // the first one of reading
 }
 
-func (f *fields) number(tag byte, n uint64) {
-	if n == 0 {
-		return
-	}
-	var b [binary.MaxVarintLen64]byte
-	size := binary.PutUvarint(b[:], n)
-	*f = append(*f, tag, byte(size))
-	*f = append(*f, b[:size]...)
+func readFields(value []byte, describe func(*codec)) error {
+	c := codec{reading: true, value: string(value)}
+	c.readTo(len(value), describe)
+	return c.err
 }
 
-// signed writes numbers that may be negative.
-func (f *fields) signed(tag byte, n int64) { f.number(tag, uint64(n)<<1^uint64(n>>63)) }
+// readTo reads the fields up to end. It calls describe again while fields are left,
+// which may be in any order, and skips those that describe does not name.
+func (c *codec) readTo(end int, describe func(*codec)) {
+	outer := c.end
+	c.end = end
+	for c.pos < end {
+		before := c.pos
+		describe(c)
+		if c.pos == before {
+			c.cut()
+		}
+	}
+	c.end = outer
+}
 
-func (f *fields) flag(tag byte, set bool) {
-	if set {
-		f.number(tag, 1)
+// at reports whether the next field to read has that tag.
+func (c *codec) at(tag byte) bool { return c.pos < c.end && c.value[c.pos] == tag }
+
+// next reads the next field if it has that tag.
+func (c *codec) next(tag byte) (value string, ok bool) {
+	if !c.at(tag) {
+		return "", false
+	}
+	return c.cut()
+}
+
+// cut reads the next field. What follows a broken length is not read.
+func (c *codec) cut() (value string, ok bool) {
+	start := c.pos + 1
+	size, n := uvarint(c.value[start:c.end])
+	start += n
+	if n == 0 || size > uint64(c.end-start) {
+		c.pos = c.end
+		c.check(errFields)
+		return "", false
+	}
+	c.pos = start + int(size)
+	return c.value[start:c.pos], true
+}
+
+// check keeps the first error.
+func (c *codec) check(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+func (c *codec) put(tag byte, value []byte) {
+	c.out = binary.AppendUvarint(append(c.out, tag), uint64(len(value)))
+	c.out = append(c.out, value...)
+}
+
+func text[S ~string](c *codec, tag byte, s *S) {
+	if c.reading || *s != "" {
+		textOrEmpty(c, tag, s)
+	}
+}
+
+// textOrEmpty writes an empty text, too.
+func textOrEmpty[S ~string](c *codec, tag byte, s *S) {
+	if !c.reading {
+		c.put(tag, []byte(*s))
+	} else if value, ok := c.next(tag); ok {
+		*s = S(value)
+	}
+}
+
+func (c *codec) path(tag byte, p *core.Path) {
+	if !c.reading {
+		s := p.String()
+		text(c, tag, &s)
+	} else if value, ok := c.next(tag); ok {
+		c.check(p.UnmarshalText([]byte(value)))
+	}
+}
+
+// number is for what is never negative.
+func (c *codec) number(tag byte, n *uint64) {
+	if !c.reading {
+		if *n != 0 {
+			c.put(tag, binary.AppendUvarint(nil, *n))
+		}
+	} else if value, ok := c.next(tag); ok {
+		read, size := uvarint(value)
+		if size != len(value) {
+			c.check(errFields)
+		}
+		*n = read
+	}
+}
+
+// signed is for numbers that may be negative.
+func signed[N ~int | ~int64](c *codec, tag byte, n *N) {
+	raw := uint64(*n)<<1 ^ uint64(int64(*n)>>63)
+	c.number(tag, &raw)
+	value := unzigzag(raw)
+	*n = N(value)
+	if int64(*n) != value { // on small machines
+		c.check(errFields)
+	}
+}
+
+func unzigzag(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
+
+func (c *codec) flag(tag byte, set *bool) {
+	if !c.reading {
+		if *set {
+			c.put(tag, []byte{1})
+		}
+	} else if _, ok := c.next(tag); ok {
+		*set = true
 	}
 }
 
 // time keeps the instant to the nanosecond, without its zone.
-func (f *fields) time(tag byte, t time.Time) {
-	if t.IsZero() {
+func (c *codec) time(tag byte, t *time.Time) {
+	if !c.reading {
+		if !t.IsZero() {
+			c.put(tag, binary.AppendUvarint(binary.AppendVarint(nil, t.Unix()), uint64(t.Nanosecond())))
+		}
 		return
 	}
-	var b [2 * binary.MaxVarintLen64]byte
-	size := binary.PutVarint(b[:], t.Unix())
-	size += binary.PutUvarint(b[size:], uint64(t.Nanosecond()))
-	*f = append(*f, tag, byte(size))
-	*f = append(*f, b[:size]...)
-}
-
-// group writes fields within a field; an empty one is written too.
-func (f *fields) group(tag byte, write func(*fields)) {
-	var inner fields
-	write(&inner)
-	*f = append(*f, tag)
-	*f = binary.AppendUvarint(*f, uint64(len(inner)))
-	*f = append(*f, inner...)
-}
-
-// field is one field that was read. Its text shares memory with the value.
-type field struct {
-	tag  byte
-	text string
-}
-
-// each calls use for every field of value, in order.
-func each(value string, use func(field) error) error {
-	for len(value) > 0 {
-		tag := value[0]
-		size, n := uvarint(value[1:])
-		if n == 0 || size > uint64(len(value)-1-n) {
-			return errFields
-		}
-		end := 1 + n + int(size)
-		if err := use(field{tag, value[1+n : end]}); err != nil {
-			return err
-		}
-		value = value[end:]
+	value, ok := c.next(tag)
+	if !ok {
+		return
 	}
-	return nil
+	seconds, size := uvarint(value)
+	nanos, rest := uvarint(value[size:])
+	if size == 0 || rest == 0 || size+rest != len(value) || nanos >= 1e9 {
+		c.check(errFields)
+		return
+	}
+	*t = time.Unix(unzigzag(seconds), int64(nanos)).UTC()
 }
 
-// uvarint is binary.Uvarint for a string; of what is none the size is 0.
-func uvarint(s string) (value uint64, size int) {
-	var shift uint
-	for i := range min(len(s), binary.MaxVarintLen64) {
-		c := s[i]
-		if c < 0x80 {
-			if i == binary.MaxVarintLen64-1 && c > 1 {
-				break
+// group is fields within a field; an empty one is written, too.
+func (c *codec) group(tag byte, describe func(*codec)) {
+	if c.reading {
+		value, _ := c.next(tag)
+		end := c.pos
+		c.pos -= len(value)
+		c.readTo(end, describe)
+		return
+	}
+	start := len(c.out)
+	describe(c)
+	size := binary.AppendUvarint([]byte{tag}, uint64(len(c.out)-start))
+	c.out = slices.Insert(c.out, start, size...)
+}
+
+// repeated is a field for each element.
+func repeated[E any](c *codec, tag byte, all *[]E, one func(*codec, byte, *E)) {
+	for i := range *all {
+		if !c.reading {
+			one(c, tag, &(*all)[i])
+		}
+	}
+	for c.at(tag) {
+		*all = append(*all, *new(E))
+		one(c, tag, &(*all)[len(*all)-1])
+	}
+}
+
+// mapped is a group for each key, in order, with the key as its first field.
+func mapped[V any](c *codec, tag byte, all *map[string]V, value func(*codec, byte, *V)) {
+	pair := func(k string, v V) {
+		c.group(tag, func(c *codec) {
+			text(c, tagFirst, &k)
+			value(c, tagSecond, &v)
+		})
+		if c.reading {
+			if *all == nil {
+				*all = make(map[string]V)
 			}
-			return value | uint64(c)<<shift, i + 1
+			(*all)[k] = v
 		}
-		value |= uint64(c&0x7f) << shift
-		shift += 7
 	}
-	return 0, 0
+	if !c.reading {
+		for _, k := range slices.Sorted(maps.Keys(*all)) {
+			pair(k, (*all)[k])
+		}
+	}
+	for c.at(tag) {
+		pair("", *new(V))
+	}
 }
 
-// set reads a number into to.
-func (f field) set(to *uint64) error {
-	n, size := uvarint(f.text)
-	if size != len(f.text) {
-		return errFields
-	}
-	*to = n
-	return nil
-}
-
-func (f field) setSigned(to *int64) error {
-	var n uint64
-	err := f.set(&n)
-	*to = int64(n>>1) ^ -int64(n&1)
-	return err
-}
-
-func (f field) setInt(to *int) error {
-	var n int64
-	err := f.setSigned(&n)
-	*to = int(n)
-	if int64(*to) != n { // on small machines
-		err = errFields
-	}
-	return err
-}
-
-func (f field) setTime(to *time.Time) error {
-	raw, size := uvarint(f.text)
-	nanos, rest := uvarint(f.text[size:])
-	if size == 0 || rest == 0 || size+rest != len(f.text) || nanos >= 1e9 {
-		return errFields
-	}
-	*to = time.Unix(int64(raw>>1)^-int64(raw&1), int64(nanos)).UTC()
-	return nil
+// uvarint is binary.Uvarint for a string; the size is 0 if there is none.
+func uvarint(s string) (value uint64, size int) {
+	value, size = binary.Uvarint([]byte(s[:min(len(s), binary.MaxVarintLen64)]))
+	return value, max(size, 0)
 }

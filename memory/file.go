@@ -28,8 +28,7 @@ const (
 // grow while it is read. It costs no memory.
 const mapSize = 1 << (27 + 3*(strconv.IntSize/64)) // 1 GiB, 128 MiB on small machines
 
-// boltFile is the open file. Compaction exchanges it; views that are open then go on
-// with the former one.
+// boltFile is the open file. Compaction replaces it; open views keep the former one.
 type boltFile struct {
 	name         string
 	log          *slog.Logger
@@ -46,8 +45,8 @@ func newBoltFile(name string, log *slog.Logger) *boltFile {
 	return &boltFile{name: name, log: log, held: make(map[*bbolt.DB]int)}
 }
 
-// open opens the file. A panic of bbolt over a broken one becomes an error, and the lock
-// is released.
+// open opens the file. If bbolt panics on a broken file, it returns an error and releases
+// the lock.
 func (f *boltFile) open() (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -56,7 +55,7 @@ func (f *boltFile) open() (err error) {
 			err = fmt.Errorf("%w: %v", core.ErrDamaged, v)
 		}
 		if err != nil {
-			f.drop()
+			f.closeBroken()
 		}
 	}()
 	if err := f.openBolt(); err != nil {
@@ -72,7 +71,7 @@ func (f *boltFile) openBolt() (err error) {
 		InitialMmapSize: mapSize,
 		OpenFile:        f.openFile,
 	})
-	if err != nil && strings.Contains(err.Error(), "file size too small") { // bbolt has no error of its own for that
+	if err != nil && strings.Contains(err.Error(), "file size too small") { // bbolt has no error value for that
 		err = fmt.Errorf("%w: %w", core.ErrDamaged, err)
 	}
 	if err == nil {
@@ -100,8 +99,8 @@ func (f *boltFile) checkNotReplaced() error {
 	return err
 }
 
-// checkLength fails if the file is shorter than its first pages say: reading what is
-// missing would be a fault.
+// checkLength fails if the file is shorter than its first pages say, since reading beyond
+// its end would be a fault.
 func (f *boltFile) checkLength() error {
 	size, err := fileSize(f.handle)
 	if err != nil {
@@ -115,9 +114,9 @@ func (f *boltFile) checkLength() error {
 	})
 }
 
-// drop closes a file that could not be opened. Its mapping may be left, and with it a
-// lock that nobody released.
-func (f *boltFile) drop() {
+// closeBroken closes a file that could not be opened, and removes the lock that bbolt may
+// have left.
+func (f *boltFile) closeBroken() {
 	if f.bolt != nil {
 		f.bolt.Close()
 	} else if f.handle != nil {
@@ -126,26 +125,26 @@ func (f *boltFile) drop() {
 	}
 }
 
-// hold returns the open file, which stays open until let is called.
-func (f *boltFile) hold() (*bbolt.DB, *os.File) {
+// acquire returns the open file, which stays open until release is called.
+func (f *boltFile) acquire() (*bbolt.DB, *os.File) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.held[f.bolt]++
 	return f.bolt, f.handle
 }
 
-// let ends a hold. It closes a file that was exchanged and that nobody holds any more.
-func (f *boltFile) let(bolt *bbolt.DB) {
-	if !f.leaves(bolt) {
+// release closes the file if it was replaced and nobody else uses it.
+func (f *boltFile) release(bolt *bbolt.DB) {
+	if !f.dropHold(bolt) {
 		return
 	}
 	if err := bolt.Close(); err != nil {
-		f.log.Error("the former file cannot be closed", "file", f.name, "err", err)
+		f.log.Error("the replaced file cannot be closed", "file", f.name, "err", err)
 	}
 }
 
-// leaves counts one holder less, and reports whether the file has no use any more.
-func (f *boltFile) leaves(bolt *bbolt.DB) bool {
+// dropHold counts one user less, and reports whether the file can be closed.
+func (f *boltFile) dropHold(bolt *bbolt.DB) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.held[bolt]--; f.held[bolt] > 0 {
@@ -155,22 +154,22 @@ func (f *boltFile) leaves(bolt *bbolt.DB) bool {
 	return bolt != f.bolt
 }
 
-// exchange goes on with another open file. Views of the old one keep that.
-func (f *boltFile) exchange(fresh *boltFile) {
+// replaceWith replaces the open file. Views of the old one keep that.
+func (f *boltFile) replaceWith(fresh *boltFile) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.bolt, f.handle = fresh.bolt, fresh.handle
 }
 
-// uses reports whether the database goes on with that file.
-func (f *boltFile) uses(fresh *boltFile) bool {
+// isUsing reports whether that file is the open one.
+func (f *boltFile) isUsing(fresh *boltFile) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.bolt == fresh.bolt
 }
 
-// writeError names the file, and the kind where it is known. What a caller did
-// wrong stays as it is.
+// writeError adds the file, and core.ErrFull if the disk is full. Invalid batches stay as
+// they are.
 func (f *boltFile) writeError(err error) error {
 	switch {
 	case err == nil, errors.Is(err, ErrBatch):
@@ -181,8 +180,7 @@ func (f *boltFile) writeError(err error) error {
 	return fmt.Errorf("%s: %w", f.name, err)
 }
 
-// guard turns a panic into an error. Inside of the store a panic means a page
-// that is not what it should be.
+// guard turns a panic into an error: within the store, it means a broken page.
 func (f *boltFile) guard(work func() error) (err error) {
 	defer func() {
 		v := recover()
@@ -194,9 +192,9 @@ func (f *boltFile) guard(work func() error) (err error) {
 	return work()
 }
 
-// spool lets write go to a file without a name beside the database, and then
-// copies it to w: the reader of w may be slow, and must not hold what write
-// reads. A buffer in memory is written at once.
+// spool lets write go to an unnamed file beside the database and then copies that to w,
+// which may be slow: no read transaction stays open for it. A buffer in memory is written at
+// once.
 func (f *boltFile) spool(w io.Writer, write func(io.Writer) error) (n int64, err error) {
 	if b, ok := w.(*bytes.Buffer); ok {
 		before := b.Len()
@@ -208,7 +206,7 @@ func (f *boltFile) spool(w io.Writer, write func(io.Writer) error) (n int64, err
 		return 0, fullError(filepath.Dir(f.name), err)
 	}
 	defer temp.Close()
-	if os.Remove(temp.Name()) != nil { // where a file that is open keeps its name
+	if os.Remove(temp.Name()) != nil { // Windows keeps the name of an open file
 		defer func() { err = errors.Join(err, temp.Close(), os.Remove(temp.Name())) }()
 	}
 	if err := write(temp); err != nil {

@@ -64,7 +64,7 @@ func populated(t testing.TB, db *DB) {
 	<-db.AddUse(Use{Day: "2026-11-20", Person: jay, Engine: "e"}, Use{Day: "2026-11-20", Person: ann, Engine: "e"})
 }
 
-// traces fails if one of the words stands anywhere in the file after compacting.
+// traces fails if one of the words is anywhere in the file after compacting.
 func traces(t *testing.T, db *DB, words ...string) {
 	t.Helper()
 	if _, _, err := db.Compact(t.Context()); err != nil {
@@ -109,7 +109,7 @@ func TestForgetAPerson(t *testing.T) {
 	})
 	want(t, "memories", recall(t, db, core.FactQuery{See: []core.Path{group, alone}}), []string{"ann likes tea"})
 
-	// The turn that answered him ends.
+	// The turn that answered the person ends.
 	turn := core.TurnID{Path: group, Seq: 4}
 	reply := message(group, "r", "you said JAYSECRET")
 	reply.Self = true
@@ -130,7 +130,7 @@ func TestForgetAPerson(t *testing.T) {
 	if _, err := db.SaveFact(core.WithEpoch(t.Context(), 0), core.Fact{Text: "JAYSECRET again", About: []core.Path{jay}, Origin: group}); !errors.Is(err, core.ErrForgotten) {
 		t.Errorf("%v, want core.ErrForgotten", err)
 	}
-	// What a platform delivers again does not bring him back.
+	// What a platform delivers again does not bring the person back.
 	for _, id := range []string{"p1", "g1"} {
 		place := map[string]core.Path{"p1": alone, "g1": group}[id]
 		b := &core.Batch{Append: []core.Entry{message(place, id, "JAYSECRET back-filled")}}
@@ -141,7 +141,7 @@ func TestForgetAPerson(t *testing.T) {
 	traces(t, db, "JAYSECRET", "1000", "Name1000", "jay\x01")
 	want(t, "who waits at the end", len(dueIn(t, db, group)), 1)
 
-	// What he says from now on is kept, under numbers that no turn has.
+	// New messages of the person are stored, under numbers that no turn has.
 	e := message(alone, "new", "hello again")
 	e.Message.Author.ID = "1000"
 	if got := add(t, db, e); got[0].Message.Seq <= 2 {
@@ -150,7 +150,8 @@ func TestForgetAPerson(t *testing.T) {
 	// The next turn of the place is not muted any more.
 	next := message(group, "n", "for ann")
 	next.Self = true
-	if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{next}, Answered: []core.TurnID{{Path: group, Seq: 5}}}); err != nil {
+	if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{next},
+		Answered: []core.TurnID{{Path: group, Seq: 5}}}); err != nil {
 		t.Fatal(err)
 	}
 	db.view(t.Context(), func(v *view) error {
@@ -162,7 +163,11 @@ func TestForgetAPerson(t *testing.T) {
 
 func dueIn(t *testing.T, db *DB, place core.Path) (entries []core.Entry) {
 	t.Helper()
-	if err := db.view(t.Context(), func(v *view) (err error) { entries, err = v.Due(place, 99); return err }); err != nil {
+	if err := db.view(t.Context(), func(v *view) (err error) {
+		entries, err = v.Due(place,
+			99)
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return entries
@@ -457,8 +462,8 @@ func FuzzImport(f *testing.F) {
 	})
 }
 
-// TestMoneyStaysSpent: what a forgotten person's private place has cost is told of
-// nobody any more, but still counts; in a place that is forgotten with all, it goes.
+// TestMoneyStaysSpent: the cost of a forgotten person's private place still counts, but
+// for nobody; in a place that is forgotten as a whole, it is deleted.
 func TestMoneyStaysSpent(t *testing.T) {
 	db := open(t, t.TempDir())
 	add(t, db, message(alone, "1", "hi"))
@@ -505,7 +510,7 @@ func TestNumbersOfAForgottenPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after.begun = db.begun(t.Context())
+	after.epoch = db.epochOf(t.Context())
 	f, p := forgetting{db: db}, place{path: group, key: placeKey(group)}
 	err = db.write(t.Context(), &job{publish: after.publish, run: func(t *tx) error {
 		for seq := range uint64(3) {
@@ -551,7 +556,7 @@ func TestForgetEverybodyByAWrongClock(t *testing.T) {
 // next one finds the ids of these too, and leaves hashes of all.
 func TestForgetAfterABrokenOne(t *testing.T) {
 	db := open(t, t.TempDir())
-	said := make([]core.Entry, 2*sweepWrite)
+	said := make([]core.Entry, 2*maxSweepWrites)
 	for i := range said {
 		said[i] = message(group, fmt.Sprint("m", i), "words")
 		said[i].Message.Author.ID = "1000"
@@ -670,8 +675,8 @@ func TestExportOfAPerson(t *testing.T) {
 	want(t, "records and items of everybody", []int{lines(core.Path{}, "record"), lines(core.Path{}, "item")}, []int{0, 4})
 }
 
-// TestForgettingAnInterface: with the places go memories that somebody there told, wherever
-// these are known; others stay.
+// TestForgettingAnInterface: memories by people of the interface are deleted with its
+// places, wherever they are known; others stay.
 func TestForgettingAnInterface(t *testing.T) {
 	db := open(t, t.TempDir())
 	save(t, db, core.Fact{Text: "told by jay", By: jay})
@@ -694,7 +699,8 @@ func TestTimeOfAPlaceWithoutAnswers(t *testing.T) {
 	add(t, db, anns, jays)
 	reply := message(topic, "r", "for jay")
 	reply.Self, reply.Message.Time = true, day.Add(time.Hour)
-	if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{reply}, Answered: []core.TurnID{{Path: group, Seq: 1}}}); err != nil {
+	if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{reply},
+		Answered: []core.TurnID{{Path: group, Seq: 1}}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Forget(t.Context(), jay); err != nil {

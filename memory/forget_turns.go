@@ -9,8 +9,8 @@ import (
 	"synthbot/core"
 )
 
-// mute notes which turns that are not over answer the person: what they end with is
-// left out. Of the places, only those are looked at that have a journal.
+// mute mutes the unfinished turns that answer the person. Only places with a journal are
+// searched.
 func (f *forgetting) mute(t *tx) {
 	for _, path := range t.placesIn(bucketJournal) {
 		if !path.Within(f.within) {
@@ -18,14 +18,16 @@ func (f *forgetting) mute(t *tx) {
 		}
 		place := placeKey(path)
 		from := seqKey(place, f.heads[path].answered+1)
-		f.turns(t, from, after(place), func(turn core.TurnID, _ []core.Key, _ bool) {
-			f.db.epochs.mute(turn, t.names(turn))
-		})
+		for turn, records := range t.turns(from, after(place)) {
+			if f.isNamed(records) || f.isAnswered(t, records) {
+				f.db.epochs.mute(turn, f.names(t, turn))
+			}
+		}
 	}
 }
 
-// names lists what a turn was called before its place moved.
-func (t *tx) names(turn core.TurnID) (names []core.TurnID) {
+// names lists the ids of a turn from before its place moved.
+func (f *forgetting) names(t *tx, turn core.TurnID) (names []core.TurnID) {
 	for _, from := range t.placesIn(bucketAliases) {
 		p := t.resolve(from)
 		if p.path == turn.Path && turn.Seq > p.shift {
@@ -35,105 +37,79 @@ func (t *tx) names(turn core.TurnID) (names []core.TurnID) {
 	return names
 }
 
-// turns calls use for each turn of a range of the journal that answers or names
-// the person, with the keys of its records and whether it answers them.
-func (f *forgetting) turns(t *tx, from, to []byte, use func(turn core.TurnID, keys []core.Key, answers bool)) {
-	var turn core.TurnID
-	var keys []core.Key
-	speaks, answers := false, false
-	flush := func() {
-		if speaks || answers {
-			use(turn, keys, answers)
-		}
-	}
-	c := t.bucket(bucketJournal).Cursor()
-	for k, v := c.Seek(from); below(k, to); k, v = c.Next() {
-		key, err := journalKeyOf(k)
-		if err != nil {
-			t.db.odd(err)
-			continue
-		}
-		if key.Turn != turn {
-			flush()
-			turn, keys, speaks, answers = key.Turn, nil, false, false
-		}
-		keys = append(keys, key)
-		speaks, answers = speaks || f.speaks(v), answers || f.answers(t, key, v)
-	}
-	flush()
+// isNamed reports whether a record of a turn names the person.
+func (f *forgetting) isNamed(records []record) bool {
+	return f.person != "" && slices.ContainsFunc(records, func(r record) bool {
+		return bytes.Contains(r.value, quoted(f.person))
+	})
 }
 
-// speaks reports whether a record names the person.
-func (f *forgetting) speaks(value []byte) bool {
-	quoted, err := json.Marshal(f.person)
-	return err == nil && f.person != "" && bytes.Contains(value, quoted)
-}
-
-// answers reports whether a record opens a turn that answers the person.
-func (f *forgetting) answers(t *tx, key core.Key, value []byte) bool {
-	last, whole := f.whole[key.Turn.Path]
-	if whole && key.Turn.Seq <= last {
+// isAnswered reports whether a turn answers the person, as its opening record says, or is in
+// a place that is deleted as a whole.
+func (f *forgetting) isAnswered(t *tx, records []record) bool {
+	turn := records[0].key.Turn
+	last, whole := f.whole[turn.Path]
+	if whole && turn.Seq <= last {
 		return true
 	}
-	if f.person == "" || key.Round != 0 || key.Step != 0 {
+	if f.person == "" {
 		return false
 	}
-	w, err := decodeRecord(value)
-	var o core.TurnRecord
-	if err != nil || json.Unmarshal(w.Data, &o) != nil {
-		return false
-	}
-	place := placeKey(key.Turn.Path)
-	c := t.bucket(bucketLog).Cursor()
-	for k, v := c.Seek(seqKey(place, key.Turn.Seq)); below(k, seqKey(place, o.Last+w.Shift+1)); k, v = c.Next() {
-		l, ok := f.read(k, v)
-		answered := l.Due || l.Message.Seq == key.Turn.Seq // a settled entry is not due any more
-		if ok && answered && (l.Message.Author.ID == f.person || slices.Contains(l.answers, f.person)) {
-			return true
+	for _, r := range records {
+		w, err := decodeRecord(r.value)
+		var o core.TurnRecord
+		if r.key.Round != 0 || r.key.Step != 0 || err != nil || json.Unmarshal(w.Data, &o) != nil {
+			continue
+		}
+		first, end := turnKey(turn), seqKey(placeKey(turn.Path), o.Last+w.Shift+1)
+		for k, v := range t.bucket(bucketLog).pairs(first, end) {
+			l, ok := f.read(k, v)
+			answered := l.Due || l.Message.Seq == turn.Seq // a settled entry is no longer due
+			if ok && answered && (l.Message.Author.ID == f.person || slices.Contains(l.answers, f.person)) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// journals takes away the journals of the turns that answer or name the person.
+// journals deletes the journals of the turns that answer or name the person.
 func (f *forgetting) journals() error {
 	answers := make(map[core.TurnID]bool)
 	err := f.db.view(f.ctx, func(v *view) error {
-		from, to := subtree(f.within)
-		f.turns(&v.tx, from, to, func(turn core.TurnID, _ []core.Key, answersThem bool) { answers[turn] = answersThem })
+		for turn, records := range v.turns(subtree(f.within)) {
+			answered := f.isAnswered(&v.tx, records)
+			if answered || f.isNamed(records) {
+				answers[turn] = answered
+			}
+		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	return changeAll(f.ctx, f.db, slices.Collect(maps.Keys(answers)), func(t *tx, turn core.TurnID) {
-		prefix := seqKey(placeKey(turn.Path), turn.Seq)
 		if answers[turn] {
-			for _, k := range t.keysBelow(bucketJournal, prefix) {
-				f.unsay(t, k)
+			for _, r := range t.records(turn) {
+				f.removeSent(t, r)
 			}
 		}
-		t.deleteBelow(bucketJournal, prefix)
+		t.deleteBelow(bucketJournal, turnKey(turn))
 	})
 }
 
-// unsay takes out what was sent as a part of a turn that answered the person. Entries
-// know it themselves, but those that an older synthbot wrote.
-func (f *forgetting) unsay(t *tx, key []byte) {
-	k, err := journalKeyOf(key)
-	if err != nil || k.Part == 0 {
+// removeSent deletes the message that a part of a turn sent to the person. Only entries of
+// older versions need it: others hold whom they answer.
+func (f *forgetting) removeSent(t *tx, r record) {
+	var sent core.Sent
+	w, err := decodeRecord(r.value)
+	if err != nil || r.key.Part == 0 || json.Unmarshal(w.Data, &sent) != nil {
 		return
 	}
-	var sent core.Sent
-	w, err := decodeRecord(t.bucket(bucketJournal).Get(key))
-	if err == nil {
-		err = json.Unmarshal(w.Data, &sent)
-	}
 	p := t.resolve(sent.Path)
-	seq, known := t.find(p, sent.ID)
-	if err != nil || !known {
-		return // nothing can be known of it
+	seq, known := t.findID(p, sent.ID)
+	if known {
+		f.addReply(p.path, sent.ID)
+		t.remove(p, seq)
 	}
-	f.addReply(p.path, sent.ID)
-	t.remove(p, seq)
 }

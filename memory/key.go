@@ -35,7 +35,7 @@ func placeKey(p core.Path) []byte {
 	return append(k, ending)
 }
 
-// cutPlace splits a key into its place's part and what follows it.
+// cutPlace splits a key after its place.
 func cutPlace(key []byte) (place, rest []byte, err error) {
 	i := bytes.IndexByte(key, ending)
 	if i < 1 {
@@ -44,7 +44,7 @@ func cutPlace(key []byte) (place, rest []byte, err error) {
 	return key[:i+1], key[i+1:], nil
 }
 
-// placeOf reads the path of a place's key.
+// placeOf reads a place's key.
 func placeOf(place []byte) (core.Path, error) {
 	if len(place) == 0 || place[len(place)-1] != ending {
 		return core.Path{}, fmt.Errorf("key %q: no place", place)
@@ -57,7 +57,7 @@ func placeOf(place []byte) (core.Path, error) {
 	return p, nil
 }
 
-// cutPath splits a key into its place's path and what follows that.
+// cutPath reads the place of a key, and what follows it.
 func cutPath(key []byte) (path core.Path, rest []byte, err error) {
 	place, rest, err := cutPlace(key)
 	if err == nil {
@@ -66,7 +66,7 @@ func cutPath(key []byte) (path core.Path, rest []byte, err error) {
 	return path, rest, err
 }
 
-// originOf reads the path of a place's key; that of the root is one too.
+// originOf reads a place's key, or that of the root.
 func originOf(place []byte) (core.Path, error) {
 	if len(place) == 1 && place[0] == ending {
 		return core.Path{}, nil
@@ -74,8 +74,8 @@ func originOf(place []byte) (core.Path, error) {
 	return placeOf(place)
 }
 
-// subtree is the range of keys, from inclusive, to exclusive, of the places at
-// or below root. All places: from is nil, and so is to.
+// subtree is the range of keys, to exclusive, of the places at or below root; nil, nil for
+// all places.
 func subtree(root core.Path) (from, to []byte) {
 	if root.IsZero() {
 		return nil, nil
@@ -143,6 +143,9 @@ func numberOf(key, place []byte) (seq uint64, ok bool) {
 	}
 	return binary.BigEndian.Uint64(rest), true
 }
+
+// turnKey is what the keys of a turn's records begin with.
+func turnKey(turn core.TurnID) []byte { return seqKey(placeKey(turn.Path), turn.Seq) }
 
 // journalKey is the key of a record; place is that of its turn.
 func journalKey(place []byte, k core.Key) []byte {

@@ -187,7 +187,8 @@ func TestPluginItems(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
 	put := func(plugin string, path core.Path, key, value string, version uint64) (uint64, error) {
-		return db.Items(plugin).Put(t.Context(), core.Item{Path: path, Key: key, Version: version, Value: json.RawMessage(value)})
+		return db.Items(plugin).Put(t.Context(), core.Item{Path: path, Key: key, Version: version,
+			Value: json.RawMessage(value)})
 	}
 	for i, version := range []uint64{0, 1, core.AnyVersion} {
 		if got, err := put("bio", jay, "main", `{"n":1}`, version); err != nil || got != uint64(i+1) {
@@ -266,7 +267,8 @@ func TestKnowledgeMoves(t *testing.T) {
 	save(t, db, core.Fact{Text: "said in the topic", Origin: topic})
 	setState(t, db, group, core.State{Topic: "tea"})
 	db.Items("bio").Put(t.Context(), core.Item{Path: topic, Key: "k", Value: json.RawMessage(`1`)})
-	if err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{{Kind: core.KindMigration, Message: core.Message{Path: group}, To: super}}}); err != nil {
+	if err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{{Kind: core.KindMigration,
+		Message: core.Message{Path: group}, To: super}}}); err != nil {
 		t.Fatal(err)
 	}
 	moved := core.MustPath("chat/super/7")
@@ -295,9 +297,12 @@ func TestRetention(t *testing.T) {
 	if err := db.Commit(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	old := core.Record{Key: core.Key{Turn: core.TurnID{Path: topic, Seq: 1}}, Progress: core.ProgressDone, Time: day.Add(-time.Hour * 500)}
-	open1 := core.Record{Key: core.Key{Turn: core.TurnID{Path: topic, Seq: 399}}, Progress: core.ProgressDone, Time: day.Add(-time.Hour * 500)}
-	if err := db.Commit(t.Context(), &core.Batch{Journal: []core.Record{old, open1}, Answered: []core.TurnID{{Path: topic, Seq: 5}}}); err != nil {
+	old := core.Record{Key: core.Key{Turn: core.TurnID{Path: topic, Seq: 1}}, Progress: core.ProgressDone,
+		Time: day.Add(-time.Hour * 500)}
+	open1 := core.Record{Key: core.Key{Turn: core.TurnID{Path: topic, Seq: 399}}, Progress: core.ProgressDone,
+		Time: day.Add(-time.Hour * 500)}
+	if err := db.Commit(t.Context(), &core.Batch{Journal: []core.Record{old, open1},
+		Answered: []core.TurnID{{Path: topic, Seq: 5}}}); err != nil {
 		t.Fatal(err)
 	}
 	c := Config{Journal: 168 * time.Hour, Keep: []Retention{

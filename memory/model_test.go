@@ -20,7 +20,7 @@ import (
 const stuckAfter = 2 * time.Minute
 
 // modelEntry is an entry as the model knows it. Each text is a word of its own, which
-// stands in the file as long as the entry does, and no longer.
+// is in the file as long as the entry does, and no longer.
 type modelEntry struct {
 	id, author, text, quoted, quotes string // quoted: a text of the person quotes
 	from                             core.Path
@@ -148,7 +148,8 @@ func (m *model) append(t *rapid.T) {
 	author, waits := rapid.SampledFrom([]string{"1000", "2000"}).Draw(t, "author"), rapid.IntRange(0, 5).Draw(t, "waits") == 0
 	b := &core.Batch{}
 	for i := range n {
-		e := modelEntry{id: m.word(), author: author, text: m.word(), from: from, private: from == alone, due: waits && i == n/2, said: m.now}
+		e := modelEntry{id: m.word(), author: author, text: m.word(), from: from, private: from == alone,
+			due: waits && i == n/2, said: m.now}
 		if e.private {
 			e.author = "1000"
 		} else if several && i%3 == 0 {
@@ -196,13 +197,15 @@ func (m *model) edit(t *rapid.T) {
 		return
 	}
 	e.text = m.word()
-	m.commit(t, &core.Batch{Change: []core.Event{{Kind: core.KindEdit, Message: core.Message{Path: e.from, ID: e.id, Text: e.text}}}})
+	m.commit(t, &core.Batch{Change: []core.Event{{Kind: core.KindEdit, Message: core.Message{Path: e.from,
+		ID: e.id, Text: e.text}}}})
 }
 
 func (m *model) delete(t *rapid.T) {
 	if e, ok := m.any(t, false); ok {
 		e.text, e.quotes, e.quoted = "", "", ""
-		m.commit(t, &core.Batch{Change: []core.Event{{Kind: core.KindDeletion, Message: core.Message{Path: e.from}, Target: e.id}}})
+		m.commit(t, &core.Batch{Change: []core.Event{{Kind: core.KindDeletion,
+			Message: core.Message{Path: e.from}, Target: e.id}}})
 	}
 }
 
@@ -226,7 +229,8 @@ func (m *model) forgetPerson(t *rapid.T) {
 	}
 	var private []core.Path
 	for at, entries := range m.places {
-		if at.Interface() == person.Interface() && slices.ContainsFunc(entries, func(e modelEntry) bool { return e.private && e.author == id }) {
+		if at.Interface() == person.Interface() && slices.ContainsFunc(entries,
+			func(e modelEntry) bool { return e.private && e.author == id }) {
 			private = append(private, at)
 		}
 	}
@@ -332,7 +336,8 @@ func (m *model) keep(at core.Path, stays func(int, *modelEntry) bool) {
 
 func (m *model) move(t *rapid.T) {
 	from, to := m.anyPlace(t), m.anyPlace(t)
-	m.commit(t, &core.Batch{Change: []core.Event{{Kind: core.KindMigration, Message: core.Message{Path: from}, To: to}}})
+	m.commit(t, &core.Batch{Change: []core.Event{{Kind: core.KindMigration, Message: core.Message{Path: from},
+		To: to}}})
 	if from.Within(to) || to.Within(from) {
 		return
 	}

@@ -56,7 +56,8 @@ func TestABackupThatFails(t *testing.T) {
 		"no directory":  {filepath.Join(dir, "none", "x"), writes, os.ErrNotExist},
 		"without error": {filepath.Join(taken, "y"), writes, nil},
 	} {
-		if err := replace(tc.file, tc.write); !errors.Is(err, tc.want) || errors.Is(err, core.ErrFull) != (tc.want == core.ErrFull) {
+		if err := replace(tc.file, tc.write); !errors.Is(err, tc.want) || errors.Is(err,
+			core.ErrFull) != (tc.want == core.ErrFull) {
 			t.Errorf("%s: %v, want %v", name, err, tc.want)
 		}
 	}
@@ -87,11 +88,11 @@ func TestNamesAreMadeDurable(t *testing.T) {
 	if _, err := os.Stat(backup); err != nil {
 		t.Skip("others cannot get there: ", err)
 	}
-	c := &compaction{db: db, ctx: t.Context(), fresh: newBoltFile(db.file.name+compactSuffix, db.log)}
+	c := &compaction{db: db, ctx: t.Context(), target: newBoltFile(db.file.name+compactSuffix, db.log)}
 	if err := c.copy(); err != nil {
 		t.Fatal(err)
 	}
-	err := db.write(t.Context(), &job{alone: func() (err error) {
+	err := db.write(t.Context(), &job{exclusive: func() (err error) {
 		unprivileged(t, func() { _, _, err = c.finish() })
 		return err
 	}})
@@ -104,13 +105,13 @@ func TestNamesAreMadeDurable(t *testing.T) {
 // power failure may take away.
 func TestAnUnsyncedCopyIsNotUsed(t *testing.T) {
 	db := furnished(t, t.TempDir())
-	c := &compaction{db: db, ctx: t.Context(), fresh: newBoltFile(db.file.name+compactSuffix, db.log)}
+	c := &compaction{db: db, ctx: t.Context(), target: newBoltFile(db.file.name+compactSuffix, db.log)}
 	if err := c.copy(); err != nil {
 		t.Fatal(err)
 	}
-	d, heal, commits := faulty(t, c.fresh), func() {}, 0
+	d, heal, commits := faulty(t, c.target), func() {}, 0
 	d.onWrite(func(buf []byte, at int64) (int, error) {
-		n, err := c.fresh.handle.WriteAt(buf, at)
+		n, err := c.target.handle.WriteAt(buf, at)
 		if isMeta(at) {
 			if commits++; commits == 2 { // the last one
 				heal = d.unsynced()
@@ -118,12 +119,12 @@ func TestAnUnsyncedCopyIsNotUsed(t *testing.T) {
 		}
 		return n, err
 	})
-	err := db.write(t.Context(), &job{alone: func() error { _, _, err := c.finish(); return err }})
+	err := db.write(t.Context(), &job{exclusive: func() error { _, _, err := c.finish(); return err }})
 	heal()
-	if err == nil || db.file.uses(c.fresh) {
-		t.Errorf("%v, and the copy is used: %t", err, db.file.uses(c.fresh))
+	if err == nil || db.file.isUsing(c.target) {
+		t.Errorf("%v, and the copy is used: %t", err, db.file.isUsing(c.target))
 	}
-	c.fresh.drop()
+	c.target.closeBroken()
 }
 
 // TestReplacedWhileItIsOpened: another process compacts the file and ends, while this
@@ -204,7 +205,7 @@ func TestATurnOfTheSameEpoch(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := db.Commit(core.WithEpoch(t.Context(), db.Epoch()), lastBatch(1, "what was read meanwhile"))
-	db.epochs.end(f.going)
+	db.epochs.end(f.inProgress)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +226,8 @@ func TestALateQuote(t *testing.T) {
 	late.Message.ReplyTo = &core.Quote{ID: "x", From: core.Author{ID: "1000"}, Text: "QUOTED words", Time: day.AddDate(50, 0, 0)}
 	other := late
 	other.Message.ID, other.Message.ReplyTo = "other", &core.Quote{ID: "y", From: core.Author{ID: "3000"}, Text: "words of another"}
-	if err := db.Commit(core.WithEpoch(t.Context(), epoch), &core.Batch{Append: []core.Entry{late, other}}); err != nil {
+	if err := db.Commit(core.WithEpoch(t.Context(), epoch), &core.Batch{Append: []core.Entry{late,
+		other}}); err != nil {
 		t.Fatal(err)
 	}
 	entries := everything(t, db)[group]

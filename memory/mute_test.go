@@ -26,7 +26,8 @@ func asks(id, who string) core.Entry {
 func lastBatch(seq uint64, text string) *core.Batch {
 	said := message(group, fmt.Sprint("r", seq), text)
 	said.Self = true
-	return &core.Batch{Journal: []core.Record{opens(group, seq)}, Append: []core.Entry{said}, Answered: []core.TurnID{{Path: group, Seq: seq}}}
+	return &core.Batch{Journal: []core.Record{opens(group, seq)}, Append: []core.Entry{said},
+		Answered: []core.TurnID{{Path: group, Seq: seq}}}
 }
 
 func forgetHim(t *testing.T, db *DB, id string) {
@@ -62,7 +63,8 @@ func TestAnswerBesideTheForgotten(t *testing.T) {
 		if got := texts(t, db, group); got[len(got)-1] != "for Ann" {
 			t.Errorf("turn %d: %q", next, got)
 		}
-		if err := db.Commit(t.Context(), &core.Batch{Answered: []core.TurnID{{Path: group, Seq: 3}}}); err != nil || len(db.epochs.muted) != 0 {
+		if err := db.Commit(t.Context(), &core.Batch{Answered: []core.TurnID{{Path: group,
+			Seq: 3}}}); err != nil || len(db.epochs.muted) != 0 {
 			t.Errorf("%v; muted: %v", err, db.epochs.muted)
 		}
 	}
@@ -112,7 +114,7 @@ func TestTracesOfAFormerLife(t *testing.T) {
 	db := open(t, dir)
 	add(t, db, asks("j", "1000"))
 	forgetHim(t, db, "1000")
-	if !db.traces() {
+	if !hasTraces(db) {
 		t.Error("forgetting leaves no note")
 	}
 	if err := db.Close(); err != nil {
@@ -122,7 +124,7 @@ func TestTracesOfAFormerLife(t *testing.T) {
 	if err := db.Close(); err != nil { // tidies, if nothing did before
 		t.Fatal(err)
 	}
-	if db = open(t, dir); db.traces() {
+	if db = open(t, dir); hasTraces(db) {
 		t.Error("the note is still there")
 	}
 }
@@ -166,7 +168,8 @@ func TestForgottenWhileThePlaceMoves(t *testing.T) {
 			}
 			epoch := db.Epoch()
 			move := func() {
-				err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{{Kind: core.KindMigration, Message: core.Message{Path: group}, To: super}}})
+				err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{{Kind: core.KindMigration,
+					Message: core.Message{Path: group}, To: super}}})
 				if err != nil {
 					t.Fatal(err)
 				}

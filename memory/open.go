@@ -21,27 +21,25 @@ import (
 // FileName is the name of the database within the data directory.
 const FileName = "synthbot.db"
 
-// Options of a DB; the zero value is usable and prunes nothing.
+// Options of a DB. The zero value prunes nothing.
 type Options struct {
 	Config
 	Log   *slog.Logger     // nil: silent
 	Clock func() time.Time // nil: time.Now
-	// OnDamaged, if set, is called when the check after an unclean stop, which goes
-	// on in the background, finds the file damaged.
+	// OnDamaged, if set, is called if the background check after an unclean stop finds
+	// the file damaged.
 	OnDamaged func(error)
 	// Embedder lets facts be found by what they mean; see SetEmbedder.
 	Embedder Embedder
-	// OnFull, if set, is called when writing begins to fail because the disk is full,
-	// and again when it works. It is called by one goroutine at a time, which
-	// waits for it; it may use the DB.
+	// OnFull, if set, is called with true when the disk is full, and with false when
+	// writing works again, by one goroutine at a time. It may use the DB.
 	OnFull func(bool)
-	// OnStuck, if set, is called once when the writer has made no progress on a job for
-	// Patience, and ten times that where the disk is at work. Nothing can be written any
-	// more: the process should end. Job is "" if no job is the cause.
+	// OnStuck, if set, is called once if the writer makes no progress on a job for
+	// Patience, or on the disk for ten times that. Nothing can be written any more: the
+	// process should end. Job is "" if no job is the cause.
 	OnStuck  func(job string)
 	Patience time.Duration // 0: 30 seconds
-	// BeforeJob, if set, is called by the writer before each job. It is for
-	// tests of what happens when a job does not end.
+	// BeforeJob, if set, is called by the writer before each job, for tests.
 	BeforeJob func(job string)
 	// SkipCheck leaves that check out.
 	SkipCheck bool
@@ -56,17 +54,17 @@ var (
 
 // DB is the open database. Safe for concurrent use; one process at a time.
 type DB struct {
-	log      *slog.Logger
-	clock    func() time.Time
-	file     *boltFile
-	queue    *queue
-	writer   *writer
-	epochs   epochs
-	meaning  *meaning
-	room     *room
-	oddities oddities
-	pruning  *pruning
-	blocked  *blockedJobs
+	log        *slog.Logger
+	clock      func() time.Time
+	file       *boltFile
+	queue      *queue
+	writer     *writer
+	epochs     epochs
+	embeds     *embedWorker
+	space      *diskSpace
+	unreadable unreadable
+	pruning    *pruning
+	blocked    *blockedJobs
 
 	compacting chan struct{}      // holds a token while the file is compacted
 	stop       context.CancelFunc // ends what works in the background
@@ -74,9 +72,9 @@ type DB struct {
 	checking   sync.WaitGroup // the check after an unclean stop
 }
 
-// Open opens the database in dir and makes both where they are missing. Its
-// errors name the file, the likely cause and the fix; they wrap core.ErrLocked
-// or core.ErrDamaged where that is it. Close ends everything that it began.
+// Open opens the database in dir and creates both if they are missing. Its errors name the
+// file, the likely cause and the fix; they may wrap core.ErrLocked or core.ErrDamaged. The
+// caller closes the DB.
 func Open(dir string, o Options) (*DB, error) {
 	db := newDB(filepath.Join(dir, FileName), o)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -90,18 +88,18 @@ func Open(dir string, o Options) (*DB, error) {
 	}
 	background, stop := context.WithCancel(context.Background())
 	db.stop = stop
-	db.writer.watch.aside = db.blocked.refused()
+	db.writer.watch.refused = db.blocked.refused()
 	go db.writer.run()
 	db.startWatch(background, o)
-	db.room.begin(background)
-	db.meaning.begin(background, o.Embedder)
+	db.space.start(background)
+	db.embeds.start(background, o.Embedder)
 	db.startCheck(background, o)
 	db.pruning.start(background)
-	db.startTidying(background)
+	db.startTraceRemoval(background)
 	return db, nil
 }
 
-// newDB is a DB whose file is still to be opened.
+// newDB returns a DB whose file is not open yet.
 func newDB(name string, o Options) *DB {
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	db := &DB{log: log, clock: o.Clock, queue: newQueue(), compacting: make(chan struct{}, 1)}
@@ -112,21 +110,21 @@ func newDB(name string, o Options) *DB {
 	db.writer = &writer{db: db}
 	db.blocked = &blockedJobs{file: name + stuckSuffix, clock: func() time.Time { return db.clock() }, log: db.log}
 	if o.BeforeJob != nil {
-		db.writer.fault = func(_ *tx, j *job) { o.BeforeJob(j.called()) }
+		db.writer.fault = func(_ *tx, j *job) { o.BeforeJob(j.label()) }
 	}
-	db.meaning = &meaning{db: db, wake: make(chan struct{}, 1)}
-	db.room = &room{db: db, tell: o.OnFull, scarce: make(chan struct{}, 1)}
+	db.embeds = &embedWorker{db: db, wake: make(chan struct{}, 1)}
+	db.space = &diskSpace{db: db, onFull: o.OnFull, failures: make(chan struct{}, 1)}
 	db.pruning = &pruning{db: db, changed: make(chan struct{}, 1)}
 	db.SetConfig(o.Config)
 	return db
 }
 
-// Close writes what waits, ends the background work and closes the file. Views
-// must have ended. Whatever is called afterwards returns core.ErrClosed.
+// Close writes what waits, ends the background work and closes the file. Views must have
+// ended. Later calls return core.ErrClosed.
 func (db *DB) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), tidyClose)
+	ctx, cancel := context.WithTimeout(context.Background(), traceTimeout)
 	defer cancel()
-	db.tidy(ctx)
+	db.removeTraces(ctx)
 	if !db.queue.close() {
 		return nil
 	}
@@ -136,8 +134,8 @@ func (db *DB) Close() error {
 	return db.release()
 }
 
-// release closes the file. Where a panic left bbolt's locks behind, waiting for
-// them would never end: then only the file itself is unlocked and closed.
+// release closes the file. After a panic, bbolt's locks may be held for ever: then only the
+// file itself is unlocked and closed.
 func (db *DB) release() error {
 	if db.writer.broken != nil {
 		unlock(db.file.handle)
@@ -158,17 +156,17 @@ func openError(name string, err error) error {
 			"stop it, or give this one its own bot.data_dir", name, core.ErrLocked)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%s: %w: this user must be able to read and write it; give them the right, "+
-			"or set another bot.data_dir", name, bare(err))
+			"or set another bot.data_dir", name, withoutPath(err))
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("%s: %w: something else has this name; "+
-			"move it away, or set another bot.data_dir", name, bare(err))
+			"move it away, or set another bot.data_dir", name, withoutPath(err))
 	case isFull(err):
 		return fmt.Errorf("%s: %w: make room, or set another bot.data_dir", name, core.ErrFull)
 	case errors.Is(err, core.ErrDamaged), errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum),
 		errors.Is(err, berrors.ErrVersionMismatch):
 		return damagedError(name, err)
 	case errors.As(err, &dir):
-		return fmt.Errorf("%s: %w", name, bare(err))
+		return fmt.Errorf("%s: %w", name, withoutPath(err))
 	}
 	return fmt.Errorf("%s: %w", name, err)
 }
@@ -182,8 +180,8 @@ func damagedError(name string, err error) error {
 		"or save what can be read of it with `synthbot restore --salvage`", name, err)
 }
 
-// bare takes the file's name, which is said already, off an error.
-func bare(err error) error {
+// withoutPath takes the file's name off an error that names it already.
+func withoutPath(err error) error {
 	var e *fs.PathError
 	if errors.As(err, &e) {
 		return e.Err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,17 +16,17 @@ const maxPluginKey = 1024
 
 var _ core.Items = items{}
 
-// items is what one plugin keeps.
+// items is what one plugin stores.
 type items struct {
 	db     *DB
 	plugin string
 }
 
-// Items is what the plugin of that name keeps.
+// Items returns the items of a plugin.
 func (db *DB) Items(plugin string) core.Items { return items{db, plugin} }
 
-// kept is an Item as it is stored.
-type kept struct {
+// storedItem is an Item as it is stored.
+type storedItem struct {
 	Version uint64          `json:"n"`
 	Time    time.Time       `json:"t"`
 	Value   json.RawMessage `json:"v"`
@@ -45,21 +46,20 @@ func checkItem(plugin, key string) error {
 	return nil
 }
 
-// Get returns what a plugin keeps under path and key; ok is false, and the
-// version 0, where there is nothing.
+// Get implements core.Items: ok is false, and the version 0, if there is no item.
 func (i items) Get(ctx context.Context, path core.Path, key string) (item core.Item, ok bool, err error) {
 	err = i.db.view(ctx, func(v *view) error {
-		item, ok, err = v.item(i.plugin, path, key)
+		item, ok, err = i.read(&v.tx, path, key)
 		return err
 	})
 	return item, ok, err
 }
 
-func (t *tx) item(plugin string, path core.Path, key string) (core.Item, bool, error) {
+func (i items) read(t *tx, path core.Path, key string) (core.Item, bool, error) {
 	if !path.IsZero() {
 		path = t.resolve(path).path
 	}
-	value := t.bucket(bucketPlugins).Get(pluginKey(plugin, path, key))
+	value := t.bucket(bucketPlugins).Get(pluginKey(i.plugin, path, key))
 	if value == nil {
 		return core.Item{Path: path, Key: key}, false, nil
 	}
@@ -68,18 +68,18 @@ func (t *tx) item(plugin string, path core.Path, key string) (core.Item, bool, e
 }
 
 func readItem(path core.Path, key string, value []byte) (core.Item, error) {
-	var k kept
+	var k storedItem
 	if err := json.Unmarshal(value, &k); err != nil {
 		return core.Item{}, fmt.Errorf("item %q of %s: %w", key, path, err)
 	}
 	return core.Item{Path: path, Key: key, Version: k.Version, Time: k.Time, Value: k.Value}, nil
 }
 
-// Put keeps an item and returns its new version. item.Version must be the one
-// that is there, 0 for none, or AnyVersion; else the error wraps core.ErrVersion. A
-// nil Value takes the item away. What lies under the path of somebody who was
-// forgotten after the epoch of the context began, names them, or comes of a turn
-// that answers them, is not stored; the error wraps core.ErrForgotten.
+// Put stores an item and returns its new version. item.Version must be the stored one, 0 for
+// none, or core.AnyVersion; else the error wraps core.ErrVersion. A nil Value deletes the
+// item. An item is not stored if it lies under the path of somebody who was forgotten after
+// the context's epoch began, names them, or comes of a turn that answers them; the error
+// wraps core.ErrForgotten.
 func (i items) Put(ctx context.Context, item core.Item) (version uint64, err error) {
 	return i.put(ctx, []core.Item{item})
 }
@@ -90,7 +90,7 @@ func (i items) PutAll(ctx context.Context, list ...core.Item) error {
 	return err
 }
 
-// put keeps items, all or none, and returns the version of the last one.
+// put stores items, all or none, and returns the version of the last one.
 func (i items) put(ctx context.Context, list []core.Item) (version uint64, err error) {
 	size := 0
 	for n := range list {
@@ -106,14 +106,14 @@ func (i items) put(ctx context.Context, list []core.Item) (version uint64, err e
 			size += len(item.Value) + 200
 		}
 	}
-	b := i.db.begun(ctx)
+	b := i.db.epochOf(ctx)
 	name := func() string { return "an item of plugin " + i.plugin + " under " + list[0].Path.String() }
 	j := &job{name: name, size: size, run: func(t *tx) error {
 		for _, item := range list {
 			if item.Value != nil && b.concerns(&item) {
 				return fmt.Errorf("%w: %w", ErrBatch, core.ErrForgotten)
 			}
-			if version, err = t.putItem(i.plugin, item); err != nil {
+			if version, err = i.write(t, item); err != nil {
 				return err
 			}
 		}
@@ -125,31 +125,31 @@ func (i items) put(ctx context.Context, list []core.Item) (version uint64, err e
 	return version, nil
 }
 
-// concerns reports whether an item is about somebody, or of a place, that was
-// forgotten since, or comes of a turn that answers them.
-func (b begun) concerns(item *core.Item) bool {
-	if b.stale() || b.forgot(item.Path) || b.named(item.Value) {
+// concerns reports whether an item is about somebody, or of a place, that was forgotten
+// since then, or comes of a turn that answers them.
+func (b writeEpoch) concerns(item *core.Item) bool {
+	if b.isOfMutedTurn() || b.forgot(item.Path) || b.isNamed(item.Value) {
 		return true
 	}
 	key, _ := core.ParsePath(item.Key)
 	return b.forgot(key)
 }
 
-func (t *tx) putItem(plugin string, item core.Item) (uint64, error) {
-	old, _, err := t.item(plugin, item.Path, item.Key)
+func (i items) write(t *tx, item core.Item) (uint64, error) {
+	old, _, err := i.read(t, item.Path, item.Key)
 	if err != nil {
 		return 0, err
 	}
 	if item.Version != core.AnyVersion && item.Version != old.Version {
 		return 0, fmt.Errorf("%w: %w: %s, %q: version %d is there, %d was read",
-			ErrBatch, core.ErrVersion, plugin, item.Key, old.Version, item.Version)
+			ErrBatch, core.ErrVersion, i.plugin, item.Key, old.Version, item.Version)
 	}
-	key := pluginKey(plugin, old.Path, item.Key)
+	key := pluginKey(i.plugin, old.Path, item.Key)
 	if item.Value == nil {
 		t.bucket(bucketPlugins).Delete(key)
 		return 0, nil
 	}
-	value, err := json.Marshal(kept{old.Version + 1, t.now, item.Value})
+	value, err := json.Marshal(storedItem{old.Version + 1, t.now, item.Value})
 	if err != nil {
 		return 0, fmt.Errorf("item: %w", err)
 	}
@@ -157,19 +157,16 @@ func (t *tx) putItem(plugin string, item core.Item) (uint64, error) {
 	return old.Version + 1, nil
 }
 
-// List returns what a plugin keeps at or below root, by path and key; for the
-// zero Path everything.
+// List returns the items at or below root, by path and key.
 func (i items) List(ctx context.Context, root core.Path) (list []core.Item, err error) {
 	err = i.db.view(ctx, func(v *view) error {
-		p := v.resolve(root)
 		prefix := append([]byte(i.plugin), ending)
-		from, to := subtree(p.path)
-		cursor := v.bucket(bucketPlugins).Cursor()
-		k, value := cursor.Seek(append(bytes.Clone(prefix), from...))
-		for ; bytes.HasPrefix(k, prefix); k, value = cursor.Next() {
-			if !below(k[len(prefix):], to) {
-				break
-			}
+		from, to := prefix, after(prefix)
+		if !root.IsZero() {
+			from, to = subtree(v.resolve(root).path)
+			from, to = slices.Concat(prefix, from), slices.Concat(prefix, to)
+		}
+		for k, value := range v.bucket(bucketPlugins).pairs(from, to) {
 			item, err := itemAt(k[len(prefix):], value)
 			if err != nil {
 				return err
@@ -183,16 +180,19 @@ func (i items) List(ctx context.Context, root core.Path) (list []core.Item, err 
 
 // itemAt reads an item from what follows the plugin's name in its key.
 func itemAt(rest, value []byte) (core.Item, error) {
-	place, key, ok := bytes.Cut(rest, []byte{ending})
-	if !ok {
-		return core.Item{}, fmt.Errorf("item %q: %w", rest, errFields)
+	path, key, err := cutItem(rest)
+	if err != nil {
+		return core.Item{}, err
 	}
-	var path core.Path
-	if len(place) > 0 {
-		var err error
-		if path, err = placeOf(rest[:len(place)+1]); err != nil {
-			return core.Item{}, err
-		}
+	return readItem(path, key, value)
+}
+
+// cutItem reads what follows the plugin's name in the key of an item.
+func cutItem(rest []byte) (path core.Path, key string, err error) {
+	i := bytes.IndexByte(rest, ending) + 1
+	if i == 0 {
+		return core.Path{}, "", fmt.Errorf("item %q: %w", rest, errFields)
 	}
-	return readItem(path, string(key), value)
+	path, err = originOf(rest[:i])
+	return path, string(rest[i:]), err
 }

@@ -56,24 +56,29 @@ func TestAPrivatePlaceStaysPrivate(t *testing.T) {
 	want(t, "after import", privacy(t, other), wanted)
 
 	moved := core.MustPath("telegram/4711")
-	err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{{Kind: core.KindMigration, Message: core.Message{Path: alone}, To: moved}}})
+	err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{{Kind: core.KindMigration,
+		Message: core.Message{Path: alone}, To: moved}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want(t, "after it moved", privacy(t, db), map[core.Path]bool{moved: true, group: false})
 }
 
-// TestAnUnreadableHeadIsPrivateStill: it is made anew from what stands in the log.
+// TestAnUnreadableHeadIsPrivateStill: it is rebuilt from the log.
 func TestAnUnreadableHeadIsPrivateStill(t *testing.T) {
 	db := openWith(t, t.TempDir(), Options{Log: slog.New(slog.DiscardHandler)})
 	secret := message(alone, "1", "between us")
 	secret.Message.Private = true
 	add(t, db, secret, message(alone, "2", "more"))
-	err := db.write(t.Context(), &job{run: func(t *tx) error { t.bucket(bucketPlaces).Put(placeKey(alone), []byte{1, 200}); return nil }})
+	err := db.write(t.Context(), &job{run: func(t *tx) error {
+		t.bucket(bucketPlaces).Put(placeKey(alone),
+			[]byte{1, 200})
+		return nil
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want(t, "private", privacy(t, db), map[core.Path]bool{alone: true})
-	add(t, db, message(alone, "3", "and more")) // whoever writes mends it
+	add(t, db, message(alone, "3", "and more")) // a write repairs it
 	want(t, "private after it was mended", privacy(t, db), map[core.Path]bool{alone: true})
 }

@@ -10,24 +10,23 @@ import (
 	"synthbot/core"
 )
 
-// ride is how long a job that can wait waits for a transaction to ride in.
-const ride = 100 * time.Millisecond
+// maxDelay is how long a job that can wait waits for a transaction of others.
+const maxDelay = 100 * time.Millisecond
 
 // job is something to write.
 type job struct {
 	// run writes. It may be called again, in another transaction, when what
 	// shares the transaction with it fails.
 	run func(*tx) error
-	// publish, if set, tells the caller what run found out, once it is durable.
+	// publish, if set, is called when what run wrote is durable.
 	publish func()
-	// alone, instead of run, is called between two transactions.
-	alone func() error
-	name  func() string // what it is for; nil: as the context of write says
-	size  int           // rough, in bytes; 0: it adds nothing
-	ends  bool          // what has begun: it is written even while the disk is full
-	rides bool          // with the next transaction, which it does not start for a while
-	done  chan error
-	taken bool // guarded by the queue
+	// exclusive, instead of run, is called between two transactions.
+	exclusive func() error
+	name      func() string // nil: that of the context of write
+	size      int           // rough, in bytes; 0: it adds nothing
+	finishing bool          // finishes what has begun: it is written even if the disk is full
+	canWait   bool          // for the next transaction, up to maxDelay
+	done      chan error
 }
 
 // queue holds the jobs that wait for the writer.
@@ -51,54 +50,44 @@ func (q *queue) add(j *job) error {
 		return core.ErrClosed
 	}
 	q.waiting = append(q.waiting, j)
-	if j.rides {
-		time.AfterFunc(ride, q.poke)
+	if j.canWait {
+		time.AfterFunc(maxDelay, q.signal)
 	} else {
-		q.poke()
+		q.signal()
 	}
 	return nil
 }
 
-func (q *queue) poke() {
+func (q *queue) signal() {
 	select {
 	case q.wake <- struct{}{}:
 	default:
 	}
 }
 
-// await returns when a job may wait, or after a while.
-func (q *queue) await(patience time.Duration) {
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	select {
-	case <-q.wake:
-	case <-late.C:
-	}
-}
-
-// take moves jobs into a group, as many as fit, and shuts it when one does not;
-// closed tells that no more will come after these.
+// take moves jobs into a group, as many as fit, and seals it if one does not. closed reports
+// that no more will come.
 func (q *queue) take(g *groupCommit) (closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := 0
-	for n < len(q.waiting) && g.fits(q.waiting[n]) {
-		g.add(q.waiting[n])
-		n++
+	for ; n < len(q.waiting) && g.fits(q.waiting[n]); n++ {
+		g.jobs, g.size = append(g.jobs, q.waiting[n]), g.size+q.waiting[n].size
 	}
 	q.waiting = slices.Delete(q.waiting, 0, n)
-	g.shut = g.shut || len(q.waiting) > 0
+	g.sealed = g.sealed || len(q.waiting) > 0
 	return q.closed && len(q.waiting) == 0
 }
 
-// withdraw takes a job back; false when the writer has it already.
+// withdraw removes a job; false if the writer has it already.
 func (q *queue) withdraw(j *job) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if j.taken {
+	i := slices.Index(q.waiting, j)
+	if i < 0 {
 		return false
 	}
-	q.waiting = slices.DeleteFunc(q.waiting, func(other *job) bool { return other == j })
+	q.waiting = slices.Delete(q.waiting, i, i+1)
 	return true
 }
 
@@ -115,21 +104,28 @@ func (q *queue) length() int {
 	return len(q.waiting)
 }
 
-// close lets no more jobs in and waits until those that wait are written. It
-// reports whether it was the first to do so.
+// close accepts no more jobs and waits until the others are written. It reports whether it
+// was the first call.
 func (q *queue) close() bool {
 	q.mu.Lock()
 	first := !q.closed
 	q.closed = true
 	q.mu.Unlock()
-	q.poke()
+	q.signal()
 	<-q.ended
 	return first
 }
 
-// write has run called in a transaction and returns when that is durable, or
-// run's own error. When ctx ends before the writer took the job, nothing of it
-// is written; later ctx is not looked at.
+// update is write for a function that returns no error.
+func (db *DB) update(ctx context.Context, run func(*tx)) error {
+	return db.write(ctx, &job{run: func(t *tx) error {
+		run(t)
+		return nil
+	}})
+}
+
+// write calls run in a transaction and returns when that is durable, or run's error. If ctx
+// ends before the writer took the job, nothing is written; later ctx has no effect.
 func (db *DB) write(ctx context.Context, j *job) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -137,7 +133,7 @@ func (db *DB) write(ctx context.Context, j *job) error {
 	if name, ok := ctx.Value(jobKey{}).(string); ok && j.name == nil {
 		j.name = func() string { return name }
 	}
-	if db.room.full.Load() && j.size > 0 && !j.ends {
+	if db.space.full.Load() && j.size > 0 && !j.finishing {
 		return fmt.Errorf("%s: %w", db.file.name, core.ErrFull)
 	}
 	j.done = make(chan error, 1)

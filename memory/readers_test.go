@@ -161,7 +161,8 @@ func TestPrivatePlacesOfOthers(t *testing.T) {
 	add(t, db, hers, asks("j", "1000"))
 	reply := message(anns, "r", "jay asked for you")
 	reply.Self, reply.Message.Private = true, true
-	if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{reply}, Answered: []core.TurnID{{Path: group, Seq: 1}}}); err != nil {
+	if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{reply},
+		Answered: []core.TurnID{{Path: group, Seq: 1}}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Forget(t.Context(), jay); err != nil {

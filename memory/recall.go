@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -31,19 +30,19 @@ const (
 const (
 	maxPostings = 1000 // that are looked at of one term in one place, newest first
 	maxQuery    = 64   // words
-	refined     = 200  // hits whose common words are looked up
+	maxRefined  = 200  // hits whose common words are looked up
 	halfLife    = 30 * 24 * time.Hour
 )
 
-func tagTerm(tag string) string { return termTag + short(lower(strings.TrimSpace(tag))) }
+func tagTerm(tag string) string { return termTag + shortHash(lower(strings.TrimSpace(tag))) }
 
-// short shortens a text for use in a key.
-func short(s string) string {
+// shortHash is a hash for use in a key.
+func shortHash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:12])
 }
 
-func aboutTerm(p core.Path) string { return termAbout + short(p.String()) }
+func aboutTerm(p core.Path) string { return termAbout + shortHash(p.String()) }
 
 func abouts(f *core.Fact) string {
 	var all []string
@@ -55,18 +54,17 @@ func abouts(f *core.Fact) string {
 }
 
 func topicTerm(f core.Fact) string {
-	return termTopic + short(lower(strings.TrimSpace(f.Topic))+"\n"+abouts(&f))
+	return termTopic + shortHash(lower(strings.TrimSpace(f.Topic))+"\n"+abouts(&f))
 }
 
-// sameTerm is the same of facts that say the same in the same words, in any
-// order or form.
+// sameTerm is equal for facts that say the same in the same words, in any order or form.
 func sameTerm(f core.Fact) string {
 	said := terms(f.Text, f.Language)
 	slices.Sort(said)
-	return termSame + short(strings.Join(said, " ")+"\n"+abouts(&f))
+	return termSame + shortHash(strings.Join(said, " ")+"\n"+abouts(&f))
 }
 
-// terms are all that a fact can be found by.
+// factTerms are all terms by which a fact is found.
 func factTerms(f *core.Fact) []string {
 	all := []string{termAll, sameTerm(*f)}
 	if f.Topic != "" {
@@ -88,19 +86,16 @@ func factTerms(f *core.Fact) []string {
 	return slices.Compact(all)
 }
 
-// postingKey is origin, term, 0, fact: what was said elsewhere is never met.
+// postingKey is origin, term, 0, fact: a search sees the facts of one origin only.
 func postingKey(origin core.Path, term string, fact []byte) []byte {
 	k := append(placeKey(origin), term...)
 	return append(append(k, ending), fact...)
 }
 
-// having lists the facts of a term, oldest first. It goes forward, as a cursor must in
-// a transaction that may have deleted: few facts share one of the terms that it is
-// asked for.
-func (t *tx) having(origin core.Path, term string) (ids []uint64) {
+// factsWith lists the facts of a term, oldest first.
+func (t factTx) factsWith(origin core.Path, term string) (ids []uint64) {
 	prefix := postingKey(origin, term, nil)
-	c := t.bucket(bucketWords).Cursor()
-	for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
+	for k := range t.bucket(bucketWords).prefixed(prefix) {
 		if len(k) == len(prefix)+8 {
 			ids = append(ids, binary.BigEndian.Uint64(k[len(prefix):]))
 		}
@@ -108,115 +103,111 @@ func (t *tx) having(origin core.Path, term string) (ids []uint64) {
 	return ids
 }
 
-// ranked calls use for the newest facts of a term, at most max.
-func (v *view) ranked(origin core.Path, term string, max int, use func(id uint64, rank []byte)) (n int) {
+// newestWith calls use for the newest facts of a term, at most max.
+func (v *view) newestWith(origin core.Path, term string, max int, use func(id uint64, rank []byte)) (n int) {
 	prefix := postingKey(origin, term, nil)
-	c := v.bucket(bucketWords).Cursor()
-	back := c.Prev
-	k, _ := c.Seek(after(prefix))
-	if k == nil {
-		back = c.Last
-	}
-	for k, v := back(); n < max && bytes.HasPrefix(k, prefix); k, v = c.Prev() {
+	for k, rank := range v.backward(bucketWords, prefix, after(prefix)) {
 		if len(k) != len(prefix)+8 {
 			continue
 		}
-		use(binary.BigEndian.Uint64(k[len(prefix):]), v)
+		if n == max {
+			break
+		}
+		use(binary.BigEndian.Uint64(k[len(prefix):]), rank)
 		n++
 	}
 	return n
 }
 
-// Recall returns the facts that answer best, best first. Words count the more
-// the rarer they are; what a fact means counts as much, where there is an
-// Embedder that answers in time; importance and recency decide among equals.
+// Recall returns the facts that match best, best first. Rare words count more; meaning
+// counts as much as words, if there is an Embedder that answers in time; importance and
+// recency decide among equals.
 func (db *DB) Recall(ctx context.Context, q core.FactQuery) (found []core.FactMatch, err error) {
-	meant, known := db.meaning.query(ctx, q.Text, db.config().Recall)
+	meant, known := db.embeds.query(ctx, q.Text, db.config().Recall)
 	err = db.view(ctx, func(v *view) error {
-		return v.read(core.Path{}, func(place) error {
+		return v.read(core.Path{}, func(place) {
 			s := &search{view: v, q: q}
 			if known {
-				s.meant = &meant
+				s.vector = &meant
 			}
 			found = s.run()
-			return nil
 		})
 	})
 	return found, err
 }
 
-// search is one Recall on its way.
+// search is one Recall.
 type search struct {
 	*view
-	q     core.FactQuery
-	meant *vector   // what the text means; nil: that is not known
-	words []string  // in all forms
-	asked []int     // which word of the text each is a form of
-	worth []float64 // of each
-	most  float64   // that all words of the text together are worth
-	must  []string  // terms that a fact must have
-	hits  []hit
-	index map[uint64]int // into hits, by fact
-	near  usual
+	q         core.FactQuery
+	vector    *vector   // of the text; nil: not known
+	words     []string  // of the text, in all forms
+	wordOf    []int     // which word of the text each is a form of
+	weights   []float64 // of each
+	maxWeight float64   // of all words of the text together
+	required  []string  // terms that a fact must have
+	hits      []hit
+	index     map[uint64]int // into hits, by fact
+	baseline  baseline
 }
 
-// hit is a fact that something led to.
+// hit is a fact that was found.
 type hit struct {
-	id     uint64
-	origin core.Path
-	words  uint64 // which of the words it has, a bit for each
-	must   int    // how many of the terms that it must have
-	rank   [7]byte
-	near   float64 // how like the text it is; 0: not known, or not at all
-	score  float64
+	id         uint64
+	origin     core.Path
+	words      uint64 // that it has, a bit for each
+	required   int    // how many of the required terms it has
+	rank       [7]byte
+	distance   int     // of the sketches
+	similarity float64 // to the text; 0: none, or not known
+	score      float64
 }
 
-// run looks at each origin that can be seen. Of a common word only the newest
-// facts are met; whether the best of those that something else led to have it
-// too is looked up in the end.
+// run searches each visible origin. Of a frequent word only the newest facts are found; in
+// the end, it is looked up for the best of the others.
 func (s *search) run() []core.FactMatch {
-	s.must, s.index = s.conditions(), make(map[uint64]int)
+	s.required, s.index = s.requiredTerms(), make(map[uint64]int)
 	s.queryWords()
 	origins := s.origins()
 	counts := make([]int, len(s.words))
 	for _, origin := range origins {
-		s.meet(origin, counts)
+		s.addHits(origin, counts)
 	}
 	s.weigh(counts)
 	best := s.best()
-	best = s.means(best, origins)
+	best = s.addSimilar(best, origins)
 	s.refine(best, counts)
 	return s.found(best)
 }
 
-// meet makes hits of the facts of one origin that words and conditions lead to.
-func (s *search) meet(origin core.Path, counts []int) {
-	for _, term := range s.must {
-		s.ranked(origin, term, math.MaxInt, func(id uint64, rank []byte) { s.hit(id, origin, rank).must++ })
+// addHits adds the facts of one origin that have the words and the required terms.
+func (s *search) addHits(origin core.Path, counts []int) {
+	for _, term := range s.required {
+		s.newestWith(origin, term, math.MaxInt, func(id uint64, rank []byte) { s.hit(id, origin, rank).required++ })
 	}
 	for i, word := range s.words {
-		counts[i] += s.ranked(origin, termWord+word, maxPostings, func(id uint64, rank []byte) {
+		counts[i] += s.newestWith(origin, termWord+word, maxPostings, func(id uint64, rank []byte) {
 			s.hit(id, origin, rank).words |= 1 << i
 		})
 	}
-	if len(s.words)+len(s.must) == 0 {
-		s.ranked(origin, termAll, maxPostings, func(id uint64, rank []byte) { s.hit(id, origin, rank) })
+	if len(s.words)+len(s.required) == 0 {
+		s.newestWith(origin, termAll, maxPostings, func(id uint64, rank []byte) { s.hit(id, origin, rank) })
 	}
 }
 
-// weigh says what each word is worth: the rarer, the more.
+// weigh sets the weight of each word: rare words weigh more.
 func (s *search) weigh(counts []int) {
-	s.worth = make([]float64, len(s.words))
+	s.weights = make([]float64, len(s.words))
 	total := s.bucket(bucketFacts).Sequence()
-	least := make(map[int]float64) // of the words of the text, what their most frequent form is worth
+	least := make(map[int]float64) // the weight of the most frequent form of each word of the text
 	for i, n := range counts {
-		s.worth[i] = math.Log1p(float64(total+1) / float64(n+1))
-		if worth, ok := least[s.asked[i]]; !ok || s.worth[i] < worth {
-			least[s.asked[i]] = s.worth[i]
+		s.weights[i] = math.Log1p(float64(total+1) / float64(n+1))
+		if worth, ok := least[s.wordOf[i]]; !ok || s.weights[i] < worth {
+			least[s.wordOf[i]] = s.weights[i]
 		}
 	}
-	for word := range len(least) {
-		s.most += least[word]
+	for word := range len(least) { // in order, so that the sum is always the same
+		s.maxWeight += least[word]
 	}
 }
 
@@ -231,18 +222,18 @@ func (s *search) hit(id uint64, origin core.Path, rank []byte) *hit {
 	return &s.hits[i]
 }
 
-// answers reports whether a hit has all that it must have, and some of the words
-// where nothing else led to it.
-func (s *search) answers(h *hit) bool {
-	return h.must == len(s.must) && (h.words != 0 || len(s.words) == 0 || len(s.must) > 0)
+// matches reports whether a hit has all required terms, and one of the words unless terms
+// are required.
+func (s *search) matches(h *hit) bool {
+	return h.required == len(s.required) && (h.words != 0 || len(s.words) == 0 || len(s.required) > 0)
 }
 
-// best chooses the hits that are worth a closer look, as indices.
+// best chooses the hits with the best scores, as indices.
 func (s *search) best() []int {
-	b := foremost[int]{keep: max(refined, s.q.N), order: s.order}
+	b := topN[int]{keep: max(maxRefined, s.q.N), order: s.order}
 	for i := range s.hits {
 		h := &s.hits[i]
-		if s.answers(h) {
+		if s.matches(h) {
 			h.score = s.score(h)
 			b.add(i)
 		}
@@ -250,13 +241,12 @@ func (s *search) best() []int {
 	return b.take()
 }
 
-// order puts the best first; of two that are as good, the newer.
+// order sorts by score, then newest first.
 func (s *search) order(a, b int) int {
 	return cmp.Or(cmp.Compare(s.hits[b].score, s.hits[a].score), cmp.Compare(s.hits[b].id, s.hits[a].id))
 }
 
-// refine looks up which of the best have the common words too, and puts them in
-// their order.
+// refine looks up which of the best have the frequent words, and sorts them.
 func (s *search) refine(best []int, counts []int) {
 	words := s.bucket(bucketWords)
 	for i, n := range counts {
@@ -277,7 +267,7 @@ func (s *search) refine(best []int, counts []int) {
 	slices.SortFunc(best, s.order)
 }
 
-// origins are the places that can be seen, and all above them.
+// origins are the visible places, and all above them.
 func (s *search) origins() []core.Path {
 	var all []core.Path
 	for _, see := range s.q.See {
@@ -293,8 +283,8 @@ func (s *search) origins() []core.Path {
 	return all
 }
 
-// conditions are the terms that a fact must have.
-func (s *search) conditions() []string {
+// requiredTerms are the terms that a fact must have.
+func (s *search) requiredTerms() []string {
 	var all []string
 	for _, tag := range s.q.Tags {
 		all = append(all, tagTerm(tag))
@@ -305,8 +295,8 @@ func (s *search) conditions() []string {
 	return all
 }
 
-// queryWords lists the words of the text, stemmed, in every language where its
-// own is not known.
+// queryWords lists the words of the text, stemmed, in every language if its own is not
+// known.
 func (s *search) queryWords() {
 	languages := []string{s.q.Language, ""}
 	if stemmer(s.q.Language) == nil {
@@ -321,32 +311,32 @@ func (s *search) queryWords() {
 			}
 			stemmed := stemmed(word, stem)
 			if !slices.Contains(s.words, stemmed) {
-				s.words, s.asked = append(s.words, stemmed), append(s.asked, asked[word])
+				s.words, s.wordOf = append(s.words, stemmed), append(s.wordOf, asked[word])
 			}
 			return len(s.words) < maxQuery
 		})
 	}
 }
 
-// score weighs what was found: the words by how rare they are, what is meant,
-// then importance and recency. Squares let much of either count more than a
-// little of both; ranks, fused, found less.
+// score weighs words by how rare they are, similarity of meaning, then importance and
+// recency. Both words and meaning are squared, so that much of one counts more than a little
+// of both; fusing ranks found less.
 func (s *search) score(h *hit) float64 {
 	words := 0.0
 	for bit := h.words; bit != 0; bit &= bit - 1 {
-		words += s.worth[bits.TrailingZeros64(bit)]
+		words += s.weights[bits.TrailingZeros64(bit)]
 	}
 	length := float64(binary.BigEndian.Uint16(h.rank[5:]))
 	words /= 1 + length/200
 	said := time.Unix(int64(binary.BigEndian.Uint32(h.rank[:]))*3600, 0)
 	recency := math.Exp2(-float64(max(s.now.Sub(said), 0)) / float64(halfLife))
 	also := float64(h.rank[4])/10 + recency
-	if s.meant == nil {
+	if s.vector == nil {
 		return words + also
 	}
-	words = min(words/max(s.most, 1), 1)
-	near := s.near.part(h.near)
-	return words*words + near*near + h.near/20 + also/20
+	words = min(words/max(s.maxWeight, 1), 1)
+	near := s.baseline.scaled(h.similarity)
+	return words*words + near*near + h.similarity/20 + also/20
 }
 
 // found reads the facts.
@@ -356,9 +346,9 @@ func (s *search) found(best []int) (found []core.FactMatch) {
 			break
 		}
 		h := &s.hits[i]
-		f, ok, err := s.fact(factID(h.id))
+		f, ok, err := s.facts().fact(h.id)
 		if err != nil {
-			s.db.odd(fmt.Errorf("memory %s: %w", factID(h.id), err))
+			s.db.logUnreadable(fmt.Errorf("memory %s: %w", factID(h.id), err))
 		}
 		if err == nil && ok {
 			found = append(found, core.FactMatch{Fact: f, Score: h.score})
@@ -367,15 +357,15 @@ func (s *search) found(best []int) (found []core.FactMatch) {
 	return found
 }
 
-// foremost keeps the first few of many, in the order that order tells.
-type foremost[T any] struct {
+// topN keeps the first few of many, in order.
+type topN[T any] struct {
 	keep  int
 	order func(a, b T) int
 	all   []T
-	full  bool // the last of all is the worst that may stay
+	full  bool // all[keep-1] is the worst that may stay
 }
 
-func (f *foremost[T]) add(x T) {
+func (f *topN[T]) add(x T) {
 	if f.full && f.order(x, f.all[f.keep-1]) >= 0 {
 		return
 	}
@@ -386,7 +376,7 @@ func (f *foremost[T]) add(x T) {
 	}
 }
 
-func (f *foremost[T]) take() []T {
+func (f *topN[T]) take() []T {
 	slices.SortFunc(f.all, f.order)
 	f.all = f.all[:min(len(f.all), f.keep)]
 	return f.all

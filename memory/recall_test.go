@@ -29,7 +29,8 @@ func TestRecallIsExact(t *testing.T) {
 			}
 			f := core.Fact{
 				Text: text + " everywhere" + strings.Repeat(" and so on", i%7), Language: "en", Importance: i % 11,
-				Origin: []core.Path{group, group, group, group, group, group, topic, {}, alone}[i%9], Time: day.Add(-time.Duration(i*i) * time.Minute),
+				Origin: []core.Path{group, group, group, group, group, group, topic, {},
+					alone}[i%9], Time: day.Add(-time.Duration(i*i) * time.Minute),
 			}
 			if i%3 == 0 {
 				f.Tags = []string{"Third"}
@@ -37,13 +38,13 @@ func TestRecallIsExact(t *testing.T) {
 			if i%4 == 0 {
 				f.About = []core.Path{jay}
 			}
-			f, err := tx.saveFact(f)
+			f, err := tx.facts().saveFact(f)
 			if err != nil {
 				return err
 			}
-			if v, _ := shrink("m", g.embed(text)); i%50 > 0 {
+			if v, _ := quantize("m", g.embed(text)); i%50 > 0 {
 				number, _ := factNumber(f.ID)
-				tx.putVector(f.Origin, number, &v)
+				tx.facts().putVector(f.Origin, number, &v)
 			}
 		}
 		return nil
@@ -58,7 +59,7 @@ func TestRecallIsExact(t *testing.T) {
 		}
 		err := db.view(t.Context(), func(v *view) error {
 			fmt.Fprintf(&out, "%s (meaning: %t)\n", name, meant != nil)
-			for _, f := range (&search{view: v, q: q, meant: meant}).run() {
+			for _, f := range (&search{view: v, q: q, vector: meant}).run() {
 				fmt.Fprintf(&out, "\t%.4f %s\n", f.Score, f.ID)
 			}
 			return nil
@@ -68,7 +69,7 @@ func TestRecallIsExact(t *testing.T) {
 		}
 	}
 	both := func(name string, q core.FactQuery) {
-		meant, _ := shrink("m", g.embed(q.Text))
+		meant, _ := quantize("m", g.embed(q.Text))
 		search(name, q, nil)
 		search(name, q, &meant)
 	}
@@ -91,7 +92,7 @@ func TestRecallIsExact(t *testing.T) {
 	for i := range unlike {
 		unlike[i] = -unlike[i]
 	}
-	opposite, _ := shrink("m", unlike)
+	opposite, _ := quantize("m", unlike)
 	search("unlike all", core.FactQuery{Text: "unknown", See: see, N: 10}, &opposite)
 	both("everything", core.FactQuery{See: see, N: 250})
 	both("many", core.FactQuery{Text: questions[1]["by name"] + " everywhere", Language: "en", See: see, N: 205})

@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 
@@ -11,57 +12,65 @@ import (
 	"synthbot/core"
 )
 
-// tail walks a place's log backward. Only a view has one: in a transaction that
-// has deleted, bbolt's cursors lose their way backward, and Last may never return.
+// backward goes through the pairs of a range, to exclusive, last first. Only a view
+// has it: in a transaction that has deleted, bbolt's cursors lose their way backward,
+// and Last may never return.
+func (v *view) backward(bucket string, from, to []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(k, value []byte) bool) {
+		c := v.bucket(bucket).Cursor()
+		k, value := before(c, to)
+		for k != nil && bytes.Compare(k, from) >= 0 && yield(k, value) {
+			k, value = c.Prev()
+		}
+	}
+}
+
+// before goes to the last pair before a key.
+func before(c *bbolt.Cursor, key []byte) (k, value []byte) {
+	k, _ = c.Seek(key)
+	if k == nil {
+		return c.Last()
+	}
+	return c.Prev()
+}
+
+// tail walks a place's log backward.
 type tail struct {
-	view    *view
-	cursor  *bbolt.Cursor
-	path    core.Path
-	prefix  []byte
-	started bool
-	seq     uint64
-	value   []byte
-	at      line // decoded by merge only
+	view   *view
+	cursor *bbolt.Cursor // nil before the first step
+	path   core.Path
+	prefix []byte
+	at     storedEntry
 }
 
-func (v *view) tail(path core.Path, key []byte) *tail {
-	return &tail{view: v, cursor: v.bucket(bucketLog).Cursor(), path: path, prefix: key}
-}
+func (v *view) tail(path core.Path, key []byte) *tail { return &tail{view: v, path: path, prefix: key} }
 
-// back goes to the next older entry; false when there is none.
-func (t *tail) back() (ok bool) {
-	previous := t.cursor.Prev
-	if !t.started {
-		t.started = true
-		k, _ := t.cursor.Seek(after(t.prefix))
-		if k == nil {
-			previous = t.cursor.Last
+// step goes to the next older entry that can be read; false if there is none.
+func (t *tail) step() bool {
+	var k, value []byte
+	if t.cursor == nil {
+		t.cursor = t.view.bucket(bucketLog).Cursor()
+		k, value = before(t.cursor, after(t.prefix))
+	} else {
+		k, value = t.cursor.Prev()
+	}
+	for ; bytes.HasPrefix(k, t.prefix); k, value = t.cursor.Prev() {
+		seq, ok := numberOf(k, t.prefix)
+		if !ok {
+			continue
+		}
+		if t.at, ok = t.view.readEntry(t.path, seq, value); ok {
+			return true
 		}
 	}
-	for !ok {
-		var k []byte
-		k, t.value = previous()
-		if !bytes.HasPrefix(k, t.prefix) {
-			return false
-		}
-		t.seq, ok = numberOf(k, t.prefix)
-		previous = t.cursor.Prev
-	}
-	return true
+	return false
 }
 
-// line reads the entry; ok is false where it cannot be read.
-func (t *tail) line() (l line, ok bool) { return t.view.readLine(t.path, t.seq, t.value) }
-
-func reverse(entries []core.Entry) { slices.Reverse(entries) }
-
-// Recent merges the logs of the n places that were last active, from their
-// ends: what lies further back is never looked at. Within a place the numbers
-// decide, not the times.
+// Recent merges the logs of the n places that were last active, from their ends. Within a
+// place the numbers decide, not the times.
 func (v *view) Recent(root core.Path, n int, keep func(core.Path) bool) (entries []core.Entry, err error) {
-	err = v.read(root, func(p place) error {
+	err = v.read(root, func(p place) {
 		entries = v.merge(v.active(p.path, n, keep), n)
-		return nil
 	})
 	return entries, err
 }
@@ -85,24 +94,14 @@ func (v *view) merge(places []core.Path, n int) []core.Entry {
 			tails = slices.DeleteFunc(tails, func(t *tail) bool { return t == newest })
 		}
 	}
-	reverse(entries)
+	slices.Reverse(entries)
 	return entries
-}
-
-// step goes back to the next entry that can be read.
-func (t *tail) step() (ok bool) {
-	for !ok && t.back() {
-		t.at, ok = t.line()
-	}
-	return ok
 }
 
 // active lists the n places at or below root that were last active.
 func (v *view) active(root core.Path, n int, keep func(core.Path) bool) (places []core.Path) {
 	var all []activity
-	from, to := subtree(root)
-	c := v.bucket(bucketPlaces).Cursor()
-	for k, value := c.Seek(from); below(k, to); k, value = c.Next() {
+	for k, value := range v.bucket(bucketPlaces).pairs(subtree(root)) {
 		h := v.headOf(k, value)
 		if h.count > 0 {
 			all = append(all, activity{h.time, k})
@@ -127,8 +126,7 @@ type activity struct {
 	key  []byte
 }
 
-// latest puts the latest first; of two at the same time, the one whose path comes
-// later.
+// latest sorts the latest first; at the same time, the greatest path first.
 func latest(a, b activity) int {
 	return cmp.Or(b.time.Compare(a.time), bytes.Compare(b.key, a.key))
 }

@@ -11,8 +11,8 @@ import (
 	"synthbot/core"
 )
 
-// Retention says how much of the history at or below a path is kept. Of several
-// the longest path that matches counts.
+// Retention is how much history a path, with all below it, keeps. The longest path that
+// matches wins.
 type Retention struct {
 	Path     core.Path     `toml:"path" example:"discord/81384788765712384" doc:"The place, with all places below it; empty: everywhere."`
 	Messages int           `toml:"messages" default:"0" min:"0" doc:"How many messages each place keeps at most; 0: all."`
@@ -30,7 +30,7 @@ type Config struct {
 	Keep     []Retention   `toml:"keep" doc:"How much history a place and all places below it keep, instead of messages and age above. The longest matching path wins."`
 }
 
-// Check finds what no tag can tell.
+// Check finds the faults that tags cannot express.
 func (c *Config) Check(fault func(text string, at ...any)) {
 	for i, r := range c.Keep {
 		if slices.ContainsFunc(c.Keep[:i], func(other Retention) bool { return other.Path == r.Path }) {
@@ -40,19 +40,18 @@ func (c *Config) Check(fault func(text string, at ...any)) {
 }
 
 const (
-	// idAge is how long the id of a message that was pruned or forgotten stays
-	// known: no platform delivers again after that.
+	// idAge is how long the id of a deleted message stays known: platforms do not deliver
+	// again after that.
 	idAge = 60 * 24 * time.Hour
-	// pendingAge is how much longer a turn stays in the journal that waits for a
-	// person's word.
+	// pendingAge is how much longer the journal keeps a turn that waits for a confirmation.
 	pendingAge = 30 * 24 * time.Hour
-	// usageAge is how long it is known what was used.
+	// usageAge is how long usage is stored.
 	usageAge = 400 * 24 * time.Hour
-	// firstPrune is how soon after the start is pruned.
-	firstPrune = time.Minute
+	// firstPrunePause is the time from the start to the first pruning.
+	firstPrunePause = time.Minute
 )
 
-// policy finds the rule for a place.
+// policy returns the rule for a place.
 func (c *Config) policy(place core.Path) Retention {
 	best, length := Retention{Messages: c.Messages, Age: c.Age}, -1
 	for _, r := range c.Keep {
@@ -63,14 +62,14 @@ func (c *Config) policy(place core.Path) Retention {
 	return best
 }
 
-// pruning removes what is older, or more, than the configuration keeps.
+// pruning deletes what the configuration does not keep.
 type pruning struct {
 	db      *DB
 	config  atomic.Pointer[Config]
-	changed chan struct{} // holds a token after the configuration was exchanged
+	changed chan struct{} // holds a token after a change of the configuration
 }
 
-// SetConfig exchanges the configuration, as after a reload. It returns at once.
+// SetConfig replaces the configuration, as after a reload. It returns at once.
 func (db *DB) SetConfig(c Config) {
 	c.Keep = slices.Clone(c.Keep)
 	db.pruning.config.Store(&c)
@@ -80,26 +79,26 @@ func (db *DB) SetConfig(c Config) {
 	}
 }
 
-// config is the one in force; not to be changed.
+// config is the current configuration; not to be changed.
 func (db *DB) config() *Config { return db.pruning.config.Load() }
 
-// start prunes now and then until ctx ends; soon after the start, so that
-// a bot that never runs for long prunes too.
+// start prunes regularly until ctx ends, and soon after the start, so that a bot that never
+// runs for long prunes, too.
 func (p *pruning) start(ctx context.Context) {
 	p.db.work.Go(func() {
-		for pause := firstPrune; ; pause = p.db.config().Every {
+		for pause := firstPrunePause; ; pause = p.db.config().Every {
 			if !p.pause(ctx, min(pause, p.db.config().Every)) {
 				return
 			}
 			if err := p.db.Prune(ctx, *p.db.config()); err != nil && ctx.Err() == nil {
-				p.db.log.Error("old history could not be taken away", "err", err)
+				p.db.log.Error("old history cannot be deleted", "err", err)
 			}
 		}
 	})
 }
 
-// pause waits, anew after each change of the configuration; false when
-// ctx ended. Where nothing is to be pruned it waits for such a change.
+// pause waits, again after each change of the configuration; false if ctx ended. A pause of
+// 0 ends with such a change only.
 func (p *pruning) pause(ctx context.Context, pause time.Duration) bool {
 	for {
 		var over <-chan time.Time
@@ -112,14 +111,14 @@ func (p *pruning) pause(ctx context.Context, pause time.Duration) bool {
 		case <-over:
 			return true
 		case <-p.changed:
-			pause = min(firstPrune, p.db.config().Every)
+			pause = min(firstPrunePause, p.db.config().Every)
 		}
 	}
 }
 
-// Prune takes away what is older, or more, than is to be kept, in small
-// transactions: entries that do not wait, the journal of turns that are over,
-// the ids of what is gone for long, and use of more than 400 days ago.
+// Prune deletes, in small transactions, what is older, or more, than the configuration
+// keeps: entries that do not wait, the journal of finished turns, old ids of deleted
+// messages, and usage of more than 400 days ago.
 func (db *DB) Prune(ctx context.Context, c Config) error {
 	var heads map[core.Path]head
 	err := db.view(ctx, func(v *view) error {
@@ -131,37 +130,54 @@ func (db *DB) Prune(ctx context.Context, c Config) error {
 	}
 	var errs []error
 	for path, h := range heads {
-		errs = append(errs, db.pruning.place(ctx, path, h, c.policy(path)))
+		errs = append(errs, db.pruning.entries(ctx, path, h, c.policy(path)))
 	}
 	if c.Journal > 0 {
-		errs = append(errs, db.pruning.journal(working(ctx, "retention of journals"), db.clock().Add(-c.Journal)))
+		errs = append(errs, db.pruning.journal(withJobName(ctx, "retention of journals"), db.clock().Add(-c.Journal)))
 	}
-	ctx = working(ctx, "retention of ids and use")
-	return errors.Join(append(errs, db.pruning.ids(ctx), db.pruning.hashes(ctx), db.pruning.usage(ctx))...)
+	ctx = withJobName(ctx, "retention of ids and use")
+	return errors.Join(append(errs, db.pruning.ids(ctx), db.pruning.hashes(ctx), db.pruning.use(ctx))...)
 }
 
-// usage takes away what was used long ago. Keys begin with the day.
-func (p *pruning) usage(ctx context.Context) error {
+// use deletes old usage. Keys begin with the day.
+func (p *pruning) use(ctx context.Context) error {
 	oldest := p.db.clock().Add(-usageAge).Format(time.DateOnly)
-	return sweep(ctx, p.db, bucketUsage, nil, []byte(oldest), func([]byte, []byte) bool { return true },
-		func(t *tx, k, _ []byte) { t.bucket(bucketUsage).Delete(k) })
+	all := func([]byte, []byte) bool { return true }
+	return deleteWhere(ctx, p.db, bucketUsage, nil, []byte(oldest), all)
 }
 
-// hashes forgets the hashes of ids that were forgotten for long.
+// hashes deletes old hashes of forgotten ids.
 func (p *pruning) hashes(ctx context.Context) error {
 	oldest := p.oldestID()
-	return sweep(ctx, p.db, bucketGone, nil, nil, func(_, v []byte) bool {
+	return deleteWhere(ctx, p.db, bucketGone, nil, nil, func(_, v []byte) bool {
 		hour, size := uvarint(string(v))
-		return size > 0 && hour < oldest // the second of a request, which stays, is greater than any hour
-	}, func(t *tx, k, _ []byte) { t.bucket(bucketGone).Delete(k) })
+		return size > 0 && hour < oldest // requests stay: they hold seconds, which are greater
+	})
 }
 
-// oldestID is the hour of the oldest ids that stay.
+// ids deletes old ids whose entries are deleted.
+func (p *pruning) ids(ctx context.Context) error {
+	oldest := p.oldestID()
+	return sweep(ctx, p.db, bucketIDs, nil, nil, func(_, v []byte) bool {
+		_, n := uvarint(string(v))
+		hour, size := uvarint(string(v[n:]))
+		return size > 0 && hour < oldest
+	}, func(t *tx, k, v []byte) {
+		seq, _ := uvarint(string(v))
+		from, _, err := cutPath(k)
+		p := t.resolve(from)
+		if err == nil && t.bucket(bucketLog).Get(seqKey(p.key, seq+p.shift)) == nil {
+			t.bucket(bucketIDs).Delete(k)
+		}
+	})
+}
+
+// oldestID is the hour of the oldest id that stays.
 func (p *pruning) oldestID() uint64 { return uint64(max(p.db.clock().Add(-idAge).Unix()/3600, 0)) }
 
-// place takes entries from the beginning of one log, up to the first that
-// is to stay.
-func (p *pruning) place(ctx context.Context, path core.Path, h head, r Retention) error {
+// entries deletes entries from the beginning of one log, up to the first that stays, or that
+// waits. Entries that cannot be read are deleted with those before them.
+func (p *pruning) entries(ctx context.Context, path core.Path, h head, r Retention) error {
 	spare := 0
 	if r.Messages > 0 {
 		spare = max(int(h.count)-r.Messages, 0)
@@ -169,104 +185,60 @@ func (p *pruning) place(ctx context.Context, path core.Path, h head, r Retention
 	if spare == 0 && r.Age <= 0 {
 		return nil
 	}
-	ctx = working(ctx, "retention in %s", path)
+	ctx = withJobName(ctx, "retention in %s", path)
 	oldest := p.db.clock().Add(-r.Age)
 	at := place{path: path, key: placeKey(path)}
-	for {
-		old := func(i int, l line) bool { return i < spare || r.Age > 0 && l.Message.Time.Before(oldest) }
-		var seqs []uint64
-		err := p.db.view(ctx, func(v *view) error {
-			seqs = v.prunable(at, old)
-			return nil
-		})
-		if err != nil || len(seqs) == 0 {
-			return err
-		}
-		err = changeAll(ctx, p.db, seqs, func(t *tx, seq uint64) { t.remove(at, seq) })
-		if err != nil {
-			return err
-		}
-		spare = max(spare-len(seqs), 0)
-	}
-}
-
-// prunable lists the first entries of a log while old says so. Whatever waits
-// for an answer stays, and what follows it.
-func (t *tx) prunable(p place, old func(i int, l line) bool) (seqs []uint64) {
-	due := t.bucket(bucketDue)
-	for seq, value := range t.numbers(bucketLog, p.key, 0) {
-		// One that cannot be read goes with those before it.
-		l, ok := t.readLine(p.path, seq, value)
-		if ok && !old(len(seqs), l) || has(due, seqKey(p.key, seq)) || len(seqs) == sweepWrite {
-			break
-		}
-		seqs = append(seqs, seq)
-	}
-	return seqs
-}
-
-// journal drops the turns that are over, and all of whose records are older
-// than that: a part of a turn is worth nothing.
-func (p *pruning) journal(ctx context.Context, oldest time.Time) error {
-	for start := []byte{}; start != nil; {
-		var turns []core.TurnID
-		err := p.db.view(ctx, func(v *view) error {
-			turns, start = v.oldTurns(start, oldest)
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		err = changeAll(ctx, p.db, turns, func(t *tx, turn core.TurnID) {
-			if t.isOld(turn, oldest) {
-				t.deleteBelow(bucketJournal, seqKey(placeKey(turn.Path), turn.Seq))
+	var seqs []uint64
+	err := p.db.view(ctx, func(v *view) error {
+		for seq, value := range v.numbers(bucketLog, at.key, 0) {
+			l, ok := v.readEntry(at.path, seq, value)
+			stays := ok && len(seqs) >= spare && (r.Age <= 0 || !l.Message.Time.Before(oldest))
+			if stays || has(v.bucket(bucketDue), seqKey(at.key, seq)) {
+				break
 			}
-		})
-		if err != nil {
-			return err
+			seqs = append(seqs, seq)
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	return nil
+	return changeAll(ctx, p.db, seqs, func(t *tx, seq uint64) { t.remove(at, seq) })
 }
 
-// oldTurns lists the first turns from start on that may go, and where to go on; nil at
-// the end.
-func (t *tx) oldTurns(start []byte, oldest time.Time) (turns []core.TurnID, next []byte) {
-	c := t.bucket(bucketJournal).Cursor()
-	k, _ := c.Seek(start)
-	for range sweepLook {
-		if k == nil || len(turns) == sweepWrite {
-			break
+// journal deletes the turns that are over, if all of their records are old: a part of a turn
+// is of no use.
+func (p *pruning) journal(ctx context.Context, oldest time.Time) error {
+	var turns []core.TurnID
+	err := p.db.view(ctx, func(v *view) error {
+		for turn, records := range v.turns(nil, nil) {
+			if isOld(&v.tx, turn, records, oldest) {
+				turns = append(turns, turn)
+			}
 		}
-		key, err := journalKeyOf(k)
-		if err != nil {
-			t.db.odd(err)
-			k, _ = c.Next()
-			continue
-		}
-		if t.isOld(key.Turn, oldest) {
-			turns = append(turns, key.Turn)
-		}
-		last := seqKey(placeKey(key.Turn.Path), key.Turn.Seq)
-		k, _ = c.Seek(append(last, bytes.Repeat([]byte{0xff}, 7)...)) // behind its last record
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	return turns, bytes.Clone(k)
+	return changeAll(ctx, p.db, turns, func(t *tx, turn core.TurnID) {
+		if isOld(t, turn, t.records(turn), oldest) {
+			t.deleteBelow(bucketJournal, turnKey(turn))
+		}
+	})
 }
 
-// isOld reports whether a turn is answered and all of its records are older than
-// that; those of a turn that waits for a person's word, much older.
-func (t *tx) isOld(turn core.TurnID, oldest time.Time) bool {
-	place := placeKey(turn.Path)
-	h, _ := t.readHead(place)
+// isOld reports whether a turn is answered and all of its records are older than that; much
+// older if it waits for a confirmation.
+func isOld(t *tx, turn core.TurnID, records []record, oldest time.Time) bool {
+	h, _ := t.readHead(placeKey(turn.Path))
 	if h.answered < turn.Seq {
 		return false
 	}
-	prefix := seqKey(place, turn.Seq)
-	c := t.bucket(bucketJournal).Cursor()
-	for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = c.Next() {
-		w, err := decodeRecord(v)
+	for _, r := range records {
+		w, err := decodeRecord(r.value)
 		if err != nil {
-			continue // nobody can read it any more
+			continue // it is of no use
 		}
 		limit := oldest
 		if w.Progress == core.ProgressPending {
@@ -281,34 +253,11 @@ func (t *tx) isOld(turn core.TurnID, oldest time.Time) bool {
 
 // deleteBelow deletes all pairs whose keys begin so.
 func (t *tx) deleteBelow(bucket string, prefix []byte) {
-	for _, k := range t.keysBelow(bucket, prefix) {
-		t.bucket(bucket).Delete(k)
-	}
-}
-
-// keysBelow lists the keys that begin so.
-func (t *tx) keysBelow(bucket string, prefix []byte) (keys [][]byte) {
-	c := t.bucket(bucket).Cursor()
-	for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
+	var keys [][]byte
+	for k := range t.bucket(bucket).prefixed(prefix) {
 		keys = append(keys, bytes.Clone(k))
 	}
-	return keys
-}
-
-// ids forgets ids whose entries are gone for long.
-func (p *pruning) ids(ctx context.Context) error {
-	oldest := p.oldestID()
-	old := func(_, v []byte) bool {
-		_, n := uvarint(string(v))
-		hour, size := uvarint(string(v[n:]))
-		return size > 0 && hour < oldest
+	for _, k := range keys {
+		t.bucket(bucket).Delete(k)
 	}
-	return sweep(ctx, p.db, bucketIDs, nil, nil, old, func(t *tx, k, v []byte) {
-		seq, _ := uvarint(string(v))
-		from, _, err := cutPath(k)
-		p := t.resolve(from)
-		if err == nil && t.bucket(bucketLog).Get(seqKey(p.key, seq+p.shift)) == nil {
-			t.bucket(bucketIDs).Delete(k)
-		}
-	})
 }

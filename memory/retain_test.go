@@ -38,7 +38,7 @@ func TestPruningByItself(t *testing.T) {
 		}
 		fill()
 		left("at once", 20)
-		time.Sleep(firstPrune)
+		time.Sleep(firstPrunePause)
 		left("soon after the start", 5)
 		fill()
 		time.Sleep(30 * time.Minute)
@@ -47,14 +47,14 @@ func TestPruningByItself(t *testing.T) {
 		left("after an hour", 5)
 		fill()
 		db.SetConfig(Config{Every: time.Hour, Keep: []Retention{{Messages: 15}}})
-		time.Sleep(firstPrune)
+		time.Sleep(firstPrunePause)
 		left("after a reload", 15)
 		db.SetConfig(Config{})
 		fill()
 		time.Sleep(100 * time.Hour)
 		left("when nothing is to be pruned", 35)
 		db.SetConfig(Config{Every: time.Hour, Keep: []Retention{{Age: 50 * time.Hour}}})
-		time.Sleep(firstPrune)
+		time.Sleep(firstPrunePause)
 		left("when all is too old", 0)
 	})
 }
@@ -91,7 +91,8 @@ func TestTurnsArePrunedWhole(t *testing.T) {
 	now := day
 	db.clock = func() time.Time { return now }
 	record := func(seq uint64, step uint16, p core.Progress, age time.Duration) core.Record {
-		return core.Record{Key: core.Key{Turn: core.TurnID{Path: kitchen, Seq: seq}, Round: 1, Step: step}, Progress: p, Time: day.Add(-age)}
+		return core.Record{Key: core.Key{Turn: core.TurnID{Path: kitchen, Seq: seq}, Round: 1, Step: step},
+			Progress: p, Time: day.Add(-age)}
 	}
 	week := 7 * 24 * time.Hour
 	b := &core.Batch{
@@ -99,7 +100,8 @@ func TestTurnsArePrunedWhole(t *testing.T) {
 		Journal: []core.Record{
 			record(1, 0, core.ProgressAccepted, 2*week), record(1, 1, core.ProgressDone, 2*week),
 			record(2, 0, core.ProgressAccepted, 2*week), record(2, 1, core.ProgressDone, week/2),
-			record(3, 0, core.ProgressAccepted, 2*week), record(3, 1, core.ProgressPending, 2*week), record(3, 2, core.ProgressDone, 2*week),
+			record(3, 0, core.ProgressAccepted, 2*week), record(3, 1, core.ProgressPending, 2*week), record(3,
+				2, core.ProgressDone, 2*week),
 		},
 	}
 	for seq := range uint64(1000) {

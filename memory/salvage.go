@@ -20,20 +20,22 @@ import (
 // Salvaged reports what could be saved of a damaged file.
 type Salvaged struct {
 	Pairs   map[string]int // by bucket
-	Dropped int            // pairs that could be read but make no sense
-	Faults  []error        // what could not be read, the first of it
+	Dropped int            // pairs that could be read but are invalid
+	Faults  []error        // the first parts that could not be read
 }
 
-// derived are the buckets whose content follows from that of others.
-func derived() []string { return []string{bucketDue, bucketWords, bucketVectors, bucketSketches} }
+// derivedBuckets are the buckets whose content follows from the others.
+func derivedBuckets() []string {
+	return []string{bucketDue, bucketWords, bucketVectors, bucketSketches}
+}
 
 // salvageStep is how many pairs are written in one transaction.
 const salvageStep = 5000
 
-// Salvage reads what can be read of a damaged file and puts it into a new
-// database in dir, which must not hold one. What is derived (heads, due entries,
-// ids) is made anew. Where a place's mark was lost, nothing of it waits any more:
-// rather one answer too few than an old one again.
+// Salvage reads what can be read of a damaged file and puts it into a new database in dir,
+// which must not hold one. Derived content (heads, due entries, ids) is computed again. If a
+// place's mark was lost, none of its entries waits any more: a missing answer is better than
+// a repeated one.
 func Salvage(dir, damaged string) (Salvaged, error) {
 	target := filepath.Join(dir, FileName)
 	if _, err := os.Lstat(target); err == nil {
@@ -41,7 +43,7 @@ func Salvage(dir, damaged string) (Salvaged, error) {
 	}
 	f, err := rescue.Open(damaged)
 	if err != nil {
-		return Salvaged{}, fmt.Errorf("%s: nothing can be saved: %w", damaged, bare(err))
+		return Salvaged{}, fmt.Errorf("%s: nothing can be saved: %w", damaged, withoutPath(err))
 	}
 	defer f.Close()
 	db, err := Open(dir, Options{})
@@ -53,15 +55,15 @@ func Salvage(dir, damaged string) (Salvaged, error) {
 }
 
 func salvage(db *DB, f *rescue.File) (Salvaged, error) {
-	s := &saver{db: db, report: Salvaged{Pairs: make(map[string]int)}}
-	saved := slices.DeleteFunc(buckets(), func(bucket string) bool { return slices.Contains(derived(), bucket) })
+	s := &salvager{db: db, report: Salvaged{Pairs: make(map[string]int)}}
+	saved := slices.DeleteFunc(buckets(), func(bucket string) bool { return slices.Contains(derivedBuckets(), bucket) })
 	s.report.Faults = f.Pairs(saved, s.add)
 	s.flush()
 	return s.report, errors.Join(s.err, rebuild(db))
 }
 
-// saver collects pairs and writes them.
-type saver struct {
+// salvager collects pairs and writes them.
+type salvager struct {
 	db     *DB
 	report Salvaged
 	pairs  []savedPair
@@ -73,11 +75,11 @@ type savedPair struct {
 	key, value []byte
 }
 
-func (s *saver) add(bucket string, key, value []byte) {
+func (s *salvager) add(bucket string, key, value []byte) {
 	if bucket == bucketMeta && string(key) != metaSalt && string(key) != metaFloor {
-		return // the new file has its own; without the salt, who was forgotten came back
+		return // the new file has its own; the salt keeps hashes of forgotten ids valid
 	}
-	if !sensible(bucket, key, value) {
+	if !isPlausible(bucket, key, value) {
 		s.report.Dropped++
 		return
 	}
@@ -88,27 +90,26 @@ func (s *saver) add(bucket string, key, value []byte) {
 	}
 }
 
-func (s *saver) flush() {
-	err := s.db.write(context.Background(), &job{run: func(t *tx) error {
+func (s *salvager) flush() {
+	err := s.db.update(context.Background(), func(t *tx) {
 		for _, p := range s.pairs {
 			t.bucket(p.bucket).Put(p.key, p.value)
 		}
-		return nil
-	}})
+	})
 	s.pairs, s.err = nil, errors.Join(s.err, err)
 }
 
-// sensible reports whether a pair can be what its bucket holds.
-func sensible(bucket string, key, value []byte) bool {
+// isPlausible reports whether a pair is valid in its bucket.
+func isPlausible(bucket string, key, value []byte) bool {
 	if len(key) == 0 || len(key) > bbolt.MaxKeySize {
 		return false
 	}
-	check, ok := rules()[bucket]
+	check, ok := pairChecks()[bucket]
 	return !ok || check(key, value) == nil
 }
 
-// rules say of each bucket what its pairs must be.
-func rules() map[string]func(key, value []byte) error {
+// pairChecks returns, by bucket, what checks a pair.
+func pairChecks() map[string]func(key, value []byte) error {
 	return map[string]func(key, value []byte) error{
 		bucketPlaces: func(key, value []byte) error {
 			_, err := placeOf(key)
@@ -116,7 +117,7 @@ func rules() map[string]func(key, value []byte) error {
 			return errors.Join(err, err2)
 		},
 		bucketLog: func(key, value []byte) error {
-			_, err := lineOf(key, value)
+			_, err := decodeEntryAt(key, value)
 			return err
 		},
 		bucketIDs: func(key, value []byte) error {
@@ -156,24 +157,23 @@ func rules() map[string]func(key, value []byte) error {
 	}
 }
 
-// rebuild makes anew what is derived from the logs.
+// rebuild computes derived content again.
 func rebuild(db *DB) error {
-	return db.write(context.Background(), &job{run: func(t *tx) error {
+	return db.update(context.Background(), func(t *tx) {
 		r := rebuilder{tx: t, heads: t.headsBelow(core.Path{}), sources: t.idSources()}
 		r.entries()
-		r.facts()
-		return nil
-	}})
+		r.postings()
+	})
 }
 
 // rebuilder goes through the logs once.
 type rebuilder struct {
 	*tx
-	heads   map[core.Path]head    // that are known
-	sources map[core.Path][]place // where ids may lead to a place from
+	heads   map[core.Path]head    // as they were read
+	sources map[core.Path][]place // the paths from which ids lead to a place
 }
 
-// idSources lists the paths that platform ids came with, by where they lead.
+// idSources lists the paths under which ids are stored, by the place that they lead to.
 func (t *tx) idSources() map[core.Path][]place {
 	sources := make(map[core.Path][]place)
 	for _, from := range t.placesIn(bucketIDs) {
@@ -183,61 +183,49 @@ func (t *tx) idSources() map[core.Path][]place {
 	return sources
 }
 
-// empty makes a bucket anew.
-func (t *tx) empty(bucket string) {
-	t.fail(bucket, t.DeleteBucket([]byte(bucket)))
-	t.makeBuckets(bucket)
-}
-
-// entries counts, finds what waits, and completes the ids.
+// entries rebuilds heads, due entries and ids.
 func (r *rebuilder) entries() {
-	for path, h := range r.heads {
-		h.count = 0
-		r.heads[path] = h
-	}
 	for _, path := range r.placesIn(bucketLog) {
 		p := place{path: path, key: placeKey(path), ids: placeKey(path)}
-		h, known := r.heads[path]
+		before, known := r.heads[path]
 		for seq, value := range r.numbers(bucketLog, p.key, 0) {
-			l, ok := r.readLine(path, seq, value)
-			if !ok {
-				continue
-			}
-			h.last, h.count, h.time = max(h.last, seq), h.count+1, l.Message.Time
-			h.private = h.private || l.Message.Private
-			if l.Due && known && seq > h.answered {
+			l, ok := r.readEntry(path, seq, value)
+			if ok && l.Due && known && seq > before.answered {
 				r.bucket(bucketDue).Put(seqKey(p.key, seq), nil)
 			}
-			r.findID(p, &l.Message)
+			r.completeID(p, &l.Message)
 		}
-		if !known {
-			h.answered = h.last
+		h := r.rebuiltHead(p.key)
+		if known {
+			h.last, h.answered = max(h.last, before.last), before.answered
+			h.private = h.private || before.private
 		}
-		r.heads[path] = h
+		delete(r.heads, path)
+		r.writeHead(p.key, h)
 	}
 	for path, h := range r.heads {
+		h.count = 0
 		r.writeHead(placeKey(path), h)
 	}
 }
 
-// findID lets an entry be found by its id.
-func (r *rebuilder) findID(p place, m *core.Message) {
+// completeID stores an entry's id if it is missing.
+func (r *rebuilder) completeID(p place, m *core.Message) {
 	led := func(source place) bool {
-		seq, known := r.find(source, m.ID)
+		seq, known := r.findID(source, m.ID)
 		return known && seq == m.Seq
 	}
 	if m.ID != "" && !slices.ContainsFunc(r.sources[p.path], led) {
-		r.remember(p, m.ID, m.Seq)
+		r.putID(p, m.ID, m.Seq)
 	}
 }
 
-// facts makes the postings, and gives no number twice.
-func (r *rebuilder) facts() {
+// postings rebuilds the postings, and the sequence of fact numbers.
+func (r *rebuilder) postings() {
 	b, last := r.bucket(bucketFacts), uint64(0)
-	c := b.Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
+	for k, v := range b.pairs(nil, nil) {
 		if f, err := decodeFact(k, v); err == nil {
-			r.putPostings(&f)
+			r.facts().putPostings(&f)
 			last = binary.BigEndian.Uint64(k)
 		}
 	}

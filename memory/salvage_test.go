@@ -119,7 +119,8 @@ func TestSalvageMakesAnew(t *testing.T) {
 		t.bucket(bucketDue).Delete(seqKey(placeKey(group), 4))
 		t.makeBuckets("of another program")
 		t.bucket("of another program").Put([]byte("x"), []byte("y"))
-		for _, bucket := range []string{bucketLog, bucketIDs, bucketJournal, bucketFacts, bucketUsage, bucketPlugins, bucketStates, bucketAliases} {
+		for _, bucket := range []string{bucketLog, bucketIDs, bucketJournal, bucketFacts, bucketUsage,
+			bucketPlugins, bucketStates, bucketAliases} {
 			t.bucket(bucket).Put([]byte("no key"), []byte("no value"))
 		}
 		t.bucket(bucketIDs).Put(idKey(placeKey(group), "none"), []byte{0, 1})
@@ -161,7 +162,7 @@ func (t *tx) epochsFloor(n uint64) { t.bucket(bucketMeta).Put([]byte(metaFloor),
 // TestSalvageOfManyPairs: more than go into one transaction, and of all sizes.
 func TestSalvageOfManyPairs(t *testing.T) {
 	db := open(t, t.TempDir())
-	s := &saver{db: db, report: Salvaged{Pairs: make(map[string]int)}}
+	s := &salvager{db: db, report: Salvaged{Pairs: make(map[string]int)}}
 	s.add(bucketGone, nil, nil)
 	for _, size := range []int{bbolt.MaxKeySize, bbolt.MaxKeySize + 1} {
 		s.add(bucketGone, make([]byte, size), nil)
@@ -206,7 +207,8 @@ func TestTheListOfFreePages(t *testing.T) {
 	save(t, db, core.Fact{Text: "number one", Origin: group})
 	dropped := save(t, db, core.Fact{Text: "number two", Origin: group})
 	var before bytes.Buffer
-	err := errors.Join(db.DropFact(t.Context(), dropped.ID, group), db.Forget(t.Context(), kitchen), db.Export(t.Context(), &before, core.Path{}))
+	err := errors.Join(db.DropFact(t.Context(), dropped.ID, group), db.Forget(t.Context(), kitchen),
+		db.Export(t.Context(), &before, core.Path{}))
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +247,7 @@ func TestTheListOfFreePages(t *testing.T) {
 	}
 }
 
-// TestPagesThatLeadToThemselves: reading ends, and what stands elsewhere is saved.
+// TestPagesThatLeadToThemselves: reading ends, and the rest is saved.
 func TestPagesThatLeadToThemselves(t *testing.T) {
 	_, file := filledFile(t)
 	content, err := os.ReadFile(file)
@@ -308,7 +310,7 @@ func writeTemp(t *testing.T, content []byte) (file string) {
 }
 
 // TestALostPageIsFoundAtTheStart: after an unclean stop every single page of the
-// file is missed, and the mend is named.
+// file is missed, and the fix is named.
 func TestALostPageIsFoundAtTheStart(t *testing.T) {
 	db := furnished(t, t.TempDir())
 	whole, err := os.ReadFile(filepath.Join(crash(t, db), FileName))
@@ -374,7 +376,7 @@ func TestCheckAfterAnUncleanStop(t *testing.T) {
 	if len(heard) != 0 {
 		t.Errorf("a whole file: %v", <-heard)
 	}
-	// A mark that stands above what waits breaks a rule of ours, not of bbolt.
+	// A mark above what waits breaks a rule of ours, not of bbolt.
 	err = checked.write(t.Context(), &job{run: func(t *tx) error {
 		place := placeKey(core.MustPath("house/room2"))
 		h, _ := t.readHead(place)

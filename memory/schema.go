@@ -17,14 +17,13 @@ const schema = 4
 // Keys of the meta bucket.
 const (
 	metaSchema = "schema"
-	metaClean  = "clean"  // there while the file is closed in order
-	metaUntidy = "untidy" // there while the file has traces of what was forgotten
+	metaClean  = "clean"  // set while the file is closed in order
+	metaTraces = "untidy" // set while the file has traces of what was forgotten
 	metaFloor  = "floor"  // the highest number of a place that was forgotten
 	metaName   = "name"   // the file's own random name
 )
 
-// prepare makes a new file's buckets, brings an older file's up to date, and
-// refuses one that it does not know.
+// prepare creates a new file's buckets, upgrades an older file, and refuses a newer one.
 func (db *DB) prepare() error {
 	m, err := db.file.readMeta()
 	switch {
@@ -36,10 +35,10 @@ func (db *DB) prepare() error {
 		return fmt.Errorf("its format is version %d, this synthbot knows %d: a newer synthbot wrote it; run that one",
 			m.version, schema)
 	}
-	db.writer.marked, db.file.unclean, db.epochs.floor = !m.clean, !m.clean, m.floor
+	db.writer.inUse, db.file.unclean, db.epochs.floor = !m.clean, !m.clean, m.floor
 	db.file.installation = m.name
-	if m.name == "" { // it gets one with the first thing that is written
-		db.file.installation, db.writer.marked = rand.Text(), false
+	if m.name == "" { // it is stored with the next write
+		db.file.installation, db.writer.inUse = rand.Text(), false
 	}
 	return db.writer.upgrade(m.version, steps())
 }
@@ -47,15 +46,14 @@ func (db *DB) prepare() error {
 // Installation implements core.Store: the name of the file.
 func (db *DB) Installation() string { return db.file.installation }
 
-// step brings a file from one version of the format to the next. steps()[0]
-// leads from version 1 to 2.
+// step upgrades a file by one version. steps()[0] leads from version 1 to 2.
 type step func(*tx) error
 
 func steps() []step {
 	return []step{vectorBuckets, privateHeads, wordsAnew}
 }
 
-// vectorBuckets makes room for what facts mean.
+// vectorBuckets adds the buckets of vectors.
 func vectorBuckets(t *tx) error {
 	t.makeBuckets(bucketVectors, bucketSketches)
 	return nil
@@ -68,44 +66,38 @@ func (t *tx) makeBuckets(names ...string) {
 	}
 }
 
-// privateHeads notes with each place whether something was said there in private:
-// before, only the entries said so.
+// privateHeads sets private in the heads of places with private entries.
 func privateHeads(t *tx) error {
-	c := t.bucket(bucketLog).Cursor()
-	for k, v := c.First(); k != nil; {
+	for k, v := range t.bucket(bucketLog).pairs(nil, nil) {
 		place, _, err := cutSeq(k)
-		if err != nil || !isPrivate(v) {
-			k, v = c.Next()
-			continue
+		if err == nil && isPrivate(v) {
+			t.head(place).private = true
 		}
-		t.head(place).private = true
-		k, v = c.Seek(after(place))
 	}
 	return nil
 }
 
-// wordsAnew lets facts be found by the words as they are now: before, what a script
-// without spaces wrote beside another one was one word.
+// wordsAnew rebuilds the postings: before, words of a script without spaces were one word
+// with a neighbour in another script.
 func wordsAnew(t *tx) error {
-	t.empty(bucketWords)
-	c := t.bucket(bucketFacts).Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
+	t.fail(bucketWords, t.DeleteBucket([]byte(bucketWords)))
+	t.makeBuckets(bucketWords)
+	for k, v := range t.bucket(bucketFacts).pairs(nil, nil) {
 		f, err := decodeFact(k, v)
 		if err != nil {
-			t.db.odd(err)
+			t.db.logUnreadable(err)
 			continue
 		}
-		t.putPostings(&f)
+		t.facts().putPostings(&f)
 	}
 	return nil
 }
 
-// versionSuffix ends, before the version, the name of the copy that an upgrade
-// leaves.
+// versionSuffix, with the version, ends the name of the copy that an upgrade leaves.
 const versionSuffix = ".version"
 
-// upgrade brings the file up to the version behind the last step, each step in
-// a transaction of its own, after a backup beside it.
+// upgrade applies the steps behind version, each in a transaction of its own, after a backup
+// beside the file.
 func (w *writer) upgrade(version int, steps []step) error {
 	if version > len(steps) {
 		return nil
@@ -117,7 +109,7 @@ func (w *writer) upgrade(version int, steps []step) error {
 	w.db.log.Info("the database's format changes",
 		"file", w.db.file.name, "from", version, "to", len(steps)+1, "backup", backup)
 	for ; version <= len(steps); version++ {
-		err := w.update(func(t *tx) error {
+		err := w.transact(func(t *tx) error {
 			if err := steps[version-1](t); err != nil {
 				return err
 			}
@@ -133,11 +125,11 @@ func (w *writer) upgrade(version int, steps []step) error {
 
 var errForeign = errors.New("no database of synthbot")
 
-// fileMeta is what a file says of itself.
+// fileMeta is the content of the meta bucket.
 type fileMeta struct {
 	version int    // of the format; 0: the file is empty
 	clean   bool   // it was closed in order
-	floor   uint64 // no place begins below; what cannot be read is none
+	floor   uint64 // numbers of new places begin above; 0 if it cannot be read
 	name    string // see DB.Installation
 }
 
@@ -178,19 +170,19 @@ func (w *writer) create() error {
 				}
 			}
 			meta := t.Bucket([]byte(bucketMeta))
-			w.marked, f.installation = true, rand.Text()
+			w.inUse, f.installation = true, rand.Text()
 			return errors.Join(meta.Put([]byte(metaSchema), []byte(strconv.Itoa(schema))),
 				meta.Put([]byte(metaName), []byte(f.installation)))
 		})
 	})
 }
 
-// leave notes that the file is closed in order. The writer calls it last.
-func (w *writer) leave() {
-	if !w.marked || w.broken != nil {
+// markClean stores that the file is closed in order. The writer calls it last.
+func (w *writer) markClean() {
+	if !w.inUse || w.broken != nil {
 		return
 	}
-	err := w.update(func(t *tx) error {
+	err := w.transact(func(t *tx) error {
 		t.bucket(bucketMeta).Put([]byte(metaClean), []byte("1"))
 		return nil
 	})

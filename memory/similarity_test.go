@@ -20,8 +20,8 @@ func TestVectorsComeBack(t *testing.T) {
 		pair := rapid.SliceOfN(rapid.Float32Range(-1e3, 1e3), 2, 400)
 		a := pair.Draw(t, "a")
 		b := rapid.SliceOfN(rapid.Float32Range(-1e3, 1e3), len(a), len(a)).Draw(t, "b")
-		v, ok := shrink("m", a)
-		w, ok2 := shrink("m", b)
+		v, ok := quantize("m", a)
+		w, ok2 := quantize("m", b)
 		if !ok || !ok2 {
 			t.Skip("no direction")
 		}
@@ -29,7 +29,7 @@ func TestVectorsComeBack(t *testing.T) {
 		if err != nil || back.model != v.model || back.scale != v.scale || !slices.Equal(back.digits, v.digits) {
 			t.Fatalf("%v comes back as %v, %v", v, back, err)
 		}
-		if got, want := back.like(&w), cosine(a, b); math.Abs(got-want) > 0.02 {
+		if got, want := back.cosine(&w), cosine(a, b); math.Abs(got-want) > 0.02 {
 			t.Fatalf("like is %.4f, the cosine %.4f", got, want)
 		}
 	})
@@ -44,14 +44,14 @@ func cosine(a, b []float32) float64 {
 }
 
 func FuzzVector(f *testing.F) {
-	v, _ := shrink("m", []float32{1, -2, 3})
+	v, _ := quantize("m", []float32{1, -2, 3})
 	f.Add(v.encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		v, err := decodeVector(b)
 		if err != nil {
 			return
 		}
-		if x := v.like(&v); math.IsNaN(x) || x < 0 {
+		if x := v.cosine(&v); math.IsNaN(x) || x < 0 {
 			t.Fatalf("%x is like itself by %v", b, x)
 		}
 		v.sketch()
@@ -100,13 +100,13 @@ func (c *cloud) put(t testing.TB, db *DB, from, n int, text func() string) {
 	t.Helper()
 	err := db.write(t.Context(), &job{run: func(tx *tx) error {
 		for i := range n {
-			f, err := tx.saveFact(core.Fact{Text: text(), Origin: group, Language: "en", Time: day.Add(time.Duration(from+i) * time.Minute)})
+			f, err := tx.facts().saveFact(core.Fact{Text: text(), Origin: group, Language: "en", Time: day.Add(time.Duration(from+i) * time.Minute)})
 			if err != nil {
 				return err
 			}
 			number, _ := factNumber(f.ID)
-			v, _ := shrink("m", c.any())
-			tx.putVector(f.Origin, number, &v)
+			v, _ := quantize("m", c.any())
+			tx.facts().putVector(f.Origin, number, &v)
 		}
 		return nil
 	}})
@@ -120,16 +120,19 @@ func (c *cloud) hitRate(t testing.TB, db *DB, queries int) float64 {
 	t.Helper()
 	found := 0
 	for range queries {
-		meant, _ := shrink("m", c.any())
+		meant, _ := quantize("m", c.any())
 		err := db.view(t.Context(), func(v *view) error {
-			s := &search{view: v, meant: &meant, index: map[uint64]int{}}
-			near := s.compare(s.glances([]core.Path{group}))
+			s := &search{view: v, vector: &meant, index: map[uint64]int{}}
+			near := s.compare(s.candidates([]core.Path{group}))
 			var all []float64
-			v.sketches(group, meant.model, func(fact uint64, _ []byte) { all = append(all, s.likeness(group, fact)) })
+			v.facts().sketches(group, meant.model, func(fact uint64, _ []byte) {
+				all = append(all,
+					s.similarity(group, fact))
+			})
 			slices.Sort(all)
 			tenth := all[len(all)-10]
 			for _, h := range near[:10] {
-				if h.near >= tenth {
+				if h.similarity >= tenth {
 					found++
 				}
 			}
@@ -245,13 +248,13 @@ func TestMeaningHelps(t *testing.T) {
 	err := db.write(t.Context(), &job{run: func(tx *tx) error {
 		for range 1200 {
 			text, asked := g.say()
-			f, err := tx.saveFact(core.Fact{Text: text, Language: "en", Origin: group, Time: day})
+			f, err := tx.facts().saveFact(core.Fact{Text: text, Language: "en", Origin: group, Time: day})
 			if err != nil {
 				return err
 			}
-			v, _ := shrink("m", g.embed(text))
+			v, _ := quantize("m", g.embed(text))
 			number, _ := factNumber(f.ID)
-			tx.putVector(group, number, &v)
+			tx.facts().putVector(group, number, &v)
 			cases = append(cases, case_{f.ID, asked})
 		}
 		return nil
@@ -262,7 +265,7 @@ func TestMeaningHelps(t *testing.T) {
 	ranks := map[string]*[2]float64{"by name": {}, "in other words": {}, "name and new words": {}, "the same words": {}}
 	for _, c := range cases[:60] {
 		for way, text := range c.asked {
-			meant, _ := shrink("m", g.embed(text))
+			meant, _ := quantize("m", g.embed(text))
 			for i, m := range []*vector{nil, &meant} {
 				ranks[way][i] += reciprocal(t, db, c.id, text, m) / 60
 			}
@@ -279,7 +282,7 @@ func TestMeaningHelps(t *testing.T) {
 // reciprocal is one over the place of a fact among those that are found.
 func reciprocal(t *testing.T, db *DB, id, text string, meant *vector) (r float64) {
 	err := db.view(t.Context(), func(v *view) error {
-		s := &search{view: v, meant: meant, q: core.FactQuery{Text: text, Language: "en", See: []core.Path{group}, N: 10}}
+		s := &search{view: v, vector: meant, q: core.FactQuery{Text: text, Language: "en", See: []core.Path{group}, N: 10}}
 		for i, f := range s.run() {
 			if f.ID == id {
 				r = 1 / float64(i+1)
@@ -327,8 +330,8 @@ func benchRecall(b *testing.B, db *DB, c *cloud, q core.FactQuery, meaning bool,
 		err := db.view(b.Context(), func(v *view) error {
 			s := &search{view: v, q: q}
 			if meaning {
-				meant, _ := shrink("m", c.any())
-				s.meant = &meant
+				meant, _ := quantize("m", c.any())
+				s.vector = &meant
 			}
 			found += len(s.run())
 			return nil

@@ -10,8 +10,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// State returns what the conversation in a place is about; the zero State where
-// nothing is known.
+// State returns the state of the conversation in a place; the zero State if there is none.
 func (db *DB) State(ctx context.Context, place core.Path) (s core.State, err error) {
 	err = db.view(ctx, func(v *view) error {
 		s, err = v.State(place)
@@ -22,21 +21,20 @@ func (db *DB) State(ctx context.Context, place core.Path) (s core.State, err err
 
 // State implements core.View.
 func (v *view) State(path core.Path) (s core.State, err error) {
-	err = v.read(path, func(p place) error {
+	err = v.read(path, func(p place) {
 		value := v.bucket(bucketStates).Get(p.key)
 		if value == nil {
-			return nil
+			return
 		}
 		if err := json.Unmarshal(value, &s); err != nil {
-			v.db.odd(fmt.Errorf("state of %s: %w", p.path, err))
+			v.db.logUnreadable(fmt.Errorf("state of %s: %w", p.path, err))
 			s = core.State{}
 		}
-		return nil
 	})
 	return s, err
 }
 
-// states encodes what conversations are about; a zero State has no value.
+// states encodes the states of conversations; a zero State has no value.
 func states(all map[core.Path]core.State) (map[core.Path][]byte, error) {
 	values := make(map[core.Path][]byte, len(all))
 	for path, s := range all {
@@ -56,7 +54,7 @@ func states(all map[core.Path]core.State) (map[core.Path][]byte, error) {
 	return values, nil
 }
 
-// setState replaces what the conversation in a place is about.
+// setState replaces the state of the conversation in a place.
 func (t *tx) setState(path core.Path, value []byte) {
 	p, b := t.resolve(path), t.bucket(bucketStates)
 	if value == nil {
@@ -66,13 +64,13 @@ func (t *tx) setState(path core.Path, value []byte) {
 	}
 }
 
-// Use counts what was spent on a day, for a person (or the bot itself, the zero
-// Path), with an engine.
+// Use is what was spent on a day, for a person (or the bot itself, the zero Path), with an
+// engine.
 type Use struct {
-	Day    string // 2006-01-02, in whatever zone the caller counts
-	Person core.Path
-	Engine string
-	Calls  int
+	Day    string    `json:"day"` // 2006-01-02, in the caller's time zone
+	Person core.Path `json:"person,omitzero"`
+	Engine string    `json:"engine"`
+	Calls  int       `json:"calls"`
 	llm.Usage
 }
 
@@ -82,11 +80,11 @@ func usageKey(u Use) []byte {
 	return append(k, u.Engine...)
 }
 
-// AddUse adds to the counters of a day, in the transaction that comes next, or in
-// one of its own a moment later: nobody should wait for a sync on behalf of a
-// count. The outcome, once it is durable, is in the channel.
+// AddUse adds to the counters of a day, in the next transaction, or in one of its own a
+// moment later: nobody waits for a sync because of a count. The channel returns the outcome
+// once it is durable.
 func (db *DB) AddUse(uses ...Use) <-chan error {
-	j := &job{done: make(chan error, 1), rides: true, ends: true}
+	j := &job{done: make(chan error, 1), canWait: true, finishing: true}
 	for _, u := range uses {
 		if len(u.Day) != len("2006-01-02") || strings.ContainsRune(u.Engine, ending) || len(u.Engine) > maxPluginKey {
 			j.done <- fmt.Errorf("use: %w: day %q, engine %q", ErrBatch, u.Day, u.Engine)
@@ -105,7 +103,7 @@ func (db *DB) AddUse(uses ...Use) <-chan error {
 	return j.done
 }
 
-// addUse adds to what was used. What cannot be read counts anew.
+// addUse adds to the counters. Those that cannot be read begin again.
 func (t *tx) addUse(u Use) {
 	b := t.bucket(bucketUsage)
 	key := usageKey(u)
@@ -113,17 +111,14 @@ func (t *tx) addUse(u Use) {
 	if value != nil {
 		old, err := readUse(key, value)
 		if err != nil {
-			t.db.odd(err)
+			t.db.logUnreadable(err)
 		}
 		u.Calls += old.Calls
 		u.In, u.Out, u.Cached = u.In+old.In, u.Out+old.Out, u.Cached+old.Cached
 	}
-	var f fields
-	f.signed(tagFirst, int64(u.Calls))
-	f.signed(tagSecond, int64(u.In))
-	f.signed(tagThird, int64(u.Out))
-	f.signed(tagFourth, int64(u.Cached))
-	b.Put(key, f)
+	var c codec
+	u.fields(&c)
+	b.Put(key, c.out)
 }
 
 func readUse(key, value []byte) (u Use, err error) {
@@ -133,38 +128,31 @@ func readUse(key, value []byte) (u Use, err error) {
 		return Use{}, fmt.Errorf("use %q: %w", key, errFields)
 	}
 	u = Use{Day: day, Engine: engine}
-	if person != "" {
-		if u.Person, err = placeOf([]byte(person + string(rune(ending)))); err != nil {
-			return Use{}, err
-		}
+	if u.Person, err = originOf([]byte(person + string(rune(ending)))); err != nil {
+		return Use{}, err
 	}
-	return u, each(string(value), func(f field) error {
-		switch f.tag {
-		case tagFirst:
-			return f.setInt(&u.Calls)
-		case tagSecond:
-			return f.setInt(&u.In)
-		case tagThird:
-			return f.setInt(&u.Out)
-		case tagFourth:
-			return f.setInt(&u.Cached)
-		}
-		return nil
-	})
+	err = readFields(value, u.fields)
+	return u, err
 }
 
-// Uses returns the counters of the days from first to last, both inclusive, by
-// day, person and engine.
+func (u *Use) fields(c *codec) {
+	signed(c, tagFirst, &u.Calls)
+	signed(c, tagSecond, &u.In)
+	signed(c, tagThird, &u.Out)
+	signed(c, tagFourth, &u.Cached)
+}
+
+// Uses returns the counters of the days from first to last, inclusive, by day, person and
+// engine.
 func (db *DB) Uses(ctx context.Context, first, last string) (uses []Use, err error) {
 	err = db.view(ctx, func(v *view) error {
-		c := v.bucket(bucketUsage).Cursor()
-		for k, value := c.Seek([]byte(first)); k != nil; k, value = c.Next() {
+		for k, value := range v.bucket(bucketUsage).pairs([]byte(first), nil) {
 			u, err := readUse(k, value)
 			if u.Day > last {
 				break
 			}
 			if err != nil {
-				v.db.odd(err)
+				v.db.logUnreadable(err)
 				continue
 			}
 			uses = append(uses, u)

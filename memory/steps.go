@@ -9,26 +9,25 @@ import (
 	"synthbot/core"
 )
 
-// Limits of one step of a long change: a view's, and a transaction's, which
-// everybody who writes meanwhile has to wait for.
+// Limits of one step of a long change, for which other writers wait.
 const (
-	sweepLook  = 20000 // pairs looked at
-	sweepWrite = 500   // pairs changed
-	sweepTime  = 5 * time.Millisecond
+	maxSweepReads  = 20000 // pairs read in one view
+	maxSweepWrites = 500   // pairs changed in one transaction
+	maxStepTime    = 5 * time.Millisecond
 )
 
-// sweep goes through the pairs of a bucket from start to end, which may be nil,
-// in small steps: those that match are handed to change, in transactions that
-// others share. What is added meanwhile may be missed.
+// sweep goes through the pairs of a bucket from start to end, which may be nil, in small
+// steps, and calls change for those that match, in transactions shared with others. It may
+// miss pairs that are added meanwhile.
 func sweep(ctx context.Context, db *DB, bucket string, start, end []byte,
 	match func(k, v []byte) bool, change func(t *tx, k, v []byte)) error {
 	for more := true; more; {
-		keys, next, err := look(ctx, db, bucket, start, end, match)
+		keys, next, err := collectKeys(ctx, db, bucket, start, end, match)
 		if err != nil {
 			return err
 		}
 		err = changeAll(ctx, db, keys, func(t *tx, k []byte) {
-			// It may have changed since it was looked at.
+			// It may have changed since it was read.
 			v := bytes.Clone(t.bucket(bucket).Get(k))
 			if has(t.bucket(bucket), k) && match(k, v) {
 				change(t, k, v)
@@ -42,22 +41,25 @@ func sweep(ctx context.Context, db *DB, bucket string, start, end []byte,
 	return nil
 }
 
-// changeAll calls change for each of many things, in as many transactions as it
-// takes for none of them to last long. A transaction that fails is tried again, so
-// change may see a thing twice.
+// deleteWhere deletes the pairs that match, as sweep does.
+func deleteWhere(ctx context.Context, db *DB, bucket string, start, end []byte, match func(k, v []byte) bool) error {
+	return sweep(ctx, db, bucket, start, end, match, func(t *tx, k, _ []byte) { t.bucket(bucket).Delete(k) })
+}
+
+// changeAll calls change for each of many things, in short transactions. If one fails and is
+// tried again, change is called again.
 func changeAll[T any](ctx context.Context, db *DB, all []T, change func(*tx, T)) error {
 	for len(all) > 0 {
 		done := 0
-		err := db.write(ctx, &job{run: func(t *tx) error {
+		err := db.update(ctx, func(t *tx) {
 			done = 0
-			for start := time.Now(); done < min(len(all), sweepWrite); done++ {
-				if done > 0 && time.Since(start) > sweepTime {
+			for start := time.Now(); done < min(len(all), maxSweepWrites); done++ {
+				if done > 0 && time.Since(start) > maxStepTime {
 					break
 				}
 				change(t, all[done])
 			}
-			return nil
-		}})
+		})
 		if err != nil {
 			return err
 		}
@@ -66,16 +68,14 @@ func changeAll[T any](ctx context.Context, db *DB, all []T, change func(*tx, T))
 	return nil
 }
 
-// look collects the keys of one step, and where the next one begins; nil at the
-// end.
-func look(ctx context.Context, db *DB, bucket string, start, end []byte,
+// collectKeys collects the keys of one step, and where the next one begins; nil at the end.
+func collectKeys(ctx context.Context, db *DB, bucket string, start, end []byte,
 	match func(k, v []byte) bool) (keys [][]byte, next []byte, err error) {
 	err = db.view(ctx, func(v *view) error {
 		return db.file.guard(func() error {
 			looked := 0
-			c := v.bucket(bucket).Cursor()
-			for k, value := c.Seek(start); below(k, end); k, value = c.Next() {
-				if looked++; looked > sweepLook || len(keys) == sweepWrite {
+			for k, value := range v.bucket(bucket).pairs(start, end) {
+				if looked++; looked > maxSweepReads || len(keys) == maxSweepWrites {
 					next = bytes.Clone(k)
 					break
 				}
@@ -89,8 +89,8 @@ func look(ctx context.Context, db *DB, bucket string, start, end []byte,
 	return keys, next, err
 }
 
-// remove takes an entry out of its log. Its id stays known. The time of the head
-// stays, even if the entry was the newest: see newestTimes.
+// remove deletes an entry. Its id stays known. The time of the head stays, even if the entry
+// was the newest: see correctHeadTimes.
 func (t *tx) remove(p place, seq uint64) {
 	key := seqKey(p.key, seq)
 	if t.bucket(bucketLog).Get(key) == nil {
@@ -101,10 +101,10 @@ func (t *tx) remove(p place, seq uint64) {
 	t.head(p.key).count--
 }
 
-// newestTimes sets the times of places' heads to those of their newest entries,
-// after entries were removed. It looks in a view, since a cursor cannot go back in
-// a transaction that has deleted; a place that changed since then is left alone.
-func newestTimes(ctx context.Context, db *DB, places iter.Seq[core.Path]) error {
+// correctHeadTimes sets the times of places' heads to those of their newest entries, after
+// entries were deleted. It reads in a view, since a cursor cannot go back in a transaction
+// that has deleted. A place that changed since then is skipped.
+func correctHeadTimes(ctx context.Context, db *DB, places iter.Seq[core.Path]) error {
 	seen, times := make(map[string]head), make(map[string]time.Time)
 	err := db.view(ctx, func(v *view) error {
 		for path := range places {
@@ -120,15 +120,14 @@ func newestTimes(ctx context.Context, db *DB, places iter.Seq[core.Path]) error 
 	if err != nil || len(seen) == 0 {
 		return err
 	}
-	return db.write(ctx, &job{run: func(t *tx) error {
+	return db.update(ctx, func(t *tx) {
 		for key, before := range seen {
 			h := t.head([]byte(key))
 			if h.last == before.last && h.count == before.count {
 				h.time = times[key]
 			}
 		}
-		return nil
-	}})
+	})
 }
 
 // headsBelow lists the places at or below root with their heads.

@@ -86,8 +86,8 @@ func sound(t testing.TB, dir string) {
 // boltCheck is bbolt's own check. Nobody may write meanwhile; the file may be
 // exchanged before, or after.
 func boltCheck(db *DB) error {
-	bolt, _ := db.file.hold()
-	defer db.file.let(bolt)
+	bolt, _ := db.file.acquire()
+	defer db.file.release(bolt)
 	return db.file.guard(func() error {
 		return bolt.View(func(t *bbolt.Tx) error {
 			var faults []error

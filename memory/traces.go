@@ -6,29 +6,29 @@ import (
 )
 
 const (
-	tidyHour  = 4               // of the day, in which the file is written anew if it must be
-	tidyClose = 5 * time.Second // for the same when the database is closed
+	traceHour    = 4               // of the day, in which the file is rewritten
+	traceTimeout = 5 * time.Second // for rewriting the file on Close
 )
 
-// traces reports whether traces of what was forgotten are left in the file.
-func (db *DB) traces() (left bool) {
+// hasTraces reports whether traces of what was forgotten are left in the file.
+func hasTraces(db *DB) (left bool) {
 	_ = db.view(context.Background(), func(v *view) error { // errors are reported elsewhere
-		left = v.bucket(bucketMeta).Get([]byte(metaUntidy)) != nil
+		left = v.bucket(bucketMeta).Get([]byte(metaTraces)) != nil
 		return nil
 	})
 	return left
 }
 
-// startTidying lets the file be written anew, until ctx ends, so that no trace of what
-// was forgotten is left in it: after the start, and every night.
-func (db *DB) startTidying(ctx context.Context) {
-	due := db.traces()
+// startTraceRemoval rewrites the file after the start and every night, until ctx ends, if it
+// has traces of what was forgotten.
+func (db *DB) startTraceRemoval(ctx context.Context) {
+	due := hasTraces(db)
 	db.work.Go(func() {
 		tick := time.NewTicker(time.Hour)
 		defer tick.Stop()
-		for ; ; due = db.clock().Hour() == tidyHour {
+		for ; ; due = db.clock().Hour() == traceHour {
 			if due {
-				db.tidy(ctx)
+				db.removeTraces(ctx)
 			}
 			select {
 			case <-ctx.Done():
@@ -39,9 +39,9 @@ func (db *DB) startTidying(ctx context.Context) {
 	})
 }
 
-// tidy writes the file anew if there are traces.
-func (db *DB) tidy(ctx context.Context) {
-	if !db.traces() {
+// removeTraces rewrites the file if it has traces.
+func (db *DB) removeTraces(ctx context.Context) {
+	if !hasTraces(db) {
 		return
 	}
 	if _, _, err := db.Compact(ctx); err != nil && ctx.Err() == nil {

@@ -34,22 +34,22 @@ func TestTidy(t *testing.T) {
 			synctest.Wait()
 			now := file()
 			want(t, "anew "+what, !os.SameFile(before, now), yes)
-			want(t, "traces "+what, db.traces(), false)
+			want(t, "traces "+what, hasTraces(db), false)
 			before = now
 		}
 		forget := func() {
 			if err := db.Forget(t.Context(), jay); err != nil {
 				t.Fatal(err)
 			}
-			want(t, "traces", db.traces(), true)
+			want(t, "traces", hasTraces(db), true)
 		}
 		time.Sleep(48 * time.Hour)
 		anew("when nobody was forgotten", false)
 		forget()
 		forget()
-		night := time.Date(2000, 1, 3, tidyHour, 30, 0, 0, time.Local)
+		night := time.Date(2000, 1, 3, traceHour, 30, 0, 0, time.Local)
 		time.Sleep(time.Until(night.Add(-time.Hour)))
-		want(t, "traces before the night", db.traces(), true)
+		want(t, "traces before the night", hasTraces(db), true)
 		want(t, "the file before the night", os.SameFile(before, file()), true)
 		time.Sleep(time.Hour)
 		anew("in the night", true)
@@ -61,7 +61,7 @@ func TestTidy(t *testing.T) {
 	})
 }
 
-// slow is what somebody reads who takes his time.
+// slow is a slow reader.
 type slow struct {
 	begun, on chan struct{}
 	got       bytes.Buffer
@@ -124,7 +124,7 @@ func TestOldUseIsPruned(t *testing.T) {
 }
 
 // TestBeginningWhileForgetting: who begins while somebody is being forgotten, and
-// may have read what is still there, keeps nothing of him, then or later.
+// may have read what is still there, stores nothing of them, then or later.
 func TestBeginningWhileForgetting(t *testing.T) {
 	db := open(t, t.TempDir())
 	populated(t, db)
@@ -157,7 +157,7 @@ func TestBeginningWhileForgetting(t *testing.T) {
 	if err := put(meanwhile, group); err != nil || db.Forgotten(meanwhile, ann, group) {
 		t.Errorf("of others: %v", err)
 	}
-	db.epochs.end(f.going)
+	db.epochs.end(f.inProgress)
 	if !db.Forgotten(meanwhile, jay) || !errors.Is(put(meanwhile, alone), core.ErrForgotten) {
 		t.Error("who began meanwhile may keep something of him afterwards")
 	}
@@ -208,14 +208,14 @@ func TestTracesThatStay(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	db.tidy(ctx)
+	db.removeTraces(ctx)
 	want(t, "told when it was given up", strings.Count(log.String(), "traces of"), 0)
-	db.tidy(t.Context())
+	db.removeTraces(t.Context())
 	want(t, "told when it failed", strings.Count(log.String(), "traces of"), 1)
 	if err := os.RemoveAll(inTheWay); err != nil {
 		t.Fatal(err)
 	}
-	db.tidy(t.Context())
+	db.removeTraces(t.Context())
 	want(t, "told when it worked", strings.Count(log.String(), "traces of"), 1)
-	want(t, "traces", db.traces(), false)
+	want(t, "traces", hasTraces(db), false)
 }

@@ -37,11 +37,11 @@ func buckets() []string {
 	}
 }
 
-// fill is how far pages of buckets that grow at the ends of places are filled.
-// The default of one half wants nearly twice the disk.
+// fill is how far pages are filled in buckets that grow at the ends of places. bbolt's
+// default of one half needs nearly twice the space.
 const fill = 0.9
 
-// tx is one transaction. Heads that were touched stay in memory until the end.
+// tx is one transaction. Changed heads stay in memory until the end.
 type tx struct {
 	*bbolt.Tx
 	db      *DB
@@ -50,19 +50,18 @@ type tx struct {
 	heads   map[string]*head // by place key
 	saved   []uint64         // facts that were written
 	changed changes          // see writer
-	voids   map[string]bool  // buckets that were found empty, or not
-	err     error            // the first one of writing: the transaction fails
+	err     error            // the first one of writing, which fails the transaction
 }
 
-// bucket is a bucket that notes what is changed in it, for the sake of compaction.
-// What cannot be changed lets the transaction fail.
+// bucket is a bucket that collects its changes for compaction. A failed change fails the
+// transaction.
 type bucket struct {
 	*bbolt.Bucket
 	t    *tx
 	name string
 }
 
-// bucket returns one of the buckets, all of which exist since Open.
+// bucket returns a bucket, all of which exist since Open.
 func (t *tx) bucket(name string) bucket {
 	b := t.Bucket([]byte(name))
 	if name != bucketPlaces && name != bucketMeta {
@@ -83,37 +82,58 @@ func (b bucket) Delete(key []byte) {
 	b.t.fail(b.name, b.Bucket.Delete(key))
 }
 
+// pairs iterates over the pairs in a range of keys, to exclusive; nil: from the first,
+// through the last. It may miss changes made meanwhile.
+func (b bucket) pairs(from, to []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(k, v []byte) bool) {
+		c := b.Cursor()
+		for k, v := c.Seek(from); below(k, to) && yield(k, v); k, v = c.Next() {
+		}
+	}
+}
+
+// prefixed iterates over the pairs whose keys have that prefix.
+func (b bucket) prefixed(prefix []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(k, v []byte) bool) {
+		c := b.Cursor()
+		for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix) && yield(k, v); k, v = c.Next() {
+		}
+	}
+}
+
+// prefixes iterates over the different beginnings of the keys in a range, up to the first
+// byte that ends a place or a name.
+func (b bucket) prefixes(from, to []byte) iter.Seq[[]byte] {
+	return func(yield func(prefix []byte) bool) {
+		c := b.Cursor()
+		for k, _ := c.Seek(from); below(k, to); {
+			end := bytes.IndexByte(k, ending) + 1
+			if end == 0 {
+				k, _ = c.Next()
+				continue
+			}
+			if !yield(k[:end]) {
+				return
+			}
+			k, _ = c.Seek(after(k[:end]))
+		}
+	}
+}
+
 func (b bucket) changes(key []byte) {
 	if b.t.changed != nil {
 		b.t.changed[pairKey{b.name, string(key)}] = true
 	}
 }
 
-// fail lets the transaction fail if err is one.
+// fail fails the transaction if err is one.
 func (t *tx) fail(bucket string, err error) {
 	if t.err == nil && err != nil {
 		t.err = fmt.Errorf("%s: %w", bucket, err)
 	}
 }
 
-// void reports whether a bucket is empty. It looks once: code that
-// fills a bucket that is asked about calls filled.
-func (t *tx) void(name string) bool {
-	void, known := t.voids[name]
-	if !known {
-		k, _ := t.bucket(name).Cursor().First()
-		void = k == nil
-		if t.voids == nil {
-			t.voids = make(map[string]bool)
-		}
-		t.voids[name] = void
-	}
-	return void
-}
-
-func (t *tx) filled(name string) { delete(t.voids, name) }
-
-// head returns the state of a place, to be changed in place: finish writes it.
+// head returns the head of a place, to be changed in place: finish writes it.
 func (t *tx) head(place []byte) *head {
 	if h, ok := t.heads[string(place)]; ok {
 		return h
@@ -134,17 +154,17 @@ func (t *tx) readHead(place []byte) (head, bool) {
 	return t.headOf(place, value), true
 }
 
-// headOf reads a head; one that cannot be read is made anew.
+// headOf decodes a head, or rebuilds it if it cannot be read.
 func (t *tx) headOf(place, value []byte) head {
 	h, err := decodeHead(value)
 	if err != nil {
-		t.db.odd(fmt.Errorf("places: %q: %w", place, err))
-		return t.mendHead(place)
+		t.db.logUnreadable(fmt.Errorf("places: %q: %w", place, err))
+		return t.rebuiltHead(place)
 	}
 	return h
 }
 
-// finish writes what was kept in memory, before the commit at the latest.
+// finish writes the changed heads.
 func (t *tx) finish() {
 	for place, h := range t.heads {
 		t.writeHead([]byte(place), *h)
@@ -160,40 +180,38 @@ func (t *tx) writeHead(place []byte, h head) {
 	}
 }
 
-// line reads an entry; ok is false where there is none.
-func (t *tx) line(p place, seq uint64) (l line, ok bool, err error) {
+// entry reads an entry; ok is false if there is none.
+func (t *tx) entry(p place, seq uint64) (l storedEntry, ok bool, err error) {
 	value := t.bucket(bucketLog).Get(seqKey(p.key, seq))
 	if value == nil {
-		return line{}, false, nil
+		return storedEntry{}, false, nil
 	}
-	l, err = decodeLine(value, p.path, seq)
+	l, err = decodeEntry(value, p.path, seq)
 	return l, err == nil, err
 }
 
-// find looks a platform id up: its number, whether or not the entry is still
-// there.
-func (t *tx) find(p place, id string) (seq uint64, known bool) {
+// findID looks up the number of a platform id, whether or not the entry still exists.
+func (t *tx) findID(p place, id string) (seq uint64, known bool) {
 	value := t.bucket(bucketIDs).Get(idKey(p.ids, id))
 	if value == nil {
 		return 0, false
 	}
 	seq, size := uvarint(string(value))
-	if size == 0 { // it is known; where it led is not
-		t.db.odd(fmt.Errorf("id %q of %s: %w", id, p.path, errFields))
+	if size == 0 { // the id is known, its number is not
+		t.db.logUnreadable(fmt.Errorf("id %q of %s: %w", id, p.path, errFields))
 		return 0, true
 	}
 	return seq + p.shift, true
 }
 
-// places goes through the places at or below root, with their heads as they are stored.
+// places iterates over the places at or below root, with their stored heads.
 func (t *tx) places(root core.Path) iter.Seq2[core.Path, []byte] {
 	return func(yield func(core.Path, []byte) bool) {
 		from, to := subtree(root)
-		c := t.bucket(bucketPlaces).Cursor()
-		for k, value := c.Seek(from); below(k, to); k, value = c.Next() {
+		for k, value := range t.bucket(bucketPlaces).pairs(from, to) {
 			path, err := placeOf(k)
 			if err != nil {
-				t.db.odd(fmt.Errorf("%s: %w", bucketPlaces, err))
+				t.db.logUnreadable(fmt.Errorf("%s: %w", bucketPlaces, err))
 			} else if !yield(path, value) {
 				return
 			}
@@ -201,28 +219,24 @@ func (t *tx) places(root core.Path) iter.Seq2[core.Path, []byte] {
 	}
 }
 
-// placesIn lists the places of a bucket whose keys begin with them.
+// placesIn lists the places with which the keys of a bucket begin.
 func (t *tx) placesIn(bucket string) (places []core.Path) {
-	c := t.bucket(bucket).Cursor()
-	for k, _ := c.First(); k != nil; {
-		path, rest, err := cutPath(k)
+	for key := range t.bucket(bucket).prefixes(nil, nil) {
+		path, err := placeOf(key)
 		if err != nil {
-			t.db.odd(fmt.Errorf("%s: %w", bucket, err))
-			k, _ = c.Next()
+			t.db.logUnreadable(fmt.Errorf("%s: %w", bucket, err))
 			continue
 		}
 		places = append(places, path)
-		k, _ = c.Seek(after(k[:len(k)-len(rest)]))
 	}
 	return places
 }
 
-// numbers goes through the numbers that a place has in the log or among what waits,
-// from one on, with their values.
+// numbers iterates over a place's numbers in the log or among due entries, from one on, with
+// their values.
 func (t *tx) numbers(bucket string, place []byte, from uint64) iter.Seq2[uint64, []byte] {
 	return func(yield func(uint64, []byte) bool) {
-		c := t.bucket(bucket).Cursor()
-		for k, value := c.Seek(seqKey(place, from)); bytes.HasPrefix(k, place); k, value = c.Next() {
+		for k, value := range t.bucket(bucket).pairs(seqKey(place, from), after(place)) {
 			if seq, ok := numberOf(k, place); ok && !yield(seq, value) {
 				return
 			}
@@ -230,10 +244,43 @@ func (t *tx) numbers(bucket string, place []byte, from uint64) iter.Seq2[uint64,
 	}
 }
 
-// place is where a path leads to.
+// turns iterates over the turns in a range of the journal, with their records.
+func (t *tx) turns(from, to []byte) iter.Seq2[core.TurnID, []record] {
+	return func(yield func(core.TurnID, []record) bool) {
+		var records []record
+		for k, v := range t.bucket(bucketJournal).pairs(from, to) {
+			key, err := journalKeyOf(k)
+			if err != nil {
+				t.db.logUnreadable(err)
+				continue
+			}
+			if len(records) > 0 && key.Turn != records[0].key.Turn {
+				if !yield(records[0].key.Turn, records) {
+					return
+				}
+				records = nil
+			}
+			records = append(records, record{key, v})
+		}
+		if len(records) > 0 {
+			yield(records[0].key.Turn, records)
+		}
+	}
+}
+
+// records lists the records of a turn.
+func (t *tx) records(turn core.TurnID) (records []record) {
+	from := turnKey(turn)
+	for _, records = range t.turns(from, append(from, bytes.Repeat([]byte{0xff}, 7)...)) {
+		break
+	}
+	return records
+}
+
+// place is the place to which a path leads.
 type place struct {
 	path  core.Path
 	key   []byte
-	ids   []byte // the key of the path before it was followed: its ids stay there
+	ids   []byte // the key of the original path: its ids stay there
 	shift uint64 // added to the numbers that were given under that path
 }

@@ -28,9 +28,8 @@ func spoil(t *testing.T, db *DB, bucket string, key []byte) {
 	}
 }
 
-// TestAnUnreadableRecordBlocksNothing: whatever a place's business meets that
-// cannot be read, it goes on with the rest, and it is told once. What cannot be
-// read stays, and a check finds it.
+// TestAnUnreadableRecordBlocksNothing: a place goes on with the rest, and the record
+// is logged once. It stays, and a check finds it.
 func TestAnUnreadableRecordBlocksNothing(t *testing.T) {
 	var log strings.Builder
 	logged := slog.New(slog.NewTextHandler(&log, nil))
@@ -166,7 +165,8 @@ func TestAnUnreadableKeyBlocksNothing(t *testing.T) {
 	t.Cleanup(func() { db.Close() })
 	super := core.MustPath("chat/super")
 	populated(t, db)
-	err = db.Commit(t.Context(), &core.Batch{Change: []core.Event{{Kind: core.KindMigration, Message: core.Message{Path: kitchen}, To: super}}})
+	err = db.Commit(t.Context(), &core.Batch{Change: []core.Event{{Kind: core.KindMigration,
+		Message: core.Message{Path: kitchen}, To: super}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
@@ -14,24 +13,22 @@ import (
 // maxLength bounds the length of a vector.
 const maxLength = 8192
 
-// vector says what a text means, as an embedding model sees it: a direction,
-// each number in a byte.
+// vector is the direction of an embedding, each number in a byte.
 type vector struct {
 	model  uint32 // tag of the model and the length: others are not compared
 	scale  float32
 	digits []byte // int8; of a vector that was read: the transaction's
 }
 
-// modelTag is what vectors of one model and one length have in common.
+// modelTag is equal for vectors of one model and one length.
 func modelTag(model string, length int) uint32 {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s\x00%d", model, length)
 	return h.Sum32()
 }
 
-// shrink makes a vector of an embedding; ok is false where that has no
-// direction.
-func shrink(model string, embedding []float32) (v vector, ok bool) {
+// quantize makes a vector of an embedding; ok is false if that has no direction.
+func quantize(model string, embedding []float32) (v vector, ok bool) {
 	sum, largest := 0.0, 0.0
 	for _, x := range embedding {
 		sum += float64(x) * float64(x)
@@ -47,11 +44,11 @@ func shrink(model string, embedding []float32) (v vector, ok bool) {
 	return v, true
 }
 
-// like is the cosine of the angle between two vectors of one model.
-func (v *vector) like(w *vector) float64 {
+// cosine is the cosine of the angle between two vectors of one model.
+func (v *vector) cosine(w *vector) float64 {
 	a, b := v.digits, w.digits
 	b = b[:len(a)]
-	var one, two, three, four int32 // sums of their own: the processor adds them side by side
+	var one, two, three, four int32 // separate sums, which the processor adds in parallel
 	i := 0
 	for ; i+4 <= len(a); i += 4 {
 		one += int32(int8(a[i])) * int32(int8(b[i]))
@@ -89,12 +86,12 @@ func decodeVector(b []byte) (v vector, err error) {
 // sketchWords is the size of a sketch.
 const sketchWords = 16
 
-// sketch is a vector at a glance: on which side of so many planes through the
-// origin it lies. The nearer two vectors, the fewer bits differ.
+// sketch is on which side of 1024 planes through the origin a vector lies. The nearer two
+// vectors, the fewer bits differ.
 type sketch [sketchWords]uint64
 
-// sketch turns the vector in a fixed, haphazard way, so that every number has a
-// part in every bit, and keeps the signs.
+// sketch rotates the vector in a fixed, pseudo-random way, so that every number affects
+// every bit, and keeps the signs.
 func (v *vector) sketch() (s sketch) {
 	n := sketchWords * 64
 	for n < len(v.digits) {
@@ -142,8 +139,8 @@ func hadamard(x []int32) {
 	}
 }
 
-// apart counts the bits in which a sketch differs from one as it is stored.
-func (s *sketch) apart(stored []byte) (n int) {
+// distance counts the bits in which a sketch differs from a stored one.
+func (s *sketch) distance(stored []byte) (n int) {
 	stored = stored[:8*sketchWords]
 	for i := range s {
 		n += bits.OnesCount64(s[i] ^ binary.LittleEndian.Uint64(stored[8*i:]))
@@ -151,9 +148,8 @@ func (s *sketch) apart(stored []byte) (n int) {
 	return n
 }
 
-// A value holds many sketches, so that one search walks over few keys: a
-// value holds those of chunkFacts following numbers, each as the number within
-// them (1 byte), the model's tag (4) and the bits.
+// A value holds the sketches of chunkFacts consecutive facts, so that a search reads few
+// keys. Each is the number within the chunk (1 byte), the model's tag (4) and the bits.
 const (
 	chunkFacts  = 60
 	sketchBytes = 1 + 4 + 8*sketchWords
@@ -161,14 +157,14 @@ const (
 
 func chunkKey(origin core.Path, fact uint64) []byte { return seqKey(placeKey(origin), fact/chunkFacts) }
 
-// putVector keeps what a fact means.
-func (t *tx) putVector(origin core.Path, fact uint64, v *vector) {
+// putVector stores a fact's vector and sketch.
+func (t factTx) putVector(origin core.Path, fact uint64, v *vector) {
 	t.bucket(bucketVectors).Put(seqKey(placeKey(origin), fact), v.encode())
-	t.changeChunk(origin, fact, v.stored(fact))
+	t.changeChunk(origin, fact, v.encodeSketch(fact))
 }
 
-// stored is a vector's sketch as its chunk holds it.
-func (v *vector) stored(fact uint64) []byte {
+// encodeSketch returns a vector's sketch as a chunk holds it.
+func (v *vector) encodeSketch(fact uint64) []byte {
 	one := make([]byte, 1, sketchBytes)
 	one[0] = byte(fact % chunkFacts)
 	one = binary.BigEndian.AppendUint32(one, v.model)
@@ -178,8 +174,8 @@ func (v *vector) stored(fact uint64) []byte {
 	return one
 }
 
-// sketchAt finds a fact's sketch in its chunk; nil where there is none.
-func (t *tx) sketchAt(origin core.Path, fact uint64) []byte {
+// sketchAt returns a fact's stored sketch; nil if there is none.
+func (t factTx) sketchAt(origin core.Path, fact uint64) []byte {
 	rest := t.bucket(bucketSketches).Get(chunkKey(origin, fact))
 	for ; len(rest) >= sketchBytes; rest = rest[sketchBytes:] {
 		if rest[0] == byte(fact%chunkFacts) {
@@ -189,14 +185,14 @@ func (t *tx) sketchAt(origin core.Path, fact uint64) []byte {
 	return nil
 }
 
-// dropVector forgets what a fact means, if it is known.
-func (t *tx) dropVector(origin core.Path, fact uint64) {
+// dropVector deletes a fact's vector and sketch.
+func (t factTx) dropVector(origin core.Path, fact uint64) {
 	t.bucket(bucketVectors).Delete(seqKey(placeKey(origin), fact))
 	t.changeChunk(origin, fact, nil)
 }
 
-// changeChunk replaces the sketch of one fact; nil takes it away.
-func (t *tx) changeChunk(origin core.Path, fact uint64, one []byte) {
+// changeChunk replaces the sketch of one fact; nil deletes it.
+func (t factTx) changeChunk(origin core.Path, fact uint64, one []byte) {
 	b, key := t.bucket(bucketSketches), chunkKey(origin, fact)
 	old := b.Get(key)
 	chunk := make([]byte, 0, len(old)+sketchBytes)
@@ -217,10 +213,9 @@ func (t *tx) changeChunk(origin core.Path, fact uint64, one []byte) {
 }
 
 // sketches calls use for the sketches of one model of all facts of an origin.
-func (t *tx) sketches(origin core.Path, model uint32, use func(fact uint64, stored []byte)) {
+func (t factTx) sketches(origin core.Path, model uint32, use func(fact uint64, stored []byte)) {
 	prefix := placeKey(origin)
-	c := t.bucket(bucketSketches).Cursor()
-	for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = c.Next() {
+	for k, v := range t.bucket(bucketSketches).prefixed(prefix) {
 		if len(k) != len(prefix)+8 {
 			continue
 		}
@@ -233,8 +228,8 @@ func (t *tx) sketches(origin core.Path, model uint32, use func(fact uint64, stor
 	}
 }
 
-// vectorOf reads what a fact means; ok is false where that is not known.
-func (t *tx) vectorOf(origin core.Path, fact uint64) (v vector, ok bool) {
+// vectorOf reads a fact's vector; ok is false if there is none.
+func (t factTx) vectorOf(origin core.Path, fact uint64) (v vector, ok bool) {
 	value := t.bucket(bucketVectors).Get(seqKey(placeKey(origin), fact))
 	if value == nil {
 		return vector{}, false

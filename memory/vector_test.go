@@ -29,14 +29,14 @@ func TestVectorsAreStoredAsBefore(t *testing.T) {
 	for length, stored := range map[int]string{
 		1: "519e509a2eef", 2: "07535e7baba2", 7: "15e08f364222", 64: "80b6612ddae7", 100: "06208d8c73d0", 768: "70ba42f34454", 1024: "ad87ecb086d9", 1025: "e45c98c3e4c8", maxLength: "490fc7edb53c",
 	} {
-		v, ok := shrink("model", fixedEmbedding(length))
+		v, ok := quantize("model", fixedEmbedding(length))
 		if !ok {
 			t.Fatalf("length %d: no vector", length)
 		}
-		sum := sha256.Sum256(append(v.encode(), v.stored(61)...))
+		sum := sha256.Sum256(append(v.encode(), v.encodeSketch(61)...))
 		want(t, fmt.Sprint("length ", length), hex.EncodeToString(sum[:6]), stored)
 	}
-	even, _ := shrink("model", []float32{1, 1})
+	even, _ := quantize("model", []float32{1, 1})
 	sketched := even.sketch()
 	ones := 0
 	for at := range sketchWords * 64 {
@@ -68,11 +68,11 @@ func TestBrokenVectors(t *testing.T) {
 	}
 	long := make([]float32, maxLength+1)
 	long[0] = 1
-	_, ok := shrink("m", long)
+	_, ok := quantize("m", long)
 	want(t, "an embedding that is too long", ok, false)
-	_, ok = shrink("m", []float32{inf, 1})
+	_, ok = quantize("m", []float32{inf, 1})
 	want(t, "an endless embedding", ok, false)
-	_, ok = shrink("m", long[:maxLength])
+	_, ok = quantize("m", long[:maxLength])
 	want(t, "the longest embedding", ok, true)
 }
 
@@ -91,15 +91,15 @@ func TestSketchesOfAPlace(t *testing.T) {
 	err := db.write(t.Context(), &job{run: func(t *tx) error {
 		put := func(model string, facts ...uint64) {
 			for _, fact := range facts {
-				v, _ := shrink(model, fixedEmbedding(int(fact)+2))
+				v, _ := quantize(model, fixedEmbedding(int(fact)+2))
 				v.model = modelTag(model, 0)
-				t.putVector(group, fact, &v)
+				t.facts().putVector(group, fact, &v)
 			}
 		}
 		put("m", 7, 3, 59, 60, 61, 0, 3)
 		put("other", 5)
-		t.dropVector(group, 59)
-		t.dropVector(group, 58)
+		t.facts().dropVector(group, 59)
+		t.facts().dropVector(group, 58)
 		return nil
 	}})
 	if err != nil {
@@ -107,18 +107,18 @@ func TestSketchesOfAPlace(t *testing.T) {
 	}
 	err = db.view(t.Context(), func(v *view) error {
 		var facts []uint64
-		v.sketches(group, modelTag("m", 0), func(fact uint64, stored []byte) {
+		v.facts().sketches(group, modelTag("m", 0), func(fact uint64, stored []byte) {
 			facts = append(facts, fact)
-			vector, ok := v.vectorOf(group, fact)
+			vector, ok := v.facts().vectorOf(group, fact)
 			sketch := vector.sketch()
 			want(t, "a vector", ok, true)
-			want(t, "bits in which its sketch differs", sketch.apart(stored), 0)
-			want(t, "its sketch", v.sketchAt(group, fact), vector.stored(fact))
+			want(t, "bits in which its sketch differs", sketch.distance(stored), 0)
+			want(t, "its sketch", v.facts().sketchAt(group, fact), vector.encodeSketch(fact))
 		})
 		want(t, "facts", facts, []uint64{0, 3, 7, 60, 61})
-		want(t, "a sketch that was dropped", v.sketchAt(group, 59), nil)
+		want(t, "a sketch that was dropped", v.facts().sketchAt(group, 59), nil)
 		want(t, "bytes of the first chunk", len(v.bucket(bucketSketches).Get(chunkKey(group, 0))), 4*sketchBytes)
-		v.sketches(topic, modelTag("m", 0), func(fact uint64, _ []byte) { t.Errorf("fact %d in another place", fact) })
+		v.facts().sketches(topic, modelTag("m", 0), func(fact uint64, _ []byte) { t.Errorf("fact %d in another place", fact) })
 		return nil
 	})
 	if err != nil {
@@ -126,7 +126,7 @@ func TestSketchesOfAPlace(t *testing.T) {
 	}
 	err = db.write(t.Context(), &job{run: func(t *tx) error { // without facts, these are faults
 		for _, fact := range []uint64{0, 3, 5, 7, 60, 61} {
-			t.dropVector(group, fact)
+			t.facts().dropVector(group, fact)
 		}
 		return nil
 	}})
@@ -139,18 +139,18 @@ func TestSketchesOfAPlace(t *testing.T) {
 // TestUsualLikeness: what is usual is worked out from the facts that are less like the
 // text, if there are enough of them.
 func TestUsualLikeness(t *testing.T) {
-	var u usual
+	var u baseline
 	u.counts[400], u.counts[512], u.counts[600] = 8, 8, 13
-	if u.sum(); u.least != 0 || u.spread != 0 {
-		t.Errorf("of %d facts: %v, %v", crowded-1, u.least, u.spread)
+	if u.compute(); u.threshold != 0 || u.spread != 0 {
+		t.Errorf("of %d facts: %v, %v", minForBaseline-1, u.threshold, u.spread)
 	}
 	u.counts[600]++
 	for rank, apart := range map[int]float64{0: 400, 7: 400, 8: 512, 15: 512, 16: 600, 29: 600, 30: 1024} {
-		if got, likeness := u.at(rank), math.Cos(math.Pi*apart/1024); math.Abs(got-likeness) > 1e-12 {
+		if got, likeness := u.similarityAt(rank), math.Cos(math.Pi*apart/1024); math.Abs(got-likeness) > 1e-12 {
 			t.Errorf("rank %d: %v, want %v", rank, got, likeness)
 		}
 	}
-	u.sum()
+	u.compute()
 	near := func(what string, got, wanted float64) {
 		t.Helper()
 		if math.Abs(got-wanted) > 1e-6 {
@@ -158,27 +158,27 @@ func TestUsualLikeness(t *testing.T) {
 		}
 	}
 	near("spread", u.spread, 0.392364)
-	near("least", u.least, 0.784729)
+	near("least", u.threshold, 0.784729)
 	u.top = 1.8
-	near("as near as by chance", u.part(u.least), 0)
-	near("less near", u.part(0.1), 0)
-	near("between", u.part(1.2), (1.2-u.least)/(1.8-u.least))
-	near("the nearest", u.part(1.8), 1)
-	near("nearer than the nearest", u.part(2), 1)
+	near("as near as by chance", u.scaled(u.threshold), 0)
+	near("less near", u.scaled(0.1), 0)
+	near("between", u.scaled(1.2), (1.2-u.threshold)/(1.8-u.threshold))
+	near("the nearest", u.scaled(1.8), 1)
+	near("nearer than the nearest", u.scaled(2), 1)
 	u.top = 1
-	near("all are near", u.part(0.9), (0.9-u.least)/(2*u.spread))
-	want(t, "by chance", []bool{u.chance(u.least - 1e-9), u.chance(u.least)}, []bool{true, false})
-	var narrow usual
+	near("all are near", u.scaled(0.9), (0.9-u.threshold)/(2*u.spread))
+	want(t, "by chance", []bool{u.isByChance(u.threshold - 1e-9), u.isByChance(u.threshold)}, []bool{true, false})
+	var narrow baseline
 	narrow.counts[512] = 100
-	narrow.sum()
+	narrow.compute()
 	near("the least spread", narrow.spread, 0.02)
-	near("a small part", narrow.part(narrow.least+0.05), 0.5)
+	near("a small part", narrow.scaled(narrow.threshold+0.05), 0.5)
 }
 
 // TestForemost: the first of many come out in order, and the others take no room.
 func TestForemost(t *testing.T) {
 	const keep = 5
-	f := foremost[int]{keep: keep, order: func(a, b int) int { return a - b }}
+	f := topN[int]{keep: keep, order: func(a, b int) int { return a - b }}
 	for i := range 1000 {
 		before := len(f.all)
 		x := i * 617 % 251
@@ -189,7 +189,7 @@ func TestForemost(t *testing.T) {
 		}
 	}
 	want(t, "the first", f.take(), []int{0, 0, 0, 0, 1})
-	few := foremost[int]{keep: keep, order: f.order}
+	few := topN[int]{keep: keep, order: f.order}
 	few.add(2)
 	few.add(1)
 	want(t, "of few", few.take(), []int{1, 2})
@@ -203,20 +203,20 @@ func TestStrangeKeys(t *testing.T) {
 	}
 	defer db.Close()
 	save(t, db, core.Fact{Text: "tea is ready", Origin: group, Tags: []string{"x"}, Topic: "tea"})
-	v, _ := shrink("m", fixedEmbedding(8))
+	v, _ := quantize("m", fixedEmbedding(8))
 	gone := []byte{0, 0, 0, 0, 0, 0, 0, 99}
 	err = db.write(t.Context(), &job{run: func(t *tx) error {
-		t.putVector(group, 1, &v)
+		t.facts().putVector(group, 1, &v)
 		for _, term := range []string{termAll, termWord + "tea", tagTerm("x"), topicTerm(core.Fact{Topic: "tea"})} {
 			for _, key := range []string{"", "1234567", "\x00\x00\x00\x00\x00\x00\x00\x01\x02"} {
 				t.bucket(bucketWords).Put(postingKey(group, term, []byte(key)), []byte("1234567"))
 			}
 			t.bucket(bucketWords).Put(postingKey(group, term, gone), []byte("1234567"))
 		}
-		t.bucket(bucketSketches).Put(append(chunkKey(group, 0), 1), v.stored(2))
-		t.bucket(bucketSketches).Put(append(placeKey(group), 1), v.stored(3))
-		t.bucket(bucketSketches).Put(append(chunkKey(group, 0), 0), v.stored(2)[:40])
-		t.putVector(group, 98, &v) // of no fact
+		t.bucket(bucketSketches).Put(append(chunkKey(group, 0), 1), v.encodeSketch(2))
+		t.bucket(bucketSketches).Put(append(placeKey(group), 1), v.encodeSketch(3))
+		t.bucket(bucketSketches).Put(append(chunkKey(group, 0), 0), v.encodeSketch(2)[:40])
+		t.facts().putVector(group, 98, &v) // of no fact
 		return nil
 	}})
 	if err != nil {
@@ -227,7 +227,7 @@ func TestStrangeKeys(t *testing.T) {
 			q.See, q.N = []core.Path{group}, 10
 			err := db.view(t.Context(), func(view *view) error {
 				var found []string
-				for _, f := range (&search{view: view, q: q, meant: meant}).run() {
+				for _, f := range (&search{view: view, q: q, vector: meant}).run() {
 					found = append(found, f.Text)
 				}
 				want(t, "found", found, []string{"tea is ready"})

@@ -1,12 +1,12 @@
 package memory
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
@@ -14,8 +14,8 @@ import (
 	"synthbot/core"
 )
 
-// View implements core.Store. Inside of f no other View may begin and nothing
-// may be committed: both could wait for this one to end.
+// View implements core.Store. Within f, no other View may begin and nothing may be
+// committed: both could wait for this one to end.
 func (db *DB) View(ctx context.Context, f func(core.View) error) error {
 	if db.queue.isClosed() {
 		return core.ErrClosed
@@ -23,8 +23,8 @@ func (db *DB) View(ctx context.Context, f func(core.View) error) error {
 	return db.view(ctx, func(v *view) error { return f(v) })
 }
 
-// view is View for this package. A panic becomes an error, and so does the
-// fault of a page that the disk does not give.
+// view is View for this package. A panic, or a page that the disk cannot read, becomes an
+// error.
 func (db *DB) view(ctx context.Context, f func(*view) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -37,11 +37,11 @@ func (db *DB) view(ctx context.Context, f func(*view) error) (err error) {
 			err = fmt.Errorf("view: panic: %v", p)
 		}
 	}()
-	bolt, handle := db.file.hold()
-	defer db.file.let(bolt)
+	bolt, handle := db.file.acquire()
+	defer db.file.release(bolt)
 	err = bolt.View(func(b *bbolt.Tx) error {
 		v := &view{tx: tx{Tx: b, db: db, now: db.clock()}, file: handle}
-		defer func() { v.over = true }()
+		defer func() { v.ended = true }()
 		return f(v)
 	})
 	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
@@ -53,20 +53,21 @@ func (db *DB) view(ctx context.Context, f func(*view) error) (err error) {
 // view is a core.View.
 type view struct {
 	tx
-	file *os.File
-	over bool
+	file  *os.File
+	ended bool
 }
 
-var errOver = errors.New("this view is over")
+var errEnded = errors.New("this view has ended")
 
-// read does one reading. A page that is not what it should be makes bbolt
-// panic; that is damage and not the caller's fault.
-func (v *view) read(path core.Path, f func(place) error) error {
-	if v.over {
-		return errOver
+// read calls f for the place to which a path leads. If a broken page makes bbolt panic, the
+// file is damaged, and the caller is not at fault.
+func (v *view) read(path core.Path, f func(place)) error {
+	if v.ended {
+		return errEnded
 	}
 	err := v.db.file.guard(func() error {
-		return f(v.resolve(path))
+		f(v.resolve(path))
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", v.db.file.name, err)
@@ -75,10 +76,9 @@ func (v *view) read(path core.Path, f func(place) error) error {
 }
 
 func (v *view) Head(path core.Path) (h core.Head, err error) {
-	err = v.read(path, func(p place) error {
+	err = v.read(path, func(p place) {
 		stored, _ := v.readHead(p.key)
 		h = stored.of(p.path)
-		return nil
 	})
 	return h, err
 }
@@ -88,37 +88,34 @@ func (h head) of(path core.Path) core.Head {
 }
 
 func (v *view) Places(root core.Path) (heads []core.Head, err error) {
-	err = v.read(root, func(p place) error {
+	err = v.read(root, func(p place) {
 		for path, value := range v.places(p.path) {
 			heads = append(heads, v.headOf(placeKey(path), value).of(path))
 		}
-		return nil
 	})
 	return heads, err
 }
 
 func (v *view) Waiting() (places []core.Path, err error) {
-	err = v.read(core.Path{}, func(place) error {
+	err = v.read(core.Path{}, func(place) {
 		places = v.placesIn(bucketDue)
-		return nil
 	})
 	return places, err
 }
 
 func (v *view) Due(path core.Path, max int) (entries []core.Entry, err error) {
-	err = v.read(path, func(p place) error {
+	err = v.read(path, func(p place) {
 		for seq := range v.numbers(bucketDue, p.key, 0) {
 			if len(entries) == max {
 				break
 			}
-			l, ok, _ := v.line(p, seq)
+			l, ok, _ := v.entry(p, seq)
 			if ok {
 				entries = append(entries, l.Entry)
 			} else {
-				v.db.setAside(p, seq)
+				v.db.dropDue(p, seq)
 			}
 		}
-		return nil
 	})
 	return entries, err
 }
@@ -127,78 +124,56 @@ func (v *view) Entry(path core.Path, id string) (e core.Entry, ok bool, err erro
 	if id == "" {
 		return core.Entry{}, false, nil
 	}
-	err = v.read(path, func(p place) error {
-		seq, known := v.find(p, id)
+	err = v.read(path, func(p place) {
+		seq, known := v.findID(p, id)
 		if !known {
-			return nil
+			return
 		}
-		l, there, err := v.line(p, seq)
+		l, there, err := v.entry(p, seq)
 		if err != nil {
-			v.db.odd(err)
+			v.db.logUnreadable(err)
 		}
 		e, ok = l.Entry, there
-		return nil
 	})
 	return e, ok, err
 }
 
 func (v *view) After(path core.Path, seq uint64, max int) (entries []core.Entry, err error) {
-	err = v.read(path, func(p place) error {
+	err = v.read(path, func(p place) {
 		seq += p.shift
 		if seq+1 == 0 {
-			return nil
+			return
 		}
 		for next, value := range v.numbers(bucketLog, p.key, seq+1) {
 			if len(entries) == max {
 				break
 			}
-			if l, ok := v.readLine(p.path, next, value); ok {
+			if l, ok := v.readEntry(p.path, next, value); ok {
 				entries = append(entries, l.Entry)
 			}
 		}
-		return nil
 	})
 	return entries, err
 }
 
-// lineOf reads an entry with its key.
-func lineOf(k, value []byte) (line, error) {
-	path, seq, err := entryOf(k)
-	if err != nil {
-		return line{}, err
-	}
-	return decodeLine(value, path, seq)
-}
-
 func (v *view) Last(path core.Path, n int) (entries []core.Entry, err error) {
-	err = v.read(path, func(p place) error {
+	err = v.read(path, func(p place) {
 		t := v.tail(p.path, p.key)
-		for len(entries) < n && t.back() {
-			if l, ok := t.line(); ok {
-				entries = append(entries, l.Entry)
-			}
+		for len(entries) < n && t.step() {
+			entries = append(entries, t.at.Entry)
 		}
-		reverse(entries)
-		return nil
+		slices.Reverse(entries)
 	})
 	return entries, err
 }
 
 func (v *view) Journal(turn core.TurnID) (records []core.Record, err error) {
-	err = v.read(turn.Path, func(p place) error {
-		prefix := seqKey(p.key, turn.Seq+p.shift)
-		c := v.bucket(bucketJournal).Cursor()
-		for k, value := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, value = c.Next() {
-			key, err := journalKeyOf(k)
-			if err != nil {
-				v.db.odd(err)
-				continue
-			}
-			if w, ok := v.readRecord(key, value); ok {
-				records = append(records, core.Record{Key: key, Progress: w.Progress, Time: w.Time, Data: w.Data})
+	err = v.read(turn.Path, func(p place) {
+		for _, r := range v.records(core.TurnID{Path: p.path, Seq: turn.Seq + p.shift}) {
+			if w, ok := v.readRecord(r.key, r.value); ok {
+				records = append(records, core.Record{Key: r.key, Progress: w.Progress, Time: w.Time, Data: w.Data})
 			}
 		}
-		return nil
 	})
 	return records, err
 }

@@ -119,7 +119,7 @@ func watchSteps(db *DB) *stepsDone {
 	s := &stepsDone{}
 	current, large := 0, false
 	note := func(t *tx, j *job) {
-		name, _, _ := strings.Cut(j.called(), " ")
+		name, _, _ := strings.Cut(j.label(), " ")
 		large = large && t != nil && t.ID() == current || name == "forget" || name == "retention"
 		switch {
 		case t == nil && db.writer.changed != nil:
@@ -142,7 +142,8 @@ func watchSteps(db *DB) *stepsDone {
 			})
 		}
 	}
-	_ = db.write(context.Background(), &job{alone: func() error { db.writer.fault = note; return nil }}) // only the writer may
+	_ = db.write(context.Background(),
+		&job{exclusive: func() error { db.writer.fault = note; return nil }}) // only the writer may
 	return s
 }
 

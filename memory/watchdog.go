@@ -12,33 +12,33 @@ import (
 	"synthbot/core"
 )
 
-// ErrRefused wraps the error of a write that is refused because it blocked the
-// writer too often. It is a core.ErrBadEvent: nobody is to hand that in again.
-var ErrRefused = fmt.Errorf("%w: set aside: it blocked the database three times", core.ErrBadEvent)
+// ErrRefused is the error of a write that is refused because it blocked the writer too
+// often. It wraps core.ErrBadEvent, so that it is not tried again.
+var ErrRefused = fmt.Errorf("%w: refused: it blocked the database three times", core.ErrBadEvent)
 
 const (
 	patience   = 30 * time.Second // for one job
-	slowFactor = 10               // for the disk: a commit, or a job that runs alone
-	watchTicks = 10               // how often the watch looks within patience
+	slowFactor = 10               // for the disk: a commit, or an exclusive job
+	watchTicks = 10               // of the watch within patience
 )
 
 // watch notices when the writer makes no progress.
 type watch struct {
 	mu    sync.Mutex
 	busy  bool
-	slow  bool   // the disk is at work, which may take long
-	job   *job   // what the writer works for; nil: nobody in particular
+	slow  bool   // it waits for the disk
+	job   *job   // what the writer works on, if it is a job
 	steps uint64 // counts changes of the fields above
 
-	aside map[string]time.Time // jobs that are refused until then; set before the writer starts
+	refused map[string]time.Time // until then; set before the writer starts
 }
 
-// enter notes that the writer works on a job from now on. It fails if that is refused.
-func (w *watch) enter(j *job, now time.Time) error {
-	if len(w.aside) > 0 && now.Before(w.aside[j.called()]) {
-		return fmt.Errorf("%s: %w", j.called(), ErrRefused)
+// startJob notes that the writer works on a job from now on. It fails if the job is refused.
+func (w *watch) startJob(j *job, now time.Time) error {
+	if len(w.refused) > 0 && now.Before(w.refused[j.label()]) {
+		return fmt.Errorf("%s: %w", j.label(), ErrRefused)
 	}
-	w.note(j, j.alone != nil)
+	w.note(j, j.exclusive != nil)
 	return nil
 }
 
@@ -52,23 +52,22 @@ func (w *watch) note(j *job, slow bool) {
 	w.steps++
 }
 
-// rest notes that the writer has nothing to do.
-func (w *watch) rest() {
+// noteIdle notes that the writer has nothing to do.
+func (w *watch) noteIdle() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.busy, w.slow, w.job = false, false, nil
 }
 
-// look returns what the writer does.
-func (w *watch) look() (job string, steps uint64, busy, slow bool) {
+// state returns what the writer does.
+func (w *watch) state() (job string, steps uint64, busy, slow bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.job.called(), w.steps, w.busy, w.slow
+	return w.job.label(), w.steps, w.busy, w.slow
 }
 
-// run calls stuck once when the writer has made no progress for that long, and
-// returns, also when ctx ends. It counts its own ticks: time that passes while
-// the whole process is stopped does not count.
+// run calls stuck once if the writer makes no progress for that long, and returns, also when
+// ctx ends. It counts ticks: time in which the whole process is stopped does not count.
 func (w *watch) run(ctx context.Context, patience time.Duration, stuck func(job string)) {
 	tick := time.NewTicker(patience / watchTicks)
 	defer tick.Stop()
@@ -79,7 +78,7 @@ func (w *watch) run(ctx context.Context, patience time.Duration, stuck func(job 
 			return
 		case <-tick.C:
 		}
-		job, steps, busy, slow := w.look()
+		job, steps, busy, slow := w.state()
 		limit := watchTicks
 		if slow {
 			limit *= slowFactor
@@ -102,18 +101,18 @@ func (db *DB) startWatch(ctx context.Context, o Options) {
 	db.work.Go(func() {
 		db.writer.watch.run(ctx, cmp.Or(o.Patience, patience), func(job string) {
 			if err := db.blocked.add(job); err != nil {
-				db.log.Error("what blocks the database cannot be noted", "file", db.file.name, "err", err)
+				db.log.Error("the job that blocks the database cannot be counted", "file", db.file.name, "err", err)
 			}
 			o.OnStuck(job)
 		})
 	})
 }
 
-// RefusedJobs lists what is refused because it blocked the writer too often.
-func (db *DB) RefusedJobs() []string { return slices.Sorted(maps.Keys(db.writer.watch.aside)) }
+// RefusedJobs lists the jobs that are refused because they blocked the writer too often.
+func (db *DB) RefusedJobs() []string { return slices.Sorted(maps.Keys(db.writer.watch.refused)) }
 
-// Pulse returns nil when an empty transaction commits, or when the disk keeps the
-// writer busy as ctx ends. Its errors are those of Commit.
+// Pulse returns nil if an empty transaction commits, or if the disk keeps the writer busy
+// when ctx ends. Its errors are those of Commit.
 func (db *DB) Pulse(ctx context.Context) error {
 	j := &job{done: make(chan error, 1), run: func(*tx) error { return nil }}
 	if err := db.queue.add(j); err != nil {
@@ -125,7 +124,7 @@ func (db *DB) Pulse(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	db.queue.withdraw(j)
-	what, _, _, slow := db.writer.watch.look()
+	what, _, _, slow := db.writer.watch.state()
 	if slow {
 		return nil
 	}
@@ -135,21 +134,21 @@ func (db *DB) Pulse(ctx context.Context) error {
 // jobKey is the context key of a job's name.
 type jobKey struct{}
 
-// working names the jobs that are written under the context.
-func working(ctx context.Context, format string, args ...any) context.Context {
+// withJobName names the jobs that are written with the context.
+func withJobName(ctx context.Context, format string, args ...any) context.Context {
 	return context.WithValue(ctx, jobKey{}, fmt.Sprintf(format, args...))
 }
 
-// called returns the job's name; "" if it has none.
-func (j *job) called() string {
+// label returns the job's name; "" if it has none.
+func (j *job) label() string {
 	if j == nil || j.name == nil {
 		return ""
 	}
 	return j.name()
 }
 
-// purpose names a batch by the turn that it belongs to, or by what it brings.
-func (w *batch) purpose() string {
+// jobName names a batch by its turn, or by its first event.
+func (w *batch) jobName() string {
 	b := w.from
 	switch {
 	case len(b.Journal) > 0:
@@ -158,7 +157,7 @@ func (w *batch) purpose() string {
 		return event("message", &b.Append[0].Event)
 	case len(b.Change) > 0:
 		return event(string(b.Change[0].Kind), &b.Change[0])
-	case len(b.Answered)+len(b.Settled) > 0: // without any record, since they are refused
+	case len(b.Answered)+len(b.Settled) > 0: // its records were refused
 		return "end of turn " + slices.Concat(b.Answered, b.Settled)[0].String()
 	}
 	return ""

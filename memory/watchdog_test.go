@@ -172,7 +172,8 @@ func TestLongWorkIsNotStuck(t *testing.T) {
 			t.Error(err)
 		}
 		d.onWrite(nil)
-		if err := b.write(t.Context(), &job{alone: func() error { time.Sleep(4 * time.Minute); return nil }}); err != nil {
+		if err := b.write(t.Context(),
+			&job{exclusive: func() error { time.Sleep(4 * time.Minute); return nil }}); err != nil {
 			t.Error(err)
 		}
 		select {
@@ -216,7 +217,7 @@ func TestWhenAJobIsStuck(t *testing.T) {
 				time.Sleep(patience / 2)
 				w.note(&job{name: func() string { return "before" }}, false)
 			}
-			w.rest()
+			w.noteIdle()
 			time.Sleep(patience / 2)
 			w.note(&job{name: func() string { return "stuck" }}, slow)
 			last := time.Now()
@@ -237,16 +238,16 @@ func TestWhenAJobIsStuck(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go w.run(ctx, time.Minute, func(string) { t.Error("reported after the end") })
 		w.note(nil, false)
-		job, steps, busy, slow := w.look()
+		job, steps, busy, slow := w.state()
 		want(t, "at work", []any{job, steps, busy, slow}, []any{"", uint64(1), true, false})
 		w.waitForDisk()
-		job, steps, busy, slow = w.look()
+		job, steps, busy, slow = w.state()
 		want(t, "at work on the disk", []any{job, steps, busy, slow}, []any{"", uint64(2), true, true})
 		time.Sleep(30 * time.Second)
 		cancel()
 		time.Sleep(time.Hour)
-		w.rest()
-		_, _, busy, slow = w.look()
+		w.noteIdle()
+		_, _, busy, slow = w.state()
 		want(t, "at rest", []bool{busy, slow}, []bool{false, false})
 	})
 }
@@ -293,8 +294,8 @@ func TestNobodyHearsOfAStuckJob(t *testing.T) {
 	})
 }
 
-// TestFileOfBlockedJobs: it forgets what is old, says since when a job is refused, and
-// what cannot be read of it is no reason not to start.
+// TestFileOfBlockedJobs: old counts are dropped, refused jobs have a time, and a store
+// starts even if the file cannot be read.
 func TestFileOfBlockedJobs(t *testing.T) {
 	dir := t.TempDir()
 	now := day
@@ -311,11 +312,11 @@ func TestFileOfBlockedJobs(t *testing.T) {
 	now = day.Add(stuckAge)
 	db = openWith(t, dir, with)
 	want(t, "refused", db.RefusedJobs(), []string{"often", "too often"})
-	want(t, "until", db.writer.watch.aside["often"], now)
-	if err := db.writer.watch.enter(&job{name: func() string { return "often" }}, now); err != nil {
+	want(t, "until", db.writer.watch.refused["often"], now)
+	if err := db.writer.watch.startJob(&job{name: func() string { return "often" }}, now); err != nil {
 		t.Errorf("a day later: %v", err)
 	}
-	if err := db.writer.watch.enter(&job{name: func() string { return "often" }}, now.Add(-1)); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "often") {
+	if err := db.writer.watch.startJob(&job{name: func() string { return "often" }}, now.Add(-1)); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "often") {
 		t.Errorf("before: %v", err)
 	}
 	db.Close()
@@ -336,7 +337,7 @@ func TestFileOfBlockedJobs(t *testing.T) {
 	if err := db.blocked.add("new"); err == nil {
 		t.Error("a file that cannot be read was replaced")
 	}
-	want(t, "the log tells of it", strings.Contains(log.String(), "what blocked the database is not known"), true)
+	want(t, "the log tells of it", strings.Contains(log.String(), "the list of jobs that blocked the database cannot be read"), true)
 	if err := os.Remove(db.file.name + stuckSuffix); err != nil {
 		t.Fatal(err)
 	}
@@ -364,15 +365,15 @@ func TestNamesOfJobs(t *testing.T) {
 		"end of turn " + turn.String():       {Answered: []core.TurnID{turn}},
 		"end of turn " + turn.String() + " ": {Settled: []core.TurnID{turn}},
 	} {
-		want(t, name, (&batch{from: b}).purpose(), strings.TrimSpace(name))
+		want(t, name, (&batch{from: b}).jobName(), strings.TrimSpace(name))
 	}
-	want(t, "of no job", (*job)(nil).called(), "")
-	want(t, "of a job without one", (&job{}).called(), "")
+	want(t, "of no job", (*job)(nil).label(), "")
+	want(t, "of a job without one", (&job{}).label(), "")
 	db := open(t, t.TempDir())
 	var called []string
-	db.writer.fault = func(_ *tx, j *job) { called = append(called, j.called()) }
+	db.writer.fault = func(_ *tx, j *job) { called = append(called, j.label()) }
 	nothing := func(*tx) error { return nil }
-	ctx := working(t.Context(), "work on %d", 5)
+	ctx := withJobName(t.Context(), "work on %d", 5)
 	err := errors.Join(db.write(ctx, &job{run: nothing}), db.write(ctx, &job{run: nothing, name: func() string { return "own" }}))
 	db.writer.fault = nil
 	if err != nil {

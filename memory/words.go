@@ -30,38 +30,16 @@ const (
 // stemmer finds the stemmer of a language (BCP 47); nil where there is none.
 func stemmer(language string) func(*snowballstem.Env) bool {
 	base, _, _ := strings.Cut(strings.ToLower(language), "-")
-	switch base {
-	case "da":
-		return danish.Stem
-	case "nl":
-		return dutch.Stem
-	case "en":
-		return english.Stem
-	case "fi":
-		return finnish.Stem
-	case "fr":
-		return french.Stem
-	case "de":
-		return german.Stem
-	case "it":
-		return italian.Stem
-	case "nb", "nn", "no":
-		return norwegian.Stem
-	case "pt":
-		return portuguese.Stem
-	case "ru":
-		return russian.Stem
-	case "es":
-		return spanish.Stem
-	case "sv":
-		return swedish.Stem
-	}
-	return nil
+	return map[string]func(*snowballstem.Env) bool{
+		"da": danish.Stem, "de": german.Stem, "en": english.Stem, "es": spanish.Stem,
+		"fi": finnish.Stem, "fr": french.Stem, "it": italian.Stem, "nb": norwegian.Stem,
+		"nl": dutch.Stem, "nn": norwegian.Stem, "no": norwegian.Stem, "pt": portuguese.Stem,
+		"ru": russian.Stem, "sv": swedish.Stem,
+	}[base]
 }
 
-// terms are the words of a text, lower-cased, stemmed where the language is
-// known, each once. Scripts without spaces give pairs of letters, and Han signs
-// themselves, too.
+// terms are the different words of a text, in lower case, stemmed if the language is known.
+// Scripts without spaces give pairs of letters, and single Han characters, too.
 func terms(text, language string) []string {
 	stem := stemmer(language)
 	seen := make(map[string]bool)
@@ -77,7 +55,7 @@ func terms(text, language string) []string {
 	return all
 }
 
-// stemmed is the stem of a word; without a stemmer, the word.
+// stemmed is the stem of a word; the word itself without a stemmer.
 func stemmed(word string, stem func(*snowballstem.Env) bool) string {
 	if stem == nil {
 		return word
@@ -87,8 +65,8 @@ func stemmed(word string, stem func(*snowballstem.Env) bool) string {
 	return env.Current()
 }
 
-// words calls use for each word until it returns false: at last for the single
-// signs of what has no spaces between words, of which each may be one.
+// words calls use for each word until it returns false, at last for single Han characters,
+// each of which may be a word.
 func words(text string, use func(string) bool) {
 	letter := func(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
@@ -99,50 +77,48 @@ func words(text string, use func(string) bool) {
 		for run != "" {
 			var piece string
 			piece, run = cutPiece(run)
-			if !fold(piece, use) {
+			if !splitWord(piece, use) {
 				return
 			}
-			signs = signs || strings.ContainsFunc(piece, isSign)
+			signs = signs || strings.ContainsFunc(piece, isHan)
 		}
 	}
 	if !signs {
 		return
 	}
 	for _, r := range text {
-		if isSign(r) && !use(string(r)) {
+		if isHan(r) && !use(string(r)) {
 			return
 		}
 	}
 }
 
-// lower is a text in the form in which texts are compared: in small letters, and
-// with each accent in one letter with its base, however it was typed.
+// lower is a text in the form in which texts are compared: in lower case and normal form C.
 func lower(text string) string { return strings.ToLower(norm.NFC.String(text)) }
 
-func isSign(r rune) bool { return unicode.Is(unicode.Han, r) }
+func isHan(r rune) bool { return unicode.Is(unicode.Han, r) }
 
-// cutPiece cuts a run of letters where a script that puts spaces between words
-// meets one that does not.
+// cutPiece cuts a run of letters between a script with spaces and one without.
 func cutPiece(run string) (piece, rest string) {
 	first, _ := utf8.DecodeRuneInString(run)
 	for i, r := range run {
-		if isUnspaced(r) != isUnspaced(first) && !unicode.IsMark(r) && r != prolonged {
+		if isUnspaced(r) != isUnspaced(first) && !unicode.IsMark(r) && r != longVowelMark {
 			return run[:i], run[i:]
 		}
 	}
 	return run, ""
 }
 
-// prolonged is the mark of long vowels, which belongs to two scripts.
-const prolonged = 'ー'
+// longVowelMark is the mark of long vowels, which belongs to two scripts.
+const longVowelMark = 'ー'
 
 func isUnspaced(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// fold takes a word as it is, and splits what has no spaces into pairs.
-func fold(word string, use func(string) bool) bool {
+// splitWord calls use for a word, or for its pairs of letters if its script has no spaces.
+func splitWord(word string, use func(string) bool) bool {
 	first, _ := utf8.DecodeRuneInString(word)
 	if !isUnspaced(first) {
 		if len(word) > maxWord {

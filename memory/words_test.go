@@ -10,7 +10,7 @@ import (
 	"synthbot/core"
 )
 
-// TestTerms: the terms of texts stand in the file, so they stay as they are.
+// TestTerms: the terms of texts are in the file, so they stay as they are.
 func TestTerms(t *testing.T) {
 	for _, tc := range []struct{ language, text, terms string }{
 		{"", "The dogs, the DOGS: 2 dogs!", "the dogs 2"},
@@ -71,7 +71,7 @@ func TestTermsAreBounded(t *testing.T) {
 	}
 }
 
-// TestTermsOfAFact: what leads to a fact stands in the file, so it stays as it is.
+// TestTermsOfAFact: the terms of a fact are in the file, so they stay as they are.
 func TestTermsOfAFact(t *testing.T) {
 	f := core.Fact{
 		Text: "Jay's dogs run", Language: "en", Topic: " Pets ", Tags: []string{" Animals ", "dogs"}, About: []core.Path{jay, ann},
@@ -103,7 +103,7 @@ func TestQueryWords(t *testing.T) {
 	} {
 		s := &search{q: core.FactQuery{Text: tc.text, Language: tc.language}}
 		s.queryWords()
-		want(t, tc.text, strings.Join(s.words, " ")+" "+fmt.Sprint(s.asked), tc.words+" "+tc.asked)
+		want(t, tc.text, strings.Join(s.words, " ")+" "+fmt.Sprint(s.wordOf), tc.words+" "+tc.asked)
 	}
 	var text strings.Builder
 	for i := range 2 * maxQuery {

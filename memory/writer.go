@@ -13,16 +13,19 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
-// writer is the one goroutine that writes. Its fields are its own.
+// writer is the one goroutine that writes.
 type writer struct {
-	db      *DB
-	watch   watch
-	crowd   crowd           // who writes together
-	fault   func(*tx, *job) // see Options; the transaction is nil between two
-	changed changes         // while the file is compacted
-	torn    int             // the transaction whose last sync failed; 0: none
-	marked  bool            // the file says that it is in use
-	broken  error           // why nothing can be written any more
+	db    *DB
+	watch watch
+	// recentWriters is how many jobs shared a commit of late. Only from three on does a
+	// commit wait for more: two are one place whose turn ends while its next begins.
+	recentWriters int
+	took          time.Duration   // the last commit
+	fault         func(*tx, *job) // see Options; the transaction is nil between two
+	changed       changes         // while the file is compacted
+	unsynced      int             // the transaction whose last sync failed; 0: none
+	inUse         bool            // the file says that it is in use
+	broken        error           // why nothing can be written any more
 }
 
 // run writes until the queue is closed and empty.
@@ -31,31 +34,31 @@ func (w *writer) run() {
 	debug.SetPanicOnFault(true)
 	for range w.db.queue.wake {
 		for {
-			g := &groupCommit{shut: !w.crowd.many()}
+			g := &groupCommit{sealed: w.recentWriters < 3}
 			closed := w.db.queue.take(g)
 			some := len(g.jobs) > 0 || w.join(g)
 			if some {
 				w.commit(g)
 			}
 			if closed {
-				w.leave()
+				w.markClean()
 				return
 			}
 			if !some {
-				w.crowd = crowd{}
+				w.recentWriters = 0
 				break
 			}
 		}
 	}
 }
 
-// commit writes the jobs of a group in one transaction. One that fails is taken
-// out; when the transaction itself fails, each is tried alone.
+// commit writes the jobs of a group in one transaction. A job that fails is taken out; if
+// the transaction itself fails, each job is tried alone.
 func (w *writer) commit(g *groupCommit) {
-	defer w.watch.rest()
+	defer w.watch.noteIdle()
 	j := g.jobs[0]
-	if j.alone != nil {
-		err := w.watch.enter(j, w.db.clock())
+	if j.exclusive != nil {
+		err := w.watch.startJob(j, w.db.clock())
 		if err == nil {
 			err = w.db.file.guard(func() error { return w.runJob(nil, j) })
 		}
@@ -65,32 +68,33 @@ func (w *writer) commit(g *groupCommit) {
 	start := time.Now()
 	for len(g.jobs) > 0 {
 		failed, err := w.try(g)
-		g.shut = true
+		g.sealed = true
 		switch {
 		case err == nil:
-			w.crowd = w.crowd.after(len(g.jobs)+w.db.queue.length(), time.Since(start)-g.waited)
+			w.recentWriters = max(len(g.jobs)+w.db.queue.length(), w.recentWriters*3/4)
+			w.took = time.Since(start) - g.waited
 			g.publish()
 			return
 		case failed >= 0:
 			g.jobs[failed].done <- err
 			g.jobs = slices.Delete(g.jobs, failed, failed+1)
 		case len(g.jobs) == 1:
-			if w.db.room.failed(err, g.jobs[0]) {
+			if w.db.space.noteFailure(err, g.jobs[0]) {
 				continue
 			}
 			g.jobs[0].done <- err
 			return
 		default:
 			for _, j := range g.jobs {
-				w.commit(&groupCommit{jobs: []*job{j}, shut: true})
+				w.commit(&groupCommit{jobs: []*job{j}, sealed: true})
 			}
 			return
 		}
 	}
 }
 
-// try runs the jobs in one transaction, and those that join meanwhile.
-// failed is the job that broke it, -1 when it was none of them.
+// try runs the jobs in one transaction, and those that join meanwhile. failed is the job
+// that failed, -1 if it was none of them.
 func (w *writer) try(g *groupCommit) (failed int, err error) {
 	failed = -1
 	if err := w.syncAgain(); err != nil {
@@ -98,11 +102,11 @@ func (w *writer) try(g *groupCommit) (failed int, err error) {
 	}
 	id := 0
 	var saved []uint64
-	err = w.update(func(t *tx) error {
+	err = w.transact(func(t *tx) error {
 		id = t.ID()
 		defer func() { saved = t.saved }()
 		for i := 0; i < len(g.jobs) || w.join(g); i++ {
-			err := w.watch.enter(g.jobs[i], t.now)
+			err := w.watch.startJob(g.jobs[i], t.now)
 			if err == nil {
 				err = w.db.file.guard(func() error { return w.runJob(t, g.jobs[i]) })
 			}
@@ -115,21 +119,21 @@ func (w *writer) try(g *groupCommit) (failed int, err error) {
 		return nil
 	})
 	if failed < 0 && err != nil {
-		err = w.settle(id, err)
+		err = w.resolveCommit(id, err)
 	}
 	if err == nil {
-		w.db.meaning.saved(saved)
+		w.db.embeds.saved(saved)
 	}
 	return failed, w.db.file.writeError(err)
 }
 
-// runJob runs a job in a transaction, or with none between two of them.
+// runJob runs a job in a transaction, or an exclusive one without.
 func (w *writer) runJob(t *tx, j *job) error {
 	if w.fault != nil {
 		w.fault(t, j)
 	}
 	if t == nil {
-		return j.alone()
+		return j.exclusive()
 	}
 	if err := j.run(t); err != nil {
 		return err
@@ -137,20 +141,23 @@ func (w *writer) runJob(t *tx, j *job) error {
 	return t.err
 }
 
-// update is one read-write transaction. A panic outside of the jobs may leave
-// bbolt's locks behind: after one, nothing is written any more.
-func (w *writer) update(f func(*tx) error) error {
+// transact is one read-write transaction. If it panics outside of the jobs, bbolt's locks
+// may be held for ever: then nothing is written any more.
+func (w *writer) transact(f func(*tx) error) error {
 	if w.broken != nil {
 		return w.broken
 	}
-	marked, returned := w.marked, false
+	marked, returned := w.inUse, false
 	err := w.db.file.guard(func() error {
 		err := w.db.file.bolt.Update(func(b *bbolt.Tx) error {
 			t := &tx{Tx: b, db: w.db, changed: w.changed, now: w.db.clock(), floor: w.db.epochs.floor}
 			if err := f(t); err != nil {
 				return err
 			}
-			t.mark(marked)
+			if !marked { // the first write stores that the file is in use, and its name
+				t.bucket(bucketMeta).Delete([]byte(metaClean))
+				t.bucket(bucketMeta).Put([]byte(metaName), []byte(w.db.file.installation))
+			}
 			t.finish()
 			return t.err
 		})
@@ -160,44 +167,34 @@ func (w *writer) update(f func(*tx) error) error {
 	if !returned {
 		w.broken = err
 	}
-	w.marked = marked || err == nil
+	w.inUse = marked || err == nil
 	return err
 }
 
-// mark notes in the file, with the first thing that is written, that it is in
-// use, and its name.
-func (t *tx) mark(marked bool) {
-	if !marked {
-		t.bucket(bucketMeta).Delete([]byte(metaClean))
-		t.bucket(bucketMeta).Put([]byte(metaName), []byte(t.db.file.installation))
-	}
-}
-
-// settle decides what became of transaction id, whose commit failed with err.
-// If its last page was written and only the sync of it failed, readers see the
-// transaction already, and the pages that it gave up must not be used again
-// before it is durable: the page is written once more.
-func (w *writer) settle(id int, err error) error {
+// resolveCommit decides about transaction id, whose commit failed with err. If only the sync
+// of its last page failed, readers see the transaction already, and the pages that it freed
+// must not be used before it is durable: the page is written again.
+func (w *writer) resolveCommit(id int, err error) error {
 	seen := 0
 	viewErr := w.db.view(context.Background(), func(v *view) error { seen = v.ID(); return nil })
 	if viewErr != nil || seen < id {
 		return err
 	}
-	w.torn = id
+	w.unsynced = id
 	if w.syncAgain() != nil {
 		return err
 	}
 	return nil
 }
 
-// syncAgain writes again the meta page of a transaction whose sync failed. Until
-// that works nothing else may be written.
+// syncAgain writes the meta page of a transaction whose sync failed again. Until that works,
+// nothing else may be written.
 func (w *writer) syncAgain() error {
-	if w.torn == 0 {
+	if w.unsynced == 0 {
 		return nil
 	}
 	page := make([]byte, w.db.file.bolt.Info().PageSize)
-	at := int64(w.torn%2) * int64(len(page))
+	at := int64(w.unsynced%2) * int64(len(page))
 	if _, err := w.db.file.handle.ReadAt(page, at); err != nil {
 		return err
 	}
@@ -207,11 +204,11 @@ func (w *writer) syncAgain() error {
 	if err := w.db.file.bolt.Sync(); err != nil {
 		return err
 	}
-	w.torn = 0
+	w.unsynced = 0
 	return nil
 }
 
-// isFull recognises a lack of room, also where bbolt kept only the words.
+// isFull reports whether an error means a full disk, also if bbolt kept only its text.
 func isFull(err error) bool {
 	if errors.Is(err, berrors.ErrMaxSizeReached) {
 		return true

@@ -89,8 +89,8 @@ func TestAFailingJobFailsAlone(t *testing.T) {
 	})
 }
 
-// TestLateOnesJoin: who comes back while the transaction of his crowd runs is
-// written with it, and who breaks it then fails alone.
+// TestLateOnesJoin: a job that comes while the transaction of others runs is
+// written with it, and fails alone if it breaks it.
 func TestLateOnesJoin(t *testing.T) {
 	db := open(t, t.TempDir())
 	before := transactions(t, db)
@@ -192,8 +192,8 @@ func TestAViewIsOverWhenItIs(t *testing.T) {
 	if err := db.View(t.Context(), func(v core.View) error { kept = v; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := kept.Last(kitchen, 1); !errors.Is(err, errOver) {
-		t.Errorf("%v, want %v", err, errOver)
+	if _, err := kept.Last(kitchen, 1); !errors.Is(err, errEnded) {
+		t.Errorf("%v, want %v", err, errEnded)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestTheCleanFlag(t *testing.T) {
 		t.Helper()
 		db := open(t, dir)
 		defer db.Close()
-		return !db.writer.marked
+		return !db.writer.inUse
 	}
 	if open(t, dir).Close(); !clean() {
 		t.Error("closed in order, but unclean")
@@ -237,7 +237,7 @@ func TestReactionsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	db.view(t.Context(), func(v *view) error {
-		l, _, err := v.line(place{path: kitchen, key: placeKey(kitchen)}, 1)
+		l, _, err := v.entry(place{path: kitchen, key: placeKey(kitchen)}, 1)
 		if err != nil || len(l.Reactions) != maxReactions || len(l.reactors) != maxReactors {
 			t.Errorf("%d reactions by %d people, %v", len(l.Reactions), len(l.reactors), err)
 		}

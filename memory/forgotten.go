@@ -1,0 +1,100 @@
+package memory
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+
+	"synthbot/core"
+)
+
+// forgottenTx is a transaction's access to the ids and people that were forgotten.
+type forgottenTx struct{ *tx }
+
+func (t *tx) forgotten() forgottenTx { return forgottenTx{t} }
+
+const metaSalt = "salt"
+
+// salt is the key of the hashes; nil until somebody is forgotten.
+func (t forgottenTx) salt() []byte { return t.bucket(bucketMeta).Get([]byte(metaSalt)) }
+
+// addSalt makes the key of the hashes, unless there is one.
+func (t forgottenTx) addSalt() {
+	if t.salt() == nil {
+		salt := make([]byte, 32)
+		rand.Read(salt)
+		t.bucket(bucketMeta).Put([]byte(metaSalt), salt)
+	}
+}
+
+// hash is the keyed hash of an id; nil if nothing was forgotten.
+func (t forgottenTx) hash(id []byte) []byte {
+	salt := t.salt()
+	if salt == nil {
+		return nil
+	}
+	mac := hmac.New(sha256.New, salt)
+	mac.Write(id)
+	return mac.Sum(nil)[:16]
+}
+
+// isGone reports whether an id was forgotten.
+func (t forgottenTx) isGone(id []byte) bool {
+	hash := t.hash(id)
+	return hash != nil && t.bucket(bucketGone).Get(hash) != nil
+}
+
+// requestAge is the maximum age of the message with which a person asks to be forgotten.
+const requestAge = 10 * time.Minute
+
+// requestKey is the key of a person's request to be forgotten; with the zero Path, of
+// everybody's.
+func (t forgottenTx) requestKey(person core.Path) []byte {
+	return append([]byte{'p'}, t.hash([]byte(person.String()))...)
+}
+
+// recordRequest stores when the person asked to be forgotten, by the platform's clock: their
+// last message is the request, if it is new. The request for everybody has the time of this
+// machine.
+func (f *forgetting) recordRequest(t *tx) {
+	if f.person == "" && !f.path.IsZero() {
+		return
+	}
+	at := t.now.Add(-f.newest.Ahead)
+	if t.now.Sub(f.newest.SentAt()).Abs() < requestAge {
+		at = f.newest.Time
+	}
+	t.bucket(bucketGone).Put(t.forgotten().requestKey(f.path), binary.AppendUvarint(nil, uint64(max(at.Unix(), 0))))
+}
+
+// tooOld reports whether words of that time, which came with the message, are older than
+// their author's request to be forgotten. Words without a time count as old.
+func (t forgottenTx) tooOld(m *core.Message, author string, said time.Time) bool {
+	person, err := m.Path.Person(author)
+	if author == "" || err != nil || t.salt() == nil {
+		return false // no author, or no requests
+	}
+	for who, when := range map[core.Path]time.Time{person: said, {}: said.Add(m.Ahead)} {
+		at, size := uvarint(string(t.bucket(bucketGone).Get(t.requestKey(who))))
+		if size > 0 && (said.IsZero() || when.Unix() < int64(at)) {
+			return true
+		}
+	}
+	return false
+}
+
+// dropOldForeign removes such words from the forwarded texts of a message.
+func (t forgottenTx) dropOldForeign(m *core.Message) (changed bool) {
+	return dropForeign(m, func(o core.Foreign) bool { return t.tooOld(m, o.From.ID, o.Time) })
+}
+
+// quotesOld reports whether a message quotes such words, or a forgotten message.
+func (t forgottenTx) quotesOld(m *core.Message) bool {
+	q := m.ReplyTo
+	if q == nil || *q == (core.Quote{ID: q.ID}) {
+		return false
+	}
+	return t.tooOld(m, q.From.ID, q.Time) || t.isGone(idKey(placeKey(m.Path), q.ID))
+}
