@@ -350,11 +350,11 @@ func encodeRecord(r core.Record) ([]byte, error) {
 // record can be read.
 func shiftRecord(value []byte, shift uint64) []byte {
 	w, err := decodeRecord(value)
-	w.Shift += shift
-	shifted, err2 := json.Marshal(w)
-	if err != nil || err2 != nil {
+	if err != nil {
 		return value
 	}
+	w.Shift += shift
+	shifted, _ := json.Marshal(w) // it was decoded
 	return shifted
 }
 

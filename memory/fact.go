@@ -293,9 +293,6 @@ func (db *DB) ListFacts(ctx context.Context, l Listing) (facts []core.Fact, next
 func (v *view) list(l Listing, before uint64) (facts []core.Fact, next string) {
 	below := v.resolve(l.Below)
 	for k, value := range v.backward(bucketFacts, nil, binary.BigEndian.AppendUint64(nil, before)) {
-		if !mentions(value, below.path) || !mentions(value, l.About) {
-			continue
-		}
 		f, err := decodeFact(k, value)
 		if err != nil {
 			v.db.logUnreadable(err)
@@ -310,11 +307,4 @@ func (v *view) list(l Listing, before uint64) (facts []core.Fact, next string) {
 		facts, next = append(facts, f), f.ID
 	}
 	return facts, ""
-}
-
-// mentions reports whether a path, or the beginning of one, may be in a value, which saves
-// decoding the others.
-func mentions(value []byte, p core.Path) bool {
-	begun := quoted(p.String())
-	return bytes.Contains(value, begun[:len(begun)-1])
 }

@@ -55,19 +55,18 @@ func (f *forgetting) isAnswered(t *tx, records []record) bool {
 	if f.person == "" {
 		return false
 	}
-	for _, r := range records {
-		w, err := decodeRecord(r.value)
-		var o core.TurnRecord
-		if r.key.Round != 0 || r.key.Step != 0 || err != nil || json.Unmarshal(w.Data, &o) != nil {
-			continue
-		}
-		first, end := turnKey(turn), seqKey(placeKey(turn.Path), o.Last+w.Shift+1)
-		for k, v := range t.bucket(bucketLog).pairs(first, end) {
-			l, ok := f.read(k, v)
-			answered := l.Due || l.Message.Seq == turn.Seq // a settled entry is no longer due
-			if ok && answered && (l.Message.Author.ID == f.person || slices.Contains(l.answers, f.person)) {
-				return true
-			}
+	opening := records[0]
+	w, err := decodeRecord(opening.value)
+	var o core.TurnRecord
+	if opening.key.Round != 0 || err != nil || json.Unmarshal(w.Data, &o) != nil {
+		return false
+	}
+	first, end := turnKey(turn), seqKey(placeKey(turn.Path), o.Last+w.Shift+1)
+	for k, v := range t.bucket(bucketLog).pairs(first, end) {
+		l, ok := f.read(k, v)
+		answered := l.Due || l.Message.Seq == turn.Seq // a settled entry is no longer due
+		if ok && answered && (l.Message.Author.ID == f.person || slices.Contains(l.answers, f.person)) {
+			return true
 		}
 	}
 	return false

@@ -166,7 +166,7 @@ func TestStuckWriterEndsTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.in.Close()
-	if status := p.ends(); status != statusDone || !strings.Contains(p.text(), "set aside") {
+	if status := p.ends(); status != statusDone || !strings.Contains(p.text(), "refused") {
 		t.Errorf("the fourth time: %d, %s", status, p.text())
 	}
 }

@@ -1,0 +1,309 @@
+package memory
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+)
+
+// exported is an export as text.
+func exported(t *testing.T, db *DB, path core.Path) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := db.Export(t.Context(), &out, path); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// TestOfAPlaceOnly: an item that merely has a place's path as its key, and a fact about
+// a place that was said elsewhere, are no part of the place.
+func TestOfAPlaceOnly(t *testing.T) {
+	db := open(t, t.TempDir())
+	item := core.Item{Path: kitchen, Key: group.String(), Value: json.RawMessage(`"ELSEWHERE kept"`)}
+	if _, err := db.Items("bio").Put(t.Context(), item); err != nil {
+		t.Fatal(err)
+	}
+	save(t, db, core.Fact{Text: "ELSEWHERE said", Origin: kitchen, About: []core.Path{group}})
+	add(t, db, message(group, "1", "here"))
+	if out := exported(t, db, group); strings.Contains(out, "ELSEWHERE") || !strings.Contains(out, "here") {
+		t.Error(out)
+	}
+	if err := db.Forget(t.Context(), group); err != nil {
+		t.Fatal(err)
+	}
+	if out := exported(t, db, core.Path{}); strings.Count(out, "ELSEWHERE") != 2 || strings.Contains(out, "here\"") {
+		t.Error(out)
+	}
+}
+
+// TestUnreadableRecordsAreLogged: an export and a list of facts skip them and say so.
+func TestUnreadableRecordsAreLogged(t *testing.T) {
+	var log strings.Builder
+	db, err := Open(t.TempDir(), Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	add(t, db, message(group, "1", "spoilt"), message(group, "2", "fine"))
+	fact := save(t, db, core.Fact{Text: "spoilt", Origin: group})
+	save(t, db, core.Fact{Text: "fine", Origin: group})
+	err = db.update(t.Context(), func(t *tx) {
+		t.bucket(bucketLog).Put(seqKey(placeKey(group), 1), []byte{tagText, 0xff})
+		t.bucket(bucketFacts).Put(factKey(&fact), []byte("{"))
+		t.bucket(bucketPlugins).Put(pluginKey("bio", group, "k"), []byte("{"))
+		t.bucket(bucketStates).Put(placeKey(group), []byte("{"))
+		t.bucket(bucketUsage).Put(usageKey(Use{Day: "2026-11-20", Person: group}), []byte{tagFirst, 0xff})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts, next, err := db.ListFacts(t.Context(), Listing{N: 9})
+	if err != nil || next != "" || len(facts) != 1 {
+		t.Errorf("%v, %q, %v", facts, next, err)
+	}
+	listed := log.String()
+	if !strings.Contains(listed, "memory 0000000000000001") {
+		t.Errorf("the list logs %q", listed)
+	}
+	exported(t, db, group)
+	more := log.String()[len(listed):]
+	for _, what := range []string{"chat/group#1", "plugins: item", "states: ", "usage: "} {
+		if !strings.Contains(more, what) {
+			t.Errorf("the export does not log %q: %q", what, more)
+		}
+	}
+	e := core.Event{Kind: core.KindMigration, Message: core.Message{Path: group}, To: core.MustPath("chat/super")}
+	listed = log.String()
+	db.unreadable.logged = nil
+	if err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{e}}); err != nil {
+		t.Fatal(err)
+	}
+	if more := log.String()[len(listed):]; !strings.Contains(more, "memory 0000000000000001") {
+		t.Errorf("the migration logs %q", more)
+	}
+}
+
+// TestAFactIsReplacedOnce: also if it says the same and has the same topic.
+func TestAFactIsReplacedOnce(t *testing.T) {
+	db := open(t, t.TempDir())
+	err := db.update(t.Context(), func(t *tx) {
+		for i, text := range []string{"tea", "milk"} {
+			f := core.Fact{ID: factID(uint64(i + 1)), Text: text, Topic: "drink", Origin: group, Time: day.Add(time.Duration(i))}
+			t.facts().putFact(f)
+		}
+		t.bucket(bucketFacts).SetSequence(2)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := save(t, db, core.Fact{Text: "milk", Topic: "drink", Origin: group, Time: day.Add(5)})
+	want(t, "id", f.ID, "2")
+	want(t, "former", f.Former, []core.Former{{Text: "tea", Time: day}})
+}
+
+// TestRecordsOfAMovedPlace: of a turn that goes on under the former path of its place, the
+// opening record says how far the numbers in it moved, and no other does.
+func TestRecordsOfAMovedPlace(t *testing.T) {
+	db := open(t, t.TempDir())
+	super := core.MustPath("chat/super")
+	add(t, db, message(super, "a", "one"), message(super, "b", "two"), message(group, "1", "three"))
+	e := core.Event{Kind: core.KindMigration, Message: core.Message{Path: group}, To: super}
+	turn := core.TurnID{Path: group, Seq: 1}
+	plan := core.Record{Key: core.Key{Turn: turn, Round: 1}, Data: json.RawMessage(`{}`)}
+	for _, b := range []*core.Batch{{Change: []core.Event{e}}, {Journal: []core.Record{opens(group, 1), plan}}} {
+		if err := db.Commit(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var shifts []uint64
+	err := db.view(t.Context(), func(v *view) error {
+		for _, r := range v.records(core.TurnID{Path: super, Seq: 3}) {
+			w, err := decodeRecord(r.value)
+			if err != nil {
+				return err
+			}
+			shifts = append(shifts, w.Shift)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "shifts", shifts, []uint64{2, 0})
+}
+
+// TestKeysHoldNumbers: the key of a fact decides which one it is.
+func TestKeysHoldNumbers(t *testing.T) {
+	f, err := decodeFact(binary.BigEndian.AppendUint64(nil, 37), []byte(`{"text":"x","id":"7"}`))
+	want(t, "fact", []any{f.ID, err}, []any{"11", nil})
+}
+
+// TestMovesWithinAPlace: a topic cannot become its group, nor a group its topic.
+func TestMovesWithinAPlace(t *testing.T) {
+	for _, move := range [][2]core.Path{{topic, group}, {group, topic}, {group, group}} {
+		db := open(t, t.TempDir())
+		add(t, db, message(topic, "1", "in the topic"), message(group, "1", "in the group"))
+		e := core.Event{Kind: core.KindMigration, Message: core.Message{Path: move[0]}, To: move[1]}
+		if err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{e}}); err != nil {
+			t.Fatal(err)
+		}
+		for path, entries := range everything(t, db) {
+			want(t, fmt.Sprint(move, " leaves in ", path), len(entries), 1)
+		}
+		want(t, "aliases", size(t, db, bucketAliases), 0)
+	}
+}
+
+// TestImportOfALongLine: lines may be long, as messages are.
+func TestImportOfALongLine(t *testing.T) {
+	db, other := open(t, t.TempDir()), open(t, t.TempDir())
+	add(t, db, message(group, "1", strings.Repeat("x", 1<<20)))
+	lines, err := other.Import(t.Context(), strings.NewReader(exported(t, db, core.Path{})))
+	if err != nil || lines != 1 {
+		t.Errorf("%d lines, %v", lines, err)
+	}
+}
+
+// TestSizesOfBatches: what a batch holds counts, so that a group stays small.
+func TestSizesOfBatches(t *testing.T) {
+	long := strings.Repeat("x", 5000)
+	entry := message(group, "1", long)
+	for name, b := range map[string]*core.Batch{
+		"entry":  {Append: []core.Entry{entry}},
+		"change": {Change: []core.Event{{Kind: core.KindEdit, Message: entry.Message}}},
+		"record": {Journal: []core.Record{{Key: core.Key{Turn: core.TurnID{Path: group, Seq: 1}}, Data: json.RawMessage(`"` + long + `"`)}}},
+	} {
+		w, err := prepareBatch(b)
+		if err != nil || w.size < len(long) || w.size > len(long)+1000 {
+			t.Errorf("%s: %d, %v", name, w.size, err)
+		}
+	}
+}
+
+// TestQuotesOfOldReplies: a reply from before entries knew whom they answer is found by
+// the journal, and quotes of it are taken out, too.
+func TestQuotesOfOldReplies(t *testing.T) {
+	db := open(t, t.TempDir())
+	asking := message(group, "1", "jay asks")
+	asking.Message.Author.ID = "1000"
+	old := message(group, "old", "JAYSECRET")
+	old.Self = true
+	quoting := message(group, "2", "ann quotes")
+	quoting.Message.Author.ID = "2000"
+	quoting.Message.ReplyTo = &core.Quote{ID: "old", Text: "JAYSECRET"}
+	later := time.Unix(1_800_000_000, 0)
+	old.Message.Time = later
+	add(t, db, asking, quoting, old)
+	turn := core.TurnID{Path: group, Seq: 1}
+	sent := core.Key{Turn: turn, Round: 1, Step: 1, Part: 1}
+	err := db.Commit(t.Context(), &core.Batch{Journal: []core.Record{
+		opens(group, 1),
+		{Key: sent, Progress: core.ProgressDone, Data: json.RawMessage(`{"path":"chat/group","id":"old"}`)},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Forget(t.Context(), jay); err != nil {
+		t.Fatal(err)
+	}
+	entries := everything(t, db)[group]
+	want(t, "entries", len(entries), 1)
+	want(t, "quote", entries[0].Message.ReplyTo, &core.Quote{ID: "old"})
+	err = db.View(t.Context(), func(v core.View) error {
+		h, err := v.Head(group)
+		want(t, "time of the place", h.Time.Equal(later), false)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	traces(t, db, "JAYSECRET")
+}
+
+// TestContinuedTurnsOfTheForgotten: a turn that answers what goes on with a turn answers
+// those whom that one answered.
+func TestContinuedTurnsOfTheForgotten(t *testing.T) {
+	db := open(t, t.TempDir())
+	sequel := core.Entry{Due: true, Event: core.Event{Kind: core.KindContinue, Message: core.Message{Path: group, ID: "c"}}}
+	add(t, db, asks("1", "1000"))
+	batch := &core.Batch{Append: []core.Entry{sequel}, Answered: []core.TurnID{{Path: group, Seq: 1}}}
+	if err := db.Commit(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	add(t, db, asks("2", "2000"))
+	plan := core.Key{Turn: core.TurnID{Path: group, Seq: 2}, Round: 1}
+	other := core.Key{Turn: core.TurnID{Path: group, Seq: 3}, Round: 1}
+	err := db.Commit(t.Context(), &core.Batch{Journal: []core.Record{
+		opens(group, 2), {Key: plan, Data: json.RawMessage(`"JAYSECRET planned"`)},
+		opens(group, 3), {Key: other, Data: json.RawMessage(`{"last":99,"text":"for ann"}`)},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := exported(t, db, jay)
+	if !strings.Contains(out, "JAYSECRET planned") || strings.Contains(out, "for ann") {
+		t.Error(out)
+	}
+	if err := db.Forget(t.Context(), jay); err != nil {
+		t.Fatal(err)
+	}
+	err = db.View(t.Context(), func(v core.View) error {
+		gone, err := v.Journal(plan.Turn)
+		want(t, "records of the turn", len(gone), 0)
+		left, _ := v.Journal(other.Turn)
+		want(t, "records of the other", len(left), 2)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRanksOfFacts: times and lengths beyond what fits are cut off.
+func TestRanksOfFacts(t *testing.T) {
+	long := strings.Repeat("x", 6*math.MaxUint16+60)
+	for _, tc := range []struct {
+		f    core.Fact
+		want []byte
+	}{
+		{core.Fact{Text: "sixsix", Time: time.Unix(7200, 0), Importance: 3}, []byte{0, 0, 0, 2, 3, 0, 1}},
+		{core.Fact{Text: long, Importance: 99}, []byte{0, 0, 0, 0, 10, 255, 255}},
+		{core.Fact{Time: time.Unix(-7200, 0), Importance: -1}, []byte{0, 0, 0, 0, 0, 0, 0}},
+	} {
+		want(t, fmt.Sprint(len(tc.f.Text)), rankFact(&tc.f), tc.want)
+	}
+}
+
+// TestLimitsOfFacts: as many tags and as long a text as may be, and no more.
+func TestLimitsOfFacts(t *testing.T) {
+	tags := slices.Repeat([]string{"t"}, maxTags)
+	about := slices.Repeat([]core.Path{jay}, maxTags)
+	name := strings.Repeat("n", core.MaxName)
+	for what, tc := range map[string]struct {
+		f  core.Fact
+		ok bool
+	}{
+		"all":           {core.Fact{Text: strings.Repeat("x", maxFactText), Tags: tags, About: about, Topic: name}, true},
+		"no text":       {core.Fact{}, false},
+		"a long text":   {core.Fact{Text: strings.Repeat("x", maxFactText+1)}, false},
+		"many tags":     {core.Fact{Text: "x", Tags: append(slices.Clone(tags), "t")}, false},
+		"about many":    {core.Fact{Text: "x", About: append(slices.Clone(about), jay)}, false},
+		"a long tag":    {core.Fact{Text: "x", Tags: []string{"a", name + "n"}}, false},
+		"a long topic":  {core.Fact{Text: "x", Topic: name + "n"}, false},
+		"a longest tag": {core.Fact{Text: "x", Tags: []string{name}}, true},
+	} {
+		if err := checkFact(&tc.f); (err == nil) != tc.ok {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
