@@ -283,11 +283,8 @@ func (w *batch) append(t *tx, from *core.Entry, e *newEntry) {
 }
 
 func (w *batch) forgotAuthor(place core.Path, id string) bool {
-	if id == "" {
-		return false
-	}
 	person, err := place.Person(id)
-	return err == nil && w.epoch.forgot(person)
+	return err == nil && w.epoch.forgot(person) // an error: no author
 }
 
 // append adds one entry to the end of its place's log, unless its id is known.

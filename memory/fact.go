@@ -76,8 +76,7 @@ func (t factTx) saveFact(f core.Fact) (core.Fact, error) {
 		return core.Fact{}, err
 	}
 	if len(olds) == 0 {
-		n, err := t.bucket(bucketFacts).NextSequence()
-		t.fail(bucketFacts, err)
+		n, _ := t.bucket(bucketFacts).NextSequence() // it fails in views only
 		f.ID = factID(n)
 		t.putFact(f)
 		return f, nil
@@ -110,9 +109,7 @@ func mergeFacts(f *core.Fact, newer core.Fact) core.Fact {
 	if newer.Text != f.Text {
 		newer.Former = slices.Insert(newer.Former, 0, core.Former{Text: f.Text, Time: f.Time, By: f.By})
 	}
-	if len(newer.Former) > maxFormer {
-		newer.Former = newer.Former[:maxFormer]
-	}
+	newer.Former = newer.Former[:min(len(newer.Former), maxFormer)]
 	newer.Importance = max(newer.Importance, f.Importance)
 	for _, tag := range f.Tags {
 		if !slices.Contains(newer.Tags, tag) && len(newer.Tags) < maxTags {

@@ -292,13 +292,7 @@ func (f *forgetting) idsOf(t *tx, m *core.Message) (keys [][]byte) {
 
 // headTimes corrects the heads of places from which entries were deleted.
 func (f *forgetting) headTimes() error {
-	return correctHeadTimes(f.ctx, f.db, func(yield func(core.Path) bool) {
-		for path := range f.heads {
-			if (f.spokeIn[path] || f.replies[path] != nil) && !yield(path) {
-				return
-			}
-		}
-	})
+	return correctHeadTimes(f.ctx, f.db, maps.Keys(f.heads))
 }
 
 // clean removes quotes and forwarded texts of the person, quotes of what the bot answered
@@ -405,8 +399,8 @@ func (f *forgetting) dropIDs(from core.Path) error {
 					start = bytes.Clone(k)
 					break
 				}
-				seq, size := uvarint(string(value))
-				if size > 0 && v.bucket(bucketLog).Get(seqKey(p.key, seq+p.shift)) == nil {
+				seq, _ := uvarint(string(value))
+				if v.bucket(bucketLog).Get(seqKey(p.key, seq+p.shift)) == nil {
 					ids = append(ids, bytes.Clone(k))
 				}
 			}
@@ -485,16 +479,16 @@ func (f *forgetting) isForgotten(path core.Path) bool {
 
 func (f *forgetting) plugins() error {
 	return deleteWhere(f.ctx, f.db, bucketPlugins, nil, nil, func(k, v []byte) bool {
-		_, rest, ok := bytes.Cut(k, []byte{ending})
-		path, key, err := cutItem(rest)
-		return ok && err == nil && (f.isForgotten(path) || f.person != "" && key == f.path.String())
+		_, rest, _ := bytes.Cut(k, []byte{ending})
+		path, key, _ := cutItem(rest)
+		return f.isForgotten(path) || f.person != "" && key == f.path.String()
 	})
 }
 
 func (f *forgetting) states() error {
 	return deleteWhere(f.ctx, f.db, bucketStates, nil, nil, func(k, _ []byte) bool {
-		path, err := placeOf(k)
-		return err == nil && (f.isForgotten(path) || f.spokeIn[path])
+		path, _ := placeOf(k)
+		return f.isForgotten(path) || f.spokeIn[path]
 	})
 }
 
@@ -502,8 +496,8 @@ func (f *forgetting) states() error {
 // instead: the money is spent, and budgets must not have room again.
 func (f *forgetting) usage() error {
 	return sweep(f.ctx, f.db, bucketUsage, nil, nil, func(k, v []byte) bool {
-		u, err := readUse(k, v)
-		return err == nil && f.isForgotten(u.Person)
+		u, _ := readUse(k, v)
+		return f.isForgotten(u.Person)
 	}, func(t *tx, k, v []byte) {
 		t.bucket(bucketUsage).Delete(k)
 		u, _ := readUse(k, v)

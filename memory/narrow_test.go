@@ -307,3 +307,45 @@ func TestLimitsOfFacts(t *testing.T) {
 		}
 	}
 }
+
+// TestNobodysWords: what has no author is nobody's, even if everybody is forgotten.
+func TestNobodysWords(t *testing.T) {
+	db := open(t, t.TempDir())
+	epoch := db.Epoch()
+	if err := db.Forget(t.Context(), core.Path{}); err != nil {
+		t.Fatal(err)
+	}
+	nobodys, somebodys := message(group, "1", "a notice"), message(group, "2", "words")
+	somebodys.Message.Author.ID = "1000"
+	b := &core.Batch{Append: []core.Entry{nobodys, somebodys}}
+	if err := db.Commit(core.WithEpoch(t.Context(), epoch), b); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, e := range everything(t, db)[group] {
+		said = append(said, e.Message.Text)
+	}
+	want(t, "kept", said, []string{"a notice", ""})
+}
+
+// TestUnreadableRecordsAreForgotten: with everybody, and with the person or place that their
+// keys name.
+func TestUnreadableRecordsAreForgotten(t *testing.T) {
+	for _, path := range []core.Path{{}, jay} {
+		db := open(t, t.TempDir())
+		err := db.update(t.Context(), func(t *tx) {
+			t.bucket(bucketUsage).Put(usageKey(Use{Day: "2026-11-20", Person: jay, Engine: "e"}), []byte{tagFirst, 0xff})
+			t.bucket(bucketPlugins).Put(pluginKey("bio", jay, "k"), []byte("{"))
+			t.bucket(bucketIDs).Put(idKey(placeKey(jay), "x"), []byte{0x80})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Forget(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+		for _, bucket := range []string{bucketUsage, bucketPlugins, bucketIDs} {
+			want(t, fmt.Sprintf("%s after %q", bucket, path), size(t, db, bucket), 0)
+		}
+	}
+}
