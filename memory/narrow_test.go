@@ -26,7 +26,7 @@ func exported(t *testing.T, db *DB, path core.Path) string {
 }
 
 // TestOfAPlaceOnly: an item that merely has a place's path as its key, and a fact about
-// a place that was said elsewhere, are no part of the place.
+// a place that was said elsewhere, do not belong to the place.
 func TestOfAPlaceOnly(t *testing.T) {
 	db := open(t, t.TempDir())
 	item := core.Item{Path: kitchen, Key: group.String(), Value: json.RawMessage(`"ELSEWHERE kept"`)}
