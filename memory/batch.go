@@ -205,9 +205,6 @@ func (w *batch) mutes(place core.Path) bool {
 // publish sets the numbers and paths that the entries got.
 func (w *batch) publish() {
 	w.epoch.unmute(w.over)
-	if len(w.entries) == 0 {
-		return
-	}
 	w.from.Known = make([]bool, len(w.entries))
 	for i, e := range w.entries {
 		m := &w.from.Append[i].Message

@@ -28,13 +28,6 @@ func (db *DB) Epoch() uint64 {
 	return db.epochs.now
 }
 
-// next begins a new epoch.
-func (e *epochs) next() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.now++
-}
-
 // begin says that a person or a place is being forgotten: until end, it counts as forgotten
 // for every epoch.
 func (e *epochs) begin(path core.Path) {

@@ -35,8 +35,10 @@ func (db *DB) Forget(ctx context.Context, path core.Path) error {
 		return fmt.Errorf("forget %s: %w", path, err)
 	}
 	steps := []func() error{
-		f.upgradeCopies, f.journals, f.logs, f.headTimes, f.placesWhole, f.aliases,
-		f.facts, f.plugins, f.states, f.usage,
+		// The log comes last: if Forget is interrupted, the next one finds by it which
+		// places were private.
+		f.upgradeCopies, f.journals, f.facts, f.plugins, f.states, f.usage,
+		f.logs, f.headTimes, f.placesWhole, f.aliases,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -126,7 +128,6 @@ func (f *forgetting) begin() error {
 func (f *forgetting) markInProgress() {
 	if f.inProgress == nil {
 		f.inProgress = make(map[core.Path]bool)
-		f.db.epochs.next()
 	}
 	going := slices.Collect(maps.Keys(f.whole))
 	for _, path := range append(going, f.path) {

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -347,5 +349,203 @@ func TestUnreadableRecordsAreForgotten(t *testing.T) {
 		for _, bucket := range []string{bucketUsage, bucketPlugins, bucketIDs} {
 			want(t, fmt.Sprintf("%s after %q", bucket, path), size(t, db, bucket), 0)
 		}
+	}
+}
+
+// TestHashesOfOwnIDs: only ids of messages that are deleted are hashed.
+func TestHashesOfOwnIDs(t *testing.T) {
+	db := open(t, t.TempDir())
+	populated(t, db)
+	if err := db.Forget(t.Context(), jay); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "hashes of four ids and of the request", size(t, db, bucketGone), 5)
+}
+
+// said lists the texts of a place.
+func said(t *testing.T, db *DB, place core.Path) (texts []string) {
+	t.Helper()
+	for _, e := range everything(t, db)[place] {
+		texts = append(texts, e.Message.Text)
+	}
+	return texts
+}
+
+// reply is a message of the bot.
+func reply(id, text string) core.Entry {
+	e := message(group, id, text)
+	e.Self = true
+	return e
+}
+
+// TestMutedTurnsAlone: only the outcome of a muted turn is left out, not what others say
+// in the same batch, and not the outcome of a turn that ends the muted one as well.
+func TestMutedTurnsAlone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		batch *core.Batch
+		left  []string
+	}{
+		"a batch of the muted turn": {&core.Batch{
+			Append:   []core.Entry{reply("r", "SECRET"), message(group, "3", "by the way")},
+			Journal:  []core.Record{opens(group, 1)},
+			Answered: []core.TurnID{{Path: group, Seq: 1}},
+		}, []string{"2000 asks", "", "by the way"}},
+		"a batch of the next turn": {&core.Batch{
+			Append:   []core.Entry{reply("r", "for ann")},
+			Journal:  []core.Record{opens(group, 2)},
+			Answered: []core.TurnID{{Path: group, Seq: 2}},
+		}, []string{"2000 asks", "for ann"}},
+	} {
+		db := open(t, t.TempDir())
+		add(t, db, asks("1", "1000"), asks("2", "2000"))
+		if err := db.Commit(t.Context(), &core.Batch{Journal: []core.Record{opens(group, 1)}}); err != nil {
+			t.Fatal(err)
+		}
+		ctx := core.WithEpoch(t.Context(), db.Epoch())
+		if err := db.Forget(t.Context(), jay); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Commit(ctx, tc.batch); err != nil {
+			t.Fatal(err)
+		}
+		want(t, name, said(t, db, group), tc.left)
+	}
+}
+
+// TestWhomATurnAnswers: those whose entries it ends, and nobody else who waits.
+func TestWhomATurnAnswers(t *testing.T) {
+	super := core.MustPath("chat/super")
+	move := core.Event{Kind: core.KindMigration, Message: core.Message{Path: group}, To: super}
+	waiting := asks("1", "2000")
+	waiting.Message.Path = super
+	nobodys := asks("2", "")
+	own := reply("3", "the bot reminds itself")
+	own.Due, own.Message.Author.ID = true, "bot"
+	for name, tc := range map[string]struct {
+		before []core.Entry
+		move   bool
+		ends   core.Batch
+		people string
+	}{
+		"one that is settled": {[]core.Entry{asks("1", "2000"), asks("2", "1000")}, false,
+			core.Batch{Settled: []core.TurnID{{Path: group, Seq: 2}}}, `["1000"]`},
+		"all up to a mark": {[]core.Entry{asks("1", "2000"), nobodys, own, asks("4", "1000"), asks("5", "1000")}, false,
+			core.Batch{Answered: []core.TurnID{{Path: group, Seq: 5}}}, `["2000","1000"]`},
+		"in a place that moved": {[]core.Entry{waiting, asks("2", "1000")}, true,
+			core.Batch{Answered: []core.TurnID{{Path: group, Seq: 1}}}, `["1000"]`},
+	} {
+		db := open(t, t.TempDir())
+		add(t, db, tc.before...)
+		if tc.move {
+			if err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{move}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tc.ends.Append = []core.Entry{reply("r", "ANSWER")}
+		if err := db.Commit(t.Context(), &tc.ends); err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for line := range strings.Lines(exported(t, db, core.Path{})) {
+			if strings.Contains(line, "ANSWER") {
+				found = strings.Contains(line, `"answers":`+tc.people)
+				if !found {
+					t.Errorf("%s: %s", name, line)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s: no such answer", name)
+		}
+	}
+}
+
+// TestOldWordsOfNobody: what the bot says, and what is quoted of nobody, stays even if
+// everybody asked to be forgotten since; a command without a target loses its quote only.
+func TestOldWordsOfNobody(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return now }})
+	if err := db.Forget(t.Context(), core.Path{}); err != nil {
+		t.Fatal(err)
+	}
+	before, after := now.Add(-time.Hour), now.Add(time.Hour)
+	own := reply("1", "of the bot")
+	own.Message.Author.ID, own.Message.Time = "bot", before
+	quoting := message(group, "2", "of ann")
+	quoting.Message.Author.ID, quoting.Message.Time = "2000", after
+	quoting.Message.ReplyTo = &core.Quote{ID: "0", From: core.Author{Name: "Channel"}, Text: "of nobody", Time: before}
+	command := message(group, "3", "/help")
+	command.Message.Author.ID, command.Message.Time = "2000", after
+	command.Message.ReplyTo = &core.Quote{ID: "9", From: core.Author{ID: "1000"}, Text: "OLD", Time: before}
+	command.Command = &core.Command{Name: "help"}
+	add(t, db, own, quoting, command)
+	want(t, "texts", said(t, db, group), []string{"of the bot", "of ann", "/help"})
+	entries := everything(t, db)[group]
+	want(t, "quote of nobody", entries[1].Message.ReplyTo.Text, "of nobody")
+	want(t, "quote of jay", entries[2].Message.ReplyTo, &core.Quote{ID: "9"})
+}
+
+// TestFormerTextsOfAPerson: an export has the facts of which they said a former text.
+func TestFormerTextsOfAPerson(t *testing.T) {
+	db := open(t, t.TempDir())
+	for _, person := range []core.Path{jay, ann} {
+		f := core.Fact{Text: "now " + person.String(), Origin: group, By: core.MustPath("chat/@user/3000")}
+		f.Former = []core.Former{{Text: "before", By: person}}
+		save(t, db, f)
+	}
+	out := exported(t, db, jay)
+	if !strings.Contains(out, "now "+jay.String()) || strings.Contains(out, "now "+ann.String()) {
+		t.Error(out)
+	}
+}
+
+// TestUnreadableFactsAreNotUnknown: replacing or dropping one says that it is broken.
+func TestUnreadableFactsAreNotUnknown(t *testing.T) {
+	db, err := Open(t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	fact := save(t, db, core.Fact{Text: "tea", Origin: group})
+	if err := db.update(t.Context(), func(t *tx) { t.bucket(bucketFacts).Put(factKey(&fact), []byte("{")) }); err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.SaveFact(t.Context(), core.Fact{ID: fact.ID, Text: "milk", Origin: kitchen})
+	for _, err := range []error{err, db.DropFact(t.Context(), fact.ID, group)} {
+		if err == nil || errors.Is(err, core.ErrUnknown) {
+			t.Error(err)
+		}
+	}
+}
+
+// TestOneCommitFailsDuringForgetting: whichever it is, Forget fails, and works the next time.
+func TestOneCommitFailsDuringForgetting(t *testing.T) {
+	commits := 2
+	for last := 0; last < commits; last++ {
+		db := open(t, t.TempDir())
+		populated(t, db)
+		d, begun := faulty(t, db.file), 0
+		d.onWrite(func(buf []byte, at int64) (int, error) {
+			if isMeta(at) {
+				if begun++; begun == last {
+					return 0, syscall.EIO
+				}
+			}
+			return db.file.handle.WriteAt(buf, at)
+		})
+		err := db.Forget(t.Context(), jay)
+		switch d.onWrite(nil); {
+		case last == 0:
+			commits = begun
+		case !strings.Contains(fmt.Sprint(err), syscall.EIO.Error()):
+			t.Errorf("commit %d of %d: %v, want EIO", last, commits, err)
+		}
+		if err := db.Forget(t.Context(), jay); err != nil {
+			t.Errorf("the second time: %v", err)
+		}
+		for bucket, n := range map[string]int{bucketFacts: 1, bucketPlugins: 2, bucketStates: 0, bucketUsage: 1, bucketJournal: 1} {
+			want(t, fmt.Sprint(bucket, " after commit ", last), size(t, db, bucket), n)
+		}
+		want(t, "the group", said(t, db, group), []string{"ann speaks", "as jay said", "ann waits"})
 	}
 }
