@@ -69,25 +69,19 @@ func (e *execution) hold(t task, d *Definition, why string) *ending {
 		end := skipped(t, core.Errorf(core.Forbidden, "%s %s", d.Name, refused))
 		return &end
 	}
-	h := e.held(t, d)
-	h.Question, h.Asked = text, e.Clock()
-	h.Expires = h.Asked.Add(e.Expire)
-	return &ending{progress: core.ProgressPending, outcome: h.Outcome, held: h}
+	end := e.holdFor(t, d, 0)
+	now := e.Clock()
+	end.held.Question, end.held.Asked, end.held.Expires = text, now, now.Add(e.Expire)
+	return end
 }
 
-// holdFor makes a step wait for the confirmation of another one.
+// holdFor makes a step wait for the confirmation of another one; on is 0 for its own.
 func (e *execution) holdFor(t task, d *Definition, on uint16) *ending {
-	h := e.held(t, d)
-	h.On = on
-	return &ending{progress: core.ProgressPending, outcome: h.Outcome, held: h}
-}
-
-func (e *execution) held(t task, d *Definition) *Held {
-	h := &Held{Outcome: core.Outcome{Action: d.Name}, Step: t.step, Who: e.Who, Read: e.Read, Way: t.way}
+	h := &Held{Outcome: core.Outcome{Action: d.Name}, Step: t.step, Who: e.Who, Read: e.Read, Way: t.way, On: on}
 	if len(t.step.Conditions) > 0 {
 		h.Context = e.Plan.Context
 	}
-	return h
+	return &ending{progress: core.ProgressPending, outcome: h.Outcome, held: h}
 }
 
 // data is what a step's record holds: a Held if the step had to be confirmed.

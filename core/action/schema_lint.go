@@ -35,11 +35,8 @@ func positionOf(keyword string) position {
 // sameObject reports whether the keyword's schemas describe the same value as the schema
 // around them.
 func sameObject(keyword string) bool {
-	switch keyword {
-	case "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas":
-		return true
-	}
-	return false
+	same := []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"}
+	return slices.Contains(same, keyword)
 }
 
 // subschema is a schema inside of another one.
@@ -106,10 +103,9 @@ func lintTypes(v any) error {
 	if !ok && v != nil {
 		list = []any{v}
 	}
+	known := []any{"object", "array", "string", "number", "integer", "boolean", "null"}
 	for _, t := range list {
-		switch t {
-		case "object", "array", "string", "number", "integer", "boolean", "null":
-		default:
+		if !slices.Contains(known, t) {
 			return fmt.Errorf("unknown type %v", t)
 		}
 	}
