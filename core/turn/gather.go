@@ -30,6 +30,9 @@ type input struct {
 func (in *input) load(v core.View) error {
 	t := in.turn
 	in.settings = t.setup.Settings(t.path)
+	if t.who.Private {
+		in.settings.Scope = "" // it sees no other place
+	}
 	start := prompt.WindowStart(t.last, t.setup.Config.History)
 	window, err := v.After(t.path, start, int(t.last-start))
 	if err != nil {
