@@ -51,7 +51,6 @@ type Addressed string
 
 // Ways of addressing; the empty one is talk among others.
 const (
-	AddressedNone    Addressed = ""
 	AddressedDirect  Addressed = "direct"  // a private chat
 	AddressedMention Addressed = "mention" // the platform's own mention
 	AddressedReply   Addressed = "reply"   // a reply to one of the bot's messages

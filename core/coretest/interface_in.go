@@ -81,8 +81,8 @@ func testAddressing(t *testing.T, w World) {
 		{private, Say{Text: "hi"}, core.AddressedDirect},
 		{group, Say{Text: "hi", Mention: true}, core.AddressedMention},
 		{group, Say{Text: "me", ReplyTo: mine}, core.AddressedReply},
-		{group, Say{Text: "you", ReplyTo: theirs}, core.AddressedNone},
-		{group, Say{Text: "hi all"}, core.AddressedNone},
+		{group, Say{Text: "you", ReplyTo: theirs}, ""},
+		{group, Say{Text: "hi all"}, ""},
 	} {
 		before := len(l.Inbox.Wait(t, 1))
 		w.Say(t, tc.place, tc.say)

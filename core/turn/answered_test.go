@@ -54,7 +54,7 @@ func TestQuestionsStay(t *testing.T) {
 			b.receive(ranked("1", "jay", core.RankMember, "pay Ann"))
 			b.ended(1)
 			reply := quoting(ranked("r", "eve", core.RankMember, "no"), "jay", "pay Ann")
-			reply.Message.Addressed = core.AddressedNone
+			reply.Message.Addressed = ""
 			b.receive(reply, ranked("2", tc.who, tc.rank, "change it"))
 			if end := b.ended(1)[0]; end.Aside || len(b.asker.Asked()) < 2 {
 				t.Errorf("the turn ended as %+v", end)

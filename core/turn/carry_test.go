@@ -64,9 +64,9 @@ func TestCommands(t *testing.T) {
 		o.Admins = []core.Path{core.MustPath("room/@user/boss")}
 	})
 	open := called("8", "jay", "mydata", "x")
-	open.Message.Private, open.Message.Addressed = false, core.AddressedNone
+	open.Message.Private, open.Message.Addressed = false, ""
 	stray := called("10", "jay", "usage", "x")
-	stray.Message.Path, stray.Message.Private, stray.Message.Addressed = square, false, core.AddressedNone
+	stray.Message.Path, stray.Message.Private, stray.Message.Addressed = square, false, ""
 	for _, c := range []struct {
 		e    core.Event
 		want string

@@ -150,8 +150,8 @@ func TestYesToSomebodyElse(t *testing.T) {
 		replies string // the text of the message that it replies to
 		paid    int
 	}{
-		"right behind":             {to: core.AddressedNone, paid: 1},
-		"behind another":           {between: "are you coming?", to: core.AddressedNone},
+		"right behind":             {to: "", paid: 1},
+		"behind another":           {between: "are you coming?", to: ""},
 		"behind another, to us":    {between: "are you coming?", to: core.AddressedMention, paid: 1},
 		"in reply to the question": {between: "are you coming?", to: core.AddressedReply, replies: "Pay", paid: 1},
 		"in reply to the answer":   {to: core.AddressedReply, replies: "As you wish."},
@@ -169,7 +169,7 @@ func TestYesToSomebodyElse(t *testing.T) {
 			b.receive(open("1", "jay", "pay Ann", core.AddressedMention))
 			b.ended(1)
 			if tc.between != "" {
-				b.receive(open("2", "eve", tc.between, core.AddressedNone))
+				b.receive(open("2", "eve", tc.between, ""))
 				b.ended(1)
 			}
 			yes := open("3", "jay", "yes", tc.to)

@@ -64,7 +64,7 @@ func (s *setup) isCommand(e *core.Event) bool {
 
 // findName notes whether the message calls the bot by name.
 func (s *setup) findName(m *core.Message) {
-	if m.Addressed == core.AddressedNone && s.names.in(spoken(m)) {
+	if m.Addressed == "" && s.names.in(spoken(m)) {
 		m.Addressed = core.AddressedName
 	}
 }
@@ -88,9 +88,9 @@ func (s *setup) isForBot(m *core.Message, here *Settings) bool {
 	case ActivationNever:
 		return false
 	case ActivationKeyword:
-		return m.Addressed != core.AddressedNone || newNames(here.Keywords).in(spoken(m))
+		return m.Addressed != "" || newNames(here.Keywords).in(spoken(m))
 	}
-	return m.Addressed != core.AddressedNone
+	return m.Addressed != ""
 }
 
 // names finds the bot's names as whole words, in any script.

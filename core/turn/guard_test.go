@@ -222,9 +222,9 @@ func TestYesToTheQuestion(t *testing.T) {
 		e.Message.Private, e.Message.Addressed = false, to
 		return e
 	}
-	reminder := group("r", "jay", "tea", core.AddressedNone)
+	reminder := group("r", "jay", "tea", "")
 	reminder.Kind = core.KindReminder
-	own := group("b", "", "Look around.", core.AddressedNone)
+	own := group("b", "", "Look around.", "")
 	own.Kind = core.KindBeat
 	for name, tc := range map[string]struct {
 		between []core.Event

@@ -23,7 +23,7 @@ var square = core.MustPath("room/square")
 // talk is a message of a group that is addressed to nobody.
 func talk(id, author, text string) core.Event {
 	e := said(id, author, text)
-	e.Message.Path, e.Message.Private, e.Message.Addressed = square, false, core.AddressedNone
+	e.Message.Path, e.Message.Private, e.Message.Addressed = square, false, ""
 	return e
 }
 
@@ -337,7 +337,7 @@ func TestGatesKnowWhoCalls(t *testing.T) {
 	mention.Message.Addressed = core.AddressedMention
 	b.receive(mention)
 	b.ended(1)
-	if !slices.Equal(door.seen, []core.Addressed{core.AddressedNone, core.AddressedName, core.AddressedMention}) {
+	if !slices.Equal(door.seen, []core.Addressed{"", core.AddressedName, core.AddressedMention}) {
 		t.Errorf("the gate saw %q", door.seen)
 	}
 }
@@ -681,7 +681,7 @@ func TestUnknownCommandsAreTalk(t *testing.T) {
 	b.Reconfigure(b.options(func(o *turn.Options) { o.Plugins.Commands = registry(t, map[string]obeying{}) }))
 	for id, name := range map[string]string{"1": "nonsense", "2": "aria"} {
 		e := called(id, "jay", name)
-		e.Message.Path, e.Message.Private, e.Message.Addressed = square, false, core.AddressedNone
+		e.Message.Path, e.Message.Private, e.Message.Addressed = square, false, ""
 		b.receive(e)
 	}
 	b.ended(2)

@@ -259,7 +259,7 @@ func TestForeignText(t *testing.T) {
 			b, office := officeBot(t, append(slices.Clone(tc.script), plan("Done so."))...)
 			for _, e := range tc.before {
 				if !e.Message.Private {
-					e.Message.Addressed = core.AddressedNone
+					e.Message.Addressed = ""
 					b.receive(e)
 					continue
 				}

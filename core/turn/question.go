@@ -265,7 +265,7 @@ func (s *setup) chooser(place core.Path) core.Chooser {
 
 // toUs reports whether a message is meant for the bot and nobody else.
 func toUs(m *core.Message) bool {
-	return m.Private || m.Addressed != core.AddressedNone && m.Addressed != core.AddressedOverheard
+	return m.Private || m.Addressed != "" && m.Addressed != core.AddressedOverheard
 }
 
 // yesOrNo reads an answer that is nothing else, in the languages of the house.

@@ -82,7 +82,7 @@ func TestHistoryIsTalk(t *testing.T) {
 		return e
 	}
 	apart := in("room/4", said("9", "jay", "not shared"))
-	apart.Message.Addressed = core.AddressedNone
+	apart.Message.Addressed = ""
 	b.receive(apart)
 	for _, e := range []core.Event{
 		in("room/2", said("1", "jay", "hello there")), in("room/2", said("2", "eve", "taken back")), in("room/2", called("c", "eve", "count", "my words")),

@@ -488,7 +488,7 @@ func TestWhoIsAnswered(t *testing.T) {
 	b := fresh(t, plan("yes"))
 	group := func(id, text string, change func(*core.Message)) core.Event {
 		e := said(id, "jay", text)
-		e.Message.Private, e.Message.Addressed = false, core.AddressedNone
+		e.Message.Private, e.Message.Addressed = false, ""
 		if change != nil {
 			change(&e.Message)
 		}

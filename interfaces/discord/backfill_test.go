@@ -136,7 +136,7 @@ func TestGroupMessagesAreNotPrivate(t *testing.T) {
 	_, in := s.up(t)
 	s.Say(groupID, annID, "hello all")
 	m := in.wait(t, core.KindMessage, 1)[0].Message
-	if m.Private || m.Addressed != core.AddressedNone || m.Path.String() != "discord/@me/"+groupID {
+	if m.Private || m.Addressed != "" || m.Path.String() != "discord/@me/"+groupID {
 		t.Errorf("%+v", m)
 	}
 }

@@ -276,7 +276,7 @@ func (t *intake) message(m *message, p place) {
 		t.d.cursors.expect(channel, p, id, at)
 		t.batch = append(t.batch, core.Event{Kind: core.KindMessage, Message: out})
 	}
-	awake := own || ok && out.Addressed != core.AddressedNone
+	awake := own || ok && out.Addressed != ""
 	t.after = append(t.after, func() { t.d.cursors.seen(channel, p, id, at, awake) })
 }
 

@@ -79,7 +79,7 @@ func (c *cache) normal(m *message, p place) (out core.Message, ok bool) {
 	}
 	// An empty message is not kept.
 	says := out.Text != "" || len(out.Foreign) > 0 || len(out.Attachments) > 0
-	return out, says || out.Addressed != core.AddressedNone
+	return out, says || out.Addressed != ""
 }
 
 // post is the title of a post, before its first message, which has its id.
@@ -136,7 +136,7 @@ func (c *cache) addressed(m *message, p place, self user) core.Addressed {
 		return core.AddressedDirect
 	}
 	if self.ID == "" {
-		return core.AddressedNone
+		return ""
 	}
 	named := strings.Contains(m.Content, "<@"+self.ID+">") || strings.Contains(m.Content, "<@!"+self.ID+">")
 	if named || c.isMine(p.Guild, m.Roles) {
@@ -154,7 +154,7 @@ func (c *cache) addressed(m *message, p place, self user) core.Addressed {
 			}
 		}
 	}
-	return core.AddressedNone
+	return ""
 }
 
 // attachments lists the files of a message and of what it forwards.

@@ -37,7 +37,7 @@ func (l *marks) noteCandidate(m *core.Message) {
 	room(l.next, maxPlaces)
 	room(l.seen, maxThreads)
 	l.seen[m.Path.String()+" "+m.ID] = true
-	addressed := m.Addressed != core.AddressedNone
+	addressed := m.Addressed != ""
 	if addressed || !l.next[m.Path].addressed {
 		l.next[m.Path] = candidate{m.ID, addressed}
 	}

@@ -105,7 +105,7 @@ func (it *item) join(part item) {
 			m.Foreign = append(m.Foreign, o)
 		}
 	}
-	if m.Addressed == core.AddressedNone {
+	if m.Addressed == "" {
 		m.Addressed = more.Addressed
 	}
 }

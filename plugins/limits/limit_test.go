@@ -143,7 +143,7 @@ func history(r *rand.Rand, n int) (all []ask) {
 		case 0:
 			a.again = true
 		case 1:
-			a.m.Addressed = core.AddressedNone
+			a.m.Addressed = ""
 		}
 		all = append(all, a)
 	}
@@ -168,7 +168,7 @@ func TestRation(t *testing.T) {
 				time.Sleep(a.at)
 				now := time.Now()
 				v := p.Judge(a.m, a.again)
-				if a.again || a.m.Addressed == core.AddressedNone {
+				if a.again || a.m.Addressed == "" {
 					if v != (gate.Verdict{}) {
 						t.Fatalf("%d: %+v", i, v)
 					}
@@ -236,9 +236,9 @@ func TestWindows(t *testing.T) {
 	button := says("jay", "jay", "")
 	command := says("jay", "jay", "/help me")
 	aside := says("7", "ann", "among others")
-	aside.Addressed = core.AddressedNone
+	aside.Addressed = ""
 	reminder := says("jay", "jay", "Jay, the cake!")
-	reminder.Addressed = core.AddressedNone
+	reminder.Addressed = ""
 	picture := says("jay", "jay", "")
 	picture.Attachments = []core.Attachment{{Kind: core.MediaImage}}
 	for i, tc := range []struct {

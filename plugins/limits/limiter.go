@@ -96,7 +96,7 @@ func New(clock func() time.Time, c Config, log Log) *Limiter {
 
 // Judge implements gate.Gate. A message that is judged again counts nothing.
 func (l *Limiter) Judge(m *core.Message, again bool) gate.Verdict {
-	speaks := m.Addressed != core.AddressedNone || !m.Private && slices.ContainsFunc(l.config.CountAll, m.In)
+	speaks := m.Addressed != "" || !m.Private && slices.ContainsFunc(l.config.CountAll, m.In)
 	author, err := m.Path.Person(m.Author.ID)
 	if again || !speaks || err != nil {
 		return gate.Verdict{}

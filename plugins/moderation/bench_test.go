@@ -102,7 +102,7 @@ func BenchmarkJudge(b *testing.B) {
 	for name, each := range map[string]func(i int) gate.Verdict{
 		"active":  func(i int) gate.Verdict { return p.Judge(people[i%manyPeople], false) },
 		"again":   func(i int) gate.Verdict { return p.Judge(people[i%manyPeople], true) },
-		"aside":   func(int) gate.Verdict { m := *stranger; m.Addressed = core.AddressedNone; return p.Judge(&m, false) },
+		"aside":   func(int) gate.Verdict { m := *stranger; m.Addressed = ""; return p.Judge(&m, false) },
 		"blocked": func(int) gate.Verdict { return p.Judge(gone, false) },
 	} {
 		want := gate.Admit

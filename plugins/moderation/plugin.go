@@ -71,7 +71,7 @@ func (p *Plugin) admission(m *core.Message, again bool) gate.Admission {
 	if err != nil {
 		p.host.Log.Error("nobody is answered because the list of blocks cannot be read", "err", err)
 	}
-	mayUnmute := m.Author.Rank >= core.RankModerator && m.Addressed != core.AddressedNone
+	mayUnmute := m.Author.Rank >= core.RankModerator && m.Addressed != ""
 	_, _, quiet := p.records.mutedAt(m.Path)
 	if admission == gate.Admit && quiet && !mayUnmute {
 		return gate.Quiet

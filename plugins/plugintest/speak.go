@@ -58,7 +58,7 @@ func (s *Script) message(l *line) core.Message {
 		s.Fatalf("%v", err)
 	}
 	if _, ok := l.is("aside"); ok {
-		m.Addressed = core.AddressedNone
+		m.Addressed = ""
 	}
 	if _, ok := l.is("moderator"); ok {
 		m.Author.Rank = core.RankModerator
