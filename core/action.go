@@ -106,6 +106,7 @@ type Action struct {
 
 	Effects    Effect     // what it has to do with others
 	Essential  bool       // stays in a lite prompt
+	External   bool       // comes from a file or another program: its names give way to those of other actions
 	Outside    bool       // has effects outside of the conversation
 	Permission Permission // who may cause it
 	Concerns   string     // the payload property that holds the id of the person concerned

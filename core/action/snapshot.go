@@ -20,6 +20,7 @@ type Snapshot struct {
 	resolvers   map[string]Resolver    // by the interface's name
 	reviewers   []named
 	policy      Policy
+	external    []*Definition // not registered yet; nil once Build has returned
 }
 
 // Build makes a catalogue of the actions of the plugins. The error joins everything that is
@@ -40,6 +41,11 @@ func Build(plugins ...core.Plugin) (*Snapshot, error) {
 		owners[p.Name()] = true
 		errs = append(errs, s.add(p))
 	}
+	for _, d := range s.external {
+		s.giveWay(d)
+		errs = append(errs, s.register(d))
+	}
+	s.external = nil
 	slices.SortFunc(s.definitions, byName)
 	errs = append(errs, s.lintDependencies())
 	if err := errors.Join(errs...); err != nil {
@@ -77,6 +83,10 @@ func (s *Snapshot) add(p core.Plugin) error {
 			continue
 		}
 		d.home = home
+		if d.External {
+			s.external = append(s.external, d)
+			continue
+		}
 		errs = append(errs, s.register(d))
 	}
 	return errors.Join(errs...)
@@ -88,6 +98,19 @@ func kind(p core.Plugin) string {
 		return t.Type()
 	}
 	return p.Name()
+}
+
+// giveWay renames an external definition if its name is another action's: the new name
+// ends with its owner's. Similes that are taken go.
+func (s *Snapshot) giveWay(d *Definition) {
+	taken := func(name string) bool { return s.names[normal(name)] != nil }
+	d.Similes = slices.DeleteFunc(d.Similes, taken)
+	base, mark := d.Name, "_"+d.Owner
+	for n := 2; taken(d.Name); n++ {
+		d.Name = base[:min(len(base), maxName-len(mark))] + mark
+		mark = fmt.Sprintf("_%s_%d", d.Owner, n)
+	}
+	d.plain = normal(d.Name)
 }
 
 // register gives the definition its names.

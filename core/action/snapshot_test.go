@@ -166,6 +166,32 @@ func TestLintTellsEverythingAtOnce(t *testing.T) {
 		"$ref #/a, #/b leads nowhere")
 }
 
+// TestExternalNamesGiveWay: whatever the order of plugins, a name from outside of the
+// program takes nobody's place and refuses nothing.
+func TestExternalNamesGiveWay(t *testing.T) {
+	var w world
+	external := func(similes ...string) func(*core.Action) {
+		return func(a *core.Action) { a.External, a.Similes = true, similes }
+	}
+	long := strings.Repeat("n", maxName)
+	s, err := Build(
+		plug{"files", []core.Action{w.act("reminder.set", external("free", "remember")), w.act(long, external()), w.act("own", external())}},
+		plug{"other", []core.Action{w.act("own", external()), w.act("own_other", external())}},
+		plug{"reminders", []core.Action{w.act("reminder_set", func(a *core.Action) { a.Similes = []string{"remember"} }), w.act(long)}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, owner := range map[string]string{
+		"reminder_set": "reminders", "remember": "reminders", "reminder.set_files": "files", "free": "files", long: "reminders",
+		long[:maxName-len("_files")] + "_files": "files", "own": "files", "own_other": "other", "own_other_other": "other",
+	} {
+		if d, ok := s.Resolve(name); !ok || d.Owner != owner {
+			t.Errorf("%s is an action of %v, want %s", name, d, owner)
+		}
+	}
+}
+
 type panics struct{}
 
 func (panics) Name() string           { return "panics" }

@@ -67,7 +67,8 @@ func exported(a *core.Action) (Tool, error) {
 	}
 	t.Meta.Own = &exportedAction{
 		Brief: a.Brief, Similes: a.Similes, Examples: a.Examples, DependsOn: a.DependsOn, Effects: a.Effects,
-		Essential: a.Essential, Outside: a.Outside, Permission: a.Permission, Concerns: a.Concerns, Confirm: a.Confirm,
+		Essential: a.Essential, External: a.External, Outside: a.Outside,
+		Permission: a.Permission, Concerns: a.Concerns, Confirm: a.Confirm,
 		Timeout: text(a.Timeout), Retries: a.Retries, Idempotent: a.Idempotent, Busy: a.Busy,
 		RateCount: a.RateLimit.Count, RatePer: text(a.RateLimit.Per), Cache: text(a.Cache),
 	}

@@ -27,6 +27,7 @@ type exportedAction struct {
 	DependsOn  []string        `json:"depends_on,omitempty"`
 	Effects    core.Effect     `json:"effects,omitempty"`
 	Essential  bool            `json:"essential,omitempty"`
+	External   bool            `json:"external,omitempty"`
 	Outside    bool            `json:"outside,omitempty"`
 	Permission core.Permission `json:"permission,omitempty"`
 	Concerns   string          `json:"concerns,omitempty"`
@@ -51,7 +52,8 @@ func (t *Tool) action() core.Action {
 		return core.Action{
 			Name: cmp.Or(t.as, t.Name), Brief: o.Brief, Similes: o.Similes, Schema: t.Input, Output: t.Output,
 			Examples: o.Examples, DependsOn: o.DependsOn, Effects: o.Effects, Essential: o.Essential,
-			Outside: o.Outside, Permission: o.Permission, Concerns: o.Concerns, Confirm: o.Confirm,
+			External: o.External, Outside: o.Outside,
+			Permission: o.Permission, Concerns: o.Concerns, Confirm: o.Confirm,
 			Timeout: duration(o.Timeout), Retries: o.Retries, Idempotent: o.Idempotent, Busy: o.Busy,
 			RateLimit: core.RateLimit{Count: o.RateCount, Per: duration(o.RatePer)}, Cache: duration(o.Cache),
 		}
@@ -170,7 +172,7 @@ func (s *Source) actionOf(t *Tool, names []string) core.Action {
 	a.Essential = false
 	a.Timeout = s.Timeout + grace
 	a.Retries = min(a.Retries, 2)
-	a.Effects = core.EffectReadsForeign | core.EffectRequests
+	a.Effects, a.External = core.EffectReadsForeign|core.EffectRequests, true
 	destructive := t.Annotations.Destructive
 	if s.Confirm != confirmNever && !t.Annotations.ReadOnly && (destructive == nil || *destructive) {
 		a.Effects |= core.EffectChanges

@@ -32,7 +32,7 @@ func (s *server) lookup(brief, description string, how core.Instructions) core.A
 			Description: fmt.Sprintf(description, s.conf.Name), Instructions: how,
 			Examples: []core.Example{core.NewExample("What is there?", `{}`)},
 		},
-		Effects: core.EffectReadsForeign, Timeout: s.conf.Timeout, Idempotent: true, Retries: 1,
+		External: true, Effects: core.EffectReadsForeign, Timeout: s.conf.Timeout, Idempotent: true, Retries: 1,
 	}
 }
 

@@ -81,7 +81,8 @@ func (s *server) describe(t *mcp.Tool) core.Action {
 			},
 		},
 		Outside: !hints.ReadOnlyHint, Confirm: confirm,
-		Effects: core.EffectReadsForeign | core.EffectRequests, Timeout: s.conf.Timeout, Idempotent: safe,
+		External: true, Effects: core.EffectReadsForeign | core.EffectRequests,
+		Timeout: s.conf.Timeout, Idempotent: safe,
 		Do: s.caller(t.Name, safe),
 	}
 	if safe {
