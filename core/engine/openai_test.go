@@ -219,6 +219,13 @@ func TestOpenAIFailures(t *testing.T) {
 		"half a body":     {halfABody, llm.ErrorRetryLater, 0},
 		"stream cut":      {events(`{"choices":[{"delta":{}}]}`), llm.ErrorRetryLater, 0},
 		"stream error":    {events(`{"choices":[{"delta":{"content":"hal"}}]}`, `{"error":{"message":"upstream died","code":500}}`, `[DONE]`), llm.ErrorRetryLater, 500},
+		"error as a field": {
+			body(200, "error: {\"code\":400,\"message\":\"too long\",\"type\":\"exceed_context_size_error\"}\n\n", "Content-Type", "text/event-stream"),
+			llm.ErrorTooLong, 400,
+		},
+		"error as a field, unnamed": {
+			body(200, "error: {\"code\":400,\"message\":\"too long\",\"type\":\"exceed_context_size_error\"}\n\n"), llm.ErrorTooLong, 400,
+		},
 		"no event stream": {body(200, "hello", "Content-Type", "text/event-stream"), llm.ErrorRetryLater, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // Limits of what is taken in from a server.
@@ -86,6 +87,9 @@ func (e *sseEvent) line(line []byte) bool {
 		}
 		e.data = append(e.data, value...)
 		return string(e.data) == doneMark || json.Valid(e.data)
+	case "error": // older llama.cpp servers send the error object of a data event this way
+		e.data = slices.Concat([]byte(`{"error":`), value, []byte("}"))
+		return json.Valid(e.data)
 	}
 	return false
 }

@@ -251,7 +251,7 @@ func read(response *http.Response, c *call) (reply, error) {
 // isStream finds an event stream that was sent under another name.
 func isStream(data []byte) bool {
 	start := strings.TrimLeft(string(data[:min(len(data), 64)]), " \r\n\t")
-	for _, field := range []string{"data:", "event:", ":"} {
+	for _, field := range []string{"data:", "event:", "error:", ":"} {
 		if strings.HasPrefix(start, field) {
 			return true
 		}
