@@ -1,10 +1,14 @@
 package action
 
 import (
+	"encoding/hex"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 
 	"synthbot/core"
 )
@@ -40,13 +44,23 @@ func (r *Provenance) AddLine(rank core.Rank) {
 
 // AddWords adds the words of the people whose turn it is: they may name addresses.
 func (r *Provenance) AddWords(text string) {
+	for _, form := range addressForms(text) {
+		r.addWords(form)
+	}
+}
+
+func (r *Provenance) addWords(text string) {
 	for word := range strings.FieldsSeq(text) {
-		if !strings.ContainsAny(word[:len(word)-1], ".:[") { // no address is without; most words are
+		if !strings.ContainsAny(word[:len(word)-1], ".:[/") { // no address is without; most words are
 			continue
 		}
 		for _, token := range written.FindAllString(word, -1) {
 			r.know(token)
 			r.know(strings.TrimRight(token, ".,;:!?)]}>\"'*_`»”’…"))
+		}
+		inner := trimMarks(word)
+		if opaque.MatchString(inner) {
+			r.know(inner)
 		}
 	}
 }
@@ -76,7 +90,9 @@ func (r *Provenance) AddOutput(s *Snapshot, d StepResult, private bool) {
 		v, _ := decode(d.Output)
 		walk(v, "", func(key, text string) {
 			if key == "url" {
-				r.know(text)
+				for _, form := range addressForms(text) {
+					r.know(form)
+				}
 			}
 		})
 	}
@@ -120,8 +136,10 @@ func (e *execution) confirmReason(t task, d *Definition, payload map[string]any)
 func (r *Provenance) knows(payload map[string]any, foreign bool) bool {
 	known := true
 	walk(payload, "", func(key, text string) {
-		for _, address := range addresses(key, text, foreign) {
-			known = known && slices.Contains(r.Addresses, canonical(address))
+		for _, form := range addressForms(text) {
+			for _, address := range addresses(key, form, foreign) {
+				known = known && slices.Contains(r.Addresses, canonical(address))
+			}
 		}
 	})
 	return known
@@ -146,30 +164,81 @@ func walk(v any, key string, visit func(key, text string)) {
 
 // Parts of the expressions below.
 const (
-	scheme = `[a-z][a-z0-9+.-]*://\S+`
-	domain = `([\p{L}\p{N}_-]+\.)+[\p{L}\p{N}_-]+`
+	scheme = `[a-z][a-z0-9+.-]*://\S+|\b(https?|ftp|wss?|file|data|javascript):\S+`
+	label  = `[\p{L}\p{M}\p{N}\p{So}_-]+`
+	domain = `(` + label + `\.)+` + label
 	mail   = `[^\s@<>()\[\],;:"']+@` + domain + `([:/]\S*)?`
-	host   = `(` + domain + `\.?|\[[0-9a-f]*:[0-9a-f:.]*\])(:\d+)?`
+	local  = `\blocalhost:\d+\S*`
+	host   = `(` + domain + `\.?|\blocalhost|\[[0-9a-f]*:[0-9a-f:.]*\])(:\d+)?`
 )
 
 var (
-	full    = regexp.MustCompile(`(?i)` + scheme)
+	full    = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://\S+`)
 	bare    = regexp.MustCompile(`(?i)^\s*(//)?` + host + `([/?#]|\s*$)`)
-	within  = regexp.MustCompile(`(?i)` + scheme + `|` + mail + `|` + host + `[/?]\S+`)
-	written = regexp.MustCompile(`(?i)` + scheme + `|` + mail + `|` + host + `([/?#]\S*)?`)
+	within  = regexp.MustCompile(`(?i)` + scheme + `|` + mail + `|` + local + `|` + host + `[/?]\S+`)
+	written = regexp.MustCompile(`(?i)` + scheme + `|` + mail + `|` + local + `|` + host + `([/?#]\S*)?`)
+	// A single word with any scheme, or a host with a port.
+	opaque = regexp.MustCompile(`(?i)^[a-z][a-z0-9+.-]+:\S+$`)
 	// Keys of addresses, and of what may be one.
 	addressKey = regexp.MustCompile(`(?i)^(ur[il]|href)$`)
 	likelyKey  = regexp.MustCompile(`(?i)ur[il]|href|link|host|domain|address|endpoint|webhook|site|page`)
+	escape     = regexp.MustCompile(`(?i)%(2[1-9a-f]|[3-9a-f][0-9a-f])`) // except of blanks
 )
+
+// addressForms returns the text and, if it differs, the text as lenient readers of addresses
+// see it: without escapes and invisible characters, in the compatibility form of Unicode, with
+// IDNA's dots as dots and backslashes as slashes.
+func addressForms(text string) []string {
+	plain := text
+	if strings.Contains(text, "%") {
+		plain = escape.ReplaceAllStringFunc(text, func(code string) string {
+			b, _ := hex.DecodeString(code[1:])
+			return string(b)
+		})
+	}
+	tables := []*unicode.RangeTable{unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point}
+	plain = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\\':
+			return '/'
+		case r < unicode.MaxASCII:
+			return r
+		case r == '。':
+			return '.'
+		case unicode.In(r, tables...):
+			return -1
+		}
+		return r
+	}, norm.NFKC.String(plain))
+	if plain == text {
+		return []string{text}
+	}
+	return []string{text, plain}
+}
+
+// trimMarks removes what is around the letters and digits of a text.
+func trimMarks(text string) string {
+	return strings.TrimFunc(text, func(r rune) bool {
+		return !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.So)
+	})
+}
 
 // addresses returns the addresses in a string: all with a scheme, and the whole string if
 // its key says that it is one.
 func addresses(key, text string, foreign bool) []string {
+	inner := trimMarks(text)
+	likely := foreign || likelyKey.MatchString(key)
 	switch {
-	case text != "" && addressKey.MatchString(key), (foreign || likelyKey.MatchString(key)) && bare.MatchString(text):
+	case text != "" && addressKey.MatchString(key), likely && bare.MatchString(text):
 		return []string{text}
+	case likely && bare.MatchString(inner):
+		return []string{inner}
 	case foreign:
-		return within.FindAllString(text, -1)
+		found := within.FindAllString(text, -1)
+		if found == nil && opaque.MatchString(inner) {
+			return []string{inner}
+		}
+		return found
 	}
 	return full.FindAllString(text, -1)
 }

@@ -104,11 +104,56 @@ func TestAddressesForOtherPrograms(t *testing.T) {
 		"Ann <ann@mail.example>, m@evil.test": false,
 		"mailto:mallory@evil.example":         false,
 		"git@evil.example:me/repo":            false,
+		"evil。example/x":                      false, // dots to IDNA
+		"evil．example/x":                      false,
+		"evil｡example":                        false,
+		"evil%2Eexample/x 100%":               false,
+		"evil%E3%80%82example/x":              false,
+		"https%3A%2F%2Fevil.example%2Fx":      false,
+		`\\evil.example\x`:                    false,
+		"(evil.example)":                      false,
+		"\u201eevil.example\u201c!":           false,
+		"evil.\u00adexample/x":                false,
+		"i❤.test/x":                           false,
+		"उदाहरण.परीक्षा/x":                    false,
+		"localhost:9000":                      false,
+		"localhost/x":                         false,
+		"curl localhost:9000":                 false,
+		"data:text/html,secret":               false,
+		"javascript:fetch( '//evil.example')": false,
+		"see javascript:fetch('evil')":        false,
+		"mailto:ann@mail.example":             true,
+		"(good.example/a)":                    true,
+		"docs/notes":                          true,
+		"2026-11-23T07:00:00Z":                true,
+		`C:\Users\ann`:                        true,
 	} {
 		for _, key := range []string{"target", "source", "to", "query", "text"} {
 			if got := r.knows(map[string]any{key: []any{text}}, true); got != free {
 				t.Errorf("%s: %q: %v", key, text, got)
 			}
+		}
+	}
+}
+
+// TestAddressesInOtherForms: however people write an address, they may use it in that form,
+// and a form that only folds to it is another address.
+func TestAddressesInOtherForms(t *testing.T) {
+	for _, address := range []string{
+		"good。example/x", "good%2Eexample/x", `\\good.example\x`, "(good.example)", "localhost:9000", "localhost/x",
+		"data:text/html,a", "javascript:go('x')", "https://good.example/a%23b%20c?d=%26%20e", "issue:4711",
+	} {
+		var r Provenance
+		r.AddWords("Use " + address + " please")
+		if !r.knows(map[string]any{"text": address}, true) {
+			t.Errorf("%s: known are %q", address, r.Addresses)
+		}
+	}
+	r := Provenance{}
+	r.AddWords("https://good.example/x")
+	for _, address := range []string{"https://good.example/x%23secret", "https://good.example/x＃secret", "good.example/ｘ"} {
+		if r.knows(map[string]any{"text": address}, true) {
+			t.Errorf("%s counts as written", address)
 		}
 	}
 }
