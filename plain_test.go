@@ -20,7 +20,6 @@ import (
 // the list once it is written that way.
 var roughRooms = []string{
 	"core",
-	"memory",
 	"plugins/plugintest",
 	"scripts/mutate",
 }
@@ -43,6 +42,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           4600,
 	"core/action":         4750,
 	"interfaces/telegram": 4700,
+	"memory":              8400,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -543,7 +543,10 @@ func TestOneCommitFailsDuringForgetting(t *testing.T) {
 		if err := db.Forget(t.Context(), jay); err != nil {
 			t.Errorf("the second time: %v", err)
 		}
-		for bucket, n := range map[string]int{bucketFacts: 1, bucketPlugins: 2, bucketStates: 0, bucketUsage: 1, bucketJournal: 1} {
+		left := map[string]int{
+			bucketFacts: 1, bucketPlugins: 2, bucketStates: 0, bucketUsage: 1, bucketJournal: 1,
+		}
+		for bucket, n := range left {
 			want(t, fmt.Sprint(bucket, " after commit ", last), size(t, db, bucket), n)
 		}
 		want(t, "the group", said(t, db, group), []string{"ann speaks", "as jay said", "ann waits"})
