@@ -41,6 +41,8 @@ var thoughtMarks = [...]struct{ open, end string }{
 	{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"<thought>", "</thought>"},
 	{"<reasoning>", "</reasoning>"}, {"<reflection>", "</reflection>"}, {"<scratchpad>", "</scratchpad>"},
 	{"<antThinking>", "</antThinking>"},
+	{"&lt;think&gt;", "&lt;/think&gt;"}, {"&lt;thinking&gt;", "&lt;/thinking&gt;"},
+	{"&lt;thought&gt;", "&lt;/thought&gt;"}, {"&lt;reasoning&gt;", "&lt;/reasoning&gt;"},
 	{"<seed:think>", "</seed:think>"}, {"[THINK]", "[/THINK]"}, {"◁think▷", "◁/think▷"},
 	{"<|begin_of_thought|>", "<|end_of_thought|>"}, {"<|channel|>analysis", finalChannel},
 }
@@ -72,7 +74,7 @@ func nextMark(text string, at int) (from, to int, opens bool) {
 }
 
 // mayBeMark reports whether a mark may begin with the byte.
-func mayBeMark(c byte) bool { return c == '<' || c == '[' || c == "◁"[0] }
+func mayBeMark(c byte) bool { return c == '<' || c == '[' || c == '&' || c == "◁"[0] }
 
 func hasPrefixFold(text, prefix string) bool {
 	return len(text) >= len(prefix) && strings.EqualFold(text[:len(prefix)], prefix)
@@ -115,7 +117,7 @@ func ThoughtBegins(text string) (end string, wait bool) {
 
 // Unthink takes out of a text for people what a model thinks in it. A thought that is
 // not ended reaches to the end of the text, one that was not begun to its beginning.
-// Marks in code are words like any other.
+// Marks in code, or alone in quotation marks, are words like any other.
 func Unthink(text string) string { return unthink(text, false) }
 
 // UnthinkGrowing is Unthink for a text that is still being written: it holds back
@@ -207,7 +209,9 @@ func (u *unthinking) literal(from, to int) bool {
 	u.keep(from)
 	before, behind := u.text[:from], u.text[to:]
 	quoted := strings.HasSuffix(before, "`") && !strings.HasSuffix(before, fence) ||
-		strings.HasPrefix(behind, "`") && !strings.HasPrefix(behind, fence)
+		strings.HasPrefix(behind, "`") && !strings.HasPrefix(behind, fence) ||
+		strings.HasSuffix(before, `"`) && strings.HasPrefix(behind, `"`) ||
+		strings.HasSuffix(before, "'") && strings.HasPrefix(behind, "'")
 	if quoted || u.fences%2 == 1 {
 		u.keep(to)
 		return true

@@ -31,6 +31,8 @@ func TestUnthink(t *testing.T) {
 		"code block":        {"```\n<think>x</think>\n```\nis how", "```\n<think>x</think>\n```\nis how"},
 		"behind code":       {"```\nx\n```<think>hm</think>", "```\nx\n```"},
 		"code in a thought": {"<think>```\nx</think>Hello", "Hello"},
+		"code for a tool":   {"a, b = t.split('</think>'), \"<think>\"", "a, b = t.split('</think>'), \"<think>\""},
+		"entities":          {"&lt;think&gt;hm&lt;/think&gt;Hello &lt;b&gt;", "Hello &lt;b&gt;"},
 		"similar":           {"<thinker> <think </thinks> [THINKER]", "<thinker> <think </thinks> [THINKER]"},
 	} {
 		if got := Unthink(tc.text); got != tc.want {
@@ -92,7 +94,7 @@ func FuzzUnthink(f *testing.F) {
 		if at < 0 || at > len(text) || !utf8.ValidString(text[:at]) {
 			return
 		}
-		if open, _ := FindThought(text[:at]); UnthinkGrowing(text[:at]) != strings.TrimRight(text[:at], blanks) && open == nil && !strings.ContainsAny(text[:at], "<[◁") {
+		if open, _ := FindThought(text[:at]); UnthinkGrowing(text[:at]) != strings.TrimRight(text[:at], blanks) && open == nil && !strings.ContainsAny(text[:at], "<[◁&") {
 			t.Fatalf("%q is held back", text[:at])
 		}
 	})

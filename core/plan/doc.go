@@ -12,7 +12,7 @@
 // block, behind a block of reasoning, or with prose around it. Several bare
 // actions one after the other are a list. params is read as payload, names of
 // keys may be written in snake case, a number may be a string. What a model
-// thinks is taken out of the response, of suggestions and of messages, too.
+// thinks is taken out of all texts of a plan, too.
 //
 // # What is repaired
 //

@@ -108,6 +108,7 @@ func (r *reader) value(raw json.RawMessage) {
 		}
 		r.plan.Repaired = true
 	}
+	raw = unthink(raw)
 	switch shapeOf(raw) {
 	case shapeList:
 		var list []json.RawMessage
@@ -178,7 +179,7 @@ func (r *reader) arguments(field string, c llm.ToolCall) (json.RawMessage, bool)
 		}
 		r.plan.Repaired = true
 	}
-	payload, ok := payloadOf(raw)
+	payload, ok := payloadOf(unthink(raw))
 	if !ok {
 		r.fault(field+".payload", "the arguments of %s must be an object", c.Name)
 	}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -31,6 +32,19 @@ func brief(p core.Plan, faults []core.Fault) string {
 	return strings.TrimSpace(b.String())
 }
 
+// TestReadForgetsThoughts: what is kept beside the actions holds no thoughts either.
+func TestReadForgetsThoughts(t *testing.T) {
+	p, faults := Read(llm.Answer{Text: `{"response":"hi","metadata":{"x":"<think>secret</think>"},
+		"context":{"topic":"<think>secret</think>tea","entities":{"a":["<think>secret</think>b"]}},
+		"suggestions":["<think>secret</think>","<think>secret</think>more"]}`})
+	if kept := fmt.Sprintf("%s %+v", p.Metadata, p); len(faults) > 0 || strings.Contains(kept, "secret") {
+		t.Errorf("%s %v", kept, faults)
+	}
+	if p.Context.Topic != "tea" || len(p.Suggestions) != 1 || p.Suggestions[0] != "more" {
+		t.Errorf("%+v", p)
+	}
+}
+
 func TestReadShapes(t *testing.T) {
 	const hi = `a{"text":"hi"}`
 	tests := []struct{ name, text, want string }{
@@ -57,8 +71,10 @@ func TestReadShapes(t *testing.T) {
 		{"a thought in a plan in a response", `{"response":"{\"response\":\"<think>x</think>hi\"}"}`, "say(hi)"},
 		{"a plan behind a thought in a response", `{"response":"<think>x</think>{\"response\":\"hi\"}"}`, "say(hi)"},
 		{"a thought in a message", `{"actions":[{"type":"message_x","payload":{"n":9007199254740993,"buttons":[["<think>x</think>yes"]],"text":"<Thinking>hm</Thinking>hi"}}]}`,
-			`message_x{"buttons":[["yes"]],"n":9007199254740993,"text":"hi"}`},
-		{"a thought elsewhere", `{"actions":[{"type":"save","payload":{"text":"<think>x</think>hi"}}]}`, `save{"text":"<think>x</think>hi"}`},
+			`message_x{"n":9007199254740993,"buttons":[["yes"]],"text":"hi"}`},
+		{"a thought elsewhere", `{"actions":[{"type":"save","payload":{"text":"<think>x</think>hi"}}]}`, `save{"text":"hi"}`},
+		{"a thought in the text of a payload", `{"action":"a","action_input":"{\"text\":\"<think>x</think>hi\"}"}`, hi},
+		{"marks in code", "{\"type\":\"save\",\"payload\":{\"code\":\"split('</think>') `<think>`\"}}", "save{\"code\":\"split('</think>') `<think>`\"}"},
 		{"a plan in a message behind a thought", `{"actions":[{"type":"message_x","payload":{"text":"<think>x</think>{\"response\":\"hi\"}"}}]}`,
 			"! actions[0].payload.text: is a plan; write what you say to people there"},
 		{"mistral", `[THINK]{"type":"ban"}[/THINK]{"response":"hi"}`, "say(hi)"},
@@ -105,6 +121,7 @@ func TestReadCalls(t *testing.T) {
 		{"one", llm.Answer{Calls: []llm.ToolCall{call("a", `{"x":1}`)}}, `a{"x":1}`},
 		{"words beside", llm.Answer{Text: "One moment.", Calls: []llm.ToolCall{call("a", ``)}}, `say(One moment.) a{}`},
 		{"words beside a message", llm.Answer{Text: "thinking aloud", Calls: []llm.ToolCall{call("message_x", `{"text":"hi"}`)}}, `message_x{"text":"hi"}`},
+		{"a thought", llm.Answer{Calls: []llm.ToolCall{call("a", `{"x":"<think>y</think>z"}`)}}, `a{"x":"z"}`},
 		{"cut", llm.Answer{Calls: []llm.ToolCall{call("a", `{"x":1`)}}, `repaired a{"x":1}`},
 		{"cut after a whole one", llm.Answer{Truncated: true, Calls: []llm.ToolCall{call("a", `{"x":1}`)}}, `repaired a{"x":1}`},
 		{"no object", llm.Answer{Calls: []llm.ToolCall{call("a", `[1]`)}}, `! actions[0].payload: the arguments of a must be an object`},

@@ -1,9 +1,9 @@
 package plan
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,20 +15,14 @@ import (
 // takes the text of the inner plan; without one, it is a fault, and not said.
 func (r *reader) words() {
 	p := &r.plan
-	p.Response = llm.Unthink(p.Response)
 	if inner, ok := inside(p.Response); ok {
 		p.Response = llm.Unthink(inner.text("response"))
 		if p.Response == "" {
 			r.fault("response", "is a plan itself; write what you say to people there, and actions beside it")
 		}
 	}
-	for i := range p.Suggestions {
-		p.Suggestions[i] = llm.Unthink(p.Suggestions[i])
-	}
-	p.Suggestions = slices.DeleteFunc(p.Suggestions, func(s string) bool { return s == "" })
 	steps := p.Steps[:0]
 	for i := range p.Steps {
-		unthinkStep(&p.Steps[i])
 		if speaks(&p.Steps[i]) && speaksAPlan(p.Steps[i].Payload) {
 			r.fault(fmt.Sprintf("actions[%d].payload.text", i), "is a plan; write what you say to people there")
 			continue
@@ -43,37 +37,25 @@ func speaks(s *core.Step) bool {
 	return strings.HasPrefix(strings.ToLower(s.Type), strings.TrimSuffix(core.MessagePrefix, "_"))
 }
 
-// unthinkStep removes thoughts from what a step says to users.
-func unthinkStep(s *core.Step) {
-	for ; s != nil; s = s.Fallback {
-		s.ConfirmText = llm.Unthink(s.ConfirmText)
-		if speaks(s) {
-			s.Payload = unthinkPayload(s.Payload)
-		}
-	}
-}
+var jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-func unthinkPayload(payload json.RawMessage) json.RawMessage {
-	var said any
-	d := json.NewDecoder(bytes.NewReader(payload))
-	d.UseNumber()
-	if d.Decode(&said) != nil {
-		return payload // its schema will refuse it
-	}
-	changed := false
-	llm.Thoughtless(said, func(text string) string {
+// unthink removes thoughts from all strings of a JSON value.
+func unthink(raw json.RawMessage) json.RawMessage {
+	return jsonString.ReplaceAllFunc(raw, func(quoted []byte) []byte {
+		var text string
+		if json.Unmarshal(quoted, &text) != nil {
+			return quoted
+		}
 		words := llm.Unthink(text)
-		changed = changed || words != text
-		return words
+		if words == text {
+			return quoted
+		}
+		clean, err := json.Marshal(words)
+		if err != nil {
+			return quoted
+		}
+		return clean
 	})
-	if !changed {
-		return payload
-	}
-	clean, err := json.Marshal(said)
-	if err != nil {
-		return payload
-	}
-	return clean
 }
 
 // speaksAPlan reports whether the text of a message is a plan.

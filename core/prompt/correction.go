@@ -39,7 +39,7 @@ const requiredFormat = `{"response":"text","actions":[{"type":"NAME","payload":{
 // that is not enough the correction travels without the prompt's own message.
 func (c Correction) Request() llm.Request {
 	p, message := c.Prompt, c.message()
-	reply := strings.ToValidUTF8(or(cut(c.Reply, replyQuote), "{}"), "\uFFFD")
+	reply := strings.ToValidUTF8(or(cut(llm.Unthink(c.Reply), replyQuote), "{}"), "\uFFFD")
 	retry := []llm.Utterance{{Role: llm.RoleModel, Text: reply}, {Role: llm.RoleUser, Text: message}}
 	reserve := textSize(p.parts.plan()) + textSize(message) + textSize(reply)
 	if !p.fits(reserve) {
@@ -85,10 +85,10 @@ func (c *Correction) faults() string {
 	return or(text, "The reply was no plan.") + "\nSend the whole reply again, corrected, in required_format."
 }
 
-// reply is what the model said, its calls as the plan that they make.
+// reply is what the model said without its thoughts, its calls as the plan that they make.
 func (c *Correction) reply() string {
 	if len(c.Calls) == 0 {
-		return c.Reply
+		return llm.Unthink(c.Reply)
 	}
 	w := new(writer)
 	w.open('{')
@@ -105,7 +105,7 @@ func (c *Correction) reply() string {
 	}
 	w.close(']')
 	w.close('}')
-	return strings.TrimSpace(c.Reply + "\n" + string(w.raw))
+	return strings.TrimSpace(llm.Unthink(c.Reply) + "\n" + llm.Unthink(string(w.raw)))
 }
 
 func (w *writer) attempted(a *CorrectionAction) {

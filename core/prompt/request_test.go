@@ -23,6 +23,20 @@ func wrongReply(t *testing.T) Correction {
 	}
 }
 
+// TestCorrectionForgetsThoughts: what a refused reply thought is quoted nowhere.
+func TestCorrectionForgetsThoughts(t *testing.T) {
+	c := wrongReply(t)
+	c.Reply = "<think>\nsecret</think>Hello"
+	for _, calls := range [][]llm.ToolCall{nil, {{Name: "a", Arguments: json.RawMessage(`{"x":"<think>secret</think>y"}`)}}} {
+		c.Calls = calls
+		for _, m := range c.Request().Messages {
+			if strings.Contains(m.Text, "secret") {
+				t.Errorf("%s: %s", m.Role, m.Text)
+			}
+		}
+	}
+}
+
 func TestCorrection(t *testing.T) {
 	c := wrongReply(t)
 	r := c.Request()
