@@ -26,9 +26,10 @@ const (
 type watch struct {
 	mu    sync.Mutex
 	busy  bool
-	slow  bool   // it waits for the disk
-	job   *job   // what the writer works on, if it is a job
-	steps uint64 // counts changes of the fields above
+	slow  bool      // it waits for the disk
+	job   *job      // what the writer works on, if it is a job
+	steps uint64    // counts changes of the fields above
+	since time.Time // of the last step
 
 	refused map[string]time.Time // until then; set before the writer starts
 }
@@ -50,6 +51,7 @@ func (w *watch) note(j *job, slow bool) {
 	defer w.mu.Unlock()
 	w.busy, w.slow, w.job = true, slow, j
 	w.steps++
+	w.since = time.Now()
 }
 
 // noteIdle notes that the writer has nothing to do.
@@ -64,6 +66,16 @@ func (w *watch) state() (job string, steps uint64, busy, slow bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.job.label(), w.steps, w.busy, w.slow
+}
+
+// diskWait returns for how long the writer has waited for the disk; 0 if it does not.
+func (w *watch) diskWait() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.slow {
+		return 0
+	}
+	return time.Since(w.since)
 }
 
 // run calls stuck once if the writer makes no progress for that long, and returns, also when
@@ -111,8 +123,8 @@ func (db *DB) startWatch(ctx context.Context, o Options) {
 // RefusedJobs lists the jobs that are refused because they blocked the writer too often.
 func (db *DB) RefusedJobs() []string { return slices.Sorted(maps.Keys(db.writer.watch.refused)) }
 
-// Pulse returns nil if an empty transaction commits, or if the disk keeps the writer busy
-// when ctx ends. Its errors are those of Commit.
+// Pulse returns nil if an empty transaction commits, or if the writer has waited for the
+// disk for less than half a minute when ctx ends. Its errors are those of Commit.
 func (db *DB) Pulse(ctx context.Context) error {
 	j := &job{done: make(chan error, 1), run: func(*tx) error { return nil }}
 	if err := db.queue.add(j); err != nil {
@@ -124,10 +136,13 @@ func (db *DB) Pulse(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	db.queue.withdraw(j)
-	what, _, _, slow := db.writer.watch.state()
-	if slow {
+	switch waits := db.writer.watch.diskWait(); {
+	case waits >= patience:
+		return fmt.Errorf("%s: no write commits: the disk has been busy for %v", db.file.name, waits.Round(time.Second))
+	case waits > 0:
 		return nil
 	}
+	what, _, _, _ := db.writer.watch.state()
 	return fmt.Errorf("%s: no write commits: the writer works on %q", db.file.name, what)
 }
 

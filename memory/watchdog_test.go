@@ -168,6 +168,10 @@ func TestLongWorkIsNotStuck(t *testing.T) {
 		if err := pulse(b.DB); err != nil {
 			t.Errorf("pulse beside a slow disk: %v", err)
 		}
+		time.Sleep(patience)
+		if err := pulse(b.DB); err == nil || !strings.Contains(err.Error(), "the disk has been busy for") {
+			t.Errorf("pulse beside a disk that does not answer: %v", err)
+		}
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
