@@ -74,6 +74,7 @@ type ForeignKind string
 // Kinds of foreign text.
 const (
 	ForeignForward ForeignKind = "forward" // the author passed on somebody's message
+	ForeignQuote   ForeignKind = "quote"   // the author quotes it within their text
 	ForeignEmbed   ForeignKind = "embed"   // a card beside the words: a link's preview, a contact, a sticker
 )
 
@@ -130,8 +131,8 @@ type Message struct {
 	// Ahead is how far this machine's clock was ahead of the platform's when the message
 	// was received; it is negative if the clock was behind and 0 if that is unknown.
 	Ahead time.Duration `json:"ahead,omitzero"`
-	// Spoken is Text without the names in it of others whom the author
-	// mentions, as these others chose them. Empty: there are none. It is not kept.
+	// Spoken is Text without code and without the names in it of others whom the
+	// author mentions, as these others chose them. Empty: Text has neither. It is not kept.
 	Spoken string `json:"-"`
 }
 

@@ -127,7 +127,7 @@ func TestConfirmInWords(t *testing.T) {
 
 // TestYesOfAnother: a yes that somebody forwards, or that a card says, decides nothing.
 func TestYesOfAnother(t *testing.T) {
-	for _, kind := range []core.ForeignKind{core.ForeignForward, core.ForeignEmbed} {
+	for _, kind := range []core.ForeignKind{core.ForeignForward, core.ForeignQuote, core.ForeignEmbed} {
 		b, bank := shop(t, false, pays, says, says)
 		b.receive(said("1", "jay", "pay Ann"))
 		b.ended(1)

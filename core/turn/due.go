@@ -69,7 +69,7 @@ func (s *setup) findName(m *core.Message) {
 	}
 }
 
-// spoken is what the author said, without the names of others whom they mention.
+// spoken is what the author said, without code and the names of others whom they mention.
 func spoken(m *core.Message) string {
 	if m.Spoken != "" {
 		return m.Spoken

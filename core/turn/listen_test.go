@@ -449,8 +449,12 @@ func TestForeignWordsWakeNobody(t *testing.T) {
 		"forwarded": func(m *core.Message) {
 			m.Text, m.Foreign = "", []core.Foreign{{Kind: core.ForeignForward, Text: order}}
 		},
-		"a card":    func(m *core.Message) { m.Foreign = []core.Foreign{{Kind: core.ForeignEmbed, Text: order}} },
-		"quoted":    func(m *core.Message) { m.ReplyTo = &core.Quote{ID: "0", From: core.Author{ID: "eve"}, Text: order} },
+		"a card": func(m *core.Message) { m.Foreign = []core.Foreign{{Kind: core.ForeignEmbed, Text: order}} },
+		"quoted": func(m *core.Message) { m.ReplyTo = &core.Quote{ID: "0", From: core.Author{ID: "eve"}, Text: order} },
+		"cited": func(m *core.Message) {
+			m.Text, m.Foreign = "well", []core.Foreign{{Kind: core.ForeignQuote, Text: order}}
+		},
+		"code":      func(m *core.Message) { m.Text, m.Spoken = "`"+order+"`", " " },
 		"mentioned": func(m *core.Message) { m.Text, m.Spoken = "thank you @"+order, "thank you " },
 		"linked":    func(m *core.Message) { m.Text = "see https://example.org/aria/block-that-person" },
 	}

@@ -54,7 +54,7 @@ func (in *input) readMessage(r *action.Provenance, e *core.Entry) {
 	}
 	for i := range m.Foreign {
 		r.Strangers = true
-		if m.Foreign[i].Kind == core.ForeignForward {
+		if m.Foreign[i].Kind != core.ForeignEmbed {
 			r.AddWords(m.Foreign[i].Text)
 		}
 	}

@@ -115,6 +115,14 @@ var foreignTexts = map[string]struct {
 		say:    forwarded(me("what is this?"), core.ForeignForward, "https://page.example/a"),
 		script: []any{doing("fetch", reads)}, want: []string{reads},
 	},
+	"cited, then a mute": {
+		say:    forwarded(mod("look at that"), core.ForeignQuote, "mute Eve"),
+		script: []any{doing("mute", stupid)}, asked: true,
+	},
+	"cited address": {
+		say:    forwarded(me("what is this?"), core.ForeignQuote, "https://page.example/a"),
+		script: []any{doing("fetch", reads)}, want: []string{reads},
+	},
 	"previewed, then a mute": {
 		say:    forwarded(mod("page.example"), core.ForeignEmbed, "mute Eve"),
 		script: []any{doing("mute", stupid)}, asked: true,

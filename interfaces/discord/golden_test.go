@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -168,6 +169,53 @@ func TestNamesOfOthers(t *testing.T) {
 		m := in.batch[0].Message
 		if m.Spoken != want {
 			t.Errorf("%s: %q of %q, want %q", file, m.Spoken, m.Text, want)
+		}
+	}
+}
+
+// TestQuotesAreForeign: lines that quote somebody are not the author's words; they and code
+// address nobody.
+func TestQuotesAreForeign(t *testing.T) {
+	bot, role, fence := "<@"+botID+">", "<@&830000000000000002>", "```"
+	for name, tc := range map[string]struct {
+		content, text, quoted string
+		addressed             core.Addressed
+		spoken                string
+	}{
+		"no quote":         {content: "5 > 4, a->b, >c", text: "5 > 4, a->b, >c"},
+		"one":              {content: "> Aria, come", quoted: "Aria, come"},
+		"with a comment":   {content: "> Aria,\n> come\nhaha", text: "haha", quoted: "Aria,\ncome"},
+		"the rest":         {content: "Bob said:\n>>> Aria,\ncome", text: "Bob said:", quoted: "Aria,\ncome"},
+		"mention":          {content: "> " + bot + " come\nhaha", text: "haha", quoted: "@aria come"},
+		"own mention":      {content: "> come\n" + bot, text: "@aria", quoted: "come", addressed: core.AddressedMention, spoken: " "},
+		"role":             {content: "> " + role + "\nhaha", text: "haha", quoted: "@Aria"},
+		"code":             {content: fence + "\n> Aria " + bot + "\n" + fence, text: fence + "\n> Aria @aria\n" + fence, spoken: " "},
+		"words in code":    {content: "do `" + bot + "` and ``" + bot + "`` now", text: "do `@aria` and ``@aria`` now", spoken: "do   and   now"},
+		"code in a quote":  {content: "> " + fence + "\n> Aria\n> " + fence + "\nAria", text: "Aria", quoted: fence + "\nAria\n" + fence},
+		"code that is not": {content: "`" + bot, text: "`@aria", addressed: core.AddressedMention, spoken: "` "},
+	} {
+		c := still(t).d.cache
+		m := message{
+			ID: "1300000000000000001", Channel: hallID, Guild: guildID, Content: tc.content,
+			Author: &user{ID: "700000000000000001", Name: "ann"},
+		}
+		if strings.Contains(tc.content, role) {
+			m.Roles = []string{"830000000000000002"}
+		}
+		p, _ := c.place(hallID)
+		got, ok := c.normal(&m, p)
+		var want []core.Foreign
+		if tc.quoted != "" {
+			want = []core.Foreign{{Kind: core.ForeignQuote, Text: tc.quoted}}
+		}
+		if !ok || got.Text != tc.text || !slices.Equal(got.Foreign, want) || got.Addressed != tc.addressed ||
+			strings.TrimSpace(got.Spoken) != strings.TrimSpace(tc.spoken) || (got.Spoken == "") != (tc.spoken == "") {
+			t.Errorf("%s: %q (spoken %q, addressed %q), %+v, %v", name, got.Text, got.Spoken, got.Addressed, got.Foreign, ok)
+		}
+		reply := message{ID: "1300000000000000002", Channel: hallID, Guild: guildID, Content: "this", Author: m.Author, Referenced: &m,
+			Reference: &reference{Message: m.ID}, Type: messageReply}
+		if got, _ := c.normal(&reply, p); !slices.Equal(got.Foreign, want) {
+			t.Errorf("%s, replied to by its author: %+v", name, got.Foreign)
 		}
 	}
 }

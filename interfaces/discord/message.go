@@ -66,9 +66,10 @@ func (c *cache) normal(m *message, p place) (out core.Message, ok bool) {
 		out.Author.Channel = core.ChannelLinked
 	}
 	read := c.reader(m, p.Guild)
-	title, said := c.post(m, p), read.own(m)
+	content, _ := unquoted(m.Content)
+	title, said := c.post(m, p), read.own(m, content)
 	out.Text, out.Foreign = short(title+said, core.MaxText/4), read.foreign(m)
-	spoken := read.unnamed().own(m)
+	spoken := read.unnamed().own(m, ownWords(m.Content))
 	if spoken != said {
 		out.Spoken = title + " " + spoken
 	}
@@ -115,7 +116,11 @@ func (c *cache) quote(m *message, p place, out *core.Message) {
 	if r != nil {
 		read := c.reader(r, p.Guild)
 		q.Text = short(read.said(r), core.MaxQuote)
-		for _, o := range read.forwards(r) {
+		theirs := read.forwards(r)
+		if r.Author != nil && r.Author.ID == m.Author.ID {
+			theirs = append(theirs, read.quotes(r)...) // the rest is the author's own
+		}
+		for _, o := range theirs {
 			o.Text = short(o.Text, core.MaxQuote)
 			out.Foreign = append(out.Foreign, o)
 		}
@@ -130,7 +135,7 @@ func (c *cache) quote(m *message, p place, out *core.Message) {
 }
 
 // addressed is how a message addresses the bot. The author of a message that is replied to
-// is in the list of mentions, too, so the text decides. @everyone does not count.
+// is in the list of mentions, too, so the text decides, without code and quotes. @everyone does not count.
 func (c *cache) addressed(m *message, p place, self user) core.Addressed {
 	if p.private() {
 		return core.AddressedDirect
@@ -138,8 +143,12 @@ func (c *cache) addressed(m *message, p place, self user) core.Addressed {
 	if self.ID == "" {
 		return ""
 	}
-	named := strings.Contains(m.Content, "<@"+self.ID+">") || strings.Contains(m.Content, "<@!"+self.ID+">")
-	if named || c.isMine(p.Guild, m.Roles) {
+	words := ownWords(m.Content)
+	named := strings.Contains(words, "<@"+self.ID+">") || strings.Contains(words, "<@!"+self.ID+">")
+	roles := slices.DeleteFunc(slices.Clone(m.Roles), func(id string) bool {
+		return m.Content != "" && !strings.Contains(words, "<@&"+id+">")
+	})
+	if named || c.isMine(p.Guild, roles) {
 		return core.AddressedMention
 	}
 	r := m.Referenced

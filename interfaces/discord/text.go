@@ -122,9 +122,37 @@ func called(u *user, m *member) string {
 	return cmp.Or(line(nick, core.MaxName), line(u.Shown, core.MaxName), line(u.Name, core.MaxName), u.ID)
 }
 
-// own is what the author of a message wrote.
-func (r reader) own(m *message) string {
-	parts := []string{r.words(m.Content)}
+var (
+	// code is code in a text. What is not closed is none.
+	code = regexp.MustCompile("(?s)```.*?```|``.*?``|`.*?`")
+	// quotes are the lines of a text that quote somebody, and blocks of code, in which none do.
+	quotes = regexp.MustCompile("(?ms)```.*?```|^ *>>> .*|^ *> [^\n]*\n?")
+)
+
+// unquoted separates what the author of a text wrote from what they quote in it.
+func unquoted(text string) (own, quoted string) {
+	if !strings.Contains(text, "> ") {
+		return text, ""
+	}
+	own = quotes.ReplaceAllStringFunc(text, func(found string) string {
+		if strings.HasPrefix(found, "`") {
+			return found
+		}
+		quoted += strings.TrimLeft(found, " >")
+		return ""
+	})
+	return own, quoted
+}
+
+// ownWords is the part of a text in which its author may mention somebody.
+func ownWords(text string) string {
+	own, _ := unquoted(text)
+	return code.ReplaceAllString(own, " ")
+}
+
+// own is what the author of a message wrote, given its text or a part of it.
+func (r reader) own(m *message, text string) string {
+	parts := []string{r.words(text)}
 	if m.Poll != nil {
 		parts = append(parts, m.Poll.text())
 	}
@@ -153,7 +181,7 @@ func (r reader) cards(m *message) (cards []string) {
 
 // said is all that a message says, except what it forwards.
 func (r reader) said(m *message) string {
-	return joined(append([]string{r.own(m)}, r.cards(m)...))
+	return joined(append([]string{r.own(m, m.Content)}, r.cards(m)...))
 }
 
 // forwards are the messages that a message forwards. Discord does not say who wrote them.
@@ -168,9 +196,19 @@ func (r reader) forwards(m *message) (list []core.Foreign) {
 	return list
 }
 
+// quotes is what the author of a message quotes in its text.
+func (r reader) quotes(m *message) []core.Foreign {
+	_, quoted := unquoted(m.Content)
+	quoted = short(r.words(quoted), core.MaxText/16)
+	if quoted == "" {
+		return nil
+	}
+	return []core.Foreign{{Kind: core.ForeignQuote, Text: quoted}}
+}
+
 // foreign is what a message has of others' words.
 func (r reader) foreign(m *message) []core.Foreign {
-	list := r.forwards(m)
+	list := append(r.forwards(m), r.quotes(m)...)
 	text := short(joined(r.cards(m)), core.MaxText/4)
 	if text != "" {
 		list = append(list, core.Foreign{Kind: core.ForeignEmbed, Text: text})

@@ -96,7 +96,7 @@ func (it *item) join(part item) {
 	m.Attachments = append(m.Attachments, more.Attachments...)
 	switch {
 	case m.Text == "":
-		m.Text = more.Text
+		m.Text, m.Spoken = more.Text, more.Spoken
 	case more.Text != "":
 		m.Text += "\n" + more.Text
 	}

@@ -207,6 +207,9 @@ func (c *converter) quote(m *message, out *core.Message) {
 		_, foreign := r.parted()
 		if r.ours() {
 			q.Text = cut(text, core.MaxQuote)
+			if q.From.ID == out.Author.ID { // the rest is the author's own
+				out.Foreign = append(out.Foreign, foreign...)
+			}
 		} else if len(foreign) > 0 {
 			foreign[0].Text = cut(text, core.MaxQuote)
 			out.Foreign = append(out.Foreign, foreign[0])

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -177,6 +178,8 @@ func TestSpoken(t *testing.T) {
 		"part of name": {"Aria, greet ri", []entity{at("text_mention", 12, 2)}, "Aria, greet   "},
 		"wide letters": {"😀 Åse, hello", []entity{at("bold", 0, 2), at("text_mention", 3, 3)}, "😀     , hello"},
 		"only a name":  {"Aria", []entity{at("text_mention", 0, 400)}, "    "},
+		"code":         {"Aria x Aria", []entity{at("pre", 0, 4), at("code", 7, 4)}, "     x     "},
+		"quote":        {"Aria x", []entity{at("blockquote", 0, 4)}, "     x"},
 		"out of place": {"Aria", []entity{at("text_mention", -1, 4), at("text_mention", 5, 1)}, "Aria"},
 	} {
 		if got := spoken(tc.text, tc.entities); got != tc.want {
@@ -199,6 +202,56 @@ func TestNamesOfOthers(t *testing.T) {
 		}
 		if m := testConverter().convert(u).events[0].Message; m.Spoken != want {
 			t.Errorf("%s: %q, want %q", file, m.Spoken, want)
+		}
+	}
+}
+
+// TestQuotesAreForeign: what a text quotes is not the author's own: it addresses nobody and
+// calls no command.
+func TestQuotesAreForeign(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text, entities, own, quoted string
+		addressed                   core.Addressed
+	}{
+		"one": {"Aria, come", `{"type":"blockquote","offset":0,"length":10}`, "", "Aria, come", ""},
+		"between": {
+			"😀 so\nAria, come\nhaha", `{"type":"expandable_blockquote","offset":6,"length":10}`, "😀 so\nhaha", "Aria, come", "",
+		},
+		"two": {
+			"é a\nb\nc", `{"type":"blockquote","offset":6,"length":1},{"type":"blockquote","offset":0,"length":3}`, "b", "é a\nc", "",
+		},
+		"links": {
+			"here\nthere",
+			`{"type":"blockquote","offset":0,"length":4},{"type":"text_link","offset":0,"length":4,"url":"https://a.example"},` +
+				`{"type":"text_link","offset":5,"length":5,"url":"https://b.example"}`,
+			"there (https://b.example)", "here (https://a.example)", "",
+		},
+		"mention": {"@aria_bot hi", `{"type":"blockquote","offset":0,"length":12},{"type":"mention","offset":0,"length":9}`, "", "@aria_bot hi", ""},
+		"own mention": {
+			"hi\n@aria_bot", `{"type":"blockquote","offset":0,"length":2},{"type":"mention","offset":3,"length":9}`,
+			"@aria_bot", "hi", core.AddressedMention,
+		},
+		"command": {"/roll 6", `{"type":"blockquote","offset":0,"length":7},{"type":"bot_command","offset":0,"length":5}`, "", "/roll 6", ""},
+	} {
+		raw := fmt.Sprintf(`"from":{"id":1000,"first_name":"Jay"},"chat":{"id":-5,"type":"group"},"date":9,"text":%q,"entities":[%s]`, tc.text, tc.entities)
+		u, _, err := decode(fmt.Appendf(nil, `{"update_id":7,"message":{"message_id":3,%s}}`, raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := testConverter().convert(u).events[0]
+		m := e.Message
+		want := []core.Foreign{{Kind: core.ForeignQuote, Text: tc.quoted}}
+		ok := e.Kind == core.KindMessage && m.Text == tc.own && m.Addressed == tc.addressed
+		if !ok || !slices.Equal(m.Foreign, want) {
+			t.Errorf("%s: %q, %+v, addressed %q, %s", name, m.Text, m.Foreign, m.Addressed, e.Kind)
+		}
+		reply := `{"update_id":8,"message":{"message_id":4,"from":{"id":1000,"first_name":"Jay"},"chat":{"id":-5,"type":"group"},"date":9,"text":"so","reply_to_message":{"message_id":3,%s}}}`
+		u, _, err = decode(fmt.Appendf(nil, reply, raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := testConverter().convert(u).events[0].Message; !slices.Equal(m.Foreign, want) {
+			t.Errorf("%s, replied to by its author: %+v", name, m.Foreign)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf16"
@@ -26,7 +27,7 @@ func linked(text string, entities []entity) string {
 	if len(links) == 0 {
 		return text
 	}
-	slices.SortStableFunc(links, func(a, b entity) int { return cmp.Compare(end(a), end(b)) })
+	slices.SortStableFunc(links, byEnd)
 	var out strings.Builder
 	units := 0
 	for _, r := range text {
@@ -44,6 +45,8 @@ func linked(text string, entities []entity) string {
 }
 
 func end(e entity) int { return e.Offset + e.Length }
+
+func byEnd(a, b entity) int { return cmp.Compare(end(a), end(b)) }
 
 // shows reports whether a text is the address itself, as people write it; an
 // empty address needs no telling.
@@ -95,12 +98,30 @@ func (m *message) part(quoted string, position int) string {
 		return quoted
 	}
 	begin := markdown.UTF16(text[:at])
-	var inside []entity
+	return linked(quoted, within(entities, begin, begin+markdown.UTF16(quoted)))
+}
+
+// within lists the entities between two units of a text, as those of that part.
+func within(entities []entity, from, to int) (list []entity) {
 	for _, e := range entities {
-		if e.Offset < begin+markdown.UTF16(quoted) && end(e) > begin {
-			e.Offset, e.Length = max(e.Offset-begin, 0), end(e)-max(e.Offset, begin)
-			inside = append(inside, e)
+		if e.Offset < to && end(e) > from {
+			e.Offset, e.Length = max(e.Offset-from, 0), end(e)-max(e.Offset, from)
+			list = append(list, e)
 		}
 	}
-	return linked(quoted, inside)
+	return list
+}
+
+// unquoted separates what an author wrote from what they quote, with where the links lead.
+func unquoted(text string, entities []entity) (own, quoted string) {
+	at, marks := unitsOf(text), entities[:min(len(entities), maxMarked)]
+	part := func(from, to int) string { return linked(at.span(from, to-from), within(marks, from, to)) }
+	from := 0
+	for _, q := range slices.SortedStableFunc(slices.Values(marks), byEnd) {
+		if isQuote(q) {
+			own, quoted = lines(own, part(from, q.Offset)), lines(quoted, part(q.Offset, end(q)))
+			from = max(from, end(q))
+		}
+	}
+	return lines(own, part(from, math.MaxInt)), quoted
 }

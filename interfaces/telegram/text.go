@@ -74,6 +74,9 @@ func (u units) bounds(offset, length int) (from, to int) {
 // mentioned reports whether a text holds the platform's own mention of the bot.
 func (c *converter) mentioned(text string, entities []entity) bool {
 	for e, part := range marked(text, entities) {
+		if isQuoted(e, entities) {
+			continue
+		}
 		switch e.Type {
 		case "mention":
 			if c.self.UserName != "" && strings.EqualFold(part, "@"+c.self.UserName) {
@@ -93,15 +96,27 @@ func (c *converter) mentioned(text string, entities []entity) bool {
 	return false
 }
 
-// spoken is a text without the names of users that are links to them. It is empty if
-// there are none.
+// isQuote reports whether an entity marks what the author of the text quotes.
+func isQuote(e entity) bool { return e.Type == "blockquote" || e.Type == "expandable_blockquote" }
+
+// isQuoted reports whether an entity begins within a quote.
+func isQuoted(e entity, entities []entity) bool {
+	return slices.ContainsFunc(entities, func(q entity) bool {
+		return isQuote(q) && q.Offset <= e.Offset && e.Offset < end(q)
+	})
+}
+
+// spoken is a text without quotes, code and linked names of users; empty if there are none.
 func spoken(text string, entities []entity) string {
-	if !slices.ContainsFunc(entities, func(e entity) bool { return e.Type == "text_mention" }) {
+	left := func(e entity) bool {
+		return isQuote(e) || e.Type == "text_mention" || e.Type == "pre" || e.Type == "code"
+	}
+	if !slices.ContainsFunc(entities, left) {
 		return ""
 	}
 	at, said := unitsOf(text), []byte(text)
 	for _, e := range entities[:min(len(entities), maxMarked)] {
-		if e.Type == "text_mention" {
+		if left(e) {
 			from, to := at.bounds(e.Offset, e.Length)
 			copy(said[from:to], bytes.Repeat([]byte{' '}, to-from))
 		}
@@ -115,7 +130,7 @@ func (c *converter) command(m *message) (name string, args []string, ok bool) {
 	at := slices.IndexFunc(entities, func(e entity) bool {
 		return e.Type == "bot_command" && e.Offset == 0
 	})
-	if at < 0 || !m.ours() { // styles may begin there, too
+	if at < 0 || !m.ours() || isQuoted(entities[at], entities) { // styles may begin there, too
 		return "", nil, false
 	}
 	word := unitsOf(text).span(0, entities[at].Length)
@@ -212,12 +227,11 @@ func (l *checklist) describe() string {
 }
 
 // whole is all text of a message, with where its links and buttons lead.
-func (m *message) whole() string { return lines(m.said(), m.card()) }
+func (m *message) whole() string { return lines(m.said(linked(m.content())), m.card()) }
 
-// said is the text that its author wrote or chose.
-func (m *message) said() string {
-	text, entities := m.content()
-	return lines(append([]string{linked(text, entities), m.described()}, offers(m)...)...)
+// said is what its author wrote, which is given, and chose.
+func (m *message) said(wrote string) string {
+	return lines(append([]string{wrote, m.described()}, offers(m)...)...)
 }
 
 // ours reports whether the words of the message are its author's own: neither
@@ -235,12 +249,16 @@ func (m *message) parted() (own string, foreign []core.Foreign) {
 		sent := moment(m.Forward.Date)
 		o = core.Foreign{Kind: core.ForeignForward, From: m.Forward.author(), Text: m.whole(), Time: sent}
 	default:
-		own = cut(m.said(), core.MaxText/2)
+		wrote, quoted := unquoted(m.content())
+		own = cut(m.said(wrote), core.MaxText/2)
+		if quoted != "" {
+			foreign = append(foreign, core.Foreign{Kind: core.ForeignQuote, Text: cut(quoted, core.MaxText/16)})
+		}
 		o = core.Foreign{Kind: core.ForeignEmbed, Text: m.card()}
 	}
 	o.Text = cut(o.Text, core.MaxText/4)
 	if o.Text != "" || !m.ours() && len(attachments(m)) > 0 {
-		foreign = []core.Foreign{o}
+		foreign = append(foreign, o)
 	}
 	return own, foreign
 }
