@@ -141,6 +141,53 @@ func TestYesOfAnother(t *testing.T) {
 	}
 }
 
+// TestYesWithAnAddress: a yes may name the bot, and be polite, in many languages; more words
+// are more than a yes.
+func TestYesWithAnAddress(t *testing.T) {
+	const yes, no, neither = "yes", "no", ""
+	for text, want := range map[string]string{
+		"Aria, yes": yes, "yes, Aria!": yes, "aria ja": yes, "@aria_bot ja": yes, "<@123456> ja": yes, "ja @aria_bot": yes,
+		"Yes please": yes, "Ja, bitte": yes, "Aria, ja bitte!": yes, "sim": yes, "да": yes, "так": yes, "はい。": yes, "oui": yes,
+		"não": no, "нет": no, "いいえ": no, "non": no, "Aria, no thanks": no, "n.": no,
+		"Ariana, yes": neither, "ja, ja": neither, "yes, but later": neither, "please": neither, "Aria": neither,
+		"@aria_bot": neither, "@bob @aria_bot yes": neither, "@bob yes @aria_bot": neither, "yesplease": neither,
+		"yes no": neither,
+	} {
+		b, bank := shop(t, false, pays, says, says, says)
+		b.receive(said("1", "jay", "pay Ann"))
+		b.ended(1)
+		reply := func(id, text string) {
+			e := said(id, "jay", text)
+			e.Message.Addressed = core.AddressedMention
+			for _, s := range b.room.Sent() {
+				if strings.HasPrefix(s.Text, "Pay") {
+					e.Message.ReplyTo = &core.Quote{ID: s.ID, From: core.Author{Bot: true}}
+				}
+			}
+			b.receive(e)
+			b.ended(1)
+		}
+		reply("2", text)
+		got := neither
+		if len(bank.Calls()) == 1 {
+			got = yes
+		} else if reply("3", "yes"); len(bank.Calls()) == 0 {
+			got = no
+		}
+		if got != want {
+			t.Errorf("%q: decides %q, want %q", text, got, want)
+		}
+	}
+	b, bank := shop(t, false, pays, says, says)
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(1)
+	b.receive(said("2", "jay", "@bob yes"))
+	b.ended(1)
+	if len(bank.Calls()) != 0 {
+		t.Error("it took a yes to somebody else")
+	}
+}
+
 // TestYesToSomebodyElse: in a group, a yes behind what somebody else said, or in
 // reply to another message, is none to the question.
 func TestYesToSomebodyElse(t *testing.T) {

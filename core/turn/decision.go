@@ -56,7 +56,7 @@ func (d *decision) find(ctx context.Context) (found bool, err error) {
 		d.agreed = answer == "y"
 		return found, nil
 	}
-	agreed, plain := yesOrNo(e.Message.Text)
+	agreed, plain := t.setup.yesOrNo(&e.Message)
 	if e.Kind != core.KindMessage || len(t.messages) > 1 || !plain {
 		return false, nil
 	}

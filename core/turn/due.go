@@ -133,10 +133,10 @@ func inAddress(before string) bool {
 // merge chooses what one turn answers from the front of what waits: the
 // messages that waited too long, all of them when many wait, or else adjacent
 // ones of one author.
-func merge(waiting []core.Entry, late func(*core.Entry) bool) []core.Entry {
+func (s *setup) merge(waiting []core.Entry) []core.Entry {
 	messages, old := 0, 0
-	for messages < len(waiting) && mergeable(&waiting[messages]) {
-		if old == messages && late(&waiting[messages]) {
+	for messages < len(waiting) && s.mergeable(&waiting[messages]) {
+		if old == messages && s.isLate(&waiting[messages]) {
 			old++
 		}
 		messages++
@@ -156,11 +156,11 @@ func merge(waiting []core.Entry, late func(*core.Entry) bool) []core.Entry {
 
 // mergeable reports whether an entry may be answered together with others. A yes or no in
 // reply to something decides it, and is answered alone.
-func mergeable(e *core.Entry) bool {
+func (s *setup) mergeable(e *core.Entry) bool {
 	if e.Kind != core.KindMessage || e.Reply != "" {
 		return false
 	}
-	_, plain := yesOrNo(e.Message.Text)
+	_, plain := s.yesOrNo(&e.Message)
 	return !plain || e.Message.ReplyTo == nil
 }
 

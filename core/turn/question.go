@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"synthbot/core"
 	"synthbot/core/action"
@@ -268,13 +271,27 @@ func toUs(m *core.Message) bool {
 	return m.Private || m.Addressed != "" && m.Addressed != core.AddressedOverheard
 }
 
-// yesOrNo reads an answer that is nothing else, in the languages of the house.
-func yesOrNo(text string) (yes, plain bool) {
-	switch strings.ToLower(strings.Trim(strings.TrimSpace(text), ".!")) {
-	case "yes", "y", "ok", "okay", "confirm", "ja", "sì", "si", "sí", "oui":
-		return true, true
-	case "no", "n", "cancel", "nein", "non", "annulla", "cancelar", "annuler", "abbrechen":
-		return false, true
+// What a plain yes or no is, in the languages of the house, and what may be around it.
+var (
+	yesWords = strings.Fields("yes y ok okay confirm ja sì si sí oui sim да так tak はい")
+	noWords  = strings.Fields("no n cancel nein non não нет ні nie いいえ annulla cancelar annuler abbrechen")
+	mention  = regexp.MustCompile(`^<?@\S+ | <?@\S+$`)
+	polite   = regexp.MustCompile(`^(please|bitte) | (please|thanks|thank you|bitte|danke|per favore|grazie|` +
+		`por favor|gracias|obrigad[oa]|merci|пожалуйста|спасибо|будь ласка|proszę)$| ?お願いします$`)
+)
+
+// yesOrNo reads an answer that is nothing else but an address of the bot and polite words.
+func (s *setup) yesOrNo(m *core.Message) (yes, plain bool) {
+	isMark := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",.!:。！、", r) }
+	text := strings.Join(strings.FieldsFunc(folded(m.Text), isMark), " ")
+	at := mention.FindStringIndex(text)
+	if at != nil && m.Addressed == core.AddressedMention {
+		text = text[:at[0]] + text[at[1]:]
 	}
-	return false, false
+	for _, name := range s.names.words {
+		text = strings.TrimSuffix(strings.TrimPrefix(text, name+" "), " "+name)
+	}
+	text = polite.ReplaceAllString(text, "")
+	yes = slices.Contains(yesWords, text)
+	return yes, yes || slices.Contains(noWords, text)
 }

@@ -283,7 +283,7 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 		}
 		j, kept := p.journalOf(ctx, with, id, records)
 		t.journal = j
-		t.messages, t.last, t.attempt = choose(waiting, j, with.isLate)
+		t.messages, t.last, t.attempt = with.choose(waiting, j)
 		t.who = whoCaused(t.messages)
 		t.who.Private = head.Private
 		if !kept {
@@ -319,9 +319,7 @@ func forgotten(ctx context.Context, s core.Store, paths ...core.Path) bool {
 }
 
 // choose returns what the turn answers: what an earlier attempt chose, or what waits now.
-func choose(
-	waiting []core.Entry, j *journal, late func(*core.Entry) bool,
-) (chosen []core.Entry, last uint64, attempts int) {
+func (s *setup) choose(waiting []core.Entry, j *journal) (chosen []core.Entry, last uint64, attempts int) {
 	before := j.opening()
 	for _, e := range waiting {
 		if e.Message.Seq <= before.Last {
@@ -329,7 +327,7 @@ func choose(
 		}
 	}
 	if len(chosen) == 0 { // it is the first attempt, or the place has moved and counts anew
-		chosen = merge(waiting, late)
+		chosen = s.merge(waiting)
 	}
 	return chosen, max(before.Last, chosen[len(chosen)-1].Message.Seq), before.Attempts
 }
