@@ -105,6 +105,10 @@ func lintTypes(v any) error {
 	}
 	known := []any{"object", "array", "string", "number", "integer", "boolean", "null"}
 	for _, t := range list {
+		_, isName := t.(string)
+		if !isName {
+			return errors.New("type must be a name or an array of names; use anyOf for schemas")
+		}
 		if !slices.Contains(known, t) {
 			return fmt.Errorf("unknown type %v", t)
 		}

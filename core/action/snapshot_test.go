@@ -51,6 +51,7 @@ func TestLint(t *testing.T) {
 		{"no object either", schema(`true`), "must describe an object"},
 		{"unknown type", schema(`{"type":"object","properties":{"a":{"type":"objekt"}}}`), "unknown type objekt"},
 		{"unknown type further on", schema(`{"type":"object","properties":{"a":{},"b":{"type":["string","objekt"]}}}`), "unknown type objekt"},
+		{"a union of draft 3", schema(`{"type":"object","properties":{"a":{"type":["string",{"type":"integer"}]}}}`), "type must be a name or an array of names; use anyOf for schemas"},
 		{"unknown type in a choice", schema(`{"type":"object","anyOf":[{"type":"objekt"}]}`), "unknown type objekt"},
 		{"required is no list", schema(`{"type":"object","properties":{"a":{}},"required":"a"}`), "required must be an array"},
 		{"a property that is no schema", schema(`{"type":"object","properties":{"a":"string"}}`), "a schema must be an object"},
