@@ -89,12 +89,18 @@ func escaped(text string) string {
 // emojiStyle is invisible: it follows a character that is shown as a picture.
 const emojiStyle = '\ufe0f'
 
+// overlays are the marks that strike through, underline or enclose the character before them.
+var overlays = &unicode.RangeTable{R16: []unicode.Range16{
+	{Lo: 0x0332, Hi: 0x0338, Stride: 1}, {Lo: 0x0488, Hi: 0x0489, Stride: 1}, {Lo: 0x1abe, Hi: 0x1abe, Stride: 1},
+	{Lo: 0x20d0, Hi: 0x20e2, Stride: 1}, {Lo: 0x20e4, Hi: 0x20ff, Stride: 1}, // not the one of keycap emoji
+}}
+
 // apparent reports whether users see the character: not a control character, a mark of
-// direction, or one that takes no room.
+// direction, one that takes no room, or one that covers another.
 func apparent(r rune) bool {
 	const brailleBlank = '\u2800'
 	return unicode.IsPrint(r) && r != brailleBlank && r != unicode.ReplacementChar &&
-		!unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) &&
+		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, overlays) &&
 		(r == emojiStyle || !unicode.Is(unicode.Variation_Selector, r))
 }
 
