@@ -85,6 +85,10 @@ type Foreign struct {
 	From Author      `json:"from,omitzero"` // who wrote it, where the platform tells
 	Text string      `json:"text,omitempty"`
 	Time time.Time   `json:"time,omitzero"` // when it was written, where the platform tells
+	// Path and ID are of the message that a forward copies, where the platform tells. They
+	// are not kept.
+	Path Path   `json:"-"`
+	ID   string `json:"-"`
 }
 
 // Media sorts attachments.

@@ -3,7 +3,6 @@ package memory
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"synthbot/core"
 )
@@ -71,7 +70,7 @@ func edit(l *storedEntry, m *core.Message) bool {
 // sameForeign compares two foreign texts.
 func sameForeign(a, b core.Foreign) bool {
 	same := a.Time.Equal(b.Time)
-	a.Time, b.Time = time.Time{}, time.Time{}
+	a.Time, a.Path, a.ID = b.Time, b.Path, b.ID
 	return same && a == b
 }
 

@@ -50,7 +50,7 @@ func (t forgottenTx) isGone(id []byte) bool {
 const requestAge = 10 * time.Minute
 
 // requestKey is the key of a person's request to be forgotten; with the zero Path, of
-// everybody's.
+// everybody's; with the path of an interface, of the newest request there.
 func (t forgottenTx) requestKey(person core.Path) []byte {
 	return append([]byte{'p'}, t.hash([]byte(person.String()))...)
 }
@@ -66,7 +66,11 @@ func (f *forgetting) recordRequest(t *tx) {
 	if t.now.Sub(f.newest.SentAt()).Abs() < requestAge {
 		at = f.newest.Time
 	}
-	t.bucket(bucketGone).Put(t.forgotten().requestKey(f.path), binary.AppendUvarint(nil, uint64(max(at.Unix(), 0))))
+	second := binary.AppendUvarint(nil, uint64(max(at.Unix(), 0)))
+	t.bucket(bucketGone).Put(t.forgotten().requestKey(f.path), second)
+	if f.person != "" && !t.forgotten().isOlder(f.within, at) {
+		t.bucket(bucketGone).Put(t.forgotten().requestKey(f.within), second)
+	}
 }
 
 // tooOld reports whether words of that time, which came with the message, are older than
@@ -76,18 +80,50 @@ func (t forgottenTx) tooOld(m *core.Message, author string, said time.Time) bool
 	if err != nil {
 		return false // no author
 	}
-	for who, when := range map[core.Path]time.Time{person: said, {}: said.Add(m.Ahead)} {
-		at, size := uvarint(string(t.bucket(bucketGone).Get(t.requestKey(who))))
-		if size > 0 && (said.IsZero() || when.Unix() < int64(at)) {
-			return true
-		}
-	}
-	return false
+	return t.isOlder(person, said) || t.isOlder(core.Path{}, said.Add(m.Ahead))
 }
 
-// dropOldForeign removes such words from the forwarded texts of a message.
+// isOlder reports whether words of that time are older than a request to be forgotten.
+func (t forgottenTx) isOlder(who core.Path, said time.Time) bool {
+	at, size := uvarint(string(t.bucket(bucketGone).Get(t.requestKey(who))))
+	return size > 0 && said.Unix() < int64(at)
+}
+
+// mayBeTooOld reports whether words of an unknown author may be older than their author's
+// request to be forgotten. Words of the request's second may be.
+func (t forgottenTx) mayBeTooOld(m *core.Message, said time.Time) bool {
+	said = said.Add(-time.Second)
+	return t.isOlder(interfaceOf(m.Path), said) || t.isOlder(core.Path{}, said.Add(m.Ahead))
+}
+
+// isStored reports whether the message that a forward copies is stored. Then its author was
+// not forgotten.
+func (t forgottenTx) isStored(o *core.Foreign) bool {
+	if o.ID == "" || o.Path.IsZero() {
+		return false
+	}
+	p := t.resolve(o.Path)
+	seq, known := t.findID(p, o.ID)
+	if !known {
+		return false
+	}
+	l, ok, _ := t.entry(p, seq) // an unreadable entry counts as not stored
+	return ok && !l.Deleted
+}
+
+// dropOldForeign removes such words from the forwarded texts of a message. Only the time
+// remains of a forward by an unknown author that may be such.
 func (t forgottenTx) dropOldForeign(m *core.Message) (changed bool) {
-	return dropForeign(m, func(o core.Foreign) bool { return t.tooOld(m, o.From.ID, o.Time) })
+	changed = dropForeign(m, func(o core.Foreign) bool { return t.tooOld(m, o.From.ID, o.Time) })
+	for i := range m.Foreign {
+		o := &m.Foreign[i]
+		unknown := o.Kind == core.ForeignForward && o.From.ID == "" && o.Text != ""
+		if unknown && t.mayBeTooOld(m, o.Time) && !t.isStored(o) {
+			*o = core.Foreign{Kind: o.Kind, Time: o.Time}
+			changed = true
+		}
+	}
+	return changed
 }
 
 // quotesOld reports whether a message quotes such words, or a forgotten message.
@@ -96,5 +132,6 @@ func (t forgottenTx) quotesOld(m *core.Message) bool {
 	if q == nil || *q == (core.Quote{ID: q.ID}) {
 		return false
 	}
-	return t.tooOld(m, q.From.ID, q.Time) || t.isGone(idKey(placeKey(m.Path), q.ID))
+	old := t.tooOld(m, q.From.ID, q.Time) || t.isGone(idKey(placeKey(m.Path), q.ID))
+	return old || q.From.ID == "" && q.ID == "" && q.Text != "" && t.mayBeTooOld(m, q.Time)
 }

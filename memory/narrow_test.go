@@ -359,7 +359,7 @@ func TestHashesOfOwnIDs(t *testing.T) {
 	if err := db.Forget(t.Context(), jay); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "hashes of four ids and of the request", size(t, db, bucketGone), 5)
+	want(t, "hashes of four ids, of the request and of the newest on the platform", size(t, db, bucketGone), 6)
 }
 
 // said lists the texts of a place.

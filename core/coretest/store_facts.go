@@ -127,6 +127,7 @@ func factCases() map[string]func(*testing.T, *shelf) {
 		},
 		"who is forgotten does not come back":                 forgotten,
 		"nor do words from before, however they come":         oldWords,
+		"nor do forwards of nobody knows whom":                oldForwards,
 		"requests are dated by the platform's clock":          wrongClocks,
 		"what was settled beside a turn goes with its author": forgottenBeside,
 	}
@@ -304,6 +305,36 @@ func oldWords(t *testing.T, s *shelf) {
 	same(t, "edited", e.Message.AllText(), "look at that\nnew")
 	same(t, "due", words(s.due(garden)), []string{"new"})
 	same(t, "due", words(s.due(kitchen)), []string{"/remember"})
+}
+
+// oldForwards: a forward by an unknown author from before somebody asked to be forgotten is
+// stored without its words, unless the message that it copies is kept.
+func oldForwards(t *testing.T, s *shelf) {
+	kept := said(garden, "g", "of ann")
+	kept.Message.Author.ID = "8"
+	request := asked(kitchen, "1", "forget me")
+	request.Message.Time = time.Now().Truncate(time.Second)
+	s.append(kept, asked(garden, "g7", "SECRET"), request)
+	is(t, "Forget", s.facts().Forget(context.Background(), jayPath), nil)
+	before, then := request.Message.Time, request.Message.Time.Add(time.Second)
+	forward := core.Foreign{Kind: core.ForeignForward, From: core.Author{Name: "Jay"}, Text: "SECRET", Time: before}
+	foreign := []core.Foreign{forward, forward, forward, forward, {Kind: core.ForeignEmbed, Text: "a card"}}
+	foreign[1].Path, foreign[1].ID = garden, "g7"
+	foreign[2].Path, foreign[2].ID, foreign[2].Text = garden, "g", "kept"
+	foreign[3].Time, foreign[3].Text = then, "new"
+	e := said(kitchen, "f", "look")
+	e.Message.Author.ID, e.Message.Foreign, e.Message.Time = "8", foreign, then
+	s.append(e)
+	s.again()
+	e = s.entry(kitchen, "f")
+	same(t, "stored", e.Message.AllText(), "look\nkept\nnew\na card")
+	same(t, "forwards", len(e.Message.Foreign), 5)
+	same(t, "without their words", e.Message.Foreign[0].From, core.Author{})
+	elsewhere := said(core.MustPath("street/1"), "f", "look")
+	elsewhere.Message.Foreign = foreign[:1]
+	s.append(elsewhere)
+	e = s.entry(elsewhere.Message.Path, "f")
+	same(t, "elsewhere", e.Message.AllText(), "look\nSECRET")
 }
 
 // wrongClocks: what is older than a request to be forgotten is known by the platform's

@@ -327,7 +327,12 @@ func (s *MemStore) request(person core.Path, id string) {
 	if s.know.requests == nil {
 		s.know.requests = make(map[core.Path]time.Time)
 	}
-	s.know.requests[person] = at.Truncate(time.Second)
+	at = at.Truncate(time.Second)
+	s.know.requests[person] = at
+	anybody := core.MustPath(person.Interface())
+	if at.After(s.know.requests[anybody]) {
+		s.know.requests[anybody] = at
+	}
 }
 
 // unquote notes that nobody is to quote a message any more.
@@ -364,7 +369,23 @@ func (s *MemStore) dropOldForeign(m *core.Message) (changed bool) {
 	before := len(m.Foreign)
 	tooOld := func(o core.Foreign) bool { return s.tooOld(m.Path, o.From.ID, o.Time) }
 	m.Foreign = slices.DeleteFunc(slices.Clone(m.Foreign), tooOld)
-	return len(m.Foreign) < before
+	changed = len(m.Foreign) < before
+	last := s.know.requests[core.MustPath(m.Path.Interface())]
+	for i, o := range m.Foreign {
+		unknown := o.Kind == core.ForeignForward && o.From.ID == "" && o.Text != ""
+		if unknown && o.Time.Before(last.Add(time.Second)) && !s.isKept(&o) {
+			m.Foreign[i] = core.Foreign{Kind: o.Kind, Time: o.Time}
+			changed = true
+		}
+	}
+	return changed
+}
+
+// isKept reports whether the message that a forward copies is kept.
+func (s *MemStore) isKept(o *core.Foreign) bool {
+	l := s.places[o.Path]
+	kept := func(e core.Entry) bool { return e.Message.ID == o.ID && !e.Deleted }
+	return l != nil && slices.ContainsFunc(l.entries, kept)
 }
 
 // Forget takes away what is kept of a person: numbers and ids stay.

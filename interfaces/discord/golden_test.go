@@ -219,3 +219,19 @@ func TestQuotesAreForeign(t *testing.T) {
 		}
 	}
 }
+
+// TestForwardsNameTheirOriginal: a forward tells which message it copies.
+func TestForwardsNameTheirOriginal(t *testing.T) {
+	c := still(t).d.cache
+	copied := message{Content: "look"}
+	m := message{
+		ID: "1300000000000000001", Channel: hallID, Guild: guildID, Author: &user{ID: "700000000000000001", Name: "ann"},
+		Reference: &reference{Type: 1, Message: "1299999999999999995", Channel: topicID}, Snapshots: []snapshot{{copied}},
+	}
+	p, _ := c.place(hallID)
+	got, ok := c.normal(&m, p)
+	want := core.MustPath("discord/" + guildID + "/" + hallID + "/" + topicID)
+	if !ok || len(got.Foreign) != 1 || got.Foreign[0].Path != want || got.Foreign[0].ID != m.Reference.Message {
+		t.Errorf("%+v, %v", got.Foreign, ok)
+	}
+}

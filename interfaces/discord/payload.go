@@ -89,6 +89,7 @@ func (e emoji) text() string {
 type reference struct {
 	Type    int    `json:"type"` // 1: forwarded
 	Message string `json:"message_id"`
+	Channel string `json:"channel_id"`
 }
 
 type snapshot struct {

@@ -184,11 +184,20 @@ func (r reader) said(m *message) string {
 	return joined(append([]string{r.own(m, m.Content)}, r.cards(m)...))
 }
 
-// forwards are the messages that a message forwards. Discord does not say who wrote them.
+// forwards are the messages that a message forwards. Discord does not say who wrote them,
+// but where they are.
 func (r reader) forwards(m *message) (list []core.Foreign) {
+	var from core.Path
+	id := ""
+	if m.Reference != nil && m.Reference.Type == 1 {
+		p, _ := r.cache.place(m.Reference.Channel)
+		from, _, _ = r.cache.path(m.Reference.Channel, p)
+		id = m.Reference.Message
+	}
 	for i := range m.Snapshots[:min(len(m.Snapshots), core.MaxForeign/4)] {
 		inner := &m.Snapshots[i].Message
 		o := core.Foreign{Kind: core.ForeignForward, Text: short(r.said(inner), core.MaxText/16), Time: inner.Time.Time}
+		o.Path, o.ID = from, id
 		if o.Text != "" || len(inner.Attachments) > 0 {
 			list = append(list, o)
 		}
