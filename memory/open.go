@@ -175,7 +175,7 @@ func damagedError(name string, err error) error {
 	if !errors.Is(err, core.ErrDamaged) {
 		err = fmt.Errorf("%w: %w", core.ErrDamaged, err)
 	}
-	return fmt.Errorf("%s: %w: it is no database of synthbot, or the disk lost a part of it; "+
+	return fmt.Errorf("%s: %w: it is not a database of synthbot, or the disk lost a part of it; "+
 		"move it away and restore a backup, "+
 		"or save what can be read of it with `synthbot restore --salvage`", name, err)
 }

@@ -31,7 +31,7 @@ func TestCheckTellsChanges(t *testing.T) {
 	fresh.write(config)
 	blueprint("one", "Brew tea.", "")
 	status, out, errs := fresh.command("", "check")
-	if status != 0 || errs != "" || strings.Count(out, "blueprint  ") != 1 || !strings.Contains(out, `!   blueprint      `+file+`: version: "one" is no semantic version`) {
+	if status != 0 || errs != "" || strings.Count(out, "blueprint  ") != 1 || !strings.Contains(out, `!   blueprint      `+file+`: version: "one" is not a semantic version`) {
 		t.Errorf("before there is a database: %d, %q, %q", status, out, errs)
 	}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(fresh.file), "data")); !errors.Is(err, fs.ErrNotExist) {

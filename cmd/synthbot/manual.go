@@ -30,13 +30,13 @@ Done.
 Something failed while running.
 .TP
 .B 2
-Wrong usage or configuration; trying again does not mend it.
+Wrong usage or configuration; trying again does not help.
 .SH FILES
 .TP
 .I /etc/synthbot/config.toml
 The configuration, where neither \-\-config nor SYNTHBOT_CONFIG names another and
 .I ./config.toml
-is not there. Each setting stands in it with its sentence and its default.
+is not there. Each setting is in it with its sentence and its default.
 .TP
 .I /var/lib/synthbot
 The database of a bot that runs as a service.

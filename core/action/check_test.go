@@ -239,8 +239,8 @@ func TestSuggestions(t *testing.T) {
 		"its own": {
 			[]core.Step{step("message", `{"text":"a"}`), step("message", `{"text":"b","suggestions":["no"]}`)},
 			[]string{`message_telegram{` + at + `,"suggestions":["yes"],"text":"a"}`, `message_telegram{` + at + `,"suggestions":["no"],"text":"b"}`}},
-		"nowhere":            {[]core.Step{step("web_search", `{}`)}, []string{"web_search{}"}},
-		"what is no message": {[]core.Step{step("ask", `{}`)}, []string{`ask{"interface_path":"telegram/-100/7"}`}},
+		"nowhere":               {[]core.Step{step("web_search", `{}`)}, []string{"web_search{}"}},
+		"what is not a message": {[]core.Step{step("ask", `{}`)}, []string{`ask{"interface_path":"telegram/-100/7"}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan, faults := s.Check(core.Plan{Steps: tc.steps, Suggestions: []string{"yes"}}, by(0))

@@ -25,6 +25,6 @@ func CheckPatterns(patterns []string, fault func(text string, at ...any), at str
 // CheckPattern reports whether a pattern is none.
 func CheckPattern(pattern string, fault func(text string, at ...any), at ...any) {
 	if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-		fault(fmt.Sprintf("%q is no pattern; write a name, or a part of one with *", pattern), at...)
+		fault(fmt.Sprintf("%q is not a pattern; write a name, or a part of one with *", pattern), at...)
 	}
 }

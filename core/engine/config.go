@@ -118,7 +118,7 @@ func (c Config) endpoint(p preset) (string, error) {
 	case err != nil:
 		return "", errors.New("not an address; write it as http://host:port")
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return "", fmt.Errorf("%q is no http or https address; write it as http://host:port", u.Redacted())
+		return "", fmt.Errorf("%q is not an http or https address; write it as http://host:port", u.Redacted())
 	case u.RawQuery != "" || u.Fragment != "":
 		return "", errors.New("no query or fragment belongs into it")
 	case u.User != nil:

@@ -21,7 +21,7 @@ import (
 // Reasons for which a call counts as failed.
 var (
 	errEmptyAnswer = errors.New("the answer is empty")
-	errNoAnswer    = errors.New("the body is no answer of this API")
+	errNoAnswer    = errors.New("the body is not an answer of this API")
 	errTooLarge    = errors.New("the answer is too large")
 	errCut         = errors.New("the answer was cut off")
 	errPanic       = errors.New("the client library panicked")

@@ -166,7 +166,7 @@ func (r *reader) arguments(field string, c llm.ToolCall) (json.RawMessage, bool)
 	if !json.Valid(raw) {
 		repaired, ok := repair(string(raw))
 		if !ok {
-			r.fault(field+".payload", "the arguments of %s are no valid JSON", c.Name)
+			r.fault(field+".payload", "the arguments of %s are not valid JSON", c.Name)
 			return nil, false
 		}
 		r.plan.Repaired = true

@@ -140,7 +140,7 @@ var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func CheckEnv(env map[string]core.Secret, fault func(text string, at ...any)) {
 	for name := range env {
 		if !envName.MatchString(name) {
-			fault("is no name of a variable", "env", name)
+			fault("is not the name of a variable", "env", name)
 		}
 	}
 }

@@ -65,7 +65,7 @@ const rulesChat = "" +
 	`You are talking with people in a chat: write as your persona speaks, in plain, short messages; ` +
 	`Markdown only where it helps. ` +
 	// Old messages answered again.
-	`Answer what stands in input; context.history_current_chat, oldest first, is what was said before. ` +
+	`Answer what is in input; context.history_current_chat, oldest first, is what was said before. ` +
 	// People of a group mixed up.
 	`Several people may speak: keep them apart by "from", "username" and, if names are alike, "usertag". ` +
 	`Answer all of input.payload.messages in one message. ` +

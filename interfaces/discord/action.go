@@ -183,7 +183,7 @@ func (a *actions) postingActions() []core.Action {
 		Name: "poll_" + a.name, Brief: "Start a poll in a Discord channel", Schema: json.RawMessage(pollSchema),
 		Examples: action.Guide("Asks everybody in the channel to choose.",
 			"When several people have to decide something.",
-			[]string{"At most 10 answers of at most 55 characters.", "A poll cannot be changed once it stands."},
+			[]string{"At most 10 answers of at most 55 characters.", "A poll cannot be changed later."},
 			example("Choosing a day", `{"question":"Which day?","answers":["Friday","Saturday"],"hours":24}`)),
 		Effects: core.EffectNone, Idempotent: true, Timeout: sendTime,
 		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: a.poll,

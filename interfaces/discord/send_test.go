@@ -286,7 +286,7 @@ func TestOtherActions(t *testing.T) {
 		{"react with a server's", "react_discord", map[string]any{"message_id": theirs, "emoji": "<:wave:771234567890123456>"}, "", "PUT /channels/" + hallID + "/messages/" + theirs + "/reactions/wave:771234567890123456/@me", nil},
 		{"react to nothing", "react_discord", map[string]any{"message_id": "5", "emoji": "👍"}, core.Broken, "", nil},
 		{"delete another's", "delete_discord", map[string]any{"message_id": theirs}, core.Forbidden, "", nil},
-		{"delete what is no message", "delete_discord", map[string]any{"message_id": ".."}, core.Invalid, "", []func(*core.Call){moderator}},
+		{"delete what is not a message", "delete_discord", map[string]any{"message_id": ".."}, core.Invalid, "", []func(*core.Call){moderator}},
 		{"delete as moderator", "delete_discord", map[string]any{"message_id": theirs}, "", "DELETE /channels/" + hallID + "/messages/" + theirs, []func(*core.Call){moderator}},
 		{"delete", "delete_discord", map[string]any{"message_id": mine}, "", "DELETE /channels/" + hallID + "/messages/" + mine, nil},
 		{"file", "file_discord", map[string]any{"name": "../../etc/a b.py", "content": "print(1)", "text": "here"}, "", "POST /channels/" + hallID + "/messages", nil},
@@ -295,7 +295,7 @@ func TestOtherActions(t *testing.T) {
 		{"post", "thread_discord", map[string]any{"name": "Rules", "text": "be kind"}, "", "POST /channels/" + forumID + "/threads", []func(*core.Call){forum}},
 		{"post without text", "thread_discord", map[string]any{"name": "Rules"}, core.Invalid, "", []func(*core.Call){forum}},
 		{"thread in private", "thread_discord", map[string]any{"name": "x", "interface_path": "discord/@me/" + dmID}, core.Invalid, "", nil},
-		{"reply to what is no message", "message_discord", map[string]any{"text": "x", "reply_to_message_id": "the last one"}, "", "POST /channels/" + hallID + "/messages", nil},
+		{"reply to what is not a message", "message_discord", map[string]any{"text": "x", "reply_to_message_id": "the last one"}, "", "POST /channels/" + hallID + "/messages", nil},
 	} {
 		before := len(s.Calls(c.request))
 		got, err := act(t, d, c.action, c.payload, c.change...)

@@ -46,14 +46,14 @@ func TestMessageComesInAndIsAnswered(t *testing.T) {
 // what breaks a connection in the middle, each without loss
 func TestResume(t *testing.T) {
 	for name, cut := range map[string]func(*server){
-		"drop":                 func(s *server) { s.Drop() },
-		"reconnect":            func(s *server) { s.Send(discordtest.Payload{Op: discordtest.OpReconnect}) },
-		"invalid, can resume":  func(s *server) { s.Send(discordtest.Payload{Op: discordtest.OpInvalid, Data: true}) },
-		"close 4000":           func(s *server) { s.Close(4000, "Unknown error.") },
-		"close 1001":           func(s *server) { s.Close(1001, "") },
-		"what is no message":   func(s *server) { s.SendRaw([]any{}) },
-		"text without opcode":  func(s *server) { s.SendRaw(map[string]any{"t": "x"}) },
-		"heartbeats forgotten": func(s *server) { s.Gateway(func(g *discordtest.Settings) { g.Deaf = true }) },
+		"drop":                  func(s *server) { s.Drop() },
+		"reconnect":             func(s *server) { s.Send(discordtest.Payload{Op: discordtest.OpReconnect}) },
+		"invalid, can resume":   func(s *server) { s.Send(discordtest.Payload{Op: discordtest.OpInvalid, Data: true}) },
+		"close 4000":            func(s *server) { s.Close(4000, "Unknown error.") },
+		"close 1001":            func(s *server) { s.Close(1001, "") },
+		"what is not a message": func(s *server) { s.SendRaw([]any{}) },
+		"text without opcode":   func(s *server) { s.SendRaw(map[string]any{"t": "x"}) },
+		"heartbeats forgotten":  func(s *server) { s.Gateway(func(g *discordtest.Settings) { g.Deaf = true }) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -86,11 +86,11 @@ func (c *catalogue) messageAction() core.Action {
 				WhenToUse: "To answer, to ask, to tell: whatever people shall read.",
 				CommonPitfalls: []string{
 					"The words belong into text, and no other key.", "A path of another interface is refused.",
-					"Buttons are answers that people can choose; they are no decoration.",
+					"Buttons are answers that people can choose; they are not decoration.",
 					"message_id and reply_to_message_id are numbers that the input gave; never make one up.",
 				},
 				Notes: []string{
-					"Emphasis, lists, quotes, tables and code are shown; HTML is not, it is told as it is.",
+					"Emphasis, lists, quotes, tables and code are shown; HTML is sent as it is.",
 					"Long texts are split by themselves: do not split them.",
 					"An answer goes to the topic that it came from: leave interface_path out.",
 					"Pressing a button says its label; url opens an address instead.",

@@ -21,7 +21,7 @@ var (
 func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	s, err := chatKeyOf(d.opt.Name, to)
 	if err != nil {
-		return core.Errorf(core.Invalid, "%q is no place of %s", to, d.opt.Name)
+		return core.Errorf(core.Invalid, "%q is not a place of %s", to, d.opt.Name)
 	}
 	if !markup.HasVisible(markup.Visible(text)) {
 		return core.Errorf(core.Invalid, "there is nothing to tell")

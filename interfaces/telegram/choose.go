@@ -69,7 +69,7 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 	message, err := number(m.ID)
 	message = d.places.messageNumber(to.key.chat, message)
 	if err != nil || message == 0 {
-		return core.Errorf(core.Invalid, "%q is no message", m.ID)
+		return core.Errorf(core.Invalid, "%q is not a message", m.ID)
 	}
 	if err := d.send.editTo(ctx, to, message, botapi.Params{}, shortened(txt.Literal(m.Text))); err != nil {
 		return explain(err)
@@ -81,7 +81,7 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) error {
 	query, ok := strings.CutPrefix(press.ID, pressMark)
 	if !ok {
-		return core.Errorf(core.Invalid, "%q is no press", press.ID)
+		return core.Errorf(core.Invalid, "%q is not a button press", press.ID)
 	}
 	d.presses.answer(query)
 	if err := d.presses.reply(ctx, query, text); err != nil {

@@ -41,14 +41,14 @@ func (d *delivery) target(call core.Call, path string) (target, error) {
 		parsed, err := core.ParsePath(path)
 		if err != nil {
 			return target{}, &core.Error{Kind: core.Invalid,
-				Text: fmt.Sprintf("interface_path %q is no path: write it like %s/-1001234567890/7, or leave it out",
+				Text: fmt.Sprintf("interface_path %q is not a path: write it like %s/-1001234567890/7, or leave it out",
 					path, d.opt.Name), Err: err}
 		}
 		p = parsed
 	}
 	s, err := chatKeyOf(d.opt.Name, p)
 	if err != nil {
-		return target{}, core.Errorf(core.Invalid, "interface_path: %q is no place of %s: correct it or leave it out",
+		return target{}, core.Errorf(core.Invalid, "interface_path: %q is not a place of %s; correct or omit it",
 			p, d.opt.Name)
 	}
 	return target{place(d.opt.Name, s.chat, s.thread), s}, nil
@@ -85,7 +85,7 @@ func (n *anyID) UnmarshalJSON(data []byte) error {
 	}
 	v, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || v <= 0 {
-		return fmt.Errorf("%s is no id: ids are positive numbers", data)
+		return fmt.Errorf("%s is not an id: ids are positive numbers", data)
 	}
 	*n = anyID(v)
 	return nil

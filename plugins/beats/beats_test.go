@@ -338,9 +338,9 @@ func TestCheck(t *testing.T) {
 		"neither":     {with(func(b *Beat) { b.At = nil }), "give either at or every [beat 0 at]"},
 		"both":        {with(func(b *Beat) { b.Every = time.Hour }), "give either at or every [beat 0 at]"},
 		"too often":   {with(func(b *Beat) { b.At, b.Every = nil, time.Minute }), "that is too often; at least 15m0s [beat 0 every]"},
-		"no time":     {with(func(b *Beat) { b.At = []string{"9"} }), `"9" is no time of the day; write it like 09:30 [beat 0 at 0]`},
-		"no day":      {with(func(b *Beat) { b.Days = []string{"monday"} }), `"monday" is no day; write mon, tue, wed, thu, fri, sat or sun [beat 0 days 0]`},
-		"bad pattern": {with(func(b *Beat) { b.Actions = []string{"[x"} }), `"[x" is no pattern; write a name, or a part of one with * [beat 0 actions 0]`},
+		"no time":     {with(func(b *Beat) { b.At = []string{"9"} }), `"9" is not a time of day; write it like 09:30 [beat 0 at 0]`},
+		"no day":      {with(func(b *Beat) { b.Days = []string{"monday"} }), `"monday" is not a day; write mon, tue, wed, thu, fri, sat or sun [beat 0 days 0]`},
+		"bad pattern": {with(func(b *Beat) { b.Actions = []string{"[x"} }), `"[x" is not a pattern; write a name, or a part of one with * [beat 0 actions 0]`},
 	} {
 		var faults []string
 		tc.c.Check(func(text string, at ...any) { faults = append(faults, fmt.Sprint(text, " ", at)) })

@@ -80,7 +80,7 @@ func (b *Beat) check(fault func(text string, at ...any)) {
 	}
 	for i, pattern := range b.Actions {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			fault(fmt.Sprintf("%q is no pattern; write a name, or a part of one with *", pattern), "actions", i)
+			fault(fmt.Sprintf("%q is not a pattern; write a name, or a part of one with *", pattern), "actions", i)
 		}
 	}
 }

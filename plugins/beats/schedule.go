@@ -15,7 +15,7 @@ type clock int
 func readClock(text string) (clock, error) {
 	t, err := time.Parse("15:04", strings.TrimSpace(text))
 	if err != nil {
-		return 0, fmt.Errorf("%q is no time of the day; write it like 09:30", text)
+		return 0, fmt.Errorf("%q is not a time of day; write it like 09:30", text)
 	}
 	return clock(t.Hour()*60 + t.Minute()), nil
 }
@@ -24,7 +24,7 @@ func readDay(text string) (time.Weekday, error) {
 	i := slices.Index([]string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"},
 		strings.ToLower(strings.TrimSpace(text)))
 	if i < 0 {
-		return 0, fmt.Errorf("%q is no day; write mon, tue, wed, thu, fri, sat or sun", text)
+		return 0, fmt.Errorf("%q is not a day; write mon, tue, wed, thu, fri, sat or sun", text)
 	}
 	return time.Weekday(i), nil
 }

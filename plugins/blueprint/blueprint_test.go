@@ -106,12 +106,12 @@ func TestConfig(t *testing.T) {
 	for text, want := range map[string]string{
 		"[[source]]":                                                "path",
 		"[[source]]\npath=\"x\"\nprefix=\"A B\"":                    "at most 32 letters",
-		"[[source]]\npath=\"x\"\ntools=[\"[\"]":                     "is no pattern",
+		"[[source]]\npath=\"x\"\ntools=[\"[\"]":                     "is not a pattern",
 		"[[source]]\npath=\"x\"\nurl=\"x\"":                         "https://host/path",
 		"[[source]]\npath=\"x\"\nurl=\"http://x\"\ncommand=[\"x\"]": "give one of them",
 		"[[source]]\npath=\"x\"\ncommand=[\"\"]":                    "the program has no name",
 		"[[source]]\npath=\"x\"\nheaders={\"a b\"=\"x\"}":           "is not the name of a header",
-		"[[source]]\npath=\"x\"\nenv={\"a b\"=\"x\"}":               "is no name of a variable",
+		"[[source]]\npath=\"x\"\nenv={\"a b\"=\"x\"}":               "is not the name of a variable",
 		"[[source]]\npath=\"x\"\nconfirm=\"maybe\"":                 "one of",
 	} {
 		var c Config

@@ -166,7 +166,7 @@ func (b *Blueprint) check(s *Source, source int) (faults []Fault) {
 		}
 	}
 	if b.Version != "" && !version.MatchString(b.Version) {
-		add("", fmt.Sprintf("version: %q is no semantic version, like 1.2.0", b.Version), true)
+		add("", fmt.Sprintf("version: %q is not a semantic version, like 1.2.0", b.Version), true)
 	}
 	if b.auth && source >= 0 && len(s.Headers) == 0 && len(s.Command) == 0 {
 		add("", "security.authRequired: the agent wants to know who asks; the configuration has no headers", true)

@@ -290,7 +290,7 @@ func (c *comparison) bounds(at string, a, b map[string]any) {
 		case has:
 			c.wider("%s: %s is %v now", at, key, after)
 		default:
-			c.wider("%s: %s is no limit any more", at, key)
+			c.wider("%s: %s is no longer a limit", at, key)
 		}
 	}
 }

@@ -25,9 +25,9 @@ func (p *Plugin) Actions() []core.Action {
 		Examples: core.Examples{
 			Description: "Tells the weather of a place now, and day by day for up to a week.",
 			Instructions: core.Instructions{
-				WhenToUse: "When somebody asks about the weather, or whether he needs a coat, an umbrella, a" +
+				WhenToUse: "When somebody asks about the weather, or whether they need a coat, an umbrella, a" +
 					" plan for indoors.",
-				CommonPitfalls: []string{"Do not make weather up: what you know of a climate is no forecast.",
+				CommonPitfalls: []string{"Do not make weather up: what you know of a climate is not a forecast.",
 					"For the day after tomorrow ask for 3 days."},
 				Notes: []string{"place is looked for on a map by its name: no streets, no “here”."},
 			},

@@ -29,7 +29,7 @@ func (c *Config) Check(fault func(text string, at ...any)) {
 	for key, address := range map[string]string{"forecast_url": c.Forecast, "geocoding_url": c.Geocoding} {
 		u, err := url.Parse(address)
 		if address != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
-			fault("it is no address; write one like https://api.open-meteo.com", key)
+			fault("it is not an address; write one like https://api.open-meteo.com", key)
 		}
 	}
 }

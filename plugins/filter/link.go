@@ -16,11 +16,11 @@ func parseHost(text string) (string, error) {
 	host := strings.TrimPrefix(strings.TrimSpace(text), "*.")
 	foreign := func(r rune) bool { return !isHostRune(r) && r != ':' && r != '[' && r != ']' }
 	if host == "" || len(host) > maxHost || strings.ContainsFunc(host, foreign) {
-		return "", fmt.Errorf("%q is no host; write it like example.org, without scheme and path", text)
+		return "", fmt.Errorf("%q is not a host; write it like example.org, without scheme and path", text)
 	}
 	host = plainHost(host)
 	if host == "" {
-		return "", fmt.Errorf("%q is no host; write it like example.org", text)
+		return "", fmt.Errorf("%q is not a host; write it like example.org", text)
 	}
 	return host, nil
 }

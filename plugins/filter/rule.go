@@ -35,7 +35,7 @@ func compile(pattern string) (*regexp.Regexp, error) {
 	}
 	re, err := regexp.Compile("(?i)" + pattern)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no regular expression: %w", pattern, err)
+		return nil, fmt.Errorf("%q is not a regular expression: %w", pattern, err)
 	}
 	return re, nil
 }

@@ -269,19 +269,19 @@ func TestCheck(t *testing.T) {
 		many[i] = "a"
 	}
 	for want, c := range map[string]Config{
-		"":                            {Rules: []Rule{{Words: []string{"a"}}, {Links: linksNone}, {Deny: []string{"a.b"}}, {Patterns: []string{`\Qa|b`}}}},
-		"hits nothing":                {Rules: []Rule{{Name: "x", Links: "any", Allow: []string{"a.b"}}}},
-		"holds no letter":             {Rules: []Rule{{Words: []string{"a", "..."}}}},
-		"a word has at most":          {Rules: []Rule{{Words: []string{strings.Repeat("a", 201)}}}},
-		"no regular expression":       {Rules: []Rule{{Patterns: []string{"(a"}}}},
-		"is no regular expression":    {Rules: []Rule{{Patterns: []string{"a)|(b"}}}},
-		"a pattern has 1 to":          {Rules: []Rule{{Patterns: []string{strings.Repeat("a", 501)}}}},
-		"is no host":                  {Rules: []Rule{{Deny: []string{"https://a"}}}},
-		"is no host; write it like":   {Rules: []Rule{{Links: linksNone, Allow: []string{"a/b"}}}},
-		"there are 65 rules":          {Rules: make([]Rule, 65)},
-		"the rules have 5001 words":   {Rules: []Rule{{Words: many}}},
-		"the rules have 101 patterns": {Rules: []Rule{{Patterns: many[:101]}}},
-		"there are 5001 hosts":        {Rules: []Rule{{Deny: many}}},
+		"":                             {Rules: []Rule{{Words: []string{"a"}}, {Links: linksNone}, {Deny: []string{"a.b"}}, {Patterns: []string{`\Qa|b`}}}},
+		"hits nothing":                 {Rules: []Rule{{Name: "x", Links: "any", Allow: []string{"a.b"}}}},
+		"holds no letter":              {Rules: []Rule{{Words: []string{"a", "..."}}}},
+		"a word has at most":           {Rules: []Rule{{Words: []string{strings.Repeat("a", 201)}}}},
+		"no regular expression":        {Rules: []Rule{{Patterns: []string{"(a"}}}},
+		"is not a regular expression":  {Rules: []Rule{{Patterns: []string{"a)|(b"}}}},
+		"a pattern has 1 to":           {Rules: []Rule{{Patterns: []string{strings.Repeat("a", 501)}}}},
+		"is no host":                   {Rules: []Rule{{Deny: []string{"https://a"}}}},
+		"is not a host; write it like": {Rules: []Rule{{Links: linksNone, Allow: []string{"a/b"}}}},
+		"there are 65 rules":           {Rules: make([]Rule, 65)},
+		"the rules have 5001 words":    {Rules: []Rule{{Words: many}}},
+		"the rules have 101 patterns":  {Rules: []Rule{{Patterns: many[:101]}}},
+		"there are 5001 hosts":         {Rules: []Rule{{Deny: many}}},
 	} {
 		all := faults(&c)
 		if want == "" && len(all) > 0 || want != "" && !slices.ContainsFunc(all, func(f string) bool { return strings.Contains(f, want) }) {

@@ -68,8 +68,8 @@ var createAction = core.Action{
 				"Each option is at most 55 characters; put explanations into a message.",
 			},
 			Notes: []string{
-				"A poll that the bot counts has a number; context.games shows how it stands. It ends by itself, and" +
-					" the result comes as a reminder.",
+				"A poll that the bot counts has a number; context.games shows its votes so far. It ends by itself;" +
+					" its result comes as a reminder.",
 				"Of the platform's own polls the bot learns no votes; they cannot be closed by poll_close.",
 			},
 		},

@@ -24,7 +24,7 @@ var closeAction = core.Action{
 		Description: "Ends a poll before its time. Who made it may do so, and moderators.",
 		Instructions: core.Instructions{
 			WhenToUse: "When the person wants the vote to be over now, and its result.",
-			CommonPitfalls: []string{"How an open poll stands is in context.games: nothing must be closed to tell it.",
+			CommonPitfalls: []string{"The votes of an open poll are in context.games: do not close it to read them.",
 				"It cannot be opened again."},
 		},
 		Similar:  []string{"poll_create", "poll_vote"},

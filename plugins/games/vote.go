@@ -21,13 +21,13 @@ var voteAction = core.Action{
 	Name: "poll_vote", Similes: []string{"vote"},
 	Brief: "Count the vote of the person who speaks, in an open poll",
 	Examples: core.Examples{
-		Description: "Notes what the person chose in a poll that the bot counts. A later vote replaces his earlier" +
+		Description: "Notes what the person chose in a poll that the bot counts. A later vote replaces their earlier" +
 			" one.",
 		Instructions: core.Instructions{
-			WhenToUse: "When the person says which option of an open poll he is for.",
+			WhenToUse: "When the person says which option of an open poll they are for.",
 			CommonPitfalls: []string{
-				"Only for the one who speaks: votes that he reports of others do not count.",
-				"Not for a guess: if it is unclear what he is for, ask.",
+				"Only for the one who speaks: votes that they report of others do not count.",
+				"Not for a guess: if it is unclear what they are for, ask.",
 			},
 		},
 		Similar: []string{"poll_create", "poll_close"},
@@ -46,7 +46,7 @@ type vote struct {
 
 func (p *Plugin) castVote(ctx context.Context, c core.Call, payload votePayload) (core.Result, error) {
 	if c.Author.ID == "" {
-		return core.Result{}, core.Errorf(core.Forbidden, "Several people spoke at once: each must vote by himself.")
+		return core.Result{}, core.Errorf(core.Forbidden, "Several people spoke at once: each votes for themselves.")
 	}
 	one, chosen, err := p.cast(ctx, c.Path, c.Author.ID, payload.Poll, payload.Choices)
 	return core.Output(map[string]any{"poll": one.Number, "question": one.Question, "counted": chosen}), err

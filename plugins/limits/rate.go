@@ -35,9 +35,9 @@ func (r *Rate) UnmarshalText(text []byte) error {
 	d, known := txt.ParseSpan(per)
 	switch {
 	case !ok || err != nil || !known || count[0] == '+':
-		return fmt.Errorf(`%q is no limit; write it like "20/1h", or "off"`, text)
+		return fmt.Errorf(`%q is not a limit; write it like "20/1h", or "off"`, text)
 	case n < 1 || n > maxCount:
-		return fmt.Errorf("%d is no count of a limit; write 1 to %d", n, maxCount)
+		return fmt.Errorf("%d is not a count for a limit; write 1 to %d", n, maxCount)
 	case d > maxPer:
 		return fmt.Errorf("%s is too long for a limit; write at most %s", per, txt.Span(maxPer))
 	}

@@ -56,7 +56,7 @@ func New(h core.Host, c Config) (*Plugin, error) {
 func (p *Plugin) ready(b Book, of string) *volume {
 	v, broken := prepare(b, p.config)
 	if broken > 0 {
-		p.host.Log.Warn("lore keys left out: they are no regular expressions", "name", of, "count", broken)
+		p.host.Log.Warn("lore keys left out: they are not regular expressions", "name", of, "count", broken)
 	}
 	return v
 }

@@ -80,7 +80,7 @@ func (s *Server) Check(fault func(text string, at ...any)) {
 		fault(`is missing; write command = ["PROGRAM", "ARGUMENT"], or url`, "command")
 		return
 	case len(s.Command) > 0 && s.URL != "":
-		fault("stands beside command; one of the two is enough", "url")
+		fault("is beside command; one of the two is enough", "url")
 		return
 	case s.URL != "" && wrong != "":
 		fault(wrong, "url")
@@ -111,7 +111,7 @@ func (s *Server) checkPatterns(fault func(text string, at ...any)) {
 // Check implements the configuration's own check.
 func (s *Serving) Check(fault func(text string, at ...any)) {
 	if !s.As.IsZero() && !s.As.IsPerson() {
-		fault("is no person; write it as telegram/@user/1000", "as")
+		fault("is not a person; write it as telegram/@user/1000", "as")
 	}
 	if s.As.IsZero() && len(s.See)+len(s.Send) > 0 {
 		fault("is missing; name the person in whose name the program acts", "as")

@@ -9,7 +9,7 @@ import (
 )
 
 type updatePayload struct {
-	ID    string `json:"id" title:"memory" doc:"As it stands behind the memory." min:"1" max:"16"`
+	ID    string `json:"id" title:"memory" doc:"The id behind the memory." min:"1" max:"16"`
 	Text  string `json:"text" title:"new text" doc:"All that is true now, in one sentence." min:"3" max:"1000"`
 	Topic string `json:"topic,omitempty" title:"topic" max:"64"`
 }
@@ -21,9 +21,9 @@ func (p *Plugin) updateAction() core.Action {
 		Examples: core.Examples{
 			Description: "Puts a new text in place of a memory's old one, which stays as its history.",
 			Instructions: core.Instructions{
-				WhenToUse: "When somebody corrects what you remember of him or of what he told you.",
+				WhenToUse: "When somebody corrects what you remember of them or of what they said.",
 				CommonPitfalls: []string{
-					"The id stands behind the memory in memories, and in what memory_search finds: do not make one up.",
+					"The id is behind the memory in memories, and in what memory_search finds: do not make one up.",
 					"The new text replaces the old one; it is not added to it.",
 					"A memory can be changed only where it was said.",
 				},
@@ -73,7 +73,7 @@ func (p *Plugin) update(ctx context.Context, c core.Call, u updatePayload) (core
 }
 
 type forgetPayload struct {
-	ID string `json:"id" title:"memory" doc:"As it stands behind the memory." min:"1" max:"16"`
+	ID string `json:"id" title:"memory" doc:"The id behind the memory." min:"1" max:"16"`
 }
 
 func (p *Plugin) forgetAction() core.Action {
@@ -85,10 +85,10 @@ func (p *Plugin) forgetAction() core.Action {
 			Instructions: core.Instructions{
 				WhenToUse: "When somebody wants something that you remember gone.",
 				CommonPitfalls: []string{
-					"The id stands behind the memory in memories, and in what memory_search finds: do not make one up.",
+					"The id is behind the memory in memories, and in what memory_search finds: do not make one up.",
 					"It cannot be taken back.",
 				},
-				Notes: []string{"Who wants everything about himself gone uses the command /forgetme."},
+				Notes: []string{"Who wants everything about themselves gone uses the command /forgetme."},
 			},
 			Similar: []string{"memory_update puts another text in its place"},
 			Examples: []core.Example{core.NewExample(

@@ -125,7 +125,7 @@ func mayChange(f *core.Fact, place, person core.Path, rank core.Rank) bool {
 }
 
 var errNotTheirs = core.Errorf(core.Forbidden,
-	"that memory was told by somebody else, about somebody else: only they, moderators and admins may change it")
+	"that memory was saved by somebody else, about somebody else: only they, moderators and admins may change it")
 
 // worded makes what a store says fit for people.
 func worded(id string, err error) error {

@@ -22,7 +22,7 @@ func (p *Plugin) saveAction() core.Action {
 		Name: "memory_save", Similes: []string{"remember", "save_memory", "memory_add"},
 		Brief: "Remember a lasting fact for later conversations",
 		Examples: core.Examples{
-			Description: "Keeps one fact. It is told again where it fits, in this place only.",
+			Description: "Keeps one fact. It comes up again where it fits, in this place only.",
 			Instructions: core.Instructions{
 				WhenToUse: "When somebody asks you to remember something, or says something of lasting worth: a" +
 					" preference, a relation, a date, a decision. Saying that you will remember is not enough: this" +
@@ -39,7 +39,7 @@ func (p *Plugin) saveAction() core.Action {
 					"What says the same replaces the older one, and so does what has the same topic about the same" +
 						" people, where who speaks told it or is whom it is about; else both are kept.",
 					"importance is 0 to 10: from 8 on it is always before you when that person speaks. tags are" +
-						" words to find it by that do not stand in the text.",
+						" words to find it by that are not in the text.",
 					"It needs no words from you afterwards: send your message in the same answer.",
 				},
 			},

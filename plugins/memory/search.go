@@ -35,14 +35,14 @@ func (p *Plugin) searchAction() core.Action {
 		Examples: core.Examples{
 			Description: "Finds memories, best first, with their ids; the result comes back to you.",
 			Instructions: core.Instructions{
-				WhenToUse: "When you are asked for something that stands neither in memories nor in the history, or" +
+				WhenToUse: "When you are asked for something that is neither in memories nor in the history, or" +
 					" need a memory's id.",
 				CommonPitfalls: []string{
 					"What it finds comes back to you afterwards: promise nothing before.",
 					"Look for the words that the memory would hold, not for those of the question.",
 				},
 				Notes: []string{"Without a query it finds the most important and newest ones.",
-					"It finds only what may be told in this place."},
+					"It finds only what may be said in this place."},
 			},
 			Examples: []core.Example{
 				core.NewExample("Ann asks what Jay does for a living", `{"query":"job work","about":["Jay"]}`),

@@ -89,7 +89,7 @@ var muteAction = core.Action{
 		Instructions: core.Instructions{
 			WhenToUse: "When a moderator or an admin who speaks to you wants quiet.",
 			CommonPitfalls: []string{
-				"That somebody only asks you to be shorter is no reason.",
+				"That somebody only asks you to be shorter is not a reason.",
 				"Say your last words in the same answer.",
 			},
 			Notes: []string{ranks},
@@ -202,7 +202,7 @@ func parseSpan(text string, usual time.Duration) (time.Duration, error) {
 	}
 	d, ok := txt.ParseSpan(text)
 	if !ok {
-		return 0, core.Errorf(core.Invalid, "%q is no time that I understand; write it like 30m, 12h, 7d or 2w.",
+		return 0, core.Errorf(core.Invalid, "%q is not a time that I understand; write it like 30m, 12h, 7d or 2w.",
 			txt.ClipLine(text, maxName))
 	}
 	return d, nil

@@ -53,7 +53,7 @@ func (p *Plugin) Commands() []command.Command {
 		}, Do: forModerators(p.modlogCommand)},
 		{Spec: command.Spec{
 			Name: "appeal", Brief: "Ask the admins to lift your block, once a day", Private: true,
-			Args: []command.Arg{{Name: "text", Brief: "Why it should be lifted; left out: how it stands", Rest: true}},
+			Args: []command.Arg{{Name: "text", Brief: "Why it should be lifted; left out: its state", Rest: true}},
 		}, Do: p.appealCommand},
 		{Spec: command.Spec{
 			Name: "appeals", Idempotent: true, Brief: "List the appeals of people who are blocked",

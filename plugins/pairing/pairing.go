@@ -284,7 +284,7 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 func (p *Plugin) Commands() []command.Command {
 	return []command.Command{
 		{Spec: command.Spec{Name: "pair", Brief: "Let a person in who has a code", Rank: core.RankAdmin,
-			Args: []command.Arg{{Name: "code", Brief: "The code that I told him", Required: true}}}, Do: p.pair},
+			Args: []command.Arg{{Name: "code", Brief: "The code that I sent them", Required: true}}}, Do: p.pair},
 		{Spec: command.Spec{Name: "unpair", Idempotent: true, Brief: "Shut a person out again", Rank: core.RankAdmin,
 			Args: []command.Arg{{Name: "person", Brief: "Like telegram/@user/1000", Required: true}}}, Do: p.unpair},
 	}
@@ -298,7 +298,7 @@ func (p *Plugin) pair(ctx context.Context, c command.Call) (string, error) {
 func (p *Plugin) unpair(ctx context.Context, c command.Call) (string, error) {
 	person, err := core.ParsePath(c.Args["person"])
 	if err != nil || !person.IsPerson() {
-		return "", core.Errorf(core.Invalid, "%q is no person. Write it like telegram/@user/1000.", c.Args["person"])
+		return "", core.Errorf(core.Invalid, "%q is not a person. Write it like telegram/@user/1000.", c.Args["person"])
 	}
 	return person.String() + " is shut out.", p.Unpair(ctx, person)
 }

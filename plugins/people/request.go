@@ -22,7 +22,7 @@ func (p *Plugin) requestAction() core.Action {
 				WhenToUse: "When you are asked what you know of somebody, and participants do not say it.",
 				CommonPitfalls: []string{"Only people who talk here can be looked up.",
 					"What others say of somebody is hearsay: tell it as that, or not at all."},
-				Notes: []string{"It holds only what may be told in this place.",
+				Notes: []string{"It holds only what may be said in this place.",
 					"The result comes back to you."},
 			},
 			Similar:  []string{"bio_update adds to it"},

@@ -20,7 +20,7 @@ type updatePayload struct {
 	Dislikes     []string `json:"dislikes,omitempty" title:"dislikes" doc:"A few words each." max:"8"`
 	Facts        []string `json:"facts,omitempty" title:"facts" doc:"What else is worth knowing: work, home, family; a short line each." max:"8"`
 	Relationship string   `json:"relationship,omitempty" title:"relationship" doc:"How you get on with who speaks, as you see it." max:"120"`
-	Remove       []string `json:"remove,omitempty" title:"remove" doc:"What is not true any more, as it stands in the bio." max:"8"`
+	Remove       []string `json:"remove,omitempty" title:"remove" doc:"What is not true any more, as it is in the bio." max:"8"`
 }
 
 func (p *Plugin) updateAction() core.Action {
@@ -33,9 +33,9 @@ func (p *Plugin) updateAction() core.Action {
 				WhenToUse: "When people say something of themselves that will be true for years: a name, a like, a" +
 					" job, a birthday.",
 				CommonPitfalls: []string{
-					"Moods and plans of the day are no bio.",
+					"Moods and plans of the day do not belong in a bio.",
 					"What somebody says of another goes under who; it counts less than their own words.",
-					"Do not send again what stands in the bio already.",
+					"Do not send again what is in the bio already.",
 					"relationship is your own view, and of who speaks only.",
 				},
 				Notes: []string{"Lists are added to; pronouns, birthday and relationship are replaced.",
@@ -92,7 +92,7 @@ func (p *Plugin) source(c *core.Call, by core.Path, who subject, fields map[fiel
 	case fields[relationship] != nil:
 		return "", core.Errorf(core.Forbidden, "relationship is about who speaks, and nobody else")
 	case c.Private:
-		return "", core.Errorf(core.Forbidden, "what is told in private about others does not enter their bios")
+		return "", core.Errorf(core.Forbidden, "what is said in private about others does not enter their bios")
 	}
 	return by.String(), nil
 }

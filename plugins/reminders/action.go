@@ -39,11 +39,11 @@ func (p *Plugin) setAction() core.Action {
 			Description: "Keeps a text and says it in this place when the time has come. The output tells the moment" +
 				" that was understood: tell that.",
 			Instructions: core.Instructions{
-				WhenToUse: "When somebody asks to be reminded of something, or agrees that you remind him.",
+				WhenToUse: "When somebody asks to be reminded of something, or agrees that you remind them.",
 				CommonPitfalls: []string{
-					"Hand on the time as the person said it; if you compute it yourself, write his local time" +
+					"Hand on the time as the person said it; if you compute it yourself, write their local time" +
 						" without an offset.",
-					"The text is said as it stands: “call mum”, not “remind me to call mum”.",
+					"The text is said as it is: “call mum”, not “remind me to call mum”.",
 					"Nothing comes more than once an hour.",
 				},
 				Notes: []string{"A day without an hour means 9 in the morning.",
@@ -107,7 +107,7 @@ func (p *Plugin) wishFor(in setPayload, now time.Time) (wish, error) {
 	}
 	if err != nil {
 		return w, core.Errorf(core.Invalid,
-			"That is no rule that is taken: write an RRULE like FREQ=WEEKLY;BYDAY=MO, at most once an hour.")
+			"That rule is not supported: write an RRULE like FREQ=WEEKLY;BYDAY=MO, at most once an hour.")
 	}
 	return w, nil
 }
@@ -138,8 +138,8 @@ func (p *Plugin) listAction() core.Action {
 		Examples: core.Examples{
 			Description: "Tells what this person is to be reminded of in this place, the next one first, with ids.",
 			Instructions: core.Instructions{
-				WhenToUse: "When somebody asks what he is to be reminded of, or to find the id of one.",
-				CommonPitfalls: []string{"What was set in other places is not told here.",
+				WhenToUse: "When somebody asks what they are to be reminded of, or to find the id of one.",
+				CommonPitfalls: []string{"What was set in other places is not shown here.",
 					"Do not show people the ids unless they want to cancel one by a command."},
 			},
 			Examples: []core.Example{core.NewExample("“What do I have coming up?”", `{}`),
@@ -192,7 +192,7 @@ func (p *Plugin) cancelAction() core.Action {
 					"To change a reminder, cancel it and set a new one."},
 			},
 			Examples: []core.Example{core.NewExample("“Forget about the dentist”", `{"id":"dentist"}`),
-				core.NewExample("By the id that reminder_list told", `{"id":"mzxw6ytb"}`)},
+				core.NewExample("By the id that reminder_list showed", `{"id":"mzxw6ytb"}`)},
 		},
 		Effects: core.EffectRanked, Permission: core.PermissionEveryone,
 	}, p.doCancel)

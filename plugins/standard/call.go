@@ -175,7 +175,7 @@ func (p *Plugin) changeExamples() core.Examples {
 			" becomes one of these by itself.",
 		Instructions: core.Instructions{
 			WhenToUse: "As api_call, which leads here.",
-			CommonPitfalls: []string{"The person sees endpoint, query and body before it is sent: only what he asked" +
+			CommonPitfalls: []string{"The person sees endpoint, query and body before it is sent: only what was asked" +
 				" for belongs into them."},
 		},
 		Examples: []core.Example{core.NewExample("A change",

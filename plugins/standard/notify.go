@@ -38,10 +38,10 @@ func (p *Plugin) notify() []core.Action {
 			Instructions: core.Instructions{
 				WhenToUse: "For what is not part of the talk: a result, a warning, a failure; for the admins" +
 					" only what they must act on.",
-				CommonPitfalls: []string{"It is no answer: answers are messages.",
-					"Nobody else than the three can be told."},
+				CommonPitfalls: []string{"It is not an answer: answers are messages.",
+					"Nobody else than the three can be notified."},
 				Notes: []string{"Notices are counted for each person.",
-					"Who is not allowed to may not have the admins told."},
+					"Who is not allowed to may not notify the admins."},
 			},
 			Examples: []core.Example{
 				core.NewExample("What else is to be done when a payment is not possible",
@@ -64,7 +64,7 @@ func (p *Plugin) notice(c core.Call) (n notice, err error) {
 	case err != nil:
 		return n, err
 	case n.To == "admins" && !permits(p.c.Admins, c.Author.Rank):
-		return n, core.Errorf(core.Forbidden, "The admins are not to be told for who asked.")
+		return n, core.Errorf(core.Forbidden, "Whoever asked may not notify the admins.")
 	case n.To == "person" && c.Author.ID == "":
 		return n, core.Errorf(core.Invalid, "There is no one person who could be told.")
 	}

@@ -85,7 +85,7 @@ func (p *Plugin) confirm() []core.Action {
 		Brief:  "Ask the person yes or no, and act on a yes",
 		Schema: json.RawMessage(confirmSchema),
 		Examples: core.Examples{
-			Description: "Puts a question with two buttons to the person who is spoken with. What stands in then is" +
+			Description: "Puts a question with two buttons to the person who is spoken with. What is in then is" +
 				" done on a yes, and on a no nothing is.",
 			Instructions: core.Instructions{
 				WhenToUse: "Before something that the person might not have meant.",

@@ -20,7 +20,7 @@ const displaySchema = `{
 			"description": "table, list, card, metric, chart (or line, bar) or markdown; left out: what fits best."},
 		"fields": {"type": "array", "maxItems": 32, "items": {"type": "string"}, "title": "fields",
 			"description": "The properties that come first, in this order: columns, lines."},
-		"title": {"type": "string", "maxLength": 200, "title": "title", "description": "What stands above it."}
+		"title": {"type": "string", "maxLength": 200, "title": "title", "description": "The heading."}
 	},
 	"additionalProperties": false
 }`

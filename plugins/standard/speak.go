@@ -31,7 +31,7 @@ func (p *Plugin) speak() []core.Action {
 		Examples: core.Examples{
 			Description: "Speaks a text and sends it into this place as a voice message.",
 			Instructions: core.Instructions{
-				WhenToUse: "When somebody asks to hear something, or spoke himself and would rather listen than" +
+				WhenToUse: "When somebody asks to hear something, or spoke themselves and would rather listen than" +
 					" read.",
 				CommonPitfalls: []string{"Write words as they are spoken: no Markdown, links or emoji.",
 					"Do not send the same as a message, too."},

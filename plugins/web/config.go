@@ -35,7 +35,7 @@ func (c *Config) Check(fault func(text string, at ...any)) {
 	u, err := url.Parse(c.SearXNG)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		fault("is no address; write it as http://host:port", "searxng")
+		fault("is not an address; write it as http://host:port", "searxng")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		fault("no name, password, query or fragment belongs into it; put keys into searxng_headers", "searxng")
 	}

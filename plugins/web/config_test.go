@@ -17,7 +17,7 @@ func TestConfig(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	for text, want := range map[string]string{
-		`searxng = "127.0.0.1:8888"`:                              "searxng: is no address",
+		`searxng = "127.0.0.1:8888"`:                              "searxng: is not an address",
 		`searxng = "https://me:pw@h/"`:                            "searxng: no name, password",
 		`searxng_headers = { A = "b" }`:                           "searxng_headers: is for a search server",
 		`allow = ["a b"]`:                                         "allow[0]: write an address",

@@ -64,7 +64,7 @@ func address(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Hostname() == "" || strings.ContainsAny(u.Host, " \t\\%"):
-		return nil, core.Errorf(core.Invalid, "That is no address; write it as https://example.org/page.")
+		return nil, core.Errorf(core.Invalid, "That is not an address; write it as https://example.org/page.")
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, core.Errorf(core.Invalid, "Only http and https can be read, not %s.", u.Scheme)
 	case u.User != nil:
@@ -87,7 +87,7 @@ func (p *Plugin) page(ctx context.Context, u *url.URL) (*page, error) {
 	defer leave()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, core.Errorf(core.Invalid, "That is no address; write it as https://example.org/page.")
+		return nil, core.Errorf(core.Invalid, "That is not an address; write it as https://example.org/page.")
 	}
 	request.Header.Set("User-Agent", p.conf.UserAgent)
 	request.Header.Set("Accept",
@@ -122,7 +122,7 @@ func (p *Plugin) take(response *http.Response) (*page, error) {
 	}
 	if kind == "" {
 		if kind, err = readable(http.DetectContentType(body)); err != nil || kind == "" {
-			return nil, core.Errorf(core.Broken, "That is no page but a file, which cannot be read.")
+			return nil, core.Errorf(core.Broken, "That is a file, not a page, which cannot be read.")
 		}
 	}
 	return extract(body, kind, header, response.Request.URL)
@@ -162,7 +162,7 @@ func readable(header string) (string, error) {
 		strings.HasSuffix(kind, "+json"), strings.HasSuffix(kind, "+xml") && !strings.HasPrefix(kind, "image/"):
 		return kindText, nil
 	}
-	return "", core.Errorf(core.Broken, "That is no page but a file of the type %q, which cannot be read.",
+	return "", core.Errorf(core.Broken, "That is a file, not a page of the type %q, which cannot be read.",
 		txt.ClipBytes(kind, 60))
 }
 

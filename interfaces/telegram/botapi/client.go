@@ -64,7 +64,7 @@ type Client struct {
 func New(o Options) (*Client, error) {
 	base, err := url.Parse(strings.TrimSuffix(o.URL, "/"))
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return nil, fmt.Errorf("api_url: %q is no http or https address", o.URL)
+		return nil, fmt.Errorf("api_url: %q is not an http or https address", o.URL)
 	}
 	dial := o.Dial
 	if dial == nil {

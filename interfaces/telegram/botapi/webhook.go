@@ -49,7 +49,7 @@ func (w *Webhook) Validate() error {
 	u, err := url.Parse(w.URL)
 	switch {
 	case err != nil || u.Scheme != "https" || u.Host == "":
-		return fmt.Errorf("url: %q is no https address", w.URL)
+		return fmt.Errorf("url: %q is not an https address", w.URL)
 	case (w.Certificate == "") != (w.Key == ""):
 		return errors.New("certificate and key belong together")
 	case !regexp.MustCompile(`^[A-Za-z0-9_-]{0,256}$`).MatchString(w.Secret.Reveal()):
@@ -58,7 +58,7 @@ func (w *Webhook) Validate() error {
 	_, port, err := net.SplitHostPort(w.Listen)
 	_, wrong := strconv.ParseUint(port, 10, 16)
 	if err != nil || wrong != nil {
-		return fmt.Errorf("listen: %q is no address; write one like 127.0.0.1:8443", w.Listen)
+		return fmt.Errorf("listen: %q is not an address; write one like 127.0.0.1:8443", w.Listen)
 	}
 	if w.Certificate == "" {
 		return nil
