@@ -26,7 +26,7 @@ func TestProbe(t *testing.T) {
 		"nothing there":   {answer: body(404, `404 page not found`), want: "status 404"},
 		"key":             {answer: body(401, `{"error":{"message":"bad key `+testKey+`"}}`), want: "status 401"},
 		"down":            {answer: body(503, ``), want: "status 503"},
-		"no such server":  {answer: body(200, `<html>welcome</html>`), want: "no answer of this API"},
+		"no such server":  {answer: body(200, `<html>welcome</html>`), want: "not an answer of this API"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, tc.answer)
