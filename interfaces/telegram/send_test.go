@@ -48,12 +48,12 @@ func TestCheckMessage(t *testing.T) {
 	d := w.driver(t)
 	for payload, want := range map[string]string{
 		`{"text":7}`: "cannot be read",
-		`{"text":"x","interface_path":"discord/1/2"}`:                       "no place",
-		`{"text":"x","interface_path":"/"}`:                                 "no path",
+		`{"text":"x","interface_path":"discord/1/2"}`:                       "not a place",
+		`{"text":"x","interface_path":"/"}`:                                 "not a path",
 		`{"text":" \u2800"}`:                                                "empty",
 		`{"text":"x","buttons":[{"label":" "}]}`:                            "buttons[0]",
-		`{"text":"x","reply_to_message_id":"that"}`:                         "no id",
-		`{"text":"x","recipient":"Ann","interface_path":"telegram/nobody"}`: "no place",
+		`{"text":"x","reply_to_message_id":"that"}`:                         "not an id",
+		`{"text":"x","recipient":"Ann","interface_path":"telegram/nobody"}`: "not a place",
 		`{"text":"x","recipient":"Ann"}`:                                    "",
 		`{"text":"x"}`:                                                      "",
 	} {

@@ -79,7 +79,7 @@ func TestCheck(t *testing.T) {
 		"a message":      {with(`{"name":"message_x","description":"x","inputSchema":{"type":"object"}}`), []string{"kept for the interface"}},
 		"permission":     {with(`{"name":"a","description":"x","inputSchema":{"type":"object"},"security":{"permission":"all"}}`), []string{`"all" is none of`}},
 		"method":         {with(`{"name":"a","description":"x","inputSchema":{"type":"object"},"endpoint":{"method":"TRACE"}}`), []string{`"TRACE" is none of`}},
-		"version":        {strings.Replace(with(`{"name":"a","description":"x","inputSchema":{"type":"object"}}`), "1.0.0", "one", 1), []string{"no semantic version"}},
+		"version":        {strings.Replace(with(`{"name":"a","description":"x","inputSchema":{"type":"object"}}`), "1.0.0", "one", 1), []string{"not a semantic version"}},
 		"endpoint":       {strings.Replace(with(`{"name":"a","description":"x","inputSchema":{"type":"object"}}`), "https://x.example", "ftp://x", 1), []string{"is not an address"}},
 		"no endpoint":    {strings.Replace(with(`{"name":"a","description":"x","inputSchema":{"type":"object"}}`), "https://x.example", "", 1), []string{"nobody knows where"}},
 	} {

@@ -33,7 +33,7 @@ func TestCompareSchemas(t *testing.T) {
 		{`{"minimum":1}`, `{"minimum":2}`, "minimum is 2 now", true, false},
 		{`{"minimum":2}`, `{"minimum":1}`, "minimum is 1 now", false, true},
 		{`{"maxLength":5}`, `{"maxLength":4}`, "maxLength is 4 now", true, false},
-		{`{"maxLength":4}`, `{}`, "no limit any more", false, true},
+		{`{"maxLength":4}`, `{}`, "no longer a limit", false, true},
 		{`{}`, `{"maxItems":4}`, "maxItems is 4 now", true, false},
 		{`{}`, `{"pattern":"a"}`, "there is a pattern now", true, false},
 		{`{"pattern":"a"}`, `{}`, "no pattern any more", false, true},

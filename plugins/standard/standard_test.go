@@ -115,7 +115,7 @@ func TestConfig(t *testing.T) {
 		"[[api]]\nname = \"a\"\nurl=\"http://u:p@x\"": "no name, password",
 		"[[api]]\nname = \"a\"\nurl=\"http://x\"\n[[api]]\nname = \"a\"\nurl=\"http://x\"": "another api",
 		"[[api]]\nname = \"a\"\nurl=\"http://x?y\"":                                        "no name, password, query",
-		"[[api]]\nname = \"a\"\nurl=\"http://x\"\nheaders={\"a b\"=\"x\"}":                 "no name of a header",
+		"[[api]]\nname = \"a\"\nurl=\"http://x\"\nheaders={\"a b\"=\"x\"}":                 "not the name of a header",
 		"[[api]]\nname = \"a\"\nurl=\"http://x\"\nheaders={a=\"x\\ny\"}":                   "line break",
 		"[[api]]\nname = \"a\"\nurl=\"http://x\"\nallow=[\"10.0.0.1/99\"]":                 "write an address",
 		"[speech]\ncommand = [\"x\"]\nurl = \"http://x\"":                                  "give one of them",

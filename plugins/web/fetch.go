@@ -122,7 +122,7 @@ func (p *Plugin) take(response *http.Response) (*page, error) {
 	}
 	if kind == "" {
 		if kind, err = readable(http.DetectContentType(body)); err != nil || kind == "" {
-			return nil, core.Errorf(core.Broken, "That is a file, not a page, which cannot be read.")
+			return nil, core.Errorf(core.Broken, "That is a file, not a page, and cannot be read.")
 		}
 	}
 	return extract(body, kind, header, response.Request.URL)
@@ -162,7 +162,7 @@ func readable(header string) (string, error) {
 		strings.HasSuffix(kind, "+json"), strings.HasSuffix(kind, "+xml") && !strings.HasPrefix(kind, "image/"):
 		return kindText, nil
 	}
-	return "", core.Errorf(core.Broken, "That is a file, not a page of the type %q, which cannot be read.",
+	return "", core.Errorf(core.Broken, "That is a file of the type %q, not a page, and cannot be read.",
 		txt.ClipBytes(kind, 60))
 }
 
