@@ -173,6 +173,20 @@ func TestNamesOfOthers(t *testing.T) {
 	}
 }
 
+// TestPollResultSaysNothing: the platform sends the result of a poll in the name of who
+// made it, who said nothing.
+func TestPollResultSaysNothing(t *testing.T) {
+	c := still(t).d.cache
+	p, _ := c.place(hallID)
+	m := message{
+		ID: "1300000000000000001", Channel: hallID, Guild: guildID, Type: messageResult,
+		Content: "Aria, <@" + botID + "> come", Author: &user{ID: "700000000000000001", Name: "ann"},
+	}
+	if got, ok := c.normal(&m, p); ok {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestQuotesAreForeign: lines that quote somebody are not the author's words; they and code
 // address nobody.
 func TestQuotesAreForeign(t *testing.T) {

@@ -50,6 +50,11 @@ func (c *cache) normal(m *message, p place) (out core.Message, ok bool) {
 	default:
 		return out, false
 	}
+	if m.Type == messageResult { // the platform sends it in the name of who made the poll
+		result := *m
+		result.Content = ""
+		m = &result
+	}
 	at, scopes, err := c.path(m.Channel, p)
 	if err != nil {
 		return out, false
