@@ -12,8 +12,8 @@ import (
 // maxPath is the longest path in bytes, as printed.
 const maxPath = 512
 
-// ErrPath is what every malformed path's error wraps.
-var ErrPath = errors.New("bad path")
+// errPath is wrapped by the errors of malformed paths.
+var errPath = errors.New("bad path")
 
 // personMark is the second element of a person's path.
 const personMark = "@user"
@@ -27,19 +27,19 @@ const personMark = "@user"
 // ever is, so that every path has exactly one spelling.
 type Path struct{ s string }
 
-// ParsePath reads a path in its one spelling; any other spelling is an error
-// that wraps ErrPath. ParsePath(s).String() == s for every s it accepts.
+// ParsePath reads a path in its one spelling; any other spelling is an error.
+// ParsePath(s).String() == s for every s it accepts.
 func ParsePath(s string) (Path, error) {
 	if len(s) > maxPath {
-		return Path{}, fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrPath, len(s), maxPath)
+		return Path{}, fmt.Errorf("%w: %d bytes, at most %d are allowed", errPath, len(s), maxPath)
 	}
 	for element := range strings.SplitSeq(s, "/") {
 		if element == "" {
-			return Path{}, fmt.Errorf("%w: %q has an empty element", ErrPath, s)
+			return Path{}, fmt.Errorf("%w: %q has an empty element", errPath, s)
 		}
 		want := encode(decode(element))
 		if want != element {
-			return Path{}, fmt.Errorf("%w: write the element %q as %q", ErrPath, element, want)
+			return Path{}, fmt.Errorf("%w: write the element %q as %q", errPath, element, want)
 		}
 	}
 	return Path{s}, nil

@@ -158,7 +158,7 @@ func (r *records) read(item *core.Item) error {
 func (r *records) readHold(item *core.Item) error {
 	d, h, ok := parseHoldKey(item.Key)
 	if !ok {
-		return fmt.Errorf("%w: %q names no hold", core.ErrPath, item.Key)
+		return fmt.Errorf("%q is not the key of a hold", item.Key)
 	}
 	var v holdValue
 	if err := item.Decode(&v); err != nil {
@@ -174,7 +174,7 @@ func (r *records) readHold(item *core.Item) error {
 func (r *records) readDetail(item *core.Item, rest string) error {
 	h, ok := parseHold(rest)
 	if !ok || !item.Path.IsPerson() {
-		return fmt.Errorf("%w: %q names no hold", core.ErrPath, item.Key)
+		return fmt.Errorf("%q is not the key of a hold", item.Key)
 	}
 	var v detail
 	err := item.Decode(&v)
