@@ -1,6 +1,7 @@
 package synthbot_test
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -19,9 +20,7 @@ import (
 // roughRooms are the folders that do not keep the limits below yet. A folder leaves
 // the list once it is written that way.
 var roughRooms = []string{
-	"core",
 	"plugins/plugintest",
-	"scripts/mutate",
 }
 
 // Limits of readable code. A tab counts as four columns.
@@ -32,6 +31,10 @@ const (
 	maxFields       = 15
 	maxPackageLines = 2500
 )
+
+// maxFieldsByType lists the types with more fields, by file: an action is described by
+// one value, with a field for each fact.
+var maxFieldsByType = map[string]int{"core/action.go Action": 23}
 
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
@@ -204,8 +207,9 @@ func (p *plainReader) Visit(n ast.Node) ast.Visitor {
 		}
 	case *ast.TypeSpec:
 		s, ok := n.Type.(*ast.StructType)
-		if ok && s.Fields.NumFields() > maxFields && !tagged(s) {
-			p.fault(n.Pos(), "%s has %d fields, at most %d", n.Name.Name, s.Fields.NumFields(), maxFields)
+		limit := cmp.Or(maxFieldsByType[p.set.Position(n.Pos()).Filename+" "+n.Name.Name], maxFields)
+		if ok && s.Fields.NumFields() > limit && !tagged(s) {
+			p.fault(n.Pos(), "%s has %d fields, at most %d", n.Name.Name, s.Fields.NumFields(), limit)
 		}
 	case *ast.IfStmt:
 		assign, ok := n.Init.(*ast.AssignStmt)

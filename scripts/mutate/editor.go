@@ -7,10 +7,11 @@ import (
 	"go/parser"
 	"go/token"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// editor puts mutants into a file, as text between what stands there.
+// editor puts mutants into a file, as text between its own.
 type editor struct {
 	file    string
 	source  []byte
@@ -23,7 +24,7 @@ type editor struct {
 }
 
 // edit replaces the bytes from at to end. Of several at one place those that come
-// first in the list stand further outside.
+// first in the list are further outside.
 type edit struct {
 	at, end int
 	text    string
@@ -51,8 +52,8 @@ func (e *editor) mutate() ([]byte, error) {
 // complaints name them.
 func (e *editor) apply() []byte {
 	slices.SortStableFunc(e.edits, func(a, b edit) int {
-		if c := cmp.Compare(a.at, b.at); c != 0 {
-			return c
+		if a.at != b.at {
+			return cmp.Compare(a.at, b.at)
 		}
 		if a.closing != b.closing { // what ends here ends before anything begins
 			if a.closing {
@@ -85,6 +86,15 @@ func (e *editor) mutant(at token.Pos, what string) int {
 	number := e.next + len(e.mutants) + 1
 	e.mutants = append(e.mutants, mutant{number, e.file, line, what})
 	return number
+}
+
+// wrap makes a mutant that puts texts around a node; %d in them is its number.
+func (e *editor) wrap(n ast.Node, what, before, after string) {
+	number := e.mutant(n.Pos(), what)
+	if number > 0 {
+		named := strings.NewReplacer("%d", strconv.Itoa(number))
+		e.around(n, named.Replace(before), named.Replace(after))
+	}
 }
 
 // around puts texts before and behind a node.
@@ -144,9 +154,7 @@ func (e *editor) statements(list []ast.Stmt) {
 			continue
 		}
 		first, _, _ := strings.Cut(e.text(s), "\n")
-		if number := e.mutant(s.Pos(), "leave out: "+first); number > 0 {
-			e.around(s, fmt.Sprintf("if !mutated(%d) { ", number), " }")
-		}
+		e.wrap(s, "leave out: "+first, "if !mutated(%d) { ", " }")
 	}
 }
 
@@ -160,14 +168,12 @@ func (e *editor) text(n ast.Node) string {
 	return string(e.source[e.offset(n.Pos()):e.offset(n.End())])
 }
 
-// condition negates one that is no comparison.
+// condition negates one that is not a comparison.
 func (e *editor) condition(x ast.Expr) {
 	if _, ok := x.(*ast.BinaryExpr); ok {
 		return
 	}
-	if number := e.mutant(x.Pos(), "negate: "+e.text(x)); number > 0 {
-		e.around(x, "((", fmt.Sprintf(") != mutated(%d))", number))
-	}
+	e.wrap(x, "negate: "+e.text(x), "((", ") != mutated(%d))")
 }
 
 // binary moves the bound of a comparison, turns an equality round, and leaves out
@@ -179,9 +185,7 @@ func (e *editor) binary(x *ast.BinaryExpr) {
 	case token.LEQ, token.GTR:
 		e.bound(x, "mutantLessEqual", x.Op == token.GTR)
 	case token.EQL, token.NEQ:
-		if number := e.mutant(x.Pos(), "turn round: "+e.text(x)); number > 0 {
-			e.around(x, "((", fmt.Sprintf(") != mutated(%d))", number))
-		}
+		e.wrap(x, "turn round: "+e.text(x), "((", ") != mutated(%d))")
 	case token.LAND, token.LOR:
 		for _, side := range []ast.Expr{x.X, x.Y} {
 			number := e.mutant(side.Pos(), "leave out of "+x.Op.String()+": "+e.text(side))
@@ -219,13 +223,9 @@ func (e *editor) returned(n *ast.ReturnStmt) {
 		}
 		switch id.Name {
 		case "true", "false":
-			if number := e.mutant(id.Pos(), "turn round: "+e.text(n)); number > 0 {
-				e.around(id, "(", fmt.Sprintf(" != mutated(%d))", number))
-			}
+			e.wrap(id, "turn round: "+e.text(n), "(", " != mutated(%d))")
 		case "err":
-			if number := e.mutant(id.Pos(), "no error: "+e.text(n)); number > 0 {
-				e.around(id, fmt.Sprintf("mutantError(%d, ", number), ")")
-			}
+			e.wrap(id, "no error: "+e.text(n), "mutantError(%d, ", ")")
 		}
 	}
 }

@@ -173,7 +173,8 @@ func (o *options) notices(number int, b batch) bool {
 
 // test runs tests with a mutant; 0: with none.
 func (o *options) test(number int, patience time.Duration, reached string, names ...string) (out []byte, err error) {
-	args := []string{"-test.failfast", "-test.timeout", patience.String(), "-test.run", "^(" + strings.Join(names, "|") + ")$"}
+	pattern := "^(" + strings.Join(names, "|") + ")$"
+	args := []string{"-test.failfast", "-test.timeout", patience.String(), "-test.run", pattern}
 	if o.short {
 		args = append(args, "-test.short")
 	}
@@ -207,7 +208,8 @@ func (o *options) build(temp string) error {
 		if err := o.write(temp, bad); err != nil {
 			return err
 		}
-		c := exec.Command("go", "test", "-c", "-vet=off", "-overlay", filepath.Join(temp, "overlay.json"), "-gcflags=-e", "-o", o.binary, ".")
+		overlay := filepath.Join(temp, "overlay.json")
+		c := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-gcflags=-e", "-o", o.binary, ".")
 		c.Dir = o.dir
 		out, err := c.CombinedOutput()
 		if err == nil {
@@ -253,7 +255,8 @@ func (o *options) write(temp string, bad map[string]bool) error {
 			return err
 		}
 	}
-	if err := put(temp, replace, filepath.Join(o.dir, "mutants_helper.go"), []byte("package "+name+helper)); err != nil {
+	target := filepath.Join(o.dir, "mutants_helper.go")
+	if err := put(temp, replace, target, []byte("package "+name+helper)); err != nil {
 		return err
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
