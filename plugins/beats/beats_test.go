@@ -32,11 +32,11 @@ func TestNightOfPeople(t *testing.T) {
 func TestConform(t *testing.T) {
 	plugintest.Conform(t, plugintest.Case{
 		Name: "beats",
-		Make: func(t *testing.T, s *plugintest.Stand) core.Plugin { return made(t, s, Config{}) },
+		Make: func(t *testing.T, s *plugintest.Harness) core.Plugin { return made(t, s, Config{}) },
 	})
 }
 
-func made(t testing.TB, s *plugintest.Stand, c Config) *Plugin {
+func made(t testing.TB, s *plugintest.Harness, c Config) *Plugin {
 	t.Helper()
 	p, err := New(s.Host, plugintest.Defaults(t, c))
 	if err != nil {
@@ -59,7 +59,7 @@ func life(t *testing.T, p *Plugin, d time.Duration) {
 	}
 }
 
-func optIn(t testing.TB, s *plugintest.Stand, p *Plugin, places int) {
+func optIn(t testing.TB, s *plugintest.Harness, p *Plugin, places int) {
 	t.Helper()
 	for i := range places {
 		at := core.MustPath(fmt.Sprintf("room/%d", i))
@@ -72,7 +72,7 @@ func optIn(t testing.TB, s *plugintest.Stand, p *Plugin, places int) {
 // TestBudgets: neither a place nor all together get more in a day.
 func TestBudgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := plugintest.NewStand(t, "beats")
+		s := plugintest.NewHarness(t, "beats")
 		p := made(t, s, Config{PerPlace: 2, PerDay: 7, Night: "none", Beats: []Beat{{Name: "a", Every: time.Hour, Prompt: "x", Kind: kindInternal, Speak: true}}})
 		optIn(t, s, p, 1)
 		s.Set(time.Date(2026, 3, 2, 0, 0, 1, 0, time.UTC))
@@ -111,7 +111,7 @@ func TestBudgets(t *testing.T) {
 // TestNight: by each place's own clock, nobody is ever written to at night.
 func TestNight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := plugintest.NewStand(t, "beats")
+		s := plugintest.NewHarness(t, "beats")
 		p := made(t, s, Config{PerPlace: 100, PerDay: 10000, Beats: []Beat{{Name: "a", Every: 30 * time.Minute, Prompt: "x", Kind: kindInternal, Speak: true}}})
 		zones := []string{"Europe/Rome", "America/New_York", "Asia/Tokyo", "Australia/Lord_Howe"}
 		for _, zone := range zones {
@@ -164,7 +164,7 @@ func TestEvent(t *testing.T) {
 		{Beat{Kind: kindInternal, Actions: []string{"diary_*"}}, `{"beat":"a","quiet":true,"actions":["diary_*"]}`},
 		{Beat{Kind: kindInternal, Speak: true, Actions: []string{"web_*"}}, `{"beat":"a","quiet":false,"actions":["web_*","message_*"]}`},
 	} {
-		s := plugintest.NewStand(t, "beats")
+		s := plugintest.NewHarness(t, "beats")
 		tc.beat.Name, tc.beat.Prompt, tc.beat.Every = "a", "do", time.Hour
 		p := made(t, s, Config{Beats: []Beat{tc.beat}})
 		at := place{path: core.MustPath("room/1"), wants: wants{Private: true}}
@@ -203,7 +203,7 @@ func TestGone(t *testing.T) {
 	if s.see(&core.Entry{Event: core.Event{Kind: core.KindMembership, Data: "added"}}); s.gone {
 		t.Errorf("%+v", s)
 	}
-	p := made(t, plugintest.NewStand(t, "beats"), Config{Night: "none", Beats: []Beat{{Name: "a", Every: time.Hour, Prompt: "x"}}})
+	p := made(t, plugintest.NewHarness(t, "beats"), Config{Night: "none", Beats: []Beat{{Name: "a", Every: time.Hour, Prompt: "x"}}})
 	gone := core.Entry{Event: core.Event{Kind: core.KindMembership, Data: "blocked", Message: core.Message{Path: core.MustPath("room/1"), ID: "1"}}}
 	stand := p.host.Reader.(core.Store)
 	if err := stand.Commit(t.Context(), &core.Batch{Append: []core.Entry{gone}}); err != nil {
@@ -219,7 +219,7 @@ func TestGone(t *testing.T) {
 // until one is due.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := plugintest.NewStand(t, "beats")
+		s := plugintest.NewHarness(t, "beats")
 		counted := &counter{Items: s.Items}
 		s.Items = counted
 		life(t, made(t, s, Config{}), 100*time.Hour)
@@ -251,7 +251,7 @@ func (c *counter) Get(ctx context.Context, path core.Path, key string) (core.Ite
 // TestAsleep: what was due while the machine slept is dropped.
 func TestAsleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := plugintest.NewStand(t, "beats")
+		s := plugintest.NewHarness(t, "beats")
 		p := made(t, s, Config{Night: "none", Beats: []Beat{{Name: "a", At: []string{"12:00", "23:00"}, Prompt: "x"}}})
 		optIn(t, s, p, 1)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -278,7 +278,7 @@ func TestAsleep(t *testing.T) {
 
 // TestOnce: what is marked does not come again.
 func TestOnce(t *testing.T) {
-	s := plugintest.NewStand(t, "beats")
+	s := plugintest.NewHarness(t, "beats")
 	p := made(t, s, Config{Night: "none", Beats: []Beat{{Name: "a", Every: time.Hour, Prompt: "x", Kind: kindInternal, Places: []core.Path{core.MustPath("room")}}}})
 	d, at := due{beat: &p.beats[0], at: s.Clock()}, place{path: core.MustPath("room/1")}
 	for _, want := range []verdict{yes, no} {

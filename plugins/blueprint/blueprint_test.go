@@ -40,7 +40,7 @@ func with(tool string) string {
 }
 
 func TestConform(t *testing.T) {
-	plugintest.Conform(t, plugintest.Case{Name: "blueprint", Make: func(t *testing.T, s *plugintest.Stand) core.Plugin {
+	plugintest.Conform(t, plugintest.Case{Name: "blueprint", Make: func(t *testing.T, s *plugintest.Harness) core.Plugin {
 		p, err := New(s.Host, Config{Sources: []Source{{Path: bankFile, Command: []string{"cat"}}}})
 		if err != nil {
 			t.Fatal(err)
@@ -129,7 +129,7 @@ func TestConfig(t *testing.T) {
 	if all := strings.Join(got, "\n"); len(got) != 3 || !strings.Contains(all, "1 testdata/bank/ai-tools.json: no tool matches") || !strings.Contains(all, "none") || !strings.Contains(all, "no .json file") {
 		t.Errorf("%s", all)
 	}
-	if _, err := New(core.Host{Log: plugintest.NewStand(t, "blueprint").Host.Log}, c); err == nil {
+	if _, err := New(core.Host{Log: plugintest.NewHarness(t, "blueprint").Host.Log}, c); err == nil {
 		t.Error("such a Config is taken")
 	}
 }
@@ -192,7 +192,7 @@ func TestOneBadTool(t *testing.T) {
 			t.Errorf("nobody says %q in %q", want, said)
 		}
 	}
-	p, err := New(plugintest.NewStand(t, "blueprint").Host, c)
+	p, err := New(plugintest.NewHarness(t, "blueprint").Host, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestRights(t *testing.T) {
 		{"", "", `"_meta":{"synthbot":{"brief":"Do it","permission":"everyone","outside":true}},`, core.PermissionAdmins, true},
 	} {
 		s := Source{Path: file(t, with(`{"name":"a","description":"x",`+tc.tool+`"inputSchema":{"type":"object"}}`)), Permission: tc.config, Confirm: tc.confirm}
-		p, err := New(plugintest.NewStand(t, "blueprint").Host, Config{Sources: []Source{s}})
+		p, err := New(plugintest.NewHarness(t, "blueprint").Host, Config{Sources: []Source{s}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +265,7 @@ func TestTools(t *testing.T) {
 func TestMadeUpExamplesAreRight(t *testing.T) {
 	// No sample can be made of a pattern: then there is none.
 	s := Source{Path: file(t, with(`{"name":"a","description":"x","inputSchema":{"type":"object","properties":{"p":{"type":"string","pattern":"^[A-Z]{9}$"}},"required":["p"]}}`))}
-	p, err := New(plugintest.NewStand(t, "blueprint").Host, Config{Sources: []Source{s}})
+	p, err := New(plugintest.NewHarness(t, "blueprint").Host, Config{Sources: []Source{s}})
 	if err != nil || len(p.Actions()[0].Examples.Examples) != 0 {
 		t.Errorf("%v", err)
 	}
@@ -286,7 +286,7 @@ func TestSharedDefinitions(t *testing.T) {
 }
 
 func TestEnvelope(t *testing.T) {
-	p, err := New(plugintest.NewStand(t, "blueprint").Host, Config{Sources: []Source{{Path: bankFile, Headers: map[string]core.Secret{"Authorization": core.NewSecret("x")}}}})
+	p, err := New(plugintest.NewHarness(t, "blueprint").Host, Config{Sources: []Source{{Path: bankFile, Headers: map[string]core.Secret{"Authorization": core.NewSecret("x")}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +328,7 @@ func TestViews(t *testing.T) {
 // catalogue are actions of plugins, as they are on offer.
 func catalogue(t *testing.T) []core.Action {
 	t.Helper()
-	p, err := standard.New(plugintest.NewStand(t, "standard").Host, standard.Config{
+	p, err := standard.New(plugintest.NewHarness(t, "standard").Host, standard.Config{
 		Actions: []string{"display", "notify", "wait", "confirm", "api_call", "speak"},
 		APIs:    []standard.API{{Name: "a", URL: "https://a.example", Methods: []string{"GET"}}},
 		Speech:  standard.Speech{Command: []string{"x"}, MaxText: 1000},
@@ -337,7 +337,7 @@ func catalogue(t *testing.T) []core.Action {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := New(plugintest.NewStand(t, "blueprint").Host, Config{Sources: []Source{{Path: bankFile}}})
+	b, err := New(plugintest.NewHarness(t, "blueprint").Host, Config{Sources: []Source{{Path: bankFile}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -451,7 +451,7 @@ func TestExportRefusesWhatIsNoSchema(t *testing.T) {
 func TestChangesAreTold(t *testing.T) {
 	tool := `{"name":"a","description":"x","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}%s}}`
 	path := file(t, with(fmt.Sprintf(tool, "")))
-	s := plugintest.NewStand(t, "blueprint")
+	s := plugintest.NewHarness(t, "blueprint")
 	told := &admins{Messenger: s.Host.Messenger}
 	s.Host.Messenger = told
 	live := func(writes bool) {

@@ -27,7 +27,7 @@ func plugin(t *testing.T, s Source) *Plugin {
 	if s.Path == "" {
 		s.Path = file(t, with(tools))
 	}
-	p, err := New(plugintest.NewStand(t, "blueprint").Host, Config{Sources: []Source{s}})
+	p, err := New(plugintest.NewHarness(t, "blueprint").Host, Config{Sources: []Source{s}})
 	if err != nil {
 		t.Fatal(err)
 	}

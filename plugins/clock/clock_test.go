@@ -100,7 +100,7 @@ func TestConform(t *testing.T) {
 	s := newSky(t)
 	plugintest.Conform(t, plugintest.Case{
 		Name: "clock",
-		Make: func(t *testing.T, stand *plugintest.Stand) core.Plugin {
+		Make: func(t *testing.T, stand *plugintest.Harness) core.Plugin {
 			c := Config{Weather: weatherPrompt, Forecast: s.URL, Geocoding: s.URL, Timeout: time.Second}
 			p, err := New(stand.Host, plugintest.Defaults(t, c))
 			if err != nil {
@@ -113,9 +113,9 @@ func TestConform(t *testing.T) {
 	})
 }
 
-func made(t testing.TB, c Config) (*plugintest.Stand, *Plugin) {
+func made(t testing.TB, c Config) (*plugintest.Harness, *Plugin) {
 	t.Helper()
-	s := plugintest.NewStand(t, "clock")
+	s := plugintest.NewHarness(t, "clock")
 	p, err := New(s.Host, plugintest.Defaults(t, c))
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 func TestConform(t *testing.T) {
 	plugintest.Conform(t, plugintest.Case{
 		Name: "diary",
-		Make: func(t *testing.T, s *plugintest.Stand) core.Plugin {
+		Make: func(t *testing.T, s *plugintest.Harness) core.Plugin {
 			p, err := diary.New(s.Host, diary.Config{Daily: 12, Days: 3, Bytes: 800, Keep: 365})
 			if err != nil {
 				t.Fatal(err)

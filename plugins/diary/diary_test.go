@@ -28,7 +28,7 @@ var (
 
 func standard() Config { return Config{Daily: 12, Days: 3, Bytes: 800, Keep: 30} }
 
-func made(t testing.TB, s *plugintest.Stand) *Plugin {
+func made(t testing.TB, s *plugintest.Harness) *Plugin {
 	t.Helper()
 	p, err := New(s.Host, standard())
 	if err != nil {
@@ -38,7 +38,7 @@ func made(t testing.TB, s *plugintest.Stand) *Plugin {
 }
 
 // says puts a message into the group's log and returns its number.
-func says(t testing.TB, s *plugintest.Stand, who core.Author) uint64 {
+func says(t testing.TB, s *plugintest.Harness, who core.Author) uint64 {
 	t.Helper()
 	b := &core.Batch{Append: []core.Entry{{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
 		Path: group, ID: fmt.Sprint(who.ID, s.Clock().UnixNano()), Author: who, Text: "hello", Time: s.Clock(),
@@ -50,13 +50,13 @@ func says(t testing.TB, s *plugintest.Stand, who core.Author) uint64 {
 }
 
 // by is a call of a person's, or of nobody's.
-func by(s *plugintest.Stand, who core.Author, seq uint64) core.Call {
+func by(s *plugintest.Harness, who core.Author, seq uint64) core.Call {
 	c := core.Call{Path: group, Author: who}
 	c.Key.Turn, c.Key.Round, c.Key.Step = core.TurnID{Path: group, Seq: seq}, 1, 1
 	return c
 }
 
-func export(t testing.TB, s *plugintest.Stand) string {
+func export(t testing.TB, s *plugintest.Harness) string {
 	t.Helper()
 	var b strings.Builder
 	if err := s.DB.Export(context.Background(), &b, core.Path{}); err != nil {
@@ -68,7 +68,7 @@ func export(t testing.TB, s *plugintest.Stand) string {
 // A private thought leaves by no way out.
 func TestThoughtsStayPrivate(t *testing.T) {
 	const canary = "kanarienvogel"
-	s := plugintest.NewStand(t, "diary")
+	s := plugintest.NewHarness(t, "diary")
 	model := coretest.NewAsker(`{"digest":"a day"}`, `{"mood":"sad because of a `+canary+`"}`)
 	s.Asker = model
 	p := made(t, s)
@@ -117,7 +117,7 @@ func TestThoughtsStayPrivate(t *testing.T) {
 // under another name is found, and moves there.
 func TestThoughtsAreNamed(t *testing.T) {
 	const canary = "kanarienvogel"
-	s := plugintest.NewStand(t, "diary")
+	s := plugintest.NewHarness(t, "diary")
 	s.Asker = coretest.NewAsker(`{"digest":"a day"}`, `{"mood":"sad"}`)
 	p := made(t, s)
 	old := core.Item{Path: group, Key: dayKey(p.today()), Value: json.RawMessage(`{"entries":[{"id":"1","time":"2026-03-02T10:00:00Z","summary":"We sang.","thought":"An old ` + canary + `."}]}`)}
@@ -140,7 +140,7 @@ func TestThoughtsAreNamed(t *testing.T) {
 
 // Who is forgotten is in no entry any more; what is left of others stays.
 func TestErase(t *testing.T) {
-	s := plugintest.NewStand(t, "diary")
+	s := plugintest.NewHarness(t, "diary")
 	s.Asker = coretest.NewAsker(`{"digest":"A day with Jay."}`, `{"mood":"calm"}`)
 	p := made(t, s)
 	jays, anns := says(t, s, jay), says(t, s, ann)
@@ -228,7 +228,7 @@ func (f *forgetting) Put(ctx context.Context, item core.Item) (uint64, error) {
 func TestForgottenMeanwhile(t *testing.T) {
 	for _, when := range []string{"before", "get", "put"} {
 		for _, forgets := range []core.Path{jayPath, annPath} {
-			s := plugintest.NewStand(t, "diary")
+			s := plugintest.NewHarness(t, "diary")
 			says(t, s, ann)
 			c := by(s, jay, says(t, s, jay))
 			once := false
@@ -266,7 +266,7 @@ func TestForgottenMeanwhile(t *testing.T) {
 
 // A step that is tried again writes once; old pages go.
 func TestOnceAndNotForEver(t *testing.T) {
-	s := plugintest.NewStand(t, "diary")
+	s := plugintest.NewHarness(t, "diary")
 	p := made(t, s)
 	c := by(s, jay, says(t, s, jay))
 	for _, text := range []string{"We talked.", "We talked."} {
@@ -325,7 +325,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add(`{"digest":"a day"}`, `{"mood":"calm"}`)
 	f.Add("```{\"digest\":\"a\\nday\"} {", `{"mood":"Canaria","x":1}`)
 	f.Fuzz(func(t *testing.T, text, mood string) {
-		s := plugintest.Stand{}
+		s := plugintest.Harness{}
 		s.Asker = coretest.NewAsker(text, mood)
 		p := &Plugin{host: s.Host}
 		d := &page{day: "2026-03-02", place: group, Entries: []entry{{open: open{Summary: "We talked."}, Thought: "Why?"}}}
@@ -342,7 +342,7 @@ func FuzzAnswers(f *testing.F) {
 
 // A prompt shows a list within its limit, the newest first.
 func TestInjectionIsShort(t *testing.T) {
-	s := plugintest.NewStand(t, "diary")
+	s := plugintest.NewHarness(t, "diary")
 	p := made(t, s)
 	for i := range 12 {
 		c := by(s, jay, says(t, s, jay))
@@ -362,7 +362,7 @@ func TestInjectionIsShort(t *testing.T) {
 // BenchmarkInject reads the diary of a place that sees 15 others, each with full
 // pages.
 func BenchmarkInject(b *testing.B) {
-	s := plugintest.NewStand(b, "diary")
+	s := plugintest.NewHarness(b, "diary")
 	p := made(b, s)
 	scene := core.Scene{Path: group}
 	var rows strings.Builder

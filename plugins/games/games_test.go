@@ -44,7 +44,7 @@ func TestNative(t *testing.T) {
 		}))
 }
 
-func make1(t testing.TB, s *plugintest.Stand) *Plugin {
+func make1(t testing.TB, s *plugintest.Harness) *Plugin {
 	t.Helper()
 	p, err := seeded(s.Host, Config{PollFor: 24 * 3600e9, Keep: 720 * 3600e9})
 	if err != nil {
@@ -55,7 +55,7 @@ func make1(t testing.TB, s *plugintest.Stand) *Plugin {
 
 func TestConform(t *testing.T) {
 	plugintest.Conform(t, plugintest.Case{
-		Name: "games", Make: func(t *testing.T, s *plugintest.Stand) core.Plugin { return make1(t, s) },
+		Name: "games", Make: func(t *testing.T, s *plugintest.Harness) core.Plugin { return make1(t, s) },
 		Keep: []plugintest.Sample{
 			{Action: "poll_create", Payload: `{"question":"Is it ` + plugintest.Canary + `?","options":["yes","no"]}`},
 			{Action: "poll_vote", Payload: `{"choices":["yes"]}`},
@@ -143,7 +143,7 @@ func FuzzDice(f *testing.F) {
 
 // TestChoiceIsFair: no option is preferred, by more than chance may.
 func TestChoiceIsFair(t *testing.T) {
-	p := make1(t, plugintest.NewStand(t, "games"))
+	p := make1(t, plugintest.NewHarness(t, "games"))
 	seen := make(map[string]int)
 	const n = 3000
 	for range n {
@@ -161,7 +161,7 @@ func TestChoiceIsFair(t *testing.T) {
 }
 
 func TestChoiceKeepsItsOptions(t *testing.T) {
-	p := make1(t, plugintest.NewStand(t, "games"))
+	p := make1(t, plugintest.NewHarness(t, "games"))
 	options := []string{"a", "b", "c"}
 	r, err := p.choose(t.Context(), core.Call{}, choicePayload{Options: options, Count: 3})
 	if err != nil || fmt.Sprint(options) != "[a b c]" {
@@ -188,7 +188,7 @@ func createCall(t *testing.T, p *Plugin, seq uint64) core.Result {
 
 // TestCreateTwice: a call that is repeated after a crash makes no second poll.
 func TestCreateTwice(t *testing.T) {
-	s := plugintest.NewStand(t, "games")
+	s := plugintest.NewHarness(t, "games")
 	p := make1(t, s)
 	first, again, other := createCall(t, p, 1), createCall(t, p, 1), createCall(t, p, 2)
 	if string(first.Next[0].Payload) != string(again.Next[0].Payload) ||
@@ -203,7 +203,7 @@ func TestCreateTwice(t *testing.T) {
 
 // TestResultIsTold: even if the inbox fails at first, and once.
 func TestResultIsTold(t *testing.T) {
-	s := plugintest.NewStand(t, "games")
+	s := plugintest.NewHarness(t, "games")
 	p := make1(t, s)
 	createCall(t, p, 1)
 	if next, err := p.end(t.Context()); err != nil || next != longest || len(s.Received()) != 0 {
@@ -244,7 +244,7 @@ func TestResultIsTold(t *testing.T) {
 
 // TestForgottenVoter: who is forgotten has not voted.
 func TestForgottenVoter(t *testing.T) {
-	s := plugintest.NewStand(t, "games")
+	s := plugintest.NewHarness(t, "games")
 	p := make1(t, s)
 	createCall(t, p, 1)
 	for _, id := range []string{"ann", "ben"} {
@@ -263,7 +263,7 @@ func TestForgottenVoter(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	s := plugintest.NewStand(t, "games")
+	s := plugintest.NewHarness(t, "games")
 	p := make1(t, s)
 	for i := range maxOpen {
 		createCall(t, p, uint64(i+1))
@@ -295,7 +295,7 @@ func TestLimits(t *testing.T) {
 // no more than there is room for.
 func TestLongPolls(t *testing.T) {
 	for _, letter := range []string{"a", "é", "🫖", "<"} {
-		s := plugintest.NewStand(t, "games")
+		s := plugintest.NewHarness(t, "games")
 		p := make1(t, s)
 		a := p.Actions()[2]
 		for i := range 3 {

@@ -25,7 +25,7 @@ var defaults = Config{Depth: 4, Budget: 400, Rounds: 3}
 
 func made(t testing.TB, c Config) *Plugin {
 	t.Helper()
-	p, err := New(plugintest.NewStand(t, "lorebook").Host, c)
+	p, err := New(plugintest.NewHarness(t, "lorebook").Host, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func made(t testing.TB, c Config) *Plugin {
 func TestConform(t *testing.T) {
 	c := defaults
 	c.Dir, c.Sources = "testdata", []Source{{Path: "harbour.json"}, {Path: "world.json"}}
-	plugintest.Conform(t, plugintest.Case{Name: "lorebook", Make: func(t *testing.T, s *plugintest.Stand) core.Plugin {
+	plugintest.Conform(t, plugintest.Case{Name: "lorebook", Make: func(t *testing.T, s *plugintest.Harness) core.Plugin {
 		p, err := New(s.Host, c)
 		if err != nil {
 			t.Fatal(err)
@@ -263,7 +263,7 @@ func TestRead(t *testing.T) {
 	}
 	c := defaults
 	c.Sources = []Source{{Path: "nowhere.json"}}
-	if _, err := New(plugintest.NewStand(t, "lorebook").Host, c); err == nil || !strings.Contains(err.Error(), "nowhere.json") {
+	if _, err := New(plugintest.NewHarness(t, "lorebook").Host, c); err == nil || !strings.Contains(err.Error(), "nowhere.json") {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }
@@ -273,7 +273,7 @@ func TestRead(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"data":{"character_book":{"recursive_scanning":true,"entries":[{"keys":["a","/x.*/i"],"content":"@@activate\nx {{user}}","use_regex":true,"constant":true}]}}}`), "a b")
 	f.Add([]byte(`{"entries":{"3":{"key":["a"],"keysecondary":["b"],"selective":true,"content":"\u0000é"}}}`), "A B")
-	s := plugintest.NewStand(f, "lorebook")
+	s := plugintest.NewHarness(f, "lorebook")
 	f.Fuzz(func(t *testing.T, data []byte, text string) {
 		b, err := Read(data)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestConform(t *testing.T) {
-	plugintest.Conform(t, plugintest.Case{Name: "mcp", Make: func(t *testing.T, s *plugintest.Stand) core.Plugin {
+	plugintest.Conform(t, plugintest.Case{Name: "mcp", Make: func(t *testing.T, s *plugintest.Harness) core.Plugin {
 		p, err := New(s.Host, Config{Servers: []Server{own("good")}})
 		if err != nil {
 			t.Fatal(err)

@@ -34,7 +34,7 @@ func brisk() times {
 type bench struct {
 	*Plugin
 	t       *testing.T
-	stand   *plugintest.Stand
+	stand   *plugintest.Harness
 	changed chan struct{}
 	log     *journal
 	end     func()
@@ -67,7 +67,7 @@ func start(t *testing.T, tune func(*times), servers ...Server) *bench {
 // begin is start with servers that are changed before they run.
 func begin(t *testing.T, tune func(*times), change func(*server), servers ...Server) *bench {
 	t.Helper()
-	b := &bench{t: t, stand: plugintest.NewStand(t, "mcp"), changed: make(chan struct{}, 1000), log: &journal{}}
+	b := &bench{t: t, stand: plugintest.NewHarness(t, "mcp"), changed: make(chan struct{}, 1000), log: &journal{}}
 	h := b.stand.Host
 	h.Log = slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	h.Changed = func() { b.changed <- struct{}{} }

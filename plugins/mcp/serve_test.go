@@ -19,7 +19,7 @@ import (
 // lent is a program that was lent the bot.
 type lent struct {
 	t       *testing.T
-	stand   *plugintest.Stand
+	stand   *plugintest.Harness
 	session *mcp.ClientSession
 	ended   chan error
 }
@@ -27,7 +27,7 @@ type lent struct {
 // lend serves what a bot knows.
 func lend(t *testing.T, o Options) *lent {
 	t.Helper()
-	p := &lent{t: t, stand: plugintest.NewStand(t, "mcp"), ended: make(chan error, 1)}
+	p := &lent{t: t, stand: plugintest.NewHarness(t, "mcp"), ended: make(chan error, 1)}
 	p.told("room/1", "jay", "The meeting is on Friday", false)
 	p.told("room/1/7", "ann", "Friday is bad for me", false)
 	p.told("room/2", "eve", "Friday is secret", false)
@@ -158,8 +158,8 @@ func TestServeSends(t *testing.T) {
 			t.Errorf("%q: %s", place, got)
 		}
 	}
-	if n := len(p.stand.Told()); n != 3 {
-		t.Errorf("%d messages: %v", n, p.stand.Told())
+	if n := len(p.stand.Sent()); n != 3 {
+		t.Errorf("%d messages: %v", n, p.stand.Sent())
 	}
 	for args, want := range map[string]string{" ": "no text", strings.Repeat("x", maxMessage+1): "at most"} {
 		if got := p.call("message_send", map[string]any{"place": "room/1", "text": args}); !strings.Contains(got, want) {
@@ -196,7 +196,7 @@ func TestServeAdmits(t *testing.T) {
 			t.Error(got)
 		}
 	}
-	if got := p.call("message_send", map[string]any{"place": "room/1", "text": "x"}); got != "error: you may not use the bot" || len(p.stand.Told()) > 0 {
+	if got := p.call("message_send", map[string]any{"place": "room/1", "text": "x"}); got != "error: you may not use the bot" || len(p.stand.Sent()) > 0 {
 		t.Error(got)
 	}
 }

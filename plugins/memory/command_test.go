@@ -14,7 +14,7 @@ import (
 // groups where they talk; nothing that others said in private, or where they
 // is not.
 func TestHisList(t *testing.T) {
-	s := plugintest.NewStand(t, "memory")
+	s := plugintest.NewHarness(t, "memory")
 	p := made(t, s, standard())
 	his, hers := core.MustPath("room/@user/jay"), core.MustPath("room/@user/ann")
 	alone, secret, with, without := core.MustPath("room/jay"), core.MustPath("room/ann/jay"), core.MustPath("room/1"), core.MustPath("room/2")
@@ -53,7 +53,7 @@ func TestHisList(t *testing.T) {
 
 // What a person points at is remembered as said by who said it.
 func TestRememberThis(t *testing.T) {
-	s := plugintest.NewStand(t, "memory")
+	s := plugintest.NewHarness(t, "memory")
 	p := made(t, s, standard())
 	entry := core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{Path: place, ID: "m7", Author: ann, Text: "I live in Rome", Time: s.Clock()}}}
 	if err := s.DB.Commit(t.Context(), &core.Batch{Append: []core.Entry{entry}}); err != nil {
@@ -84,7 +84,7 @@ func TestRememberThis(t *testing.T) {
 // TestRememberForwarded: what somebody passes on is theirs neither to have said nor to
 // be about.
 func TestRememberForwarded(t *testing.T) {
-	s := plugintest.NewStand(t, "memory")
+	s := plugintest.NewHarness(t, "memory")
 	p := made(t, s, standard())
 	mal := core.Foreign{Kind: core.ForeignForward, From: core.Author{ID: "mal", Name: "Mallory"}, Text: "I live in a cave"}
 	entry := core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{

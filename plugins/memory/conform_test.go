@@ -11,7 +11,7 @@ import (
 func TestConform(t *testing.T) {
 	plugintest.Conform(t, plugintest.Case{
 		Name: "memory",
-		Make: func(t *testing.T, s *plugintest.Stand) core.Plugin {
+		Make: func(t *testing.T, s *plugintest.Harness) core.Plugin {
 			p, err := memory.New(s.Host, standard())
 			if err != nil {
 				t.Fatal(err)

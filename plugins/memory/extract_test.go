@@ -27,7 +27,7 @@ func standard() Config {
 }
 
 // says puts a message into a place's log.
-func says(t testing.TB, s *plugintest.Stand, place core.Path, who core.Author, text string) {
+func says(t testing.TB, s *plugintest.Harness, place core.Path, who core.Author, text string) {
 	t.Helper()
 	e := core.Entry{Self: who.ID == "", Event: core.Event{Kind: core.KindMessage, Message: core.Message{
 		Path: place, ID: fmt.Sprint(text, who.ID, s.Clock().UnixNano()), Author: who, Text: text, Time: s.Clock(), Private: strings.HasSuffix(place.String(), "/jay"),
@@ -38,7 +38,7 @@ func says(t testing.TB, s *plugintest.Stand, place core.Path, who core.Author, t
 }
 
 // saysLater is says on a platform whose clock is that much ahead of ours.
-func saysLater(t testing.TB, s *plugintest.Stand, ahead time.Duration, text string) {
+func saysLater(t testing.TB, s *plugintest.Harness, ahead time.Duration, text string) {
 	t.Helper()
 	e := core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
 		Path: place, ID: text, Author: jay, Text: text, Time: s.Clock().Add(ahead), Ahead: -ahead,
@@ -48,7 +48,7 @@ func saysLater(t testing.TB, s *plugintest.Stand, ahead time.Duration, text stri
 	}
 }
 
-func converse(t testing.TB, s *plugintest.Stand, place core.Path) {
+func converse(t testing.TB, s *plugintest.Harness, place core.Path) {
 	t.Helper()
 	says(t, s, place, jay, "I bought a red boat in Bergen")
 	says(t, s, place, core.Author{}, "Nice.")
@@ -68,7 +68,7 @@ func (a asker) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	return a.Asker.Ask(ctx, q)
 }
 
-func made(t testing.TB, s *plugintest.Stand, c Config) *Plugin {
+func made(t testing.TB, s *plugintest.Harness, c Config) *Plugin {
 	t.Helper()
 	p, err := New(s.Host, c)
 	if err != nil {
@@ -77,7 +77,7 @@ func made(t testing.TB, s *plugintest.Stand, c Config) *Plugin {
 	return p
 }
 
-func texts(t testing.TB, s *plugintest.Stand, place core.Path) (all []string) {
+func texts(t testing.TB, s *plugintest.Harness, place core.Path) (all []string) {
 	t.Helper()
 	found, err := s.DB.Recall(t.Context(), core.FactQuery{See: []core.Path{place}, N: 100})
 	if err != nil {
@@ -102,7 +102,7 @@ func running(p *Plugin) (end func()) {
 // the same part again; what is said afterwards is read.
 func TestKilledInTheMiddle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := plugintest.NewStand(t, "memory")
+		s := plugintest.NewHarness(t, "memory")
 		model := coretest.NewAsker(boat)
 		model.Hold = make(chan struct{})
 		s.Asker = model
@@ -142,7 +142,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 // Nothing of a person is kept who is forgotten while the model reads.
 func TestForgottenWhileRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := plugintest.NewStand(t, "memory")
+		s := plugintest.NewHarness(t, "memory")
 		s.Asker = asker{coretest.NewAsker(`{"facts":[{"text":"Jay bought a red boat in Bergen","by":1,"about":[1]},{"text":"Ann would like to sail","by":2,"about":[2]}]}`), func() {
 			if err := s.DB.Forget(context.Background(), core.MustPath("room/@user/jay")); err != nil {
 				t.Error(err)
@@ -162,7 +162,7 @@ func TestForgottenWhileRead(t *testing.T) {
 // it does not wait for them to end.
 func TestNotWhileTheyTalk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := plugintest.NewStand(t, "memory")
+		s := plugintest.NewHarness(t, "memory")
 		model := coretest.NewAsker(boat)
 		s.Asker = model
 		p := made(t, s, standard())
@@ -193,7 +193,7 @@ func TestNotWhileTheyTalk(t *testing.T) {
 // clock is from ours.
 func TestOtherClock(t *testing.T) {
 	read := func(t *testing.T, ahead time.Duration, resumed bool) {
-		s := plugintest.NewStand(t, "memory")
+		s := plugintest.NewHarness(t, "memory")
 		model := coretest.NewAsker(boat)
 		s.Asker = model
 		says(t, s, place, core.Author{}, "Hello all.")
@@ -230,7 +230,7 @@ func TestOtherClock(t *testing.T) {
 // others are read one after the other.
 func TestResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := plugintest.NewStand(t, "memory")
+		s := plugintest.NewHarness(t, "memory")
 		model := coretest.NewAsker(`{"facts":[]}`)
 		s.Asker = model
 		for i := range 3 {
@@ -270,7 +270,7 @@ func (c *counting) Get(ctx context.Context, path core.Path, key string) (core.It
 // costs nothing.
 func TestSleepCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := plugintest.NewStand(t, "memory")
+		s := plugintest.NewHarness(t, "memory")
 		items := &counting{Items: s.Items}
 		s.Items = items
 		p := made(t, s, standard())

@@ -36,7 +36,7 @@ func hints(t testing.TB, p *Plugin, s core.Scene) (all []string) {
 	return all
 }
 
-func save(t testing.TB, s *plugintest.Stand, f core.Fact) {
+func save(t testing.TB, s *plugintest.Harness, f core.Fact) {
 	t.Helper()
 	if f.Origin.IsZero() {
 		f.Origin = place
@@ -48,7 +48,7 @@ func save(t testing.TB, s *plugintest.Stand, f core.Fact) {
 
 // What is brought up by what was said.
 func TestBroughtUp(t *testing.T) {
-	s := plugintest.NewStand(t, "memory")
+	s := plugintest.NewHarness(t, "memory")
 	p := made(t, s, standard())
 	jays := []core.Path{core.MustPath("room/@user/jay")}
 	for _, f := range []core.Fact{
@@ -95,7 +95,7 @@ func TestBroughtUp(t *testing.T) {
 
 // There are never more hints than allowed, nor longer ones.
 func TestHintsHaveLimits(t *testing.T) {
-	s := plugintest.NewStand(t, "memory")
+	s := plugintest.NewHarness(t, "memory")
 	for i := range 30 {
 		save(t, s, core.Fact{Text: fmt.Sprintf("boat %d %s", i, strings.Repeat("sails well ", 60)), Language: "en", Importance: 10, About: []core.Path{core.MustPath("room/@user/jay")}})
 	}
@@ -110,7 +110,7 @@ func TestHintsHaveLimits(t *testing.T) {
 }
 
 // facts fills a database with n facts of the size and words of real ones.
-func facts(b testing.TB, s *plugintest.Stand, n int) {
+func facts(b testing.TB, s *plugintest.Harness, n int) {
 	b.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
 	nouns := strings.Fields("boat garden sister nurse hospital piano train bicycle mountain dinner holiday football garage passport novel camera kitchen engine dentist umbrella")
@@ -134,7 +134,7 @@ func facts(b testing.TB, s *plugintest.Stand, n int) {
 
 // BenchmarkRecon brings memories up out of 100,000, of one place.
 func BenchmarkRecon(b *testing.B) {
-	s := plugintest.NewStand(b, "memory")
+	s := plugintest.NewHarness(b, "memory")
 	facts(b, s, 100_000)
 	p := made(b, s, standard())
 	for name, text := range map[string]string{

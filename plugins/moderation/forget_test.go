@@ -27,7 +27,7 @@ func TestForgotten(t *testing.T) {
 }
 
 func testForgotten(t *testing.T, act func(*Plugin) *actor, byID bool) {
-	s := plugintest.NewStand(t, "moderation")
+	s := plugintest.NewHarness(t, "moderation")
 	p := gated(t, s, limits.Config{Private: limits.Rate{Count: 1, Per: time.Hour}})
 	m := says("1", "jay", "hi")
 	m.ID = "1"
@@ -127,7 +127,7 @@ func forgottenMeanwhile(t *testing.T, ctx context.Context) {
 	t.Helper()
 	for _, prefix := range []string{holdKey, logKey, didKey} {
 		for _, whom := range []core.Path{jayPath, bossPath} {
-			s := plugintest.NewStand(t, "moderation")
+			s := plugintest.NewHarness(t, "moderation")
 			f := &forgetting{Items: s.Items, prefix: prefix}
 			s.Items = f
 			p := made(t, s, Config{})
@@ -156,7 +156,7 @@ func forgottenMeanwhile(t *testing.T, ctx context.Context) {
 
 // TestModeratorForgottenMeanwhile: nor does a mute say who wanted it.
 func TestModeratorForgottenMeanwhile(t *testing.T) {
-	s := plugintest.NewStand(t, "moderation")
+	s := plugintest.NewHarness(t, "moderation")
 	f := &forgetting{Items: s.Items, prefix: didKey}
 	s.Items = f
 	p := made(t, s, Config{})

@@ -28,7 +28,7 @@ func TestAllowedWhileBlocked(t *testing.T) {
 			t.Errorf("%q: %v", text, !want)
 		}
 	}
-	s := plugintest.NewStand(t, "moderation")
+	s := plugintest.NewHarness(t, "moderation")
 	p := made(t, s, Config{})
 	if _, err := p.hold(t.Context(), boss(p), blocked, holdRequest{name: jayPath.String()}); err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestAllowedWhileBlocked(t *testing.T) {
 // TestAtOnce: people talk, are blocked, forgotten and let in again at the same
 // time; nothing is torn, and at the end everybody talks. It says most with -race.
 func TestAtOnce(t *testing.T) {
-	s := plugintest.NewStand(t, "moderation")
+	s := plugintest.NewHarness(t, "moderation")
 	three, five := limits.Rate{Count: 3, Per: time.Hour}, limits.Rate{Count: 5, Per: time.Minute}
 	p := gated(t, s, limits.Config{Private: three, Group: three, Place: five, Repeat: 2}, filter.Rule{Name: "r", Words: []string{"bad"}})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -107,7 +107,7 @@ func TestAtOnce(t *testing.T) {
 // TestWritten: what happened is on disk after Run, also what could not be written
 // at first; what found no room is not.
 func TestWritten(t *testing.T) {
-	s := plugintest.NewStand(t, "moderation")
+	s := plugintest.NewHarness(t, "moderation")
 	full := &fullDisk{Items: s.Items, full: true}
 	s.Items = full
 	p := gated(t, s, limits.Config{Group: limits.Rate{Count: 1, Per: time.Hour}})

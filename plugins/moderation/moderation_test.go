@@ -23,7 +23,7 @@ var (
 	bossPath = core.MustPath("room/@user/boss")
 )
 
-func made(t testing.TB, s *plugintest.Stand, c Config) *Plugin {
+func made(t testing.TB, s *plugintest.Harness, c Config) *Plugin {
 	t.Helper()
 	s.People = []core.Path{bossPath}
 	p, err := New(s.Host, plugintest.Defaults(t, c))
@@ -34,7 +34,7 @@ func made(t testing.TB, s *plugintest.Stand, c Config) *Plugin {
 }
 
 // gated is a plugin with further gates.
-func gated(t testing.TB, s *plugintest.Stand, l limits.Config, rules ...filter.Rule) *Plugin {
+func gated(t testing.TB, s *plugintest.Harness, l limits.Config, rules ...filter.Rule) *Plugin {
 	t.Helper()
 	p := made(t, s, Config{})
 	f, err := filter.New(s.Clock, filter.Config{Rules: rules}, p)
@@ -77,7 +77,7 @@ func run(t *testing.T, p *Plugin) {
 	}
 }
 
-func disk(t *testing.T, s *plugintest.Stand) string {
+func disk(t *testing.T, s *plugintest.Harness) string {
 	t.Helper()
 	var b strings.Builder
 	if err := s.DB.Export(t.Context(), &b, core.Path{}); err != nil {
@@ -105,7 +105,7 @@ func call(t *testing.T, p *Plugin, name string, c command.Call) (string, error) 
 func TestConform(t *testing.T) {
 	plugintest.Conform(t, plugintest.Case{
 		Name: "moderation",
-		Make: func(t *testing.T, s *plugintest.Stand) core.Plugin {
+		Make: func(t *testing.T, s *plugintest.Harness) core.Plugin {
 			p := made(t, s, Config{})
 			if _, err := p.hold(t.Context(), boss(p), blocked, holdRequest{name: "room/@user/jay"}); err != nil {
 				t.Fatal(err)
@@ -121,7 +121,7 @@ func TestConform(t *testing.T) {
 
 // TestSweep: what is over leaves the disk, and what is old the log.
 func TestSweep(t *testing.T) {
-	s := plugintest.NewStand(t, "moderation")
+	s := plugintest.NewHarness(t, "moderation")
 	p := made(t, s, Config{Keep: 30 * day})
 	if _, err := p.hold(t.Context(), boss(p), blocked, holdRequest{name: jayPath.String(), span: day}); err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestSweep(t *testing.T) {
 
 // TestMoved: what holds in a group holds where the group goes on.
 func TestMoved(t *testing.T) {
-	s := plugintest.NewStand(t, "moderation")
+	s := plugintest.NewHarness(t, "moderation")
 	p := made(t, s, Config{})
 	old, next := core.MustPath("room/5"), core.MustPath("room/100")
 	m := says("5", "jay", "hi")
@@ -213,7 +213,7 @@ func (unreadable) List(context.Context, core.Path) ([]core.Item, error) {
 
 // TestUnreadable: where it is not known who is blocked, nobody is answered.
 func TestUnreadable(t *testing.T) {
-	s := plugintest.NewStand(t, "moderation")
+	s := plugintest.NewHarness(t, "moderation")
 	fine := s.Items
 	s.Items = unreadable{fine}
 	p := made(t, s, Config{})
@@ -234,7 +234,7 @@ func TestUnreadable(t *testing.T) {
 // TestModerators: who was seen as a moderator of a group is one there, also after a
 // restart, until they are seen without the rank.
 func TestModerators(t *testing.T) {
-	s := plugintest.NewStand(t, "moderation")
+	s := plugintest.NewHarness(t, "moderation")
 	p := made(t, s, Config{})
 	m := says("1", "jay", "hi")
 	m.Author.Rank = core.RankModerator
@@ -287,7 +287,7 @@ func TestActors(t *testing.T) {
 		"the bot":     {core.Author{ID: "aria", Rank: core.RankBot}, false},
 		"several":     {core.Author{Rank: core.RankModerator}, false},
 	} {
-		s := plugintest.NewStand(t, "moderation")
+		s := plugintest.NewHarness(t, "moderation")
 		p := made(t, s, Config{})
 		for _, a := range p.Actions() {
 			payload := `{"person":"room/@user/eve"}`
@@ -308,7 +308,7 @@ func TestActors(t *testing.T) {
 
 // TestAppealsAreForAdmins, whatever precedes the command.
 func TestAppealsAreForAdmins(t *testing.T) {
-	s := plugintest.NewStand(t, "moderation")
+	s := plugintest.NewHarness(t, "moderation")
 	p := made(t, s, Config{})
 	for rank, ok := range map[core.Rank]bool{core.RankMember: false, core.RankModerator: false, core.RankAdmin: true,
 		core.RankBot: false} {

@@ -11,7 +11,7 @@ import (
 
 func TestScripts(t *testing.T) { plugintest.Run(t, "testdata/*.txt", plugintest.Of(New)) }
 
-func made(t *testing.T, s *plugintest.Stand, c Config) *Plugin {
+func made(t *testing.T, s *plugintest.Harness, c Config) *Plugin {
 	t.Helper()
 	p, err := New(s.Host, c)
 	if err != nil {
@@ -27,7 +27,7 @@ func from(person string) *core.Message {
 // TestCrowd: codes are bounded in number, and those of people who were forgotten
 // are gone.
 func TestCrowd(t *testing.T) {
-	s := plugintest.NewStand(t, "pairing")
+	s := plugintest.NewHarness(t, "pairing")
 	p := made(t, s, Config{Valid: 1e12, Again: 1e12, Open: 3})
 	told := 0
 	for i := range 10 {
@@ -60,7 +60,7 @@ func TestCrowd(t *testing.T) {
 // TestTheSameMessageAgain: a message that could not be kept is delivered again, and gets
 // the same reply; others get none for a while.
 func TestTheSameMessageAgain(t *testing.T) {
-	s := plugintest.NewStand(t, "pairing")
+	s := plugintest.NewHarness(t, "pairing")
 	p := made(t, s, Config{Valid: 1e12, Again: 1e12, Open: 3})
 	first, second := from("jay"), from("jay")
 	first.ID, second.ID = "1", "2"
@@ -79,7 +79,7 @@ func TestTheSameMessageAgain(t *testing.T) {
 func TestConform(t *testing.T) {
 	plugintest.Conform(t, plugintest.Case{
 		Name: "pairing",
-		Make: func(t *testing.T, s *plugintest.Stand) core.Plugin {
+		Make: func(t *testing.T, s *plugintest.Harness) core.Plugin {
 			return made(t, s, Config{Valid: 1e12, Again: 1e12, Open: 3})
 		},
 	})

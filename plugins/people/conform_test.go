@@ -11,7 +11,7 @@ import (
 func TestConform(t *testing.T) {
 	plugintest.Conform(t, plugintest.Case{
 		Name: "people",
-		Make: func(t *testing.T, s *plugintest.Stand) core.Plugin {
+		Make: func(t *testing.T, s *plugintest.Harness) core.Plugin {
 			p, err := people.New(s.Host, people.Config{Fields: 5, Daily: 20, Bytes: 300})
 			if err != nil {
 				t.Fatal(err)

@@ -21,7 +21,7 @@ var (
 	annPath = core.MustPath("room/@user/ann")
 )
 
-func made(t testing.TB, s *plugintest.Stand) *Plugin {
+func made(t testing.TB, s *plugintest.Harness) *Plugin {
 	t.Helper()
 	p, err := New(s.Host, Config{Fields: 5, Daily: 20, Bytes: 300})
 	if err != nil {
@@ -31,7 +31,7 @@ func made(t testing.TB, s *plugintest.Stand) *Plugin {
 }
 
 // says puts a message into the group's log and returns its number.
-func says(t testing.TB, s *plugintest.Stand, who core.Author) uint64 {
+func says(t testing.TB, s *plugintest.Harness, who core.Author) uint64 {
 	t.Helper()
 	b := &core.Batch{Append: []core.Entry{{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
 		Path: group, ID: fmt.Sprint(who.ID, s.Clock().UnixNano()), Author: who, Text: "hello", Time: s.Clock(),
@@ -139,7 +139,7 @@ func TestForgottenMeanwhile(t *testing.T) {
 			{"me", annPath, true}, {"me", jayPath, false}, {"Ann", annPath, false}, {"Ann", jayPath, false},
 			{"Ann", core.MustPath("room/@user/lea"), true},
 		} {
-			s := plugintest.NewStand(t, "people")
+			s := plugintest.NewHarness(t, "people")
 			says(t, s, core.Author{ID: "lea", Name: "Lea"})
 			says(t, s, ann)
 			c := core.Call{Path: group, Author: jay}
@@ -177,7 +177,7 @@ func TestForgottenMeanwhile(t *testing.T) {
 
 // Where a few are among themselves, what one tells of another enters no bio.
 func TestNothingOfOthersInPrivate(t *testing.T) {
-	s := plugintest.NewStand(t, "people")
+	s := plugintest.NewHarness(t, "people")
 	p := made(t, s)
 	says(t, s, ann)
 	c := core.Call{Path: group, Author: jay, Private: true}
@@ -192,7 +192,7 @@ func TestNothingOfOthersInPrivate(t *testing.T) {
 
 // What a user said about others is shown to them, and is erased with them.
 func TestKeeper(t *testing.T) {
-	s := plugintest.NewStand(t, "people")
+	s := plugintest.NewHarness(t, "people")
 	p := made(t, s)
 	says(t, s, ann)
 	says(t, s, jay)
@@ -222,7 +222,7 @@ func TestKeeper(t *testing.T) {
 
 // A link that only one side has, as after a crash, shows nothing.
 func TestHalfALink(t *testing.T) {
-	s := plugintest.NewStand(t, "people")
+	s := plugintest.NewHarness(t, "people")
 	p := made(t, s)
 	says(t, s, jay)
 	if _, err := p.update(t.Context(), core.Call{Path: group, Author: jay}, updatePayload{Likes: []string{"tea"}}); err != nil {
@@ -285,7 +285,7 @@ func TestCodes(t *testing.T) {
 
 // BenchmarkBios reads the bios of the 20 people of a prompt, out of 10,000.
 func BenchmarkBios(b *testing.B) {
-	s := plugintest.NewStand(b, "people")
+	s := plugintest.NewHarness(b, "people")
 	p := made(b, s)
 	var rows strings.Builder
 	for i := range 10_000 {
@@ -319,7 +319,7 @@ func BenchmarkBios(b *testing.B) {
 
 // TestForgottenCode: a user who was forgotten is not linked by a code that they got before.
 func TestForgottenCode(t *testing.T) {
-	p := made(t, plugintest.NewStand(t, "people"))
+	p := made(t, plugintest.NewHarness(t, "people"))
 	code, err := p.codes.give(jayPath)
 	if err != nil {
 		t.Fatal(err)

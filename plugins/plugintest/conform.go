@@ -19,21 +19,21 @@ import (
 	"synthbot/core/watch"
 )
 
-// Canary is a word that nobody says by himself. Where the payload or the text of
-// a [Sample] of Case.Keep holds it, it is what the plugin is told in private.
+// Canary is a word that nobody says on their own. Where the payload or the text of
+// a [Sample] of Case.Keep holds it, it is a private fact for the plugin.
 const Canary = "kanarienvogel8051"
 
-// Case is what [Conform] is told of a plugin.
+// Case describes a plugin to [Conform].
 type Case struct {
 	Name string
 	// Make makes the plugin. It may change the host: its Asker, say.
-	Make func(t *testing.T, s *Stand) core.Plugin
+	Make func(t *testing.T, s *Harness) core.Plugin
 	// Keep are calls by which Jay, in private, makes the plugin keep something
-	// about him that holds the Canary. None: it keeps nothing about people.
+	// about them that holds the Canary. None: it keeps nothing about people.
 	Keep []Sample
 	// Ask are calls that tell what is kept to who may hear it.
 	Ask []Sample
-	// Silent: nothing is told, not even to Jay in his private place: what is kept
+	// Silent: nothing is shown, not even to Jay in private: what is kept
 	// is for another purpose.
 	Silent bool
 }
@@ -49,15 +49,15 @@ type Sample struct {
 }
 
 // Conform holds a plugin to all that every plugin must do: [coretest.TestPlugin],
-// the checks of the catalogue and of the commands, and privacy. What it is told
-// about a person in private is told nowhere else, and is gone when he is
+// the checks of the catalogue and of the commands, and privacy. What it learns
+// about a person in private appears nowhere else, and is gone when they are
 // forgotten.
 func Conform(t *testing.T, c Case) {
 	t.Helper()
-	coretest.TestPlugin(t, func(t *testing.T) core.Plugin { return c.Make(t, NewStand(t, c.Name)) })
-	t.Run("catalogue", func(t *testing.T) { testCatalogue(t, c.Make(t, NewStand(t, c.Name)), c.Name) })
+	coretest.TestPlugin(t, func(t *testing.T) core.Plugin { return c.Make(t, NewHarness(t, c.Name)) })
+	t.Run("catalogue", func(t *testing.T) { testCatalogue(t, c.Make(t, NewHarness(t, c.Name)), c.Name) })
 	t.Run("made and dropped", func(t *testing.T) {
-		s := NewStand(t, c.Name)
+		s := NewHarness(t, c.Name)
 		before := goleak.IgnoreCurrent()
 		c.Make(t, s)
 		if err := goleak.Find(before); err != nil {
@@ -106,13 +106,13 @@ var (
 type stage struct {
 	*Case
 	t      *testing.T
-	stand  *Stand
+	stand  *Harness
 	plugin core.Plugin
 	count  int
 }
 
 func testPrivacy(t *testing.T, c *Case) {
-	s := &stage{Case: c, t: t, stand: NewStand(t, c.Name)}
+	s := &stage{Case: c, t: t, stand: NewHarness(t, c.Name)}
 	s.plugin = c.Make(t, s.stand)
 	for _, k := range c.Keep {
 		s.use(k, private, jay)
@@ -120,7 +120,7 @@ func testPrivacy(t *testing.T, c *Case) {
 	if !s.kept() {
 		t.Fatal("it keeps nothing of what it was told; the case's Keep proves nothing")
 	}
-	if told := s.told(private, jay); !c.Silent && !strings.Contains(told, Canary) {
+	if told := s.words(private, jay); !c.Silent && !strings.Contains(told, Canary) {
 		t.Errorf("what Jay said in private is not told there, neither unasked nor by Ask: %s", told)
 	}
 	for _, at := range []struct {
@@ -130,7 +130,7 @@ func testPrivacy(t *testing.T, c *Case) {
 		if at.place == private && at.who == eve {
 			continue // nobody but Jay is there
 		}
-		if told := s.told(at.place, at.who); strings.Contains(told, Canary) {
+		if told := s.words(at.place, at.who); strings.Contains(told, Canary) {
 			t.Errorf("what Jay said in private is told to %s in %s: %s", at.who.Name, at.place, told)
 		}
 	}
@@ -170,7 +170,7 @@ func (s *stage) shown(k core.DataKeeper) string {
 	return fmt.Sprintf("%s", raws)
 }
 
-// forget: Jay is shown what is kept of him, and then it is gone.
+// forget: Jay is shown what is kept of them, and then it is gone.
 func (s *stage) forget() {
 	ctx := context.Background()
 	keeper, ok := s.plugin.(core.DataKeeper)
@@ -202,12 +202,12 @@ func (s *stage) forget() {
 	if left := s.disk(); strings.Contains(left, Canary) {
 		s.t.Errorf("when Jay is forgotten, there is still\n%s", lines(left))
 	}
-	if told := s.told(private, jay); strings.Contains(told, Canary) {
+	if told := s.words(private, jay); strings.Contains(told, Canary) {
 		s.t.Errorf("when Jay is forgotten, he is still told %s", told)
 	}
 }
 
-// items are those under Jay's path, and in his private place, which goes with him.
+// items are those under Jay's path, and in their private place, which is forgotten too.
 func (s *stage) items() string {
 	var b strings.Builder
 	for _, path := range []core.Path{jayPath, private} {
@@ -228,9 +228,9 @@ func lines(text string) string {
 	return strings.Join(list, "\n")
 }
 
-// told is all that the plugin says there: what it adds to a prompt, unasked, and
+// words returns all that the plugin says there: what it adds to a prompt, unasked, and
 // what it answers to Ask.
-func (s *stage) told(place core.Path, who core.Author) string {
+func (s *stage) words(place core.Path, who core.Author) string {
 	s.t.Helper()
 	var b strings.Builder
 	scene := s.scene(place, who, "what do you know about me?")
@@ -353,7 +353,8 @@ func (s *stage) say(text string, place core.Path, who core.Author) {
 	}
 	if x, ok := s.plugin.(watch.Observer); ok {
 		x.Observe(watch.TurnEnd{
-			Turn: core.TurnID{Path: place, Seq: b.Append[0].Message.Seq}, Messages: []string{m.ID}, Answered: true, Person: person, Private: m.Private,
+			Turn:     core.TurnID{Path: place, Seq: b.Append[0].Message.Seq},
+			Messages: []string{m.ID}, Answered: true, Person: person, Private: m.Private,
 		})
 	}
 }

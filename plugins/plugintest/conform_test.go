@@ -143,7 +143,7 @@ func (n *notes) Run(ctx context.Context) error {
 
 func notesCase(s sins) Case {
 	return Case{
-		Name: "notes", Make: func(_ *testing.T, st *Stand) core.Plugin { return &notes{h: st.Host, sins: s} },
+		Name: "notes", Make: func(_ *testing.T, st *Harness) core.Plugin { return &notes{h: st.Host, sins: s} },
 		Keep: []Sample{{Action: "note_add", Payload: `{"text":"the secret ` + Canary + `"}`}},
 	}
 }

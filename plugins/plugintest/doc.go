@@ -1,7 +1,7 @@
 // Package plugintest holds conversations with plugins, written as scripts,
 // through the real pipeline: the real turns, catalogue and database, around a
 // model that says what the script makes it say ([Run]). It also holds [Conform],
-// what every plugin must do whatever it is for, and a [Stand] for tests that
+// what every plugin must do whatever it is for, and a [Harness] for tests that
 // need no conversation. Only tests import it; it knows no plugin.
 //
 //	func TestScripts(t *testing.T) {
@@ -11,7 +11,7 @@
 //	func TestConform(t *testing.T) {
 //		plugintest.Conform(t, plugintest.Case{
 //			Name: "notes",
-//			Make: func(t *testing.T, s *plugintest.Stand) core.Plugin {
+//			Make: func(t *testing.T, s *plugintest.Harness) core.Plugin {
 //				p, err := New(s.Host, Config{})
 //				if err != nil {
 //					t.Fatal(err)
@@ -28,8 +28,8 @@
 // A script is the head of a txtar file. Its files follow: config.toml is the
 // plugin's table (of several plugins NAME.toml each), all others can be sent as
 // attachments. In the script '#' begins a comment line, a line that begins with
-// white space continues the one before (with a line break), and ${NAME} stands
-// for a variable.
+// white space continues the one before (with a line break), and ${NAME} is a
+// variable.
 //
 //	# Jay asks in the group, the model rolls, its output goes back to it.
 //	Jay> roll two dice
@@ -41,7 +41,7 @@
 // # What happens
 //
 //	Jay> text               Jay says it to the bot, in the group room/1
-//	Jay (private)> text     in his private chat, room/jay
+//	Jay (private)> text     in a private chat, room/jay
 //	Jay @ room/2> text      in another place; other/1 is another interface's
 //	Jay> /name args         calls a command
 //	press LABEL             the last speaker presses the newest button of that label
@@ -51,13 +51,13 @@
 //	                        opened anew, and nothing else is remembered
 //
 // Words in the parentheses, separated by commas, say how something is said:
-// private, aside (not to the bot), admin (he is one from the beginning on),
-// moderator (there and then), bot (he is one), voice, reply (to what the bot
+// private, aside (not to the bot), admin (an admin from the beginning),
+// moderator (there and then), bot (the author is a bot), voice, reply (to what the bot
 // said last), locale TAG, file NAME (a file of the script is attached), edit
-// (his last message now says this), delete (it is gone), react (the text is the
+// (the speaker's last message now says this), delete (it is gone), react (the text is the
 // emoji put on what the bot said last), forwards (what somebody else said), presses (the button of that label, in
 // this place or anywhere).
-// A person's id is his name in small letters, so Jay is room/@user/jay.
+// A person's id is their name in small letters, so Jay is room/@user/jay.
 //
 // # What the model answers
 //
@@ -67,7 +67,7 @@
 //	fails< retry_later      an error of the engine: a llm.ErrorKind, or none
 //	                        for core.ErrNoEngine
 //
-// The model waits for its line: what stands between is what people see while it
+// The model waits for its line: the lines between are what people see while it
 // thinks. Plugins ask the same model; who asked first is answered first.
 //
 // # What is expected
@@ -75,10 +75,10 @@
 //	bot= text               the next message in the place of the last event: exactly;
 //	bot~ regexp             or so that it matches. bot @ PLACE= for another place
 //	edit= text              a message that was there says this now
-//	whisper= text           told to one person alone, where he pressed a button
-//	tell @ PATH= text       what the Desk told a place or a person
-//	admins= text            what the Desk told the admins
-//	file= NAME | caption    what the Desk carried into the place
+//	whisper= text           shown to one person alone, who pressed a button
+//	tell @ PATH= text       what the plugin sent to a place or a person
+//	admins= text            what the plugin sent to the admins
+//	file= NAME | caption    the file that the plugin sent to the place
 //	nothing                 nothing of all this is left that was not expected
 //	anything                whatever is left, it is as it should be
 //	prompt~ regexp          the question that the model is asked, or was asked last,

@@ -73,7 +73,7 @@ func (s *Script) match(text string) bool {
 func (s *Script) expectPrompt() {
 	s.t.Helper()
 	s.until(func() bool { return s.model.count() > 0 || !s.plan.live })
-	q := s.model.told()
+	q := s.model.current()
 	if q == nil {
 		s.Fatalf("the model was never asked:\n%s", s.state())
 	}
@@ -86,7 +86,7 @@ func (s *Script) expectPrompt() {
 	}
 }
 
-// setting carries out what may stand before anything happens, and reports
+// setting carries out what is allowed before anything happens, and reports
 // whether it was that.
 func (s *Script) setting() bool {
 	l := s.line

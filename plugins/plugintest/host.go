@@ -12,12 +12,12 @@ import (
 )
 
 // database is the script's. One writes at a time: the writer of package memory
-// waits, in the hope of company, by the clock, and in a bubble the clock stands
-// still while somebody waits so.
+// waits, in the hope of company, by the clock, and in a bubble the clock does not
+// move while somebody waits so.
 type database struct {
 	*memory.DB
 	one  sync.Mutex
-	stir func() // told when something was written; nil: nobody is
+	stir func() // called when something was written; may be nil
 }
 
 func (d *database) alone() (leave func()) {
@@ -76,7 +76,7 @@ func (i items) List(ctx context.Context, root core.Path) ([]core.Item, error) {
 	return i.db.Items(i.plugin).List(ctx, root)
 }
 
-// desk is a core.Messenger that writes down what it is told.
+// desk is a core.Messenger that records what it is given.
 type desk struct {
 	script *Script
 	mu     sync.Mutex
@@ -91,7 +91,7 @@ func (d *desk) note(u utterance) {
 	d.script.poke()
 }
 
-// take returns what was told since it was last taken.
+// take returns what was recorded since the last call.
 func (d *desk) take() []utterance {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 // line is one line of a script, with those that continue it.
 type line struct {
 	number, last int
-	text         string // as it stands there, the first line
+	text         string // the first line as written
 	kind         kind
 	name         string // who speaks, or what is expected, answered, done
 	how          []string

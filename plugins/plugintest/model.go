@@ -27,7 +27,7 @@ type question struct {
 	answer  chan any // llm.Answer or error
 }
 
-// text is what the model is told of the moment.
+// text is what the model is asked now.
 func (q *question) text() string {
 	var parts []string
 	for _, m := range q.request.Messages {
@@ -36,7 +36,7 @@ func (q *question) text() string {
 	return strings.Join(parts, "\n")
 }
 
-// rules are what it is told of itself and of its actions.
+// rules are its instructions, with the actions on offer.
 func (q *question) rules() string { return strings.Join(q.request.System, "\n") }
 
 // Ask implements core.Asker.
@@ -72,9 +72,9 @@ func (m *model) pending() int {
 	return len(m.waits)
 }
 
-// told is the question that the script speaks about: the one that waits longest,
+// current returns the question that the script speaks about: the one that waits longest,
 // or else the last one; nil where there was none.
-func (m *model) told() *question {
+func (m *model) current() *question {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.waits) > 0 {

@@ -146,7 +146,7 @@ func TestLive(t *testing.T) {
 	Run(t, "testdata/talk.txt", With(toys()), Live())
 }
 
-// TestFaults: what is not so is told with its line and what there was.
+// TestFaults: an expectation that fails is reported with its line and what there was.
 func TestFaults(t *testing.T) {
 	for name, tc := range map[string]struct{ script, want string }{
 		"another text":        {"Jay> hi\nsays< Hello.\nbot= Hi.", "script:3: bot= Hi.\nthere is:\n  said: bot= Hello.\n"},
@@ -188,10 +188,10 @@ func faultOf(t *testing.T, script string, options ...Option) (fault string) {
 	return fault
 }
 
-// TestManyWriters: in a bubble, where the clock stands still, too.
+// TestManyWriters: in a bubble, where the clock does not move.
 func TestManyWriters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := NewStand(t, "toys")
+		s := NewHarness(t, "toys")
 		var all sync.WaitGroup
 		for i := range 4 {
 			all.Go(func() {

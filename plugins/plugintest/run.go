@@ -115,7 +115,7 @@ func Run(t *testing.T, pattern string, options ...Option) {
 	}
 }
 
-// Text runs a script that stands in the test itself.
+// Text runs a script in the test itself.
 func Text(t *testing.T, script string, options ...Option) {
 	t.Helper()
 	run(t, "script", txtar.Parse([]byte(script)), options)

@@ -297,7 +297,7 @@ func (s *Script) state() string {
 		b.WriteString("  nothing more was said\n")
 	}
 	if s.model.pending() > 0 {
-		fmt.Fprintf(&b, "  the model is asked, and waits for an answer: %s\n", s.model.told().text())
+		fmt.Fprintf(&b, "  the model is asked, and waits for an answer: %s\n", s.model.current().text())
 	}
 	return b.String()
 }

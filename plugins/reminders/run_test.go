@@ -126,16 +126,16 @@ var (
 	jayWay = core.MustPath("room/@user/jay")
 )
 
-func stand(t testing.TB, items core.Items) (*plugintest.Stand, *Plugin) {
+func stand(t testing.TB, items core.Items) (*plugintest.Harness, *Plugin) {
 	t.Helper()
-	s := plugintest.NewStand(t, "reminders")
+	s := plugintest.NewHarness(t, "reminders")
 	if items != nil {
 		s.Items = items
 	}
 	return s, restart(t, s)
 }
 
-func restart(t testing.TB, s *plugintest.Stand) *Plugin {
+func restart(t testing.TB, s *plugintest.Harness) *Plugin {
 	t.Helper()
 	p, err := New(s.Host, plugintest.Defaults(t, Config{}))
 	if err != nil {
@@ -174,7 +174,7 @@ func ask(t testing.TB, p *Plugin, text string, at time.Time, rule string) remind
 	return r
 }
 
-func occasions(t *testing.T, s *plugintest.Stand) (list []occasion) {
+func occasions(t *testing.T, s *plugintest.Harness) (list []occasion) {
 	t.Helper()
 	for _, e := range s.Received() {
 		var o occasion

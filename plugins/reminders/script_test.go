@@ -25,7 +25,7 @@ func TestOnePlace(t *testing.T) {
 func TestConform(t *testing.T) {
 	plugintest.Conform(t, plugintest.Case{
 		Name: "reminders",
-		Make: func(t *testing.T, s *plugintest.Stand) core.Plugin {
+		Make: func(t *testing.T, s *plugintest.Harness) core.Plugin {
 			p, err := reminders.New(s.Host, plugintest.Defaults(t, reminders.Config{}))
 			if err != nil {
 				t.Fatal(err)

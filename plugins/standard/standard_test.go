@@ -87,7 +87,7 @@ func everything() Config {
 }
 
 func TestConform(t *testing.T) {
-	plugintest.Conform(t, plugintest.Case{Name: "standard", Make: func(t *testing.T, s *plugintest.Stand) core.Plugin {
+	plugintest.Conform(t, plugintest.Case{Name: "standard", Make: func(t *testing.T, s *plugintest.Harness) core.Plugin {
 		p, err := New(s.Host, everything())
 		if err != nil {
 			t.Fatal(err)
@@ -214,7 +214,7 @@ func TestPicturesThatCannotBeSentAreWords(t *testing.T) {
 		{core.Errorf(core.Temporary, "Later."), 0, true},
 		{errors.New("odd"), 0, true},
 	} {
-		s := plugintest.NewStand(t, "standard")
+		s := plugintest.NewHarness(t, "standard")
 		s.Host.Messenger = desk{s.Host.Messenger, tc.err}
 		p, err := New(s.Host, Config{Actions: []string{"display"}})
 		if err != nil {
@@ -235,7 +235,7 @@ func TestPicturesThatCannotBeSentAreWords(t *testing.T) {
 // TestLatest holds what a display without content shows: the last thing that was
 // done in its turn, and nothing that was not.
 func TestLatest(t *testing.T) {
-	s := plugintest.NewStand(t, "standard")
+	s := plugintest.NewHarness(t, "standard")
 	p, err := New(s.Host, Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -281,7 +281,7 @@ func TestReadingOnly(t *testing.T) {
 		{[]string{"GET", "POST"}, true, "everyone", 2, core.PermissionEveryone},
 		{[]string{"GET", "POST"}, false, "moderators", 1, core.PermissionModerators},
 	} {
-		p, err := New(plugintest.NewStand(t, "standard").Host, Config{
+		p, err := New(plugintest.NewHarness(t, "standard").Host, Config{
 			Actions: []string{"api_call"}, APIs: []API{{Name: "a", URL: "http://a.example", Methods: tc.methods, Confirm: tc.confirm, Permission: tc.permission, Allow: []outbound.Peer{}}},
 		})
 		if err != nil {

@@ -98,7 +98,7 @@ func TestSearchServerIsNoPage(t *testing.T) {
 }
 
 func TestConform(t *testing.T) {
-	plugintest.Conform(t, plugintest.Case{Name: "web", Make: func(t *testing.T, s *plugintest.Stand) core.Plugin {
+	plugintest.Conform(t, plugintest.Case{Name: "web", Make: func(t *testing.T, s *plugintest.Harness) core.Plugin {
 		p, err := New(s.Host, plugintest.Defaults(t, Config{SearXNG: "http://127.0.0.1:1"}))
 		if err != nil {
 			t.Fatal(err)

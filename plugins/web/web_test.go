@@ -59,9 +59,9 @@ func body(kind, text string) http.HandlerFunc {
 }
 
 // reader is the plugin, which may read the site although it is on loopback.
-func reader(t *testing.T, s *site, c Config) (*Plugin, *plugintest.Stand) {
+func reader(t *testing.T, s *site, c Config) (*Plugin, *plugintest.Harness) {
 	t.Helper()
-	stand := plugintest.NewStand(t, "web")
+	stand := plugintest.NewHarness(t, "web")
 	if s != nil {
 		u, err := url.Parse(s.URL)
 		if err != nil {

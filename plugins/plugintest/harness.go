@@ -13,10 +13,10 @@ import (
 	"synthbot/memory"
 )
 
-// Stand lends a plugin what a bot would, for tests that need no conversation: a
+// Harness lends a plugin what a bot would, for tests that need no conversation: a
 // real database, and a desk, an inbox and a clock that the test looks after.
-// What stands in Host may be exchanged before the plugin is made.
-type Stand struct {
+// The fields of Host may be exchanged before the plugin is made.
+type Harness struct {
 	core.Host
 	DB *memory.DB
 
@@ -35,13 +35,13 @@ type Stand struct {
 	Deaf error
 }
 
-// NewStand makes a Stand for the plugin of that name. Its clock stands at Monday,
+// NewHarness makes a Harness for the plugin of that name. Its clock begins at Monday,
 // 2 March 2026, 10:00 UTC, and goes on with the process's (or the bubble's) own.
 // The model answers with the script, as a coretest.Asker; without one there is no
 // engine.
-func NewStand(t testing.TB, name string, script ...any) *Stand {
+func NewHarness(t testing.TB, name string, script ...any) *Harness {
 	t.Helper()
-	s := &Stand{Attached: make(map[string][]byte)}
+	s := &Harness{Attached: make(map[string][]byte)}
 	s.clock.set(begins)
 	db, err := memory.Open(t.TempDir(), memory.Options{Clock: s.clock.now})
 	if err != nil {
@@ -55,8 +55,10 @@ func NewStand(t testing.TB, name string, script ...any) *Stand {
 	s.DB = db
 	own := &database{DB: db}
 	s.Host = core.Host{
-		Name: name, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Clock: func() time.Time { return s.clock.now().UTC() },
-		Language: "en", Items: items{own, name}, Zones: items{own, "zones"}, Facts: own, Inbox: s, Reader: db, Asker: none{}, Messenger: s, Changed: s.changed,
+		Name: name, Language: "en", Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Clock: func() time.Time { return s.clock.now().UTC() },
+		Items: items{own, name}, Zones: items{own, "zones"}, Facts: own,
+		Inbox: s, Reader: db, Asker: none{}, Messenger: s, Changed: s.changed,
 	}
 	if len(script) > 0 {
 		s.Asker = coretest.NewAsker(script...)
@@ -65,24 +67,25 @@ func NewStand(t testing.TB, name string, script ...any) *Stand {
 }
 
 // Advance moves the clock; timers do not fire.
-func (s *Stand) Advance(d time.Duration) {
+func (s *Harness) Advance(d time.Duration) {
 	s.clock.mu.Lock()
 	defer s.clock.mu.Unlock()
 	s.clock.moved += d
 }
 
 // Set sets the clock.
-func (s *Stand) Set(to time.Time) { s.clock.set(to) }
+func (s *Harness) Set(to time.Time) { s.clock.set(to) }
 
 // Receive implements core.Inbox.
-func (s *Stand) Receive(ctx context.Context, events ...core.Event) error {
+func (s *Harness) Receive(ctx context.Context, events ...core.Event) error {
 	if s.Deaf != nil {
 		return s.Deaf
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range events {
-		known := slices.ContainsFunc(s.inbox, func(o core.Event) bool { return o.Message.Path == e.Message.Path && o.Message.ID == e.Message.ID })
+		same := func(o core.Event) bool { return o.Message.Path == e.Message.Path && o.Message.ID == e.Message.ID }
+		known := slices.ContainsFunc(s.inbox, same)
 		if !known {
 			s.inbox = append(s.inbox, e)
 		}
@@ -91,14 +94,14 @@ func (s *Stand) Receive(ctx context.Context, events ...core.Event) error {
 }
 
 // Received returns the events so far, each once.
-func (s *Stand) Received() []core.Event {
+func (s *Harness) Received() []core.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.inbox)
 }
 
 // Tell implements core.Messenger.
-func (s *Stand) Tell(_ context.Context, to core.Path, text string) error {
+func (s *Harness) Tell(_ context.Context, to core.Path, text string) error {
 	if s.Deaf != nil {
 		return s.Deaf
 	}
@@ -107,23 +110,23 @@ func (s *Stand) Tell(_ context.Context, to core.Path, text string) error {
 }
 
 // NotifyAdmins implements core.Messenger.
-func (s *Stand) NotifyAdmins(text string) { s.note("admins: " + text) }
+func (s *Harness) NotifyAdmins(text string) { s.note("admins: " + text) }
 
-func (s *Stand) note(text string) {
+func (s *Harness) note(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.desk = append(s.desk, text)
 }
 
-// Told returns what the desk was told, each as "PATH: text" or "admins: text".
-func (s *Stand) Told() []string {
+// Sent returns what the plugin sent to places, people and admins, each as "PATH: text" or "admins: text".
+func (s *Harness) Sent() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.desk)
 }
 
 // SendFile implements core.Messenger.
-func (s *Stand) SendFile(ctx context.Context, parts core.Deliveries, n int, what core.Sent, f core.Upload) error {
+func (s *Harness) SendFile(ctx context.Context, parts core.Deliveries, n int, what core.Sent, f core.Upload) error {
 	return parts.Send(ctx, n, what, func(context.Context, string) (string, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -133,14 +136,14 @@ func (s *Stand) SendFile(ctx context.Context, parts core.Deliveries, n int, what
 }
 
 // Carried returns the files that the desk carried.
-func (s *Stand) Carried() []core.Upload {
+func (s *Harness) Carried() []core.Upload {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.files)
 }
 
 // Fetch implements core.Messenger.
-func (s *Stand) Fetch(_ context.Context, _ core.Path, a core.Attachment, max int64) ([]byte, error) {
+func (s *Harness) Fetch(_ context.Context, _ core.Path, a core.Attachment, max int64) ([]byte, error) {
 	data, ok := s.Attached[a.Ref]
 	switch {
 	case !ok:
@@ -152,16 +155,16 @@ func (s *Stand) Fetch(_ context.Context, _ core.Path, a core.Attachment, max int
 }
 
 // IsAdmin implements core.Messenger.
-func (s *Stand) IsAdmin(person core.Path) bool { return slices.Contains(s.People, person) }
+func (s *Harness) IsAdmin(person core.Path) bool { return slices.Contains(s.People, person) }
 
-func (s *Stand) changed() {
+func (s *Harness) changed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lists++
 }
 
 // Changes counts how often the plugin said that its actions changed.
-func (s *Stand) Changes() int {
+func (s *Harness) Changes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lists
