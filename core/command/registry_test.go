@@ -74,3 +74,19 @@ func TestParse(t *testing.T) {
 		t.Error("more than it takes was taken")
 	}
 }
+
+func TestCalled(t *testing.T) {
+	for text, want := range map[string]string{
+		"/Help": "help", "/help@aria now": "help", "/sleep\n1h": "sleep", "/a\tb": "a", "/": "", "help": "", "": "", " /help": "",
+	} {
+		if got := Called(text); got != want {
+			t.Errorf("%q calls %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestContext(t *testing.T) {
+	if ctx := t.Context(); IsContext(ctx) || !IsContext(Context(ctx)) {
+		t.Error("the context of a command is not known")
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -114,5 +115,16 @@ func TestCancelled(t *testing.T) {
 	cancel()
 	if _, err := script("sleep 60").Run(ctx, nil); err == nil {
 		t.Error("it ran")
+	}
+}
+
+func TestCheckEnv(t *testing.T) {
+	var wrong []any
+	value := core.NewSecret("x")
+	CheckEnv(map[string]core.Secret{"PATH": value, "_a1": value, "1A": value, "A-B": value, "": value}, func(_ string, at ...any) {
+		wrong = append(wrong, at[1])
+	})
+	if len(wrong) != 3 || slices.Contains(wrong, any("PATH")) || slices.Contains(wrong, any("_a1")) {
+		t.Errorf("%q", wrong)
 	}
 }
