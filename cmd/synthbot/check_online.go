@@ -82,14 +82,14 @@ func machine(c *daemon.Config, getenv func(string) string) []core.Finding {
 }
 
 // modeOf finds fault with a file that others may read.
-func modeOf(file string, not os.FileMode, mend string) core.Finding {
+func modeOf(file string, not os.FileMode, fix string) core.Finding {
 	info, err := os.Stat(file)
 	if err != nil {
 		return core.Finding{What: "mode", Found: file, Fix: err.Error()}
 	}
 	f := core.Finding{What: "mode", Found: fmt.Sprintf("%s is %04o", filepath.Base(file), info.Mode().Perm())}
 	if info.Mode().Perm()&not != 0 {
-		f.Fix = mend
+		f.Fix = fix
 	}
 	return f
 }

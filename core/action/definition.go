@@ -27,7 +27,6 @@ type Definition struct {
 	input      *schema
 	output     *schema         // nil: not checked
 	properties map[string]bool // the payload's
-	plain      string          // the name, normalised
 }
 
 // define compiles an action; the error joins everything that is wrong with it.
@@ -36,7 +35,7 @@ func define(owner string, a core.Action) (*Definition, error) {
 	if err != nil {
 		return nil, fmt.Errorf("action %s of %s: %w", a.Name, owner, err)
 	}
-	d := &Definition{Action: a, Owner: owner, plain: normal(a.Name)}
+	d := &Definition{Action: a, Owner: owner}
 	d.Similes, d.DependsOn = slices.Clone(a.Similes), slices.Clone(a.DependsOn)
 	faults := []error{d.lintName(), d.lintBrief(), d.lintRules(), d.compile()}
 	if d.input != nil {
@@ -61,7 +60,7 @@ func (d *Definition) lintName() error {
 			errs = append(errs, fmt.Errorf("name %q: is taken by the built-in %s", n, c))
 		}
 	}
-	if d.IsMessage() && d.plain != normal(core.MessagePrefix+d.Owner) {
+	if d.IsMessage() && normal(d.Name) != normal(core.MessagePrefix+d.Owner) {
 		errs = append(errs, fmt.Errorf("name: %s… is kept for the interface of that name", core.MessagePrefix))
 	}
 	return errors.Join(errs...)

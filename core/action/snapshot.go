@@ -110,7 +110,6 @@ func (s *Snapshot) giveWay(d *Definition) {
 		d.Name = base[:min(len(base), maxName-len(mark))] + mark
 		mark = fmt.Sprintf("_%s_%d", d.Owner, n)
 	}
-	d.plain = normal(d.Name)
 }
 
 // register gives the definition its names.

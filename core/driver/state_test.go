@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"testing"
 )
@@ -15,6 +16,7 @@ type shelf struct {
 func (s *shelf) Get(_ context.Context, key string) ([]byte, error) {
 	value, _ := s.values.Load(key)
 	data, _ := value.([]byte)
+	runtime.Gosched() // lets an update without a lock interfere
 	return data, nil
 }
 

@@ -92,6 +92,9 @@ func TestMarksStay(t *testing.T) {
 	if one := marks(by("1", "Bo", "", 1), by("1", "Bo", "", 2), by("2", "Bob", "", 3)); len(one) != 0 {
 		t.Errorf("nobody is alike: %v", one)
 	}
+	if one := marks(by("1", "Bo", "", 1), by("1", "BO", "", 2)); len(one) != 0 {
+		t.Errorf("one person with two names is not alike: %v", one)
+	}
 	self := by("", "Aria", "", 1)
 	self.Self = true
 	if m := marks(self, by("2", "ARIA", "", 2)); m.Of(place, core.Author{ID: "2"}) == "" || len(m) != 1 {

@@ -15,12 +15,12 @@ import (
 func (d *Driver) Probe(ctx context.Context) []core.Finding {
 	raw, err := d.api.Do(ctx, botapi.Request{Method: "getMe", Params: botapi.Params{}})
 	if err != nil {
-		mend := explain(err).Error()
+		fix := explain(err).Error()
 		if botapi.IsCode(err, 401, 404) {
-			mend = "the token is refused; ask @BotFather for it again, and set it in interfaces." + d.opt.Name +
+			fix = "the token is refused; ask @BotFather for it again, and set it in interfaces." + d.opt.Name +
 				".token"
 		}
-		return []core.Finding{{What: "identity", Found: "unknown", Fix: mend, Fatal: true}}
+		return []core.Finding{{What: "identity", Found: "unknown", Fix: fix, Fatal: true}}
 	}
 	var me struct {
 		Name   string `json:"username"`
