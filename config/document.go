@@ -16,6 +16,9 @@ import (
 // MaxFile is the size limit of a configuration file in bytes.
 const MaxFile = 1 << 20
 
+// byteOrderMark is what some editors begin a file with.
+const byteOrderMark = "\uFEFF"
+
 // Options say how a file is read. The zero value is for programs; tests set fields.
 type Options struct {
 	// Getenv looks up env: secrets and $CREDENTIALS_DIRECTORY; nil: os.Getenv.
@@ -102,7 +105,7 @@ func Parse(file string, data []byte, o Options) *Document {
 		d.Fault(fmt.Sprintf("is over %d KiB; a configuration is smaller", MaxFile>>10))
 		return d
 	}
-	values, positions := d.parse(bytes.TrimPrefix(data, []byte("\uFEFF")))
+	values, positions := d.parse(bytes.TrimPrefix(data, []byte(byteOrderMark)))
 	d.root.value, d.root.node = values, positions
 	return d
 }

@@ -1,0 +1,92 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// StatementKind says what a [Statement] is.
+type StatementKind int
+
+const (
+	StatementComment StatementKind = iota
+	StatementHeader                // [a.b]
+	StatementArray                 // [[a.b]]
+	StatementValue                 // key = …
+)
+
+// Statement is a statement of a TOML file, or a line with nothing but a comment.
+type Statement struct {
+	Kind       StatementKind
+	Commented  bool // it is in a comment: "#key = …", "#[table]", but not "# key = …"
+	Key        []string
+	Start, End int // offsets of its lines, with the last line's end
+	From, To   int // offsets of the value, unless it is in a comment
+}
+
+// Statements lists the statements of a TOML file in their order, for programs that
+// change its text. It checks the syntax of each, not whether they fit together.
+func Statements(text string) ([]Statement, error) {
+	data := []byte(text)
+	begin := 0
+	if strings.HasPrefix(text, byteOrderMark) {
+		begin = copy(data, "   ")
+	}
+	p := unstable.Parser{KeepComments: true}
+	p.Reset(data)
+	var list []Statement
+	for p.NextExpression() {
+		s, from, to := newStatement(&p, p.Expression())
+		s.Start = max(begin, bytes.LastIndexByte(data[:from], '\n')+1)
+		_, rest, _ := bytes.Cut(data[to:], []byte("\n"))
+		s.End = len(data) - len(rest)
+		list = append(list, s)
+	}
+	var wrong *unstable.ParserError
+	if errors.As(p.Error(), &wrong) {
+		line := p.Shape(p.Range(wrong.Highlight)).Start.Line
+		return nil, fmt.Errorf("line %d: %w", line, wrong)
+	}
+	return list, nil
+}
+
+// newStatement converts an expression. from and to are offsets on its first and
+// its last line.
+func newStatement(p *unstable.Parser, e *unstable.Node) (s Statement, from, to int) {
+	from, to = int(e.Raw.Offset), int(e.Raw.Offset+e.Raw.Length)
+	switch e.Kind {
+	case unstable.Comment:
+		return commented(p.Raw(e.Raw)[1:]), from, to
+	case unstable.Table:
+		s.Kind = StatementHeader
+	case unstable.ArrayTable:
+		s.Kind = StatementArray
+	case unstable.KeyValue:
+		s.Kind = StatementValue
+	}
+	end := 0
+	for key := e.Key(); key.Next(); {
+		end = int(key.Node().Raw.Offset + key.Node().Raw.Length)
+		s.Key = append(s.Key, string(key.Node().Data))
+	}
+	if s.Kind != StatementValue {
+		return s, end, end
+	}
+	s.From, s.To = to-len(bytes.TrimLeft(p.Data()[end:to], " \t=")), to
+	return s, from, to
+}
+
+// commented returns the statement in a comment, if that is all it contains.
+func commented(text []byte) (s Statement) {
+	p := unstable.Parser{}
+	p.Reset(text)
+	if len(text) > 0 && !bytes.ContainsAny(text[:1], " \t#") && p.NextExpression() {
+		s, _, _ = newStatement(&p, p.Expression())
+		s.Commented, s.From, s.To = true, 0, 0
+	}
+	return s
+}
