@@ -113,6 +113,36 @@ func TestEachReplyLost(t *testing.T) {
 	})
 }
 
+// TestLongUnknown: however each send ends for a minute, the user reads the answer or that
+// it may be missing.
+func TestLongUnknown(t *testing.T) {
+	for broken, want := range map[time.Duration]string{
+		5 * time.Second: "one", 20 * time.Second: doubtful, 40 * time.Second: doubtful, 2 * time.Minute: doubtful,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			defer s.Close()
+			room := coretest.NewRoom("room")
+			room.Forgets = true
+			over := time.Now().Add(broken)
+			room.Fail = func(string) error {
+				if time.Now().Before(over) {
+					return core.ErrUnknownOutcome
+				}
+				return nil
+			}
+			b := start(t, s, room, coretest.NewAsker(plan("one")))
+			b.receive(said("1", "jay", "hi"))
+			time.Sleep(time.Hour)
+			b.quiet()
+			if got := room.Texts(); !slices.Equal(got, []string{want}) {
+				t.Errorf("sends fail for %s: the room holds %q, want %q", broken, got, want)
+			}
+			b.stop()
+		})
+	}
+}
+
 // TestDeathsInASend: where the platform knows no keys, a message that was in flight at
 // every death is sent three times at most, over all lives. Then the rest is sent, and the
 // user is notified once.
@@ -212,6 +242,7 @@ func TestQuestionInDoubt(t *testing.T) {
 			o.Places.Chooser = func(core.Path) core.Chooser { return room }
 		})
 		b.receive(said("1", "jay", "pay Ann"))
+		time.Sleep(time.Minute)
 		b.quiet()
 		b.holds("one", doubtful)
 		if n := len(asker.Asked()); n != 1 {

@@ -28,9 +28,12 @@ const (
 	maxPause = 30 * time.Second
 )
 
-// sentPause is the least time before a message is sent again that may have arrived: what
-// broke the connection may be over then.
-const sentPause = time.Second
+// Bounds of the time before a message is sent again that may have arrived. It is sent three
+// times at most, so the pauses grow fast: what breaks the connection may last for minutes.
+const (
+	minSendPause = time.Second
+	maxSendPause = 5 * time.Minute
+)
 
 // errWithdrawn ends the thinking about a message that its author took back.
 var errWithdrawn = errors.New("the message was deleted")
@@ -148,8 +151,8 @@ func (p *worker) run() {
 func (p *worker) pause(before time.Duration, err error, retried <-chan struct{}) time.Duration {
 	t := p.turns
 	pause := min(max(2*before, minPause), maxPause)
-	if errors.Is(err, core.ErrUnknownOutcome) {
-		pause = max(pause, sentPause)
+	if errors.Is(err, core.ErrUnknownOutcome) && !errors.Is(err, core.ErrAway) { // an outage counts once
+		pause = min(max(5*before, minSendPause), maxSendPause)
 	}
 	if pause > before || !errors.Is(err, core.ErrAway) { // an outage may last for hours
 		t.setup.Load().Log.Error("turn failed, trying again", "path", p.queue.path, "retry_in", pause, "err", err)
