@@ -2,9 +2,11 @@ package telegram
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/markdown"
 )
 
 // Rich messages are made of blocks: headings, lists, tables. This file reads those of
@@ -38,13 +40,43 @@ type richBlock struct {
 	} `json:"cells"`
 }
 
-// readRich is a rich message as text; "" for what is none.
-func readRich(raw json.RawMessage) string {
+// readRich is the text of a rich message, or "". The entities mark its quotes.
+func readRich(raw json.RawMessage) (text string, quotes []entity) {
 	var m richMessage
 	if len(raw) == 0 || json.Unmarshal(raw, &m) != nil {
-		return ""
+		return "", nil
 	}
-	return cut(strings.Join(richLines(m.Blocks, 0), "\n"), core.MaxText)
+	for i := range m.Blocks {
+		one := strings.Join(richLines(m.Blocks[i:i+1], 0), "\n")
+		if one == "" {
+			continue
+		}
+		if text != "" {
+			text += "\n"
+		}
+		if m.Blocks[i].quotes(0) {
+			at, length := markdown.UTF16(text), markdown.UTF16(one)
+			quotes = append(quotes, entity{Type: "blockquote", Offset: at, Length: length})
+		}
+		text = cut(text+one, core.MaxText)
+	}
+	return text, quotes
+}
+
+// quotes reports whether a block, or one in it, quotes somebody.
+func (b *richBlock) quotes(depth int) bool {
+	if depth > maxRichDepth || strings.Contains(strings.ToLower(b.Type), "quot") {
+		return true
+	}
+	quotes := func(blocks []richBlock) bool {
+		return slices.ContainsFunc(blocks, func(inner richBlock) bool { return inner.quotes(depth + 1) })
+	}
+	for _, item := range b.Items {
+		if quotes(item.Blocks) {
+			return true
+		}
+	}
+	return quotes(b.Blocks)
 }
 
 func richLines(blocks []richBlock, depth int) (lines []string) {

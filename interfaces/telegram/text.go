@@ -283,7 +283,7 @@ func (m *message) content() (string, []entity) {
 	case m.Caption != "":
 		return m.Caption, m.CaptionEntities
 	}
-	return readRich(m.Rich), nil
+	return readRich(m.Rich)
 }
 
 // attachments lists the file of a message; of a photo the largest size.
