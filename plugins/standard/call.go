@@ -46,17 +46,23 @@ func (r *request) changes() bool { return r.Method != http.MethodGet }
 // apiCall is the action that asks an API, and, where one takes changes, the one
 // that makes them after the person agreed.
 func (p *Plugin) apiCall() []core.Action {
+	var methods []string
+	for _, a := range p.apis {
+		methods = append(methods, a.Methods...)
+	}
+	slices.Sort(methods)
+	methods = slices.Compact(methods)
 	call := core.Action{
 		Name: "api_call", Similes: []string{"http_request", "call_api"},
 		Brief:    "Ask one of the configured HTTP APIs",
-		Schema:   p.callSchema(p.methods()),
+		Schema:   p.callSchema(methods),
 		Examples: p.callExamples(),
-		Effects:  p.effects(),
-		Outside:  true, Permission: p.loosest(), Timeout: p.timeout() + 5*time.Second,
-		Check: func(_ context.Context, c core.Call) error { _, _, err := p.prepare(c); return err },
-		Do:    p.call,
+		Outside:  true,
+		Check:    func(_ context.Context, c core.Call) error { _, _, err := p.prepare(c); return err },
+		Do:       p.call,
 	}
-	if len(changing(p.methods())) == 0 {
+	p.limits(&call)
+	if len(changing(methods)) == 0 {
 		call.Idempotent, call.Retries = true, 2
 	}
 	actions := []core.Action{call}
@@ -64,7 +70,7 @@ func (p *Plugin) apiCall() []core.Action {
 		change := call
 		change.Name, change.Similes = "api_change", nil
 		change.Brief = "Send a change to an HTTP API, after the person agreed"
-		change.Schema = p.callSchema(changing(p.methods()))
+		change.Schema = p.callSchema(changing(methods))
 		change.Examples = p.changeExamples()
 		change.Confirm, change.Do = true, p.send
 		change.Effects |= core.EffectChanges
@@ -73,19 +79,24 @@ func (p *Plugin) apiCall() []core.Action {
 	return actions
 }
 
-// effects are those of api_call: where the APIs are not open to the same people, it
-// does more for those of a higher rank.
-func (p *Plugin) effects() core.Effect {
-	e := core.EffectReadsForeign
+// limits sets who may use api_call: those to whom any of the APIs is open. Where the APIs
+// are not open to the same people, it does more for those of a higher rank.
+func (p *Plugin) limits(call *core.Action) {
+	call.Permission, call.Effects = core.PermissionAdmins, core.EffectReadsForeign
 	for _, a := range p.apis {
+		switch permission := core.Permission(a.Permission); {
+		case permission == core.PermissionEveryone,
+			permission == core.PermissionModerators && call.Permission == core.PermissionAdmins:
+			call.Permission = permission
+		}
 		if a.Permission != p.apis[0].Permission {
-			e |= core.EffectRanked
+			call.Effects |= core.EffectRanked
 		}
 		if !a.Confirm && len(changing(a.Methods)) > 0 {
-			e |= core.EffectChanges
+			call.Effects |= core.EffectChanges
 		}
+		call.Timeout = max(call.Timeout, a.client.Timeout+5*time.Second)
 	}
-	return e
 }
 
 // asks reports whether the person is asked about changes.
@@ -102,24 +113,6 @@ func (p *Plugin) methods() (all []string) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// loosest is the permission of those who may ask any of the APIs.
-func (p *Plugin) loosest() core.Permission {
-	for _, permission := range []core.Permission{core.PermissionEveryone, core.PermissionModerators} {
-		if slices.ContainsFunc(p.apis, func(a *api) bool { return a.Permission == string(permission) }) {
-			return permission
-		}
-	}
-	return core.PermissionAdmins
-}
-
-// timeout is the longest of the APIs.
-func (p *Plugin) timeout() (d time.Duration) {
-	for _, a := range p.apis {
-		d = max(d, a.client.Timeout)
-	}
-	return d
 }
 
 func (p *Plugin) callSchema(methods []string) json.RawMessage {

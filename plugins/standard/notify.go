@@ -1,6 +1,7 @@
 package standard
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -89,41 +90,23 @@ func (p *Plugin) tell(ctx context.Context, c core.Call) (core.Result, error) {
 	if err != nil {
 		return core.Result{}, err
 	}
-	text := sign(n.Type) + " " + n.Message
+	signs := map[string]string{"success": "✅", "warning": "⚠️", "error": "❌"}
+	text := cmp.Or(signs[n.Type], "ℹ️") + " " + n.Message
+	person, err := c.Path.Person(c.Author.ID)
 	switch {
 	case n.To == "admins":
-		p.h.Messenger.NotifyAdmins(text + "\n(for " + who(c) + ")")
+		who := c.Path.String()
+		if c.Author.ID == "" {
+			who = "nobody in particular, in " + who
+		} else if err == nil {
+			who = person.String() + " in " + who
+		}
+		p.h.Messenger.NotifyAdmins(text + "\n(for " + who + ")")
 		return core.Result{}, nil
 	case n.To == "here" || c.Private:
 		return core.Result{Next: []core.Step{c.Say(text)}}, nil
-	}
-	person, err := c.Path.Person(c.Author.ID)
-	if err != nil {
+	case err != nil:
 		return core.Result{}, &core.Error{Kind: core.Broken, Text: "The person cannot be found.", Err: err}
 	}
 	return core.Result{Shown: true}, p.h.Messenger.Tell(ctx, person, text)
-}
-
-// who names the cause of a notice for the admins.
-func who(c core.Call) string {
-	if c.Author.ID == "" {
-		return "nobody in particular, in " + c.Path.String()
-	}
-	person, err := c.Path.Person(c.Author.ID)
-	if err != nil {
-		return c.Path.String()
-	}
-	return person.String() + " in " + c.Path.String()
-}
-
-func sign(kind string) string {
-	switch kind {
-	case "success":
-		return "✅"
-	case "warning":
-		return "⚠️"
-	case "error":
-		return "❌"
-	}
-	return "ℹ️"
 }

@@ -15,6 +15,7 @@ type Plugin struct {
 	c       Config
 	apis    []*api
 	voice   *http.Client // nil: a command speaks
+	speech  *url.URL     // that voice asks
 	actions []core.Action
 }
 
@@ -33,6 +34,7 @@ func New(h core.Host, c Config) (*Plugin, error) {
 		if err != nil {
 			return nil, err
 		}
+		p.speech = u.JoinPath("audio/speech")
 		p.voice = outbound.New(outbound.Options{Allow: []outbound.Peer{outbound.PeerOf(u)}, Timeout: c.Speech.Timeout,
 			MaxBody: maxSound})
 	}

@@ -75,35 +75,25 @@ func (p *Plugin) show(ctx context.Context, c core.Call) (core.Result, error) {
 		return core.Result{}, err
 	}
 	if q.Content == nil {
-		latest, err := p.latest(ctx, c.Key)
+		q.Content, err = p.latest(ctx, c.Key)
 		if err != nil {
 			return core.Result{}, err
 		}
-		q.Content = latest
-		if latest == nil {
+		if q.Content == nil {
 			return core.Result{}, core.Errorf(core.Invalid,
 				"There is nothing to display: give it content, or put it after an action that has an output.")
 		}
 	}
 	s := display.Show(q.Content, display.Options{Format: q.Format, Title: q.Title, Fields: q.Fields})
 	if s.Picture != nil {
-		if done, err := p.picture(ctx, c, s); done {
+		err = p.h.Messenger.SendFile(ctx, c.Deliveries, 1, core.Sent{Path: c.Path, Text: s.Text}, *s.Picture)
+		var e *core.Error
+		if !errors.As(err, &e) || e.Kind != core.Broken {
 			return core.Result{}, err
 		}
+		p.h.Log.Info("picture not sent, its words are", "err", err) // the interface sends none
 	}
 	return core.Result{Next: []core.Step{c.Say(s.Text)}}, nil
-}
-
-// picture sends a picture. done is false where the interface sends none: then
-// its words remain.
-func (p *Plugin) picture(ctx context.Context, c core.Call, s display.Shown) (done bool, err error) {
-	err = p.h.Messenger.SendFile(ctx, c.Deliveries, 1, core.Sent{Path: c.Path, Text: s.Text}, *s.Picture)
-	var e *core.Error
-	if errors.As(err, &e) && e.Kind == core.Broken {
-		p.h.Log.Info("picture not sent, its words are", "err", err)
-		return false, nil
-	}
-	return true, err
 }
 
 // latest is the last output of the turn that the step belongs to, nil where there

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -69,12 +68,8 @@ func (p *Plugin) sound(ctx context.Context, text string) ([]byte, error) {
 		return program.Program{Argv: p.c.Speech.Command, Timeout: p.c.Speech.Timeout, MaxOutput: maxSound}.Run(ctx,
 			[]byte(text))
 	}
-	base, err := url.Parse(p.c.Speech.URL)
-	if err != nil {
-		return nil, err
-	}
 	call := outbound.Call{
-		Server: "The server", Method: http.MethodPost, URL: base.JoinPath("audio/speech"), Accept: "*/*",
+		Server: "The server", Method: http.MethodPost, URL: p.speech, Accept: "*/*",
 		Body: core.JSON(map[string]string{"model": p.c.Speech.Model, "voice": p.c.Speech.Voice,
 			"response_format": p.c.Speech.Format, "input": text}),
 	}
@@ -93,15 +88,15 @@ func (p *Plugin) sound(ctx context.Context, text string) ([]byte, error) {
 
 // soundOf tells what kind of sound file it is; "" where it is none.
 func soundOf(data []byte) (mime, ending string) {
+	for _, kind := range []struct{ begin, mime, ending string }{
+		{"OggS", "audio/ogg", "ogg"}, {"RIFF", "audio/wav", "wav"}, {"fLaC", "audio/flac", "flac"},
+		{"ID3", "audio/mpeg", "mp3"},
+	} {
+		if bytes.HasPrefix(data, []byte(kind.begin)) {
+			return kind.mime, kind.ending
+		}
+	}
 	switch {
-	case bytes.HasPrefix(data, []byte("OggS")):
-		return "audio/ogg", "ogg"
-	case bytes.HasPrefix(data, []byte("RIFF")):
-		return "audio/wav", "wav"
-	case bytes.HasPrefix(data, []byte("fLaC")):
-		return "audio/flac", "flac"
-	case bytes.HasPrefix(data, []byte("ID3")):
-		return "audio/mpeg", "mp3"
 	case len(data) > 2 && data[0] == 0xFF && data[1]&0xF6 == 0xF0:
 		return "audio/aac", "aac"
 	case len(data) > 2 && data[0] == 0xFF && data[1]&0xE0 == 0xE0:

@@ -1,12 +1,10 @@
 package display
 
 import (
-	"bytes"
 	"fmt"
 	"image"
 	"image/color"
 	"image/draw"
-	"image/png"
 	"math"
 
 	"golang.org/x/image/font"
@@ -48,15 +46,6 @@ func round(f float64) int { return int(math.Round(f)) }
 // shape collects lines and discs that are filled at once.
 type shape struct{ *vector.Rasterizer }
 
-func (c *canvas) shape() shape {
-	return shape{vector.NewRasterizer(c.Bounds().Dx(), c.Bounds().Dy())}
-}
-
-// fill draws a shape.
-func (c *canvas) fill(s shape, colour color.Color) {
-	s.Draw(c, c.Bounds(), image.NewUniform(colour), image.Point{})
-}
-
 // line adds a straight line.
 func (s shape) line(x0, y0, x1, y1, thick float64) {
 	length := math.Hypot(x1-x0, y1-y0)
@@ -95,11 +84,4 @@ func (c *canvas) text(x, y, share float64, text string, colour color.Color) {
 	x -= share * c.wide(text)
 	d := font.Drawer{Dst: c, Src: image.NewUniform(colour), Face: c.face, Dot: fixed.P(round(x), round(y))}
 	d.DrawString(text)
-}
-
-// encode writes the picture as PNG.
-func (c *canvas) encode() ([]byte, error) {
-	var b bytes.Buffer
-	err := png.Encode(&b, c)
-	return b.Bytes(), err
 }

@@ -2,6 +2,7 @@ package display
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"synthbot/core/txt"
@@ -12,12 +13,6 @@ const maxLines = 30
 
 // metric is one line with a number.
 func (v value) metric(title string) (string, bool) {
-	if v.scalar() && v.kind != null {
-		return lead(title) + v.line(maxCell), true
-	}
-	if v.kind != object {
-		return "", false
-	}
 	m, ok := v.measured()
 	if !ok {
 		return "", false
@@ -36,53 +31,45 @@ func (v value) metric(title string) (string, bool) {
 	if line != "" {
 		line = "**" + line + "**: "
 	}
-	line += m.value.line(maxCell)
+	line += m.line(maxCell)
 	unit := v.get("unit", "currency")
 	if unit.kind == text {
 		line += " " + unit.line(maxCell)
 	}
 	change := v.get("change", "delta", "trend")
 	if change.kind == text || change.kind == number {
-		line += " (" + arrow(change) + change.line(maxCell) + ")"
+		arrow := ""
+		switch f, ok := change.number(); {
+		case ok && f > 0:
+			arrow = "▲ "
+		case ok && f < 0:
+			arrow = "▼ "
+		}
+		line += " (" + arrow + change.line(maxCell) + ")"
 	}
 	return line, true
 }
 
-// lead is a name before a value.
-func lead(title string) string {
-	if title == "" {
-		return ""
+// measured is what a metric is about: the scalar, its value, or the only number there is.
+func (v value) measured() (value, bool) {
+	if v.kind != object {
+		v.key = "value"
+		return v, v.scalar() && v.kind != null
 	}
-	return "**" + escape(txt.Clip(title, maxLabel)) + "**: "
-}
-
-// measured is what a metric is about: its value, or the only number there is.
-func (v value) measured() (member, bool) {
 	named := v.get("value")
 	if named.kind != null && named.scalar() {
-		return member{"value", named}, true
+		return named, true
 	}
-	var found []member
-	for _, m := range v.members {
-		if m.value.kind == number && m.key != "change" && m.key != "delta" && m.key != "trend" {
-			found = append(found, m)
+	var found []value
+	for _, e := range v.list {
+		if e.kind == number && e.key != "change" && e.key != "delta" && e.key != "trend" {
+			found = append(found, e)
 		}
 	}
 	if len(found) != 1 {
-		return member{}, false
+		return value{}, false
 	}
 	return found[0], true
-}
-
-// arrow shows which way a change goes.
-func arrow(change value) string {
-	switch f, ok := change.number(); {
-	case ok && f > 0:
-		return "▲ "
-	case ok && f < 0:
-		return "▼ "
-	}
-	return ""
 }
 
 // bullets are the lines of a list.
@@ -91,10 +78,7 @@ func (v value) bullets() (string, bool) {
 	if v.kind == object {
 		items = v.get("items").list
 	}
-	if len(items) == 0 {
-		return "", false
-	}
-	return lines(items, func(e value) string { return "- " + e.item() }), true
+	return lines(items, func(e value) string { return "- " + e.item() }), len(items) > 0
 }
 
 // item is an element of a list on one line.
@@ -107,9 +91,9 @@ func (v value) item() string {
 	if name.kind == text {
 		parts = append(parts, "**"+name.line(maxLabel)+"**")
 	}
-	for _, m := range v.members {
-		if !(m.value.kind == text && m.value.text == name.text) && len(parts) < maxColumns {
-			parts = append(parts, label(m.key)+": "+m.value.line(maxCell))
+	for _, e := range v.list {
+		if !(e.kind == text && e.text == name.text) && len(parts) < maxColumns {
+			parts = append(parts, label(e.key)+": "+e.line(maxCell))
 		}
 	}
 	if len(parts) == 0 {
@@ -121,35 +105,28 @@ func (v value) item() string {
 // card shows whatever there is, a line for each property.
 func (v value) card() string {
 	switch {
-	case v.kind == array:
-		if text, ok := v.bullets(); ok {
-			return text
-		}
-		return "–"
-	case v.kind != object:
+	case v.kind != object && v.kind != array:
 		return v.line(maxText)
-	case len(v.members) == 0:
+	case len(v.list) == 0:
 		return "–"
+	case v.kind == array:
+		text, _ := v.bullets()
+		return text
 	}
-	list := make([]value, 0, len(v.members))
-	for _, m := range v.members {
-		if m.key != "title" || m.value.kind != text {
-			list = append(list, value{members: []member{m}})
-		}
-	}
-	return lines(list, func(e value) string { return property(e.members[0]) })
+	list := slices.DeleteFunc(slices.Clone(v.list), func(e value) bool { return e.key == "title" && e.kind == text })
+	return lines(list, value.property)
 }
 
 // property is a line of a card; an array of several things gets lines of its own.
-func property(m member) string {
-	line := "**" + label(m.key) + "**:"
-	if !m.value.all(isObject) {
-		return line + " " + m.value.line(maxLine)
+func (v value) property() string {
+	line := "**" + label(v.key) + "**:"
+	if !v.all(isObject) {
+		return line + " " + v.line(maxLine)
 	}
-	for _, e := range m.value.list[:min(len(m.value.list), maxLines)] {
+	for _, e := range v.list[:min(len(v.list), maxLines)] {
 		line += "\n- " + e.item()
 	}
-	n := len(m.value.list) - maxLines
+	n := len(v.list) - maxLines
 	if n > 0 {
 		line += fmt.Sprintf("\n- … and %d more", n)
 	}

@@ -1,11 +1,17 @@
 package display
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
+	"image"
 	"image/color"
+	"image/png"
 	"math"
 	"strings"
 	"unicode"
+
+	"golang.org/x/image/vector"
 
 	"synthbot/core"
 	"synthbot/core/txt"
@@ -21,25 +27,19 @@ const (
 func (p *plot) shown() Shown {
 	words := p.words()
 	s := Shown{Format: Chart, Text: escape(words)}
-	if png, err := p.png(); err == nil {
-		s.Picture = &core.Upload{Name: p.file(), MIME: "image/png", Data: png, Alt: words, Kind: core.MediaImage}
+	png, err := p.png()
+	if err != nil {
+		return s
 	}
-	return s
-}
-
-// file is the picture's name.
-func (p *plot) file() string {
 	name := strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			return unicode.ToLower(r)
 		}
 		return '-'
 	}, txt.Clip(p.title, 40))
-	name = strings.Trim(name, "-…")
-	if name == "" {
-		name = "chart"
-	}
-	return name + ".png"
+	name = cmp.Or(strings.Trim(name, "-…"), "chart") + ".png"
+	s.Picture = &core.Upload{Name: name, MIME: "image/png", Data: png, Alt: words, Kind: core.MediaImage}
+	return s
 }
 
 // Colours.
@@ -88,14 +88,11 @@ func (p *plot) png() ([]byte, error) {
 	}
 	f := &frame{canvas: c, left: 20, top: 50, right: width - 30, bottom: height - 40, across: p.across(),
 		upward: p.upward()}
-	if len(p.series) > 1 {
-		p.legend(f)
-	}
 	for _, t := range f.upward {
 		f.left = max(f.left, f.wide(t.label)+30)
 	}
 	if len(p.series) > 1 {
-		f.left += legendWidth
+		p.legend(f)
 	}
 	f.axes()
 	c.text(width/2, 30, 0.5, txt.Clip(p.title, maxLabel), black)
@@ -106,23 +103,19 @@ func (p *plot) png() ([]byte, error) {
 			p.line(f, i)
 		}
 	}
-	return c.encode()
+	var b bytes.Buffer
+	err = png.Encode(&b, c)
+	return b.Bytes(), err
 }
 
-// legendWidth is how much of the picture's left names the series, in pixels.
-const legendWidth = 150
-
-// legend names the series.
+// legend names the series at the left.
 func (p *plot) legend(f *frame) {
-	for i := range p.series {
-		name := p.series[i].name
-		if name == "" {
-			name = fmt.Sprint(i + 1)
-		}
+	for i, s := range p.series {
 		y := f.top + 20 + 22*float64(i)
 		f.box(20, y-10, 32, y+2, coloured[i])
-		f.text(40, y, 0, txt.Clip(name, 14), black)
+		f.text(40, y, 0, txt.Clip(cmp.Or(s.name, fmt.Sprint(i+1)), 14), black)
 	}
+	f.left += 150
 }
 
 // axes draws the marks, and a line across for each number upward.
@@ -145,7 +138,7 @@ func (f *frame) axes() {
 // line draws series i as a line, with dots where there are few.
 func (p *plot) line(f *frame, i int) {
 	s := &p.series[i]
-	drawn := f.shape()
+	drawn := shape{vector.NewRasterizer(width, height)}
 	for k := range s.x {
 		x, y := f.x(s.x[k]), f.y(s.y[k])
 		if k > 0 {
@@ -155,7 +148,7 @@ func (p *plot) line(f *frame, i int) {
 			drawn.dot(x, y, 3.5)
 		}
 	}
-	f.fill(drawn, coloured[i])
+	drawn.Draw(f, f.Bounds(), image.NewUniform(coloured[i]), image.Point{})
 }
 
 // bars draws series i of several as bars, side by side.
@@ -170,10 +163,10 @@ func (p *plot) bars(f *frame, i int) {
 }
 
 // bounds are the least and the largest of the numbers, at least one.
-func bounds(of func(*series) []float64, all []series) (low, high float64) {
+func (p *plot) bounds(of func(series) []float64) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
-	for i := range all {
-		for _, f := range of(&all[i]) {
+	for _, s := range p.series {
+		for _, f := range of(s) {
 			low, high = min(low, f), max(high, f)
 		}
 	}
@@ -182,7 +175,7 @@ func bounds(of func(*series) []float64, all []series) (low, high float64) {
 
 // upward are the marks of the vertical axis.
 func (p *plot) upward() []tick {
-	low, high := bounds(func(s *series) []float64 { return s.y }, p.series)
+	low, high := p.bounds(func(s series) []float64 { return s.y })
 	if p.kind == kindBar || low > 0 && low < high/3 {
 		low, high = min(low, 0), max(high, 0)
 	}
@@ -191,10 +184,10 @@ func (p *plot) upward() []tick {
 
 // across are the marks of the horizontal axis: some of the labels, or numbers.
 func (p *plot) across() []tick {
+	low, last := p.bounds(func(s series) []float64 { return s.x })
 	if len(p.labels) == 0 {
-		return marks(bounds(func(s *series) []float64 { return s.x }, p.series))
+		return marks(low, last)
 	}
-	_, last := bounds(func(s *series) []float64 { return s.x }, p.series)
 	ticks := []tick{{value: -0.5}}
 	step := int(math.Ceil((last + 1) / 10))
 	for i := 0; i <= int(last); i += step {

@@ -2,6 +2,7 @@ package display
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,16 +41,15 @@ func (v value) plot(kind string) (p plot, ok bool) {
 	if kind == "" {
 		_, kind = known(v.get("type", "kind").text)
 	}
+	labels, values := v.get("labels", "categories", "x"), v.get("values", "data")
 	switch {
-	case v.kind == object && v.get("series").kind == array:
-		p, ok = ofSeries(v)
-	case v.kind == object && v.get("values", "data").all(isNumber):
-		s := value{kind: object, members: []member{{"data", v.get("values", "data")}, {"name", v.get("label", "name")}}}
-		p, ok = ofSeries(value{kind: object, members: []member{{"labels", v.get("labels", "categories", "x")},
-			{"series", value{kind: array, list: []value{s}}}}})
+	case v.get("series").kind == array:
+		p, ok = ofSeries(labels, v.get("series").list)
+	case values.all(isNumber):
+		p, ok = ofSeries(labels, []value{values})
+		p.series[0].name = txt.Clip(v.get("label", "name").text, maxLabel)
 	case v.all(isNumber):
-		p, ok = ofSeries(value{kind: object,
-			members: []member{{"series", value{kind: array, list: []value{{kind: array, list: v.list}}}}}})
+		p, ok = ofSeries(value{}, []value{v})
 	case v.all(isObject):
 		p, ok = ofRecords(v.list)
 	case v.kind == object:
@@ -62,11 +62,12 @@ func (v value) plot(kind string) (p plot, ok bool) {
 	return p, true
 }
 
-// ofSeries reads {"labels": […], "series": […]}.
-func ofSeries(v value) (plot, bool) {
-	p := plot{labels: texts(v.get("labels", "categories", "x").list)}
-	list := v.get("series").list
-	p.left = max(0, len(list)-maxSeries)
+// ofSeries reads lists of numbers, or objects with one each.
+func ofSeries(labels value, list []value) (plot, bool) {
+	p := plot{left: max(0, len(list)-maxSeries)}
+	for _, e := range labels.list[:min(len(labels.list), maxPoints)] {
+		p.labels = append(p.labels, txt.Clip(e.plain(), maxLabel))
+	}
 	for _, e := range list[:len(list)-p.left] {
 		data := e
 		if e.kind == object {
@@ -115,11 +116,11 @@ func ofData(list []value) (s series, paired, ok bool) {
 func ofRecords(list []value) (plot, bool) {
 	var p plot
 	name := ""
-	for _, m := range list[0].members {
+	for _, m := range list[0].list {
 		switch {
-		case m.value.kind == text && name == "":
+		case m.kind == text && name == "":
 			name = m.key
-		case m.value.kind == number && len(p.series) < maxSeries:
+		case m.kind == number && len(p.series) < maxSeries:
 			p.series = append(p.series, series{name: txt.Clip(m.key, maxLabel)})
 		}
 	}
@@ -142,8 +143,8 @@ func ofRecords(list []value) (plot, bool) {
 func ofNumbers(v value) (plot, bool) {
 	var p plot
 	s := series{}
-	for _, m := range v.members {
-		y, ok := m.value.number()
+	for _, m := range v.list {
+		y, ok := m.number()
 		switch {
 		case m.key == "title" || m.key == "type":
 		case !ok:
@@ -157,14 +158,6 @@ func ofNumbers(v value) (plot, bool) {
 	}
 	p.series = []series{s}
 	return p, len(s.y) > 1
-}
-
-func texts(list []value) []string {
-	var labels []string
-	for _, e := range list[:min(len(list), maxPoints)] {
-		labels = append(labels, txt.Clip(e.plain(), maxLabel))
-	}
-	return labels
 }
 
 func (p *plot) points() (n int) {
@@ -182,20 +175,17 @@ func (p *plot) choose(kind string) {
 		p.kind = kindLine
 	case kind != "":
 		p.kind = kind
-	case n <= 12 && !isTime(p.labels[0]):
-		p.kind = kindBar
 	default:
 		p.kind = kindLine
-	}
-}
-
-func isTime(s string) bool {
-	for _, layout := range []string{time.RFC3339, time.DateOnly, "2006-01", time.TimeOnly, "15:04"} {
-		if _, err := time.Parse(layout, s); err == nil {
-			return true
+		layouts := []string{time.RFC3339, time.DateOnly, "2006-01", time.TimeOnly, "15:04"}
+		isTime := slices.ContainsFunc(layouts, func(layout string) bool {
+			_, err := time.Parse(layout, p.labels[0])
+			return err == nil
+		})
+		if n <= 12 && !isTime {
+			p.kind = kindBar
 		}
 	}
-	return false
 }
 
 // label names a point; "" where it has no name.
@@ -210,11 +200,7 @@ func (p *plot) label(x float64) string {
 // words say what the chart shows: what a picture's alt text is for.
 func (p *plot) words() string {
 	var b strings.Builder
-	kind := "Line chart"
-	if p.kind == kindBar {
-		kind = "Bar chart"
-	}
-	b.WriteString(kind)
+	b.WriteString(map[string]string{kindLine: "Line chart", kindBar: "Bar chart"}[p.kind])
 	if p.title != "" {
 		b.WriteString(" “" + txt.Clip(p.title, maxLabel) + "”")
 	}

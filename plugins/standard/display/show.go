@@ -120,7 +120,7 @@ func best(v value) Format {
 	if _, ok := v.grid(); ok {
 		return Table
 	}
-	if v.kind == object && len(v.members) == 1 && v.members[0].value.kind == number {
+	if v.kind == object && len(v.list) == 1 && v.list[0].kind == number {
 		return Metric
 	}
 	return Card

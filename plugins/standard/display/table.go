@@ -1,6 +1,7 @@
 package display
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,11 +15,11 @@ const (
 
 // grid is a table.
 type grid struct {
-	above   []member // scalars beside the rows
+	above   []value  // scalars beside the rows
 	columns []string // keys or headings
 	rows    [][]value
-	left    int // rows and columns that are left out
-	narrow  int
+	left    int // rows that are left out
+	narrow  int // columns that are left out
 }
 
 // grid reads a value as a table.
@@ -27,31 +28,29 @@ func (v value) grid() (grid, bool) {
 	case v.all(isObject):
 		return ofObjects(v.list), true
 	case v.all(isArray):
-		return ofArrays(nil, v.list), true
+		width := 0
+		for _, e := range v.list {
+			width = max(width, len(e.list))
+		}
+		return newGrid(make([]string, width), v.list, value.at), true
 	case v.kind != object:
 		return grid{}, false
 	}
 	columns, rows := v.get("columns", "headers", "header"), v.get("rows", "data")
-	if columns.kind == array &&
-		rows.kind == array {
+	if columns.kind == array && rows.kind == array {
 		return named(columns.list, rows.list), true
 	}
-	return v.enveloped()
-}
-
-// enveloped reads an object of scalars around one array of objects.
-func (v value) enveloped() (grid, bool) {
-	var g grid
+	var g grid // an object of scalars around one array of objects
 	found := false
-	for _, m := range v.members {
+	for _, e := range v.list {
 		switch {
-		case m.value.scalar():
-			if m.key != "title" {
-				g.above = append(g.above, m)
+		case e.scalar():
+			if e.key != "title" {
+				g.above = append(g.above, e)
 			}
-		case m.value.all(isObject) && !found:
+		case e.all(isObject) && !found:
 			above := g.above
-			g, found = ofObjects(m.value.list), true
+			g, found = ofObjects(e.list), true
 			g.above = above
 		default:
 			return grid{}, false
@@ -61,41 +60,23 @@ func (v value) enveloped() (grid, bool) {
 }
 
 func ofObjects(list []value) grid {
-	var g grid
+	var keys []string
 	for _, e := range list[:min(len(list), maxRows)] {
-		for _, m := range e.members {
-			if !slices.Contains(g.columns, m.key) {
-				g.columns = append(g.columns, m.key)
+		for _, m := range e.list {
+			if !slices.Contains(keys, m.key) {
+				keys = append(keys, m.key)
 			}
 		}
 	}
-	g.narrow = max(0, len(g.columns)-maxColumns)
-	g.columns = g.columns[:len(g.columns)-g.narrow]
-	return g.fill(list, func(e value) []value {
-		row := make([]value, len(g.columns))
-		for i, key := range g.columns {
-			row[i] = e.get(key)
-		}
-		return row
-	})
+	return newGrid(keys, list, func(e value, column int) value { return e.get(keys[column]) })
 }
 
-func ofArrays(columns []string, list []value) grid {
-	g := grid{columns: columns}
-	if columns == nil {
-		width := 0
-		for _, e := range list {
-			width = max(width, len(e.list))
-		}
-		g.columns = make([]string, width)
+// at is an element, null where there is none.
+func (v value) at(i int) value {
+	if i < len(v.list) {
+		return v.list[i]
 	}
-	g.narrow = max(0, len(g.columns)-maxColumns)
-	g.columns = g.columns[:len(g.columns)-g.narrow]
-	return g.fill(list, func(e value) []value {
-		row := make([]value, len(g.columns))
-		copy(row, e.list)
-		return row
-	})
+	return value{}
 }
 
 // named reads columns, each a key or an object that names one, and rows of either
@@ -113,23 +94,24 @@ func named(columns, rows []value) grid {
 		}
 		keys, titles = append(keys, key.text), append(titles, title.text)
 	}
-	flat := make([]value, len(rows))
-	for i, r := range rows {
-		flat[i] = r
-		if r.kind == object {
-			flat[i] = value{kind: array}
-			for _, key := range keys {
-				flat[i].list = append(flat[i].list, r.get(key))
-			}
+	return newGrid(titles, rows, func(row value, column int) value {
+		if row.kind == object {
+			return row.get(keys[column])
 		}
-	}
-	return ofArrays(titles, flat)
+		return row.at(column)
+	})
 }
 
-func (g grid) fill(list []value, row func(value) []value) grid {
-	g.left = max(0, len(list)-maxRows)
+// newGrid takes as many rows and columns as there is room for.
+func newGrid(columns []string, list []value, cell func(row value, column int) value) grid {
+	g := grid{left: max(0, len(list)-maxRows), narrow: max(0, len(columns)-maxColumns)}
+	g.columns = columns[:len(columns)-g.narrow]
 	for _, e := range list[:len(list)-g.left] {
-		g.rows = append(g.rows, row(e))
+		row := make([]value, len(g.columns))
+		for i := range row {
+			row[i] = cell(e, i)
+		}
+		g.rows = append(g.rows, row)
 	}
 	return g
 }
@@ -137,8 +119,8 @@ func (g grid) fill(list []value, row func(value) []value) grid {
 // markdown writes the table, as much of it as there is room for.
 func (g grid) markdown() string {
 	var b strings.Builder
-	for _, m := range g.above {
-		b.WriteString("**" + label(m.key) + "**: " + m.value.line(maxCell) + "\n")
+	for _, e := range g.above {
+		b.WriteString("**" + label(e.key) + "**: " + e.line(maxCell) + "\n")
 	}
 	if len(g.above) > 0 {
 		b.WriteByte('\n')
@@ -148,7 +130,7 @@ func (g grid) markdown() string {
 	}
 	b.WriteString("|")
 	for _, c := range g.columns {
-		b.WriteString(" " + cellText(label(c)) + " |")
+		b.WriteString(" " + cmp.Or(label(c), " ") + " |")
 	}
 	b.WriteString("\n|")
 	for i := range g.columns {
@@ -157,52 +139,36 @@ func (g grid) markdown() string {
 	b.WriteByte('\n')
 	left := g.left
 	for i, r := range g.rows {
-		line := rowText(r)
-		if b.Len()+len(line) > maxText {
+		line := "|"
+		for _, v := range r {
+			cell := " " // an empty one would make the table none
+			if v.kind != null {
+				cell = cmp.Or(v.line(maxCell), cell)
+			}
+			line += " " + cell + " |"
+		}
+		if b.Len()+len(line) >= maxText {
 			left += len(g.rows) - i
 			break
 		}
-		b.WriteString(line)
+		b.WriteString(line + "\n")
 	}
 	return b.String() + g.rest(left)
 }
 
-func rowText(r []value) string {
-	line := "|"
-	for _, v := range r {
-		cell := ""
-		if v.kind != null {
-			cell = v.line(maxCell)
-		}
-		line += " " + cellText(cell) + " |"
-	}
-	return line + "\n"
-}
-
-// cellText keeps an empty cell from making the table none.
-func cellText(s string) string {
-	if s == "" {
-		return " "
-	}
-	return s
-}
-
 // rule sets a column of numbers to the right.
 func (g grid) rule(column int) string {
-	numbers := 0
+	rule := "---"
 	for _, r := range g.rows {
 		switch r[column].kind {
 		case number:
-			numbers++
+			rule = "---:"
 		case null:
 		default:
 			return "---"
 		}
 	}
-	if numbers == 0 {
-		return "---"
-	}
-	return "---:"
+	return rule
 }
 
 // rest tells what was left out.

@@ -19,15 +19,10 @@ const (
 // value is a JSON value whose members keep their order: it is the order of
 // columns and lines. The zero value is null.
 type value struct {
-	kind    kind
-	text    string // of a scalar
-	list    []value
-	members []member
-}
-
-type member struct {
-	key   string
-	value value
+	kind kind
+	key  string  // of a member of an object
+	text string  // of a scalar
+	list []value // elements or members
 }
 
 type kind int
@@ -66,57 +61,42 @@ type reader struct {
 	left int
 }
 
-func (r *reader) next(depth int) (value, error) {
+func (r *reader) next(depth int) (v value, err error) {
 	if r.left--; r.left < 0 || depth > maxDepth {
-		return value{}, errContent
+		return v, errContent
 	}
 	t, err := r.Token()
 	if err != nil {
-		return value{}, err
+		return v, err
 	}
 	switch t := t.(type) {
 	case string:
-		return value{kind: text, text: t}, nil
+		v = value{kind: text, text: t}
 	case json.Number:
-		return value{kind: number, text: string(t)}, nil
+		v = value{kind: number, text: string(t)}
 	case bool:
-		return value{kind: truth, text: map[bool]string{true: "yes", false: "no"}[t]}, nil
+		v = value{kind: truth, text: map[bool]string{true: "yes", false: "no"}[t]}
 	case json.Delim:
-		if t == '[' {
-			return r.array(depth)
+		v.kind = array
+		if t == '{' {
+			v.kind = object
 		}
-		return r.object(depth)
+		for r.More() {
+			var key json.Token = ""
+			if v.kind == object {
+				if key, err = r.Token(); err != nil {
+					return v, err
+				}
+			}
+			e, err := r.next(depth + 1)
+			if err != nil {
+				return v, err
+			}
+			e.key = key.(string)
+			v.list = append(v.list, e)
+		}
+		_, err = r.Token()
 	}
-	return value{}, nil
-}
-
-func (r *reader) array(depth int) (value, error) {
-	v := value{kind: array}
-	for r.More() {
-		e, err := r.next(depth + 1)
-		if err != nil {
-			return value{}, err
-		}
-		v.list = append(v.list, e)
-	}
-	_, err := r.Token()
-	return v, err
-}
-
-func (r *reader) object(depth int) (value, error) {
-	v := value{kind: object}
-	for r.More() {
-		key, err := r.Token()
-		if err != nil {
-			return value{}, err
-		}
-		e, err := r.next(depth + 1)
-		if err != nil {
-			return value{}, err
-		}
-		v.members = append(v.members, member{key.(string), e})
-	}
-	_, err := r.Token()
 	return v, err
 }
 
@@ -125,19 +105,18 @@ func (v value) arrange(fields []string) {
 	if len(fields) == 0 {
 		return
 	}
-	place := func(m member) int {
-		i := slices.Index(fields, m.key)
+	place := func(e value) int {
+		i := slices.Index(fields, e.key)
 		if i >= 0 {
 			return i
 		}
 		return len(fields)
 	}
-	slices.SortStableFunc(v.members, func(a, b member) int { return place(a) - place(b) })
+	if v.kind == object {
+		slices.SortStableFunc(v.list, func(a, b value) int { return place(a) - place(b) })
+	}
 	for _, e := range v.list {
 		e.arrange(fields)
-	}
-	for _, m := range v.members {
-		m.value.arrange(fields)
 	}
 }
 
@@ -147,9 +126,9 @@ func (v value) scalar() bool { return v.kind <= truth }
 // get returns the first member that has one of the names, in their order.
 func (v value) get(names ...string) value {
 	for _, name := range names {
-		i := slices.IndexFunc(v.members, func(m member) bool { return m.key == name })
+		i := slices.IndexFunc(v.list, func(e value) bool { return v.kind == object && e.key == name })
 		if i >= 0 {
-			return v.members[i].value
+			return v.list[i]
 		}
 	}
 	return value{}

@@ -24,7 +24,12 @@ func escape(s string) string {
 	before := ' '
 	for i, r := range s {
 		rest := s[i+utf8.RuneLen(r):]
-		if special(r, before, rest) || opens(r, s[:i], rest) {
+		special := strings.ContainsRune("\\`*[]<>|~&", r)
+		if r == '_' { // within a word it is plain
+			after, _ := utf8.DecodeRuneInString(rest)
+			special = !wordy(before) || !wordy(after)
+		}
+		if special || opens(r, s[:i], rest) {
 			b.WriteByte('\\')
 		}
 		if unicode.IsControl(r) {
@@ -49,16 +54,6 @@ func opens(r rune, before, rest string) bool {
 		return alone || rest[0] == byte(r)
 	}
 	return r == '='
-}
-
-// special reports whether a character can be markup in its position. An underscore within a
-// word is plain.
-func special(r, before rune, rest string) bool {
-	if r == '_' {
-		after, _ := utf8.DecodeRuneInString(rest)
-		return !wordy(before) || !wordy(after)
-	}
-	return strings.ContainsRune("\\`*[]<>|~&", r)
 }
 
 func wordy(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
@@ -94,11 +89,7 @@ func heading(title string) string {
 
 // apart is a heading with an empty line behind it.
 func apart(title string) string {
-	h := heading(title)
-	if h != "" {
-		return h + "\n"
-	}
-	return ""
+	return strings.Replace(heading(title), "\n", "\n\n", 1)
 }
 
 // line is a value on one line, escaped.
@@ -122,17 +113,14 @@ func (v value) joined(between string) string {
 	var parts []string
 	size := 0
 	for _, e := range v.list {
-		parts = append(parts, e.plain())
-		size += len(parts[len(parts)-1])
+		part := e.plain()
+		if v.kind == object {
+			part = e.key + ": " + part
+		}
+		parts = append(parts, part)
+		size += len(part)
 		if size > 2*maxLine {
 			break // what follows would be cut anyway
-		}
-	}
-	for _, m := range v.members {
-		parts = append(parts, m.key+": "+m.value.plain())
-		size += len(parts[len(parts)-1])
-		if size > 2*maxLine {
-			break
 		}
 	}
 	if len(parts) == 0 {
