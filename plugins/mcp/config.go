@@ -73,7 +73,16 @@ func (s *Server) Check(fault func(text string, at ...any)) {
 	}
 	program.CheckEnv(s.Env, fault)
 	outbound.CheckHeaders(s.Headers, fault)
-	s.checkPatterns(fault)
+	action.CheckPatterns(s.Tools, fault, "tools")
+	for pattern, who := range s.Permissions {
+		action.CheckPattern(pattern, fault, "permissions", pattern)
+		if !slices.Contains([]string{"everyone", "moderators", "admins", nobody}, who) {
+			fault(fmt.Sprintf("is %q; write everyone, moderators, admins or nobody", who), "permissions", pattern)
+		}
+	}
+	for pattern := range s.Confirm {
+		action.CheckPattern(pattern, fault, "confirm", pattern)
+	}
 	_, wrong := outbound.ServerURL(s.URL)
 	switch {
 	case len(s.Command) == 0 && s.URL == "":
@@ -95,19 +104,6 @@ func (s *Server) Check(fault func(text string, at ...any)) {
 	}
 }
 
-func (s *Server) checkPatterns(fault func(text string, at ...any)) {
-	action.CheckPatterns(s.Tools, fault, "tools")
-	for pattern, who := range s.Permissions {
-		action.CheckPattern(pattern, fault, "permissions", pattern)
-		if !slices.Contains([]string{"everyone", "moderators", "admins", nobody}, who) {
-			fault(fmt.Sprintf("is %q; write everyone, moderators, admins or nobody", who), "permissions", pattern)
-		}
-	}
-	for pattern := range s.Confirm {
-		action.CheckPattern(pattern, fault, "confirm", pattern)
-	}
-}
-
 // Check implements the configuration's own check.
 func (s *Serving) Check(fault func(text string, at ...any)) {
 	if !s.As.IsZero() && !s.As.IsPerson() {
@@ -118,16 +114,11 @@ func (s *Serving) Check(fault func(text string, at ...any)) {
 	}
 }
 
-// offers reports whether a tool is to be offered at all.
-func (s *Server) offers(tool string) bool {
-	return len(s.Tools) == 0 || action.MatchAny(s.Tools, tool)
-}
-
-// permission is who may cause a tool; ok is false where nobody may.
+// permission is who may cause a tool; ok is false where it is not offered.
 func (s *Server) permission(tool string) (p core.Permission, ok bool) {
 	who, _ := closest(s.Permissions, tool)
 	who = cmp.Or(who, s.Permission, string(core.PermissionAdmins))
-	if who == nobody {
+	if who == nobody || len(s.Tools) > 0 && !action.MatchAny(s.Tools, tool) {
 		return "", false
 	}
 	return core.Permission(who), true

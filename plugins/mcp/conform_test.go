@@ -10,7 +10,7 @@ import (
 
 func TestConform(t *testing.T) {
 	plugintest.Conform(t, plugintest.Case{Name: "mcp", Make: func(t *testing.T, s *plugintest.Harness) core.Plugin {
-		p, err := New(s.Host, Config{Servers: []Server{own("good")}})
+		p, err := New(s.Host, Config{Servers: []Server{complete(own("good"))}})
 		if err != nil {
 			t.Fatal(err)
 		}

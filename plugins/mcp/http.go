@@ -50,16 +50,12 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 		done()
 		return nil, err
 	}
-	resp.Body = &released{&gauge{resp.Body, c.link, most(resp)}, done}
-	return resp, nil
-}
-
-// most is how long a body may be: a message, or anything where it is a stream.
-func most(resp *http.Response) int {
+	most := maxFrame // a message, or anything where it is a stream
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		return -1
+		most = -1
 	}
-	return maxFrame
+	resp.Body = &released{&gauge{resp.Body, c.link, most}, done}
+	return resp, nil
 }
 
 // released is a body that lets go of what it holds when it is closed.

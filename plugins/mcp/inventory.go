@@ -70,11 +70,11 @@ func (s *server) refresh(ctx context.Context, l *life) (news bool, err error) {
 // read asks for all lists that the server says it has.
 func read(ctx context.Context, session *mcp.ClientSession) (*inventory, error) {
 	inv := &inventory{}
-	has := &mcp.ServerCapabilities{}
 	r := session.InitializeResult()
-	if r != nil && r.Capabilities != nil {
-		has = r.Capabilities
+	if r == nil || r.Capabilities == nil {
+		return inv, nil
 	}
+	has := r.Capabilities
 	var errs [4]error
 	if has.Tools != nil {
 		inv.Tools, errs[0] = collect(inv, maxTools, session.Tools(ctx, nil))
@@ -115,7 +115,7 @@ func (s *server) make(inv *inventory) (entries []entry) {
 	add := func(tool string, own bool, make func() (core.Action, error)) {
 		permission, open := s.conf.permission(tool)
 		known := slices.ContainsFunc(entries, func(e entry) bool { return e.tool == tool && e.own == own })
-		if !open || known || !s.conf.offers(tool) {
+		if !open || known {
 			return
 		}
 		a, err := make()

@@ -42,7 +42,9 @@ func (o output) encode(most int) json.RawMessage {
 	if len(o.Data) > most/2 {
 		o.Text, o.Data = string(o.Data), nil
 	}
-	if len(o.Data) > 0 && sameJSON(o.Text, o.Data) {
+	var said, data any // servers that have both are asked to write the data as a text once more
+	if json.Unmarshal([]byte(o.Text), &said) == nil && json.Unmarshal(o.Data, &data) == nil &&
+		reflect.DeepEqual(said, data) {
 		o.Text = ""
 	}
 	for {
@@ -57,13 +59,6 @@ func (o output) encode(most int) json.RawMessage {
 		room := max(0, most-frame) * len(o.Text) / max(1, len(raw)-frame)
 		o.Text, o.Cut = txt.ClipBytes(o.Text, min(room, len(o.Text)-len("…"))), true
 	}
-}
-
-// sameJSON reports whether a text is nothing but the data once more, as servers
-// that have both are asked to write it.
-func sameJSON(text string, data json.RawMessage) bool {
-	var v, w any
-	return json.Unmarshal([]byte(text), &v) == nil && json.Unmarshal(data, &w) == nil && reflect.DeepEqual(v, w)
 }
 
 // digest is what a list of contents says, and what it shows.

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"synthbot/core"
 )
@@ -21,29 +20,13 @@ type Plugin struct {
 }
 
 // New makes the plugin. Nothing is started before Run.
-func New(h core.Host, c Config) (*Plugin, error) { return build(h, c, standard()) }
-
-func build(h core.Host, c Config, t times) (*Plugin, error) {
+func New(h core.Host, c Config) (*Plugin, error) {
 	p := &Plugin{host: h}
 	for _, conf := range c.Servers {
-		p.servers = append(p.servers, newServer(h, complete(conf), t, p.rename))
+		p.servers = append(p.servers, newServer(h, conf, p.rename))
 	}
 	p.actions.Store(&[]core.Action{})
 	return p, nil
-}
-
-// complete fills in what a table made in code left empty.
-func complete(s Server) Server {
-	if s.Timeout <= 0 {
-		s.Timeout = time.Minute
-	}
-	if s.Start <= 0 {
-		s.Start = 30 * time.Second
-	}
-	if s.MaxOutput <= 0 {
-		s.MaxOutput = 12_000
-	}
-	return s
 }
 
 // Name implements core.Plugin.

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -76,10 +77,11 @@ func begin(t *testing.T, tune func(*times), change func(*server), servers ...Ser
 		tune(&pace)
 	}
 	var err error
-	if b.Plugin, err = build(h, Config{Servers: servers}, pace); err != nil {
+	if b.Plugin, err = New(h, Config{Servers: servers}); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range b.servers {
+		s.conf, s.times = complete(s.conf), pace
 		if change != nil {
 			change(s)
 		}
@@ -95,6 +97,13 @@ func begin(t *testing.T, tune func(*times), change func(*server), servers ...Ser
 	})
 	t.Cleanup(b.end)
 	return b
+}
+
+// complete fills in what a table has by default.
+func complete(s Server) Server {
+	s.Timeout, s.Start = cmp.Or(s.Timeout, time.Minute), cmp.Or(s.Start, 30*time.Second)
+	s.MaxOutput = cmp.Or(s.MaxOutput, 12_000)
+	return s
 }
 
 // own is a server that is this test in another mode.
@@ -540,10 +549,11 @@ func TestNotOffered(t *testing.T) {
 func TestStopsAtAnyTime(t *testing.T) {
 	t.Parallel()
 	for i := range 100 {
-		p, err := build(core.Host{Log: discardLog(), Changed: func() {}}, Config{Servers: []Server{own("good")}}, brisk())
+		p, err := New(core.Host{Log: discardLog(), Changed: func() {}}, Config{Servers: []Server{complete(own("good"))}})
 		if err != nil {
 			t.Fatal(err)
 		}
+		p.servers[0].times = brisk()
 		p.servers[0].dial = func() (*link, error) { return inside(goodServer("good")) }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*50*time.Microsecond)
 		if err := p.Run(ctx); err != nil {

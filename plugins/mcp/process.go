@@ -7,16 +7,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os/exec"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"synthbot/core"
 	"synthbot/core/program"
 	"synthbot/core/txt"
 )
@@ -95,9 +92,4 @@ func (s *server) logErrors(r io.Reader) {
 			return
 		}
 	}
-}
-
-// redactor takes a server's secrets out of texts.
-func redactor(conf *Server) func(string) string {
-	return core.Conceal(slices.AppendSeq(slices.Collect(maps.Values(conf.Env)), maps.Values(conf.Headers))...).Replace
 }

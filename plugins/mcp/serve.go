@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -153,7 +154,7 @@ func (l *lender) searchMemories(ctx context.Context, q memoryQuery) (foundMemori
 	if err != nil || len(see) == 0 {
 		return found, err
 	}
-	query := core.FactQuery{See: see, Text: txt.ClipBytes(q.Query, maxEntry), Tags: q.Tags, N: limit(q.Limit)}
+	query := core.FactQuery{See: see, Text: txt.ClipBytes(q.Query, maxEntry), Tags: q.Tags, N: limited(q.Limit)}
 	list, err := l.Facts.Recall(ctx, query)
 	for _, f := range list {
 		m := foundMemory{Text: txt.ClipBytes(f.Text, maxEntry), Tags: f.Tags, Place: f.Origin.String(), Time: f.Time}
@@ -165,12 +166,7 @@ func (l *lender) searchMemories(ctx context.Context, q memoryQuery) (foundMemori
 	return found, err
 }
 
-func limit(n int) int {
-	if n <= 0 {
-		n = 10
-	}
-	return min(n, maxFound)
-}
+func limited(n int) int { return min(cmp.Or(max(n, 0), 10), maxFound) }
 
 // visible lists the places that may be looked into: those named, and what lies
 // below them and is not private.
@@ -239,11 +235,20 @@ func (l *lender) searchHistory(ctx context.Context, q historyQuery) (foundEntrie
 		}
 		entries, err := v.Recent(within, maxLooked, func(p core.Path) bool { return slices.Contains(see, p) })
 		for _, e := range slices.Backward(entries) {
-			if len(found.Entries) == limit(q.Limit) {
-				break
+			text := strings.ToLower(e.Message.AllText())
+			lacks := func(word string) bool { return !strings.Contains(text, word) }
+			if !e.Spoken() || text == "" || slices.ContainsFunc(words, lacks) {
+				continue
 			}
-			if holds(&e, words) {
-				found.Entries = append(found.Entries, entryOf(&e))
+			m := &e.Message
+			f := foundEntry{Place: m.Path.String(), Time: m.Time, Self: e.Self,
+				Text: txt.ClipBytes(m.Transcript(), maxEntry)}
+			if !e.Self {
+				f.From = m.Author.Name
+			}
+			found.Entries = append(found.Entries, f)
+			if len(found.Entries) == limited(q.Limit) {
+				break
 			}
 		}
 		return err
@@ -256,25 +261,6 @@ func placeOf(text string) (place core.Path, err error) {
 		return place, core.Errorf(core.Invalid, "%v", err)
 	}
 	return place, nil
-}
-
-// holds reports whether an entry is talk that holds all words.
-func holds(e *core.Entry, words []string) bool {
-	text := strings.ToLower(e.Message.AllText())
-	if !e.Spoken() || text == "" {
-		return false
-	}
-	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
-}
-
-func entryOf(e *core.Entry) foundEntry {
-	m := &e.Message
-	text := txt.ClipBytes(m.Transcript(), maxEntry)
-	f := foundEntry{Place: m.Path.String(), Time: m.Time, Self: e.Self, Text: text}
-	if !e.Self {
-		f.From = m.Author.Name
-	}
-	return f
 }
 
 type message struct {
@@ -299,10 +285,16 @@ func (l *lender) send(ctx context.Context, m message) (sent sentMessage, err err
 	if err := l.maySend(ctx, place); err != nil {
 		return sent, err
 	}
-	wait := l.take()
-	if wait > 0 {
+	l.mu.Lock()
+	now := l.Clock()
+	l.sent = slices.DeleteFunc(l.sent, func(t time.Time) bool { return now.Sub(t) >= sendPer })
+	if len(l.sent) >= sendCount {
+		wait := sendPer - now.Sub(l.sent[0])
+		l.mu.Unlock()
 		return sent, core.Errorf(core.Occupied, "that was too often; try again in %s", wait.Round(time.Second))
 	}
+	l.sent = append(l.sent, now)
+	l.mu.Unlock()
 	err = l.Desk.Tell(ctx, place, m.Text)
 	return sentMessage{Sent: err == nil}, err
 }
@@ -329,17 +321,4 @@ func (l *lender) maySend(ctx context.Context, place core.Path) error {
 		return refused
 	}
 	return nil
-}
-
-// take counts a message, or says how long the next one has to wait.
-func (l *lender) take() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := l.Clock()
-	l.sent = slices.DeleteFunc(l.sent, func(t time.Time) bool { return now.Sub(t) >= sendPer })
-	if len(l.sent) >= sendCount {
-		return sendPer - now.Sub(l.sent[0])
-	}
-	l.sent = append(l.sent, now)
-	return 0
 }

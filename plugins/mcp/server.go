@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -27,13 +29,6 @@ type times struct {
 	probe          time.Duration // that such a look may take
 }
 
-func standard() times {
-	return times{
-		pause: time.Second, longest: 5 * time.Minute, steady: time.Minute, grace: 3 * time.Second,
-		calm: 2 * time.Second, beat: time.Minute, probe: 10 * time.Second,
-	}
-}
-
 // server is one configured server.
 type server struct {
 	conf   Server
@@ -41,7 +36,7 @@ type server struct {
 	desk   core.Messenger
 	times  times
 	dial   func() (*link, error)
-	redact func(string) string
+	redact func(string) string // takes its secrets out of texts
 	moved  func() // the entries are others now
 
 	life    atomic.Pointer[life]    // nil while there is no session
@@ -59,10 +54,15 @@ type life struct {
 	broke   error             // how the session ended; to be read when nothing of the link is left
 }
 
-func newServer(h core.Host, conf Server, t times, moved func()) *server {
+func newServer(h core.Host, conf Server, moved func()) *server {
+	secrets := slices.AppendSeq(slices.Collect(maps.Values(conf.Env)), maps.Values(conf.Headers))
 	s := &server{
-		conf: conf, log: h.Log.With("server", conf.Name), desk: h.Messenger, times: t,
-		redact: redactor(&conf), moved: moved,
+		conf: conf, log: h.Log.With("server", conf.Name), desk: h.Messenger, moved: moved,
+		redact: core.Conceal(secrets...).Replace,
+		times: times{
+			pause: time.Second, longest: 5 * time.Minute, steady: time.Minute, grace: 3 * time.Second,
+			calm: 2 * time.Second, beat: time.Minute, probe: 10 * time.Second,
+		},
 	}
 	s.dial = s.spawn
 	if conf.URL != "" {
@@ -126,7 +126,10 @@ func (s *server) live(ctx context.Context) (err error) {
 		sleep(l.ctx, s.times.grace/10) // how the process ended says more
 		l.fail(errEnded)
 	})
-	defer s.shut(l)
+	defer func() { // in good order if that works soon, else hard
+		defer time.AfterFunc(s.times.grace, func() { l.fail(errStopped) }).Stop()
+		_ = l.session.Close() // it is over, however it ended
+	}()
 	if _, err := s.refresh(ctx, l); err != nil {
 		return err
 	}
@@ -145,7 +148,14 @@ func (s *server) open(ctx context.Context, l *life) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.conf.Start, errStart)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { l.fail(context.Cause(ctx)) }) // not all of the SDK heeds its context
-	session, err := s.client(l).Connect(ctx, l.transport, nil)
+	// This end can do nothing for the server: no sampling, no elicitation, no roots.
+	client := mcp.NewClient(&mcp.Implementation{Name: "synthbot", Version: "1"}, &mcp.ClientOptions{
+		Capabilities:               &mcp.ClientCapabilities{},
+		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { core.Notify(l.changed) },
+		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { core.Notify(l.changed) },
+		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { core.Notify(l.changed) },
+	})
+	session, err := client.Connect(ctx, l.transport, nil)
 	if !stop() {
 		if session != nil {
 			_ = session.Close() // the link is over
@@ -160,24 +170,6 @@ func (s *server) open(ctx context.Context, l *life) error {
 	}
 	l.session = session
 	return nil
-}
-
-// client is this end of a session. It can do nothing for the server: no
-// sampling, no elicitation, no roots.
-func (s *server) client(l *life) *mcp.Client {
-	return mcp.NewClient(&mcp.Implementation{Name: "synthbot", Version: "1"}, &mcp.ClientOptions{
-		Capabilities:               &mcp.ClientCapabilities{},
-		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { core.Notify(l.changed) },
-		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { core.Notify(l.changed) },
-		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { core.Notify(l.changed) },
-	})
-}
-
-// shut ends a session: in good order if that works soon, else hard.
-func (s *server) shut(l *life) {
-	timer := time.AfterFunc(s.times.grace, func() { l.fail(errStopped) })
-	defer timer.Stop()
-	_ = l.session.Close() // it is over, however it ended
 }
 
 // attend looks after a server that runs.

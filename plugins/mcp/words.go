@@ -60,6 +60,9 @@ func line(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
+// abbreviations end in a full stop that ends no sentence.
+var abbreviations = []string{"e.g", "i.e", "etc", "vs", "approx", "No", "no", "incl"}
+
 // sentence is the first sentence of a text.
 func sentence(text string) string {
 	for i, r := range text {
@@ -68,18 +71,13 @@ func sentence(text string) string {
 			return text[:i]
 		case '.', '!', '?', ';':
 			rest := text[i+1:]
-			if rest == "" || rest[0] == ' ' && !abbreviated(text[:i]) {
+			word := text[strings.LastIndexAny(text[:i], " (")+1 : i]
+			if rest == "" || rest[0] == ' ' && !slices.Contains(abbreviations, word) {
 				return text[:i]
 			}
 		}
 	}
 	return text
-}
-
-// abbreviated reports whether a full stop behind the text ends no sentence.
-func abbreviated(text string) bool {
-	word := text[strings.LastIndexAny(text, " (")+1:]
-	return slices.Contains([]string{"e.g", "i.e", "etc", "vs", "approx", "No", "no", "incl"}, word)
 }
 
 // fillers precede the verb in descriptions, and say nothing.

@@ -84,10 +84,10 @@ func TestClashes(t *testing.T) {
 }
 
 func TestRedact(t *testing.T) {
-	redact := redactor(&Server{
+	redact := newServer(core.Host{Log: discardLog()}, Server{
 		Env:     map[string]core.Secret{"A": core.NewSecret("abcdef"), "B": core.NewSecret("abcdefgh"), "C": core.NewSecret("1")},
 		Headers: map[string]core.Secret{"Authorization": core.NewSecret("Bearer tok-123456")},
-	})
+	}, nil).redact
 	if got := redact("abcdefgh abcdef 1 tok-123456 Bearer tok-123456"); got != "[secret] [secret] 1 [secret] [secret]" {
 		t.Error(got)
 	}
@@ -108,7 +108,7 @@ func TestFloodHeals(t *testing.T) {
 // TestToolsOfOtherDialects: a pattern with lookaround, as zod's email() has, and forms
 // of older drafts cost no tool.
 func TestToolsOfOtherDialects(t *testing.T) {
-	s := newServer(core.Host{Log: discardLog()}, complete(Server{Name: "srv"}), brisk(), func() {})
+	s := newServer(core.Host{Log: discardLog()}, complete(Server{Name: "srv"}), func() {})
 	for _, property := range []string{
 		`{"type":"string","format":"email","pattern":"^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$"}`,
 		`{"type":"number","minimum":0,"exclusiveMinimum":true}`, `{"type":"string","default":null}`, `{"type":["string",null]}`,
@@ -130,7 +130,7 @@ func FuzzTool(f *testing.F) {
 	f.Add("read_file", "Reads a file.", `{"type":"object","properties":{"path":{"type":"string","description":"where"}},"required":["path"]}`)
 	f.Add("x", "", `{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{"enum":[1,2]}}}`)
 	f.Add("Ünï/..", "日本語。", `{"properties":{"n":{"type":"integer","default":"no","minimum":3},"l":{"type":"array","minItems":2,"items":{"type":"string","format":"uri"}}},"required":["n","l"]}`)
-	s := newServer(core.Host{Log: discardLog()}, complete(Server{Name: "srv"}), brisk(), func() {})
+	s := newServer(core.Host{Log: discardLog()}, complete(Server{Name: "srv"}), func() {})
 	f.Fuzz(func(t *testing.T, name, description, schema string) {
 		tool, ok := toolOf(name, description, schema)
 		if !ok {
