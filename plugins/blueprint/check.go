@@ -3,7 +3,10 @@ package blueprint
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -79,67 +82,67 @@ func (c *Config) load() (all []loaded, faults []Fault) {
 
 // read reads and checks a file of a source. It returns no blueprint if that cannot be read.
 func read(file string, s *Source, index int) ([]loaded, []Fault) {
-	b, data, err := load(file)
-	if err != nil {
+	unreadable := func(err error) ([]loaded, []Fault) {
 		return nil, []Fault{{Source: index, File: file, Text: err.Error()}}
 	}
+	f, err := os.Open(file)
+	if err != nil {
+		return unreadable(errors.Unwrap(err))
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return unreadable(err)
+	}
+	b, err := Read(data)
+	if err != nil {
+		return unreadable(err)
+	}
+	b.File = file
 	return []loaded{{b, s, index, data}}, b.check(s, index)
 }
-
-// checkTogether renames tools that have the name of another, and returns what the catalogue
-// refuses about the tools of each file.
-func checkTogether(all []loaded) []Fault {
-	faults := renameDuplicates(all)
-	for _, l := range all {
-		var list []core.Action
-		for i := range l.Tools {
-			list = append(list, l.Tools[i].acceptable(l.source.actionOf(&l.Tools[i], l.names())))
-		}
-		for _, text := range action.Lint(owner, list...) {
-			faults = append(faults, Fault{Source: l.index, File: l.File, Text: text})
-		}
-	}
-	return faults
-}
-
-// owner is whose actions are linted.
-const owner = "blueprint"
 
 // maxName is how long an action's name may be.
 const maxName = 64
 
-// renameDuplicates gives tools whose names the catalogue cannot tell apart names that
-// depend only on the tool and its file.
-func renameDuplicates(all []loaded) (faults []Fault) {
-	plain := strings.NewReplacer("_", "", "-", "", ".", "")
+// checkTogether gives tools whose names the catalogue cannot tell apart names that depend
+// only on the tool and its file, and returns what the catalogue refuses about the tools of
+// each file.
+func checkTogether(all []loaded) (faults []Fault) {
+	plain := func(t *Tool) string { return strings.NewReplacer("_", "", "-", "", ".", "").Replace(t.made.Name) }
 	count := make(map[string]int)
-	for _, rename := range []bool{false, true} {
-		for _, l := range all {
-			for i := range l.Tools {
-				t := &l.Tools[i]
-				name := plain.Replace(l.source.Prefix + actionName(t.Name))
-				switch {
-				case !l.source.offers(t.Name):
-				case !rename:
-					count[name]++
-				case count[name] > 1:
-					faults = append(faults, l.rename(t))
-				}
-			}
+	for _, l := range all {
+		for _, t := range l.offered() {
+			count[plain(t)]++
 		}
 	}
-	return faults
+	var refused []Fault
+	for _, l := range all {
+		names := make(map[string]bool)
+		for _, t := range l.offered() {
+			if count[plain(t)] > 1 {
+				sum := sha256.Sum256([]byte(filepath.Base(l.File) + "\x00" + t.Name))
+				mark := "_" + hex.EncodeToString(sum[:3])
+				t.made.Name = t.made.Name[:min(len(t.made.Name), maxName-len(mark))] + mark
+				text := fmt.Sprintf("another tool has the same name; this one is offered as %s; "+
+					"a prefix of the source would tell them apart", t.made.Name)
+				faults = append(faults, Fault{l.index, l.File, t.Name, text, true})
+			}
+			names[t.made.Name] = true
+		}
+		var list []core.Action
+		for _, t := range l.offered() { // what the file does not offer may be nowhere
+			t.made.DependsOn = slices.DeleteFunc(t.made.DependsOn, func(name string) bool { return !names[name] })
+			list = append(list, t.made)
+		}
+		for _, text := range action.Lint(owner, list...) {
+			refused = append(refused, Fault{Source: l.index, File: l.File, Text: text})
+		}
+	}
+	return append(faults, refused...)
 }
 
-// rename gives a tool a name that no other tool has.
-func (l *loaded) rename(t *Tool) Fault {
-	sum := sha256.Sum256([]byte(filepath.Base(l.File) + "\x00" + t.Name))
-	mark := "_" + hex.EncodeToString(sum[:3])
-	t.as = actionName(t.Name)
-	t.as = t.as[:min(len(t.as), maxName-len(l.source.Prefix)-len(mark))] + mark
-	text := "another tool has the same name; this one is offered as %s; a prefix of the source would tell them apart"
-	return Fault{l.index, l.File, t.Name, fmt.Sprintf(text, l.source.Prefix+t.as), true}
-}
+// owner is whose actions are linted.
+const owner = "blueprint"
 
 // version is a semantic version; its groups are its numbers.
 var version = regexp.MustCompile(`^v?(\d+)\.(\d+)\.(\d+)([-+].*)?$`)
@@ -174,9 +177,11 @@ func (b *Blueprint) check(s *Source, source int) (faults []Fault) {
 	for _, f := range b.unread {
 		add(f.Tool, f.Text, f.Warning)
 	}
+	var usable []Tool
 	seen := make(map[string]bool)
-	b.Tools = slices.DeleteFunc(b.Tools, func(t Tool) bool {
-		reasons := b.unusable(&t, s)
+	for i := range b.Tools {
+		t := &b.Tools[i]
+		reasons := t.settle(s)
 		if len(reasons) == 0 && seen[t.Name] {
 			reasons = []string{"the file has another tool of that name"}
 		}
@@ -184,8 +189,11 @@ func (b *Blueprint) check(s *Source, source int) (faults []Fault) {
 		for _, text := range reasons {
 			add(t.Name, "is left out: "+text, true)
 		}
-		return len(reasons) > 0
-	})
+		if len(reasons) == 0 {
+			usable = append(usable, *t)
+		}
+	}
+	b.Tools = usable
 	for i := range b.Tools {
 		for _, text := range b.Tools[i].oddities(s) {
 			add(b.Tools[i].Name, text, true)
@@ -197,19 +205,40 @@ func (b *Blueprint) check(s *Source, source int) (faults []Fault) {
 	return faults
 }
 
-// unusable returns why a tool cannot be used.
-func (b *Blueprint) unusable(t *Tool, s *Source) []string {
+// settle sets the action that a tool becomes, without examples and an output schema that the
+// catalogue refuses. It returns why the tool cannot be used.
+func (t *Tool) settle(s *Source) (faults []string) {
 	if s.sendsMessages(t.Name) {
 		return []string{core.MessagePrefix +
 			"… is kept for the interface of that name; give the source a prefix, if it is something else"}
 	}
-	faults := t.faults(s.Prefix)
-	if len(faults) > 0 {
+	if faults = t.faults(s.Prefix); len(faults) > 0 {
 		return faults
 	}
-	a := t.acceptable(s.actionOf(t, b.names()))
-	a.DependsOn = nil
-	return action.Lint(owner, a)
+	t.made = s.actionOf(t)
+	for _, leaveOut := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
+		try := t.made
+		try.DependsOn = nil
+		if leaveOut[0] {
+			try.Examples.Examples = nil
+		}
+		if leaveOut[1] {
+			try.Output = nil
+		}
+		found := action.Lint(owner, try)
+		if len(found) == 0 {
+			try.DependsOn = t.made.DependsOn
+			t.made = try
+			return nil
+		}
+		if faults == nil {
+			faults = found
+		}
+		if t.Meta.Own != nil { // an action that the bot exported stays whole
+			break
+		}
+	}
+	return faults
 }
 
 // oddities returns what is odd about a tool that is used nevertheless.
@@ -218,38 +247,22 @@ func (t *Tool) oddities(s *Source) []string {
 	if strings.TrimSpace(t.Description) == "" {
 		texts = append(texts, "description is missing: the model does not learn what it does")
 	}
-	given := s.actionOf(t, nil)
-	used := t.acceptable(given)
-	if used.Output == nil && given.Output != nil {
+	given := s.actionOf(t)
+	given.DependsOn = nil
+	if t.made.Output == nil && given.Output != nil {
 		texts = append(texts, "outputSchema is not used: "+strings.Join(action.Lint(owner, given), "; "))
-	} else if used.Examples.Examples == nil && len(t.Examples)+len(inputExamples(t.Input)) > 0 {
+	} else if t.made.Examples.Examples == nil && len(t.Examples)+len(inputExamples(t.Input)) > 0 {
 		texts = append(texts, "the examples are not used: "+strings.Join(action.Lint(owner, given), "; "))
 	}
 	return texts
 }
 
-func (b *Blueprint) names() []string {
-	names := make([]string, len(b.Tools))
-	for i := range b.Tools {
-		names[i] = b.Tools[i].action().Name
-	}
-	return names
-}
-
-// acceptable leaves out examples and an output schema that the catalogue refuses. An action
-// that the bot exported stays whole.
-func (t *Tool) acceptable(a core.Action) core.Action {
-	for _, leaveOut := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
-		try := a
-		if leaveOut[0] {
-			try.Examples.Examples = nil
-		}
-		if leaveOut[1] {
-			try.Output = nil
-		}
-		if t.Meta.Own != nil || len(action.Lint(owner, try)) == 0 {
-			return try
+// offered are the tools that the source wants.
+func (l *loaded) offered() (tools []*Tool) {
+	for i := range l.Tools {
+		if l.source.offers(l.Tools[i].Name) {
+			tools = append(tools, &l.Tools[i])
 		}
 	}
-	return a
+	return tools
 }

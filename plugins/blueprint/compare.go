@@ -43,9 +43,16 @@ func Compare(before, after []byte) ([]Change, error) {
 	var d diff
 	d.tools(old, b)
 	d.envelope(old, b)
-	breaking := func(c Change) bool { return c.Breaking }
-	harmless := slices.DeleteFunc(slices.Clone(d.changes), breaking)
-	return append(slices.DeleteFunc(d.changes, func(c Change) bool { return !c.Breaking }), harmless...), nil
+	slices.SortStableFunc(d.changes, func(a, b Change) int {
+		switch {
+		case a.Breaking == b.Breaking:
+			return 0
+		case a.Breaking:
+			return -1
+		}
+		return 1
+	})
+	return d.changes, nil
 }
 
 // diff collects changes.

@@ -10,8 +10,8 @@ import (
 	"synthbot/core"
 )
 
-// Export writes actions as a blueprint that other agents can read, and of which Import makes
-// the same actions.
+// Export writes actions as a blueprint that other agents can read, and of which the plugin
+// makes the same actions.
 func Export(actions []core.Action) ([]byte, error) {
 	tools := make([]Tool, len(actions))
 	for i := range actions {
@@ -75,16 +75,3 @@ func exported(a *core.Action) (Tool, error) {
 	return t, nil
 }
 
-// Import reads a blueprint as actions without code, as it describes them. Who uses them
-// decides who may.
-func Import(data []byte) ([]core.Action, error) {
-	b, err := Read(data)
-	if err != nil {
-		return nil, err
-	}
-	actions := make([]core.Action, len(b.Tools))
-	for i := range b.Tools {
-		actions[i] = b.Tools[i].action()
-	}
-	return actions, nil
-}

@@ -60,35 +60,18 @@ func (p *Plugin) add(l *loaded) {
 		})
 	}
 	p.agents = append(p.agents, a)
-	var actions []core.Action
-	for i := range l.Tools {
-		t := &l.Tools[i]
-		if !l.source.offers(t.Name) {
-			continue
+	for _, t := range l.offered() {
+		one, view := t.made, viewOf(t)
+		one.Do = func(ctx context.Context, c core.Call) (r core.Result, err error) {
+			r.Output, err = a.call(ctx, t, c)
+			step, ok := view.step(r.Output)
+			if err == nil && ok && a.Show && t.Output != nil {
+				r.Next = []core.Step{step}
+			}
+			return r, err
 		}
-		one, view := t.acceptable(l.source.actionOf(t, l.names())), viewOf(t)
-		one.Do = func(ctx context.Context, c core.Call) (core.Result, error) { return a.do(ctx, t, view, c) }
-		actions = append(actions, one)
-	}
-	for _, one := range actions {
-		one.DependsOn = slices.DeleteFunc(one.DependsOn, func(name string) bool {
-			return !slices.ContainsFunc(actions, func(other core.Action) bool { return other.Name == name })
-		})
 		p.actions = append(p.actions, one)
 	}
-}
-
-// do carries out a tool, and shows its output.
-func (a *agent) do(ctx context.Context, t *Tool, v view, c core.Call) (core.Result, error) {
-	output, err := a.call(ctx, t, c)
-	if err != nil {
-		return core.Result{}, err
-	}
-	r := core.Result{Output: output}
-	if step, ok := v.step(output); ok && a.Show && t.Output != nil {
-		r.Next = []core.Step{step}
-	}
-	return r, nil
 }
 
 // Name implements core.Plugin.
@@ -133,19 +116,6 @@ func (l *loaded) former(ctx context.Context, items core.Items) (json.RawMessage,
 	return before.Blueprint, nil
 }
 
-// review compares a blueprint with the one that was used last, and keeps it.
-func (p *Plugin) review(ctx context.Context, l *loaded) error {
-	before, err := l.former(ctx, p.h.Items)
-	now := core.JSON(accepted{l.data})
-	if err != nil || before != nil && string(core.JSON(accepted{before})) == string(now) {
-		return err
-	}
-	if before != nil {
-		p.report(l, before)
-	}
-	return core.PutItem(ctx, p.h.Items, core.Path{}, l.key(), now)
-}
-
 // Changes tells how the files differ from what the bot used last, which items, the plugin's
 // own, remember: what can break as a fault, the rest as warnings. Files that cannot be read
 // are left out.
@@ -172,11 +142,19 @@ func (c *Config) Changes(ctx context.Context, items core.Items) (faults []Fault,
 	return faults, nil
 }
 
-// report tells what changed.
-func (p *Plugin) report(l *loaded, before json.RawMessage) {
-	changes, err := Compare(before, l.data)
-	if err != nil {
-		p.h.Log.Warn("the former blueprint cannot be read", "file", l.File, "err", err)
+// review compares a blueprint with the one that was used last, tells what changed, and keeps
+// it.
+func (p *Plugin) review(ctx context.Context, l *loaded) error {
+	before, err := l.former(ctx, p.h.Items)
+	now := core.JSON(accepted{l.data})
+	if err != nil || before != nil && string(core.JSON(accepted{before})) == string(now) {
+		return err
+	}
+	var changes []Change
+	if before != nil {
+		if changes, err = Compare(before, l.data); err != nil {
+			p.h.Log.Warn("the former blueprint cannot be read", "file", l.File, "err", err)
+		}
 	}
 	var broke []string
 	for _, c := range changes {
@@ -194,6 +172,7 @@ func (p *Plugin) report(l *loaded, before json.RawMessage) {
 		p.h.Messenger.NotifyAdmins(fmt.Sprintf(text,
 			l.Name, filepath.Base(l.File), strings.Join(broke, "\n")))
 	}
+	return core.PutItem(ctx, p.h.Items, core.Path{}, l.key(), now)
 }
 
 // Commands implements command.Commander.

@@ -64,8 +64,8 @@ type Tool struct {
 		Own *exportedAction `json:"synthbot,omitempty"`
 	} `json:"_meta,omitzero"`
 
-	as    string   // the action's name if another tool has the same
-	notes []string // what of its schemas is not used
+	made  core.Action // without code
+	notes []string    // what of its schemas is not used
 }
 
 // Annotations are a file's own words on what a tool does.
@@ -293,20 +293,3 @@ func files(path string) ([]string, error) {
 	return list, err
 }
 
-// load reads a file.
-func load(file string) (*Blueprint, []byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, nil, errors.Unwrap(err)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, nil, err
-	}
-	b, err := Read(data)
-	if err != nil {
-		return nil, nil, err
-	}
-	b.File = file
-	return b, data, nil
-}

@@ -50,7 +50,7 @@ func (t *Tool) action() core.Action {
 			return d
 		}
 		return core.Action{
-			Name: cmp.Or(t.as, t.Name), Brief: o.Brief, Similes: o.Similes, Schema: t.Input, Output: t.Output,
+			Name: t.Name, Brief: o.Brief, Similes: o.Similes, Schema: t.Input, Output: t.Output,
 			Examples: o.Examples, DependsOn: o.DependsOn, Effects: o.Effects, Essential: o.Essential,
 			External: o.External, Outside: o.Outside,
 			Permission: o.Permission, Concerns: o.Concerns, Confirm: o.Confirm,
@@ -59,7 +59,7 @@ func (t *Tool) action() core.Action {
 		}
 	}
 	a := core.Action{
-		Name: cmp.Or(t.as, actionName(t.Name)), Brief: t.brief(), Schema: t.Input, Output: t.Output,
+		Name: actionName(t.Name), Brief: t.brief(), Schema: t.Input, Output: t.Output,
 		Examples: t.examples(), Confirm: t.Security.Confirm, Permission: t.permission(),
 		Outside: !t.Annotations.ReadOnly, Idempotent: t.Annotations.ReadOnly || t.Annotations.Idempotent,
 	}
@@ -166,7 +166,7 @@ const grace = 5 * time.Second
 
 // actionOf makes a tool's action one of the bot's own: the configuration decides who may use
 // it and when the person is asked, and the file can only be stricter.
-func (s *Source) actionOf(t *Tool, names []string) core.Action {
+func (s *Source) actionOf(t *Tool) core.Action {
 	a := t.action()
 	a.Name = s.Prefix + a.Name
 	a.Essential = false
@@ -177,26 +177,19 @@ func (s *Source) actionOf(t *Tool, names []string) core.Action {
 	if s.Confirm != confirmNever && !t.Annotations.ReadOnly && (destructive == nil || *destructive) {
 		a.Effects |= core.EffectChanges
 	}
-	base := core.Permission(s.Permission)
-	switch {
-	case base != "":
-	case a.Outside:
+	base := cmp.Or(core.Permission(s.Permission), core.PermissionEveryone)
+	if s.Permission == "" && a.Outside {
 		base = core.PermissionAdmins
-	default:
-		base = core.PermissionEveryone
 	}
 	a.Permission = stricter(base, a.Permission)
 	if a.Permission != core.PermissionConcerned {
 		a.Concerns = ""
 	}
 	a.Confirm = a.Confirm || s.Confirm == confirmAlways || s.Confirm != confirmNever && a.Outside
-	var depends []string
-	for _, name := range a.DependsOn { // what is not in the file may be nowhere
-		if slices.Contains(names, name) {
-			depends = append(depends, s.Prefix+name)
-		}
+	a.DependsOn = slices.Clone(a.DependsOn)
+	for i := range a.DependsOn {
+		a.DependsOn[i] = s.Prefix + a.DependsOn[i]
 	}
-	a.DependsOn = depends
 	if s.Prefix != "" {
 		a.Similes = nil // they have no prefix that would distinguish them
 	}
