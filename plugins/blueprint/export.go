@@ -74,4 +74,3 @@ func exported(a *core.Action) (Tool, error) {
 	}
 	return t, nil
 }
-

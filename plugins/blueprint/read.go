@@ -292,4 +292,3 @@ func files(path string) ([]string, error) {
 	}
 	return list, err
 }
-

@@ -37,7 +37,7 @@ type server struct {
 	times  times
 	dial   func() (*link, error)
 	redact func(string) string // takes its secrets out of texts
-	moved  func() // the entries are others now
+	moved  func()              // the entries are others now
 
 	life    atomic.Pointer[life]    // nil while there is no session
 	entries atomic.Pointer[[]entry] // what it offers

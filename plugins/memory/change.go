@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/action"
@@ -35,7 +36,7 @@ func (p *Plugin) updateAction() core.Action {
 				`{"id":"3f","text":"Jay lives in Oslo","topic":"home"}`)},
 		},
 		Effects: core.EffectRanked, Permission: core.PermissionEveryone, Idempotent: true,
-		RateLimit: core.RateLimit{Count: 30, Per: hour},
+		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 	}, p.update)
 }
 
@@ -95,7 +96,7 @@ func (p *Plugin) forgetAction() core.Action {
 				"Jay asks you to forget that he had an accident, which you remember (id 3f)", `{"id":"3f"}`)},
 		},
 		Effects: core.EffectChanges | core.EffectRanked, Permission: core.PermissionEveryone, Idempotent: true,
-		RateLimit: core.RateLimit{Count: 30, Per: hour},
+		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 		Check: func(ctx context.Context, c core.Call) error {
 			f, err := action.Payload[forgetPayload](c)
 			if err == nil {

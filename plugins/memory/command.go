@@ -120,12 +120,17 @@ func (p *Plugin) forgetOne(ctx context.Context, c command.Call) (string, error) 
 	id := strings.Trim(c.Args["id"], "`")
 	see := c.Sees
 	f, err := p.fact(ctx, id, see, c.Person)
-	if err != nil && c.Private {
-		if f, err = p.ownFact(ctx, &c, id); err == nil {
-			see = []core.Path{f.Origin}
+	failed := (*core.Error)(nil)
+	if errors.As(err, &failed) && c.Private {
+		var own []core.Fact
+		own, err = p.factsOf(ctx, &c)
+		i := slices.IndexFunc(own, func(f core.Fact) bool { return f.ID == id })
+		if i >= 0 {
+			f, see = own[i], []core.Path{own[i].Origin}
+		} else if err == nil {
+			err = unknown(id)
 		}
 	}
-	failed := (*core.Error)(nil)
 	if errors.As(err, &failed) {
 		return "", core.Errorf(core.Invalid, "I have no memory `%s` here. `/memories` lists them.",
 			txt.ClipLine(id, idMax))
@@ -192,20 +197,6 @@ func (p *Plugin) visible(ctx context.Context, c *command.Call, facts []core.Fact
 		}
 		return !there
 	})
-}
-
-// ownFact finds a fact of the caller's list.
-func (p *Plugin) ownFact(ctx context.Context, c *command.Call, id string) (core.Fact, error) {
-	found, err := p.factsOf(ctx, c)
-	if err != nil {
-		return core.Fact{}, err
-	}
-	for _, f := range found {
-		if f.ID == id {
-			return f, nil
-		}
-	}
-	return core.Fact{}, unknown(id)
 }
 
 // talkReach is how many entries of a place are looked at to tell who talks there.

@@ -24,19 +24,14 @@ func readable(ctx context.Context, items core.Items, person core.Path, private b
 	return c.On, err
 }
 
-// agree tells how it is, or keeps what the person says.
+// agree keeps what the person says, if anything, and tells how it is.
 func (p *Plugin) agree(ctx context.Context, c command.Call) (string, error) {
-	answer, ok := c.Args["answer"]
-	if !ok {
-		return p.tellConsent(ctx, c.Person)
+	person := c.Person
+	if answer, ok := c.Args["answer"]; ok {
+		if err := core.PutItem(ctx, p.host.Items, person, consentKey, consent{On: answer == "on"}); err != nil {
+			return "", err
+		}
 	}
-	if err := core.PutItem(ctx, p.host.Items, c.Person, consentKey, consent{On: answer == "on"}); err != nil {
-		return "", err
-	}
-	return p.tellConsent(ctx, c.Person)
-}
-
-func (p *Plugin) tellConsent(ctx context.Context, person core.Path) (string, error) {
 	private, err := readable(ctx, p.host.Items, person, true)
 	if err != nil {
 		return "", err

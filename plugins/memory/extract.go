@@ -20,52 +20,42 @@ const (
 
 // extractor reads conversations again, and saves the facts that a model finds in them.
 type extractor struct {
-	host    core.Host
-	config  Config
-	words   lexicon
-	waiting waiting
-}
+	host   core.Host
+	config Config
+	words  lexicon
 
-// waiting are the places that will be looked at, and when.
-type waiting struct {
 	mu   sync.Mutex
-	due  map[core.Path]time.Time
-	wake chan struct{} // one token
-}
-
-func newWaiting() waiting {
-	return waiting{due: make(map[core.Path]time.Time), wake: make(chan struct{}, 1)}
+	due  map[core.Path]time.Time // when a place is looked at next
+	wake chan struct{}           // one token
 }
 
 // at says when a place is looked at next.
-func (w *waiting) at(place core.Path, due time.Time) {
-	w.mu.Lock()
-	w.due[place] = due
-	w.mu.Unlock()
-	core.Notify(w.wake)
+func (x *extractor) at(place core.Path, due time.Time) {
+	x.mu.Lock()
+	x.due[place] = due
+	x.mu.Unlock()
+	core.Notify(x.wake)
 }
 
-// next is the place that is due first.
-func (w *waiting) next() (place core.Path, due time.Time, ok bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for p, t := range w.due {
-		if !ok || t.Before(due) || t.Equal(due) && p.String() < place.String() {
-			place, due, ok = p, t, true
+// next takes out a place that is due. ok is false if there is none for a while; negative: until
+// it is woken.
+func (x *extractor) next() (place core.Path, wait time.Duration, ok bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var first time.Time
+	for p, t := range x.due {
+		if first.IsZero() || t.Before(first) || t.Equal(first) && p.String() < place.String() {
+			place, first = p, t
 		}
 	}
-	return place, due, ok
-}
-
-// take takes a place out, unless it was put off meanwhile.
-func (w *waiting) take(place core.Path, due time.Time) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.due[place] != due {
-		return false
+	wait = max(0, first.Sub(x.host.Clock()))
+	switch {
+	case first.IsZero():
+		return place, -1, false
+	case wait == 0:
+		delete(x.due, place)
 	}
-	delete(w.due, place)
-	return true
+	return place, wait, wait == 0
 }
 
 // run reads conversations again, one at a time, until ctx ends.
@@ -77,38 +67,21 @@ func (x *extractor) run(ctx context.Context) error {
 	if err := x.resume(ctx); err != nil && ctx.Err() == nil {
 		x.host.Log.Warn("unread conversations not found", "err", err)
 	}
-	for ctx.Err() == nil {
-		place, due, ok := x.waiting.next()
-		if !x.sleep(ctx, due, ok) || !x.waiting.take(place, due) {
-			continue
+	core.Repeat(ctx, x.wake, func() time.Duration {
+		place, wait, ok := x.next()
+		if !ok {
+			return wait
 		}
 		next, err := x.reread(ctx, place)
 		if err != nil && ctx.Err() == nil {
 			x.host.Log.Warn("conversation not read", "path", place, "err", err)
 		}
 		if !next.IsZero() {
-			x.waiting.at(place, next)
+			x.at(place, next)
 		}
-	}
+		return 0
+	})
 	return nil
-}
-
-// sleep waits until something is due; it returns false when it was woken before.
-func (x *extractor) sleep(ctx context.Context, due time.Time, ok bool) bool {
-	var alarm <-chan time.Time
-	if ok {
-		timer := time.NewTimer(due.Sub(x.host.Clock()))
-		defer timer.Stop()
-		alarm = timer.C
-	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-x.waiting.wake:
-		return false
-	case <-alarm:
-		return true
-	}
 }
 
 // resume looks for what a former life left unread: where a place was read
@@ -139,7 +112,7 @@ func (x *extractor) resume(ctx context.Context) error {
 		if due.Before(at) || due.Sub(at) > x.config.ExtractAfter { // the platform's clock is not ours
 			due, at = at, at.Add(breath)
 		}
-		x.waiting.at(h.Path, due)
+		x.at(h.Path, due)
 	}
 	return nil
 }

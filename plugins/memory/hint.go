@@ -41,7 +41,13 @@ func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]hint.Hint, error) {
 			found = append(found, f)
 		}
 	}
-	here := usersOf(&s)
+	here := users.List{Place: s.Path}
+	here.Add(s.Author)
+	for _, e := range slices.Backward(s.Recent) {
+		if !e.Self {
+			here.Add(e.Message.Author)
+		}
+	}
 	var hints []hint.Hint
 	room := p.config.HintChars
 	for i := range found {
@@ -103,19 +109,6 @@ func (p *Plugin) answering(ctx context.Context, s *core.Scene) ([]core.Fact, err
 	return facts, nil
 }
 
-// usersOf are the people of a scene.
-func usersOf(s *core.Scene) users.List {
-	c := users.List{Place: s.Path}
-	c.Add(s.Author)
-	for i := range slices.Backward(s.Recent) {
-		e := &s.Recent[i]
-		if !e.Self {
-			c.Add(e.Message.Author)
-		}
-	}
-	return c
-}
-
 const hintMax = 400 // characters of one hint's fact
 
 // hint writes a fact on one line: what it says, about whom, who stated it and when, and its
@@ -128,14 +121,8 @@ func (p *Plugin) hint(f *core.Fact, here *users.List) string {
 			about = cmp.Or(about, "about ") + name + ", "
 		}
 	}
-	return fmt.Sprintf("%s (%s%s%s, id %s)", txt.ClipLine(f.Text, hintMax), about, sourceOf(f, here),
-		p.date(f.Time), f.ID)
-}
-
-// sourceOf returns who stated a fact; "" for what the bot found itself.
-func sourceOf(f *core.Fact, here *users.List) string {
-	if f.By.IsZero() {
-		return ""
+	if !f.By.IsZero() { // else the bot found it itself
+		about += "told by " + cmp.Or(txt.ClipLine(here.Author(f.By).Name, nameMax), "somebody else") + ", "
 	}
-	return "told by " + cmp.Or(txt.ClipLine(here.Author(f.By).Name, nameMax), "somebody else") + ", "
+	return fmt.Sprintf("%s (%s%s, id %s)", txt.ClipLine(f.Text, hintMax), about, p.date(f.Time), f.ID)
 }

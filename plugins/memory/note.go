@@ -42,14 +42,18 @@ func (x *extractor) notes(text string, c *part, lines []spoken) (notes []note, r
 	if err != nil {
 		return nil, 0, err
 	}
+	var names []string // of people, which claim nothing
+	for _, s := range c.people {
+		names = append(names, x.words.content(s.name)...)
+	}
 	everybody := x.said(lines, func(int) bool { return true })
 	for _, raw := range raws {
-		n, ok := readNote(raw)
-		if len(notes) == x.config.ExtractFacts || !ok || !n.fits(len(c.people)) {
+		n, ok := readNote(raw, len(c.people))
+		if len(notes) == x.config.ExtractFacts || !ok {
 			refused++
 			continue
 		}
-		words := x.claims(n.Text, c)
+		words := slices.DeleteFunc(x.words.content(n.Text), func(w string) bool { return slices.Contains(names, w) })
 		if len(words) == 0 || 2*shared(words, everybody) < len(words) { // invented, or in another language
 			refused++
 			continue
@@ -92,25 +96,21 @@ func rawNotes(text string) (list []json.RawMessage, err error) {
 	return list, err
 }
 
-// readNote reads one note; keys that none has are refused.
-func readNote(raw json.RawMessage) (n note, ok bool) {
+// readNote reads one note. ok is false if it has keys that none has, or does not keep to what
+// was asked.
+func readNote(raw json.RawMessage, people int) (n note, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if d.Decode(&n) != nil {
-		return note{}, false
+		return n, false
 	}
 	n.Topic = label(n.Topic)
 	n.Tags = labels(n.Tags)
 	if !languageTag.MatchString(n.Language) {
 		n.Language = ""
 	}
-	return n, true
-}
-
-// fits reports whether a note keeps to what was asked.
-func (n *note) fits(people int) bool {
 	length := utf8.RuneCountInString(n.Text)
-	return length >= noteMin && length <= noteMax && n.Text == txt.ClipLine(n.Text, noteMax) &&
+	return n, length >= noteMin && length <= noteMax && n.Text == txt.ClipLine(n.Text, noteMax) &&
 		n.By >= 1 && n.By <= people && len(n.About) <= people && len(n.Tags) <= noteTags &&
 		!slices.ContainsFunc(n.About, func(a int) bool { return a < 1 || a > people }) &&
 		len(slices.Compact(slices.Sorted(slices.Values(n.About)))) == len(n.About) &&
@@ -132,13 +132,4 @@ func (x *extractor) said(lines []spoken, by func(from int) bool) (words []string
 		}
 	}
 	return words
-}
-
-// claims are the words of a note, the names of people aside.
-func (x *extractor) claims(text string, c *part) []string {
-	var names []string
-	for _, s := range c.people {
-		names = append(names, x.words.content(s.name)...)
-	}
-	return slices.DeleteFunc(x.words.content(text), func(w string) bool { return slices.Contains(names, w) })
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/txt"
@@ -19,13 +20,14 @@ type Plugin struct {
 	config    Config
 	words     lexicon
 	actions   []core.Action
-	extractor extractor
+	extractor *extractor
 }
 
 // New makes the plugin.
 func New(h core.Host, c Config) (*Plugin, error) {
-	words := newLexicon()
-	p := &Plugin{host: h, config: c, words: words, extractor: extractor{h, c, words, newWaiting()}}
+	x := &extractor{host: h, config: c, words: newLexicon(), due: make(map[core.Path]time.Time),
+		wake: make(chan struct{}, 1)}
+	p := &Plugin{host: h, config: c, words: x.words, extractor: x}
 	p.actions = []core.Action{p.saveAction(), p.updateAction(), p.forgetAction(), p.searchAction()}
 	return p, nil
 }
@@ -40,7 +42,7 @@ func (p *Plugin) Actions() []core.Action { return p.actions }
 // It schedules the reading of a place for when it has been silent long enough.
 func (p *Plugin) Observe(end watch.TurnEnd) {
 	if p.config.Extract && end.Turn.Seq != 0 {
-		p.extractor.waiting.at(end.Turn.Path, p.host.Clock().Add(p.config.ExtractAfter))
+		p.extractor.at(end.Turn.Path, p.host.Clock().Add(p.config.ExtractAfter))
 	}
 }
 

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/action"
@@ -55,7 +56,7 @@ func (p *Plugin) saveAction() core.Action {
 			},
 		},
 		Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true,
-		RateLimit: core.RateLimit{Count: 30, Per: hour},
+		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 	}, p.save)
 }
 

@@ -13,8 +13,6 @@ import (
 	"synthbot/core/users"
 )
 
-const hour = time.Hour
-
 // languageTag is what a BCP 47 tag looks like.
 var languageTag = regexp.MustCompile(`^[a-zA-Z]{2,3}(-[a-zA-Z0-9]{2,8}){0,3}$`)
 

@@ -40,24 +40,20 @@ func (l lexicon) content(text string) []string {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 	}) {
 		for _, w := range units(word) {
-			w = l.meaning(w)
-			if w != "" && !slices.Contains(all, w) {
-				all = append(all, w)
+			lower := strings.ToLower(w)
+			if !l[lower] && !slight(w) && !slices.Contains(all, lower) {
+				all = append(all, lower)
 			}
 		}
 	}
 	return all
 }
 
-// meaning is the word in small letters, "" where it carries none. Short words
-// do where they are written large: TV, UK.
-func (l lexicon) meaning(word string) string {
-	lower := strings.ToLower(word)
-	short := utf8.RuneCountInString(word) < letters && !dense(word)
-	if l[lower] || short && (lower == word || strings.ToUpper(word) != word || len(word) < 2) {
-		return ""
-	}
-	return lower
+// slight reports whether a word is too short to carry meaning. Short words do where they are
+// written large: TV, UK.
+func slight(word string) bool {
+	return utf8.RuneCountInString(word) < letters && !dense(word) &&
+		(strings.ToUpper(word) != word || strings.ToLower(word) == word || len(word) < 2)
 }
 
 // dense reports whether a word is of a script that parts no words.
