@@ -212,7 +212,8 @@ func (t *Tool) settle(s *Source) (faults []string) {
 		return []string{core.MessagePrefix +
 			"… is kept for the interface of that name; give the source a prefix, if it is something else"}
 	}
-	if faults = t.faults(s.Prefix); len(faults) > 0 {
+	faults = t.faults(s.Prefix)
+	if len(faults) > 0 {
 		return faults
 	}
 	t.made = s.actionOf(t)

@@ -135,7 +135,8 @@ func (s *server) result(ctx context.Context, c core.Call, tool string, r *mcp.Ca
 	o := output{Foreign: foreign(s.conf.Name, "the tool "+tool), Text: s.redact(d.text())}
 	if r.StructuredContent != nil {
 		data := s.redact(string(core.JSON(r.StructuredContent)))
-		if o.Data = json.RawMessage(data); !json.Valid(o.Data) { // that broke it
+		o.Data = json.RawMessage(data)
+		if !json.Valid(o.Data) { // that broke it
 			o.Data = core.JSON(data)
 		}
 	}
