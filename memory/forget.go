@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,10 +36,10 @@ func (db *DB) Forget(ctx context.Context, path core.Path) error {
 		return fmt.Errorf("forget %s: %w", path, err)
 	}
 	steps := []func() error{
-		// The log comes last: if Forget is interrupted, the next one finds by it which
-		// places were private.
+		// The log comes late, and what shows that a place was private comes last: if Forget is
+		// interrupted, the next one finds the places by it.
 		f.upgradeCopies, f.journals, f.facts, f.plugins, f.states, f.usage,
-		f.logs, f.headTimes, f.placesWhole, f.aliases,
+		f.logs, f.headTimes, f.placesWhole, f.aliases, f.lastEntries,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -76,6 +77,7 @@ type forgetting struct {
 	within     core.Path             // the places to search
 	heads      map[core.Path]head    // of these places, when it began
 	whole      map[core.Path]uint64  // places that are deleted as a whole, up to that number
+	proof      map[core.Path]uint64  // entries by which such places are known to be private
 	ids        map[core.Path][]place // the paths under which ids are stored, by the place that they lead to
 	sources    map[core.Path]bool    // paths of ids and aliases that lead to what is deleted
 	spokeIn    map[core.Path]bool    // places where the person spoke
@@ -88,7 +90,7 @@ type forgetting struct {
 // are deleted as a whole are searched before and after: the search is long, and a turn may
 // end meanwhile.
 func (f *forgetting) begin() error {
-	f.within, f.whole = f.path, make(map[core.Path]uint64)
+	f.within, f.whole, f.proof = f.path, make(map[core.Path]uint64), make(map[core.Path]uint64)
 	f.spokeIn, f.replies = make(map[core.Path]bool), make(map[core.Path]map[string]bool)
 	if f.path.IsPerson() {
 		f.person, f.within = f.path.Elements()[2], interfaceOf(f.path)
@@ -183,7 +185,7 @@ func (f *forgetting) findPrivate() error {
 			f.addReply(path, l.Message.ID)
 		}
 		if l.Message.Private && l.Message.Author.ID == f.person {
-			f.whole[path] = f.heads[path].last
+			f.whole[path], f.proof[path] = f.heads[path].last, l.Message.Seq
 		}
 		return false
 	}, nil)
@@ -228,6 +230,9 @@ func (f *forgetting) concerns(l *storedEntry) bool {
 		slices.Contains(l.answers, f.person)
 }
 
+// isProof reports whether an entry is deleted last.
+func (f *forgetting) isProof(place core.Path, seq uint64) bool { return f.proof[place] == seq }
+
 // logs deletes the person's entries, and removes the person from the entries of others.
 func (f *forgetting) logs() error {
 	if f.person == "" {
@@ -239,20 +244,24 @@ func (f *forgetting) logs() error {
 	from, to := subtree(f.within)
 	return sweep(f.ctx, f.db, bucketLog, from, to, func(k, v []byte) bool {
 		l, ok := f.read(k, v)
-		return ok && (f.concerns(&l) || f.clean(&l))
+		return ok && !f.isProof(l.Message.Path, l.Message.Seq) && (f.concerns(&l) || f.clean(&l))
 	}, func(t *tx, k, v []byte) {
 		l, _ := f.read(k, v)
-		p := place{path: l.Message.Path, key: placeKey(l.Message.Path)}
 		if f.concerns(&l) {
-			for _, id := range f.idsOf(t, &l.Message) {
-				t.bucket(bucketIDs).Delete(id)
-			}
-			t.remove(p, l.Message.Seq)
+			f.removeEntry(t, &l)
 		} else {
 			f.clean(&l)
-			t.rewrite(p, &l)
+			t.rewrite(place{path: l.Message.Path, key: placeKey(l.Message.Path)}, &l)
 		}
 	})
+}
+
+// removeEntry deletes an entry with its ids, which were hashed before.
+func (f *forgetting) removeEntry(t *tx, l *storedEntry) {
+	for _, id := range f.idsOf(t, &l.Message) {
+		t.bucket(bucketIDs).Delete(id)
+	}
+	t.remove(place{path: l.Message.Path, key: placeKey(l.Message.Path)}, l.Message.Seq)
 }
 
 // hashOwn hashes the ids of the entries that are deleted. The ids themselves are deleted
@@ -319,26 +328,42 @@ func dropForeign(m *core.Message, gone func(core.Foreign) bool) (changed bool) {
 	return len(m.Foreign) < before
 }
 
-// placesWhole deletes whole places. Their numbers are not given again: a turn may still run
-// there, and platforms know messages by their turn's number.
+// placesWhole deletes the entries of whole places, but for those that show that a place was
+// private.
 func (f *forgetting) placesWhole() error {
 	for path, last := range f.whole {
 		p := place{path: path, key: placeKey(path)}
-		err := sweep(f.ctx, f.db, bucketLog, p.key, seqKey(p.key, last+1),
-			func([]byte, []byte) bool { return true },
-			func(t *tx, k, _ []byte) {
-				if seq, ok := numberOf(k, p.key); ok {
-					t.remove(p, seq)
-				}
-			})
-		if err != nil {
-			return err
+		seqOf := func(k []byte) (uint64, bool) {
+			seq, ok := numberOf(k, p.key)
+			return seq, ok && !f.isProof(path, seq)
 		}
-		if err := f.db.update(f.ctx, func(t *tx) { f.dropHead(t, p) }); err != nil {
+		err := sweep(f.ctx, f.db, bucketLog, p.key, seqKey(p.key, last+1), func(k, _ []byte) bool {
+			_, ok := seqOf(k)
+			return ok
+		}, func(t *tx, k, _ []byte) {
+			seq, _ := seqOf(k)
+			t.remove(p, seq)
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// lastEntries deletes what is left of whole places, those below others first. Their numbers
+// are not given again: a turn may still run there, and platforms know messages by their
+// turn's number.
+func (f *forgetting) lastEntries() error {
+	longest := func(a, b core.Path) int { return cmp.Compare(len(b.String()), len(a.String())) }
+	places := slices.SortedFunc(maps.Keys(f.whole), longest)
+	return changeAll(f.ctx, f.db, places, func(t *tx, path core.Path) {
+		p := place{path: path, key: placeKey(path)}
+		if l, ok, err := t.entry(p, f.proof[path]); ok && err == nil {
+			f.removeEntry(t, &l)
+		}
+		f.dropHead(t, p)
+	})
 }
 
 // dropHead deletes the head of a place that is empty now.

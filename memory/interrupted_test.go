@@ -111,7 +111,28 @@ func TestDiskFailsDuringWork(t *testing.T) {
 				if err := work(t.Context(), db); err != nil {
 					t.Errorf("the second time: %v", err)
 				}
+				if name == "forget a person" {
+					want(t, fmt.Sprintf("what is left of a private place after commit %d failed", last), remains(t, db, alone), nil)
+				}
 			}
 		})
 	}
+}
+
+// remains lists the buckets that hold something of a place.
+func remains(t *testing.T, db *DB, place core.Path) (left []string) {
+	t.Helper()
+	err := db.view(t.Context(), func(v *view) error {
+		for _, name := range buckets() {
+			for range v.bucket(name).prefixed(placeKey(place)) {
+				left = append(left, name)
+				break
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return left
 }
