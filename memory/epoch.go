@@ -114,16 +114,18 @@ func (b writeEpoch) isNamed(value []byte) bool {
 		if path.IsZero() || !b.forgotExactly(path) {
 			continue
 		}
-		begun := quoted(path.String())
-		begun = begun[:len(begun)-1]
-		if bytes.Contains(value, append(begun, '"')) || bytes.Contains(value, append(begun, '/')) {
-			return true
-		}
-		if path.IsPerson() && bytes.Contains(value, quoted(path.Elements()[2])) {
+		if namesPath(value, path) || path.IsPerson() && bytes.Contains(value, quoted(path.Elements()[2])) {
 			return true
 		}
 	}
 	return false
+}
+
+// namesPath reports whether a value in JSON holds a path, or one below it.
+func namesPath(value []byte, path core.Path) bool {
+	begun := quoted(path.String())
+	begun = begun[:len(begun)-1]
+	return bytes.Contains(value, append(begun, '"')) || bytes.Contains(value, append(begun, '/'))
 }
 
 // quoted is a text as JSON writes it.

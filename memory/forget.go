@@ -466,19 +466,33 @@ func (f *forgetting) hash(ids [][]byte) error {
 // facts deletes facts by the person, about them, or of the deleted places. Of facts that
 // others have replaced since, only the person's former texts are deleted.
 func (f *forgetting) facts() error {
-	return sweep(f.ctx, f.db, bucketFacts, nil, nil, func(k, v []byte) bool {
+	unreadable := make(map[string]bool)
+	err := sweep(f.ctx, f.db, bucketFacts, nil, nil, func(k, v []byte) bool {
 		fact, err := decodeFact(k, v)
-		return err == nil && (f.concernsFact(fact) || slices.ContainsFunc(fact.Former, f.saidBefore))
-	}, func(t *tx, k, v []byte) {
-		fact, _ := decodeFact(k, v)
-		if f.concernsFact(fact) {
-			t.facts().dropFact(fact)
-			return
+		if err != nil {
+			return f.path.IsZero() || namesPath(v, f.path)
 		}
-		rest := fact
-		rest.Former = slices.DeleteFunc(slices.Clone(fact.Former), f.saidBefore)
-		t.facts().replaceFact(fact, rest)
+		return f.concernsFact(fact) || slices.ContainsFunc(fact.Former, f.saidBefore)
+	}, func(t *tx, k, v []byte) {
+		fact, err := decodeFact(k, v)
+		switch {
+		case err != nil:
+			unreadable[string(k)] = true
+			t.bucket(bucketFacts).Delete(k)
+		case f.concernsFact(fact):
+			t.facts().dropFact(fact)
+		default:
+			rest := fact
+			rest.Former = slices.DeleteFunc(slices.Clone(fact.Former), f.saidBefore)
+			t.facts().replaceFact(fact, rest)
+		}
 	})
+	if err != nil || len(unreadable) == 0 {
+		return err
+	}
+	of := func(k, _ []byte) bool { return unreadable[string(k[max(0, len(k)-8):])] }
+	err = deleteWhere(f.ctx, f.db, bucketWords, nil, nil, of)
+	return errors.Join(err, deleteWhere(f.ctx, f.db, bucketVectors, nil, nil, of))
 }
 
 // saidBefore reports whether a former text is the person's.

@@ -738,3 +738,32 @@ func TestOldWordsBehindAButton(t *testing.T) {
 	entries := everything(t, db)[group]
 	want(t, "the press", entries[len(entries)-1].Message.ReplyTo, &core.Quote{ID: "old"})
 }
+
+// TestForgettingAnUnreadableFact: it is deleted with its words if it names the person, and
+// stays if it names another.
+func TestForgettingAnUnreadableFact(t *testing.T) {
+	for path, left := range map[string]bool{
+		jay.String(): false, jay.String() + "/1": false, "chat/@user/10001": true, "chat/@user/100": true,
+	} {
+		db := open(t, t.TempDir())
+		_, err := db.SaveFact(t.Context(), core.Fact{Text: "zyzzyva", Origin: group, By: core.MustPath(path)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = db.update(t.Context(), func(t *tx) {
+			for k, v := range t.bucket(bucketFacts).pairs(nil, nil) {
+				t.bucket(bucketFacts).Put(bytes.Clone(k), append(bytes.Clone(v), '}'))
+				break
+			}
+		})
+		if err := errors.Join(err, db.Forget(t.Context(), jay)); err != nil {
+			t.Fatal(err)
+		}
+		facts, words := size(t, db, bucketFacts), size(t, db, bucketWords)
+		want(t, "something is left of a fact by "+path, facts+words > 0, left)
+		if err := db.Forget(t.Context(), core.Path{}); err != nil {
+			t.Fatal(err)
+		}
+		want(t, "facts after everything is forgotten", size(t, db, bucketFacts)+size(t, db, bucketWords), 0)
+	}
+}
