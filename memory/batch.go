@@ -145,7 +145,8 @@ func (w *batch) run(t *tx) error {
 	}
 	w.over = append(w.over, w.from.Settled...)
 	for _, turn := range w.over {
-		if w.writes(turn) && w.epoch.isMuted(turn) {
+		wrote := slices.ContainsFunc(w.records, func(r record) bool { return r.key.Turn == turn })
+		if wrote && w.epoch.isMuted(turn) {
 			w.muted = append(w.muted, turn)
 		}
 	}
@@ -163,10 +164,9 @@ func (w *batch) run(t *tx) error {
 		r.write(t)
 	}
 	for path, value := range w.states {
-		if w.mutes(path) {
-			continue
+		if !slices.ContainsFunc(w.muted, func(t core.TurnID) bool { return t.Path == path }) {
+			t.setState(path, value)
 		}
-		t.setState(path, value)
 	}
 	for _, turn := range w.from.Answered {
 		t.markAnswered(turn)
@@ -192,16 +192,6 @@ func closeTurn(t *tx, turn core.TurnID) {
 	t.deleteBelow(bucketJournal, turnKey(turn))
 }
 
-// writes reports whether the batch has records of that turn.
-func (w *batch) writes(turn core.TurnID) bool {
-	return slices.ContainsFunc(w.records, func(r record) bool { return r.key.Turn == turn })
-}
-
-// mutes reports whether a muted turn of that place ends here.
-func (w *batch) mutes(place core.Path) bool {
-	return slices.ContainsFunc(w.muted, func(t core.TurnID) bool { return t.Path == place })
-}
-
 // publish sets the numbers and paths that the entries got.
 func (w *batch) publish() {
 	w.epoch.unmute(w.over)
@@ -212,9 +202,6 @@ func (w *batch) publish() {
 		w.from.Known[i] = e.known
 	}
 }
-
-// comesOf reports whether an entry is the outcome of the turn that a batch ends.
-func comesOf(e *core.Entry) bool { return e.Self || e.Kind == core.KindContinue }
 
 // findPeople lists the authors whom the turns answered that end here. What these turns sent
 // is forgotten with them.
@@ -244,7 +231,7 @@ func (w *batch) findPeople(t *tx) {
 // out, and words older than their author's request: in quotes and in forwarded texts. An old
 // entry itself is refused.
 func (w *batch) append(t *tx, from *core.Entry, e *newEntry) {
-	own := comesOf(from)
+	own := from.Self || from.Kind == core.KindContinue // the outcome of the turn that ends here
 	l := storedEntry{Entry: *from}
 	m := &l.Message
 	// The bot's own messages may have no time.
@@ -256,7 +243,10 @@ func (w *batch) append(t *tx, from *core.Entry, e *newEntry) {
 		e.path, e.seq, e.known = m.Path, 0, true
 		return
 	}
-	forgot := func(id string) bool { return w.forgotAuthor(m.Path, id) }
+	forgot := func(id string) bool {
+		person, err := m.Path.Person(id)
+		return err == nil && w.epoch.forgot(person) // an error: no author
+	}
 	gone := own && len(w.muted) > 0 || forgot(m.Author.ID)
 	quoted := oldQuote || m.ReplyTo != nil && forgot(m.ReplyTo.From.ID)
 	passedOn := dropForeign(m, func(o core.Foreign) bool { return forgot(o.From.ID) }) || oldForeign
@@ -277,11 +267,6 @@ func (w *batch) append(t *tx, from *core.Entry, e *newEntry) {
 	}
 	e.value = encodeEntry(&l)
 	t.append(&l.Entry, e)
-}
-
-func (w *batch) forgotAuthor(place core.Path, id string) bool {
-	person, err := place.Person(id)
-	return err == nil && w.epoch.forgot(person) // an error: no author
 }
 
 // append adds one entry to the end of its place's log, unless its id is known.

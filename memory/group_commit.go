@@ -16,14 +16,6 @@ type groupCommit struct {
 	waited time.Duration // for more jobs
 }
 
-// fits reports whether a job may share the transaction. An exclusive one shares with none.
-func (g *groupCommit) fits(j *job) bool {
-	if len(g.jobs) == 0 {
-		return true
-	}
-	return len(g.jobs) < maxGroup && g.size+j.size <= maxGroupBytes && j.exclusive == nil && g.jobs[0].exclusive == nil
-}
-
 // publish reports the outcome to the callers.
 func (g *groupCommit) publish() {
 	for _, j := range g.jobs {

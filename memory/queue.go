@@ -71,8 +71,13 @@ func (q *queue) take(g *groupCommit) (closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := 0
-	for ; n < len(q.waiting) && g.fits(q.waiting[n]); n++ {
-		g.jobs, g.size = append(g.jobs, q.waiting[n]), g.size+q.waiting[n].size
+	for ; n < len(q.waiting); n++ {
+		j := q.waiting[n]
+		alone := j.exclusive != nil || len(g.jobs) > 0 && g.jobs[0].exclusive != nil
+		if len(g.jobs) > 0 && (alone || len(g.jobs) == maxGroup || g.size+j.size > maxGroupBytes) {
+			break
+		}
+		g.jobs, g.size = append(g.jobs, j), g.size+j.size
 	}
 	q.waiting = slices.Delete(q.waiting, 0, n)
 	g.sealed = g.sealed || len(q.waiting) > 0

@@ -24,11 +24,6 @@ type Salvaged struct {
 	Faults  []error        // the first parts that could not be read
 }
 
-// derivedBuckets are the buckets whose content follows from the others.
-func derivedBuckets() []string {
-	return []string{bucketDue, bucketWords, bucketVectors, bucketSketches}
-}
-
 // salvageStep is how many pairs are written in one transaction.
 const salvageStep = 5000
 
@@ -50,16 +45,17 @@ func Salvage(dir, damaged string) (Salvaged, error) {
 	if err != nil {
 		return Salvaged{}, err
 	}
-	report, err := salvage(db, f)
-	return report, errors.Join(err, db.Close())
-}
-
-func salvage(db *DB, f *rescue.File) (Salvaged, error) {
+	derived := []string{bucketDue, bucketWords, bucketVectors, bucketSketches} // from the others
+	saved := slices.DeleteFunc(buckets(), func(bucket string) bool { return slices.Contains(derived, bucket) })
 	s := &salvager{db: db, report: Salvaged{Pairs: make(map[string]int)}}
-	saved := slices.DeleteFunc(buckets(), func(bucket string) bool { return slices.Contains(derivedBuckets(), bucket) })
 	s.report.Faults = f.Pairs(saved, s.add)
 	s.flush()
-	return s.report, errors.Join(s.err, rebuild(db))
+	err = db.update(context.Background(), func(t *tx) {
+		r := rebuilder{tx: t, heads: t.headsBelow(core.Path{}), sources: t.idSources()}
+		r.entries()
+		r.postings()
+	})
+	return s.report, errors.Join(s.err, err, db.Close())
 }
 
 // salvager collects pairs and writes them.
@@ -79,7 +75,8 @@ func (s *salvager) add(bucket string, key, value []byte) {
 	if bucket == bucketMeta && string(key) != metaSalt && string(key) != metaFloor {
 		return // the new file has its own; the salt keeps hashes of forgotten ids valid
 	}
-	if !isPlausible(bucket, key, value) {
+	check, checked := pairChecks()[bucket]
+	if len(key) == 0 || len(key) > bbolt.MaxKeySize || checked && check(key, value) != nil {
 		s.report.Dropped++
 		return
 	}
@@ -97,15 +94,6 @@ func (s *salvager) flush() {
 		}
 	})
 	s.pairs, s.err = nil, errors.Join(s.err, err)
-}
-
-// isPlausible reports whether a pair is valid in its bucket.
-func isPlausible(bucket string, key, value []byte) bool {
-	if len(key) == 0 || len(key) > bbolt.MaxKeySize {
-		return false
-	}
-	check, ok := pairChecks()[bucket]
-	return !ok || check(key, value) == nil
 }
 
 // pairChecks returns, by bucket, what checks a pair.
@@ -157,16 +145,7 @@ func pairChecks() map[string]func(key, value []byte) error {
 	}
 }
 
-// rebuild computes derived content again.
-func rebuild(db *DB) error {
-	return db.update(context.Background(), func(t *tx) {
-		r := rebuilder{tx: t, heads: t.headsBelow(core.Path{}), sources: t.idSources()}
-		r.entries()
-		r.postings()
-	})
-}
-
-// rebuilder goes through the logs once.
+// rebuilder computes derived content again. It goes through the logs once.
 type rebuilder struct {
 	*tx
 	heads   map[core.Path]head    // as they were read
