@@ -2,7 +2,9 @@ package engine
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"synthbot/core"
@@ -27,11 +29,62 @@ type Reveal struct {
 	pos   int    // read up to here
 	tries int
 	until string // the end of a block of reasoning that is skipped
-	p     parser
+
+	start  int     // where the plan that is read begins
+	levels []level // what is open of it; none: no plan has begun, or it has ended
+	ended  bool
+
+	inString bool
+	isKey    bool
+	live     bool // the string is the text that grows
+	word     strings.Builder
 
 	shown  string // who shows: "" nobody, "response", "step"
-	text   strings.Builder
+	text   string
 	closed bool // the text is complete
+}
+
+// level is an object or a list that is open.
+type level struct {
+	role role
+	key  string // folded
+	want string // what may come next, see the constants
+	next string // what may come after a value
+	step *step  // the step that it is part of
+}
+
+// role is what an object or a list means in a plan.
+type role uint8
+
+const (
+	roleOther role = iota
+	roleRoot       // the plan; or a bare step
+	roleSteps
+	roleStep
+	rolePayload
+)
+
+// What may come next: the first bytes of tokens, with 0 for a number, true, false and null.
+const (
+	wantFirstKey  = `"}`
+	wantKey       = `"`
+	wantColon     = `:`
+	wantValue     = `"{[0`
+	wantFirstItem = `"{[0]`
+	wantNextKey   = `,}`
+	wantNextItem  = `,]`
+)
+
+// step is what is known of a step that is being read.
+type step struct {
+	kind        string
+	path        string
+	hasPath     bool
+	elsewhere   bool // it names a recipient of its own
+	conditional bool // it may not run
+	text        string
+	fromText    bool // text came under its first name
+	live        bool // the text is shown as it grows
 }
 
 // NewReveal watches for messages to place, which its interface sends by action.
@@ -41,34 +94,34 @@ func NewReveal(place core.Path, action string) *Reveal {
 
 // Limits of what is watched.
 const (
-	maxReveal = 256 << 10 // bytes; a longer answer is not shown while it grows
-	maxTries  = 16        // beginnings that turned out to be no JSON
-	maxLevels = 32
+	maxReveal  = 256 << 10 // bytes; a longer answer is not shown while it grows
+	maxTries   = 16        // beginnings that turned out to be no JSON
+	maxLevels  = 32
+	maxLiteral = 64
 )
 
 // Text is what may be shown so far. It never ends inside of a character, and holds
 // nothing of what the model thinks.
 func (r *Reveal) Text() string {
-	if r.closed {
-		return llm.Unthink(r.text.String())
+	text := r.text
+	if r.live {
+		text = r.word.String()
 	}
-	return llm.UnthinkGrowing(r.whole())
+	if r.closed {
+		return llm.Unthink(text)
+	}
+	incomplete := func(c rune) bool { return c == utf8.RuneError }
+	return llm.UnthinkGrowing(strings.TrimRightFunc(text, incomplete))
 }
 
-// whole is the text without a character that has only begun.
-func (r *Reveal) whole() string {
-	s := r.text.String()
-	for i := 1; i < utf8.UTFMax && i <= len(s); i++ {
-		tail := s[len(s)-i:]
-		if utf8.RuneStart(tail[0]) {
-			if !utf8.FullRuneInString(tail) {
-				return s[:len(s)-i]
-			}
-			break
-		}
-	}
-	return s
-}
+// progress says how reading goes on.
+type progress int
+
+const (
+	progressOn     progress = iota
+	progressWait            // more must come
+	progressBroken          // it is not JSON
+)
 
 // Write takes the next piece of the answer in.
 func (r *Reveal) Write(piece string) {
@@ -80,34 +133,24 @@ func (r *Reveal) Write(piece string) {
 		return
 	}
 	r.in = append(r.in, piece...)
-	for r.tries < maxTries {
-		if !r.p.begun && !r.seek() {
+	for r.tries < maxTries && !r.ended && (len(r.levels) > 0 || r.seek()) {
+		read := r.token
+		if r.inString {
+			read = r.string
+		}
+		switch read() {
+		case progressWait:
 			return
+		case progressBroken: // it was prose: a plan may begin behind its first character
+			r.hide()
+			r.tries++
+			r.in = r.in[r.start+1:]
+			r.pos, r.levels, r.inString = 0, nil, false
 		}
-		for r.pos < len(r.in) && !r.p.ended && !r.p.broken {
-			r.p.step(r.in[r.pos], r)
-			r.pos++
-		}
-		if !r.p.broken {
-			return
-		}
-		r.retry()
 	}
 }
 
-// retry takes what looked like a plan for prose, and looks for a plan behind
-// its first character.
-func (r *Reveal) retry() {
-	r.hide()
-	r.tries++
-	r.in = r.in[r.p.start+1:]
-	r.pos, r.p = 0, parser{}
-}
-
-func (r *Reveal) hide() {
-	r.shown, r.closed = "", false
-	r.text.Reset()
-}
+func (r *Reveal) hide() { r.shown, r.text, r.live, r.closed = "", "", false, false }
 
 // seek finds the start of a plan, behind reasoning and prose; false: more must
 // come. It looks at each byte a bounded number of times.
@@ -132,7 +175,9 @@ func (r *Reveal) seek() bool {
 				return false
 			}
 			if len(next) > 0 && (rest[0] == '{' && next[0] == '"' || rest[0] == '[' && next[0] == '{') {
-				r.p = parser{begun: true, start: r.pos}
+				r.start = r.pos
+				r.pos++
+				r.open(rest[0], &level{step: new(step)})
 				return true
 			}
 		}
@@ -153,6 +198,196 @@ func (r *Reveal) skip() bool {
 	return true
 }
 
+// token reads a token, or the beginning of a string. It accepts nothing that is not JSON,
+// but for the form of numbers, and raw control characters in strings, which models write.
+func (r *Reveal) token() progress {
+	r.pos = len(r.in) - len(bytes.TrimLeft(r.in[r.pos:], " \t\r\n"))
+	if r.pos == len(r.in) {
+		return progressWait
+	}
+	top := &r.levels[len(r.levels)-1]
+	kind := r.in[r.pos]
+	if strings.IndexByte(`{}[],:"`, kind) < 0 {
+		kind = '0'
+	}
+	opens := kind == '{' || kind == '['
+	if strings.IndexByte(top.want, kind) < 0 || opens && len(r.levels) >= maxLevels {
+		return progressBroken
+	}
+	if kind == '0' {
+		return r.literal(top)
+	}
+	r.pos++
+	switch kind {
+	case '{', '[':
+		r.open(kind, top)
+	case '}', ']':
+		r.close()
+	case ':':
+		top.want = wantValue
+	case ',':
+		top.want = wantValue
+		if top.next == wantNextKey {
+			top.want = wantKey
+		}
+	case '"':
+		r.inString = true
+		r.word.Reset()
+		r.isKey = top.want == wantFirstKey || top.want == wantKey
+		r.live = !r.isKey && r.shows(top)
+	}
+	return progressOn
+}
+
+// literal reads a number, true, false or null.
+func (r *Reveal) literal(top *level) progress {
+	rest := r.in[r.pos:]
+	end := bytes.IndexAny(rest, " \t\r\n,]}")
+	switch {
+	case end > maxLiteral || end < 0 && len(rest) > maxLiteral:
+		return progressBroken
+	case end < 0:
+		return progressWait
+	}
+	r.pos += end
+	top.want = top.next
+	switch word := string(rest[:end]); word {
+	case "true":
+		top.mark()
+	case "false", "null":
+	default:
+		if word[0] != '-' && (word[0] < '0' || word[0] > '9') {
+			return progressBroken
+		}
+	}
+	return progressOn
+}
+
+// string reads on in a string.
+func (r *Reveal) string() progress {
+	for r.pos < len(r.in) {
+		switch c := r.in[r.pos]; c {
+		case '"':
+			r.pos++
+			r.endString()
+			return progressOn
+		case '\\':
+			decoded, size := unescape(r.in[r.pos:])
+			if size == 0 {
+				return progressWait
+			}
+			if size < 0 {
+				return progressBroken
+			}
+			r.word.WriteRune(decoded)
+			r.pos += size
+		default:
+			r.word.WriteByte(c)
+			r.pos++
+		}
+	}
+	return progressWait
+}
+
+// unescape decodes the escape that s begins with. size is 0 if more of it must come, and
+// -1 if it is none.
+func unescape(s []byte) (decoded rune, size int) {
+	if len(s) < 2 {
+		return 0, 0
+	}
+	i := strings.IndexByte(`"\/bfnrt`, s[1])
+	switch {
+	case i >= 0:
+		return rune("\"\\/\b\f\n\r\t"[i]), 2
+	case s[1] != 'u':
+		return 0, -1
+	case len(s) < 6:
+		return 0, 0
+	}
+	unit, err := strconv.ParseUint(string(s[2:6]), 16, 16)
+	if err != nil {
+		return 0, -1
+	}
+	first, second := rune(unit), s[6:]
+	if !utf16.IsSurrogate(first) || first >= 0xDC00 {
+		return first, 6
+	}
+	if len(second) < 6 && strings.HasPrefix(`\u`, string(second[:min(len(second), 2)])) {
+		return 0, 0
+	}
+	if bytes.HasPrefix(second, []byte(`\u`)) {
+		unit, _ = strconv.ParseUint(string(second[2:6]), 16, 16)
+		decoded = utf16.DecodeRune(first, rune(unit))
+		if decoded != utf8.RuneError {
+			return decoded, 12
+		}
+	}
+	return utf8.RuneError, 6
+}
+
+// open begins an object or a list, as a value of top.
+func (r *Reveal) open(bracket byte, top *level) {
+	top.want = top.next
+	list := bracket == '['
+	next := level{want: wantFirstKey, next: wantNextKey, step: top.step}
+	if list {
+		next.want, next.next = wantFirstItem, wantNextItem
+	}
+	ofStep := top.role == roleStep || top.role == roleRoot
+	switch {
+	case len(r.levels) == 0 && list, top.role == roleRoot && list && top.key == "actions":
+		next.role = roleSteps
+	case len(r.levels) == 0:
+		next.role = roleRoot
+	case top.role == roleSteps && !list:
+		next.role, next.step = roleStep, new(step)
+	case ofStep && !list && isPayload(top.key):
+		next.role = rolePayload
+	case ofStep:
+		top.mark()
+	}
+	r.levels = append(r.levels, next)
+}
+
+func isPayload(key string) bool {
+	return key == "payload" || key == "params" || key == "actioninput" || key == "arguments"
+}
+
+// mark notes a key of a step that decides whether the step runs.
+func (l *level) mark() {
+	ofStep := l.role == roleStep || l.role == roleRoot
+	if ofStep && (l.key == "conditions" || l.key == "requiresconfirmation") {
+		l.step.conditional = true
+	}
+}
+
+// close ends an object or a list. It shows a step's text when the step is complete, or
+// hides it if the step may not run.
+func (r *Reveal) close() {
+	top := r.levels[len(r.levels)-1]
+	r.levels = r.levels[:len(r.levels)-1]
+	r.ended = len(r.levels) == 0
+	if top.role != roleStep && top.role != roleRoot {
+		return
+	}
+	s := top.step
+	runs := r.sends(s) && !s.elsewhere && (!s.hasPath || s.path == r.place) && !s.conditional
+	switch {
+	case s.live && !runs:
+		r.hide()
+	case s.live:
+		r.closed = true
+	case runs && s.text != "" && r.begin("step"):
+		r.text, r.closed = s.text, true
+	}
+}
+
+// sends reports whether a step is the interface's message action.
+func (r *Reveal) sends(s *step) bool {
+	kind := foldName(s.kind)
+	return kind != "" && (kind == r.action || kind == "message")
+}
+
 // begin reports whether a message's text, of which nothing has come yet, may be shown
 // as it grows.
 func (r *Reveal) begin(who string) bool {
@@ -164,49 +399,74 @@ func (r *Reveal) begin(who string) bool {
 	return true
 }
 
-// settle shows a step's text when the step is complete, or hides it when it may
-// not run.
-func (r *Reveal) settle(s *stepSeen) {
-	runs := s.sends(r) && s.pathKnown(r, true) && !s.conditional
+// shows reports whether the string that begins here is to be shown as it grows: a text
+// only if its step is known to be a message to this place.
+func (r *Reveal) shows(top *level) bool {
 	switch {
-	case s.live && !runs:
-		r.hide()
-	case s.live:
-		r.closed = true
-	case runs && s.text != "" && r.begin("step"):
-		r.text.WriteString(s.text)
-		r.closed = true
+	case top.role == roleRoot:
+		return top.key == "response" && r.begin("response")
+	case top.role != rolePayload || top.key != "text":
+		return false
+	}
+	s := top.step
+	here := !s.elsewhere && s.hasPath && s.path == r.place
+	if here && r.sends(s) && !s.conditional && r.begin("step") {
+		s.live = true
+		return true
+	}
+	return false
+}
+
+// endString puts a key or a value where it belongs.
+func (r *Reveal) endString() {
+	r.inString = false
+	top, word := &r.levels[len(r.levels)-1], r.word.String()
+	if r.isKey {
+		top.key, top.want = foldName(word), wantColon
+		return
+	}
+	top.want = top.next
+	if r.live {
+		r.text, r.live = word, false
+		r.closed = top.role == roleRoot
+		if r.closed && word == "" {
+			r.hide() // it is not a message
+		}
+	}
+	switch top.role {
+	case roleStep, roleRoot:
+		top.mark()
+		top.step.set(top.key, word)
+	case rolePayload:
+		top.step.setPayload(top.key, word)
+	}
+}
+
+func (s *step) set(key, word string) {
+	switch key {
+	case "type", "action", "name":
+		s.kind = word
+	case "target":
+		s.elsewhere = s.elsewhere || word != ""
+	}
+}
+
+func (s *step) setPayload(key, word string) {
+	switch key {
+	case "text":
+		s.text, s.fromText = word, true
+	case "message":
+		if !s.fromText {
+			s.text = word
+		}
+	case "interfacepath":
+		s.path, s.hasPath = word, true
+	case "recipient":
+		s.elsewhere = true
 	}
 }
 
 // foldName makes names of actions comparable, as the catalogue does.
 func foldName(name string) string {
 	return strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(strings.ToLower(name))
-}
-
-// stepSeen is what is known of the step that is being read.
-type stepSeen struct {
-	kind        string
-	path        string
-	hasPath     bool
-	elsewhere   bool // it names a recipient of its own
-	conditional bool // it may not run
-	text        string
-	fromText    bool // text came under its first name
-	live        bool // the text is shown as it grows
-}
-
-// sends reports whether the step is the interface's message action.
-func (s *stepSeen) sends(r *Reveal) bool {
-	kind := foldName(s.kind)
-	return kind != "" && (kind == r.action || kind == "message")
-}
-
-// pathKnown reports whether the message goes to the place that is watched: it
-// says so, or, when the step is complete, it says nothing else.
-func (s *stepSeen) pathKnown(r *Reveal, complete bool) bool {
-	if s.elsewhere {
-		return false
-	}
-	return s.hasPath && s.path == r.place || complete && !s.hasPath
 }
