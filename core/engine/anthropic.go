@@ -25,31 +25,20 @@ func (anthropicWire) amend(body map[string]json.RawMessage, c *call) error {
 	if c.tools {
 		body["tool_choice"] = json.RawMessage(`{"type":"auto"}`)
 	}
-	if len(c.system) > 0 {
-		set(body, "system", systemBlocks(c.system))
+	var blocks []block
+	for i, text := range c.system {
+		blocks = append(blocks, textBlock(text))
+		if i >= len(c.system)-2 { // what everyone shares stays useful where the part after it differs
+			blocks[i]["cache_control"] = json.RawMessage(cacheMark)
+		}
+	}
+	if len(blocks) > 0 {
+		set(body, "system", blocks)
 	}
 	return amendTurns(body)
 }
 
-// systemBlocks marks the last two parts for the cache: what everyone shares
-// stays useful where the part after it differs.
-func systemBlocks(parts []string) []block {
-	blocks := make([]block, len(parts))
-	for i, text := range parts {
-		blocks[i] = textBlock(text)
-		if i >= len(parts)-2 {
-			blocks[i]["cache_control"] = json.RawMessage(cacheMark)
-		}
-	}
-	return blocks
-}
-
-func textBlock(text string) block {
-	b := block{}
-	set(b, "type", "text")
-	set(b, "text", text)
-	return b
-}
+func textBlock(text string) block { return block{"type": core.JSON("text"), "text": core.JSON(text)} }
 
 type turn struct {
 	Role    string  `json:"role"`
@@ -66,7 +55,10 @@ func amendTurns(body map[string]json.RawMessage) error {
 	}
 	for _, t := range turns {
 		for _, b := range t.Content {
-			unwrapInput(b)
+			var w wrappedArguments
+			if string(b["type"]) == `"tool_use"` && json.Unmarshal(b["input"], &w) == nil && w.JSON != "" {
+				b["input"] = json.RawMessage(w.JSON)
+			}
 		}
 		last := len(joined) - 1
 		if last < 0 || joined[last].Role != t.Role {
@@ -90,15 +82,6 @@ func amendTurns(body map[string]json.RawMessage) error {
 // a map of floats, and numbers above 2^53 would come out changed.
 type wrappedArguments struct {
 	JSON string `json:"json"`
-}
-
-func wrapArguments(arguments string) string { return string(core.JSON(wrappedArguments{arguments})) }
-
-func unwrapInput(b block) {
-	var w wrappedArguments
-	if string(b["type"]) == `"tool_use"` && json.Unmarshal(b["input"], &w) == nil && w.JSON != "" {
-		b["input"] = json.RawMessage(w.JSON)
-	}
 }
 
 type anthropicBlock struct {
@@ -143,11 +126,8 @@ func (anthropicWire) events() streamReader {
 }
 
 func (anthropicWire) whole(data []byte) (reply, error) {
-	if !isObject(data) {
-		return reply{}, errNoAnswer
-	}
 	var m anthropicMessage
-	if err := json.Unmarshal(data, &m); err != nil {
+	if !isObject(data) || json.Unmarshal(data, &m) != nil {
 		return reply{}, errNoAnswer
 	}
 	if isPresent(m.Error) {
@@ -215,7 +195,15 @@ func (s *anthropicStream) event(name string, data []byte) (string, error) {
 			return e.Block.Text, nil
 		}
 	case "content_block_delta":
-		return s.delta(e), nil
+		o := s.blocks[e.Index]
+		switch {
+		case o == nil || e.Delta == nil:
+		case o.head.Type == "text" && e.Delta.Type == "text_delta":
+			o.words.WriteString(e.Delta.Text)
+			return e.Delta.Text, nil
+		case o.head.Type == "tool_use" && e.Delta.Type == "input_json_delta" && o.words.Len() <= maxAnswer:
+			o.words.WriteString(e.Delta.Partial)
+		}
 	case "message_delta":
 		if e.Delta != nil && e.Delta.Stop != "" {
 			s.stop = e.Delta.Stop
@@ -225,21 +213,6 @@ func (s *anthropicStream) event(name string, data []byte) (string, error) {
 		return "", errStop
 	}
 	return "", nil
-}
-
-func (s *anthropicStream) delta(e anthropicEvent) string {
-	o := s.blocks[e.Index]
-	if o == nil || e.Delta == nil {
-		return ""
-	}
-	switch {
-	case o.head.Type == "text" && e.Delta.Type == "text_delta":
-		o.words.WriteString(e.Delta.Text)
-		return e.Delta.Text
-	case o.head.Type == "tool_use" && e.Delta.Type == "input_json_delta" && o.words.Len() <= maxAnswer:
-		o.words.WriteString(e.Delta.Partial)
-	}
-	return ""
 }
 
 func (s *anthropicStream) reply() (reply, bool) {

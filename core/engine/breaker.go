@@ -52,16 +52,6 @@ func (b *breaker) health() Health {
 	return HealthBad
 }
 
-// begin notes that a call begins, and reports whether it tries an engine that was
-// left alone. While one call tries, the others go on leaving it alone.
-func (b *breaker) begin(people []core.Path, now time.Time) (try bool) {
-	try = b.countsAgainst(people)
-	if try {
-		b.until = now.Add(tripFor)
-	}
-	return try
-}
-
 // fail notes that a call failed.
 func (b *breaker) fail(people []core.Path, now time.Time) {
 	if b.failed == 0 {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -107,7 +108,7 @@ func shorter(before, now llm.Limits, size, try int) llm.Limits {
 func (l *link) try(
 	ctx context.Context, q core.Question, limits llm.Limits,
 ) (answer llm.Answer, size int, failed *llm.Error) {
-	failed = l.whyNotNow(q.People)
+	_, failed = l.admit(q.People, false)
 	if failed != nil {
 		return llm.Answer{}, 0, failed
 	}
@@ -126,7 +127,7 @@ func (l *link) try(
 
 // call makes one call, and notes what it says about the engine.
 func (l *link) call(ctx context.Context, people []core.Path, request llm.Request) (llm.Answer, *llm.Error) {
-	try, failed := l.begin(people)
+	trial, failed := l.admit(people, true)
 	if failed != nil {
 		return llm.Answer{}, failed
 	}
@@ -137,7 +138,9 @@ func (l *link) call(ctx context.Context, people []core.Path, request llm.Request
 	}
 	failed = typed(l.name, err)
 	if ctx.Err() != nil { // the caller went away, which says nothing about the engine
-		l.noteUnfinished(try)
+		if trial { // the next one does it
+			l.note(func(now time.Time) { l.breaker.until = now })
+		}
 		return llm.Answer{}, failed
 	}
 	l.log.Warn("engine failed",
@@ -147,62 +150,37 @@ func (l *link) call(ctx context.Context, people []core.Path, request llm.Request
 	}
 	if failed.Kind == llm.ErrorRefused || failed.Kind == llm.ErrorTooLong { // it is the prompt's fault
 		l.noteSuccess()
-	} else {
-		l.noteFailure(people, failed.After)
+		return llm.Answer{}, failed
 	}
-	return llm.Answer{}, failed
-}
-
-// whyNotNow says why the engine is not asked by these people now; nil: it is.
-func (l *link) whyNotNow(people []core.Path) *llm.Error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.reasonClosed(people, l.clock())
-}
-
-// begin is whyNotNow for a call that begins. try says that the call tries an engine
-// that was left alone.
-func (l *link) begin(people []core.Path) (try bool, failed *llm.Error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := l.clock()
-	failed = l.reasonClosed(people, now)
-	if failed == nil {
-		try = l.breaker.begin(people, now)
-	}
-	return try, failed
-}
-
-// reasonClosed is whyNotNow with l.mu held.
-func (l *link) reasonClosed(people []core.Path, now time.Time) *llm.Error {
-	wait := l.until.Sub(now)
-	if wait > 0 {
-		return &llm.Error{Kind: llm.ErrorRetryLater, Engine: l.name, After: wait, Err: errPaused}
-	}
-	if l.breaker.open(people, now) {
-		return &llm.Error{Kind: llm.ErrorRetryLater, Engine: l.name, After: l.breaker.until.Sub(now), Err: errTripped}
-	}
-	return nil
-}
-
-// noteUnfinished notes that a call ended without a result. If it was to try the engine,
-// the next one does.
-func (l *link) noteUnfinished(try bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if try {
-		l.breaker.until = l.clock()
-	}
-}
-
-// noteFailure notes a failure, and the pause that the server asked for.
-func (l *link) noteFailure(people []core.Path, after time.Duration) {
 	l.note(func(now time.Time) {
-		if after > 0 {
-			l.until = now.Add(after)
+		if failed.After > 0 {
+			l.until = now.Add(failed.After)
 		}
 		l.breaker.fail(people, now)
 	})
+	return llm.Answer{}, failed
+}
+
+// admit says why the engine is not asked by these people now; nil: it is. If a call
+// begins, trial says that it tries an engine that was left alone. While one call tries,
+// the others go on leaving it alone.
+func (l *link) admit(people []core.Path, begins bool) (trial bool, failed *llm.Error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.clock()
+	wait := l.until.Sub(now)
+	if wait > 0 {
+		return false, &llm.Error{Kind: llm.ErrorRetryLater, Engine: l.name, After: wait, Err: errPaused}
+	}
+	if l.breaker.open(people, now) {
+		wait = l.breaker.until.Sub(now)
+		return false, &llm.Error{Kind: llm.ErrorRetryLater, Engine: l.name, After: wait, Err: errTripped}
+	}
+	trial = begins && l.breaker.countsAgainst(people)
+	if trial {
+		l.breaker.until = now.Add(tripFor)
+	}
+	return trial, nil
 }
 
 func (l *link) noteSuccess() { l.note(func(time.Time) { l.breaker = breaker{} }) }
@@ -223,62 +201,40 @@ func (l *link) note(change func(now time.Time)) {
 	}
 }
 
-// askLinks tries the engines in order, and once more those that may have
-// recovered, if that takes no longer than the chain's patience.
+// askLinks tries the engines in order, and once more those that may have recovered, if
+// that takes no longer than the chain's patience. If none answers, it returns every failure.
 func (c *Chain) askLinks(ctx context.Context, q core.Question) (llm.Answer, []*llm.Error) {
-	answer, failed, again := askEach(ctx, c.order(q.Path), q)
-	if len(again) == 0 || ctx.Err() != nil {
-		return answer, failed
-	}
-	delay := shortest(failed, backoff.NewExponentialBackOff().NextBackOff())
-	if delay > c.options.Patience || !sleep(ctx, delay) {
-		return answer, failed
-	}
-	answer, further, _ := askEach(ctx, again, q)
-	if len(further) == 0 {
-		return answer, nil
-	}
-	return answer, append(failed, further...)
-}
-
-// askEach asks one engine after the other until one answers. When none does, it
-// returns every failure, and the engines that are worth a second try.
-func askEach(
-	ctx context.Context, links []*link, q core.Question,
-) (answer llm.Answer, failed []*llm.Error, again []*link) {
-	for _, l := range links {
-		answer, err := l.ask(ctx, q)
-		if err == nil {
-			return answer, nil, nil
+	var failed []*llm.Error
+	links := c.order(q.Path)
+	for again := false; ; again = true {
+		var recovering []*link
+		wait := time.Duration(math.MaxInt64) // until the first of them may have recovered
+		usual := backoff.NewExponentialBackOff().NextBackOff()
+		for _, l := range links {
+			answer, err := l.ask(ctx, q)
+			if err == nil {
+				return answer, nil
+			}
+			failed = append(failed, err)
+			if ctx.Err() != nil {
+				return llm.Answer{}, failed
+			}
+			if mayRecover(err) {
+				recovering = append(recovering, l)
+				wait = min(wait, cmp.Or(err.After, usual))
+			}
 		}
-		failed = append(failed, err)
-		if ctx.Err() != nil {
-			return llm.Answer{}, failed, nil
+		if again || len(recovering) == 0 || wait > c.options.Patience || !sleep(ctx, wait) {
+			return llm.Answer{}, failed
 		}
-		if mayRecover(err) {
-			again = append(again, l)
-		}
+		links = recovering
 	}
-	return llm.Answer{}, failed, again
 }
 
 // mayRecover reports whether the engine may answer this very question a moment
 // later. One that was silent for its whole timeout has had its chance.
 func mayRecover(e *llm.Error) bool {
 	return e.Kind == llm.ErrorRetryLater && !errors.Is(e, errTimeout) && !errors.Is(e, errTripped)
-}
-
-// shortest is the shortest time after which an engine may have recovered: what
-// it asked for, else delay.
-func shortest(failed []*llm.Error, delay time.Duration) time.Duration {
-	least := time.Duration(-1)
-	for _, e := range failed {
-		wait := cmp.Or(e.After, delay)
-		if mayRecover(e) && (least < 0 || wait < least) {
-			least = wait
-		}
-	}
-	return max(0, least)
 }
 
 // sleep waits and reports whether ctx still lives.

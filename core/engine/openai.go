@@ -39,7 +39,7 @@ func (openAI) amend(body map[string]json.RawMessage, c *call) error {
 	return amendSounds(body)
 }
 
-// manner is how much is asked of a server beyond plain chat. A server that
+// requestForm is how much is asked of a server beyond plain chat. A server that
 // refuses a request is asked again with the next one.
 type requestForm int32
 
@@ -49,12 +49,6 @@ const (
 	formWords                     // the instructions alone
 	formPlain                     // nor anything else that is not in every server
 )
-
-// requestFormOf is where to begin with a setting of Config.Structure.
-func requestFormOf(structure string, auto requestForm) requestForm {
-	manners := map[string]requestForm{structureAuto: auto, "schema": formSchema, "object": formObject, "off": formWords}
-	return manners[structure]
-}
 
 // planFormat asks for the outline of a plan: loose enough for every action's payload
 // and for keys that plugins add.
@@ -240,8 +234,7 @@ func argumentText(raw json.RawMessage) string {
 func (s *openAIStream) reply() (reply, bool) {
 	r := reply{text: s.text.String(), stop: s.stop, usage: s.usage}
 	for _, c := range s.calls {
-		arguments := json.RawMessage(c.arguments.String())
-		r.calls = append(r.calls, llm.ToolCall{ID: c.id, Name: c.name, Arguments: arguments})
+		r.calls = append(r.calls, llm.ToolCall{ID: c.id, Name: c.name, Arguments: []byte(c.arguments.String())})
 	}
 	if r.text == "" && len(r.calls) == 0 && s.refusal.Len() > 0 {
 		r.stop = stopFiltered

@@ -49,7 +49,8 @@ func newRemote(cfg Config, t *transport) (*remote, error) {
 		p.maxField = "max_tokens" // servers of other makers often know no other
 	}
 	r := &remote{cfg: cfg, preset: p, redact: core.Conceal(cfg.APIKey), transport: t}
-	r.form.Store(int32(requestFormOf(cfg.Structure, p.form)))
+	form := map[string]requestForm{structureAuto: p.form, "schema": formSchema, "object": formObject, "off": formWords}
+	r.form.Store(int32(form[cfg.Structure]))
 	var err error
 	r.model, err = p.client(cfg, t)
 	return r, err
@@ -81,7 +82,10 @@ func (r *remote) Limits() llm.Limits { return r.learned.limits(r.cfg.Limits(), r
 func (r *remote) Generate(ctx context.Context, request llm.Request) (llm.Answer, error) {
 	call, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
-	begin := r.firstForm(request)
+	begin := requestForm(r.form.Load())
+	if !asksForPlan(request) {
+		begin = max(begin, formWords)
+	}
 	for m := begin; ; m++ {
 		answer, err := r.once(call, request, m)
 		if err == nil {
@@ -105,17 +109,8 @@ func (r *remote) Generate(ctx context.Context, request llm.Request) (llm.Answer,
 	}
 }
 
-// firstForm is where to begin with this request: only one that shows the catalogue
-// of actions asks for a plan.
-func (r *remote) firstForm(request llm.Request) requestForm {
-	m := requestForm(r.form.Load())
-	if !asksForPlan(request) {
-		return max(m, formWords)
-	}
-	return m
-}
-
-// asksForPlan reports whether the answer is to be a JSON plan.
+// asksForPlan reports whether the answer is to be a JSON plan: only a request that shows
+// the catalogue of actions asks for one.
 func asksForPlan(request llm.Request) bool {
 	catalogue := func(part string) bool { return strings.HasPrefix(part, `{"actions":`) }
 	return len(request.Tools) == 0 && slices.ContainsFunc(request.System, catalogue)
@@ -129,7 +124,8 @@ func mayTakePlainerForm(e *llm.Error) bool {
 
 // once makes one call through the library.
 func (r *remote) once(ctx context.Context, request llm.Request, m requestForm) (answer llm.Answer, err error) {
-	c := &call{cfg: r.cfg, preset: r.preset, form: m, system: nonBlank(request.System), tools: len(request.Tools) > 0}
+	c := &call{cfg: r.cfg, preset: r.preset, form: m, tools: len(request.Tools) > 0}
+	c.system = slices.DeleteFunc(slices.Clone(request.System), isBlank)
 	if r.cfg.Stream {
 		c.stream = request.Stream
 	}
@@ -172,9 +168,7 @@ func hasFiles(request llm.Request) bool {
 	return slices.ContainsFunc(request.Messages, files)
 }
 
-func nonBlank(parts []string) []string {
-	return slices.DeleteFunc(slices.Clone(parts), func(p string) bool { return strings.TrimSpace(p) == "" })
-}
+func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // options are what the library itself can say.
 func (r *remote) options(request llm.Request, names map[string]string) []llms.CallOption {
@@ -189,23 +183,19 @@ func (r *remote) options(request llm.Request, names map[string]string) []llms.Ca
 	if r.preset.maxField == "max_tokens" {
 		options = append(options, openai.WithLegacyMaxTokensField())
 	}
-	if len(request.Tools) > 0 {
-		options = append(options, llms.WithTools(tools(request.Tools, names)))
-	}
-	return options
-}
-
-func tools(from []llm.Tool, names map[string]string) []llms.Tool {
-	made := make([]llms.Tool, len(from))
-	for i, t := range from {
+	var tools []llms.Tool
+	for _, t := range request.Tools {
 		schema := t.Schema
 		if !isObject(schema) {
 			schema = json.RawMessage(`{"type":"object","properties":{}}`)
 		}
 		function := &llms.FunctionDefinition{Name: apiName(names, t.Name), Description: t.Brief, Parameters: schema}
-		made[i] = llms.Tool{Type: "function", Function: function}
+		tools = append(tools, llms.Tool{Type: "function", Function: function})
 	}
-	return made
+	if len(tools) > 0 {
+		options = append(options, llms.WithTools(tools))
+	}
+	return options
 }
 
 // toolNames maps the names that APIs do not take (they know no dots) to such
@@ -247,11 +237,14 @@ func actionName(names map[string]string, plain string) string {
 }
 
 // messages puts the request into the library's words: a single system message,
-// and one part for each message where the client sends no more than that.
+// and one part for each message where the client sends no more than that. The Anthropic
+// client sends the first part of a model's message only; the transport joins them again.
 func (r *remote) messages(c *call, request llm.Request, names map[string]string) []llms.MessageContent {
 	var made []llms.MessageContent
 	add := func(role llms.ChatMessageType, parts ...llms.ContentPart) {
-		made = append(made, llms.MessageContent{Role: role, Parts: parts})
+		if len(parts) > 0 {
+			made = append(made, llms.MessageContent{Role: role, Parts: parts})
+		}
 	}
 	if len(c.system) > 0 {
 		add(llms.ChatMessageTypeSystem, llms.TextPart(strings.Join(c.system, "\n\n")))
@@ -260,13 +253,14 @@ func (r *remote) messages(c *call, request llm.Request, names map[string]string)
 		switch {
 		case u.CallID != "":
 			add(llms.ChatMessageTypeTool, llms.ToolCallResponse{ToolCallID: u.CallID, Content: u.Text})
-		case u.Role == llm.RoleModel:
-			r.modelTurn(u, names, add)
-		default:
-			parts := r.userParts(u)
-			if len(parts) > 0 {
-				add(llms.ChatMessageTypeHuman, parts...)
+		case u.Role == llm.RoleModel && r.preset.name == "anthropic":
+			for _, part := range r.modelParts(u, names) {
+				add(llms.ChatMessageTypeAI, part)
 			}
+		case u.Role == llm.RoleModel:
+			add(llms.ChatMessageTypeAI, r.modelParts(u, names)...)
+		default:
+			add(llms.ChatMessageTypeHuman, r.userParts(u)...)
 		}
 	}
 	return made
@@ -274,7 +268,7 @@ func (r *remote) messages(c *call, request llm.Request, names map[string]string)
 
 func (r *remote) userParts(u llm.Utterance) []llms.ContentPart {
 	var parts []llms.ContentPart
-	if strings.TrimSpace(u.Text) != "" {
+	if !isBlank(u.Text) {
 		parts = append(parts, llms.TextPart(u.Text))
 	}
 	for _, s := range u.Sounds {
@@ -298,30 +292,20 @@ func dataPart(kind string, f llm.File) llms.ContentPart {
 	return llms.ImageURLPart(kind + ";base64," + base64.StdEncoding.EncodeToString(f.Data))
 }
 
-// modelTurn adds what the model said and called. The Anthropic client sends the
-// first part of a message only, so there each part is a message of its own; the
-// transport joins them again.
-func (r *remote) modelTurn(
-	u llm.Utterance, names map[string]string, add func(llms.ChatMessageType, ...llms.ContentPart),
-) {
+// modelParts are what the model said and called.
+func (r *remote) modelParts(u llm.Utterance, names map[string]string) []llms.ContentPart {
 	var parts []llms.ContentPart
-	if strings.TrimSpace(u.Text) != "" {
+	if !isBlank(u.Text) {
 		parts = append(parts, llms.TextPart(u.Text))
 	}
 	for _, c := range u.Calls {
 		function := &llms.FunctionCall{Name: apiName(names, c.Name), Arguments: string(c.Arguments)}
 		if r.preset.name == "anthropic" {
-			function.Arguments = wrapArguments(function.Arguments)
+			function.Arguments = string(core.JSON(wrappedArguments{function.Arguments}))
 		}
 		parts = append(parts, llms.ToolCall{ID: c.ID, Type: "function", FunctionCall: function})
 	}
-	if r.preset.name != "anthropic" && len(parts) > 0 {
-		add(llms.ChatMessageTypeAI, parts...)
-		return
-	}
-	for _, p := range parts {
-		add(llms.ChatMessageTypeAI, p)
-	}
+	return parts
 }
 
 // Reasons why a model stopped, in the words of both APIs.
@@ -333,11 +317,8 @@ const (
 // truncated reports whether the model was stopped before it was done. No reason
 // at all means that, too.
 func truncated(stop string) bool {
-	switch stop {
-	case "", "length", "max_tokens", "model_length", "model_context_window_exceeded", "pause_turn", "error":
-		return true
-	}
-	return false
+	cut := []string{"", "length", "max_tokens", "model_length", "model_context_window_exceeded", "pause_turn", "error"}
+	return slices.Contains(cut, stop)
 }
 
 // answer makes the model's answer of a reply.
@@ -350,7 +331,7 @@ func (r *remote) answer(from reply, names map[string]string) (llm.Answer, error)
 	case stop == stopFiltered, stop == stopRefusal:
 		err := fmt.Errorf("the model stopped with %q", stop)
 		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRefused, Engine: r.cfg.Name, Err: err}
-	case strings.TrimSpace(answer.Text) == "" && len(answer.Calls) == 0:
+	case isBlank(answer.Text) && len(answer.Calls) == 0:
 		return llm.Answer{}, fmt.Errorf("%w (it stopped with %q)", errEmptyAnswer, txt.Clip(txt.Line(stop), 40))
 	}
 	return answer, nil

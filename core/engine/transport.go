@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -50,14 +51,6 @@ type reply struct {
 	usage llm.Usage
 
 	vectors [][]float32 // of an embedding
-}
-
-func (r *reply) size() int {
-	n := len(r.text)
-	for _, c := range r.calls {
-		n += len(c.Arguments)
-	}
-	return n
 }
 
 // tokens estimates what the answer took.
@@ -153,7 +146,13 @@ func (t *transport) pass(request *http.Request, c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	response, err := t.base.RoundTrip(amended.WithContext(c.traced(amended.Context())))
+	written := func(info httptrace.WroteRequestInfo) {
+		if info.Err == nil {
+			c.sent.Store(true)
+		}
+	}
+	traced := httptrace.WithClientTrace(amended.Context(), &httptrace.ClientTrace{WroteRequest: written})
+	response, err := t.base.RoundTrip(amended.WithContext(traced))
 	if err != nil {
 		return reply{}, fmt.Errorf("connection: %w", err)
 	}
@@ -166,15 +165,6 @@ func (t *transport) pass(request *http.Request, c *call) (reply, error) {
 	}
 	c.sent.Store(true)
 	return read(response, c)
-}
-
-// traced notes in c when the whole request was written.
-func (c *call) traced(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
-		if info.Err == nil {
-			c.sent.Store(true)
-		}
-	}})
 }
 
 // amend builds the request that is really sent.
@@ -225,8 +215,7 @@ func read(response *http.Response, c *call) (reply, error) {
 	if kind == "text/event-stream" {
 		return readStream(response.Body, c)
 	}
-	body := io.LimitReader(response.Body, maxBody+1)
-	data, err := io.ReadAll(body)
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
 	if err != nil {
 		return reply{}, fmt.Errorf("%w: %w", errCut, err)
 	}
@@ -251,12 +240,8 @@ func read(response *http.Response, c *call) (reply, error) {
 // isStream finds an event stream that was sent under another name.
 func isStream(data []byte) bool {
 	start := strings.TrimLeft(string(data[:min(len(data), 64)]), " \r\n\t")
-	for _, field := range []string{"data:", "event:", "error:", ":"} {
-		if strings.HasPrefix(start, field) {
-			return true
-		}
-	}
-	return false
+	fields := []string{"data:", "event:", "error:", ":"}
+	return slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(start, f) })
 }
 
 func readStream(body io.Reader, c *call) (reply, error) {
@@ -289,9 +274,12 @@ func readStream(body io.Reader, c *call) (reply, error) {
 // cut shortens an answer that is longer than anything a plan may be. It then
 // counts as truncated.
 func (r *reply) cut() {
-	if r.size() <= maxAnswer {
-		return
+	size := len(r.text)
+	for _, c := range r.calls {
+		size += len(c.Arguments)
 	}
-	r.text = strings.ToValidUTF8(r.text[:min(len(r.text), maxAnswer)], "")
-	r.calls, r.stop = nil, ""
+	if size > maxAnswer {
+		r.text = strings.ToValidUTF8(r.text[:min(len(r.text), maxAnswer)], "")
+		r.calls, r.stop = nil, ""
+	}
 }
