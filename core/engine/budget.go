@@ -172,8 +172,17 @@ func (b *budget) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	t := &reservation{budget: b, place: q.Path, now: now, day: now.Format(time.DateOnly)}
 	t.all, t.each = b.allowances(q)
 	defer t.release()
-	if err := t.load(ctx); err != nil {
-		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: fmt.Errorf("budget: %w", err)}
+	for _, list := range [][]allowance{t.all, t.each} {
+		for i := range list {
+			if list[i].limit == (Spending{}) {
+				continue
+			}
+			var err error
+			list[i].spent, err = b.o.Ledger.Spent(ctx, t.day, list[i].scope)
+			if err != nil {
+				return llm.Answer{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: fmt.Errorf("budget: %w", err)}
+			}
+		}
 	}
 	if err := t.hold(0); err != nil {
 		return llm.Answer{}, err
@@ -185,16 +194,6 @@ func (b *budget) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 		return llm.Answer{}, t.spent
 	}
 	return answer, err
-}
-
-// record books what one call took.
-func (b *budget) record(ctx context.Context, t *reservation, engine string, used llm.Usage) {
-	b.o.Used(engine, used)
-	u := Use{Time: t.now, Day: t.day, Engine: engine, Place: t.place, People: t.payers, Usage: used}
-	u.Cost = b.o.Cost(engine, used)
-	if err := b.o.Ledger.Record(context.WithoutCancel(ctx), u); err != nil {
-		b.o.Log.Error("use not recorded", "err", err, "path", t.place)
-	}
 }
 
 // reservation is what one question takes from its budgets while it is being answered.
@@ -211,21 +210,6 @@ type reservation struct {
 	spent  error
 }
 
-func (t *reservation) load(ctx context.Context) error {
-	var faults []error
-	for _, list := range [][]allowance{t.all, t.each} {
-		for i := range list {
-			if list[i].limit == (Spending{}) {
-				continue
-			}
-			spent, err := t.budget.o.Ledger.Spent(ctx, t.day, list[i].scope)
-			list[i].spent = spent
-			faults = append(faults, err)
-		}
-	}
-	return errors.Join(faults...)
-}
-
 // build builds a prompt, holds room for it, and lets what it takes be booked.
 func (t *reservation) build(ctx context.Context, q core.Question, l llm.Limits) (llm.Request, error) {
 	r, err := q.Build(l)
@@ -236,7 +220,15 @@ func (t *reservation) build(ctx context.Context, q core.Question, l llm.Limits) 
 	if t.spent != nil {
 		return llm.Request{}, &llm.Error{Kind: llm.ErrorRefused, Err: errSpent}
 	}
-	r.Used = func(u llm.Usage) { t.budget.record(ctx, t, l.Engine, u) }
+	o := t.budget.o
+	r.Used = func(used llm.Usage) {
+		o.Used(l.Engine, used)
+		u := Use{Time: t.now, Day: t.day, Engine: l.Engine, Place: t.place, People: t.payers, Usage: used}
+		u.Cost = o.Cost(l.Engine, used)
+		if err := o.Ledger.Record(context.WithoutCancel(ctx), u); err != nil {
+			o.Log.Error("use not recorded", "err", err, "path", t.place)
+		}
+	}
 	return r, nil
 }
 

@@ -83,9 +83,6 @@ func (e *embedder) batch(ctx context.Context, texts []string) ([][]float32, erro
 	defer cancel()
 	vectors, err := e.once(call, shorten(texts))
 	if err == nil {
-		err = checkVectors(vectors, len(texts))
-	}
-	if err == nil {
 		return vectors, nil
 	}
 	failed := asModelError(e.cfg.Name, call, ctx, err)
@@ -96,13 +93,27 @@ func (e *embedder) batch(ctx context.Context, texts []string) ([][]float32, erro
 	return nil, failed
 }
 
+// once makes one call. It checks that there is a vector for each text, all of one length.
 func (e *embedder) once(ctx context.Context, texts []string) (vectors [][]float32, err error) {
 	c := &call{cfg: e.cfg, preset: e.preset}
 	defer recovered(&err)
 	_, err = e.model.(*openai.LLM).CreateEmbedding(c.in(ctx), texts)
 	got, err := c.result(err)
-	return got.vectors, err
+	if err != nil {
+		return nil, err
+	}
+	if len(got.vectors) != len(texts) {
+		return nil, fmt.Errorf("%w: %d of %d came", errVectors, len(got.vectors), len(texts))
+	}
+	for _, v := range got.vectors {
+		if len(v) == 0 || len(v) > embedSizes || len(v) != len(got.vectors[0]) {
+			return nil, fmt.Errorf("%w: a length of %d", errVectors, len(v))
+		}
+	}
+	return got.vectors, nil
 }
+
+var errVectors = errors.New("the vectors do not fit the texts")
 
 // shorten cuts what is too long; an empty text, which servers refuse, becomes a
 // dot.
@@ -119,21 +130,6 @@ func shorten(texts []string) []string {
 		short[i] = t
 	}
 	return short
-}
-
-var errVectors = errors.New("the vectors do not fit the texts")
-
-// checkVectors checks that there is a vector for each text, all of one length.
-func checkVectors(vectors [][]float32, n int) error {
-	if len(vectors) != n {
-		return fmt.Errorf("%w: %d of %d came", errVectors, len(vectors), n)
-	}
-	for _, v := range vectors {
-		if len(v) == 0 || len(v) > embedSizes || len(v) != len(vectors[0]) {
-			return fmt.Errorf("%w: a length of %d", errVectors, len(v))
-		}
-	}
-	return nil
 }
 
 // embedWire is the embeddings call of the openai API. It puts the vectors into the

@@ -12,29 +12,25 @@ func completeTurns(from []llm.Utterance) []llm.Utterance {
 			answered[u.CallID] = i
 		}
 	}
-	made := make(map[string]bool)
+	open := make(map[string]bool) // calls whose result has not come yet
 	kept := make([]llm.Utterance, 0, len(from))
 	for i, u := range from {
 		if u.CallID != "" {
-			if made[u.CallID] {
+			if open[u.CallID] {
 				kept = append(kept, u)
-				delete(made, u.CallID)
+				delete(open, u.CallID)
 			}
 			continue
 		}
-		u.Calls = completeCalls(u.Calls, made, func(id string) bool { return answered[id] > i })
-		kept = append(kept, u)
-	}
-	return kept
-}
-
-func completeCalls(from []llm.ToolCall, made map[string]bool, answered func(id string) bool) []llm.ToolCall {
-	var kept []llm.ToolCall
-	for _, c := range from {
-		if c.ID != "" && c.Name != "" && isObject(c.Arguments) && answered(c.ID) && !made[c.ID] {
-			made[c.ID] = true
-			kept = append(kept, c)
+		calls := u.Calls
+		u.Calls = nil
+		for _, c := range calls {
+			if c.ID != "" && c.Name != "" && isObject(c.Arguments) && answered[c.ID] > i && !open[c.ID] {
+				open[c.ID] = true
+				u.Calls = append(u.Calls, c)
+			}
 		}
+		kept = append(kept, u)
 	}
 	return kept
 }

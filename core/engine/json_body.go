@@ -2,8 +2,11 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
+
 	"synthbot/core"
 )
 
@@ -11,29 +14,27 @@ import (
 // name, and the last of order at the end: equal requests are equal bytes, and
 // what grows comes last.
 func writeFields(fields map[string]json.RawMessage, order []string) []byte {
-	var rest []string
-	for name := range fields {
-		if !slices.Contains(order, name) {
-			rest = append(rest, name)
+	rank := func(name string) int {
+		switch i := slices.Index(order, name); i {
+		case -1:
+			return len(order) - 1
+		case len(order) - 1:
+			return len(order)
+		default:
+			return i
 		}
 	}
-	slices.Sort(rest)
-	names := slices.Concat(order[:len(order)-1], rest, order[len(order)-1:])
-	var b bytes.Buffer
-	for _, name := range names {
-		value, ok := fields[name]
-		if !ok {
-			continue
+	compare := func(a, b string) int { return cmp.Or(rank(a)-rank(b), cmp.Compare(a, b)) }
+	data := []byte{'{'}
+	for i, name := range slices.SortedFunc(maps.Keys(fields), compare) {
+		if i > 0 {
+			data = append(data, ',')
 		}
-		if b.Len() > 0 {
-			b.WriteByte(',')
-		}
-		key, _ := json.Marshal(name)
-		b.Write(key)
-		b.WriteByte(':')
-		b.Write(value)
+		data = append(data, core.JSON(name)...)
+		data = append(data, ':')
+		data = append(data, fields[name]...)
 	}
-	return slices.Concat([]byte{'{'}, b.Bytes(), []byte{'}'})
+	return append(data, '}')
 }
 
 // set writes one field.

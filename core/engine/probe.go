@@ -23,23 +23,21 @@ const probeTime = 30 * time.Second
 func (c *Chain) Probe(ctx context.Context) []Probe {
 	var probes []Probe
 	for _, l := range c.links {
-		if r, ok := l.model.(*remote); ok {
-			probes = append(probes, Probe{l.name, r.probe(ctx)})
+		r, ok := l.model.(*remote)
+		if !ok {
+			continue
 		}
+		cfg := r.cfg
+		cfg.MaxTokens, cfg.Timeout = 1, min(cfg.Timeout, probeTime)
+		short, err := newRemote(cfg, r.transport)
+		if err == nil {
+			hello := []llm.Utterance{{Role: llm.RoleUser, Text: "Hello"}}
+			_, err = short.Generate(ctx, llm.Request{Messages: hello})
+		}
+		if errors.Is(err, errEmptyAnswer) || errors.Is(err, errOutputLimit) {
+			err = nil // one token may hold no word yet
+		}
+		probes = append(probes, Probe{l.name, err})
 	}
 	return probes
-}
-
-func (r *remote) probe(ctx context.Context) error {
-	cfg := r.cfg
-	cfg.MaxTokens, cfg.Timeout = 1, min(cfg.Timeout, probeTime)
-	short, err := newRemote(cfg, r.transport)
-	if err != nil {
-		return err
-	}
-	_, err = short.Generate(ctx, llm.Request{Messages: []llm.Utterance{{Role: llm.RoleUser, Text: "Hello"}}})
-	if err == nil || errors.Is(err, errEmptyAnswer) || errors.Is(err, errOutputLimit) {
-		return nil // one token may hold no word yet
-	}
-	return err
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -48,7 +49,15 @@ func (q *queue) enter(ctx context.Context, people []core.Path) (leave func(), er
 		people = []core.Path{{}} // the bot itself
 	}
 	e := &queuedCall{people, make(chan struct{})}
-	q.add(e)
+	q.mu.Lock()
+	q.waiting = append(q.waiting, e)
+	for _, p := range e.people {
+		if _, known := q.served[p]; !known {
+			q.served[p] = q.calls - q.size
+		}
+	}
+	q.serve()
+	q.mu.Unlock()
 	select {
 	case <-e.turn:
 		return func() { q.remove(e) }, nil
@@ -58,26 +67,16 @@ func (q *queue) enter(ctx context.Context, people []core.Path) (leave func(), er
 	}
 }
 
-func (q *queue) add(e *queuedCall) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.waiting = append(q.waiting, e)
-	for _, p := range e.people {
-		_, known := q.served[p]
-		if !known {
-			q.served[p] = q.calls - q.size
-		}
-	}
-	q.serve()
-}
-
 func (q *queue) remove(e *queuedCall) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting = without(q.waiting, e)
 	q.running = without(q.running, e)
 	q.serve()
-	q.forget()
+	calls := slices.Concat(q.waiting, q.running)
+	maps.DeleteFunc(q.served, func(p core.Path, _ int) bool {
+		return !slices.ContainsFunc(calls, func(c *queuedCall) bool { return slices.Contains(c.people, p) })
+	})
 }
 
 func without(list []*queuedCall, e *queuedCall) []*queuedCall {
@@ -106,19 +105,4 @@ func (q *queue) last(e *queuedCall) int {
 		last = min(last, q.served[p])
 	}
 	return last
-}
-
-// forget drops the people without a call. q.mu is held.
-func (q *queue) forget() {
-	here := make(map[core.Path]bool)
-	for _, e := range slices.Concat(q.waiting, q.running) {
-		for _, p := range e.people {
-			here[p] = true
-		}
-	}
-	for p := range q.served {
-		if !here[p] {
-			delete(q.served, p)
-		}
-	}
 }

@@ -36,32 +36,35 @@ func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 	lines := bufio.NewScanner(io.LimitReader(r, maxStream))
 	lines.Buffer(nil, maxEvent)
 	var event sseEvent
-	for lines.Scan() {
-		ready := event.line(lines.Bytes())
+	for more := true; more; {
+		more = lines.Scan()
+		if errors.Is(lines.Err(), bufio.ErrTooLong) {
+			return errEvent
+		}
+		if lines.Err() != nil {
+			return fmt.Errorf("stream: %w", lines.Err())
+		}
+		ready := !more || event.line(lines.Bytes())
 		if len(event.data) > maxEvent {
 			return errEvent
 		}
 		if !ready {
 			continue
 		}
-		if err := event.dispatch(each); err != nil {
-			return ignoreStop(err)
+		complete := event
+		event = sseEvent{}
+		if len(complete.data) == 0 {
+			continue
+		}
+		err := each(complete.name, complete.data)
+		if errors.Is(err, errStop) {
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
-	switch err := lines.Err(); {
-	case errors.Is(err, bufio.ErrTooLong):
-		return errEvent
-	case err != nil:
-		return fmt.Errorf("stream: %w", err)
-	}
-	return ignoreStop(event.dispatch(each))
-}
-
-func ignoreStop(err error) error {
-	if errors.Is(err, errStop) {
-		return nil
-	}
-	return err
+	return nil
 }
 
 // sseEvent is the event that is being read.
@@ -92,15 +95,4 @@ func (e *sseEvent) line(line []byte) bool {
 		return json.Valid(e.data)
 	}
 	return false
-}
-
-// dispatch hands the event over, if there is one, and begins the next.
-func (e *sseEvent) dispatch(each func(name string, data []byte) error) error {
-	if len(e.data) == 0 {
-		e.name = ""
-		return nil
-	}
-	name, data := e.name, e.data
-	*e = sseEvent{}
-	return each(name, data)
 }
