@@ -52,7 +52,8 @@ func (q *queue) enter(ctx context.Context, people []core.Path) (leave func(), er
 	q.mu.Lock()
 	q.waiting = append(q.waiting, e)
 	for _, p := range e.people {
-		if _, known := q.served[p]; !known {
+		_, known := q.served[p]
+		if !known {
 			q.served[p] = q.calls - q.size
 		}
 	}

@@ -35,7 +35,6 @@ type Reveal struct {
 	ended  bool
 
 	inString bool
-	isKey    bool
 	live     bool // the string is the text that grows
 	word     strings.Builder
 
@@ -74,6 +73,8 @@ const (
 	wantNextKey   = `,}`
 	wantNextItem  = `,]`
 )
+
+func (l *level) wantsKey() bool { return l.want == wantFirstKey || l.want == wantKey }
 
 // step is what is known of a step that is being read.
 type step struct {
@@ -233,8 +234,7 @@ func (r *Reveal) token() progress {
 	case '"':
 		r.inString = true
 		r.word.Reset()
-		r.isKey = top.want == wantFirstKey || top.want == wantKey
-		r.live = !r.isKey && r.shows(top)
+		r.live = !top.wantsKey() && r.shows(top)
 	}
 	return progressOn
 }
@@ -421,7 +421,7 @@ func (r *Reveal) shows(top *level) bool {
 func (r *Reveal) endString() {
 	r.inString = false
 	top, word := &r.levels[len(r.levels)-1], r.word.String()
-	if r.isKey {
+	if top.wantsKey() {
 		top.key, top.want = foldName(word), wantColon
 		return
 	}
