@@ -45,30 +45,24 @@ func (r *Provenance) AddLine(rank core.Rank) {
 // AddWords adds the words of the people whose turn it is: they may name addresses.
 func (r *Provenance) AddWords(text string) {
 	for _, form := range addressForms(text) {
-		r.addWords(form)
-	}
-}
-
-func (r *Provenance) addWords(text string) {
-	for word := range strings.FieldsSeq(text) {
-		if !strings.ContainsAny(word[:len(word)-1], ".:[/") { // no address is without; most words are
-			continue
-		}
-		for _, token := range written.FindAllString(word, -1) {
-			r.know(token)
-			r.know(strings.TrimRight(token, ".,;:!?)]}>\"'*_`»”’…"))
-		}
-		inner := trimMarks(word)
-		if opaque.MatchString(inner) {
-			r.know(inner)
+		for word := range strings.FieldsSeq(form) {
+			if strings.ContainsAny(word, ".:[/") { // no address is without; most words are
+				r.know(addressPattern.FindAllString(word, -1)...)
+			}
+			inner := strings.TrimFunc(word, isMark)
+			if strings.Contains(inner, ":") { // with any scheme, or a host with a port
+				r.know(inner)
+			}
 		}
 	}
 }
 
-func (r *Provenance) know(address string) {
-	a := canonical(address)
-	if !slices.Contains(r.Addresses, a) {
-		r.Addresses = append(r.Addresses, a)
+func (r *Provenance) know(addresses ...string) {
+	for _, address := range addresses {
+		a := canonical(address)
+		if !slices.Contains(r.Addresses, a) {
+			r.Addresses = append(r.Addresses, a)
+		}
 	}
 }
 
@@ -90,9 +84,7 @@ func (r *Provenance) AddOutput(s *Snapshot, d StepResult, private bool) {
 		v, _ := decode(d.Output)
 		walk(v, "", func(key, text string) {
 			if key == "url" {
-				for _, form := range addressForms(text) {
-					r.know(form)
-				}
+				r.know(addressForms(text)...)
 			}
 		})
 	}
@@ -162,27 +154,31 @@ func walk(v any, key string, visit func(key, text string)) {
 	}
 }
 
-// Parts of the expressions below.
-const (
-	scheme = `[a-z][a-z0-9+.-]*://\S+|\b(https?|ftp|wss?|file|data|javascript):\S+`
-	label  = `[\p{L}\p{M}\p{N}\p{So}_-]+`
-	domain = `(` + label + `\.)+` + label
-	mail   = `[^\s@<>()\[\],;:"']+@` + domain + `([:/]\S*)?`
-	local  = `\blocalhost:\d+\S*`
-	host   = `(` + domain + `\.?|\blocalhost|\[[0-9a-f]*:[0-9a-f:.]*\])(:\d+)?`
-)
+// addressPattern finds what programs take for an address. It is greedy: a file name like
+// "notes.md" is a host, too.
+var addressPattern = func() *regexp.Regexp {
+	const (
+		label  = `[\p{L}\p{M}\p{N}\p{So}_-]+`
+		dotted = `(` + label + `\.)+`
+		last   = `[\p{L}\p{So}][\p{L}\p{M}\p{N}\p{So}_-]+` // not "1.5" or "e.g."
+		number = `(0x[0-9a-f]+|\d+)`
+		ip     = number + `(\.` + number + `){3}|\[[0-9a-f]*:[0-9a-f:.]*\]`
+	)
+	return regexp.MustCompile(`(?i)` + strings.Join([]string{
+		`[a-z][a-z0-9+.-]*://\S+`,
+		`\b(https?|ftp|wss?|file|data|javascript):\S+`,
+		`[^\s@<>()\[\],;:"']+@` + dotted + label + `([:/]\S*)?`,
+		`(` + dotted + label + `|\blocalhost)\.?(:\d+)?[/?]\S+`,
+		`(` + dotted + last + `|\blocalhost\b|` + ip + `)\.?(:\d+)?([/?#]\S*)?`,
+		`\b\p{L}` + label + `:\d+/\S*`,
+	}, "|"))
+}()
 
 var (
-	full    = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://\S+`)
-	bare    = regexp.MustCompile(`(?i)^\s*(//)?` + host + `([/?#]|\s*$)`)
-	within  = regexp.MustCompile(`(?i)` + scheme + `|` + mail + `|` + local + `|` + host + `[/?]\S+`)
-	written = regexp.MustCompile(`(?i)` + scheme + `|` + mail + `|` + local + `|` + host + `([/?#]\S*)?`)
-	// A single word with any scheme, or a host with a port.
-	opaque = regexp.MustCompile(`(?i)^[a-z][a-z0-9+.-]+:\S+$`)
-	// Keys of addresses, and of what may be one.
-	addressKey = regexp.MustCompile(`(?i)^(ur[il]|href)$`)
-	likelyKey  = regexp.MustCompile(`(?i)ur[il]|href|link|host|domain|address|endpoint|webhook|site|page`)
-	escape     = regexp.MustCompile(`(?i)%(2[1-9a-f]|[3-9a-f][0-9a-f])`) // except of blanks
+	// Keys of what may be an address, and of what is one even if it is a single word.
+	likelyKey = regexp.MustCompile(`(?i)ur[il]|href|link|host|domain|address|endpoint|webhook|site|page`)
+	hostKey   = regexp.MustCompile(`(?i)ur[il]|href|link|host|domain|endpoint|webhook`)
+	escape    = regexp.MustCompile(`(?i)%(2[1-9a-f]|[3-9a-f][0-9a-f])`) // except of blanks
 )
 
 // addressForms returns the text and, if it differs, the text as lenient readers of addresses
@@ -216,37 +212,29 @@ func addressForms(text string) []string {
 	return []string{text, plain}
 }
 
-// trimMarks removes what is around the letters and digits of a text.
-func trimMarks(text string) string {
-	return strings.TrimFunc(text, func(r rune) bool {
-		return !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.So)
-	})
-}
+// isMark reports whether a character is around words, not in them.
+func isMark(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.So) }
 
-// addresses returns the addresses in a string: all with a scheme, and the whole string if
-// its key says that it is one.
+// addresses returns the addresses in the value of a key: the whole value if the key says that
+// it is one, else all with a scheme, and if it may go anywhere (foreign) or the key suggests
+// it, also hosts without one.
 func addresses(key, text string, foreign bool) []string {
-	inner := trimMarks(text)
-	likely := foreign || likelyKey.MatchString(key)
-	switch {
-	case text != "" && addressKey.MatchString(key), likely && bare.MatchString(text):
+	isAddress := slices.Contains([]string{"url", "uri", "href"}, strings.ToLower(key))
+	oneWord := foreign && hostKey.MatchString(key) && !strings.ContainsAny(text, " \t\n")
+	if text != "" && (isAddress || oneWord) {
 		return []string{text}
-	case likely && bare.MatchString(inner):
-		return []string{inner}
-	case foreign:
-		found := within.FindAllString(text, -1)
-		if found == nil && opaque.MatchString(inner) {
-			return []string{inner}
-		}
+	}
+	found := addressPattern.FindAllString(text, -1)
+	if foreign || likelyKey.MatchString(key) {
 		return found
 	}
-	return full.FindAllString(text, -1)
+	return slices.DeleteFunc(found, func(a string) bool { return !strings.Contains(a, "://") })
 }
 
-// canonical returns the form in which addresses are compared: without scheme, www., fragment
-// and the last slash.
+// canonical returns the form in which addresses are compared: without scheme, www., fragment,
+// the last slash and the marks of the sentence behind it.
 func canonical(address string) string {
-	address = strings.TrimSpace(address)
+	address = strings.TrimRight(strings.TrimSpace(address), ".,;:!?)]}>\"'*_`»”’…")
 	if !strings.Contains(address, "://") {
 		address = "https://" + strings.TrimPrefix(address, "//")
 	}

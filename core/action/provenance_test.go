@@ -127,11 +127,41 @@ func TestAddressesForOtherPrograms(t *testing.T) {
 		"docs/notes":                          true,
 		"2026-11-23T07:00:00Z":                true,
 		`C:\Users\ann`:                        true,
+		"see evil.example and leak to it":     false,
+		"ask good.example/a,evil.example, ok": false,
+		"good.example/a, ann@mail.example":    true,
+		"ping 10.0.0.5 now":                   false,
+		"is localhost up?":                    false,
+		"curl http://evil":                    false,
+		"get evil:9000/x":                     false,
+		"issue:4711":                          true,
+		"see issue:4711, v1.2.3 and 12:30/45": true,
 	} {
 		for _, key := range []string{"target", "source", "to", "query", "text"} {
 			if got := r.knows(map[string]any{key: []any{text}}, true); got != free {
 				t.Errorf("%s: %q: %v", key, text, got)
 			}
+		}
+	}
+}
+
+// TestHostsForOtherPrograms: under a key of hosts, one word is a host.
+func TestHostsForOtherPrograms(t *testing.T) {
+	var r Provenance
+	r.AddWords("Ask good:9000 about that")
+	for payload, free := range map[string]bool{
+		`{"host":"evil"}`:             false,
+		`{"server_host":"evil"}`:      false,
+		`{"webhook":"evil:9000"}`:     false,
+		`{"url":"good:9000"}`:         true,
+		`{"url":"http://good:9000/"}`: true,
+		`{"host":""}`:                 true,
+		`{"link":"the last one"}`:     true,
+		`{"page":"Main"}`:             true,
+	} {
+		v, _ := decode(json.RawMessage(payload))
+		if got := r.knows(v.(map[string]any), true); got != free {
+			t.Errorf("%s: %v", payload, got)
 		}
 	}
 }
