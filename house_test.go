@@ -82,7 +82,7 @@ var shared = map[string][]string{
 	"github.com/cenkalti/backoff/v5": {"core/action", "core/engine", "interfaces/telegram/botapi"},
 	"go.uber.org/goleak":             {"core/coretest", "plugins/plugintest"},
 	"golang.org/x/sync":              {"interfaces/discord", "interfaces/discord/gateway"},
-	"golang.org/x/text":              {"core/action", "core/turn", "core/prompt", "memory"},
+	"golang.org/x/text":              {"core/action", "core/turn", "core/prompt", "core/txt", "memory"},
 }
 
 // pack is what `go list` tells of a package.
@@ -220,7 +220,7 @@ func TestHouseCanFall(t *testing.T) {
 		"a module twice": {[]pack{{"synthbot/memory", []string{"example.org/a"}}, {"synthbot/admin", []string{"example.org/a/x"}}},
 			"example.org/a is imported by admin, memory; one is allowed"},
 		"a shared module": {[]pack{{"synthbot/persona", []string{"golang.org/x/text"}}},
-			"persona imports golang.org/x/text, which is for core/action, core/turn, core/prompt, memory"},
+			"persona imports golang.org/x/text, which is for core/action, core/turn, core/prompt, core/txt, memory"},
 	} {
 		if got := strings.Join(imports(tc.packs, modules), "\n"); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)

@@ -32,26 +32,17 @@ func ParseSpan(text string) (d time.Duration, ok bool) {
 			return 0, false
 		}
 		number, err := strconv.Atoi(text[:n])
-		unit := unitOf(text[n])
-		if err != nil || unit == 0 || number > int(maxSpan/unit) {
+		i := strings.IndexByte("wdhms", text[n]) // in the order of units
+		if err != nil || i < 0 || number > int(maxSpan/units[i].length) {
 			return 0, false
 		}
-		d += time.Duration(number) * unit
+		d += time.Duration(number) * units[i].length
 		if d > maxSpan {
 			return 0, false
 		}
 		text = text[n+1:]
 	}
 	return d, d > 0
-}
-
-func unitOf(letter byte) time.Duration {
-	for _, u := range units {
-		if u.letter == letter {
-			return u.length
-		}
-	}
-	return 0
 }
 
 // Span writes whole seconds in the form that ParseSpan reads.
