@@ -1,6 +1,9 @@
 package markdown
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // fence is the line that opens a code block.
 type fence struct {
@@ -74,38 +77,21 @@ func (f *fence) shift(rest string) (string, *fence) {
 	return b.String() + rest, flat
 }
 
+var (
+	lead     = regexp.MustCompile(`^[ \t>]*`)
+	itemLead = regexp.MustCompile(`^([ \t>]|([-*+]|\d{1,9}[.)]) )*`)
+	itemMark = regexp.MustCompile(`[^ \t>]`)
+)
+
 // leading cuts a line into what comes before its text and the text. Marks of
 // list items count, as the spaces that they stand for, where items is set.
-func leading(line string, items bool) (lead, body string) {
-	i := 0
-	var b strings.Builder
-	for i < len(line) {
-		switch c := line[i]; {
-		case c == ' ' || c == '\t' || c == '>':
-			b.WriteByte(c)
-			i++
-			continue
-		case items && itemMark(line[i:]) > 0:
-			n := itemMark(line[i:])
-			b.WriteString(strings.Repeat(" ", n))
-			i += n
-			continue
-		}
-		break
+func leading(line string, items bool) (before, body string) {
+	if items {
+		before = itemLead.FindString(line)
+		return itemMark.ReplaceAllLiteralString(before, " "), line[len(before):]
 	}
-	return b.String(), line[i:]
-}
-
-// itemMark is the size of the list mark and the space that s begins with, or 0.
-func itemMark(s string) int {
-	digits := len(s) - len(strings.TrimLeft(s, "0123456789"))
-	rest := s[digits:]
-	bullet := digits == 0 && strings.IndexAny(rest, "-*+") == 0
-	number := digits > 0 && digits < 10 && strings.IndexAny(rest, ".)") == 0
-	if (bullet || number) && len(rest) > 1 && rest[1] == ' ' {
-		return digits + 2
-	}
-	return 0
+	before = lead.FindString(line)
+	return before, line[len(before):]
 }
 
 // fenceSize counts the backticks or tildes that s begins with, if they are

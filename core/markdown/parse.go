@@ -2,6 +2,8 @@ package markdown
 
 import (
 	"html"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
@@ -68,31 +70,20 @@ func (b *Block) join(one, two part, next Block) bool {
 // newParser makes the library's parser without HTML: what looks like a tag is
 // text, so that it is seen.
 func newParser() parser.Parser {
+	const blocksOfHTML, inlinesOfHTML = 900, 400 // their priorities
+	without := func(list []util.PrioritizedValue, priority int) []util.PrioritizedValue {
+		return slices.DeleteFunc(list, func(v util.PrioritizedValue) bool { return v.Priority == priority })
+	}
+	inlines := append(without(parser.DefaultInlineParsers(), inlinesOfHTML),
+		util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
+		util.Prioritized(extension.NewStrikethroughParser(), 500),
+		util.Prioritized(extension.NewLinkifyParser(), 999),
+	)
 	return parser.NewParser(
-		parser.WithBlockParsers(
-			util.Prioritized(parser.NewSetextHeadingParser(), 100),
-			util.Prioritized(parser.NewThematicBreakParser(), 200),
-			util.Prioritized(parser.NewListParser(), 300),
-			util.Prioritized(parser.NewListItemParser(), 400),
-			util.Prioritized(parser.NewCodeBlockParser(), 500),
-			util.Prioritized(parser.NewATXHeadingParser(), 600),
-			util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
-			util.Prioritized(parser.NewBlockquoteParser(), 800),
-			util.Prioritized(parser.NewParagraphParser(), 1000),
-		),
-		parser.WithInlineParsers(
-			util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
-			util.Prioritized(parser.NewCodeSpanParser(), 100),
-			util.Prioritized(parser.NewLinkParser(), 200),
-			util.Prioritized(parser.NewAutoLinkParser(), 300),
-			util.Prioritized(parser.NewEmphasisParser(), 500),
-			util.Prioritized(extension.NewStrikethroughParser(), 500),
-			util.Prioritized(extension.NewLinkifyParser(), 999),
-		),
-		parser.WithParagraphTransformers(
-			util.Prioritized(parser.LinkReferenceParagraphTransformer, 100),
-			util.Prioritized(extension.NewTableParagraphTransformer(), 200),
-		),
+		parser.WithBlockParsers(without(parser.DefaultBlockParsers(), blocksOfHTML)...),
+		parser.WithInlineParsers(inlines...),
+		parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...),
+		parser.WithParagraphTransformers(util.Prioritized(extension.NewTableParagraphTransformer(), 200)),
 		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
 	)
 }
@@ -182,7 +173,7 @@ func (b *builder) block(n ast.Node, depth int) (Block, bool) {
 // task finds the box at the beginning of an item.
 func task(item ast.Node) Task {
 	first := item.FirstChild()
-	if first == nil || first.FirstChild() == nil {
+	if first == nil {
 		return NoTask
 	}
 	box, ok := first.FirstChild().(*extast.TaskCheckBox)
@@ -198,7 +189,7 @@ func task(item ast.Node) Task {
 func (b *builder) table(t *extast.Table, depth int) Block {
 	out := Block{Kind: Table}
 	for _, a := range t.Alignments {
-		out.Align = append(out.Align, alignment(a))
+		out.Align = append(out.Align, alignments[a])
 	}
 	for row := t.FirstChild(); row != nil; row = row.NextSibling() {
 		cells := make([]Inlines, len(out.Align))
@@ -212,26 +203,12 @@ func (b *builder) table(t *extast.Table, depth int) Block {
 	return out
 }
 
-func alignment(a extast.Alignment) Align {
-	switch a {
-	case extast.AlignLeft:
-		return AlignLeft
-	case extast.AlignCenter:
-		return AlignCenter
-	case extast.AlignRight:
-		return AlignRight
-	}
-	return AlignNone
+var alignments = map[extast.Alignment]Align{
+	extast.AlignLeft: AlignLeft, extast.AlignCenter: AlignCenter, extast.AlignRight: AlignRight,
 }
 
 func (b *builder) verbatim(n ast.Node) string {
-	var s strings.Builder
-	lines := n.Lines()
-	for i := range lines.Len() {
-		segment := lines.At(i)
-		s.Write(segment.Value(b.source))
-	}
-	return strings.TrimSuffix(s.String(), "\n")
+	return strings.TrimSuffix(string(n.Lines().Value(b.source)), "\n")
 }
 
 // everything is the source of what nests too deep.
@@ -362,52 +339,15 @@ func appendText(out Inlines, s string) Inlines {
 	return out
 }
 
+// written are backslash escapes and character references.
+var written = regexp.MustCompile(`\\[!-/:-@[-\x60{-~]|&(#\d{1,7}|#[xX][[:xdigit:]]{1,6}|[[:alnum:]]{1,31});`)
+
 // resolve undoes backslash escapes and character references.
 func resolve(s string) string {
-	if !strings.ContainsAny(s, "\\&") {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		switch {
-		case s[i] == '\\' && i+1 < len(s) && util.IsPunct(s[i+1]):
-			b.WriteByte(s[i+1])
-			i += 2
-		case s[i] == '&' && reference(s[i:]) > 0:
-			size := reference(s[i:])
-			b.WriteString(strings.ReplaceAll(html.UnescapeString(s[i:i+size]), "\x00", "\uFFFD"))
-			i += size
-		default:
-			b.WriteByte(s[i])
-			i++
+	return written.ReplaceAllStringFunc(s, func(s string) string {
+		if s[0] == '\\' {
+			return s[1:]
 		}
-	}
-	return b.String()
+		return strings.ReplaceAll(html.UnescapeString(s), "\x00", "\uFFFD")
+	})
 }
-
-// Lengths of what stands for a character.
-const (
-	maxReference = 34 // with '&' and ';'
-	maxDigits    = 7
-	maxHex       = 6
-)
-
-// reference is the size of the character reference that s begins with, or 0.
-func reference(s string) int {
-	name, _, ok := strings.Cut(s[1:min(len(s), maxReference)], ";")
-	number, numeric := strings.CutPrefix(name, "#")
-	allowed, limit := alphanumeric, maxReference
-	if numeric {
-		allowed, limit = alphanumeric[:10], maxDigits
-		if len(number) > 0 && (number[0] == 'x' || number[0] == 'X') {
-			number, allowed, limit = number[1:], alphanumeric[:22], maxHex
-		}
-	}
-	if !ok || number == "" || len(number) > limit || strings.Trim(number, allowed) != "" {
-		return 0
-	}
-	return len(name) + 2
-}
-
-// alphanumeric begins with the decimal digits, then the others of hexadecimal.
-const alphanumeric = "0123456789abcdefABCDEFghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ"

@@ -33,7 +33,15 @@ func plainBlock(b Block) []string {
 	case Code:
 		return strings.Split(b.Text, "\n")
 	case Table:
-		return plainTable(b)
+		var rows []string
+		for _, row := range b.Rows {
+			var cells []string
+			for _, c := range row {
+				cells = append(cells, c.Plain())
+			}
+			rows = append(rows, strings.Join(cells, " | "))
+		}
+		return rows
 	case Rule:
 		return []string{"---"}
 	case Item:
@@ -81,18 +89,6 @@ func indent(lines []string, first, others string) []string {
 			mark = first
 		}
 		lines[i] = strings.TrimRight(mark+l, " ")
-	}
-	return lines
-}
-
-func plainTable(b Block) []string {
-	var lines []string
-	for _, row := range b.Rows {
-		var cells []string
-		for _, c := range row {
-			cells = append(cells, c.Plain())
-		}
-		lines = append(lines, strings.Join(cells, " | "))
 	}
 	return lines
 }

@@ -4,6 +4,7 @@ import (
 	"sort"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"synthbot/core/txt"
@@ -13,10 +14,7 @@ import (
 func UTF16(s string) int {
 	n := 0
 	for _, r := range s {
-		n++
-		if r > 0xffff {
-			n++
-		}
+		n += utf16.RuneLen(r)
 	}
 	return n
 }
@@ -193,4 +191,12 @@ func trimBlankLines(s string) string {
 		}
 		s = rest
 	}
+}
+
+// boundary is the last beginning of a character at or before at.
+func boundary(s string, at int) int {
+	for at < len(s) && at > 0 && !utf8.RuneStart(s[at]) {
+		at--
+	}
+	return at
 }

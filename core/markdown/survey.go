@@ -22,6 +22,7 @@ type survey struct {
 	best   [ranks]cutPoint
 
 	fence  *fence // the code block that the walk is in
+	held   *fence // the code block that the end of the room is in
 	code   int    // where its first line begins
 	within int    // room where the fence must be closed too; -1: not known
 	styles styles
@@ -31,7 +32,7 @@ type survey struct {
 }
 
 func newSurvey(s *splitter, open string, room int) *survey {
-	v := &survey{s: s, open: open, room: room, fence: s.open, within: -1}
+	v := &survey{s: s, open: open, room: room, fence: s.open, held: s.open, within: -1}
 	v.window = s.rest[:boundary(s.rest, min(room+beyond, len(s.rest)))]
 	v.bounds = make([]bool, len(v.window)+1)
 	at := 0
@@ -52,6 +53,9 @@ func (v *survey) walk() {
 			end, next = start+i, start+i+1
 		}
 		v.line(start, end)
+		if end < v.room && end < len(v.window) {
+			v.held = v.fence
+		}
 		start = next
 	}
 }
@@ -97,29 +101,22 @@ func (v *survey) codeLine(start, end int, line string) {
 		return
 	}
 	if start > v.code {
-		v.offerCode(start-1, start)
+		v.offer(atCodeLine, start-1, start)
 	}
 	v.text = end
 }
 
 func (v *survey) setFence(f *fence) { v.fence, v.within = f, -1 }
 
-// offer notes a place to cut outside of code.
+// offer notes a place to cut.
 func (v *survey) offer(r rank, end, next int) {
-	end = len(strings.TrimRightFunc(v.window[:end], unicode.IsSpace))
-	if end > 0 && end <= v.room && v.bounds[end] && v.bounds[min(next, len(v.window))] {
-		v.best[r] = cutPoint{end: end, next: next}
+	c := cutPoint{end: len(strings.TrimRightFunc(v.window[:end], unicode.IsSpace)), next: next}
+	room := v.room
+	if r == atCodeLine {
+		room, c.fence = v.roomInCode(), v.fence
 	}
-}
-
-// offerCode notes a place to cut between two lines of code.
-func (v *survey) offerCode(end, next int) {
-	end = len(strings.TrimRightFunc(v.window[:max(end, 0)], unicode.IsSpace))
-	if end <= 0 || !v.bounds[end] || !v.bounds[next] {
-		return
-	}
-	if end <= v.roomInCode() {
-		v.best[atCodeLine] = cutPoint{end: end, next: next, fence: v.fence}
+	if c.end > 0 && c.end <= room && v.bounds[c.end] && v.bounds[min(next, len(v.window))] {
+		v.best[r] = c
 	}
 }
 
@@ -192,7 +189,7 @@ func (v *survey) offerWord(sentence bool, end, next int) {
 // hard cuts where nothing invites to: behind the last grapheme that fits, or
 // inside of one that is larger than a part.
 func (v *survey) hard() cutPoint {
-	room, f := v.room, v.fenceAt(v.room)
+	room, f := v.room, v.held
 	if f != nil {
 		v.setFence(f)
 		room = v.roomInCode()
@@ -213,26 +210,6 @@ func (v *survey) hard() cutPoint {
 	_, first := utf8.DecodeRuneInString(v.s.rest)
 	at := max(boundary(v.s.rest, min(room, len(v.s.rest))), first)
 	return cutPoint{end: at, next: at, fence: f}
-}
-
-// fenceAt is the code block that holds the byte at.
-func (v *survey) fenceAt(at int) *fence {
-	f := v.s.open
-	for start := 0; start < at; {
-		i := strings.IndexByte(v.window[start:], '\n')
-		if i < 0 || start+i >= at {
-			return f // the line is not over
-		}
-		line := v.window[start : start+i]
-		switch {
-		case f == nil || f.left(line):
-			f = opensFence(line)
-		case f.closes(line):
-			f = nil
-		}
-		start += i + 1
-	}
-	return f
 }
 
 func isTitle(line string) bool {
