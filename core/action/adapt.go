@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"synthbot/core"
 )
 
 // AdaptSchema turns a schema that others wrote into one that the catalogue takes, as far
@@ -26,7 +28,7 @@ func AdaptSchema(raw json.RawMessage) (adapted json.RawMessage, notes []string) 
 	if !a.changed {
 		return raw, nil
 	}
-	return encode(root), a.notes
+	return core.JSON(root), a.notes
 }
 
 // adapter changes a decoded schema in place.
@@ -194,7 +196,7 @@ func (a *adapter) defaults(n map[string]any, path string) {
 			whole[shared] = defs
 		}
 	}
-	s, err := compile(encode(whole))
+	s, err := compile(core.JSON(whole))
 	if err != nil || len(s.check(value)) == 0 {
 		return
 	}
@@ -203,5 +205,5 @@ func (a *adapter) defaults(n map[string]any, path string) {
 		a.changed = true
 		return
 	}
-	a.note(path, "the default %.100s is refused by the schema itself, and is not used", encode(value))
+	a.note(path, "the default %.100s is refused by the schema itself, and is not used", core.JSON(value))
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"synthbot/core"
 )
 
 // TestAdapt: forms of other drafts and dialects are read, and what cannot be checked
@@ -64,7 +66,7 @@ func TestAdapt(t *testing.T) {
 	for i := range 21 {
 		many[fmt.Sprintf("p%02d", i)] = map[string]any{"pattern": "(?!x)"}
 	}
-	got, notes := AdaptSchema(encode(map[string]any{"properties": many}))
+	got, notes := AdaptSchema(core.JSON(map[string]any{"properties": many}))
 	if len(notes) != 20 || strings.Contains(string(got), "pattern") {
 		t.Errorf("%d notes on %s", len(notes), got)
 	}

@@ -70,7 +70,7 @@ func (c *checker) respond(response string, steps []core.Step) []core.Step {
 		c.fault("response", "", "nothing here can send a message")
 		return steps
 	}
-	payload := encode(map[string]any{textKey: response})
+	payload := core.JSON(map[string]any{textKey: response})
 	step, ok := c.step("response", core.Step{Type: d.Name, Payload: payload, Priority: core.DefaultPriority}, 0)
 	if !ok {
 		return steps
@@ -133,7 +133,7 @@ func (c *checker) offerReplies(suggestions []string, steps []core.Step) {
 		}
 		payload[suggestionsKey] = plainJSON(suggestions)
 		if len(d.input.check(payload)) == 0 {
-			steps[i].Payload = encode(payload)
+			steps[i].Payload = core.JSON(payload)
 		}
 		return
 	}
@@ -227,7 +227,7 @@ func (c *checker) payload(field string, d *Definition, step *core.Step) {
 	for _, f := range d.accept(payload) {
 		c.fault(field+".payload"+dotted(f.path), d.Name, "%s", f.text)
 	}
-	step.Payload = encode(payload)
+	step.Payload = core.JSON(payload)
 	c.confirmation(field, d, step)
 }
 

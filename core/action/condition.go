@@ -114,7 +114,7 @@ func mentioned(parts []string, states ...core.State) any {
 
 // plainJSON turns a Go value into decoded JSON.
 func plainJSON(v any) any {
-	plain, _ := decode(encode(v))
+	plain, _ := decode(core.JSON(v))
 	return plain
 }
 

@@ -71,7 +71,7 @@ func TestConditionRoots(t *testing.T) {
 		"town": `"Rome"`, "cups": "2", // what the conversation says
 		"author.rank": `"moderator"`, "author.id": `"1"`, "results.invoices.get.amount": "12.5", "results.INVOICES_GET.amount": "12.5",
 	} {
-		got := string(encode(e.find(field)))
+		got := string(core.JSON(e.find(field)))
 		if got != want {
 			t.Errorf("%s = %s; want %s", field, got, want)
 		}

@@ -65,7 +65,7 @@ func TestConfirmation(t *testing.T) {
 				t.Fatal(err)
 			}
 			h.Refused(core.Errorf(core.Broken, "too long"))
-			r.Data = encode(h)
+			r.Data = core.JSON(h)
 			job.Journal.Later(r)
 		}
 		done, err := r.Resume(t.Context(), job, 1, test.agreed)
@@ -291,7 +291,7 @@ func TestResumeAfterAReload(t *testing.T) {
 		h.Who, h.Asked, h.Expires = by(0), noon, time.Now().Add(time.Hour)
 		h.Action = h.Step.Type
 		key := core.Key{Turn: job.Turn, Round: 1, Step: n}
-		j.Later(core.Record{Key: key, Progress: core.ProgressPending, Data: encode(h)})
+		j.Later(core.Record{Key: key, Progress: core.ProgressPending, Data: core.JSON(h)})
 	}
 	hold(1, Held{Step: step("transfer", `{}`)})
 	hold(2, Held{Step: step("erase", `{}`), On: 1, Way: []string{"gone"}})

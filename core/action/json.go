@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"math/big"
+	"slices"
 	"strings"
+
+	"synthbot/core"
 )
 
 // decode reads one JSON value. Numbers stay exact.
@@ -20,17 +23,6 @@ func decode(raw json.RawMessage) (any, error) {
 		return nil, errors.New("more than one JSON value")
 	}
 	return v, nil
-}
-
-// encode writes a value as compact JSON with sorted keys.
-func encode(v any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return json.RawMessage("null") // decoded JSON can always be encoded
-	}
-	return bytes.TrimSpace(b.Bytes())
 }
 
 // object is a JSON object whose members keep their order.
@@ -62,21 +54,28 @@ func decodeObject(raw json.RawMessage) (o object, ok bool) {
 	return o, true
 }
 
-func (o object) encode() json.RawMessage {
-	var b bytes.Buffer
-	b.WriteByte('{')
+// MarshalJSON implements json.Marshaler.
+func (o object) MarshalJSON() ([]byte, error) {
+	b := []byte("{")
 	for i, m := range o {
 		if i > 0 {
-			b.WriteByte(',')
+			b = append(b, ',')
 		}
-		b.Write(encode(m.key))
-		b.WriteByte(':')
-		if json.Compact(&b, m.value) != nil {
-			return json.RawMessage("{}") // what was decoded can be compacted
-		}
+		b = append(append(b, core.JSON(m.key)...), ':')
+		b = append(b, core.JSON(m.value)...)
 	}
-	b.WriteByte('}')
-	return b.Bytes()
+	return append(b, '}'), nil
+}
+
+// with returns the object with another value under the key, in its place or at the end.
+func (o object) with(key string, value any) object {
+	m := member{key, core.JSON(value)}
+	i := slices.IndexFunc(o, func(m member) bool { return m.key == key })
+	if i < 0 {
+		return append(o, m)
+	}
+	o[i] = m
+	return o
 }
 
 // mapLeaves returns a deep copy of a decoded JSON value. leaf returns the copy of each

@@ -149,7 +149,7 @@ func (c *converter) addField(name string, hint json.RawMessage, required bool) {
 		}
 	}
 	delete(s, "example")
-	c.properties = append(c.properties, member{name, encode(s)})
+	c.properties = append(c.properties, member{name, core.JSON(s)})
 	if required {
 		c.required = append(c.required, name)
 	}
@@ -225,11 +225,11 @@ func typeOf(v any) string {
 }
 
 func (c *converter) schema() json.RawMessage {
-	s := object{{"type", json.RawMessage(`"object"`)}, {"properties", c.properties.encode()}}
+	s := object{{"type", json.RawMessage(`"object"`)}, {"properties", core.JSON(c.properties)}}
 	if len(c.required) > 0 {
-		s = append(s, member{"required", encode(c.required)})
+		s = append(s, member{"required", core.JSON(c.required)})
 	}
-	return s.encode()
+	return core.JSON(s)
 }
 
 // briefOf makes a brief: the first sentence of the first text that is not empty, cut

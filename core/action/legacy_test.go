@@ -94,7 +94,7 @@ func TestLegacyExamples(t *testing.T) {
 		"odd examples":   {`{"examples":[5,"x",null,[1],{"scenario":5,"payload":{"a":1}},{"scenario":"s","payload":"x"}]}`, core.Examples{}, `{"examples":[{"scenario":"","payload":{"scenario":5,"payload":{"a":1}}}]}`},
 	} {
 		a, err := fromLegacy(core.Action{Schema: json.RawMessage(tc.old), Examples: tc.own})
-		if got := string(encode(a.Examples)); err != nil || got != tc.want {
+		if got := string(core.JSON(a.Examples)); err != nil || got != tc.want {
 			t.Errorf("%s: %s, %v; want %s", name, got, err, tc.want)
 		}
 	}

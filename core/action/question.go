@@ -36,14 +36,14 @@ func question(d *Definition, step *core.Step, why string) (text string, whole bo
 	if d.Effects == core.EffectNone && d.has(llm.ThoughtKey) {
 		delete(payload, llm.ThoughtKey)
 	}
-	all := encode(payload)
-	whole = bytes.Equal(all, encode(llm.Thoughtless(v, nil)))
+	all := core.JSON(payload)
+	whole = bytes.Equal(all, core.JSON(llm.Thoughtless(v, nil)))
 	for _, key := range slices.Sorted(maps.Keys(payload)) {
 		b.WriteString("\n" + shown(d.label(key)) + ": ")
 		if text, ok := payload[key].(string); ok {
 			b.WriteString(shown(text))
 		} else {
-			b.WriteString(escaped(string(encode(payload[key]))))
+			b.WriteString(escaped(string(core.JSON(payload[key]))))
 		}
 	}
 	words := strings.Join(strings.Fields(step.ConfirmText), " ")

@@ -42,7 +42,7 @@ func TestQuestionsTellTheTruth(t *testing.T) {
 	long := strings.Repeat("x", 600) + " end"
 	for _, tc := range []struct{ payload, want string }{
 		{`{"amount":500,"to":"Ann"}`, "Pay a bill\nAmount: 500\nto: Ann"},
-		{string(encode(many)), "Pay a bill\n" + strings.Join(lines, "\n")},
+		{string(core.JSON(many)), "Pay a bill\n" + strings.Join(lines, "\n")},
 		{`{"to":"` + long + `"}`, "Pay a bill\nto: " + long},
 		{`{"to":"a\nAmount: 1\tb"}`, `Pay a bill|to: "a\nAmount: 1\tb"`},
 		{`{"to":"\u202egnp.exe"}`, `Pay a bill|to: "\u202egnp.exe"`},

@@ -191,5 +191,5 @@ func (e *execution) isEarly(step core.Step, tried []bool) bool {
 }
 
 func (e *execution) record(k core.Key, p core.Progress, data any) core.Record {
-	return core.Record{Key: k, Progress: p, Time: e.Clock(), Data: encode(data)}
+	return core.Record{Key: k, Progress: p, Time: e.Clock(), Data: core.JSON(data)}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/kaptinlin/jsonschema"
+
+	"synthbot/core"
 )
 
 // Bounds of a schema; beyond them compiling takes seconds and gigabytes.
@@ -106,7 +108,7 @@ func (s *schema) check(v any) []violation {
 	if m, ok := v.(map[string]any); ok {
 		result = s.compiled.ValidateMap(m)
 	} else {
-		result = s.compiled.ValidateJSON(encode(v))
+		result = s.compiled.ValidateJSON(core.JSON(v))
 	}
 	if result.IsValid() {
 		return nil

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"synthbot/core"
 )
 
 // Positions of subschemas in a schema.
@@ -166,7 +168,7 @@ func (s shortener) schema(raw json.RawMessage, root bool) json.RawMessage {
 				for i := range list {
 					list[i] = s.schema(list[i], false)
 				}
-				m.value = encode(list)
+				m.value = core.JSON(list)
 			}
 		case mapOfSchemas:
 			named := m.key == "properties"
@@ -218,5 +220,5 @@ func edit(raw json.RawMessage, keep func(*member) bool) json.RawMessage {
 			kept = append(kept, m)
 		}
 	}
-	return kept.encode()
+	return core.JSON(kept)
 }

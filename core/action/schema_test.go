@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"synthbot/core"
 )
 
 // TestNesting: brackets inside of strings do not count, whatever is escaped there.
@@ -29,7 +31,7 @@ func TestFind(t *testing.T) {
 		"/a/2": "", "/a/-1": "", "/a/x": "", "/a/1/b/c": "", "/d": "", "/c/d/e": "", "/a/0/1": "",
 	} {
 		at, ok := find(v, path)
-		if ok != (want != "") || ok && string(encode(at.value)) != want {
+		if ok != (want != "") || ok && string(core.JSON(at.value)) != want {
 			t.Errorf("%s leads to %v, %v; want %s", path, at.value, ok, want)
 		}
 		if ok {
@@ -72,8 +74,8 @@ func TestDefaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.fill(v); string(encode(v)) != tc.want {
-				t.Errorf("%s: %s, want %s", name, encode(v), tc.want)
+			if s.fill(v); string(core.JSON(v)) != tc.want {
+				t.Errorf("%s: %s, want %s", name, core.JSON(v), tc.want)
 			}
 			spoil(v)
 		}
@@ -109,7 +111,7 @@ func TestDefaultsEnd(t *testing.T) {
 		}
 		v := map[string]any{}
 		(&schema{root: root, defaults: true}).fill(v)
-		if depth := Nesting(encode(v)); depth > maxSchemaDepth || len(v) == 0 {
+		if depth := Nesting(core.JSON(v)); depth > maxSchemaDepth || len(v) == 0 {
 			t.Errorf("%s: %d levels", raw, depth)
 		}
 	}
@@ -122,8 +124,8 @@ func TestOrdered(t *testing.T) {
 		`[]`: "", `"x"`: "", ``: "", `{1:2}`: "", `{"a":}`: "", `{"a":1,}`: "", `{"a":{]}`: "",
 	} {
 		o, ok := decodeObject(json.RawMessage(text))
-		if ok != (want != "") || ok && string(o.encode()) != want {
-			t.Errorf("%s: %s, %v", text, o.encode(), ok)
+		if ok != (want != "") || ok && string(core.JSON(o)) != want {
+			t.Errorf("%s: %s, %v", text, core.JSON(o), ok)
 		}
 	}
 }

@@ -336,9 +336,9 @@ func (e *execution) checkOutput(d *Definition, r *core.Result) error {
 			return fmt.Errorf("output%s: %s", dotted(violations[0].path), violations[0].text)
 		}
 	}
-	r.Output = encode(v)
+	r.Output = core.JSON(v)
 	if len(r.Output) > maxOutput {
-		r.Output = encode(map[string]string{"cut": string(r.Output[:maxOutput/2]) + "…"})
+		r.Output = core.JSON(map[string]string{"cut": string(r.Output[:maxOutput/2]) + "…"})
 	}
 	return nil
 }

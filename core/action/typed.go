@@ -1,10 +1,10 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"encoding"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -31,11 +31,7 @@ import (
 // structs of these that do not hold themselves. Typed panics on any other type:
 // it is called with types of the program, never with what comes from outside.
 func Typed[P any](a core.Action, do func(context.Context, core.Call, P) (core.Result, error)) core.Action {
-	s, err := schemaOf(reflect.TypeFor[P](), nil)
-	if err != nil {
-		panic(fmt.Errorf("action %s: %w", a.Name, err))
-	}
-	a.Schema = s.encode()
+	a.Schema = core.JSON(schemaOf(reflect.TypeFor[P](), nil))
 	a.Do = func(ctx context.Context, c core.Call) (core.Result, error) {
 		p, err := Payload[P](c)
 		if err != nil {
@@ -61,107 +57,83 @@ var (
 	textType     = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-func typed(name string) object { return object{{"type", encode(name)}} }
+func typed(name string) object { return object{}.with("type", name) }
 
 // schemaOf derives the schema of a type. way holds the structs around it.
-func schemaOf(t reflect.Type, way []reflect.Type) (object, error) {
+func schemaOf(t reflect.Type, way []reflect.Type) object {
 	switch {
 	case t == timeType:
-		return append(typed("string"), member{"format", encode("date-time")}), nil
+		return typed("string").with("format", "date-time")
 	case t == durationType:
-		return nil, errors.New("time.Duration has no JSON form; use a string or a number")
+		panic("time.Duration has no JSON form; use a string or a number")
 	case t == rawType || t.Kind() == reflect.Interface:
-		return object{}, nil
+		return object{}
 	case reflect.PointerTo(t).Implements(textType):
-		return typed("string"), nil
+		return typed("string")
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return schemaOf(t.Elem(), way)
 	case reflect.String:
-		return typed("string"), nil
+		return typed("string")
 	case reflect.Bool:
-		return typed("boolean"), nil
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return boundedInteger(t, -1<<(t.Bits()-1), 1<<(t.Bits()-1)-1), nil
+		return typed("boolean")
+	case reflect.Int, reflect.Int64:
+		return typed("integer")
+	case reflect.Int8, reflect.Int16, reflect.Int32: // bounds keep out what the field could not hold
+		return typed("integer").with("minimum", -1<<(t.Bits()-1)).with("maximum", 1<<(t.Bits()-1)-1)
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32:
-		return boundedInteger(t, 0, 1<<t.Bits()-1), nil
+		return typed("integer").with("minimum", 0).with("maximum", 1<<t.Bits()-1)
 	case reflect.Float32, reflect.Float64:
-		return typed("number"), nil
+		return typed("number")
 	case reflect.Slice:
-		return nested("array", "items", t.Elem(), way)
+		return typed("array").with("items", schemaOf(t.Elem(), way))
 	case reflect.Map:
 		if t.Key().Kind() == reflect.String {
-			return nested("object", "additionalProperties", t.Elem(), way)
+			return typed("object").with("additionalProperties", schemaOf(t.Elem(), way))
 		}
 	case reflect.Struct:
 		return structOf(t, way)
 	}
-	return nil, fmt.Errorf("%s cannot be the type of a payload", t)
+	panic(fmt.Sprintf("%s cannot be the type of a payload", t))
 }
 
-// boundedInteger keeps numbers out that the field could not hold.
-func boundedInteger(t reflect.Type, least, most int64) object {
-	s := typed("integer")
-	if t.Kind() == reflect.Int || t.Kind() == reflect.Int64 {
-		return s
-	}
-	return append(s, member{"minimum", encode(least)}, member{"maximum", encode(most)})
-}
-
-func nested(name, keyword string, t reflect.Type, way []reflect.Type) (object, error) {
-	s, err := schemaOf(t, way)
-	if err != nil {
-		return nil, err
-	}
-	return append(typed(name), member{keyword, s.encode()}), nil
-}
-
-func structOf(t reflect.Type, way []reflect.Type) (object, error) {
+func structOf(t reflect.Type, way []reflect.Type) object {
 	if slices.Contains(way, t) {
-		return nil, fmt.Errorf("%s holds itself", t)
+		panic(fmt.Sprintf("%s holds itself", t))
 	}
 	var properties object
-	required := []string{}
+	var required []string
 	for _, f := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if !f.IsExported() || f.Anonymous || name == "-" {
 			continue
 		}
-		if name == "" {
-			name = f.Name
-		}
-		s, err := fieldOf(f, append(way, t))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		properties = append(properties, member{name, s.encode()})
+		name = cmp.Or(name, f.Name)
+		properties = properties.with(name, fieldOf(f, append(way, t)))
 		_, has := f.Tag.Lookup("default")
 		if !has && !strings.Contains(options, "omit") {
 			required = append(required, name)
 		}
 	}
-	s := append(typed("object"), member{"properties", properties.encode()})
-	if len(required) > 0 {
-		s = append(s, member{"required", encode(required)})
+	s := typed("object").with("properties", properties)
+	if required != nil {
+		s = s.with("required", required)
 	}
-	return append(s, member{"additionalProperties", json.RawMessage("false")}), nil
+	return s.with("additionalProperties", false)
 }
 
 // fieldOf is the schema of a field's type, with what its tags add.
-func fieldOf(f reflect.StructField, way []reflect.Type) (object, error) {
-	s, err := schemaOf(f.Type, way)
-	if err != nil {
-		return nil, err
-	}
+func fieldOf(f reflect.StructField, way []reflect.Type) object {
+	s := schemaOf(f.Type, way)
 	base := f.Type
 	for base.Kind() == reflect.Pointer {
 		base = base.Elem()
 	}
-	for _, keyword := range []string{"title", "description", "format"} {
-		v := f.Tag.Get(strings.Replace(keyword, "description", "doc", 1))
+	for _, keyword := range [][2]string{{"title", "title"}, {"doc", "description"}, {"format", "format"}} {
+		v := f.Tag.Get(keyword[0])
 		if v != "" {
-			s = append(s, member{keyword, encode(v)})
+			s = s.with(keyword[1], v)
 		}
 	}
 	v := f.Tag.Get("oneof")
@@ -170,50 +142,32 @@ func fieldOf(f reflect.StructField, way []reflect.Type) (object, error) {
 		for one := range strings.SplitSeq(v, "|") {
 			values = append(values, literal(base, one))
 		}
-		s = append(s, member{"enum", encode(values)})
+		s = s.with("enum", values)
 	}
 	if v, ok := f.Tag.Lookup("default"); ok {
-		s = append(s, member{"default", literal(base, v)})
+		s = s.with("default", literal(base, v))
 	}
 	for _, bound := range []string{"min", "max"} {
 		v := f.Tag.Get(bound)
 		if v != "" {
 			if _, err := strconv.ParseFloat(v, 64); err != nil {
-				return nil, fmt.Errorf("%s: %w", bound, err)
+				panic(err)
 			}
-			s = s.set(boundOf(base, bound), json.RawMessage(v))
+			s = s.with(bound+cmp.Or(boundSuffixes[base.Kind()], "imum"), json.Number(v))
 		}
 	}
-	return s, nil
+	return s
 }
 
-// set replaces the member with that key, or adds it.
-func (o object) set(key string, value json.RawMessage) object {
-	i := slices.IndexFunc(o, func(m member) bool { return m.key == key })
-	if i < 0 {
-		return append(o, member{key, value})
-	}
-	o[i].value = value
-	return o
-}
-
-// boundOf is the keyword that bounds a type.
-func boundOf(t reflect.Type, bound string) string {
-	switch t.Kind() {
-	case reflect.String:
-		return bound + "Length"
-	case reflect.Slice:
-		return bound + "Items"
-	case reflect.Map:
-		return bound + "Properties"
-	}
-	return bound + "imum"
+// boundSuffixes end the keywords that bound a type; others are numbers.
+var boundSuffixes = map[reflect.Kind]string{
+	reflect.String: "Length", reflect.Slice: "Items", reflect.Map: "Properties",
 }
 
 // literal is a tag's value as JSON: a string for what is one, else as written.
 func literal(t reflect.Type, v string) json.RawMessage {
 	if t.Kind() == reflect.String || !json.Valid([]byte(v)) {
-		return encode(v)
+		return core.JSON(v)
 	}
 	return json.RawMessage(v)
 }
