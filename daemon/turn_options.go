@@ -72,11 +72,10 @@ func (b *Bot) open(p *parts) func(context.Context, core.Path, []core.Attachment)
 	}
 }
 
-// showing lets interfaces show answers while they are written, if they can. It does not
-// if a reviewer may still remove a part of an answer.
+// showing lets interfaces show answers while they are written, if they can.
 func (p *parts) showing(a core.Asker) core.Asker {
 	able := slices.ContainsFunc(p.Interfaces, func(i core.Interface) bool { _, ok := i.(core.Drafter); return ok })
-	if !able || p.Snapshot.Reviewed() {
+	if !able {
 		return a
 	}
 	return engine.Showing(a, func(place core.Path, text string) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -435,48 +434,6 @@ func TestNothingLeavesAPrivatePlace(t *testing.T) {
 	who.Private = false
 	if plan, faults := s.Check(core.Plan{Steps: []core.Step{step("message", `{"text":"x","interface_path":"discord/1/2"}`)}}, who); len(plan.Steps) != 1 {
 		t.Errorf("granted, but %v", faults)
-	}
-}
-
-func TestReview(t *testing.T) {
-	var w world
-	if s := w.catalogue(t); s.Reviewed() || s.harmless(&core.Step{Type: "gone"}) {
-		t.Error("it is reviewed by nobody, or what is unknown is harmless")
-	}
-	build := func(verdict func(core.Plan) (ReviewResult, error)) *Snapshot {
-		s, err := Build(iface{plug{"telegram", []core.Action{w.message("telegram")}}}, reviewer{plug{"strict", []core.Action{w.act("dig")}}, verdict})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	tests := []struct {
-		name    string
-		verdict func(core.Plan) (ReviewResult, error)
-		want    []string
-	}{
-		{"passes", func(core.Plan) (ReviewResult, error) { return ReviewResult{}, nil }, []string{"message_telegram", "dig", "IGNORE"}},
-		{"strikes", func(core.Plan) (ReviewResult, error) { return ReviewResult{Strike: []int{0}}, nil }, []string{"dig", "IGNORE"}},
-		{"sends back", func(core.Plan) (ReviewResult, error) { return ReviewResult{Back: "be polite"}, nil }, []string{"message_telegram", "dig", "IGNORE", "! be polite"}},
-		{"fails", func(core.Plan) (ReviewResult, error) { return ReviewResult{}, errors.New("x") }, []string{"message_telegram", "IGNORE"}},
-		{"panics", func(core.Plan) (ReviewResult, error) { panic("x") }, []string{"message_telegram", "IGNORE"}},
-		{"meddles", func(p core.Plan) (ReviewResult, error) { p.Steps[0].Type = "dig"; return ReviewResult{}, nil }, []string{"message_telegram", "dig", "IGNORE"}},
-	}
-	for _, test := range tests {
-		s := build(test.verdict)
-		plan, faults := s.Check(core.Plan{Response: "hi", Steps: []core.Step{step("dig", `{}`), step("ignore", ``)}}, by(core.RankMember))
-		if len(faults) > 0 || !s.Reviewed() {
-			t.Fatal(faults, s.Reviewed())
-		}
-		plan, faults = s.Review(t.Context(), by(core.RankMember), plan, slog.New(slog.DiscardHandler))
-		var got []string
-		for _, s := range plan.Steps {
-			got = append(got, s.Type)
-		}
-		for _, f := range faults {
-			got = append(got, "! "+f.Text)
-		}
-		same2(t, test.name, got, test.want)
 	}
 }
 

@@ -84,7 +84,12 @@ func (e *execution) find(field string) any {
 	case "state", "conversation_state":
 		root = plainJSON(e.State)
 	case "message":
-		root = e.message()
+		m := &e.Message
+		root = map[string]any{
+			"id": m.ID, "text": m.Text, "time": m.Time.Format(time.RFC3339), "voice": m.Voice, "locale": m.Locale,
+			"addressed": string(m.Addressed), "private": e.Who.Private, "path": e.Who.Path.String(),
+			"attachments": json.Number(strconv.Itoa(len(m.Attachments))),
+		}
 	case "author":
 		root = e.author()
 	case resultsRoot:
@@ -92,18 +97,19 @@ func (e *execution) find(field string) any {
 		if d == nil {
 			return nil
 		}
-		return descend(e.outputs[d.Name], rest)
+		root, parts = e.outputs[d.Name], append(parts[:1], rest...)
 	default:
 		return mentioned(parts, e.Plan.Context, e.State)
 	}
-	return descend(root, parts[1:])
+	v, _ := descend(root, parts[1:])
+	return v
 }
 
 // mentioned returns an entity or a slot of the first of these states that has it.
 func mentioned(parts []string, states ...core.State) any {
 	for _, s := range states {
 		for _, values := range []map[string]json.RawMessage{s.Entities, s.SlotsFilled} {
-			v := descend(plainJSON(values), parts)
+			v, _ := descend(plainJSON(values), parts)
 			if v != nil {
 				return v
 			}
@@ -118,52 +124,43 @@ func plainJSON(v any) any {
 	return plain
 }
 
-func (j *Job) message() any {
-	m := &j.Message
-	return map[string]any{
-		"id": m.ID, "text": m.Text, "time": m.Time.Format(time.RFC3339), "voice": m.Voice, "locale": m.Locale,
-		"addressed": string(m.Addressed), "private": j.Who.Private, "path": j.Who.Path.String(),
-		"attachments": json.Number(strconv.Itoa(len(m.Attachments))),
-	}
-}
-
+// author describes who caused the turn; nil if that is nobody or several.
 func (j *Job) author() any {
 	a, ok := j.Who.person()
 	if !ok {
 		return nil
 	}
-	ranks := [...]string{
+	ranks := map[core.Rank]string{
 		core.RankMember: "member", core.RankModerator: "moderator", core.RankAdmin: "admin", core.RankBot: "bot",
 	}
-	rank := ""
-	if int(a.Rank) < len(ranks) {
-		rank = ranks[a.Rank]
-	}
-	return map[string]any{"id": a.ID, "name": a.Name, "tag": a.Tag, "bot": a.Bot, "rank": rank}
+	return map[string]any{"id": a.ID, "name": a.Name, "tag": a.Tag, "bot": a.Bot, "rank": ranks[a.Rank]}
 }
 
-// descend follows keys of objects and indexes of arrays; nil if they lead nowhere.
-func descend(v any, parts []string) any {
+// descend follows keys of objects and indexes of arrays. ok is false if they lead nowhere.
+func descend(v any, parts []string) (at any, ok bool) {
 	for _, p := range parts {
+		ok := false
 		switch at := v.(type) {
 		case map[string]any:
-			v = at[p]
+			v, ok = at[p]
 		case []any:
 			i, err := strconv.Atoi(p)
-			if err != nil || i < 0 || i >= len(at) {
-				return nil
+			ok = err == nil && i >= 0 && i < len(at)
+			if ok {
+				v = at[i]
 			}
-			v = at[i]
-		default:
-			return nil
+		}
+		if !ok {
+			return nil, false
 		}
 	}
-	return v
+	return v, true
 }
 
 // holds evaluates a condition on the value of its field; the package comment has the rules.
 func holds(c core.Condition, field any) bool {
 	value, _ := decode(c.Value)
+	order, ordered := compare(field, value)
 	switch c.Operator {
 	case "exists":
 		return (field != nil) == (value != false)
@@ -173,17 +170,14 @@ func holds(c core.Condition, field any) bool {
 		return !equal(field, value)
 	case "contains":
 		return contains(field, value)
-	}
-	order, ok := compare(field, value)
-	switch c.Operator {
 	case "gt":
-		return ok && order > 0
+		return ordered && order > 0
 	case "gte":
-		return ok && order >= 0
+		return ordered && order >= 0
 	case "lt":
-		return ok && order < 0
+		return ordered && order < 0
 	case "lte":
-		return ok && order <= 0
+		return ordered && order <= 0
 	}
 	return false
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -37,9 +38,13 @@ func define(owner string, a core.Action) (*Definition, error) {
 	}
 	d := &Definition{Action: a, Owner: owner}
 	d.Similes, d.DependsOn = slices.Clone(a.Similes), slices.Clone(a.DependsOn)
-	faults := []error{d.lintName(), d.lintBrief(), d.lintRules(), d.compile()}
+	faults := append(d.lint(), d.compile())
 	if d.input != nil {
-		faults = append(faults, d.lintPermission(), d.lintDefaults(), d.lintExamples())
+		if a.Permission == core.PermissionConcerned && !d.properties[d.Concerns] {
+			const text = "permission: the person concerned is named in %q, which is not a property"
+			faults = append(faults, fmt.Errorf(text, d.Concerns))
+		}
+		faults = append(faults, d.lintDefaults(), d.lintExamples())
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("action %s of %s: %w", a.Name, owner, err)
@@ -47,68 +52,34 @@ func define(owner string, a core.Action) (*Definition, error) {
 	return d, nil
 }
 
-func (d *Definition) lintName() error {
-	var errs []error
-	if !grammar.MatchString(d.Name) {
-		errs = append(errs, errors.New("name: must match [a-z0-9_.-]{1,64}"))
+// lint returns what is wrong with all but the schemas.
+func (d *Definition) lint() (faults []error) {
+	refuse := func(wrong bool, format string, args ...any) {
+		if wrong {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
 	}
+	refuse(!grammar.MatchString(d.Name), "name: must match [a-z0-9_.-]{1,64}")
 	for _, n := range append([]string{d.Name}, d.Similes...) {
-		if normal(n) == "" || len(n) > 64 {
-			errs = append(errs, fmt.Errorf("name %q: must have between 1 and 64 letters and digits", n))
-		}
-		if c, ok := Control(n); ok {
-			errs = append(errs, fmt.Errorf("name %q: is taken by the built-in %s", n, c))
-		}
+		refuse(normal(n) == "" || len(n) > 64, "name %q: must have between 1 and 64 letters and digits", n)
+		c, ok := Control(n)
+		refuse(ok, "name %q: is taken by the built-in %s", n, c)
 	}
-	if d.IsMessage() && normal(d.Name) != normal(core.MessagePrefix+d.Owner) {
-		errs = append(errs, fmt.Errorf("name: %s… is kept for the interface of that name", core.MessagePrefix))
-	}
-	return errors.Join(errs...)
-}
-
-func (d *Definition) lintBrief() error {
-	switch n := utf8.RuneCountInString(d.Brief); {
-	case strings.TrimSpace(d.Brief) == "":
-		return errors.New("brief: is empty; say in one line what the action does")
-	case n >= maxBrief:
-		return fmt.Errorf("brief: has %d characters, fewer than %d are allowed", n, maxBrief)
-	case strings.ContainsFunc(d.Brief, unicode.IsControl):
-		return errors.New("brief: must be one line")
-	}
-	return nil
-}
-
-func (d *Definition) lintRules() error {
-	var errs []error
-	if d.Do == nil {
-		errs = append(errs, errors.New("code: is missing"))
-	}
-	if d.Timeout < 0 || d.Retries < 0 || d.Cache < 0 || d.RateLimit.Count < 0 || d.RateLimit.Per < 0 {
-		errs = append(errs, errors.New("limits: must not be negative"))
-	}
-	if (d.RateLimit.Count > 0) != (d.RateLimit.Per > 0) {
-		errs = append(errs, errors.New("rate limit: needs a count and a time"))
-	}
-	switch d.Busy {
-	case "", core.BusyQueue, core.BusyRefuse:
-	default:
-		errs = append(errs, fmt.Errorf("busy: unknown way %q", d.Busy))
-	}
-	return errors.Join(errs...)
-}
-
-func (d *Definition) lintPermission() error {
-	switch d.Permission {
-	case "", core.PermissionEveryone, core.PermissionModerators, core.PermissionAdmins,
-		core.PermissionBot:
-	case core.PermissionConcerned:
-		if !d.properties[d.Concerns] {
-			return fmt.Errorf("permission: the person concerned is named in %q, which is not a property", d.Concerns)
-		}
-	default:
-		return fmt.Errorf("permission: unknown %q", d.Permission)
-	}
-	return nil
+	refuse(d.IsMessage() && normal(d.Name) != normal(core.MessagePrefix+d.Owner),
+		"name: %s… is kept for the interface of that name", core.MessagePrefix)
+	n := utf8.RuneCountInString(d.Brief)
+	refuse(strings.TrimSpace(d.Brief) == "", "brief: is empty; say in one line what the action does")
+	refuse(n >= maxBrief, "brief: has %d characters, fewer than %d are allowed", n, maxBrief)
+	refuse(strings.ContainsFunc(d.Brief, unicode.IsControl), "brief: must be one line")
+	refuse(d.Do == nil, "code: is missing")
+	refuse(min(d.Timeout, d.Cache, d.RateLimit.Per) < 0 || min(d.Retries, d.RateLimit.Count) < 0,
+		"limits: must not be negative")
+	refuse((d.RateLimit.Count > 0) != (d.RateLimit.Per > 0), "rate limit: needs a count and a time")
+	refuse(!slices.Contains([]core.Busy{"", core.BusyQueue, core.BusyRefuse}, d.Busy), "busy: unknown way %q", d.Busy)
+	known := []core.Permission{"", core.PermissionEveryone, core.PermissionConcerned, core.PermissionModerators,
+		core.PermissionAdmins, core.PermissionBot}
+	refuse(!slices.Contains(known, d.Permission), "permission: unknown %q", d.Permission)
+	return faults
 }
 
 func (d *Definition) compile() (err error) {
@@ -193,18 +164,26 @@ func (d *Definition) accept(payload any) []violation {
 
 // retype tries the value of a violation in another type, and returns what is wrong then.
 func (d *Definition) retype(payload any, f violation, before []violation) []violation {
-	at, _ := find(payload, f.path)
-	if at.set == nil {
+	way := pointed(f.path)
+	value, _ := descend(payload, way)
+	other, ok := otherType(value)
+	if !ok || way == nil {
 		return before
 	}
-	other, ok := otherType(at.value)
-	if !ok {
-		return before
+	parent, _ := descend(payload, way[:len(way)-1])
+	set := func(v any) {
+		switch in := parent.(type) {
+		case map[string]any:
+			in[way[len(way)-1]] = v
+		case []any:
+			i, _ := strconv.Atoi(way[len(way)-1])
+			in[i] = v
+		}
 	}
-	at.set(other)
+	set(other)
 	after := d.input.check(payload)
 	if slices.ContainsFunc(after, func(g violation) bool { return g.path == f.path }) {
-		at.set(at.value)
+		set(value)
 		return before
 	}
 	return after

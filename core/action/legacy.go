@@ -13,20 +13,10 @@ import (
 	"synthbot/core/txt"
 )
 
-// legacy is the older form of a definition. Fields are named in a list, or in an
-// object that says more about each.
-type legacy struct {
-	Description  string          `json:"description"`
-	Brief        string          `json:"brief"`
-	Required     json.RawMessage `json:"required_fields"`
-	Optional     json.RawMessage `json:"optional_fields"`
-	Instructions json.RawMessage `json:"instructions"`
-	Examples     json.RawMessage `json:"examples"`
-}
-
 // convertLegacy returns an action whose Schema is a definition in the older form
 // {description, required_fields, optional_fields, instructions, examples} in the form of
-// today, and any other as it is. Types come from the definition, else from its examples.
+// today, and any other as it is. Fields are named in a list, or in an object that says more
+// about each. Types come from the definition, else from its examples.
 func convertLegacy(a core.Action) (core.Action, error) {
 	o, _ := decodeObject(a.Schema)
 	isFields := func(m member) bool { return m.key == "required_fields" || m.key == "optional_fields" }
@@ -37,15 +27,26 @@ func convertLegacy(a core.Action) (core.Action, error) {
 }
 
 func fromLegacy(a core.Action) (core.Action, error) {
-	var l legacy
+	var l struct {
+		Description, Brief     string
+		Required               json.RawMessage `json:"required_fields"`
+		Optional               json.RawMessage `json:"optional_fields"`
+		Instructions, Examples json.RawMessage
+	}
 	if err := json.Unmarshal(a.Schema, &l); err != nil {
 		return a, fmt.Errorf("legacy form: %w", err)
 	}
-	c := converter{hints: make(map[string]json.RawMessage), examples: a.Examples}
-	c.addExamples(&l)
+	c := converter{hints: make(map[string]json.RawMessage), examples: &a.Examples}
+	a.Examples.Description = cmp.Or(a.Examples.Description, l.Description)
+	c.addInstructions(l.Instructions)
+	c.addPayloads(l.Examples)
 	c.addFields(l.Required, true)
 	c.addFields(l.Optional, false)
-	a.Examples, a.Schema = c.examples, c.schema()
+	schema := typed("object").with("properties", c.properties)
+	if c.required != nil {
+		schema = schema.with("required", c.required)
+	}
+	a.Schema = core.JSON(schema)
 	if a.Brief == "" {
 		a.Brief = briefOf(l.Brief, l.Description)
 	}
@@ -54,53 +55,44 @@ func fromLegacy(a core.Action) (core.Action, error) {
 
 // converter collects what is known about the fields.
 type converter struct {
-	examples   core.Examples
+	examples   *core.Examples
 	payloads   []map[string]any           // of the examples
 	hints      map[string]json.RawMessage // what the instructions say about fields
 	properties object
 	required   []string
 }
 
-// addExamples reads the description, the instructions and the examples.
-func (c *converter) addExamples(l *legacy) {
-	e := &c.examples
-	e.Description = cmp.Or(e.Description, l.Description)
-	var text string
-	switch {
-	case len(l.Instructions) == 0:
-	case json.Unmarshal(l.Instructions, &text) == nil:
-		e.Instructions.Notes = append(e.Instructions.Notes, text)
-	default:
-		c.addInstructions(l.Instructions)
-	}
-	var list []json.RawMessage
-	if json.Unmarshal(l.Examples, &list) == nil {
-		c.addPayloads(list)
-	}
-}
-
+// addInstructions reads instructions: a text, or an object that may have examples and hints
+// of fields.
 func (c *converter) addInstructions(raw json.RawMessage) {
-	e := &c.examples
+	var text string
 	var i struct {
 		core.Instructions
-		Description string                     `json:"description"`
-		Payload     map[string]json.RawMessage `json:"payload"`
-		Examples    []json.RawMessage          `json:"examples"`
+		Description string
+		Payload     map[string]json.RawMessage
+		Examples    json.RawMessage
 	}
-	if json.Unmarshal(raw, &i) != nil {
+	e := c.examples
+	switch {
+	case len(raw) == 0:
+	case json.Unmarshal(raw, &text) == nil:
+		e.Instructions.Notes = append(e.Instructions.Notes, text)
+	case json.Unmarshal(raw, &i) != nil:
 		e.Instructions.Notes = append(e.Instructions.Notes, txt.Clip(string(raw), 1000))
-		return
+	default:
+		e.Instructions = i.Instructions
+		if i.Description != "" && i.Description != e.Description {
+			e.Instructions.Notes = append(e.Instructions.Notes, i.Description)
+		}
+		maps.Copy(c.hints, i.Payload)
+		c.addPayloads(i.Examples)
 	}
-	e.Instructions = i.Instructions
-	if i.Description != "" && i.Description != e.Description {
-		e.Instructions.Notes = append(e.Instructions.Notes, i.Description)
-	}
-	maps.Copy(c.hints, i.Payload)
-	c.addPayloads(i.Examples)
 }
 
-// addPayloads reads examples: each is {scenario, payload}, or only the payload.
-func (c *converter) addPayloads(list []json.RawMessage) {
+// addPayloads reads a list of examples: each is {scenario, payload}, or only the payload.
+func (c *converter) addPayloads(raw json.RawMessage) {
+	var list []json.RawMessage
+	_ = json.Unmarshal(raw, &list) // else there are none
 	for _, raw := range list {
 		var x core.Example
 		if json.Unmarshal(raw, &x) != nil || len(x.Payload) == 0 {
@@ -142,14 +134,12 @@ func (c *converter) addField(name string, hint json.RawMessage, required bool) {
 	s := make(map[string]any)
 	addHint(s, c.hints[name])
 	addHint(s, hint)
-	if s["type"] == nil {
-		t := c.guess(name, s["example"])
-		if t != "" {
-			s["type"] = t
-		}
+	t := c.guess(name, s["example"])
+	if s["type"] == nil && t != "" {
+		s["type"] = t
 	}
 	delete(s, "example")
-	c.properties = append(c.properties, member{name, core.JSON(s)})
+	c.properties = c.properties.with(name, s)
 	if required {
 		c.required = append(c.required, name)
 	}
@@ -222,14 +212,6 @@ func typeOf(v any) string {
 		return "object"
 	}
 	return ""
-}
-
-func (c *converter) schema() json.RawMessage {
-	s := object{{"type", json.RawMessage(`"object"`)}, {"properties", core.JSON(c.properties)}}
-	if len(c.required) > 0 {
-		s = append(s, member{"required", core.JSON(c.required)})
-	}
-	return core.JSON(s)
 }
 
 // briefOf makes a brief: the first sentence of the first text that is not empty, cut

@@ -156,13 +156,10 @@ func Resolve(root any, ref string) any {
 	if !ok {
 		return nil
 	}
-	at := root
-	for part := range strings.SplitSeq(strings.TrimPrefix(rest, "/"), "/") {
-		if part == "" {
-			continue
-		}
-		m, _ := at.(map[string]any)
-		at = m[strings.NewReplacer("~1", "/", "~0", "~").Replace(part)]
+	parts := strings.FieldsFunc(rest, func(r rune) bool { return r == '/' })
+	for i, part := range parts {
+		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
 	}
-	return at
+	v, _ := descend(root, parts)
+	return v
 }

@@ -130,7 +130,7 @@ func explain(errs map[string]string, v any) []violation {
 		i := strings.LastIndexByte(key, '/')
 		path, keyword := key[:max(i, 0)], key[i+1:]
 		one := violation{path, keyword, wording(keyword, errs[key])}
-		_, exists := find(v, path)
+		_, exists := descend(v, pointed(path))
 		switch {
 		case slices.Contains(summaries, keyword):
 			repeated = append(repeated, one)
@@ -158,37 +158,12 @@ func wording(keyword, text string) string {
 	return text
 }
 
-// location is a value inside of another one.
-type location struct {
-	value any
-	set   func(any) // puts another value there; nil at the root
-}
-
-// find follows the path of a violation. ok is false if it leads nowhere.
-func find(v any, pointer string) (at location, ok bool) {
-	at.value = v
+// pointed returns the keys and indexes of a violation's path.
+func pointed(pointer string) []string {
 	if pointer == "" {
-		return at, true
+		return nil
 	}
-	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		switch in := at.value.(type) {
-		case map[string]any:
-			next, ok := in[part]
-			if !ok {
-				return location{}, false
-			}
-			at = location{next, func(v any) { in[part] = v }}
-		case []any:
-			i, err := strconv.Atoi(part)
-			if err != nil || i < 0 || i >= len(in) {
-				return location{}, false
-			}
-			at = location{in[i], func(v any) { in[i] = v }}
-		default:
-			return location{}, false
-		}
-	}
-	return at, true
+	return strings.Split(pointer[1:], "/")
 }
 
 // otherType returns a number as a string, or a string that holds a number or a boolean as
@@ -212,7 +187,7 @@ func otherType(v any) (other any, ok bool) {
 // dotted writes the path of a violation the way faults name fields.
 func dotted(pointer string) string {
 	var b strings.Builder
-	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+	for _, part := range pointed(pointer) {
 		if _, err := strconv.Atoi(part); err == nil {
 			b.WriteString("[" + part + "]")
 		} else if part != "" {

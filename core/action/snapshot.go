@@ -18,7 +18,6 @@ type Snapshot struct {
 	names       map[string]*Definition // names and similes, normalised
 	kinds       map[string]string      // the kind of each interface, by name
 	resolvers   map[string]Resolver    // by the interface's name
-	reviewers   []named
 	policy      Policy
 	external    []*Definition // not registered yet; nil once Build has returned
 }
@@ -67,13 +66,13 @@ func (s *Snapshot) add(p core.Plugin) error {
 	home := ""
 	if _, ok := p.(core.Interface); ok {
 		home = p.Name()
-		s.kinds[home] = kind(p)
+		s.kinds[home] = home
+		if t, ok := p.(interface{ Type() string }); ok { // which may differ from its name
+			s.kinds[home] = t.Type()
+		}
 	}
 	if r, ok := p.(Resolver); ok {
 		s.resolvers[p.Name()] = r
-	}
-	if r, ok := p.(Reviewer); ok {
-		s.reviewers = append(s.reviewers, named{p.Name(), r})
 	}
 	var errs []error
 	for _, a := range actions {
@@ -90,14 +89,6 @@ func (s *Snapshot) add(p core.Plugin) error {
 		errs = append(errs, s.register(d))
 	}
 	return errors.Join(errs...)
-}
-
-// kind is an interface's type, which may differ from its name.
-func kind(p core.Plugin) string {
-	if t, ok := p.(interface{ Type() string }); ok {
-		return t.Type()
-	}
-	return p.Name()
 }
 
 // giveWay renames an external definition if its name is another action's: the new name
@@ -156,28 +147,21 @@ func (s *Snapshot) lintDependencies() error {
 }
 
 // circle returns the names of a circle that dependencies lead into; "" if there is none.
-func (s *Snapshot) circle(d *Definition, way []*Definition, seen map[*Definition]bool) string {
-	i := slices.Index(way, d)
+func (s *Snapshot) circle(d *Definition, way []string, seen map[*Definition]bool) (found string) {
+	i := slices.Index(way, d.Name)
 	if i >= 0 {
-		var names []string
-		for _, w := range append(way[i:], d) {
-			names = append(names, w.Name)
-		}
-		return strings.Join(names, " → ")
+		return strings.Join(append(way[i:], d.Name), " → ")
 	}
 	if seen[d] {
 		return ""
 	}
 	seen[d] = true
 	for _, name := range d.DependsOn {
-		if other, ok := s.Resolve(name); ok {
-			found := s.circle(other, append(way, d), seen)
-			if found != "" {
-				return found
-			}
+		if other, ok := s.Resolve(name); ok && found == "" {
+			found = s.circle(other, append(way, d.Name), seen)
 		}
 	}
-	return ""
+	return found
 }
 
 // All returns every action, sorted by name.

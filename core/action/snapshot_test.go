@@ -1,7 +1,6 @@
 package action
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -355,16 +354,6 @@ func TestCatalogueSwaps(t *testing.T) {
 	if c.Load() != s {
 		t.Error("not swapped")
 	}
-}
-
-// reviewer strikes what it is asked to.
-type reviewer struct {
-	plug
-	verdict func(core.Plan) (ReviewResult, error)
-}
-
-func (r reviewer) Review(_ context.Context, _ Requester, p core.Plan) (ReviewResult, error) {
-	return r.verdict(p)
 }
 
 // TestPolicyOfPlaces: which actions are available where, by lists, grants and the kind

@@ -129,7 +129,7 @@ func (c *exchange) ask(ctx context.Context, correct func(*prompt.Prompt) llm.Req
 		},
 	})
 	if err == nil {
-		c.check(ctx, answer)
+		c.check(answer)
 	}
 	c.traced(time.Since(began), answer, sections, err)
 	return err
@@ -161,8 +161,8 @@ func (c *exchange) insists(before string) bool {
 	return prose && c.last == before && len(c.calls) == 0
 }
 
-// check reads an answer: its plan is validated whole, and looked at by reviewers.
-func (c *exchange) check(ctx context.Context, a llm.Answer) {
+// check reads an answer: its plan is validated whole.
+func (c *exchange) check(a llm.Answer) {
 	p, faults := plan.Read(a, c.turn.setup.Prompt.Keys...)
 	prose, ok := plan.Prose(a.Text)
 	if ok && c.dialect == llm.DialectTools && len(a.Calls) == 0 && len(faults) > 0 {
@@ -177,8 +177,6 @@ func (c *exchange) check(ctx context.Context, a llm.Answer) {
 	if len(faults) > 0 && len(p.Steps) == 0 && p.Response == "" {
 		c.faults = faults // an empty plan's own faults say nothing new
 	}
-	checked, more = t.snapshot.Review(ctx, t.who, checked, t.log)
-	c.faults = append(c.faults, more...)
 	if a.Truncated {
 		c.faults = append(c.faults, core.Fault{
 			Text: "the reply was cut off in the middle: it is too long; answer in fewer words",
@@ -186,9 +184,6 @@ func (c *exchange) check(ctx context.Context, a llm.Answer) {
 	}
 	if len(checked.Steps) > 0 || len(c.faults) == 0 {
 		c.best = checked
-	}
-	if len(more) > 0 {
-		c.best.Steps = nil // a reviewer sent it back: nothing of it runs
 	}
 	c.last, c.calls = a.Text, a.Calls
 	if c.first == "" {
