@@ -107,14 +107,6 @@ func changing(methods []string) []string {
 	return slices.DeleteFunc(slices.Clone(methods), func(m string) bool { return m == http.MethodGet })
 }
 
-func (p *Plugin) methods() (all []string) {
-	for _, a := range p.apis {
-		all = append(all, a.Methods...)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
 func (p *Plugin) callSchema(methods []string) json.RawMessage {
 	var names, about []string
 	for _, a := range p.apis {
