@@ -117,7 +117,12 @@ func (c *converter) press(q *callback) converted {
 	p.chat, p.message = m.Chat.ID, m.ID
 	kind, only, data, ok := c.keys.open(m.Chat.ID, q.Data)
 	if ok && kind != kindChoice {
-		data, ok = labelOf(m, q.Data)
+		keys := m.keys()
+		at := slices.IndexFunc(keys, func(b keyboardButton) bool { return b.CallbackData != nil && *b.CallbackData == q.Data })
+		ok = at >= 0
+		if ok {
+			data = keys[at].Text
+		}
 	}
 	switch {
 	case !ok:
@@ -144,19 +149,4 @@ func (c *converter) press(q *callback) converted {
 		Private: m.Chat.Type == "private", Locale: cut(q.From.LanguageCode, 35), Addressed: core.AddressedReply,
 	}
 	return converted{events: []core.Event{e}, press: p}
-}
-
-// labelOf is the text of the button that carries data.
-func labelOf(m *message, data string) (string, bool) {
-	if m.Markup == nil {
-		return "", false
-	}
-	for _, row := range m.Markup.Rows {
-		for _, b := range row {
-			if b.CallbackData != nil && *b.CallbackData == data {
-				return b.Text, true
-			}
-		}
-	}
-	return "", false
 }

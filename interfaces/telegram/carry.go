@@ -68,7 +68,7 @@ func (d *Driver) SendFile(ctx context.Context, parts core.Deliveries, n int, wha
 	said := core.Sent{Path: to.path, Text: shownFile(form.noun, name, f.Alt, list[0].Source), Data: what.Data}
 	return core.SendAll(len(list), func(i int) error {
 		if i == 0 {
-			return d.send.sendFile(ctx, parts, n, said, to, send)
+			return d.send.part(ctx, parts, n, said, d.send.attach(to, send))
 		}
 		return d.send.sendPart(ctx, core.Call{Path: what.Path, Deliveries: parts}, to, text{}, list, i, n*restParts+i)
 	})
@@ -88,27 +88,19 @@ func formOf(f *core.Upload) form {
 	if mime == "" || mime == "application/octet-stream" {
 		mime, _, _ = strings.Cut(http.DetectContentType(f.Data), ";")
 	}
-	document := form{"sendDocument", "document", "document", "file.bin"}
-	switch f.Kind {
-	case core.MediaImage:
-		switch {
-		case mime == "image/gif":
-			return form{"sendAnimation", "animation", "animation", "picture.gif"}
-		case len(f.Data) > maxPhoto || mime != "image/png" && mime != "image/jpeg" && mime != "image/webp":
-			return document
+	switch string(f.Kind) + " " + mime {
+	case "image image/gif":
+		return form{"sendAnimation", "animation", "animation", "picture.gif"}
+	case "image image/png", "image image/jpeg", "image image/webp":
+		if len(f.Data) <= maxPhoto {
+			return photo
 		}
-		return photo
-	case core.MediaAudio:
-		switch mime {
-		case "audio/ogg", "application/ogg", "audio/opus":
-			return form{"sendVoice", "voice", "voice", "voice.ogg"}
-		case "audio/mpeg", "audio/mp3", "audio/mp4", "audio/m4a", "audio/x-m4a", "audio/aac":
-			return form{"sendAudio", "audio", "audio", "audio" + path.Ext(f.Name)}
-		}
-	case core.MediaVideo:
-		if mime == "video/mp4" {
-			return form{"sendVideo", "video", "video", "video.mp4"}
-		}
+	case "audio audio/ogg", "audio application/ogg", "audio audio/opus":
+		return form{"sendVoice", "voice", "voice", "voice.ogg"}
+	case "audio audio/mpeg", "audio audio/mp3", "audio audio/mp4", "audio audio/m4a", "audio audio/x-m4a", "audio audio/aac":
+		return form{"sendAudio", "audio", "audio", "audio" + path.Ext(f.Name)}
+	case "video video/mp4":
+		return form{"sendVideo", "video", "video", "video.mp4"}
 	}
-	return document
+	return form{"sendDocument", "document", "document", "file.bin"}
 }

@@ -149,35 +149,24 @@ func (p *presses) answer(query string) bool {
 // keeps its buttons until it is settled. Other buttons are removed by a valid press.
 func (p *presses) end(ctx context.Context, q *press) {
 	if q.choice && q.refused == "" {
-		p.endChoice(ctx, q)
-		return
+		select {
+		case <-q.answered:
+		case <-ctx.Done():
+		case <-time.After(whisperWait):
+		}
+		if !p.answer(q.query) || ctx.Err() != nil {
+			return
+		}
 	}
 	if err := p.reply(ctx, q.query, q.refused); err != nil && ctx.Err() == nil {
 		p.log.Debug("press not answered", "err", err)
 	}
-	if q.refused != "" {
+	if q.choice || q.refused != "" {
 		return
 	}
 	gone := botapi.Params{"message_id": id(q.message)}
 	r := botapi.Request{Method: "editMessageReplyMarkup", Params: gone, Chat: q.chat, Again: true}
 	if _, err := p.api.Do(ctx, r); err != nil && ctx.Err() == nil {
 		p.log.Debug("buttons not removed", "chat", q.chat, "err", err)
-	}
-}
-
-func (p *presses) endChoice(ctx context.Context, q *press) {
-	timer := time.NewTimer(whisperWait)
-	defer timer.Stop()
-	select {
-	case <-q.answered:
-		return
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-	if !p.answer(q.query) || ctx.Err() != nil {
-		return
-	}
-	if err := p.reply(ctx, q.query, ""); err != nil && ctx.Err() == nil {
-		p.log.Debug("press not answered", "err", err)
 	}
 }

@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -76,8 +77,13 @@ func (c *converter) convert(u *update) converted {
 // message converts a message, unless it is a notice of the platform.
 func (c *converter) message(m *message) converted {
 	c.places.noteMessage(m)
-	if e, ok := c.migration(m); ok {
-		return converted{events: []core.Event{e}}
+	from, to := m.Chat.ID, m.MigrateTo
+	if m.MigrateFrom != 0 {
+		from, to = m.MigrateFrom, m.Chat.ID
+	}
+	if to != 0 {
+		c.places.moved(from, to)
+		return converted{events: []core.Event{c.migrationEvent(from, to)}}
 	}
 	said, ok := c.said(m)
 	if !ok {
@@ -116,8 +122,12 @@ func (c *converter) said(m *message) (core.Message, bool) {
 	if m.ID <= 0 || m.Chat.ID == 0 || author.ID == "" || author.ID == strconv.FormatInt(c.self.ID, 10) {
 		return core.Message{}, false
 	}
+	thread := int64(0) // outside of topics it is only a chain of replies
+	if m.IsTopic {
+		thread = m.Thread
+	}
 	out := core.Message{
-		Path: c.places.path(c.name, m), ID: c.places.messageID(m.Chat.ID, m.ID), Author: author, Text: own,
+		Path: place(c.name, m.Chat.ID, thread), ID: c.places.messageID(m.Chat.ID, m.ID), Author: author, Text: own,
 		Foreign: foreign, Time: moment(m.Date), Ahead: c.ahead(), Attachments: files,
 		Voice:   m.ours() && (m.Voice != nil || m.VideoNote != nil),
 		Private: m.Chat.Type == "private",
@@ -129,12 +139,12 @@ func (c *converter) said(m *message) (core.Message, bool) {
 	if m.From != nil && m.Sender == nil {
 		out.Locale = cut(m.From.LanguageCode, 35)
 	}
-	switch {
+	switch r := m.ReplyTo; {
 	case out.Private:
 		out.Addressed = core.AddressedDirect
 	case m.ours() && c.mentioned(m.content()):
 		out.Addressed = core.AddressedMention
-	case c.repliesToUs(m):
+	case r != nil && r.TopicCreated == nil && r.From != nil && r.From.ID == c.self.ID:
 		out.Addressed = core.AddressedReply
 	}
 	return out, true
@@ -174,10 +184,7 @@ func person(u *user) core.Author {
 }
 
 func chatAuthor(s *chat) core.Author {
-	name := s.Title
-	if name == "" {
-		name = strings.TrimSpace(s.FirstName + " " + s.LastName)
-	}
+	name := cmp.Or(s.Title, strings.TrimSpace(s.FirstName+" "+s.LastName))
 	return core.Author{ID: strconv.FormatInt(s.ID, 10), Name: cut(name, core.MaxName), Tag: tag(s.Username)}
 }
 
@@ -236,23 +243,6 @@ func (o *origin) author() core.Author {
 	return core.Author{Name: cut(o.Hidden, core.MaxName)}
 }
 
-func (c *converter) repliesToUs(m *message) bool {
-	r := m.ReplyTo
-	return r != nil && r.TopicCreated == nil && r.From != nil && r.From.ID == c.self.ID
-}
-
-func (c *converter) migration(m *message) (core.Event, bool) {
-	from, to := m.Chat.ID, m.MigrateTo
-	if m.MigrateFrom != 0 {
-		from, to = m.MigrateFrom, m.Chat.ID
-	}
-	if to == 0 {
-		return core.Event{}, false
-	}
-	c.places.moved(from, to)
-	return c.migrationEvent(from, to), true
-}
-
 func (c *converter) migrationEvent(from, to int64) core.Event {
 	return core.Event{
 		Kind: core.KindMigration, To: place(c.name, to, 0),
@@ -309,11 +299,7 @@ const maxSigns = 32
 
 // sign is an emoji, or the kind of one that has no text.
 func (r reactionType) sign() string {
-	sign := cut(r.Emoji, 64)
-	if sign != "" {
-		return sign
-	}
-	return cut(r.Type, 64)
+	return cmp.Or(cut(r.Emoji, 64), cut(r.Type, 64))
 }
 
 // membership converts a change of the bot's own membership.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"regexp"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -212,4 +213,5 @@ func (d *Driver) later(f func(context.Context)) bool {
 	return tasks != nil && tasks.Go(func() { f(life) })
 }
 
-func id(n int64) string { return botapi.ID(n) }
+// id writes a number of the platform.
+func id(n int64) string { return strconv.FormatInt(n, 10) }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode/utf16"
 
 	"synthbot/core/markdown"
 )
@@ -28,20 +27,15 @@ func linked(text string, entities []entity) string {
 		return text
 	}
 	slices.SortStableFunc(links, byEnd)
+	at := unitsOf(text).at
 	var out strings.Builder
-	units := 0
-	for _, r := range text {
-		for len(links) > 0 && end(links[0]) <= units {
-			out.WriteString(beside(links[0].URL))
-			links = links[1:]
-		}
-		out.WriteRune(r)
-		units += utf16.RuneLen(r)
-	}
+	from := 0
 	for _, e := range links {
-		out.WriteString(beside(e.URL))
+		to := at[min(max(end(e), 0), len(at)-1)]
+		out.WriteString(text[from:to] + beside(e.URL))
+		from = to
 	}
-	return out.String()
+	return out.String() + text[from:]
 }
 
 func end(e entity) int { return e.Offset + e.Length }
@@ -68,17 +62,12 @@ func beside(address string) string { return " (" + oneAddress(address) + ")" }
 // oneAddress keeps a foreign address from passing for more than it is.
 func oneAddress(s string) string { return cut(strings.Join(strings.Fields(s), ""), maxAddress) }
 
-// offers lists the buttons below a message that open an address.
-func offers(m *message) (lines []string) {
+// keys are the buttons below a message.
+func (m *message) keys() []keyboardButton {
 	if m.Markup == nil {
 		return nil
 	}
-	for _, b := range slices.Concat(m.Markup.Rows...) {
-		if b.URL != nil && *b.URL != "" {
-			lines = append(lines, "[button "+oneLine(b.Text)+": "+oneAddress(*b.URL)+"]")
-		}
-	}
-	return lines
+	return slices.Concat(m.Markup.Rows...)
 }
 
 // part is a piece of the message that was quoted from it, with where the links

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"synthbot/core"
@@ -41,14 +42,9 @@ func (c *catalogue) media(call core.Call) (media, target, error) {
 	if err != nil {
 		return m, to, err
 	}
-	given := 0
-	for _, is := range []bool{m.URL != "", m.Ref != "", m.Content != ""} {
-		if is {
-			given++
-		}
-	}
+	given := slices.DeleteFunc([]string{m.URL, m.Ref, m.Content}, func(s string) bool { return s == "" })
 	switch {
-	case given != 1:
+	case len(given) != 1:
 		err = core.Errorf(core.Invalid,
 			"say which file, in exactly one way: by url or ref, or, for a document, its content")
 	case m.URL != "" && !fetchable(m.URL):
@@ -91,19 +87,11 @@ func (c *catalogue) sendMedia(f form) func(context.Context, core.Call) (core.Res
 		what := core.Sent{Path: to.path, Text: shownFile(f.noun, title, "", list[0].Source)}
 		return core.Result{}, core.SendAll(len(list), func(i int) error {
 			if i == 0 {
-				return c.send.sendFile(ctx, call.Deliveries, 1, what, to, send)
+				return c.send.part(ctx, call.Deliveries, 1, what, c.send.attach(to, send))
 			}
 			return c.send.sendPart(ctx, call, to, text{Silent: m.Silent}, list, i, 1+i)
 		})
 	}
-}
-
-// sendFile sends a file with the first part of its caption as the n-th message of a step.
-func (d *delivery) sendFile(
-	ctx context.Context, parts core.Deliveries, n int, what core.Sent, to target, a attached,
-) error {
-	attach := func(ctx context.Context, _ string) (string, error) { return d.attach(ctx, to, a) }
-	return d.part(ctx, parts, n, what, attach)
 }
 
 // captions splits the caption of a file: the first part is short.
@@ -133,33 +121,33 @@ type attached struct {
 	here    bool // it goes to the place of its turn
 }
 
-// attach sends a file, as a document if the platform does not take it as what it is.
-func (d *delivery) attach(ctx context.Context, to target, a attached) (string, error) {
-	if a.here {
-		if _, _, err := d.finish(ctx, to, botapi.Request{Method: a.method}, markup.Part{}, ""); err != nil {
-			return "", err
+// attach returns the sender of a file. It is sent as a document if the platform does not take
+// it as what it is.
+func (d *delivery) attach(to target, a attached) sender {
+	return func(ctx context.Context, _ string) (string, error) {
+		if a.here {
+			if _, _, err := d.finish(ctx, to, botapi.Request{Method: a.method}, markup.Part{}, ""); err != nil {
+				return "", err
+			}
 		}
-	}
-	once := func(method, field string) (json.RawMessage, error) {
-		f := a.file
-		f.Field = field
-		r := botapi.Request{
-			Method: method, Params: maps.Clone(a.params), Files: []botapi.File{f},
-			Chat: to.key.chat,
-		}
-		if a.caption.HTML == "" {
-			return d.api.Do(ctx, r)
-		}
-		return d.styled(ctx, r, "caption", a.caption)
-	}
-	return d.sent(to, botapi.Request{}, func(botapi.Request) (json.RawMessage, error) {
-		raw, err := once(a.method, a.file.Field)
-		if aboutFile(err) && a.file.Field != "document" && a.file.Uploaded() {
+		raw, err := d.upload(ctx, to, a)
+		if aboutFile(err) && a.file.Field != "document" && a.file.Ref == "" {
 			d.log.Info("sent as a document", "chat", to.key.chat, "method", a.method, "err", err)
-			raw, err = once("sendDocument", "document")
+			document := a
+			document.method, document.file.Field = "sendDocument", "document"
+			raw, err = d.upload(ctx, to, document)
 		}
-		return raw, err
-	})
+		return d.sent(to, raw, err)
+	}
+}
+
+func (d *delivery) upload(ctx context.Context, to target, a attached) (json.RawMessage, error) {
+	files := []botapi.File{a.file}
+	r := botapi.Request{Method: a.method, Params: maps.Clone(a.params), Files: files, Chat: to.key.chat}
+	if a.caption.HTML == "" {
+		return d.api.Do(ctx, r)
+	}
+	return d.styled(ctx, r, "caption", a.caption)
 }
 
 // aboutFile reports whether a refusal is about what a file holds or may be.
@@ -249,7 +237,8 @@ func (c *catalogue) sendPoll(ctx context.Context, call core.Call) (core.Result, 
 	err = c.send.part(ctx, call.Deliveries, 1, core.Sent{Path: to.path, Text: said},
 		func(ctx context.Context, _ string) (string, error) {
 			r := botapi.Request{Method: "sendPoll", Params: params, Chat: to.key.chat}
-			return c.send.sent(to, r, func(r botapi.Request) (json.RawMessage, error) { return c.send.api.Do(ctx, r) })
+			raw, err := c.send.api.Do(ctx, r)
+			return c.send.sent(to, raw, err)
 		})
 	return core.Result{}, err
 }

@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -32,9 +33,8 @@ type commandMenus struct {
 
 // menu is the list of commands that one audience sees in one language.
 type menu struct {
-	Scope    map[string]any `json:"scope"`
-	Language string         `json:"language,omitempty"`
-	Commands []menuCommand  `json:"commands"`
+	listed
+	Commands []menuCommand `json:"commands"`
 }
 
 type menuCommand struct {
@@ -63,21 +63,11 @@ func (c *commandMenus) audiences() []audience {
 	return list
 }
 
-// menus lists the commands of each audience, in each language that they are described in.
-func (c *commandMenus) menus() []menu {
-	var menus []menu
-	for _, a := range c.audiences() {
-		for _, language := range c.languages() {
-			menus = append(menus, menu{a.scope, language, c.offered(a, language)})
-		}
-	}
-	return menus
-}
-
-// languages lists the languages that commands are described in; "" is all others.
-func (c *commandMenus) languages() []string {
-	list := []string{""}
+// languages lists the languages that commands are described in; "" is all others. Without
+// commands there are none.
+func (c *commandMenus) languages() (list []string) {
 	for _, spec := range c.opt.Commands {
+		list = append(list, "")
 		for tag := range spec.Briefs {
 			list = append(list, platformLanguage(tag))
 		}
@@ -118,22 +108,27 @@ func (c *commandMenus) offered(to audience, language string) []menuCommand {
 
 // update sets the platform's menus, unless they are up to date, and removes old ones.
 func (c *commandMenus) update(ctx context.Context) {
-	menus := c.menus()
-	if len(c.opt.Commands) == 0 {
-		menus = nil
+	var menus []menu
+	var now offering
+	for _, a := range c.audiences() {
+		for _, language := range c.languages() {
+			l := listed{a.scope, language}
+			menus = append(menus, menu{l, c.offered(a, language)})
+			now.Lists = append(now.Lists, l)
+		}
 	}
 	data, _ := json.Marshal(menus)
 	sum := sha256.Sum256(append(data, c.account...)) // another bot has none yet
-	now := offering{Mark: hex.EncodeToString(sum[:])}
+	now.Mark = hex.EncodeToString(sum[:])
 	var was offering
 	_ = driver.Load(ctx, c.opt.State, menuKey, &was) // what cannot be read is offered again
 	if was.Mark == now.Mark || len(was.Lists)+len(menus) == 0 {
 		return
 	}
-	for _, m := range menus {
-		now.Lists = append(now.Lists, listed{m.Scope, m.Language})
-	}
-	unreached, err := c.offerAll(ctx, menus, was.without(now))
+	gone := slices.DeleteFunc(slices.Clone(was.Lists), func(l listed) bool {
+		return slices.ContainsFunc(now.Lists, func(x listed) bool { return bytes.Equal(core.JSON(x), core.JSON(l)) })
+	})
+	unreached, err := c.offerAll(ctx, menus, gone)
 	if err != nil {
 		if ctx.Err() == nil {
 			c.log.Warn("commands not offered", "err", err)
@@ -159,25 +154,13 @@ type listed struct {
 	Language string         `json:"language,omitempty"`
 }
 
-func (l listed) key() string {
-	data, _ := json.Marshal(l) // keys sorted
-	return string(data)
-}
-
-// without lists what other has not.
-func (o offering) without(other offering) []listed {
-	return slices.DeleteFunc(slices.Clone(o.Lists), func(l listed) bool {
-		return slices.ContainsFunc(other.Lists, func(x listed) bool { return x.key() == l.key() })
-	})
-}
-
 // offerAll reports whether there are lists for admins who never wrote to the bot. The
 // platform does not take those.
 func (c *commandMenus) offerAll(ctx context.Context, menus []menu, gone []listed) (unreached bool, err error) {
 	for _, m := range menus {
 		params := botapi.Params{}
 		params.AddJSON("commands", m.Commands)
-		switch err := c.call(ctx, "setMyCommands", listed{m.Scope, m.Language}, params); {
+		switch err := c.call(ctx, "setMyCommands", m.listed, params); {
 		case err != nil && m.Scope["chat_id"] != nil && botapi.IsCode(err, 400, 403):
 			unreached = true
 			c.log.Info("commands not offered to an admin who has not written yet", "chat", m.Scope["chat_id"])

@@ -32,7 +32,11 @@ func (p *places) named(m *message) {
 	if m.Chat.Title != "" {
 		p.titles[chatKey{chat: m.Chat.ID}] = label{cut(m.Chat.Title, core.MaxName), tag(m.Chat.Username)}
 	}
-	for _, notice := range []*topicNotice{m.TopicCreated, m.TopicEdited, m.replyTopic()} {
+	notices := []*topicNotice{m.TopicCreated, m.TopicEdited}
+	if m.ReplyTo != nil { // what replies to no other message replies to the notice that began the topic
+		notices = append(notices, m.ReplyTo.TopicCreated)
+	}
+	for _, notice := range notices {
 		if notice != nil && notice.Name != "" && m.Thread > general {
 			p.titles[chatKey{m.Chat.ID, m.Thread}] = label{Name: cut(notice.Name, core.MaxName)}
 		}
@@ -41,15 +45,6 @@ func (p *places) named(m *message) {
 		a := person(m.From)
 		p.people[m.From.ID] = label{a.Name, a.Tag}
 	}
-}
-
-// replyTopic is the notice that began the topic, to which each message there
-// replies that replies to no other.
-func (m *message) replyTopic() *topicNotice {
-	if m.ReplyTo == nil {
-		return nil
-	}
-	return m.ReplyTo.TopicCreated
 }
 
 // called lists the places of that name: those of the chat, if there are some,
@@ -118,9 +113,12 @@ type title struct {
 	label
 }
 
-func (p *places) keep() (k knownPlaces, changed bool) {
+// savePlaces keeps for the next process what the platform does not repeat. A crash loses
+// what was learned since.
+func (d *Driver) savePlaces(ctx context.Context) {
+	p := d.places
+	var k knownPlaces
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	for chat := range p.forums {
 		k.Forums = append(k.Forums, chat)
 	}
@@ -130,28 +128,9 @@ func (p *places) keep() (k knownPlaces, changed bool) {
 	for s, l := range p.titles {
 		k.Titles = append(k.Titles, title{s.chat, s.thread, l})
 	}
-	changed, p.changed = p.changed, false
-	return k, changed
-}
-
-func (p *places) take(k knownPlaces) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, chat := range k.Forums {
-		p.forums[chat] = true
-	}
-	for _, t := range k.Threads {
-		p.threads[[2]int64{t[0], t[1]}] = t[2]
-	}
-	for _, t := range k.Titles {
-		p.titles[chatKey{t.Chat, t.Thread}] = t.label
-	}
-}
-
-// savePlaces keeps for the next process what the platform does not repeat. A crash loses
-// what was learned since.
-func (d *Driver) savePlaces(ctx context.Context) {
-	k, changed := d.places.keep()
+	changed := p.changed
+	p.changed = false
+	p.mu.Unlock()
 	if !changed {
 		return
 	}
@@ -163,10 +142,21 @@ func (d *Driver) savePlaces(ctx context.Context) {
 }
 
 func (d *Driver) loadPlaces(ctx context.Context) {
+	p := d.places
 	var k knownPlaces
 	if err := driver.Load(ctx, d.opt.State, placesKey, &k); err != nil {
 		d.log.Warn("places not read", "err", err)
 		return
 	}
-	d.places.take(k)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, chat := range k.Forums {
+		p.forums[chat] = true
+	}
+	for _, t := range k.Threads {
+		p.threads[[2]int64{t[0], t[1]}] = t[2]
+	}
+	for _, t := range k.Titles {
+		p.titles[chatKey{t.Chat, t.Thread}] = t.label
+	}
 }

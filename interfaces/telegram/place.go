@@ -152,14 +152,6 @@ func (p *places) now(chat int64) int64 {
 	return chat
 }
 
-// path is the place of a message. Outside of topics a thread is only a chain of replies.
-func (p *places) path(name string, m *message) core.Path {
-	if m.IsTopic {
-		return place(name, m.Chat.ID, m.Thread)
-	}
-	return place(name, m.Chat.ID, 0)
-}
-
 // room makes room in a full map by dropping anything.
 func room[K comparable, V any](m map[K]V, most int) {
 	for k := range m {

@@ -126,7 +126,8 @@ func (r *ranks) of(ctx context.Context, chat int64) map[int64]bool {
 
 // ask fetches the administrators.
 func (r *ranks) ask(ctx context.Context, chat int64, a *admins) map[int64]bool {
-	people, err := r.administrators(ctx, chat)
+	var list []member
+	err := r.fetch(ctx, "getChatAdministrators", chat, &list)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a.asked = false
@@ -135,8 +136,11 @@ func (r *ranks) ask(ctx context.Context, chat int64, a *admins) map[int64]bool {
 		r.log.Debug("administrators unknown", "chat", chat, "err", err)
 		return a.people
 	}
-	a.people, a.until = people, time.Now().Add(rankFresh)
-	return people
+	a.people, a.until = map[int64]bool{}, time.Now().Add(rankFresh)
+	for _, m := range list {
+		a.people[m.User.ID] = true
+	}
+	return a.people
 }
 
 // link marks an author who is the channel that the group belongs to.
@@ -171,19 +175,6 @@ func (r *ranks) channel(ctx context.Context, chat int64) int64 {
 	room(r.channels, maxPlaces)
 	r.channels[chat] = l
 	return l.channel
-}
-
-// administrators asks the platform for those of a chat.
-func (r *ranks) administrators(ctx context.Context, chat int64) (map[int64]bool, error) {
-	var list []member
-	if err := r.fetch(ctx, "getChatAdministrators", chat, &list); err != nil {
-		return nil, err
-	}
-	people := map[int64]bool{}
-	for _, m := range list {
-		people[m.User.ID] = true
-	}
-	return people, nil
 }
 
 // fetch asks the platform about a chat, once.

@@ -111,23 +111,14 @@ func richLines(blocks []richBlock, depth int) (lines []string) {
 		lines = append(lines, richLines(b.Blocks, depth+1)...)
 		add(richText(b.Caption, 0))
 		add(richText(b.Credit, 0))
-		noun := richNoun(b.Type)
-		if noun != "" {
-			add("[" + noun + "]")
+		switch b.Type { // blocks without text
+		case "photo", "video", "audio", "animation", "map":
+			add("[" + b.Type + "]")
+		case "voice_note":
+			add("[voice]")
 		}
 	}
 	return lines
-}
-
-// richNoun names a block without text.
-func richNoun(kind string) string {
-	switch kind {
-	case "photo", "video", "audio", "animation", "map":
-		return kind
-	case "voice_note":
-		return "voice"
-	}
-	return ""
 }
 
 // richText reads a text: a string, a list of texts, or an object that holds one.

@@ -144,9 +144,10 @@ func (d *delivery) sendPart(
 	if i == len(list)-1 {
 		params.AddNonEmpty("reply_markup", t.markup)
 	}
+	ranks := map[string]int{"high": 1, "low": -1}
 	what := core.Sent{Path: to.path, Text: list[i].Source}
 	return d.part(ctx, call.Deliveries, n, what, func(ctx context.Context, key string) (string, error) {
-		r := botapi.Request{Method: "sendMessage", Params: params, Chat: to.key.chat, Rank: rank(t.Priority)}
+		r := botapi.Request{Method: "sendMessage", Params: params, Chat: to.key.chat, Rank: ranks[t.Priority]}
 		return d.say(ctx, to, r, list[i], d.same(call.Path, to), key)
 	})
 }
@@ -194,18 +195,8 @@ func (d *delivery) say(ctx context.Context, to target, r botapi.Request, p marku
 			return message, err
 		}
 	}
-	return d.sent(to, r, func(r botapi.Request) (json.RawMessage, error) { return d.written(ctx, r, p) })
-}
-
-// rank turns a priority into a place in what waits.
-func rank(priority string) int {
-	switch priority {
-	case "high":
-		return 1
-	case "low":
-		return -1
-	}
-	return 0
+	raw, err := d.written(ctx, r, p)
+	return d.sent(to, raw, err)
 }
 
 func (d *delivery) replyTo(params botapi.Params, to target, message anyID) {
@@ -215,10 +206,9 @@ func (d *delivery) replyTo(params botapi.Params, to target, message anyID) {
 	}
 }
 
-// sent carries out a request that sends, and returns the message's id. It returns none if
-// the group became a supergroup meanwhile: there the number means another message.
-func (d *delivery) sent(to target, r botapi.Request, do func(botapi.Request) (json.RawMessage, error)) (string, error) {
-	raw, err := do(r)
+// sent returns the id of the message that a request sent. It returns none if the group
+// became a supergroup meanwhile: there the number means another message.
+func (d *delivery) sent(to target, raw json.RawMessage, err error) (string, error) {
 	if err != nil {
 		return "", explain(err)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
-	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/markup"
 	"synthbot/interfaces/telegram/telegramtest"
 )
@@ -173,8 +172,7 @@ func TestAnswerThatSaysNothing(t *testing.T) {
 	d := newWorld(t, nil).driver(t)
 	to := target{place("telegram", jay, 0), chatKey{chat: jay}}
 	for _, raw := range []string{`true`, `{}`, `{"message_id":0}`} {
-		id, err := d.send.sent(to, botapi.Request{},
-			func(botapi.Request) (json.RawMessage, error) { return json.RawMessage(raw), nil })
+		id, err := d.send.sent(to, json.RawMessage(raw), nil)
 		var e *core.Error
 		if id != "" || !errors.As(err, &e) || e.Kind != core.Broken {
 			t.Errorf("%s: %q, %v", raw, id, err)

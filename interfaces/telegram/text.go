@@ -229,9 +229,15 @@ func (l *checklist) describe() string {
 // whole is all text of a message, with where its links and buttons lead.
 func (m *message) whole() string { return lines(m.said(linked(m.content())), m.card()) }
 
-// said is what its author wrote, which is given, and chose.
+// said is what its author wrote, which is given, and chose, with where buttons lead.
 func (m *message) said(wrote string) string {
-	return lines(append([]string{wrote, m.described()}, offers(m)...)...)
+	said := []string{wrote, m.described()}
+	for _, b := range m.keys() {
+		if b.URL != nil && *b.URL != "" {
+			said = append(said, "[button "+oneLine(b.Text)+": "+oneAddress(*b.URL)+"]")
+		}
+	}
+	return lines(said...)
 }
 
 // ours reports whether the words of the message are its author's own: neither

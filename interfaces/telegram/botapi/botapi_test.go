@@ -44,7 +44,7 @@ func TestWindow(t *testing.T) {
 		p := newPacer(true)
 		var times []time.Time
 		for range 100 {
-			if err := p.wait(t.Context(), 0); err != nil {
+			if err := p.wait(t.Context(), 0, true); err != nil {
 				t.Fatal(err)
 			}
 			times = append(times, time.Now())

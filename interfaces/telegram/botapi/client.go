@@ -98,7 +98,7 @@ func (c *Client) Call(ctx context.Context, method string, params Params, files .
 		resp, err = bot.MakeRequest(method, tgbotapi.Params(params))
 	}
 	if err != nil {
-		return nil, c.failed(method, err)
+		return nil, c.typed(method, err)
 	}
 	return resp.Result, nil
 }
@@ -115,8 +115,8 @@ func (c *Client) Get(ctx context.Context, method string, params Params, result a
 	return nil
 }
 
-// failed turns an error of the library into one of this package.
-func (c *Client) failed(method string, err error) error {
+// typed turns an error of the library into one of this package.
+func (c *Client) typed(method string, err error) error {
 	var api *Error
 	var network *NetError
 	var theirs *tgbotapi.Error

@@ -72,12 +72,7 @@ func (c *Client) local(file, dir string, most int64) ([]byte, error) {
 	if dir == "" || err != nil || !filepath.IsLocal(inside) {
 		return nil, fmt.Errorf("%w: the Bot API server keeps files outside of files_dir", ErrNoFile)
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s", ErrNoFile, c.redact(err.Error()))
-	}
-	defer func() { _ = root.Close() }()
-	f, err := root.Open(inside)
+	f, err := os.OpenInRoot(dir, inside)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", ErrNoFile, c.redact(err.Error()))
 	}

@@ -3,7 +3,6 @@ package botapi
 import (
 	"context"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -34,95 +33,79 @@ type pacer struct {
 
 // lane is the way to one chat.
 type lane struct {
-	windows []window
-	until   time.Time // until then the server wants no calls
-	used    time.Time
+	limits []limit
+	times  []time.Time // of the last calls, in order
+	until  time.Time   // until then the server wants no calls
+	used   time.Time
+}
+
+// limit allows most calls within any stretch of per.
+type limit struct {
+	most int
+	per  time.Duration
 }
 
 func newPacer(on bool) *pacer { return &pacer{on: on, lanes: map[int64]*lane{}} }
 
-// lane finds or makes a chat's lane; p.mu is held.
+// lane finds or makes a chat's lane; p.mu is held. Now and then it removes those that
+// hold nothing.
 func (p *pacer) lane(chat int64) *lane {
+	now := time.Now()
 	l := p.lanes[chat]
 	if l == nil {
 		if p.count++; p.count%sweepEvery == 0 {
-			p.sweep()
+			maps.DeleteFunc(p.lanes, func(_ int64, l *lane) bool {
+				return now.After(l.until) && now.Sub(l.used) > groupPer
+			})
 		}
 		l = &lane{}
 		switch {
 		case !p.on:
 		case chat == 0:
-			l.windows = []window{{most: allCalls, per: allPer}}
+			l.limits = []limit{{allCalls, allPer}}
 		case chat > 0:
-			l.windows = []window{{most: chatCalls, per: chatPer}}
+			l.limits = []limit{{chatCalls, chatPer}}
 		default:
-			l.windows = []window{{most: chatCalls, per: chatPer}, {most: groupCalls, per: groupPer}}
+			l.limits = []limit{{chatCalls, chatPer}, {groupCalls, groupPer}}
 		}
 		p.lanes[chat] = l
 	}
-	l.used = time.Now()
+	l.used = now
 	return l
 }
 
-// sweep removes lanes that hold nothing.
-func (p *pacer) sweep() {
-	now := time.Now()
-	maps.DeleteFunc(p.lanes, func(_ int64, l *lane) bool { return now.After(l.until) && now.Sub(l.used) > groupPer })
-}
-
-// open blocks as wait does, but takes no slot: it is for what precedes a call.
-func (p *pacer) open(ctx context.Context, chat int64) error {
+// wait blocks until a call may be made, or fails at once if that is later than ctx
+// allows. With take, the call's slot is taken, and the caller is in the chat's queue.
+func (p *pacer) wait(ctx context.Context, chat int64, take bool) error {
 	for {
-		p.mu.Lock()
-		at := p.next(chat)
-		p.mu.Unlock()
-		if !at.After(time.Now()) {
+		at, free := p.reserve(chat, take)
+		if deadline, ok := ctx.Deadline(); ok && !free && at.After(deadline) {
+			return context.DeadlineExceeded
+		}
+		driver.Sleep(ctx, time.Until(at))
+		if ctx.Err() != nil || free && (!take || p.left(chat) == 0) {
 			return ctx.Err()
 		}
-		if err := pause(ctx, at); err != nil {
-			return err
-		}
 	}
 }
 
-// wait blocks until a call may be made, or fails at once if that is later than ctx
-// allows. The caller is in the chat's queue.
-func (p *pacer) wait(ctx context.Context, chat int64) error {
-	for {
-		at, mine := p.reserve(chat)
-		if mine {
-			driver.Sleep(ctx, time.Until(at))
-			if ctx.Err() != nil || p.left(chat) == 0 {
-				return ctx.Err()
-			}
-			continue
-		}
-		if err := pause(ctx, at); err != nil {
-			return err
-		}
-	}
-}
-
-// pause sleeps until then, or fails at once if that is later than ctx allows.
-func pause(ctx context.Context, until time.Time) error {
-	if deadline, ok := ctx.Deadline(); ok && until.After(deadline) {
-		return context.DeadlineExceeded
-	}
-	driver.Sleep(ctx, time.Until(until))
-	return ctx.Err()
-}
-
-// reserve returns when to look again; if mine is true, that moment is the caller's.
-func (p *pacer) reserve(chat int64) (at time.Time, mine bool) {
+// reserve returns when to look again; if free is true, a call may be made then. With take,
+// that moment is the caller's.
+func (p *pacer) reserve(chat int64, take bool) (at time.Time, free bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	at = p.next(chat)
+	at = p.blocked(chat)
+	if chat != 0 {
+		at = driver.Later(at, p.lane(chat).free(false))
+	}
 	if at.After(now) {
 		return at, false
 	}
-	at = driver.Later(now, p.lane(0).free())
-	p.take(chat, at)
+	if take {
+		at = driver.Later(now, p.lane(0).free(false))
+		p.take(chat, at)
+	}
 	return at, true
 }
 
@@ -132,15 +115,6 @@ func (p *pacer) take(chat int64, at time.Time) {
 	if chat != 0 {
 		p.lane(chat).add(at)
 	}
-}
-
-// next is when the chat's own limits and the server let a call through; p.mu is held.
-func (p *pacer) next(chat int64) time.Time {
-	at := p.blocked(chat)
-	if chat != 0 {
-		at = driver.Later(at, p.lane(chat).free())
-	}
-	return at
 }
 
 // blocked is until when the server wants no calls for a chat; p.mu is held.
@@ -154,7 +128,8 @@ func (p *pacer) spare(chat int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	if p.queue.Busy(chat) || now.Before(p.blocked(chat)) || p.lane(chat).full(now) || p.lane(0).full(now) {
+	free := driver.Later(p.lane(chat).free(true), p.lane(0).free(true))
+	if p.queue.Busy(chat) || now.Before(p.blocked(chat)) || free.After(now) {
 		return false
 	}
 	p.take(chat, now)
@@ -187,80 +162,23 @@ func (p *pacer) block(chat int64, d time.Duration) (until time.Time) {
 	return until
 }
 
-// waits lists the chats that must wait, for the next process.
-func (p *pacer) waits() map[int64]time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	list, now := map[int64]time.Time{}, time.Now()
-	for chat, l := range p.lanes {
-		if now.Before(l.until) {
-			list[chat] = l.until
+// free is when the limits let another call through; with half, when at most half of each is
+// used.
+func (l *lane) free(half bool) (at time.Time) {
+	for _, x := range l.limits {
+		n := x.most
+		if half {
+			n = n/2 + 1
 		}
-	}
-	return list
-}
-
-// restore takes over the waits of an earlier process. One that is longer than the
-// platform ever asks for comes from a wrong clock.
-func (p *pacer) restore(waits map[int64]time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for chat, until := range waits {
-		left := time.Until(until)
-		if left > 0 && left <= 24*time.Hour {
-			p.lane(chat).until = until
+		if len(l.times) >= n {
+			at = driver.Later(at, l.times[len(l.times)-n].Add(x.per))
 		}
-	}
-}
-
-// free is when the windows let another call through.
-func (l *lane) free() (at time.Time) {
-	for i := range l.windows {
-		at = driver.Later(at, l.windows[i].next())
 	}
 	return at
 }
 
 func (l *lane) add(at time.Time) {
-	for i := range l.windows {
-		l.windows[i].add(at)
-	}
-}
-
-// full reports whether more than half of a window is used.
-func (l *lane) full(now time.Time) bool {
-	return slices.ContainsFunc(l.windows, func(w window) bool { return w.used(now) > w.most/2 })
-}
-
-// window allows most calls within any stretch of per.
-type window struct {
-	most  int
-	per   time.Duration
-	times []time.Time // of the last calls, at most most
-}
-
-// next is when another call is allowed.
-func (w *window) next() time.Time {
-	if len(w.times) < w.most {
-		return time.Time{}
-	}
-	return w.times[0].Add(w.per)
-}
-
-func (w *window) add(t time.Time) {
-	if len(w.times) >= w.most {
-		w.times = slices.Delete(w.times, 0, 1)
-	}
-	w.times = append(w.times, t)
-}
-
-func (w *window) used(now time.Time) (n int) {
-	for _, t := range w.times {
-		if now.Sub(t) < w.per {
-			n++
-		}
-	}
-	return n
+	l.times = append(l.times[max(0, len(l.times)-allCalls+1):], at)
 }
 
 // Spare takes a slot for a call that nobody would miss, if the chat is idle and plenty
@@ -268,7 +186,7 @@ func (w *window) used(now time.Time) (n int) {
 func (c *Client) Spare(chat int64) bool { return c.pace.spare(chat) }
 
 // Wait blocks until a call about no chat may be made.
-func (c *Client) Wait(ctx context.Context) error { return c.pace.wait(ctx, 0) }
+func (c *Client) Wait(ctx context.Context) error { return c.pace.wait(ctx, 0, true) }
 
 // Quiet reports whether the server wants no calls for a chat now.
 func (c *Client) Quiet(chat int64) bool { return c.pace.left(chat) > 0 }

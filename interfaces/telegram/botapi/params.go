@@ -2,7 +2,6 @@ package botapi
 
 import (
 	"encoding/json"
-	"strconv"
 
 	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
 )
@@ -38,9 +37,6 @@ type File struct {
 	Ref   string // an address or the id of a file
 }
 
-// Uploaded reports whether the content goes with the call.
-func (f *File) Uploaded() bool { return f.Ref == "" }
-
 // uploads are files as the library takes them.
 func uploads(files []File) (list []tgbotapi.RequestFile) {
 	for _, f := range files {
@@ -55,6 +51,3 @@ func uploads(files []File) (list []tgbotapi.RequestFile) {
 	}
 	return list
 }
-
-// ID writes a number of the platform.
-func ID(n int64) string { return strconv.FormatInt(n, 10) }

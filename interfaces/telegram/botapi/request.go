@@ -44,17 +44,24 @@ func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 		}
 		defer leave()
 	}
-	t := attempts{c: c, r: &r, delay: NewBackoff(500*time.Millisecond, 30*time.Second)}
-	for {
-		if err := c.pace.wait(ctx, r.Chat); err != nil {
+	delay := NewBackoff(500*time.Millisecond, 30*time.Second)
+	for tries := 1; ; tries++ {
+		if err := c.pace.wait(ctx, r.Chat, true); err != nil {
 			return nil, c.overdue(&r, err)
 		}
 		result, err := c.Try(ctx, &r)
 		if err == nil {
 			return result, nil
 		}
-		if err = t.after(ctx, err); err != nil {
+		if IsCode(err, 429) {
+			tries-- // it was not looked at
+		}
+		pause, err := c.failed(ctx, &r, err, tries)
+		if err != nil {
 			return nil, err
+		}
+		if pause && !driver.Sleep(ctx, delay.NextBackOff()) {
+			return nil, ctx.Err()
 		}
 	}
 }
@@ -101,64 +108,41 @@ func (c *Client) Try(ctx context.Context, r *Request) (json.RawMessage, error) {
 	return raw, err
 }
 
-// attempts counts the tries of one request.
-type attempts struct {
-	c     *Client
-	r     *Request
-	delay *backoff.ExponentialBackOff
-	tries int
-}
-
-// after waits as long as a failure demands. An error ends the request.
-func (t *attempts) after(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	var api *Error
-	errors.As(err, &api)
+// failed decides what follows a failed try: an error ends the request, and pause reports
+// whether to wait before the next.
+func (c *Client) failed(ctx context.Context, r *Request, err error, tries int) (pause bool, _ error) {
+	api := refusal(err)
 	switch {
-	case api != nil && api.Code == 429:
-		return t.limited(ctx, api)
-	case api != nil && api.Migrate != 0 && t.r.Chat != api.Migrate:
-		t.c.opt.Hooks.Migrated(ctx, t.r.Chat, api.Migrate)
-		if err := t.c.into(t.r, api.Migrate); err != nil {
-			return err
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case api.Code == 429:
+		until := c.pace.block(r.Chat, api.After)
+		c.opt.Log.Warn("the platform asked to wait", "method", r.Method, "chat", r.Chat, "until", until)
+		c.saveWaits(ctx)
+		if deadline, ok := ctx.Deadline(); ok && until.After(deadline) {
+			return false, err
 		}
-		return t.count(err)
-	case !t.r.Again && OutcomeUnknown(err):
-		return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
-	case api != nil && api.Code < 500, t.r.Once:
-		return err
+		return false, nil // pacer.wait waits
+	case api.Migrate != 0 && r.Chat != api.Migrate:
+		c.opt.Hooks.Migrated(ctx, r.Chat, api.Migrate)
+		if err := c.into(r, api.Migrate); err != nil {
+			return false, err
+		}
+	case !r.Again && OutcomeUnknown(err):
+		return false, fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
+	case api.Code > 0 && api.Code < 500, r.Once:
+		return false, err
 	}
-	if err := t.count(err); err != nil {
-		return err
+	if tries >= maxTries {
+		return false, err
 	}
-	t.c.opt.Log.Debug("call failed", "method", t.r.Method, "chat", t.r.Chat, "attempt", t.tries, "err", err)
-	driver.Sleep(ctx, t.delay.NextBackOff())
-	return ctx.Err()
-}
-
-func (t *attempts) count(err error) error {
-	if t.tries++; t.tries >= maxTries {
-		return err
-	}
-	return nil
-}
-
-// limited obeys a 429, if the caller has that much time.
-func (t *attempts) limited(ctx context.Context, api *Error) error {
-	until := t.c.pace.block(t.r.Chat, api.After)
-	t.c.opt.Log.Warn("the platform asked to wait", "method", t.r.Method, "chat", t.r.Chat, "until", until)
-	t.c.saveWaits(ctx)
-	if deadline, ok := ctx.Deadline(); ok && until.After(deadline) {
-		return api
-	}
-	return nil // pacer.wait waits
+	c.opt.Log.Debug("call failed", "method", r.Method, "chat", r.Chat, "attempt", tries, "err", err)
+	return api.Migrate == 0, nil
 }
 
 // Reaches waits until the platform answers and takes messages to a chat.
 func (c *Client) Reaches(ctx context.Context, chat int64) error {
-	if err := c.pace.open(ctx, chat); err != nil {
+	if err := c.pace.wait(ctx, chat, false); err != nil {
 		return c.overdue(&Request{Method: "sendMessage", Chat: chat}, err)
 	}
 	_, err := c.Do(ctx, Request{Method: "getMe", Params: Params{}, Again: true})
@@ -173,13 +157,16 @@ const waitsKey = "waits"
 // minSaved is the shortest wait that is kept over a restart.
 const minSaved = 3 * time.Second
 
+// saveWaits keeps for the next process which chats must wait.
 func (c *Client) saveWaits(ctx context.Context) {
-	waits := c.pace.waits()
-	for chat, until := range waits {
-		if time.Until(until) < minSaved {
-			delete(waits, chat)
+	waits := map[int64]time.Time{}
+	c.pace.mu.Lock()
+	for chat, l := range c.pace.lanes {
+		if time.Until(l.until) >= minSaved {
+			waits[chat] = l.until
 		}
 	}
+	c.pace.mu.Unlock()
 	if len(waits) == 0 {
 		return
 	}
@@ -188,12 +175,21 @@ func (c *Client) saveWaits(ctx context.Context) {
 	}
 }
 
+// loadWaits takes over the waits of an earlier process. One that is longer than the platform
+// ever asks for comes from a wrong clock.
 func (c *Client) loadWaits(ctx context.Context) {
 	waits := map[int64]time.Time{}
 	if err := driver.Load(ctx, c.opt.State, waitsKey, &waits); err != nil {
 		c.opt.Log.Warn("waits not read", "err", err)
 	}
-	c.pace.restore(waits)
+	c.pace.mu.Lock()
+	defer c.pace.mu.Unlock()
+	for chat, until := range waits {
+		left := time.Until(until)
+		if left > 0 && left <= 24*time.Hour {
+			c.pace.lane(chat).until = until
+		}
+	}
 }
 
 // NewBackoff returns growing pauses between two tries.

@@ -98,7 +98,11 @@ func (c *Client) Serve(ctx context.Context, hook Webhook, in Intake, wanted stri
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		cancel(serveOn(server, l, hook))
+		err := server.Serve
+		if hook.Certificate != "" {
+			err = func(l net.Listener) error { return server.ServeTLS(l, hook.Certificate, hook.Key) }
+		}
+		cancel(fmt.Errorf("webhook: %w", err(l)))
 	}()
 	defer func() { _ = server.Close(); <-done }()
 	if err := c.setWebhook(ctx, hook, wanted); err != nil {
@@ -111,13 +115,6 @@ func (c *Client) Serve(ctx context.Context, hook Webhook, in Intake, wanted stri
 	c.takeCalls(ctx, in, calls)
 	watch.Wait()
 	return context.Cause(ctx)
-}
-
-func serveOn(s *http.Server, l net.Listener, hook Webhook) error {
-	if hook.Certificate != "" {
-		return fmt.Errorf("webhook: %w", s.ServeTLS(l, hook.Certificate, hook.Key))
-	}
-	return fmt.Errorf("webhook: %w", s.Serve(l))
 }
 
 // setWebhook tells the platform where to call; a certificate of one's own goes
