@@ -34,7 +34,7 @@ type account struct {
 func newAccount(o Options, set settings, t timings) *account {
 	a := &account{
 		name: o.Name, set: set, timings: t, log: o.Log.With("interface", o.Name), clock: o.Clock, state: o.State,
-		cache: newCache(o.Name), closed: newClosedChannels(),
+		cache: newCache(o.Name), closed: &closedChannels{all: make(map[string]mark)},
 	}
 	a.notices = &notices{name: a.name, log: a.log, tell: o.Admin, sent: make(map[string]bool)}
 	a.cursors, a.replies = newCursors(a.state), newReplies(a.state, a.log)

@@ -2,7 +2,6 @@ package discord
 
 import (
 	"context"
-	"net/url"
 	"regexp"
 	"strings"
 
@@ -23,36 +22,33 @@ type onMessage struct {
 	Remove bool      `json:"remove"`
 }
 
-func (a *actions) checkEdit(ctx context.Context, call core.Call) error {
-	var p onMessage
-	if _, err := a.read(ctx, call, &p, &p.Path); err != nil {
-		return err
+// edited reads a call that edits. The new text fits into one message, which may have embeds.
+func (a *actions) edited(ctx context.Context, call core.Call) (p onMessage, channel, text string, err error) {
+	channel, err = a.read(ctx, call, &p, &p.Path)
+	if err != nil {
+		return p, "", "", err
 	}
-	n := len(a.edited(p.Text))
-	if n != 1 {
-		return core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", n)
+	texts := markup.Writer{Quiet: !a.set.Previews}.Messages(p.Text)
+	if len(texts) != 1 {
+		err = core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", len(texts))
+		return p, "", "", err
 	}
-	return nil
+	return p, channel, texts[0], nil
 }
 
-// edited writes a text for a message that exists, and may have embeds.
-func (a *actions) edited(text string) []string {
-	return markup.Writer{Quiet: !a.set.Previews}.Messages(text)
+func (a *actions) checkEdit(ctx context.Context, call core.Call) error {
+	_, _, _, err := a.edited(ctx, call)
+	return err
 }
 
 // edit changes a message; Discord refuses those of others. The history gets the new
 // text, as it does when users edit.
 func (a *actions) edit(ctx context.Context, call core.Call) (core.Result, error) {
-	var p onMessage
-	channel, err := a.read(ctx, call, &p, &p.Path)
+	p, channel, text, err := a.edited(ctx, call)
 	if err != nil {
 		return core.Result{}, err
 	}
-	texts := a.edited(p.Text)
-	if len(texts) != 1 {
-		return core.Result{}, core.Errorf(core.Invalid, "text must fit into one message")
-	}
-	err = a.changeMessage(ctx, channel, string(p.ID), map[string]any{"content": texts[0]}, false)
+	err = a.changeMessage(ctx, channel, string(p.ID), map[string]any{"content": text}, false)
 	if err != nil {
 		return core.Result{}, rest.Failure("changing the message", err)
 	}
@@ -294,13 +290,4 @@ func (d *Driver) ShowTyping(ctx context.Context, place core.Path) {
 			return
 		}
 	}
-}
-
-// escaped is the path of a file's address.
-func escaped(ref string) (*url.URL, bool) {
-	u, err := url.Parse(ref)
-	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, "/") || strings.Contains(u.Path, "..") {
-		return nil, false
-	}
-	return u, true
 }

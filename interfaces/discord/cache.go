@@ -56,15 +56,6 @@ func (c *channel) place() place {
 	return place{Guild: c.Guild, Parent: c.Parent, Kind: uint8(min(max(c.Type, 0), 255)), name: short(c.Name, 100)}
 }
 
-// hasMessages reports whether the channel itself can have messages.
-func (c *channel) hasMessages() bool {
-	switch c.Type {
-	case 0, 2, channelNews, 13, threadNews, threadPublic, threadPrivate: // text, voice, news, stage
-		return true
-	}
-	return false
-}
-
 type role struct {
 	name  string
 	power uint64

@@ -24,8 +24,6 @@ type mark struct {
 	at  time.Time
 }
 
-func newClosedChannels() *closedChannels { return &closedChannels{all: make(map[string]mark)} }
-
 // refused returns why nothing is sent to a channel; nil if it is not closed.
 func (t *closedChannels) refused(channel string) error {
 	t.mu.Lock()
@@ -67,10 +65,8 @@ func closedTo(err error) bool {
 	return true
 }
 
-// noHistory reports whether replies are refused because the bot may not read the
+// replyWithoutHistory is the code of a reply that is refused because the bot may not read the
 // channel's history. Other messages may be sent.
-func noHistory(err error) bool { return rest.Refusal(err).Code == replyWithoutHistory }
-
 const replyWithoutHistory = 160002
 
 // missingPermission is the code of a permission that the bot does not have.

@@ -256,7 +256,8 @@ func (c *commands) syncOne(ctx context.Context, guild string, list []appCommand,
 		return err
 	}
 	_, app := c.cache.me()
-	mark := commandsSum(body, app)
+	sum := sha256.Sum256(append(slices.Clip(body), app...))
+	mark := hex.EncodeToString(sum[:])
 	if sums[guild] == mark {
 		return nil
 	}
@@ -281,12 +282,6 @@ func (c *commands) syncOne(ctx context.Context, guild string, list []appCommand,
 		delete(sums, guild)
 	}
 	return driver.Save(ctx, c.state, syncKey, sums)
-}
-
-// commandsSum identifies a list of commands of an application.
-func commandsSum(list []byte, app string) string {
-	sum := sha256.Sum256(append(slices.Clip(list), app...))
-	return hex.EncodeToString(sum[:])
 }
 
 // complete suggests values for the argument that a user is typing.

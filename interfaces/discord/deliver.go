@@ -31,9 +31,6 @@ func (at *destination) answersCommand(p pending) bool {
 	return p.Channel == at.channel && slices.Contains(at.answers, p.ID)
 }
 
-// waits reports whether the command waits for this turn's answer.
-func (at *destination) waits(p pending) bool { return at.answersCommand(p) && !p.Answered }
-
 // sender sends messages to channels, in order and none twice.
 type sender struct {
 	*account
@@ -114,7 +111,7 @@ func (s *sender) post(ctx context.Context, at destination, m *outgoing, began ti
 		}
 	}
 	id, err := s.create(ctx, at, m)
-	if m.Reference != nil && noHistory(err) {
+	if m.Reference != nil && rest.Refusal(err).Code == replyWithoutHistory {
 		plain := *m
 		plain.Reference, plain.Mentions = nil, nobody()
 		id, err = s.create(ctx, at, &plain)
@@ -192,7 +189,7 @@ func (a *account) changeMessage(ctx context.Context, channel, id string, fields 
 // otherwise. While its outcome is unknown, the command goes on waiting: another attempt
 // makes the same message.
 func (s *sender) answerCommand(ctx context.Context, at destination, m *outgoing) (id string, ok bool, err error) {
-	p, ok := s.replies.find(at.waits)
+	p, ok := s.replies.find(func(p pending) bool { return at.answersCommand(p) && !p.Answered })
 	if !ok || !p.ready(ctx) {
 		return "", false, nil
 	}
@@ -251,18 +248,13 @@ const (
 func (s *sender) findSent(ctx context.Context, at destination, m *outgoing, since time.Time) (string, error) {
 	exact := since.Add(s.rest.Ahead() - lookSlack)
 	id, err := s.search(ctx, at.channel, since.Add(-replyAge), func(there *message) bool {
-		made := !born(there.ID).Before(exact) || there.Edited.After(exact) || there.answers(at.answers)
-		return made && m.is(there)
+		command := there.Interaction != nil && slices.Contains(at.answers, there.Interaction.ID)
+		return (command || !born(there.ID).Before(exact) || there.Edited.After(exact)) && m.is(there)
 	})
 	if err != nil {
 		err = fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
 	}
 	return id, err
-}
-
-// answers reports whether the message answers one of these commands.
-func (m *message) answers(commands []string) bool {
-	return m.Interaction != nil && slices.Contains(commands, m.Interaction.ID)
 }
 
 // search finds the first message of the bot's own since then that fits.

@@ -121,15 +121,12 @@ func (d *Driver) Scopes(at core.Path) []core.Path {
 		return nil
 	}
 	d.cursors.recall()
-	p, _ := d.placeOf(e[2])
-	if p.Parent == "" || p.thread() {
+	p, known := d.placeOf(e[2])
+	if !known || p.thread() {
 		return nil
 	}
-	scope, err := core.MakePath(d.name, e[1], p.Parent)
-	if err != nil {
-		return nil
-	}
-	return []core.Path{scope}
+	_, scopes, _ := d.cache.path(e[2], p)
+	return scopes
 }
 
 // Listen connects and takes events in until ctx ends, which is not an error, or Discord

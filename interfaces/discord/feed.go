@@ -44,7 +44,7 @@ func (f *feed) Event(ctx context.Context, e gateway.Event) bool {
 		f.health.Works(e.Shard)
 	}
 	if event.call.wanted() && !f.events.push(ctx, event) {
-		f.responder.arrivals.forget(event.call)
+		f.responder.forget(event.call)
 		return false
 	}
 	f.Alive(e.Shard)

@@ -48,7 +48,7 @@ func TestEventThatFindsNoRoom(t *testing.T) {
 			heard("without room", event("MESSAGE_CREATE", `{"id":"3"}`), false, noon(0), 1)
 			heard("a command without room", event("INTERACTION_CREATE", press), false, noon(0), 1)
 		}
-		if !d.responder.arrivals.new("5") {
+		if !d.responder.isNew("5") {
 			t.Error("a command for which there was no room is known, and is lost when it comes again")
 		}
 		d.tasks.Close()

@@ -3,6 +3,8 @@ package discord
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"strings"
 
 	"synthbot/core"
 	"synthbot/interfaces/discord/rest"
@@ -11,8 +13,9 @@ import (
 // Fetch returns the content of an attachment of this interface, at most max
 // bytes; a larger one is an error. Files come from cdn_url and nowhere else.
 func (d *Driver) Fetch(ctx context.Context, a core.Attachment, max int64) ([]byte, error) {
-	ref, ok := escaped(a.Ref)
-	if !ok {
+	ref, err := url.Parse(a.Ref)
+	if err != nil || ref.IsAbs() || ref.Host != "" || !strings.HasPrefix(ref.Path, "/") ||
+		strings.Contains(ref.Path, "..") {
 		return nil, core.Errorf(core.Invalid, "the file %q has no address", a.Name)
 	}
 	address := d.set.cdn.String() + ref.RequestURI()

@@ -144,9 +144,9 @@ func compareGolden(t *testing.T, file string, got []byte) {
 
 // TestUnnamed: what stands for an id is left out, and a namesake is not.
 func TestUnnamed(t *testing.T) {
-	r := reader{users: []user{{ID: "7", Name: "Aria"}}}
+	r := reader{users: []user{{ID: "7", Name: "Aria"}}, bare: true}
 	for text, want := range map[string]string{"@Aria, greet <@7>!": "@Aria, greet  !", "<@7>": " ", "a < b": "a < b"} {
-		if got := r.unnamed().words(text); got != want {
+		if got := r.words(text); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

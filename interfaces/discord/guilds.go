@@ -207,12 +207,13 @@ func (t *intake) fetchUnknown(ctx context.Context, shard int, g guildPayload) {
 		return
 	}
 	from := idAt(since.Add(t.d.rest.Ahead() - aliveSlack))
+	readable := []int{0, 2, channelNews, 13, threadNews, threadPublic, threadPrivate} // text, voice, news, stage
 	for _, c := range g.all() {
 		_, known := t.d.cursors.get(c.ID)
 		if known || t.holds[c.ID] != nil || t.unseen <= 0 {
 			continue
 		}
-		if !c.hasMessages() || !newer(c.Last, from) || !t.d.cache.reads(g.ID, c) {
+		if !slices.Contains(readable, c.Type) || !newer(c.Last, from) || !t.d.cache.reads(g.ID, c) {
 			continue
 		}
 		t.unseen--

@@ -50,43 +50,38 @@ func (a *arrival) decide(refused bool) {
 // maxArrivals is how many interactions are remembered.
 const maxArrivals = 4000
 
-// arrivals are the latest interactions: those that a resumed session repeats are not
-// answered again. Safe for concurrent use.
-type arrivals struct {
-	mu  sync.Mutex
-	all recent.Cache[string, bool]
-}
-
-// new reports whether an interaction was not received before.
-func (a *arrivals) new(id string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	_, known := a.all.Get(id)
-	a.all.Put(id, true)
-	return !known
-}
-
-func (a *arrivals) forget(c *arrival) {
-	if c != nil {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.all.Delete(c.id)
-	}
-}
-
 // responder acknowledges and answers interactions.
 type responder struct {
 	*account
 	commands *commands
 	admins   []core.Path // people who may press what is for others
-	arrivals arrivals
-	presses  *replies // that may get a whisper
+
+	mu      sync.Mutex
+	arrived recent.Cache[string, bool]    // the latest, by id: a resumed session repeats them
+	presses recent.Cache[string, pending] // that may get a whisper
 }
 
 func newResponder(a *account, c *commands, admins []core.Path) *responder {
 	return &responder{
-		account: a, commands: c, admins: admins, arrivals: arrivals{all: recent.NewCache[string, bool](maxArrivals)},
-		presses: newReplies(nil, nil),
+		account: a, commands: c, admins: admins, arrived: recent.NewCache[string, bool](maxArrivals),
+		presses: recent.NewCache[string, pending](maxArrivals),
+	}
+}
+
+// isNew reports whether an interaction was not received before.
+func (r *responder) isNew(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, known := r.arrived.Get(id)
+	r.arrived.Put(id, true)
+	return !known
+}
+
+func (r *responder) forget(a *arrival) {
+	if a != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.arrived.Delete(a.id)
 	}
 }
 
@@ -98,7 +93,7 @@ func (r *responder) arrive(ctx context.Context, data []byte) *arrival {
 	who := i.person()
 	c := &arrival{id: i.ID, done: true, decided: make(chan bool, 1), taken: make(chan struct{})}
 	switch {
-	case !ok || i.ID == "" || i.Token == "" || who == nil || !r.arrivals.new(i.ID):
+	case !ok || i.ID == "" || i.Token == "" || who == nil || !r.isNew(i.ID):
 	case i.Type == interactComplete:
 		r.background(ctx, func(ctx context.Context) { r.complete(ctx, &i) })
 	case i.Type == interactPress && !r.mayPress(i.Data.Custom, who.ID):
@@ -171,15 +166,18 @@ func (t *intake) interact(f gatewayEvent, p place) {
 	t.batch = append(t.batch, e)
 	// After a command in private, missed messages there can be found.
 	t.d.cursors.expect(i.Channel, p, i.ID, t.d.clock())
-	waiting := t.d.responder.presses
-	if i.Type == interactCommand {
-		waiting = t.d.replies
-	}
 	waits := pending{ID: i.ID, App: i.App, Token: i.Token, Channel: i.Channel, At: time.Now()}
 	if f.call != nil {
 		waits.taken = f.call.taken
 	}
-	waiting.add(waits)
+	r := t.d.responder
+	if i.Type == interactPress {
+		r.mu.Lock()
+		r.presses.Put(i.ID, waits)
+		r.mu.Unlock()
+	} else {
+		r.replies.add(waits)
+	}
 	t.after = append(t.after, func() { f.call.decide(false) })
 }
 

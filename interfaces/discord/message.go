@@ -74,7 +74,9 @@ func (c *cache) normal(m *message, p place) (out core.Message, ok bool) {
 	content, _ := unquoted(m.Content)
 	title, said := c.post(m, p), read.own(m, content)
 	out.Text, out.Foreign = short(title+said, core.MaxText/4), read.foreign(m)
-	spoken := read.unnamed().own(m, ownWords(m.Content))
+	bare := read
+	bare.bare = true
+	spoken := bare.own(m, ownWords(m.Content))
 	if spoken != said {
 		out.Spoken = title + " " + spoken
 	}

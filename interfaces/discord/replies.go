@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core/driver"
+	"synthbot/core/recent"
 )
 
 // replyAge is how long Discord accepts an answer, less a little.
@@ -31,7 +32,6 @@ type pending struct {
 	// taken is closed when it was acknowledged: before, an answer is refused. It is nil if
 	// that was in an earlier process.
 	taken <-chan struct{}
-	kept  bool // the State has it
 }
 
 // ready waits until an answer is accepted; it returns false if ctx ended before.
@@ -57,42 +57,40 @@ func (all pendings) dropOver() {
 	maps.DeleteFunc(all, func(_ string, p pending) bool { return p.over() })
 }
 
-// replies are the commands whose turn is not over, or presses. Those in the State can be
-// answered by a later process, and by the driver of another configuration. Safe for
-// concurrent use.
+// replies are the commands whose turn is not over. A later process can answer them too, and
+// so can the driver of another configuration. Safe for concurrent use.
 type replies struct {
-	state driver.State // nil: lost with the process
+	state driver.State
 	log   *slog.Logger
 
-	mu       sync.Mutex
-	all      pendings
-	recalled bool // what an earlier process left was read
+	mu    sync.Mutex
+	taken recent.Cache[string, <-chan struct{}] // those of this process, by id
 }
 
 func newReplies(s driver.State, log *slog.Logger) *replies {
-	return &replies{state: s, log: log, all: make(pendings)}
+	return &replies{state: s, log: log, taken: recent.NewCache[string, <-chan struct{}](maxArrivals)}
 }
 
 // add adds one that waits from now on.
 func (r *replies) add(p pending) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.refresh()
-	p.kept = r.update(func(all pendings) bool {
+	r.taken.Put(p.ID, p.taken)
+	r.mu.Unlock()
+	r.update(func(all pendings) bool {
 		all[p.ID] = p
 		return true
 	})
-	r.all[p.ID] = p
 }
 
 // find returns the oldest one that match accepts.
 func (r *replies) find(match func(pending) bool) (pending, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.refresh()
+	all, _ := r.noted()
 	byAge := func(a, b pending) int { return a.At.Compare(b.At) }
-	for _, p := range slices.SortedFunc(maps.Values(r.all), byAge) {
+	for _, p := range slices.SortedFunc(maps.Values(all), byAge) {
 		if match(p) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			p.taken, _ = r.taken.Get(p.ID)
 			return p, true
 		}
 	}
@@ -101,25 +99,18 @@ func (r *replies) find(match func(pending) bool) (pending, bool) {
 
 // answer marks one as answered.
 func (r *replies) answer(p pending) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	mark := func(all pendings) bool {
+	r.update(func(all pendings) bool {
 		now, there := all[p.ID]
 		if there {
 			now.Answered = true
 			all[p.ID] = now
 		}
 		return there
-	}
-	mark(r.all)
-	r.update(mark)
+	})
 }
 
 // drop removes one whose turn is over, or that cannot be answered.
 func (r *replies) drop(p pending) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.all, p.ID)
 	r.update(func(all pendings) bool {
 		_, there := all[p.ID]
 		delete(all, p.ID)
@@ -127,50 +118,16 @@ func (r *replies) drop(p pending) {
 	})
 }
 
-// refresh takes over what the State says. It leaves everything as it is if the State
-// cannot be read. r.mu is held.
-func (r *replies) refresh() {
-	r.all.dropOver()
-	if r.recalled && len(r.all) == 0 {
-		return
-	}
-	noted, err := r.noted()
-	if err != nil {
-		return
-	}
-	for id, p := range noted {
-		if !r.recalled {
-			p.kept = true
-			r.all[id] = p
-		}
-	}
-	r.recalled = true
-	for id, p := range r.all {
-		now, there := noted[id]
-		if p.kept && !there {
-			delete(r.all, id)
-			continue
-		}
-		p.Answered = p.Answered || now.Answered
-		r.all[id] = p
-	}
-}
-
-// noted reads from the State those that can still be answered.
+// noted reads those that can still be answered.
 func (r *replies) noted() (all pendings, err error) {
-	if r.state != nil {
-		err = driver.Load(context.Background(), r.state, repliesKey, &all)
-	}
+	err = driver.Load(context.Background(), r.state, repliesKey, &all)
 	all.dropOver()
 	return all, err
 }
 
-// update changes the notes where change returns true; it reports whether that is done.
-func (r *replies) update(change func(pendings) bool) bool {
-	if r.state == nil {
-		return false
-	}
-	ok, err := driver.Update(context.Background(), r.state, repliesKey, func(all *pendings) bool {
+// update stores what change changed, if it returns true.
+func (r *replies) update(change func(pendings) bool) {
+	_, err := driver.Update(context.Background(), r.state, repliesKey, func(all *pendings) bool {
 		if *all == nil {
 			*all = make(pendings)
 		}
@@ -180,5 +137,4 @@ func (r *replies) update(change func(pendings) bool) bool {
 	if err != nil {
 		r.log.Error("whether a command waits for its answer is not noted", "err", err)
 	}
-	return ok
 }

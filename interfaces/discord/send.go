@@ -116,35 +116,28 @@ var snowflake = regexp.MustCompile(`^[0-9]{1,20}$`)
 // checkMessage checks a message before anything is sent.
 func (a *actions) checkMessage(ctx context.Context, call core.Call) error {
 	var s say
-	if _, err := a.read(ctx, call, &s, &s.Path); err != nil {
-		return err
-	}
-	_, err := a.compose(call, &s)
+	_, _, err := a.message(ctx, call, &s)
 	return err
+}
+
+// message reads a call of the message action.
+func (a *actions) message(ctx context.Context, call core.Call, s *say) (channel string, list []outgoing, err error) {
+	channel, err = a.read(ctx, call, s, &s.Path)
+	if err == nil {
+		list, err = a.compose(call, s)
+	}
+	return channel, list, err
 }
 
 // sendMessage carries out the message action.
 func (a *actions) sendMessage(ctx context.Context, call core.Call) (core.Result, error) {
 	var s say
-	channel, err := a.read(ctx, call, &s, &s.Path)
+	channel, list, err := a.message(ctx, call, &s)
 	if err != nil {
 		return core.Result{}, err
 	}
-	list, err := a.compose(call, &s)
-	if err != nil {
-		return core.Result{}, err
-	}
-	return core.Result{}, a.sender.deliver(ctx, call, s.Path, channel, list, priority(s.Priority))
-}
-
-func priority(name string) int {
-	switch name {
-	case "high":
-		return high
-	case "low":
-		return low
-	}
-	return normal
+	priorities := map[string]int{"high": high, "low": low}
+	return core.Result{}, a.sender.deliver(ctx, call, s.Path, channel, list, priorities[s.Priority])
 }
 
 // compact is a value as JSON that a model can read.

@@ -39,12 +39,6 @@ func (c *cache) reader(m *message, guild string) reader {
 	return reader{cache: c, guild: guild, users: m.Mentions, chans: m.Channels}
 }
 
-// unnamed is a reader that leaves out the names of ids.
-func (r reader) unnamed() reader {
-	r.bare = true
-	return r
-}
-
 // words resolves mentions, emoji and times.
 func (r reader) words(s string) string {
 	if !strings.Contains(s, "<") {

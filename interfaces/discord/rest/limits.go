@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core/driver"
+	"synthbot/core/recent"
 )
 
 // globalRate is how many requests Discord allows a bot in a second, less a few.
@@ -21,7 +22,7 @@ const (
 // resetSlack is added to the end of a period, which the server rounds.
 const resetSlack = 10 * time.Millisecond
 
-// maxBuckets is how many buckets are kept before old ones are removed.
+// maxBuckets is how many buckets are kept at least, those that were used last.
 const maxBuckets = 4096
 
 // limiter keeps requests below the server's rate limits. From the server's headers it
@@ -30,11 +31,11 @@ const maxBuckets = 4096
 type limiter struct {
 	pace bool
 
-	mu     sync.Mutex
-	names  map[string]string  // route → the server's name of its bucket
-	bucket map[string]*bucket // by that name (or the route) and the major ID
-	until  time.Time          // no request at all is allowed before
-	sent   []time.Time        // the latest requests, at most globalRate
+	mu      sync.Mutex
+	names   map[string]string             // route → the server's name of its bucket
+	buckets recent.Cache[string, *bucket] // by that name (or the route) and the major ID
+	until   time.Time                     // no request at all is allowed before
+	sent    []time.Time                   // the latest requests, at most globalRate
 }
 
 // bucket is one of the server's rate limits.
@@ -46,7 +47,8 @@ type bucket struct {
 }
 
 func newLimiter(pace bool) *limiter {
-	return &limiter{pace: pace, names: make(map[string]string), bucket: make(map[string]*bucket)}
+	buckets := recent.NewCache[string, *bucket](maxBuckets)
+	return &limiter{pace: pace, names: make(map[string]string), buckets: buckets}
 }
 
 // enter waits until the request may be made.
@@ -94,27 +96,7 @@ func (l *limiter) find(q *Request) *bucket {
 	if !ok {
 		name = q.name()
 	}
-	name += " " + q.major()
-	b, ok := l.bucket[name]
-	if !ok {
-		l.evict()
-		b = &bucket{}
-		l.bucket[name] = b
-	}
-	return b
-}
-
-// evict removes buckets whose limit is over.
-func (l *limiter) evict() {
-	if len(l.bucket) < maxBuckets {
-		return
-	}
-	now := time.Now()
-	for name, b := range l.bucket {
-		if b.reset.Before(now) && b.until.Before(now) {
-			delete(l.bucket, name)
-		}
-	}
+	return l.buckets.Ensure(name+" "+q.major(), func() *bucket { return &bucket{} })
 }
 
 // learn reads the server's headers.

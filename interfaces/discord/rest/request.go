@@ -32,18 +32,14 @@ type File struct {
 
 // address fills the IDs into the route.
 func (q *Request) address() string {
-	var b strings.Builder
-	pieces := strings.Split(q.Route, "{}")
-	for i, piece := range pieces {
-		b.WriteString(piece)
-		if i < len(pieces)-1 {
-			b.WriteString(url.PathEscape(q.IDs[i]))
-		}
+	address := q.Route
+	for _, id := range q.IDs {
+		address = strings.Replace(address, "{}", url.PathEscape(id), 1) // {} in an ID is escaped
 	}
 	if len(q.Query) > 0 {
-		b.WriteString("?" + q.Query.Encode())
+		address += "?" + q.Query.Encode()
 	}
-	return b.String()
+	return address
 }
 
 // name identifies the request in errors and, until the server has named a bucket, in
