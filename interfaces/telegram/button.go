@@ -118,7 +118,9 @@ func (c *converter) press(q *callback) converted {
 	kind, only, data, ok := c.keys.open(m.Chat.ID, q.Data)
 	if ok && kind != kindChoice {
 		keys := m.keys()
-		at := slices.IndexFunc(keys, func(b keyboardButton) bool { return b.CallbackData != nil && *b.CallbackData == q.Data })
+		at := slices.IndexFunc(keys, func(b keyboardButton) bool {
+			return b.CallbackData != nil && *b.CallbackData == q.Data
+		})
 		ok = at >= 0
 		if ok {
 			data = keys[at].Text

@@ -97,7 +97,8 @@ func formOf(f *core.Upload) form {
 		}
 	case "audio audio/ogg", "audio application/ogg", "audio audio/opus":
 		return form{"sendVoice", "voice", "voice", "voice.ogg"}
-	case "audio audio/mpeg", "audio audio/mp3", "audio audio/mp4", "audio audio/m4a", "audio audio/x-m4a", "audio audio/aac":
+	case "audio audio/mpeg", "audio audio/mp3", "audio audio/mp4", "audio audio/m4a", "audio audio/x-m4a",
+		"audio audio/aac":
 		return form{"sendAudio", "audio", "audio", "audio" + path.Ext(f.Name)}
 	case "video video/mp4":
 		return form{"sendVideo", "video", "video", "video.mp4"}
