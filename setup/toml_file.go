@@ -14,7 +14,7 @@ import (
 type File struct {
 	text       string
 	newline    string
-	statements []statement
+	statements []config.Statement
 }
 
 // Open reads a file, which must be valid TOML.
@@ -31,7 +31,7 @@ func (f *File) String() string { return f.text }
 
 func (f *File) setText(text string) (err error) {
 	f.text = text
-	f.statements, err = scan(text)
+	f.statements, err = config.Statements(text)
 	return err
 }
 
@@ -57,22 +57,27 @@ func (f *File) Set(table []string, key, literal string) error {
 	if i >= 0 {
 		return f.setValue(i, literal)
 	}
-	headers := f.headers(header, table)
+	headers := f.headers(config.StatementHeader, table)
 	if len(headers) > 0 {
 		return f.put(headers[0], key, literal)
 	}
 	if added, err := f.addDotted(table, key, literal); added || err != nil {
 		return err
 	}
-	at, err := f.addHeader(header, table)
+	at, err := f.addHeader(config.StatementHeader, table)
 	if err != nil {
 		return err
 	}
 	return f.put(at, key, literal)
 }
 
+// opensTable reports whether the following keys belong to the table of a statement.
+func opensTable(s *config.Statement) bool {
+	return !s.Commented && (s.Kind == config.StatementHeader || s.Kind == config.StatementArray)
+}
+
 func (f *File) setValue(i int, literal string) error {
-	return f.replace(f.statements[i].from, f.statements[i].to, literal)
+	return f.replace(f.statements[i].From, f.statements[i].To, literal)
 }
 
 // Add adds texts to a list of several lines, and keeps its lines and comments. added is
@@ -83,26 +88,26 @@ func (f *File) Add(table []string, key string, texts []string) (added bool, err 
 		return false, err
 	}
 	s := &f.statements[i]
-	before := f.text[s.from:s.to]
+	before := f.text[s.From:s.To]
 	if !strings.HasPrefix(before, "[") || !strings.Contains(before, "\n") {
 		return false, nil
 	}
 	with := strings.TrimSuffix(quoteList(texts), "]") + ","
-	return true, f.replace(s.from, s.from+1, with)
+	return true, f.replace(s.From, s.From+1, with)
 }
 
 // Count returns how many tables a list of tables has.
-func (f *File) Count(list ...string) int { return len(f.headers(array, list)) }
+func (f *File) Count(list ...string) int { return len(f.headers(config.StatementArray, list)) }
 
 // SetIn sets a key of the n-th table of a list.
 func (f *File) SetIn(list []string, n int, key, literal string) error {
-	all := f.headers(array, list)
+	all := f.headers(config.StatementArray, list)
 	if n < 0 || n >= len(all) {
 		return fmt.Errorf("%w: there is no [[%s]] number %d", ErrShape, strings.Join(list, "."), n+1)
 	}
-	for i := all[n] + 1; i < len(f.statements) && !f.statements[i].opensTable(); i++ {
+	for i := all[n] + 1; i < len(f.statements) && !opensTable(&f.statements[i]); i++ {
 		s := &f.statements[i]
-		if s.kind == value && !s.commented && slices.Equal(s.key, []string{key}) {
+		if s.Kind == config.StatementValue && !s.Commented && slices.Equal(s.Key, []string{key}) {
 			return f.setValue(i, literal)
 		}
 	}
@@ -121,12 +126,12 @@ func (f *File) First(list []string, pairs ...Pair) error {
 	if i >= 0 {
 		return shapeError(list)
 	}
-	all := f.headers(array, list)
+	all := f.headers(config.StatementArray, list)
 	at := 0
 	if len(all) > 0 {
 		at, err = f.addBefore(all[0], list)
 	} else {
-		at, err = f.addHeader(array, list)
+		at, err = f.addHeader(config.StatementArray, list)
 	}
 	for _, p := range pairs {
 		if err == nil {
@@ -138,15 +143,11 @@ func (f *File) First(list []string, pairs ...Pair) error {
 
 // addBefore adds a table to a list, before the table at i and its comment.
 func (f *File) addBefore(i int, list []string) (int, error) {
-	for i > 0 && f.statements[i-1].kind == other && strings.HasPrefix(f.source(i-1), "#") {
+	for i > 0 && f.statements[i-1].Kind == config.StatementComment && f.statements[i-1].End == f.statements[i].Start {
 		i--
 	}
-	start := f.statements[i].start
+	start := f.statements[i].Start
 	return i, f.replace(start, start, "[["+dotted(list)+"]]"+f.newline+f.newline)
-}
-
-func (f *File) source(i int) string {
-	return strings.TrimSpace(f.text[f.statements[i].start:f.statements[i].end])
 }
 
 // find returns the statement of a key, or -1. A key in an inline table cannot be changed.
@@ -169,11 +170,11 @@ func (f *File) values() iter.Seq2[int, []string] {
 		lists := f.lists()
 		for i := range f.statements {
 			s := &f.statements[i]
-			if s.opensTable() {
-				table = s.key
+			if opensTable(s) {
+				table = s.Key
 			}
 			inList := slices.ContainsFunc(lists, func(l []string) bool { return hasPrefix(table, l) })
-			if s.kind == value && !s.commented && !inList && !yield(i, slices.Concat(table, s.key)) {
+			if s.Kind == config.StatementValue && !s.Commented && !inList && !yield(i, slices.Concat(table, s.Key)) {
 				return
 			}
 		}
@@ -189,18 +190,18 @@ func shapeError(key []string) error {
 func (f *File) lists() (keys [][]string) {
 	for i := range f.statements {
 		s := &f.statements[i]
-		if s.kind == array && !s.commented {
-			keys = append(keys, s.key)
+		if s.Kind == config.StatementArray && !s.Commented {
+			keys = append(keys, s.Key)
 		}
 	}
 	return keys
 }
 
 // headers returns the statements that open a table, or each table of a list.
-func (f *File) headers(k kind, key []string) (all []int) {
+func (f *File) headers(k config.StatementKind, key []string) (all []int) {
 	for i := range f.statements {
 		s := &f.statements[i]
-		if s.kind == k && !s.commented && slices.Equal(s.key, key) {
+		if s.Kind == k && !s.Commented && slices.Equal(s.Key, key) {
 			all = append(all, i)
 		}
 	}
@@ -212,7 +213,7 @@ func (f *File) headers(k kind, key []string) (all []int) {
 func (f *File) addDotted(table []string, key, literal string) (added bool, err error) {
 	last, from := -1, 0
 	for i, full := range f.values() {
-		n := len(full) - len(f.statements[i].key)
+		n := len(full) - len(f.statements[i].Key)
 		if n < len(table) && hasPrefix(full, table) {
 			last, from = i, n
 		}
@@ -225,7 +226,7 @@ func (f *File) addDotted(table []string, key, literal string) (added bool, err e
 
 // addAfter adds a line after a statement.
 func (f *File) addAfter(i int, line string) error {
-	end := f.statements[i].end
+	end := f.statements[i].End
 	if !strings.HasSuffix(f.text[:end], "\n") {
 		line = f.newline + line
 	}
@@ -234,16 +235,16 @@ func (f *File) addAfter(i int, line string) error {
 
 // addHeader adds the header of a table: it uncomments one, or adds one at the end of the
 // file.
-func (f *File) addHeader(k kind, key []string) (int, error) {
+func (f *File) addHeader(k config.StatementKind, key []string) (int, error) {
 	for i := range f.statements {
 		s := &f.statements[i]
-		if s.commented && s.kind == k && slices.Equal(s.key, key) && !f.hasValues(i) {
-			hash := s.start + strings.IndexByte(f.text[s.start:], '#')
+		if s.Commented && s.Kind == k && slices.Equal(s.Key, key) && !f.hasValues(i) {
+			hash := s.Start + strings.IndexByte(f.text[s.Start:], '#')
 			return i, f.replace(hash, hash+1, "")
 		}
 	}
 	line := "[" + dotted(key) + "]"
-	if k == array {
+	if k == config.StatementArray {
 		line = "[" + line + "]"
 	}
 	text := strings.TrimRight(f.text, " \t\r\n")
@@ -256,8 +257,8 @@ func (f *File) addHeader(k kind, key []string) (int, error) {
 
 // hasValues reports whether values follow a commented header, which would move to its table.
 func (f *File) hasValues(i int) bool {
-	for i++; i < len(f.statements) && !f.statements[i].opensTable(); i++ {
-		if f.statements[i].kind == value && !f.statements[i].commented {
+	for i++; i < len(f.statements) && !opensTable(&f.statements[i]); i++ {
+		if f.statements[i].Kind == config.StatementValue && !f.statements[i].Commented {
 			return true
 		}
 	}
@@ -268,14 +269,14 @@ func (f *File) hasValues(i int) bool {
 // of the table.
 func (f *File) put(i int, key, literal string) error {
 	line, last := config.QuoteKey(key)+" = "+literal, i
-	for j := i + 1; j < len(f.statements) && !f.statements[j].opensTable(); j++ {
+	for j := i + 1; j < len(f.statements) && !opensTable(&f.statements[j]); j++ {
 		s := &f.statements[j]
 		switch {
-		case s.commented && s.kind != value:
+		case s.Commented && s.Kind != config.StatementValue:
 			return f.addAfter(last, line)
-		case s.commented && slices.Equal(s.key, []string{key}):
-			return f.replace(s.start, s.end, line+f.newline)
-		case s.kind == value && !s.commented:
+		case s.Commented && slices.Equal(s.Key, []string{key}):
+			return f.replace(s.Start, s.End, line+f.newline)
+		case s.Kind == config.StatementValue && !s.Commented:
 			last = j
 		}
 	}
