@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -72,13 +71,7 @@ const (
 
 // adminClaim makes the first person who has the code of the set-up an admin.
 type adminClaim struct {
-	log     *slog.Logger
-	clock   func() time.Time
-	items   core.Items
-	changes *placeChanges
-	admins  func() []core.Path
-	alerts  *alerts
-	reloads *reloads
+	*Bot
 
 	mu    sync.Mutex
 	wrong []wrongCode // of the last hour
@@ -110,7 +103,7 @@ func (a *adminClaim) commands(c *Config) ([]command.Command, error) {
 
 // used reports whether the claim was used.
 func (a *adminClaim) used(ctx context.Context, claim Claim) (bool, error) {
-	_, used, err := a.items.Get(ctx, core.Path{}, claimKey+string(claim))
+	_, used, err := a.Data.Items("bot").Get(ctx, core.Path{}, claimKey+string(claim))
 	if err != nil {
 		return false, fmt.Errorf("claim: %w", err)
 	}
@@ -122,7 +115,7 @@ func (a *adminClaim) used(ctx context.Context, claim Claim) (bool, error) {
 func (a *adminClaim) try(ctx context.Context, claim Claim, c command.Call) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	now := a.clock()
+	now := a.env.Clock()
 	if !a.mayTry(c.Person, now) {
 		return "", core.Errorf(core.Forbidden, "There were too many wrong codes. Try again in an hour.")
 	}
@@ -145,16 +138,16 @@ func (a *adminClaim) try(ctx context.Context, claim Claim, c command.Call) (stri
 // makeAdmin stores that somebody is an admin, and then that the claim was used. In
 // between, only they can use it again.
 func (a *adminClaim) makeAdmin(ctx context.Context, claim Claim, person core.Path) error {
-	yes, first := true, len(a.admins()) == 0
+	yes, first := true, len(a.admins(a.InForce().Config)) == 0
 	if err := a.changes.Change(ctx, person, func(s *settings.Settings) { s.Admin = &yes }); err != nil {
 		return err
 	}
-	raw, err := json.Marshal(a.clock())
+	raw, err := json.Marshal(a.env.Clock())
 	if err != nil {
 		return err
 	}
 	item := core.Item{Key: claimKey + string(claim), Value: raw, Version: core.AnyVersion}
-	if _, err := a.items.Put(ctx, item); err != nil {
+	if _, err := a.Data.Items("bot").Put(ctx, item); err != nil {
 		return fmt.Errorf("claim: %w", err)
 	}
 	if !first {

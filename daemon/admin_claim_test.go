@@ -54,22 +54,23 @@ func TestClaimOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := p.Logger(c, slog.LevelError)
-	b, err := p.Assemble(c, log, func() (core.Store, error) { return p.OpenStore(c, log) }, Only())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	claim := claimOf("CODE")
-	for _, who := range []struct{ name, want string }{{"jay", "You are my admin"}, {"ann", "used already"}, {"jay", "You are my admin"}} {
-		person := core.MustPath("console/@user/" + who.name)
-		text, err := b.claim.try(t.Context(), claim, command.Call{Person: person, Args: map[string]string{"code": "code"}})
-		if said := fmt.Sprint(text, err); !strings.Contains(said, who.want) {
-			t.Errorf("%s heard %q", who.name, said)
+	look := func(b *Bot) error {
+		claim := claimOf("CODE")
+		for _, who := range []struct{ name, want string }{{"jay", "You are my admin"}, {"ann", "used already"}, {"jay", "You are my admin"}} {
+			person := core.MustPath("console/@user/" + who.name)
+			text, err := b.claim.try(t.Context(), claim, command.Call{Person: person, Args: map[string]string{"code": "code"}})
+			if said := fmt.Sprint(text, err); !strings.Contains(said, who.want) {
+				t.Errorf("%s heard %q", who.name, said)
+			}
 		}
+		if admins := claimedAdmins(b.changes); len(admins) != 1 || admins[0] != core.MustPath("console/@user/jay") {
+			t.Errorf("admins are %v", admins)
+		}
+		return nil
 	}
-	if admins := claimedAdmins(b.changes); len(admins) != 1 || admins[0] != core.MustPath("console/@user/jay") {
-		t.Errorf("admins are %v", admins)
+	l := Life{Config: c, Log: p.Logger(c, slog.LevelError), Interfaces: Only(), Look: look}
+	if err := p.Run(t.Context(), l); err != nil {
+		t.Fatal(err)
 	}
 }
 

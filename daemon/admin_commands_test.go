@@ -16,7 +16,7 @@ import (
 func TestForOneAlone(t *testing.T) {
 	b := &Bot{monitor: &monitor{traces: new(admin.Traces)}, claim: new(adminClaim)}
 	b.parts.Store(&parts{Config: new(Config), Engines: new(engine.Chain)})
-	r, err := b.commands(new(Config), nil)
+	r, err := b.commands(b.InForce())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,10 +75,6 @@ func TestConditions(t *testing.T) {
 	})
 }
 
-type runnerFunc func(context.Context) error
-
-func (f runnerFunc) Run(ctx context.Context) error { return f(ctx) }
-
 // TestRunsAgain: what had stopped and was started anew is called well when it has
 // run for a while.
 func TestRunsAgain(t *testing.T) {
@@ -86,8 +82,8 @@ func TestRunsAgain(t *testing.T) {
 		var log journal
 		logger := slog.New(slog.NewTextHandler(&log, nil))
 		w := &workers{log: logger, alerts: &alerts{log: logger, clock: time.Now, send: func(string) {}}}
-		lasts := runnerFunc(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
-		fails := runnerFunc(func(context.Context) error { return errors.New("token refused") })
+		lasts := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		fails := func(context.Context) error { return errors.New("token refused") }
 		w.start(t.Context(), "interface x", "first", lasts)
 		w.start(t.Context(), "interface y", "other", lasts)
 		time.Sleep(2 * steady)

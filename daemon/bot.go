@@ -1,17 +1,22 @@
 package daemon
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"sync/atomic"
 
+	"synthbot/admin"
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/command"
 	"synthbot/core/engine"
 	"synthbot/core/recon"
 	"synthbot/core/turn"
+	"synthbot/daemon/logs"
+	"synthbot/daemon/settings"
 )
 
 // Bot is one running bot: the parts that its configuration describes, and what outlives
@@ -35,11 +40,90 @@ type Bot struct {
 	pdfs    pdfReader
 }
 
-// InForce returns the parts in force; nil before the bot is assembled.
+// newBot makes what outlives a change of the configuration, besides the store.
+func (e *Env) newBot(l Life) *Bot {
+	b := &Bot{env: e, log: l.Log, pdfs: make(pdfReader, maxPDFs)}
+	b.parts.Store(&parts{Config: new(Config)}) // until the configuration is built
+	b.runtime = action.NewRuntime(action.Options{Clock: e.Clock, Log: logs.Room(l.Log, "core/action")})
+	b.outbox = &outbox{bot: b}
+	b.alerts = &alerts{log: l.Log, clock: e.Clock, send: b.outbox.sendAdmins}
+	b.workers = &workers{log: l.Log, alerts: b.alerts}
+	b.monitor = &monitor{Bot: b, metrics: admin.NewMetrics(), traces: new(admin.Traces), began: e.Clock()}
+	b.reloads = &reloads{Bot: b, outdated: make(chan struct{}, 1)}
+	if l.Carry != nil {
+		b.reloads.requested, b.reloads.done = make(chan struct{}, 1), make(chan struct{}, 1)
+	}
+	b.claim = &adminClaim{Bot: b}
+	b.page = &pageServer{bot: b}
+	return b
+}
+
+// openStore opens the store, and reads from it the settings that users changed.
+func (b *Bot) openStore(l Life) error {
+	open := l.Open
+	if open == nil {
+		open = func() (core.Store, error) { return b.openDatabase(l.Config) }
+	}
+	store, err := open()
+	if err != nil {
+		return err
+	}
+	b.Data = b.newStorage(store)
+	b.changes, err = settings.Open[settings.Settings](context.Background(), b.Data.Items("bot"))
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
+	return nil
+}
+
+// close ends what outlives the run of a bot.
+func (b *Bot) close() error {
+	b.alerts.close()
+	b.runtime.Wait()
+	b.reloads.retiring.Wait()
+	b.outbox.sending.Wait()
+	err := b.Data.close()
+	engines := b.InForce().Engines
+	if engines == nil {
+		return err
+	}
+	return errors.Join(err, engines.Close())
+}
+
+// Reconfigured returns a bot to look at, with another configuration and further actions
+// on the same store. It cannot run.
+func (b *Bot) Reconfigured(c *Config, log *slog.Logger, further ...core.Plugin) (*Bot, error) {
+	p := *b.InForce()
+	p.Config = c
+	if err := p.collectActions(further...); err != nil {
+		return nil, err
+	}
+	other := &Bot{
+		env: b.env, log: log, Data: b.Data, changes: b.changes, runtime: b.runtime, alerts: b.alerts, outbox: b.outbox,
+		workers: b.workers, monitor: b.monitor, reloads: b.reloads, page: b.page, claim: b.claim, pdfs: b.pdfs,
+	}
+	other.parts.Store(&p)
+	other.Turns = turn.New(other.options(&p))
+	return other, nil
+}
+
+// InForce returns the parts in force. They are empty until the configuration is built.
 func (b *Bot) InForce() *parts { return b.parts.Load() }
+
+// putInForce puts parts in force for all that begins from now on, besides turns.
+func (b *Bot) putInForce(p *parts) {
+	b.parts.Store(p)
+	b.embed(p)
+}
 
 // Outbox sends messages outside of turns.
 func (b *Bot) Outbox() core.Messenger { return b.outbox }
+
+// admins are the people who may do everything: those of the configuration, and those who
+// became admins since.
+func (b *Bot) admins(c *Config) []core.Path {
+	return append(paths(c.Bot.Admins), claimedAdmins(b.changes)...)
+}
 
 // parts are what one configuration describes. They do not change once they are in force.
 type parts struct {
@@ -54,17 +138,24 @@ type parts struct {
 	small      *recon.Small // nil if no small model is configured
 }
 
-// runners are the parts that work in the background.
-func (p *parts) runners() (all []runner) {
+// commands are all chat commands: the bot's own and those of plugins.
+func (b *Bot) commands(p *parts) (*command.Registry, error) {
+	claim, err := b.claim.commands(p.Config)
+	if err != nil {
+		return nil, err
+	}
+	places := &placeCommands{b}
+	lists := [][]command.Command{(&userCommands{b}).list(), places.list(), (&adminCommands{b, places}).list(), claim}
 	for _, l := range p.plugins {
-		if r, ok := l.Plugin.(core.Runner); ok {
-			all = append(all, runner{"plugin " + l.Name(), l.Plugin, r})
+		if c, ok := l.Plugin.(command.Commander); ok {
+			lists = append(lists, c.Commands())
 		}
 	}
-	if p.small != nil {
-		all = append(all, runner{"recon", p.small, p.small})
+	r, err := command.New(lists...)
+	if err != nil {
+		return nil, UsageError{err}
 	}
-	return all
+	return r, nil
 }
 
 // collectActions gathers the actions of all plugins and interfaces, under the policy of

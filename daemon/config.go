@@ -254,15 +254,6 @@ func (c *Config) turnConfig() turn.Config {
 	return t
 }
 
-// engines makes the chain of language models.
-func (c *Config) engines(o engine.Options) (*engine.Chain, error) {
-	chain, err := engine.New(c.Engines, o)
-	if err != nil {
-		return nil, UsageError{err}
-	}
-	return chain, nil
-}
-
 // Page renders the example file and the reference.
 func Page() config.Page {
 	tables := map[string][]config.Component{"plugins": pluginTables()}

@@ -18,7 +18,7 @@ const settle = 500 * time.Millisecond
 func (r *reloads) openWatch(ctx context.Context) (watch func()) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
-		r.bot.log.Warn("changes of the configuration are not noticed; send SIGHUP", "err", err)
+		r.log.Warn("changes of the configuration are not noticed; send SIGHUP", "err", err)
 		return func() {}
 	}
 	watched := r.watchFiles(w, nil)
@@ -44,7 +44,7 @@ func (r *reloads) watch(ctx context.Context, w *fsnotify.Watcher, watched map[st
 			if !ok {
 				return
 			}
-			r.bot.log.Warn("watching the configuration", "err", err)
+			r.log.Warn("watching the configuration", "err", err)
 		case <-timer.C:
 			notify(r.requested)
 		case <-r.done:
@@ -57,7 +57,7 @@ func (r *reloads) watch(ctx context.Context, w *fsnotify.Watcher, watched map[st
 // a file that is replaced is another one. before are the files watched already.
 func (r *reloads) watchFiles(w *fsnotify.Watcher, before map[string]bool) map[string]bool {
 	watched := make(map[string]bool)
-	c := r.bot.InForce().Config
+	c := r.InForce().Config
 	files := append([]string{c.File}, c.Document.SecretFiles()...)
 	for _, file := range c.Personas.Files {
 		if file != "" {
@@ -74,7 +74,7 @@ func (r *reloads) watchFiles(w *fsnotify.Watcher, before map[string]bool) map[st
 			continue
 		}
 		if err := w.Add(filepath.Dir(full)); err != nil {
-			r.bot.log.Warn("changes of a file are not noticed; send SIGHUP", "file", file, "err", err)
+			r.log.Warn("changes of a file are not noticed; send SIGHUP", "file", file, "err", err)
 		}
 	}
 	return watched

@@ -1,6 +1,5 @@
 // Package daemon is one running bot: it builds the bot from a configuration, starts,
-// reloads and stops it. Assemble shows the parts in the order in which they are made, and
-// Bot.live the order in which they start and stop.
+// reloads and stops it. Env.Run is the whole program from top to bottom: read it first.
 //
 // It also holds what all rooms meet in: the configuration as a whole (Config), the lists of
 // interfaces and plugins (interface_list.go, plugin_list.go), the bot's own chat commands,

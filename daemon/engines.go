@@ -21,6 +21,16 @@ func (b *Bot) engineOptions(p *parts) engine.Options {
 	}
 }
 
+// engines makes the chain of language models.
+func (b *Bot) engines(p *parts) (*engine.Chain, error) {
+	chain, err := engine.New(p.Config.Engines, b.engineOptions(p))
+	if err != nil {
+		return nil, UsageError{err}
+	}
+	b.monitor.metrics.Engines(chain.Names()...)
+	return chain, nil
+}
+
 // budgeted wraps the engines of p so that they are asked only within the budgets of
 // the place, the user and the bot.
 func (b *Bot) budgeted(p *parts, clock func() time.Time) core.Asker {

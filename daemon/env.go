@@ -5,15 +5,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"synthbot/config"
-	"synthbot/core"
 	"synthbot/daemon/logs"
 	"synthbot/memory"
 )
@@ -33,32 +29,6 @@ type Env struct {
 	Stopping func(grace time.Duration) // is called when the bot begins to stop
 
 	levels logs.Levels
-	db     atomic.Pointer[memory.DB] // while it is open
-	bot    atomic.Pointer[Bot]       // that was assembled last
-
-	stateLocks sync.Map // of what interfaces store, by their names: *sync.Mutex
-}
-
-// OpenStore opens the database of the configuration. It creates a missing one.
-func (e *Env) OpenStore(c *Config, log *slog.Logger) (core.Store, error) {
-	dir, err := c.DataDir(e.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	o := e.StoreOptions()
-	o.Config, o.Log = c.Memory, logs.Room(log, "memory")
-	o.OnFull = func(full bool) {
-		b := e.bot.Load()
-		if b != nil {
-			b.monitor.diskFull(full)
-		}
-	}
-	db, err := memory.Open(dir, o)
-	if err != nil {
-		return nil, err
-	}
-	e.db.Store(db)
-	return db, nil
 }
 
 // StoreOptions returns the options for all databases.

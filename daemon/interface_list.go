@@ -65,7 +65,7 @@ func makeConsole(m maker, name string, own any) (core.Interface, error) {
 }
 
 func makeDiscord(m maker, name string, own any) (core.Interface, error) {
-	state, err := m.stateOf(name)
+	state, err := m.data.state(name)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func makeDiscord(m maker, name string, own any) (core.Interface, error) {
 }
 
 func makeTelegram(m maker, name string, own any) (core.Interface, error) {
-	state, err := m.stateOf(name)
+	state, err := m.data.state(name)
 	if err != nil {
 		return nil, err
 	}
@@ -220,6 +220,8 @@ func (p *Env) Account(platform, apiURL string, token core.Secret) (core.Interfac
 	if err := config.Read(platform, []byte(table), own, config.Options{Getenv: p.Getenv}); err != nil {
 		return nil, err
 	}
-	m := maker{Env: p, config: &Config{}, log: slog.New(slog.DiscardHandler), alert: func(string) {}}
+	m := maker{
+		Env: p, config: &Config{}, log: slog.New(slog.DiscardHandler), data: new(Storage), alert: func(string) {},
+	}
 	return d.make(m, platform, own)
 }

@@ -5,37 +5,30 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"synthbot/core"
-	"synthbot/memory"
 )
 
-// state keeps what one interface must know after a restart, in the database.
-// Where none is open, nothing is known.
+// state keeps what one interface must know after a restart.
 type state struct {
 	*sync.Mutex // held by who updates a value; drivers of one interface share it
-	db          *atomic.Pointer[memory.DB]
-	name        string
+	items       core.Items
 	place       core.Path
 }
 
-func (p *Env) stateOf(name string) (*state, error) {
+// state returns the state of an interface by its name.
+func (s *Storage) state(name string) (*state, error) {
 	place, err := core.MakePath(name)
 	if err != nil {
 		return nil, err
 	}
-	lock, _ := p.stateLocks.LoadOrStore(name, new(sync.Mutex))
-	return &state{lock.(*sync.Mutex), &p.db, "interface " + name, place}, nil
+	lock, _ := s.stateLocks.LoadOrStore(name, new(sync.Mutex))
+	return &state{lock.(*sync.Mutex), s.Items("interface " + name), place}, nil
 }
 
 // Get returns nil for an unknown key.
 func (s *state) Get(ctx context.Context, key string) (value []byte, err error) {
-	db := s.db.Load()
-	if db == nil {
-		return nil, nil // somebody only looks
-	}
-	item, ok, err := db.Items(s.name).Get(ctx, s.place, key)
+	item, ok, err := s.items.Get(ctx, s.place, key)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -47,14 +40,13 @@ func (s *state) Get(ctx context.Context, key string) (value []byte, err error) {
 
 // Put is durable when it returns.
 func (s *state) Put(ctx context.Context, key string, value []byte) error {
-	db := s.db.Load()
-	if db == nil {
-		return fmt.Errorf("state of %s: %w", s.place, core.ErrClosed)
-	}
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
-	_, err = db.Items(s.name).Put(ctx, core.Item{Path: s.place, Key: key, Value: raw, Version: core.AnyVersion})
-	return err
+	item := core.Item{Path: s.place, Key: key, Value: raw, Version: core.AnyVersion}
+	if _, err := s.items.Put(ctx, item); err != nil {
+		return fmt.Errorf("state of %s: %w", s.place, err)
+	}
+	return nil
 }

@@ -15,38 +15,36 @@ type maker struct {
 	*Env
 	config *Config
 	log    *slog.Logger
+	data   *Storage
 	specs  []command.Spec
 	admins []core.Path
 	alert  func(text string)  // reports to the admins
 	failed func(key any) bool // whether a running interface has failed
+	former *parts             // in force until now
 }
 
-func (b *Bot) maker(c *Config, commands *command.Registry) maker {
+func (b *Bot) maker(p *parts) maker {
 	return maker{
-		Env: b.env, config: c, log: b.log, specs: commands.Specs(core.RankBot), admins: b.admins(c),
-		alert: b.alerts.report, failed: b.workers.failed,
+		Env: b.env, config: p.Config, log: b.log, data: b.Data, specs: p.Commands.Specs(core.RankBot),
+		admins: b.admins(p.Config), alert: b.alerts.report, failed: b.workers.failed, former: b.InForce(),
 	}
 }
 
-// makeInterfaces makes the interfaces of a bot. Of the former parts, which may be nil, it
-// keeps those that did not change.
-type makeInterfaces func(m maker, former *parts) ([]core.Interface, error)
+// makeInterfaces makes the interfaces of a bot. It keeps former ones that did not change.
+type makeInterfaces func(m maker) ([]core.Interface, error)
 
 // EnabledInterfaces makes the interfaces that the configuration enables.
-func EnabledInterfaces(m maker, former *parts) ([]core.Interface, error) {
+func EnabledInterfaces(m maker) ([]core.Interface, error) {
 	var all []core.Interface
 	faulty := false
 	for _, e := range m.config.Enabled {
-		kept := m.unchanged(e, former)
-		if kept != nil && !m.failed(kept) {
-			all = append(all, kept)
-			continue
-		}
-		i, err := e.make(m, e.Name, e.Own)
-		if err != nil {
-			faulty = true
-			e.fault(err)
-			continue
+		i := m.unchanged(e)
+		if i == nil {
+			var err error
+			if i, err = e.make(m, e.Name, e.Own); err != nil {
+				faulty = true
+				e.fault(err)
+			}
 		}
 		all = append(all, i)
 	}
@@ -57,15 +55,13 @@ func EnabledInterfaces(m maker, former *parts) ([]core.Interface, error) {
 }
 
 // unchanged returns the former interface if it was made for an equal table, the same
-// commands and the same admins; else nil.
-func (m *maker) unchanged(e enabled, former *parts) core.Interface {
-	if former == nil || !reflect.DeepEqual(former.Commands.Specs(core.RankBot), m.specs) ||
-		!slices.Equal(former.Config.Bot.Admins, m.config.Bot.Admins) {
-		return nil
-	}
-	for k, was := range former.Config.Enabled {
-		if was.Name == e.Name && was.kind == e.kind && reflect.DeepEqual(was.Own, e.Own) {
-			return former.Interfaces[k]
+// commands and the same admins, and runs; else nil.
+func (m *maker) unchanged(e enabled) core.Interface {
+	for k, was := range m.former.Config.Enabled {
+		if was.Name == e.Name && was.kind == e.kind && reflect.DeepEqual(was.Own, e.Own) &&
+			reflect.DeepEqual(m.former.Commands.Specs(core.RankBot), m.specs) &&
+			slices.Equal(m.former.Config.Bot.Admins, m.config.Bot.Admins) && !m.failed(m.former.Interfaces[k]) {
+			return m.former.Interfaces[k]
 		}
 	}
 	return nil
@@ -74,39 +70,37 @@ func (m *maker) unchanged(e enabled, former *parts) core.Interface {
 // consoleName is the name of the interface of terminals that attach to a bot.
 const consoleName = "console"
 
-// daemonInterfaces makes the enabled interfaces, and one for terminals that attach by the
+// ReachableInterfaces makes the enabled interfaces, and one for terminals that attach by the
 // control socket, unless the daemon has a console of that name.
-func daemonInterfaces(m maker, former *parts) ([]core.Interface, error) {
-	all, err := EnabledInterfaces(m, former)
-	if err != nil || has(all, consoleName) {
-		return all, err
-	}
-	if former != nil {
-		server := former.consoleServer()
-		if server != nil {
-			return append(all, server), nil
+func ReachableInterfaces(m maker) ([]core.Interface, error) {
+	return withConsole(m, func() core.Interface {
+		server := m.former.consoleServer()
+		if server == nil {
+			server = console.NewServer(consoleName)
 		}
-	}
-	return append(all, console.NewServer(consoleName)), nil
+		return server
+	})
 }
 
 // InterfacesToLookAt makes the enabled interfaces and a terminal, for commands that only
 // look.
-func InterfacesToLookAt(m maker, former *parts) ([]core.Interface, error) {
-	all, err := EnabledInterfaces(m, former)
-	if err != nil || has(all, consoleName) {
+func InterfacesToLookAt(m maker) ([]core.Interface, error) {
+	return withConsole(m, func() core.Interface { return console.New(console.Options{In: m.In, Out: m.Out}) })
+}
+
+// withConsole makes the enabled interfaces, and a console if none is enabled.
+func withConsole(m maker, make func() core.Interface) ([]core.Interface, error) {
+	all, err := EnabledInterfaces(m)
+	named := func(i core.Interface) bool { return i.Name() == consoleName }
+	if err != nil || slices.ContainsFunc(all, named) {
 		return all, err
 	}
-	return append(all, console.New(console.Options{In: m.In, Out: m.Out})), nil
+	return append(all, make()), nil
 }
 
 // Only is for a bot whose interfaces exist already.
 func Only(all ...core.Interface) makeInterfaces {
-	return func(maker, *parts) ([]core.Interface, error) { return all, nil }
-}
-
-func has(all []core.Interface, name string) bool {
-	return slices.ContainsFunc(all, func(i core.Interface) bool { return i.Name() == name })
+	return func(maker) ([]core.Interface, error) { return all, nil }
 }
 
 // consoleServer serves attached terminals; nil if the daemon has a console of its own.
@@ -119,8 +113,8 @@ func (p *parts) consoleServer() *console.Server {
 	return nil
 }
 
-// noInterface is the error of a configuration that enables none.
-func (c *Config) noInterface() error {
+// NoInterface is the error of a configuration that enables none.
+func (c *Config) NoInterface() error {
 	return Usagef(
 		"%s: interfaces: none is enabled, so no user could reach the bot; enable one, or try `synthbot chat`", c.File)
 }

@@ -10,20 +10,15 @@ import (
 
 	"synthbot/admin"
 	"synthbot/core"
-	"synthbot/core/turn"
 )
 
 // monitor observes the turns and knows whether the bot is well.
 type monitor struct {
+	*Bot
 	metrics *admin.Metrics
 	traces  *admin.Traces
 	began   time.Time
 	full    atomic.Bool // the disk
-
-	turns   *turn.Turns
-	inForce func() *parts
-	workers *workers
-	alerts  *alerts
 }
 
 // diskFull is called by the store when the disk is full, and when there is room again.
@@ -36,13 +31,13 @@ func (m *monitor) diskFull(full bool) {
 		return
 	}
 	m.alerts.set("disk", true, "There is room on the disk again, and I go on.")
-	m.turns.Retry()
+	m.Turns.Retry()
 }
 
 // alive returns nil if turns can run and a write to the store commits. A full disk is
 // not the bot's fault.
 func (m *monitor) alive(ctx context.Context) error {
-	if err := m.turns.Pulse(ctx); !errors.Is(err, core.ErrFull) {
+	if err := m.Turns.Pulse(ctx); !errors.Is(err, core.ErrFull) {
 		return err
 	}
 	return nil
@@ -54,7 +49,7 @@ func (m *monitor) ready(ctx context.Context) error {
 	if m.full.Load() {
 		return core.ErrFull
 	}
-	for _, i := range m.inForce().Interfaces {
+	for _, i := range m.InForce().Interfaces {
 		if m.workers.failed(i) {
 			return fmt.Errorf("interface %s has stopped", i.Name())
 		}
@@ -64,7 +59,7 @@ func (m *monitor) ready(ctx context.Context) error {
 			}
 		}
 	}
-	return m.turns.Pulse(ctx)
+	return m.Turns.Pulse(ctx)
 }
 
 // handler serves metrics and health.

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -16,25 +15,13 @@ const sendTime = 30 * time.Second
 // outbox sends what plugins, drivers and commands write outside of turns, by the
 // interfaces in force.
 type outbox struct {
-	log     *slog.Logger
-	inForce func() *parts
-	admins  func() []core.Path
-	alerts  *alerts
+	bot     *Bot
 	sending sync.WaitGroup // messages to admins
-}
-
-// interfaceOf returns the interface that serves a path; nil if there is none.
-func (o *outbox) interfaceOf(path core.Path) core.Interface {
-	p := o.inForce()
-	if p == nil {
-		return nil
-	}
-	return p.at(path)
 }
 
 // Tell implements core.Messenger.
 func (o *outbox) Tell(ctx context.Context, to core.Path, text string) error {
-	t, ok := o.interfaceOf(to).(core.Teller)
+	t, ok := o.bot.InForce().at(to).(core.Teller)
 	if !ok {
 		return core.Errorf(core.Broken, "cannot send messages there")
 	}
@@ -43,7 +30,7 @@ func (o *outbox) Tell(ctx context.Context, to core.Path, text string) error {
 
 // SendFile implements core.Messenger.
 func (o *outbox) SendFile(ctx context.Context, parts core.Deliveries, n int, what core.Sent, f core.Upload) error {
-	c, ok := o.interfaceOf(what.Path).(core.FileSender)
+	c, ok := o.bot.InForce().at(what.Path).(core.FileSender)
 	if !ok {
 		return core.Errorf(core.Broken, "cannot send files here")
 	}
@@ -52,23 +39,25 @@ func (o *outbox) SendFile(ctx context.Context, parts core.Deliveries, n int, wha
 
 // Fetch implements core.Messenger.
 func (o *outbox) Fetch(ctx context.Context, place core.Path, a core.Attachment, max int64) ([]byte, error) {
-	f, ok := o.interfaceOf(place).(core.Fetcher)
+	f, ok := o.bot.InForce().at(place).(core.Fetcher)
 	if !ok {
 		return nil, core.Errorf(core.Broken, "cannot fetch files here")
 	}
 	return f.Fetch(ctx, a, max)
 }
 
+func (o *outbox) admins() []core.Path { return o.bot.admins(o.bot.InForce().Config) }
+
 // IsAdmin implements core.Messenger.
 func (o *outbox) IsAdmin(person core.Path) bool { return slices.Contains(o.admins(), person) }
 
 // NotifyAdmins implements core.Messenger.
-func (o *outbox) NotifyAdmins(text string) { o.alerts.report(text) }
+func (o *outbox) NotifyAdmins(text string) { o.bot.alerts.report(text) }
 
 // sendAdmins sends a text to each admin on their own platform. It returns at once.
 func (o *outbox) sendAdmins(text string) {
 	for _, admin := range o.admins() {
-		t, ok := o.interfaceOf(admin).(core.Teller)
+		t, ok := o.bot.InForce().at(admin).(core.Teller)
 		if !ok {
 			continue
 		}
@@ -76,7 +65,7 @@ func (o *outbox) sendAdmins(text string) {
 			ctx, cancel := context.WithTimeout(context.Background(), sendTime)
 			defer cancel()
 			if err := t.Tell(ctx, admin, text); err != nil {
-				o.log.Warn("alert not sent", "user", admin, "err", err)
+				o.bot.log.Warn("alert not sent", "user", admin, "err", err)
 			}
 		})
 	}

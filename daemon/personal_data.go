@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"synthbot/admin"
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/llm"
@@ -24,15 +23,12 @@ const maxSentData = 8 << 20
 // personalData shows, exports and erases what the bot keeps about people and places.
 type personalData struct {
 	*Storage
-	inForce func() *parts
-	traces  *admin.Traces
-	changes *placeChanges
-	reloads *reloads
+	bot *Bot
 }
 
 // PersonalData manages what the bot keeps about people and places.
 func (b *Bot) PersonalData() *personalData {
-	return &personalData{b.Data, b.InForce, b.monitor.traces, b.changes, b.reloads}
+	return &personalData{b.Data, b}
 }
 
 // show shows and sends what the bot keeps about the author.
@@ -50,7 +46,7 @@ func (d *personalData) show(ctx context.Context, c command.Call) (string, error)
 	}
 	text += "\n"
 	switch {
-	case d.inForce().carrier(c.Path) == nil:
+	case d.bot.InForce().carrier(c.Path) == nil:
 		text += "I cannot send files here; `synthbot memory export " + c.Person.String() +
 			"` prints all of it, one JSON object a line."
 	case all.Len() > maxSentData:
@@ -73,7 +69,7 @@ func (d *personalData) Export(ctx context.Context, w io.Writer, path core.Path) 
 		return err
 	}
 	e := json.NewEncoder(w)
-	for _, l := range d.inForce().plugins {
+	for _, l := range d.bot.InForce().plugins {
 		k, ok := l.Plugin.(core.DataKeeper)
 		if !ok {
 			continue
@@ -198,10 +194,10 @@ func (d *personalData) forget(ctx context.Context, path core.Path) error {
 	errs := []error{d.erase(ctx, path), d.DB.Forget(ctx, path)}
 	// A running turn may have stored something in between. None can from now on.
 	errs = append(errs, d.erase(ctx, path))
-	d.traces.Forget(path)
-	fewer, err := d.changes.Reread(ctx)
+	d.bot.monitor.traces.Forget(path)
+	fewer, err := d.bot.changes.Reread(ctx)
 	if fewer {
-		d.reloads.adminsChanged() // an admin may be among them
+		d.bot.reloads.adminsChanged() // an admin may be among them
 	}
 	return errors.Join(append(errs, err)...)
 }
@@ -212,7 +208,7 @@ func (d *personalData) erase(ctx context.Context, person core.Path) error {
 		return nil
 	}
 	var errs []error
-	for _, l := range d.inForce().plugins {
+	for _, l := range d.bot.InForce().plugins {
 		if k, ok := l.Plugin.(core.DataKeeper); ok {
 			errs = append(errs, k.Erase(ctx, person))
 		}

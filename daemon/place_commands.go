@@ -14,11 +14,7 @@ import (
 )
 
 // placeCommands are the commands that change the settings of a place.
-type placeCommands struct {
-	inForce func() *parts
-	changes *placeChanges
-	reloads *reloads
-}
+type placeCommands struct{ *Bot }
 
 // list is the commands of moderators, and of users in their private place.
 func (p *placeCommands) list() []command.Command {
@@ -64,12 +60,12 @@ func (p *placeCommands) activation(ctx context.Context, c command.Call) (string,
 			return "", err
 		}
 	}
-	return fmt.Sprintf("Here I answer as `%s` says.", p.inForce().settings.At(c.Path).Activation), nil
+	return fmt.Sprintf("Here I answer as `%s` says.", p.InForce().settings.At(c.Path).Activation), nil
 }
 
 // persona shows or changes the persona of a place.
 func (p *placeCommands) persona(ctx context.Context, c command.Call) (string, error) {
-	now := p.inForce()
+	now := p.InForce()
 	all := strings.Join(now.personas.known(), ", ")
 	name := c.Args["name"]
 	if name != "" {
@@ -89,7 +85,7 @@ func (p *placeCommands) persona(ctx context.Context, c command.Call) (string, er
 
 // engine shows or changes which engine is asked first in a place.
 func (p *placeCommands) engine(ctx context.Context, c command.Call) (string, error) {
-	now := p.inForce()
+	now := p.InForce()
 	names := now.Engines.Names()
 	all, name := strings.Join(names, ", "), c.Args["name"]
 	if name != "" {
@@ -128,7 +124,7 @@ func (p *placeCommands) set(ctx context.Context, c command.Call) (string, error)
 		p.reloads.settingsChanged()
 	}
 	var s strings.Builder
-	for _, row := range p.inForce().placeSettings(c.Path) {
+	for _, row := range p.InForce().placeSettings(c.Path) {
 		if what == "" || what == row.Name {
 			fmt.Fprintf(&s, "- %s: %s (%s)\n", row.Name, cmp.Or(row.Value, "–"), row.From)
 		}

@@ -21,7 +21,7 @@ type asker struct{ bot *Bot }
 // Ask implements core.Asker.
 func (a asker) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	p := a.bot.InForce()
-	if p == nil || !p.Config.thinks() {
+	if !p.Config.thinks() {
 		return llm.Answer{}, core.ErrNoEngine
 	}
 	return a.bot.budgeted(p, p.Config.Clock(a.bot.env.Clock)).Ask(ctx, q)

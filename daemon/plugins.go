@@ -106,20 +106,16 @@ type loaded struct {
 // Name returns the name of the plugin.
 func (l loaded) Name() string { return l.Plugin.Name() }
 
-// load makes the plugins that are turned on. It keeps the former one if its table, the
-// time zone and the language did not change.
-func (b *Bot) load(c *Config, former *parts) ([]loaded, error) {
-	var all, before []loaded
-	if former != nil {
-		before = former.plugins
-	}
-	zone, language := c.Clock(b.env.Clock)().Location().String(), string(c.Bot.Language)
+// plugins makes the plugins that are turned on. It keeps the former one if its table, the
+// time zone and the language did not change, and it runs.
+func (b *Bot) plugins(c *Config) (all []loaded, err error) {
+	zone, language, before := c.Clock(b.env.Clock)().Location().String(), string(c.Bot.Language), b.InForce().plugins
 	for _, next := range c.Chosen {
 		i := slices.IndexFunc(before, func(l loaded) bool {
 			return l.name == next.name && l.zone == zone && l.language == language &&
-				reflect.DeepEqual(l.Own, next.Own)
+				reflect.DeepEqual(l.Own, next.Own) && !b.workers.failed(l.Plugin)
 		})
-		if i >= 0 && !b.workers.failed(before[i].Plugin) {
+		if i >= 0 {
 			all = append(all, before[i])
 			continue
 		}

@@ -25,11 +25,14 @@ func assembled(t *testing.T, toml string) *Bot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := p.Assemble(c, p.Logger(c, 0), func() (core.Store, error) { return EmptyStore{}, nil }, InterfacesToLookAt)
-	if err != nil {
+	var b *Bot
+	l := Life{
+		Config: c, Log: p.Logger(c, 0), Open: func() (core.Store, error) { return EmptyStore{}, nil },
+		Interfaces: InterfacesToLookAt, Look: func(made *Bot) error { b = made; return nil },
+	}
+	if err := p.Run(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = b.Close() })
 	return b
 }
 

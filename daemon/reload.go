@@ -16,7 +16,8 @@ import (
 
 // reloads changes what is in force in a running bot, one change at a time.
 type reloads struct {
-	bot *Bot
+	*Bot
+	build func(*Config) (*parts, error) // makes parts, and keeps those in force that did not change
 
 	mu        sync.Mutex     // held during a change
 	requested chan struct{}  // holds a token if the configuration is to be read again; nil: it cannot be
@@ -30,6 +31,30 @@ func notify(token chan struct{}) {
 	select {
 	case token <- struct{}{}:
 	default: // there is one already
+	}
+}
+
+// until makes the changes that are requested, until the bot begins to stop or the interface
+// of its life ends.
+func (r *reloads) until(intake context.Context, l Life) {
+	var over <-chan struct{}
+	if l.With != nil {
+		over = r.workers.find(l.With).done
+	}
+	for intake.Err() == nil {
+		select {
+		case <-l.Reload:
+			r.reload()
+		case <-r.requested:
+			r.reload()
+		case <-r.outdated:
+			r.mu.Lock()
+			r.rebuild()
+			r.mu.Unlock()
+		case <-over:
+			return
+		case <-intake.Done():
+		}
 	}
 }
 
@@ -49,7 +74,7 @@ func (b *Bot) Reload() error {
 	if err := b.env.needRestart(old.Config, c); err != nil {
 		return err
 	}
-	next, err := b.build(c, old, daemonInterfaces)
+	next, err := r.build(c)
 	if err != nil {
 		return err
 	}
@@ -62,78 +87,51 @@ func (b *Bot) Reload() error {
 
 // reload reloads, and reports to the admins if the configuration was refused.
 func (r *reloads) reload() {
-	err := r.bot.Reload()
+	err := r.Reload()
 	if err == nil {
 		return
 	}
-	c := r.bot.InForce().Config
+	c := r.InForce().Config
 	since := c.read.Format(time.DateTime)
-	r.bot.log.Error("configuration refused, the old one stays in force", "file", c.File, "since", since, "err", err)
-	why := txt.Line(err.Error())
-	r.bot.alerts.report("The configuration was refused, the one of " + since + " stays in force: " + why)
+	r.log.Error("configuration refused, the old one stays in force", "file", c.File, "since", since, "err", err)
+	r.alerts.report("The configuration was refused, the one of " + since + " stays in force: " + txt.Line(err.Error()))
 }
 
 // replace puts other parts in force: running turns keep theirs to the end, new
 // interfaces and plugins are started, and those that are gone stop.
 func (r *reloads) replace(old, next *parts) error {
-	b := r.bot
-	b.parts.Store(next)
+	r.putInForce(next)
 	for _, i := range old.Interfaces {
 		if !slices.Contains(next.Interfaces, i) {
-			b.workers.stop(i)
+			r.workers.stop(i)
 		}
 	}
-	for _, p := range next.runners() {
-		if !slices.Contains(old.runners(), p) {
-			b.workers.startPlugin(p)
-		}
-	}
-	b.embed(next)
-	b.alerts.enginesReplaced()
-	drained := b.Turns.Reconfigure(b.options(next))
-	for _, i := range next.Interfaces {
-		if !slices.Contains(old.Interfaces, i) {
-			b.listen(i)
-		}
-	}
+	r.startPlugins(old, next)
+	r.alerts.enginesReplaced()
+	drained := r.Turns.Reconfigure(r.options(next))
+	r.startInterfaces(old, next)
 	r.retiring.Go(func() {
 		drained() // running turns may still need the plugins
 		for _, p := range old.runners() {
 			if !slices.Contains(next.runners(), p) {
-				b.workers.stop(p.key)
+				r.workers.stop(p.key)
 			}
 		}
 	})
 	return old.Engines.Close()
 }
 
-// rebuildActions collects the actions again whenever they are out of date, until ctx
-// ends.
-func (r *reloads) rebuildActions(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-r.outdated:
-			r.mu.Lock()
-			r.rebuild()
-			r.mu.Unlock()
-		}
-	}
-}
-
 // rebuild collects the actions again, after a plugin's actions or the rules about them
 // have changed. r.mu is held.
 func (r *reloads) rebuild() {
-	b := r.bot
-	next := *b.InForce()
+	next := *r.InForce()
 	if err := next.collectActions(); err != nil {
-		b.log.Error("actions have changed and conflict; the former ones stay", "err", err)
+		r.log.Error("actions have changed and conflict; the former ones stay", "err", err)
 		return
 	}
-	b.parts.Store(&next)
-	b.Turns.Reconfigure(b.options(&next))
-	b.log.Info("actions have changed", "actions", len(next.Snapshot.All()))
+	r.parts.Store(&next)
+	r.Turns.Reconfigure(r.options(&next))
+	r.log.Info("actions have changed", "actions", len(next.Snapshot.All()))
 }
 
 // settingsChanged lets turns learn of changed settings at once. If another change goes
@@ -163,7 +161,7 @@ func (e *Env) needRestart(old, next *Config) error {
 		return err
 	}
 	if len(next.Enabled) == 0 {
-		return next.noInterface()
+		return next.NoInterface()
 	}
 	fixed := func(c *Config) (list []any) {
 		for _, i := range c.Enabled {

@@ -4,165 +4,129 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
-	"net/http"
 	"os"
-	"sync"
 	"time"
 
-	"github.com/coreos/go-systemd/v22/daemon"
-
-	"synthbot/admin"
 	"synthbot/core"
+	"synthbot/core/turn"
 )
 
-// Run runs a bot of the configuration until ctx ends. A signal makes it read the
-// configuration again, and carry carries out the commands that come by the control
-// socket. Turns that run when ctx ends have the grace to finish.
-func (e *Env) Run(ctx context.Context, grace time.Duration, hup <-chan os.Signal, carry Carry) error {
-	c, err := e.MustLoad()
-	if err != nil {
-		return err
-	}
-	if len(c.Enabled) == 0 {
-		return c.noInterface()
-	}
-	log := e.Logger(c, slog.LevelDebug)
-	b, err := e.Assemble(c, log, func() (core.Store, error) { return e.OpenStore(c, log) }, daemonInterfaces)
-	if err != nil {
-		return err
-	}
-	b.reloads.requested, b.reloads.done = make(chan struct{}, 1), make(chan struct{}, 1)
-	err = b.live(ctx, grace, func(intake context.Context) { b.serve(intake, hup, carry) })
-	return errors.Join(err, b.Close())
+// Life is what Run makes a bot of, and what for.
+type Life struct {
+	Config     *Config
+	Log        *slog.Logger
+	Open       func() (core.Store, error) // nil: the database, which is made if it is missing
+	Interfaces makeInterfaces
+	Further    []core.Plugin    // further actions, to look at
+	Look       func(*Bot) error // is called instead of running the bot; nil: it runs
+	Grace      time.Duration    // for turns to finish when the bot stops
+	With       core.Interface   // the bot stops when this interface does; optional
+	Carry      Carry            // carries out the commands of the control socket; nil: not a daemon
+	Reload     <-chan os.Signal // requests that the configuration is read again
 }
 
-// serve does what only a daemon does, until intake ends.
-func (b *Bot) serve(intake context.Context, hup <-chan os.Signal, carry Carry) {
-	c := b.InForce().Config
-	var services sync.WaitGroup
-	services.Go(func() { watchdog(intake, b.log, b.monitor.alive) })
-	metrics := func(net.Addr) http.Handler { return b.monitor.handler() }
-	services.Go(func() { serveHTTP(intake, b.log, "metrics", c.Metrics.Listen, metrics) })
-	services.Go(func() { b.page.serve(intake, c.Admin.Listen) })
-	services.Go(b.openControl(intake, carry))
-	services.Go(b.reloads.openWatch(intake))
-	notifySystemd(b.log, daemon.SdNotifyReady)
-	b.reportSetAside()
-	b.log.Info("running", "version", b.env.Version, "interfaces", len(b.InForce().Interfaces),
-		"actions", len(b.InForce().Snapshot.All()), "engines", b.InForce().Engines.Names())
-	for intake.Err() == nil {
-		select {
-		case <-hup:
-			b.reloads.reload()
-		case <-b.reloads.requested:
-			b.reloads.reload()
-		case <-intake.Done():
+// Run is the program from top to bottom: it puts a bot together, runs it until ctx ends,
+// and closes it. Each part is made with the help of those before it.
+func (e *Env) Run(ctx context.Context, l Life) (err error) {
+	b := e.newBot(l)
+
+	// The store: conversations, the journal of turns, memories, and what plugins keep.
+	if err := b.openStore(l); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+
+	// Engines, plugins and interfaces: what the configuration describes. Those of a former
+	// configuration that did not change are kept.
+	b.reloads.build = func(c *Config) (p *parts, err error) {
+		p = &parts{Config: c, personas: c.Personas}
+		p.settings = c.resolver(b.changes, p.scopes)
+		if p.Engines, err = b.engines(p); err != nil {
+			return nil, err
 		}
+		if p.plugins, err = b.plugins(c); err != nil {
+			return nil, err
+		}
+		if p.Commands, err = b.commands(p); err != nil {
+			return nil, err
+		}
+		if p.Interfaces, err = l.Interfaces(b.maker(p)); err != nil {
+			return nil, err
+		}
+		if p.small, err = b.small(p); err != nil {
+			return nil, err
+		}
+		return p, p.collectActions(l.Further...)
 	}
-	notifySystemd(b.log, daemon.SdNotifyStopping)
-	b.log.Info("stopping")
-	services.Wait()
-}
-
-// serveHTTP serves what handler makes until ctx ends. The bot lives without it.
-func serveHTTP(
-	ctx context.Context, log *slog.Logger, what, address string, handler func(net.Addr) http.Handler,
-) {
-	if address == "" {
-		return
-	}
-	listener, err := net.Listen("tcp", address)
+	p, err := b.reloads.build(l.Config)
 	if err != nil {
-		log.Error(what+" not served", "err", err)
-		return
+		return err
 	}
-	log.Info(what, "address", listener.Addr().String())
-	server := admin.Server(handler(listener.Addr()))
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer stop()
-	if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
-		log.Error(what+" no longer served", "err", err)
+
+	// Turns: they receive messages, ask the engines and execute what these answer.
+	b.Turns = turn.New(b.options(p))
+	b.putInForce(p)
+	if l.Look != nil {
+		return l.Look(b)
 	}
+
+	// Start: plugins and turns first, then interfaces, which bring messages.
+	r := b.start(ctx, p, l.Grace)
+	stopServices := b.serve(r.intake, l)
+
+	// Reload: build again, and replace what differs. Running turns keep the former parts.
+	b.reloads.until(r.intake, l)
+
+	// Stop: interfaces first, then turns, within the grace, and plugins last. Turns that are
+	// cut short continue when the bot starts again.
+	stopServices()
+	return r.stop(l.Grace)
 }
 
-// live runs the bot: plugins and turns first, then interfaces. It lasts as long as
-// control does, which may reload meanwhile. When it returns, everything that it started
-// is over: interfaces stop first, then turns finish within the grace, and plugins stop
-// last. Turns that are cut short continue when the bot starts again.
-func (b *Bot) live(ctx context.Context, grace time.Duration, control func(intake context.Context)) error {
-	intake, stopIntake := context.WithCancel(ctx)
-	defer stopIntake()
-	turns, stopTurns := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopTurns()
-	work, abort := context.WithCancel(context.WithoutCancel(ctx))
-	defer abort()
-	tools, stopTools := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopTools()
-	b.workers.intake, b.workers.tools = intake, tools
+// running is a bot that runs.
+type running struct {
+	bot        *Bot
+	intake     context.Context // ends when the bot begins to stop
+	stopIntake context.CancelFunc
+	stopTurns  context.CancelFunc // no further turn begins
+	abort      context.CancelFunc // running turns are cut short
+	stopTools  context.CancelFunc // plugins stop
+	finished   chan error         // holds the result of the turns when all of them are over
+}
 
-	for _, p := range b.InForce().runners() {
-		b.workers.startPlugin(p)
-	}
-	finished := make(chan error, 1)
+func (b *Bot) start(ctx context.Context, p *parts, grace time.Duration) *running {
+	r := &running{bot: b, finished: make(chan error, 1)}
+	lasting := context.WithoutCancel(ctx)
+	r.intake, r.stopIntake = context.WithCancel(ctx)
+	turns, stopTurns := context.WithCancel(lasting)
+	work, abort := context.WithCancel(lasting)
+	tools, stopTools := context.WithCancel(lasting)
+	r.stopTurns, r.abort, r.stopTools = stopTurns, abort, stopTools
+	b.workers.intake, b.workers.tools = r.intake, tools
+	b.startPlugins(new(parts), p)
 	go func() {
 		err := b.Turns.Run(turns, work)
 		if err != nil {
-			stopIntake() // nobody would answer
+			r.stopIntake() // nobody would answer
 		}
-		finished <- err
+		r.finished <- err
 	}()
-	var rebuilding sync.WaitGroup
-	rebuilding.Go(func() { b.reloads.rebuildActions(intake) })
-	for _, i := range b.InForce().Interfaces {
-		b.listen(i)
-	}
+	b.startInterfaces(new(parts), p)
 	if b.env.Stopping != nil {
-		context.AfterFunc(intake, func() { b.env.Stopping(grace) })
+		context.AfterFunc(r.intake, func() { b.env.Stopping(grace) })
 	}
-	control(intake)
+	return r
+}
 
-	err := b.workers.stopAll(func(w *worker) bool { _, ok := w.key.(core.Interface); return ok })
-	stopIntake()
-	rebuilding.Wait()
-	stopTurns()
-	late := time.AfterFunc(grace, abort)
+// stop returns when everything that start began is over.
+func (r *running) stop(grace time.Duration) error {
+	err := r.bot.workers.stopAll(func(w *worker) bool { _, ok := w.key.(core.Interface); return ok })
+	r.stopIntake()
+	r.stopTurns()
+	late := time.AfterFunc(grace, r.abort)
 	defer late.Stop()
-	err = errors.Join(<-finished, err)
-	stopTools()
-	return errors.Join(err, b.workers.stopAll(func(*worker) bool { return true }))
-}
-
-// ServeOne runs the bot until ctx or the interface ends.
-func (b *Bot) ServeOne(ctx context.Context, grace time.Duration, i core.Interface) error {
-	return b.live(ctx, grace, func(intake context.Context) {
-		select {
-		case <-b.workers.find(i).done:
-		case <-intake.Done():
-		}
-	})
-}
-
-// listen starts an interface.
-func (b *Bot) listen(i core.Interface) {
-	in := announcing{b.Turns, b.alerts}
-	b.workers.start(b.workers.intake, "interface "+i.Name(), i, listening{i, in})
-}
-
-// listening is an interface's Listen as a core.Runner.
-type listening struct {
-	core.Interface
-	inbox core.Inbox
-}
-
-// Run implements core.Runner.
-func (l listening) Run(ctx context.Context) error { return l.Listen(ctx, l.inbox) }
-
-// Close ends what Assemble began.
-func (b *Bot) Close() error {
-	b.alerts.close()
-	b.runtime.Wait()
-	b.reloads.retiring.Wait()
-	b.outbox.sending.Wait()
-	return errors.Join(b.Data.close(), b.InForce().Engines.Close())
+	defer r.abort()
+	err = errors.Join(<-r.finished, err)
+	r.stopTools()
+	return errors.Join(err, r.bot.workers.stopAll(func(*worker) bool { return true }))
 }

@@ -2,10 +2,13 @@ package daemon
 
 import (
 	"context"
+	"sync"
 
 	"synthbot/core"
 	"synthbot/core/engine"
+	"synthbot/core/llm"
 	"synthbot/core/txt"
+	"synthbot/daemon/logs"
 	"synthbot/memory"
 )
 
@@ -15,6 +18,34 @@ type Storage struct {
 	Store core.Store
 	DB    *memory.DB    // the store, if it is a database; else nil
 	usage engine.Ledger // what engines were used for; nil without a database
+
+	stateLocks sync.Map // of what interfaces store, by their names: *sync.Mutex
+}
+
+// openDatabase opens the database of the configuration. It creates a missing one.
+func (b *Bot) openDatabase(c *Config) (core.Store, error) {
+	dir, err := c.DataDir(b.env.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	o := b.env.StoreOptions()
+	o.Config, o.Log = c.Memory, logs.Room(b.log, "memory")
+	o.OnFull = func(full bool) {
+		if b.InForce().Engines != nil { // else the bot is not built yet
+			b.monitor.diskFull(full)
+		}
+	}
+	return memory.Open(dir, o)
+}
+
+// newStorage returns what a bot keeps in a store.
+func (b *Bot) newStorage(store core.Store) *Storage {
+	db, ok := store.(*memory.DB)
+	if !ok {
+		return &Storage{Store: store}
+	}
+	cost := func(engine string, u llm.Usage) float64 { return b.InForce().Config.Cost(engine, u) }
+	return &Storage{Store: store, DB: db, usage: &usageStore{db: db, log: b.log, cost: cost}}
 }
 
 // Items is what a plugin keeps.

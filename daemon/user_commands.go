@@ -9,10 +9,7 @@ import (
 )
 
 // userCommands are the commands of everybody.
-type userCommands struct {
-	inForce func() *parts
-	data    *personalData
-}
+type userCommands struct{ bot *Bot }
 
 func (u *userCommands) list() []command.Command {
 	briefs := map[string]string{
@@ -40,12 +37,13 @@ func (u *userCommands) list() []command.Command {
 			"fr": "Efface tout ce que je garde sur toi", "es": "Borra todo lo que guardo sobre ti",
 		},
 	}
+	data := u.bot.PersonalData()
 	return []command.Command{
 		{Spec: help, Do: u.help},
 		{Spec: command.Spec{Name: "start", Idempotent: true, Brief: "Say hello"}, Do: u.greet},
 		{Spec: id, Do: showID},
-		{Spec: myData, Do: u.data.show},
-		{Spec: forgetMe, Do: u.data.forgetAuthor},
+		{Spec: myData, Do: data.show},
+		{Spec: forgetMe, Do: data.forgetAuthor},
 	}
 }
 
@@ -53,7 +51,7 @@ func (u *userCommands) list() []command.Command {
 func (u *userCommands) help(_ context.Context, c command.Call) (string, error) {
 	var s strings.Builder
 	s.WriteString("Just talk to me. Besides:\n\n")
-	for _, spec := range u.inForce().Commands.Specs(c.Author.Rank) {
+	for _, spec := range u.bot.InForce().Commands.Specs(c.Author.Rank) {
 		if spec.Name != "start" && spec.Name != claimName && (!spec.Private || c.Private) {
 			s.WriteString("- /" + spec.Name + " – " + briefIn(spec, c.Locale) + "\n")
 		}
@@ -69,7 +67,7 @@ func briefIn(s command.Spec, locale string) string {
 
 // greet answers with the greeting of the persona.
 func (u *userCommands) greet(_ context.Context, c command.Call) (string, error) {
-	who := u.inForce().personaAt(c.Path).For(c.Author.Name)
+	who := u.bot.InForce().personaAt(c.Path).For(c.Author.Name)
 	if who.Greeting != "" {
 		return who.Greeting, nil
 	}

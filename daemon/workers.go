@@ -36,7 +36,7 @@ type worker struct {
 
 // start runs something until ctx ends or stop is called with its key. A failure is
 // reported to the admins, and so is its recovery.
-func (w *workers) start(ctx context.Context, name string, key any, r core.Runner) {
+func (w *workers) start(ctx context.Context, name string, key any, run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(ctx)
 	one := &worker{name: name, key: key, cancel: cancel, done: make(chan struct{})}
 	w.mu.Lock()
@@ -45,7 +45,7 @@ func (w *workers) start(ctx context.Context, name string, key any, r core.Runner
 	go func() {
 		defer close(one.done)
 		recovery := time.AfterFunc(steady, func() { w.alerts.set(name, true, name+" runs again.") })
-		err := r.Run(ctx)
+		err := run(ctx)
 		recovery.Stop()
 		if err != nil && ctx.Err() == nil {
 			one.err = fmt.Errorf("%s: %w", name, err)
@@ -118,5 +118,35 @@ type runner struct {
 	run  core.Runner
 }
 
-// startPlugin runs a part in the background until tools end.
-func (w *workers) startPlugin(r runner) { w.start(w.tools, r.name, r.key, r.run) }
+// runners are the parts that work in the background, besides interfaces.
+func (p *parts) runners() (all []runner) {
+	for _, l := range p.plugins {
+		if r, ok := l.Plugin.(core.Runner); ok {
+			all = append(all, runner{"plugin " + l.Name(), l.Plugin, r})
+		}
+	}
+	if p.small != nil {
+		all = append(all, runner{"recon", p.small, p.small})
+	}
+	return all
+}
+
+// startPlugins starts what works in the background and did not run before.
+func (b *Bot) startPlugins(old, next *parts) {
+	for _, r := range next.runners() {
+		if !slices.Contains(old.runners(), r) {
+			b.workers.start(b.workers.tools, r.name, r.key, r.run.Run)
+		}
+	}
+}
+
+// startInterfaces starts the interfaces that did not run before.
+func (b *Bot) startInterfaces(old, next *parts) {
+	for _, i := range next.Interfaces {
+		if !slices.Contains(old.Interfaces, i) {
+			b.workers.start(b.workers.intake, "interface "+i.Name(), i, func(ctx context.Context) error {
+				return i.Listen(ctx, announcing{b.Turns, b.alerts})
+			})
+		}
+	}
+}

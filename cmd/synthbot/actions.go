@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,7 +20,7 @@ func actionsCommand(p *program) *cobra.Command {
 	var format string
 	c := &cobra.Command{
 		Use: "actions", Short: "Print the catalogue of actions as the model would see it", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return p.actions(format) },
+		RunE: func(c *cobra.Command, _ []string) error { return p.actions(c.Context(), format) },
 	}
 	c.Flags().StringVar(&format, "format", "table", "table, json, ai-tools or markdown")
 	return atDaemon(p.fileFlag(c))
@@ -37,7 +38,7 @@ type listed struct {
 	Offered    bool            `json:"offered"`
 }
 
-func (p *program) actions(format string) error {
+func (p *program) actions(ctx context.Context, format string) error {
 	print, ok := map[string]func(io.Writer, []*action.Definition, func(string) bool) error{
 		"table": actionTable, "json": actionJSON, "ai-tools": actionTools, "markdown": actionMarkdown,
 	}[format]
@@ -48,7 +49,7 @@ func (p *program) actions(format string) error {
 	if err != nil {
 		return err
 	}
-	return p.inspect(cfg, func(b *daemon.Bot) error {
+	return p.inspect(ctx, cfg, func(b *daemon.Bot) error {
 		snapshot := b.InForce().Snapshot
 		return print(p.Out, snapshot.All(), daemon.Offered(snapshot))
 	})

@@ -59,12 +59,9 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 		return p.host.Attach(ctx, o)
 	}
 	here := console.New(o)
-	log := p.Logger(cfg, slog.LevelWarn)
-	b, err = p.Assemble(cfg, log, func() (core.Store, error) { return p.OpenStore(cfg, log) }, daemon.Only(here))
-	if err != nil {
-		return err
-	}
-	return closing(b, b.ServeOne(ctx, goodbye, here))
+	return p.Run(ctx, daemon.Life{
+		Config: cfg, Log: p.Logger(cfg, slog.LevelWarn), Interfaces: daemon.Only(here), Grace: goodbye, With: here,
+	})
 }
 
 // userName is the name of the user at the terminal.

@@ -55,36 +55,34 @@ func (p *checker) run(ctx context.Context, place core.Path, online bool) error {
 	if err != nil {
 		return err
 	}
-	log := p.Logger(cfg, slog.LevelError)
 	database := "can be opened"
-	b, err := p.Assemble(cfg, log,
-		func() (core.Store, error) {
-			s, err := p.readStore(cfg)
-			if errors.Is(err, core.ErrLocked) {
-				database = "is in use by a running synthbot"
-				return daemon.EmptyStore{}, nil
-			}
-			if _, ok := s.(daemon.EmptyStore); ok && err == nil {
-				database = "will be made"
-			}
-			return s, err
-		},
-		daemon.EnabledInterfaces)
-	if err != nil {
+	open := func() (core.Store, error) {
+		s, err := p.readStore(cfg)
+		if errors.Is(err, core.ErrLocked) {
+			database = "is in use by a running synthbot"
+			return daemon.EmptyStore{}, nil
+		}
+		if _, ok := s.(daemon.EmptyStore); ok && err == nil {
+			database = "will be made"
+		}
+		return s, err
+	}
+	look := func(b *daemon.Bot) (err error) {
+		if place.IsZero() {
+			p.found(cfg, b.InForce().Engines.Names(), database)
+			b.PrintNarrowEngines(ctx, p.Out)
+			err = p.blueprints(ctx, cfg, b)
+		} else {
+			err = p.inEffect(ctx, b, place)
+		}
+		if online {
+			err = errors.Join(err, p.checkOnline(ctx, b))
+		}
 		return err
 	}
-	switch {
-	case !place.IsZero():
-		err = p.inEffect(ctx, b, place)
-	default:
-		p.found(cfg, b.InForce().Engines.Names(), database)
-		b.PrintNarrowEngines(ctx, p.Out)
-		err = p.blueprints(ctx, cfg, b)
-	}
-	if online {
-		err = errors.Join(err, p.checkOnline(ctx, b))
-	}
-	return closing(b, err)
+	return p.Run(ctx, daemon.Life{
+		Config: cfg, Log: p.Logger(cfg, slog.LevelError), Open: open, Interfaces: daemon.EnabledInterfaces, Look: look,
+	})
 }
 
 // found prints what was checked, a line each.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -28,7 +29,17 @@ func (p *program) daemon(ctx context.Context) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
-	return p.Env.Run(ctx, p.grace, hup, p.carry)
+	cfg, err := p.Env.MustLoad()
+	if err != nil {
+		return err
+	}
+	if len(cfg.Enabled) == 0 {
+		return cfg.NoInterface()
+	}
+	return p.Run(ctx, daemon.Life{
+		Config: cfg, Log: p.Logger(cfg, slog.LevelDebug), Interfaces: daemon.ReachableInterfaces, Grace: p.grace,
+		Carry: p.carry, Reload: hup,
+	})
 }
 
 func reloadCommand(p *program) *cobra.Command {

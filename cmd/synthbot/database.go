@@ -17,7 +17,9 @@ import (
 )
 
 // inspect calls f with a bot that does not run: the daemon's, or a new one.
-func (p *program) inspect(cfg *daemon.Config, f func(*daemon.Bot) error, further ...core.Plugin) error {
+func (p *program) inspect(
+	ctx context.Context, cfg *daemon.Config, f func(*daemon.Bot) error, further ...core.Plugin,
+) error {
 	log := p.Logger(cfg, slog.LevelWarn)
 	if p.host != nil {
 		b, err := p.host.Reconfigured(cfg, log, further...)
@@ -26,20 +28,10 @@ func (p *program) inspect(cfg *daemon.Config, f func(*daemon.Bot) error, further
 		}
 		return f(b)
 	}
-	open := func() (core.Store, error) { return p.readStore(cfg) }
-	b, err := p.Assemble(cfg, log, open, daemon.InterfacesToLookAt, further...)
-	if err != nil {
-		return err
-	}
-	return closing(b, f(b))
-}
-
-// closing closes c after a command that returned err, unless it belongs to the daemon.
-func (p *program) closing(c io.Closer, err error) error {
-	if p.host != nil {
-		return err
-	}
-	return closing(c, err)
+	return p.Run(ctx, daemon.Life{
+		Config: cfg, Log: log, Open: func() (core.Store, error) { return p.readStore(cfg) },
+		Interfaces: daemon.InterfacesToLookAt, Further: further, Look: f,
+	})
 }
 
 // readDB opens the database; nil if there is none.
@@ -78,7 +70,7 @@ func (p *program) noDatabase(c *daemon.Config) error {
 }
 
 // withBot calls f with a bot that does not run, whose database must exist.
-func (p *program) withBot(f func(*daemon.Bot) error) error {
+func (p *program) withBot(ctx context.Context, f func(*daemon.Bot) error) error {
 	if p.host != nil {
 		return f(p.host)
 	}
@@ -86,7 +78,7 @@ func (p *program) withBot(f func(*daemon.Bot) error) error {
 	if err != nil {
 		return err
 	}
-	return p.inspect(cfg, func(b *daemon.Bot) error {
+	return p.inspect(ctx, cfg, func(b *daemon.Bot) error {
 		if b.Data.DB == nil {
 			return p.noDatabase(cfg)
 		}
@@ -131,11 +123,10 @@ func (p *program) look(ctx context.Context, f func(core.View) error) error {
 	return p.closing(s, err)
 }
 
-// closing closes c after a command that returned err.
-func closing(c io.Closer, err error) error {
-	closed := c.Close()
-	if err == nil {
-		err = closed
+// closing closes c after a command that returned err, unless it belongs to the daemon.
+func (p *program) closing(c io.Closer, err error) error {
+	if p.host != nil {
+		return err
 	}
-	return err
+	return errors.Join(err, c.Close())
 }

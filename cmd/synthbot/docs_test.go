@@ -132,13 +132,16 @@ func chatCommands(t *testing.T) (names []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := p.Assemble(c, p.Logger(c, 0), func() (core.Store, error) { return daemon.EmptyStore{}, nil }, daemon.Only())
-	if err != nil {
-		t.Fatal(err)
+	look := func(b *daemon.Bot) error {
+		for _, s := range b.InForce().Commands.Specs(core.RankBot) {
+			names = append(names, s.Name)
+		}
+		return nil
 	}
-	defer b.Close()
-	for _, s := range b.InForce().Commands.Specs(core.RankBot) {
-		names = append(names, s.Name)
+	open := func() (core.Store, error) { return daemon.EmptyStore{}, nil }
+	l := daemon.Life{Config: c, Log: p.Logger(c, 0), Open: open, Interfaces: daemon.Only(), Look: look}
+	if err := p.Run(t.Context(), l); err != nil {
+		t.Fatal(err)
 	}
 	return names
 }

@@ -36,7 +36,7 @@ func (p *program) serveMCP(ctx context.Context) error {
 	if rights.As.IsZero() {
 		return daemon.Usagef("mcp: the other program needs a user to act for; set as in [plugins.mcp.serve]")
 	}
-	return p.inspect(cfg, func(b *daemon.Bot) error {
+	return p.inspect(ctx, cfg, func(b *daemon.Bot) error {
 		running := b
 		if p.host != nil {
 			running = p.host

@@ -97,7 +97,9 @@ func exportCommand(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.withBot(func(b *daemon.Bot) error { return b.PersonalData().Export(c.Context(), p.Out, path) })
+			return p.withBot(c.Context(), func(b *daemon.Bot) error {
+				return b.PersonalData().Export(c.Context(), p.Out, path)
+			})
 		},
 	}
 	c.Flags().StringVar(&format, "format", "jsonl", "jsonl: one JSON object a line")
@@ -210,7 +212,7 @@ func optionalPath(args []string) (core.Path, error) {
 // forgetThere erases all that the bot keeps there, what plugins keep included, and
 // rewrites the file, so that no trace of it is left.
 func (p *program) forgetThere(ctx context.Context, path core.Path) error {
-	return p.withBot(func(b *daemon.Bot) error { return forgetIn(ctx, p.Out, b, path) })
+	return p.withBot(ctx, func(b *daemon.Bot) error { return forgetIn(ctx, p.Out, b, path) })
 }
 
 // forgetIn erases what a bot keeps there, and says whether there was anything.

@@ -23,7 +23,7 @@ func (p *program) pair(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return p.inspect(cfg, func(b *daemon.Bot) error {
+	return p.inspect(ctx, cfg, func(b *daemon.Bot) error {
 		plugin := b.InForce().Pairing()
 		if plugin == nil {
 			const text = "no user waits for a code: access.private is %q, not %q"

@@ -60,7 +60,7 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 	if err != nil {
 		return err
 	}
-	return p.inspect(cfg, func(b *daemon.Bot) error {
+	return p.inspect(ctx, cfg, func(b *daemon.Bot) error {
 		limits := b.InForce().Engines.Limits(place)
 		if a.limit > 0 {
 			limits.Chars = a.limit
