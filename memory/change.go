@@ -47,7 +47,7 @@ func (t *tx) changeEntry(path core.Path, id string, alter func(*storedEntry) boo
 		t.db.logUnreadable(err)
 	}
 	if ok && !l.Deleted && alter(&l) {
-		t.rewrite(p, &l)
+		t.rewrite(&l)
 	}
 }
 

@@ -38,7 +38,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			t.head(placeKey(alone)).private = false
 			l, _, _ := t.entry(place{path: alone, key: placeKey(alone)}, 1)
 			l.Message.Private = false
-			t.rewrite(place{key: placeKey(alone)}, &l)
+			t.rewrite(&l)
 		},
 		"it should wait: true":    func(t *tx) { t.bucket(bucketDue).Delete(at(4)) },
 		"it should wait: false":   func(t *tx) { t.bucket(bucketDue).Put(at(2), nil) },
@@ -59,7 +59,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			for _, seq := range []uint64{4, 5} {
 				l, _, _ := t.entry(place{path: group, key: g}, seq)
 				l.Due = false
-				t.rewrite(place{key: g}, &l)
+				t.rewrite(&l)
 			}
 		},
 		"facts: memory":                       func(t *tx) { t.bucket(bucketFacts).Put([]byte("x"), []byte("{}")) },

@@ -33,6 +33,8 @@ type diskSpace struct {
 	failures chan struct{} // holds a token after a write found no space
 	full     atomic.Bool   // only what finishes something is written
 	size     atomic.Int64  // of the largest write that found no space
+	reserved bool          // the reserve was created after the start
+	tried    time.Time     // when step last tried to write, or reported a full disk; zero: the disk is not full
 }
 
 // noteFailure is called by the writer after a write failed alone. It reports whether the
@@ -43,10 +45,7 @@ func (r *diskSpace) noteFailure(err error, j *job) (again bool) {
 	}
 	r.full.Store(true)
 	r.size.Store(max(int64(j.size), r.size.Load(), minProbe)) // only the writer raises it
-	select {
-	case r.failures <- struct{}{}:
-	default:
-	}
+	core.Notify(r.failures)
 	return j.finishing && os.Remove(r.reserve()) == nil
 }
 
@@ -72,51 +71,37 @@ func (r *diskSpace) makeReserve() error {
 	return err
 }
 
-// start starts to watch the disk.
-func (r *diskSpace) start(ctx context.Context) {
-	r.db.work.Go(func() {
+// step creates the reserve, reports a full disk, and tries to write until that works again.
+// It returns when to go on; see core.Repeat.
+func (r *diskSpace) step(ctx context.Context) time.Duration {
+	if !r.reserved {
+		r.reserved = true
 		if err := r.makeReserve(); err != nil {
 			r.db.log.Warn("the reserve for a full disk cannot be written", "file", r.reserve(), "err", err)
 		}
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-r.failures:
-			}
-			r.report(true)
-			if !r.awaitSpace(ctx) {
-				return
-			}
-			r.report(false)
-		}
-	})
+	}
+	wait := time.Until(r.tried.Add(probePause))
+	switch {
+	case !r.full.Load():
+		return -1
+	case r.tried.IsZero():
+		r.db.log.Error("the disk is full; nothing new is accepted until there is space", "file", r.db.file.name)
+		r.report(true)
+	case wait > 0:
+		return wait
+	case r.probe(ctx):
+		r.tried = time.Time{}
+		r.db.log.Info("the disk has space again", "file", r.db.file.name)
+		r.report(false)
+		return 0 // it may have filled again
+	}
+	r.tried = time.Now()
+	return probePause
 }
 
 func (r *diskSpace) report(full bool) {
-	if full {
-		r.db.log.Error("the disk is full; nothing new is accepted until there is space", "file", r.db.file.name)
-	} else {
-		r.db.log.Info("the disk has space again", "file", r.db.file.name)
-	}
 	if r.onFull != nil {
 		r.onFull(full)
-	}
-}
-
-// awaitSpace returns true when writing works again, and false when ctx ends.
-func (r *diskSpace) awaitSpace(ctx context.Context) bool {
-	tick := time.NewTicker(probePause)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-tick.C:
-		}
-		if r.probe(ctx) {
-			return true
-		}
 	}
 }
 
@@ -136,10 +121,6 @@ func (r *diskSpace) probe(ctx context.Context) bool {
 	}
 	if err == nil {
 		err = r.makeReserve()
-	}
-	select { // what failed before was reported
-	case <-r.failures:
-	default:
 	}
 	if err == nil {
 		r.size.Store(0)

@@ -63,13 +63,13 @@ func (t *tx) removeDue(p place, seq uint64, rewrite bool) {
 	}
 	l.Due = false
 	if ok {
-		t.rewrite(p, &l)
+		t.rewrite(&l)
 	}
 }
 
 // rewrite replaces an entry.
-func (t *tx) rewrite(p place, l *storedEntry) {
-	t.bucket(bucketLog).Put(seqKey(p.key, l.Message.Seq), encodeEntry(l))
+func (t *tx) rewrite(l *storedEntry) {
+	t.bucket(bucketLog).Put(seqKey(placeKey(l.Message.Path), l.Message.Seq), encodeEntry(l))
 }
 
 // waiting lists the numbers up to upTo that wait in a place.

@@ -1,12 +1,13 @@
 package memory
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"maps"
-	"slices"
+	"math"
 	"sync"
 	"time"
 
@@ -32,14 +33,13 @@ const (
 	maxEmbedPause = 5 * time.Minute
 	maxQueryPause = time.Minute
 	scanStep      = 2000 // facts looked at in one view
-	maxWaiting    = 4096 // facts in the list of those without a vector; beyond, the file is scanned
 	retryPause    = time.Hour
 	warnPause     = 10 * time.Minute // between two warnings
 )
 
 // embedWorker gives every fact a vector, in the background. What is left to do is not
-// stored: the file is scanned after each start and each change of the Embedder, and facts
-// saved meanwhile are added to a list.
+// stored: the facts are looked through after each start and each change of the Embedder, and
+// again from those that are saved.
 type embedWorker struct {
 	db   *DB
 	wake chan struct{} // holds a token while there may be something to do
@@ -49,10 +49,11 @@ type embedWorker struct {
 	changed  int                // how often the Embedder was replaced
 	cancel   context.CancelFunc // ends the last call
 	length   int                // of the Embedder's vectors; 0: not known yet
-	waiting  map[uint64]bool    // facts that may need a vector
-	scan     bool               // the file is to be scanned
-	scanFrom uint64             // from this fact on
+	from     uint64             // facts from this one on may need a vector
+	size     int                // texts of the next call
+	rest     pause              // of calls
 	refused  map[uint64]bool    // facts that the Embedder will not take
+	retry    time.Time          // when these are tried again
 
 	queryPause pause // of queries
 	warned     time.Time
@@ -77,222 +78,119 @@ func (db *DB) SetEmbedder(e Embedder) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.embedder, m.changed = e, m.changed+1
-	m.length = 0
-	m.waiting, m.refused = make(map[uint64]bool), make(map[uint64]bool)
-	m.scan, m.scanFrom, m.queryPause = e.Embed != nil, 0, pause{}
+	m.length, m.from, m.refused = 0, 0, make(map[uint64]bool)
+	m.size, m.rest, m.queryPause = embedBatch, pause{}, pause{}
 	if m.cancel != nil {
 		m.cancel()
 	}
-	m.signal()
+	core.Notify(m.wake)
 }
 
-func (m *embedWorker) signal() {
-	select {
-	case m.wake <- struct{}{}:
-	default:
-	}
-}
-
-// saved adds facts that may need a vector.
+// saved notes facts that may need a vector.
 func (m *embedWorker) saved(facts []uint64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.embedder.Embed == nil || len(facts) == 0 {
+	if len(facts) == 0 {
 		return
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, fact := range facts {
-		if len(m.waiting) >= maxWaiting {
-			m.scan, m.scanFrom = true, 0
-			break
-		}
-		m.waiting[fact] = true
+		m.from = min(m.from, fact)
 		delete(m.refused, fact)
 	}
-	m.signal()
+	core.Notify(m.wake)
 }
 
-// start starts the work in the background.
-func (m *embedWorker) start(ctx context.Context, by Embedder) {
-	m.db.SetEmbedder(by)
-	m.db.work.Go(func() {
-		again := time.NewTicker(retryPause)
-		defer again.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-again.C:
-				m.retryRefused()
-			case <-m.wake:
-			}
-			m.embedAll(ctx)
-		}
-	})
-}
-
-// retryRefused tries refused facts again: the fault may have been the Embedder's.
-func (m *embedWorker) retryRefused() {
+// step gives the next facts their vectors, and returns when to go on; see core.Repeat. After
+// a call that failed it tries fewer texts; a fact that fails alone is refused for a while:
+// the fault may be the Embedder's.
+func (m *embedWorker) step(ctx context.Context) time.Duration {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.refused) > 0 && m.embedder.Embed != nil {
+	if len(m.refused) > 0 && !time.Now().Before(m.retry) {
 		clear(m.refused)
-		m.scan, m.scanFrom = true, 0
+		m.from = 0
 	}
-}
-
-// wanted is a fact without a vector.
-type wanted struct {
-	number uint64
-	fact   core.Fact
-}
-
-// embedAll works until every fact has a vector. After a call that failed it tries fewer
-// texts; a fact that fails alone is refused.
-func (m *embedWorker) embedAll(ctx context.Context) {
-	var rest pause
-	size := embedBatch
-	for ctx.Err() == nil {
-		batch, by, changed := m.next(ctx, size)
-		if len(batch) == 0 {
-			return
-		}
-		err := m.embed(ctx, by, changed, batch)
-		switch {
-		case err == nil:
-			size, rest = min(2*size, embedBatch), pause{}
-			continue
-		case ctx.Err() != nil:
-			return
-		case m.isReplaced(changed):
-			size, rest = embedBatch, pause{}
-			continue
-		}
-		m.warn("memories have no vectors yet", err)
-		if !isTemporary(err) {
-			if size == 1 {
-				m.refuse(batch[0].number)
-			}
-			size = max(size/2, 1)
-		}
-		rest.failed(maxEmbedPause)
-		m.wait(ctx, rest.length, changed)
+	wait := time.Until(m.rest.until)
+	m.mu.Unlock()
+	if wait > 0 {
+		return wait
 	}
-}
-
-// isTemporary reports whether an error does not depend on the texts.
-func isTemporary(err error) bool {
+	batch, by, changed := m.next(ctx)
+	var err error
+	if len(batch) > 0 {
+		err = m.embed(ctx, by, changed, batch)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.changed != changed || ctx.Err() != nil:
+		return 0
+	case len(batch) == 0:
+		m.size, m.rest = embedBatch, pause{}
+		return retryPause
+	case err == nil:
+		m.size, m.rest = min(2*m.size, embedBatch), pause{}
+		return 0
+	}
+	m.warn("memories have no vectors yet", err)
+	m.rest.failed(maxEmbedPause)
 	var e *llm.Error
-	return errors.As(err, &e) && e.Kind == llm.ErrorRetryLater
+	if errors.As(err, &e) && e.Kind == llm.ErrorRetryLater { // whatever the texts are
+		return m.rest.length
+	}
+	if m.size == 1 {
+		if len(m.refused) == 0 {
+			m.retry = time.Now().Add(retryPause)
+		}
+		m.refused[numberOfFact(&batch[0])] = true
+	}
+	m.size = max(m.size/2, 1)
+	return m.rest.length
 }
 
-// isReplaced reports whether the Embedder was replaced meanwhile.
-func (m *embedWorker) isReplaced(changed int) bool {
+// next lists facts without a vector of the current model, as many as one call may have.
+func (m *embedWorker) next(ctx context.Context) (batch []core.Fact, by Embedder, changed int) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.changed != changed
-}
-
-func (m *embedWorker) refuse(fact uint64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.refused) < maxWaiting {
-		m.refused[fact] = true
-	}
-	delete(m.waiting, fact)
-}
-
-// wait waits for d, or until the Embedder is replaced.
-func (m *embedWorker) wait(ctx context.Context, d time.Duration, changed int) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	for !m.isReplaced(changed) {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-			return
-		case <-m.wake: // for a new fact, or a new Embedder
-		}
-	}
-}
-
-// next lists up to size facts without a vector of the current model.
-func (m *embedWorker) next(ctx context.Context, size int) (batch []wanted, by Embedder, changed int) {
-	for {
-		m.mu.Lock()
-		by, changed = m.embedder, m.changed
-		length, look, facts := m.length, m.scan, slices.Sorted(maps.Keys(m.waiting))
-		m.mu.Unlock()
-		if by.Embed == nil {
-			return nil, by, changed
-		}
-		batch = m.pick(ctx, facts, size, by.Model, length)
-		if len(batch) > 0 || !look || !m.scanOn(ctx) {
-			return batch, by, changed
-		}
-	}
-}
-
-// pick reads the facts that need a vector and removes the others from the list.
-func (m *embedWorker) pick(ctx context.Context, facts []uint64, size int, model string, length int) (batch []wanted) {
-	var drop []uint64
-	err := m.db.view(ctx, func(v *view) error {
-		for _, number := range facts {
-			if len(batch) == size {
-				break
+	by, changed = m.embedder, m.changed
+	from, length, size, refused := m.from, m.length, m.size, maps.Clone(m.refused)
+	m.from = math.MaxUint64 // unless more are saved meanwhile
+	m.mu.Unlock()
+	key := binary.BigEndian.AppendUint64(nil, from)
+	for more := by.Embed != nil; more && len(batch) == 0; {
+		more = false
+		err := m.db.view(ctx, func(v *view) error {
+			looked := 0
+			for k, value := range v.bucket(bucketFacts).pairs(key, nil) {
+				if looked++; looked > scanStep || len(batch) == size {
+					key, more = bytes.Clone(k), true
+					return nil
+				}
+				f, err := decodeFact(k, value)
+				if err == nil && !refused[numberOfFact(&f)] && !v.facts().hasVector(&f, by.Model, length) {
+					batch = append(batch, f)
+				}
 			}
-			f, ok, _ := v.facts().fact(number)
-			if ok && !v.facts().hasVector(f.Origin, number, model, length) {
-				batch = append(batch, wanted{number, f})
-			} else {
-				drop = append(drop, number)
-			}
+			return nil
+		})
+		if err != nil {
+			batch, more = nil, false
+			m.lookFrom(from)
 		}
-		return nil
-	})
-	if err != nil {
-		return nil
 	}
+	if len(batch) > 0 {
+		m.lookFrom(numberOfFact(&batch[0]))
+	}
+	return batch, by, changed
+}
+
+// lookFrom lets next look at the facts from this one on.
+func (m *embedWorker) lookFrom(fact uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, number := range drop {
-		delete(m.waiting, number)
-	}
-	return batch
+	m.from = min(m.from, fact)
 }
 
 // hasVector reports whether a fact has a vector of that model and length; 0: of any length.
-func (t factTx) hasVector(origin core.Path, fact uint64, model string, length int) bool {
-	v, ok := t.vectorOf(origin, fact)
+func (t factTx) hasVector(f *core.Fact, model string, length int) bool {
+	v, ok := t.vectorOf(f.Origin, numberOfFact(f))
 	return ok && v.model == modelTag(model, cmp.Or(length, len(v.digits)))
-}
-
-// scanOn adds the facts of the next part of the file; false if it cannot be read.
-func (m *embedWorker) scanOn(ctx context.Context) bool {
-	m.mu.Lock()
-	from, changed := m.scanFrom, m.changed
-	m.mu.Unlock()
-	var found []uint64
-	err := m.db.view(ctx, func(v *view) error {
-		for k := range v.bucket(bucketFacts).pairs(binary.BigEndian.AppendUint64(nil, from), nil) {
-			if len(k) != 8 || len(found) == scanStep {
-				break
-			}
-			found = append(found, binary.BigEndian.Uint64(k))
-		}
-		return nil
-	})
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err != nil || m.changed != changed {
-		return err == nil
-	}
-	for _, fact := range found {
-		if !m.refused[fact] {
-			m.waiting[fact] = true
-		}
-		m.scanFrom = fact + 1
-	}
-	m.scan = len(found) == scanStep
-	return true
 }

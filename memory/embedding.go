@@ -6,59 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"synthbot/core"
 )
 
 var errVectors = errors.New("the vectors do not fit the texts")
 
-// embed gives some facts their vectors.
-func (m *embedWorker) embed(ctx context.Context, by Embedder, changed int, batch []wanted) error {
+// embed gives some facts their vectors. Its call ends when the Embedder is replaced.
+func (m *embedWorker) embed(ctx context.Context, by Embedder, changed int, batch []core.Fact) error {
 	texts := make([]string, len(batch))
 	for i := range batch {
-		texts[i] = batch[i].fact.Text
+		texts[i] = batch[i].Text
 	}
-	embeddings, err := m.call(ctx, by, changed, texts)
-	if err != nil {
-		return err
-	}
-	vectors := make([]vector, len(batch))
-	for i, e := range embeddings {
-		v, ok := quantize(by.Model, e)
-		if !ok || len(e) != len(embeddings[0]) {
-			return fmt.Errorf("%w: a length of %d, without direction or unlike the others", errVectors, len(e))
-		}
-		vectors[i] = v
-	}
-	if err := m.setLength(changed, len(embeddings[0])); err != nil {
-		return err
-	}
-	err = m.db.write(ctx, &job{size: len(batch) * len(embeddings[0]), run: func(t *tx) error {
-		for i := range batch {
-			t.facts().putVectorIfSame(batch[i], &vectors[i])
-		}
-		return nil
-	}})
-	if err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, w := range batch {
-		delete(m.waiting, w.number)
-	}
-	return nil
-}
-
-// putVectorIfSame stores a vector, unless the fact changed or was dropped meanwhile.
-func (t factTx) putVectorIfSame(w wanted, v *vector) {
-	f, ok, _ := t.fact(w.number)
-	if ok && f.Text == w.fact.Text {
-		t.putVector(f.Origin, w.number, v)
-	}
-}
-
-// call calls the Embedder, until it is replaced.
-func (m *embedWorker) call(ctx context.Context, by Embedder, changed int, texts []string) ([][]float32, error) {
-	ctx, cancel := context.WithTimeout(ctx, embedTimeout)
+	call, cancel := context.WithTimeout(ctx, embedTimeout)
 	defer cancel()
 	m.mu.Lock()
 	if m.changed != changed {
@@ -66,7 +26,32 @@ func (m *embedWorker) call(ctx context.Context, by Embedder, changed int, texts 
 	}
 	m.cancel = cancel
 	m.mu.Unlock()
-	return callEmbedder(ctx, by, texts)
+	embeddings, err := callEmbedder(call, by, texts)
+	if err != nil {
+		return err
+	}
+	length := len(embeddings[0])
+	vectors := make([]vector, len(batch))
+	for i, e := range embeddings {
+		v, ok := quantize(by.Model, e)
+		if !ok || len(e) != length {
+			return fmt.Errorf("%w: a length of %d, without direction or unlike the others", errVectors, len(e))
+		}
+		vectors[i] = v
+	}
+	if err := m.setLength(changed, length); err != nil {
+		return err
+	}
+	return m.db.write(ctx, &job{size: len(batch) * length, run: func(t *tx) error {
+		for i := range batch {
+			number := numberOfFact(&batch[i])
+			f, ok, _ := t.facts().fact(number)
+			if ok && f.Text == batch[i].Text { // it may have changed, or been dropped
+				t.facts().putVector(f.Origin, number, &vectors[i])
+			}
+		}
+		return nil
+	}})
 }
 
 // callEmbedder calls an Embedder. Its panics and wrong counts are errors.
@@ -84,8 +69,8 @@ func callEmbedder(ctx context.Context, by Embedder, texts []string) (embeddings 
 	return embeddings, err
 }
 
-// setLength stores the length of a model's vectors. The file is scanned again, since it may
-// hold some of another length.
+// setLength stores the length of a model's vectors. All facts are looked at again, since some
+// may have vectors of another length.
 func (m *embedWorker) setLength(changed, length int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,7 +80,7 @@ func (m *embedWorker) setLength(changed, length int) error {
 	if m.length != 0 {
 		return fmt.Errorf("%w: a length of %d after one of %d", errVectors, length, m.length)
 	}
-	m.length, m.scan, m.scanFrom = length, true, 0
+	m.length, m.from = length, 0
 	return nil
 }
 
@@ -120,24 +105,21 @@ func (m *embedWorker) query(ctx context.Context, text string, limit time.Duratio
 		return vector{}, false
 	}
 	m.mu.Lock()
-	if m.changed == changed {
-		if err == nil {
-			m.queryPause = pause{}
-		} else {
+	defer m.mu.Unlock()
+	switch {
+	case err == nil && m.changed == changed:
+		m.queryPause = pause{}
+	case err != nil:
+		if m.changed == changed {
 			m.queryPause.failed(maxQueryPause)
 		}
-	}
-	m.mu.Unlock()
-	if err != nil {
 		m.warn("memories are searched by words alone", err)
 	}
 	return v, ok
 }
 
-// warn logs a failure, at most once in warnPause.
+// warn logs a failure, at most once in warnPause. m.mu is held.
 func (m *embedWorker) warn(what string, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if !m.warned.IsZero() && time.Since(m.warned) < warnPause {
 		m.unlogged++
 		return

@@ -72,7 +72,7 @@ func TestCallsForVectors(t *testing.T) {
 				}
 			}
 			return nil
-		}, "0s:32 1s:16 3s:8 7s:4 7s:8 8s:4 10s:2 14s:1 14s:2 15s:1 17s:1 17s:2 17s:4 17s:8 17s:16 17s:32 17s:1", "1h0m0s:1 1h0m1s:1 1h0m3s:1 1h0m7s:1 1h0m15s:1 1h0m31s:1"},
+		}, "0s:32 1s:16 3s:8 7s:4 7s:8 8s:4 10s:2 14s:1 14s:2 15s:1 17s:1 17s:2 17s:4 17s:8 17s:16 17s:32 17s:1", "1h0m17s:1 1h0m18s:1 1h0m20s:1 1h0m24s:1 1h0m32s:1 1h0m48s:1"},
 		"down for a while": {func([]string) error { return &llm.Error{Kind: llm.ErrorRetryLater} },
 			"0s:32 1s:32 3s:32 7s:32 15s:32 31s:32 1m3s:32 2m7s:32 4m15s:32 8m31s:32 13m31s:32 18m31s:32 23m31s:32 28m31s:32",
 			"33m31s:32 38m31s:32 43m31s:32 48m31s:32 53m31s:32 58m31s:32 1h3m31s:32 1h8m31s:32 1h13m31s:32 1h18m31s:32 1h23m31s:32 1h28m31s:32"},
@@ -95,8 +95,8 @@ func TestCallsForVectors(t *testing.T) {
 	}
 }
 
-// TestManyFactsWithoutVectors: more than are looked at in one step, and more than are
-// remembered as waiting.
+// TestManyFactsWithoutVectors: more than are looked at in one step, and more that are saved
+// meanwhile.
 func TestManyFactsWithoutVectors(t *testing.T) {
 	l := &lexicon{}
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
@@ -108,12 +108,11 @@ func TestManyFactsWithoutVectors(t *testing.T) {
 			return l.Embed(ctx, texts)
 		}})
 		synctest.Wait()
-		saveMany(t, db, maxWaiting+10, "new")
+		saveMany(t, db, 4000, "new")
 		close(free)
 		synctest.Wait()
-		want(t, "vectors", size(t, db, bucketVectors), scanStep+1+maxWaiting+10)
-		want(t, "texts", len(l.asked()), scanStep+1+maxWaiting+10)
-		want(t, "facts that wait", len(db.embeds.waiting), 0)
+		want(t, "vectors", size(t, db, bucketVectors), scanStep+1+4000)
+		want(t, "texts", len(l.asked()), scanStep+1+4000)
 	})
 }
 
@@ -152,7 +151,7 @@ func TestExchangeOfAnEmbedder(t *testing.T) {
 		db.SetEmbedder(Embedder{Model: "n"})
 		saveMany(t, db, 2, "without any")
 		synctest.Wait()
-		want(t, "facts that wait for none", len(db.embeds.waiting), 0)
+		want(t, "vectors of none", size(t, db, bucketVectors), 5)
 	})
 }
 
@@ -307,15 +306,11 @@ func TestLookingIsGivenUp(t *testing.T) {
 		db.SetEmbedder(l.as("m"))
 		synctest.Wait()
 		m := db.embeds
-		m.mu.Lock()
-		m.scan, m.scanFrom = true, 0
-		clear(m.waiting)
-		m.mu.Unlock()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		batch, _, _ := m.next(ctx, 5)
+		batch, _, _ := m.next(ctx)
 		want(t, "facts of a file that cannot be read", len(batch), 0)
-		batch, _, _ = m.next(t.Context(), 2)
-		want(t, "facts", len(batch), 2)
+		batch, _, _ = m.next(t.Context())
+		want(t, "facts", len(batch), 3)
 	})
 }

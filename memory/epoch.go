@@ -28,18 +28,6 @@ func (db *DB) Epoch() uint64 {
 	return db.epochs.now
 }
 
-// begin says that a person or a place is being forgotten: until end, it counts as forgotten
-// for every epoch.
-func (e *epochs) begin(path core.Path) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.forgottenIn == nil {
-		e.forgottenIn, e.inProgress = make(map[core.Path]uint64), make(map[core.Path]int)
-	}
-	e.forgottenIn[path] = e.now
-	e.inProgress[path]++
-}
-
 // end begins the epoch in which these are forgotten: readers that started before then are
 // stale.
 func (e *epochs) end(paths map[core.Path]bool) {
@@ -147,9 +135,6 @@ type muted struct {
 func (e *epochs) mute(turn core.TurnID, names []core.TurnID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.muted == nil {
-		e.muted = make(map[core.TurnID]muted)
-	}
 	for _, name := range append(names, turn) {
 		e.muted[name] = muted{turn, e.now}
 	}

@@ -106,7 +106,7 @@ func TestLookingAfterDeleting(t *testing.T) {
 				return err
 			}
 			for seq := range uint64(501) {
-				tx.remove(place{path: group, key: placeKey(group)}, seq)
+				tx.remove(placeKey(group), seq)
 			}
 			h := tx.rebuiltHead(placeKey(group))
 			if h.count != 0 || len(tx.waiting(placeKey(group), 1000)) != 0 {

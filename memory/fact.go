@@ -93,7 +93,7 @@ func (t factTx) saveFact(f core.Fact) (core.Fact, error) {
 
 // replaceFact replaces a fact. Its vector stays if the text does.
 func (t factTx) replaceFact(old, f core.Fact) {
-	number := binary.BigEndian.Uint64(factKey(&old))
+	number := numberOfFact(&old)
 	v, known := t.vectorOf(old.Origin, number)
 	v.digits = bytes.Clone(v.digits)
 	t.dropFact(old)
@@ -163,11 +163,13 @@ func factNumber(id string) (uint64, error) {
 // factID is a fact's number as users see it.
 func factID(number uint64) string { return strconv.FormatUint(number, 36) }
 
-// factKey is the key of a fact, which must have an ID.
-func factKey(f *core.Fact) []byte {
+// numberOfFact is the number of a fact, which must have an ID.
+func numberOfFact(f *core.Fact) uint64 {
 	n, _ := factNumber(f.ID)
-	return binary.BigEndian.AppendUint64(nil, n)
+	return n
 }
+
+func factKey(f *core.Fact) []byte { return binary.BigEndian.AppendUint64(nil, numberOfFact(f)) }
 
 // fact reads a fact; ok is false if there is none.
 func (t factTx) fact(number uint64) (f core.Fact, ok bool, err error) {
@@ -213,7 +215,7 @@ func (t factTx) putFact(f core.Fact) {
 	value, err := json.Marshal(f)
 	t.fail(bucketFacts, err)
 	t.bucket(bucketFacts).Put(key, value)
-	t.saved = append(t.saved, binary.BigEndian.Uint64(key))
+	t.saved = append(t.saved, numberOfFact(&f))
 	t.putPostings(&f)
 }
 
@@ -241,7 +243,7 @@ func (t factTx) dropFact(f core.Fact) {
 	for _, term := range factTerms(&f) {
 		words.Delete(postingKey(f.Origin, term, key))
 	}
-	t.dropVector(f.Origin, binary.BigEndian.Uint64(key))
+	t.dropVector(f.Origin, numberOfFact(&f))
 }
 
 // DropFact deletes a fact that is visible from one of these places; else the error wraps

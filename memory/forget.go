@@ -6,12 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"synthbot/core"
 )
@@ -38,33 +37,31 @@ func (db *DB) Forget(ctx context.Context, path core.Path) error {
 	steps := []func() error{
 		// The log comes late, and what shows that a place was private comes last: if Forget is
 		// interrupted, the next one finds the places by it.
-		f.upgradeCopies, f.journals, f.facts, f.plugins, f.states, f.usage,
-		f.logs, f.headTimes, f.placesWhole, f.aliases, f.lastEntries,
+		f.journals, f.facts, f.plugins, f.states, f.usage, f.entries, f.aliases, f.lastEntries, f.files,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return fmt.Errorf("forget %s: %w", path, err)
 		}
 	}
-	return db.blocked.drop()
+	return nil
 }
 
-// upgradeCopies deletes the copies of the file that upgrades left: they hold the person,
-// too.
-func (f *forgetting) upgradeCopies() error {
-	dir, name := filepath.Split(f.db.file.name)
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		return err
+// files deletes what else may hold the person: copies that upgrades left, and names of jobs.
+func (f *forgetting) files() error {
+	suffixes := []string{stuckSuffix}
+	for version := 1; version < schema; version++ {
+		suffixes = append(suffixes, versionSuffix+strconv.Itoa(version))
 	}
-	for _, file := range files {
-		if strings.HasPrefix(file.Name(), name+versionSuffix) {
-			f.db.log.Info("the copy from before an upgrade is deleted, since somebody is forgotten", "file",
-				file.Name())
-			err = errors.Join(err, os.Remove(filepath.Join(dir, file.Name())))
+	var errs []error
+	for _, suffix := range suffixes {
+		err := os.Remove(f.db.file.name + suffix)
+		if !errors.Is(err, fs.ErrNotExist) {
+			f.db.log.Info("a file is deleted, since somebody is forgotten", "file", f.db.file.name+suffix, "err", err)
+			errs = append(errs, err)
 		}
 	}
-	return err
+	return errors.Join(errs...)
 }
 
 // forgetting is one Forget.
@@ -92,6 +89,7 @@ type forgetting struct {
 func (f *forgetting) begin() error {
 	f.within, f.whole, f.proof = f.path, make(map[core.Path]uint64), make(map[core.Path]uint64)
 	f.spokeIn, f.replies = make(map[core.Path]bool), make(map[core.Path]map[string]bool)
+	f.inProgress = make(map[core.Path]bool)
 	if f.path.IsPerson() {
 		f.person, f.within = f.path.Elements()[2], interfaceOf(f.path)
 	}
@@ -128,27 +126,16 @@ func (f *forgetting) begin() error {
 // markInProgress begins the epoch in which the person and these places are forgotten, so
 // that nothing of them comes back. It is called again when more places are known.
 func (f *forgetting) markInProgress() {
-	if f.inProgress == nil {
-		f.inProgress = make(map[core.Path]bool)
-	}
-	going := slices.Collect(maps.Keys(f.whole))
-	for _, path := range append(going, f.path) {
+	e := &f.db.epochs
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, path := range append(slices.Collect(maps.Keys(f.whole)), f.path) {
 		if !f.inProgress[path] {
 			f.inProgress[path] = true
-			f.db.epochs.begin(path)
+			e.forgottenIn[path] = e.now
+			e.inProgress[path]++
 		}
 	}
-}
-
-// findWhole finds the places that are deleted as a whole.
-func (f *forgetting) findWhole() error {
-	if f.person != "" {
-		return f.findPrivate()
-	}
-	for path, h := range f.heads {
-		f.whole[path] = h.last
-	}
-	return nil
 }
 
 // findSources finds the paths that lead to what is deleted. A place that moved with one
@@ -166,9 +153,15 @@ func (f *forgetting) findSources() error {
 	})
 }
 
-// findPrivate finds the places where the person spoke, their private places, and what the
-// bot answered them.
-func (f *forgetting) findPrivate() error {
+// findWhole finds the places that are deleted as a whole: of a person, those where they spoke
+// in private. It also finds the other places where they spoke, and what the bot answered them.
+func (f *forgetting) findWhole() error {
+	if f.person == "" {
+		for path, h := range f.heads {
+			f.whole[path] = h.last
+		}
+		return nil
+	}
 	from, to := subtree(f.within)
 	err := sweep(f.ctx, f.db, bucketLog, from, to, func(k, v []byte) bool {
 		l, ok := f.read(k, v)
@@ -176,15 +169,15 @@ func (f *forgetting) findPrivate() error {
 			return false
 		}
 		path := l.Message.Path
-		if l.Message.Author.ID == f.person {
-			f.spokeIn[path] = true
-			if l.Message.Time.After(f.newest.Time) {
-				f.newest = l.Message
-			}
-		} else {
+		if l.Message.Author.ID != f.person {
 			f.addReply(path, l.Message.ID)
+			return false
 		}
-		if l.Message.Private && l.Message.Author.ID == f.person {
+		f.spokeIn[path] = true
+		if l.Message.Time.After(f.newest.Time) {
+			f.newest = l.Message
+		}
+		if l.Message.Private {
 			f.whole[path], f.proof[path] = f.heads[path].last, l.Message.Seq
 		}
 		return false
@@ -208,19 +201,24 @@ func (f *forgetting) addReply(place core.Path, id string) {
 	f.replies[place][id] = true
 }
 
-// read decodes an entry of the snapshot that mentions the person, or may quote what the bot
-// answered them.
-func (f *forgetting) read(k, v []byte) (storedEntry, bool) {
+// read decodes an entry of the snapshot that is in a place that is deleted as a whole, mentions
+// the person, or may quote what the bot answered them. Of an entry that cannot be read, in
+// such a place, only the number is known.
+func (f *forgetting) read(k, v []byte) (l storedEntry, ok bool) {
 	named := bytes.Contains(v, []byte(f.person))
-	if !named && len(f.replies) == 0 {
+	if !named && len(f.replies)+len(f.whole) == 0 {
 		return storedEntry{}, false
 	}
 	path, seq, err := entryOf(k)
-	if err != nil || seq > f.heads[path].last || !named && f.replies[path] == nil {
+	_, whole := f.whole[path]
+	if err != nil || seq > f.heads[path].last || !named && !whole && f.replies[path] == nil {
 		return storedEntry{}, false
 	}
-	l, err := decodeEntry(v, path, seq)
-	return l, err == nil
+	l, err = decodeEntry(v, path, seq)
+	if err != nil {
+		l.Message.Path, l.Message.Seq = path, seq
+	}
+	return l, err == nil || whole
 }
 
 // concerns reports whether an entry is the person's, answers them, or is in a place that is
@@ -230,79 +228,38 @@ func (f *forgetting) concerns(l *storedEntry) bool {
 		slices.Contains(l.answers, f.person)
 }
 
-// isProof reports whether an entry is deleted last.
-func (f *forgetting) isProof(place core.Path, seq uint64) bool { return f.proof[place] == seq }
-
-// logs deletes the person's entries, and removes the person from the entries of others.
-func (f *forgetting) logs() error {
-	if f.person == "" {
-		return nil
-	}
-	if err := f.hashOwn(); err != nil {
-		return err
-	}
+// entries deletes the person's entries, but for those that show that a place was private, and
+// removes the person from the entries of others.
+func (f *forgetting) entries() error {
 	from, to := subtree(f.within)
-	return sweep(f.ctx, f.db, bucketLog, from, to, func(k, v []byte) bool {
+	err := sweep(f.ctx, f.db, bucketLog, from, to, func(k, v []byte) bool {
 		l, ok := f.read(k, v)
-		return ok && !f.isProof(l.Message.Path, l.Message.Seq) && (f.concerns(&l) || f.clean(&l))
+		return ok && f.proof[l.Message.Path] != l.Message.Seq && (f.concerns(&l) || f.clean(&l))
 	}, func(t *tx, k, v []byte) {
 		l, _ := f.read(k, v)
 		if f.concerns(&l) {
 			f.removeEntry(t, &l)
 		} else {
 			f.clean(&l)
-			t.rewrite(place{path: l.Message.Path, key: placeKey(l.Message.Path)}, &l)
+			t.rewrite(&l)
 		}
 	})
-}
-
-// removeEntry deletes an entry with its ids, which were hashed before.
-func (f *forgetting) removeEntry(t *tx, l *storedEntry) {
-	for _, id := range f.idsOf(t, &l.Message) {
-		t.bucket(bucketIDs).Delete(id)
-	}
-	t.remove(place{path: l.Message.Path, key: placeKey(l.Message.Path)}, l.Message.Seq)
-}
-
-// hashOwn hashes the ids of the entries that are deleted. The ids themselves are deleted
-// with the entries, so that another Forget finds both if the process dies.
-func (f *forgetting) hashOwn() error {
-	var own []core.Message
-	from, to := subtree(f.within)
-	err := sweep(f.ctx, f.db, bucketLog, from, to, func(k, v []byte) bool {
-		if l, ok := f.read(k, v); ok && f.concerns(&l) {
-			own = append(own, core.Message{Path: l.Message.Path, ID: l.Message.ID, Seq: l.Message.Seq})
-		}
-		return false
-	}, nil)
 	if err != nil {
 		return err
 	}
-	var ids [][]byte
-	err = f.db.view(f.ctx, func(v *view) error {
-		for i := range own {
-			ids = append(ids, f.idsOf(&v.tx, &own[i])...)
-		}
-		return nil
-	})
-	return errors.Join(err, f.hash(ids))
+	return correctHeadTimes(f.ctx, f.db, maps.Keys(f.heads))
 }
 
-// idsOf lists the keys under which a message's id is stored.
-func (f *forgetting) idsOf(t *tx, m *core.Message) (keys [][]byte) {
-	for _, p := range f.ids[m.Path] {
-		key := idKey(p.ids, m.ID)
+// removeEntry deletes an entry with its ids.
+func (f *forgetting) removeEntry(t *tx, l *storedEntry) {
+	for _, p := range f.ids[l.Message.Path] {
+		key := idKey(p.ids, l.Message.ID)
 		seq, size := uvarint(string(t.bucket(bucketIDs).Get(key)))
-		if size > 0 && seq+p.shift == m.Seq {
-			keys = append(keys, key)
+		if size > 0 && seq+p.shift == l.Message.Seq {
+			t.forgotten().replaceID(key)
 		}
 	}
-	return keys
-}
-
-// headTimes corrects the heads of places from which entries were deleted.
-func (f *forgetting) headTimes() error {
-	return correctHeadTimes(f.ctx, f.db, maps.Keys(f.heads))
+	t.remove(placeKey(l.Message.Path), l.Message.Seq)
 }
 
 // clean removes quotes and forwarded texts of the person, quotes of what the bot answered
@@ -328,29 +285,6 @@ func dropForeign(m *core.Message, gone func(core.Foreign) bool) (changed bool) {
 	return len(m.Foreign) < before
 }
 
-// placesWhole deletes the entries of whole places, but for those that show that a place was
-// private.
-func (f *forgetting) placesWhole() error {
-	for path, last := range f.whole {
-		p := place{path: path, key: placeKey(path)}
-		seqOf := func(k []byte) (uint64, bool) {
-			seq, ok := numberOf(k, p.key)
-			return seq, ok && !f.isProof(path, seq)
-		}
-		err := sweep(f.ctx, f.db, bucketLog, p.key, seqKey(p.key, last+1), func(k, _ []byte) bool {
-			_, ok := seqOf(k)
-			return ok
-		}, func(t *tx, k, _ []byte) {
-			seq, _ := seqOf(k)
-			t.remove(p, seq)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // lastEntries deletes what is left of whole places, those below others first. Their numbers
 // are not given again: a turn may still run there, and platforms know messages by their
 // turn's number.
@@ -362,18 +296,18 @@ func (f *forgetting) lastEntries() error {
 		if l, ok, err := t.entry(p, f.proof[path]); ok && err == nil {
 			f.removeEntry(t, &l)
 		}
-		f.dropHead(t, p)
+		t.dropHead(p.key)
 	})
 }
 
 // dropHead deletes the head of a place that is empty now.
-func (f *forgetting) dropHead(t *tx, p place) {
-	h := t.head(p.key)
+func (t *tx) dropHead(place []byte) {
+	h := t.head(place)
 	if h.count > 0 {
 		return
 	}
-	f.db.epochs.floor = max(f.db.epochs.floor, h.last)
-	t.floor = f.db.epochs.floor // others write in this transaction
+	t.db.epochs.floor = max(t.db.epochs.floor, h.last)
+	t.floor = t.db.epochs.floor // others write in this transaction
 	*h = head{}
 	t.bucket(bucketMeta).Put([]byte(metaFloor), strconv.AppendUint(nil, t.floor, 10))
 }
@@ -382,7 +316,13 @@ func (f *forgetting) dropHead(t *tx, p place) {
 // paths that led through one of them to a place that stays get an alias of their own.
 func (f *forgetting) aliases() error {
 	for from := range f.sources {
-		if err := f.dropIDs(from); err != nil {
+		start, all := placeKey(from), func([]byte, []byte) bool { return true }
+		err := sweep(f.ctx, f.db, bucketIDs, start, after(start), all, func(t *tx, k, v []byte) {
+			if !t.hasEntry(k, v) {
+				t.forgotten().replaceID(k)
+			}
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -406,60 +346,6 @@ func (f *forgetting) aliases() error {
 				t.addAlias(from, alias{To: p.path, Shift: p.shift})
 			}
 		}
-	})
-}
-
-// idsAtOnce is how many ids are turned into hashes at once.
-const idsAtOnce = 100_000
-
-// dropIDs replaces the ids that came with a path by hashes, unless their entries stay.
-func (f *forgetting) dropIDs(from core.Path) error {
-	for start := placeKey(from); start != nil; {
-		var ids [][]byte
-		err := f.db.view(f.ctx, func(v *view) error {
-			p := v.resolve(from)
-			first := start
-			start = nil
-			for k, value := range v.bucket(bucketIDs).pairs(first, after(p.ids)) {
-				if len(ids) == idsAtOnce {
-					start = bytes.Clone(k)
-					break
-				}
-				seq, _ := uvarint(string(value))
-				if v.bucket(bucketLog).Get(seqKey(p.key, seq+p.shift)) == nil {
-					ids = append(ids, bytes.Clone(k))
-				}
-			}
-			return nil
-		})
-		if err == nil {
-			err = f.hash(ids)
-		}
-		if err == nil {
-			err = changeAll(f.ctx, f.db, ids, func(t *tx, id []byte) { t.bucket(bucketIDs).Delete(id) })
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// hash stores hashes of ids, sorted: in any other order each would touch a page of its own.
-func (f *forgetting) hash(ids [][]byte) error {
-	hashes := make([][]byte, len(ids))
-	err := f.db.view(f.ctx, func(v *view) error {
-		for i, id := range ids {
-			hashes[i] = v.forgotten().hash(id)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	slices.SortFunc(hashes, bytes.Compare)
-	return changeAll(f.ctx, f.db, hashes, func(t *tx, hash []byte) {
-		t.bucket(bucketGone).Put(hash, t.hour())
 	})
 }
 

@@ -109,6 +109,6 @@ func (f *forgetting) removeSent(t *tx, r record) {
 	seq, known := t.findID(p, sent.ID)
 	if known {
 		f.addReply(p.path, sent.ID)
-		t.remove(p, seq)
+		t.remove(p.key, seq)
 	}
 }

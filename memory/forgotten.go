@@ -46,6 +46,12 @@ func (t forgottenTx) isGone(id []byte) bool {
 	return hash != nil && t.bucket(bucketGone).Get(hash) != nil
 }
 
+// replaceID replaces an id by its hash, so that the message is not stored again.
+func (t forgottenTx) replaceID(key []byte) {
+	t.bucket(bucketGone).Put(t.hash(key), t.hour())
+	t.bucket(bucketIDs).Delete(key)
+}
+
 // requestAge is the maximum age of the message with which a person asks to be forgotten.
 const requestAge = 10 * time.Minute
 

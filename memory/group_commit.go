@@ -1,6 +1,10 @@
 package memory
 
-import "time"
+import (
+	"time"
+
+	"synthbot/core"
+)
 
 // Limits of one transaction.
 const (
@@ -37,7 +41,7 @@ func (w *writer) join(g *groupCommit) bool {
 			return true
 		}
 		if closed {
-			w.db.queue.signal() // so that run, too, finds it closed
+			core.Notify(w.db.queue.wake) // so that run, too, finds it closed
 			break
 		}
 		if g.waited >= patience {

@@ -64,7 +64,6 @@ type DB struct {
 	space      *diskSpace
 	unreadable unreadable
 	pruning    *pruning
-	blocked    *blockedJobs
 
 	compacting chan struct{}      // holds a token while the file is compacted
 	stop       context.CancelFunc // ends what works in the background
@@ -88,15 +87,21 @@ func Open(dir string, o Options) (*DB, error) {
 	}
 	background, stop := context.WithCancel(context.Background())
 	db.stop = stop
-	db.writer.watch.refused = db.blocked.refused()
+	db.writer.watch.refused = db.refusedJobs()
 	go db.writer.run()
 	db.startWatch(background, o)
-	db.space.start(background)
-	db.embeds.start(background, o.Embedder)
+	db.SetEmbedder(o.Embedder)
 	db.startCheck(background, o)
-	db.pruning.start(background)
+	db.repeat(background, db.space.failures, db.space.step)
+	db.repeat(background, db.embeds.wake, db.embeds.step)
+	db.repeat(background, db.pruning.changed, db.pruning.step)
 	db.startTraceRemoval(background)
 	return db, nil
+}
+
+// repeat calls step in the background until ctx ends; see core.Repeat.
+func (db *DB) repeat(ctx context.Context, wake <-chan struct{}, step func(context.Context) time.Duration) {
+	db.work.Go(func() { core.Repeat(ctx, wake, func() time.Duration { return step(ctx) }) })
 }
 
 // newDB returns a DB whose file is not open yet.
@@ -106,9 +111,10 @@ func newDB(name string, o Options) *DB {
 	if db.clock == nil {
 		db.clock = time.Now
 	}
+	db.epochs.forgottenIn, db.epochs.inProgress = make(map[core.Path]uint64), make(map[core.Path]int)
+	db.epochs.muted = make(map[core.TurnID]muted)
 	db.file = newBoltFile(name, db.log)
 	db.writer = &writer{db: db}
-	db.blocked = &blockedJobs{file: name + stuckSuffix, clock: func() time.Time { return db.clock() }, log: db.log}
 	if o.BeforeJob != nil {
 		db.writer.fault = func(_ *tx, j *job) { o.BeforeJob(j.label()) }
 	}

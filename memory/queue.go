@@ -51,18 +51,11 @@ func (q *queue) add(j *job) error {
 	}
 	q.waiting = append(q.waiting, j)
 	if j.canWait {
-		time.AfterFunc(maxDelay, q.signal)
+		time.AfterFunc(maxDelay, func() { core.Notify(q.wake) })
 	} else {
-		q.signal()
+		core.Notify(q.wake)
 	}
 	return nil
-}
-
-func (q *queue) signal() {
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
 }
 
 // take moves jobs into a group, as many as fit, and seals it if one does not. closed reports
@@ -116,7 +109,7 @@ func (q *queue) close() bool {
 	first := !q.closed
 	q.closed = true
 	q.mu.Unlock()
-	q.signal()
+	core.Notify(q.wake)
 	<-q.ended
 	return first
 }

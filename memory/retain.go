@@ -67,53 +67,40 @@ type pruning struct {
 	db      *DB
 	config  atomic.Pointer[Config]
 	changed chan struct{} // holds a token after a change of the configuration
+	seen    *Config       // the configuration of the last step
+	next    time.Time     // when to prune
 }
 
 // SetConfig replaces the configuration, as after a reload. It returns at once.
 func (db *DB) SetConfig(c Config) {
 	c.Keep = slices.Clone(c.Keep)
 	db.pruning.config.Store(&c)
-	select {
-	case db.pruning.changed <- struct{}{}:
-	default:
-	}
+	core.Notify(db.pruning.changed)
 }
 
 // config is the current configuration; not to be changed.
 func (db *DB) config() *Config { return db.pruning.config.Load() }
 
-// start prunes regularly until ctx ends, and soon after the start, so that a bot that never
-// runs for long prunes, too.
-func (p *pruning) start(ctx context.Context) {
-	p.db.work.Go(func() {
-		for pause := firstPrunePause; ; pause = p.db.config().Every {
-			if !p.pause(ctx, min(pause, p.db.config().Every)) {
-				return
-			}
-			if err := p.db.Prune(ctx, *p.db.config()); err != nil && ctx.Err() == nil {
-				p.db.log.Error("old history cannot be deleted", "err", err)
-			}
-		}
-	})
-}
-
-// pause waits, again after each change of the configuration; false if ctx ended. A pause of
-// 0 ends with such a change only.
-func (p *pruning) pause(ctx context.Context, pause time.Duration) bool {
-	for {
-		var over <-chan time.Time
-		if pause > 0 {
-			over = time.After(pause)
-		}
-		select {
-		case <-ctx.Done():
-			return false
-		case <-over:
-			return true
-		case <-p.changed:
-			pause = min(firstPrunePause, p.db.config().Every)
-		}
+// step prunes regularly, and soon after the start, so that a bot that never runs for long
+// prunes, too, and after each change of the configuration. It returns when to go on; see
+// core.Repeat.
+func (p *pruning) step(ctx context.Context) time.Duration {
+	c := p.db.config()
+	if c != p.seen {
+		p.seen, p.next = c, time.Now().Add(min(firstPrunePause, c.Every))
 	}
+	wait := time.Until(p.next)
+	switch {
+	case c.Every == 0:
+		return -1
+	case wait > 0:
+		return wait
+	}
+	if err := p.db.Prune(ctx, *c); err != nil && ctx.Err() == nil {
+		p.db.log.Error("old history cannot be deleted", "err", err)
+	}
+	p.next = time.Now().Add(c.Every)
+	return c.Every
 }
 
 // Prune deletes, in small transactions, what is older, or more, than the configuration
@@ -163,10 +150,7 @@ func (p *pruning) ids(ctx context.Context) error {
 		hour, size := uvarint(string(v[n:]))
 		return size > 0 && hour < oldest
 	}, func(t *tx, k, v []byte) {
-		seq, _ := uvarint(string(v))
-		from, _, err := cutPath(k)
-		p := t.resolve(from)
-		if err == nil && t.bucket(bucketLog).Get(seqKey(p.key, seq+p.shift)) == nil {
+		if !t.hasEntry(k, v) {
 			t.bucket(bucketIDs).Delete(k)
 		}
 	})
@@ -203,7 +187,7 @@ func (p *pruning) entries(ctx context.Context, path core.Path, h head, r Retenti
 	if err != nil {
 		return err
 	}
-	return changeAll(ctx, p.db, seqs, func(t *tx, seq uint64) { t.remove(at, seq) })
+	return changeAll(ctx, p.db, seqs, func(t *tx, seq uint64) { t.remove(at.key, seq) })
 }
 
 // journal deletes the turns that are over, if all of their records are old: a part of a turn

@@ -175,7 +175,7 @@ func TestAgeOfIDs(t *testing.T) {
 	}
 	err = db.write(t.Context(), &job{run: func(t *tx) error {
 		for seq := range uint64(2) {
-			t.remove(place{path: group, key: placeKey(group)}, seq+1)
+			t.remove(placeKey(group), seq+1)
 		}
 		return nil
 	}})

@@ -91,14 +91,14 @@ func collectKeys(ctx context.Context, db *DB, bucket string, start, end []byte,
 
 // remove deletes an entry. Its id stays known. The time of the head stays, even if the entry
 // was the newest: see correctHeadTimes.
-func (t *tx) remove(p place, seq uint64) {
-	key := seqKey(p.key, seq)
+func (t *tx) remove(place []byte, seq uint64) {
+	key := seqKey(place, seq)
 	if t.bucket(bucketLog).Get(key) == nil {
 		return
 	}
 	t.bucket(bucketLog).Delete(key)
 	t.bucket(bucketDue).Delete(key)
-	t.head(p.key).count--
+	t.head(place).count--
 }
 
 // correctHeadTimes sets the times of places' heads to those of their newest entries, after

@@ -22,20 +22,16 @@ func hasTraces(db *DB) (left bool) {
 // startTraceRemoval rewrites the file after the start and every night, until ctx ends, if it
 // has traces of what was forgotten.
 func (db *DB) startTraceRemoval(ctx context.Context) {
-	due := hasTraces(db)
-	db.work.Go(func() {
-		tick := time.NewTicker(time.Hour)
-		defer tick.Stop()
-		for ; ; due = db.clock().Hour() == traceHour {
-			if due {
-				db.removeTraces(ctx)
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
+	due, started := hasTraces(db), false
+	db.repeat(ctx, nil, func(ctx context.Context) time.Duration {
+		if started {
+			due = db.clock().Hour() == traceHour
 		}
+		started = true
+		if due {
+			db.removeTraces(ctx)
+		}
+		return time.Hour / 2
 	})
 }
 

@@ -204,6 +204,14 @@ func (t *tx) findID(p place, id string) (seq uint64, known bool) {
 	return seq + p.shift, true
 }
 
+// hasEntry reports whether the entry of a pair of the ids is left, or the key cannot be read.
+func (t *tx) hasEntry(k, v []byte) bool {
+	from, _, err := cutPath(k)
+	seq, _ := uvarint(string(v))
+	p := t.resolve(from)
+	return err != nil || t.bucket(bucketLog).Get(seqKey(p.key, seq+p.shift)) != nil
+}
+
 // places iterates over the places at or below root, with their stored heads.
 func (t *tx) places(root core.Path) iter.Seq2[core.Path, []byte] {
 	return func(yield func(core.Path, []byte) bool) {

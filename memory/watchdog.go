@@ -24,14 +24,18 @@ const (
 
 // watch notices when the writer makes no progress.
 type watch struct {
-	mu    sync.Mutex
+	mu      sync.Mutex
+	doing   work
+	refused map[string]time.Time // until then; set before the writer starts
+}
+
+// work is what the writer does.
+type work struct {
+	job   *job // nil: none
 	busy  bool
 	slow  bool      // it waits for the disk
-	job   *job      // what the writer works on, if it is a job
-	steps uint64    // counts changes of the fields above
-	since time.Time // of the last step
-
-	refused map[string]time.Time // until then; set before the writer starts
+	steps uint64    // counts what it did before
+	since time.Time // when it began
 }
 
 // startJob notes that the writer works on a job from now on. It fails if the job is refused.
@@ -39,43 +43,23 @@ func (w *watch) startJob(j *job, now time.Time) error {
 	if len(w.refused) > 0 && now.Before(w.refused[j.label()]) {
 		return fmt.Errorf("%s: %w", j.label(), ErrRefused)
 	}
-	w.note(j, j.exclusive != nil)
+	w.note(work{job: j, busy: true, slow: j.exclusive != nil})
 	return nil
 }
 
-// waitForDisk notes that the writer waits for the disk from now on.
-func (w *watch) waitForDisk() { w.note(nil, true) }
-
-func (w *watch) note(j *job, slow bool) {
+// note notes what the writer does from now on.
+func (w *watch) note(now work) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.busy, w.slow, w.job = true, slow, j
-	w.steps++
-	w.since = time.Now()
-}
-
-// noteIdle notes that the writer has nothing to do.
-func (w *watch) noteIdle() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.busy, w.slow, w.job = false, false, nil
+	now.steps, now.since = w.doing.steps+1, time.Now()
+	w.doing = now
 }
 
 // state returns what the writer does.
-func (w *watch) state() (job string, steps uint64, busy, slow bool) {
+func (w *watch) state() work {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.job.label(), w.steps, w.busy, w.slow
-}
-
-// diskWait returns for how long the writer has waited for the disk; 0 if it does not.
-func (w *watch) diskWait() time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.slow {
-		return 0
-	}
-	return time.Since(w.since)
+	return w.doing
 }
 
 // run calls stuck once if the writer makes no progress for that long, and returns, also when
@@ -90,16 +74,16 @@ func (w *watch) run(ctx context.Context, patience time.Duration, stuck func(job 
 			return
 		case <-tick.C:
 		}
-		job, steps, busy, slow := w.state()
+		now := w.state()
 		limit := watchTicks
-		if slow {
+		if now.slow {
 			limit *= slowFactor
 		}
 		switch {
-		case !busy || steps != seen:
-			seen, ticks = steps, 0
+		case !now.busy || now.steps != seen:
+			seen, ticks = now.steps, 0
 		case ticks >= limit:
-			stuck(job)
+			stuck(now.job.label())
 			return
 		}
 	}
@@ -112,7 +96,7 @@ func (db *DB) startWatch(ctx context.Context, o Options) {
 	}
 	db.work.Go(func() {
 		db.writer.watch.run(ctx, cmp.Or(o.Patience, patience), func(job string) {
-			if err := db.blocked.add(job); err != nil {
+			if err := db.addBlocked(job); err != nil {
 				db.log.Error("the job that blocks the database cannot be counted", "file", db.file.name, "err", err)
 			}
 			o.OnStuck(job)
@@ -136,14 +120,15 @@ func (db *DB) Pulse(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	db.queue.withdraw(j)
-	switch waits := db.writer.watch.diskWait(); {
+	doing := db.writer.watch.state()
+	waits := time.Since(doing.since)
+	switch {
+	case !doing.slow:
+		return fmt.Errorf("%s: no write commits: the writer works on %q", db.file.name, doing.job.label())
 	case waits >= patience:
 		return fmt.Errorf("%s: no write commits: the disk has been busy for %v", db.file.name, waits.Round(time.Second))
-	case waits > 0:
-		return nil
 	}
-	what, _, _, _ := db.writer.watch.state()
-	return fmt.Errorf("%s: no write commits: the writer works on %q", db.file.name, what)
+	return nil
 }
 
 // jobKey is the context key of a job's name.

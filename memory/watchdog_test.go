@@ -88,7 +88,7 @@ func TestStuckJobIsSetAside(t *testing.T) {
 		if _, err := os.Stat(b.file.name + stuckSuffix); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the names of jobs stay when somebody is forgotten: %v", err)
 		}
-		if err := b.blocked.add("another job"); err != nil {
+		if err := b.addBlocked("another job"); err != nil {
 			t.Fatal(err)
 		}
 		add(t, b.DB, message(kitchen, "", "and more"))
@@ -117,7 +117,7 @@ func TestNobodyRepeatsWhatIsSetAside(t *testing.T) {
 	turn := core.TurnID{Path: kitchen, Seq: 1}
 	for _, job := range []string{"message 2 in " + kitchen.String(), "turn " + turn.String()} {
 		for range stuckLimit {
-			if err := db.blocked.add(job); err != nil {
+			if err := db.addBlocked(job); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -219,11 +219,11 @@ func TestWhenAJobIsStuck(t *testing.T) {
 			time.Sleep(20 * patience) // nothing to do is not stuck
 			for range 30 {
 				time.Sleep(patience / 2)
-				w.note(&job{name: func() string { return "before" }}, false)
+				w.note(work{job: &job{name: func() string { return "before" }}, busy: true})
 			}
-			w.noteIdle()
+			w.note(work{})
 			time.Sleep(patience / 2)
-			w.note(&job{name: func() string { return "stuck" }}, slow)
+			w.note(work{job: &job{name: func() string { return "stuck" }}, busy: true, slow: slow})
 			last := time.Now()
 			want(t, "the job", <-stuck, "stuck")
 			limit := patience
@@ -241,18 +241,12 @@ func TestWhenAJobIsStuck(t *testing.T) {
 		var w watch
 		ctx, cancel := context.WithCancel(t.Context())
 		go w.run(ctx, time.Minute, func(string) { t.Error("reported after the end") })
-		w.note(nil, false)
-		job, steps, busy, slow := w.state()
-		want(t, "at work", []any{job, steps, busy, slow}, []any{"", uint64(1), true, false})
-		w.waitForDisk()
-		job, steps, busy, slow = w.state()
-		want(t, "at work on the disk", []any{job, steps, busy, slow}, []any{"", uint64(2), true, true})
+		w.note(work{busy: true})
+		want(t, "at work", w.state() == work{busy: true, steps: 1, since: time.Now()}, true)
+		w.note(work{busy: true, slow: true})
 		time.Sleep(30 * time.Second)
 		cancel()
 		time.Sleep(time.Hour)
-		w.noteIdle()
-		_, _, busy, slow = w.state()
-		want(t, "at rest", []bool{busy, slow}, []bool{false, false})
 	})
 }
 
@@ -272,13 +266,13 @@ func TestStuckByDefault(t *testing.T) {
 		if took := time.Since(began); took < patience || took > patience+2*patience/watchTicks {
 			t.Errorf("noticed after %v, want %v", took, patience)
 		}
-		blamed, err := db.blocked.read()
+		blamed, err := db.blockedJobs()
 		want(t, "noted", blamed, map[string]blocked{"mine": {Times: 1, Last: time.Now()}})
 		close(free)
-		if err := errors.Join(err, db.blocked.add(""), db.Close()); err != nil {
+		if err := errors.Join(err, db.addBlocked(""), db.Close()); err != nil {
 			t.Error(err)
 		}
-		blamed, _ = db.blocked.read()
+		blamed, _ = db.blockedJobs()
 		want(t, "noted of no job", len(blamed), 1)
 	})
 }
@@ -290,7 +284,7 @@ func TestNobodyHearsOfAStuckJob(t *testing.T) {
 		if err := db.write(t.Context(), slow); err != nil {
 			t.Fatal(err)
 		}
-		blamed, err := db.blocked.read()
+		blamed, err := db.blockedJobs()
 		want(t, "noted", len(blamed), 0)
 		if err != nil {
 			t.Error(err)
@@ -307,7 +301,7 @@ func TestFileOfBlockedJobs(t *testing.T) {
 	db := openWith(t, dir, with)
 	for job, times := range map[string]int{"once": 1, "often": stuckLimit, "too often": stuckLimit + 1} {
 		for range times {
-			if err := db.blocked.add(job); err != nil {
+			if err := db.addBlocked(job); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -327,10 +321,10 @@ func TestFileOfBlockedJobs(t *testing.T) {
 	now = now.Add(1)
 	db = openWith(t, dir, with)
 	want(t, "refused after a day", len(db.RefusedJobs()), 0)
-	if err := db.blocked.add("new"); err != nil {
+	if err := db.addBlocked("new"); err != nil {
 		t.Fatal(err)
 	}
-	all, err := db.blocked.read()
+	all, err := db.blockedJobs()
 	want(t, "kept", all, map[string]blocked{"new": {Times: 1, Last: now}})
 	if err := errors.Join(err, db.Close(), os.WriteFile(db.file.name+stuckSuffix, []byte("spoilt"), 0o600)); err != nil {
 		t.Fatal(err)
@@ -338,17 +332,17 @@ func TestFileOfBlockedJobs(t *testing.T) {
 	var log strings.Builder
 	with.Log = slog.New(slog.NewTextHandler(&log, nil))
 	db = openWith(t, dir, with)
-	if err := db.blocked.add("new"); err == nil {
+	if err := db.addBlocked("new"); err == nil {
 		t.Error("a file that cannot be read was replaced")
 	}
 	want(t, "the log tells of it", strings.Contains(log.String(), "the list of jobs that blocked the database cannot be read"), true)
 	if err := os.Remove(db.file.name + stuckSuffix); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(db.blocked.drop(), os.MkdirAll(db.file.name+stuckSuffix+"/x", 0o700)); err != nil {
+	if err := errors.Join(db.Forget(t.Context(), kitchen), os.MkdirAll(db.file.name+stuckSuffix+"/x", 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	if db.blocked.drop() == nil || db.blocked.add("new") == nil {
+	if db.Forget(t.Context(), kitchen) == nil || db.addBlocked("new") == nil {
 		t.Error("a file that cannot be written is no error")
 	}
 	if err := os.RemoveAll(db.file.name + stuckSuffix); err != nil {

@@ -55,7 +55,7 @@ func (w *writer) run() {
 // commit writes the jobs of a group in one transaction. A job that fails is taken out; if
 // the transaction itself fails, each job is tried alone.
 func (w *writer) commit(g *groupCommit) {
-	defer w.watch.noteIdle()
+	defer w.watch.note(work{})
 	j := g.jobs[0]
 	if j.exclusive != nil {
 		err := w.watch.startJob(j, w.db.clock())
@@ -115,7 +115,7 @@ func (w *writer) try(g *groupCommit) (failed int, err error) {
 				return err
 			}
 		}
-		w.watch.waitForDisk()
+		w.watch.note(work{busy: true, slow: true})
 		return nil
 	})
 	if failed < 0 && err != nil {
