@@ -18,13 +18,11 @@ const maxFaults = 20
 // if nothing is. Writing goes on meanwhile. It reads every page and is slow.
 func (db *DB) Check(ctx context.Context) error {
 	err := db.view(ctx, func(v *view) error {
-		return db.file.guard(func() error {
-			c := &checker{view: v, ctx: ctx}
-			if c.pages(); len(c.faults) == 0 {
-				c.records()
-			}
-			return errors.Join(append(c.faults[:min(len(c.faults), maxFaults)], ctx.Err())...)
-		})
+		c := &checker{view: v, ctx: ctx}
+		if c.pages(); len(c.faults) == 0 {
+			c.records()
+		}
+		return errors.Join(append(c.faults[:min(len(c.faults), maxFaults)], ctx.Err())...)
 	})
 	if err == nil || errors.Is(err, ctx.Err()) || errors.Is(err, core.ErrClosed) {
 		return err
@@ -64,9 +62,13 @@ func (c *checker) note(err error) {
 // writes: it reads the list of free pages that the writer changes, and a fault ends the
 // process.
 func (c *checker) pages() {
-	size, err := fileSize(c.file)
-	f := rescue.At(c.file, size, int64(c.DB().Info().PageSize), uint64(c.Cursor().Bucket().Root()))
-	c.note(errors.Join(append(f.Check(), err)...))
+	info, err := c.file.Stat()
+	if err != nil {
+		c.note(err)
+		return
+	}
+	f := rescue.At(c.file, info.Size(), int64(c.DB().Info().PageSize), uint64(c.Cursor().Bucket().Root()))
+	c.note(errors.Join(f.Check()...))
 }
 
 // checkPages reports what is wrong with the pages of a closed file.

@@ -29,9 +29,15 @@ func (db *DB) Compact(ctx context.Context) (before, after int64, err error) {
 	case <-ctx.Done():
 		return 0, 0, fmt.Errorf("compact: %w", ctx.Err())
 	}
-	target := newBoltFile(db.file.name+compactSuffix, db.log)
-	c := &compaction{db: db, ctx: withJobName(ctx, "compaction"), target: target}
-	if before, after, err = c.run(); err != nil {
+	c := newCompaction(withJobName(ctx, "compaction"), db)
+	before, err = db.file.size()
+	if err == nil {
+		err = c.run()
+	}
+	if err == nil {
+		after, err = db.file.size()
+	}
+	if err != nil {
 		return 0, 0, fmt.Errorf("compact: %w", err)
 	}
 	return before, after, nil
@@ -51,10 +57,12 @@ type compaction struct {
 	traces bool // somebody is being forgotten, and the copy may have traces of them
 }
 
-func (c *compaction) run() (before, after int64, err error) {
-	old, _ := c.db.file.acquire() // so that the writer need not close it
-	defer c.db.file.release(old)
-	err = c.db.write(c.ctx, &job{exclusive: func() error {
+func newCompaction(ctx context.Context, db *DB) *compaction {
+	return &compaction{db: db, ctx: ctx, target: &boltFile{name: db.file.name + compactSuffix, log: db.log}}
+}
+
+func (c *compaction) run() error {
+	err := c.db.write(c.ctx, &job{exclusive: func() error {
 		c.db.writer.changed = make(changes)
 		c.traces = c.db.epochs.busy()
 		return c.db.writer.broken
@@ -63,16 +71,16 @@ func (c *compaction) run() (before, after int64, err error) {
 		err = c.copy()
 	}
 	if err == nil {
-		before, after, err = c.complete()
+		err = c.complete()
 	}
-	if !c.db.file.isUsing(c.target) {
+	if bolt, _ := c.db.file.current(); bolt != c.target.bolt {
 		c.target.closeBroken()
 		_ = os.Remove(c.target.name) // else the next one does
 		stop := context.WithoutCancel(c.ctx)
 		// This fails on a closed database only.
 		_ = c.db.write(stop, &job{exclusive: func() error { c.db.writer.changed = nil; return nil }})
 	}
-	return before, after, c.db.file.writeError(err)
+	return c.db.file.writeError(err)
 }
 
 // copy copies all buckets.
@@ -122,25 +130,22 @@ func (c *compaction) copyBucket(name string) error {
 // copyPairs calls f with a view of the file and a transaction of the copy.
 func (c *compaction) copyPairs(f func(v *view, t *tx)) error {
 	return c.db.view(c.ctx, func(v *view) error {
-		return c.db.file.guard(func() error {
-			return c.target.bolt.Update(func(b *bbolt.Tx) error {
-				t := &tx{Tx: b, db: c.db}
-				f(v, t)
-				return t.err
-			})
+		return c.target.bolt.Update(func(b *bbolt.Tx) error {
+			t := &tx{Tx: b, db: c.db}
+			f(v, t)
+			return t.err
 		})
 	})
 }
 
 // complete copies what changed meanwhile, until so little is left that the writer can do the
 // rest.
-func (c *compaction) complete() (before, after int64, err error) {
+func (c *compaction) complete() error {
 	for round := 0; ; round++ {
 		var changed changes
-		err = c.db.write(c.ctx, &job{exclusive: func() error {
+		err := c.db.write(c.ctx, &job{exclusive: func() error {
 			if len(c.db.writer.changed) <= compactRest || round == compactRounds {
-				before, after, err = c.finish()
-				return err
+				return c.finish()
 			}
 			changed, c.db.writer.changed = c.db.writer.changed, make(changes)
 			return nil
@@ -149,7 +154,7 @@ func (c *compaction) complete() (before, after int64, err error) {
 			err = errors.Join(c.catchUp(changed), c.target.handle.Sync())
 		}
 		if err != nil || changed == nil {
-			return before, after, err
+			return err
 		}
 	}
 }
@@ -169,36 +174,36 @@ func (c *compaction) catchUp(changed changes) error {
 	})
 }
 
-// finish copies the rest and replaces the file with the copy. The writer calls it.
-func (c *compaction) finish() (before, after int64, err error) {
-	err = c.catchUp(c.db.writer.changed)
-	if err == nil {
-		err = c.copyPairs(func(v *view, t *tx) {
-			for _, name := range buckets() {
-				t.fail(name, t.bucket(name).SetSequence(v.bucket(name).Sequence()))
-			}
-			if !c.traces {
-				t.bucket(bucketMeta).Delete([]byte(metaTraces))
-			}
-		})
-	}
+// finish copies the rest and replaces the file with the copy. The writer calls it. Views of
+// the old file keep that until they end.
+func (c *compaction) finish() error {
+	err := errors.Join(c.catchUp(c.db.writer.changed), c.copyPairs(func(v *view, t *tx) {
+		for _, name := range buckets() {
+			t.fail(name, t.bucket(name).SetSequence(v.bucket(name).Sequence()))
+		}
+		if !c.traces {
+			t.bucket(bucketMeta).Delete([]byte(metaTraces))
+		}
+	}))
 	c.target.bolt.NoSync, c.target.bolt.NoGrowSync = false, false
 	if err == nil {
 		err = c.target.handle.Sync()
 	}
+	f, old := c.db.file, c.db.file.bolt
 	if err == nil {
-		before, err = fileSize(c.db.file.handle)
-	}
-	if err == nil {
-		after, err = fileSize(c.target.handle)
-	}
-	if err == nil {
-		err = os.Rename(c.target.name, c.db.file.name)
+		err = os.Rename(c.target.name, f.name)
 	}
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
-	c.db.file.replaceWith(c.target)
+	f.mu.Lock()
+	f.bolt, f.handle = c.target.bolt, c.target.handle
+	f.mu.Unlock()
+	c.db.work.Go(func() {
+		if err := old.Close(); err != nil {
+			f.log.Error("the replaced file cannot be closed", "file", f.name, "err", err)
+		}
+	})
 	c.db.writer.changed, c.db.writer.unsynced = nil, 0
-	return before, after, syncDir(filepath.Dir(c.db.file.name))
+	return syncDir(filepath.Dir(f.name))
 }

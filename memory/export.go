@@ -84,7 +84,7 @@ func export(ctx context.Context, db *DB, w io.Writer, path core.Path) error {
 	}
 	err := db.view(ctx, func(v *view) error {
 		e.view = v
-		return db.file.guard(e.all)
+		return e.all()
 	})
 	return errors.Join(err, out.Flush())
 }

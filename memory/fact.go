@@ -281,10 +281,8 @@ func (db *DB) ListFacts(ctx context.Context, l Listing) (facts []core.Fact, next
 		}
 	}
 	err = db.view(ctx, func(v *view) error {
-		return db.file.guard(func() error {
-			facts, next = v.list(l, before)
-			return nil
-		})
+		facts, next = v.list(l, before)
+		return nil
 	})
 	return facts, next, err
 }

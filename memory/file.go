@@ -37,12 +37,7 @@ type boltFile struct {
 
 	mu     sync.Mutex // guards the fields below; the writer alone changes bolt and handle
 	bolt   *bbolt.DB
-	handle *os.File          // bbolt's own
-	held   map[*bbolt.DB]int // how many views each file has
-}
-
-func newBoltFile(name string, log *slog.Logger) *boltFile {
-	return &boltFile{name: name, log: log, held: make(map[*bbolt.DB]int)}
+	handle *os.File // bbolt's own
 }
 
 // open opens the file. If bbolt panics on a broken file, it returns an error and releases
@@ -102,7 +97,7 @@ func (f *boltFile) checkNotReplaced() error {
 // checkLength fails if the file is shorter than its first pages say, since reading beyond
 // its end would be a fault.
 func (f *boltFile) checkLength() error {
-	size, err := fileSize(f.handle)
+	size, err := f.size()
 	if err != nil {
 		return err
 	}
@@ -125,47 +120,12 @@ func (f *boltFile) closeBroken() {
 	}
 }
 
-// acquire returns the open file, which stays open until release is called.
-func (f *boltFile) acquire() (*bbolt.DB, *os.File) {
+// current returns the open file. Compaction may replace and close it: views that began
+// before end first, others try again.
+func (f *boltFile) current() (*bbolt.DB, *os.File) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.held[f.bolt]++
 	return f.bolt, f.handle
-}
-
-// release closes the file if it was replaced and nobody else uses it.
-func (f *boltFile) release(bolt *bbolt.DB) {
-	if !f.dropHold(bolt) {
-		return
-	}
-	if err := bolt.Close(); err != nil {
-		f.log.Error("the replaced file cannot be closed", "file", f.name, "err", err)
-	}
-}
-
-// dropHold counts one user less, and reports whether the file can be closed.
-func (f *boltFile) dropHold(bolt *bbolt.DB) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.held[bolt]--; f.held[bolt] > 0 {
-		return false
-	}
-	delete(f.held, bolt)
-	return bolt != f.bolt
-}
-
-// replaceWith replaces the open file. Views of the old one keep that.
-func (f *boltFile) replaceWith(fresh *boltFile) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.bolt, f.handle = fresh.bolt, fresh.handle
-}
-
-// isUsing reports whether that file is the open one.
-func (f *boltFile) isUsing(fresh *boltFile) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.bolt == fresh.bolt
 }
 
 // writeError adds the file, and core.ErrFull if the disk is full. Invalid batches stay as
@@ -218,8 +178,10 @@ func (f *boltFile) spool(w io.Writer, write func(io.Writer) error) (n int64, err
 	return io.Copy(w, temp)
 }
 
-func fileSize(f *os.File) (int64, error) {
-	info, err := f.Stat()
+// size is the length of the open file.
+func (f *boltFile) size() (int64, error) {
+	_, handle := f.current()
+	info, err := handle.Stat()
 	if err != nil {
 		return 0, err
 	}

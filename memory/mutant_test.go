@@ -88,12 +88,12 @@ func TestNamesAreMadeDurable(t *testing.T) {
 	if _, err := os.Stat(backup); err != nil {
 		t.Skip("others cannot get there: ", err)
 	}
-	c := &compaction{db: db, ctx: t.Context(), target: newBoltFile(db.file.name+compactSuffix, db.log)}
+	c := newCompaction(t.Context(), db)
 	if err := c.copy(); err != nil {
 		t.Fatal(err)
 	}
 	err := db.write(t.Context(), &job{exclusive: func() (err error) {
-		unprivileged(t, func() { _, _, err = c.finish() })
+		unprivileged(t, func() { err = c.finish() })
 		return err
 	}})
 	if !errors.Is(err, os.ErrPermission) {
@@ -105,7 +105,7 @@ func TestNamesAreMadeDurable(t *testing.T) {
 // power failure may take away.
 func TestAnUnsyncedCopyIsNotUsed(t *testing.T) {
 	db := furnished(t, t.TempDir())
-	c := &compaction{db: db, ctx: t.Context(), target: newBoltFile(db.file.name+compactSuffix, db.log)}
+	c := newCompaction(t.Context(), db)
 	if err := c.copy(); err != nil {
 		t.Fatal(err)
 	}
@@ -119,10 +119,10 @@ func TestAnUnsyncedCopyIsNotUsed(t *testing.T) {
 		}
 		return n, err
 	})
-	err := db.write(t.Context(), &job{exclusive: func() error { _, _, err := c.finish(); return err }})
+	err := db.write(t.Context(), &job{exclusive: c.finish})
 	heal()
-	if err == nil || db.file.isUsing(c.target) {
-		t.Errorf("%v, and the copy is used: %t", err, db.file.isUsing(c.target))
+	if err == nil || db.file.bolt == c.target.bolt {
+		t.Errorf("%v, and the copy is used: %t", err, db.file.bolt == c.target.bolt)
 	}
 	c.target.closeBroken()
 }

@@ -113,7 +113,7 @@ func newDB(name string, o Options) *DB {
 	}
 	db.epochs.forgottenIn, db.epochs.inProgress = make(map[core.Path]uint64), make(map[core.Path]int)
 	db.epochs.muted = make(map[core.TurnID]muted)
-	db.file = newBoltFile(name, db.log)
+	db.file = &boltFile{name: name, log: db.log}
 	db.writer = &writer{db: db}
 	if o.BeforeJob != nil {
 		db.writer.fault = func(_ *tx, j *job) { o.BeforeJob(j.label()) }

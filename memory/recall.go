@@ -125,13 +125,12 @@ func (v *view) newestWith(origin core.Path, term string, max int, use func(id ui
 func (db *DB) Recall(ctx context.Context, q core.FactQuery) (found []core.FactMatch, err error) {
 	meant, known := db.embeds.query(ctx, q.Text, db.config().Recall)
 	err = db.view(ctx, func(v *view) error {
-		return v.read(core.Path{}, func(place) {
-			s := &search{view: v, q: q}
-			if known {
-				s.vector = &meant
-			}
-			found = s.run()
-		})
+		s := &search{view: v, q: q}
+		if known {
+			s.vector = &meant
+		}
+		found = s.run()
+		return nil
 	})
 	return found, err
 }

@@ -1,12 +1,11 @@
 package memory
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
-
-	"go.etcd.io/bbolt"
 
 	"synthbot/core"
 )
@@ -23,63 +22,56 @@ const (
 	metaName   = "name"   // the file's own random name
 )
 
-// prepare creates a new file's buckets, upgrades an older file, and refuses a newer one.
+// prepare creates a new file's buckets, upgrades an older file after a backup beside it, and
+// refuses a newer one.
 func (db *DB) prepare() error {
-	m, err := db.file.readMeta()
+	version, err := db.readMeta()
 	switch {
 	case err != nil:
 		return err
-	case m.version == 0:
-		return db.writer.create()
-	case m.version > schema:
+	case version > schema:
 		return fmt.Errorf("its format is version %d, this synthbot knows %d: a newer synthbot wrote it; run that one",
-			m.version, schema)
+			version, schema)
 	}
-	db.writer.inUse, db.file.unclean, db.epochs.floor = !m.clean, !m.clean, m.floor
-	db.file.installation = m.name
-	if m.name == "" { // it is stored with the next write
+	db.writer.inUse = db.file.unclean
+	if db.file.installation == "" { // it is stored with the next write
 		db.file.installation, db.writer.inUse = rand.Text(), false
 	}
-	return db.writer.upgrade(m.version, steps())
+	switch version {
+	case schema:
+		return nil
+	case 0:
+		return db.writer.transact(upgrade)
+	}
+	backup := db.file.name + versionSuffix + strconv.Itoa(version)
+	if err := db.Backup(backup); err != nil {
+		return fmt.Errorf("backup before the change of its format: %w", err)
+	}
+	db.log.Info("the database's format changes",
+		"file", db.file.name, "from", version, "to", schema, "backup", backup)
+	if err := db.writer.transact(upgrade); err != nil {
+		return fmt.Errorf("change of its format to version %d: %w; the backup is %s", schema, err, backup)
+	}
+	return nil
 }
 
 // Installation implements core.Store: the name of the file.
 func (db *DB) Installation() string { return db.file.installation }
 
-// step upgrades a file by one version. steps()[0] leads from version 1 to 2.
-type step func(*tx) error
+// versionSuffix, with the version, ends the name of the copy that an upgrade leaves.
+const versionSuffix = ".version"
 
-func steps() []step {
-	return []step{vectorBuckets, privateHeads, wordsAnew}
-}
-
-// vectorBuckets adds the buckets of vectors.
-func vectorBuckets(t *tx) error {
-	t.makeBuckets(bucketVectors, bucketSketches)
-	return nil
-}
-
-func (t *tx) makeBuckets(names ...string) {
-	for _, name := range names {
-		_, err := t.CreateBucketIfNotExists([]byte(name))
-		t.fail(name, err)
-	}
-}
-
-// privateHeads sets private in the heads of places with private entries.
-func privateHeads(t *tx) error {
+// upgrade brings a file of any older version to the present one. Version 1 had no vectors, 2
+// no private heads, and in 3 words of a script without spaces were one word with a neighbour
+// in another script.
+func upgrade(t *tx) error {
+	t.makeBuckets(buckets()...)
 	for k, v := range t.bucket(bucketLog).pairs(nil, nil) {
-		place, _, err := cutSeq(k)
+		path, _, err := entryOf(k)
 		if err == nil && isPrivate(v) {
-			t.head(place).private = true
+			t.head(placeKey(path)).private = true
 		}
 	}
-	return nil
-}
-
-// wordsAnew rebuilds the postings: before, words of a script without spaces were one word
-// with a neighbour in another script.
-func wordsAnew(t *tx) error {
 	t.fail(bucketWords, t.DeleteBucket([]byte(bucketWords)))
 	t.makeBuckets(bucketWords)
 	for k, v := range t.bucket(bucketFacts).pairs(nil, nil) {
@@ -90,91 +82,44 @@ func wordsAnew(t *tx) error {
 		}
 		t.facts().putPostings(&f)
 	}
-	return nil
+	t.bucket(bucketMeta).Put([]byte(metaSchema), []byte(strconv.Itoa(schema)))
+	return t.err
 }
 
-// versionSuffix, with the version, ends the name of the copy that an upgrade leaves.
-const versionSuffix = ".version"
-
-// upgrade applies the steps behind version, each in a transaction of its own, after a backup
-// beside the file.
-func (w *writer) upgrade(version int, steps []step) error {
-	if version > len(steps) {
-		return nil
+func (t *tx) makeBuckets(names ...string) {
+	for _, name := range names {
+		_, err := t.CreateBucketIfNotExists([]byte(name))
+		t.fail(name, err)
 	}
-	backup := w.db.file.name + versionSuffix + strconv.Itoa(version)
-	if err := w.db.Backup(backup); err != nil {
-		return fmt.Errorf("backup before the change of its format: %w", err)
-	}
-	w.db.log.Info("the database's format changes",
-		"file", w.db.file.name, "from", version, "to", len(steps)+1, "backup", backup)
-	for ; version <= len(steps); version++ {
-		err := w.transact(func(t *tx) error {
-			if err := steps[version-1](t); err != nil {
-				return err
-			}
-			t.bucket(bucketMeta).Put([]byte(metaSchema), []byte(strconv.Itoa(version+1)))
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("change of its format to version %d: %w; the backup is %s", version+1, err, backup)
-		}
-	}
-	return nil
 }
 
 var errForeign = errors.New("no database of synthbot")
 
-// fileMeta is the content of the meta bucket.
-type fileMeta struct {
-	version int    // of the format; 0: the file is empty
-	clean   bool   // it was closed in order
-	floor   uint64 // numbers of new places begin above; 0 if it cannot be read
-	name    string // see DB.Installation
-}
-
-func (f *boltFile) readMeta() (m fileMeta, err error) {
-	err = f.guard(func() error {
-		return f.bolt.View(func(t *bbolt.Tx) error {
-			name, _ := t.Cursor().First()
-			if name == nil {
-				return nil
-			}
-			meta := t.Bucket([]byte(bucketMeta))
-			if meta == nil {
-				return fmt.Errorf("%w: %w", core.ErrDamaged, errForeign)
-			}
-			m.clean, m.name = meta.Get([]byte(metaClean)) != nil, string(meta.Get([]byte(metaName)))
-			m.floor, err = strconv.ParseUint(string(meta.Get([]byte(metaFloor))), 10, 64)
-			if err != nil {
-				m.floor = 0
-			}
-			m.version, err = strconv.Atoi(string(meta.Get([]byte(metaSchema))))
-			if err != nil || m.version < 1 {
-				return fmt.Errorf("%w: %w: schema %q", core.ErrDamaged, errForeign, meta.Get([]byte(metaSchema)))
-			}
+// readMeta reads the meta bucket, and returns the version of the file's format; 0 if the file
+// is empty.
+func (db *DB) readMeta() (version int, err error) {
+	err = db.view(context.Background(), func(v *view) error {
+		name, _ := v.Cursor().First()
+		if name == nil {
 			return nil
-		})
+		}
+		meta := v.Bucket([]byte(bucketMeta))
+		if meta == nil {
+			return fmt.Errorf("%w: %w", core.ErrDamaged, errForeign)
+		}
+		db.file.unclean = meta.Get([]byte(metaClean)) == nil
+		db.file.installation = string(meta.Get([]byte(metaName)))
+		floor, err := strconv.ParseUint(string(meta.Get([]byte(metaFloor))), 10, 64)
+		if err == nil {
+			db.epochs.floor = floor
+		}
+		version, err = strconv.Atoi(string(meta.Get([]byte(metaSchema))))
+		if err != nil || version < 1 {
+			return fmt.Errorf("%w: %w: schema %q", core.ErrDamaged, errForeign, meta.Get([]byte(metaSchema)))
+		}
+		return nil
 	})
-	return m, err
-}
-
-// create makes the buckets of a new file.
-func (w *writer) create() error {
-	f := w.db.file
-	return f.guard(func() error {
-		return f.bolt.Update(func(t *bbolt.Tx) error {
-			for _, name := range buckets() {
-				if _, err := t.CreateBucketIfNotExists([]byte(name)); err != nil {
-					return fmt.Errorf("bucket %s: %w", name, err)
-				}
-			}
-			meta := t.Bucket([]byte(bucketMeta))
-			w.inUse, f.installation = true, rand.Text()
-			return errors.Join(meta.Put([]byte(metaSchema), []byte(strconv.Itoa(schema))),
-				meta.Put([]byte(metaName), []byte(f.installation)))
-		})
-	})
+	return version, err
 }
 
 // markClean stores that the file is closed in order. The writer calls it last.

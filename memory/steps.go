@@ -72,19 +72,17 @@ func changeAll[T any](ctx context.Context, db *DB, all []T, change func(*tx, T))
 func collectKeys(ctx context.Context, db *DB, bucket string, start, end []byte,
 	match func(k, v []byte) bool) (keys [][]byte, next []byte, err error) {
 	err = db.view(ctx, func(v *view) error {
-		return db.file.guard(func() error {
-			looked := 0
-			for k, value := range v.bucket(bucket).pairs(start, end) {
-				if looked++; looked > maxSweepReads || len(keys) == maxSweepWrites {
-					next = bytes.Clone(k)
-					break
-				}
-				if match(k, value) {
-					keys = append(keys, bytes.Clone(k))
-				}
+		looked := 0
+		for k, value := range v.bucket(bucket).pairs(start, end) {
+			if looked++; looked > maxSweepReads || len(keys) == maxSweepWrites {
+				next = bytes.Clone(k)
+				break
 			}
-			return nil
-		})
+			if match(k, value) {
+				keys = append(keys, bytes.Clone(k))
+			}
+		}
+		return nil
 	})
 	return keys, next, err
 }

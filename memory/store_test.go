@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.etcd.io/bbolt"
-
 	"synthbot/core"
 	"synthbot/core/coretest"
 )
@@ -86,16 +84,12 @@ func sound(t testing.TB, dir string) {
 // boltCheck is bbolt's own check. Nobody may write meanwhile; the file may be
 // exchanged before, or after.
 func boltCheck(db *DB) error {
-	bolt, _ := db.file.acquire()
-	defer db.file.release(bolt)
-	return db.file.guard(func() error {
-		return bolt.View(func(t *bbolt.Tx) error {
-			var faults []error
-			for err := range t.Check() {
-				faults = append(faults, err)
-			}
-			return errors.Join(faults...)
-		})
+	return db.view(context.Background(), func(v *view) error {
+		var faults []error
+		for err := range v.Tx.Check() {
+			faults = append(faults, err)
+		}
+		return errors.Join(faults...)
 	})
 }
 

@@ -176,9 +176,7 @@ type quick struct {
 func (*quick) NonBlocking() {}
 
 func (q *quick) Write(p []byte) (int, error) {
-	q.db.file.mu.Lock()
-	defer q.db.file.mu.Unlock()
-	q.held = q.held || len(q.db.file.held) > 0
+	q.held = q.held || q.db.file.bolt.Stats().OpenTxN > 0
 	return len(p), nil
 }
 

@@ -15,39 +15,47 @@ import (
 )
 
 // View implements core.Store. Within f, no other View may begin and nothing may be
-// committed: both could wait for this one to end.
+// committed: both could wait for this one to end. A panic of f becomes an error.
 func (db *DB) View(ctx context.Context, f func(core.View) error) error {
 	if db.queue.isClosed() {
 		return core.ErrClosed
 	}
-	return db.view(ctx, func(v *view) error { return f(v) })
+	return db.view(ctx, func(v *view) (err error) {
+		defer func() {
+			p := recover()
+			if p != nil {
+				db.log.Error("a view panicked", "file", db.file.name, "panic", p, "stack", string(debug.Stack()))
+				err = fmt.Errorf("view: panic: %v", p)
+			}
+		}()
+		return f(v)
+	})
 }
 
-// view is View for this package. A panic, or a page that the disk cannot read, becomes an
-// error.
-func (db *DB) view(ctx context.Context, f func(*view) error) (err error) {
+// view is View for this package. After a panic, or if the disk cannot read a page, the error
+// wraps core.ErrDamaged.
+func (db *DB) view(ctx context.Context, f func(*view) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		p := recover()
-		if p != nil {
-			db.log.Error("a view panicked", "file", db.file.name, "panic", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("view: panic: %v", p)
+	for {
+		bolt, handle := db.file.current()
+		err := db.file.guard(func() error {
+			return bolt.View(func(b *bbolt.Tx) error {
+				v := &view{tx: tx{Tx: b, db: db, now: db.clock()}, file: handle}
+				defer func() { v.ended = true }()
+				return f(v)
+			})
+		})
+		if !errors.Is(err, berrors.ErrDatabaseNotOpen) {
+			return err
 		}
-	}()
-	bolt, handle := db.file.acquire()
-	defer db.file.release(bolt)
-	err = bolt.View(func(b *bbolt.Tx) error {
-		v := &view{tx: tx{Tx: b, db: db, now: db.clock()}, file: handle}
-		defer func() { v.ended = true }()
-		return f(v)
-	})
-	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
-		return core.ErrClosed
+		now, _ := db.file.current()
+		if now == bolt {
+			return core.ErrClosed
+		}
 	}
-	return err
 }
 
 // view is a core.View.
