@@ -226,7 +226,7 @@ func TestUpgradeFails(t *testing.T) {
 	faulty(t, old.file).onWrite(func([]byte, int64) (int, error) { return 0, syscall.EIO })
 	backup := db.file.name + ".version3"
 	saying(t, old.prepare(), fmt.Sprint("version ", schema), syscall.EIO.Error(), backup)
-	version, err := old.readMeta()
+	version, err := old.writer.readMeta()
 	want(t, "version", version, 3)
 	if err := errors.Join(err, old.release()); err != nil {
 		t.Fatal(err)
@@ -240,7 +240,7 @@ func TestUpgradeFails(t *testing.T) {
 		if diff := equal(before, everything(t, db)); diff != "" {
 			t.Error(diff)
 		}
-		version, _ := db.readMeta()
+		version, _ := db.writer.readMeta()
 		want(t, "version", version, schema)
 	}
 }

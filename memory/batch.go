@@ -303,11 +303,11 @@ func (t *tx) append(from *core.Entry, e *newEntry) {
 // putID stores that an id is known, and since when.
 func (t *tx) putID(p place, id string, seq uint64) {
 	value := binary.AppendUvarint(nil, seq-p.shift)
-	t.bucket(bucketIDs).Put(idKey(p.ids, id), append(value, t.hour()...))
+	t.bucket(bucketIDs).Put(idKey(p.ids, id), append(value, hour(t.now)...))
 }
 
-// hour is the time of the transaction as it is stored with ids.
-func (t *tx) hour() []byte { return binary.AppendUvarint(nil, uint64(max(t.now.Unix()/3600, 0))) }
+// hour is a time as it is stored with ids.
+func hour(t time.Time) []byte { return binary.AppendUvarint(nil, uint64(max(t.Unix()/3600, 0))) }
 
 // storedRecord is a record without its key.
 type storedRecord struct {

@@ -24,48 +24,48 @@ type blocked struct {
 	Last  time.Time `json:"last"`
 }
 
-func (db *DB) blockedFile() string { return db.file.name + stuckSuffix }
+func (w *writer) blockedFile() string { return w.db.file.name + stuckSuffix }
 
 // addBlocked counts a job that blocked the writer.
-func (db *DB) addBlocked(job string) error {
+func (w *writer) addBlocked(job string) error {
 	if job == "" {
 		return nil
 	}
-	all, err := db.blockedJobs()
+	all, err := w.blockedJobs()
 	if err != nil {
 		return err
 	}
-	all[job] = blocked{Times: all[job].Times + 1, Last: db.clock()}
-	return os.WriteFile(db.blockedFile(), core.JSON(all), 0o600)
+	all[job] = blocked{Times: all[job].Times + 1, Last: w.db.clock()}
+	return os.WriteFile(w.blockedFile(), core.JSON(all), 0o600)
 }
 
 // refusedJobs returns the jobs that blocked the writer too often, and until when they are
 // refused.
-func (db *DB) refusedJobs() map[string]time.Time {
+func (w *writer) refusedJobs() map[string]time.Time {
 	until := make(map[string]time.Time)
-	all, err := db.blockedJobs()
+	all, err := w.blockedJobs()
 	if err != nil {
-		db.log.Warn("the list of jobs that blocked the database cannot be read", "file", db.blockedFile(), "err", err)
+		w.db.log.Warn("the list of jobs that blocked the database cannot be read", "file", w.blockedFile(), "err", err)
 	}
 	for job, counted := range all {
 		if counted.Times >= stuckLimit {
 			until[job] = counted.Last.Add(stuckAge)
-			db.log.Error("a job is refused: it blocked the database three times", "job", job, "until", until[job])
+			w.db.log.Error("a job is refused: it blocked the database three times", "job", job, "until", until[job])
 		}
 	}
 	return until
 }
 
 // blockedJobs returns the counts that are not too old.
-func (db *DB) blockedJobs() (map[string]blocked, error) {
+func (w *writer) blockedJobs() (map[string]blocked, error) {
 	all := make(map[string]blocked)
-	data, err := os.ReadFile(db.blockedFile())
+	data, err := os.ReadFile(w.blockedFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
 	}
 	if err == nil {
 		err = json.Unmarshal(data, &all)
 	}
-	maps.DeleteFunc(all, func(_ string, counted blocked) bool { return db.clock().Sub(counted.Last) > stuckAge })
+	maps.DeleteFunc(all, func(_ string, counted blocked) bool { return w.db.clock().Sub(counted.Last) > stuckAge })
 	return all, err
 }

@@ -73,7 +73,8 @@ func (c *compaction) run() error {
 	if err == nil {
 		err = c.complete()
 	}
-	if bolt, _ := c.db.file.current(); bolt != c.target.bolt {
+	used, _ := c.db.file.current()
+	if used != c.target.bolt {
 		c.target.closeBroken()
 		_ = os.Remove(c.target.name) // else the next one does
 		stop := context.WithoutCancel(c.ctx)

@@ -296,18 +296,18 @@ func (f *forgetting) lastEntries() error {
 		if l, ok, err := t.entry(p, f.proof[path]); ok && err == nil {
 			f.removeEntry(t, &l)
 		}
-		t.dropHead(p.key)
+		f.dropHead(t, p.key)
 	})
 }
 
 // dropHead deletes the head of a place that is empty now.
-func (t *tx) dropHead(place []byte) {
+func (f *forgetting) dropHead(t *tx, place []byte) {
 	h := t.head(place)
 	if h.count > 0 {
 		return
 	}
-	t.db.epochs.floor = max(t.db.epochs.floor, h.last)
-	t.floor = t.db.epochs.floor // others write in this transaction
+	f.db.epochs.floor = max(f.db.epochs.floor, h.last)
+	t.floor = f.db.epochs.floor // others write in this transaction
 	*h = head{}
 	t.bucket(bucketMeta).Put([]byte(metaFloor), strconv.AppendUint(nil, t.floor, 10))
 }

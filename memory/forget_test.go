@@ -511,12 +511,12 @@ func TestNumbersOfAForgottenPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	after.epoch = db.epochOf(t.Context())
-	p := placeKey(group)
+	f, p := forgetting{db: db}, placeKey(group)
 	err = db.write(t.Context(), &job{publish: after.publish, run: func(t *tx) error {
 		for seq := range uint64(3) {
 			t.remove(p, seq+1)
 		}
-		t.dropHead(p)
+		f.dropHead(t, p)
 		return after.run(t)
 	}})
 	if got := after.from.Append[0].Message.Seq; err != nil || got != 4 {

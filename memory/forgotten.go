@@ -48,7 +48,7 @@ func (t forgottenTx) isGone(id []byte) bool {
 
 // replaceID replaces an id by its hash, so that the message is not stored again.
 func (t forgottenTx) replaceID(key []byte) {
-	t.bucket(bucketGone).Put(t.hash(key), t.hour())
+	t.bucket(bucketGone).Put(t.hash(key), hour(t.now))
 	t.bucket(bucketIDs).Delete(key)
 }
 

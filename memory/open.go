@@ -87,9 +87,9 @@ func Open(dir string, o Options) (*DB, error) {
 	}
 	background, stop := context.WithCancel(context.Background())
 	db.stop = stop
-	db.writer.watch.refused = db.refusedJobs()
+	db.writer.watch.refused = db.writer.refusedJobs()
 	go db.writer.run()
-	db.startWatch(background, o)
+	db.writer.startWatch(background, o)
 	db.SetEmbedder(o.Embedder)
 	db.startCheck(background, o)
 	db.repeat(background, db.space.failures, db.space.step)

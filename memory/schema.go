@@ -25,7 +25,7 @@ const (
 // prepare creates a new file's buckets, upgrades an older file after a backup beside it, and
 // refuses a newer one.
 func (db *DB) prepare() error {
-	version, err := db.readMeta()
+	version, err := db.writer.readMeta()
 	switch {
 	case err != nil:
 		return err
@@ -97,8 +97,8 @@ var errForeign = errors.New("no database of synthbot")
 
 // readMeta reads the meta bucket, and returns the version of the file's format; 0 if the file
 // is empty.
-func (db *DB) readMeta() (version int, err error) {
-	err = db.view(context.Background(), func(v *view) error {
+func (w *writer) readMeta() (version int, err error) {
+	err = w.db.view(context.Background(), func(v *view) error {
 		name, _ := v.Cursor().First()
 		if name == nil {
 			return nil
@@ -107,11 +107,11 @@ func (db *DB) readMeta() (version int, err error) {
 		if meta == nil {
 			return fmt.Errorf("%w: %w", core.ErrDamaged, errForeign)
 		}
-		db.file.unclean = meta.Get([]byte(metaClean)) == nil
-		db.file.installation = string(meta.Get([]byte(metaName)))
+		w.db.file.unclean = meta.Get([]byte(metaClean)) == nil
+		w.db.file.installation = string(meta.Get([]byte(metaName)))
 		floor, err := strconv.ParseUint(string(meta.Get([]byte(metaFloor))), 10, 64)
 		if err == nil {
-			db.epochs.floor = floor
+			w.db.epochs.floor = floor
 		}
 		version, err = strconv.Atoi(string(meta.Get([]byte(metaSchema))))
 		if err != nil || version < 1 {

@@ -90,14 +90,14 @@ func (w *watch) run(ctx context.Context, patience time.Duration, stuck func(job 
 }
 
 // startWatch watches the writer until ctx ends.
-func (db *DB) startWatch(ctx context.Context, o Options) {
+func (w *writer) startWatch(ctx context.Context, o Options) {
 	if o.OnStuck == nil {
 		return
 	}
-	db.work.Go(func() {
-		db.writer.watch.run(ctx, cmp.Or(o.Patience, patience), func(job string) {
-			if err := db.addBlocked(job); err != nil {
-				db.log.Error("the job that blocks the database cannot be counted", "file", db.file.name, "err", err)
+	w.db.work.Go(func() {
+		w.watch.run(ctx, cmp.Or(o.Patience, patience), func(job string) {
+			if err := w.addBlocked(job); err != nil {
+				w.db.log.Error("the job that blocks the database cannot be counted", "file", w.db.file.name, "err", err)
 			}
 			o.OnStuck(job)
 		})

@@ -88,7 +88,7 @@ func TestStuckJobIsSetAside(t *testing.T) {
 		if _, err := os.Stat(b.file.name + stuckSuffix); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the names of jobs stay when somebody is forgotten: %v", err)
 		}
-		if err := b.addBlocked("another job"); err != nil {
+		if err := b.writer.addBlocked("another job"); err != nil {
 			t.Fatal(err)
 		}
 		add(t, b.DB, message(kitchen, "", "and more"))
@@ -117,7 +117,7 @@ func TestNobodyRepeatsWhatIsSetAside(t *testing.T) {
 	turn := core.TurnID{Path: kitchen, Seq: 1}
 	for _, job := range []string{"message 2 in " + kitchen.String(), "turn " + turn.String()} {
 		for range stuckLimit {
-			if err := db.addBlocked(job); err != nil {
+			if err := db.writer.addBlocked(job); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -266,13 +266,13 @@ func TestStuckByDefault(t *testing.T) {
 		if took := time.Since(began); took < patience || took > patience+2*patience/watchTicks {
 			t.Errorf("noticed after %v, want %v", took, patience)
 		}
-		blamed, err := db.blockedJobs()
+		blamed, err := db.writer.blockedJobs()
 		want(t, "noted", blamed, map[string]blocked{"mine": {Times: 1, Last: time.Now()}})
 		close(free)
-		if err := errors.Join(err, db.addBlocked(""), db.Close()); err != nil {
+		if err := errors.Join(err, db.writer.addBlocked(""), db.Close()); err != nil {
 			t.Error(err)
 		}
-		blamed, _ = db.blockedJobs()
+		blamed, _ = db.writer.blockedJobs()
 		want(t, "noted of no job", len(blamed), 1)
 	})
 }
@@ -284,7 +284,7 @@ func TestNobodyHearsOfAStuckJob(t *testing.T) {
 		if err := db.write(t.Context(), slow); err != nil {
 			t.Fatal(err)
 		}
-		blamed, err := db.blockedJobs()
+		blamed, err := db.writer.blockedJobs()
 		want(t, "noted", len(blamed), 0)
 		if err != nil {
 			t.Error(err)
@@ -301,7 +301,7 @@ func TestFileOfBlockedJobs(t *testing.T) {
 	db := openWith(t, dir, with)
 	for job, times := range map[string]int{"once": 1, "often": stuckLimit, "too often": stuckLimit + 1} {
 		for range times {
-			if err := db.addBlocked(job); err != nil {
+			if err := db.writer.addBlocked(job); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -321,10 +321,10 @@ func TestFileOfBlockedJobs(t *testing.T) {
 	now = now.Add(1)
 	db = openWith(t, dir, with)
 	want(t, "refused after a day", len(db.RefusedJobs()), 0)
-	if err := db.addBlocked("new"); err != nil {
+	if err := db.writer.addBlocked("new"); err != nil {
 		t.Fatal(err)
 	}
-	all, err := db.blockedJobs()
+	all, err := db.writer.blockedJobs()
 	want(t, "kept", all, map[string]blocked{"new": {Times: 1, Last: now}})
 	if err := errors.Join(err, db.Close(), os.WriteFile(db.file.name+stuckSuffix, []byte("spoilt"), 0o600)); err != nil {
 		t.Fatal(err)
@@ -332,7 +332,7 @@ func TestFileOfBlockedJobs(t *testing.T) {
 	var log strings.Builder
 	with.Log = slog.New(slog.NewTextHandler(&log, nil))
 	db = openWith(t, dir, with)
-	if err := db.addBlocked("new"); err == nil {
+	if err := db.writer.addBlocked("new"); err == nil {
 		t.Error("a file that cannot be read was replaced")
 	}
 	want(t, "the log tells of it", strings.Contains(log.String(), "the list of jobs that blocked the database cannot be read"), true)
@@ -342,7 +342,7 @@ func TestFileOfBlockedJobs(t *testing.T) {
 	if err := errors.Join(db.Forget(t.Context(), kitchen), os.MkdirAll(db.file.name+stuckSuffix+"/x", 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	if db.Forget(t.Context(), kitchen) == nil || db.addBlocked("new") == nil {
+	if db.Forget(t.Context(), kitchen) == nil || db.writer.addBlocked("new") == nil {
 		t.Error("a file that cannot be written is no error")
 	}
 	if err := os.RemoveAll(db.file.name + stuckSuffix); err != nil {
