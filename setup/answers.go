@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/engine"
 )
 
 // Answers with a meaning of their own.
@@ -115,7 +116,7 @@ func isReference(text string) bool {
 type Current struct {
 	Exists   bool
 	Persona  string
-	Engines  []Engine
+	Engines  []engine.Config
 	Accounts map[string]bool // platforms with a token
 	Admins   []string
 	Claim    bool
@@ -123,9 +124,4 @@ type Current struct {
 	DataDir  string
 	Timezone string
 	Language string
-}
-
-// Engine is a language model of the file.
-type Engine struct {
-	Name, Provider, Model, BaseURL string
 }

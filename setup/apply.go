@@ -9,6 +9,7 @@ import (
 
 	"synthbot/config"
 	"synthbot/core"
+	"synthbot/core/engine"
 	"synthbot/daemon"
 )
 
@@ -120,8 +121,8 @@ func (w *Wizard) applyEngine(e *editor, out *Changes) {
 	case Keep:
 		return
 	case Offline:
-		for i, engine := range w.Current.Engines {
-			if engine.Provider != Offline {
+		for i, known := range w.Current.Engines {
+			if known.Provider != Offline {
 				e.setIn(i, "disabled", "true")
 			}
 		}
@@ -149,7 +150,7 @@ func (w *Wizard) applyEngine(e *editor, out *Changes) {
 // newName returns a name for the engine that no other has.
 func (w *Wizard) newName() string {
 	name := w.Engine
-	taken := func(e Engine) bool { return cmp.Or(e.Name, e.Provider) == name }
+	taken := func(e engine.Config) bool { return cmp.Or(e.Name, e.Provider) == name }
 	for n := 2; slices.ContainsFunc(w.Current.Engines, taken); n++ {
 		name = fmt.Sprintf("%s-%d", w.Engine, n)
 	}

@@ -59,10 +59,7 @@ func (c *configFile) current() Current {
 		return k
 	}
 	b := &c.config.Bot
-	k.Persona, k.Claim, k.DataDir = c.config.Persona.Path, b.Claim != "", b.DataDir
-	for _, e := range c.config.Engines {
-		k.Engines = append(k.Engines, Engine{Name: e.Name, Provider: e.Provider, Model: e.Model, BaseURL: e.BaseURL})
-	}
+	k.Persona, k.Engines, k.Claim, k.DataDir = c.config.Persona.Path, c.config.Engines, b.Claim != "", b.DataDir
 	for _, name := range platforms() {
 		if c.text.Has("token", "interfaces", name) {
 			k.Accounts[name] = true

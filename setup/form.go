@@ -38,13 +38,10 @@ func (f Form) Ask(ctx context.Context, q Question) (string, error) {
 		}
 	}
 	if !f.Plain {
-		f.Say(q.Title + " " + q.shown(answer))
+		fmt.Fprintln(f.Out, q.Title+" "+q.shown(answer))
 	}
 	return answer, nil
 }
-
-// Say implements Terminal.
-func (f Form) Say(text string) { fmt.Fprintln(f.Out, text) }
 
 // field returns the question as a field of a form.
 func (q *Question) field(answer *string) huh.Field {

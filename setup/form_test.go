@@ -3,6 +3,7 @@ package setup
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -160,7 +161,7 @@ func TestForm(t *testing.T) {
 	if _, err := ask(Question{Title: "And now?"}, "\x03", "now?", ""); !errors.Is(err, ErrAborted) {
 		t.Errorf("who leaves: %v", err)
 	}
-	f.Say("over")
+	fmt.Fprintln(f.Out, "over")
 	s.sees("over")
 	if strings.Contains(s.all, "s3c") || strings.Contains(s.all, "cret") || !strings.Contains(s.all, "The token? (given)") {
 		t.Errorf("it was shown: %q", s.all)

@@ -59,9 +59,6 @@ func (i *Init) Run(ctx context.Context, env *daemon.Env) error {
 func (i *Init) readSecrets(in io.Reader, atTerminal bool) error {
 	var lines *bufio.Reader
 	next := func() (string, error) {
-		if in == nil {
-			return "", io.ErrUnexpectedEOF
-		}
 		if lines == nil {
 			lines = bufio.NewReader(in)
 		}

@@ -187,7 +187,7 @@ func tokenSource(platform string) string {
 }
 
 func (w *Wizard) askAdmin(ctx context.Context) error {
-	w.usualAdmin(ctx)
+	w.usualAdmin()
 	options := []Option{
 		{"the first user who sends it a code in private; you get the code in a moment", ByCode},
 		{"I know my own path there", "path"}, {"nobody for now", None},

@@ -96,9 +96,6 @@ func (f *File) Add(table []string, key string, texts []string) (added bool, err 
 	return true, f.replace(s.From, s.From+1, with)
 }
 
-// Count returns how many tables a list of tables has.
-func (f *File) Count(list ...string) int { return len(f.headers(config.StatementArray, list)) }
-
 // SetIn sets a key of the n-th table of a list.
 func (f *File) SetIn(list []string, n int, key, literal string) error {
 	all := f.headers(config.StatementArray, list)

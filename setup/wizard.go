@@ -26,12 +26,25 @@ type Question struct {
 // Option is a possible answer.
 type Option struct{ Label, Value string }
 
-// Terminal asks the user.
+// Terminal asks the user. Ask returns the answer, or ErrAborted.
 type Terminal interface {
-	// Ask returns the answer, or ErrAborted.
 	Ask(ctx context.Context, q Question) (string, error)
-	// Say shows a line.
-	Say(text string)
+}
+
+// usualAnswers is a Terminal that gives the proposed answers.
+type usualAnswers struct{}
+
+var errNoAnswer = errors.New("no answer is usual")
+
+func (usualAnswers) Ask(_ context.Context, q Question) (string, error) {
+	answer := q.Initial
+	if answer == "" && len(q.Options) > 0 {
+		answer = q.Options[0].Value
+	}
+	if q.Check != nil && q.Check(answer) != nil {
+		return "", errNoAnswer
+	}
+	return answer, nil
 }
 
 // ErrAborted is the error of a user who leaves instead of answering.
@@ -53,75 +66,63 @@ type Wizard struct {
 
 // step is a question that may be open.
 type step struct {
-	flag string
-	open func(*Wizard) bool // whether it has no answer yet
-	// needed reports whether only the user can answer it.
-	needed func(*Wizard) bool
+	flag   string
+	open   func(*Wizard) bool // whether it has no answer yet
+	needed func(*Wizard) bool // whether only the user can answer it
 	ask    func(*Wizard, context.Context) error
-	// usual gives the usual answer, if there is one.
-	usual func(*Wizard, context.Context)
 }
 
 // steps lists all questions in order.
 func steps() []step {
 	describes := func(w *Wizard) bool { return w.Persona == New }
-	localOllama := func(w *Wizard, _ context.Context) { w.BaseURL = w.Defaults.Ollama }
 	list := []step{
-		{
-			"--persona", func(w *Wizard) bool { return w.Persona == "" }, isNew,
-			(*Wizard).askPersona, (*Wizard).usualPersona,
-		},
+		{"--persona", func(w *Wizard) bool { return w.Persona == "" }, isNew, (*Wizard).askPersona},
 		{
 			"--persona-name", func(w *Wizard) bool { return describes(w) && w.PersonaName == "" }, always,
-			(*Wizard).askName, noAnswer,
+			(*Wizard).askName,
 		},
 		{
 			"--persona-text", func(w *Wizard) bool { return describes(w) && w.PersonaText == "" }, always,
-			(*Wizard).askText, noAnswer,
+			(*Wizard).askText,
 		},
-		{"--engine", func(w *Wizard) bool { return w.Engine == "" }, isNew, (*Wizard).askEngine, (*Wizard).usualEngine},
-		{
-			"--base-url", (*Wizard).knowsOllama, never,
-			func(w *Wizard, ctx context.Context) error { localOllama(w, ctx); return nil }, localOllama,
-		},
-		{"--base-url", (*Wizard).needsBaseURL, never, (*Wizard).askBaseURL, noAnswer},
+		{"--engine", func(w *Wizard) bool { return w.Engine == "" }, isNew, (*Wizard).askEngine},
+		{"--base-url", (*Wizard).knowsOllama, never, func(w *Wizard, _ context.Context) error {
+			w.BaseURL = w.Defaults.Ollama
+			return nil
+		}},
+		{"--base-url", (*Wizard).needsBaseURL, never, (*Wizard).askBaseURL},
 		{
 			"--model", func(w *Wizard) bool { return w.hasModel() && w.Model == "" },
-			func(w *Wizard) bool { return !w.sameEngine() }, (*Wizard).askModel, (*Wizard).usualModel,
+			func(w *Wizard) bool { return !w.sameEngine() }, (*Wizard).askModel,
 		},
-		{"--api-key", (*Wizard).lacksKey, always, (*Wizard).askKey, noAnswer},
+		{"--api-key", (*Wizard).lacksKey, always, (*Wizard).askKey},
 	}
 	for _, p := range platforms() {
 		list = append(list, step{
 			"--" + p + "-token", func(w *Wizard) bool { return !w.account(p).Token.given() }, lacksAccount,
 			func(w *Wizard, ctx context.Context) error { return w.askAccount(ctx, p) },
-			func(w *Wizard, _ context.Context) { w.usualAccount(p) },
 		})
 	}
 	return append(list,
+		step{"--admin", func(w *Wizard) bool { return w.Claim == "" && len(w.Admins) == 0 }, never, (*Wizard).askAdmin},
 		step{
-			"--admin", func(w *Wizard) bool { return w.Claim == "" && len(w.Admins) == 0 }, never,
-			(*Wizard).askAdmin, (*Wizard).usualAdmin,
+			"--data-dir", func(w *Wizard) bool { return w.DataDir+w.Current.DataDir == "" }, never,
+			(*Wizard).askDataDir,
 		},
 		step{
-			"--data-dir", func(w *Wizard) bool { return w.DataDir == "" && w.Current.DataDir == "" }, never,
-			(*Wizard).askDataDir, noAnswer,
+			"--timezone", func(w *Wizard) bool { return w.Timezone+w.Current.Timezone == "" }, never,
+			(*Wizard).askZone,
 		},
 		step{
-			"--timezone", func(w *Wizard) bool { return w.Timezone == "" && w.Current.Timezone == "" }, never,
-			(*Wizard).askZone, func(w *Wizard, _ context.Context) { w.Timezone = w.Defaults.Timezone },
-		},
-		step{
-			"--language", func(w *Wizard) bool { return w.Language == "" && w.Current.Language == "" }, never,
-			(*Wizard).askLanguage, func(w *Wizard, _ context.Context) { w.Language = w.Defaults.Language },
+			"--language", func(w *Wizard) bool { return w.Language+w.Current.Language == "" }, never,
+			(*Wizard).askLanguage,
 		},
 	)
 }
 
-func always(*Wizard) bool               { return true }
-func never(*Wizard) bool                { return false }
-func isNew(w *Wizard) bool              { return !w.Current.Exists }
-func noAnswer(*Wizard, context.Context) {}
+func always(*Wizard) bool  { return true }
+func never(*Wizard) bool   { return false }
+func isNew(w *Wizard) bool { return !w.Current.Exists }
 
 // lacksAccount reports whether no platform has been chosen yet.
 func lacksAccount(w *Wizard) bool {
@@ -145,13 +146,19 @@ func (w *Wizard) Ask(ctx context.Context) error {
 // Fill answers all open questions without a terminal. If usual is false, questions that a
 // user should decide must have an answer already; the error names the flags of the others.
 func (w *Wizard) Fill(ctx context.Context, usual bool) error {
+	if w.Current.Exists {
+		w.Engine = cmp.Or(w.Engine, Keep)
+	}
+	w.Terminal = usualAnswers{}
 	var missing []string
 	for _, s := range steps() {
 		if !s.open(w) {
 			continue
 		}
 		if usual || !s.needed(w) {
-			s.usual(w, ctx)
+			if err := s.ask(w, ctx); err != nil && !errors.Is(err, errNoAnswer) {
+				return err
+			}
 		}
 		if s.needed(w) && s.open(w) {
 			missing = append(missing, s.flag)
@@ -281,47 +288,8 @@ func (w *Wizard) needsBaseURL() bool {
 		(w.Engine != "ollama" || w.models == nil)
 }
 
-func (w *Wizard) usualAccount(platform string) {
-	w.account(platform).Token.Word = None
-	if w.Current.Accounts[platform] {
-		w.account(platform).Token.Word = Keep
-	}
-}
-
-func (w *Wizard) usualPersona(context.Context) {
-	w.Persona = BuiltIn
-	if w.Current.Exists {
-		w.Persona = Keep
-	}
-}
-
-func (w *Wizard) usualEngine(ctx context.Context) {
-	switch {
-	case w.Current.Exists:
-		w.Engine = Keep
-	case slices.ContainsFunc(w.ollama(ctx), canChat):
-		w.Engine = "ollama"
-	default:
-		w.Engine = Offline
-	}
-}
-
-func (w *Wizard) usualModel(ctx context.Context) {
-	if w.sameEngine() {
-		w.Model = w.Current.Engines[0].Model
-		return
-	}
-	if w.Engine != "ollama" {
-		return
-	}
-	i := slices.IndexFunc(w.ollama(ctx), canChat)
-	if i >= 0 {
-		w.Model = w.models[i]
-	}
-}
-
 // usualAdmin makes a user admin by a code, if there is no admin.
-func (w *Wizard) usualAdmin(context.Context) {
+func (w *Wizard) usualAdmin() {
 	switch {
 	case w.Current.Claim || len(w.Current.Admins) > 0:
 		w.Claim = Keep

@@ -12,6 +12,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"synthbot/core"
+	"synthbot/core/engine"
 )
 
 // script answers questions by their title. A question without an answer fails the test.
@@ -43,8 +44,6 @@ func (s *script) Ask(_ context.Context, q Question) (string, error) {
 	}
 	return answer, nil
 }
-
-func (s *script) Say(string) {}
 
 // at makes a talk in a small world: an Ollama with two models, one token that each
 // platform knows.
@@ -297,7 +296,7 @@ token = "literal"
 private = "open"
 `
 	current := Current{
-		Exists: true, Persona: "mine.png", Engines: []Engine{{"", "vllm", "m", ""}}, Accounts: map[string]bool{Telegram: true}, Admins: []string{"telegram/@user/1"}, Access: true,
+		Exists: true, Persona: "mine.png", Engines: []engine.Config{{Provider: "vllm", Model: "m"}}, Accounts: map[string]bool{Telegram: true}, Admins: []string{"telegram/@user/1"}, Access: true,
 	}
 	for _, tc := range []struct {
 		name   string
