@@ -118,7 +118,7 @@ func (p *checker) blueprints(ctx context.Context, cfg *daemon.Config, b *daemon.
 		return p.blueprintChanges(ctx, cfg, b)
 	}
 	if d, ok := p.daemonAt(); ok {
-		err := p.ask(ctx, d, []string{"check", "--" + changesFlag}, nil, p.Out)
+		err := p.ask(ctx, d, []string{"check", "--" + changesFlag}, p.In, p.Out)
 		if !errors.Is(err, exited(statusDone)) {
 			const text = "the running synthbot does not say what it used last: changes are unknown"
 			fmt.Fprintln(p.Out, "!   blueprint      "+text)
@@ -173,7 +173,7 @@ func (p *checker) inEffect(ctx context.Context, b *daemon.Bot, place core.Path) 
 	if !ok {
 		return effective(p.Out, b, place)
 	}
-	err := p.ask(ctx, d, []string{"check", "--path", place.String()}, nil, p.Out)
+	err := p.ask(ctx, d, []string{"check", "--path", place.String()}, p.In, p.Out)
 	if errors.Is(err, exited(statusDone)) {
 		return nil
 	}

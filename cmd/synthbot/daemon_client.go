@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -63,9 +61,8 @@ func (p *program) nobodyRuns() error {
 	return errors.New("no daemon runs with this configuration")
 }
 
-// ask lets the daemon carry a command line out.
+// ask lets the daemon carry a command line out, on streams that are files.
 func (p *program) ask(ctx context.Context, d *admin.Control, args []string, in io.Reader, out io.Writer) error {
-	var pipes pipes
 	a := admin.Request{Args: args, Env: make(map[string]string)}
 	for _, name := range []string{"TERM", "NO_COLOR", "LC_ALL", "LC_MESSAGES", "LANG", "USER"} {
 		value := p.Getenv(name)
@@ -73,61 +70,11 @@ func (p *program) ask(ctx context.Context, d *admin.Control, args []string, in i
 			a.Env[name] = value
 		}
 	}
-	status, err := d.Run(ctx, a, pipes.in(in), pipes.out(out), pipes.out(p.Err))
-	pipes.close()
+	status, err := d.Run(ctx, a, in.(*os.File), out.(*os.File), p.Err.(*os.File))
 	if err != nil {
 		return err
 	}
 	return exited(status)
-}
-
-// pipes provide files for streams that are not files.
-type pipes struct {
-	ours   []*os.File // to be closed when the command is over
-	copies sync.WaitGroup
-}
-
-func (p *pipes) in(r io.Reader) *os.File {
-	if f, ok := r.(*os.File); ok {
-		return f
-	}
-	if r == nil {
-		r = strings.NewReader("")
-	}
-	theirs, ours, err := os.Pipe()
-	if err != nil {
-		return os.Stdin
-	}
-	p.ours = append(p.ours, theirs)
-	go func() { // it may wait for input that never comes
-		_, _ = io.Copy(ours, r)
-		_ = ours.Close()
-	}()
-	return theirs
-}
-
-func (p *pipes) out(w io.Writer) *os.File {
-	if f, ok := w.(*os.File); ok {
-		return f
-	}
-	ours, theirs, err := os.Pipe()
-	if err != nil {
-		return os.Stdout
-	}
-	p.ours = append(p.ours, theirs)
-	p.copies.Go(func() {
-		_, _ = io.Copy(w, ours)
-		_ = ours.Close()
-	})
-	return theirs
-}
-
-// close gives the files back, when all that was written into them has arrived.
-func (p *pipes) close() {
-	for _, f := range p.ours {
-		_ = f.Close()
-	}
-	p.copies.Wait()
 }
 
 // carry carries out a command line in the daemon, on the files of the client.

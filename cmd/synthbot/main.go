@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -28,15 +27,11 @@ const (
 )
 
 func main() {
-	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-}
-
-// run carries out one command line and returns the exit status.
-func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
-	p := newProgram(&daemon.Env{In: in, Out: out, Err: errs, Getenv: os.Getenv, Clock: time.Now}, args)
-	p.grace = grace
-	p.ending.rest = closeTime
-	return p.run(ctx)
+	p := newProgram(&daemon.Env{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Clock: time.Now,
+	}, os.Args[1:])
+	p.grace, p.ending.rest = grace, closeTime
+	os.Exit(p.run(context.Background()))
 }
 
 // grace is how long turns may take to finish when the bot ends.
