@@ -65,8 +65,14 @@ type drawing struct {
 	Empty       bool // all values are 0
 	Bars        []bar
 	Up, Along   []tick // the labels of the axes
-	Names       []string
+	Key         []keyEntry
 	Rows        []figureRow
+}
+
+// keyEntry says which series the bars of a class are.
+type keyEntry struct {
+	Class int
+	Name  string
 }
 
 type figureRow struct {
@@ -77,8 +83,8 @@ type figureRow struct {
 // draw renders a chart.
 func (f figures) draw() drawing {
 	d := drawing{Title: f.Title, Axis: f.Axis, Empty: f.empty(), Bars: f.bars(), Up: f.up(), Along: f.along()}
-	for _, s := range f.Series {
-		d.Names = append(d.Names, s.Name)
+	for class, s := range f.Series {
+		d.Key = append(d.Key, keyEntry{class, s.Name})
 	}
 	for i, label := range f.Labels {
 		r := figureRow{Label: label}

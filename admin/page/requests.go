@@ -145,14 +145,29 @@ func (p *Page) refuse(w http.ResponseWriter, status int, text string) {
 
 // sheet is the data of every template.
 type sheet struct {
-	Title, Here string // Here is the address of the page's menu entry
-	CSRF        string // "" without a session
+	Title, CSRF string // CSRF is "" without a session
+	Menu        []menuEntry
 	Data        any
+}
+
+// menuEntry is a part of the page.
+type menuEntry struct {
+	Path, Name string
+	Here       bool // it is shown
 }
 
 // show renders a page for a session.
 func (p *Page) show(v *visit, name, title, here string, data any) error {
-	p.render(v.w, http.StatusOK, name, sheet{Title: title, Here: here, CSRF: v.session.csrf, Data: data})
+	menu := []menuEntry{
+		{Path: "/", Name: "Now"}, {Path: "/talk", Name: "Conversations"}, {Path: "/memories", Name: "Memories"},
+		{Path: "/personas", Name: "Personas"}, {Path: "/charts", Name: "Charts"},
+		{Path: "/catalogue", Name: "Catalogue"}, {Path: "/settings", Name: "Settings"},
+		{Path: "/sessions", Name: "Sessions"},
+	}
+	for i := range menu {
+		menu[i].Here = menu[i].Path == here
+	}
+	p.render(v.w, http.StatusOK, name, sheet{Title: title, CSRF: v.session.csrf, Menu: menu, Data: data})
 	return nil
 }
 

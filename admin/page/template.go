@@ -11,31 +11,15 @@ import (
 	"text/template/parse"
 )
 
-// Templates have the syntax of text/template, but this file executes them: it looks values up
-// and prints them, and calls no methods. (Package text/template can call any method by its
-// name, so that the linker would keep all methods of the program: 4 MB.) All values are escaped
-// for HTML, so that they may be used in texts and in quoted attributes only; in addresses with
-// q. A test enforces that.
+// Templates have a part of the syntax of text/template, but this file executes them: it looks
+// values up and prints them, and calls no methods. (Package text/template can call any method by
+// its name, so that the linker would keep all methods of the program: 4 MB.) They have if, with,
+// range, template, fields, and the functions q and len; $ is the data of the whole page. All values
+// are escaped for HTML, so that they may be used in texts and in quoted attributes only; in
+// addresses with q. A test enforces that.
 
 // templateSet holds a layout and all templates that it calls, by name.
 type templateSet map[string]*parse.Tree
-
-// part is an entry of the menu.
-type part struct{ Path, Name string }
-
-// parts returns the menu.
-func parts() []part {
-	return []part{
-		{"/", "Now"}, {"/talk", "Conversations"}, {"/memories", "Memories"}, {"/personas", "Personas"},
-		{"/charts", "Charts"}, {"/catalogue", "Catalogue"}, {"/settings", "Settings"}, {"/sessions", "Sessions"},
-	}
-}
-
-// openingForm is the form that opens a private place.
-type openingForm struct {
-	CSRF, Place string
-	Seq         uint64 // of the turn to return to; 0: none
-}
 
 // sheets reads all templates, each with the layout.
 func sheets() map[string]templateSet {
@@ -60,36 +44,12 @@ func (b templateSet) read(file string) {
 	if err != nil {
 		panic(err)
 	}
-	trees, err := parse.Parse(file, string(text), "", "", functions())
+	trees, err := parse.Parse(file, string(text), "", "", map[string]any{"q": true, "len": true})
 	if err != nil {
 		panic(err) // tested
 	}
 	for name, tree := range trees {
 		b[name] = tree
-	}
-}
-
-// functions returns the functions of templates by name.
-func functions() map[string]any {
-	return map[string]any{
-		"parts": func([]reflect.Value) any { return parts() },
-		"q":     func(a []reflect.Value) any { return url.QueryEscape(printed(a[0])) },
-		"len":   func(a []reflect.Value) any { return inner(a[0]).Len() },
-		"not":   func(a []reflect.Value) any { return !truth(a[0]) },
-		"eq":    func(a []reflect.Value) any { return printed(a[0]) == printed(a[1]) },
-		"or": func(a []reflect.Value) any {
-			if truth(a[0]) {
-				return printed(a[0])
-			}
-			return printed(a[1])
-		},
-		"open": func(a []reflect.Value) any {
-			f := openingForm{CSRF: printed(a[0]), Place: printed(a[1])}
-			if len(a) > 2 {
-				f.Seq = inner(a[2]).Uint()
-			}
-			return f
-		},
 	}
 }
 
@@ -101,143 +61,92 @@ func (b templateSet) execute(w *bytes.Buffer, name string, data any) (err error)
 			err = fmt.Errorf("sheet %s: %v", name, fault)
 		}
 	}()
-	r := &executor{templateSet: b, w: w, functions: functions()}
-	r.call(name, reflect.ValueOf(data))
+	r := &executor{b, w, reflect.ValueOf(data)}
+	r.call(name, r.root)
 	return nil
 }
 
 // executor executes a template. It panics on errors; execute recovers.
 type executor struct {
 	templateSet
-	w         *bytes.Buffer
-	functions map[string]any
-	vars      []variable
+	w    *bytes.Buffer
+	root reflect.Value
 }
 
-type variable struct {
-	name  string
-	value reflect.Value
-}
-
-// call executes a template by its name, with its own variables.
+// call executes a template by its name.
 func (r *executor) call(name string, dot reflect.Value) {
 	tree := r.templateSet[name]
 	if tree == nil {
 		panic("there is no " + name)
 	}
-	outer := r.vars
-	r.vars = []variable{{"$", dot}}
 	r.walk(dot, tree.Root)
-	r.vars = outer
 }
 
 func (r *executor) walk(dot reflect.Value, node parse.Node) {
 	switch n := node.(type) {
 	case *parse.ListNode:
+		if n == nil {
+			return // there is no else
+		}
 		for _, child := range n.Nodes {
 			r.walk(dot, child)
 		}
 	case *parse.TextNode:
 		r.w.Write(n.Text)
 	case *parse.ActionNode:
-		v := r.pipe(dot, n.Pipe)
-		if len(n.Pipe.Decl) == 0 {
-			r.w.WriteString(html.EscapeString(printed(v)))
-		}
+		r.w.WriteString(html.EscapeString(printed(r.value(dot, n.Pipe))))
 	case *parse.IfNode:
-		r.branch(dot, &n.BranchNode, false)
+		r.branch(dot, &n.BranchNode)
 	case *parse.WithNode:
-		r.branch(dot, &n.BranchNode, true)
+		r.branch(dot, &n.BranchNode)
 	case *parse.RangeNode:
-		r.each(dot, &n.BranchNode)
+		r.branch(dot, &n.BranchNode)
 	case *parse.TemplateNode:
-		r.call(n.Name, r.pipe(dot, n.Pipe))
+		r.call(n.Name, r.value(dot, n.Pipe))
 	default:
 		panic("unsupported: " + node.String())
 	}
 }
 
-// branch executes an if or a with.
-func (r *executor) branch(dot reflect.Value, n *parse.BranchNode, with bool) {
-	mark := len(r.vars)
-	v := r.pipe(dot, n.Pipe)
+// branch executes an if, a with, or a range over a list.
+func (r *executor) branch(dot reflect.Value, n *parse.BranchNode) {
+	v := r.value(dot, n.Pipe)
 	switch {
-	case truth(v) && with:
-		r.walk(v, n.List)
-	case truth(v):
-		r.walk(dot, n.List)
-	case n.ElseList != nil:
+	case !truth(v):
 		r.walk(dot, n.ElseList)
-	}
-	r.vars = r.vars[:mark]
-}
-
-// each executes a range over a list.
-func (r *executor) each(dot reflect.Value, n *parse.BranchNode) {
-	mark := len(r.vars)
-	list := inner(r.command(dot, n.Pipe))
-	if !truth(list) {
-		if n.ElseList != nil {
-			r.walk(dot, n.ElseList)
+	case n.NodeType == parse.NodeIf:
+		r.walk(dot, n.List)
+	case n.NodeType == parse.NodeWith:
+		r.walk(v, n.List)
+	default:
+		list := inner(v)
+		for i := range list.Len() {
+			r.walk(list.Index(i), n.List)
 		}
-		return
-	}
-	for i := range list.Len() {
-		names := n.Pipe.Decl
-		if len(names) > 0 {
-			r.vars = append(r.vars, variable{names[len(names)-1].Ident[0], list.Index(i)})
-			if len(names) > 1 {
-				r.vars = append(r.vars, variable{names[0].Ident[0], reflect.ValueOf(i)})
-			}
-		}
-		r.walk(list.Index(i), n.List)
-		r.vars = r.vars[:mark]
 	}
 }
 
-// pipe returns the value of a command, which may be assigned to a variable.
-func (r *executor) pipe(dot reflect.Value, p *parse.PipeNode) reflect.Value {
-	v := r.command(dot, p)
-	for _, name := range p.Decl {
-		r.vars = append(r.vars, variable{name.Ident[0], v})
-	}
-	return v
-}
-
-func (r *executor) command(dot reflect.Value, p *parse.PipeNode) reflect.Value {
-	if len(p.Cmds) != 1 {
+// value returns the value of a field, or of a function of one.
+func (r *executor) value(dot reflect.Value, p *parse.PipeNode) reflect.Value {
+	if len(p.Cmds) != 1 || len(p.Decl) > 0 {
 		panic("unsupported: " + p.String())
 	}
 	args := p.Cmds[0].Args
-	name, ok := args[0].(*parse.IdentifierNode)
-	if !ok {
-		return r.operand(dot, args[0])
-	}
-	var values []reflect.Value
-	for _, a := range args[1:] {
-		values = append(values, r.operand(dot, a))
-	}
-	return reflect.ValueOf(r.functions[name.Ident].(func([]reflect.Value) any)(values))
-}
-
-func (r *executor) operand(dot reflect.Value, node parse.Node) reflect.Value {
-	switch n := node.(type) {
+	switch n := args[0].(type) {
 	case *parse.DotNode:
 		return dot
 	case *parse.FieldNode:
 		return fields(dot, n.Ident)
-	case *parse.VariableNode:
-		for i := len(r.vars) - 1; i >= 0; i-- {
-			if r.vars[i].name == n.Ident[0] {
-				return fields(r.vars[i].value, n.Ident[1:])
-			}
+	case *parse.VariableNode: // $, because there are no others
+		return fields(r.root, n.Ident[1:])
+	case *parse.IdentifierNode:
+		of := r.value(dot, &parse.PipeNode{Cmds: []*parse.CommandNode{{Args: args[1:]}}})
+		if n.Ident == "len" {
+			return reflect.ValueOf(inner(of).Len())
 		}
-	case *parse.StringNode:
-		return reflect.ValueOf(n.Text)
-	case *parse.PipeNode:
-		return r.command(dot, n)
+		return reflect.ValueOf(url.QueryEscape(printed(of)))
 	}
-	panic("unsupported: " + node.String())
+	panic("unsupported: " + p.String())
 }
 
 // fields returns a field of a value. A missing key of a map has no value.

@@ -17,6 +17,7 @@ const shown = 50
 // row is a turn in a list.
 type row struct {
 	Place, Person, Outcome, Intent string
+	Mark                           string // of the outcome: good, bad or none
 	Seq                            uint64
 	At, Took, Thought              string
 	Asks, Faults, Steps            int
@@ -40,8 +41,8 @@ func (p *Page) rowOf(e *watch.TurnEnd) row {
 	t := e.Trace
 	r := row{
 		Place: e.Turn.Path.String(), Seq: e.Turn.Seq, Person: e.Person.String(), Private: e.Private,
-		Outcome: outcome(e),
-		At:      t.Began.In(p.Clock().Location()).Format("15:04:05"), Took: span(t.Took), Thought: span(t.Thought),
+		Outcome: outcome(e), Mark: map[string]string{"answered": "good", "set aside": "bad"}[outcome(e)],
+		At: t.Began.In(p.Clock().Location()).Format("15:04:05"), Took: span(t.Took), Thought: span(t.Thought),
 		Asks: len(t.Asks), Steps: len(t.Steps), Faults: corrections(t),
 	}
 	if !e.Private {
@@ -132,10 +133,17 @@ func (p *Page) now(v *visit) error {
 // asked is one question to a model, for reading.
 type asked struct {
 	watch.Ask
-	Took  string
+	Took     string
+	Total    int
+	Sections []askedSection
+	Shown    []string // faults
+	Wrong    int      // how many there are
+}
+
+// askedSection is a section of a prompt, with the size of the whole prompt.
+type askedSection struct {
+	watch.Section
 	Total int
-	Shown []string // faults
-	Wrong int      // how many there are
 }
 
 // done is one step, for reading.
@@ -204,6 +212,9 @@ func askedOf(a watch.Ask, closed bool) asked {
 	q := asked{Ask: a, Took: span(a.Took), Wrong: len(a.Faults)}
 	for _, s := range a.Sections {
 		q.Total += s.Size
+	}
+	for _, s := range a.Sections {
+		q.Sections = append(q.Sections, askedSection{s, q.Total})
 	}
 	if closed {
 		q.Faults = nil
