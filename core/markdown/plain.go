@@ -3,6 +3,8 @@ package markdown
 import (
 	"strconv"
 	"strings"
+
+	"synthbot/core/txt"
 )
 
 // Plain writes blocks as text without markup, for where none can be shown.
@@ -76,6 +78,26 @@ func (b Block) Mark(i int) string {
 		mark += "[x] "
 	}
 	return mark
+}
+
+// Grid returns the cells of a table as texts on one line, with spaces that fill them up to the
+// width of their columns, or to most if a column is wider.
+func (b Block) Grid(most int) [][]string {
+	rows, widths := make([][]string, len(b.Rows)), make([]int, len(b.Align))
+	for i, row := range b.Rows {
+		for j, cell := range row {
+			rows[i] = append(rows[i], strings.ReplaceAll(cell.Plain(), "\n", " "))
+			widths[j] = min(most, max(widths[j], txt.Width(rows[i][j])))
+		}
+	}
+	for _, row := range rows {
+		for j, cell := range row {
+			gap := max(0, widths[j]-txt.Width(cell))
+			left := map[Align]int{AlignRight: gap, AlignCenter: gap / 2}[b.Align[j]]
+			row[j] = strings.Repeat(" ", left) + cell + strings.Repeat(" ", gap-left)
+		}
+	}
+	return rows
 }
 
 // indent puts first before the first line and others before all others.

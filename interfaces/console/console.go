@@ -189,7 +189,7 @@ func (c *Console) say(text string) (err error) {
 		err = write(c.opt.Out, clean(text))
 	}
 	if err != nil {
-		c.broken = fmt.Errorf("%s: output: %w", c.opt.Name, err)
+		c.broken = c.outputError(err)
 	}
 	return err
 }

@@ -103,10 +103,15 @@ func decodeEscape(b []byte) (key, int) {
 	}
 	switch b[1] {
 	case '[':
-		if bytes.HasPrefix(b, []byte(pasteStart)) {
-			return decodePaste(b)
+		paste, ok := bytes.CutPrefix(b, []byte(pasteStart))
+		if !ok {
+			return decodeSequence(b)
 		}
-		return decodeSequence(b)
+		text, rest, whole := bytes.Cut(paste, []byte(pasteEnd))
+		if !whole && len(b) <= maxPaste {
+			return key{}, 0
+		}
+		return key{insert, clean(string(text))}, len(b) - len(rest)
 	case 'O':
 		if len(b) < 3 {
 			return key{}, 0
@@ -126,18 +131,6 @@ func decodeEscape(b []byte) (key, int) {
 		return key{}, 1
 	}
 	return key{}, 2
-}
-
-// decodePaste returns the text between the marks of a paste.
-func decodePaste(b []byte) (key, int) {
-	text, _, whole := bytes.Cut(b[len(pasteStart):], []byte(pasteEnd))
-	switch {
-	case whole:
-		return key{insert, clean(string(text))}, len(pasteStart) + len(text) + len(pasteEnd)
-	case len(b) > maxPaste:
-		return key{insert, clean(string(text))}, len(b)
-	}
-	return key{}, 0
 }
 
 // decodeSequence reads "ESC [ parameters final".
@@ -172,27 +165,13 @@ func decodeReport(b []byte) (key, int) {
 // sequenceKey returns the meaning of a control sequence.
 func sequenceKey(final byte, parameters string) code {
 	byWord := strings.HasSuffix(parameters, ";3") || strings.HasSuffix(parameters, ";5")
-	switch final {
-	case 'A':
-		return up
-	case 'B':
-		return down
-	case 'C':
-		if byWord {
-			return wordRight
-		}
-		return right
-	case 'D':
-		if byWord {
-			return wordLeft
-		}
-		return left
-	case 'H':
-		return home
-	case 'F':
-		return end
-	case '~':
+	switch {
+	case final == '~':
 		return map[string]code{"1": home, "7": home, "4": end, "8": end, "3": del}[parameters]
+	case byWord && final == 'C':
+		return wordRight
+	case byWord && final == 'D':
+		return wordLeft
 	}
-	return ignored
+	return map[byte]code{'A': up, 'B': down, 'C': right, 'D': left, 'H': home, 'F': end}[final]
 }

@@ -67,44 +67,29 @@ func (s *screen) refresh() error {
 	return s.redraw("")
 }
 
-// press lets the editor carry out key presses, and shows the result.
-func (s *screen) press(keys ...key) error {
+// press carries out key presses, and shows the result. It returns the lines that were
+// entered, which stay on the terminal, and whether the user leaves.
+func (s *screen) press(keys []key) (lines []string, left bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	above := ""
 	for _, k := range keys {
-		s.edit.press(k)
+		switch {
+		case k.code == leave, k.code == deleteOrEnd && s.edit.text == "":
+			return lines, true, s.redraw(above)
+		case k.code == redraw:
+			above, s.shown = "\x1b[H\x1b[2J", layout{}
+		case k.code == enter && strings.TrimSpace(s.edit.text) != "":
+			above += strings.Join(s.layout(false).rows, "\r\n") + "\r\n"
+			lines = append(lines, s.edit.take())
+		case k.code != enter:
+			s.edit.press(k)
+		}
 	}
 	if len(keys) == 0 {
-		return nil
+		return nil, false, nil
 	}
-	return s.redraw("")
-}
-
-// enter returns the edited line, which stays on the terminal.
-func (s *screen) enter() (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if strings.TrimSpace(s.edit.text) == "" {
-		return "", nil
-	}
-	text := strings.Join(s.layout(false).rows, "\r\n") + "\r\n"
-	line := s.edit.take()
-	return line, s.redraw(text)
-}
-
-// empty reports whether the edited line is empty.
-func (s *screen) empty() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.edit.text == ""
-}
-
-// clear clears the terminal, except for the edited line.
-func (s *screen) clear() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.shown = layout{}
-	return s.redraw("\x1b[H\x1b[2J")
+	return lines, false, s.redraw(above)
 }
 
 // close erases the sign and the line for good.

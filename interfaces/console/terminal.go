@@ -94,50 +94,23 @@ const maxPrompt = 16
 
 // typed carries out key presses. left reports that the user leaves.
 func (c *Console) typed(ctx context.Context, in core.Inbox, s *screen, keys []key) (left bool, err error) {
-	var edits []key
-	for _, k := range keys {
-		if k.code != enter && k.code != leave && k.code != deleteOrEnd && k.code != redraw {
-			edits = append(edits, k)
+	lines, left, err := s.press(keys)
+	if err != nil {
+		return left, c.outputError(err)
+	}
+	for _, line := range lines {
+		line = clip(clean(line), core.MaxText)
+		if line == "" {
 			continue
 		}
-		if err := s.press(edits...); err != nil {
-			return false, c.outputError(err)
-		}
-		edits = nil
-		if left, err := c.command(ctx, in, s, k); left || err != nil {
+		if err := c.receive(ctx, in, c.nextID(), line); err != nil {
 			return left, err
 		}
 	}
-	return false, c.outputError(s.press(edits...))
+	return left, nil
 }
 
-// command carries out a key that does more than edit.
-func (c *Console) command(ctx context.Context, in core.Inbox, s *screen, k key) (left bool, err error) {
-	switch {
-	case k.code == leave, k.code == deleteOrEnd && s.empty():
-		return true, nil
-	case k.code == deleteOrEnd:
-		return false, c.outputError(s.press(k))
-	case k.code == redraw:
-		return false, c.outputError(s.clear())
-	}
-	line, err := s.enter()
-	if err != nil {
-		return false, c.outputError(err)
-	}
-	line = clip(clean(line), core.MaxText)
-	if line != "" {
-		err = c.receive(ctx, in, c.nextID(), line)
-	}
-	return false, err
-}
-
-func (c *Console) outputError(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: output: %w", c.opt.Name, err)
-}
+func (c *Console) outputError(err error) error { return fmt.Errorf("%s: output: %w", c.opt.Name, err) }
 
 // setRaw lets a terminal send every key at once, and returns what undoes it. Input that is
 // not a file stays as it is.

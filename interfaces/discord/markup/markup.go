@@ -2,6 +2,7 @@
 package markup
 
 import (
+	"math"
 	"regexp"
 	"strings"
 	"sync"
@@ -105,13 +106,7 @@ func (w Writer) list(b markdown.Block) []string {
 		if i > 0 && !b.Tight {
 			lines = append(lines, "")
 		}
-		mark := b.Mark(i)
-		switch item.Task {
-		case markdown.Open:
-			mark = strings.Replace(mark, "[ ]", "☐", 1)
-		case markdown.Done:
-			mark = strings.Replace(mark, "[x]", "☑", 1)
-		}
+		mark := strings.NewReplacer("[ ]", "☐", "[x]", "☑").Replace(b.Mark(i))
 		for j, l := range w.blocks(item.Blocks, b.Tight) {
 			switch {
 			case j == 0:
@@ -168,43 +163,18 @@ var language = regexp.MustCompile(`^[A-Za-z0-9+#_.-]{1,20}$`)
 
 // grid is a table in columns.
 func grid(b markdown.Block) string {
-	widths := make([]int, len(b.Align))
-	rows := make([][]string, len(b.Rows))
-	for i, row := range b.Rows {
-		for j, cell := range row {
-			text := strings.ReplaceAll(cell.Plain(), "\n", " ")
-			rows[i] = append(rows[i], text)
-			widths[j] = max(widths[j], txt.Width(text))
-		}
-	}
 	var lines []string
-	for i, row := range rows {
-		var cells []string
-		for j, text := range row {
-			cells = append(cells, pad(text, widths[j], b.Align[j]))
+	for i, row := range b.Grid(math.MaxInt) {
+		lines = append(lines, strings.TrimRight(strings.Join(row, " │ "), " "))
+		if i > 0 {
+			continue
 		}
-		lines = append(lines, strings.TrimRight(strings.Join(cells, " │ "), " "))
-		if i == 0 {
-			var rules []string
-			for _, width := range widths {
-				rules = append(rules, strings.Repeat("─", width))
-			}
-			lines = append(lines, strings.Join(rules, "─┼─"))
+		for j, cell := range row {
+			row[j] = strings.Repeat("─", txt.Width(cell))
 		}
+		lines = append(lines, strings.Join(row, "─┼─"))
 	}
 	return strings.Join(lines, "\n")
-}
-
-func pad(text string, to int, a markdown.Align) string {
-	room := max(to-txt.Width(text), 0)
-	left := 0
-	switch a {
-	case markdown.AlignRight:
-		left = room
-	case markdown.AlignCenter:
-		left = room / 2
-	}
-	return strings.Repeat(" ", left) + text + strings.Repeat(" ", room-left)
 }
 
 func (w Writer) inlines(in markdown.Inlines) string {

@@ -6,11 +6,11 @@ package markup
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"unicode"
 
 	"synthbot/core/markdown"
-	"synthbot/core/txt"
 )
 
 // Limits of a message's text, in UTF-16 units as a person sees it, and of the
@@ -171,41 +171,16 @@ func language(info string) string {
 	return word
 }
 
+// maxColumn keeps one long cell from filling the message with spaces.
+const maxColumn = 24
+
 // table writes a table with its columns one below the other.
 func (r *renderer) table(b markdown.Block) {
-	rows, widths := make([][]string, len(b.Rows)), make([]int, len(b.Align))
-	for i, row := range b.Rows {
-		for j, cell := range row {
-			text := strings.ReplaceAll(cell.Plain(), "\n", " ")
-			rows[i] = append(rows[i], text)
-			widths[j] = max(widths[j], txt.Width(text))
-		}
-	}
-	lines := make([]string, len(rows))
-	for i, row := range rows {
-		for j, cell := range row {
-			row[j] = pad(cell, widths[j], b.Align[j])
-		}
-		lines[i] = strings.TrimRight(strings.Join(row, " | "), " ")
+	var lines []string
+	for _, row := range b.Grid(maxColumn) {
+		lines = append(lines, strings.TrimRight(strings.Join(row, " | "), " "))
 	}
 	r.code(strings.Join(lines, "\n"), "")
-}
-
-// maxPad keeps one long cell from filling the message with spaces.
-const maxPad = 24
-
-func pad(s string, to int, align markdown.Align) string {
-	gap := min(to, maxPad) - txt.Width(s)
-	if gap <= 0 {
-		return s
-	}
-	switch align {
-	case markdown.AlignRight:
-		return strings.Repeat(" ", gap) + s
-	case markdown.AlignCenter:
-		return strings.Repeat(" ", gap/2) + s + strings.Repeat(" ", gap-gap/2)
-	}
-	return s + strings.Repeat(" ", gap)
 }
 
 func (r *renderer) inlines(list markdown.Inlines) {
@@ -248,13 +223,7 @@ func (r *renderer) span(text string) {
 
 // style writes body in a style, once.
 func (r *renderer) style(tag string, body func()) {
-	for _, open := range r.styles {
-		if open == tag {
-			body()
-			return
-		}
-	}
-	if !r.spend() {
+	if slices.Contains(r.styles, tag) || !r.spend() {
 		body()
 		return
 	}
