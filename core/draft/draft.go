@@ -263,7 +263,7 @@ func (d *Drafts) post(ctx context.Context, place string, a *draft, text string) 
 	switch {
 	case err == nil && message != "":
 		a.message = message
-		d.note(ctx, note{Place: place, ID: messageID(message)})
+		d.note(ctx, note{Place: place, ID: message})
 	case d.opt.Reader != nil:
 		d.forget(ctx, n)
 	}
@@ -316,7 +316,7 @@ func (d *Drafts) Withdraw(place string) {
 			leave()
 		}
 		if a.message != "" {
-			d.erase(ctx, note{Place: place, ID: messageID(a.message)})
+			d.erase(ctx, note{Place: place, ID: a.message})
 		}
 	})
 }
@@ -343,7 +343,7 @@ func (d *Drafts) Finish(ctx context.Context, place string, m Answer) (message st
 	if a.message == "" {
 		return "", false, nil
 	}
-	n := note{Place: place, ID: messageID(a.message), Key: m.Key, At: time.Now(), Final: sumOf(m.Text)}
+	n := note{Place: place, ID: a.message, Key: m.Key, At: time.Now(), Final: sumOf(m.Text)}
 	if m.Edit == nil || !d.note(ctx, n) {
 		d.erase(ctx, n)
 		return "", false, nil
@@ -368,11 +368,11 @@ func (d *Drafts) Resume(ctx context.Context, place string, m Answer) (message st
 // become makes a draft the answer that its note names. While the outcome is unknown,
 // another try of the same part does the same again.
 func (d *Drafts) become(ctx context.Context, n note, m Answer) (message string, done bool, err error) {
-	err = m.Edit(ctx, string(n.ID))
+	err = m.Edit(ctx, n.ID)
 	switch {
 	case err == nil:
 		d.forget(ctx, n)
-		return string(n.ID), true, nil
+		return n.ID, true, nil
 	case d.opt.Platform.Outcome(err) == Refused:
 		d.erase(ctx, n)
 		return "", false, nil

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ import (
 // share the notes: after a reload the one before may still write turns to their end.
 type note struct {
 	Place string    `json:"channel,omitempty"` // "" in old notes: the map's key
-	ID    messageID `json:"id,omitempty"`
+	ID    string    `json:"id,omitempty"`
 	Sum   string    `json:"sum,omitempty"`   // without ID: of its text
 	After string    `json:"after,omitempty"` // without ID: the newest message before it
 	At    time.Time `json:"at,omitzero"`     // when it was requested, or was to become an answer
@@ -25,13 +26,20 @@ type note struct {
 	Final string    `json:"final,omitempty"` // the sum of the answer's text
 }
 
-// UnmarshalJSON also reads old notes, which were a message's id alone.
+// UnmarshalJSON also reads old notes, which were a message's id alone, and ids that are
+// numbers.
 func (n *note) UnmarshalJSON(data []byte) error {
-	type fields note
-	if data[0] == '{' {
-		return json.Unmarshal(data, (*fields)(n))
+	if data[0] != '{' {
+		data = fmt.Appendf(nil, `{"id":%s}`, data)
 	}
-	return json.Unmarshal(data, &n.ID)
+	type fields note
+	stored := struct {
+		*fields
+		ID json.RawMessage `json:"id"`
+	}{fields: (*fields)(n)}
+	err := json.Unmarshal(data, &stored)
+	n.ID = strings.Trim(string(stored.ID), `"`)
+	return err
 }
 
 // notes are stored by their keys.
@@ -51,21 +59,8 @@ func (all *notes) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// messageID is a message's id. Old notes hold it as a number.
-type messageID string
-
-// UnmarshalJSON reads a string or a number.
-func (m *messageID) UnmarshalJSON(data []byte) error {
-	var number json.Number
-	if err := json.Unmarshal(data, &number); err == nil {
-		*m = messageID(number)
-		return nil
-	}
-	return json.Unmarshal(data, (*string)(m))
-}
-
 // key tells notes apart. In each place one message at most is being requested.
-func (n *note) key() string { return strings.TrimSpace(n.Place + " " + string(n.ID)) }
+func (n *note) key() string { return strings.TrimSpace(n.Place + " " + n.ID) }
 
 // answer reports whether the message may be an answer.
 func (n *note) answer() bool { return n.Key != "" || n.Final != "" }
@@ -124,21 +119,19 @@ func (d *Drafts) read(ctx context.Context) (notes, error) {
 	return all, err
 }
 
-// recall reads once what others left. d.notes is held.
-func (d *Drafts) recall(ctx context.Context) {
+// recall reads once what others left, and returns it. d.notes is held.
+func (d *Drafts) recall(ctx context.Context) notes {
 	if d.left == nil {
 		d.left, _ = d.read(ctx)
 	}
+	return d.left
 }
 
 // leave notes that a draft of this process may exist, or may be the answer already.
 func (d *Drafts) leave(n note) {
 	d.notes.Lock()
 	defer d.notes.Unlock()
-	d.recall(context.Background())
-	if d.left != nil {
-		d.left[n.key()] = n
-	}
+	d.recall(context.Background())[n.key()] = n
 }
 
 // leftIn lists what is left over in a place, or with "" in all of them. What another
@@ -146,27 +139,27 @@ func (d *Drafts) leave(n note) {
 func (d *Drafts) leftIn(ctx context.Context, place string) (list []note) {
 	d.notes.Lock()
 	defer d.notes.Unlock()
-	d.recall(ctx)
-	concerns := func(n note) bool { return place == "" || n.Place == place }
-	if !slices.ContainsFunc(slices.Collect(maps.Values(d.left)), concerns) {
+	for _, n := range d.recall(ctx) {
+		if place == "" || n.Place == place {
+			list = append(list, n)
+		}
+	}
+	if len(list) == 0 {
 		return nil
 	}
 	now, err := d.read(ctx)
 	if err != nil {
 		return nil
 	}
-	for _, key := range slices.Sorted(maps.Keys(d.left)) {
-		n := d.left[key]
-		noted, ok := now[key]
-		switch {
-		case !concerns(n):
-		case ok && noted.Key == n.Key:
-			list = append(list, n)
-		default:
-			delete(d.left, key)
+	slices.SortFunc(list, func(a, b note) int { return strings.Compare(a.key(), b.key()) })
+	return slices.DeleteFunc(list, func(n note) bool {
+		noted, ok := now[n.key()]
+		gone := !ok || noted.Key != n.Key
+		if gone {
+			delete(d.left, n.key())
 		}
-	}
-	return list
+		return gone
+	})
 }
 
 // Clear deletes what an earlier process left in a place. It is called before anything
@@ -179,7 +172,15 @@ func (d *Drafts) Clear(ctx context.Context, place string) {
 		case !n.answer():
 			d.erase(ctx, n)
 		case d.opt.Reader != nil && time.Since(n.At) >= d.opt.Left: // who tries again is done by now
-			d.clearAnswer(ctx, n)
+			text, ok, err := d.opt.Reader.Read(ctx, n.Place, n.ID)
+			switch {
+			case err != nil:
+				d.opt.Log.Warn("left-over draft not read", "path", n.Place, "err", err)
+			case ok && sumOf(text) != n.Final: // it did not become the answer
+				d.erase(ctx, n)
+			default:
+				d.forget(ctx, n)
+			}
 		}
 	}
 }
@@ -222,28 +223,15 @@ func (d *Drafts) clearUnknown(ctx context.Context, n note) {
 		d.opt.Log.Warn("left-over draft not searched for", "path", n.Place, "err", err)
 	}
 	if message != "" {
-		n = note{Place: n.Place, ID: messageID(message)}
+		n = note{Place: n.Place, ID: message}
 		d.note(ctx, n)
 		d.erase(ctx, n)
 	}
 }
 
-// clearAnswer deletes a draft that was to become an answer and did not.
-func (d *Drafts) clearAnswer(ctx context.Context, n note) {
-	text, ok, err := d.opt.Reader.Read(ctx, n.Place, string(n.ID))
-	switch {
-	case err != nil:
-		d.opt.Log.Warn("left-over draft not read", "path", n.Place, "err", err)
-	case ok && sumOf(text) != n.Final:
-		d.erase(ctx, n)
-	default:
-		d.forget(ctx, n)
-	}
-}
-
 // erase deletes a message that never became an answer, or leaves that for later.
 func (d *Drafts) erase(ctx context.Context, n note) {
-	err := d.opt.Platform.Delete(ctx, n.Place, string(n.ID))
+	err := d.opt.Platform.Delete(ctx, n.Place, n.ID)
 	if err == nil {
 		d.forget(ctx, n)
 		return

@@ -25,9 +25,9 @@ func TestLeft(t *testing.T) {
 	old.note(ctx, note{Place: "1", ID: "1"})
 	old.note(ctx, note{Place: "2", ID: "2", Key: "k"})
 	d := make()
-	left := func(what, place string, want ...messageID) {
+	left := func(what, place string, want ...string) {
 		t.Helper()
-		var got []messageID
+		var got []string
 		for _, n := range d.leftIn(ctx, place) {
 			got = append(got, n.ID)
 		}
