@@ -48,8 +48,3 @@ func numeric(host string) bool {
 	}
 	return strings.Trim(last, "0123456789") == ""
 }
-
-// local reports whether a name means this host, whatever a resolver says.
-func local(host string) bool {
-	return host == "localhost" || strings.HasSuffix(host, ".localhost")
-}

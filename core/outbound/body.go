@@ -11,7 +11,7 @@ import (
 	"synthbot/core"
 )
 
-// capped refuses bodies over a limit.
+// capped refuses bodies over a limit, with a *http.MaxBytesError.
 type capped struct {
 	next *http.Transport
 	max  int64 // negative: none
@@ -25,35 +25,14 @@ func (t *capped) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if resp.ContentLength > t.max && r.Method != http.MethodHead {
 		_ = resp.Body.Close()
-		return nil, ErrTooLarge
+		return nil, &http.MaxBytesError{Limit: t.max}
 	}
-	resp.Body = &body{ReadCloser: resp.Body, left: t.max}
+	resp.Body = http.MaxBytesReader(nil, resp.Body, t.max)
 	return resp, nil
 }
 
 // CloseIdleConnections lets http.Client.CloseIdleConnections through.
 func (t *capped) CloseIdleConnections() { t.next.CloseIdleConnections() }
-
-// body ends with ErrTooLarge where there is more than it may hold.
-type body struct {
-	io.ReadCloser
-	left int64
-}
-
-func (b *body) Read(p []byte) (int, error) {
-	if b.left < 0 {
-		return 0, ErrTooLarge
-	}
-	if int64(len(p)) > b.left+1 {
-		p = p[:b.left+1] // one more, to see whether there is more
-	}
-	n, err := b.ReadCloser.Read(p)
-	b.left -= int64(n)
-	if b.left < 0 {
-		return n - 1, ErrTooLarge
-	}
-	return n, err
-}
 
 // Read reads and closes a response's body. It returns what it read beside an
 // error.
@@ -76,12 +55,13 @@ func Fault(err error) *core.Error {
 	kind, text := core.Broken, "The server could not be asked."
 	var dns *net.DNSError
 	var timeout net.Error
+	var large *http.MaxBytesError
 	switch {
 	case errors.Is(err, ErrPrivate):
 		kind, text = core.Forbidden, "That address is not a public one, and may not be asked."
 	case errors.Is(err, ErrRedirect):
 		text = "The server wants to send the request elsewhere, which is not allowed."
-	case errors.Is(err, ErrTooLarge):
+	case errors.As(err, &large):
 		text = "The server's answer is too large."
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		kind, text = core.Temporary, "The server took too long to answer."

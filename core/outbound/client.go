@@ -12,6 +12,7 @@
 package outbound
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,8 +33,6 @@ var (
 	// ErrRedirect is what a request fails with that was sent on too often, or to
 	// somewhere else.
 	ErrRedirect = errors.New("redirect refused")
-	// ErrTooLarge is what reading fails with once a body is over the limit.
-	ErrTooLarge = errors.New("the answer is too large")
 )
 
 // Defaults of Options.
@@ -64,7 +63,12 @@ type Options struct {
 
 // New makes a client. It is safe for concurrent use, and meant to be kept.
 func New(o Options) *http.Client {
-	o.defaults()
+	o.Timeout, o.MaxBody = cmp.Or(o.Timeout, DefaultTimeout), cmp.Or(o.MaxBody, DefaultBody)
+	if o.Lookup == nil {
+		o.Lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		}
+	}
 	return &http.Client{
 		Timeout:       max(0, o.Timeout),
 		CheckRedirect: o.redirect,
@@ -76,20 +80,6 @@ func New(o Options) *http.Client {
 			IdleConnTimeout:        time.Minute,
 			TLSHandshakeTimeout:    10 * time.Second,
 		}},
-	}
-}
-
-func (o *Options) defaults() {
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
-	if o.MaxBody == 0 {
-		o.MaxBody = DefaultBody
-	}
-	if o.Lookup == nil {
-		o.Lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
-			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-		}
 	}
 }
 
@@ -111,15 +101,7 @@ func sameSite(from, to *url.URL) bool {
 	if !strings.EqualFold(from.Hostname(), to.Hostname()) {
 		return false
 	}
-	return from.Scheme == to.Scheme && port(from) == port(to) || from.Scheme == "http" && to.Scheme == "https"
-}
-
-func port(u *url.URL) string {
-	p := u.Port()
-	if p != "" {
-		return p
-	}
-	return defaultPort(u.Scheme)
+	return from.Scheme == to.Scheme && portOf(from) == portOf(to) || from.Scheme == "http" && to.Scheme == "https"
 }
 
 // dial connects to the first address of a host that answers, among those that are
@@ -134,7 +116,9 @@ func (o *Options) dial(ctx context.Context, network, address string) (net.Conn, 
 	if err != nil {
 		return nil, err
 	}
-	addrs = slices.DeleteFunc(addrs, func(a netip.Addr) bool { return !o.may(host, port, a) })
+	addrs = slices.DeleteFunc(addrs, func(a netip.Addr) bool {
+		return !Public(a) && !slices.ContainsFunc(o.Allow, func(p Peer) bool { return p.covers(host, port, a) })
+	})
 	if len(addrs) == 0 {
 		return nil, fmt.Errorf("%w: %s", ErrPrivate, host)
 	}
@@ -156,7 +140,7 @@ func (o *Options) addresses(ctx context.Context, host string) ([]netip.Addr, err
 	switch {
 	case host == "" || numeric(host):
 		return nil, fmt.Errorf("%w: %q is not a valid host", ErrPrivate, host)
-	case local(host):
+	case host == "localhost", strings.HasSuffix(host, ".localhost"): // whatever a resolver says
 		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, nil
 	}
 	addrs, err := o.Lookup(ctx, host)
@@ -167,8 +151,4 @@ func (o *Options) addresses(ctx context.Context, host string) ([]netip.Addr, err
 		return nil, &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
 	}
 	return slices.Clone(addrs[:min(len(addrs), maxAddresses)]), nil
-}
-
-func (o *Options) may(host, port string, a netip.Addr) bool {
-	return Public(a) || slices.ContainsFunc(o.Allow, func(p Peer) bool { return p.covers(host, port, a) })
 }

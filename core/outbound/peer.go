@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"cmp"
 	"errors"
 	"net"
 	"net/netip"
@@ -25,9 +26,6 @@ func ParsePeer(text string) (Peer, error) {
 		return Peer{prefix: p.Masked()}, nil
 	}
 	host, port := text, ""
-	if a, err := netip.ParseAddr(text); err == nil {
-		return Peer{prefix: single(a)}, nil
-	}
 	if h, p, err := net.SplitHostPort(text); err == nil {
 		host, port = h, p
 	}
@@ -35,7 +33,8 @@ func ParsePeer(text string) (Peer, error) {
 		return Peer{}, errors.New("the port must be a number from 1 to 65535")
 	}
 	if a, err := netip.ParseAddr(host); err == nil {
-		return Peer{prefix: single(a), port: port}, nil
+		a = a.Unmap()
+		return Peer{prefix: netip.PrefixFrom(a, a.BitLen()), port: port}, nil
 	}
 	host = plain(host)
 	if host == "" || strings.ContainsAny(host, "/:@?#[] \t\n*") || numeric(host) {
@@ -46,10 +45,7 @@ func ParsePeer(text string) (Peer, error) {
 
 // PeerOf is the host and port of a URL of the configuration; the zero Peer if it has none.
 func PeerOf(u *url.URL) Peer {
-	port := u.Port()
-	if port == "" {
-		port = defaultPort(u.Scheme)
-	}
+	port := portOf(u)
 	if u.Hostname() == "" || port == "" {
 		return Peer{}
 	}
@@ -60,19 +56,9 @@ func PeerOf(u *url.URL) Peer {
 	return p
 }
 
-func defaultPort(scheme string) string {
-	switch scheme {
-	case "http":
-		return "80"
-	case "https":
-		return "443"
-	}
-	return ""
-}
-
-func single(a netip.Addr) netip.Prefix {
-	a = a.Unmap()
-	return netip.PrefixFrom(a, a.BitLen())
+// portOf is the port of a URL, or that of its scheme; "" if there is none.
+func portOf(u *url.URL) string {
+	return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 }
 
 // plain is a host as names are compared.
