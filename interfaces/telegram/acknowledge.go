@@ -12,15 +12,14 @@ import (
 // marks are the reactions on messages that are being answered.
 type marks struct {
 	mu   sync.Mutex
-	next map[core.Path]candidate                // what a thought in the place would be about
-	set  map[core.Path]map[string]chan struct{} // marked messages; closed once the platform has the mark
-	seen map[string]bool                        // messages of this life
+	next map[core.Path]candidate   // what a thought in the place would be about
+	all  map[markKey]chan struct{} // the messages of this life; marked ones have what is closed once they are
 }
 
-func newMarks() *marks {
-	return &marks{
-		next: map[core.Path]candidate{}, set: map[core.Path]map[string]chan struct{}{}, seen: map[string]bool{},
-	}
+// markKey is a message of a place.
+type markKey struct {
+	path core.Path
+	id   string
 }
 
 // candidate is a message that may be answered.
@@ -35,8 +34,11 @@ func (l *marks) noteCandidate(m *core.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	room(l.next, maxPlaces)
-	room(l.seen, maxThreads)
-	l.seen[m.Path.String()+" "+m.ID] = true
+	room(l.all, maxThreads)
+	key := markKey{m.Path, m.ID}
+	if _, seen := l.all[key]; !seen {
+		l.all[key] = nil
+	}
 	addressed := m.Addressed != ""
 	if addressed || !l.next[m.Path].addressed {
 		l.next[m.Path] = candidate{m.ID, addressed}
@@ -49,15 +51,11 @@ func (l *marks) begin(p core.Path) (message string, marked chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c, ok := l.next[p]
-	if !ok || l.set[p][c.id] != nil {
+	if !ok || l.all[markKey{p, c.id}] != nil {
 		return "", nil
 	}
-	if l.set[p] == nil {
-		room(l.set, maxPlaces)
-		l.set[p] = map[string]chan struct{}{}
-	}
 	marked = make(chan struct{})
-	l.set[p][c.id] = marked
+	l.all[markKey{p, c.id}] = marked
 	return c.id, marked
 }
 
@@ -68,23 +66,20 @@ func (l *marks) over(end watch.TurnEnd) map[string]chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	gone := map[string]chan struct{}{}
-	for m, marked := range l.set[end.Turn.Path] {
-		if !end.Command || slices.Contains(end.Messages, m) {
-			gone[m] = marked
-			delete(l.set[end.Turn.Path], m)
+	for _, m := range end.Messages {
+		key := markKey{end.Turn.Path, m}
+		if _, seen := l.all[key]; !seen {
+			gone[m] = nil
 		}
 	}
-	if len(l.set[end.Turn.Path]) == 0 {
-		delete(l.set, end.Turn.Path)
+	for key, marked := range l.all {
+		if marked != nil && key.path == end.Turn.Path && (!end.Command || slices.Contains(end.Messages, key.id)) {
+			gone[key.id] = marked
+			l.all[key] = nil
+		}
 	}
 	if slices.Contains(end.Messages, l.next[end.Turn.Path].id) {
 		delete(l.next, end.Turn.Path)
-	}
-	for _, m := range end.Messages {
-		key := end.Turn.Path.String() + " " + m
-		if !l.seen[key] {
-			gone[m] = nil
-		}
 	}
 	return gone
 }

@@ -105,11 +105,11 @@ func (p *draftPlatform) Fit(text string) string {
 // Post shows a text by one of the platform's own drafts, or else by a message.
 func (p *draftPlatform) Post(ctx context.Context, post draft.Post) (string, error) {
 	s := p.key(post.Place)
-	r := botapi.Request{Method: "sendMessage", Params: target{key: s}.params()}
+	r := botapi.Request{Method: "sendMessage", Params: target{key: s}.params(), Chat: s.chat}
 	if s.chat > 0 && p.d.opt.Config.Stream != "edit" && !p.noOwn.Load() {
 		sum := fnv.New32a()
 		_, _ = sum.Write([]byte(post.Nonce))
-		own := botapi.Request{Method: "sendMessageDraft", Params: target{key: s}.params()}
+		own := botapi.Request{Method: "sendMessageDraft", Params: target{key: s}.params(), Chat: s.chat}
 		own.Params["draft_id"] = id(int64(sum.Sum32()>>2) + 1)
 		_, err := p.call(ctx, s, own, post.Text)
 		switch {
@@ -136,7 +136,8 @@ func (p *draftPlatform) Post(ctx context.Context, post draft.Post) (string, erro
 // Edit changes the text that a message shows.
 func (p *draftPlatform) Edit(ctx context.Context, place, message, text string) error {
 	s := p.key(place)
-	r := botapi.Request{Method: "editMessageText", Params: botapi.Params{"chat_id": id(s.chat), "message_id": message}}
+	params := botapi.Params{"chat_id": id(s.chat), "message_id": message}
+	r := botapi.Request{Method: "editMessageText", Params: params, Chat: s.chat}
 	_, err := p.call(ctx, s, r, text)
 	if botapi.Says(err, "not modified") {
 		return nil
@@ -156,7 +157,6 @@ func (p *draftPlatform) call(ctx context.Context, s chatKey, r botapi.Request, t
 		r.Params["link_preview_options"] = noPreview
 	}
 	raw, err := p.d.api.Try(ctx, &r)
-	p.d.api.Block(ctx, s.chat, err)
 	if err != nil && !botapi.Says(err, "not modified") {
 		p.d.log.Debug("draft not shown", "chat", s.chat, "err", err)
 	}

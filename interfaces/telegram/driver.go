@@ -3,14 +3,13 @@ package telegram
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"regexp"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"synthbot/core/driver"
 
@@ -33,8 +32,11 @@ type Driver struct {
 	actions *catalogue
 	marks   *marks
 	refused atomic.Bool // the server does not know the token any more
+	running atomic.Pointer[running]
+}
 
-	mu    sync.Mutex // all below are there while Listen runs
+// running is what exists while Listen runs.
+type running struct {
 	inbox core.Inbox
 	tasks *driver.Tasks
 	life  context.Context
@@ -76,7 +78,7 @@ func New(o Options) (*Driver, error) {
 	}
 	d.api, d.send.api = api, api
 	d.presses = &presses{api: api, log: d.log, waiting: map[string]chan struct{}{}, used: map[[2]int64]string{}}
-	d.marks = newMarks()
+	d.marks = &marks{next: map[core.Path]candidate{}, all: map[markKey]chan struct{}{}}
 	d.actions = &catalogue{d.send, d.receive}
 	d.ranks = newRanks(&d.opt, d.log, api, d.later)
 	accounts, _, _ := d.accounts(context.Background())
@@ -96,26 +98,28 @@ func (d *Driver) Type() string { return "telegram" }
 func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	life, abort := context.WithCancelCause(ctx)
 	tasks := &driver.Tasks{Most: 256} // nothing in the background is worth blocking for
-	d.mu.Lock()
-	d.inbox, d.tasks, d.life, d.abort = in, tasks, life, abort
-	d.mu.Unlock()
+	d.running.Store(&running{in, tasks, life, abort})
 	defer func() {
 		abort(nil)
 		tasks.Close()
-		d.mu.Lock()
-		d.inbox, d.tasks, d.life, d.abort = nil, nil, nil, nil
-		d.mu.Unlock()
+		d.running.Store(nil)
 		d.savePlaces(context.WithoutCancel(ctx))
 		d.api.Close()
 	}()
 	err := d.listen(life, in)
-	switch cause := context.Cause(life); {
+	cause := context.Cause(life)
+	switch {
 	case ctx.Err() != nil:
 		return nil
 	case botapi.IsCode(cause, 401, 404):
 		err = cause
 	}
-	return d.fatal(err)
+	if !botapi.IsCode(err, 401, 404) {
+		return fmt.Errorf("%s: %w", d.opt.Name, err)
+	}
+	d.refused.Store(true)
+	return fmt.Errorf("%s: the platform does not know this bot (%w): "+
+		"check the token, and that @BotFather has not replaced it", d.opt.Name, err)
 }
 
 // Reaches reports whether anything can be sent: nothing can once the platform refused
@@ -125,16 +129,21 @@ func (d *Driver) Reaches(core.Path) bool { return !d.refused.Load() }
 // unauthorised ends Listen, because the platform does not know the token any more.
 func (d *Driver) unauthorised(err error) {
 	d.refused.Store(true)
-	d.mu.Lock()
-	abort := d.abort
-	d.mu.Unlock()
-	if abort != nil {
-		abort(err)
+	r := d.running.Load()
+	if r != nil {
+		r.abort(err)
 	}
 }
 
 func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
-	self, err := d.introduce(ctx)
+	var self user
+	err := d.api.Retry(ctx, "the platform cannot be reached", func() error {
+		err := d.api.Get(ctx, "getMe", botapi.Params{}, &self)
+		if err == nil && self.ID == 0 {
+			err = errors.New("getMe: no bot in the answer")
+		}
+		return err
+	}, 401, 404)
 	if err != nil {
 		return err
 	}
@@ -143,54 +152,26 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	d.log.Info("connected", "name", self.UserName)
 	d.later((&commandMenus{&d.opt, d.log, d.api, d.account()}).update)
 	d.later(d.send.drafts.ClearLater)
-	i := newIntake(d, in, &converter{
+	c := &converter{
 		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.send.keys,
 		presses: d.presses, now: d.opt.Clock, ahead: d.api.ClockAhead,
-	})
+	}
+	i := &intake{
+		d: d, in: in, convert: c, done: map[int64]bool{}, pending: map[int64]bool{}, damaged: map[int64]int{},
+	}
 	if d.opt.Config.Webhook.URL != "" {
 		return d.api.Serve(ctx, d.opt.Config.Webhook, i, wantedUpdates)
 	}
 	return d.api.Poll(ctx, i, wantedUpdates)
 }
 
-// fatal words an error that ends Listen, for admins.
-func (d *Driver) fatal(err error) error {
-	if !botapi.IsCode(err, 401, 404) {
-		return fmt.Errorf("%s: %w", d.opt.Name, err)
-	}
-	d.refused.Store(true)
-	return fmt.Errorf("%s: the platform does not know this bot (%w): "+
-		"check the token, and that @BotFather has not replaced it", d.opt.Name, err)
-}
-
-// introduce asks the platform for the bot's name until it answers.
-func (d *Driver) introduce(ctx context.Context) (user, error) {
-	delay := botapi.NewBackoff(time.Second, time.Minute)
-	for {
-		var self user
-		err := d.api.Get(ctx, "getMe", botapi.Params{}, &self)
-		if err == nil && self.ID != 0 {
-			return self, nil
-		}
-		if ctx.Err() != nil || botapi.IsCode(err, 401, 404) {
-			return user{}, err
-		}
-		d.log.Warn("the platform cannot be reached", "err", err)
-		if !driver.Sleep(ctx, delay.NextBackOff()) {
-			return user{}, ctx.Err()
-		}
-	}
-}
-
 // receive hands in what the bot itself changed on the platform, while Listen runs.
 func (d *Driver) receive(ctx context.Context, e core.Event) {
-	d.mu.Lock()
-	in := d.inbox
-	d.mu.Unlock()
-	if in == nil {
+	r := d.running.Load()
+	if r == nil {
 		return
 	}
-	if err := in.Receive(ctx, e); err != nil && ctx.Err() == nil {
+	if err := r.inbox.Receive(ctx, e); err != nil && ctx.Err() == nil {
 		d.log.Warn("change not taken in", "path", e.Message.Path, "err", err)
 	}
 }
@@ -207,10 +188,8 @@ func (d *Driver) Ready() error { return d.api.Ready() }
 
 // later runs f in the background while Listen runs. It returns false if f will not run.
 func (d *Driver) later(f func(context.Context)) bool {
-	d.mu.Lock()
-	tasks, life := d.tasks, d.life
-	d.mu.Unlock()
-	return tasks != nil && tasks.Go(func() { f(life) })
+	r := d.running.Load()
+	return r != nil && r.tasks.Go(func() { f(r.life) })
 }
 
 // id writes a number of the platform.

@@ -27,12 +27,6 @@ type intake struct {
 	damaged map[int64]int   // how often an update alone found the store damaged
 }
 
-func newIntake(d *Driver, in core.Inbox, c *converter) *intake {
-	return &intake{
-		d: d, in: in, convert: c, done: map[int64]bool{}, pending: map[int64]bool{}, damaged: map[int64]int{},
-	}
-}
-
 // held is what is known of an album that waits.
 type held struct {
 	parts int

@@ -158,20 +158,15 @@ type sender func(ctx context.Context, key string) (id string, err error)
 // part sends one message as the n-th part of a step. One that may have arrived already is
 // sent again only once the platform answers.
 func (d *delivery) part(ctx context.Context, parts core.Deliveries, n int, what core.Sent, send sender) error {
-	if !parts.Since(n).IsZero() {
-		if err := d.ready(ctx, what.Path); err != nil {
-			return err
-		}
+	if parts.Since(n).IsZero() {
+		return parts.Send(ctx, n, what, send)
 	}
-	return parts.Send(ctx, n, what, send)
-}
-
-// ready waits until the platform answers and takes messages to the place.
-func (d *delivery) ready(ctx context.Context, place core.Path) error {
-	s, _ := chatKeyOf(d.opt.Name, place) // something was sent there before
+	s, _ := chatKeyOf(d.opt.Name, what.Path) // something was sent there before
 	err := d.api.Reaches(ctx, d.places.now(s.chat))
 	switch {
-	case err == nil || ctx.Err() != nil:
+	case err == nil:
+		return parts.Send(ctx, n, what, send)
+	case ctx.Err() != nil:
 		return err
 	case botapi.IsCode(err, 429):
 		return explain(err)

@@ -154,7 +154,9 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, w.broken(err, wrote.Load())
 	}
-	w.client.learnClock(resp.Header)
+	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		w.client.ahead.Store(int64(w.client.opt.Clock().Sub(date)))
+	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	_ = resp.Body.Close()
 	if err == nil && len(data) > maxAnswer {
@@ -168,13 +170,6 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(data))
 	return resp, nil
-}
-
-// learnClock compares our clock with the date of an answer that has just arrived.
-func (c *Client) learnClock(h http.Header) {
-	if date, err := http.ParseTime(h.Get("Date")); err == nil {
-		c.ahead.Store(int64(c.opt.Clock().Sub(date)))
-	}
 }
 
 // Ahead is how far our clock is ahead of the platform's, to a second or two.

@@ -145,11 +145,8 @@ func (p *pacer) left(chat int64) time.Duration {
 
 // block obeys a 429. A wait concerns one chat; if a second chat must wait at the same
 // time, all are meant.
-func (p *pacer) block(chat int64, d time.Duration) (until time.Time) {
-	if d <= 0 {
-		d = defaultWait
-	}
-	until = time.Now().Add(d + waitMargin)
+func (p *pacer) block(chat int64, d time.Duration) {
+	until := time.Now().Add(d + waitMargin)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for other, l := range p.lanes {
@@ -159,7 +156,6 @@ func (p *pacer) block(chat int64, d time.Duration) (until time.Time) {
 	}
 	l := p.lane(chat)
 	l.until = driver.Later(l.until, until)
-	return until
 }
 
 // free is when the limits let another call through; with half, when at most half of each is
@@ -190,11 +186,3 @@ func (c *Client) Wait(ctx context.Context) error { return c.pace.wait(ctx, 0, tr
 
 // Quiet reports whether the server wants no calls for a chat now.
 func (c *Client) Quiet(chat int64) bool { return c.pace.left(chat) > 0 }
-
-// Block obeys a refusal with 429 of a call that is not made again.
-func (c *Client) Block(ctx context.Context, chat int64, err error) {
-	if IsCode(err, 429) {
-		c.pace.block(chat, RetryAfter(err))
-		c.saveWaits(ctx)
-	}
-}

@@ -34,7 +34,7 @@ type Intake interface {
 // one answer: after a week of silence the platform begins anew, anywhere.
 func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 	var offset int64
-	delay := NewBackoff(time.Second, 30*time.Second)
+	delay := newBackoff(time.Second, 30*time.Second)
 	reported := ""
 	c.health.Works(0)
 	for ctx.Err() == nil {
@@ -92,7 +92,10 @@ func (c *Client) pollFailed(ctx context.Context, err error, reported string) str
 		text = "another process asks for this bot's updates: stop it, or give this one a token of its own"
 		if Says(err, "webhook") {
 			text = "a webhook was set for this bot; it is removed, since this process asks for updates"
-			c.dropWebhook(ctx)
+			_, err := c.Do(ctx, Request{Method: "deleteWebhook", Params: Params{}, Again: true})
+			if err != nil && ctx.Err() == nil {
+				c.opt.Log.Warn("webhook not removed", "err", err)
+			}
 		} else if time.Since(c.rival) > rivalsAgain { // they take turns, so it comes and goes
 			c.rival = time.Now()
 			c.opt.Hooks.Admin(c.opt.Name + ": " + text)

@@ -1,6 +1,7 @@
 package botapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,7 +45,7 @@ func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 		}
 		defer leave()
 	}
-	delay := NewBackoff(500*time.Millisecond, 30*time.Second)
+	delay := newBackoff(500*time.Millisecond, 30*time.Second)
 	for tries := 1; ; tries++ {
 		if err := c.pace.wait(ctx, r.Chat, true); err != nil {
 			return nil, c.overdue(&r, err)
@@ -93,7 +94,8 @@ func (c *Client) into(r *Request, chat int64) error {
 	return nil
 }
 
-// Try makes the call of a request one time.
+// Try makes the call of a request one time. If the server wants to be left alone, further
+// calls wait.
 func (c *Client) Try(ctx context.Context, r *Request) (json.RawMessage, error) {
 	limit := c.opt.Timeout
 	if len(r.Files) > 0 {
@@ -104,6 +106,10 @@ func (c *Client) Try(ctx context.Context, r *Request) (json.RawMessage, error) {
 	raw, err := c.Call(ctx, r.Method, r.Params, r.Files...)
 	if RefusesBot(err) {
 		c.opt.Hooks.Revoked(err)
+	}
+	if IsCode(err, 429) {
+		c.pace.block(r.Chat, cmp.Or(refusal(err).After, defaultWait))
+		c.saveWaits(ctx)
 	}
 	return raw, err
 }
@@ -116,9 +122,8 @@ func (c *Client) failed(ctx context.Context, r *Request, err error, tries int) (
 	case ctx.Err() != nil:
 		return false, ctx.Err()
 	case api.Code == 429:
-		until := c.pace.block(r.Chat, api.After)
+		until := time.Now().Add(c.pace.left(r.Chat))
 		c.opt.Log.Warn("the platform asked to wait", "method", r.Method, "chat", r.Chat, "until", until)
-		c.saveWaits(ctx)
 		if deadline, ok := ctx.Deadline(); ok && until.After(deadline) {
 			return false, err
 		}
@@ -192,8 +197,23 @@ func (c *Client) loadWaits(ctx context.Context) {
 	}
 }
 
-// NewBackoff returns growing pauses between two tries.
-func NewBackoff(first, most time.Duration) *backoff.ExponentialBackOff {
+// Retry calls f with growing pauses until it works, or fails with one of these codes.
+func (c *Client) Retry(ctx context.Context, failure string, f func() error, fatal ...int) error {
+	delay := newBackoff(time.Second, time.Minute)
+	for {
+		err := f()
+		if err == nil || ctx.Err() != nil || IsCode(err, fatal...) {
+			return err
+		}
+		c.opt.Log.Warn(failure, "err", err)
+		if !driver.Sleep(ctx, delay.NextBackOff()) {
+			return ctx.Err()
+		}
+	}
+}
+
+// newBackoff returns growing pauses between two tries.
+func newBackoff(first, most time.Duration) *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.MaxInterval = first, most
 	b.Reset()

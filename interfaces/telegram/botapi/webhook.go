@@ -98,11 +98,13 @@ func (c *Client) Serve(ctx context.Context, hook Webhook, in Intake, wanted stri
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err := server.Serve
-		if hook.Certificate != "" {
-			err = func(l net.Listener) error { return server.ServeTLS(l, hook.Certificate, hook.Key) }
+		var err error
+		if hook.Certificate == "" {
+			err = server.Serve(l)
+		} else {
+			err = server.ServeTLS(l, hook.Certificate, hook.Key)
 		}
-		cancel(fmt.Errorf("webhook: %w", err(l)))
+		cancel(fmt.Errorf("webhook: %w", err))
 	}()
 	defer func() { _ = server.Close(); <-done }()
 	if err := c.setWebhook(ctx, hook, wanted); err != nil {
@@ -125,17 +127,10 @@ func (c *Client) setWebhook(ctx context.Context, hook Webhook, wanted string) er
 	if hook.Certificate != "" {
 		r.Files = []File{{Field: "certificate", Path: hook.Certificate}}
 	}
-	delay := NewBackoff(time.Second, time.Minute)
-	for {
+	return c.Retry(ctx, "webhook not set", func() error {
 		_, err := c.Do(ctx, r)
-		if err == nil || ctx.Err() != nil || IsCode(err, 400, 401, 404) {
-			return err
-		}
-		c.opt.Log.Warn("webhook not set", "err", err)
-		if !driver.Sleep(ctx, delay.NextBackOff()) {
-			return ctx.Err()
-		}
-	}
+		return err
+	}, 400, 401, 404)
 }
 
 // hookLook is how often the platform is asked whether it can call us.
@@ -169,13 +164,6 @@ func (c *Client) watchHook(ctx context.Context, url string) {
 		} else {
 			c.health.Works(0)
 		}
-	}
-}
-
-func (c *Client) dropWebhook(ctx context.Context) {
-	_, err := c.Do(ctx, Request{Method: "deleteWebhook", Params: Params{}, Again: true})
-	if err != nil && ctx.Err() == nil {
-		c.opt.Log.Warn("webhook not removed", "err", err)
 	}
 }
 
