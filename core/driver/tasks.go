@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,7 +15,7 @@ type Tasks struct {
 
 	mu      sync.Mutex
 	group   sync.WaitGroup
-	running int
+	running atomic.Int64
 	closed  bool
 }
 
@@ -23,21 +24,15 @@ type Tasks struct {
 func (t *Tasks) Go(f func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed || t.Most > 0 && t.running >= t.Most {
+	if t.closed || t.Most > 0 && t.running.Load() >= int64(t.Most) {
 		return false
 	}
-	t.running++
+	t.running.Add(1)
 	t.group.Go(func() {
-		defer t.ended()
+		defer t.running.Add(-1)
 		f()
 	})
 	return true
-}
-
-func (t *Tasks) ended() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.running--
 }
 
 // Close waits for all tasks. No others begin.

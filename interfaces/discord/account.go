@@ -86,6 +86,7 @@ type notices struct {
 
 // notify informs the admins, and the log.
 func (n *notices) notify(text string) {
+	text = n.name + ": " + text
 	n.log.Warn(text)
 	if n.tell != nil {
 		n.tell(text)
@@ -101,10 +102,4 @@ func (n *notices) once(key, text string) {
 	if !sent {
 		n.notify(text)
 	}
-}
-
-func (n *notices) contentRefused() {
-	n.once("content", n.name+": the message content intent is off for this bot: it sees what mentions it, what "+
-		"replies to it and direct messages, and nothing else. Switch the intent on in the developer portal, "+
-		"under Bot, and restart.")
 }

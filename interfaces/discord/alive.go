@@ -29,8 +29,6 @@ type alive struct {
 	noted  time.Time
 }
 
-func newAlive() *alive { return &alive{shards: make(map[int]time.Time)} }
-
 // touch is called when a shard has received everything until now.
 func (a *alive) touch(shard int, now time.Time) {
 	a.mu.Lock()

@@ -28,13 +28,8 @@ func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Se
 	if err != nil {
 		return err
 	}
-	leave, err := d.sendQueue.Enter(ctx, channel, high)
-	if err != nil {
-		return rest.Failure("the question", err)
-	}
-	defer leave()
-	m := &outgoing{Content: markup.Literal(what.Text), Components: rows, Mentions: nobody(), text: what.Text}
-	return d.sender.part(ctx, parts, 1, destination{channel: channel, place: what.Path}, m)
+	m := outgoing{Content: markup.Literal(what.Text), Components: rows, Mentions: nobody(), text: what.Text}
+	return d.sender.deliver(ctx, core.Call{Deliveries: parts}, what.Path, channel, []outgoing{m}, high)
 }
 
 // Settle replaces a question with its outcome, without buttons.

@@ -86,5 +86,5 @@ func (a *account) markClosed(channel string, place core.Path, m *outgoing, err e
 	}
 	a.closed.set(channel, err)
 	text := " refuses the bot; nothing is sent there for now: "
-	a.notices.once("target "+channel, a.name+": "+place.String()+text+err.Error())
+	a.notices.once("target "+channel, place.String()+text+err.Error())
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -47,9 +48,8 @@ type Driver struct {
 	feed      *feed
 	gateway   *gateway.Gateway
 
-	mu      sync.Mutex
-	inbox   core.Inbox    // nil: Listen was not called yet
-	refused chan struct{} // closed when the token was
+	inbox   atomic.Pointer[core.Inbox] // nil: Listen was not called yet
+	refused chan struct{}              // closed when the token was
 }
 
 var (
@@ -91,10 +91,10 @@ func newDriver(o Options, t timings) (*Driver, error) {
 	d.actions = &actions{account: a, finder: d.finder, sender: d.sender, receive: d.receive}
 	d.commands = &commands{account: a, specs: o.Commands}
 	d.responder = newResponder(a, d.commands, o.Admins)
-	d.feed = &feed{account: a, responder: d.responder, events: newEventQueue(), alive: newAlive()}
+	d.feed = &feed{account: a, responder: d.responder, events: newEventQueue(), alive: &alive{shards: make(map[int]time.Time)}}
 	d.gateway = gateway.New(gateway.Options{
 		Token: set.Token, REST: a.rest, Shards: set.shards, Content: set.MessageContent, Handler: d.feed, Dial: o.Dial,
-		Timings: t.gateway, Log: a.log, Notify: func(text string) { a.notices.notify(a.name + ": " + text) },
+		Timings: t.gateway, Log: a.log, Notify: a.notices.notify,
 	})
 	return d, nil
 }
@@ -135,9 +135,7 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	if err := errors.Join(d.cursors.load(ctx), d.feed.alive.load(ctx, d.state)); err != nil {
 		return fmt.Errorf("%s: state: %w", d.name, err)
 	}
-	d.mu.Lock()
-	d.inbox = in
-	d.mu.Unlock()
+	d.inbox.Store(&in)
 	err := d.listen(ctx, in)
 	for shards := 0; d.set.shards == 0 && errors.Is(err, gateway.ErrShards) && d.feed.shards > shards; {
 		shards = d.feed.shards
@@ -163,13 +161,11 @@ func (d *Driver) Ready() error { return d.feed.health.Ready() }
 
 // receive hands in what the bot itself changed on the platform, if Listen was called.
 func (d *Driver) receive(ctx context.Context, e core.Event) {
-	d.mu.Lock()
-	in := d.inbox
-	d.mu.Unlock()
+	in := d.inbox.Load()
 	if in == nil {
 		return
 	}
-	if err := in.Receive(ctx, e); err != nil && ctx.Err() == nil {
+	if err := (*in).Receive(ctx, e); err != nil && ctx.Err() == nil {
 		d.log.Warn("change not taken in", "path", e.Message.Path, "err", err)
 	}
 }

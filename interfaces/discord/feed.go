@@ -43,7 +43,8 @@ func (f *feed) Event(ctx context.Context, e gateway.Event) bool {
 	case "RESUMED":
 		f.health.Works(e.Shard)
 	}
-	if event.call.wanted() && !f.events.push(ctx, event) {
+	wanted := event.call == nil || !event.call.done
+	if wanted && !f.events.push(ctx, event) {
 		f.responder.forget(event.call)
 		return false
 	}
@@ -63,7 +64,11 @@ func noSession(shard int) error { return fmt.Errorf("shard %d has no session", s
 const intakeSource = -1
 
 // ContentRefused implements gateway.Handler.
-func (f *feed) ContentRefused() { f.notices.contentRefused() }
+func (f *feed) ContentRefused() {
+	f.notices.once("content", "the message content intent is off for this bot: it sees what mentions it, what "+
+		"replies to it and direct messages, and nothing else. Switch the intent on in the developer portal, "+
+		"under Bot, and restart.")
+}
 
 // note stores what was taken in, and until when everything was. It is called by the
 // intake, or when that has ended: everything before is on disk.

@@ -99,10 +99,6 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 		return
 	}
 	t.d.cache.setMe(r.User, r.App.ID)
-	n := r.App.Flags
-	if n != nil && *n != 0 && *n&contentFlags == 0 && t.d.set.MessageContent {
-		t.d.notices.contentRefused()
-	}
 	named := make(map[string]bool, len(r.Guilds))
 	for _, g := range r.Guilds {
 		named[g.ID] = true

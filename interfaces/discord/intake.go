@@ -34,8 +34,6 @@ type intake struct {
 	unseen int                     // unknown channels that may still be fetched in this session
 	listed map[int]map[string]bool // by shard: the guilds that READY named
 
-	sees bool // messages that do not concern the bot come with their text
-
 	batch []core.Event
 	after []func() // once the batch is durable
 }
@@ -259,12 +257,6 @@ func (t *intake) take(f gatewayEvent, p place) {
 func (t *intake) message(m *message, p place) {
 	id, channel, at := m.ID, m.Channel, t.d.clock()
 	self, _ := t.d.cache.me()
-	if t.d.set.MessageContent && m.Author != nil && !m.Author.Bot {
-		t.sees = t.sees || m.hasFullText(self.ID)
-		if lacksText(m) && !t.sees { // a game's invitation has no text either
-			t.d.notices.contentRefused()
-		}
-	}
 	own := m.Author != nil && m.Author.ID == self.ID
 	out, ok := t.normal(m, p)
 	if ok && p.Guild == "" {

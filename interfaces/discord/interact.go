@@ -34,9 +34,6 @@ type arrival struct {
 	taken   chan struct{} // closed when it was acknowledged, or could not be
 }
 
-// wanted reports whether the inbox needs its event.
-func (a *arrival) wanted() bool { return a == nil || !a.done }
-
 // decide is called when it is on disk, or refused.
 func (a *arrival) decide(refused bool) {
 	if a != nil {

@@ -219,17 +219,3 @@ func media(mime, name string) core.Media {
 	}
 	return core.MediaFile
 }
-
-// hasFullText reports whether a message has a text that the bot of that id would not receive
-// without the content intent.
-func (m *message) hasFullText(self string) bool {
-	named := func(u user) bool { return u.ID == self }
-	return m.Guild != "" && m.Content != "" && !slices.ContainsFunc(m.Mentions, named)
-}
-
-// lacksText reports whether the text of a message seems to be missing because of the content
-// intent.
-func lacksText(m *message) bool {
-	return m.Guild != "" && m.Type == messagePlain && m.Webhook == "" && m.Content == "" && m.Poll == nil &&
-		len(m.Attachments)+len(m.Embeds)+len(m.Stickers)+len(m.Components)+len(m.Snapshots) == 0
-}

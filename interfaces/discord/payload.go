@@ -219,8 +219,7 @@ type ready struct {
 		ID string `json:"id"`
 	} `json:"guilds"`
 	App struct {
-		ID    string `json:"id"`
-		Flags *int   `json:"flags"`
+		ID string `json:"id"`
 	} `json:"application"`
 }
 

@@ -347,29 +347,6 @@ func TestTokenRevokedWhileConnected(t *testing.T) {
 	}
 }
 
-// A message without a text says nothing of the intent where others have theirs.
-func TestMessageThatHasNoText(t *testing.T) {
-	for name, c := range map[string]struct {
-		first string
-		told  int
-	}{"others have theirs": {"plain talk", 0}, "none was heard": {hello(), 1}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newServer(t)
-			var told atomic.Int32
-			_, in := s.up(t, func(o *Options) { o.Admin = func(string) { told.Add(1) } })
-			s.Say(hallID, annID, c.first)
-			s.Say(hallID, annID, "", discordtest.Saying{Extra: map[string]any{"activity": map[string]any{"type": 1}}})
-			s.Say(hallID, annID, "", discordtest.Saying{})
-			s.Say(hallID, annID, "and on")
-			in.wait(t, core.KindMessage, 2)
-			if n := told.Load(); int(n) != c.told {
-				t.Errorf("admins were told %d times", n)
-			}
-		})
-	}
-}
-
 // The address to resume at answers, and is of no use: the session goes on at the
 // gateway's own.
 func TestResumeAddressThatFails(t *testing.T) {

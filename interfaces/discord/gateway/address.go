@@ -116,10 +116,6 @@ type starts struct {
 	buckets map[int]chan time.Time // hold one value: when the next identify is allowed
 }
 
-func newStarts(every time.Duration) *starts {
-	return &starts{every: every, buckets: make(map[int]chan time.Time)}
-}
-
 // wait waits for the shard's turn to identify. done must be called when it has done so,
 // or will not; calling it again has no effect.
 func (s *starts) wait(ctx context.Context, shard, concurrency int) (done func(), err error) {

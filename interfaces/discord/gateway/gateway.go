@@ -96,7 +96,7 @@ type Gateway struct {
 
 // New makes a Gateway; it connects to nothing yet.
 func New(o Options) *Gateway {
-	return &Gateway{Options: o, starts: newStarts(o.Timings.Identify)}
+	return &Gateway{Options: o, starts: &starts{every: o.Timings.Identify, buckets: make(map[int]chan time.Time)}}
 }
 
 // Run keeps all shards connected until ctx ends, which is not an error, or Discord

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -86,7 +87,9 @@ func (s *shard) reset() (established bool) {
 // connection.
 func (s *shard) after(why error, established bool, waited time.Duration) time.Duration {
 	t := &s.g.Timings
-	if sessionOver(why) {
+	over := []int{closeNotAuthenticated, closeSequence, closeTimeout}
+	var c *websocket.CloseError
+	if errors.Is(why, errInvalid) || errors.As(why, &c) && slices.Contains(over, c.Code) { // it cannot be resumed
 		began := s.session == nil
 		s.session = nil
 		// Discord wants a random pause of one to five times this.
@@ -100,13 +103,6 @@ func (s *shard) after(why error, established bool, waited time.Duration) time.Du
 		return rand.N(t.Backoff / 4)
 	}
 	return driver.Jitter(min(max(2*waited, t.Backoff), t.Longest))
-}
-
-// sessionOver reports whether the session cannot be resumed.
-func sessionOver(why error) bool {
-	var c *websocket.CloseError
-	return errors.Is(why, errInvalid) ||
-		errors.As(why, &c) && (c.Code == closeNotAuthenticated || c.Code == closeSequence || c.Code == closeTimeout)
 }
 
 // fatal returns the error that ends the interface, if why is one.
