@@ -91,7 +91,8 @@ func newDriver(o Options, t timings) (*Driver, error) {
 	d.actions = &actions{account: a, finder: d.finder, sender: d.sender, receive: d.receive}
 	d.commands = &commands{account: a, specs: o.Commands}
 	d.responder = newResponder(a, d.commands, o.Admins)
-	d.feed = &feed{account: a, responder: d.responder, events: newEventQueue(), alive: &alive{shards: make(map[int]time.Time)}}
+	known := &alive{shards: make(map[int]time.Time)}
+	d.feed = &feed{account: a, responder: d.responder, events: newEventQueue(), alive: known}
 	d.gateway = gateway.New(gateway.Options{
 		Token: set.Token, REST: a.rest, Shards: set.shards, Content: set.MessageContent, Handler: d.feed, Dial: o.Dial,
 		Timings: t.gateway, Log: a.log, Notify: a.notices.notify,

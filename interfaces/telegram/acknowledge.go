@@ -36,7 +36,7 @@ func (l *marks) noteCandidate(m *core.Message) {
 	room(l.next, maxPlaces)
 	room(l.all, maxThreads)
 	key := markKey{m.Path, m.ID}
-	if _, seen := l.all[key]; !seen {
+	if _, ok := l.all[key]; !ok {
 		l.all[key] = nil
 	}
 	addressed := m.Addressed != ""
@@ -68,7 +68,7 @@ func (l *marks) over(end watch.TurnEnd) map[string]chan struct{} {
 	gone := map[string]chan struct{}{}
 	for _, m := range end.Messages {
 		key := markKey{end.Turn.Path, m}
-		if _, seen := l.all[key]; !seen {
+		if _, ok := l.all[key]; !ok {
 			gone[m] = nil
 		}
 	}
