@@ -34,7 +34,7 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 23}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"daemon":              5060,
-	"interfaces/discord":  5645,
+	"interfaces/discord":  5646,
 	"core/engine":         3900,
 	"core/turn":           4600,
 	"core/action":         4750,
