@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -19,86 +20,148 @@ const (
 	maxField       = 256 // bytes of a condition's field
 )
 
-// What a plan's intent and a condition's operator may be.
+// Intents are what a plan's intent may be.
+var Intents = []string{
+	"query", "action", "navigation", "confirmation", "clarification", "greeting", "farewell", "help",
+	"cancel", "error", "conversation", "social",
+}
+
+// Operators are what a condition's operator may be.
+var Operators = []string{"eq", "neq", "gt", "gte", "lt", "lte", "contains", "exists"}
+
+// Other words that models use.
 var (
-	intents = []string{
-		"query", "action", "navigation", "confirmation", "clarification", "greeting", "farewell", "help",
-		"cancel", "error",
+	otherIntents = map[string]string{
+		"question": "query", "ask": "query", "search": "query", "lookup": "query", "information": "query", "info": "query",
+		"informational": "query", "inform": "query", "answer": "query", "statement": "conversation",
+		"request": "action", "command": "action", "task": "action", "order": "action", "instruction": "action",
+		"navigate": "navigation", "confirm": "confirmation", "affirmation": "confirmation", "agreement": "confirmation",
+		"yes": "confirmation", "clarify": "clarification", "hello": "greeting", "greet": "greeting",
+		"welcome": "greeting", "goodbye": "farewell", "bye": "farewell", "support": "help", "assistance": "help",
+		"stop": "cancel", "cancellation": "cancel", "abort": "cancel", "deny": "cancel", "failure": "error",
+		"chat": "conversation", "chitchat": "conversation", "smalltalk": "conversation", "talk": "conversation",
+		"casual": "conversation", "discussion": "conversation", "story": "conversation", "roleplay": "conversation",
+		"thanks": "social", "thank": "social", "gratitude": "social", "compliment": "social", "joke": "social",
+		"humor": "social", "emotion": "social", "empathy": "social", "apology": "social",
 	}
-	operators = []string{"eq", "neq", "gt", "gte", "lt", "lte", "contains", "exists"}
+	otherOperators = map[string]string{
+		"=": "eq", "==": "eq", "===": "eq", "equals": "eq", "equal": "eq", "is": "eq", "!=": "neq", "<>": "neq",
+		"ne": "neq", "not_equals": "neq", ">": "gt", ">=": "gte", "ge": "gte", "<": "lt", "<=": "lte", "le": "lte",
+		"includes": "contains", "exist": "exists",
+	}
+	levels = map[string]float64{
+		"certain": 1, "veryhigh": 0.95, "high": 0.9, "medium": 0.6, "moderate": 0.6, "low": 0.3, "verylow": 0.1, "none": 0,
+	}
 )
 
-// envelope reads the keys of a plan besides response and actions.
+// envelope reads what a plan says beside its response and actions. None of it costs a
+// correction: nothing here makes anybody do anything, so what cannot be read is kept in the
+// metadata or left out. TestNeverCorrected lists the cases.
 func (r *reader) envelope(f fields) {
-	r.intent(f)
-	r.confidence(f.values["confidence"])
-	r.context(f.values["context"])
-	r.suggestions(f.values["suggestions"])
-	m := f.values["metadata"]
-	if present(m) {
-		if m[0] != '{' || len(m) > maxMetadata {
-			r.fault("metadata", "must be an object of at most %d bytes", maxMetadata)
-		} else {
+	if m := f.values["metadata"]; present(m) && len(m) <= maxMetadata {
+		if m[0] == '{' {
 			r.plan.Metadata = slices.Clone(m)
+		} else {
+			r.note("metadata", m)
 		}
 	}
+	r.intent(f)
+	r.plan.Confidence = confidence(f.values["confidence"])
+	r.plan.Context = state(f.values["context"])
+	r.suggestions(f.values["suggestions"])
 }
 
+// intent reads any case and usual other words. An unknown word goes to the metadata.
 func (r *reader) intent(f fields) {
-	if !f.has("intent") {
-		return
+	said := strings.ToLower(strings.TrimSpace(f.text("intent")))
+	// Of "ask_question" or "social/thanks" one word may be known.
+	words := strings.FieldsFunc(said, func(c rune) bool { return !('a' <= c && c <= 'z') })
+	for _, word := range append([]string{said, strings.Join(words, "")}, words...) {
+		if other, ok := otherIntents[word]; ok {
+			word = other
+		}
+		if slices.Contains(Intents, word) {
+			r.plan.Intent = word
+			return
+		}
 	}
-	intent := strings.ToLower(strings.TrimSpace(f.text("intent")))
-	if !slices.Contains(intents, intent) {
-		r.fault("intent", "must be one of %s", strings.Join(intents, ", "))
-		return
+	if f.has("intent") && len(f.values["intent"]) <= maxField {
+		r.note("intent", f.values["intent"])
 	}
-	r.plan.Intent = intent
 }
 
-func (r *reader) confidence(raw json.RawMessage) {
-	if !present(raw) {
-		return
+// confidence reads 0.9, "0.9", 90, "90%" and "high"; nil: it says nothing of use.
+func confidence(raw json.RawMessage) *float64 {
+	text := strings.Trim(string(raw), "\"% ")
+	n, ok := number(json.RawMessage(text))
+	isPercent := ok && (n > 1 || strings.Contains(string(raw), "%"))
+	if isPercent {
+		n /= 100
 	}
-	n, ok := number(raw)
-	if !ok || n < 0 || n > 1 {
-		r.fault("confidence", "must be a number from 0 to 1")
-		return
+	if !ok {
+		n, ok = levels[normal(strings.ReplaceAll(text, " ", ""))]
 	}
-	r.plan.Confidence = &n
+	if !ok || math.IsNaN(n) || n < 0 || n > 1 {
+		return nil
+	}
+	return &n
 }
 
-func (r *reader) context(raw json.RawMessage) {
-	if !present(raw) {
-		return
-	}
+// state reads a plan's context. A text alone is its topic; what has another type is left out.
+func state(raw json.RawMessage) (s core.State) {
 	f, err := object(raw)
 	if err != nil {
-		r.fault("context", "must be an object")
-		return
+		_ = json.Unmarshal(raw, &s.Topic)
+		return s
 	}
-	into := func(key, name, what string, to any) {
-		if f.has(key) && json.Unmarshal(f.values[key], to) != nil {
-			r.fault("context."+name, "must be %s", what)
+	s.Topic = f.text("topic")
+	s.Entities, s.SlotsFilled = values(f.values["entities"]), values(f.values["slotsfilled"])
+	s.SlotsRequired = texts(f.values["slotsrequired"])
+	return s
+}
+
+func values(raw json.RawMessage) (m map[string]json.RawMessage) {
+	if json.Unmarshal(raw, &m) != nil {
+		return nil
+	}
+	return m
+}
+
+// texts reads a list of strings, or of objects that hold one, or one string; nil: there is
+// no list.
+func texts(raw json.RawMessage) []string {
+	if !present(raw) {
+		return nil
+	}
+	list := []json.RawMessage{raw}
+	if raw[0] == '[' {
+		_ = json.Unmarshal(raw, &list)
+	}
+	all := make([]string, 0, len(list))
+	for _, e := range list {
+		if s, ok := textOf(e); ok {
+			all = append(all, s)
 		}
 	}
-	c := &r.plan.Context
-	into("topic", "topic", "a string", &c.Topic)
-	into("entities", "entities", "an object", &c.Entities)
-	into("slotsfilled", "slotsFilled", "an object", &c.SlotsFilled)
-	into("slotsrequired", "slotsRequired", "an array of strings", &c.SlotsRequired)
+	return all
+}
+
+// textOf reads a string, or an object that has a text under one of the usual names.
+func textOf(raw json.RawMessage) (s string, ok bool) {
+	f, err := object(raw)
+	if err != nil {
+		return s, json.Unmarshal(raw, &s) == nil && present(raw)
+	}
+	for _, key := range []string{"text", "message", "content", "title", "label", "name"} {
+		if f.isString(key) {
+			return f.text(key), true
+		}
+	}
+	return "", false
 }
 
 func (r *reader) suggestions(raw json.RawMessage) {
-	if !present(raw) {
-		return
-	}
-	var list []string
-	if json.Unmarshal(raw, &list) != nil {
-		r.fault("suggestions", "must be an array of strings")
-		return
-	}
-	for _, s := range list {
+	for _, s := range texts(raw) {
 		s = strings.TrimSpace(s)
 		isGood := s != "" && len(s) <= maxSuggestion && utf8.ValidString(s)
 		if isGood && len(r.plan.Suggestions) < maxSuggestions {
@@ -136,15 +199,18 @@ func (r *reader) condition(field string, raw json.RawMessage) (core.Condition, b
 		return core.Condition{}, false
 	}
 	c := core.Condition{
-		Field: strings.TrimSpace(f.text("field")), Operator: strings.ToLower(f.text("operator")),
+		Field: strings.TrimSpace(f.text("field")), Operator: strings.ToLower(strings.TrimSpace(f.text("operator"))),
 		Value: slices.Clone(f.values["value"]),
+	}
+	if other, ok := otherOperators[c.Operator]; ok {
+		c.Operator = other
 	}
 	before := len(r.faults)
 	if c.Field == "" || len(c.Field) > maxField {
 		r.fault(field+".field", "must be a dotted path")
 	}
-	if !slices.Contains(operators, c.Operator) {
-		r.fault(field+".operator", "must be one of %s", strings.Join(operators, ", "))
+	if !slices.Contains(Operators, c.Operator) {
+		r.fault(field+".operator", "must be one of %s", strings.Join(Operators, ", "))
 	} else if len(c.Value) == 0 && c.Operator != "exists" {
 		r.fault(field+".value", "is missing")
 	}

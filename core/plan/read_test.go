@@ -96,7 +96,6 @@ func TestReadShapes(t *testing.T) {
 		{"no deeds", `{"actions":[]}`, `! the plan has neither "response" nor "actions"`},
 		{"deep", `{"response":` + strings.Repeat("[", 99) + strings.Repeat("]", 99) + `}`, "! the JSON nests too deep"},
 		{"number", `{"type":"a","payload":{"n":1e999999999}}`, "! the number 1e999999999 is out of all bounds"},
-		{"intent", `{"response":"a","intent":"dance"}`, "say(a) ! intent: must be one of query, action, navigation, confirmation, clarification, greeting, farewell, help, cancel, error"},
 		{"bad condition", `{"type":"a","payload":{},"conditions":[{"field":"x","operator":"like","value":1}]}`,
 			"! actions[0].conditions[0].operator: must be one of eq, neq, gt, gte, lt, lte, contains, exists"},
 	}
@@ -107,6 +106,90 @@ func TestReadShapes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNeverCorrected is the list of what alone never justifies a second call: the plan runs,
+// and what could not be read is kept beside it or left out.
+func TestNeverCorrected(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"an intent in capitals", `"intent":" Query "`, "intent query"},
+		{"an intent in another word", `"intent":"question"`, "intent query"},
+		{"a request", `"intent":"request"`, "intent action"},
+		{"small talk", `"intent":"small-talk"`, "intent conversation"},
+		{"chat", `"intent":"chat"`, "intent conversation"},
+		{"thanks", `"intent":"thanks"`, "intent social"},
+		{"two intents", `"intent":"social/thanks"`, "intent social"},
+		{"a known word in an unknown intent", `"intent":"ask_question"`, "intent query"},
+		{"an unknown intent", `"intent":"dance","metadata":{"why":"x"}`, `metadata {"intent":"dance","why":"x"}`},
+		{"an intent of another type", `"intent":["greeting"]`, `metadata {"intent":["greeting"]}`},
+		{"confidence as text", `"confidence":"0.8"`, "confidence 0.8"},
+		{"confidence in percent", `"confidence":95`, "confidence 0.95"},
+		{"confidence with a sign", `"confidence":"95 %"`, "confidence 0.95"},
+		{"one percent", `"confidence":"1%"`, "confidence 0.01"},
+		{"confidence in a word", `"confidence":"High"`, "confidence 0.9"},
+		{"confidence in two words", `"confidence":"very high"`, "confidence 0.95"},
+		{"confidence out of range", `"confidence":-3`, ""},
+		{"confidence of another type", `"confidence":{"value":1}`, ""},
+		{"a context that is a text", `"context":"tea"`, "topic tea"},
+		{"a context that is a list", `"context":["tea"]`, ""},
+		{"entities that are a list", `"context":{"topic":"tea","entities":["green"]}`, "topic tea"},
+		{"a topic of another type", `"context":{"topic":{"a":1}}`, ""},
+		{"one required slot", `"context":{"slotsRequired":"date"}`, "required [date]"},
+		{"one suggestion", `"suggestions":"more"`, "suggestions [more]"},
+		{"suggestions as objects", `"suggestions":[{"text":"more"},{"x":1},7,null]`, "suggestions [more]"},
+		{"suggestions as an object", `"suggestions":{"a":1}`, ""},
+		{"metadata that is a text", `"metadata":"sure"`, `metadata {"metadata":"sure"}`},
+		{"metadata that is too long", `"metadata":{"x":"` + strings.Repeat("x", maxMetadata) + `"}`, ""},
+		{"a remark", `"reasoning":"they asked","Thought":"hm"`, ""},
+		{"an empty key", `"tool_calls":[],"error":null,"message":"","data":{}`, ""},
+		{"a priority in a word", `"actions":[{"type":"a","payload":{},"priority":"high"}]`, "a priority 8"},
+		{"a priority of another type", `"actions":[{"type":"a","payload":{},"priority":[]}]`, "a priority 5"},
+		{"a remark beside a payload", `"actions":[{"type":"a","payload":{},"reasoning":"x"}]`, "a priority 5"},
+		{"confirmation in a word", `"actions":[{"type":"a","payload":{},"requiresConfirmation":"no"}]`, "a priority 5"},
+		{"confirmation that cannot be read", `"actions":[{"type":"a","payload":{},"requiresConfirmation":"please"}]`, "a priority 5 confirmed"},
+		{"an operator's sign", `"actions":[{"type":"a","payload":{},"conditions":[{"field":"x","operator":"==","value":1}]}]`, "a priority 5 if x eq 1"},
+		{"a message that is a text", `"actions":[{"type":"message_x","payload":"hi"}]`, `message_x priority 5 {"text":"hi"}`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p, faults := Read(llm.Answer{Text: `{"response":"a",` + test.text + `}`})
+			if got := outline(p); got != test.want || len(faults)+len(p.Extra) > 0 || p.Response != "a" || p.Repaired {
+				t.Errorf("got %q, faults %v, extra %v; want %q", got, faults, p.Extra, test.want)
+			}
+		})
+	}
+	p, faults := Read(llm.Answer{Text: `{"response":{"text":"hi"}}`})
+	if p.Response != "hi" || len(faults) > 0 {
+		t.Errorf("a response that is an object: %q, %v", p.Response, faults)
+	}
+}
+
+// outline writes what a plan says beside its response.
+func outline(p core.Plan) string {
+	var all []string
+	add := func(said bool, format string, args ...any) {
+		if said {
+			all = append(all, fmt.Sprintf(format, args...))
+		}
+	}
+	add(p.Intent != "", "intent %s", p.Intent)
+	if p.Confidence != nil {
+		add(true, "confidence %.3g", *p.Confidence)
+	}
+	add(p.Context.Topic != "", "topic %s", p.Context.Topic)
+	add(len(p.Context.Entities)+len(p.Context.SlotsFilled) > 0, "values")
+	add(len(p.Context.SlotsRequired) > 0, "required %v", p.Context.SlotsRequired)
+	add(len(p.Suggestions) > 0, "suggestions %v", p.Suggestions)
+	add(len(p.Metadata) > 0, "metadata %s", p.Metadata)
+	for _, s := range p.Steps {
+		add(true, "%s priority %d", s.Type, s.Priority)
+		add(string(s.Payload) != "{}", "%s", s.Payload)
+		add(s.Confirm, "confirmed")
+		for _, c := range s.Conditions {
+			add(true, "if %s %s %s", c.Field, c.Operator, c.Value)
+		}
+	}
+	return strings.Join(all, " ")
 }
 
 func TestReadCalls(t *testing.T) {

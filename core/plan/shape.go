@@ -149,11 +149,12 @@ func (r *reader) respond(f fields) {
 	if !f.has("response") {
 		return
 	}
-	if !f.isString("response") {
+	said, ok := textOf(f.values["response"])
+	if !ok {
 		r.fault("response", "must be a string")
 		return
 	}
-	r.plan.Response = strings.TrimSpace(f.text("response"))
+	r.plan.Response = strings.TrimSpace(said)
 }
 
 func (r *reader) list(raw json.RawMessage) {
@@ -202,10 +203,11 @@ func (r *reader) bare(raw json.RawMessage) {
 	}
 }
 
-// stray sorts the keys that a plan does not have.
+// stray sorts the keys that a plan does not have. Remarks and empty values are dropped.
 func (r *reader) stray(rest map[string]json.RawMessage) {
 	for k, v := range rest {
 		switch {
+		case slices.Contains(remarkKeys, normal(k)), slices.Contains([]string{"null", `""`, "[]", "{}"}, string(v)):
 		case slices.Contains(r.keys, k):
 			r.note(k, v)
 		case r.plan.Extra == nil:
@@ -249,7 +251,7 @@ var (
 		"type", "action", "target", "priority", "requiresconfirmation", "confirmationmessage",
 		"fallbackaction", "conditions",
 	}
-	remarkKeys = []string{"id", "reason", "thought", "comment"}
+	remarkKeys = []string{"id", "reason", "reasoning", "thought", "thoughts", "comment", "explanation"}
 )
 
 func (r *reader) fields(field string, f fields, chain int) (core.Step, bool) {
@@ -266,10 +268,10 @@ func (r *reader) fields(field string, f fields, chain int) (core.Step, bool) {
 		return s, false
 	}
 	before := len(r.faults)
-	payload, ok := r.payload(field, f, known)
+	payload, ok := r.payload(field, s.Type, f, known)
 	s.Payload = payload
-	s.Priority = r.priority(field, f.values["priority"])
-	s.Confirm = r.confirm(field, f.values["requiresconfirmation"])
+	s.Priority = priority(f.values["priority"])
+	s.Confirm = confirm(f.values["requiresconfirmation"])
 	conditions, readable := r.conditions(field+".conditions", f.values["conditions"])
 	s.Conditions = conditions
 	for i := range r.faults[before:] {
@@ -281,7 +283,7 @@ func (r *reader) fields(field string, f fields, chain int) (core.Step, bool) {
 
 // payload finds a step's payload under any of its names. Without one, the keys that are not
 // the step's own are the payload.
-func (r *reader) payload(field string, f fields, known []string) (json.RawMessage, bool) {
+func (r *reader) payload(field, name string, f fields, known []string) (json.RawMessage, bool) {
 	rest := f.rest(known...)
 	for _, k := range payloadKeys {
 		if !f.has(k) {
@@ -291,6 +293,10 @@ func (r *reader) payload(field string, f fields, known []string) (json.RawMessag
 			r.fault(field+"."+txt.Clip(extra, 64), "unknown key; what the action needs belongs into its payload")
 		}
 		payload, ok := payloadOf(f.values[k])
+		words := strings.TrimSpace(f.text(k))
+		if !ok && speaks(name) && words != "" && !strings.ContainsAny(words[:1], "{[") {
+			payload, ok = core.JSON(map[string]string{"text": words}), true
+		}
 		if !ok {
 			r.fault(field+".payload", "must be an object")
 		}
@@ -323,28 +329,20 @@ func number(raw json.RawMessage) (float64, bool) {
 	return n, err == nil && n == n
 }
 
-func (r *reader) priority(field string, raw json.RawMessage) int {
-	if !present(raw) {
-		return core.DefaultPriority
-	}
+// priority reads a number or a word; the default if it is neither.
+func priority(raw json.RawMessage) int {
 	n, ok := number(raw)
 	if !ok {
-		r.fault(field+".priority", "must be an integer from 0 to 10")
-		return core.DefaultPriority
+		word := strings.ToLower(strings.Trim(string(raw), `"`))
+		return cmp.Or(map[string]int{"urgent": 9, "high": 8, "low": 2}[word], core.DefaultPriority)
 	}
 	return int(min(max(n, 0), 10))
 }
 
 // confirm is true if it cannot be read: asking once too often does no harm.
-func (r *reader) confirm(field string, raw json.RawMessage) bool {
-	switch strings.ToLower(strings.Trim(string(raw), `"`)) {
-	case "", "null", "false":
-		return false
-	case "true":
-		return true
-	}
-	r.fault(field+".requiresConfirmation", "must be true or false")
-	return true
+func confirm(raw json.RawMessage) bool {
+	no := []string{"", "null", "false", "no", "none", "0"}
+	return !slices.Contains(no, strings.ToLower(strings.Trim(string(raw), `" `)))
 }
 
 func (r *reader) fallback(field string, raw json.RawMessage, chain int) *core.Step {

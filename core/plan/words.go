@@ -23,7 +23,7 @@ func (r *reader) words() {
 	}
 	steps := p.Steps[:0]
 	for i := range p.Steps {
-		if speaks(&p.Steps[i]) && speaksAPlan(p.Steps[i].Payload) {
+		if speaks(p.Steps[i].Type) && speaksAPlan(p.Steps[i].Payload) {
 			r.fault(fmt.Sprintf("actions[%d].payload.text", i), "is a plan; write what you say to people there")
 			continue
 		}
@@ -32,9 +32,9 @@ func (r *reader) words() {
 	p.Steps = steps
 }
 
-// speaks reports whether the step sends a message.
-func speaks(s *core.Step) bool {
-	return strings.HasPrefix(strings.ToLower(s.Type), strings.TrimSuffix(core.MessagePrefix, "_"))
+// speaks reports whether the action of that name sends a message.
+func speaks(name string) bool {
+	return strings.HasPrefix(strings.ToLower(name), strings.TrimSuffix(core.MessagePrefix, "_"))
 }
 
 var jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)

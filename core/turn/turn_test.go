@@ -758,9 +758,9 @@ func TestCorrectionsTellAll(t *testing.T) {
 	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.PermissionEveryone,
 		Schema: json.RawMessage(`{"type":"object","properties":{"direction":{"type":"integer"}}}`)})
 	for reply, wants := range map[string][]string{
-		`{"response":"hi","intent":"nonsense","note":"psst"}`:            {"intent", "unknown top-level key"},
-		`{"actions":[{"type":"look","payload":{"direction":"x"}}]}`:      {`"attempted_actions":{"look":`, "is string but should be integer"},
-		`{"actions":[{"type":"fly"}],"note":"psst","intent":"nonsense"}`: {"fly", "unknown top-level key", "intent"},
+		`{"response":"hi","note":"psst"}`:                           {"unknown top-level key"},
+		`{"actions":[{"type":"look","payload":{"direction":"x"}}]}`: {`"attempted_actions":{"look":`, "is string but should be integer"},
+		`{"actions":[{"type":"fly"}],"note":"psst"}`:                {"fly", "unknown top-level key"},
 	} {
 		b := withPlugin(t, eye, reply, plan("ok"))
 		b.receive(said("1", "jay", "hi"))
