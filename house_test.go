@@ -42,7 +42,7 @@ var rooms = []struct {
 	{"core/turn", []string{"core", "core/recent", "core/action", "core/command", "core/gate", "core/hint", "core/llm", "core/plan", "core/prompt", "core/txt", "core/watch"}},
 	{"core/prompt", []string{"core", "core/hint", "core/llm", "core/txt", "core/watch"}},
 	{"core/plan", []string{"core", "core/llm", "core/txt"}},
-	{"core/action", []string{"core", "core/llm", "core/recent", "core/txt"}},
+	{"core/action", []string{"core", "core/llm", "core/plan", "core/recent", "core/txt"}},
 	{"core/engine", []string{"core", "core/llm", "core/txt"}},
 	{"core/recon", []string{"core", "core/hint", "core/llm"}},
 	{"core/users", []string{"core"}},

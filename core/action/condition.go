@@ -9,10 +9,8 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/plan"
 )
-
-// operators are those of conditions.
-var operators = []string{"eq", "neq", "gt", "gte", "lt", "lte", "contains", "exists"}
 
 const resultsRoot = "results"
 
@@ -28,7 +26,7 @@ func (c *checker) conditions(field string, step *core.Step) {
 		if why != "" {
 			c.fault(at+".field", step.Type, "%s", why)
 		}
-		if !slices.Contains(operators, k.Operator) {
+		if !slices.Contains(plan.Operators, k.Operator) {
 			c.fault(at+".operator", step.Type, "unknown operator %q", k.Operator)
 		}
 		if len(k.Value) > 0 && !json.Valid(k.Value) {

@@ -150,12 +150,12 @@ func (d *Definition) lintExamples() error {
 }
 
 // accept fills in defaults and validates. It corrects "5" for 5, "true" for true and 5 for
-// "5": what is meant is certain.
+// "5", and leaves out null: what is meant is certain.
 func (d *Definition) accept(payload any) []violation {
 	d.input.fill(payload)
 	violations := d.input.check(payload)
 	for _, f := range violations {
-		if f.keyword == "type" {
+		if f.keyword == "type" || f.keyword == "enum" {
 			violations = d.retype(payload, f, violations)
 		}
 	}
@@ -166,11 +166,20 @@ func (d *Definition) accept(payload any) []violation {
 func (d *Definition) retype(payload any, f violation, before []violation) []violation {
 	way := pointed(f.path)
 	value, _ := descend(payload, way)
-	other, ok := otherType(value)
-	if !ok || way == nil {
+	if way == nil {
 		return before
 	}
 	parent, _ := descend(payload, way[:len(way)-1])
+	in, isObject := parent.(map[string]any)
+	if isObject && value == nil {
+		delete(in, way[len(way)-1])
+		d.input.fill(payload)
+		return d.input.check(payload)
+	}
+	other, ok := otherType(value)
+	if !ok || f.keyword != "type" {
+		return before
+	}
 	set := func(v any) {
 		switch in := parent.(type) {
 		case map[string]any:

@@ -78,6 +78,24 @@ func (o object) with(key string, value any) object {
 	return o
 }
 
+// find returns the value under the key; nil if there is none.
+func (o object) find(key string) json.RawMessage {
+	for _, m := range o {
+		if m.key == key {
+			return m.value
+		}
+	}
+	return nil
+}
+
+func (o object) keys() []string {
+	keys := make([]string, len(o))
+	for i, m := range o {
+		keys[i] = m.key
+	}
+	return keys
+}
+
 // mapLeaves returns a deep copy of a decoded JSON value. leaf returns the copy of each
 // value that is neither an object nor an array.
 func mapLeaves(v any, leaf func(any) any) any {

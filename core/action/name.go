@@ -38,6 +38,8 @@ const (
 	Ignore   = "IGNORE"   // the exchange is over, until the bot is addressed again
 )
 
+var controls = []string{None, Continue, Ignore}
+
 // MaxContinue is how often in a row a model may ask to go on.
 const MaxContinue = 3
 

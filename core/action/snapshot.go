@@ -11,7 +11,7 @@ import (
 	"synthbot/core"
 )
 
-// Snapshot is the catalogue at one moment. It never changes. A turn keeps the one that it
+// Snapshot is the catalogue at one moment. What it offers never changes. A turn keeps the one that it
 // began with.
 type Snapshot struct {
 	definitions []*Definition          // by name
@@ -20,6 +20,7 @@ type Snapshot struct {
 	resolvers   map[string]Resolver    // by the interface's name
 	policy      Policy
 	external    []*Definition // not registered yet; nil once Build has returned
+	replies     *replySchemas
 }
 
 // Build makes a catalogue of the actions of the plugins. The error joins everything that is
@@ -29,6 +30,7 @@ func Build(plugins ...core.Plugin) (*Snapshot, error) {
 		names:     make(map[string]*Definition),
 		kinds:     make(map[string]string),
 		resolvers: make(map[string]Resolver),
+		replies:   newReplySchemas(),
 	}
 	var errs []error
 	owners := make(map[string]bool)
@@ -232,7 +234,7 @@ func (c *Catalogue) Load() *Snapshot {
 	if s != nil {
 		return s
 	}
-	return &Snapshot{}
+	return &Snapshot{replies: newReplySchemas()}
 }
 
 // Swap replaces the snapshot. Turns that run keep theirs.

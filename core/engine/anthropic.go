@@ -19,11 +19,20 @@ func (anthropicWire) order() []string {
 // cacheMark ends a stretch of the prompt that the provider may keep.
 const cacheMark = `{"type":"ephemeral"}`
 
+// replyTool is how this API is held to a schema: a tool that the model has to call. Its
+// input is the text of the answer.
+const replyTool = "synthbot_reply"
+
 type block = map[string]json.RawMessage
 
 func (anthropicWire) amend(body map[string]json.RawMessage, c *call) error {
-	if c.tools {
+	switch {
+	case c.tools:
 		body["tool_choice"] = json.RawMessage(`{"type":"auto"}`)
+	case c.form <= formSchema:
+		tool := map[string]any{"name": replyTool, "description": "Send the reply", "input_schema": c.schema}
+		set(body, "tools", []any{tool})
+		set(body, "tool_choice", map[string]string{"type": "tool", "name": replyTool})
 	}
 	var blocks []block
 	for i, text := range c.system {
@@ -203,6 +212,9 @@ func (s *anthropicStream) event(name string, data []byte) (string, error) {
 			return e.Delta.Text, nil
 		case o.head.Type == "tool_use" && e.Delta.Type == "input_json_delta" && o.words.Len() <= maxAnswer:
 			o.words.WriteString(e.Delta.Partial)
+			if o.head.Name == replyTool {
+				return e.Delta.Partial, nil
+			}
 		}
 	case "message_delta":
 		if e.Delta != nil && e.Delta.Stop != "" {
@@ -228,6 +240,10 @@ func (s *anthropicStream) reply() (reply, bool) {
 			arguments := json.RawMessage(o.words.String())
 			if len(arguments) == 0 {
 				arguments = o.head.Input
+			}
+			if o.head.Name == replyTool {
+				text.Write(arguments)
+				continue
 			}
 			r.calls = append(r.calls, llm.ToolCall{ID: o.head.ID, Name: o.head.Name, Arguments: arguments})
 		}

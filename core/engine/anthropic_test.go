@@ -43,6 +43,36 @@ func TestAnthropicRequest(t *testing.T) {
 	}
 }
 
+// TestAnthropicSchema: this API is held to a schema by a tool, whose input is the answer.
+func TestAnthropicSchema(t *testing.T) {
+	s := newServer(t, anSays(`[{"type":"text","text":" "},{"type":"tool_use","id":"t1","name":"synthbot_reply","input":{"response":"yo"}}]`))
+	s.strict = strictAnthropic
+	m := s.model(anthropicTable)
+	if a := ask1(t, m, hello()); strings.TrimSpace(a.Text) != `{"response":"yo"}` || len(a.Calls) > 0 || a.Truncated {
+		t.Errorf("%+v", a)
+	}
+	got := s.last()
+	if choice, _ := got.body["tool_choice"].(map[string]any); choice["type"] != "tool" || choice["name"] != "synthbot_reply" || !strings.Contains(got.raw, testSchema) {
+		t.Error(got.raw)
+	}
+	s.say(events(
+		`{"type":"message_start","message":{"usage":{"input_tokens":3}}}`,
+		`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t1","name":"synthbot_reply","input":{}}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"response\":"}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"\"yo\"}"}}`,
+		`{"type":"message_delta","delta":{"stop_reason":"tool_use"}}`, `{"type":"message_stop"}`))
+	var pieces []string
+	if a := ask1(t, m, streaming(hello(), &pieces)); a.Text != `{"response":"yo"}` || strings.Join(pieces, "|") != `{"response":|"yo"}` {
+		t.Errorf("%+v, pieces %q", a, pieces)
+	}
+	plain := hello()
+	plain.Schema = nil
+	s.say(anSays(`[{"type":"text","text":"yo"}]`))
+	if ask1(t, m, plain); s.last().body["tools"] != nil {
+		t.Error("a tool where no plan is wanted")
+	}
+}
+
 func TestAnthropicShapes(t *testing.T) {
 	call := func(id, name, arguments string) llm.ToolCall {
 		return llm.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(arguments)}

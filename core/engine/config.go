@@ -22,7 +22,7 @@ type Config struct {
 	APIKey    core.Secret   `toml:"api_key" doc:"The key: a literal, env:NAME or file:PATH." example:"env:OPENAI_API_KEY"`
 	Timeout   time.Duration `toml:"timeout" doc:"How long one call may take in total." default:"120s" min:"1s" max:"1h"`
 	Dialect   string        `toml:"dialect" doc:"json: a JSON plan in the text. tools: the API's native tool calls, with the history as native messages." default:"json" oneof:"json|tools"`
-	Structure string        `toml:"structure" doc:"How the provider is asked for JSON: schema, object, off, or auto, which tries them in that order." default:"auto" oneof:"auto|schema|object|off"`
+	Structure string        `toml:"structure" doc:"How the provider is asked for JSON: strict (a schema it guarantees), schema, object, off, or auto, which tries them in that order, from the best the provider has." default:"auto" oneof:"auto|strict|schema|object|off"`
 
 	MaxPromptChars int  `toml:"max_prompt_chars" doc:"The longest prompt in characters; 0 for no limit." default:"24000" min:"0" max:"10000000"`
 	ContextTokens  int  `toml:"context_tokens" doc:"The model's context window in tokens; a prompt leaves room in it for the answer. 0: what the server reports when a prompt is too long." default:"0" min:"0" max:"100000000"`

@@ -25,8 +25,13 @@ func (openAI) amend(body map[string]json.RawMessage, c *call) error {
 		set(body, "reasoning_effort", c.cfg.Effort)
 	}
 	switch c.form {
-	case formSchema:
-		body["response_format"] = json.RawMessage(planFormat)
+	case formStrict, formSchema:
+		format := struct {
+			Name   string          `json:"name"`
+			Strict bool            `json:"strict"`
+			Schema json.RawMessage `json:"schema"`
+		}{"plan", c.form == formStrict, c.schema}
+		set(body, "response_format", map[string]any{"type": "json_schema", "json_schema": format})
 	case formObject:
 		body["response_format"] = json.RawMessage(`{"type":"json_object"}`)
 	}
@@ -44,22 +49,12 @@ func (openAI) amend(body map[string]json.RawMessage, c *call) error {
 type requestForm int32
 
 const (
-	formSchema requestForm = iota // response_format json_schema
-	formObject                    // response_format json_object
+	formStrict requestForm = iota // a schema that the provider guarantees
+	formSchema                    // a schema
+	formObject                    // any JSON object
 	formWords                     // the instructions alone
 	formPlain                     // nor anything else that is not in every server
 )
-
-// planFormat asks for the outline of a plan: loose enough for every action's payload
-// and for keys that plugins add.
-const planFormat = `{"type":"json_schema","json_schema":{"name":"plan","strict":false,"schema":` +
-	`{"type":"object","properties":{"response":{"type":"string"},"intent":{"type":"string"},` +
-	`"confidence":{"type":"number"},"actions":{"type":"array","items":{"type":"object","properties":` +
-	`{"type":{"type":"string"},"payload":{"type":"object","additionalProperties":true},` +
-	`"priority":{"type":"integer"}},` +
-	`"required":["type","payload"],"additionalProperties":true}},` +
-	`"context":{"type":"object","additionalProperties":true},` +
-	`"suggestions":{"type":"array","items":{"type":"string"}}},"additionalProperties":true}}}`
 
 // openAIText is a content that may be a string, null, or a list of parts.
 type openAIText string

@@ -361,9 +361,50 @@ func TestStructureOnlyForPlans(t *testing.T) {
 	if f := s.last().body["response_format"]; f != nil {
 		t.Errorf("%v", f)
 	}
-	var schema map[string]any
-	if err := json.Unmarshal([]byte(planFormat), &schema); err != nil {
-		t.Error(err)
+}
+
+// TestSchemaIsSent: each provider gets the request's schema in its own way, and says in its
+// limits which form of it it wants.
+func TestSchemaIsSent(t *testing.T) {
+	format := func(strict bool) string {
+		return fmt.Sprintf(`"response_format":{"json_schema":{"name":"plan","strict":%t,"schema":%s},"type":"json_schema"}`, strict, testSchema)
+	}
+	for name, tc := range map[string]struct {
+		change func(*Config)
+		kind   llm.Structure
+		want   string
+	}{
+		"a local server":         {func(c *Config) { c.Provider = "llamacpp" }, llm.StructureSchema, format(false)},
+		"a server like openai's": {func(c *Config) { c.Provider = "openai" }, llm.StructureSchema, format(false)},
+		"strict":                 {func(c *Config) { c.Structure = "strict" }, llm.StructureStrict, format(true)},
+		"object":                 {func(c *Config) { c.Structure = "object" }, llm.StructureNone, `"response_format":{"type":"json_object"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, aiSays("{}"))
+			m := s.model(tc.change)
+			if l := m.Limits(); l.Schemas != tc.kind {
+				t.Errorf("it wants %q", l.Schemas)
+			}
+			ask1(t, m, hello())
+			if got := s.last().raw; !strings.Contains(got, tc.want) {
+				t.Error(got)
+			}
+		})
+	}
+	if p, _ := presetOf("openai"); p.form != formStrict {
+		t.Error("the provider itself is not asked for its guarantee")
+	}
+	s := newServer(t, aiSays("{}"))
+	s.strict = func(b map[string]any) string {
+		if data, _ := json.Marshal(b); strings.Contains(string(data), `"strict":true`) {
+			return "Invalid schema for response_format"
+		}
+		return ""
+	}
+	m := s.model(func(c *Config) { c.Structure = "strict" })
+	ask1(t, m, hello())
+	if l := m.Limits(); l.Schemas != llm.StructureSchema || len(s.got()) != 2 {
+		t.Errorf("a refused guarantee: it wants %q after %d calls", l.Schemas, len(s.got()))
 	}
 }
 

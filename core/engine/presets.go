@@ -14,10 +14,10 @@ type preset struct {
 // presets lists the providers. All but anthropic speak the openai API.
 func presets() []preset {
 	const tokens, completion = "max_tokens", "max_completion_tokens"
-	ai, schema, object := openAI{}, formSchema, formObject
+	ai, strict, schema, object := openAI{}, formStrict, formSchema, formObject
 	return []preset{
-		{"openai", ai, "https://api.openai.com", "/v1", true, completion, schema},
-		{"anthropic", anthropicWire{}, "https://api.anthropic.com", "/v1", true, tokens, formWords},
+		{"openai", ai, "https://api.openai.com", "/v1", true, completion, strict},
+		{"anthropic", anthropicWire{}, "https://api.anthropic.com", "/v1", true, tokens, schema},
 		{"ollama", ai, "http://127.0.0.1:11434", "/v1", false, tokens, schema},
 		{"gemini", ai, "https://generativelanguage.googleapis.com", "/v1beta/openai", true, tokens, object},
 		{"mistral", ai, "https://api.mistral.ai", "/v1", true, tokens, schema},

@@ -46,10 +46,12 @@ func newRemote(cfg Config, t *transport) (*remote, error) {
 	}
 	p, _ := presetOf(cfg.Provider)
 	if p.name == "openai" && cfg.BaseURL != "" && !strings.Contains(cfg.BaseURL, "api.openai.com") {
-		p.maxField = "max_tokens" // servers of other makers often know no other
+		p.maxField, p.form = "max_tokens", formSchema // servers of other makers often know no other
 	}
 	r := &remote{cfg: cfg, preset: p, redact: core.Conceal(cfg.APIKey), transport: t}
-	form := map[string]requestForm{structureAuto: p.form, "schema": formSchema, "object": formObject, "off": formWords}
+	form := map[string]requestForm{
+		structureAuto: p.form, "strict": formStrict, "schema": formSchema, "object": formObject, "off": formWords,
+	}
 	r.form.Store(int32(form[cfg.Structure]))
 	var err error
 	r.model, err = p.client(cfg, t)
@@ -75,7 +77,12 @@ func (p preset) client(cfg Config, t *transport) (llms.Model, error) {
 }
 
 // Limits implements llm.Model.
-func (r *remote) Limits() llm.Limits { return r.learned.limits(r.cfg.Limits(), r.transport.clock()) }
+func (r *remote) Limits() llm.Limits {
+	l := r.learned.limits(r.cfg.Limits(), r.transport.clock())
+	forms := map[requestForm]llm.Structure{formStrict: llm.StructureStrict, formSchema: llm.StructureSchema}
+	l.Schemas = forms[requestForm(r.form.Load())]
+	return l
+}
 
 // Generate implements llm.Model. A server that refuses the form of a request
 // is asked again in a plainer one, and what it took is remembered.
@@ -83,7 +90,7 @@ func (r *remote) Generate(ctx context.Context, request llm.Request) (llm.Answer,
 	call, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
 	begin := requestForm(r.form.Load())
-	if !asksForPlan(request) {
+	if request.Schema == nil {
 		begin = max(begin, formWords)
 	}
 	for m := begin; ; m++ {
@@ -109,13 +116,6 @@ func (r *remote) Generate(ctx context.Context, request llm.Request) (llm.Answer,
 	}
 }
 
-// asksForPlan reports whether the answer is to be a JSON plan: only a request that shows
-// the catalogue of actions asks for one.
-func asksForPlan(request llm.Request) bool {
-	catalogue := func(part string) bool { return strings.HasPrefix(part, `{"actions":`) }
-	return len(request.Tools) == 0 && slices.ContainsFunc(request.System, catalogue)
-}
-
 // mayTakePlainerForm reports whether a plainer request might be taken.
 func mayTakePlainerForm(e *llm.Error) bool {
 	statuses := []int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusNotImplemented}
@@ -124,7 +124,7 @@ func mayTakePlainerForm(e *llm.Error) bool {
 
 // once makes one call through the library.
 func (r *remote) once(ctx context.Context, request llm.Request, m requestForm) (answer llm.Answer, err error) {
-	c := &call{cfg: r.cfg, preset: r.preset, form: m, tools: len(request.Tools) > 0}
+	c := &call{cfg: r.cfg, preset: r.preset, form: m, tools: len(request.Tools) > 0, schema: request.Schema}
 	c.system = slices.DeleteFunc(slices.Clone(request.System), isBlank)
 	if r.cfg.Stream {
 		c.stream = request.Stream

@@ -149,8 +149,11 @@ func hello() llm.Request {
 	return llm.Request{
 		System:   []string{"You are Aria. Reply with one JSON object.", "Be short.", `{"actions":{"message_x":{"brief":"b"}}}`},
 		Messages: []llm.Utterance{{Role: llm.RoleUser, Text: `{"context":{},"input":{"type":"message","payload":{"text":"hello"}}}`}},
+		Schema:   json.RawMessage(testSchema),
 	}
 }
+
+const testSchema = `{"type":"object","properties":{"response":{"type":"string"}},"required":["response"],"additionalProperties":false}`
 
 func bounded(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

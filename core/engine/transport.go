@@ -70,6 +70,7 @@ type call struct {
 	form   requestForm
 	system []string
 	tools  bool
+	schema json.RawMessage
 	stream func(piece string) // nil: the answer comes in one piece
 
 	err    error  // why it failed, typed; the library would make a string of it

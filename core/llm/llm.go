@@ -19,6 +19,16 @@ const (
 	DialectTools Dialect = "tools" // the API's own tool calls
 )
 
+// Structure is how an engine holds a model to a schema.
+type Structure string
+
+// Structures.
+const (
+	StructureNone   Structure = ""       // not at all: the instructions have to do
+	StructureSchema Structure = "schema" // a JSON Schema
+	StructureStrict Structure = "strict" // a schema of the subset that OpenAI guarantees
+)
+
 // Limits are what an engine can take.
 type Limits struct {
 	Engine  string
@@ -26,6 +36,7 @@ type Limits struct {
 	Tokens  int  // of the whole prompt as Tokens estimates them, room for the answer already taken off; 0: no limit
 	Learned bool // Tokens was learned from the server: where nothing shorter can be built, a prompt may exceed it
 	Dialect Dialect
+	Schemas Structure
 	Vision  bool // pictures may travel beside the text
 	Hearing bool // sounds may
 }
@@ -83,6 +94,8 @@ type Request struct {
 	System   []string
 	Messages []Utterance
 	Tools    []Tool
+	// Schema is that of the answer, in the form of Limits.Schemas; nil: the answer is text.
+	Schema json.RawMessage
 	// Stream, where set, is given the answer's text as it grows, piece by piece.
 	Stream func(piece string)
 	// Used, where set, is called with what every call took that reached the model, also

@@ -121,9 +121,8 @@ func state(raw json.RawMessage) (s core.State) {
 }
 
 func values(raw json.RawMessage) (m map[string]json.RawMessage) {
-	if json.Unmarshal(raw, &m) != nil {
-		return nil
-	}
+	raw, _ = payloadOf(raw)
+	_ = json.Unmarshal(raw, &m)
 	return m
 }
 

@@ -32,7 +32,13 @@ type CorrectionAction struct {
 	Examples    core.Examples
 }
 
-const requiredFormat = `{"response":"text","actions":[{"type":"NAME","payload":{}}]}`
+// requiredFormat is the one whole example of a plan.
+const requiredFormat = `{"response":"text","intent":"query","confidence":0.9,` +
+	`"actions":[{"type":"NAME","payload":{},"priority":5,"requiresConfirmation":false,"confirmationMessage":"text",` +
+	`"fallbackAction":{"type":"NAME","payload":{}},` +
+	`"conditions":[{"field":"results.NAME.key","operator":"eq","value":"text"}]}],` +
+	`"context":{"topic":"text","entities":{},"slotsFilled":{},"slotsRequired":["name"]},` +
+	`"suggestions":["text"],"metadata":{}}`
 
 // Request is the prompt again, the model's reply, and the correction as the last
 // user message. What the correction takes, the context gives way for; where even

@@ -36,8 +36,7 @@ const (
 		// Invented actions and payloads, which validation refuses.
 		`Use only the actions given here, with payloads of their schema. ` +
 		// Silence put into words ("I will not answer"), and loops.
-		`Actions without payload: IGNORE (say nothing), NONE (do nothing), ` +
-		`CONTINUE (take another turn after this one). ` +
+		`Without payload: IGNORE (say nothing), NONE (do nothing), CONTINUE (take another turn). ` +
 		// "I'll remember that", and nothing was saved.
 		`Never say you did, saved or will do something unless an action of this reply or an output does it. ` +
 		// Prompt injection through names, quotes, files, pages and tool outputs.
@@ -50,24 +49,25 @@ const (
 
 	// A lite prompt does without these.
 	rulesFull = "" +
-		// A stray key is a correction; a forgotten one loses the thread of a form.
+		// A stray key is a correction; a forgotten one loses the thread of a form, or does what depends.
 		`Further keys: intent, confidence, context {topic, entities, slotsFilled, slotsRequired}, suggestions, ` +
-		`metadata; no others. ` +
+		`metadata; per action: priority, requiresConfirmation, confirmationMessage, ` +
+		`fallbackAction if it fails, conditions [{field, operator, value}]; no others. ` +
 		// A beat or a reminder answered as if a person had written it.
-		`input.type other than "message": nobody spoke; act on your own account or IGNORE. ` +
+		`input.type other than "message": nobody spoke; act by yourself or IGNORE. ` +
 		// Answers in the wrong mood; a wrong "today".
-		`context.recon tells the tone of the moment; input.payload.timestamp is now.`
+		`context.recon is the tone; input.payload.timestamp is now.`
 )
 
 // rulesChat are for talk with people: readable, and under 1,200 characters too.
 const rulesChat = "" +
 	// A manual's voice instead of a person's; walls of text.
-	`You are talking with people in a chat: write as your persona speaks, in plain, short messages; ` +
+	`You are in a chat: write as your persona speaks, in plain, short messages; ` +
 	`Markdown only where it helps. ` +
 	// Old messages answered again.
 	`Answer what is in input; context.history_current_chat, oldest first, is what was said before. ` +
 	// People of a group mixed up.
-	`Several people may speak: keep them apart by "from", "username" and, if names are alike, "usertag". ` +
+	`Keep people apart by "from", "username" and, if names are alike, "usertag". ` +
 	`Answer all of input.payload.messages in one message. ` +
 	// "That" taken for the wrong thing.
 	`reply_message_id is what the person refers to. ` +

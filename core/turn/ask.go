@@ -122,10 +122,14 @@ func (c *exchange) ask(ctx context.Context, correct func(*prompt.Prompt) llm.Req
 				return llm.Request{}, err
 			}
 			sections = p.Sections()
+			r := p.Request()
 			if correct != nil {
-				return correct(&p), nil
+				r = correct(&p)
 			}
-			return p.Request(), nil
+			if l.Dialect != llm.DialectTools {
+				r.Schema = c.schema(l.Schemas)
+			}
+			return r, nil
 		},
 	})
 	if err == nil {
@@ -152,6 +156,21 @@ func (c *exchange) build(l llm.Limits) (p prompt.Prompt, err error) {
 			"There is no room for all that waited: %d earlier messages are not shown.",
 			len(all.Messages)-len(parts.Messages)))
 	}
+}
+
+// schema is that of the plans which the prompt asks for.
+func (c *exchange) schema(form llm.Structure) json.RawMessage {
+	if form == llm.StructureNone {
+		return json.RawMessage("{}")
+	}
+	parts := &c.turn.input.parts
+	var names []string
+	for i := range parts.Actions {
+		if parts.Actions[i].Essential || !parts.Lite {
+			names = append(names, parts.Actions[i].Name)
+		}
+	}
+	return c.turn.snapshot.ReplySchema(names, c.turn.setup.Prompt.Keys, form == llm.StructureStrict)
 }
 
 // insists reports whether the model said the same words again, which are fit for
