@@ -333,9 +333,14 @@ func (c *checker) target(field string, d *Definition, payload map[string]any, va
 	}
 }
 
-// fallback checks what is to be done if the step fails. It leaves out what may not run.
+// fallback checks what is to be done if the step fails. It leaves out what may not run, and
+// NONE, which says that nothing is.
 func (c *checker) fallback(field string, step *core.Step, chain int) {
 	if step.Fallback == nil {
+		return
+	}
+	if _, ok := Control(step.Fallback.Type); ok {
+		step.Fallback = nil
 		return
 	}
 	field += ".fallbackAction"

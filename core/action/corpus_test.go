@@ -3,6 +3,7 @@ package action
 import (
 	"encoding/json"
 	"flag"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -157,7 +158,7 @@ func corrected(t *testing.T, name string, a llm.Answer, faults []core.Fault, con
 	return text
 }
 
-func answerOf(t *testing.T, data []byte) llm.Answer {
+func answerOf(t testing.TB, data []byte) llm.Answer {
 	var a struct {
 		Text      string
 		Truncated bool
@@ -197,5 +198,58 @@ func TestNoFirstHalfRuns(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// BenchmarkCorrections counts how many of 1,000 answers cost a second call: of each part of the
+// corpus, and of random plans of the schema, as engines that honour it give with a model that
+// knows nothing; of these also how many have a fault of syntax.
+func BenchmarkCorrections(b *testing.B) {
+	files, _ := filepath.Glob("testdata/corpus/*.txtar")
+	for _, file := range files {
+		archive, err := txtar.ParseFile(file)
+		if err != nil {
+			b.Fatal(err)
+		}
+		var answers []llm.Answer
+		for _, f := range archive.Files {
+			switch _, kind, _ := strings.Cut(f.Name, "."); kind {
+			case "in":
+				answers = append(answers, llm.Answer{Text: string(f.Data)})
+			case "answer":
+				answers = append(answers, answerOf(b, f.Data))
+			}
+		}
+		s := corpusCatalogue(b)
+		b.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(b *testing.B) {
+			corrections := 0
+			for b.Loop() {
+				corrections = 0
+				for i := range 1000 {
+					p, faults := plan.Read(answers[i%len(answers)])
+					_, more := s.Check(p, by(core.RankAdmin))
+					corrections += min(1, len(faults)+len(more))
+				}
+			}
+			b.ReportMetric(float64(corrections), "corrections/1000")
+		})
+	}
+	s, names := replyCatalogue(b)
+	for form, strict := range map[string]bool{"random-schema": false, "random-strict": true} {
+		var root map[string]any
+		if err := json.Unmarshal(s.ReplySchema(names, nil, strict), &root); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(form, func(b *testing.B) {
+			syntax := 0
+			for b.Loop() {
+				syntax = 0
+				g := generator{root: root, random: rand.New(rand.NewPCG(1, 2))}
+				for range 1000 {
+					syntax += min(1, len(syntaxFaults(s, string(core.JSON(g.value(root, 0))))))
+				}
+			}
+			b.ReportMetric(float64(syntax), "syntax/1000")
+		})
 	}
 }

@@ -145,7 +145,7 @@ func (w replyWriter) branches(name string) []any {
 func (w replyWriter) condition() object {
 	value := object{}.with("type", []string{"string", "number", "boolean", "null"})
 	return w.object(object{}.with("field", typed("string")).with("operator", among(plan.Operators...)).
-		with("value", value), "field", "operator")
+		with("value", value), "field", "operator", "value")
 }
 
 // payload is the schema of an action's payload. Where the strict subset cannot say it, the
@@ -179,6 +179,10 @@ func looseSchema(raw json.RawMessage, base string) json.RawMessage {
 		case "type", "enum", "const", "required", "minimum", "maximum":
 		case "minItems", "maxItems":
 			if json.Unmarshal(m.value, &items) != nil || items > maxReplyItems {
+				continue
+			}
+		case "format":
+			if !slices.Contains([]string{`"date"`, `"time"`, `"date-time"`}, string(m.value)) {
 				continue
 			}
 		case "items":
@@ -221,11 +225,22 @@ func strictSchema(raw json.RawMessage) (to object, ok bool) {
 	if enum := from.find("enum"); enum != nil {
 		return object{}.with("enum", enum), true
 	}
+	var kinds []string
+	if json.Unmarshal(from.find("type"), &kinds) == nil && kinds != nil {
+		list := make([]any, len(kinds))
+		for i, kind := range kinds {
+			list[i], ok = strictSchema(core.JSON(slices.Clone(from).with("type", kind)))
+			if !ok {
+				return nil, false
+			}
+		}
+		return object{}.with("anyOf", list), true
+	}
 	var kind string
 	_ = json.Unmarshal(from.find("type"), &kind)
 	properties, hasProperties := decodeObject(from.find("properties"))
 	switch {
-	case kind == "string" || kind == "number" || kind == "integer" || kind == "boolean":
+	case slices.Contains([]string{"string", "number", "integer", "boolean", "null"}, kind):
 		return typed(kind), true
 	case kind == "array":
 		items, ok := strictSchema(from.find("items"))
