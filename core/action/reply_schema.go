@@ -165,7 +165,7 @@ func (w replyWriter) payload(d *Definition) any {
 	return o
 }
 
-// looseSchema keeps of a schema what engines make grammars of. base is where it will stand.
+// looseSchema keeps of a schema what engines make grammars of. base is where the result goes.
 func looseSchema(raw json.RawMessage, base string) json.RawMessage {
 	from, ok := decodeObject(raw)
 	if !ok {

@@ -31,18 +31,19 @@ var Operators = []string{"eq", "neq", "gt", "gte", "lt", "lte", "contains", "exi
 
 // Other words that models use.
 var (
-	otherIntents = map[string]string{
-		"question": "query", "ask": "query", "search": "query", "lookup": "query", "information": "query", "info": "query",
-		"informational": "query", "inform": "query", "answer": "query", "statement": "conversation",
-		"request": "action", "command": "action", "task": "action", "order": "action", "instruction": "action",
-		"navigate": "navigation", "confirm": "confirmation", "affirmation": "confirmation", "agreement": "confirmation",
-		"yes": "confirmation", "clarify": "clarification", "hello": "greeting", "greet": "greeting",
-		"welcome": "greeting", "goodbye": "farewell", "bye": "farewell", "support": "help", "assistance": "help",
-		"stop": "cancel", "cancellation": "cancel", "abort": "cancel", "deny": "cancel", "failure": "error",
-		"chat": "conversation", "chitchat": "conversation", "smalltalk": "conversation", "talk": "conversation",
-		"casual": "conversation", "discussion": "conversation", "story": "conversation", "roleplay": "conversation",
-		"thanks": "social", "thank": "social", "gratitude": "social", "compliment": "social", "joke": "social",
-		"humor": "social", "emotion": "social", "empathy": "social", "apology": "social",
+	otherIntents = map[string][]string{
+		"query":         strings.Fields("question ask search lookup information info informational inform answer"),
+		"action":        strings.Fields("request command task order instruction"),
+		"navigation":    strings.Fields("navigate"),
+		"confirmation":  strings.Fields("confirm affirmation agreement acknowledge acknowledgement yes"),
+		"clarification": strings.Fields("clarify"),
+		"greeting":      strings.Fields("hello greet welcome"),
+		"farewell":      strings.Fields("goodbye bye"),
+		"help":          strings.Fields("support assistance"),
+		"cancel":        strings.Fields("stop cancellation abort deny"),
+		"error":         strings.Fields("failure"),
+		"conversation":  strings.Fields("chat chitchat smalltalk talk casual discussion story roleplay statement"),
+		"social":        strings.Fields("thanks thank gratitude compliment joke humor emotion empathy apology"),
 	}
 	otherOperators = map[string]string{
 		"=": "eq", "==": "eq", "===": "eq", "equals": "eq", "equal": "eq", "is": "eq", "!=": "neq", "<>": "neq",
@@ -50,7 +51,8 @@ var (
 		"includes": "contains", "exist": "exists",
 	}
 	levels = map[string]float64{
-		"certain": 1, "veryhigh": 0.95, "high": 0.9, "medium": 0.6, "moderate": 0.6, "low": 0.3, "verylow": 0.1, "none": 0,
+		"certain": 1, "veryhigh": 0.95, "high": 0.9, "medium": 0.6, "moderate": 0.6, "low": 0.3, "verylow": 0.1,
+		"none": 0,
 	}
 )
 
@@ -58,12 +60,13 @@ var (
 // correction: nothing here makes anybody do anything, so what cannot be read is kept in the
 // metadata or left out. TestNeverCorrected lists the cases.
 func (r *reader) envelope(f fields) {
-	if m := f.values["metadata"]; present(m) && len(m) <= maxMetadata {
-		if m[0] == '{' {
-			r.plan.Metadata = slices.Clone(m)
-		} else {
-			r.note("metadata", m)
-		}
+	metadata := f.values["metadata"]
+	switch {
+	case !present(metadata) || len(metadata) > maxMetadata:
+	case metadata[0] == '{':
+		r.plan.Metadata = slices.Clone(metadata)
+	default:
+		r.note("metadata", metadata)
 	}
 	r.intent(f)
 	r.plan.Confidence = confidence(f.values["confidence"])
@@ -77,12 +80,11 @@ func (r *reader) intent(f fields) {
 	// Of "ask_question" or "social/thanks" one word may be known.
 	words := strings.FieldsFunc(said, func(c rune) bool { return !('a' <= c && c <= 'z') })
 	for _, word := range append([]string{said, strings.Join(words, "")}, words...) {
-		if other, ok := otherIntents[word]; ok {
-			word = other
-		}
-		if slices.Contains(Intents, word) {
-			r.plan.Intent = word
-			return
+		for _, intent := range Intents {
+			if word == intent || slices.Contains(otherIntents[intent], word) {
+				r.plan.Intent = intent
+				return
+			}
 		}
 	}
 	if f.has("intent") && len(f.values["intent"]) <= maxField {
