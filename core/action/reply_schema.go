@@ -125,8 +125,8 @@ func (w replyWriter) control() object {
 	return w.object(object{}.with("type", among(controls...)), "type")
 }
 
-// branches are what a step of the action looks like. In the strict subset the usual short one
-// stands beside the whole one, in which every key has to be written.
+// branches are what a step of the action looks like. The strict subset has the usual short form
+// beside the whole one, in which every key has to be written.
 func (w replyWriter) branches(name string) []any {
 	short := object{}.with("type", among(name)).with("payload", refTo(name))
 	priority := typed("integer")
@@ -222,7 +222,8 @@ func strictSchema(raw json.RawMessage) (to object, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	if enum := from.find("enum"); enum != nil {
+	enum := from.find("enum")
+	if enum != nil {
 		return object{}.with("enum", enum), true
 	}
 	var kinds []string
