@@ -1,10 +1,12 @@
 package action
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -236,20 +238,46 @@ func BenchmarkCorrections(b *testing.B) {
 	}
 	s, names := replyCatalogue(b)
 	for form, strict := range map[string]bool{"random-schema": false, "random-strict": true} {
-		var root map[string]any
-		if err := json.Unmarshal(s.ReplySchema(names, nil, strict), &root); err != nil {
-			b.Fatal(err)
-		}
-		b.Run(form, func(b *testing.B) {
-			syntax := 0
-			for b.Loop() {
-				syntax = 0
-				g := generator{root: root, random: rand.New(rand.NewPCG(1, 2))}
-				for range 1000 {
-					syntax += min(1, len(syntaxFaults(s, string(core.JSON(g.value(root, 0))))))
+		raw := s.ReplySchema(names, nil, strict)
+		b.Run(form, func(b *testing.B) { syntaxOf(b, s, randomPlans(b, raw), strict) })
+		tool := os.Getenv("GRAMMAR") // see scripts/corrections.sh
+		if tool != "" {
+			b.Run("llama.cpp-"+form, func(b *testing.B) {
+				c := exec.Command(tool, "1000")
+				c.Stdin = bytes.NewReader(raw)
+				out, err := c.Output()
+				if err != nil {
+					b.Fatal(err)
 				}
-			}
-			b.ReportMetric(float64(syntax), "syntax/1000")
-		})
+				syntaxOf(b, s, strings.Split(strings.TrimSpace(string(out)), "\n"), strict)
+			})
+		}
 	}
+}
+
+func randomPlans(b *testing.B, schema json.RawMessage) []string {
+	var root map[string]any
+	if err := json.Unmarshal(schema, &root); err != nil {
+		b.Fatal(err)
+	}
+	g := generator{root: root, random: rand.New(rand.NewPCG(1, 2))}
+	plans := make([]string, 1000)
+	for i := range plans {
+		plans[i] = string(core.JSON(g.value(root, 0)))
+	}
+	return plans
+}
+
+func syntaxOf(b *testing.B, s *Snapshot, plans []string, strict bool) {
+	syntax := 0
+	for b.Loop() {
+		syntax = 0
+		for _, text := range plans {
+			syntax += min(1, len(syntaxFaults(s, text, strict)))
+		}
+	}
+	if len(plans) != 1000 {
+		b.Errorf("%d plans", len(plans))
+	}
+	b.ReportMetric(float64(syntax), "syntax/1000")
 }
