@@ -63,7 +63,7 @@ func (a *adminCommands) list() []command.Command {
 func (a *adminCommands) status(ctx context.Context, c command.Call) (string, error) {
 	p := a.bot.InForce()
 	waiting := 0
-	err := a.bot.Data.Store.View(ctx, func(v core.View) error {
+	err := a.bot.Data.View(ctx, func(v core.View) error {
 		places, err := v.Waiting()
 		places = slices.DeleteFunc(places, func(p core.Path) bool { return p == c.Path }) // it waits for this answer
 		waiting = len(places)
@@ -234,7 +234,7 @@ func (a *adminCommands) lastWords(ctx context.Context, c command.Call) (string, 
 		n = 10
 	}
 	var s strings.Builder
-	err = a.bot.Data.Store.View(ctx, func(v core.View) error {
+	err = a.bot.Data.View(ctx, func(v core.View) error {
 		h, err := v.Head(path)
 		if err != nil {
 			return err

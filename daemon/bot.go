@@ -62,7 +62,7 @@ func (e *Env) newBot(l Life) *Bot {
 func (b *Bot) openStore(l Life) error {
 	open := l.Open
 	if open == nil {
-		open = func() (core.Store, error) { return b.openDatabase(l.Config) }
+		open = func() (Store, error) { return b.openDatabase(l.Config) }
 	}
 	store, err := open()
 	if err != nil {

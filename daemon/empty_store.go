@@ -7,7 +7,7 @@ import (
 )
 
 // EmptyStore is the store of a bot that never heard a word: for commands that only
-// look, where there is no database yet.
+// look, where there is no database yet. Nothing can be written into it.
 type EmptyStore struct{}
 
 func (EmptyStore) Commit(context.Context, *core.Batch) error { return core.ErrClosed }
@@ -29,3 +29,20 @@ func (EmptyStore) Journal(core.TurnID) ([]core.Record, error)         { return n
 func (EmptyStore) Recent(core.Path, int, func(core.Path) bool) ([]core.Entry, error) {
 	return nil, nil
 }
+
+func (EmptyStore) SaveFact(_ context.Context, f core.Fact) (core.Fact, error) {
+	return f, core.ErrClosed
+}
+func (EmptyStore) DropFact(context.Context, string, ...core.Path) error             { return core.ErrUnknown }
+func (EmptyStore) Recall(context.Context, core.FactQuery) ([]core.FactMatch, error) { return nil, nil }
+func (EmptyStore) Epoch() uint64                                                    { return 0 }
+
+// Items returns what a plugin keeps: nothing.
+func (EmptyStore) Items(string) core.Items { return EmptyStore{} }
+
+func (EmptyStore) Get(_ context.Context, path core.Path, key string) (core.Item, bool, error) {
+	return core.Item{Path: path, Key: key}, false, nil
+}
+func (EmptyStore) Put(context.Context, core.Item) (uint64, error)       { return 0, core.ErrClosed }
+func (EmptyStore) PutAll(context.Context, ...core.Item) error           { return core.ErrClosed }
+func (EmptyStore) List(context.Context, core.Path) ([]core.Item, error) { return nil, nil }

@@ -146,7 +146,7 @@ func (b *Bot) Attach(ctx context.Context, o console.Options) error {
 // TypedLines returns what users typed in a session, for the arrow keys.
 func (b *Bot) TypedLines(ctx context.Context, place core.Path) []string {
 	var lines []string
-	err := b.Data.Store.View(ctx, func(v core.View) error {
+	err := b.Data.View(ctx, func(v core.View) error {
 		entries, err := v.Last(place, 200)
 		for i := range entries {
 			e := &entries[i]

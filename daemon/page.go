@@ -60,7 +60,7 @@ func (s *pageServer) options() adminpage.Options {
 	b, db := s.bot, s.bot.Data.DB
 	o := adminpage.Options{
 		Log: logs.Room(b.log, "admin"), Turns: b.monitor.traces, Running: &s.running,
-		Reader: b.Data.Store, Facts: b.Data.Facts(), Items: b.Data.Items("page"),
+		Reader: b.Data.Store, Facts: b.Data.Store, Items: b.Data.Items("page"),
 		Clock:    func() time.Time { return b.InForce().Config.Clock(b.env.Clock)() }, // a reload may change the zone
 		Actions:  s.actions,
 		Settings: s.settings,

@@ -45,8 +45,9 @@ func (d *personalData) show(ctx context.Context, c command.Call) (string, error)
 		return text, nil
 	}
 	text += "\n"
+	_, sends := d.bot.InForce().at(c.Path).(core.FileSender)
 	switch {
-	case d.bot.InForce().carrier(c.Path) == nil:
+	case !sends:
 		text += "I cannot send files here; `synthbot memory export " + c.Person.String() +
 			"` prints all of it, one JSON object a line."
 	case all.Len() > maxSentData:

@@ -27,7 +27,7 @@ func assembled(t *testing.T, toml string) *Bot {
 	}
 	var b *Bot
 	l := Life{
-		Config: c, Log: p.Logger(c, 0), Open: func() (core.Store, error) { return EmptyStore{}, nil },
+		Config: c, Log: p.Logger(c, 0), Open: func() (Store, error) { return EmptyStore{}, nil },
 		Interfaces: InterfacesToLookAt, Look: func(made *Bot) error { b = made; return nil },
 	}
 	if err := p.Run(t.Context(), l); err != nil {

@@ -15,7 +15,7 @@ import (
 type Life struct {
 	Config     *Config
 	Log        *slog.Logger
-	Open       func() (core.Store, error) // nil: the database, which is made if it is missing
+	Open       func() (Store, error) // nil: the database, which is made if it is missing
 	Interfaces makeInterfaces
 	Further    []core.Plugin    // further actions, to look at
 	Look       func(*Bot) error // is called instead of running the bot; nil: it runs

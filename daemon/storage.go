@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"sync"
 
 	"synthbot/core"
@@ -12,10 +11,16 @@ import (
 	"synthbot/memory"
 )
 
-// Storage is what a bot keeps. Where there is no database, for commands that only look,
-// it is empty.
+// Store is what keeps all that a bot keeps: a *memory.DB, or EmptyStore.
+type Store interface {
+	core.Store
+	core.Facts
+	Items(plugin string) core.Items
+}
+
+// Storage is what a bot keeps. Safe for concurrent use.
 type Storage struct {
-	Store core.Store
+	Store
 	DB    *memory.DB    // the store, if it is a database; else nil
 	usage engine.Ledger // what engines were used for; nil without a database
 
@@ -23,7 +28,7 @@ type Storage struct {
 }
 
 // openDatabase opens the database of the configuration. It creates a missing one.
-func (b *Bot) openDatabase(c *Config) (core.Store, error) {
+func (b *Bot) openDatabase(c *Config) (Store, error) {
 	dir, err := c.DataDir(b.env.Getenv)
 	if err != nil {
 		return nil, err
@@ -39,29 +44,13 @@ func (b *Bot) openDatabase(c *Config) (core.Store, error) {
 }
 
 // newStorage returns what a bot keeps in a store.
-func (b *Bot) newStorage(store core.Store) *Storage {
+func (b *Bot) newStorage(store Store) *Storage {
 	db, ok := store.(*memory.DB)
 	if !ok {
 		return &Storage{Store: store}
 	}
 	cost := func(engine string, u llm.Usage) float64 { return b.InForce().Config.Cost(engine, u) }
 	return &Storage{Store: store, DB: db, usage: &usageStore{db: db, log: b.log, cost: cost}}
-}
-
-// Items is what a plugin keeps.
-func (s *Storage) Items(plugin string) core.Items {
-	if s.DB == nil {
-		return nowhere{}
-	}
-	return s.DB.Items(plugin)
-}
-
-// Facts are the memories of the bot.
-func (s *Storage) Facts() core.Facts {
-	if s.DB == nil {
-		return nowhere{}
-	}
-	return s.DB
 }
 
 // close closes the store when all use of engines is written.
@@ -71,25 +60,6 @@ func (s *Storage) close() error {
 	}
 	return s.Store.Close()
 }
-
-var _ core.Facts = (*memory.DB)(nil)
-
-// nowhere is what plugins keep where there is no database: for commands that
-// only look.
-type nowhere struct{}
-
-func (nowhere) Get(_ context.Context, path core.Path, key string) (core.Item, bool, error) {
-	return core.Item{Path: path, Key: key}, false, nil
-}
-func (nowhere) Put(context.Context, core.Item) (uint64, error)       { return 0, core.ErrClosed }
-func (nowhere) PutAll(context.Context, ...core.Item) error           { return core.ErrClosed }
-func (nowhere) List(context.Context, core.Path) ([]core.Item, error) { return nil, nil }
-func (nowhere) SaveFact(context.Context, core.Fact) (core.Fact, error) {
-	return core.Fact{}, core.ErrClosed
-}
-func (nowhere) DropFact(context.Context, string, ...core.Path) error             { return core.ErrUnknown }
-func (nowhere) Recall(context.Context, core.FactQuery) ([]core.FactMatch, error) { return nil, nil }
-func (nowhere) Epoch() uint64                                                    { return 0 }
 
 // reportSetAside reports to the admins what the database refuses to do.
 func (b *Bot) reportSetAside() {

@@ -23,18 +23,18 @@ func (b *Bot) options(p *parts) turn.Options {
 	clock := c.Clock(b.env.Clock)
 	o := turn.Options{
 		Store: b.Data.Store, Catalogue: &catalogue, Clock: clock, Log: log, Runtime: b.runtime,
-		Asker:    turn.Thinking(p.showing(b.budgeted(p, clock)), p.thinker, log),
+		Asker:    turn.Thinking(p.showing(b.budgeted(p, clock)), ability[core.TypingIndicator](p), log),
 		Settings: p.turnSettings,
 		Access:   c.Access, Admins: b.admins(c), Config: c.turnConfig(),
 		Names: append([]string{c.Bot.Name}, p.personas.names()...),
-		Epoch: b.Data.Facts().Epoch,
+		Epoch: b.Data.Epoch,
 		Prompt: turn.Prompt{
 			Persona:  func(place core.Path, user string) core.Persona { return p.personaAt(place).For(user) },
 			Language: string(c.Bot.Language), Lite: c.Prompt.Lite, Shares: c.Shares,
 			Open: b.open(p),
 		},
 		Places: turn.Places{
-			Chooser: p.chooser, Carrier: p.carrier, Asleep: p.isAsleep,
+			Chooser: ability[core.Chooser](p), Carrier: ability[core.FileSender](p), Asleep: p.isAsleep,
 			Reaches: func(place core.Path) bool { return b.reaches(p.at(place), place) },
 		},
 		Plugins: turn.Plugins{
@@ -104,20 +104,10 @@ func (p *parts) scopes(place core.Path) []core.Path {
 	return s.Scopes(place)
 }
 
-// thinker returns the ability of a place's interface to show that the bot thinks; nil without it.
-func (p *parts) thinker(place core.Path) core.TypingIndicator {
-	t, _ := p.at(place).(core.TypingIndicator)
-	return t
-}
-
-// carrier returns the ability of a place's interface to send files; nil without it.
-func (p *parts) carrier(place core.Path) core.FileSender {
-	c, _ := p.at(place).(core.FileSender)
-	return c
-}
-
-// chooser returns the ability of a place's interface to ask with buttons; nil without it.
-func (p *parts) chooser(place core.Path) core.Chooser {
-	c, _ := p.at(place).(core.Chooser)
-	return c
+// ability returns what the interface of a place can do besides its actions; nil if it cannot.
+func ability[T any](p *parts) func(place core.Path) T {
+	return func(place core.Path) T {
+		able, _ := p.at(place).(T)
+		return able
+	}
 }

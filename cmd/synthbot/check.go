@@ -56,7 +56,7 @@ func (p *checker) run(ctx context.Context, place core.Path, online bool) error {
 		return err
 	}
 	database := "can be opened"
-	open := func() (core.Store, error) {
+	open := func() (daemon.Store, error) {
 		s, err := p.readStore(cfg)
 		if errors.Is(err, core.ErrLocked) {
 			database = "is in use by a running synthbot"

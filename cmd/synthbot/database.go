@@ -29,7 +29,7 @@ func (p *program) inspect(
 		return f(b)
 	}
 	return p.Run(ctx, daemon.Life{
-		Config: cfg, Log: log, Open: func() (core.Store, error) { return p.readStore(cfg) },
+		Config: cfg, Log: log, Open: func() (daemon.Store, error) { return p.readStore(cfg) },
 		Interfaces: daemon.InterfacesToLookAt, Further: further, Look: f,
 	})
 }
@@ -52,7 +52,7 @@ func (p *program) readDB(c *daemon.Config) (*memory.DB, error) {
 }
 
 // readStore is readDB for commands that only read.
-func (p *program) readStore(c *daemon.Config) (core.Store, error) {
+func (p *program) readStore(c *daemon.Config) (daemon.Store, error) {
 	db, err := p.readDB(c)
 	if db == nil {
 		return daemon.EmptyStore{}, err

@@ -43,7 +43,7 @@ func (p *program) serveMCP(ctx context.Context) error {
 		}
 		return mcp.Serve(ctx, mcp.Options{
 			Version: version, Log: p.Logger(cfg, slog.LevelWarn), Clock: cfg.Clock(p.Clock), Rights: rights,
-			Facts: b.Data.Facts(), Reader: b.Data.Store, Desk: running.Outbox(),
+			Facts: b.Data.Store, Reader: b.Data.Store, Desk: running.Outbox(),
 			Admits: func(person core.Path) bool { return b.InForce().Config.AdmitsPerson(person) },
 		}, io.NopCloser(p.In), open{p.Out})
 	})
