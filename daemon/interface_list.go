@@ -221,7 +221,8 @@ func (p *Env) Account(platform, apiURL string, token core.Secret) (core.Interfac
 		return nil, err
 	}
 	m := maker{
-		Env: p, config: &Config{}, log: slog.New(slog.DiscardHandler), data: &Storage{Store: EmptyStore{}}, alert: func(string) {},
+		Env: p, config: &Config{}, log: slog.New(slog.DiscardHandler), data: &Storage{Store: EmptyStore{}},
+		alert: func(string) {},
 	}
 	return d.make(m, platform, own)
 }

@@ -45,11 +45,7 @@ func (p *program) actions(ctx context.Context, format string) error {
 	if !ok {
 		return daemon.Usagef("--format: %q is not one of table, json, ai-tools, markdown", format)
 	}
-	cfg, err := p.load()
-	if err != nil {
-		return err
-	}
-	return p.inspect(ctx, cfg, func(b *daemon.Bot) error {
+	return p.inspect(ctx, func(b *daemon.Bot) error {
 		snapshot := b.InForce().Snapshot
 		return print(p.Out, snapshot.All(), daemon.Offered(snapshot))
 	})
@@ -70,7 +66,10 @@ func actionJSON(out io.Writer, all []*action.Definition, offered func(string) bo
 		similes := append([]string{}, d.Similes...)
 		list[i] = listed{d.Name, d.Owner, d.Brief, d.Schema, d.Examples, similes, d.Allows(), offered(d.Name)}
 	}
-	return printJSON(out, list)
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(list)
 }
 
 func actionTools(out io.Writer, all []*action.Definition, _ func(string) bool) error {
@@ -103,12 +102,4 @@ func actionMarkdown(out io.Writer, all []*action.Definition, _ func(string) bool
 		fmt.Fprintln(out)
 	}
 	return nil
-}
-
-// printJSON prints a value for people and programs alike.
-func printJSON(out io.Writer, v any) error {
-	e := json.NewEncoder(out)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }

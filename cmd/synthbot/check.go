@@ -30,7 +30,7 @@ func checkCommand(p *program) *cobra.Command {
 				return (&checker{p}).ownChanges(c.Context())
 			}
 			if p.host != nil {
-				return (&checker{p}).inEffect(c.Context(), p.host, place)
+				return effective(p.Out, p.host, place)
 			}
 			return (&checker{p}).run(c.Context(), place, online)
 		},
@@ -51,7 +51,7 @@ type checker struct{ *program }
 
 // run does what `synthbot run` does before it connects. It changes nothing.
 func (p *checker) run(ctx context.Context, place core.Path, online bool) error {
-	cfg, err := p.mustLoad()
+	cfg, err := p.MustLoad()
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (p *checker) run(ctx context.Context, place core.Path, online bool) error {
 	}
 	look := func(b *daemon.Bot) (err error) {
 		if place.IsZero() {
-			p.found(cfg, b.InForce().Engines.Names(), database)
+			p.printChecked(cfg, b.InForce().Engines.Names(), database)
 			b.PrintNarrowEngines(ctx, p.Out)
 			err = p.blueprints(ctx, cfg, b)
 		} else {
@@ -85,8 +85,8 @@ func (p *checker) run(ctx context.Context, place core.Path, online bool) error {
 	})
 }
 
-// found prints what was checked, a line each.
-func (p *checker) found(cfg *daemon.Config, engines []string, database string) {
+// printChecked prints what was checked, a line each.
+func (p *checker) printChecked(cfg *daemon.Config, engines []string, database string) {
 	dir, err := cfg.DataDir(p.Getenv)
 	if err != nil {
 		dir = err.Error()
@@ -166,9 +166,6 @@ func effective(out io.Writer, b *daemon.Bot, place core.Path) error {
 // inEffect prints the settings that apply in a place: those of the running daemon, if there
 // is one, which knows the changes by command.
 func (p *checker) inEffect(ctx context.Context, b *daemon.Bot, place core.Path) error {
-	if p.host != nil {
-		return effective(p.Out, p.host, place)
-	}
 	d, ok := p.daemonAt()
 	if !ok {
 		return effective(p.Out, b, place)

@@ -55,7 +55,7 @@ func (p *program) daemonAt() (*admin.Control, bool) {
 // nobodyRuns is the error of a command that needs a daemon. A file with faults may
 // not even say where it is.
 func (p *program) nobodyRuns() error {
-	if _, err := p.mustLoad(); err != nil {
+	if _, err := p.MustLoad(); err != nil {
 		return err
 	}
 	return errors.New("no daemon runs with this configuration")

@@ -29,7 +29,7 @@ func (p *program) daemon(ctx context.Context) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
-	cfg, err := p.Env.MustLoad()
+	cfg, err := p.MustLoad()
 	if err != nil {
 		return err
 	}

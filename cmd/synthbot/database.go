@@ -16,22 +16,30 @@ import (
 	"synthbot/memory"
 )
 
-// inspect calls f with a bot that does not run: the daemon's, or a new one.
+// inspect calls f with a bot that does not run: the daemon's, or a new one, which may be
+// changed before it is made.
 func (p *program) inspect(
-	ctx context.Context, cfg *daemon.Config, f func(*daemon.Bot) error, further ...core.Plugin,
+	ctx context.Context, f func(*daemon.Bot) error, changes ...func(*daemon.Life),
 ) error {
-	log := p.Logger(cfg, slog.LevelWarn)
-	if p.host != nil {
-		b, err := p.host.Reconfigured(cfg, log, further...)
-		if err != nil {
-			return err
-		}
-		return f(b)
+	cfg, err := p.load()
+	if err != nil {
+		return err
 	}
-	return p.Run(ctx, daemon.Life{
-		Config: cfg, Log: log, Open: func() (daemon.Store, error) { return p.readStore(cfg) },
-		Interfaces: daemon.InterfacesToLookAt, Further: further, Look: f,
-	})
+	l := daemon.Life{
+		Config: cfg, Log: p.Logger(cfg, slog.LevelWarn), Interfaces: daemon.InterfacesToLookAt, Look: f,
+		Open: func() (daemon.Store, error) { return p.readStore(cfg) },
+	}
+	for _, change := range changes {
+		change(&l)
+	}
+	if p.host == nil {
+		return p.Run(ctx, l)
+	}
+	b, err := p.host.Reconfigured(l.Config, l.Log, l.Further...)
+	if err != nil {
+		return err
+	}
+	return f(b)
 }
 
 // readDB opens the database; nil if there is none.
@@ -74,13 +82,9 @@ func (p *program) withBot(ctx context.Context, f func(*daemon.Bot) error) error 
 	if p.host != nil {
 		return f(p.host)
 	}
-	cfg, err := p.load()
-	if err != nil {
-		return err
-	}
-	return p.inspect(ctx, cfg, func(b *daemon.Bot) error {
+	return p.inspect(ctx, func(b *daemon.Bot) error {
 		if b.Data.DB == nil {
-			return p.noDatabase(cfg)
+			return p.noDatabase(b.InForce().Config)
 		}
 		return f(b)
 	})

@@ -40,7 +40,10 @@ const grace = 20 * time.Second
 // newProgram returns an invocation that may end the process.
 func newProgram(e *daemon.Env, args []string) *program {
 	p := &program{Env: e, args: args}
-	p.Version, p.Stuck = version, p.stuck
+	p.Version = version
+	p.Stuck = func(job string) {
+		p.abandon("the database makes no progress, and the process ends: " + txt.Line(job))
+	}
 	p.Stopping = func(grace time.Duration) { p.ending.after(grace, p.abandon) }
 	return p
 }
@@ -73,14 +76,6 @@ func (p *program) load() (*daemon.Config, error) {
 		return &c, nil
 	}
 	return p.Env.Load()
-}
-
-// mustLoad is load for commands that make no sense without a file.
-func (p *program) mustLoad() (*daemon.Config, error) {
-	if p.host != nil {
-		return p.load()
-	}
-	return p.Env.MustLoad()
 }
 
 // report prints what went wrong, one line each, and chooses the exit status.

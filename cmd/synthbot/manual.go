@@ -51,7 +51,7 @@ func manual(root *cobra.Command) string {
 	var b strings.Builder
 	title := strings.ToUpper(root.Name())
 	fmt.Fprintf(&b, ".TH %s 1 \"\" \"%s %s\" \"User Commands\"\n", title, root.Name(), roff(version))
-	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(root.Name()), roff(firstLower(root.Short)))
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(root.Name()), roff(strings.ToLower(root.Short[:1])+root.Short[1:]))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n.I command\n[\\fIarguments\\fR] [\\fIoptions\\fR]\n", roff(root.Name()))
 	b.WriteString(".SH COMMANDS\n")
 	for _, c := range root.Commands() {
@@ -102,5 +102,3 @@ func roff(text string) string {
 	}
 	return strings.Join(lines, "\n")
 }
-
-func firstLower(s string) string { return strings.ToLower(s[:1]) + s[1:] }

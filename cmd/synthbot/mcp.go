@@ -23,20 +23,17 @@ func mcpCommand(p *program) *cobra.Command {
 
 // serveMCP serves until the other program leaves.
 func (p *program) serveMCP(ctx context.Context) error {
-	cfg, err := p.load()
-	if err != nil {
-		return err
-	}
-	var rights mcp.Serving
-	for _, c := range cfg.Chosen {
-		if own, ok := c.Own.(*mcp.Config); ok {
-			rights = own.Serve
+	return p.inspect(ctx, func(b *daemon.Bot) error {
+		cfg := b.InForce().Config
+		var rights mcp.Serving
+		for _, c := range cfg.Chosen {
+			if own, ok := c.Own.(*mcp.Config); ok {
+				rights = own.Serve
+			}
 		}
-	}
-	if rights.As.IsZero() {
-		return daemon.Usagef("mcp: the other program needs a user to act for; set as in [plugins.mcp.serve]")
-	}
-	return p.inspect(ctx, cfg, func(b *daemon.Bot) error {
+		if rights.As.IsZero() {
+			return daemon.Usagef("mcp: the other program needs a user to act for; set as in [plugins.mcp.serve]")
+		}
 		running := b
 		if p.host != nil {
 			running = p.host

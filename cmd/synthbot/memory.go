@@ -164,7 +164,7 @@ func forgetCommand(p *program) *cobra.Command {
 			if path.IsZero() != all {
 				return daemon.Usagef("memory forget: name a place or a person, or say --all")
 			}
-			return p.forgetThere(c.Context(), path)
+			return p.withBot(c.Context(), func(b *daemon.Bot) error { return p.forget(c.Context(), b, path) })
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "everything")
@@ -180,22 +180,18 @@ func pruneCommand(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.withDB(func(db *memory.DB) error { return prune(c.Context(), p.Out, db, cfg.Memory) })
+			return p.withDB(func(db *memory.DB) error {
+				if err := db.Prune(c.Context(), cfg.Memory); err != nil {
+					return err
+				}
+				before, after, err := db.Compact(c.Context()) // so that no trace of erased data is left
+				if err == nil {
+					fmt.Fprintf(p.Out, "the file had %d KiB and has %d KiB\n", before>>10, after>>10)
+				}
+				return err
+			})
 		},
 	}))
-}
-
-// prune does what the daemon does every hour, and rewrites the file, so that no
-// trace of erased data is left in it.
-func prune(ctx context.Context, out io.Writer, db *memory.DB, c memory.Config) error {
-	if err := db.Prune(ctx, c); err != nil {
-		return err
-	}
-	before, after, err := db.Compact(ctx)
-	if err == nil {
-		fmt.Fprintf(out, "the file had %d KiB and has %d KiB\n", before>>10, after>>10)
-	}
-	return err
 }
 
 func optionalPath(args []string) (core.Path, error) {
@@ -209,14 +205,9 @@ func optionalPath(args []string) (core.Path, error) {
 	return path, nil
 }
 
-// forgetThere erases all that the bot keeps there, what plugins keep included, and
-// rewrites the file, so that no trace of it is left.
-func (p *program) forgetThere(ctx context.Context, path core.Path) error {
-	return p.withBot(ctx, func(b *daemon.Bot) error { return forgetIn(ctx, p.Out, b, path) })
-}
-
-// forgetIn erases what a bot keeps there, and says whether there was anything.
-func forgetIn(ctx context.Context, out io.Writer, b *daemon.Bot, path core.Path) error {
+// forget erases all that the bot keeps there, what plugins keep included, and rewrites the
+// file, so that no trace of it is left. It prints whether there was anything.
+func (p *program) forget(ctx context.Context, b *daemon.Bot, path core.Path) error {
 	var kept lines
 	uncounted := b.PersonalData().Export(ctx, &kept, path) // who is to be forgotten is, all the same
 	if err := b.PersonalData().Forget(ctx, path); err != nil {
@@ -224,11 +215,11 @@ func forgetIn(ctx context.Context, out io.Writer, b *daemon.Bot, path core.Path)
 	}
 	switch {
 	case uncounted != nil:
-		fmt.Fprintln(out, "erased; how much it was could not be counted")
+		fmt.Fprintln(p.Out, "erased; how much it was could not be counted")
 	case kept == 0:
-		fmt.Fprintf(out, "nothing was kept of %s\n", cmp.Or(path.String(), "anybody"))
+		fmt.Fprintf(p.Out, "nothing was kept of %s\n", cmp.Or(path.String(), "anybody"))
 	default:
-		fmt.Fprintf(out, "erased: %d lines of an export\n", kept)
+		fmt.Fprintf(p.Out, "erased: %d lines of an export\n", kept)
 	}
 	return nil
 }

@@ -19,15 +19,11 @@ func pairCommand(p *program) *cobra.Command {
 }
 
 func (p *program) pair(ctx context.Context, args []string) error {
-	cfg, err := p.load()
-	if err != nil {
-		return err
-	}
-	return p.inspect(ctx, cfg, func(b *daemon.Bot) error {
+	return p.inspect(ctx, func(b *daemon.Bot) error {
 		plugin := b.InForce().Pairing()
 		if plugin == nil {
 			const text = "no user waits for a code: access.private is %q, not %q"
-			return daemon.Usagef(text, cfg.Access.Private, daemon.PairingName)
+			return daemon.Usagef(text, b.InForce().Config.Access.Private, daemon.PairingName)
 		}
 		if len(args) == 0 {
 			waiting, err := plugin.Waiting(ctx)

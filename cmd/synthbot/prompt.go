@@ -51,22 +51,17 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 	if a.limit < 0 {
 		return daemon.Usagef("--limit: %d is below 0", a.limit)
 	}
-	cfg, err := p.load()
-	if err != nil {
-		return err
-	}
-	cfg.Prompt.Lite = cfg.Prompt.Lite || a.lite
 	further, err := loadCatalogue(a.catalogue)
 	if err != nil {
 		return err
 	}
-	return p.inspect(ctx, cfg, func(b *daemon.Bot) error {
+	return p.inspect(ctx, func(b *daemon.Bot) error {
 		limits := b.InForce().Engines.Limits(place)
 		if a.limit > 0 {
 			limits.Chars = a.limit
 		}
 		built, err := b.Turns.Preview(ctx, core.Message{
-			Path: place, ID: "preview", Text: a.text, Time: cfg.Clock(p.Clock)(),
+			Path: place, ID: "preview", Text: a.text, Time: b.InForce().Config.Clock(p.Clock)(),
 			Author:  core.Author{ID: a.author, Name: a.author},
 			Private: place.Interface() == "console", Addressed: core.AddressedDirect,
 		}, limits)
@@ -74,5 +69,8 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 			_, err = fmt.Fprintf(p.Out, "%s\n", built.JSON())
 		}
 		return err
-	}, further)
+	}, func(l *daemon.Life) {
+		l.Config.Prompt.Lite = l.Config.Prompt.Lite || a.lite
+		l.Further = []core.Plugin{further}
+	})
 }

@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"synthbot/core/txt"
 	"synthbot/interfaces/console"
 )
 
@@ -108,9 +107,4 @@ func stacks() []byte {
 			return buf[:n]
 		}
 	}
-}
-
-// stuck is called when the database makes no progress with a job.
-func (p *program) stuck(job string) {
-	p.abandon("the database makes no progress, and the process ends: " + txt.Line(job))
 }
