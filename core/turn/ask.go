@@ -193,6 +193,12 @@ func (c *exchange) check(a llm.Answer) {
 	checked, more := t.snapshot.Check(p, who)
 	checked, late := c.inTime(checked)
 	c.faults = slices.Concat(faults, more, late)
+	if len(c.faults) == 0 && t.results.repeatedBy(checked) {
+		c.faults = []core.Fault{{
+			Field: "actions",
+			Text:  "all of it was done already, and the outputs are above: tell the user now what matters of them",
+		}}
+	}
 	if len(faults) > 0 && len(p.Steps) == 0 && p.Response == "" {
 		c.faults = faults // an empty plan's own faults say nothing new
 	}

@@ -124,6 +124,14 @@ func (r *results) dropRepeated(p core.Plan) core.Plan {
 	return p
 }
 
+// repeatedBy reports whether a plan does nothing but what was done in an earlier round, and had
+// outputs: the model overlooked them.
+func (r *results) repeatedBy(p core.Plan) bool {
+	return len(p.Steps) > 0 && len(r.dropRepeated(p).Steps) == 0 && slices.ContainsFunc(r.all, hasOutput)
+}
+
+func hasOutput(d action.StepResult) bool { return len(d.Output) > 0 }
+
 // called reports whether the turn called the action in an earlier round.
 func (r *results) called(name string) bool {
 	return slices.ContainsFunc(r.all, func(d action.StepResult) bool { return d.Action == name })

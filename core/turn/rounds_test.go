@@ -50,6 +50,31 @@ func TestFollowUp(t *testing.T) {
 	}
 }
 
+// TestRepeatedCall: a model that asks for the same again, in place of saying what came of it, is
+// corrected. The call is made once, and its result is not lost.
+func TestRepeatedCall(t *testing.T) {
+	dice := coretest.NewPlugin("dice", core.Action{Name: "roll", Brief: "Roll dice", Permission: core.PermissionEveryone,
+		Do: func(context.Context, core.Call) (core.Result, error) { return core.Output(4), nil }})
+	const call = `{"actions":[{"type":"roll","payload":{"sides":6}}]}`
+	b := withPlugin(t, dice, call, call, plan("It is a four."))
+	b.receive(said("1", "jay", "roll the dice"))
+	b.ended(1)
+	b.holds("It is a four.")
+	asked := b.asker.Asked()
+	if len(asked) != 3 || len(dice.Calls()) != 1 {
+		t.Fatalf("the model was asked %d times, and %d calls were made", len(asked), len(dice.Calls()))
+	}
+	var all strings.Builder
+	for _, u := range asked[2].Messages {
+		all.WriteString(u.Text + "\n")
+	}
+	for _, want := range []string{`"outputs":[{"action":"roll"`, "was done already, and the outputs are above"} {
+		if !strings.Contains(all.String(), want) {
+			t.Errorf("the correction lacks %q: %s", want, &all)
+		}
+	}
+}
+
 // TestFollowUpAfterACrash: what was called before the crash is not offered again,
 // and the model is not asked again for the first round.
 func TestFollowUpAfterACrash(t *testing.T) {
@@ -155,7 +180,7 @@ func TestNobodyIsLeftInSilence(t *testing.T) {
 	}{
 		"the model tells it":      {[]any{save, plan("I'll remember that.")}, core.Result{}, "I'll remember that.", 2},
 		"the model repeats it":    {[]any{save}, core.Result{}, "Done.", 2},
-		"with an output":          {[]any{save}, core.Result{Output: []byte(`"kept"`)}, "Done.", 2},
+		"with an output":          {[]any{save}, core.Result{Output: []byte(`"kept"`)}, "Done.", 4},
 		"the model says nothing":  {[]any{save, `{"actions":[{"type":"NONE"}]}`}, core.Result{}, "", 2},
 		"it is seen where it is":  {[]any{save}, core.Result{Shown: true}, "", 1},
 		"the model chose silence": {[]any{`{"actions":[{"type":"save","payload":{"what":"tea"}},{"type":"IGNORE"}]}`}, core.Result{}, "", 1},
