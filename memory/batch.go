@@ -1,9 +1,11 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -57,7 +59,7 @@ func (db *DB) Commit(ctx context.Context, b *core.Batch) error {
 	if err != nil {
 		return err
 	}
-	if w.empty() {
+	if w.size+len(b.Answered)+len(b.Settled)+len(b.States) == 0 {
 		return ctx.Err()
 	}
 	w.epoch = db.epochOf(ctx)
@@ -67,74 +69,79 @@ func (db *DB) Commit(ctx context.Context, b *core.Batch) error {
 
 // prepareBatch checks the batch and encodes it, so that the writer has little left to do.
 func prepareBatch(b *core.Batch) (*batch, error) {
-	w := &batch{from: b, entries: make([]newEntry, len(b.Append)), records: make([]record, len(b.Journal))}
+	w := &batch{from: b, entries: make([]newEntry, len(b.Append)), records: make([]record, len(b.Journal)),
+		states: make(map[core.Path][]byte, len(b.States))}
 	for i := range b.Append {
 		e := &b.Append[i]
-		if err := checkEntry(e); err != nil {
+		if err := checkEvent(&e.Event, false); err != nil {
 			return nil, fmt.Errorf("entry %d: %w", i, err)
 		}
 		w.entries[i].encoded = encodeEntry(&storedEntry{Entry: *e})
 		w.size += len(w.entries[i].encoded) + 200
 	}
 	for i := range b.Change {
-		if err := checkChange(&b.Change[i]); err != nil {
+		if err := checkEvent(&b.Change[i], true); err != nil {
 			return nil, fmt.Errorf("change %d: %w", i, err)
 		}
 		w.size += b.Change[i].Message.TextSize() + 200
 	}
 	for i, r := range b.Journal {
-		if r.Key.Turn.Path.IsZero() {
-			return nil, fmt.Errorf("record %d: %w: no place", i, ErrBatch)
-		}
-		value, err := encodeRecord(r)
-		if err != nil {
-			return nil, fmt.Errorf("record %d: %w", i, err)
+		value, err := json.Marshal(storedRecord{Progress: r.Progress, Time: r.Time, Data: r.Data})
+		if err = cmp.Or(err, checkPlace(r.Key.Turn.Path)); err != nil {
+			return nil, fmt.Errorf("record %d: %w: %w", i, ErrBatch, err)
 		}
 		w.records[i] = record{r.Key, value}
 		w.size += len(value) + 100
 	}
 	for i, turn := range slices.Concat(b.Answered, b.Settled) {
-		if turn.Path.IsZero() {
-			return nil, fmt.Errorf("answered %d: %w: no place", i, ErrBatch)
+		if err := checkPlace(turn.Path); err != nil {
+			return nil, fmt.Errorf("answered %d: %w: %w", i, ErrBatch, err)
 		}
 	}
-	var err error
-	w.states, err = states(b.States)
-	return w, err
+	for path, s := range b.States {
+		value, err := encodeState(s)
+		if err = cmp.Or(err, checkPlace(path)); err != nil {
+			return nil, fmt.Errorf("state: %w: %w", ErrBatch, err)
+		}
+		w.states[path] = value
+	}
+	return w, nil
 }
 
-func checkEntry(e *core.Entry) error {
+// checkEvent refuses events that can never be stored. Some kinds change entries, others are
+// entries.
+func checkEvent(e *core.Event, changes bool) error {
+	m := &e.Message
 	switch e.Kind {
 	case "":
 		return fmt.Errorf("%w: no kind", ErrBatch)
 	case core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration:
-		return fmt.Errorf("%w: %s changes an entry and is not one", ErrBatch, e.Kind)
+		if !changes {
+			return fmt.Errorf("%w: %s changes an entry and is not one", ErrBatch, e.Kind)
+		}
+	default:
+		if changes {
+			return fmt.Errorf("%w: %q changes nothing; it is an entry", ErrBatch, e.Kind)
+		}
 	}
-	return checkMessage(&e.Message)
-}
-
-func checkMessage(m *core.Message) error {
 	switch {
-	case m.Path.IsZero():
-		return fmt.Errorf("%w: no place", ErrBatch)
 	case len(m.ID) > maxIDBytes:
 		return fmt.Errorf("%w: an id of %d bytes", ErrBatch, len(m.ID))
 	case m.TextSize() > maxEntryBytes:
 		return fmt.Errorf("%w: a text of %d bytes", ErrBatch, m.TextSize())
+	case m.Path.IsZero():
+		return fmt.Errorf("%w: %w", ErrBatch, errNoPlace)
 	}
 	return nil
 }
 
-func checkChange(e *core.Event) error {
-	switch e.Kind {
-	case core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration:
-		return checkMessage(&e.Message)
-	}
-	return fmt.Errorf("%w: %q changes nothing; it is an entry", ErrBatch, e.Kind)
-}
+var errNoPlace = errors.New("no place")
 
-func (w *batch) empty() bool {
-	return len(w.entries)+len(w.records)+len(w.from.Change)+len(w.from.Answered)+len(w.from.Settled)+len(w.states) == 0
+func checkPlace(path core.Path) error {
+	if path.IsZero() {
+		return errNoPlace
+	}
+	return nil
 }
 
 // run writes the batch: entries first, since the rest may refer to them.
@@ -317,14 +324,6 @@ type storedRecord struct {
 	Shift    uint64          `json:"s,omitempty"` // how far the place's numbers moved since those in Data
 }
 
-func encodeRecord(r core.Record) ([]byte, error) {
-	value, err := json.Marshal(storedRecord{Progress: r.Progress, Time: r.Time, Data: r.Data})
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrBatch, err)
-	}
-	return value, nil
-}
-
 // shiftRecord stores in a turn's own record how far the numbers of its place moved, if the
 // record can be read.
 func shiftRecord(value []byte, shift uint64) []byte {
@@ -333,8 +332,7 @@ func shiftRecord(value []byte, shift uint64) []byte {
 		return value
 	}
 	w.Shift += shift
-	shifted, _ := json.Marshal(w) // it was decoded
-	return shifted
+	return core.JSON(w)
 }
 
 func decodeRecord(value []byte) (storedRecord, error) {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -77,31 +76,26 @@ type NonBlocking interface{ NonBlocking() }
 // export is Export to a writer that does not block.
 func export(ctx context.Context, db *DB, w io.Writer, path core.Path) error {
 	out := bufio.NewWriter(w)
-	e := exporter{out: json.NewEncoder(out), path: path, private: make(map[core.Path]bool)}
+	e := exporter{of: newSubject(ctx, db, path), out: json.NewEncoder(out)}
 	e.out.SetEscapeHTML(false)
-	if path.IsPerson() {
-		e.person = path.Elements()[2]
+	err := e.of.find()
+	if err == nil {
+		err = db.view(ctx, func(v *view) error {
+			e.view = v
+			return e.all()
+		})
 	}
-	err := db.view(ctx, func(v *view) error {
-		e.view = v
-		return e.all()
-	})
 	return errors.Join(err, out.Flush())
 }
 
 type exporter struct {
 	*view
-	out     *json.Encoder
-	err     error // the first one of out
-	path    core.Path
-	person  string
-	private map[core.Path]bool // the person's places
+	of  *subject
+	out *json.Encoder
+	err error // the first one of out
 }
 
 func (e *exporter) all() error {
-	if e.person != "" {
-		e.each(bucketLog, e.findPrivate)
-	}
 	e.each(bucketLog, e.entry)
 	e.each(bucketFacts, e.fact)
 	e.each(bucketStates, e.state)
@@ -129,52 +123,25 @@ func (e *exporter) write(r row) {
 	}
 }
 
-// concerned reads an entry, if it may concern the subject of the export.
-func (e *exporter) concerned(k, v []byte) (l storedEntry, ok bool, err error) {
-	path, seq, err := entryOf(k)
-	if err != nil {
-		return storedEntry{}, false, err
-	}
-	wanted := path.Within(e.path)
-	if e.person != "" {
-		named := path.Interface() == e.path.Interface() && bytes.Contains(v, []byte(e.person))
-		wanted = named || e.private[path]
-	}
-	if !wanted {
-		return storedEntry{}, false, nil
-	}
-	l, err = decodeEntry(v, path, seq)
-	return l, err == nil, err
-}
-
-// findPrivate collects the places where the person speaks with the bot alone.
-func (e *exporter) findPrivate(k, v []byte) error {
-	l, _, err := e.concerned(k, v)
-	if l.Message.Private && l.Message.Author.ID == e.person {
-		e.private[l.Message.Path] = true
-	}
-	return err
-}
-
 func (e *exporter) entry(k, v []byte) error {
-	l, ok, err := e.concerned(k, v)
-	if !ok {
+	l, ok, err := e.of.read(k, v)
+	if !ok || err != nil {
 		return err
 	}
-	whole := e.person == "" || e.private[l.Message.Path]
+	_, whole := e.of.whole[l.Message.Path]
 	h, _ := e.readHead(placeKey(l.Message.Path))
 	if h.private {
 		l.Message.Private = true // so that the import knows that the place is private
 	}
-	if whole || l.Message.Author.ID == e.person || slices.Contains(l.answers, e.person) {
+	if e.of.concerns(&l) {
 		r := row{Entry: &l.Entry, Answers: l.answers}
 		if !whole {
-			r.Answers = slices.DeleteFunc(slices.Clone(l.answers), func(other string) bool { return other != e.person })
+			r.Answers = slices.DeleteFunc(slices.Clone(l.answers), func(other string) bool { return other != e.of.person })
 		}
 		e.write(r)
 	}
 	for _, person := range slices.Sorted(maps.Keys(l.reactors)) {
-		if whole || person == e.person {
+		if whole || person == e.of.person {
 			e.write(row{Reaction: &reactionRow{l.Message.Path, l.Message.ID, person, l.reactors[person]}})
 		}
 	}
@@ -186,27 +153,16 @@ func (e *exporter) fact(k, v []byte) error {
 	if err != nil {
 		return err
 	}
-	former := slices.ContainsFunc(f.Former, func(old core.Former) bool { return old.By == e.path })
-	theirs := f.By == e.path || former || slices.Contains(f.About, e.path) || e.private[f.Origin]
-	if e.person != "" && theirs || e.person == "" && f.Origin.Within(e.path) {
+	theirs := e.of.concernsFact(f) || slices.ContainsFunc(f.Former, e.of.saidBefore)
+	if e.of.person != "" && theirs || e.of.person == "" && f.Origin.Within(e.of.path) {
 		e.write(row{Memory: &f})
 	}
 	return nil
 }
 
-// holds reports whether a path belongs to the export.
-func (e *exporter) holds(path core.Path) bool {
-	for above := path; !above.IsZero(); above = above.Parent() {
-		if e.private[above] {
-			return true
-		}
-	}
-	return path.Within(e.path)
-}
-
 func (e *exporter) state(k, v []byte) error {
 	path, err := placeOf(k)
-	if err != nil || !e.holds(path) {
+	if err != nil || !e.of.holds(path) {
 		return err
 	}
 	s := stateRow{Path: path}
@@ -219,7 +175,7 @@ func (e *exporter) state(k, v []byte) error {
 func (e *exporter) item(k, v []byte) error {
 	plugin, rest, _ := bytes.Cut(k, []byte{ending})
 	item, err := itemAt(rest, v)
-	if err != nil || !e.holds(item.Path) && (e.person == "" || item.Key != e.path.String()) {
+	if err != nil || !e.of.holds(item.Path) && (e.of.person == "" || item.Key != e.of.path.String()) {
 		return err
 	}
 	e.write(row{Item: &itemRow{string(plugin), item.Path, item.Key, item.Value}})
@@ -228,7 +184,7 @@ func (e *exporter) item(k, v []byte) error {
 
 func (e *exporter) use(k, v []byte) error {
 	u, err := readUse(k, v)
-	if err != nil || !e.holds(u.Person) {
+	if err != nil || !e.of.holds(u.Person) {
 		return err
 	}
 	e.write(row{Use: &u})
@@ -238,17 +194,12 @@ func (e *exporter) use(k, v []byte) error {
 // records writes the journal of the turns that answered a person, or that took place in a
 // private conversation with them.
 func (e *exporter) records() {
-	if e.person == "" {
+	if e.of.person == "" {
 		return
 	}
-	f := forgetting{db: e.db, path: e.path, person: e.person, whole: map[core.Path]uint64{}}
-	for path := range e.private {
-		f.whole[path] = math.MaxUint64
-	}
-	within := interfaceOf(e.path)
-	f.heads = e.headsBelow(within)
-	for _, records := range e.turns(subtree(within)) {
-		if !f.isAnswered(&e.tx, records) {
+	for turn, records := range e.turns(subtree(e.of.within)) {
+		_, whole := e.of.whole[turn.Path]
+		if !whole && !e.of.isAnswered(&e.tx, records) {
 			continue
 		}
 		for _, r := range records {
@@ -307,7 +258,7 @@ func parseRow(text []byte) (r row, err error) {
 	switch {
 	case r.Entry != nil:
 		r.Entry.Due = false
-		return r, checkEntry(r.Entry)
+		return r, checkEvent(&r.Entry.Event, false)
 	case r.Reaction != nil:
 		return r, checkReaction(r.Reaction)
 	case r.Memory != nil:
@@ -365,10 +316,8 @@ func importRow(t *tx, r row) error {
 		_, err := items{t.db, i.Plugin}.write(t, item)
 		return err
 	case r.State != nil:
-		value, err := json.Marshal(r.State.State)
-		if err != nil {
-			return fmt.Errorf("state: %w", err)
-		}
+		value, err := encodeState(r.State.State)
+		t.fail(bucketStates, err)
 		t.setState(r.State.Path, value)
 	case r.Use != nil:
 		t.addUse(*r.Use)

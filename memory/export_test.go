@@ -130,7 +130,7 @@ func TestImportRefuses(t *testing.T) {
 		if wanted := map[bool]int{true: 3, false: 2}[tc.ok]; lines != wanted {
 			t.Errorf("%s: %d lines, want %d", name, lines, wanted)
 		}
-		s, err := db.State(t.Context(), group)
+		s, err := stateIn(t, db, group)
 		if s.Topic != "tea" || err != nil {
 			t.Errorf("%s: the line before is lost (%v)", name, err)
 		}

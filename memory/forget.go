@@ -29,7 +29,7 @@ import (
 // with all below. Messages of others stay, even if they mention the person. What plugins
 // store of them elsewhere is up to the plugins (core.DataKeeper).
 func (db *DB) Forget(ctx context.Context, path core.Path) error {
-	f := &forgetting{db: db, ctx: withJobName(ctx, "forget %s", path), path: path}
+	f := newForgetting(withJobName(ctx, "forget %s", path), db, path)
 	defer func() { f.db.epochs.end(f.inProgress) }()
 	if err := f.begin(); err != nil {
 		return fmt.Errorf("forget %s: %w", path, err)
@@ -66,50 +66,28 @@ func (f *forgetting) files() error {
 
 // forgetting is one Forget.
 type forgetting struct {
-	db         *DB
-	ctx        context.Context
-	path       core.Path
-	inProgress map[core.Path]bool    // what was passed to epochs.begin
-	person     string                // the person's id; empty for a place
-	within     core.Path             // the places to search
-	heads      map[core.Path]head    // of these places, when it began
-	whole      map[core.Path]uint64  // places that are deleted as a whole, up to that number
-	proof      map[core.Path]uint64  // entries by which such places are known to be private
+	*subject
+	inProgress map[core.Path]bool    // what is marked in epochs
 	ids        map[core.Path][]place // the paths under which ids are stored, by the place that they lead to
 	sources    map[core.Path]bool    // paths of ids and aliases that lead to what is deleted
-	spokeIn    map[core.Path]bool    // places where the person spoke
-	newest     core.Message          // the person's last message
-	// replies holds, by place, the ids of what the bot answered the person.
-	replies map[core.Path]map[string]bool
+}
+
+func newForgetting(ctx context.Context, db *DB, path core.Path) *forgetting {
+	return &forgetting{subject: newSubject(ctx, db, path), inProgress: make(map[core.Path]bool),
+		sources: make(map[core.Path]bool)}
 }
 
 // begin begins a new epoch, takes a snapshot, and mutes the running turns. The places that
 // are deleted as a whole are searched before and after: the search is long, and a turn may
 // end meanwhile.
 func (f *forgetting) begin() error {
-	f.within, f.whole, f.proof = f.path, make(map[core.Path]uint64), make(map[core.Path]uint64)
-	f.spokeIn, f.replies = make(map[core.Path]bool), make(map[core.Path]map[string]bool)
-	f.inProgress = make(map[core.Path]bool)
-	if f.path.IsPerson() {
-		f.person, f.within = f.path.Elements()[2], interfaceOf(f.path)
-	}
-	snapshot := func(t *tx) {
-		if f.person == "" {
-			f.path = t.resolve(f.path).path
-			f.within = f.path
-		}
-		f.heads = t.headsBelow(f.within)
-	}
-	if err := f.db.view(f.ctx, func(v *view) error { snapshot(&v.tx); return nil }); err != nil {
-		return err
-	}
-	if err := f.findWhole(); err != nil {
+	if err := f.find(); err != nil {
 		return err
 	}
 	err := f.db.update(f.ctx, func(t *tx) {
 		f.markInProgress()
 		t.finish() // writes of others in this transaction count
-		snapshot(t)
+		f.lookUp(t)
 		t.bucket(bucketMeta).Put([]byte(metaTraces), []byte("1"))
 		t.forgotten().addSalt()
 		f.recordRequest(t)
@@ -141,7 +119,6 @@ func (f *forgetting) markInProgress() {
 // findSources finds the paths that lead to what is deleted. A place that moved with one
 // above it has no alias of its own, but ids are stored under its path.
 func (f *forgetting) findSources() error {
-	f.sources = make(map[core.Path]bool)
 	return f.db.view(f.ctx, func(v *view) error {
 		f.ids = v.idSources()
 		for _, from := range append(v.placesIn(bucketIDs), v.placesIn(bucketAliases)...) {
@@ -153,90 +130,15 @@ func (f *forgetting) findSources() error {
 	})
 }
 
-// findWhole finds the places that are deleted as a whole: of a person, those where they spoke
-// in private. It also finds the other places where they spoke, and what the bot answered them.
-func (f *forgetting) findWhole() error {
-	if f.person == "" {
-		for path, h := range f.heads {
-			f.whole[path] = h.last
-		}
-		return nil
-	}
-	from, to := subtree(f.within)
-	err := sweep(f.ctx, f.db, bucketLog, from, to, func(k, v []byte) bool {
-		l, ok := f.read(k, v)
-		if !ok || !f.concerns(&l) {
-			return false
-		}
-		path := l.Message.Path
-		if l.Message.Author.ID != f.person {
-			f.addReply(path, l.Message.ID)
-			return false
-		}
-		f.spokeIn[path] = true
-		if l.Message.Time.After(f.newest.Time) {
-			f.newest = l.Message
-		}
-		if l.Message.Private {
-			f.whole[path], f.proof[path] = f.heads[path].last, l.Message.Seq
-		}
-		return false
-	}, nil)
-	for path, h := range f.heads { // a place below such a one is deleted, too
-		for above := path.Parent(); !above.IsZero(); above = above.Parent() {
-			_, whole := f.whole[above]
-			if whole {
-				f.whole[path] = h.last
-			}
-		}
-	}
-	return err
-}
-
-// addReply adds a message that answered the person.
-func (f *forgetting) addReply(place core.Path, id string) {
-	if f.replies[place] == nil {
-		f.replies[place] = make(map[string]bool)
-	}
-	f.replies[place][id] = true
-}
-
-// read decodes an entry of the snapshot that is in a place that is deleted as a whole, mentions
-// the person, or may quote what the bot answered them. Of an entry that cannot be read, in
-// such a place, only the number is known.
-func (f *forgetting) read(k, v []byte) (l storedEntry, ok bool) {
-	named := bytes.Contains(v, []byte(f.person))
-	if !named && len(f.replies)+len(f.whole) == 0 {
-		return storedEntry{}, false
-	}
-	path, seq, err := entryOf(k)
-	_, whole := f.whole[path]
-	if err != nil || seq > f.heads[path].last || !named && !whole && f.replies[path] == nil {
-		return storedEntry{}, false
-	}
-	l, err = decodeEntry(v, path, seq)
-	if err != nil {
-		l.Message.Path, l.Message.Seq = path, seq
-	}
-	return l, err == nil || whole
-}
-
-// concerns reports whether an entry is the person's, answers them, or is in a place that is
-// deleted as a whole.
-func (f *forgetting) concerns(l *storedEntry) bool {
-	return l.Message.Seq <= f.whole[l.Message.Path] || l.Message.Author.ID == f.person ||
-		slices.Contains(l.answers, f.person)
-}
-
 // entries deletes the person's entries, but for those that show that a place was private, and
 // removes the person from the entries of others.
 func (f *forgetting) entries() error {
 	from, to := subtree(f.within)
 	err := sweep(f.ctx, f.db, bucketLog, from, to, func(k, v []byte) bool {
-		l, ok := f.read(k, v)
+		l, ok, _ := f.read(k, v)
 		return ok && f.proof[l.Message.Path] != l.Message.Seq && (f.concerns(&l) || f.clean(&l))
 	}, func(t *tx, k, v []byte) {
-		l, _ := f.read(k, v)
+		l, _, _ := f.read(k, v)
 		if f.concerns(&l) {
 			f.removeEntry(t, &l)
 		} else {
@@ -296,18 +198,18 @@ func (f *forgetting) lastEntries() error {
 		if l, ok, err := t.entry(p, f.proof[path]); ok && err == nil {
 			f.removeEntry(t, &l)
 		}
-		f.dropHead(t, p.key)
+		dropHead(t, p.key)
 	})
 }
 
 // dropHead deletes the head of a place that is empty now.
-func (f *forgetting) dropHead(t *tx, place []byte) {
+func dropHead(t *tx, place []byte) {
 	h := t.head(place)
 	if h.count > 0 {
 		return
 	}
-	f.db.epochs.floor = max(f.db.epochs.floor, h.last)
-	t.floor = f.db.epochs.floor // others write in this transaction
+	t.db.epochs.floor = max(t.db.epochs.floor, h.last)
+	t.floor = t.db.epochs.floor // others write in this transaction
 	*h = head{}
 	t.bucket(bucketMeta).Put([]byte(metaFloor), strconv.AppendUint(nil, t.floor, 10))
 }
@@ -381,26 +283,14 @@ func (f *forgetting) facts() error {
 	return errors.Join(err, deleteWhere(f.ctx, f.db, bucketVectors, nil, nil, of))
 }
 
-// saidBefore reports whether a former text is the person's.
-func (f *forgetting) saidBefore(old core.Former) bool { return f.person != "" && old.By == f.path }
-
-func (f *forgetting) concernsFact(fact core.Fact) bool {
-	if f.person == "" {
-		return fact.Origin.Within(f.path) || fact.By.Within(f.path)
-	}
-	_, private := f.whole[fact.Origin]
-	return private || fact.By == f.path || slices.Contains(fact.About, f.path)
-}
-
 // isForgotten reports whether what is stored under a path is deleted.
 func (f *forgetting) isForgotten(path core.Path) bool {
 	for above := path; !above.IsZero(); above = above.Parent() {
-		_, whole := f.whole[above]
-		if whole || above == f.path || f.sources[above] {
+		if f.sources[above] {
 			return true
 		}
 	}
-	return f.path.IsZero()
+	return f.holds(path)
 }
 
 func (f *forgetting) plugins() error {

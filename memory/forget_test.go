@@ -228,7 +228,7 @@ func TestExportAndImport(t *testing.T) {
 	want(t, "entries", got, wanted)
 	want(t, "memories", len(recall(t, other, core.FactQuery{See: []core.Path{group, alone}})), 4)
 	want(t, "waiting", len(dueIn(t, other, group)), 0)
-	s, _ := other.State(t.Context(), group)
+	s, _ := stateIn(t, other, group)
 	want(t, "state", s.Topic, "tea")
 }
 
@@ -511,12 +511,12 @@ func TestNumbersOfAForgottenPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	after.epoch = db.epochOf(t.Context())
-	f, p := forgetting{db: db}, placeKey(group)
+	p := placeKey(group)
 	err = db.write(t.Context(), &job{publish: after.publish, run: func(t *tx) error {
 		for seq := range uint64(3) {
 			t.remove(p, seq+1)
 		}
-		f.dropHead(t, p)
+		dropHead(t, p)
 		return after.run(t)
 	}})
 	if got := after.from.Append[0].Message.Seq; err != nil || got != 4 {

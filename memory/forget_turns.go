@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -35,41 +34,6 @@ func (f *forgetting) names(t *tx, turn core.TurnID) (names []core.TurnID) {
 		}
 	}
 	return names
-}
-
-// isNamed reports whether a record of a turn names the person.
-func (f *forgetting) isNamed(records []record) bool {
-	return f.person != "" && slices.ContainsFunc(records, func(r record) bool {
-		return bytes.Contains(r.value, quoted(f.person))
-	})
-}
-
-// isAnswered reports whether a turn answers the person, as its opening record says, or is in
-// a place that is deleted as a whole.
-func (f *forgetting) isAnswered(t *tx, records []record) bool {
-	turn := records[0].key.Turn
-	last, whole := f.whole[turn.Path]
-	if whole && turn.Seq <= last {
-		return true
-	}
-	if f.person == "" {
-		return false
-	}
-	opening := records[0]
-	w, err := decodeRecord(opening.value)
-	var o core.TurnRecord
-	if opening.key.Round != 0 || err != nil || json.Unmarshal(w.Data, &o) != nil {
-		return false
-	}
-	first, end := turnKey(turn), seqKey(placeKey(turn.Path), o.Last+w.Shift+1)
-	for k, v := range t.bucket(bucketLog).pairs(first, end) {
-		l, ok := f.read(k, v)
-		answered := l.Due || l.Message.Seq == turn.Seq // a settled entry is no longer due
-		if ok && answered && (l.Message.Author.ID == f.person || slices.Contains(l.answers, f.person)) {
-			return true
-		}
-	}
-	return false
 }
 
 // journals deletes the journals of the turns that answer or name the person.

@@ -230,19 +230,29 @@ func TestPluginItems(t *testing.T) {
 	}
 }
 
+// stateIn reads the state of the conversation in a place.
+func stateIn(t *testing.T, db *DB, path core.Path) (s core.State, err error) {
+	t.Helper()
+	err = db.View(t.Context(), func(v core.View) error {
+		s, err = v.State(path)
+		return err
+	})
+	return s, err
+}
+
 func TestStatesAndUse(t *testing.T) {
 	db := open(t, t.TempDir())
 	s := core.State{Topic: "tea", SlotsFilled: map[string]json.RawMessage{"x": json.RawMessage(`1`)}}
 	if err := setState(t, db, group, s); err != nil {
 		t.Fatal(err)
 	}
-	got, err := db.State(t.Context(), group)
+	got, err := stateIn(t, db, group)
 	want(t, "state", got, s)
-	if got, _ := db.State(t.Context(), topic); !got.IsZero() || err != nil {
+	if got, _ := stateIn(t, db, topic); !got.IsZero() || err != nil {
 		t.Errorf("the topic's state: %+v, %v", got, err)
 	}
 	setState(t, db, group, core.State{})
-	if got, err := db.State(t.Context(), group); !got.IsZero() || err != nil {
+	if got, err := stateIn(t, db, group); !got.IsZero() || err != nil {
 		t.Errorf("after it was cleared: %+v, %v", got, err)
 	}
 	use := Use{Day: "2026-11-20", Person: jay, Engine: "home", Calls: 1, Usage: llm.Usage{In: 10, Out: 5}}
@@ -275,7 +285,7 @@ func TestKnowledgeMoves(t *testing.T) {
 	for _, see := range []core.Path{topic, moved} {
 		want(t, "memories", len(recall(t, db, core.FactQuery{Text: "said", See: []core.Path{see}})), 2)
 	}
-	s, err := db.State(t.Context(), super)
+	s, err := stateIn(t, db, super)
 	want(t, "state", s.Topic, "tea")
 	_, ok, err2 := db.Items("bio").Get(t.Context(), moved, "k")
 	if !ok || err != nil || err2 != nil {

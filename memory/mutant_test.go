@@ -200,7 +200,7 @@ func TestATurnOfTheSameEpoch(t *testing.T) {
 	if err := db.Commit(t.Context(), &core.Batch{Journal: []core.Record{opens(group, 1)}}); err != nil {
 		t.Fatal(err)
 	}
-	f := &forgetting{db: db, ctx: t.Context(), path: jay}
+	f := newForgetting(t.Context(), db, jay)
 	if err := f.begin(); err != nil {
 		t.Fatal(err)
 	}

@@ -19,9 +19,8 @@ func TestEndedContexts(t *testing.T) {
 	cancel()
 	items := db.Items("bio")
 	for name, ask := range map[string]func() error{
-		"a state": func() error { _, err := db.State(ctx, group); return err },
-		"use":     func() error { _, err := db.Uses(ctx, "2000-01-01", "2100-01-01"); return err },
-		"facts":   func() error { _, _, err := db.ListFacts(ctx, Listing{N: 1}); return err },
+		"use":   func() error { _, err := db.Uses(ctx, "2000-01-01", "2100-01-01"); return err },
+		"facts": func() error { _, _, err := db.ListFacts(ctx, Listing{N: 1}); return err },
 		"a search": func() error {
 			_, err := db.Recall(ctx, core.FactQuery{Text: "tea", See: []core.Path{group}, N: 1})
 			return err
@@ -82,7 +81,7 @@ func TestLimitsOfMessages(t *testing.T) {
 	for _, more := range []int{0, 1} {
 		text, id := message(group, "", strings.Repeat("x", maxEntryBytes+more)), message(group, strings.Repeat("i", maxIDBytes+more), "")
 		for _, e := range []*core.Entry{&text, &id} {
-			if err := checkEntry(e); errors.Is(err, ErrBatch) != (more > 0) {
+			if err := checkEvent(&e.Event, false); errors.Is(err, ErrBatch) != (more > 0) {
 				t.Errorf("%d more: %v", more, err)
 			}
 		}

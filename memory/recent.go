@@ -66,15 +66,6 @@ func (t *tail) step() bool {
 	return false
 }
 
-// Recent merges the logs of the n places that were last active, from their ends. Within a
-// place the numbers decide, not the times.
-func (v *view) Recent(root core.Path, n int, keep func(core.Path) bool) (entries []core.Entry, err error) {
-	err = v.read(root, func(p place) {
-		entries = v.merge(v.active(p.path, n, keep), n)
-	})
-	return entries, err
-}
-
 // merge takes the n newest entries of some places.
 func (v *view) merge(places []core.Path, n int) []core.Entry {
 	var tails []*tail

@@ -10,48 +10,12 @@ import (
 	"synthbot/core/llm"
 )
 
-// State returns the state of the conversation in a place; the zero State if there is none.
-func (db *DB) State(ctx context.Context, place core.Path) (s core.State, err error) {
-	err = db.view(ctx, func(v *view) error {
-		s, err = v.State(place)
-		return err
-	})
-	return s, err
-}
-
-// State implements core.View.
-func (v *view) State(path core.Path) (s core.State, err error) {
-	err = v.read(path, func(p place) {
-		value := v.bucket(bucketStates).Get(p.key)
-		if value == nil {
-			return
-		}
-		if err := json.Unmarshal(value, &s); err != nil {
-			v.db.logUnreadable(fmt.Errorf("state of %s: %w", p.path, err))
-			s = core.State{}
-		}
-	})
-	return s, err
-}
-
-// states encodes the states of conversations; a zero State has no value.
-func states(all map[core.Path]core.State) (map[core.Path][]byte, error) {
-	values := make(map[core.Path][]byte, len(all))
-	for path, s := range all {
-		if path.IsZero() {
-			return nil, fmt.Errorf("state: %w: no place", ErrBatch)
-		}
-		if s.IsZero() {
-			values[path] = nil
-			continue
-		}
-		value, err := json.Marshal(s)
-		if err != nil {
-			return nil, fmt.Errorf("state: %w: %w", ErrBatch, err)
-		}
-		values[path] = value
+// encodeState returns the stored form of a state; nil for the zero State.
+func encodeState(s core.State) ([]byte, error) {
+	if s.IsZero() {
+		return nil, nil
 	}
-	return values, nil
+	return json.Marshal(s)
 }
 
 // setState replaces the state of the conversation in a place.

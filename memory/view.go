@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -67,52 +68,48 @@ type view struct {
 
 var errEnded = errors.New("this view has ended")
 
-// read calls f for the place to which a path leads. If a broken page makes bbolt panic, the
-// file is damaged, and the caller is not at fault.
-func (v *view) read(path core.Path, f func(place)) error {
+// read returns what f reads of the place to which a path leads. If a broken page makes bbolt
+// panic, the file is damaged, and the caller is not at fault.
+func read[T any](v *view, path core.Path, f func(place) T) (value T, err error) {
 	if v.ended {
-		return errEnded
+		return value, errEnded
 	}
-	err := v.db.file.guard(func() error {
-		f(v.resolve(path))
+	err = v.db.file.guard(func() error {
+		value = f(v.resolve(path))
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", v.db.file.name, err)
+		return value, fmt.Errorf("%s: %w", v.db.file.name, err)
 	}
-	return nil
+	return value, nil
 }
 
-func (v *view) Head(path core.Path) (h core.Head, err error) {
-	err = v.read(path, func(p place) {
-		stored, _ := v.readHead(p.key)
-		h = stored.of(p.path)
+func (v *view) Head(path core.Path) (core.Head, error) {
+	return read(v, path, func(p place) core.Head {
+		h, _ := v.readHead(p.key)
+		return h.of(p.path)
 	})
-	return h, err
 }
 
 func (h head) of(path core.Path) core.Head {
 	return core.Head{Path: path, Last: h.last, Count: h.count, Answered: h.answered, Time: h.time, Private: h.private}
 }
 
-func (v *view) Places(root core.Path) (heads []core.Head, err error) {
-	err = v.read(root, func(p place) {
+func (v *view) Places(root core.Path) ([]core.Head, error) {
+	return read(v, root, func(p place) (heads []core.Head) {
 		for path, value := range v.places(p.path) {
 			heads = append(heads, v.headOf(placeKey(path), value).of(path))
 		}
+		return heads
 	})
-	return heads, err
 }
 
-func (v *view) Waiting() (places []core.Path, err error) {
-	err = v.read(core.Path{}, func(place) {
-		places = v.placesIn(bucketDue)
-	})
-	return places, err
+func (v *view) Waiting() ([]core.Path, error) {
+	return read(v, core.Path{}, func(place) []core.Path { return v.placesIn(bucketDue) })
 }
 
-func (v *view) Due(path core.Path, max int) (entries []core.Entry, err error) {
-	err = v.read(path, func(p place) {
+func (v *view) Due(path core.Path, max int) ([]core.Entry, error) {
+	return read(v, path, func(p place) (entries []core.Entry) {
 		for seq := range v.numbers(bucketDue, p.key, 0) {
 			if len(entries) == max {
 				break
@@ -124,35 +121,36 @@ func (v *view) Due(path core.Path, max int) (entries []core.Entry, err error) {
 				v.db.dropDue(p, seq)
 			}
 		}
+		return entries
 	})
-	return entries, err
 }
 
 func (v *view) Entry(path core.Path, id string) (e core.Entry, ok bool, err error) {
 	if id == "" {
 		return core.Entry{}, false, nil
 	}
-	err = v.read(path, func(p place) {
+	e, err = read(v, path, func(p place) core.Entry {
 		seq, known := v.findID(p, id)
 		if !known {
-			return
+			return core.Entry{}
 		}
 		l, there, err := v.entry(p, seq)
 		if err != nil {
 			v.db.logUnreadable(err)
 		}
-		e, ok = l.Entry, there
+		ok = there
+		return l.Entry
 	})
 	return e, ok, err
 }
 
-func (v *view) After(path core.Path, seq uint64, max int) (entries []core.Entry, err error) {
-	err = v.read(path, func(p place) {
-		seq += p.shift
-		if seq+1 == 0 {
-			return
+func (v *view) After(path core.Path, seq uint64, max int) ([]core.Entry, error) {
+	return read(v, path, func(p place) (entries []core.Entry) {
+		first := seq + p.shift + 1
+		if first == 0 {
+			return nil
 		}
-		for next, value := range v.numbers(bucketLog, p.key, seq+1) {
+		for next, value := range v.numbers(bucketLog, p.key, first) {
 			if len(entries) == max {
 				break
 			}
@@ -160,28 +158,49 @@ func (v *view) After(path core.Path, seq uint64, max int) (entries []core.Entry,
 				entries = append(entries, l.Entry)
 			}
 		}
+		return entries
 	})
-	return entries, err
 }
 
-func (v *view) Last(path core.Path, n int) (entries []core.Entry, err error) {
-	err = v.read(path, func(p place) {
+func (v *view) Last(path core.Path, n int) ([]core.Entry, error) {
+	return read(v, path, func(p place) (entries []core.Entry) {
 		t := v.tail(p.path, p.key)
 		for len(entries) < n && t.step() {
 			entries = append(entries, t.at.Entry)
 		}
 		slices.Reverse(entries)
+		return entries
 	})
-	return entries, err
 }
 
-func (v *view) Journal(turn core.TurnID) (records []core.Record, err error) {
-	err = v.read(turn.Path, func(p place) {
+// Recent merges the logs of the n places that were last active, from their ends. Within a
+// place the numbers decide, not the times.
+func (v *view) Recent(root core.Path, n int, keep func(core.Path) bool) ([]core.Entry, error) {
+	return read(v, root, func(p place) []core.Entry { return v.merge(v.active(p.path, n, keep), n) })
+}
+
+// State replaces a state that cannot be read by the zero State.
+func (v *view) State(path core.Path) (core.State, error) {
+	return read(v, path, func(p place) (s core.State) {
+		value := v.bucket(bucketStates).Get(p.key)
+		if value == nil {
+			return core.State{}
+		}
+		if err := json.Unmarshal(value, &s); err != nil {
+			v.db.logUnreadable(fmt.Errorf("state of %s: %w", p.path, err))
+			return core.State{}
+		}
+		return s
+	})
+}
+
+func (v *view) Journal(turn core.TurnID) ([]core.Record, error) {
+	return read(v, turn.Path, func(p place) (records []core.Record) {
 		for _, r := range v.records(core.TurnID{Path: p.path, Seq: turn.Seq + p.shift}) {
 			if w, ok := v.readRecord(r.key, r.value); ok {
 				records = append(records, core.Record{Key: r.key, Progress: w.Progress, Time: w.Time, Data: w.Data})
 			}
 		}
+		return records
 	})
-	return records, err
 }

@@ -1,0 +1,192 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"synthbot/core"
+)
+
+// subject is what belongs to a person, to a place and all below it, or, with the zero Path, to
+// everybody.
+type subject struct {
+	db      *DB
+	ctx     context.Context
+	path    core.Path
+	person  string               // the person's id; empty for a place
+	within  core.Path            // the places to search
+	heads   map[core.Path]head   // of these places, when they were last looked up
+	whole   map[core.Path]uint64 // places that belong to it as a whole, up to that number
+	proof   map[core.Path]uint64 // entries by which such places are known to be private
+	spokeIn map[core.Path]bool   // places where the person spoke
+	newest  core.Message         // the person's last message
+	// replies holds, by place, the ids of what the bot answered the person.
+	replies map[core.Path]map[string]bool
+}
+
+func newSubject(ctx context.Context, db *DB, path core.Path) *subject {
+	s := &subject{db: db, ctx: ctx, path: path, within: path,
+		whole: make(map[core.Path]uint64), proof: make(map[core.Path]uint64),
+		spokeIn: make(map[core.Path]bool), replies: make(map[core.Path]map[string]bool)}
+	if path.IsPerson() {
+		s.person, s.within = path.Elements()[2], interfaceOf(path)
+	}
+	return s
+}
+
+// lookUp looks up the places to search. What is added to them later does not belong to the
+// subject.
+func (s *subject) lookUp(t *tx) {
+	if s.person == "" {
+		s.path = t.resolve(s.path).path
+		s.within = s.path
+	}
+	s.heads = t.headsBelow(s.within)
+}
+
+// find looks up the places to search, and finds what is in them.
+func (s *subject) find() error {
+	err := s.db.view(s.ctx, func(v *view) error {
+		s.lookUp(&v.tx)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.findWhole()
+}
+
+// findWhole finds the places that belong to the subject as a whole: of a person, those where
+// they spoke in private. It also finds the other places where they spoke, and what the bot
+// answered them.
+func (s *subject) findWhole() error {
+	if s.person == "" {
+		for path, h := range s.heads {
+			s.whole[path] = h.last
+		}
+		return nil
+	}
+	from, to := subtree(s.within)
+	err := sweep(s.ctx, s.db, bucketLog, from, to, func(k, v []byte) bool {
+		l, ok, err := s.read(k, v)
+		if !ok || err != nil || !s.concerns(&l) {
+			return false
+		}
+		path := l.Message.Path
+		if l.Message.Author.ID != s.person {
+			s.addReply(path, l.Message.ID)
+			return false
+		}
+		s.spokeIn[path] = true
+		if l.Message.Time.After(s.newest.Time) {
+			s.newest = l.Message
+		}
+		if l.Message.Private {
+			s.whole[path], s.proof[path] = s.heads[path].last, l.Message.Seq
+		}
+		return false
+	}, nil)
+	for path, h := range s.heads { // a place below such a one belongs to it, too
+		for above := path.Parent(); !above.IsZero(); above = above.Parent() {
+			_, whole := s.whole[above]
+			if whole {
+				s.whole[path] = h.last
+			}
+		}
+	}
+	return err
+}
+
+// addReply adds a message that answered the person.
+func (s *subject) addReply(place core.Path, id string) {
+	if s.replies[place] == nil {
+		s.replies[place] = make(map[string]bool)
+	}
+	s.replies[place][id] = true
+}
+
+// read decodes an entry that is in a place that belongs to the subject, mentions the person, or
+// may quote what the bot answered them; ok is false for others. Of an entry that cannot be
+// read, in such a place, the number is known.
+func (s *subject) read(k, v []byte) (l storedEntry, ok bool, err error) {
+	named := bytes.Contains(v, []byte(s.person))
+	if !named && len(s.replies)+len(s.whole) == 0 {
+		return storedEntry{}, false, nil
+	}
+	path, seq, err := entryOf(k)
+	_, whole := s.whole[path]
+	if err != nil || seq > s.heads[path].last || !named && !whole && s.replies[path] == nil {
+		return storedEntry{}, false, err
+	}
+	l, err = decodeEntry(v, path, seq)
+	if err != nil {
+		l.Message.Path, l.Message.Seq = path, seq
+	}
+	return l, err == nil || whole, err
+}
+
+// concerns reports whether an entry is the person's, answers them, or is in a place that
+// belongs to the subject as a whole.
+func (s *subject) concerns(l *storedEntry) bool {
+	return l.Message.Seq <= s.whole[l.Message.Path] || l.Message.Author.ID == s.person ||
+		slices.Contains(l.answers, s.person)
+}
+
+// holds reports whether what is stored under a path belongs to the subject.
+func (s *subject) holds(path core.Path) bool {
+	for above := path; !above.IsZero(); above = above.Parent() {
+		_, whole := s.whole[above]
+		if whole {
+			return true
+		}
+	}
+	return path.Within(s.path)
+}
+
+func (s *subject) concernsFact(fact core.Fact) bool {
+	if s.person == "" {
+		return fact.Origin.Within(s.path) || fact.By.Within(s.path)
+	}
+	_, private := s.whole[fact.Origin]
+	return private || fact.By == s.path || slices.Contains(fact.About, s.path)
+}
+
+// saidBefore reports whether a former text is the person's.
+func (s *subject) saidBefore(old core.Former) bool { return s.person != "" && old.By == s.path }
+
+// isNamed reports whether a record of a turn names the person.
+func (s *subject) isNamed(records []record) bool {
+	return s.person != "" && slices.ContainsFunc(records, func(r record) bool {
+		return bytes.Contains(r.value, quoted(s.person))
+	})
+}
+
+// isAnswered reports whether a turn answers the person, as its opening record says, or is in
+// a place that is deleted as a whole.
+func (s *subject) isAnswered(t *tx, records []record) bool {
+	turn := records[0].key.Turn
+	last, whole := s.whole[turn.Path]
+	if whole && turn.Seq <= last {
+		return true
+	}
+	if s.person == "" {
+		return false
+	}
+	opening := records[0]
+	w, err := decodeRecord(opening.value)
+	var o core.TurnRecord
+	if opening.key.Round != 0 || err != nil || json.Unmarshal(w.Data, &o) != nil {
+		return false
+	}
+	first, end := turnKey(turn), seqKey(placeKey(turn.Path), o.Last+w.Shift+1)
+	for k, v := range t.bucket(bucketLog).pairs(first, end) {
+		l, ok, _ := s.read(k, v)
+		answered := l.Due || l.Message.Seq == turn.Seq // a settled entry is no longer due
+		if ok && answered && (l.Message.Author.ID == s.person || slices.Contains(l.answers, s.person)) {
+			return true
+		}
+	}
+	return false
+}
