@@ -54,6 +54,11 @@ func (t *tx) changeEntry(path core.Path, id string, alter func(*storedEntry) boo
 // edit sets the new texts, and the new attachments unless they are nil: the platform said
 // nothing about those.
 func edit(l *storedEntry, m *core.Message) bool {
+	sameForeign := func(a, b core.Foreign) bool {
+		same := a.Time.Equal(b.Time)
+		a.Time, a.Path, a.ID = b.Time, b.Path, b.ID
+		return same && a == b
+	}
 	same := l.Message.Text == m.Text && slices.EqualFunc(l.Message.Foreign, m.Foreign, sameForeign) &&
 		(m.Attachments == nil || slices.Equal(l.Message.Attachments, m.Attachments))
 	if same {
@@ -65,13 +70,6 @@ func edit(l *storedEntry, m *core.Message) bool {
 	}
 	l.Rev++
 	return true
-}
-
-// sameForeign compares two foreign texts.
-func sameForeign(a, b core.Foreign) bool {
-	same := a.Time.Equal(b.Time)
-	a.Time, a.Path, a.ID = b.Time, b.Path, b.ID
-	return same && a == b
 }
 
 // erase keeps the number and the author, and drops the content.

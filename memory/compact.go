@@ -64,7 +64,9 @@ func newCompaction(ctx context.Context, db *DB) *compaction {
 func (c *compaction) run() error {
 	err := c.db.write(c.ctx, &job{exclusive: func() error {
 		c.db.writer.changed = make(changes)
-		c.traces = c.db.epochs.busy()
+		c.db.epochs.mu.Lock()
+		c.traces = len(c.db.epochs.inProgress) > 0
+		c.db.epochs.mu.Unlock()
 		return c.db.writer.broken
 	}})
 	if err == nil {

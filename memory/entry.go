@@ -74,15 +74,6 @@ func decodeEntry(value []byte, place core.Path, seq uint64) (storedEntry, error)
 	return l, nil
 }
 
-// decodeEntryAt reads an entry and its key.
-func decodeEntryAt(k, value []byte) (storedEntry, error) {
-	path, seq, err := entryOf(k)
-	if err != nil {
-		return storedEntry{}, err
-	}
-	return decodeEntry(value, path, seq)
-}
-
 func (l *storedEntry) fields(c *codec) {
 	text(c, tagKind, &l.Kind)
 	messageFields(c, &l.Message)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"sync"
 
@@ -43,13 +42,6 @@ func (e *epochs) end(paths map[core.Path]bool) {
 			delete(e.inProgress, path)
 		}
 	}
-}
-
-// busy reports whether somebody is being forgotten.
-func (e *epochs) busy() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return len(e.inProgress) > 0
 }
 
 // Forgotten implements core.Forgetter.
@@ -118,10 +110,7 @@ func namesPath(value []byte, path core.Path) bool {
 
 // quoted is a text as JSON writes it.
 func quoted(text string) []byte {
-	raw, err := json.Marshal(text)
-	if err != nil {
-		panic(fmt.Errorf("memory: %w", err)) // every text is valid in JSON
-	}
+	raw, _ := json.Marshal(text) // every text is valid in JSON
 	return raw
 }
 
@@ -135,7 +124,7 @@ type muted struct {
 func (e *epochs) mute(turn core.TurnID, names []core.TurnID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, name := range append(names, turn) {
+	for _, name := range names {
 		e.muted[name] = muted{turn, e.now}
 	}
 }

@@ -136,7 +136,8 @@ func (e *exporter) entry(k, v []byte) error {
 	if e.of.concerns(&l) {
 		r := row{Entry: &l.Entry, Answers: l.answers}
 		if !whole {
-			r.Answers = slices.DeleteFunc(slices.Clone(l.answers), func(other string) bool { return other != e.of.person })
+			others := func(id string) bool { return id != e.of.person }
+			r.Answers = slices.DeleteFunc(slices.Clone(l.answers), others)
 		}
 		e.write(r)
 	}

@@ -281,27 +281,21 @@ func (db *DB) ListFacts(ctx context.Context, l Listing) (facts []core.Fact, next
 		}
 	}
 	err = db.view(ctx, func(v *view) error {
-		facts, next = v.list(l, before)
+		below := v.resolve(l.Below)
+		for k, value := range v.backward(bucketFacts, nil, binary.BigEndian.AppendUint64(nil, before)) {
+			f, err := decodeFact(k, value)
+			switch {
+			case err != nil:
+				v.db.logUnreadable(err)
+			case !f.Origin.Within(below.path) || !l.About.IsZero() && !slices.Contains(f.About, l.About):
+			case len(facts) >= l.N:
+				return nil
+			default:
+				facts, next = append(facts, f), f.ID
+			}
+		}
+		next = ""
 		return nil
 	})
 	return facts, next, err
-}
-
-func (v *view) list(l Listing, before uint64) (facts []core.Fact, next string) {
-	below := v.resolve(l.Below)
-	for k, value := range v.backward(bucketFacts, nil, binary.BigEndian.AppendUint64(nil, before)) {
-		f, err := decodeFact(k, value)
-		if err != nil {
-			v.db.logUnreadable(err)
-			continue
-		}
-		if !f.Origin.Within(below.path) || !l.About.IsZero() && !slices.Contains(f.About, l.About) {
-			continue
-		}
-		if len(facts) >= l.N {
-			return facts, next
-		}
-		facts, next = append(facts, f), f.ID
-	}
-	return facts, ""
 }

@@ -56,7 +56,20 @@ func (f *boltFile) open() (err error) {
 	if err := f.openBolt(); err != nil {
 		return err
 	}
-	return errors.Join(f.checkNotReplaced(), f.checkLength())
+	named, err := os.Stat(f.name)
+	opened, err2 := f.handle.Stat()
+	if err := errors.Join(err, err2); err != nil {
+		return err
+	}
+	if !os.SameFile(named, opened) { // another process replaced it before it was locked
+		return core.ErrLocked
+	}
+	return f.bolt.View(func(t *bbolt.Tx) error {
+		if t.Size() > opened.Size() { // reading beyond its end would be a fault
+			return fmt.Errorf("%w: it was cut short, from %d bytes to %d", core.ErrDamaged, t.Size(), opened.Size())
+		}
+		return nil
+	})
 }
 
 func (f *boltFile) openBolt() (err error) {
@@ -64,7 +77,13 @@ func (f *boltFile) openBolt() (err error) {
 		Timeout:         lockWait,
 		FreelistType:    bbolt.FreelistMapType,
 		InitialMmapSize: mapSize,
-		OpenFile:        f.openFile,
+		OpenFile: func(name string, flag int, mode os.FileMode) (opened *os.File, err error) {
+			opened, err = os.OpenFile(name, flag, mode)
+			if err == nil {
+				f.handle = opened
+			}
+			return opened, err
+		},
 	})
 	if err != nil && strings.Contains(err.Error(), "file size too small") { // bbolt has no error value for that
 		err = fmt.Errorf("%w: %w", core.ErrDamaged, err)
@@ -73,40 +92,6 @@ func (f *boltFile) openBolt() (err error) {
 		f.bolt.AllocSize = allocStep
 	}
 	return err
-}
-
-func (f *boltFile) openFile(name string, flag int, mode os.FileMode) (*os.File, error) {
-	opened, err := os.OpenFile(name, flag, mode)
-	if err == nil {
-		f.handle = opened
-	}
-	return opened, err
-}
-
-// checkNotReplaced fails if another process replaced the file between opening and
-// locking it.
-func (f *boltFile) checkNotReplaced() error {
-	named, err := os.Stat(f.name)
-	opened, err2 := f.handle.Stat()
-	if err = errors.Join(err, err2); err == nil && !os.SameFile(named, opened) {
-		err = core.ErrLocked
-	}
-	return err
-}
-
-// checkLength fails if the file is shorter than its first pages say, since reading beyond
-// its end would be a fault.
-func (f *boltFile) checkLength() error {
-	size, err := f.size()
-	if err != nil {
-		return err
-	}
-	return f.bolt.View(func(t *bbolt.Tx) error {
-		if t.Size() > size {
-			return fmt.Errorf("%w: it was cut short, from %d bytes to %d", core.ErrDamaged, t.Size(), size)
-		}
-		return nil
-	})
 }
 
 // closeBroken closes a file that could not be opened, and removes the lock that bbolt may

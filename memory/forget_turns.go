@@ -18,22 +18,19 @@ func (f *forgetting) mute(t *tx) {
 		place := placeKey(path)
 		from := seqKey(place, f.heads[path].answered+1)
 		for turn, records := range t.turns(from, after(place)) {
-			if f.isNamed(records) || f.isAnswered(t, records) {
-				f.db.epochs.mute(turn, f.names(t, turn))
+			if !f.isNamed(records) && !f.isAnswered(t, records) {
+				continue
 			}
+			names := []core.TurnID{turn} // from before its place moved, too
+			for _, from := range t.placesIn(bucketAliases) {
+				p := t.resolve(from)
+				if p.path == path && turn.Seq > p.shift {
+					names = append(names, core.TurnID{Path: from, Seq: turn.Seq - p.shift})
+				}
+			}
+			f.db.epochs.mute(turn, names)
 		}
 	}
-}
-
-// names lists the ids of a turn from before its place moved.
-func (f *forgetting) names(t *tx, turn core.TurnID) (names []core.TurnID) {
-	for _, from := range t.placesIn(bucketAliases) {
-		p := t.resolve(from)
-		if p.path == turn.Path && turn.Seq > p.shift {
-			names = append(names, core.TurnID{Path: from, Seq: turn.Seq - p.shift})
-		}
-	}
-	return names
 }
 
 // journals deletes the journals of the turns that answer or name the person.

@@ -35,15 +35,6 @@ func placeKey(p core.Path) []byte {
 	return append(k, ending)
 }
 
-// cutPlace splits a key after its place.
-func cutPlace(key []byte) (place, rest []byte, err error) {
-	i := bytes.IndexByte(key, ending)
-	if i < 1 {
-		return nil, nil, fmt.Errorf("key %q: no place in it", key)
-	}
-	return key[:i+1], key[i+1:], nil
-}
-
 // placeOf reads a place's key.
 func placeOf(place []byte) (core.Path, error) {
 	if len(place) == 0 || place[len(place)-1] != ending {
@@ -59,11 +50,12 @@ func placeOf(place []byte) (core.Path, error) {
 
 // cutPath reads the place of a key, and what follows it.
 func cutPath(key []byte) (path core.Path, rest []byte, err error) {
-	place, rest, err := cutPlace(key)
-	if err == nil {
-		path, err = placeOf(place)
+	i := bytes.IndexByte(key, ending)
+	if i < 1 {
+		return core.Path{}, nil, fmt.Errorf("key %q: no place in it", key)
 	}
-	return path, rest, err
+	path, err = placeOf(key[:i+1])
+	return path, key[i+1:], err
 }
 
 // originOf reads a place's key, or that of the root.
@@ -104,25 +96,16 @@ func seqKey(place []byte, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(k, place...), seq)
 }
 
-// cutSeq splits a log or due key.
-func cutSeq(key []byte) (place []byte, seq uint64, err error) {
-	place, rest, err := cutPlace(key)
+// entryOf reads a log or due key.
+func entryOf(key []byte) (path core.Path, seq uint64, err error) {
+	path, rest, err := cutPath(key)
 	if err == nil && len(rest) != 8 {
 		err = fmt.Errorf("key %q: no number at its end", key)
 	}
 	if err != nil {
-		return nil, 0, err
+		return core.Path{}, 0, err
 	}
-	return place, binary.BigEndian.Uint64(rest), nil
-}
-
-// entryOf reads a log or due key.
-func entryOf(key []byte) (path core.Path, seq uint64, err error) {
-	place, seq, err := cutSeq(key)
-	if err == nil {
-		path, err = placeOf(place)
-	}
-	return path, seq, err
+	return path, binary.BigEndian.Uint64(rest), nil
 }
 
 // idKey is the key of a platform id in its place.

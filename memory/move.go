@@ -10,6 +10,12 @@ import (
 	"synthbot/core"
 )
 
+// migration is the move of a place, with all below it.
+type migration struct {
+	*tx
+	from, to core.Path
+}
+
 // migrate moves what is stored of a place, and of all below it, to another path, and lets
 // the old path lead there. A place that was moved before, or that would move into itself,
 // stays. What the new place has is not replaced.
@@ -22,18 +28,10 @@ func (t *tx) migrate(from, to core.Path) {
 		return
 	}
 	from, to = t.resolve(from).path, t.resolve(to).path
-	if !from.Within(to) && !to.Within(from) {
-		migration{t, from, to}.run()
+	if from.Within(to) || to.Within(from) {
+		return
 	}
-}
-
-// migration is the move of a place, with all below it.
-type migration struct {
-	*tx
-	from, to core.Path
-}
-
-func (m migration) run() {
+	m := migration{t, from, to}
 	m.finish() // so that the places of this transaction are found
 	for path := range m.headsBelow(m.from) {
 		m.move(path, m.rebased(path))

@@ -107,7 +107,7 @@ func (db *DB) repeat(ctx context.Context, wake <-chan struct{}, step func(contex
 // newDB returns a DB whose file is not open yet.
 func newDB(name string, o Options) *DB {
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	db := &DB{log: log, clock: o.Clock, queue: newQueue(), compacting: make(chan struct{}, 1)}
+	db := &DB{log: log, clock: o.Clock, queue: &queue{wake: make(chan struct{}, 1), ended: make(chan struct{})}, compacting: make(chan struct{}, 1)}
 	if db.clock == nil {
 		db.clock = time.Now
 	}
@@ -155,7 +155,6 @@ func (db *DB) release() error {
 
 // openError names the likely cause and the fix.
 func openError(name string, err error) error {
-	var dir *fs.PathError
 	switch {
 	case errors.Is(err, berrors.ErrTimeout), errors.Is(err, core.ErrLocked):
 		return fmt.Errorf("%s: %w: most likely another synthbot runs with this data directory; "+
@@ -171,10 +170,8 @@ func openError(name string, err error) error {
 	case errors.Is(err, core.ErrDamaged), errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum),
 		errors.Is(err, berrors.ErrVersionMismatch):
 		return damagedError(name, err)
-	case errors.As(err, &dir):
-		return fmt.Errorf("%s: %w", name, withoutPath(err))
 	}
-	return fmt.Errorf("%s: %w", name, err)
+	return fmt.Errorf("%s: %w", name, withoutPath(err))
 }
 
 func damagedError(name string, err error) error {

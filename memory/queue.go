@@ -38,10 +38,6 @@ type queue struct {
 	ended   chan struct{}
 }
 
-func newQueue() *queue {
-	return &queue{wake: make(chan struct{}, 1), ended: make(chan struct{})}
-}
-
 // add puts a job in line.
 func (q *queue) add(j *job) error {
 	q.mu.Lock()
@@ -87,12 +83,6 @@ func (q *queue) withdraw(j *job) bool {
 	}
 	q.waiting = slices.Delete(q.waiting, i, i+1)
 	return true
-}
-
-func (q *queue) isClosed() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.closed
 }
 
 // length is the number of jobs that wait.

@@ -165,7 +165,13 @@ type hit struct {
 // run searches each visible origin. Of a frequent word only the newest facts are found; in
 // the end, it is looked up for the best of the others.
 func (s *search) run() []core.FactMatch {
-	s.required, s.index = s.requiredTerms(), make(map[uint64]int)
+	s.index = make(map[uint64]int)
+	for _, tag := range s.q.Tags {
+		s.required = append(s.required, tagTerm(tag))
+	}
+	for _, p := range s.q.About {
+		s.required = append(s.required, aboutTerm(p))
+	}
 	s.queryWords()
 	origins := s.origins()
 	counts := make([]int, len(s.words))
@@ -221,18 +227,13 @@ func (s *search) hit(id uint64, origin core.Path, rank []byte) *hit {
 	return &s.hits[i]
 }
 
-// matches reports whether a hit has all required terms, and one of the words unless terms
-// are required.
-func (s *search) matches(h *hit) bool {
-	return h.required == len(s.required) && (h.words != 0 || len(s.words) == 0 || len(s.required) > 0)
-}
-
-// best chooses the hits with the best scores, as indices.
+// best chooses the hits with the best scores, as indices. They have all required terms, and
+// one of the words unless terms are required.
 func (s *search) best() []int {
 	b := topN[int]{keep: max(maxRefined, s.q.N), order: s.order}
 	for i := range s.hits {
 		h := &s.hits[i]
-		if s.matches(h) {
+		if h.required == len(s.required) && (h.words != 0 || len(s.words) == 0 || len(s.required) > 0) {
 			h.score = s.score(h)
 			b.add(i)
 		}
@@ -278,18 +279,6 @@ func (s *search) origins() []core.Path {
 				break
 			}
 		}
-	}
-	return all
-}
-
-// requiredTerms are the terms that a fact must have.
-func (s *search) requiredTerms() []string {
-	var all []string
-	for _, tag := range s.q.Tags {
-		all = append(all, tagTerm(tag))
-	}
-	for _, p := range s.q.About {
-		all = append(all, aboutTerm(p))
 	}
 	return all
 }

@@ -123,28 +123,19 @@ func (db *DB) Prune(ctx context.Context, c Config) error {
 		errs = append(errs, db.pruning.journal(withJobName(ctx, "retention of journals"), db.clock().Add(-c.Journal)))
 	}
 	ctx = withJobName(ctx, "retention of ids and use")
-	return errors.Join(append(errs, db.pruning.ids(ctx), db.pruning.hashes(ctx), db.pruning.use(ctx))...)
-}
-
-// use deletes old usage. Keys begin with the day.
-func (p *pruning) use(ctx context.Context) error {
-	oldest := p.db.clock().Add(-usageAge).Format(time.DateOnly)
-	all := func([]byte, []byte) bool { return true }
-	return deleteWhere(ctx, p.db, bucketUsage, nil, []byte(oldest), all)
-}
-
-// hashes deletes old hashes of forgotten ids.
-func (p *pruning) hashes(ctx context.Context) error {
-	oldest := p.oldestID()
-	return deleteWhere(ctx, p.db, bucketGone, nil, nil, func(_, v []byte) bool {
+	oldID := uint64(max(db.clock().Add(-idAge).Unix()/3600, 0))
+	oldUse := []byte(db.clock().Add(-usageAge).Format(time.DateOnly)) // keys begin with the day
+	errs = append(errs, db.pruning.ids(ctx, oldID))
+	errs = append(errs, deleteWhere(ctx, db, bucketGone, nil, nil, func(_, v []byte) bool {
 		hour, size := uvarint(string(v))
-		return size > 0 && hour < oldest // requests stay: they hold seconds, which are greater
-	})
+		return size > 0 && hour < oldID // requests stay: they hold seconds, which are greater
+	}))
+	errs = append(errs, deleteWhere(ctx, db, bucketUsage, nil, oldUse, func([]byte, []byte) bool { return true }))
+	return errors.Join(errs...)
 }
 
-// ids deletes old ids whose entries are deleted.
-func (p *pruning) ids(ctx context.Context) error {
-	oldest := p.oldestID()
+// ids deletes ids from before an hour whose entries are deleted.
+func (p *pruning) ids(ctx context.Context, oldest uint64) error {
 	return sweep(ctx, p.db, bucketIDs, nil, nil, func(_, v []byte) bool {
 		_, n := uvarint(string(v))
 		hour, size := uvarint(string(v[n:]))
@@ -155,9 +146,6 @@ func (p *pruning) ids(ctx context.Context) error {
 		}
 	})
 }
-
-// oldestID is the hour of the oldest id that stays.
-func (p *pruning) oldestID() uint64 { return uint64(max(p.db.clock().Add(-idAge).Unix()/3600, 0)) }
 
 // entries deletes entries from the beginning of one log, up to the first that stays, or that
 // waits. Entries that cannot be read are deleted with those before them.

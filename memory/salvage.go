@@ -105,8 +105,9 @@ func pairChecks() map[string]func(key, value []byte) error {
 			return errors.Join(err, err2)
 		},
 		bucketLog: func(key, value []byte) error {
-			_, err := decodeEntryAt(key, value)
-			return err
+			_, _, err := entryOf(key)
+			_, err2 := decodeEntry(value, core.Path{}, 0)
+			return errors.Join(err, err2)
 		},
 		bucketIDs: func(key, value []byte) error {
 			_, _, err := cutPath(key)

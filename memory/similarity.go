@@ -32,12 +32,12 @@ func (s *search) addSimilar(best []int, origins []core.Path) []int {
 	if s.vector == nil {
 		return best
 	}
-	near := s.compare(s.candidates(origins))
+	near := s.candidates(origins)
 	if len(near) > 0 {
 		s.baseline.top = near[0].similarity
 	}
 	for i, n := range near[:min(len(near), maxSimilar)] {
-		if i >= minSimilar && s.baseline.isByChance(n.similarity) {
+		if i >= minSimilar && n.similarity < s.baseline.threshold {
 			break
 		}
 		if at, ok := s.hitOf(n); ok && !slices.Contains(best, at) {
@@ -53,7 +53,8 @@ func (s *search) addSimilar(best []int, origins []core.Path) []int {
 	return best
 }
 
-// candidates finds the facts with the nearest sketches, and counts the distances of all.
+// candidates finds the facts with the nearest sketches, most similar first, and counts the
+// distances of all.
 func (s *search) candidates(origins []core.Path) []hit {
 	wanted := s.vector.sketch()
 	byDistance := func(a, b hit) int { return cmp.Compare(a.distance, b.distance) }
@@ -62,22 +63,21 @@ func (s *search) candidates(origins []core.Path) []hit {
 		s.facts().sketches(origin, s.vector.model, func(fact uint64, stored []byte) {
 			distance := wanted.distance(stored)
 			s.baseline.counts[distance]++
-			if s.meetsConditions(fact) {
+			i, ok := s.index[fact]
+			if len(s.required) == 0 || ok && s.hits[i].required == len(s.required) {
 				nearest.add(hit{id: fact, origin: origin, distance: distance})
 			}
 		})
 	}
 	s.baseline.compute()
-	return nearest.take()
-}
-
-// meetsConditions reports whether a fact has all required terms.
-func (s *search) meetsConditions(fact uint64) bool {
-	if len(s.required) == 0 {
-		return true
+	near := nearest.take()
+	for i := range near {
+		near[i].similarity = s.similarity(near[i].origin, near[i].id)
 	}
-	i, ok := s.index[fact]
-	return ok && s.hits[i].required == len(s.required)
+	slices.SortFunc(near, func(a, b hit) int {
+		return cmp.Or(cmp.Compare(b.similarity, a.similarity), cmp.Compare(b.id, a.id))
+	})
+	return near
 }
 
 // compute derives threshold and spread from the less similar half of the facts. The spread
@@ -108,23 +108,9 @@ func (u *baseline) similarityAt(rank int) float64 {
 	return -1
 }
 
-// isByChance reports whether a similarity may be chance.
-func (u *baseline) isByChance(near float64) bool { return near < u.threshold }
-
 // scaled maps a similarity to 0 (chance) … 1.
 func (u *baseline) scaled(near float64) float64 {
 	return min(max((near-u.threshold)/max(u.top-u.threshold, 2*u.spread, 0.1), 0), 1)
-}
-
-// compare reads the vectors of the candidates and sorts them, most similar first.
-func (s *search) compare(near []hit) []hit {
-	for i := range near {
-		near[i].similarity = s.similarity(near[i].origin, near[i].id)
-	}
-	slices.SortFunc(near, func(a, b hit) int {
-		return cmp.Or(cmp.Compare(b.similarity, a.similarity), cmp.Compare(b.id, a.id))
-	})
-	return near
 }
 
 // similarity is that of a fact to the text; 0 if it is not known.

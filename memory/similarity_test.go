@@ -123,7 +123,7 @@ func (c *cloud) hitRate(t testing.TB, db *DB, queries int) float64 {
 		meant, _ := quantize("m", c.any())
 		err := db.view(t.Context(), func(v *view) error {
 			s := &search{view: v, vector: &meant, index: map[uint64]int{}}
-			near := s.compare(s.candidates([]core.Path{group}))
+			near := s.candidates([]core.Path{group})
 			var all []float64
 			v.facts().sketches(group, meant.model, func(fact uint64, _ []byte) {
 				all = append(all,

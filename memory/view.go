@@ -18,9 +18,6 @@ import (
 // View implements core.Store. Within f, no other View may begin and nothing may be
 // committed: both could wait for this one to end. A panic of f becomes an error.
 func (db *DB) View(ctx context.Context, f func(core.View) error) error {
-	if db.queue.isClosed() {
-		return core.ErrClosed
-	}
 	return db.view(ctx, func(v *view) (err error) {
 		defer func() {
 			p := recover()
