@@ -107,7 +107,8 @@ func (db *DB) repeat(ctx context.Context, wake <-chan struct{}, step func(contex
 // newDB returns a DB whose file is not open yet.
 func newDB(name string, o Options) *DB {
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	db := &DB{log: log, clock: o.Clock, queue: &queue{wake: make(chan struct{}, 1), ended: make(chan struct{})}, compacting: make(chan struct{}, 1)}
+	db := &DB{log: log, clock: o.Clock, compacting: make(chan struct{}, 1)}
+	db.queue = &queue{wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	if db.clock == nil {
 		db.clock = time.Now
 	}
