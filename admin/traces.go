@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"slices"
 	"sync"
 
 	"synthbot/core"
@@ -14,8 +15,7 @@ const tracesMax = 500
 // use.
 type Traces struct {
 	mu   sync.Mutex
-	ends []watch.TurnEnd // a ring buffer
-	next int
+	ends []watch.TurnEnd // the newest last
 	subs subscribers[watch.TurnEnd]
 }
 
@@ -29,12 +29,7 @@ func (t *Traces) Observe(e watch.TurnEnd) {
 	if stale(&e) {
 		return
 	}
-	if len(t.ends) < tracesMax {
-		t.ends = append(t.ends, e)
-	} else {
-		t.ends[t.next] = e
-	}
-	t.next = (t.next + 1) % tracesMax
+	t.ends = append(t.ends[max(len(t.ends)+1-tracesMax, 0):], e)
 	t.subs.publish(e)
 }
 
@@ -43,8 +38,8 @@ func (t *Traces) Last(match func(*watch.TurnEnd) bool) (watch.TurnEnd, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range t.ends {
-		e := &t.ends[(t.next-1-i+2*len(t.ends))%len(t.ends)]
-		if e.Trace != nil && match(e) { // without a trace, it was forgotten
+		e := &t.ends[len(t.ends)-1-i]
+		if match(e) {
 			return *e, true
 		}
 	}
@@ -75,16 +70,12 @@ func stale(e *watch.TurnEnd) bool { return e.Stale != nil && e.Stale() }
 func (t *Traces) Forget(path core.Path) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.ends = slices.DeleteFunc(t.ends, func(e watch.TurnEnd) bool {
+		return e.Turn.Path.Within(path) || e.Person == path || stale(&e)
+	})
 	for i := range t.ends {
-		e := &t.ends[i]
-		switch {
-		case e.Trace == nil: // dropped already
-		case e.Turn.Path.Within(path) || e.Person == path || stale(e):
-			*e = watch.TurnEnd{}
-		default: // the trace is shared
-			bare := *e.Trace
-			bare.Memories = nil
-			e.Trace = &bare
-		}
+		bare := *t.ends[i].Trace // the trace is shared
+		bare.Memories = nil
+		t.ends[i].Trace = &bare
 	}
 }

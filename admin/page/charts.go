@@ -225,7 +225,7 @@ type chartPage struct{ *Page }
 
 // charts shows trends.
 func (p chartPage) charts(v *visit) error {
-	all := p.timely(p.recent(math.MaxInt32))
+	all := p.timely(p.Turns.Recent(math.MaxInt32))
 	all = append(all, p.depths())
 	if p.Uses != nil {
 		first := v.now.AddDate(0, 0, 1-chartDay)

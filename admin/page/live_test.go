@@ -331,7 +331,7 @@ func TestLiveFromTheBeginning(t *testing.T) {
 }
 
 // quiet makes a page without a log.
-func quiet(turns Turns, running Running, reader core.Reader) *Page {
+func quiet(turns *admin.Traces, running *admin.Running, reader core.Reader) *Page {
 	o := Options{Log: slog.New(slog.DiscardHandler), Clock: time.Now, Turns: turns, Running: running, Reader: reader}
 	return New(o)
 }

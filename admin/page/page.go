@@ -13,30 +13,10 @@ import (
 	"net/http"
 	"time"
 
+	"synthbot/admin"
 	"synthbot/core"
 	"synthbot/core/llm"
-	"synthbot/core/watch"
 )
-
-// Turns are the latest turns of the bot. Safe for concurrent use.
-type Turns interface {
-	// Recent returns the newest turns, at most n, newest first.
-	Recent(n int) []watch.TurnEnd
-	// Last returns the newest turn that match accepts.
-	Last(match func(*watch.TurnEnd) bool) (watch.TurnEnd, bool)
-	// Subscribe returns a channel of the turns that end from now on. It drops turns that the
-	// channel has no room for. done ends the subscription.
-	Subscribe(room int) (ends <-chan watch.TurnEnd, done func())
-}
-
-// Running are the running turns. Safe for concurrent use.
-type Running interface {
-	// Now returns them, the oldest first.
-	Now() []watch.TurnStage
-	// Changes returns a channel that holds a token if Now has changed since the last token was
-	// taken. done ends the subscription.
-	Changes() (changes <-chan struct{}, done func())
-}
 
 // Listing asks for a page of facts, newest first.
 type Listing struct {
@@ -89,8 +69,8 @@ type Personas interface {
 type Options struct {
 	Log      *slog.Logger
 	Clock    func() time.Time // in the bot's zone
-	Turns    Turns
-	Running  Running
+	Turns    *admin.Traces
+	Running  *admin.Running
 	Reader   core.Reader
 	Facts    core.Facts
 	Items    core.Items // stores which private conversations were opened, and why

@@ -102,20 +102,9 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// recent returns at most n of the newest turns, without forgotten ones.
-func (p *Page) recent(n int) []watch.TurnEnd {
-	var list []watch.TurnEnd
-	for _, e := range p.Turns.Recent(n) {
-		if e.Trace != nil {
-			list = append(list, e)
-		}
-	}
-	return list
-}
-
 // rows returns the rows of the list of turns.
 func (p *Page) rows() (rows []row) {
-	for _, e := range p.recent(shown) {
+	for _, e := range p.Turns.Recent(shown) {
 		rows = append(rows, p.rowOf(&e))
 	}
 	return rows
@@ -171,9 +160,7 @@ func (p *Page) turn(v *visit) error {
 	if err != nil {
 		return wrong("That is not a turn.")
 	}
-	e, ok := p.Turns.Last(func(e *watch.TurnEnd) bool {
-		return e.Trace != nil && e.Turn == core.TurnID{Path: place, Seq: seq}
-	})
+	e, ok := p.Turns.Last(func(e *watch.TurnEnd) bool { return e.Turn == core.TurnID{Path: place, Seq: seq} })
 	if !ok {
 		const text = "This turn is no longer stored: only the latest ones are, until the bot restarts."
 		return userError{http.StatusNotFound, text}
