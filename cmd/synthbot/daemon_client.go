@@ -13,12 +13,18 @@ import (
 	"synthbot/daemon"
 )
 
-// remote marks a command that a running daemon carries out, if there is one.
+// remote marks commands that a running daemon carries out.
 const remote = "daemon"
 
-// atDaemon marks a command as remote.
+// atDaemon marks a command that the daemon carries out if one runs.
 func atDaemon(c *cobra.Command) *cobra.Command {
-	c.Annotations = map[string]string{remote: "yes"}
+	c.Annotations = map[string]string{remote: "if it runs"}
+	return c
+}
+
+// onlyAtDaemon marks a command that needs a running daemon.
+func onlyAtDaemon(c *cobra.Command) *cobra.Command {
+	c.Annotations = map[string]string{remote: "only"}
 	return c
 }
 
@@ -35,10 +41,16 @@ func (p *program) forward(c *cobra.Command, given []string) error {
 		return nil
 	}
 	d, ok := p.daemonAt()
-	if !ok {
+	if ok {
+		return p.ask(c.Context(), d, given, p.In, p.Out)
+	}
+	if c.Annotations[remote] != "only" {
 		return nil // the command itself will tell what is wrong, if anything is
 	}
-	return p.ask(c.Context(), d, given, p.In, p.Out)
+	if _, err := p.MustLoad(); err != nil { // a file with faults may not even say where the daemon is
+		return err
+	}
+	return errors.New("no daemon runs with this configuration")
 }
 
 // daemonAt connects to the daemon of the configuration, where it runs. A file
@@ -50,15 +62,6 @@ func (p *program) daemonAt() (*admin.Control, bool) {
 		return nil, false
 	}
 	return admin.DialControl(dir)
-}
-
-// nobodyRuns is the error of a command that needs a daemon. A file with faults may
-// not even say where it is.
-func (p *program) nobodyRuns() error {
-	if _, err := p.MustLoad(); err != nil {
-		return err
-	}
-	return errors.New("no daemon runs with this configuration")
 }
 
 // ask lets the daemon carry a command line out, on streams that are files.

@@ -43,24 +43,16 @@ func (p *program) daemon(ctx context.Context) error {
 }
 
 func reloadCommand(p *program) *cobra.Command {
-	return atDaemon(p.fileFlag(&cobra.Command{
+	return onlyAtDaemon(p.fileFlag(&cobra.Command{
 		Use: "reload", Short: "Let the running daemon read its configuration again", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if p.host == nil {
-				return p.nobodyRuns()
-			}
-			return p.host.Reload()
-		},
+		RunE: func(*cobra.Command, []string) error { return p.host.Reload() },
 	}))
 }
 
 func pageCommand(p *program) *cobra.Command {
-	return atDaemon(p.fileFlag(&cobra.Command{
+	return onlyAtDaemon(p.fileFlag(&cobra.Command{
 		Use: "page", Short: "Print a link that opens the admin's page, once, within ten minutes", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if p.host == nil {
-				return p.nobodyRuns()
-			}
 			link, err := p.host.PageLink()
 			if err == nil {
 				_, err = fmt.Fprintln(p.Out, link)
@@ -71,16 +63,13 @@ func pageCommand(p *program) *cobra.Command {
 }
 
 func logCommand(p *program) *cobra.Command {
-	return atDaemon(p.fileFlag(&cobra.Command{
+	return onlyAtDaemon(p.fileFlag(&cobra.Command{
 		Use: "log [ROOM [LEVEL]]", Short: "Show the log's levels in the running daemon, or change one until it ends",
 		Args: cobra.MaximumNArgs(2),
 		Long: "Shows at which level each room of the running daemon logs, or changes one until the daemon\n" +
 			"ends: debug, info, warn, error, or default, which is what the file says. all is every room\n" +
 			"that has no level of its own. At debug the log holds what people say.",
 		RunE: func(_ *cobra.Command, args []string) error {
-			if p.host == nil {
-				return p.nobodyRuns()
-			}
 			args = append(args, "", "")
 			text, err := p.host.SetLog(args[0], args[1])
 			if said, ok := errors.AsType[*core.Error](err); ok {
@@ -98,8 +87,6 @@ func logCommand(p *program) *cobra.Command {
 func pdfTextCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use: daemon.PdfCommand, Hidden: true, Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return daemon.ServePDF(p.In, p.Out)
-		},
+		RunE: func(*cobra.Command, []string) error { return daemon.ServePDF(p.In, p.Out) },
 	}
 }
