@@ -82,7 +82,7 @@ type figureRow struct {
 
 // draw renders a chart.
 func (f figures) draw() drawing {
-	d := drawing{Title: f.Title, Axis: f.Axis, Empty: f.empty(), Bars: f.bars(), Up: f.up(), Along: f.along()}
+	d := drawing{Title: f.Title, Axis: f.Axis, Empty: f.highest() <= 0, Bars: f.bars(), Up: f.up(), Along: f.along()}
 	for class, s := range f.Series {
 		d.Key = append(d.Key, keyEntry{class, s.Name})
 	}
@@ -158,19 +158,8 @@ func (f figures) along() (list []tick) {
 	return list
 }
 
-// empty reports whether all values are 0.
-func (f figures) empty() bool {
-	for _, s := range f.Series {
-		if slices.ContainsFunc(s.Values, func(v float64) bool { return v > 0 }) {
-			return false
-		}
-	}
-	return true
-}
-
-// top is a round value above all that is shown.
-func (f figures) top() float64 {
-	most := 0.0
+// highest returns the height of the highest bar.
+func (f figures) highest() (most float64) {
 	for i := range f.Labels {
 		sum := 0.0
 		for _, s := range f.Series {
@@ -178,6 +167,12 @@ func (f figures) top() float64 {
 		}
 		most = max(most, sum)
 	}
+	return most
+}
+
+// top is a round value above all that is shown.
+func (f figures) top() float64 {
+	most := f.highest()
 	if most <= 0 {
 		return 1
 	}
@@ -262,19 +257,24 @@ func (p chartPage) timely(ends []watch.TurnEnd) []figures {
 			{Name: "half of the turns within", Values: half}, {Name: "95 % within", Values: above, Labels: most},
 		}}
 	}
-	count := func(is func(e *watch.TurnEnd) int) []float64 {
-		return per(func(g []watch.TurnEnd) (n float64) {
+	count := func(name string, of func(e *watch.TurnEnd) int) series {
+		return series{Name: name, Values: per(func(g []watch.TurnEnd) (n float64) {
 			for i := range g {
-				n += float64(is(&g[i]))
+				n += float64(of(&g[i]))
 			}
 			return n
-		})
+		})}
 	}
-	came := func(to string) series {
-		return series{Name: to, Values: count(func(e *watch.TurnEnd) int { return one(outcome(e) == to) })}
+	var outcomes []series
+	for _, to := range []string{"answered", "silent", "set aside"} {
+		outcomes = append(outcomes, count(to, func(e *watch.TurnEnd) int {
+			if outcome(e) == to {
+				return 1
+			}
+			return 0
+		}))
 	}
-	outcomes := []series{came("answered"), came("silent"), came("set aside")}
-	corrected := series{Name: "corrections", Values: count(func(e *watch.TurnEnd) int { return corrections(e.Trace) })}
+	corrected := count("corrections", func(e *watch.TurnEnd) int { return corrections(e.Trace) })
 	return []figures{
 		times("Waiting for models", func(t *watch.Trace) time.Duration { return t.Thought }),
 		times("The bot's own time", func(t *watch.Trace) time.Duration { return max(t.Took-t.Thought, 0) }),
@@ -283,28 +283,13 @@ func (p chartPage) timely(ends []watch.TurnEnd) []figures {
 	}
 }
 
-func one(yes bool) int {
-	if yes {
-		return 1
-	}
-	return 0
-}
-
 // group groups turns by equal spans of time, the oldest first.
 func (p chartPage) group(ends []watch.TurnEnd) (groups [][]watch.TurnEnd, labels []string) {
 	if len(ends) == 0 {
 		return nil, nil
 	}
-	first, last := ends[0].Trace.Began, ends[0].Trace.Began
-	for _, e := range ends {
-		t := e.Trace.Began
-		if t.Before(first) {
-			first = t
-		}
-		if t.After(last) {
-			last = t
-		}
-	}
+	began := func(a, b watch.TurnEnd) int { return a.Trace.Began.Compare(b.Trace.Began) }
+	first, last := slices.MinFunc(ends, began).Trace.Began, slices.MaxFunc(ends, began).Trace.Began
 	width := max(last.Sub(first)/buckets+1, time.Second)
 	n := int(last.Sub(first)/width) + 1
 	groups = make([][]watch.TurnEnd, n)

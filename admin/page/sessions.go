@@ -46,7 +46,7 @@ type session struct {
 	agent string
 	over  chan struct{} // closed when it is revoked
 
-	mu     sync.Mutex
+	mu     *sync.Mutex // of the logins
 	seen   time.Time
 	words  string                  // of the last search
 	opened map[core.Path]time.Time // until when private places are open
@@ -98,15 +98,16 @@ func (d *logins) ticket() string {
 		d.tickets = make(map[digest]time.Time)
 	}
 	for len(d.tickets) >= maxTickets {
-		delete(d.tickets, oldest(d.tickets))
+		delete(d.tickets, oldest(d.tickets, func(until time.Time) time.Time { return until }))
 	}
 	d.tickets[digestOf(t)] = d.clock().Add(ticketTime)
 	return t
 }
 
-func oldest(tickets map[digest]time.Time) digest {
-	byTime := func(a, b digest) int { return tickets[a].Compare(tickets[b]) }
-	return slices.MinFunc(slices.Collect(maps.Keys(tickets)), byTime)
+// oldest returns the key of the earliest time.
+func oldest[V any](all map[digest]V, at func(V) time.Time) digest {
+	byTime := func(a, b digest) int { return at(all[a]).Compare(at(all[b])) }
+	return slices.MinFunc(slices.Collect(maps.Keys(all)), byTime)
 }
 
 // enter exchanges a ticket for the cookie of a new session; "" if the ticket is wrong, used or
@@ -130,12 +131,12 @@ func (d *logins) enter(ticket, agent string) (cookie string, wait time.Duration)
 	}
 	d.expire(now)
 	for len(d.sessions) >= maxSessions {
-		d.end(d.idlest())
+		d.end(oldest(d.sessions, func(s *session) time.Time { return s.seen }))
 	}
 	cookie = secret()
 	d.sessions[digestOf(cookie)] = &session{
 		id: secret()[:8], csrf: secret(), began: now, seen: now, agent: agent,
-		over: make(chan struct{}), opened: make(map[core.Path]time.Time),
+		over: make(chan struct{}), mu: &d.mu, opened: make(map[core.Path]time.Time),
 	}
 	return cookie, 0
 }
@@ -148,9 +149,7 @@ func (d *logins) session(cookie string) *session {
 	d.expire(now)
 	s := d.sessions[digestOf(cookie)]
 	if s != nil {
-		s.mu.Lock()
 		s.seen = now
-		s.mu.Unlock()
 	}
 	return s
 }
@@ -165,34 +164,16 @@ func (d *logins) tidy() {
 // expire ends expired sessions. d.mu is held.
 func (d *logins) expire(now time.Time) {
 	for key, s := range d.sessions {
-		if s.stale(now) {
+		if now.Sub(s.seen) >= sessionIdle || now.Sub(s.began) >= sessionTime {
 			d.end(key)
 		}
 	}
-}
-
-func (s *session) stale(now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return now.Sub(s.seen) >= sessionIdle || now.Sub(s.began) >= sessionTime
 }
 
 // end ends a session and its streams. d.mu is held.
 func (d *logins) end(key digest) {
 	close(d.sessions[key].over)
 	delete(d.sessions, key)
-}
-
-func (d *logins) idlest() digest {
-	return slices.MinFunc(slices.Collect(maps.Keys(d.sessions)), func(a, b digest) int {
-		return d.sessions[a].lastSeen().Compare(d.sessions[b].lastSeen())
-	})
-}
-
-func (s *session) lastSeen() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.seen
 }
 
 // revoke ends the session with an id, or all sessions.
@@ -206,14 +187,16 @@ func (d *logins) revoke(id string, all bool) {
 	}
 }
 
-// list returns the sessions, the latest first.
-func (d *logins) list() []*session {
+// list returns copies of the sessions, the latest first.
+func (d *logins) list() (all []session) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.expire(d.clock())
-	return slices.SortedFunc(maps.Values(d.sessions), func(a, b *session) int {
-		return cmp.Or(b.began.Compare(a.began), cmp.Compare(a.id, b.id))
-	})
+	for _, s := range d.sessions {
+		all = append(all, *s)
+	}
+	slices.SortFunc(all, func(a, b session) int { return cmp.Or(b.began.Compare(a.began), cmp.Compare(a.id, b.id)) })
+	return all
 }
 
 // same compares secrets in constant time.
@@ -229,7 +212,7 @@ type browser struct {
 func (p *Page) sessions(v *visit) error {
 	var list []browser
 	for _, s := range p.logins.list() {
-		list = append(list, browser{s.id, p.date(s.began), p.date(s.lastSeen()), s.agent, s == v.session})
+		list = append(list, browser{s.id, p.date(s.began), p.date(s.seen), s.agent, s.id == v.session.id})
 	}
 	openings, err := p.openings(v.Context())
 	if err != nil {
