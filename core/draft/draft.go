@@ -184,8 +184,7 @@ func (d *Drafts) write(ctx context.Context, place string, a *draft) {
 		if text == "" {
 			return
 		}
-		leave, ok := d.enter(live, place, a.message)
-		if ok {
+		if leave, ok := d.enter(live, place, a.message); ok {
 			d.show(ctx, place, a, text)
 			leave()
 		}

@@ -124,8 +124,7 @@ func (c *Console) receive(ctx context.Context, in core.Inbox, id, text string) e
 	if len(words) > 0 && commandName.MatchString(words[0]) {
 		e.Kind, e.Command = core.KindCommand, &core.Command{Name: words[0][1:], Args: words[1:]}
 	}
-	err := in.Receive(ctx, e)
-	if err != nil && ctx.Err() == nil {
+	if err := in.Receive(ctx, e); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%s: inbox: %w", c.opt.Name, err)
 	}
 	return nil

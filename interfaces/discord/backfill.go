@@ -81,8 +81,8 @@ type history struct {
 	*account
 
 	mu      sync.Mutex
-	members recent.Cache[[2]string, known] // that were asked for, by guild and user
-	left    int                            // that may still be asked for in this session
+	members recent.Cache[[2]string, *member] // in this session, by guild and user; nil: has left the guild
+	left    int                              // that may still be asked for in this session
 }
 
 // lookUp asks what kind of channel this is and, of a thread, its parent. If that cannot

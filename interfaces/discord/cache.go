@@ -233,10 +233,6 @@ func (c *cache) change(id string, f func(g *guild)) {
 	}
 }
 
-func (c *cache) setRole(id string, r guildRole) {
-	c.change(id, func(g *guild) { g.roles[r.ID] = role{short(r.Name, 100), uint64(r.Power)} })
-}
-
 // isMine reports whether one of the roles is the bot's.
 func (c *cache) isMine(guild string, roles []string) bool {
 	c.mu.RLock()

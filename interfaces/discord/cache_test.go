@@ -14,8 +14,9 @@ func TestRank(t *testing.T) {
 	in := still(t)
 	b := in.d.cache
 	const keeper = "830000000000000005"
-	b.setRole(guildID, guildRole{ID: keeper, Power: 1 << 13})
-	b.setRole(guildID, guildRole{ID: "830000000000000006", Power: powerAdmin})
+	b.change(guildID, func(g *guild) {
+		g.roles[keeper], g.roles["830000000000000006"] = role{power: 1 << 13}, role{power: powerAdmin}
+	})
 	room := channel{ID: roomID, Guild: guildID, Over: []overwrite{
 		{ID: guildID, Deny: 1 << 13}, {ID: modRole, Allow: 1 << 13}, {ID: "5", Allow: 1 << 13}, {ID: "6", Deny: 1 << 13},
 	}}

@@ -15,7 +15,6 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/driver"
-	"synthbot/core/recent"
 	"synthbot/core/watch"
 	"synthbot/interfaces/discord/gateway"
 	"synthbot/interfaces/discord/rest"
@@ -85,7 +84,8 @@ func newDriver(o Options, t timings) (*Driver, error) {
 	})
 	d.account = a
 	d.finder = newFinder(a)
-	d.history = &history{account: a, members: recent.NewCache[[2]string, known](maxMembers), left: maxRequested}
+	d.history = &history{account: a}
+	d.history.refill()
 	d.sender = &sender{account: a, history: d.history}
 	d.sender.drafts = newDrafts(d.sender)
 	d.actions = &actions{account: a, finder: d.finder, sender: d.sender, receive: d.receive}

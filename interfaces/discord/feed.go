@@ -78,15 +78,13 @@ func (f *feed) note(ctx context.Context, now bool) {
 	if !f.events.empty() || at.IsZero() {
 		return
 	}
-	err := f.alive.note(ctx, f.state, at, now)
-	if err != nil {
+	if err := f.alive.note(ctx, f.state, at, now); err != nil {
 		f.log.Error("until when the gateway was heard is not stored", "err", err)
 	}
 }
 
 func (f *feed) noteCursors(ctx context.Context) {
-	err := f.cursors.flush(ctx)
-	if err != nil {
+	if err := f.cursors.flush(ctx); err != nil {
 		f.log.Error("what was seen is not stored", "err", err)
 	}
 }

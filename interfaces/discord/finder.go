@@ -69,8 +69,7 @@ func (f *finder) locate(ctx context.Context, id string) (place, error) {
 		return p, nil
 	}
 	var c channel
-	err := f.rest.Get(ctx, &c, "/channels/{}", id)
-	if err != nil {
+	if err := f.rest.Get(ctx, &c, "/channels/{}", id); err != nil {
 		return p, err
 	}
 	p = c.place()

@@ -68,13 +68,15 @@ func (t *intake) role(f gatewayEvent) {
 		ID    string    `json:"role_id"`
 		Role  guildRole `json:"role"`
 	}](f.data)
-	switch {
-	case !ok:
-	case f.kind == "GUILD_ROLE_DELETE":
-		t.d.cache.change(r.Guild, func(g *guild) { delete(g.roles, r.ID) })
-	default:
-		t.d.cache.setRole(r.Guild, r.Role)
+	if !ok {
+		return
 	}
+	t.d.cache.change(r.Guild, func(g *guild) {
+		delete(g.roles, r.ID)
+		if f.kind != "GUILD_ROLE_DELETE" {
+			g.roles[r.Role.ID] = role{short(r.Role.Name, 100), uint64(r.Role.Power)}
+		}
+	})
 	t.open(r.Guild, "")
 }
 

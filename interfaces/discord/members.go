@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"synthbot/core/recent"
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -12,21 +13,14 @@ import (
 const (
 	maxRequested = 200 // members in one session of the gateway
 	maxMembers   = 1000
-	memberAge    = 10 * time.Minute
 	askingTime   = 20 * time.Second // for one channel: its events wait for it
 )
 
-// known is a user's member object; nil if the user has left the guild.
-type known struct {
-	member *member
-	at     time.Time
-}
-
-// refill allows as many requests as a session may have.
+// refill forgets members, and allows as many requests as a session may have.
 func (h *history) refill() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.left = maxRequested
+	h.members, h.left = recent.NewCache[[2]string, *member](maxMembers), maxRequested
 }
 
 // addMembers adds the authors' members to fetched messages, the latest first, so that names
@@ -55,13 +49,9 @@ func (h *history) memberOf(ctx context.Context, guild, id string) (*member, erro
 	key := [2]string{guild, id}
 	h.mu.Lock()
 	found, ok := h.members.Get(key)
-	ok = ok && time.Since(found.at) < memberAge
 	if ok || h.left <= 0 {
 		h.mu.Unlock()
-		if !ok {
-			return nil, nil
-		}
-		return found.member, nil
+		return found, nil
 	}
 	h.left--
 	h.mu.Unlock()
@@ -75,6 +65,6 @@ func (h *history) memberOf(ctx context.Context, guild, id string) (*member, erro
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.members.Put(key, known{got, time.Now()})
+	h.members.Put(key, got)
 	return got, nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -150,10 +151,7 @@ type stamp struct{ time.Time }
 
 // UnmarshalJSON never fails: a message without its time is better than none.
 func (s *stamp) UnmarshalJSON(text []byte) error {
-	var t string
-	if json.Unmarshal(text, &t) == nil {
-		s.Time, _ = time.Parse(time.RFC3339, t)
-	}
+	s.Time, _ = time.Parse(time.RFC3339, strings.Trim(string(text), `"`))
 	return nil
 }
 
@@ -162,15 +160,7 @@ type number uint64
 
 // UnmarshalJSON reads both ways of writing; what is neither is 0.
 func (n *number) UnmarshalJSON(text []byte) error {
-	var t json.Number
-	if json.Unmarshal(text, &t) != nil {
-		var s string
-		if json.Unmarshal(text, &s) != nil {
-			return nil
-		}
-		t = json.Number(s)
-	}
-	*n = number(bits(string(t)))
+	*n = number(bits(strings.Trim(string(text), `"`)))
 	return nil
 }
 

@@ -96,19 +96,8 @@ type messageID string
 
 // UnmarshalJSON reads a text or a number.
 func (m *messageID) UnmarshalJSON(text []byte) error {
-	var n json.Number
-	var s string
-	err := json.Unmarshal(text, &n)
-	s = n.String()
-	if err != nil {
-		err = json.Unmarshal(text, &s)
-	}
-	s = strings.TrimSpace(s)
-	if !snowflake.MatchString(s) {
-		s = ""
-	}
-	*m = messageID(s)
-	return err
+	*m = messageID(snowflake.FindString(strings.Trim(string(text), `" `)))
+	return nil
 }
 
 var snowflake = regexp.MustCompile(`^[0-9]{1,20}$`)

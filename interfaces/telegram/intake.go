@@ -53,8 +53,7 @@ func (i *intake) Pause() time.Duration {
 func (i *intake) Take(ctx context.Context, raws []json.RawMessage) (int64, error) {
 	items := i.items(ctx, raws)
 	ready, offset := i.ready(items)
-	err := i.deliver(ctx, ready)
-	if err != nil {
+	if err := i.deliver(ctx, ready); err != nil {
 		return 0, err
 	}
 	for _, it := range ready {

@@ -169,8 +169,7 @@ func (c *commandMenus) offerAll(ctx context.Context, menus []menu, gone []listed
 		}
 	}
 	for _, l := range gone {
-		err := c.call(ctx, "deleteMyCommands", l, botapi.Params{})
-		if err != nil && !botapi.IsCode(err, 400, 403) { // of a chat that is gone nothing is left
+		if err := c.call(ctx, "deleteMyCommands", l, botapi.Params{}); err != nil && !botapi.IsCode(err, 400, 403) { // of a chat that is gone nothing is left
 			return unreached, err
 		}
 	}

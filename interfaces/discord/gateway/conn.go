@@ -158,8 +158,7 @@ func (c *conn) hello() error {
 }
 
 func (c *conn) send(op int, data any) error {
-	err := c.ws.SetWriteDeadline(time.Now().Add(sendTime))
-	if err != nil {
+	if err := c.ws.SetWriteDeadline(time.Now().Add(sendTime)); err != nil {
 		return err
 	}
 	return c.ws.WriteJSON(map[string]any{"op": op, "d": data})
@@ -186,8 +185,7 @@ func (c *conn) beat(ctx context.Context) error {
 		if latest > 0 {
 			seq = &latest
 		}
-		err := c.send(opHeartbeat, seq)
-		if err != nil {
+		if err := c.send(opHeartbeat, seq); err != nil {
 			return err
 		}
 	}

@@ -62,8 +62,7 @@ func (s *shard) run(ctx context.Context) error {
 			break
 		}
 		established := s.reset()
-		err := s.fatal(why)
-		if err != nil {
+		if err := s.fatal(why); err != nil {
 			return err
 		}
 		wait = s.after(why, established, wait)
@@ -213,8 +212,7 @@ func (s *shard) serve(ctx context.Context, c *conn, beats *sync.WaitGroup) error
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	beats.Go(func() {
-		err := c.beat(ctx)
-		if err != nil {
+		if err := c.beat(ctx); err != nil {
 			end(err)
 			_ = c.ws.Close()
 		}
