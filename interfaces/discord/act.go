@@ -13,88 +13,84 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
+// do makes a Do of what carries out a payload.
+func do[P any](
+	a *actions, carry func(context.Context, core.Call, destination, P) error,
+) func(context.Context, core.Call) (core.Result, error) {
+	return func(ctx context.Context, call core.Call) (core.Result, error) {
+		var p P
+		at, err := a.read(ctx, call, &p)
+		if err == nil {
+			err = carry(ctx, call, at, p)
+		}
+		return core.Result{}, err
+	}
+}
+
 // onMessage is the payload of actions that concern a message.
 type onMessage struct {
 	ID     messageID `json:"message_id"`
-	Path   core.Path `json:"interface_path"`
 	Text   string    `json:"text"`
 	Emoji  string    `json:"emoji"`
 	Remove bool      `json:"remove"`
 }
 
-// edited reads a call that edits. The new text fits into one message, which may have embeds.
-func (a *actions) edited(ctx context.Context, call core.Call) (p onMessage, channel, text string, err error) {
-	channel, err = a.read(ctx, call, &p, &p.Path)
-	if err != nil {
-		return p, "", "", err
+func (a *actions) checkEdit(ctx context.Context, call core.Call) error {
+	var p onMessage
+	_, err := a.read(ctx, call, &p)
+	if err == nil {
+		_, err = a.edited(p.Text)
 	}
-	texts := markup.Writer{Quiet: !a.set.Previews}.Messages(p.Text)
-	if len(texts) != 1 {
-		err = core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", len(texts))
-		return p, "", "", err
-	}
-	return p, channel, texts[0], nil
+	return err
 }
 
-func (a *actions) checkEdit(ctx context.Context, call core.Call) error {
-	_, _, _, err := a.edited(ctx, call)
-	return err
+// edited writes a text for a message that exists, and may have embeds.
+func (a *actions) edited(text string) (string, error) {
+	texts := markup.Writer{Quiet: !a.set.Previews}.Messages(text)
+	if len(texts) != 1 {
+		return "", core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", len(texts))
+	}
+	return texts[0], nil
 }
 
 // edit changes a message; Discord refuses those of others. The history gets the new
 // text, as it does when users edit.
-func (a *actions) edit(ctx context.Context, call core.Call) (core.Result, error) {
-	p, channel, text, err := a.edited(ctx, call)
+func (a *actions) edit(ctx context.Context, _ core.Call, at destination, p onMessage) error {
+	text, err := a.edited(p.Text)
 	if err != nil {
-		return core.Result{}, err
+		return err
 	}
-	err = a.changeMessage(ctx, channel, string(p.ID), map[string]any{"content": text}, false)
+	err = a.changeMessage(ctx, at.channel, string(p.ID), map[string]any{"content": text}, false)
 	if err != nil {
-		return core.Result{}, rest.Failure("changing the message", err)
+		return rest.Failure("changing the message", err)
 	}
-	changed := core.Message{Path: p.Path, ID: string(p.ID), Text: strings.TrimSpace(p.Text)}
+	changed := core.Message{Path: at.place, ID: string(p.ID), Text: strings.TrimSpace(p.Text)}
 	a.receive(ctx, core.Event{Kind: core.KindEdit, Message: changed})
-	return core.Result{}, nil
+	return nil
 }
 
 // remove deletes a message; other people's only for a moderator.
-func (a *actions) remove(ctx context.Context, call core.Call) (core.Result, error) {
-	var p onMessage
-	channel, err := a.read(ctx, call, &p, &p.Path)
-	if err != nil {
-		return core.Result{}, err
-	}
+func (a *actions) remove(ctx context.Context, call core.Call, at destination, p onMessage) error {
 	if call.Author.Rank < core.RankModerator {
 		var m message
-		err := a.rest.Get(ctx, &m, "/channels/{}/messages/{}", channel, string(p.ID))
-		if rest.NotFound(err) {
-			return core.Result{}, nil
-		}
-		if err != nil {
-			return core.Result{}, rest.Failure("finding the message", err)
-		}
-		if m.Author == nil || m.Author.ID != a.whoAmI(ctx) {
-			return core.Result{}, core.Errorf(core.Forbidden,
-				"only a moderator may have other people's messages deleted")
+		err := a.rest.Get(ctx, &m, "/channels/{}/messages/{}", at.channel, string(p.ID))
+		switch {
+		case rest.NotFound(err):
+			return nil
+		case err != nil:
+			return rest.Failure("finding the message", err)
+		case m.Author == nil || m.Author.ID != a.whoAmI(ctx):
+			return core.Errorf(core.Forbidden, "only a moderator may have other people's messages deleted")
 		}
 	}
-	err = a.rest.Delete(ctx, "/channels/{}/messages/{}", channel, string(p.ID))
-	if err != nil {
-		return core.Result{}, rest.Failure("deleting the message", err)
-	}
-	return core.Result{}, nil
+	return rest.Worded("deleting the message", a.rest.Delete(ctx, "/channels/{}/messages/{}", at.channel, string(p.ID)))
 }
 
 // custom is an emoji of a server, in the forms that models write.
 var custom = regexp.MustCompile(`^<?a?:?(\w{2,32}:\d{5,24})>?$`)
 
 // reactTo puts an emoji under a message or takes it back.
-func (a *actions) reactTo(ctx context.Context, call core.Call) (core.Result, error) {
-	var p onMessage
-	channel, err := a.read(ctx, call, &p, &p.Path)
-	if err != nil {
-		return core.Result{}, err
-	}
+func (a *actions) reactTo(ctx context.Context, _ core.Call, at destination, p onMessage) error {
 	sign := strings.TrimSpace(p.Emoji)
 	m := custom.FindStringSubmatch(sign)
 	if m != nil {
@@ -102,38 +98,30 @@ func (a *actions) reactTo(ctx context.Context, call core.Call) (core.Result, err
 	}
 	const route = "/channels/{}/messages/{}/reactions/{}/@me"
 	if p.Remove {
-		err = a.rest.Delete(ctx, route, channel, string(p.ID), sign)
-	} else {
-		err = a.rest.Do(ctx, rest.Request{Method: "PUT", Route: route, IDs: []string{channel, string(p.ID), sign}})
+		return rest.Worded("reacting", a.rest.Delete(ctx, route, at.channel, string(p.ID), sign))
 	}
-	if err != nil {
-		return core.Result{}, rest.Failure("reacting", err)
-	}
-	return core.Result{}, nil
+	q := rest.Request{Method: "PUT", Route: route, IDs: []string{at.channel, string(p.ID), sign}}
+	return rest.Worded("reacting", a.rest.Do(ctx, q))
+}
+
+// textFile is the payload of the file action.
+type textFile struct {
+	Name    string `json:"name"`
+	Content string `json:"content"`
+	Text    string `json:"text"`
 }
 
 // file sends a file made of text.
-func (a *actions) file(ctx context.Context, call core.Call) (core.Result, error) {
-	var p struct {
-		Name    string    `json:"name"`
-		Content string    `json:"content"`
-		Text    string    `json:"text"`
-		Path    core.Path `json:"interface_path"`
-	}
-	channel, err := a.read(ctx, call, &p, &p.Path)
-	if err != nil {
-		return core.Result{}, err
-	}
+func (a *actions) file(ctx context.Context, call core.Call, at destination, p textFile) error {
 	if len(p.Content) > maxFileSize {
-		return core.Result{}, core.Errorf(core.Invalid,
-			"content is too long: at most %d bytes are allowed", maxFileSize)
+		return core.Errorf(core.Invalid, "content is too long: at most %d bytes are allowed", maxFileSize)
 	}
 	n := len(markup.Messages(p.Text))
 	if n > 1 {
-		return core.Result{}, core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", n)
+		return core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", n)
 	}
 	list := fileMessages(p.Text, core.Upload{Name: p.Name, Data: []byte(p.Content), Kind: core.MediaFile})
-	return core.Result{}, a.sender.deliver(ctx, call, p.Path, channel, list, normal)
+	return a.sender.deliver(ctx, call.Deliveries, at, list, normal)
 }
 
 // thread opens a thread, or a post in a forum.
@@ -142,17 +130,17 @@ func (a *actions) thread(ctx context.Context, call core.Call) (core.Result, erro
 		Name string    `json:"name"`
 		Text string    `json:"text"`
 		ID   messageID `json:"message_id"`
-		Path core.Path `json:"interface_path"`
 	}
-	channelID, err := a.read(ctx, call, &p, &p.Path)
+	at, err := a.read(ctx, call, &p)
 	if err != nil {
 		return core.Result{}, err
 	}
-	known, _ := a.cache.place(channelID)
-	if len(p.Path.Elements()) != 3 || known.thread() || p.Path.Elements()[1] == me {
+	known, _ := a.cache.place(at.channel)
+	e := at.place.Elements()
+	if len(e) != 3 || known.thread() || e[1] == me {
 		return core.Result{}, core.Errorf(core.Invalid, "threads are opened in channels of a server only")
 	}
-	q, err := threadRequest(channelID, known, p.Name, p.Text, string(p.ID))
+	q, err := threadRequest(at.channel, known, p.Name, p.Text, string(p.ID))
 	if err != nil {
 		return core.Result{}, err
 	}
@@ -164,12 +152,12 @@ func (a *actions) thread(ctx context.Context, call core.Call) (core.Result, erro
 	if err := a.rest.Do(ctx, q); err != nil {
 		return core.Result{}, rest.Failure("opening the thread", err)
 	}
-	made.Guild, made.Parent = p.Path.Elements()[1], channelID
+	made.Guild, made.Parent = e[1], at.channel
 	if made.Type == 0 {
 		made.Type = threadPublic
 	}
 	a.cache.setChannel(made)
-	to, err := core.MakePath(a.name, made.Guild, channelID, made.ID)
+	to, err := core.MakePath(a.name, made.Guild, at.channel, made.ID)
 	if err != nil {
 		return core.Result{}, rest.Failure("opening the thread", err)
 	}
@@ -229,19 +217,16 @@ const (
 	maxPollHours  = 768
 )
 
+// newPoll is the payload of the poll action.
+type newPoll struct {
+	Question string   `json:"question"`
+	Answers  []string `json:"answers"`
+	Hours    int      `json:"hours"`
+	Multiple bool     `json:"multiple"`
+}
+
 // poll starts a poll.
-func (a *actions) poll(ctx context.Context, call core.Call) (core.Result, error) {
-	var p struct {
-		Question string    `json:"question"`
-		Answers  []string  `json:"answers"`
-		Hours    int       `json:"hours"`
-		Multiple bool      `json:"multiple"`
-		Path     core.Path `json:"interface_path"`
-	}
-	channel, err := a.read(ctx, call, &p, &p.Path)
-	if err != nil {
-		return core.Result{}, err
-	}
+func (a *actions) poll(ctx context.Context, call core.Call, at destination, p newPoll) error {
 	poll := &sayPoll{
 		Question: pollText{line(p.Question, 4*maxQuestion)}, Hours: min(max(p.Hours, 1), maxPollHours),
 		Multiple: p.Multiple,
@@ -250,11 +235,11 @@ func (a *actions) poll(ctx context.Context, call core.Call) (core.Result, error)
 		poll.Answers = append(poll.Answers, pollAnswer{pollText{line(a, 4*maxAnswerText)}})
 	}
 	if err := poll.check(); err != nil {
-		return core.Result{}, err
+		return err
 	}
 	text := "[poll: " + p.Question + " — " + strings.Join(p.Answers, " / ") + "]"
 	m := outgoing{Mentions: nobody(), text: text, Poll: poll}
-	return core.Result{}, a.sender.deliver(ctx, call, p.Path, channel, []outgoing{m}, normal)
+	return a.sender.deliver(ctx, call.Deliveries, at, []outgoing{m}, normal)
 }
 
 func (p *sayPoll) check() error {

@@ -122,7 +122,7 @@ func (a *actions) messageAction() core.Action {
 		},
 		Essential: true, Effects: core.EffectNone, Timeout: sendTime,
 		Idempotent: true, // each part is journalled and carries a nonce
-		Check:      a.checkMessage, Do: a.sendMessage,
+		Check:      a.checkMessage, Do: do(a, a.sendMessage),
 	}
 }
 
@@ -135,7 +135,7 @@ func (a *actions) actionsOnMessages() []core.Action {
 			"To correct yourself, or to bring a list up to date, where a new message would be noise.",
 			[]string{"Only your own messages can be changed.", "The new text replaces all of the old one."},
 			example("Correcting a date", `{"message_id":"1043221190","text":"The meeting is on Friday."}`)),
-		Effects: core.EffectRewrites, Check: a.checkEdit, Do: a.edit,
+		Effects: core.EffectRewrites, Check: a.checkEdit, Do: do(a, a.edit),
 	}, {
 		Name: "delete_" + a.name, Brief: "Delete a Discord message: your own, or for moderators any",
 		Schema: json.RawMessage(deleteSchema),
@@ -143,7 +143,7 @@ func (a *actions) actionsOnMessages() []core.Action {
 			"When you are asked to take back what you said, or a moderator asks you to remove a message.",
 			[]string{"It cannot be undone.", "Other people's messages only for a moderator."},
 			example("Taking back your last message", `{"message_id":"1043221190"}`)),
-		Effects: core.EffectChanges | core.EffectRanked | core.EffectRewrites, Do: a.remove,
+		Effects: core.EffectChanges | core.EffectRanked | core.EffectRewrites, Do: do(a, a.remove),
 	}, {
 		Name: "react_" + a.name, Brief: "React to a Discord message with an emoji",
 		Schema: json.RawMessage(reactSchema),
@@ -152,7 +152,7 @@ func (a *actions) actionsOnMessages() []core.Action {
 			[]string{"One emoji at a time.", "An emoji of the server is written name:id."},
 			example("Agreeing", `{"message_id":"1043221189","emoji":"👍"}`),
 			example("An emoji of the server", `{"message_id":"1043221189","emoji":"blobwave:771234567890123456"}`)),
-		Effects: core.EffectNone, Do: a.reactTo,
+		Effects: core.EffectNone, Do: do(a, a.reactTo),
 	}}
 	for i := range list {
 		list[i].Idempotent, list[i].Timeout = true, time.Minute
@@ -169,7 +169,7 @@ func (a *actions) postingActions() []core.Action {
 			[]string{"name needs an ending (.md, .py, .csv).", "content is the whole file."},
 			example("A script", `{"name":"hello.py","content":"print('hello')\n","text":"Here it is."}`)),
 		Effects: core.EffectNone, Idempotent: true, Timeout: sendTime,
-		RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: a.file,
+		RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: do(a, a.file),
 	}, {
 		Name: "thread_" + a.name, Brief: "Open a Discord thread or forum post", Schema: json.RawMessage(threadSchema),
 		Examples: action.Guide("Opens a thread in this channel, from a message of it, or a post in this forum.",
@@ -186,6 +186,6 @@ func (a *actions) postingActions() []core.Action {
 			[]string{"At most 10 answers of at most 55 characters.", "A poll cannot be changed later."},
 			example("Choosing a day", `{"question":"Which day?","answers":["Friday","Saturday"],"hours":24}`)),
 		Effects: core.EffectNone, Idempotent: true, Timeout: sendTime,
-		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: a.poll,
+		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: do(a, a.poll),
 	}}
 }

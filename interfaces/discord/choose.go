@@ -29,7 +29,8 @@ func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Se
 		return err
 	}
 	m := outgoing{Content: markup.Literal(what.Text), Components: rows, Mentions: nobody(), text: what.Text}
-	return d.sender.deliver(ctx, core.Call{Deliveries: parts}, what.Path, channel, []outgoing{m}, high)
+	at := destination{channel: channel, place: what.Path}
+	return d.sender.deliver(ctx, parts, at, []outgoing{m}, high)
 }
 
 // Settle replaces a question with its outcome, without buttons.
@@ -39,11 +40,7 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 		return err
 	}
 	fields := map[string]any{"content": markup.Literal(m.Text), "components": []any{}}
-	err = d.changeMessage(ctx, channel, m.ID, fields, false)
-	if err != nil {
-		return rest.Failure("changing the question", err)
-	}
-	return nil
+	return rest.Worded("changing the question", d.changeMessage(ctx, channel, m.ID, fields, false))
 }
 
 // Whisper sends a text that only the user who pressed a button sees.
@@ -57,12 +54,8 @@ func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) e
 	if !p.ready(ctx) {
 		return ctx.Err()
 	}
-	err := d.rest.Do(ctx, rest.Request{
+	return rest.Worded("telling that person", d.rest.Do(ctx, rest.Request{
 		Method: "POST", Route: "/webhooks/{}/{}", IDs: []string{p.App, p.Token},
 		Body: &outgoing{Content: markup.Single(text), Flags: ephemeral | d.set.plain(nil), Mentions: nobody()},
-	})
-	if err != nil {
-		return rest.Failure("telling that person", err)
-	}
-	return nil
+	}))
 }

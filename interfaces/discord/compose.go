@@ -14,7 +14,6 @@ import (
 // say is the payload of the message action.
 type say struct {
 	Text     string     `json:"text"`
-	Path     core.Path  `json:"interface_path"`
 	ReplyTo  messageID  `json:"reply_to_message_id"`
 	Embeds   []sayEmbed `json:"embeds"`
 	Buttons  []button   `json:"buttons"`

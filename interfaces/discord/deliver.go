@@ -46,17 +46,16 @@ func (s *sender) answered(at destination) (p pending, ok bool) {
 
 // deliver sends messages to a channel, in order and without others between them.
 func (s *sender) deliver(
-	ctx context.Context, call core.Call, to core.Path, channel string, list []outgoing, priority int,
+	ctx context.Context, parts core.Deliveries, at destination, list []outgoing, priority int,
 ) error {
-	leave, err := s.sendQueue.Enter(ctx, channel, priority)
+	leave, err := s.sendQueue.Enter(ctx, at.channel, priority)
 	if err != nil {
 		return rest.Failure("the message", err)
 	}
 	defer leave()
-	at := destination{channel, to, call.Answers}
-	err = s.parts(ctx, call.Deliveries, 1, at, list)
+	err = s.parts(ctx, parts, 1, at, list)
 	if list[0].instead != nil && lacksPermission(err) {
-		return s.parts(ctx, call.Deliveries, 2, at, list[0].instead)
+		return s.parts(ctx, parts, 2, at, list[0].instead)
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"regexp"
 	"strings"
 
@@ -65,29 +66,31 @@ type outgoing struct {
 	instead []outgoing // is sent if files are not allowed
 }
 
-// read reads a call's payload and finds its channel.
-func (a *actions) read(ctx context.Context, call core.Call, into any, path *core.Path) (channel string, err error) {
-	if err := json.Unmarshal(call.Payload, into); err != nil {
-		return "", &core.Error{Kind: core.Invalid, Text: "the payload does not fit the schema", Err: err}
+// read reads a call's payload and finds where it leads.
+func (a *actions) read(ctx context.Context, call core.Call, into any) (at destination, err error) {
+	var to struct {
+		Path core.Path `json:"interface_path"`
+	}
+	if err := errors.Join(json.Unmarshal(call.Payload, into), json.Unmarshal(call.Payload, &to)); err != nil {
+		return at, &core.Error{Kind: core.Invalid, Text: "the payload does not fit the schema", Err: err}
 	}
 	if m, ok := into.(*onMessage); ok && m.ID == "" {
-		return "", core.Errorf(core.Invalid, "message_id must be a message's id, which is a number")
+		return at, core.Errorf(core.Invalid, "message_id must be a message's id, which is a number")
 	}
-	if path.IsZero() {
-		*path = call.Path
+	at = destination{place: to.Path, answers: call.Answers}
+	if to.Path.IsZero() {
+		at.place = call.Path
 	}
-	if channel, err = a.finder.channelOf(*path); err == nil && *path != call.Path {
-		err = a.finder.checkPlace(ctx, *path, channel)
+	if at.channel, err = a.finder.channelOf(at.place); err == nil && at.place != call.Path {
+		err = a.finder.checkPlace(ctx, at.place, at.channel)
 	}
 	if err != nil {
-		return channel, err
+		return at, err
 	}
-	at := destination{channel: channel, answers: call.Answers}
-	_, called := a.replies.find(at.answersCommand)
-	if called {
-		return channel, nil
+	if _, ok := a.replies.find(at.answersCommand); ok {
+		return at, nil
 	}
-	return channel, a.closed.refused(channel)
+	return at, a.closed.refused(at.channel)
 }
 
 // messageID is a message's id, which models sometimes write as a number. It is empty if it
@@ -105,28 +108,21 @@ var snowflake = regexp.MustCompile(`^[0-9]{1,20}$`)
 // checkMessage checks a message before anything is sent.
 func (a *actions) checkMessage(ctx context.Context, call core.Call) error {
 	var s say
-	_, _, err := a.message(ctx, call, &s)
+	_, err := a.read(ctx, call, &s)
+	if err == nil {
+		_, err = a.compose(call, &s)
+	}
 	return err
 }
 
-// message reads a call of the message action.
-func (a *actions) message(ctx context.Context, call core.Call, s *say) (channel string, list []outgoing, err error) {
-	channel, err = a.read(ctx, call, s, &s.Path)
-	if err == nil {
-		list, err = a.compose(call, s)
-	}
-	return channel, list, err
-}
-
 // sendMessage carries out the message action.
-func (a *actions) sendMessage(ctx context.Context, call core.Call) (core.Result, error) {
-	var s say
-	channel, list, err := a.message(ctx, call, &s)
+func (a *actions) sendMessage(ctx context.Context, call core.Call, at destination, s say) error {
+	list, err := a.compose(call, &s)
 	if err != nil {
-		return core.Result{}, err
+		return err
 	}
 	priorities := map[string]int{"high": high, "low": low}
-	return core.Result{}, a.sender.deliver(ctx, call, s.Path, channel, list, priorities[s.Priority])
+	return a.sender.deliver(ctx, call.Deliveries, at, list, priorities[s.Priority])
 }
 
 // compact is a value as JSON that a model can read.

@@ -153,6 +153,14 @@ func Seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second))
 }
 
+// Worded is Failure, or nil if err is.
+func Worded(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return Failure(what, err)
+}
+
 // Failure words an error of a request for users.
 func Failure(what string, err error) *core.Error {
 	e := &core.Error{Kind: core.Temporary, Text: what + " did not work just now", Err: err}
