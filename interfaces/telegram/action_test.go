@@ -193,7 +193,7 @@ func TestButtons(t *testing.T) {
 		}
 		call := core.Call{Path: at, Author: author, Authors: []core.Author{author}, Payload: []byte(payload),
 			Deliveries: &coretest.Parts{}}
-		if _, err := d.actions.sendMessage(t.Context(), call); err != nil {
+		if _, err := act(d.actions.message, d.actions.sendMessage)(t.Context(), call); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -65,6 +65,19 @@ func check[P any](read func(core.Call) (P, target, error)) func(context.Context,
 	}
 }
 
+// act makes a Do of what reads a call and what carries it out.
+func act[P any](
+	read func(core.Call) (P, target, error), carry func(context.Context, core.Call, target, P) error,
+) func(context.Context, core.Call) (core.Result, error) {
+	return func(ctx context.Context, call core.Call) (core.Result, error) {
+		p, to, err := read(call)
+		if err == nil {
+			err = carry(ctx, call, to, p)
+		}
+		return core.Result{}, err
+	}
+}
+
 // example is a valid payload, in which $at means a place.
 func (c *catalogue) example(scenario, format string) core.Example {
 	at := fmt.Sprintf(`%q`, c.send.opt.Name+"/-1001234567890/7")
@@ -111,7 +124,7 @@ func (c *catalogue) messageAction() core.Action {
 					`{"text":"The vote begins at six.","recipient":"#Announcements"}`),
 			},
 		},
-		Essential: true, Effects: core.EffectNone, Check: check(c.message), Do: c.sendMessage,
+		Essential: true, Effects: core.EffectNone, Check: check(c.message), Do: act(c.message, c.sendMessage),
 	}
 }
 
@@ -129,7 +142,7 @@ func (c *catalogue) actionsOnMessages() []core.Action {
 				"The new text replaces the old one; it is not added to it. Buttons of the old text go away."},
 			c.example("Correcting a number", `{"message_id":"57","text":"The train leaves at 9:40."}`),
 			c.example("Bringing a list up to date", `{"message_id":57,"text":"- [x] tent\n- [ ] stove"}`)),
-		Effects: core.EffectRewrites, Check: check(c.edited), Do: c.edit,
+		Effects: core.EffectRewrites, Check: check(c.edited), Do: act(c.edited, c.edit),
 	}, {
 		Name: "delete_" + name, Similes: []string{"delete_message_" + name},
 		Brief:  "Delete a message of the last two days",
@@ -140,7 +153,8 @@ func (c *catalogue) actionsOnMessages() []core.Action {
 			c.example("Taking a message away", `{"message_id":"57"}`),
 			c.example("Taking one away in another topic", `{"message_id":57,"interface_path":$at}`)),
 		Effects:    core.EffectChanges | core.EffectRanked | core.EffectRewrites,
-		Permission: core.PermissionModerators, Outside: true, Check: check(c.about), Do: c.remove,
+		Permission: core.PermissionModerators, Outside: true, Check: check(c.about),
+		Do: act(c.about, c.remove),
 	}, {
 		Name: "react_" + name, Similes: []string{"reaction_" + name}, Brief: "Put an emoji on a message",
 		Schema: object(`"message_id", "emoji"`, idProperty,
@@ -152,7 +166,7 @@ func (c *catalogue) actionsOnMessages() []core.Action {
 				"It does not count as an answer: say something too, where one is expected."},
 			c.example("Agreeing", `{"message_id":"42","emoji":"👍"}`),
 			c.example("Taking it back", `{"message_id":"42","emoji":""}`)),
-		Effects: core.EffectNone, Check: check(c.about), Do: c.react,
+		Effects: core.EffectNone, Check: check(c.about), Do: act(c.about, c.react),
 	}}
 }
 
@@ -170,7 +184,7 @@ func (c *catalogue) postingActions() []core.Action {
 			c.example("Showing a picture of the web", `{"url":"https://example.org/cat.jpg","caption":"Your *cat*."}`),
 			c.example("Showing again what somebody sent",
 				`{"ref":"AgACAgIAAxkBAAIB","caption":"This one?","reply_to_message_id":"42"}`)),
-		Effects: core.EffectRequests, Check: check(c.media), Do: c.sendMedia(photo),
+		Effects: core.EffectRequests, Check: check(c.media), Do: act(c.media, c.sendPhoto),
 	}, {
 		Name: "document_" + name, Similes: []string{"send_document_" + name, "file_" + name},
 		Brief: "Send a file: a text written now, or one whose address is known",
@@ -184,7 +198,7 @@ func (c *catalogue) postingActions() []core.Action {
 			c.example("Sending a list as a file",
 				`{"content":"a;b\n1;2\n","name":"table.csv","caption":"The table."}`),
 			c.example("Sending a file of the web", `{"url":"https://example.org/paper.pdf","name":"paper.pdf"}`)),
-		Effects: core.EffectRequests, Check: check(c.media), Do: c.sendMedia(textFile),
+		Effects: core.EffectRequests, Check: check(c.media), Do: act(c.media, c.sendDocument),
 	}, {
 		Name: "poll_" + name, Similes: []string{"send_poll_" + name}, Brief: "Ask a group to vote",
 		Schema: object(`"question", "options"`, `"question":{"type":"string","maxLength":300,"title":"question"}`,
@@ -201,6 +215,6 @@ func (c *catalogue) postingActions() []core.Action {
 				`{"question":"When do we play?","options":["Friday","Saturday"],"multiple":true}`),
 			c.example("An open vote in another topic",
 				`{"question":"Pizza?","options":["Yes","No"],"anonymous":false,"interface_path":$at}`)),
-		Effects: core.EffectNone, Check: check(c.question), Do: c.sendPoll,
+		Effects: core.EffectNone, Check: check(c.question), Do: act(c.question, c.sendPoll),
 	}}
 }

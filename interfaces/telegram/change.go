@@ -53,17 +53,13 @@ func (c *catalogue) edited(call core.Call) (about, target, error) {
 }
 
 // edit puts a new text in place of an old one of the bot's own.
-func (c *catalogue) edit(ctx context.Context, call core.Call) (core.Result, error) {
-	a, to, err := c.edited(call)
-	if err != nil {
-		return core.Result{}, err
-	}
+func (c *catalogue) edit(ctx context.Context, _ core.Call, to target, a about) error {
 	if err := c.send.editTo(ctx, to, a.number, botapi.Params{}, a.part); err != nil {
-		return core.Result{}, explain(err)
+		return explain(err)
 	}
 	c.receive(ctx, core.Event{Kind: core.KindEdit,
 		Message: core.Message{Path: to.path, ID: id(int64(a.Message)), Text: a.part.Source}})
-	return core.Result{}, nil
+	return nil
 }
 
 // editTo changes a message. One that says this already is as it should be; one
@@ -84,37 +80,25 @@ func (d *delivery) editTo(ctx context.Context, to target, message int64, params 
 }
 
 // remove deletes a message; one that is gone is as it should be.
-func (c *catalogue) remove(ctx context.Context, call core.Call) (core.Result, error) {
-	a, to, err := c.about(call)
-	if err != nil {
-		return core.Result{}, err
-	}
+func (c *catalogue) remove(ctx context.Context, _ core.Call, to target, a about) error {
 	r := botapi.Request{Method: "deleteMessage", Params: botapi.Params{"message_id": id(a.number)}, Chat: to.key.chat,
 		Again: true}
-	_, err = c.send.api.Do(ctx, r)
-	if err != nil && !botapi.Says(err, "to delete not found") {
-		return core.Result{}, explain(err)
+	if _, err := c.send.api.Do(ctx, r); err != nil && !botapi.Says(err, "to delete not found") {
+		return explain(err)
 	}
 	gone := id(int64(a.Message))
 	c.receive(ctx, core.Event{Kind: core.KindDeletion, Target: gone, Message: core.Message{Path: to.path, ID: gone}})
-	return core.Result{}, nil
+	return nil
 }
 
 // react puts an emoji on a message; none takes the bot's away.
-func (c *catalogue) react(ctx context.Context, call core.Call) (core.Result, error) {
-	a, to, err := c.about(call)
-	if err != nil {
-		return core.Result{}, err
-	}
-	err = c.send.setReaction(ctx, to.key, a.number, a.Emoji)
+func (c *catalogue) react(ctx context.Context, _ core.Call, to target, a about) error {
+	err := c.send.setReaction(ctx, to.key, a.number, a.Emoji)
 	if botapi.Says(err, "REACTION_INVALID", "REACTION_EMPTY", "parse reaction") {
-		return core.Result{}, core.Errorf(core.Invalid,
+		return core.Errorf(core.Invalid,
 			"emoji: %q cannot be put on messages here; 👍 👎 ❤ 🔥 🎉 😁 🤔 👀 usually can", a.Emoji)
 	}
-	if err != nil {
-		return core.Result{}, explain(err)
-	}
-	return core.Result{}, nil
+	return explain(err)
 }
 
 func (d *delivery) setReaction(ctx context.Context, s chatKey, message int64, emoji string) error {

@@ -71,10 +71,7 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 	if err != nil || message == 0 {
 		return core.Errorf(core.Invalid, "%q is not a message", m.ID)
 	}
-	if err := d.send.editTo(ctx, to, message, botapi.Params{}, shortened(txt.Literal(m.Text))); err != nil {
-		return explain(err)
-	}
-	return nil
+	return explain(d.send.editTo(ctx, to, message, botapi.Params{}, shortened(txt.Literal(m.Text))))
 }
 
 // Whisper shows a text to the user who pressed, in a window that nobody else sees.
@@ -84,10 +81,7 @@ func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) e
 		return core.Errorf(core.Invalid, "%q is not a button press", press.ID)
 	}
 	d.presses.answer(query)
-	if err := d.presses.reply(ctx, query, text); err != nil {
-		return explain(err)
-	}
-	return nil
+	return explain(d.presses.reply(ctx, query, text))
 }
 
 const maxWhisper = 200 // bytes; the platform counts characters

@@ -9,12 +9,12 @@ import (
 	"synthbot/interfaces/telegram/botapi"
 )
 
-// explain makes a call's failure an action's error, with words for people.
+// explain makes a call's failure an action's error, with words for people; nil stays nil.
 func explain(err error) error {
 	var api *botapi.Error
 	var network *botapi.NetError
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &network):
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &network):
 		return err
 	case errors.Is(err, core.ErrUnknownOutcome):
 		return &core.Error{Kind: core.Temporary, Text: "Telegram did not say whether it was done", Err: err}

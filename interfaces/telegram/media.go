@@ -70,28 +70,30 @@ func fetchable(address string) bool {
 	return net.ParseIP(host) == nil && strings.Trim(host, "0123456789.xabcdef") != ""
 }
 
+func (c *catalogue) sendPhoto(ctx context.Context, call core.Call, to target, m media) error {
+	return c.sendMedia(ctx, call, to, m, photo)
+}
+
+func (c *catalogue) sendDocument(ctx context.Context, call core.Call, to target, m media) error {
+	return c.sendMedia(ctx, call, to, m, textFile)
+}
+
 // sendMedia sends a file in that form with its caption. What the caption cannot hold
 // follows as messages.
-func (c *catalogue) sendMedia(f form) func(context.Context, core.Call) (core.Result, error) {
-	return func(ctx context.Context, call core.Call) (core.Result, error) {
-		m, to, err := c.media(call)
-		if err != nil {
-			return core.Result{}, err
+func (c *catalogue) sendMedia(ctx context.Context, call core.Call, to target, m media, f form) error {
+	list, title := captions(m.Caption), m.title(f.name)
+	file := botapi.File{Field: f.field, Name: title, Data: []byte(m.Content), Ref: cmp.Or(m.URL, m.Ref)}
+	send := attached{method: f.method, file: file, caption: list[0], params: to.params(),
+		here: c.send.same(call.Path, to)}
+	send.params.AddTrue("disable_notification", m.Silent)
+	c.send.replyTo(send.params, to, m.ReplyTo)
+	what := core.Sent{Path: to.path, Text: shownFile(f.noun, title, "", list[0].Source)}
+	return core.SendAll(len(list), func(i int) error {
+		if i == 0 {
+			return c.send.part(ctx, call.Deliveries, 1, what, c.send.attach(to, send))
 		}
-		list, title := captions(m.Caption), m.title(f.name)
-		file := botapi.File{Field: f.field, Name: title, Data: []byte(m.Content), Ref: cmp.Or(m.URL, m.Ref)}
-		send := attached{method: f.method, file: file, caption: list[0], params: to.params(),
-			here: c.send.same(call.Path, to)}
-		send.params.AddTrue("disable_notification", m.Silent)
-		c.send.replyTo(send.params, to, m.ReplyTo)
-		what := core.Sent{Path: to.path, Text: shownFile(f.noun, title, "", list[0].Source)}
-		return core.Result{}, core.SendAll(len(list), func(i int) error {
-			if i == 0 {
-				return c.send.part(ctx, call.Deliveries, 1, what, c.send.attach(to, send))
-			}
-			return c.send.sendPart(ctx, call, to, text{Silent: m.Silent}, list, i, 1+i)
-		})
-	}
+		return c.send.sendPart(ctx, call, to, text{Silent: m.Silent}, list, i, 1+i)
+	})
 }
 
 // captions splits the caption of a file: the first part is short.
@@ -215,11 +217,7 @@ func (c *catalogue) question(call core.Call) (question, target, error) {
 	return q, to, nil
 }
 
-func (c *catalogue) sendPoll(ctx context.Context, call core.Call) (core.Result, error) {
-	q, to, err := c.question(call)
-	if err != nil {
-		return core.Result{}, err
-	}
+func (c *catalogue) sendPoll(ctx context.Context, call core.Call, to target, q question) error {
 	var options []map[string]string
 	for _, o := range q.Options {
 		options = append(options, map[string]string{"text": o})
@@ -234,11 +232,10 @@ func (c *catalogue) sendPoll(ctx context.Context, call core.Call) (core.Result, 
 	}
 	c.send.replyTo(params, to, q.ReplyTo)
 	said := "[poll: " + q.Question + ": " + strings.Join(q.Options, " | ") + "]"
-	err = c.send.part(ctx, call.Deliveries, 1, core.Sent{Path: to.path, Text: said},
+	return c.send.part(ctx, call.Deliveries, 1, core.Sent{Path: to.path, Text: said},
 		func(ctx context.Context, _ string) (string, error) {
 			r := botapi.Request{Method: "sendPoll", Params: params, Chat: to.key.chat}
 			raw, err := c.send.api.Do(ctx, r)
 			return c.send.sent(to, raw, err)
 		})
-	return core.Result{}, err
 }

@@ -117,16 +117,12 @@ func (c *catalogue) message(call core.Call) (text, target, error) {
 }
 
 // sendMessage carries the message action out.
-func (c *catalogue) sendMessage(ctx context.Context, call core.Call) (core.Result, error) {
-	t, to, err := c.message(call)
-	if err == nil && t.Recipient != "" { // checking the plan replaces it by a path
-		err = core.Errorf(core.Invalid, "recipient: %q is nobody known here; give interface_path", t.Recipient)
-	}
-	if err != nil {
-		return core.Result{}, err
+func (c *catalogue) sendMessage(ctx context.Context, call core.Call, to target, t text) error {
+	if t.Recipient != "" { // checking the plan replaces it by a path
+		return core.Errorf(core.Invalid, "recipient: %q is nobody known here; give interface_path", t.Recipient)
 	}
 	list := markup.Parts(t.Text, markup.MaxText)
-	return core.Result{}, core.SendAll(len(list), func(i int) error {
+	return core.SendAll(len(list), func(i int) error {
 		return c.send.sendPart(ctx, call, to, t, list, i, 1+i)
 	})
 }

@@ -58,7 +58,7 @@ func TestCheckMessage(t *testing.T) {
 	} {
 		call := core.Call{Path: place("telegram", jay, 0), Payload: []byte(payload), Deliveries: &coretest.Parts{}}
 		_, _, checked := d.actions.message(call)
-		_, sent := d.actions.sendMessage(t.Context(), call)
+		_, sent := act(d.actions.message, d.actions.sendMessage)(t.Context(), call)
 		if want == "" {
 			if checked != nil {
 				t.Errorf("%s: %v", payload, checked)
@@ -73,7 +73,7 @@ func TestCheckMessage(t *testing.T) {
 		}
 	}
 	call := core.Call{Path: place("telegram", jay, 0), Payload: []byte(`{"text":"x","recipient":"Ann"}`), Deliveries: &coretest.Parts{}}
-	if _, err := d.actions.sendMessage(t.Context(), call); err == nil || !strings.Contains(err.Error(), `"Ann"`) {
+	if _, err := act(d.actions.message, d.actions.sendMessage)(t.Context(), call); err == nil || !strings.Contains(err.Error(), `"Ann"`) {
 		t.Errorf("to nobody known: %v", err)
 	}
 	if got := shownTexts(w, jay); len(got) != 1 {
