@@ -53,7 +53,6 @@ func (c *Console) Actions() []core.Action {
 	}}
 }
 
-// message reads the payload of a call.
 func (c *Console) message(call core.Call) (core.Sent, error) {
 	var p struct {
 		Text string    `json:"text"`
@@ -78,7 +77,6 @@ func (c *Console) message(call core.Call) (core.Sent, error) {
 	return core.Sent{Path: to, Text: text}, nil
 }
 
-// send carries out the message action.
 func (c *Console) send(ctx context.Context, call core.Call) (core.Result, error) {
 	sent, err := c.message(call)
 	if err != nil {

@@ -112,7 +112,6 @@ func (c *Console) Listen(ctx context.Context, in core.Inbox) error {
 	return c.listenPipe(ctx, in)
 }
 
-// receive hands one message to the inbox.
 func (c *Console) receive(ctx context.Context, in core.Inbox, id, text string) error {
 	o := &c.opt
 	e := core.Event{Kind: core.KindMessage, Message: core.Message{
@@ -175,7 +174,6 @@ func (c *Console) ShowTyping(ctx context.Context, place core.Path) {
 	<-ctx.Done()
 }
 
-// say shows one message of the bot.
 func (c *Console) say(text string) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -38,7 +38,6 @@ func (e *editor) remember(line string) {
 	e.at = len(e.history)
 }
 
-// take returns the line and begins a new one.
 func (e *editor) take() string {
 	line := e.text
 	e.remember(strings.TrimSpace(line))
@@ -46,7 +45,6 @@ func (e *editor) take() string {
 	return line
 }
 
-// press carries out a key press.
 func (e *editor) press(k key) {
 	switch k.code {
 	case insert:

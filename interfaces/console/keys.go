@@ -90,7 +90,6 @@ func decode(b []byte) (key, int) {
 	return key{insert, strings.ToValidUTF8(string(b[:end]), "\uFFFD")}, end
 }
 
-// controls are the meanings of the control characters.
 var controls = [' ']code{
 	'\r': enter, '\n': enter, 'A' - '@': home, 'B' - '@': left, 'C' - '@': leave, 'D' - '@': deleteOrEnd,
 	'E' - '@': end, 'F' - '@': right, 'H' - '@': backspace, 'K' - '@': killRight, 'L' - '@': redraw, 'N' - '@': down,
@@ -162,7 +161,6 @@ func decodeReport(b []byte) (key, int) {
 	return key{}, 0
 }
 
-// sequenceKey returns the meaning of a control sequence.
 func sequenceKey(final byte, parameters string) code {
 	byWord := strings.HasSuffix(parameters, ";3") || strings.HasSuffix(parameters, ";5")
 	switch {

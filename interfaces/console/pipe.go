@@ -12,7 +12,6 @@ import (
 	"synthbot/core"
 )
 
-// line is one line of the input.
 type line struct {
 	text    string // without control characters
 	clipped bool

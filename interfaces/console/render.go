@@ -61,7 +61,6 @@ func (c *Console) render(text string, columns int) string {
 	return strings.Join(lines, "\n")
 }
 
-// renderer renders Markdown as lines for a terminal.
 type renderer struct {
 	paint func(style, string) string
 	marks bool // marks replace the styles
@@ -330,7 +329,6 @@ func breakAnywhere(line []cell, columnCount int) [][]cell {
 	return append(lines, line[start:])
 }
 
-// line renders cells.
 func (r *renderer) line(cells []cell) string {
 	var b, same strings.Builder
 	last := style(0)

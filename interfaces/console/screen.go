@@ -43,7 +43,6 @@ func (s *screen) width() int {
 	return columns
 }
 
-// print shows a text above the edited line.
 func (s *screen) print(text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +147,6 @@ func (s *screen) draw() string {
 	return strings.Join(l.rows, "\r\n") + "\r" + move(len(l.rows)-1-l.row, 'A') + move(l.col, 'C')
 }
 
-// move returns what moves the cursor by n rows or columns.
 func move(n int, direction byte) string {
 	if n <= 0 {
 		return ""
@@ -201,7 +199,6 @@ func (l *layout) add(text string, width int) {
 	l.rows, l.widths = append(l.rows, text), append(l.widths, width)
 }
 
-// setCursor moves the cursor to the end.
 func (l *layout) setCursor() { l.row, l.col = len(l.rows)-1, l.widths[len(l.rows)-1] }
 
 func (l *layout) put(g string, columnCount int) {

@@ -20,7 +20,6 @@ const (
 	stopMarks  = "\x1b[?2004l"
 )
 
-// listenTerminal runs a conversation on a terminal.
 func (c *Console) listenTerminal(ctx context.Context, in core.Inbox) error {
 	restore, err := setRaw(c.opt.In)
 	if err != nil {
@@ -67,7 +66,6 @@ func (c *Console) listenTerminal(ctx context.Context, in core.Inbox) error {
 	}
 }
 
-// openScreen draws the screen for the first time.
 func (c *Console) openScreen(ctx context.Context) *screen {
 	var history []string
 	if c.opt.History != nil {
@@ -152,7 +150,6 @@ func IsTerminal(stream any) bool {
 	return terminal
 }
 
-// size returns the size of the terminal.
 func (c *Console) size() (columns, rows int) {
 	columns, rows = defaultWidth, defaultHeight
 	_, _ = onFile(c.opt.Out, func(fd int) error {

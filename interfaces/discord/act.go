@@ -89,7 +89,6 @@ func (a *actions) remove(ctx context.Context, call core.Call, at destination, p 
 // custom is an emoji of a server, in the forms that models write.
 var custom = regexp.MustCompile(`^<?a?:?(\w{2,32}:\d{5,24})>?$`)
 
-// reactTo puts an emoji under a message or takes it back.
 func (a *actions) reactTo(ctx context.Context, _ core.Call, at destination, p onMessage) error {
 	sign := strings.TrimSpace(p.Emoji)
 	m := custom.FindStringSubmatch(sign)
@@ -104,14 +103,12 @@ func (a *actions) reactTo(ctx context.Context, _ core.Call, at destination, p on
 	return rest.Worded("reacting", a.rest.Do(ctx, q))
 }
 
-// textFile is the payload of the file action.
 type textFile struct {
 	Name    string `json:"name"`
 	Content string `json:"content"`
 	Text    string `json:"text"`
 }
 
-// file sends a file made of text.
 func (a *actions) file(ctx context.Context, call core.Call, at destination, p textFile) error {
 	if len(p.Content) > maxFileSize {
 		return core.Errorf(core.Invalid, "content is too long: at most %d bytes are allowed", maxFileSize)
@@ -209,7 +206,6 @@ type pollAnswer struct {
 	Media pollText `json:"poll_media"`
 }
 
-// Limits of polls.
 const (
 	maxQuestion   = 300
 	maxAnswers    = 10
@@ -217,7 +213,6 @@ const (
 	maxPollHours  = 768
 )
 
-// newPoll is the payload of the poll action.
 type newPoll struct {
 	Question string   `json:"question"`
 	Answers  []string `json:"answers"`
@@ -225,7 +220,6 @@ type newPoll struct {
 	Multiple bool     `json:"multiple"`
 }
 
-// poll starts a poll.
 func (a *actions) poll(ctx context.Context, call core.Call, at destination, p newPoll) error {
 	poll := &sayPoll{
 		Question: pollText{line(p.Question, 4*maxQuestion)}, Hours: min(max(p.Hours, 1), maxPollHours),

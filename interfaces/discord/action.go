@@ -14,7 +14,6 @@ import (
 // long as a rate limit lasts.
 const sendTime = 15 * time.Minute
 
-// Properties of several schemas.
 const (
 	pathProperty = `"interface_path":{"type":"string","title":"place","description":"Where; left out: here."}`
 	idProperty   = `"message_id":{"type":["string","integer"],"pattern":"^[1-9][0-9]{0,19}$","title":"message",
@@ -68,7 +67,6 @@ const pollSchema = `{"type":"object","properties":{
 "multiple":{"type":"boolean","description":"Several answers are allowed."},` + pathProperty + `
 },"required":["question","answers"],"additionalProperties":false}`
 
-// actions are what the model can do here.
 type actions struct {
 	*account
 	finder  *finder
@@ -126,7 +124,6 @@ func (a *actions) messageAction() core.Action {
 	}
 }
 
-// actionsOnMessages are the actions that concern a message.
 func (a *actions) actionsOnMessages() []core.Action {
 	list := []core.Action{{
 		Name: "edit_" + a.name, Brief: "Change the text of one of your own Discord messages",

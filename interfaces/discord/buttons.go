@@ -10,7 +10,6 @@ import (
 	"synthbot/core/markdown"
 )
 
-// Limits of buttons.
 const (
 	maxButtons    = 25
 	rowButtons    = 5
@@ -63,7 +62,6 @@ func (s *say) buttons() []button {
 	return list
 }
 
-// components are rows of buttons.
 func components(list []button, whom string) ([]any, error) {
 	if len(list) > maxButtons {
 		return nil, core.Errorf(core.Invalid, "buttons: at most %d are allowed", maxButtons)

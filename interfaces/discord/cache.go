@@ -107,7 +107,6 @@ func (c *cache) setMe(self user, app string) {
 	c.self, c.app = self, strings.Clone(cmp.Or(app, self.ID))
 }
 
-// place returns what is known of a channel.
 func (c *cache) place(id string) (place, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -115,14 +114,12 @@ func (c *cache) place(id string) (place, bool) {
 	return p, ok
 }
 
-// known reports whether the guild is known.
 func (c *cache) known(guild string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.guilds[guild] != nil
 }
 
-// setGuild notes a guild and its channels.
 func (c *cache) setGuild(g guildPayload) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -203,7 +200,6 @@ func (c *cache) share(p *place) {
 	c.latest = *p
 }
 
-// dropGuild forgets a guild.
 func (c *cache) dropGuild(id string) {
 	c.change(id, func(g *guild) {
 		for _, channel := range g.channels {

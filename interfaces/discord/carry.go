@@ -15,7 +15,6 @@ import (
 
 var _ core.FileSender = (*Driver)(nil)
 
-// Limits of files.
 const (
 	maxFileSize = 10 << 20
 	maxAlt      = 1024 // UTF-16 units

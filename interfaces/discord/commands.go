@@ -64,7 +64,6 @@ type appChoice struct {
 	Value string `json:"value"`
 }
 
-// commands are the chat commands that users can choose.
 type commands struct {
 	*account
 	specs  []command.Spec

@@ -11,7 +11,6 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// say is the payload of the message action.
 type say struct {
 	Text     string     `json:"text"`
 	ReplyTo  messageID  `json:"reply_to_message_id"`

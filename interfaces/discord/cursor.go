@@ -20,7 +20,6 @@ const (
 	maxDirectCursors = 400
 )
 
-// cursorKey is the State's key of the cursors.
 const cursorKey = "channels"
 
 // cursor is how far a channel was taken in.
@@ -203,7 +202,6 @@ func (c *cursors) drop(channel string) {
 	}
 }
 
-// dropGuild forgets the channels of a guild.
 func (c *cursors) dropGuild(guild string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -173,7 +173,6 @@ func (a *account) postMessage(ctx context.Context, channel string, m *outgoing, 
 	return got.ID, err
 }
 
-// changeMessage changes a message of the bot's own.
 func (a *account) changeMessage(ctx context.Context, channel, id string, fields map[string]any, once bool) error {
 	if fields["allowed_mentions"] == nil {
 		fields["allowed_mentions"] = nobody()

@@ -13,7 +13,6 @@ import (
 
 var _ core.Drafter = (*Driver)(nil)
 
-// draftKey is the State's key of the notes about drafts.
 const draftKey = "drafts"
 
 // draftPlatform shows drafts on Discord. A place is a channel's id.

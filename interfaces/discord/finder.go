@@ -25,7 +25,6 @@ func newFinder(a *account) *finder {
 	}
 }
 
-// channelOf is the channel of a path of this interface.
 func (f *finder) channelOf(path core.Path) (string, error) {
 	id := f.channelIn(path)
 	if id == "" || path.IsPerson() {

@@ -253,7 +253,6 @@ func (t *intake) take(f gatewayEvent, p place) {
 	}
 }
 
-// message takes a message in.
 func (t *intake) message(m *message, p place) {
 	id, channel, at := m.ID, m.Channel, t.d.clock()
 	self, _ := t.d.cache.me()

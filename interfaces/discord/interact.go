@@ -47,7 +47,6 @@ func (a *arrival) decide(refused bool) {
 // maxArrivals is how many interactions are remembered.
 const maxArrivals = 4000
 
-// responder acknowledges and answers interactions.
 type responder struct {
 	*account
 	commands *commands
@@ -149,7 +148,6 @@ func (r *responder) mayPress(custom, who string) bool {
 		err == nil && slices.Contains(r.admins, person)
 }
 
-// interact takes a press or a command in.
 func (t *intake) interact(f gatewayEvent, p place) {
 	i, ok := decode[interaction](f.data)
 	if !ok || i.Type != interactPress && i.Type != interactCommand {
@@ -178,7 +176,6 @@ func (t *intake) interact(f gatewayEvent, p place) {
 	t.after = append(t.after, func() { f.call.decide(false) })
 }
 
-// accept acknowledges an interaction.
 func (r *responder) accept(ctx context.Context, i *interaction) {
 	if i.Type == interactCommand {
 		r.respond(ctx, i, answerLater, nil)
@@ -199,7 +196,6 @@ func (r *responder) accept(ctx context.Context, i *interaction) {
 	}
 }
 
-// respond answers an interaction.
 func (r *responder) respond(ctx context.Context, i *interaction, kind int, data any) {
 	body := map[string]any{"type": kind}
 	if data != nil {
@@ -213,7 +209,6 @@ func (r *responder) respond(ctx context.Context, i *interaction, kind int, data 
 	}
 }
 
-// event makes a core.Event of an interaction.
 func (r *responder) event(i *interaction, p place) (core.Event, bool) {
 	path, scopes, err := r.cache.path(i.Channel, p)
 	who := i.person()
@@ -276,7 +271,6 @@ func (m *message) label(id string) string {
 	return ""
 }
 
-// chat is a chat command.
 func (r *responder) chat(e core.Event, i *interaction) (core.Event, bool) {
 	c := &core.Command{Name: i.Data.Name}
 	given := make(map[string]string, len(i.Data.Options))

@@ -28,7 +28,6 @@ func (d *Driver) Probe(ctx context.Context) []core.Finding {
 	return append(found, d.probeContent(ctx), d.probeGateway(ctx), driver.ClockFinding(-d.rest.Ahead()))
 }
 
-// unknown says why the bot's identity is unknown.
 func (a *account) unknown(err error) string {
 	switch {
 	case rest.Refusal(err).Status == 401:

@@ -50,7 +50,6 @@ func (p *pending) ready(ctx context.Context) bool {
 // over reports whether an answer is too late.
 func (p *pending) over() bool { return time.Since(p.At) >= replyAge }
 
-// pendings are stored by id.
 type pendings map[string]pending
 
 func (all pendings) dropOver() {

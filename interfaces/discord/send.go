@@ -115,7 +115,6 @@ func (a *actions) checkMessage(ctx context.Context, call core.Call) error {
 	return err
 }
 
-// sendMessage carries out the message action.
 func (a *actions) sendMessage(ctx context.Context, call core.Call, at destination, s say) error {
 	list, err := a.compose(call, &s)
 	if err != nil {

@@ -16,7 +16,6 @@ type marks struct {
 	all  map[markKey]chan struct{} // the messages of this life; marked ones have what is closed once they are
 }
 
-// markKey is a message of a place.
 type markKey struct {
 	path core.Path
 	id   string

@@ -39,7 +39,6 @@ func object(required string, properties ...string) json.RawMessage {
 		`],"properties":{` + strings.Join(properties, ",") + `}}`)
 }
 
-// catalogue holds the actions of a driver.
 type catalogue struct {
 	send    *delivery
 	receive func(context.Context, core.Event) // takes what an action changed
@@ -128,7 +127,6 @@ func (c *catalogue) messageAction() core.Action {
 	}
 }
 
-// actionsOnMessages are the actions that concern a message.
 func (c *catalogue) actionsOnMessages() []core.Action {
 	name := c.send.opt.Name
 	return []core.Action{{

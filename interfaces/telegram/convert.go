@@ -40,7 +40,6 @@ type converted struct {
 	admins int64 // the chat whose administrators changed
 }
 
-// press is a button that was pressed.
 type press struct {
 	query    string
 	chat     int64
@@ -150,7 +149,6 @@ func (c *converter) said(m *message) (core.Message, bool) {
 	return out, true
 }
 
-// author is the user, chat or channel that wrote a message.
 func (c *converter) author(m *message) core.Author {
 	s := m.Sender
 	if s != nil && (m.From == nil || slices.Contains([]int64{anonymousAdmin, channelVoice, serviceVoice}, m.From.ID)) {
@@ -302,7 +300,6 @@ func (r reactionType) sign() string {
 	return cmp.Or(cut(r.Emoji, 64), cut(r.Type, 64))
 }
 
-// membership converts a change of the bot's own membership.
 func (c *converter) membership(m *membership, id int64) converted {
 	out := converted{admins: m.Chat.ID}
 	private := m.Chat.Type == "private"

@@ -35,7 +35,6 @@ const (
 	draftFree    = 300 * time.Millisecond // with no pace to keep
 )
 
-// draftPlatform shows drafts on Telegram.
 type draftPlatform struct {
 	d     *delivery
 	noOwn atomic.Bool // the server knows no drafts of its own

@@ -14,7 +14,8 @@ func explain(err error) error {
 	var api *botapi.Error
 	var network *botapi.NetError
 	switch {
-	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &network):
+	case err == nil, errors.Is(err, context.Canceled),
+		errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &network):
 		return err
 	case errors.Is(err, core.ErrUnknownOutcome):
 		return &core.Error{Kind: core.Temporary, Text: "Telegram did not say whether it was done", Err: err}

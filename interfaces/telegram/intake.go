@@ -33,7 +33,6 @@ type held struct {
 	grew  time.Time
 }
 
-// item is an update on its way in.
 type item struct {
 	id int64
 	converted

@@ -114,7 +114,6 @@ func shownFile(kind, name, alt, caption string) string {
 	return strings.TrimSpace(said + "] " + caption)
 }
 
-// attached is a message with a file.
 type attached struct {
 	method  string
 	file    botapi.File
@@ -160,7 +159,6 @@ func aboutFile(err error) bool {
 			"file must be", "failed to get HTTP URL", "WEBPAGE_", "file is too big")
 }
 
-// title is the file's name.
 func (m *media) title(fallback string) string {
 	name := m.Name
 	if u, err := url.Parse(m.URL); name == "" && err == nil {

@@ -169,7 +169,8 @@ func (c *commandMenus) offerAll(ctx context.Context, menus []menu, gone []listed
 		}
 	}
 	for _, l := range gone {
-		if err := c.call(ctx, "deleteMyCommands", l, botapi.Params{}); err != nil && !botapi.IsCode(err, 400, 403) { // of a chat that is gone nothing is left
+		err := c.call(ctx, "deleteMyCommands", l, botapi.Params{})
+		if err != nil && !botapi.IsCode(err, 400, 403) { // of a chat that is gone nothing is left
 			return unreached, err
 		}
 	}

@@ -91,7 +91,6 @@ func newPlaces() *places {
 	}
 }
 
-// noteMessage notes a message.
 func (p *places) noteMessage(m *message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,7 +108,6 @@ func (p *places) noteMessage(m *message) {
 	p.named(m)
 }
 
-// sent notes a message of the bot's own.
 func (p *places) sent(s chatKey, id int64) {
 	if s.thread == 0 {
 		return

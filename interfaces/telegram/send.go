@@ -98,7 +98,6 @@ func payload(call core.Call, into any) error {
 	return nil
 }
 
-// message reads a call of the message action.
 func (c *catalogue) message(call core.Call) (text, target, error) {
 	var t text
 	if err := payload(call, &t); err != nil {
@@ -116,7 +115,6 @@ func (c *catalogue) message(call core.Call) (text, target, error) {
 	return t, to, err
 }
 
-// sendMessage carries the message action out.
 func (c *catalogue) sendMessage(ctx context.Context, call core.Call, to target, t text) error {
 	if t.Recipient != "" { // checking the plan replaces it by a path
 		return core.Errorf(core.Invalid, "recipient: %q is nobody known here; give interface_path", t.Recipient)

@@ -67,7 +67,6 @@ type dice struct {
 	Value int    `json:"value"`
 }
 
-// keyboardRows are the buttons below a message.
 type keyboardRows struct {
 	Rows [][]keyboardButton `json:"inline_keyboard"`
 }

@@ -45,7 +45,6 @@ const (
 	goodbyeTime = time.Second
 )
 
-// message is one message of the gateway.
 type message struct {
 	Op   *int            `json:"op"`
 	Seq  int64           `json:"s"`

@@ -32,7 +32,6 @@ const (
 	closeDisallowed       = 4014 // intents
 )
 
-// session is what is needed to resume.
 type session struct {
 	id      string
 	address string // "": the gateway's
@@ -184,7 +183,6 @@ func (s *shard) locate(ctx context.Context) error {
 	return nil
 }
 
-// address is where to connect.
 func (s *shard) address() string {
 	if s.session != nil && s.session.address != "" {
 		return s.session.address
@@ -192,7 +190,6 @@ func (s *shard) address() string {
 	return s.at.address
 }
 
-// begin identifies or resumes.
 func (s *shard) begin(c *conn) error {
 	token := "Bot " + s.g.Token.Reveal()
 	s.intents = s.g.intents()
@@ -257,7 +254,6 @@ func (s *shard) handle(ctx context.Context, c *conn, m message) error {
 	return nil
 }
 
-// dispatch hands an event to the handler.
 func (s *shard) dispatch(ctx context.Context, c *conn, m message) {
 	if m.Type == "" {
 		return

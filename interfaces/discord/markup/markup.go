@@ -161,7 +161,6 @@ func code(info, text string) []string {
 
 var language = regexp.MustCompile(`^[A-Za-z0-9+#_.-]{1,20}$`)
 
-// grid is a table in columns.
 func grid(b markdown.Block) string {
 	var lines []string
 	for i, row := range b.Grid(math.MaxInt) {
@@ -254,7 +253,6 @@ func web(url string) bool {
 	return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")
 }
 
-// address writes an address.
 func (w Writer) address(url string) string {
 	switch {
 	case !web(url) || strings.ContainsAny(url, " <>\n"):

@@ -153,7 +153,6 @@ func (c *Client) again(q *Request, err error, wait time.Duration) (time.Duration
 	return 0, false
 }
 
-// try makes a request once.
 func (c *Client) try(ctx context.Context, q *Request, contentType string, body []byte) error {
 	n := &note{route: q.name()}
 	address := c.API.String() + "/api/v" + discordgo.APIVersion + q.address()

@@ -30,7 +30,6 @@ type File struct {
 	MIME string // "": only the name says what it is
 }
 
-// address fills the IDs into the route.
 func (q *Request) address() string {
 	address := q.Route
 	for _, id := range q.IDs {
@@ -54,7 +53,6 @@ func (q *Request) major() string {
 	return ""
 }
 
-// encode makes the body.
 func (q *Request) encode() (contentType string, body []byte, err error) {
 	if len(q.Files) == 0 {
 		if q.Body != nil {

@@ -53,7 +53,6 @@ func (c *Client) File(ctx context.Context, file, dir string, most int64) ([]byte
 	return w.read(resp.Body, most)
 }
 
-// read reads a file.
 func (w *wire) read(r io.Reader, most int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, most+1))
 	switch {

@@ -43,7 +43,6 @@ type renderer struct {
 	entities int
 }
 
-// raw writes markup.
 func (r *renderer) raw(s string) { r.out.WriteString(s) }
 
 // text writes what a person sees.
@@ -61,7 +60,6 @@ func escape(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace(s)
 }
 
-// lines ends n lines.
 func (r *renderer) lines(n int) {
 	if r.breaks != "" {
 		r.raw(strings.Repeat(r.breaks, n))
