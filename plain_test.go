@@ -34,11 +34,11 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 23}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"daemon":              5060,
-	"interfaces/discord":  5646,
+	"interfaces/discord":  5549,
 	"core/engine":         3900,
 	"core/turn":           4640,
 	"core/action":         4800,
-	"interfaces/telegram": 4576,
+	"interfaces/telegram": 4546,
 	"memory":              8000,
 }
 
