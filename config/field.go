@@ -110,6 +110,27 @@ func distinct(t reflect.Type, list []field) []field {
 	return list
 }
 
+// Walk calls f with each value in the struct that into points to and in the structs and
+// lists of structs below it, with its key below path. It leaves out each [Table] and what
+// is not set.
+func Walk(path string, into any, f func(path string, v reflect.Value)) {
+	s := structs([]any{into})[0]
+	for _, field := range fieldsOf(s.Type()) {
+		at, v := strings.TrimPrefix(path+"."+field.name, "."), reflect.Indirect(s.FieldByIndex(field.index))
+		switch {
+		case !v.IsValid() || formOf(field.leaf()) == formRaw:
+		case formOf(v.Type()) == formTable:
+			Walk(at, v.Addr().Interface(), f)
+		case formOf(v.Type()) == formList && formOf(v.Type().Elem()) == formTable:
+			for i := range v.Len() {
+				Walk(fmt.Sprintf("%s[%d]", at, i), v.Index(i).Addr().Interface(), f)
+			}
+		default:
+			f(at, v)
+		}
+	}
+}
+
 func newField(owner reflect.Type, sf reflect.StructField, name string) field {
 	f := field{name: name, doc: sf.Tag.Get("doc"), index: sf.Index, typ: sf.Type, owner: owner}
 	f.required = sf.Tag.Get("required") == "true"

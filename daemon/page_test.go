@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"synthbot/config"
 	"synthbot/core"
 )
 
@@ -42,7 +43,7 @@ func TestSettingsHideSecrets(t *testing.T) {
 	c.List = append(c.List, struct {
 		N int `toml:"n"`
 	}{3})
-	walkSettings("", reflect.ValueOf(c), row)
+	config.Walk("", &c, row)
 	want := "token= url=https://[secret]@example.org/x env=(1, not shown) headers=(1, not shown) inner.after=1m0s list[0].n=3"
 	if got := strings.Join(all, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 
+	"synthbot/config"
 	"synthbot/core"
 )
 
@@ -77,10 +78,12 @@ func add(fields []field, into, from reflect.Value) {
 	}
 }
 
-// Base returns the settings for all places: those fields that have the tag base,
-// from the keys of the configuration that it names. It panics if there is no such
-// key, or if its type differs.
-func Base[T any](config any) T {
+// Base returns the settings for all places: those fields that have the tag base, from the
+// keys of the configuration, a pointer to a struct, that it names. It panics if there is no
+// such key, or if its type differs.
+func Base[T any](tables any) T {
+	values := make(map[string]reflect.Value)
+	config.Walk("", tables, func(key string, v reflect.Value) { values[key] = v })
 	var base T
 	into := reflect.ValueOf(&base).Elem()
 	for _, f := range fieldsOf(into.Type()) {
@@ -88,10 +91,11 @@ func Base[T any](config any) T {
 		if key == "" {
 			continue
 		}
-		value, dst := reflect.Indirect(reflect.ValueOf(config)), f.of(into)
-		for name := range strings.SplitSeq(key, ".") {
-			value = lookup(value, name)
+		value, ok := values[key]
+		if !ok {
+			panic("settings: there is no key " + key)
 		}
+		dst := f.of(into)
 		if dst.Kind() == reflect.Pointer {
 			dst.Set(reflect.New(dst.Type().Elem()))
 			dst = dst.Elem()
@@ -99,16 +103,6 @@ func Base[T any](config any) T {
 		dst.Set(value)
 	}
 	return base
-}
-
-// lookup returns the field of a struct with a TOML key.
-func lookup(s reflect.Value, key string) reflect.Value {
-	for _, f := range reflect.VisibleFields(s.Type()) {
-		if f.Tag.Get("toml") == key {
-			return s.FieldByIndex(f.Index)
-		}
-	}
-	panic("settings: " + s.Type().String() + " has no key " + key)
 }
 
 // Default takes back what a command changed.
