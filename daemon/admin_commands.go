@@ -43,6 +43,9 @@ func (a *adminCommands) list() []command.Command {
 		c.Private = false
 		return c
 	}
+	setLog := func(_ context.Context, c command.Call) (string, error) {
+		return a.bot.SetLog(c.Args["room"], c.Args["level"])
+	}
 	say := public("say", "Let me say something in another place", a.say, place, text)
 	say.Idempotent = false
 	return []command.Command{
@@ -54,7 +57,7 @@ func (a *adminCommands) list() []command.Command {
 		a.places.setCommand(),
 		say,
 		private("history", "Show what was said last in a group", a.lastWords, place, count),
-		public("log", "Show or change how much I log, until I am restarted", a.log, room, level),
+		public("log", "Show or change how much I log, until I am restarted", setLog, room, level),
 		public("reload", "Read my settings again", a.requestReload),
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"synthbot/core"
 	"synthbot/core/action"
@@ -116,11 +115,6 @@ func engineFix(err error) string {
 		}
 	}
 	return txt.Line(err.Error())
-}
-
-// AdmitsPerson reports whether no rule denies a person access by name.
-func (c *Config) AdmitsPerson(person core.Path) bool {
-	return !slices.ContainsFunc(c.Access.Deny, person.Within)
 }
 
 // Pairing returns the plugin that lets people in by a code; nil if it is off.

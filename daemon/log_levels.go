@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"log/slog"
 	"path"
@@ -10,7 +9,6 @@ import (
 	"strings"
 
 	"synthbot/core"
-	"synthbot/core/command"
 	"synthbot/daemon/logs"
 	"synthbot/daemon/settings"
 	"synthbot/interfaces/console"
@@ -105,9 +103,4 @@ func (b *Bot) SetLog(name, level string) (string, error) {
 		text += ", until I am restarted"
 	}
 	return text + ".", nil
-}
-
-// log is SetLog as a chat command.
-func (a *adminCommands) log(_ context.Context, c command.Call) (string, error) {
-	return a.bot.SetLog(c.Args["room"], c.Args["level"])
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -61,6 +60,3 @@ func (m *monitor) ready(ctx context.Context) error {
 	}
 	return m.Turns.Pulse(ctx)
 }
-
-// handler serves metrics and health.
-func (m *monitor) handler() http.Handler { return m.metrics.Handler(m.alive, m.ready) }

@@ -103,7 +103,7 @@ func (s *pageServer) actions() []adminpage.Action {
 // settings returns the settings of a place; for the zero Path those of the configuration.
 func (s *pageServer) settings(place core.Path) (rows []adminpage.Setting) {
 	if !place.IsZero() {
-		for _, row := range s.bot.PlaceSettings(place) {
+		for _, row := range s.bot.InForce().PlaceSettings(place) {
 			rows = append(rows, adminpage.Setting(row))
 		}
 		return rows

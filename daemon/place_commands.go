@@ -124,7 +124,7 @@ func (p *placeCommands) set(ctx context.Context, c command.Call) (string, error)
 		p.reloads.settingsChanged()
 	}
 	var s strings.Builder
-	for _, row := range p.InForce().placeSettings(c.Path) {
+	for _, row := range p.InForce().PlaceSettings(c.Path) {
 		if what == "" || what == row.Name {
 			fmt.Fprintf(&s, "- %s: %s (%s)\n", row.Name, cmp.Or(row.Value, "–"), row.From)
 		}

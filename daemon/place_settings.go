@@ -134,8 +134,8 @@ func claimedAdmins(changes *placeChanges) (people []core.Path) {
 	return people
 }
 
-// placeSettings returns the settings that apply in a place, as users read them.
-func (p *parts) placeSettings(place core.Path) []settings.Row {
+// PlaceSettings returns the settings that apply in a place, as users read them.
+func (p *parts) PlaceSettings(place core.Path) []settings.Row {
 	rows := p.settings.Rows(place)
 	for i := range rows {
 		row := &rows[i]
@@ -150,6 +150,3 @@ func (p *parts) placeSettings(place core.Path) []settings.Row {
 	}
 	return rows
 }
-
-// PlaceSettings returns the settings that apply in a place, as users read them.
-func (b *Bot) PlaceSettings(place core.Path) []settings.Row { return b.InForce().placeSettings(place) }

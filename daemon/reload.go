@@ -114,7 +114,7 @@ func (r *reloads) replace(old, next *parts) error {
 		drained() // running turns may still need the plugins
 		for _, p := range old.runners() {
 			if !slices.Contains(next.runners(), p) {
-				r.workers.stop(p.key)
+				r.workers.stop(p.Runner)
 			}
 		}
 	})

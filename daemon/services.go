@@ -22,7 +22,7 @@ func (b *Bot) serve(intake context.Context, l Life) (wait func()) {
 	}
 	var services sync.WaitGroup
 	services.Go(func() { watchdog(intake, b.log, b.monitor.alive) })
-	metrics := func(net.Addr) http.Handler { return b.monitor.handler() }
+	metrics := func(net.Addr) http.Handler { return b.monitor.metrics.Handler(b.monitor.alive, b.monitor.ready) }
 	services.Go(func() { serveHTTP(intake, b.log, "metrics", l.Config.Metrics.Listen, metrics) })
 	services.Go(func() { b.page.serve(intake, l.Config.Admin.Listen) })
 	services.Go(b.openControl(intake, l.Carry))

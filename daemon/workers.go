@@ -114,19 +114,18 @@ func (w *workers) stopAll(match func(*worker) bool) error {
 // runner is a part that works in the background.
 type runner struct {
 	name string
-	key  any
-	run  core.Runner
+	core.Runner
 }
 
 // runners are the parts that work in the background, besides interfaces.
 func (p *parts) runners() (all []runner) {
 	for _, l := range p.plugins {
 		if r, ok := l.Plugin.(core.Runner); ok {
-			all = append(all, runner{"plugin " + l.Name(), l.Plugin, r})
+			all = append(all, runner{"plugin " + l.Name(), r})
 		}
 	}
 	if p.small != nil {
-		all = append(all, runner{"recon", p.small, p.small})
+		all = append(all, runner{"recon", p.small})
 	}
 	return all
 }
@@ -135,7 +134,7 @@ func (p *parts) runners() (all []runner) {
 func (b *Bot) startPlugins(old, next *parts) {
 	for _, r := range next.runners() {
 		if !slices.Contains(old.runners(), r) {
-			b.workers.start(b.workers.tools, r.name, r.key, r.run.Run)
+			b.workers.start(b.workers.tools, r.name, r.Runner, r.Run)
 		}
 	}
 }

@@ -157,7 +157,7 @@ func (p *checker) blueprintChanges(ctx context.Context, cfg *daemon.Config, b *d
 func effective(out io.Writer, b *daemon.Bot, place core.Path) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
-	for _, row := range b.PlaceSettings(place) {
+	for _, row := range b.InForce().PlaceSettings(place) {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", row.Name, row.Value, row.From)
 	}
 	return w.Flush()

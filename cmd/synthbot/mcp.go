@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -41,7 +42,7 @@ func (p *program) serveMCP(ctx context.Context) error {
 		return mcp.Serve(ctx, mcp.Options{
 			Version: version, Log: p.Logger(cfg, slog.LevelWarn), Clock: cfg.Clock(p.Clock), Rights: rights,
 			Facts: b.Data.Store, Reader: b.Data.Store, Desk: running.Outbox(),
-			Admits: func(person core.Path) bool { return b.InForce().Config.AdmitsPerson(person) },
+			Admits: func(person core.Path) bool { return !slices.ContainsFunc(cfg.Access.Deny, person.Within) },
 		}, io.NopCloser(p.In), open{p.Out})
 	})
 }
