@@ -47,11 +47,17 @@ type State struct {
 	Entities      map[string]json.RawMessage `json:"entities,omitempty"`
 	SlotsFilled   map[string]json.RawMessage `json:"slotsFilled,omitempty"`
 	SlotsRequired []string                   `json:"slotsRequired,omitempty"`
+	Status        string                     `json:"status,omitempty"` // "" or StatusCompleted
 }
+
+// StatusCompleted is the status of a conversation that the bot left with IGNORE. It ends when
+// the bot is addressed again.
+const StatusCompleted = "completed"
 
 // IsZero reports whether nothing is known.
 func (s State) IsZero() bool {
-	return s.Topic == "" && len(s.Entities) == 0 && len(s.SlotsFilled) == 0 && len(s.SlotsRequired) == 0
+	return s.Topic == "" && s.Status == "" &&
+		len(s.Entities) == 0 && len(s.SlotsFilled) == 0 && len(s.SlotsRequired) == 0
 }
 
 // Fault is one thing that is wrong with a plan, for the model that made it.

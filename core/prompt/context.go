@@ -223,6 +223,7 @@ func stateJSON(s *core.State) *writer {
 	w.dictionary("entities", s.Entities)
 	w.dictionary("slotsFilled", s.SlotsFilled)
 	w.texts("slotsRequired", s.SlotsRequired)
+	w.some("status", s.Status)
 	w.close('}')
 	return w
 }

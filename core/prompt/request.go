@@ -90,8 +90,8 @@ func alternate(list []llm.Utterance) []llm.Utterance {
 func controls() []llm.Tool {
 	nothing := json.RawMessage(`{"type":"object","properties":{}}`)
 	return []llm.Tool{
-		{Name: "IGNORE", Brief: "Say nothing", Schema: nothing},
-		{Name: "NONE", Brief: "Do nothing", Schema: nothing},
+		{Name: "IGNORE", Brief: "Say no more until addressed", Schema: nothing},
+		{Name: "NONE", Brief: "Say and do nothing", Schema: nothing},
 		{Name: "CONTINUE", Brief: "Take another turn after this one", Schema: nothing},
 	}
 }

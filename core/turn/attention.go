@@ -31,6 +31,7 @@ type placeAttention struct {
 	asked    time.Time // when that was, or when the attention began
 	answered time.Time // when the bot last spoke
 	to       string    // the id of the user whom it answered
+	left     bool      // the bot ended its part, until it is addressed
 	bots     int       // messages of bots in a row that were answered
 }
 
@@ -50,7 +51,7 @@ func (e *placeAttention) mayOverhear(m *core.Message, here *Settings, now time.T
 	if here.Attention > 0 && e.to == m.Author.ID && e.to != "" && now.Sub(e.answered) <= here.Attention {
 		return here.Activation != ActivationNever
 	}
-	if here.Activation != ActivationAmbient {
+	if here.Activation != ActivationAmbient || e.left {
 		return false
 	}
 	if here.AmbientMessages > 0 && e.since+1 >= here.AmbientMessages {
@@ -63,7 +64,7 @@ func (e *placeAttention) mayOverhear(m *core.Message, here *Settings, now time.T
 func (e *placeAttention) heard(wanted bool, now time.Time) {
 	e.bots = 0
 	if wanted {
-		e.since, e.asked = 0, now
+		e.since, e.asked, e.left = 0, now, false
 	} else {
 		e.since++
 	}
@@ -145,4 +146,19 @@ func (a *attention) spoke(place core.Path, person string, now time.Time) {
 	defer a.mu.Unlock()
 	e := a.at(place, now)
 	e.answered, e.to = now, person
+}
+
+// talksTo reports whether the bot's last answer in the place was to this user.
+func (a *attention) talksTo(place core.Path, person string, now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return person != "" && a.at(place, now).to == person
+}
+
+// leave notes that the bot ended its part in a conversation.
+func (a *attention) leave(place core.Path, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e := a.at(place, now)
+	e.to, e.left = "", true
 }

@@ -3,7 +3,6 @@ package turn
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"synthbot/core"
 	"synthbot/core/action"
@@ -18,13 +17,7 @@ func (t *turn) close(ctx context.Context) error {
 		sent, r := len(t.journal.sent), &t.results
 		t.log.Info("turn over", "messages", len(t.messages), "sent", sent, "steps", len(r.all),
 			"attempt", t.attempt, "intent", r.intent, "confidence", r.confidence)
-		if sent > 0 && !t.who.Private {
-			id := ""
-			if len(t.who.Authors) == 1 {
-				id = t.who.Authors[0].ID
-			}
-			t.turns.attention.spoke(t.path, id, t.setup.Clock())
-		}
+		t.results.attend(sent > 0)
 		t.finish(watch.TurnEnd{Answered: sent > 0, GoesOn: next, Intent: r.intent, Confidence: r.confidence})
 	})
 }
@@ -84,8 +77,13 @@ func (t *turn) end(ctx context.Context, p core.Progress) (next string, err error
 	if p == core.ProgressDone {
 		b.Closed = []core.TurnID{t.journal.id}
 	}
-	if !t.results.about.IsZero() {
-		state := plan.Merge(t.input.parts.State, t.input.lastSaid(), t.setup.Clock(), stateAge, t.results.about)
+	said, status := t.results.about, ""
+	if t.results.leave() {
+		status, said.SlotsRequired = core.StatusCompleted, []string{}
+	}
+	if !said.IsZero() || t.input.parts.State.Status != status {
+		state := plan.Merge(t.input.parts.State, t.input.lastSaid(), t.setup.Clock(), stateAge, said)
+		state.Status = status
 		b.States = map[core.Path]core.State{t.path: state}
 	}
 	for _, s := range t.journal.sent {
@@ -152,10 +150,7 @@ func (t *Turns) isPrivate(place core.Path) bool {
 
 // shouldContinue reports whether the model asked to go on, and nobody waits meanwhile.
 func (t *turn) shouldContinue(ctx context.Context) bool {
-	asked := slices.ContainsFunc(t.results.all, func(d action.StepResult) bool {
-		return d.Action == action.Continue && d.Progress == core.ProgressDone
-	})
-	if !asked || t.who.Mute || len(t.who.Only) > 0 { // what goes on would be bound by nothing
+	if !t.results.did(action.Continue) || t.who.Mute || len(t.who.Only) > 0 { // what goes on would be bound by nothing
 		return false
 	}
 	read := func(v core.View) ([]core.Entry, error) { return v.Due(t.path, maxMerged+1) }

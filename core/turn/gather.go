@@ -236,7 +236,7 @@ func (in *input) occasion() []string {
 			" ago. Say that it comes late."}
 	case in.turn.unasked() && first.Kind != core.KindBeat:
 		return []string{"Nobody spoke to you: you overheard this. " +
-			"Say something only if it truly helps or amuses those who talk; else IGNORE."}
+			"Say something only if it truly helps or amuses those who talk; else NONE."}
 	}
 	return nil
 }

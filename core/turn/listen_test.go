@@ -118,6 +118,47 @@ func TestAttention(t *testing.T) {
 	}
 }
 
+// TestLeaving: IGNORE ends the bot's part in a conversation until it is addressed again; NONE only
+// says nothing now.
+func TestLeaving(t *testing.T) {
+	const none, ignore = `{"actions":[{"type":"NONE"}]}`, `{"response":"Bye.","actions":[{"type":"IGNORE"}]}`
+	b, _ := group(t, turn.Settings{Activation: turn.ActivationAmbient, AmbientMessages: 2, Attention: time.Minute},
+		plan("Here."), none, plan("Yes?"), ignore, plan("Hello again."))
+	b.receive(talk("1", "jay", "Aria?"))
+	b.ended(1)
+	for id, text := range map[string]string{"2": "hm", "3": "and then?"} {
+		b.receive(talk(id, "jay", text))
+		b.ended(1)
+	}
+	b.holds("Here.", "Yes?") // silence in between did not end it
+	b.receive(talk("4", "jay", "goodbye"))
+	b.ended(1)
+	if s := b.state(square); s.Status != core.StatusCompleted || len(s.SlotsRequired) > 0 {
+		t.Errorf("the state is %+v", s)
+	}
+	b.receive(talk("5", "jay", "five"), talk("6", "ann", "six"), talk("7", "jay", "seven"), talk("8", "jay", "Aria!"))
+	b.ended(1)
+	b.holds("Here.", "Yes?", "Bye.", "Hello again.")
+	if in := b.input(4); !strings.Contains(in, `"conversation_state":{"status":"completed"}`) || len(b.asker.Asked()) != 5 {
+		t.Errorf("asked %d times, at last %s", len(b.asker.Asked()), in)
+	}
+	if s := b.state(square); s.Status != "" {
+		t.Errorf("the state stays %+v", s)
+	}
+}
+
+func (b *bot) state(path core.Path) (s core.State) {
+	b.t.Helper()
+	err := b.store.View(context.Background(), func(v core.View) (err error) {
+		s, err = v.State(path)
+		return err
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return s
+}
+
 func TestBlind(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.ActivationMention, Blind: true}, plan("Here."))
 	joins := talk("0", "jay", "joins")

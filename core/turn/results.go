@@ -82,6 +82,42 @@ func (r *results) worked() bool {
 	})
 }
 
+// did reports whether a step of this name was done.
+func (r *results) did(name string) bool {
+	return slices.ContainsFunc(r.all, func(d action.StepResult) bool {
+		return d.Action == name && d.Progress == core.ProgressDone
+	})
+}
+
+// attend notes whether those who go on talking are heard without addressing the bot again.
+func (r *results) attend(spoke bool) {
+	t := r.turn
+	now := t.setup.Clock()
+	switch {
+	case t.who.Private:
+	case r.leave():
+		t.turns.attention.leave(t.path, now)
+	case spoke:
+		t.turns.attention.spoke(t.path, authorOf(t.who), now)
+	}
+}
+
+// leave reports whether the bot ended its part in the conversation. What it only overheard
+// was none, unless it had just answered this user.
+func (r *results) leave() bool {
+	t := r.turn
+	return r.did(action.Ignore) &&
+		(!t.unasked() || t.turns.attention.talksTo(t.path, authorOf(t.who), t.setup.Clock()))
+}
+
+// authorOf is the id of who caused a turn; "" if that is nobody or several.
+func authorOf(w action.Requester) string {
+	if len(w.Authors) != 1 {
+		return ""
+	}
+	return w.Authors[0].ID
+}
+
 // inDoubt reports whether something that was sent may not have arrived, and is not sent
 // again.
 func (r *results) inDoubt() bool {

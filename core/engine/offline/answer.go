@@ -16,7 +16,7 @@ func (s *speaker) plan() plan {
 	}
 	switch s.kind {
 	case string(core.KindBeat):
-		return plan{Actions: []step{{Type: "IGNORE"}}}
+		return plan{Actions: []step{{Type: "NONE"}}}
 	case "event_reminder": // input.type of what fell due
 		return s.speak("", s.with("reminder", "text", clipForeign(s.message())))
 	}

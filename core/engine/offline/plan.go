@@ -108,7 +108,7 @@ func (s *speaker) delivered() plan {
 	case searched:
 		return s.speak("query", s.say("foundnothing"))
 	case len(d.Said) > 0:
-		return plan{Actions: []step{{Type: "IGNORE"}}}
+		return plan{Actions: []step{{Type: "NONE"}}}
 	case joinFound(found) != "":
 		return s.speak("", s.with("done", "found", joinFound(found)))
 	}
