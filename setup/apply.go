@@ -25,65 +25,21 @@ type Changes struct {
 // Apply writes the answers into the file.
 func (w *Wizard) Apply(f *File) (Changes, error) {
 	out := Changes{Secrets: make(map[string]core.Secret)}
-	e := &editor{File: f}
-	w.applyPersona(e, &out)
-	w.applyEngine(e, &out)
+	w.applyPersona(f, &out)
+	w.applyEngine(f, &out)
 	for _, p := range platforms() {
-		w.applyAccount(e, &out, p)
+		w.applyAccount(f, &out, p)
 	}
-	w.applyAccess(e, &out)
+	w.applyAccess(f, &out)
 	for key, value := range map[string]string{"data_dir": w.DataDir, "timezone": w.Timezone, "language": w.Language} {
 		if value != "" {
-			e.set(value, key, "bot")
+			f.set(value, key, "bot")
 		}
 	}
-	return out, e.err
+	return out, f.err
 }
 
-// editor changes a file until an error occurs.
-type editor struct {
-	*File
-	err error
-}
-
-// set sets a key of a table to a text.
-func (e *editor) set(text, key string, table ...string) {
-	e.setLiteral(config.Quote(text), key, table...)
-}
-
-func (e *editor) setLiteral(literal, key string, table ...string) {
-	if e.err == nil {
-		e.err = e.Set(table, key, literal)
-	}
-}
-
-// setIn sets a key of the n-th engine.
-func (e *editor) setIn(n int, key, literal string) {
-	if e.err == nil {
-		e.err = e.SetIn([]string{"engine"}, n, key, literal)
-	}
-}
-
-// add adds texts to a list that has some already.
-func (e *editor) add(all, existing []string, key string, table ...string) {
-	missing := slices.DeleteFunc(slices.Clone(all), func(text string) bool { return slices.Contains(existing, text) })
-	if len(missing) == 0 || e.err != nil {
-		return
-	}
-	added, err := e.Add(table, key, missing)
-	e.err = err
-	if !added {
-		e.setLiteral(quoteList(all), key, table...)
-	}
-}
-
-// Has reports whether the file has a key.
-func (f *File) Has(key string, table ...string) bool {
-	i, err := f.find(append(slices.Clone(table), key))
-	return err == nil && i >= 0
-}
-
-func (w *Wizard) applyPersona(e *editor, out *Changes) {
+func (w *Wizard) applyPersona(f *File, out *Changes) {
 	path := w.Persona
 	switch {
 	case path == Keep, path == BuiltIn && w.Current.Persona == "":
@@ -94,7 +50,7 @@ func (w *Wizard) applyPersona(e *editor, out *Changes) {
 		path = "persona/" + slug(w.PersonaName) + ".toml"
 		out.Persona, out.Text = path, personaFile(strings.TrimSpace(w.PersonaName), strings.TrimSpace(w.PersonaText))
 	}
-	e.set(path, "path", "persona")
+	f.set(path, "path", "persona")
 }
 
 // slug makes the name of a file from a name in any script.
@@ -116,14 +72,14 @@ func (o *Changes) reference(s Secret, file string) string {
 	return "file:" + file
 }
 
-func (w *Wizard) applyEngine(e *editor, out *Changes) {
+func (w *Wizard) applyEngine(f *File, out *Changes) {
 	switch w.Engine {
 	case Keep:
 		return
 	case Offline:
 		for i, known := range w.Current.Engines {
 			if known.Provider != Offline {
-				e.setIn(i, "disabled", "true")
+				f.setIn(i, "disabled", "true")
 			}
 		}
 		return
@@ -134,7 +90,7 @@ func (w *Wizard) applyEngine(e *editor, out *Changes) {
 	}
 	if w.sameEngine() {
 		for _, p := range pairs {
-			e.setIn(0, p.Key, p.Literal)
+			f.setIn(0, p.Key, p.Literal)
 		}
 		return
 	}
@@ -142,9 +98,7 @@ func (w *Wizard) applyEngine(e *editor, out *Changes) {
 	if w.BaseURL != "" {
 		pairs = append(pairs, Pair{"base_url", config.Quote(w.BaseURL)})
 	}
-	if e.err == nil {
-		e.err = e.First([]string{"engine"}, pairs...)
-	}
+	f.addFirst(pairs...)
 }
 
 // newName returns a name for the engine that no other has.
@@ -157,27 +111,27 @@ func (w *Wizard) newName() string {
 	return name
 }
 
-func (w *Wizard) applyAccount(e *editor, out *Changes, platform string) {
+func (w *Wizard) applyAccount(f *File, out *Changes, platform string) {
 	a := w.account(platform)
 	switch {
 	case a.Token.changes():
-		e.set(out.reference(a.Token, platform+"_token"), "token", "interfaces", platform)
-		if e.Has("enabled", "interfaces", platform) {
-			e.setLiteral("true", "enabled", "interfaces", platform)
+		f.set(out.reference(a.Token, platform+"_token"), "token", "interfaces", platform)
+		if f.Has("enabled", "interfaces", platform) {
+			f.setLiteral("true", "enabled", "interfaces", platform)
 		}
 	case a.Token.Word == None && w.Current.Accounts[platform]:
-		e.setLiteral("false", "enabled", "interfaces", platform)
+		f.setLiteral("false", "enabled", "interfaces", platform)
 		return
 	}
 	if a.APIURL != "" {
-		e.set(a.APIURL, "api_url", "interfaces", platform)
+		f.set(a.APIURL, "api_url", "interfaces", platform)
 	}
 }
 
 // applyAccess sets who may talk to the bot, if the file does not, and its admins.
-func (w *Wizard) applyAccess(e *editor, out *Changes) {
+func (w *Wizard) applyAccess(f *File, out *Changes) {
 	if !w.Current.Access && (!w.Current.Exists || w.hasPlatform() && len(w.Current.Accounts) == 0) {
-		e.set("pairing", "private", "access")
+		f.set("pairing", "private", "access")
 	}
 	if len(w.Admins) > 0 {
 		var all []string
@@ -187,11 +141,11 @@ func (w *Wizard) applyAccess(e *editor, out *Changes) {
 				all = append(all, admin)
 			}
 		}
-		e.add(all, w.Current.Admins, "admins", "bot")
+		f.add(all, w.Current.Admins, "admins", "bot")
 	}
 	if w.Claim == ByCode {
 		out.Code, out.Claim = daemon.NewClaim()
-		e.set(string(out.Claim), "claim", "bot")
+		f.set(string(out.Claim), "claim", "bot")
 	}
 }
 

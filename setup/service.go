@@ -136,9 +136,8 @@ func (s *Service) writeConfig(c *daemon.Config, text string) error {
 	if dataDir != daemon.ServiceState {
 		f, err := Open(text)
 		if err == nil {
-			e := &editor{File: f}
-			e.set(daemon.ServiceState, "data_dir", "bot")
-			err = e.err
+			f.set(daemon.ServiceState, "data_dir", "bot")
+			err = f.err
 		}
 		if err != nil {
 			return daemon.Usagef("%s: %w", c.File, err)

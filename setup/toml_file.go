@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -10,11 +11,12 @@ import (
 	"synthbot/config"
 )
 
-// File is the text of a configuration file that is being changed.
+// File is the text of a configuration file that is being changed, until an error occurs.
 type File struct {
 	text       string
 	newline    string
 	statements []config.Statement
+	err        error
 }
 
 // Open reads a file, which must be valid TOML.
@@ -23,52 +25,45 @@ func Open(text string) (*File, error) {
 	if strings.Contains(text, "\r\n") {
 		f.newline = "\r\n"
 	}
-	return f, f.setText(text)
+	f.setText(text)
+	return f, f.err
 }
 
 // String returns the whole file.
 func (f *File) String() string { return f.text }
 
-func (f *File) setText(text string) (err error) {
+func (f *File) setText(text string) {
 	f.text = text
-	f.statements, err = config.Statements(text)
-	return err
+	f.statements, f.err = config.Statements(text)
 }
 
 // replace replaces a part of the text.
-func (f *File) replace(from, to int, with string) error {
-	return f.setText(f.text[:from] + with + f.text[to:])
-}
+func (f *File) replace(from, to int, with string) { f.setText(f.text[:from] + with + f.text[to:]) }
 
 // ErrShape is the error of a file whose form cannot be changed in place.
 var ErrShape = errors.New("cannot be changed in place")
 
-// Set sets a key of a table to a literal; [config.Quote] makes one from a text.
-func (f *File) Set(table []string, key, literal string) error {
-	for _, list := range f.lists() {
-		if hasPrefix(table, list) {
-			return shapeError(list)
+// set sets a key of a table to a text.
+func (f *File) set(text, key string, table ...string) {
+	f.setLiteral(config.Quote(text), key, table...)
+}
+
+func (f *File) setLiteral(literal, key string, table ...string) {
+	i, headers := f.find(append(slices.Clone(table), key)), f.headers(config.StatementHeader, table)
+	for _, list := range f.headers(config.StatementArray, nil) {
+		if hasPrefix(table, f.statements[list].Key) {
+			f.failShape(f.statements[list].Key)
 		}
 	}
-	i, err := f.find(append(slices.Clone(table), key))
-	if err != nil {
-		return err
+	switch {
+	case f.err != nil:
+	case i >= 0:
+		f.replace(f.statements[i].From, f.statements[i].To, literal)
+	case len(headers) > 0:
+		f.put(headers[0], key, literal)
+	case !f.addDotted(table, key, literal):
+		f.put(f.addHeader(config.StatementHeader, table), key, literal)
 	}
-	if i >= 0 {
-		return f.setValue(i, literal)
-	}
-	headers := f.headers(config.StatementHeader, table)
-	if len(headers) > 0 {
-		return f.put(headers[0], key, literal)
-	}
-	if added, err := f.addDotted(table, key, literal); added || err != nil {
-		return err
-	}
-	at, err := f.addHeader(config.StatementHeader, table)
-	if err != nil {
-		return err
-	}
-	return f.put(at, key, literal)
 }
 
 // opensTable reports whether the following keys belong to the table of a statement.
@@ -76,101 +71,111 @@ func opensTable(s *config.Statement) bool {
 	return !s.Commented && (s.Kind == config.StatementHeader || s.Kind == config.StatementArray)
 }
 
-func (f *File) setValue(i int, literal string) error {
-	return f.replace(f.statements[i].From, f.statements[i].To, literal)
+// add adds texts to a list that has some already. It keeps the lines and comments of a list
+// of several lines.
+func (f *File) add(all, existing []string, key string, table ...string) {
+	missing := slices.DeleteFunc(slices.Clone(all), func(text string) bool { return slices.Contains(existing, text) })
+	i := f.find(append(slices.Clone(table), key))
+	if len(missing) == 0 || f.err != nil {
+		return
+	}
+	if i >= 0 {
+		s := &f.statements[i]
+		before := f.text[s.From:s.To]
+		if strings.HasPrefix(before, "[") && strings.Contains(before, "\n") {
+			f.replace(s.From, s.From+1, strings.TrimSuffix(quoteList(missing), "]")+",")
+			return
+		}
+	}
+	f.setLiteral(quoteList(all), key, table...)
 }
 
-// Add adds texts to a list of several lines, and keeps its lines and comments. added is
-// false if there is no such list.
-func (f *File) Add(table []string, key string, texts []string) (added bool, err error) {
-	i, err := f.find(append(slices.Clone(table), key))
-	if err != nil || i < 0 {
-		return false, err
-	}
-	s := &f.statements[i]
-	before := f.text[s.From:s.To]
-	if !strings.HasPrefix(before, "[") || !strings.Contains(before, "\n") {
-		return false, nil
-	}
-	with := strings.TrimSuffix(quoteList(texts), "]") + ","
-	return true, f.replace(s.From, s.From+1, with)
-}
+// engines is the list of tables of the engines.
+var engines = []string{"engine"}
 
-// SetIn sets a key of the n-th table of a list.
-func (f *File) SetIn(list []string, n int, key, literal string) error {
-	all := f.headers(config.StatementArray, list)
-	if n < 0 || n >= len(all) {
-		return fmt.Errorf("%w: there is no [[%s]] number %d", ErrShape, strings.Join(list, "."), n+1)
+// setIn sets a key of the n-th engine.
+func (f *File) setIn(n int, key, literal string) {
+	all := f.headers(config.StatementArray, engines)
+	if f.err == nil && n >= len(all) {
+		f.err = fmt.Errorf("%w: there is no [[engine]] number %d", ErrShape, n+1)
+	}
+	if f.err != nil {
+		return
 	}
 	for i := all[n] + 1; i < len(f.statements) && !opensTable(&f.statements[i]); i++ {
 		s := &f.statements[i]
 		if s.Kind == config.StatementValue && !s.Commented && slices.Equal(s.Key, []string{key}) {
-			return f.setValue(i, literal)
+			f.replace(s.From, s.To, literal)
+			return
 		}
 	}
-	return f.put(all[n], key, literal)
+	f.put(all[n], key, literal)
 }
 
 // Pair is a key and the literal of its value.
 type Pair struct{ Key, Literal string }
 
-// First adds a table to a list of tables, before all others.
-func (f *File) First(list []string, pairs ...Pair) error {
-	i, err := f.find(list)
-	if err != nil {
-		return err
+// addFirst adds an engine before all others.
+func (f *File) addFirst(pairs ...Pair) {
+	if f.find(engines) >= 0 {
+		f.failShape(engines)
 	}
-	if i >= 0 {
-		return shapeError(list)
+	if f.err != nil {
+		return
 	}
-	all := f.headers(config.StatementArray, list)
+	all := f.headers(config.StatementArray, engines)
 	at := 0
 	if len(all) > 0 {
-		at, err = f.addBefore(all[0], list)
+		at = f.addBefore(all[0])
 	} else {
-		at, err = f.addHeader(config.StatementArray, list)
+		at = f.addHeader(config.StatementArray, engines)
 	}
 	for _, p := range pairs {
-		if err == nil {
-			err = f.put(at, p.Key, p.Literal)
-		}
+		f.put(at, p.Key, p.Literal)
 	}
-	return err
 }
 
-// addBefore adds a table to a list, before the table at i and its comment.
-func (f *File) addBefore(i int, list []string) (int, error) {
+// addBefore adds an engine before the one at i and its comment.
+func (f *File) addBefore(i int) int {
 	for i > 0 && f.statements[i-1].Kind == config.StatementComment && f.statements[i-1].End == f.statements[i].Start {
 		i--
 	}
 	start := f.statements[i].Start
-	return i, f.replace(start, start, "[["+dotted(list)+"]]"+f.newline+f.newline)
+	f.replace(start, start, "[["+dotted(engines)+"]]"+f.newline+f.newline)
+	return i
+}
+
+// Has reports whether the file has a key.
+func (f *File) Has(key string, table ...string) bool {
+	g := *f // an error of find does not count
+	return g.find(append(slices.Clone(table), key)) >= 0
 }
 
 // find returns the statement of a key, or -1. A key in an inline table cannot be changed.
-func (f *File) find(full []string) (int, error) {
+func (f *File) find(full []string) int {
 	for i, key := range f.values() {
 		if slices.Equal(key, full) {
-			return i, nil
+			return i
 		}
 		if hasPrefix(full, key) {
-			return 0, shapeError(key)
+			f.failShape(key)
+			break
 		}
 	}
-	return -1, nil
+	return -1
 }
 
 // values yields the values outside of lists of tables, each with its full key.
 func (f *File) values() iter.Seq2[int, []string] {
 	return func(yield func(int, []string) bool) {
 		var table []string
-		lists := f.lists()
+		lists := f.headers(config.StatementArray, nil)
 		for i := range f.statements {
 			s := &f.statements[i]
 			if opensTable(s) {
 				table = s.Key
 			}
-			inList := slices.ContainsFunc(lists, func(l []string) bool { return hasPrefix(table, l) })
+			inList := slices.ContainsFunc(lists, func(l int) bool { return hasPrefix(table, f.statements[l].Key) })
 			if s.Kind == config.StatementValue && !s.Commented && !inList && !yield(i, slices.Concat(table, s.Key)) {
 				return
 			}
@@ -178,27 +183,17 @@ func (f *File) values() iter.Seq2[int, []string] {
 	}
 }
 
-func shapeError(key []string) error {
+func (f *File) failShape(key []string) {
 	const text = "%w: %s is written as one value; write it as a table [%s], or change it by hand"
-	return fmt.Errorf(text, ErrShape, dotted(key), dotted(key))
+	f.err = cmp.Or(f.err, fmt.Errorf(text, ErrShape, dotted(key), dotted(key)))
 }
 
-// lists returns the keys of all lists of tables.
-func (f *File) lists() (keys [][]string) {
-	for i := range f.statements {
-		s := &f.statements[i]
-		if s.Kind == config.StatementArray && !s.Commented {
-			keys = append(keys, s.Key)
-		}
-	}
-	return keys
-}
-
-// headers returns the statements that open a table, or each table of a list.
+// headers returns the statements that open a table, or each table of a list; for a nil key
+// those of all tables or lists.
 func (f *File) headers(k config.StatementKind, key []string) (all []int) {
 	for i := range f.statements {
 		s := &f.statements[i]
-		if s.Kind == k && !s.Commented && slices.Equal(s.Key, key) {
+		if s.Kind == k && !s.Commented && (key == nil || slices.Equal(s.Key, key)) {
 			all = append(all, i)
 		}
 	}
@@ -207,7 +202,7 @@ func (f *File) headers(k config.StatementKind, key []string) (all []int) {
 
 // addDotted adds a key to a table without a header, which exists only in dotted keys
 // (bot.name = "x").
-func (f *File) addDotted(table []string, key, literal string) (added bool, err error) {
+func (f *File) addDotted(table []string, key, literal string) (added bool) {
 	last, from := -1, 0
 	for i, full := range f.values() {
 		n := len(full) - len(f.statements[i].Key)
@@ -215,29 +210,30 @@ func (f *File) addDotted(table []string, key, literal string) (added bool, err e
 			last, from = i, n
 		}
 	}
-	if last < 0 {
-		return false, nil
+	if last >= 0 {
+		f.addAfter(last, dotted(append(slices.Clone(table[from:]), key))+" = "+literal)
 	}
-	return true, f.addAfter(last, dotted(append(slices.Clone(table[from:]), key))+" = "+literal)
+	return last >= 0
 }
 
 // addAfter adds a line after a statement.
-func (f *File) addAfter(i int, line string) error {
+func (f *File) addAfter(i int, line string) {
 	end := f.statements[i].End
 	if !strings.HasSuffix(f.text[:end], "\n") {
 		line = f.newline + line
 	}
-	return f.replace(end, end, line+f.newline)
+	f.replace(end, end, line+f.newline)
 }
 
 // addHeader adds the header of a table: it uncomments one, or adds one at the end of the
 // file.
-func (f *File) addHeader(k config.StatementKind, key []string) (int, error) {
+func (f *File) addHeader(k config.StatementKind, key []string) int {
 	for i := range f.statements {
 		s := &f.statements[i]
 		if s.Commented && s.Kind == k && slices.Equal(s.Key, key) && !f.hasValues(i) {
 			hash := s.Start + strings.IndexByte(f.text[s.Start:], '#')
-			return i, f.replace(hash, hash+1, "")
+			f.replace(hash, hash+1, "")
+			return i
 		}
 	}
 	line := "[" + dotted(key) + "]"
@@ -248,8 +244,8 @@ func (f *File) addHeader(k config.StatementKind, key []string) (int, error) {
 	if text != "" {
 		text += f.newline + f.newline
 	}
-	err := f.setText(text + line + f.newline)
-	return len(f.statements) - 1, err
+	f.setText(text + line + f.newline)
+	return len(f.statements) - 1
 }
 
 // hasValues reports whether values follow a commented header, which would move to its table.
@@ -264,20 +260,22 @@ func (f *File) hasValues(i int) bool {
 
 // put adds a key to the table at i: in the place of a commented one, or after the last key
 // of the table.
-func (f *File) put(i int, key, literal string) error {
+func (f *File) put(i int, key, literal string) {
 	line, last := config.QuoteKey(key)+" = "+literal, i
 	for j := i + 1; j < len(f.statements) && !opensTable(&f.statements[j]); j++ {
 		s := &f.statements[j]
 		switch {
 		case s.Commented && s.Kind != config.StatementValue:
-			return f.addAfter(last, line)
+			f.addAfter(last, line)
+			return
 		case s.Commented && slices.Equal(s.Key, []string{key}):
-			return f.replace(s.Start, s.End, line+f.newline)
+			f.replace(s.Start, s.End, line+f.newline)
+			return
 		case s.Kind == config.StatementValue && !s.Commented:
 			last = j
 		}
 	}
-	return f.addAfter(last, line)
+	f.addAfter(last, line)
 }
 
 // dotted returns a dotted key.

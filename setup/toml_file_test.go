@@ -44,8 +44,9 @@ func TestSet(t *testing.T) {
 		{"prose is no example", "[bot]\n# name = 2\n##name = 2\n#name\n", "bot", "name", "[bot]\nname = 1\n# name = 2\n##name = 2\n#name\n"},
 	} {
 		f := opened(t, tc.before)
-		if err := f.Set(strings.Split(tc.table, "."), tc.key, "1"); err != nil || f.String() != tc.after {
-			t.Errorf("%s: %v, %q, want %q", tc.name, err, f.String(), tc.after)
+		f.setLiteral("1", tc.key, strings.Split(tc.table, ".")...)
+		if f.err != nil || f.String() != tc.after {
+			t.Errorf("%s: %v, %q, want %q", tc.name, f.err, f.String(), tc.after)
 		}
 	}
 }
@@ -53,14 +54,15 @@ func TestSet(t *testing.T) {
 func TestShapes(t *testing.T) {
 	for _, text := range []string{"bot = { name = 1 }\n", "interfaces.bot = { name = 1 }\n[interfaces.x]\n"} {
 		f := opened(t, text)
-		err := errors.Join(f.Set([]string{"bot"}, "name", "1"), f.Set([]string{"interfaces", "bot"}, "name", "1"))
-		if !errors.Is(err, ErrShape) {
-			t.Errorf("%q: %v, %q", text, err, f.String())
+		f.setLiteral("1", "name", "bot")
+		f.setLiteral("1", "name", "interfaces", "bot")
+		if !errors.Is(f.err, ErrShape) {
+			t.Errorf("%q: %v, %q", text, f.err, f.String())
 		}
 	}
 	f := opened(t, "engine = [{ name = 1 }]\n")
-	if err := f.First([]string{"engine"}, Pair{"name", "2"}); !errors.Is(err, ErrShape) || f.String() != "engine = [{ name = 1 }]\n" {
-		t.Errorf("a list on one line: %v, %q", err, f.String())
+	if f.addFirst(Pair{"name", "2"}); !errors.Is(f.err, ErrShape) || f.String() != "engine = [{ name = 1 }]\n" {
+		t.Errorf("a list on one line: %v, %q", f.err, f.String())
 	}
 	for _, text := range []string{"[bot", "a = [1", "a = \"x\nb = 1", "= 1", "a = ", "a = '''x", "a 1"} {
 		if _, err := Open(text); err == nil {
@@ -70,7 +72,6 @@ func TestShapes(t *testing.T) {
 }
 
 func TestLists(t *testing.T) {
-	engine := []string{"engine"}
 	name := Pair{"name", `"new"`}
 	for _, tc := range []struct{ name, before, after string }{
 		{"none", "[bot]\n", "[bot]\n\n[[engine]]\nname = \"new\"\n"},
@@ -79,17 +80,19 @@ func TestLists(t *testing.T) {
 			"[bot]\n\n[[engine]]\nname = \"new\"\n\n# My own.\n[[engine]]\nname = \"old\"\n[engine.headers]\nname = 1\n"},
 	} {
 		f := opened(t, tc.before)
-		if err := f.First(engine, name); err != nil || f.String() != tc.after {
-			t.Errorf("%s: %v, %q, want %q", tc.name, err, f.String(), tc.after)
+		if f.addFirst(name); f.err != nil || f.String() != tc.after {
+			t.Errorf("%s: %v, %q, want %q", tc.name, f.err, f.String(), tc.after)
 		}
 	}
 	f := opened(t, "[[engine]]\nname = 1\n[[engine]]\n#model = 2\n[engine.headers]\nname = 3\n")
-	err := errors.Join(f.SetIn(engine, 0, "name", "9"), f.SetIn(engine, 1, "model", "8"), f.SetIn(engine, 1, "name", "7"))
-	if want := "[[engine]]\nname = 9\n[[engine]]\nmodel = 8\nname = 7\n[engine.headers]\nname = 3\n"; err != nil || f.String() != want {
-		t.Errorf("%v, %q", err, f.String())
+	f.setIn(0, "name", "9")
+	f.setIn(1, "model", "8")
+	f.setIn(1, "name", "7")
+	if want := "[[engine]]\nname = 9\n[[engine]]\nmodel = 8\nname = 7\n[engine.headers]\nname = 3\n"; f.err != nil || f.String() != want {
+		t.Errorf("%v, %q", f.err, f.String())
 	}
-	if err := f.SetIn(engine, 2, "name", "1"); !errors.Is(err, ErrShape) {
-		t.Errorf("a table that is not there: %v", err)
+	if f.setIn(2, "name", "1"); !errors.Is(f.err, ErrShape) {
+		t.Errorf("a table that is not there: %v", f.err)
 	}
 }
 
@@ -128,7 +131,7 @@ func FuzzSet(f *testing.F) {
 			t.Fatalf("%q is right, and not read: %v", text, err)
 		}
 		for _, table := range [][]string{{"bot"}, {"x", "y"}} {
-			if err := file.Set(table, "name", `"new"`); err != nil {
+			if file.set("new", "name", table...); file.err != nil {
 				return
 			}
 			within(before, table)["name"] = "new"
