@@ -93,7 +93,7 @@ type Batch struct {
 	// State forgets it.
 	States map[Path]State
 	// Answered moves the mark of each place over all due entries up to Seq, the
-	// last one that its turn answered.
+	// last one that its turn answered. It is not one of Append.
 	Answered []TurnID
 	// Settled takes the single due entries of these numbers from those that wait.
 	// The mark stays where an earlier one still waits.

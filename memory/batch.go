@@ -31,10 +31,12 @@ type batch struct {
 	states  map[core.Path][]byte
 	size    int
 
-	epoch  writeEpoch
-	muted  []core.TurnID // turns of the batch that end here and answer people who were forgotten
-	over   []core.TurnID // all turns that end here
-	people []string      // the authors whom the turns answered that end here
+	epoch writeEpoch
+	muted []core.TurnID // turns of the batch that end here and answer people who were forgotten
+	over  []core.TurnID // all turns that end here
+	// people are the authors whom the turns answered that end here. What these turns sent is
+	// forgotten with them.
+	people []string
 }
 
 type newEntry struct {
@@ -144,9 +146,9 @@ func checkPlace(path core.Path) error {
 	return nil
 }
 
-// run writes the batch: entries first, since the rest may refer to them.
+// run writes the batch. Entries come before changes and records, which may refer to them.
 func (w *batch) run(t *tx) error {
-	w.muted, w.over = nil, nil
+	w.muted, w.over, w.people = nil, nil, nil
 	for _, mark := range w.from.Answered {
 		w.over = append(w.over, w.epoch.ends(mark)...)
 	}
@@ -157,7 +159,13 @@ func (w *batch) run(t *tx) error {
 			w.muted = append(w.muted, turn)
 		}
 	}
-	w.findPeople(t)
+	for i, turn := range slices.Concat(w.from.Answered, w.from.Settled) {
+		for _, person := range t.answer(turn, i >= len(w.from.Answered)) {
+			if person != "" && !slices.Contains(w.people, person) {
+				w.people = append(w.people, person)
+			}
+		}
+	}
 	for i := range w.entries {
 		w.append(t, &w.from.Append[i], &w.entries[i])
 	}
@@ -174,12 +182,6 @@ func (w *batch) run(t *tx) error {
 		if !slices.ContainsFunc(w.muted, func(t core.TurnID) bool { return t.Path == path }) {
 			t.setState(path, value)
 		}
-	}
-	for _, turn := range w.from.Answered {
-		t.markAnswered(turn)
-	}
-	for _, turn := range w.from.Settled {
-		t.settle(turn)
 	}
 	for _, turn := range w.from.Closed {
 		closeTurn(t, turn)
@@ -207,30 +209,6 @@ func (w *batch) publish() {
 		m := &w.from.Append[i].Message
 		m.Path, m.Seq = e.path, e.seq
 		w.from.Known[i] = e.known
-	}
-}
-
-// findPeople lists the authors whom the turns answered that end here. What these turns sent
-// is forgotten with them.
-func (w *batch) findPeople(t *tx) {
-	w.people = nil
-	for i, mark := range slices.Concat(w.from.Answered, w.from.Settled) {
-		p := t.resolve(mark.Path)
-		upTo := mark.Seq + p.shift
-		for _, seq := range t.waiting(p.key, upTo) {
-			if i >= len(w.from.Answered) && seq != upTo {
-				continue
-			}
-			l, ok, err := t.entry(p, seq)
-			if seq <= p.shift || !ok || err != nil {
-				continue // it waits on, or cannot be read
-			}
-			for _, person := range append(l.answers, l.Message.Author.ID) {
-				if person != "" && !l.Self && !slices.Contains(w.people, person) {
-					w.people = append(w.people, person)
-				}
-			}
-		}
 	}
 }
 

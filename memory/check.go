@@ -38,7 +38,10 @@ func (c *checker) records() {
 	c.heads()
 	c.checkFacts()
 	c.vectors()
-	c.rest()
+	checks := pairChecks()
+	for _, bucket := range []string{bucketJournal, bucketPlugins, bucketStates, bucketUsage, bucketAliases} {
+		c.rows(bucket, checks[bucket])
+	}
 }
 
 // checker collects what is wrong.
@@ -267,15 +270,5 @@ func (c *checker) vectors() {
 	})
 	if len(c.faults) == 0 && vectors != sketched {
 		c.note(fmt.Errorf("sketches: %d are there of %d vectors", sketched, vectors))
-	}
-}
-
-// rest: the pairs of the other buckets can be read.
-func (c *checker) rest() {
-	for bucket, rule := range pairChecks() {
-		switch bucket {
-		case bucketJournal, bucketPlugins, bucketStates, bucketUsage, bucketAliases:
-			c.rows(bucket, rule)
-		}
 	}
 }

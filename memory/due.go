@@ -1,70 +1,49 @@
 package memory
 
-import (
-	"slices"
+import "synthbot/core"
 
-	"synthbot/core"
-)
-
-// markAnswered moves a place's mark over all entries up to the turn's last. Numbers from a
-// path that moved are above those of the place that it moved to: older entries of that place
-// still wait, and the mark stays below them.
-func (t *tx) markAnswered(turn core.TurnID) {
+// answer takes entries of a place from those that wait: all up to the turn's last, or only
+// that one. It returns the people whom the turn answers. The place's mark moves unless an
+// entry before it waits: with only, or since it moved. Numbers from a path that moved are above
+// those of the place that it moved to, whose older entries the turn does not answer.
+func (t *tx) answer(turn core.TurnID, only bool) (people []string) {
 	p := t.resolve(turn.Path)
 	h := t.head(p.key)
-	upTo := min(turn.Seq+p.shift, h.last)
-	if upTo <= h.answered {
-		return
+	last := turn.Seq + p.shift
+	if only && last > h.last {
+		return nil
 	}
-	waiting := t.waiting(p.key, h.last)
+	last = min(last, h.last)
 	left := false
-	for _, seq := range waiting {
-		switch {
-		case seq <= p.shift:
+	for _, seq := range t.waiting(p.key, last) {
+		if seq <= p.shift || only && seq != last {
 			left = true
-		case seq <= upTo:
-			t.removeDue(p, seq, left)
+			continue
 		}
+		people = append(people, t.removeDue(p, seq, left)...)
 	}
 	if !left {
-		h.answered = upTo
+		h.answered = max(h.answered, last)
 	}
+	return people
 }
 
-// settle marks one entry as answered. The place's mark moves if nothing before the entry
-// waits.
-func (t *tx) settle(turn core.TurnID) {
-	p := t.resolve(turn.Path)
-	h := t.head(p.key)
-	seq := turn.Seq + p.shift
-	if seq > h.last {
-		return
-	}
-	waiting := t.waiting(p.key, seq)
-	first := len(waiting) == 0 || waiting[0] == seq
-	if slices.Contains(waiting, seq) {
-		t.removeDue(p, seq, !first)
-	}
-	if first {
-		h.answered = max(h.answered, seq)
-	}
-}
-
-// removeDue removes an entry from those that wait. If the mark stays below, the entry itself
-// is rewritten as not due.
-func (t *tx) removeDue(p place, seq uint64, rewrite bool) {
+// removeDue removes an entry from those that wait, and returns the people whom it is from. If
+// the mark stays below, the entry itself is rewritten as not due.
+func (t *tx) removeDue(p place, seq uint64, rewrite bool) []string {
 	t.bucket(bucketDue).Delete(seqKey(p.key, seq))
-	if !rewrite {
-		return
-	}
 	l, ok, err := t.entry(p, seq)
 	if err != nil {
 		t.db.logUnreadable(err)
 	}
 	l.Due = false
-	if ok {
+	if ok && rewrite {
 		t.rewrite(&l)
 	}
+	if !ok || l.Self {
+		return nil
+	}
+	return append(l.answers, l.Message.Author.ID)
 }
 
 // rewrite replaces an entry.

@@ -58,9 +58,10 @@ type itemRow struct {
 // Invalid UTF-8 is replaced.
 func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
 	var err error
-	if _, ok := w.(NonBlocking); ok {
+	switch w.(type) {
+	case NonBlocking, *bytes.Buffer:
 		err = export(ctx, db, w, path)
-	} else {
+	default:
 		_, err = db.file.spool(w, func(w io.Writer) error { return export(ctx, db, w, path) })
 	}
 	if err != nil {

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -138,14 +137,8 @@ func (f *boltFile) guard(work func() error) (err error) {
 }
 
 // spool lets write go to an unnamed file beside the database and then copies that to w,
-// which may be slow: no read transaction stays open for it. A buffer in memory is written at
-// once.
+// which may be slow: no read transaction stays open for it.
 func (f *boltFile) spool(w io.Writer, write func(io.Writer) error) (n int64, err error) {
-	if b, ok := w.(*bytes.Buffer); ok {
-		before := b.Len()
-		err := write(b)
-		return int64(b.Len() - before), err
-	}
 	temp, err := os.CreateTemp(filepath.Dir(f.name), ".spool-*")
 	if err != nil {
 		return 0, fullError(filepath.Dir(f.name), err)

@@ -116,8 +116,10 @@ func newDB(name string, o Options) *DB {
 	db.epochs.muted = make(map[core.TurnID]muted)
 	db.file = &boltFile{name: name, log: db.log}
 	db.writer = &writer{db: db}
-	if o.BeforeJob != nil {
-		db.writer.fault = func(_ *tx, j *job) { o.BeforeJob(j.label()) }
+	db.writer.fault = func(_ *tx, j *job) {
+		if o.BeforeJob != nil {
+			o.BeforeJob(j.label())
+		}
 	}
 	db.embeds = &embedWorker{db: db, wake: make(chan struct{}, 1)}
 	db.space = &diskSpace{db: db, onFull: o.OnFull, failures: make(chan struct{}, 1)}

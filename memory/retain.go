@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -109,7 +110,7 @@ func (p *pruning) step(ctx context.Context) time.Duration {
 func (db *DB) Prune(ctx context.Context, c Config) error {
 	var heads map[core.Path]head
 	err := db.view(ctx, func(v *view) error {
-		heads = v.headsBelow(core.Path{})
+		heads = maps.Collect(v.headsBelow(core.Path{}))
 		return nil
 	})
 	if err != nil {

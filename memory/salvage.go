@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,7 +52,7 @@ func Salvage(dir, damaged string) (Salvaged, error) {
 	s.report.Faults = f.Pairs(saved, s.add)
 	s.flush()
 	err = db.update(context.Background(), func(t *tx) {
-		r := rebuilder{tx: t, heads: t.headsBelow(core.Path{}), sources: t.idSources()}
+		r := rebuilder{tx: t, heads: maps.Collect(t.headsBelow(core.Path{})), sources: t.idSources()}
 		r.entries()
 		r.postings()
 	})

@@ -22,7 +22,21 @@ const (
 func sweep(ctx context.Context, db *DB, bucket string, start, end []byte,
 	match func(k, v []byte) bool, change func(t *tx, k, v []byte)) error {
 	for more := true; more; {
-		keys, next, err := collectKeys(ctx, db, bucket, start, end, match)
+		var keys [][]byte
+		more = false
+		err := db.view(ctx, func(v *view) error {
+			looked := 0
+			for k, value := range v.bucket(bucket).pairs(start, end) {
+				if looked++; looked > maxSweepReads || len(keys) == maxSweepWrites {
+					start, more = bytes.Clone(k), true
+					break
+				}
+				if match(k, value) {
+					keys = append(keys, bytes.Clone(k))
+				}
+			}
+			return nil
+		})
 		if err != nil {
 			return err
 		}
@@ -36,7 +50,6 @@ func sweep(ctx context.Context, db *DB, bucket string, start, end []byte,
 		if err != nil {
 			return err
 		}
-		start, more = next, next != nil
 	}
 	return nil
 }
@@ -66,25 +79,6 @@ func changeAll[T any](ctx context.Context, db *DB, all []T, change func(*tx, T))
 		all = all[done:]
 	}
 	return nil
-}
-
-// collectKeys collects the keys of one step, and where the next one begins; nil at the end.
-func collectKeys(ctx context.Context, db *DB, bucket string, start, end []byte,
-	match func(k, v []byte) bool) (keys [][]byte, next []byte, err error) {
-	err = db.view(ctx, func(v *view) error {
-		looked := 0
-		for k, value := range v.bucket(bucket).pairs(start, end) {
-			if looked++; looked > maxSweepReads || len(keys) == maxSweepWrites {
-				next = bytes.Clone(k)
-				break
-			}
-			if match(k, value) {
-				keys = append(keys, bytes.Clone(k))
-			}
-		}
-		return nil
-	})
-	return keys, next, err
 }
 
 // remove deletes an entry. Its id stays known. The time of the head stays, even if the entry
@@ -126,13 +120,4 @@ func correctHeadTimes(ctx context.Context, db *DB, places iter.Seq[core.Path]) e
 			}
 		}
 	})
-}
-
-// headsBelow lists the places at or below root with their heads.
-func (t *tx) headsBelow(root core.Path) map[core.Path]head {
-	heads := make(map[core.Path]head)
-	for path, value := range t.places(root) {
-		heads[path] = t.headOf(placeKey(path), value)
-	}
-	return heads
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"synthbot/core"
@@ -43,7 +44,7 @@ func (s *subject) lookUp(t *tx) {
 		s.path = t.resolve(s.path).path
 		s.within = s.path
 	}
-	s.heads = t.headsBelow(s.within)
+	s.heads = maps.Collect(t.headsBelow(s.within))
 }
 
 // find looks up the places to search, and finds what is in them.

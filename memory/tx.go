@@ -212,15 +212,15 @@ func (t *tx) hasEntry(k, v []byte) bool {
 	return err != nil || t.bucket(bucketLog).Get(seqKey(p.key, seq+p.shift)) != nil
 }
 
-// places iterates over the places at or below root, with their stored heads.
-func (t *tx) places(root core.Path) iter.Seq2[core.Path, []byte] {
-	return func(yield func(core.Path, []byte) bool) {
+// headsBelow iterates over the places at or below root, with their stored heads.
+func (t *tx) headsBelow(root core.Path) iter.Seq2[core.Path, head] {
+	return func(yield func(core.Path, head) bool) {
 		from, to := subtree(root)
 		for k, value := range t.bucket(bucketPlaces).pairs(from, to) {
 			path, err := placeOf(k)
 			if err != nil {
 				t.db.logUnreadable(fmt.Errorf("%s: %w", bucketPlaces, err))
-			} else if !yield(path, value) {
+			} else if !yield(path, t.headOf(k, value)) {
 				return
 			}
 		}

@@ -98,8 +98,8 @@ func (h head) of(path core.Path) core.Head {
 
 func (v *view) Places(root core.Path) ([]core.Head, error) {
 	return read(v, root, func(p place) (heads []core.Head) {
-		for path, value := range v.places(p.path) {
-			heads = append(heads, v.headOf(placeKey(path), value).of(path))
+		for path, h := range v.headsBelow(p.path) {
+			heads = append(heads, h.of(path))
 		}
 		return heads
 	})

@@ -373,7 +373,7 @@ func TestNamesOfJobs(t *testing.T) {
 	nothing := func(*tx) error { return nil }
 	ctx := withJobName(t.Context(), "work on %d", 5)
 	err := errors.Join(db.write(ctx, &job{run: nothing}), db.write(ctx, &job{run: nothing, name: func() string { return "own" }}))
-	db.writer.fault = nil
+	db.writer.fault = func(*tx, *job) {}
 	if err != nil {
 		t.Error(err)
 	}

@@ -62,7 +62,10 @@ func (w *writer) commit(g *groupCommit) {
 	if j.exclusive != nil {
 		err := w.watch.startJob(j, w.db.clock())
 		if err == nil {
-			err = w.db.file.guard(func() error { return w.runJob(nil, j) })
+			err = w.db.file.guard(func() error {
+				w.fault(nil, j)
+				return j.exclusive()
+			})
 		}
 		j.done <- err
 		return
@@ -75,7 +78,12 @@ func (w *writer) commit(g *groupCommit) {
 		case err == nil:
 			w.recentWriters = max(len(g.jobs)+w.db.queue.length(), w.recentWriters*3/4)
 			w.took = time.Since(start) - g.waited
-			g.publish()
+			for _, j := range g.jobs {
+				if j.publish != nil {
+					j.publish()
+				}
+				j.done <- nil
+			}
 			return
 		case failed >= 0:
 			g.jobs[failed].done <- err
@@ -110,7 +118,13 @@ func (w *writer) try(g *groupCommit) (failed int, err error) {
 		for i := 0; i < len(g.jobs) || w.join(g); i++ {
 			err := w.watch.startJob(g.jobs[i], t.now)
 			if err == nil {
-				err = w.db.file.guard(func() error { return w.runJob(t, g.jobs[i]) })
+				err = w.db.file.guard(func() error {
+					w.fault(t, g.jobs[i])
+					if err := g.jobs[i].run(t); err != nil {
+						return err
+					}
+					return t.err
+				})
 			}
 			if err != nil {
 				failed = i
@@ -127,20 +141,6 @@ func (w *writer) try(g *groupCommit) (failed int, err error) {
 		w.db.embeds.saved(saved)
 	}
 	return failed, w.db.file.writeError(err)
-}
-
-// runJob runs a job in a transaction, or an exclusive one without.
-func (w *writer) runJob(t *tx, j *job) error {
-	if w.fault != nil {
-		w.fault(t, j)
-	}
-	if t == nil {
-		return j.exclusive()
-	}
-	if err := j.run(t); err != nil {
-		return err
-	}
-	return t.err
 }
 
 // transact is one read-write transaction. If it panics outside of the jobs, bbolt's locks
@@ -235,16 +235,6 @@ type groupCommit struct {
 	size   int           // of the jobs, in bytes
 	sealed bool          // no more jobs join
 	waited time.Duration // for more jobs
-}
-
-// publish reports the outcome to the callers.
-func (g *groupCommit) publish() {
-	for _, j := range g.jobs {
-		if j.publish != nil {
-			j.publish()
-		}
-		j.done <- nil
-	}
 }
 
 // join adds jobs to the group, whose transaction already runs. It waits until there are as
