@@ -69,6 +69,7 @@ type exchange struct {
 	turn    *turn
 	round   uint16
 	dialect llm.Dialect    // of the engine that was asked last
+	lite    bool           // its prompt held the essential actions only
 	calls   []llm.ToolCall // of its last answer
 	first   string         // its first answer
 	last    string
@@ -139,16 +140,24 @@ func (c *exchange) ask(ctx context.Context, correct func(*prompt.Prompt) llm.Req
 	return err
 }
 
-// build makes the prompt for an engine. If many messages waited and it has no room for all
-// of them, however shortened, the prompt holds the latest ones.
+// build makes the prompt for an engine. If it has no room, however shortened, the prompt holds
+// the essential actions only; then, if many messages waited, the latest ones.
 func (c *exchange) build(l llm.Limits) (p prompt.Prompt, err error) {
 	all := &c.turn.input.parts
 	parts := *all
 	for {
+		c.lite = parts.Lite
 		p, err = prompt.Build(parts, l)
 		var long *llm.Error
+		if !errors.As(err, &long) || long.Kind != llm.ErrorTooLong {
+			return p, err
+		}
+		if !parts.Lite {
+			parts.Lite = true
+			continue
+		}
 		n := len(parts.Messages)
-		if n <= mergeAbove || !errors.As(err, &long) || long.Kind != llm.ErrorTooLong {
+		if n <= mergeAbove {
 			return p, err
 		}
 		parts.Messages = parts.Messages[n/2:]
@@ -163,11 +172,10 @@ func (c *exchange) schema(form llm.Structure) json.RawMessage {
 	if form == llm.StructureNone {
 		return json.RawMessage("{}")
 	}
-	parts := &c.turn.input.parts
 	var names []string
-	for i := range parts.Actions {
-		if parts.Actions[i].Essential || !parts.Lite {
-			names = append(names, parts.Actions[i].Name)
+	for _, a := range c.turn.input.parts.Actions {
+		if a.Essential || !c.lite {
+			names = append(names, a.Name)
 		}
 	}
 	return c.turn.snapshot.ReplySchema(names, c.turn.setup.Prompt.Keys, form == llm.StructureStrict)

@@ -429,3 +429,28 @@ func TestMoreThanThereIsRoomFor(t *testing.T) {
 		t.Errorf("the prompt: %q, %s", asked.System, in)
 	}
 }
+
+// TestCatalogueTooLong: an engine that has no room for all actions gets the essential ones, in the
+// prompt and in the schema of the reply, and answers.
+func TestCatalogueTooLong(t *testing.T) {
+	var actions []core.Action
+	for i := range 200 {
+		actions = append(actions, core.Action{Name: fmt.Sprintf("tool%d", i), Brief: "Use a tool that few people need", Permission: core.PermissionEveryone})
+	}
+	b := withPlugin(t, coretest.NewPlugin("tools", actions...), plan("hello"), plan("hello"))
+	b.asker.Limits.Chars, b.asker.Limits.Schemas = 8000, llm.StructureSchema
+	b.receive(said("1", "jay", "hi"))
+	b.ended(1)
+	b.asker.Limits.Chars = 0
+	b.receive(said("2", "jay", "hi"))
+	b.ended(1)
+	b.holds("hello", "hello")
+	for i, all := range []bool{false, true} {
+		r := b.asker.Asked()[i]
+		for where, text := range map[string]string{"prompt": strings.Join(r.System, " "), "schema": string(r.Schema)} {
+			if !strings.Contains(text, `"message_room"`) || strings.Contains(text, `"tool99"`) != all {
+				t.Errorf("prompt %d: the %s has all actions: %t, want %t", i+1, where, !all, all)
+			}
+		}
+	}
+}
