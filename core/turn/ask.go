@@ -178,7 +178,7 @@ func (c *exchange) schema(form llm.Structure) json.RawMessage {
 			names = append(names, a.Name)
 		}
 	}
-	return c.turn.snapshot.ReplySchema(names, c.turn.setup.Prompt.Keys, form == llm.StructureStrict)
+	return c.turn.snapshot.ReplySchema(names, c.turn.setup.Plugins.Keys, form == llm.StructureStrict)
 }
 
 // insists reports whether the model said the same words again, which are fit for
@@ -190,7 +190,7 @@ func (c *exchange) insists(before string) bool {
 
 // check reads an answer: its plan is validated whole.
 func (c *exchange) check(a llm.Answer) {
-	p, faults := plan.Read(a, c.turn.setup.Prompt.Keys...)
+	p, faults := plan.Read(a, c.turn.setup.Plugins.Keys...)
 	prose, ok := plan.Prose(a.Text)
 	if ok && c.dialect == llm.DialectTools && len(a.Calls) == 0 && len(faults) > 0 {
 		p, faults = core.Plan{Response: prose}, nil // in this dialect text alone is an answer

@@ -80,7 +80,6 @@ type Prompt struct {
 	Language string // where recon finds none
 	Lite     bool
 	Shares   []Share
-	Keys     []string // further top-level keys of plans that plugins registered
 	// Open reads what users attached, within limits of its own: texts of
 	// documents, pictures and sounds, each by Attachment.Ref. Nil: nothing is read.
 	Open func(ctx context.Context, place core.Path, files []core.Attachment) Opened
@@ -103,6 +102,7 @@ type Plugins struct {
 	Recons    []hint.Source
 	Injectors map[string]core.Injector // by the key of the context
 	Bios      []core.BioSource
+	Keys      []string // further top-level keys of plans; their values are in the plan's metadata
 	Observers []watch.Observer
 	Watchers  []watch.StageObserver
 }
@@ -123,6 +123,9 @@ func (a *Plugins) Add(p core.Plugin) {
 	}
 	if x, ok := p.(core.BioSource); ok {
 		a.Bios = append(a.Bios, x)
+	}
+	if x, ok := p.(interface{ PlanKeys() []string }); ok {
+		a.Keys = append(a.Keys, x.PlanKeys()...)
 	}
 	if x, ok := p.(watch.Observer); ok {
 		a.Observers = append(a.Observers, x)

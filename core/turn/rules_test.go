@@ -454,3 +454,26 @@ func TestCatalogueTooLong(t *testing.T) {
 		}
 	}
 }
+
+// mood is a plugin with a plan key of its own.
+type mood struct{ core.Plugin }
+
+func (mood) PlanKeys() []string { return []string{"mood"} }
+
+// TestPlanKeys: a key that a plugin registers is no fault; its value is in the plan's metadata.
+func TestPlanKeys(t *testing.T) {
+	p := mood{coretest.NewPlugin("mood")}
+	s := open(t, t.TempDir())
+	defer s.Close()
+	room := coretest.NewRoom("room")
+	b := start(t, s, room, coretest.NewAsker(`{"response":"hi","mood":"merry"}`), func(o *turn.Options) {
+		o.Catalogue = catalogueOf(t, room, p)
+		o.Plugins.Add(p)
+	})
+	b.receive(said("1", "jay", "hi"))
+	end := b.ended(1)[0]
+	b.holds("hi")
+	if said := string(end.Trace.Plans[0].Metadata); said != `{"mood":"merry"}` || len(b.asker.Asked()) != 1 {
+		t.Errorf("the metadata is %s, the model was asked %d times", said, len(b.asker.Asked()))
+	}
+}
