@@ -460,7 +460,7 @@ type mood struct{ core.Plugin }
 
 func (mood) PlanKeys() []string { return []string{"mood"} }
 
-// TestPlanKeys: a key that a plugin registers is no fault; its value is in the plan's metadata.
+// TestPlanKeys: a key that a plugin registers is accepted; its value is in the plan's metadata.
 func TestPlanKeys(t *testing.T) {
 	p := mood{coretest.NewPlugin("mood")}
 	s := open(t, t.TempDir())
