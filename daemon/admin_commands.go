@@ -16,13 +16,8 @@ import (
 	"synthbot/daemon/settings"
 )
 
-// adminCommands are the commands of admins.
-type adminCommands struct {
-	bot    *Bot
-	places *placeCommands
-}
-
-func (a *adminCommands) list() []command.Command {
+// ofAdmins returns the commands of admins.
+func (b *chatCommands) ofAdmins() []command.Command {
 	name := command.Arg{Name: "name", Brief: "Its name, or default"}
 	group := command.Arg{Name: "path", Brief: "The group, like telegram/-1001234567890"}
 	place := command.Arg{Name: "path", Brief: "The place, like telegram/-1001234567890", Required: true}
@@ -44,29 +39,29 @@ func (a *adminCommands) list() []command.Command {
 		return c
 	}
 	setLog := func(_ context.Context, c command.Call) (string, error) {
-		return a.bot.SetLog(c.Args["room"], c.Args["level"])
+		return b.SetLog(c.Args["room"], c.Args["level"])
 	}
-	say := public("say", "Let me say something in another place", a.say, place, text)
+	say := public("say", "Let me say something in another place", b.say, place, text)
 	say.Idempotent = false
 	return []command.Command{
-		public("status", "Tell how I am", a.status),
-		private("why", "Explain my last answer, here or in a group", a.why, group),
-		private("usage", "Tell what was spent today", a.spentToday),
-		public("persona", "Show or change who I am here", a.places.persona, name),
-		public("engine", "Show or change which engine I ask here", a.places.engine, name),
-		a.places.setCommand(),
+		public("status", "Tell how I am", b.status),
+		private("why", "Explain my last answer, here or in a group", b.why, group),
+		private("usage", "Tell what was spent today", b.spentToday),
+		public("persona", "Show or change who I am here", b.persona, name),
+		public("engine", "Show or change which engine I ask here", b.engine, name),
+		b.setCommand(),
 		say,
-		private("history", "Show what was said last in a group", a.lastWords, place, count),
+		private("history", "Show what was said last in a group", b.lastWords, place, count),
 		public("log", "Show or change how much I log, until I am restarted", setLog, room, level),
-		public("reload", "Read my settings again", a.requestReload),
+		public("reload", "Read my settings again", b.requestReload),
 	}
 }
 
 // status reports how the bot is.
-func (a *adminCommands) status(ctx context.Context, c command.Call) (string, error) {
-	p := a.bot.InForce()
+func (b *chatCommands) status(ctx context.Context, c command.Call) (string, error) {
+	p := b.InForce()
 	waiting := 0
-	err := a.bot.Data.View(ctx, func(v core.View) error {
+	err := b.Data.View(ctx, func(v core.View) error {
 		places, err := v.Waiting()
 		places = slices.DeleteFunc(places, func(p core.Path) bool { return p == c.Path }) // it waits for this answer
 		waiting = len(places)
@@ -76,11 +71,11 @@ func (a *adminCommands) status(ctx context.Context, c command.Call) (string, err
 		return "", err
 	}
 	var s strings.Builder
-	uptime := a.bot.env.Clock().Sub(a.bot.monitor.began).Round(time.Second)
-	fmt.Fprintf(&s, "synthbot %s, up %s.\n", a.bot.env.Version, uptime)
+	uptime := b.env.Clock().Sub(b.monitor.began).Round(time.Second)
+	fmt.Fprintf(&s, "synthbot %s, up %s.\n", b.env.Version, uptime)
 	for _, i := range p.Interfaces {
 		state := "running"
-		w := a.bot.workers.find(i)
+		w := b.workers.find(i)
 		if w == nil || w.ended() {
 			state = "stopped"
 		}
@@ -95,7 +90,7 @@ func (a *adminCommands) status(ctx context.Context, c command.Call) (string, err
 }
 
 // why explains the latest turn of a place before this one.
-func (a *adminCommands) why(_ context.Context, c command.Call) (string, error) {
+func (b *chatCommands) why(_ context.Context, c command.Call) (string, error) {
 	path, name := c.Path, c.Args["path"]
 	if name != "" {
 		var err error
@@ -103,7 +98,7 @@ func (a *adminCommands) why(_ context.Context, c command.Call) (string, error) {
 			return "", core.Errorf(core.Invalid, "%q is not a path.", name)
 		}
 	}
-	e, ok := a.bot.monitor.traces.Last(func(e *watch.TurnEnd) bool {
+	e, ok := b.monitor.traces.Last(func(e *watch.TurnEnd) bool {
 		return e.Turn.Path == path && e.Trace != nil && len(e.Trace.Asks) > 0
 	})
 	if !ok {
@@ -192,13 +187,13 @@ func explainPlan(p *core.Plan) string {
 func brief(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
 // spentToday reports the tokens and the cost of today.
-func (a *adminCommands) spentToday(ctx context.Context, _ command.Call) (string, error) {
-	c := a.bot.InForce().Config
-	day := c.Clock(a.bot.env.Clock)().Format(time.DateOnly)
-	if a.bot.Data.DB == nil {
+func (b *chatCommands) spentToday(ctx context.Context, _ command.Call) (string, error) {
+	c := b.InForce().Config
+	day := c.Clock(b.env.Clock)().Format(time.DateOnly)
+	if b.Data.DB == nil {
 		return "", core.ErrClosed
 	}
-	uses, err := a.bot.Data.DB.Uses(ctx, day, day)
+	uses, err := b.Data.DB.Uses(ctx, day, day)
 	if err != nil {
 		return "", err
 	}
@@ -215,19 +210,19 @@ func (a *adminCommands) spentToday(ctx context.Context, _ command.Call) (string,
 }
 
 // say writes into another place.
-func (a *adminCommands) say(ctx context.Context, c command.Call) (string, error) {
+func (b *chatCommands) say(ctx context.Context, c command.Call) (string, error) {
 	to, err := core.ParsePath(c.Args["path"])
 	if err != nil {
 		return "", core.Errorf(core.Invalid, "%q is not a path.", c.Args["path"])
 	}
-	if err := a.bot.outbox.Tell(ctx, to, c.Args["text"]); err != nil {
+	if err := b.outbox.Tell(ctx, to, c.Args["text"]); err != nil {
 		return "", err
 	}
 	return "Said.", nil
 }
 
 // lastWords shows the latest messages of a place that is not private.
-func (a *adminCommands) lastWords(ctx context.Context, c command.Call) (string, error) {
+func (b *chatCommands) lastWords(ctx context.Context, c command.Call) (string, error) {
 	path, err := core.ParsePath(c.Args["path"])
 	if err != nil {
 		return "", core.Errorf(core.Invalid, "%q is not a path.", c.Args["path"])
@@ -237,7 +232,7 @@ func (a *adminCommands) lastWords(ctx context.Context, c command.Call) (string, 
 		n = 10
 	}
 	var s strings.Builder
-	err = a.bot.Data.View(ctx, func(v core.View) error {
+	err = b.Data.View(ctx, func(v core.View) error {
 		h, err := v.Head(path)
 		if err != nil {
 			return err
@@ -263,14 +258,14 @@ func (a *adminCommands) lastWords(ctx context.Context, c command.Call) (string, 
 
 // requestReload requests that the configuration is read again after this answer: an
 // interface that changes would wait for this turn, which would wait for the reload.
-func (a *adminCommands) requestReload(context.Context, command.Call) (string, error) {
-	if a.bot.reloads.requested == nil {
+func (b *chatCommands) requestReload(context.Context, command.Call) (string, error) {
+	if b.reloads.requested == nil {
 		return "", core.Errorf(core.Broken, "Only the daemon can do that.")
 	}
-	if _, err := a.bot.env.MustLoad(); err != nil {
+	if _, err := b.env.MustLoad(); err != nil {
 		text := "The settings stay as they are: " + txt.Line(err.Error())
 		return "", &core.Error{Kind: core.Invalid, Text: text, Err: err}
 	}
-	notify(a.bot.reloads.requested)
+	notify(b.reloads.requested)
 	return "I am reading my settings again.", nil
 }

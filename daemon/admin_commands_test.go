@@ -30,7 +30,7 @@ func TestForOneAlone(t *testing.T) {
 		b.monitor.traces.Observe(watch.TurnEnd{Turn: core.TurnID{Path: place, Seq: uint64(i + 1)}, Private: place != group, Trace: &watch.Trace{Asks: []watch.Ask{{Round: 1, Engine: "home"}}}})
 	}
 	for path, want := range map[string]string{"": "Turn 3 took", group.String(): "Turn 1 took", his.String(): privatePlace, mine.String(): "Turn 3 took", "telegram/7": "asked no model there", "a//b": "is not a path"} {
-		text, err := (&adminCommands{bot: b}).why(t.Context(), command.Call{Path: mine, Private: true, Args: map[string]string{"path": path}})
+		text, err := (&chatCommands{b}).why(t.Context(), command.Call{Path: mine, Private: true, Args: map[string]string{"path": path}})
 		if err != nil {
 			text = err.Error()
 		}

@@ -138,14 +138,17 @@ type parts struct {
 	small      *recon.Small // nil if no small model is configured
 }
 
+// chatCommands carries out the bot's own chat commands.
+type chatCommands struct{ *Bot }
+
 // commands are all chat commands: the bot's own and those of plugins.
 func (b *Bot) commands(p *parts) (*command.Registry, error) {
 	claim, err := b.claim.commands(p.Config)
 	if err != nil {
 		return nil, err
 	}
-	places := &placeCommands{b}
-	lists := [][]command.Command{(&userCommands{b}).list(), places.list(), (&adminCommands{b, places}).list(), claim}
+	own := &chatCommands{b}
+	lists := [][]command.Command{own.ofUsers(), own.ofPlaces(), own.ofAdmins(), claim}
 	for _, l := range p.plugins {
 		if c, ok := l.Plugin.(command.Commander); ok {
 			lists = append(lists, c.Commands())

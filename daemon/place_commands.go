@@ -13,11 +13,8 @@ import (
 	"synthbot/daemon/settings"
 )
 
-// placeCommands are the commands that change the settings of a place.
-type placeCommands struct{ *Bot }
-
-// list is the commands of moderators, and of users in their private place.
-func (p *placeCommands) list() []command.Command {
+// ofPlaces returns the commands of moderators, and of users in their private place.
+func (b *chatCommands) ofPlaces() []command.Command {
 	activations := []string{
 		turn.ActivationMention, turn.ActivationKeyword, turn.ActivationAmbient, turn.ActivationAlways,
 		turn.ActivationNever, settings.Default,
@@ -25,22 +22,22 @@ func (p *placeCommands) list() []command.Command {
 	return []command.Command{
 		{Spec: command.Spec{
 			Name: "sleep", Idempotent: true, Brief: "Let me listen here without answering, until /wake",
-		}, Do: p.asleep(true)},
-		{Spec: command.Spec{Name: "wake", Idempotent: true, Brief: "Let me answer here again"}, Do: p.asleep(false)},
+		}, Do: b.asleep(true)},
+		{Spec: command.Spec{Name: "wake", Idempotent: true, Brief: "Let me answer here again"}, Do: b.asleep(false)},
 		{Spec: command.Spec{
 			Name: "activation", Idempotent: true, Brief: "Show or change what I answer here", Rank: core.RankModerator,
 			Args: []command.Arg{{Name: "what", Brief: "What I answer in this group", Choices: activations}},
-		}, Do: p.activation},
+		}, Do: b.activation},
 	}
 }
 
 // asleep puts a place to sleep, or wakes it.
-func (p *placeCommands) asleep(sleeps bool) func(context.Context, command.Call) (string, error) {
+func (b *chatCommands) asleep(sleeps bool) func(context.Context, command.Call) (string, error) {
 	return func(ctx context.Context, c command.Call) (string, error) {
 		if !c.Private && c.Author.Rank < core.RankModerator {
 			return "", core.Errorf(core.Forbidden, "Only moderators can do that here.")
 		}
-		err := p.changes.Change(ctx, c.Path, func(s *settings.Settings) {
+		err := b.changes.Change(ctx, c.Path, func(s *settings.Settings) {
 			s.Asleep = nil
 			if sleeps {
 				s.Asleep = &sleeps
@@ -53,19 +50,19 @@ func (p *placeCommands) asleep(sleeps bool) func(context.Context, command.Call) 
 	}
 }
 
-func (p *placeCommands) activation(ctx context.Context, c command.Call) (string, error) {
+func (b *chatCommands) activation(ctx context.Context, c command.Call) (string, error) {
 	what := c.Args["what"]
 	if what != "" {
-		if err := p.changes.Set(ctx, c.Path, "activation", what); err != nil {
+		if err := b.changes.Set(ctx, c.Path, "activation", what); err != nil {
 			return "", err
 		}
 	}
-	return fmt.Sprintf("Here I answer as `%s` says.", p.InForce().settings.At(c.Path).Activation), nil
+	return fmt.Sprintf("Here I answer as `%s` says.", b.InForce().settings.At(c.Path).Activation), nil
 }
 
 // persona shows or changes the persona of a place.
-func (p *placeCommands) persona(ctx context.Context, c command.Call) (string, error) {
-	now := p.InForce()
+func (b *chatCommands) persona(ctx context.Context, c command.Call) (string, error) {
+	now := b.InForce()
 	all := strings.Join(now.personas.known(), ", ")
 	name := c.Args["name"]
 	if name != "" {
@@ -76,7 +73,7 @@ func (p *placeCommands) persona(ctx context.Context, c command.Call) (string, er
 		if name == settings.Default {
 			file = name
 		}
-		if err := p.changes.Set(ctx, c.Path, "persona", file); err != nil {
+		if err := b.changes.Set(ctx, c.Path, "persona", file); err != nil {
 			return "", err
 		}
 	}
@@ -84,15 +81,15 @@ func (p *placeCommands) persona(ctx context.Context, c command.Call) (string, er
 }
 
 // engine shows or changes which engine is asked first in a place.
-func (p *placeCommands) engine(ctx context.Context, c command.Call) (string, error) {
-	now := p.InForce()
+func (b *chatCommands) engine(ctx context.Context, c command.Call) (string, error) {
+	now := b.InForce()
 	names := now.Engines.Names()
 	all, name := strings.Join(names, ", "), c.Args["name"]
 	if name != "" {
 		if name != settings.Default && !slices.Contains(names, name) {
 			return "", core.Errorf(core.Invalid, "There is no engine %q. There is %s.", name, all)
 		}
-		if err := p.changes.Set(ctx, c.Path, "engine", name); err != nil {
+		if err := b.changes.Set(ctx, c.Path, "engine", name); err != nil {
 			return "", err
 		}
 	}
@@ -101,7 +98,7 @@ func (p *placeCommands) engine(ctx context.Context, c command.Call) (string, err
 }
 
 // setCommand is /set.
-func (p *placeCommands) setCommand() command.Command {
+func (b *chatCommands) setCommand() command.Command {
 	names := settings.Names[settings.Settings]()
 	return command.Command{
 		Spec: command.Spec{
@@ -110,21 +107,21 @@ func (p *placeCommands) setCommand() command.Command {
 				{Name: "what", Brief: "The setting; without one I show all", Choices: names},
 				{Name: "value", Brief: "Its value here and below, or " + settings.Default, Rest: true},
 			},
-		}, Do: p.set,
+		}, Do: b.set,
 	}
 }
 
 // set shows the settings of a place, or changes one of them.
-func (p *placeCommands) set(ctx context.Context, c command.Call) (string, error) {
+func (b *chatCommands) set(ctx context.Context, c command.Call) (string, error) {
 	what, value := c.Args["what"], c.Args["value"]
 	if value != "" {
-		if err := p.changes.Set(ctx, c.Path, what, value); err != nil {
+		if err := b.changes.Set(ctx, c.Path, what, value); err != nil {
 			return "", err
 		}
-		p.reloads.settingsChanged()
+		b.reloads.settingsChanged()
 	}
 	var s strings.Builder
-	for _, row := range p.InForce().PlaceSettings(c.Path) {
+	for _, row := range b.InForce().PlaceSettings(c.Path) {
 		if what == "" || what == row.Name {
 			fmt.Fprintf(&s, "- %s: %s (%s)\n", row.Name, cmp.Or(row.Value, "–"), row.From)
 		}

@@ -8,10 +8,8 @@ import (
 	"synthbot/core/command"
 )
 
-// userCommands are the commands of everybody.
-type userCommands struct{ bot *Bot }
-
-func (u *userCommands) list() []command.Command {
+// ofUsers returns the commands of everybody.
+func (b *chatCommands) ofUsers() []command.Command {
 	briefs := map[string]string{
 		"it": "Dice che cosa puoi chiedermi", "de": "Sagt, was du mir sagen kannst",
 		"fr": "Dit ce que tu peux me demander", "es": "Dice lo que puedes pedirme", "pt": "Diz o que me podes pedir",
@@ -37,10 +35,10 @@ func (u *userCommands) list() []command.Command {
 			"fr": "Efface tout ce que je garde sur toi", "es": "Borra todo lo que guardo sobre ti",
 		},
 	}
-	data := u.bot.PersonalData()
+	data := b.PersonalData()
 	return []command.Command{
-		{Spec: help, Do: u.help},
-		{Spec: command.Spec{Name: "start", Idempotent: true, Brief: "Say hello"}, Do: u.greet},
+		{Spec: help, Do: b.help},
+		{Spec: command.Spec{Name: "start", Idempotent: true, Brief: "Say hello"}, Do: b.greet},
 		{Spec: id, Do: showID},
 		{Spec: myData, Do: data.show},
 		{Spec: forgetMe, Do: data.forgetAuthor},
@@ -48,10 +46,10 @@ func (u *userCommands) list() []command.Command {
 }
 
 // help lists the commands that the author may use.
-func (u *userCommands) help(_ context.Context, c command.Call) (string, error) {
+func (b *chatCommands) help(_ context.Context, c command.Call) (string, error) {
 	var s strings.Builder
 	s.WriteString("Just talk to me. Besides:\n\n")
-	for _, spec := range u.bot.InForce().Commands.Specs(c.Author.Rank) {
+	for _, spec := range b.InForce().Commands.Specs(c.Author.Rank) {
 		if spec.Name != "start" && spec.Name != claimName && (!spec.Private || c.Private) {
 			s.WriteString("- /" + spec.Name + " – " + briefIn(spec, c.Locale) + "\n")
 		}
@@ -66,8 +64,8 @@ func briefIn(s command.Spec, locale string) string {
 }
 
 // greet answers with the greeting of the persona.
-func (u *userCommands) greet(_ context.Context, c command.Call) (string, error) {
-	who := u.bot.InForce().personaAt(c.Path).For(c.Author.Name)
+func (b *chatCommands) greet(_ context.Context, c command.Call) (string, error) {
+	who := b.InForce().personaAt(c.Path).For(c.Author.Name)
 	if who.Greeting != "" {
 		return who.Greeting, nil
 	}

@@ -62,11 +62,7 @@ func newDefaults(env *daemon.Env, file string) Defaults {
 
 func newProbes(env *daemon.Env, c *configFile) Probes {
 	return Probes{
-		Models: func(ctx context.Context, base string) ([]string, error) {
-			ctx, cancel := context.WithTimeout(ctx, probeTime/5)
-			defer cancel()
-			return ollamaModels(ctx, base)
-		},
+		Models:  ollamaModels,
 		Resolve: func(reference string) (core.Secret, error) { return resolve(env, c.file, reference) },
 		Persona: func(file string) error {
 			if !exists(file) {
@@ -139,6 +135,8 @@ func resolve(env *daemon.Env, file, reference string) (core.Secret, error) {
 
 // ollamaModels lists the models of an Ollama, the one that was changed last first.
 func ollamaModels(ctx context.Context, base string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTime/5)
+	defer cancel()
 	shown := txt.Clip(txt.Line(base), 100)
 	address := strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1") + "/api/tags"
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
