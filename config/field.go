@@ -226,9 +226,9 @@ func (f *field) setText(dst reflect.Value, text string) string {
 		dst.Set(reflect.ValueOf(core.NewSecret(text)))
 		return ""
 	}
-	value, err := tomlValue(dst.Type(), text)
+	value, err := kindOf(dst.Type()).parse(text)
 	if err != nil {
-		write := strings.TrimSuffix(instruction(dst.Type()), ", without quotes")
+		write := strings.TrimSuffix(kindOf(dst.Type()).write, ", without quotes")
 		return "is " + Quote(txt.Clip(text, 120)) + "; write " + write
 	}
 	return scalar(dst, value, f)

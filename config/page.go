@@ -181,19 +181,12 @@ func literal(t reflect.Type, text string) string {
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	}
-	return literalScalar(t, text)
-}
-
-func literalScalar(t reflect.Type, text string) string {
+	k := kindOf(t)
 	switch {
-	case t == typeDuration && text == "":
-		return `"0s"`
-	case t == typeDuration, readsText(t), t.Kind() == reflect.String, t == typeSecret:
-		return Quote(text)
-	case t.Kind() == reflect.Bool && text == "":
-		return "false"
 	case text == "":
-		return "0"
+		return k.zero
+	case strings.HasPrefix(k.zero, `"`):
+		return Quote(text)
 	}
 	return text
 }

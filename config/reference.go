@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"strings"
 
-	"synthbot/core"
 	"synthbot/core/txt"
 )
 
@@ -57,24 +56,6 @@ func typeWord(t reflect.Type) string {
 		return "list: " + typeWord(t.Elem())
 	case formMap:
 		return "table: " + typeWord(t.Elem())
-	case formSecret:
-		return "secret"
 	}
-	switch {
-	case t == typeDuration:
-		return "duration"
-	case t == reflect.TypeFor[core.Path]():
-		return "path"
-	case readsText(t):
-		return "text"
-	}
-	switch t.Kind() {
-	case reflect.Bool:
-		return "true or false"
-	case reflect.String:
-		return "text"
-	case reflect.Float64:
-		return "number"
-	}
-	return "whole number"
+	return kindOf(t).word
 }

@@ -44,7 +44,7 @@ func (f *field) newBound(tag reflect.StructTag, name string) *bound {
 		t = reflect.TypeFor[int]()
 	}
 	value := reflect.New(t).Elem()
-	limit, err := tomlValue(t, text)
+	limit, err := kindOf(t).parse(text)
 	if err != nil || assign(value, limit) != "" {
 		f.panic("%s of %q is not a %s", name, text, t)
 	}

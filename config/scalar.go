@@ -10,23 +10,39 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"synthbot/core"
 	"synthbot/core/txt"
 )
 
-// tomlValue converts a tag's text to the TOML value that a file would hold.
-func tomlValue(t reflect.Type, text string) (any, error) {
-	if t == typeDuration || readsText(t) {
-		return text, nil
+// kind describes how a scalar or a secret is written.
+type kind struct {
+	word  string // in the reference
+	write string // in faults
+	zero  string // the literal of the zero value
+	// parse converts a tag's text to the TOML value that a file would hold.
+	parse func(text string) (any, error)
+}
+
+func kindOf(t reflect.Type) kind {
+	text := func(text string) (any, error) { return text, nil }
+	switch {
+	case t == typeDuration:
+		return kind{"duration", `a duration in quotes, such as "30s"`, `"0s"`, text}
+	case t == typeSecret:
+		return kind{"secret", `"env:NAME", "file:PATH" or the secret itself, in quotes`, `""`, text}
+	case t == reflect.TypeFor[core.Path]():
+		return kind{"path", "text in quotes", `""`, text}
+	case readsText(t), t.Kind() == reflect.String:
+		return kind{"text", "text in quotes", `""`, text}
+	case t.Kind() == reflect.Bool:
+		parse := func(text string) (any, error) { return strconv.ParseBool(text) }
+		return kind{"true or false", "true or false, without quotes", "false", parse}
+	case t.Kind() == reflect.Float64:
+		parse := func(text string) (any, error) { return strconv.ParseFloat(text, 64) }
+		return kind{"number", "a number, without quotes", "0", parse}
 	}
-	switch t.Kind() {
-	case reflect.Bool:
-		return strconv.ParseBool(text)
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return strconv.ParseInt(text, 0, 64)
-	case reflect.Float64:
-		return strconv.ParseFloat(text, 64)
-	}
-	return text, nil
+	parse := func(text string) (any, error) { return strconv.ParseInt(text, 0, 64) }
+	return kind{"whole number", "a whole number, without quotes", "0", parse}
 }
 
 // scalar sets dst to a TOML value and checks the field's rules. It returns the
@@ -137,7 +153,7 @@ func textOf(value any) (text string, ok bool) {
 
 // wrongType reports a value of the wrong type, without the value.
 func wrongType(t reflect.Type, value any) string {
-	return "is " + typeOf(value) + "; write " + instruction(t)
+	return "is " + typeOf(value) + "; write " + kindOf(t).write
 }
 
 func typeOf(value any) string {
@@ -156,20 +172,4 @@ func typeOf(value any) string {
 		return "a table"
 	}
 	return "a date or time"
-}
-
-func instruction(t reflect.Type) string {
-	switch {
-	case t == typeDuration:
-		return `a duration in quotes, such as "30s"`
-	case t == typeSecret:
-		return `"env:NAME", "file:PATH" or the secret itself, in quotes`
-	case readsText(t), t.Kind() == reflect.String:
-		return "text in quotes"
-	case t.Kind() == reflect.Bool:
-		return "true or false, without quotes"
-	case t.Kind() == reflect.Float64:
-		return "a number, without quotes"
-	}
-	return "a whole number, without quotes"
 }
