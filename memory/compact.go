@@ -87,7 +87,7 @@ func (c *compaction) run() error {
 	return c.db.file.writeError(err)
 }
 
-// copy copies all buckets.
+// copy copies all buckets in slices.
 func (c *compaction) copy() error {
 	if err := os.Remove(c.target.name); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -97,49 +97,42 @@ func (c *compaction) copy() error {
 	}
 	c.target.bolt.NoSync, c.target.bolt.NoGrowSync = true, true
 	for _, name := range buckets() {
-		if err := c.copyBucket(name); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return nil
-}
-
-// copyBucket copies a bucket in slices and syncs each, so that the last sync, for which
-// writers wait, is short.
-func (c *compaction) copyBucket(name string) error {
-	for start := []byte{}; start != nil; {
-		err := c.copyPairs(func(v *view, t *tx) {
-			t.makeBuckets(name)
-			to := t.bucket(name)
-			to.FillPercent = 1
-			size := 0
-			cursor := v.bucket(name).Cursor()
-			k, value := cursor.Seek(start)
-			for ; k != nil && size < compactStep; k, value = cursor.Next() {
-				to.Put(k, value)
-				size += len(k) + len(value)
+		for start := []byte{}; start != nil; {
+			err := c.copyPairs(func(v *view, t *tx) {
+				t.makeBuckets(name)
+				to := t.bucket(name)
+				to.FillPercent = 1
+				size := 0
+				cursor := v.bucket(name).Cursor()
+				k, value := cursor.Seek(start)
+				for ; k != nil && size < compactStep; k, value = cursor.Next() {
+					to.Put(k, value)
+					size += len(k) + len(value)
+				}
+				start = bytes.Clone(k)
+			})
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
 			}
-			start = bytes.Clone(k)
-		})
-		if err == nil {
-			err = c.target.handle.Sync()
-		}
-		if err != nil {
-			return err
 		}
 	}
 	return nil
 }
 
-// copyPairs calls f with a view of the file and a transaction of the copy.
+// copyPairs calls f with a view of the file and a transaction of the copy, and syncs that, so
+// that the last sync, for which writers wait, is short.
 func (c *compaction) copyPairs(f func(v *view, t *tx)) error {
-	return c.db.view(c.ctx, func(v *view) error {
+	err := c.db.view(c.ctx, func(v *view) error {
 		return c.target.bolt.Update(func(b *bbolt.Tx) error {
 			t := &tx{Tx: b, db: c.db}
 			f(v, t)
 			return t.err
 		})
 	})
+	if err != nil {
+		return err
+	}
+	return c.target.handle.Sync()
 }
 
 // complete copies what changed meanwhile, until so little is left that the writer can do the
@@ -155,7 +148,7 @@ func (c *compaction) complete() error {
 			return nil
 		}})
 		if err == nil && changed != nil {
-			err = errors.Join(c.catchUp(changed), c.target.handle.Sync())
+			err = c.copyPairs(func(v *view, t *tx) { c.catchUp(v, t, changed) })
 		}
 		if err != nil || changed == nil {
 			return err
@@ -164,35 +157,31 @@ func (c *compaction) complete() error {
 }
 
 // catchUp copies pairs that changed.
-func (c *compaction) catchUp(changed changes) error {
+func (c *compaction) catchUp(v *view, t *tx, changed changes) {
 	c.traces = c.traces || changed[pairKey{bucketMeta, metaTraces}]
-	return c.copyPairs(func(v *view, t *tx) {
-		for pair := range changed {
-			from, to, key := v.bucket(pair.bucket), t.bucket(pair.bucket), []byte(pair.key)
-			if has(from, key) {
-				to.Put(key, from.Get(key))
-			} else {
-				to.Delete(key)
-			}
+	for pair := range changed {
+		from, to, key := v.bucket(pair.bucket), t.bucket(pair.bucket), []byte(pair.key)
+		if has(from, key) {
+			to.Put(key, from.Get(key))
+		} else {
+			to.Delete(key)
 		}
-	})
+	}
 }
 
 // finish copies the rest and replaces the file with the copy. The writer calls it. Views of
 // the old file keep that until they end.
 func (c *compaction) finish() error {
-	err := errors.Join(c.catchUp(c.db.writer.changed), c.copyPairs(func(v *view, t *tx) {
+	err := c.copyPairs(func(v *view, t *tx) {
+		c.catchUp(v, t, c.db.writer.changed)
 		for _, name := range buckets() {
 			t.fail(name, t.bucket(name).SetSequence(v.bucket(name).Sequence()))
 		}
 		if !c.traces {
 			t.bucket(bucketMeta).Delete([]byte(metaTraces))
 		}
-	}))
+	})
 	c.target.bolt.NoSync, c.target.bolt.NoGrowSync = false, false
-	if err == nil {
-		err = c.target.handle.Sync()
-	}
 	f, old := c.db.file, c.db.file.bolt
 	if err == nil {
 		err = os.Rename(c.target.name, f.name)

@@ -160,7 +160,7 @@ func TestForgottenWhileCompacting(t *testing.T) {
 	err = db.write(t.Context(), &job{exclusive: func() error {
 		changed := db.writer.changed
 		db.writer.changed = make(changes)
-		if err := errors.Join(c.catchUp(changed), c.catchUp(changes{})); err != nil {
+		if err := c.copyPairs(func(v *view, t *tx) { c.catchUp(v, t, changed) }); err != nil {
 			return err
 		}
 		return c.finish()

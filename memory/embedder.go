@@ -155,6 +155,11 @@ func (m *embedWorker) next(ctx context.Context) (batch []core.Fact, by Embedder,
 	from, length, size, refused := m.from, m.length, m.size, maps.Clone(m.refused)
 	m.from = math.MaxUint64 // unless more are saved meanwhile
 	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.from = min(m.from, from)
+	}()
 	key := binary.BigEndian.AppendUint64(nil, from)
 	for more := by.Embed != nil; more && len(batch) == 0; {
 		more = false
@@ -173,21 +178,14 @@ func (m *embedWorker) next(ctx context.Context) (batch []core.Fact, by Embedder,
 			return nil
 		})
 		if err != nil {
-			batch, more = nil, false
-			m.lookFrom(from)
+			return nil, by, changed
 		}
 	}
+	from = math.MaxUint64
 	if len(batch) > 0 {
-		m.lookFrom(numberOfFact(&batch[0]))
+		from = numberOfFact(&batch[0])
 	}
 	return batch, by, changed
-}
-
-// lookFrom lets next look at the facts from this one on.
-func (m *embedWorker) lookFrom(fact uint64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.from = min(m.from, fact)
 }
 
 // hasVector reports whether a fact has a vector of that model and length; 0: of any length.

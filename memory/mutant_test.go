@@ -109,13 +109,11 @@ func TestAnUnsyncedCopyIsNotUsed(t *testing.T) {
 	if err := c.copy(); err != nil {
 		t.Fatal(err)
 	}
-	d, heal, commits := faulty(t, c.target), func() {}, 0
+	d, heal := faulty(t, c.target), func() {}
 	d.onWrite(func(buf []byte, at int64) (int, error) {
 		n, err := c.target.handle.WriteAt(buf, at)
 		if isMeta(at) {
-			if commits++; commits == 2 { // the last one
-				heal = d.unsynced()
-			}
+			heal = d.unsynced()
 		}
 		return n, err
 	})
