@@ -86,23 +86,17 @@ func (r *diskSpace) step(ctx context.Context) time.Duration {
 		return -1
 	case r.tried.IsZero():
 		r.db.log.Error("the disk is full; nothing new is accepted until there is space", "file", r.db.file.name)
-		r.report(true)
+		r.onFull(true)
 	case wait > 0:
 		return wait
 	case r.probe(ctx):
 		r.tried = time.Time{}
 		r.db.log.Info("the disk has space again", "file", r.db.file.name)
-		r.report(false)
+		r.onFull(false)
 		return 0 // it may have filled again
 	}
 	r.tried = time.Now()
 	return probePause
-}
-
-func (r *diskSpace) report(full bool) {
-	if r.onFull != nil {
-		r.onFull(full)
-	}
 }
 
 // probe writes as much as could not be written and deletes it again, which leaves the space

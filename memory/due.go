@@ -20,30 +20,23 @@ func (t *tx) answer(turn core.TurnID, only bool) (people []string) {
 			left = true
 			continue
 		}
-		people = append(people, t.removeDue(p, seq, left)...)
+		t.bucket(bucketDue).Delete(seqKey(p.key, seq))
+		l, ok, err := t.entry(p, seq)
+		if err != nil {
+			t.db.logUnreadable(err)
+		}
+		if ok && !l.Self {
+			people = append(append(people, l.answers...), l.Message.Author.ID)
+		}
+		if ok && left { // the mark stays below
+			l.Due = false
+			t.rewrite(&l)
+		}
 	}
 	if !left {
 		h.answered = max(h.answered, last)
 	}
 	return people
-}
-
-// removeDue removes an entry from those that wait, and returns the people whom it is from. If
-// the mark stays below, the entry itself is rewritten as not due.
-func (t *tx) removeDue(p place, seq uint64, rewrite bool) []string {
-	t.bucket(bucketDue).Delete(seqKey(p.key, seq))
-	l, ok, err := t.entry(p, seq)
-	if err != nil {
-		t.db.logUnreadable(err)
-	}
-	l.Due = false
-	if ok && rewrite {
-		t.rewrite(&l)
-	}
-	if !ok || l.Self {
-		return nil
-	}
-	return append(l.answers, l.Message.Author.ID)
 }
 
 // rewrite replaces an entry.

@@ -22,21 +22,19 @@ func (t *tx) forgotten() forgottenTx { return forgottenTx{t} }
 
 const metaSalt = "salt"
 
-// salt is the key of the hashes; nil until somebody is forgotten.
-func (t forgottenTx) salt() []byte { return t.bucket(bucketMeta).Get([]byte(metaSalt)) }
-
 // addSalt makes the key of the hashes, unless there is one.
 func (t forgottenTx) addSalt() {
-	if t.salt() == nil {
+	meta := t.bucket(bucketMeta)
+	if meta.Get([]byte(metaSalt)) == nil {
 		salt := make([]byte, 32)
 		rand.Read(salt)
-		t.bucket(bucketMeta).Put([]byte(metaSalt), salt)
+		meta.Put([]byte(metaSalt), salt)
 	}
 }
 
 // hash is the keyed hash of an id; nil if nothing was forgotten.
 func (t forgottenTx) hash(id []byte) []byte {
-	salt := t.salt()
+	salt := t.bucket(bucketMeta).Get([]byte(metaSalt))
 	if salt == nil {
 		return nil
 	}

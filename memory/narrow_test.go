@@ -86,7 +86,7 @@ func TestUnreadableRecordsAreLogged(t *testing.T) {
 	}
 	e := core.Event{Kind: core.KindMigration, Message: core.Message{Path: group}, To: core.MustPath("chat/super")}
 	listed = log.String()
-	db.unreadable.logged = nil
+	clear(db.unreadable.logged)
 	if err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{e}}); err != nil {
 		t.Fatal(err)
 	}

@@ -122,6 +122,10 @@ func newDB(name string, o Options) *DB {
 		}
 	}
 	db.embeds = &embedWorker{db: db, wake: make(chan struct{}, 1)}
+	db.unreadable.logged = make(map[string]bool)
+	if o.OnFull == nil {
+		o.OnFull = func(bool) {}
+	}
 	db.space = &diskSpace{db: db, onFull: o.OnFull, failures: make(chan struct{}, 1)}
 	db.pruning = &pruning{db: db, changed: make(chan struct{}, 1)}
 	db.SetConfig(o.Config)

@@ -10,7 +10,7 @@ import (
 // maxUnreadable bounds how many unreadable records are logged.
 const maxUnreadable = 1000
 
-// unreadable remembers which unreadable records were logged already.
+// unreadable holds the unreadable records that were logged.
 type unreadable struct {
 	mu     sync.Mutex
 	logged map[string]bool
@@ -24,9 +24,6 @@ func (db *DB) logUnreadable(err error) {
 	defer o.mu.Unlock()
 	text := err.Error()
 	if !o.logged[text] && len(o.logged) < maxUnreadable {
-		if o.logged == nil {
-			o.logged = make(map[string]bool)
-		}
 		o.logged[text] = true
 		db.log.Error("a record cannot be read and is left out", "file", db.file.name, "err", err)
 	}

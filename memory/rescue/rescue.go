@@ -64,27 +64,18 @@ func Open(name string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := newest(opened)
-	if err != nil {
-		return nil, errors.Join(err, opened.Close())
-	}
-	f.closer = opened
-	return f, nil
-}
-
-// newest returns a file at the newest transaction whose first page is whole.
-func newest(opened *os.File) (*File, error) {
 	info, err := opened.Stat()
-	if err != nil {
-		return nil, err
-	}
-	for _, page := range []int64{4096, 8192, 16384, 65536} {
-		f := At(opened, info.Size(), page, 0)
-		if f.findRoot() {
-			return f, nil
+	if err == nil {
+		for _, page := range []int64{4096, 8192, 16384, 65536} {
+			f := At(opened, info.Size(), page, 0)
+			f.closer = opened
+			if f.findRoot() {
+				return f, nil
+			}
 		}
+		err = ErrBroken
 	}
-	return nil, ErrBroken
+	return nil, errors.Join(err, opened.Close())
 }
 
 // At returns a file that is in use, as a transaction sees it whose root page is known.
