@@ -42,10 +42,7 @@ func (t *tx) changeEntry(path core.Path, id string, alter func(*storedEntry) boo
 	if !known {
 		return
 	}
-	l, ok, err := t.entry(p, seq)
-	if err != nil {
-		t.db.logUnreadable(err)
-	}
+	l, ok := t.entry(p, seq)
 	if ok && !l.Deleted && alter(&l) {
 		t.rewrite(&l)
 	}

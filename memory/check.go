@@ -154,7 +154,7 @@ func (c *checker) ids() {
 		if seq == 0 {
 			return fmt.Errorf("%s: id %q: %w", from, id, errFields)
 		}
-		l, there, _ := c.entry(p, seq+p.shift)
+		l, there := c.entry(p, seq+p.shift)
 		if !there {
 			return nil
 		}

@@ -36,7 +36,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"chat/group#2: broken": func(t *tx) { t.bucket(bucketLog).Put(at(2), spoilt) },
 		"said in private": func(t *tx) {
 			t.head(placeKey(alone)).private = false
-			l, _, _ := t.entry(place{path: alone, key: placeKey(alone)}, 1)
+			l, _ := t.entry(place{path: alone, key: placeKey(alone)}, 1)
 			l.Message.Private = false
 			t.rewrite(&l)
 		},
@@ -57,7 +57,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			t.bucket(bucketPlaces).Delete(g)
 			t.deleteBelow(bucketDue, g)
 			for _, seq := range []uint64{4, 5} {
-				l, _, _ := t.entry(place{path: group, key: g}, seq)
+				l, _ := t.entry(place{path: group, key: g}, seq)
 				l.Due = false
 				t.rewrite(&l)
 			}

@@ -21,10 +21,7 @@ func (t *tx) answer(turn core.TurnID, only bool) (people []string) {
 			continue
 		}
 		t.bucket(bucketDue).Delete(seqKey(p.key, seq))
-		l, ok, err := t.entry(p, seq)
-		if err != nil {
-			t.db.logUnreadable(err)
-		}
+		l, ok := t.entry(p, seq)
 		if ok && !l.Self {
 			people = append(append(people, l.answers...), l.Message.Author.ID)
 		}

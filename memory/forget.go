@@ -196,7 +196,7 @@ func (f *forgetting) lastEntries() error {
 	places := slices.SortedFunc(maps.Keys(f.whole), longest)
 	return changeAll(f.ctx, f.db, places, func(t *tx, path core.Path) {
 		p := place{path: path, key: placeKey(path)}
-		if l, ok, err := t.entry(p, f.proof[path]); ok && err == nil {
+		if l, ok := t.entry(p, f.proof[path]); ok {
 			f.removeEntry(t, &l)
 		}
 		dropHead(t, p.key)

@@ -116,7 +116,7 @@ func (t forgottenTx) isStored(o *core.Foreign) bool {
 	if !known {
 		return false
 	}
-	l, ok, _ := t.entry(p, seq) // an unreadable entry counts as not stored
+	l, ok := t.entry(p, seq) // an unreadable entry counts as not stored
 	return ok && !l.Deleted
 }
 

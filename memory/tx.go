@@ -180,14 +180,13 @@ func (t *tx) writeHead(place []byte, h head) {
 	}
 }
 
-// entry reads an entry; ok is false if there is none.
-func (t *tx) entry(p place, seq uint64) (l storedEntry, ok bool, err error) {
+// entry reads an entry; ok is false if there is none, or if it cannot be read, which is logged.
+func (t *tx) entry(p place, seq uint64) (l storedEntry, ok bool) {
 	value := t.bucket(bucketLog).Get(seqKey(p.key, seq))
 	if value == nil {
-		return storedEntry{}, false, nil
+		return storedEntry{}, false
 	}
-	l, err = decodeEntry(value, p.path, seq)
-	return l, err == nil, err
+	return t.readEntry(p.path, seq, value)
 }
 
 // findID looks up the number of a platform id, whether or not the entry still exists.
@@ -215,8 +214,7 @@ func (t *tx) hasEntry(k, v []byte) bool {
 // headsBelow iterates over the places at or below root, with their stored heads.
 func (t *tx) headsBelow(root core.Path) iter.Seq2[core.Path, head] {
 	return func(yield func(core.Path, head) bool) {
-		from, to := subtree(root)
-		for k, value := range t.bucket(bucketPlaces).pairs(from, to) {
+		for k, value := range t.bucket(bucketPlaces).pairs(subtree(root)) {
 			path, err := placeOf(k)
 			if err != nil {
 				t.db.logUnreadable(fmt.Errorf("%s: %w", bucketPlaces, err))

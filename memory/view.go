@@ -115,7 +115,7 @@ func (v *view) Due(path core.Path, max int) ([]core.Entry, error) {
 			if len(entries) == max {
 				break
 			}
-			l, ok, _ := v.entry(p, seq)
+			l, ok := v.entry(p, seq)
 			if ok {
 				entries = append(entries, l.Entry)
 			} else {
@@ -135,11 +135,8 @@ func (v *view) Entry(path core.Path, id string) (e core.Entry, ok bool, err erro
 		if !known {
 			return core.Entry{}
 		}
-		l, there, err := v.entry(p, seq)
-		if err != nil {
-			v.db.logUnreadable(err)
-		}
-		ok = there
+		var l storedEntry
+		l, ok = v.entry(p, seq)
 		return l.Entry
 	})
 	return e, ok, err
