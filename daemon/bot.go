@@ -122,7 +122,7 @@ func (b *Bot) Outbox() core.Messenger { return b.outbox }
 // admins are the people who may do everything: those of the configuration, and those who
 // became admins since.
 func (b *Bot) admins(c *Config) []core.Path {
-	return append(paths(c.Bot.Admins), claimedAdmins(b.changes)...)
+	return slices.Concat(c.Bot.Admins, claimedAdmins(b.changes))
 }
 
 // parts are what one configuration describes. They do not change once they are in force.

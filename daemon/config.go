@@ -66,7 +66,7 @@ type BotConfig struct {
 	Observe         bool              `toml:"observe" default:"true" doc:"Whether group messages that are not for the bot are stored, as context for its answers."`
 	Bots            bool              `toml:"bots" default:"false" doc:"Whether other bots are answered: at most three messages in a row, until a user writes."`
 	Backlog         time.Duration     `toml:"backlog" default:"1h" min:"0s" doc:"After the bot was offline, messages that waited longer than this are acknowledged together instead of answered; 0s turns this off."`
-	Admins          []Person          `toml:"admins" example:"discord/@user/123456789, telegram/@user/1000" doc:"The users who may do everything."`
+	Admins          []core.Path       `toml:"admins" example:"discord/@user/123456789, telegram/@user/1000" doc:"The users who may do everything."`
 	Claim           Claim             `toml:"claim" default:"" doc:"The hash of a code, as synthbot init writes it. The first user who sends /claim and the code in private becomes an admin. Empty: nobody can."`
 }
 
@@ -81,27 +81,6 @@ func (z *Zone) UnmarshalText(text []byte) error {
 	}
 	z.Location = zone
 	return nil
-}
-
-// Person is the path of a person.
-type Person struct{ core.Path }
-
-const notAPerson = `is not a person; write it like "telegram/@user/1000"`
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (p *Person) UnmarshalText(text []byte) error {
-	if err := p.Path.UnmarshalText(text); err != nil || !p.IsPerson() {
-		return errors.New(notAPerson)
-	}
-	return nil
-}
-
-func paths(people []Person) []core.Path {
-	list := make([]core.Path, len(people))
-	for i, p := range people {
-		list[i] = p.Path
-	}
-	return list
 }
 
 // PersonaConfig is the table [persona].

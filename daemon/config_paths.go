@@ -30,19 +30,21 @@ func (c *Config) checkPaths(d *config.Document) {
 			*p = moved
 		}
 	}
-	for i := range c.Bot.Admins {
-		check(&c.Bot.Admins[i].Path, "bot", "admins", i)
-	}
-	for key, list := range map[string][]core.Path{
-		"allow": c.Access.Allow, "deny": c.Access.Deny, "moderators": c.Access.Moderators,
-	} {
-		for i := range list {
-			check(&list[i], "access", key, i)
+	person := func(p *core.Path, at ...any) {
+		check(p, at...)
+		if !p.IsZero() && !p.IsPerson() {
+			d.Fault(`is not a person; write it like "telegram/@user/1000"`, at...)
 		}
 	}
-	for i, p := range c.Access.Moderators {
-		if !p.IsZero() && !p.IsPerson() {
-			d.Fault(notAPerson, "access", "moderators", i)
+	for i := range c.Bot.Admins {
+		person(&c.Bot.Admins[i], "bot", "admins", i)
+	}
+	for i := range c.Access.Moderators {
+		person(&c.Access.Moderators[i], "access", "moderators", i)
+	}
+	for key, list := range map[string][]core.Path{"allow": c.Access.Allow, "deny": c.Access.Deny} {
+		for i := range list {
+			check(&list[i], "access", key, i)
 		}
 	}
 	place := func(p *core.Path, at ...any) {

@@ -94,6 +94,7 @@ type running struct {
 	finished   chan error         // holds the result of the turns when all of them are over
 }
 
+// start starts the parts and the turns. stop ends them.
 func (b *Bot) start(ctx context.Context, p *parts, grace time.Duration) *running {
 	r := &running{bot: b, finished: make(chan error, 1)}
 	lasting := context.WithoutCancel(ctx)

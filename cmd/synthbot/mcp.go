@@ -35,13 +35,9 @@ func (p *program) serveMCP(ctx context.Context) error {
 		if rights.As.IsZero() {
 			return daemon.Usagef("mcp: the other program needs a user to act for; set as in [plugins.mcp.serve]")
 		}
-		running := b
-		if p.host != nil {
-			running = p.host
-		}
 		return mcp.Serve(ctx, mcp.Options{
 			Version: version, Log: p.Logger(cfg, slog.LevelWarn), Clock: cfg.Clock(p.Clock), Rights: rights,
-			Facts: b.Data.Store, Reader: b.Data.Store, Desk: running.Outbox(),
+			Facts: b.Data.Store, Reader: b.Data.Store, Desk: b.Outbox(),
 			Admits: func(person core.Path) bool { return !slices.ContainsFunc(cfg.Access.Deny, person.Within) },
 		}, io.NopCloser(p.In), open{p.Out})
 	})
