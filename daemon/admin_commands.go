@@ -190,9 +190,6 @@ func brief(d time.Duration) string { return d.Round(time.Millisecond).String() }
 func (b *chatCommands) spentToday(ctx context.Context, _ command.Call) (string, error) {
 	c := b.InForce().Config
 	day := c.Clock(b.env.Clock)().Format(time.DateOnly)
-	if b.Data.DB == nil {
-		return "", core.ErrClosed
-	}
 	uses, err := b.Data.DB.Uses(ctx, day, day)
 	if err != nil {
 		return "", err

@@ -58,32 +58,28 @@ func (s *pageServer) watchers(c *Config) []watch.StageObserver {
 // options is what the page shows of the bot.
 func (s *pageServer) options() adminpage.Options {
 	b, db := s.bot, s.bot.Data.DB
-	o := adminpage.Options{
+	return adminpage.Options{
 		Log: logs.Room(b.log, "admin"), Turns: b.monitor.traces, Running: &s.running,
 		Reader: b.Data.Store, Facts: b.Data.Store, Items: b.Data.Items("page"),
 		Clock:    func() time.Time { return b.InForce().Config.Clock(b.env.Clock)() }, // a reload may change the zone
 		Actions:  s.actions,
 		Settings: s.settings,
 		Personas: personaEditor{b},
-	}
-	if db == nil {
-		return o
-	}
-	o.Listing = func(ctx context.Context, l adminpage.Listing) ([]core.Fact, string, error) {
-		return db.ListFacts(ctx, memory.Listing{Below: l.Below, About: l.About, Before: l.Before, N: l.N})
-	}
-	o.Uses = func(ctx context.Context, first, last string) ([]adminpage.Use, error) {
-		uses, err := db.Uses(ctx, first, last)
-		list := make([]adminpage.Use, len(uses))
-		for i, u := range uses {
-			cost := b.InForce().Config.Cost(u.Engine, u.Usage)
-			list[i] = adminpage.Use{
-				Day: u.Day, Whose: u.Person, Engine: u.Engine, Calls: u.Calls, Usage: u.Usage, Cost: cost,
+		Listing: func(ctx context.Context, l adminpage.Listing) ([]core.Fact, string, error) {
+			return db.ListFacts(ctx, memory.Listing{Below: l.Below, About: l.About, Before: l.Before, N: l.N})
+		},
+		Uses: func(ctx context.Context, first, last string) ([]adminpage.Use, error) {
+			uses, err := db.Uses(ctx, first, last)
+			list := make([]adminpage.Use, len(uses))
+			for i, u := range uses {
+				cost := b.InForce().Config.Cost(u.Engine, u.Usage)
+				list[i] = adminpage.Use{
+					Day: u.Day, Whose: u.Person, Engine: u.Engine, Calls: u.Calls, Usage: u.Usage, Cost: cost,
+				}
 			}
-		}
-		return list, err
+			return list, err
+		},
 	}
-	return o
 }
 
 // actions returns the rows of the catalogue.

@@ -33,9 +33,6 @@ func (b *Bot) PersonalData() *personalData {
 
 // show shows and sends what the bot keeps about the author.
 func (d *personalData) show(ctx context.Context, c command.Call) (string, error) {
-	if d.DB == nil {
-		return "", core.ErrClosed
-	}
 	var all bytes.Buffer
 	if err := d.Export(ctx, &all, c.Person); err != nil {
 		return "", err
@@ -188,9 +185,6 @@ func (d *personalData) forgetAuthor(ctx context.Context, c command.Call) (string
 // forget erases a person or a place from plugins, from the database and from memory.
 // Deleted bytes stay in the file until Compact.
 func (d *personalData) forget(ctx context.Context, path core.Path) error {
-	if d.DB == nil {
-		return core.ErrClosed
-	}
 	ctx = core.WithoutEpoch(ctx) // the author of the turn may be the person
 	errs := []error{d.erase(ctx, path), d.DB.Forget(ctx, path)}
 	// A running turn may have stored something in between. None can from now on.

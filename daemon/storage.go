@@ -21,7 +21,7 @@ type Store interface {
 // Storage is what a bot keeps. Safe for concurrent use.
 type Storage struct {
 	Store
-	DB    *memory.DB    // the store, if it is a database; else nil
+	DB    *memory.DB    // the store, if it is a database, as of each bot that runs; else nil
 	usage engine.Ledger // what engines were used for; nil without a database
 
 	stateLocks sync.Map // of what interfaces store, by their names: *sync.Mutex
@@ -63,9 +63,6 @@ func (s *Storage) close() error {
 
 // reportSetAside reports to the admins what the database refuses to do.
 func (b *Bot) reportSetAside() {
-	if b.Data.DB == nil {
-		return
-	}
 	for _, job := range b.Data.DB.RefusedJobs() {
 		b.alerts.report("This is set aside for a day, because it blocked the database three times: " + txt.Line(job))
 	}

@@ -9,41 +9,31 @@ import (
 
 // catalogue lists the actions.
 func (p *Page) catalogue(v *visit) error {
-	var list []Action
-	if p.Actions != nil {
-		list = p.Actions()
-	}
 	type shown struct {
 		Action
 		Pretty string
 	}
-	rows := make([]shown, len(list))
-	for i, a := range list {
+	var rows []shown
+	for _, a := range p.Actions() {
 		var b bytes.Buffer
 		if json.Indent(&b, a.Schema, "", "  ") != nil {
 			b.Reset()
 		}
-		rows[i] = shown{a, b.String()}
+		rows = append(rows, shown{a, b.String()})
 	}
 	return p.show(v, "catalogue", "Catalogue", "/catalogue", rows)
 }
 
 // settings shows the settings of the configuration and of a place.
 func (p *Page) settings(v *visit) error {
-	data := map[string]any{"Place": ""}
+	data := map[string]any{"Place": "", "All": p.Settings(core.Path{})}
 	text := v.URL.Query().Get("place")
 	if text != "" {
 		place, err := v.place(text)
 		if err != nil {
 			return err
 		}
-		data["Place"] = text
-		if p.Settings != nil {
-			data["Here"] = p.Settings(place)
-		}
-	}
-	if p.Settings != nil {
-		data["All"] = p.Settings(core.Path{})
+		data["Place"], data["Here"] = text, p.Settings(place)
 	}
 	return p.show(v, "settings", "Settings", "/settings", data)
 }

@@ -222,16 +222,13 @@ type chartPage struct{ *Page }
 func (p chartPage) charts(v *visit) error {
 	all := p.timely(p.Turns.Recent(math.MaxInt32))
 	all = append(all, p.depths())
-	if p.Uses != nil {
-		first := v.now.AddDate(0, 0, 1-chartDay)
-		uses, err := p.Uses(v.Context(), first.Format(time.DateOnly), v.now.Format(time.DateOnly))
-		if err != nil {
-			return err
-		}
-		all = append(all, spent(uses, v.now)...)
+	first := v.now.AddDate(0, 0, 1-chartDay)
+	uses, err := p.Uses(v.Context(), first.Format(time.DateOnly), v.now.Format(time.DateOnly))
+	if err != nil {
+		return err
 	}
 	var list []drawing
-	for _, f := range all {
+	for _, f := range append(all, spent(uses, v.now)...) {
 		list = append(list, f.draw())
 	}
 	return p.show(v, "charts", "Charts", "/charts", list)

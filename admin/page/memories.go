@@ -33,9 +33,6 @@ func (p memoryPages) memories(v *visit) error {
 			return err
 		}
 	}
-	if p.Listing == nil {
-		return p.found(v, nil, found{Note: "There are no memories, because there is no database."})
-	}
 	l := Listing{Before: q.Get("before"), N: 50}
 	if at.IsPerson() {
 		l.About = at
@@ -125,7 +122,7 @@ func (p memoryPages) visible(v *visit) (see []core.Path, err error) {
 // none.
 func (p memoryPages) factOf(v *visit, id, origin string) (core.Fact, error) {
 	var at core.Path
-	if err := at.UnmarshalText([]byte(origin)); err != nil || p.Listing == nil {
+	if err := at.UnmarshalText([]byte(origin)); err != nil {
 		return core.Fact{}, wrong("That names no memory.")
 	}
 	err := p.looking(v, func(_ core.View, e *privacyFilter) error {

@@ -65,7 +65,7 @@ type Personas interface {
 	Save(id, text, was string) error
 }
 
-// Options is what a Page shows. Personas, Listing, Uses, Actions and Settings are optional.
+// Options is what a Page shows.
 type Options struct {
 	Log      *slog.Logger
 	Clock    func() time.Time // in the bot's zone

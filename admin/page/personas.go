@@ -12,11 +12,7 @@ type personaPages struct{ *Page }
 
 // personas lists the personas.
 func (p personaPages) personas(v *visit) error {
-	var files []File
-	if p.Personas != nil {
-		files = p.Personas.Files()
-	}
-	return p.show(v, "personas", "Personas", "/personas", files)
+	return p.show(v, "personas", "Personas", "/personas", p.Personas.Files())
 }
 
 // edit is a persona that is being edited.
@@ -29,11 +25,9 @@ type edit struct {
 
 // edited returns the file of a request.
 func (p personaPages) edited(id string) (edit, error) {
-	if p.Personas != nil {
-		for _, f := range p.Personas.Files() {
-			if f.ID == id {
-				return edit{File: f}, nil
-			}
+	for _, f := range p.Personas.Files() {
+		if f.ID == id {
+			return edit{File: f}, nil
 		}
 	}
 	return edit{}, userError{http.StatusNotFound, "This persona is no longer in the configuration."}
