@@ -23,13 +23,6 @@ type failure struct {
 	err   error // nil: it works
 }
 
-// Reset forgets all sources.
-func (h *Health) Reset() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	clear(h.sources)
-}
-
 // Works notes that events of a source come.
 func (h *Health) Works(source int) { h.set(source, failure{}) }
 

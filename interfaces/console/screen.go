@@ -49,13 +49,17 @@ func (s *screen) print(text string) error {
 	return s.redraw(strings.ReplaceAll(text, "\n", "\r\n") + "\r\n")
 }
 
-// redraw replaces the edited line by a text, and draws the line below it. s.mu is held.
+// redraw replaces the edited line by a text, and draws the sign, the prompt and the line below
+// it, with the cursor in its place. s.mu is held.
 func (s *screen) redraw(text string) error {
 	if s.closed {
 		return nil
 	}
 	erase := s.erase()
-	_, err := io.WriteString(s.out, erase+text+s.draw())
+	l := s.layout(true)
+	s.shown = l
+	line := strings.Join(l.rows, "\r\n") + "\r" + move(len(l.rows)-1-l.row, 'A') + move(l.col, 'C')
+	_, err := io.WriteString(s.out, erase+text+line)
 	return err
 }
 
@@ -138,13 +142,6 @@ func (s *screen) erase() string {
 		up += max(1, (w+columns-1)/columns)
 	}
 	return "\r" + move(up, 'A') + "\x1b[J"
-}
-
-// draw returns the sign, the prompt and the line, with the cursor in its place.
-func (s *screen) draw() string {
-	l := s.layout(true)
-	s.shown = l
-	return strings.Join(l.rows, "\r\n") + "\r" + move(len(l.rows)-1-l.row, 'A') + move(l.col, 'C')
 }
 
 func move(n int, direction byte) string {

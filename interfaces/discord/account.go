@@ -8,6 +8,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/driver"
+	"synthbot/core/recent"
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -37,7 +38,8 @@ func newAccount(o Options, set settings, t timings) *account {
 		cache: newCache(o.Name), closed: &closedChannels{all: make(map[string]mark)},
 	}
 	a.notices = &notices{name: a.name, log: a.log, tell: o.Admin, sent: make(map[string]bool)}
-	a.cursors, a.replies = newCursors(a.state), newReplies(a.state, a.log)
+	a.cursors = newCursors(a.state)
+	a.replies = &replies{state: a.state, log: a.log, taken: recent.NewCache[string, <-chan struct{}](maxArrivals)}
 	return a
 }
 

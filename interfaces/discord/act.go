@@ -225,30 +225,22 @@ func (a *actions) poll(ctx context.Context, call core.Call, at destination, p ne
 		Question: pollText{line(p.Question, 4*maxQuestion)}, Hours: min(max(p.Hours, 1), maxPollHours),
 		Multiple: p.Multiple,
 	}
-	for _, a := range p.Answers {
-		poll.Answers = append(poll.Answers, pollAnswer{pollText{line(a, 4*maxAnswerText)}})
-	}
-	if err := poll.check(); err != nil {
-		return err
-	}
-	text := "[poll: " + p.Question + " — " + strings.Join(p.Answers, " / ") + "]"
-	m := outgoing{Mentions: nobody(), text: text, Poll: poll}
-	return a.sender.deliver(ctx, call.Deliveries, at, []outgoing{m}, normal)
-}
-
-func (p *sayPoll) check() error {
-	n := markdown.UTF16(p.Question.Text)
+	n := markdown.UTF16(poll.Question.Text)
 	if n < 1 || n > maxQuestion || len(p.Answers) < 1 || len(p.Answers) > maxAnswers {
 		return core.Errorf(core.Invalid,
 			"a poll needs a question of at most %d characters and 1 to %d answers", maxQuestion, maxAnswers)
 	}
 	for i, a := range p.Answers {
-		n := markdown.UTF16(a.Media.Text)
+		a = line(a, 4*maxAnswerText)
+		n := markdown.UTF16(a)
 		if n < 1 || n > maxAnswerText {
 			return core.Errorf(core.Invalid, "answers[%d]: 1 to %d characters are allowed", i, maxAnswerText)
 		}
+		poll.Answers = append(poll.Answers, pollAnswer{pollText{a}})
 	}
-	return nil
+	text := "[poll: " + p.Question + " — " + strings.Join(p.Answers, " / ") + "]"
+	m := outgoing{Mentions: nobody(), text: text, Poll: poll}
+	return a.sender.deliver(ctx, call.Deliveries, at, []outgoing{m}, normal)
 }
 
 // ShowTyping shows that the bot is typing until ctx ends. Discord removes the sign with the

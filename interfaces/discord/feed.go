@@ -25,7 +25,6 @@ var _ gateway.Handler = (*feed)(nil)
 // begin is called when the number of shards is known.
 func (f *feed) begin(shards int) {
 	f.shards = shards
-	f.health.Reset()
 	for shard := range shards {
 		f.health.Fails(shard, time.Time{}, noSession(shard))
 	}

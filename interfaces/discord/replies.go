@@ -66,10 +66,6 @@ type replies struct {
 	taken recent.Cache[string, <-chan struct{}] // those of this process, by id
 }
 
-func newReplies(s driver.State, log *slog.Logger) *replies {
-	return &replies{state: s, log: log, taken: recent.NewCache[string, <-chan struct{}](maxArrivals)}
-}
-
 // add adds one that waits from now on.
 func (r *replies) add(p pending) {
 	r.mu.Lock()

@@ -24,27 +24,21 @@ func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Se
 	if err != nil {
 		return err
 	}
-	params := to.params()
-	if params["reply_markup"], err = d.send.choices(to.key.chat, choices); err != nil {
-		return err
+	var row []keyboardButton
+	for _, c := range choices {
+		sealed, ok := d.send.keys.seal(to.key.chat, kindChoice, nil, c.Data)
+		if !ok || !markup.HasVisible(c.Label) {
+			return core.Errorf(core.Invalid, "choice %q cannot be made a button", c.Label)
+		}
+		row = append(row, keyboardButton{Text: c.Label, CallbackData: &sealed})
 	}
+	params := to.params()
+	params["reply_markup"] = keyboardRows{[][]keyboardButton{row}}.json()
 	p := shortened(txt.Literal(what.Text))
 	return d.send.part(ctx, parts, 1, what, func(ctx context.Context, key string) (string, error) {
 		r := botapi.Request{Method: "sendMessage", Params: params, Chat: to.key.chat, Rank: 1}
 		return d.send.say(ctx, to, r, p, true, key)
 	})
-}
-
-func (d *delivery) choices(chat int64, choices []core.Choice) (string, error) {
-	var row []keyboardButton
-	for _, c := range choices {
-		sealed, ok := d.keys.seal(chat, kindChoice, nil, c.Data)
-		if !ok || !markup.HasVisible(c.Label) {
-			return "", core.Errorf(core.Invalid, "choice %q cannot be made a button", c.Label)
-		}
-		row = append(row, keyboardButton{Text: c.Label, CallbackData: &sealed})
-	}
-	return keyboardRows{[][]keyboardButton{row}}.json(), nil
 }
 
 // shortened returns a text as one message, visibly shortened if necessary.

@@ -1,7 +1,6 @@
 package telegram
 
 import (
-	"errors"
 	"strconv"
 	"strings"
 
@@ -74,12 +73,12 @@ func (d *delivery) keyboard(call core.Call, to target, list buttons) (string, er
 	var rows [][]keyboardButton
 	width, pressers := 0, d.pressers(call, to)
 	for i, b := range list.Buttons {
-		made, err := d.button(to.key.chat, i, b, pressers)
-		if errors.Is(err, errCrowd) {
-			continue
-		}
+		made, ok, err := d.button(to.key.chat, i, b, pressers)
 		if err != nil {
 			return "", err
+		}
+		if !ok {
+			continue
 		}
 		units := markdown.UTF16(made.Text)
 		width += units
@@ -94,26 +93,20 @@ func (d *delivery) keyboard(call core.Call, to target, list buttons) (string, er
 	return keyboardRows{rows}.json(), nil
 }
 
-// errCrowd means that more people may press a button than it can name.
-var errCrowd = errors.New("too many people caused the button")
-
-func (d *delivery) button(chat int64, i int, b button, pressers []int64) (keyboardButton, error) {
+// button is the i-th button. ok is false if more people may press it than it can name.
+func (d *delivery) button(chat int64, i int, b button, pressers []int64) (made keyboardButton, ok bool, err error) {
 	label := strings.Join(strings.Fields(markup.Visible(b.Label)), " ")
-	made := keyboardButton{Text: label}
+	made.Text = label
 	switch {
 	case !markup.HasVisible(label) || markdown.UTF16(label) > 128:
-		return made, core.Errorf(core.Invalid, "buttons[%d].label: say what the button does, in a few words", i)
+		return made, false, core.Errorf(core.Invalid, "buttons[%d].label: say what the button does, in a few words", i)
+	case b.URL != "" && !markup.Linkable(b.URL):
+		return made, false, core.Errorf(core.Invalid, "buttons[%d].url: it must be a full https address", i)
 	case b.URL != "":
-		if !markup.Linkable(b.URL) {
-			return made, core.Errorf(core.Invalid, "buttons[%d].url: it must be a full https address", i)
-		}
 		made.URL = &b.URL
-		return made, nil
+		return made, true, nil
 	}
 	sealed, ok := d.keys.seal(chat, kindText, pressers, strconv.Itoa(i))
-	if !ok {
-		return made, errCrowd
-	}
 	made.CallbackData = &sealed
-	return made, nil
+	return made, ok, nil
 }

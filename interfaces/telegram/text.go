@@ -180,7 +180,11 @@ func (m *message) described() string {
 	case m.Dice != nil:
 		return fmt.Sprintf("[dice %s: %d]", oneLine(m.Dice.Emoji), m.Dice.Value)
 	case m.Poll != nil:
-		return m.Poll.describe()
+		options := []string{}
+		for _, o := range m.Poll.Options {
+			options = append(options, oneLine(o.Text))
+		}
+		return fmt.Sprintf("[poll: %s: %s]", oneLine(m.Poll.Question), strings.Join(options, " | "))
 	case m.Checklist != nil:
 		return m.Checklist.describe()
 	}
@@ -204,14 +208,6 @@ func (l *location) suffix() string {
 		return ""
 	}
 	return fmt.Sprintf(": %.6g, %.6g", l.Latitude, l.Longitude)
-}
-
-func (p *poll) describe() string {
-	options := []string{}
-	for _, o := range p.Options {
-		options = append(options, oneLine(o.Text))
-	}
-	return fmt.Sprintf("[poll: %s: %s]", oneLine(p.Question), strings.Join(options, " | "))
 }
 
 func (l *checklist) describe() string {

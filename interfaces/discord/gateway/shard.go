@@ -264,27 +264,21 @@ func (s *shard) dispatch(ctx context.Context, c *conn, m message) {
 		c.patience = 2*c.interval + 5*time.Second // the gateway says something in every interval
 	}
 	if m.Type == "READY" {
-		s.begun(m)
+		var r struct {
+			Session string `json:"session_id"`
+			Address string `json:"resume_gateway_url"`
+		}
+		_ = json.Unmarshal(m.Data, &r) // without a session ID, the next session is a new one
+		if !asSafe(r.Address, s.at.address) {
+			r.Address = ""
+		}
+		if r.Session != "" {
+			s.session = &session{id: r.Session, address: r.Address, seq: m.Seq}
+		}
 	}
 	if s.g.Handler.Event(ctx, Event{s.id, m.Type, m.Data}) && s.session != nil {
 		s.session.seq = max(s.session.seq, m.Seq)
 	}
-}
-
-// begun notes how to resume a new session.
-func (s *shard) begun(m message) {
-	var r struct {
-		Session string `json:"session_id"`
-		Address string `json:"resume_gateway_url"`
-	}
-	_ = json.Unmarshal(m.Data, &r) // without a session ID, the next session is a new one
-	if r.Session == "" {
-		return
-	}
-	if !asSafe(r.Address, s.at.address) {
-		r.Address = ""
-	}
-	s.session = &session{id: r.Session, address: r.Address, seq: m.Seq}
 }
 
 // asSafe reports whether the address for resuming is encrypted as the gateway's is.

@@ -12,6 +12,7 @@ package rest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -63,7 +64,16 @@ type Client struct {
 
 // New makes a client; it connects to nothing yet.
 func New(o Options) *Client {
-	c := &Client{Options: o, limits: newLimiter(o.Pace), transport: newTransport(o.Dial)}
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := o.Dial(ctx, network, address)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrDial, err)
+		}
+		return conn, nil
+	}
+	t.MaxIdleConnsPerHost, t.ResponseHeaderTimeout = 16, 30*time.Second
+	c := &Client{Options: o, limits: newLimiter(o.Pace), transport: t}
 	c.session, _ = discordgo.New("Bot " + o.Token.Reveal()) // never fails
 	c.session.LogLevel = -1
 	c.session.UserAgent = "DiscordBot (synthbot, 1)"
@@ -71,20 +81,6 @@ func New(o Options) *Client {
 		Transport: &transport{next: c.transport}, Timeout: 2 * time.Minute, CheckRedirect: noRedirect,
 	}
 	return c
-}
-
-func newTransport(dial Dial) *http.Transport {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrDial, err)
-		}
-		return conn, nil
-	}
-	t.MaxIdleConnsPerHost = 16
-	t.ResponseHeaderTimeout = 30 * time.Second
-	return t
 }
 
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -165,8 +161,15 @@ func (c *Client) try(ctx context.Context, q *Request, contentType string, body [
 	if at, err := http.ParseTime(n.head.Get("Date")); err == nil {
 		c.offset.Store(int64(at.Sub(c.Clock().Truncate(time.Second))))
 	}
-	if err != nil {
-		return withoutAddress(q, err)
+	var api *Error
+	var u *url.Error
+	switch {
+	case errors.As(err, &api):
+		return api
+	case errors.As(err, &u): // its address may hold a token
+		return fmt.Errorf("%s: %w", q.name(), u.Err)
+	case err != nil:
+		return fmt.Errorf("%s: %w", q.name(), err)
 	}
 	if q.Out == nil {
 		return nil

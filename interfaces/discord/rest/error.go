@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -94,19 +93,6 @@ func away(q *Request, err error) error {
 		return fmt.Errorf("%w: %w", core.ErrAway, err)
 	}
 	return err
-}
-
-// withoutAddress removes the address from an error: it may hold a token.
-func withoutAddress(q *Request, err error) error {
-	var api *Error
-	if errors.As(err, &api) {
-		return api
-	}
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err
-	}
-	return fmt.Errorf("%s: %w", q.name(), err)
 }
 
 // refusal reads a refusal. Its body may be a page of HTML.

@@ -96,7 +96,10 @@ func (l *limiter) find(q *Request) *bucket {
 	if !ok {
 		name = q.name()
 	}
-	return l.buckets.Ensure(name+" "+q.major(), func() *bucket { return &bucket{} })
+	if len(q.IDs) > 0 {
+		name += " " + q.IDs[0] // what rate limits depend on
+	}
+	return l.buckets.Ensure(name, func() *bucket { return &bucket{} })
 }
 
 // learn reads the server's headers.

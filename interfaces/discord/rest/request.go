@@ -45,14 +45,6 @@ func (q *Request) address() string {
 // rate limits. It holds no ID, as a token may be among them.
 func (q *Request) name() string { return q.Method + " " + q.Route }
 
-// major is the ID that rate limits depend on.
-func (q *Request) major() string {
-	if len(q.IDs) > 0 {
-		return q.IDs[0]
-	}
-	return ""
-}
-
 func (q *Request) encode() (contentType string, body []byte, err error) {
 	if len(q.Files) == 0 {
 		if q.Body != nil {

@@ -93,7 +93,18 @@ func (c *Client) Call(ctx context.Context, method string, params Params, files .
 	var resp *tgbotapi.APIResponse
 	var err error
 	if len(files) > 0 {
-		resp, err = bot.UploadFiles(method, tgbotapi.Params(params), uploads(files))
+		var list []tgbotapi.RequestFile
+		for _, f := range files {
+			u := tgbotapi.RequestFile{Name: f.Field, Data: tgbotapi.FileBytes{Name: f.Name, Bytes: f.Data}}
+			switch {
+			case f.Path != "":
+				u.Data = tgbotapi.FilePath(f.Path)
+			case f.Ref != "":
+				u.Data = tgbotapi.FileID(f.Ref)
+			}
+			list = append(list, u)
+		}
+		resp, err = bot.UploadFiles(method, tgbotapi.Params(params), list)
 	} else {
 		resp, err = bot.MakeRequest(method, tgbotapi.Params(params))
 	}

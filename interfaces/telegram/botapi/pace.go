@@ -122,20 +122,6 @@ func (p *pacer) blocked(chat int64) time.Time {
 	return driver.Later(p.lane(0).until, p.lane(chat).until)
 }
 
-// spare takes a slot for a call that nobody would miss, if the chat is idle and
-// plenty of slots are left.
-func (p *pacer) spare(chat int64) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := time.Now()
-	free := driver.Later(p.lane(chat).free(true), p.lane(0).free(true))
-	if p.queue.Busy(chat) || now.Before(p.blocked(chat)) || free.After(now) {
-		return false
-	}
-	p.take(chat, now)
-	return true
-}
-
 // left is how long the server still wants no calls.
 func (p *pacer) left(chat int64) time.Duration {
 	p.mu.Lock()
@@ -179,7 +165,18 @@ func (l *lane) add(at time.Time) {
 
 // Spare takes a slot for a call that nobody would miss, if the chat is idle and plenty
 // of slots are left.
-func (c *Client) Spare(chat int64) bool { return c.pace.spare(chat) }
+func (c *Client) Spare(chat int64) bool {
+	p := c.pace
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	free := driver.Later(p.lane(chat).free(true), p.lane(0).free(true))
+	if p.queue.Busy(chat) || now.Before(p.blocked(chat)) || free.After(now) {
+		return false
+	}
+	p.take(chat, now)
+	return true
+}
 
 // Wait blocks until a call about no chat may be made.
 func (c *Client) Wait(ctx context.Context) error { return c.pace.wait(ctx, 0, true) }

@@ -36,18 +36,3 @@ type File struct {
 	Path  string
 	Ref   string // an address or the id of a file
 }
-
-// uploads are files as the library takes them.
-func uploads(files []File) (list []tgbotapi.RequestFile) {
-	for _, f := range files {
-		u := tgbotapi.RequestFile{Name: f.Field, Data: tgbotapi.FileBytes{Name: f.Name, Bytes: f.Data}}
-		switch {
-		case f.Path != "":
-			u.Data = tgbotapi.FilePath(f.Path)
-		case f.Ref != "":
-			u.Data = tgbotapi.FileID(f.Ref)
-		}
-		list = append(list, u)
-	}
-	return list
-}
