@@ -83,7 +83,7 @@ func (r *renderer) blocks(list []markdown.Block, tight bool) {
 func (r *renderer) block(b markdown.Block) {
 	switch b.Kind {
 	case markdown.Heading:
-		r.style("b", func() { r.inlines(b.Inlines) })
+		r.style("b", b.Inlines)
 	case markdown.List:
 		r.list(b)
 	case markdown.Item:
@@ -145,17 +145,11 @@ func (r *renderer) code(text, info string) {
 		return
 	}
 	language := language(info)
-	r.outside(func() {
-		if language == "" {
-			r.raw("<pre>")
-			r.text(text)
-			r.raw("</pre>")
-			return
-		}
-		r.raw(`<pre><code class="language-` + escape(language) + `">`)
-		r.text(text)
-		r.raw("</code></pre>")
-	})
+	if language == "" {
+		r.outside("<pre>", text, "</pre>")
+		return
+	}
+	r.outside(`<pre><code class="language-`+escape(language)+`">`, text, "</code></pre>")
 }
 
 // language is the first word of a code block's info, if it can be a language.
@@ -196,11 +190,11 @@ func (r *renderer) inline(in markdown.Inline) {
 	case markdown.CodeSpan:
 		r.span(in.Text)
 	case markdown.Strong:
-		r.style("b", func() { r.inlines(in.Inlines) })
+		r.style("b", in.Inlines)
 	case markdown.Emphasis:
-		r.style("i", func() { r.inlines(in.Inlines) })
+		r.style("i", in.Inlines)
 	case markdown.Strike:
-		r.style("s", func() { r.inlines(in.Inlines) })
+		r.style("s", in.Inlines)
 	case markdown.Link, markdown.Image:
 		r.link(in)
 	}
@@ -212,32 +206,30 @@ func (r *renderer) span(text string) {
 		r.text(text)
 		return
 	}
-	r.outside(func() {
-		r.raw("<code>")
-		r.text(text)
-		r.raw("</code>")
-	})
+	r.outside("<code>", text, "</code>")
 }
 
-// style writes body in a style, once.
-func (r *renderer) style(tag string, body func()) {
+// style writes a text in a style, once.
+func (r *renderer) style(tag string, in markdown.Inlines) {
 	if slices.Contains(r.styles, tag) || !r.spend() {
-		body()
+		r.inlines(in)
 		return
 	}
 	r.styles = append(r.styles, tag)
 	r.raw("<" + tag + ">")
-	body()
+	r.inlines(in)
 	r.raw("</" + name(tag) + ">")
 	r.styles = r.styles[:len(r.styles)-1]
 }
 
-// outside writes body where no style is open.
-func (r *renderer) outside(body func()) {
-	for i := len(r.styles) - 1; i >= 0; i-- {
-		r.raw("</" + name(r.styles[i]) + ">")
+// outside writes a text between tags, where no style is open.
+func (r *renderer) outside(begin, text, end string) {
+	for _, tag := range slices.Backward(r.styles) {
+		r.raw("</" + name(tag) + ">")
 	}
-	body()
+	r.raw(begin)
+	r.text(text)
+	r.raw(end)
 	for _, tag := range r.styles {
 		r.entities++
 		r.raw("<" + tag + ">")
@@ -267,7 +259,7 @@ func (r *renderer) link(in markdown.Inline) {
 		return
 	}
 	r.links++
-	r.style(`a href="`+escape(in.URL)+`"`, func() { r.inlines(in.Inlines) })
+	r.style(`a href="`+escape(in.URL)+`"`, in.Inlines)
 	r.links--
 }
 

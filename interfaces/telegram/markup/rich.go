@@ -16,31 +16,19 @@ const (
 // Rich writes a text that holds a table in the HTML of rich messages; ""
 // for what holds none, or cannot be one.
 func Rich(source string) string {
-	blocks := markdown.Parse(source)
-	if !hasTable(blocks) {
-		return ""
-	}
 	r := richRenderer{renderer: renderer{breaks: "<br>"}}
-	r.blocks(blocks, 1)
-	if r.count > maxRichBlocks || r.tooLarge {
+	r.blocks(markdown.Parse(source), 1)
+	if !r.hasTable || r.tooLarge || r.count > maxRichBlocks {
 		return ""
 	}
 	return r.out.String()
-}
-
-func hasTable(list []markdown.Block) bool {
-	for _, b := range list {
-		if b.Kind == markdown.Table || hasTable(b.Blocks) {
-			return true
-		}
-	}
-	return false
 }
 
 // richRenderer writes blocks. Inline text is written as elsewhere.
 type richRenderer struct {
 	renderer
 	count    int
+	hasTable bool
 	tooLarge bool
 }
 
@@ -66,13 +54,19 @@ func (r *richRenderer) block(b markdown.Block, depth int) {
 	case markdown.Heading:
 		r.element("h"+strconv.Itoa(min(max(b.Level, 1), 6)), func() { r.inlines(b.Inlines) })
 	case markdown.List:
-		r.list(b, depth)
+		tag := "ul"
+		if b.Ordered {
+			tag = `ol start="` + strconv.Itoa(b.Start) + `"`
+		}
+		r.element(tag, func() { r.items(b.Blocks, depth) })
 	case markdown.Quote:
 		r.element("blockquote", func() { r.blocks(b.Blocks, depth+1) })
 	case markdown.Code:
-		r.code(b.Text, b.Info)
+		r.element("pre", func() { r.code(b.Text, b.Info) })
 	case markdown.Table:
-		r.table(b)
+		r.hasTable = true
+		r.tooLarge = r.tooLarge || len(b.Align) > maxRichColumns
+		r.element("table bordered", func() { r.rows(b) })
 	case markdown.Rule:
 		r.raw("<hr/>")
 	default:
@@ -81,65 +75,43 @@ func (r *richRenderer) block(b markdown.Block, depth int) {
 }
 
 func (r *richRenderer) code(text, info string) {
-	r.element("pre", func() {
-		l := language(info)
-		if l != "" {
-			r.raw(`<code class="language-` + escape(l) + `">`)
-			defer r.raw("</code>")
+	l := language(info)
+	if l != "" {
+		r.raw(`<code class="language-` + escape(l) + `">`)
+		defer r.raw("</code>")
+	}
+	r.text(text)
+}
+
+func (r *richRenderer) items(items []markdown.Block, depth int) {
+	for _, item := range items {
+		r.count++
+		r.raw("<li>" + map[markdown.Task]string{
+			markdown.Open: `<input type="checkbox">`, markdown.Done: `<input type="checkbox" checked>`,
+		}[item.Task])
+		rest := item.Blocks
+		if len(rest) > 0 && rest[0].Kind == markdown.Paragraph {
+			r.inlines(rest[0].Inlines)
+			rest = rest[1:]
 		}
-		r.text(text)
-	})
+		r.blocks(rest, depth+2)
+		r.raw("</li>")
+	}
 }
 
-func (r *richRenderer) list(b markdown.Block, depth int) {
-	tag := "ul"
-	if b.Ordered {
-		tag = `ol start="` + strconv.Itoa(b.Start) + `"`
-	}
-	r.element(tag, func() {
-		for _, item := range b.Blocks {
-			r.count++
-			r.element("li", func() { r.item(item, depth) })
+func (r *richRenderer) rows(b markdown.Block) {
+	tag := "th"
+	for _, row := range b.Rows {
+		r.count++
+		r.raw("<tr>")
+		for j, cell := range row {
+			r.raw("<" + tag + map[markdown.Align]string{
+				markdown.AlignCenter: ` align="center"`, markdown.AlignRight: ` align="right"`,
+			}[b.Align[j]] + ">")
+			r.inlines(cell)
+			r.raw("</" + tag + ">")
 		}
-	})
-}
-
-func (r *richRenderer) item(item markdown.Block, depth int) {
-	switch item.Task {
-	case markdown.Open:
-		r.raw(`<input type="checkbox">`)
-	case markdown.Done:
-		r.raw(`<input type="checkbox" checked>`)
-	}
-	if len(item.Blocks) > 0 && item.Blocks[0].Kind == markdown.Paragraph {
-		r.inlines(item.Blocks[0].Inlines)
-		r.blocks(item.Blocks[1:], depth+2)
-		return
-	}
-	r.blocks(item.Blocks, depth+2)
-}
-
-func (r *richRenderer) table(b markdown.Block) {
-	if len(b.Align) > maxRichColumns {
-		r.tooLarge = true
-		return
-	}
-	r.element("table bordered", func() {
-		for i, row := range b.Rows {
-			r.count++
-			r.element("tr", func() { r.row(row, b.Align, i == 0) })
-		}
-	})
-}
-
-func (r *richRenderer) row(row []markdown.Inlines, align []markdown.Align, head bool) {
-	tag := "td"
-	if head {
-		tag = "th"
-	}
-	for j, cell := range row {
-		to := map[markdown.Align]string{markdown.AlignCenter: ` align="center"`,
-			markdown.AlignRight: ` align="right"`}[align[j]]
-		r.element(tag+to, func() { r.inlines(cell) })
+		r.raw("</tr>")
+		tag = "td"
 	}
 }
