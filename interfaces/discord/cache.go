@@ -114,6 +114,9 @@ func (c *cache) place(id string) (place, bool) {
 	return p, ok
 }
 
+// guild is what is known of a guild, which may be nothing. c.mu is held.
+func (c *cache) guild(id string) *guild { return cmp.Or(c.guilds[id], &guild{}) }
+
 func (c *cache) known(guild string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -233,19 +236,14 @@ func (c *cache) change(id string, f func(g *guild)) {
 func (c *cache) isMine(guild string, roles []string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	g := c.guilds[guild]
-	mine := func(r string) bool { return r != guild && slices.Contains(g.mine, r) }
-	return g != nil && slices.ContainsFunc(roles, mine)
+	g := c.guild(guild)
+	return slices.ContainsFunc(roles, func(r string) bool { return r != guild && slices.Contains(g.mine, r) })
 }
 
 func (c *cache) roleName(guild, id string) string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	g := c.guilds[guild]
-	if g == nil {
-		return ""
-	}
-	return g.roles[id].name
+	return c.guild(guild).roles[id].name
 }
 
 // rank is a member's rank in a place, by Discord's permissions.
@@ -268,10 +266,7 @@ func (c *cache) rank(p place, id string, m *member) core.Rank {
 func (c *cache) power(p place, id string, roles []string) uint64 {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	g := c.guilds[p.Guild]
-	if g == nil {
-		return 0
-	}
+	g := c.guild(p.Guild)
 	power := g.power(p.Guild, roles)
 	if g.owner != "" && g.owner == id || power&powerAdmin != 0 {
 		return powerModerator
@@ -288,10 +283,7 @@ func (c *cache) power(p place, id string, roles []string) uint64 {
 func (c *cache) reads(guild string, ch channel) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	g := c.guilds[guild]
-	if g == nil {
-		return false
-	}
+	g := c.guild(guild)
 	power := g.power(guild, g.mine)
 	if power&powerAdmin != 0 || ch.place().thread() { // the bot receives only threads that it may read
 		return true

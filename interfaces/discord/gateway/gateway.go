@@ -34,6 +34,8 @@ import (
 var (
 	ErrToken   = errors.New("the token is refused by Discord: put a valid one where the configuration's token points")
 	ErrShards  = errors.New("the bot is in so many guilds that it needs more shards: set shards to auto")
+	errShard   = errors.New("the shard is refused by Discord")
+	errVersion = errors.New("this version of the gateway is not supported by Discord any more")
 	errIntents = errors.New("the intents are refused by Discord: switch them on for this bot in the developer portal")
 )
 

@@ -105,33 +105,26 @@ func (s *shard) after(why error, established bool, waited time.Duration) time.Du
 
 // fatal returns the error that ends the interface, if why is one.
 func (s *shard) fatal(why error) error {
-	if errors.Is(why, ErrToken) {
-		return ErrToken
-	}
 	var c *websocket.CloseError
-	if !errors.As(why, &c) {
+	closed := errors.As(why, &c)
+	switch {
+	case errors.Is(why, ErrToken), closed && c.Code == closeToken:
+		return ErrToken
+	case closed && c.Code == closeDisallowed && s.intents != Intents:
+		s.g.contentRefused.Store(true) // other shards may have asked for it as well
+		s.g.Handler.ContentRefused()
+		return nil
+	case !closed:
 		return nil
 	}
-	switch c.Code {
-	case closeToken:
-		return ErrToken
-	case closeShard:
-		return fmt.Errorf("the shard is refused by Discord (%w)", c)
-	case closeShards:
-		return fmt.Errorf("%w (%w)", ErrShards, c)
-	case closeVersion:
-		return fmt.Errorf("this version of the gateway is not supported by Discord any more (%w)", c)
-	case closeIntents:
-		return fmt.Errorf("%w (%w)", errIntents, c)
-	case closeDisallowed:
-		if s.intents != Intents {
-			s.g.contentRefused.Store(true) // other shards may have asked for it as well
-			s.g.Handler.ContentRefused()
-			return nil
-		}
-		return fmt.Errorf("%w (%w)", errIntents, c)
+	reason := map[int]error{
+		closeShard: errShard, closeShards: ErrShards, closeVersion: errVersion, closeIntents: errIntents,
+		closeDisallowed: errIntents,
+	}[c.Code]
+	if reason == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%w (%w)", reason, c)
 }
 
 // connect opens a connection and returns why it ended.
