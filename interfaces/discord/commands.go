@@ -236,7 +236,7 @@ func (c *commands) sync(ctx context.Context) error {
 	}
 	for guild := range maps.Clone(sums) {
 		if !slices.Contains(wanted, guild) {
-			faults = append(faults, c.syncOne(ctx, guild, nil, sums))
+			faults = append(faults, c.syncOne(ctx, guild, []appCommand{}, sums))
 		}
 	}
 	return errors.Join(faults...)
@@ -246,9 +246,6 @@ func (c *commands) sync(ctx context.Context) error {
 func (c *commands) syncOne(ctx context.Context, guild string, list []appCommand, sums map[string]string) error {
 	if len(list) == 0 && sums[guild] == "" {
 		return nil // nothing is registered
-	}
-	if list == nil {
-		list = []appCommand{}
 	}
 	body, err := json.Marshal(list)
 	if err != nil {
@@ -260,8 +257,9 @@ func (c *commands) syncOne(ctx context.Context, guild string, list []appCommand,
 	if sums[guild] == mark {
 		return nil
 	}
-	q := rest.Request{Method: "PUT", Body: json.RawMessage(body)}
-	q.Route, q.IDs = "/applications/{}/commands", []string{app}
+	q := rest.Request{
+		Method: "PUT", Route: "/applications/{}/commands", IDs: []string{app}, Body: json.RawMessage(body),
+	}
 	if guild != "" {
 		q.Route, q.IDs = "/applications/{}/guilds/{}/commands", []string{app, guild}
 	}

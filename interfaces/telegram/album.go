@@ -13,29 +13,25 @@ func (i *intake) ready(items []item) (ready []item, offset int64) {
 	clear(i.pending)
 	albums := map[string]int{}
 	for _, it := range items {
-		switch key := it.key(); {
+		key := it.key()
+		switch at, joins := albums[key]; {
 		case waiting[key]:
 			i.pending[it.id] = true
-			if offset == 0 {
-				offset = it.id
-			}
+			continue
 		case i.done[it.id]:
-		case key == "":
-			ready = append(ready, it)
+			continue
+		case key != "" && joins:
+			ready[at].join(it)
+			it = item{id: it.id}
 		default:
-			if at, ok := albums[key]; ok {
-				ready[at].join(it)
-				ready = append(ready, item{id: it.id})
-				continue
-			}
 			albums[key] = len(ready)
-			ready = append(ready, it)
 		}
-	}
-	if offset > 0 {
-		return ready, offset
+		ready = append(ready, it)
 	}
 	for _, it := range items {
+		if i.pending[it.id] {
+			return ready, it.id
+		}
 		if it.id > 0 { // it can be read
 			offset = max(offset, it.id+1)
 		}
