@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -166,29 +167,38 @@ func (s *screen) layout(editing bool) layout {
 	l.add(s.style(promptStyle, s.prompt), txt.Width(s.prompt))
 	at := 0
 	for g := range txt.Graphemes(s.edit.text) {
+		w := txt.Columns(g)
+		if g != "\n" {
+			l.fit(w, columns)
+		}
 		if at == s.edit.pos {
 			l.setCursor()
 		}
 		at += len(g)
-		l.put(g, columns)
+		if g == "\n" {
+			l.add("", 0)
+			continue
+		}
+		l.rows[len(l.rows)-1] += g
+		l.widths[len(l.rows)-1] += w
 	}
 	if at == s.edit.pos {
-		if l.widths[len(l.widths)-1] >= columns {
-			l.add("", 0)
-		}
+		l.fit(1, columns)
 		l.setCursor()
 	}
 	if !editing {
 		return l
 	}
+	height = max(1, height-1-min(1, s.thinkers)) // the sign has a row
+	from := max(0, min(l.row-height+1, len(l.rows)-height))
+	to := min(len(l.rows), from+height)
+	l.rows, l.widths, l.row = l.rows[from:to], l.widths[from:to], l.row-from
 	if s.thinkers > 0 {
 		sign := clipColumns(s.sign+strings.Repeat(".", s.dots), columns)
-		l.rows = append([]string{s.style(dim, sign)}, l.rows...)
-		l.widths = append([]int{txt.Width(sign)}, l.widths...)
+		l.rows = slices.Insert(l.rows, 0, s.style(dim, sign))
+		l.widths = slices.Insert(l.widths, 0, txt.Width(sign))
 		l.row++
-		height--
 	}
-	l.crop(max(1, height-1), s.thinkers > 0)
 	return l
 }
 
@@ -198,37 +208,12 @@ func (l *layout) add(text string, width int) {
 
 func (l *layout) setCursor() { l.row, l.col = len(l.rows)-1, l.widths[len(l.rows)-1] }
 
-func (l *layout) put(g string, columnCount int) {
-	if g == "\n" {
+// fit begins another row if the last one has no room.
+func (l *layout) fit(width, columnCount int) {
+	used := l.widths[len(l.widths)-1]
+	if used > 0 && used+width > columnCount {
 		l.add("", 0)
-		return
 	}
-	w, last := txt.Columns(g), len(l.rows)-1
-	if l.widths[last]+w > columnCount && l.widths[last] > 0 {
-		if l.row == last && l.col >= l.widths[last] { // the cursor is before g
-			l.row, l.col = last+1, 0
-		}
-		l.add("", 0)
-		last++
-	}
-	l.rows[last] += g
-	l.widths[last] += w
-}
-
-// crop keeps at most height rows of the line, those around the cursor.
-func (l *layout) crop(height int, sign bool) {
-	first := 0
-	if sign {
-		first = 1
-	}
-	extra := len(l.rows) - first - height
-	if extra <= 0 {
-		return
-	}
-	from := first + min(max(0, l.row-first-height+1), extra)
-	l.rows = append(l.rows[:first:first], l.rows[from:from+height]...)
-	l.widths = append(l.widths[:first:first], l.widths[from:from+height]...)
-	l.row -= from - first
 }
 
 // clipColumns returns the start of s that fits.
