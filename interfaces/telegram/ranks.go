@@ -73,15 +73,10 @@ const meetAtOnce = 16
 // loadAdmins asks about all groups that are new in a batch at the same time.
 func (r *ranks) loadAdmins(ctx context.Context, updates []*update) {
 	unknown := map[int64]bool{}
-	for _, u := range updates {
-		if u != nil && u.Message != nil && u.Message.Chat.ID < 0 {
-			unknown[u.Message.Chat.ID] = true
-		}
-	}
 	r.mu.Lock()
-	for chat := range unknown {
-		if r.chats[chat] != nil {
-			delete(unknown, chat)
+	for _, u := range updates {
+		if u != nil && u.Message != nil && u.Message.Chat.ID < 0 && r.chats[u.Message.Chat.ID] == nil {
+			unknown[u.Message.Chat.ID] = true
 		}
 	}
 	r.mu.Unlock()

@@ -22,13 +22,13 @@ type richMessage struct {
 }
 
 type richBlock struct {
-	Type       string          `json:"type"`
-	Text       json.RawMessage `json:"text"`
-	Summary    json.RawMessage `json:"summary"`
-	Credit     json.RawMessage `json:"credit"`
-	Caption    json.RawMessage `json:"caption"`
-	Expression string          `json:"expression"`
-	Blocks     []richBlock     `json:"blocks"`
+	Type       string      `json:"type"`
+	Text       any         `json:"text"`
+	Summary    any         `json:"summary"`
+	Credit     any         `json:"credit"`
+	Caption    any         `json:"caption"`
+	Expression string      `json:"expression"`
+	Blocks     []richBlock `json:"blocks"`
 	Items      []struct {
 		Label    string      `json:"label"`
 		Blocks   []richBlock `json:"blocks"`
@@ -36,7 +36,7 @@ type richBlock struct {
 		Checked  bool        `json:"is_checked"`
 	} `json:"items"`
 	Cells [][]struct {
-		Text json.RawMessage `json:"text"`
+		Text any `json:"text"`
 	} `json:"cells"`
 }
 
@@ -121,37 +121,30 @@ func richLines(blocks []richBlock, depth int) (lines []string) {
 	return lines
 }
 
-// richText reads a text: a string, a list of texts, or an object that holds one.
-func richText(raw json.RawMessage, depth int) string {
-	if len(raw) == 0 || depth > 2*maxRichDepth {
+// richText reads a text: a string, a list of texts, or an object that holds one. What has
+// another shape is left out.
+func richText(text any, depth int) string {
+	if depth > 2*maxRichDepth {
 		return ""
 	}
-	switch raw[0] {
-	case '"':
-		var s string
-		_ = json.Unmarshal(raw, &s) // it was read as JSON before
-		return s
-	case '[':
-		var list []json.RawMessage
-		_ = json.Unmarshal(raw, &list)
-		all := strings.Builder{}
-		for _, part := range list {
-			all.WriteString(richText(part, depth+1))
+	switch v := text.(type) {
+	case string:
+		return v
+	case []any:
+		parts := make([]string, len(v))
+		for i, part := range v {
+			parts[i] = richText(part, depth+1)
 		}
-		return all.String()
-	case '{':
-		var o struct {
-			Text        json.RawMessage `json:"text"`
-			Alternative string          `json:"alternative_text"`
-			Expression  string          `json:"expression"`
-			URL         string          `json:"url"`
+		return strings.Join(parts, "")
+	case map[string]any:
+		alternative, _ := v["alternative_text"].(string)
+		expression, _ := v["expression"].(string)
+		address, _ := v["url"].(string)
+		shown := richText(v["text"], depth+1) + alternative + expression
+		if !shows(shown, address) {
+			shown += beside(address)
 		}
-		_ = json.Unmarshal(raw, &o) // what has another shape is left out
-		text := richText(o.Text, depth+1) + o.Alternative + o.Expression
-		if !shows(text, o.URL) {
-			text += beside(o.URL)
-		}
-		return text
+		return shown
 	}
 	return ""
 }
