@@ -116,7 +116,7 @@ func (c *commands) list(guild string) []appCommand {
 func appCommandOf(s *command.Spec) appCommand {
 	c := appCommand{
 		Name: s.Name, Brief: line(s.Brief, 100), Type: commandChat, Permission: permissionOf(s.Rank),
-		Contexts: []int{inGuilds, inDirect, inGroups},
+		Contexts: []int{inGuilds, inDirect, inGroups}, Briefs: make(map[string]string),
 	}
 	if s.Private {
 		c.Contexts = []int{inDirect}
@@ -124,9 +124,6 @@ func appCommandOf(s *command.Spec) appCommand {
 	for tag, brief := range s.Briefs {
 		l := locale(tag)
 		if l != "" {
-			if c.Briefs == nil {
-				c.Briefs = make(map[string]string)
-			}
 			c.Briefs[l] = line(brief, 100)
 		}
 	}

@@ -17,21 +17,18 @@ const maxAddress = 2048 // bytes
 // linked is a text with the address behind each link that does not show it:
 // "words (https://…)".
 func linked(text string, entities []entity) string {
-	var links []entity
-	for e, part := range marked(text, entities) {
-		if e.Type == "text_link" && !shows(part, e.URL) {
-			links = append(links, e)
-		}
-	}
-	if len(links) == 0 {
+	if len(entities) == 0 {
 		return text
 	}
+	at := unitsOf(text)
+	links := slices.DeleteFunc(slices.Clone(entities), func(e entity) bool {
+		return e.Type != "text_link" || shows(at.span(e.Offset, e.Length), e.URL)
+	})
 	slices.SortStableFunc(links, byEnd)
-	at := unitsOf(text).at
 	var out strings.Builder
 	from := 0
 	for _, e := range links {
-		to := at[min(max(end(e), 0), len(at)-1)]
+		to := at.at[min(max(end(e), 0), len(at.at)-1)]
 		out.WriteString(text[from:to] + beside(e.URL))
 		from = to
 	}
@@ -103,10 +100,10 @@ func within(entities []entity, from, to int) (list []entity) {
 
 // unquoted separates what an author wrote from what they quote, with where the links lead.
 func unquoted(text string, entities []entity) (own, quoted string) {
-	at, marks := unitsOf(text), entities[:min(len(entities), maxMarked)]
-	part := func(from, to int) string { return linked(at.span(from, to-from), within(marks, from, to)) }
+	at := unitsOf(text)
+	part := func(from, to int) string { return linked(at.span(from, to-from), within(entities, from, to)) }
 	from := 0
-	for _, q := range slices.SortedStableFunc(slices.Values(marks), byEnd) {
+	for _, q := range slices.SortedStableFunc(slices.Values(entities), byEnd) {
 		if isQuote(q) {
 			own, quoted = lines(own, part(from, q.Offset)), lines(quoted, part(q.Offset, end(q)))
 			from = max(from, end(q))

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -19,22 +18,6 @@ import (
 
 // maxMarked is how many entities of a text are read; clients write at most 100.
 const maxMarked = 1000
-
-// marked yields the first maxMarked entities of a text, each with the part of the text that it marks.
-// It reads the text once, however many entities there are.
-func marked(text string, entities []entity) iter.Seq2[entity, string] {
-	return func(yield func(entity, string) bool) {
-		if len(entities) == 0 {
-			return
-		}
-		at := unitsOf(text)
-		for _, e := range entities[:min(len(entities), maxMarked)] {
-			if !yield(e, at.span(e.Offset, e.Length)) {
-				return
-			}
-		}
-	}
-}
 
 // units is a text with the byte offset of each of its UTF-16 units and of its end. The second unit of
 // a character has the offset of the next character.
@@ -73,10 +56,15 @@ func (u units) bounds(offset, length int) (from, to int) {
 
 // mentioned reports whether a text holds the platform's own mention of the bot.
 func (c *converter) mentioned(text string, entities []entity) bool {
-	for e, part := range marked(text, entities) {
+	if len(entities) == 0 {
+		return false
+	}
+	at := unitsOf(text)
+	for _, e := range entities {
 		if isQuoted(e, entities) {
 			continue
 		}
+		part := at.span(e.Offset, e.Length)
 		switch e.Type {
 		case "mention":
 			if c.self.UserName != "" && strings.EqualFold(part, "@"+c.self.UserName) {
@@ -115,7 +103,7 @@ func spoken(text string, entities []entity) string {
 		return ""
 	}
 	at, said := unitsOf(text), []byte(text)
-	for _, e := range entities[:min(len(entities), maxMarked)] {
+	for _, e := range entities {
 		if left(e) {
 			from, to := at.bounds(e.Offset, e.Length)
 			copy(said[from:to], bytes.Repeat([]byte{' '}, to-from))
@@ -278,14 +266,16 @@ func lines(parts ...string) string {
 }
 
 // content is the text of a message, whichever field holds it.
-func (m *message) content() (string, []entity) {
+func (m *message) content() (text string, entities []entity) {
 	switch {
 	case m.Text != "":
-		return m.Text, m.Entities
+		text, entities = m.Text, m.Entities
 	case m.Caption != "":
-		return m.Caption, m.CaptionEntities
+		text, entities = m.Caption, m.CaptionEntities
+	default:
+		text, entities = readRich(m.Rich)
 	}
-	return readRich(m.Rich)
+	return text, entities[:min(len(entities), maxMarked)]
 }
 
 // attachments lists the file of a message; of a photo the largest size.
