@@ -34,11 +34,11 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 23}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"daemon":              4980,
-	"interfaces/discord":  5549,
+	"interfaces/discord":  5525,
 	"core/engine":         3900,
 	"core/turn":           4690,
 	"core/action":         4800,
-	"interfaces/telegram": 4546,
+	"interfaces/telegram": 4500,
 	"memory":              7710,
 }
 
