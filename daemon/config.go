@@ -57,7 +57,7 @@ type BotConfig struct {
 	Name            string            `toml:"name" example:"Aria" doc:"The bot's name. The bot answers group messages that contain it. Default: the persona's name."`
 	DataDir         string            `toml:"data_dir" example:"data" doc:"The folder of the database, relative to this file. Default: $STATE_DIRECTORY; without it /var/lib/synthbot, if it exists and this file is /etc/synthbot/config.toml; otherwise the user's state directory."`
 	Timezone        Zone              `toml:"timezone" example:"Europe/Rome" doc:"The bot's time zone. Default: the machine's."`
-	Language        settings.Language `toml:"language" default:"en" doc:"The language to answer in if none was detected."`
+	Language        settings.Language `toml:"language" default:"en" doc:"The language to answer in until somebody writes words. What is written in is recognised, or left to the model."`
 	Activation      string            `toml:"activation" default:"mention" oneof:"mention|keyword|ambient|always|never" doc:"Which group messages the bot answers. mention: messages that mention it; keyword: also messages that contain a keyword; ambient: mentions, and sometimes messages that it overhears; always: all; never: none. Private messages are always answered."`
 	Keywords        []string          `toml:"keywords" example:"help, bot" doc:"With activation = \"keyword\": the words that the bot answers to."`
 	AmbientMessages int               `toml:"ambient_messages" default:"20" min:"0" doc:"With activation = \"ambient\": the model may respond after this many overheard messages; 0 turns this off."`

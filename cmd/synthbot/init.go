@@ -43,7 +43,7 @@ func initCommand(p *program) *cobra.Command {
 	fs.StringVar(&i.Claim, "claim", "", "code: make a code that makes its first sender an admin; none; keep")
 	fs.StringVar(&i.DataDir, "data-dir", "", "the `folder` of the database")
 	fs.StringVar(&i.Timezone, "timezone", "", "the bot's time `zone`, like Europe/Rome")
-	fs.StringVar(&i.Language, "language", "", "the `language` to answer in if none was recognised")
+	fs.StringVar(&i.Language, "language", "", "the `language` to answer in until somebody writes words")
 	file := p.fileFlag(c).Flags().Lookup("config")
 	file.Usage = "the configuration `file`, made if it is missing (default $SYNTHBOT_CONFIG, ./config.toml)"
 	return c

@@ -20,6 +20,10 @@ const (
 	Memory           Kind = "memory"
 )
 
+// Undetermined is the text of a Language hint where people write in a language that
+// nobody recognised: the model answers as it sees fit, without an order.
+const Undetermined = "und"
+
 // Hint is one contribution of a Source; among hints of a kind the highest
 // priority wins.
 type Hint struct {

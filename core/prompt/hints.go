@@ -17,9 +17,10 @@ const (
 )
 
 // Merge makes one Recon of what several contributed. A language is, in this
-// order, the override for the place, the strongest hint, the fallback; a tone
-// is the strongest hint. Of snippets, instructions and memories the strongest
-// few stay, none twice. The order in which hints arrive does not matter.
+// order, the override for the place, the strongest hint, the fallback; none where
+// the strongest hint is hint.Undetermined. A tone is the strongest hint. Of snippets,
+// instructions and memories the strongest few stay, none twice. The order in which
+// hints arrive does not matter.
 func Merge(hints []hint.Hint, override, fallback string) Recon {
 	sorted := slices.SortedFunc(slices.Values(hints), func(a, b hint.Hint) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Text, b.Text))
@@ -42,6 +43,9 @@ func Merge(hints []hint.Hint, override, fallback string) Recon {
 		}
 	}
 	r.Language = or(r.Language, languageTag(fallback))
+	if r.Language == hint.Undetermined {
+		r.Language = ""
+	}
 	return r
 }
 

@@ -32,6 +32,13 @@ func TestMerge(t *testing.T) {
 	if got := Merge(nil, "", "en"); got.Language != "en" {
 		t.Errorf("the fallback gives %q", got.Language)
 	}
+	und := hint.Hint{Kind: hint.Language, Text: hint.Undetermined, Priority: 5}
+	if got := Merge([]hint.Hint{und}, "", "en"); got.Language != "" {
+		t.Errorf("a language that nobody recognised gives %q", got.Language)
+	}
+	if got := Merge(append(hints, und), "", "en"); got.Language != "it" {
+		t.Errorf("who recognised it gives way to who did not: %q", got.Language)
+	}
 }
 
 func TestMergeIsBounded(t *testing.T) {

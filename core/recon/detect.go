@@ -14,25 +14,45 @@ const (
 	textMax    = 2000 // bytes
 	wordsMax   = 200
 	letterPart = 0.6 // a telling letter, measured in telling words
-	scriptPart = 0.5 // a word, or a character where words are not parted
+	endingPart = 0.5 // the ending of a word that is not listed
+	scriptPart = 2.0 // a word in the script of one language
+	runePart   = 1.0 // a character where words are not parted
+	endingMin  = 2   // letters
+	endingMax  = 5
 )
 
-// languageList has a line for each language of the Latin and Cyrillic scripts: its tag,
-// letters that few others have, and little words that are frequent in chats. Words that
-// several languages share count a part for each.
+// languageList has a line for each language whose script others use, too: its tag, letters
+// that few others have, and words that are frequent in chats; "-ung" is the ending of others.
+// Words that several languages share count a part for each.
 //
 //go:embed languages.txt
 var languageList string
 
-// detector knows languages by their little words. It never changes.
+// script is one that a single language uses in chats.
+type script struct {
+	tag    string
+	table  *unicode.RangeTable
+	parted bool // into words, by spaces
+}
+
+// detector knows languages by their scripts and their frequent words. It never changes.
 type detector struct {
 	tags    []string
 	words   map[string]uint64 // the languages that have the word, as bits
 	letters map[rune]uint64
+	scripts []script
 }
 
 func newDetector() *detector {
-	d := &detector{words: make(map[string]uint64, 2048), letters: make(map[rune]uint64, 64)}
+	d := &detector{words: make(map[string]uint64, 8192), letters: make(map[rune]uint64, 128), scripts: []script{
+		{"zh", unicode.Han, false}, {"ja", unicode.Hiragana, false}, {"ja", unicode.Katakana, false},
+		{"th", unicode.Thai, false}, {"lo", unicode.Lao, false}, {"km", unicode.Khmer, false},
+		{"my", unicode.Myanmar, false}, {"ko", unicode.Hangul, true}, {"el", unicode.Greek, true},
+		{"he", unicode.Hebrew, true}, {"ka", unicode.Georgian, true}, {"hy", unicode.Armenian, true},
+		{"bn", unicode.Bengali, true}, {"ta", unicode.Tamil, true}, {"te", unicode.Telugu, true},
+		{"kn", unicode.Kannada, true}, {"ml", unicode.Malayalam, true}, {"gu", unicode.Gujarati, true},
+		{"pa", unicode.Gurmukhi, true}, {"si", unicode.Sinhala, true}, {"am", unicode.Ethiopic, true},
+	}}
 	for line := range strings.Lines(languageList) {
 		bit := uint64(1) << len(d.tags)
 		fields := strings.Split(line, "|")
@@ -44,7 +64,11 @@ func newDetector() *detector {
 		}
 		d.tags = append(d.tags, fields[0])
 	}
-	d.tags = append(d.tags, "el", "he", "ar", "fa", "hi", "th", "ko", "ja", "zh") // by script
+	for _, s := range d.scripts {
+		if d.at(s.tag) < 0 {
+			d.tags = append(d.tags, s.tag)
+		}
+	}
 	return d
 }
 
@@ -75,50 +99,72 @@ func (d *detector) share(e evidence, set uint64, amount float64) {
 	}
 }
 
-// weigh reads a text.
-func (d *detector) weigh(text string) evidence {
-	e := make(evidence, len(d.tags))
+// weigh reads a text. It returns what speaks for each language, and the number of words.
+func (d *detector) weigh(text string) (evidence, int) {
+	e, words := make(evidence, len(d.tags)), wordsOf(text)
+	for _, word := range words {
+		d.word(e, word)
+	}
+	zh, ja := d.at("zh"), d.at("ja")
+	if e[ja] > 0 { // it has letters of its own among the Chinese ones
+		e[zh], e[ja] = 0, e[zh]+e[ja]
+	}
+	return e, len(words)
+}
+
+// wordsOf returns the first words of a text, in small letters.
+func wordsOf(text string) []string {
 	if len(text) > textMax {
 		text = text[:textMax]
 	}
-	left := wordsMax
+	var words []string
 	for field := range strings.FieldsSeq(text) {
 		if foreign(field) {
 			continue
 		}
 		for word := range strings.FieldsFuncSeq(field, parts) {
-			if left--; left < 0 {
-				return e
+			word = strings.Trim(strings.ReplaceAll(strings.ToLower(word), "’", "'"), "'-")
+			if word != "" {
+				words = append(words, word)
 			}
-			d.word(e, strings.ToLower(strings.Trim(word, "'-")))
 		}
 	}
-	return e
+	return words[:min(len(words), wordsMax)]
 }
 
 // foreign reports whether a field is not a word of a language: an address, a name, a command,
 // code.
 func foreign(field string) bool {
 	return strings.Contains(field, "://") || strings.HasPrefix(field, "www.") ||
-		strings.ContainsAny(field[:1], "@#/<`$") || strings.ContainsAny(field, "_=;{}0123456789")
+		strings.ContainsAny(field[:1], "@#/<`$") || strings.ContainsAny(field, "_={}0123456789")
 }
 
 // parts reports whether the rune separates words.
 func parts(r rune) bool {
-	return !unicode.IsLetter(r) && !unicode.IsMark(r) && r != '\'' && r != '-' && r != '’' && r != '¿' && r != '¡'
+	return !unicode.IsLetter(r) && !unicode.IsMark(r) && r != '\'' && r != '-' && r != '’' && r != '\u200c'
 }
 
+// word adds what one word says: its script, or itself, or else its letters and its ending.
 func (d *detector) word(e evidence, word string) {
-	word = strings.ReplaceAll(word, "’", "'")
 	first, _ := utf8.DecodeRuneInString(word)
-	tag, amount := script(word, first)
-	if tag != "" {
-		e[d.at(tag)] += amount
-		return
+	if first >= 0x370 {
+		for _, s := range d.scripts {
+			switch {
+			case !unicode.Is(s.table, first):
+			case s.parted:
+				e[d.at(s.tag)] += scriptPart
+				return
+			default:
+				d.characters(e, word)
+				return
+			}
+		}
 	}
-	if set, ok := d.words[strings.Trim(word, "¿¡")]; ok {
-		d.share(e, set, 1)
+	set, amount := d.words[word], 1.0
+	if set == 0 {
+		set, amount = d.ending(word), endingPart
 	}
+	d.share(e, set, amount)
 	seen := uint64(0)
 	for _, r := range word {
 		set := d.letters[r]
@@ -129,36 +175,25 @@ func (d *detector) word(e evidence, word string) {
 	}
 }
 
-// script returns the language of a script that only one language uses in chats.
-func script(word string, r rune) (tag string, amount float64) {
-	switch {
-	case r < 0x370:
-		return "", 0
-	case unicode.Is(unicode.Greek, r):
-		return "el", 2 * scriptPart
-	case unicode.Is(unicode.Hebrew, r):
-		return "he", 2 * scriptPart
-	case unicode.Is(unicode.Arabic, r):
-		if strings.ContainsAny(word, "پچژگ") {
-			return "fa", 4 * scriptPart
+// characters adds what each character of a text without spaces says.
+func (d *detector) characters(e evidence, text string) {
+	for _, r := range text {
+		for _, s := range d.scripts {
+			if unicode.Is(s.table, r) {
+				e[d.at(s.tag)] += runePart
+			}
 		}
-		return "ar", 2 * scriptPart
-	case unicode.Is(unicode.Devanagari, r):
-		return "hi", 2 * scriptPart
-	case unicode.Is(unicode.Thai, r):
-		return "th", scriptPart * float64(utf8.RuneCountInString(word)) / 3
-	case unicode.Is(unicode.Hangul, r):
-		return "ko", 2 * scriptPart
-	case unicode.Is(unicode.Han, r), unicode.In(r, unicode.Hiragana, unicode.Katakana):
-		return chineseOrJapanese(word), scriptPart * float64(utf8.RuneCountInString(word))
 	}
-	return "", 0
 }
 
-// chineseOrJapanese tells the two apart: Japanese has letters of its own.
-func chineseOrJapanese(word string) string {
-	if strings.ContainsFunc(word, func(r rune) bool { return unicode.In(r, unicode.Hiragana, unicode.Katakana) }) {
-		return "ja"
+// ending returns the languages that have the longest known ending of a word.
+func (d *detector) ending(word string) uint64 {
+	runes := []rune(word)
+	for n := min(endingMax, len(runes)-endingMin); n >= endingMin; n-- {
+		set := d.words["-"+string(runes[len(runes)-n:])]
+		if set != 0 {
+			return set
+		}
 	}
-	return "zh"
+	return 0
 }

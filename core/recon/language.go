@@ -5,64 +5,88 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/hint"
 )
 
 // How languages take turns.
 const (
-	messageMax  = 4.0 // what one message can say at most: a pasted page does not change the language
-	fading      = 0.7 // what is left of former evidence behind a message that says all it can
-	localeStart = 2.0 // the platform's word, in telling words
-	firstMin    = 1.2 // evidence for a first language
-	firstLead   = 1.2 // times the evidence of the next best
-	changeMin   = 3.0 // evidence for a change
-	changeLead  = 1.6 // times the evidence of the language in force
-	unknownMin  = 8.0 // evidence against a locale whose words the detector does not know
+	messageMax  = 4.0  // what one message can say at most: a pasted page does not change the language
+	fading      = 0.7  // what is left of former evidence behind a message that says all it can
+	trustStart  = 2.0  // in the platform's word, in telling words
+	trustMin    = 1.5  // below it, words speak against the platform's word
+	strangePart = 0.5  // of that trust is lost with each word of another language, or of none that is known
+	firstMin    = 1.2  // evidence for a first language
+	firstLead   = 1.3  // times the evidence of the next best
+	firstPart   = 0.25 // of the words that were said
+	changeMin   = 3.0  // evidence for a change
+	changeLead  = 1.7  // times the evidence of the language in force
+	unknownMin  = 8.0  // evidence against a locale whose words the detector does not know
 )
 
 // conversation follows the language of a place from entry to entry.
 type conversation struct {
 	*detector
 	at       int     // the language in force; -1: none that the detector knows
+	heard    bool    // words of users say so, not only the platform
 	first    float64 // the evidence that a first one needs
+	trust    float64 // in the platform's word
+	words    float64 // since the beginning, faded as evidence is
 	strength evidence
-	heard    bool // the words confirmed or changed it
 }
 
 // hear takes what a person said into account.
 func (c *conversation) hear(text string) {
-	e := c.weigh(text)
+	e, words := c.weigh(text)
 	sum := 0.0
 	for _, v := range e {
 		sum += v
 	}
-	if sum == 0 {
+	if words == 0 {
 		return
 	}
-	scale := min(1, messageMax/sum)
+	scale := min(1, messageMax/max(sum, 1))
 	fade := math.Pow(fading, min(sum, messageMax)/messageMax)
 	for i, v := range e {
 		c.strength[i] = c.strength[i]*fade + v*scale
 	}
+	c.words = c.words*fade + float64(words)*scale
+	if !c.heard {
+		known := 0.0
+		if c.at >= 0 {
+			known = e[c.at]
+		}
+		c.trust = max(0, c.trust-strangePart*max(0, float64(words)-known))
+		c.begin()
+		return
+	}
+	at, _ := c.strength.best()
+	if c.strength[at] >= changeMin && c.strength[at] >= changeLead*c.strength[c.at] {
+		c.at = at
+	}
+}
+
+// begin finds the first language that users speak.
+func (c *conversation) begin() {
 	at, next := c.strength.best()
+	if c.at >= 0 && at != c.at {
+		next = max(next, c.strength[c.at]+c.trust)
+	}
 	best := c.strength[at]
-	switch {
-	case at == c.at:
-		c.heard = c.heard || best >= firstMin
-	case c.at < 0 && best >= c.first && best >= firstLead*next,
-		c.at >= 0 && best >= changeMin && best >= changeLead*c.strength[c.at]:
+	if best >= c.first && best >= firstLead*next && best >= firstPart*c.words {
 		c.at, c.heard = at, true
 	}
 }
 
 // language is the tag in force, and whether people's words or only the platform
-// said so.
+// said so. It is hint.Undetermined if there are words, and the detector does not know of
+// which language.
 func (d *detector) language(s core.Scene) (tag string, heard bool) {
 	locale := locale(s)
-	c := conversation{detector: d, at: d.at(base(locale)), first: firstMin, strength: make(evidence, len(d.tags))}
-	switch {
-	case c.at >= 0:
-		c.strength[c.at] = localeStart
-	case locale != "": // a language that is taken for others, word by word
+	c := conversation{
+		detector: d, at: d.at(base(locale)), first: firstMin, trust: trustStart, strength: make(evidence, len(d.tags)),
+	}
+	strange := c.at < 0 && locale != "" // a language that is taken for others, word by word
+	if strange {
 		c.first = unknownMin
 	}
 	for i := range s.Recent {
@@ -72,10 +96,16 @@ func (d *detector) language(s core.Scene) (tag string, heard bool) {
 		}
 	}
 	c.hear(s.Text)
-	if c.at < 0 || d.tags[c.at] == base(locale) {
+	at, _ := c.strength.best()
+	switch {
+	case c.heard && d.tags[c.at] != base(locale):
+		return d.tags[c.at], true
+	case c.heard, strange:
 		return locale, c.heard
+	case c.trust < trustMin, locale == "" && c.strength[at] > 0:
+		return hint.Undetermined, false
 	}
-	return d.tags[c.at], c.heard
+	return locale, false
 }
 
 // locale is what the platform said first in this window: who speaks last must

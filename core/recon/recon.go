@@ -3,11 +3,15 @@
 //
 // # Language
 //
-// A conversation begins with the platform's locale. Then the words of users count, the latest
-// most: frequent little words, letters that few languages have, and scripts. Another language
-// wins when the evidence for it is clearly stronger, so that one foreign word changes
-// nothing. The bot's own lines do not count: they follow. The detector does not know every
-// language; what it does not know, it leaves to the locale and the model.
+// A conversation begins with the platform's locale, which every word of another language weakens.
+// Then the words of users count, the latest most: frequent words, endings, letters that few
+// languages have, and scripts. Another language wins when the evidence for it is clearly stronger,
+// so that one foreign word changes nothing. The bot's own lines do not count: they follow. The
+// detector does not know every language. Where words are of none that it knows, or could be of
+// several, it says hint.Undetermined, and the model is given no order.
+//
+// Trigrams, as libraries use them, do worse on lines of a chat: whatlanggo takes 75 of 450 short
+// sentences for another language where it gets 254 right; lingua-go has 124 MB of models.
 package recon
 
 import (
@@ -20,8 +24,9 @@ import (
 
 // Priorities of the local hints. Plugins can win with higher ones.
 const (
-	LocalePriority = 10 // the platform said so
-	HeardPriority  = 20 // the words say so
+	UndeterminedPriority = 5  // there are words that the detector does not know
+	LocalePriority       = 10 // the platform said so
+	HeardPriority        = 20 // the words say so
 )
 
 // Local needs no model. It is safe for concurrent use.
@@ -45,8 +50,11 @@ func (l *Local) Recon(_ context.Context, s core.Scene) ([]hint.Hint, error) {
 	}
 	tag, heard := l.detector.language(s)
 	priority := LocalePriority
-	if heard {
+	switch {
+	case heard:
 		priority = HeardPriority
+	case tag == hint.Undetermined:
+		priority = UndeterminedPriority
 	}
 	add(hint.Language, tag, priority)
 	add(hint.MessageTone, string(l.tones.of(s.Text)), HeardPriority)
