@@ -1,6 +1,9 @@
 package recent
 
-import "testing"
+import (
+	"sync"
+	"testing"
+)
 
 // TestCache: what was used lately is there, and there is never too much.
 func TestCache(t *testing.T) {
@@ -32,4 +35,19 @@ func TestCache(t *testing.T) {
 	if _, ok := c.Get(9_999); ok {
 		t.Error("it is not deleted")
 	}
+}
+
+// TestShared: several may use it at the same time.
+func TestShared(t *testing.T) {
+	c := NewShared[int, int](100)
+	var all sync.WaitGroup
+	for i := range 50 {
+		all.Go(func() {
+			c.Put(i, 2*i)
+			if v, ok := c.Get(i); !ok || v != 2*i {
+				t.Errorf("%d is %d", i, v)
+			}
+		})
+	}
+	all.Wait()
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/recent"
 )
 
 // Kinds of channel.
@@ -81,7 +82,8 @@ func (g *guild) power(id string, roles []string) uint64 {
 // cache is what is known of guilds and channels. It holds no members and no
 // messages. Safe for concurrent use.
 type cache struct {
-	name string // of the interface
+	name    string                         // of the interface
+	locales *recent.Shared[string, string] // of users' clients, which only interactions tell
 
 	mu     sync.RWMutex
 	self   user
@@ -91,8 +93,14 @@ type cache struct {
 	latest place // that was set
 }
 
+// maxLocales is how many users' languages are kept, at least.
+const maxLocales = 1000
+
 func newCache(name string) *cache {
-	return &cache{name: name, guilds: make(map[string]*guild), places: make(map[string]place)}
+	return &cache{
+		name: name, guilds: make(map[string]*guild), places: make(map[string]place),
+		locales: recent.NewShared[string, string](maxLocales),
+	}
 }
 
 func (c *cache) me() (self user, app string) {

@@ -175,19 +175,17 @@ func permissionOf(r core.Rank) *string {
 
 // locale is Discord's name of a language; "" if it has none.
 func locale(tag string) string {
-	base, _, _ := strings.Cut(strings.ReplaceAll(tag, "_", "-"), "-")
-	switch tag {
-	case "en-GB", "en-US", "es-ES", "es-419", "pt-BR", "sv-SE", "zh-CN", "zh-TW":
+	names := strings.Fields("en-US en-GB es-ES es-419 pt-BR sv-SE zh-CN zh-TW " +
+		"id da de fr hr it lt hu nl no pl ro fi vi tr cs el bg ru uk hi th ja ko")
+	if slices.Contains(names, tag) {
 		return tag
 	}
-	full := map[string]string{"en": "en-US", "es": "es-ES", "pt": "pt-BR", "sv": "sv-SE", "zh": "zh-CN"}
-	if l, ok := full[base]; ok {
-		return l
+	base, _, _ := strings.Cut(strings.ReplaceAll(tag, "_", "-"), "-")
+	i := slices.IndexFunc(names, func(name string) bool { return name == base || strings.HasPrefix(name, base+"-") })
+	if i < 0 {
+		return ""
 	}
-	if strings.Contains(" id da de fr hr it lt hu nl no pl ro fi vi tr cs el bg ru uk hi th ja ko ", " "+base+" ") {
-		return base
-	}
-	return ""
+	return names[i]
 }
 
 // syncOnce registers the commands in the background when the first session begins. It

@@ -2,7 +2,6 @@ package discord
 
 import (
 	"context"
-	"sync"
 
 	"synthbot/core"
 	"synthbot/core/recent"
@@ -13,15 +12,14 @@ import (
 type finder struct {
 	*account
 
-	mu       sync.Mutex
-	direct   recent.Cache[string, string] // channels of direct messages, by person
-	lookedUp recent.Cache[string, place]  // channels of which the gateway said nothing
+	direct   *recent.Shared[string, string] // channels of direct messages, by person
+	lookedUp *recent.Shared[string, place]  // channels of which the gateway said nothing
 }
 
 func newFinder(a *account) *finder {
 	return &finder{
-		account: a, direct: recent.NewCache[string, string](maxDirect),
-		lookedUp: recent.NewCache[string, place](maxDirect),
+		account: a, direct: recent.NewShared[string, string](maxDirect),
+		lookedUp: recent.NewShared[string, place](maxDirect),
 	}
 }
 
@@ -61,9 +59,7 @@ func (f *finder) locate(ctx context.Context, id string) (place, error) {
 	if known {
 		return p, nil
 	}
-	f.mu.Lock()
 	p, known = f.lookedUp.Get(id)
-	f.mu.Unlock()
 	if known {
 		return p, nil
 	}
@@ -72,8 +68,6 @@ func (f *finder) locate(ctx context.Context, id string) (place, error) {
 		return p, err
 	}
 	p = c.place()
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.lookedUp.Put(id, p)
 	return p, nil
 }
@@ -89,9 +83,7 @@ func (f *finder) reach(ctx context.Context, to core.Path) (string, error) {
 		return channel, err
 	}
 	person := to.Elements()[2]
-	f.mu.Lock()
 	channel, _ := f.direct.Get(person)
-	f.mu.Unlock()
 	if channel != "" {
 		return channel, nil
 	}
@@ -102,8 +94,6 @@ func (f *finder) reach(ctx context.Context, to core.Path) (string, error) {
 	if err != nil || made.ID == "" {
 		return "", rest.Failure("writing to that person", err)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.direct.Put(person, made.ID)
 	return made.ID, nil
 }

@@ -215,8 +215,10 @@ func (r *responder) event(i *interaction, p place) (core.Event, bool) {
 	if err != nil || who == nil {
 		return core.Event{}, false
 	}
+	locale := line(i.Locale, 35)
+	r.cache.locales.Put(strings.Clone(who.ID), locale)
 	e := core.Event{Message: core.Message{
-		Path: path, ID: i.ID, Scopes: scopes, Private: p.private(), Locale: line(i.Locale, 35), Time: born(i.ID),
+		Path: path, ID: i.ID, Scopes: scopes, Private: p.private(), Locale: locale, Time: born(i.ID),
 		Ahead: r.rest.ClockAhead(), Author: r.cache.author(who, i.Member, p), Addressed: core.AddressedMention,
 	}}
 	if e.Message.Private {

@@ -72,6 +72,27 @@ func TestPress(t *testing.T) {
 	until(t, "the buttons are gone", func() bool { return len(s.Messages(hallID)[0].Buttons()) == 0 })
 }
 
+// TestLocaleOfMessages: only interactions tell what language a user's client has.
+func TestLocaleOfMessages(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d, in := s.up(t)
+	m := s.asks(t, d, map[string]any{"label": "Yes", "data": "yes"})
+	s.Say(hallID, annID, "before")
+	in.wait(t, core.KindMessage, 1)
+	s.press(t, hallID, m.ID, annID, annID+":0")
+	in.wait(t, core.KindPress, 1)
+	s.Say(hallID, annID, "after")
+	s.Say(hallID, bobID, "me too")
+	var locales []string
+	for _, e := range in.wait(t, core.KindMessage, 3) {
+		locales = append(locales, e.Message.Locale)
+	}
+	if !slices.Equal(locales, []string{"", "it", ""}) {
+		t.Errorf("the messages have the locales %q", locales)
+	}
+}
+
 func TestStrangersPress(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

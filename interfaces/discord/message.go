@@ -65,6 +65,7 @@ func (c *cache) normal(m *message, p place) (out core.Message, ok bool) {
 	if out.Time.IsZero() {
 		out.Time = born(m.ID)
 	}
+	out.Locale, _ = c.locales.Get(m.Author.ID)
 	out.Author = c.author(m.Author, m.Member, p)
 	out.Author.Bot = out.Author.Bot || m.Webhook != "" || m.Author.System
 	if m.Webhook != "" && m.Interaction == nil { // an application's answers come so, too
