@@ -215,10 +215,16 @@ func compare(a, b any) (order int, ok bool) {
 	return 0, false
 }
 
-// contains reports whether a string contains a string, an array an element, an object a key.
+// contains reports whether a string contains a string, an array an element, an object a key. A
+// number in a text, or the text in a number, is compared by how it is written.
 func contains(field, value any) bool {
 	text, isText := value.(string)
+	if n, ok := value.(json.Number); ok {
+		text, isText = n.String(), true
+	}
 	switch f := field.(type) {
+	case json.Number:
+		return isText && strings.Contains(f.String(), text)
 	case string:
 		return isText && strings.Contains(f, text)
 	case []any:

@@ -11,7 +11,7 @@ import (
 
 func TestConditions(t *testing.T) {
 	const facts = `{"n":5,"f":1.50,"big":9007199254740993,"s":"hello","t":"2026-11-20T12:00:00Z","list":[1,"a",{"k":1}],
-		"o":{"k":1,"deep":{"er":[10,20]}},"no":false,"yes":true,"zero":0,"empty":"","null":null,"huge":1e999,"vast":1e9999,"bare":{},"bares":[],"hollow":{"x":null},"odd":{"":1}}`
+		"o":{"k":1,"deep":{"er":[10,20]}},"no":false,"yes":true,"zero":0,"empty":"","null":null,"huge":1e999,"vast":1e9999,"bare":{},"bares":[],"hollow":{"x":null},"odd":{"":1},"digits":"12345"}`
 	v, err := decode(json.RawMessage(facts))
 	if err != nil {
 		t.Fatal(err)
@@ -31,8 +31,9 @@ func TestConditions(t *testing.T) {
 		{"big", "gt", `9007199254740992`, true}, {"s", "gt", `"hell"`, true}, {"s", "lt", `"Hello"`, false}, {"yes", "gt", `false`, false}, {"list", "gte", `[]`, false},
 		{"t", "gt", `"2026-11-20T12:30:00+01:00"`, true}, {"t", "lt", `"2026-11-20T12:30:00Z"`, true}, {"t", "gte", `"2026-11-20T13:00:00+01:00"`, true},
 		{"missing", "gt", `0`, false}, {"missing", "lte", `0`, false}, {"null", "lt", `1`, false}, {"huge", "gt", `1`, true}, {"n", "lt", `1e99999`, false},
-		{"s", "contains", `"ell"`, true}, {"s", "contains", `"ELL"`, false}, {"s", "contains", `""`, true}, {"s", "contains", `5`, false}, {"n", "contains", `5`, false},
+		{"s", "contains", `"ell"`, true}, {"s", "contains", `"ELL"`, false}, {"s", "contains", `""`, true}, {"s", "contains", `5`, false}, {"n", "contains", `5`, true},
 		{"list", "contains", `"a"`, true}, {"list", "contains", `1.0`, true}, {"list", "contains", `{"k":1}`, true}, {"list", "contains", `"b"`, false},
+		{"digits", "contains", `234`, true}, {"digits", "contains", `9`, false}, {"n", "contains", `"5"`, true}, {"n", "contains", `7`, false},
 		{"o", "contains", `"k"`, true}, {"o", "contains", `"x"`, false}, {"o", "contains", `1`, false}, {"missing", "contains", `""`, false},
 		{"n", "exists", `true`, true}, {"n", "exists", ``, true}, {"n", "exists", `null`, true}, {"n", "exists", `"no"`, true}, {"n", "exists", `false`, false},
 		{"no", "exists", `true`, true}, {"zero", "exists", `true`, true}, {"empty", "exists", `true`, true}, {"null", "exists", `true`, false}, {"missing", "exists", `true`, false}, {"missing", "exists", `false`, true},

@@ -113,7 +113,8 @@
 //	gt gte    both numbers: by value. Both strings: as times where both are RFC
 //	lt lte    3339, else byte by byte. Anything else, and a missing field: does
 //	          not hold.
-//	contains  a string contains the string; an array an element that equals the
+//	contains  a string, or a number as it is written, contains the string or number;
+//	          an array an element that equals the
 //	          value; an object the key. Anything else: does not hold.
 //	exists    the field is not missing; with the value false: it is missing. Any
 //	          other value, or none, counts as true.
