@@ -119,6 +119,9 @@ type Action struct {
 	RateLimit  RateLimit
 	Cache      time.Duration // how long a result may serve an equal payload again
 
+	// Then returns the steps that a call asks for, which are its property "then". They are
+	// checked with the call, and shown if it has to be confirmed. Optional.
+	Then func(payload json.RawMessage) []Step
 	// Check says whether the call makes sense now; an error refuses it. Optional.
 	Check func(context.Context, Call) error
 	// Do carries the call out. It must end when its context does.

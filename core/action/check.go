@@ -17,6 +17,7 @@ const (
 	pathKey        = "interface_path"
 	recipientKey   = "recipient"
 	suggestionsKey = "suggestions"
+	thenKey        = "then" // of an action that has Then
 	targetKey      = "target"
 )
 
@@ -228,6 +229,11 @@ func (c *checker) payload(field string, d *Definition, step *core.Step) {
 		c.fault(field+".payload"+dotted(f.path), d.Name, "%s", f.text)
 	}
 	step.Payload = core.JSON(payload)
+	if d.Then != nil {
+		for i, next := range d.Then(step.Payload) {
+			c.step(fmt.Sprintf("%s.payload.%s[%d]", field, thenKey, i), next, 1)
+		}
+	}
 	c.confirmation(field, d, step)
 }
 

@@ -55,7 +55,7 @@ func (h *Held) waited() bool { return !h.Asked.IsZero() || h.On != 0 }
 // hold makes a step wait for its confirmation. why is the reason if neither the action nor
 // the plan asks for one.
 func (e *execution) hold(t task, d *Definition, why string) *ending {
-	text, whole := question(d, &t.step, why)
+	text, whole := e.Snapshot.question(d, &t.step, why)
 	refused := ""
 	switch {
 	case t.unit:

@@ -25,11 +25,21 @@ const (
 // done: the action and each value of its payload, one to a line. A value with characters
 // that would not be seen is quoted, with escapes. why is the bot's reason for asking; the
 // model's comes last. whole is false if the payload holds thoughts that are not shown.
-func question(d *Definition, step *core.Step, why string) (text string, whole bool) {
+func (s *Snapshot) question(d *Definition, step *core.Step, why string) (text string, whole bool) {
 	var b strings.Builder
 	if why != "" {
 		b.WriteString(why + "\n")
 	}
+	whole = s.describe(&b, d, step)
+	words := strings.Join(strings.Fields(step.ConfirmText), " ")
+	if words != "" {
+		b.WriteString("\nReason given: " + shown(txt.Clip(words, maxReason)))
+	}
+	return b.String(), whole
+}
+
+// describe writes what a step will do, and the steps that it asks for.
+func (s *Snapshot) describe(b *strings.Builder, d *Definition, step *core.Step) (whole bool) {
 	b.WriteString(shown(d.Title()))
 	v, _ := decode(step.Payload)
 	payload, _ := v.(map[string]any)
@@ -38,6 +48,9 @@ func question(d *Definition, step *core.Step, why string) (text string, whole bo
 	}
 	all := core.JSON(payload)
 	whole = bytes.Equal(all, core.JSON(llm.Thoughtless(v, nil)))
+	if d.Then != nil {
+		delete(payload, thenKey)
+	}
 	for _, key := range slices.Sorted(maps.Keys(payload)) {
 		b.WriteString("\n" + shown(d.label(key)) + ": ")
 		if text, ok := payload[key].(string); ok {
@@ -46,11 +59,18 @@ func question(d *Definition, step *core.Step, why string) (text string, whole bo
 			b.WriteString(escaped(string(core.JSON(payload[key]))))
 		}
 	}
-	words := strings.Join(strings.Fields(step.ConfirmText), " ")
-	if words != "" {
-		b.WriteString("\nReason given: " + shown(txt.Clip(words, maxReason)))
+	if d.Then == nil {
+		return whole
 	}
-	return b.String(), whole
+	for _, next := range d.Then(step.Payload) {
+		b.WriteString("\n→ ")
+		other, ok := s.Resolve(next.Type)
+		whole = ok && s.describe(b, other, &next) && whole
+		if ok && next.Target != "" && other.has(targetKey) {
+			b.WriteString("\n" + shown(other.label(targetKey)) + ": " + shown(next.Target))
+		}
+	}
+	return whole
 }
 
 // shown returns a text as it is if users see all of it on one line, else quoted.

@@ -107,13 +107,13 @@ func TestThoughtsStayOutOfQuestions(t *testing.T) {
 	s := w.catalogue(t, write, send)
 	d, _ := s.Resolve("write")
 	st := step("write", `{"text":"hi","private_thought":"hm"}`)
-	if got, whole := question(d, &st, ""); got != "Do write\ntext: hi" || !whole {
+	if got, whole := (&Snapshot{}).question(d, &st, ""); got != "Do write\ntext: hi" || !whole {
 		t.Errorf("%q, %v", got, whole)
 	}
 	if d, _ = s.Resolve("send"); d == nil {
 		t.Fatal("nothing is sent")
 	}
-	if got, whole := question(d, &st, ""); whole {
+	if got, whole := (&Snapshot{}).question(d, &st, ""); whole {
 		t.Errorf("a thought leaves the bot: %q", got)
 	}
 }

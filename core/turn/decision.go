@@ -1,11 +1,13 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"synthbot/core"
 	"synthbot/core/action"
@@ -226,6 +228,9 @@ func (d *decision) run(ctx context.Context) error {
 	if err := d.show(ctx); err != nil {
 		return err
 	}
+	if !d.agreed && !t.messages[0].Self { // who cancels it sees that, and needs no words of the model
+		t.results.latest = nil
+	}
 	return t.askUser(ctx, done)
 }
 
@@ -292,10 +297,14 @@ func (d *decision) questionID() string {
 	return ""
 }
 
-// fate words what became of the step.
+// fate words what became of the step, and of each that it asked for.
 func (d *decision) fate() string {
-	step := &d.turn.results.latest[0] // what follows from it comes behind it
+	latest := d.turn.results.latest
+	step := &latest[0] // what follows from it comes behind it
+	def, ok := d.turn.snapshot.Resolve(step.Action)
 	switch {
+	case step.Progress == core.ProgressDone && ok && def.Then != nil && len(latest) > 1:
+		return d.outcomes(def.Then(d.held.Step.Payload), latest[1:])
 	case step.Progress == core.ProgressDone:
 		return "✓ Done."
 	case d.held.Expired(d.turn.setup.Clock()) && (d.agreed || d.turn.messages[0].Self):
@@ -306,4 +315,33 @@ func (d *decision) fate() string {
 		return "✗ " + action.OutcomeText(step.Outcome.Text)
 	}
 	return "✗ It did not work."
+}
+
+// outcomes words what became of each of the steps that followed.
+func (d *decision) outcomes(steps []core.Step, results []action.StepResult) string {
+	lines := make([]string, len(steps))
+	results = slices.Clone(results)
+	for i, s := range steps {
+		name := s.Type
+		def, ok := d.turn.snapshot.Resolve(name)
+		if ok {
+			name = def.Name
+			lines[i] = "✗ " + action.OutcomeText(def.Title())
+		}
+		k := slices.IndexFunc(results, func(r action.StepResult) bool { return r.Action == name })
+		if k < 0 {
+			continue // it was never tried
+		}
+		r := results[k]
+		results = slices.Delete(results, k, k+1)
+		switch r.Progress {
+		case core.ProgressDone:
+			lines[i] = "✓ " + action.OutcomeText(def.Title())
+		case core.ProgressPending:
+			lines[i] = "… " + action.OutcomeText(def.Title())
+		default:
+			lines[i] += ": " + action.OutcomeText(cmp.Or(r.Outcome.Text, "it did not work"))
+		}
+	}
+	return strings.Join(lines, "\n")
 }

@@ -104,31 +104,37 @@ func (p *Plugin) confirm() []core.Action {
 			},
 		},
 		Effects: core.EffectNone, Permission: core.PermissionEveryone, Confirm: true, Idempotent: true,
-		Do: confirmed,
+		Then: thenSteps, Do: confirmed,
 	}}
 }
 
-// confirmed runs when the person said yes.
-func confirmed(_ context.Context, c core.Call) (core.Result, error) {
-	q, err := action.Payload[struct {
+// thenSteps are the actions that follow a yes.
+func thenSteps(payload json.RawMessage) (steps []core.Step) {
+	var q struct {
 		Then []struct {
 			Type, Target    string
 			Payload, Params json.RawMessage
 		}
-	}](c)
-	if err != nil {
-		return core.Result{}, err
 	}
-	r := core.Result{Output: json.RawMessage(`{"confirmed":true}`)}
+	_ = json.Unmarshal(payload, &q) // the schema was checked
 	for _, s := range q.Then {
 		if len(s.Payload) == 0 {
 			s.Payload = s.Params
 		}
-		r.Next = append(r.Next,
+		steps = append(steps,
 			core.Step{Type: s.Type, Payload: s.Payload, Target: s.Target, Priority: core.DefaultPriority})
 	}
-	if len(r.Next) > 0 {
-		r.Output = nil // what follows has its own words
+	return steps
+}
+
+// confirmed runs when the person said yes. What follows has its own words.
+func confirmed(_ context.Context, c core.Call) (r core.Result, err error) {
+	if _, err := action.Payload[struct{}](c); err != nil {
+		return r, err
+	}
+	r.Next = thenSteps(c.Payload)
+	if len(r.Next) == 0 {
+		r.Output = json.RawMessage(`{"confirmed":true}`)
 	}
 	return r, nil
 }
