@@ -28,7 +28,7 @@ const (
 
 // maxFieldsByType lists the types with more fields, by file: an action is described by
 // one value, with a field for each fact.
-var maxFieldsByType = map[string]int{"core/action.go Action": 23}
+var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
