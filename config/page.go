@@ -83,19 +83,16 @@ func (p Page) inside(up section, f *field, list []section) []section {
 	case formList:
 		one.header = "[[" + key + "]]"
 	case formMap:
-		one.key += "." + QuoteKey(f.exampleName())
+		name := "NAME"
+		if f.example != nil {
+			name = *f.example
+		}
+		one.key += "." + QuoteKey(name)
 		fallthrough
 	default:
 		one.header = "[" + one.key + "]"
 	}
 	return p.below(one, []reflect.Type{f.leaf()}, list)
-}
-
-func (f *field) exampleName() string {
-	if f.example != nil {
-		return *f.example
-	}
-	return "NAME"
 }
 
 func (p Page) components(up section, named bool, list []section) []section {

@@ -90,21 +90,16 @@ func (b *Bot) close() error {
 	return errors.Join(err, engines.Close())
 }
 
-// Reconfigured returns a bot to look at, with another configuration and further actions
-// on the same store. It cannot run.
-func (b *Bot) Reconfigured(c *Config, log *slog.Logger, further ...core.Plugin) (*Bot, error) {
+// TurnsWith returns turns to look at, with another configuration and further actions.
+func (b *Bot) TurnsWith(c *Config, log *slog.Logger, further ...core.Plugin) (*turn.Turns, error) {
 	p := *b.InForce()
 	p.Config = c
 	if err := p.collectActions(further...); err != nil {
 		return nil, err
 	}
-	other := &Bot{
-		env: b.env, log: log, Data: b.Data, changes: b.changes, runtime: b.runtime, alerts: b.alerts, outbox: b.outbox,
-		workers: b.workers, monitor: b.monitor, reloads: b.reloads, page: b.page, claim: b.claim, pdfs: b.pdfs,
-	}
-	other.parts.Store(&p)
-	other.Turns = turn.New(other.options(&p))
-	return other, nil
+	o := b.options(&p)
+	o.Log = logs.Room(log, "core/turn")
+	return turn.New(o), nil
 }
 
 // InForce returns the parts in force. They are empty until the configuration is built.

@@ -122,7 +122,9 @@ func decodeInterfaces(c *Config) {
 		}
 		table.Decode(&common, own)
 		if common.Enabled {
-			tokenFault(table, own)
+			if t, ok := own.(interface{ Wrong() string }); ok && t.Wrong() != "" { // a missing one is a fault already
+				table.Fault(t.Wrong(), "token")
+			}
 			c.Enabled = append(c.Enabled, enabled{name, d, own, common.Offer, table})
 		}
 	}
@@ -166,13 +168,6 @@ func (e *enabled) fault(err error) {
 		at, text = append(at, key), rest
 	}
 	e.table.Fault(text, at...)
-}
-
-// tokenFault reports an invalid token. A missing one is a fault already.
-func tokenFault(table config.Table, own any) {
-	if c, ok := own.(interface{ Wrong() string }); ok && c.Wrong() != "" {
-		table.Fault(c.Wrong(), "token")
-	}
 }
 
 // enabled is an interface that the configuration enables.

@@ -21,15 +21,10 @@ import (
 const maxSentData = 8 << 20
 
 // personalData shows, exports and erases what the bot keeps about people and places.
-type personalData struct {
-	*Storage
-	bot *Bot
-}
+type personalData struct{ *Bot }
 
 // PersonalData manages what the bot keeps about people and places.
-func (b *Bot) PersonalData() *personalData {
-	return &personalData{b.Data, b}
-}
+func (b *Bot) PersonalData() *personalData { return &personalData{b} }
 
 // show shows and sends what the bot keeps about the author.
 func (d *personalData) show(ctx context.Context, c command.Call) (string, error) {
@@ -42,7 +37,7 @@ func (d *personalData) show(ctx context.Context, c command.Call) (string, error)
 		return text, nil
 	}
 	text += "\n"
-	_, sends := d.bot.InForce().at(c.Path).(core.FileSender)
+	_, sends := d.InForce().at(c.Path).(core.FileSender)
 	switch {
 	case !sends:
 		text += "I cannot send files here; `synthbot memory export " + c.Person.String() +
@@ -63,11 +58,11 @@ func (d *personalData) Export(ctx context.Context, w io.Writer, path core.Path) 
 	if path.IsPerson() {
 		w = &thoughtless{next: w}
 	}
-	if err := d.DB.Export(ctx, w, path); err != nil || !path.IsPerson() {
+	if err := d.Data.DB.Export(ctx, w, path); err != nil || !path.IsPerson() {
 		return err
 	}
 	e := json.NewEncoder(w)
-	for _, l := range d.bot.InForce().plugins {
+	for _, l := range d.InForce().plugins {
 		k, ok := l.Plugin.(core.DataKeeper)
 		if !ok {
 			continue
@@ -186,13 +181,13 @@ func (d *personalData) forgetAuthor(ctx context.Context, c command.Call) (string
 // Deleted bytes stay in the file until Compact.
 func (d *personalData) forget(ctx context.Context, path core.Path) error {
 	ctx = core.WithoutEpoch(ctx) // the author of the turn may be the person
-	errs := []error{d.erase(ctx, path), d.DB.Forget(ctx, path)}
+	errs := []error{d.erase(ctx, path), d.Data.DB.Forget(ctx, path)}
 	// A running turn may have stored something in between. None can from now on.
 	errs = append(errs, d.erase(ctx, path))
-	d.bot.monitor.traces.Forget(path)
-	fewer, err := d.bot.changes.Reread(ctx)
+	d.monitor.traces.Forget(path)
+	fewer, err := d.changes.Reread(ctx)
 	if fewer {
-		d.bot.reloads.adminsChanged() // an admin may be among them
+		d.reloads.adminsChanged() // an admin may be among them
 	}
 	return errors.Join(append(errs, err)...)
 }
@@ -203,7 +198,7 @@ func (d *personalData) erase(ctx context.Context, person core.Path) error {
 		return nil
 	}
 	var errs []error
-	for _, l := range d.bot.InForce().plugins {
+	for _, l := range d.InForce().plugins {
 		if k, ok := l.Plugin.(core.DataKeeper); ok {
 			errs = append(errs, k.Erase(ctx, person))
 		}
@@ -216,6 +211,6 @@ func (d *personalData) Forget(ctx context.Context, path core.Path) error {
 	if err := d.forget(ctx, path); err != nil {
 		return err
 	}
-	_, _, err := d.DB.Compact(ctx)
+	_, _, err := d.Data.DB.Compact(ctx)
 	return err
 }

@@ -62,12 +62,6 @@ func (p *parts) turnSettings(place core.Path) turn.Settings {
 	}
 }
 
-// isAsleep reports whether the bot only listens in a place.
-func (p *parts) isAsleep(place core.Path) bool {
-	asleep := p.settings.At(place).Asleep
-	return asleep != nil && *asleep
-}
-
 // personaAt returns the persona of a place. It ignores changes to a persona that the
 // configuration no longer has.
 func (p *parts) personaAt(place core.Path) *persona.Persona {

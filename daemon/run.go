@@ -17,7 +17,6 @@ type Life struct {
 	Log        *slog.Logger
 	Open       func() (Store, error) // nil: the database, which is made if it is missing
 	Interfaces makeInterfaces
-	Further    []core.Plugin    // further actions, to look at
 	Look       func(*Bot) error // is called instead of running the bot; nil: it runs
 	Grace      time.Duration    // for turns to finish when the bot stops
 	With       core.Interface   // the bot stops when this interface does; optional
@@ -56,7 +55,7 @@ func (e *Env) Run(ctx context.Context, l Life) (err error) {
 		if p.small, err = b.small(p); err != nil {
 			return nil, err
 		}
-		return p, p.collectActions(l.Further...)
+		return p, p.collectActions()
 	}
 	p, err := b.reloads.build(l.Config)
 	if err != nil {

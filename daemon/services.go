@@ -11,6 +11,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 
 	"synthbot/admin"
+	"synthbot/core/txt"
 )
 
 // serve starts what only a daemon does, until intake ends: the watchdog, metrics, the
@@ -28,7 +29,9 @@ func (b *Bot) serve(intake context.Context, l Life) (wait func()) {
 	services.Go(b.openControl(intake, l.Carry))
 	services.Go(b.reloads.openWatch(intake))
 	notifySystemd(b.log, daemon.SdNotifyReady)
-	b.reportSetAside()
+	for _, job := range b.Data.DB.RefusedJobs() {
+		b.alerts.report("This is set aside for a day, because it blocked the database three times: " + txt.Line(job))
+	}
 	b.log.Info("running", "version", b.env.Version, "interfaces", len(b.InForce().Interfaces),
 		"actions", len(b.InForce().Snapshot.All()), "engines", b.InForce().Engines.Names())
 	return func() {

@@ -6,7 +6,6 @@ import (
 	"synthbot/core"
 	"synthbot/core/engine"
 	"synthbot/core/llm"
-	"synthbot/core/txt"
 	"synthbot/daemon/logs"
 	"synthbot/memory"
 )
@@ -59,11 +58,4 @@ func (s *Storage) close() error {
 		u.writing.Wait()
 	}
 	return s.Store.Close()
-}
-
-// reportSetAside reports to the admins what the database refuses to do.
-func (b *Bot) reportSetAside() {
-	for _, job := range b.Data.DB.RefusedJobs() {
-		b.alerts.report("This is set aside for a day, because it blocked the database three times: " + txt.Line(job))
-	}
 }

@@ -34,7 +34,11 @@ func (b *Bot) options(p *parts) turn.Options {
 			Open: b.open(p),
 		},
 		Places: turn.Places{
-			Chooser: ability[core.Chooser](p), Carrier: ability[core.FileSender](p), Asleep: p.isAsleep,
+			Chooser: ability[core.Chooser](p), Carrier: ability[core.FileSender](p),
+			Asleep: func(place core.Path) bool {
+				asleep := p.settings.At(place).Asleep
+				return asleep != nil && *asleep
+			},
 			Reaches: func(place core.Path) bool { return b.reaches(p.at(place), place) },
 		},
 		Plugins: turn.Plugins{

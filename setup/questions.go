@@ -118,10 +118,6 @@ func (w *Wizard) askModel(ctx context.Context) error {
 
 const aboutSecret = "It is not shown, and gets a file of its own. env:NAME and file:PATH are possible, too."
 
-func (w *Wizard) askKey(ctx context.Context) error {
-	return w.askSecret(ctx, &w.Key, "The key of "+w.Engine+"?")
-}
-
 func (w *Wizard) askSecret(ctx context.Context, into *Secret, title string) error {
 	var answer string
 	check := notEmpty("nothing was written")

@@ -95,7 +95,9 @@ func steps() []step {
 			"--model", func(w *Wizard) bool { return w.hasModel() && w.Model == "" },
 			func(w *Wizard) bool { return !w.sameEngine() }, (*Wizard).askModel,
 		},
-		{"--api-key", (*Wizard).lacksKey, always, (*Wizard).askKey},
+		{"--api-key", (*Wizard).lacksKey, always, func(w *Wizard, ctx context.Context) error {
+			return w.askSecret(ctx, &w.Key, "The key of "+w.Engine+"?")
+		}},
 	}
 	for _, p := range platforms() {
 		list = append(list, step{

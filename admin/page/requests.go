@@ -21,6 +21,9 @@ const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src
 // form encodes with three bytes each.
 const maxForm = 2 << 20
 
+// maxAgent is how many bytes of a browser's name are kept.
+const maxAgent = 120
+
 // guarded adds the headers of every answer, and refuses requests from other sites.
 func (p *Page) guarded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -226,7 +229,9 @@ func (p *Page) loginForm(w http.ResponseWriter, r *http.Request) {
 
 // login exchanges a ticket for a session. The ticket is in the form, never in an address.
 func (p *Page) login(w http.ResponseWriter, r *http.Request) {
-	cookie, wait := p.logins.enter(strings.TrimSpace(r.PostFormValue("token")), agentOf(r))
+	agent := r.UserAgent()
+	agent = strings.ToValidUTF8(agent[:min(len(agent), maxAgent)], "")
+	cookie, wait := p.logins.enter(strings.TrimSpace(r.PostFormValue("token")), agent)
 	if wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
 		const text = "Too many wrong tokens. Wait a few minutes, or run `synthbot page` for a new one."
@@ -246,13 +251,6 @@ func (p *Page) login(w http.ResponseWriter, r *http.Request) {
 		SameSite: http.SameSiteStrictMode, MaxAge: int(sessionTime.Seconds()),
 	})
 	http.Redirect(w, r, "/", http.StatusSeeOther)
-}
-
-// agentOf returns the name of a browser.
-func agentOf(r *http.Request) string {
-	const most = 120
-	agent := r.UserAgent()
-	return strings.ToValidUTF8(agent[:min(len(agent), most)], "")
 }
 
 func (p *Page) logout(v *visit) error {

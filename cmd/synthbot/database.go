@@ -16,30 +16,19 @@ import (
 	"synthbot/memory"
 )
 
-// inspect calls f with a bot that does not run: the daemon's, or a new one, which may be
-// changed before it is made.
-func (p *program) inspect(
-	ctx context.Context, f func(*daemon.Bot) error, changes ...func(*daemon.Life),
-) error {
+// inspect calls f with a bot: the daemon's, or a new one that does not run.
+func (p *program) inspect(ctx context.Context, f func(*daemon.Bot) error) error {
+	if p.host != nil {
+		return f(p.host)
+	}
 	cfg, err := p.load()
 	if err != nil {
 		return err
 	}
-	l := daemon.Life{
+	return p.Run(ctx, daemon.Life{
 		Config: cfg, Log: p.Logger(cfg, slog.LevelWarn), Interfaces: daemon.InterfacesToLookAt, Look: f,
 		Open: func() (daemon.Store, error) { return p.readStore(cfg) },
-	}
-	for _, change := range changes {
-		change(&l)
-	}
-	if p.host == nil {
-		return p.Run(ctx, l)
-	}
-	b, err := p.host.Reconfigured(l.Config, l.Log, l.Further...)
-	if err != nil {
-		return err
-	}
-	return f(b)
+	})
 }
 
 // readDB opens the database; nil if there is none.
@@ -79,9 +68,6 @@ func (p *program) noDatabase(c *daemon.Config) error {
 
 // withBot calls f with a bot that does not run, whose database must exist.
 func (p *program) withBot(ctx context.Context, f func(*daemon.Bot) error) error {
-	if p.host != nil {
-		return f(p.host)
-	}
 	return p.inspect(ctx, func(b *daemon.Bot) error {
 		if b.Data.DB == nil {
 			return p.noDatabase(b.InForce().Config)

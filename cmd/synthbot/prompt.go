@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -56,12 +57,18 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 		return err
 	}
 	return p.inspect(ctx, func(b *daemon.Bot) error {
+		cfg := *b.InForce().Config
+		cfg.Prompt.Lite = cfg.Prompt.Lite || a.lite
+		turns, err := b.TurnsWith(&cfg, p.Logger(&cfg, slog.LevelWarn), further)
+		if err != nil {
+			return err
+		}
 		limits := b.InForce().Engines.Limits(place)
 		if a.limit > 0 {
 			limits.Chars = a.limit
 		}
-		built, err := b.Turns.Preview(ctx, core.Message{
-			Path: place, ID: "preview", Text: a.text, Time: b.InForce().Config.Clock(p.Clock)(),
+		built, err := turns.Preview(ctx, core.Message{
+			Path: place, ID: "preview", Text: a.text, Time: cfg.Clock(p.Clock)(),
 			Author:  core.Author{ID: a.author, Name: a.author},
 			Private: place.Interface() == "console", Addressed: core.AddressedDirect,
 		}, limits)
@@ -69,8 +76,5 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 			_, err = fmt.Fprintf(p.Out, "%s\n", built.JSON())
 		}
 		return err
-	}, func(l *daemon.Life) {
-		l.Config.Prompt.Lite = l.Config.Prompt.Lite || a.lite
-		l.Further = []core.Plugin{further}
 	})
 }
