@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"synthbot/core"
 	"synthbot/core/driver"
 	"synthbot/core/recent"
 	"synthbot/interfaces/discord/rest"
@@ -55,15 +54,6 @@ func (a *account) whoAmI(ctx context.Context) string {
 		a.cache.setMe(me, "")
 	}
 	return me.ID
-}
-
-// channelIn is the last element of a path of this interface; "" if the path is none.
-func (a *account) channelIn(path core.Path) string {
-	e := path.Elements()
-	if len(e) < 3 || len(e) > 4 || e[0] != a.name {
-		return ""
-	}
-	return e[len(e)-1]
 }
 
 // placeOf is what is known of a channel, from the gateway or from an earlier process.

@@ -246,8 +246,8 @@ func (a *actions) poll(ctx context.Context, call core.Call, at destination, p ne
 // ShowTyping shows that the bot is typing until ctx ends. Discord removes the sign with the
 // next message, or after some seconds.
 func (d *Driver) ShowTyping(ctx context.Context, place core.Path) {
-	id := d.channelIn(place)
-	if id == "" {
+	id, err := d.finder.channelOf(place)
+	if err != nil {
 		<-ctx.Done()
 		return
 	}

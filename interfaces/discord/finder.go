@@ -24,12 +24,12 @@ func newFinder(a *account) *finder {
 }
 
 func (f *finder) channelOf(path core.Path) (string, error) {
-	id := f.channelIn(path)
-	if id == "" || path.IsPerson() {
+	e := path.Elements()
+	if len(e) < 3 || len(e) > 4 || e[0] != f.name || path.IsPerson() {
 		return "", core.Errorf(core.Invalid,
 			"%s is not a place of %s: write %s/<guild>/<channel>, or leave interface_path out", path, f.name, f.name)
 	}
-	return id, nil
+	return e[len(e)-1], nil
 }
 
 // checkPlace returns an error if a channel is not where a path says. Without it, a user
