@@ -34,7 +34,7 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"daemon":              4980,
-	"interfaces/discord":  5525,
+	"interfaces/discord":  5514,
 	"core/engine":         3900,
 	"core/turn":           4730,
 	"core/action":         4830,
