@@ -91,7 +91,7 @@ type PersonaConfig struct {
 // PromptConfig is the table [prompt].
 type PromptConfig struct {
 	Lite  bool   `toml:"lite" default:"false" doc:"Include only essential actions, without their schemas, for small models."`
-	Recon string `toml:"recon" example:"small" doc:"The name of an engine that detects language and tone for each turn; empty: a small local detector alone."`
+	Recon string `toml:"recon" example:"small" doc:"The name of an engine that detects language and tone for each turn, of the next message if it is slow; empty: a small local detector alone."`
 	Scope string `toml:"scope" default:"chat" oneof:"chat|interface|unified" doc:"How far history_recent reaches, always within one [[share]]."`
 	turn.Config
 }

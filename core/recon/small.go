@@ -14,12 +14,13 @@ import (
 
 // Bounds of asking a small model.
 const (
-	smallTime     = 3 * time.Second // for one question, whatever the turn allows
-	smallMessages = 8               // of the place's latest that it is shown
-	smallText     = 300             // characters of each
-	smallAnswer   = 1000            // bytes of its answer that are read
-	smallTone     = 40              // bytes of a tone
-	smallPlaces   = 256             // whose conversation's tone is kept
+	smallWait     = 200 * time.Millisecond // of a turn for an answer: less than turns allow
+	smallTime     = 2 * time.Minute        // for one question, also of a slow model
+	smallMessages = 8                      // of the place's latest that it is shown
+	smallText     = 300                    // characters of each
+	smallAnswer   = 1000                   // bytes of its answer that are read
+	smallTone     = 40                     // bytes of a tone
+	smallPlaces   = 256                    // whose latest answer is kept
 )
 
 // Priorities of a small model's hints. It knows tones better than word lists do; for the
@@ -29,10 +30,10 @@ const (
 	SmallTonePriority     = 30
 )
 
-// Small asks a small model about language and tone. The turn waits as long as its context
-// allows; an answer that comes later is used for the next message of the place, as far as it
-// is about the conversation. Small asks one question at a time in each place, and none about
-// what the bot began itself.
+// Small asks a small model about language and tone. The turn waits a moment; an answer that
+// comes later is used for the next message of the place, as far as it is about the
+// conversation. Small asks one question at a time in each place, and none about what the bot
+// began itself.
 type Small struct {
 	asker core.Asker
 
@@ -75,6 +76,8 @@ func (s *Small) Recon(ctx context.Context, scene core.Scene) ([]hint.Hint, error
 	}
 	answer := s.begin(scene)
 	if answer != nil {
+		ctx, cancel := context.WithTimeout(ctx, smallWait)
+		defer cancel()
 		select {
 		case o := <-answer:
 			return o.hints(), nil

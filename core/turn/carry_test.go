@@ -1,6 +1,7 @@
 package turn_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"synthbot/core/coretest"
 	"synthbot/core/hint"
 	"synthbot/core/llm"
+	"synthbot/core/recon"
 	"synthbot/core/turn"
 )
 
@@ -454,6 +456,46 @@ type scout chan core.Scene
 func (s scout) Recon(_ context.Context, scene core.Scene) ([]hint.Hint, error) {
 	s <- scene
 	return nil, nil
+}
+
+// slowAsker is a small model on a slow machine.
+type slowAsker struct{}
+
+func (slowAsker) Ask(ctx context.Context, _ core.Question) (llm.Answer, error) {
+	select {
+	case <-time.After(20 * time.Second):
+		return llm.Answer{Text: `{"conversation_tone":"playful","message_tone":"sad"}`}, nil
+	case <-ctx.Done():
+		return llm.Answer{}, ctx.Err()
+	}
+}
+
+// TestSlowRecon: what a slow model finds is in the prompt of the next message, and nothing is
+// logged because it was late.
+func TestSlowRecon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, t.TempDir())
+		defer s.Close()
+		var log bytes.Buffer
+		small := recon.NewSmall(slowAsker{})
+		go small.Run(t.Context())
+		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")), func(o *turn.Options) {
+			o.Plugins.Recons = []hint.Source{small}
+			o.Log = slog.New(slog.NewTextHandler(&log, nil))
+		})
+		defer b.stop()
+		for i, want := range []bool{false, true} {
+			b.receive(said(fmt.Sprint(i), "jay", "knock knock"))
+			b.ended(1)
+			if in := b.input(i); strings.Contains(in, "playful") != want || strings.Contains(in, "sad") {
+				t.Errorf("message %d: %s", i, in)
+			}
+			time.Sleep(30 * time.Second)
+		}
+		if strings.Contains(log.String(), "late") {
+			t.Error(log.String())
+		}
+	})
 }
 
 // TestLateReminders: from two minutes on it is said that a reminder comes late.
