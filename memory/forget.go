@@ -30,15 +30,15 @@ import (
 // with all below. Messages of others stay, even if they mention the person. What plugins
 // store of them elsewhere is up to the plugins (core.DataKeeper).
 func (db *DB) Forget(ctx context.Context, path core.Path) error {
-	f := newForgetting(withJobName(ctx, "forget %s", path), db, path)
-	defer func() { f.db.epochs.end(f.inProgress) }()
-	if err := f.begin(); err != nil {
+	s := newSubject(withJobName(ctx, "forget %s", path), db, path)
+	defer func() { s.db.epochs.end(s.inProgress) }()
+	if err := s.begin(); err != nil {
 		return fmt.Errorf("forget %s: %w", path, err)
 	}
 	steps := []func() error{
 		// The log comes late, and what shows that a place was private comes last: if Forget is
 		// interrupted, the next one finds the places by it.
-		f.journals, f.facts, f.plugins, f.states, f.usage, f.entries, f.aliases, f.lastEntries, f.files,
+		s.journals, s.facts, s.plugins, s.states, s.usage, s.entries, s.aliases, s.lastEntries, s.files,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -49,68 +49,55 @@ func (db *DB) Forget(ctx context.Context, path core.Path) error {
 }
 
 // files deletes what else may hold the person: copies that upgrades left, and names of jobs.
-func (f *forgetting) files() error {
+func (s *subject) files() error {
 	suffixes := []string{stuckSuffix}
 	for version := 1; version < schema; version++ {
 		suffixes = append(suffixes, versionSuffix+strconv.Itoa(version))
 	}
 	var errs []error
 	for _, suffix := range suffixes {
-		err := os.Remove(f.db.file.name + suffix)
+		err := os.Remove(s.db.file.name + suffix)
 		if !errors.Is(err, fs.ErrNotExist) {
-			f.db.log.Info("a file is deleted, since somebody is forgotten", "file", f.db.file.name+suffix, "err", err)
+			s.db.log.Info("a file is deleted, since somebody is forgotten", "file", s.db.file.name+suffix, "err", err)
 			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// forgetting is one Forget.
-type forgetting struct {
-	*subject
-	inProgress map[core.Path]bool    // what is marked in epochs
-	ids        map[core.Path][]place // the paths under which ids are stored, by the place that they lead to
-	sources    map[core.Path]bool    // paths of ids and aliases that lead to what is deleted
-}
-
-func newForgetting(ctx context.Context, db *DB, path core.Path) *forgetting {
-	return &forgetting{subject: newSubject(ctx, db, path), inProgress: make(map[core.Path]bool),
-		sources: make(map[core.Path]bool)}
-}
-
 // begin begins a new epoch, takes a snapshot, and mutes the running turns. The places that
 // are deleted as a whole are searched before and after: the search is long, and a turn may
 // end meanwhile.
-func (f *forgetting) begin() error {
-	if err := f.find(); err != nil {
+func (s *subject) begin() error {
+	if err := s.find(); err != nil {
 		return err
 	}
-	err := f.db.update(f.ctx, func(t *tx) {
-		f.markInProgress()
+	err := s.db.update(s.ctx, func(t *tx) {
+		s.markInProgress()
 		t.finish() // writes of others in this transaction count
-		f.lookUp(t)
+		s.lookUp(t)
 		t.bucket(bucketMeta).Put([]byte(metaTraces), []byte("1"))
 		t.forgotten().addSalt()
-		f.recordRequest(t)
-		f.mute(t)
+		s.recordRequest(t)
+		s.mute(t)
 	})
 	if err != nil {
 		return err
 	}
-	err = f.findWhole()
-	f.markInProgress()
-	return errors.Join(err, f.findSources())
+	err = s.findWhole()
+	s.markInProgress()
+	return errors.Join(err, s.findSources())
 }
 
 // markInProgress begins the epoch in which the person and these places are forgotten, so
 // that nothing of them comes back. It is called again when more places are known.
-func (f *forgetting) markInProgress() {
-	e := &f.db.epochs
+func (s *subject) markInProgress() {
+	e := &s.db.epochs
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, path := range append(slices.Collect(maps.Keys(f.whole)), f.path) {
-		if !f.inProgress[path] {
-			f.inProgress[path] = true
+	for _, path := range append(slices.Collect(maps.Keys(s.whole)), s.path) {
+		if !s.inProgress[path] {
+			s.inProgress[path] = true
 			e.forgottenIn[path] = e.now
 			e.inProgress[path]++
 		}
@@ -119,12 +106,12 @@ func (f *forgetting) markInProgress() {
 
 // findSources finds the paths that lead to what is deleted. A place that moved with one
 // above it has no alias of its own, but ids are stored under its path.
-func (f *forgetting) findSources() error {
-	return f.db.view(f.ctx, func(v *view) error {
-		f.ids = v.idSources()
+func (s *subject) findSources() error {
+	return s.db.view(s.ctx, func(v *view) error {
+		s.ids = v.idSources()
 		for _, from := range append(v.placesIn(bucketIDs), v.placesIn(bucketAliases)...) {
-			if f.isForgotten(v.resolve(from).path) {
-				f.sources[from] = true
+			if s.holds(v.resolve(from).path) {
+				s.sources[from] = true
 			}
 		}
 		return nil
@@ -133,29 +120,29 @@ func (f *forgetting) findSources() error {
 
 // entries deletes the person's entries, but for those that show that a place was private, and
 // removes the person from the entries of others.
-func (f *forgetting) entries() error {
-	from, to := subtree(f.within)
-	err := sweep(f.ctx, f.db, bucketLog, from, to, func(k, v []byte) bool {
-		l, ok, _ := f.read(k, v)
-		return ok && f.proof[l.Message.Path] != l.Message.Seq && (f.concerns(&l) || f.clean(&l))
+func (s *subject) entries() error {
+	from, to := subtree(s.within)
+	err := sweep(s.ctx, s.db, bucketLog, from, to, func(k, v []byte) bool {
+		l, ok, _ := s.read(k, v)
+		return ok && s.proof[l.Message.Path] != l.Message.Seq && (s.concerns(&l) || s.clean(&l))
 	}, func(t *tx, k, v []byte) {
-		l, _, _ := f.read(k, v)
-		if f.concerns(&l) {
-			f.removeEntry(t, &l)
+		l, _, _ := s.read(k, v)
+		if s.concerns(&l) {
+			s.removeEntry(t, &l)
 		} else {
-			f.clean(&l)
+			s.clean(&l)
 			t.rewrite(&l)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	return correctHeadTimes(f.ctx, f.db, maps.Keys(f.heads))
+	return correctHeadTimes(s.ctx, s.db, maps.Keys(s.heads))
 }
 
 // removeEntry deletes an entry with its ids.
-func (f *forgetting) removeEntry(t *tx, l *storedEntry) {
-	for _, p := range f.ids[l.Message.Path] {
+func (s *subject) removeEntry(t *tx, l *storedEntry) {
+	for _, p := range s.ids[l.Message.Path] {
 		key := idKey(p.ids, l.Message.ID)
 		seq, size := uvarint(string(t.bucket(bucketIDs).Get(key)))
 		if size > 0 && seq+p.shift == l.Message.Seq {
@@ -167,17 +154,17 @@ func (f *forgetting) removeEntry(t *tx, l *storedEntry) {
 
 // clean removes quotes and forwarded texts of the person, quotes of what the bot answered
 // them, and their reactions from somebody else's entry.
-func (f *forgetting) clean(l *storedEntry) bool {
-	_, reacted := l.reactors[f.person]
+func (s *subject) clean(l *storedEntry) bool {
+	_, reacted := l.reactors[s.person]
 	if reacted {
-		unreact(l, f.person, "")
+		unreact(l, s.person, "")
 	}
 	quote := l.Message.ReplyTo
-	quoted := quote != nil && (quote.From.ID == f.person || f.replies[l.Message.Path][quote.ID])
+	quoted := quote != nil && (quote.From.ID == s.person || s.replies[l.Message.Path][quote.ID])
 	if quoted {
 		l.Message.ReplyTo = &core.Quote{ID: l.Message.ReplyTo.ID}
 	}
-	passedOn := dropForeign(&l.Message, func(o core.Foreign) bool { return o.From.ID == f.person })
+	passedOn := dropForeign(&l.Message, func(o core.Foreign) bool { return o.From.ID == s.person })
 	return reacted || quoted || passedOn
 }
 
@@ -191,13 +178,13 @@ func dropForeign(m *core.Message, gone func(core.Foreign) bool) (changed bool) {
 // lastEntries deletes what is left of whole places, those below others first. Their numbers
 // are not given again: a turn may still run there, and platforms know messages by their
 // turn's number.
-func (f *forgetting) lastEntries() error {
+func (s *subject) lastEntries() error {
 	longest := func(a, b core.Path) int { return cmp.Compare(len(b.String()), len(a.String())) }
-	places := slices.SortedFunc(maps.Keys(f.whole), longest)
-	return changeAll(f.ctx, f.db, places, func(t *tx, path core.Path) {
+	places := slices.SortedFunc(maps.Keys(s.whole), longest)
+	return changeAll(s.ctx, s.db, places, func(t *tx, path core.Path) {
 		p := place{path: path, key: placeKey(path)}
-		if l, ok := t.entry(p, f.proof[path]); ok {
-			f.removeEntry(t, &l)
+		if l, ok := t.entry(p, s.proof[path]); ok {
+			s.removeEntry(t, &l)
 		}
 		dropHead(t, p.key)
 	})
@@ -217,10 +204,10 @@ func dropHead(t *tx, place []byte) {
 
 // aliases deletes the aliases that led to the deleted places, and the ids under them. Other
 // paths that led through one of them to a place that stays get an alias of their own.
-func (f *forgetting) aliases() error {
-	for from := range f.sources {
+func (s *subject) aliases() error {
+	for from := range s.sources {
 		start, all := placeKey(from), func([]byte, []byte) bool { return true }
-		err := sweep(f.ctx, f.db, bucketIDs, start, after(start), all, func(t *tx, k, v []byte) {
+		err := sweep(s.ctx, s.db, bucketIDs, start, after(start), all, func(t *tx, k, v []byte) {
 			if !t.hasEntry(k, v) {
 				t.forgotten().replaceID(k)
 			}
@@ -229,15 +216,15 @@ func (f *forgetting) aliases() error {
 			return err
 		}
 	}
-	return f.db.update(f.ctx, func(t *tx) {
+	return s.db.update(s.ctx, func(t *tx) {
 		moved := t.placesIn(bucketAliases)
-		gone := slices.DeleteFunc(slices.Clone(moved), func(from core.Path) bool { return !f.sources[from] })
+		gone := slices.DeleteFunc(slices.Clone(moved), func(from core.Path) bool { return !s.sources[from] })
 		if len(gone) == 0 {
 			return
 		}
 		before := make(map[core.Path]place)
 		for _, from := range append(t.placesIn(bucketIDs), moved...) {
-			if !f.sources[from] {
+			if !s.sources[from] {
 				before[from] = t.resolve(from)
 			}
 		}
@@ -254,25 +241,25 @@ func (f *forgetting) aliases() error {
 
 // facts deletes facts by the person, about them, or of the deleted places. Of facts that
 // others have replaced since, only the person's former texts are deleted.
-func (f *forgetting) facts() error {
+func (s *subject) facts() error {
 	unreadable := make(map[string]bool)
-	err := sweep(f.ctx, f.db, bucketFacts, nil, nil, func(k, v []byte) bool {
+	err := sweep(s.ctx, s.db, bucketFacts, nil, nil, func(k, v []byte) bool {
 		fact, err := decodeFact(k, v)
 		if err != nil {
-			return f.path.IsZero() || namesPath(v, f.path)
+			return s.path.IsZero() || namesPath(v, s.path)
 		}
-		return f.concernsFact(fact) || slices.ContainsFunc(fact.Former, f.saidBefore)
+		return s.concernsFact(fact) || slices.ContainsFunc(fact.Former, s.saidBefore)
 	}, func(t *tx, k, v []byte) {
 		fact, err := decodeFact(k, v)
 		switch {
 		case err != nil:
 			unreadable[string(k)] = true
 			t.bucket(bucketFacts).Delete(k)
-		case f.concernsFact(fact):
+		case s.concernsFact(fact):
 			t.facts().dropFact(fact)
 		default:
 			rest := fact
-			rest.Former = slices.DeleteFunc(slices.Clone(fact.Former), f.saidBefore)
+			rest.Former = slices.DeleteFunc(slices.Clone(fact.Former), s.saidBefore)
 			t.facts().replaceFact(fact, rest)
 		}
 	})
@@ -280,46 +267,36 @@ func (f *forgetting) facts() error {
 		return err
 	}
 	of := func(k, _ []byte) bool { return unreadable[string(k[max(0, len(k)-8):])] }
-	err = deleteWhere(f.ctx, f.db, bucketWords, nil, nil, of)
-	return errors.Join(err, deleteWhere(f.ctx, f.db, bucketVectors, nil, nil, of))
+	err = deleteWhere(s.ctx, s.db, bucketWords, nil, nil, of)
+	return errors.Join(err, deleteWhere(s.ctx, s.db, bucketVectors, nil, nil, of))
 }
 
-// isForgotten reports whether what is stored under a path is deleted.
-func (f *forgetting) isForgotten(path core.Path) bool {
-	for above := path; !above.IsZero(); above = above.Parent() {
-		if f.sources[above] {
-			return true
-		}
-	}
-	return f.holds(path)
-}
-
-func (f *forgetting) plugins() error {
-	return deleteWhere(f.ctx, f.db, bucketPlugins, nil, nil, func(k, v []byte) bool {
+func (s *subject) plugins() error {
+	return deleteWhere(s.ctx, s.db, bucketPlugins, nil, nil, func(k, v []byte) bool {
 		_, rest, _ := bytes.Cut(k, []byte{ending})
 		path, key, _ := cutItem(rest)
-		return f.isForgotten(path) || f.person != "" && key == f.path.String()
+		return s.holds(path) || s.person != "" && key == s.path.String()
 	})
 }
 
-func (f *forgetting) states() error {
-	return deleteWhere(f.ctx, f.db, bucketStates, nil, nil, func(k, _ []byte) bool {
+func (s *subject) states() error {
+	return deleteWhere(s.ctx, s.db, bucketStates, nil, nil, func(k, _ []byte) bool {
 		path, _ := placeOf(k)
-		return f.isForgotten(path) || f.spokeIn[path]
+		return s.holds(path) || s.spokeIn[path]
 	})
 }
 
 // usage deletes what the person used. What their places cost is added to the interface
 // instead: the money is spent, and budgets must not have room again.
-func (f *forgetting) usage() error {
-	return sweep(f.ctx, f.db, bucketUsage, nil, nil, func(k, v []byte) bool {
+func (s *subject) usage() error {
+	return sweep(s.ctx, s.db, bucketUsage, nil, nil, func(k, v []byte) bool {
 		u, _ := readUse(k, v)
-		return f.isForgotten(u.Person)
+		return s.holds(u.Person)
 	}, func(t *tx, k, v []byte) {
 		t.bucket(bucketUsage).Delete(k)
 		u, _ := readUse(k, v)
 		place := interfaceOf(u.Person)
-		if !u.Person.IsPerson() && !f.isForgotten(place) {
+		if !u.Person.IsPerson() && !s.holds(place) {
 			u.Person = place
 			t.addUse(u)
 		}
@@ -328,15 +305,15 @@ func (f *forgetting) usage() error {
 
 // mute mutes the unfinished turns that answer the person. Only places with a journal are
 // searched.
-func (f *forgetting) mute(t *tx) {
+func (s *subject) mute(t *tx) {
 	for _, path := range t.placesIn(bucketJournal) {
-		if !path.Within(f.within) {
+		if !path.Within(s.within) {
 			continue
 		}
 		place := placeKey(path)
-		from := seqKey(place, f.heads[path].answered+1)
+		from := seqKey(place, s.heads[path].answered+1)
 		for turn, records := range t.turns(from, after(place)) {
-			if !f.isNamed(records) && !f.isAnswered(t, records) {
+			if !s.isNamed(records) && !s.isAnswered(t, records) {
 				continue
 			}
 			names := []core.TurnID{turn} // from before its place moved, too
@@ -346,18 +323,18 @@ func (f *forgetting) mute(t *tx) {
 					names = append(names, core.TurnID{Path: from, Seq: turn.Seq - p.shift})
 				}
 			}
-			f.db.epochs.mute(turn, names)
+			s.db.epochs.mute(turn, names)
 		}
 	}
 }
 
 // journals deletes the journals of the turns that answer or name the person.
-func (f *forgetting) journals() error {
+func (s *subject) journals() error {
 	answers := make(map[core.TurnID]bool)
-	err := f.db.view(f.ctx, func(v *view) error {
-		for turn, records := range v.turns(subtree(f.within)) {
-			answered := f.isAnswered(&v.tx, records)
-			if answered || f.isNamed(records) {
+	err := s.db.view(s.ctx, func(v *view) error {
+		for turn, records := range v.turns(subtree(s.within)) {
+			answered := s.isAnswered(&v.tx, records)
+			if answered || s.isNamed(records) {
 				answers[turn] = answered
 			}
 		}
@@ -366,10 +343,10 @@ func (f *forgetting) journals() error {
 	if err != nil {
 		return err
 	}
-	return changeAll(f.ctx, f.db, slices.Collect(maps.Keys(answers)), func(t *tx, turn core.TurnID) {
+	return changeAll(s.ctx, s.db, slices.Collect(maps.Keys(answers)), func(t *tx, turn core.TurnID) {
 		if answers[turn] {
 			for _, r := range t.records(turn) {
-				f.removeSent(t, r)
+				s.removeSent(t, r)
 			}
 		}
 		t.deleteBelow(bucketJournal, turnKey(turn))
@@ -378,7 +355,7 @@ func (f *forgetting) journals() error {
 
 // removeSent deletes the message that a part of a turn sent to the person. Only entries of
 // older versions need it: others hold whom they answer.
-func (f *forgetting) removeSent(t *tx, r record) {
+func (s *subject) removeSent(t *tx, r record) {
 	var sent core.Sent
 	w, err := decodeRecord(r.value)
 	if err != nil || r.key.Part == 0 || json.Unmarshal(w.Data, &sent) != nil {
@@ -387,7 +364,7 @@ func (f *forgetting) removeSent(t *tx, r record) {
 	p := t.resolve(sent.Path)
 	seq, known := t.findID(p, sent.ID)
 	if known {
-		f.addReply(p.path, sent.ID)
+		s.addReply(p.path, sent.ID)
 		t.remove(p.key, seq)
 	}
 }

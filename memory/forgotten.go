@@ -67,18 +67,18 @@ func (t forgottenTx) requestKey(person core.Path) []byte {
 // recordRequest stores when the person asked to be forgotten, by the platform's clock: their
 // last message is the request, if it is new. The request for everybody has the time of this
 // machine.
-func (f *forgetting) recordRequest(t *tx) {
-	if f.person == "" && !f.path.IsZero() {
+func (s *subject) recordRequest(t *tx) {
+	if s.person == "" && !s.path.IsZero() {
 		return
 	}
-	at := t.now.Add(-f.newest.Ahead)
-	if t.now.Sub(f.newest.SentAt()).Abs() < requestAge {
-		at = f.newest.Time
+	at := t.now.Add(-s.newest.Ahead)
+	if t.now.Sub(s.newest.SentAt()).Abs() < requestAge {
+		at = s.newest.Time
 	}
 	second := binary.AppendUvarint(nil, uint64(max(at.Unix(), 0)))
-	t.bucket(bucketGone).Put(t.forgotten().requestKey(f.path), second)
-	if f.person != "" && !t.forgotten().isOlder(f.within, at) {
-		t.bucket(bucketGone).Put(t.forgotten().requestKey(f.within), second)
+	t.bucket(bucketGone).Put(t.forgotten().requestKey(s.path), second)
+	if s.person != "" && !t.forgotten().isOlder(s.within, at) {
+		t.bucket(bucketGone).Put(t.forgotten().requestKey(s.within), second)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"synthbot/core"
 )
 
-// subject is what belongs to a person, to a place and all below it, or, with the zero Path, to
-// everybody.
+// subject is whom or what an export or Forget is about: a person, a place and all below it, or,
+// with the zero Path, everybody.
 type subject struct {
 	db      *DB
 	ctx     context.Context
@@ -25,12 +25,18 @@ type subject struct {
 	newest  core.Message         // the person's last message
 	// replies holds, by place, the ids of what the bot answered the person.
 	replies map[core.Path]map[string]bool
+
+	// Forget alone uses these.
+	inProgress map[core.Path]bool    // what is marked in epochs
+	ids        map[core.Path][]place // the paths under which ids are stored, by the place that they lead to
+	sources    map[core.Path]bool    // paths of ids and aliases that lead to what is deleted
 }
 
 func newSubject(ctx context.Context, db *DB, path core.Path) *subject {
 	s := &subject{db: db, ctx: ctx, path: path, within: path,
 		whole: make(map[core.Path]uint64), proof: make(map[core.Path]uint64),
-		spokeIn: make(map[core.Path]bool), replies: make(map[core.Path]map[string]bool)}
+		spokeIn: make(map[core.Path]bool), replies: make(map[core.Path]map[string]bool),
+		inProgress: make(map[core.Path]bool), sources: make(map[core.Path]bool)}
 	if path.IsPerson() {
 		s.person, s.within = path.Elements()[2], interfaceOf(path)
 	}
@@ -139,7 +145,7 @@ func (s *subject) concerns(l *storedEntry) bool {
 func (s *subject) holds(path core.Path) bool {
 	for above := path; !above.IsZero(); above = above.Parent() {
 		_, whole := s.whole[above]
-		if whole {
+		if whole || s.sources[above] {
 			return true
 		}
 	}
