@@ -251,7 +251,7 @@ func (c *checker) vectors() {
 		if err != nil {
 			return err
 		}
-		f, ok, _ := c.facts().fact(number)
+		f, ok := c.facts().fact(number)
 		if !ok || f.Origin != origin {
 			return fmt.Errorf("memory %s has a vector at %q and is not from there", factID(number), origin)
 		}

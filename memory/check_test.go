@@ -65,7 +65,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"facts: memory":                       func(t *tx) { t.bucket(bucketFacts).Put([]byte("x"), []byte("{}")) },
 		"memory 0000000000000001: unexpected": func(t *tx) { t.bucket(bucketFacts).Put(number(1), []byte("{")) },
 		"memory 1 is not found by": func(t *tx) {
-			f, _, _ := t.facts().fact(1)
+			f, _ := t.facts().fact(1)
 			t.bucket(bucketWords).Delete(postingKey(f.Origin, termAll, factKey(&f)))
 		},
 		"lead to a memory":           func(t *tx) { t.bucket(bucketWords).Put([]byte("x"), nil) },

@@ -229,7 +229,7 @@ func (m *embedWorker) embed(ctx context.Context, by Embedder, changed int, batch
 	return m.db.write(ctx, &job{size: len(batch) * length, run: func(t *tx) error {
 		for i := range batch {
 			number := numberOfFact(&batch[i])
-			f, ok, _ := t.facts().fact(number)
+			f, ok := t.facts().fact(number)
 			if ok && f.Text == batch[i].Text { // it may have changed, or been dropped
 				t.facts().putVector(f.Origin, number, &vectors[i])
 			}

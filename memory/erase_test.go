@@ -96,9 +96,9 @@ func TestLookingAfterDeleting(t *testing.T) {
 	err := within(t, time.Minute, func(ctx context.Context) error {
 		return db.write(ctx, &job{run: func(tx *tx) error {
 			for i := range 60 {
-				f, _, err := tx.facts().fact(uint64(i + 1))
-				if err != nil {
-					return err
+				f, ok := tx.facts().fact(uint64(i + 1))
+				if !ok {
+					return fmt.Errorf("no fact %d", i+1)
 				}
 				tx.facts().dropFact(f)
 			}

@@ -284,9 +284,6 @@ func checkReaction(r *reactionRow) error {
 }
 
 func importRows(ctx context.Context, db *DB, rows []row) error {
-	if len(rows) == 0 {
-		return nil
-	}
 	return db.write(ctx, &job{run: func(t *tx) error {
 		for _, r := range rows {
 			if err := importRow(t, r); err != nil {

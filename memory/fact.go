@@ -140,10 +140,7 @@ func (t factTx) replacedBy(f core.Fact) (olds []core.Fact, err error) {
 	}
 	slices.Sort(ids)
 	for _, id := range slices.Backward(slices.Compact(ids)) {
-		old, ok, err := t.fact(id)
-		if err != nil {
-			t.db.logUnreadable(err)
-		}
+		old, ok := t.fact(id)
 		if ok && f.MayReplace(&old) {
 			olds = append(olds, old)
 		}
@@ -171,15 +168,18 @@ func numberOfFact(f *core.Fact) uint64 {
 
 func factKey(f *core.Fact) []byte { return binary.BigEndian.AppendUint64(nil, numberOfFact(f)) }
 
-// fact reads a fact; ok is false if there is none.
-func (t factTx) fact(number uint64) (f core.Fact, ok bool, err error) {
+// fact reads a fact; ok is false if there is none, or if it cannot be read, which is logged.
+func (t factTx) fact(number uint64) (f core.Fact, ok bool) {
 	key := binary.BigEndian.AppendUint64(nil, number)
 	value := t.bucket(bucketFacts).Get(key)
 	if value == nil {
-		return core.Fact{}, false, nil
+		return core.Fact{}, false
 	}
-	f, err = decodeFact(key, value)
-	return f, err == nil, err
+	f, err := decodeFact(key, value)
+	if err != nil {
+		t.db.logUnreadable(err)
+	}
+	return f, err == nil
 }
 
 // factByID reads a fact; if there is none, the error wraps core.ErrUnknown.
@@ -188,11 +188,12 @@ func (t factTx) factByID(id string) (core.Fact, error) {
 	if err != nil {
 		return core.Fact{}, err
 	}
-	f, ok, err := t.fact(number)
-	if err == nil && !ok {
-		err = unknownFact(id)
+	key := binary.BigEndian.AppendUint64(nil, number)
+	value := t.bucket(bucketFacts).Get(key)
+	if value == nil {
+		return core.Fact{}, unknownFact(id)
 	}
-	return f, err
+	return decodeFact(key, value)
 }
 
 func unknownFact(id string) error { return fmt.Errorf("%w: %w: %q", ErrBatch, core.ErrUnknown, id) }

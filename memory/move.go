@@ -68,10 +68,7 @@ func (t factTx) factsBelow(root core.Path) (facts []core.Fact) {
 			continue
 		}
 		for _, id := range t.factsWith(origin, termAll) {
-			f, ok, err := t.fact(id)
-			if err != nil {
-				t.db.logUnreadable(err)
-			}
+			f, ok := t.fact(id)
 			if ok {
 				facts = append(facts, f)
 			}
@@ -81,9 +78,7 @@ func (t factTx) factsBelow(root core.Path) (facts []core.Fact) {
 }
 
 func (t *tx) addAlias(from core.Path, a alias) {
-	value, err := json.Marshal(a)
-	t.fail(bucketAliases, err)
-	t.bucket(bucketAliases).Put(placeKey(from), value)
+	t.bucket(bucketAliases).Put(placeKey(from), core.JSON(a))
 }
 
 // move appends one place's log to another one: its numbers rise by the other's last. Ids

@@ -118,7 +118,7 @@ func newDB(name string, o Options) *DB {
 	db.writer = &writer{db: db}
 	db.writer.fault = func(_ *tx, j *job) {
 		if o.BeforeJob != nil {
-			o.BeforeJob(j.label())
+			o.BeforeJob(j.name)
 		}
 	}
 	db.embeds = &embedWorker{db: db, wake: make(chan struct{}, 1)}

@@ -92,9 +92,10 @@ func (i items) PutAll(ctx context.Context, list ...core.Item) error {
 
 // put stores items, all or none, and returns the version of the last one.
 func (i items) put(ctx context.Context, list []core.Item) (version uint64, err error) {
-	size := 0
+	name, size := "", 0
 	for n := range list {
 		item := &list[n]
+		name = "an item of plugin " + i.plugin + " under " + item.Path.String()
 		if err := checkItem(i.plugin, item.Key); err != nil {
 			return 0, err
 		}
@@ -107,7 +108,6 @@ func (i items) put(ctx context.Context, list []core.Item) (version uint64, err e
 		}
 	}
 	b := i.db.epochOf(ctx)
-	name := func() string { return "an item of plugin " + i.plugin + " under " + list[0].Path.String() }
 	j := &job{name: name, size: size, run: func(t *tx) error {
 		for _, item := range list {
 			if item.Value != nil && b.concerns(&item) {
@@ -149,12 +149,9 @@ func (i items) write(t *tx, item core.Item) (uint64, error) {
 		t.bucket(bucketPlugins).Delete(key)
 		return 0, nil
 	}
-	value, err := json.Marshal(storedItem{old.Version + 1, t.now, item.Value})
-	if err != nil {
-		return 0, fmt.Errorf("item: %w", err)
-	}
-	t.bucket(bucketPlugins).Put(key, value)
-	return old.Version + 1, nil
+	version := old.Version + 1
+	t.bucket(bucketPlugins).Put(key, core.JSON(storedItem{version, t.now, item.Value}))
+	return version, nil
 }
 
 // List returns the items at or below root, by path and key.

@@ -22,10 +22,10 @@ type job struct {
 	publish func()
 	// exclusive, instead of run, is called between two transactions.
 	exclusive func() error
-	name      func() string // nil: that of the context of write
-	size      int           // rough, in bytes; 0: it adds nothing
-	finishing bool          // finishes what has begun: it is written even if the disk is full
-	canWait   bool          // for the next transaction, up to maxDelay
+	name      string // empty: that of the context of write
+	size      int    // rough, in bytes; 0: it adds nothing
+	finishing bool   // finishes what has begun: it is written even if the disk is full
+	canWait   bool   // for the next transaction, up to maxDelay
 	done      chan error
 }
 
@@ -118,8 +118,8 @@ func (db *DB) write(ctx context.Context, j *job) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if name, ok := ctx.Value(jobKey{}).(string); ok && j.name == nil {
-		j.name = func() string { return name }
+	if j.name == "" {
+		j.name, _ = ctx.Value(jobKey{}).(string)
 	}
 	if db.space.full.Load() && j.size > 0 && !j.finishing {
 		return fmt.Errorf("%s: %w", db.file.name, core.ErrFull)

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
@@ -334,11 +333,8 @@ func (s *search) found(best []int) (found []core.FactMatch) {
 			break
 		}
 		h := &s.hits[i]
-		f, ok, err := s.facts().fact(h.id)
-		if err != nil {
-			s.db.logUnreadable(fmt.Errorf("memory %s: %w", factID(h.id), err))
-		}
-		if err == nil && ok {
+		f, ok := s.facts().fact(h.id)
+		if ok {
 			found = append(found, core.FactMatch{Fact: f, Score: h.score})
 		}
 	}

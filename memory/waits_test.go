@@ -119,7 +119,7 @@ func watchSteps(db *DB) *stepsDone {
 	s := &stepsDone{}
 	current, large := 0, false
 	note := func(t *tx, j *job) {
-		name, _, _ := strings.Cut(j.label(), " ")
+		name, _, _ := strings.Cut(j.name, " ")
 		large = large && t != nil && t.ID() == current || name == "forget" || name == "retention"
 		switch {
 		case t == nil && db.writer.changed != nil:

@@ -35,7 +35,7 @@ type watch struct {
 
 // work is what the writer does.
 type work struct {
-	job   *job // nil: none
+	job   string // its name
 	busy  bool
 	slow  bool      // it waits for the disk
 	steps uint64    // counts what it did before
@@ -44,10 +44,10 @@ type work struct {
 
 // startJob notes that the writer works on a job from now on. It fails if the job is refused.
 func (w *watch) startJob(j *job, now time.Time) error {
-	if len(w.refused) > 0 && now.Before(w.refused[j.label()]) {
-		return fmt.Errorf("%s: %w", j.label(), ErrRefused)
+	if now.Before(w.refused[j.name]) {
+		return fmt.Errorf("%s: %w", j.name, ErrRefused)
 	}
-	w.note(work{job: j, busy: true, slow: j.exclusive != nil})
+	w.note(work{job: j.name, busy: true, slow: j.exclusive != nil})
 	return nil
 }
 
@@ -87,7 +87,7 @@ func (w *watch) run(ctx context.Context, patience time.Duration, stuck func(job 
 		case !now.busy || now.steps != seen:
 			seen, ticks = now.steps, 0
 		case ticks >= limit:
-			stuck(now.job.label())
+			stuck(now.job)
 			return
 		}
 	}
@@ -128,7 +128,7 @@ func (db *DB) Pulse(ctx context.Context) error {
 	waits := time.Since(doing.since)
 	switch {
 	case !doing.slow:
-		return fmt.Errorf("%s: no write commits: the writer works on %q", db.file.name, doing.job.label())
+		return fmt.Errorf("%s: no write commits: the writer works on %q", db.file.name, doing.job)
 	case waits >= patience:
 		return fmt.Errorf("%s: no write commits: the disk has been busy for %v", db.file.name, waits.Round(time.Second))
 	}
@@ -141,14 +141,6 @@ type jobKey struct{}
 // withJobName names the jobs that are written with the context.
 func withJobName(ctx context.Context, format string, args ...any) context.Context {
 	return context.WithValue(ctx, jobKey{}, fmt.Sprintf(format, args...))
-}
-
-// label returns the job's name; "" if it has none.
-func (j *job) label() string {
-	if j == nil || j.name == nil {
-		return ""
-	}
-	return j.name()
 }
 
 // jobName names a batch by its turn, or by its first event.

@@ -219,11 +219,11 @@ func TestWhenAJobIsStuck(t *testing.T) {
 			time.Sleep(20 * patience) // nothing to do is not stuck
 			for range 30 {
 				time.Sleep(patience / 2)
-				w.note(work{job: &job{name: func() string { return "before" }}, busy: true})
+				w.note(work{job: "before", busy: true})
 			}
 			w.note(work{})
 			time.Sleep(patience / 2)
-			w.note(work{job: &job{name: func() string { return "stuck" }}, busy: true, slow: slow})
+			w.note(work{job: "stuck", busy: true, slow: slow})
 			last := time.Now()
 			want(t, "the job", <-stuck, "stuck")
 			limit := patience
@@ -261,7 +261,7 @@ func TestStuckByDefault(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		go db.write(t.Context(), &job{run: func(*tx) error { <-free; return nil }, name: func() string { return "mine" }})
+		go db.write(t.Context(), &job{run: func(*tx) error { <-free; return nil }, name: "mine"})
 		want(t, "the job", <-stuck, "mine")
 		if took := time.Since(began); took < patience || took > patience+2*patience/watchTicks {
 			t.Errorf("noticed after %v, want %v", took, patience)
@@ -280,7 +280,7 @@ func TestStuckByDefault(t *testing.T) {
 // TestNobodyHearsOfAStuckJob: without anybody to report to, nothing happens.
 func TestNobodyHearsOfAStuckJob(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
-		slow := &job{run: func(*tx) error { time.Sleep(3 * patience); return nil }, name: func() string { return "slow" }}
+		slow := &job{run: func(*tx) error { time.Sleep(3 * patience); return nil }, name: "slow"}
 		if err := db.write(t.Context(), slow); err != nil {
 			t.Fatal(err)
 		}
@@ -311,10 +311,10 @@ func TestFileOfBlockedJobs(t *testing.T) {
 	db = openWith(t, dir, with)
 	want(t, "refused", db.RefusedJobs(), []string{"often", "too often"})
 	want(t, "until", db.writer.watch.refused["often"], now)
-	if err := db.writer.watch.startJob(&job{name: func() string { return "often" }}, now); err != nil {
+	if err := db.writer.watch.startJob(&job{name: "often"}, now); err != nil {
 		t.Errorf("a day later: %v", err)
 	}
-	if err := db.writer.watch.startJob(&job{name: func() string { return "often" }}, now.Add(-1)); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "often") {
+	if err := db.writer.watch.startJob(&job{name: "often"}, now.Add(-1)); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "often") {
 		t.Errorf("before: %v", err)
 	}
 	db.Close()
@@ -365,14 +365,12 @@ func TestNamesOfJobs(t *testing.T) {
 	} {
 		want(t, name, (&batch{from: b}).jobName(), strings.TrimSpace(name))
 	}
-	want(t, "of no job", (*job)(nil).label(), "")
-	want(t, "of a job without one", (&job{}).label(), "")
 	db := open(t, t.TempDir())
 	var called []string
-	db.writer.fault = func(_ *tx, j *job) { called = append(called, j.label()) }
+	db.writer.fault = func(_ *tx, j *job) { called = append(called, j.name) }
 	nothing := func(*tx) error { return nil }
 	ctx := withJobName(t.Context(), "work on %d", 5)
-	err := errors.Join(db.write(ctx, &job{run: nothing}), db.write(ctx, &job{run: nothing, name: func() string { return "own" }}))
+	err := errors.Join(db.write(ctx, &job{run: nothing}), db.write(ctx, &job{run: nothing, name: "own"}))
 	db.writer.fault = func(*tx, *job) {}
 	if err != nil {
 		t.Error(err)
@@ -387,7 +385,7 @@ func TestPulseGivesUp(t *testing.T) {
 	busy, free := make(chan struct{}), make(chan struct{})
 	done := make(chan error, 1)
 	go func() {
-		done <- db.write(t.Context(), &job{run: func(*tx) error { close(busy); <-free; return nil }, name: func() string { return "mine" }})
+		done <- db.write(t.Context(), &job{run: func(*tx) error { close(busy); <-free; return nil }, name: "mine"})
 	}()
 	<-busy
 	ctx, cancel := context.WithCancel(t.Context())
