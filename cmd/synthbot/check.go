@@ -57,7 +57,7 @@ func (p *checker) run(ctx context.Context, place core.Path, online bool) error {
 	}
 	database := "can be opened"
 	open := func() (daemon.Store, error) {
-		s, err := p.readStore(cfg)
+		s, err := p.openStore(cfg, false)
 		if errors.Is(err, core.ErrLocked) {
 			database = "is in use by a running synthbot"
 			return daemon.EmptyStore{}, nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -27,34 +26,46 @@ func (p *program) inspect(ctx context.Context, f func(*daemon.Bot) error) error 
 	}
 	return p.Run(ctx, daemon.Life{
 		Config: cfg, Log: p.Logger(cfg, slog.LevelWarn), Interfaces: daemon.InterfacesToLookAt, Look: f,
-		Open: func() (daemon.Store, error) { return p.readStore(cfg) },
+		Open: func() (daemon.Store, error) { return p.openStore(cfg, false) },
 	})
 }
 
-// readDB opens the database; nil if there is none.
-func (p *program) readDB(c *daemon.Config) (*memory.DB, error) {
+// openStore opens the database. A missing one is made, or else the store is empty.
+func (p *program) openStore(c *daemon.Config, create bool) (daemon.Store, error) {
 	if p.host != nil {
-		return p.host.Data.DB, nil
+		return p.host.Data.Store, nil
 	}
 	dir, err := c.DataDir(p.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(dir, memory.FileName)); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if _, err := os.Stat(filepath.Join(dir, memory.FileName)); errors.Is(err, fs.ErrNotExist) && !create {
+		return daemon.EmptyStore{}, nil
 	}
 	o := p.StoreOptions()
 	o.Log = p.Logger(c, slog.LevelWarn)
-	return memory.Open(dir, o)
+	db, err := memory.Open(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	return db, nil
 }
 
-// readStore is readDB for commands that only read.
-func (p *program) readStore(c *daemon.Config) (daemon.Store, error) {
-	db, err := p.readDB(c)
-	if db == nil {
-		return daemon.EmptyStore{}, err
+// withStore calls f with the store.
+func (p *program) withStore(create bool, f func(*daemon.Config, daemon.Store) error) error {
+	cfg, err := p.load()
+	if err != nil {
+		return err
 	}
-	return db, err
+	s, err := p.openStore(cfg, create)
+	if err != nil {
+		return err
+	}
+	err = f(cfg, s)
+	if p.host != nil {
+		return err
+	}
+	return errors.Join(err, s.Close())
 }
 
 // noDatabase is the error of a missing database.
@@ -78,45 +89,26 @@ func (p *program) withBot(ctx context.Context, f func(*daemon.Bot) error) error 
 
 // withDB calls f with the database, which must exist.
 func (p *program) withDB(f func(*memory.DB) error) error {
-	cfg, err := p.load()
-	if err != nil {
-		return err
-	}
-	db, err := p.readDB(cfg)
-	if err != nil {
-		return err
-	}
-	if db == nil {
-		return p.noDatabase(cfg)
-	}
-	return p.closing(db, f(db))
+	return p.withStore(false, func(cfg *daemon.Config, s daemon.Store) error {
+		db, ok := s.(*memory.DB)
+		if !ok {
+			return p.noDatabase(cfg)
+		}
+		return f(db)
+	})
 }
 
 // look calls f with a view of the database.
 func (p *program) look(ctx context.Context, f func(core.View) error) error {
-	cfg, err := p.load()
-	if err != nil {
+	return p.withStore(false, func(_ *daemon.Config, s daemon.Store) error {
+		var b bytes.Buffer // printed when the view is over, so that a slow reader does not block it
+		out := p.Out
+		p.Out = &b
+		err := s.View(ctx, f)
+		p.Out = out
+		if err == nil {
+			_, err = b.WriteTo(out)
+		}
 		return err
-	}
-	s, err := p.readStore(cfg)
-	if err != nil {
-		return err
-	}
-	var b bytes.Buffer // printed when the view is over, so that a slow reader does not block it
-	out := p.Out
-	p.Out = &b
-	err = s.View(ctx, f)
-	p.Out = out
-	if err == nil {
-		_, err = b.WriteTo(out)
-	}
-	return p.closing(s, err)
-}
-
-// closing closes c after a command that returned err, unless it belongs to the daemon.
-func (p *program) closing(c io.Closer, err error) error {
-	if p.host != nil {
-		return err
-	}
-	return errors.Join(err, c.Close())
+	})
 }

@@ -131,25 +131,13 @@ func importCommand(p *program) *cobra.Command {
 
 // importFrom adds what an export holds, making the database where there is none.
 func (p *program) importFrom(ctx context.Context, r io.Reader) error {
-	cfg, err := p.load()
-	if err != nil {
-		return err
-	}
-	db, err := p.readDB(cfg)
-	if db == nil && err == nil {
-		var dir string
-		if dir, err = cfg.DataDir(p.Getenv); err == nil {
-			db, err = memory.Open(dir, p.StoreOptions())
+	return p.withStore(true, func(_ *daemon.Config, s daemon.Store) error {
+		n, err := s.(*memory.DB).Import(ctx, r)
+		if err == nil {
+			fmt.Fprintf(p.Out, "lines added: %d\n", n)
 		}
-	}
-	if err != nil {
 		return err
-	}
-	n, err := db.Import(ctx, r)
-	if err == nil {
-		fmt.Fprintf(p.Out, "lines added: %d\n", n)
-	}
-	return p.closing(db, err)
+	})
 }
 
 func forgetCommand(p *program) *cobra.Command {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"synthbot/daemon"
+	"synthbot/memory"
 )
 
 func usageCommand(p *program) *cobra.Command {
@@ -26,29 +27,23 @@ func usageCommand(p *program) *cobra.Command {
 }
 
 func (p *program) usage(c *cobra.Command, days int) error {
-	cfg, err := p.load()
-	if err != nil {
-		return err
-	}
-	db, err := p.readDB(cfg)
-	if err != nil {
-		return err
-	}
-	var rows []daemon.Spent
-	if db != nil {
-		today := cfg.Clock(p.Clock)()
-		first := today.AddDate(0, 0, 1-days)
-		uses, err := db.Uses(c.Context(), first.Format(time.DateOnly), today.Format(time.DateOnly))
-		if err := p.closing(db, err); err != nil {
-			return err
+	return p.withStore(false, func(cfg *daemon.Config, s daemon.Store) error {
+		var uses []memory.Use
+		if db, ok := s.(*memory.DB); ok {
+			today := cfg.Clock(p.Clock)()
+			first := today.AddDate(0, 0, 1-days)
+			var err error
+			uses, err = db.Uses(c.Context(), first.Format(time.DateOnly), today.Format(time.DateOnly))
+			if err != nil {
+				return err
+			}
 		}
-		rows = daemon.Spending(uses)
-	}
-	w := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "DAY\tENGINE\tCALLS\tIN\tCACHED\tOUT\tCOST\t")
-	for _, r := range rows {
-		cost := cfg.Cost(r.Engine, r.Usage)
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%.4f\t\n", r.Day, r.Engine, r.Calls, r.In, r.Cached, r.Out, cost)
-	}
-	return w.Flush()
+		w := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintln(w, "DAY\tENGINE\tCALLS\tIN\tCACHED\tOUT\tCOST\t")
+		for _, r := range daemon.Spending(uses) {
+			cost := cfg.Cost(r.Engine, r.Usage)
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%.4f\t\n", r.Day, r.Engine, r.Calls, r.In, r.Cached, r.Out, cost)
+		}
+		return w.Flush()
+	})
 }
