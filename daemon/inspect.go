@@ -12,7 +12,6 @@ import (
 	"synthbot/core/llm"
 	"synthbot/core/turn"
 	"synthbot/core/txt"
-	"synthbot/interfaces/console"
 	"synthbot/plugins/blueprint"
 	"synthbot/plugins/pairing"
 )
@@ -125,35 +124,6 @@ func (p *parts) Pairing() *pairing.Plugin {
 		}
 	}
 	return nil
-}
-
-// Attach lets the user of a terminal talk to the daemon until they leave.
-func (b *Bot) Attach(ctx context.Context, o console.Options) error {
-	server := b.InForce().consoleServer()
-	if server == nil {
-		return errors.New("the daemon has a console of its own: talk to it there, or take it out of the configuration")
-	}
-	o.Attached = func(place core.Path) { b.Turns.Wake(place) }
-	return server.Attach(ctx, o)
-}
-
-// TypedLines returns what users typed in a session, for the arrow keys.
-func (b *Bot) TypedLines(ctx context.Context, place core.Path) []string {
-	var lines []string
-	err := b.Data.View(ctx, func(v core.View) error {
-		entries, err := v.Last(place, 200)
-		for i := range entries {
-			e := &entries[i]
-			if e.Message.Text != "" && e.Spoken() && !e.Self {
-				lines = append(lines, e.Message.Text)
-			}
-		}
-		return err
-	})
-	if err != nil {
-		b.log.Warn("history of the terminal", "err", err)
-	}
-	return lines
 }
 
 // Offered returns a function that reports whether a user without a rank is offered an

@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -98,11 +100,6 @@ func withConsole(m maker, make func() core.Interface) ([]core.Interface, error) 
 	return append(all, make()), nil
 }
 
-// Only is for a bot whose interfaces exist already.
-func Only(all ...core.Interface) makeInterfaces {
-	return func(maker) ([]core.Interface, error) { return all, nil }
-}
-
 // consoleServer serves attached terminals; nil if the daemon has a console of its own.
 func (p *parts) consoleServer() *console.Server {
 	for _, i := range p.Interfaces {
@@ -111,6 +108,45 @@ func (p *parts) consoleServer() *console.Server {
 		}
 	}
 	return nil
+}
+
+// Terminal makes a terminal alone. Its arrow keys bring back what users typed in the place.
+func Terminal(o console.Options, place core.Path) makeInterfaces {
+	return func(m maker) ([]core.Interface, error) {
+		o.History = m.data.typedLines(m.log, place)
+		return []core.Interface{console.New(o)}, nil
+	}
+}
+
+// Attach lets the user of a terminal talk to the daemon in a place until they leave.
+func (b *Bot) Attach(ctx context.Context, o console.Options, place core.Path) error {
+	server := b.InForce().consoleServer()
+	if server == nil {
+		return errors.New("the daemon has a console of its own: talk to it there, or take it out of the configuration")
+	}
+	o.History = b.Data.typedLines(b.log, place)
+	o.Attached = func(place core.Path) { b.Turns.Wake(place) }
+	return server.Attach(ctx, o)
+}
+
+// typedLines returns a function that returns what users typed in a place, the oldest first.
+func (s *Storage) typedLines(log *slog.Logger, place core.Path) func(context.Context) []string {
+	return func(ctx context.Context) (lines []string) {
+		err := s.View(ctx, func(v core.View) error {
+			entries, err := v.Last(place, 200)
+			for i := range entries {
+				e := &entries[i]
+				if e.Message.Text != "" && e.Spoken() && !e.Self {
+					lines = append(lines, e.Message.Text)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			log.Warn("history of the terminal", "err", err)
+		}
+		return lines
+	}
 }
 
 // NoInterface is the error of a configuration that enables none.

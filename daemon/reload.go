@@ -34,12 +34,12 @@ func notify(token chan struct{}) {
 	}
 }
 
-// until makes the changes that are requested, until the bot begins to stop or the interface
-// of its life ends.
+// until makes the changes that are requested, until the bot begins to stop, or its first
+// interface ends if it is attended.
 func (r *reloads) until(intake context.Context, l Life) {
 	var over <-chan struct{}
-	if l.With != nil {
-		over = r.workers.find(l.With).done
+	if l.Attended {
+		over = r.workers.find(r.InForce().Interfaces[0]).done
 	}
 	for intake.Err() == nil {
 		select {

@@ -19,7 +19,7 @@ type Life struct {
 	Interfaces makeInterfaces
 	Look       func(*Bot) error // is called instead of running the bot; nil: it runs
 	Grace      time.Duration    // for turns to finish when the bot stops
-	With       core.Interface   // the bot stops when this interface does; optional
+	Attended   bool             // the bot stops when its first interface does
 	Carry      Carry            // carries out the commands of the control socket; nil: not a daemon
 	Reload     <-chan os.Signal // requests that the configuration is read again
 }

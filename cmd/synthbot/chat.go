@@ -46,21 +46,18 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 		return daemon.Usagef("--session: %w", err)
 	}
 	who := cfg.PersonaAt(place)
-	var b *daemon.Bot
 	o := console.Options{
 		In: p.In, Out: p.Out, Err: p.Err, User: userName(name), Session: session, Rank: core.RankAdmin,
 		Terminal:    console.IsTerminal(p.In) && console.IsTerminal(p.Out),
 		NoColor:     p.Getenv("NO_COLOR") != "" || p.Getenv("TERM") == "dumb",
 		PersonaName: who.Name, Greeting: who.For(userName(name)).Greeting, Now: cfg.Clock(p.Clock), Locale: p.Locale(),
-		History: func(ctx context.Context) []string { return b.TypedLines(ctx, place) },
 	}
 	if p.host != nil {
-		b = p.host
-		return p.host.Attach(ctx, o)
+		return p.host.Attach(ctx, o, place)
 	}
-	here := console.New(o)
 	return p.Run(ctx, daemon.Life{
-		Config: cfg, Log: p.Logger(cfg, slog.LevelWarn), Interfaces: daemon.Only(here), Grace: goodbye, With: here,
+		Config: cfg, Log: p.Logger(cfg, slog.LevelWarn), Interfaces: daemon.Terminal(o, place), Grace: goodbye,
+		Attended: true,
 	})
 }
 
