@@ -19,6 +19,7 @@ import (
 	"synthbot/plugins/pairing"
 	"synthbot/plugins/people"
 	"synthbot/plugins/reminders"
+	"synthbot/plugins/review"
 	"synthbot/plugins/standard"
 	"synthbot/plugins/web"
 )
@@ -41,6 +42,8 @@ var availablePlugins = []available{
 	plugin("clock", "The time, the day, the season and the weather.", clock.New),
 	plugin("beats", "What the bot does on its own, on a schedule.", beats.New),
 	plugin("web", "Reading and searching the web.", web.New),
+	plugin("review", "Sends replies back to the model that promise what no action does, or break the limits "+
+		"of a place.", review.New),
 	plugin(PairingName, "Lets unknown users in by a code. On if access.private is pairing.",
 		pairing.New).onIf(needsPairing),
 }

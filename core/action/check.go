@@ -30,6 +30,17 @@ type Resolver interface {
 	Find(from core.Path, name string) (core.Path, error)
 }
 
+// Draft is a checked plan before any of it runs, for plugins that review plans.
+type Draft struct {
+	Who  Requester
+	Plan core.Plan
+	Done []string // the actions that earlier rounds of the turn called
+}
+
+// Reviewer is the ability of a plugin to send a plan back to the model, by naming faults. It is
+// asked once a round, does not block, and changes nothing.
+type Reviewer interface{ Review(Draft) []core.Fault }
+
 // Check normalises and validates a whole plan. The returned plan holds the steps that may
 // run, under their canonical names. The faults say what is wrong with the rest. Of a repaired
 // plan only messages are left.

@@ -66,15 +66,16 @@ func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
 
 // exchange is what is said to the model, and by it, in one round.
 type exchange struct {
-	turn    *turn
-	round   uint16
-	dialect llm.Dialect    // of the engine that was asked last
-	lite    bool           // its prompt held the essential actions only
-	calls   []llm.ToolCall // of its last answer
-	first   string         // its first answer
-	last    string
-	best    core.Plan // the latest plan of which something may run
-	faults  []core.Fault
+	turn     *turn
+	round    uint16
+	dialect  llm.Dialect // of the engine that was asked last
+	reviewed bool
+	lite     bool           // its prompt held the essential actions only
+	calls    []llm.ToolCall // of its last answer
+	first    string         // its first answer
+	last     string
+	best     core.Plan // the latest plan of which something may run
+	faults   []core.Fault
 }
 
 // plan asks the model and lets it correct itself. It returns a plan that may run in any
@@ -210,6 +211,9 @@ func (c *exchange) check(a llm.Answer) {
 	if len(faults) > 0 && len(p.Steps) == 0 && p.Response == "" {
 		c.faults = faults // an empty plan's own faults say nothing new
 	}
+	if len(c.faults) == 0 {
+		c.review(checked)
+	}
 	if a.Truncated {
 		c.faults = append(c.faults, core.Fault{
 			Text: "the reply was cut off in the middle: it is too long; answer in fewer words",
@@ -223,6 +227,19 @@ func (c *exchange) check(a llm.Answer) {
 		c.first = a.Text
 	}
 	t.log.Debug("answer", "engine", a.Engine, "text", a.Text, "faults", c.faults)
+}
+
+// review lets plugins send a plan back, once: what the model insists on is done.
+func (c *exchange) review(p core.Plan) {
+	reviewers := c.turn.setup.Plugins.Reviewers
+	if c.reviewed || len(reviewers) == 0 {
+		return
+	}
+	c.reviewed = true
+	d := action.Draft{Who: c.turn.who, Plan: p, Done: c.turn.results.calls()}
+	for _, r := range reviewers {
+		guard(c.turn.log, "review", func() { c.faults = append(c.faults, r.Review(d)...) })
+	}
 }
 
 // inTime leaves out of the last round's plan all but messages: nothing would be said of

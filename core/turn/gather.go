@@ -286,9 +286,10 @@ type participant struct {
 // was not called yet, and in the last one only ways to speak.
 func (in *input) offer(round uint16) []prompt.Action {
 	definitions := in.turn.snapshot.Offer(in.turn.who)
+	called := in.turn.results.calls()
 	actions := make([]prompt.Action, 0, len(definitions))
 	for _, d := range definitions {
-		if !d.IsMessage() && (round == lastRound || in.turn.results.called(d.Name)) {
+		if !d.IsMessage() && (round == lastRound || slices.Contains(called, d.Name)) {
 			continue
 		}
 		actions = append(actions, prompt.Action{

@@ -102,6 +102,7 @@ type Plugins struct {
 	Recons    []hint.Source
 	Injectors map[string]core.Injector // by the key of the context
 	Bios      []core.BioSource
+	Reviewers []action.Reviewer
 	Keys      []string // further top-level keys of plans; their values are in the plan's metadata
 	Observers []watch.Observer
 	Watchers  []watch.StageObserver
@@ -123,6 +124,9 @@ func (a *Plugins) Add(p core.Plugin) {
 	}
 	if x, ok := p.(core.BioSource); ok {
 		a.Bios = append(a.Bios, x)
+	}
+	if x, ok := p.(action.Reviewer); ok {
+		a.Reviewers = append(a.Reviewers, x)
 	}
 	if x, ok := p.(interface{ PlanKeys() []string }); ok {
 		a.Keys = append(a.Keys, x.PlanKeys()...)

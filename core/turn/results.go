@@ -168,7 +168,10 @@ func (r *results) repeatedBy(p core.Plan) bool {
 
 func hasOutput(d action.StepResult) bool { return len(d.Output) > 0 }
 
-// called reports whether the turn called the action in an earlier round.
-func (r *results) called(name string) bool {
-	return slices.ContainsFunc(r.all, func(d action.StepResult) bool { return d.Action == name })
+// calls lists the actions that earlier rounds of the turn called.
+func (r *results) calls() (names []string) {
+	for i := range r.all {
+		names = append(names, r.all[i].Action)
+	}
+	return names
 }
