@@ -140,7 +140,7 @@ func explain(e *watch.TurnEnd) string {
 		fmt.Fprintf(&s, "- remembered: %s\n", m)
 	}
 	for _, o := range t.Steps {
-		fmt.Fprintf(&s, "- did: %s", o.Action)
+		fmt.Fprintf(&s, "- %s: %s", became(o.Progress), o.Action)
 		if o.Text != "" {
 			fmt.Fprintf(&s, " (%s: %s)", o.Kind, o.Text)
 		}
@@ -150,6 +150,15 @@ func explain(e *watch.TurnEnd) string {
 		s.WriteString(explainPlan(&t.Plans[i]))
 	}
 	return strings.TrimSpace(s.String())
+}
+
+// became says what became of a step.
+func became(p core.Progress) string {
+	words := map[core.Progress]string{
+		core.ProgressDone: "did", core.ProgressPending: "waits for a yes", core.ProgressSkipped: "did not do",
+		core.ProgressFailed: "failed", core.ProgressUnknown: "may have done",
+	}
+	return cmp.Or(words[p], string(p))
 }
 
 // sizes lists the sections of a prompt with their sizes.

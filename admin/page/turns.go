@@ -136,7 +136,7 @@ type askedSection struct {
 }
 
 // done is one step, for reading.
-type done struct{ Action, Kind, Text, Result string }
+type done struct{ Action, Progress, Kind, Text, Result string }
 
 // inspected is a turn in full.
 type inspected struct {
@@ -217,8 +217,8 @@ func askedOf(a watch.Ask, closed bool) asked {
 	return q
 }
 
-func stepOf(s *core.Outcome) done {
-	d := done{Action: s.Action, Kind: string(s.Kind), Text: quoteless(s.Text)}
+func stepOf(s *watch.Step) done {
+	d := done{Action: s.Action, Progress: string(s.Progress), Kind: string(s.Kind), Text: quoteless(s.Text)}
 	if raw, err := json.Marshal(s.Result); err == nil && string(raw) != "{}" {
 		d.Result = bare(raw)
 	}

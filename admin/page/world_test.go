@@ -281,7 +281,7 @@ func (w *world) turn(place core.Path, seq uint64, text string, private bool) {
 				Type: "diary_write", Payload: json.RawMessage(`{"summary":` + string(quoted) + `,"deep":[{"Private_Thought":"` + mind + `"}]}`),
 				Fallback: &core.Step{Type: "x", Payload: json.RawMessage(`{"private_thought":"` + mind + `"}`)},
 			}}, Extra: map[string]json.RawMessage{"raw": json.RawMessage(`"{\"private_thought\":\"` + mind + `\"}"`)}}},
-			Steps: []core.Outcome{{Action: "diary_write", Text: text, Result: core.Result{Output: json.RawMessage(`{"private_thought":"` + mind + `","said":` + string(quoted) + `}`)}}},
+			Steps: []watch.Step{{Progress: core.ProgressDone, Outcome: core.Outcome{Action: "diary_write", Text: text, Result: core.Result{Output: json.RawMessage(`{"private_thought":"` + mind + `","said":` + string(quoted) + `}`)}}}},
 		},
 	})
 }

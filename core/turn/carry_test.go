@@ -305,7 +305,7 @@ func TestTrace(t *testing.T) {
 	if a := end.Trace.Asks[0]; len(a.Faults) == 0 || len(a.Sections) == 0 || a.Engine != "script" {
 		t.Errorf("the first question was %+v", a)
 	}
-	if s := end.Trace.Steps; len(s) != 1 || s[0].Action != "message_room" {
+	if s := end.Trace.Steps; len(s) != 1 || s[0].Action != "message_room" || s[0].Progress != core.ProgressDone {
 		t.Errorf("the steps were %+v", s)
 	}
 	if a := end.Trace.Asks[1]; len(a.Faults) != 0 {

@@ -43,7 +43,7 @@ func (t *turn) finish(end watch.TurnEnd) {
 		t.trace.Memories = t.input.parts.Recon.Memories
 	}
 	for _, d := range t.results.all {
-		t.trace.Steps = append(t.trace.Steps, d.Outcome)
+		t.trace.Steps = append(t.trace.Steps, watch.Step{Outcome: d.Outcome, Progress: d.Progress})
 	}
 	trace := t.trace // keeping it does not keep the turn
 	end.Turn, end.Messages, end.Trace = t.journal.id, t.ids(), &trace

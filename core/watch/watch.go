@@ -65,13 +65,19 @@ type Ask struct {
 // Trace is how a turn came to its answer. It holds people's words (Memories,
 // Plans): it is for admins, and leaves the place for nobody else.
 type Trace struct {
-	Began    time.Time      `json:"began"`
-	Took     time.Duration  `json:"took"`
-	Thought  time.Duration  `json:"thought"` // of it, waiting for models
-	Asks     []Ask          `json:"asks,omitempty"`
-	Memories []string       `json:"memories,omitempty"`
-	Plans    []core.Plan    `json:"plans,omitempty"`
-	Steps    []core.Outcome `json:"steps,omitempty"`
+	Began    time.Time     `json:"began"`
+	Took     time.Duration `json:"took"`
+	Thought  time.Duration `json:"thought"` // of it, waiting for models
+	Asks     []Ask         `json:"asks,omitempty"`
+	Memories []string      `json:"memories,omitempty"`
+	Plans    []core.Plan   `json:"plans,omitempty"`
+	Steps    []Step        `json:"steps,omitempty"`
+}
+
+// Step is what became of one action of a turn.
+type Step struct {
+	core.Outcome
+	Progress core.Progress `json:"progress,omitempty"`
 }
 
 // TurnEnd tells that a turn is over and journalled, or, with a Turn whose Seq is
