@@ -118,14 +118,17 @@ type Attachment struct {
 // Message is what was said in a place, with nothing of the platform left in it.
 // (Path, ID) is its identity: an edit carries the same ID.
 type Message struct {
-	Path        Path         `json:"path"`
-	ID          string       `json:"id"`
-	Seq         uint64       `json:"seq,omitempty"` // given by the Store, rising within a Path
-	Author      Author       `json:"author,omitzero"`
-	Text        string       `json:"text,omitempty"` // the author's own words alone
-	Foreign     []Foreign    `json:"foreign,omitempty"`
-	Time        time.Time    `json:"time,omitzero"` // the platform's
-	Voice       bool         `json:"voice,omitempty"`
+	Path    Path      `json:"path"`
+	ID      string    `json:"id"`
+	Seq     uint64    `json:"seq,omitempty"` // given by the Store, rising within a Path
+	Author  Author    `json:"author,omitzero"`
+	Text    string    `json:"text,omitempty"` // the author's own words alone
+	Foreign []Foreign `json:"foreign,omitempty"`
+	Time    time.Time `json:"time,omitzero"` // the platform's
+	Voice   bool      `json:"voice,omitempty"`
+	// Heard is how sure speech recognition is of the Text of a voice message, in percent: 0 if
+	// it recognised nothing, HeardUnrated if it does not say.
+	Heard       int          `json:"heard,omitempty"`
 	ReplyTo     *Quote       `json:"reply_to,omitempty"`
 	Attachments []Attachment `json:"attachments,omitempty"`
 	Private     bool         `json:"private,omitempty"` // nobody else can read along
@@ -139,6 +142,9 @@ type Message struct {
 	// author mentions, as these others chose them. Empty: Text has neither. It is not kept.
 	Spoken string `json:"-"`
 }
+
+// HeardUnrated is a Message.Heard without a measure.
+const HeardUnrated = -1
 
 // SentAt returns when the message was sent, by this machine's clock. Ages are computed
 // from it; Time orders messages of the platform.

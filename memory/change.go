@@ -65,6 +65,10 @@ func edit(l *storedEntry, m *core.Message) bool {
 	if m.Attachments != nil {
 		l.Message.Attachments = m.Attachments
 	}
+	if m.Heard != 0 { // the words were there before, unwritten
+		l.Message.Heard = m.Heard
+		return true
+	}
 	l.Rev++
 	return true
 }

@@ -47,6 +47,7 @@ const (
 	tagForeign    = 26
 	tagAhead      = 27
 	tagStrangers  = 28
+	tagHeard      = 29
 	tagFirst      = 1 // within groups
 	tagSecond     = 2
 	tagThird      = 3
@@ -110,6 +111,7 @@ func messageFields(c *codec, m *core.Message) {
 	c.time(tagTime, &m.Time)
 	signed(c, tagAhead, &m.Ahead)
 	c.flag(tagVoice, &m.Voice)
+	signed(c, tagHeard, &m.Heard)
 	if c.at(tagReplyTo) {
 		m.ReplyTo = new(core.Quote)
 	}

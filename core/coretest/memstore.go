@@ -334,12 +334,16 @@ func editEntry(e *core.Entry, m core.Message) {
 	if m.Attachments != nil {
 		e.Message.Attachments = slices.Clone(m.Attachments)
 	}
+	if m.Heard != 0 {
+		e.Message.Heard = m.Heard
+		return
+	}
 	e.Rev++
 }
 
 func eraseEntry(e *core.Entry) {
 	m := &e.Message
-	m.Text, m.Foreign, m.Attachments, m.ReplyTo, m.Voice, m.Locale = "", nil, nil, nil, false, ""
+	m.Text, m.Foreign, m.Attachments, m.ReplyTo, m.Voice, m.Heard, m.Locale = "", nil, nil, nil, false, 0, ""
 	e.Data, e.Command, e.Reactions, e.Reply, e.Deleted = "", nil, nil, "", true
 }
 

@@ -27,6 +27,21 @@ func changeCases() map[string]func(*testing.T, *shelf) {
 			s.change(edit("1", "eins"))
 			same(t, "revision after nothing new", s.entry(kitchen, "1").Rev, 2)
 		},
+		"recognised speech is the text, and no revision": func(t *testing.T, s *shelf) {
+			e := said(kitchen, "1", "")
+			e.Message.Voice, e.Message.Attachments = true, []core.Attachment{{Kind: core.MediaAudio, Ref: "r"}}
+			s.append(e)
+			heard := edit("1", "turn left")
+			heard.Message.Heard = 87
+			s.change(heard)
+			got := s.entry(kitchen, "1")
+			same(t, "text", got.Message.Text, "turn left")
+			same(t, "confidence", got.Message.Heard, 87)
+			same(t, "revision", got.Rev, 0)
+			same(t, "attachments", len(got.Message.Attachments), 1)
+			s.change(deletion("1"))
+			same(t, "confidence after its deletion", s.entry(kitchen, "1").Message.Heard, 0)
+		},
 		"an edit leaves attachments alone unless it names them": func(t *testing.T, s *shelf) {
 			e := said(kitchen, "1", "look")
 			e.Message.Attachments = []core.Attachment{{Kind: core.MediaImage, Ref: "r"}}

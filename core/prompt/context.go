@@ -153,6 +153,7 @@ func (w *writer) entry(e *core.Entry, abroad bool) {
 		text = llm.Unthink(text)
 	}
 	w.slot("text", text, false)
+	w.spoken(m)
 	w.foreign(m.Path, m.Foreign)
 	if len(m.Attachments) > 0 {
 		w.list("attachments")

@@ -53,6 +53,15 @@ func scenes() map[string]func() (Parts, llm.Limits) {
 			p.Pictures = map[string]llm.File{"1": {MIME: "image/jpeg", Data: []byte{1}}}
 			return p, llm.Limits{Vision: true}
 		},
+		"heard": func() (Parts, llm.Limits) {
+			p := hello()
+			before := said("telegram/-100/7", 4, "Jay", "what time is it")
+			before.Message.Voice, before.Message.Heard = true, 64
+			p.History = []core.Entry{before}
+			m := &p.Messages[0].Message
+			m.Voice, m.Heard = true, 91
+			return p, llm.Limits{Chars: 24000}
+		},
 		"waiting": func() (Parts, llm.Limits) {
 			p := hello()
 			p.Messages = append(dialogue(3, false), said("telegram/-100/7", 7, "Jay", "well?"))

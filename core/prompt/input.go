@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"strconv"
 	"strings"
 
 	"synthbot/core"
@@ -20,6 +21,7 @@ func (p *Parts) input(l llm.Limits) part {
 	w.foreign(last.Message.Path, p.foreign())
 	w.happening(&last.Event)
 	w.text("input_source", source(&last.Message))
+	w.heard(&last.Message)
 	w.source(p, &last.Message)
 	w.time("timestamp", last.Message.Time)
 	w.text("privacy", "default")
@@ -135,6 +137,22 @@ func (w *writer) happening(e *core.Event) {
 	w.number("count", int64(e.Count))
 }
 
+// heard says how sure speech recognition is of the words.
+func (w *writer) heard(m *core.Message) {
+	if m.Heard > 0 {
+		w.key("confidence")
+		w.raw = strconv.AppendFloat(w.raw, float64(min(m.Heard, 100))/100, 'f', -1, 64)
+	}
+}
+
+// spoken marks words that speech recognition wrote down: they may be misheard.
+func (w *writer) spoken(m *core.Message) {
+	if m.Heard != 0 {
+		w.truth("spoken")
+		w.heard(m)
+	}
+}
+
 func source(m *core.Message) string {
 	if m.Voice {
 		return "voice"
@@ -172,6 +190,7 @@ func (w *writer) speakers(p *Parts) {
 		w.text("from", m.Author.Name)
 		w.some("usertag", w.marks.Of(m.Path, m.Author))
 		w.slot("text", m.Text, false)
+		w.spoken(m)
 		w.foreign(m.Path, m.Foreign)
 		w.text("message_id", m.ID)
 		w.close('}')
