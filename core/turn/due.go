@@ -49,7 +49,7 @@ func (s *setup) due(e *core.Event, h *intake) bool {
 		m.Addressed, wanted = core.AddressedOverheard, true
 	}
 	h.heard(m, wanted)
-	return wanted
+	return wanted || s.mayBeCalled(m, &here)
 }
 
 // isCommand reports whether the event calls a command that this person may call

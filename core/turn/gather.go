@@ -23,6 +23,7 @@ type input struct {
 	gathered  bool
 	reading   action.Provenance // what of it others wrote
 	strangers bool              // the latest plan was made after reading what strangers wrote
+	unheard   string            // why a voice message was not understood; "": all were
 	points    bool              // a message points at something that the bot said so
 }
 
@@ -220,6 +221,10 @@ func (in *input) gather(ctx context.Context) {
 	}
 	in.contribute(ctx, s)
 	in.parts.Recon.Instructions = append(in.parts.Recon.Instructions, in.occasion()...)
+	if in.unheard != "" {
+		in.parts.Recon.Instructions = append(in.parts.Recon.Instructions,
+			"You could not hear one of these voice messages. Say that, too, in words like: "+in.unheard)
+	}
 }
 
 // occasion words what is special about the moment.

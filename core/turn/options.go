@@ -82,7 +82,8 @@ type Prompt struct {
 	Shares   []Share
 	// Open reads what users attached, within limits of its own: texts of
 	// documents, pictures and sounds, each by Attachment.Ref. Nil: nothing is read.
-	Open func(ctx context.Context, place core.Path, files []core.Attachment) Opened
+	Open   func(ctx context.Context, place core.Path, files []core.Attachment) Opened
+	Speech Speech
 }
 
 // Places is what can be done in places. Each may be nil.

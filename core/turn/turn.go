@@ -15,9 +15,9 @@
 // # One turn
 //
 // Method answer lists the steps: load (worker.go: what waits; the attempt is
-// committed) → recheck → decide (an answer to a question) → gather (hints,
-// injections, attachments) → ask and check (an engine answers; the corrector
-// asks again) → execute (the accepted plan, journalled step by step) → follow up
+// committed) → recheck (voice messages become text) → decide (an answer to a
+// question) → gather (hints, injections, attachments) → ask and check (an engine
+// answers; the corrector asks again) → execute (the accepted plan, journalled step by step) → follow up
 // (outputs go back to the model) → deliver (nobody is left without a reply) →
 // close (what was sent joins the history and the mark moves, in one commit).
 // After a crash a turn continues where its journal ends.
@@ -272,10 +272,14 @@ func (t *turn) flush(ctx context.Context) error {
 	return t.journal.Write(ctx)
 }
 
-// recheck leaves out messages that were deleted, or whose authors may not write any
-// more. It looks up again what everybody may do.
+// recheck leaves out messages that are not to be answered any more, hears voice messages, and
+// looks up again what everybody may do.
 func (t *turn) recheck(ctx context.Context) (err error) {
-	t.messages = slices.DeleteFunc(t.messages, func(e core.Entry) bool { return e.Deleted || !t.setup.isWanted(&e) })
+	t.messages = t.setup.wanted(t.messages)
+	h := &hearing{turn: t, unheard: make(map[string]string)}
+	if err := h.hear(ctx); err != nil {
+		return err
+	}
 	for i := range t.messages {
 		e := &t.messages[i]
 		if isOwnInitiative(e.Kind) || e.Self {
@@ -293,6 +297,11 @@ func (t *turn) recheck(ctx context.Context) (err error) {
 		t.readBeat()
 	}
 	return nil
+}
+
+// wanted leaves out messages that were deleted, or whose authors may not write any more.
+func (s *setup) wanted(messages []core.Entry) []core.Entry {
+	return slices.DeleteFunc(messages, func(e core.Entry) bool { return e.Deleted || !s.isWanted(&e) })
 }
 
 // whoCaused returns whose turn it is, and where.

@@ -1,0 +1,196 @@
+package turn
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"synthbot/core"
+)
+
+// Speech is what is done with voice messages. The zero value leaves them to the model.
+type Speech struct {
+	// Hear returns what the sound of a voice message says, and how sure that is, in percent
+	// (see core.Message.Heard). It blocks until that is known or ctx ends. A *core.Error has a
+	// text for the author. Nil: there is no speech recognition.
+	Hear func(ctx context.Context, s core.Scene, sound core.Attachment) (text string, percent int, err error)
+	// Overhears says that Hear is also asked where only the words can tell whether a message is
+	// for the bot.
+	Overhears bool
+	// Deaf says that the models cannot hear either.
+	Deaf bool
+}
+
+// Texts for authors of voice messages that are not understood.
+const (
+	deaf = "I'm sorry, I can't listen to voice messages here. Could you write it to me instead?"
+	dull = "I'm sorry, I couldn't listen to your voice message just now. Could you write it, or try again later?"
+)
+
+// deafDepth is among how many latest entries the bot looks whether it said today that it is
+// deaf.
+const deafDepth = 500
+
+// sound returns the sound of a voice message; nil if the message has none.
+func sound(m *core.Message) *core.Attachment {
+	if !m.Voice {
+		return nil
+	}
+	i := slices.IndexFunc(m.Attachments, func(a core.Attachment) bool {
+		return a.Ref != "" && (a.Kind == core.MediaAudio || a.Kind == core.MediaVideo)
+	})
+	if i < 0 {
+		return nil
+	}
+	return &m.Attachments[i]
+}
+
+// mayBeCalled reports whether the words of a voice message decide later whether the bot is
+// meant: the message waits until it was heard.
+func (s *setup) mayBeCalled(m *core.Message, here *Settings) bool {
+	return s.Prompt.Speech.Hear != nil && s.Prompt.Speech.Overhears && sound(m) != nil &&
+		here.Activation != ActivationNever && !here.Blind
+}
+
+// hearing is how a turn hears the voice messages that it answers.
+type hearing struct {
+	*turn
+	mu      sync.Mutex
+	heard   []core.Event      // edits: what they say
+	unheard map[string]string // what to tell the author instead, by the message's id
+}
+
+// hear writes down what voice messages say, before anything else is decided about them. It
+// leaves out those that turn out not to be for the bot.
+func (h *hearing) hear(ctx context.Context) error {
+	var all sync.WaitGroup
+	voices := false
+	for i := range h.messages {
+		m := &h.messages[i].Message
+		if sound(m) == nil {
+			continue
+		}
+		voices = true
+		if m.Heard == 0 {
+			all.Go(func() { h.recognise(ctx, m) })
+		}
+	}
+	all.Wait()
+	if !voices || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if len(h.heard) > 0 {
+		if err := h.turns.store.Commit(ctx, &core.Batch{Change: h.heard}); err != nil {
+			return fmt.Errorf("%w: %w", core.ErrUnwritten, err)
+		}
+	}
+	h.messages = h.setup.wanted(h.messages) // gates know the words only now
+	h.dropOverheard()
+	return h.answerUnheard(ctx)
+}
+
+// recognise sets the text of a voice message. A caption stays in front of it.
+func (h *hearing) recognise(ctx context.Context, m *core.Message) {
+	speech := &h.setup.Prompt.Speech
+	if speech.Hear == nil {
+		if speech.Deaf {
+			h.fail(m, deaf)
+		}
+		return
+	}
+	scene := core.Scene{
+		Path: h.path, Private: m.Private, Author: m.Author, Locale: m.Locale, Now: h.setup.Clock(),
+		Recent: h.input.parts.History,
+	}
+	text, percent := "", 0
+	err := errors.New("it panicked")
+	guard(h.log, "speech", func() { text, percent, err = speech.Hear(ctx, scene, *sound(m)) })
+	if err != nil {
+		h.log.Warn("voice message not heard", "id", m.ID, "err", err)
+		var said *core.Error
+		errors.As(err, &said)
+		if said == nil || said.Text == "" {
+			said = core.Errorf(core.Temporary, dull)
+		}
+		h.fail(m, said.Text)
+		return
+	}
+	m.Text, m.Heard = strings.TrimSpace(m.Text+"\n"+text), percent
+	edit := core.Event{Kind: core.KindEdit, Message: *m}
+	if h.setup.mayChange(&edit) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.heard = append(h.heard, edit)
+	}
+}
+
+// fail notes what to tell the author of a message.
+func (h *hearing) fail(m *core.Message, text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unheard[m.ID] = text
+}
+
+// dropOverheard leaves out the voice messages that only waited to be heard. They are history
+// for what is left.
+func (h *hearing) dropOverheard() {
+	here := h.setup.Settings(h.path)
+	h.messages = slices.DeleteFunc(h.messages, func(e core.Entry) bool {
+		m := &e.Message
+		if e.Kind != core.KindMessage || sound(m) == nil || e.Reply != "" || m.Author.Bot {
+			return false
+		}
+		h.setup.findName(m)
+		drop := !h.setup.isForBot(m, &here)
+		if drop && e.Spoken() {
+			h.input.parts.History = append(h.input.parts.History, e)
+		}
+		return drop
+	})
+}
+
+// answerUnheard decides what is said about voice messages that were not understood: the
+// model says it if there is more to answer. That the bot is deaf is said once a day in a
+// place.
+func (h *hearing) answerUnheard(ctx context.Context) error {
+	why, more := "", false
+	for i := range h.messages {
+		m := &h.messages[i].Message
+		text, ok := h.unheard[m.ID]
+		why = cmp.Or(why, text)
+		more = more || !ok || m.Text != ""
+	}
+	switch {
+	case why == "":
+		return nil
+	case more:
+		h.input.unheard = why
+		return nil
+	}
+	known := h.unasked()
+	if !known && why == deaf {
+		var err error
+		if known, err = h.saidLately(ctx, deaf); err != nil {
+			return err
+		}
+	}
+	if known {
+		h.messages = nil
+		return nil
+	}
+	h.messages[0].Reply = why
+	return nil
+}
+
+// saidLately reports whether the bot said a text in this place within a day.
+func (h *hearing) saidLately(ctx context.Context, text string) (bool, error) {
+	last, err := view(ctx, h.turns.store, func(v core.View) ([]core.Entry, error) { return v.Last(h.path, deafDepth) })
+	return slices.ContainsFunc(last, func(e core.Entry) bool {
+		return e.Self && e.Message.Text == text && h.setup.Clock().Sub(e.Message.Time) < 24*time.Hour
+	}), err
+}

@@ -1,0 +1,158 @@
+package turn_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/core/gate"
+	"synthbot/core/turn"
+)
+
+// voice is a voice message whose sound says the words; in a group if private is false.
+func voice(id, author, words string, private bool) core.Event {
+	e := said(id, author, "")
+	m := &e.Message
+	m.Voice, m.Attachments = true, []core.Attachment{{Kind: core.MediaAudio, Ref: words, Duration: time.Second}}
+	if !private {
+		m.Private, m.Addressed = false, ""
+	}
+	return e
+}
+
+// hears is speech recognition that understands the words of voice, but for "noise".
+func hears(o *turn.Options) {
+	o.Prompt.Speech = turn.Speech{Overhears: true, Hear: understand}
+}
+
+func understand(_ context.Context, _ core.Scene, a core.Attachment) (string, int, error) {
+	switch a.Ref {
+	case "noise":
+		return "", 0, core.Errorf(core.Invalid, "I could not make out any words.")
+	case "broken":
+		return "", 0, errors.New("a detail for the log")
+	case "panic":
+		panic("the recogniser")
+	}
+	return a.Ref, 80, nil
+}
+
+func listening(t *testing.T, change func(*turn.Options), script ...any) *bot {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	return start(t, s, coretest.NewRoom("room"), coretest.NewAsker(script...), change)
+}
+
+func TestVoiceMessagesBecomeText(t *testing.T) {
+	b := listening(t, hears, plan("At nine."), plan("Bye."))
+	b.receive(voice("1", "7", "when does the bus leave", true))
+	b.ended(1)
+	b.holds("At nine.")
+	b.history("when does the bus leave", "At nine.")
+	for _, want := range []string{`"text":"when does the bus leave"`, `"input_source":"voice","confidence":0.8`} {
+		if !strings.Contains(b.input(0), want) {
+			t.Errorf("the prompt lacks %s: %s", want, b.input(0))
+		}
+	}
+	captioned := voice("2", "7", "it is late", true)
+	captioned.Message.Text = "listen"
+	b.receive(captioned)
+	b.ended(1)
+	if !strings.Contains(b.input(1), `"text":"when does the bus leave","spoken":true,"confidence":0.8`) {
+		t.Errorf("the history does not say that it was spoken: %s", b.input(1))
+	}
+	b.history("when does the bus leave", "At nine.", "listen\nit is late", "Bye.")
+}
+
+func TestSpokenNamesWake(t *testing.T) {
+	b := listening(t, hears, plan("Yes?"))
+	b.receive(voice("1", "7", "Bob, are you there", false))
+	b.receive(voice("2", "8", "Aria, are you there", false))
+	b.receive(voice("3", "9", "noise", false))
+	b.ended(3)
+	b.holds("Yes?")
+	b.history("Bob, are you there", "Aria, are you there", "", "Yes?")
+	if n := len(b.asker.Asked()); n != 1 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Prompt.Speech.Overhears = false }))
+	b.receive(voice("4", "8", "Aria, hello", false))
+	b.receive(said("5", "7", "hello"))
+	b.ended(1)
+	b.history("Bob, are you there", "Aria, are you there", "", "Yes?", "", "hello", "Yes?")
+}
+
+func TestVoiceThatIsNotUnderstood(t *testing.T) {
+	b := listening(t, hears, plan("Sorry for the noise."))
+	b.receive(voice("1", "7", "noise", true))
+	b.ended(1)
+	b.receive(voice("2", "7", "broken", true))
+	b.ended(1)
+	b.receive(voice("3", "7", "panic", true))
+	b.ended(1)
+	dull := "I'm sorry, I couldn't listen to your voice message just now. Could you write it, or try again later?"
+	b.holds("I could not make out any words.", dull, dull)
+	if n := len(b.asker.Asked()); n != 0 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	b.receive(voice("4", "7", "noise", true), said("5", "7", "and the time?"))
+	b.ended(1)
+	if !strings.Contains(b.input(0), "You could not hear one of these voice messages") {
+		t.Errorf("the model does not know: %s", b.input(0))
+	}
+}
+
+func TestDeafBotSaysSoOnceADay(t *testing.T) {
+	var later atomic.Int64
+	b := listening(t, func(o *turn.Options) {
+		o.Prompt.Speech.Deaf = true
+		o.Clock = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	}, plan("Hello."))
+	line := "I'm sorry, I can't listen to voice messages here. Could you write it to me instead?"
+	for _, id := range []string{"1", "2"} {
+		b.receive(voice(id, "7", "hello", true))
+		b.ended(1)
+	}
+	b.holds(line)
+	later.Store(int64(25 * time.Hour))
+	late := voice("3", "7", "hello", true)
+	late.Message.Time = time.Now().Add(25 * time.Hour)
+	b.receive(late)
+	b.ended(1)
+	b.holds(line, line)
+	if n := len(b.asker.Asked()); n != 0 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	b.receive(voice("4", "7", "hello", false)) // nobody asked
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Prompt.Speech.Deaf = false }))
+	b.receive(voice("5", "7", "hello", true)) // the model hears it
+	b.ended(1)
+	b.holds(line, line, "Hello.")
+}
+
+// wordGate keeps messages out that contain it.
+type wordGate string
+
+func (g wordGate) Judge(m *core.Message, _ bool) (v gate.Verdict) {
+	if strings.Contains(m.Text, string(g)) {
+		v.Admission = gate.Redact
+	}
+	return v
+}
+
+// TestSpokenWordsMeetTheGates: what may not be written may not be said either.
+func TestSpokenWordsMeetTheGates(t *testing.T) {
+	b := listening(t, func(o *turn.Options) {
+		hears(o)
+		o.Plugins.Gates = append(o.Plugins.Gates, wordGate("swear"))
+	}, plan("Hello."))
+	b.receive(voice("1", "7", "I swear", true))
+	b.ended(1)
+	b.holds()
+	b.history("")
+}
