@@ -28,7 +28,8 @@ type Call struct {
 	Server  string // as errors call it ("The agent")
 	Method  string
 	URL     *url.URL
-	Body    json.RawMessage        // nil: none
+	Body    []byte                 // nil: none
+	Type    string                 // of the body; "": JSON
 	Accept  string                 // "": JSON or text
 	Headers map[string]core.Secret // hidden in what the server answers
 	Key     core.Key               // of the step, the same in every try; zero: none
@@ -48,7 +49,7 @@ func (c *Call) Send(ctx context.Context, client *http.Client) ([]byte, error) {
 	r.Header.Set("Accept", cmp.Or(c.Accept, "application/json, text/*;q=0.5"))
 	r.Header.Set("User-Agent", "synthbot")
 	if c.Body != nil {
-		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Content-Type", cmp.Or(c.Type, "application/json"))
 	}
 	if c.Key != (core.Key{}) {
 		sum := sha256.Sum256([]byte(fmt.Sprint(c.Key)))

@@ -16,3 +16,6 @@ func Group(c *exec.Cmd, signal syscall.Signal) {
 
 // KillGroup kills what a program left behind, if anything.
 func KillGroup(c *exec.Cmd) { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+
+// yieldTime gives a group the lowest priority. What it started before that keeps its own.
+func yieldTime(c *exec.Cmd) { _ = syscall.Setpriority(syscall.PRIO_PGRP, c.Process.Pid, 19) }

@@ -36,6 +36,7 @@ type Program struct {
 	Env       map[string]core.Secret // besides PATH, HOME, LANG, TZ and TMPDIR
 	Timeout   time.Duration          // 0: DefaultTimeout
 	MaxOutput int                    // bytes; 0: DefaultOutput
+	Nice      bool                   // it and what it starts have the lowest priority
 }
 
 // Run runs the program once and returns its standard output. The error is a *core.Error with
@@ -57,6 +58,9 @@ func (p Program) Run(ctx context.Context, in []byte) ([]byte, error) {
 	Group(c, syscall.SIGKILL)
 	if err := c.Start(); err != nil {
 		return nil, &core.Error{Kind: core.Broken, Text: "The program cannot be started.", Err: err}
+	}
+	if p.Nice {
+		yieldTime(c)
 	}
 	err := c.Wait()
 	KillGroup(c)

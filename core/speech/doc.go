@@ -1,0 +1,92 @@
+// Package speech turns voice messages into text and text into voice messages. A server with
+// the OpenAI API or a program of the configuration does the work. The package limits sizes,
+// lengths and times, and does not trust what a file says about itself.
+//
+// # Programs
+//
+// A program is started without a shell, with the lowest priority. "{file}" in its arguments
+// is the name of a sound file, "{language}" a language like "en", or "auto". A recogniser
+// finds the sound in the file and writes the words to standard output. A synthesiser reads the
+// text from standard input and writes the sound into the file, or to standard output if
+// no argument is "{file}"; "{voice}" is the voice.
+//
+// If ffmpeg is installed, a recogniser gets each sound as WAV, 16 kHz, mono, and what a
+// synthesiser makes becomes Ogg/Opus. Without it, sounds are passed on as they are.
+package speech
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/outbound"
+)
+
+// Providers.
+const (
+	byServer  = "openai"
+	byProgram = "program"
+)
+
+// Config is the table [speech].
+type Config struct {
+	FFmpeg string `toml:"ffmpeg" default:"ffmpeg" doc:"The ffmpeg program, which converts sounds for programs. It is optional."`
+	In     In     `toml:"in" doc:"Speech recognition: what users say in voice messages becomes text."`
+}
+
+// In is the table [speech.in].
+type In struct {
+	Provider string        `toml:"provider" default:"" oneof:"|openai|program" doc:"Who recognises speech. openai: a server with the OpenAI API (/audio/transcriptions); program: a program; empty: nobody."`
+	BaseURL  string        `toml:"base_url" default:"https://api.openai.com/v1" doc:"The address of the API."`
+	APIKey   core.Secret   `toml:"api_key" example:"env:SPEECH_KEY" doc:"The server's key."`
+	Model    string        `toml:"model" default:"whisper-1" doc:"The server's model."`
+	Program  []string      `toml:"program" example:"whisper-cli, --no-prints, --no-timestamps, {file}" doc:"The program and its arguments. It reads the sound file {file} and writes the words to standard output. {language} is the conversation's language, or auto."`
+	Timeout  time.Duration `toml:"timeout" default:"60s" min:"1s" max:"30m" doc:"How long the recognition of one voice message may take."`
+	Parallel int           `toml:"parallel" default:"1" min:"1" max:"100" doc:"How many voice messages are recognised at a time."`
+	Longest  time.Duration `toml:"longest" default:"10m" min:"1s" max:"4h" doc:"The longest voice message that is recognised."`
+	MaxSize  int64         `toml:"max_size" default:"20971520" min:"1024" max:"104857600" doc:"The largest voice message that is recognised, in bytes."`
+	Overhear bool          `toml:"overhear" default:"true" doc:"Whether voice messages in groups are recognised if they do not address the bot: they become part of the history, and the bot hears its name in them."`
+	Price    float64       `toml:"price" default:"0" min:"0" doc:"The price of a minute, in the currency of your budget. A second also counts as one token."`
+}
+
+// Check implements the configuration's own check.
+func (c *In) Check(fault func(text string, at ...any)) {
+	checkProvider(c.Provider, c.BaseURL, c.Program, fault)
+	if c.Provider == byProgram && len(c.Program) > 0 && !slices.ContainsFunc(c.Program[1:], hasFile) {
+		fault("no argument is {file}, so the program cannot find the sound", "program")
+	}
+}
+
+func hasFile(argument string) bool { return strings.Contains(argument, "{file}") }
+
+// checkProvider finds faults that both directions can have.
+func checkProvider(provider, url string, argv []string, fault func(text string, at ...any)) {
+	_, wrong := outbound.ServerURL(url)
+	switch {
+	case provider == byServer && wrong != "":
+		fault(wrong, "base_url")
+	case provider == byProgram && (len(argv) == 0 || argv[0] == ""):
+		fault("is missing: name the program and its arguments", "program")
+	}
+}
+
+// Probe reports whether the programs of the configuration are installed.
+func (c *Config) Probe() (list []core.Finding) {
+	look := func(what string, argv []string, fix string, fatal bool) {
+		path, err := exec.LookPath(argv[0])
+		f := core.Finding{What: what, Found: path}
+		if err != nil {
+			f = core.Finding{What: what, Found: argv[0] + " was not found", Fix: fix, Fatal: fatal}
+		}
+		list = append(list, f)
+	}
+	if c.In.Provider == byProgram {
+		look("in", c.In.Program, "install it, or write its path into speech.in.program", true)
+	}
+	if len(list) > 0 {
+		look("ffmpeg", []string{c.FFmpeg}, "install it, so that every format of sound can be converted", false)
+	}
+	return list
+}

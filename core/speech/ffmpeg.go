@@ -1,0 +1,59 @@
+package speech
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/program"
+)
+
+// installed reports whether a program can be found.
+func installed(name string) bool {
+	if name == "" {
+		return false
+	}
+	_, err := exec.LookPath(name)
+	return err == nil
+}
+
+// convert makes one sound file of another. ffmpeg opens nothing but that file.
+func convert(ctx context.Context, ffmpeg string, kind format, from, to string, timeout time.Duration,
+	options ...string) error {
+	argv := append([]string{
+		ffmpeg, "-nostdin", "-hide_banner", "-loglevel", "error", "-protocol_whitelist", "file",
+		"-f", kind.demuxer, "-i", from, "-map", "0:a:0", "-map_metadata", "-1",
+	}, options...)
+	_, err := program.Program{Argv: append(argv, "-y", to), Timeout: timeout, Nice: true}.Run(ctx, nil)
+	if err != nil {
+		return &core.Error{Kind: core.Invalid, Err: err, Text: "I'm sorry, I can't open that sound. " +
+			"Could you send it again, or write it?"}
+	}
+	return nil
+}
+
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
+
+// lengthOfFile is the length of a WAV file that convert made.
+func lengthOfFile(name string) (time.Duration, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	header := make([]byte, 44)
+	if _, err := io.ReadFull(f, header); err != nil {
+		return 0, err
+	}
+	perSecond := max(1, binary.LittleEndian.Uint32(header[28:]))
+	return time.Duration(float64(info.Size()) / float64(perSecond) * float64(time.Second)), nil
+}

@@ -1,0 +1,344 @@
+package speech
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"math"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"synthbot/core"
+	"synthbot/core/outbound"
+	"synthbot/core/program"
+	"synthbot/core/recent"
+	"synthbot/core/txt"
+)
+
+const (
+	maxWords   = 20000 // characters of one transcript
+	maxAnswer  = 1 << 20
+	maxKept    = 512 // transcripts that are remembered
+	sampleRate = "16000"
+)
+
+// Transcript is what somebody said.
+type Transcript struct {
+	Text    string
+	Percent int           // how sure that is; core.HeardUnrated if it is unknown
+	Length  time.Duration // of the sound; 0 if it is unknown
+}
+
+// Meter lets do run if a budget has room for it, and books the seconds that it returns.
+type Meter func(ctx context.Context, do func(context.Context) (seconds int, err error)) error
+
+// Listener recognises speech. Safe for concurrent use.
+type Listener struct {
+	c      In
+	ffmpeg string
+	url    *url.URL
+	client *http.Client
+	free   chan struct{} // has room for those that work
+
+	mu   sync.Mutex
+	kept recent.Cache[[sha256.Size]byte, Transcript]
+}
+
+// NewListener makes a Listener of a checked configuration; nil if it has no provider.
+func NewListener(c *Config) *Listener {
+	if c.In.Provider == "" {
+		return nil
+	}
+	l := &Listener{
+		c: c.In, ffmpeg: c.FFmpeg, free: make(chan struct{}, max(1, c.In.Parallel)),
+		kept: recent.NewCache[[sha256.Size]byte, Transcript](maxKept / 2),
+	}
+	if c.In.Provider == byServer {
+		l.url, l.client = server(c.In.BaseURL, "audio/transcriptions", c.In.Timeout, maxAnswer)
+	}
+	return l
+}
+
+// server returns the address below a base, and a client that reaches nothing else.
+func server(base, path string, timeout time.Duration, answer int64) (*url.URL, *http.Client) {
+	u, _ := url.Parse(base) // it was checked
+	peer := outbound.PeerOf(u)
+	o := outbound.Options{Allow: []outbound.Peer{peer}, Timeout: timeout, MaxBody: answer}
+	return u.JoinPath(path), outbound.New(o)
+}
+
+// Close lets idle connections go.
+func (l *Listener) Close() {
+	if l.client != nil {
+		l.client.CloseIdleConnections()
+	}
+}
+
+// Hear returns what a voice message says. fetch returns its content, at most max bytes. The
+// language may be "". An error is a *core.Error with a text for the author, or that of the
+// meter or of ctx. The same sound is recognised once.
+func (l *Listener) Hear(ctx context.Context, a core.Attachment, language string, meter Meter,
+	fetch func(ctx context.Context, max int64) ([]byte, error)) (Transcript, error) {
+	if err := l.tooMuch(a.Duration, a.Size); err != nil {
+		return Transcript{}, err
+	}
+	select {
+	case l.free <- struct{}{}:
+		defer func() { <-l.free }()
+	case <-ctx.Done():
+		return Transcript{}, ctx.Err()
+	}
+	data, err := fetch(ctx, l.c.MaxSize)
+	if err != nil {
+		return Transcript{}, later(err)
+	}
+	kind, ok := formatOf(data)
+	if !ok {
+		return Transcript{}, core.Errorf(core.Invalid, "I'm sorry, I can't open that kind of sound. "+
+			"Could you send an ordinary voice message, or write it?")
+	}
+	length := cmp.Or(lengthOf(data), a.Duration)
+	if err := l.tooMuch(length, int64(len(data))); err != nil {
+		return Transcript{}, err
+	}
+	key := sha256.Sum256(data)
+	t, known := l.lookUp(key)
+	if known {
+		return t, silence(t)
+	}
+	err = meter(ctx, func(ctx context.Context) (int, error) {
+		var err error
+		t, err = l.recognise(ctx, data, kind, language)
+		t.Length = cmp.Or(t.Length, length)
+		return int(math.Ceil(t.Length.Seconds())), err
+	})
+	if err != nil {
+		return Transcript{}, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept.Put(key, t)
+	return t, silence(t)
+}
+
+func (l *Listener) lookUp(key [sha256.Size]byte) (Transcript, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.kept.Get(key)
+}
+
+// tooMuch is the error for a sound that is too long or too large.
+func (l *Listener) tooMuch(length time.Duration, size int64) error {
+	const fix = "I'm sorry, that is too long for me: I can listen to %s at most. Could you send less at once, or write it?"
+	switch {
+	case length > l.c.Longest+time.Second:
+		return core.Errorf(core.Invalid, fix, txt.SpanWords(l.c.Longest))
+	case size > l.c.MaxSize:
+		return core.Errorf(core.Invalid, "I'm sorry, that file is too large for me to listen to. "+
+			"Could you send less at once, or write it?")
+	}
+	return nil
+}
+
+// silence is the error for a transcript without words.
+func silence(t Transcript) error {
+	if t.Text != "" {
+		return nil
+	}
+	return core.Errorf(core.Invalid, "I'm sorry, I couldn't make out any words in that. Could you say it again, or write it?")
+}
+
+// later words a failure for the author.
+func later(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &core.Error{Kind: core.Temporary, Err: err, Text: "I'm sorry, I couldn't listen to your voice message just now. " +
+		"Could you write it, or try again later?"}
+}
+
+// recognise asks the provider.
+func (l *Listener) recognise(ctx context.Context, data []byte, kind format, language string) (t Transcript, err error) {
+	if l.client != nil {
+		t, err = l.ask(ctx, data, kind, language)
+	} else {
+		t, err = l.run(ctx, data, kind, language)
+	}
+	if err != nil {
+		var known *core.Error
+		if l.client == nil && errors.As(err, &known) && known.Kind == core.Invalid { // it is about the sound
+			return t, err
+		}
+		return t, later(err)
+	}
+	t.Text = clean(t.Text)
+	return t, nil
+}
+
+// run asks the program.
+func (l *Listener) run(ctx context.Context, data []byte, kind format, language string) (t Transcript, err error) {
+	dir, err := os.MkdirTemp("", "synthbot-speech-")
+	if err != nil {
+		return t, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "voice."+kind.ending)
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		return t, err
+	}
+	if converted := filepath.Join(dir, "mono.wav"); installed(l.ffmpeg) {
+		longest := l.c.Longest + 2*time.Second // a file that lies about its length ends here
+		if err := convert(ctx, l.ffmpeg, kind, file, converted, l.c.Timeout,
+			"-t", seconds(longest), "-ac", "1", "-ar", sampleRate, "-c:a", "pcm_s16le", "-f", "wav"); err != nil {
+			return t, err
+		}
+		if t.Length, err = lengthOfFile(converted); err != nil {
+			return t, err
+		}
+		if err := l.tooMuch(t.Length, 0); err != nil {
+			return t, err
+		}
+		file = converted
+	}
+	argv := filled(l.c.Program, "{file}", file, "{language}", cmp.Or(language, "auto"))
+	out, err := program.Program{Argv: argv, Timeout: l.c.Timeout, MaxOutput: maxAnswer, Nice: true}.Run(ctx, nil)
+	t.Text, t.Percent = string(out), core.HeardUnrated
+	return t, err
+}
+
+// filled replaces placeholders in arguments.
+func filled(argv []string, placeholders ...string) []string {
+	r := strings.NewReplacer(placeholders...)
+	list := make([]string, len(argv))
+	for i, a := range argv {
+		list[i] = r.Replace(a)
+	}
+	return list
+}
+
+// ask asks the server.
+func (l *Listener) ask(ctx context.Context, data []byte, kind format, language string) (Transcript, error) {
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	fields := map[string]string{"model": l.c.Model, "response_format": "verbose_json"}
+	if strings.HasPrefix(l.c.Model, "gpt-") { // they know no other form
+		fields["response_format"] = "json"
+	}
+	if language != "" {
+		fields["language"], _, _ = strings.Cut(language, "-")
+	}
+	err := errors.Join(l.write(form, fields, data, kind), form.Close())
+	if err != nil {
+		return Transcript{}, err
+	}
+	call := outbound.Call{
+		Server: "The server", Method: http.MethodPost, URL: l.url, Type: form.FormDataContentType(), Body: body.Bytes(),
+		Headers: bearer(l.c.APIKey),
+	}
+	answer, err := call.Send(ctx, l.client)
+	if err != nil {
+		return Transcript{}, err
+	}
+	return transcript(answer)
+}
+
+func (l *Listener) write(form *multipart.Writer, fields map[string]string, data []byte, kind format) error {
+	var all error
+	for name, value := range fields {
+		all = errors.Join(all, form.WriteField(name, value))
+	}
+	part, err := form.CreatePart(textproto.MIMEHeader{
+		"Content-Disposition": {`form-data; name="file"; filename="voice.` + kind.ending + `"`},
+		"Content-Type":        {kind.mime},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = part.Write(data)
+	return errors.Join(all, err)
+}
+
+// bearer is the header of a key, if there is one.
+func bearer(key core.Secret) map[string]core.Secret {
+	if key.IsZero() {
+		return nil
+	}
+	return map[string]core.Secret{"Authorization": core.NewSecret("Bearer " + key.Reveal())}
+}
+
+// reply is what a server answers: verbose_json, or the text alone.
+type reply struct {
+	Text     *string   `json:"text"`
+	Duration float64   `json:"duration"`
+	Segments []segment `json:"segments"`
+}
+
+type segment struct {
+	LogProb  *float64 `json:"avg_logprob"`
+	NoSpeech float64  `json:"no_speech_prob"`
+}
+
+// silent is Whisper's own rule for segments in which nobody speaks.
+func (s *segment) silent() bool { return s.LogProb != nil && s.NoSpeech > 0.6 && *s.LogProb < -1 }
+
+// transcript reads a server's answer. The confidence is the mean of the segments'.
+func transcript(answer []byte) (t Transcript, err error) {
+	var r reply
+	if err := json.Unmarshal(answer, &r); err != nil || r.Text == nil {
+		return t, &core.Error{Kind: core.Broken, Text: "The server's answer is not a transcript.", Err: err}
+	}
+	t = Transcript{Text: *r.Text, Percent: core.HeardUnrated}
+	if r.Duration > 0 && r.Duration < maxLength.Seconds() {
+		t.Length = time.Duration(r.Duration * float64(time.Second))
+	}
+	sum, n, silent := 0.0, 0, 0
+	for i := range r.Segments {
+		s := &r.Segments[i]
+		if s.silent() {
+			silent++
+		}
+		if s.LogProb != nil && *s.LogProb <= 0 {
+			sum, n = sum+math.Exp(*s.LogProb), n+1
+		}
+	}
+	if n > 0 {
+		t.Percent = max(1, int(math.Round(100*sum/float64(n))))
+	}
+	if silent > 0 && silent == len(r.Segments) {
+		t.Text = ""
+	}
+	return t, nil
+}
+
+// noise is how recognisers describe sounds that are not words: [BLANK_AUDIO], (music), *coughs*, ♪.
+var noise = regexp.MustCompile(`\[[^\]]*\]|\([^)]*\)|\*[^*]*\*|♪`)
+
+// clean puts words on lines, without what is not said by anybody. Without letters and digits
+// there are no words.
+func clean(text string) string {
+	text = strings.TrimSpace(txt.Lines(strings.ToValidUTF8(text, "")))
+	spoken := noise.ReplaceAllString(text, "")
+	if !strings.ContainsFunc(spoken, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
+		return ""
+	}
+	var lines []string
+	for line := range strings.Lines(text) {
+		line = strings.Join(strings.Fields(line), " ")
+		if line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return txt.Clip(strings.Join(lines, "\n"), maxWords)
+}

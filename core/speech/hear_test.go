@@ -1,0 +1,266 @@
+package speech
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"synthbot/core"
+)
+
+// tone is a WAV file of that length, 8 kHz mono, silent.
+func tone(length time.Duration) []byte {
+	const rate = 8000
+	n := int(length.Seconds() * rate * 2)
+	var b bytes.Buffer
+	b.WriteString("RIFF")
+	for _, v := range []any{uint32(36 + n), []byte("WAVEfmt "), uint32(16), uint16(1), uint16(1), uint32(rate),
+		uint32(2 * rate), uint16(2), uint16(16), []byte("data"), uint32(n)} {
+		if err := binary.Write(&b, binary.LittleEndian, v); err != nil {
+			panic(err)
+		}
+	}
+	b.Write(make([]byte, n))
+	return b.Bytes()
+}
+
+// opus is the first and the last page of an Ogg file with Opus of that length.
+func opus(length time.Duration) []byte {
+	page := func(granule uint64, data string) []byte {
+		head := make([]byte, oggHeader)
+		copy(head, "OggS")
+		binary.LittleEndian.PutUint64(head[oggGranule:], granule)
+		head[oggSegments] = 1
+		return append(append(head, byte(len(data))), data...)
+	}
+	return append(page(0, "OpusHead\x01\x01"), page(uint64(length.Seconds()*opusRate), "sound")...)
+}
+
+// free is a meter that books nothing.
+func free(ctx context.Context, do func(context.Context) (int, error)) error {
+	_, err := do(ctx)
+	return err
+}
+
+func content(data []byte) func(context.Context, int64) ([]byte, error) {
+	return func(context.Context, int64) ([]byte, error) { return data, nil }
+}
+
+// recogniser is a server that is as strict as OpenAI's.
+func recogniser(t *testing.T, answer func(r *http.Request, sound []byte) (int, string)) *Listener {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		file, head, err := r.FormFile("file")
+		switch {
+		case r.Method != http.MethodPost || r.URL.Path != "/v1/audio/transcriptions":
+			http.Error(w, "no such page", http.StatusNotFound)
+			return
+		case r.Header.Get("Authorization") != "Bearer key":
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		case err != nil || !strings.HasPrefix(head.Filename, "voice.") || r.FormValue("model") == "":
+			http.Error(w, fmt.Sprint("bad form: ", err), http.StatusBadRequest)
+			return
+		}
+		sound, err := io.ReadAll(file)
+		if err != nil {
+			t.Error(err)
+		}
+		status, text := answer(r, sound)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, text)
+	}))
+	t.Cleanup(s.Close)
+	l := NewListener(&Config{In: In{
+		Provider: byServer, BaseURL: s.URL + "/v1", APIKey: core.NewSecret("key"), Model: "whisper-1",
+		Timeout: 10 * time.Second, Longest: time.Minute, MaxSize: 1 << 20,
+	}})
+	t.Cleanup(l.Close)
+	return l
+}
+
+func TestServerHears(t *testing.T) {
+	var asked atomic.Int64
+	l := recogniser(t, func(r *http.Request, sound []byte) (int, string) {
+		asked.Add(1)
+		if r.FormValue("response_format") != "verbose_json" || r.FormValue("language") != "pt" || !bytes.HasPrefix(sound, []byte("OggS")) {
+			return 400, "bad form"
+		}
+		return 200, `{"text":" Bom\n dia ","duration":3.4,"segments":[{"avg_logprob":-0.1},{"avg_logprob":-0.3}]}`
+	})
+	booked := 0
+	meter := func(ctx context.Context, do func(context.Context) (int, error)) error {
+		n, err := do(ctx)
+		booked += n
+		return err
+	}
+	for range 2 {
+		got, err := l.Hear(t.Context(), core.Attachment{}, "pt-BR", meter, content(opus(3*time.Second)))
+		if err != nil || got.Text != "Bom\ndia" || got.Percent != 82 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	if asked.Load() != 1 || booked != 4 {
+		t.Errorf("asked %d times and booked %d seconds, want 1 and 4", asked.Load(), booked)
+	}
+	l.c.Model = "gpt-4o-transcribe" // which has no verbose answer
+	if _, err := l.Hear(t.Context(), core.Attachment{}, "pt", free, content(opus(2*time.Second))); err == nil {
+		t.Error("the server was asked for a form that the model does not have")
+	}
+}
+
+// TestClearAnswers: whatever is wrong with a sound, its author reads why, and the details are
+// for the log.
+func TestClearAnswers(t *testing.T) {
+	status, answer := 200, ""
+	l := recogniser(t, func(*http.Request, []byte) (int, string) { return status, answer })
+	fine := opus(time.Second)
+	for name, tc := range map[string]struct {
+		file   core.Attachment
+		data   []byte
+		status int
+		answer string
+		kind   core.ErrorKind
+		want   string
+	}{
+		"said to last two hours":  {core.Attachment{Duration: 2 * time.Hour}, fine, 200, `{"text":"a"}`, core.Invalid, "at most"},
+		"lasts two hours":         {core.Attachment{Duration: time.Second}, opus(2 * time.Hour), 200, `{"text":"a"}`, core.Invalid, "1 minute at most"},
+		"a long WAV":              {core.Attachment{}, tone(62 * time.Second), 200, `{"text":"a"}`, core.Invalid, "at most"},
+		"said to be large":        {core.Attachment{Size: 1 << 30}, fine, 200, `{"text":"a"}`, core.Invalid, "too large"},
+		"is large":                {core.Attachment{}, append(fine, make([]byte, 1<<20)...), 200, `{"text":"a"}`, core.Invalid, "too large"},
+		"a picture":               {core.Attachment{}, []byte("\x89PNG\r\n\x1a\n"), 200, `{"text":"a"}`, core.Invalid, "kind of sound"},
+		"a playlist":              {core.Attachment{}, []byte("#EXTM3U\n/etc/passwd"), 200, `{"text":"a"}`, core.Invalid, "kind of sound"},
+		"empty":                   {core.Attachment{}, nil, 200, `{"text":"a"}`, core.Invalid, "kind of sound"},
+		"silence":                 {core.Attachment{}, fine, 200, `{"text":""}`, core.Invalid, "any words"},
+		"music":                   {core.Attachment{}, fine, 200, `{"text":" [Music] ♪ (wind blows)"}`, core.Invalid, "any words"},
+		"imagined words":          {core.Attachment{}, fine, 200, `{"text":"Thank you.","segments":[{"avg_logprob":-1.2,"no_speech_prob":0.9}]}`, core.Invalid, "any words"},
+		"the server is down":      {core.Attachment{}, fine, 503, `secret`, core.Temporary, "just now"},
+		"the server refuses":      {core.Attachment{}, fine, 400, `secret`, core.Temporary, "just now"},
+		"the server is confused":  {core.Attachment{}, fine, 200, `<html>`, core.Temporary, "just now"},
+		"the server says nothing": {core.Attachment{}, fine, 200, `{}`, core.Temporary, "just now"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, answer = tc.status, tc.answer
+			l.kept.Delete(sha256.Sum256(tc.data))
+			_, err := l.Hear(t.Context(), tc.file, "", free, content(tc.data))
+			var e *core.Error
+			if !errors.As(err, &e) || e.Kind != tc.kind || !strings.Contains(e.Text, tc.want) || strings.Contains(e.Text, "secret") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	fails := func(context.Context, int64) ([]byte, error) { return nil, errors.New("gone") }
+	if _, err := l.Hear(t.Context(), core.Attachment{}, "", free, fails); !strings.Contains(fmt.Sprint(err), "just now") {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	l.free <- struct{}{}
+	if _, err := l.Hear(ctx, core.Attachment{}, "", free, content(fine)); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestProgramHears(t *testing.T) {
+	c := Config{In: In{
+		Provider: byProgram, Timeout: 10 * time.Second, Longest: time.Minute, MaxSize: 1 << 20,
+		Program: []string{"sh", "-c", `cat "$1"; echo "|$2;$HOME"`, "sh", "{file}", "{language}"},
+	}}
+	wave := append([]byte("OggS"), " what is said"...)
+	t.Setenv("HOME", "/home")
+	got, err := NewListener(&c).Hear(t.Context(), core.Attachment{}, "", free, content(wave))
+	if want := "OggS what is said|auto;/home"; err != nil || got.Text != want || got.Percent != core.HeardUnrated {
+		t.Errorf("%+v, %v, want %q", got, err, want)
+	}
+	for name, argv := range map[string][]string{
+		"too slow":  {"sleep", "60"},
+		"endless":   {"yes"},
+		"fails":     {"false"},
+		"not there": {"/nowhere/at/all", "{file}"},
+	} {
+		c.In.Program, c.In.Timeout = argv, 100*time.Millisecond
+		_, err := NewListener(&c).Hear(t.Context(), core.Attachment{}, "", free, content(wave))
+		if !strings.Contains(fmt.Sprint(err), "just now") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for want, c := range map[string]In{
+		"":                   {Provider: byProgram, Program: []string{"hear", "--in={file}"}},
+		"program":            {Provider: byProgram},
+		"program ":           {Provider: byProgram, Program: []string{"hear"}},
+		"base_url":           {Provider: byServer, BaseURL: "nowhere"},
+		"base_url (allowed)": {BaseURL: "nowhere"},
+	} {
+		got := ""
+		c.Check(func(_ string, at ...any) { got += fmt.Sprint(at...) })
+		want, allowed := strings.CutSuffix(want, " (allowed)")
+		if strings.TrimSpace(want) != got && !allowed || allowed && got != "" {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestProbe(t *testing.T) {
+	c := Config{FFmpeg: "/nowhere/ffmpeg", In: In{Provider: byProgram, Program: []string{"sh"}}}
+	list := c.Probe()
+	if len(list) != 2 || list[0].Fix != "" || list[1].Fix == "" || list[1].Fatal {
+		t.Errorf("%+v", list)
+	}
+	c.In.Program = []string{"/nowhere/hear"}
+	if list := c.Probe(); !list[0].Fatal {
+		t.Errorf("%+v", list)
+	}
+	if list := (&Config{In: In{Provider: byServer}}).Probe(); len(list) != 0 {
+		t.Errorf("%+v", list)
+	}
+}
+
+// FuzzTranscript: whatever a server answers, a transcript is short, on lines, and sure to a
+// degree.
+func FuzzTranscript(f *testing.F) {
+	f.Add([]byte(`{"text":"hello","duration":1e300,"segments":[{"avg_logprob":-1e9,"no_speech_prob":2}]}`))
+	f.Add([]byte(`{"text":"a\u0000\u202eb\n\n[c]"}`))
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		got, err := transcript(answer)
+		words := clean(got.Text)
+		if err == nil && (got.Percent < -1 || got.Percent == 0 || got.Percent > 100 || got.Length < 0 || got.Length > maxLength) {
+			t.Errorf("%+v", got)
+		}
+		if len([]rune(words)) > maxWords || strings.ContainsAny(words, "\x00\u202e\r") {
+			t.Errorf("%q", words)
+		}
+	})
+}
+
+// FuzzSound: whatever a file says, its length is a possible one.
+func FuzzSound(f *testing.F) {
+	f.Add(opus(3 * time.Second))
+	f.Add(tone(time.Second))
+	f.Add([]byte("OggSOpusHeadOggS"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if d := lengthOf(data); d < 0 {
+			t.Errorf("%v", d)
+		}
+	})
+}
+
+func TestLengths(t *testing.T) {
+	for _, data := range [][]byte{opus(90 * time.Second), tone(90 * time.Second)} {
+		if got := lengthOf(data); got != 90*time.Second {
+			t.Errorf("%v", got)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package speech
+
+import (
+	"bytes"
+	"encoding/binary"
+	"time"
+)
+
+// format is a kind of sound file.
+type format struct {
+	ending  string
+	mime    string
+	demuxer string // of ffmpeg; it is named, so that a file cannot choose one that opens others
+}
+
+var (
+	ogg = format{"ogg", "audio/ogg", "ogg"}
+	wav = format{"wav", "audio/wav", "wav"}
+)
+
+// formatOf tells what kind of sound file it is, by its content. ok is false if it is of none
+// that is known.
+func formatOf(data []byte) (f format, ok bool) {
+	at := func(i int, magic string) bool { return len(data) > i && bytes.HasPrefix(data[i:], []byte(magic)) }
+	switch {
+	case at(0, "OggS"):
+		return ogg, true
+	case at(0, "RIFF") && at(8, "WAVE"):
+		return wav, true
+	case at(0, "fLaC"):
+		return format{"flac", "audio/flac", "flac"}, true
+	case at(4, "ftyp"):
+		return format{"m4a", "audio/mp4", "mov"}, true
+	case at(0, "\x1a\x45\xdf\xa3"):
+		return format{"webm", "audio/webm", "matroska"}, true
+	case at(0, "#!AMR"):
+		return format{"amr", "audio/amr", "amr"}, true
+	case len(data) > 2 && data[0] == 0xff && data[1]&0xf6 == 0xf0:
+		return format{"aac", "audio/aac", "aac"}, true
+	case at(0, "ID3"), len(data) > 2 && data[0] == 0xff && data[1]&0xe0 == 0xe0:
+		return format{"mp3", "audio/mpeg", "mp3"}, true
+	}
+	return format{}, false
+}
+
+// lengthOf returns how long a sound lasts, as far as its format tells at a glance; 0 if it
+// does not.
+func lengthOf(data []byte) time.Duration {
+	switch f, _ := formatOf(data); f {
+	case ogg:
+		return lengthOfOgg(data)
+	case wav:
+		return lengthOfWAV(data)
+	}
+	return 0
+}
+
+// Parts of an Ogg page's header (RFC 3533) and of Opus (RFC 7845).
+const (
+	oggHeader   = 27
+	oggGranule  = 6
+	oggSegments = 26
+	opusRate    = 48000
+	maxLength   = 1000 * time.Hour
+)
+
+// lengthOfOgg is the position of the last page, in samples of Opus.
+func lengthOfOgg(data []byte) time.Duration {
+	if !bytes.Contains(data[:min(len(data), 256)], []byte("OpusHead")) {
+		return 0
+	}
+	last := bytes.LastIndex(data, []byte("OggS"))
+	if last < 0 || len(data) < last+oggHeader {
+		return 0
+	}
+	samples := int64(binary.LittleEndian.Uint64(data[last+oggGranule:]))
+	if samples < 0 || samples > int64(maxLength/time.Second)*opusRate {
+		return 0
+	}
+	return time.Duration(samples) * time.Second / opusRate
+}
+
+// lengthOfWAV divides what follows the header by the bytes of a second.
+func lengthOfWAV(data []byte) time.Duration {
+	const header, rate = 44, 28
+	if len(data) < header {
+		return 0
+	}
+	perSecond := int64(binary.LittleEndian.Uint32(data[rate:]))
+	if perSecond == 0 {
+		return 0
+	}
+	return time.Duration(float64(len(data)-header) / float64(perSecond) * float64(time.Second))
+}
