@@ -33,7 +33,7 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"daemon":              4980,
+	"daemon":              5100,
 	"interfaces/discord":  5514,
 	"core/engine":         3900,
 	"core/turn":           4960,

@@ -14,6 +14,7 @@ import (
 	"synthbot/core/command"
 	"synthbot/core/engine"
 	"synthbot/core/recon"
+	"synthbot/core/speech"
 	"synthbot/core/turn"
 	"synthbot/daemon/logs"
 	"synthbot/daemon/settings"
@@ -130,7 +131,8 @@ type parts struct {
 	Commands   *command.Registry
 	Snapshot   *action.Snapshot
 	Interfaces []core.Interface
-	small      *recon.Small // nil if no small model is configured
+	listener   *speech.Listener // nil if speech is not recognised
+	small      *recon.Small     // nil if no small model is configured
 }
 
 // chatCommands carries out the bot's own chat commands.

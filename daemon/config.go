@@ -14,6 +14,7 @@ import (
 	"synthbot/config"
 	"synthbot/core"
 	"synthbot/core/engine"
+	"synthbot/core/speech"
 	"synthbot/core/turn"
 	"synthbot/daemon/settings"
 	"synthbot/memory"
@@ -46,6 +47,7 @@ type Tables struct {
 	Grants     []Grant                 `toml:"grant" doc:"Lets users in one place make the bot write to another place. Nothing private ever leaves its place."`
 	Overrides  []Override              `toml:"override" doc:"The settings of a place and all places below it. For each setting, the longest matching path wins."`
 	Plugins    map[string]config.Table `toml:"plugins" doc:"What the bot can do besides talk. Each plugin has a table."`
+	Speech     speech.Config           `toml:"speech" doc:"Voice messages: speech recognition and speech synthesis."`
 	Memory     memory.Config           `toml:"memory" doc:"How long messages and other records are kept."`
 	Admin      Listener                `toml:"admin" doc:"The admin page, on a loopback address. synthbot page prints a link that logs you in."`
 	Metrics    Listener                `toml:"metrics" doc:"Health checks and metrics (/healthz, /readyz, /metrics), on a loopback address."`

@@ -34,9 +34,14 @@ func (b *Bot) engines(p *parts) (*engine.Chain, error) {
 // budgeted wraps the engines of p so that they are asked only within the budgets of
 // the place, the user and the bot.
 func (b *Bot) budgeted(p *parts, clock func() time.Time) core.Asker {
+	return b.budgetedBy(p, p.Engines, clock)
+}
+
+// budgetedBy wraps an Asker in the same way.
+func (b *Bot) budgetedBy(p *parts, asker core.Asker, clock func() time.Time) core.Asker {
 	all := p.Config.Budget
 	all.Places = p.placeBudgets()
-	return engine.Budgeted(p.Engines, all, engine.BudgetOptions{
+	return engine.Budgeted(asker, all, engine.BudgetOptions{
 		Ledger: b.Data.usage, Cost: p.Config.Cost, Used: b.monitor.metrics.Used,
 		Clock: clock, Zone: clock().Location(), Log: logs.Room(b.log, "core/engine"),
 		PersonTokens: func(place core.Path) int64 { return *p.settings.At(place).PersonTokens },

@@ -31,7 +31,7 @@ func (b *Bot) options(p *parts) turn.Options {
 		Prompt: turn.Prompt{
 			Persona:  func(place core.Path, user string) core.Persona { return p.personaAt(place).For(user) },
 			Language: string(c.Bot.Language), Lite: c.Prompt.Lite, Shares: c.Shares,
-			Open: b.open(p),
+			Open: b.open(p), Speech: b.speech(p, clock),
 		},
 		Places: turn.Places{
 			Chooser: ability[core.Chooser](p), Carrier: ability[core.FileSender](p),

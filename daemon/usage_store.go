@@ -100,7 +100,7 @@ func (c *Config) Cost(name string, u llm.Usage) float64 {
 			return e.Cost(u)
 		}
 	}
-	return 0
+	return speechCost(&c.Speech, name, u)
 }
 
 // Spent is what one engine was used for on one day.

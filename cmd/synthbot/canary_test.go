@@ -79,6 +79,10 @@ allow = ["127.0.0.1"]
 [plugins.standard.speech]
 url = "{ECHO}/speech"
 api_key = "{speech}"
+[speech.in]
+provider = "openai"
+base_url = "{ECHO}/v1"
+api_key = "{speechin}"
 [plugins.web]
 searxng = "{ECHO}/search"
 searxng_headers = {X-Key = "{searx}"}
@@ -223,6 +227,11 @@ func TestSecretsStayIn(t *testing.T) {
 		telegram.Say(1000, 1000, telegramtest.Saying{Text: text})
 		until(t, func() bool { return strings.Count(outputs["log"].String(), `"turn over"`) > n })
 	}
+	telegram.AddFile("voice", []byte("OggS a voice"))
+	turns := strings.Count(outputs["log"].String(), `"turn over"`)
+	telegram.Say(1000, 1000, telegramtest.Saying{Extra: map[string]any{"voice": map[string]any{
+		"file_id": "voice", "file_unique_id": "v", "duration": 1, "mime_type": "audio/ogg", "file_size": 12}}})
+	until(t, func() bool { return strings.Count(outputs["log"].String(), `"turn over"`) > turns })
 	until(t, func() bool {
 		log := outputs["log"].String()
 		return strings.Contains(log, "interface spare") && strings.Contains(log, "interface discord") && strings.Contains(log, "server-was-run")
@@ -271,7 +280,7 @@ func TestSecretsStayIn(t *testing.T) {
 		}
 	}
 	// The test would show nothing if they had not been used.
-	for _, name := range []string{"engine", "telegram", "hooktoken", "discord", "api", "speech", "searx", "blueprint", "mcp"} {
+	for _, name := range []string{"engine", "telegram", "hooktoken", "discord", "api", "speech", "speechin", "searx", "blueprint", "mcp"} {
 		if !strings.Contains(heard, secrets[name]) {
 			t.Errorf("the secret %s was not used", name)
 		}

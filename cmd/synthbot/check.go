@@ -71,7 +71,7 @@ func (p *checker) run(ctx context.Context, place core.Path, online bool) error {
 		if place.IsZero() {
 			p.printChecked(cfg, b.InForce().Engines.Names(), database)
 			b.PrintNarrowEngines(ctx, p.Out)
-			err = p.blueprints(ctx, cfg, b)
+			err = errors.Join(p.speech(cfg), p.blueprints(ctx, cfg, b))
 		} else {
 			err = p.inEffect(ctx, b, place)
 		}
@@ -102,6 +102,17 @@ func (p *checker) printChecked(cfg *daemon.Config, engines []string, database st
 	if len(cfg.Enabled) == 0 {
 		fmt.Fprintf(p.Out, "!   interface      none is enabled: `synthbot run` would refuse to start\n")
 	}
+}
+
+// speech prints whether the programs for speech are installed.
+func (p *checker) speech(cfg *daemon.Config) (err error) {
+	for _, f := range cfg.Speech.Probe() {
+		daemon.PrintFinding(p.Out, "speech", f)
+		if f.Fatal {
+			err = errOnline
+		}
+	}
+	return err
 }
 
 // blueprints prints the warnings about blueprints, and how they differ from those that the

@@ -27,21 +27,7 @@ func changeCases() map[string]func(*testing.T, *shelf) {
 			s.change(edit("1", "eins"))
 			same(t, "revision after nothing new", s.entry(kitchen, "1").Rev, 2)
 		},
-		"recognised speech is the text, and no revision": func(t *testing.T, s *shelf) {
-			e := said(kitchen, "1", "")
-			e.Message.Voice, e.Message.Attachments = true, []core.Attachment{{Kind: core.MediaAudio, Ref: "r"}}
-			s.append(e)
-			heard := edit("1", "turn left")
-			heard.Message.Heard = 87
-			s.change(heard)
-			got := s.entry(kitchen, "1")
-			same(t, "text", got.Message.Text, "turn left")
-			same(t, "confidence", got.Message.Heard, 87)
-			same(t, "revision", got.Rev, 0)
-			same(t, "attachments", len(got.Message.Attachments), 1)
-			s.change(deletion("1"))
-			same(t, "confidence after its deletion", s.entry(kitchen, "1").Message.Heard, 0)
-		},
+		"recognised speech is the text, and no revision": recognised,
 		"an edit leaves attachments alone unless it names them": func(t *testing.T, s *shelf) {
 			e := said(kitchen, "1", "look")
 			e.Message.Attachments = []core.Attachment{{Kind: core.MediaImage, Ref: "r"}}
@@ -240,4 +226,21 @@ func foreignWords(t *testing.T, s *shelf) {
 	same(t, "revision", got.Rev, 1)
 	s.change(other)
 	same(t, "revision after nothing new", s.entry(kitchen, "1").Rev, 1)
+}
+
+// recognised: words that were heard later become the text of a voice message.
+func recognised(t *testing.T, s *shelf) {
+	e := said(kitchen, "1", "")
+	e.Message.Voice, e.Message.Attachments = true, []core.Attachment{{Kind: core.MediaAudio, Ref: "r"}}
+	s.append(e)
+	heard := core.Event{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: "1", Text: "turn left"}}
+	heard.Message.Heard = 87
+	s.change(heard)
+	got := s.entry(kitchen, "1")
+	same(t, "text", got.Message.Text, "turn left")
+	same(t, "confidence", got.Message.Heard, 87)
+	same(t, "revision", got.Rev, 0)
+	same(t, "attachments", len(got.Message.Attachments), 1)
+	s.change(core.Event{Kind: core.KindDeletion, Message: core.Message{Path: kitchen}, Target: "1"})
+	same(t, "confidence after its deletion", s.entry(kitchen, "1").Message.Heard, 0)
 }

@@ -79,11 +79,13 @@ func server(base, path string, timeout time.Duration, answer int64) (*url.URL, *
 	return u.JoinPath(path), outbound.New(o)
 }
 
-// Close lets idle connections go.
-func (l *Listener) Close() {
+// Run implements core.Runner: at the end it lets idle connections go.
+func (l *Listener) Run(ctx context.Context) error {
+	<-ctx.Done()
 	if l.client != nil {
 		l.client.CloseIdleConnections()
 	}
+	return nil
 }
 
 // Hear returns what a voice message says. fetch returns its content, at most max bytes. The
@@ -141,10 +143,10 @@ func (l *Listener) lookUp(key [sha256.Size]byte) (Transcript, bool) {
 
 // tooMuch is the error for a sound that is too long or too large.
 func (l *Listener) tooMuch(length time.Duration, size int64) error {
-	const fix = "I'm sorry, that is too long for me: I can listen to %s at most. Could you send less at once, or write it?"
 	switch {
 	case length > l.c.Longest+time.Second:
-		return core.Errorf(core.Invalid, fix, txt.SpanWords(l.c.Longest))
+		return core.Errorf(core.Invalid, "I'm sorry, that is too long for me: I can listen to %s at most. "+
+			"Could you send less at once, or write it?", txt.SpanWords(l.c.Longest))
 	case size > l.c.MaxSize:
 		return core.Errorf(core.Invalid, "I'm sorry, that file is too large for me to listen to. "+
 			"Could you send less at once, or write it?")
@@ -157,7 +159,8 @@ func silence(t Transcript) error {
 	if t.Text != "" {
 		return nil
 	}
-	return core.Errorf(core.Invalid, "I'm sorry, I couldn't make out any words in that. Could you say it again, or write it?")
+	return core.Errorf(core.Invalid, "I'm sorry, I couldn't make out any words in that. "+
+		"Could you say it again, or write it?")
 }
 
 // later words a failure for the author.
@@ -165,8 +168,8 @@ func later(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &core.Error{Kind: core.Temporary, Err: err, Text: "I'm sorry, I couldn't listen to your voice message just now. " +
-		"Could you write it, or try again later?"}
+	const text = "I'm sorry, I couldn't listen to your voice message just now. Could you write it, or try again later?"
+	return &core.Error{Kind: core.Temporary, Err: err, Text: text}
 }
 
 // recognise asks the provider.
@@ -198,24 +201,27 @@ func (l *Listener) run(ctx context.Context, data []byte, kind format, language s
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		return t, err
 	}
-	if converted := filepath.Join(dir, "mono.wav"); installed(l.ffmpeg) {
-		longest := l.c.Longest + 2*time.Second // a file that lies about its length ends here
-		if err := convert(ctx, l.ffmpeg, kind, file, converted, l.c.Timeout,
-			"-t", seconds(longest), "-ac", "1", "-ar", sampleRate, "-c:a", "pcm_s16le", "-f", "wav"); err != nil {
+	if installed(l.ffmpeg) {
+		if file, t.Length, err = l.convert(ctx, dir, file, kind); err != nil {
 			return t, err
 		}
-		if t.Length, err = lengthOfFile(converted); err != nil {
-			return t, err
-		}
-		if err := l.tooMuch(t.Length, 0); err != nil {
-			return t, err
-		}
-		file = converted
 	}
 	argv := filled(l.c.Program, "{file}", file, "{language}", cmp.Or(language, "auto"))
 	out, err := program.Program{Argv: argv, Timeout: l.c.Timeout, MaxOutput: maxAnswer, Nice: true}.Run(ctx, nil)
 	t.Text, t.Percent = string(out), core.HeardUnrated
 	return t, err
+}
+
+// convert makes a sound what recognisers read. A sound that lies about its length ends early.
+func (l *Listener) convert(ctx context.Context, dir, file string, kind format) (string, time.Duration, error) {
+	converted := filepath.Join(dir, "mono.wav")
+	err := convert(ctx, l.ffmpeg, kind, file, converted, l.c.Timeout,
+		"-t", seconds(l.c.Longest+2*time.Second), "-ac", "1", "-ar", sampleRate, "-c:a", "pcm_s16le", "-f", "wav")
+	if err != nil {
+		return "", 0, err
+	}
+	length, err := lengthOfFile(converted)
+	return converted, length, cmp.Or(err, l.tooMuch(length, 0))
 }
 
 // filled replaces placeholders in arguments.

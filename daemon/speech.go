@@ -1,0 +1,92 @@
+package daemon
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/engine"
+	"synthbot/core/hint"
+	"synthbot/core/llm"
+	"synthbot/core/recon"
+	"synthbot/core/speech"
+	"synthbot/core/turn"
+	"synthbot/daemon/logs"
+)
+
+// speechIn is how budgets call speech recognition.
+const speechIn = "speech.in"
+
+// speech returns what turns do with voice messages.
+func (b *Bot) speech(p *parts, clock func() time.Time) turn.Speech {
+	hears := func(e engine.Config) bool { return e.Hearing && !e.Disabled }
+	s := turn.Speech{Deaf: !slices.ContainsFunc(p.Config.Engines, hears), Overhears: p.Config.Speech.In.Overhear}
+	if p.listener == nil {
+		return s
+	}
+	local := recon.New()
+	s.Hear = func(ctx context.Context, scene core.Scene, sound core.Attachment) (string, int, error) {
+		fetch := func(ctx context.Context, max int64) ([]byte, error) {
+			return b.outbox.Fetch(ctx, scene.Path, sound, max)
+		}
+		meter := func(ctx context.Context, do func(context.Context) (int, error)) error {
+			q := core.Question{Path: scene.Path, Unshown: !scene.Private}
+			if person, err := scene.Path.Person(scene.Author.ID); err == nil {
+				q.People = []core.Path{person}
+			}
+			return b.metered(ctx, p, clock, speechIn, q, do)
+		}
+		t, err := p.listener.Hear(ctx, sound, spokenLanguage(ctx, local, scene), meter, fetch)
+		return t.Text, t.Percent, err
+	}
+	return s
+}
+
+// spokenLanguage returns the language that somebody probably speaks; "" if nothing says so.
+func spokenLanguage(ctx context.Context, local *recon.Local, scene core.Scene) string {
+	hints, _ := local.Recon(ctx, scene) // it never fails
+	for _, h := range hints {
+		if h.Kind == hint.Language && h.Priority >= recon.HeardPriority {
+			return h.Text
+		}
+	}
+	return ""
+}
+
+// metered runs what costs money besides engines, within the budgets, and books the tokens
+// that it returns. The interface shows meanwhile that the bot is at work.
+func (b *Bot) metered(ctx context.Context, p *parts, clock func() time.Time, name string, q core.Question,
+	do func(context.Context) (tokens int, err error)) error {
+	q.Build = func(llm.Limits) (llm.Request, error) { return llm.Request{}, nil }
+	asker := turn.Thinking(meteredWork{name, do}, ability[core.TypingIndicator](p), logs.Room(b.log, "core/speech"))
+	_, err := b.budgetedBy(p, asker, clock).Ask(ctx, q)
+	return err
+}
+
+// meteredWork is a core.Asker that answers nothing but does its work.
+type meteredWork struct {
+	name string
+	do   func(context.Context) (tokens int, err error)
+}
+
+// Ask implements core.Asker.
+func (w meteredWork) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
+	r, err := q.Build(llm.Limits{Engine: w.name})
+	if err != nil {
+		return llm.Answer{}, err
+	}
+	tokens, err := w.do(ctx)
+	if tokens > 0 && r.Used != nil {
+		r.Used(llm.Usage{In: tokens})
+	}
+	return llm.Answer{Engine: w.name}, err
+}
+
+// speechCost is what speech costs, by its prices.
+func speechCost(c *speech.Config, name string, u llm.Usage) float64 {
+	if name == speechIn {
+		return float64(u.In) * c.In.Price / 60
+	}
+	return 0
+}
