@@ -11,9 +11,11 @@ import (
 
 // What hints may take of a prompt.
 const (
-	toneMax    = 60  // characters of a tone
-	hintMax    = 500 // characters of a snippet, an instruction or a memory
-	hintsCount = 8   // of each kind
+	toneMax    = 60   // characters of a tone
+	memoryMax  = 500  // characters of a memory
+	hintMax    = 2000 // characters of a snippet or an instruction
+	hintsMax   = 4000 // characters of each kind together
+	hintsCount = 24   // of each kind
 )
 
 // Merge makes one Recon of what several contributed. A language is, in this
@@ -35,11 +37,11 @@ func Merge(hints []hint.Hint, override, fallback string) Recon {
 		case hint.ConversationTone:
 			r.ConversationTone = or(r.ConversationTone, toneWord(h.Text))
 		case hint.Snippet:
-			r.Snippets = once(r.Snippets, h.Text)
+			r.Snippets = once(r.Snippets, h.Text, hintMax)
 		case hint.Instruction:
-			r.Instructions = once(r.Instructions, h.Text)
+			r.Instructions = once(r.Instructions, h.Text, hintMax)
 		case hint.Memory:
-			r.Memories = once(r.Memories, h.Text)
+			r.Memories = once(r.Memories, h.Text, memoryMax)
 		}
 	}
 	r.Language = or(r.Language, languageTag(fallback))
@@ -59,9 +61,13 @@ func toneWord(s string) string {
 }
 
 // once adds a text that is new, while there is room.
-func once(list []string, text string) []string {
-	text = cut(txt.Line(text), hintMax)
-	if text == "" || len(list) == hintsCount || slices.Contains(list, text) {
+func once(list []string, text string, most int) []string {
+	text = cut(txt.Line(text), most)
+	size := utf8.RuneCountInString(text)
+	for _, other := range list {
+		size += utf8.RuneCountInString(other)
+	}
+	if text == "" || len(list) == hintsCount || size > hintsMax || slices.Contains(list, text) {
 		return list
 	}
 	return append(list, text)

@@ -1,10 +1,12 @@
 package prompt
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"synthbot/core/hint"
 )
@@ -42,16 +44,25 @@ func TestMerge(t *testing.T) {
 }
 
 func TestMergeIsBounded(t *testing.T) {
-	var hints []hint.Hint
-	for i := range 100 {
-		hints = append(hints, hint.Hint{Kind: hint.Snippet, Text: strings.Repeat("x", 1000+i)})
-	}
-	for _, s := range Merge(hints, "", "").Snippets {
-		if len(s) > hintMax+10 {
-			t.Errorf("a snippet of %d bytes", len(s))
+	bounds := map[hint.Kind]int{hint.Snippet: hintMax, hint.Instruction: hintMax, hint.Memory: memoryMax}
+	for kind, most := range bounds {
+		for _, size := range []int{1, 100, 5000} {
+			var hints []hint.Hint
+			for i := range 100 {
+				hints = append(hints, hint.Hint{Kind: kind, Text: strings.Repeat("x", size) + fmt.Sprint(i)})
+			}
+			r := Merge(hints, "", "")
+			total := 0
+			list := slices.Concat(r.Snippets, r.Instructions, r.Memories)
+			for _, s := range list {
+				if len(s) > most+10 {
+					t.Errorf("%s: one of %d bytes", kind, len(s))
+				}
+				total += utf8.RuneCountInString(s)
+			}
+			if len(list) == 0 || len(list) > hintsCount || total > hintsMax {
+				t.Errorf("%s: %d of %d characters", kind, len(list), total)
+			}
 		}
-	}
-	if n := len(Merge(hints, "", "").Snippets); n > hintsCount {
-		t.Errorf("%d snippets", n)
 	}
 }

@@ -57,7 +57,7 @@ const (
 		// A beat or a reminder answered as if a person had written it.
 		`input.type other than "message": nobody spoke; act by yourself or NONE. ` +
 		// Answers in the wrong mood; a wrong "today".
-		`context.recon is the tone; input.payload.timestamp is now.`
+		`context.recon is tone and background; input.payload.timestamp is now.`
 )
 
 // rulesChat are for talk with people: readable, and under 1,200 characters too.

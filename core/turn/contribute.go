@@ -35,7 +35,11 @@ func (in *input) contribute(ctx context.Context, s core.Scene) {
 	}
 	people := in.people()
 	for _, r := range t.setup.Plugins.Recons {
-		c.ask(ctx, "recon", contributionTime, func(ctx context.Context) (func(), error) {
+		name := "recon"
+		if p, ok := r.(core.Plugin); ok {
+			name = p.Name()
+		}
+		c.ask(ctx, name, contributionTime, func(ctx context.Context) (func(), error) {
 			hints, err := r.Recon(ctx, s)
 			return func() { c.hints = append(c.hints, hints...) }, err
 		})
@@ -132,12 +136,11 @@ func (c *contributions) addBios(bios map[string]json.RawMessage) {
 // injectionCache keeps the values of injectors that say how long they hold. Safe for
 // concurrent use.
 type injectionCache struct {
-	mu     sync.Mutex
-	values recent.Cache[injectedKey, injectedValue]
+	values *recent.Shared[injectedKey, injectedValue]
 }
 
 func newInjectionCache() injectionCache {
-	return injectionCache{values: recent.NewCache[injectedKey, injectedValue](maxInjections / 2)}
+	return injectionCache{values: recent.NewShared[injectedKey, injectedValue](maxInjections / 2)}
 }
 
 type injectedKey struct {
@@ -168,9 +171,7 @@ func (j *injectionCache) inject(ctx context.Context, i core.Injector, s core.Sce
 	}
 	epoch, _, _ := core.EpochOf(ctx)
 	key := injectedKey{i, s.Path, s.Author.ID}
-	j.mu.Lock()
 	v, _ := j.values.Get(key)
-	j.mu.Unlock()
 	if v.epoch == epoch && s.Now.Before(v.until) {
 		return v.value, nil
 	}
@@ -178,8 +179,6 @@ func (j *injectionCache) inject(ctx context.Context, i core.Injector, s core.Sce
 	if err != nil {
 		return nil, err
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	j.values.Put(key, injectedValue{value, s.Now.Add(l.Lasts()), epoch})
 	return value, nil
 }

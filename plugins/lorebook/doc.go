@@ -11,11 +11,12 @@
 // With use_regex, keys are regular expressions of Go, also written as /…/i. Constant entries
 // are always added. If a book scans recursively, found entries are searched in turn, a
 // bounded number of times. Of the decorators of V3, which precede the content, @@activate,
-// @@dont_activate and @@exclude_keys are supported; the others are removed.
+// @@dont_activate, @@exclude_keys and @@role system are supported; the others are removed.
 //
 // # What the prompt contains
 //
-// Entries by insertion_order, lower first. What does not fit into the book's token budget, or
-// into what a turn accepts (2,000 bytes), is left out: first entries of lower priority, then
-// later ones, and constant entries last. {{char}} and {{user}} are replaced.
+// Entries are snippets, among what recon knows; those of @@role system are instructions, which
+// the model follows. Their order is insertion_order, lower first. What does not fit into the
+// book's token budget, or into 2,000 bytes a turn, is left out: first entries of lower priority,
+// then later ones, and constant entries last. {{char}} and {{user}} are replaced.
 package lorebook

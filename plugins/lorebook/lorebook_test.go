@@ -2,14 +2,15 @@ package lorebook
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/prompt"
 	"synthbot/plugins/plugintest"
 )
 
@@ -48,17 +49,28 @@ func TestConform(t *testing.T) {
 func told(t testing.TB, c Config, b Book, text string) []string {
 	t.Helper()
 	c.Cards = []Card{{Char: "Nell", Book: b}}
-	raw, err := made(t, c).Inject(t.Context(), core.Scene{Path: core.MustPath("room/1"), Text: text, Author: core.Author{ID: "jay", Name: "Jay"}})
+	s := core.Scene{Path: core.MustPath("room/1"), Text: text, Author: core.Author{ID: "jay", Name: "Jay"}}
+	return snippets(t, made(t, c), s)
+}
+
+// snippets are what the prompt shows.
+func snippets(t testing.TB, p *Plugin, s core.Scene) []string {
+	t.Helper()
+	hints, err := p.Recon(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var texts []string
-	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &texts); err != nil {
-			t.Fatal(err)
-		}
+	return prompt.Merge(hints, "", "").Snippets
+}
+
+// TestInstructions: what a book marks as such is an order, not knowledge.
+func TestInstructions(t *testing.T) {
+	c := defaults
+	c.Cards = []Card{{Char: "Nell", Book: one(func(e *Entry) { e.Content = "@@role system\n{{char}} whispers." })}}
+	hints, err := made(t, c).Recon(t.Context(), core.Scene{Path: core.MustPath("room/1"), Text: "moss"})
+	if r := prompt.Merge(hints, "", ""); err != nil || len(r.Snippets) > 0 || !slices.Equal(r.Instructions, []string{"Nell whispers."}) {
+		t.Errorf("%+v, %v", r, err)
 	}
-	return texts
 }
 
 // one is a book of one entry.
@@ -189,9 +201,9 @@ func TestDepth(t *testing.T) {
 	}{
 		{said("moss", "a"), true}, {said("moss", "a", "b"), false}, {said("a", "moss", "b"), true},
 	} {
-		raw, err := p.Inject(t.Context(), core.Scene{Path: core.MustPath("room/1"), Text: "c", Recent: tc.recent})
-		if err != nil || (raw != nil) != tc.want {
-			t.Errorf("%s (%v), want %v", raw, err, tc.want)
+		got := snippets(t, p, core.Scene{Path: core.MustPath("room/1"), Text: "c", Recent: tc.recent})
+		if (got != nil) != tc.want {
+			t.Errorf("%q, want %v", got, tc.want)
 		}
 	}
 }
@@ -206,11 +218,11 @@ func TestCards(t *testing.T) {
 	}
 	p := made(t, c)
 	for place, want := range map[string]string{
-		"room/1": `["Nell knows Jay"]`, "room/2": "", "room/2/7": `["{{user}}, not Jay"]`,
+		"room/1": "Nell knows Jay", "room/2": "", "room/2/7": "{{user}}, not Jay",
 	} {
-		raw, err := p.Inject(t.Context(), core.Scene{Path: core.MustPath(place), Text: "moss", Author: core.Author{ID: "jay", Name: "Jay"}})
-		if err != nil || string(raw) != want {
-			t.Errorf("%s: %s, %v", place, raw, err)
+		s := core.Scene{Path: core.MustPath(place), Text: "moss", Author: core.Author{ID: "jay", Name: "Jay"}}
+		if got := snippets(t, p, s); strings.Join(got, " ") != want {
+			t.Errorf("%s: %q", place, got)
 		}
 	}
 }
@@ -268,8 +280,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever a book is, it can be used: what it tells is JSON within a
-// turn's limit.
+// FuzzRead: whatever a book is, it can be used: what it tells is text within a turn's
+// limit.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"data":{"character_book":{"recursive_scanning":true,"entries":[{"keys":["a","/x.*/i"],"content":"@@activate\nx {{user}}","use_regex":true,"constant":true}]}}}`), "a b")
 	f.Add([]byte(`{"entries":{"3":{"key":["a"],"keysecondary":["b"],"selective":true,"content":"\u0000é"}}}`), "A B")
@@ -285,9 +297,16 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		raw, err := p.Inject(t.Context(), core.Scene{Path: core.MustPath("room/1"), Text: text})
-		if err != nil || len(raw) > maxInjected || len(raw) > 0 && !json.Valid(raw) || !utf8.Valid(raw) {
-			t.Errorf("%d bytes, %v: %q", len(raw), err, raw)
+		hints, err := p.Recon(t.Context(), core.Scene{Path: core.MustPath("room/1"), Text: text})
+		total := 0
+		for _, h := range hints {
+			total += len(h.Text)
+			if h.Text == "" || !utf8.ValidString(h.Text) {
+				t.Errorf("a hint is %q", h.Text)
+			}
+		}
+		if err != nil || total > maxTold {
+			t.Errorf("%d bytes, %v", total, err)
 		}
 	})
 }
@@ -309,18 +328,18 @@ func TestGivesUp(t *testing.T) {
 	p := made(t, c)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if raw, err := p.Inject(ctx, core.Scene{Path: core.MustPath("room/1"), Text: "name7"}); !errors.Is(err, context.Canceled) || raw != nil {
-		t.Errorf("%s, %v", raw, err)
+	if hints, err := p.Recon(ctx, core.Scene{Path: core.MustPath("room/1"), Text: "name7"}); !errors.Is(err, context.Canceled) || hints != nil {
+		t.Errorf("%v, %v", hints, err)
 	}
 }
 
-func BenchmarkInject(b *testing.B) {
+func BenchmarkRecon(b *testing.B) {
 	c := defaults
 	c.Cards = []Card{{Book: large()}}
 	p := made(b, c)
 	s := core.Scene{Path: core.MustPath("room/1"), Text: "what of name4711 and Place 12?", Recent: said(strings.Repeat("they talked about the weather and the sea. ", 90))}
 	for b.Loop() {
-		if raw, err := p.Inject(b.Context(), s); err != nil || len(raw) == 0 {
+		if hints, err := p.Recon(b.Context(), s); err != nil || len(hints) == 0 {
 			b.Fatal(err)
 		}
 	}

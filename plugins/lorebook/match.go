@@ -30,6 +30,8 @@ type entry struct {
 	order     int
 	priority  int
 	cost      int // tokens
+
+	instruction bool // to be followed; else to be known
 }
 
 // key is what is looked for in a text.
@@ -84,8 +86,10 @@ func within(said, most, usual int) int {
 func prepareEntry(e *Entry, whole bool, left *room) (one *entry, broken int) {
 	d := decorators{constant: e.Constant}
 	content := d.read(e.Content)
-	one = &entry{text: clean(content, maxContent), constant: d.constant && !d.never, order: e.Order,
-		priority: e.Priority}
+	one = &entry{
+		text: clean(content, maxContent), constant: d.constant && !d.never, order: e.Order, priority: e.Priority,
+		instruction: d.instruction,
+	}
 	one.cost = tokens(one.text)
 	if d.never {
 		return one, 0
@@ -105,8 +109,9 @@ func prepareEntry(e *Entry, whole bool, left *room) (one *entry, broken int) {
 
 // decorators are the lines of V3 that precede the content.
 type decorators struct {
-	constant, never bool
-	exclude         []string
+	constant, never, instruction bool
+
+	exclude []string
 }
 
 // read takes the decorators off and returns what is left.
@@ -120,6 +125,8 @@ func (d *decorators) read(content string) string {
 			d.constant = true
 		case "@@dont_activate":
 			d.never = true
+		case "@@role":
+			d.instruction = strings.TrimSpace(value) == "system"
 		case "@@exclude_keys":
 			for k := range strings.SplitSeq(value, ",") {
 				k = clean(k, maxKey)

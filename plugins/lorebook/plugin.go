@@ -3,12 +3,12 @@ package lorebook
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/hint"
 )
 
 // Plugin is the plugin. It does not change after New.
@@ -67,36 +67,35 @@ func (p *Plugin) Name() string { return p.host.Name }
 // Actions implements core.Plugin: there are none.
 func (p *Plugin) Actions() []core.Action { return nil }
 
-// Bounds of one injection, and of what is searched for it.
+// Bounds of what one turn gets, and of what is searched for it.
 const (
-	maxInjected = 2000     // bytes, that a turn takes
-	maxScanned  = 16 << 10 // bytes of the latest messages
+	maxTold    = 2000     // bytes
+	maxScanned = 16 << 10 // bytes of the latest messages
+	hintTop    = 100
 )
 
-// Inject implements core.Injector: the lore that the talk touches, as a list of
-// texts.
-func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, error) {
+// Recon implements hint.Source: the lore that the talk touches, the first entry strongest.
+func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]hint.Hint, error) {
 	volumes, char := p.volumes(s.Path)
 	var told []*entry
 	for _, v := range volumes {
-		told = append(told, v.fit(v.find(ctx, window(s, v.depth), p.config.Rounds))...)
+		found := v.find(ctx, window(s, v.depth), p.config.Rounds)
+		told = append(told, fit(found, v.budget, func(e *entry) int { return e.cost })...)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	slices.SortStableFunc(told, func(a, b *entry) int { return a.order - b.order })
-	for len(told) > 0 {
-		texts := make([]string, len(told))
-		for i, e := range told {
-			texts[i] = fill(e.text, char, cmp.Or(s.Author.Name, "the person"))
+	filled := func(e *entry) string { return fill(e.text, char, cmp.Or(s.Author.Name, "the person")) }
+	told = fit(told, maxTold, func(e *entry) int { return len(filled(e)) })
+	hints := make([]hint.Hint, len(told))
+	for i, e := range told {
+		hints[i] = hint.Hint{Kind: hint.Snippet, Text: filled(e), Priority: hintTop - i}
+		if e.instruction {
+			hints[i].Kind = hint.Instruction
 		}
-		raw := core.JSON(texts)
-		if len(raw) <= maxInjected {
-			return raw, nil
-		}
-		told = without(told)
 	}
-	return nil, nil
+	return hints, nil
 }
 
 // volumes are the books that hold in a place, and who {{char}} is there.
@@ -136,14 +135,14 @@ func window(s core.Scene, depth int) string {
 	return all
 }
 
-// fit leaves out what exceeds the book's budget.
-func (v *volume) fit(found []*entry) []*entry {
+// fit leaves out what exceeds so much.
+func fit(found []*entry, most int, size func(*entry) int) []*entry {
 	for len(found) > 0 {
 		total := 0
 		for _, e := range found {
-			total += e.cost
+			total += size(e)
 		}
-		if total <= v.budget {
+		if total <= most {
 			break
 		}
 		found = without(found)
