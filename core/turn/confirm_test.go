@@ -234,6 +234,23 @@ func TestYesToSomebodyElse(t *testing.T) {
 	}
 }
 
+// TestConfirmInWordsLater: without buttons and replies, other messages may come before the yes, but
+// no other question of the bot.
+func TestConfirmInWordsLater(t *testing.T) {
+	for between, paid := range map[string]int{"It is nine.": 1, "Nine. Shall I wake you? ": 0} {
+		b, bank := shop(t, false, pays, plan(between), says, says)
+		b.receive(said("1", "jay", "pay Ann"))
+		b.ended(1)
+		b.receive(said("2", "jay", "what time is it?"))
+		b.ended(1)
+		b.receive(said("3", "jay", "yes"))
+		b.ended(1)
+		if len(bank.Calls()) != paid {
+			t.Errorf("after %q it paid %d times, want %d", between, len(bank.Calls()), paid)
+		}
+	}
+}
+
 // TestYesBeforeTheQuestion: it was said before the question was asked.
 func TestYesBeforeTheQuestion(t *testing.T) {
 	b, bank := shop(t, true, pays, says)

@@ -87,12 +87,14 @@ func (d *decision) find(ctx context.Context) (found bool, err error) {
 
 // findLast looks for the last question that the author of a message was asked, if the
 // message is the next one of theirs, and can answer nothing else: not what others said
-// among themselves, nor what the bot began by itself.
+// among themselves, nor what the bot began by itself. Where nobody can reply to a message
+// or press a button, other messages may be between, unless the bot asked something else.
 func (d *decision) findLast(v core.View, e *core.Entry) (found bool, err error) {
 	entries, err := v.Last(d.turn.path, questionDepth)
 	if err != nil {
 		return false, err
 	}
+	onlyWords := d.turn.who.Private && d.turn.setup.chooser(d.turn.path) == nil
 	for _, before := range slices.Backward(entries) {
 		q, _, asks := parseQuestion(before.Data)
 		switch {
@@ -104,7 +106,9 @@ func (d *decision) findLast(v core.View, e *core.Entry) (found bool, err error) 
 			if mine, err := d.isForAuthor(v); mine || err != nil {
 				return mine, err
 			}
-		case before.Self:
+		case before.Self && onlyWords && strings.HasSuffix(strings.TrimSpace(before.Message.Text), "?"):
+			return false, nil
+		case before.Self, onlyWords:
 		case before.Message.Author.ID == e.Message.Author.ID, !toUs(&e.Message):
 			return false, nil
 		}

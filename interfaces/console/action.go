@@ -14,6 +14,7 @@ const schema = `{
 	"properties": {
 		"text": {"type": "string", "minLength": 1, "title": "text", "description": "What to say, as Markdown."},
 		"interface_path": {"type": "string", "title": "place", "description": "Where to say it; left out: here."},
+		"suggestions": {"type": "array", "items": {"type": "string"}, "deprecated": true},
 		"priority": {"type": "string", "enum": ["low", "normal", "high"], "default": "normal", "title": "priority"}
 	},
 	"required": ["text"],
@@ -48,19 +49,21 @@ func (c *Console) Actions() []core.Action {
 		Essential: true,
 		Effects:   core.EffectNone, Permission: core.PermissionEveryone,
 		Idempotent: true, // each message that was sent is in the journal
-		Check:      func(_ context.Context, call core.Call) error { _, err := c.message(call); return err },
+		Check:      func(_ context.Context, call core.Call) error { _, _, err := c.message(call); return err },
 		Do:         c.send,
 	}}
 }
 
-func (c *Console) message(call core.Call) (core.Sent, error) {
+// message returns what is said, and the replies that are suggested.
+func (c *Console) message(call core.Call) (sent core.Sent, choices []string, err error) {
 	var p struct {
-		Text string    `json:"text"`
-		Path core.Path `json:"interface_path"`
+		Text        string    `json:"text"`
+		Path        core.Path `json:"interface_path"`
+		Suggestions []string  `json:"suggestions"`
 	}
 	if err := json.Unmarshal(call.Payload, &p); err != nil {
 		text := "the payload must be an object with text; interface_path, if any, is " + c.place.String()
-		return core.Sent{}, &core.Error{Kind: core.Invalid, Text: text, Err: err}
+		return sent, nil, &core.Error{Kind: core.Invalid, Text: text, Err: err}
 	}
 	to := p.Path
 	if to.IsZero() {
@@ -68,22 +71,25 @@ func (c *Console) message(call core.Call) (core.Sent, error) {
 	}
 	if to.IsZero() || to != c.place {
 		const text = "%s%s writes to %s only, not to %q: correct or leave out interface_path"
-		return core.Sent{}, core.Errorf(core.Invalid, text, core.MessagePrefix, c.opt.Name, c.place, to)
+		return sent, nil, core.Errorf(core.Invalid, text, core.MessagePrefix, c.opt.Name, c.place, to)
 	}
 	text := clean(p.Text)
 	if strings.TrimSpace(text) == "" {
-		return core.Sent{}, core.Errorf(core.Invalid, "text is empty: say something, or leave the action out")
+		return sent, nil, core.Errorf(core.Invalid, "text is empty: say something, or leave the action out")
 	}
-	return core.Sent{Path: to, Text: text}, nil
+	for _, s := range p.Suggestions {
+		choices = append(choices, strings.Join(strings.Fields(clean(s)), " "))
+	}
+	return core.Sent{Path: to, Text: text}, choices, nil
 }
 
 func (c *Console) send(ctx context.Context, call core.Call) (core.Result, error) {
-	sent, err := c.message(call)
+	sent, choices, err := c.message(call)
 	if err != nil {
 		return core.Result{}, err
 	}
 	err = call.Deliveries.Send(ctx, 1, sent, func(context.Context, string) (string, error) {
-		if err := c.say(sent.Text); err != nil {
+		if err := c.say(sent.Text + c.offer(choices)); err != nil {
 			return "", &core.Error{Kind: core.Broken, Text: "cannot write to the console", Err: err}
 		}
 		return c.nextID(), nil

@@ -15,7 +15,8 @@ import (
 // bot is a small true bot: it answers every message through the console's own
 // action, in a goroutine for each turn.
 type bot struct {
-	more    map[string]string // by which it continues a message
+	suggest map[string][]string // replies to a message, by its text
+	more    map[string]string   // by which it continues a message
 	t       *testing.T
 	console *Console
 	reply   func(core.Message) []string // none: the turn ends without an answer
@@ -55,7 +56,7 @@ func (b *bot) turn(m core.Message) {
 	}
 	replies := b.reply(m)
 	for _, r := range replies {
-		payload, _ := json.Marshal(map[string]string{"text": r})
+		payload, _ := json.Marshal(map[string]any{"text": r, "suggestions": b.suggest[m.Text]})
 		call := core.Call{Path: m.Path, Payload: payload, Deliveries: parts{}}
 		if _, err := b.console.Actions()[0].Do(b.t.Context(), call); err != nil {
 			b.t.Error(err)

@@ -59,6 +59,7 @@ type Console struct {
 	broken  error                    // of the output
 	waiting map[string]chan struct{} // by message id; closed when its turn is over
 	screen  *screen                  // nil unless Listen uses a terminal
+	choices []string                 // what the last message suggested, by number
 }
 
 var (
@@ -114,6 +115,7 @@ func (c *Console) Listen(ctx context.Context, in core.Inbox) error {
 
 func (c *Console) receive(ctx context.Context, in core.Inbox, id, text string) error {
 	o := &c.opt
+	text = c.chosen(text)
 	e := core.Event{Kind: core.KindMessage, Message: core.Message{
 		Path: c.place, ID: id, Text: text, Time: o.Now(), Locale: o.Locale,
 		Private: true, Addressed: core.AddressedDirect,
@@ -127,6 +129,34 @@ func (c *Console) receive(ctx context.Context, in core.Inbox, id, text string) e
 		return fmt.Errorf("%s: inbox: %w", c.opt.Name, err)
 	}
 	return nil
+}
+
+// offer lists suggested replies by number. Programs that read a pipe get none.
+func (c *Console) offer(choices []string) (list string) {
+	if !c.opt.Terminal {
+		return ""
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.choices = choices
+	for i, choice := range choices {
+		list += fmt.Sprintf("\n%d. %s", i+1, choice)
+	}
+	if list != "" {
+		list = "\n" + list
+	}
+	return list
+}
+
+// chosen returns the suggestion that a number means, and any other text as it is.
+func (c *Console) chosen(text string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil || n < 1 || n > len(c.choices) {
+		return text
+	}
+	return c.choices[n-1]
 }
 
 // commandName matches the first word of a line that may be a chat command. An unknown one

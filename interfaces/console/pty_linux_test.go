@@ -233,6 +233,20 @@ func TestTerminalConversation(t *testing.T) {
 	s.shows("Aria: Hello, I'm Aria.", "jay> hello", "Aria: you said: hello", "jay> bye", "Aria: you said: bye")
 }
 
+// TestTerminalSuggestions: suggested replies have numbers, and a number says one of the last ones.
+func TestTerminalSuggestions(t *testing.T) {
+	s := newSession(t, &bot{reply: echo, suggest: map[string][]string{"hello": {"green \x1b[2Jtea", "black tea"}}}, Options{})
+	s.press("hello\r")
+	s.shows("jay> hello", "Aria: you said: hello", "", "1. green [2Jtea", "2. black tea", "jay>")
+	s.press("2\r")
+	s.shows("jay> hello", "Aria: you said: hello", "", "1. green [2Jtea", "2. black tea", "jay> 2", "Aria: you said: black tea", "jay>")
+	s.press("2\r")
+	s.shows("jay> hello", "Aria: you said: hello", "", "1. green [2Jtea", "2. black tea", "jay> 2", "Aria: you said: black tea",
+		"jay> 2", "Aria: you said: 2", "jay>")
+	s.press("\x04")
+	s.ended()
+}
+
 func TestTerminalEditing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		keys, line string

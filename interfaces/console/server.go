@@ -58,7 +58,7 @@ func (s *Server) Actions() []core.Action {
 			if err != nil {
 				return nil // Do returns it
 			}
-			_, err = c.message(call)
+			_, _, err = c.message(call)
 			return err
 		}
 		actions[i].Do = func(ctx context.Context, call core.Call) (core.Result, error) {
