@@ -96,34 +96,31 @@ func decodePlugins(c *Config, d *config.Document) {
 	}
 }
 
-// loaded is a plugin, and what it was made with.
+// loaded is a plugin, and what it was made of.
 type loaded struct {
 	core.Plugin
 	chosen
-	zone, language string
 }
-
-// Name returns the name of the plugin.
-func (l loaded) Name() string { return l.Plugin.Name() }
 
 // plugins makes the plugins that are turned on. It keeps the former one if its table, the
 // time zone and the language did not change, and it runs.
 func (b *Bot) plugins(c *Config) (all []loaded, err error) {
-	zone, language, before := c.Clock(b.env.Clock)().Location().String(), string(c.Bot.Language), b.InForce().plugins
+	former := b.InForce()
+	zone := func(c *Config) string { return c.Clock(b.env.Clock)().Location().String() }
+	kept := zone(c) == zone(former.Config) && c.Bot.Language == former.Config.Bot.Language
 	for _, next := range c.Chosen {
-		i := slices.IndexFunc(before, func(l loaded) bool {
-			return l.name == next.name && l.zone == zone && l.language == language &&
-				reflect.DeepEqual(l.Own, next.Own) && !b.workers.failed(l.Plugin)
+		i := slices.IndexFunc(former.plugins, func(l loaded) bool {
+			return kept && l.name == next.name && reflect.DeepEqual(l.Own, next.Own) && !b.workers.failed(l.Plugin)
 		})
 		if i >= 0 {
-			all = append(all, before[i])
+			all = append(all, former.plugins[i])
 			continue
 		}
 		p, err := next.make(b.host(c, next.name), next.Own)
 		if err != nil {
 			return nil, UsageError{fmt.Errorf("plugins.%s: %w", next.name, err)}
 		}
-		all = append(all, loaded{p, next, zone, language})
+		all = append(all, loaded{p, next})
 	}
 	return all, nil
 }
