@@ -8,6 +8,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/llm"
 	"synthbot/core/plan"
+	"synthbot/core/schema"
 )
 
 // typical is a schema like most, and a payload for it.
@@ -31,8 +32,8 @@ func BenchmarkValidatePayload(b *testing.B) {
 	raw := json.RawMessage(typicalPayload)
 	b.ReportAllocs()
 	for b.Loop() {
-		v, err := decode(raw)
-		if err != nil || len(d.accept(v)) > 0 {
+		v, err := schema.Decode(raw)
+		if err != nil || len(d.input.Accept(v)) > 0 {
 			b.Fatal("refused")
 		}
 	}

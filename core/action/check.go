@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/schema"
 )
 
 // Properties of payloads that mean the same in all actions.
@@ -138,13 +139,13 @@ func (c *checker) offerReplies(suggestions []string, steps []core.Step) {
 		if !ok || !d.IsMessage() || !d.has(suggestionsKey) {
 			continue
 		}
-		v, _ := decode(steps[i].Payload)
+		v, _ := schema.Decode(steps[i].Payload)
 		payload, _ := v.(map[string]any)
 		if payload[suggestionsKey] != nil || payload[pathKey] != c.who.Path.String() {
 			continue
 		}
 		payload[suggestionsKey] = plainJSON(suggestions)
-		if len(d.input.check(payload)) == 0 {
+		if len(d.input.Validate(payload)) == 0 {
 			steps[i].Payload = core.JSON(payload)
 		}
 		return
@@ -217,7 +218,7 @@ func (c *checker) payload(field string, d *Definition, step *core.Step) {
 	if len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage("{}")
 	}
-	v, _ := decode(raw)
+	v, _ := schema.Decode(raw)
 	payload, ok := v.(map[string]any)
 	if !ok {
 		c.fault(field+".payload", d.Name, "must be an object")
@@ -235,9 +236,9 @@ func (c *checker) payload(field string, d *Definition, step *core.Step) {
 		c.fault(field, d.Name, "%s %s", d.Name, why)
 		return
 	}
-	payload = mapLeaves(payload, integer).(map[string]any)
-	for _, f := range d.accept(payload) {
-		c.fault(field+".payload"+dotted(f.path), d.Name, "%s", f.text)
+	payload = schema.MapLeaves(payload, schema.Integer).(map[string]any)
+	for _, f := range d.input.Accept(payload) {
+		c.fault(field+".payload"+f.Field(), d.Name, "%s", f.Text)
 	}
 	step.Payload = core.JSON(payload)
 	if d.Then != nil {

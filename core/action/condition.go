@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/plan"
+	"synthbot/core/schema"
 )
 
 const resultsRoot = "results"
@@ -99,7 +100,7 @@ func (e *execution) find(field string) any {
 	default:
 		return mentioned(parts, e.Plan.Context, e.State)
 	}
-	v, _ := descend(root, parts[1:])
+	v, _ := schema.Descend(root, parts[1:])
 	return v
 }
 
@@ -107,7 +108,7 @@ func (e *execution) find(field string) any {
 func mentioned(parts []string, states ...core.State) any {
 	for _, s := range states {
 		for _, values := range []map[string]json.RawMessage{s.Entities, s.SlotsFilled} {
-			v, _ := descend(plainJSON(values), parts)
+			v, _ := schema.Descend(plainJSON(values), parts)
 			if v != nil {
 				return v
 			}
@@ -118,7 +119,7 @@ func mentioned(parts []string, states ...core.State) any {
 
 // plainJSON turns a Go value into decoded JSON.
 func plainJSON(v any) any {
-	plain, _ := decode(core.JSON(v))
+	plain, _ := schema.Decode(core.JSON(v))
 	return plain
 }
 
@@ -134,30 +135,9 @@ func (j *Job) author() any {
 	return map[string]any{"id": a.ID, "name": a.Name, "tag": a.Tag, "bot": a.Bot, "rank": ranks[a.Rank]}
 }
 
-// descend follows keys of objects and indexes of arrays. ok is false if they lead nowhere.
-func descend(v any, parts []string) (at any, ok bool) {
-	for _, p := range parts {
-		ok := false
-		switch at := v.(type) {
-		case map[string]any:
-			v, ok = at[p]
-		case []any:
-			i, err := strconv.Atoi(p)
-			ok = err == nil && i >= 0 && i < len(at)
-			if ok {
-				v = at[i]
-			}
-		}
-		if !ok {
-			return nil, false
-		}
-	}
-	return v, true
-}
-
 // holds evaluates a condition on the value of its field; the package comment has the rules.
 func holds(c core.Condition, field any) bool {
-	value, _ := decode(c.Value)
+	value, _ := schema.Decode(c.Value)
 	order, ordered := compare(field, value)
 	switch c.Operator {
 	case "exists":
@@ -185,12 +165,12 @@ func equal(a, b any) bool {
 	type exact string
 	byValue := func(v any) any {
 		n, _ := v.(json.Number)
-		if r, ok := rational(n); ok {
+		if r, ok := schema.Rational(n); ok {
 			return exact(r.RatString())
 		}
 		return v
 	}
-	return reflect.DeepEqual(mapLeaves(a, byValue), mapLeaves(b, byValue))
+	return reflect.DeepEqual(schema.MapLeaves(a, byValue), schema.MapLeaves(b, byValue))
 }
 
 // compare orders two numbers, two times or two strings. ok is false for anything else.
@@ -198,8 +178,8 @@ func compare(a, b any) (order int, ok bool) {
 	switch a := a.(type) {
 	case json.Number:
 		b, _ := b.(json.Number)
-		x, okX := rational(a)
-		y, okY := rational(b)
+		x, okX := schema.Rational(a)
+		y, okY := schema.Rational(b)
 		if okX && okY {
 			return x.Cmp(y), true
 		}

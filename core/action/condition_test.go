@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"synthbot/core"
+	"synthbot/core/schema"
 )
 
 func TestConditions(t *testing.T) {
 	const facts = `{"n":5,"f":1.50,"big":9007199254740993,"s":"hello","t":"2026-11-20T12:00:00Z","list":[1,"a",{"k":1}],
 		"o":{"k":1,"deep":{"er":[10,20]}},"no":false,"yes":true,"zero":0,"empty":"","null":null,"huge":1e999,"vast":1e9999,"bare":{},"bares":[],"hollow":{"x":null},"odd":{"":1},"digits":"12345"}`
-	v, err := decode(json.RawMessage(facts))
+	v, err := schema.Decode(json.RawMessage(facts))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,7 @@ func TestConditions(t *testing.T) {
 		{"n", "like", `5`, false}, {"n", "", `5`, false},
 	}
 	look := func(field string) any {
-		at, _ := descend(v, strings.Split(field, "."))
+		at, _ := schema.Descend(v, strings.Split(field, "."))
 		return at
 	}
 	for _, test := range tests {
@@ -165,12 +166,12 @@ func FuzzConditions(f *testing.F) {
 	f.Add("list.0", "contains", `"a"`, `{"list":["a"]}`)
 	f.Add("n", "gte", `1e400`, `{"n":1e-400}`)
 	f.Fuzz(func(t *testing.T, field, operator, value, facts string) {
-		v, err := decode(json.RawMessage(facts))
+		v, err := schema.Decode(json.RawMessage(facts))
 		if err != nil {
 			return
 		}
 		look := func(field string) any {
-			at, _ := descend(v, strings.Split(field, "."))
+			at, _ := schema.Descend(v, strings.Split(field, "."))
 			return at
 		}
 		is := func(op string) bool {

@@ -75,13 +75,13 @@ func corpusFile(t *testing.T, file string, archive *txtar.Archive) (cases int) {
 // corpusCatalogue is what the answers of the corpus work with.
 func corpusCatalogue(t testing.TB) *Snapshot {
 	var w world
-	schema := func(s string) func(*core.Action) {
+	form := func(s string) func(*core.Action) {
 		return func(a *core.Action) { a.Schema = json.RawMessage(s) }
 	}
 	return w.catalogue(t,
-		w.act("book", schema(`{"type":"object","properties":{"seats":{"type":"integer","minimum":1,"maximum":9},"id":{"type":"integer"},"class":{"type":"string","enum":["a","b"],"default":"b"},
+		w.act("book", form(`{"type":"object","properties":{"seats":{"type":"integer","minimum":1,"maximum":9},"id":{"type":"integer"},"class":{"type":"string","enum":["a","b"],"default":"b"},
 			"who":{"type":"object","properties":{"name":{"type":"string"},"vip":{"type":"boolean","default":false}},"required":["name"]}},"required":["seats"]}`)),
-		w.act("invoices.list", schema(`{"type":"object","properties":{"status":{"type":"string","enum":["pending","paid","overdue"]},"limit":{"type":"number","minimum":1,"maximum":100}},"required":["status"]}`)),
+		w.act("invoices.list", form(`{"type":"object","properties":{"status":{"type":"string","enum":["pending","paid","overdue"]},"limit":{"type":"number","minimum":1,"maximum":100}},"required":["status"]}`)),
 	)
 }
 

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/schema"
 )
 
 // maxBrief is how many characters a brief may have, and less.
@@ -25,8 +25,8 @@ type Definition struct {
 	PromptSchema     json.RawMessage // shorter still
 
 	home       string // the interface whose places it works in; "": it works anywhere
-	input      *schema
-	output     *schema         // nil: not checked
+	input      *schema.Schema
+	output     *schema.Schema  // nil: not checked
 	properties map[string]bool // the payload's
 }
 
@@ -86,20 +86,20 @@ func (d *Definition) compile() (err error) {
 	if len(d.Schema) == 0 {
 		return errors.New("schema: is missing")
 	}
-	d.input, err = compile(d.Schema)
+	d.input, err = schema.Compile(d.Schema)
 	if err == nil {
 		err = d.lintRoot()
 	}
 	if err != nil {
 		d.input = nil
 	} else {
-		d.CorrectionSchema, d.PromptSchema = minify(d.Schema), minifyForPrompt(d.Schema)
+		d.CorrectionSchema, d.PromptSchema = schema.Minify(d.Schema), schema.MinifyForPrompt(d.Schema)
 	}
 	if len(d.Output) == 0 {
 		return err
 	}
 	var outputErr error
-	d.output, outputErr = compile(d.Output)
+	d.output, outputErr = schema.Compile(d.Output)
 	if outputErr != nil {
 		outputErr = fmt.Errorf("output %w", outputErr)
 	}
@@ -108,7 +108,7 @@ func (d *Definition) compile() (err error) {
 
 // lintRoot checks that the schema describes an object, as every payload is one.
 func (d *Definition) lintRoot() error {
-	root, ok := d.input.root.(map[string]any)
+	root, ok := d.input.Root.(map[string]any)
 	if !ok || root["type"] != nil && root["type"] != "object" {
 		return errors.New("schema: must describe an object")
 	}
@@ -123,10 +123,10 @@ func (d *Definition) lintRoot() error {
 // lintDefaults refuses a default that the schema itself refuses.
 func (d *Definition) lintDefaults() error {
 	v := make(map[string]any)
-	d.input.fill(v)
-	for _, f := range d.input.check(v) {
-		if f.path != "" && f.keyword != "required" {
-			return fmt.Errorf("default: payload%s: %s", dotted(f.path), f.text)
+	d.input.FillDefaults(v)
+	for _, f := range d.input.Validate(v) {
+		if f.Path != "" && f.Keyword != "required" {
+			return fmt.Errorf("default: payload%s: %s", f.Field(), f.Text)
 		}
 	}
 	return nil
@@ -135,67 +135,18 @@ func (d *Definition) lintDefaults() error {
 func (d *Definition) lintExamples() error {
 	var errs []error
 	for _, e := range d.Examples.Examples {
-		v, err := decode(e.Payload)
+		v, err := schema.Decode(e.Payload)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("example %q: %w", e.Scenario, err))
 			continue
 		}
-		violations := d.accept(v)
+		violations := d.input.Accept(v)
 		if len(violations) > 0 {
-			at, text := dotted(violations[0].path), violations[0].text
+			at, text := violations[0].Field(), violations[0].Text
 			errs = append(errs, fmt.Errorf("example %q: payload%s: %s", e.Scenario, at, text))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// accept fills in defaults and validates. It corrects "5" for 5, "true" for true and 5 for
-// "5", and leaves out null: what is meant is certain.
-func (d *Definition) accept(payload any) []violation {
-	d.input.fill(payload)
-	violations := d.input.check(payload)
-	for _, f := range violations {
-		if f.keyword == "type" || f.keyword == "enum" {
-			violations = d.retype(payload, f, violations)
-		}
-	}
-	return violations
-}
-
-// retype tries the value of a violation in another type, and returns what is wrong then.
-func (d *Definition) retype(payload any, f violation, before []violation) []violation {
-	way := pointed(f.path)
-	value, _ := descend(payload, way)
-	if way == nil {
-		return before
-	}
-	parent, _ := descend(payload, way[:len(way)-1])
-	in, isObject := parent.(map[string]any)
-	if isObject && value == nil {
-		delete(in, way[len(way)-1])
-		d.input.fill(payload)
-		return d.input.check(payload)
-	}
-	other, ok := otherType(value)
-	if !ok || f.keyword != "type" {
-		return before
-	}
-	set := func(v any) {
-		switch in := parent.(type) {
-		case map[string]any:
-			in[way[len(way)-1]] = v
-		case []any:
-			i, _ := strconv.Atoi(way[len(way)-1])
-			in[i] = v
-		}
-	}
-	set(other)
-	after := d.input.check(payload)
-	if slices.ContainsFunc(after, func(g violation) bool { return g.path == f.path }) {
-		set(value)
-		return before
-	}
-	return after
 }
 
 // has reports whether the payload has the property.
@@ -203,7 +154,7 @@ func (d *Definition) has(property string) bool { return d.properties[property] }
 
 // Title names the action for users: its schema's title, or its brief.
 func (d *Definition) Title() string {
-	root, _ := d.input.root.(map[string]any)
+	root, _ := d.input.Root.(map[string]any)
 	title, _ := root["title"].(string)
 	return cmp.Or(title, d.Brief)
 }

@@ -8,39 +8,8 @@ import (
 	"synthbot/core"
 	"synthbot/core/llm"
 	"synthbot/core/plan"
+	"synthbot/core/schema"
 )
-
-// FuzzSchema: a foreign schema never panics; its short form compiles too, and
-// lets pass and refuses the same; filling defaults in comes to an end.
-func FuzzSchema(f *testing.F) {
-	f.Add(`{"type":"object","properties":{"a":{"type":"integer","default":1,"title":"A"}},"required":["a"]}`, `{"a":2}`)
-	f.Add(`{"properties":{"a":{"$ref":"#"}},"allOf":[{"$ref":"#/$defs/x"}],"$defs":{"x":{"properties":{"b":{"default":{}}}}}}`, `{"a":{"a":{}}}`)
-	f.Add(`{"anyOf":[{"type":"string"},{"type":"array","items":{"enum":[1,null]}}],"not":{"const":5}}`, `[1]`)
-	f.Add(`{"$ref":"http://127.0.0.1:1/"}`, `1`)
-	f.Add(`{"type":"object","properties":{"a":{"type":"string","maxLength":3}},"additionalProperties":false,"not":{"additionalProperties":false,"properties":{"b":{}}}}`, `{"a":"x"}`)
-	f.Fuzz(func(t *testing.T, raw, value string) {
-		s, err := compile(json.RawMessage(raw))
-		if err != nil {
-			return
-		}
-		short := minify(json.RawMessage(raw))
-		if !json.Valid(short) {
-			t.Fatalf("minified to %s", short)
-		}
-		v, err := decode(json.RawMessage(value))
-		if err != nil || Nesting([]byte(value)) > 50 {
-			return
-		}
-		if m, err := compile(short); err == nil && (len(m.check(v)) == 0) != (len(s.check(v)) == 0) {
-			t.Fatalf("%s and its short form %s disagree on %s", raw, short, value)
-		}
-		m, err := compile(minifyForPrompt(json.RawMessage(raw)))
-		if err != nil || len(s.check(v)) == 0 && len(m.check(v)) > 0 {
-			t.Fatalf("%s shown as %s refuses %s (%v)", raw, minifyForPrompt(json.RawMessage(raw)), value, err)
-		}
-		s.fill(v)
-	})
-}
 
 // FuzzLegacy: what is converted compiles, or is refused with an error.
 func FuzzLegacy(f *testing.F) {
@@ -95,9 +64,9 @@ func safe(t *testing.T, s *Snapshot, who Requester, repaired bool, st *core.Step
 	if !ok || d.Name != st.Type {
 		t.Fatalf("unknown %q", st.Type)
 	}
-	v, err := decode(st.Payload)
+	v, err := schema.Decode(st.Payload)
 	payload, ok := v.(map[string]any)
-	if err != nil || !ok || len(d.input.check(payload)) > 0 {
+	if err != nil || !ok || len(d.input.Validate(payload)) > 0 {
 		t.Fatalf("%s with the payload %s", st.Type, st.Payload)
 	}
 	if why := s.refusal(d, who, payload); why != "" {

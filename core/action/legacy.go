@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/schema"
 	"synthbot/core/txt"
 )
 
@@ -18,8 +19,8 @@ import (
 // today, and any other as it is. Fields are named in a list, or in an object that says more
 // about each. Types come from the definition, else from its examples.
 func convertLegacy(a core.Action) (core.Action, error) {
-	o, _ := decodeObject(a.Schema)
-	isFields := func(m member) bool { return m.key == "required_fields" || m.key == "optional_fields" }
+	o, _ := schema.DecodeObject(a.Schema)
+	isFields := func(m schema.Member) bool { return m.Key == "required_fields" || m.Key == "optional_fields" }
 	if !slices.ContainsFunc(o, isFields) {
 		return a, nil
 	}
@@ -42,11 +43,11 @@ func fromLegacy(a core.Action) (core.Action, error) {
 	c.addPayloads(l.Examples)
 	c.addFields(l.Required, true)
 	c.addFields(l.Optional, false)
-	schema := typed("object").with("properties", c.properties)
+	s := schema.OfType("object").With("properties", c.properties)
 	if c.required != nil {
-		schema = schema.with("required", c.required)
+		s = s.With("required", c.required)
 	}
-	a.Schema = core.JSON(schema)
+	a.Schema = core.JSON(s)
 	if a.Brief == "" {
 		a.Brief = briefOf(l.Brief, l.Description)
 	}
@@ -58,7 +59,7 @@ type converter struct {
 	examples   *core.Examples
 	payloads   []map[string]any           // of the examples
 	hints      map[string]json.RawMessage // what the instructions say about fields
-	properties object
+	properties schema.Object
 	required   []string
 }
 
@@ -98,7 +99,7 @@ func (c *converter) addPayloads(raw json.RawMessage) {
 		if json.Unmarshal(raw, &x) != nil || len(x.Payload) == 0 {
 			x.Payload = raw
 		}
-		v, _ := decode(x.Payload)
+		v, _ := schema.Decode(x.Payload)
 		if payload, ok := v.(map[string]any); ok {
 			c.payloads = append(c.payloads, payload)
 			c.examples.Examples = append(c.examples.Examples, x)
@@ -111,9 +112,9 @@ func (c *converter) addPayloads(raw json.RawMessage) {
 func (c *converter) addFields(raw json.RawMessage, required bool) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
-		o, _ := decodeObject(raw)
+		o, _ := schema.DecodeObject(raw)
 		for _, m := range o {
-			c.addField(m.key, m.value, required)
+			c.addField(m.Key, m.Value, required)
 		}
 		return
 	}
@@ -128,7 +129,7 @@ func (c *converter) addFields(raw json.RawMessage, required bool) {
 }
 
 func (c *converter) addField(name string, hint json.RawMessage, required bool) {
-	if slices.ContainsFunc(c.properties, func(m member) bool { return m.key == name }) {
+	if slices.ContainsFunc(c.properties, func(m schema.Member) bool { return m.Key == name }) {
 		return
 	}
 	s := make(map[string]any)
@@ -139,7 +140,7 @@ func (c *converter) addField(name string, hint json.RawMessage, required bool) {
 		s["type"] = t
 	}
 	delete(s, "example")
-	c.properties = c.properties.with(name, s)
+	c.properties = c.properties.With(name, s)
 	if required {
 		c.required = append(c.required, name)
 	}
@@ -147,27 +148,27 @@ func (c *converter) addField(name string, hint json.RawMessage, required bool) {
 
 // addHint adds a hint to a field's schema: the name of a type, a description, or an object
 // of both.
-func addHint(schema map[string]any, raw json.RawMessage) {
-	v, _ := decode(raw)
+func addHint(field map[string]any, raw json.RawMessage) {
+	v, _ := schema.Decode(raw)
 	switch v := v.(type) {
 	case string:
-		t := typeNames[strings.ToLower(v)]
+		t, _ := schema.TypeName(v)
 		if t != "" {
-			schema["type"] = t
+			field["type"] = t
 		} else if v != "" {
-			schema["description"] = v
+			field["description"] = v
 		}
 	case map[string]any:
 		hints := []string{"description", "enum", "default", "items", "minimum", "maximum", "format", "example"}
 		for _, k := range hints {
 			if v[k] != nil {
-				schema[k] = v[k]
+				field[k] = v[k]
 			}
 		}
 		name, _ := v["type"].(string)
-		t := typeNames[strings.ToLower(name)]
+		t, _ := schema.TypeName(name)
 		if t != "" {
-			schema["type"] = t
+			field["type"] = t
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package action
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -68,32 +67,6 @@ func TestOddNames(t *testing.T) {
 		d, ok := s.Resolve(name)
 		if ok != (want != "") || ok && d.Name != want {
 			t.Errorf("%q: %v, %v", name, d, ok)
-		}
-	}
-}
-
-// TestNumbers: what is an integer is read as one however it is written, and what has no
-// bounds is left alone.
-func TestNumbers(t *testing.T) {
-	digits := strings.Repeat("1", 400)
-	for given, want := range map[string]string{
-		"5.0": "5", "1e3": "1000", "-2.50E+1": "-25", "5": "", "0.5": "", "5e-1": "", "1e30": "", "1e9999": "", "1e-9999": "",
-		"18446744073709551615.0": "18446744073709551615", "18446744073709551616.0": "",
-	} {
-		got := integer(json.Number(given))
-		if want == "" {
-			want = given
-		}
-		if got != json.Number(want) {
-			t.Errorf("%s: %s; want %q", given, got, want)
-		}
-	}
-	if integer("5.0") != "5.0" {
-		t.Error("a string is a number")
-	}
-	for given, want := range map[string]bool{digits: true, digits + "1": false, "1e999": true, "1e1000": false, "1e+000000999": true} {
-		if _, ok := rational(json.Number(given)); ok != want {
-			t.Errorf("%.20s: %v", given, ok)
 		}
 	}
 }

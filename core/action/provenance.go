@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"synthbot/core"
+	"synthbot/core/schema"
 )
 
 // Provenance is what the prompt of a plan held besides the new words of the people whose
@@ -81,7 +82,7 @@ func (r *Provenance) AddOutput(s *Snapshot, d StepResult, private bool) {
 		r.AddLine(core.RankMember)
 	}
 	if def.Effects&core.EffectFinds != 0 {
-		v, _ := decode(d.Output)
+		v, _ := schema.Decode(d.Output)
 		walk(v, "", func(key, text string) {
 			if key == "url" {
 				r.know(addressForms(text)...)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"synthbot/core"
+	"synthbot/core/schema"
 )
 
 // TestAddresses: an address counts as written by a person only if it is the same
@@ -73,7 +74,7 @@ func TestAddressesInPayloads(t *testing.T) {
 		`{"https://evil.example/x":1}`:                   false,
 	} {
 		var r Provenance
-		v, err := decode(json.RawMessage(payload))
+		v, err := schema.Decode(json.RawMessage(payload))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +160,7 @@ func TestHostsForOtherPrograms(t *testing.T) {
 		`{"link":"the last one"}`:     true,
 		`{"page":"Main"}`:             true,
 	} {
-		v, _ := decode(json.RawMessage(payload))
+		v, _ := schema.Decode(json.RawMessage(payload))
 		if got := r.knows(v.(map[string]any), true); got != free {
 			t.Errorf("%s: %v", payload, got)
 		}

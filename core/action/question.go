@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/llm"
+	"synthbot/core/schema"
 	"synthbot/core/txt"
 )
 
@@ -41,7 +42,7 @@ func (s *Snapshot) question(d *Definition, step *core.Step, why string) (text st
 // describe writes what a step will do, and the steps that it asks for.
 func (s *Snapshot) describe(b *strings.Builder, d *Definition, step *core.Step) (whole bool) {
 	b.WriteString(shown(d.Title()))
-	v, _ := decode(step.Payload)
+	v, _ := schema.Decode(step.Payload)
 	payload, _ := v.(map[string]any)
 	if d.Effects == core.EffectNone && d.has(llm.ThoughtKey) {
 		delete(payload, llm.ThoughtKey)
@@ -126,7 +127,7 @@ func apparent(r rune) bool {
 
 // label names a property for users.
 func (d *Definition) label(property string) string {
-	root, _ := d.input.root.(map[string]any)
+	root, _ := d.input.Root.(map[string]any)
 	properties, _ := root["properties"].(map[string]any)
 	p, _ := properties[property].(map[string]any)
 	title, _ := p["title"].(string)

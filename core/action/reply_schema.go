@@ -10,12 +10,12 @@ import (
 	"synthbot/core"
 	"synthbot/core/plan"
 	"synthbot/core/recent"
+	"synthbot/core/schema"
 )
 
 // Bounds of the schema of replies.
 const (
 	maxReplySchema   = 128 << 10 // bytes; above it payloads are any objects
-	maxReplyItems    = 64        // a larger number of items makes grammars explode
 	maxStrictNesting = 7         // levels of one payload: of ten, three are the plan's
 	maxReplySchemas  = 64        // that are kept
 )
@@ -46,23 +46,23 @@ func (s *Snapshot) ReplySchema(names, keys []string, strict bool) json.RawMessag
 func (s *Snapshot) replySchema(names, keys []string, strict bool) json.RawMessage {
 	w := replyWriter{strict: strict}
 	branches := []any{w.control()}
-	definitions := object{}
+	definitions := schema.Object{}
 	for _, name := range names {
 		d, ok := s.Resolve(name)
 		if !ok {
 			continue
 		}
-		definitions = definitions.with(d.Name, w.payload(d))
+		definitions = definitions.With(d.Name, w.payload(d))
 		branches = append(branches, w.branches(d.Name)...)
 	}
-	definitions = definitions.with("action", object{}.with("anyOf", branches)).with("condition", w.condition())
-	root := w.object(w.plan(keys), "response", "actions").with("$defs", definitions)
+	definitions = definitions.With("action", schema.Object{}.With("anyOf", branches)).With("condition", w.condition())
+	root := w.object(w.plan(keys), "response", "actions").With("$defs", definitions)
 	raw := core.JSON(root)
 	if len(raw) > maxReplySchema {
 		for _, name := range names {
-			definitions = definitions.with(name, w.anything())
+			definitions = definitions.With(name, w.anything())
 		}
-		raw = core.JSON(root.with("$defs", definitions))
+		raw = core.JSON(root.With("$defs", definitions))
 	}
 	return raw
 }
@@ -70,194 +70,83 @@ func (s *Snapshot) replySchema(names, keys []string, strict bool) json.RawMessag
 // replyWriter writes the schema of a reply.
 type replyWriter struct{ strict bool }
 
-func among(words ...string) object { return typed("string").with("enum", words) }
-func listOf(item any) object       { return typed("array").with("items", item) }
-func refTo(name string) object     { return object{}.with("$ref", "#/$defs/"+name) }
+func among(words ...string) schema.Object { return schema.OfType("string").With("enum", words) }
+func listOf(item any) schema.Object       { return schema.OfType("array").With("items", item) }
+func refTo(name string) schema.Object     { return schema.Object{}.With("$ref", "#/$defs/"+name) }
 
-// object is the schema of an object that has no other properties. In the strict subset those
-// that are not required may be null.
-func (w replyWriter) object(properties object, required ...string) object {
-	if w.strict {
-		for i, p := range properties {
-			if !slices.Contains(required, p.key) {
-				properties[i].value = core.JSON(object{}.with("anyOf", []any{p.value, typed("null")}))
-			}
-		}
-		required = properties.keys()
-	}
-	o := typed("object").with("properties", properties)
-	if len(required) > 0 {
-		o = o.with("required", required)
-	}
-	return o.with("additionalProperties", false)
+func (w replyWriter) object(properties schema.Object, required ...string) schema.Object {
+	return schema.ClosedObject(properties, w.strict, required...)
 }
 
 // anything is an object of unknown keys.
-func (w replyWriter) anything() object {
+func (w replyWriter) anything() schema.Object {
 	if w.strict {
-		return typed("string")
+		return schema.OfType("string")
 	}
-	return typed("object")
+	return schema.OfType("object")
 }
 
-func (w replyWriter) plan(keys []string) object {
-	text := typed("string")
-	confidence := typed("number")
+func (w replyWriter) plan(keys []string) schema.Object {
+	text := schema.OfType("string")
+	confidence := schema.OfType("number")
 	if !w.strict {
-		confidence = confidence.with("minimum", 0).with("maximum", 1)
+		confidence = confidence.With("minimum", 0).With("maximum", 1)
 	}
-	context := object{}.with("topic", text).with("entities", w.anything()).with("slotsFilled", w.anything()).
-		with("slotsRequired", listOf(text))
-	p := object{}.with("response", text).with("actions", listOf(refTo("action"))).
-		with("intent", among(plan.Intents...)).with("confidence", confidence).with("context", w.object(context)).
-		with("suggestions", listOf(text))
+	context := schema.Object{}.With("topic", text).With("entities", w.anything()).With("slotsFilled", w.anything()).
+		With("slotsRequired", listOf(text))
+	p := schema.Object{}.With("response", text).With("actions", listOf(refTo("action"))).
+		With("intent", among(plan.Intents...)).With("confidence", confidence).With("context", w.object(context)).
+		With("suggestions", listOf(text))
 	if !w.strict {
-		p = p.with("metadata", w.anything())
+		p = p.With("metadata", w.anything())
 		for _, key := range keys {
-			p = p.with(key, object{})
+			p = p.With(key, schema.Object{})
 		}
 	}
 	return p
 }
 
 // control is a step of one of the built-in actions.
-func (w replyWriter) control() object {
-	return w.object(object{}.with("type", among(controls...)), "type")
+func (w replyWriter) control() schema.Object {
+	return w.object(schema.Object{}.With("type", among(controls...)), "type")
 }
 
 // branches are what a step of the action looks like. The strict subset has the usual short form
 // beside the whole one, in which every key has to be written.
 func (w replyWriter) branches(name string) []any {
-	short := object{}.with("type", among(name)).with("payload", refTo(name))
-	priority := typed("integer")
+	short := schema.Object{}.With("type", among(name)).With("payload", refTo(name))
+	priority := schema.OfType("integer")
 	if !w.strict {
-		priority = priority.with("minimum", 0).with("maximum", 10)
+		priority = priority.With("minimum", 0).With("maximum", 10)
 	}
-	whole := slices.Clone(short).with("priority", priority).with("requiresConfirmation", typed("boolean")).
-		with("confirmationMessage", typed("string")).with("fallbackAction", refTo("action")).
-		with("conditions", listOf(refTo("condition")))
+	whole := slices.Clone(short).With("priority", priority).With("requiresConfirmation", schema.OfType("boolean")).
+		With("confirmationMessage", schema.OfType("string")).With("fallbackAction", refTo("action")).
+		With("conditions", listOf(refTo("condition")))
 	if !w.strict {
 		return []any{w.object(whole, "type", "payload")}
 	}
 	return []any{w.object(short, "type", "payload"), w.object(whole, "type", "payload")}
 }
 
-func (w replyWriter) condition() object {
-	value := object{}.with("type", []string{"string", "number", "boolean", "null"})
-	return w.object(object{}.with("field", typed("string")).with("operator", among(plan.Operators...)).
-		with("value", value), "field", "operator", "value")
+func (w replyWriter) condition() schema.Object {
+	value := schema.Object{}.With("type", []string{"string", "number", "boolean", "null"})
+	return w.object(schema.Object{}.With("field", schema.OfType("string")).With("operator", among(plan.Operators...)).
+		With("value", value), "field", "operator", "value")
 }
 
 // payload is the schema of an action's payload. Where the strict subset cannot say it, the
 // payload is a text that holds the object.
 func (w replyWriter) payload(d *Definition) any {
 	if w.strict {
-		schema, ok := strictSchema(d.PromptSchema)
-		if !ok || Nesting(core.JSON(schema)) > maxStrictNesting*2 {
+		o, ok := schema.Strict(d.PromptSchema)
+		if !ok || schema.Nesting(core.JSON(o)) > maxStrictNesting*2 {
 			return w.anything()
 		}
-		return schema
+		return o
 	}
-	o, _ := decodeObject(looseSchema(d.PromptSchema, "#/$defs/"+d.Name))
-	if o.find("type") == nil {
-		o = o.with("type", "object")
+	o, _ := schema.DecodeObject(schema.Loose(d.PromptSchema, "#/$defs/"+d.Name))
+	if o.Find("type") == nil {
+		o = o.With("type", "object")
 	}
 	return o
-}
-
-// looseSchema keeps of a schema what engines make grammars of. base is where the result goes.
-func looseSchema(raw json.RawMessage, base string) json.RawMessage {
-	from, ok := decodeObject(raw)
-	if !ok {
-		return raw // true or false
-	}
-	hasProperties := from.find("properties") != nil
-	to := object{}
-	for _, m := range from {
-		var items int
-		switch m.key {
-		case "type", "enum", "const", "required", "minimum", "maximum":
-		case "minItems", "maxItems":
-			if json.Unmarshal(m.value, &items) != nil || items > maxReplyItems {
-				continue
-			}
-		case "format":
-			if !slices.Contains([]string{`"date"`, `"time"`, `"date-time"`}, string(m.value)) {
-				continue
-			}
-		case "items":
-			m.value = looseSchema(m.value, base)
-		case "properties", "$defs", "definitions":
-			m.value = edit(m.value, func(p *member) bool {
-				p.value = looseSchema(p.value, base)
-				return true
-			})
-		case "$ref":
-			var ref string
-			_ = json.Unmarshal(m.value, &ref)
-			m.value = core.JSON(base + strings.TrimPrefix(ref, "#"))
-		case "anyOf", "oneOf":
-			var list []json.RawMessage
-			if hasProperties || json.Unmarshal(m.value, &list) != nil {
-				continue // engines would look at the alternatives alone
-			}
-			for i := range list {
-				list[i] = looseSchema(list[i], base)
-			}
-			m.key, m.value = "anyOf", core.JSON(list)
-		default:
-			continue
-		}
-		to = append(to, m)
-	}
-	if hasProperties {
-		to = to.with("additionalProperties", string(from.find("additionalProperties")) == "true")
-	}
-	return core.JSON(to)
-}
-
-// strictSchema writes a schema in the strict subset. ok is false if that cannot say it.
-func strictSchema(raw json.RawMessage) (to object, ok bool) {
-	from, ok := decodeObject(raw)
-	if !ok {
-		return nil, false
-	}
-	enum := from.find("enum")
-	if enum != nil {
-		return object{}.with("enum", enum), true
-	}
-	var kinds []string
-	if json.Unmarshal(from.find("type"), &kinds) == nil && kinds != nil {
-		list := make([]any, len(kinds))
-		for i, kind := range kinds {
-			list[i], ok = strictSchema(core.JSON(slices.Clone(from).with("type", kind)))
-			if !ok {
-				return nil, false
-			}
-		}
-		return object{}.with("anyOf", list), true
-	}
-	var kind string
-	_ = json.Unmarshal(from.find("type"), &kind)
-	properties, hasProperties := decodeObject(from.find("properties"))
-	switch {
-	case slices.Contains([]string{"string", "number", "integer", "boolean", "null"}, kind):
-		return typed(kind), true
-	case kind == "array":
-		items, ok := strictSchema(from.find("items"))
-		return listOf(items), ok
-	case kind != "" && kind != "object", !hasProperties, string(from.find("additionalProperties")) == "true":
-		return nil, false
-	}
-	strict := object{}
-	for _, m := range properties {
-		p, ok := strictSchema(m.value)
-		if !ok {
-			return nil, false
-		}
-		strict = strict.with(m.key, p)
-	}
-	var required []string
-	_ = json.Unmarshal(from.find("required"), &required)
-	return replyWriter{strict: true}.object(strict, required...), true
 }

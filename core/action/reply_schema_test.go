@@ -11,22 +11,23 @@ import (
 	"synthbot/core"
 	"synthbot/core/llm"
 	"synthbot/core/plan"
+	"synthbot/core/schema"
 )
 
 // replyCatalogue has payloads of every kind.
 func replyCatalogue(t testing.TB) (*Snapshot, []string) {
 	var w world
-	schema := func(s string) func(*core.Action) {
+	form := func(s string) func(*core.Action) {
 		return func(a *core.Action) { a.Schema = json.RawMessage(s) }
 	}
 	s := w.catalogue(t,
-		w.act("invoices.list", schema(`{"type":"object","properties":{"status":{"type":"string","enum":["pending","paid"]},"limit":{"type":"number","minimum":1,"maximum":100}},"required":["status"]}`)),
-		w.act("tree", schema(`{"type":"object","properties":{"root":{"$ref":"#/$defs/node"}},"required":["root"],"$defs":{"node":{"type":"object","properties":{"name":{"type":"string"},"children":{"type":"array","items":{"$ref":"#/$defs/node"}}},"required":["name"]}}}`)),
-		w.act("anything", schema(`{"type":"object"}`)),
-		w.act("open", schema(`{"type":"object","properties":{"a":{"type":"integer"}},"additionalProperties":true}`)),
-		w.act("choice", schema(`{"type":"object","properties":{"at":{"oneOf":[{"type":"string","enum":["now","later"]},{"type":"integer","minimum":0,"maximum":9}]}},"required":["at"]}`)),
-		w.act("nested", schema(`{"type":"object","properties":{"who":{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":9,"pattern":"^[a-z]+$"},"tags":{"type":"array","items":{"type":"string"},"maxItems":1000}},"required":["name"]},"note":{"type":["string","null"]}}}`)),
-		w.act("flags", schema(`{"type":"object","properties":{"n":{"type":"integer"},"day":{"type":"string","format":"date"},"on":{"type":"boolean"},"kind":{"enum":["a","b",3]}},"required":["n","on"]}`)),
+		w.act("invoices.list", form(`{"type":"object","properties":{"status":{"type":"string","enum":["pending","paid"]},"limit":{"type":"number","minimum":1,"maximum":100}},"required":["status"]}`)),
+		w.act("tree", form(`{"type":"object","properties":{"root":{"$ref":"#/$defs/node"}},"required":["root"],"$defs":{"node":{"type":"object","properties":{"name":{"type":"string"},"children":{"type":"array","items":{"$ref":"#/$defs/node"}}},"required":["name"]}}}`)),
+		w.act("anything", form(`{"type":"object"}`)),
+		w.act("open", form(`{"type":"object","properties":{"a":{"type":"integer"}},"additionalProperties":true}`)),
+		w.act("choice", form(`{"type":"object","properties":{"at":{"oneOf":[{"type":"string","enum":["now","later"]},{"type":"integer","minimum":0,"maximum":9}]}},"required":["at"]}`)),
+		w.act("nested", form(`{"type":"object","properties":{"who":{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":9,"pattern":"^[a-z]+$"},"tags":{"type":"array","items":{"type":"string"},"maxItems":1000}},"required":["name"]},"note":{"type":["string","null"]}}}`)),
+		w.act("flags", form(`{"type":"object","properties":{"n":{"type":"integer"},"day":{"type":"string","format":"date"},"on":{"type":"boolean"},"kind":{"enum":["a","b",3]}},"required":["n","on"]}`)),
 	)
 	var names []string
 	for _, d := range s.Offer(by(core.RankAdmin)) {
@@ -96,7 +97,7 @@ type generator struct {
 func (g *generator) value(node any, depth int) any {
 	n, _ := node.(map[string]any)
 	if ref, ok := n["$ref"].(string); ok {
-		return g.value(Resolve(g.root, ref), depth+1)
+		return g.value(schema.Resolve(g.root, ref), depth+1)
 	}
 	if list, ok := n["enum"].([]any); ok {
 		return list[g.random.IntN(len(list))]
@@ -187,7 +188,7 @@ func TestStrictSubset(t *testing.T) {
 				t.Errorf("%s: %s is not in the subset", at, key)
 			}
 		}
-		if ref, ok := n["$ref"].(string); ok && Resolve(root, ref) == nil {
+		if ref, ok := n["$ref"].(string); ok && schema.Resolve(root, ref) == nil {
 			t.Errorf("%s: %s leads nowhere", at, ref)
 		}
 		properties, _ := n["properties"].(map[string]any)

@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/recent"
+	"synthbot/core/schema"
 )
 
 // Journal is one turn's memory of what was done. Key.Turn is always the turn's.
@@ -165,7 +166,9 @@ func (e *execution) key(number uint16) core.Key {
 }
 
 // succeeded remembers the output of an action, which may be nil.
-func (e *execution) succeeded(o core.Outcome) { e.outputs[o.Action], _ = decode(o.Result.Output) }
+func (e *execution) succeeded(o core.Outcome) {
+	e.outputs[o.Action], _ = schema.Decode(o.Result.Output)
+}
 
 // nextStep returns the index of the step with the highest priority, of equals the first, that
 // was not tried and depends on none that was not tried. Dependencies have no circles.

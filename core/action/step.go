@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/schema"
 	"synthbot/core/txt"
 )
 
@@ -176,7 +177,7 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 		end := skipped(t, err)
 		return &end, nil
 	}
-	v, _ := decode(t.step.Payload)
+	v, _ := schema.Decode(t.step.Payload)
 	payload, _ := v.(map[string]any)
 	why := e.Snapshot.refusal(d, e.Who, payload)
 	if why != "" {
@@ -326,14 +327,14 @@ func (e *execution) checkOutput(d *Definition, r *core.Result) error {
 		}
 		return nil
 	}
-	v, err := decode(r.Output)
+	v, err := schema.Decode(r.Output)
 	if err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
 	if d.output != nil {
-		violations := d.output.check(v)
+		violations := d.output.Validate(v)
 		if len(violations) > 0 {
-			return fmt.Errorf("output%s: %s", dotted(violations[0].path), violations[0].text)
+			return fmt.Errorf("output%s: %s", violations[0].Field(), violations[0].Text)
 		}
 	}
 	r.Output = core.JSON(v)

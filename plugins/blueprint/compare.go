@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"synthbot/core"
-	"synthbot/core/action"
+	"synthbot/core/schema"
 	"synthbot/core/txt"
 )
 
@@ -241,7 +241,7 @@ func resolve(root map[string]any, node any) (n map[string]any, ok bool) {
 		if !refers {
 			return n, true
 		}
-		node = action.Resolve(root, ref)
+		node = schema.Resolve(root, ref)
 	}
 	return nil, false
 }

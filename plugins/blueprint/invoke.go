@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"synthbot/core"
-	"synthbot/core/action"
 	"synthbot/core/outbound"
 	"synthbot/core/program"
+	"synthbot/core/schema"
 	"synthbot/core/txt"
 )
 
@@ -145,7 +145,7 @@ func (e endpoint) fill(fields map[string]json.RawMessage) (endpoint, error) {
 
 // output reads what a tool returned: JSON, or text.
 func output(data []byte) (json.RawMessage, error) {
-	if action.Nesting(data) > maxDepth {
+	if schema.Nesting(data) > maxDepth {
 		return nil, core.Errorf(core.Broken, "What came back is too deep.")
 	}
 	if string(bytes.TrimSpace(data)) == "null" {
@@ -162,7 +162,7 @@ func unwrap(name string, data []byte, failed error) (json.RawMessage, error) {
 		Output  json.RawMessage
 		Error   struct{ Code, Message string }
 	}
-	known := action.Nesting(data) <= maxDepth && json.Unmarshal(data, &answer) == nil && answer.Success != nil
+	known := schema.Nesting(data) <= maxDepth && json.Unmarshal(data, &answer) == nil && answer.Success != nil
 	switch {
 	case known && !*answer.Success:
 		return nil, agentError(name, answer.Error.Code, answer.Error.Message, failed)

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"synthbot/core"
-	"synthbot/core/action"
+	"synthbot/core/schema"
 )
 
 // Bounds of a file.
@@ -114,7 +114,7 @@ func Read(data []byte) (*Blueprint, error) {
 	switch {
 	case len(data) > maxFile:
 		return nil, fmt.Errorf("%d bytes, at most %d are allowed", len(data), maxFile)
-	case action.Nesting(data) > maxDepth:
+	case schema.Nesting(data) > maxDepth:
 		return nil, fmt.Errorf("more than %d levels deep", maxDepth)
 	}
 	var f struct {
@@ -160,12 +160,12 @@ func (b *Blueprint) addTool(i int, raw json.RawMessage, shared ...map[string]jso
 		b.unread = append(b.unread, Fault{Tool: fmt.Sprint("tool ", i+1), Text: text, Warning: true})
 		return
 	}
-	for name, schema := range map[string]*json.RawMessage{"inputSchema": &t.Input, "outputSchema": &t.Output} {
+	for name, form := range map[string]*json.RawMessage{"inputSchema": &t.Input, "outputSchema": &t.Output} {
 		for _, defs := range shared {
-			*schema = define(*schema, defs)
+			*form = define(*form, defs)
 		}
-		adapted, notes := action.AdaptSchema(*schema)
-		*schema = adapted
+		adapted, notes := schema.Adapt(*form)
+		*form = adapted
 		for _, note := range notes {
 			t.notes = append(t.notes, name+": "+note)
 		}

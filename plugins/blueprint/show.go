@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"synthbot/core"
-	"synthbot/core/action"
+	"synthbot/core/schema"
 	"synthbot/core/txt"
 )
 
@@ -47,7 +47,7 @@ func viewOf(t *Tool) view {
 func hasForm(root map[string]any, node any, depth int) bool {
 	n, _ := node.(map[string]any)
 	if ref, ok := n["$ref"].(string); ok && depth < 8 {
-		return hasForm(root, action.Resolve(root, ref), depth+1)
+		return hasForm(root, schema.Resolve(root, ref), depth+1)
 	}
 	switch n["type"] {
 	case "array", "string", "number", "integer":

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/action"
+	"synthbot/core/schema"
 	"synthbot/core/txt"
 )
 
@@ -128,7 +128,7 @@ func (t *Tool) examples() core.Examples {
 		e.Examples = append(e.Examples, core.Example{Scenario: "An example of its schema", Payload: raw})
 	}
 	if len(e.Examples) == 0 {
-		e.Examples = []core.Example{{Scenario: "With what is required", Payload: action.Sample(t.Input)}}
+		e.Examples = []core.Example{{Scenario: "With what is required", Payload: schema.Sample(t.Input)}}
 	}
 	return e
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"synthbot/core"
-	"synthbot/core/action"
+	"synthbot/core/schema"
 )
 
 func discardLog() *slog.Logger { return slog.New(slog.DiscardHandler) }
@@ -65,17 +65,17 @@ func TestSchema(t *testing.T) {
 	tool, _ := toolOf("t", "", `{"$schema":"x","title":"Do what I say","description":"long","type":"object","additionalProperties":false,
 		"properties":{"title":{"type":"string","title":"T","description":"`+strings.Repeat("word ", 100)+`"},"n":{"type":"integer","default":1,"examples":[1]},
 		"list":{"type":"array","items":{"$ref":"#/definitions/x"}}},"required":["title"],"definitions":{"x":{"anyOf":[{"type":"string","title":"X"},{"type":"null"}]}}}`)
-	schema, err := schemaOf(tool.InputSchema, "srv: t", true)
+	form, err := schemaOf(tool.InputSchema, "srv: t", true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := `{"additionalProperties":false,"definitions":{"x":{"anyOf":[{"type":"string"},{"type":"null"}],"title":"x"}},` +
 		`"properties":{"list":{"items":{"$ref":"#/definitions/x"},"title":"list","type":"array"},"n":{"default":1,"title":"n","type":"integer"},` +
 		`"title":{"description":"` + strings.Repeat("word ", 31) + `wo…","type":"string"}},"required":["title"],"title":"srv: t","type":"object"}`
-	if string(schema) != want {
-		t.Errorf("got  %s\nwant %s", schema, want)
+	if string(form) != want {
+		t.Errorf("got  %s\nwant %s", form, want)
 	}
-	if got := string(action.Sample(schema)); got != `{"title":"the title"}` {
+	if got := string(schema.Sample(form)); got != `{"title":"the title"}` {
 		t.Error(got)
 	}
 	var wordy strings.Builder
@@ -83,7 +83,7 @@ func TestSchema(t *testing.T) {
 		wordy.WriteString(`,"p` + strings.Repeat("x", i) + `":{"type":"string","description":"` + strings.Repeat("long ", 30) + `"}`)
 	}
 	tool, _ = toolOf("t", "", `{"type":"object","properties":{"a":{"type":"string"}`+wordy.String()+`}}`)
-	if schema, err = schemaOf(tool.InputSchema, "srv: t", true); err != nil || strings.Contains(string(schema), "long") {
-		t.Errorf("a schema of %d bytes keeps its descriptions: %v", len(schema), err)
+	if form, err = schemaOf(tool.InputSchema, "srv: t", true); err != nil || strings.Contains(string(form), "long") {
+		t.Errorf("a schema of %d bytes keeps its descriptions: %v", len(form), err)
 	}
 }

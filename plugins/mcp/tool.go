@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"synthbot/core"
-	"synthbot/core/action"
+	"synthbot/core/schema"
 	"synthbot/core/txt"
 )
 
@@ -23,12 +23,12 @@ func (s *server) toolAction(t *mcp.Tool) (core.Action, error) {
 	a := s.describe(t)
 	var first error
 	for _, defaults := range []bool{true, false} {
-		schema, err := schemaOf(t.InputSchema, title(s.conf.Name, t.Name), defaults)
+		form, err := schemaOf(t.InputSchema, title(s.conf.Name, t.Name), defaults)
 		if err != nil {
 			return a, err
 		}
-		schema, notes := action.AdaptSchema(schema)
-		a.Schema, a.Examples.Examples = schema, nil
+		form, notes := schema.Adapt(form)
+		a.Schema, a.Examples.Examples = form, nil
 		if err := fits(a); err != nil {
 			if first == nil {
 				first = err
@@ -37,7 +37,7 @@ func (s *server) toolAction(t *mcp.Tool) (core.Action, error) {
 		}
 		tried := a
 		tried.Examples.Examples = []core.Example{
-			{Scenario: "The form of a call; put in what is wanted", Payload: action.Sample(schema)},
+			{Scenario: "The form of a call; put in what is wanted", Payload: schema.Sample(form)},
 		}
 		if len(tried.Examples.Examples[0].Payload) <= maxSample && fits(tried) == nil {
 			a = tried

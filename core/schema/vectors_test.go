@@ -1,4 +1,4 @@
-package action
+package schema
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package action
+package schema
 
 import (
 	"bytes"
@@ -16,27 +16,27 @@ import (
 
 // Bounds of a schema; beyond them compiling takes seconds and gigabytes.
 const (
-	maxSchema      = 64 << 10
-	maxSchemaDepth = 64
+	maxBytes = 64 << 10
+	maxDepth = 64
 )
 
-// schema is a compiled JSON Schema. It is immutable and safe for concurrent use.
-type schema struct {
+// Schema is a compiled JSON Schema. It is immutable and safe for concurrent use.
+type Schema struct {
 	compiled *jsonschema.Schema
-	root     any  // as decoded
+	Root     any  // as decoded; it must not be changed
 	defaults bool // there are defaults to fill in
 }
 
-// compile reads a schema. A reference that cannot be resolved inside of the schema is an
+// Compile reads a schema. A reference that cannot be resolved inside of the schema is an
 // error: the library would accept any value there.
-func compile(raw json.RawMessage) (*schema, error) {
-	if len(raw) > maxSchema {
-		return nil, fmt.Errorf("schema: %d bytes, at most %d are allowed", len(raw), maxSchema)
+func Compile(raw json.RawMessage) (*Schema, error) {
+	if len(raw) > maxBytes {
+		return nil, fmt.Errorf("schema: %d bytes, at most %d are allowed", len(raw), maxBytes)
 	}
-	if Nesting(raw) > maxSchemaDepth {
-		return nil, fmt.Errorf("schema: more than %d levels deep", maxSchemaDepth)
+	if Nesting(raw) > maxDepth {
+		return nil, fmt.Errorf("schema: more than %d levels deep", maxDepth)
 	}
-	root, err := decode(raw)
+	root, err := Decode(raw)
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
@@ -47,7 +47,7 @@ func compile(raw json.RawMessage) (*schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	return &schema{compiled: compiled, root: root, defaults: bytes.Contains(raw, []byte(`"default"`))}, nil
+	return &Schema{compiled: compiled, Root: root, defaults: bytes.Contains(raw, []byte(`"default"`))}, nil
 }
 
 // compileSafely calls the library, each time with a compiler of its own, so
@@ -95,15 +95,15 @@ func Nesting(raw []byte) int {
 	return most
 }
 
-// violation is one thing that a schema refuses. path is a JSON pointer without escapes, as
+// Violation is one thing that a schema refuses. Path is a JSON pointer without escapes, as
 // the library writes it.
-type violation struct{ path, keyword, text string }
+type Violation struct{ Path, Keyword, Text string }
 
 // maxViolations bounds how much of what is wrong with a payload is reported at once.
 const maxViolations = 8
 
-// check returns what is wrong with a decoded value.
-func (s *schema) check(v any) []violation {
+// Validate returns what is wrong with a decoded value.
+func (s *Schema) Validate(v any) []Violation {
 	var result *jsonschema.EvaluationResult
 	if m, ok := v.(map[string]any); ok {
 		result = s.compiled.ValidateMap(m)
@@ -124,13 +124,13 @@ var summaries = []string{
 
 // explain sorts the library's errors. It leaves out those that say nothing new: about a
 // part that another error names better, or that does not exist.
-func explain(errs map[string]string, v any) []violation {
-	var found, repeated []violation
+func explain(errs map[string]string, v any) []Violation {
+	var found, repeated []Violation
 	for _, key := range slices.Sorted(maps.Keys(errs)) {
 		i := strings.LastIndexByte(key, '/')
 		path, keyword := key[:max(i, 0)], key[i+1:]
-		one := violation{path, keyword, wording(keyword, errs[key])}
-		_, exists := descend(v, pointed(path))
+		one := Violation{path, keyword, wording(keyword, errs[key])}
+		_, exists := Descend(v, pointed(path))
 		switch {
 		case slices.Contains(summaries, keyword):
 			repeated = append(repeated, one)
@@ -173,21 +173,21 @@ func otherType(v any) (other any, ok bool) {
 	case json.Number:
 		return string(v), true
 	case string:
-		other, _ := decode(json.RawMessage(v))
+		other, _ := Decode(json.RawMessage(v))
 		number, isNumber := other.(json.Number)
 		_, isBool := other.(bool)
 		if isNumber {
-			_, isNumber = rational(number)
+			_, isNumber = Rational(number)
 		}
 		return other, (isNumber || isBool) && strings.TrimSpace(v) == v
 	}
 	return nil, false
 }
 
-// dotted writes the path of a violation the way faults name fields.
-func dotted(pointer string) string {
+// Field writes the path the way faults name fields.
+func (v Violation) Field() string {
 	var b strings.Builder
-	for _, part := range pointed(pointer) {
+	for _, part := range pointed(v.Path) {
 		if _, err := strconv.Atoi(part); err == nil {
 			b.WriteString("[" + part + "]")
 		} else if part != "" {
@@ -197,25 +197,25 @@ func dotted(pointer string) string {
 	return b.String()
 }
 
-// maxFill bounds the work of fill: schemas that refer to themselves would have no end.
+// maxFill bounds the work of FillDefaults: schemas that refer to themselves would have no end.
 const maxFill = 10_000
 
-// fill adds the schema's defaults to a decoded value.
-func (s *schema) fill(v any) {
+// FillDefaults adds the schema's defaults to a decoded value.
+func (s *Schema) FillDefaults(v any) {
 	if s.defaults {
 		left := maxFill
-		s.fillFrom(s.root, v, 0, &left)
+		s.fillFrom(s.Root, v, 0, &left)
 	}
 }
 
-func (s *schema) fillFrom(node, v any, depth int, left *int) {
+func (s *Schema) fillFrom(node, v any, depth int, left *int) {
 	n, _ := node.(map[string]any)
 	*left--
-	if *left < 0 || depth > maxSchemaDepth {
+	if *left < 0 || depth > maxDepth {
 		return
 	}
 	if ref, ok := n["$ref"].(string); ok {
-		s.fillFrom(Resolve(s.root, ref), v, depth+1, left)
+		s.fillFrom(Resolve(s.Root, ref), v, depth+1, left)
 	}
 	all, _ := n["allOf"].([]any)
 	for _, e := range all {
@@ -230,7 +230,7 @@ func (s *schema) fillFrom(node, v any, depth int, left *int) {
 				if !ok {
 					continue
 				}
-				v[name] = mapLeaves(value, func(leaf any) any { return leaf })
+				v[name] = MapLeaves(value, func(leaf any) any { return leaf })
 			}
 			s.fillFrom(p, v[name], depth+1, left)
 		}
@@ -244,7 +244,7 @@ func (s *schema) fillFrom(node, v any, depth int, left *int) {
 // maxHops is how many references lead to a default at most.
 const maxHops = 8
 
-func (s *schema) defaultOf(node any) (v any, ok bool) {
+func (s *Schema) defaultOf(node any) (v any, ok bool) {
 	for range maxHops + 1 {
 		n, _ := node.(map[string]any)
 		if v, ok := n["default"]; ok {
@@ -254,7 +254,70 @@ func (s *schema) defaultOf(node any) (v any, ok bool) {
 		if !ok {
 			return nil, false
 		}
-		node = Resolve(s.root, ref)
+		node = Resolve(s.Root, ref)
 	}
 	return nil, false
+}
+
+// Accept fills in defaults and validates. It corrects "5" for 5, "true" for true and 5 for
+// "5", and leaves out null: what is meant is certain.
+func (s *Schema) Accept(payload any) []Violation {
+	s.FillDefaults(payload)
+	violations := s.Validate(payload)
+	for _, f := range violations {
+		if f.Keyword == "type" || f.Keyword == "enum" {
+			violations = s.retype(payload, f, violations)
+		}
+	}
+	return violations
+}
+
+// retype tries the value of a violation in another type, and returns what is wrong then.
+func (s *Schema) retype(payload any, f Violation, before []Violation) []Violation {
+	way := pointed(f.Path)
+	value, _ := Descend(payload, way)
+	if way == nil {
+		return before
+	}
+	parent, _ := Descend(payload, way[:len(way)-1])
+	in, isObject := parent.(map[string]any)
+	if isObject && value == nil {
+		delete(in, way[len(way)-1])
+		s.FillDefaults(payload)
+		return s.Validate(payload)
+	}
+	other, ok := otherType(value)
+	if !ok || f.Keyword != "type" {
+		return before
+	}
+	set := func(v any) {
+		switch in := parent.(type) {
+		case map[string]any:
+			in[way[len(way)-1]] = v
+		case []any:
+			i, _ := strconv.Atoi(way[len(way)-1])
+			in[i] = v
+		}
+	}
+	set(other)
+	after := s.Validate(payload)
+	if slices.ContainsFunc(after, func(g Violation) bool { return g.Path == f.Path }) {
+		set(value)
+		return before
+	}
+	return after
+}
+
+// Resolve returns what a reference inside of a schema means; nil if it means nothing.
+func Resolve(root any, ref string) any {
+	rest, ok := strings.CutPrefix(ref, "#")
+	if !ok {
+		return nil
+	}
+	parts := strings.FieldsFunc(rest, func(r rune) bool { return r == '/' })
+	for i, part := range parts {
+		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+	}
+	v, _ := Descend(root, parts)
+	return v
 }

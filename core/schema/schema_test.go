@@ -1,7 +1,9 @@
-package action
+package schema
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -22,7 +24,7 @@ func TestNesting(t *testing.T) {
 
 // TestFind: the path of a flaw leads to what it names, or to nothing.
 func TestFind(t *testing.T) {
-	v, err := decode(json.RawMessage(`{"a":[1,{"b":"x"}],"":2,"c":{"d":null}}`))
+	v, err := Decode(json.RawMessage(`{"a":[1,{"b":"x"}],"":2,"c":{"d":null}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,12 +32,12 @@ func TestFind(t *testing.T) {
 		"/a/0": "1", "/a/1/b": `"x"`, "/": "2", "/c/d": "null", "/c": `{"d":null}`,
 		"/a/2": "", "/a/-1": "", "/a/x": "", "/a/1/b/c": "", "/d": "", "/c/d/e": "", "/a/0/1": "",
 	} {
-		at, ok := descend(v, pointed(path))
+		at, ok := Descend(v, pointed(path))
 		if ok != (want != "") || ok && string(core.JSON(at)) != want {
 			t.Errorf("%s leads to %v, %v; want %s", path, at, ok, want)
 		}
 	}
-	if at, ok := descend(v, pointed("")); !ok || at == nil {
+	if at, ok := Descend(v, pointed("")); !ok || at == nil {
 		t.Error("the root is not found")
 	}
 }
@@ -57,17 +59,17 @@ func TestDefaults(t *testing.T) {
 		"no other words": {`{"anyOf":[{"properties":{"a":{"default":1}}}],"if":{},"then":{"properties":{"b":{"default":1}}},"default":5}`, `{}`, `{}`},
 		"no object":      {`{"properties":{"a":{"default":1}},"items":true}`, `"x"`, `"x"`},
 	} {
-		root, err := decode(json.RawMessage(tc.schema))
+		root, err := Decode(json.RawMessage(tc.schema))
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &schema{root: root, defaults: strings.Contains(tc.schema, `"default"`)}
+		s := &Schema{Root: root, defaults: strings.Contains(tc.schema, `"default"`)}
 		for range 2 { // what was filled in is its own
-			v, err := decode(json.RawMessage(tc.value))
+			v, err := Decode(json.RawMessage(tc.value))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.fill(v); string(core.JSON(v)) != tc.want {
+			if s.FillDefaults(v); string(core.JSON(v)) != tc.want {
 				t.Errorf("%s: %s, want %s", name, core.JSON(v), tc.want)
 			}
 			spoil(v)
@@ -98,13 +100,13 @@ func TestDefaultsEnd(t *testing.T) {
 		`{"properties":{"a":{"$ref":"#","default":{}},"b":{"$ref":"#","default":{}}}}`,
 		`{"allOf":[{"$ref":"#"},{"$ref":"#"}],"properties":{"a":{"default":1}}}`,
 	} {
-		root, err := decode(json.RawMessage(raw))
+		root, err := Decode(json.RawMessage(raw))
 		if err != nil {
 			t.Fatal(err)
 		}
 		v := map[string]any{}
-		(&schema{root: root, defaults: true}).fill(v)
-		if depth := Nesting(core.JSON(v)); depth > maxSchemaDepth || len(v) == 0 {
+		(&Schema{Root: root, defaults: true}).FillDefaults(v)
+		if depth := Nesting(core.JSON(v)); depth > maxDepth || len(v) == 0 {
 			t.Errorf("%s: %d levels", raw, depth)
 		}
 	}
@@ -116,7 +118,7 @@ func TestOrdered(t *testing.T) {
 		`{"b":1, "a":[ 2 ],"b":3}`: `{"b":1,"a":[2],"b":3}`, `{}`: `{}`, `{"<":"&"}`: `{"<":"&"}`,
 		`[]`: "", `"x"`: "", ``: "", `{1:2}`: "", `{"a":}`: "", `{"a":1,}`: "", `{"a":{]}`: "",
 	} {
-		o, ok := decodeObject(json.RawMessage(text))
+		o, ok := DecodeObject(json.RawMessage(text))
 		if ok != (want != "") || ok && string(core.JSON(o)) != want {
 			t.Errorf("%s: %s, %v", text, core.JSON(o), ok)
 		}
@@ -131,6 +133,54 @@ func TestWording(t *testing.T) {
 	} {
 		if got := wording("type", given); got != want {
 			t.Errorf("%s: %s", given, got)
+		}
+	}
+}
+
+func TestNothingIsLoaded(t *testing.T) {
+	loaded := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		loaded = true
+		_, _ = w.Write([]byte(`{}`))
+	}))
+	defer server.Close()
+	for _, raw := range []string{
+		`{"type":"object","properties":{"a":{"$ref":"` + server.URL + `/a"}}}`,
+		`{"type":"object","$id":"` + server.URL + `/root","properties":{"a":{"$ref":"other#/x"}}}`,
+		`{"type":"object","properties":{"a":{"$dynamicRef":"` + server.URL + `/a#x"}}}`,
+		`{"$schema":"` + server.URL + `/meta","type":"object","properties":{"a":{"$ref":"https://json-schema.org/draft/2020-12/schema"}}}`,
+	} {
+		if _, err := Compile(json.RawMessage(raw)); err == nil {
+			t.Errorf("%s compiles", raw)
+		}
+	}
+	if loaded {
+		t.Error("something was loaded")
+	}
+}
+
+// TestNumbers: what is an integer is read as one however it is written, and what has no
+// bounds is left alone.
+func TestNumbers(t *testing.T) {
+	digits := strings.Repeat("1", 400)
+	for given, want := range map[string]string{
+		"5.0": "5", "1e3": "1000", "-2.50E+1": "-25", "5": "", "0.5": "", "5e-1": "", "1e30": "", "1e9999": "", "1e-9999": "",
+		"18446744073709551615.0": "18446744073709551615", "18446744073709551616.0": "",
+	} {
+		got := Integer(json.Number(given))
+		if want == "" {
+			want = given
+		}
+		if got != json.Number(want) {
+			t.Errorf("%s: %s; want %q", given, got, want)
+		}
+	}
+	if Integer("5.0") != "5.0" {
+		t.Error("a string is a number")
+	}
+	for given, want := range map[string]bool{digits: true, digits + "1": false, "1e999": true, "1e1000": false, "1e+000000999": true} {
+		if _, ok := Rational(json.Number(given)); ok != want {
+			t.Errorf("%.20s: %v", given, ok)
 		}
 	}
 }

@@ -1,43 +1,12 @@
-package action
+package schema
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 
 	"synthbot/core"
 )
-
-// Lint returns what the catalogue refuses about actions of a plugin. Their code may be
-// missing.
-func Lint(plugin string, actions ...core.Action) []string {
-	list := slices.Clone(actions)
-	for i := range list {
-		list[i].Do = func(context.Context, core.Call) (r core.Result, err error) { return r, errors.ErrUnsupported }
-	}
-	_, err := Build(linted{plugin, list})
-	if err == nil {
-		return nil
-	}
-	faults := strings.Split(err.Error(), "\n")
-	for i := range faults {
-		if len(actions) == 1 {
-			faults[i] = strings.TrimPrefix(faults[i], "action "+actions[0].Name+" of "+plugin+": ")
-		}
-	}
-	return faults
-}
-
-// linted is a plugin that only has actions.
-type linted struct {
-	name    string
-	actions []core.Action
-}
-
-func (l linted) Name() string           { return l.name }
-func (l linted) Actions() []core.Action { return l.actions }
 
 // Bounds of a sample.
 const (
@@ -148,18 +117,4 @@ func sampleText(name string, n map[string]any) string {
 		text = strings.Repeat("x", int(most))
 	}
 	return text
-}
-
-// Resolve returns what a reference inside of a schema means; nil if it means nothing.
-func Resolve(root any, ref string) any {
-	rest, ok := strings.CutPrefix(ref, "#")
-	if !ok {
-		return nil
-	}
-	parts := strings.FieldsFunc(rest, func(r rune) bool { return r == '/' })
-	for i, part := range parts {
-		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
-	}
-	v, _ := descend(root, parts)
-	return v
 }

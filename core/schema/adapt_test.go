@@ -1,4 +1,4 @@
-package action
+package schema
 
 import (
 	"encoding/json"
@@ -42,7 +42,7 @@ func TestAdapt(t *testing.T) {
 		"draft 3 and 4":        {`{"type":"object","properties":{"q":{"required":true},"r":{"required":true}},"required":["r"]}`, `{"properties":{"q":{},"r":{}},"required":["r","q"],"type":"object"}`, ""},
 		"deep":                 {`{"type":"array","items":{"anyOf":[{"type":"string","default":null}]}}`, `{"items":{"anyOf":[{"type":"string"}]},"type":"array"}`, ""},
 	} {
-		got, notes := AdaptSchema(json.RawMessage(object(c.given)))
+		got, notes := Adapt(json.RawMessage(object(c.given)))
 		want := object(c.want)
 		if c.given == c.want {
 			want = object(c.given)
@@ -53,35 +53,35 @@ func TestAdapt(t *testing.T) {
 		if said := strings.Join(notes, "; "); c.note == "" && said != "" || !strings.Contains(said, c.note) {
 			t.Errorf("%s: the notes are %q", name, said)
 		}
-		if _, err := compile(got); err != nil && name != "default of nothing" {
+		if _, err := Compile(got); err != nil && name != "default of nothing" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	shared := `{"$defs":{"d":{"type":"integer"}},"properties":{"p":{"$ref":"#/$defs/d","default":"x"},"q":{"required":true,"type":"string"}},"type":"object"}`
 	want := `{"$defs":{"d":{"type":"integer"}},"properties":{"p":{"$ref":"#/$defs/d"},"q":{"type":"string"}},"required":["q"],"type":"object"}`
-	if got, _ := AdaptSchema(json.RawMessage(shared)); string(got) != want {
+	if got, _ := Adapt(json.RawMessage(shared)); string(got) != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	many := make(map[string]any)
 	for i := range 21 {
 		many[fmt.Sprintf("p%02d", i)] = map[string]any{"pattern": "(?!x)"}
 	}
-	got, notes := AdaptSchema(core.JSON(map[string]any{"properties": many}))
+	got, notes := Adapt(core.JSON(map[string]any{"properties": many}))
 	if len(notes) != 20 || strings.Contains(string(got), "pattern") {
 		t.Errorf("%d notes on %s", len(notes), got)
 	}
 	for name, tc := range map[string]struct {
 		pad, levels int
 		adapted     bool
-	}{"largest": {maxSchema, 1, true}, "too large": {maxSchema + 1, 1, false}, "deepest": {0, maxSchemaDepth, true}, "too deep": {0, maxSchemaDepth + 1, false}} {
+	}{"largest": {maxBytes, 1, true}, "too large": {maxBytes + 1, 1, false}, "deepest": {0, maxDepth, true}, "too deep": {0, maxDepth + 1, false}} {
 		given := strings.Repeat(`{"not":`, tc.levels-1) + `{"type":"STRING"}` + strings.Repeat("}", tc.levels-1)
 		given += strings.Repeat(" ", max(tc.pad-len(given), 0))
-		if got, _ := AdaptSchema(json.RawMessage(given)); (string(got) != given) != tc.adapted {
+		if got, _ := Adapt(json.RawMessage(given)); (string(got) != given) != tc.adapted {
 			t.Errorf("%s: adapted is %v", name, !tc.adapted)
 		}
 	}
 	for _, bad := range []string{``, `{`, `"x"`, `[]`, `{"type":5}`, `{"properties":7,"required":"x"}`, `{"properties":{"a":{"required":[]}},"required":"x"}`, `{"enum":5,"type":"string"}`, `{"patternProperties":[],"$defs":null}`} {
-		if got, _ := AdaptSchema(json.RawMessage(bad)); string(got) != bad {
+		if got, _ := Adapt(json.RawMessage(bad)); string(got) != bad {
 			t.Errorf("%s became %s", bad, got)
 		}
 	}
@@ -91,8 +91,8 @@ func TestAdapt(t *testing.T) {
 func FuzzAdapt(f *testing.F) {
 	f.Add([]byte(`{"type":"dict","properties":{"a":{"minimum":1,"exclusiveMinimum":true,"default":null,"pattern":"(?!x)"}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		once, _ := AdaptSchema(data)
-		if twice, notes := AdaptSchema(once); string(twice) != string(once) {
+		once, _ := Adapt(data)
+		if twice, notes := Adapt(once); string(twice) != string(once) {
 			t.Errorf("%s became %s, then %s (%q)", data, once, twice, notes)
 		}
 	})

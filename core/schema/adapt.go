@@ -1,4 +1,4 @@
-package action
+package schema
 
 import (
 	"encoding/json"
@@ -11,15 +11,15 @@ import (
 	"synthbot/core"
 )
 
-// AdaptSchema turns a schema that others wrote into one that the catalogue takes, as far
+// Adapt turns a schema that others wrote into one that the catalogue takes, as far
 // as its meaning is certain: forms of older drafts and other dialects are read,
 // defaults that the schema itself refuses and patterns that cannot be checked here are
 // left out. The notes say what was left out. A schema that cannot be read stays as it is.
-func AdaptSchema(raw json.RawMessage) (adapted json.RawMessage, notes []string) {
-	if len(raw) > maxSchema || Nesting(raw) > maxSchemaDepth {
+func Adapt(raw json.RawMessage) (adapted json.RawMessage, notes []string) {
+	if len(raw) > maxBytes || Nesting(raw) > maxDepth {
 		return raw, nil
 	}
-	root, err := decode(raw)
+	root, err := Decode(raw)
 	if err != nil {
 		return raw, nil
 	}
@@ -59,6 +59,13 @@ func (a *adapter) node(v any, path string) {
 	a.defaults(n, path)
 }
 
+// TypeName returns the type of JSON Schema that goes by this name in any language. It is ""
+// for any type; ok is false if the name is unknown.
+func TypeName(name string) (t string, ok bool) {
+	t, ok = typeNames[strings.ToLower(name)]
+	return t, ok
+}
+
 // typeNames are the types of JSON Schema, by the names that they have in other languages,
 // too. "" is any type.
 var typeNames = map[string]string{
@@ -81,7 +88,7 @@ func (a *adapter) types(n map[string]any) {
 	read := make([]any, 0, len(list)+1)
 	for _, t := range list {
 		name, text := t.(string)
-		other, known := typeNames[strings.ToLower(name)]
+		other, known := TypeName(name)
 		switch {
 		case t == nil && several:
 			read = append(read, "null")
@@ -196,8 +203,8 @@ func (a *adapter) defaults(n map[string]any, path string) {
 			whole[shared] = defs
 		}
 	}
-	s, err := compile(core.JSON(whole))
-	if err != nil || len(s.check(value)) == 0 {
+	s, err := Compile(core.JSON(whole))
+	if err != nil || len(s.Validate(value)) == 0 {
 		return
 	}
 	delete(n, "default")

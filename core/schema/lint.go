@@ -1,14 +1,10 @@
-package action
+package schema
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-
-	"synthbot/core"
 )
 
 // Positions of subschemas in a schema.
@@ -136,89 +132,4 @@ func lintRequired(n map[string]any, known map[string]any) error {
 		}
 	}
 	return nil
-}
-
-// minify leaves out of a schema what a model does not need to use it. The brief says what
-// the action is for, so the description of the root goes, too.
-func minify(raw json.RawMessage) json.RawMessage { return shortener{}.schema(raw, true) }
-
-// minifyForPrompt also leaves out what models keep to by themselves: how long texts
-// and lists may be, and that there are no other properties. Replies are still checked for
-// it, and a correction mentions it. If leaving something out could refuse more, nothing is.
-func minifyForPrompt(raw json.RawMessage) json.RawMessage {
-	for _, keyword := range []string{`"not"`, `"oneOf"`, `"if"`, `"contains"`, `"unevaluated`, `"$dynamic`} {
-		if bytes.Contains(raw, []byte(keyword)) {
-			return minify(raw)
-		}
-	}
-	return shortener{forPrompt: true}.schema(raw, true)
-}
-
-// shortener leaves keywords out of schemas. The order of the others stays.
-type shortener struct{ forPrompt bool }
-
-func (s shortener) schema(raw json.RawMessage, root bool) json.RawMessage {
-	return edit(raw, func(m *member) bool {
-		switch positionOf(m.key) {
-		case oneSchema:
-			m.value = s.schema(m.value, false)
-		case listOfSchemas:
-			var list []json.RawMessage
-			if json.Unmarshal(m.value, &list) == nil {
-				for i := range list {
-					list[i] = s.schema(list[i], false)
-				}
-				m.value = core.JSON(list)
-			}
-		case mapOfSchemas:
-			named := m.key == "properties"
-			m.value = edit(m.value, func(p *member) bool {
-				hidden := named && s.forPrompt && isDeprecated(p.value)
-				p.value = s.schema(p.value, false)
-				return !hidden
-			})
-		}
-		return !s.omits(*m, root)
-	})
-}
-
-// omits reports whether a keyword, at the root or below, is left out.
-func (s shortener) omits(m member, root bool) bool {
-	switch m.key {
-	case "$schema", "$id", "$comment", "title", "examples", "deprecated", "readOnly", "writeOnly":
-		return true
-	case "description":
-		return root
-	case "required":
-		return string(m.value) == "[]"
-	case "minLength", "maxLength", "minItems", "maxItems", "uniqueItems":
-		return s.forPrompt
-	case "additionalProperties":
-		return s.forPrompt && string(m.value) == "false"
-	}
-	return false
-}
-
-// isDeprecated reports whether a property is accepted, but not shown to models any more.
-func isDeprecated(property json.RawMessage) bool {
-	var p struct {
-		Deprecated bool `json:"deprecated"`
-	}
-	return json.Unmarshal(property, &p) == nil && p.Deprecated
-}
-
-// edit changes the members of a JSON object and drops those that are not kept. Anything
-// else than an object stays as it is.
-func edit(raw json.RawMessage, keep func(*member) bool) json.RawMessage {
-	o, ok := decodeObject(raw)
-	if !ok {
-		return raw
-	}
-	kept := o[:0]
-	for _, m := range o {
-		if keep(&m) {
-			kept = append(kept, m)
-		}
-	}
-	return core.JSON(kept)
 }

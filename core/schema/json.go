@@ -1,0 +1,163 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"synthbot/core"
+)
+
+// Decode reads one JSON value. Numbers stay exact.
+func Decode(raw json.RawMessage) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	if d.More() {
+		return nil, errors.New("more than one JSON value")
+	}
+	return v, nil
+}
+
+// Object is a JSON object whose members keep their order.
+type Object []Member
+
+// Member is a key of an object and its value.
+type Member struct {
+	Key   string
+	Value json.RawMessage
+}
+
+// DecodeObject reads a JSON object. ok is false if raw is anything else.
+func DecodeObject(raw json.RawMessage) (o Object, ok bool) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	t, _ := d.Token()
+	if t != json.Delim('{') {
+		return nil, false
+	}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return nil, false
+		}
+		m := Member{Key: t.(string)}
+		if d.Decode(&m.Value) != nil {
+			return nil, false
+		}
+		o = append(o, m)
+	}
+	return o, true
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o Object) MarshalJSON() ([]byte, error) {
+	b := []byte("{")
+	for i, m := range o {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(b, core.JSON(m.Key)...), ':')
+		b = append(b, core.JSON(m.Value)...)
+	}
+	return append(b, '}'), nil
+}
+
+// With returns the object with another value under the key, in its place or at the end.
+func (o Object) With(key string, value any) Object {
+	m := Member{key, core.JSON(value)}
+	i := slices.IndexFunc(o, func(m Member) bool { return m.Key == key })
+	if i < 0 {
+		return append(o, m)
+	}
+	o[i] = m
+	return o
+}
+
+// Find returns the value under the key; nil if there is none.
+func (o Object) Find(key string) json.RawMessage {
+	for _, m := range o {
+		if m.Key == key {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+func (o Object) Keys() []string {
+	keys := make([]string, len(o))
+	for i, m := range o {
+		keys[i] = m.Key
+	}
+	return keys
+}
+
+// MapLeaves returns a deep copy of a decoded JSON value. leaf returns the copy of each
+// value that is neither an object nor an array.
+func MapLeaves(v any, leaf func(any) any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		c := make(map[string]any, len(v))
+		for k, e := range v {
+			c[k] = MapLeaves(e, leaf)
+		}
+		return c
+	case []any:
+		c := make([]any, len(v))
+		for i, e := range v {
+			c[i] = MapLeaves(e, leaf)
+		}
+		return c
+	}
+	return leaf(v)
+}
+
+// Rational returns a number exactly. ok is false if the number is too large to work with.
+func Rational(n json.Number) (r *big.Rat, ok bool) {
+	s := string(n)
+	_, exponent, _ := strings.Cut(strings.ToLower(s), "e")
+	if len(s) > 400 || len(strings.TrimLeft(exponent, "+-0")) > 3 {
+		return nil, false
+	}
+	return new(big.Rat).SetString(s)
+}
+
+// Integer returns an integer that was written as a fraction or with an exponent in the
+// form of integers, and any other value as it is.
+func Integer(v any) any {
+	n, _ := v.(json.Number)
+	if strings.ContainsAny(string(n), ".eE") {
+		r, ok := Rational(n)
+		if ok && r.IsInt() && r.Num().BitLen() <= 64 {
+			return json.Number(r.Num().String())
+		}
+	}
+	return v
+}
+
+// Descend follows keys of objects and indexes of arrays. ok is false if they lead nowhere.
+func Descend(v any, parts []string) (at any, ok bool) {
+	for _, p := range parts {
+		ok := false
+		switch at := v.(type) {
+		case map[string]any:
+			v, ok = at[p]
+		case []any:
+			i, err := strconv.Atoi(p)
+			ok = err == nil && i >= 0 && i < len(at)
+			if ok {
+				v = at[i]
+			}
+		}
+		if !ok {
+			return nil, false
+		}
+	}
+	return v, true
+}

@@ -1,0 +1,142 @@
+package schema
+
+import (
+	"cmp"
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"synthbot/core"
+)
+
+var (
+	timeType     = reflect.TypeFor[time.Time]()
+	durationType = reflect.TypeFor[time.Duration]()
+	rawType      = reflect.TypeFor[json.RawMessage]()
+	textType     = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// OfType returns the schema of all values of a type.
+func OfType(name string) Object { return Object{}.With("type", name) }
+
+// Of derives the schema of values of P, as package action describes it at Typed. It panics on a
+// type that JSON Schema cannot describe.
+func Of[P any]() json.RawMessage { return core.JSON(schemaOf(reflect.TypeFor[P](), nil)) }
+
+// schemaOf derives the schema of a type. way holds the structs around it.
+func schemaOf(t reflect.Type, way []reflect.Type) Object {
+	switch {
+	case t == timeType:
+		return OfType("string").With("format", "date-time")
+	case t == durationType:
+		panic("time.Duration has no JSON form; use a string or a number")
+	case t == rawType || t.Kind() == reflect.Interface:
+		return Object{}
+	case reflect.PointerTo(t).Implements(textType):
+		return OfType("string")
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return schemaOf(t.Elem(), way)
+	case reflect.String:
+		return OfType("string")
+	case reflect.Bool:
+		return OfType("boolean")
+	case reflect.Int, reflect.Int64:
+		return OfType("integer")
+	case reflect.Int8, reflect.Int16, reflect.Int32: // bounds keep out what the field could not hold
+		return OfType("integer").With("minimum", -1<<(t.Bits()-1)).With("maximum", 1<<(t.Bits()-1)-1)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32:
+		return OfType("integer").With("minimum", 0).With("maximum", 1<<t.Bits()-1)
+	case reflect.Float32, reflect.Float64:
+		return OfType("number")
+	case reflect.Slice:
+		return OfType("array").With("items", schemaOf(t.Elem(), way))
+	case reflect.Map:
+		if t.Key().Kind() == reflect.String {
+			return OfType("object").With("additionalProperties", schemaOf(t.Elem(), way))
+		}
+	case reflect.Struct:
+		return structOf(t, way)
+	}
+	panic(fmt.Sprintf("%s cannot be the type of a payload", t))
+}
+
+func structOf(t reflect.Type, way []reflect.Type) Object {
+	if slices.Contains(way, t) {
+		panic(fmt.Sprintf("%s holds itself", t))
+	}
+	var properties Object
+	var required []string
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.IsExported() || f.Anonymous || name == "-" {
+			continue
+		}
+		name = cmp.Or(name, f.Name)
+		properties = properties.With(name, fieldOf(f, append(way, t)))
+		_, has := f.Tag.Lookup("default")
+		if !has && !strings.Contains(options, "omit") {
+			required = append(required, name)
+		}
+	}
+	s := OfType("object").With("properties", properties)
+	if required != nil {
+		s = s.With("required", required)
+	}
+	return s.With("additionalProperties", false)
+}
+
+// fieldOf is the schema of a field's type, with what its tags add.
+func fieldOf(f reflect.StructField, way []reflect.Type) Object {
+	s := schemaOf(f.Type, way)
+	base := f.Type
+	for base.Kind() == reflect.Pointer {
+		base = base.Elem()
+	}
+	for _, keyword := range [][2]string{{"title", "title"}, {"doc", "description"}, {"format", "format"}} {
+		v := f.Tag.Get(keyword[0])
+		if v != "" {
+			s = s.With(keyword[1], v)
+		}
+	}
+	v := f.Tag.Get("oneof")
+	if v != "" {
+		var values []json.RawMessage
+		for one := range strings.SplitSeq(v, "|") {
+			values = append(values, literal(base, one))
+		}
+		s = s.With("enum", values)
+	}
+	if v, ok := f.Tag.Lookup("default"); ok {
+		s = s.With("default", literal(base, v))
+	}
+	for _, bound := range []string{"min", "max"} {
+		v := f.Tag.Get(bound)
+		if v != "" {
+			if _, err := strconv.ParseFloat(v, 64); err != nil {
+				panic(err)
+			}
+			s = s.With(bound+cmp.Or(boundSuffixes[base.Kind()], "imum"), json.Number(v))
+		}
+	}
+	return s
+}
+
+// boundSuffixes end the keywords that bound a type; others are numbers.
+var boundSuffixes = map[reflect.Kind]string{
+	reflect.String: "Length", reflect.Slice: "Items", reflect.Map: "Properties",
+}
+
+// literal is a tag's value as JSON: a string for what is one, else as written.
+func literal(t reflect.Type, v string) json.RawMessage {
+	if t.Kind() == reflect.String || !json.Valid([]byte(v)) {
+		return core.JSON(v)
+	}
+	return json.RawMessage(v)
+}
