@@ -67,14 +67,20 @@ func (c *conversation) hear(text string) {
 
 // begin finds the first language that users speak.
 func (c *conversation) begin() {
+	at, sure := c.clearest()
+	if sure && c.strength[at] >= c.first {
+		c.at, c.heard = at, true
+	}
+}
+
+// clearest returns the strongest language, and whether it is clear enough to be a first one.
+func (c *conversation) clearest() (at int, sure bool) {
 	at, next := c.strength.best()
 	if c.at >= 0 && at != c.at {
 		next = max(next, c.strength[c.at]+c.trust)
 	}
 	best := c.strength[at]
-	if best >= c.first && best >= firstLead*next && best >= firstPart*c.words {
-		c.at, c.heard = at, true
-	}
+	return at, best >= firstMin && best >= firstLead*next && best >= firstPart*c.words
 }
 
 // language is the tag in force, and whether people's words or only the platform
@@ -96,13 +102,13 @@ func (d *detector) language(s core.Scene) (tag string, heard bool) {
 		}
 	}
 	c.hear(s.Text)
-	at, _ := c.strength.best()
+	at, sure := c.clearest()
 	switch {
 	case c.heard && d.tags[c.at] != base(locale):
 		return d.tags[c.at], true
-	case c.heard, strange:
-		return locale, c.heard
-	case c.trust < trustMin, locale == "" && c.strength[at] > 0:
+	case c.heard:
+		return locale, true
+	case strange && sure, !strange && c.trust < trustMin, locale == "" && c.strength[at] > 0:
 		return hint.Undetermined, false
 	}
 	return locale, false

@@ -109,9 +109,13 @@ func TestLocaleGivesWayToWords(t *testing.T) {
 	if got := oneHint(t, s, hint.Language); got != "en" {
 		t.Errorf("one word under an English locale makes it %q", got)
 	}
-	s = core.Scene{Locale: "sw", Text: "habari yako, mimi niko sawa na wewe je"}
-	if got := oneHint(t, s, hint.Language); got != "sw" {
+	s = core.Scene{Locale: "zu", Text: "unjani namhlanje, ngiyabonga kakhulu"}
+	if got := oneHint(t, s, hint.Language); got != "zu" {
 		t.Errorf("a language that the detector does not know became %q", got)
+	}
+	s = core.Scene{Locale: "zu", Text: "what are you doing tonight?"}
+	if got := oneHint(t, s, hint.Language); got != hint.Undetermined {
+		t.Errorf("English under a locale that the detector does not know is %q", got)
 	}
 	s = core.Scene{Locale: "pt-br", Text: "oi, tudo bem com você?"}
 	if got := oneHint(t, s, hint.Language); got != "pt-BR" {
@@ -179,15 +183,15 @@ func TestTwoLanguagesSideBySide(t *testing.T) {
 }
 
 func TestLocaleOfAnUnknownLanguage(t *testing.T) {
-	catalan := talk("bon dia, com estàs avui?", "jo estic molt bé, gràcies, i tu?", "aquest vespre anem a sopar amb els meus amics, vols venir?", "és clar, a quina hora quedem?")
-	for i := range catalan {
-		catalan[i].Message.Locale = "ca"
+	basque := talk("kaixo, zer moduz zaude gaur?", "ni oso ondo, eskerrik asko, eta zu?", "gaur gauean nire lagunekin afalduko dut, etorri nahi duzu?", "bai, zer ordutan geratuko gara?")
+	for i := range basque {
+		basque[i].Message.Locale = "eu"
 	}
-	if got := oneHint(t, core.Scene{Recent: catalan, Text: "a les nou, davant de la plaça"}, hint.Language); got != "ca" {
-		t.Errorf("Catalan under its own locale is %q", got)
+	if got := oneHint(t, core.Scene{Recent: basque, Text: "bederatzietan, plazaren aurrean"}, hint.Language); got != "eu" {
+		t.Errorf("Basque under its own locale is %q", got)
 	}
-	if got := oneHint(t, core.Scene{Recent: append(catalan[:1:1], talk(english...)...), Text: "and who else is coming with us?"}, hint.Language); got != "en" {
-		t.Errorf("English under a Catalan locale is %q", got)
+	if got := oneHint(t, core.Scene{Recent: append(basque[:1:1], talk(english...)...), Text: "and who else is coming with us?"}, hint.Language); got != "en" {
+		t.Errorf("English under a Basque locale is %q", got)
 	}
 }
 
