@@ -49,7 +49,7 @@ var rooms = []struct {
 	{"core/users", []string{"core"}},
 	{"core/recent", nil},
 	{"core/document", []string{"core", "core/llm"}},
-	{"core/speech", []string{"core", "core/outbound", "core/program", "core/recent", "core/txt"}},
+	{"core/speech", []string{"core", "core/markdown", "core/outbound", "core/program", "core/recent", "core/txt"}},
 	{"core/coretest", []string{"core", "core/gate", "core/hint", "core/llm", "core/watch"}},
 	{"core/markdown", []string{"core", "core/txt"}},
 	{"core/command", []string{"core"}},

@@ -34,11 +34,11 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"daemon":              5100,
-	"interfaces/discord":  5514,
+	"interfaces/discord":  5530,
 	"core/engine":         3900,
-	"core/turn":           4970,
+	"core/turn":           5040,
 	"core/action":         4840,
-	"interfaces/telegram": 4500,
+	"interfaces/telegram": 4520,
 	"memory":              7710,
 }
 

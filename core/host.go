@@ -58,7 +58,11 @@ type Upload struct {
 	MIME string
 	Data []byte
 	Alt  string // says in words what a picture shows
-	Kind Media  // as what it is shown; Audio with Voice: a voice message
+	Kind Media  // as what it is shown
+	// Length and Waveform are of sounds, if they are known: a sound with a Waveform is a voice
+	// message. Its bars, 256 at most, show the loudness over time.
+	Length   time.Duration
+	Waveform []byte
 }
 
 // BioSource is the ability of a plugin to tell about people.

@@ -78,6 +78,12 @@ var ErrAway = errors.New("out of reach")
 // because of it.
 var ErrUnknownOutcome = errors.New("outcome unknown")
 
+// RecordingIndicator is the ability of an interface to show that the bot records a voice
+// message. ShowRecording blocks like ShowTyping.
+type RecordingIndicator interface {
+	ShowRecording(ctx context.Context, place Path)
+}
+
 // TypingIndicator is the ability of an interface to show that the bot is at work.
 // ShowTyping blocks until ctx ends, and the sign is gone when it returns.
 type TypingIndicator interface {
@@ -138,4 +144,5 @@ type Persona struct {
 	Text     string // who the bot is, for the front of the instructions
 	Dialogue string // example dialogue, shown only while there is room
 	Greeting string
+	Voice    string // the speech provider's name of its voice; "": the configuration's
 }

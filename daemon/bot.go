@@ -132,6 +132,7 @@ type parts struct {
 	Snapshot   *action.Snapshot
 	Interfaces []core.Interface
 	listener   *speech.Listener // nil if speech is not recognised
+	speaker    *speech.Speaker  // nil if nothing is spoken
 	small      *recon.Small     // nil if no small model is configured
 }
 

@@ -40,6 +40,7 @@ func (e *Env) Run(ctx context.Context, l Life) (err error) {
 	// configuration that did not change are kept.
 	b.reloads.build = func(c *Config) (p *parts, err error) {
 		p = &parts{Config: c, personas: c.Personas, listener: speech.NewListener(&c.Speech)}
+		p.speaker = speech.NewSpeaker(&c.Speech)
 		p.settings = c.resolver(b.changes, p.scopes)
 		if p.Engines, err = b.engines(p); err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -15,13 +16,19 @@ import (
 	"synthbot/daemon/logs"
 )
 
-// speechIn is how budgets call speech recognition.
-const speechIn = "speech.in"
+// How budgets call speech recognition and synthesis.
+const (
+	speechIn  = "speech.in"
+	speechOut = "speech.out"
+)
 
 // speech returns what turns do with voice messages.
 func (b *Bot) speech(p *parts, clock func() time.Time) turn.Speech {
 	hears := func(e engine.Config) bool { return e.Hearing && !e.Disabled }
 	s := turn.Speech{Deaf: !slices.ContainsFunc(p.Config.Engines, hears), Overhears: p.Config.Speech.In.Overhear}
+	if p.speaker != nil {
+		s.Always, s.Speak = p.Config.Speech.Out.When == "always", b.speak(p, clock)
+	}
 	if p.listener == nil {
 		return s
 	}
@@ -43,6 +50,38 @@ func (b *Bot) speech(p *parts, clock func() time.Time) turn.Speech {
 	return s
 }
 
+// speak returns how turns speak. The voice is the persona's.
+func (b *Bot) speak(p *parts, clock func() time.Time) func(
+	context.Context, core.Path, []core.Path, string) (core.Upload, error) {
+	return func(ctx context.Context, place core.Path, people []core.Path, text string) (core.Upload, error) {
+		meter := func(ctx context.Context, do func(context.Context) (int, error)) error {
+			return b.metered(ctx, p, clock, speechOut, core.Question{Path: place, People: people}, do)
+		}
+		f, err := p.speaker.Speak(ctx, text, p.personaAt(place).For("").Voice, meter)
+		if errors.Is(err, speech.ErrUnspeakable) {
+			return core.Upload{}, nil
+		}
+		return f, err
+	}
+}
+
+// recording shows that a voice message is recorded, where an interface can.
+type recording struct{ core.RecordingIndicator }
+
+// ShowTyping implements core.TypingIndicator.
+func (r recording) ShowTyping(ctx context.Context, place core.Path) { r.ShowRecording(ctx, place) }
+
+// sign returns how the interface of a place shows that the bot does such work.
+func (p *parts) sign(name string) func(place core.Path) core.TypingIndicator {
+	return func(place core.Path) core.TypingIndicator {
+		r, ok := p.at(place).(core.RecordingIndicator)
+		if ok && name == speechOut {
+			return recording{r}
+		}
+		return ability[core.TypingIndicator](p)(place)
+	}
+}
+
 // spokenLanguage returns the language that somebody probably speaks; "" if nothing says so.
 func spokenLanguage(ctx context.Context, local *recon.Local, scene core.Scene) string {
 	hints, _ := local.Recon(ctx, scene) // it never fails
@@ -59,7 +98,7 @@ func spokenLanguage(ctx context.Context, local *recon.Local, scene core.Scene) s
 func (b *Bot) metered(ctx context.Context, p *parts, clock func() time.Time, name string, q core.Question,
 	do func(context.Context) (tokens int, err error)) error {
 	q.Build = func(llm.Limits) (llm.Request, error) { return llm.Request{}, nil }
-	asker := turn.Thinking(meteredWork{name, do}, ability[core.TypingIndicator](p), logs.Room(b.log, "core/speech"))
+	asker := turn.Thinking(meteredWork{name, do}, p.sign(name), logs.Room(b.log, "core/speech"))
 	_, err := b.budgetedBy(p, asker, clock).Ask(ctx, q)
 	return err
 }
@@ -85,8 +124,11 @@ func (w meteredWork) Ask(ctx context.Context, q core.Question) (llm.Answer, erro
 
 // speechCost is what speech costs, by its prices.
 func speechCost(c *speech.Config, name string, u llm.Usage) float64 {
-	if name == speechIn {
+	switch name {
+	case speechIn:
 		return float64(u.In) * c.In.Price / 60
+	case speechOut:
+		return float64(u.In) * c.Out.Price / 1e6
 	}
 	return 0
 }

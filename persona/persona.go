@@ -33,6 +33,7 @@ type Persona struct {
 	SpeakingStyle   string     `toml:"speaking_style" max:"16000" doc:"How it talks."`
 	Guidance        string     // instructions for the model
 	ExampleDialogue string     `toml:"example_dialogue" max:"16000" doc:"An example of a conversation."`
+	Voice           string     `toml:"voice" max:"100" example:"nova" doc:"Its voice, as the provider of [speech.out] calls it."`
 	Greeting        string     `toml:"greeting" max:"16000" doc:"Its first words to a user."`
 	Book            *lore.Book // nil for none
 }
@@ -85,6 +86,7 @@ func (p *Persona) For(user string) core.Persona {
 		Text:     p.text(char, user),
 		Dialogue: replace(examples(lines(p.ExampleDialogue)), char, user),
 		Greeting: replace(lines(p.Greeting), char, user),
+		Voice:    oneLine(p.Voice),
 	}
 }
 

@@ -122,7 +122,7 @@ name = "x"
 	if err == nil {
 		t.Fatal("no error")
 	}
-	known := "is unknown; known here are aliases, dislikes, example_dialogue, greeting, interests, likes, name, profile, speaking_style"
+	known := "is unknown; known here are aliases, dislikes, example_dialogue, greeting, interests, likes, name, profile, speaking_style, voice"
 	want := []string{
 		file + ": name: is missing; write name = \"Aria\"",
 		file + ":2: Profil: is unknown; did you mean \"profile\"?",

@@ -83,6 +83,11 @@ api_key = "{speech}"
 provider = "openai"
 base_url = "{ECHO}/v1"
 api_key = "{speechin}"
+[speech.out]
+provider = "openai"
+base_url = "{ECHO}/v1"
+api_key = "{speechout}"
+when = "always"
 [plugins.web]
 searxng = "{ECHO}/search"
 searxng_headers = {X-Key = "{searx}"}
@@ -280,7 +285,7 @@ func TestSecretsStayIn(t *testing.T) {
 		}
 	}
 	// The test would show nothing if they had not been used.
-	for _, name := range []string{"engine", "telegram", "hooktoken", "discord", "api", "speech", "speechin", "searx", "blueprint", "mcp"} {
+	for _, name := range []string{"engine", "telegram", "hooktoken", "discord", "api", "speech", "speechin", "speechout", "searx", "blueprint", "mcp"} {
 		if !strings.Contains(heard, secrets[name]) {
 			t.Errorf("the secret %s was not used", name)
 		}

@@ -4,7 +4,9 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,5 +103,61 @@ func TestDeafBotIsHonest(t *testing.T) {
 	platform.Say(1000, 1000, telegramtest.Saying{Text: "sorry, hello"})
 	if got := hears(t, platform, 1000, 2); got[1] != "ok" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestVoiceForAVoice: a voice message is answered in writing and then aloud, by a voice message
+// of the platform, in the persona's voice.
+func TestVoiceForAVoice(t *testing.T) {
+	dir := t.TempDir()
+	sound, said := filepath.Join(dir, "sound"), filepath.Join(dir, "said")
+	write(t, sound, "OggS\x00the answer")
+	persona := filepath.Join(dir, "aria.toml")
+	write(t, persona, "name = \"Aria\"\nvoice = \"nova\"\n")
+	model := newScribe(t)
+	platform, file := atTelegram(t, model.URL, fmt.Sprintf(`
+[persona]
+path = %q
+[speech]
+ffmpeg = ""
+[speech.in]
+provider = "program"
+program = ["tail", "-c", "+6", "{file}"]
+[speech.out]
+provider = "program"
+program = ["sh", "-c", "sleep 0.5; cat > $1; echo $2 >> $1; cat $0", %q, %q, "{voice}"]
+when = "reply"
+price = 1.0
+`, persona, sound, said))
+	platform.AddPerson(telegramtest.Person{ID: 1000, Name: "Jay"})
+	platform.Say(1000, 1000, telegramtest.Saying{Text: "in writing"})
+	hears(t, platform, 1000, 1)
+	platform.AddFile("v", []byte("OggS and aloud"))
+	platform.Say(1000, 1000, telegramtest.Saying{Extra: map[string]any{"voice": map[string]any{
+		"file_id": "v", "file_unique_id": "v", "duration": 1, "mime_type": "audio/ogg", "file_size": 14,
+	}}})
+	hears(t, platform, 1000, 3)
+	var kinds []string
+	for _, m := range platform.Messages(1000) {
+		if m.From == telegramtest.BotID {
+			kinds = append(kinds, m.Kind+" "+m.Text+string(m.File))
+		}
+	}
+	if want := []string{"text ok", "text ok", "voice OggS\x00the answer"}; !slices.Equal(kinds, want) {
+		t.Errorf("%q, want %q", kinds, want)
+	}
+	if text, err := os.ReadFile(said); err != nil || string(text) != "oknova\n" {
+		t.Errorf("spoken %q, %v", text, err)
+	}
+	var signs []string
+	for _, c := range platform.Calls("sendChatAction") {
+		signs = append(signs, c.Params["action"])
+	}
+	if !slices.Contains(signs, "record_voice") {
+		t.Errorf("signs: %q", signs)
+	}
+	bot := &daemonUnderTest{t: t, file: file}
+	if status, out, errs := bot.command("", "usage"); status != statusDone || !strings.Contains(out, "speech.out") {
+		t.Errorf("usage: %d, %s%s", status, out, errs)
 	}
 }

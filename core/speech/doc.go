@@ -34,6 +34,7 @@ const (
 type Config struct {
 	FFmpeg string `toml:"ffmpeg" default:"ffmpeg" doc:"The ffmpeg program, which converts sounds for programs. It is optional."`
 	In     In     `toml:"in" doc:"Speech recognition: what users say in voice messages becomes text."`
+	Out    Out    `toml:"out" doc:"Speech synthesis: the bot answers with voice messages, besides the text."`
 }
 
 // In is the table [speech.in].
@@ -56,6 +57,28 @@ func (c *In) Check(fault func(text string, at ...any)) {
 	checkProvider(c.Provider, c.BaseURL, c.Program, fault)
 	if c.Provider == byProgram && len(c.Program) > 0 && !slices.ContainsFunc(c.Program[1:], hasFile) {
 		fault("no argument is {file}, so the program cannot find the sound", "program")
+	}
+}
+
+// Out is the table [speech.out].
+type Out struct {
+	Provider string        `toml:"provider" default:"" oneof:"|openai|program" doc:"Who synthesises speech. openai: a server with the OpenAI API (/audio/speech); program: a program; empty: nobody."`
+	BaseURL  string        `toml:"base_url" default:"https://api.openai.com/v1" doc:"The address of the API."`
+	APIKey   core.Secret   `toml:"api_key" example:"env:SPEECH_KEY" doc:"The server's key."`
+	Model    string        `toml:"model" default:"tts-1" doc:"The server's model."`
+	Program  []string      `toml:"program" example:"espeak-ng, --stdin, -w, {file}" doc:"The program and its arguments. It reads the text from standard input and writes a WAV or Ogg file to {file}, or to standard output. {voice} is the voice."`
+	Voice    string        `toml:"voice" default:"" doc:"The provider's name of a voice; empty: its usual one. A persona may name its own."`
+	When     string        `toml:"when" default:"never" oneof:"never|reply|always" doc:"Which answers are also spoken. reply: those to voice messages."`
+	Timeout  time.Duration `toml:"timeout" default:"60s" min:"1s" max:"10m" doc:"How long the synthesis of one answer may take."`
+	MaxText  int           `toml:"max_text" default:"1500" min:"50" max:"10000" doc:"The longest answer that is spoken, in characters."`
+	Price    float64       `toml:"price" default:"0" min:"0" doc:"The price of a million characters, in the currency of your budget. A character also counts as one token."`
+}
+
+// Check implements the configuration's own check.
+func (c *Out) Check(fault func(text string, at ...any)) {
+	checkProvider(c.Provider, c.BaseURL, c.Program, fault)
+	if c.Provider == "" && c.When != "never" && c.When != "" {
+		fault("nobody can speak; set a provider", "when")
 	}
 }
 
@@ -84,6 +107,9 @@ func (c *Config) Probe() (list []core.Finding) {
 	}
 	if c.In.Provider == byProgram {
 		look("in", c.In.Program, "install it, or write its path into speech.in.program", true)
+	}
+	if c.Out.Provider == byProgram && c.Out.When != "never" {
+		look("out", c.Out.Program, "install it, or write its path into speech.out.program", true)
 	}
 	if len(list) > 0 {
 		look("ffmpeg", []string{c.FFmpeg}, "install it, so that every format of sound can be converted", false)

@@ -41,8 +41,9 @@ type Transcript struct {
 	Length  time.Duration // of the sound; 0 if it is unknown
 }
 
-// Meter lets do run if a budget has room for it, and books the seconds that it returns.
-type Meter func(ctx context.Context, do func(context.Context) (seconds int, err error)) error
+// Meter lets do run if a budget has room for it, and books the seconds or
+// characters that it returns.
+type Meter func(ctx context.Context, do func(context.Context) (used int, err error)) error
 
 // Listener recognises speech. Safe for concurrent use.
 type Listener struct {
@@ -80,10 +81,13 @@ func server(base, path string, timeout time.Duration, answer int64) (*url.URL, *
 }
 
 // Run implements core.Runner: at the end it lets idle connections go.
-func (l *Listener) Run(ctx context.Context) error {
+func (l *Listener) Run(ctx context.Context) error { return closeAfter(ctx, l.client) }
+
+// closeAfter lets the idle connections of a client go when ctx ends.
+func closeAfter(ctx context.Context, client *http.Client) error {
 	<-ctx.Done()
-	if l.client != nil {
-		l.client.CloseIdleConnections()
+	if client != nil {
+		client.CloseIdleConnections()
 	}
 	return nil
 }
@@ -331,12 +335,15 @@ func transcript(answer []byte) (t Transcript, err error) {
 // noise is how recognisers describe sounds that are not words: [BLANK_AUDIO], (music), *coughs*, ♪.
 var noise = regexp.MustCompile(`\[[^\]]*\]|\([^)]*\)|\*[^*]*\*|♪`)
 
+func hasWords(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) })
+}
+
 // clean puts words on lines, without what is not said by anybody. Without letters and digits
 // there are no words.
 func clean(text string) string {
 	text = strings.TrimSpace(txt.Lines(strings.ToValidUTF8(text, "")))
-	spoken := noise.ReplaceAllString(text, "")
-	if !strings.ContainsFunc(spoken, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
+	if !hasWords(noise.ReplaceAllString(text, "")) {
 		return ""
 	}
 	var lines []string

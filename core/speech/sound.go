@@ -3,6 +3,7 @@ package speech
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"time"
 )
 
@@ -91,4 +92,45 @@ func lengthOfWAV(data []byte) time.Duration {
 		return 0
 	}
 	return time.Duration(float64(len(data)-header) / float64(perSecond) * float64(time.Second))
+}
+
+// maxBars is how many bars the picture of a voice message has at most, as Discord takes them.
+const maxBars = 256
+
+// waveform pictures the loudness of a voice message: a bar for each stretch of time. It takes
+// the sizes of Opus packets for it, which grow with what there is to hear. It is nil if the
+// sound is not Ogg/Opus.
+func waveform(data []byte) []byte {
+	packets := packetsOf(data)
+	if len(packets) <= 2 || lengthOfOgg(data) == 0 { // the first two are headers
+		return nil
+	}
+	packets = packets[2:]
+	loudest := max(1, slices.Max(packets))
+	bars := make([]byte, min(len(packets), maxBars))
+	for i := range bars {
+		stretch := packets[i*len(packets)/len(bars) : (i+1)*len(packets)/len(bars)]
+		bars[i] = byte(slices.Max(stretch) * 255 / loudest)
+	}
+	return bars
+}
+
+// packetsOf returns the sizes of the packets in an Ogg file, as far as it is in order.
+func packetsOf(data []byte) (sizes []int) {
+	size := 0
+	for len(data) >= oggHeader && bytes.HasPrefix(data, []byte("OggS")) {
+		segments := int(data[oggSegments])
+		if len(data) < oggHeader+segments {
+			break
+		}
+		body := 0
+		for _, n := range data[oggHeader : oggHeader+segments] {
+			body, size = body+int(n), size+int(n)
+			if n < 255 { // a packet ends
+				sizes, size = append(sizes, size), 0
+			}
+		}
+		data = data[min(len(data), oggHeader+segments+body):]
+	}
+	return sizes
 }

@@ -24,6 +24,11 @@ type Speech struct {
 	Overhears bool
 	// Deaf says that the models cannot hear either.
 	Deaf bool
+	// Speak returns a voice message that says a text to these people; without Data if the
+	// text is not to be spoken. Nil: nothing is spoken.
+	Speak func(ctx context.Context, place core.Path, people []core.Path, text string) (core.Upload, error)
+	// Always says that all answers are spoken, not only those to voice messages.
+	Always bool
 }
 
 // Texts for authors of voice messages that are not understood.

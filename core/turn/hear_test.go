@@ -3,6 +3,7 @@ package turn_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -155,4 +156,52 @@ func TestSpokenWordsMeetTheGates(t *testing.T) {
 	b.ended(1)
 	b.holds()
 	b.history("")
+}
+
+// TestAnswersAreSpoken: a voice message gets a voice message, after the text, and only once.
+func TestAnswersAreSpoken(t *testing.T) {
+	files := &carrier{}
+	var spoken []string
+	b := listening(t, func(o *turn.Options) {
+		hears(o)
+		o.Places.Carrier = func(core.Path) core.FileSender { return files }
+		o.Prompt.Speech.Speak = func(
+			_ context.Context, at core.Path, who []core.Path, text string,
+		) (core.Upload, error) {
+			spoken = append(spoken, at.String()+" "+who[0].String()+" "+text)
+			switch text {
+			case "a long text":
+				return core.Upload{}, nil
+			case "no voice":
+				return core.Upload{}, errors.New("hoarse")
+			case "panic":
+				panic("the voice")
+			}
+			return core.Upload{Name: "voice.ogg", Data: []byte(text)}, nil
+		}
+	}, plan("At *nine*."), plan("written"), plan("a long text"), plan("no voice"), plan("panic"),
+		`{"response":"one","actions":[{"type":"message_room","payload":{"text":"two"}}]}`,
+		plan("always"))
+	b.receive(voice("1", "7", "when", true))
+	b.ended(1)
+	for _, e := range []core.Event{
+		said("2", "7", "in writing"), voice("3", "7", "long", true), voice("4", "7", "hoarse", true),
+		voice("5", "7", "panic?", true), voice("6", "7", "noise", true), voice("7", "7", "several", true),
+	} {
+		b.receive(e)
+		b.ended(1)
+	}
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Prompt.Speech.Always = true }))
+	b.receive(said("8", "7", "in writing again"))
+	b.ended(1)
+	want := []string{"At *nine*.", "a long text", "no voice", "panic", "one\n\ntwo", "always"}
+	for i := range want {
+		want[i] = "room/1 room/@user/7 " + want[i]
+	}
+	if !slices.Equal(spoken, want) {
+		t.Errorf("spoken %q, want %q", spoken, want)
+	}
+	if got := len(files.files); got != 3 {
+		t.Errorf("%d voice messages", got)
+	}
 }

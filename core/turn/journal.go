@@ -26,6 +26,7 @@ const (
 	filesRound     = 7      // the files of a chat command's answer
 	doubtRound     = 8      // that a message may not have arrived
 	commandRound   = 9      // its step 1: a chat command that must not run twice
+	voiceRound     = 10     // its step 1: the voice message that says what was written
 	questionPart   = 10_000 // and above: the question of a step that waits for a confirmation
 )
 

@@ -17,9 +17,10 @@
 // Method answer lists the steps: load (worker.go: what waits; the attempt is
 // committed) → recheck (voice messages become text) → decide (an answer to a
 // question) → gather (hints, injections, attachments) → ask and check (an engine
-// answers; the corrector asks again) → execute (the accepted plan, journalled step by step) → follow up
-// (outputs go back to the model) → deliver (nobody is left without a reply) →
-// close (what was sent joins the history and the mark moves, in one commit).
+// answers; the corrector asks again) → execute (the accepted plan, journalled step
+// by step) → follow up (outputs go back to the model) → deliver (nobody is left
+// without a reply) → answerAloud (a voice message says it, too) → close (what was
+// sent joins the history and the mark moves, in one commit).
 // After a crash a turn continues where its journal ends.
 //
 // Retries, streaming, typing signs and budgets wrap the Asker or the catalogue.
@@ -138,6 +139,7 @@ func (t *turn) answer(ctx context.Context) error {
 	if err := t.deliver(ctx); err != nil {
 		return err
 	}
+	t.setup.Prompt.Speech.answerAloud(ctx, t)
 	return t.close(ctx)
 }
 

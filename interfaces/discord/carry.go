@@ -25,8 +25,8 @@ const (
 const restParts = 256
 
 // SendFile sends a file with its caption, which continues in further messages if it is
-// long. The text of a picture becomes its description. A voice message is a sound like
-// any other.
+// long. The text of a picture becomes its description. A sound with a waveform and no
+// caption is a voice message.
 func (d *Driver) SendFile(ctx context.Context, parts core.Deliveries, n int, what core.Sent, f core.Upload) error {
 	channel, err := d.finder.channelOf(what.Path)
 	if err == nil {
@@ -79,10 +79,24 @@ func fileMessages(caption string, f core.Upload) []outgoing {
 	}
 	first.text = strings.TrimSpace(first.text + "\n[" + kind + ": " + said + "]")
 	first.files = []rest.File{{Name: name, Data: f.Data, MIME: f.MIME}}
+	if isVoice(f, caption) {
+		first.Flags = flagVoice
+		first.text = "[voice message]"
+		first.Files = []map[string]any{{
+			"id": 0, "filename": name, "duration_secs": f.Length.Seconds(), "waveform": f.Waveform, // as base64
+		}}
+		return list
+	}
 	if alt != "" {
 		first.Files = []map[string]any{{"id": 0, "filename": name, "description": alt}}
 	}
 	return list
+}
+
+// isVoice reports whether a sound can be a voice message, which has no text.
+func isVoice(f core.Upload, caption string) bool {
+	opus := f.Kind == core.MediaAudio && f.MIME == "audio/ogg" && f.Length > 0
+	return opus && len(f.Waveform) > 0 && !visible(caption)
 }
 
 // cut shortens a text to so many UTF-16 units, visibly.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/markdown"
@@ -25,6 +26,12 @@ func TestCarry(t *testing.T) {
 		"no caption": {dmID, "", picture, discordtest.File{Name: "cat.png", MIME: "image/png", Alt: "A cat on a sofa"}, "", "[picture: A cat on a sofa]"},
 		"a voice message": {hallID, "Listen.", core.Upload{Name: "answer.ogg", MIME: "audio/ogg; codecs=opus", Data: []byte("Ogg"), Kind: core.MediaAudio},
 			discordtest.File{Name: "answer.ogg", MIME: "audio/ogg"}, "Listen.", "Listen.\n[sound: answer.ogg]"},
+		"a voice message of its own": {hallID, "", core.Upload{Name: "voice.ogg", MIME: "audio/ogg", Data: []byte("Ogg"), Kind: core.MediaAudio,
+			Length: 2500 * time.Millisecond, Waveform: []byte{0, 128, 255}},
+			discordtest.File{Name: "voice.ogg", MIME: "audio/ogg", Seconds: 2.5, Waveform: []byte{0, 128, 255}}, "", "[voice message]"},
+		"a voice with a caption": {hallID, "Listen.", core.Upload{Name: "voice.ogg", MIME: "audio/ogg", Data: []byte("Ogg"), Kind: core.MediaAudio,
+			Length: time.Second, Waveform: []byte{1}},
+			discordtest.File{Name: "voice.ogg", MIME: "audio/ogg"}, "Listen.", "Listen.\n[sound: voice.ogg]"},
 		"a bad name": {hallID, "x", core.Upload{Name: `..\..\"a";b.txt`, MIME: "no type", Data: []byte("x")}, discordtest.File{Name: "a_b.txt", MIME: "application/octet-stream"}, "x", "x\n[file: a_b.txt]"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +52,9 @@ func TestCarry(t *testing.T) {
 				t.Fatalf("stands: %+v", all)
 			}
 			m, f := all[0], all[0].Files[0]
-			same := f.Name == c.want.Name && f.MIME == c.want.MIME && f.Alt == c.want.Alt
+			same := f.Name == c.want.Name && f.MIME == c.want.MIME && f.Alt == c.want.Alt &&
+				m.Voice == (c.want.Seconds > 0) && f.Seconds == c.want.Seconds &&
+				bytes.Equal(f.Waveform, c.want.Waveform)
 			if !same || !bytes.Equal(f.Data, c.file.Data) {
 				t.Errorf("file %+v", f)
 			}

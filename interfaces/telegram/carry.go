@@ -4,7 +4,9 @@ import (
 	"context"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
+	"time"
 
 	"synthbot/core"
 	"synthbot/interfaces/telegram/botapi"
@@ -64,6 +66,9 @@ func (d *Driver) SendFile(ctx context.Context, parts core.Deliveries, n int, wha
 	send := attached{
 		method: form.method, file: botapi.File{Field: form.field, Name: name, Data: f.Data}, caption: list[0],
 		params: to.params(), here: true,
+	}
+	if form.method == "sendVoice" && f.Length > 0 {
+		send.params["duration"] = strconv.Itoa(int(f.Length.Round(time.Second).Seconds()))
 	}
 	said := core.Sent{Path: to.path, Text: shownFile(form.noun, name, f.Alt, list[0].Source), Data: what.Data}
 	return core.SendAll(len(list), func(i int) error {

@@ -103,6 +103,14 @@ func TestCarry(t *testing.T) {
 			t.Errorf("%s is journalled as %+v", tc.f.Name, s)
 		}
 	}
+	voice := core.Upload{Name: "v.ogg", MIME: "audio/ogg", Data: []byte(oggHead), Kind: core.MediaAudio, Length: 2600 * time.Millisecond}
+	if err := d.SendFile(t.Context(), &coretest.Parts{}, 1, core.Sent{Path: at}, voice); err != nil {
+		t.Error(err)
+	}
+	calls := w.Calls("sendVoice")
+	if got := calls[len(calls)-1].Params["duration"]; got != "3" {
+		t.Errorf("it lasts %q seconds", got)
+	}
 	for _, bad := range []core.Upload{{Name: "empty"}, {Name: "huge", Data: make([]byte, maxCarry+1)}} {
 		var e *core.Error
 		if err := d.SendFile(t.Context(), &coretest.Parts{}, 1, core.Sent{Path: at}, bad); !errors.As(err, &e) ||

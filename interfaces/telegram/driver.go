@@ -44,11 +44,12 @@ type running struct {
 }
 
 var (
-	_ core.Interface       = (*Driver)(nil)
-	_ core.TypingIndicator = (*Driver)(nil)
-	_ watch.Observer       = (*Driver)(nil)
-	_ core.Reachable       = (*Driver)(nil)
-	_ core.Readier         = (*Driver)(nil)
+	_ core.Interface          = (*Driver)(nil)
+	_ core.TypingIndicator    = (*Driver)(nil)
+	_ core.RecordingIndicator = (*Driver)(nil)
+	_ watch.Observer          = (*Driver)(nil)
+	_ core.Reachable          = (*Driver)(nil)
+	_ core.Readier            = (*Driver)(nil)
 )
 
 // New makes a driver. It makes no calls yet: a wrong token is an error of Listen.

@@ -22,14 +22,22 @@ const (
 func (d *Driver) ShowTyping(ctx context.Context, p core.Path) {
 	if s, err := chatKeyOf(d.opt.Name, p); err == nil {
 		d.acknowledge(p, s)
-		d.typing(ctx, s)
+		d.showAction(ctx, s, "typing")
 	}
 	<-ctx.Done()
 }
 
-func (d *Driver) typing(ctx context.Context, s chatKey) {
+// ShowRecording shows that the bot records a voice message, as ShowTyping does.
+func (d *Driver) ShowRecording(ctx context.Context, p core.Path) {
+	if s, err := chatKeyOf(d.opt.Name, p); err == nil {
+		d.showAction(ctx, s, "record_voice")
+	}
+	<-ctx.Done()
+}
+
+func (d *Driver) showAction(ctx context.Context, s chatKey, action string) {
 	s.chat = d.places.now(s.chat)
-	params := botapi.Params{"chat_id": id(s.chat), "action": "typing"}
+	params := botapi.Params{"chat_id": id(s.chat), "action": action}
 	switch {
 	case s.thread != 0:
 		params["message_thread_id"] = id(s.thread)

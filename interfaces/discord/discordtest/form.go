@@ -69,6 +69,7 @@ func (s *Server) changes(call *Call, c *Channel, m *Message) (*form, *failure) {
 		}
 	}
 	f.Mentions, f.Silent, f.enforce = w.Mentions, w.Flags&(1<<12) != 0 || m.Silent, w.Enforce
+	f.Voice = w.Flags&(1<<13) != 0
 	f.Hidden = w.Flags&(1<<6) != 0 || m.Hidden
 	if len(w.Nonce) > 0 {
 		f.nonce = strings.Trim(string(w.Nonce), `"`)
@@ -125,11 +126,26 @@ func (f *form) check() *failure {
 	case size > maxFile:
 		return &failure{status: 413, code: 40005, text: "Request entity too large"}
 	}
-	for _, check := range []func() *failure{f.checkEmbeds, f.checkComponents, f.checkPoll} {
+	for _, check := range []func() *failure{f.checkVoice, f.checkEmbeds, f.checkComponents, f.checkPoll} {
 		refused := check()
 		if refused != nil {
 			return refused
 		}
+	}
+	return nil
+}
+
+// checkVoice refuses voice messages that are more, or less, than a sound with its picture.
+func (f *form) checkVoice() *failure {
+	switch {
+	case !f.Voice:
+		return nil
+	case f.Text != "" || !empty(f.Embeds) || !empty(f.Components):
+		return &failure{status: 400, code: 50159, text: "Voice messages do not support additional content."}
+	case len(f.Files) != 1:
+		return &failure{status: 400, code: 50160, text: "Voice messages must have a single audio attachment."}
+	case f.Files[0].Seconds <= 0 || len(f.Files[0].Waveform) == 0 || len(f.Files[0].Waveform) > 256:
+		return &failure{status: 400, code: 50161, text: "Voice messages must have supporting metadata."}
 	}
 	return nil
 }

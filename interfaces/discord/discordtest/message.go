@@ -18,6 +18,10 @@ type File struct {
 	Alt  string // the description
 	Data []byte
 
+	// Of a voice message.
+	Seconds  float64
+	Waveform []byte
+
 	id, path string
 	extra    map[string]any
 }
@@ -33,6 +37,7 @@ type Message struct {
 	Mentions            json.RawMessage // what the bot allowed to be mentioned
 	Files               []File
 	Silent              bool
+	Voice               bool     // a voice message
 	Plain               bool     // without previews of links, and with its embeds hidden
 	Previews            []string // the links of which previews were made
 	Edits               int

@@ -188,6 +188,8 @@ func (c *Call) describe() error {
 			ID          json.RawMessage `json:"id"`
 			Filename    string          `json:"filename"`
 			Description string          `json:"description"`
+			Seconds     float64         `json:"duration_secs"`
+			Waveform    []byte          `json:"waveform"`
 		} `json:"attachments"`
 	}](c.Body)
 	for _, a := range body.Attachments {
@@ -200,7 +202,7 @@ func (c *Call) describe() error {
 		if at < 0 {
 			return fmt.Errorf("attachment %s is described and not there", a.ID)
 		}
-		c.Files[at].Alt = a.Description
+		c.Files[at].Alt, c.Files[at].Seconds, c.Files[at].Waveform = a.Description, a.Seconds, a.Waveform
 		if a.Filename != "" {
 			c.Files[at].Name = a.Filename
 		}

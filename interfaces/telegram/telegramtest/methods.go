@@ -221,7 +221,7 @@ func (s *Server) sendChatAction(c Call) (any, error) {
 	if _, err := topic(chat, c.Params["message_thread_id"], true); err != nil {
 		return nil, err
 	}
-	if !slices.Contains([]string{"typing", "upload_photo", "upload_document"}, c.Params["action"]) {
+	if !slices.Contains([]string{"typing", "record_voice", "upload_photo", "upload_document"}, c.Params["action"]) {
 		return nil, refuse("wrong parameter action in request")
 	}
 	return true, nil

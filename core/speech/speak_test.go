@@ -1,0 +1,149 @@
+package speech
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+)
+
+// aloud is a meter that notes what is booked.
+func aloud(booked *int) Meter {
+	return func(ctx context.Context, do func(context.Context) (int, error)) error {
+		n, err := do(ctx)
+		*booked += n
+		return err
+	}
+}
+
+func TestServerSpeaks(t *testing.T) {
+	status, answer := 200, string(opus(3*time.Second))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q struct{ Model, Voice, Input, Response_format string }
+		err := json.NewDecoder(r.Body).Decode(&q)
+		asked := fmt.Sprint(q.Model, q.Voice, q.Input, q.Response_format, r.URL.Path, r.Header.Get("Authorization"))
+		if err != nil || asked != "tts-1novaHello, Jay.opus/v1/audio/speechBearer key" {
+			t.Errorf("%q, %v", asked, err)
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, answer)
+	}))
+	defer s.Close()
+	speaker := NewSpeaker(&Config{Out: Out{
+		Provider: byServer, BaseURL: s.URL + "/v1", APIKey: core.NewSecret("key"), Model: "tts-1", Voice: "alloy",
+		When: "reply", Timeout: 10 * time.Second, MaxText: 20,
+	}})
+	defer speaker.client.CloseIdleConnections()
+	booked := 0
+	f, err := speaker.Speak(t.Context(), "Hello, **Jay**.", "nova", aloud(&booked))
+	if err != nil || f.Name != "voice.ogg" || f.MIME != "audio/ogg" || f.Length != 3*time.Second || f.Kind != core.MediaAudio || booked != 11 {
+		t.Errorf("%+v, %v, booked %d", f, err, booked)
+	}
+	for _, text := range []string{"", "👍", "`—`", strings.Repeat("too long ", 10)} {
+		if _, err := speaker.Speak(t.Context(), text, "", aloud(&booked)); !errors.Is(err, ErrUnspeakable) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	answer = "<html>"
+	if _, err := speaker.Speak(t.Context(), "Hello, **Jay**.", "nova", aloud(&booked)); err == nil {
+		t.Error("a page was taken for a sound")
+	}
+	status = 500
+	if _, err := speaker.Speak(t.Context(), "Hello, **Jay**.", "nova", aloud(&booked)); err == nil {
+		t.Error("a failure was taken for a sound")
+	}
+}
+
+func TestProgramSpeaks(t *testing.T) {
+	sound := filepath.Join(t.TempDir(), "sound")
+	if err := os.WriteFile(sound, tone(2*time.Second), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		argv []string
+		want string
+	}{
+		"into a file":        {[]string{"sh", "-c", `cp "$1" "$2"; [ "$(cat)/$3" = "Hello./nova" ]`, "sh", sound, "{file}", "{voice}"}, "audio/wav"},
+		"to standard output": {[]string{"cat", sound}, "audio/wav"},
+		"nothing":            {[]string{"true", "{file}"}, ""},
+		"a link":             {[]string{"ln", "-s", sound, "{file}"}, ""},
+		"no sound":           {[]string{"echo", "hello"}, ""},
+		"fails":              {[]string{"false"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := NewSpeaker(&Config{Out: Out{Provider: byProgram, Program: tc.argv, When: "always", Timeout: 10 * time.Second, MaxText: 100}})
+			f, err := s.Speak(t.Context(), "Hello.", "nova", free)
+			if f.MIME != tc.want || (err == nil) != (tc.want != "") || tc.want != "" && f.Length != 2*time.Second {
+				t.Errorf("%q %v, %v", f.MIME, f.Length, err)
+			}
+		})
+	}
+}
+
+func TestNobodySpeaks(t *testing.T) {
+	for _, o := range []Out{{}, {Provider: byServer, When: "never"}, {When: "reply"}} {
+		if NewSpeaker(&Config{Out: o}) != nil {
+			t.Errorf("%+v speaks", o)
+		}
+	}
+	faults := 0
+	(&Out{When: "reply"}).Check(func(string, ...any) { faults++ })
+	(&Out{When: "reply", Provider: byProgram, Program: []string{"espeak-ng"}}).Check(func(string, ...any) { faults += 10 })
+	if faults != 1 {
+		t.Errorf("%d faults", faults)
+	}
+}
+
+// FuzzWaveform: whatever a file holds, its picture has at most 256 bars.
+func FuzzWaveform(f *testing.F) {
+	f.Add(opus(time.Second))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if n := len(waveform(data)); n > maxBars {
+			t.Errorf("%d bars", n)
+		}
+	})
+}
+
+// TestRealVoice: espeak-ng speaks, ffmpeg makes a voice message of it, and the picture of a
+// sound with a pause in it has a valley.
+func TestRealVoice(t *testing.T) {
+	for _, name := range []string{"espeak-ng", "ffmpeg"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip(name + " is not installed (Debian: espeak-ng, ffmpeg)")
+		}
+	}
+	s := NewSpeaker(&Config{FFmpeg: "ffmpeg", Out: Out{
+		Provider: byProgram, Program: []string{"espeak-ng", "--stdin", "-v", "{voice}", "-w", "{file}"}, Voice: "de",
+		When: "always", Timeout: time.Minute, MaxText: 1000,
+	}})
+	f, err := s.Speak(t.Context(), "Turn left at the next crossing, and go on until you see the sea.", "en-us", free)
+	if err != nil || f.MIME != "audio/ogg" || f.Length < 2*time.Second || f.Length > 10*time.Second || len(f.Waveform) < 100 {
+		t.Errorf("%s, %v, %d bars, %v", f.MIME, f.Length, len(f.Waveform), err)
+	}
+	dir := t.TempDir()
+	pause := encoded(t, dir, "-f", "lavfi", "-i", "sine=frequency=440:duration=1", "-f", "lavfi", "-i", "anullsrc=r=44100:cl=mono:d=1",
+		"-filter_complex", "[0][1][0]concat=n=3:v=0:a=1")
+	bars := waveform(pause)
+	third := len(bars) / 3
+	if len(bars) < 100 || mean(bars[third+5:2*third-5]) > mean(bars[:third])/2 {
+		t.Errorf("no valley: %v", bars)
+	}
+}
+
+func mean(bars []byte) (sum int) {
+	for _, b := range bars {
+		sum += int(b)
+	}
+	return sum / max(1, len(bars))
+}

@@ -1,0 +1,60 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"synthbot/core"
+)
+
+// answerAloud says what the turn wrote to its place in a voice message, if that is wanted. The
+// text is there in any case, so that a failure is for the log only.
+func (s *Speech) answerAloud(ctx context.Context, t *turn) {
+	voice := func(e core.Entry) bool { return e.Message.Voice }
+	first := &t.messages[0]
+	if s.Speak == nil || first.Reply != "" || first.Kind == core.KindCommand || t.who.Mute ||
+		!s.Always && !slices.ContainsFunc(t.messages, voice) {
+		return
+	}
+	carrier := t.setup.carrier(t.path)
+	step := core.Key{Turn: t.journal.id, Round: voiceRound, Step: 1}
+	part := step
+	part.Part = 1
+	_, begun := t.journal.Find(part)
+	text := t.results.written()
+	if carrier == nil || begun || text == "" {
+		return
+	}
+	guard(t.log, "speech", func() {
+		f, err := s.Speak(ctx, t.path, t.causers(), text)
+		if err == nil && len(f.Data) > 0 {
+			err = carrier.SendFile(ctx, t.journal.Parts(step), 1, core.Sent{Path: t.path}, f)
+		}
+		if err != nil && ctx.Err() == nil {
+			t.log.Warn("voice message not sent", "err", err)
+		}
+	})
+}
+
+// written returns what was written to the turn's place, a paragraph each.
+func (r *results) written() string {
+	var texts []string
+	for i := range r.all {
+		d := &r.all[i]
+		known, ok := r.turn.snapshot.Resolve(d.Action)
+		var what struct {
+			Text string    `json:"text"`
+			Path core.Path `json:"interface_path"`
+		}
+		if !ok || !known.IsMessage() || d.Progress != core.ProgressDone {
+			continue
+		}
+		err := json.Unmarshal(d.Call.Payload, &what)
+		if err == nil && what.Text != "" && (what.Path.IsZero() || what.Path == r.turn.path) {
+			texts = append(texts, what.Text)
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
