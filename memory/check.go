@@ -54,24 +54,17 @@ type checker struct {
 	named  map[string]uint64 // entries with an id, less those that were found by it
 }
 
-// note adds a fault.
-func (c *checker) note(err error) {
-	if err != nil {
-		c.faults = append(c.faults, err)
-	}
-}
-
 // pages checks the tree of every bucket. bbolt's own check must not run while somebody
 // writes: it reads the list of free pages that the writer changes, and a fault ends the
 // process.
 func (c *checker) pages() {
 	info, err := c.file.Stat()
 	if err != nil {
-		c.note(err)
+		c.faults = append(c.faults, err)
 		return
 	}
 	f := rescue.At(c.file, info.Size(), int64(c.DB().Info().PageSize), uint64(c.Cursor().Bucket().Root()))
-	c.note(errors.Join(f.Check()...))
+	c.faults = f.Check()
 }
 
 // checkPages reports what is wrong with the pages of a closed file.
@@ -98,7 +91,7 @@ func (c *checker) rows(bucket string, look func(k, v []byte) error) {
 			return
 		}
 		if err := look(k, v); err != nil {
-			c.note(fmt.Errorf("%s: %w", bucket, err))
+			c.faults = append(c.faults, fmt.Errorf("%s: %w", bucket, err))
 		}
 	}
 }
@@ -166,7 +159,7 @@ func (c *checker) ids() {
 	})
 	for key, n := range c.named {
 		if n != 0 {
-			c.note(fmt.Errorf("%q: %d entries are not found by their ids", key, n))
+			c.faults = append(c.faults, fmt.Errorf("%q: %d entries are not found by their ids", key, n))
 		}
 	}
 }
@@ -208,7 +201,7 @@ func (c *checker) heads() {
 		return nil
 	})
 	if len(c.faults) == 0 && seen != len(c.counts) {
-		c.note(fmt.Errorf("places: %d have entries, %d have a head", len(c.counts), seen))
+		c.faults = append(c.faults, fmt.Errorf("places: %d have entries, %d have a head", len(c.counts), seen))
 	}
 }
 
@@ -230,7 +223,7 @@ func (c *checker) checkFacts() {
 	})
 	c.rows(bucketWords, func(_, _ []byte) error { n++; return nil })
 	if len(c.faults) == 0 && n != led {
-		c.note(fmt.Errorf("words: %d are there, %d lead to a memory", n, led))
+		c.faults = append(c.faults, fmt.Errorf("words: %d are there, %d lead to a memory", n, led))
 	}
 }
 
@@ -269,6 +262,6 @@ func (c *checker) vectors() {
 		return nil
 	})
 	if len(c.faults) == 0 && vectors != sketched {
-		c.note(fmt.Errorf("sketches: %d are there of %d vectors", sketched, vectors))
+		c.faults = append(c.faults, fmt.Errorf("sketches: %d are there of %d vectors", sketched, vectors))
 	}
 }

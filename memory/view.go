@@ -227,30 +227,29 @@ func before(c *bbolt.Cursor, key []byte) (k, value []byte) {
 
 // tail walks a place's log backward.
 type tail struct {
-	view   *view
-	cursor *bbolt.Cursor // nil before the first step
-	path   core.Path
-	prefix []byte
-	at     storedEntry
+	view     *view
+	cursor   *bbolt.Cursor
+	k, value []byte // what step reads next
+	path     core.Path
+	prefix   []byte
+	at       storedEntry
 }
 
-func (v *view) tail(path core.Path, key []byte) *tail { return &tail{view: v, path: path, prefix: key} }
+func (v *view) tail(path core.Path, key []byte) *tail {
+	t := &tail{view: v, cursor: v.bucket(bucketLog).Cursor(), path: path, prefix: key}
+	t.k, t.value = before(t.cursor, after(key))
+	return t
+}
 
 // step goes to the next older entry that can be read; false if there is none.
 func (t *tail) step() bool {
-	var k, value []byte
-	if t.cursor == nil {
-		t.cursor = t.view.bucket(bucketLog).Cursor()
-		k, value = before(t.cursor, after(t.prefix))
-	} else {
-		k, value = t.cursor.Prev()
-	}
-	for ; bytes.HasPrefix(k, t.prefix); k, value = t.cursor.Prev() {
-		seq, ok := numberOf(k, t.prefix)
-		if !ok {
-			continue
+	for bytes.HasPrefix(t.k, t.prefix) {
+		seq, ok := numberOf(t.k, t.prefix)
+		if ok {
+			t.at, ok = t.view.readEntry(t.path, seq, t.value)
 		}
-		if t.at, ok = t.view.readEntry(t.path, seq, value); ok {
+		t.k, t.value = t.cursor.Prev()
+		if ok {
 			return true
 		}
 	}
