@@ -158,11 +158,7 @@ func (db *DB) startCheck(ctx context.Context, o Options) {
 		case err == nil:
 			db.log.Info("the database was not closed in order; it is whole", "file", db.file.name)
 		case errors.Is(err, core.ErrDamaged):
-			err = damagedError(db.file.name, err)
-			db.log.Error("the database is damaged", "err", err)
-			if o.OnDamaged != nil {
-				o.OnDamaged(err)
-			}
+			db.log.Error("the database is damaged", "err", damagedError(db.file.name, err))
 		}
 	})
 }

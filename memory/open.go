@@ -26,9 +26,6 @@ type Options struct {
 	Config
 	Log   *slog.Logger     // nil: silent
 	Clock func() time.Time // nil: time.Now
-	// OnDamaged, if set, is called if the background check after an unclean stop finds
-	// the file damaged.
-	OnDamaged func(error)
 	// Embedder lets facts be found by what they mean; see SetEmbedder.
 	Embedder Embedder
 	// OnFull, if set, is called with true when the disk is full, and with false when
@@ -41,7 +38,7 @@ type Options struct {
 	Patience time.Duration // 0: 30 seconds
 	// BeforeJob, if set, is called by the writer before each job, for tests.
 	BeforeJob func(job string)
-	// SkipCheck leaves that check out.
+	// SkipCheck leaves out the check after an unclean stop.
 	SkipCheck bool
 }
 
