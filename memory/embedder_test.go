@@ -109,7 +109,8 @@ func size(t *testing.T, db *DB, bucket string) (n int) {
 
 func TestRecallByMeaning(t *testing.T) {
 	l := &lexicon{}
-	bubble(t, Options{Embedder: l.as("m")}, func(t *testing.T, _ string, db *DB) {
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		db.SetEmbedder(l.as("m"))
 		for _, text := range []string{"jay has a dog", "ann drinks tea", "bob owns a house", "it was in the rain"} {
 			save(t, db, core.Fact{Text: text, Origin: group, Time: day, About: []core.Path{jay}})
 		}
@@ -145,7 +146,8 @@ func TestSavingDoesNotWait(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}}
-	bubble(t, Options{Embedder: stuck}, func(t *testing.T, _ string, db *DB) {
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		db.SetEmbedder(stuck)
 		begun := time.Now()
 		save(t, db, core.Fact{Text: "jay has a dog", Origin: group})
 		want(t, "time that saving took", time.Since(begun), 0)
@@ -169,7 +171,8 @@ func TestVectorsAreMadeLater(t *testing.T) {
 	down := &llm.Error{Kind: llm.ErrorRetryLater, Engine: "x"}
 	l.failing(func([]string) error { return down })
 	logged := slog.New(slog.NewTextHandler(&log, nil))
-	bubble(t, Options{Embedder: l.as("m"), Log: logged}, func(t *testing.T, dir string, db *DB) {
+	bubble(t, Options{Log: logged}, func(t *testing.T, dir string, db *DB) {
+		db.SetEmbedder(l.as("m"))
 		for i := range 200 {
 			save(t, db, core.Fact{Text: things[i%4][0] + fmt.Sprint(" ", i), Origin: group})
 		}
@@ -193,10 +196,11 @@ func TestVectorsAreMadeLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.failing(nil)
-		again, err := Open(dir, Options{Embedder: l.as("m")})
+		again, err := Open(dir, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
+		again.SetEmbedder(l.as("m"))
 		defer again.Close()
 		synctest.Wait()
 		want(t, "texts after the restart", l.asked(), []string{"the last hound"})
@@ -207,7 +211,8 @@ func TestVectorsAreMadeLater(t *testing.T) {
 // TestAnotherModel: its vectors are never compared with those of the former one.
 func TestAnotherModel(t *testing.T) {
 	l, other := &lexicon{}, &lexicon{length: 96}
-	bubble(t, Options{Embedder: l.as("m")}, func(t *testing.T, _ string, db *DB) {
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		db.SetEmbedder(l.as("m"))
 		for i := range 100 {
 			save(t, db, core.Fact{Text: things[i%4][0] + fmt.Sprint(" ", i), Origin: group})
 		}
@@ -254,7 +259,8 @@ func TestAPoisonedText(t *testing.T) {
 		}
 		return nil
 	})
-	bubble(t, Options{Embedder: l.as("m")}, func(t *testing.T, _ string, db *DB) {
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		db.SetEmbedder(l.as("m"))
 		for i := range 100 {
 			text := things[i%4][0] + fmt.Sprint(" ", i)
 			if i%40 == 7 {
@@ -289,7 +295,8 @@ func TestBadVectors(t *testing.T) {
 				defer mu.Unlock()
 				return now, nil
 			}}
-			bubble(t, Options{Embedder: e}, func(t *testing.T, _ string, db *DB) {
+			bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+				db.SetEmbedder(e)
 				save(t, db, core.Fact{Text: "good", Origin: group})
 				synctest.Wait()
 				mu.Lock()
@@ -307,7 +314,8 @@ func TestBadVectors(t *testing.T) {
 // TestVectorsGoWithTheirFacts: in every way that a fact can go or change.
 func TestVectorsGoWithTheirFacts(t *testing.T) {
 	l := &lexicon{}
-	bubble(t, Options{Embedder: l.as("m")}, func(t *testing.T, _ string, db *DB) {
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		db.SetEmbedder(l.as("m"))
 		dog := save(t, db, core.Fact{Text: "jay has a dog", Origin: group, Topic: "pet", About: []core.Path{jay}})
 		tea := save(t, db, core.Fact{Text: "ann drinks tea", Origin: group, About: []core.Path{ann}})
 		synctest.Wait()
@@ -402,7 +410,8 @@ func TestLikenessOfAnotherModel(t *testing.T) {
 // a search by meaning.
 func TestFactsWithMeaningStayWhereTheyWereSaid(t *testing.T) {
 	l := &lexicon{}
-	bubble(t, Options{Embedder: l.as("m")}, func(t *testing.T, _ string, db *DB) {
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		db.SetEmbedder(l.as("m"))
 		staysWhereSaid(t, db, synctest.Wait)
 	})
 }

@@ -209,17 +209,19 @@ func TestWordsMustDo(t *testing.T) {
 // TestLengthOfAnotherLife: vectors that an earlier process made are used as they are.
 func TestLengthOfAnotherLife(t *testing.T) {
 	l := &lexicon{}
-	bubble(t, Options{Embedder: l.as("m")}, func(t *testing.T, dir string, db *DB) {
+	bubble(t, Options{}, func(t *testing.T, dir string, db *DB) {
+		db.SetEmbedder(l.as("m"))
 		saveMany(t, db, 2, "dog")
 		synctest.Wait()
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
 		l.asked()
-		again, err := Open(dir, Options{Embedder: l.as("m")})
+		again, err := Open(dir, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
+		again.SetEmbedder(l.as("m"))
 		synctest.Wait()
 		want(t, "texts", l.asked(), nil)
 		save(t, again, core.Fact{Text: "one more", Origin: group})
@@ -228,10 +230,11 @@ func TestLengthOfAnotherLife(t *testing.T) {
 		if err := again.Close(); err != nil {
 			t.Fatal(err)
 		}
-		last, err := Open(dir, Options{Embedder: l.as("m")})
+		last, err := Open(dir, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
+		last.SetEmbedder(l.as("m"))
 		defer last.Close()
 		synctest.Wait()
 		want(t, "texts of the third life", l.asked(), nil)

@@ -26,8 +26,6 @@ type Options struct {
 	Config
 	Log   *slog.Logger     // nil: silent
 	Clock func() time.Time // nil: time.Now
-	// Embedder lets facts be found by what they mean; see SetEmbedder.
-	Embedder Embedder
 	// OnFull, if set, is called with true when the disk is full, and with false when
 	// writing works again, by one goroutine at a time. It may use the DB.
 	OnFull func(bool)
@@ -87,7 +85,6 @@ func Open(dir string, o Options) (*DB, error) {
 	db.writer.watch.refused = db.writer.refusedJobs()
 	go db.writer.run()
 	db.writer.startWatch(background, o)
-	db.SetEmbedder(o.Embedder)
 	db.startCheck(background, o)
 	db.repeat(background, db.space.failures, db.space.step)
 	db.repeat(background, db.embeds.wake, db.embeds.step)
