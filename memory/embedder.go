@@ -73,7 +73,8 @@ func (p *pause) failed(longest time.Duration) {
 }
 
 // SetEmbedder replaces the Embedder, which lets facts be found by what they mean, as after a
-// reload of the configuration. It returns at once. Vectors of the same model stay; others are replaced in the background.
+// reload of the configuration. It returns at once. Vectors of the same model stay; others are
+// replaced in the background.
 func (db *DB) SetEmbedder(e Embedder) {
 	m := db.embeds
 	m.mu.Lock()
