@@ -238,6 +238,36 @@ func TestRights(t *testing.T) {
 	}
 }
 
+// TestLimitsOfTools: what a file says of a tool's time, cache, rate and order holds, within what the
+// source allows.
+func TestLimitsOfTools(t *testing.T) {
+	const first = `{"name":"getRate","annotations":{"readOnlyHint":true},"timeout":"10s","cache":"5m","rateLimit":{"perMinute":3},"inputSchema":{"type":"object"}}`
+	const second = `{"name":"pay","timeout":"9h","cache":"5m","rateLimit":{"perHour":2},"dependsOn":["getRate"],"inputSchema":{"type":"object"}}`
+	const bad = `{"name":"soon","timeout":"soon","inputSchema":{"type":"object"}}`
+	s := Source{Path: file(t, with(first+","+second+","+bad)), Timeout: 30 * time.Second, Prefix: "x_"}
+	p, err := New(plugintest.NewHarness(t, "blueprint").Host, Config{Sources: []Source{s}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	actions := p.Actions()
+	if len(actions) != 2 {
+		t.Fatalf("%d actions", len(actions))
+	}
+	for i, want := range []core.Action{
+		{Timeout: 10*time.Second + grace, Cache: 5 * time.Minute, RateLimit: core.RateLimit{Count: 3, Per: time.Minute}},
+		{Timeout: 30*time.Second + grace, RateLimit: core.RateLimit{Count: 2, Per: time.Hour}, DependsOn: []string{"x_get_rate"}},
+	} {
+		a := actions[i]
+		if a.Timeout != want.Timeout || a.Cache != want.Cache || a.RateLimit != want.RateLimit || !slices.Equal(a.DependsOn, want.DependsOn) {
+			t.Errorf("%s: timeout %s, cache %s, rate %v, after %v", a.Name, a.Timeout, a.Cache, a.RateLimit, a.DependsOn)
+		}
+	}
+	faults := (&Config{Sources: []Source{s}}).Faults()
+	if len(faults) == 0 || !strings.Contains(faults[0].String(), `"soon" is not a duration such as 30s`) {
+		t.Errorf("faults %v", faults)
+	}
+}
+
 func TestTools(t *testing.T) {
 	for _, tc := range []struct{ tool, name, brief, example string }{
 		{`{"name":"getBalance","description":"Get it. And more."}`, "get_balance", "Get it", `{}`},

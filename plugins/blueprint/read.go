@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/schema"
@@ -60,6 +61,10 @@ type Tool struct {
 	Examples    []json.RawMessage `json:"examples,omitempty"`
 	Security    Security          `json:"security,omitzero"`
 	Endpoint    endpoint          `json:"endpoint,omitzero"`
+	DependsOn   []string          `json:"dependsOn,omitempty"` // tools that must have succeeded before
+	Timeout     span              `json:"timeout,omitzero"`
+	Cache       span              `json:"cache,omitzero"`
+	RateLimit   limits            `json:"rateLimit,omitzero"` // for each person
 	Meta        struct {
 		Own *exportedAction `json:"synthbot,omitempty"`
 	} `json:"_meta,omitzero"`
@@ -89,10 +94,37 @@ type endpoint struct {
 	URL    string `json:"url,omitempty"`
 }
 
+// span is a duration, written as in "1m30s".
+type span time.Duration
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *span) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d <= 0 {
+		return fmt.Errorf("%q is not a duration such as 30s", text)
+	}
+	*s = span(d)
+	return nil
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (s span) MarshalText() ([]byte, error) { return []byte(time.Duration(s).String()), nil }
+
 // limits are how often an agent wants to be called.
 type limits struct {
-	Minute int `json:"perMinute"`
-	Hour   int `json:"perHour"`
+	Minute int `json:"perMinute,omitempty"`
+	Hour   int `json:"perHour,omitempty"`
+}
+
+// rate is the limit as actions have one: the one for a minute, if there is one.
+func (l limits) rate() core.RateLimit {
+	switch {
+	case l.Minute > 0:
+		return core.RateLimit{Count: l.Minute, Per: time.Minute}
+	case l.Hour > 0:
+		return core.RateLimit{Count: l.Hour, Per: time.Hour}
+	}
+	return core.RateLimit{}
 }
 
 // metadata are the parts of the envelope that may be in the file itself, or in its meta or

@@ -62,6 +62,13 @@ func (t *Tool) action() core.Action {
 		Name: actionName(t.Name), Brief: t.brief(), Schema: t.Input, Output: t.Output,
 		Examples: t.examples(), Confirm: t.Security.Confirm, Permission: t.permission(),
 		Outside: !t.Annotations.ReadOnly, Idempotent: t.Annotations.ReadOnly || t.Annotations.Idempotent,
+		Timeout: time.Duration(t.Timeout), Cache: time.Duration(t.Cache), RateLimit: t.RateLimit.rate(),
+	}
+	for _, name := range t.DependsOn {
+		a.DependsOn = append(a.DependsOn, actionName(name))
+	}
+	if !a.Idempotent {
+		a.Cache = 0 // an equal call of a tool that changes something must be made
 	}
 	if a.Idempotent {
 		a.Retries = 2
@@ -170,7 +177,10 @@ func (s *Source) actionOf(t *Tool) core.Action {
 	a := t.action()
 	a.Name = s.Prefix + a.Name
 	a.Essential = false
-	a.Timeout = s.Timeout + grace
+	if a.Timeout <= 0 || a.Timeout > s.Timeout {
+		a.Timeout = s.Timeout
+	}
+	a.Timeout += grace
 	a.Retries = min(a.Retries, 2)
 	a.Effects, a.External = core.EffectReadsForeign|core.EffectRequests, true
 	destructive := t.Annotations.Destructive
