@@ -61,16 +61,21 @@ type Tool struct {
 	Examples    []json.RawMessage `json:"examples,omitempty"`
 	Security    Security          `json:"security,omitzero"`
 	Endpoint    endpoint          `json:"endpoint,omitzero"`
-	DependsOn   []string          `json:"dependsOn,omitempty"` // tools that must have succeeded before
-	Timeout     span              `json:"timeout,omitzero"`
-	Cache       span              `json:"cache,omitzero"`
-	RateLimit   limits            `json:"rateLimit,omitzero"` // for each person
+	Bounds
 	Meta        struct {
 		Own *exportedAction `json:"synthbot,omitempty"`
 	} `json:"_meta,omitzero"`
 
 	made  core.Action // without code
 	notes []string    // what of its schemas is not used
+}
+
+// Bounds are when and how often a tool is called.
+type Bounds struct {
+	DependsOn []string `json:"dependsOn,omitempty"` // tools that must have succeeded before
+	Timeout   span     `json:"timeout,omitzero"`
+	Cache     span     `json:"cache,omitzero"`
+	RateLimit limits   `json:"rateLimit,omitzero"` // for each person
 }
 
 // Annotations are a file's own words on what a tool does.
