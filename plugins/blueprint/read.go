@@ -62,7 +62,7 @@ type Tool struct {
 	Security    Security          `json:"security,omitzero"`
 	Endpoint    endpoint          `json:"endpoint,omitzero"`
 	Bounds
-	Meta        struct {
+	Meta struct {
 		Own *exportedAction `json:"synthbot,omitempty"`
 	} `json:"_meta,omitzero"`
 
