@@ -258,7 +258,8 @@ func TestLimitsOfTools(t *testing.T) {
 		{Timeout: 30*time.Second + grace, RateLimit: core.RateLimit{Count: 2, Per: time.Hour}, DependsOn: []string{"x_get_rate"}},
 	} {
 		a := actions[i]
-		if a.Timeout != want.Timeout || a.Cache != want.Cache || a.RateLimit != want.RateLimit || !slices.Equal(a.DependsOn, want.DependsOn) {
+		isAsSaid := a.Timeout == want.Timeout && a.Cache == want.Cache && a.RateLimit == want.RateLimit
+		if !isAsSaid || !slices.Equal(a.DependsOn, want.DependsOn) {
 			t.Errorf("%s: timeout %s, cache %s, rate %v, after %v", a.Name, a.Timeout, a.Cache, a.RateLimit, a.DependsOn)
 		}
 	}
