@@ -255,7 +255,10 @@ func TestLimitsOfTools(t *testing.T) {
 	}
 	for i, want := range []core.Action{
 		{Timeout: 10*time.Second + grace, Cache: 5 * time.Minute, RateLimit: core.RateLimit{Count: 3, Per: time.Minute}},
-		{Timeout: 30*time.Second + grace, RateLimit: core.RateLimit{Count: 2, Per: time.Hour}, DependsOn: []string{"x_get_rate"}},
+		{
+			Timeout: 30*time.Second + grace, RateLimit: core.RateLimit{Count: 2, Per: time.Hour},
+			DependsOn: []string{"x_get_rate"},
+		},
 	} {
 		a := actions[i]
 		isAsSaid := a.Timeout == want.Timeout && a.Cache == want.Cache && a.RateLimit == want.RateLimit
