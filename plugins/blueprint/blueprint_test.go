@@ -254,7 +254,10 @@ func TestLimitsOfTools(t *testing.T) {
 		t.Fatalf("%d actions", len(actions))
 	}
 	for i, want := range []core.Action{
-		{Timeout: 10*time.Second + grace, Cache: 5 * time.Minute, RateLimit: core.RateLimit{Count: 3, Per: time.Minute}},
+		{
+			Timeout: 10*time.Second + grace, Cache: 5 * time.Minute,
+			RateLimit: core.RateLimit{Count: 3, Per: time.Minute},
+		},
 		{
 			Timeout: 30*time.Second + grace, RateLimit: core.RateLimit{Count: 2, Per: time.Hour},
 			DependsOn: []string{"x_get_rate"},
