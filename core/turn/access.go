@@ -32,7 +32,9 @@ func (s *setup) admits(m *core.Message) bool {
 	if a.names(a.Deny, person, m) {
 		return false
 	}
-	if !a.allowsChannel(m.Author.Channel) && !slices.Contains(a.Allow, person) {
+	channel := m.Author.Channel // otherwise denied users could go on as a channel
+	asItself := channel == "" || a.Channels == "all" || a.Channels != "none" && channel == core.ChannelLinked
+	if !asItself && !slices.Contains(a.Allow, person) {
 		return false
 	}
 	rule := a.Groups
@@ -40,12 +42,6 @@ func (s *setup) admits(m *core.Message) bool {
 		rule = a.Private
 	}
 	return rule != "allow" || a.names(a.Allow, person, m)
-}
-
-// allowsChannel reports whether messages as such a channel are taken in. Otherwise denied
-// users could go on as a channel.
-func (a *Access) allowsChannel(c core.Channel) bool {
-	return c == "" || a.Channels == "all" || a.Channels != "none" && c == core.ChannelLinked
 }
 
 // askGates asks the gates. The strictest verdict counts, and of its equals the first. If a

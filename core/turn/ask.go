@@ -92,8 +92,9 @@ func (c *exchange) plan(ctx context.Context) (core.Plan, error) {
 	for try := 0; err == nil && len(c.faults) > 0 && try < t.setup.Config.Attempts; try++ {
 		before := c.last
 		err = c.ask(ctx, c.correction())
-		if c.insists(before) {
-			break
+		_, prose := plan.Prose(c.last)
+		if prose && c.last == before && len(c.calls) == 0 {
+			break // it insists on these words, which are fit for people, and will not say them as a plan
 		}
 	}
 	if ctx.Err() != nil {
@@ -180,13 +181,6 @@ func (c *exchange) schema(form llm.Structure) json.RawMessage {
 		}
 	}
 	return c.turn.snapshot.ReplySchema(names, c.turn.setup.Plugins.Keys, form == llm.StructureStrict)
-}
-
-// insists reports whether the model said the same words again, which are fit for
-// people: it will not say them as a plan.
-func (c *exchange) insists(before string) bool {
-	_, prose := plan.Prose(c.last)
-	return prose && c.last == before && len(c.calls) == 0
 }
 
 // check reads an answer: its plan is validated whole.
@@ -338,10 +332,7 @@ func (t *turn) causers() (all []core.Path) {
 
 // person is who caused the turn; the zero Path if that is nobody or several.
 func (t *turn) person() core.Path {
-	if len(t.who.Authors) != 1 {
-		return core.Path{}
-	}
-	p, _ := t.path.Person(t.who.Authors[0].ID)
+	p, _ := t.path.Person(authorOf(t.who))
 	return p
 }
 

@@ -35,14 +35,16 @@ type placeAttention struct {
 	bots     int       // messages of bots in a row that were answered
 }
 
-// at returns the attention to a place. mu is held.
-func (a *attention) at(place core.Path, now time.Time) *placeAttention {
+// with calls do with the attention to a place, which do may change.
+func (a *attention) with(place core.Path, now time.Time, do func(*placeAttention)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	e, ok := a.places.Get(place)
 	if !ok {
 		e = &placeAttention{asked: now}
 		a.places.Put(place, e)
 	}
-	return e
+	do(e)
 }
 
 // mayOverhear reports whether the bot may say something to a message that was not meant
@@ -89,21 +91,16 @@ func (h *intake) at(place core.Path) *placeAttention {
 	if h.places == nil {
 		h.places = make(map[core.Path]*placeAttention)
 	}
-	h.attention.mu.Lock()
-	defer h.attention.mu.Unlock()
-	e := *h.attention.at(place, h.now)
-	h.places[place] = &e
-	return &e
+	e := new(placeAttention)
+	h.attention.with(place, h.now, func(now *placeAttention) { *e = *now })
+	h.places[place] = e
+	return e
 }
 
 // note counts something, for the time being.
 func (h *intake) note(place core.Path, apply func(*placeAttention)) {
 	apply(h.at(place))
-	h.counts = append(h.counts, func() {
-		h.attention.mu.Lock()
-		defer h.attention.mu.Unlock()
-		apply(h.attention.at(place, h.now))
-	})
+	h.counts = append(h.counts, func() { h.attention.with(place, h.now, apply) })
 }
 
 // bot counts another bot's message to this one and reports whether it is answered: two bots
@@ -138,27 +135,4 @@ func (h *intake) notice(m *core.Message) bool {
 func (h *intake) take() (counts []func()) {
 	counts, h.counts = h.counts, nil
 	return counts
-}
-
-// spoke notes that the bot answered a user, or, with "", several or none.
-func (a *attention) spoke(place core.Path, person string, now time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	e := a.at(place, now)
-	e.answered, e.to = now, person
-}
-
-// talksTo reports whether the bot's last answer in the place was to this user.
-func (a *attention) talksTo(place core.Path, person string, now time.Time) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return person != "" && a.at(place, now).to == person
-}
-
-// leave notes that the bot ended its part in a conversation.
-func (a *attention) leave(place core.Path, now time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	e := a.at(place, now)
-	e.to, e.left = "", true
 }

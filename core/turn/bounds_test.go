@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/recent"
 )
 
 func numbered(i int) core.Path { return core.MustPath(fmt.Sprint("room/", i)) }
@@ -17,16 +18,20 @@ func TestAttentionIsBounded(t *testing.T) {
 	now := time.Now()
 	a := newAttention()
 	silent, busy := numbered(-1), numbered(-2)
-	a.at(silent, now).since = 7
-	a.at(busy, now).since = 7
+	at := func(place core.Path) (found *placeAttention) {
+		a.with(place, now, func(e *placeAttention) { found = e })
+		return found
+	}
+	at(silent).since = 7
+	at(busy).since = 7
 	for i := range maxPlaces {
-		a.at(numbered(i), now)
-		a.at(busy, now)
+		at(numbered(i))
+		at(busy)
 	}
 	if n := a.places.Len(); n > maxPlaces {
 		t.Errorf("%d places are remembered, at most %d", n, maxPlaces)
 	}
-	if a.at(busy, now).since != 7 || a.at(silent, now).since != 0 {
+	if at(busy).since != 7 || at(silent).since != 0 {
 		t.Error("not the silent place is dropped")
 	}
 }
@@ -58,27 +63,27 @@ func (h hourly) Inject(context.Context, core.Scene) (json.RawMessage, error) {
 
 // TestInjectionsAreBounded checks that values are kept up to the bound, each for its time.
 func TestInjectionsAreBounded(t *testing.T) {
-	kept := newInjectionCache()
+	kept := recent.NewShared[injectedKey, injectedValue](maxInjections / 2)
 	asked := 0
 	now := time.Now()
-	inject := func(i int, at time.Time) {
+	ask := func(i int, at time.Time) {
 		t.Helper()
-		if _, err := kept.inject(t.Context(), hourly{&asked}, core.Scene{Path: numbered(i), Now: at}); err != nil {
+		if _, err := inject(t.Context(), kept, hourly{&asked}, core.Scene{Path: numbered(i), Now: at}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i := range maxInjections {
-		inject(i, now)
+		ask(i, now)
 	}
 	if asked != maxInjections {
 		t.Errorf("asked %d times", asked)
 	}
-	inject(maxInjections-1, now.Add(time.Hour-1))
+	ask(maxInjections-1, now.Add(time.Hour-1))
 	if asked != maxInjections {
 		t.Error("a value that holds is asked for again")
 	}
-	inject(maxInjections-1, now.Add(time.Hour))
-	inject(0, now) // the first one gave way to later ones
+	ask(maxInjections-1, now.Add(time.Hour))
+	ask(0, now) // the first one gave way to later ones
 	if asked != maxInjections+2 {
 		t.Errorf("asked %d times; a value is kept for too long", asked)
 	}

@@ -132,20 +132,15 @@ func (t *turn) logEntry(s core.Sent) core.Entry {
 	}
 	private := t.who.Private
 	if s.Path != t.path {
-		private = t.turns.isPrivate(s.Path)
+		read := func(v core.View) (core.Head, error) { return v.Head(s.Path) }
+		h, err := view(context.Background(), t.turns.store, read)
+		private = err != nil || h.Private
 	}
 	m := core.Message{
 		Path: s.Path, ID: s.ID, Text: s.Text, Time: s.Time, Private: private, ReplyTo: to,
 		Author: core.Author{Name: name, Bot: true, Rank: core.RankBot},
 	}
 	return core.Entry{Self: true, Strangers: t.input.strangers, Event: core.Event{Kind: kind, Data: s.Data, Message: m}}
-}
-
-// isPrivate reports whether what is said in the place is private.
-func (t *Turns) isPrivate(place core.Path) bool {
-	read := func(v core.View) (core.Head, error) { return v.Head(place) }
-	h, err := view(context.Background(), t.store, read)
-	return err != nil || h.Private
 }
 
 // shouldContinue reports whether the model asked to go on, and nobody waits meanwhile.

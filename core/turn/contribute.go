@@ -46,7 +46,7 @@ func (in *input) contribute(ctx context.Context, s core.Scene) {
 	}
 	for name, i := range t.setup.Plugins.Injectors {
 		c.ask(ctx, name, contributionTime, func(ctx context.Context) (func(), error) {
-			value, err := t.turns.injections.inject(ctx, i, s)
+			value, err := inject(ctx, t.turns.injections, i, s)
 			return func() { c.addInjection(name, value) }, err
 		})
 	}
@@ -87,7 +87,15 @@ type contributions struct {
 func (c *contributions) ask(ctx context.Context, name string, limit time.Duration, speak contribution) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	said := make(chan func(), 1)
-	go func() { said <- c.safely(ctx, name, speak) }()
+	go func() { // after an error or a panic there is nothing to take
+		take, err := func() {}, errors.New("it panicked")
+		guard(c.log, name, func() { take, err = speak(ctx) })
+		if err != nil {
+			c.log.Warn("contribution left out", "plugin", name, "err", err)
+			take = func() {}
+		}
+		said <- take
+	}()
 	c.all.Go(func() {
 		defer cancel()
 		select {
@@ -99,18 +107,6 @@ func (c *contributions) ask(ctx context.Context, name string, limit time.Duratio
 			c.log.Warn("contribution left out: it is late", "plugin", name)
 		}
 	})
-}
-
-// safely asks. After an error or a panic there is nothing to take.
-func (c *contributions) safely(ctx context.Context, name string, speak contribution) func() {
-	var take func()
-	err := errors.New("it panicked")
-	guard(c.log, name, func() { take, err = speak(ctx) })
-	if err != nil {
-		c.log.Warn("contribution left out", "plugin", name, "err", err)
-		return func() {}
-	}
-	return take
 }
 
 func (c *contributions) addInjection(name string, value json.RawMessage) {
@@ -135,13 +131,7 @@ func (c *contributions) addBios(bios map[string]json.RawMessage) {
 
 // injectionCache keeps the values of injectors that say how long they hold. Safe for
 // concurrent use.
-type injectionCache struct {
-	values *recent.Shared[injectedKey, injectedValue]
-}
-
-func newInjectionCache() injectionCache {
-	return injectionCache{values: recent.NewShared[injectedKey, injectedValue](maxInjections / 2)}
-}
+type injectionCache = recent.Shared[injectedKey, injectedValue]
 
 type injectedKey struct {
 	injector core.Injector
@@ -164,14 +154,14 @@ type lasting interface {
 
 // inject asks the injector, unless what it said before still holds. When somebody is
 // forgotten, nothing does.
-func (j *injectionCache) inject(ctx context.Context, i core.Injector, s core.Scene) (json.RawMessage, error) {
+func inject(ctx context.Context, kept *injectionCache, i core.Injector, s core.Scene) (json.RawMessage, error) {
 	l, ok := i.(lasting)
 	if !ok {
 		return i.Inject(ctx, s)
 	}
 	epoch, _, _ := core.EpochOf(ctx)
 	key := injectedKey{i, s.Path, s.Author.ID}
-	v, _ := j.values.Get(key)
+	v, _ := kept.Get(key)
 	if v.epoch == epoch && s.Now.Before(v.until) {
 		return v.value, nil
 	}
@@ -179,6 +169,6 @@ func (j *injectionCache) inject(ctx context.Context, i core.Injector, s core.Sce
 	if err != nil {
 		return nil, err
 	}
-	j.values.Put(key, injectedValue{value, s.Now.Add(l.Lasts()), epoch})
+	kept.Put(key, injectedValue{value, s.Now.Add(l.Lasts()), epoch})
 	return value, nil
 }

@@ -94,14 +94,13 @@ func (s *setup) isForBot(m *core.Message, here *Settings) bool {
 }
 
 // names finds the bot's names as whole words, in any script.
-type names struct{ words []string }
+type names []string
 
-func newNames(list []string) *names {
-	n := &names{}
+func newNames(list []string) (n names) {
 	for _, name := range list {
 		name = folded(strings.TrimSpace(name))
 		if name != "" {
-			n.words = append(n.words, name)
+			n = append(n, name)
 		}
 	}
 	return n
@@ -111,23 +110,17 @@ func newNames(list []string) *names {
 // accent composed with its letter, however it was typed.
 func folded(text string) string { return strings.ToLower(norm.NFC.String(text)) }
 
-func (n *names) in(text string) bool {
+func (n names) in(text string) bool {
 	text = folded(text)
-	for _, w := range n.words {
+	for _, w := range n {
 		for at := range txt.Words(text, w) {
-			if !inAddress(text[:at]) {
+			word := text[strings.LastIndexFunc(text[:at], unicode.IsSpace)+1 : at]
+			if !strings.Contains(word, "://") { // nobody is called in a web address
 				return true
 			}
 		}
 	}
 	return false
-}
-
-// inAddress reports whether what follows the text continues a web address: nobody is
-// called there.
-func inAddress(before string) bool {
-	word := before[strings.LastIndexFunc(before, unicode.IsSpace)+1:]
-	return strings.Contains(word, "://")
 }
 
 // merge chooses what one turn answers from the front of what waits: the

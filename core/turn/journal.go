@@ -96,7 +96,13 @@ func (j *journal) Find(k core.Key) (core.Record, bool) {
 func (j *journal) Write(ctx context.Context, records ...core.Record) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.date(records)
+	for i, r := range records { // a step that starts once more may have sent something since it first started
+		isStep := r.Key.Step != 0 && r.Key.Part == 0
+		before := j.former[r.Key]
+		if isStep && r.Progress == core.ProgressStarted && before.Progress == core.ProgressStarted {
+			records[i].Time = before.Time
+		}
+	}
 	b := core.Batch{Journal: append(j.later, records...), Finishing: j.begun}
 	if len(b.Journal) == 0 {
 		return nil
@@ -107,18 +113,6 @@ func (j *journal) Write(ctx context.Context, records ...core.Record) error {
 	j.later = nil
 	j.keep(records)
 	return nil
-}
-
-// date lets a step that starts once more keep the time when it started first: the platform
-// may have what it sends since then.
-func (j *journal) date(records []core.Record) {
-	for i, r := range records {
-		isStep := r.Key.Step != 0 && r.Key.Part == 0
-		before := j.former[r.Key]
-		if isStep && r.Progress == core.ProgressStarted && before.Progress == core.ProgressStarted {
-			records[i].Time = before.Time
-		}
-	}
 }
 
 // Later keeps the records for the next Write, or for the turn's end.

@@ -69,17 +69,12 @@ func (t *Turns) lastPulse() *pulse {
 		defer close(p.over)
 		ctx, cancel := context.WithTimeout(context.Background(), pulseTime)
 		defer cancel()
-		p.err = t.pulse(ctx)
+		t.retried() // takes the lock, which must not be stuck
+		_, p.err = view(ctx, t.store, core.View.Waiting)
+		s, ok := t.store.(pulser)
+		if ok && p.err == nil {
+			p.err = s.Pulse(ctx)
+		}
 	}()
 	return p
-}
-
-func (t *Turns) pulse(ctx context.Context) error {
-	t.retried() // takes the lock, which must not be stuck
-	_, err := view(ctx, t.store, core.View.Waiting)
-	p, ok := t.store.(pulser)
-	if ok && err == nil {
-		err = p.Pulse(ctx)
-	}
-	return err
 }

@@ -104,26 +104,20 @@ func (t *Turns) restoreExpiries(v core.View) error {
 			return err
 		}
 		for i := range entries {
-			if err := t.restoreExpiry(v, &entries[i]); err != nil {
+			m := &entries[i].Message
+			q, _, ok := parseQuestion(entries[i].Data)
+			if !ok || entries[i].Kind != core.KindMessage {
+				continue
+			}
+			r, err := q.record(v, m.Path)
+			if err != nil {
 				return err
 			}
+			held, err := action.ReadHeld(r)
+			if err == nil && r.Progress == core.ProgressPending {
+				t.expireAt(held.Expires, m.Path, m.Private, q)
+			}
 		}
-	}
-	return nil
-}
-
-// restoreExpiry looks at one entry: is it a question that still waits?
-func (t *Turns) restoreExpiry(v core.View, e *core.Entry) error {
-	q, _, ok := parseQuestion(e.Data)
-	if !ok || e.Kind != core.KindMessage {
-		return nil
-	}
-	r, err := q.record(v, e.Message.Path)
-	if err != nil || r.Progress != core.ProgressPending {
-		return err
-	}
-	if h, err := action.ReadHeld(r); err == nil {
-		t.expireAt(h.Expires, e.Message.Path, e.Message.Private, q)
 	}
 	return nil
 }
@@ -288,7 +282,7 @@ func (s *setup) yesOrNo(m *core.Message) (yes, plain bool) {
 	if at != nil && m.Addressed == core.AddressedMention {
 		text = text[:at[0]] + text[at[1]:]
 	}
-	for _, name := range s.names.words {
+	for _, name := range s.names {
 		text = strings.TrimSuffix(strings.TrimPrefix(text, name+" "), " "+name)
 	}
 	text = polite.ReplaceAllString(text, "")

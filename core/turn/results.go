@@ -96,18 +96,21 @@ func (r *results) attend(spoke bool) {
 	switch {
 	case t.who.Private:
 	case r.leave():
-		t.turns.attention.leave(t.path, now)
+		t.turns.attention.with(t.path, now, func(e *placeAttention) { e.to, e.left = "", true })
 	case spoke:
-		t.turns.attention.spoke(t.path, authorOf(t.who), now)
+		t.turns.attention.with(t.path, now, func(e *placeAttention) { e.answered, e.to = now, authorOf(t.who) })
 	}
 }
 
 // leave reports whether the bot ended its part in the conversation. What it only overheard
 // was none, unless it had just answered this user.
 func (r *results) leave() bool {
-	t := r.turn
-	return r.did(action.Ignore) &&
-		(!t.unasked() || t.turns.attention.talksTo(t.path, authorOf(t.who), t.setup.Clock()))
+	t, to := r.turn, ""
+	if !r.did(action.Ignore) || !t.unasked() {
+		return r.did(action.Ignore)
+	}
+	t.turns.attention.with(t.path, t.setup.Clock(), func(e *placeAttention) { to = e.to })
+	return to != "" && to == authorOf(t.who)
 }
 
 // authorOf is the id of who caused a turn; "" if that is nobody or several.
@@ -163,10 +166,9 @@ func (r *results) dropRepeated(p core.Plan) core.Plan {
 // repeatedBy reports whether a plan does nothing but what was done in an earlier round, and had
 // outputs: the model overlooked them.
 func (r *results) repeatedBy(p core.Plan) bool {
+	hasOutput := func(d action.StepResult) bool { return len(d.Output) > 0 }
 	return len(p.Steps) > 0 && len(r.dropRepeated(p).Steps) == 0 && slices.ContainsFunc(r.all, hasOutput)
 }
-
-func hasOutput(d action.StepResult) bool { return len(d.Output) > 0 }
 
 // calls lists the actions that earlier rounds of the turn called.
 func (r *results) calls() (names []string) {

@@ -49,17 +49,11 @@ func (t *turn) finish(end watch.TurnEnd) {
 	end.Turn, end.Messages, end.Trace = t.journal.id, t.ids(), &trace
 	end.Person, end.Private = t.person(), t.who.Private
 	end.Command = t.worker.queue.commands
-	end.Stale = t.staleness()
-	t.setup.observe(end)
-}
-
-// staleness returns a function that reports whether somebody was forgotten whose messages
-// the turn has read.
-func (t *turn) staleness() func() bool {
 	store, concerned := t.setup.Store, []core.Path{t.path}
-	began := core.WithEpoch(context.Background(), t.journal.epoch)
-	for _, a := range t.input.people() {
+	for _, a := range t.input.people() { // whose messages the turn has read
 		concerned = addPerson(concerned, t.path, a.ID)
 	}
-	return func() bool { return forgotten(began, store, concerned...) }
+	began := core.WithEpoch(context.Background(), t.journal.epoch)
+	end.Stale = func() bool { return forgotten(began, store, concerned...) }
+	t.setup.observe(end)
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"synthbot/core"
+	"synthbot/core/recent"
 	"synthbot/core/watch"
 )
 
@@ -17,7 +18,7 @@ type Turns struct {
 	suspect    chan struct{} // holds a token while a turn runs that may end the process
 	attention  attention
 	limiter    limiter
-	injections injectionCache
+	injections *injectionCache
 	health     health
 
 	mu     sync.Mutex
@@ -34,7 +35,8 @@ func New(o Options) *Turns {
 	t := &Turns{
 		store: o.Store, suspect: make(chan struct{}, 1), retry: make(chan struct{}),
 		awake: make(map[queue]*worker), former: make(map[queue]*worker),
-		attention: newAttention(), limiter: newLimiter(), injections: newInjectionCache(),
+		attention: newAttention(), limiter: newLimiter(),
+		injections: recent.NewShared[injectedKey, injectedValue](maxInjections / 2),
 	}
 	t.Reconfigure(o)
 	return t
@@ -43,7 +45,7 @@ func New(o Options) *Turns {
 // setup is what a turn, or the receipt of an event, works with from its beginning to its end.
 type setup struct {
 	Options
-	names *names
+	names names
 	users sync.WaitGroup // turns that run on it
 	over  chan struct{}  // closed when it was replaced, and the turns on it and before are over
 }
@@ -101,7 +103,7 @@ func (t *Turns) Reconfigure(o Options) (drained func()) {
 	if life == nil {
 		return drained
 	}
-	places, err := t.waiting(life, func(core.View) error { return nil })
+	places, err := view(life, t.store, core.View.Waiting)
 	if err != nil && life.Err() == nil {
 		o.Log.Error("what waits is looked for with the next message of each place", "err", err)
 	}
@@ -115,9 +117,14 @@ func (t *Turns) Reconfigure(o Options) (drained func()) {
 // no further turn begins. When work ends those that run are cut short, to be continued by
 // the next Run. Run returns when all of them are over.
 func (t *Turns) Run(life, work context.Context) error {
-	waiting, err := t.waiting(life, t.restoreExpiries)
+	waiting, err := view(life, t.store, func(v core.View) ([]core.Path, error) {
+		if err := t.restoreExpiries(v); err != nil {
+			return nil, err
+		}
+		return v.Waiting()
+	})
 	if err != nil && life.Err() == nil {
-		return err
+		return fmt.Errorf("waiting places: %w", err)
 	}
 	t.mu.Lock()
 	t.life, t.work = life, work
@@ -142,22 +149,6 @@ func view[T any](ctx context.Context, s core.Store, read func(core.View) (T, err
 		return err
 	})
 	return value, err
-}
-
-// waiting lists the places where something waits, and reads what else is to be
-// read with them.
-func (t *Turns) waiting(ctx context.Context, also func(core.View) error) (places []core.Path, err error) {
-	err = t.store.View(ctx, func(v core.View) (err error) {
-		places, err = v.Waiting()
-		if err != nil {
-			return err
-		}
-		return also(v)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("waiting places: %w", err)
-	}
-	return places, nil
 }
 
 // Wake is called when an interface can speak in a place again: what waits there is answered.
