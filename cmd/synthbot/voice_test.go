@@ -52,10 +52,14 @@ price = 6.0
 	if got := hears(t, platform, 1000, 3); !strings.Contains(got[2], "1 minute at most") {
 		t.Errorf("too long: %q", got)
 	}
+	say(1000, 1000, "and the boat", 3) // the budget was mentioned
 	say(-100200, 1001, "nice weather", 1)
 	say(-100200, 1001, "Aria, what do you think", 1)
 	if got := hears(t, platform, -100200, 1); len(got) != 1 {
 		t.Errorf("in the group: %q", got)
+	}
+	if got := hears(t, platform, 1000, 3); len(got) != 3 {
+		t.Errorf("the budget is mentioned again: %q", got)
 	}
 	bot := &daemonUnderTest{t: t, file: file}
 	for words, place := range map[string]string{

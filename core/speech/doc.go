@@ -45,7 +45,7 @@ type In struct {
 	Model    string        `toml:"model" default:"whisper-1" doc:"The server's model."`
 	Program  []string      `toml:"program" example:"whisper-cli, --no-prints, --no-timestamps, {file}" doc:"The program and its arguments. It reads the sound file {file} and writes the words to standard output. {language} is the conversation's language, or auto."`
 	Timeout  time.Duration `toml:"timeout" default:"60s" min:"1s" max:"30m" doc:"How long the recognition of one voice message may take."`
-	Parallel int           `toml:"parallel" default:"1" min:"1" max:"100" doc:"How many voice messages are recognised at a time."`
+	Parallel int           `toml:"parallel" default:"2" min:"1" max:"100" doc:"How many voice messages are recognised at a time."`
 	Longest  time.Duration `toml:"longest" default:"10m" min:"1s" max:"4h" doc:"The longest voice message that is recognised."`
 	MaxSize  int64         `toml:"max_size" default:"20971520" min:"1024" max:"104857600" doc:"The largest voice message that is recognised, in bytes."`
 	Overhear bool          `toml:"overhear" default:"true" doc:"Whether voice messages in groups are recognised if they do not address the bot: they become part of the history, and the bot hears its name in them."`

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -115,13 +116,18 @@ func (h *hearing) recognise(ctx context.Context, m *core.Message) {
 	text, percent := "", 0
 	err := errors.New("it panicked")
 	guard(h.log, "speech", func() { text, percent, err = speech.Hear(ctx, scene, *sound(m)) })
+	if isLimit(err) {
+		return // the model is refused, too, and that is said once in a while
+	}
 	if err != nil {
-		h.log.Warn("voice message not heard", "id", m.ID, "err", err)
+		level := slog.LevelWarn
 		var said *core.Error
-		errors.As(err, &said)
-		if said == nil || said.Text == "" {
+		if errors.As(err, &said) && said.Text != "" && said.Err == nil {
+			level = slog.LevelInfo // it is the author's matter
+		} else if said == nil || said.Text == "" {
 			said = core.Errorf(core.Temporary, dull)
 		}
+		h.log.Log(ctx, level, "voice message not heard", "id", m.ID, "err", err)
 		h.fail(m, said.Text)
 		return
 	}

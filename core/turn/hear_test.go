@@ -39,6 +39,8 @@ func understand(_ context.Context, _ core.Scene, a core.Attachment) (string, int
 		return "", 0, errors.New("a detail for the log")
 	case "panic":
 		panic("the recogniser")
+	case "spent":
+		return "", 0, core.Errorf(core.Occupied, "Your budget is spent.")
 	}
 	return a.Ref, 80, nil
 }
@@ -105,6 +107,11 @@ func TestVoiceThatIsNotUnderstood(t *testing.T) {
 	b.ended(1)
 	if !strings.Contains(b.input(0), "You could not hear one of these voice messages") {
 		t.Errorf("the model does not know: %s", b.input(0))
+	}
+	b.receive(voice("6", "7", "spent", true)) // the model's budget says so, within its limits
+	b.ended(1)
+	if n := len(b.asker.Asked()); n != 2 {
+		t.Errorf("the model was asked %d times", n)
 	}
 }
 
