@@ -251,6 +251,7 @@ func FuzzSound(f *testing.F) {
 	f.Add(opus(3 * time.Second))
 	f.Add(tone(time.Second))
 	f.Add([]byte("OggSOpusHeadOggS"))
+	f.Add(opus(100 * time.Hour))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if d := lengthOf(data); d < 0 {
 			t.Errorf("%v", d)

@@ -78,7 +78,7 @@ func lengthOfOgg(data []byte) time.Duration {
 	if samples < 0 || samples > int64(maxLength/time.Second)*opusRate {
 		return 0
 	}
-	return time.Duration(samples) * time.Second / opusRate
+	return time.Duration(float64(samples) / opusRate * float64(time.Second))
 }
 
 // lengthOfWAV divides what follows the header by the bytes of a second.
