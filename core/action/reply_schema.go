@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"synthbot/core"
 	"synthbot/core/plan"
@@ -21,14 +20,7 @@ const (
 )
 
 // replySchemas keeps the schemas of replies, by what is offered.
-type replySchemas struct {
-	mu   sync.Mutex
-	kept recent.Cache[string, json.RawMessage]
-}
-
-func newReplySchemas() *replySchemas {
-	return &replySchemas{kept: recent.NewCache[string, json.RawMessage](maxReplySchemas)}
-}
+type replySchemas = recent.Shared[string, json.RawMessage]
 
 // ReplySchema is the JSON Schema of a plan that uses the actions of these names: one branch
 // for each, with the schema of its payload. keys are further keys of plans. It says no more
@@ -38,14 +30,17 @@ func newReplySchemas() *replySchemas {
 // may be left out may be null, and objects of unknown keys are strings that hold JSON.
 func (s *Snapshot) ReplySchema(names, keys []string, strict bool) json.RawMessage {
 	key := strconv.FormatBool(strict) + " " + strings.Join(names, " ") + " + " + strings.Join(keys, " ")
-	s.replies.mu.Lock()
-	defer s.replies.mu.Unlock()
-	return s.replies.kept.Ensure(key, func() json.RawMessage { return s.replySchema(names, keys, strict) })
+	raw, ok := s.replies.Get(key)
+	if !ok {
+		raw = s.replySchema(names, keys, strict)
+		s.replies.Put(key, raw)
+	}
+	return raw
 }
 
 func (s *Snapshot) replySchema(names, keys []string, strict bool) json.RawMessage {
 	w := replyWriter{strict: strict}
-	branches := []any{w.control()}
+	branches := []any{w.object(schema.Object{}.With("type", among(controls...)), "type")}
 	definitions := schema.Object{}
 	for _, name := range names {
 		d, ok := s.Resolve(name)
@@ -104,11 +99,6 @@ func (w replyWriter) plan(keys []string) schema.Object {
 		}
 	}
 	return p
-}
-
-// control is a step of one of the built-in actions.
-func (w replyWriter) control() schema.Object {
-	return w.object(schema.Object{}.With("type", among(controls...)), "type")
 }
 
 // branches are what a step of the action looks like. The strict subset has the usual short form

@@ -175,22 +175,16 @@ func (e *execution) succeeded(o core.Outcome) {
 func (e *execution) nextStep(tried []bool) int {
 	next := -1
 	for i, step := range e.Plan.Steps {
-		if !tried[i] && (next < 0 || step.Priority > e.Plan.Steps[next].Priority) && !e.isEarly(step, tried) {
+		d, ok := e.Snapshot.Resolve(step.Type)
+		early := false
+		for k := range e.Plan.Steps {
+			early = early || ok && !tried[k] && slices.Contains(d.DependsOn, e.Plan.Steps[k].Type)
+		}
+		if !tried[i] && !early && (next < 0 || step.Priority > e.Plan.Steps[next].Priority) {
 			next = i
 		}
 	}
 	return next
-}
-
-// isEarly reports whether a step depends on one of the plan that was not tried yet.
-func (e *execution) isEarly(step core.Step, tried []bool) bool {
-	d, ok := e.Snapshot.Resolve(step.Type)
-	for k := range e.Plan.Steps {
-		if ok && !tried[k] && slices.Contains(d.DependsOn, e.Plan.Steps[k].Type) {
-			return true
-		}
-	}
-	return false
 }
 
 func (e *execution) record(k core.Key, p core.Progress, data any) core.Record {

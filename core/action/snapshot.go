@@ -1,6 +1,7 @@
 package action
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"synthbot/core"
+	"synthbot/core/recent"
 )
 
 // Snapshot is the catalogue at one moment. What it offers never changes. A turn keeps the one that it
@@ -30,7 +32,7 @@ func Build(plugins ...core.Plugin) (*Snapshot, error) {
 		names:     make(map[string]*Definition),
 		kinds:     make(map[string]string),
 		resolvers: make(map[string]Resolver),
-		replies:   newReplySchemas(),
+		replies:   recent.NewShared[string, json.RawMessage](maxReplySchemas),
 	}
 	var errs []error
 	owners := make(map[string]bool)
@@ -234,7 +236,7 @@ func (c *Catalogue) Load() *Snapshot {
 	if s != nil {
 		return s
 	}
-	return &Snapshot{replies: newReplySchemas()}
+	return &Snapshot{replies: recent.NewShared[string, json.RawMessage](maxReplySchemas)}
 }
 
 // Swap replaces the snapshot. Turns that run keep theirs.

@@ -90,14 +90,6 @@ func (o Object) Find(key string) json.RawMessage {
 	return nil
 }
 
-func (o Object) Keys() []string {
-	keys := make([]string, len(o))
-	for i, m := range o {
-		keys[i] = m.Key
-	}
-	return keys
-}
-
 // MapLeaves returns a deep copy of a decoded JSON value. leaf returns the copy of each
 // value that is neither an object nor an array.
 func MapLeaves(v any, leaf func(any) any) any {

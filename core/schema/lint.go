@@ -30,12 +30,8 @@ func positionOf(keyword string) position {
 	return notSchema
 }
 
-// sameObject reports whether the keyword's schemas describe the same value as the schema
-// around them.
-func sameObject(keyword string) bool {
-	same := []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"}
-	return slices.Contains(same, keyword)
-}
+// sameObject are keywords whose schemas describe the same value as the schema around them.
+var sameObject = []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"}
 
 // subschema is a schema inside of another one.
 type subschema struct {
@@ -88,7 +84,7 @@ func lintSchema(node any, inherited map[string]any) error {
 	errs = append(errs, lintRequired(n, known))
 	for _, sub := range subschemas(n) {
 		around := known
-		if !sameObject(sub.keyword) {
+		if !slices.Contains(sameObject, sub.keyword) {
 			around = nil
 		}
 		errs = append(errs, lintSchema(sub.schema, around))

@@ -113,12 +113,14 @@ func Strict(raw json.RawMessage) (to Object, ok bool) {
 // subset those that are not required may be null.
 func ClosedObject(properties Object, strict bool, required ...string) Object {
 	if strict {
+		all := make([]string, len(properties))
 		for i, p := range properties {
+			all[i] = p.Key
 			if !slices.Contains(required, p.Key) {
 				properties[i].Value = core.JSON(Object{}.With("anyOf", []any{p.Value, OfType("null")}))
 			}
 		}
-		required = properties.Keys()
+		required = all
 	}
 	o := OfType("object").With("properties", properties)
 	if len(required) > 0 {
