@@ -17,13 +17,11 @@ import (
 
 // link is one engine of a chain, with what is known of its health.
 type link struct {
-	name   string
-	model  llm.Model
-	queue  *queue
-	log    *slog.Logger
-	clock  func() time.Time
-	health func(engine string, h Health)
-	failed func(engine string, kind llm.ErrorKind)
+	name    string
+	model   llm.Model
+	queue   *queue
+	log     *slog.Logger
+	options Options
 
 	mu      sync.Mutex
 	until   time.Time // the server asked to be left alone until then
@@ -33,10 +31,7 @@ type link struct {
 }
 
 func newLink(name string, model llm.Model, parallel int, o Options) *link {
-	return &link{
-		name: name, model: model, queue: newQueue(parallel), log: o.Log.With("engine", name), clock: o.Clock,
-		health: o.Health, failed: o.Failed,
-	}
+	return &link{name: name, model: model, queue: newQueue(parallel), log: o.Log.With("engine", name), options: o}
 }
 
 // ask asks the engine, unless it is to be left alone.
@@ -72,7 +67,7 @@ func (l *link) limits() llm.Limits {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	tokens := minLimit(limits.Tokens, l.guess)
-	if tokens != limits.Tokens && l.clock().Sub(l.guessed) < lessonTime {
+	if tokens != limits.Tokens && l.options.Clock().Sub(l.guessed) < lessonTime {
 		limits.Tokens, limits.Learned = tokens, true
 	}
 	return limits
@@ -85,7 +80,7 @@ func (l *link) learn(guess int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if guess > 0 {
-		l.guess, l.guessed = max(guess, minPromptTokens), l.clock()
+		l.guess, l.guessed = max(guess, minPromptTokens), l.options.Clock()
 	}
 }
 
@@ -145,8 +140,8 @@ func (l *link) call(ctx context.Context, people []core.Path, request llm.Request
 	}
 	l.log.Warn("engine failed",
 		"kind", failed.Kind, "status", failed.Status, "retry_in", failed.After, "err", failed.Err)
-	if l.failed != nil {
-		l.failed(l.name, failed.Kind)
+	if l.options.Failed != nil {
+		l.options.Failed(l.name, failed.Kind)
 	}
 	if failed.Kind == llm.ErrorRefused || failed.Kind == llm.ErrorTooLong { // it is the prompt's fault
 		l.noteSuccess()
@@ -167,7 +162,7 @@ func (l *link) call(ctx context.Context, people []core.Path, request llm.Request
 func (l *link) admit(people []core.Path, begins bool) (trial bool, failed *llm.Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.clock()
+	now := l.options.Clock()
 	wait := l.until.Sub(now)
 	if wait > 0 {
 		return false, &llm.Error{Kind: llm.ErrorRetryLater, Engine: l.name, After: wait, Err: errPaused}
@@ -190,14 +185,14 @@ func (l *link) note(change func(now time.Time)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := l.breaker.health()
-	change(l.clock())
+	change(l.options.Clock())
 	now := l.breaker.health()
 	if now == before {
 		return
 	}
 	l.log.Warn("engine's health changed", "healthy", now == HealthGood, "everywhere", now == HealthBad)
-	if l.health != nil {
-		l.health(l.name, now)
+	if l.options.Health != nil {
+		l.options.Health(l.name, now)
 	}
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -341,7 +342,7 @@ func (r *Reveal) open(bracket byte, top *level) {
 		next.role = roleRoot
 	case top.role == roleSteps && !list:
 		next.role, next.step = roleStep, new(step)
-	case ofStep && !list && isPayload(top.key):
+	case ofStep && !list && slices.Contains(payloadKeys, top.key):
 		next.role = rolePayload
 	case ofStep:
 		top.mark()
@@ -349,9 +350,7 @@ func (r *Reveal) open(bracket byte, top *level) {
 	r.levels = append(r.levels, next)
 }
 
-func isPayload(key string) bool {
-	return key == "payload" || key == "params" || key == "actioninput" || key == "arguments"
-}
+var payloadKeys = []string{"payload", "params", "actioninput", "arguments"}
 
 // mark notes a key of a step that decides whether the step runs.
 func (l *level) mark() {
@@ -433,35 +432,28 @@ func (r *Reveal) endString() {
 			r.hide() // it is not a message
 		}
 	}
-	switch top.role {
-	case roleStep, roleRoot:
-		top.mark()
-		top.step.set(top.key, word)
-	case rolePayload:
-		top.step.setPayload(top.key, word)
-	}
+	top.mark()
+	top.set(word)
 }
 
-func (s *step) set(key, word string) {
-	switch key {
-	case "type", "action", "name":
+// set notes the text of a key.
+func (l *level) set(word string) {
+	s, ofStep := l.step, l.role == roleStep || l.role == roleRoot
+	switch key := l.key; {
+	case ofStep && (key == "type" || key == "action" || key == "name"):
 		s.kind = word
-	case "target":
+	case ofStep && key == "target":
 		s.elsewhere = s.elsewhere || word != ""
-	}
-}
-
-func (s *step) setPayload(key, word string) {
-	switch key {
-	case "text":
+	case l.role != rolePayload:
+	case key == "text":
 		s.text, s.fromText = word, true
-	case "message":
+	case key == "message":
 		if !s.fromText {
 			s.text = word
 		}
-	case "interfacepath":
+	case key == "interfacepath":
 		s.path, s.hasPath = word, true
-	case "recipient":
+	case key == "recipient":
 		s.elsewhere = true
 	}
 }
