@@ -252,13 +252,3 @@ func nonce(installation string, k core.Key) string {
 		installation, k.Turn.Path, k.Turn.Seq, k.Round, k.Step, k.Part))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:25]
 }
-
-// opening returns what the latest attempt noted when it began; zero before the first one.
-func (j *journal) opening() core.TurnRecord {
-	var o core.TurnRecord
-	r, _ := j.Find(core.Key{Turn: j.id})
-	if json.Unmarshal(r.Data, &o) != nil {
-		return core.TurnRecord{}
-	}
-	return o
-}

@@ -40,15 +40,7 @@ func (o internalInbox) Receive(ctx context.Context, events ...core.Event) error 
 			return fmt.Errorf("%w: %s in %s: turns alone cause it", core.ErrBadEvent, e.Kind, e.Message.Path)
 		}
 	}
-	if err := o.turns.markPrivate(ctx, events); err != nil {
-		return err
-	}
-	return o.turns.receive(ctx, events)
-}
-
-// markPrivate marks events in private places as private: their senders may not know.
-func (t *Turns) markPrivate(ctx context.Context, events []core.Event) error {
-	return t.store.View(ctx, func(v core.View) error {
+	err := o.turns.store.View(ctx, func(v core.View) error { // senders may not know that a place is private
 		for i := range events {
 			m := &events[i].Message
 			h, err := v.Head(m.Path)
@@ -59,6 +51,10 @@ func (t *Turns) markPrivate(ctx context.Context, events []core.Event) error {
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return o.turns.receive(ctx, events)
 }
 
 // receive takes in events that were checked.

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -323,7 +324,11 @@ func forgotten(ctx context.Context, s core.Store, paths ...core.Path) bool {
 
 // choose returns what the turn answers: what an earlier attempt chose, or what waits now.
 func (s *setup) choose(waiting []core.Entry, j *journal) (chosen []core.Entry, last uint64, attempts int) {
-	before := j.opening()
+	var before core.TurnRecord // what the latest attempt noted when it began
+	r, _ := j.Find(core.Key{Turn: j.id})
+	if json.Unmarshal(r.Data, &before) != nil {
+		before = core.TurnRecord{}
+	}
 	for _, e := range waiting {
 		if e.Message.Seq <= before.Last {
 			chosen = append(chosen, e)
