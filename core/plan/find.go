@@ -54,9 +54,9 @@ func find(text string) findings {
 			break
 		}
 		at += i
-		adjacent := between(text[last:at])
+		adjacent := at-last < 200 && betweenPattern.MatchString(text[last:at])
 		raw, n := decode(text[at:])
-		if n == 0 && aside(text[at:]) {
+		if n == 0 && asidePattern().MatchString(text[at:]) {
 			at++
 			continue
 		}
@@ -100,15 +100,8 @@ var asidePattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:\[[^\[\]{}"':]{0,200}\]|\{[^\[\]{}"':]{1,200}\})`)
 })
 
-// aside reports whether the bracket is one of prose.
-func aside(text string) bool { return asidePattern().MatchString(text) }
-
+// betweenPattern matches what says nothing between two values.
 var betweenPattern = regexp.MustCompile("^(?:\\s|[,;]|```[a-zA-Z]*|</?[a-zA-Z_]+>)*$")
-
-// between reports whether nothing is said between two values.
-func between(text string) bool {
-	return len(text) < 200 && betweenPattern.MatchString(text)
-}
 
 // region is the part of the text with the broken JSON that begins at: up to the end, or to
 // the end of the fenced block around it.

@@ -199,8 +199,3 @@ func (r *reader) repair(f *findings) {
 	}
 	f.values = append(f.values, find(f.broken[1:]).values...)
 }
-
-// named reports whether the plan may have a step of that name: repairing must not invent one.
-func (r *reader) named(name string) bool {
-	return r.source == "" || strings.Contains(r.source, name)
-}

@@ -41,7 +41,7 @@ func (s *section) cost() int {
 	return cost
 }
 
-// first drops the n first items, last the n last ones.
+// first drops the n first items.
 func (s *section) first(n int) {
 	for i := range s.items[:n] {
 		s.sum -= s.items[i].size
@@ -50,14 +50,6 @@ func (s *section) first(n int) {
 	if s.lines != nil {
 		s.lines = s.lines[n:]
 	}
-}
-
-func (s *section) last(n int) {
-	keep := len(s.items) - n
-	for i := range s.items[keep:] {
-		s.sum -= s.items[keep+i].size
-	}
-	s.items = s.items[:keep]
 }
 
 // shorten cuts the texts of an item until they take at most room characters in

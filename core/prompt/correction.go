@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -45,7 +46,7 @@ const requiredFormat = `{"response":"text","intent":"query","confidence":0.9,` +
 // that is not enough the correction travels without the prompt's own message.
 func (c Correction) Request() llm.Request {
 	p, message := c.Prompt, c.message()
-	reply := strings.ToValidUTF8(or(cut(llm.Unthink(c.Reply), replyQuote), "{}"), "\uFFFD")
+	reply := strings.ToValidUTF8(cmp.Or(cut(llm.Unthink(c.Reply), replyQuote), "{}"), "\uFFFD")
 	retry := []llm.Utterance{{Role: llm.RoleModel, Text: reply}, {Role: llm.RoleUser, Text: message}}
 	reserve := textSize(p.parts.plan()) + textSize(message) + textSize(reply)
 	if !p.fits(reserve) {
@@ -88,7 +89,7 @@ func (c *Correction) faults() string {
 		lines[i] = f.String()
 	}
 	text := cut(strings.Join(lines, "\n"), faultsQuote)
-	return or(text, "The reply was no plan.") + "\nSend the whole reply again, corrected, in required_format."
+	return cmp.Or(text, "The reply was no plan.") + "\nSend the whole reply again, corrected, in required_format."
 }
 
 // reply is what the model said without its thoughts, its calls as the plan that they make.

@@ -3,8 +3,8 @@ package prompt
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
-	"time"
 	"unicode/utf8"
 )
 
@@ -12,50 +12,27 @@ import (
 // what is nested deeper than they like.
 const maxDepth = 64
 
-const hex = "0123456789abcdef"
-
 // appendText appends s as a JSON string. Characters stand for themselves where
 // JSON allows it; bytes that are not UTF-8 become U+FFFD.
 func appendText(dst []byte, s string) []byte {
 	dst = append(dst, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= 0x20 && c < utf8.RuneSelf && c != '"' && c != '\\' {
-			i++
-			continue
+	for _, r := range s {
+		switch {
+		case r == '"', r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r == '\n':
+			dst = append(dst, '\\', 'n')
+		case r == '\r':
+			dst = append(dst, '\\', 'r')
+		case r == '\t':
+			dst = append(dst, '\\', 't')
+		case r < 0x20:
+			dst = fmt.Appendf(dst, `\u%04x`, r)
+		default:
+			dst = utf8.AppendRune(dst, r)
 		}
-		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError && size == 1 {
-				dst = append(dst, s[start:i]...)
-				dst = append(dst, "\uFFFD"...)
-				start = i + 1
-			}
-			i += size
-			continue
-		}
-		dst = append(dst, s[start:i]...)
-		dst = appendEscape(dst, c)
-		i++
-		start = i
 	}
-	dst = append(dst, s[start:]...)
 	return append(dst, '"')
-}
-
-func appendEscape(dst []byte, c byte) []byte {
-	switch c {
-	case '"', '\\':
-		return append(dst, '\\', c)
-	case '\n':
-		return append(dst, '\\', 'n')
-	case '\r':
-		return append(dst, '\\', 'r')
-	case '\t':
-		return append(dst, '\\', 't')
-	}
-	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 }
 
 // width is how many characters appendText spends on one rune.
@@ -153,15 +130,6 @@ func appendSound(dst, quoted []byte) []byte {
 // digit is one of these.
 func surrogate(digits []byte, second string) bool {
 	return digits[0]|0x20 == 'd' && strings.IndexByte(second, digits[1]|0x20) >= 0
-}
-
-func appendTime(dst []byte, t time.Time, zone *time.Location) []byte {
-	if zone != nil {
-		t = t.In(zone)
-	}
-	dst = append(dst, '"')
-	dst = t.AppendFormat(dst, time.RFC3339)
-	return append(dst, '"')
 }
 
 // size counts characters.

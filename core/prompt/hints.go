@@ -31,11 +31,11 @@ func Merge(hints []hint.Hint, override, fallback string) Recon {
 	for _, h := range sorted {
 		switch h.Kind {
 		case hint.Language:
-			r.Language = or(r.Language, languageTag(h.Text))
+			r.Language = cmp.Or(r.Language, languageTag(h.Text))
 		case hint.MessageTone:
-			r.MessageTone = or(r.MessageTone, toneWord(h.Text))
+			r.MessageTone = cmp.Or(r.MessageTone, toneWord(h.Text))
 		case hint.ConversationTone:
-			r.ConversationTone = or(r.ConversationTone, toneWord(h.Text))
+			r.ConversationTone = cmp.Or(r.ConversationTone, toneWord(h.Text))
 		case hint.Snippet:
 			r.Snippets = once(r.Snippets, h.Text, hintMax)
 		case hint.Instruction:
@@ -44,7 +44,7 @@ func Merge(hints []hint.Hint, override, fallback string) Recon {
 			r.Memories = once(r.Memories, h.Text, memoryMax)
 		}
 	}
-	r.Language = or(r.Language, languageTag(fallback))
+	r.Language = cmp.Or(r.Language, languageTag(fallback))
 	if r.Language == hint.Undetermined {
 		r.Language = ""
 	}

@@ -1,6 +1,8 @@
 package prompt
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,7 +27,7 @@ func (p *Parts) input(l llm.Limits) part {
 	w.source(p, &last.Message)
 	w.time("timestamp", last.Message.Time)
 	w.text("privacy", "default")
-	w.text("scope", or(p.Scope, "chat"))
+	w.text("scope", cmp.Or(p.Scope, "chat"))
 	w.speakers(p)
 	w.media(p, l)
 	w.quote(last.Message.Path, p.quote())
@@ -53,12 +55,9 @@ const manyWait = 5
 
 // several reports whether more than one person speaks.
 func (p *Parts) several() bool {
-	for i := range p.Messages {
-		if p.Messages[i].Message.Author.ID != p.Messages[0].Message.Author.ID {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Messages, func(e core.Entry) bool {
+		return e.Message.Author.ID != p.Messages[0].Message.Author.ID
+	})
 }
 
 // last is the newest of what the turn answers.
@@ -271,7 +270,7 @@ func (p *Parts) attached(kind core.Media, files map[string]llm.File) (list []llm
 
 // quote is what the newest replying message replies to.
 func (p *Parts) quote() *core.Quote {
-	for i := len(p.Messages) - 1; i >= 0; i-- {
+	for i := range slices.Backward(p.Messages) {
 		q := p.Messages[i].Message.ReplyTo
 		if q != nil {
 			return q
@@ -301,11 +300,4 @@ func (w *writer) quote(place core.Path, q *core.Quote) {
 		w.close('}')
 	}
 	w.close('}')
-}
-
-func or(s, fallback string) string {
-	if s == "" {
-		return fallback
-	}
-	return s
 }

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -30,7 +31,7 @@ func (m Marks) Of(place core.Path, a core.Author) string {
 }
 
 // tag is what a prompt shows of somebody beside their name.
-func (m Marks) tag(place core.Path, a core.Author) string { return or(m.Of(place, a), a.Tag) }
+func (m Marks) tag(place core.Path, a core.Author) string { return cmp.Or(m.Of(place, a), a.Tag) }
 
 // Marks compares the names of everybody in the prompt.
 func (p *Parts) Marks() Marks {

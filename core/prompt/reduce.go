@@ -91,7 +91,7 @@ func (d *draft) reduce(before, reserve int, l llm.Limits) error {
 	if l.Chars <= 0 || r.over() <= 0 {
 		return nil
 	}
-	r.bulk()
+	r.shorten(max(r.limit/bulkShare, textFloor), func(s *slot) bool { return s.bulk })
 	r.long(&d.recent)
 	r.oldest(&d.recent, 0)
 	r.long(&d.current)
@@ -111,11 +111,6 @@ func (d *draft) reduce(before, reserve int, l llm.Limits) error {
 		return d.tooLong(r.total(before), l)
 	}
 	return nil
-}
-
-// bulk shortens what files and outputs say, should it be more than its share.
-func (r *reduction) bulk() {
-	r.shorten(max(r.limit/bulkShare, textFloor), func(s *slot) bool { return s.bulk })
 }
 
 // texts shortens what is left: the input's own texts.
@@ -187,8 +182,9 @@ func (s *section) align() {
 
 // lastFirst drops items from the end.
 func (r *reduction) lastFirst(s *section) {
-	for len(s.items) > 0 && r.over() > 0 {
-		s.last(1)
+	for n := len(s.items) - 1; n >= 0 && r.over() > 0; n-- {
+		s.sum -= s.items[n].size
+		s.items = s.items[:n]
 	}
 }
 

@@ -96,7 +96,10 @@ func (w *writer) number(name string, n int64) {
 func (w *writer) time(name string, t time.Time) {
 	if !t.IsZero() {
 		w.key(name)
-		w.raw = appendTime(w.raw, t, w.zone)
+		if w.zone != nil {
+			t = t.In(w.zone)
+		}
+		w.raw = append(t.AppendFormat(append(w.raw, '"'), time.RFC3339), '"')
 	}
 }
 
