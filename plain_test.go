@@ -35,9 +35,9 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 var maxBigPackageLines = map[string]int{
 	"daemon":              5100,
 	"interfaces/discord":  5530,
-	"core/engine":         3900,
-	"core/turn":           5040,
-	"core/action":         4840,
+	"core/engine":         3780,
+	"core/turn":           4940,
+	"core/action":         3530,
 	"interfaces/telegram": 4520,
 	"memory":              7630,
 }
