@@ -53,8 +53,9 @@ type Listener struct {
 	client *http.Client
 	free   chan struct{} // has room for those that work
 
-	mu   sync.Mutex
-	kept recent.Cache[[sha256.Size]byte, Transcript]
+	mu    sync.Mutex
+	kept  recent.Cache[[sha256.Size]byte, Transcript]
+	epoch uint64 // of kept: when somebody is forgotten, so is what was said
 }
 
 // NewListener makes a Listener of a checked configuration; nil if it has no provider.
@@ -64,12 +65,16 @@ func NewListener(c *Config) *Listener {
 	}
 	l := &Listener{
 		c: c.In, ffmpeg: c.FFmpeg, free: make(chan struct{}, max(1, c.In.Parallel)),
-		kept: recent.NewCache[[sha256.Size]byte, Transcript](maxKept / 2),
+		kept: newKept(),
 	}
 	if c.In.Provider == byServer {
 		l.url, l.client = server(c.In.BaseURL, "audio/transcriptions", c.In.Timeout, maxAnswer)
 	}
 	return l
+}
+
+func newKept() recent.Cache[[sha256.Size]byte, Transcript] {
+	return recent.NewCache[[sha256.Size]byte, Transcript](maxKept / 2)
 }
 
 // server returns the address below a base, and a client that reaches nothing else.
@@ -120,7 +125,7 @@ func (l *Listener) Hear(ctx context.Context, a core.Attachment, language string,
 		return Transcript{}, err
 	}
 	key := sha256.Sum256(data)
-	t, known := l.lookUp(key)
+	t, known := l.lookUp(ctx, key)
 	if known {
 		return t, silence(t)
 	}
@@ -139,9 +144,13 @@ func (l *Listener) Hear(ctx context.Context, a core.Attachment, language string,
 	return t, silence(t)
 }
 
-func (l *Listener) lookUp(key [sha256.Size]byte) (Transcript, bool) {
+func (l *Listener) lookUp(ctx context.Context, key [sha256.Size]byte) (Transcript, bool) {
+	epoch, _, _ := core.EpochOf(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if epoch != l.epoch {
+		l.kept, l.epoch = newKept(), epoch
+	}
 	return l.kept.Get(key)
 }
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -113,6 +114,11 @@ func TestServerHears(t *testing.T) {
 	if asked.Load() != 1 || booked != 4 {
 		t.Errorf("asked %d times and booked %d seconds, want 1 and 4", asked.Load(), booked)
 	}
+	forgotten := core.WithEpoch(t.Context(), 1)
+	_, err := l.Hear(forgotten, core.Attachment{}, "pt", free, content(opus(3*time.Second)))
+	if err != nil || asked.Load() != 2 {
+		t.Errorf("what forgotten users said is remembered: %v", err)
+	}
 	l.c.Model = "gpt-4o-transcribe" // which has no verbose answer
 	if _, err := l.Hear(t.Context(), core.Attachment{}, "pt", free, content(opus(2*time.Second))); err == nil {
 		t.Error("the server was asked for a form that the model does not have")
@@ -178,8 +184,10 @@ func TestProgramHears(t *testing.T) {
 	}}
 	wave := append([]byte("OggS"), " what is said"...)
 	t.Setenv("HOME", "/home")
-	got, err := NewListener(&c).Hear(t.Context(), core.Attachment{}, "", free, content(wave))
-	if want := "OggS what is said|auto;/home"; err != nil || got.Text != want || got.Percent != core.HeardUnrated {
+	t.Setenv("TMPDIR", t.TempDir())
+	file := core.Attachment{Duration: 3 * time.Second}
+	got, err := NewListener(&c).Hear(t.Context(), file, "", free, content(wave))
+	if want := "OggS what is said|auto;/home"; err != nil || got.Text != want || got.Percent != core.HeardUnrated || got.Length != 3*time.Second {
 		t.Errorf("%+v, %v, want %q", got, err, want)
 	}
 	for name, argv := range map[string][]string{
@@ -193,6 +201,9 @@ func TestProgramHears(t *testing.T) {
 		if !strings.Contains(fmt.Sprint(err), "just now") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 
@@ -263,6 +274,36 @@ func TestLengths(t *testing.T) {
 	for _, data := range [][]byte{opus(90 * time.Second), tone(90 * time.Second)} {
 		if got := lengthOf(data); got != 90*time.Second {
 			t.Errorf("%v", got)
+		}
+	}
+}
+
+func TestFormats(t *testing.T) {
+	for data, want := range map[string]string{
+		"OggS": "ogg", "RIFF....WAVE": "wav", "RIFF....AVI ": "", "....WAVE": "", "fLaC": "flac", "....ftypisom": "m4a",
+		"\x1a\x45\xdf\xa3": "webm", "#!AMR\n": "amr", "\xff\xf1\x50": "aac", "\xff\xfb\x90": "mp3", "ID3\x04": "mp3",
+		"\xff\xd8\xff": "", "\x7f\xf1\x50": "", "\x7f\xfb\x90": "", "\xff\xf1": "", "": "", "Ogg": "",
+	} {
+		f, ok := formatOf([]byte(data))
+		if f.ending != want || ok != (want != "") {
+			t.Errorf("%q is %q, want %q", data, f.ending, want)
+		}
+	}
+}
+
+// TestSilentSegments: only if nobody speaks in any segment, the words are imagined.
+func TestSilentSegments(t *testing.T) {
+	for answer, want := range map[string]string{
+		`{"text":"a b","segments":[{"avg_logprob":-2,"no_speech_prob":0.9},{"avg_logprob":-0.5}]}`:                  "a b 37",
+		`{"text":"a b","segments":[{"avg_logprob":-2,"no_speech_prob":0.9},{"avg_logprob":-2,"no_speech_prob":1}]}`: " 14",
+		`{"text":"a b","segments":[{"avg_logprob":-2,"no_speech_prob":0.1}]}`:                                       "a b 14",
+		`{"text":"a b","segments":[{"avg_logprob":-0.5,"no_speech_prob":0.9}]}`:                                     "a b 61",
+		`{"text":"a b","segments":[{"no_speech_prob":0.9}]}`:                                                        "a b -1",
+		`{"text":"a b","duration":-3}`: "a b -1",
+	} {
+		got, err := transcript([]byte(answer))
+		if err != nil || fmt.Sprint(got.Text, " ", got.Percent) != want || got.Length != 0 {
+			t.Errorf("%s: %+v, %v", answer, got, err)
 		}
 	}
 }

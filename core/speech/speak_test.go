@@ -1,6 +1,7 @@
 package speech
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +72,7 @@ func TestProgramSpeaks(t *testing.T) {
 	if err := os.WriteFile(sound, tone(2*time.Second), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("TMPDIR", t.TempDir())
 	for name, tc := range map[string]struct {
 		argv []string
 		want string
@@ -84,10 +87,43 @@ func TestProgramSpeaks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := NewSpeaker(&Config{Out: Out{Provider: byProgram, Program: tc.argv, When: "always", Timeout: 10 * time.Second, MaxText: 100}})
 			f, err := s.Speak(t.Context(), "Hello.", "nova", free)
+			left, readErr := os.ReadDir(os.TempDir())
+			if len(left) > 0 || readErr != nil {
+				t.Errorf("left behind: %v, %v", left, readErr)
+			}
 			if f.MIME != tc.want || (err == nil) != (tc.want != "") || tc.want != "" && f.Length != 2*time.Second {
 				t.Errorf("%q %v, %v", f.MIME, f.Length, err)
 			}
 		})
+	}
+}
+
+// TestWaveform: each bar is the loudest packet of its stretch, and headers are none.
+func TestWaveform(t *testing.T) {
+	page := func(granule byte, sizes ...byte) []byte {
+		data := make([]byte, oggHeader, 1000)
+		copy(data, "OggS")
+		data[oggGranule+1], data[oggSegments] = granule, byte(len(sizes))
+		data = append(data, sizes...)
+		for _, n := range sizes {
+			data = append(data, make([]byte, n)...)
+		}
+		return data
+	}
+	head := page(0, 19)
+	copy(head[oggHeader+1:], "OpusHead")
+	file := slices.Concat(head, page(0, 200), page(1, 10, 100, 50), page(2, 255, 45, 0))
+	if got := waveform(file); !slices.Equal(got, []byte{8, 85, 42, 255, 0}) {
+		t.Errorf("%v", got)
+	}
+	long := bytes.Repeat(page(9, 10, 20), 300)
+	if got := waveform(slices.Concat(head, page(0, 1), long)); len(got) != maxBars || slices.Min(got) != 255 {
+		t.Errorf("%d bars, %v", len(got), got)
+	}
+	for _, none := range [][]byte{nil, head, []byte("OggS"), tone(time.Second), file[:len(head)+oggHeader+2]} {
+		if got := waveform(none); got != nil {
+			t.Errorf("%v", got)
+		}
 	}
 }
 
