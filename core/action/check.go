@@ -22,6 +22,8 @@ const (
 	targetKey      = "target"
 )
 
+const maxPriority = 10
+
 // maxFallbacks is how long a chain of fallbacks may be.
 const maxFallbacks = 4
 
@@ -73,7 +75,8 @@ func (c *checker) fault(field, action, format string, args ...any) {
 	c.faults = append(c.faults, core.Fault{Field: field, Action: action, Text: fmt.Sprintf(format, args...)})
 }
 
-// respond makes a plan's response its first message, unless a message repeats it.
+// respond makes a plan's response its first step, which nothing precedes: "I'm looking it up" is
+// said before that takes long. A response that a message of the plan repeats is left out.
 func (c *checker) respond(response string, steps []core.Step) []core.Step {
 	if response == "" || c.who.Mute || c.said(response, steps, true) {
 		return steps
@@ -84,7 +87,7 @@ func (c *checker) respond(response string, steps []core.Step) []core.Step {
 		return steps
 	}
 	payload := core.JSON(map[string]any{textKey: response})
-	step, ok := c.step("response", core.Step{Type: d.Name, Payload: payload, Priority: core.DefaultPriority}, 0)
+	step, ok := c.step("response", core.Step{Type: d.Name, Payload: payload, Priority: maxPriority}, 0)
 	if !ok {
 		return steps
 	}

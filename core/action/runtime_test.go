@@ -29,10 +29,10 @@ func TestExecuteInOrder(t *testing.T) {
 	job := j.job(s, by(core.RankMember), plan.Steps...)
 	done := run(t, NewRuntime(Options{}), job)
 	same2(t, "calls", w.did(), []string{
-		"telegram/-100/7: one", "telegram/-100/7: Here you are.", `web_search{}`, `web_fetch{"n":2}`,
+		"telegram/-100/7: Here you are.", "telegram/-100/7: one", `web_search{}`, `web_fetch{"n":2}`,
 	})
 	same2(t, "done", told(done), []string{
-		"4 message_telegram done", "1 message_telegram done", "3 web_search done", "2 web_fetch done",
+		"1 message_telegram done", "4 message_telegram done", "3 web_search done", "2 web_fetch done",
 	})
 }
 
