@@ -51,6 +51,9 @@ func (t *tx) changeEntry(path core.Path, id string, alter func(*storedEntry) boo
 // edit sets the new texts, and the new attachments unless they are nil: the platform said
 // nothing about those.
 func edit(l *storedEntry, m *core.Message) bool {
+	if m.Text == "" && l.Message.Heard != 0 {
+		m.Text = l.Message.Text // what was heard was never written
+	}
 	sameForeign := func(a, b core.Foreign) bool {
 		same := a.Time.Equal(b.Time)
 		a.Time, a.Path, a.ID = b.Time, b.Path, b.ID

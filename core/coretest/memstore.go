@@ -326,6 +326,9 @@ func (s *MemStore) change(e core.Event) {
 }
 
 func editEntry(e *core.Entry, m core.Message) {
+	if m.Text == "" && e.Message.Heard != 0 {
+		m.Text = e.Message.Text
+	}
 	same := m.Attachments == nil || slices.Equal(e.Message.Attachments, m.Attachments)
 	if same && e.Message.Text == m.Text && slices.Equal(e.Message.Foreign, m.Foreign) {
 		return

@@ -241,6 +241,8 @@ func recognised(t *testing.T, s *shelf) {
 	same(t, "confidence", got.Message.Heard, 87)
 	same(t, "revision", got.Rev, 0)
 	same(t, "attachments", len(got.Message.Attachments), 1)
+	s.change(core.Event{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: "1", Voice: true}})
+	same(t, "text after the platform repeats the message", s.entry(kitchen, "1").Message.Text, "turn left")
 	s.change(core.Event{Kind: core.KindDeletion, Message: core.Message{Path: kitchen}, Target: "1"})
 	same(t, "confidence after its deletion", s.entry(kitchen, "1").Message.Heard, 0)
 }
