@@ -51,14 +51,6 @@ func (a *personas) known() (names []string) {
 	return slices.Compact(names)
 }
 
-// names lists the names and aliases of all personas.
-func (a *personas) names() (names []string) {
-	for _, file := range a.Files {
-		names = append(append(names, a.byFile[file].Name), a.byFile[file].Aliases...)
-	}
-	return names
-}
-
 // loadPersona reads a persona file; "" is the built-in persona. Problems become
 // faults of the key that names it.
 func (c *Config) loadPersona(file string, d *config.Document, at ...any) *persona.Persona {

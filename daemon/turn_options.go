@@ -26,7 +26,10 @@ func (b *Bot) options(p *parts) turn.Options {
 		Asker:    turn.Thinking(p.showing(b.budgeted(p, clock)), ability[core.TypingIndicator](p), log),
 		Settings: p.turnSettings,
 		Access:   c.Access, Admins: b.admins(c), Config: c.turnConfig(),
-		Names: append([]string{c.Bot.Name}, p.personas.names()...),
+		Names: func(place core.Path) []string {
+			who := p.personaAt(place)
+			return append([]string{c.Bot.Name, who.Name}, who.Aliases...)
+		},
 		Epoch: b.Data.Epoch,
 		Prompt: turn.Prompt{
 			Persona:  func(place core.Path, user string) core.Persona { return p.personaAt(place).For(user) },

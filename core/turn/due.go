@@ -64,7 +64,7 @@ func (s *setup) isCommand(e *core.Event) bool {
 
 // findName notes whether the message calls the bot by name.
 func (s *setup) findName(m *core.Message) {
-	if m.Addressed == "" && s.names.in(spoken(m)) {
+	if m.Addressed == "" && newNames(s.Names(m.Path)).in(spoken(m)) {
 		m.Addressed = core.AddressedName
 	}
 }

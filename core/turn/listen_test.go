@@ -72,6 +72,34 @@ func (b *bot) logged(path core.Path) (texts []string) {
 	return texts
 }
 
+// named are the bot's names in all places.
+func named(names ...string) func(core.Path) []string {
+	return func(core.Path) []string { return names }
+}
+
+// TestNamesOfPlaces: a persona's names wake the bot only where that persona speaks.
+func TestNamesOfPlaces(t *testing.T) {
+	b, _ := group(t, turn.Settings{Activation: turn.ActivationMention}, plan("Yes?"), plan("Here."))
+	b.Reconfigure(b.options(func(o *turn.Options) {
+		o.Names = func(place core.Path) []string {
+			if place == square {
+				return []string{"Aria", "Master"}
+			}
+			return []string{"Aria"}
+		}
+	}))
+	elsewhere := func(id, text string) core.Event {
+		e := talk(id, "jay", text)
+		e.Message.Path = core.MustPath("room/elsewhere")
+		return e
+	}
+	b.receive(elsewhere("1", "Master, are you there?"), talk("2", "jay", "master?"))
+	b.ended(1)
+	b.receive(elsewhere("3", "Aria?"))
+	b.ended(1)
+	b.holds("Yes?", "Here.")
+}
+
 func TestAmbient(t *testing.T) {
 	b, c := group(t, turn.Settings{Activation: turn.ActivationAmbient, AmbientMessages: 3, AmbientEvery: time.Hour},
 		`{"actions":[{"type":"IGNORE"}]}`, plan("By the way …"), plan("Yes?"))

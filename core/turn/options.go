@@ -68,7 +68,7 @@ type Options struct {
 
 	Access  Access
 	Admins  []core.Path
-	Names   []string // the bot's name and aliases: a word of a group message that wakes it
+	Names   func(place core.Path) []string // the bot's names there: a word of a group message that wakes it
 	Places  Places
 	Plugins Plugins
 	Epoch   func() uint64 // see core.Facts; nil: 0

@@ -282,7 +282,7 @@ func (s *setup) yesOrNo(m *core.Message) (yes, plain bool) {
 	if at != nil && m.Addressed == core.AddressedMention {
 		text = text[:at[0]] + text[at[1]:]
 	}
-	for _, name := range s.names {
+	for _, name := range newNames(s.Names(m.Path)) {
 		text = strings.TrimSuffix(strings.TrimPrefix(text, name+" "), " "+name)
 	}
 	text = polite.ReplaceAllString(text, "")

@@ -62,7 +62,7 @@ func TestNamesOfScripts(t *testing.T) {
 	} {
 		s := open(t, t.TempDir())
 		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Yes.")), func(o *turn.Options) {
-			o.Names = []string{"Ария", "أريا", "Αρια", "José", "アリア", "小艾", "อารียา", "राम"}
+			o.Names = named("Ария", "أريا", "Αρια", "José", "アリア", "小艾", "อารียา", "राम")
 		})
 		if b.receive(inTopic(1, "1", "jay", text)); want {
 			b.ended(1)

@@ -57,7 +57,7 @@ func start(t testing.TB, s core.Store, room *coretest.Room, asker core.Asker, ch
 		Prompt: turn.Prompt{Persona: func(core.Path, string) core.Persona {
 			return core.Persona{Name: "Aria", Text: "You are Aria."}
 		}},
-		Clock: time.Now, Log: log, Config: turn.Config{History: 20, Attempts: 2}, Names: []string{"Aria"},
+		Clock: time.Now, Log: log, Config: turn.Config{History: 20, Attempts: 2}, Names: named("Aria"),
 		Settings: func(core.Path) turn.Settings { return turn.Settings{Activation: turn.ActivationMention} },
 		Plugins:  turn.Plugins{Observers: []watch.Observer{room}},
 	}

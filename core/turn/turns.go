@@ -45,7 +45,6 @@ func New(o Options) *Turns {
 // setup is what a turn, or the receipt of an event, works with from its beginning to its end.
 type setup struct {
 	Options
-	names names
 	users sync.WaitGroup // turns that run on it
 	over  chan struct{}  // closed when it was replaced, and the turns on it and before are over
 }
@@ -75,7 +74,7 @@ func (a *setups) exchange(o Options) (drained func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	old := a.current.Load()
-	a.current.Store(&setup{Options: o, names: newNames(o.Names), over: make(chan struct{})})
+	a.current.Store(&setup{Options: o, over: make(chan struct{})})
 	if old == nil {
 		return func() {}
 	}
