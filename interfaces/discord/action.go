@@ -22,8 +22,8 @@ const (
 
 const messageSchema = `{"type":"object","properties":{
 "text":{"type":"string","title":"text"},
-"interface_path":{"type":"string","title":"place"},
-"reply_to_message_id":{"type":["string","integer"],"title":"reply to"},
+"interface_path":{"type":"string","title":"place","description":"default: here"},
+"reply_to_message_id":{"type":["string","integer"],"title":"reply to","description":"message_id"},
 "embeds":{"type":"array","items":{"type":"object"}},
 "buttons":{"type":"array","maxItems":25,"items":{"type":"object","properties":{
 "label":{"type":"string"},"url":{"type":"string"}},"required":["label"]}},

@@ -88,8 +88,10 @@ func (c *catalogue) messageAction() core.Action {
 		Name:    core.MessagePrefix + c.send.opt.Name,
 		Similes: []string{"send_message_" + c.send.opt.Name, c.send.opt.Name + "_message"},
 		Brief:   "Send a message, as Markdown",
-		Schema: object(`"text"`, `"text":{"type":"string","title":"text"}`, pathProperty,
-			`"recipient":{"type":"string","title":"recipient","description":"#topic or @name"}`, replyProperty,
+		Schema: object(`"text"`, `"text":{"type":"string","title":"text"}`,
+			`"interface_path":{"type":"string","title":"place","description":"default: here"}`,
+			`"recipient":{"type":"string","title":"recipient","description":"#topic or @name"}`,
+			`"reply_to_message_id":{"type":["string","integer"],"title":"reply to","description":"message_id"}`,
 			buttonsProperty,
 			`"suggestions":{"type":"array","items":{"type":"string"},"deprecated":true}`, silentProperty, rankProperty),
 		Examples: core.Examples{
