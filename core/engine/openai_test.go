@@ -333,6 +333,48 @@ func TestStructureFallsBack(t *testing.T) {
 	}
 }
 
+// TestServerBreaksOverTheSchema: it answers 500 where others refuse. Each request is answered all
+// the same, and after three in a row no schema is sent any more; one such answer may be chance.
+func TestServerBreaksOverTheSchema(t *testing.T) {
+	var breaks func(raw string) bool
+	says := aiSays("{}")
+	s := newServer(t, nil)
+	s.say(func(w http.ResponseWriter, r *http.Request) {
+		if breaks(s.last().raw) {
+			body(500, `{"error":{"message":"grammar compilation failed"}}`)(w, r)
+			return
+		}
+		says(w, r)
+	})
+	m := s.model(func(c *Config) { c.Structure = "strict" })
+	calls := func() int { return len(s.got()) }
+	once := true
+	breaks = func(string) bool { defer func() { once = false }(); return once }
+	ask1(t, m, hello())
+	if l := m.Limits(); l.Schemas != llm.StructureStrict || calls() != 2 {
+		t.Errorf("by chance: it wants %q after %d calls", l.Schemas, calls())
+	}
+	breaks = func(string) bool { return false }
+	ask1(t, m, hello())
+	breaks = func(raw string) bool { return strings.Contains(raw, "json_schema") }
+	for i := range 3 {
+		before := calls()
+		ask1(t, m, hello())
+		if n := calls() - before; n != 2 {
+			t.Errorf("request %d takes %d calls", i+1, n)
+		}
+	}
+	before := calls()
+	ask1(t, m, hello())
+	if l := m.Limits(); l.Schemas != llm.StructureNone || calls() != before+1 {
+		t.Errorf("in the end it wants %q, with %d calls", l.Schemas, calls()-before)
+	}
+	breaks = func(string) bool { return true }
+	if failed := fail(t, s.model(), hello()); failed.Kind != llm.ErrorRetryLater || failed.Status != 500 {
+		t.Errorf("a server that is down: %v", failed)
+	}
+}
+
 func TestRefusalThatIsNoneOfTheForm(t *testing.T) {
 	s := newServer(t, body(400, `{"error":{"message":"maximum context length"}}`))
 	m := s.model()

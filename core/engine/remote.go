@@ -32,6 +32,7 @@ type remote struct {
 	transport *transport
 	// form is the strictest one that the server has not refused.
 	form    atomic.Int32
+	broken  atomic.Int32 // answers in a row that came only without a schema, after a status of 500
 	learned learnedLimits
 }
 
@@ -93,12 +94,11 @@ func (r *remote) Generate(ctx context.Context, request llm.Request) (llm.Answer,
 	if request.Schema == nil {
 		begin = max(begin, formWords)
 	}
+	broke := false
 	for m := begin; ; m++ {
 		answer, err := r.once(call, request, m)
 		if err == nil {
-			if m != begin {
-				r.form.Store(int32(m))
-			}
+			r.took(m, begin, broke)
 			return answer, nil
 		}
 		said, ok := errors.AsType[*httpError](err)
@@ -110,9 +110,28 @@ func (r *remote) Generate(ctx context.Context, request llm.Request) (llm.Answer,
 		}
 		failed := asModelError(r.cfg.Name, call, ctx, err)
 		failed.Err = r.conceal(failed.Err)
-		if m >= formPlain || !mayTakePlainerForm(failed) {
+		if m <= formSchema && failed.Status == http.StatusInternalServerError {
+			broke, m = true, formSchema // perhaps over the schema
+		} else if m >= formPlain || !mayTakePlainerForm(failed) {
 			return llm.Answer{}, failed
 		}
+	}
+}
+
+// maxBroken is how often in a row a server may break over a schema and take a plainer form
+// before it is asked for no schema any more. Once may be chance.
+const maxBroken = 3
+
+// took remembers the form in which a request was taken that began with another one.
+func (r *remote) took(m, begin requestForm, broke bool) {
+	switch {
+	case !broke:
+		r.broken.Store(0)
+	case r.broken.Add(1) < maxBroken:
+		return
+	}
+	if m != begin {
+		r.form.Store(int32(m))
 	}
 }
 
