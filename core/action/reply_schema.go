@@ -50,7 +50,7 @@ func (s *Snapshot) replySchema(names, keys []string, strict bool) json.RawMessag
 		definitions = definitions.With(d.Name, w.payload(d))
 		branches = append(branches, w.branches(d.Name)...)
 	}
-	definitions = definitions.With("action", schema.Object{}.With("anyOf", branches)).With("condition", w.condition())
+	definitions = definitions.With(anyAction, schema.Object{}.With("anyOf", branches)).With(anyCondition, w.condition())
 	root := w.object(w.plan(keys), "response", "actions").With("$defs", definitions)
 	raw := core.JSON(root)
 	if len(raw) > maxReplySchema {
@@ -61,6 +61,12 @@ func (s *Snapshot) replySchema(names, keys []string, strict bool) json.RawMessag
 	}
 	return raw
 }
+
+// Parts of the schema. No action is called like that: their names have no capitals.
+const (
+	anyAction    = "Action"
+	anyCondition = "Condition"
+)
 
 // replyWriter writes the schema of a reply.
 type replyWriter struct{ strict bool }
@@ -89,7 +95,7 @@ func (w replyWriter) plan(keys []string) schema.Object {
 	}
 	context := schema.Object{}.With("topic", text).With("entities", w.anything()).With("slotsFilled", w.anything()).
 		With("slotsRequired", listOf(text))
-	p := schema.Object{}.With("response", text).With("actions", listOf(refTo("action"))).
+	p := schema.Object{}.With("response", text).With("actions", listOf(refTo(anyAction))).
 		With("intent", among(plan.Intents...)).With("confidence", confidence).With("context", w.object(context)).
 		With("suggestions", listOf(text))
 	if !w.strict {
@@ -110,8 +116,8 @@ func (w replyWriter) branches(name string) []any {
 		priority = priority.With("minimum", 0).With("maximum", 10)
 	}
 	whole := slices.Clone(short).With("priority", priority).With("requiresConfirmation", schema.OfType("boolean")).
-		With("confirmationMessage", schema.OfType("string")).With("fallbackAction", refTo("action")).
-		With("conditions", listOf(refTo("condition")))
+		With("confirmationMessage", schema.OfType("string")).With("fallbackAction", refTo(anyAction)).
+		With("conditions", listOf(refTo(anyCondition)))
 	if !w.strict {
 		return []any{w.object(whole, "type", "payload")}
 	}

@@ -214,6 +214,24 @@ func TestStrictSubset(t *testing.T) {
 	walk("", root, 1)
 }
 
+// TestReplySchemaOfAnyName: an action may be called what parts of the schema are called.
+func TestReplySchemaOfAnyName(t *testing.T) {
+	var w world
+	names := []string{"action", "condition"}
+	s := w.catalogue(t, w.act(names[0]), w.act(names[1]))
+	var root map[string]any
+	if err := json.Unmarshal(s.ReplySchema(names, nil, false), &root); err != nil {
+		t.Fatal(err)
+	}
+	definitions, _ := root["$defs"].(map[string]any)
+	for _, name := range names {
+		payload, _ := definitions[name].(map[string]any)
+		if properties, _ := payload["properties"].(map[string]any); properties["n"] == nil || properties["field"] != nil {
+			t.Errorf("the payload of %s is %v", name, payload)
+		}
+	}
+}
+
 // TestReplySchemaIsBounded: a catalogue with huge schemas gives a smaller schema, not none.
 func TestReplySchemaIsBounded(t *testing.T) {
 	var w world
