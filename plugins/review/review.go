@@ -29,6 +29,17 @@ type Place struct {
 	Avoid    []string  `toml:"avoid" example:"as an AI" doc:"Words and phrases that are not used."`
 }
 
+// Check implements the configuration's own check.
+func (c *Config) Check(fault func(text string, at ...any)) {
+	for i, p := range c.Places {
+		for j, phrase := range p.Avoid {
+			if strings.TrimSpace(phrase) == "" {
+				fault("is empty: name a word or phrase, or take it out", "place", i, "avoid", j)
+			}
+		}
+	}
+}
+
 // Plugin is the plugin. Safe for concurrent use.
 type Plugin struct {
 	name string
@@ -44,7 +55,7 @@ func (p *Plugin) Name() string { return p.name }
 // Actions implements core.Plugin: there are none.
 func (p *Plugin) Actions() []core.Action { return nil }
 
-// Review implements turn.Reviewer.
+// Review implements action.Reviewer.
 func (p *Plugin) Review(d action.Draft) (faults []core.Fault) {
 	acts := slices.ContainsFunc(d.Done, isDeed)
 	var texts []string
@@ -128,6 +139,9 @@ func (l *Place) faults(text string) (faults []string) {
 		faults = append(faults, "has exclamation marks or words in capitals, which are not used here")
 	}
 	for _, phrase := range l.Avoid {
+		if strings.TrimSpace(phrase) == "" {
+			continue
+		}
 		for range txt.Words(strings.ToLower(text), strings.ToLower(phrase)) {
 			faults = append(faults, fmt.Sprintf("uses %q, which is not said here", phrase))
 			break

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -84,6 +85,19 @@ func TestLimits(t *testing.T) {
 	}
 	if got := reviewed(Config{}, "room/1", nil, says(strings.Repeat("HA! ", 500))); got != "" {
 		t.Errorf("without limits: %s", got)
+	}
+}
+
+// TestEmptyPhrases: a phrase without words is a fault of the configuration, and does no harm.
+func TestEmptyPhrases(t *testing.T) {
+	c := Config{Places: []Place{{Emoji: -1, Shouting: true, Avoid: []string{"", " "}}}}
+	var faults []string
+	c.Check(func(text string, at ...any) { faults = append(faults, fmt.Sprint(text, at)) })
+	if len(faults) != 2 || !strings.Contains(faults[0], "place 0 avoid 0") {
+		t.Errorf("faults %q", faults)
+	}
+	if got := reviewed(c, "room/1", nil, says("one two")); got != "" {
+		t.Errorf("it finds %s", got)
 	}
 }
 
