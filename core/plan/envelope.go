@@ -96,7 +96,7 @@ func (r *reader) intent(f fields) {
 func confidence(raw json.RawMessage) *float64 {
 	text := strings.Trim(string(raw), "\"% ")
 	n, ok := number(json.RawMessage(text))
-	isPercent := ok && (n > 1 || strings.Contains(string(raw), "%"))
+	isPercent := ok && (n >= 2 || strings.Contains(string(raw), "%")) // 1.2 is neither
 	if isPercent {
 		n /= 100
 	}

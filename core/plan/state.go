@@ -33,7 +33,7 @@ func Merge(old core.State, since, now time.Time, age time.Duration, said core.St
 		Topic:       txt.Clip(cmp.Or(said.Topic, old.Topic), maxTopic),
 		Entities:    merge(old.Entities, said.Entities),
 		SlotsFilled: merge(old.SlotsFilled, said.SlotsFilled),
-		Status:      cmp.Or(said.Status, old.Status),
+		Status:      old.Status,
 	}
 	required := old.SlotsRequired
 	if said.SlotsRequired != nil {
