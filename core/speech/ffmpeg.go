@@ -2,7 +2,6 @@ package speech
 
 import (
 	"context"
-	"encoding/binary"
 	"io"
 	"os"
 	"os/exec"
@@ -50,10 +49,9 @@ func lengthOfFile(name string) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	header := make([]byte, 44)
+	header := make([]byte, wavHeader)
 	if _, err := io.ReadFull(f, header); err != nil {
 		return 0, err
 	}
-	perSecond := max(1, binary.LittleEndian.Uint32(header[28:]))
-	return time.Duration(float64(info.Size()) / float64(perSecond) * float64(time.Second)), nil
+	return lengthOfWAV(header, info.Size()), nil
 }

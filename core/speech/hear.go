@@ -138,18 +138,29 @@ func (l *Listener) Hear(ctx context.Context, a core.Attachment, language string,
 	if err != nil {
 		return Transcript{}, err
 	}
+	l.keep(ctx, key, t)
+	return t, silence(t)
+}
+
+// keep remembers a transcript, unless somebody was forgotten meanwhile.
+func (l *Listener) keep(ctx context.Context, key [sha256.Size]byte, t Transcript) {
+	epoch, _, _ := core.EpochOf(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.kept.Put(key, t)
-	return t, silence(t)
+	if epoch == l.epoch {
+		l.kept.Put(key, t)
+	}
 }
 
 func (l *Listener) lookUp(ctx context.Context, key [sha256.Size]byte) (Transcript, bool) {
 	epoch, _, _ := core.EpochOf(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if epoch != l.epoch {
+	if epoch > l.epoch {
 		l.kept, l.epoch = newKept(), epoch
+	}
+	if epoch < l.epoch {
+		return Transcript{}, false
 	}
 	return l.kept.Get(key)
 }

@@ -119,6 +119,25 @@ func TestServerHears(t *testing.T) {
 	if err != nil || asked.Load() != 2 {
 		t.Errorf("what forgotten users said is remembered: %v", err)
 	}
+	l.free = make(chan struct{}, 2)
+	meanwhile := func(ctx context.Context, do func(context.Context) (int, error)) error {
+		later := core.WithEpoch(t.Context(), 2) // somebody is forgotten while this is recognised
+		if _, err := l.Hear(later, core.Attachment{}, "pt", free, content(opus(4*time.Second))); err != nil {
+			t.Error(err)
+		}
+		_, err := do(ctx)
+		return err
+	}
+	for range 2 {
+		if _, err := l.Hear(forgotten, core.Attachment{}, "pt", meanwhile, content(opus(5*time.Second))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := asked.Load()
+	_, err = l.Hear(core.WithEpoch(t.Context(), 2), core.Attachment{}, "pt", free, content(opus(5*time.Second)))
+	if err != nil || asked.Load() != before+1 {
+		t.Errorf("what was recognised while somebody was forgotten is remembered: %v", err)
+	}
 	l.c.Model = "gpt-4o-transcribe" // which has no verbose answer
 	if _, err := l.Hear(t.Context(), core.Attachment{}, "pt", free, content(opus(2*time.Second))); err == nil {
 		t.Error("the server was asked for a form that the model does not have")

@@ -51,7 +51,7 @@ func lengthOf(data []byte) time.Duration {
 	case ogg:
 		return lengthOfOgg(data)
 	case wav:
-		return lengthOfWAV(data)
+		return lengthOfWAV(data, int64(len(data)))
 	}
 	return 0
 }
@@ -81,17 +81,21 @@ func lengthOfOgg(data []byte) time.Duration {
 	return time.Duration(float64(samples) / opusRate * float64(time.Second))
 }
 
-// lengthOfWAV divides what follows the header by the bytes of a second.
-func lengthOfWAV(data []byte) time.Duration {
-	const header, rate = 44, 28
-	if len(data) < header {
+// wavHeader is the size of the usual header of a WAV file.
+const wavHeader = 44
+
+// lengthOfWAV divides what follows the header by the bytes of a second. data is the
+// beginning of a file of that size.
+func lengthOfWAV(data []byte, size int64) time.Duration {
+	const rate = 28
+	if len(data) < wavHeader {
 		return 0
 	}
 	perSecond := int64(binary.LittleEndian.Uint32(data[rate:]))
 	if perSecond == 0 {
 		return 0
 	}
-	return time.Duration(float64(len(data)-header) / float64(perSecond) * float64(time.Second))
+	return time.Duration(float64(size-wavHeader) / float64(perSecond) * float64(time.Second))
 }
 
 // maxBars is how many bars the picture of a voice message has at most, as Discord takes them.
