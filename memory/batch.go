@@ -34,7 +34,7 @@ type batch struct {
 	epoch writeEpoch
 	muted []core.TurnID // turns of the batch that end here and answer people who were forgotten
 	over  []core.TurnID // all turns that end here
-	// people are the authors whom the turns answered that end here. What these turns sent is
+	// people are the authors of what the turns answered that end here. What these turns sent is
 	// forgotten with them.
 	people []string
 }

@@ -31,7 +31,7 @@
 //	vectors  origin, number of the fact → model's tag, scale, a byte for each number
 //	sketches origin, number of the fact / 60 → of each of these: rest (1 byte), model's tag, 1024 bits
 //
-// The bot's messages hold the ids of those whom they answer, so that they are
+// The bot's messages hold the ids of the people that they answer, so that they are
 // forgotten with them. Records that cannot be read are skipped and logged once; they
 // block nothing.
 //

@@ -354,7 +354,7 @@ func (s *subject) journals() error {
 }
 
 // removeSent deletes the message that a part of a turn sent to the person. Only entries of
-// older versions need it: others hold whom they answer.
+// older versions need it: newer ones name the person that they answer.
 func (s *subject) removeSent(t *tx, r record) {
 	var sent core.Sent
 	w, err := decodeRecord(r.value)

@@ -10,7 +10,7 @@ import (
 	"synthbot/core"
 )
 
-// subject is whom or what an export or Forget is about: a person, a place and all below it, or,
+// subject is what an export or Forget covers: a person, a place and all below it, or,
 // with the zero Path, everybody.
 type subject struct {
 	db      *DB

@@ -77,19 +77,19 @@ const (
 // Recon implements hint.Source: the lore that the talk touches, the first entry strongest.
 func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]hint.Hint, error) {
 	volumes, char := p.volumes(s.Path)
-	var told []*entry
+	var chosen []*entry
 	for _, v := range volumes {
 		found := v.find(ctx, window(s, v.depth), p.config.Rounds)
-		told = append(told, fit(found, v.budget, func(e *entry) int { return e.cost })...)
+		chosen = append(chosen, fit(found, v.budget, func(e *entry) int { return e.cost })...)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	slices.SortStableFunc(told, func(a, b *entry) int { return a.order - b.order })
+	slices.SortStableFunc(chosen, func(a, b *entry) int { return a.order - b.order })
 	filled := func(e *entry) string { return fill(e.text, char, cmp.Or(s.Author.Name, "the person")) }
-	told = fit(told, maxTold, func(e *entry) int { return len(filled(e)) })
-	hints := make([]hint.Hint, len(told))
-	for i, e := range told {
+	chosen = fit(chosen, maxTold, func(e *entry) int { return len(filled(e)) })
+	hints := make([]hint.Hint, len(chosen))
+	for i, e := range chosen {
 		hints[i] = hint.Hint{Kind: hint.Snippet, Text: filled(e), Priority: hintTop - i}
 		if e.instruction {
 			hints[i].Kind = hint.Instruction
