@@ -170,7 +170,7 @@ func canChat(model string) bool { return !strings.Contains(strings.ToLower(model
 // invitePermissions is what the bot uses on a Discord server: view channels, send
 // messages, also in threads, open public threads, embed links, attach files, read
 // the history, add reactions.
-const invitePermissions = 1<<10 | 1<<11 | 1<<38 | 1<<35 | 1<<14 | 1<<15 | 1<<16 | 1<<6
+const invitePermissions int64 = 1<<10 | 1<<11 | 1<<38 | 1<<35 | 1<<14 | 1<<15 | 1<<16 | 1<<6
 
 // botAddress returns the address at which users find the bot of a platform, from what the
 // platform reports and from its token; "" if neither contains it.

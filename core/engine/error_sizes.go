@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -75,7 +76,7 @@ func firstSize(patterns []*regexp.Regexp, text string) int {
 			continue
 		}
 		n, err := strconv.Atoi(strings.ReplaceAll(found[1], ",", ""))
-		if err == nil && n > 0 && n < 1<<31 {
+		if err == nil && n > 0 && n <= math.MaxInt32 {
 			return n
 		}
 	}

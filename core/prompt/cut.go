@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -52,7 +53,7 @@ func level(sizes []int, total int) int {
 		}
 		total -= s
 	}
-	return 1 << 62
+	return math.MaxInt
 }
 
 // slot is a text within JSON that may be shortened.
