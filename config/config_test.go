@@ -333,7 +333,7 @@ type kinds struct {
 	Ratio   float64                `toml:"ratio"`
 	When    time.Time              `toml:"when"`
 	Times   []time.Duration        `toml:"times" default:"1s, 2m" max:"1h"`
-	Level   level                  `toml:"level" default:"b" oneof:"a|b"`
+	Level   level                  `toml:"level" default:"b" oneof:"|a|b"`
 	Keys    map[string]core.Secret `toml:"keys"`
 	Nested  *struct{ inner }       `toml:"nested"`
 	Lists   [][]int                `toml:"lists"`
@@ -406,7 +406,7 @@ name = ""`
 c.toml:2: ratio: is not a finite number
 c.toml:3: when: parsing time "noon" as "2006-01-02T15:04:05Z07:00": cannot parse "noon" as "2006"
 c.toml:4: times[1]: is 1h1m0s; write 1h or less
-c.toml:5: level: is "c"; write one of a, b
+c.toml:5: level: is "c"; write one of "", a, b
 c.toml:6: keys.a: env:NONE is not set in the environment or empty; set it, or keep the secret in a file and write file:PATH
 c.toml:8: lists[0][1]: is text; write a whole number, without quotes
 c.toml:9: depth: is 0; write 1 or more

@@ -61,7 +61,7 @@ func (f *field) sentences(isDefault bool) []string {
 func (f *field) limits() []string {
 	var list []string
 	if f.rules.oneof != nil {
-		list = append(list, "One of: "+strings.Join(f.rules.oneof, ", ")+".")
+		list = append(list, "One of: "+strings.Join(f.rules.choices(), ", ")+".")
 	}
 	span := f.rules.span()
 	switch {

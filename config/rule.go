@@ -91,11 +91,21 @@ func (r *rules) span() string {
 }
 
 func (r *rules) choice(text string) string {
+	all := strings.Join(r.choices(), ", ")
 	near := nearest(text, r.oneof)
 	if near != "" {
-		return fmt.Sprintf("%q, or else one of %s", near, strings.Join(r.oneof, ", "))
+		return fmt.Sprintf("%q, or else one of %s", near, all)
 	}
-	return "one of " + strings.Join(r.oneof, ", ")
+	return "one of " + all
+}
+
+// choices returns the allowed values as users read them.
+func (r *rules) choices() []string {
+	list := slices.Clone(r.oneof)
+	for i := range list {
+		list[i] = cmp.Or(list[i], `""`)
+	}
+	return list
 }
 
 func compare(a, b reflect.Value) int {

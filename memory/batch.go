@@ -61,7 +61,7 @@ func (db *DB) Commit(ctx context.Context, b *core.Batch) error {
 	if err != nil {
 		return err
 	}
-	if w.size+len(b.Answered)+len(b.Settled)+len(b.States) == 0 {
+	if w.size+len(b.Answered)+len(b.Settled)+len(b.States)+len(b.Closed) == 0 {
 		return ctx.Err()
 	}
 	w.epoch = db.epochOf(ctx)

@@ -257,6 +257,9 @@ func parseRow(text []byte) (r row, err error) {
 	if err := decoder.Decode(&r); err != nil {
 		return row{}, fmt.Errorf("%w: %w", ErrBatch, err)
 	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return row{}, fmt.Errorf("%w: there is something behind the JSON value", ErrBatch)
+	}
 	switch {
 	case r.Entry != nil:
 		r.Entry.Due = false

@@ -107,7 +107,7 @@ func TestImportRefuses(t *testing.T) {
 	}{
 		"a state": {good, true}, "a state of no place": {`{"state":{"state":{"topic":"tea"}}}`, false},
 		"a state that says nothing": {`{"state":{"path":"chat/group"}}`, true},
-		"nothing":                   {`{}`, false}, "no JSON": {`{`, false}, "another field": {`{"state":{"path":"chat/group"},"other":1}`, false},
+		"nothing":                   {`{}`, false}, "no JSON": {`{`, false}, "text behind the JSON": {good + ` {"state":{}}`, false}, "another field": {`{"state":{"path":"chat/group"},"other":1}`, false},
 		"a use": {`{"use":{"day":"2026-11-20","engine":"e","calls":1}}`, true}, "a use of no day": {`{"use":{"engine":"e"}}`, false},
 		"an entry of no place": {`{"entry":{"kind":"message"}}`, false}, "an empty memory": {`{"memory":{}}`, false},
 		"an item of no plugin":  {`{"item":{"key":"k","value":1}}`, false},
