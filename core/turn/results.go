@@ -2,13 +2,16 @@ package turn
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/plan"
 	"synthbot/core/prompt"
+	"synthbot/core/txt"
 )
 
 // results are what came of a turn.
@@ -177,3 +180,19 @@ func (r *results) calls() (names []string) {
 	}
 	return names
 }
+
+// summary words for the user what came of the turn, if the model did not: the outputs of its
+// actions.
+func (r *results) summary() string {
+	var texts []string
+	for i := range r.all {
+		text := r.all[i].Words()
+		if text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return cmp.Or(txt.Clip(strings.Join(texts, "\n"), maxSummary), done)
+}
+
+// maxSummary is how many characters of outputs a user is shown.
+const maxSummary = 1500

@@ -168,10 +168,11 @@ func TestStateIsCarriedOn(t *testing.T) {
 }
 
 // TestNobodyIsLeftInSilence: the model tells what was done without a word, or
-// else a line of the bot's own where the model only repeats itself. Nothing is done
-// twice for that.
+// else the bot gives the outputs itself where the model only repeats the call. Nothing is
+// done twice for that.
 func TestNobodyIsLeftInSilence(t *testing.T) {
 	save := `{"actions":[{"type":"save","payload":{"what":"tea"}}]}`
+	fields := `{"gone_at":[{"by":"Ann","n":7},{"by":"Jay"}],"dice":"4, 2","private_thought":"sly"}`
 	for name, c := range map[string]struct {
 		script []any
 		gives  core.Result
@@ -180,7 +181,9 @@ func TestNobodyIsLeftInSilence(t *testing.T) {
 	}{
 		"the model tells it":      {[]any{save, plan("I'll remember that.")}, core.Result{}, "I'll remember that.", 2},
 		"the model repeats it":    {[]any{save}, core.Result{}, "Done.", 2},
-		"with an output":          {[]any{save}, core.Result{Output: []byte(`"kept"`)}, "Done.", 4},
+		"with an output":          {[]any{save}, core.Result{Output: []byte(`"kept"`)}, "kept", 4},
+		"with fields":             {[]any{save}, core.Result{Output: []byte(fields)}, "dice: 4, 2|gone at: by: Ann, n: 7; by: Jay", 4},
+		"with nothing to show":    {[]any{save}, core.Result{Output: []byte(`{"private_thought":"sly","none":null}`)}, "Done.", 4},
 		"the model says nothing":  {[]any{save, `{"actions":[{"type":"NONE"}]}`}, core.Result{}, "", 2},
 		"it is seen where it is":  {[]any{save}, core.Result{Shown: true}, "", 1},
 		"the model chose silence": {[]any{`{"actions":[{"type":"save","payload":{"what":"tea"}},{"type":"IGNORE"}]}`}, core.Result{}, "", 1},

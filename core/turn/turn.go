@@ -210,7 +210,7 @@ func (t *turn) deliver(ctx context.Context) error {
 	case !t.results.worked():
 		return t.execute(ctx, lastWordRound, t.planText(lost))
 	case t.results.needsAcknowledgement():
-		return t.execute(ctx, lastWordRound, t.planText(done))
+		return t.execute(ctx, lastWordRound, t.planText(t.results.summary()))
 	}
 	return nil
 }
