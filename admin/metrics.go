@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"synthbot/core"
 	"synthbot/core/llm"
 	"synthbot/core/watch"
 )
@@ -20,6 +21,7 @@ import (
 type Metrics struct {
 	registry   *prometheus.Registry
 	turns      *prometheus.CounterVec
+	actions    *prometheus.CounterVec
 	intents    *prometheus.CounterVec
 	confidence prometheus.Histogram
 
@@ -42,6 +44,8 @@ func NewMetrics() *Metrics {
 	}
 	slow := []float64{0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120}
 	m.turns = counters("synthbot_turns_total", "Finished turns by outcome: answered, silent or aside.", "outcome")
+	m.actions = counters("synthbot_actions_total", "Actions by outcome: done, failed, skipped, pending, unknown, or "+
+		"mismatch if the output breaks its schema.", "outcome")
 	m.intents = counters("synthbot_intents_total", "Turns by the intent that the model reports.", "intent")
 	m.confidence = make.NewHistogram(histogram("synthbot_intent_confidence",
 		"How sure the model was of the intent, if it reports that.", 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1))
@@ -66,6 +70,13 @@ func NewMetrics() *Metrics {
 func (m *Metrics) addTrace(t *watch.Trace) {
 	m.took.Observe(t.Took.Seconds())
 	m.own.Observe(max(t.Took-t.Thought, 0).Seconds())
+	for i := range t.Steps {
+		outcome := string(t.Steps[i].Progress)
+		if t.Steps[i].Kind == core.Mismatch {
+			outcome = string(core.Mismatch)
+		}
+		m.actions.WithLabelValues(outcome).Inc()
+	}
 	for i := range t.Asks {
 		a := &t.Asks[i]
 		if a.Err != "" {

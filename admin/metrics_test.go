@@ -49,6 +49,9 @@ func TestMetrics(t *testing.T) {
 		{Engine: "home", Took: time.Second, Faults: []string{"secret fault"}},
 		{Engine: "home", Took: 2 * time.Second},
 		{Err: "secret error"},
+	}, Steps: []watch.Step{
+		{Progress: core.ProgressDone}, {Progress: core.ProgressDone}, {Progress: core.ProgressFailed},
+		{Progress: core.ProgressFailed, Outcome: core.Outcome{Kind: core.Mismatch}},
 	}}})
 	m.Used("home", llm.Usage{In: 100, Cached: 40, Out: 7})
 	m.Used("home", llm.Usage{In: 50, Out: 3})
@@ -62,6 +65,7 @@ func TestMetrics(t *testing.T) {
 		`synthbot_tokens_total{engine="home",kind="in"} 150`, `synthbot_tokens_total{engine="home",kind="cached"} 40`, `synthbot_tokens_total{engine="home",kind="out"} 10`,
 		`synthbot_model_seconds_count{engine="home"} 2`, `synthbot_model_errors_total{engine="home",kind="retry_later"} 2`, `synthbot_model_errors_total{engine="cloud",kind="fatal"} 1`,
 		`synthbot_model_errors_total{engine="spare",kind="too_long"} 0`, `synthbot_model_errors_total{engine="home",kind="refused"} 0`, `synthbot_corrections_total 1`,
+		`synthbot_actions_total{outcome="done"} 2`, `synthbot_actions_total{outcome="failed"} 1`, `synthbot_actions_total{outcome="mismatch"} 1`,
 		`synthbot_turn_seconds_sum 3`, `synthbot_own_seconds_bucket{le="0.1"} 1`,
 		`synthbot_intents_total{intent="greeting"} 1`, `synthbot_intent_confidence_count 1`, `go_goroutines`,
 	} {

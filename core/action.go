@@ -47,7 +47,7 @@ type RateLimit struct {
 // Effect says what an action has to do with other people's words and things. An
 // action declares its effects; one that declares none is treated as if it had
 // all of those that restrict it.
-type Effect uint8
+type Effect uint16
 
 // Effects, to be joined with |.
 const (
@@ -59,10 +59,12 @@ const (
 	EffectChanges                         // deletes or changes what belongs to others, or cannot be taken back
 	EffectRanked                          // does more for people of a higher rank
 	EffectRewrites                        // changes or deletes the message that "message_id" in the payload names
+	EffectWrites                          // sends, shows or stores something
 )
 
 // effectUndeclared is what an action is treated as that declares nothing.
-const effectUndeclared = EffectReadsChat | EffectReadsForeign | EffectRequests | EffectChanges | EffectRanked
+const effectUndeclared = EffectReadsChat | EffectReadsForeign | EffectRequests | EffectChanges | EffectRanked |
+	EffectWrites
 
 // Examples is the third tier of an action: shown to a model only after it made
 // a mistake.
@@ -139,6 +141,11 @@ func (a *Action) Has(effects Effect) bool {
 		return effectUndeclared&effects != 0
 	}
 	return a.Effects&effects != 0
+}
+
+// ReadOnly reports whether the action changes nothing, in the conversation or elsewhere.
+func (a *Action) ReadOnly() bool {
+	return !a.Outside && !a.Has(EffectWrites|EffectChanges|EffectRewrites)
 }
 
 // Allows is the permission in force.
@@ -269,6 +276,7 @@ const (
 	Temporary ErrorKind = "temporary" // may work later
 	Broken    ErrorKind = "broken"    // will not work
 	Unsure    ErrorKind = "unknown"   // may have worked, and is not to be repeated
+	Mismatch  ErrorKind = "mismatch"  // was done, but what it returned breaks its own schema
 )
 
 // Error is an action's failure. Text is written for the person and the model;

@@ -77,7 +77,7 @@ func actionTools(out io.Writer, all []*action.Definition, _ func(string) bool) e
 	for i, d := range all {
 		actions[i] = d.Action
 	}
-	raw, err := blueprint.Export(actions)
+	raw, err := blueprint.Export(version, actions)
 	if err == nil {
 		_, err = out.Write(raw)
 	}

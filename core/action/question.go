@@ -44,7 +44,7 @@ func (s *Snapshot) describe(b *strings.Builder, d *Definition, step *core.Step) 
 	b.WriteString(shown(d.Title()))
 	v, _ := schema.Decode(step.Payload)
 	payload, _ := v.(map[string]any)
-	if d.Effects == core.EffectNone && d.has(llm.ThoughtKey) {
+	if !d.Has(^(core.EffectNone | core.EffectWrites)) && d.has(llm.ThoughtKey) {
 		delete(payload, llm.ThoughtKey)
 	}
 	all := core.JSON(payload)

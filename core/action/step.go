@@ -310,8 +310,12 @@ func (e *execution) endingOf(t task, d *Definition, result core.Result, err erro
 		e.log.Warn("action timed out", "action", d.Name)
 		return unknown(t, "it took too long, and it is not known whether it was done")
 	}
-	e.log.Warn("action failed", "action", d.Name, "err", err)
 	kind, text := userText(err)
+	what := "action failed"
+	if kind == core.Mismatch {
+		what = "action done, but its output breaks its schema"
+	}
+	e.log.Warn(what, "action", d.Name, "err", err)
 	end := ending{progress: core.ProgressFailed, outcome: core.Outcome{Action: d.Name, Kind: kind, Text: text}}
 	if kind == core.Unsure || errors.Is(err, core.ErrUnknownOutcome) {
 		end.progress, end.outcome.Kind = core.ProgressUnknown, core.Unsure
@@ -319,11 +323,17 @@ func (e *execution) endingOf(t task, d *Definition, result core.Result, err erro
 	return end
 }
 
+// mismatch is the error for an output that breaks the schema of its action.
+func mismatch(why string) error {
+	const text = "it was done, but what came back is not what was promised"
+	return &core.Error{Kind: core.Mismatch, Text: text, Err: errors.New(why)}
+}
+
 // checkOutput checks an output against its schema, and shortens it if it is too long.
 func (e *execution) checkOutput(d *Definition, r *core.Result) error {
 	if len(r.Output) == 0 {
 		if d.output != nil {
-			return errors.New("no output, though a schema promises one")
+			return mismatch("no output")
 		}
 		return nil
 	}
@@ -334,7 +344,7 @@ func (e *execution) checkOutput(d *Definition, r *core.Result) error {
 	if d.output != nil {
 		violations := d.output.Validate(v)
 		if len(violations) > 0 {
-			return fmt.Errorf("output%s: %s", violations[0].Field(), violations[0].Text)
+			return mismatch("output" + violations[0].Field() + ": " + violations[0].Text)
 		}
 	}
 	r.Output = core.JSON(v)

@@ -47,7 +47,7 @@ func (c *Console) Actions() []core.Action {
 			},
 		},
 		Essential: true,
-		Effects:   core.EffectNone, Permission: core.PermissionEveryone,
+		Effects:   core.EffectWrites, Permission: core.PermissionEveryone,
 		Idempotent: true, // each message that was sent is in the journal
 		Check:      func(_ context.Context, call core.Call) error { _, _, err := c.message(call); return err },
 		Do:         c.send,

@@ -118,7 +118,7 @@ func (a *actions) messageAction() core.Action {
 					`{"embeds":[{"title":"Tomorrow","fields":[{"name":"Rome","value":"19 °C","inline":true}]}]}`),
 			},
 		},
-		Essential: true, Effects: core.EffectNone, Timeout: sendTime,
+		Essential: true, Effects: core.EffectWrites, Timeout: sendTime,
 		Idempotent: true, // each part is journalled and carries a nonce
 		Check:      a.checkMessage, Do: do(a, a.sendMessage),
 	}
@@ -149,7 +149,7 @@ func (a *actions) actionsOnMessages() []core.Action {
 			[]string{"One emoji at a time.", "An emoji of the server is written name:id."},
 			example("Agreeing", `{"message_id":"1043221189","emoji":"👍"}`),
 			example("An emoji of the server", `{"message_id":"1043221189","emoji":"blobwave:771234567890123456"}`)),
-		Effects: core.EffectNone, Do: do(a, a.reactTo),
+		Effects: core.EffectWrites, Do: do(a, a.reactTo),
 	}}
 	for i := range list {
 		list[i].Idempotent, list[i].Timeout = true, time.Minute
@@ -165,7 +165,7 @@ func (a *actions) postingActions() []core.Action {
 			"When somebody wants something to keep, or it is too long to read in a chat.",
 			[]string{"name needs an ending (.md, .py, .csv).", "content is the whole file."},
 			example("A script", `{"name":"hello.py","content":"print('hello')\n","text":"Here it is."}`)),
-		Effects: core.EffectNone, Idempotent: true, Timeout: sendTime,
+		Effects: core.EffectWrites, Idempotent: true, Timeout: sendTime,
 		RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: do(a, a.file),
 	}, {
 		Name: "thread_" + a.name, Brief: "Open a Discord thread or forum post", Schema: json.RawMessage(threadSchema),
@@ -174,7 +174,7 @@ func (a *actions) postingActions() []core.Action {
 			[]string{"Threads have no threads.", "A post in a forum needs text."},
 			example("A thread from a message", `{"name":"Summer trip","message_id":"1043221189"}`),
 			example("A post in a forum", `{"name":"Rules","text":"Be kind."}`)),
-		Output: json.RawMessage(threadOutput), Effects: core.EffectNone, Timeout: time.Minute,
+		Output: json.RawMessage(threadOutput), Effects: core.EffectWrites, Timeout: time.Minute,
 		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: a.thread,
 	}, {
 		Name: "poll_" + a.name, Brief: "Start a poll in a Discord channel", Schema: json.RawMessage(pollSchema),
@@ -182,7 +182,7 @@ func (a *actions) postingActions() []core.Action {
 			"When several people have to decide something.",
 			[]string{"At most 10 answers of at most 55 characters.", "A poll cannot be changed later."},
 			example("Choosing a day", `{"question":"Which day?","answers":["Friday","Saturday"],"hours":24}`)),
-		Effects: core.EffectNone, Idempotent: true, Timeout: sendTime,
+		Effects: core.EffectWrites, Idempotent: true, Timeout: sendTime,
 		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: do(a, a.poll),
 	}}
 }

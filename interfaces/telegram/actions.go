@@ -125,7 +125,7 @@ func (c *catalogue) messageAction() core.Action {
 					`{"text":"The vote begins at six.","recipient":"#Announcements"}`),
 			},
 		},
-		Essential: true, Effects: core.EffectNone, Check: check(c.message), Do: act(c.message, c.sendMessage),
+		Essential: true, Effects: core.EffectWrites, Check: check(c.message), Do: act(c.message, c.sendMessage),
 	}
 }
 
@@ -166,7 +166,7 @@ func (c *catalogue) actionsOnMessages() []core.Action {
 				"It does not count as an answer: say something too, where one is expected."},
 			c.example("Agreeing", `{"message_id":"42","emoji":"👍"}`),
 			c.example("Taking it back", `{"message_id":"42","emoji":""}`)),
-		Effects: core.EffectNone, Check: check(c.about), Do: act(c.about, c.react),
+		Effects: core.EffectWrites, Check: check(c.about), Do: act(c.about, c.react),
 	}}
 }
 
@@ -184,7 +184,7 @@ func (c *catalogue) postingActions() []core.Action {
 			c.example("Showing a picture of the web", `{"url":"https://example.org/cat.jpg","caption":"Your *cat*."}`),
 			c.example("Showing again what somebody sent",
 				`{"ref":"AgACAgIAAxkBAAIB","caption":"This one?","reply_to_message_id":"42"}`)),
-		Effects: core.EffectRequests, Check: check(c.media), Do: act(c.media, c.sendPhoto),
+		Effects: core.EffectRequests | core.EffectWrites, Check: check(c.media), Do: act(c.media, c.sendPhoto),
 	}, {
 		Name: "document_" + name, Similes: []string{"send_document_" + name, "file_" + name},
 		Brief: "Send a file: a text written now, or one whose address is known",
@@ -198,7 +198,7 @@ func (c *catalogue) postingActions() []core.Action {
 			c.example("Sending a list as a file",
 				`{"content":"a;b\n1;2\n","name":"table.csv","caption":"The table."}`),
 			c.example("Sending a file of the web", `{"url":"https://example.org/paper.pdf","name":"paper.pdf"}`)),
-		Effects: core.EffectRequests, Check: check(c.media), Do: act(c.media, c.sendDocument),
+		Effects: core.EffectRequests | core.EffectWrites, Check: check(c.media), Do: act(c.media, c.sendDocument),
 	}, {
 		Name: "poll_" + name, Similes: []string{"send_poll_" + name}, Brief: "Ask a group to vote",
 		Schema: object(`"question", "options"`, `"question":{"type":"string","maxLength":300,"title":"question"}`,
@@ -215,6 +215,6 @@ func (c *catalogue) postingActions() []core.Action {
 				`{"question":"When do we play?","options":["Friday","Saturday"],"multiple":true}`),
 			c.example("An open vote in another topic",
 				`{"question":"Pizza?","options":["Yes","No"],"anonymous":false,"interface_path":$at}`)),
-		Effects: core.EffectNone, Check: check(c.question), Do: act(c.question, c.sendPoll),
+		Effects: core.EffectWrites, Check: check(c.question), Do: act(c.question, c.sendPoll),
 	}}
 }

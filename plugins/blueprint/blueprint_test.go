@@ -439,7 +439,7 @@ func imported(data []byte) ([]core.Action, error) {
 
 func TestTheCatalogueComesBack(t *testing.T) {
 	want := catalogue(t)
-	data, err := Export(want)
+	data, err := Export("1.2.3", want)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -478,7 +478,7 @@ func TestExportAndImport(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.SliceOfN(action, 0, 4).Draw(t, "actions")
-		data, err := Export(want)
+		data, err := Export("1.2.3", want)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -490,8 +490,35 @@ func TestExportAndImport(t *testing.T) {
 	})
 }
 
+// TestExportHints: other programs learn what changes nothing, and of which program that is.
+func TestExportHints(t *testing.T) {
+	reads := map[core.Effect]bool{
+		core.EffectNone: true, core.EffectReadsForeign | core.EffectRequests: true, 0: false,
+		core.EffectWrites: false, core.EffectReadsChat | core.EffectChanges: false, core.EffectRewrites: false,
+	}
+	for effects, want := range reads {
+		for _, outside := range []bool{false, true} {
+			a := core.Action{Name: "a", Brief: "Act", Schema: json.RawMessage(`{}`), Effects: effects, Outside: outside}
+			data, err := Export("v1.2.3-4-gabc", []core.Action{a})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := Read(data)
+			if err != nil || b.Version != "v1.2.3-4-gabc" || b.Tools[0].Annotations.ReadOnly != (want && !outside) {
+				t.Errorf("effects %b, outside %t: version %q, read-only %t (%v)", effects, outside, b.Version, b.Tools[0].Annotations.ReadOnly, err)
+			}
+		}
+	}
+	for version, want := range map[string]string{"": "0.0.0+unknown", "dev": "0.0.0+dev", "4e8b8ef9": "0.0.0+4e8b8ef9", "1.0.0": "1.0.0"} {
+		data, err := Export(version, nil)
+		if err != nil || !strings.Contains(string(data), `"version": "`+want+`"`) {
+			t.Errorf("version %q: %s (%v)", version, data, err)
+		}
+	}
+}
+
 func TestExportRefusesWhatIsNoSchema(t *testing.T) {
-	if _, err := Export([]core.Action{{Name: "a", Schema: json.RawMessage(`{`)}}); err == nil {
+	if _, err := Export("", []core.Action{{Name: "a", Schema: json.RawMessage(`{`)}}); err == nil {
 		t.Error("it is written")
 	}
 }
@@ -595,7 +622,7 @@ func FuzzRead(f *testing.F) {
 		if wrong {
 			return
 		}
-		again, err := Export(actions)
+		again, err := Export("", actions)
 		if err != nil {
 			t.Fatalf("what is right cannot be exported: %v", err)
 		}

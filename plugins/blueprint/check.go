@@ -144,8 +144,8 @@ func checkTogether(all []loaded) (faults []Fault) {
 // owner is whose actions are linted.
 const owner = "blueprint"
 
-// version is a semantic version; its groups are its numbers.
-var version = regexp.MustCompile(`^v?(\d+)\.(\d+)\.(\d+)([-+].*)?$`)
+// semantic is a semantic version; its groups are its numbers.
+var semantic = regexp.MustCompile(`^v?(\d+)\.(\d+)\.(\d+)([-+].*)?$`)
 
 // check leaves out the tools that a source cannot use, and returns what is wrong with the
 // blueprint.
@@ -168,7 +168,7 @@ func (b *Blueprint) check(s *Source, source int) (faults []Fault) {
 			add("", field[0]+" is missing", true)
 		}
 	}
-	if b.Version != "" && !version.MatchString(b.Version) {
+	if b.Version != "" && !semantic.MatchString(b.Version) {
 		add("", fmt.Sprintf("version: %q is not a semantic version, like 1.2.0", b.Version), true)
 	}
 	if b.auth && source >= 0 && len(s.Headers) == 0 && len(s.Command) == 0 {

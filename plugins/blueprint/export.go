@@ -1,6 +1,7 @@
 package blueprint
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,8 +12,9 @@ import (
 )
 
 // Export writes actions as a blueprint that other agents can read, and of which the plugin
-// makes the same actions.
-func Export(actions []core.Action) ([]byte, error) {
+// makes the same actions. version is the program's; what is not a semantic version becomes a
+// part of 0.0.0.
+func Export(version string, actions []core.Action) ([]byte, error) {
 	tools := make([]Tool, len(actions))
 	for i := range actions {
 		t, err := exported(&actions[i])
@@ -21,13 +23,16 @@ func Export(actions []core.Action) ([]byte, error) {
 		}
 		tools[i] = t
 	}
+	if !semantic.MatchString(version) {
+		version = "0.0.0+" + cmp.Or(version, "unknown")
+	}
 	file := struct {
 		Name         string         `json:"name"`
 		Type         string         `json:"type"`
 		Version      string         `json:"version"`
 		Description  string         `json:"description"`
 		Capabilities map[string]any `json:"capabilities"`
-	}{"synthbot", "agent", "1.0.0", "What this bot can do.", map[string]any{
+	}{"synthbot", "agent", version, "What this bot can do.", map[string]any{
 		"interfaces": []string{"chat"}, "tools": tools,
 	}}
 	data, err := json.MarshalIndent(file, "", "  ")
@@ -42,7 +47,7 @@ func exported(a *core.Action) (Tool, error) {
 	_ = json.Unmarshal(a.Schema, &schema) // a schema may be true or false
 	t := Tool{
 		Name: a.Name, Title: schema.Title, Description: a.Brief, Input: a.Schema, Output: a.Output,
-		Annotations: Annotations{ReadOnly: !a.Outside, Idempotent: a.Idempotent},
+		Annotations: Annotations{ReadOnly: a.ReadOnly(), Idempotent: a.Idempotent},
 		Security:    Security{Confirm: a.Confirm},
 	}
 	rest := strings.TrimSpace(a.Examples.Description)

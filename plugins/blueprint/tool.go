@@ -184,7 +184,7 @@ func (s *Source) actionOf(t *Tool) core.Action {
 	a.Retries = min(a.Retries, 2)
 	a.Effects, a.External = core.EffectReadsForeign|core.EffectRequests, true
 	destructive := t.Annotations.Destructive
-	if s.Confirm != confirmNever && !t.Annotations.ReadOnly && (destructive == nil || *destructive) {
+	if s.Confirm != confirmNever && a.Outside && (destructive == nil || *destructive) {
 		a.Effects |= core.EffectChanges
 	}
 	base := cmp.Or(core.Permission(s.Permission), core.PermissionEveryone)

@@ -37,7 +37,8 @@ func (p *Plugin) digestAction() core.Action {
 			Examples: []core.Example{core.NewExample("The night's beat", `{}`),
 				core.NewExample("A day that was left out", `{"day":"2026-11-20"}`)},
 		},
-		Effects: core.EffectReadsChat, Permission: core.PermissionBot, Idempotent: true, Timeout: 5 * time.Minute,
+		Effects: core.EffectReadsChat | core.EffectWrites, Permission: core.PermissionBot, Idempotent: true,
+		Timeout: 5 * time.Minute,
 	}, p.digest)
 }
 

@@ -47,7 +47,7 @@ func (p *Plugin) writeAction() core.Action {
 					`{"summary":"We guessed films by their worst reviews until midnight.","feelings":["cheerful"]}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true,
+		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
 		RateLimit: core.RateLimit{Count: 6, Per: time.Hour},
 	}, p.write)
 }

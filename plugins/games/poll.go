@@ -81,7 +81,7 @@ var createAction = core.Action{
 			core.NewExample("A quick decision", `{"question":"Pizza tonight?","options":["Yes","No"],"hours":1}`),
 		},
 	},
-	Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true,
+	Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
 	RateLimit: core.RateLimit{Count: 5, Per: time.Hour},
 }
 

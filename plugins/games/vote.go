@@ -36,7 +36,7 @@ var voteAction = core.Action{
 			core.NewExample("\"In poll 2 I take the first and the third\"", `{"poll":2,"choices":["1","3"]}`),
 		},
 	},
-	Effects: core.EffectReadsChat, Permission: core.PermissionEveryone, Idempotent: true,
+	Effects: core.EffectReadsChat | core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
 }
 
 // vote is an item of a person.

@@ -35,7 +35,7 @@ func (p *Plugin) updateAction() core.Action {
 				"Jay, of whom you remember (id 3f) that he lives in Rome, says that he moved",
 				`{"id":"3f","text":"Jay lives in Oslo","topic":"home"}`)},
 		},
-		Effects: core.EffectRanked, Permission: core.PermissionEveryone, Idempotent: true,
+		Effects: core.EffectRanked | core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 	}, p.update)
 }

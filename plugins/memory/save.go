@@ -55,7 +55,7 @@ func (p *Plugin) saveAction() core.Action {
 					`{"text":"Ann è allergica alle noci","about":["Ann"],"importance":8,"language":"it"}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true,
+		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 	}, p.save)
 }

@@ -50,7 +50,7 @@ func (p *Plugin) updateAction() core.Action {
 					`{"likes":["olives"],"remove":["olives"],"relationship":"old friends who tease each other"}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true,
+		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
 		RateLimit: core.RateLimit{Count: 20, Per: time.Hour},
 	}, p.update)
 }

@@ -60,7 +60,7 @@ func (p *Plugin) setAction() core.Action {
 					`{"text":"call Kenji","when":"tomorrow at 9","zone":"Asia/Tokyo"}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true, Busy: core.BusyQueue,
+		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true, Busy: core.BusyQueue,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 	}, p.doSet)
 }
@@ -194,7 +194,7 @@ func (p *Plugin) cancelAction() core.Action {
 			Examples: []core.Example{core.NewExample("“Forget about the dentist”", `{"id":"dentist"}`),
 				core.NewExample("By the id that reminder_list showed", `{"id":"mzxw6ytb"}`)},
 		},
-		Effects: core.EffectRanked, Permission: core.PermissionEveryone,
+		Effects: core.EffectRanked | core.EffectWrites, Permission: core.PermissionEveryone,
 	}, p.doCancel)
 }
 

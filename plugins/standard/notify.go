@@ -51,7 +51,7 @@ func (p *Plugin) notify() []core.Action {
 					`{"message":"Ann reports that somebody posts spam.","type":"warning","to":"admins"}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.PermissionEveryone,
+		Effects: core.EffectWrites, Permission: core.PermissionEveryone,
 		RateLimit: core.RateLimit{Count: p.c.Notices, Per: time.Hour},
 		Check:     func(_ context.Context, c core.Call) error { _, err := p.notice(c); return err },
 		Do:        p.tell,

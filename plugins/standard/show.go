@@ -59,7 +59,7 @@ func (p *Plugin) display() []core.Action {
 				core.NewExample("What the last action gave", `{"format":"table"}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.PermissionEveryone,
+		Effects: core.EffectWrites, Permission: core.PermissionEveryone,
 		Idempotent: true, // a picture is guarded by its part, words are a step of their own
 		Do:         p.show,
 	}}

@@ -38,7 +38,7 @@ func (p *Plugin) speak() []core.Action {
 			},
 			Examples: []core.Example{core.NewExample("Wishing a good night", `{"text":"Good night, and sleep well."}`)},
 		},
-		Effects: core.EffectNone, Permission: core.PermissionEveryone, Timeout: p.c.Speech.Timeout + 30*time.Second,
+		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Timeout: p.c.Speech.Timeout + 30*time.Second,
 		Busy:      core.BusyQueue,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 		Do:        p.spoken,
