@@ -128,7 +128,9 @@ type Action struct {
 	Check func(context.Context, Call) error
 	// Do carries the call out. It must end when its context does.
 	Do func(context.Context, Call) (Result, error)
-	// Undo takes a finished call back, when a unit that it belongs to failed. Optional.
+	// Undo takes a finished call back: when a unit that it belongs to failed, or when who
+	// caused it wants that within some minutes. It does nothing if nothing is left of the
+	// call. Optional.
 	Undo func(context.Context, Call, Result) error
 }
 
@@ -260,6 +262,8 @@ type Result struct {
 	Next   []Step          `json:"next,omitempty"`   // further actions that this one asks for
 	Unit   bool            `json:"unit,omitempty"`   // Next and this one succeed or are undone together
 	Shown  bool            `json:"shown,omitempty"`  // who asked sees what was done: nothing need be said of it
+	// Undo is what the action's Undo has to know. It is journalled, and nobody else reads it.
+	Undo json.RawMessage `json:"undo,omitempty"`
 }
 
 // Output returns a result whose output is a value as JSON.

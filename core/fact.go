@@ -37,6 +37,8 @@ type Fact struct {
 	// Rank is that of By where it is said. It matters when the fact is saved, and is
 	// not kept.
 	Rank Rank `json:"-"`
+	// Known says of what SaveFact returns that the same text was there before.
+	Known bool `json:"-"`
 }
 
 // MayReplace reports whether f may take the place of old: its author said that one,

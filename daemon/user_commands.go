@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"synthbot/core/command"
+	"synthbot/core/turn"
 )
 
 // ofUsers returns the commands of everybody.
@@ -35,11 +36,13 @@ func (b *chatCommands) ofUsers() []command.Command {
 			"fr": "Efface tout ce que je garde sur toi", "es": "Borra todo lo que guardo sobre ti",
 		},
 	}
+	undo := func(ctx context.Context, c command.Call) (string, error) { return b.Turns.Undo(ctx, c) }
 	data := b.PersonalData()
 	return []command.Command{
 		{Spec: help, Do: b.help},
 		{Spec: command.Spec{Name: "start", Idempotent: true, Brief: "Say hello"}, Do: b.greet},
 		{Spec: id, Do: showID},
+		{Spec: turn.UndoSpec(), Do: undo},
 		{Spec: myData, Do: data.show},
 		{Spec: forgetMe, Do: data.forgetAuthor},
 	}

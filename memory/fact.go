@@ -88,6 +88,7 @@ func (t factTx) saveFact(f core.Fact) (core.Fact, error) {
 	}
 	f = mergeFacts(&olds[0], f)
 	t.replaceFact(olds[0], f)
+	f.Known = f.Text == olds[0].Text
 	return f, nil
 }
 

@@ -17,6 +17,7 @@ func (t *turn) close(ctx context.Context) error {
 		sent, r := len(t.journal.sent), &t.results
 		t.log.Info("turn over", "messages", len(t.messages), "sent", sent, "steps", len(r.all),
 			"attempt", t.attempt, "intent", r.intent, "confidence", r.confidence)
+		t.rememberSteps()
 		t.results.attend(sent > 0)
 		t.finish(watch.TurnEnd{Answered: sent > 0, GoesOn: next, Intent: r.intent, Confidence: r.confidence})
 	})

@@ -18,6 +18,7 @@ type Turns struct {
 	suspect    chan struct{} // holds a token while a turn runs that may end the process
 	attention  attention
 	limiter    limiter
+	undo       undoList
 	injections *injectionCache
 	health     health
 

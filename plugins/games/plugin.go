@@ -42,7 +42,7 @@ func (p *Plugin) Actions() []core.Action {
 	return []core.Action{
 		action.Typed(diceAction, p.rollDice),
 		action.Typed(choiceAction, p.choose),
-		action.Typed(createAction, p.create),
+		p.createAction(),
 		action.Typed(voteAction, p.castVote),
 		action.Typed(closeAction, p.closePoll),
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/action"
 )
 
 // Bounds of polls.
@@ -128,6 +129,30 @@ func (p *Plugin) create(ctx context.Context, c core.Call, payload createPayload)
 	}
 	core.Notify(p.wake)
 	return core.Result{Next: []core.Step{c.Say(made.shown())}}, nil
+}
+
+func (p *Plugin) createAction() core.Action {
+	a := action.Typed(createAction, p.create)
+	a.Undo = p.undoCreate
+	return a
+}
+
+// undoCreate closes the poll that the call made. Its result is not announced.
+func (p *Plugin) undoCreate(ctx context.Context, c core.Call, done core.Result) error {
+	if _, native := p.native[c.Path.Interface()]; native && !c.Private {
+		return core.Errorf(core.Forbidden, "the poll is one of the platform: it can be deleted there")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	there, err := p.polls(ctx, c.Path)
+	i := slices.IndexFunc(there, func(o poll) bool { return o.Made == c.Key && !o.Closed })
+	if err != nil || i < 0 {
+		return err
+	}
+	if err := p.count(ctx, &there[i]); err != nil {
+		return err
+	}
+	return p.settle(ctx, &there[i])
 }
 
 // create is the step that hands the poll to the interface.

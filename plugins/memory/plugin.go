@@ -106,8 +106,8 @@ func (p *Plugin) fact(ctx context.Context, id string, see []core.Path, person co
 }
 
 func unknown(id string) error {
-	return core.Errorf(core.Invalid, "there is no memory %q here; memory_search tells the ids",
-		txt.ClipLine(id, idMax))
+	e := core.Errorf(core.Invalid, "there is no memory %q here; memory_search tells the ids", txt.ClipLine(id, idMax))
+	return fmt.Errorf("%w (%w)", e, core.ErrUnknown)
 }
 
 // concerns reports whether a fact was stated by the user, or is about them.

@@ -2,6 +2,9 @@ package memory
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 
 	"synthbot/core"
@@ -56,7 +59,7 @@ func (p *Plugin) saveAction() core.Action {
 			},
 		},
 		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
-		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
+		RateLimit: core.RateLimit{Count: 30, Per: time.Hour}, Undo: p.undoSave,
 	}, p.save)
 }
 
@@ -78,8 +81,38 @@ func (p *Plugin) save(ctx context.Context, c core.Call, s savePayload) (core.Res
 	if f.Text == "" {
 		return core.Result{}, core.Errorf(core.Invalid, "there is nothing to remember in it")
 	}
+	f, err = p.host.Facts.SaveFact(ctx, f)
+	if err != nil || f.Known {
+		return core.Result{}, worded("", err)
+	}
+	return core.Result{Undo: core.JSON(f)}, nil
+}
+
+// undoSave takes a memory away as long as it is as it was saved. Where it replaced another
+// text, that one comes back.
+func (p *Plugin) undoSave(ctx context.Context, c core.Call, done core.Result) error {
+	if done.Undo == nil {
+		return core.Errorf(core.Invalid, "it was known before")
+	}
+	var saved core.Fact
+	if err := json.Unmarshal(done.Undo, &saved); err != nil {
+		return fmt.Errorf("memory to undo: %w", err)
+	}
+	f, _, err := p.allowed(ctx, &c, saved.ID)
+	switch {
+	case errors.Is(err, core.ErrUnknown):
+		return nil
+	case err != nil:
+		return err
+	case f.Text != saved.Text:
+		return core.Errorf(core.Invalid, "that memory was changed since")
+	case len(f.Former) == 0:
+		return p.host.Facts.DropFact(ctx, f.ID, c.Sees...)
+	}
+	f.Text, f.Time, f.By = f.Former[0].Text, f.Former[0].Time, f.Former[0].By
+	f.Former, f.Rank = nil, c.Author.Rank
 	_, err = p.host.Facts.SaveFact(ctx, f)
-	return core.Result{}, worded("", err)
+	return err
 }
 
 // languageOr returns a language tag that looks like one, else the usual one.

@@ -2,6 +2,8 @@ package moderation
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"synthbot/core"
@@ -148,7 +150,7 @@ func (p *Plugin) release(ctx context.Context, a *actor, kind, name string) (lift
 		return nil, core.Errorf(core.Forbidden, "That holds beyond this group: only an admin can lift it.")
 	}
 	shown := txt.ClipLine(bare(name), maxName)
-	return nil, core.Errorf(core.Invalid, "%s is not %s here.", shown, participle(kind))
+	return nil, notHeld("%s is not %s here.", shown, participle(kind))
 }
 
 // recordRelease logs that a user is no longer blocked or muted. With the last of it, the
@@ -193,6 +195,13 @@ func (p *Plugin) mutePlace(ctx context.Context, a *actor, span time.Duration, re
 	return until, p.records.logNow(ctx, e)
 }
 
+var errNotHeld = errors.New("there is nothing to lift")
+
+// notHeld is the error of lifting what is not there.
+func notHeld(format string, args ...any) error {
+	return fmt.Errorf("%w (%w)", core.Errorf(core.Invalid, format, args...), errNotHeld)
+}
+
 // unmutePlace ends the mutes of the actor's place, and of those above.
 func (p *Plugin) unmutePlace(ctx context.Context, a *actor) error {
 	ctx, err := p.records.begin(ctx)
@@ -202,7 +211,7 @@ func (p *Plugin) unmutePlace(ctx context.Context, a *actor) error {
 	defer p.records.change.Unlock()
 	place, _, ok := p.records.mutedAt(a.place)
 	if !ok {
-		return core.Errorf(core.Invalid, "I am not muted here.")
+		return notHeld("I am not muted here.")
 	}
 	for ok {
 		if err := p.records.unmutePlace(ctx, place); err != nil {

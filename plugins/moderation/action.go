@@ -2,6 +2,7 @@ package moderation
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -120,8 +121,8 @@ var unmuteAction = core.Action{
 // Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action {
 	return []core.Action{
-		byModerator(blockAction, p.blockUser), byModerator(unblockAction, p.unblockUser),
-		byModerator(muteAction, p.muteHere), byModerator(unmuteAction, p.unmuteHere),
+		undoneBy(byModerator(blockAction, p.blockUser), p.undoBlock), byModerator(unblockAction, p.unblockUser),
+		undoneBy(byModerator(muteAction, p.muteHere), p.undoMute), byModerator(unmuteAction, p.unmuteHere),
 	}
 }
 
@@ -137,6 +138,36 @@ func byModerator[P any](a core.Action, do func(context.Context, *actor, P) (done
 		d, err := do(ctx, by, payload)
 		return core.Output(d), err
 	})
+}
+
+// undoneBy completes an action that undo takes back. It does nothing if that was lifted since.
+func undoneBy[P any](a core.Action, undo func(context.Context, *actor, P) error) core.Action {
+	a.Undo = func(ctx context.Context, c core.Call, _ core.Result) error {
+		payload, err := action.Payload[P](c)
+		if err != nil {
+			return err
+		}
+		by, err := newActor(c.Path, c.Private, c.Author)
+		if err != nil {
+			return err
+		}
+		err = undo(ctx, by, payload)
+		if errors.Is(err, errNotHeld) {
+			return nil
+		}
+		return err
+	}
+	return a
+}
+
+func (p *Plugin) undoBlock(ctx context.Context, a *actor, b blockPayload) error {
+	_, err := p.release(ctx, a, blocked, b.Person)
+	return err
+}
+
+func (p *Plugin) undoMute(ctx context.Context, a *actor, m mutePayload) error {
+	_, err := p.unmuteHere(ctx, a, unmutePayload{m.Person})
+	return err
 }
 
 // done is what the model reads after an action.

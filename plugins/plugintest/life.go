@@ -133,7 +133,8 @@ func (s *Script) options(l *life) (turn.Options, error) {
 	if s.buttons {
 		o.Places.Chooser = func(place core.Path) core.Chooser { return s.room(place.Interface()) }
 	}
-	var commands [][]command.Command
+	undo := func(ctx context.Context, c command.Call) (string, error) { return l.turns.Undo(ctx, c) }
+	commands := [][]command.Command{{{Spec: turn.UndoSpec(), Do: undo}}}
 	for _, p := range l.plugins {
 		o.Plugins.Add(p)
 		if x, ok := p.(command.Commander); ok {

@@ -3,7 +3,9 @@ package reminders
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"synthbot/core"
@@ -61,7 +63,7 @@ func (p *Plugin) setAction() core.Action {
 			},
 		},
 		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true, Busy: core.BusyQueue,
-		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
+		RateLimit: core.RateLimit{Count: 30, Per: time.Hour}, Undo: p.undoSet,
 	}, p.doSet)
 }
 
@@ -85,7 +87,27 @@ func (p *Plugin) doSet(ctx context.Context, c core.Call, in setPayload) (core.Re
 	w.veiled, w.asked = z.veiled, asked
 	w.seed = fmt.Sprintf("%s/%d/%d", c.Key.Turn, c.Key.Round, c.Key.Step)
 	r, err := p.set(ctx, a, w)
-	return core.Output(p.line(&r)), err
+	result := core.Output(p.line(&r))
+	result.Undo = core.JSON(r.ID)
+	return result, err
+}
+
+// undoSet cancels the reminder that was set, if it is still to come.
+func (p *Plugin) undoSet(ctx context.Context, c core.Call, done core.Result) error {
+	a, err := askerOf(c)
+	if err != nil {
+		return err
+	}
+	var id string
+	if err := json.Unmarshal(done.Undo, &id); err != nil {
+		return fmt.Errorf("reminder to undo: %w", err)
+	}
+	own, err := p.own(ctx, a)
+	if err != nil || !slices.ContainsFunc(own, func(r reminder) bool { return r.ID == id }) {
+		return err
+	}
+	_, err = p.cancel(ctx, a, id)
+	return err
 }
 
 // wishFor reads the time and the rule.

@@ -1,0 +1,105 @@
+package turn
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/command"
+	"synthbot/core/txt"
+)
+
+// undoTime is how long what a turn did can be undone.
+const undoTime = 10 * time.Minute
+
+// maxUndoable is how many turns are remembered for that.
+const maxUndoable = 1000
+
+// undoList remembers what turns did that lasts, so that it can be undone: the latest such turn
+// of each user in each place. A restart forgets it.
+type undoList struct {
+	mu     sync.Mutex
+	latest map[undoKey]undoable
+}
+
+type undoKey struct{ place, person core.Path }
+
+// undoable is what one turn did. Its epoch tells whether somebody was forgotten since.
+type undoable struct {
+	steps []action.StepResult
+	epoch uint64
+	until time.Time
+}
+
+// put remembers a turn, unless too many are remembered already. Those whose time is over go.
+func (l *undoList) put(key undoKey, u undoable, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.latest, func(_ undoKey, u undoable) bool { return !now.Before(u.until) })
+	if l.latest == nil {
+		l.latest = make(map[undoKey]undoable)
+	}
+	delete(l.latest, key)
+	if len(l.latest) < maxUndoable {
+		l.latest[key] = u
+	}
+}
+
+// take returns what a turn did, once.
+func (l *undoList) take(key undoKey, now time.Time) (u undoable, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u, ok = l.latest[key]
+	delete(l.latest, key)
+	return u, ok && now.Before(u.until)
+}
+
+// rememberSteps makes what the turn did undoable for the one user who caused it.
+func (t *turn) rememberSteps() {
+	steps := t.snapshot.Lasting(t.results.all)
+	person := t.person()
+	if len(steps) == 0 || person.IsZero() {
+		return
+	}
+	now := t.setup.Clock()
+	u := undoable{steps, t.journal.epoch, now.Add(undoTime)}
+	t.turns.undo.put(undoKey{t.path, person}, u, now)
+}
+
+// UndoSpec is the chat command that calls Undo.
+func UndoSpec() command.Spec {
+	return command.Spec{
+		Name: "undo", Brief: "Undo what I did for you last, within ten minutes",
+		Briefs: map[string]string{
+			"it": "Annulla l'ultima cosa che ho fatto per te", "de": "Macht rückgängig, was ich zuletzt für dich tat",
+			"fr": "Annule ce que j'ai fait pour toi en dernier", "es": "Deshace lo último que hice por ti",
+			"pt": "Desfaz o que fiz por ti por último",
+		},
+	}
+}
+
+// Undo undoes what the latest turn of the caller did in their place that lasts, the last step
+// first, if that was not long ago. It answers what was undone and what was not.
+func (t *Turns) Undo(ctx context.Context, c command.Call) (string, error) {
+	s := t.setup.Load()
+	u, ok := t.undo.take(undoKey{c.Path, c.Person}, s.Clock())
+	ctx = core.WithEpoch(ctx, u.epoch)
+	if !ok || forgotten(ctx, t.store, c.Person, c.Path) {
+		return "There is nothing to undo: I did nothing for you here in the last ten minutes that lasts, " +
+			"or I was restarted since.", nil
+	}
+	who := action.Requester{Path: c.Path, Private: c.Private, Authors: []core.Author{c.Author}, Sees: c.Sees}
+	var lines []string
+	for _, r := range s.Runtime.Undo(ctx, s.Catalogue.Load(), who, u.steps) {
+		line := "Undone: " + txt.Literal(r.Title)
+		if r.Err != nil {
+			line = "Not undone: " + txt.Literal(r.Title+" – "+r.Why())
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n"), ctx.Err()
+}
