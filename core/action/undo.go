@@ -19,14 +19,12 @@ type Undone struct {
 
 var errNoUndo = core.Errorf(core.Forbidden, "it cannot be undone")
 
-// Lasting returns the steps whose effects last and that are not messages: those that can be
-// undone, and those that changed something for others.
+// Lasting returns the steps that were done and changed something, besides messages.
 func (s *Snapshot) Lasting(done []StepResult) []StepResult {
 	var lasting []StepResult
 	for _, r := range done {
 		d, ok := s.Resolve(r.Action)
-		changes := ok && !d.IsMessage() && d.Effects != 0 && d.Has(core.EffectWrites|core.EffectChanges|core.EffectRanked)
-		if ok && r.Progress == core.ProgressDone && (d.Undo != nil || changes) {
+		if ok && r.Progress == core.ProgressDone && !d.IsMessage() && !d.ReadOnly() {
 			lasting = append(lasting, r)
 		}
 	}

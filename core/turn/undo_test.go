@@ -43,8 +43,8 @@ func TestUndo(t *testing.T) {
 			room := coretest.NewRoom("room")
 			b := start(t, db, room, coretest.NewAsker(plan), func(o *turn.Options) {
 				o.Epoch = db.Epoch
-				o.Catalogue = catalogueOf(t, room, coretest.NewPlugin("steps", make("first", core.EffectNone, nil),
-					make("second", core.EffectNone, errors.New("secret")), third, look))
+				o.Catalogue = catalogueOf(t, room, coretest.NewPlugin("steps", make("first", core.EffectWrites, nil),
+					make("second", core.EffectWrites, errors.New("secret")), third, look))
 			})
 			b.receive(talk("1", "jay", "Aria, do it all"))
 			b.ended(1)
