@@ -139,7 +139,7 @@ func (p *Plugin) createAction() core.Action {
 
 // undoCreate closes the poll that the call made. Its result is not announced.
 func (p *Plugin) undoCreate(ctx context.Context, c core.Call, done core.Result) error {
-	if _, native := p.native[c.Path.Interface()]; native && !c.Private {
+	if _, ok := p.native[c.Path.Interface()]; ok && !c.Private {
 		return core.Errorf(core.Forbidden, "the poll is one of the platform: it can be deleted there")
 	}
 	p.mu.Lock()
