@@ -198,6 +198,10 @@ func (b *Blueprint) check(s *Source, source int) (faults []Fault) {
 		for _, text := range b.Tools[i].oddities(s) {
 			add(b.Tools[i].Name, text, true)
 		}
+		_, fault := b.rollback(&b.Tools[i])
+		if fault != "" {
+			add(b.Tools[i].Name, fault, true)
+		}
 	}
 	if s.Tools != nil && !slices.ContainsFunc(b.Tools, func(t Tool) bool { return s.offers(t.Name) }) {
 		add("", "no tool matches the patterns of the configuration", false)

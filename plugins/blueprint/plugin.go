@@ -70,6 +70,12 @@ func (p *Plugin) add(l *loaded) {
 			}
 			return r, err
 		}
+		other, _ := l.rollback(t)
+		if other != nil {
+			one.Undo = func(ctx context.Context, c core.Call, done core.Result) error {
+				return a.undo(ctx, t, other, c, done)
+			}
+		}
 		p.actions = append(p.actions, one)
 	}
 }

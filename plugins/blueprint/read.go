@@ -61,6 +61,7 @@ type Tool struct {
 	Examples    []json.RawMessage `json:"examples,omitempty"`
 	Security    Security          `json:"security,omitzero"`
 	Endpoint    endpoint          `json:"endpoint,omitzero"`
+	Rollback    *Rollback         `json:"rollback,omitempty"`
 	Bounds
 	Meta struct {
 		Own *exportedAction `json:"synthbot,omitempty"`
