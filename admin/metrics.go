@@ -4,7 +4,9 @@ package admin
 
 import (
 	"context"
+	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -156,6 +158,22 @@ func health(check func(context.Context) error, otherwise string) http.HandlerFun
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte("ok\n"))
 	}
+}
+
+// LocalOnly refuses requests to names that are not of this machine, against DNS rebinding.
+func LocalOnly(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			name = r.Host
+		}
+		ip := net.ParseIP(strings.Trim(name, "[]"))
+		if name != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			http.Error(w, "this is for this machine alone", http.StatusMisdirectedRequest)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // Server makes a server with short time limits.

@@ -95,6 +95,9 @@ func hasBlueprints(c *Config) bool {
 func completeBlueprints(c *Config, own any) (faults []string) {
 	b := own.(*blueprint.Config)
 	b.Dir = c.Beside(".")
+	if b.Serve.Listen != "" && !loopback(b.Serve.Listen) {
+		faults = append(faults, "serve.listen is not a local address; write one like 127.0.0.1:8790")
+	}
 	for _, f := range b.Faults() {
 		if !f.Warning {
 			faults = append(faults, f.String())

@@ -178,6 +178,7 @@ func (e *Env) needRestart(old, next *Config) error {
 		{was != is, "bot.data_dir:"},
 		{!reflect.DeepEqual(fixed(old), fixed(next)), "interfaces: a console"},
 		{old.Metrics != next.Metrics, "metrics.listen:"},
+		{old.served().Listen != next.served().Listen, "plugins.blueprint.serve.listen:"},
 		{old.Log.Format != next.Log.Format, "log.format:"},
 		{old.Admin != next.Admin, "admin.listen:"},
 	} {

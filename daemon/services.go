@@ -26,6 +26,8 @@ func (b *Bot) serve(intake context.Context, l Life) (wait func()) {
 	metrics := func(net.Addr) http.Handler { return b.monitor.metrics.Handler(b.monitor.alive, b.monitor.ready) }
 	services.Go(func() { serveHTTP(intake, b.log, "metrics", l.Config.Metrics.Listen, metrics) })
 	services.Go(func() { b.page.serve(intake, l.Config.Admin.Listen) })
+	tools := &toolServer{b, make(chan struct{}, maxToolCalls)}
+	services.Go(func() { tools.serve(intake, l.Config.served().Listen) })
 	services.Go(b.openControl(intake, l.Carry))
 	services.Go(b.reloads.openWatch(intake))
 	notifySystemd(b.log, daemon.SdNotifyReady)

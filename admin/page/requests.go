@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"synthbot/admin"
 	"synthbot/core"
 )
 
@@ -26,7 +27,7 @@ const maxAgent = 120
 
 // guarded adds the headers of every answer, and refuses requests from other sites.
 func (p *Page) guarded(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return admin.LocalOnly(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
 		head.Set("Content-Security-Policy", policy)
 		head.Set("X-Content-Type-Options", "nosniff")
@@ -35,27 +36,13 @@ func (p *Page) guarded(h http.Handler) http.Handler {
 		head.Set("Cross-Origin-Opener-Policy", "same-origin")
 		head.Set("Cross-Origin-Resource-Policy", "same-origin")
 		head.Set("Cache-Control", "no-store")
-		if !ours(r.Host) {
-			http.Error(w, "this page is for this machine alone", http.StatusMisdirectedRequest)
-			return
-		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead && !fromHere(r) {
 			http.Error(w, "this form came from another site", http.StatusForbidden)
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		h.ServeHTTP(w, r)
-	})
-}
-
-// ours reports whether a Host is a name of this machine, against DNS rebinding.
-func ours(host string) bool {
-	name := host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		name = h
-	}
-	ip := net.ParseIP(strings.Trim(name, "[]"))
-	return name == "localhost" || ip != nil && ip.IsLoopback()
+	}))
 }
 
 // fromHere reports whether a form was sent by this page.

@@ -91,6 +91,12 @@ when = "always"
 [plugins.web]
 searxng = "{ECHO}/search"
 searxng_headers = {X-Key = "{searx}"}
+[plugins.blueprint.serve]
+listen = "127.0.0.1:0"
+token = "{toolstoken}"
+as = "telegram/@user/1000"
+place = "telegram/1000"
+actions = ["*"]
 [[plugins.blueprint.source]]
 path = "ask.json"
 headers = {X-Key = "{blueprint}"}

@@ -146,6 +146,33 @@ func TestMetricsOfTheDaemon(t *testing.T) {
 	}
 }
 
+// TestToolsOfTheDaemon: other programs call actions of the running daemon, and it still ends.
+func TestToolsOfTheDaemon(t *testing.T) {
+	address := freeAddress(t)
+	d := startDaemon(t, withTerminal+"[plugins.games]\n[plugins.blueprint.serve]\nlisten = \""+address+"\"\ntoken = \"a token of sufficient length\"\n"+
+		"as = \"console/@user/jay\"\nplace = \"console/main\"\nactions = [\"dice_*\"]\n")
+	d.tells("READY=1")
+	d.answers("hello")
+	for token, want := range map[string]int{"a token of sufficient length": http.StatusOK, "another": http.StatusUnauthorized} {
+		r, err := http.NewRequest("POST", "http://"+address+"/tools/dice_roll", strings.NewReader(`{"dice":"3d6"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.Body.Close(); resp.StatusCode != want {
+			t.Errorf("%q: %d", token, resp.StatusCode)
+		}
+	}
+	d.stop()
+	if status := <-d.status; status != statusDone {
+		t.Errorf("it ended with %d", status)
+	}
+}
+
 // TestFailedCallsAreCounted: calls that failed show in the metrics, by engine, also
 // though the built-in engine answers then.
 func TestFailedCallsAreCounted(t *testing.T) {

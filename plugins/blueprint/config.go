@@ -14,6 +14,7 @@ import (
 // Config is the table [plugins.blueprint].
 type Config struct {
 	Sources []Source `toml:"source" doc:"A blueprint whose tools the bot may use."`
+	Serve   Serving  `toml:"serve" doc:"Which actions of the bot other programs may call over HTTP."`
 	// Dir is what relative paths are relative to; "": the working directory.
 	Dir string
 }

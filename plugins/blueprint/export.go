@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -15,11 +16,19 @@ import (
 // makes the same actions. version is the program's; what is not a semantic version becomes a
 // part of 0.0.0.
 func Export(version string, actions []core.Action) ([]byte, error) {
+	return export(version, "", actions)
+}
+
+// export is Export with the address at which a Server serves the actions, if one does.
+func export(version, address string, actions []core.Action) ([]byte, error) {
 	tools := make([]Tool, len(actions))
 	for i := range actions {
 		t, err := exported(&actions[i])
 		if err != nil {
 			return nil, fmt.Errorf("action %s: %w", actions[i].Name, err)
+		}
+		if address != "" {
+			t.Endpoint = endpoint{Method: http.MethodPost, Path: "/tools/" + t.Name}
 		}
 		tools[i] = t
 	}
@@ -31,8 +40,9 @@ func Export(version string, actions []core.Action) ([]byte, error) {
 		Type         string         `json:"type"`
 		Version      string         `json:"version"`
 		Description  string         `json:"description"`
+		Endpoint     string         `json:"endpoint,omitempty"`
 		Capabilities map[string]any `json:"capabilities"`
-	}{"synthbot", "agent", version, "What this bot can do.", map[string]any{
+	}{"synthbot", "agent", version, "What this bot can do.", address, map[string]any{
 		"interfaces": []string{"chat"}, "tools": tools,
 	}}
 	data, err := json.MarshalIndent(file, "", "  ")

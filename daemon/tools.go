@@ -1,0 +1,169 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"synthbot/admin"
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/daemon/logs"
+	"synthbot/plugins/blueprint"
+)
+
+// maxToolCalls is how many calls of other programs run at a time.
+const maxToolCalls = 8
+
+// toolServer lets other programs call actions outside of turns (see blueprint.Serving).
+type toolServer struct {
+	*Bot
+	running chan struct{} // has room for the calls that run
+}
+
+// serve serves tools until ctx ends and no call runs.
+func (s *toolServer) serve(ctx context.Context, address string) {
+	serveHTTP(ctx, s.log, "tools", address, s.handler)
+	for range maxToolCalls {
+		s.running <- struct{}{}
+	}
+}
+
+func (s *toolServer) handler(at net.Addr) http.Handler {
+	server := &blueprint.Server{
+		Log: logs.Room(s.log, "plugins/blueprint"), Version: s.env.Version, Offer: s.offer, Call: s.call,
+		Conf: func() blueprint.Serving { return s.InForce().Config.served() },
+	}
+	return admin.LocalOnly(server.Handler(at.String()))
+}
+
+// served returns what other programs may call.
+func (c *Config) served() blueprint.Serving {
+	b := c.Blueprints()
+	if b == nil {
+		return blueprint.Serving{}
+	}
+	return b.Serve
+}
+
+// offer returns the actions that can be called: nobody is there to confirm one.
+func (s *toolServer) offer(ctx context.Context) (list []core.Action, err error) {
+	who, err := s.requester(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range s.InForce().Snapshot.Offer(who) {
+		if !d.Confirm {
+			list = append(list, d.Action)
+		}
+	}
+	return list, nil
+}
+
+// requester is the user on whose behalf tools are called, in their place. What a call shows
+// there belongs to no turn, so it shows nothing.
+func (s *toolServer) requester(ctx context.Context) (action.Requester, error) {
+	p := s.InForce()
+	c, conf := p.Config, p.Config.served()
+	shut := func(denied core.Path) bool { return conf.As.Within(denied) || conf.Place.Within(denied) }
+	if slices.ContainsFunc(c.Access.Deny, shut) {
+		return action.Requester{}, core.Errorf(core.Forbidden, "The user may not use the bot.")
+	}
+	var head core.Head
+	err := s.Data.Store.View(ctx, func(v core.View) (err error) {
+		head, err = v.Head(conf.Place)
+		return err
+	})
+	if err != nil {
+		return action.Requester{}, fmt.Errorf("place: %w", err)
+	}
+	elements := conf.As.Elements()
+	who := core.Author{ID: elements[len(elements)-1], Rank: core.RankMember}
+	switch {
+	case slices.Contains(s.admins(c), conf.As):
+		who.Rank = core.RankAdmin
+	case slices.Contains(c.Access.Moderators, conf.As):
+		who.Rank = core.RankModerator
+	}
+	return action.Requester{
+		Path: conf.Place, Private: head.Last == 0 || head.Private, Authors: []core.Author{who},
+		Scopes: p.scopes(conf.Place), Only: conf.Actions, Mute: true,
+	}, nil
+}
+
+// call carries out an action, and nothing that would follow from it.
+func (s *toolServer) call(ctx context.Context, name string, input json.RawMessage) (json.RawMessage, error) {
+	select {
+	case s.running <- struct{}{}:
+		defer func() { <-s.running }()
+	default:
+		return nil, &core.Error{Kind: core.Occupied, Text: "Too many calls run already.", After: time.Second}
+	}
+	ctx = core.WithEpoch(ctx, s.Data.Epoch())
+	who, err := s.requester(ctx)
+	if err != nil {
+		return nil, err
+	}
+	who.Only = []string{name}
+	snapshot := s.InForce().Snapshot
+	step := core.Step{Type: name, Payload: input, Priority: core.DefaultPriority}
+	plan, faults := snapshot.Check(core.Plan{Steps: []core.Step{step}}, who)
+	if len(faults) > 0 {
+		texts := make([]string, len(faults))
+		for i, f := range faults {
+			texts[i] = strings.TrimPrefix(f.String(), "actions[0].")
+		}
+		return nil, core.Errorf(core.Invalid, "%s", strings.Join(texts, "; "))
+	}
+	done, err := s.runtime.Execute(ctx, action.Job{
+		Snapshot: snapshot, Turn: core.TurnID{Path: who.Path, Seq: rand.Uint64()}, Round: 1, Plan: plan, Who: who,
+		Journal: noJournal{},
+	})
+	if err != nil || len(done) == 0 {
+		return nil, cmp.Or(err, errors.New("nothing was done"))
+	}
+	switch r := &done[0]; r.Progress {
+	case core.ProgressDone:
+		return r.Output, nil
+	case core.ProgressPending:
+		return nil, core.Errorf(core.Forbidden, "A user would have to confirm that in a chat.")
+	default:
+		return nil, &core.Error{Kind: r.Outcome.Kind, Text: r.Outcome.Text}
+	}
+}
+
+// noJournal is the action.Journal of a call that ends with its request.
+type noJournal struct{}
+
+// Find implements action.Journal.
+func (noJournal) Find(core.Key) (r core.Record, ok bool) { return r, false }
+
+// Write implements action.Journal.
+func (noJournal) Write(ctx context.Context, _ ...core.Record) error { return ctx.Err() }
+
+// Later implements action.Journal.
+func (noJournal) Later(...core.Record) {}
+
+// Parts implements action.Journal.
+func (noJournal) Parts(core.Key) core.Deliveries { return noDeliveries{} }
+
+// noDeliveries sends nothing: it would be missing from the history.
+type noDeliveries struct{}
+
+// Send implements core.Deliveries.
+func (noDeliveries) Send(
+	context.Context, int, core.Sent, func(context.Context, string) (string, error),
+) error {
+	return core.Errorf(core.Forbidden, "Other programs cannot send messages with this action.")
+}
+
+// Since implements core.Deliveries.
+func (noDeliveries) Since(int) time.Time { return time.Time{} }
