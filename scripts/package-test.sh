@@ -38,7 +38,7 @@ export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-1700000000}
 if [ -n "${BINARY:-}" ]; then
   cp "$BINARY" "$work/synthbot"
 else
-  CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -funcalign=16' -o "$work/synthbot" ./cmd/synthbot
+  CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -funcalign=8' -o "$work/synthbot" ./cmd/synthbot
 fi
 for version in 1.0.0 1.1.0 1.2.0; do
   { cat config.example.toml; echo "# As shipped with $version."; } >"$work/example"

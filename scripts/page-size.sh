@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 build() { # FILE [OPTION...]
-  CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -funcalign=16' -o "$@" ./cmd/synthbot
+  CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -funcalign=8' -o "$@" ./cmd/synthbot
 }
 
 sed '/^func (s \*pageServer) serve(/a\if true { return }' daemon/page.go >"$work/page.go"
