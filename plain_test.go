@@ -36,10 +36,10 @@ var maxBigPackageLines = map[string]int{
 	"daemon":              5255,
 	"interfaces/discord":  5530,
 	"core/engine":         3800,
-	"core/turn":           5060,
+	"core/turn":           5105,
 	"core/action":         3688,
 	"interfaces/telegram": 4520,
-	"memory":              7630,
+	"memory":              7640,
 }
 
 // stiff matches wording in comments that plain English avoids.

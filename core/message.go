@@ -85,6 +85,9 @@ type Foreign struct {
 	From Author      `json:"from,omitzero"` // who wrote it, where the platform tells
 	Text string      `json:"text,omitempty"`
 	Time time.Time   `json:"time,omitzero"` // when it was written, where the platform tells
+	// Voice says that it is a voice message, which is an attachment. Once it was recognised
+	// (see Message.Heard), Text has its words.
+	Voice bool `json:"voice,omitempty"`
 	// Path and ID are of the message that a forward copies, where the platform tells. They
 	// are not kept.
 	Path Path   `json:"-"`
@@ -126,8 +129,9 @@ type Message struct {
 	Foreign []Foreign `json:"foreign,omitempty"`
 	Time    time.Time `json:"time,omitzero"` // the platform's
 	Voice   bool      `json:"voice,omitempty"`
-	// Heard is how sure speech recognition is of the Text of a voice message, in percent: 0 if
-	// it recognised nothing, HeardUnrated if it does not say.
+	// Heard is how sure speech recognition is of the words of a voice message, in percent: 0 if
+	// it recognised nothing, HeardUnrated if it does not say. They are in Text, or, if the
+	// message was forwarded, in Foreign.
 	Heard       int          `json:"heard,omitempty"`
 	ReplyTo     *Quote       `json:"reply_to,omitempty"`
 	Attachments []Attachment `json:"attachments,omitempty"`

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -51,8 +52,15 @@ func (t *tx) changeEntry(path core.Path, id string, alter func(*storedEntry) boo
 // edit sets the new texts, and the new attachments unless they are nil: the platform said
 // nothing about those.
 func edit(l *storedEntry, m *core.Message) bool {
-	if m.Text == "" && l.Message.Heard != 0 {
-		m.Text = l.Message.Text // what was heard was never written
+	if l.Message.Heard != 0 && m.Heard == 0 { // what was heard was never written
+		m.Text = cmp.Or(m.Text, l.Message.Text)
+		m.Foreign = slices.Clone(m.Foreign)
+		for i := range m.Foreign {
+			o := &m.Foreign[i]
+			if o.Voice && i < len(l.Message.Foreign) && strings.HasPrefix(l.Message.Foreign[i].Text, o.Text) {
+				o.Text = l.Message.Foreign[i].Text
+			}
+		}
 	}
 	sameForeign := func(a, b core.Foreign) bool {
 		same := a.Time.Equal(b.Time)

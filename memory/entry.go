@@ -153,6 +153,7 @@ func foreignField(c *codec, tag byte, o *core.Foreign) {
 		authorField(c, tagSecond, &o.From)
 		text(c, tagThird, &o.Text)
 		c.time(tagFourth, &o.Time)
+		c.flag(tagFifth, &o.Voice)
 	})
 }
 

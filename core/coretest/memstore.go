@@ -326,8 +326,14 @@ func (s *MemStore) change(e core.Event) {
 }
 
 func editEntry(e *core.Entry, m core.Message) {
-	if m.Text == "" && e.Message.Heard != 0 {
-		m.Text = e.Message.Text
+	if e.Message.Heard != 0 && m.Heard == 0 {
+		m.Text = cmp.Or(m.Text, e.Message.Text)
+		m.Foreign = slices.Clone(m.Foreign)
+		for i := range m.Foreign {
+			if m.Foreign[i].Voice && i < len(e.Message.Foreign) {
+				m.Foreign[i].Text = e.Message.Foreign[i].Text
+			}
+		}
 	}
 	same := m.Attachments == nil || slices.Equal(e.Message.Attachments, m.Attachments)
 	if same && e.Message.Text == m.Text && slices.Equal(e.Message.Foreign, m.Foreign) {

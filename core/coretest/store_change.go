@@ -1,6 +1,7 @@
 package coretest
 
 import (
+	"slices"
 	"testing"
 
 	"synthbot/core"
@@ -243,6 +244,15 @@ func recognised(t *testing.T, s *shelf) {
 	same(t, "attachments", len(got.Message.Attachments), 1)
 	s.change(core.Event{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: "1", Voice: true}})
 	same(t, "text after the platform repeats the message", s.entry(kitchen, "1").Message.Text, "turn left")
+	passedOn := said(kitchen, "2", "")
+	passedOn.Message.Foreign = []core.Foreign{{Kind: core.ForeignForward, Text: "listen", Time: morning, Voice: true}}
+	s.append(passedOn)
+	edit := core.Event{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: "2", Heard: 50, Foreign: slices.Clone(passedOn.Message.Foreign)}}
+	edit.Message.Foreign[0].Text = "listen\nturn right"
+	s.change(edit)
+	s.change(core.Event{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: "2", Foreign: passedOn.Message.Foreign}})
+	s.again()
+	same(t, "what others said in a voice message", s.entry(kitchen, "2").Message.Foreign, edit.Message.Foreign)
 	s.change(core.Event{Kind: core.KindDeletion, Message: core.Message{Path: kitchen}, Target: "1"})
 	same(t, "confidence after its deletion", s.entry(kitchen, "1").Message.Heard, 0)
 }

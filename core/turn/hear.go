@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // Speech is what is done with voice messages. The zero value leaves them to the model.
@@ -42,11 +43,26 @@ const (
 // deaf.
 const deafDepth = 500
 
-// sound returns the sound of a voice message; nil if the message has none.
+// sound returns the sound of a voice message of its author; nil if the message has none.
 func sound(m *core.Message) *core.Attachment {
 	if !m.Voice {
 		return nil
 	}
+	return anySound(m)
+}
+
+// forwardedSound returns the sound of a forwarded voice message, and what it is to the message;
+// nil if there is none.
+func forwardedSound(m *core.Message) (*core.Attachment, *core.Foreign) {
+	i := slices.IndexFunc(m.Foreign, func(o core.Foreign) bool { return o.Voice })
+	if i < 0 {
+		return nil, nil
+	}
+	m.Foreign = slices.Clone(m.Foreign)
+	return anySound(m), &m.Foreign[i]
+}
+
+func anySound(m *core.Message) *core.Attachment {
 	i := slices.IndexFunc(m.Attachments, func(a core.Attachment) bool {
 		return a.Ref != "" && (a.Kind == core.MediaAudio || a.Kind == core.MediaVideo)
 	})
@@ -78,16 +94,19 @@ func (h *hearing) hear(ctx context.Context) error {
 	voices := false
 	for i := range h.messages {
 		m := &h.messages[i].Message
-		if sound(m) == nil {
-			continue
-		}
-		voices = true
-		if m.Heard == 0 {
+		forwarded, foreign := forwardedSound(m)
+		switch {
+		case m.Heard != 0:
+			voices = voices || sound(m) != nil
+		case sound(m) != nil:
+			voices = true
 			all.Go(func() { h.recognise(ctx, m) })
+		case forwarded != nil && h.setup.Prompt.Speech.Hear != nil:
+			all.Go(func() { h.recogniseForwarded(ctx, m, forwarded, foreign) })
 		}
 	}
 	all.Wait()
-	if !voices || ctx.Err() != nil {
+	if !voices && len(h.heard) == 0 || ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if len(h.heard) > 0 {
@@ -109,13 +128,7 @@ func (h *hearing) recognise(ctx context.Context, m *core.Message) {
 		}
 		return
 	}
-	scene := core.Scene{
-		Path: h.path, Private: m.Private, Author: m.Author, Locale: m.Locale, Now: h.setup.Clock(),
-		Recent: h.input.parts.History,
-	}
-	text, percent := "", 0
-	err := errors.New("it panicked")
-	guard(h.log, "speech", func() { text, percent, err = speech.Hear(ctx, scene, *sound(m)) })
+	text, percent, err := h.understand(ctx, m, sound(m))
 	if isLimit(err) {
 		return // the model is refused, too, and that is said once in a while
 	}
@@ -132,6 +145,36 @@ func (h *hearing) recognise(ctx context.Context, m *core.Message) {
 		return
 	}
 	m.Text, m.Heard = strings.TrimSpace(m.Text+"\n"+text), percent
+	h.keep(m)
+}
+
+// recogniseForwarded sets the text of a forwarded voice message: words of others, which neither
+// wake the bot nor give orders. If it is not understood, the model still sees that it is there.
+func (h *hearing) recogniseForwarded(ctx context.Context, m *core.Message, a *core.Attachment, o *core.Foreign) {
+	text, percent, err := h.understand(ctx, m, a)
+	if err != nil {
+		h.log.Info("forwarded voice message not heard", "id", m.ID, "err", err)
+		return
+	}
+	o.Text, m.Heard = txt.Clip(strings.TrimSpace(o.Text+"\n"+text), core.MaxText/4), percent
+	h.keep(m)
+}
+
+// understand asks the speech recognition what a sound says.
+func (h *hearing) understand(
+	ctx context.Context, m *core.Message, a *core.Attachment,
+) (text string, percent int, err error) {
+	scene := core.Scene{
+		Path: h.path, Private: m.Private, Author: m.Author, Locale: m.Locale, Now: h.setup.Clock(),
+		Recent: h.input.parts.History,
+	}
+	err = errors.New("it panicked")
+	guard(h.log, "speech", func() { text, percent, err = h.setup.Prompt.Speech.Hear(ctx, scene, *a) })
+	return text, percent, err
+}
+
+// keep writes down what a message says.
+func (h *hearing) keep(m *core.Message) {
 	edit := core.Event{Kind: core.KindEdit, Message: *m}
 	if h.setup.mayChange(&edit) {
 		h.mu.Lock()

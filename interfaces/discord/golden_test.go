@@ -234,10 +234,11 @@ func TestQuotesAreForeign(t *testing.T) {
 	}
 }
 
-// TestForwardsNameTheirOriginal: a forward tells which message it copies.
+// TestForwardsNameTheirOriginal: a forward tells which message it copies, and whether that is a
+// voice message, which the sender did not speak.
 func TestForwardsNameTheirOriginal(t *testing.T) {
 	c := still(t).d.cache
-	copied := message{Content: "look"}
+	copied := message{Content: "look", Flags: flagVoice}
 	m := message{
 		ID: "1300000000000000001", Channel: hallID, Guild: guildID, Author: &user{ID: "700000000000000001", Name: "ann"},
 		Reference: &reference{Type: 1, Message: "1299999999999999995", Channel: topicID}, Snapshots: []snapshot{{copied}},
@@ -245,7 +246,8 @@ func TestForwardsNameTheirOriginal(t *testing.T) {
 	p, _ := c.place(hallID)
 	got, ok := c.normal(&m, p)
 	want := core.MustPath("discord/" + guildID + "/" + hallID + "/" + topicID)
-	if !ok || len(got.Foreign) != 1 || got.Foreign[0].Path != want || got.Foreign[0].ID != m.Reference.Message {
+	if !ok || len(got.Foreign) != 1 || got.Foreign[0].Path != want ||
+		got.Foreign[0].ID != m.Reference.Message || !got.Foreign[0].Voice || got.Voice {
 		t.Errorf("%+v, %v", got.Foreign, ok)
 	}
 }

@@ -191,7 +191,7 @@ func (r reader) forwards(m *message) (list []core.Foreign) {
 	for i := range m.Snapshots[:min(len(m.Snapshots), core.MaxForeign/4)] {
 		inner := &m.Snapshots[i].Message
 		o := core.Foreign{Kind: core.ForeignForward, Text: short(r.said(inner), core.MaxText/16), Time: inner.Time.Time}
-		o.Path, o.ID = from, id
+		o.Path, o.ID, o.Voice = from, id, inner.Flags&flagVoice != 0
 		if o.Text != "" || len(inner.Attachments) > 0 {
 			list = append(list, o)
 		}

@@ -255,3 +255,16 @@ func TestQuotesAreForeign(t *testing.T) {
 		}
 	}
 }
+
+// TestForwardedVoice: a forwarded voice message is not what the sender said.
+func TestForwardedVoice(t *testing.T) {
+	for name, m := range map[string]message{
+		"voice": {Voice: &file{FileID: "v"}, Forward: &origin{}}, "video note": {VideoNote: &file{FileID: "v"}, Forward: &origin{}},
+		"music": {Audio: &file{FileID: "v"}, Forward: &origin{}},
+	} {
+		own, foreign := m.parted()
+		if own != "" || len(foreign) != 1 || foreign[0].Voice != (name != "music") {
+			t.Errorf("%s: %q, %+v", name, own, foreign)
+		}
+	}
+}

@@ -238,6 +238,7 @@ func (m *message) parted() (own string, foreign []core.Foreign) {
 	case m.Forward != nil && !m.Linked:
 		sent := moment(m.Forward.Date)
 		o = core.Foreign{Kind: core.ForeignForward, From: m.Forward.author(), Text: m.whole(), Time: sent}
+		o.Voice = m.Voice != nil || m.VideoNote != nil
 	default:
 		wrote, quoted := unquoted(m.content())
 		own = cut(m.said(wrote), core.MaxText/2)
