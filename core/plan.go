@@ -32,6 +32,7 @@ type Step struct {
 	ConfirmText string          `json:"confirmationMessage,omitempty"`
 	Fallback    *Step           `json:"fallbackAction,omitempty"`
 	Conditions  []Condition     `json:"conditions,omitempty"`
+	Unit        string          `json:"unit,omitempty"` // steps of the same unit succeed or are undone together
 }
 
 // Condition must hold when its step's time comes, or the step does not run.

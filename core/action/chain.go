@@ -60,6 +60,50 @@ func (e *execution) follow(ctx context.Context, t task, end ending, at int) (set
 	return e.fallback(ctx, t)
 }
 
+// unit takes the steps of a unit out of those that were not tried, and returns them in order.
+func (e *execution) unit(name string, tried []bool) []task {
+	rest := slices.Repeat([]bool{true}, len(tried))
+	for i, step := range e.Plan.Steps {
+		if step.Unit == name && !tried[i] {
+			rest[i], tried[i] = false, true
+		}
+	}
+	var tasks []task
+	for i := e.nextStep(rest); i >= 0; i = e.nextStep(rest) {
+		rest[i] = true
+		tasks = append(tasks, task{number: uint16(i + 1), step: e.Plan.Steps[i], unit: true})
+	}
+	return tasks
+}
+
+// performUnit does steps until one fails. Then those before are undone, and those behind it
+// are skipped.
+func (e *execution) performUnit(ctx context.Context, tasks []task) error {
+	var done []finished
+	for i, t := range tasks {
+		s, err := e.perform(ctx, t)
+		if err != nil {
+			return err
+		}
+		done = append(done, s.finished...)
+		if s.ok {
+			continue
+		}
+		if err := e.rollback(ctx, done); err != nil {
+			return err
+		}
+		for _, t := range tasks[i+1:] {
+			end, known := e.recorded(t)
+			if !known {
+				end = e.settle(t, skipped(t, core.Errorf(core.Forbidden, "another step of its unit failed")))
+			}
+			e.report(t, end)
+		}
+		return nil
+	}
+	return nil
+}
+
 // checkNext checks what a result asks for like a plan, and also that it is neither too deep
 // nor in a circle. It returns what may be done, in order.
 func (e *execution) checkNext(t task, d *Definition, next []core.Step) []core.Step {

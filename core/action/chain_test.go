@@ -124,13 +124,20 @@ func TestUnits(t *testing.T) {
 // TestUnitsAreTornAtAnyTime cuts a unit's life off after each write and lets a
 // next life go on: nothing is done or undone twice, and all comes to the same end.
 func TestUnitsAreTornAtAnyTime(t *testing.T) {
+	t.Run("a result's", func(t *testing.T) { tearUnits(t, step("torn", `{}`)) })
+	t.Run("a plan's", func(t *testing.T) {
+		tearUnits(t, in("u", step("one", `{}`)), in("u", step("two", `{}`)), in("u", step("fails", `{}`)))
+	})
+}
+
+func tearUnits(t *testing.T, unit ...core.Step) {
 	again := func(a core.Action) core.Action { a.Idempotent = true; return a }
 	for cut := 1; ; cut++ {
 		var w world
 		s := w.catalogue(t, again(w.asks("torn", true, step("one", `{}`), step("two", `{}`), step("fails", `{}`))),
 			again(w.asks("one", false)), again(w.asks("two", false)), again(w.failing("fails")))
 		j := &cutJournal{journal: newJournal(), left: cut}
-		job := j.job(s, by(core.RankMember), step("torn", `{}`), step("web_search", `{}`))
+		job := j.job(s, by(core.RankMember), append(unit[:len(unit):len(unit)], step("web_search", `{}`))...)
 		job.Journal = j
 		_, err := NewRuntime(Options{}).Execute(t.Context(), job)
 		first := w.did()

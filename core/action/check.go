@@ -50,11 +50,15 @@ type Reviewer interface{ Review(Draft) []core.Fault }
 func (s *Snapshot) Check(p core.Plan, w Requester) (core.Plan, []core.Fault) {
 	c := checker{Snapshot: s, who: w, repaired: p.Repaired, context: p.Context}
 	steps := make([]core.Step, 0, len(p.Steps)+1)
+	torn := make(map[string]bool) // units of which a step was refused
 	for i := range p.Steps {
 		if step, ok := c.step(fmt.Sprintf("actions[%d]", i), p.Steps[i], 0); ok {
 			steps = append(steps, step)
+		} else {
+			torn[p.Steps[i].Unit] = true
 		}
 	}
+	steps = slices.DeleteFunc(steps, func(s core.Step) bool { return s.Unit != "" && torn[s.Unit] })
 	p.Steps = c.respond(p.Response, c.once(steps))
 	c.stray(p.Extra, p.Steps)
 	p.Response, p.Extra = "", nil

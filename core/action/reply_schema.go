@@ -117,7 +117,7 @@ func (w replyWriter) branches(name string) []any {
 	}
 	whole := slices.Clone(short).With("priority", priority).With("requiresConfirmation", schema.OfType("boolean")).
 		With("confirmationMessage", schema.OfType("string")).With("fallbackAction", refTo(anyAction)).
-		With("conditions", listOf(refTo(anyCondition)))
+		With("conditions", listOf(refTo(anyCondition))).With("unit", schema.OfType("string"))
 	if !w.strict {
 		return []any{w.object(whole, "type", "payload")}
 	}

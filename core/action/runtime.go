@@ -113,8 +113,17 @@ func (r *Runtime) Execute(ctx context.Context, j Job) ([]StepResult, error) {
 	tried := make([]bool, len(j.Plan.Steps))
 	for range tried {
 		i := e.nextStep(tried)
-		tried[i] = true
-		if _, err := e.perform(ctx, task{number: uint16(i + 1), step: j.Plan.Steps[i]}); err != nil {
+		if i < 0 {
+			break
+		}
+		var err error
+		if j.Plan.Steps[i].Unit == "" {
+			tried[i] = true
+			_, err = e.perform(ctx, task{number: uint16(i + 1), step: j.Plan.Steps[i]})
+		} else {
+			err = e.performUnit(ctx, e.unit(j.Plan.Steps[i].Unit, tried))
+		}
+		if err != nil {
 			return e.results, err
 		}
 	}

@@ -257,6 +257,10 @@ var (
 func (r *reader) fields(field string, f fields, chain int) (core.Step, bool) {
 	s := core.Step{Target: f.text("target"), ConfirmText: f.text("confirmationmessage")}
 	known := slices.Concat(payloadKeys, stepKeys, remarkKeys)
+	if slices.ContainsFunc(payloadKeys, f.has) { // else it belongs to the payload
+		s.Unit = txt.Clip(f.text("unit"), maxName)
+		known = append(known, "unit")
+	}
 	s.Type = cmp.Or(f.text("type"), f.text("action"))
 	if s.Type == "" {
 		s.Type = f.text("name")

@@ -37,7 +37,7 @@ type CorrectionAction struct {
 const requiredFormat = `{"response":"text","intent":"query","confidence":0.9,` +
 	`"actions":[{"type":"NAME","payload":{},"priority":5,"requiresConfirmation":false,"confirmationMessage":"text",` +
 	`"fallbackAction":{"type":"NAME","payload":{}},` +
-	`"conditions":[{"field":"results.NAME.key","operator":"eq","value":"text"}]}],` +
+	`"conditions":[{"field":"results.NAME.key","operator":"eq","value":"text"}],"unit":""}],` +
 	`"context":{"topic":"text","entities":{},"slotsFilled":{},"slotsRequired":["name"]},` +
 	`"suggestions":["text"],"metadata":{}}`
 

@@ -53,7 +53,7 @@ const (
 		// A stray key is a correction; a forgotten one loses the thread of a form, or does what depends.
 		`Further keys: intent, confidence, context {topic, entities, slotsFilled, slotsRequired}, suggestions, ` +
 		`metadata; per action: priority, requiresConfirmation, confirmationMessage, ` +
-		`fallbackAction if it fails, conditions [{field, operator, value}]; no others. ` +
+		`fallbackAction, conditions [{field, operator, value}], unit (all steps or none); no others. ` +
 		// A beat or a reminder answered as if a person had written it.
 		`input.type other than "message": nobody spoke; act by yourself or NONE. ` +
 		// Answers in the wrong mood; a wrong "today".

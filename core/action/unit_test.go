@@ -1,0 +1,70 @@
+package action
+
+import (
+	"strings"
+	"testing"
+
+	"synthbot/core"
+)
+
+// in makes a step part of a unit.
+func in(unit string, s core.Step) core.Step {
+	s.Unit = unit
+	return s
+}
+
+// TestUnitsOfAPlan: steps of one unit run together and succeed or are undone together; others run
+// all the same. Nothing of a unit runs if a step of it was refused.
+func TestUnitsOfAPlan(t *testing.T) {
+	const back = ": it was taken back, as what belongs to it failed"
+	one, two, fails := step("one", `{}`), step("two", `{}`), step("fails", `{}`)
+	last := step("two", `{}`)
+	last.Priority = 1
+	for name, test := range map[string]struct {
+		steps       []core.Step
+		done, calls []string
+	}{
+		"whole": {
+			[]core.Step{in("u", last), step("three", `{}`), in("u", one)},
+			[]string{"2 three done", "3 one done", "1 two done"}, []string{"three", "one", "two"},
+		},
+		"torn": {
+			[]core.Step{in("u", one), in("u", fails), step("three", `{}`), in("u", two)},
+			[]string{"1 one failed" + back, "2 fails failed: no luck", "4 two skipped: another step of its unit failed", "3 three done"},
+			[]string{"one", "fails", "undo one", "three"},
+		},
+		"two units": {
+			[]core.Step{in("u", one), in("v", two), in("v", step("three", `{}`)), in("u", fails)},
+			[]string{"1 one failed" + back, "4 fails failed: no luck", "2 two done", "3 three done"},
+			[]string{"one", "fails", "undo one", "two", "three"},
+		},
+		"refused": {
+			[]core.Step{in("u", one), in("u", step("unknown", `{}`)), two},
+			[]string{"1 two done"}, []string{"two"},
+		},
+		"confirmed": {
+			[]core.Step{in("u", one), in("u", step("transfer", `{}`))},
+			[]string{"1 one failed" + back, "2 transfer skipped: transfer must be confirmed, which is not possible inside of a unit"},
+			[]string{"one", "undo one"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var w world
+			s := w.catalogue(t, w.asks("one", false), w.asks("two", false), w.asks("three", false), w.failing("fails"))
+			plan, faults := s.Check(core.Plan{Steps: test.steps}, by(core.RankMember))
+			if len(faults) > 0 && !strings.Contains(name, "refused") {
+				t.Fatal(faults)
+			}
+			j := newJournal()
+			job := j.job(s, by(core.RankMember), plan.Steps...)
+			same2(t, "done", told(run(t, NewRuntime(Options{}), job)), test.done)
+			same2(t, "calls", w.did(), test.calls)
+			if err := j.Write(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			job.Journal = j.crash()
+			same2(t, "done after a restart", told(run(t, NewRuntime(Options{}), job)), test.done)
+			same2(t, "calls after a restart", w.did(), nil)
+		})
+	}
+}
