@@ -25,8 +25,8 @@ const (
 // errOnline is the error after all findings were printed.
 var errOnline = errors.New("something needs to be fixed, see above")
 
-// checkOnline asks each platform and engine who we are, and looks at the machine. It
-// prints one line each, with a fix if one is needed.
+// checkOnline asks each platform and engine who we are, tries speech, and looks at the machine.
+// It prints one line each, with a fix if one is needed.
 func (p *checker) checkOnline(ctx context.Context, b *daemon.Bot) error {
 	ctx, cancel := context.WithTimeout(ctx, onlineTime)
 	defer cancel()
@@ -43,6 +43,7 @@ func (p *checker) checkOnline(ctx context.Context, b *daemon.Bot) error {
 	}
 	engines := b.InForce().Engines
 	groups = append(groups, group{"engine", func() []core.Finding { return daemon.ProbeEngines(ctx, engines) }})
+	groups = append(groups, group{"speech", func() []core.Finding { return cfg.Speech.Try(ctx) }})
 	found := make([][]core.Finding, len(groups))
 	var all sync.WaitGroup
 	for i, g := range groups {

@@ -1,0 +1,55 @@
+package speech
+
+import (
+	"context"
+	"encoding/binary"
+
+	"synthbot/core"
+	"synthbot/core/txt"
+)
+
+// Try lets each provider do a little work, a second of silence and one word, and reports what
+// came of it.
+func (c *Config) Try(ctx context.Context) (list []core.Finding) {
+	add := func(what string, err error) {
+		f := core.Finding{What: what, Found: "works"}
+		if err != nil {
+			f = core.Finding{What: what, Found: "does not work", Fix: txt.Clip(txt.Line(err.Error()), 300), Fatal: true}
+		}
+		list = append(list, f)
+	}
+	l, s := NewListener(c), NewSpeaker(c)
+	if l != nil {
+		_, err := l.recognise(ctx, silentSecond(), wav, "")
+		add("in", err)
+	}
+	if s != nil {
+		free := func(ctx context.Context, do func(context.Context) (int, error)) error {
+			_, err := do(ctx)
+			return err
+		}
+		_, err := s.Speak(ctx, "Hello", "", free)
+		add("out", err)
+	}
+	return list
+}
+
+// silentSecond is a WAV file: 16 kHz, mono, 16 bits.
+func silentSecond() []byte {
+	const rate, size = 16000, 32000
+	b := []byte("RIFF")
+	b = binary.LittleEndian.AppendUint32(b, wavHeader-8+size)
+	b = append(b, "WAVEfmt "...)
+	b = binary.LittleEndian.AppendUint32(b, 16)
+	for _, field := range []uint16{1, 1} { // PCM, one channel
+		b = binary.LittleEndian.AppendUint16(b, field)
+	}
+	b = binary.LittleEndian.AppendUint32(b, rate)
+	b = binary.LittleEndian.AppendUint32(b, rate*2)
+	for _, field := range []uint16{2, 16} { // bytes of a sample, bits of it
+		b = binary.LittleEndian.AppendUint16(b, field)
+	}
+	b = append(b, "data"...)
+	b = binary.LittleEndian.AppendUint32(b, size)
+	return append(b, make([]byte, size)...)
+}
