@@ -133,6 +133,7 @@ type Message struct {
 	// it recognised nothing, HeardUnrated if it does not say. They are in Text, or, if the
 	// message was forwarded, in Foreign.
 	Heard       int          `json:"heard,omitempty"`
+	Written     int          `json:"written,omitempty"` // with Heard: how many bytes of Text are a caption
 	ReplyTo     *Quote       `json:"reply_to,omitempty"`
 	Attachments []Attachment `json:"attachments,omitempty"`
 	Private     bool         `json:"private,omitempty"` // nobody else can read along
@@ -158,6 +159,13 @@ func (m *Message) SentAt() time.Time { return m.Time.Add(m.Ahead) }
 // it.
 func (m *Message) In(place Path) bool {
 	return m.Path.Within(place) || slices.ContainsFunc(m.Scopes, func(s Path) bool { return s.Within(place) })
+}
+
+// Caption makes the Text the caption of a voice message that says the words.
+func (m *Message) Caption(words string) {
+	m.Text = strings.TrimSpace(m.Text)
+	m.Written = len(m.Text)
+	m.Text = strings.TrimSpace(m.Text + "\n" + strings.TrimSpace(words))
 }
 
 // AllText returns the author's words and then the foreign ones, a line each. It is

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -53,7 +52,7 @@ func (t *tx) changeEntry(path core.Path, id string, alter func(*storedEntry) boo
 // nothing about those.
 func edit(l *storedEntry, m *core.Message) bool {
 	if l.Message.Heard != 0 && m.Heard == 0 { // what was heard was never written
-		m.Text = cmp.Or(m.Text, l.Message.Text)
+		m.Caption(l.Message.Text[min(max(l.Message.Written, 0), len(l.Message.Text)):])
 		m.Foreign = slices.Clone(m.Foreign)
 		for i := range m.Foreign {
 			o := &m.Foreign[i]
@@ -72,7 +71,7 @@ func edit(l *storedEntry, m *core.Message) bool {
 	if same {
 		return false
 	}
-	l.Message.Text, l.Message.Foreign = m.Text, m.Foreign
+	l.Message.Text, l.Message.Written, l.Message.Foreign = m.Text, m.Written, m.Foreign
 	if m.Attachments != nil {
 		l.Message.Attachments = m.Attachments
 	}

@@ -48,6 +48,7 @@ const (
 	tagAhead      = 27
 	tagStrangers  = 28
 	tagHeard      = 29
+	tagWritten    = 30
 	tagFirst      = 1 // within groups
 	tagSecond     = 2
 	tagThird      = 3
@@ -112,6 +113,7 @@ func messageFields(c *codec, m *core.Message) {
 	signed(c, tagAhead, &m.Ahead)
 	c.flag(tagVoice, &m.Voice)
 	signed(c, tagHeard, &m.Heard)
+	signed(c, tagWritten, &m.Written)
 	if c.at(tagReplyTo) {
 		m.ReplyTo = new(core.Quote)
 	}

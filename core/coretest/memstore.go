@@ -327,7 +327,7 @@ func (s *MemStore) change(e core.Event) {
 
 func editEntry(e *core.Entry, m core.Message) {
 	if e.Message.Heard != 0 && m.Heard == 0 {
-		m.Text = cmp.Or(m.Text, e.Message.Text)
+		m.Caption(e.Message.Text[e.Message.Written:])
 		m.Foreign = slices.Clone(m.Foreign)
 		for i := range m.Foreign {
 			if m.Foreign[i].Voice && i < len(e.Message.Foreign) {
@@ -339,7 +339,7 @@ func editEntry(e *core.Entry, m core.Message) {
 	if same && e.Message.Text == m.Text && slices.Equal(e.Message.Foreign, m.Foreign) {
 		return
 	}
-	e.Message.Text, e.Message.Foreign = m.Text, slices.Clone(m.Foreign)
+	e.Message.Text, e.Message.Written, e.Message.Foreign = m.Text, m.Written, slices.Clone(m.Foreign)
 	if m.Attachments != nil {
 		e.Message.Attachments = slices.Clone(m.Attachments)
 	}
@@ -352,7 +352,7 @@ func editEntry(e *core.Entry, m core.Message) {
 
 func eraseEntry(e *core.Entry) {
 	m := &e.Message
-	m.Text, m.Foreign, m.Attachments, m.ReplyTo, m.Voice, m.Heard, m.Locale = "", nil, nil, nil, false, 0, ""
+	m.Text, m.Foreign, m.Attachments, m.ReplyTo, m.Voice, m.Heard, m.Written, m.Locale = "", nil, nil, nil, false, 0, 0, ""
 	e.Data, e.Command, e.Reactions, e.Reply, e.Deleted = "", nil, nil, "", true
 }
 

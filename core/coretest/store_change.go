@@ -2,6 +2,7 @@ package coretest
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"synthbot/core"
@@ -244,6 +245,12 @@ func recognised(t *testing.T, s *shelf) {
 	same(t, "attachments", len(got.Message.Attachments), 1)
 	s.change(core.Event{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: "1", Voice: true}})
 	same(t, "text after the platform repeats the message", s.entry(kitchen, "1").Message.Text, "turn left")
+	for _, caption := range []string{"to the shop", "to the shop", "home", ""} {
+		s.change(core.Event{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: "1", Voice: true, Text: caption}})
+		s.again()
+		got := s.entry(kitchen, "1").Message.Text
+		same(t, "text with the caption "+caption, got, strings.TrimSpace(caption+"\nturn left"))
+	}
 	passedOn := said(kitchen, "2", "")
 	passedOn.Message.Foreign = []core.Foreign{{Kind: core.ForeignForward, Text: "listen", Time: morning, Voice: true}}
 	s.append(passedOn)

@@ -144,7 +144,8 @@ func (h *hearing) recognise(ctx context.Context, m *core.Message) {
 		h.fail(m, said.Text)
 		return
 	}
-	m.Text, m.Heard = strings.TrimSpace(m.Text+"\n"+text), percent
+	m.Caption(text)
+	m.Heard = percent
 	h.keep(m)
 }
 
