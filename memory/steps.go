@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"synthbot/core"
@@ -109,15 +111,13 @@ func correctHeadTimes(ctx context.Context, db *DB, places iter.Seq[core.Path]) e
 		}
 		return nil
 	})
-	if err != nil || len(seen) == 0 {
+	if err != nil {
 		return err
 	}
-	return db.update(ctx, func(t *tx) {
-		for key, before := range seen {
-			h := t.head([]byte(key))
-			if h.last == before.last && h.count == before.count {
-				h.time = times[key]
-			}
+	return changeAll(ctx, db, slices.Collect(maps.Keys(seen)), func(t *tx, key string) {
+		h, before := t.head([]byte(key)), seen[key]
+		if h.last == before.last && h.count == before.count {
+			h.time = times[key]
 		}
 	})
 }

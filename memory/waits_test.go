@@ -56,8 +56,12 @@ func TestWritersHardlyWait(t *testing.T) {
 		{"erasing a place", lines, forget(alone)},
 		{"erasing everything", lines, forget(core.Path{})},
 		{"erasing memories", func(t *testing.T, db *DB) { wordy(t, db, n/20) }, forget(jay)},
-		{"erasing a person among 40,000 places", func(t *testing.T, db *DB) { scattered(t, db, 40_000) }, forget(jay)},
-		{"erasing places", func(t *testing.T, db *DB) { scattered(t, db, n/100) }, forget(core.MustPath("chat/far"))},
+		{"erasing a person among 40,000 places", func(t *testing.T, db *DB) { scattered(t, db, 40_000, core.Author{}) }, forget(jay)},
+		{"erasing the last lines of 20,000 places", func(t *testing.T, db *DB) {
+			scattered(t, db, 20_000, core.Author{})
+			scattered(t, db, 20_000, core.Author{ID: "2000"})
+		}, forget(ann)},
+		{"erasing places", func(t *testing.T, db *DB) { scattered(t, db, n/100, core.Author{}) }, forget(core.MustPath("chat/far"))},
 	} {
 		t.Run(large.name, func(t *testing.T) {
 			db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return day.Add(1000 * time.Hour) }})
@@ -93,12 +97,14 @@ func wordy(t *testing.T, db *DB, n int) {
 	}
 }
 
-// scattered adds a line in each of many places.
-func scattered(t *testing.T, db *DB, n int) {
+// scattered adds a line by somebody in each of many places.
+func scattered(t *testing.T, db *DB, n int, by core.Author) {
 	t.Helper()
 	b := &core.Batch{}
 	for k := range n {
-		b.Append = append(b.Append, message(core.MustPath(fmt.Sprint("chat/far/", k)), "1", "x"))
+		e := message(core.MustPath(fmt.Sprint("chat/far/", k)), "1"+by.ID, "x")
+		e.Message.Author, e.Message.Time = by, day.Add(time.Duration(len(by.ID)))
+		b.Append = append(b.Append, e)
 	}
 	if err := db.Commit(t.Context(), b); err != nil {
 		t.Fatal(err)
