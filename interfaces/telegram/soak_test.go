@@ -74,8 +74,8 @@ func (e *echo) answer(lane <-chan core.Message) {
 	}
 }
 
-// faults fails 1 of 20 calls, in every way. A message is hit in flight once at
-// most; hit tells which ones were.
+// faults fails 1 of 20 calls, in every way. A message is left in doubt once at most,
+// since the driver gives up after the third doubt; hit has those that were.
 type faults struct {
 	mu     sync.Mutex
 	random *rand.Rand
@@ -96,7 +96,8 @@ func (f *faults) decide(c telegramtest.Call) telegramtest.Fault {
 	fault := telegramtest.Fault{Kind: kinds[f.random.IntN(len(kinds))], RetryAfter: 1, Text: "Bad Request: can't parse entities: at a whim"}
 	key := fmt.Sprint(c.Chat, strings.NewReplacer("<b>", "", "</b>", "").Replace(c.Params["text"]))
 	switch fault.Kind {
-	case telegramtest.Reset, telegramtest.Cut, telegramtest.Hang, telegramtest.ResetAfter, telegramtest.CutAfter,
+	case telegramtest.Internal, telegramtest.BadGateway, telegramtest.Unavailable,
+		telegramtest.Reset, telegramtest.Cut, telegramtest.Hang, telegramtest.ResetAfter, telegramtest.CutAfter,
 		telegramtest.HangAfter:
 		if f.hit[key] {
 			return telegramtest.Fault{}
