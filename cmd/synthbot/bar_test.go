@@ -6,16 +6,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
-	"slices"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	"synthbot/core"
-	"synthbot/core/coretest"
 	"synthbot/interfaces/telegram/telegramtest"
-	"synthbot/memory"
 )
 
 // slow is a model that answers "ok" after a while, and counts those who wait.
@@ -117,77 +113,5 @@ func TestManyChats(t *testing.T) {
 		if n > 1 {
 			t.Errorf("%q stands %d times", text, n)
 		}
-	}
-}
-
-// BenchmarkLatency is the time from an update to the call that answers it, one
-// after the other, with a model that takes no time, beside three commits on the
-// same disk, by turns. The bars are 2 ms (median) and 4 ms (95th percentile) above
-// those. Rounds in which the host of a virtual machine took the processor away
-// are left out, as the kernel counts them.
-func BenchmarkLatency(b *testing.B) {
-	model := newSlow(b, 0)
-	platform, _ := atTelegram(b, model.URL, "")
-	platform.AddPerson(telegramtest.Person{ID: 1000, Name: "Jay"})
-	arrived := make(chan time.Time, 1)
-	platform.Delay(func(c telegramtest.Call) time.Duration {
-		if c.Method == "sendMessage" {
-			arrived <- c.At
-		}
-		return 0
-	})
-	threeCommits := commits(b, 3)
-	var took, disk []time.Duration
-	rounds, quiet := 0, 0
-	for b.Loop() {
-		before := coretest.Stolen()
-		var its, own []time.Duration
-		for range 20 {
-			began := time.Now()
-			platform.Say(1000, 1000, telegramtest.Saying{Text: "hello"})
-			its = append(its, (<-arrived).Sub(began))
-		}
-		for range 20 {
-			own = append(own, threeCommits())
-		}
-		if rounds++; coretest.Stolen() == before {
-			quiet++
-			took, disk = append(took, its...), append(disk, own...)
-		}
-	}
-	if quiet == 0 {
-		b.Skip("no round was quiet")
-	}
-	slices.Sort(took)
-	slices.Sort(disk)
-	b.ReportMetric(float64(quiet)/float64(rounds), "quiet")
-	for _, percent := range []int{50, 95} {
-		its, own := took[len(took)*percent/100], disk[len(disk)*percent/100]
-		b.ReportMetric(ms(its), fmt.Sprintf("p%d-ms", percent))
-		b.ReportMetric(ms(its-own), fmt.Sprintf("p%d-above-3commits-ms", percent))
-	}
-}
-
-func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-// commits returns what does so many commits of a small entry, and says how long
-// they took.
-func commits(b *testing.B, so int) func() time.Duration {
-	db, err := memory.Open(b.TempDir(), memory.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { db.Close() })
-	place, n := core.MustPath("bench/1"), 0
-	return func() time.Duration {
-		began := time.Now()
-		for range so {
-			n++
-			e := core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{Path: place, ID: fmt.Sprint(n), Text: "hello", Time: began}}}
-			if err := db.Commit(b.Context(), &core.Batch{Append: []core.Entry{e}}); err != nil {
-				b.Fatal(err)
-			}
-		}
-		return time.Since(began)
 	}
 }
