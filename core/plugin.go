@@ -100,8 +100,12 @@ type Drafter interface {
 }
 
 // Choice is a button under a message. Data is at most 40 characters, letters,
-// digits, '.', '-' and ':'.
-type Choice struct{ Label, Data string }
+// digits, '.', '-' and ':'. One that Writes opens a field for an answer in words, which
+// becomes the text of its press; an interface that has no such field leaves it out.
+type Choice struct {
+	Label, Data string
+	Writes      bool
+}
 
 // Chooser is the ability of an interface to put a question with buttons. A press
 // comes in as an event of KindPress, whose Target is the message's id and whose

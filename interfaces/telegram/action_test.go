@@ -329,6 +329,29 @@ func TestChoices(t *testing.T) {
 	})
 }
 
+// TestChoicesInRows: people reply where an answer is to be written, and no row is too wide to read.
+func TestChoicesInRows(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		d := w.driver(t)
+		choices := []core.Choice{{Label: "Answer", Data: "q:w", Writes: true}}
+		for _, label := range []string{"red", "green", "blue"} {
+			choices = append(choices, core.Choice{Label: label, Data: "q:" + label})
+		}
+		if err := d.Choose(t.Context(), &coretest.Parts{}, core.Sent{Path: place("telegram", forum, 7), Text: "Which?"}, choices); err != nil {
+			t.Fatal(err)
+		}
+		var keyboard struct {
+			Rows [][]struct{ Text string } `json:"inline_keyboard"`
+		}
+		if err := json.Unmarshal(w.Messages(forum)[0].Markup, &keyboard); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(keyboard.Rows); got != "[[{red} {green}] [{blue}]]" {
+			t.Errorf("the buttons are %s", got)
+		}
+	})
+}
+
 func TestSigner(t *testing.T) {
 	s := newSigner("token")
 	sealed, ok := s.seal(-100, kindChoice, []int64{123456789}, strings.Repeat("x", 40))

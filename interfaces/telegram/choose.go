@@ -3,6 +3,7 @@ package telegram
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,22 +19,29 @@ var _ core.Chooser = (*Driver)(nil)
 // whisperWait is how long a pressed choice waits for a Whisper.
 const whisperWait = 3 * time.Second
 
+// rowChoices is how many choices a row has.
+const rowChoices = 2
+
 // Choose sends a question with a button for each choice.
 func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Sent, choices []core.Choice) error {
 	to, err := d.send.target(core.Call{Path: what.Path}, "")
 	if err != nil {
 		return err
 	}
-	var row []keyboardButton
+	var buttons []keyboardButton
 	for _, c := range choices {
+		if c.Writes { // people reply
+			continue
+		}
 		sealed, ok := d.send.keys.seal(to.key.chat, kindChoice, nil, c.Data)
 		if !ok || !markup.HasVisible(c.Label) {
 			return core.Errorf(core.Invalid, "choice %q cannot be made a button", c.Label)
 		}
-		row = append(row, keyboardButton{Text: c.Label, CallbackData: &sealed})
+		buttons = append(buttons, keyboardButton{Text: c.Label, CallbackData: &sealed})
 	}
+	rows := slices.Collect(slices.Chunk(buttons, rowChoices))
 	params := to.params()
-	params["reply_markup"] = keyboardRows{[][]keyboardButton{row}}.json()
+	params["reply_markup"] = keyboardRows{rows}.json()
 	p := shortened(txt.Literal(what.Text))
 	return d.send.part(ctx, parts, 1, what, func(ctx context.Context, key string) (string, error) {
 		r := botapi.Request{Method: "sendMessage", Params: params, Chat: to.key.chat, Rank: 1}
