@@ -23,6 +23,7 @@ const (
 const (
 	anyone = "*"
 	judged = "?" // the core decides; its own data follows
+	opens  = "!" // the same, with what is written in the field that the button opens
 )
 
 // button is a button below a message: it says its label, or opens URL.
@@ -31,6 +32,7 @@ type button struct {
 	URL   string `json:"url"`
 
 	data string // of a choice of the core's
+	mark string // before the data: judged or opens
 }
 
 // owner is who may press the buttons of a message: the users who caused it, or everyone
@@ -98,7 +100,7 @@ func component(b button, whom string, i int) (map[string]any, error) {
 	}
 	id := whom + ":" + strconv.Itoa(i)
 	if whom == judged {
-		id = whom + ":" + b.data
+		id = b.mark + ":" + b.data
 	}
 	if len(id) > maxCustom {
 		return nil, nil

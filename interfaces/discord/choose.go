@@ -1,23 +1,23 @@
 package discord
 
 import (
+	"cmp"
 	"context"
+	"strings"
 
 	"synthbot/core"
 	"synthbot/core/markdown"
+	"synthbot/core/txt"
 	"synthbot/interfaces/discord/markup"
 	"synthbot/interfaces/discord/rest"
 )
 
 var _ core.Chooser = (*Driver)(nil)
 
-// Choose sends a question with a button for each choice.
+// Choose sends a question with a button for each choice, or a list of them if they do not fit
+// into one row.
 func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Sent, choices []core.Choice) error {
-	var list []button
-	for _, c := range choices {
-		list = append(list, button{Label: c.Label, data: c.Data})
-	}
-	rows, err := components(list, judged)
+	rows, err := choiceRows(choices)
 	if err != nil {
 		return err
 	}
@@ -32,6 +32,47 @@ func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Se
 	at := destination{channel: channel, place: what.Path}
 	return d.sender.deliver(ctx, parts, at, []outgoing{m}, high)
 }
+
+func choiceRows(choices []core.Choice) ([]any, error) {
+	if len(choices) > maxButtons {
+		return nil, core.Errorf(core.Invalid, "at most %d choices are allowed", maxButtons)
+	}
+	var list []button
+	var options []any
+	for _, c := range choices {
+		b := button{Label: c.Label, data: c.Data, mark: judged}
+		if c.Writes {
+			b.mark = opens
+		}
+		list = append(list, b)
+		options = append(options, map[string]any{"label": line(c.Label, 4*maxLabel), "value": c.Data})
+	}
+	if len(list) <= rowButtons {
+		return components(list, judged)
+	}
+	menu := map[string]any{"type": 3, "custom_id": judged + ":", "options": options}
+	return []any{map[string]any{"type": 1, "components": []any{menu}}}, nil
+}
+
+// field is what a button opens: a window with one line to write in. The text of the question
+// and the label of the button head it.
+func field(i *interaction) map[string]any {
+	const maxHeading = 45 / 2 // a character has two units at most
+	_, data, _ := strings.Cut(i.Data.Custom, ":")
+	heading := func(text string) string { return cmp.Or(txt.Clip(text, maxHeading), "…") }
+	title, _, _ := strings.Cut(strings.ReplaceAll(i.Message.Content, `\`, ""), "\n")
+	input := map[string]any{
+		"type": 4, "style": 1, "custom_id": "answer", "max_length": maxAnswer,
+		"label": heading(i.Message.label(i.Data.Custom)),
+	}
+	return map[string]any{
+		"custom_id": judged + ":" + data, "title": heading(title),
+		"components": []any{map[string]any{"type": 1, "components": []any{input}}},
+	}
+}
+
+// maxAnswer is how many characters fit into the field.
+const maxAnswer = 1000
 
 // Settle replaces a question with its outcome, without buttons.
 func (d *Driver) Settle(ctx context.Context, m core.Sent) error {

@@ -3,6 +3,7 @@ package discord
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -99,6 +100,64 @@ func TestDraftOfACrashGoesAway(t *testing.T) {
 	s.up(t, func(o *Options) { o.State = state })
 	until(t, "gone", func() bool { return len(s.Texts(hallID)) == 0 && !strings.Contains(noted(), hallID) })
 	d.tasks.Close()
+}
+
+// TestQuestionInWords: a button opens a field, and what is written there is the text of a press.
+func TestQuestionInWords(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d, in := s.up(t)
+	choices := []core.Choice{{Label: "Answer", Data: "q:1:w", Writes: true}, {Label: "Cancel", Data: "q:1:n"}}
+	what := core.Sent{Path: hall(), Text: strings.Repeat("𝕹", 50) + "\nWhen?"}
+	if err := d.Choose(t.Context(), &journal{base: "question"}, what, choices); err != nil {
+		t.Fatal(err)
+	}
+	asked := s.Messages(hallID)[0]
+	opened := s.answered(t, s.press(t, hallID, asked.ID, annID, "!:q:1:w"), discordtest.AnswerField)
+	if opened.Field.Rows[0].Fields[0].Label != "Answer" || !strings.HasPrefix(opened.Field.Title, "𝕹𝕹") {
+		t.Errorf("it opened %+v", opened.Field)
+	}
+	id, err := s.Fill(opened.ID, "tomorrow at nine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.answered(t, id, discordtest.AnswerNothing)
+	p := in.wait(t, core.KindPress, 1)[0]
+	if p.Data != "q:1:w" || p.Target != asked.ID || p.Message.Text != "tomorrow at nine" || p.Message.Author.ID != annID {
+		t.Errorf("pressed: %+v", p)
+	}
+	if err := d.Whisper(t.Context(), p.Message, "Thank you."); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestQuestionWithManyChoices: what does not fit into a row of buttons is a list.
+func TestQuestionWithManyChoices(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d, in := s.up(t)
+	var choices []core.Choice
+	for n := range maxButtons + 1 {
+		choices = append(choices, core.Choice{Label: fmt.Sprint("Number ", n), Data: fmt.Sprint("q:", n)})
+	}
+	ask := func(n int) error {
+		return d.Choose(t.Context(), &journal{base: "question"}, core.Sent{Path: hall(), Text: "Which?"}, choices[:n])
+	}
+	if err := ask(maxButtons + 1); err == nil || len(s.Messages(hallID)) > 0 {
+		t.Errorf("too many choices: %v", err)
+	}
+	if err := ask(maxButtons); err != nil {
+		t.Fatal(err)
+	}
+	asked := s.Messages(hallID)[0]
+	id, err := s.Select(hallID, asked.ID, annID, "q:24")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.answered(t, id, discordtest.AnswerNothing)
+	if p := in.wait(t, core.KindPress, 1)[0]; p.Data != "q:24" || p.Target != asked.ID || p.Message.Text != "" {
+		t.Errorf("pressed: %+v", p)
+	}
 }
 
 func TestQuestion(t *testing.T) {

@@ -20,6 +20,7 @@ const (
 	answerLater    = 5 // with a message, which is being thought about
 	answerSilently = 6 // the press was taken
 	answerChoices  = 8
+	answerField    = 9 // with a field to write in
 )
 
 // ephemeral marks messages that only one user sees.
@@ -94,7 +95,9 @@ func (r *responder) arrive(ctx context.Context, data []byte) *arrival {
 		r.background(ctx, func(ctx context.Context) { r.complete(ctx, &i) })
 	case i.Type == interactPress && !r.mayPress(i.Data.Custom, who.ID):
 		r.background(ctx, func(ctx context.Context) { r.whisper(ctx, &i, "These buttons are for somebody else.") })
-	case i.Type == interactPress || i.Type == interactCommand:
+	case i.Type == interactPress && i.Message != nil && strings.HasPrefix(i.Data.Custom, opens+":"):
+		r.background(ctx, func(ctx context.Context) { r.respond(ctx, &i, answerField, field(&i)) })
+	case i.Type == interactPress || i.Type == interactFilled || i.Type == interactCommand:
 		c.done = false
 		begun := r.background(ctx, func(ctx context.Context) {
 			defer close(c.taken)
@@ -144,13 +147,13 @@ func (i *interaction) person() *user {
 func (r *responder) mayPress(custom, who string) bool {
 	whom, _, found := strings.Cut(custom, ":")
 	person, err := core.MakePath(r.name, "@user", who)
-	return !found || whom == anyone || whom == judged || slices.Contains(strings.Split(whom, ","), who) ||
-		err == nil && slices.Contains(r.admins, person)
+	return !found || slices.Contains([]string{anyone, judged, opens}, whom) ||
+		slices.Contains(strings.Split(whom, ","), who) || err == nil && slices.Contains(r.admins, person)
 }
 
 func (t *intake) interact(f gatewayEvent, p place) {
 	i, ok := decode[interaction](f.data)
-	if !ok || i.Type != interactPress && i.Type != interactCommand {
+	if !ok || i.Type != interactPress && i.Type != interactFilled && i.Type != interactCommand {
 		return
 	}
 	e, ok := t.d.responder.event(&i, p)
@@ -166,7 +169,7 @@ func (t *intake) interact(f gatewayEvent, p place) {
 		waits.taken = f.call.taken
 	}
 	r := t.d.responder
-	if i.Type == interactPress {
+	if i.Type != interactCommand {
 		r.mu.Lock()
 		r.presses.Put(i.ID, waits)
 		r.mu.Unlock()
@@ -228,7 +231,7 @@ func (r *responder) event(i *interaction, p place) (core.Event, bool) {
 		e.Message.Time, e.Message.Ahead = r.clock(), 0
 	}
 	switch {
-	case i.Type == interactPress:
+	case i.Type == interactPress, i.Type == interactFilled:
 		return r.press(e, i)
 	case i.Data.Type == commandMessage:
 		return r.menu(e, i)
@@ -236,14 +239,20 @@ func (r *responder) event(i *interaction, p place) (core.Event, bool) {
 	return r.chat(e, i)
 }
 
-// press is a press of a button of one of the bot's messages; it says the button's label.
+// press is a press of a button of one of the bot's messages; it says the button's label. A
+// choice from a list is a press, too, and so is what was written in the field of a button.
 func (r *responder) press(e core.Event, i *interaction) (core.Event, bool) {
 	if i.Message == nil {
 		return e, false
 	}
 	whom, data, _ := strings.Cut(i.Data.Custom, ":")
-	if whom != judged {
+	switch {
+	case whom != judged:
 		data = i.Message.label(i.Data.Custom)
+	case len(i.Data.Values) > 0:
+		data = i.Data.Values[0]
+	case i.Type == interactFilled && len(i.Data.Rows) > 0 && len(i.Data.Rows[0].Fields) > 0:
+		e.Message.Text = short(i.Data.Rows[0].Fields[0].Value, 4*maxAnswer)
 	}
 	if data == "" {
 		return e, false

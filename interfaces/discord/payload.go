@@ -232,6 +232,7 @@ const (
 	interactCommand  = 2
 	interactPress    = 3
 	interactComplete = 4
+	interactFilled   = 5 // a field that a button opened
 )
 
 type option struct {
@@ -252,11 +253,17 @@ type interaction struct {
 	Locale  string   `json:"locale"`
 	Message *message `json:"message"`
 	Data    struct {
-		Name     string   `json:"name"`
-		Type     int      `json:"type"`
-		Options  []option `json:"options"`
-		Custom   string   `json:"custom_id"`
-		Target   string   `json:"target_id"`
+		Name    string   `json:"name"`
+		Type    int      `json:"type"`
+		Options []option `json:"options"`
+		Custom  string   `json:"custom_id"`
+		Values  []string `json:"values"` // chosen from a list
+		Rows    []struct {
+			Fields []struct {
+				Value string `json:"value"`
+			} `json:"components"`
+		} `json:"components"`
+		Target   string `json:"target_id"`
 		Resolved struct {
 			Messages map[string]message `json:"messages"`
 		} `json:"resolved"`

@@ -193,37 +193,68 @@ func (f *form) checkComponents() *failure {
 	if empty(f.Components) {
 		return nil
 	}
-	var rows []struct {
-		Type    int `json:"type"`
-		Buttons []struct {
-			Type   int    `json:"type"`
-			Style  int    `json:"style"`
-			Label  string `json:"label"`
-			Custom string `json:"custom_id"`
-			URL    string `json:"url"`
-		} `json:"components"`
-	}
+	var rows []row
 	bad := malformed("components", "COMPONENT_TYPE_INVALID")
 	if json.Unmarshal(f.Components, &rows) != nil || len(rows) > 5 {
 		return bad
 	}
 	seen := map[string]bool{}
-	for _, row := range rows {
-		if row.Type != 1 || len(row.Buttons) < 1 || len(row.Buttons) > 5 {
+	for _, r := range rows {
+		if r.Type != 1 || len(r.Components) < 1 || len(r.Components) > 5 {
 			return bad
 		}
-		for _, b := range row.Buttons {
-			link := b.Style == 5
-			if b.Type != 2 || b.Style < 1 || b.Style > 5 || units(b.Label) < 1 || units(b.Label) > 80 || link != (b.URL != "") || link == (b.Custom != "") {
+		for _, c := range r.Components {
+			good := c.isButton()
+			if c.Type == kindSelect {
+				good = c.isSelect() && len(r.Components) == 1
+			}
+			if !good {
 				return bad
 			}
-			if units(b.Custom) > 100 || link && (!web(b.URL) || units(b.URL) > 512) || !link && seen[b.Custom] {
+			link := c.URL != ""
+			if units(c.Custom) > 100 || link && (!web(c.URL) || units(c.URL) > 512) || !link && seen[c.Custom] {
 				return malformed("components", "COMPONENT_CUSTOM_ID_DUPLICATED")
 			}
-			seen[b.Custom] = true
+			seen[c.Custom] = true
 		}
 	}
 	return nil
+}
+
+// row is a row of components.
+type row struct {
+	Type       int         `json:"type"`
+	Components []component `json:"components"`
+}
+
+const kindSelect = 3 // a component that is a list of choices
+
+type component struct {
+	Type    int      `json:"type"`
+	Style   int      `json:"style"`
+	Label   string   `json:"label"`
+	Custom  string   `json:"custom_id"`
+	URL     string   `json:"url"`
+	Options []choice `json:"options"`
+}
+
+type choice struct{ Label, Value string }
+
+func (c *component) isButton() bool {
+	link := c.Style == 5
+	return c.Type == 2 && c.Style >= 1 && c.Style <= 5 && units(c.Label) >= 1 && units(c.Label) <= 80 &&
+		link == (c.URL != "") && link != (c.Custom != "")
+}
+
+func (c *component) isSelect() bool {
+	seen := map[string]bool{}
+	for _, o := range c.Options {
+		if units(o.Label) < 1 || units(o.Label) > 100 || units(o.Value) < 1 || units(o.Value) > 100 || seen[o.Value] {
+			return false
+		}
+		seen[o.Value] = true
+	}
+	return c.Custom != "" && len(c.Options) >= 1 && len(c.Options) <= 25
 }
 
 func (f *form) checkPoll() *failure {

@@ -13,12 +13,14 @@ const (
 	kindCommand    = 2
 	kindPress      = 3
 	kindCompletion = 4
+	kindFilled     = 5
 
 	AnswerMessage = 4
 	AnswerLater   = 5 // a message that is being thought about
 	AnswerNothing = 6 // the press was taken
 	AnswerChange  = 7 // of the message that was pressed
 	AnswerChoices = 8
+	AnswerField   = 9 // with a window to write in
 )
 
 // How long an interaction may wait for its answer, and for what follows it. Where time
@@ -35,6 +37,7 @@ type Interaction struct {
 	At, Answered        time.Time // Answered: zero where it was not
 	Answer              int       // how
 	Choices             []string  // of a completion
+	Field               Field     // that it opened
 	// Original is the message that answers it, or the one that was pressed.
 	Original string
 	// Whispers are what only the person sees, in order.
@@ -44,6 +47,40 @@ type Interaction struct {
 	token  string
 	gone   bool // its answer was taken away
 	hidden *Message
+}
+
+// Field is a window with fields to write in.
+type Field struct {
+	Custom string `json:"custom_id"`
+	Title  string `json:"title"`
+	Rows   []struct {
+		Type   int `json:"type"`
+		Fields []struct {
+			Type   int    `json:"type"`
+			Style  int    `json:"style"`
+			Custom string `json:"custom_id"`
+			Label  string `json:"label"`
+			Max    int    `json:"max_length"`
+		} `json:"components"`
+	} `json:"components"`
+}
+
+func (f *Field) check() *failure {
+	between := func(text string, most int) bool { return units(text) >= 1 && units(text) <= most }
+	if !between(f.Custom, 100) || !between(f.Title, 45) || len(f.Rows) < 1 || len(f.Rows) > 5 {
+		return malformed("data", "BASE_TYPE_BAD_LENGTH")
+	}
+	for _, row := range f.Rows {
+		if row.Type != 1 || len(row.Fields) != 1 {
+			return malformed("data.components", "COMPONENT_TYPE_INVALID")
+		}
+		one := row.Fields[0]
+		if one.Type != 4 || one.Style < 1 || one.Style > 2 || !between(one.Custom, 100) || !between(one.Label, 45) ||
+			one.Max < 1 || one.Max > 4000 {
+			return malformed("data.components", "COMPONENT_TYPE_INVALID")
+		}
+	}
+	return nil
 }
 
 // Interaction returns what came of an interaction so far.
@@ -98,6 +135,45 @@ func (s *Server) Press(channel, message, person, custom string) (string, error) 
 	data := map[string]any{"component_type": 2, "custom_id": custom}
 	id := s.interact(kindPress, channel, person, data, map[string]any{"message": s.json(m)})
 	s.interactions[id].Original = message
+	return id, nil
+}
+
+// Select lets a person choose one of the values of a list.
+func (s *Server) Select(channel, message, person, value string) (string, error) {
+	s.mu.Lock()
+	defer s.unlock()
+	m := s.channels[channel].find(message)
+	if m == nil {
+		return "", fmt.Errorf("there is no message %s", message)
+	}
+	for _, row := range decode[[]row](m.Components) {
+		for _, b := range row.Components {
+			if !slices.ContainsFunc(b.Options, func(o choice) bool { return o.Value == value }) {
+				continue
+			}
+			data := map[string]any{"component_type": kindSelect, "custom_id": b.Custom, "values": []string{value}}
+			id := s.interact(kindPress, channel, person, data, map[string]any{"message": s.json(m)})
+			s.interactions[id].Original = message
+			return id, nil
+		}
+	}
+	return "", fmt.Errorf("message %s has no choice %q", message, value)
+}
+
+// Fill lets the person who pressed a button write into the field that it opened, and send it. It
+// returns the id of the new interaction.
+func (s *Server) Fill(press, text string) (string, error) {
+	s.mu.Lock()
+	defer s.unlock()
+	i := s.interactions[press]
+	if i == nil || i.Answer != AnswerField {
+		return "", fmt.Errorf("%s opened no field", press)
+	}
+	m := s.channels[i.Channel].find(i.Original)
+	written := map[string]any{"type": 4, "custom_id": i.Field.Rows[0].Fields[0].Custom, "value": text}
+	data := map[string]any{"custom_id": i.Field.Custom, "components": []any{map[string]any{"type": 1, "components": []any{written}}}}
+	id := s.interact(kindFilled, i.Channel, i.Person, data, map[string]any{"message": s.json(m)})
+	s.interactions[id].Original = i.Original
 	return id, nil
 }
 
@@ -165,7 +241,8 @@ func (s *Server) postCallback(call *Call, ids []string) (any, *failure) {
 	}](call.Body)
 	allowed := map[int][]int{
 		kindCommand: {AnswerMessage, AnswerLater}, kindCompletion: {AnswerChoices},
-		kindPress: {AnswerMessage, AnswerLater, AnswerNothing, AnswerChange},
+		kindPress:  {AnswerMessage, AnswerLater, AnswerNothing, AnswerChange, AnswerField},
+		kindFilled: {AnswerMessage, AnswerLater, AnswerNothing, AnswerChange},
 	}
 	switch {
 	case i == nil || i.token != ids[1] || call.At.Sub(i.At) > s.answerTime:
@@ -192,6 +269,9 @@ func (s *Server) acknowledge(call *Call, i *Interaction, kind int) *failure {
 	switch kind {
 	case AnswerChoices:
 		return i.complete(call.Body)
+	case AnswerField:
+		i.Field = decode[Field](call.Body)
+		return i.Field.check()
 	case AnswerMessage:
 		form, f := s.form(call, c)
 		if f != nil {
