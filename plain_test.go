@@ -34,11 +34,11 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"daemon":              5255,
-	"interfaces/discord":  5530,
-	"core/engine":         3830,
-	"core/turn":           5105,
-	"core/action":         3752,
-	"interfaces/telegram": 4520,
+	"interfaces/discord":  5587,
+	"core/engine":         3800,
+	"core/turn":           5255,
+	"core/action":         4024,
+	"interfaces/telegram": 4525,
 	"memory":              7640,
 }
 

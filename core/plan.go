@@ -32,7 +32,8 @@ type Step struct {
 	ConfirmText string          `json:"confirmationMessage,omitempty"`
 	Fallback    *Step           `json:"fallbackAction,omitempty"`
 	Conditions  []Condition     `json:"conditions,omitempty"`
-	Unit        string          `json:"unit,omitempty"` // steps of the same unit succeed or are undone together
+	Unit        string          `json:"unit,omitempty"`    // steps of the same unit succeed or are undone together
+	Missing     []string        `json:"missing,omitempty"` // of a checked plan: what the payload needs, and a user is asked for
 }
 
 // Condition must hold when its step's time comes, or the step does not run.

@@ -29,7 +29,7 @@ type cachedResult struct {
 
 func (e *execution) cacheKey(ctx context.Context, d *Definition, c core.Call) string {
 	epoch, _, _ := core.EpochOf(ctx)
-	key := append(e.persons(), strconv.FormatUint(epoch, 10), d.Name, c.Path.String(), string(c.Payload))
+	key := append(e.Who.persons(), strconv.FormatUint(epoch, 10), d.Name, c.Path.String(), string(c.Payload))
 	return strings.Join(key, "\x00")
 }
 

@@ -244,8 +244,11 @@ func (c *checker) payload(field string, d *Definition, step *core.Step) {
 		return
 	}
 	payload = schema.MapLeaves(payload, schema.Integer).(map[string]any)
+	step.Missing = c.missing(d, step, payload)
 	for _, f := range d.input.Accept(payload) {
-		c.fault(field+".payload"+f.Field(), d.Name, "%s", f.Text)
+		if f.Path != "" || f.Keyword != "required" || len(step.Missing) == 0 {
+			c.fault(field+".payload"+f.Field(), d.Name, "%s", f.Text)
+		}
 	}
 	step.Payload = core.JSON(payload)
 	if d.Then != nil {
@@ -370,6 +373,7 @@ func (c *checker) fallback(field string, step *core.Step, chain int) {
 	}
 	field += ".fallbackAction"
 	next, ok := core.Step{}, false
+	step.Fallback.Unit = step.Unit
 	if chain < maxFallbacks {
 		next, ok = c.step(field, *step.Fallback, chain+1)
 	} else {

@@ -39,7 +39,7 @@
 // Steps run one after the other: highest priority first, ties as written, nothing before
 // what it depends on. Each goes through
 //
-//	permission → conditions → dependencies → Job.Guard → Check → cache →
+//	permission → conditions → dependencies → form → Job.Guard → Check → cache →
 //	rate limit → confirmation → busy → started, on disk → Do →
 //	output schema → journal
 //
@@ -62,6 +62,15 @@
 // A step that must be confirmed is journalled as pending, with a Held that has all it needs,
 // and reported with its question; what depends on it waits with it. Resume continues it, or
 // skips it and what depends on it.
+//
+// # Forms
+//
+// A required value of a payload that the plan leaves open, with a null or with its name in
+// slotsRequired, is asked for: texts, numbers, booleans and enumerations, of one user, not of
+// messages and not inside of a unit. The step waits like one that must be confirmed, its Held
+// with the Form's question. Each answer is judged by the schema. The third that does not fit ends
+// the form, and so does its time. When all values are there, the step goes through everything
+// above, and may have to be confirmed. Of several forms one is filled in at a time.
 //
 // # Conditions
 //

@@ -10,8 +10,9 @@ import (
 	"synthbot/core"
 )
 
-// Held is what the journal keeps of a step that waits, or waited, for a confirmation: all
-// that is needed to do it later. Its JSON form reads as an Outcome, too.
+// Held is what the journal keeps of a step that waits, or waited, for a user: for a confirmation,
+// or for a value that its payload needs. It is all that is needed to do the step later. Its JSON
+// form reads as an Outcome, too.
 type Held struct {
 	core.Outcome
 	Step     core.Step  `json:"step,omitzero"`
@@ -22,7 +23,9 @@ type Held struct {
 	Question string     `json:"question,omitempty"` // what the user is asked
 	Asked    time.Time  `json:"asked,omitzero"`
 	Expires  time.Time  `json:"expires,omitzero"`
-	On       uint16     `json:"on,omitempty"`      // the step whose confirmation it waits for; 0: its own
+	Asks     int        `json:"asks,omitempty"`    // how many questions the step had before this one
+	Form     *Form      `json:"form,omitempty"`    // where the question is for a value, not for a confirmation
+	On       uint16     `json:"on,omitempty"`      // the step whose question it waits for; 0: its own
 	Unasked  string     `json:"unasked,omitempty"` // why the user could not be asked
 	Undone   bool       `json:"undone,omitempty"`  // it was done and then undone
 }
@@ -70,12 +73,20 @@ func (e *execution) hold(t task, d *Definition, why string) *ending {
 		return &end
 	}
 	end := e.holdFor(t, d, 0)
-	now := e.Clock()
-	end.held.Question, end.held.Asked, end.held.Expires = text, now, now.Add(e.Expire)
+	e.pose(end.held, t.held, text)
 	return end
 }
 
-// holdFor makes a step wait for the confirmation of another one; on is 0 for its own.
+// pose notes the question that a step waits for. before is the step as it waited before, or nil.
+func (r *Runtime) pose(h, before *Held, question string) {
+	if before != nil {
+		h.Asks = before.Asks + 1
+	}
+	now := r.Clock()
+	h.Question, h.Asked, h.Expires = question, now, now.Add(r.Expire)
+}
+
+// holdFor makes a step wait for the question of another one; on is 0 for its own.
 func (e *execution) holdFor(t task, d *Definition, on uint16) *ending {
 	h := &Held{Outcome: core.Outcome{Action: d.Name}, Step: t.step, Who: e.Who, Read: e.Read, Way: t.way, On: on}
 	if len(t.step.Conditions) > 0 {
@@ -97,11 +108,11 @@ func (t *task) data(o core.Outcome) any {
 var errNotHeld = errors.New("no step waits there")
 
 // Resume continues the step that waits under that number of the job's round, and what
-// depends on it, after a user confirmed it (agreed) or did not. Permission, conditions and
-// Check are asked again, with the job's Who, or, if that names nobody, with who asked for
-// the step. The caller has checked MayDecide. Results, errors and crashes are as with
-// Execute.
-func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, agreed bool) ([]StepResult, error) {
+// depends on it, after a user answered its question. A form that is not complete goes on
+// waiting, with its next question. Permission, conditions and Check are asked again, with the
+// job's Who, or, if that names nobody, with who asked for the step. The caller has checked
+// MayDecide. Results, errors and crashes are as with Execute.
+func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, a Answer) ([]StepResult, error) {
 	record, ok := j.Journal.Find(core.Key{Turn: j.Turn, Round: j.Round, Step: step})
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", j.Turn, errNotHeld)
@@ -118,11 +129,18 @@ func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, agreed bool) (
 	}
 	j.Plan.Context, j.Read = h.Context, h.Read
 	e := r.begin(j, 0)
-	tasks := []task{{number: step, step: h.Step, way: h.Way, agreed: true, held: h}}
-	tasks = append(tasks, e.catchUp(step)...)
 	isPending := record.Progress == core.ProgressPending
-	agreed = agreed && !(isPending && h.Expired(r.Clock()))
+	agreed := a.Agreed && !(isPending && h.Expired(r.Clock()))
+	waits := isPending && a.Ask != h.Asks // an earlier attempt took the answer
+	if isPending && agreed && !waits && h.Form != nil {
+		agreed, waits = e.fill(h, a.Text)
+	}
+	tasks := []task{{number: step, step: h.Step, way: h.Way, agreed: h.Form == nil, held: h}}
+	tasks = append(tasks, e.catchUp(step)...)
 	switch {
+	case waits:
+		e.report(tasks[0], ending{progress: core.ProgressPending, outcome: h.Outcome, held: h})
+		return e.results, j.Journal.Write(ctx, e.record(record.Key, core.ProgressPending, h))
 	case !agreed && (isPending || record.Progress == core.ProgressTaken):
 		why := h.cancelReason(r.Clock())
 		for _, t := range tasks {
@@ -146,9 +164,11 @@ func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, agreed bool) (
 func (h *Held) cancelReason(now time.Time) error {
 	switch {
 	case h.Unasked != "":
-		return core.Errorf(core.Forbidden, "the question whether to do it could not be asked: %s", h.Unasked)
+		return core.Errorf(core.Forbidden, "the question could not be asked: %s", h.Unasked)
+	case h.Form != nil && h.Form.Misfits >= maxMisfits:
+		return core.Errorf(core.Invalid, "no answer to the question fitted")
 	case h.Expired(now):
-		return core.Errorf(core.Forbidden, "nobody confirmed it in time")
+		return core.Errorf(core.Forbidden, "nobody answered in time")
 	}
 	return core.Errorf(core.Forbidden, "it was cancelled")
 }

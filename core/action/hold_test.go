@@ -35,6 +35,8 @@ func held(t *testing.T, w *world, r *Runtime) (*Snapshot, Job) {
 	return s, job
 }
 
+var yes = Answer{Agreed: true}
+
 func TestConfirmation(t *testing.T) {
 	now := noon
 	r := NewRuntime(Options{Clock: func() time.Time { return now }})
@@ -48,9 +50,9 @@ func TestConfirmation(t *testing.T) {
 		{"agreed", true, time.Minute, Requester{}, []string{"1 transfer done", "2 receipt done"}, []string{`transfer{"n":5}`, "receipt{}"}},
 		{"cancelled", false, time.Minute, Requester{}, []string{"1 transfer skipped: it was cancelled", "2 receipt skipped: it was cancelled"}, nil},
 		{"not asked", false, 10 * time.Minute, Requester{}, []string{
-			"1 transfer skipped: the question whether to do it could not be asked: too long", "2 receipt skipped: the question whether to do it could not be asked: too long",
+			"1 transfer skipped: the question could not be asked: too long", "2 receipt skipped: the question could not be asked: too long",
 		}, nil},
-		{"too late", true, 10 * time.Minute, Requester{}, []string{"1 transfer skipped: nobody confirmed it in time", "2 receipt skipped: nobody confirmed it in time"}, nil},
+		{"too late", true, 10 * time.Minute, Requester{}, []string{"1 transfer skipped: nobody answered in time", "2 receipt skipped: nobody answered in time"}, nil},
 	} {
 		var w world
 		now = noon
@@ -68,14 +70,14 @@ func TestConfirmation(t *testing.T) {
 			r.Data = core.JSON(h)
 			job.Journal.Later(r)
 		}
-		done, err := r.Resume(t.Context(), job, 1, test.agreed)
+		done, err := r.Resume(t.Context(), job, 1, Answer{Agreed: test.agreed})
 		if err != nil {
 			t.Fatal(err)
 		}
 		same2(t, test.name, told(done), test.done)
 		same2(t, test.name+" calls", w.did(), test.calls)
 		for _, agreed := range []bool{true, false} { // pressed again
-			done, err = r.Resume(t.Context(), job, 1, agreed)
+			done, err = r.Resume(t.Context(), job, 1, Answer{Agreed: agreed})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +92,7 @@ func TestConfirmationAsksAnew(t *testing.T) {
 	r := NewRuntime(Options{})
 	s, job := held(t, &w, r)
 	job.Snapshot = s.With(Policy{Rules: []Rule{{Actions: []string{"transfer"}, Permission: core.PermissionAdmins}}})
-	done, err := r.Resume(t.Context(), job, 1, true)
+	done, err := r.Resume(t.Context(), job, 1, yes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,12 +105,12 @@ func TestConfirmationAfterACrash(t *testing.T) {
 	_, job := held(t, &w, r)
 	j := &cutJournal{journal: job.Journal.(*journal), left: 2} // Taken, started; then the end
 	job.Journal = j
-	if _, err := r.Resume(t.Context(), job, 1, true); !errors.Is(err, errCut) {
+	if _, err := r.Resume(t.Context(), job, 1, yes); !errors.Is(err, errCut) {
 		t.Fatal(err)
 	}
 	same2(t, "calls", w.did(), []string{`transfer{"n":5}`})
 	job.Journal = j.crash()
-	done, err := r.Resume(t.Context(), job, 1, true)
+	done, err := r.Resume(t.Context(), job, 1, yes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,18 +149,18 @@ func TestResumeOfNothing(t *testing.T) {
 	var w world
 	s := w.catalogue(t)
 	job := newJournal().job(s, by(core.RankMember), step("web_search", `{}`))
-	if _, err := NewRuntime(Options{}).Resume(context.Background(), job, 1, true); !errors.Is(err, errNotHeld) {
+	if _, err := NewRuntime(Options{}).Resume(t.Context(), job, 1, yes); !errors.Is(err, errNotHeld) {
 		t.Errorf("err = %v", err)
 	}
 	run(t, NewRuntime(Options{}), job)
-	if _, err := NewRuntime(Options{}).Resume(context.Background(), job, 1, true); !errors.Is(err, errNotHeld) {
+	if _, err := NewRuntime(Options{}).Resume(t.Context(), job, 1, yes); !errors.Is(err, errNotHeld) {
 		t.Errorf("err = %v", err)
 	}
 	j := newJournal()
 	key := core.Key{Turn: job.Turn, Round: 1, Step: 1}
 	j.disk[key] = core.Record{Key: key, Progress: core.ProgressPending, Data: json.RawMessage(`{"step":5}`)}
 	job.Journal = j
-	_, err := NewRuntime(Options{}).Resume(context.Background(), job, 1, true)
+	_, err := NewRuntime(Options{}).Resume(context.Background(), job, 1, yes)
 	if err == nil || errors.Is(err, errNotHeld) {
 		t.Errorf("err = %v", err)
 	}
@@ -246,7 +248,7 @@ func TestResumeGoesOnWithTheRound(t *testing.T) {
 		}
 	}
 	job.Plan = core.Plan{}
-	done, err := NewRuntime(Options{}).Resume(t.Context(), job, 1, true)
+	done, err := NewRuntime(Options{}).Resume(t.Context(), job, 1, yes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +262,7 @@ func TestResumeCannotBeWritten(t *testing.T) {
 	r := NewRuntime(Options{})
 	_, job := held(t, &w, r)
 	job.Journal.(*journal).fail = core.ErrUnwritten
-	if done, err := r.Resume(t.Context(), job, 1, true); !errors.Is(err, core.ErrUnwritten) {
+	if done, err := r.Resume(t.Context(), job, 1, yes); !errors.Is(err, core.ErrUnwritten) {
 		t.Errorf("%q, %v", told(done), err)
 	}
 	same2(t, "calls", w.did(), nil)
@@ -273,7 +275,7 @@ func TestResumeOfALongRound(t *testing.T) {
 	plan := append([]core.Step{step("transfer", `{}`)}, slices.Repeat([]core.Step{step("dice", `{}`)}, maxNumber-2)...)
 	job := newJournal().job(s, by(0), append(plan, step("receipt", `{}`))...)
 	run(t, NewRuntime(Options{}), job)
-	done, err := NewRuntime(Options{}).Resume(t.Context(), job, 1, true)
+	done, err := NewRuntime(Options{}).Resume(t.Context(), job, 1, yes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +299,7 @@ func TestResumeAfterAReload(t *testing.T) {
 	hold(2, Held{Step: step("erase", `{}`), On: 1, Way: []string{"gone"}})
 	hold(3, Held{Step: step("gone", `{}`)})
 	for n, want := range map[uint16][]string{1: {"1 transfer done", "2 erase pending"}, 3: {"3 gone skipped: gone is no longer available"}} {
-		done, err := NewRuntime(Options{}).Resume(t.Context(), job, n, true)
+		done, err := NewRuntime(Options{}).Resume(t.Context(), job, n, yes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -312,11 +314,11 @@ func TestCancelledAfterACrash(t *testing.T) {
 	_, job := held(t, &w, r)
 	j := &cutJournal{journal: job.Journal.(*journal), left: 1} // Taken; then the end
 	job.Journal = j
-	if _, err := r.Resume(t.Context(), job, 1, true); !errors.Is(err, errCut) {
+	if _, err := r.Resume(t.Context(), job, 1, yes); !errors.Is(err, errCut) {
 		t.Fatal(err)
 	}
 	job.Journal = j.crash()
-	done, err := r.Resume(t.Context(), job, 1, false)
+	done, err := r.Resume(t.Context(), job, 1, Answer{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +335,7 @@ func TestResumeKnowsWhatFailed(t *testing.T) {
 	job := newJournal().job(s, by(0), step("transfer", `{}`), step("fails", `{}`), step("both", `{}`), step("receipt", `{}`), step("thanks", `{}`))
 	same2(t, "asked", told(run(t, NewRuntime(Options{}), job)),
 		[]string{"1 transfer pending", "2 fails failed: no luck", "3 both pending", "4 receipt pending", "5 thanks pending"})
-	done, err := NewRuntime(Options{}).Resume(t.Context(), job, 1, true)
+	done, err := NewRuntime(Options{}).Resume(t.Context(), job, 1, yes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,10 +10,10 @@ import (
 )
 
 // persons are the people whose limits count. Turns that nobody caused share one limit.
-func (e *execution) persons() []string {
-	ids := make([]string, 0, len(e.Who.Authors))
-	for i := range e.Who.Authors {
-		ids = append(ids, e.Who.Path.Interface()+"/"+e.Who.Authors[i].ID)
+func (w Requester) persons() []string {
+	ids := make([]string, 0, len(w.Authors))
+	for i := range w.Authors {
+		ids = append(ids, w.Path.Interface()+"/"+w.Authors[i].ID)
 	}
 	slices.Sort(ids)
 	return slices.Compact(append(ids, ""))[:max(1, len(ids))]
@@ -91,7 +91,7 @@ func (e *execution) enter(ctx context.Context, d *Definition) (release func(), e
 			unlock()
 		}
 	}
-	for _, p := range e.persons() { // sorted: two calls never wait for each other
+	for _, p := range e.Who.persons() { // sorted: two calls never wait for each other
 		unlock, err := e.locks.lock(ctx, use{d.Name, p}, d.Busy == core.BusyQueue)
 		if err != nil {
 			release()

@@ -338,7 +338,7 @@ func TestReadingAfterResume(t *testing.T) {
 	j.Read = Provenance{Strangers: true}
 	r := NewRuntime(Options{})
 	run(t, r, j)
-	done, err := r.Resume(t.Context(), Job{Snapshot: s, Turn: j.Turn, Round: 1, Journal: journal.crash()}, 1, true)
+	done, err := r.Resume(t.Context(), Job{Snapshot: s, Turn: j.Turn, Round: 1, Journal: journal.crash()}, 1, yes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -138,11 +138,26 @@ func (w replyWriter) payload(d *Definition) any {
 		if !ok || schema.Nesting(core.JSON(o)) > maxStrictNesting*2 {
 			return w.anything()
 		}
-		return o
+		return d.withNulls(o)
 	}
 	o, _ := schema.DecodeObject(schema.Loose(d.PromptSchema, "#/$defs/"+d.Name))
 	if o.Find("type") == nil {
 		o = o.With("type", "object")
 	}
-	return o
+	return d.withNulls(o)
+}
+
+// withNulls lets what a payload needs be null where a user can be asked for it.
+func (d *Definition) withNulls(o schema.Object) schema.Object {
+	properties, ok := schema.DecodeObject(o.Find("properties"))
+	if !ok || !d.asks() {
+		return o
+	}
+	required := d.required()
+	for i, p := range properties {
+		if slices.Contains(required, p.Key) && d.isAskable(p.Key) {
+			properties[i].Value = core.JSON(schema.Object{}.With("anyOf", []any{p.Value, schema.OfType("null")}))
+		}
+	}
+	return o.With("properties", properties)
 }

@@ -156,7 +156,8 @@ type execution struct {
 	results []StepResult
 	last    uint16            // the highest number of a step
 	outputs map[string]any    // of actions that succeeded in this turn, decoded
-	waits   map[string]uint16 // actions that wait to be confirmed, with the number of the step that is asked about
+	waits   map[string]uint16 // actions that wait, with the number of the step that is asked about
+	form    uint16            // the step whose form is filled in; 0: none
 }
 
 // task is one step to be done.
@@ -167,7 +168,7 @@ type task struct {
 	way    []string // the actions whose results led here
 	unit   bool     // it is part of a unit
 	agreed bool     // the user has confirmed it
-	held   *Held    // if it waited for a confirmation
+	held   *Held    // if it waited for an answer
 }
 
 func (e *execution) key(number uint16) core.Key {

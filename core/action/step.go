@@ -197,6 +197,9 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 			return skip(core.Errorf(core.Invalid, "%s needs %s to succeed first", d.Name, name))
 		}
 	}
+	if len(t.step.Missing) > 0 {
+		return e.ask(t, d), nil
+	}
 	if e.Guard != nil {
 		if err := e.Guard(ctx, d, c); err != nil {
 			return skip(err)
@@ -235,7 +238,7 @@ func (e *execution) limited(t task, d *Definition) (wait time.Duration) {
 	if r.Progress == core.ProgressStarted {
 		return 0
 	}
-	wait, ok := e.rates.take(d, e.persons(), e.Clock())
+	wait, ok := e.rates.take(d, e.Who.persons(), e.Clock())
 	if ok {
 		return 0
 	}
@@ -300,7 +303,7 @@ func (e *execution) interrupts(d *Definition, err error) bool {
 // endingOf returns the ending of a step that was tried.
 func (e *execution) endingOf(t task, d *Definition, result core.Result, err error) ending {
 	if err == nil {
-		err = e.checkOutput(d, &result)
+		err = d.checkOutput(&result)
 	}
 	switch {
 	case err == nil:
@@ -330,7 +333,7 @@ func mismatch(why string) error {
 }
 
 // checkOutput checks an output against its schema, and shortens it if it is too long.
-func (e *execution) checkOutput(d *Definition, r *core.Result) error {
+func (d *Definition) checkOutput(r *core.Result) error {
 	if len(r.Output) == 0 {
 		if d.output != nil {
 			return mismatch("no output")

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tmc/langchaingo/llms/openai"
+
 	"synthbot/core"
 	"synthbot/core/llm"
 )
@@ -39,21 +41,20 @@ func NewEmbedder(cfg Config, o Options) (Embedder, error) {
 	}
 	t := newTransport(o.Clock)
 	p.wire = embedWire{}
-	address, err := cfg.endpoint(p)
+	client, err := p.client(cfg, t)
 	if err != nil {
-		return nil, fmt.Errorf("engine %s: base_url: %w", cfg.Name, err)
+		return nil, fmt.Errorf("engine %s: %w", cfg.Name, err)
 	}
 	cfg.Model, cfg.TopP = cfg.EmbeddingModel, 0
 	return &embedder{
-		remote:  remote{cfg: cfg, preset: p, redact: core.Conceal(cfg.APIKey), transport: t},
-		address: address + "/embeddings", failed: o.Failed,
+		remote: remote{cfg: cfg, preset: p, model: client, redact: core.Conceal(cfg.APIKey), transport: t},
+		failed: o.Failed,
 	}, nil
 }
 
 type embedder struct {
 	remote
-	address string
-	failed  func(engine string, kind llm.ErrorKind)
+	failed func(engine string, kind llm.ErrorKind)
 }
 
 // Close gives the connections back.
@@ -95,8 +96,9 @@ func (e *embedder) batch(ctx context.Context, texts []string) ([][]float32, erro
 // once makes one call. It checks that there is a vector for each text, all of one length.
 func (e *embedder) once(ctx context.Context, texts []string) (vectors [][]float32, err error) {
 	c := &call{cfg: e.cfg, preset: e.preset}
-	body := map[string]json.RawMessage{"input": core.JSON(texts)}
-	got, err := e.transport.post(c.in(ctx), e.address, c.bearer(), body)
+	defer recovered(&err)
+	_, err = e.model.(*openai.LLM).CreateEmbedding(c.in(ctx), texts)
+	got, err := c.result(err)
 	if err != nil {
 		return nil, err
 	}
@@ -165,3 +167,5 @@ func (embedWire) whole(data []byte) (reply, error) {
 	}
 	return reply{vectors: ordered}, nil
 }
+
+func (embedWire) stub() string { return `{"data":[{"embedding":[]}]}` }

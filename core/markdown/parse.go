@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
@@ -32,7 +31,7 @@ func Parse(source string) []Block {
 		at := boundary(source, maxTotal)
 		source, rest = source[:at], source[at:]
 	}
-	p := libraryParser()
+	p := newParser()
 	var blocks []Block
 	var last part
 	for _, piece := range split(source, maxPiece, func(s string) int { return len(s) }) {
@@ -68,9 +67,9 @@ func (b *Block) join(one, two part, next Block) bool {
 	return true
 }
 
-// libraryParser is the library's parser without HTML: what looks like a tag is
-// text, so that it is seen. There is one, which is safe for concurrent use.
-var libraryParser = sync.OnceValue(func() parser.Parser {
+// newParser makes the library's parser without HTML: what looks like a tag is
+// text, so that it is seen.
+func newParser() parser.Parser {
 	const blocksOfHTML, inlinesOfHTML = 900, 400 // their priorities
 	without := func(list []util.PrioritizedValue, priority int) []util.PrioritizedValue {
 		return slices.DeleteFunc(list, func(v util.PrioritizedValue) bool { return v.Priority == priority })
@@ -87,7 +86,7 @@ var libraryParser = sync.OnceValue(func() parser.Parser {
 		parser.WithParagraphTransformers(util.Prioritized(extension.NewTableParagraphTransformer(), 200)),
 		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
 	)
-})
+}
 
 func plainParagraph(s string) Block {
 	var in Inlines

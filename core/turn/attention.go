@@ -33,6 +33,7 @@ type placeAttention struct {
 	to       string    // the id of the user whom it answered
 	left     bool      // the bot ended its part, until it is addressed
 	bots     int       // messages of bots in a row that were answered
+	asks     time.Time // until when a question of the bot may wait for its answer
 }
 
 // with calls do with the attention to a place, which do may change.
@@ -45,6 +46,21 @@ func (a *attention) with(place core.Path, now time.Time, do func(*placeAttention
 		a.places.Put(place, e)
 	}
 	do(e)
+}
+
+// expect notes that a question waits for its answer until then.
+func (e *placeAttention) expect(until time.Time) {
+	if until.After(e.asks) {
+		e.asks = until
+	}
+}
+
+// mayAsk reports whether a question of the bot may wait for its answer in a place.
+func (a *attention) mayAsk(place core.Path, now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e, ok := a.places.Get(place)
+	return ok && now.Before(e.asks)
 }
 
 // mayOverhear reports whether the bot may say something to a message that was not meant

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"synthbot/core"
@@ -18,7 +19,7 @@ import (
 type decision struct {
 	turn     *turn
 	question question
-	agreed   bool
+	answer   action.Answer
 	origin   *journal     // of the turn that asked
 	held     *action.Held // the step that waits; nil: none does
 	resumed  bool         // an earlier attempt of this process has begun to decide it
@@ -47,52 +48,96 @@ func (t *turn) decide(ctx context.Context) (decided bool, err error) {
 }
 
 // find looks for the question that the turn answers: by a press of one of its buttons,
-// by a plain yes or no in reply to it, or by one that is the next message of the user
-// who was asked.
+// by a reply to it, or by one that is the next message of the user who was asked. Where a
+// confirmation is asked for, it is a plain yes or no.
 func (d *decision) find(ctx context.Context) (found bool, err error) {
 	t := d.turn
 	e := &t.messages[0]
 	if e.Kind == core.KindPress {
 		var answer string
 		d.question, answer, found = parseQuestion(e.Data)
-		d.agreed = answer == "y"
+		d.answer = action.Answer{Agreed: answer != answerNo, Ask: d.question.ask, Text: answer}
+		if answer == answerWords {
+			d.answer.Text = e.Message.Text
+		}
 		return found, nil
 	}
 	agreed, plain := t.setup.yesOrNo(&e.Message)
-	if e.Kind != core.KindMessage || len(t.messages) > 1 || !plain {
+	r, noted := t.journal.Find(core.Key{Turn: t.journal.id, Round: decisionRound})
+	may := plain || noted || t.turns.attention.mayAsk(t.path, t.setup.Clock())
+	if e.Kind != core.KindMessage || len(t.messages) > 1 || !may {
 		return false, nil
 	}
-	d.agreed = agreed
-	r, noted := t.journal.Find(core.Key{Turn: t.journal.id, Round: decisionRound})
-	if noted { // by an earlier attempt
-		var text string
-		err = json.Unmarshal(r.Data, &text)
-		d.question, _, found = parseQuestion(text)
-		return found, err
-	}
 	err = t.turns.store.View(ctx, func(v core.View) (err error) {
-		to := e.Message.ReplyTo
-		if to == nil {
-			found, err = d.findLast(v, e)
+		var held *action.Held
+		if noted { // by an earlier attempt
+			d.question, held, err = readDecision(v, t.path, r)
+		} else if d.question, err = d.lookUp(v, e); err == nil {
+			held, err = d.question.waiting(v, t.path)
+		}
+		found = held != nil && (plain || noted || held.Form != nil)
+		if !found || err != nil {
 			return err
 		}
-		asks, _, err := v.Entry(t.path, to.ID)
-		if asks.Self {
-			d.question, _, found = parseQuestion(asks.Data)
+		d.answer = action.Answer{Agreed: agreed, Ask: d.question.ask}
+		if held.Form != nil {
+			d.answer.Agreed, d.answer.Text = t.setup.formAnswer(held, &e.Message)
 		}
-		return err
+		return nil
 	})
 	return found, err
+}
+
+// readDecision reads which question an earlier attempt decided, and the step that waits for it.
+func readDecision(v core.View, place core.Path, r core.Record) (q question, h *action.Held, err error) {
+	var text string
+	if err := json.Unmarshal(r.Data, &text); err != nil {
+		return q, nil, err
+	}
+	q, _, _ = parseQuestion(text)
+	held, err := q.record(v, place)
+	if err != nil {
+		return q, nil, err
+	}
+	h, err = action.ReadHeld(held)
+	return q, h, err
+}
+
+// formAnswer reads a message as the answer to a form's question. Cancelling does not agree.
+func (s *setup) formAnswer(h *action.Held, m *core.Message) (agreed bool, text string) {
+	yes, plain := s.yesOrNo(m)
+	text = strings.TrimSpace(unmentioned(m))
+	switch {
+	case slices.Contains(cancelWords, s.bare(m)):
+		return false, text
+	case plain && h.Form.IsYesOrNo() && yes:
+		return true, action.Yes
+	case plain && h.Form.IsYesOrNo():
+		return true, action.No
+	}
+	return !plain || yes, text
+}
+
+// lookUp looks for the question that a message answers; the zero question if there is none.
+func (d *decision) lookUp(v core.View, e *core.Entry) (q question, err error) {
+	if e.Message.ReplyTo == nil {
+		return d.findLast(v, e)
+	}
+	asks, _, err := v.Entry(d.turn.path, e.Message.ReplyTo.ID)
+	if asks.Self {
+		q, _, _ = parseQuestion(asks.Data)
+	}
+	return q, err
 }
 
 // findLast looks for the last question that the author of a message was asked, if the
 // message is the next one of theirs, and can answer nothing else: not what others said
 // among themselves, nor what the bot began by itself. Where nobody can reply to a message
 // or press a button, other messages may be between, unless the bot asked something else.
-func (d *decision) findLast(v core.View, e *core.Entry) (found bool, err error) {
+func (d *decision) findLast(v core.View, e *core.Entry) (question, error) {
 	entries, err := v.Last(d.turn.path, questionDepth)
 	if err != nil {
-		return false, err
+		return question{}, err
 	}
 	onlyWords := d.turn.who.Private && d.turn.setup.chooser(d.turn.path) == nil
 	for _, before := range slices.Backward(entries) {
@@ -100,30 +145,20 @@ func (d *decision) findLast(v core.View, e *core.Entry) (found bool, err error) 
 		switch {
 		case before.Message.Seq >= e.Message.Seq, before.Kind == core.KindCommand, before.Kind == core.KindMembership:
 		case isOwnInitiative(before.Kind):
-			return false, nil
+			return question{}, nil
 		case before.Self && asks && before.Kind == core.KindMessage:
-			d.question = q
-			if mine, err := d.isForAuthor(v); mine || err != nil {
-				return mine, err
+			h, err := q.waiting(v, d.turn.path)
+			if err != nil || h != nil && len(h.Who.Authors) == 1 && h.Who.Authors[0].ID == d.turn.who.Authors[0].ID {
+				return q, err
 			}
 		case before.Self && onlyWords && strings.HasSuffix(strings.TrimSpace(before.Message.Text), "?"):
-			return false, nil
+			return question{}, nil
 		case before.Self, onlyWords:
 		case before.Message.Author.ID == e.Message.Author.ID, !toUs(&e.Message):
-			return false, nil
+			return question{}, nil
 		}
 	}
-	return false, nil
-}
-
-// isForAuthor reports whether the question is put to the user whose turn it is.
-func (d *decision) isForAuthor(v core.View) (bool, error) {
-	r, err := d.question.record(v, d.turn.path)
-	if err != nil {
-		return false, err
-	}
-	h, err := action.ReadHeld(r)
-	return err == nil && len(h.Who.Authors) == 1 && h.Who.Authors[0].ID == d.turn.who.Authors[0].ID, nil
+	return question{}, nil
 }
 
 // load reads the journal of the turn that asked, and the step that waits.
@@ -190,7 +225,8 @@ func (d *decision) refusal() string {
 	}
 	r, _ := d.origin.Find(d.key())
 	_, ours := t.journal.former[core.Key{Turn: t.journal.id, Round: decisionRound}]
-	if r.Progress != core.ProgressPending && !ours {
+	waits := r.Progress == core.ProgressPending && d.held.Asks == d.question.ask
+	if !waits && !ours {
 		return "This was decided already."
 	}
 	return ""
@@ -222,17 +258,21 @@ func (d *decision) run(ctx context.Context) error {
 		job.Who = t.who
 	}
 	t.notify(watch.StageActing)
-	done, err := t.setup.Runtime.Resume(ctx, job, d.question.step, d.agreed)
+	if n, err := strconv.Atoi(d.answer.Text); err == nil && t.messages[0].Kind == core.KindPress &&
+		d.held.Form != nil && 0 < n && n <= len(d.held.Form.Choices) {
+		d.answer.Text = d.held.Form.Choices[n-1]
+	}
+	done, err := t.setup.Runtime.Resume(ctx, job, d.question.step, d.answer)
 	t.decided = append(t.decided, d.origin)
 	if err != nil {
 		return fmt.Errorf("confirmed step: %w", err)
 	}
 	t.input.strangers = t.input.strangers || d.held.Read.Strangers
-	t.results.add(core.Plan{}, done)
+	t.results.add(core.Plan{Context: d.filled(done)}, done)
 	if err := d.show(ctx); err != nil {
 		return err
 	}
-	if !d.agreed && !t.messages[0].Self { // who cancels it sees that, and needs no words of the model
+	if !d.answer.Agreed && !t.messages[0].Self { // who cancels it sees that, and needs no words of the model
 		t.results.latest = nil
 	}
 	return t.askUser(ctx, done)
@@ -265,6 +305,9 @@ func (d *decision) show(ctx context.Context) error {
 	t := d.turn
 	fate := d.fate()
 	c := t.setup.chooser(t.path)
+	if c == nil && t.results.latest[0].Progress == core.ProgressPending {
+		return nil // the next question follows
+	}
 	if c == nil {
 		if err := t.flush(ctx); err != nil { // after a crash, the same is said
 			return err
@@ -292,7 +335,7 @@ func (d *decision) show(ctx context.Context) error {
 // after this one was received: then no history holds the question yet.
 func (d *decision) questionID() string {
 	key := d.key()
-	key.Part = questionPart + 1
+	key.Part = uint16(d.question.part(1))
 	r, ok := d.origin.Find(key)
 	var what core.Sent
 	if ok && json.Unmarshal(r.Data, &what) == nil {
@@ -301,19 +344,37 @@ func (d *decision) questionID() string {
 	return ""
 }
 
+// filled is what a conversation that requires a slot knows after a form's answer.
+func (d *decision) filled(done []action.StepResult) (s core.State) {
+	if d.held.Form == nil || !d.answer.Agreed || len(d.held.Step.Missing) == 0 {
+		return s
+	}
+	name := d.held.Step.Missing[0]
+	if !slices.Contains(d.turn.input.parts.State.SlotsRequired, name) {
+		return s
+	}
+	var payload map[string]json.RawMessage
+	if json.Unmarshal(done[0].Call.Payload, &payload) == nil && payload[name] != nil {
+		s.SlotsFilled = map[string]json.RawMessage{name: payload[name]}
+	}
+	return s
+}
+
 // fate words what became of the step, and of each that it asked for.
 func (d *decision) fate() string {
 	latest := d.turn.results.latest
 	step := &latest[0] // what follows from it comes behind it
 	def, ok := d.turn.snapshot.Resolve(step.Action)
 	switch {
+	case step.Progress == core.ProgressPending: // the next question says what is wrong with the answer
+		return "→ " + action.OutcomeText(d.answer.Text)
 	case step.Progress == core.ProgressDone && ok && def.Then != nil && len(latest) > 1:
 		return d.outcomes(def.Then(d.held.Step.Payload), latest[1:])
 	case step.Progress == core.ProgressDone:
 		return "✓ Done."
-	case d.held.Expired(d.turn.setup.Clock()) && (d.agreed || d.turn.messages[0].Self):
+	case d.held.Expired(d.turn.setup.Clock()) && (d.answer.Agreed || d.turn.messages[0].Self):
 		return "⌛ The question has expired."
-	case !d.agreed:
+	case !d.answer.Agreed:
 		return "✗ Cancelled."
 	case step.Outcome.Text != "":
 		return "✗ " + action.OutcomeText(step.Outcome.Text)

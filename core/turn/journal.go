@@ -27,7 +27,8 @@ const (
 	doubtRound     = 8      // that a message may not have arrived
 	commandRound   = 9      // its step 1: a chat command that must not run twice
 	voiceRound     = 10     // its step 1: the voice message that says what was written
-	questionPart   = 10_000 // and above: the question of a step that waits for a confirmation
+	questionPart   = 10_000 // and above: the questions of a step that waits for an answer
+	questionParted = 10     // so many numbers for each of them
 )
 
 // journal is one turn's view of its records: what earlier attempts wrote, and what this

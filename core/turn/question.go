@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -16,19 +17,31 @@ import (
 	"synthbot/core/txt"
 )
 
-// question is what the log keeps with a message that asks for a confirmation:
-// which step waits for it.
+// question is what the log keeps with a message that asks for a confirmation, or for a value:
+// which step waits for it, and how many questions the step had before.
 type question struct {
 	turn  uint64
 	round uint16
 	step  uint16
+	ask   int
 }
 
 const questionMark = "confirm:"
 
 func (q question) String() string {
-	return fmt.Sprintf("%s%d.%d.%d", questionMark, q.turn, q.round, q.step)
+	s := fmt.Sprintf("%s%d.%d.%d", questionMark, q.turn, q.round, q.step)
+	if q.ask > 0 {
+		s += fmt.Sprintf(".%d", q.ask)
+	}
+	return s
 }
+
+// What buttons answer. That of a choice answers with its number, from 1.
+const (
+	answerYes   = "y"
+	answerNo    = "n"
+	answerWords = "w" // and the text of the press
+)
 
 // parseQuestion reads a question, and the answer behind it if there is one.
 func parseQuestion(s string) (q question, answer string, ok bool) {
@@ -37,8 +50,8 @@ func parseQuestion(s string) (q question, answer string, ok bool) {
 		return q, "", false
 	}
 	where, answer, _ := strings.Cut(rest, ":")
-	_, err := fmt.Sscanf(where, "%d.%d.%d", &q.turn, &q.round, &q.step)
-	return q, answer, err == nil
+	n, _ := fmt.Sscanf(where, "%d.%d.%d.%d", &q.turn, &q.round, &q.step, &q.ask)
+	return q, answer, n >= 3
 }
 
 // askUser asks about all steps that wait to be confirmed.
@@ -47,8 +60,8 @@ func (t *turn) askUser(ctx context.Context, done []action.StepResult) error {
 		if d.Progress != core.ProgressPending || d.Held.Question == "" {
 			continue
 		}
-		q := question{d.Key.Turn.Seq, d.Key.Round, d.Key.Step}
-		err := t.sendQuestion(ctx, d.Key, d.Held.Question, q)
+		q := question{d.Key.Turn.Seq, d.Key.Round, d.Key.Step, d.Held.Asks}
+		err := t.sendQuestion(ctx, d.Key, d.Held, q)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -77,7 +90,9 @@ const expirePause = 100 * time.Millisecond
 
 // expireAt lets the question go at that time, if nobody answered it.
 func (t *Turns) expireAt(when time.Time, place core.Path, private bool, q question) {
-	time.AfterFunc(when.Sub(t.setup.Load().Clock()), func() { t.expire(place, private, q, expirePause) })
+	now := t.setup.Load().Clock()
+	t.attention.with(place, now, func(e *placeAttention) { e.expect(when) })
+	time.AfterFunc(when.Sub(now), func() { t.expire(place, private, q, expirePause) })
 }
 
 // Where questions of a former life are looked for: in places where something
@@ -109,14 +124,14 @@ func (t *Turns) restoreExpiries(v core.View) error {
 			if !ok || entries[i].Kind != core.KindMessage {
 				continue
 			}
-			r, err := q.record(v, m.Path)
+			held, err := q.waiting(v, m.Path)
 			if err != nil {
 				return err
 			}
-			held, err := action.ReadHeld(r)
-			if err == nil && r.Progress == core.ProgressPending {
-				t.expireAt(held.Expires, m.Path, m.Private, q)
+			if held == nil {
+				continue
 			}
+			t.expireAt(held.Expires, m.Path, m.Private, q)
 		}
 	}
 	return nil
@@ -134,6 +149,19 @@ func (q question) record(v core.View, place core.Path) (core.Record, error) {
 	return core.Record{}, err
 }
 
+// waiting returns the step that waits for the question's answer; nil if none does.
+func (q question) waiting(v core.View, place core.Path) (*action.Held, error) {
+	r, err := q.record(v, place)
+	if err != nil || r.Progress != core.ProgressPending {
+		return nil, err
+	}
+	h, err := action.ReadHeld(r)
+	if err != nil || h.Asks != q.ask {
+		return nil, nil // what cannot be read waits for nothing
+	}
+	return h, nil
+}
+
 // expire lets a question go that nobody answered in time, and tries until that is
 // written. Where it was decided, or forgotten with who was asked, nothing is left to
 // be written of it.
@@ -149,12 +177,12 @@ func (t *Turns) expire(place core.Path, private bool, q question, pause time.Dur
 // expired writes that the time of a question is over.
 func (t *Turns) expired(place core.Path, private bool, q question) error {
 	ctx := context.Background()
-	r, err := view(ctx, t.store, func(v core.View) (core.Record, error) { return q.record(v, place) })
-	if err != nil || r.Progress != core.ProgressPending {
+	held, err := view(ctx, t.store, func(v core.View) (*action.Held, error) { return q.waiting(v, place) })
+	if err != nil || held == nil {
 		return err
 	}
 	b := core.Batch{Append: []core.Entry{{Due: true, Self: true, Event: core.Event{
-		Kind: core.KindPress, Data: q.String() + ":n", Message: core.Message{
+		Kind: core.KindPress, Data: q.String() + ":" + answerNo, Message: core.Message{
 			Path: place, ID: "expired-" + q.String(), Time: t.setup.Load().Clock(), Private: private,
 		},
 	}}}}
@@ -167,8 +195,9 @@ func (t *Turns) expired(place core.Path, private bool, q question) error {
 
 // sendQuestion asks a question, with buttons where the interface has them. One that is too
 // long for a message is attached whole, before it is asked.
-func (t *turn) sendQuestion(ctx context.Context, step core.Key, text string, q question) error {
-	parts := questionParts{t.journalWith(step).Parts(step), q.String()}
+func (t *turn) sendQuestion(ctx context.Context, step core.Key, h *action.Held, q question) error {
+	parts := questionParts{t.journalWith(step).Parts(step), q}
+	text := h.Question
 	if len(text) > action.MaxQuestion {
 		file := core.Upload{
 			Name: attachedName, MIME: "text/plain; charset=utf-8", Data: []byte(text + "\n"), Kind: core.MediaFile,
@@ -178,18 +207,15 @@ func (t *turn) sendQuestion(ctx context.Context, step core.Key, text string, q q
 		}
 		text = brief(text)
 	}
-	what := core.Sent{Path: t.path, Text: text, Data: q.String()}
 	c := t.setup.chooser(t.path)
 	if c != nil {
-		return c.Choose(ctx, parts, what, []core.Choice{
-			{Label: "Confirm", Data: q.String() + ":y"}, {Label: "Cancel", Data: q.String() + ":n"},
-		})
+		return c.Choose(ctx, parts, core.Sent{Path: t.path, Text: text, Data: q.String()}, q.choices(h))
 	}
 	d, ok := t.snapshot.Message(t.path.Interface())
 	if !ok {
 		return core.Errorf(core.Broken, "%s has no message action", t.path.Interface())
 	}
-	payload, err := json.Marshal(map[string]string{"text": txt.Literal(text) + " (yes/no)"})
+	payload, err := json.Marshal(map[string]string{"text": txt.Literal(text) + inWords(h)})
 	if err != nil {
 		return err
 	}
@@ -198,6 +224,37 @@ func (t *turn) sendQuestion(ctx context.Context, step core.Key, text string, q q
 		Payload: payload, Deliveries: parts,
 	})
 	return err
+}
+
+// choices are the buttons of a question.
+func (q question) choices(h *action.Held) (list []core.Choice) {
+	add := func(label, answer string, writes bool) {
+		list = append(list, core.Choice{Label: label, Data: q.String() + ":" + answer, Writes: writes})
+	}
+	switch {
+	case h.Form == nil:
+		add("Confirm", answerYes, false)
+	case len(h.Form.Choices) == 0:
+		add("Answer", answerWords, true)
+	default:
+		for i, label := range h.Form.Choices {
+			add(label, strconv.Itoa(i+1), false)
+		}
+	}
+	add("Cancel", answerNo, false)
+	return list
+}
+
+// inWords says how a question is answered where there are no buttons.
+func inWords(h *action.Held) string {
+	if h.Form == nil {
+		return " (yes/no)"
+	}
+	var b strings.Builder
+	for i, label := range h.Form.Choices {
+		fmt.Fprintf(&b, "\n%d. %s", i+1, txt.Literal(label))
+	}
+	return b.String() + "\n(“cancel” ends this)"
 }
 
 // attachedName is what the file is called that holds a long question.
@@ -232,19 +289,22 @@ func (t *turn) journalWith(step core.Key) *journal {
 // that it is about. The log keeps data with them.
 type questionParts struct {
 	core.Deliveries
-	data string
+	question question
 }
 
 // Send implements core.Deliveries.
 func (p questionParts) Send(
 	ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error),
 ) error {
-	what.Data = p.data
-	return p.Deliveries.Send(ctx, questionPart+n, what, do)
+	what.Data = p.question.String()
+	return p.Deliveries.Send(ctx, p.question.part(n), what, do)
 }
 
 // Since implements core.Deliveries.
-func (p questionParts) Since(n int) time.Time { return p.Deliveries.Since(questionPart + n) }
+func (p questionParts) Since(n int) time.Time { return p.Deliveries.Since(p.question.part(n)) }
+
+// part is the number of the question's n-th part in the journal of its step.
+func (q question) part(n int) int { return questionPart + questionParted*q.ask + n }
 
 func (s *setup) carrier(place core.Path) core.FileSender {
 	if s.Places.Carrier == nil {
@@ -268,24 +328,37 @@ func toUs(m *core.Message) bool {
 // What a plain yes or no is, in the languages of the house, and what may be around it.
 var (
 	yesWords = strings.Fields("yes y ok okay confirm ja sì si sí oui sim да так tak はい")
-	noWords  = strings.Fields("no n cancel nein non não нет ні nie いいえ annulla cancelar annuler abbrechen")
-	mention  = regexp.MustCompile(`^<?@\S+ | <?@\S+$`)
-	polite   = regexp.MustCompile(`^(please|bitte) | (please|thanks|thank you|bitte|danke|per favore|grazie|` +
+	noWords  = strings.Fields("no n nein non não нет ні nie いいえ")
+	// These end a form whose question is itself one of yes or no.
+	cancelWords = strings.Fields("cancel annulla cancelar annuler abbrechen отмена скасувати anuluj キャンセル")
+
+	mention = regexp.MustCompile(`^<?@\S+ | <?@\S+$`)
+	polite  = regexp.MustCompile(`^(please|bitte) | (please|thanks|thank you|bitte|danke|per favore|grazie|` +
 		`por favor|gracias|obrigad[oa]|merci|пожалуйста|спасибо|будь ласка|proszę)$| ?お願いします$`)
 )
 
 // yesOrNo reads an answer that is nothing else but an address of the bot and polite words.
 func (s *setup) yesOrNo(m *core.Message) (yes, plain bool) {
+	text := s.bare(m)
+	yes = slices.Contains(yesWords, text)
+	return yes, yes || slices.Contains(noWords, text) || slices.Contains(cancelWords, text)
+}
+
+// bare is a message's text in one case, without marks, the bot's names and polite words.
+func (s *setup) bare(m *core.Message) string {
 	isMark := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",.!:。！、", r) }
-	text := strings.Join(strings.FieldsFunc(folded(m.Text), isMark), " ")
-	at := mention.FindStringIndex(text)
-	if at != nil && m.Addressed == core.AddressedMention {
-		text = text[:at[0]] + text[at[1]:]
-	}
+	text := strings.Join(strings.FieldsFunc(folded(unmentioned(m)), isMark), " ")
 	for _, name := range newNames(s.Names(m.Path)) {
 		text = strings.TrimSuffix(strings.TrimPrefix(text, name+" "), " "+name)
 	}
-	text = polite.ReplaceAllString(text, "")
-	yes = slices.Contains(yesWords, text)
-	return yes, yes || slices.Contains(noWords, text)
+	return polite.ReplaceAllString(text, "")
+}
+
+// unmentioned is a message's text without the mention that addresses the bot.
+func unmentioned(m *core.Message) string {
+	at := mention.FindStringIndex(m.Text)
+	if at == nil || m.Addressed != core.AddressedMention {
+		return m.Text
+	}
+	return m.Text[:at[0]] + m.Text[at[1]:]
 }

@@ -26,7 +26,18 @@ func toys() core.Plugin {
 			return core.Result{Output: json.RawMessage(`{"total":7}`)}, nil
 		}},
 		core.Action{Name: "wipe", Brief: "Delete everything", Confirm: true},
+		core.Action{Name: "order", Brief: "Order tea", Schema: orderSchema, Do: brew},
+		core.Action{Name: "order_dear", Brief: "Order dear tea", Schema: orderSchema, Do: brew, Confirm: true},
 	)
+}
+
+// orderSchema needs one value of each kind that a form asks for.
+var orderSchema = json.RawMessage(`{"type":"object","additionalProperties":false,"required":["tea","cups","milk","name"],"properties":{
+ "tea":{"enum":["green","black"]},"cups":{"type":"integer","minimum":1,"maximum":9,"title":"How many cups"},
+ "milk":{"type":"boolean"},"name":{"type":"string","description":"For whom it is.","maxLength":10}}}`)
+
+func brew(_ context.Context, c core.Call) (core.Result, error) {
+	return core.Result{Output: core.JSON(map[string]any{"ordered": c.Payload})}, nil
 }
 
 // keeper uses what a Host lends.
@@ -121,7 +132,7 @@ func (k *keeper) Bios(context.Context, core.Scene, []core.Author) (map[string]js
 }
 
 func TestScripts(t *testing.T) {
-	Run(t, "testdata/[ta]*.txt", With(toys()))
+	Run(t, "testdata/[taf]*.txt", With(toys()))
 	Run(t, "testdata/plugin.txt", Named("keeper", newKeeper))
 }
 

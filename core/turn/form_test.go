@@ -1,0 +1,110 @@
+package turn_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/core/llm"
+	"synthbot/core/turn"
+)
+
+// formed begins a bot whose action needs two values and a confirmation.
+func formed(t *testing.T, s core.Store, room *coretest.Room, asker core.Asker) (*bot, *coretest.Plugin) {
+	bank := coretest.NewPlugin("bank", core.Action{
+		Name: "pay", Brief: "Pay somebody", Permission: core.PermissionEveryone, Confirm: true, Idempotent: true,
+		Schema: json.RawMessage(`{"type":"object","required":["to","amount"],"properties":{` +
+			`"to":{"type":"string"},"amount":{"type":"integer","maximum":9}}}`),
+	})
+	return start(t, s, room, asker, func(o *turn.Options) { o.Catalogue = catalogueOf(t, room, bank) }), bank
+}
+
+// payer is a model that leaves open whom it pays, and has nothing to say about it.
+type payer struct{ asked atomic.Int32 }
+
+func (p *payer) Ask(_ context.Context, q core.Question) (llm.Answer, error) {
+	r, err := q.Build(llm.Limits{Engine: "payer"})
+	if p.asked.Add(1); strings.Contains(fmt.Sprintf("%+v", r), `"type":"output"`) {
+		return llm.Answer{Text: says}, err
+	}
+	return llm.Answer{Text: paysSomebody}, err
+}
+
+const paysSomebody = `{"actions":[{"type":"pay","payload":{"to":null,"amount":null}}]}`
+
+// formTalk is what a user says who fills in the form of paysSomebody.
+var formTalk = []string{"pay", "Ann", "70", "7", "yes"}
+
+// TestFormCrashes kills the bot around each of its commits while a form is filled in, and lets
+// another life go on: every question is asked once, every answer is taken once, and the model is
+// not asked for them.
+func TestFormCrashes(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for n := 1; n <= 24; n++ {
+			t.Run(fmt.Sprintf("after=%t/commits=%d", after, n), func(t *testing.T) {
+				t.Parallel()
+				crashForm(t, n, after)
+			})
+		}
+	}
+}
+
+func crashForm(t *testing.T, n int, after bool) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	room := coretest.NewRoom("room")
+	dead := make(chan struct{})
+	var once sync.Once
+	m := &mortal{Store: s, left: n, after: after, die: func() { once.Do(func() { close(dead) }) }}
+	b, first := formed(t, m, room, &payer{})
+	talk := func(text string) core.Event { return said(text, "jay", text) }
+talking:
+	for _, text := range formTalk {
+		if b.Receive(t.Context(), talk(text)) != nil {
+			break
+		}
+		select {
+		case <-room.Ends():
+		case <-dead:
+			break talking
+		case <-time.After(10 * time.Second):
+			t.Fatalf("nothing came of %q", text)
+		}
+	}
+	b.kill()
+	model := &payer{}
+	b, last := formed(t, s, room, model)
+	b.quiet()
+	for _, text := range formTalk { // the platform delivers what was not acknowledged
+		b.receive(talk(text))
+		b.quiet()
+	}
+	b.stop()
+	if n := model.asked.Load(); n > 2 { // the plan and its output
+		t.Errorf("the model was asked %d times in the last life", n)
+	}
+	calls := append(first.Calls(), last.Calls()...)
+	if len(calls) == 0 || len(calls) > 2 {
+		t.Errorf("it paid %d times", len(calls))
+	}
+	for _, c := range calls {
+		if string(c.Payload) != `{"amount":7,"to":"Ann"}` {
+			t.Errorf("it paid %s", c.Payload)
+		}
+	}
+	want := []string{
+		"Pay somebody\nto?\n(“cancel” ends this)", "Pay somebody\namount?\n(“cancel” ends this)",
+		"“70” should be at most 9\nPay somebody\namount?\n(“cancel” ends this)",
+		"Pay somebody\namount: 7\nto: Ann (yes/no)", "✓ Done.",
+	}
+	if got := strings.Join(room.Texts(), "\n"); got != strings.Join(want, "\n") {
+		t.Errorf("the room holds\n%s", got)
+	}
+}
