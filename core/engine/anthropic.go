@@ -252,6 +252,5 @@ func (s *anthropicStream) reply() (reply, bool) {
 	return r, s.done || s.stop != ""
 }
 
-func (anthropicWire) stub() string {
-	return `{"type":"message","role":"assistant","content":[{"type":"text","text":"."}],"stop_reason":"end_turn"}`
-}
+// forLibrary is an answer that the library accepts. The real one is read here.
+const forLibrary = `{"type":"message","content":[{"type":"text","text":"."}],"stop_reason":"end_turn"}`

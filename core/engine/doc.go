@@ -3,9 +3,10 @@
 // ones are its fallbacks, and the last one is the offline engine, which needs
 // no model, no key and no network.
 //
-// langchaingo builds the requests; all its types stay inside of this package. One
-// RoundTripper is between it and the network. It adds to a request what the library
-// cannot say: structured output, cache marks, sounds. It reads the answers and event
+// Requests are built from langchaingo's types, which stay inside of this package. Its
+// client writes those of the anthropic API; those of the openAI API are written here, each
+// part once. One transport is between both and the network. It adds to a request what the
+// library cannot say: structured output, cache marks. It reads the answers and event
 // streams with limits on their size, and errors with the server's Retry-After. The
 // library gets a fixed answer, so that its own parsers, which lose and mix up parts
 // of answers, decide nothing.

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tmc/langchaingo/llms/openai"
-
 	"synthbot/core"
 	"synthbot/core/llm"
 )
@@ -41,20 +39,21 @@ func NewEmbedder(cfg Config, o Options) (Embedder, error) {
 	}
 	t := newTransport(o.Clock)
 	p.wire = embedWire{}
-	client, err := p.client(cfg, t)
+	address, err := cfg.endpoint(p)
 	if err != nil {
-		return nil, fmt.Errorf("engine %s: %w", cfg.Name, err)
+		return nil, fmt.Errorf("engine %s: base_url: %w", cfg.Name, err)
 	}
 	cfg.Model, cfg.TopP = cfg.EmbeddingModel, 0
 	return &embedder{
-		remote: remote{cfg: cfg, preset: p, model: client, redact: core.Conceal(cfg.APIKey), transport: t},
-		failed: o.Failed,
+		remote:  remote{cfg: cfg, preset: p, redact: core.Conceal(cfg.APIKey), transport: t},
+		address: address + "/embeddings", failed: o.Failed,
 	}, nil
 }
 
 type embedder struct {
 	remote
-	failed func(engine string, kind llm.ErrorKind)
+	address string
+	failed  func(engine string, kind llm.ErrorKind)
 }
 
 // Close gives the connections back.
@@ -96,9 +95,8 @@ func (e *embedder) batch(ctx context.Context, texts []string) ([][]float32, erro
 // once makes one call. It checks that there is a vector for each text, all of one length.
 func (e *embedder) once(ctx context.Context, texts []string) (vectors [][]float32, err error) {
 	c := &call{cfg: e.cfg, preset: e.preset}
-	defer recovered(&err)
-	_, err = e.model.(*openai.LLM).CreateEmbedding(c.in(ctx), texts)
-	got, err := c.result(err)
+	body := map[string]json.RawMessage{"input": core.JSON(texts)}
+	got, err := e.transport.post(c.in(ctx), e.address, c.bearer(), body)
 	if err != nil {
 		return nil, err
 	}
@@ -167,5 +165,3 @@ func (embedWire) whole(data []byte) (reply, error) {
 	}
 	return reply{vectors: ordered}, nil
 }
-
-func (embedWire) stub() string { return `{"data":[{"embedding":[]}]}` }

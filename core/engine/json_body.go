@@ -25,7 +25,11 @@ func writeFields(fields map[string]json.RawMessage, order []string) []byte {
 		}
 	}
 	compare := func(a, b string) int { return cmp.Or(rank(a)-rank(b), cmp.Compare(a, b)) }
-	data := []byte{'{'}
+	size := 2
+	for name, value := range fields {
+		size += len(name) + len(value) + len(`"":,`)
+	}
+	data := append(make([]byte, 0, size), '{')
 	for i, name := range slices.SortedFunc(maps.Keys(fields), compare) {
 		if i > 0 {
 			data = append(data, ',')

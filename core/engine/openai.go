@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"synthbot/core/llm"
@@ -18,20 +19,16 @@ func (openAI) order() []string {
 		" stream_options response_format tools tool_choice messages")
 }
 
-// amend puts in what the library cannot say, and takes out what it says without
-// being asked.
+// amend puts in what a list of messages does not say.
 func (openAI) amend(body map[string]json.RawMessage, c *call) error {
 	if c.cfg.Effort != "" && c.form < formPlain {
 		set(body, "reasoning_effort", c.cfg.Effort)
 	}
 	switch c.form {
 	case formStrict, formSchema:
-		format := struct {
-			Name   string          `json:"name"`
-			Strict bool            `json:"strict"`
-			Schema json.RawMessage `json:"schema"`
-		}{"plan", c.form == formStrict, c.schema}
-		set(body, "response_format", map[string]any{"type": "json_schema", "json_schema": format})
+		const format = `{"type":"json_schema","json_schema":{"name":"plan","strict":%t,"schema":%s}}`
+		data := make([]byte, 0, len(format)+len(c.schema))
+		body["response_format"] = fmt.Appendf(data, format, c.form == formStrict, c.schema)
 	case formObject:
 		body["response_format"] = json.RawMessage(`{"type":"json_object"}`)
 	}
@@ -41,7 +38,7 @@ func (openAI) amend(body map[string]json.RawMessage, c *call) error {
 	if c.stream != nil && c.preset.name != "mistral" && c.form < formPlain { // Mistral refuses unknown fields
 		body["stream_options"] = json.RawMessage(`{"include_usage":true}`)
 	}
-	return amendSounds(body)
+	return nil
 }
 
 // requestForm is how much is asked of a server beyond plain chat. A server that
@@ -235,8 +232,4 @@ func (s *openAIStream) reply() (reply, bool) {
 		r.stop = stopFiltered
 	}
 	return r, s.done || s.stop != ""
-}
-
-func (openAI) stub() string {
-	return `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"."}}]}`
 }

@@ -409,7 +409,7 @@ func TestStructureOnlyForPlans(t *testing.T) {
 // limits which form of it it wants.
 func TestSchemaIsSent(t *testing.T) {
 	format := func(strict bool) string {
-		return fmt.Sprintf(`"response_format":{"json_schema":{"name":"plan","strict":%t,"schema":%s},"type":"json_schema"}`, strict, testSchema)
+		return fmt.Sprintf(`"response_format":{"type":"json_schema","json_schema":{"name":"plan","strict":%t,"schema":%s}}`, strict, testSchema)
 	}
 	for name, tc := range map[string]struct {
 		change func(*Config)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/tmc/langchaingo/llms"
 	"github.com/tmc/langchaingo/llms/anthropic"
-	"github.com/tmc/langchaingo/llms/openai"
 
 	"synthbot/core"
 	"synthbot/core/llm"
@@ -59,22 +58,19 @@ func newRemote(cfg Config, t *transport) (*remote, error) {
 	return r, err
 }
 
-// client makes the library's client. Everything that it would take from the
+// client makes what writes the requests. Everything that it would take from the
 // environment is given, so that no other program's settings leak in.
 func (p preset) client(cfg Config, t *transport) (llms.Model, error) {
 	endpoint, err := cfg.endpoint(p)
 	if err != nil {
 		return nil, fmt.Errorf("base_url: %w", err)
 	}
-	c := &http.Client{Transport: t}
-	key := cmp.Or(cfg.APIKey.Reveal(), "none") // it insists on one; the transport takes it out again
-	if p.name == "anthropic" {
-		return anthropic.New(anthropic.WithToken(key), anthropic.WithBaseURL(endpoint), anthropic.WithModel(neutral),
-			anthropic.WithHTTPClient(c))
+	if p.name != "anthropic" {
+		return openAIClient{t, endpoint}, nil
 	}
-	return openai.New(openai.WithToken(key), openai.WithBaseURL(endpoint), openai.WithModel(neutral),
-		openai.WithEmbeddingModel(neutral), openai.WithOrganization(""), openai.WithAPIType(openai.APITypeOpenAI),
-		openai.WithHTTPClient(c))
+	key := cmp.Or(cfg.APIKey.Reveal(), "none") // it insists on one; the transport takes it out again
+	return anthropic.New(anthropic.WithToken(key), anthropic.WithBaseURL(endpoint), anthropic.WithModel(neutral),
+		anthropic.WithHTTPClient(&http.Client{Transport: t}))
 }
 
 // Limits implements llm.Model.
@@ -191,16 +187,13 @@ func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // options are what the library itself can say.
 func (r *remote) options(request llm.Request, names map[string]string) []llms.CallOption {
-	options := []llms.CallOption{llms.WithTemperature(max(0, r.cfg.Temperature))}
+	var options []llms.CallOption
 	tokens := r.cfg.MaxTokens
 	if tokens == 0 && r.preset.name == "anthropic" {
 		tokens = anthropicTokens
 	}
 	if tokens > 0 {
 		options = append(options, llms.WithMaxTokens(tokens))
-	}
-	if r.preset.maxField == "max_tokens" {
-		options = append(options, openai.WithLegacyMaxTokensField())
 	}
 	var tools []llms.Tool
 	for _, t := range request.Tools {
@@ -292,7 +285,7 @@ func (r *remote) userParts(u llm.Utterance) []llms.ContentPart {
 	}
 	for _, s := range u.Sounds {
 		if r.cfg.Hearing {
-			parts = append(parts, dataPart(soundPrefix+soundFormat(s.MIME), s))
+			parts = append(parts, llms.BinaryPart(s.MIME, s.Data))
 		}
 	}
 	for _, p := range u.Pictures {
@@ -301,14 +294,11 @@ func (r *remote) userParts(u llm.Utterance) []llms.ContentPart {
 		case r.preset.name == "anthropic":
 			parts = append(parts, llms.BinaryPart(p.MIME, p.Data))
 		default:
-			parts = append(parts, dataPart("data:"+p.MIME, p))
+			data := base64.StdEncoding.EncodeToString(p.Data)
+			parts = append(parts, llms.ImageURLPart("data:"+p.MIME+";base64,"+data))
 		}
 	}
 	return parts
-}
-
-func dataPart(kind string, f llm.File) llms.ContentPart {
-	return llms.ImageURLPart(kind + ";base64," + base64.StdEncoding.EncodeToString(f.Data))
 }
 
 // modelParts are what the model said and called.

@@ -459,6 +459,6 @@ func (l *level) set(word string) {
 }
 
 // foldName makes names of actions comparable, as the catalogue does.
-func foldName(name string) string {
-	return strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(strings.ToLower(name))
-}
+func foldName(name string) string { return separators.Replace(strings.ToLower(name)) }
+
+var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")

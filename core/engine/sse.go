@@ -28,10 +28,10 @@ var (
 const doneMark = "[DONE]"
 
 // readEvents reads a stream of server-sent events and calls each with an
-// event's name and data. Besides the blank line that the standard asks for, a
-// line that is a whole JSON value ends an event: some servers leave the blank
-// line out. A last event without an end counts. It returns nil at the end of the
-// stream and when each returned errStop.
+// event's name and data, which is valid until each returns. Besides the blank line that
+// the standard asks for, a further line ends an event whose data are a whole JSON value:
+// some servers leave the blank line out. A last event without an end counts. It returns
+// nil at the end of the stream and when each returned errStop.
 func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 	lines := bufio.NewScanner(io.LimitReader(r, maxStream))
 	lines.Buffer(nil, maxEvent)
@@ -44,24 +44,19 @@ func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 		if lines.Err() != nil {
 			return fmt.Errorf("stream: %w", lines.Err())
 		}
-		ready := !more || event.line(lines.Bytes())
+		line := lines.Bytes()
+		if !more || len(line) == 0 || event.isWhole() {
+			err := event.end(each)
+			if errors.Is(err, errStop) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+		event.add(line)
 		if len(event.data) > maxEvent {
 			return errEvent
-		}
-		if !ready {
-			continue
-		}
-		complete := event
-		event = sseEvent{}
-		if len(complete.data) == 0 {
-			continue
-		}
-		err := each(complete.name, complete.data)
-		if errors.Is(err, errStop) {
-			return nil
-		}
-		if err != nil {
-			return err
 		}
 	}
 	return nil
@@ -69,30 +64,42 @@ func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 
 // sseEvent is the event that is being read.
 type sseEvent struct {
-	name string
-	data []byte
+	name  string
+	data  []byte
+	lines int // of data
 }
 
-// line takes one line in and reports whether the event is complete.
-func (e *sseEvent) line(line []byte) bool {
-	if len(line) == 0 {
-		return true
+// isWhole reports whether the data are one whole JSON value, or the mark of the end. It looks
+// after the first line alone: looking after each would be quadratic.
+func (e *sseEvent) isWhole() bool {
+	return e.lines == 1 && (json.Valid(e.data) || string(e.data) == doneMark)
+}
+
+// end hands the event over, if it has data, and begins the next one.
+func (e *sseEvent) end(each func(name string, data []byte) error) error {
+	name, data := e.name, e.data
+	*e = sseEvent{data: data[:0]}
+	if len(data) == 0 {
+		return nil
 	}
+	return each(name, data)
+}
+
+// add takes one line in.
+func (e *sseEvent) add(line []byte) {
 	field, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(field) {
 	case "event":
 		e.name = string(value)
 	case "data":
-		if len(e.data) > 0 { // looking for the end at each line would be quadratic
-			e.data = append(append(e.data, '\n'), value...)
-			return false
+		if len(e.data) > 0 {
+			e.data = append(e.data, '\n')
 		}
 		e.data = append(e.data, value...)
-		return string(e.data) == doneMark || json.Valid(e.data)
+		e.lines++
 	case "error": // older llama.cpp servers send the error object of a data event this way
 		e.data = slices.Concat([]byte(`{"error":`), value, []byte("}"))
-		return json.Valid(e.data)
+		e.lines++
 	}
-	return false
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -21,8 +22,8 @@ import (
 
 // wire is one API in bytes.
 type wire interface {
-	// amend changes the body that the library wrote into what the API wants, besides
-	// what amend changes in every body.
+	// amend makes of a body what the API wants, besides what amend changes in every
+	// body.
 	amend(body map[string]json.RawMessage, c *call) error
 	// order lists the fields of a body: what changes least first.
 	order() []string
@@ -30,8 +31,6 @@ type wire interface {
 	whole(data []byte) (reply, error)
 	// events returns a reader for an answer that comes as a stream.
 	events() streamReader
-	// stub is an answer that the library accepts. The real one is read here.
-	stub() string
 }
 
 // streamReader reads one streamed answer, event by event.
@@ -86,12 +85,18 @@ func (c *call) in(ctx context.Context) context.Context {
 	return context.WithValue(ctx, callKey{}, c)
 }
 
+// callOf is the call that in put into the context.
+func callOf(ctx context.Context) *call {
+	c, _ := ctx.Value(callKey{}).(*call)
+	return c
+}
+
 // result is the answer, or why there is none. err is the library's.
 func (c *call) result(err error) (reply, error) {
 	switch {
 	case c.err != nil:
 		return reply{}, c.err
-	case c.answer == nil:
+	case c.answer == nil: // the library refused the request
 		return reply{}, fmt.Errorf("%w: %w", errNoAnswer, err)
 	}
 	return *c.answer, nil
@@ -115,45 +120,64 @@ func newTransport(clock func() time.Time) *transport {
 		MaxIdleConns:           16,
 		MaxIdleConnsPerHost:    8,
 		IdleConnTimeout:        90 * time.Second,
+		WriteBufferSize:        32 << 10, // most requests are one write, and need no further buffer
 		MaxResponseHeaderBytes: 64 << 10,
 	}}
 }
 
 func (t *transport) close() { (&http.Client{Transport: t.base}).CloseIdleConnections() }
 
-// RoundTrip implements http.RoundTripper. It takes every status but 200 for an
-// error: a redirect would take the key elsewhere.
+// RoundTrip implements http.RoundTripper for the library, which gets a fixed answer.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	c, ok := request.Context().Value(callKey{}).(*call)
-	if !ok {
-		return nil, errors.New("transport: a request without a call")
-	}
-	answer, err := t.pass(request, c)
+	written, err := io.ReadAll(request.Body)
+	request.Body.Close()
 	if err != nil {
-		c.err = err
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	body := make(map[string]json.RawMessage)
+	if err := json.Unmarshal(written, &body); err != nil {
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	if _, err := t.post(request.Context(), request.URL.String(), request.Header, body); err != nil {
 		return nil, err
 	}
-	c.answer = &answer
 	return &http.Response{
 		Status: "200 OK", StatusCode: http.StatusOK, Request: request,
 		Header: http.Header{"Content-Type": {"application/json"}},
-		Body:   io.NopCloser(strings.NewReader(c.preset.wire.stub())),
+		Body:   io.NopCloser(strings.NewReader(forLibrary)),
 	}, nil
 }
 
-// pass sends the request and reads the answer.
-func (t *transport) pass(request *http.Request, c *call) (reply, error) {
-	amended, err := amend(request, c)
-	if err != nil {
-		return reply{}, err
+// post sends the body, amended, as the call of its context wants, and reads the answer.
+// The call keeps the answer, or the error. Every status but 200 is an error: a redirect
+// would take the key elsewhere.
+func (t *transport) post(
+	ctx context.Context, address string, header http.Header, body map[string]json.RawMessage,
+) (answer reply, err error) {
+	c := callOf(ctx)
+	defer func() { c.answer, c.err = &answer, err }()
+	c.amend(body)
+	if err := c.preset.wire.amend(body, c); err != nil {
+		return reply{}, fmt.Errorf("request: %w", err)
 	}
+	data := writeFields(body, c.preset.wire.order())
 	written := func(info httptrace.WroteRequestInfo) {
 		if info.Err == nil {
 			c.sent.Store(true)
 		}
 	}
-	traced := httptrace.WithClientTrace(amended.Context(), &httptrace.ClientTrace{WroteRequest: written})
-	response, err := t.base.RoundTrip(amended.WithContext(traced))
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: written})
+	request, err := http.NewRequestWithContext(traced, http.MethodPost, address, bytes.NewReader(data))
+	if err != nil {
+		return reply{}, fmt.Errorf("request: %w", err)
+	}
+	maps.Copy(request.Header, header)
+	request.Header.Set("User-Agent", "synthbot")
+	if c.cfg.APIKey.IsZero() {
+		request.Header.Del("Authorization")
+		request.Header.Del("X-Api-Key")
+	}
+	response, err := t.base.RoundTrip(request)
 	if err != nil {
 		return reply{}, fmt.Errorf("connection: %w", err)
 	}
@@ -168,39 +192,12 @@ func (t *transport) pass(request *http.Request, c *call) (reply, error) {
 	return read(response, c)
 }
 
-// amend builds the request that is really sent.
-func amend(request *http.Request, c *call) (*http.Request, error) {
-	written, err := io.ReadAll(request.Body)
-	request.Body.Close()
-	if err != nil {
-		return nil, fmt.Errorf("request: %w", err)
-	}
-	fields := make(map[string]json.RawMessage)
-	if err := json.Unmarshal(written, &fields); err != nil {
-		return nil, fmt.Errorf("request: %w", err)
-	}
-	c.amend(fields)
-	if err := c.preset.wire.amend(fields, c); err != nil {
-		return nil, fmt.Errorf("request: %w", err)
-	}
-	data := writeFields(fields, c.preset.wire.order())
-	amended := request.Clone(request.Context())
-	amended.Body = io.NopCloser(bytes.NewReader(data))
-	amended.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
-	amended.ContentLength = int64(len(data))
-	amended.Header.Set("User-Agent", "synthbot")
-	if c.cfg.APIKey.IsZero() {
-		amended.Header.Del("Authorization")
-		amended.Header.Del("X-Api-Key")
-	}
-	return amended, nil
-}
-
 // amend writes the fields that all APIs have in common.
 func (c *call) amend(body map[string]json.RawMessage) {
 	set(body, "model", c.cfg.Model)
-	if c.cfg.Temperature < 0 {
-		delete(body, "temperature")
+	delete(body, "temperature")
+	if c.cfg.Temperature >= 0 {
+		set(body, "temperature", c.cfg.Temperature)
 	}
 	if c.cfg.TopP > 0 {
 		set(body, "top_p", c.cfg.TopP)

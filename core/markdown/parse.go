@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
@@ -31,7 +32,7 @@ func Parse(source string) []Block {
 		at := boundary(source, maxTotal)
 		source, rest = source[:at], source[at:]
 	}
-	p := newParser()
+	p := libraryParser()
 	var blocks []Block
 	var last part
 	for _, piece := range split(source, maxPiece, func(s string) int { return len(s) }) {
@@ -67,9 +68,9 @@ func (b *Block) join(one, two part, next Block) bool {
 	return true
 }
 
-// newParser makes the library's parser without HTML: what looks like a tag is
-// text, so that it is seen.
-func newParser() parser.Parser {
+// libraryParser is the library's parser without HTML: what looks like a tag is
+// text, so that it is seen. There is one, which is safe for concurrent use.
+var libraryParser = sync.OnceValue(func() parser.Parser {
 	const blocksOfHTML, inlinesOfHTML = 900, 400 // their priorities
 	without := func(list []util.PrioritizedValue, priority int) []util.PrioritizedValue {
 		return slices.DeleteFunc(list, func(v util.PrioritizedValue) bool { return v.Priority == priority })
@@ -86,7 +87,7 @@ func newParser() parser.Parser {
 		parser.WithParagraphTransformers(util.Prioritized(extension.NewTableParagraphTransformer(), 200)),
 		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
 	)
-}
+})
 
 func plainParagraph(s string) Block {
 	var in Inlines

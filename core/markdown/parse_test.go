@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode"
@@ -314,6 +315,29 @@ func checkInlines(t *testing.T, in Inlines, depth int) {
 	for _, i := range in {
 		checkInlines(t, i.Inlines, depth+1)
 	}
+}
+
+// TestParseAtOnce: the parser is shared, and what it keeps of one text does not reach another.
+func TestParseAtOnce(t *testing.T) {
+	texts := []string{
+		"[a]: http://x.example\n\n[a] and ~~b~~", "[a] alone\n\n- [x] c", "|a|b|\n|-|-|\n|1|2|\n\n[a]", "1. d\n\n   `e`\n\nhttp://y.example",
+	}
+	var want []string
+	for _, text := range texts {
+		want = append(want, draw(Parse(text)))
+	}
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			for n := range 100 {
+				at := (i + n) % len(texts)
+				if got := draw(Parse(texts[at])); got != want[at] {
+					t.Errorf("%s, alone %s", got, want[at])
+				}
+			}
+		})
+	}
+	group.Wait()
 }
 
 func BenchmarkParse(b *testing.B) {

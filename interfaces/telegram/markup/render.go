@@ -51,13 +51,15 @@ func (r *renderer) text(s string) {
 	r.raw(escape(s))
 }
 
+var special = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
+
 // escape makes a text safe between tags and within an attribute. It is called
 // for every piece of text, so it copies only what it must.
 func escape(s string) string {
 	if !strings.ContainsAny(s, `<>&"`) {
 		return s
 	}
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace(s)
+	return special.Replace(s)
 }
 
 func (r *renderer) lines(n int) {
