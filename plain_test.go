@@ -39,7 +39,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5255,
 	"core/action":         4024,
 	"interfaces/telegram": 4525,
-	"memory":              7640,
+	"memory":              7660,
 }
 
 // stiff matches wording in comments that plain English avoids.

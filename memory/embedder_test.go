@@ -394,7 +394,7 @@ func TestLikenessOfAnotherModel(t *testing.T) {
 	for model, same := range map[string]bool{"m": true, "n": false} {
 		meant, _ := quantize(model, []float32{1, 2, 3, 4, 5, 6, 7, 8})
 		err := db.view(t.Context(), func(v *view) error {
-			s := &search{view: v, vector: &meant}
+			s := &search{view: v, vector: &meant, baseline: new(baseline)}
 			if like := s.similarity(group, 1); (like != 0) != same {
 				t.Errorf("model %s: %v", model, like)
 			}

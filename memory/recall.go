@@ -146,7 +146,7 @@ type search struct {
 	required  []string  // terms that a fact must have
 	hits      []hit
 	index     map[uint64]int // into hits, by fact
-	baseline  baseline
+	baseline  *baseline      // with a vector
 }
 
 // hit is a fact that was found.
@@ -165,6 +165,9 @@ type hit struct {
 // the end, it is looked up for the best of the others.
 func (s *search) run() []core.FactMatch {
 	s.index = make(map[uint64]int)
+	if s.vector != nil {
+		s.baseline = new(baseline)
+	}
 	for _, tag := range s.q.Tags {
 		s.required = append(s.required, tagTerm(tag))
 	}

@@ -122,7 +122,7 @@ func (c *cloud) hitRate(t testing.TB, db *DB, queries int) float64 {
 	for range queries {
 		meant, _ := quantize("m", c.any())
 		err := db.view(t.Context(), func(v *view) error {
-			s := &search{view: v, vector: &meant, index: map[uint64]int{}}
+			s := &search{view: v, vector: &meant, index: map[uint64]int{}, baseline: new(baseline)}
 			near := s.candidates([]core.Path{group})
 			var all []float64
 			v.facts().sketches(group, meant.model, func(fact uint64, _ []byte) {

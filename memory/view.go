@@ -153,6 +153,9 @@ func (v *view) After(path core.Path, seq uint64, max int) ([]core.Entry, error) 
 				break
 			}
 			if l, ok := v.readEntry(p.path, next, value); ok {
+				if entries == nil {
+					entries = make([]core.Entry, 0, min(max, 64))
+				}
 				entries = append(entries, l.Entry)
 			}
 		}

@@ -30,12 +30,21 @@ const (
 // stemmer finds the stemmer of a language (BCP 47); nil where there is none.
 func stemmer(language string) func(*snowballstem.Env) bool {
 	base, _, _ := strings.Cut(strings.ToLower(language), "-")
-	return map[string]func(*snowballstem.Env) bool{
-		"da": danish.Stem, "de": german.Stem, "en": english.Stem, "es": spanish.Stem,
-		"fi": finnish.Stem, "fr": french.Stem, "it": italian.Stem, "nb": norwegian.Stem,
-		"nl": dutch.Stem, "nn": norwegian.Stem, "no": norwegian.Stem, "pt": portuguese.Stem,
-		"ru": russian.Stem, "sv": swedish.Stem,
-	}[base]
+	for _, s := range stemmers {
+		if s.language == base {
+			return s.stem
+		}
+	}
+	return nil
+}
+
+var stemmers = [...]struct {
+	language string
+	stem     func(*snowballstem.Env) bool
+}{
+	{"da", danish.Stem}, {"de", german.Stem}, {"en", english.Stem}, {"es", spanish.Stem}, {"fi", finnish.Stem},
+	{"fr", french.Stem}, {"it", italian.Stem}, {"nb", norwegian.Stem}, {"nl", dutch.Stem}, {"nn", norwegian.Stem},
+	{"no", norwegian.Stem}, {"pt", portuguese.Stem}, {"ru", russian.Stem}, {"sv", swedish.Stem},
 }
 
 // terms are the different words of a text, in lower case, stemmed if the language is known.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"synthbot/core/llm"
@@ -26,9 +27,8 @@ func (openAI) amend(body map[string]json.RawMessage, c *call) error {
 	}
 	switch c.form {
 	case formStrict, formSchema:
-		const format = `{"type":"json_schema","json_schema":{"name":"plan","strict":%t,"schema":%s}}`
-		data := make([]byte, 0, len(format)+len(c.schema))
-		body["response_format"] = fmt.Appendf(data, format, c.form == formStrict, c.schema)
+		const head = `{"type":"json_schema","json_schema":{"name":"plan","strict":%t,"schema":`
+		body["response_format"] = slices.Concat(fmt.Appendf(nil, head, c.form == formStrict), c.schema, []byte("}}"))
 	case formObject:
 		body["response_format"] = json.RawMessage(`{"type":"json_object"}`)
 	}

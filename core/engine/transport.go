@@ -117,8 +117,8 @@ func newTransport(clock func() time.Time) *transport {
 		DialContext:            dialer.DialContext,
 		ForceAttemptHTTP2:      true,
 		TLSHandshakeTimeout:    10 * time.Second,
-		MaxIdleConns:           16,
-		MaxIdleConnsPerHost:    8,
+		MaxIdleConns:           64,
+		MaxIdleConnsPerHost:    64, // many places may ask one server at once
 		IdleConnTimeout:        90 * time.Second,
 		WriteBufferSize:        32 << 10, // most requests are one write, and need no further buffer
 		MaxResponseHeaderBytes: 64 << 10,

@@ -195,8 +195,7 @@ func newDraft(p *Parts, l llm.Limits) *draft {
 	if d.verbose != "" {
 		d.fixed += len(`"instructions_verbose":"",`) + textSize(d.verbose)
 	}
-	d.instructions = p.instructions(l, d.actions.size+textSize(d.verbose))
-	d.spared = textSize(p.instructions(llm.Limits{Dialect: l.Dialect}, 0)) - textSize(d.instructions)
+	d.instructions, d.spared = p.instructions(l, d.actions.size+textSize(d.verbose))
 	d.fixed += textSize(d.instructions)
 	return d
 }

@@ -66,7 +66,9 @@ func (d *draft) total(before int) int {
 
 // context is the context's value; history: with the place's own.
 func (d *draft) context(history bool) []byte {
-	dst := []byte{'{'}
+	size := len(`{}`)
+	d.sections(func(s *section) { size += len(`,`) + s.cost() })
+	dst := append(make([]byte, 0, size), '{')
 	d.sections(func(s *section) {
 		if history || s != &d.current {
 			dst = s.append(dst)

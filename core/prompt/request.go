@@ -39,12 +39,7 @@ func (p *Prompt) Request() llm.Request {
 }
 
 func userJSON(context, input []byte) string {
-	w := writer{raw: make([]byte, 0, len(context)+len(input)+24)}
-	w.open('{')
-	w.sound("context", context)
-	w.sound("input", input)
-	w.close('}')
-	return string(w.raw)
+	return `{"context":` + string(context) + `,"input":` + string(input) + `}`
 }
 
 // turns are the history as native turns: the bot's own lines as the plans that

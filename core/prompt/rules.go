@@ -87,16 +87,20 @@ const rulesChat = "" +
 // instructions are the persona, what holds in this conversation, and the rules.
 // Example dialogue is included while everything that stays the same takes no more
 // than half of the limit, so that it does not come and go.
-func (p *Parts) instructions(l llm.Limits, others int) string {
+// spared is how many characters of it there is no room for.
+func (p *Parts) instructions(l llm.Limits, others int) (text string, spared int) {
 	persona, rules := p.persona(), p.rules(l.Dialect)
 	dialogue := txt.Line(p.Persona.Dialogue)
 	if dialogue != "" && !p.Lite {
 		dialogue = "Example dialogue, for the tone only: " + dialogue
+		longer := join(persona, dialogue)
 		if l.Chars <= 0 || others+textSize(persona)+textSize(dialogue)+textSize(rules) <= l.Chars/2 {
-			persona = join(persona, dialogue)
+			persona = longer
+		} else {
+			spared = textSize(longer) - textSize(persona)
 		}
 	}
-	return join(persona, p.standing(), rules)
+	return join(persona, p.standing(), rules), spared
 }
 
 // persona is who the bot is. Where nobody is, a plugin may say it.
