@@ -38,21 +38,32 @@ func (r reader) table(at *cursor, into []reflect.Value) {
 	if r.partial {
 		return
 	}
-	r.unknown(at, known)
+	r.unknown(at, known, into)
 	if r.doc.findings.found == before && !r.doc.broken {
 		callChecks(at, into)
 	}
 }
 
-// unknown adds a fault for each key that no struct has.
-func (r reader) unknown(at *cursor, known []string) {
+// unknown adds a fault for each key that no struct has. A struct with a method Moved knows the
+// tables that former keys of its table have moved to.
+func (r reader) unknown(at *cursor, known []string, into []reflect.Value) {
+	moved := make(map[string]string)
+	for _, s := range into {
+		if m, ok := s.Addr().Interface().(interface{ Moved() map[string]string }); ok {
+			maps.Copy(moved, m.Moved())
+		}
+	}
 	table, _ := at.value.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		if slices.Contains(known, name) {
 			continue
 		}
 		text := ""
-		if !r.doc.findings.full() {
+		switch {
+		case r.doc.findings.full():
+		case moved[name] != "":
+			text = "has moved to " + moved[name]
+		default:
 			text = unknownKey(name, known)
 		}
 		at.key(name).fault(text)

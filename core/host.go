@@ -23,6 +23,10 @@ type Host struct {
 	// but the built-in one, its error is ErrNoEngine.
 	Asker     Asker
 	Messenger Messenger
+	// Speak returns a voice message that says a Markdown text in the voice of the place, within
+	// the budgets of these people. Where nobody can speak, or not that text, the error's Kind is
+	// Broken or Invalid.
+	Speak func(ctx context.Context, place Path, people []Path, text string) (Upload, error)
 	// Changed tells the bot that Actions returns another list from now on. It
 	// returns at once.
 	Changed func()

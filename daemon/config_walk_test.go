@@ -28,8 +28,8 @@ command = ["run", "it"]
 name = "x"
 url = "https://x"
 headers = {X = "file:e"}
-[plugins.standard.speech]
-url = "https://x"
+[speech.out]
+provider = "openai"
 api_key = "env:F"
 `)
 	if err != nil && !strings.Contains(err.Error(), "nowhere.json") {

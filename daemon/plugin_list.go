@@ -32,7 +32,7 @@ var availablePlugins = []available{
 	plugin("diary", "The bot's own diary, one for each place.", diary.New),
 	plugin("games", "Dice, random choices and polls.", games.New),
 	plugin("standard", "The standard actions of the plan schema: display, notify, wait, confirm, api_call, speak. "+
-		"On if there are blueprints.", standard.New).onIf(hasBlueprints),
+		"On if there are blueprints.", standard.New).onIf(hasBlueprints).completedBy(checkVoice),
 	plugin(BlueprintName, "Actions from agent blueprints (ai-tools.json), over HTTP or by local commands.",
 		blueprint.New).completedBy(completeBlueprints),
 	plugin("mcp", "Actions from Model Context Protocol servers.", mcp.New).completedBy(checkServers),
@@ -46,6 +46,14 @@ var availablePlugins = []available{
 		"of a place.", review.New),
 	plugin(PairingName, "Lets unknown users in by a code. On if access.private is pairing.",
 		pairing.New).onIf(needsPairing),
+}
+
+// checkVoice finds an action speak without a voice.
+func checkVoice(c *Config, own any) (faults []string) {
+	if own.(*standard.Config).Speaks() && c.Speech.Out.Provider == "" {
+		faults = append(faults, "the action speak has no voice; set a provider in [speech.out]")
+	}
+	return faults
 }
 
 func needsPairing(c *Config) bool { return c.Access.Private == PairingName }

@@ -149,7 +149,7 @@ func (b *Bot) host(c *Config, name string) core.Host {
 		Name: name, Log: logs.Room(b.log, "plugins/"+name).With("plugin", name),
 		Clock: c.Clock(b.env.Clock), Language: string(c.Bot.Language),
 		Items: b.Data.Items(name), Zones: b.Data.Items("zones"), Facts: b.Data.Store,
-		Inbox: inbox{b}, Reader: b.Data.Store, Asker: asker{b}, Messenger: b.outbox,
+		Inbox: inbox{b}, Reader: b.Data.Store, Asker: asker{b}, Messenger: b.outbox, Speak: b.speak,
 		Changed: func() { notify(b.reloads.outdated) },
 	}
 }

@@ -63,12 +63,13 @@ func conversations(t *testing.T, folder string) (names []string) {
 // have a name beforehand.
 func everyPlugin() string {
 	var tables strings.Builder
+	tables.WriteString("[speech.out]\nprovider = \"program\"\nprogram = [\"/bin/true\"]\n")
 	for _, a := range availablePlugins {
 		tables.WriteString("[plugins." + a.name + "]\n")
 	}
 	return strings.NewReplacer(
 		"[plugins.web]\n", "[plugins.web]\nsearxng = \"http://127.0.0.1:8888\"\n",
-		"[plugins.standard]\n", "[plugins.standard]\nactions = [\"display\", \"notify\", \"wait\", \"confirm\", \"api_call\", \"speak\"]\n[plugins.standard.speech]\ncommand = [\"/bin/true\"]\n"+
+		"[plugins.standard]\n", "[plugins.standard]\nactions = [\"display\", \"notify\", \"wait\", \"confirm\", \"api_call\", \"speak\"]\n"+
 			"[[plugins.standard.api]]\nname = \"bank\"\nurl = \"https://bank.example.org\"\n",
 	).Replace(tables.String())
 }

@@ -26,8 +26,8 @@ const (
 func (b *Bot) speech(p *parts, clock func() time.Time) turn.Speech {
 	hears := func(e engine.Config) bool { return e.Hearing && !e.Disabled }
 	s := turn.Speech{Deaf: !slices.ContainsFunc(p.Config.Engines, hears), Overhears: p.Config.Speech.In.Overhear}
-	if p.speaker != nil {
-		s.Always, s.Speak = p.Config.Speech.Out.When == "always", b.speak(p, clock)
+	if p.speaker != nil && p.Config.Speech.Out.When != "never" {
+		s.Always, s.Speak = p.Config.Speech.Out.When == "always", b.aloud(p, clock)
 	}
 	if p.listener == nil {
 		return s
@@ -50,19 +50,38 @@ func (b *Bot) speech(p *parts, clock func() time.Time) turn.Speech {
 	return s
 }
 
-// speak returns how turns speak. The voice is the persona's.
-func (b *Bot) speak(p *parts, clock func() time.Time) func(
-	context.Context, core.Path, []core.Path, string) (core.Upload, error) {
+// voice speaks, and books what that costs.
+type voice func(ctx context.Context, place core.Path, people []core.Path, text string) (core.Upload, error)
+
+// voice returns how the bot speaks. The voice is the persona's.
+func (b *Bot) voice(p *parts, clock func() time.Time) voice {
 	return func(ctx context.Context, place core.Path, people []core.Path, text string) (core.Upload, error) {
 		meter := func(ctx context.Context, do func(context.Context) (int, error)) error {
 			return b.metered(ctx, p, clock, speechOut, core.Question{Path: place, People: people}, do)
 		}
-		f, err := p.speaker.Speak(ctx, text, p.personaAt(place).For("").Voice, meter)
+		return p.speaker.Speak(ctx, text, p.personaAt(place).For("").Voice, meter)
+	}
+}
+
+// aloud returns how turns speak their answers. What is not to be spoken is written only.
+func (b *Bot) aloud(p *parts, clock func() time.Time) voice {
+	speak := b.voice(p, clock)
+	return func(ctx context.Context, place core.Path, people []core.Path, text string) (core.Upload, error) {
+		f, err := speak(ctx, place, people, text)
 		if errors.Is(err, speech.ErrUnspeakable) {
 			return core.Upload{}, nil
 		}
 		return f, err
 	}
+}
+
+// speak implements Host.Speak.
+func (b *Bot) speak(ctx context.Context, place core.Path, people []core.Path, text string) (core.Upload, error) {
+	p := b.InForce()
+	if p.speaker == nil {
+		return core.Upload{}, core.Errorf(core.Broken, "No voice is configured.")
+	}
+	return b.voice(p, p.Config.Clock(b.env.Clock))(ctx, place, people, text)
 }
 
 // recording shows that a voice message is recorded, where an interface can.

@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +27,38 @@ func TestSpokenLanguage(t *testing.T) {
 		}
 		if got := spokenLanguage(t.Context(), recon.New(), s); got != want {
 			t.Errorf("%q: %q, want %q", texts, got, want)
+		}
+	}
+}
+
+// TestActionSpeaks: the action speak has the voice of [speech.out], also where answers are never
+// spoken, and needs one.
+func TestActionSpeaks(t *testing.T) {
+	const standard = "[plugins.standard]\nactions = [\"speak\"]\n"
+	const voice = "[speech]\nffmpeg = \"\"\n[speech.out]\nprovider = \"program\"\nprogram = [\"sed\", \"s/^/OggS/\"]\n"
+	for toml, want := range map[string]string{"": "No voice", voice: "", voice + "max_text = 50\n": "too long"} {
+		b := assembled(t, toml)
+		f, err := b.host(b.InForce().Config, "standard").Speak(t.Context(), core.MustPath("console/main"), nil,
+			"Good **night**, "+strings.Repeat("and sleep well", 4))
+		switch {
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: %v, want %q", toml, err, want)
+		case want == "" && (err != nil || !strings.HasPrefix(string(f.Data), "OggSGood night, and")):
+			t.Errorf("%q, %v", f.Data, err)
+		}
+		if b.speech(b.InForce(), time.Now).Speak != nil {
+			t.Error("answers are spoken")
+		}
+	}
+	for toml, want := range map[string]string{
+		standard: "has no voice; set a provider in [speech.out]", standard + voice: "",
+		standard + "speech.command = [\"x\"]\n": "has moved to [speech.out]",
+	} {
+		file := filepath.Join(t.TempDir(), "config.toml")
+		write(t, file, toml)
+		_, err := (&Env{File: file, Getenv: func(string) string { return "" }, Clock: time.Now}).Load()
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", toml, err, want)
 		}
 	}
 }

@@ -76,9 +76,6 @@ name = "bank"
 url = "{ECHO}/bank"
 headers = {X-Key = "{api}"}
 allow = ["127.0.0.1"]
-[plugins.standard.speech]
-url = "{ECHO}/speech"
-api_key = "{speech}"
 [speech.in]
 provider = "openai"
 base_url = "{ECHO}/v1"
@@ -291,7 +288,7 @@ func TestSecretsStayIn(t *testing.T) {
 		}
 	}
 	// The test would show nothing if they had not been used.
-	for _, name := range []string{"engine", "telegram", "hooktoken", "discord", "api", "speech", "speechin", "speechout", "searx", "blueprint", "mcp"} {
+	for _, name := range []string{"engine", "telegram", "hooktoken", "discord", "api", "speechin", "speechout", "searx", "blueprint", "mcp"} {
 		if !strings.Contains(heard, secrets[name]) {
 			t.Errorf("the secret %s was not used", name)
 		}

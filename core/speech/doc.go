@@ -68,7 +68,7 @@ type Out struct {
 	Model    string        `toml:"model" default:"tts-1" doc:"The server's model."`
 	Program  []string      `toml:"program" example:"espeak-ng, --stdin, -w, {file}" doc:"The program and its arguments. It reads the text from standard input and writes a WAV or Ogg file to {file}, or to standard output. {voice} is the voice."`
 	Voice    string        `toml:"voice" default:"" doc:"The provider's name of a voice; empty: its usual one. A persona may name its own."`
-	When     string        `toml:"when" default:"never" oneof:"never|reply|always" doc:"Which answers are also spoken. reply: those to voice messages."`
+	When     string        `toml:"when" default:"never" oneof:"never|reply|always" doc:"Which answers are also spoken. reply: those to voice messages. The action speak speaks in any case."`
 	Timeout  time.Duration `toml:"timeout" default:"60s" min:"1s" max:"10m" doc:"How long the synthesis of one answer may take."`
 	MaxText  int           `toml:"max_text" default:"1500" min:"50" max:"10000" doc:"The longest answer that is spoken, in characters."`
 	Price    float64       `toml:"price" default:"0" min:"0" doc:"The price of a million characters, in the currency of your budget. A character also counts as one token."`
@@ -108,7 +108,7 @@ func (c *Config) Probe() (list []core.Finding) {
 	if c.In.Provider == byProgram {
 		look("in", c.In.Program, "install it, or write its path into speech.in.program", true)
 	}
-	if c.Out.Provider == byProgram && c.Out.When != "never" {
+	if c.Out.Provider == byProgram {
 		look("out", c.Out.Program, "install it, or write its path into speech.out.program", true)
 	}
 	if len(list) > 0 {

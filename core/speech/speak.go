@@ -22,7 +22,7 @@ import (
 const maxSpoken = 20 << 20
 
 // ErrUnspeakable says that a text is not to be spoken: it is too long, or has no words.
-var ErrUnspeakable = errors.New("not a text to be spoken")
+var ErrUnspeakable = core.Errorf(core.Invalid, "This is too long to be spoken, or has no words.")
 
 // Speaker synthesises speech. Safe for concurrent use.
 type Speaker struct {
@@ -32,9 +32,9 @@ type Speaker struct {
 	client *http.Client
 }
 
-// NewSpeaker makes a Speaker of a checked configuration; nil if it is never to speak.
+// NewSpeaker makes a Speaker of a checked configuration; nil if nobody can speak.
 func NewSpeaker(c *Config) *Speaker {
-	if c.Out.Provider == "" || c.Out.When == "never" {
+	if c.Out.Provider == "" {
 		return nil
 	}
 	s := &Speaker{c: c.Out, ffmpeg: c.FFmpeg}

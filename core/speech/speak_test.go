@@ -128,7 +128,7 @@ func TestWaveform(t *testing.T) {
 }
 
 func TestNobodySpeaks(t *testing.T) {
-	for _, o := range []Out{{}, {Provider: byServer, When: "never"}, {When: "reply"}} {
+	for _, o := range []Out{{}, {When: "reply"}} {
 		if NewSpeaker(&Config{Out: o}) != nil {
 			t.Errorf("%+v speaks", o)
 		}

@@ -368,7 +368,6 @@ func catalogue(t *testing.T) []core.Action {
 	p, err := standard.New(plugintest.NewHarness(t, "standard").Host, standard.Config{
 		Actions: []string{"display", "notify", "wait", "confirm", "api_call", "speak"},
 		APIs:    []standard.API{{Name: "a", URL: "https://a.example", Methods: []string{"GET"}}},
-		Speech:  standard.Speech{Command: []string{"x"}, MaxText: 1000},
 		Wait:    20 * time.Second, Notices: 10,
 	})
 	if err != nil {

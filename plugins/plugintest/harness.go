@@ -58,7 +58,7 @@ func NewHarness(t testing.TB, name string, script ...any) *Harness {
 		Name: name, Language: "en", Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Clock: func() time.Time { return s.clock.now().UTC() },
 		Items: items{own, name}, Zones: items{own, "zones"}, Facts: own,
-		Inbox: s, Reader: db, Asker: none{}, Messenger: s, Changed: s.changed,
+		Inbox: s, Reader: db, Asker: none{}, Messenger: s, Speak: speak, Changed: s.changed,
 	}
 	if len(script) > 0 {
 		s.Asker = coretest.NewAsker(script...)

@@ -2,11 +2,8 @@ package standard
 
 import (
 	"context"
-	"net/http"
-	"net/url"
 
 	"synthbot/core"
-	"synthbot/core/outbound"
 )
 
 // Plugin is the plugin. Safe for concurrent use.
@@ -14,8 +11,6 @@ type Plugin struct {
 	h       core.Host
 	c       Config
 	apis    []*api
-	voice   *http.Client // nil: a command speaks
-	speech  *url.URL     // that voice asks
 	actions []core.Action
 }
 
@@ -28,15 +23,6 @@ func New(h core.Host, c Config) (*Plugin, error) {
 			return nil, err
 		}
 		p.apis = append(p.apis, a)
-	}
-	if c.Speech.URL != "" {
-		u, err := url.Parse(c.Speech.URL)
-		if err != nil {
-			return nil, err
-		}
-		p.speech = u.JoinPath("audio/speech")
-		p.voice = outbound.New(outbound.Options{Allow: []outbound.Peer{outbound.PeerOf(u)}, Timeout: c.Speech.Timeout,
-			MaxBody: maxSound})
 	}
 	make := map[string]func() []core.Action{
 		"display": p.display, "notify": p.notify, "wait": p.wait, "confirm": p.confirm, "api_call": p.apiCall,
@@ -59,9 +45,6 @@ func (p *Plugin) Run(ctx context.Context) error {
 	<-ctx.Done()
 	for _, a := range p.apis {
 		a.client.CloseIdleConnections()
-	}
-	if p.voice != nil {
-		p.voice.CloseIdleConnections()
 	}
 	return nil
 }

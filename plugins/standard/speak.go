@@ -1,22 +1,21 @@
 package standard
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"strconv"
 	"time"
 
 	"synthbot/core"
 	"synthbot/core/action"
-	"synthbot/core/outbound"
-	"synthbot/core/program"
 )
 
-// maxSound is the largest sound file, in bytes.
-const maxSound = 20 << 20
+// maxText is the longest text, in characters. [speech.out] may allow less.
+const maxText = 10_000
+
+// speakTime is longer than [speech.out] lets the synthesis of a text take.
+const speakTime = 10*time.Minute + 30*time.Second
 
 // speak is the action that says something aloud.
 func (p *Plugin) speak() []core.Action {
@@ -24,7 +23,7 @@ func (p *Plugin) speak() []core.Action {
 		Name: "speak", Similes: []string{"say_aloud", "voice_message"},
 		Brief: "Say something aloud, as a voice message",
 		Schema: json.RawMessage(`{"type":"object","title":"Speak","properties":{"text":{"type":"string"` +
-			`,"minLength":1,"maxLength":` + strconv.Itoa(p.c.Speech.MaxText) +
+			`,"minLength":1,"maxLength":` + strconv.Itoa(maxText) +
 			`,"title":"text","description":"What to say, as it is spoken: no markup, no emoji."}},` +
 			`"required":["text"],"additionalProperties":false}`),
 		Examples: core.Examples{
@@ -38,7 +37,7 @@ func (p *Plugin) speak() []core.Action {
 			},
 			Examples: []core.Example{core.NewExample("Wishing a good night", `{"text":"Good night, and sleep well."}`)},
 		},
-		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Timeout: p.c.Speech.Timeout + 30*time.Second,
+		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Timeout: speakTime,
 		Busy:      core.BusyQueue,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 		Do:        p.spoken,
@@ -50,57 +49,21 @@ func (p *Plugin) spoken(ctx context.Context, c core.Call) (core.Result, error) {
 	if err != nil {
 		return core.Result{}, err
 	}
-	sound, err := p.sound(ctx, q.Text)
-	if err != nil {
-		return core.Result{}, err
-	}
-	mime, ending := soundOf(sound)
-	if mime == "" {
-		return core.Result{}, core.Errorf(core.Broken, "What was to be spoken came back as no sound.")
-	}
-	file := core.Upload{Name: "voice." + ending, MIME: mime, Data: sound, Alt: q.Text, Kind: core.MediaAudio}
-	return core.Result{}, p.h.Messenger.SendFile(ctx, c.Deliveries, 1, core.Sent{Path: c.Path}, file)
-}
-
-// sound speaks a text.
-func (p *Plugin) sound(ctx context.Context, text string) ([]byte, error) {
-	if p.voice == nil {
-		return program.Program{Argv: p.c.Speech.Command, Timeout: p.c.Speech.Timeout, MaxOutput: maxSound}.Run(ctx,
-			[]byte(text))
-	}
-	call := outbound.Call{
-		Server: "The server", Method: http.MethodPost, URL: p.speech, Accept: "*/*",
-		Body: core.JSON(map[string]string{"model": p.c.Speech.Model, "voice": p.c.Speech.Voice,
-			"response_format": p.c.Speech.Format, "input": text}),
-	}
-	if !p.c.Speech.APIKey.IsZero() {
-		authorization := core.NewSecret("Bearer " + p.c.Speech.APIKey.Reveal())
-		call.Headers = map[string]core.Secret{"Authorization": authorization}
-	}
-	data, err := call.Send(ctx, p.voice)
-	var refused *core.Error
-	if data != nil && errors.As(err, &refused) { // the server answered
-		return nil, &core.Error{Kind: core.Temporary, Text: "The voice is not available at the moment.",
-			After: refused.After, Err: err}
-	}
-	return data, err
-}
-
-// soundOf tells what kind of sound file it is; "" where it is none.
-func soundOf(data []byte) (mime, ending string) {
-	for _, kind := range []struct{ begin, mime, ending string }{
-		{"OggS", "audio/ogg", "ogg"}, {"RIFF", "audio/wav", "wav"}, {"fLaC", "audio/flac", "flac"},
-		{"ID3", "audio/mpeg", "mp3"},
-	} {
-		if bytes.HasPrefix(data, []byte(kind.begin)) {
-			return kind.mime, kind.ending
+	var people []core.Path
+	for _, a := range c.Authors {
+		if person, err := c.Path.Person(a.ID); err == nil {
+			people = append(people, person)
 		}
 	}
+	file, err := p.h.Speak(ctx, c.Path, people, q.Text)
+	var refused *core.Error
 	switch {
-	case len(data) > 2 && data[0] == 0xFF && data[1]&0xF6 == 0xF0:
-		return "audio/aac", "aac"
-	case len(data) > 2 && data[0] == 0xFF && data[1]&0xE0 == 0xE0:
-		return "audio/mpeg", "mp3"
+	case errors.As(err, &refused) && refused.Kind == core.Invalid:
+		return core.Result{}, err
+	case err != nil:
+		const away = "The voice is not available at the moment."
+		return core.Result{}, &core.Error{Kind: core.Temporary, Text: away, Err: err}
 	}
-	return "", ""
+	file.Alt = q.Text
+	return core.Result{}, p.h.Messenger.SendFile(ctx, c.Deliveries, 1, core.Sent{Path: c.Path}, file)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -41,7 +40,7 @@ func TestLiveScripts(t *testing.T) {
 		plugintest.Var("server", srv.URL), plugintest.Var("key", "s3cret"))
 }
 
-// server is an API and a voice.
+// server is an API.
 func server(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/api/transactions":
@@ -53,26 +52,8 @@ func server(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler)
 		}
 		fmt.Fprintf(w, `{"paid":%d}`, body.Amount)
-	case "/v1/audio/speech":
-		speech(w, r)
 	default:
 		http.Error(w, "no such account", http.StatusNotFound)
-	}
-}
-
-func speech(w http.ResponseWriter, r *http.Request) {
-	var body struct{ Model, Voice, Input, Format string }
-	raw, _ := io.ReadAll(r.Body)
-	_ = json.Unmarshal(raw, &body)
-	switch {
-	case r.Header.Get("Authorization") != "Bearer s3cret" || !strings.Contains(string(raw), `"response_format":"mp3"`):
-		http.Error(w, "wrong", http.StatusUnauthorized)
-	case body.Input == "busy":
-		w.WriteHeader(http.StatusServiceUnavailable)
-	case body.Input == "nonsense":
-		_, _ = io.WriteString(w, "{}")
-	default:
-		_, _ = io.WriteString(w, "ID3"+body.Model+body.Voice)
 	}
 }
 
@@ -81,7 +62,6 @@ func everything() Config {
 	return Config{
 		Actions: []string{"display", "notify", "wait", "confirm", "api_call", "speak"},
 		APIs:    []API{{Name: "bank", URL: "https://bank.example/v1", Methods: []string{"GET", "POST"}, Confirm: true}},
-		Speech:  Speech{Command: []string{"true"}, MaxText: 1000},
 		Wait:    20 * time.Second, Notices: 10, Admins: "moderators",
 	}
 }
@@ -106,7 +86,6 @@ func TestConfig(t *testing.T) {
 		t.Errorf("on by default: %v, %v", c.Actions, err)
 	}
 	for text, want := range map[string]string{
-		`actions = ["speak"]`:                         "speak has no voice",
 		`actions = ["api_call"]`:                      "nothing to ask",
 		`actions = ["wait", "wait"]`:                  "named twice",
 		`actions = ["dance"]`:                         "one of",
@@ -118,9 +97,8 @@ func TestConfig(t *testing.T) {
 		"[[api]]\nname = \"a\"\nurl=\"http://x\"\nheaders={\"a b\"=\"x\"}":                 "not the name of a header",
 		"[[api]]\nname = \"a\"\nurl=\"http://x\"\nheaders={a=\"x\\ny\"}":                   "line break",
 		"[[api]]\nname = \"a\"\nurl=\"http://x\"\nallow=[\"10.0.0.1/99\"]":                 "write an address",
-		"[speech]\ncommand = [\"x\"]\nurl = \"http://x\"":                                  "give one of them",
-		"[speech]\nurl = \"x\"": "https://host/path",
-		"[[api]]\nname = \"a\"\nurl=\"http://x\"\nmethods=[\"TRACE\"]": "one of",
+		"[speech]\ncommand = [\"x\"]":                                                      "has moved to [speech.out]",
+		"[[api]]\nname = \"a\"\nurl=\"http://x\"\nmethods=[\"TRACE\"]":                     "one of",
 	} {
 		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
