@@ -19,7 +19,7 @@ import (
 func actionsCommand(p *program) *cobra.Command {
 	var format string
 	c := &cobra.Command{
-		Use: "actions", Short: "Print the catalogue of actions as the model would see it", Args: cobra.NoArgs,
+		Use: "actions", Short: "Print the actions that the model can use", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.actions(c.Context(), format) },
 	}
 	c.Flags().StringVar(&format, "format", "table", "table, json, ai-tools or markdown")

@@ -19,7 +19,7 @@ import (
 func backupCommand(p *program) *cobra.Command {
 	return p.fileFlag(&cobra.Command{
 		Use: "backup FILE", Args: cobra.ExactArgs(1),
-		Short: "Write a consistent copy of the database, also while the daemon runs; - is standard output",
+		Short: "Back up the database, even while the bot runs (FILE \"-\": standard output)",
 		RunE:  func(c *cobra.Command, args []string) error { return p.backup(c.Context(), args[0]) },
 	})
 }
@@ -101,10 +101,10 @@ func (p *program) backupBy(ctx context.Context, d *admin.Control, file string) e
 func restoreCommand(p *program) *cobra.Command {
 	var salvage bool
 	c := &cobra.Command{
-		Use: "restore FILE", Short: "Put a backup where no database is yet", Args: cobra.ExactArgs(1),
+		Use: "restore FILE", Short: "Restore the database from a backup", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return p.restore(args[0], salvage) },
 	}
-	c.Flags().BoolVar(&salvage, "salvage", false, "FILE is damaged: save what can be read of it")
+	c.Flags().BoolVar(&salvage, "salvage", false, "FILE is damaged: recover what is readable")
 	return p.fileFlag(c)
 }
 

@@ -27,7 +27,7 @@ func chatCommand(p *program) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return p.chat(c.Context(), name, session) },
 	}
 	c.Flags().StringVar(&name, "user", "", "your `name` (default: your login)")
-	c.Flags().StringVar(&session, "session", "main", "the conversation to continue")
+	c.Flags().StringVar(&session, "session", "main", "name of the conversation to continue")
 	return atDaemon(p.fileFlag(c))
 }
 

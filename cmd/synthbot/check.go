@@ -20,7 +20,7 @@ func checkCommand(p *program) *cobra.Command {
 	var online, changes bool
 	var path string
 	c := &cobra.Command{
-		Use: "check", Short: "Check everything up to connecting, and report all problems at once", Args: cobra.NoArgs,
+		Use: "check", Short: "Check the configuration and report all problems at once", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			place, err := core.ParsePath(path)
 			if path != "" && (err != nil || place.IsPerson()) {
@@ -35,8 +35,8 @@ func checkCommand(p *program) *cobra.Command {
 			return (&checker{p}).run(c.Context(), place, online)
 		},
 	}
-	c.Flags().BoolVar(&online, "online", false, "also ask each platform and engine who we are")
-	c.Flags().StringVar(&path, "path", "", "print the settings that apply in a `place`, and where each comes from")
+	c.Flags().BoolVar(&online, "online", false, "also connect to each platform and engine to verify its credentials")
+	c.Flags().StringVar(&path, "path", "", "print the settings of a `conversation` and the origin of each")
 	c.Flags().BoolVar(&changes, changesFlag, false,
 		"print only how blueprints changed; for `check`, which asks the daemon")
 	_ = c.Flags().MarkHidden(changesFlag)
@@ -164,7 +164,7 @@ func (p *checker) blueprintChanges(ctx context.Context, cfg *daemon.Config, b *d
 	return err
 }
 
-// effective prints the settings that apply in a place, and where each comes from.
+// effective prints the settings of a place and the origin of each.
 func effective(out io.Writer, b *daemon.Bot, place core.Path) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SETTING\tVALUE\tFROM")

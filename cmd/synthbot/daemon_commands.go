@@ -17,7 +17,7 @@ import (
 
 func runCommand(p *program) *cobra.Command {
 	return p.fileFlag(&cobra.Command{
-		Use: "run", Short: "Run the daemon until SIGINT or SIGTERM; SIGHUP reloads", Args: cobra.NoArgs,
+		Use: "run", Short: "Run the bot until SIGINT or SIGTERM; SIGHUP reloads the configuration", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.daemon(c.Context()) },
 	})
 }
@@ -44,14 +44,14 @@ func (p *program) daemon(ctx context.Context) error {
 
 func reloadCommand(p *program) *cobra.Command {
 	return onlyAtDaemon(p.fileFlag(&cobra.Command{
-		Use: "reload", Short: "Let the running daemon read its configuration again", Args: cobra.NoArgs,
+		Use: "reload", Short: "Make the running bot reload its configuration", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return p.host.Reload() },
 	}))
 }
 
 func pageCommand(p *program) *cobra.Command {
 	return onlyAtDaemon(p.fileFlag(&cobra.Command{
-		Use: "page", Short: "Print a link that opens the admin's page, once, within ten minutes", Args: cobra.NoArgs,
+		Use: "page", Short: "Print a one-time link to the admin page, valid for ten minutes", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			link, err := p.host.PageLink()
 			if err == nil {
@@ -64,11 +64,12 @@ func pageCommand(p *program) *cobra.Command {
 
 func logCommand(p *program) *cobra.Command {
 	return onlyAtDaemon(p.fileFlag(&cobra.Command{
-		Use: "log [ROOM [LEVEL]]", Short: "Show the log's levels in the running daemon, or change one until it ends",
+		Use: "log [ROOM [LEVEL]]", Short: "Show or change the log levels of the running bot",
 		Args: cobra.MaximumNArgs(2),
-		Long: "Shows at which level each room of the running daemon logs, or changes one until the daemon\n" +
-			"ends: debug, info, warn, error, or default, which is what the file says. all is every room\n" +
-			"that has no level of its own. At debug the log holds what people say.",
+		Long: "Shows the log level of each package of the running bot (ROOM), or changes it until the bot\n" +
+			"stops. Levels are debug, info, warn, error, and default for the level in the configuration.\n" +
+			"The room \"all\" stands for every room without a level of its own. At level debug, the log\n" +
+			"contains what users write.",
 		RunE: func(_ *cobra.Command, args []string) error {
 			args = append(args, "", "")
 			text, err := p.host.SetLog(args[0], args[1])

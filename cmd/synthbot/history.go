@@ -20,7 +20,7 @@ func historyCommand(p *program) *cobra.Command {
 	var n int
 	var format string
 	c := &cobra.Command{
-		Use: "history [PATH]", Short: "List places, or print what was said in one", Args: cobra.MaximumNArgs(1),
+		Use: "history [PATH]", Short: "List conversations, or print the messages of one", Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if n < 1 || format != "text" && format != "jsonl" {
 				return daemon.Usagef("--last takes a number above 0, and --format text or jsonl")
@@ -31,7 +31,7 @@ func historyCommand(p *program) *cobra.Command {
 			return p.history(c.Context(), args[0], n, format)
 		},
 	}
-	c.Flags().IntVarP(&n, "last", "n", 50, "how many messages, the newest ones")
+	c.Flags().IntVarP(&n, "last", "n", 50, "number of messages, counted from the newest")
 	c.Flags().StringVar(&format, "format", "text", "text or jsonl")
 	return atDaemon(p.fileFlag(c))
 }

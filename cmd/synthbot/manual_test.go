@@ -107,7 +107,7 @@ func TestCompletionsForEachShell(t *testing.T) {
 	}
 	var out, errs bytes.Buffer
 	run(context.WithoutCancel(t.Context()), []string{"__complete", "memory", "se"}, strings.NewReader(""), &out, &errs)
-	if !strings.Contains(out.String(), "search\tPrint the facts") {
+	if !strings.Contains(out.String(), "search\tSearch the memories") {
 		t.Errorf("memory se: %q %q", out.String(), errs.String())
 	}
 }

@@ -16,9 +16,8 @@ import (
 func mcpCommand(p *program) *cobra.Command {
 	return atDaemon(p.fileFlag(&cobra.Command{
 		Use: "mcp", Args: cobra.NoArgs,
-		Short: "Lend memories, history and messages to another program, " +
-			"by the Model Context Protocol on standard input and output",
-		RunE: func(c *cobra.Command, _ []string) error { return p.serveMCP(c.Context()) },
+		Short: "Serve memories, history and messages over the Model Context Protocol (stdio)",
+		RunE:  func(c *cobra.Command, _ []string) error { return p.serveMCP(c.Context()) },
 	}))
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 func memoryCommand(p *program) *cobra.Command {
-	c := group(&cobra.Command{Use: "memory", Short: "List, search, export, import, forget and prune what is kept"})
+	c := group(&cobra.Command{Use: "memory", Short: "List, search, export, import, forget or prune stored data"})
 	c.AddCommand(listCommand(p), searchCommand(p), exportCommand(p))
 	c.AddCommand(importCommand(p), forgetCommand(p), pruneCommand(p))
 	return c
@@ -27,7 +27,7 @@ func listCommand(p *program) *cobra.Command {
 	var n int
 	var about string
 	c := &cobra.Command{
-		Use: "list [PATH]", Short: "List memories, the newest first, with what they said before",
+		Use: "list [PATH]", Short: "List memories, newest first, with their earlier versions",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			below, err := optionalPath(args)
@@ -65,7 +65,7 @@ func listMemories(ctx context.Context, out io.Writer, db *memory.DB, l memory.Li
 func searchCommand(p *program) *cobra.Command {
 	var place string
 	c := &cobra.Command{
-		Use: "search TEXT", Short: "Print the facts that answer best, as seen from a place", Args: cobra.ExactArgs(1),
+		Use: "search TEXT", Short: "Search the memories that a conversation can see", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			from, err := core.ParsePath(place)
 			if err != nil {
@@ -87,7 +87,7 @@ func searchCommand(p *program) *cobra.Command {
 func exportCommand(p *program) *cobra.Command {
 	var format string
 	c := &cobra.Command{
-		Use: "export [PATH]", Short: "Print all that is kept of a place, a person, or everybody",
+		Use: "export [PATH]", Short: "Export the data of a conversation, a user, or everyone",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if format != "jsonl" {
@@ -108,7 +108,7 @@ func exportCommand(p *program) *cobra.Command {
 
 func importCommand(p *program) *cobra.Command {
 	return p.fileFlag(&cobra.Command{
-		Use: "import FILE", Short: "Add what an export holds; - is standard input", Args: cobra.ExactArgs(1),
+		Use: "import FILE", Short: "Import exported data (FILE \"-\": standard input)", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			from := p.In
 			if args[0] != "-" {
@@ -143,7 +143,8 @@ func (p *program) importFrom(ctx context.Context, r io.Reader) error {
 func forgetCommand(p *program) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
-		Use: "forget [PATH]", Short: "Erase a place, a person, or with --all everything", Args: cobra.MaximumNArgs(1),
+		Use: "forget [PATH]", Short: "Erase the data of a conversation, a user, or (--all) everyone",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			path, err := optionalPath(args)
 			if err != nil {
@@ -161,7 +162,7 @@ func forgetCommand(p *program) *cobra.Command {
 
 func pruneCommand(p *program) *cobra.Command {
 	return atDaemon(p.fileFlag(&cobra.Command{
-		Use: "prune", Short: "Erase now what is older, or more, than [memory] keeps, and make the file smaller",
+		Use: "prune", Short: "Apply the retention limits of [memory] now and compact the database",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := p.load()

@@ -12,7 +12,7 @@ import (
 
 func pairCommand(p *program) *cobra.Command {
 	return atDaemon(p.fileFlag(&cobra.Command{
-		Use: "pair [CODE]", Short: "Let a person in who has a code, or list those who wait",
+		Use: "pair [CODE]", Short: "Approve a pairing code, or list the users who wait for approval",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return p.pair(c.Context(), args) },
 	}))

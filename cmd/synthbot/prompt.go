@@ -22,22 +22,23 @@ type asked struct {
 func promptCommand(p *program) *cobra.Command {
 	var a asked
 	c := &cobra.Command{
-		Use: "prompt --path P --text T", Short: "Print the prompt that a message would produce", Args: cobra.NoArgs,
+		Use: "prompt --path P --text T", Short: "Print the prompt for a message, without sending it",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if !c.Flags().Changed("path") || !c.Flags().Changed("text") {
-				return daemon.Usagef("prompt: give the place with --path and the message with --text")
+				return daemon.Usagef("prompt: give the conversation with --path and the message with --text")
 			}
 			return p.prompt(c.Context(), a)
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&a.path, "path", "", "the `place` that it is written in")
-	f.StringVar(&a.text, "text", "", "the message's `text`")
-	f.StringVar(&a.author, "author", "someone", "who writes it")
+	f.StringVar(&a.path, "path", "", "`path` of the conversation")
+	f.StringVar(&a.text, "text", "", "`text` of the message")
+	f.StringVar(&a.author, "author", "someone", "name of the author")
 	f.StringVar(&a.catalogue, "catalogue", "",
-		"a `file` of further actions, as `synthbot actions --format json` prints them")
-	f.BoolVar(&a.lite, "lite", false, "the lite prompt")
-	f.IntVar(&a.limit, "limit", 0, "characters that it may have (default: the first engine's max_prompt_chars)")
+		"`file` with additional actions, as synthbot actions --format json prints them")
+	f.BoolVar(&a.lite, "lite", false, "print the lite prompt, which has the essential actions only")
+	f.IntVar(&a.limit, "limit", 0, "maximum number of characters (default: max_prompt_chars of the first engine)")
 	return atDaemon(p.fileFlag(c))
 }
 

@@ -14,7 +14,7 @@ import (
 func usageCommand(p *program) *cobra.Command {
 	var days int
 	c := &cobra.Command{
-		Use: "usage", Short: "Print tokens and cost by day", Args: cobra.NoArgs,
+		Use: "usage", Short: "Print token usage and cost per day", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if days < 1 || days > 3660 {
 				return daemon.Usagef("--days takes a number from 1 to 3660")
@@ -22,7 +22,7 @@ func usageCommand(p *program) *cobra.Command {
 			return p.usage(c, days)
 		},
 	}
-	c.Flags().IntVar(&days, "days", 30, "how many days, up to today")
+	c.Flags().IntVar(&days, "days", 30, "number of days, up to today")
 	return atDaemon(p.fileFlag(c))
 }
 
