@@ -94,7 +94,7 @@ func (a *adminClaim) commands(c *Config) ([]command.Command, error) {
 	}
 	return []command.Command{{
 		Spec: command.Spec{
-			Name: claimName, Brief: "Become my admin, by the code from my set-up", Private: true, Open: true,
+			Name: claimName, Brief: "Become my admin with the code from the setup", Private: true, Open: true,
 			Args: []command.Arg{{Name: "code", Brief: "The code", Required: true, Rest: true}},
 		},
 		Do: func(ctx context.Context, call command.Call) (string, error) { return a.try(ctx, c.Bot.Claim, call) },

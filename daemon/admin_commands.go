@@ -23,7 +23,7 @@ func (b *chatCommands) ofAdmins() []command.Command {
 	place := command.Arg{Name: "path", Brief: "The place, like telegram/-1001234567890", Required: true}
 	text := command.Arg{Name: "text", Brief: "What to say", Required: true, Rest: true}
 	count := command.Arg{Name: "count", Brief: "How many messages"}
-	room := command.Arg{Name: "room", Brief: "A part of me, like core/turn, or all"}
+	room := command.Arg{Name: "room", Brief: "A package like core/turn, or all"}
 	level := command.Arg{
 		Name: "level", Brief: "How much it logs", Choices: []string{"debug", "info", "warn", "error", settings.Default},
 	}

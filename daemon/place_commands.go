@@ -21,7 +21,7 @@ func (b *chatCommands) ofPlaces() []command.Command {
 	}
 	return []command.Command{
 		{Spec: command.Spec{
-			Name: "sleep", Idempotent: true, Brief: "Let me listen here without answering, until /wake",
+			Name: "sleep", Idempotent: true, Brief: "Keep me silent here until /wake; I still listen",
 		}, Do: b.asleep(true)},
 		{Spec: command.Spec{Name: "wake", Idempotent: true, Brief: "Let me answer here again"}, Do: b.asleep(false)},
 		{Spec: command.Spec{
@@ -102,10 +102,10 @@ func (b *chatCommands) setCommand() command.Command {
 	names := settings.Names[settings.Settings]()
 	return command.Command{
 		Spec: command.Spec{
-			Name: "set", Idempotent: true, Brief: "Show what holds here and why, or change it", Rank: core.RankAdmin,
+			Name: "set", Idempotent: true, Brief: "Show or change the settings of this chat", Rank: core.RankAdmin,
 			Args: []command.Arg{
-				{Name: "what", Brief: "The setting; without one I show all", Choices: names},
-				{Name: "value", Brief: "Its value here and below, or " + settings.Default, Rest: true},
+				{Name: "what", Brief: "The setting; leave it out to see all", Choices: names},
+				{Name: "value", Brief: "The value for this chat and its threads, or " + settings.Default, Rest: true},
 			},
 		}, Do: b.set,
 	}

@@ -15,12 +15,12 @@ func (b *chatCommands) ofUsers() []command.Command {
 		"it": "Dice che cosa puoi chiedermi", "de": "Sagt, was du mir sagen kannst",
 		"fr": "Dit ce que tu peux me demander", "es": "Dice lo que puedes pedirme", "pt": "Diz o que me podes pedir",
 	}
-	help := command.Spec{Name: "help", Idempotent: true, Brief: "Tell what you can say to me", Briefs: briefs}
+	help := command.Spec{Name: "help", Idempotent: true, Brief: "Show my commands", Briefs: briefs}
 	id := command.Spec{
-		Name: "id", Idempotent: true, Brief: "Tell what you and this place are called in my settings",
+		Name: "id", Idempotent: true, Brief: "Show your id and the id of this chat",
 	}
 	myData := command.Spec{
-		Name: "mydata", Idempotent: true, Brief: "Show and send all that I keep about you", Private: true,
+		Name: "mydata", Idempotent: true, Brief: "Send you everything that I store about you", Private: true,
 		Briefs: map[string]string{
 			"it": "Mostra e invia tutto ciò che conservo su di te",
 			"de": "Zeigt und schickt alles, was ich über dich weiß",
@@ -29,8 +29,8 @@ func (b *chatCommands) ofUsers() []command.Command {
 		},
 	}
 	forgetMe := command.Spec{
-		Name: "forgetme", Idempotent: true, Brief: "Erase all that I keep about you, everywhere", Private: true,
-		Args: []command.Arg{{Name: "sure", Brief: "Write yes: it cannot be undone"}},
+		Name: "forgetme", Idempotent: true, Brief: "Erase everything that I store about you, everywhere", Private: true,
+		Args: []command.Arg{{Name: "sure", Brief: "Write yes to confirm: this cannot be undone"}},
 		Briefs: map[string]string{
 			"it": "Cancella tutto ciò che conservo su di te", "de": "Löscht alles, was ich über dich weiß",
 			"fr": "Efface tout ce que je garde sur toi", "es": "Borra todo lo que guardo sobre ti",

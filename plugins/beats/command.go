@@ -14,9 +14,9 @@ import (
 // Commands implements command.Commander.
 func (p *Plugin) Commands() []command.Command {
 	return []command.Command{{Spec: command.Spec{
-		Name: "beats", Idempotent: true, Brief: "Say whether I may write here on my own account",
+		Name: "beats", Idempotent: true, Brief: "Choose whether I may write here on my own",
 		Args: []command.Arg{
-			{Name: "what", Brief: "on or off; left out: tell how it is", Choices: []string{"on", "off"}},
+			{Name: "what", Brief: "on or off; leave it out to see which", Choices: []string{"on", "off"}},
 			{Name: "zone", Brief: "with on: the time zone here, like Europe/Rome", Rest: true},
 		},
 		Briefs: map[string]string{

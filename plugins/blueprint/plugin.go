@@ -186,7 +186,7 @@ func (p *Plugin) Commands() []command.Command {
 	return []command.Command{{
 		Spec: command.Spec{
 			Name: "blueprints", Idempotent: true, Brief: "Show the agents whose tools I use", Rank: core.RankAdmin,
-			Args: []command.Arg{{Name: "name", Brief: "Only this one, with all that its file says"}},
+			Args: []command.Arg{{Name: "name", Brief: "Show only this one, in full"}},
 			Briefs: map[string]string{
 				"de": "Zeigt die Agenten, deren Werkzeuge ich benutze",
 				"it": "Mostra gli agenti di cui uso gli strumenti",

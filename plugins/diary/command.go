@@ -15,7 +15,7 @@ func (p *Plugin) Commands() []command.Command {
 	return []command.Command{{Spec: command.Spec{
 		Name: "diary", Idempotent: true, Brief: "Read what I wrote about a day here",
 		Args: []command.Arg{{Name: "day",
-			Brief: "YYYY-MM-DD, today or yesterday; left out: the last one that there is"}},
+			Brief: "YYYY-MM-DD, today or yesterday; leave it out for the latest"}},
 	}, Do: p.read}}
 }
 

@@ -16,18 +16,19 @@ import (
 func (p *Plugin) Commands() []command.Command {
 	return []command.Command{
 		{Spec: command.Spec{
-			Name: "remember", Idempotent: true, Brief: "Remember something that you say, for this place",
+			Name: "remember", Idempotent: true, Brief: "Remember something for this chat",
 			Args: []command.Arg{{Name: "text", Brief: "What to remember", Rest: true}},
 		}, Do: p.remember},
-		{Spec: command.Spec{Name: "memories", Idempotent: true, Brief: "List what I remember of you"}, Do: p.memories},
+		{Spec: command.Spec{Name: "memories", Idempotent: true, Brief: "List what I remember about you"},
+			Do: p.memories},
 		{Spec: command.Spec{
 			Name: "forget", Brief: "Forget one memory",
-			Args: []command.Arg{{Name: "id", Brief: "Its id, as /memories tells it", Required: true}},
+			Args: []command.Arg{{Name: "id", Brief: "Its id from /memories", Required: true}},
 		}, Do: p.forgetOne},
 		{Spec: command.Spec{
 			Name: "extract", Idempotent: true,
-			Brief: "Say whether I may note by myself what is worth remembering of your talk",
-			Args: []command.Arg{{Name: "answer", Brief: "on or off; left out: tell how it is",
+			Brief: "Choose whether I may remember things from your messages on my own",
+			Args: []command.Arg{{Name: "answer", Brief: "on or off; leave it out to see which",
 				Choices: []string{"on", "off"}}},
 		}, Do: p.agree},
 	}

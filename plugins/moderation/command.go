@@ -24,24 +24,24 @@ func (p *Plugin) Commands() []command.Command {
 	whom := command.Arg{Name: "person", Brief: "A name, tag or id", Rest: true}
 	return []command.Command{
 		{Spec: command.Spec{
-			Name: "block", Brief: "Block a person in this group; as an admin, everywhere", Rank: core.RankModerator,
+			Name: "block", Brief: "Block a user in this group (admins: everywhere)", Rank: core.RankModerator,
 			Args: []command.Arg{
 				{Name: "person", Brief: "A tag, an id, or a name of one word"},
 				{Name: "reason", Brief: "How long (7d), and why", Rest: true},
 			},
 		}, Do: forModerators(p.blockCommand)},
 		{Spec: command.Spec{
-			Name: "unblock", Brief: "Let a blocked person talk to me again", Rank: core.RankModerator,
+			Name: "unblock", Brief: "Unblock a user", Rank: core.RankModerator,
 			Args: []command.Arg{
-				{Name: "person", Brief: "A name, tag or id, or what /blocked says", Required: true, Rest: true},
+				{Name: "person", Brief: "A name, tag or id, as /blocked lists it", Required: true, Rest: true},
 			},
 		}, Do: forModerators(p.unblockCommand)},
 		{Spec: command.Spec{
-			Name: "mute", Brief: "Let me be quiet here for a while, or towards one person", Rank: core.RankModerator,
+			Name: "mute", Brief: "Mute me here for a while, or towards one user", Rank: core.RankModerator,
 			Args: []command.Arg{{Name: "duration", Brief: "Like 30m, 2h or 1d"}, whom},
 		}, Do: forModerators(p.muteCommand)},
 		{Spec: command.Spec{
-			Name: "unmute", Brief: "Let me talk here again, or to one person", Rank: core.RankModerator,
+			Name: "unmute", Brief: "Let me talk here again, or to one user", Rank: core.RankModerator,
 			Args: []command.Arg{whom},
 		}, Do: forModerators(p.unmuteCommand)},
 		{Spec: command.Spec{
@@ -53,10 +53,11 @@ func (p *Plugin) Commands() []command.Command {
 		}, Do: forModerators(p.modlogCommand)},
 		{Spec: command.Spec{
 			Name: "appeal", Brief: "Ask the admins to lift your block, once a day", Private: true,
-			Args: []command.Arg{{Name: "text", Brief: "Why it should be lifted; left out: its state", Rest: true}},
+			Args: []command.Arg{{Name: "text", Brief: "Why the block should be lifted; leave it out to see the state",
+				Rest: true}},
 		}, Do: p.appealCommand},
 		{Spec: command.Spec{
-			Name: "appeals", Idempotent: true, Brief: "List the appeals of people who are blocked",
+			Name: "appeals", Idempotent: true, Brief: "List the appeals of blocked users",
 			Rank: core.RankAdmin, Private: true,
 		}, Do: p.appealsCommand},
 	}

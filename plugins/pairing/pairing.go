@@ -283,9 +283,9 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 // Commands implements command.Commander.
 func (p *Plugin) Commands() []command.Command {
 	return []command.Command{
-		{Spec: command.Spec{Name: "pair", Brief: "Let a person in who has a code", Rank: core.RankAdmin,
+		{Spec: command.Spec{Name: "pair", Brief: "Approve a pairing code", Rank: core.RankAdmin,
 			Args: []command.Arg{{Name: "code", Brief: "The code that I sent them", Required: true}}}, Do: p.pair},
-		{Spec: command.Spec{Name: "unpair", Idempotent: true, Brief: "Shut a person out again", Rank: core.RankAdmin,
+		{Spec: command.Spec{Name: "unpair", Idempotent: true, Brief: "Revoke a user's access", Rank: core.RankAdmin,
 			Args: []command.Arg{{Name: "person", Brief: "Like telegram/@user/1000", Required: true}}}, Do: p.unpair},
 	}
 }

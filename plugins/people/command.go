@@ -14,10 +14,11 @@ import (
 // Commands implements command.Commander.
 func (p *Plugin) Commands() []command.Command {
 	return []command.Command{
-		{Spec: command.Spec{Name: "bio", Idempotent: true, Brief: "Show all that I know of you", Private: true},
+		{Spec: command.Spec{Name: "bio", Idempotent: true, Private: true,
+			Brief: "Show everything that I know about you"},
 			Do: p.show},
 		{Spec: command.Spec{Name: "bio_erase", Idempotent: true,
-			Brief: "Erase all that I know of you, whoever said it"}, Do: p.erase},
+			Brief: "Erase everything that I know about you, whoever said it"}, Do: p.erase},
 		{Spec: command.Spec{
 			Name: "bio_clear", Idempotent: true, Brief: "Clear what was said here of a person",
 			Rank: core.RankModerator,
@@ -26,7 +27,7 @@ func (p *Plugin) Commands() []command.Command {
 		{Spec: command.Spec{
 			Name: "link", Brief: "Link your accounts on two platforms", Private: true,
 			Args: []command.Arg{{Name: "code",
-				Brief: "The code that your other account was given; off: end all links"}},
+				Brief: "The code from your other account; off: remove all links"}},
 		}, Do: p.link},
 	}
 }

@@ -29,8 +29,8 @@ func (p *Plugin) Commands() []command.Command {
 			},
 		}, Do: p.remind},
 		{Spec: command.Spec{
-			Name: "timezone", Idempotent: true, Brief: "Tell or choose your time zone",
-			Args: []command.Arg{{Name: "zone", Brief: "like Europe/Rome; off: the bot's", Rest: true}},
+			Name: "timezone", Idempotent: true, Brief: "Show or set your time zone",
+			Args: []command.Arg{{Name: "zone", Brief: "for example Europe/Rome; off: use the bot's", Rest: true}},
 			Briefs: map[string]string{
 				"it": "Mostra o scegli il tuo fuso orario", "de": "Deine Zeitzone zeigen oder wählen",
 				"fr": "Voir ou choisir votre fuseau horaire",
