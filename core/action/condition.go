@@ -23,7 +23,7 @@ var roots = []string{"context", "conversation_state", "state", "message", "autho
 func (c *checker) conditions(field string, step *core.Step) {
 	for i, k := range step.Conditions {
 		at := field + ".conditions[" + strconv.Itoa(i) + "]"
-		why := c.lintField(k.Field)
+		why := c.lintField(k)
 		if why != "" {
 			c.fault(at+".field", step.Type, "%s", why)
 		}
@@ -36,12 +36,13 @@ func (c *checker) conditions(field string, step *core.Step) {
 	}
 }
 
-func (c *checker) lintField(field string) string {
-	parts := strings.Split(field, ".")
+func (c *checker) lintField(k core.Condition) string {
+	parts := strings.Split(k.Field, ".")
+	isUnknown := !slices.Contains(roots, parts[0]) && mentioned(parts, c.context, c.who.State) == nil
 	switch {
 	case slices.Contains(parts, ""):
 		return "must be a dotted path"
-	case !slices.Contains(roots, parts[0]) && mentioned(parts, c.context, c.who.State) == nil:
+	case isUnknown && k.Operator != "exists":
 		return "must begin with one of " + strings.Join(roots, ", ") + ", or be an entity or a slot that is known"
 	case parts[0] == resultsRoot:
 		d, _ := c.leading(parts[1:])

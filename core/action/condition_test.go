@@ -99,7 +99,8 @@ func TestConditionRoots(t *testing.T) {
 }
 
 // TestConditionsOnWhatWasTold: a field that begins with no root is an entity or a
-// slot, the plan's own before those from before; one that nobody mentioned is a fault.
+// slot, the plan's own before those from before; one that nobody mentioned is a fault, unless
+// the question is whether it exists.
 func TestConditionsOnWhatWasTold(t *testing.T) {
 	var w world
 	s := w.catalogue(t)
@@ -109,7 +110,10 @@ func TestConditionsOnWhatWasTold(t *testing.T) {
 	for name, tc := range map[string]struct {
 		before, now core.State
 		want        string
+		exists      string // the condition is on that
 	}{
+		"none is known": {want: "done", exists: "false"},
+		"one is wanted": {want: "skipped", exists: "true"},
 		"nobody told":   {want: "fault"},
 		"another field": {before: core.State{Entities: map[string]json.RawMessage{"account": json.RawMessage(`{"name":"x"}`)}}, want: "fault"},
 		"before":        {before: told("100"), want: "done"},
@@ -120,8 +124,12 @@ func TestConditionsOnWhatWasTold(t *testing.T) {
 	} {
 		who := by(core.RankMember)
 		who.State = tc.before
+		condition := core.Condition{Field: "account.balance", Operator: "gte", Value: json.RawMessage("85.50")}
+		if tc.exists != "" {
+			condition = core.Condition{Field: "account.balance", Operator: "exists", Value: json.RawMessage(tc.exists)}
+		}
 		plan, faults := s.Check(core.Plan{Context: tc.now, Steps: []core.Step{step("web_search", `{}`, func(s *core.Step) {
-			s.Conditions = []core.Condition{{Field: "account.balance", Operator: "gte", Value: json.RawMessage("85.50")}}
+			s.Conditions = []core.Condition{condition}
 		})}}, who)
 		got := "fault"
 		if len(faults) == 0 {

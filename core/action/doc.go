@@ -87,7 +87,7 @@
 //
 // or, where it begins with none of these, with an entity or a slot: of the plan's
 // context, else of what was known before (account.balance); one that neither has
-// is a fault. It goes on with keys of objects, compared exactly, or indexes of
+// is a fault, unless the operator is exists. It goes on with keys of objects, compared exactly, or indexes of
 // arrays, from 0. Where it leads to nothing the field is missing; a value of null
 // is missing too.
 //
