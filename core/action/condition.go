@@ -2,6 +2,8 @@ package action
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -45,12 +47,36 @@ func (c *checker) lintField(k core.Condition) string {
 	case isUnknown && k.Operator != "exists":
 		return "must begin with one of " + strings.Join(roots, ", ") + ", or be an entity or a slot that is known"
 	case parts[0] == resultsRoot:
-		d, _ := c.leading(parts[1:])
+		d, rest := c.leading(parts[1:])
 		if d == nil {
 			return "must name an action whose result is meant"
 		}
+		keys := d.outputKeys()
+		if len(rest) > 0 && keys != nil && !slices.Contains(keys, rest[0]) {
+			return fmt.Sprintf("the output of %s has no %q, only %s", d.Name, rest[0], strings.Join(keys, ", "))
+		}
 	}
 	return ""
+}
+
+// outputKeys returns the properties that the action's output can have; nil if its schema does not
+// say.
+func (d *Definition) outputKeys() []string {
+	if d.output == nil {
+		return nil
+	}
+	root, _ := d.output.Root.(map[string]any)
+	ref, _ := root["$ref"].(string)
+	if ref != "" {
+		root, _ = schema.Resolve(root, ref).(map[string]any)
+	}
+	isOpen := func(keyword string) bool { return root[keyword] != nil && root[keyword] != false }
+	open := []string{"$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "additionalProperties"}
+	if slices.ContainsFunc(open, isOpen) {
+		return nil
+	}
+	properties, _ := root["properties"].(map[string]any)
+	return slices.Sorted(maps.Keys(properties))
 }
 
 // leading returns the action whose name a path begins with, and the rest of the path;

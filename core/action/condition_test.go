@@ -143,6 +143,36 @@ func TestConditionsOnWhatWasTold(t *testing.T) {
 	}
 }
 
+// TestConditionsOnOutputs: a condition on what an output never has would hold or fail by a slip of
+// the pen. What the schema leaves open is left to the time when the output is there.
+func TestConditionsOnOutputs(t *testing.T) {
+	const properties = `"type":"object","properties":{"balance":{"type":"number"},"currency":{"type":"string"}}`
+	for _, tc := range []struct{ output, field, want string }{
+		{`{` + properties + `}`, "results.check.balance", ""},
+		{`{` + properties + `}`, "results.check", ""},
+		{`{` + properties + `}`, "results.check.amount", `the output of check has no "amount", only balance, currency`},
+		{`{"$ref":"#/$defs/A","$defs":{"A":{` + properties + `,"additionalProperties":false}}}`, "results.check.amount", "only balance, currency"},
+		{`{` + properties + `,"additionalProperties":true}`, "results.check.amount", ""},
+		{`{` + properties + `,"anyOf":[{"properties":{"amount":{}}}]}`, "results.check.amount", ""},
+		{`{"type":"array"}`, "results.check.0.amount", ""},
+		{`{"type":"object"}`, "results.check.amount", ""},
+		{``, "results.check.amount", ""},
+	} {
+		var w world
+		s := w.catalogue(t, w.act("check", func(a *core.Action) { a.Output = json.RawMessage(tc.output) }))
+		_, faults := s.Check(core.Plan{Steps: []core.Step{step("web_search", `{}`, func(s *core.Step) {
+			s.Conditions = []core.Condition{{Field: tc.field, Operator: "gte", Value: json.RawMessage("85.50")}}
+		})}}, by(core.RankMember))
+		got := ""
+		if len(faults) > 0 {
+			got = faults[0].Text
+		}
+		if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
+			t.Errorf("%s of %s: %q, want %q", tc.field, tc.output, got, tc.want)
+		}
+	}
+}
+
 func TestConditionsDecideAtTheirTime(t *testing.T) {
 	var w world
 	s := w.catalogue(t)

@@ -83,7 +83,7 @@
 //	author               id, name, tag, bot, rank (member, moderator, admin, bot); missing if several
 //	                     people caused the turn
 //	results.NAME         the output of an action that succeeded earlier in this turn, in any round; the
-//	                     last one of that name
+//	                     last one of that name. A key that the schema of the output rules out is a fault
 //
 // or, where it begins with none of these, with an entity or a slot: of the plan's
 // context, else of what was known before (account.balance); one that neither has
