@@ -2,6 +2,7 @@ package diary
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,14 +49,14 @@ func (p *Plugin) writeAction() core.Action {
 			},
 		},
 		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
-		RateLimit: core.RateLimit{Count: 6, Per: time.Hour},
+		RateLimit: core.RateLimit{Count: 6, Per: time.Hour}, Undo: p.undoWrite,
 	}, p.write)
 }
 
 func (p *Plugin) write(ctx context.Context, c core.Call, w writePayload) (core.Result, error) {
 	e := entry{
 		open: open{
-			ID: fmt.Sprintf("%d-%d-%d", c.Key.Turn.Seq, c.Key.Round, c.Key.Step), Time: p.host.Clock(),
+			ID: entryID(&c), Time: p.host.Clock(),
 			Summary: txt.ClipLine(w.Summary, summaryMax), Feelings: words(w.Feelings), Tags: words(w.Tags),
 		},
 		Thought: txt.ClipLine(w.Thought, thoughtMax),
@@ -73,11 +74,32 @@ func (p *Plugin) write(ctx context.Context, c core.Call, w writePayload) (core.R
 	if err := p.people(ctx, &c, &e, w.People); err != nil {
 		return core.Result{}, err
 	}
-	first, err := p.add(ctx, c.Path, &e)
+	day := e.Time.Format(dayLayout)
+	first, err := p.add(ctx, c.Path, day, &e)
 	if err == nil && first {
 		err = p.expire(ctx, c.Path)
 	}
-	return core.Result{}, err
+	return core.Result{Undo: core.JSON(day)}, err
+}
+
+func entryID(c *core.Call) string {
+	return fmt.Sprintf("%d-%d-%d", c.Key.Turn.Seq, c.Key.Round, c.Key.Step)
+}
+
+// undoWrite deletes the entry, and a digest that was made of it.
+func (p *Plugin) undoWrite(ctx context.Context, c core.Call, done core.Result) error {
+	var day string
+	if err := json.Unmarshal(done.Undo, &day); err != nil {
+		return fmt.Errorf("day to undo: %w", err)
+	}
+	return p.edit(ctx, c.Path, day, func(d *page) error {
+		n := len(d.Entries)
+		d.Entries = slices.DeleteFunc(d.Entries, func(e entry) bool { return e.ID == entryID(&c) })
+		if len(d.Entries) < n {
+			d.Digest = nil
+		}
+		return nil
+	})
 }
 
 // people notes who is in an entry: whom the payload names, and whom its words
@@ -139,9 +161,9 @@ func (e *entry) add(who someone) {
 	}
 }
 
-// add puts an entry on today's page. first reports that the page is new.
-func (p *Plugin) add(ctx context.Context, place core.Path, e *entry) (first bool, err error) {
-	err = p.edit(ctx, place, p.today(), func(d *page) error {
+// add puts an entry on the page of a day. first reports that the page is new.
+func (p *Plugin) add(ctx context.Context, place core.Path, day string, e *entry) (first bool, err error) {
+	err = p.edit(ctx, place, day, func(d *page) error {
 		d.Entries = slices.DeleteFunc(d.Entries, func(old entry) bool { return old.ID == e.ID })
 		if len(d.Entries) >= p.config.Daily {
 			return core.Errorf(core.Occupied, "the diary is full for today; tomorrow it has a new page")
