@@ -162,6 +162,20 @@ func TestTooLongNamesTheSizes(t *testing.T) {
 	}
 }
 
+// TestPersonaOfAPlugin: where no persona is set, a plugin says who the bot is, in front of the
+// instructions and nowhere else.
+func TestPersonaOfAPlugin(t *testing.T) {
+	for persona, want := range map[string]bool{"": true, "You are Aria.": false} {
+		p := hello()
+		p.Persona.Text = persona
+		p.Injections = map[string]json.RawMessage{"persona": json.RawMessage(`"You are\nEve."`)}
+		out := mustBuild(t, p, llm.Limits{})
+		if got := strings.HasPrefix(out.Instructions, "You are Eve."); got != want || strings.Contains(string(out.Context), "Eve") {
+			t.Errorf("persona %q: instructions %.40q, context %s", persona, out.Instructions, out.Context)
+		}
+	}
+}
+
 func TestRulesAreShort(t *testing.T) {
 	for _, d := range []llm.Dialect{llm.DialectJSON, llm.DialectTools} {
 		p := Parts{Interface: "telegram", Chat: true}

@@ -113,6 +113,11 @@ func TestHistoryIsTalk(t *testing.T) {
 	if asked := len(b.asker.Asked()); strings.Contains(b.input(asked-1), "hello there") {
 		t.Errorf("where nothing of other places is told: %s", b.input(asked-1))
 	}
+	for i, scope := range []string{"unified", "chat"} {
+		if text := b.input(2 + i*(len(b.asker.Asked())-3)); !strings.Contains(text, `"scope":"`+scope+`"`) {
+			t.Errorf("the scope is %s, and the model is told %s", scope, text)
+		}
+	}
 	if len(did(desk)) != 1 || len(room.Choices()) > 0 {
 		t.Errorf("it did %q, and asks %v", did(desk), room.Choices())
 	}
