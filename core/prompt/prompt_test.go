@@ -133,6 +133,39 @@ func TestKeysInOrder(t *testing.T) {
 	}
 }
 
+// TestPersonaOfAPlugin: where the bot has no persona of its own, a plugin's precedes the rules; in the
+// context it never is.
+func TestPersonaOfAPlugin(t *testing.T) {
+	for text, want := range map[string]string{
+		`"You are\nEve."`: "You are Eve. ", `{"name":"Eve"}`: "", ``: "",
+	} {
+		p := hello()
+		p.Persona.Text = ""
+		p.Injections = map[string]json.RawMessage{"persona": json.RawMessage(text)}
+		out := mustBuild(t, p, llm.Limits{})
+		rest, ok := strings.CutPrefix(read(t, &out).Instructions, want)
+		if !ok || !strings.HasPrefix(rest, "Conversation language") || strings.Contains(string(out.Context), "Eve") {
+			t.Errorf("%s: %s\n%s", text, out.Instructions, out.Context)
+		}
+	}
+}
+
+// TestDataDoesNotCount: what travels natively is not of the prompt's size.
+func TestDataDoesNotCount(t *testing.T) {
+	size := func(bytes int) int {
+		p, _ := scenes()["media"]()
+		p.Pictures = map[string]llm.File{"1": {MIME: "image/jpeg", Data: make([]byte, bytes)}}
+		out := mustBuild(t, p, llm.Limits{Vision: true, Chars: 9000})
+		if n := len(out.Request().Messages[0].Pictures[0].Data); n != bytes {
+			t.Errorf("%d of %d bytes travel", n, bytes)
+		}
+		return out.Size
+	}
+	if small, large := size(1), size(1<<20); small != large {
+		t.Errorf("%d characters with a small picture, %d with a large one", small, large)
+	}
+}
+
 func TestRequestIsThePrompt(t *testing.T) {
 	out := mustBuild(t, hello(), llm.Limits{})
 	r := out.Request()
