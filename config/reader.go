@@ -38,35 +38,43 @@ func (r reader) table(at *cursor, into []reflect.Value) {
 	if r.partial {
 		return
 	}
-	r.unknown(at, known, into)
+	r.unknown(at, "", known, movedKeys(into))
 	if r.doc.findings.found == before && !r.doc.broken {
 		callChecks(at, into)
 	}
 }
 
-// unknown adds a fault for each key that no struct has. A struct with a method Moved knows the
-// tables that former keys of its table have moved to.
-func (r reader) unknown(at *cursor, known []string, into []reflect.Value) {
+// movedKeys returns what the method Moved of structs says: former keys of their table, with dots
+// for those of tables in it, and where they are set now.
+func movedKeys(into []reflect.Value) map[string]string {
 	moved := make(map[string]string)
 	for _, s := range into {
 		if m, ok := s.Addr().Interface().(interface{ Moved() map[string]string }); ok {
 			maps.Copy(moved, m.Moved())
 		}
 	}
+	return moved
+}
+
+// unknown adds a fault for each key that no struct has. within is what the keys of moved begin with here.
+func (r reader) unknown(at *cursor, within string, known []string, moved map[string]string) {
 	table, _ := at.value.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		if slices.Contains(known, name) {
 			continue
 		}
-		text := ""
+		next, to := at.key(name), moved[within+name]
+		inner, _ := next.value.(map[string]any)
 		switch {
 		case r.doc.findings.full():
-		case moved[name] != "":
-			text = "has moved to " + moved[name]
+			next.fault("")
+		case to != "" && len(inner) > 0:
+			r.unknown(next, within+name+".", nil, moved)
+		case to != "":
+			next.fault("has moved to " + to)
 		default:
-			text = unknownKey(name, known)
+			next.fault(unknownKey(name, known))
 		}
-		at.key(name).fault(text)
 	}
 }
 

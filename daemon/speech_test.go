@@ -52,7 +52,10 @@ func TestActionSpeaks(t *testing.T) {
 	}
 	for toml, want := range map[string]string{
 		standard: "has no voice; set a provider in [speech.out]", standard + voice: "",
-		standard + "speech.command = [\"x\"]\n": "has moved to [speech.out]",
+		standard + "speech.command = [\"x\"]\n":  "plugins.standard.speech.command: has moved to speech.out.program",
+		standard + "[plugins.standard.speech]\n": "plugins.standard.speech: has moved to speech.out",
+		standard + "speech = 5\n":                "plugins.standard.speech: has moved to speech.out",
+		standard + "speech.format = \"opus\"\n":  "plugins.standard.speech.format: is unknown",
 	} {
 		file := filepath.Join(t.TempDir(), "config.toml")
 		write(t, file, toml)

@@ -35,8 +35,14 @@ type API struct {
 // Speaks reports whether the action speak is on.
 func (c *Config) Speaks() bool { return slices.Contains(c.Actions, "speak") }
 
-// Moved names the tables that former keys have moved to.
-func (c *Config) Moved() map[string]string { return map[string]string{"speech": "[speech.out]"} }
+// Moved names the former keys of this table, and where they are set now.
+func (c *Config) Moved() map[string]string {
+	return map[string]string{
+		"speech": "speech.out", "speech.command": "speech.out.program", "speech.url": "speech.out.base_url",
+		"speech.api_key": "speech.out.api_key", "speech.model": "speech.out.model", "speech.voice": "speech.out.voice",
+		"speech.timeout": "speech.out.timeout", "speech.max_text": "speech.out.max_text",
+	}
+}
 
 var apiName = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
 

@@ -97,7 +97,7 @@ func TestConfig(t *testing.T) {
 		"[[api]]\nname = \"a\"\nurl=\"http://x\"\nheaders={\"a b\"=\"x\"}":                 "not the name of a header",
 		"[[api]]\nname = \"a\"\nurl=\"http://x\"\nheaders={a=\"x\\ny\"}":                   "line break",
 		"[[api]]\nname = \"a\"\nurl=\"http://x\"\nallow=[\"10.0.0.1/99\"]":                 "write an address",
-		"[speech]\ncommand = [\"x\"]":                                                      "has moved to [speech.out]",
+		"[speech]\ncommand = [\"x\"]":                                                      "speech.command: has moved to speech.out.program",
 		"[[api]]\nname = \"a\"\nurl=\"http://x\"\nmethods=[\"TRACE\"]":                     "one of",
 	} {
 		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) {
