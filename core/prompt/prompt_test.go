@@ -133,23 +133,6 @@ func TestKeysInOrder(t *testing.T) {
 	}
 }
 
-// TestPersonaOfAPlugin: where the bot has no persona of its own, a plugin's precedes the rules; in the
-// context it never is.
-func TestPersonaOfAPlugin(t *testing.T) {
-	for text, want := range map[string]string{
-		`"You are\nEve."`: "You are Eve. ", `{"name":"Eve"}`: "", ``: "",
-	} {
-		p := hello()
-		p.Persona.Text = ""
-		p.Injections = map[string]json.RawMessage{"persona": json.RawMessage(text)}
-		out := mustBuild(t, p, llm.Limits{})
-		rest, ok := strings.CutPrefix(read(t, &out).Instructions, want)
-		if !ok || !strings.HasPrefix(rest, "Conversation language") || strings.Contains(string(out.Context), "Eve") {
-			t.Errorf("%s: %s\n%s", text, out.Instructions, out.Context)
-		}
-	}
-}
-
 // TestDataDoesNotCount: what travels natively is not of the prompt's size.
 func TestDataDoesNotCount(t *testing.T) {
 	size := func(bytes int) int {
