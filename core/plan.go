@@ -26,7 +26,7 @@ type Plan struct {
 type Step struct {
 	Type        string          `json:"type"`
 	Payload     json.RawMessage `json:"payload,omitempty"` // an object
-	Target      string          `json:"target,omitempty"`  // the payload's property of that name, until the plan is checked
+	Target      string          `json:"target,omitempty"`  // a value of the payload, until the plan is checked
 	Priority    int             `json:"priority"`          // 0 to 10, higher first
 	Confirm     bool            `json:"requiresConfirmation,omitempty"`
 	ConfirmText string          `json:"confirmationMessage,omitempty"`

@@ -259,17 +259,31 @@ func (c *checker) payload(field string, d *Definition, step *core.Step) {
 	c.confirmation(field, d, step)
 }
 
-// moveTarget moves a step's target into the payload, if the action has such a property.
+// moveTarget moves a step's target into the payload.
 func (c *checker) moveTarget(field string, d *Definition, step *core.Step, payload map[string]any) {
-	target := step.Target
+	target, key := step.Target, d.targetProperty(payload)
 	step.Target = ""
 	switch {
-	case target == "" || !d.has(targetKey) || payload[targetKey] == target:
-	case payload[targetKey] != nil:
+	case target == "" || key == "" || payload[key] == target:
+	case payload[key] != nil:
 		c.fault(field+"."+targetKey, d.Name, "differs from payload.%s; give it once, in the payload", targetKey)
 	default:
-		payload[targetKey] = target
+		payload[key] = target
 	}
+}
+
+// targetProperty returns the property that a target is: the one of that name, else the text that
+// is all that the payload lacks; "" if there is none.
+func (d *Definition) targetProperty(payload map[string]any) string {
+	if d.has(targetKey) {
+		return targetKey
+	}
+	isGiven := func(name string) bool { return payload[name] != nil }
+	lacking := slices.DeleteFunc(d.required(), isGiven)
+	if len(lacking) != 1 || d.IsMessage() || d.property(lacking[0])["type"] != "string" {
+		return ""
+	}
+	return lacking[0]
 }
 
 // fillConcerned names who asked as the person concerned, if nobody is named.

@@ -444,8 +444,16 @@ func TestTarget(t *testing.T) {
 		a.Confirm = true
 		a.Schema = json.RawMessage(`{"type":"object","properties":{"target":{"type":"string","enum":["trash","archive"]}}}`)
 	})
-	s := w.catalogue(t, move)
+	open := w.act("open", func(a *core.Action) {
+		a.Schema = json.RawMessage(`{"type":"object","properties":{"url":{"type":"string"},"n":{"type":"integer"},"tab":{"type":"string"}},"required":["url","n"]}`)
+	})
+	s := w.catalogue(t, move, open)
 	for _, tc := range []struct{ name, payload, target, want, fault string }{
+		{"open", `{"n":1}`, "/x", `{"n":1,"url":"/x"}`, ""},
+		{"open", `{"n":1,"url":"/y"}`, "/x", `{"n":1,"url":"/y"}`, ""},
+		{"open", `{}`, "/x", "", "'url', 'n'"},
+		{"open", `{"url":"/x"}`, "1", "", "required property 'n'"},
+		{"message", `{}`, "#general", "", "required property 'text'"},
 		{"move", `{}`, "trash", `{"target":"trash"}`, ""},
 		{"move", `{"target":"trash"}`, "trash", `{"target":"trash"}`, ""},
 		{"move", `{"target":"trash"}`, "archive", "", "differs from payload.target"},
