@@ -341,6 +341,14 @@ func TestEnvelope(t *testing.T) {
 			t.Errorf("%s: %q, %v", where, b.Endpoint, err)
 		}
 	}
+	const identity = `"name":"a","type":"agent","version":"1.2.3","description":"what it is for"`
+	for where, want := range map[string]string{identity: "1.2.3", `"meta":{` + identity + `}`: "1.2.3", `"metadata":{` + identity + `}`: "1.2.3",
+		`"version":"2.0.0","metadata":{` + identity + `}`: "2.0.0"} {
+		b, err := Read([]byte(`{` + where + `}`))
+		if err != nil || b.Name != "a" || b.Type != "agent" || b.Version != want || b.Description != "what it is for" {
+			t.Errorf("%s: %+v, %v", where, b, err)
+		}
+	}
 }
 
 func TestViews(t *testing.T) {

@@ -20,9 +20,9 @@
 //	  }]}
 //	}
 //
-// Of a tool name and inputSchema are needed. Where a file has endpoint,
-// endpoints, compliance or security within meta or metadata, they are read there.
-// $defs of the whole file serve all its tools. Everything but the tools is the
+// Of a tool name and inputSchema are needed. Where a file has name, type, version,
+// description, endpoint, endpoints, compliance or security within meta or metadata,
+// they are read there. $defs of the whole file serve all its tools. Everything but the tools is the
 // envelope; what is not known in it is kept. In an outputSchema, "x-display" says
 // how the output is shown: a format of the action display, or none.
 //

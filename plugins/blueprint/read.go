@@ -136,8 +136,12 @@ func (l limits) rate() core.RateLimit {
 // metadata are the parts of the envelope that may be in the file itself, or in its meta or
 // metadata.
 type metadata struct {
-	Endpoint  json.RawMessage `json:"endpoint"`
-	Endpoints struct {
+	Name        string          `json:"name"`
+	Type        string          `json:"type"`
+	Version     string          `json:"version"`
+	Description string          `json:"description"`
+	Endpoint    json.RawMessage `json:"endpoint"`
+	Endpoints   struct {
 		Base   string   `json:"base"`
 		URL    string   `json:"url"`
 		Invoke endpoint `json:"invoke"`
@@ -156,10 +160,6 @@ func Read(data []byte) (*Blueprint, error) {
 		return nil, fmt.Errorf("more than %d levels deep", maxDepth)
 	}
 	var f struct {
-		Name         string                     `json:"name"`
-		Type         string                     `json:"type"`
-		Version      string                     `json:"version"`
-		Description  string                     `json:"description"`
 		Meta         metadata                   `json:"meta"`
 		Metadata     metadata                   `json:"metadata"`
 		Defs         map[string]json.RawMessage `json:"$defs"`
@@ -172,7 +172,7 @@ func Read(data []byte) (*Blueprint, error) {
 	if err := decode(data, &f); err != nil {
 		return nil, err
 	}
-	b := &Blueprint{Envelope: Envelope{Name: f.Name, Type: f.Type, Version: f.Version, Description: f.Description}}
+	b := new(Blueprint)
 	tools, shared := len(f.Capabilities.Tools), len(f.Defs)+len(f.Capabilities.Defs)
 	if tools > maxTools || shared > maxShared {
 		return nil, fmt.Errorf("%d tools and %d shared $defs; at most %d and %d are allowed",
@@ -247,6 +247,8 @@ func decode(data []byte, into any) error {
 
 // addMetadata adds what is not known yet.
 func (e *Envelope) addMetadata(m metadata) {
+	e.Name, e.Type = cmp.Or(e.Name, m.Name), cmp.Or(e.Type, m.Type)
+	e.Version, e.Description = cmp.Or(e.Version, m.Version), cmp.Or(e.Description, m.Description)
 	var text string
 	if json.Unmarshal(m.Endpoint, &text) != nil {
 		var written endpoint
