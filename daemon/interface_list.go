@@ -3,7 +3,6 @@ package daemon
 import (
 	"fmt"
 	"log/slog"
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -101,7 +100,7 @@ func findDriver(kind string) (driver, bool) {
 func decodeInterfaces(c *Config) {
 	c.kinds = make(map[string]string)
 	for name, table := range c.Interfaces {
-		if !interfaceName.MatchString(name) {
+		if !interfaceName().MatchString(name) {
 			table.Fault("invalid interface name; write small letters, digits, _, . and - alone, 40 at most")
 		}
 		common := anyInterface{}
@@ -154,7 +153,7 @@ func (c *Config) checkAccounts() {
 }
 
 // interfaceName matches names that can be part of actions and paths.
-var interfaceName = regexp.MustCompile(`^[a-z0-9_.-]{1,40}$`)
+var interfaceName = txt.Pattern(`^[a-z0-9_.-]{1,40}$`)
 
 // fault reports an error of the driver, at the key that the error names, if any.
 func (e *enabled) fault(err error) {

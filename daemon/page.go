@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -118,11 +117,11 @@ func shownValue(path string, v reflect.Value) string {
 	if v.Kind() == reflect.Map || mayHide && v.Kind() == reflect.Slice {
 		return fmt.Sprintf("(%d, not shown)", v.Len())
 	}
-	return credentials.ReplaceAllString(txt.Line(fmt.Sprint(v.Interface())), "//[secret]@")
+	return credentials().ReplaceAllString(txt.Line(fmt.Sprint(v.Interface())), "//[secret]@")
 }
 
 // credentials matches the user and the password of an address.
-var credentials = regexp.MustCompile(`//[^/@\s]+@`)
+var credentials = txt.Pattern(`//[^/@\s]+@`)
 
 // PageLink returns a link that opens the admin's page, once, within ten minutes.
 func (b *Bot) PageLink() (string, error) {

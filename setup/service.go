@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -34,12 +33,12 @@ type Service struct {
 	notes    []string
 }
 
-var serviceUser = regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,30}$`)
+var serviceUser = txt.Pattern(`^[a-z_][a-z0-9_-]{0,30}$`)
 
 // Install moves the configuration to where a service has it, and writes what systemd needs.
 // It starts nothing.
 func (s *Service) Install(env *daemon.Env) error {
-	if !serviceUser.MatchString(s.User) || s.User == "root" {
+	if !serviceUser().MatchString(s.User) || s.User == "root" {
 		return daemon.Usagef("--user: %q is not a name for the user of a service", s.User)
 	}
 	if s.Root == "" && !s.DryRun && os.Geteuid() != 0 {

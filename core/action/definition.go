@@ -59,7 +59,7 @@ func (d *Definition) lint() (faults []error) {
 			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
-	refuse(!grammar.MatchString(d.Name), "name: must match [a-z0-9_.-]{1,64}")
+	refuse(!grammar().MatchString(d.Name), "name: must match [a-z0-9_.-]{1,64}")
 	for _, n := range append([]string{d.Name}, d.Similes...) {
 		refuse(normal(n) == "" || len(n) > 64, "name %q: must have between 1 and 64 letters and digits", n)
 		c, ok := Control(n)

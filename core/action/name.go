@@ -1,7 +1,6 @@
 package action
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -12,7 +11,7 @@ import (
 // maxName is how many bytes a name has at most.
 const maxName = 64
 
-var grammar = regexp.MustCompile(`^[a-z0-9_.-]{1,64}$`)
+var grammar = txt.Pattern(`^[a-z0-9_.-]{1,64}$`)
 
 // normal is what names are compared by: lower case, without '_', '-', '.' and
 // spaces.

@@ -6,12 +6,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
 
 	"synthbot/core"
 	"synthbot/core/schema"
+	"synthbot/core/txt"
 )
 
 // Provenance is what the prompt of a plan held besides the new words of the people whose
@@ -48,7 +50,7 @@ func (r *Provenance) AddWords(text string) {
 	for _, form := range addressForms(text) {
 		for word := range strings.FieldsSeq(form) {
 			if strings.ContainsAny(word, ".:[/") { // no address is without; most words are
-				r.know(addressPattern.FindAllString(word, -1)...)
+				r.know(addressPattern().FindAllString(word, -1)...)
 			}
 			inner := strings.TrimFunc(word, isMark)
 			if strings.Contains(inner, ":") { // with any scheme, or a host with a port
@@ -157,7 +159,7 @@ func walk(v any, key string, visit func(key, text string)) {
 
 // addressPattern finds what programs take for an address. It is greedy: a file name like
 // "notes.md" is a host, too.
-var addressPattern = func() *regexp.Regexp {
+var addressPattern = sync.OnceValue(func() *regexp.Regexp {
 	const (
 		label  = `[\p{L}\p{M}\p{N}\p{So}_-]+`
 		dotted = `(` + label + `\.)+`
@@ -173,13 +175,13 @@ var addressPattern = func() *regexp.Regexp {
 		`(` + dotted + last + `|\blocalhost\b|` + ip + `)\.?(:\d+)?([/?#]\S*)?`,
 		`\b\p{L}` + label + `:\d+/\S*`,
 	}, "|"))
-}()
+})
 
 var (
 	// Keys of what may be an address, and of what is one even if it is a single word.
-	likelyKey = regexp.MustCompile(`(?i)ur[il]|href|link|host|domain|address|endpoint|webhook|site|page`)
-	hostKey   = regexp.MustCompile(`(?i)ur[il]|href|link|host|domain|endpoint|webhook`)
-	escape    = regexp.MustCompile(`(?i)%(2[1-9a-f]|[3-9a-f][0-9a-f])`) // except of blanks
+	likelyKey = txt.Pattern(`(?i)ur[il]|href|link|host|domain|address|endpoint|webhook|site|page`)
+	hostKey   = txt.Pattern(`(?i)ur[il]|href|link|host|domain|endpoint|webhook`)
+	escape    = txt.Pattern(`(?i)%(2[1-9a-f]|[3-9a-f][0-9a-f])`) // except of blanks
 )
 
 // addressForms returns the text and, if it differs, the text as lenient readers of addresses
@@ -188,7 +190,7 @@ var (
 func addressForms(text string) []string {
 	plain := text
 	if strings.Contains(text, "%") {
-		plain = escape.ReplaceAllStringFunc(text, func(code string) string {
+		plain = escape().ReplaceAllStringFunc(text, func(code string) string {
 			b, _ := hex.DecodeString(code[1:])
 			return string(b)
 		})
@@ -221,12 +223,12 @@ func isMark(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.N
 // it, also hosts without one.
 func addresses(key, text string, foreign bool) []string {
 	isAddress := slices.Contains([]string{"url", "uri", "href"}, strings.ToLower(key))
-	oneWord := foreign && hostKey.MatchString(key) && !strings.ContainsAny(text, " \t\n")
+	oneWord := foreign && hostKey().MatchString(key) && !strings.ContainsAny(text, " \t\n")
 	if text != "" && (isAddress || oneWord) {
 		return []string{text}
 	}
-	found := addressPattern.FindAllString(text, -1)
-	if foreign || likelyKey.MatchString(key) {
+	found := addressPattern().FindAllString(text, -1)
+	if foreign || likelyKey().MatchString(key) {
 		return found
 	}
 	return slices.DeleteFunc(found, func(a string) bool { return !strings.Contains(a, "://") })

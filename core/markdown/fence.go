@@ -1,8 +1,9 @@
 package markdown
 
 import (
-	"regexp"
 	"strings"
+
+	"synthbot/core/txt"
 )
 
 // fence is the line that opens a code block.
@@ -78,19 +79,19 @@ func (f *fence) shift(rest string) (string, *fence) {
 }
 
 var (
-	lead     = regexp.MustCompile(`^[ \t>]*`)
-	itemLead = regexp.MustCompile(`^([ \t>]|([-*+]|\d{1,9}[.)]) )*`)
-	itemMark = regexp.MustCompile(`[^ \t>]`)
+	lead     = txt.Pattern(`^[ \t>]*`)
+	itemLead = txt.Pattern(`^([ \t>]|([-*+]|\d{1,9}[.)]) )*`)
+	itemMark = txt.Pattern(`[^ \t>]`)
 )
 
 // leading cuts a line into what comes before its text and the text. Marks of
 // list items count, as the spaces that they stand for, where items is set.
 func leading(line string, items bool) (before, body string) {
 	if items {
-		before = itemLead.FindString(line)
-		return itemMark.ReplaceAllLiteralString(before, " "), line[len(before):]
+		before = itemLead().FindString(line)
+		return itemMark().ReplaceAllLiteralString(before, " "), line[len(before):]
 	}
-	before = lead.FindString(line)
+	before = lead().FindString(line)
 	return before, line[len(before):]
 }
 

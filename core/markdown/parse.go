@@ -2,7 +2,6 @@ package markdown
 
 import (
 	"html"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +12,8 @@ import (
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"synthbot/core/txt"
 )
 
 // Bounds of the work that one text can make: the library's time grows with the
@@ -341,11 +342,11 @@ func appendText(out Inlines, s string) Inlines {
 }
 
 // written are backslash escapes and character references.
-var written = regexp.MustCompile(`\\[!-/:-@[-\x60{-~]|&(#\d{1,7}|#[xX][[:xdigit:]]{1,6}|[[:alnum:]]{1,31});`)
+var written = txt.Pattern(`\\[!-/:-@[-\x60{-~]|&(#\d{1,7}|#[xX][[:xdigit:]]{1,6}|[[:alnum:]]{1,31});`)
 
 // resolve undoes backslash escapes and character references.
 func resolve(s string) string {
-	return written.ReplaceAllStringFunc(s, func(s string) string {
+	return written().ReplaceAllStringFunc(s, func(s string) string {
 		if s[0] == '\\' {
 			return s[1:]
 		}

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"regexp"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"synthbot/core/llm"
@@ -54,7 +52,7 @@ func find(text string) findings {
 			break
 		}
 		at += i
-		adjacent := at-last < 200 && betweenPattern.MatchString(text[last:at])
+		adjacent := at-last < 200 && betweenPattern().MatchString(text[last:at])
 		raw, n := decode(text[at:])
 		if n == 0 && asidePattern().MatchString(text[at:]) {
 			at++
@@ -96,12 +94,10 @@ func decode(text string) (raw json.RawMessage, n int) {
 
 // asidePattern matches brackets of prose: closed at once, with nothing of JSON inside. It is
 // large, and made when it is first needed.
-var asidePattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:\[[^\[\]{}"':]{0,200}\]|\{[^\[\]{}"':]{1,200}\})`)
-})
+var asidePattern = txt.Pattern(`^(?:\[[^\[\]{}"':]{0,200}\]|\{[^\[\]{}"':]{1,200}\})`)
 
 // betweenPattern matches what says nothing between two values.
-var betweenPattern = regexp.MustCompile("^(?:\\s|[,;]|```[a-zA-Z]*|</?[a-zA-Z_]+>)*$")
+var betweenPattern = txt.Pattern("^(?:\\s|[,;]|```[a-zA-Z]*|</?[a-zA-Z_]+>)*$")
 
 // region is the part of the text with the broken JSON that begins at: up to the end, or to
 // the end of the fenced block around it.
@@ -128,7 +124,7 @@ func strip(text string) string {
 	return strings.TrimSpace(unmark(unreason(text)))
 }
 
-var marks = regexp.MustCompile(`<\|[a-zA-Z_]{1,32}\|>`)
+var marks = txt.Pattern(`<\|[a-zA-Z_]{1,32}\|>`)
 
 // unreason removes blocks of reasoning. One that is never closed reaches to the end; one that
 // was opened by the template and not by the model begins the text.
@@ -167,7 +163,7 @@ func outside(text string, json, at int) bool {
 
 // unmark removes marks like <|im_end|>. Of a text in several channels the last one counts.
 func unmark(text string) string {
-	at := marks.FindStringIndex(text)
+	at := marks().FindStringIndex(text)
 	if at == nil {
 		return text
 	}
@@ -183,7 +179,7 @@ func unmark(text string) string {
 	if i >= 0 {
 		text = text[i:]
 	}
-	return marks.ReplaceAllString(text, "")
+	return marks().ReplaceAllString(text, "")
 }
 
 type lintError struct {

@@ -2,11 +2,11 @@ package plan
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"synthbot/core/llm"
+	"synthbot/core/txt"
 )
 
 // maxProse is how much of a model's own words is passed on, in bytes.
@@ -14,14 +14,14 @@ const maxProse = 4000
 
 var (
 	// What gives away JSON, a call of a tool, or a note of the model to itself.
-	machine = regexp.MustCompile(`(?is)[{\[]\s*["'{\[]|"\s*:\s*["{\[\d]|` +
+	machine = txt.Pattern(`(?is)[{\[]\s*["'{\[]|"\s*:\s*["{\[\d]|` +
 		`<[|/]?\s*(tool|function|invoke|parameter)|\[/?(tool|inst|function)|` +
 		"```\\s*(json|tool|xml|plan)" + `|\bmessage_[a-z0-9]+\b|` +
 		`\b(action_input|interface_path|requiresConfirmation|fallbackAction|system_message)\b|<\|`)
-	private = regexp.MustCompile(`(?im)^\W{0,4}(thought|thoughts|thinking|reasoning|analysis|` +
+	private = txt.Pattern(`(?im)^\W{0,4}(thought|thoughts|thinking|reasoning|analysis|` +
 		`internal|internal note|private note|note to self|scratchpad|` +
 		`action|action input|observation|plan|system|assistant|user)\W{0,4}:`)
-	final = regexp.MustCompile(`(?i)^.*\bfinal answer\s*:\s*`)
+	final = txt.Pattern(`(?i)^.*\bfinal answer\s*:\s*`)
 )
 
 // Prose returns a model's answer without what surrounds it. ok is false if the answer is not
@@ -33,7 +33,7 @@ func Prose(text string) (prose string, ok bool) {
 	text = strip(text)
 	i := strings.LastIndex(strings.ToLower(text), "final answer:")
 	if i >= 0 {
-		text = strings.TrimSpace(final.ReplaceAllString(text[i:], ""))
+		text = strings.TrimSpace(final().ReplaceAllString(text[i:], ""))
 	}
 	text, ok = unwrap(text)
 	if !ok || !fit(text) {
@@ -58,7 +58,7 @@ func unwrap(text string) (string, bool) {
 // fit reports whether a text holds nothing but what one says to people.
 func fit(text string) bool {
 	switch {
-	case text == "" || len(text) > maxProse || machine.MatchString(text) || private.MatchString(text):
+	case text == "" || len(text) > maxProse || machine().MatchString(text) || private().MatchString(text):
 		return false
 	case text[0] == '<' && text[len(text)-1] == '>': // a page, or a tag of some tool
 		return false

@@ -3,12 +3,12 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"synthbot/core"
 	"synthbot/core/llm"
+	"synthbot/core/txt"
 )
 
 // words keeps plans out of what is said to users: some models write one into the other. It
@@ -37,11 +37,11 @@ func speaks(name string) bool {
 	return strings.HasPrefix(strings.ToLower(name), strings.TrimSuffix(core.MessagePrefix, "_"))
 }
 
-var jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+var jsonString = txt.Pattern(`"(?:[^"\\]|\\.)*"`)
 
 // unthink removes thoughts from all strings of a JSON value.
 func unthink(raw json.RawMessage) json.RawMessage {
-	return jsonString.ReplaceAllFunc(raw, func(quoted []byte) []byte {
+	return jsonString().ReplaceAllFunc(raw, func(quoted []byte) []byte {
 		var text string
 		if json.Unmarshal(quoted, &text) != nil {
 			return quoted

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -332,8 +331,8 @@ var (
 	// These end a form whose question is itself one of yes or no.
 	cancelWords = strings.Fields("cancel annulla cancelar annuler abbrechen отмена скасувати anuluj キャンセル")
 
-	mention = regexp.MustCompile(`^<?@\S+ | <?@\S+$`)
-	polite  = regexp.MustCompile(`^(please|bitte) | (please|thanks|thank you|bitte|danke|per favore|grazie|` +
+	mention = txt.Pattern(`^<?@\S+ | <?@\S+$`)
+	polite  = txt.Pattern(`^(please|bitte) | (please|thanks|thank you|bitte|danke|per favore|grazie|` +
 		`por favor|gracias|obrigad[oa]|merci|пожалуйста|спасибо|будь ласка|proszę)$| ?お願いします$`)
 )
 
@@ -351,12 +350,12 @@ func (s *setup) bare(m *core.Message) string {
 	for _, name := range newNames(s.Names(m.Path)) {
 		text = strings.TrimSuffix(strings.TrimPrefix(text, name+" "), " "+name)
 	}
-	return polite.ReplaceAllString(text, "")
+	return polite().ReplaceAllString(text, "")
 }
 
 // unmentioned is a message's text without the mention that addresses the bot.
 func unmentioned(m *core.Message) string {
-	at := mention.FindStringIndex(m.Text)
+	at := mention().FindStringIndex(m.Text)
 	if at == nil || m.Addressed != core.AddressedMention {
 		return m.Text
 	}

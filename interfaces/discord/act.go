@@ -2,10 +2,10 @@ package discord
 
 import (
 	"context"
-	"regexp"
 	"strings"
 
 	"synthbot/core/driver"
+	"synthbot/core/txt"
 
 	"synthbot/core"
 	"synthbot/core/markdown"
@@ -87,11 +87,11 @@ func (a *actions) remove(ctx context.Context, call core.Call, at destination, p 
 }
 
 // custom is an emoji of a server, in the forms that models write.
-var custom = regexp.MustCompile(`^<?a?:?(\w{2,32}:\d{5,24})>?$`)
+var custom = txt.Pattern(`^<?a?:?(\w{2,32}:\d{5,24})>?$`)
 
 func (a *actions) reactTo(ctx context.Context, _ core.Call, at destination, p onMessage) error {
 	sign := strings.TrimSpace(p.Emoji)
-	m := custom.FindStringSubmatch(sign)
+	m := custom().FindStringSubmatch(sign)
 	if m != nil {
 		sign = m[1]
 	}

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"path"
-	"regexp"
 	"strings"
 
 	"synthbot/core"
 	"synthbot/core/markdown"
+	"synthbot/core/txt"
 	"synthbot/interfaces/discord/markup"
 	"synthbot/interfaces/discord/rest"
 )
@@ -107,10 +107,10 @@ func cut(text string, units int) string {
 	return markdown.Split(text, units-1, markdown.UTF16)[0] + "…"
 }
 
-var unfit = regexp.MustCompile(`[^\pL\pN._-]+`)
+var unfit = txt.Pattern(`[^\pL\pN._-]+`)
 
 // fileName makes a file name without a path.
 func fileName(s string) string {
-	s = strings.Trim(unfit.ReplaceAllString(path.Base(strings.ReplaceAll(s, `\`, "/")), "_"), "._")
+	s = strings.Trim(unfit().ReplaceAllString(path.Base(strings.ReplaceAll(s, `\`, "/")), "_"), "._")
 	return cmp.Or(short(s, 80), "file.txt")
 }

@@ -5,10 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"regexp"
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -99,11 +99,11 @@ type messageID string
 
 // UnmarshalJSON reads a text or a number.
 func (m *messageID) UnmarshalJSON(text []byte) error {
-	*m = messageID(snowflake.FindString(strings.Trim(string(text), `" `)))
+	*m = messageID(snowflake().FindString(strings.Trim(string(text), `" `)))
 	return nil
 }
 
-var snowflake = regexp.MustCompile(`^[0-9]{1,20}$`)
+var snowflake = txt.Pattern(`^[0-9]{1,20}$`)
 
 // checkMessage checks a message before anything is sent.
 func (a *actions) checkMessage(ctx context.Context, call core.Call) error {

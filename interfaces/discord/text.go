@@ -3,11 +3,9 @@ package discord
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"synthbot/core"
@@ -22,9 +20,7 @@ func line(s string, n int) string { return txt.ClipBytes(txt.Line(s), n) }
 
 // references are mentions, emoji and times in a text. The expression is large, so it is
 // made when it is first needed.
-var references = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`<(@!?|@&|#|a?:\w{1,64}:|/[^:<>]{1,100}:|t:|id:)(-?\w{1,24})(?::([tTdDfFR]))?>`)
-})
+var references = txt.Pattern(`<(@!?|@&|#|a?:\w{1,64}:|/[^:<>]{1,100}:|t:|id:)(-?\w{1,24})(?::([tTdDfFR]))?>`)
 
 // reader makes the text of a message readable: with names instead of ids.
 type reader struct {
@@ -118,9 +114,9 @@ func called(u *user, m *member) string {
 
 var (
 	// code is code in a text. What is not closed is none.
-	code = regexp.MustCompile("(?s)```.*?```|``.*?``|`.*?`")
+	code = txt.Pattern("(?s)```.*?```|``.*?``|`.*?`")
 	// quotes are the lines of a text that quote somebody, and blocks of code, in which none do.
-	quotes = regexp.MustCompile("(?ms)```.*?```|^ *>>> .*|^ *> [^\n]*\n?")
+	quotes = txt.Pattern("(?ms)```.*?```|^ *>>> .*|^ *> [^\n]*\n?")
 )
 
 // unquoted separates what the author of a text wrote from what they quote in it.
@@ -128,7 +124,7 @@ func unquoted(text string) (own, quoted string) {
 	if !strings.Contains(text, "> ") {
 		return text, ""
 	}
-	own = quotes.ReplaceAllStringFunc(text, func(found string) string {
+	own = quotes().ReplaceAllStringFunc(text, func(found string) string {
 		if strings.HasPrefix(found, "`") {
 			return found
 		}
@@ -141,7 +137,7 @@ func unquoted(text string) (own, quoted string) {
 // ownWords is the part of a text in which its author may mention somebody.
 func ownWords(text string) string {
 	own, _ := unquoted(text)
-	return code.ReplaceAllString(own, " ")
+	return code().ReplaceAllString(own, " ")
 }
 
 // own is what the author of a message wrote, given its text or a part of it.

@@ -8,13 +8,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/outbound"
+	"synthbot/core/txt"
 )
 
 // Fault is something that is wrong with a blueprint.
@@ -145,7 +145,7 @@ func checkTogether(all []loaded) (faults []Fault) {
 const owner = "blueprint"
 
 // semantic is a semantic version; its groups are its numbers.
-var semantic = regexp.MustCompile(`^v?(\d+)\.(\d+)\.(\d+)([-+].*)?$`)
+var semantic = txt.Pattern(`^v?(\d+)\.(\d+)\.(\d+)([-+].*)?$`)
 
 // check leaves out the tools that a source cannot use, and returns what is wrong with the
 // blueprint.
@@ -168,7 +168,7 @@ func (b *Blueprint) check(s *Source, source int) (faults []Fault) {
 			add("", field[0]+" is missing", true)
 		}
 	}
-	if b.Version != "" && !semantic.MatchString(b.Version) {
+	if b.Version != "" && !semantic().MatchString(b.Version) {
 		add("", fmt.Sprintf("version: %q is not a semantic version, like 1.2.0", b.Version), true)
 	}
 	if b.auth && source >= 0 && len(s.Headers) == 0 && len(s.Command) == 0 {

@@ -151,7 +151,7 @@ func (d *diff) envelope(old, b *Blueprint) {
 }
 
 func major(v string) string {
-	m := semantic.FindStringSubmatch(v)
+	m := semantic().FindStringSubmatch(v)
 	if m == nil {
 		return v
 	}

@@ -1,7 +1,6 @@
 package blueprint
 
 import (
-	"regexp"
 	"strings"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 	"synthbot/core/action"
 	"synthbot/core/outbound"
 	"synthbot/core/program"
+	"synthbot/core/txt"
 )
 
 // Config is the table [plugins.blueprint].
@@ -39,7 +39,7 @@ type Source struct {
 	MaxBody    int64         `toml:"max_body" default:"262144" min:"1024" max:"16777216" doc:"The maximum size of an answer, in bytes."`
 }
 
-var prefixRule = regexp.MustCompile(`^[a-z0-9_.-]{0,32}$`)
+var prefixRule = txt.Pattern(`^[a-z0-9_.-]{0,32}$`)
 
 // Values of Source.Confirm besides "changes".
 const (
@@ -49,7 +49,7 @@ const (
 
 // Check implements the configuration's own check.
 func (s *Source) Check(fault func(text string, at ...any)) {
-	if !prefixRule.MatchString(s.Prefix) {
+	if !prefixRule().MatchString(s.Prefix) {
 		fault("write a-z, 0-9, '_', '.' and '-', at most 32 letters", "prefix")
 	}
 	action.CheckPatterns(s.Tools, fault, "tools")

@@ -32,7 +32,7 @@ func export(version, address string, actions []core.Action) ([]byte, error) {
 		}
 		tools[i] = t
 	}
-	if !semantic.MatchString(version) {
+	if !semantic().MatchString(version) {
 		version = "0.0.0+" + cmp.Or(version, "unknown")
 	}
 	file := struct {

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -97,14 +96,14 @@ func stricter(a, b core.Permission) core.Permission {
 }
 
 var (
-	hump  = regexp.MustCompile(`([a-z0-9])([A-Z])`)
-	gap   = regexp.MustCompile(`[\s/:]+`)
-	label = regexp.MustCompile(`^[a-z0-9_.-]{1,64}$`)
+	hump  = txt.Pattern(`([a-z0-9])([A-Z])`)
+	gap   = txt.Pattern(`[\s/:]+`)
+	label = txt.Pattern(`^[a-z0-9_.-]{1,64}$`)
 )
 
 // actionName is a tool's name as actions are called: getBalance is get_balance.
 func actionName(name string) string {
-	return strings.ToLower(gap.ReplaceAllString(hump.ReplaceAllString(strings.TrimSpace(name), "${1}_${2}"), "_"))
+	return strings.ToLower(gap().ReplaceAllString(hump().ReplaceAllString(strings.TrimSpace(name), "${1}_${2}"), "_"))
 }
 
 // brief is the first sentence of the description, on one line.
@@ -212,7 +211,7 @@ func (t *Tool) faults(prefix string) (faults []string) {
 	switch {
 	case t.Name == "":
 		faults = append(faults, "name is missing")
-	case !label.MatchString(name):
+	case !label().MatchString(name):
 		faults = append(faults, fmt.Sprintf("name: %q must match [a-z0-9_.-]{1,64}", name))
 	}
 	if len(t.Input) == 0 || string(t.Input) == "null" {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"synthbot/core/action"
 	"synthbot/core/outbound"
 	"synthbot/core/program"
+	"synthbot/core/txt"
 )
 
 // Config is the table [plugins.mcp].
@@ -49,7 +49,7 @@ type Serving struct {
 }
 
 // serverName is what a server may be called.
-var serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,23}$`)
+var serverName = txt.Pattern(`^[a-z0-9][a-z0-9-]{0,23}$`)
 
 // nobody closes a tool in Server.Permissions.
 const nobody = "nobody"
@@ -68,7 +68,7 @@ func (c *Config) Check(fault func(text string, at ...any)) {
 
 // Check implements the configuration's own check.
 func (s *Server) Check(fault func(text string, at ...any)) {
-	if s.Name != "" && (!serverName.MatchString(s.Name) || strings.HasPrefix(s.Name, "message")) {
+	if s.Name != "" && (!serverName().MatchString(s.Name) || strings.HasPrefix(s.Name, "message")) {
 		fault("write a-z, 0-9 and -, at most 24 letters, and not message", "name")
 	}
 	program.CheckEnv(s.Env, fault)

@@ -106,7 +106,7 @@ func readNote(raw json.RawMessage, people int) (n note, ok bool) {
 	}
 	n.Topic = label(n.Topic)
 	n.Tags = labels(n.Tags)
-	if !languageTag.MatchString(n.Language) {
+	if !languageTag().MatchString(n.Language) {
 		n.Language = ""
 	}
 	length := utf8.RuneCountInString(n.Text)

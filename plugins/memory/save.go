@@ -117,7 +117,7 @@ func (p *Plugin) undoSave(ctx context.Context, c core.Call, done core.Result) er
 
 // languageOr returns a language tag that looks like one, else the usual one.
 func languageOr(usual, tag string) string {
-	if languageTag.MatchString(tag) {
+	if languageTag().MatchString(tag) {
 		return tag
 	}
 	return usual

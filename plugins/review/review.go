@@ -3,7 +3,6 @@ package review
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -98,7 +97,7 @@ func (p *Plugin) place(path core.Path) Place {
 
 // promises are what people say who are about to do something, or have: in English, German,
 // French, Italian and Spanish.
-var promises = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:` + strings.Join([]string{
+var promises = txt.Pattern(`(?i)(?:^|[^\pL])(?:` + strings.Join([]string{
 	`I(?:['’]ll| will)(?: gladly| be sure to| make sure to)? ` +
 		`(?:remind you|remember (?:that|this|it)|save|note|keep a note|set a reminder)`,
 	`I(?:['’]ve| have)(?: just)? (?:saved|noted|stored|set (?:a|the|your) (?:reminder|alarm)|made a note)`,
@@ -111,7 +110,7 @@ var promises = regexp.MustCompile(`(?i)(?:^|[^\pL])(?:` + strings.Join([]string{
 }, "|") + `)(?:[^\pL]|$)`)
 
 func promised(text string) []core.Fault {
-	found := promises.FindString(text)
+	found := promises().FindString(text)
 	if found == "" {
 		return nil
 	}

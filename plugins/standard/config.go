@@ -1,12 +1,12 @@
 package standard
 
 import (
-	"regexp"
 	"slices"
 	"time"
 
 	"synthbot/core"
 	"synthbot/core/outbound"
+	"synthbot/core/txt"
 )
 
 // Config is the table [plugins.standard].
@@ -44,7 +44,7 @@ func (c *Config) Moved() map[string]string {
 	}
 }
 
-var apiName = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
+var apiName = txt.Pattern(`^[a-z0-9_-]{1,32}$`)
 
 // Check implements the configuration's own check.
 func (c *Config) Check(fault func(text string, at ...any)) {
@@ -67,7 +67,7 @@ func (c *Config) Check(fault func(text string, at ...any)) {
 
 // Check implements the configuration's own check.
 func (a *API) Check(fault func(text string, at ...any)) {
-	if a.Name != "" && !apiName.MatchString(a.Name) {
+	if a.Name != "" && !apiName().MatchString(a.Name) {
 		fault("write a-z, 0-9, - and _, at most 32 letters", "name")
 	}
 	_, wrong := outbound.ServerURL(a.URL)

@@ -3,9 +3,7 @@ package markup
 
 import (
 	"math"
-	"regexp"
 	"strings"
-	"sync"
 
 	"synthbot/core/markdown"
 	"synthbot/core/txt"
@@ -48,11 +46,11 @@ func Single(source string) string {
 
 // punctuation is what Discord may take for markup, a mention, a time, an emoji or a
 // link.
-var punctuation = regexp.MustCompile("[\\\\*_~|`<>#\\[\\]():@]")
+var punctuation = txt.Pattern("[\\\\*_~|`<>#\\[\\]():@]")
 
 // Literal writes a text that Discord shows just as it is, without links.
 func Literal(text string) string {
-	text = punctuation.ReplaceAllString(text, `\$0`)
+	text = punctuation().ReplaceAllString(text, `\$0`)
 	return strings.Join(guarded(strings.Split(text, "\n")), "\n")
 }
 
@@ -152,14 +150,14 @@ func (w Writer) quote(b markdown.Block) []string {
 // code is a block of code. A fence inside of it must not end it.
 func code(info, text string) []string {
 	info, _, _ = strings.Cut(strings.TrimSpace(info), " ")
-	if !language.MatchString(info) {
+	if !language().MatchString(info) {
 		info = ""
 	}
 	text = apart(text, "```")
 	return append(append([]string{"```" + info}, strings.Split(text, "\n")...), "```")
 }
 
-var language = regexp.MustCompile(`^[A-Za-z0-9+#_.-]{1,20}$`)
+var language = txt.Pattern(`^[A-Za-z0-9+#_.-]{1,20}$`)
 
 func grid(b markdown.Block) string {
 	var lines []string
@@ -265,10 +263,8 @@ func (w Writer) address(url string) string {
 
 // special is what the platform shows as a name, an emoji, a time: it stays. It is
 // large, and so made when it is first needed.
-var special = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`<(?:@[!&]?\d{1,24}|#\d{1,24}|a?:\w{1,64}:\d{1,24}|` +
-		`t:-?\d{1,14}(?::[tTdDfFR])?|/[^:<>]{1,100}:\d{1,24})>|(?i:https?)://[^\s<>]+`)
-})
+var special = txt.Pattern(`<(?:@[!&]?\d{1,24}|#\d{1,24}|a?:\w{1,64}:\d{1,24}|` +
+	`t:-?\d{1,14}(?::[tTdDfFR])?|/[^:<>]{1,100}:\d{1,24})>|(?i:https?)://[^\s<>]+`)
 
 // escape keeps the characters of a text from being taken for markup.
 func (w Writer) escape(s string) string {
@@ -291,12 +287,12 @@ func (w Writer) escape(s string) string {
 var marks = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "~~", `\~\~`, "||", `\|\|`, "`", "\\`", "](", `\](`)
 
 // line beginnings that would be a heading, a quote, a list.
-var opening = regexp.MustCompile(`^(\s*)(-?#{1,3} |>|[-*+] |\d{1,9}[.)] )`)
+var opening = txt.Pattern(`^(\s*)(-?#{1,3} |>|[-*+] |\d{1,9}[.)] )`)
 
 // guarded keeps the lines of a paragraph from beginning something else.
 func guarded(lines []string) []string {
 	for i, l := range lines {
-		m := opening.FindStringSubmatchIndex(l)
+		m := opening().FindStringSubmatchIndex(l)
 		if m == nil {
 			continue
 		}
