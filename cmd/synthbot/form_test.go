@@ -33,7 +33,7 @@ func TestForm(t *testing.T) {
 	say := func(text string) { platform.Say(1000, 1000, telegramtest.Saying{Text: text}) }
 
 	say("remind me to water the plants")
-	if got := hears(t, platform, 1000, 1); !strings.Contains(got[0], "\ntime?\n") {
+	if got := hears(t, platform, 1000, 1); !strings.Contains(got[0], "Set a reminder – time?\n") {
 		t.Fatalf("it asks %q", got)
 	}
 	question := platform.Messages(1000)[0]

@@ -151,7 +151,7 @@ func (e *execution) ask(t task, d *Definition) *ending {
 func (r *Runtime) askFor(h, before *Held, d *Definition, problem string) {
 	name := h.Step.Missing[0]
 	about, _ := d.property(name)["description"].(string)
-	lines := []string{shown(d.Title()), shown(d.label(name)) + "?"}
+	lines := []string{shown(d.Title()) + " – " + shown(d.label(name)) + "?"}
 	if problem != "" {
 		lines = slices.Insert(lines, 0, shown(txt.Clip(problem, maxDescription)))
 	}

@@ -22,6 +22,8 @@ import (
 //	min:"1" max:"9"                of a number; of a string or a list its length
 //	format:"date"                  of a string
 //
+// The title tag of a blank field, _ struct{}, is what users call the action.
+//
 // Types are strings, booleans, numbers, time.Time, what unmarshals from text,
 // json.RawMessage and any (anything), pointers, slices, maps by string, and
 // structs of these that do not hold themselves. Typed panics on any other type:

@@ -73,7 +73,11 @@ func structOf(t reflect.Type, way []reflect.Type) Object {
 	}
 	var properties Object
 	var required []string
+	title := ""
 	for _, f := range reflect.VisibleFields(t) {
+		if f.Name == "_" {
+			title = f.Tag.Get("title")
+		}
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if !f.IsExported() || f.Anonymous || name == "-" {
 			continue
@@ -85,7 +89,11 @@ func structOf(t reflect.Type, way []reflect.Type) Object {
 			required = append(required, name)
 		}
 	}
-	s := OfType("object").With("properties", properties)
+	s := OfType("object")
+	if title != "" {
+		s = s.With("title", title)
+	}
+	s = s.With("properties", properties)
 	if required != nil {
 		s = s.With("required", required)
 	}

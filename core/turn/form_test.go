@@ -100,8 +100,8 @@ talking:
 		}
 	}
 	want := []string{
-		"Pay somebody\nto?\n(“cancel” ends this)", "Pay somebody\namount?\n(“cancel” ends this)",
-		"“70” should be at most 9\nPay somebody\namount?\n(“cancel” ends this)",
+		"Pay somebody – to?\n(“cancel” ends this)", "Pay somebody – amount?\n(“cancel” ends this)",
+		"“70” should be at most 9\nPay somebody – amount?\n(“cancel” ends this)",
 		"Pay somebody\namount: 7\nto: Ann (yes/no)", "✓ Done.",
 	}
 	if got := strings.Join(room.Texts(), "\n"); got != strings.Join(want, "\n") {

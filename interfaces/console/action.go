@@ -11,6 +11,7 @@ import (
 // schema describes the payload of the message action.
 const schema = `{
 	"type": "object",
+	"title": "Send a message",
 	"properties": {
 		"text": {"type": "string", "minLength": 1, "title": "text", "description": "What to say, as Markdown."},
 		"interface_path": {"type": "string", "title": "place", "description": "Where to say it; left out: here."},

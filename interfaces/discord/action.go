@@ -20,7 +20,7 @@ const (
 "description":"The message's id."}`
 )
 
-const messageSchema = `{"type":"object","properties":{
+const messageSchema = `{"type":"object","title":"Send a message","properties":{
 "text":{"type":"string","title":"text"},
 "interface_path":{"type":"string","title":"place","description":"default: here"},
 "reply_to_message_id":{"type":["string","integer"],"title":"reply to","description":"message_id"},
@@ -32,26 +32,26 @@ const messageSchema = `{"type":"object","properties":{
 "priority":{"enum":["low","normal","high"]}
 },"additionalProperties":false}`
 
-const editSchema = `{"type":"object","properties":{` + idProperty + `,
+const editSchema = `{"type":"object","title":"Change a message","properties":{` + idProperty + `,
 "text":{"type":"string","minLength":1,"title":"text","description":"The new text, as Markdown."},` + pathProperty + `
 },"required":["message_id","text"],"additionalProperties":false}`
 
-const deleteSchema = `{"type":"object","properties":{` + idProperty + `,` + pathProperty + `
+const deleteSchema = `{"type":"object","title":"Delete a message","properties":{` + idProperty + `,` + pathProperty + `
 },"required":["message_id"],"additionalProperties":false}`
 
-const reactSchema = `{"type":"object","properties":{` + idProperty + `,
+const reactSchema = `{"type":"object","title":"React to a message","properties":{` + idProperty + `,
 "emoji":{"type":"string","minLength":1,"maxLength":64,"title":"emoji",
 "description":"One emoji, or name:id of one of the server's."},
 "remove":{"type":"boolean","description":"Take it back."},` + pathProperty + `
 },"required":["message_id","emoji"],"additionalProperties":false}`
 
-const fileSchema = `{"type":"object","properties":{
+const fileSchema = `{"type":"object","title":"Send a file","properties":{
 "name":{"type":"string","minLength":1,"maxLength":100,"title":"file name"},
 "content":{"type":"string","minLength":1,"title":"content","description":"The file's text."},
 "text":{"type":"string","description":"What to say with it."},` + pathProperty + `
 },"required":["name","content"],"additionalProperties":false}`
 
-const threadSchema = `{"type":"object","properties":{
+const threadSchema = `{"type":"object","title":"Open a thread","properties":{
 "name":{"type":"string","minLength":1,"maxLength":100,"title":"title"},
 "text":{"type":"string","title":"text","description":"The first message; needed in a forum."},
 "message_id":{"type":["string","integer"],"maxLength":32,
@@ -60,7 +60,7 @@ const threadSchema = `{"type":"object","properties":{
 
 const threadOutput = `{"type":"object","properties":{"interface_path":{"type":"string"}},"required":["interface_path"]}`
 
-const pollSchema = `{"type":"object","properties":{
+const pollSchema = `{"type":"object","title":"Start a poll","properties":{
 "question":{"type":"string","minLength":1,"maxLength":300,"title":"question"},
 "answers":{"type":"array","minItems":1,"maxItems":10,"items":{"type":"string","minLength":1,"maxLength":55}},
 "hours":{"type":"integer","minimum":1,"maximum":768,"default":24},

@@ -34,9 +34,9 @@ const (
 		`"caption":{"type":"string","title":"caption"}`
 )
 
-func object(required string, properties ...string) json.RawMessage {
-	return json.RawMessage(`{"type":"object","additionalProperties":false,"required":[` + required +
-		`],"properties":{` + strings.Join(properties, ",") + `}}`)
+func object(title, required string, properties ...string) json.RawMessage {
+	return json.RawMessage(`{"type":"object","title":"` + title + `","additionalProperties":false,` +
+		`"required":[` + required + `],"properties":{` + strings.Join(properties, ",") + `}}`)
 }
 
 type catalogue struct {
@@ -88,7 +88,7 @@ func (c *catalogue) messageAction() core.Action {
 		Name:    core.MessagePrefix + c.send.opt.Name,
 		Similes: []string{"send_message_" + c.send.opt.Name, c.send.opt.Name + "_message"},
 		Brief:   "Send a message, as Markdown",
-		Schema: object(`"text"`, `"text":{"type":"string","title":"text"}`,
+		Schema: object("Send a message", `"text"`, `"text":{"type":"string","title":"text"}`,
 			`"interface_path":{"type":"string","title":"place","description":"default: here"}`,
 			`"recipient":{"type":"string","title":"recipient","description":"#topic or @name"}`,
 			`"reply_to_message_id":{"type":["string","integer"],"title":"reply to","description":"message_id"}`,
@@ -134,7 +134,7 @@ func (c *catalogue) actionsOnMessages() []core.Action {
 	return []core.Action{{
 		Name: "edit_" + name, Similes: []string{"edit_message_" + name},
 		Brief: "Change the text of one of the bot's own messages",
-		Schema: object(`"message_id", "text"`, idProperty,
+		Schema: object("Change a message", `"message_id", "text"`, idProperty,
 			`"text":{"type":"string","title":"text","description":"The new one, whole."}`, pathProperty),
 		Examples: action.Guide("Puts a new text in place of the old one.",
 			"To correct or update what the bot said, where a new message would only add noise.",
@@ -146,7 +146,7 @@ func (c *catalogue) actionsOnMessages() []core.Action {
 	}, {
 		Name: "delete_" + name, Similes: []string{"delete_message_" + name},
 		Brief:  "Delete a message of the last two days",
-		Schema: object(`"message_id"`, idProperty, pathProperty),
+		Schema: object("Delete a message", `"message_id"`, idProperty, pathProperty),
 		Examples: action.Guide("Takes a message away, for everybody.", "When a moderator wants a message gone.",
 			[]string{"It cannot be taken back.", "Messages older than 48 hours stay.",
 				"Messages of people can be deleted only where the bot is an administrator."},
@@ -157,7 +157,7 @@ func (c *catalogue) actionsOnMessages() []core.Action {
 		Do: act(c.about, c.remove),
 	}, {
 		Name: "react_" + name, Similes: []string{"reaction_" + name}, Brief: "Put an emoji on a message",
-		Schema: object(`"message_id", "emoji"`, idProperty,
+		Schema: object("React to a message", `"message_id", "emoji"`, idProperty,
 			`"emoji":{"type":"string","maxLength":32,"title":"emoji","description":"Empty takes the bot's away."}`,
 			pathProperty),
 		Examples: action.Guide("Reacts to a message without words.",
@@ -176,7 +176,7 @@ func (c *catalogue) postingActions() []core.Action {
 	return []core.Action{{
 		Name: "photo_" + name, Similes: []string{"send_photo_" + name, "image_" + name},
 		Brief:  "Send a picture with a caption",
-		Schema: object(``, fileProperties, pathProperty, replyProperty, silentProperty),
+		Schema: object("Send a picture", ``, fileProperties, pathProperty, replyProperty, silentProperty),
 		Examples: action.Guide("Shows a picture in a Telegram chat.",
 			"To show a picture whose address or ref is known.",
 			[]string{"Addresses that were made up lead nowhere: use what a tool or a person gave.",
@@ -188,7 +188,7 @@ func (c *catalogue) postingActions() []core.Action {
 	}, {
 		Name: "document_" + name, Similes: []string{"send_document_" + name, "file_" + name},
 		Brief: "Send a file: a text written now, or one whose address is known",
-		Schema: object(``,
+		Schema: object("Send a file", ``,
 			`"content":{"type":"string","title":"text of the file"},"name":{"type":"string","title":"file name"}`,
 			fileProperties, pathProperty, replyProperty, silentProperty),
 		Examples: action.Guide("Sends a file to a Telegram chat.",
@@ -201,7 +201,8 @@ func (c *catalogue) postingActions() []core.Action {
 		Effects: core.EffectRequests | core.EffectWrites, Check: check(c.media), Do: act(c.media, c.sendDocument),
 	}, {
 		Name: "poll_" + name, Similes: []string{"send_poll_" + name}, Brief: "Ask a group to vote",
-		Schema: object(`"question", "options"`, `"question":{"type":"string","maxLength":300,"title":"question"}`,
+		Schema: object("Start a poll", `"question", "options"`,
+			`"question":{"type":"string","maxLength":300,"title":"question"}`,
 			`"options":{"type":"array","minItems":2,"maxItems":12,`+
 				`"items":{"type":"string","maxLength":100},"title":"options"}`,
 			`"multiple":{"type":"boolean","title":"several answers"}`,

@@ -10,6 +10,8 @@ import (
 )
 
 type weatherPayload struct {
+	_ struct{} `title:"Look up the weather"`
+
 	Place string `json:"place,omitempty" title:"place" max:"100" doc:"A city, with its country where there are several: Paris, France. Left out: the person's place, else the bot's."`
 	Days  int    `json:"days" title:"days" default:"1" min:"1" max:"7" doc:"How many days, today among them."`
 }

@@ -18,6 +18,8 @@ import (
 )
 
 type digestPayload struct {
+	_ struct{} `title:"Sum up a day of the diary"`
+
 	Day string `json:"day,omitempty" title:"day" doc:"Which day, YYYY-MM-DD; left out: yesterday." max:"10"`
 }
 

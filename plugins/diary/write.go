@@ -15,6 +15,8 @@ import (
 )
 
 type writePayload struct {
+	_ struct{} `title:"Write into the diary"`
+
 	Summary  string   `json:"summary" title:"what happened" doc:"What happened here and mattered to you, in one or two sentences. People of this place may read it." min:"3" max:"400"`
 	Thought  string   `json:"private_thought,omitempty" title:"private thought" doc:"What you think of it for yourself. Nobody will ever read it; it moves your mood." max:"400"`
 	Feelings []string `json:"feelings,omitempty" title:"feelings" doc:"How it made you feel, a word each." max:"5"`

@@ -13,6 +13,8 @@ const (
 )
 
 type choicePayload struct {
+	_ struct{} `title:"Choose at random"`
+
 	Options []string `json:"options" doc:"The things to choose from; one that is there twice is twice as likely." min:"1" max:"100"`
 	Count   int      `json:"count" doc:"How many to choose, in random order; as many as there are: a shuffle." default:"1" min:"1" max:"100"`
 }

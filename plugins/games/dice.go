@@ -20,6 +20,8 @@ const (
 )
 
 type dicePayload struct {
+	_ struct{} `title:"Roll dice"`
+
 	Dice string `json:"dice" doc:"Dice notation: 2d6+3, d20, 4d6kh3 (keep the highest 3), 2d20kl1 (the lowest), d% (percent)." default:"1d6" min:"1" max:"100"`
 	For  string `json:"for,omitempty" doc:"What the roll decides, in a few words." max:"200"`
 }

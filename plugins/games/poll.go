@@ -49,6 +49,8 @@ type poll struct {
 }
 
 type createPayload struct {
+	_ struct{} `title:"Start a poll"`
+
 	Question string   `json:"question" doc:"What is asked, as plain text." min:"1" max:"300"`
 	Options  []string `json:"options" doc:"The answers to choose from, each at most 55 characters." min:"2" max:"10"`
 	Hours    int      `json:"hours,omitempty" doc:"How long it is open; left out: as the bot is set up." min:"1" max:"720"`

@@ -14,6 +14,8 @@ import (
 )
 
 type closePayload struct {
+	_ struct{} `title:"Close a poll"`
+
 	Poll int `json:"poll,omitempty" doc:"The poll's number; left out: the only one that is open." min:"1"`
 }
 

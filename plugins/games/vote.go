@@ -13,6 +13,8 @@ import (
 )
 
 type votePayload struct {
+	_ struct{} `title:"Vote"`
+
 	Poll    int      `json:"poll,omitempty" doc:"The poll's number, as context.games tells; left out: the only one that is open." min:"1"`
 	Choices []string `json:"choices" doc:"What the person chose: options as they are written, or their numbers." min:"1" max:"10"`
 }

@@ -10,6 +10,8 @@ import (
 )
 
 type updatePayload struct {
+	_ struct{} `title:"Change a memory"`
+
 	ID    string `json:"id" title:"memory" doc:"The id behind the memory." min:"1" max:"16"`
 	Text  string `json:"text" title:"new text" doc:"All that is true now, in one sentence." min:"3" max:"1000"`
 	Topic string `json:"topic,omitempty" title:"topic" max:"64"`
@@ -74,6 +76,8 @@ func (p *Plugin) update(ctx context.Context, c core.Call, u updatePayload) (core
 }
 
 type forgetPayload struct {
+	_ struct{} `title:"Forget a memory"`
+
 	ID string `json:"id" title:"memory" doc:"The id behind the memory." min:"1" max:"16"`
 }
 

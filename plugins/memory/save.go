@@ -13,6 +13,8 @@ import (
 )
 
 type savePayload struct {
+	_ struct{} `title:"Remember something"`
+
 	Text       string   `json:"text" title:"what to remember" doc:"One fact in one sentence, with names for pronouns." min:"3" max:"1000"`
 	About      []string `json:"about,omitempty" title:"about" doc:"People, by name or tag; me is who speaks." max:"8"`
 	Topic      string   `json:"topic,omitempty" title:"topic" doc:"Like home or job: the newer one replaces the older." max:"64"`

@@ -18,6 +18,8 @@ var languageTag = txt.Pattern(`^[a-zA-Z]{2,3}(-[a-zA-Z0-9]{2,8}){0,3}$`)
 const dateLayout = "2006-01-02"
 
 type searchPayload struct {
+	_ struct{} `title:"Look up memories"`
+
 	Query string   `json:"query,omitempty" title:"what to look for" doc:"A few words or tags." max:"300"`
 	About []string `json:"about,omitempty" title:"about" doc:"As in memory_save." max:"8"`
 }

@@ -12,6 +12,8 @@ import (
 )
 
 type blockPayload struct {
+	_ struct{} `title:"Block a user"`
+
 	Person   string `json:"person" title:"person" doc:"Whom, by name, tag or id, among those seen here." min:"1" max:"256"`
 	Reason   string `json:"reason,omitempty" title:"reason" doc:"Why, in a few words; the person may see it." max:"300"`
 	Duration string `json:"duration,omitempty" title:"for" doc:"Like 30m, 12h, 7d or 2w; left out: until it is lifted." max:"20"`
@@ -19,16 +21,22 @@ type blockPayload struct {
 }
 
 type unblockPayload struct {
+	_ struct{} `title:"Unblock a user"`
+
 	Person string `json:"person" title:"person" doc:"Whom, by name, tag or id." min:"1" max:"256"`
 }
 
 type mutePayload struct {
+	_ struct{} `title:"Be quiet for a while"`
+
 	Person   string `json:"person,omitempty" title:"person" doc:"Whom not to answer here, by name, tag or id; left out: nobody is answered." max:"256"`
 	Reason   string `json:"reason,omitempty" title:"reason" doc:"Why, in a few words." max:"300"`
 	Duration string `json:"duration,omitempty" title:"for" doc:"Like 30m, 2h or 1d; left out: as long as is usual." max:"20"`
 }
 
 type unmutePayload struct {
+	_ struct{} `title:"Talk again"`
+
 	Person string `json:"person,omitempty" title:"person" doc:"Whom to answer again; left out: everybody." max:"256"`
 }
 
@@ -166,7 +174,7 @@ func (p *Plugin) undoBlock(ctx context.Context, a *actor, b blockPayload) error 
 }
 
 func (p *Plugin) undoMute(ctx context.Context, a *actor, m mutePayload) error {
-	_, err := p.unmuteHere(ctx, a, unmutePayload{m.Person})
+	_, err := p.unmuteHere(ctx, a, unmutePayload{Person: m.Person})
 	return err
 }
 

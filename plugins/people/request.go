@@ -9,6 +9,8 @@ import (
 )
 
 type requestPayload struct {
+	_ struct{} `title:"Look up a bio"`
+
 	Who string `json:"who,omitempty" title:"person" doc:"Whose bio, by name, tag or id; left out: of who speaks." max:"256"`
 }
 

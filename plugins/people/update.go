@@ -12,6 +12,8 @@ import (
 )
 
 type updatePayload struct {
+	_ struct{} `title:"Change a bio"`
+
 	Who          string   `json:"who,omitempty" title:"person" doc:"Whom it is about, by name, tag or id; left out: who speaks." max:"256"`
 	Names        []string `json:"names,omitempty" title:"names" doc:"What the person wants to be called." max:"8"`
 	Pronouns     string   `json:"pronouns,omitempty" title:"pronouns" doc:"As the person says them." max:"40"`

@@ -14,6 +14,8 @@ import (
 )
 
 type setPayload struct {
+	_ struct{} `title:"Set a reminder"`
+
 	Text   string `json:"text" title:"text" min:"1" max:"4000" doc:"What to remind of."`
 	When   string `json:"when" title:"time" min:"1" max:"200" doc:"As it was said (in 10 minutes, domani alle 9), or local: 2027-01-31T09:00."`
 	Repeat string `json:"repeat,omitempty" title:"repeat" max:"200" doc:"FREQ=WEEKLY;BYDAY=MO, or: every monday."`
@@ -21,10 +23,14 @@ type setPayload struct {
 }
 
 type listPayload struct {
+	_ struct{} `title:"List reminders"`
+
 	All bool `json:"all,omitempty" title:"all" doc:"Everybody's; moderators only."`
 }
 
 type cancelPayload struct {
+	_ struct{} `title:"Cancel a reminder"`
+
 	ID string `json:"id" title:"reminder" min:"1" max:"200" doc:"Its id, or words of it."`
 }
 

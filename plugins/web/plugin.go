@@ -72,6 +72,8 @@ func (p *Plugin) Actions() []core.Action {
 
 // fetchPayload asks for a page.
 type fetchPayload struct {
+	_ struct{} `title:"Read a web page"`
+
 	URL   string `json:"url" title:"address" doc:"The address, whole, with https." min:"8" max:"2000"`
 	Part  int    `json:"part" title:"part" default:"1" min:"1" max:"100" doc:"Which part of a long page."`
 	Links bool   `json:"links" title:"with links" default:"false" doc:"Show where the links in the text lead."`
@@ -107,6 +109,8 @@ func (p *Plugin) fetchAction() core.Action {
 
 // searchPayload asks for a search.
 type searchPayload struct {
+	_ struct{} `title:"Search the web"`
+
 	Query    string `json:"query" title:"query" doc:"What to look for, as one would type it." min:"1" max:"400"`
 	Language string `json:"language,omitempty" title:"language" doc:"Of the results, as a tag like de; left out: that of the bot." max:"10"`
 	Recent   string `json:"recent,omitempty" title:"not older than" oneof:"day|month|year" doc:"Only what is not older."`
