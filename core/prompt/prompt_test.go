@@ -192,6 +192,33 @@ func TestPersonaOfAPlugin(t *testing.T) {
 	}
 }
 
+// TestExampleDialogue: it gives way before anything else, and its characters count as given up.
+func TestExampleDialogue(t *testing.T) {
+	p := hello()
+	p.Persona.Dialogue = strings.Repeat("Jay: hi\nAria: hello. ", 20)
+	whole := mustBuild(t, p, llm.Limits{})
+	p.Persona.Dialogue = ""
+	least := mustBuild(t, p, llm.Limits{})
+	p.Persona.Dialogue = strings.Repeat("Jay: hi\nAria: hello. ", 20)
+	for name, tc := range map[string]struct {
+		chars int
+		lite  bool
+		want  bool
+	}{
+		"no limit": {0, false, true}, "much room": {4 * whole.Size, false, true}, "lite": {0, true, false},
+		"less than twice what stays": {whole.Size + 100, false, false}, "no room": {least.Size + 10, false, false},
+	} {
+		p.Lite = tc.lite
+		out := mustBuild(t, p, llm.Limits{Chars: tc.chars})
+		if got := strings.Contains(out.Instructions, "Example dialogue, for the tone only: Jay: hi Aria: hello."); got != tc.want {
+			t.Errorf("%s: shown %t, want %t", name, got, tc.want)
+		}
+		if !tc.lite && out.Before != whole.Size {
+			t.Errorf("%s: __pre_reduction_size %d, want %d", name, out.Before, whole.Size)
+		}
+	}
+}
+
 func TestRulesAreShort(t *testing.T) {
 	for _, d := range []llm.Dialect{llm.DialectJSON, llm.DialectTools} {
 		p := Parts{Interface: "telegram", Chat: true}
