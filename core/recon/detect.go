@@ -39,12 +39,13 @@ type script struct {
 type detector struct {
 	tags    []string
 	words   map[string]uint64 // the languages that have the word, as bits
+	endings map[string]uint64
 	letters map[rune]uint64
 	scripts []script
 }
 
 func newDetector() *detector {
-	d := &detector{words: make(map[string]uint64, 8192), letters: make(map[rune]uint64, 128), scripts: []script{
+	d := &detector{letters: make(map[rune]uint64, 128), endings: make(map[string]uint64, 512), scripts: []script{
 		{"zh", unicode.Han, false}, {"ja", unicode.Hiragana, false}, {"ja", unicode.Katakana, false},
 		{"th", unicode.Thai, false}, {"lo", unicode.Lao, false}, {"km", unicode.Khmer, false},
 		{"my", unicode.Myanmar, false}, {"ko", unicode.Hangul, true}, {"el", unicode.Greek, true},
@@ -53,6 +54,7 @@ func newDetector() *detector {
 		{"kn", unicode.Kannada, true}, {"ml", unicode.Malayalam, true}, {"gu", unicode.Gujarati, true},
 		{"pa", unicode.Gurmukhi, true}, {"si", unicode.Sinhala, true}, {"am", unicode.Ethiopic, true},
 	}}
+	d.words = make(map[string]uint64, 8192)
 	for line := range strings.Lines(languageList) {
 		bit := uint64(1) << len(d.tags)
 		fields := strings.Split(line, "|")
@@ -60,7 +62,12 @@ func newDetector() *detector {
 			d.letters[r] |= bit
 		}
 		for word := range strings.FieldsSeq(fields[2]) {
-			d.words[word] |= bit
+			ending, ok := strings.CutPrefix(word, "-")
+			if ok {
+				d.endings[ending] |= bit
+			} else {
+				d.words[word] |= bit
+			}
 		}
 		d.tags = append(d.tags, fields[0])
 	}
@@ -99,37 +106,39 @@ func (d *detector) share(e evidence, set uint64, amount float64) {
 	}
 }
 
-// weigh reads a text. It returns what speaks for each language, and the number of words.
-func (d *detector) weigh(text string) (evidence, int) {
-	e, words := make(evidence, len(d.tags)), wordsOf(text)
-	for _, word := range words {
-		d.word(e, word)
+// weigh reads the first words of a text: e becomes what speaks for each language. It returns
+// the number of words.
+func (d *detector) weigh(e evidence, text string) (words int) {
+	clear(e)
+	for field := range strings.FieldsSeq(text[:min(len(text), textMax)]) {
+		if foreign(field) {
+			continue
+		}
+		for field != "" && words < wordsMax {
+			var word string
+			word, field = cutWord(field)
+			if word != "" {
+				d.word(e, word)
+				words++
+			}
+		}
 	}
 	zh, ja := d.at("zh"), d.at("ja")
 	if e[ja] > 0 { // it has letters of its own among the Chinese ones
 		e[zh], e[ja] = 0, e[zh]+e[ja]
 	}
-	return e, len(words)
+	return words
 }
 
-// wordsOf returns the first words of a text, in small letters.
-func wordsOf(text string) []string {
-	if len(text) > textMax {
-		text = text[:textMax]
+// cutWord cuts a field behind its first word, which it returns in small letters.
+func cutWord(field string) (word, rest string) {
+	word = field
+	at := strings.IndexFunc(field, parts)
+	if at >= 0 {
+		_, size := utf8.DecodeRuneInString(field[at:])
+		word, rest = field[:at], field[at+size:]
 	}
-	var words []string
-	for field := range strings.FieldsSeq(text) {
-		if foreign(field) {
-			continue
-		}
-		for word := range strings.FieldsFuncSeq(field, parts) {
-			word = strings.Trim(strings.ReplaceAll(strings.ToLower(word), "’", "'"), "'-")
-			if word != "" {
-				words = append(words, word)
-			}
-		}
-	}
-	return words[:min(len(words), wordsMax)]
+	return strings.Trim(strings.ReplaceAll(strings.ToLower(word), "’", "'"), "'-"), rest
 }
 
 // foreign reports whether a field is not a word of a language: an address, a name, a command,
@@ -187,13 +196,15 @@ func (d *detector) characters(e evidence, text string) {
 }
 
 // ending returns the languages that have the longest known ending of a word.
-func (d *detector) ending(word string) uint64 {
-	runes := []rune(word)
-	for n := min(endingMax, len(runes)-endingMin); n >= endingMin; n-- {
-		set := d.words["-"+string(runes[len(runes)-n:])]
-		if set != 0 {
-			return set
+func (d *detector) ending(word string) (set uint64) {
+	at := len(word)
+	for n := range min(endingMax, utf8.RuneCountInString(word)-endingMin) {
+		_, size := utf8.DecodeLastRuneInString(word[:at])
+		at -= size
+		known := d.endings[word[at:]]
+		if n+1 >= endingMin && known != 0 {
+			set = known
 		}
 	}
-	return 0
+	return set
 }

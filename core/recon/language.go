@@ -32,11 +32,13 @@ type conversation struct {
 	trust    float64 // in the platform's word
 	words    float64 // since the beginning, faded as evidence is
 	strength evidence
+	said     evidence // of the latest message
 }
 
 // hear takes what a person said into account.
 func (c *conversation) hear(text string) {
-	e, words := c.weigh(text)
+	e := c.said
+	words := c.weigh(e, text)
 	sum := 0.0
 	for _, v := range e {
 		sum += v
@@ -89,7 +91,8 @@ func (c *conversation) clearest() (at int, sure bool) {
 func (d *detector) language(s core.Scene) (tag string, heard bool) {
 	locale := locale(s)
 	c := conversation{
-		detector: d, at: d.at(base(locale)), first: firstMin, trust: trustStart, strength: make(evidence, len(d.tags)),
+		detector: d, at: d.at(base(locale)), first: firstMin, trust: trustStart,
+		strength: make(evidence, len(d.tags)), said: make(evidence, len(d.tags)),
 	}
 	strange := c.at < 0 && locale != "" // a language that is taken for others, word by word
 	if strange {
