@@ -174,8 +174,12 @@ func (s *search) run() []core.FactMatch {
 	for _, p := range s.q.About {
 		s.required = append(s.required, aboutTerm(p))
 	}
+	none := func(uint64, []byte) {}
+	origins := slices.DeleteFunc(s.origins(), func(p core.Path) bool { return s.newestWith(p, termAll, 1, none) == 0 })
+	if len(origins) == 0 {
+		return nil
+	}
 	s.queryWords()
-	origins := s.origins()
 	counts := make([]int, len(s.words))
 	for _, origin := range origins {
 		s.addHits(origin, counts)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"synthbot/core/llm"
 )
@@ -57,6 +58,10 @@ const (
 type openAIText string
 
 func (t *openAIText) UnmarshalJSON(data []byte) error {
+	if data[0] == '"' && bytes.IndexByte(data, '\\') < 0 && utf8.Valid(data) { // nothing to decode
+		*t = openAIText(data[1 : len(data)-1])
+		return nil
+	}
 	var plain string
 	if json.Unmarshal(data, &plain) == nil {
 		*t = openAIText(plain)
