@@ -202,8 +202,11 @@ func (d *Drafts) next(live context.Context, place string, a *draft) string {
 	driver.Sleep(live, pause)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	text := d.opt.Platform.Fit(a.text)
-	if live.Err() != nil || a.refused || text == a.shown {
+	text := ""
+	if live.Err() == nil && !a.refused { // else the text that was whole in time would be fitted for nothing
+		text = d.opt.Platform.Fit(a.text)
+	}
+	if text == a.shown {
 		text = ""
 	}
 	a.writing = text != ""
