@@ -14,7 +14,8 @@
 // so a place and all below it are one contiguous range, in the order of paths.
 // Every key holds its whole place, so that a part of a damaged file is still useful.
 //
-//	meta     name → schema version, clean flag, salt, floor, the file's own name
+//	meta     name → schema version, clean flag, salt, floor, the file's own name;
+//	         "forget ", path → what a Forget that is not over deletes (JSON)
 //	places   place → head: last number, answered mark, count, time, private (fields)
 //	log      place, seq → entry (fields)
 //	ids      place, platform id → seq, hour of receipt (two uvarints)

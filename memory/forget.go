@@ -2,7 +2,6 @@ package memory
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,21 +30,108 @@ import (
 // store of them elsewhere is up to the plugins (core.DataKeeper).
 func (db *DB) Forget(ctx context.Context, path core.Path) error {
 	s := newSubject(withJobName(ctx, "forget %s", path), db, path)
-	defer func() { s.db.epochs.end(s.inProgress) }()
-	if err := s.begin(); err != nil {
-		return fmt.Errorf("forget %s: %w", path, err)
-	}
-	steps := []func() error{
-		// The log comes late, and what shows that a place was private comes last: if Forget is
-		// interrupted, the next one finds the places by it.
-		s.journals, s.facts, s.plugins, s.states, s.usage, s.entries, s.aliases, s.lastEntries, s.files,
-	}
-	for _, step := range steps {
+	defer s.end()
+	for _, step := range []func() error{s.find, s.begin, s.erase} {
 		if err := step(); err != nil {
 			return fmt.Errorf("forget %s: %w", path, err)
 		}
 	}
 	return nil
+}
+
+// continueForgets continues in the background what the end of the process interrupted. What
+// is stored from now on does not belong to it.
+func (db *DB) continueForgets(ctx context.Context) {
+	var all []*subject
+	err := db.view(ctx, func(v *view) (err error) {
+		for key := range v.bucket(bucketMeta).prefixed([]byte(metaForget)) {
+			var path core.Path
+			err = errors.Join(err, path.UnmarshalText(key[len(metaForget):]))
+			s := newSubject(withJobName(ctx, "forget %s", path), db, path)
+			s.continued = true
+			all = append(all, s)
+			err = errors.Join(err, s.adopt(v))
+		}
+		return err
+	})
+	for _, s := range all {
+		err = errors.Join(err, s.begin())
+	}
+	db.work.Go(func() {
+		for _, s := range all {
+			if err == nil {
+				err = s.erase()
+			}
+			s.end()
+		}
+		if err != nil && ctx.Err() == nil {
+			db.log.Error("somebody is not forgotten yet; the next start tries again", "err", err)
+		}
+	})
+}
+
+// metaForget, with the path, is the key in the meta bucket of a Forget that is not over. The
+// value is what it found before it deleted anything: what is left after the end of the
+// process does not show what it belonged to.
+const metaForget = "forget "
+
+func (s *subject) planKey() []byte { return []byte(metaForget + s.path.String()) }
+
+// plan is what is stored, to be encoded or decoded.
+func (s *subject) plan() any {
+	return &struct {
+		Whole   *map[core.Path]uint64
+		Replies *map[core.Path]map[string]bool
+		Sources *map[core.Path]bool
+	}{&s.whole, &s.replies, &s.sources}
+}
+
+func (s *subject) storePlan() error {
+	plan := core.JSON(s.plan())
+	return s.db.update(s.ctx, func(t *tx) { t.bucket(bucketMeta).Put(s.planKey(), plan) })
+}
+
+func (s *subject) dropPlan() error {
+	return s.db.update(s.ctx, func(t *tx) { t.bucket(bucketMeta).Delete(s.planKey()) })
+}
+
+// adopt takes over what a Forget found that was interrupted, if there is one.
+func (s *subject) adopt(v *view) error {
+	value := v.bucket(bucketMeta).Get(s.planKey())
+	if value == nil {
+		return nil
+	}
+	return json.Unmarshal(value, s.plan())
+}
+
+// erase deletes what belongs to the subject.
+func (s *subject) erase() error {
+	steps := []func() error{
+		// The log comes late: journals and states that belong to a person are found by it.
+		s.findAll, s.storePlan, s.journals, s.facts, s.plugins, s.states, s.usage, s.entries, s.aliases,
+		s.places, s.files, s.dropPlan,
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findAll finds what a turn may have added while the places were searched, and what else
+// belongs to them.
+func (s *subject) findAll() error {
+	err := s.findWhole()
+	s.markInProgress()
+	if err != nil {
+		return err
+	}
+	return s.db.view(s.ctx, func(v *view) error {
+		s.findSources(v)
+		s.findTurns(v)
+		return nil
+	})
 }
 
 // files deletes what else may hold the person: copies that upgrades left, and names of jobs.
@@ -65,28 +151,16 @@ func (s *subject) files() error {
 	return errors.Join(errs...)
 }
 
-// begin begins a new epoch, takes a snapshot, and mutes the running turns. The places that
-// are deleted as a whole are searched before and after: the search is long, and a turn may
-// end meanwhile.
+// begin begins a new epoch, mutes the running turns, and takes a snapshot of the heads.
 func (s *subject) begin() error {
-	if err := s.find(); err != nil {
-		return err
-	}
-	err := s.db.update(s.ctx, func(t *tx) {
+	return updateAndView(s.ctx, s.db, func(t *tx) {
 		s.markInProgress()
 		t.finish() // writes of others in this transaction count
-		s.lookUp(t)
 		t.bucket(bucketMeta).Put([]byte(metaTraces), []byte("1"))
 		t.forgotten().addSalt()
 		s.recordRequest(t)
 		s.mute(t)
-	})
-	if err != nil {
-		return err
-	}
-	err = s.findWhole()
-	s.markInProgress()
-	return errors.Join(err, s.findSources())
+	}, s.lookUp)
 }
 
 // markInProgress begins the epoch in which the person and these places are forgotten, so
@@ -95,36 +169,58 @@ func (s *subject) markInProgress() {
 	e := &s.db.epochs
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, path := range append(slices.Collect(maps.Keys(s.whole)), s.path) {
+	mark := func(path core.Path) {
 		if !s.inProgress[path] {
 			s.inProgress[path] = true
 			e.forgottenIn[path] = e.now
 			e.inProgress[path]++
 		}
 	}
+	mark(s.path)
+	if s.person != "" { // else they are below the path
+		for path := range s.whole {
+			mark(path)
+		}
+	}
 }
+
+// end ends what begin began.
+func (s *subject) end() { s.db.epochs.end(s.inProgress) }
 
 // findSources finds the paths that lead to what is deleted. A place that moved with one
 // above it has no alias of its own, but ids are stored under its path.
-func (s *subject) findSources() error {
-	return s.db.view(s.ctx, func(v *view) error {
-		s.ids = v.idSources()
-		for _, from := range append(v.placesIn(bucketIDs), v.placesIn(bucketAliases)...) {
-			if s.holds(v.resolve(from).path) {
-				s.sources[from] = true
-			}
+func (s *subject) findSources(v *view) {
+	s.ids = v.idSources()
+	for _, from := range append(v.placesIn(bucketIDs), v.placesIn(bucketAliases)...) {
+		if s.holds(v.resolve(from).path) {
+			s.sources[from] = true
 		}
-		return nil
-	})
+	}
 }
 
-// entries deletes the person's entries, but for those that show that a place was private, and
-// removes the person from the entries of others.
+// findTurns finds the turns that answer or name the person, and what they sent.
+func (s *subject) findTurns(v *view) {
+	for turn, records := range v.turns(subtree(s.within)) {
+		answered := s.isAnswered(&v.tx, records)
+		if !answered && !s.isNamed(records) {
+			continue
+		}
+		s.turns[turn] = answered
+		for _, r := range records {
+			p, sent, _, known := v.sentBy(r)
+			if answered && known {
+				s.addReply(p.path, sent.ID)
+			}
+		}
+	}
+}
+
+// entries deletes the person's entries, and removes the person from the entries of others.
 func (s *subject) entries() error {
 	from, to := subtree(s.within)
 	err := sweep(s.ctx, s.db, bucketLog, from, to, func(k, v []byte) bool {
 		l, ok, _ := s.read(k, v)
-		return ok && s.proof[l.Message.Path] != l.Message.Seq && (s.concerns(&l) || s.clean(&l))
+		return ok && (s.concerns(&l) || s.clean(&l))
 	}, func(t *tx, k, v []byte) {
 		l, _, _ := s.read(k, v)
 		if s.concerns(&l) {
@@ -175,18 +271,11 @@ func dropForeign(m *core.Message, gone func(core.Foreign) bool) (changed bool) {
 	return len(m.Foreign) < before
 }
 
-// lastEntries deletes what is left of whole places, those below others first. Their numbers
-// are not given again: a turn may still run there, and platforms know messages by their
-// turn's number.
-func (s *subject) lastEntries() error {
-	longest := func(a, b core.Path) int { return cmp.Compare(len(b.String()), len(a.String())) }
-	places := slices.SortedFunc(maps.Keys(s.whole), longest)
-	return changeAll(s.ctx, s.db, places, func(t *tx, path core.Path) {
-		p := place{path: path, key: placeKey(path)}
-		if l, ok := t.entry(p, s.proof[path]); ok {
-			s.removeEntry(t, &l)
-		}
-		dropHead(t, p.key)
+// places deletes the heads of whole places. Their numbers are not given again: a turn may
+// still run there, and platforms know messages by their turn's number.
+func (s *subject) places() error {
+	return changeAll(s.ctx, s.db, slices.Collect(maps.Keys(s.whole)), func(t *tx, path core.Path) {
+		dropHead(t, placeKey(path))
 	})
 }
 
@@ -216,27 +305,42 @@ func (s *subject) aliases() error {
 			return err
 		}
 	}
-	return s.db.update(s.ctx, func(t *tx) {
-		moved := t.placesIn(bucketAliases)
-		gone := slices.DeleteFunc(slices.Clone(moved), func(from core.Path) bool { return !s.sources[from] })
-		if len(gone) == 0 {
-			return
-		}
-		before := make(map[core.Path]place)
-		for _, from := range append(t.placesIn(bucketIDs), moved...) {
-			if !s.sources[from] {
-				before[from] = t.resolve(from)
+	var gone, led []core.Path
+	err := s.db.view(s.ctx, func(v *view) error {
+		moved := v.placesIn(bucketAliases)
+		for _, from := range append(v.placesIn(bucketIDs), moved...) {
+			if !s.sources[from] && s.ledThrough(v, from) {
+				led = append(led, from)
 			}
 		}
-		for _, from := range gone {
-			t.bucket(bucketAliases).Delete(placeKey(from))
-		}
-		for from, p := range before {
-			if t.resolve(from).path != p.path {
-				t.addAlias(from, alias{To: p.path, Shift: p.shift})
-			}
-		}
+		gone = slices.DeleteFunc(moved, func(from core.Path) bool { return !s.sources[from] })
+		return nil
 	})
+	if err != nil {
+		return err
+	}
+	err = changeAll(s.ctx, s.db, led, func(t *tx, from core.Path) {
+		p := t.resolve(from)
+		t.addAlias(from, alias{To: p.path, Shift: p.shift})
+	})
+	if err != nil {
+		return err
+	}
+	return changeAll(s.ctx, s.db, gone, func(t *tx, from core.Path) {
+		t.bucket(bucketAliases).Delete(placeKey(from))
+	})
+}
+
+// ledThrough reports whether a path leads through one of the aliases that are deleted.
+func (s *subject) ledThrough(v *view, path core.Path) bool {
+	for range maxHops {
+		a, moved := v.followAlias(path)
+		if !moved || s.sources[a.from] {
+			return moved
+		}
+		path = a.To
+	}
+	return false
 }
 
 // facts deletes facts by the person, about them, or of the deleted places. Of facts that
@@ -246,15 +350,14 @@ func (s *subject) facts() error {
 	err := sweep(s.ctx, s.db, bucketFacts, nil, nil, func(k, v []byte) bool {
 		fact, err := decodeFact(k, v)
 		if err != nil {
-			return s.path.IsZero() || namesPath(v, s.path)
+			unreadable[string(k)] = s.isNamedIn(v)
+			return false
 		}
 		return s.concernsFact(fact) || slices.ContainsFunc(fact.Former, s.saidBefore)
 	}, func(t *tx, k, v []byte) {
 		fact, err := decodeFact(k, v)
 		switch {
-		case err != nil:
-			unreadable[string(k)] = true
-			t.bucket(bucketFacts).Delete(k)
+		case err != nil: // since it was read
 		case s.concernsFact(fact):
 			t.facts().dropFact(fact)
 		default:
@@ -267,8 +370,13 @@ func (s *subject) facts() error {
 		return err
 	}
 	of := func(k, _ []byte) bool { return unreadable[string(k[max(0, len(k)-8):])] }
-	err = deleteWhere(s.ctx, s.db, bucketWords, nil, nil, of)
-	return errors.Join(err, deleteWhere(s.ctx, s.db, bucketVectors, nil, nil, of))
+	// The record comes last: it shows whose the rest is.
+	for _, bucket := range []string{bucketWords, bucketVectors, bucketFacts} {
+		if err := deleteWhere(s.ctx, s.db, bucket, nil, nil, of); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *subject) plugins() error {
@@ -303,24 +411,30 @@ func (s *subject) usage() error {
 	})
 }
 
-// mute mutes the unfinished turns that answer the person. Only places with a journal are
+// mute mutes the unfinished turns that answer the person, also under the paths with which
+// they began if their places moved since. Writers wait for it: only places with a journal are
 // searched.
 func (s *subject) mute(t *tx) {
+	former := make(map[core.Path][]place)
+	for _, from := range t.db.epochs.moved {
+		p := t.resolve(from)
+		former[p.path] = append(former[p.path], p)
+	}
 	for _, path := range t.placesIn(bucketJournal) {
 		if !path.Within(s.within) {
 			continue
 		}
 		place := placeKey(path)
-		from := seqKey(place, s.heads[path].answered+1)
-		for turn, records := range t.turns(from, after(place)) {
-			if !s.isNamed(records) && !s.isAnswered(t, records) {
+		h, _ := t.readHead(place)
+		s.heads[path] = h
+		for turn, records := range t.turns(seqKey(place, h.answered+1), after(place)) {
+			if s.person != "" && !s.isNamed(records) && !s.isAnswered(t, records) {
 				continue
 			}
-			names := []core.TurnID{turn} // from before its place moved, too
-			for _, from := range t.placesIn(bucketAliases) {
-				p := t.resolve(from)
-				if p.path == path && turn.Seq > p.shift {
-					names = append(names, core.TurnID{Path: from, Seq: turn.Seq - p.shift})
+			names := []core.TurnID{turn}
+			for _, p := range former[path] {
+				if turn.Seq > p.shift {
+					names = append(names, core.TurnID{Path: p.from, Seq: turn.Seq - p.shift})
 				}
 			}
 			s.db.epochs.mute(turn, names)
@@ -328,43 +442,28 @@ func (s *subject) mute(t *tx) {
 	}
 }
 
-// journals deletes the journals of the turns that answer or name the person.
+// journals deletes the journals of the turns that answer or name the person, and what the
+// turns sent that answer them. Only entries of older versions need that: newer ones name the
+// person that they answer.
 func (s *subject) journals() error {
-	answers := make(map[core.TurnID]bool)
-	err := s.db.view(s.ctx, func(v *view) error {
-		for turn, records := range v.turns(subtree(s.within)) {
-			answered := s.isAnswered(&v.tx, records)
-			if answered || s.isNamed(records) {
-				answers[turn] = answered
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return changeAll(s.ctx, s.db, slices.Collect(maps.Keys(answers)), func(t *tx, turn core.TurnID) {
-		if answers[turn] {
-			for _, r := range t.records(turn) {
-				s.removeSent(t, r)
+	return changeAll(s.ctx, s.db, slices.Collect(maps.Keys(s.turns)), func(t *tx, turn core.TurnID) {
+		for _, r := range t.records(turn) {
+			p, _, seq, known := t.sentBy(r)
+			if s.turns[turn] && known {
+				t.remove(p.key, seq)
 			}
 		}
 		t.deleteBelow(bucketJournal, turnKey(turn))
 	})
 }
 
-// removeSent deletes the message that a part of a turn sent to the person. Only entries of
-// older versions need it: newer ones name the person that they answer.
-func (s *subject) removeSent(t *tx, r record) {
-	var sent core.Sent
+// sentBy returns the message that a part of a turn sent, if it is known.
+func (t *tx) sentBy(r record) (p place, sent core.Sent, seq uint64, known bool) {
 	w, err := decodeRecord(r.value)
 	if err != nil || r.key.Part == 0 || json.Unmarshal(w.Data, &sent) != nil {
-		return
+		return place{}, core.Sent{}, 0, false
 	}
-	p := t.resolve(sent.Path)
-	seq, known := t.findID(p, sent.ID)
-	if known {
-		s.addReply(p.path, sent.ID)
-		t.remove(p.key, seq)
-	}
+	p = t.resolve(sent.Path)
+	seq, known = t.findID(p, sent.ID)
+	return p, sent, seq, known
 }

@@ -68,7 +68,7 @@ func (t forgottenTx) requestKey(person core.Path) []byte {
 // last message is the request, if it is new. The request for everybody has the time of this
 // machine.
 func (s *subject) recordRequest(t *tx) {
-	if s.person == "" && !s.path.IsZero() {
+	if s.continued || s.person == "" && !s.path.IsZero() {
 		return
 	}
 	at := t.now.Add(-s.newest.Ahead)
@@ -153,6 +153,7 @@ type epochs struct {
 	inProgress  map[core.Path]int     // those who are being forgotten now
 	muted       map[core.TurnID]muted // turns that answer somebody who was forgotten, by all of their ids
 	floor       uint64                // numbers of new places begin above; for the writer alone
+	moved       []core.Path           // paths that were moved last; for the writer alone
 }
 
 // Epoch is the number of times that somebody was forgotten; see core.WithEpoch.

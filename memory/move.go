@@ -78,6 +78,8 @@ func (t factTx) factsBelow(root core.Path) (facts []core.Fact) {
 }
 
 func (t *tx) addAlias(from core.Path, a alias) {
+	moved := append(t.db.epochs.moved, from)
+	t.db.epochs.moved = moved[max(0, len(moved)-maxMoved):]
 	t.bucket(bucketAliases).Put(placeKey(from), core.JSON(a))
 }
 
@@ -163,14 +165,17 @@ func (m migration) movePairs(bucket string, start, end []byte, move func(k, v []
 type alias struct {
 	To    core.Path `json:"to"`
 	Shift uint64    `json:"shift,omitempty"`
+	from  core.Path // where it is stored
 }
 
-// maxHops bounds how often a place may have moved.
-const maxHops = 16
+const (
+	maxHops  = 16   // how often a place may have moved
+	maxMoved = 1000 // paths that may have moved while a turn runs
+)
 
 // resolve follows the migrations of a path, or of one above it.
 func (t *tx) resolve(path core.Path) place {
-	p := place{path: path, ids: placeKey(path)}
+	p := place{from: path, path: path, ids: placeKey(path)}
 	for range maxHops {
 		next, moved := t.followAlias(p.path)
 		if !moved {
@@ -197,6 +202,7 @@ func (t *tx) followAlias(path core.Path) (a alias, moved bool) {
 		if err != nil {
 			t.db.logUnreadable(fmt.Errorf("alias of %s: %w", above, err))
 		}
+		a.from = above
 		return a, err == nil
 	}
 	return alias{}, false

@@ -61,6 +61,7 @@ type DB struct {
 	pruning    *pruning
 
 	compacting chan struct{}      // holds a token while the file is compacted
+	stepTime   time.Duration      // of one step of a long change; see changeAll
 	stop       context.CancelFunc // ends what works in the background
 	work       sync.WaitGroup
 	checking   sync.WaitGroup // the check after an unclean stop
@@ -89,6 +90,7 @@ func Open(dir string, o Options) (*DB, error) {
 	db.repeat(background, db.space.failures, db.space.step)
 	db.repeat(background, db.embeds.wake, db.embeds.step)
 	db.repeat(background, db.pruning.changed, db.pruning.step)
+	db.continueForgets(background)
 	db.startTraceRemoval(background)
 	return db, nil
 }
@@ -101,7 +103,7 @@ func (db *DB) repeat(ctx context.Context, wake <-chan struct{}, step func(contex
 // newDB returns a DB whose file is not open yet.
 func newDB(name string, o Options) *DB {
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	db := &DB{log: log, clock: o.Clock, compacting: make(chan struct{}, 1)}
+	db := &DB{log: log, clock: o.Clock, compacting: make(chan struct{}, 1), stepTime: maxStepTime}
 	db.queue = &queue{wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	if db.clock == nil {
 		db.clock = time.Now

@@ -1,11 +1,16 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
+
+	"go.etcd.io/bbolt"
 
 	"synthbot/core"
 )
@@ -110,6 +115,23 @@ func (db *DB) update(ctx context.Context, run func(*tx)) error {
 		run(t)
 		return nil
 	}})
+}
+
+// updateAndView is update, and then a view without what is written later.
+func updateAndView(ctx context.Context, db *DB, run func(*tx), f func(*view) error) error {
+	var b *bbolt.Tx
+	var handle *os.File
+	var begin error
+	err := db.write(ctx, &job{
+		run:     func(t *tx) error { run(t); return nil },
+		publish: func() { handle = db.file.handle; b, begin = db.file.bolt.Begin(false) },
+	})
+	if err = cmp.Or(err, begin); err != nil {
+		return err
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() { _ = b.Rollback() }() // of a view, it cannot fail
+	return db.file.guard(func() error { return f(&view{tx: tx{Tx: b, db: db, now: db.clock()}, file: handle}) })
 }
 
 // write calls run in a transaction and returns when that is durable, or run's error. If ctx

@@ -73,7 +73,8 @@ type savedPair struct {
 }
 
 func (s *salvager) add(bucket string, key, value []byte) {
-	if bucket == bucketMeta && string(key) != metaSalt && string(key) != metaFloor {
+	kept := string(key) == metaSalt || string(key) == metaFloor || bytes.HasPrefix(key, []byte(metaForget))
+	if bucket == bucketMeta && !kept {
 		return // the new file has its own; the salt keeps hashes of forgotten ids valid
 	}
 	check, checked := pairChecks()[bucket]

@@ -69,7 +69,7 @@ func changeAll[T any](ctx context.Context, db *DB, all []T, change func(*tx, T))
 		err := db.update(ctx, func(t *tx) {
 			done = 0
 			for start := time.Now(); done < min(len(all), maxSweepWrites); done++ {
-				if done > 0 && time.Since(start) > maxStepTime {
+				if done > 0 && time.Since(start) > db.stepTime {
 					break
 				}
 				change(t, all[done])

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/coretest"
@@ -68,6 +69,9 @@ func sound(t testing.TB, dir string) {
 		return
 	}
 	db.checking.Wait()
+	for isForgetting(t, db) {
+		time.Sleep(time.Millisecond)
+	}
 	if err := db.Check(context.Background()); err != nil {
 		t.Error(err)
 	} else if err := boltCheck(db); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 
@@ -20,7 +21,6 @@ type subject struct {
 	within  core.Path            // the places to search
 	heads   map[core.Path]head   // of these places, when they were last looked up
 	whole   map[core.Path]uint64 // places that belong to it as a whole, up to that number
-	proof   map[core.Path]uint64 // entries by which such places are known to be private
 	spokeIn map[core.Path]bool   // places where the person spoke
 	newest  core.Message         // the person's last message
 	// replies holds, by place, the ids of what the bot answered the person.
@@ -30,13 +30,15 @@ type subject struct {
 	inProgress map[core.Path]bool    // what is marked in epochs
 	ids        map[core.Path][]place // the paths under which ids are stored, by the place that they lead to
 	sources    map[core.Path]bool    // paths of ids and aliases that lead to what is deleted
+	turns      map[core.TurnID]bool  // turns whose journals are deleted; true: they answered the person
+	continued  bool                  // it began in a former life of the process
 }
 
 func newSubject(ctx context.Context, db *DB, path core.Path) *subject {
 	s := &subject{db: db, ctx: ctx, path: path, within: path,
-		whole: make(map[core.Path]uint64), proof: make(map[core.Path]uint64),
+		heads: make(map[core.Path]head), whole: make(map[core.Path]uint64),
 		spokeIn: make(map[core.Path]bool), replies: make(map[core.Path]map[string]bool),
-		inProgress: make(map[core.Path]bool), sources: make(map[core.Path]bool)}
+		inProgress: make(map[core.Path]bool), sources: make(map[core.Path]bool), turns: make(map[core.TurnID]bool)}
 	if path.IsPerson() {
 		s.person, s.within = path.Elements()[2], interfaceOf(path)
 	}
@@ -45,20 +47,18 @@ func newSubject(ctx context.Context, db *DB, path core.Path) *subject {
 
 // lookUp looks up the places to search. What is added to them later does not belong to the
 // subject.
-func (s *subject) lookUp(t *tx) {
+func (s *subject) lookUp(v *view) error {
 	if s.person == "" {
-		s.path = t.resolve(s.path).path
+		s.path = v.resolve(s.path).path
 		s.within = s.path
 	}
-	s.heads = maps.Collect(t.headsBelow(s.within))
+	s.heads = maps.Collect(v.headsBelow(s.within))
+	return nil
 }
 
 // find looks up the places to search, and finds what is in them.
 func (s *subject) find() error {
-	err := s.db.view(s.ctx, func(v *view) error {
-		s.lookUp(&v.tx)
-		return nil
-	})
+	err := s.db.view(s.ctx, func(v *view) error { return errors.Join(s.lookUp(v), s.adopt(v)) })
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (s *subject) findWhole() error {
 			s.newest = l.Message
 		}
 		if l.Message.Private {
-			s.whole[path], s.proof[path] = s.heads[path].last, l.Message.Seq
+			s.whole[path] = s.heads[path].last
 		}
 		return false
 	}, nil)
@@ -196,4 +196,14 @@ func (s *subject) isAnswered(t *tx, records []record) bool {
 		}
 	}
 	return false
+}
+
+// isNamedIn reports whether a value in JSON that cannot be read names the subject.
+func (s *subject) isNamedIn(value []byte) bool {
+	for path := range s.whole {
+		if namesPath(value, path) {
+			return true
+		}
+	}
+	return s.path.IsZero() || namesPath(value, s.path)
 }

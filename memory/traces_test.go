@@ -133,7 +133,7 @@ func TestBeginningWhileForgetting(t *testing.T) {
 		return err
 	}
 	f := newSubject(t.Context(), db, jay)
-	if err := f.begin(); err != nil {
+	if err := errors.Join(f.find(), f.begin()); err != nil {
 		t.Fatal(err)
 	}
 	meanwhile := core.WithEpoch(t.Context(), db.Epoch())

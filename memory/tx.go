@@ -285,6 +285,7 @@ func (t *tx) records(turn core.TurnID) (records []record) {
 
 // place is the place to which a path leads.
 type place struct {
+	from  core.Path // the original path
 	path  core.Path
 	key   []byte
 	ids   []byte // the key of the original path: its ids stay there

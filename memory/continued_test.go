@@ -1,0 +1,193 @@
+package memory
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"synthbot/core"
+)
+
+// isForgetting reports whether a Forget is not over.
+func isForgetting(t testing.TB, db *DB) bool {
+	t.Helper()
+	plans := 0
+	err := db.view(context.Background(), func(v *view) error {
+		for range v.bucket(bucketMeta).prefixed([]byte(metaForget)) {
+			plans++
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return plans > 0
+}
+
+// calm has a clock that never moves.
+func calm() Options {
+	return Options{Clock: func() time.Time { return day }, SkipCheck: true}
+}
+
+// mixed adds what somebody said, quoted and was answered, in any order, and moves a place several times.
+func mixed(t *testing.T, db *DB, r *rand.Rand) {
+	t.Helper()
+	places := []core.Path{group, topic, kitchen, alone, core.MustPath(alone.String() + "/1")}
+	supers := []core.Path{group, core.MustPath("chat/s"), core.MustPath("chat/b"), core.MustPath("chat/t"), core.MustPath("chat/a")}
+	for n := range 40 {
+		place := places[r.IntN(len(places))]
+		e := message(place, fmt.Sprint("m", n), fmt.Sprint("words ", n))
+		e.Message.Author.ID = fmt.Sprint(1000 * (1 + r.IntN(2)))
+		if place == alone {
+			e.Message.Author.ID, e.Message.Private = "1000", true
+		}
+		e.Due = r.IntN(3) == 0
+		if r.IntN(3) == 0 {
+			quoted := r.IntN(n + 1)
+			e.Message.ReplyTo = &core.Quote{ID: fmt.Sprint("r", quoted), Text: fmt.Sprint("reply ", quoted)}
+		}
+		at := add(t, db, e)[0].Message
+		if r.IntN(2) == 0 {
+			reply := message(place, fmt.Sprint("r", n), fmt.Sprint("reply ", n))
+			reply.Self = true
+			b := &core.Batch{Append: []core.Entry{reply}, Answered: []core.TurnID{{Path: at.Path, Seq: at.Seq}}}
+			if err := db.Commit(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n%10 == 5 && r.IntN(3) > 0 {
+			move := core.Event{Kind: core.KindMigration, Message: core.Message{Path: supers[0]}, To: supers[1]}
+			supers = supers[1:]
+			if err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{move}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// contents are all pairs of the file but what says how it was closed, and that it has traces.
+func contents(t *testing.T, db *DB) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	err := db.view(t.Context(), func(v *view) error {
+		for _, name := range buckets() {
+			for k, value := range v.bucket(name).pairs(nil, nil) {
+				if name != bucketMeta || string(k) != metaClean && string(k) != metaTraces {
+					all[fmt.Sprintf("%s %q", name, k)] = fmt.Sprintf("%q", value)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// deaths forgets a path, and returns copies of the file from before each commit: those that
+// hold a plan, and those from before that.
+func deaths(t *testing.T, db *DB, path core.Path) (planned, unplanned []string) {
+	t.Helper()
+	db.stepTime = -1 // each change has a commit of its own
+	db.writer.fault = func(_ *tx, j *job) {
+		switch {
+		case j.name != "forget "+path.String():
+		case isForgetting(t, db):
+			planned = append(planned, crash(t, db))
+		default:
+			unplanned = append(unplanned, crash(t, db))
+		}
+	}
+	if err := db.Forget(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	return planned, unplanned
+}
+
+// TestForgetIsContinued lets the process die before every commit of a Forget. The next life
+// deletes the rest, and the file then holds just what it holds if nobody dies.
+func TestForgetIsContinued(t *testing.T) {
+	seeds := uint64(5)
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
+		for _, path := range []core.Path{jay, group, alone, {}} {
+			t.Run(fmt.Sprint(seed, " ", path), func(t *testing.T) {
+				db := openWith(t, t.TempDir(), calm())
+				populated(t, db)
+				mixed(t, db, rand.New(rand.NewPCG(seed, 0)))
+				db.file.bolt.NoSync = true
+				err := db.update(t.Context(), func(t *tx) {
+					unreadable := fmt.Appendf(nil, `{"origin":%q,"by":%q,"text`, alone, t.resolve(group).path)
+					t.forgotten().addSalt()
+					t.bucket(bucketFacts).Put(binary.BigEndian.AppendUint64(nil, 2), unreadable)
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				planned, unplanned := deaths(t, db, path)
+				if len(planned) < 10 {
+					t.Errorf("%d commits", len(planned))
+				}
+				whole := contents(t, db)
+				for n, dir := range slices.Concat(unplanned, planned) {
+					later := openWith(t, dir, calm())
+					later.file.bolt.NoSync = true
+					if n < len(unplanned) {
+						if err := later.Forget(t.Context(), path); err != nil {
+							t.Fatal(err)
+						}
+					}
+					for isForgetting(t, later) {
+						time.Sleep(time.Millisecond)
+					}
+					want(t, fmt.Sprintf("what is left after a death before commit %d", n), contents(t, later), whole)
+				}
+			})
+		}
+	}
+}
+
+// TestSaidBeforeForgettingIsContinued: what is said in the next life stays.
+func TestSaidBeforeForgettingIsContinued(t *testing.T) {
+	db := openWith(t, t.TempDir(), calm())
+	populated(t, db)
+	planned, _ := deaths(t, db, jay)
+	for _, dir := range planned[:3] {
+		later := openWith(t, dir, calm())
+		e := message(group, "new", "after the start")
+		e.Message.Author.ID, e.Message.Time = "1000", day.Add(time.Hour)
+		add(t, later, e)
+		for isForgetting(t, later) {
+			time.Sleep(time.Millisecond)
+		}
+		said := texts(t, later, group)
+		want(t, "the last", said[len(said)-1], e.Message.Text)
+	}
+}
+
+// TestForgetIsContinuedInASalvagedFile: a file that is damaged meanwhile brings nobody back.
+func TestForgetIsContinuedInASalvagedFile(t *testing.T) {
+	db := openWith(t, t.TempDir(), calm())
+	populated(t, db)
+	planned, _ := deaths(t, db, jay)
+	for _, dir := range []string{planned[0], planned[len(planned)-2]} {
+		saved := t.TempDir()
+		if _, err := Salvage(saved, filepath.Join(dir, FileName)); err != nil {
+			t.Fatal(err)
+		}
+		later := open(t, saved)
+		for isForgetting(t, later) {
+			time.Sleep(time.Millisecond)
+		}
+		want(t, "what is left of a private place", remains(t, later, alone), nil)
+		traces(t, later, "JAYSECRET", "1000")
+	}
+}
