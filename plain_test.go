@@ -39,7 +39,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5285,
 	"core/action":         4068,
 	"interfaces/telegram": 4526,
-	"memory":              7785,
+	"memory":              7801,
 }
 
 // stiff matches wording in comments that plain English avoids.
