@@ -63,15 +63,34 @@ func (o Object) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(append(b, core.JSON(m.Key)...), ':')
-		b = append(b, core.JSON(m.Value)...)
+		b = append(append(b, encode(m.Key)...), ':')
+		b = append(b, encode(m.Value)...)
 	}
 	return append(b, '}'), nil
 }
 
+// encode is core.JSON, but what is JSON already is not read and written again.
+func encode(value any) json.RawMessage {
+	switch v := value.(type) {
+	case json.RawMessage:
+		if v != nil {
+			return v
+		}
+	case Object:
+		data, _ := v.MarshalJSON()
+		return data
+	case string:
+		special := func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }
+		if !strings.ContainsFunc(v, special) {
+			return json.RawMessage(`"` + v + `"`)
+		}
+	}
+	return core.JSON(value)
+}
+
 // With returns the object with another value under the key, in its place or at the end.
 func (o Object) With(key string, value any) Object {
-	m := Member{key, core.JSON(value)}
+	m := Member{key, encode(value)}
 	i := slices.IndexFunc(o, func(m Member) bool { return m.Key == key })
 	if i < 0 {
 		return append(o, m)
