@@ -3,8 +3,11 @@ package action
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"synthbot/core"
 )
@@ -48,6 +51,7 @@ func TestMissing(t *testing.T) {
 			slots: []string{"Text", "ref", "dated"}, missing: []string{"text", "ref"},
 		},
 		"not named":        {payload: `{"size":1,"on":true,` + rest, who: one, fault: true},
+		"another named":    {payload: `{"size":1,"on":true,` + rest, who: one, slots: []string{"other"}, fault: true},
 		"empty, not named": {payload: `{"text":"","size":1,"on":true,` + rest, who: one, fault: true},
 		"a list": {
 			payload: `{"text":"abc","size":1,"on":true,"list":null,"user":"7","kind":2,"ref":"Red"}`, who: one, fault: true,
@@ -84,7 +88,7 @@ func TestFormValues(t *testing.T) {
 	for _, test := range []struct{ name, answer, want string }{
 		{"text", "12", `"12"`}, {"size", "12", `12`}, {"size", "many", `"many"`}, {"size", "1e1", `10`},
 		{"on", "Yes", `true`}, {"on", "no", `false`}, {"on", "2", `false`}, {"on", "perhaps", `"perhaps"`},
-		{"kind", "10", `10`}, {"kind", "2", `2`}, {"kind", "3", `1`}, {"kind", "4", `"4"`},
+		{"kind", "10", `10`}, {"kind", "1", `1`}, {"kind", "2", `2`}, {"kind", "3", `1`}, {"kind", "4", `"4"`},
 		{"ref", "light BLUE", `"Light blue"`}, {"ref", "1", `"Red"`}, {"ref", "0", `"0"`},
 	} {
 		if got := string(core.JSON(d.value(test.name, test.answer))); got != test.want {
@@ -108,4 +112,175 @@ func TestFormInAUnit(t *testing.T) {
 	j := newJournal()
 	done := run(t, NewRuntime(Options{}), j.job(s, by(core.RankMember), step("begin", `{}`)))
 	same2(t, "unit", told(done), []string{"1 begin done", "2 fill skipped for 1: fill needs n, and nobody can be asked for it"})
+}
+
+// filled runs a plan whose step leaves values open, and returns a function that answers its form.
+func filled(t *testing.T, s *Snapshot, steps ...core.Step) (
+	*journal, func(step uint16, a Answer) []string, func(step uint16) *Held) {
+	t.Helper()
+	p, faults := s.Check(core.Plan{Steps: steps}, by(core.RankMember))
+	if len(faults) > 0 {
+		t.Fatalf("faults: %q", faults)
+	}
+	j := newJournal()
+	r := NewRuntime(Options{Clock: func() time.Time { return noon }})
+	job := j.job(s, by(core.RankMember), p.Steps...)
+	run(t, r, job)
+	job.Plan = core.Plan{}
+	held := func(step uint16) *Held {
+		record, _ := j.Find(core.Key{Turn: job.Turn, Round: 1, Step: step})
+		h, err := ReadHeld(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	return j, func(step uint16, a Answer) []string {
+		done, err := r.Resume(t.Context(), job, step, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return told(done)
+	}, held
+}
+
+// TestFormIsFilled: each answer is taken once, and the last one lets the step run.
+func TestFormIsFilled(t *testing.T) {
+	var w world
+	s := w.catalogue(t, w.act("fill", func(a *core.Action) {
+		a.Schema = json.RawMessage(`{"type":"object","title":"Fill","required":["n","to"],"properties":{` +
+			`"n":{"type":"integer","maximum":9,"title":"Number","description":"A\n number"},"to":{"enum":["a","b"]}}}`)
+	}))
+	w.did()
+	_, answer, held := filled(t, s, step("fill", `{"n":null,"to":null}`))
+	h := held(1)
+	if h.Question != "Fill – Number?\nA number" || h.Asks != 0 || h.Form.Choices != nil || !h.Expires.After(noon) {
+		t.Errorf("asked %+v", h)
+	}
+	same2(t, "a misfit", answer(1, Answer{Agreed: true, Text: "many"}), []string{"1 fill pending"})
+	h = held(1)
+	if h.Question != "“many” is not a number\nFill – Number?\nA number" || h.Asks != 1 || h.Form.Misfits != 1 {
+		t.Errorf("asked %+v, %+v", h, h.Form)
+	}
+	same2(t, "an old question", answer(1, Answer{Agreed: true, Text: "5"}), []string{"1 fill pending"})
+	same2(t, "an old question, cancelled", answer(1, Answer{}), []string{"1 fill pending"})
+	if h = held(1); h.Asks != 1 || len(h.Step.Missing) != 2 {
+		t.Errorf("an old question was answered: %+v", h)
+	}
+	same2(t, "a number", answer(1, Answer{Agreed: true, Ask: 1, Text: "5"}), []string{"1 fill pending"})
+	h = held(1)
+	if h.Question != "Fill – to?" || h.Asks != 2 || h.Form.Misfits != 0 || !slices.Equal(h.Form.Choices, []string{"a", "b"}) {
+		t.Errorf("asked %+v, %+v", h, h.Form)
+	}
+	same2(t, "no choice", answer(1, Answer{Agreed: true, Ask: 2, Text: "c"}), []string{"1 fill pending"})
+	if h = held(1); h.Question != "“c” is none of the choices\nFill – to?" {
+		t.Errorf("asked %q", h.Question)
+	}
+	same2(t, "calls so far", w.did(), nil)
+	same2(t, "a choice", answer(1, Answer{Agreed: true, Ask: 3, Text: "2"}), []string{"1 fill done"})
+	same2(t, "calls", w.did(), []string{`fill{"n":5,"to":"b"}`})
+	same2(t, "once more", answer(1, Answer{Agreed: true, Ask: 3, Text: "2"}), []string{"1 fill done"})
+	same2(t, "much later", answer(1, Answer{Agreed: true, Ask: 9, Text: "2"}), []string{"1 fill done"})
+	same2(t, "calls", w.did(), nil)
+}
+
+// TestMessagesHaveNoForm: what the bot says, and what follows a question of an action's own, is not
+// asked for.
+func TestMessagesHaveNoForm(t *testing.T) {
+	var w world
+	s := w.catalogue(t, w.act("ask", func(a *core.Action) {
+		a.Schema = json.RawMessage(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`)
+		a.Then = func(json.RawMessage) []core.Step { return nil }
+	}))
+	for _, one := range []core.Step{step("message_telegram", `{"text":null}`), step("ask", `{"n":null}`)} {
+		p, faults := s.Check(core.Plan{Steps: []core.Step{one}}, by(core.RankMember))
+		if len(faults) == 0 {
+			t.Errorf("%s: %+v", one.Type, p.Steps)
+		}
+	}
+}
+
+// TestFormEnds: it ends with its third misfit, when it is cancelled, and when its action is gone.
+func TestFormEnds(t *testing.T) {
+	var w world
+	shape := func(a *core.Action) {
+		a.Schema = json.RawMessage(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`)
+	}
+	s := w.catalogue(t, w.act("fill", shape))
+	open := step("fill", `{"n":null}`)
+	_, answer, _ := filled(t, s, open)
+	same2(t, "cancelled", answer(1, Answer{}), []string{"1 fill skipped: it was cancelled"})
+
+	_, answer, _ = filled(t, s, open)
+	answer(1, Answer{Agreed: true, Text: "x"})
+	answer(1, Answer{Agreed: true, Ask: 1, Text: "y"})
+	same2(t, "three misfits", answer(1, Answer{Agreed: true, Ask: 2, Text: "z"}),
+		[]string{"1 fill skipped: no answer to the question fitted"})
+
+	j, _, _ := filled(t, s, open)
+	job := j.job(w.catalogue(t), by(core.RankMember))
+	done, err := NewRuntime(Options{Clock: func() time.Time { return noon }}).Resume(t.Context(), job, 1,
+		Answer{Agreed: true, Text: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same2(t, "gone", told(done), []string{"1 fill skipped: fill is no longer available"})
+}
+
+// TestTwoForms are filled in one after the other.
+func TestTwoForms(t *testing.T) {
+	var w world
+	s := w.catalogue(t, w.act("fill", func(a *core.Action) {
+		a.Schema = json.RawMessage(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"},"user":{"type":"string"}}}`)
+	}))
+	_, answer, held := filled(t, s, step("fill", `{"n":null}`), step("fill", `{"n":null,"user":"x"}`))
+	if held(1).On != 0 || held(2).On != 1 || held(2).Question != "" {
+		t.Errorf("they wait as %+v, %+v", held(1), held(2))
+	}
+	same2(t, "the first", answer(1, Answer{Agreed: true, Text: "1"}), []string{"1 fill done", "2 fill pending"})
+	if h := held(2); h.On != 0 || h.Question != "Do fill – n?" {
+		t.Errorf("the second asks %+v", h)
+	}
+	same2(t, "the second", answer(2, Answer{Agreed: true, Ask: held(2).Asks, Text: "2"}), []string{"2 fill done"})
+}
+
+// TestFormWords: what a user writes into a form may name an address, as all of their words may.
+func TestFormWords(t *testing.T) {
+	var w world
+	s := w.catalogue(t, w.act("fill", func(a *core.Action) {
+		a.Schema = json.RawMessage(`{"type":"object","required":["url","n"],"properties":{"url":{"type":"string"},"n":{"type":"integer"}}}`)
+	}))
+	_, answer, held := filled(t, s, step("fill", `{"url":null,"n":null}`))
+	answer(1, Answer{Agreed: true, Text: "https://a.example/x"})
+	if known := held(1).Read.Addresses; !slices.Contains(known, canonical("https://a.example/x")) {
+		t.Errorf("known are %q", known)
+	}
+}
+
+// TestChoicesOfAForm: what is too long or too much for buttons is written.
+func TestChoicesOfAForm(t *testing.T) {
+	var many []string
+	for n := range maxChoices + 1 {
+		many = append(many, fmt.Sprintf("c%d", n))
+	}
+	for name, test := range map[string]struct {
+		values any
+		want   int
+	}{
+		"most":    {many[:maxChoices], maxChoices},
+		"more":    {many, 0},
+		"longest": {[]string{strings.Repeat("x", maxChoice)}, 1},
+		"long":    {[]string{strings.Repeat("x", maxChoice+1)}, 0},
+		"hidden":  {[]string{"a\u200bb"}, 0},
+		"others":  {[]any{1, 2.5, true}, 3},
+	} {
+		var w world
+		s := w.catalogue(t, w.act("fill", func(a *core.Action) {
+			a.Schema = core.JSON(map[string]any{"type": "object", "properties": map[string]any{"x": map[string]any{"enum": test.values}}})
+		}))
+		d, _ := s.Resolve("fill")
+		if got := d.choices("x"); len(got) != test.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
 }
