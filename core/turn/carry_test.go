@@ -479,6 +479,7 @@ func TestSlowRecon(t *testing.T) {
 		var log bytes.Buffer
 		small := recon.NewSmall(slowAsker{})
 		go small.Run(t.Context())
+		synctest.Wait() // until it runs
 		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")), func(o *turn.Options) {
 			o.Plugins.Recons = []hint.Source{small}
 			o.Log = slog.New(slog.NewTextHandler(&log, nil))
