@@ -31,6 +31,9 @@ func TestForm(t *testing.T) {
 	platform, _ := atTelegram(t, model.URL, "")
 	platform.AddPerson(telegramtest.Person{ID: 1000, Name: "Jay"})
 	say := func(text string) { platform.Say(1000, 1000, telegramtest.Saying{Text: text}) }
+	reply := func(text string, to int) {
+		platform.Say(1000, 1000, telegramtest.Saying{Text: text, ReplyTo: to})
+	}
 
 	say("remind me to water the plants")
 	if got := hears(t, platform, 1000, 1); !strings.Contains(got[0], "Set a reminder – time?\n") {
@@ -45,7 +48,7 @@ func TestForm(t *testing.T) {
 
 	say("do remind me to water the plants")
 	hears(t, platform, 1000, 2)
-	say("in an hour")
+	reply("in an hour", platform.Messages(1000)[1].ID) // at once, before the turn that asks is closed
 	if got := hears(t, platform, 1000, 3); got[2] != "Set." || !strings.HasSuffix(got[1], "✓ Done.") {
 		t.Errorf("it says %q", got)
 	}

@@ -66,14 +66,19 @@ func TestQuestionsStay(t *testing.T) {
 	}
 }
 
-// TestQuestionsOfTheSameTurnStay: it was asked in the round before.
-func TestQuestionsOfTheSameTurnStay(t *testing.T) {
+// TestQuestionsComeLast: what a model says and does in later rounds precedes the question of an
+// earlier one, so that the next words of the user can answer it.
+func TestQuestionsComeLast(t *testing.T) {
 	both := `{"actions":[{"type":"pay","payload":{"to":"Ann"}},{"type":"edit","payload":{"message_id":"room-77"}}]}`
 	b, bank := editor(t, both, doing("edit", `{"message_id":"room-1"}`), plan("Well."))
 	b.receive(ranked("1", "jay", core.RankAdmin, "pay Ann"))
 	b.ended(1)
-	if got := did(bank); !slices.Equal(got, []string{`{"message_id":"room-77"}`}) || len(b.room.Choices()["room-1"]) == 0 {
-		t.Errorf("it did %q; the questions are %v", got, b.room.Choices())
+	texts := b.room.Texts()
+	if len(texts) != 3 || texts[1] != "Well." || len(b.room.Choices()["room-3"]) == 0 {
+		t.Errorf("it said %q, with the questions %v", texts, b.room.Choices())
+	}
+	if got := did(bank); !slices.Equal(got, []string{`{"message_id":"room-77"}`, `{"message_id":"room-1"}`}) {
+		t.Errorf("it did %q", got)
 	}
 }
 

@@ -275,7 +275,7 @@ func (d *decision) run(ctx context.Context) error {
 	if !d.answer.Agreed && !t.messages[0].Self { // who cancels it sees that, and needs no words of the model
 		t.results.latest = nil
 	}
-	return t.askUser(ctx, done)
+	return nil
 }
 
 // note keeps in the turn's own journal that it decides the question. A former attempt

@@ -53,9 +53,9 @@ func parseQuestion(s string) (q question, answer string, ok bool) {
 	return q, answer, n >= 3
 }
 
-// askUser asks about all steps that wait to be confirmed.
-func (t *turn) askUser(ctx context.Context, done []action.StepResult) error {
-	for _, d := range done {
+// askUser asks the questions of all steps that wait for an answer.
+func (t *turn) askUser(ctx context.Context) error {
+	for _, d := range t.results.all {
 		if d.Progress != core.ProgressPending || d.Held.Question == "" {
 			continue
 		}

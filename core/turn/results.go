@@ -52,6 +52,17 @@ func (r *results) outputs() (outputs []prompt.Output) {
 	return outputs
 }
 
+// questions are those that the user is to answer.
+func (r *results) questions() (texts []string) {
+	for i := range r.all {
+		d := &r.all[i]
+		if d.Progress == core.ProgressPending && d.Held.Question != "" {
+			texts = append(texts, d.Held.Question)
+		}
+	}
+	return texts
+}
+
 // hasWords reports whether the model is to tell of a step's outcome. The turn itself
 // tells of a message that may not have arrived.
 func hasWords(d *action.StepResult) bool {

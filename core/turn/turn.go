@@ -117,10 +117,8 @@ func (t *turn) answer(ctx context.Context) error {
 		if more, err = t.followUp(ctx); err != nil {
 			return err
 		}
-		if !more {
-			return t.close(ctx)
-		}
 	}
+	talks := more
 	for round := uint16(firstRound); more; round++ {
 		plan, err := t.plan(ctx, round)
 		if err != nil {
@@ -136,10 +134,20 @@ func (t *turn) answer(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := t.deliver(ctx); err != nil {
+	if talks {
+		if err := t.deliver(ctx); err != nil {
+			return err
+		}
+		t.setup.Prompt.Speech.answerAloud(ctx, t)
+	}
+	if err := t.askUser(ctx); err != nil { // last, so that no answer comes while the turn goes on
 		return err
 	}
-	t.setup.Prompt.Speech.answerAloud(ctx, t)
+	if talks && t.results.unsure {
+		if err := t.deliver(ctx); err != nil {
+			return err
+		}
+	}
 	return t.close(ctx)
 }
 
@@ -177,7 +185,7 @@ func (t *turn) execute(ctx context.Context, round uint16, p core.Plan) error {
 		return fmt.Errorf("round %d: %w", round, err)
 	}
 	t.results.add(p, done)
-	return t.askUser(ctx, done)
+	return nil
 }
 
 // followUp prepares the prompt that gives the outputs of the latest steps back to the
@@ -192,7 +200,7 @@ func (t *turn) followUp(ctx context.Context) (more bool, err error) {
 	}
 	t.input.parts.Kind = prompt.Delivery
 	t.input.parts.Outputs = append(t.input.parts.Outputs, outputs...)
-	t.input.parts.Said = t.journal.texts()
+	t.input.parts.Said = append(t.journal.texts(), t.results.questions()...) // which are asked when the turn ends
 	return true, t.flush(ctx) // the model may think for long
 }
 
