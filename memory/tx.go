@@ -39,7 +39,7 @@ func buckets() []string {
 
 // fill is how far pages are filled in buckets that grow at the ends of places. bbolt's
 // default of one half needs nearly twice the space.
-const fill = 0.9
+const fill = 0.95
 
 // tx is one transaction. Changed heads stay in memory until the end.
 type tx struct {
