@@ -108,9 +108,6 @@ func (t forgottenTx) mayBeTooOld(m *core.Message, said time.Time) bool {
 // isStored reports whether the message that a forward copies is stored. Then its author was
 // not forgotten.
 func (t forgottenTx) isStored(o *core.Foreign) bool {
-	if o.ID == "" || o.Path.IsZero() {
-		return false
-	}
 	p := t.resolve(o.Path)
 	seq, known := t.findID(p, o.ID)
 	if !known {

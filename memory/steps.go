@@ -90,9 +90,9 @@ func (t *tx) remove(place []byte, seq uint64) {
 	if t.bucket(bucketLog).Get(key) == nil {
 		return
 	}
+	t.head(place).count-- // before: a head that cannot be read is counted anew
 	t.bucket(bucketLog).Delete(key)
 	t.bucket(bucketDue).Delete(key)
-	t.head(place).count--
 }
 
 // correctHeadTimes sets the times of places' heads to those of their newest entries, after

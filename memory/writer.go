@@ -216,7 +216,7 @@ func isFull(err error) bool {
 		return true
 	}
 	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
-		if errors.Is(err, e) || strings.Contains(err.Error(), e.Error()) {
+		if strings.Contains(err.Error(), e.Error()) {
 			return true
 		}
 	}
