@@ -2,6 +2,7 @@ package memory
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -223,4 +224,50 @@ func TestUnreadableKeysAreLogged(t *testing.T) {
 			t.Errorf("%q is not logged: %s", words, &log)
 		}
 	}
+}
+
+// TestCompactionWhileForgetting leaves the mark that the file has traces: the copy may have
+// some of what is deleted later.
+func TestCompactionWhileForgetting(t *testing.T) {
+	db := open(t, t.TempDir())
+	populated(t, db)
+	s := newSubject(t.Context(), db, jay)
+	if err := errors.Join(s.find(), s.begin(), compacted(t.Context(), db)); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "traces while forgetting", hasTraces(db), true)
+	err := s.erase()
+	s.end()
+	if err != nil {
+		t.Fatal(err)
+	}
+	traces(t, db, "JAYSECRET")
+	want(t, "traces afterwards", hasTraces(db), false)
+}
+
+// TestPrivateWhileForgettingBegins: a place that became the person's own after it was searched
+// is forgotten, too, and so is what others began before.
+func TestPrivateWhileForgettingBegins(t *testing.T) {
+	db := open(t, t.TempDir())
+	s := newSubject(t.Context(), db, jay)
+	if err := s.find(); err != nil {
+		t.Fatal(err)
+	}
+	e := message(alone, "1", "JAYSECRET")
+	e.Message.Author.ID, e.Message.Private = "1000", true
+	add(t, db, e)
+	if err := errors.Join(s.begin(), s.erase()); err != nil {
+		t.Fatal(err)
+	}
+	s.end()
+	began := core.WithEpoch(t.Context(), 0)
+	want(t, "the place is forgotten", db.Forgotten(began, alone), true)
+	want(t, "what is left", remains(t, db, alone), nil)
+	traces(t, db, "JAYSECRET")
+}
+
+// TestTagsOfMergedFacts are all there, each once.
+func TestTagsOfMergedFacts(t *testing.T) {
+	f := mergeFacts(&core.Fact{Tags: []string{"a", "b"}}, core.Fact{Tags: []string{"b", "c"}})
+	want(t, "tags", f.Tags, []string{"b", "c", "a"})
 }

@@ -21,6 +21,7 @@ import (
 // that delivers a message again does not bring it back. Ids of group messages that retention
 // deleted before stay for 60 days: their authors are not known any more. Writes that began
 // before Forget and concern the person are left out; later ones are stored.
+// If the process ends meanwhile, the next Open continues.
 //
 // Of a person it deletes: their messages and reactions; what the bot answered them, also
 // together with others; quotes of either; the journal of the turns that answered them; facts
