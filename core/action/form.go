@@ -97,19 +97,19 @@ func (d *Definition) property(name string) map[string]any {
 
 // The choices of a boolean.
 const (
-	Yes = "Yes"
-	No  = "No"
+	FormYes = "Yes"
+	FormNo  = "No"
 )
 
 // IsYesOrNo reports whether the question is answered by yes or no.
-func (f *Form) IsYesOrNo() bool { return slices.Equal(f.Choices, []string{Yes, No}) }
+func (f *Form) IsYesOrNo() bool { return slices.Equal(f.Choices, []string{FormYes, FormNo}) }
 
 // choices returns the values of a property that users choose from, as they read them; nil if
 // they write it.
 func (d *Definition) choices(name string) (labels []string) {
 	p := d.property(name)
 	if p["type"] == "boolean" {
-		return []string{Yes, No}
+		return []string{FormYes, FormNo}
 	}
 	values, _ := p["enum"].([]any)
 	for _, v := range values {
@@ -217,7 +217,7 @@ func (d *Definition) value(name, answer string) any {
 	case i >= 0 && values != nil:
 		return values[i]
 	case i >= 0:
-		return labels[i] == Yes
+		return labels[i] == FormYes
 	case p["type"] == "number", p["type"] == "integer":
 		if n, err := schema.Decode(json.RawMessage(answer)); err == nil {
 			return schema.Integer(n)

@@ -84,6 +84,22 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
+// TestChoicesConfirmNothing: a press that answers a form agrees to no confirmation.
+func TestChoicesConfirmNothing(t *testing.T) {
+	for _, answer := range []string{":1", ":w", ""} {
+		b, bank := shop(t, true, pays, says)
+		b.receive(said("1", "jay", "pay Ann"))
+		b.ended(1)
+		press := b.press("p1", "jay", "Confirm")
+		press.Data, press.Message.Text = strings.TrimSuffix(press.Data, ":y")+answer, "y"
+		b.receive(press)
+		b.ended(1)
+		if len(bank.Calls()) != 0 {
+			t.Errorf("%q paid", answer)
+		}
+	}
+}
+
 func TestCancel(t *testing.T) {
 	b, bank := shop(t, true, pays, says)
 	b.receive(said("1", "jay", "pay Ann"))

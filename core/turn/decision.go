@@ -111,9 +111,9 @@ func (s *setup) formAnswer(h *action.Held, m *core.Message) (agreed bool, text s
 	case slices.Contains(cancelWords, s.bare(m)):
 		return false, text
 	case plain && h.Form.IsYesOrNo() && yes:
-		return true, action.Yes
+		return true, action.FormYes
 	case plain && h.Form.IsYesOrNo():
-		return true, action.No
+		return true, action.FormNo
 	}
 	return !plain || yes, text
 }
@@ -258,9 +258,8 @@ func (d *decision) run(ctx context.Context) error {
 		job.Who = t.who
 	}
 	t.notify(watch.StageActing)
-	if n, err := strconv.Atoi(d.answer.Text); err == nil && t.messages[0].Kind == core.KindPress &&
-		d.held.Form != nil && 0 < n && n <= len(d.held.Form.Choices) {
-		d.answer.Text = d.held.Form.Choices[n-1]
+	if t.messages[0].Kind == core.KindPress {
+		d.readPress()
 	}
 	done, err := t.setup.Runtime.Resume(ctx, job, d.question.step, d.answer)
 	t.decided = append(t.decided, d.origin)
@@ -276,6 +275,19 @@ func (d *decision) run(ctx context.Context) error {
 		t.results.latest = nil
 	}
 	return nil
+}
+
+// readPress reads the button that was pressed as an answer to its kind of question.
+func (d *decision) readPress() {
+	_, answer, _ := parseQuestion(d.turn.messages[0].Data)
+	if d.held.Form == nil {
+		d.answer.Agreed = answer == answerYes
+		return
+	}
+	n, err := strconv.Atoi(answer)
+	if err == nil && 0 < n && n <= len(d.held.Form.Choices) {
+		d.answer.Text = d.held.Form.Choices[n-1]
+	}
 }
 
 // note keeps in the turn's own journal that it decides the question. A former attempt
