@@ -68,7 +68,7 @@ func logCommand(p *program) *cobra.Command {
 		Args: cobra.MaximumNArgs(2),
 		Long: "Shows the log level of each package of the running bot (ROOM), or changes it until the bot\n" +
 			"stops. Levels are debug, info, warn, error, and default for the level in the configuration.\n" +
-			"The room \"all\" stands for every room without a level of its own. At level debug, the log\n" +
+			"ROOM \"all\" sets every room that has no level of its own. At level debug, the log\n" +
 			"contains what users write.",
 		RunE: func(_ *cobra.Command, args []string) error {
 			args = append(args, "", "")

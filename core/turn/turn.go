@@ -200,8 +200,9 @@ func (t *turn) followUp(ctx context.Context) (more bool, err error) {
 	}
 	t.input.parts.Kind = prompt.Delivery
 	t.input.parts.Outputs = append(t.input.parts.Outputs, outputs...)
-	t.input.parts.Said = append(t.journal.texts(), t.results.questions()...) // which are asked when the turn ends
-	return true, t.flush(ctx)                                                // the model may think for long
+	// The questions are asked when the turn ends; the model is not to ask them again.
+	t.input.parts.Said = append(t.journal.texts(), t.results.questions()...)
+	return true, t.flush(ctx) // the model may think for long
 }
 
 // deliver ensures that nobody is left without a reply: it says so if the turn came to
