@@ -164,7 +164,8 @@ func TestYesWithAnAddress(t *testing.T) {
 	for text, want := range map[string]string{
 		"Aria, yes": yes, "yes, Aria!": yes, "aria ja": yes, "@aria_bot ja": yes, "<@123456> ja": yes, "ja @aria_bot": yes,
 		"Yes please": yes, "Ja, bitte": yes, "Aria, ja bitte!": yes, "sim": yes, "да": yes, "так": yes, "はい。": yes, "oui": yes,
-		"não": no, "нет": no, "いいえ": no, "non": no, "Aria, no thanks": no, "n.": no,
+		"@aria_bot\nyes": yes,
+		"não":            no, "нет": no, "いいえ": no, "non": no, "Aria, no thanks": no, "n.": no,
 		"Ariana, yes": neither, "ja, ja": neither, "yes, but later": neither, "please": neither, "Aria": neither,
 		"@aria_bot": neither, "@bob @aria_bot yes": neither, "@bob yes @aria_bot": neither, "yesplease": neither,
 		"yes no": neither,

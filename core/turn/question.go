@@ -331,7 +331,7 @@ var (
 	// These end a form whose question is itself one of yes or no.
 	cancelWords = strings.Fields("cancel annulla cancelar annuler abbrechen отмена скасувати anuluj キャンセル")
 
-	mention = txt.Pattern(`^<?@\S+ | <?@\S+$`)
+	mention = txt.Pattern(`^<?@\S+\s|\s<?@\S+$`)
 	polite  = txt.Pattern(`^(please|bitte) | (please|thanks|thank you|bitte|danke|per favore|grazie|` +
 		`por favor|gracias|obrigad[oa]|merci|пожалуйста|спасибо|будь ласка|proszę)$| ?お願いします$`)
 )
