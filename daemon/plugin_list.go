@@ -117,7 +117,7 @@ func completeBlueprints(c *Config, own any) (faults []string) {
 // hasLore reports whether a persona has a book of lore.
 func hasLore(c *Config) bool {
 	for _, p := range c.Personas.byFile {
-		if p.Book != nil {
+		if len(p.Book.Entries) > 0 {
 			return true
 		}
 	}
@@ -141,11 +141,7 @@ func completeLore(c *Config, own any) []string {
 // cardOf returns the book of a persona. It has no entries if the persona has none, so that
 // the book of the main persona does not apply to it.
 func cardOf(p *persona.Persona, at core.Path) lorebook.Card {
-	card := lorebook.Card{Path: at, Char: p.Name}
-	if p.Book != nil {
-		card.Book = *p.Book
-	}
-	return card
+	return lorebook.Card{Path: at, Char: p.Name, Book: p.Book}
 }
 
 // checkServers refuses names of servers that are those of others: their actions

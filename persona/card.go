@@ -2,24 +2,14 @@ package persona
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
-	"slices"
 	"strconv"
 	"strings"
 
 	"synthbot/core/lore"
 	"synthbot/core/txt"
-)
-
-// Limits of the lore of a card.
-const (
-	maxEntries = 5000 // entries of a book
-	maxKeys    = 200  // keys of an entry
 )
 
 // The JSON of a card. Cards are written by many programs, so a value of an unexpected type
@@ -36,37 +26,6 @@ type (
 		SystemPrompt word            `json:"system_prompt"`
 		PostHistory  word            `json:"post_history_instructions"`
 		Book         json.RawMessage `json:"character_book"`
-	}
-	bookData struct {
-		Name        word            `json:"name"`
-		Description word            `json:"description"`
-		ScanDepth   number          `json:"scan_depth"`
-		TokenBudget number          `json:"token_budget"`
-		Recursive   flag            `json:"recursive_scanning"`
-		Entries     json.RawMessage `json:"entries"`
-	}
-	// entryData has the names of cards, and those of world books that differ.
-	entryData struct {
-		ID             number `json:"id"`
-		UID            number `json:"uid"`
-		Name           word   `json:"name"`
-		Comment        word   `json:"comment"`
-		Keys           words  `json:"keys"`
-		Key            words  `json:"key"`
-		SecondaryKeys  words  `json:"secondary_keys"`
-		KeySecondary   words  `json:"keysecondary"`
-		Content        word   `json:"content"`
-		Enabled        flag   `json:"enabled"`
-		Disable        flag   `json:"disable"`
-		Constant       flag   `json:"constant"`
-		Selective      flag   `json:"selective"`
-		CaseSensitive  flag   `json:"case_sensitive"`
-		CaseSensitive2 flag   `json:"caseSensitive"`
-		Regex          flag   `json:"use_regex"`
-		Order          number `json:"insertion_order"`
-		Order2         number `json:"order"`
-		Priority       number `json:"priority"`
-		Position       word   `json:"position"`
 	}
 )
 
@@ -89,9 +48,13 @@ func parseJSON(file string, data []byte) (*Persona, error) {
 	if oneLine(string(d.Name)) == "" {
 		return nil, fmt.Errorf("%s: %s", file, nameless(string(top.Spec)))
 	}
-	b, err := book(d.Book)
-	if err != nil {
-		return nil, fmt.Errorf("%s: data.character_book: %w", file, err)
+	var book lore.Book
+	if len(d.Book) > 0 {
+		var err error
+		book, err = lore.Read(d.Book)
+		if err != nil {
+			return nil, fmt.Errorf("%s: data.character_book: %w", file, err)
+		}
 	}
 	return &Persona{
 		Name:            txt.Clip(oneLine(string(d.Name)), maxName),
@@ -101,7 +64,7 @@ func parseJSON(file string, data []byte) (*Persona, error) {
 		Guidance:        join(d.SystemPrompt, d.PostHistory),
 		ExampleDialogue: join(d.Example),
 		Greeting:        join(d.First),
-		Book:            b,
+		Book:            book,
 	}, nil
 }
 
@@ -133,117 +96,25 @@ func join(texts ...word) string {
 	return txt.Clip(strings.Join(kept, "\n"), maxField)
 }
 
-// book reads the lore of a card; nil if it has none.
-func book(data json.RawMessage) (*lore.Book, error) {
-	var d bookData
-	if len(data) == 0 || string(data) == "null" {
-		return nil, nil
-	}
-	if json.Unmarshal(data, &d) != nil {
-		return nil, errors.New("not an object: remove it, or get the card again")
-	}
-	all, err := entries(d.Entries)
-	if err != nil || len(all) == 0 {
-		return nil, err
-	}
-	b := &lore.Book{
-		Name: txt.Clip(oneLine(string(d.Name)), maxName), Description: join(d.Description),
-		ScanDepth: int(d.ScanDepth), TokenBudget: int(d.TokenBudget), Recursive: d.Recursive.or(false),
-	}
-	for _, raw := range all[:min(len(all), maxEntries)] {
-		var e entryData
-		if json.Unmarshal(raw, &e) == nil && e.Content != "" {
-			b.Entries = append(b.Entries, e.entry())
-		}
-	}
-	return b, nil
-}
+// word is a text. A list of texts is joined.
+type word string
 
-// entries reads a list, or an object whose keys number its entries.
-func entries(data json.RawMessage) (all []json.RawMessage, err error) {
-	var byNumber map[string]json.RawMessage
-	switch {
-	case len(data) == 0 || json.Unmarshal(data, &all) == nil:
-		return all, nil
-	case json.Unmarshal(data, &byNumber) != nil:
-		return nil, errors.New("entries: neither a list nor an object: remove it, or get the card again")
-	}
-	keys := slices.SortedFunc(maps.Keys(byNumber), func(a, b string) int {
-		n, _ := strconv.Atoi(a) // 0 if it is not a number
-		m, _ := strconv.Atoi(b)
-		return cmp.Or(cmp.Compare(n, m), cmp.Compare(a, b))
-	})
-	for _, key := range keys {
-		all = append(all, byNumber[key])
-	}
-	return all, nil
-}
-
-func (e *entryData) entry() lore.Entry {
-	return lore.Entry{
-		ID: int(e.ID + e.UID), Content: join(e.Content), Position: txt.Clip(oneLine(string(e.Position)), maxName),
-		Name: txt.Clip(oneLine(string(e.Name)), maxName), Comment: txt.Clip(oneLine(string(e.Comment)), maxItem),
-		Keys: append(e.Keys, e.Key...), SecondaryKeys: append(e.SecondaryKeys, e.KeySecondary...),
-		Enabled: e.Enabled.or(true) && !e.Disable.or(false), Constant: e.Constant.or(false),
-		Selective: e.Selective.or(false), Regex: e.Regex.or(false),
-		CaseSensitive: e.CaseSensitive.or(e.CaseSensitive2.or(false)),
-		Order:         int(e.Order + e.Order2), Priority: int(e.Priority),
-	}
-}
-
-// Tolerant values.
-type (
-	word   string
-	words  []string
-	number int
-	flag   struct{ set, value bool }
-)
-
-// UnmarshalJSON takes a string; a list of strings is joined.
+// UnmarshalJSON implements json.Unmarshaler.
 func (w *word) UnmarshalJSON(data []byte) error {
-	var s string
-	var l words
-	if json.Unmarshal(data, &s) == nil {
-		*w = word(s)
-	} else if l.UnmarshalJSON(data) == nil {
-		*w = word(strings.Join(l, "\n"))
-	}
-	return nil
-}
-
-// UnmarshalJSON takes a list and keeps its strings; one string is a list of one.
-func (l *words) UnmarshalJSON(data []byte) error {
-	var all []json.RawMessage
-	if json.Unmarshal(data, &all) != nil {
-		all = []json.RawMessage{data}
-	}
-	for _, raw := range all[:min(len(all), maxKeys)] {
-		var s string
-		if json.Unmarshal(raw, &s) == nil && oneLine(s) != "" {
-			*l = append(*l, txt.Clip(oneLine(s), maxItem))
+	var value any
+	_ = json.Unmarshal(data, &value) // it is JSON
+	switch v := value.(type) {
+	case string:
+		*w = word(v)
+	case []any:
+		var texts []string
+		for _, one := range v {
+			text, ok := one.(string)
+			if ok && oneLine(text) != "" {
+				texts = append(texts, text)
+			}
 		}
+		*w = word(strings.Join(texts, "\n"))
 	}
 	return nil
-}
-
-// UnmarshalJSON takes a number, also as a string.
-func (n *number) UnmarshalJSON(data []byte) error {
-	f, err := strconv.ParseFloat(strings.Trim(string(data), `"`), 64)
-	if err == nil && math.Abs(f) <= math.MaxInt32 {
-		*n = number(f)
-	}
-	return nil
-}
-
-// UnmarshalJSON takes true and false.
-func (f *flag) UnmarshalJSON(data []byte) error {
-	f.set = json.Unmarshal(data, &f.value) == nil && string(data) != "null"
-	return nil
-}
-
-func (f flag) or(unset bool) bool {
-	if f.set {
-		return f.value
-	}
-	return unset
 }

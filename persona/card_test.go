@@ -59,15 +59,15 @@ func TestBook(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, _ := json.Marshal(p.Book)
-	want := lore.Book{Name: "Lore", ScanDepth: 4, TokenBudget: 500, Recursive: true, Entries: []lore.Entry{
-		{ID: 1, Keys: []string{"harbour"}, SecondaryKeys: []string{"sea"}, Content: "The harbour is {{char}}'s.", Enabled: true, Selective: true, Order: 3},
+	want := lore.Book{ScanDepth: 4, TokenBudget: 500, Recursive: true, Entries: []lore.Entry{
+		{Keys: []string{"harbour"}, SecondaryKeys: []string{"sea"}, Content: "The harbour is {{char}}'s.", Enabled: true, Selective: true, Order: 3},
 		{Keys: []string{"fog"}, Content: "Fog."},
 	}}
 	if w, _ := json.Marshal(want); string(got) != string(w) {
 		t.Errorf("book\n got %s\nwant %s", got, w)
 	}
 	p, err = Parse("card", []byte(cardV3))
-	if err != nil || p.Book == nil || !p.Book.Entries[0].Regex || !p.Book.Entries[0].Constant ||
+	if err != nil || len(p.Book.Entries) == 0 || !p.Book.Entries[0].Regex || !p.Book.Entries[0].Constant ||
 		!p.Book.Entries[0].Enabled {
 		t.Errorf("v3 book %+v, %v", p.Book, err)
 	}
@@ -84,14 +84,14 @@ func TestBookByNumber(t *testing.T) {
 	}
 	got, _ := json.Marshal(p.Book.Entries)
 	want, _ := json.Marshal([]lore.Entry{
-		{ID: 2, Keys: []string{"sea"}, SecondaryKeys: []string{"salt"}, Content: "Sea.", Enabled: true, Order: 5},
-		{ID: 10, Keys: []string{"fog"}, Content: "Fog."},
+		{Keys: []string{"sea"}, SecondaryKeys: []string{"salt"}, Content: "Sea.", Enabled: true, Order: 5},
+		{Keys: []string{"fog"}, Content: "Fog."},
 	})
 	if string(got) != string(want) {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
 	for _, none := range []string{`null`, `{}`, `{"entries":[]}`, `{"entries":{}}`, `{"entries":null}`} {
-		if p, err := Parse("card", []byte(card(none))); err != nil || p.Book != nil {
+		if p, err := Parse("card", []byte(card(none))); err != nil || len(p.Book.Entries) > 0 {
 			t.Errorf("%s: %+v, %v", none, p, err)
 		}
 	}

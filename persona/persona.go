@@ -15,27 +15,26 @@ import (
 const (
 	maxName  = 100    // characters of a name or alias
 	maxField = 16_000 // characters of a text
-	maxItem  = 500    // characters of an entry of a list
 	maxItems = 100    // entries of a list
 )
 
 // Persona is the content of a persona file. Texts may contain placeholders, which For
 // replaces. Fields without a key are for character cards. It is immutable.
 type Persona struct {
-	Name            string     `toml:"name" required:"true" max:"100" example:"Aria" doc:"The bot's name."`
-	Nickname        string     // replaces {{char}}; "" for Name
-	Aliases         []string   `toml:"aliases" max:"100" example:"Ari" doc:"Other names that it answers to."`
-	Profile         string     `toml:"profile" max:"16000" doc:"Who it is."`
-	Personality     string     // as Profile
-	Likes           []string   `toml:"likes" max:"500" doc:"What it likes."`
-	Dislikes        []string   `toml:"dislikes" max:"500" doc:"What it dislikes."`
-	Interests       []string   `toml:"interests" max:"500" doc:"What it is interested in."`
-	SpeakingStyle   string     `toml:"speaking_style" max:"16000" doc:"How it talks."`
-	Guidance        string     // instructions for the model
-	ExampleDialogue string     `toml:"example_dialogue" max:"16000" doc:"An example of a conversation."`
-	Voice           string     `toml:"voice" max:"100" example:"nova" doc:"Its voice, as the provider of [speech.out] calls it."`
-	Greeting        string     `toml:"greeting" max:"16000" doc:"Its first words to a user."`
-	Book            *lore.Book // nil for none
+	Name            string    `toml:"name" required:"true" max:"100" example:"Aria" doc:"The bot's name."`
+	Nickname        string    // replaces {{char}}; "" for Name
+	Aliases         []string  `toml:"aliases" max:"100" example:"Ari" doc:"Other names that it answers to."`
+	Profile         string    `toml:"profile" max:"16000" doc:"Who it is."`
+	Personality     string    // as Profile
+	Likes           []string  `toml:"likes" max:"500" doc:"What it likes."`
+	Dislikes        []string  `toml:"dislikes" max:"500" doc:"What it dislikes."`
+	Interests       []string  `toml:"interests" max:"500" doc:"What it is interested in."`
+	SpeakingStyle   string    `toml:"speaking_style" max:"16000" doc:"How it talks."`
+	Guidance        string    // instructions for the model
+	ExampleDialogue string    `toml:"example_dialogue" max:"16000" doc:"An example of a conversation."`
+	Voice           string    `toml:"voice" max:"100" example:"nova" doc:"Its voice, as the provider of [speech.out] calls it."`
+	Greeting        string    `toml:"greeting" max:"16000" doc:"Its first words to a user."`
+	Book            lore.Book // without entries: none
 }
 
 // Check implements the configuration's own check.

@@ -4,8 +4,6 @@ package lore
 // Book is a collection of lore, shown to a model when a key of an entry comes up.
 // Texts may hold {{char}} and {{user}}.
 type Book struct {
-	Name        string
-	Description string
 	ScanDepth   int // messages that are searched for keys; 0: not said
 	TokenBudget int // 0: not said
 	Recursive   bool
@@ -14,9 +12,6 @@ type Book struct {
 
 // Entry is one piece of lore.
 type Entry struct {
-	ID            int
-	Name          string
-	Comment       string
 	Keys          []string
 	SecondaryKeys []string
 	Content       string
@@ -27,5 +22,4 @@ type Entry struct {
 	Regex         bool // Keys are regular expressions
 	Order         int  // lower is shown earlier
 	Priority      int  // lower is left out earlier
-	Position      string
 }

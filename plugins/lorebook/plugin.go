@@ -15,21 +15,14 @@ import (
 type Plugin struct {
 	host   core.Host
 	config Config
-	books  []placed // of files
-	cards  []card   // the longest path first
+	books  []*volume // of Config.Sources
+	cards  []card    // the longest path first
 }
 
-// placed is a book with the places where it is used.
-type placed struct {
-	*volume
-	places []core.Path // none: everywhere
-}
-
-// card is a persona's own book, in its places.
+// card is a persona's own book.
 type card struct {
+	Card
 	*volume
-	path core.Path
-	char string
 }
 
 // New reads the books. Its error names the first file that cannot be read.
@@ -44,12 +37,12 @@ func New(h core.Host, c Config) (*Plugin, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.books = append(p.books, placed{p.ready(b, s.Path), s.Places})
+		p.books = append(p.books, p.ready(b, s.Path))
 	}
 	for _, one := range c.Cards {
-		p.cards = append(p.cards, card{p.ready(one.Book, one.Char), one.Path, one.Char})
+		p.cards = append(p.cards, card{one, p.ready(one.Book, one.Char)})
 	}
-	slices.SortStableFunc(p.cards, func(a, b card) int { return len(b.path.String()) - len(a.path.String()) })
+	slices.SortStableFunc(p.cards, func(a, b card) int { return len(b.Path.String()) - len(a.Path.String()) })
 	return p, nil
 }
 
@@ -76,10 +69,21 @@ const (
 
 // Recon implements hint.Source: the lore that the talk touches, the first entry strongest.
 func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]hint.Hint, error) {
-	volumes, char := p.volumes(s.Path)
+	var books []*volume // that are used in this place
+	char := "the bot"
+	i := slices.IndexFunc(p.cards, func(c card) bool { return s.Path.Within(c.Path) })
+	if i >= 0 {
+		books, char = append(books, p.cards[i].volume), p.cards[i].Char
+	}
+	for i, b := range p.books {
+		places := p.config.Sources[i].Places
+		if len(places) == 0 || slices.ContainsFunc(places, s.Path.Within) {
+			books = append(books, b)
+		}
+	}
 	var chosen []*entry
-	for _, v := range volumes {
-		found := v.find(ctx, window(s, v.depth), p.config.Rounds)
+	for _, v := range books {
+		found := p.find(ctx, v, window(s, v.depth))
 		chosen = append(chosen, fit(found, v.budget, func(e *entry) int { return e.cost })...)
 	}
 	if ctx.Err() != nil {
@@ -96,21 +100,6 @@ func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]hint.Hint, error) {
 		}
 	}
 	return hints, nil
-}
-
-// volumes are the books that hold in a place, and who {{char}} is there.
-func (p *Plugin) volumes(place core.Path) (list []*volume, char string) {
-	char = "the bot"
-	i := slices.IndexFunc(p.cards, func(c card) bool { return place.Within(c.path) })
-	if i >= 0 {
-		list, char = append(list, p.cards[i].volume), p.cards[i].char
-	}
-	for _, b := range p.books {
-		if len(b.places) == 0 || slices.ContainsFunc(b.places, place.Within) {
-			list = append(list, b.volume)
-		}
-	}
-	return list, char
 }
 
 // window is what was said last, the newest at the end.
@@ -135,31 +124,24 @@ func window(s core.Scene, depth int) string {
 	return all
 }
 
-// fit leaves out what exceeds so much.
+// fit leaves out what exceeds so much: the least important entries first, of equals the last.
 func fit(found []*entry, most int, size func(*entry) int) []*entry {
-	for len(found) > 0 {
-		total := 0
-		for _, e := range found {
-			total += size(e)
+	total := 0
+	for _, e := range found {
+		total += size(e)
+	}
+	for total > most {
+		least := 0
+		for i, e := range found {
+			l := found[least]
+			if e.constant == l.constant && e.priority <= l.priority || !e.constant && l.constant {
+				least = i
+			}
 		}
-		if total <= most {
-			break
-		}
-		found = without(found)
+		total -= size(found[least])
+		found = slices.Delete(found, least, least+1)
 	}
 	return found
-}
-
-// without leaves one entry out: the least important one, of equals the last.
-func without(list []*entry) []*entry {
-	least := 0
-	for i, e := range list {
-		l := list[least]
-		if e.constant == l.constant && e.priority <= l.priority || !e.constant && l.constant {
-			least = i
-		}
-	}
-	return slices.Delete(slices.Clone(list), least, least+1)
 }
 
 // fill puts names into the places that a text holds for them, in one pass: a
