@@ -1,96 +1,148 @@
 package engine
 
 import (
+	"cmp"
+	"encoding/base64"
 	"encoding/json"
-	"slices"
+	"net/http"
 	"strings"
 
-	"synthbot/core"
+	"github.com/tmc/langchaingo/llms"
+
 	"synthbot/core/llm"
 )
 
 // anthropicWire is the messages API.
 type anthropicWire struct{}
 
-func (anthropicWire) order() []string {
-	return strings.Fields("model max_tokens temperature top_p stream tools tool_choice system messages")
-}
+func (anthropicWire) path() string { return "/messages" }
 
-// cacheMark ends a stretch of the prompt that the provider may keep.
-const cacheMark = `{"type":"ephemeral"}`
+func (anthropicWire) authorize(h http.Header, key string) {
+	h.Set("Anthropic-Version", "2023-06-01")
+	if key != "" {
+		h.Set("X-Api-Key", key)
+	}
+}
 
 // replyTool is how this API is held to a schema: a tool that the model has to call. Its
 // input is the text of the answer.
 const replyTool = "synthbot_reply"
 
-type block = map[string]json.RawMessage
-
-func (anthropicWire) amend(body map[string]json.RawMessage, c *call) error {
-	switch {
-	case c.tools:
-		body["tool_choice"] = json.RawMessage(`{"type":"auto"}`)
-	case c.form <= formSchema:
-		tool := map[string]any{"name": replyTool, "description": "Send the reply", "input_schema": c.schema}
-		set(body, "tools", []any{tool})
-		set(body, "tool_choice", map[string]string{"type": "tool", "name": replyTool})
-	}
-	var blocks []block
-	for i, text := range c.system {
-		blocks = append(blocks, textBlock(text))
-		if i >= len(c.system)-2 { // what everyone shares stays useful where the part after it differs
-			blocks[i]["cache_control"] = json.RawMessage(cacheMark)
-		}
-	}
-	if len(blocks) > 0 {
-		set(body, "system", blocks)
-	}
-	return amendTurns(body)
+// anthropicRequest is the body of a request.
+type anthropicRequest struct {
+	sampling
+	MaxTokens  int              `json:"max_tokens"`
+	Tools      []anthropicTool  `json:"tools,omitempty"`
+	ToolChoice *anthropicChoice `json:"tool_choice,omitempty"`
+	System     []block          `json:"system,omitempty"`
+	Messages   []anthropicTurn  `json:"messages"`
 }
 
-func textBlock(text string) block { return block{"type": core.JSON("text"), "text": core.JSON(text)} }
+type anthropicTool struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Schema      any    `json:"input_schema"`
+}
 
-type turn struct {
+type anthropicChoice struct {
+	Type string `json:"type"`
+	Name string `json:"name,omitempty"`
+}
+
+type anthropicTurn struct {
 	Role    string  `json:"role"`
 	Content []block `json:"content"`
 }
 
-// amendTurns joins neighbours of one role, which the library has to write one
-// by one, unwraps the arguments of calls, begins with a user's turn, and marks
-// the end of what was there before the newest turn.
-func amendTurns(body map[string]json.RawMessage) error {
-	var turns, joined []turn
-	if err := json.Unmarshal(body["messages"], &turns); err != nil {
-		return err
-	}
-	for _, t := range turns {
-		for _, b := range t.Content {
-			var w wrappedArguments
-			if string(b["type"]) == `"tool_use"` && json.Unmarshal(b["input"], &w) == nil && w.JSON != "" {
-				b["input"] = json.RawMessage(w.JSON)
-			}
-		}
-		last := len(joined) - 1
-		if last < 0 || joined[last].Role != t.Role {
-			joined = append(joined, t)
-			continue
-		}
-		joined[last].Content = append(joined[last].Content, t.Content...)
-	}
-	if len(joined) > 0 && joined[0].Role != "user" {
-		joined = slices.Insert(joined, 0, turn{"user", []block{textBlock("[…]")}})
-	}
-	if len(joined) > 1 {
-		before := joined[len(joined)-2].Content
-		before[len(before)-1]["cache_control"] = json.RawMessage(cacheMark)
-	}
-	set(body, "messages", joined)
-	return nil
+// block is a part of a message. What it holds depends on its type.
+type block struct {
+	Type    string          `json:"type"`
+	Text    string          `json:"text,omitempty"`
+	Source  *imageSource    `json:"source,omitempty"`
+	ID      string          `json:"id,omitempty"`
+	Name    string          `json:"name,omitempty"`
+	Input   json.RawMessage `json:"input,omitempty"`
+	CallID  string          `json:"tool_use_id,omitempty"`
+	Content string          `json:"content,omitempty"`
+	Cache   *cacheMark      `json:"cache_control,omitempty"`
 }
 
-// wrappedArguments carries arguments through the library as text: it would put them into
-// a map of floats, and numbers above 2^53 would come out changed.
-type wrappedArguments struct {
-	JSON string `json:"json"`
+type imageSource struct {
+	Type string `json:"type"`
+	MIME string `json:"media_type"`
+	Data string `json:"data"`
+}
+
+// cacheMark ends a stretch of the prompt that the provider may keep.
+type cacheMark struct {
+	Type string `json:"type"`
+}
+
+var ephemeral = &cacheMark{"ephemeral"}
+
+func (anthropicWire) body(c *call, messages []llms.MessageContent, o llms.CallOptions) any {
+	r := anthropicRequest{sampling: c.sampling(), MaxTokens: cmp.Or(o.MaxTokens, anthropicTokens)}
+	for _, t := range o.Tools {
+		r.Tools = append(r.Tools, anthropicTool{t.Function.Name, t.Function.Description, t.Function.Parameters})
+	}
+	switch {
+	case len(r.Tools) > 0:
+		r.ToolChoice = &anthropicChoice{Type: "auto"}
+	case c.form <= formSchema:
+		r.Tools = []anthropicTool{{replyTool, "Send the reply", json.RawMessage(c.schema)}}
+		r.ToolChoice = &anthropicChoice{"tool", replyTool}
+	}
+	for _, m := range messages {
+		blocks := blocksOf(m)
+		if m.Role == llms.ChatMessageTypeSystem {
+			for i := max(0, len(blocks)-2); i < len(blocks); i++ { // what all share helps where the rest differs
+				blocks[i].Cache = ephemeral
+			}
+			r.System = blocks
+			continue
+		}
+		r.add(m.Role == llms.ChatMessageTypeAI, blocks)
+	}
+	if len(r.Messages) > 1 { // the end of what was there before the newest turn
+		before := r.Messages[len(r.Messages)-2].Content
+		before[len(before)-1].Cache = ephemeral
+	}
+	return r
+}
+
+// add adds a message. Neighbours of one role are one turn, and the first turn is a user's.
+func (r *anthropicRequest) add(byModel bool, blocks []block) {
+	role := "user"
+	if byModel {
+		role = "assistant"
+	}
+	last := len(r.Messages) - 1
+	switch {
+	case last >= 0 && r.Messages[last].Role == role:
+		r.Messages[last].Content = append(r.Messages[last].Content, blocks...)
+		return
+	case last < 0 && byModel:
+		r.Messages = append(r.Messages, anthropicTurn{"user", []block{{Type: "text", Text: "[…]"}}})
+	}
+	r.Messages = append(r.Messages, anthropicTurn{role, blocks})
+}
+
+func blocksOf(m llms.MessageContent) (blocks []block) {
+	for _, part := range m.Parts {
+		switch p := part.(type) {
+		case llms.TextContent:
+			blocks = append(blocks, block{Type: "text", Text: p.Text})
+		case llms.BinaryContent:
+			source := &imageSource{"base64", p.MIMEType, base64.StdEncoding.EncodeToString(p.Data)}
+			blocks = append(blocks, block{Type: "image", Source: source})
+		case llms.ToolCall:
+			input := json.RawMessage(p.FunctionCall.Arguments)
+			blocks = append(blocks, block{Type: "tool_use", ID: p.ID, Name: p.FunctionCall.Name, Input: input})
+		case llms.ToolCallResponse:
+			blocks = append(blocks, block{Type: "tool_result", CallID: p.ToolCallID, Content: p.Content})
+		}
+	}
+	return blocks
 }
 
 type anthropicBlock struct {
@@ -251,6 +303,3 @@ func (s *anthropicStream) reply() (reply, bool) {
 	r.text = text.String()
 	return r, s.done || s.stop != ""
 }
-
-// forLibrary is an answer that the library accepts. The real one is read here.
-const forLibrary = `{"type":"message","content":[{"type":"text","text":"."}],"stop_reason":"end_turn"}`

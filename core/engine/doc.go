@@ -3,13 +3,10 @@
 // ones are its fallbacks, and the last one is the offline engine, which needs
 // no model, no key and no network.
 //
-// Requests are built from langchaingo's types, which stay inside of this package. Its
-// client writes those of the anthropic API; those of the openAI API are written here, each
-// part once. One transport is between both and the network. It adds to a request what the
-// library cannot say: structured output, cache marks. It reads the answers and event
-// streams with limits on their size, and errors with the server's Retry-After. The
-// library gets a fixed answer, so that its own parsers, which lose and mix up parts
-// of answers, decide nothing.
+// Requests are built from langchaingo's types, which stay inside of this package, and made through
+// its interface. Its own clients encode a request several times, and lose and mix up parts of
+// answers, so the bodies of both APIs, openai and anthropic, are written and read here: once, with
+// limits on the size of answers and streams, and errors with the server's Retry-After.
 //
 // Each question carries the people who caused it. Calls that wait are served person by
 // person, failures in a row take an engine away from everybody only if no single

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"synthbot/core"
 	"synthbot/core/llm"
 )
 
@@ -37,23 +36,16 @@ func NewEmbedder(cfg Config, o Options) (Embedder, error) {
 	case cfg.EmbeddingModel == "":
 		return nil, fmt.Errorf("engine %s: embedding_model: missing", cfg.Name)
 	}
-	t := newTransport(o.Clock)
-	p.wire = embedWire{}
-	address, err := cfg.endpoint(p)
+	server, err := newProvider(cfg, p, newTransport(o.Clock))
 	if err != nil {
-		return nil, fmt.Errorf("engine %s: base_url: %w", cfg.Name, err)
+		return nil, fmt.Errorf("engine %s: %w", cfg.Name, err)
 	}
-	cfg.Model, cfg.TopP = cfg.EmbeddingModel, 0
-	return &embedder{
-		remote:  remote{cfg: cfg, preset: p, redact: core.Conceal(cfg.APIKey), transport: t},
-		address: address + "/embeddings", failed: o.Failed,
-	}, nil
+	return &embedder{server, o.Failed}, nil
 }
 
 type embedder struct {
-	remote
-	address string
-	failed  func(engine string, kind llm.ErrorKind)
+	provider
+	failed func(engine string, kind llm.ErrorKind)
 }
 
 // Close gives the connections back.
@@ -84,31 +76,43 @@ func (e *embedder) batch(ctx context.Context, texts []string) ([][]float32, erro
 	if err == nil {
 		return vectors, nil
 	}
-	failed := asModelError(e.cfg.Name, call, ctx, err)
-	failed.Err = e.conceal(failed.Err)
+	failed := e.failure(call, ctx, err)
 	if e.failed != nil && ctx.Err() == nil {
 		e.failed(e.cfg.Name, failed.Kind)
 	}
 	return nil, failed
 }
 
+// embeddingRequest is the body of a call.
+type embeddingRequest struct {
+	Model string   `json:"model"`
+	Input []string `json:"input"`
+}
+
 // once makes one call. It checks that there is a vector for each text, all of one length.
 func (e *embedder) once(ctx context.Context, texts []string) (vectors [][]float32, err error) {
-	c := &call{cfg: e.cfg, preset: e.preset}
-	body := map[string]json.RawMessage{"input": core.JSON(texts)}
-	got, err := e.transport.post(c.in(ctx), e.address, c.bearer(), body)
+	response, _, err := e.post(ctx, "/embeddings", embeddingRequest{e.cfg.EmbeddingModel, texts})
 	if err != nil {
 		return nil, err
 	}
-	if len(got.vectors) != len(texts) {
-		return nil, fmt.Errorf("%w: %d of %d came", errVectors, len(got.vectors), len(texts))
+	defer response.Body.Close()
+	data, err := readBody(response)
+	if err != nil {
+		return nil, err
 	}
-	for _, v := range got.vectors {
-		if len(v) == 0 || len(v) > embedSizes || len(v) != len(got.vectors[0]) {
+	vectors, err = readVectors(data)
+	if err != nil {
+		return nil, err
+	}
+	if len(vectors) != len(texts) {
+		return nil, fmt.Errorf("%w: %d of %d came", errVectors, len(vectors), len(texts))
+	}
+	for _, v := range vectors {
+		if len(v) == 0 || len(v) > embedSizes || len(v) != len(vectors[0]) {
 			return nil, fmt.Errorf("%w: a length of %d", errVectors, len(v))
 		}
 	}
-	return got.vectors, nil
+	return vectors, nil
 }
 
 var errVectors = errors.New("the vectors do not fit the texts")
@@ -130,15 +134,8 @@ func shorten(texts []string) []string {
 	return short
 }
 
-// embedWire is the embeddings call of the openai API. It puts the vectors into the
-// order of the texts.
-type embedWire struct{ openAI }
-
-func (embedWire) order() []string { return []string{"model", "input"} }
-
-func (embedWire) amend(map[string]json.RawMessage, *call) error { return nil }
-
-func (embedWire) whole(data []byte) (reply, error) {
+// readVectors reads an answer. It puts the vectors into the order of the texts.
+func readVectors(data []byte) ([][]float32, error) {
 	var answer struct {
 		Data []struct {
 			Index     *int      `json:"index"`
@@ -147,10 +144,10 @@ func (embedWire) whole(data []byte) (reply, error) {
 		Error json.RawMessage `json:"error"`
 	}
 	if json.Unmarshal(data, &answer) != nil {
-		return reply{}, errNoAnswer
+		return nil, errNoAnswer
 	}
 	if isPresent(answer.Error) {
-		return reply{}, parseErrorValue(answer.Error)
+		return nil, parseErrorValue(answer.Error)
 	}
 	ordered := make([][]float32, len(answer.Data))
 	for i, d := range answer.Data {
@@ -163,5 +160,5 @@ func (embedWire) whole(data []byte) (reply, error) {
 		}
 		ordered[at] = d.Embedding
 	}
-	return reply{vectors: ordered}, nil
+	return ordered, nil
 }

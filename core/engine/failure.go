@@ -24,7 +24,7 @@ var (
 	errNoAnswer    = errors.New("the body is not an answer of this API")
 	errTooLarge    = errors.New("the answer is too large")
 	errCut         = errors.New("the answer was cut off")
-	errPanic       = errors.New("the client library panicked")
+	errPanic       = errors.New("asking panicked")
 	errPaused      = errors.New("not asked: it wants to be left alone")
 	errTripped     = errors.New("not asked: it failed too often in a row")
 	errTimeout     = errors.New("no answer in time")
@@ -182,24 +182,39 @@ func kindOf(e *httpError) llm.ErrorKind {
 	return llm.ErrorFatal
 }
 
-// asModelError types any failure of a call to engine. now is the context of
-// the call alone, whole the caller's.
-func asModelError(engine string, call, whole context.Context, err error) *llm.Error {
+// failure types any error of a call. call is the context of the call alone, whole the caller's.
+// The key is in none of its texts.
+func (p *provider) failure(call, whole context.Context, err error) *llm.Error {
+	e := &llm.Error{Kind: llm.ErrorRetryLater, Engine: p.cfg.Name, Err: err}
 	var known *llm.Error
-	if errors.As(err, &known) {
-		return known
-	}
-	e := &llm.Error{Kind: llm.ErrorRetryLater, Engine: engine, Err: err}
 	var status *httpError
 	switch {
+	case errors.As(err, &known):
+		e = known
 	case whole.Err() != nil:
 		e.Err = context.Cause(whole)
 	case errors.As(err, &status):
 		e.Kind, e.Status, e.After = kindOf(status), status.status, status.after
 	case call.Err() != nil:
 		e.Err = fmt.Errorf("%w: %w", errTimeout, context.Cause(call))
-	case errors.Is(err, errPanic):
-		e.Kind = llm.ErrorFatal
+	}
+	text := e.Err.Error()
+	clean := p.redact.Replace(text)
+	if clean != text {
+		e.Err = &concealed{clean, e.Err}
 	}
 	return e
 }
+
+// concealed is an error whose text had a key in it. What it wraps can still be
+// asked for, but no longer unwrapped into a log.
+type concealed struct {
+	text string
+	err  error
+}
+
+func (c *concealed) Error() string        { return c.text }
+func (c *concealed) Is(target error) bool { return errors.Is(c.err, target) }
+
+// isPresent reports whether a value was sent, and is not null.
+func isPresent(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" }

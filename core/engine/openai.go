@@ -3,43 +3,29 @@ package engine
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"slices"
+	"net/http"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tmc/langchaingo/llms"
 
 	"synthbot/core/llm"
 )
 
 // openAI is the chat completions API, which most servers speak.
-type openAI struct{}
-
-func (openAI) order() []string {
-	return strings.Fields("model temperature top_p reasoning_effort max_tokens max_completion_tokens stream" +
-		" stream_options response_format tools tool_choice messages")
+type openAI struct {
+	completionTokens bool // the longest answer goes into max_completion_tokens
 }
 
-// amend puts in what a list of messages does not say.
-func (openAI) amend(body map[string]json.RawMessage, c *call) error {
-	if c.cfg.Effort != "" && c.form < formPlain {
-		set(body, "reasoning_effort", c.cfg.Effort)
+func (openAI) path() string { return "/chat/completions" }
+
+func (openAI) authorize(h http.Header, key string) {
+	if key != "" {
+		h.Set("Authorization", "Bearer "+key)
 	}
-	switch c.form {
-	case formStrict, formSchema:
-		const head = `{"type":"json_schema","json_schema":{"name":"plan","strict":%t,"schema":`
-		body["response_format"] = slices.Concat(fmt.Appendf(nil, head, c.form == formStrict), c.schema, []byte("}}"))
-	case formObject:
-		body["response_format"] = json.RawMessage(`{"type":"json_object"}`)
-	}
-	if c.tools {
-		set(body, "tool_choice", "auto")
-	}
-	if c.stream != nil && c.preset.name != "mistral" && c.form < formPlain { // Mistral refuses unknown fields
-		body["stream_options"] = json.RawMessage(`{"include_usage":true}`)
-	}
-	return nil
 }
 
 // requestForm is how much is asked of a server beyond plain chat. A server that
@@ -53,6 +39,145 @@ const (
 	formWords                     // the instructions alone
 	formPlain                     // nor anything else that is not in every server
 )
+
+// sampling is what all APIs have in common.
+type sampling struct {
+	Model       string   `json:"model"`
+	Temperature *float64 `json:"temperature,omitempty"`
+	TopP        float64  `json:"top_p,omitempty"`
+	Stream      bool     `json:"stream,omitempty"`
+}
+
+func (c *call) sampling() sampling {
+	s := sampling{Model: c.cfg.Model, TopP: max(c.cfg.TopP, 0), Stream: c.stream != nil}
+	if c.cfg.Temperature >= 0 {
+		s.Temperature = &c.cfg.Temperature
+	}
+	return s
+}
+
+// openAIRequest is the body of a request.
+type openAIRequest struct {
+	sampling
+	Effort           string          `json:"reasoning_effort,omitempty"`
+	MaxTokens        int             `json:"max_tokens,omitempty"`
+	CompletionTokens int             `json:"max_completion_tokens,omitempty"`
+	StreamOptions    json.RawMessage `json:"stream_options,omitempty"`
+	Format           *openAIFormat   `json:"response_format,omitempty"`
+	Tools            []llms.Tool     `json:"tools,omitempty"`
+	ToolChoice       string          `json:"tool_choice,omitempty"`
+	Messages         []openAITurn    `json:"messages"`
+}
+
+type openAIFormat struct {
+	Type   string            `json:"type"`
+	Schema *openAIPlanSchema `json:"json_schema,omitempty"`
+}
+
+type openAIPlanSchema struct {
+	Name   string          `json:"name"`
+	Strict bool            `json:"strict"`
+	Schema json.RawMessage `json:"schema"`
+}
+
+func (o openAI) body(c *call, messages []llms.MessageContent, with llms.CallOptions) any {
+	r := openAIRequest{sampling: c.sampling(), MaxTokens: with.MaxTokens, Tools: with.Tools}
+	if o.completionTokens {
+		r.MaxTokens, r.CompletionTokens = 0, with.MaxTokens
+	}
+	if c.form < formPlain {
+		r.Effort = c.cfg.Effort
+		if c.stream != nil && c.preset.name != "mistral" { // it refuses unknown fields
+			r.StreamOptions = json.RawMessage(`{"include_usage":true}`)
+		}
+	}
+	switch c.form {
+	case formStrict, formSchema:
+		schema := &openAIPlanSchema{Name: "plan", Strict: c.form == formStrict, Schema: c.schema}
+		r.Format = &openAIFormat{Type: "json_schema", Schema: schema}
+	case formObject:
+		r.Format = &openAIFormat{Type: "json_object"}
+	}
+	if len(with.Tools) > 0 {
+		r.ToolChoice = "auto"
+	}
+	for _, m := range messages {
+		r.Messages = append(r.Messages, newOpenAITurn(m))
+	}
+	return r
+}
+
+// openAITurn is a message of a request.
+type openAITurn struct {
+	Role    string           `json:"role"`
+	Content any              `json:"content"` // a text, or parts
+	Calls   []openAITurnCall `json:"tool_calls,omitempty"`
+	CallID  string           `json:"tool_call_id,omitempty"`
+}
+
+type openAITurnCall struct {
+	ID       string             `json:"id"`
+	Type     string             `json:"type"`
+	Function *llms.FunctionCall `json:"function"`
+}
+
+func newOpenAITurn(from llms.MessageContent) openAITurn {
+	roles := map[llms.ChatMessageType]string{
+		llms.ChatMessageTypeSystem: "system", llms.ChatMessageTypeAI: "assistant", llms.ChatMessageTypeTool: "tool",
+	}
+	t := openAITurn{Role: cmp.Or(roles[from.Role], "user"), Content: ""}
+	var parts []any
+	var texts []string
+	for _, part := range from.Parts {
+		switch p := part.(type) {
+		case llms.ToolCall:
+			t.Calls = append(t.Calls, openAITurnCall{p.ID, p.Type, p.FunctionCall})
+		case llms.ToolCallResponse:
+			t.CallID, t.Content = p.ToolCallID, p.Content
+		case llms.TextContent:
+			texts, parts = append(texts, p.Text), append(parts, p)
+		case llms.BinaryContent:
+			parts = append(parts, openAIPart(p))
+		}
+	}
+	switch len(parts) {
+	case 0:
+	case len(texts):
+		t.Content = strings.Join(texts, "\n\n")
+	default:
+		t.Content = parts
+	}
+	return t
+}
+
+// openAIPart is a picture, or else a sound.
+func openAIPart(p llms.BinaryContent) any {
+	if strings.HasPrefix(p.MIMEType, "image/") {
+		return llms.ImageURLPart(p.String())
+	}
+	data := base64.StdEncoding.EncodeToString(p.Data)
+	sound := map[string]string{"data": data, "format": soundFormat(p.MIMEType)}
+	return map[string]any{"type": "input_audio", "input_audio": sound}
+}
+
+// soundFormat is the API's name for a sound's encoding
+// (https://platform.openai.com/docs/guides/audio: wav and mp3; other servers
+// take what is in an Ogg container, too).
+func soundFormat(mime string) string {
+	kind, _, _ := strings.Cut(strings.ToLower(mime), ";")
+	switch name := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(kind), "audio/"), "x-"); name {
+	case "mpeg", "mp3":
+		return "mp3"
+	case "wave", "wav", "vnd.wave":
+		return "wav"
+	case "mp4", "m4a", "aac":
+		return "m4a"
+	case "opus", "ogg", "":
+		return "ogg"
+	default:
+		return name
+	}
+}
 
 // openAIText is a content that may be a string, null, or a list of parts.
 type openAIText string

@@ -492,16 +492,6 @@ func TestAnswersAreCapped(t *testing.T) {
 	}
 }
 
-func TestPanicOfTheLibraryIsAnError(t *testing.T) {
-	s := newServer(t, aiSays("x"))
-	m := s.model()
-	m.model = nil
-	failed := fail(t, m, hello())
-	if failed.Kind != llm.ErrorFatal || !strings.Contains(failed.Error(), errPanic.Error()) {
-		t.Errorf("%v", failed)
-	}
-}
-
 func TestNobodyThere(t *testing.T) {
 	s := newServer(t, aiSays("x"))
 	m := s.model()

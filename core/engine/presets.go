@@ -2,33 +2,31 @@ package engine
 
 // preset is what is known of a provider before anything is configured.
 type preset struct {
-	name     string
-	wire     wire
-	base     string      // scheme and host
-	path     string      // put behind the host where the configuration names none
-	key      bool        // its public address wants a key
-	maxField string      // the field that limits the answer
-	form     requestForm // the strictest form of structured output that is worth a try
+	name string
+	wire wire
+	base string      // scheme and host
+	path string      // put behind the host where the configuration names none
+	key  bool        // its public address wants a key
+	form requestForm // the strictest form of structured output that is worth a try
 }
 
 // presets lists the providers. All but anthropic speak the openai API.
 func presets() []preset {
-	const tokens, completion = "max_tokens", "max_completion_tokens"
 	ai, strict, schema, object := openAI{}, formStrict, formSchema, formObject
 	return []preset{
-		{"openai", ai, "https://api.openai.com", "/v1", true, completion, strict},
-		{"anthropic", anthropicWire{}, "https://api.anthropic.com", "/v1", true, tokens, schema},
-		{"ollama", ai, "http://127.0.0.1:11434", "/v1", false, tokens, schema},
-		{"gemini", ai, "https://generativelanguage.googleapis.com", "/v1beta/openai", true, tokens, object},
-		{"mistral", ai, "https://api.mistral.ai", "/v1", true, tokens, schema},
-		{"groq", ai, "https://api.groq.com", "/openai/v1", true, tokens, object},
-		{"openrouter", ai, "https://openrouter.ai", "/api/v1", true, tokens, schema},
-		{"llamacpp", ai, "http://127.0.0.1:8080", "/v1", false, tokens, schema},
-		{"vllm", ai, "http://127.0.0.1:8000", "/v1", false, tokens, schema},
-		{"lmstudio", ai, "http://127.0.0.1:1234", "/v1", false, tokens, schema},
-		{"deepseek", ai, "https://api.deepseek.com", "/v1", true, tokens, object},
-		{"together", ai, "https://api.together.xyz", "/v1", true, tokens, object},
-		{"xai", ai, "https://api.x.ai", "/v1", true, tokens, schema},
+		{"openai", openAI{completionTokens: true}, "https://api.openai.com", "/v1", true, strict},
+		{"anthropic", anthropicWire{}, "https://api.anthropic.com", "/v1", true, schema},
+		{"ollama", ai, "http://127.0.0.1:11434", "/v1", false, schema},
+		{"gemini", ai, "https://generativelanguage.googleapis.com", "/v1beta/openai", true, object},
+		{"mistral", ai, "https://api.mistral.ai", "/v1", true, schema},
+		{"groq", ai, "https://api.groq.com", "/openai/v1", true, object},
+		{"openrouter", ai, "https://openrouter.ai", "/api/v1", true, schema},
+		{"llamacpp", ai, "http://127.0.0.1:8080", "/v1", false, schema},
+		{"vllm", ai, "http://127.0.0.1:8000", "/v1", false, schema},
+		{"lmstudio", ai, "http://127.0.0.1:1234", "/v1", false, schema},
+		{"deepseek", ai, "https://api.deepseek.com", "/v1", true, object},
+		{"together", ai, "https://api.together.xyz", "/v1", true, object},
+		{"xai", ai, "https://api.x.ai", "/v1", true, schema},
 	}
 }
 

@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"github.com/tmc/langchaingo/llms"
-	"github.com/tmc/langchaingo/llms/anthropic"
 
 	"synthbot/core"
 	"synthbot/core/llm"
@@ -23,22 +20,11 @@ import (
 // remote is one model behind a network, as a llm.Model. Safe for concurrent
 // use.
 type remote struct {
-	cfg    Config
-	preset preset
-	model  llms.Model
-	redact *strings.Replacer
-
-	transport *transport
-	// form is the strictest one that the server has not refused.
-	form    atomic.Int32
+	provider
+	form    atomic.Int32 // the strictest requestForm that the server has not refused
 	broken  atomic.Int32 // answers in a row that came only without a schema, after a status of 500
 	learned learnedLimits
 }
-
-// neutral is the model name that the library sees. Its own guesses about names
-// (which take no system message, which take no temperature) are out of date;
-// the transport writes the real one.
-const neutral = "model"
 
 func newRemote(cfg Config, t *transport) (*remote, error) {
 	if err := cfg.Check(); err != nil {
@@ -46,31 +32,15 @@ func newRemote(cfg Config, t *transport) (*remote, error) {
 	}
 	p, _ := presetOf(cfg.Provider)
 	if p.name == "openai" && cfg.BaseURL != "" && !strings.Contains(cfg.BaseURL, "api.openai.com") {
-		p.maxField, p.form = "max_tokens", formSchema // servers of other makers often know no other
+		p.wire, p.form = openAI{}, formSchema // servers of other makers often know no other
 	}
-	r := &remote{cfg: cfg, preset: p, redact: core.Conceal(cfg.APIKey), transport: t}
+	server, err := newProvider(cfg, p, t)
+	r := &remote{provider: server}
 	form := map[string]requestForm{
 		structureAuto: p.form, "strict": formStrict, "schema": formSchema, "object": formObject, "off": formWords,
 	}
 	r.form.Store(int32(form[cfg.Structure]))
-	var err error
-	r.model, err = p.client(cfg, t)
 	return r, err
-}
-
-// client makes what writes the requests. Everything that it would take from the
-// environment is given, so that no other program's settings leak in.
-func (p preset) client(cfg Config, t *transport) (llms.Model, error) {
-	endpoint, err := cfg.endpoint(p)
-	if err != nil {
-		return nil, fmt.Errorf("base_url: %w", err)
-	}
-	if p.name != "anthropic" {
-		return openAIClient{t, endpoint}, nil
-	}
-	key := cmp.Or(cfg.APIKey.Reveal(), "none") // it insists on one; the transport takes it out again
-	return anthropic.New(anthropic.WithToken(key), anthropic.WithBaseURL(endpoint), anthropic.WithModel(neutral),
-		anthropic.WithHTTPClient(&http.Client{Transport: t}))
 }
 
 // Limits implements llm.Model.
@@ -104,8 +74,7 @@ func (r *remote) Generate(ctx context.Context, request llm.Request) (llm.Answer,
 			}
 			r.learned.tooLong(said.sizes, textTokens(request), r.cfg.MaxTokens, r.transport.clock())
 		}
-		failed := asModelError(r.cfg.Name, call, ctx, err)
-		failed.Err = r.conceal(failed.Err)
+		failed := r.failure(call, ctx, err)
 		if m <= formSchema && failed.Status == http.StatusInternalServerError {
 			broke, m = true, formSchema // perhaps over the schema
 		} else if m >= formPlain || !mayTakePlainerForm(failed) {
@@ -137,28 +106,26 @@ func mayTakePlainerForm(e *llm.Error) bool {
 	return e.Kind == llm.ErrorFatal && slices.Contains(statuses, e.Status)
 }
 
-// once makes one call through the library.
-func (r *remote) once(ctx context.Context, request llm.Request, m requestForm) (answer llm.Answer, err error) {
-	c := &call{cfg: r.cfg, preset: r.preset, form: m, tools: len(request.Tools) > 0, schema: request.Schema}
-	c.system = slices.DeleteFunc(slices.Clone(request.System), isBlank)
+// once makes one call.
+func (r *remote) once(ctx context.Context, request llm.Request, m requestForm) (llm.Answer, error) {
+	c := &call{provider: r.provider, form: m, schema: request.Schema}
 	if r.cfg.Stream {
 		c.stream = request.Stream
 	}
-	names := toolNames(request.Tools)
-	defer recovered(&err)
 	if request.Used != nil {
 		defer func() {
-			if c.sent.Load() {
+			if c.begun {
 				request.Used(c.usage(request))
 			}
 		}()
 	}
-	_, err = r.model.GenerateContent(c.in(ctx), r.messages(c, request, names), r.options(request, names)...)
-	got, err := c.result(err)
+	names := toolNames(request.Tools)
+	_, err := c.GenerateContent(ctx, messagesOf(request, r.cfg, names),
+		llms.WithMaxTokens(r.cfg.MaxTokens), llms.WithTools(toolsOf(request, names)))
 	if err != nil {
 		return llm.Answer{}, err
 	}
-	answer, err = r.answer(got, names)
+	answer, err := r.answer(c.got.cut(), names)
 	answer.Usage = c.usage(request)
 	if c.got.usage.In > 0 && !hasFiles(request) {
 		r.learned.counted(c.got.usage.In, textTokens(request))
@@ -169,152 +136,10 @@ func (r *remote) once(ctx context.Context, request llm.Request, m requestForm) (
 	return answer, err
 }
 
-// recovered makes an error of a panic of the library. It is to be deferred.
-func recovered(err *error) {
-	p := recover()
-	if p != nil {
-		*err = fmt.Errorf("%w: %s", errPanic, txt.Clip(txt.Line(fmt.Sprint(p)), 200))
-	}
-}
-
 // hasFiles reports whether anything travels beside the text.
 func hasFiles(request llm.Request) bool {
 	files := func(u llm.Utterance) bool { return len(u.Pictures)+len(u.Sounds) > 0 }
 	return slices.ContainsFunc(request.Messages, files)
-}
-
-func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
-
-// options are what the library itself can say.
-func (r *remote) options(request llm.Request, names map[string]string) []llms.CallOption {
-	var options []llms.CallOption
-	tokens := r.cfg.MaxTokens
-	if tokens == 0 && r.preset.name == "anthropic" {
-		tokens = anthropicTokens
-	}
-	if tokens > 0 {
-		options = append(options, llms.WithMaxTokens(tokens))
-	}
-	var tools []llms.Tool
-	for _, t := range request.Tools {
-		schema := t.Schema
-		if !isObject(schema) {
-			schema = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
-		function := &llms.FunctionDefinition{Name: apiName(names, t.Name), Description: t.Brief, Parameters: schema}
-		tools = append(tools, llms.Tool{Type: "function", Function: function})
-	}
-	if len(tools) > 0 {
-		options = append(options, llms.WithTools(tools))
-	}
-	return options
-}
-
-// toolNames maps the names that APIs do not take (they know no dots) to such
-// that they do, each to another one.
-func toolNames(from []llm.Tool) map[string]string {
-	taken := make(map[string]bool, len(from))
-	for _, t := range from {
-		taken[t.Name] = true
-	}
-	names := make(map[string]string)
-	for _, t := range from {
-		if !strings.Contains(t.Name, ".") {
-			continue
-		}
-		plain := strings.ReplaceAll(t.Name, ".", "_")
-		for taken[plain] {
-			plain += "_"
-		}
-		taken[plain] = true
-		names[t.Name] = plain
-	}
-	return names
-}
-
-func apiName(names map[string]string, name string) string {
-	if plain, ok := names[name]; ok {
-		return plain
-	}
-	return strings.ReplaceAll(name, ".", "_")
-}
-
-func actionName(names map[string]string, plain string) string {
-	for name, p := range names {
-		if p == plain {
-			return name
-		}
-	}
-	return plain
-}
-
-// messages puts the request into the library's words: a single system message,
-// and one part for each message where the client sends no more than that. The Anthropic
-// client sends the first part of a model's message only; the transport joins them again.
-func (r *remote) messages(c *call, request llm.Request, names map[string]string) []llms.MessageContent {
-	var made []llms.MessageContent
-	add := func(role llms.ChatMessageType, parts ...llms.ContentPart) {
-		if len(parts) > 0 {
-			made = append(made, llms.MessageContent{Role: role, Parts: parts})
-		}
-	}
-	if len(c.system) > 0 {
-		add(llms.ChatMessageTypeSystem, llms.TextPart(strings.Join(c.system, "\n\n")))
-	}
-	for _, u := range completeTurns(request.Messages) {
-		switch {
-		case u.CallID != "":
-			add(llms.ChatMessageTypeTool, llms.ToolCallResponse{ToolCallID: u.CallID, Content: u.Text})
-		case u.Role == llm.RoleModel && r.preset.name == "anthropic":
-			for _, part := range r.modelParts(u, names) {
-				add(llms.ChatMessageTypeAI, part)
-			}
-		case u.Role == llm.RoleModel:
-			add(llms.ChatMessageTypeAI, r.modelParts(u, names)...)
-		default:
-			add(llms.ChatMessageTypeHuman, r.userParts(u)...)
-		}
-	}
-	return made
-}
-
-func (r *remote) userParts(u llm.Utterance) []llms.ContentPart {
-	var parts []llms.ContentPart
-	if !isBlank(u.Text) {
-		parts = append(parts, llms.TextPart(u.Text))
-	}
-	for _, s := range u.Sounds {
-		if r.cfg.Hearing {
-			parts = append(parts, llms.BinaryPart(s.MIME, s.Data))
-		}
-	}
-	for _, p := range u.Pictures {
-		switch {
-		case !r.cfg.Vision:
-		case r.preset.name == "anthropic":
-			parts = append(parts, llms.BinaryPart(p.MIME, p.Data))
-		default:
-			data := base64.StdEncoding.EncodeToString(p.Data)
-			parts = append(parts, llms.ImageURLPart("data:"+p.MIME+";base64,"+data))
-		}
-	}
-	return parts
-}
-
-// modelParts are what the model said and called.
-func (r *remote) modelParts(u llm.Utterance, names map[string]string) []llms.ContentPart {
-	var parts []llms.ContentPart
-	if !isBlank(u.Text) {
-		parts = append(parts, llms.TextPart(u.Text))
-	}
-	for _, c := range u.Calls {
-		function := &llms.FunctionCall{Name: apiName(names, c.Name), Arguments: string(c.Arguments)}
-		if r.preset.name == "anthropic" {
-			function.Arguments = string(core.JSON(wrappedArguments{function.Arguments}))
-		}
-		parts = append(parts, llms.ToolCall{ID: c.ID, Type: "function", FunctionCall: function})
-	}
-	return parts
 }
 
 // Reasons why a model stopped, in the words of both APIs.
@@ -372,7 +197,11 @@ func (c *call) usage(request llm.Request) llm.Usage {
 		u.In = int(tokensOf(request))
 	}
 	if u.Out == 0 || c.got.stop == "" {
-		u.Out = max(u.Out, c.pieces, c.got.tokens())
+		texts := []string{c.got.text}
+		for _, call := range c.got.calls {
+			texts = append(texts, string(call.Arguments))
+		}
+		u.Out = max(u.Out, c.pieces, llm.Tokens(texts...))
 	}
 	return u
 }

@@ -1,0 +1,240 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/tmc/langchaingo/llms"
+
+	"synthbot/core"
+	"synthbot/core/llm"
+)
+
+// wire is one API in bytes.
+type wire interface {
+	// path is where calls go, behind the API's address.
+	path() string
+	// authorize sets the headers that the API needs. key may be "".
+	authorize(h http.Header, key string)
+	// body is that of a request. What changes least comes first in it.
+	body(c *call, messages []llms.MessageContent, o llms.CallOptions) any
+	// whole reads an answer that came in one piece.
+	whole(data []byte) (reply, error)
+	// events returns a reader for an answer that comes as a stream.
+	events() streamReader
+}
+
+// streamReader reads one streamed answer, event by event.
+type streamReader interface {
+	// event takes one event in and returns the text that it adds. errStop says
+	// that the answer is complete.
+	event(name string, data []byte) (piece string, err error)
+	// reply is what came so far; finished tells whether the model ended it.
+	reply() (r reply, finished bool)
+}
+
+// reply is a model's answer, whatever the API.
+type reply struct {
+	text  string
+	calls []llm.ToolCall
+	stop  string // in the API's own words; "" where it did not say
+	usage llm.Usage
+}
+
+// transport connects providers with the network.
+type transport struct {
+	base  http.RoundTripper
+	clock func() time.Time
+}
+
+// newTransport makes a pool of connections.
+func newTransport(clock func() time.Time) *transport {
+	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
+	return &transport{clock: clock, base: &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            dialer.DialContext,
+		ForceAttemptHTTP2:      true,
+		TLSHandshakeTimeout:    10 * time.Second,
+		MaxIdleConns:           64,
+		MaxIdleConnsPerHost:    64, // many places may ask one server at once
+		IdleConnTimeout:        90 * time.Second,
+		WriteBufferSize:        32 << 10, // most requests are one write, and need no further buffer
+		MaxResponseHeaderBytes: 64 << 10,
+	}}
+}
+
+func (t *transport) close() { (&http.Client{Transport: t.base}).CloseIdleConnections() }
+
+// provider is the server of one table of the configuration.
+type provider struct {
+	cfg       Config
+	preset    preset
+	endpoint  string
+	redact    *strings.Replacer // takes the key out of texts
+	transport *transport
+}
+
+func newProvider(cfg Config, p preset, t *transport) (provider, error) {
+	endpoint, err := cfg.endpoint(p)
+	if err != nil {
+		return provider{}, fmt.Errorf("base_url: %w", err)
+	}
+	return provider{cfg, p, endpoint, core.Conceal(cfg.APIKey), t}, nil
+}
+
+// post sends a request and returns the response. Every status but 200 is an error: a redirect would take
+// the key elsewhere. begun reports whether a model may have begun to answer.
+func (p *provider) post(ctx context.Context, path string, body any) (r *http.Response, begun bool, err error) {
+	var sent atomic.Bool
+	written := func(info httptrace.WroteRequestInfo) {
+		if info.Err == nil {
+			sent.Store(true)
+		}
+	}
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: written})
+	data := bytes.NewReader(core.JSON(body))
+	request, err := http.NewRequestWithContext(traced, http.MethodPost, p.endpoint+path, data)
+	if err != nil {
+		return nil, false, fmt.Errorf("request: %w", err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("User-Agent", "synthbot")
+	p.preset.wire.authorize(request.Header, p.cfg.APIKey.Reveal())
+	response, err := p.transport.base.RoundTrip(request)
+	if err != nil {
+		return nil, sent.Load(), fmt.Errorf("connection: %w", err)
+	}
+	if response.StatusCode == http.StatusOK {
+		return response, true, nil
+	}
+	defer response.Body.Close()
+	said, _ := io.ReadAll(io.LimitReader(response.Body, maxErrors))
+	failed := readHTTPError(response, said, p.transport.clock())
+	return nil, kindOf(failed) == llm.ErrorRefused, failed
+}
+
+// readBody reads an answer in one piece.
+func readBody(response *http.Response) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errCut, err)
+	}
+	if len(data) > maxBody {
+		return nil, fmt.Errorf("%w: more than %d bytes", errTooLarge, maxBody)
+	}
+	return data, nil
+}
+
+// call is one call of a model. It implements the library's interface, and keeps what that has no place for.
+type call struct {
+	provider
+	form   requestForm
+	schema []byte
+	stream func(piece string) // nil: the answer comes in one piece
+
+	begun  bool  // a model may have begun to answer
+	got    reply // as far as it came
+	pieces int   // of a stream
+}
+
+var _ llms.Model = new(call)
+
+// Call implements llms.Model.
+func (c *call) Call(ctx context.Context, prompt string, options ...llms.CallOption) (string, error) {
+	return llms.GenerateFromSinglePrompt(ctx, c, prompt, options...)
+}
+
+// GenerateContent implements llms.Model.
+func (c *call) GenerateContent(
+	ctx context.Context, messages []llms.MessageContent, options ...llms.CallOption,
+) (*llms.ContentResponse, error) {
+	var o llms.CallOptions
+	for _, option := range options {
+		option(&o)
+	}
+	body := c.preset.wire.body(c, messages, o)
+	response, begun, err := c.post(ctx, c.preset.wire.path(), body)
+	c.begun = begun
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	r, err := c.read(response)
+	return &llms.ContentResponse{Choices: []*llms.ContentChoice{{Content: r.text, StopReason: r.stop}}}, err
+}
+
+// read reads the answer, in one piece or as a stream, as the server sends it.
+func (c *call) read(response *http.Response) (reply, error) {
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if kind == "text/event-stream" {
+		return readStream(response.Body, c)
+	}
+	data, err := readBody(response)
+	if err != nil {
+		return reply{}, err
+	}
+	start := bytes.TrimLeft(data[:min(len(data), 64)], " \r\n\t")
+	isField := func(name string) bool { return bytes.HasPrefix(start, []byte(name)) }
+	if slices.ContainsFunc([]string{"data:", "event:", "error:", ":"}, isField) { // under another name
+		return readStream(bytes.NewReader(data), c)
+	}
+	c.got, err = c.preset.wire.whole(data)
+	if err != nil {
+		return reply{}, err
+	}
+	r := c.got.cut()
+	if c.stream != nil && r.text != "" {
+		c.stream(r.text)
+	}
+	return r, nil
+}
+
+func readStream(body io.Reader, c *call) (reply, error) {
+	events := c.preset.wire.events()
+	size := 0
+	err := readEvents(body, func(name string, data []byte) error {
+		piece, err := events.event(name, data)
+		size += len(piece)
+		c.pieces++
+		if piece != "" && size <= maxAnswer && c.stream != nil {
+			c.stream(piece)
+		}
+		if err == nil && size > maxAnswer {
+			return errStop
+		}
+		return err
+	})
+	var finished bool
+	c.got, finished = events.reply()
+	if err != nil && !finished {
+		if _, ok := errors.AsType[*httpError](err); ok {
+			return reply{}, err
+		}
+		return reply{}, fmt.Errorf("%w: %w", errCut, err)
+	}
+	return c.got.cut(), nil
+}
+
+// cut shortens an answer that is longer than anything a plan may be. It then
+// counts as truncated.
+func (r reply) cut() reply {
+	size := len(r.text)
+	for _, c := range r.calls {
+		size += len(c.Arguments)
+	}
+	if size <= maxAnswer {
+		return r
+	}
+	return reply{text: strings.ToValidUTF8(r.text[:min(len(r.text), maxAnswer)], ""), usage: r.usage}
+}

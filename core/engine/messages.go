@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/tmc/langchaingo/llms"
+
+	"synthbot/core/llm"
+)
+
+// messagesOf puts a request into the library's words. Files that the model does not take are left out.
+func messagesOf(r llm.Request, cfg Config, names map[string]string) []llms.MessageContent {
+	var made []llms.MessageContent
+	add := func(role llms.ChatMessageType, parts []llms.ContentPart) {
+		if len(parts) > 0 {
+			made = append(made, llms.MessageContent{Role: role, Parts: parts})
+		}
+	}
+	add(llms.ChatMessageTypeSystem, textParts(r.System...))
+	for _, u := range completeTurns(r.Messages) {
+		parts := textParts(u.Text)
+		switch {
+		case u.CallID != "":
+			result := llms.ToolCallResponse{ToolCallID: u.CallID, Content: u.Text}
+			add(llms.ChatMessageTypeTool, []llms.ContentPart{result})
+		case u.Role == llm.RoleModel:
+			for _, call := range u.Calls {
+				function := &llms.FunctionCall{Name: apiName(names, call.Name), Arguments: string(call.Arguments)}
+				parts = append(parts, llms.ToolCall{ID: call.ID, Type: "function", FunctionCall: function})
+			}
+			add(llms.ChatMessageTypeAI, parts)
+		default:
+			var files []llm.File
+			if cfg.Hearing {
+				files = append(files, u.Sounds...)
+			}
+			if cfg.Vision {
+				files = append(files, u.Pictures...)
+			}
+			for _, f := range files {
+				parts = append(parts, llms.BinaryPart(f.MIME, f.Data))
+			}
+			add(llms.ChatMessageTypeHuman, parts)
+		}
+	}
+	return made
+}
+
+// textParts are the texts that say anything.
+func textParts(texts ...string) (parts []llms.ContentPart) {
+	for _, text := range texts {
+		if !isBlank(text) {
+			parts = append(parts, llms.TextPart(text))
+		}
+	}
+	return parts
+}
+
+func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
+
+// toolsOf puts the tools of a request into the library's words.
+func toolsOf(r llm.Request, names map[string]string) (tools []llms.Tool) {
+	for _, t := range r.Tools {
+		schema := t.Schema
+		if !isObject(schema) {
+			schema = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		function := &llms.FunctionDefinition{Name: apiName(names, t.Name), Description: t.Brief, Parameters: schema}
+		tools = append(tools, llms.Tool{Type: "function", Function: function})
+	}
+	return tools
+}
+
+// completeTurns keeps of native turns what an API takes: a call only with arguments
+// that are an object and with its result, and a result only with its call.
+// Servers answer anything else with an error, and so would every later turn.
+func completeTurns(from []llm.Utterance) []llm.Utterance {
+	answered := make(map[string]int) // the index of its result
+	for i, u := range from {
+		if u.CallID != "" {
+			answered[u.CallID] = i
+		}
+	}
+	open := make(map[string]bool) // calls whose result has not come yet
+	kept := make([]llm.Utterance, 0, len(from))
+	for i, u := range from {
+		if u.CallID != "" {
+			if open[u.CallID] {
+				kept = append(kept, u)
+				delete(open, u.CallID)
+			}
+			continue
+		}
+		calls := u.Calls
+		u.Calls = nil
+		for _, c := range calls {
+			if c.ID != "" && c.Name != "" && isObject(c.Arguments) && answered[c.ID] > i && !open[c.ID] {
+				open[c.ID] = true
+				u.Calls = append(u.Calls, c)
+			}
+		}
+		kept = append(kept, u)
+	}
+	return kept
+}
+
+// isObject reports whether data is one whole JSON object.
+func isObject(data []byte) bool {
+	data = bytes.TrimSpace(data)
+	return len(data) > 1 && data[0] == '{' && json.Valid(data)
+}
+
+// toolNames maps the names that APIs do not take (they know no dots) to such
+// that they do, each to another one.
+func toolNames(from []llm.Tool) map[string]string {
+	taken := make(map[string]bool, len(from))
+	for _, t := range from {
+		taken[t.Name] = true
+	}
+	names := make(map[string]string)
+	for _, t := range from {
+		if !strings.Contains(t.Name, ".") {
+			continue
+		}
+		plain := strings.ReplaceAll(t.Name, ".", "_")
+		for taken[plain] {
+			plain += "_"
+		}
+		taken[plain] = true
+		names[t.Name] = plain
+	}
+	return names
+}
+
+func apiName(names map[string]string, name string) string {
+	if plain, ok := names[name]; ok {
+		return plain
+	}
+	return strings.ReplaceAll(name, ".", "_")
+}
+
+func actionName(names map[string]string, plain string) string {
+	for name, p := range names {
+		if p == plain {
+			return name
+		}
+	}
+	return plain
+}
