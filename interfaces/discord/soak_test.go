@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -111,7 +112,7 @@ func (s *server) faulty() {
 		switch {
 		case n%20 != 0 || c.Is("GET /gateway"):
 			return discordtest.Fault{}
-		case n%4000 == 0:
+		case n%1500 == 0:
 			return discordtest.Fault{Kind: discordtest.Cloudflare} // it stops everything for a second
 		case n%1000 == 0:
 			return discordtest.Fault{Kind: discordtest.Global}
@@ -120,13 +121,12 @@ func (s *server) faulty() {
 	})
 }
 
+var soakMessages = flag.Int("soak.messages", 2000, "messages of TestSoak")
+
 func TestSoak(t *testing.T) {
-	messages, rooms := 10_000, 200
-	switch {
-	case testing.Short():
+	messages, rooms := *soakMessages, 200
+	if testing.Short() {
 		messages, rooms = 600, 20
-	case raceDetector:
-		messages = 2_000
 	}
 	s := newServer(t)
 	s.Forgetful()
@@ -228,10 +228,10 @@ func heapSize() uint64 {
 	return m.HeapAlloc
 }
 
-// 2,500 guilds, as a large bot finds them when it connects. They come one after
+// 1,000 guilds, as a large bot finds them when it connects. They come one after
 // the other: what waits on the wire is not the driver's memory.
 func TestMemoryOfManyGuilds(t *testing.T) {
-	guilds, most := 2500, uint64(150<<20)
+	guilds, most := 1000, uint64(70<<20)
 	if testing.Short() || raceDetector {
 		guilds, most = 250, 30<<20
 	}
