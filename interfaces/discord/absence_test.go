@@ -243,7 +243,7 @@ func TestAliveCoversWhatIsOnDisk(t *testing.T) {
 	at := func(minute int) time.Time { return time.Date(2026, 11, 20, 12, minute, 0, 0, time.UTC) }
 	state := shelf()
 	a := &alive{shards: map[int]time.Time{}}
-	if until := a.begin(0, at(1)); !until.IsZero() || !a.all(2).IsZero() {
+	if until := a.touch(0, at(1)); !until.IsZero() || !a.all(2).IsZero() {
 		t.Errorf("a first life knows %v, %v", until, a.all(2))
 	}
 	a.touch(1, at(2))
@@ -255,10 +255,10 @@ func TestAliveCoversWhatIsOnDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := &alive{shards: map[int]time.Time{}}
-	if err := next.load(t.Context(), state); err != nil || next.begin(0, at(20)) != at(2) || next.all(2) != at(2) {
+	if err := next.load(t.Context(), state); err != nil || next.touch(0, at(20)) != at(2) || next.all(2) != at(2) {
 		t.Errorf("the next life knows %v, %v", next.all(2), err)
 	}
-	next.begin(1, at(21))
+	next.touch(1, at(21))
 	next.wait(true)
 	if got := next.all(2); got != at(2) {
 		t.Errorf("while events wait, %v is covered", got)
@@ -267,7 +267,7 @@ func TestAliveCoversWhatIsOnDisk(t *testing.T) {
 	if got := next.all(2); got != at(20) {
 		t.Errorf("then %v", got)
 	}
-	if until := next.begin(0, at(30)); until != at(20) {
+	if until := next.touch(0, at(30)); until != at(20) {
 		t.Errorf("a new session of the shard follows on %v", until)
 	}
 }

@@ -38,7 +38,7 @@ func newAccount(o Options, set settings, t timings) *account {
 	}
 	a.notices = &notices{name: a.name, log: a.log, tell: o.Admin, sent: make(map[string]bool)}
 	a.cursors = newCursors(a.state)
-	a.replies = &replies{state: a.state, log: a.log, taken: recent.NewCache[string, <-chan struct{}](maxArrivals)}
+	a.replies = &replies{state: a.state, log: a.log, taken: recent.NewShared[string, <-chan struct{}](maxArrivals)}
 	return a
 }
 

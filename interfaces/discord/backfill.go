@@ -18,13 +18,14 @@ import (
 // pageSize is the most messages that one request may ask for.
 const pageSize = 100
 
-// begin looks a channel up, and fetches what was missed there, in a goroutine
-// of its own.
+// begin looks a channel up, and fetches what was missed there, in a goroutine of its own.
+// The channel's events wait for that.
 func (t *intake) begin(ctx context.Context, channel string, h *hold) {
 	if h.begun {
 		return
 	}
 	h.begun = true
+	t.holds[channel] = h
 	cur, known := t.d.cursors.get(channel)
 	from, guild := cur.Last, h.guild
 	if !known {
@@ -72,7 +73,7 @@ func (t *intake) found(ctx context.Context, f found) {
 	if h.gap && t.commit(ctx) {
 		// What is missing is fetched before the events behind the gap are taken. The messages
 		// among these may be fetched as well, unless nothing can be fetched.
-		t.hold(ctx, f.channel, &hold{fetch: true, guild: f.place.Guild, events: h.events[h.sound:]})
+		t.begin(ctx, f.channel, &hold{fetch: true, guild: f.place.Guild, events: h.events[h.sound:]})
 	}
 }
 
@@ -133,7 +134,8 @@ func (h *history) missed(ctx context.Context, channel, last string) []message {
 		if err != nil {
 			h.log.Warn("missed messages not fetched", "channel", channel, "err", err)
 			if rest.NotFound(err) {
-				h.cursors.drop(channel) // it was deleted while nobody listened
+				// It was deleted while nobody listened.
+				h.cursors.drop(func(id string, _ *cursor) bool { return id == channel })
 			}
 			break
 		}

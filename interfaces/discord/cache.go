@@ -43,7 +43,7 @@ type place struct {
 	Parent string `json:"parent,omitempty"`
 	Kind   uint8  `json:"kind,omitempty"`
 	name   string
-	over   []overwrite // only those that concern powerModerator
+	over   []overwrite // only those that concern powerModerator or powerRead
 }
 
 func (p place) thread() bool {
@@ -59,7 +59,7 @@ func (c *channel) place() place {
 
 type role struct {
 	name  string
-	power uint64
+	power number
 }
 
 type guild struct {
@@ -68,15 +68,6 @@ type guild struct {
 	mine     []string // the bot's own roles
 	channels []string
 	joined   time.Time
-}
-
-// power are the permissions of roles together, and of everyone in the guild.
-func (g *guild) power(id string, roles []string) uint64 {
-	power := g.roles[id].power
-	for _, r := range roles {
-		power |= g.roles[r].power
-	}
-	return power
 }
 
 // cache is what is known of guilds and channels. It holds no members and no
@@ -137,7 +128,7 @@ func (c *cache) setGuild(g guildPayload) {
 	old := c.guilds[g.ID]
 	n := &guild{owner: g.Owner, roles: make(map[string]role, len(g.Roles)), joined: g.Joined.Time}
 	for _, r := range g.Roles {
-		n.roles[r.ID] = role{r.Name, uint64(r.Power)}
+		n.roles[r.ID] = role{r.Name, r.Power}
 		if r.Tags.Bot != "" && r.Tags.Bot == c.self.ID {
 			n.mine = append(n.mine, r.ID)
 		}
@@ -151,27 +142,20 @@ func (c *cache) setGuild(g guildPayload) {
 	case old == nil:
 	case g.Channels == nil: // an update has no channels
 		n.channels, n.joined, n.mine = old.channels, old.joined, old.mine
-	default:
-		n.channels = c.threads(old)
+	default: // all channels are received again, and of the threads those in use
+		for _, id := range old.channels {
+			if c.places[id].thread() {
+				n.channels = append(n.channels, id)
+			} else {
+				delete(c.places, id)
+			}
+		}
 	}
 	c.guilds[g.ID] = n
 	for _, ch := range g.all() {
 		ch.Guild = g.ID
 		c.setLocked(ch)
 	}
-}
-
-// threads forgets the channels of a guild that is received again, and returns its
-// threads: archived ones are not received.
-func (c *cache) threads(g *guild) (kept []string) {
-	for _, id := range g.channels {
-		if c.places[id].thread() {
-			kept = append(kept, id)
-		} else {
-			delete(c.places, id)
-		}
-	}
-	return kept
 }
 
 func (c *cache) setChannel(ch channel) {
@@ -186,7 +170,7 @@ func (c *cache) setLocked(ch channel) {
 	}
 	p := ch.place()
 	for _, o := range ch.Over {
-		if (o.Allow|o.Deny)&powerModerator != 0 {
+		if (o.Allow|o.Deny)&(powerModerator|powerRead) != 0 {
 			p.over = append(p.over, o)
 		}
 	}
@@ -195,20 +179,14 @@ func (c *cache) setLocked(ch channel) {
 	if g != nil && !known {
 		g.channels = append(g.channels, ch.ID)
 	}
-	c.share(&p)
-	c.places[ch.ID] = p
-}
-
-// share makes equal parts of a channel and the previous one use the same memory: most
-// channels of a guild are alike.
-func (c *cache) share(p *place) {
+	// Most channels of a guild are alike: equal parts of two in a row use the same memory.
 	if p.Parent == c.latest.Parent {
 		p.Parent = c.latest.Parent
 	}
 	if slices.Equal(p.over, c.latest.over) {
 		p.over = c.latest.over
 	}
-	c.latest = *p
+	c.latest, c.places[ch.ID] = p, p
 }
 
 func (c *cache) dropGuild(id string) {
@@ -224,10 +202,8 @@ func (c *cache) dropChannel(guildID, id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.places, id)
-	g := c.guilds[guildID]
-	if g != nil {
-		g.channels = slices.DeleteFunc(g.channels, func(other string) bool { return other == id })
-	}
+	g := c.guild(guildID)
+	g.channels = slices.DeleteFunc(g.channels, func(other string) bool { return other == id })
 }
 
 // change changes a guild, if it is known.
@@ -259,8 +235,10 @@ func (c *cache) rank(p place, id string, m *member) core.Rank {
 	if m == nil || p.Guild == "" {
 		return core.RankMember
 	}
-	power := bits(m.Permissions)
+	power := number(bits(m.Permissions))
 	if m.Permissions == "" {
+		c.mu.RLock()
+		defer c.mu.RUnlock()
 		power = c.power(p, id, m.Roles)
 	}
 	if power&powerModerator != 0 {
@@ -269,50 +247,43 @@ func (c *cache) rank(p place, id string, m *member) core.Rank {
 	return core.RankMember
 }
 
-// power computes a member's permissions in a channel as Discord does: those of all
-// roles, changed by the channel's overwrites.
-func (c *cache) power(p place, id string, roles []string) uint64 {
+// reads reports whether the bot may read the history of a guild's channel, as far as is
+// known.
+func (c *cache) reads(id string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
+	p := c.places[id]
+	return c.power(p, c.self.ID, c.guild(p.Guild).mine)&powerRead == powerRead
+}
+
+// power computes a member's permissions in a channel as Discord does: those of all
+// roles, changed by the channel's overwrites. c.mu is held.
+func (c *cache) power(p place, id string, roles []string) number {
 	g := c.guild(p.Guild)
-	power := g.power(p.Guild, roles)
+	power := g.roles[p.Guild].power // of everyone
+	for _, r := range roles {
+		power |= g.roles[r].power
+	}
 	if g.owner != "" && g.owner == id || power&powerAdmin != 0 {
-		return powerModerator
+		return ^number(0)
 	}
 	over := p.over
 	if p.thread() {
 		over = c.places[p.Parent].over
 	}
-	return overwritten(power, over, p.Guild, id, roles)
-}
-
-// reads reports whether the bot may read the history of a guild's channel, as far as is
-// known.
-func (c *cache) reads(guild string, ch channel) bool {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	g := c.guild(guild)
-	power := g.power(guild, g.mine)
-	if power&powerAdmin != 0 || ch.place().thread() { // the bot receives only threads that it may read
-		return true
-	}
-	return overwritten(power, ch.Over, guild, c.self.ID, g.mine)&powerRead == powerRead
-}
-
-func overwritten(power uint64, over []overwrite, guild, id string, roles []string) uint64 {
-	var allow, deny uint64
+	var allow, deny number
 	for _, o := range over {
 		switch {
-		case o.ID == guild:
-			power = power&^uint64(o.Deny) | uint64(o.Allow)
+		case o.ID == p.Guild:
+			power = power&^o.Deny | o.Allow
 		case slices.Contains(roles, o.ID):
-			allow, deny = allow|uint64(o.Allow), deny|uint64(o.Deny)
+			allow, deny = allow|o.Allow, deny|o.Deny
 		}
 	}
 	power = power&^deny | allow
 	for _, o := range over {
 		if o.ID == id {
-			power = power&^uint64(o.Deny) | uint64(o.Allow)
+			power = power&^o.Deny | o.Allow
 		}
 	}
 	return power

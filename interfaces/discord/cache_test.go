@@ -142,7 +142,7 @@ func TestTwoAccounts(t *testing.T) {
 
 func TestQueueHoldsTheGatewayBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newEventQueue()
+		q := newFeed(nil, nil)
 		big := gatewayEvent{kind: "x", data: make([]byte, maxQueuedBytes*2/3)}
 		if !q.push(t.Context(), big) {
 			t.Fatal("an empty queue is full")
@@ -169,7 +169,7 @@ func TestQueueHoldsTheGatewayBack(t *testing.T) {
 				t.Error("not pushed although there is room")
 			}
 		}
-		if !q.empty() {
+		if len(q.waiting) > 0 {
 			t.Error("more waits than was pushed")
 		}
 	})

@@ -86,9 +86,7 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 
 // Whisper sends a text that only the user who pressed a button sees.
 func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) error {
-	d.responder.mu.Lock()
 	p, ok := d.responder.presses.Get(press.ID)
-	d.responder.mu.Unlock()
 	if !ok || p.over() {
 		return core.Errorf(core.Invalid, "%q is not a press, or an old one", press.ID)
 	}

@@ -43,7 +43,6 @@ func (c *cursor) newest() string {
 // missed can be fetched. Safe for concurrent use.
 type cursors struct {
 	state driver.State
-	first sync.Once // of recall
 
 	mu    sync.Mutex
 	all   map[string]*cursor
@@ -53,11 +52,11 @@ type cursors struct {
 
 func newCursors(s driver.State) *cursors { return &cursors{state: s, all: make(map[string]*cursor)} }
 
-// load reads what is stored.
+// load reads what is stored, unless channels are known.
 func (c *cursors) load(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.all) > 0 {
+	if len(c.all) > 0 || c.dirty {
 		return nil
 	}
 	err := driver.Load(ctx, c.state, cursorKey, &c.all)
@@ -181,34 +180,17 @@ func (c *cursors) list() []string {
 func (c *cursors) get(channel string) (cursor, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	cur, ok := c.all[channel]
-	if !ok {
-		return cursor{}, false
+	if cur, ok := c.all[channel]; ok {
+		return *cur, true
 	}
-	return *cur, true
+	return cursor{}, false
 }
 
-// recall does load, if that was not called yet.
-func (c *cursors) recall() {
-	c.first.Do(func() { _ = c.load(context.Background()) }) // Listen returns the error
-}
-
-func (c *cursors) drop(channel string) {
+// drop forgets the channels that match accepts.
+func (c *cursors) drop(match func(channel string, cur *cursor) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := c.all[channel]; ok {
-		delete(c.all, channel)
-		c.dirty = true
-	}
-}
-
-func (c *cursors) dropGuild(guild string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for id, cur := range c.all {
-		if cur.Guild == guild {
-			delete(c.all, id)
-			c.dirty = true
-		}
-	}
+	before := len(c.all)
+	maps.DeleteFunc(c.all, match)
+	c.dirty = c.dirty || len(c.all) < before
 }

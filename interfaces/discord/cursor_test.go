@@ -138,7 +138,7 @@ func TestCursors(t *testing.T) {
 // recalled is what cursors that were not loaded know of a channel.
 func recalled(state driver.State, channel string) place {
 	c := newCursors(state)
-	c.recall()
+	_ = c.load(context.Background())
 	cur, _ := c.get(channel)
 	return cur.place
 }
@@ -186,10 +186,10 @@ func TestCursorsThatAreDropped(t *testing.T) {
 		writes int
 		left   string
 	}{
-		{func() { c.dropGuild("A") }, 2, "[3 4]"},
-		{func() { c.dropGuild("A") }, 2, "[3 4]"},
-		{func() { c.drop("3") }, 3, "[4]"},
-		{func() { c.drop("3") }, 3, "[4]"},
+		{func() { c.drop(func(_ string, cur *cursor) bool { return cur.Guild == "A" }) }, 2, "[3 4]"},
+		{func() { c.drop(func(_ string, cur *cursor) bool { return cur.Guild == "A" }) }, 2, "[3 4]"},
+		{func() { c.drop(func(id string, _ *cursor) bool { return id == "3" }) }, 3, "[4]"},
+		{func() { c.drop(func(id string, _ *cursor) bool { return id == "3" }) }, 3, "[4]"},
 	} {
 		if err := c.flush(t.Context()); err != nil {
 			t.Fatal(err)

@@ -91,8 +91,7 @@ func newDriver(o Options, t timings) (*Driver, error) {
 	d.actions = &actions{account: a, finder: d.finder, sender: d.sender, receive: d.receive}
 	d.commands = &commands{account: a, specs: o.Commands}
 	d.responder = newResponder(a, d.commands, o.Admins)
-	known := &alive{shards: make(map[int]time.Time)}
-	d.feed = &feed{account: a, responder: d.responder, events: newEventQueue(), alive: known}
+	d.feed = newFeed(a, d.responder)
 	d.gateway = gateway.New(gateway.Options{
 		Token: set.Token, REST: a.rest, Shards: set.shards, Content: set.MessageContent, Handler: d.feed, Dial: o.Dial,
 		Timings: t.gateway, Log: a.log, Notify: a.notices.notify,
@@ -121,7 +120,7 @@ func (d *Driver) Scopes(at core.Path) []core.Path {
 	if len(e) < 3 || len(e) > 4 || e[0] != d.name || e[1] == me {
 		return nil
 	}
-	d.cursors.recall()
+	_ = d.cursors.load(context.Background()) // Listen returns the error
 	p, known := d.placeOf(e[2])
 	if !known || p.thread() {
 		return nil

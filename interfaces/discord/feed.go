@@ -2,31 +2,63 @@ package discord
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"synthbot/core/driver"
 	"synthbot/interfaces/discord/gateway"
 )
+
+// gatewayEvent is one event of the gateway, as it came.
+type gatewayEvent struct {
+	shard int
+	kind  string // for example MESSAGE_CREATE
+	data  json.RawMessage
+	call  *arrival  // with an interaction
+	since time.Time // with READY: until when the previous session received everything
+}
+
+// Limits of what may wait; beyond them the gateway does.
+const (
+	maxQueued      = 1024    // events
+	maxQueuedBytes = 8 << 20 // of events
+)
+
+// size is the room that an event takes: one event always fits.
+func (e *gatewayEvent) size() int64 { return min(int64(len(e.data)), maxQueuedBytes) }
 
 // feed queues the events of the gateway for the intake, and knows until when all of
 // them were received. Safe for concurrent use.
 type feed struct {
 	*account
 	responder *responder
-	events    *eventQueue
-	alive     *alive
+	waiting   chan gatewayEvent // in order
+	room      *semaphore.Weighted
+	alive     alive
 	health    driver.Health // of shards, and of the intake
 	shards    int           // 0: Listen does not know yet
 }
 
 var _ gateway.Handler = (*feed)(nil)
 
+func newFeed(a *account, r *responder) *feed {
+	return &feed{
+		account: a, responder: r, waiting: make(chan gatewayEvent, maxQueued),
+		room: semaphore.NewWeighted(maxQueuedBytes), alive: alive{shards: make(map[int]time.Time)},
+	}
+}
+
 // begin is called when the number of shards is known.
 func (f *feed) begin(shards int) {
 	f.shards = shards
 	for shard := range shards {
-		f.health.Fails(shard, time.Time{}, noSession(shard))
+		f.fails(shard, time.Time{})
 	}
 }
 
@@ -38,26 +70,44 @@ func (f *feed) Event(ctx context.Context, e gateway.Event) bool {
 		event.call = f.responder.arrive(ctx, e.Data)
 	case "READY":
 		f.health.Works(e.Shard)
-		event.since = f.alive.begin(e.Shard, f.clock())
+		event.since = f.alive.touch(e.Shard, f.clock())
 	case "RESUMED":
 		f.health.Works(e.Shard)
 	}
-	wanted := event.call == nil || !event.call.done
-	if wanted && !f.events.push(ctx, event) {
-		f.responder.forget(event.call)
+	wanted := e.Type != "INTERACTION_CREATE" || event.call != nil
+	if wanted && !f.push(ctx, event) {
+		if event.call != nil {
+			f.responder.arrived.Put(event.call.id, false) // it comes again
+		}
 		return false
 	}
 	f.Alive(e.Shard)
 	return true
 }
 
+// push waits for room. It returns false if ctx ends before.
+func (f *feed) push(ctx context.Context, e gatewayEvent) bool {
+	if f.room.Acquire(ctx, e.size()) != nil {
+		return false
+	}
+	select {
+	case f.waiting <- e:
+		return true
+	case <-ctx.Done():
+		f.room.Release(e.size())
+		return false
+	}
+}
+
 // Alive implements gateway.Handler.
 func (f *feed) Alive(shard int) { f.alive.touch(shard, f.clock()) }
 
 // Disconnected implements gateway.Handler.
-func (f *feed) Disconnected(shard int) { f.health.Fails(shard, time.Now(), noSession(shard)) }
+func (f *feed) Disconnected(shard int) { f.fails(shard, time.Now()) }
 
-func noSession(shard int) error { return fmt.Errorf("shard %d has no session", shard) }
+func (f *feed) fails(shard int, since time.Time) {
+	f.health.Fails(shard, since, fmt.Errorf("shard %d has no session", shard))
+}
 
 // intakeSource is the intake among the sources of health, which are shards.
 const intakeSource = -1
@@ -74,7 +124,7 @@ func (f *feed) ContentRefused() {
 func (f *feed) note(ctx context.Context, now bool) {
 	at := f.alive.all(f.shards)
 	f.noteCursors(ctx)
-	if !f.events.empty() || at.IsZero() {
+	if len(f.waiting) > 0 || at.IsZero() {
 		return
 	}
 	if err := f.alive.note(ctx, f.state, at, now); err != nil {
@@ -86,4 +136,84 @@ func (f *feed) noteCursors(ctx context.Context) {
 	if err := f.cursors.flush(ctx); err != nil {
 		f.log.Error("what was seen is not stored", "err", err)
 	}
+}
+
+// aliveKey is the State's key of the time until which all events were received.
+const aliveKey = "alive"
+
+// How exact the note of it is.
+const (
+	aliveEvery = 30 * time.Second // between two notes
+	aliveSlack = time.Minute      // for clocks, and for events on their way
+)
+
+// alive knows until when all events were received, shard by shard. Safe for concurrent
+// use.
+type alive struct {
+	mu     sync.Mutex
+	shards map[int]time.Time
+	behind bool      // events wait that are not on disk
+	noted  time.Time // until when everything is known to be on disk, perhaps by an earlier process
+}
+
+// touch is called when a shard has received everything until now. It returns until when
+// it had before; zero if that is unknown.
+func (a *alive) touch(shard int, now time.Time) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	until, known := a.shards[shard]
+	if !known {
+		until = a.noted
+	}
+	a.shards[shard] = now
+	return until
+}
+
+// wait sets whether events wait that are not on disk.
+func (a *alive) wait(behind bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.behind = behind
+}
+
+// all is until when all shards have received everything, if that is on disk; zero if
+// that is unknown.
+func (a *alive) all(count int) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.behind || len(a.shards) < max(count, 1) {
+		return a.noted
+	}
+	return slices.MinFunc(slices.Collect(maps.Values(a.shards)), time.Time.Compare)
+}
+
+// load reads what an earlier process stored.
+func (a *alive) load(ctx context.Context, s driver.State) error {
+	raw, err := s.Get(ctx, aliveKey)
+	if err != nil || raw == nil {
+		return err
+	}
+	at, err := time.Parse(time.RFC3339, string(raw))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.noted = at
+	return err
+}
+
+// note stores a time, if now or if the stored one is old. Everything before at is on
+// disk.
+func (a *alive) note(ctx context.Context, s driver.State, at time.Time, now bool) error {
+	a.mu.Lock()
+	due := at.Sub(a.noted) >= aliveEvery || now && at.After(a.noted)
+	a.mu.Unlock()
+	if !due {
+		return nil
+	}
+	if err := s.Put(ctx, aliveKey, []byte(at.UTC().Format(time.RFC3339))); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.noted = at
+	return nil
 }

@@ -32,14 +32,14 @@ func TestEventThatFindsNoRoom(t *testing.T) {
 		}
 		heard := func(what string, taken, want bool, at time.Time, waiting int) {
 			t.Helper()
-			if taken != want || d.feed.alive.all(1) != at || len(d.feed.events.waiting) != waiting {
-				t.Errorf("%s: %v, heard until %v, %d wait", what, taken, d.feed.alive.all(1), len(d.feed.events.waiting))
+			if taken != want || d.feed.alive.all(1) != at || len(d.feed.waiting) != waiting {
+				t.Errorf("%s: %v, heard until %v, %d wait", what, taken, d.feed.alive.all(1), len(d.feed.waiting))
 			}
 		}
 		d.feed.alive.touch(0, noon(-5))
 		heard("a message", event("MESSAGE_CREATE", `{"id":"1"}`), true, noon(0), 1)
 		now = noon(2)
-		if !d.feed.events.room.TryAcquire(maxQueuedBytes - int64(len(`{"id":"1"}`))) {
+		if !d.feed.room.TryAcquire(maxQueuedBytes - int64(len(`{"id":"1"}`))) {
 			t.Fatal("the first event takes more room than it has")
 		}
 		cancel()

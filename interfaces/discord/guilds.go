@@ -2,12 +2,12 @@ package discord
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/driver"
 )
 
 // ofGuild takes in what changes guilds, channels and roles. It returns false for other
@@ -35,7 +35,7 @@ func (t *intake) ofGuild(ctx context.Context, f gatewayEvent) bool {
 	case "CHANNEL_DELETE", "THREAD_DELETE":
 		if c, ok := decode[channel](f.data); ok {
 			b.dropChannel(c.Guild, c.ID)
-			t.d.cursors.drop(c.ID)
+			t.d.cursors.drop(func(id string, _ *cursor) bool { return id == c.ID })
 		}
 	case "THREAD_LIST_SYNC":
 		if s, ok := decode[guildPayload](f.data); ok {
@@ -74,7 +74,7 @@ func (t *intake) role(f gatewayEvent) {
 	t.d.cache.change(r.Guild, func(g *guild) {
 		delete(g.roles, r.ID)
 		if f.kind != "GUILD_ROLE_DELETE" {
-			g.roles[r.Role.ID] = role{short(r.Role.Name, 100), uint64(r.Role.Power)}
+			g.roles[r.Role.ID] = role{short(r.Role.Name, 100), r.Role.Power}
 		}
 	})
 	t.open(r.Guild, "")
@@ -109,7 +109,11 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 	t.d.commands.syncOnce(ctx, &t.jobs)
 	t.since[f.shard], t.unseen = f.since, maxUnseen
 	t.d.history.refill()
-	t.gap(f.shard)
+	for _, h := range t.holds {
+		if h.begun && !h.gap && t.shardServes(h.guild, f.shard) {
+			h.gap, h.sound = true, len(h.events) // what is being fetched may have been fetched too early
+		}
+	}
 	for _, id := range t.d.cursors.list() {
 		cur, ok := t.d.cursors.get(id)
 		if !ok || t.d.set.BackfillCount == 0 || !t.shardServes(cur.Guild, f.shard) || t.holds[id] != nil {
@@ -121,18 +125,8 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 		}
 	}
 	for _, h := range t.holds {
-		if !h.begun && named[h.guild] {
+		if named[h.guild] {
 			h.announced = time.Now()
-		}
-	}
-}
-
-// gap marks that something may be missing after the events that wait now: what is being
-// fetched may have been fetched too early.
-func (t *intake) gap(shard int) {
-	for _, h := range t.holds {
-		if h.begun && !h.gap && t.shardServes(h.guild, shard) {
-			h.gap, h.sound = true, len(h.events)
 		}
 	}
 }
@@ -158,7 +152,7 @@ func (t *intake) guild(ctx context.Context, f gatewayEvent) {
 	t.d.cache.setGuild(g)
 	t.open(g.ID, "")
 	if fresh {
-		t.membership(g.ID, "added", g.Joined)
+		t.membership(g.ID, "added", g.Joined.Time)
 	}
 	t.fetchMissed(ctx, g)
 	if !fresh {
@@ -168,22 +162,15 @@ func (t *intake) guild(ctx context.Context, f gatewayEvent) {
 
 // fetchMissed fetches what was missed in the channels of a guild that has come.
 func (t *intake) fetchMissed(ctx context.Context, g guildPayload) {
-	waits := func(h *hold) bool { return h != nil && !h.begun && h.guild == g.ID }
-	if !slices.ContainsFunc(slices.Collect(maps.Values(t.holds)), waits) {
-		return
-	}
-	last := make(map[string]string)
-	for _, c := range g.all() {
-		last[c.ID] = c.Last
-	}
+	channels := g.all()
 	for _, id := range t.d.cursors.list() {
 		h := t.holds[id]
-		if !waits(h) {
+		if h == nil || h.begun || h.guild != g.ID {
 			continue
 		}
 		cur, _ := t.d.cursors.get(id)
-		newest, listed := last[id]
-		if listed && len(h.events) == 0 && !newer(newest, cur.Last) {
+		i := slices.IndexFunc(channels, func(c channel) bool { return c.ID == id })
+		if i >= 0 && len(h.events) == 0 && !newer(channels[i].Last, cur.Last) {
 			delete(t.holds, id) // nothing was said there since
 			continue
 		}
@@ -198,33 +185,21 @@ const maxUnseen = 200
 // guild: users may have spoken to the bot there.
 func (t *intake) fetchUnknown(ctx context.Context, shard int, g guildPayload) {
 	since := t.since[shard]
-	if g.Joined.After(since) {
-		since = g.Joined.Time
-	}
-	if t.since[shard].IsZero() || t.d.set.BackfillCount == 0 {
+	if since.IsZero() || t.d.set.BackfillCount == 0 {
 		return
 	}
-	from := idAt(since.Add(t.d.rest.Ahead() - aliveSlack))
+	from := idAt(driver.Later(since, g.Joined.Time).Add(t.d.rest.Ahead() - aliveSlack))
 	readable := []int{0, 2, channelNews, 13, threadNews, threadPublic, threadPrivate} // text, voice, news, stage
 	for _, c := range g.all() {
 		_, known := t.d.cursors.get(c.ID)
 		if known || t.holds[c.ID] != nil || t.unseen <= 0 {
 			continue
 		}
-		if !slices.Contains(readable, c.Type) || !newer(c.Last, from) || !t.d.cache.reads(g.ID, c) {
+		if !slices.Contains(readable, c.Type) || !newer(c.Last, from) || !t.d.cache.reads(c.ID) {
 			continue
 		}
 		t.unseen--
-		t.hold(ctx, c.ID, &hold{fetch: true, from: from, guild: g.ID})
-	}
-}
-
-// fetchOverdue fetches the channels of guilds that were announced a while ago and did not come.
-func (t *intake) fetchOverdue(ctx context.Context) {
-	for id, h := range t.holds {
-		if time.Since(h.announced) >= t.d.timings.guilds {
-			t.begin(ctx, id, h)
-		}
+		t.begin(ctx, c.ID, &hold{fetch: true, from: from, guild: g.ID})
 	}
 }
 
@@ -234,21 +209,21 @@ func (t *intake) guildGone(f gatewayEvent) {
 		return // an outage: it comes back
 	}
 	if t.d.cache.known(g.ID) {
-		t.membership(g.ID, "removed", stamp{t.d.clock()})
+		t.membership(g.ID, "removed", t.d.clock())
 	}
 	t.d.cache.dropGuild(g.ID)
-	t.d.cursors.dropGuild(g.ID)
+	t.d.cursors.drop(func(_ string, cur *cursor) bool { return cur.Guild == g.ID })
 }
 
-func (t *intake) membership(guild, what string, at stamp) {
+func (t *intake) membership(guild, what string, at time.Time) {
 	path, err := core.MakePath(t.d.name, guild)
 	if err != nil {
 		return
 	}
 	if at.IsZero() {
-		at.Time = t.d.clock()
+		at = t.d.clock()
 	}
 	t.batch = append(t.batch, core.Event{Kind: core.KindMembership, Data: what, Message: core.Message{
-		Path: path, ID: what + "-" + strconv.FormatInt(at.Unix(), 10), Time: at.Time,
+		Path: path, ID: what + "-" + strconv.FormatInt(at.Unix(), 10), Time: at,
 	}})
 }

@@ -74,19 +74,20 @@ func (t *intake) run(ctx context.Context) error {
 	defer cancel()
 	flush := time.NewTicker(t.d.timings.flush)
 	defer flush.Stop()
-	late := time.NewTicker(t.d.timings.guilds / 4)
-	defer late.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case f := <-t.d.feed.events.waiting:
+		case f := <-t.d.feed.waiting:
 			t.events(ctx, f)
 		case f := <-t.done:
 			t.found(ctx, f)
-		case <-late.C:
-			t.fetchOverdue(ctx)
 		case <-flush.C:
+			for id, h := range t.holds {
+				if time.Since(h.announced) >= t.d.timings.guilds { // its guild was announced, and did not come
+					t.begin(ctx, id, h)
+				}
+			}
 			t.d.feed.note(ctx, false)
 		}
 		if !t.commit(ctx) {
@@ -99,14 +100,13 @@ func (t *intake) run(ctx context.Context) error {
 
 // events takes events in, as many as wait and fit into a batch.
 func (t *intake) events(ctx context.Context, f gatewayEvent) {
-	queue := t.d.feed.events
 	for n := 1; ; n++ {
-		queue.room.Release(f.size())
+		t.d.feed.room.Release(f.size())
 		t.event(ctx, f)
-		if n == maxBatch || queue.empty() {
+		if n == maxBatch || len(t.d.feed.waiting) == 0 {
 			return
 		}
-		f = <-queue.waiting
+		f = <-t.d.feed.waiting
 	}
 }
 
@@ -178,20 +178,16 @@ func (t *intake) event(ctx context.Context, f gatewayEvent) {
 		Kind    *int     `json:"channel_type"`
 		Inner   *channel `json:"channel"` // of an interaction
 	}](f.data)
-	call := f.kind == "INTERACTION_CREATE"
-	if !ok || head.Channel == "" || !call && !strings.HasPrefix(f.kind, "MESSAGE_") {
+	if !ok || head.Channel == "" || f.kind != "INTERACTION_CREATE" && !strings.HasPrefix(f.kind, "MESSAGE_") {
 		return
 	}
-	if call {
-		c := head.Inner
-		if c != nil && c.ID == head.Channel && head.Guild != "" {
+	c := head.Inner
+	if c != nil {
+		head.Kind = &c.Type
+		_, known := t.d.cache.place(c.ID)
+		if !known && c.ID == head.Channel && head.Guild != "" {
 			c.Guild = head.Guild
-			_, known := t.d.cache.place(c.ID)
-			if !known {
-				t.d.cache.setChannel(*c)
-			}
-		} else if c != nil && head.Guild == "" {
-			head.Kind = &c.Type
+			t.d.cache.setChannel(*c)
 		}
 	}
 	h := t.holds[head.Channel]
@@ -199,18 +195,16 @@ func (t *intake) event(ctx context.Context, f gatewayEvent) {
 		t.wait(ctx, head.Channel, h, f)
 		return
 	}
-	p, known := t.placeOf(head.Channel, head.Guild, head.Kind)
+	p, known := t.d.placeOf(head.Channel)
+	if !known && head.Kind != nil && *head.Kind >= 0 && *head.Kind <= 255 {
+		p = place{Guild: head.Guild, Kind: uint8(*head.Kind)}
+		known = !p.thread() // which needs its parent
+	}
 	if !known {
-		t.hold(ctx, head.Channel, &hold{guild: head.Guild, events: []gatewayEvent{f}})
+		t.begin(ctx, head.Channel, &hold{guild: head.Guild, events: []gatewayEvent{f}})
 		return
 	}
 	t.take(f, p)
-}
-
-// hold makes the events of a channel wait until it is fetched, which begins at once.
-func (t *intake) hold(ctx context.Context, channel string, h *hold) {
-	t.holds[channel] = h
-	t.begin(ctx, channel, h)
 }
 
 // wait puts an event aside until its channel is ready.
@@ -221,17 +215,6 @@ func (t *intake) wait(ctx context.Context, channel string, h *hold, f gatewayEve
 		h.gap, h.sound = true, maxHeld // messages are fetched again; other events are lost
 	}
 	t.begin(ctx, channel, h)
-}
-
-// placeOf is what is known of a channel, or what an event says about it. That is not
-// enough in a thread, whose parent is needed.
-func (t *intake) placeOf(channel, guild string, kind *int) (place, bool) {
-	p, known := t.d.placeOf(channel)
-	if known || kind == nil || *kind < 0 || *kind > 255 {
-		return p, known
-	}
-	p = place{Guild: guild, Kind: uint8(*kind)}
-	return p, !p.thread()
 }
 
 // take turns an event of a known channel into one of core.

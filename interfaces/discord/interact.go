@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"synthbot/core"
@@ -30,7 +29,6 @@ const ephemeral = 1 << 6
 // three seconds, whatever else waits.
 type arrival struct {
 	id      string
-	done    bool          // the inbox does not need it
 	decided chan bool     // whether it is refused because it makes no sense here, or is on disk
 	taken   chan struct{} // closed when it was acknowledged, or could not be
 }
@@ -53,42 +51,30 @@ type responder struct {
 	commands *commands
 	admins   []core.Path // people who may press what is for others
 
-	mu      sync.Mutex
-	arrived recent.Cache[string, bool]    // the latest, by id: a resumed session repeats them
-	presses recent.Cache[string, pending] // that may get a whisper
+	arrived *recent.Shared[string, bool]    // the latest, by id: a resumed session repeats them
+	presses *recent.Shared[string, pending] // that may get a whisper
 }
 
 func newResponder(a *account, c *commands, admins []core.Path) *responder {
 	return &responder{
-		account: a, commands: c, admins: admins, arrived: recent.NewCache[string, bool](maxArrivals),
-		presses: recent.NewCache[string, pending](maxArrivals),
+		account: a, commands: c, admins: admins, arrived: recent.NewShared[string, bool](maxArrivals),
+		presses: recent.NewShared[string, pending](maxArrivals),
 	}
 }
 
 // isNew reports whether an interaction was not received before.
 func (r *responder) isNew(id string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, known := r.arrived.Get(id)
+	known, _ := r.arrived.Get(id)
 	r.arrived.Put(id, true)
 	return !known
 }
 
-func (r *responder) forget(a *arrival) {
-	if a != nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.arrived.Delete(a.id)
-	}
-}
-
 // arrive answers interactions that the inbox does not need: completions, and presses of
 // other users' buttons. All others are acknowledged when they are on disk, or a little
-// before Discord would show them as failed.
+// before Discord would show them as failed. The result is nil if the inbox does not need it.
 func (r *responder) arrive(ctx context.Context, data []byte) *arrival {
 	i, ok := decode[interaction](data)
 	who := i.person()
-	c := &arrival{id: i.ID, done: true, decided: make(chan bool, 1), taken: make(chan struct{})}
 	switch {
 	case !ok || i.ID == "" || i.Token == "" || who == nil || !r.isNew(i.ID):
 	case i.Type == interactComplete:
@@ -98,7 +84,7 @@ func (r *responder) arrive(ctx context.Context, data []byte) *arrival {
 	case i.Type == interactPress && i.Message != nil && strings.HasPrefix(i.Data.Custom, opens+":"):
 		r.background(ctx, func(ctx context.Context) { r.respond(ctx, &i, answerField, field(&i)) })
 	case i.Type == interactPress || i.Type == interactFilled || i.Type == interactCommand:
-		c.done = false
+		c := &arrival{id: i.ID, decided: make(chan bool, 1), taken: make(chan struct{})}
 		begun := r.background(ctx, func(ctx context.Context) {
 			defer close(c.taken)
 			limit := time.NewTimer(r.timings.defers)
@@ -117,8 +103,9 @@ func (r *responder) arrive(ctx context.Context, data []byte) *arrival {
 		if !begun {
 			close(c.taken)
 		}
+		return c
 	}
-	return c
+	return nil
 }
 
 // whisper answers an interaction so that only its user sees it.
@@ -170,9 +157,7 @@ func (t *intake) interact(f gatewayEvent, p place) {
 	}
 	r := t.d.responder
 	if i.Type != interactCommand {
-		r.mu.Lock()
 		r.presses.Put(i.ID, waits)
-		r.mu.Unlock()
 	} else {
 		r.replies.add(waits)
 	}

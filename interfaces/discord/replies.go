@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"synthbot/core/driver"
@@ -62,15 +61,12 @@ type replies struct {
 	state driver.State
 	log   *slog.Logger
 
-	mu    sync.Mutex
-	taken recent.Cache[string, <-chan struct{}] // those of this process, by id
+	taken *recent.Shared[string, <-chan struct{}] // those of this process, by id
 }
 
 // add adds one that waits from now on.
 func (r *replies) add(p pending) {
-	r.mu.Lock()
 	r.taken.Put(p.ID, p.taken)
-	r.mu.Unlock()
 	r.update(func(all pendings) bool {
 		all[p.ID] = p
 		return true
@@ -83,8 +79,6 @@ func (r *replies) find(match func(pending) bool) (pending, bool) {
 	byAge := func(a, b pending) int { return a.At.Compare(b.At) }
 	for _, p := range slices.SortedFunc(maps.Values(all), byAge) {
 		if match(p) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
 			p.taken, _ = r.taken.Get(p.ID)
 			return p, true
 		}
