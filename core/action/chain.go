@@ -9,30 +9,24 @@ import (
 	"synthbot/core"
 )
 
-// finished is a step that can be undone.
-type finished struct {
-	task   task
-	d      *Definition
-	result core.Result
-	undone bool // by an earlier attempt
-	at     int  // the index of its StepResult
-}
-
 // settled is what became of a task with all that followed from it.
 type settled struct {
-	ok       bool
-	finished []finished
+	ok   bool
+	done []int // the indexes of the results that can be undone
 }
 
 // follow does what a result asks for. In a unit, all of it succeeds or all of it is undone.
-func (e *execution) follow(ctx context.Context, t task, end ending, at int) (settled, error) {
-	result := &end.outcome.Result
-	d, ok := e.Snapshot.Resolve(end.outcome.Action)
+func (e *execution) follow(ctx context.Context, t task, at int) (settled, error) {
+	result := e.results[at].Outcome.Result
+	d, ok := e.Snapshot.Resolve(e.results[at].Action)
 	if !ok {
-		return settled{ok: !end.undone}, nil
+		return settled{ok: !e.results[at].undone}, nil
 	}
-	s := settled{ok: true, finished: []finished{{t, d, *result, end.undone, at}}}
-	next := e.checkNext(t, d, result.Next)
+	s := settled{ok: true, done: []int{at}}
+	var next []core.Step
+	if len(result.Next) > 0 {
+		next = e.checkNext(t, d, result.Next)
+	}
 	if result.Unit && len(next) < len(result.Next) {
 		s.ok, next = false, nil
 	}
@@ -44,7 +38,7 @@ func (e *execution) follow(ctx context.Context, t task, end ending, at int) (set
 			return settled{}, err
 		}
 		if result.Unit {
-			s.finished = append(s.finished, child.finished...)
+			s.done = append(s.done, child.done...)
 			if !child.ok {
 				s.ok = false
 				break
@@ -54,52 +48,45 @@ func (e *execution) follow(ctx context.Context, t task, end ending, at int) (set
 	if s.ok {
 		return s, nil
 	}
-	if err := e.rollback(ctx, s.finished); err != nil {
+	if err := e.rollback(ctx, s.done); err != nil {
 		return settled{}, err
 	}
 	return e.fallback(ctx, t)
 }
 
-// unit takes the steps of a unit out of those that were not tried, and returns them in order.
-func (e *execution) unit(name string, tried []bool) []task {
+// performUnit does the steps of a unit that were not tried, in order, until one fails. Then those
+// before are undone, and those behind it are skipped.
+func (e *execution) performUnit(ctx context.Context, name string, tried []bool) error {
 	rest := slices.Repeat([]bool{true}, len(tried))
 	for i, step := range e.Plan.Steps {
 		if step.Unit == name && !tried[i] {
 			rest[i], tried[i] = false, true
 		}
 	}
-	var tasks []task
+	var done []int
+	failed := false
 	for i := e.nextStep(rest); i >= 0; i = e.nextStep(rest) {
 		rest[i] = true
-		tasks = append(tasks, task{number: uint16(i + 1), step: e.Plan.Steps[i], unit: true})
-	}
-	return tasks
-}
-
-// performUnit does steps until one fails. Then those before are undone, and those behind it
-// are skipped.
-func (e *execution) performUnit(ctx context.Context, tasks []task) error {
-	var done []finished
-	for i, t := range tasks {
+		t := task{number: uint16(i + 1), step: e.Plan.Steps[i], unit: true}
+		if failed {
+			r, known := e.recorded(t)
+			if !known {
+				r = e.settle(t, *skipped(t, core.Errorf(core.Forbidden, "another step of its unit failed")))
+			}
+			e.report(t, r)
+			continue
+		}
 		s, err := e.perform(ctx, t)
 		if err != nil {
 			return err
 		}
-		done = append(done, s.finished...)
-		if s.ok {
-			continue
-		}
-		if err := e.rollback(ctx, done); err != nil {
-			return err
-		}
-		for _, t := range tasks[i+1:] {
-			end, known := e.recorded(t)
-			if !known {
-				end = e.settle(t, skipped(t, core.Errorf(core.Forbidden, "another step of its unit failed")))
+		done = append(done, s.done...)
+		if !s.ok {
+			failed = true
+			if err := e.rollback(ctx, done); err != nil {
+				return err
 			}
-			e.report(t, end)
 		}
-		return nil
 	}
 	return nil
 }
@@ -129,49 +116,45 @@ func (e *execution) checkNext(t task, d *Definition, next []core.Step) []core.St
 	return steps
 }
 
-// rollback undoes steps, the last one first. That a step is being undone is on disk before,
+// rollback undoes what was done, the last first. That a step is being undone is on disk before,
 // so that a crash undoes nothing twice.
-func (e *execution) rollback(ctx context.Context, steps []finished) error {
-	for _, f := range slices.Backward(steps) {
-		switch {
-		case f.undone:
-			continue
-		case f.d.Undo == nil:
-			e.log.Warn("step of a failed unit cannot be undone", "action", f.d.Name)
+func (e *execution) rollback(ctx context.Context, done []int) error {
+	for _, i := range slices.Backward(done) {
+		r := &e.results[i]
+		if r.undone {
 			continue
 		}
-		if err := e.Journal.Write(ctx, e.undone(f, core.ProgressUnknown)); err != nil {
+		d, _ := e.Snapshot.Resolve(r.Action)
+		if d.Undo == nil {
+			e.log.Warn("step of a failed unit cannot be undone", "action", d.Name)
+			continue
+		}
+		if err := e.Journal.Write(ctx, e.undone(r, core.ProgressUnknown)); err != nil {
 			return err
 		}
-		if err := e.undo(ctx, f); err != nil {
+		if err := e.callUndo(ctx, d, e.call(uint16(r.Step), r.Call.Payload), r.Outcome.Result); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			e.log.Error("step of a failed unit could not be undone", "action", f.d.Name, "err", err)
+			e.log.Error("step of a failed unit could not be undone", "action", d.Name, "err", err)
 			continue
 		}
-		e.Journal.Later(e.undone(f, core.ProgressFailed))
+		e.Journal.Later(e.undone(r, core.ProgressFailed))
 	}
 	return nil
 }
 
-// undone corrects the StepResult of a step that is undone, and returns its record. That
-// keeps the result, so that the same steps follow after a crash.
-func (e *execution) undone(f finished, p core.Progress) core.Record {
-	text := "it was taken back, as what belongs to it failed"
-	if p == core.ProgressUnknown {
-		text = "it is not known whether it could be taken back, after what belongs to it failed"
+// undone corrects the result of a step that is undone, and returns its record. That keeps what the
+// step returned, so that the same steps follow after a crash.
+func (e *execution) undone(r *StepResult, p core.Progress) core.Record {
+	r.Progress, r.Output = p, nil
+	r.Outcome = core.Outcome{
+		Action: r.Action, Result: r.Outcome.Result, Kind: core.Broken,
+		Text: "it was taken back, as what belongs to it failed",
 	}
-	h := Held{Undone: true, Step: f.task.step}
-	h.Outcome = core.Outcome{Action: f.d.Name, Result: f.result, Kind: core.Broken, Text: text}
-	r := &e.results[f.at]
-	r.Progress, r.Output, r.Outcome = p, nil, h.Outcome
-	delete(e.outputs, f.d.Name)
-	return e.record(e.key(f.task.number), p, h)
-}
-
-func (e *execution) undo(ctx context.Context, f finished) error {
-	ctx, cancel := context.WithTimeout(ctx, e.timeout(f.d))
-	defer cancel()
-	return safely(func() error { return f.d.Undo(ctx, e.call(f.task), f.result) })
+	if p == core.ProgressUnknown {
+		r.Outcome.Text = "it is not known whether it could be taken back, after what belongs to it failed"
+	}
+	delete(e.outputs, r.Action)
+	return e.record(uint16(r.Step), p, Held{Undone: true, Step: r.Call, Outcome: r.Outcome})
 }

@@ -130,20 +130,19 @@ func (d *Definition) choices(name string) (labels []string) {
 
 // ask makes a step wait for a value that its payload needs. One form is filled in at a time:
 // later ones wait for it.
-func (e *execution) ask(t task, d *Definition) *ending {
+func (e *execution) ask(t task, d *Definition) *StepResult {
 	if t.unit || !e.Who.canConfirm() {
-		end := skipped(t, core.Errorf(core.Invalid, "%s needs %s, and nobody can be asked for it",
+		return skipped(t, core.Errorf(core.Invalid, "%s needs %s, and nobody can be asked for it",
 			d.Name, strings.Join(t.step.Missing, ", ")))
-		return &end
 	}
 	if e.form != 0 {
 		return e.holdFor(t, d, e.form)
 	}
 	e.form = t.number
-	end := e.holdFor(t, d, 0)
-	end.held.Form = new(Form)
-	e.askFor(end.held, t.held, d, "")
-	return end
+	r := e.holdFor(t, d, 0)
+	r.Held.Form = new(Form)
+	e.askFor(r.Held, t.held, d, "")
+	return r
 }
 
 // askFor words the question for the first value that is missing. problem says what is wrong with
@@ -170,8 +169,7 @@ func (e *execution) fill(h *Held, answer string) (agreed, waits bool) {
 		return true, false // and then the action is gone
 	}
 	name := h.Step.Missing[0]
-	v, _ := schema.Decode(h.Step.Payload)
-	payload, _ := v.(map[string]any)
+	payload := decodePayload(h.Step.Payload)
 	payload[name] = d.value(name, answer)
 	for _, f := range d.input.Accept(payload) {
 		if f.Field() != "."+name {

@@ -52,12 +52,9 @@ func (h *Held) Expired(now time.Time) bool { return !h.Expires.IsZero() && !now.
 // Refused notes why the question could not be asked.
 func (h *Held) Refused(err error) { _, h.Unasked = userText(err) }
 
-// waited reports whether the step had, or has, to be confirmed.
-func (h *Held) waited() bool { return !h.Asked.IsZero() || h.On != 0 }
-
 // hold makes a step wait for its confirmation. why is the reason if neither the action nor
 // the plan asks for one.
-func (e *execution) hold(t task, d *Definition, why string) *ending {
+func (e *execution) hold(t task, d *Definition, why string) *StepResult {
 	text, whole := e.Snapshot.question(d, &t.step, why)
 	refused := ""
 	switch {
@@ -69,12 +66,11 @@ func (e *execution) hold(t task, d *Definition, why string) *ending {
 		refused = "must be confirmed, and cannot be shown whole"
 	}
 	if refused != "" {
-		end := skipped(t, core.Errorf(core.Forbidden, "%s %s", d.Name, refused))
-		return &end
+		return skipped(t, core.Errorf(core.Forbidden, "%s %s", d.Name, refused))
 	}
-	end := e.holdFor(t, d, 0)
-	e.pose(end.held, t.held, text)
-	return end
+	r := e.holdFor(t, d, 0)
+	e.pose(r.Held, t.held, text)
+	return r
 }
 
 // pose notes the question that a step waits for. before is the step as it waited before, or nil.
@@ -87,12 +83,12 @@ func (r *Runtime) pose(h, before *Held, question string) {
 }
 
 // holdFor makes a step wait for the question of another one; on is 0 for its own.
-func (e *execution) holdFor(t task, d *Definition, on uint16) *ending {
+func (e *execution) holdFor(t task, d *Definition, on uint16) *StepResult {
 	h := &Held{Outcome: core.Outcome{Action: d.Name}, Step: t.step, Who: e.Who, Read: e.Read, Way: t.way, On: on}
 	if len(t.step.Conditions) > 0 {
 		h.Context = e.Plan.Context
 	}
-	return &ending{progress: core.ProgressPending, outcome: h.Outcome, held: h}
+	return pending(h)
 }
 
 // data is what a step's record holds: a Held if the step had to be confirmed.
@@ -139,16 +135,16 @@ func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, a Answer) ([]S
 	tasks = append(tasks, e.catchUp(step)...)
 	switch {
 	case waits:
-		e.report(tasks[0], ending{progress: core.ProgressPending, outcome: h.Outcome, held: h})
-		return e.results, j.Journal.Write(ctx, e.record(record.Key, core.ProgressPending, h))
+		e.report(tasks[0], *pending(h))
+		return e.results, j.Journal.Write(ctx, e.record(step, core.ProgressPending, h))
 	case !agreed && (isPending || record.Progress == core.ProgressTaken):
 		why := h.cancelReason(r.Clock())
 		for _, t := range tasks {
-			e.report(t, e.settle(t, skipped(t, why)))
+			e.report(t, e.settle(t, *skipped(t, why)))
 		}
 		return e.results, nil
 	case isPending:
-		if err := j.Journal.Write(ctx, e.record(record.Key, core.ProgressTaken, h)); err != nil {
+		if err := j.Journal.Write(ctx, e.record(step, core.ProgressTaken, h)); err != nil {
 			return nil, err
 		}
 	}

@@ -48,7 +48,7 @@ type Runtime struct {
 	Options
 	rates   rates
 	locks   locks
-	cache   cache
+	cache   *cache
 	overdue sync.WaitGroup // calls that go on though their time is up
 }
 
@@ -66,8 +66,7 @@ func NewRuntime(o Options) *Runtime {
 	if o.Expire == 0 {
 		o.Expire = 10 * time.Minute
 	}
-	results := recent.NewCache[string, cachedResult](maxCached / 2)
-	return &Runtime{Options: o, cache: cache{results: results}}
+	return &Runtime{Options: o, cache: recent.NewShared[string, cachedResult](maxCached / 2)}
 }
 
 // Wait blocks until all calls have ended whose time was up. Execute must not be called any
@@ -82,7 +81,7 @@ type Job struct {
 	Plan     core.Plan  // as Check returned it
 	Read     Provenance // what the plan's prompt held besides the people's own new words
 	Who      Requester
-	// Guard refuses a call for what the turn knows; nil: none.
+	// Guard refuses calls that change or delete messages, for what the turn knows; nil: none.
 	Guard    func(context.Context, *Definition, core.Call) error
 	Attaches bool // questions longer than MaxQuestion can be attached as a file
 	Journal  Journal
@@ -103,6 +102,7 @@ type StepResult struct {
 	Output   json.RawMessage // for the model; nil: nothing to say
 	For      int             // the step that it replaces or follows from; 0: it is the plan's own
 	Held     *Held           // if pending
+	undone   bool            // by an earlier attempt, after it was done
 }
 
 // Execute does the steps of a plan one by one, in the order of the package comment, and
@@ -121,7 +121,7 @@ func (r *Runtime) Execute(ctx context.Context, j Job) ([]StepResult, error) {
 			tried[i] = true
 			_, err = e.perform(ctx, task{number: uint16(i + 1), step: j.Plan.Steps[i]})
 		} else {
-			err = e.performUnit(ctx, e.unit(j.Plan.Steps[i].Unit, tried))
+			err = e.performUnit(ctx, j.Plan.Steps[i].Unit, tried)
 		}
 		if err != nil {
 			return e.results, err
@@ -197,6 +197,6 @@ func (e *execution) nextStep(tried []bool) int {
 	return next
 }
 
-func (e *execution) record(k core.Key, p core.Progress, data any) core.Record {
-	return core.Record{Key: k, Progress: p, Time: e.Clock(), Data: core.JSON(data)}
+func (e *execution) record(number uint16, p core.Progress, data any) core.Record {
+	return core.Record{Key: e.key(number), Progress: p, Time: e.Clock(), Data: core.JSON(data)}
 }

@@ -489,20 +489,23 @@ func TestUnreadableRecord(t *testing.T) {
 	same2(t, "the round after", told(run(t, NewRuntime(Options{}), job)), []string{"1 web_fetch skipped: web_fetch needs web_search to succeed first"})
 }
 
-// TestGuard: what the turn refuses is not done, and not asked about.
+// TestGuard: what would change a message, and the turn refuses, is not done, and not asked about.
 func TestGuard(t *testing.T) {
 	var w world
-	s := w.catalogue(t)
-	job := newJournal().job(s, by(0), step("web_search", `{}`), step("transfer", `{}`), step("forget", `{"user":"1"}`))
+	rewrites := func(a *core.Action) { a.Effects = core.EffectRewrites }
+	asks := func(a *core.Action) { a.Effects, a.Confirm = core.EffectRewrites, true }
+	s := w.catalogue(t, w.act("edit", rewrites), w.act("delete", asks), w.act("own", rewrites))
+	steps := []core.Step{step("edit", `{}`), step("delete", `{}`), step("own", `{}`), step("web_search", `{}`)}
+	job := newJournal().job(s, by(0), steps...)
 	job.Guard = func(_ context.Context, d *Definition, c core.Call) error {
-		if d.Name == "forget" {
+		if d.Name == "own" {
 			return nil
 		}
 		return core.Errorf(core.Forbidden, "not by %s", c.Author.Name)
 	}
 	same2(t, "done", told(run(t, NewRuntime(Options{}), job)),
-		[]string{"1 web_search skipped: not by Person 1", "2 transfer skipped: not by Person 1", "3 forget done"})
-	same2(t, "calls", w.did(), []string{`forget{"user":"1"}`})
+		[]string{"1 edit skipped: not by Person 1", "2 delete skipped: not by Person 1", "3 own done", "4 web_search done"})
+	same2(t, "calls", w.did(), []string{`own{}`, `web_search{}`})
 }
 
 // TestCheckThatCannotTell: where an action's own check says that its platform is away,

@@ -6,37 +6,32 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/recent"
 	"synthbot/core/schema"
 	"synthbot/core/txt"
 )
 
-// ending is what became of a task.
-type ending struct {
-	progress core.Progress
-	outcome  core.Outcome
-	held     *Held // with ProgressPending
-	undone   bool  // it was done and then undone
-}
-
 // perform does one step: what its journal says, or else the step itself; then what follows
 // from its result, or its fallback.
 func (e *execution) perform(ctx context.Context, t task) (settled, error) {
-	end, known := e.recorded(t)
+	r, known := e.recorded(t)
 	if !known {
 		var err error
-		end, err = e.attempt(ctx, t)
+		r, err = e.attempt(ctx, t)
 		if err != nil {
 			return settled{}, err
 		}
 	}
-	at := e.report(t, end)
+	at := e.report(t, r)
 	switch {
-	case end.progress == core.ProgressDone, end.undone:
-		return e.follow(ctx, t, end, at)
-	case end.progress == core.ProgressFailed, end.progress == core.ProgressSkipped:
+	case r.Progress == core.ProgressDone, r.undone:
+		return e.follow(ctx, t, at)
+	case r.Progress == core.ProgressFailed, r.Progress == core.ProgressSkipped:
 		return e.fallback(ctx, t)
 	}
 	return settled{}, nil
@@ -44,110 +39,119 @@ func (e *execution) perform(ctx context.Context, t task) (settled, error) {
 
 // recorded returns how the step ended according to the journal. known is false if the step
 // is to be done.
-func (e *execution) recorded(t task) (end ending, known bool) {
-	r, ok := e.Journal.Find(e.key(t.number))
+func (e *execution) recorded(t task) (r StepResult, known bool) {
+	record, ok := e.Journal.Find(e.key(t.number))
 	if !ok {
-		return ending{}, false
+		return r, false
 	}
 	var h Held
-	if json.Unmarshal(r.Data, &h) != nil {
+	if json.Unmarshal(record.Data, &h) != nil {
 		h.Outcome = core.Outcome{Action: t.step.Type, Kind: core.Broken, Text: "its record cannot be read"}
 	}
-	end = ending{progress: r.Progress, outcome: h.Outcome, undone: h.Undone}
-	waits := t.held == nil && h.waited() // Resume continues it
-	switch r.Progress {
+	r = StepResult{Progress: record.Progress, Outcome: h.Outcome, undone: h.Undone}
+	waits := t.held == nil && (!h.Asked.IsZero() || h.On != 0) // Resume continues it
+	switch record.Progress {
 	case core.ProgressPending, core.ProgressTaken:
-		return ending{progress: core.ProgressPending, outcome: h.Outcome, held: &h}, waits
+		return *pending(&h), waits
 	case core.ProgressStarted:
 		if waits {
-			return ending{progress: core.ProgressPending, outcome: h.Outcome, held: &h}, true
+			return *pending(&h), true
 		}
 		if d, ok := e.Snapshot.Resolve(t.step.Type); ok && isRepeatable(d) {
-			return end, false
+			return r, false
 		}
-		end = unknown(t, "it is not known whether this was done: the bot was stopped in the middle")
-		e.settle(t, end)
+		r = unknown(t, "it is not known whether this was done: the bot was stopped in the middle")
+		e.settle(t, r)
 	}
-	return end, true
+	return r, true
 }
 
 // isRepeatable reports whether the action may run again when it is not known whether it
 // ran. Parts guard what a message action sends.
 func isRepeatable(d *Definition) bool { return d.Idempotent || d.IsMessage() }
 
-func unknown(t task, text string) ending {
+func unknown(t task, text string) StepResult {
 	outcome := core.Outcome{Action: t.step.Type, Kind: core.Broken, Text: text}
-	return ending{progress: core.ProgressUnknown, outcome: outcome}
+	return StepResult{Progress: core.ProgressUnknown, Outcome: outcome}
 }
 
-// report adds the ending to the results, and remembers it for later steps. It returns the
-// index of the result.
-func (e *execution) report(t task, end ending) int {
-	r := StepResult{
-		Step: int(t.number), Key: e.key(t.number), Action: end.outcome.Action, Call: t.step, Progress: end.progress,
-		Outcome: end.outcome, For: int(t.cause), Held: end.held,
-	}
-	switch end.progress {
+// skipped is the result of a step that is not begun.
+func skipped(t task, err error) *StepResult {
+	kind, text := userText(err)
+	outcome := core.Outcome{Action: t.step.Type, Kind: kind, Text: text}
+	return &StepResult{Progress: core.ProgressSkipped, Outcome: outcome}
+}
+
+// pending is the result of a step that waits.
+func pending(h *Held) *StepResult {
+	return &StepResult{Progress: core.ProgressPending, Outcome: h.Outcome, Held: h}
+}
+
+// report adds a step's result to the others, and remembers it for later steps. It returns its index.
+func (e *execution) report(t task, r StepResult) int {
+	r.Step, r.Key, r.For = int(t.number), e.key(t.number), int(t.cause)
+	r.Action, r.Call = r.Outcome.Action, t.step
+	switch r.Progress {
 	case core.ProgressDone:
-		r.Output = end.outcome.Result.Output
-		e.succeeded(end.outcome)
+		r.Output = r.Outcome.Result.Output
+		e.succeeded(r.Outcome)
 	case core.ProgressPending:
 		e.waits[t.step.Type] = t.number
-		if end.held.On != 0 {
-			e.waits[t.step.Type] = end.held.On
+		if r.Held.On != 0 {
+			e.waits[t.step.Type] = r.Held.On
 		}
 	}
 	e.results = append(e.results, r)
 	return len(e.results) - 1
 }
 
-// attempt does a step and journals its ending.
-func (e *execution) attempt(ctx context.Context, t task) (ending, error) {
-	if _, ok := Control(t.step.Type); ok {
+// attempt does a step and journals its result.
+func (e *execution) attempt(ctx context.Context, t task) (StepResult, error) {
+	if slices.Contains(controls, t.step.Type) {
 		return e.settle(t, e.control(t)), nil
 	}
 	d, ok := e.Snapshot.Resolve(t.step.Type)
 	if !ok {
-		return e.settle(t, skipped(t, core.Errorf(core.Broken, "%s is no longer available", t.step.Type))), nil
+		return e.settle(t, *skipped(t, core.Errorf(core.Broken, "%s is no longer available", t.step.Type))), nil
 	}
-	c := e.call(t)
-	end, err := e.before(ctx, t, d, c)
+	c := e.call(t.number, t.step.Payload)
+	r, err := e.before(ctx, t, d, c)
 	switch {
 	case err != nil:
-		return ending{}, err
-	case end == nil:
+		return StepResult{}, err
+	case r == nil:
 		return e.run(ctx, t, d, c)
-	case end.progress == core.ProgressPending: // on disk before anybody is asked
-		return *end, e.Journal.Write(ctx, e.record(e.key(t.number), core.ProgressPending, end.held))
+	case r.Progress == core.ProgressPending: // on disk before anybody is asked
+		return *r, e.Journal.Write(ctx, e.record(t.number, core.ProgressPending, r.Held))
 	}
-	return e.settle(t, *end), nil
+	return e.settle(t, *r), nil
 }
 
-// settle journals an ending with the next write.
-func (e *execution) settle(t task, end ending) ending {
-	e.Journal.Later(e.record(e.key(t.number), end.progress, t.data(end.outcome)))
-	if end.progress == core.ProgressSkipped {
-		e.log.Info("step skipped", "action", t.step.Type, "reason", end.outcome.Text)
+// settle journals a result with the next write.
+func (e *execution) settle(t task, r StepResult) StepResult {
+	e.Journal.Later(e.record(t.number, r.Progress, t.data(r.Outcome)))
+	if r.Progress == core.ProgressSkipped {
+		e.log.Info("step skipped", "action", t.step.Type, "reason", r.Outcome.Text)
 	}
-	return end
+	return r
 }
 
-// control returns the ending of a built-in action.
-func (e *execution) control(t task) ending {
+// control returns the result of a built-in action.
+func (e *execution) control(t task) StepResult {
 	if t.step.Type == Continue && e.Who.Continued >= MaxContinue {
-		return skipped(t, core.Errorf(core.Forbidden, "%d times in a row are enough", MaxContinue))
+		return *skipped(t, core.Errorf(core.Forbidden, "%d times in a row are enough", MaxContinue))
 	}
 	if err := e.unmet(t); err != nil {
-		return skipped(t, err)
+		return *skipped(t, err)
 	}
-	return ending{progress: core.ProgressDone, outcome: core.Outcome{Action: t.step.Type}}
+	return StepResult{Progress: core.ProgressDone, Outcome: core.Outcome{Action: t.step.Type}}
 }
 
-func (e *execution) call(t task) core.Call {
+func (e *execution) call(number uint16, payload json.RawMessage) core.Call {
+	key := e.key(number)
 	c := core.Call{
-		Key: e.key(t.number), Path: e.Who.Path, Private: e.Who.Private, Authors: slices.Clone(e.Who.Authors),
-		Payload: slices.Clone(t.step.Payload), Deliveries: e.Journal.Parts(e.key(t.number)),
-		Sees: e.Who.Sees, Answers: e.Answers,
+		Key: key, Path: e.Who.Path, Private: e.Who.Private, Authors: slices.Clone(e.Who.Authors),
+		Payload: slices.Clone(payload), Deliveries: e.Journal.Parts(key), Sees: e.Who.Sees, Answers: e.Answers,
 	}
 	if r, ok := e.Journal.Find(core.Key{Turn: e.Turn, Round: e.Round}); ok {
 		c.Planned = r.Time
@@ -163,28 +167,16 @@ func (e *execution) call(t task) core.Call {
 	return c
 }
 
-// skipped returns the ending of a step that is not begun.
-func skipped(t task, err error) ending {
-	kind, text := userText(err)
-	outcome := core.Outcome{Action: t.step.Type, Kind: kind, Text: text}
-	return ending{progress: core.ProgressSkipped, outcome: outcome}
-}
-
 // before checks, in order, all that must hold before a step may begin. It returns nil if the
 // step may begin. An error interrupts the turn.
-func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Call) (*ending, error) {
-	skip := func(err error) (*ending, error) {
-		end := skipped(t, err)
-		return &end, nil
-	}
-	v, _ := schema.Decode(t.step.Payload)
-	payload, _ := v.(map[string]any)
+func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Call) (*StepResult, error) {
+	payload := decodePayload(t.step.Payload)
 	why := e.Snapshot.refusal(d, e.Who, payload)
 	if why != "" {
-		return skip(core.Errorf(core.Forbidden, "%s %s", d.Name, why))
+		return skipped(t, core.Errorf(core.Forbidden, "%s %s", d.Name, why)), nil
 	}
 	if err := e.unmet(t); err != nil {
-		return skip(err)
+		return skipped(t, err), nil
 	}
 	for _, name := range d.DependsOn {
 		_, succeeded := e.outputs[name]
@@ -194,94 +186,115 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 		case waits && !t.unit:
 			return e.holdFor(t, d, on), nil
 		default:
-			return skip(core.Errorf(core.Invalid, "%s needs %s to succeed first", d.Name, name))
+			return skipped(t, core.Errorf(core.Invalid, "%s needs %s to succeed first", d.Name, name)), nil
 		}
 	}
 	if len(t.step.Missing) > 0 {
 		return e.ask(t, d), nil
 	}
-	if e.Guard != nil {
+	if e.Guard != nil && d.Effects&core.EffectRewrites != 0 {
 		if err := e.Guard(ctx, d, c); err != nil {
-			return skip(err)
+			return skipped(t, err), nil
 		}
 	}
-	if err := e.checkCall(ctx, d, c); err != nil {
-		if e.interrupts(d, err) {
-			return nil, fmt.Errorf("%s: %w", d.Name, err)
+	if d.Check != nil {
+		if err := e.checkCall(ctx, d, c); err != nil {
+			if e.interrupts(d, err) {
+				return nil, fmt.Errorf("%s: %w", d.Name, err)
+			}
+			e.log.Info("action refused", "action", d.Name, "err", err)
+			return skipped(t, err), nil
 		}
-		e.log.Info("action refused", "action", d.Name, "err", err)
-		return skip(err)
 	}
-	if out, ok := e.cached(ctx, d, c); ok {
-		outcome := core.Outcome{Action: d.Name, Result: core.Result{Output: out}}
-		return &ending{progress: core.ProgressDone, outcome: outcome}, nil
+	if d.Cache > 0 {
+		kept, _ := e.cache.Get(e.cacheKey(ctx, d, c))
+		if e.Clock().Before(kept.until) {
+			outcome := core.Outcome{Action: d.Name, Result: core.Result{Output: kept.output}}
+			return &StepResult{Progress: core.ProgressDone, Outcome: outcome}, nil
+		}
 	}
 	if t.agreed {
 		return nil, nil
 	}
-	wait := e.limited(t, d)
-	if wait > 0 {
-		text := fmt.Sprintf("%s was used too often; try again in %s", d.Name, txt.SpanWords(wait))
-		return skip(&core.Error{Kind: core.Occupied, Text: text, After: wait})
+	if err := e.limit(t, d); err != nil {
+		return skipped(t, err), nil
 	}
-	why = e.confirmReason(t, d, payload)
+	why = ""
+	if !d.IsMessage() {
+		why = e.confirmReason(t, d, payload)
+	}
 	if d.Confirm || t.step.Confirm || why != "" {
 		return e.hold(t, d, why), nil
 	}
 	return nil, nil
 }
 
-// limited takes one use from the rate limits of the action, or returns how long to wait for
-// it, in whole seconds. A step that was started before took its use then.
-func (e *execution) limited(t task, d *Definition) (wait time.Duration) {
+// decodePayload reads the payload of a step; nil if it is not an object.
+func decodePayload(raw json.RawMessage) map[string]any {
+	v, _ := schema.Decode(raw)
+	payload, _ := v.(map[string]any)
+	return payload
+}
+
+// limit takes one use from the rate limits of the action, or returns how long to wait for
+// it. A step that was started before took its use then.
+func (e *execution) limit(t task, d *Definition) error {
 	r, _ := e.Journal.Find(e.key(t.number))
-	if r.Progress == core.ProgressStarted {
-		return 0
+	if d.RateLimit.Count <= 0 || r.Progress == core.ProgressStarted {
+		return nil
 	}
 	wait, ok := e.rates.take(d, e.Who.persons(), e.Clock())
 	if ok {
-		return 0
+		return nil
 	}
-	return max(wait.Round(time.Second), time.Second)
+	wait = max(wait.Round(time.Second), time.Second)
+	text := fmt.Sprintf("%s was used too often; try again in %s", d.Name, txt.SpanWords(wait))
+	return &core.Error{Kind: core.Occupied, Text: text, After: wait}
 }
 
 // checkCall calls the action's Check.
 func (e *execution) checkCall(ctx context.Context, d *Definition, c core.Call) error {
-	if d.Check == nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, e.timeout(d))
 	defer cancel()
 	return safely(func() error { return d.Check(ctx, c) })
 }
 
 // run does the step. Before it begins, the journal says so on disk.
-func (e *execution) run(ctx context.Context, t task, d *Definition, c core.Call) (ending, error) {
-	release, err := e.enter(ctx, d)
-	switch {
-	case ctx.Err() != nil && err != nil:
-		return ending{}, ctx.Err()
-	case err != nil:
-		return e.settle(t, skipped(t, err)), nil
+func (e *execution) run(ctx context.Context, t task, d *Definition, c core.Call) (StepResult, error) {
+	release := func() {}
+	if d.Busy != "" {
+		var err error
+		release, err = e.enter(ctx, d)
+		switch {
+		case ctx.Err() != nil && err != nil:
+			return StepResult{}, ctx.Err()
+		case err != nil:
+			return e.settle(t, *skipped(t, err)), nil
+		}
 	}
-	started := e.record(e.key(t.number), core.ProgressStarted, t.data(core.Outcome{Action: d.Name}))
+	started := e.record(t.number, core.ProgressStarted, t.data(core.Outcome{Action: d.Name}))
 	if err := e.Journal.Write(ctx, started); err != nil {
 		release()
-		return ending{}, err
+		return StepResult{}, err
 	}
 	result, tries, err := e.try(ctx, d, c, release)
 	switch { // the journal says that the step was started, and no more is known
 	case err != nil && ctx.Err() != nil:
-		return ending{}, ctx.Err()
-	case e.interrupts(d, err):
-		return ending{}, fmt.Errorf("%s: %w", d.Name, err)
+		return StepResult{}, ctx.Err()
+	case err != nil && e.interrupts(d, err):
+		return StepResult{}, fmt.Errorf("%s: %w", d.Name, err)
+	case err == nil:
+		err = d.checkOutput(&result)
 	}
-	end := e.endingOf(t, d, result, err)
-	end.outcome.Tries = tries
-	if end.progress == core.ProgressDone {
-		e.keep(ctx, d, c, end.outcome.Result)
+	r := StepResult{Progress: core.ProgressDone, Outcome: core.Outcome{Action: d.Name, Result: result}}
+	if err != nil {
+		r = e.failed(t, d, err)
 	}
-	return e.settle(t, end), nil
+	r.Outcome.Tries = tries
+	if d.Cache > 0 && err == nil && len(result.Next) == 0 {
+		e.cache.Put(e.cacheKey(ctx, d, c), cachedResult{result.Output, e.Clock().Add(d.Cache)})
+	}
+	return e.settle(t, r), nil
 }
 
 // interrupts reports whether the turn is to be tried again after an error: the journal could
@@ -300,16 +313,9 @@ func (e *execution) interrupts(d *Definition, err error) bool {
 	return errors.Is(err, core.ErrAway) && d.Owner == e.Who.Path.Interface()
 }
 
-// endingOf returns the ending of a step that was tried.
-func (e *execution) endingOf(t task, d *Definition, result core.Result, err error) ending {
-	if err == nil {
-		err = d.checkOutput(&result)
-	}
-	switch {
-	case err == nil:
-		outcome := core.Outcome{Action: d.Name, Result: result}
-		return ending{progress: core.ProgressDone, outcome: outcome}
-	case errors.Is(err, errTimeout) && !isRepeatable(d):
+// failed returns the result of a step that was tried and returned an error.
+func (e *execution) failed(t task, d *Definition, err error) StepResult {
+	if errors.Is(err, errTimeout) && !isRepeatable(d) {
 		e.log.Warn("action timed out", "action", d.Name)
 		return unknown(t, "it took too long, and it is not known whether it was done")
 	}
@@ -319,21 +325,19 @@ func (e *execution) endingOf(t task, d *Definition, result core.Result, err erro
 		what = "action done, but its output breaks its schema"
 	}
 	e.log.Warn(what, "action", d.Name, "err", err)
-	end := ending{progress: core.ProgressFailed, outcome: core.Outcome{Action: d.Name, Kind: kind, Text: text}}
+	r := StepResult{Progress: core.ProgressFailed, Outcome: core.Outcome{Action: d.Name, Kind: kind, Text: text}}
 	if kind == core.Unsure || errors.Is(err, core.ErrUnknownOutcome) {
-		end.progress, end.outcome.Kind = core.ProgressUnknown, core.Unsure
+		r.Progress, r.Outcome.Kind = core.ProgressUnknown, core.Unsure
 	}
-	return end
-}
-
-// mismatch is the error for an output that breaks the schema of its action.
-func mismatch(why string) error {
-	const text = "it was done, but what came back is not what was promised"
-	return &core.Error{Kind: core.Mismatch, Text: text, Err: errors.New(why)}
+	return r
 }
 
 // checkOutput checks an output against its schema, and shortens it if it is too long.
 func (d *Definition) checkOutput(r *core.Result) error {
+	mismatch := func(why string) error {
+		const text = "it was done, but what came back is not what was promised"
+		return &core.Error{Kind: core.Mismatch, Text: text, Err: errors.New(why)}
+	}
 	if len(r.Output) == 0 {
 		if d.output != nil {
 			return mismatch("no output")
@@ -362,8 +366,7 @@ func (e *execution) fallback(ctx context.Context, t task) (settled, error) {
 	if t.step.Fallback == nil {
 		return settled{}, nil
 	}
-	next := task{step: *t.step.Fallback, cause: t.number, way: t.way, unit: t.unit}
-	return e.performNext(ctx, next)
+	return e.performNext(ctx, task{step: *t.step.Fallback, cause: t.number, way: t.way, unit: t.unit})
 }
 
 // performNext does a step that follows from another one, and gives it its number in the
@@ -376,4 +379,22 @@ func (e *execution) performNext(ctx context.Context, t task) (settled, error) {
 	e.last++
 	t.number = e.last
 	return e.perform(ctx, t)
+}
+
+// maxCached is how many results are kept at most.
+const maxCached = 512
+
+// cache keeps results that may serve again: to the same people, in the same place, for an
+// equal payload, until somebody is forgotten. What one person may see, another may not.
+type cache = recent.Shared[string, cachedResult]
+
+type cachedResult struct {
+	output json.RawMessage
+	until  time.Time
+}
+
+func (e *execution) cacheKey(ctx context.Context, d *Definition, c core.Call) string {
+	epoch, _, _ := core.EpochOf(ctx)
+	key := append(e.Who.persons(), strconv.FormatUint(epoch, 10), d.Name, c.Path.String(), string(c.Payload))
+	return strings.Join(key, "\x00")
 }

@@ -32,6 +32,13 @@ func (r *Runtime) timeout(d *Definition) time.Duration {
 	return r.Timeout
 }
 
+// callUndo takes a call back.
+func (r *Runtime) callUndo(ctx context.Context, d *Definition, c core.Call, done core.Result) error {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout(d))
+	defer cancel()
+	return safely(func() error { return d.Undo(ctx, c, done) })
+}
+
 // try calls Do, and again if that may help. It calls release when the last call has ended,
 // which may be later.
 func (e *execution) try(
@@ -39,87 +46,74 @@ func (e *execution) try(
 ) (result core.Result, tries int, err error) {
 	pauses := backoff.NewExponentialBackOff()
 	for tries = 1; ; tries++ {
-		ended := make(chan struct{})
-		result, err = e.callOnce(ctx, d, c, ended)
-		pause, again := pauseAfter(err, pauses.NextBackOff(), isRepeatable(d))
-		again = again && tries <= d.Retries && pause <= maxPause && isClosed(ended)
-		if again {
-			e.log.Info("action tried again", "action", d.Name, "retry_in", pause, "err", err)
-			again = sleep(ctx, pause)
+		var running <-chan struct{}
+		result, running, err = e.callOnce(ctx, d, c)
+		if running != nil {
+			e.overdue.Go(func() { <-running; release() })
+			return result, tries, err
 		}
-		switch {
-		case again:
-			continue
-		case isClosed(ended):
+		if err == nil || tries > d.Retries || !e.pause(ctx, d, pauses.NextBackOff(), err) {
 			release()
-		default:
-			e.overdue.Go(func() { <-ended; release() })
+			return result, tries, err
 		}
-		return result, tries, err
 	}
 }
 
-func isClosed(c chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
+// pause waits before a call is tried again. It returns false if it is not worth that, or if ctx
+// ends.
+func (e *execution) pause(ctx context.Context, d *Definition, pause time.Duration, err error) bool {
+	again := isRepeatable(d)
+	if !errors.Is(err, errTimeout) {
+		var known *core.Error
+		if !errors.As(err, &known) {
+			return false
+		}
+		again = known.Kind == core.Temporary || known.Kind == core.Occupied && known.After > 0
+		pause = max(pause, known.After)
+	}
+	if !again || pause > maxPause {
 		return false
 	}
-}
-
-// pauseAfter returns whether an error is worth another try, and after how long.
-func pauseAfter(err error, pause time.Duration, repeatable bool) (time.Duration, bool) {
-	if errors.Is(err, errTimeout) {
-		return pause, repeatable
-	}
-	var e *core.Error
-	if !errors.As(err, &e) {
-		return 0, false
-	}
-	return max(pause, e.After), e.Kind == core.Temporary || e.Kind == core.Occupied && e.After > 0
-}
-
-// sleep returns false if ctx ended before.
-func sleep(ctx context.Context, d time.Duration) bool {
+	e.log.Info("action tried again", "action", d.Name, "retry_in", pause, "err", err)
 	select {
-	case <-time.After(d):
+	case <-time.After(pause):
 		return true
 	case <-ctx.Done():
 		return false
 	}
 }
 
-// callOnce calls Do one time. It closes ended when Do has ended, and does not wait much
-// longer than the context for that.
+// callOnce calls Do one time, and does not wait much longer for it than its time. running is nil
+// if Do has ended, and else closed when it has.
 func (e *execution) callOnce(
-	ctx context.Context, d *Definition, c core.Call, ended chan struct{},
-) (core.Result, error) {
-	within, cancel := context.WithTimeout(ctx, e.timeout(d))
+	ctx context.Context, d *Definition, c core.Call,
+) (result core.Result, running <-chan struct{}, err error) {
+	ctx, cancel := context.WithTimeout(ctx, e.timeout(d))
 	defer cancel()
-	var result core.Result
-	var err error
+	var done core.Result
+	var failure error
+	ended := make(chan struct{})
 	e.overdue.Go(func() {
 		defer close(ended)
-		err = safely(func() (err error) {
-			result, err = d.Do(within, c)
+		failure = safely(func() (err error) {
+			done, err = d.Do(ctx, c)
 			return err
 		})
 	})
 	select {
 	case <-ended:
-	case <-within.Done():
+	case <-ctx.Done():
 		select {
 		case <-ended:
 		case <-time.After(grace):
 			e.log.Error("action does not end though its time is up", "action", d.Name)
-			return core.Result{}, errTimeout
+			return result, ended, errTimeout
 		}
 	}
-	if err != nil && within.Err() != nil && isUncertain(err) {
-		return core.Result{}, fmt.Errorf("%w: %w", errTimeout, err)
+	if failure != nil && ctx.Err() != nil && isUncertain(failure) {
+		return result, nil, fmt.Errorf("%w: %w", errTimeout, failure)
 	}
-	return result, err
+	return done, nil, failure
 }
 
 // isUncertain reports whether after the error of a call that ran out of time it is unknown

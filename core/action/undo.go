@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/schema"
 )
 
 // Undone is what became of a step that was to be undone. Err is nil if it was.
@@ -40,7 +39,9 @@ func (r *Runtime) Undo(ctx context.Context, s *Snapshot, who Requester, steps []
 		u := Undone{StepResult: steps[i], Title: steps[i].Action}
 		d, ok := s.Resolve(u.Action)
 		if ok {
-			u.Title = s.summary(d, &u.Call)
+			var b strings.Builder
+			s.describe(&b, d, &u.Call)
+			u.Title = strings.ReplaceAll(b.String(), "\n", "; ")
 		}
 		u.Err = errNoUndo
 		if ok && d.Undo != nil {
@@ -52,9 +53,7 @@ func (r *Runtime) Undo(ctx context.Context, s *Snapshot, who Requester, steps []
 }
 
 func (r *Runtime) undo(ctx context.Context, s *Snapshot, who Requester, d *Definition, step *StepResult) error {
-	v, _ := schema.Decode(step.Call.Payload)
-	payload, _ := v.(map[string]any)
-	why := s.refusal(d, who, payload)
+	why := s.refusal(d, who, decodePayload(step.Call.Payload))
 	if why != "" {
 		return core.Errorf(core.Forbidden, "%s %s", d.Name, why)
 	}
@@ -63,20 +62,11 @@ func (r *Runtime) undo(ctx context.Context, s *Snapshot, who Requester, d *Defin
 		Key: step.Key, Path: who.Path, Private: who.Private, Author: author, Authors: who.Authors,
 		Payload: step.Call.Payload, Deliveries: noDeliveries{}, Sees: who.Sees,
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.timeout(d))
-	defer cancel()
-	err := safely(func() error { return d.Undo(ctx, c, step.Outcome.Result) })
+	err := r.callUndo(ctx, d, c, step.Outcome.Result)
 	if err != nil {
 		r.Log.Warn("action not undone", "action", d.Name, "err", err)
 	}
 	return err
-}
-
-// summary describes a step on one line.
-func (s *Snapshot) summary(d *Definition, step *core.Step) string {
-	var b strings.Builder
-	s.describe(&b, d, step)
-	return strings.ReplaceAll(b.String(), "\n", "; ")
 }
 
 // Why is the error in words for the user.
