@@ -1,6 +1,7 @@
 package action
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/schema"
+	"synthbot/core/txt"
 )
 
 // Properties of payloads that mean the same in all actions.
@@ -59,10 +61,17 @@ func (s *Snapshot) Check(p core.Plan, w Requester) (core.Plan, []core.Fault) {
 		}
 	}
 	steps = slices.DeleteFunc(steps, func(s core.Step) bool { return s.Unit != "" && torn[s.Unit] })
-	p.Steps = c.respond(p.Response, c.once(steps))
-	c.stray(p.Extra, p.Steps)
+	if len(steps) > 1 {
+		steps = c.once(steps)
+	}
+	p.Steps = c.respond(p.Response, steps)
+	if len(p.Extra) > 0 {
+		c.stray(p.Extra, p.Steps)
+	}
 	p.Response, p.Extra = "", nil
-	c.offerReplies(p.Suggestions, p.Steps)
+	if len(p.Suggestions) > 0 {
+		c.offerReplies(p.Suggestions, p.Steps)
+	}
 	return p, c.faults
 }
 
@@ -82,7 +91,7 @@ func (c *checker) fault(field, action, format string, args ...any) {
 // respond makes a plan's response its first step, which nothing precedes: "I'm looking it up" is
 // said before that takes long. A response that a message of the plan repeats is left out.
 func (c *checker) respond(response string, steps []core.Step) []core.Step {
-	if response == "" || c.who.Mute || c.said(response, steps, true) {
+	if response == "" || c.who.Mute || len(steps) > 0 && c.said(response, steps, true) {
 		return steps
 	}
 	d, ok := c.Message(c.who.Path.Interface())
@@ -117,6 +126,41 @@ func (c *checker) message(step *core.Step) (text string, to core.Path) {
 	return m.Text, m.Path
 }
 
+// once leaves out messages that the plan holds twice, to the letter.
+func (c *checker) once(steps []core.Step) []core.Step {
+	kept := steps[:0]
+	for i := range steps {
+		text, _ := c.message(&steps[i])
+		again := func(s core.Step) bool {
+			return s.Type == steps[i].Type && bytes.Equal(s.Payload, steps[i].Payload) &&
+				len(s.Conditions)+len(steps[i].Conditions) == 0
+		}
+		if text == "" || !slices.ContainsFunc(kept, again) {
+			kept = append(kept, steps[i])
+		}
+	}
+	return kept
+}
+
+// said reports whether a message of the plan holds the words; here: one that is
+// surely sent to the place itself.
+func (c *checker) said(words string, steps []core.Step, here bool) bool {
+	words = squeeze(words)
+	for i := range steps {
+		text, to := c.message(&steps[i])
+		if here && (to != c.who.Path || len(steps[i].Conditions) > 0) {
+			continue
+		}
+		for range txt.Words(squeeze(text), words) {
+			return true
+		}
+	}
+	return false
+}
+
+// squeeze is what texts are compared by.
+func squeeze(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
+
 // stray refuses top-level keys that are not registered, except those that repeat a message.
 func (c *checker) stray(extra map[string]json.RawMessage, steps []core.Step) {
 	for _, k := range slices.Sorted(maps.Keys(extra)) {
@@ -138,16 +182,12 @@ func (c *checker) stray(extra map[string]json.RawMessage, steps []core.Step) {
 // offerReplies adds the plan's suggestions to the last message here, if the interface can
 // show them.
 func (c *checker) offerReplies(suggestions []string, steps []core.Step) {
-	if len(suggestions) == 0 {
-		return
-	}
 	for i := range slices.Backward(steps) {
 		d, ok := c.Resolve(steps[i].Type)
-		if !ok || !d.IsMessage() || !d.has(suggestionsKey) {
+		if !ok || !d.IsMessage() || d.properties[suggestionsKey] == nil {
 			continue
 		}
-		v, _ := schema.Decode(steps[i].Payload)
-		payload, _ := v.(map[string]any)
+		payload := decodePayload(steps[i].Payload)
 		if payload[suggestionsKey] != nil || payload[pathKey] != c.who.Path.String() {
 			continue
 		}
@@ -166,7 +206,10 @@ func (c *checker) step(field string, step core.Step, chain int) (core.Step, bool
 		c.conditions(field, &step)
 		return core.Step{Type: name, Priority: step.Priority, Conditions: step.Conditions}, len(c.faults) == before
 	}
-	d, ok := c.resolve(field, step)
+	d, ok := c.Resolve(step.Type)
+	if !ok {
+		d, ok = c.guess(field, step)
+	}
 	if !ok {
 		return step, false
 	}
@@ -181,17 +224,26 @@ func (c *checker) step(field string, step core.Step, chain int) (core.Step, bool
 	if len(c.faults) > before {
 		return step, false
 	}
-	c.fallback(field, &step, chain)
+	if step.Fallback != nil {
+		c.fallback(field, &step, chain)
+	}
 	return step, true
 }
 
-// resolve finds a step's action.
-func (c *checker) resolve(field string, step core.Step) (*Definition, bool) {
-	if d, ok := c.Resolve(step.Type); ok {
-		return d, true
-	}
+// guess finds the action that a name means which no action has. "message" is the one of the
+// interface in the payload's path, else of the current one.
+func (c *checker) guess(field string, step core.Step) (*Definition, bool) {
 	if normal(step.Type) == "message" {
-		if d, ok := c.generic(step); ok {
+		iface := c.who.Path.Interface()
+		var m struct {
+			Path string `json:"interface_path"`
+		}
+		if json.Unmarshal(step.Payload, &m) == nil {
+			if p, err := c.path(m.Path, c.who); err == nil {
+				iface = p.Interface()
+			}
+		}
+		if d, ok := c.Message(iface); ok {
 			return d, true
 		}
 	}
@@ -204,37 +256,28 @@ func (c *checker) resolve(field string, step core.Step) (*Definition, bool) {
 	return nil, false
 }
 
-// generic returns the message action that the name "message" means: that of the interface
-// in the payload's path, else of the current one.
-func (c *checker) generic(step core.Step) (*Definition, bool) {
-	iface := c.who.Path.Interface()
-	var m struct {
-		Path string `json:"interface_path"`
-	}
-	if json.Unmarshal(step.Payload, &m) == nil {
-		if p, err := c.path(m.Path, c.who); err == nil {
-			iface = p.Interface()
-		}
-	}
-	return c.Message(iface)
-}
-
 // payload corrects a step's payload where what is meant is certain, and validates it.
 func (c *checker) payload(field string, d *Definition, step *core.Step) {
 	raw := step.Payload
 	if len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage("{}")
 	}
-	v, _ := schema.Decode(raw)
-	payload, ok := v.(map[string]any)
-	if !ok {
+	payload := decodePayload(raw)
+	if payload == nil {
 		c.fault(field+".payload", d.Name, "must be an object")
 		return
 	}
 	before := len(c.faults)
-	c.moveTarget(field, d, step, payload)
+	if step.Target != "" {
+		c.moveTarget(field, d, step, payload)
+	}
 	c.address(field+".payload", d, payload)
-	c.fillConcerned(d, payload)
+	if d.Concerns != "" && payload[d.Concerns] == nil && c.permission(d, c.who) == core.PermissionConcerned {
+		who, ok := c.who.person()
+		if ok { // nobody is named: it is about who asked
+			payload[d.Concerns] = who.ID
+		}
+	}
 	if len(c.faults) > before {
 		return
 	}
@@ -244,7 +287,9 @@ func (c *checker) payload(field string, d *Definition, step *core.Step) {
 		return
 	}
 	payload = schema.MapLeaves(payload, schema.Integer).(map[string]any)
-	step.Missing = c.missing(d, step, payload)
+	if len(d.askable) > 0 && step.Unit == "" && c.who.canConfirm() {
+		step.Missing = c.missing(d, payload)
+	}
 	for _, f := range d.input.Accept(payload) {
 		if f.Path != "" || f.Keyword != "required" || len(step.Missing) == 0 {
 			c.fault(field+".payload"+f.Field(), d.Name, "%s", f.Text)
@@ -256,52 +301,34 @@ func (c *checker) payload(field string, d *Definition, step *core.Step) {
 			c.step(fmt.Sprintf("%s.payload.%s[%d]", field, thenKey, i), next, 1)
 		}
 	}
-	c.confirmation(field, d, step)
-}
-
-// moveTarget moves a step's target into the payload.
-func (c *checker) moveTarget(field string, d *Definition, step *core.Step, payload map[string]any) {
-	target, key := step.Target, d.targetProperty(payload)
-	step.Target = ""
-	switch {
-	case target == "" || key == "" || payload[key] == target:
-	case payload[key] != nil:
-		c.fault(field+"."+targetKey, d.Name, "differs from payload.%s; give it once, in the payload", targetKey)
-	default:
-		payload[key] = target
+	if !step.Confirm {
+		return
 	}
-}
-
-// targetProperty returns the property that a target is: the one of that name, else the text that
-// is all that the payload lacks; "" if there is none.
-func (d *Definition) targetProperty(payload map[string]any) string {
-	if d.has(targetKey) {
-		return targetKey
-	}
-	isGiven := func(name string) bool { return payload[name] != nil }
-	lacking := slices.DeleteFunc(d.required(), isGiven)
-	if len(lacking) != 1 || d.IsMessage() || d.property(lacking[0])["type"] != "string" {
-		return ""
-	}
-	return lacking[0]
-}
-
-// fillConcerned names who asked as the person concerned, if nobody is named.
-func (c *checker) fillConcerned(d *Definition, payload map[string]any) {
-	who, ok := c.who.person()
-	isOpen := d.Concerns != "" && c.permission(d, c.who) == core.PermissionConcerned
-	if ok && isOpen && payload[d.Concerns] == nil {
-		payload[d.Concerns] = who.ID
-	}
-}
-
-// confirmation refuses what must be confirmed if several people asked for it. A message to
-// the place itself needs no confirmation.
-func (c *checker) confirmation(field string, d *Definition, step *core.Step) {
 	_, to := c.message(step)
-	step.Confirm = step.Confirm && to != c.who.Path
+	step.Confirm = to != c.who.Path // a message to the place itself needs no confirmation
 	if step.Confirm && !c.who.canConfirm() {
 		c.fault(field, d.Name, "%s", unconfirmable)
+	}
+}
+
+// moveTarget moves a step's target into the payload: into the property of that name, or into the
+// text that is all that the payload lacks.
+func (c *checker) moveTarget(field string, d *Definition, step *core.Step, payload map[string]any) {
+	target, key := step.Target, targetKey
+	step.Target = ""
+	if d.properties[targetKey] == nil {
+		lacking := slices.DeleteFunc(slices.Clone(d.required), func(name string) bool { return payload[name] != nil })
+		if len(lacking) != 1 || d.IsMessage() || d.property(lacking[0])["type"] != "string" {
+			return
+		}
+		key = lacking[0]
+	}
+	switch payload[key] {
+	case target:
+	case nil:
+		payload[key] = target
+	default:
+		c.fault(field+"."+targetKey, d.Name, "differs from payload.%s; give it once, in the payload", targetKey)
 	}
 }
 
@@ -309,11 +336,13 @@ func (c *checker) confirmation(field string, d *Definition, step *core.Step) {
 func (c *checker) address(field string, d *Definition, payload map[string]any) {
 	if d.IsMessage() {
 		text, ok := payload[messageKey].(string)
-		if ok && !d.has(messageKey) && payload[textKey] == nil {
+		if ok && d.properties[messageKey] == nil && payload[textKey] == nil {
 			payload[textKey] = text
 			delete(payload, messageKey)
 		}
-		c.recipient(field, d, payload)
+		if payload[recipientKey] != nil {
+			c.recipient(field, d, payload)
+		}
 	}
 	value := payload[pathKey]
 	if value != nil && value != "" {
@@ -321,7 +350,7 @@ func (c *checker) address(field string, d *Definition, payload map[string]any) {
 		return
 	}
 	delete(payload, pathKey)
-	if d.has(pathKey) && (d.home == "" || d.home == c.who.Path.Interface()) {
+	if d.properties[pathKey] != nil && (d.home == "" || d.home == c.who.Path.Interface()) {
 		payload[pathKey] = c.who.Path.String()
 	}
 }
@@ -368,7 +397,7 @@ func (c *checker) target(field string, d *Definition, payload map[string]any, va
 		c.fault(field, d.Name, "%s serves paths that begin with %s", d.Name, d.home)
 	case !c.mayWrite(c.who, p):
 		c.fault(field, d.Name, "cannot send messages there, only to %s and what lies below it", c.who.Path)
-	case !d.has(pathKey) && p == c.who.Path:
+	case d.properties[pathKey] == nil && p == c.who.Path:
 		delete(payload, pathKey)
 	default:
 		payload[pathKey] = p.String()
@@ -378,9 +407,6 @@ func (c *checker) target(field string, d *Definition, payload map[string]any, va
 // fallback checks what is to be done if the step fails. It leaves out what may not run, and
 // NONE, which says that nothing is.
 func (c *checker) fallback(field string, step *core.Step, chain int) {
-	if step.Fallback == nil {
-		return
-	}
 	if _, ok := Control(step.Fallback.Type); ok {
 		step.Fallback = nil
 		return

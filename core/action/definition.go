@@ -26,8 +26,10 @@ type Definition struct {
 
 	home       string // the interface whose places it works in; "": it works anywhere
 	input      *schema.Schema
-	output     *schema.Schema  // nil: not checked
-	properties map[string]bool // the payload's
+	output     *schema.Schema            // nil: not checked
+	properties map[string]map[string]any // the payload's, with the schema of each
+	required   []string                  // those that every payload must have
+	askable    []string                  // those of them that a user can be asked for
 }
 
 // define compiles an action; the error joins everything that is wrong with it.
@@ -40,7 +42,7 @@ func define(owner string, a core.Action) (*Definition, error) {
 	d.Similes, d.DependsOn = slices.Clone(a.Similes), slices.Clone(a.DependsOn)
 	faults := append(d.lint(), d.compile())
 	if d.input != nil {
-		if a.Permission == core.PermissionConcerned && !d.properties[d.Concerns] {
+		if a.Permission == core.PermissionConcerned && d.properties[d.Concerns] == nil {
 			const text = "permission: the person concerned is named in %q, which is not a property"
 			faults = append(faults, fmt.Errorf(text, d.Concerns))
 		}
@@ -82,18 +84,21 @@ func (d *Definition) lint() (faults []error) {
 	return faults
 }
 
-func (d *Definition) compile() (err error) {
+// compile compiles the schemas.
+func (d *Definition) compile() error {
 	if len(d.Schema) == 0 {
 		return errors.New("schema: is missing")
 	}
-	d.input, err = schema.Compile(d.Schema)
+	input, err := schema.Compile(d.Schema)
 	if err == nil {
-		err = d.lintRoot()
-	}
-	if err != nil {
-		d.input = nil
-	} else {
-		d.CorrectionSchema, d.PromptSchema = schema.Minify(d.Schema), schema.MinifyForPrompt(d.Schema)
+		root, ok := input.Root.(map[string]any)
+		if ok && (root["type"] == nil || root["type"] == "object") {
+			d.input = input
+			d.readProperties(root)
+			d.CorrectionSchema, d.PromptSchema = schema.Minify(d.Schema), schema.MinifyForPrompt(d.Schema)
+		} else {
+			err = errors.New("schema: must describe an object")
+		}
 	}
 	if len(d.Output) == 0 {
 		return err
@@ -106,18 +111,29 @@ func (d *Definition) compile() (err error) {
 	return errors.Join(err, outputErr)
 }
 
-// lintRoot checks that the schema describes an object, as every payload is one.
-func (d *Definition) lintRoot() error {
-	root, ok := d.input.Root.(map[string]any)
-	if !ok || root["type"] != nil && root["type"] != "object" {
-		return errors.New("schema: must describe an object")
-	}
+// readProperties notes the properties of the payload. A user can be asked for what can be
+// written in a line: a text, a number, one of some choices, yes or no. A message is the model's
+// to write.
+func (d *Definition) readProperties(root map[string]any) {
+	d.properties = make(map[string]map[string]any)
 	properties, _ := root["properties"].(map[string]any)
-	d.properties = make(map[string]bool, len(properties))
-	for name := range properties {
-		d.properties[name] = true
+	for name, v := range properties {
+		p, ok := v.(map[string]any)
+		if !ok {
+			p = make(map[string]any)
+		}
+		d.properties[name] = p
 	}
-	return nil
+	required, _ := root["required"].([]any)
+	for _, v := range required {
+		name, _ := v.(string)
+		d.required = append(d.required, name)
+		kind, _ := d.property(name)["type"].(string)
+		line := slices.Contains([]string{"string", "number", "integer", "boolean"}, kind) || len(d.choices(name)) > 0
+		if line && !d.IsMessage() && d.Then == nil && !slices.Contains([]string{d.Concerns, pathKey, targetKey}, name) {
+			d.askable = append(d.askable, name)
+		}
+	}
 }
 
 // lintDefaults refuses a default that the schema itself refuses.
@@ -148,9 +164,6 @@ func (d *Definition) lintExamples() error {
 	}
 	return errors.Join(errs...)
 }
-
-// has reports whether the payload has the property.
-func (d *Definition) has(property string) bool { return d.properties[property] }
 
 // Title names the action for users: its schema's title, or its brief.
 func (d *Definition) Title() string {

@@ -37,19 +37,16 @@ type Answer struct {
 // for, in the schema's order. It takes them out of the payload. Without all of them the payload
 // cannot become valid: then it returns nil. The plan asks for a property by a null, or by its
 // name in slotsRequired.
-func (c *checker) missing(d *Definition, step *core.Step, payload map[string]any) []string {
-	if !c.who.canConfirm() || step.Unit != "" || !d.asks() {
-		return nil
-	}
+func (c *checker) missing(d *Definition, payload map[string]any) []string {
 	d.input.FillDefaults(payload)
 	var names []string
-	for _, name := range d.required() {
+	for _, name := range d.required {
 		v, there := payload[name]
 		isNamed := func(slot string) bool { return normal(slot) == normal(name) }
 		named := slices.ContainsFunc(c.context.SlotsRequired, isNamed)
 		switch {
 		case there && v != nil && (v != "" || !named):
-		case !d.isAskable(name), !there && !named:
+		case !slices.Contains(d.askable, name), !there && !named:
 			return nil
 		default:
 			names = append(names, name)
@@ -61,36 +58,11 @@ func (c *checker) missing(d *Definition, step *core.Step, payload map[string]any
 	return names
 }
 
-// asks reports whether a user can be asked for what a payload needs. A message is the model's to
-// write.
-func (d *Definition) asks() bool { return !d.IsMessage() && d.Then == nil }
-
-// required returns the names of the properties that every payload must have.
-func (d *Definition) required() (names []string) {
-	root, _ := d.input.Root.(map[string]any)
-	list, _ := root["required"].([]any)
-	for _, v := range list {
-		name, _ := v.(string)
-		names = append(names, name)
-	}
-	return names
-}
-
-// isAskable reports whether a user can write the property in a line: a text, a number, one of
-// some choices, yes or no.
-func (d *Definition) isAskable(name string) bool {
-	kind, _ := d.property(name)["type"].(string)
-	return name != d.Concerns && name != pathKey && name != targetKey &&
-		(slices.Contains([]string{"string", "number", "integer", "boolean"}, kind) || len(d.choices(name)) > 0)
-}
-
 // property returns the schema of a property.
 func (d *Definition) property(name string) map[string]any {
-	root, _ := d.input.Root.(map[string]any)
-	properties, _ := root["properties"].(map[string]any)
-	p, _ := properties[name].(map[string]any)
+	p := d.properties[name]
 	if ref, ok := p["$ref"].(string); ok {
-		p, _ = schema.Resolve(root, ref).(map[string]any)
+		p, _ = schema.Resolve(d.input.Root, ref).(map[string]any)
 	}
 	return p
 }

@@ -75,7 +75,7 @@ func safe(t *testing.T, s *Snapshot, who Requester, repaired bool, st *core.Step
 	if repaired && !d.IsMessage() {
 		t.Fatalf("%s of a repaired plan", st.Type)
 	}
-	if to, ok := payload[pathKey].(string); ok && d.has(pathKey) {
+	if to, ok := payload[pathKey].(string); ok && d.properties[pathKey] != nil {
 		if p, err := core.ParsePath(to); err != nil || !p.Within(who.Path) {
 			t.Fatalf("%s goes to %s", st.Type, to)
 		}

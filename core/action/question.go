@@ -44,7 +44,7 @@ func (s *Snapshot) describe(b *strings.Builder, d *Definition, step *core.Step) 
 	b.WriteString(shown(d.Title()))
 	v, _ := schema.Decode(step.Payload)
 	payload, _ := v.(map[string]any)
-	if !d.Has(^(core.EffectNone | core.EffectWrites)) && d.has(llm.ThoughtKey) {
+	if !d.Has(^(core.EffectNone | core.EffectWrites)) && d.properties[llm.ThoughtKey] != nil {
 		delete(payload, llm.ThoughtKey)
 	}
 	all := core.JSON(payload)
@@ -67,7 +67,7 @@ func (s *Snapshot) describe(b *strings.Builder, d *Definition, step *core.Step) 
 		b.WriteString("\n→ ")
 		other, ok := s.Resolve(next.Type)
 		whole = ok && s.describe(b, other, &next) && whole
-		if ok && next.Target != "" && other.has(targetKey) {
+		if ok && next.Target != "" && other.properties[targetKey] != nil {
 			b.WriteString("\n" + shown(other.label(targetKey)) + ": " + shown(next.Target))
 		}
 	}
@@ -127,9 +127,6 @@ func apparent(r rune) bool {
 
 // label names a property for users.
 func (d *Definition) label(property string) string {
-	root, _ := d.input.Root.(map[string]any)
-	properties, _ := root["properties"].(map[string]any)
-	p, _ := properties[property].(map[string]any)
-	title, _ := p["title"].(string)
+	title, _ := d.properties[property]["title"].(string)
 	return cmp.Or(title, property)
 }

@@ -150,12 +150,11 @@ func (w replyWriter) payload(d *Definition) any {
 // withNulls lets what a payload needs be null where a user can be asked for it.
 func (d *Definition) withNulls(o schema.Object) schema.Object {
 	properties, ok := schema.DecodeObject(o.Find("properties"))
-	if !ok || !d.asks() {
+	if !ok {
 		return o
 	}
-	required := d.required()
 	for i, p := range properties {
-		if slices.Contains(required, p.Key) && d.isAskable(p.Key) {
+		if slices.Contains(d.askable, p.Key) {
 			properties[i].Value = core.JSON(schema.Object{}.With("anyOf", []any{p.Value, schema.OfType("null")}))
 		}
 	}
