@@ -3,7 +3,6 @@ package action
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"synthbot/core/txt"
 )
@@ -15,17 +14,13 @@ var grammar = txt.Pattern(`^[a-z0-9_.-]{1,64}$`)
 
 // normal is what names are compared by: lower case, without '_', '-', '.' and
 // spaces.
-func normal(name string) string { return string(appendNormal(nil, name)) }
-
-func appendNormal(b []byte, name string) []byte {
-	for _, r := range name {
-		switch r {
-		case '_', '-', '.', ' ':
-		default:
-			b = utf8.AppendRune(b, unicode.ToLower(r))
+func normal(name string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("_-. ", r) {
+			return -1
 		}
-	}
-	return b
+		return unicode.ToLower(r)
+	}, name)
 }
 
 // Names of the actions that are built in: they steer the conversation, run no

@@ -77,12 +77,12 @@ func (w Requester) within(root core.Path) bool {
 	return w.Path.Within(root) || slices.ContainsFunc(w.Scopes, func(p core.Path) bool { return p.Within(root) })
 }
 
-// lists reports whether the action is available in the place.
+// lists reports whether an action that works anywhere is available in the place.
 func (p *Policy) lists(d *Definition, w Requester) bool {
 	open, nearest := true, core.Path{}
 	for i := range p.Only {
 		o := &p.Only[i]
-		if d.home == "" && w.within(o.Path) && w.Path.Nearer(o.Path, nearest) {
+		if w.within(o.Path) && w.Path.Nearer(o.Path, nearest) {
 			open, nearest = MatchAny(o.Actions, d.Name), o.Path
 		}
 	}
@@ -118,16 +118,16 @@ func (w Requester) canConfirm() bool {
 // refusal says why the action is not available to them here; "" if it is. A nil payload
 // stands for any.
 func (s *Snapshot) refusal(d *Definition, w Requester, payload map[string]any) string {
-	if !s.present(d, w) {
+	isHome := d.home == "" || d.home == w.Path.Interface()
+	leads := func(to core.Path) bool { return to.IsZero() || to.Interface() == d.home }
+	switch {
+	case !isHome && !s.granted(w, leads):
 		return "does not work in this place"
-	}
-	if !s.policy.lists(d, w) {
+	case d.home == "" && !s.policy.lists(d, w):
 		return "is closed here"
-	}
-	if w.Mute && d.home != "" || len(w.Only) > 0 && !MatchAny(w.Only, d.Name) {
+	case w.Mute && d.home != "", len(w.Only) > 0 && !MatchAny(w.Only, d.Name):
 		return "is not for a turn of this kind"
-	}
-	if d.Confirm && !w.canConfirm() {
+	case d.Confirm && !w.canConfirm():
 		return unconfirmable
 	}
 	need, open := s.needs(d, w, payload)
@@ -146,7 +146,11 @@ func (s *Snapshot) needs(d *Definition, w Requester, payload map[string]any) (ne
 	case core.PermissionEveryone:
 		return core.RankMember, true
 	case core.PermissionConcerned:
-		if concerned(d, w, payload) {
+		who, alone := w.person()
+		id, _ := payload[d.Concerns].(string)
+		p, _ := w.Path.Person(who.ID)
+		isThem := id != "" && (id == who.ID || id == p.String())
+		if isThem || payload == nil && alone {
 			return core.RankMember, true
 		}
 		return core.RankAdmin, true
@@ -160,29 +164,11 @@ func (s *Snapshot) needs(d *Definition, w Requester, payload map[string]any) (ne
 	return 0, false
 }
 
-// present reports whether the action works in the place of the turn.
-func (s *Snapshot) present(d *Definition, w Requester) bool {
-	return d.home == "" || d.home == w.Path.Interface() || s.granted(w, func(to core.Path) bool {
-		return to.IsZero() || to.Interface() == d.home
-	})
-}
-
 // granted reports whether a grant lets turns of the place write to such a subtree.
 func (s *Snapshot) granted(w Requester, to func(core.Path) bool) bool {
 	return !w.Private && slices.ContainsFunc(s.policy.Grants, func(g Grant) bool {
 		return w.Path.Within(g.From) && to(g.To)
 	})
-}
-
-// concerned reports whether the payload names the person who caused the turn, by id or path.
-func concerned(d *Definition, w Requester, payload map[string]any) bool {
-	who, ok := w.person()
-	if payload == nil {
-		return ok
-	}
-	id, _ := payload[d.Concerns].(string)
-	p, _ := w.Path.Person(who.ID)
-	return id != "" && (id == who.ID || id == p.String())
 }
 
 // mayWrite reports whether turns of the place may write to the target.

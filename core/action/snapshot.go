@@ -18,6 +18,7 @@ import (
 type Snapshot struct {
 	definitions []*Definition          // by name
 	names       map[string]*Definition // names and similes, normalised
+	messages    map[string]*Definition // the message actions, by the interface's name
 	kinds       map[string]string      // the kind of each interface, by name
 	resolvers   map[string]Resolver    // by the interface's name
 	policy      Policy
@@ -30,6 +31,7 @@ type Snapshot struct {
 func Build(plugins ...core.Plugin) (*Snapshot, error) {
 	s := &Snapshot{
 		names:     make(map[string]*Definition),
+		messages:  make(map[string]*Definition),
 		kinds:     make(map[string]string),
 		resolvers: make(map[string]Resolver),
 		replies:   recent.NewShared[string, json.RawMessage](maxReplySchemas),
@@ -122,6 +124,7 @@ func (s *Snapshot) register(d *Definition) error {
 	s.definitions = append(s.definitions, d)
 	if d.IsMessage() {
 		d.home = d.Owner
+		s.messages[d.Owner] = d
 		if s.kinds[d.Owner] == "" {
 			s.kinds[d.Owner] = d.Owner
 		}
@@ -173,18 +176,14 @@ func (s *Snapshot) All() []*Definition { return slices.Clone(s.definitions) }
 
 // Resolve finds an action by its name or a simile, in any spelling.
 func (s *Snapshot) Resolve(name string) (*Definition, bool) {
-	var b [80]byte
-	d, ok := s.names[string(appendNormal(b[:0], name))]
+	d, ok := s.names[normal(name)]
 	return d, ok
 }
 
 // Message returns the message action that the interface owns.
 func (s *Snapshot) Message(iface string) (*Definition, bool) {
-	d, ok := s.Resolve(core.MessagePrefix + iface)
-	if !ok || !d.IsMessage() || d.Owner != iface {
-		return nil, false
-	}
-	return d, true
+	d, ok := s.messages[iface]
+	return d, ok
 }
 
 // Offer returns the actions that are available to them here: first those open to everyone,
