@@ -193,14 +193,14 @@ func TestButtons(t *testing.T) {
 		}
 		call := core.Call{Path: at, Author: author, Authors: []core.Author{author}, Payload: []byte(payload),
 			Deliveries: &coretest.Parts{}}
-		if _, err := act(d.actions.message, d.actions.sendMessage)(t.Context(), call); err != nil {
+		if _, err := d.send.messageAction().Do(t.Context(), call); err != nil {
 			t.Fatal(err)
 		}
 	}
 	message, open := w.Messages(group)[0].ID, w.Messages(group)[1].ID
 	both := []core.Author{{ID: "1000"}, {ID: "1001"}}
 	for where, whom := range map[string][]int64{at.String(): {1000, 1001}, "telegram/1001": nil} { // elsewhere everybody may
-		to, err := d.send.target(core.Call{}, where)
+		to, err := d.send.target(core.Path{}, where)
 		if got := d.send.pressers(core.Call{Path: at, Authors: both}, to); err != nil || !slices.Equal(got, whom) {
 			t.Errorf("%s: %d may press, %v", where, got, err)
 		}
@@ -240,7 +240,7 @@ func TestButtons(t *testing.T) {
 // by side, none where its label would not be seen.
 func TestButtonRows(t *testing.T) {
 	d := newWorld(t, nil).driver(t)
-	to, err := d.send.target(core.Call{Path: place("telegram", jay, 0)}, "")
+	to, err := d.send.target(place("telegram", jay, 0), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,16 +249,9 @@ func TestButtonRows(t *testing.T) {
 		n     int
 		want  string
 	}{{"a", 1, "1"}, {"a", 3, "1,1,1"}, {"a", 4, "3,1"}, {"a", 15, "3,3,3,3,3"}, {"a", 25, "5,5,5,5,5"}, {"quite a long label", 5, "2,2,1"}} {
-		list := buttons{}
-		for range tc.n {
-			list.Buttons = append(list.Buttons, button{Label: tc.label})
-		}
-		raw, err := d.send.keyboard(core.Call{}, to, list)
-		var k struct {
-			Rows [][]any `json:"inline_keyboard"`
-		}
-		if err != nil || json.Unmarshal([]byte(raw), &k) != nil {
-			t.Fatal(raw, err)
+		k, err := d.send.keyboard(core.Call{}, to, slices.Repeat([]button{{Label: tc.label}}, tc.n))
+		if err != nil {
+			t.Fatal(err)
 		}
 		var rows []string
 		for _, row := range k.Rows {
@@ -269,11 +262,11 @@ func TestButtonRows(t *testing.T) {
 		}
 	}
 	for _, bad := range []button{{Label: " "}, {Label: strings.Repeat("x", 200)}, {Label: "x", URL: "javascript:x"}} {
-		if _, err := d.send.keyboard(core.Call{}, to, buttons{Buttons: []button{bad}}); err == nil {
+		if _, err := d.send.keyboard(core.Call{}, to, []button{bad}); err == nil {
 			t.Errorf("%+v is a button", bad)
 		}
 	}
-	if _, err := d.send.keyboard(core.Call{}, to, buttons{Buttons: make([]button, 26)}); err == nil {
+	if _, err := d.send.keyboard(core.Call{}, to, make([]button, 26)); err == nil {
 		t.Error("26 buttons are possible")
 	}
 }
@@ -594,11 +587,10 @@ func TestFetch(t *testing.T) {
 
 // TestSuggestionsAreButtons: who presses one says it.
 func TestSuggestionsAreButtons(t *testing.T) {
-	list := buttons{Buttons: []button{{Label: "Yes"}}}
-	list.suggest([]string{"Tell me  more", " ", "\u2800", strings.Repeat("long ", 20), "No"})
+	list := suggest([]button{{Label: "Yes"}}, []string{"Tell me  more", " ", "\u2800", strings.Repeat("long ", 20), "No"})
 	want := []button{{Label: "Yes"}, {Label: "Tell me more"}, {Label: "No"}}
-	if !slices.Equal(list.Buttons, want) {
-		t.Errorf("buttons %+v, want %+v", list.Buttons, want)
+	if !slices.Equal(list, want) {
+		t.Errorf("buttons %+v, want %+v", list, want)
 	}
 }
 

@@ -2,7 +2,6 @@ package telegram
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -39,15 +38,10 @@ func object(title, required string, properties ...string) json.RawMessage {
 		`"required":[` + required + `],"properties":{` + strings.Join(properties, ",") + `}}`)
 }
 
-type catalogue struct {
-	send    *delivery
-	receive func(context.Context, core.Event) // takes what an action changed
-}
-
 // Actions lists what the bot can do on this platform.
 func (d *Driver) Actions() []core.Action {
-	c := d.actions
-	list := slices.Concat([]core.Action{c.messageAction()}, c.actionsOnMessages(), c.postingActions())
+	s := d.send
+	list := slices.Concat([]core.Action{s.messageAction()}, s.actionsOnMessages(), s.postingActions())
 	for i := range list {
 		list[i].Timeout = sendTimeout
 		list[i].Permission = cmp.Or(list[i].Permission, core.PermissionEveryone)
@@ -56,37 +50,16 @@ func (d *Driver) Actions() []core.Action {
 	return list
 }
 
-// check makes a Check of what reads a call.
-func check[P any](read func(core.Call) (P, target, error)) func(context.Context, core.Call) error {
-	return func(_ context.Context, call core.Call) error {
-		_, _, err := read(call)
-		return err
-	}
-}
-
-// act makes a Do of what reads a call and what carries it out.
-func act[P any](
-	read func(core.Call) (P, target, error), carry func(context.Context, core.Call, target, P) error,
-) func(context.Context, core.Call) (core.Result, error) {
-	return func(ctx context.Context, call core.Call) (core.Result, error) {
-		p, to, err := read(call)
-		if err == nil {
-			err = carry(ctx, call, to, p)
-		}
-		return core.Result{}, err
-	}
-}
-
 // example is a valid payload, in which $at means a place.
-func (c *catalogue) example(scenario, format string) core.Example {
-	at := fmt.Sprintf(`%q`, c.send.opt.Name+"/-1001234567890/7")
+func (d *delivery) example(scenario, format string) core.Example {
+	at := fmt.Sprintf(`%q`, d.opt.Name+"/-1001234567890/7")
 	return core.Example{Scenario: scenario, Payload: json.RawMessage(strings.ReplaceAll(format, "$at", at))}
 }
 
-func (c *catalogue) messageAction() core.Action {
-	return core.Action{
-		Name:    core.MessagePrefix + c.send.opt.Name,
-		Similes: []string{"send_message_" + c.send.opt.Name, c.send.opt.Name + "_message"},
+func (d *delivery) messageAction() core.Action {
+	return performed(d, core.Action{
+		Name:    core.MessagePrefix + d.opt.Name,
+		Similes: []string{"send_message_" + d.opt.Name, d.opt.Name + "_message"},
 		Brief:   "Send a message, as Markdown",
 		Schema: object("Send a message", `"text"`, `"text":{"type":"string","title":"text"}`,
 			`"interface_path":{"type":"string","title":"place","description":"default: here"}`,
@@ -112,26 +85,26 @@ func (c *catalogue) messageAction() core.Action {
 				},
 			},
 			Examples: []core.Example{
-				c.example("Answering the message at hand", `{"text":"Sure. Which one do you mean?"}`),
-				c.example("Answering one message among many",
+				d.example("Answering the message at hand", `{"text":"Sure. Which one do you mean?"}`),
+				d.example("Answering one message among many",
 					`{"text":"That one is **done**.","reply_to_message_id":"42"}`),
-				c.example("Asking with choices",
+				d.example("Asking with choices",
 					`{"text":"Shall I go on?","buttons":[{"label":"Yes"},{"label":"No"}]}`),
-				c.example("Offering an address",
+				d.example("Offering an address",
 					`{"text":"The menu is out.","buttons":[{"label":"Read it","url":"https://example.org/menu"}]}`),
-				c.example("Telling another topic, without a sound",
+				d.example("Telling another topic, without a sound",
 					`{"text":"Moved here.","interface_path":$at,"silent":true}`),
-				c.example("Telling a topic by its name",
+				d.example("Telling a topic by its name",
 					`{"text":"The vote begins at six.","recipient":"#Announcements"}`),
 			},
 		},
-		Essential: true, Effects: core.EffectWrites, Check: check(c.message), Do: act(c.message, c.sendMessage),
-	}
+		Essential: true, Effects: core.EffectWrites,
+	}, d.checkText, d.sendText)
 }
 
-func (c *catalogue) actionsOnMessages() []core.Action {
-	name := c.send.opt.Name
-	return []core.Action{{
+func (d *delivery) actionsOnMessages() []core.Action {
+	name := d.opt.Name
+	return []core.Action{performed(d, core.Action{
 		Name: "edit_" + name, Similes: []string{"edit_message_" + name},
 		Brief: "Change the text of one of the bot's own messages",
 		Schema: object("Change a message", `"message_id", "text"`, idProperty,
@@ -140,22 +113,21 @@ func (c *catalogue) actionsOnMessages() []core.Action {
 			"To correct or update what the bot said, where a new message would only add noise.",
 			[]string{"Messages of people cannot be changed.", "It must fit into one message: 4096 characters.",
 				"The new text replaces the old one; it is not added to it. Buttons of the old text go away."},
-			c.example("Correcting a number", `{"message_id":"57","text":"The train leaves at 9:40."}`),
-			c.example("Bringing a list up to date", `{"message_id":57,"text":"- [x] tent\n- [ ] stove"}`)),
-		Effects: core.EffectRewrites, Check: check(c.edited), Do: act(c.edited, c.edit),
-	}, {
+			d.example("Correcting a number", `{"message_id":"57","text":"The train leaves at 9:40."}`),
+			d.example("Bringing a list up to date", `{"message_id":57,"text":"- [x] tent\n- [ ] stove"}`)),
+		Effects: core.EffectRewrites,
+	}, d.checkEdit, d.edit), performed(d, core.Action{
 		Name: "delete_" + name, Similes: []string{"delete_message_" + name},
 		Brief:  "Delete a message of the last two days",
 		Schema: object("Delete a message", `"message_id"`, idProperty, pathProperty),
 		Examples: action.Guide("Takes a message away, for everybody.", "When a moderator wants a message gone.",
 			[]string{"It cannot be taken back.", "Messages older than 48 hours stay.",
 				"Messages of people can be deleted only where the bot is an administrator."},
-			c.example("Taking a message away", `{"message_id":"57"}`),
-			c.example("Taking one away in another topic", `{"message_id":57,"interface_path":$at}`)),
+			d.example("Taking a message away", `{"message_id":"57"}`),
+			d.example("Taking one away in another topic", `{"message_id":57,"interface_path":$at}`)),
 		Effects:    core.EffectChanges | core.EffectRanked | core.EffectRewrites,
-		Permission: core.PermissionModerators, Outside: true, Check: check(c.about),
-		Do: act(c.about, c.remove),
-	}, {
+		Permission: core.PermissionModerators, Outside: true,
+	}, d.checkAbout, d.remove), performed(d, core.Action{
 		Name: "react_" + name, Similes: []string{"reaction_" + name}, Brief: "Put an emoji on a message",
 		Schema: object("React to a message", `"message_id", "emoji"`, idProperty,
 			`"emoji":{"type":"string","maxLength":32,"title":"emoji","description":"Empty takes the bot's away."}`,
@@ -164,16 +136,16 @@ func (c *catalogue) actionsOnMessages() []core.Action {
 			"Where a nod says enough: thanks, agreement, a joke that landed.",
 			[]string{"Only one emoji at a time.", "Not every emoji can be put on messages; the common ones can.",
 				"It does not count as an answer: say something too, where one is expected."},
-			c.example("Agreeing", `{"message_id":"42","emoji":"👍"}`),
-			c.example("Taking it back", `{"message_id":"42","emoji":""}`)),
-		Effects: core.EffectWrites, Check: check(c.about), Do: act(c.about, c.react),
-	}}
+			d.example("Agreeing", `{"message_id":"42","emoji":"👍"}`),
+			d.example("Taking it back", `{"message_id":"42","emoji":""}`)),
+		Effects: core.EffectWrites,
+	}, d.checkAbout, d.react)}
 }
 
 // postingActions are the actions that post something else than a message of text.
-func (c *catalogue) postingActions() []core.Action {
-	name := c.send.opt.Name
-	return []core.Action{{
+func (d *delivery) postingActions() []core.Action {
+	name := d.opt.Name
+	return []core.Action{performed(d, core.Action{
 		Name: "photo_" + name, Similes: []string{"send_photo_" + name, "image_" + name},
 		Brief:  "Send a picture with a caption",
 		Schema: object("Send a picture", ``, fileProperties, pathProperty, replyProperty, silentProperty),
@@ -181,11 +153,11 @@ func (c *catalogue) postingActions() []core.Action {
 			"To show a picture whose address or ref is known.",
 			[]string{"Addresses that were made up lead nowhere: use what a tool or a person gave.",
 				"Give exactly one of url and ref.", "A long caption goes on as messages."},
-			c.example("Showing a picture of the web", `{"url":"https://example.org/cat.jpg","caption":"Your *cat*."}`),
-			c.example("Showing again what somebody sent",
+			d.example("Showing a picture of the web", `{"url":"https://example.org/cat.jpg","caption":"Your *cat*."}`),
+			d.example("Showing again what somebody sent",
 				`{"ref":"AgACAgIAAxkBAAIB","caption":"This one?","reply_to_message_id":"42"}`)),
-		Effects: core.EffectRequests | core.EffectWrites, Check: check(c.media), Do: act(c.media, c.sendPhoto),
-	}, {
+		Effects: core.EffectRequests | core.EffectWrites,
+	}, d.checkMedia, d.sendMedia(photo)), performed(d, core.Action{
 		Name: "document_" + name, Similes: []string{"send_document_" + name, "file_" + name},
 		Brief: "Send a file: a text written now, or one whose address is known",
 		Schema: object("Send a file", ``,
@@ -195,11 +167,11 @@ func (c *catalogue) postingActions() []core.Action {
 			"When somebody wants something as a file, or it is too long to be read in a chat.",
 			[]string{"Give exactly one of content, url and ref.", "Give the file a name with the right ending.",
 				"A long caption goes on as messages."},
-			c.example("Sending a list as a file",
+			d.example("Sending a list as a file",
 				`{"content":"a;b\n1;2\n","name":"table.csv","caption":"The table."}`),
-			c.example("Sending a file of the web", `{"url":"https://example.org/paper.pdf","name":"paper.pdf"}`)),
-		Effects: core.EffectRequests | core.EffectWrites, Check: check(c.media), Do: act(c.media, c.sendDocument),
-	}, {
+			d.example("Sending a file of the web", `{"url":"https://example.org/paper.pdf","name":"paper.pdf"}`)),
+		Effects: core.EffectRequests | core.EffectWrites,
+	}, d.checkMedia, d.sendMedia(textFile)), performed(d, core.Action{
 		Name: "poll_" + name, Similes: []string{"send_poll_" + name}, Brief: "Ask a group to vote",
 		Schema: object("Start a poll", `"question", "options"`,
 			`"question":{"type":"string","maxLength":300,"title":"question"}`,
@@ -212,10 +184,10 @@ func (c *catalogue) postingActions() []core.Action {
 			"When a group has to choose, and somebody wants a vote.",
 			[]string{"At least two options, at most twelve.", "The question is plain text, without Markdown.",
 				"The bot does not learn how people voted."},
-			c.example("Finding a day",
+			d.example("Finding a day",
 				`{"question":"When do we play?","options":["Friday","Saturday"],"multiple":true}`),
-			c.example("An open vote in another topic",
+			d.example("An open vote in another topic",
 				`{"question":"Pizza?","options":["Yes","No"],"anonymous":false,"interface_path":$at}`)),
-		Effects: core.EffectWrites, Check: check(c.question), Do: act(c.question, c.sendPoll),
-	}}
+		Effects: core.EffectWrites,
+	}, d.checkPoll, d.sendPoll)}
 }

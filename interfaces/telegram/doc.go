@@ -4,7 +4,7 @@
 //
 // A place is telegram/<chat>, or telegram/<chat>/<thread> for a topic of a forum; the
 // General topic is the chat itself. A message's id is the platform's number in its chat;
-// see account.go for what becomes of it with another bot.
+// see places.go for what becomes of it with another bot.
 //
 // An answer shows while it is written: as the platform's own draft in private chats,
 // elsewhere as a message that is edited and becomes the answer (see core/draft).

@@ -67,8 +67,9 @@ func (d *Driver) Draft(p core.Path, text string) {
 }
 
 // draftPlace names a chat or topic for its draft.
-func (d *delivery) draftPlace(s chatKey) string {
-	return place(d.opt.Name, d.places.now(s.chat), s.thread).String()
+func (d *delivery) draftPlace(to chatKey) string {
+	to.chat = d.places.now(to.chat)
+	return d.path(to).String()
 }
 
 func (p *draftPlatform) key(place string) chatKey {
@@ -104,13 +105,15 @@ func (p *draftPlatform) Fit(text string) string {
 // Post shows a text by one of the platform's own drafts, or else by a message.
 func (p *draftPlatform) Post(ctx context.Context, post draft.Post) (string, error) {
 	s := p.key(post.Place)
-	r := botapi.Request{Method: "sendMessage", Params: target{key: s}.params(), Chat: s.chat}
+	request := func(method string) botapi.Request {
+		return botapi.Request{Method: method, Params: botapi.Params{"message_thread_id": s.thread}, Chat: s.chat}
+	}
 	if s.chat > 0 && p.d.opt.Config.Stream != "edit" && !p.noOwn.Load() {
 		sum := fnv.New32a()
 		_, _ = sum.Write([]byte(post.Nonce))
-		own := botapi.Request{Method: "sendMessageDraft", Params: target{key: s}.params(), Chat: s.chat}
-		own.Params["draft_id"] = id(int64(sum.Sum32()>>2) + 1)
-		_, err := p.call(ctx, s, own, post.Text)
+		own := request("sendMessageDraft")
+		own.Params["draft_id"] = sum.Sum32()>>2 + 1
+		_, err := p.call(ctx, own, post.Text)
 		switch {
 		case botapi.IsCode(err, 404):
 			p.noOwn.Store(true)
@@ -120,13 +123,13 @@ func (p *draftPlatform) Post(ctx context.Context, post draft.Post) (string, erro
 			return "", nil // the next text replaces it, whatever became of it
 		}
 	}
-	raw, err := p.call(ctx, s, r, post.Text)
+	raw, err := p.call(ctx, request("sendMessage"), post.Text)
 	if err != nil {
 		return "", err
 	}
 	number := numberOf(raw)
 	if number == 0 {
-		return "", &botapi.NetError{Method: r.Method, Text: "no message in the answer", Unknown: true}
+		return "", &botapi.NetError{Method: "sendMessage", Text: "no message in the answer", Unknown: true}
 	}
 	p.d.places.sent(s, number)
 	return id(number), nil
@@ -134,10 +137,9 @@ func (p *draftPlatform) Post(ctx context.Context, post draft.Post) (string, erro
 
 // Edit changes the text that a message shows.
 func (p *draftPlatform) Edit(ctx context.Context, place, message, text string) error {
-	s := p.key(place)
-	params := botapi.Params{"chat_id": id(s.chat), "message_id": message}
-	r := botapi.Request{Method: "editMessageText", Params: params, Chat: s.chat}
-	_, err := p.call(ctx, s, r, text)
+	params := botapi.Params{"message_id": message}
+	r := botapi.Request{Method: "editMessageText", Params: params, Chat: p.key(place).chat}
+	_, err := p.call(ctx, r, text)
 	if botapi.Says(err, "not modified") {
 		return nil
 	}
@@ -145,28 +147,26 @@ func (p *draftPlatform) Edit(ctx context.Context, place, message, text string) e
 }
 
 // call makes a call that shows a text, once.
-func (p *draftPlatform) call(ctx context.Context, s chatKey, r botapi.Request, text string) (json.RawMessage, error) {
-	html := ""
+func (p *draftPlatform) call(ctx context.Context, r botapi.Request, text string) (json.RawMessage, error) {
 	list := markup.Parts(text, markup.MaxText)
 	if len(list) > 0 {
-		html = list[0].HTML
+		r.Params["text"] = list[0].HTML
 	}
-	r.Params["text"], r.Params["parse_mode"] = html, botapi.HTML
+	r.Params["parse_mode"] = botapi.HTML
 	if !p.d.opt.Config.Previews && r.Method != "sendMessageDraft" {
 		r.Params["link_preview_options"] = noPreview
 	}
 	raw, err := p.d.api.Try(ctx, &r)
 	if err != nil && !botapi.Says(err, "not modified") {
-		p.d.log.Debug("draft not shown", "chat", s.chat, "err", err)
+		p.d.log.Debug("draft not shown", "chat", r.Chat, "err", err)
 	}
 	return raw, err
 }
 
 // Delete deletes a draft's message.
 func (p *draftPlatform) Delete(ctx context.Context, place, message string) error {
-	params := botapi.Params{"message_id": message}
-	_, err := p.d.api.Do(ctx, botapi.Request{Method: "deleteMessage", Params: params, Chat: p.key(place).chat,
-		Again: true})
+	params, chat := botapi.Params{"message_id": message}, p.key(place).chat
+	_, err := p.d.api.Do(ctx, botapi.Request{Method: "deleteMessage", Params: params, Chat: chat, Again: true})
 	if err != nil && p.Outcome(err) == draft.Refused {
 		return nil
 	}
@@ -188,22 +188,21 @@ func (p *draftPlatform) Outcome(err error) draft.Outcome {
 // finish makes the message of a request, the part with this key, out of the draft of
 // its place. done is false if there is none, if it belongs to the turn beside, or if
 // it cannot become that message: then the message is to be sent.
-func (d *delivery) finish(ctx context.Context, to target, r botapi.Request, p markup.Part, key string) (
+func (d *delivery) finish(ctx context.Context, to chatKey, r botapi.Request, p markup.Part, key string) (
 	message string, done bool, err error) {
 	if command.IsContext(ctx) {
 		return "", false, nil
 	}
-	place := d.draftPlace(to.key)
+	place := d.draftPlace(to)
 	answer := draft.Answer{Key: key, Text: p.Source}
-	if r.Params["reply_parameters"] == "" && r.Method == "sendMessage" {
+	if r.Params["reply_parameters"] == nil && r.Method == "sendMessage" {
 		answer.Edit = func(ctx context.Context, message string) error {
 			n, err := number(message)
 			if err != nil {
 				return err
 			}
-			params := botapi.Params{}
-			params.AddNonEmpty("reply_markup", r.Params["reply_markup"])
-			return d.editTo(ctx, to, n, params, p)
+			keyboard, _ := r.Params["reply_markup"].(keyboardRows)
+			return d.editTo(ctx, to, n, keyboard, p)
 		}
 	}
 	d.drafts.Clear(ctx, place)
@@ -218,7 +217,7 @@ func (d *delivery) finish(ctx context.Context, to target, r botapi.Request, p ma
 		return "", done, explain(err)
 	}
 	if n, err := number(message); err == nil {
-		message = d.places.messageID(d.places.now(to.key.chat), n)
+		message = d.places.messageID(d.places.now(to.chat), n)
 	}
 	return message, done, nil
 }

@@ -258,7 +258,7 @@ func TestDraftGoes(t *testing.T) {
 		}, "half a text"},
 		"from elsewhere": {func(t *testing.T, _ *world, d *Driver) {
 			call := core.Call{Path: place("telegram", forum, 0), Payload: []byte(`{"text":"from there","interface_path":"` + at.String() + `"}`), Deliveries: &coretest.Parts{}}
-			if _, err := act(d.actions.message, d.actions.sendMessage)(t.Context(), call); err != nil {
+			if _, err := d.send.messageAction().Do(t.Context(), call); err != nil {
 				t.Error(err)
 			}
 		}, "half a text|from there"},

@@ -29,7 +29,6 @@ type Driver struct {
 	ranks   *ranks
 	presses *presses
 	send    *delivery
-	actions *catalogue
 	marks   *marks
 	refused atomic.Bool // the server does not know the token any more
 	running atomic.Pointer[running]
@@ -66,7 +65,7 @@ func New(o Options) (*Driver, error) {
 		return nil, fmt.Errorf("%s: webhook: %w", o.Name, err)
 	}
 	d := &Driver{opt: o, log: o.Log.With("interface", o.Name), places: newPlaces()}
-	d.send = &delivery{opt: &d.opt, log: d.log, places: d.places, keys: newSigner(token)}
+	d.send = &delivery{opt: &d.opt, log: d.log, places: d.places, keys: newSigner(token), receive: d.receive}
 	api, err := botapi.New(botapi.Options{
 		Name: o.Name, URL: o.Config.APIURL, Token: token, Pace: o.Config.Pace != "off", Timeout: o.Config.Timeout,
 		Log: d.log, Clock: o.Clock, State: o.State, Dial: o.Dial,
@@ -80,7 +79,6 @@ func New(o Options) (*Driver, error) {
 	d.api, d.send.api = api, api
 	d.presses = &presses{api: api, log: d.log, waiting: map[string]chan struct{}{}, used: map[[2]int64]string{}}
 	d.marks = &marks{next: map[core.Path]candidate{}, all: map[markKey]chan struct{}{}}
-	d.actions = &catalogue{d.send, d.receive}
 	d.ranks = newRanks(&d.opt, d.log, api, d.later)
 	accounts, _, _ := d.accounts(context.Background())
 	d.places.account = int64(slices.Index(accounts, d.account()))
@@ -139,7 +137,7 @@ func (d *Driver) unauthorised(err error) {
 func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	var self user
 	err := d.api.Retry(ctx, "the platform cannot be reached", func() error {
-		err := d.api.Get(ctx, "getMe", botapi.Params{}, &self)
+		err := d.api.Get(ctx, "getMe", nil, &self)
 		if err == nil && self.ID == 0 {
 			err = errors.New("getMe: no bot in the answer")
 		}

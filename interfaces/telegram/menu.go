@@ -158,9 +158,7 @@ type listed struct {
 // platform does not take those.
 func (c *commandMenus) offerAll(ctx context.Context, menus []menu, gone []listed) (unreached bool, err error) {
 	for _, m := range menus {
-		params := botapi.Params{}
-		params.AddJSON("commands", m.Commands)
-		switch err := c.call(ctx, "setMyCommands", m.listed, params); {
+		switch err := c.call(ctx, "setMyCommands", m.listed, m.Commands); {
 		case err != nil && m.Scope["chat_id"] != nil && botapi.IsCode(err, 400, 403):
 			unreached = true
 			c.log.Info("commands not offered to an admin who has not written yet", "chat", m.Scope["chat_id"])
@@ -169,7 +167,7 @@ func (c *commandMenus) offerAll(ctx context.Context, menus []menu, gone []listed
 		}
 	}
 	for _, l := range gone {
-		err := c.call(ctx, "deleteMyCommands", l, botapi.Params{})
+		err := c.call(ctx, "deleteMyCommands", l, nil)
 		if err != nil && !botapi.IsCode(err, 400, 403) { // of a chat that is gone nothing is left
 			return unreached, err
 		}
@@ -177,9 +175,8 @@ func (c *commandMenus) offerAll(ctx context.Context, menus []menu, gone []listed
 	return unreached, nil
 }
 
-func (c *commandMenus) call(ctx context.Context, method string, l listed, params botapi.Params) error {
-	params.AddNonEmpty("language_code", l.Language)
-	params.AddJSON("scope", l.Scope)
+func (c *commandMenus) call(ctx context.Context, method string, l listed, commands []menuCommand) error {
+	params := botapi.Params{"commands": commands, "language_code": l.Language, "scope": l.Scope}
 	_, err := c.api.Do(ctx, botapi.Request{Method: method, Params: params, Again: true})
 	return err
 }

@@ -242,7 +242,7 @@ func TestTwoReaders(t *testing.T) {
 		read := func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 			defer cancel()
-			_, _ = other.api.Call(ctx, "getUpdates", map[string]string{"timeout": "30"})
+			_, _ = other.api.Call(ctx, "getUpdates", map[string]any{"timeout": 30})
 		}
 		for range 3 {
 			read()

@@ -13,7 +13,7 @@ import (
 // Probe implements core.Prober. It takes no updates, so that a bot that runs with
 // the same token is not disturbed.
 func (d *Driver) Probe(ctx context.Context) []core.Finding {
-	raw, err := d.api.Do(ctx, botapi.Request{Method: "getMe", Params: botapi.Params{}})
+	raw, err := d.api.Do(ctx, botapi.Request{Method: "getMe"})
 	if err != nil {
 		fix := explain(err).Error()
 		if botapi.IsCode(err, 401, 404) {

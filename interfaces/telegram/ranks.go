@@ -180,7 +180,7 @@ func (r *ranks) fetch(ctx context.Context, method string, chat int64, answer any
 	if err := r.api.Wait(ctx); err != nil {
 		return err
 	}
-	raw, err := r.api.Try(ctx, &botapi.Request{Method: method, Params: botapi.Params{"chat_id": id(chat)}, Chat: chat})
+	raw, err := r.api.Try(ctx, &botapi.Request{Method: method, Params: botapi.Params{}, Chat: chat})
 	if err != nil {
 		return err
 	}

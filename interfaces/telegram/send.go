@@ -1,9 +1,9 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -17,65 +17,32 @@ import (
 	"synthbot/interfaces/telegram/markup"
 )
 
-// delivery sends what the bot says, and changes it. Safe for concurrent use.
+var _ core.Teller = (*Driver)(nil)
+
+// delivery carries out actions: it sends what the bot says, and changes it. Safe for
+// concurrent use.
 type delivery struct {
-	opt    *Options
-	log    *slog.Logger
-	api    *botapi.Client
-	places *places
-	keys   *signer
-	drafts *draft.Drafts
-	noRich atomic.Bool // the server knows no rich messages
+	opt     *Options
+	log     *slog.Logger
+	api     *botapi.Client
+	places  *places
+	keys    *signer
+	drafts  *draft.Drafts
+	receive func(context.Context, core.Event) // takes what an action changed
+	noRich  atomic.Bool                       // the server knows no rich messages
 }
 
-// target is where a call goes to.
-type target struct {
-	path core.Path
-	key  chatKey
+// addressed is what the payloads of all actions share.
+type addressed struct {
+	Path    string `json:"interface_path"`
+	ReplyTo anyID  `json:"reply_to_message_id"`
+	Silent  bool   `json:"silent"`
 }
 
-// target reads where a call wants to go; left out, it is where the turn is.
-func (d *delivery) target(call core.Call, path string) (target, error) {
-	p := call.Path
-	if path != "" {
-		parsed, err := core.ParsePath(path)
-		if err != nil {
-			return target{}, &core.Error{Kind: core.Invalid,
-				Text: fmt.Sprintf("interface_path %q is not a path: write it like %s/-1001234567890/7, or leave it out",
-					path, d.opt.Name), Err: err}
-		}
-		p = parsed
-	}
-	s, err := chatKeyOf(d.opt.Name, p)
-	if err != nil {
-		return target{}, core.Errorf(core.Invalid, "interface_path: %q is not a place of %s; correct or omit it",
-			p, d.opt.Name)
-	}
-	return target{place(d.opt.Name, s.chat, s.thread), s}, nil
-}
-
-// params begins the parameters of a call that sends something.
-func (t target) params() botapi.Params {
-	p := botapi.Params{"chat_id": id(t.key.chat)}
-	p.AddNonZero("message_thread_id", t.key.thread)
-	return p
-}
-
-// text is what message_telegram sends.
-type text struct {
-	Text      string   `json:"text"`
-	Path      string   `json:"interface_path"`
-	Recipient string   `json:"recipient"`
-	Priority  string   `json:"priority"`
-	ReplyTo   anyID    `json:"reply_to_message_id"`
-	Suggest   []string `json:"suggestions"`
-	Silent    bool     `json:"silent"`
-	buttons
-	markup string // of the buttons
-}
+func (a addressed) address() string { return a.Path }
 
 // anyID is an id that a model may write as a number or as a text.
-type anyID int64
+type anyID string
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (n *anyID) UnmarshalJSON(data []byte) error {
@@ -87,117 +54,180 @@ func (n *anyID) UnmarshalJSON(data []byte) error {
 	if err != nil || v <= 0 {
 		return fmt.Errorf("%s is not an id: ids are positive numbers", data)
 	}
-	*n = anyID(v)
+	*n = anyID(id(v))
 	return nil
 }
 
-func payload(call core.Call, into any) error {
-	if err := json.Unmarshal(call.Payload, into); err != nil {
-		return &core.Error{Kind: core.Invalid, Text: "the payload cannot be read: " + err.Error(), Err: err}
+// performed is an action whose payload is a P. check completes a payload, or says what is
+// wrong with it; do carries it out.
+func performed[P interface{ address() string }](
+	d *delivery, a core.Action, check func(core.Call, chatKey, *P) error,
+	do func(context.Context, core.Call, chatKey, *P) error,
+) core.Action {
+	read := func(call core.Call) (p P, to chatKey, err error) {
+		if err := json.Unmarshal(call.Payload, &p); err != nil {
+			text := "the payload cannot be read: " + err.Error()
+			return p, to, &core.Error{Kind: core.Invalid, Text: text, Err: err}
+		}
+		to, err = d.target(call.Path, p.address())
+		if err == nil {
+			err = check(call, to, &p)
+		}
+		return p, to, err
 	}
-	return nil
+	a.Check = func(_ context.Context, call core.Call) error {
+		_, _, err := read(call)
+		return err
+	}
+	a.Do = func(ctx context.Context, call core.Call) (core.Result, error) {
+		p, to, err := read(call)
+		if err == nil {
+			err = do(ctx, call, to, &p)
+		}
+		return core.Result{}, err
+	}
+	return a
 }
 
-func (c *catalogue) message(call core.Call) (text, target, error) {
-	var t text
-	if err := payload(call, &t); err != nil {
-		return t, target{}, err
+// target reads where something is to go: to a path, or without one to where the turn is.
+func (d *delivery) target(here core.Path, path string) (chatKey, error) {
+	if path != "" {
+		parsed, err := core.ParsePath(path)
+		if err != nil {
+			return chatKey{}, &core.Error{Kind: core.Invalid,
+				Text: fmt.Sprintf("interface_path %q is not a path: write it like %s/-1001234567890/7, or leave it out",
+					path, d.opt.Name), Err: err}
+		}
+		here = parsed
 	}
-	to, err := c.send.target(call, t.Path)
+	to, err := chatKeyOf(d.opt.Name, here)
 	if err != nil {
-		return t, to, err
+		err = core.Errorf(core.Invalid, "interface_path: %q is not a place of %s; correct or omit it",
+			here, d.opt.Name)
 	}
-	if !markup.HasVisible(markup.Visible(t.Text)) {
-		return t, to, core.Errorf(core.Invalid, "text is empty: say something, or leave the action out")
-	}
-	t.suggest(t.Suggest)
-	t.markup, err = c.send.keyboard(call, to, t.buttons)
-	return t, to, err
+	return to, err
 }
 
-func (c *catalogue) sendMessage(ctx context.Context, call core.Call, to target, t text) error {
+func (d *delivery) path(to chatKey) core.Path { return place(d.opt.Name, to.chat, to.thread) }
+
+// same reports whether a message of a turn in that place goes to it.
+func (d *delivery) same(here core.Path, to chatKey) bool {
+	s, _ := chatKeyOf(d.opt.Name, here) // elsewhere it is none that a message goes to
+	return s == to
+}
+
+// text is what message_telegram sends.
+type text struct {
+	addressed
+	Text      string       `json:"text"`
+	Recipient string       `json:"recipient"`
+	Priority  string       `json:"priority"`
+	Buttons   []button     `json:"buttons"`
+	Suggest   []string     `json:"suggestions"`
+	keyboard  keyboardRows // of the buttons
+}
+
+func (d *delivery) checkText(call core.Call, to chatKey, t *text) (err error) {
+	if !markup.HasVisible(markup.Visible(t.Text)) {
+		return core.Errorf(core.Invalid, "text is empty: say something, or leave the action out")
+	}
+	t.keyboard, err = d.keyboard(call, to, suggest(t.Buttons, t.Suggest))
+	return err
+}
+
+func (d *delivery) sendText(ctx context.Context, call core.Call, to chatKey, t *text) error {
 	if t.Recipient != "" { // checking the plan replaces it by a path
 		return core.Errorf(core.Invalid, "recipient: %q is nobody known here; give interface_path", t.Recipient)
 	}
-	list := markup.Parts(t.Text, markup.MaxText)
-	return core.SendAll(len(list), func(i int) error {
-		return c.send.sendPart(ctx, call, to, t, list, i, 1+i)
+	return d.send(ctx, call.Deliveries, outgoing{
+		addressed: t.addressed, to: to, here: d.same(call.Path, to), parts: markup.Parts(t.Text, markup.MaxText),
+		keyboard: t.keyboard, rank: map[string]int{"high": 1, "low": -1}[t.Priority], number: 1, following: 1,
 	})
 }
 
-// sendPart sends one of the parts of a text as the n-th message of a step. The first is
-// the reply, the last has the buttons.
-func (d *delivery) sendPart(
-	ctx context.Context, call core.Call, to target, t text, list []markup.Part, i, n int,
-) error {
-	params := to.params()
-	params.AddTrue("disable_notification", t.Silent)
+// outgoing is what a step says: a text, a file with its caption, a question or a poll.
+type outgoing struct {
+	addressed
+	to        chatKey
+	here      bool          // it goes to the place of its turn, whose draft becomes the message
+	method    string        // of the first message; "": sendMessage
+	params    botapi.Params // of the first message, besides what the other fields say
+	files     []botapi.File // of the first message
+	parts     []markup.Part // of the text, or of the file's caption: a message each
+	keyboard  keyboardRows  // below the last message
+	rank      int           // of all messages
+	what      core.Sent     // of the first message, where the history shows more than its text
+	number    int           // of the first message in the step
+	following int           // message i after it has the number following+i
+}
+
+// send sends the messages of a step, in order. One that may have arrived already is sent
+// again only once the platform answers.
+func (d *delivery) send(ctx context.Context, deliveries core.Deliveries, o outgoing) error {
+	return core.SendAll(len(o.parts), func(i int) error {
+		n, what, r := d.request(&o, i)
+		if !deliveries.Since(n).IsZero() {
+			if err := d.reaches(ctx, r.Chat); err != nil {
+				return err
+			}
+		}
+		return deliveries.Send(ctx, n, what, func(ctx context.Context, key string) (string, error) {
+			if o.here {
+				if message, done, err := d.finish(ctx, o.to, r, o.parts[i], key); done {
+					return message, err
+				}
+			}
+			raw, err := d.write(ctx, r, o.parts[i])
+			if len(r.Files) > 0 && r.Files[0].Field != "document" && r.Files[0].Ref == "" && aboutFile(err) {
+				d.log.Info("sent as a document", "chat", r.Chat, "method", r.Method, "err", err)
+				r.Method, r.Files[0].Field = "sendDocument", "document"
+				raw, err = d.write(ctx, r, o.parts[i])
+			}
+			return d.sent(o.to, raw, err)
+		})
+	})
+}
+
+// request is the request of the i-th message, with its number in the step, and what the
+// history keeps of it.
+func (d *delivery) request(o *outgoing, i int) (n int, what core.Sent, r botapi.Request) {
+	n, what = o.following+i, core.Sent{Path: d.path(o.to), Text: o.parts[i].Source}
+	r = botapi.Request{Method: "sendMessage", Chat: o.to.chat, Rank: o.rank}
+	r.Params = botapi.Params{"message_thread_id": o.to.thread, "disable_notification": o.Silent}
 	if i == 0 {
-		d.replyTo(params, to, t.ReplyTo)
+		n, r.Files = o.number, o.files
+		r.Method = cmp.Or(o.method, r.Method)
+		maps.Copy(r.Params, o.params)
+		if o.what.Path != (core.Path{}) {
+			what = o.what
+		}
+		reply := d.places.messageNumber(o.to.chat, string(o.ReplyTo))
+		if reply != 0 {
+			r.Params["reply_parameters"] = map[string]any{"message_id": reply, "allow_sending_without_reply": true}
+		}
 	}
-	if i == len(list)-1 {
-		params.AddNonEmpty("reply_markup", t.markup)
+	if i == len(o.parts)-1 && len(o.keyboard.Rows) > 0 {
+		r.Params["reply_markup"] = o.keyboard
 	}
-	ranks := map[string]int{"high": 1, "low": -1}
-	what := core.Sent{Path: to.path, Text: list[i].Source}
-	return d.part(ctx, call.Deliveries, n, what, func(ctx context.Context, key string) (string, error) {
-		r := botapi.Request{Method: "sendMessage", Params: params, Chat: to.key.chat, Rank: ranks[t.Priority]}
-		return d.say(ctx, to, r, list[i], d.same(call.Path, to), key)
-	})
+	return n, what, r
 }
 
-// sender makes the call that sends a part; key is the part's.
-type sender func(ctx context.Context, key string) (id string, err error)
-
-// part sends one message as the n-th part of a step. One that may have arrived already is
-// sent again only once the platform answers.
-func (d *delivery) part(ctx context.Context, parts core.Deliveries, n int, what core.Sent, send sender) error {
-	if parts.Since(n).IsZero() {
-		return parts.Send(ctx, n, what, send)
-	}
-	s, _ := chatKeyOf(d.opt.Name, what.Path) // something was sent there before
-	err := d.api.Reaches(ctx, d.places.now(s.chat))
+// reaches returns nil once the platform answers and takes messages to a chat.
+func (d *delivery) reaches(ctx context.Context, chat int64) error {
+	err := d.api.Reaches(ctx, chat)
 	switch {
-	case err == nil:
-		return parts.Send(ctx, n, what, send)
-	case ctx.Err() != nil:
+	case err == nil || ctx.Err() != nil:
 		return err
 	case botapi.IsCode(err, 429):
 		return explain(err)
 	}
-	return &core.Error{Kind: core.Temporary, Text: "Telegram cannot be reached",
-		Err: fmt.Errorf("%w: %w", core.ErrAway, err)}
-}
-
-// same reports whether a message of a turn in that place goes to it.
-func (d *delivery) same(here core.Path, to target) bool {
-	s, _ := chatKeyOf(d.opt.Name, here) // elsewhere it is none that a message goes to
-	return s == to.key
-}
-
-// say sends one message of text, the part with this key. In the place of its turn (here)
-// its draft becomes the message.
-func (d *delivery) say(ctx context.Context, to target, r botapi.Request, p markup.Part, here bool, key string) (
-	string, error) {
-	if here {
-		if message, done, err := d.finish(ctx, to, r, p, key); done {
-			return message, err
-		}
-	}
-	raw, err := d.written(ctx, r, p)
-	return d.sent(to, raw, err)
-}
-
-func (d *delivery) replyTo(params botapi.Params, to target, message anyID) {
-	number := d.places.messageNumber(to.key.chat, int64(message))
-	if number != 0 {
-		params["reply_parameters"] = fmt.Sprintf(`{"message_id":%d,"allow_sending_without_reply":true}`, number)
-	}
+	err = fmt.Errorf("%w: %w", core.ErrAway, err)
+	return &core.Error{Kind: core.Temporary, Text: "Telegram cannot be reached", Err: err}
 }
 
 // sent returns the id of the message that a request sent. It returns none if the group
 // became a supergroup meanwhile: there the number means another message.
-func (d *delivery) sent(to target, raw json.RawMessage, err error) (string, error) {
+func (d *delivery) sent(to chatKey, raw json.RawMessage, err error) (string, error) {
 	if err != nil {
 		return "", explain(err)
 	}
@@ -205,11 +235,11 @@ func (d *delivery) sent(to target, raw json.RawMessage, err error) (string, erro
 	if number == 0 {
 		return "", core.Errorf(core.Broken, "Telegram did not say what became of it")
 	}
-	if d.places.now(to.key.chat) != to.key.chat {
+	if d.places.now(to.chat) != to.chat {
 		return "", nil
 	}
-	d.places.sent(to.key, number)
-	return d.places.messageID(to.key.chat, number), nil
+	d.places.sent(to, number)
+	return d.places.messageID(to.chat, number), nil
 }
 
 // numberOf is the number of a message that the platform returned; 0 if it is none.
@@ -222,9 +252,29 @@ func numberOf(raw json.RawMessage) int64 {
 // noPreview keeps the platform from fetching what a text links to.
 const noPreview = `{"is_disabled":true}`
 
-// styled sends a request with the part as HTML in field. If the platform does not take
-// that, it gets plain text, and in the end no buttons.
-func (d *delivery) styled(ctx context.Context, r botapi.Request, field string, p markup.Part) (json.RawMessage, error) {
+// write makes a request with a text or a caption: a text with a table as a rich message,
+// where that is wanted and the server knows how; else as HTML. If the platform does not
+// take that, it gets plain text, and in the end no buttons.
+func (d *delivery) write(ctx context.Context, r botapi.Request, p markup.Part) (json.RawMessage, error) {
+	field, table := "text", ""
+	switch {
+	case p.Source == "":
+		return d.api.Do(ctx, r)
+	case len(r.Files) > 0 || r.Method == "editMessageCaption":
+		field = "caption"
+	case d.opt.Config.RichTables && !d.noRich.Load():
+		table = markup.Rich(p.Source)
+	}
+	if table != "" {
+		raw, err := d.writeRich(ctx, r, table)
+		switch {
+		case botapi.IsCode(err, 404): // an older server
+			d.noRich.Store(true)
+		case !aboutWords(err):
+			return raw, err
+		}
+		d.log.Warn("sent again without its table", "chat", r.Chat, "err", err)
+	}
 	r.Params[field], r.Params["parse_mode"] = p.HTML, botapi.HTML
 	if !d.opt.Config.Previews {
 		r.Params["link_preview_options"] = noPreview
@@ -236,47 +286,38 @@ func (d *delivery) styled(ctx context.Context, r botapi.Request, field string, p
 	d.log.Warn("sent again as plain text", "chat", r.Chat, "err", err)
 	r.Params[field] = p.Plain()
 	delete(r.Params, "parse_mode")
-	if raw, err = d.api.Do(ctx, r); aboutWords(err) && r.Params["reply_markup"] != "" {
+	if raw, err = d.api.Do(ctx, r); aboutWords(err) && r.Params["reply_markup"] != nil {
 		delete(r.Params, "reply_markup")
 		raw, err = d.api.Do(ctx, r)
 	}
 	return raw, err
 }
 
-// aboutWords reports whether a refusal may be about how a message is written, and not
-// about where it goes.
-func aboutWords(err error) bool {
-	var e *botapi.Error
-	return errors.As(err, &e) && e.Code == 400 && e.Migrate == 0 &&
-		!e.Says("chat not found", "thread not found", "TOPIC_", "rights", "FORBIDDEN", "to edit not found",
-			"not modified", "can't be edited", "no text in the message", "no caption in the message",
-			"PEER_ID_INVALID", "replied not found") &&
-		!aboutFile(err)
+func (d *delivery) writeRich(ctx context.Context, r botapi.Request, html string) (json.RawMessage, error) {
+	r.Params = maps.Clone(r.Params)
+	r.Params["rich_message"] = map[string]string{"html": html}
+	if r.Method == "sendMessage" {
+		r.Method = "sendRichMessage"
+	}
+	return d.api.Do(ctx, r)
 }
 
-// written sends a text: one with a table as a rich message, where that is
-// wanted and the server knows how; everything else with styles.
-func (d *delivery) written(ctx context.Context, r botapi.Request, p markup.Part) (json.RawMessage, error) {
-	html := ""
-	if d.opt.Config.RichTables && !d.noRich.Load() {
-		html = markup.Rich(p.Source)
+// Tell writes to a place, or to a user in private who has written to the bot before.
+// Each message is tried again only if the platform certainly did not take it.
+func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
+	s, err := chatKeyOf(d.opt.Name, to)
+	if err != nil {
+		return core.Errorf(core.Invalid, "%q is not a place of %s", to, d.opt.Name)
 	}
-	if html == "" {
-		return d.styled(ctx, r, "text", p)
+	if !markup.HasVisible(markup.Visible(text)) {
+		return core.Errorf(core.Invalid, "there is nothing to tell")
 	}
-	rich := r
-	rich.Params = maps.Clone(r.Params)
-	rich.Params.AddJSON("rich_message", map[string]string{"html": html})
-	if r.Method == "sendMessage" {
-		rich.Method = "sendRichMessage"
+	for _, p := range markup.Parts(text, markup.MaxText) {
+		params := botapi.Params{"message_thread_id": s.thread}
+		r := botapi.Request{Method: "sendMessage", Params: params, Chat: s.chat, Rank: 1, Once: true}
+		if _, err := d.send.write(ctx, r, p); err != nil {
+			return explain(err)
+		}
 	}
-	raw, err := d.api.Do(ctx, rich)
-	switch {
-	case botapi.IsCode(err, 404): // an older server
-		d.noRich.Store(true)
-	case !aboutWords(err) || botapi.Says(err, "not modified"):
-		return raw, err
-	}
-	d.log.Warn("sent again without its table", "chat", r.Chat, "err", err)
-	return d.styled(ctx, r, "text", p)
+	return nil
 }

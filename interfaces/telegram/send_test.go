@@ -15,16 +15,16 @@ import (
 )
 
 func TestAnyID(t *testing.T) {
-	for raw, want := range map[string]anyID{`7`: 7, `"7"`: 7, `" 7 "`: 7, `1`: 1, `null`: 0, `""`: 0} {
-		got := anyID(0)
+	for raw, want := range map[string]anyID{`7`: "7", `"7"`: "7", `" 7 "`: "7", `1`: "1", `null`: "", `""`: ""} {
+		got := anyID("")
 		if err := json.Unmarshal([]byte(raw), &got); err != nil || got != want {
-			t.Errorf("%s is %d, %v", raw, got, err)
+			t.Errorf("%s is %q, %v", raw, got, err)
 		}
 	}
 	for _, raw := range []string{`0`, `-1`, `"x"`, `1.5`, `"99999999999999999999"`, `{}`} {
-		got := anyID(0)
+		got := anyID("")
 		if err := json.Unmarshal([]byte(raw), &got); err == nil {
-			t.Errorf("%s is %d", raw, got)
+			t.Errorf("%s is %q", raw, got)
 		}
 	}
 }
@@ -57,8 +57,8 @@ func TestCheckMessage(t *testing.T) {
 		`{"text":"x"}`:                                                      "",
 	} {
 		call := core.Call{Path: place("telegram", jay, 0), Payload: []byte(payload), Deliveries: &coretest.Parts{}}
-		_, _, checked := d.actions.message(call)
-		_, sent := act(d.actions.message, d.actions.sendMessage)(t.Context(), call)
+		checked := d.send.messageAction().Check(t.Context(), call)
+		_, sent := d.send.messageAction().Do(t.Context(), call)
 		if want == "" {
 			if checked != nil {
 				t.Errorf("%s: %v", payload, checked)
@@ -73,7 +73,7 @@ func TestCheckMessage(t *testing.T) {
 		}
 	}
 	call := core.Call{Path: place("telegram", jay, 0), Payload: []byte(`{"text":"x","recipient":"Ann"}`), Deliveries: &coretest.Parts{}}
-	if _, err := act(d.actions.message, d.actions.sendMessage)(t.Context(), call); err == nil || !strings.Contains(err.Error(), `"Ann"`) {
+	if _, err := d.send.messageAction().Do(t.Context(), call); err == nil || !strings.Contains(err.Error(), `"Ann"`) {
 		t.Errorf("to nobody known: %v", err)
 	}
 	if got := shownTexts(w, jay); len(got) != 1 {
@@ -170,7 +170,7 @@ func TestReadyIsLeft(t *testing.T) {
 // TestAnswerThatSaysNothing: a message without a number is not known to be sent.
 func TestAnswerThatSaysNothing(t *testing.T) {
 	d := newWorld(t, nil).driver(t)
-	to := target{place("telegram", jay, 0), chatKey{chat: jay}}
+	to := chatKey{chat: jay}
 	for _, raw := range []string{`true`, `{}`, `{"message_id":0}`} {
 		id, err := d.send.sent(to, json.RawMessage(raw), nil)
 		var e *core.Error

@@ -217,8 +217,8 @@ func (m *message) whole() string { return lines(m.said(linked(m.content())), m.c
 func (m *message) said(wrote string) string {
 	said := []string{wrote, m.described()}
 	for _, b := range m.keys() {
-		if b.URL != nil && *b.URL != "" {
-			said = append(said, "[button "+oneLine(b.Text)+": "+oneAddress(*b.URL)+"]")
+		if b.URL != "" {
+			said = append(said, "[button "+oneLine(b.Text)+": "+oneAddress(b.URL)+"]")
 		}
 	}
 	return lines(said...)

@@ -72,9 +72,9 @@ type keyboardRows struct {
 }
 
 type keyboardButton struct {
-	Text         string  `json:"text"`
-	URL          *string `json:"url,omitempty"`
-	CallbackData *string `json:"callback_data,omitempty"`
+	Text         string `json:"text"`
+	URL          string `json:"url,omitempty"`
+	CallbackData string `json:"callback_data,omitempty"`
 }
 
 type chat struct {

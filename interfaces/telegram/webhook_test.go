@@ -188,7 +188,7 @@ func TestWebhookTakenAway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.api.Call(t.Context(), "setWebhook", map[string]string{"url": "https://old.example.org"}); err != nil {
+		if _, err := d.api.Call(t.Context(), "setWebhook", botapi.Params{"url": "https://old.example.org"}); err != nil {
 			t.Fatal(err)
 		}
 		d.api.Close()

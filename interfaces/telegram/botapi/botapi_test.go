@@ -16,11 +16,11 @@ import (
 // that it became.
 func TestInto(t *testing.T) {
 	c := &Client{}
-	r := Request{Chat: -4242, Params: map[string]string{"message_thread_id": "7", "reply_parameters": `{"message_id":3}`, "text": "x"}}
-	if err := c.into(&r, -1001); err != nil || fmt.Sprint(r.Params) != fmt.Sprintf("map[chat_id:%d text:x]", -1001) {
+	r := Request{Chat: -4242, Params: Params{"message_thread_id": "7", "reply_parameters": `{"message_id":3}`, "text": "x"}}
+	if err := c.into(&r, -1001); err != nil || r.Chat != -1001 || fmt.Sprint(r.Params) != "map[text:x]" {
 		t.Errorf("%v, %v", r.Params, err)
 	}
-	r = Request{Chat: -4242, Params: map[string]string{"message_id": "7"}}
+	r = Request{Chat: -4242, Params: Params{"message_id": "7"}}
 	if err := c.into(&r, -1001); err == nil {
 		t.Errorf("%v", r.Params)
 	}

@@ -1,3 +1,20 @@
+// Package botapi speaks Telegram's Bot API: it makes calls within the rate limits,
+// repeats what may be repeated, and takes updates in by polling or from a webhook.
+//
+// The library go-telegram-bot-api builds requests and reads answers; nothing else of it
+// is used, and its types do not leave this package. Its traps, each worked around where
+// the name is found:
+//
+//   - Errors of the network hold the address, and so the token: wire.broken.
+//   - Calls have no context: Client.Call.
+//   - The status is lost if an answer is not JSON, and of uploads in any case: wire.refused.
+//   - Answers may have any size, and redirects would carry the token along: wire.Do, New.
+//   - Its polling outlives its end, and stops at an update that it cannot read: Client.Poll.
+//   - Its webhook checks no secret, and blocks: Client.Serve.
+//   - The address of a file holds the token: Client.File.
+//   - Its parameters end at version 6 of the Bot API: Params holds any names.
+//
+// It does not know what updates mean, or what a place is.
 package botapi
 
 import (
@@ -7,18 +24,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"synthbot/core/driver"
-
 	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
+
+	"synthbot/core/driver"
 )
 
 // maxAnswer is the longest answer of the server, in bytes.
@@ -40,11 +60,11 @@ type Options struct {
 
 // Hooks are what the client tells its owner, and asks it.
 type Hooks struct {
-	Chat     func(chat int64) int64                     // the chat that an old number means now
-	Migrated func(ctx context.Context, from, to int64)  // a group became a supergroup
-	Sign     func(markup string, from, to int64) string // signs buttons for another chat
-	Revoked  func(err error)                            // the platform does not know the token any more
-	Admin    func(text string)                          // tells admins what they must know
+	Chat     func(chat int64) int64                    // the chat that an old number means now
+	Migrated func(ctx context.Context, from, to int64) // a group became a supergroup
+	Sign     func(markup any, from, to int64) any      // signs buttons for another chat
+	Revoked  func(err error)                           // the platform does not know the token any more
+	Admin    func(text string)                         // tells admins what they must know
 }
 
 // Client makes calls of the Bot API. No error of it holds the token. Safe for
@@ -104,14 +124,25 @@ func (c *Client) Call(ctx context.Context, method string, params Params, files .
 			}
 			list = append(list, u)
 		}
-		resp, err = bot.UploadFiles(method, tgbotapi.Params(params), list)
+		resp, err = bot.UploadFiles(method, params.texts(), list)
 	} else {
-		resp, err = bot.MakeRequest(method, tgbotapi.Params(params))
+		resp, err = bot.MakeRequest(method, params.texts())
 	}
-	if err != nil {
-		return nil, c.typed(method, err)
+	var api *Error
+	var network *NetError
+	var theirs *tgbotapi.Error
+	switch {
+	case err == nil:
+		return resp.Result, nil
+	case errors.As(err, &api), errors.As(err, &network):
+		return nil, err
+	case errors.As(err, &theirs):
+		return nil, &Error{
+			Method: method, Code: theirs.Code, Text: theirs.Message,
+			After: time.Duration(theirs.RetryAfter) * time.Second, Migrate: theirs.MigrateToChatID,
+		}
 	}
-	return resp.Result, nil
+	return nil, &NetError{Method: method, Text: c.redact(err.Error()), Unknown: true}
 }
 
 // Get makes a call that only asks, and decodes its result.
@@ -124,23 +155,6 @@ func (c *Client) Get(ctx context.Context, method string, params Params, result a
 		return &NetError{Method: method, Text: "the server speaks another language"}
 	}
 	return nil
-}
-
-// typed turns an error of the library into one of this package.
-func (c *Client) typed(method string, err error) error {
-	var api *Error
-	var network *NetError
-	var theirs *tgbotapi.Error
-	switch {
-	case errors.As(err, &api), errors.As(err, &network):
-		return err
-	case errors.As(err, &theirs):
-		return &Error{
-			Method: method, Code: theirs.Code, Text: theirs.Message,
-			After: time.Duration(theirs.RetryAfter) * time.Second, Migrate: theirs.MigrateToChatID,
-		}
-	}
-	return &NetError{Method: method, Text: c.redact(err.Error()), Unknown: true}
 }
 
 func (c *Client) redact(s string) string {
@@ -173,10 +187,10 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	if err == nil && len(data) > maxAnswer {
 		err = fmt.Errorf("an answer of more than %d bytes", maxAnswer)
 	}
-	if resp.StatusCode >= 300 {
+	switch {
+	case resp.StatusCode >= 300:
 		return nil, w.refused(resp.StatusCode, data)
-	}
-	if err != nil {
+	case err != nil:
 		return nil, w.broken(err, true)
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(data))
@@ -214,4 +228,63 @@ func (w *wire) refused(status int, data []byte) error {
 		}
 	}
 	return e
+}
+
+// Results of File.
+var (
+	ErrNoFile   = errors.New("no such file") // or it cannot be read here
+	ErrTooLarge = errors.New("the file is too large")
+)
+
+// File returns the content of a file that the server named, at most most bytes. A file
+// on this machine is read if it is in dir; everything else is downloaded from where
+// the calls go to, and from nowhere else.
+func (c *Client) File(ctx context.Context, file, dir string, most int64) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*c.opt.Timeout)
+	defer cancel()
+	body, err := c.open(ctx, file, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	data, err := io.ReadAll(io.LimitReader(body, most+1))
+	switch {
+	case err != nil:
+		return nil, (&wire{ctx, c, "file"}).broken(err, false)
+	case int64(len(data)) > most:
+		return nil, ErrTooLarge
+	}
+	return data, nil
+}
+
+func (c *Client) open(ctx context.Context, file, dir string) (io.ReadCloser, error) {
+	if filepath.IsAbs(file) {
+		inside, err := filepath.Rel(dir, file)
+		if dir == "" || err != nil || !filepath.IsLocal(inside) {
+			return nil, fmt.Errorf("%w: the Bot API server keeps files outside of files_dir", ErrNoFile)
+		}
+		f, err := os.OpenInRoot(dir, inside)
+		if err != nil { // such a server keeps files in a folder with the token's name
+			return nil, fmt.Errorf("%w: %s", ErrNoFile, c.redact(err.Error()))
+		}
+		return f, nil
+	}
+	if !fs.ValidPath(file) {
+		return nil, ErrNoFile
+	}
+	// The library would put the token into an address that may be logged.
+	address := c.base.String() + "/file/bot" + c.opt.Token + "/" + (&url.URL{Path: file}).EscapedPath()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, errors.New(c.redact(err.Error()))
+	}
+	resp, err := c.http.Do(req)
+	switch {
+	case err != nil:
+		return nil, (&wire{ctx, c, "file"}).broken(err, false)
+	case resp.StatusCode != http.StatusOK:
+		_ = resp.Body.Close()
+		return nil, fmt.Errorf("%w (%d)", ErrNoFile, resp.StatusCode)
+	}
+	return resp.Body, nil
 }

@@ -78,7 +78,18 @@ func (p *pacer) lane(chat int64) *lane {
 // allows. With take, the call's slot is taken, and the caller is in the chat's queue.
 func (p *pacer) wait(ctx context.Context, chat int64, take bool) error {
 	for {
-		at, free := p.reserve(chat, take)
+		p.mu.Lock()
+		now := time.Now()
+		at := p.blocked(chat)
+		if chat != 0 {
+			at = driver.Later(at, p.lane(chat).free(false))
+		}
+		free := !at.After(now)
+		if free && take {
+			at = driver.Later(now, p.lane(0).free(false))
+			p.take(chat, at)
+		}
+		p.mu.Unlock()
 		if deadline, ok := ctx.Deadline(); ok && !free && at.After(deadline) {
 			return context.DeadlineExceeded
 		}
@@ -87,26 +98,6 @@ func (p *pacer) wait(ctx context.Context, chat int64, take bool) error {
 			return ctx.Err()
 		}
 	}
-}
-
-// reserve returns when to look again; if free is true, a call may be made then. With take,
-// that moment is the caller's.
-func (p *pacer) reserve(chat int64, take bool) (at time.Time, free bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := time.Now()
-	at = p.blocked(chat)
-	if chat != 0 {
-		at = driver.Later(at, p.lane(chat).free(false))
-	}
-	if at.After(now) {
-		return at, false
-	}
-	if take {
-		at = driver.Later(now, p.lane(0).free(false))
-		p.take(chat, at)
-	}
-	return at, true
 }
 
 // take uses a slot of the chat, and one of all calls; p.mu is held.

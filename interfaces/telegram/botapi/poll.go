@@ -3,6 +3,7 @@ package botapi
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"time"
 
 	"synthbot/core/driver"
@@ -28,10 +29,9 @@ type Intake interface {
 }
 
 // Poll asks for updates and hands them in, until ctx ends or the platform refuses the
-// token. The library's own loop is not used: it outlives its end, and one update that
-// it cannot read stops all. An update is confirmed by asking for
-// the one after it, once it is on disk. Numbers of updates are not kept for longer than
-// one answer: after a week of silence the platform begins anew, anywhere.
+// token. An update is confirmed by asking for the one after it, once it is on disk. Numbers
+// of updates are not kept for longer than one answer: after a week of silence the platform
+// begins anew, anywhere.
 func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 	var offset int64
 	delay := newBackoff(time.Second, 30*time.Second)
@@ -69,12 +69,10 @@ func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 // not answer in the time that it announced.
 func (c *Client) ask(ctx context.Context, offset int64, pause time.Duration, wanted string) ([]json.RawMessage, error) {
 	driver.Sleep(ctx, pause)
-	p := Params{"allowed_updates": wanted}
-	p.AddNonZero("offset", offset)
-	p.AddNonZero("timeout", pollSeconds)
 	limited, cancel := context.WithTimeout(ctx, pollSeconds*time.Second+pollGrace)
 	defer cancel()
-	raw, err := c.Call(limited, "getUpdates", p)
+	params := Params{"allowed_updates": wanted, "offset": offset, "timeout": pollSeconds}
+	raw, err := c.Call(limited, "getUpdates", params)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +90,7 @@ func (c *Client) pollFailed(ctx context.Context, err error, reported string) str
 		text = "another process asks for this bot's updates: stop it, or give this one a token of its own"
 		if Says(err, "webhook") {
 			text = "a webhook was set for this bot; it is removed, since this process asks for updates"
-			_, err := c.Do(ctx, Request{Method: "deleteWebhook", Params: Params{}, Again: true})
+			_, err := c.Do(ctx, Request{Method: "deleteWebhook", Again: true})
 			if err != nil && ctx.Err() == nil {
 				c.opt.Log.Warn("webhook not removed", "err", err)
 			}
@@ -101,11 +99,11 @@ func (c *Client) pollFailed(ctx context.Context, err error, reported string) str
 			c.opt.Hooks.Admin(c.opt.Name + ": " + text)
 		}
 	}
+	level := slog.LevelDebug
 	if text != reported {
-		c.opt.Log.Warn("no updates", "reason", text)
-	} else {
-		c.opt.Log.Debug("no updates", "reason", text)
+		level = slog.LevelWarn
 	}
+	c.opt.Log.Log(ctx, level, "no updates", "reason", text)
 	return text
 }
 

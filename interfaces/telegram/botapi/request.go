@@ -6,15 +6,48 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
+	"reflect"
 	"time"
 
-	"synthbot/core/driver"
-
 	"github.com/cenkalti/backoff/v5"
+	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
 
 	"synthbot/core"
+	"synthbot/core/driver"
 )
+
+// HTML is the parse_mode of texts in HTML.
+const HTML = tgbotapi.ModeHTML
+
+// Params are the parameters of a call: texts, and what JSON can express. Empty texts, 0,
+// false and nil are left out.
+type Params map[string]any
+
+// texts are the parameters as the library takes them.
+func (p Params) texts() tgbotapi.Params {
+	texts := tgbotapi.Params{}
+	for key, value := range p {
+		text, ok := value.(string)
+		switch {
+		case value == nil || reflect.ValueOf(value).IsZero():
+		case ok:
+			texts[key] = text
+		default:
+			_ = texts.AddInterface(key, value)
+		}
+	}
+	return texts
+}
+
+// File is a file of a call: its content, a file on this machine, or what the platform
+// finds it by.
+type File struct {
+	Field string
+	Name  string // with Data
+	Data  []byte
+	Path  string
+	Ref   string // an address or the id of a file
+}
 
 // maxTries is how often a failing call is tried.
 const maxTries = 7
@@ -34,11 +67,9 @@ type Request struct {
 // would not change.
 func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 	if r.Chat != 0 {
-		chat := c.opt.Hooks.Chat(r.Chat)
-		if err := c.into(&r, chat); err != nil {
+		if err := c.into(&r, c.opt.Hooks.Chat(r.Chat)); err != nil {
 			return nil, err
 		}
-		r.Chat = chat
 		leave, err := c.pace.queue.Enter(ctx, r.Chat, r.Rank)
 		if err != nil {
 			return nil, c.overdue(&r, err)
@@ -51,17 +82,33 @@ func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 			return nil, c.overdue(&r, err)
 		}
 		result, err := c.Try(ctx, &r)
-		if err == nil {
+		api := refusal(err)
+		switch {
+		case err == nil:
 			return result, nil
-		}
-		if IsCode(err, 429) {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case api.Code == 429:
 			tries-- // it was not looked at
-		}
-		pause, err := c.failed(ctx, &r, err, tries)
-		if err != nil {
+			until := time.Now().Add(c.pace.left(r.Chat))
+			c.opt.Log.Warn("the platform asked to wait", "method", r.Method, "chat", r.Chat, "until", until)
+			if deadline, ok := ctx.Deadline(); ok && until.After(deadline) {
+				return nil, err
+			}
+			continue
+		case api.Migrate != 0 && r.Chat != api.Migrate && tries < maxTries:
+			c.opt.Hooks.Migrated(ctx, r.Chat, api.Migrate)
+			if err := c.into(&r, api.Migrate); err != nil {
+				return nil, err
+			}
+			continue
+		case !r.Again && OutcomeUnknown(err):
+			return nil, fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
+		case api.Code > 0 && api.Code < 500, r.Once, tries >= maxTries:
 			return nil, err
 		}
-		if pause && !driver.Sleep(ctx, delay.NextBackOff()) {
+		c.opt.Log.Debug("call failed", "method", r.Method, "chat", r.Chat, "attempt", tries, "err", err)
+		if !driver.Sleep(ctx, delay.NextBackOff()) {
 			return nil, ctx.Err()
 		}
 	}
@@ -79,18 +126,18 @@ func (c *Client) overdue(r *Request, err error) error {
 // into points a request to a chat. If that is another one than before, a group became a
 // supergroup: numbers of messages mean others there, and buttons are signed again.
 func (c *Client) into(r *Request, chat int64) error {
-	if chat != r.Chat {
-		if r.Params["message_id"] != "" {
-			return &Error{Method: r.Method, Code: 400, Text: "message to edit not found: its group became a supergroup"}
-		}
-		delete(r.Params, "message_thread_id")
-		delete(r.Params, "reply_parameters")
-		markup := r.Params["reply_markup"]
-		if markup != "" {
-			r.Params["reply_markup"] = c.opt.Hooks.Sign(markup, r.Chat, chat)
-		}
+	if chat == r.Chat {
+		return nil
 	}
-	r.Params["chat_id"] = strconv.FormatInt(chat, 10)
+	if r.Params["message_id"] != nil {
+		return &Error{Method: r.Method, Code: 400, Text: "message to edit not found: its group became a supergroup"}
+	}
+	delete(r.Params, "message_thread_id")
+	delete(r.Params, "reply_parameters")
+	if r.Params["reply_markup"] != nil {
+		r.Params["reply_markup"] = c.opt.Hooks.Sign(r.Params["reply_markup"], r.Chat, chat)
+	}
+	r.Chat = chat
 	return nil
 }
 
@@ -100,6 +147,9 @@ func (c *Client) Try(ctx context.Context, r *Request) (json.RawMessage, error) {
 	limit := c.opt.Timeout
 	if len(r.Files) > 0 {
 		limit *= 10
+	}
+	if r.Chat != 0 {
+		r.Params["chat_id"] = r.Chat
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -114,43 +164,12 @@ func (c *Client) Try(ctx context.Context, r *Request) (json.RawMessage, error) {
 	return raw, err
 }
 
-// failed decides what follows a failed try: an error ends the request, and pause reports
-// whether to wait before the next.
-func (c *Client) failed(ctx context.Context, r *Request, err error, tries int) (pause bool, _ error) {
-	api := refusal(err)
-	switch {
-	case ctx.Err() != nil:
-		return false, ctx.Err()
-	case api.Code == 429:
-		until := time.Now().Add(c.pace.left(r.Chat))
-		c.opt.Log.Warn("the platform asked to wait", "method", r.Method, "chat", r.Chat, "until", until)
-		if deadline, ok := ctx.Deadline(); ok && until.After(deadline) {
-			return false, err
-		}
-		return false, nil // pacer.wait waits
-	case api.Migrate != 0 && r.Chat != api.Migrate:
-		c.opt.Hooks.Migrated(ctx, r.Chat, api.Migrate)
-		if err := c.into(r, api.Migrate); err != nil {
-			return false, err
-		}
-	case !r.Again && OutcomeUnknown(err):
-		return false, fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
-	case api.Code > 0 && api.Code < 500, r.Once:
-		return false, err
-	}
-	if tries >= maxTries {
-		return false, err
-	}
-	c.opt.Log.Debug("call failed", "method", r.Method, "chat", r.Chat, "attempt", tries, "err", err)
-	return api.Migrate == 0, nil
-}
-
 // Reaches waits until the platform answers and takes messages to a chat.
 func (c *Client) Reaches(ctx context.Context, chat int64) error {
 	if err := c.pace.wait(ctx, chat, false); err != nil {
 		return c.overdue(&Request{Method: "sendMessage", Chat: chat}, err)
 	}
-	_, err := c.Do(ctx, Request{Method: "getMe", Params: Params{}, Again: true})
+	_, err := c.Do(ctx, Request{Method: "getMe", Again: true})
 	return err
 }
 

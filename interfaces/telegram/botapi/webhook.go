@@ -21,9 +21,8 @@ import (
 	"sync"
 	"time"
 
-	"synthbot/core/driver"
-
 	"synthbot/core"
+	"synthbot/core/driver"
 )
 
 const (
@@ -80,9 +79,7 @@ func (c *Client) secret(hook Webhook) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// Serve takes updates in from a webhook until ctx ends or the
-// platform refuses the token. The library checks no secret and blocks when nobody takes
-// its updates, so the handler is our own.
+// Serve takes updates in from a webhook until ctx ends or the platform refuses the token.
 func (c *Client) Serve(ctx context.Context, hook Webhook, in Intake, wanted string) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", hook.Listen)
 	if err != nil {
@@ -147,7 +144,7 @@ func (c *Client) watchHook(ctx context.Context, url string) {
 			Failed  int64  `json:"last_error_date"`
 			Reason  string `json:"last_error_message"`
 		}
-		err := c.Get(ctx, "getWebhookInfo", Params{}, &info)
+		err := c.Get(ctx, "getWebhookInfo", nil, &info)
 		switch {
 		case err != nil:
 		case info.URL != url:
@@ -189,35 +186,30 @@ func hookHandler(calls chan<- hookCall, secret string) http.Handler {
 			http.Error(w, "too large", http.StatusRequestEntityTooLarge)
 			return
 		}
+		var update struct {
+			ID int64 `json:"update_id"`
+		}
+		_ = json.Unmarshal(raw, &update) // who takes it reports what cannot be read
 		ctx, cancel := context.WithTimeout(r.Context(), hookWait)
 		defer cancel()
-		if err := bring(ctx, calls, raw); err != nil {
+		call := hookCall{update.ID, raw, make(chan error, 1)}
+		err = errors.New("not taken in time")
+		select {
+		case calls <- call:
+			select {
+			case err = <-call.answer:
+			case <-ctx.Done():
+			}
+		case <-ctx.Done():
+		}
+		if err != nil {
 			http.Error(w, "later", http.StatusServiceUnavailable)
 		}
 	})
 }
 
-func bring(ctx context.Context, calls chan<- hookCall, raw json.RawMessage) error {
-	var update struct {
-		ID int64 `json:"update_id"`
-	}
-	_ = json.Unmarshal(raw, &update) // who takes it reports what cannot be read
-	c := hookCall{update.ID, raw, make(chan error, 1)}
-	select {
-	case calls <- c:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	select {
-	case err := <-c.answer:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// takeCalls hands in what the platform brings. What the intake holds back waits, and its
-// callers with it.
+// takeCalls hands in what the platform brings, and answers its callers. What the intake
+// holds back waits, and its callers with it.
 func (c *Client) takeCalls(ctx context.Context, in Intake, calls <-chan hookCall) {
 	var waiting []hookCall
 	for {
@@ -233,31 +225,24 @@ func (c *Client) takeCalls(ctx context.Context, in Intake, calls <-chan hookCall
 		case call := <-calls:
 			waiting = append(waiting, call)
 		}
-		waiting = c.takeWaiting(ctx, in, waiting)
-	}
-}
-
-// takeWaiting hands in what can be, and answers its callers.
-func (c *Client) takeWaiting(ctx context.Context, in Intake, waiting []hookCall) []hookCall {
-	slices.SortStableFunc(waiting, func(a, b hookCall) int { return cmp.Compare(a.id, b.id) })
-	raws := make([]json.RawMessage, len(waiting))
-	for n, call := range waiting {
-		raws[n] = call.raw
-	}
-	began := time.Now()
-	_, err := in.Take(ctx, raws)
-	if err != nil {
-		c.fails(began, err)
-	} else if len(waiting) > 0 {
-		c.health.Works(0)
-	}
-	var still []hookCall
-	for _, call := range waiting {
-		if err == nil && in.Held(call.id) {
-			still = append(still, call)
-			continue
+		slices.SortStableFunc(waiting, func(a, b hookCall) int { return cmp.Compare(a.id, b.id) })
+		raws := make([]json.RawMessage, len(waiting))
+		for n, call := range waiting {
+			raws[n] = call.raw
 		}
-		call.answer <- err
+		began := time.Now()
+		_, err := in.Take(ctx, raws)
+		if err != nil {
+			c.fails(began, err)
+		} else if len(waiting) > 0 {
+			c.health.Works(0)
+		}
+		waiting = slices.DeleteFunc(waiting, func(call hookCall) bool {
+			held := err == nil && in.Held(call.id)
+			if !held {
+				call.answer <- err
+			}
+			return !held
+		})
 	}
-	return still
 }

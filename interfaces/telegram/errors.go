@@ -57,3 +57,22 @@ func explain(err error) error {
 	}
 	return e
 }
+
+// aboutWords reports whether a refusal may be about how a message is written, and not
+// about where it goes.
+func aboutWords(err error) bool {
+	var e *botapi.Error
+	return errors.As(err, &e) && e.Code == 400 && e.Migrate == 0 &&
+		!e.Says("chat not found", "thread not found", "TOPIC_", "rights", "FORBIDDEN", "to edit not found",
+			"not modified", "can't be edited", "no text in the message", "no caption in the message",
+			"PEER_ID_INVALID", "replied not found") &&
+		!aboutFile(err)
+}
+
+// aboutFile reports whether a refusal is about what a file holds or may be.
+func aboutFile(err error) bool {
+	var e *botapi.Error
+	return errors.As(err, &e) && e.Code == 400 &&
+		e.Says("IMAGE_PROCESS_FAILED", "PHOTO_", "wrong type of", "wrong file", "VOICE_MESSAGES_FORBIDDEN", "VIDEO_",
+			"file must be", "failed to get HTTP URL", "WEBPAGE_", "file is too big")
+}

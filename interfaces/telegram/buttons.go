@@ -1,0 +1,382 @@
+package telegram
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/markdown"
+	"synthbot/core/txt"
+	"synthbot/interfaces/telegram/botapi"
+	"synthbot/interfaces/telegram/markup"
+)
+
+var _ core.Chooser = (*Driver)(nil)
+
+// A button's callback data has at most 64 bytes:
+//
+//	kind mac person ":" data
+//
+// kind is 'c' where data is that of a choice, and else 't': the button's own text is
+// meant, and data is its position. ('d', of former versions, is read as 't'.) mac is
+// 10 characters of base64url over the rest and the chat. person, in base 36, is the
+// only one who may press, or several with commas between them; empty: everybody.
+const (
+	maxCallback = 64
+	macSize     = 10
+
+	kindChoice = 'c'
+	kindText   = 't'
+
+	pressMark = "press:" // before a query's id, as the id of an event
+)
+
+// signer makes and checks callback data.
+type signer struct{ key []byte }
+
+func newSigner(token string) *signer {
+	mac := hmac.New(sha256.New, []byte(token))
+	mac.Write([]byte("buttons"))
+	return &signer{mac.Sum(nil)}
+}
+
+// seal returns the callback data of a button.
+func (s *signer) seal(chat int64, kind byte, people []int64, data string) (string, bool) {
+	who := make([]string, len(people))
+	for i, person := range people {
+		who[i] = strconv.FormatInt(person, 36)
+	}
+	body := strings.Join(who, ",") + ":" + data
+	out := string(kind) + s.mac(chat, kind, body) + body
+	return out, len(out) <= maxCallback
+}
+
+// open reads callback data; ok is false unless this bot sealed it for this chat.
+func (s *signer) open(chat int64, data string) (kind byte, people []int64, content string, ok bool) {
+	if len(data) < 1+macSize+1 {
+		return 0, nil, "", false
+	}
+	kind, mac, body := data[0], data[1:1+macSize], data[1+macSize:]
+	if !hmac.Equal([]byte(mac), []byte(s.mac(chat, kind, body))) {
+		return 0, nil, "", false
+	}
+	who, content, _ := strings.Cut(body, ":")
+	for one := range strings.SplitSeq(who, ",") {
+		if person, err := strconv.ParseInt(one, 36, 64); err == nil {
+			people = append(people, person)
+		}
+	}
+	return kind, people, content, true
+}
+
+// moved signs the buttons of a keyboard anew, for what a chat has become.
+func (s *signer) moved(markup any, from, to int64) any {
+	k, _ := markup.(keyboardRows)
+	for _, row := range k.Rows {
+		for i := range row {
+			if kind, people, data, ok := s.open(from, row[i].CallbackData); ok {
+				row[i].CallbackData, _ = s.seal(to, kind, people, data) // as long as it was
+			}
+		}
+	}
+	return k
+}
+
+func (s *signer) mac(chat int64, kind byte, body string) string {
+	mac := hmac.New(sha256.New, s.key)
+	mac.Write([]byte(strconv.FormatInt(chat, 10) + " " + string(kind) + body))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))[:macSize]
+}
+
+// What users read whose press does nothing.
+const (
+	pressOld      = "This button does not work any more."
+	pressStranger = "This button is for somebody else."
+)
+
+// press converts a press of a button. It counts if the bot signed the button, for this
+// user.
+func (c *converter) press(q *callback) converted {
+	p := &press{query: q.ID}
+	if q.ID == "" || q.Message == nil || q.Message.Chat.ID == 0 || q.From.ID == 0 {
+		p.refused = pressOld
+		return converted{press: p}
+	}
+	m := q.Message
+	p.chat, p.message = m.Chat.ID, m.ID
+	kind, only, data, ok := c.keys.open(m.Chat.ID, q.Data)
+	if ok && kind != kindChoice {
+		keys := m.keys()
+		at := slices.IndexFunc(keys, func(b keyboardButton) bool { return b.CallbackData == q.Data })
+		ok = at >= 0
+		if ok {
+			data = keys[at].Text
+		}
+	}
+	switch {
+	case !ok:
+		p.refused = pressOld
+	case len(only) > 0 && !slices.Contains(only, q.From.ID):
+		p.refused = pressStranger
+	}
+	if p.refused != "" {
+		return converted{press: p}
+	}
+	p.choice = kind == kindChoice
+	if !p.choice && !c.presses.first(m.Chat.ID, m.ID, q.ID) {
+		p.refused = pressOld // another button of the message, before they could be taken away
+		return converted{press: p}
+	}
+	thread := m.Thread
+	if !m.IsTopic {
+		thread = c.places.thread(m.Chat.ID, m.ID)
+	}
+	e := core.Event{Kind: core.KindPress, Target: c.places.messageID(m.Chat.ID, m.ID), Data: cut(data, core.MaxQuote)}
+	e.Message = core.Message{
+		Path: place(c.name, m.Chat.ID, thread), ID: pressMark + cut(q.ID, 64), Author: person(&q.From),
+		Time:    c.now().UTC(),
+		Private: m.Chat.Type == "private", Locale: cut(q.From.LanguageCode, 35), Addressed: core.AddressedReply,
+	}
+	return converted{events: []core.Event{e}, press: p}
+}
+
+// button says its label when it is pressed, or opens an address.
+type button struct {
+	Label string `json:"label"`
+	URL   string `json:"url"`
+}
+
+const (
+	maxButtons = 25
+	rowUnits   = 36 // labels of one row, together: more would not be seen
+
+	// maxSuggestion is the longest suggestion that fits on a button, in UTF-16
+	// units.
+	maxSuggestion = 64
+)
+
+// suggest adds a button for each suggestion there is room for; who presses it
+// says it.
+func suggest(list []button, texts []string) []button {
+	for _, s := range texts {
+		s = strings.Join(strings.Fields(markup.Visible(s)), " ")
+		if markup.HasVisible(s) && markdown.UTF16(s) <= maxSuggestion && len(list) < maxButtons {
+			list = append(list, button{Label: s})
+		}
+	}
+	return list
+}
+
+// pressers are the only users who may press the buttons of a message: those whom it
+// answers there. None means everybody.
+func (d *delivery) pressers(call core.Call, to chatKey) (ids []int64) {
+	for _, a := range call.Authors {
+		id, err := strconv.ParseInt(a.ID, 10, 64)
+		if err == nil && id > 0 && a.Rank < core.RankBot && d.same(call.Path, to) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// keyboard arranges the buttons below a message. A row has one of up to 3, three of up to
+// 15, and five of more.
+func (d *delivery) keyboard(call core.Call, to chatKey, list []button) (k keyboardRows, err error) {
+	n := len(list)
+	if n > maxButtons {
+		return k, core.Errorf(core.Invalid, "buttons: at most %d are possible", maxButtons)
+	}
+	across := 1
+	switch {
+	case n > 15:
+		across = 5
+	case n > 3:
+		across = 3
+	}
+	width, pressers := 0, d.pressers(call, to)
+	for i, b := range list {
+		made, ok, err := d.button(to.chat, i, b, pressers)
+		if err != nil {
+			return k, err
+		}
+		if !ok {
+			continue
+		}
+		units := markdown.UTF16(made.Text)
+		width += units
+		last := len(k.Rows) - 1
+		if last < 0 || width > rowUnits || len(k.Rows[last]) >= across {
+			k.Rows, last, width = append(k.Rows, nil), last+1, units
+		}
+		k.Rows[last] = append(k.Rows[last], made)
+	}
+	return k, nil
+}
+
+// button is the i-th button. ok is false if more people may press it than it can name.
+func (d *delivery) button(chat int64, i int, b button, pressers []int64) (made keyboardButton, ok bool, err error) {
+	made.Text = strings.Join(strings.Fields(markup.Visible(b.Label)), " ")
+	switch {
+	case !markup.HasVisible(made.Text) || markdown.UTF16(made.Text) > 128:
+		return made, false, core.Errorf(core.Invalid, "buttons[%d].label: say what the button does, in a few words", i)
+	case b.URL != "" && !markup.Linkable(b.URL):
+		return made, false, core.Errorf(core.Invalid, "buttons[%d].url: it must be a full https address", i)
+	case b.URL != "":
+		made.URL = b.URL
+		return made, true, nil
+	}
+	made.CallbackData, ok = d.keys.seal(chat, kindText, pressers, strconv.Itoa(i))
+	return made, ok, nil
+}
+
+// whisperWait is how long a pressed choice waits for a Whisper.
+const whisperWait = 3 * time.Second
+
+// rowChoices is how many choices a row has.
+const rowChoices = 2
+
+// Choose sends a question with a button for each choice.
+func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Sent, choices []core.Choice) error {
+	to, err := d.send.target(what.Path, "")
+	if err != nil {
+		return err
+	}
+	var buttons []keyboardButton
+	for _, c := range choices {
+		if c.Writes { // people reply
+			continue
+		}
+		sealed, ok := d.send.keys.seal(to.chat, kindChoice, nil, c.Data)
+		if !ok || !markup.HasVisible(c.Label) {
+			return core.Errorf(core.Invalid, "choice %q cannot be made a button", c.Label)
+		}
+		buttons = append(buttons, keyboardButton{Text: c.Label, CallbackData: sealed})
+	}
+	return d.send.send(ctx, parts, outgoing{
+		to: to, here: true, parts: []markup.Part{shortened(txt.Literal(what.Text))}, what: what, number: 1, rank: 1,
+		keyboard: keyboardRows{slices.Collect(slices.Chunk(buttons, rowChoices))},
+	})
+}
+
+// shortened returns a text as one message, visibly shortened if necessary.
+func shortened(text string) markup.Part {
+	list := markup.Parts(text, markup.MaxText-2)
+	switch len(list) {
+	case 0:
+		return markup.Part{Source: "…", HTML: "…"}
+	case 1:
+		return list[0]
+	}
+	source := list[0].Source + " …"
+	return markup.Part{Source: source, HTML: list[0].HTML + " …"}
+}
+
+// Settle replaces a question by its outcome, without buttons.
+func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
+	to, err := d.send.target(m.Path, "")
+	if err != nil {
+		return err
+	}
+	message := d.places.messageNumber(to.chat, m.ID)
+	if message == 0 {
+		return core.Errorf(core.Invalid, "%q is not a message", m.ID)
+	}
+	return explain(d.send.editTo(ctx, to, message, keyboardRows{}, shortened(txt.Literal(m.Text))))
+}
+
+// Whisper shows a text to the user who pressed, in a window that nobody else sees.
+func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) error {
+	query, ok := strings.CutPrefix(press.ID, pressMark)
+	if !ok {
+		return core.Errorf(core.Invalid, "%q is not a button press", press.ID)
+	}
+	d.presses.answer(query)
+	return explain(d.presses.reply(ctx, query, text))
+}
+
+const maxWhisper = 200 // bytes; the platform counts characters
+
+func (p *presses) reply(ctx context.Context, query, text string) error {
+	params := botapi.Params{"callback_query_id": query, "text": cut(text, maxWhisper), "show_alert": text != ""}
+	_, err := p.api.Do(ctx, botapi.Request{Method: "answerCallbackQuery", Params: params, Again: true})
+	return err
+}
+
+// presses knows which queries are not answered yet.
+type presses struct {
+	api     *botapi.Client
+	log     *slog.Logger
+	mu      sync.Mutex
+	waiting map[string]chan struct{}
+	used    map[[2]int64]string // the query that pressed a message's button first
+}
+
+// first reports whether a query is the first press of a message's buttons. The same
+// query comes again if it could not be taken in.
+func (p *presses) first(chat, message int64, query string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := [2]int64{chat, message}
+	if was, ok := p.used[at]; ok {
+		return was == query
+	}
+	room(p.used, maxPlaces)
+	p.used[at] = query
+	return true
+}
+
+// expect notes a query; the channel is closed when it is answered.
+func (p *presses) expect(query string) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	room(p.waiting, maxPlaces)
+	c := make(chan struct{})
+	p.waiting[query] = c
+	return c
+}
+
+// answer takes over a query. It returns false if that was done before.
+func (p *presses) answer(query string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c, ok := p.waiting[query]
+	if ok {
+		delete(p.waiting, query)
+		close(c)
+	}
+	return ok
+}
+
+// end tells the platform that a press is handled. A choice may get a Whisper first, and
+// keeps its buttons until it is settled. Other buttons are removed by a valid press.
+func (p *presses) end(ctx context.Context, q *press) {
+	if q.choice && q.refused == "" {
+		select {
+		case <-q.answered:
+		case <-ctx.Done():
+		case <-time.After(whisperWait):
+		}
+		if !p.answer(q.query) || ctx.Err() != nil {
+			return
+		}
+	}
+	if err := p.reply(ctx, q.query, q.refused); err != nil && ctx.Err() == nil {
+		p.log.Debug("press not answered", "err", err)
+	}
+	if q.choice || q.refused != "" {
+		return
+	}
+	params := botapi.Params{"message_id": q.message}
+	r := botapi.Request{Method: "editMessageReplyMarkup", Params: params, Chat: q.chat, Again: true}
+	if _, err := p.api.Do(ctx, r); err != nil && ctx.Err() == nil {
+		p.log.Debug("buttons not removed", "chat", q.chat, "err", err)
+	}
+}

@@ -1,0 +1,203 @@
+package telegram
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"synthbot/core"
+	"synthbot/interfaces/telegram/botapi"
+	"synthbot/interfaces/telegram/markup"
+)
+
+var (
+	_ core.FileSender = (*Driver)(nil)
+	_ core.Fetcher    = (*Driver)(nil)
+)
+
+// What the platform takes, and what the bot writes itself, in bytes.
+const (
+	maxPhoto  = 10 << 20
+	maxCarry  = 50 << 20
+	maxUpload = 10 << 20
+)
+
+// media is what the photo and document actions send: exactly one of URL, Ref and
+// Content says which file.
+type media struct {
+	addressed
+	URL     string `json:"url"`
+	Ref     string `json:"ref"`
+	Content string `json:"content"` // a text
+	Name    string `json:"name"`
+	Caption string `json:"caption"`
+}
+
+func (d *delivery) checkMedia(_ core.Call, _ chatKey, m *media) error {
+	given := slices.DeleteFunc([]string{m.URL, m.Ref, m.Content}, func(s string) bool { return s == "" })
+	switch {
+	case len(given) != 1:
+		return core.Errorf(core.Invalid,
+			"say which file, in exactly one way: by url or ref, or, for a document, its content")
+	case m.URL != "" && !fetchable(m.URL):
+		return core.Errorf(core.Invalid, "url: it must be a public https address")
+	case len(m.Content) > maxUpload:
+		return core.Errorf(core.Invalid, "the file is larger than %d bytes", maxUpload)
+	}
+	return nil
+}
+
+// fetchable refuses addresses that only a server in the same network may reach.
+func fetchable(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" || u.User != nil || !markup.Linkable(address) {
+		return false
+	}
+	host := strings.ToLower(u.Hostname())
+	for _, inside := range []string{".local", ".localhost", ".internal", ".lan", ".home", ".arpa"} {
+		if strings.HasSuffix(host, inside) {
+			return false
+		}
+	}
+	return net.ParseIP(host) == nil && strings.Trim(host, "0123456789.xabcdef") != ""
+}
+
+// form is how a file is sent.
+type form struct{ method, field, noun, name string }
+
+var (
+	photo    = form{"sendPhoto", "photo", "photo", "picture.png"}
+	textFile = form{"sendDocument", "document", "document", "file.txt"}
+)
+
+// formOf chooses the form by what the file wants to be and what it is.
+func formOf(f *core.Upload) form {
+	mime, _, _ := strings.Cut(f.MIME, ";")
+	if mime == "" || mime == "application/octet-stream" {
+		mime, _, _ = strings.Cut(http.DetectContentType(f.Data), ";")
+	}
+	switch string(f.Kind) + " " + mime {
+	case "image image/gif":
+		return form{"sendAnimation", "animation", "animation", "picture.gif"}
+	case "image image/png", "image image/jpeg", "image image/webp":
+		if len(f.Data) <= maxPhoto {
+			return photo
+		}
+	case "audio audio/ogg", "audio application/ogg", "audio audio/opus":
+		return form{"sendVoice", "voice", "voice", "voice.ogg"}
+	case "audio audio/mpeg", "audio audio/mp3", "audio audio/mp4", "audio audio/m4a", "audio audio/x-m4a",
+		"audio audio/aac":
+		return form{"sendAudio", "audio", "audio", "audio" + path.Ext(f.Name)}
+	case "video video/mp4":
+		return form{"sendVideo", "video", "video", "video.mp4"}
+	}
+	return form{"sendDocument", "document", "document", "file.bin"}
+}
+
+// sendMedia returns what sends a file in that form.
+func (d *delivery) sendMedia(f form) func(context.Context, core.Call, chatKey, *media) error {
+	return func(ctx context.Context, call core.Call, to chatKey, m *media) error {
+		name := m.Name
+		if u, err := url.Parse(m.URL); name == "" && err == nil {
+			name = u.Path
+		}
+		file := botapi.File{Name: name, Data: []byte(m.Content), Ref: cmp.Or(m.URL, m.Ref)}
+		o := d.file(f, to, file, "", m.Caption)
+		o.addressed, o.here, o.number, o.following = m.addressed, d.same(call.Path, to), 1, 1
+		return d.send(ctx, call.Deliveries, o)
+	}
+}
+
+// restParts is how many parts the rest of one caption may have. They are numbered from
+// n*restParts, apart from all other parts of the step.
+const restParts = 256
+
+// SendFile sends a file as a picture, an animation, a video or a voice message (Ogg) if it
+// is one, and else as a document. What does not fit into the caption follows as
+// messages.
+func (d *Driver) SendFile(ctx context.Context, parts core.Deliveries, n int, what core.Sent, f core.Upload) error {
+	to, err := d.send.target(what.Path, "")
+	switch {
+	case err != nil:
+		return err
+	case len(f.Data) == 0:
+		return core.Errorf(core.Invalid, "the file is empty")
+	case len(f.Data) > maxCarry:
+		return core.Errorf(core.Invalid, "the file is larger than %d bytes", maxCarry)
+	}
+	form := formOf(&f)
+	o := d.send.file(form, to, botapi.File{Name: f.Name, Data: f.Data}, f.Alt, what.Text)
+	o.here, o.number, o.following, o.what.Data = true, n, n*restParts, what.Data
+	if form.method == "sendVoice" {
+		o.params = botapi.Params{"duration": int(f.Length.Round(time.Second).Seconds())}
+	}
+	return d.send.send(ctx, parts, o)
+}
+
+// file is a file in that form with its caption. What the caption cannot hold follows as
+// messages.
+func (d *delivery) file(f form, to chatKey, file botapi.File, alt, caption string) outgoing {
+	file.Field = f.field
+	file.Name = oneLine(cut(path.Base("/"+strings.ReplaceAll(markup.Visible(file.Name), "\\", "/")), 128))
+	if file.Name == "" || file.Name == "/" || file.Name == "." {
+		file.Name = f.name
+	}
+	parts := []markup.Part{{}}
+	if markup.HasVisible(markup.Visible(caption)) {
+		parts = markup.Parts(caption, markup.MaxCaption)
+	}
+	shown := "[" + f.noun + " " + file.Name
+	alt = oneLine(alt)
+	if alt != "" {
+		shown += ": " + alt
+	}
+	shown = strings.TrimSpace(shown + "] " + parts[0].Source)
+	return outgoing{
+		to: to, method: f.method, files: []botapi.File{file}, parts: parts,
+		what: core.Sent{Path: d.path(to), Text: shown},
+	}
+}
+
+// Fetch returns the content of an attachment that this driver gave, at most most
+// bytes and no more than Config.MaxFile. It reads nothing but files of the Bot API
+// server, for at most ten times Config.Timeout.
+func (d *Driver) Fetch(ctx context.Context, a core.Attachment, most int64) ([]byte, error) {
+	most = min(most, cmp.Or(d.opt.Config.MaxFile, 20<<20))
+	tooLarge := core.Errorf(core.Invalid, "the file is larger than %d bytes", most)
+	switch {
+	case a.Ref == "":
+		return nil, core.Errorf(core.Broken, "the file is not there")
+	case a.Size > most:
+		return nil, tooLarge
+	}
+	var f struct {
+		Path string `json:"file_path"`
+		Size int64  `json:"file_size"`
+	}
+	err := d.api.Get(ctx, "getFile", botapi.Params{"file_id": a.Ref}, &f)
+	switch {
+	case botapi.Says(err, "file is too big"), f.Size > most:
+		return nil, tooLarge
+	case err != nil:
+		return nil, explain(err)
+	case f.Path == "":
+		return nil, core.Errorf(core.Broken, "the file is not there any more")
+	}
+	data, err := d.api.File(ctx, f.Path, d.opt.Config.FilesDir, most)
+	switch {
+	case errors.Is(err, botapi.ErrTooLarge):
+		return nil, tooLarge
+	case errors.Is(err, botapi.ErrNoFile):
+		return nil, &core.Error{Kind: core.Broken, Text: "the file is not there any more", Err: err}
+	case err != nil:
+		return nil, explain(err)
+	}
+	return data, nil
+}

@@ -1,0 +1,384 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/driver"
+)
+
+// general is the thread of a forum's first topic, which is addressed as the
+// chat itself.
+const general = 1
+
+// chatKey is where a message goes to.
+type chatKey struct {
+	chat   int64
+	thread int64 // 0: none
+}
+
+// place is the path of a chat or topic.
+func place(name string, chat, thread int64) core.Path {
+	elements := []string{name, strconv.FormatInt(chat, 10)}
+	if thread > general {
+		elements = append(elements, strconv.FormatInt(thread, 10))
+	}
+	p, _ := core.MakePath(elements...) // numbers, behind a name that New has checked
+	return p
+}
+
+var errNoPlace = errors.New("no place of this interface")
+
+// chatKeyOf reads a path of this interface. A user means the private chat with them.
+func chatKeyOf(name string, p core.Path) (chatKey, error) {
+	e := p.Elements()
+	if len(e) < 2 || len(e) > 3 || e[0] != name {
+		return chatKey{}, errNoPlace
+	}
+	if p.IsPerson() {
+		e = []string{name, e[2]}
+	}
+	chat, err := number(e[1])
+	if err != nil {
+		return chatKey{}, err
+	}
+	s := chatKey{chat: chat}
+	if len(e) == 3 {
+		if s.thread, err = number(e[2]); err != nil || s.thread < 1 {
+			return chatKey{}, errNoPlace
+		}
+	}
+	if s.thread == general {
+		s.thread = 0
+	}
+	return s, nil
+}
+
+// number reads an id in its one spelling.
+func number(s string) (int64, error) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n == 0 || strconv.FormatInt(n, 10) != s {
+		return 0, errNoPlace
+	}
+	return n, nil
+}
+
+// Bounds of what is remembered about places.
+const (
+	maxPlaces  = 8192
+	maxThreads = 8192
+)
+
+// places knows what updates said about chats: which are forums, which supergroup a group
+// became, and the topics of messages.
+type places struct {
+	mu      sync.Mutex
+	forums  map[int64]bool
+	aliases map[int64]int64
+	threads map[[2]int64]int64
+	titles  map[chatKey]label // of groups and topics
+	people  map[int64]label
+	changed bool
+
+	account int64 // how many other bots the interface was; set once
+}
+
+func newPlaces() *places {
+	return &places{
+		forums: map[int64]bool{}, aliases: map[int64]int64{}, threads: map[[2]int64]int64{},
+		titles: map[chatKey]label{}, people: map[int64]label{},
+	}
+}
+
+func (p *places) noteMessage(m *message) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	room(p.forums, maxPlaces)
+	if m.Chat.IsForum {
+		p.forums[m.Chat.ID] = true
+	} else {
+		delete(p.forums, m.Chat.ID)
+	}
+	if m.IsTopic && m.Thread > general {
+		room(p.threads, maxThreads)
+		p.threads[[2]int64{m.Chat.ID, m.ID}] = m.Thread
+	}
+	p.changed = true
+	p.named(m)
+}
+
+func (p *places) sent(s chatKey, id int64) {
+	if s.thread == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	room(p.threads, maxThreads)
+	p.threads[[2]int64{s.chat, id}] = s.thread
+	p.changed = true
+}
+
+// thread is the topic of a message, as far as it is known.
+func (p *places) thread(chat, message int64) int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.threads[[2]int64{chat, message}]
+}
+
+func (p *places) forum(chat int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.forums[chat]
+}
+
+// moved notes that a group went on as a supergroup.
+func (p *places) moved(from, to int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	room(p.aliases, maxPlaces)
+	p.aliases[from] = to
+}
+
+// now is the chat that an old number means today.
+func (p *places) now(chat int64) int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if to, ok := p.aliases[chat]; ok {
+		return to
+	}
+	return chat
+}
+
+// room makes room in a full map by dropping anything.
+func room[K comparable, V any](m map[K]V, most int) {
+	for k := range m {
+		if len(m) < most {
+			return
+		}
+		delete(m, k)
+	}
+}
+
+// label is the name of a place or a user.
+type label struct {
+	Name string `json:"name,omitempty"`
+	Tag  string `json:"tag,omitempty"` // "@ann"
+}
+
+// called reports whether the label is meant; "#" and "@" before a name say that
+// it is one of a place, or a tag.
+func (l label) called(name string) bool {
+	if strings.HasPrefix(name, "@") {
+		return strings.EqualFold(l.Tag, name)
+	}
+	return l.Name != "" && strings.EqualFold(l.Name, strings.TrimPrefix(name, "#"))
+}
+
+// named notes what a message tells of names; p.mu is held.
+func (p *places) named(m *message) {
+	room(p.titles, maxPlaces)
+	room(p.people, maxPlaces)
+	if m.Chat.Title != "" {
+		p.titles[chatKey{chat: m.Chat.ID}] = label{cut(m.Chat.Title, core.MaxName), tag(m.Chat.Username)}
+	}
+	notices := []*topicNotice{m.TopicCreated, m.TopicEdited}
+	if m.ReplyTo != nil { // what replies to no other message replies to the notice that began the topic
+		notices = append(notices, m.ReplyTo.TopicCreated)
+	}
+	for _, notice := range notices {
+		if notice != nil && notice.Name != "" && m.Thread > general {
+			p.titles[chatKey{m.Chat.ID, m.Thread}] = label{Name: cut(notice.Name, core.MaxName)}
+		}
+	}
+	if m.From != nil && !m.From.IsBot && m.From.ID > 0 {
+		a := person(m.From)
+		p.people[m.From.ID] = label{a.Name, a.Tag}
+	}
+}
+
+// called lists the places of that name: those of the chat, if there are some,
+// else all others, people in their private chats among them.
+func (p *places) called(chat int64, name string) (list []chatKey) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var others []chatKey
+	for s, l := range p.titles {
+		switch {
+		case !l.called(name):
+		case s.chat == chat:
+			list = append(list, s)
+		default:
+			others = append(others, s)
+		}
+	}
+	if p.forums[chat] && (label{Name: "General"}).called(name) && len(list) == 0 {
+		list = append(list, chatKey{chat: chat})
+	}
+	if len(list) > 0 {
+		return list
+	}
+	for person, l := range p.people {
+		if !strings.HasPrefix(name, "#") && l.called(name) {
+			others = append(others, chatKey{chat: person})
+		}
+	}
+	return others
+}
+
+// Find returns the place with a name, as seen from another place: a topic, a group, or
+// the private chat of a user. It does not check permissions.
+func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
+	name = strings.Join(strings.Fields(name), " ")
+	s, err := chatKeyOf(d.opt.Name, from)
+	if err != nil || strings.Trim(name, "#@") == "" {
+		return core.Path{}, core.Errorf(core.Invalid, "%q is nobody and no place", name)
+	}
+	switch found := d.places.called(s.chat, name); len(found) {
+	case 0:
+		return core.Path{}, core.Errorf(core.Invalid, "%q is nobody and no place known here", name)
+	case 1:
+		return place(d.opt.Name, found[0].chat, found[0].thread), nil
+	}
+	return core.Path{}, core.Errorf(core.Invalid, "%q may be several: give interface_path", name)
+}
+
+// placesKey is the State's key of what is known about places. Names of users are not
+// stored.
+const (
+	placesKey = "places"
+	saveTime  = 2 * time.Second
+)
+
+// knownPlaces is how places are kept.
+type knownPlaces struct {
+	Forums  []int64    `json:"forums,omitempty"`
+	Threads [][3]int64 `json:"threads,omitempty"` // chat, message, thread
+	Titles  []title    `json:"titles,omitempty"`
+}
+
+type title struct {
+	Chat   int64 `json:"chat"`
+	Thread int64 `json:"thread,omitempty"`
+	label
+}
+
+// savePlaces keeps for the next process what the platform does not repeat. A crash loses
+// what was learned since.
+func (d *Driver) savePlaces(ctx context.Context) {
+	p := d.places
+	var k knownPlaces
+	p.mu.Lock()
+	for chat := range p.forums {
+		k.Forums = append(k.Forums, chat)
+	}
+	for at, thread := range p.threads {
+		k.Threads = append(k.Threads, [3]int64{at[0], at[1], thread})
+	}
+	for s, l := range p.titles {
+		k.Titles = append(k.Titles, title{s.chat, s.thread, l})
+	}
+	changed := p.changed
+	p.changed = false
+	p.mu.Unlock()
+	if !changed {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, saveTime)
+	defer cancel()
+	if err := driver.Save(ctx, d.opt.State, placesKey, k); err != nil {
+		d.log.Warn("places not kept", "err", err)
+	}
+}
+
+func (d *Driver) loadPlaces(ctx context.Context) {
+	p := d.places
+	var k knownPlaces
+	if err := driver.Load(ctx, d.opt.State, placesKey, &k); err != nil {
+		d.log.Warn("places not read", "err", err)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, chat := range k.Forums {
+		p.forums[chat] = true
+	}
+	for _, t := range k.Threads {
+		p.threads[[2]int64{t[0], t[1]}] = t[2]
+	}
+	for _, t := range k.Titles {
+		p.titles[chatKey{t.Chat, t.Thread}] = t.label
+	}
+}
+
+// In private chats and groups of the old kind each account has numbers of its own
+// for messages, which begin at 1. With the token of another bot they come again: so
+// the ids of messages there begin with how many other bots this interface was
+// before, and none is taken for one that is known.
+const (
+	accountsKey  = "accounts"
+	accountShift = 32 // numbers have 31 bits
+	firstShared  = -1_000_000_000_000
+)
+
+// messageID is the id of a message.
+func (p *places) messageID(chat, number int64) string {
+	if chat > firstShared {
+		number += p.account << accountShift
+	}
+	return id(number)
+}
+
+// messageNumber is what the platform calls a message; 0: it is another account's, or none.
+func (p *places) messageNumber(chat int64, id string) int64 {
+	message, err := number(id)
+	switch {
+	case err != nil:
+		return 0
+	case chat <= firstShared:
+		return message
+	case message>>accountShift != p.account:
+		return 0
+	}
+	return message & (1<<accountShift - 1)
+}
+
+// account is the bot's number, which its token begins with; "" where it does not.
+func (d *Driver) account() string {
+	account, _, ok := strings.Cut(d.opt.Config.Token.Reveal(), ":")
+	if !ok {
+		return "" // what is kept must not be the secret
+	}
+	return account
+}
+
+// accounts lists the bots that the interface was so far, and this one.
+func (d *Driver) accounts(ctx context.Context) (all []string, known bool, err error) {
+	err = driver.Load(ctx, d.opt.State, accountsKey, &all)
+	if err != nil {
+		d.log.Warn("former bots not read", "err", err)
+	}
+	if slices.Contains(all, d.account()) {
+		return all, true, err
+	}
+	return append(all, d.account()), false, err
+}
+
+// saveAccount stores which bot this is, once the platform knows it.
+func (d *Driver) saveAccount(ctx context.Context) {
+	all, known, err := d.accounts(ctx)
+	if known || err != nil { // without the others, ids would be used again
+		return
+	}
+	if len(all) > 1 {
+		d.log.Warn("this is another bot than before, in the same places", "accounts", all)
+	}
+	if err := driver.Save(ctx, d.opt.State, accountsKey, all); err != nil {
+		d.log.Warn("bot not stored", "err", err)
+	}
+}
