@@ -58,15 +58,19 @@ func (a *actor) event(what string, about core.Path) event {
 }
 
 // checkRank returns an error if the actor's rank is too low for what they do to a user.
-func (p *Plugin) checkRank(a *actor, c *candidate) error {
+func (p *Plugin) checkRank(a *actor, u user) error {
 	switch {
-	case p.host.Messenger.IsAdmin(c.user):
-		return core.Errorf(core.Forbidden, "%s is one of my admins: nobody can do that to them.", displayName(c.name))
+	case p.host.Messenger.IsAdmin(u.path):
+		return core.Errorf(core.Forbidden, "%s is one of my admins: nobody can do that to them.", displayName(u.Name))
 	case a.isAdmin():
 		return nil
-	case c.rank >= core.RankModerator || p.records.isModerator(c.user, groupOf(a.place)):
+	}
+	r := p.records
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if u.Rank >= core.RankModerator || r.moderators[seenModerator{u.path, groupOf(a.place)}] {
 		return core.Errorf(core.Forbidden, "%s is a moderator here: only an admin can do that to them.",
-			displayName(c.name))
+			displayName(u.Name))
 	}
 	return nil
 }
@@ -83,39 +87,45 @@ type holdRequest struct {
 const maxReason = 300
 
 // hold blocks or mutes a user.
-func (p *Plugin) hold(ctx context.Context, a *actor, kind string, r holdRequest) (h hold, err error) {
-	c, err := p.findUser(ctx, a, r.name)
+func (p *Plugin) hold(ctx context.Context, a *actor, kind string, request holdRequest) (h hold, err error) {
+	u, err := p.findUser(ctx, a, request.name)
 	if err != nil {
 		return h, err
 	}
-	if err := p.checkRank(a, &c); err != nil {
+	if err := p.checkRank(a, u); err != nil {
 		return h, err
 	}
 	h = hold{
-		kind: kind, scope: a.place, user: c.user,
-		name: txt.ClipLine(c.name, maxName), tag: txt.ClipLine(c.tag, maxName),
+		kind: kind, scope: a.place, user: u.path,
+		name: txt.ClipLine(u.Name, maxName), tag: txt.ClipLine(u.Tag, maxName),
 	}
 	if kind == blocked {
-		h.scope, err = a.scope(r.onlyHere)
+		h.scope, err = a.scope(request.onlyHere)
 	}
 	if err != nil {
 		return h, err
 	}
-	if r.span > 0 {
-		h.until = p.host.Clock().Add(r.span).Unix()
+	now := p.host.Clock()
+	if request.span > 0 {
+		h.until = now.Add(request.span).Truncate(time.Second)
 	}
-	ctx, err = p.records.begin(ctx)
+	r := p.records
+	ctx, err = r.begin(ctx)
 	if err != nil {
 		return h, err
 	}
-	defer p.records.change.Unlock()
-	reason := txt.ClipLine(r.reason, maxReason)
-	if err := p.records.startHold(ctx, h, reason); err != nil {
+	defer r.change.Unlock()
+	if err := r.ensureKey(ctx); err != nil {
+		return h, err
+	}
+	h.digest = r.digest(h.user)
+	reason := txt.ClipLine(request.reason, maxReason)
+	if err := r.startHold(ctx, h, detail{h.name, h.tag, reason, now, h.until}); err != nil {
 		return h, err
 	}
 	e := a.event(participle(h.kind), h.user)
-	e.Name, e.Reason, e.Until, e.All = h.name, reason, h.end(), h.scope.IsZero()
-	return h, p.records.logNow(ctx, e)
+	e.Name, e.Reason, e.Until, e.All = h.name, reason, h.until, h.scope.IsZero()
+	return h, r.logNow(ctx, e)
 }
 
 // release ends the blocks, or the mutes, of a user as far as the actor may, and returns
@@ -126,22 +136,20 @@ func (p *Plugin) release(ctx context.Context, a *actor, kind, name string) (lift
 		return nil, err
 	}
 	defer p.records.change.Unlock()
-	d, err := p.findHeld(ctx, a, kind, name)
+	digest, err := p.findHeld(ctx, a, kind, name)
 	if err != nil {
 		return nil, err
 	}
 	everywhere := false // there is one that only admins can lift; those of other groups stay secret
-	for _, h := range p.records.active(kind, func(*hold) bool { return true }) {
-		switch {
-		case h.digest != d:
-		case !a.reaches(&h.hold):
+	for _, h := range p.records.active(kind, func(h *hold) bool { return h.digest == digest }) {
+		if !a.reaches(&h) {
 			everywhere = everywhere || h.scope.IsZero()
-		default:
-			if err := p.records.liftHold(ctx, d, &h.hold); err != nil {
-				return lifted, err
-			}
-			lifted = append(lifted, h.hold)
+			continue
 		}
+		if err := p.records.liftHold(ctx, &h); err != nil {
+			return lifted, err
+		}
+		lifted = append(lifted, h)
 	}
 	switch {
 	case len(lifted) > 0:
@@ -166,13 +174,13 @@ func (p *Plugin) recordRelease(ctx context.Context, a *actor, h *hold) error {
 		return err
 	}
 	r.mu.Lock()
-	settled := r.log.takeAppeals(h.user)
+	settled := r.log.take(func(e *event) bool { return e.isAppeal() && e.about == h.user })
 	r.mu.Unlock()
 	if len(settled) > 0 {
 		r.notify("Your appeal was heard: you may talk to me again.", h.user)
 	}
-	for i := range settled {
-		if err := r.remove(ctx, h.user, appealKey+settled[i].id); err != nil {
+	for _, e := range settled {
+		if err := r.remove(ctx, h.user, appealKey+e.id); err != nil {
 			return err
 		}
 	}
@@ -181,18 +189,22 @@ func (p *Plugin) recordRelease(ctx context.Context, a *actor, h *hold) error {
 
 // mutePlace makes the bot quiet in the actor's place.
 func (p *Plugin) mutePlace(ctx context.Context, a *actor, span time.Duration, reason string) (time.Time, error) {
-	until := p.host.Clock().Add(span)
-	ctx, err := p.records.begin(ctx)
+	until := p.host.Clock().Add(span).Truncate(time.Second)
+	r := p.records
+	ctx, err := r.begin(ctx)
 	if err != nil {
 		return until, err
 	}
-	defer p.records.change.Unlock()
-	if err := p.records.mutePlace(ctx, a.place, until); err != nil {
+	defer r.change.Unlock()
+	if err := r.put(ctx, core.NewItem(a.place, muteKey, holdValue{p.host.Clock(), until})); err != nil {
 		return until, err
 	}
+	r.mu.Lock()
+	r.mutes[a.place] = until
+	r.mu.Unlock()
 	e := a.event(wasMuted, a.place)
 	e.Reason, e.Until = txt.ClipLine(reason, maxReason), until
-	return until, p.records.logNow(ctx, e)
+	return until, r.logNow(ctx, e)
 }
 
 var errNotHeld = errors.New("there is nothing to lift")

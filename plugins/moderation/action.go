@@ -128,9 +128,10 @@ var unmuteAction = core.Action{
 
 // Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action {
+	unblock, unmute := byModerator(unblockAction, p.unblockUser), byModerator(unmuteAction, p.unmuteHere)
 	return []core.Action{
-		undoneBy(byModerator(blockAction, p.blockUser), p.undoBlock), byModerator(unblockAction, p.unblockUser),
-		undoneBy(byModerator(muteAction, p.muteHere), p.undoMute), byModerator(unmuteAction, p.unmuteHere),
+		undoneBy(byModerator(blockAction, p.blockUser), unblock), unblock,
+		undoneBy(byModerator(muteAction, p.muteHere), unmute), unmute,
 	}
 }
 
@@ -148,34 +149,17 @@ func byModerator[P any](a core.Action, do func(context.Context, *actor, P) (done
 	})
 }
 
-// undoneBy completes an action that undo takes back. It does nothing if that was lifted since.
-func undoneBy[P any](a core.Action, undo func(context.Context, *actor, P) error) core.Action {
+// undoneBy completes an action that another one takes back, which reads a part of its
+// payload. Undoing does nothing if that was lifted since.
+func undoneBy(a, inverse core.Action) core.Action {
 	a.Undo = func(ctx context.Context, c core.Call, _ core.Result) error {
-		payload, err := action.Payload[P](c)
-		if err != nil {
-			return err
-		}
-		by, err := newActor(c.Path, c.Private, c.Author)
-		if err != nil {
-			return err
-		}
-		err = undo(ctx, by, payload)
+		_, err := inverse.Do(ctx, c)
 		if errors.Is(err, errNotHeld) {
 			return nil
 		}
 		return err
 	}
 	return a
-}
-
-func (p *Plugin) undoBlock(ctx context.Context, a *actor, b blockPayload) error {
-	_, err := p.release(ctx, a, blocked, b.Person)
-	return err
-}
-
-func (p *Plugin) undoMute(ctx context.Context, a *actor, m mutePayload) error {
-	_, err := p.unmuteHere(ctx, a, unmutePayload{Person: m.Person})
-	return err
 }
 
 // done is what the model reads after an action.
@@ -197,8 +181,8 @@ func (p *Plugin) blockUser(ctx context.Context, a *actor, b blockPayload) (done,
 func (p *Plugin) holdUser(ctx context.Context, a *actor, kind string, request holdRequest) (done, error) {
 	h, err := p.hold(ctx, a, kind, request)
 	d := done{Done: participle(kind), User: h.label(), Where: where(h.scope)}
-	if h.until != 0 {
-		d.Until = txt.Moment(h.end(), p.host.Clock())
+	if !h.until.IsZero() {
+		d.Until = txt.Moment(h.until, p.host.Clock())
 	}
 	return d, err
 }

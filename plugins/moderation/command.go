@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"synthbot/core"
 	"synthbot/core/command"
@@ -23,38 +22,36 @@ const (
 func (p *Plugin) Commands() []command.Command {
 	whom := command.Arg{Name: "person", Brief: "A name, tag or id", Rest: true}
 	return []command.Command{
-		{Spec: command.Spec{
-			Name: "block", Brief: "Block a user in this group (admins: everywhere)", Rank: core.RankModerator,
+		forModerators(p.blockCommand, command.Spec{
+			Name: "block", Brief: "Block a user in this group (admins: everywhere)",
 			Args: []command.Arg{
 				{Name: "person", Brief: "A tag, an id, or a name of one word"},
 				{Name: "reason", Brief: "How long (7d), and why", Rest: true},
 			},
-		}, Do: forModerators(p.blockCommand)},
-		{Spec: command.Spec{
-			Name: "unblock", Brief: "Unblock a user", Rank: core.RankModerator,
-			Args: []command.Arg{
+		}),
+		forModerators(p.unblockCommand, command.Spec{
+			Name: "unblock", Brief: "Unblock a user", Args: []command.Arg{
 				{Name: "person", Brief: "A name, tag or id, as /blocked lists it", Required: true, Rest: true},
 			},
-		}, Do: forModerators(p.unblockCommand)},
-		{Spec: command.Spec{
-			Name: "mute", Brief: "Mute me here for a while, or towards one user", Rank: core.RankModerator,
+		}),
+		forModerators(p.muteCommand, command.Spec{
+			Name: "mute", Brief: "Mute me here for a while, or towards one user",
 			Args: []command.Arg{{Name: "duration", Brief: "Like 30m, 2h or 1d"}, whom},
-		}, Do: forModerators(p.muteCommand)},
-		{Spec: command.Spec{
-			Name: "unmute", Brief: "Let me talk here again, or to one user", Rank: core.RankModerator,
-			Args: []command.Arg{whom},
-		}, Do: forModerators(p.unmuteCommand)},
-		{Spec: command.Spec{
-			Name: "blocked", Idempotent: true, Brief: "List who is blocked or muted here", Rank: core.RankModerator,
-		}, Do: forModerators(p.blockedCommand)},
-		{Spec: command.Spec{
-			Name: "modlog", Brief: "Show what moderators and guards did here", Rank: core.RankModerator,
-			Idempotent: true,
-		}, Do: forModerators(p.modlogCommand)},
+		}),
+		forModerators(p.unmuteCommand, command.Spec{
+			Name: "unmute", Brief: "Let me talk here again, or to one user", Args: []command.Arg{whom},
+		}),
+		forModerators(p.blockedCommand, command.Spec{
+			Name: "blocked", Idempotent: true, Brief: "List who is blocked or muted here",
+		}),
+		forModerators(p.modlogCommand, command.Spec{
+			Name: "modlog", Idempotent: true, Brief: "Show what moderators and guards did here",
+		}),
 		{Spec: command.Spec{
 			Name: "appeal", Brief: "Ask the admins to lift your block, once a day", Private: true,
-			Args: []command.Arg{{Name: "text", Brief: "Why the block should be lifted; leave it out to see the state",
-				Rest: true}},
+			Args: []command.Arg{
+				{Name: "text", Brief: "Why the block should be lifted; leave it out to see the state", Rest: true},
+			},
 		}, Do: p.appealCommand},
 		{Spec: command.Spec{
 			Name: "appeals", Idempotent: true, Brief: "List the appeals of blocked users",
@@ -63,16 +60,16 @@ func (p *Plugin) Commands() []command.Command {
 	}
 }
 
-// forModerators refuses calls of a command by users who are not moderators.
-func forModerators(do func(context.Context, *actor, *command.Call) (string, error)) func(context.Context,
-	command.Call) (string, error) {
-	return func(ctx context.Context, c command.Call) (string, error) {
+// forModerators makes a command, which refuses calls by users who are not moderators.
+func forModerators(do func(context.Context, *actor, *command.Call) (string, error), s command.Spec) command.Command {
+	s.Rank = core.RankModerator
+	return command.Command{Spec: s, Do: func(ctx context.Context, c command.Call) (string, error) {
 		a, err := newActor(c.Path, c.Private, c.Author)
 		if err != nil {
 			return "", err
 		}
 		return do(ctx, a, &c)
-	}
+	}}
 }
 
 func (p *Plugin) blockCommand(ctx context.Context, a *actor, c *command.Call) (text string, err error) {
@@ -163,12 +160,22 @@ func (p *Plugin) appealCommand(ctx context.Context, c command.Call) (string, err
 	}
 	defer r.change.Unlock()
 	now, held := p.host.Clock(), r.holdsOf(c.Person)
-	text := txt.ClipLine(c.Args["text"], maxAppeal)
 	r.mu.Lock()
 	former := r.log.appealsOf(c.Person)
 	r.mu.Unlock()
-	if len(held) == 0 || text == "" {
-		return status(held, former, now), nil
+	e := event{Name: displayName(c.Author.Name), Text: txt.ClipLine(c.Args["text"], maxAppeal), about: c.Person}
+	if len(held) == 0 {
+		return "You are not blocked.", nil
+	}
+	if e.Text == "" {
+		var b strings.Builder
+		for _, h := range held {
+			fmt.Fprintf(&b, "You are %s %s %s.\n", participle(h.kind), where(h.scope), ending(h.until, now))
+		}
+		for _, x := range former {
+			fmt.Fprintf(&b, "Your appeal, %s: %s\n", txt.Moment(x.At, now), x.Text)
+		}
+		return b.String() + "`/appeal TEXT` asks my admins to lift it, once a day.", nil
 	}
 	for _, x := range former {
 		again := x.At.Add(day)
@@ -177,28 +184,13 @@ func (p *Plugin) appealCommand(ctx context.Context, c command.Call) (string, err
 				txt.Moment(again, now))
 		}
 	}
-	x := appeal{At: now, Name: displayName(c.Author.Name), Text: text, user: c.Person}
-	if err := r.addAppeal(ctx, x); err != nil {
+	if err := r.logNow(ctx, e); err != nil {
 		return "", err
 	}
+	r.logLater(event{What: hasAppealed, Name: e.Name, about: e.about})
 	news := "%s (%s) appeals against being blocked. /appeals tells what they say."
-	p.host.Messenger.NotifyAdmins(fmt.Sprintf(news, x.Name, x.user))
+	p.host.Messenger.NotifyAdmins(fmt.Sprintf(news, e.Name, e.about))
 	return "I have passed it on to my admins.", nil
-}
-
-// status tells users whether they are blocked, and about their appeals.
-func status(held []hold, appeals []appeal, now time.Time) string {
-	if len(held) == 0 {
-		return "You are not blocked."
-	}
-	var b strings.Builder
-	for _, h := range held {
-		fmt.Fprintf(&b, "You are %s %s %s.\n", participle(h.kind), where(h.scope), ending(h.end(), now))
-	}
-	for _, x := range appeals {
-		fmt.Fprintf(&b, "Your appeal, %s: %s\n", txt.Moment(x.At, now), x.Text)
-	}
-	return b.String() + "`/appeal TEXT` asks my admins to lift it, once a day."
 }
 
 // blockedCommand lists who is blocked or muted: in a group those there, in private, for an
@@ -219,7 +211,7 @@ func (p *Plugin) blockedCommand(ctx context.Context, a *actor, c *command.Call) 
 	}
 	_, until, quiet := p.records.mutedAt(c.Path)
 	if quiet {
-		fmt.Fprintf(&b, "I am muted here %s.\n", ending(timeOf(until), p.host.Clock()))
+		fmt.Fprintf(&b, "I am muted here %s.\n", ending(until, p.host.Clock()))
 	}
 	if b.Len() == 0 {
 		b.WriteString("Nobody is blocked or muted here.\n")
@@ -242,7 +234,7 @@ func (p *Plugin) openFor(ctx context.Context, a *actor) error {
 }
 
 // holdLine is a line about a user who is blocked or muted.
-func (p *Plugin) holdLine(ctx context.Context, h *held, private bool) string {
+func (p *Plugin) holdLine(ctx context.Context, h *hold, private bool) string {
 	name := "somebody who was forgotten, `" + h.mark() + "`"
 	switch {
 	case h.user.IsZero():
@@ -255,7 +247,7 @@ func (p *Plugin) holdLine(ctx context.Context, h *held, private bool) string {
 	if private {
 		text += " " + where(h.scope)
 	}
-	text += " " + ending(h.end(), p.host.Clock())
+	text += " " + ending(h.until, p.host.Clock())
 	if h.user.IsZero() {
 		return text
 	}
@@ -278,7 +270,8 @@ func (p *Plugin) modlogCommand(ctx context.Context, a *actor, c *command.Call) (
 	defer p.records.mu.Unlock()
 	var lines []string
 	for _, e := range slices.Backward(p.records.log.events) {
-		if c.Private || !e.Place.IsZero() && e.Place.Within(groupOf(c.Path)) {
+		here := c.Private || !e.Place.IsZero() && e.Place.Within(groupOf(c.Path))
+		if here && !e.isAppeal() {
 			lines = append(lines, e.line(c.Private, now))
 		}
 		if len(lines) == maxLogged {
@@ -303,8 +296,9 @@ func (p *Plugin) appealsCommand(ctx context.Context, c command.Call) (string, er
 	}
 	defer p.records.change.Unlock()
 	p.records.mu.Lock()
-	list := slices.Clone(p.records.log.appeals)
+	list := slices.Clone(p.records.log.events)
 	p.records.mu.Unlock()
+	list = slices.DeleteFunc(list, func(e event) bool { return !e.isAppeal() })
 	if len(list) == 0 {
 		return "There are no appeals.", nil
 	}
@@ -316,13 +310,13 @@ func (p *Plugin) appealsCommand(ctx context.Context, c command.Call) (string, er
 	for _, x := range list {
 		held := "no longer blocked"
 		var parts []string
-		for _, h := range p.records.holdsOf(x.user) {
+		for _, h := range p.records.holdsOf(x.about) {
 			parts = append(parts, participle(h.kind)+" "+where(h.scope))
 		}
 		if len(parts) > 0 {
 			held = strings.Join(parts, ", ")
 		}
-		fmt.Fprintf(&b, "- %s: %s (`%s`), %s: %s\n", txt.Moment(x.At, p.host.Clock()), x.Name, x.user, held, x.Text)
+		fmt.Fprintf(&b, "- %s: %s (`%s`), %s: %s\n", txt.Moment(x.At, p.host.Clock()), x.Name, x.about, held, x.Text)
 	}
 	return b.String() + "`/unblock PERSON` lifts a block.", nil
 }

@@ -1,16 +1,13 @@
 package moderation
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash"
+	"slices"
 	"strings"
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/recent"
 )
 
 // Kinds of hold.
@@ -24,9 +21,10 @@ const commandsDaily = 5
 
 // hold is the block or the mute of a user.
 type hold struct {
-	kind  string
-	scope core.Path // where it holds; the zero Path means everywhere
-	until int64     // Unix time; 0 means until it is lifted
+	digest string // identifies the user without naming them
+	kind   string
+	scope  core.Path // where it holds; the zero Path means everywhere
+	until  time.Time // zero: until it is lifted
 	// The user, unless they were forgotten.
 	user core.Path
 	name string
@@ -56,35 +54,16 @@ func (h *hold) label() string {
 	return displayName(h.name)
 }
 
+// mark is what a user is called who cannot be named.
+func (h *hold) mark() string { return "#" + h.digest[:8] }
+
 // sentence says that the user is blocked or muted.
 func (h *hold) sentence(now time.Time) string {
-	return fmt.Sprintf("%s is %s %s %s.", h.label(), participle(h.kind), where(h.scope), ending(h.end(), now))
+	return fmt.Sprintf("%s is %s %s %s.", h.label(), participle(h.kind), where(h.scope), ending(h.until, now))
 }
 
-// end returns when it is over; the zero Time means when it is lifted.
-func (h *hold) end() time.Time { return timeOf(h.until) }
-
-func (h *hold) activeAt(now time.Time) bool { return isActive(h.until, now) }
-
-func timeOf(unix int64) time.Time {
-	if unix == 0 {
-		return time.Time{}
-	}
-	return time.Unix(unix, 0)
-}
-
-func unixOf(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.Unix()
-}
-
-// isActive reports whether something that holds until a Unix time still does.
-func isActive(until int64, now time.Time) bool { return until == 0 || now.Unix() < until }
-
-// sameAs reports whether one replaces the other, if both are of the same user.
-func (h *hold) sameAs(other *hold) bool { return h.kind == other.kind && h.scope == other.scope }
+// isActive reports whether something that holds until a time still does.
+func isActive(until, now time.Time) bool { return until.IsZero() || now.Before(until) }
 
 // forgetUser clears who the user is.
 func (h *hold) forgetUser() { h.user, h.name, h.tag = core.Path{}, "", "" }
@@ -101,19 +80,15 @@ func participle(kind string) string {
 func (h *hold) detailKey() string { return holdKey + h.kind + " " + h.scope.String() }
 
 // key is the key of what is kept under no path.
-func (h *hold) key(d digest) string {
-	return holdKey + d.String() + " " + h.kind + " " + h.scope.String()
-}
+func (h *hold) key() string { return holdKey + h.digest + " " + h.kind + " " + h.scope.String() }
 
 // parseHoldKey reads what key wrote.
-func parseHoldKey(key string) (d digest, h hold, ok bool) {
-	hex, rest, _ := strings.Cut(strings.TrimPrefix(key, holdKey), " ")
-	d, ok = parseDigest(hex)
-	if !ok {
-		return d, h, false
-	}
+func parseHoldKey(key string) (h hold, ok bool) {
+	digest, rest, _ := strings.Cut(strings.TrimPrefix(key, holdKey), " ")
+	raw, err := hex.DecodeString(digest)
 	h, ok = parseHold(rest)
-	return d, h, ok
+	h.digest = digest
+	return h, ok && err == nil && len(raw) == digestSize
 }
 
 // parseHold reads kind and scope.
@@ -124,77 +99,30 @@ func parseHold(text string) (h hold, ok bool) {
 	return h, ok && err == nil && (kind == blocked || kind == muted)
 }
 
-// holds are all blocks and mutes of users.
-type holds map[digest][]hold
+// holds are all blocks and mutes of users, by digest.
+type holds map[string][]hold
 
 // set adds a hold, or replaces one of the same kind and scope.
-func (all holds) set(d digest, h hold) {
-	for i, old := range all[d] {
-		if old.sameAs(&h) {
-			all[d][i] = h
-			return
-		}
-	}
-	all[d] = append(all[d], h)
+func (all holds) set(h hold) {
+	all.remove(&h)
+	all[h.digest] = append(all[h.digest], h)
 }
 
-func (all holds) remove(d digest, h *hold) {
-	var left []hold
-	for _, old := range all[d] {
-		if !old.sameAs(h) {
-			left = append(left, old)
-		}
-	}
-	all[d] = left
+func (all holds) remove(h *hold) {
+	left := slices.DeleteFunc(all[h.digest], func(old hold) bool { return old.key() == h.key() })
+	all[h.digest] = left
 	if len(left) == 0 {
-		delete(all, d)
+		delete(all, h.digest)
 	}
 }
 
 // strictest returns the strictest hold of a user on a message, or nil.
-func (all holds) strictest(d digest, m *core.Message, now time.Time) (strictest *hold) {
-	for i := range all[d] {
-		h := &all[d][i]
-		if m.Path.Within(h.scope) && h.activeAt(now) && (strictest == nil || h.kind == blocked) {
+func (all holds) strictest(digest string, m *core.Message, now time.Time) (strictest *hold) {
+	for i := range all[digest] {
+		h := &all[digest][i]
+		if m.Path.Within(h.scope) && isActive(h.until, now) && (strictest == nil || h.kind == blocked) {
 			strictest = h
 		}
 	}
 	return strictest
-}
-
-// digest identifies a user without naming them.
-type digest [16]byte
-
-func (d digest) String() string { return hex.EncodeToString(d[:]) }
-
-func parseDigest(text string) (d digest, ok bool) {
-	raw, err := hex.DecodeString(text)
-	if err != nil || len(raw) != len(d) {
-		return d, false
-	}
-	return digest(raw), true
-}
-
-const keySize = 32 // bytes
-
-// maxDigests is how many digests a hasher remembers.
-const maxDigests = 16_384
-
-// hasher computes digests with a key, and remembers them. It is not safe for concurrent use.
-type hasher struct {
-	mac     hash.Hash // nil: there is no key yet, and no hold
-	digests recent.Cache[core.Path, digest]
-}
-
-func newHasher(key []byte) hasher {
-	return hasher{hmac.New(sha256.New, key), recent.NewCache[core.Path, digest](maxDigests)}
-}
-
-func (h *hasher) digest(user core.Path) digest {
-	return h.digests.Ensure(user, func() (d digest) {
-		h.mac.Reset()
-		h.mac.Write([]byte(user.Interface() + "\x00" + userID(user)))
-		copy(d[:], h.mac.Sum(nil))
-		return d
-	})
 }

@@ -245,31 +245,31 @@ func TestModerators(t *testing.T) {
 		t.Errorf("in private there are no moderators: %v", p.records.moderators)
 	}
 	run(t, p)
-	jay := candidate{user: jayPath}
+	jay := user{path: jayPath}
 	for range 2 {
 		p = made(t, s, Config{})
 		p.Judge(says("1", "ann", "hi"), false)
-		if err := p.checkRank(mia(p), &jay); err == nil {
+		if err := p.checkRank(mia(p), jay); err == nil {
 			t.Error("a moderator may block a moderator")
 		}
 		elsewhere := mia(p)
 		elsewhere.place = core.MustPath("room/2")
-		if err := p.checkRank(elsewhere, &jay); err != nil {
+		if err := p.checkRank(elsewhere, jay); err != nil {
 			t.Errorf("he is one elsewhere: %v", err)
 		}
 		p.Judge(says("1", "jay", "again"), true) // counts nothing
 	}
-	if err := p.checkRank(boss(p), &jay); err != nil {
+	if err := p.checkRank(boss(p), jay); err != nil {
 		t.Errorf("an admin may not: %v", err)
 	}
 	p.Judge(says("1", "jay", "I am one no longer"), false)
-	if err := p.checkRank(mia(p), &jay); err != nil {
+	if err := p.checkRank(mia(p), jay); err != nil {
 		t.Errorf("he is one no longer: %v", err)
 	}
 	run(t, p)
 	p = made(t, s, Config{})
 	p.Judge(says("1", "ann", "hi"), false)
-	if err := p.checkRank(mia(p), &jay); err != nil {
+	if err := p.checkRank(mia(p), jay); err != nil {
 		t.Errorf("he is one no longer: %v", err)
 	}
 }

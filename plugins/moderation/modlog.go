@@ -30,16 +30,18 @@ const (
 	maxAppealsEach = 3    // of one user
 )
 
-// event is something that happened, as it is kept under the path that it is about.
+// event is something that happened, or an appeal, as it is kept under the path that it is
+// about.
 type event struct {
 	At     time.Time `json:"at"`
-	What   string    `json:"what"`
+	What   string    `json:"what,omitempty"` // "": an appeal
 	Place  core.Path `json:"place,omitzero"` // the group, or the private place; zero: an admin, in private
 	Name   string    `json:"name,omitempty"`
 	Detail string    `json:"detail,omitempty"` // which rule, which limit
 	Reason string    `json:"reason,omitempty"`
 	Until  time.Time `json:"until,omitzero"`
 	All    bool      `json:"everywhere,omitempty"`
+	Text   string    `json:"text,omitempty"` // what a blocked user wrote to the admins
 
 	id     string
 	about  core.Path // a user, or a place
@@ -55,33 +57,19 @@ type deed struct {
 	Name  string    `json:"name,omitempty"` // the moderator's
 }
 
-// appeal is what a blocked user wrote to the admins.
-type appeal struct {
-	At   time.Time `json:"at"`
-	Name string    `json:"name,omitempty"`
-	Text string    `json:"text"`
-
-	id   string
-	user core.Path
-}
-
-func (e event) path() core.Path { return e.about }
+func (e *event) isAppeal() bool { return e.What == "" }
 
 // items returns what is on disk of an event: first what happened, then who caused it.
-func (e event) items() []core.Item {
+func (e *event) items() []core.Item {
+	if e.isAppeal() {
+		return []core.Item{core.NewItem(e.about, appealKey+e.id, e)}
+	}
 	list := []core.Item{core.NewItem(e.about, logKey+e.id, e)}
 	if !e.by.IsZero() {
 		list = append(list, core.NewItem(e.by, didKey+e.id, deed{e.At, e.What, e.Place, e.byName}))
 	}
 	return list
 }
-
-func (a appeal) path() core.Path { return a.user }
-
-// item returns what is on disk of an appeal.
-func (a appeal) item() core.Item { return core.NewItem(a.user, appealKey+a.id, a) }
-
-func (a appeal) items() []core.Item { return []core.Item{a.item()} }
 
 // line describes the event for moderators; in private with the paths.
 func (e *event) line(private bool, now time.Time) string {
@@ -135,129 +123,73 @@ func (e *event) happening() string {
 // modLog is what happened and which appeals are open, oldest first, as on disk. It is not
 // safe for concurrent use.
 type modLog struct {
-	events  []event
-	appeals []appeal
-	last    int64 // the id that was given last
+	events []event
+	last   int64 // the id that was given last
 }
 
-// nextID returns an id that rises with time.
-func (l *modLog) nextID(now time.Time) string {
+// stamp gives an event its time, and an id that rises with time.
+func (l *modLog) stamp(e *event, now time.Time) {
 	l.last = max(l.last+1, now.UnixNano())
-	return formatID(l.last)
+	e.At, e.id = now, formatID(l.last)
 }
 
 // formatID gives the same length to all times of this age, so that ids sort.
 func formatID(n int64) string { return strconv.FormatInt(n, 36) }
 
-// add adds an event. It returns what removes those from the disk that had to make room.
+// add adds an event. It returns what removes the one from the disk that had to make room: the
+// oldest about the same path, or else the oldest of all.
 func (l *modLog) add(e event) (gone []core.Item) {
-	l.events, gone = appendBounded(l.events, e, maxEvents, maxEventsEach)
-	return gone
-}
-
-// addAppeal adds an appeal. It returns what removes those from the disk that had to make
-// room.
-func (l *modLog) addAppeal(a appeal) (gone []core.Item) {
-	l.appeals, gone = appendBounded(l.appeals, a, maxAppeals, maxAppealsEach)
-	return gone
-}
-
-// entry is an event or an appeal.
-type entry interface {
-	items() []core.Item
-	path() core.Path // that it is about
-}
-
-// appendBounded appends to a list of at most maxAll entries, of which at most maxEach are
-// about the same path. The oldest make room.
-func appendBounded[E entry](list []E, e E, maxAll, maxEach int) (kept []E, gone []core.Item) {
-	same := 0
-	for i, other := range slices.Backward(list) {
-		if other.path() == e.path() {
+	maxAll, maxEach := maxEvents, maxEventsEach
+	if e.isAppeal() {
+		maxAll, maxEach = maxAppeals, maxAppealsEach
+	}
+	all, same, oldest := 0, 0, 0
+	for i := len(l.events) - 1; i >= 0 && same < maxEach; i-- {
+		if l.events[i].isAppeal() != e.isAppeal() {
+			continue
+		}
+		all, oldest = all+1, i
+		if l.events[i].about == e.about {
 			same++
 		}
-		if same == maxEach || i == 0 && len(list) >= maxAll {
-			gone = removals(other.items())
-			list = slices.Delete(list, i, i+1)
-			break
-		}
 	}
-	return append(list, e), gone
+	if same == maxEach || all >= maxAll {
+		gone = removals(l.events[oldest].items())
+		l.events = slices.Delete(l.events, oldest, oldest+1)
+	}
+	l.events = append(l.events, e)
+	return gone
 }
 
 // appealsOf returns a user's appeals, oldest first.
-func (l *modLog) appealsOf(user core.Path) (theirs []appeal) {
-	for _, a := range l.appeals {
-		if a.user == user {
-			theirs = append(theirs, a)
+func (l *modLog) appealsOf(user core.Path) (theirs []event) {
+	for _, e := range l.events {
+		if e.isAppeal() && e.about == user {
+			theirs = append(theirs, e)
 		}
 	}
 	return theirs
 }
 
-// takeAppeals removes and returns a user's appeals.
-func (l *modLog) takeAppeals(user core.Path) (gone []appeal) {
-	gone = l.appealsOf(user)
-	l.appeals = slices.DeleteFunc(l.appeals, func(a appeal) bool { return a.user == user })
-	return gone
-}
-
-// older returns what is on disk of what happened before a time.
-func (l *modLog) older(before time.Time) (items []core.Item) {
-	for i := range l.events {
-		if l.events[i].At.Before(before) {
-			items = append(items, l.events[i].items()...)
-		}
-	}
-	for i := range l.appeals {
-		if l.appeals[i].At.Before(before) {
-			items = append(items, l.appeals[i].item())
-		}
-	}
-	return items
-}
-
-// expire removes what happened before a time.
-func (l *modLog) expire(before time.Time) {
-	l.events = slices.DeleteFunc(l.events, func(e event) bool { return e.At.Before(before) })
-	l.appeals = slices.DeleteFunc(l.appeals, func(a appeal) bool { return a.At.Before(before) })
-}
-
-// forget removes what is about a user, which it returns, and where the user caused
-// something.
-func (l *modLog) forget(user core.Path) (gone []event) {
+// take removes and returns events.
+func (l *modLog) take(which func(*event) bool) (gone []event) {
 	l.events = slices.DeleteFunc(l.events, func(e event) bool {
-		if e.about == user {
+		taken := which(&e)
+		if taken {
 			gone = append(gone, e)
 		}
-		return e.about == user
+		return taken
 	})
-	for i := range l.events {
-		e := &l.events[i]
-		if e.by == user {
-			e.by, e.byName = core.Path{}, ""
-		}
-	}
-	l.takeAppeals(user)
 	return gone
 }
 
 // read adds an event or appeal from disk. finish must be called after the last one.
-func (l *modLog) read(item *core.Item) error {
-	kind, id, _ := strings.Cut(item.Key, " ")
-	if kind+" " == logKey {
-		e := event{id: id, about: item.Path}
-		if err := item.Decode(&e); err != nil {
-			return err
-		}
-		l.events = append(l.events, e)
-	} else {
-		a := appeal{id: id, user: item.Path}
-		if err := item.Decode(&a); err != nil {
-			return err
-		}
-		l.appeals = append(l.appeals, a)
+func (l *modLog) read(item *core.Item, id string) error {
+	e := event{id: id, about: item.Path}
+	if err := item.Decode(&e); err != nil {
+		return err
 	}
+	l.events = append(l.events, e)
 	if n, err := strconv.ParseInt(id, 36, 64); err == nil {
 		l.last = max(l.last, n)
 	}
@@ -268,7 +200,6 @@ func (l *modLog) read(item *core.Item) error {
 // whose event is gone.
 func (l *modLog) finish(deeds []core.Item) (orphans []core.Item, err error) {
 	slices.SortFunc(l.events, func(a, b event) int { return cmp.Compare(a.id, b.id) })
-	slices.SortFunc(l.appeals, func(a, b appeal) int { return cmp.Compare(a.id, b.id) })
 	for _, item := range deeds {
 		id := strings.TrimPrefix(item.Key, didKey)
 		i, ok := slices.BinarySearchFunc(l.events, id, func(e event, id string) int { return cmp.Compare(e.id, id) })

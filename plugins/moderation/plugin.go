@@ -54,18 +54,6 @@ func (p *Plugin) Run(ctx context.Context) error { return p.records.run(ctx, p.co
 
 // Judge implements gate.Gate.
 func (p *Plugin) Judge(m *core.Message, again bool) (v gate.Verdict) {
-	v.Admission = p.admission(m, again)
-	for _, g := range p.gates {
-		if v.Admission != gate.Admit {
-			break
-		}
-		v = g.Judge(m, again)
-	}
-	return v
-}
-
-// admission returns what blocks and mutes make of a message.
-func (p *Plugin) admission(m *core.Message, again bool) gate.Admission {
 	user, _ := m.Path.Person(m.Author.ID) // zero for events without an author
 	admission, err := p.records.admission(user, m, again)
 	if err != nil {
@@ -74,9 +62,13 @@ func (p *Plugin) admission(m *core.Message, again bool) gate.Admission {
 	mayUnmute := m.Author.Rank >= core.RankModerator && m.Addressed != ""
 	_, _, quiet := p.records.mutedAt(m.Path)
 	if admission == gate.Admit && quiet && !mayUnmute {
-		return gate.Quiet
+		admission = gate.Quiet
 	}
-	return admission
+	v.Admission = admission
+	for i := 0; i < len(p.gates) && v.Admission == gate.Admit; i++ {
+		v = p.gates[i].Judge(m, again)
+	}
+	return v
 }
 
 // allowedWhileBlocked reports whether a text calls a command that blocked users may call:
@@ -139,7 +131,7 @@ func (p *Plugin) Kept(ctx context.Context, user core.Path) ([]json.RawMessage, e
 	defer p.records.change.Unlock()
 	var kept []json.RawMessage
 	for _, h := range p.records.holdsOf(user) {
-		kept = append(kept, core.JSON(keptHold{h.kind, where(h.scope), h.end()}))
+		kept = append(kept, core.JSON(keptHold{h.kind, where(h.scope), h.until}))
 	}
 	return kept, nil
 }

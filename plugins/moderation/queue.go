@@ -23,7 +23,7 @@ type queue struct {
 	lost    int // items for which there was no room
 }
 
-// notice is a message to a place or user; the zero Path means all admins.
+// notice is a message to a place or user.
 type notice struct {
 	to   core.Path
 	text string
@@ -39,13 +39,14 @@ func (r *records) enqueue(items ...core.Item) {
 	core.Notify(r.wake)
 }
 
-// notify adds a notice to the queue, to all admins if there are no places.
+// notify tells places or users, or all admins if there are none. It returns at once.
 func (r *records) notify(text string, to ...core.Path) {
+	if len(to) == 0 {
+		r.host.Messenger.NotifyAdmins(text)
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(to) == 0 {
-		to = []core.Path{{}}
-	}
 	for _, path := range to {
 		if len(r.queue.notices) < maxQueue {
 			r.queue.notices = append(r.queue.notices, notice{path, text})
@@ -58,32 +59,16 @@ func (r *records) notify(text string, to ...core.Path) {
 func (r *records) logLater(e event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stamp(&e)
+	r.log.stamp(&e, r.host.Clock())
 	r.enqueue(e.items()...)
 	r.enqueue(r.log.add(e)...)
-}
-
-// stamp gives an event its time and id. The caller holds mu.
-func (r *records) stamp(e *event) {
-	e.At = r.host.Clock()
-	e.id = r.log.nextID(e.At)
-}
-
-// addAppeal keeps an appeal and logs it. The caller holds change.
-func (r *records) addAppeal(ctx context.Context, a appeal) error {
-	r.mu.Lock()
-	a.id = r.log.nextID(a.At)
-	gone := r.log.addAppeal(a)
-	r.mu.Unlock()
-	r.logLater(event{What: hasAppealed, Name: a.Name, about: a.user})
-	return r.put(ctx, append(gone, a.item())...)
 }
 
 // logNow logs and writes an event. It logs nothing about a user who was forgotten
 // meanwhile, and not who caused it if they were. The caller holds change.
 func (r *records) logNow(ctx context.Context, e event) error {
 	r.mu.Lock()
-	r.stamp(&e)
+	r.log.stamp(&e, r.host.Clock())
 	r.mu.Unlock()
 	for _, item := range e.items() { // first what happened, then who caused it
 		err := r.put(ctx, item)
@@ -130,7 +115,11 @@ func (r *records) flush(ctx context.Context) {
 		r.host.Log.Warn("the log is incomplete because too much happened", "count", q.lost)
 	}
 	for _, n := range q.notices {
-		r.send(ctx, n)
+		sending, cancel := context.WithTimeout(ctx, notifyTimeout)
+		if err := r.host.Messenger.Tell(sending, n.to, n.text); err != nil {
+			r.host.Log.Warn("a notice is not sent", "path", n.to, "err", err)
+		}
+		cancel()
 	}
 }
 
@@ -156,18 +145,6 @@ func (r *records) flushItems(ctx context.Context) queue {
 	return q
 }
 
-func (r *records) send(ctx context.Context, n notice) {
-	if n.to.IsZero() {
-		r.host.Messenger.NotifyAdmins(n.text)
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, notifyTimeout)
-	defer cancel()
-	if err := r.host.Messenger.Tell(ctx, n.to, n.text); err != nil {
-		r.host.Log.Warn("a notice is not sent", "path", n.to, "err", err)
-	}
-}
-
 // sweep removes what is over or too old, and follows groups that moved.
 func (r *records) sweep(ctx context.Context, keep time.Duration) error {
 	ctx, err := r.begin(ctx)
@@ -189,8 +166,8 @@ func (r *records) sweep(ctx context.Context, keep time.Duration) error {
 			return err
 		}
 	}
-	for _, h := range r.find(func(h *hold) bool { return !h.activeAt(now) }) {
-		if err := r.liftHold(ctx, h.digest, &h.hold); err != nil {
+	for _, h := range r.find(func(h *hold) bool { return !isActive(h.until, now) }) {
+		if err := r.liftHold(ctx, &h); err != nil {
 			return err
 		}
 	}
@@ -202,45 +179,27 @@ func (r *records) sweep(ctx context.Context, keep time.Duration) error {
 
 // expire removes from the log what happened before a time. The caller holds change.
 func (r *records) expire(ctx context.Context, before time.Time) error {
+	var items []core.Item
 	r.mu.Lock()
-	items := r.log.older(before)
+	for _, e := range r.log.events {
+		if e.At.Before(before) {
+			items = append(items, e.items()...)
+		}
+	}
 	r.mu.Unlock()
 	if err := r.put(ctx, removals(items)...); err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.log.expire(before)
+	r.log.take(func(e *event) bool { return e.At.Before(before) })
 	return nil
 }
 
 // followMoved moves blocks and mutes of groups that have another path now. The caller
 // holds change.
 func (r *records) followMoved(ctx context.Context) error {
-	moved, err := r.movedPlaces(ctx)
-	if err != nil || len(moved) == 0 {
-		return err
-	}
-	for _, h := range r.find(func(h *hold) bool { return !moved[h.scope].IsZero() }) {
-		if err := r.moveHold(ctx, &h, moved[h.scope]); err != nil {
-			return err
-		}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for from, to := range moved {
-		until, ok := r.mutes[from]
-		if ok { // the store moved the item with the place
-			delete(r.mutes, from)
-			r.mutes[to] = until
-		}
-	}
-	return nil
-}
-
-// movedPlaces returns the places of blocks and mutes that moved, and where they are now.
-func (r *records) movedPlaces(ctx context.Context) (map[core.Path]core.Path, error) {
-	moved := make(map[core.Path]core.Path)
+	moved := make(map[core.Path]core.Path) // where the places are now
 	for _, h := range r.find(func(h *hold) bool { return !h.scope.IsZero() }) {
 		moved[h.scope] = core.Path{}
 	}
@@ -262,31 +221,40 @@ func (r *records) movedPlaces(ctx context.Context) (map[core.Path]core.Path, err
 		}
 		return nil
 	})
-	return moved, err
-}
-
-// moveHold moves a hold to another scope. It holds in both until that is done.
-func (r *records) moveHold(ctx context.Context, h *held, to core.Path) error {
-	next := h.hold
-	next.scope = to
-	value := holdValue{r.host.Clock(), next.end()}
-	if err := r.put(ctx, core.NewItem(core.Path{}, next.key(h.digest), value)); err != nil {
+	if err != nil {
 		return err
 	}
-	if !next.user.IsZero() {
-		item, ok, err := r.host.Items.Get(ctx, h.user, h.detailKey())
-		if err != nil {
-			return fmt.Errorf("detail: %w", err)
-		}
-		item.Key, item.Version = next.detailKey(), core.AnyVersion
-		if ok {
-			if err := r.put(ctx, item); err != nil {
-				return err
-			}
+	for _, h := range r.find(func(h *hold) bool { return !moved[h.scope].IsZero() }) {
+		if err := r.moveHold(ctx, h, moved[h.scope]); err != nil {
+			return err
 		}
 	}
 	r.mu.Lock()
-	r.holds.set(h.digest, next)
-	r.mu.Unlock()
-	return r.liftHold(ctx, h.digest, &h.hold)
+	defer r.mu.Unlock()
+	for from, to := range moved {
+		until, ok := r.mutes[from]
+		if ok { // the store moved the item with the place
+			delete(r.mutes, from)
+			r.mutes[to] = until
+		}
+	}
+	return nil
+}
+
+// moveHold moves a hold to another scope. It holds in both until that is done.
+func (r *records) moveHold(ctx context.Context, h hold, to core.Path) error {
+	d := detail{Name: h.name, Tag: h.tag, At: r.host.Clock(), Until: h.until}
+	item, _, err := r.host.Items.Get(ctx, h.user, h.detailKey())
+	if err == nil {
+		err = item.Decode(&d)
+	}
+	if err != nil {
+		return fmt.Errorf("detail: %w", err)
+	}
+	next := h
+	next.scope = to
+	if err := r.startHold(ctx, next, d); err != nil {
+		return err
+	}
+	return r.liftHold(ctx, &h)
 }

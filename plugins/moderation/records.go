@@ -1,12 +1,15 @@
 package moderation
 
 import (
-	"bytes"
 	"cmp"
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -44,9 +47,9 @@ type records struct {
 
 	mu         sync.Mutex // guards the fields below
 	opened     bool
-	hasher     hasher // without a key nobody is blocked or muted
+	hashKey    []byte // nil: nobody is blocked or muted; once opened, it changes under change only
 	holds      holds
-	mutes      map[core.Path]int64 // Unix times, by place
+	mutes      map[core.Path]time.Time // until when, by place
 	moderators map[seenModerator]bool
 	log        modLog
 	queue      queue
@@ -72,7 +75,7 @@ type detail struct {
 
 func newRecords(h core.Host) *records {
 	return &records{
-		host: h, wake: make(chan struct{}, 1), holds: make(holds), mutes: make(map[core.Path]int64),
+		host: h, wake: make(chan struct{}, 1), holds: make(holds), mutes: make(map[core.Path]time.Time),
 		moderators: make(map[seenModerator]bool),
 	}
 }
@@ -122,22 +125,32 @@ func (r *records) readKey(item *core.Item) error {
 		err = fmt.Errorf("key: it has %d bytes", len(key))
 	}
 	if err == nil {
-		r.hasher = newHasher(key)
+		r.hashKey = key
 	}
 	return err
 }
 
-// read adds an item from disk. The caller holds mu.
+// read adds an item from disk. Items are in the order of their paths, so holds come before
+// their details. The caller holds mu.
 func (r *records) read(item *core.Item) error {
 	name, rest, _ := strings.Cut(item.Key, " ")
 	switch name + " " {
 	case holdKey:
-		if item.Path.IsZero() {
-			return r.readHold(item)
+		if !item.Path.IsZero() {
+			return r.readDetail(item)
 		}
-		return r.readDetail(item, rest)
+		h, ok := parseHoldKey(item.Key)
+		if !ok {
+			return fmt.Errorf("%q is not the key of a hold", item.Key)
+		}
+		var v holdValue
+		if err := item.Decode(&v); err != nil {
+			return err
+		}
+		h.until = v.Until
+		r.holds.set(h)
 	case logKey, appealKey:
-		return r.log.read(item)
+		return r.log.read(item, rest)
 	case moderatorKey:
 		group, err := core.ParsePath(rest)
 		if err == nil && len(r.moderators) < maxModerators {
@@ -146,44 +159,23 @@ func (r *records) read(item *core.Item) error {
 		return err
 	case muteKey + " ":
 		var v holdValue
-		err := item.Decode(&v)
-		if err == nil {
-			r.mutes[item.Path] = unixOf(v.Until)
+		if err := item.Decode(&v); err != nil {
+			return err
 		}
-		return err
+		r.mutes[item.Path] = v.Until
 	}
 	return nil
 }
 
-func (r *records) readHold(item *core.Item) error {
-	d, h, ok := parseHoldKey(item.Key)
-	if !ok {
-		return fmt.Errorf("%q is not the key of a hold", item.Key)
-	}
-	var v holdValue
+// readDetail adds to a hold whose it is. If the hold is missing, it was lifted.
+func (r *records) readDetail(item *core.Item) error {
+	var v detail
 	if err := item.Decode(&v); err != nil {
 		return err
 	}
-	h.until = unixOf(v.Until)
-	r.holds.set(d, h)
-	return nil
-}
-
-// readDetail adds to a hold whose it is. Items are in the order of their paths, so the hold
-// was read before; if it is missing, it was lifted.
-func (r *records) readDetail(item *core.Item, rest string) error {
-	h, ok := parseHold(rest)
-	if !ok || !item.Path.IsPerson() {
-		return fmt.Errorf("%q is not the key of a hold", item.Key)
-	}
-	var v detail
-	err := item.Decode(&v)
-	if err != nil || r.hasher.mac == nil {
-		return err
-	}
-	theirs := r.holds[r.hasher.digest(item.Path)]
+	theirs := r.holds[r.digest(item.Path)]
 	for i := range theirs {
-		if theirs[i].sameAs(&h) {
+		if theirs[i].detailKey() == item.Key {
 			theirs[i].user, theirs[i].name, theirs[i].tag = item.Path, v.Name, v.Tag
 		}
 	}
@@ -226,7 +218,7 @@ func (r *records) remove(ctx context.Context, path core.Path, key string) error 
 func (r *records) ensureKey(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.hasher.mac != nil {
+	if r.hashKey != nil {
 		return nil
 	}
 	key := make([]byte, keySize)
@@ -243,51 +235,55 @@ func (r *records) ensureKey(ctx context.Context) error {
 	return r.readKey(&item)
 }
 
+// Sizes in bytes.
+const (
+	keySize    = 32
+	digestSize = 16
+)
+
+// digest identifies a user without naming them. It is "" while there is no key. The caller
+// holds mu or change.
+func (r *records) digest(user core.Path) string {
+	if r.hashKey == nil {
+		return ""
+	}
+	mac := hmac.New(sha256.New, r.hashKey)
+	mac.Write([]byte(user.Interface() + "\x00" + userID(user)))
+	return hex.EncodeToString(mac.Sum(nil)[:digestSize])
+}
+
 // startHold blocks or mutes a user. If they were forgotten meanwhile, it names nobody. The
 // caller holds change.
-func (r *records) startHold(ctx context.Context, h hold, reason string) error {
-	if err := r.ensureKey(ctx); err != nil {
+func (r *records) startHold(ctx context.Context, h hold, d detail) error {
+	if err := r.put(ctx, core.NewItem(core.Path{}, h.key(), holdValue{d.At, h.until})); err != nil {
 		return err
 	}
-	now := r.host.Clock()
-	d := r.digest(h.user)
-	if err := r.put(ctx, core.NewItem(core.Path{}, h.key(d), holdValue{now, h.end()})); err != nil {
-		return err
+	var err error
+	if !h.user.IsZero() {
+		err = r.put(ctx, core.NewItem(h.user, h.detailKey(), d))
 	}
-	err := r.put(ctx, core.NewItem(h.user, h.detailKey(), detail{h.name, h.tag, reason, now, h.end()}))
 	if errors.Is(err, core.ErrForgotten) {
 		h.forgetUser()
 		err = nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.holds.set(d, h)
+	r.holds.set(h)
 	return err
 }
 
 // liftHold ends a block or mute of a user. The caller holds change.
-func (r *records) liftHold(ctx context.Context, d digest, h *hold) error {
-	if err := r.remove(ctx, core.Path{}, h.key(d)); err != nil {
+func (r *records) liftHold(ctx context.Context, h *hold) error {
+	if err := r.remove(ctx, core.Path{}, h.key()); err != nil {
 		return err
 	}
 	r.mu.Lock()
-	r.holds.remove(d, h)
+	r.holds.remove(h)
 	r.mu.Unlock()
 	if h.user.IsZero() {
 		return nil
 	}
 	return r.remove(ctx, h.user, h.detailKey())
-}
-
-// mutePlace mutes a place. The caller holds change.
-func (r *records) mutePlace(ctx context.Context, place core.Path, until time.Time) error {
-	if err := r.put(ctx, core.NewItem(place, muteKey, holdValue{r.host.Clock(), until})); err != nil {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.mutes[place] = until.Unix()
-	return nil
 }
 
 // unmutePlace ends the mute of a place. The caller holds change.
@@ -302,7 +298,7 @@ func (r *records) unmutePlace(ctx context.Context, place core.Path) error {
 }
 
 // mutedAt returns the place that is muted, this one or one above, and until when.
-func (r *records) mutedAt(place core.Path) (at core.Path, until int64, ok bool) {
+func (r *records) mutedAt(place core.Path) (at core.Path, until time.Time, ok bool) {
 	now := r.host.Clock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -313,7 +309,7 @@ func (r *records) mutedAt(place core.Path) (at core.Path, until int64, ok bool) 
 		}
 		place = place.Parent()
 	}
-	return at, 0, false
+	return at, until, false
 }
 
 // admission returns what becomes of a message of a user who may be blocked or muted.
@@ -330,7 +326,7 @@ func (r *records) admission(user core.Path, m *core.Message, again bool) (gate.A
 	if user.IsZero() || len(r.holds) == 0 {
 		return gate.Admit, nil
 	}
-	h := r.holds.strictest(r.hasher.digest(user), m, now)
+	h := r.holds.strictest(r.digest(user), m, now)
 	switch {
 	case h == nil:
 		return gate.Admit, nil
@@ -340,67 +336,40 @@ func (r *records) admission(user core.Path, m *core.Message, again bool) (gate.A
 	return gate.Discard, nil
 }
 
-// hasKey reports whether there is a key. Without one nobody is blocked or muted.
-func (r *records) hasKey() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.hasher.mac != nil
-}
-
-// digest returns a user's digest. There must be a key.
-func (r *records) digest(user core.Path) digest {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.hasher.digest(user)
-}
-
 // holdsOf returns the active holds of a user.
 func (r *records) holdsOf(user core.Path) (active []hold) {
 	now := r.host.Clock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.hasher.mac == nil {
-		return nil
-	}
-	for _, h := range r.holds[r.hasher.digest(user)] {
-		if h.activeAt(now) {
+	for _, h := range r.holds[r.digest(user)] {
+		if isActive(h.until, now) {
 			active = append(active, h)
 		}
 	}
 	return active
 }
 
-// held is a user's hold.
-type held struct {
-	digest
-	hold
-}
-
-// mark is what a user is called who cannot be named.
-func (h *held) mark() string { return "#" + h.digest.String()[:8] }
-
 // find returns the holds that are wanted, by name.
-func (r *records) find(wanted func(*hold) bool) (found []held) {
+func (r *records) find(wanted func(*hold) bool) (found []hold) {
 	r.mu.Lock()
-	for d, theirs := range r.holds {
+	for _, theirs := range r.holds {
 		for i := range theirs {
 			if wanted(&theirs[i]) {
-				found = append(found, held{d, theirs[i]})
+				found = append(found, theirs[i])
 			}
 		}
 	}
 	r.mu.Unlock()
-	slices.SortFunc(found, func(a, b held) int {
-		return cmp.Or(cmp.Compare(a.name, b.name), bytes.Compare(a.digest[:], b.digest[:]),
-			cmp.Compare(a.scope.String(), b.scope.String()))
+	slices.SortFunc(found, func(a, b hold) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.key(), b.key()))
 	})
 	return found
 }
 
 // active returns the active holds of a kind that are wanted, by name.
-func (r *records) active(kind string, wanted func(*hold) bool) []held {
+func (r *records) active(kind string, wanted func(*hold) bool) []hold {
 	now := r.host.Clock()
-	return r.find(func(h *hold) bool { return h.kind == kind && h.activeAt(now) && wanted(h) })
+	return r.find(func(h *hold) bool { return h.kind == kind && isActive(h.until, now) && wanted(h) })
 }
 
 // noteRank remembers who is a moderator of a group, as the platform and the configuration
@@ -421,13 +390,6 @@ func (r *records) noteRank(user core.Path, m *core.Message) {
 	r.enqueue(item)
 }
 
-// isModerator reports whether a user was seen as a moderator of a group.
-func (r *records) isModerator(user, group core.Path) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.moderators[seenModerator{user, group}]
-}
-
 // forget removes what is in memory about a user, or on its way to the disk.
 func (r *records) forget(ctx context.Context, user core.Path) error {
 	ctx, err := r.begin(ctx)
@@ -436,18 +398,18 @@ func (r *records) forget(ctx context.Context, user core.Path) error {
 	}
 	defer r.change.Unlock()
 	r.mu.Lock()
-	if r.hasher.mac != nil {
-		theirs := r.holds[r.hasher.digest(user)]
-		for i := range theirs {
-			theirs[i].forgetUser()
+	theirs := r.holds[r.digest(user)]
+	for i := range theirs {
+		theirs[i].forgetUser()
+	}
+	maps.DeleteFunc(r.moderators, func(seen seenModerator, _ bool) bool { return seen.user == user })
+	gone := r.log.take(func(e *event) bool { return e.about == user })
+	for i := range r.log.events {
+		e := &r.log.events[i]
+		if e.by == user {
+			e.by, e.byName = core.Path{}, ""
 		}
 	}
-	for seen := range r.moderators {
-		if seen.user == user {
-			delete(r.moderators, seen)
-		}
-	}
-	gone := r.log.forget(user)
 	r.queue.items = slices.DeleteFunc(r.queue.items, func(i core.Item) bool { return i.Path == user })
 	r.queue.notices = slices.DeleteFunc(r.queue.notices, func(n notice) bool { return n.to == user })
 	r.mu.Unlock()
