@@ -2,9 +2,9 @@ package memory
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"os"
 	"sync/atomic"
 	"time"
@@ -61,7 +61,7 @@ func (r *diskSpace) makeReserve() error {
 	if err != nil {
 		return err
 	}
-	_, err = io.CopyN(f, rand.Reader, reserveSize)
+	_, err = io.CopyN(f, rand.NewChaCha8([32]byte{}), reserveSize)
 	if err == nil {
 		err = f.Sync()
 	}

@@ -165,7 +165,7 @@ func TestJournalsOfOneTransaction(t *testing.T) {
 	done := make(chan error, 2)
 	go func() { done <- db.Commit(t.Context(), &core.Batch{Journal: []core.Record{opens(group, 1000)}}) }()
 	go func() { done <- db.Forget(t.Context(), jay) }()
-	for db.queue.length() < 1 {
+	for waitingJobs(db) < 1 {
 	}
 	letGo()
 	for range 2 {

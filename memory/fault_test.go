@@ -303,7 +303,7 @@ func TestOneThatIsTooLargeFailsAlone(t *testing.T) {
 			t.Errorf("the large one: %v, want ErrFull", err)
 		}
 	})
-	for db.queue.length() < 11 {
+	for waitingJobs(db) < 11 {
 	}
 	letGo()
 	all.Wait()

@@ -175,10 +175,10 @@ func TestAPlaceThatAppearsWhileForgetting(t *testing.T) {
 	letGo, began := hold(db), core.WithEpoch(t.Context(), db.Epoch())
 	done := make(chan error, 2)
 	go func() { done <- db.Commit(t.Context(), &core.Batch{Append: []core.Entry{said, reply}}) }()
-	for db.queue.length() < 1 {
+	for waitingJobs(db) < 1 {
 	}
 	go func() { done <- db.Forget(t.Context(), jay) }()
-	for db.queue.length() < 2 {
+	for waitingJobs(db) < 2 {
 	}
 	letGo()
 	if err := errors.Join(<-done, <-done); err != nil {

@@ -81,14 +81,14 @@ func TestForgottenInOneTransaction(t *testing.T) {
 	letGo := hold(db)
 	ended, gone := make(chan error), make(chan error)
 	go func() { ended <- db.Commit(core.WithEpoch(t.Context(), 0), lastBatch(1, "for Jay alone")) }()
-	for db.queue.length() < 1 {
+	for waitingJobs(db) < 1 {
 	}
 	person, err := group.Person("1000")
 	if err != nil {
 		t.Fatal(err)
 	}
 	go func() { gone <- db.Forget(t.Context(), person) }()
-	for db.queue.length() < 2 {
+	for waitingJobs(db) < 2 {
 	}
 	letGo()
 	if err := <-ended; err != nil {

@@ -241,11 +241,11 @@ func TestWhatCannotBeWrittenFailsItsJob(t *testing.T) {
 			return nil
 		}})
 	}()
-	for db.queue.length() < 1 {
+	for waitingJobs(db) < 1 {
 	}
 	others := make(chan error)
 	go func() { others <- commitN(db, 1) }()
-	for db.queue.length() < 2 {
+	for waitingJobs(db) < 2 {
 	}
 	letGo()
 	saying(t, <-done, db.file.name, bucketStates, "key too large")

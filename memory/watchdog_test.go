@@ -393,7 +393,7 @@ func TestPulseGivesUp(t *testing.T) {
 	if err := db.Pulse(ctx); err == nil || !strings.Contains(err.Error(), `"mine"`) {
 		t.Errorf("%v does not name the job", err)
 	}
-	want(t, "jobs that wait", db.queue.length(), 0)
+	want(t, "jobs that wait", waitingJobs(db), 0)
 	close(free)
 	if err := errors.Join(<-done, db.Close()); err != nil {
 		t.Fatal(err)

@@ -1,11 +1,16 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -17,17 +22,13 @@ import (
 
 // writer is the one goroutine that writes.
 type writer struct {
-	db    *DB
-	watch watch
-	// recentWriters is how many jobs shared a commit of late. Only from three on does a
-	// commit wait for more: two are one place whose turn ends while its next begins.
-	recentWriters int
-	took          time.Duration   // the last commit
-	fault         func(*tx, *job) // see Options; the transaction is nil between two
-	changed       changes         // while the file is compacted
-	unsynced      int             // the transaction whose last sync failed; 0: none
-	inUse         bool            // the file says that it is in use
-	broken        error           // why nothing can be written any more
+	db       *DB
+	watch    watch
+	fault    func(*tx, *job) // see Options; the transaction is nil between two
+	changed  changes         // while the file is compacted
+	unsynced int             // the transaction whose last sync failed; 0: none
+	inUse    bool            // the file says that it is in use
+	broken   error           // why nothing can be written any more
 }
 
 // run writes until the queue is closed and empty.
@@ -36,18 +37,16 @@ func (w *writer) run() {
 	debug.SetPanicOnFault(true)
 	for range w.db.queue.wake {
 		for {
-			g := &groupCommit{sealed: w.recentWriters < 3}
+			g := new(groupCommit)
 			closed := w.db.queue.take(g)
-			some := len(g.jobs) > 0 || w.join(g)
-			if some {
+			if len(g.jobs) > 0 {
 				w.commit(g)
 			}
 			if closed {
 				w.markClean()
 				return
 			}
-			if !some {
-				w.recentWriters = 0
+			if len(g.jobs) == 0 {
 				break
 			}
 		}
@@ -70,14 +69,11 @@ func (w *writer) commit(g *groupCommit) {
 		j.done <- err
 		return
 	}
-	start := time.Now()
 	for len(g.jobs) > 0 {
 		failed, err := w.try(g)
 		g.sealed = true
 		switch {
 		case err == nil:
-			w.recentWriters = max(len(g.jobs)+w.db.queue.length(), w.recentWriters*3/4)
-			w.took = time.Since(start) - g.waited
 			for _, j := range g.jobs {
 				if j.publish != nil {
 					j.publish()
@@ -115,7 +111,14 @@ func (w *writer) try(g *groupCommit) (failed int, err error) {
 	err = w.transact(func(t *tx) error {
 		id = t.ID()
 		defer func() { saved = t.saved }()
-		for i := 0; i < len(g.jobs) || w.join(g); i++ {
+		for i := 0; ; i++ {
+			if i == len(g.jobs) && !g.sealed {
+				runtime.Gosched() // those whose jobs the last transaction wrote may write again
+				w.db.queue.take(g)
+			}
+			if i == len(g.jobs) {
+				break
+			}
 			err := w.watch.startJob(g.jobs[i], t.now)
 			if err == nil {
 				err = w.db.file.guard(func() error {
@@ -223,6 +226,25 @@ func isFull(err error) bool {
 	return false
 }
 
+// maxDelay is how long a job that can wait waits for a transaction of others.
+const maxDelay = 100 * time.Millisecond
+
+// job is something to write.
+type job struct {
+	// run writes. It may be called again, in another transaction, when what
+	// shares the transaction with it fails.
+	run func(*tx) error
+	// publish, if set, is called when what run wrote is durable.
+	publish func()
+	// exclusive, instead of run, is called between two transactions.
+	exclusive func() error
+	name      string // empty: that of the context of write
+	size      int    // rough, in bytes; 0: it adds nothing
+	finishing bool   // finishes what has begun: it is written even if the disk is full
+	canWait   bool   // for the next transaction, up to maxDelay
+	done      chan error
+}
+
 // Limits of one transaction.
 const (
 	maxGroup      = 1024
@@ -232,35 +254,124 @@ const (
 // groupCommit is the jobs of one transaction.
 type groupCommit struct {
 	jobs   []*job
-	size   int           // of the jobs, in bytes
-	sealed bool          // no more jobs join
-	waited time.Duration // for more jobs
+	size   int  // of the jobs, in bytes
+	sealed bool // no more jobs join
 }
 
-// join adds jobs to the group, whose transaction already runs. It waits until there are as
-// many as of late, for a fraction of a commit at most. Without it, callers that write again
-// and again would split in two groups that wait for each other's sync.
-func (w *writer) join(g *groupCommit) bool {
-	patience := min(w.took/2, 2*time.Millisecond)
-	for before := len(g.jobs); !g.sealed && before < w.recentWriters; {
-		closed := w.db.queue.take(g)
-		if len(g.jobs) > before {
-			return true
-		}
-		if closed {
-			core.Notify(w.db.queue.wake) // so that run, too, finds it closed
-			break
-		}
-		if g.waited >= patience {
-			break
-		}
-		start := time.Now()
-		select {
-		case <-w.db.queue.wake:
-		case <-time.After(patience - g.waited):
-		}
-		g.waited += time.Since(start)
+// queue holds the jobs that wait for the writer.
+type queue struct {
+	mu      sync.Mutex
+	waiting []*job
+	closed  bool
+	wake    chan struct{} // holds one token while there is something to do
+	ended   chan struct{}
+}
+
+// add puts a job in line.
+func (q *queue) add(j *job) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return core.ErrClosed
 	}
-	g.sealed = true
-	return false
+	q.waiting = append(q.waiting, j)
+	if j.canWait {
+		time.AfterFunc(maxDelay, func() { core.Notify(q.wake) })
+	} else {
+		core.Notify(q.wake)
+	}
+	return nil
+}
+
+// take moves jobs into a group, as many as fit. closed reports that no more will come.
+func (q *queue) take(g *groupCommit) (closed bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := 0
+	for ; n < len(q.waiting); n++ {
+		j := q.waiting[n]
+		alone := j.exclusive != nil || len(g.jobs) > 0 && g.jobs[0].exclusive != nil
+		if len(g.jobs) > 0 && (alone || len(g.jobs) == maxGroup || g.size+j.size > maxGroupBytes) {
+			break
+		}
+		g.jobs, g.size = append(g.jobs, j), g.size+j.size
+	}
+	q.waiting = slices.Delete(q.waiting, 0, n)
+	return q.closed && len(q.waiting) == 0
+}
+
+// withdraw removes a job; false if the writer has it already.
+func (q *queue) withdraw(j *job) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.waiting, j)
+	if i < 0 {
+		return false
+	}
+	q.waiting = slices.Delete(q.waiting, i, i+1)
+	return true
+}
+
+// close accepts no more jobs and waits until the others are written. It reports whether it
+// was the first call.
+func (q *queue) close() bool {
+	q.mu.Lock()
+	first := !q.closed
+	q.closed = true
+	q.mu.Unlock()
+	core.Notify(q.wake)
+	<-q.ended
+	return first
+}
+
+// update is write for a function that returns no error.
+func (db *DB) update(ctx context.Context, run func(*tx)) error {
+	return db.write(ctx, &job{run: func(t *tx) error {
+		run(t)
+		return nil
+	}})
+}
+
+// updateAndView is update, and then a view without what is written later.
+func updateAndView(ctx context.Context, db *DB, run func(*tx), f func(*view) error) error {
+	var b *bbolt.Tx
+	var handle *os.File
+	var begin error
+	err := db.write(ctx, &job{
+		run:     func(t *tx) error { run(t); return nil },
+		publish: func() { handle = db.file.handle; b, begin = db.file.bolt.Begin(false) },
+	})
+	if err = cmp.Or(err, begin); err != nil {
+		return err
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() { _ = b.Rollback() }() // of a view, it cannot fail
+	return db.file.guard(func() error { return f(&view{tx: tx{Tx: b, db: db, now: db.clock()}, file: handle}) })
+}
+
+// write calls run in a transaction and returns when that is durable, or run's error. If ctx
+// ends before the writer took the job, nothing is written; later ctx has no effect.
+func (db *DB) write(ctx context.Context, j *job) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if j.name == "" {
+		j.name, _ = ctx.Value(jobKey{}).(string)
+	}
+	if db.space.full.Load() && j.size > 0 && !j.finishing {
+		return fmt.Errorf("%s: %w", db.file.name, core.ErrFull)
+	}
+	j.done = make(chan error, 1)
+	if err := db.queue.add(j); err != nil {
+		return err
+	}
+	select {
+	case err := <-j.done:
+		return err
+	case <-ctx.Done():
+	}
+	if db.queue.withdraw(j) {
+		return ctx.Err()
+	}
+	return <-j.done
 }
