@@ -38,9 +38,8 @@ func (c *checker) records() {
 	c.heads()
 	c.checkFacts()
 	c.vectors()
-	checks := pairChecks()
 	for _, bucket := range []string{bucketJournal, bucketPlugins, bucketStates, bucketUsage, bucketAliases} {
-		c.rows(bucket, checks[bucket])
+		c.rows(bucket, pairChecks()[bucket])
 	}
 }
 

@@ -208,9 +208,8 @@ const (
 
 // hasTraces reports whether traces of what was forgotten are left in the file.
 func hasTraces(db *DB) (left bool) {
-	_ = db.view(context.Background(), func(v *view) error { // errors are reported elsewhere
+	_ = db.look(context.Background(), func(v *view) { // errors are reported elsewhere
 		left = v.bucket(bucketMeta).Get([]byte(metaTraces)) != nil
-		return nil
 	})
 	return left
 }

@@ -172,7 +172,11 @@ func (m *embedWorker) next(ctx context.Context) (batch []core.Fact, by Embedder,
 					return nil
 				}
 				f, err := decodeFact(k, value)
-				if err == nil && !refused[numberOfFact(&f)] && !v.facts().hasVector(&f, by.Model, length) {
+				if err != nil || refused[numberOfFact(&f)] {
+					continue
+				}
+				stored, ok := v.facts().vectorOf(f.Origin, numberOfFact(&f))
+				if !ok || stored.model != modelTag(by.Model, cmp.Or(length, len(stored.digits))) {
 					batch = append(batch, f)
 				}
 			}
@@ -187,12 +191,6 @@ func (m *embedWorker) next(ctx context.Context) (batch []core.Fact, by Embedder,
 		from = numberOfFact(&batch[0])
 	}
 	return batch, by, changed
-}
-
-// hasVector reports whether a fact has a vector of that model and length; 0: of any length.
-func (t factTx) hasVector(f *core.Fact, model string, length int) bool {
-	v, ok := t.vectorOf(f.Origin, numberOfFact(f))
-	return ok && v.model == modelTag(model, cmp.Or(length, len(v.digits)))
 }
 
 var errVectors = errors.New("the vectors do not fit the texts")

@@ -83,7 +83,13 @@ func export(ctx context.Context, db *DB, w io.Writer, path core.Path) error {
 	if err == nil {
 		err = db.view(ctx, func(v *view) error {
 			e.view = v
-			return e.all()
+			e.each(bucketLog, e.entry)
+			e.each(bucketFacts, e.fact)
+			e.each(bucketStates, e.state)
+			e.each(bucketPlugins, e.item)
+			e.each(bucketUsage, e.use)
+			e.records()
+			return e.err
 		})
 	}
 	return errors.Join(err, out.Flush())
@@ -94,16 +100,6 @@ type exporter struct {
 	of  *subject
 	out *json.Encoder
 	err error // the first one of out
-}
-
-func (e *exporter) all() error {
-	e.each(bucketLog, e.entry)
-	e.each(bucketFacts, e.fact)
-	e.each(bucketStates, e.state)
-	e.each(bucketPlugins, e.item)
-	e.each(bucketUsage, e.use)
-	e.records()
-	return e.err
 }
 
 // each calls use for all pairs of a bucket that can be read.
@@ -129,7 +125,7 @@ func (e *exporter) entry(k, v []byte) error {
 	if !ok || err != nil {
 		return err
 	}
-	_, whole := e.of.whole[l.Message.Path]
+	_, whole := e.of.Whole[l.Message.Path]
 	h, _ := e.readHead(placeKey(l.Message.Path))
 	if h.private {
 		l.Message.Private = true // so that the import knows that the place is private
@@ -200,7 +196,7 @@ func (e *exporter) records() {
 		return
 	}
 	for turn, records := range e.turns(subtree(e.of.within)) {
-		_, whole := e.of.whole[turn.Path]
+		_, whole := e.of.Whole[turn.Path]
 		if !whole && !e.of.isAnswered(&e.tx, records) {
 			continue
 		}

@@ -71,30 +71,19 @@ func (db *DB) continueForgets(ctx context.Context) {
 	})
 }
 
-// metaForget, with the path, is the key in the meta bucket of a Forget that is not over. The
-// value is what it found before it deleted anything: what is left after the end of the
-// process does not show what it belonged to.
+// metaForget, with the path, is the key in the meta bucket of the plan of a Forget that is not
+// over.
 const metaForget = "forget "
 
+// plan is what a Forget found before it deleted anything: what is left after the end of the
+// process does not show what it belonged to.
+type plan struct {
+	Whole   map[core.Path]uint64          // places that belong to the subject as a whole, up to that number
+	Replies map[core.Path]map[string]bool // ids of what the bot answered the person, by place
+	Sources map[core.Path]bool            // paths of ids and aliases that lead to what is deleted
+}
+
 func (s *subject) planKey() []byte { return []byte(metaForget + s.path.String()) }
-
-// plan is what is stored, to be encoded or decoded.
-func (s *subject) plan() any {
-	return &struct {
-		Whole   *map[core.Path]uint64
-		Replies *map[core.Path]map[string]bool
-		Sources *map[core.Path]bool
-	}{&s.whole, &s.replies, &s.sources}
-}
-
-func (s *subject) storePlan() error {
-	plan := core.JSON(s.plan())
-	return s.db.update(s.ctx, func(t *tx) { t.bucket(bucketMeta).Put(s.planKey(), plan) })
-}
-
-func (s *subject) dropPlan() error {
-	return s.db.update(s.ctx, func(t *tx) { t.bucket(bucketMeta).Delete(s.planKey()) })
-}
 
 // adopt takes over what a Forget found that was interrupted, if there is one.
 func (s *subject) adopt(v *view) error {
@@ -102,15 +91,22 @@ func (s *subject) adopt(v *view) error {
 	if value == nil {
 		return nil
 	}
-	return json.Unmarshal(value, s.plan())
+	return json.Unmarshal(value, &s.plan)
 }
 
 // erase deletes what belongs to the subject.
 func (s *subject) erase() error {
+	storePlan := func() error {
+		value := core.JSON(s.plan)
+		return s.db.update(s.ctx, func(t *tx) { t.bucket(bucketMeta).Put(s.planKey(), value) })
+	}
+	dropPlan := func() error {
+		return s.db.update(s.ctx, func(t *tx) { t.bucket(bucketMeta).Delete(s.planKey()) })
+	}
 	steps := []func() error{
 		// The log comes late: journals and states that belong to a person are found by it.
-		s.findAll, s.storePlan, s.journals, s.facts, s.plugins, s.states, s.usage, s.entries, s.aliases,
-		s.places, s.files, s.dropPlan,
+		s.findAll, storePlan, s.journals, s.facts, s.plugins, s.states, s.usage, s.entries, s.aliases,
+		s.places, s.files, dropPlan,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -128,10 +124,16 @@ func (s *subject) findAll() error {
 	if err != nil {
 		return err
 	}
-	return s.db.view(s.ctx, func(v *view) error {
-		s.findSources(v)
+	return s.db.look(s.ctx, func(v *view) {
+		s.ids = v.idSources()
+		// A place that moved with one above it has no alias of its own, but ids are stored under
+		// its path.
+		for _, from := range append(v.placesIn(bucketIDs), v.placesIn(bucketAliases)...) {
+			if s.holds(v.resolve(from).path) {
+				s.Sources[from] = true
+			}
+		}
 		s.findTurns(v)
-		return nil
 	})
 }
 
@@ -179,22 +181,25 @@ func (s *subject) markInProgress() {
 	}
 	mark(s.path)
 	if s.person != "" { // else they are below the path
-		for path := range s.whole {
+		for path := range s.Whole {
 			mark(path)
 		}
 	}
 }
 
-// end ends what begin began.
-func (s *subject) end() { s.db.epochs.end(s.inProgress) }
-
-// findSources finds the paths that lead to what is deleted. A place that moved with one
-// above it has no alias of its own, but ids are stored under its path.
-func (s *subject) findSources(v *view) {
-	s.ids = v.idSources()
-	for _, from := range append(v.placesIn(bucketIDs), v.placesIn(bucketAliases)...) {
-		if s.holds(v.resolve(from).path) {
-			s.sources[from] = true
+// end begins the epoch after what begin began: readers that started before then are stale.
+func (s *subject) end() {
+	if len(s.inProgress) == 0 {
+		return
+	}
+	e := &s.db.epochs
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.now++
+	for path := range s.inProgress {
+		e.forgottenIn[path] = e.now
+		if e.inProgress[path]--; e.inProgress[path] == 0 {
+			delete(e.inProgress, path)
 		}
 	}
 }
@@ -257,9 +262,9 @@ func (s *subject) clean(l *storedEntry) bool {
 		unreact(l, s.person, "")
 	}
 	quote := l.Message.ReplyTo
-	quoted := quote != nil && (quote.From.ID == s.person || s.replies[l.Message.Path][quote.ID])
+	quoted := quote != nil && (quote.From.ID == s.person || s.Replies[l.Message.Path][quote.ID])
 	if quoted {
-		l.Message.ReplyTo = &core.Quote{ID: l.Message.ReplyTo.ID}
+		l.Message.ReplyTo = &core.Quote{ID: quote.ID}
 	}
 	passedOn := dropForeign(&l.Message, func(o core.Foreign) bool { return o.From.ID == s.person })
 	return reacted || quoted || passedOn
@@ -275,7 +280,7 @@ func dropForeign(m *core.Message, gone func(core.Foreign) bool) (changed bool) {
 // places deletes the heads of whole places. Their numbers are not given again: a turn may
 // still run there, and platforms know messages by their turn's number.
 func (s *subject) places() error {
-	return changeAll(s.ctx, s.db, slices.Collect(maps.Keys(s.whole)), func(t *tx, path core.Path) {
+	return changeAll(s.ctx, s.db, slices.Collect(maps.Keys(s.Whole)), func(t *tx, path core.Path) {
 		dropHead(t, placeKey(path))
 	})
 }
@@ -295,7 +300,7 @@ func dropHead(t *tx, place []byte) {
 // aliases deletes the aliases that led to the deleted places, and the ids under them. Other
 // paths that led through one of them to a place that stays get an alias of their own.
 func (s *subject) aliases() error {
-	for from := range s.sources {
+	for from := range s.Sources {
 		start, all := placeKey(from), func([]byte, []byte) bool { return true }
 		err := sweep(s.ctx, s.db, bucketIDs, start, after(start), all, func(t *tx, k, v []byte) {
 			if !t.hasEntry(k, v) {
@@ -306,29 +311,23 @@ func (s *subject) aliases() error {
 			return err
 		}
 	}
-	var gone, led []core.Path
-	err := s.db.view(s.ctx, func(v *view) error {
-		moved := v.placesIn(bucketAliases)
-		for _, from := range append(v.placesIn(bucketIDs), moved...) {
-			if !s.sources[from] && s.ledThrough(v, from) {
+	err := changeFound(s.ctx, s.db, func(v *view) (led []core.Path) {
+		for _, from := range append(v.placesIn(bucketIDs), v.placesIn(bucketAliases)...) {
+			if !s.Sources[from] && s.ledThrough(v, from) {
 				led = append(led, from)
 			}
 		}
-		gone = slices.DeleteFunc(moved, func(from core.Path) bool { return !s.sources[from] })
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	err = changeAll(s.ctx, s.db, led, func(t *tx, from core.Path) {
+		return led
+	}, func(t *tx, from core.Path) {
 		p := t.resolve(from)
 		t.addAlias(from, alias{To: p.path, Shift: p.shift})
 	})
 	if err != nil {
 		return err
 	}
-	return changeAll(s.ctx, s.db, gone, func(t *tx, from core.Path) {
-		t.bucket(bucketAliases).Delete(placeKey(from))
+	return deleteWhere(s.ctx, s.db, bucketAliases, nil, nil, func(k, _ []byte) bool {
+		from, _ := placeOf(k)
+		return s.Sources[from]
 	})
 }
 
@@ -336,7 +335,7 @@ func (s *subject) aliases() error {
 func (s *subject) ledThrough(v *view, path core.Path) bool {
 	for range maxHops {
 		a, moved := v.followAlias(path)
-		if !moved || s.sources[a.from] {
+		if !moved || s.Sources[a.from] {
 			return moved
 		}
 		path = a.To
@@ -416,8 +415,8 @@ func (s *subject) usage() error {
 // they began if their places moved since. Writers wait for it: only places with a journal are
 // searched.
 func (s *subject) mute(t *tx) {
-	former := make(map[core.Path][]place)
-	for _, from := range t.db.epochs.moved {
+	e, former := &s.db.epochs, make(map[core.Path][]place)
+	for _, from := range e.moved {
 		p := t.resolve(from)
 		former[p.path] = append(former[p.path], p)
 	}
@@ -432,13 +431,17 @@ func (s *subject) mute(t *tx) {
 			if s.person != "" && !s.isNamed(records) && !s.isAnswered(t, records) {
 				continue
 			}
-			names := []core.TurnID{turn}
+			names := []core.TurnID{turn} // a turn whose place moved goes on under the ids with which it began
 			for _, p := range former[path] {
 				if turn.Seq > p.shift {
 					names = append(names, core.TurnID{Path: p.from, Seq: turn.Seq - p.shift})
 				}
 			}
-			s.db.epochs.mute(turn, names)
+			e.mu.Lock()
+			for _, name := range names {
+				e.muted[name] = muted{turn, e.now}
+			}
+			e.mu.Unlock()
 		}
 	}
 }

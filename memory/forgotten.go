@@ -160,23 +160,6 @@ func (db *DB) Epoch() uint64 {
 	return db.epochs.now
 }
 
-// end begins the epoch in which these are forgotten: readers that started before then are
-// stale.
-func (e *epochs) end(paths map[core.Path]bool) {
-	if len(paths) == 0 {
-		return
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.now++
-	for path := range paths {
-		e.forgottenIn[path] = e.now
-		if e.inProgress[path]--; e.inProgress[path] == 0 {
-			delete(e.inProgress, path)
-		}
-	}
-}
-
 // Forgotten implements core.Forgetter.
 func (db *DB) Forgotten(ctx context.Context, paths ...core.Path) bool {
 	return db.epochOf(ctx).forgot(paths...)
@@ -251,15 +234,6 @@ func quoted(text string) []byte {
 type muted struct {
 	turn  core.TurnID // under the path where its place is now
 	epoch uint64      // in which it was muted
-}
-
-// mute marks a turn. A turn whose place moved goes on under the ids with which it began.
-func (e *epochs) mute(turn core.TurnID, names []core.TurnID) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, name := range names {
-		e.muted[name] = muted{turn, e.now}
-	}
 }
 
 // isMuted reports whether a turn answers somebody who was forgotten. A turn with the same id

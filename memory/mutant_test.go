@@ -203,7 +203,7 @@ func TestATurnOfTheSameEpoch(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := db.Commit(core.WithEpoch(t.Context(), db.Epoch()), lastBatch(1, "what was read meanwhile"))
-	db.epochs.end(f.inProgress)
+	f.end()
 	if err != nil {
 		t.Fatal(err)
 	}

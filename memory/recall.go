@@ -123,13 +123,12 @@ func (v *view) newestWith(origin core.Path, term string, max int, use func(id ui
 // recency decide among equals.
 func (db *DB) Recall(ctx context.Context, q core.FactQuery) (found []core.FactMatch, err error) {
 	meant, known := db.embeds.query(ctx, q.Text, db.config().Recall)
-	err = db.view(ctx, func(v *view) error {
+	err = db.look(ctx, func(v *view) {
 		s := &search{view: v, q: q}
 		if known {
 			s.vector = &meant
 		}
 		found = s.run()
-		return nil
 	})
 	return found, err
 }

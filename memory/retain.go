@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -109,10 +110,7 @@ func (p *pruning) step(ctx context.Context) time.Duration {
 // messages, and usage of more than 400 days ago.
 func (db *DB) Prune(ctx context.Context, c Config) error {
 	var heads map[core.Path]head
-	err := db.view(ctx, func(v *view) error {
-		heads = maps.Collect(v.headsBelow(core.Path{}))
-		return nil
-	})
+	err := db.look(ctx, func(v *view) { heads = maps.Collect(v.headsBelow(core.Path{})) })
 	if err != nil {
 		return err
 	}
@@ -126,26 +124,22 @@ func (db *DB) Prune(ctx context.Context, c Config) error {
 	ctx = withJobName(ctx, "retention of ids and use")
 	oldID := uint64(max(db.clock().Add(-idAge).Unix()/3600, 0))
 	oldUse := []byte(db.clock().Add(-usageAge).Format(time.DateOnly)) // keys begin with the day
-	errs = append(errs, db.pruning.ids(ctx, oldID))
+	drop := func(t *tx, k, v []byte) {
+		if !t.hasEntry(k, v) {
+			t.bucket(bucketIDs).Delete(k)
+		}
+	}
+	errs = append(errs, sweep(ctx, db, bucketIDs, nil, nil, func(_, v []byte) bool {
+		_, n := uvarint(string(v))
+		hour, size := uvarint(string(v[n:]))
+		return size > 0 && hour < oldID
+	}, drop))
 	errs = append(errs, deleteWhere(ctx, db, bucketGone, nil, nil, func(_, v []byte) bool {
 		hour, size := uvarint(string(v))
 		return size > 0 && hour < oldID // requests stay: they hold seconds, which are greater
 	}))
 	errs = append(errs, deleteWhere(ctx, db, bucketUsage, nil, oldUse, func([]byte, []byte) bool { return true }))
 	return errors.Join(errs...)
-}
-
-// ids deletes ids from before an hour whose entries are deleted.
-func (p *pruning) ids(ctx context.Context, oldest uint64) error {
-	return sweep(ctx, p.db, bucketIDs, nil, nil, func(_, v []byte) bool {
-		_, n := uvarint(string(v))
-		hour, size := uvarint(string(v[n:]))
-		return size > 0 && hour < oldest
-	}, func(t *tx, k, v []byte) {
-		if !t.hasEntry(k, v) {
-			t.bucket(bucketIDs).Delete(k)
-		}
-	})
 }
 
 // entries deletes entries from the beginning of one log, up to the first that stays, or that
@@ -158,43 +152,31 @@ func (p *pruning) entries(ctx context.Context, path core.Path, h head, r Retenti
 	if spare == 0 && r.Age <= 0 {
 		return nil
 	}
-	ctx = withJobName(ctx, "retention in %s", path)
-	oldest := p.db.clock().Add(-r.Age)
-	at := place{path: path, key: placeKey(path)}
-	var seqs []uint64
-	err := p.db.view(ctx, func(v *view) error {
-		for seq, value := range v.numbers(bucketLog, at.key, 0) {
-			l, ok := v.readEntry(at.path, seq, value)
+	oldest, key := p.db.clock().Add(-r.Age), placeKey(path)
+	return changeFound(withJobName(ctx, "retention in %s", path), p.db, func(v *view) (seqs []uint64) {
+		for seq, value := range v.numbers(bucketLog, key, 0) {
+			l, ok := v.readEntry(path, seq, value)
 			stays := ok && len(seqs) >= spare && (r.Age <= 0 || !l.Message.Time.Before(oldest))
-			if stays || has(v.bucket(bucketDue), seqKey(at.key, seq)) {
+			if stays || has(v.bucket(bucketDue), seqKey(key, seq)) {
 				break
 			}
 			seqs = append(seqs, seq)
 		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return changeAll(ctx, p.db, seqs, func(t *tx, seq uint64) { t.remove(at.key, seq) })
+		return seqs
+	}, func(t *tx, seq uint64) { t.remove(key, seq) })
 }
 
 // journal deletes the turns that are over, if all of their records are old: a part of a turn
 // is of no use.
 func (p *pruning) journal(ctx context.Context, oldest time.Time) error {
-	var turns []core.TurnID
-	err := p.db.view(ctx, func(v *view) error {
+	return changeFound(ctx, p.db, func(v *view) (turns []core.TurnID) {
 		for turn, records := range v.turns(nil, nil) {
 			if isOld(&v.tx, turn, records, oldest) {
 				turns = append(turns, turn)
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return changeAll(ctx, p.db, turns, func(t *tx, turn core.TurnID) {
+		return turns
+	}, func(t *tx, turn core.TurnID) {
 		if isOld(t, turn, t.records(turn), oldest) {
 			t.deleteBelow(bucketJournal, turnKey(turn))
 		}
@@ -233,4 +215,43 @@ func (t *tx) deleteBelow(bucket string, prefix []byte) {
 	for _, k := range keys {
 		t.bucket(bucket).Delete(k)
 	}
+}
+
+// remove deletes an entry. Its id stays known. The time of the head stays, even if the entry
+// was the newest: see correctHeadTimes.
+func (t *tx) remove(place []byte, seq uint64) {
+	key := seqKey(place, seq)
+	if t.bucket(bucketLog).Get(key) == nil {
+		return
+	}
+	t.head(place).count-- // before: a head that cannot be read is counted anew
+	t.bucket(bucketLog).Delete(key)
+	t.bucket(bucketDue).Delete(key)
+}
+
+// correctHeadTimes sets the times of places' heads to those of their newest entries, after
+// entries were deleted. It reads in a view, since a cursor cannot go back in a transaction
+// that has deleted. A place that changed since then is skipped.
+func correctHeadTimes(ctx context.Context, db *DB, places iter.Seq[core.Path]) error {
+	type corrected struct {
+		key    []byte
+		before head
+		time   time.Time
+	}
+	return changeFound(ctx, db, func(v *view) (all []corrected) {
+		for path := range places {
+			key := placeKey(path)
+			h, ok := v.readHead(key)
+			last := v.tail(path, key)
+			if ok && last.step() && !h.time.Equal(last.at.Message.Time) {
+				all = append(all, corrected{key, h, last.at.Message.Time})
+			}
+		}
+		return all
+	}, func(t *tx, c corrected) {
+		h := t.head(c.key)
+		if h.last == c.before.last && h.count == c.before.count {
+			h.time = c.time
+		}
+	})
 }

@@ -109,7 +109,7 @@ func (u *Use) fields(c *codec) {
 // Uses returns the counters of the days from first to last, inclusive, by day, person and
 // engine.
 func (db *DB) Uses(ctx context.Context, first, last string) (uses []Use, err error) {
-	err = db.view(ctx, func(v *view) error {
+	err = db.look(ctx, func(v *view) {
 		for k, value := range v.bucket(bucketUsage).pairs([]byte(first), nil) {
 			u, err := readUse(k, value)
 			if u.Day > last {
@@ -121,7 +121,6 @@ func (db *DB) Uses(ctx context.Context, first, last string) (uses []Use, err err
 			}
 			uses = append(uses, u)
 		}
-		return nil
 	})
 	return uses, err
 }

@@ -14,31 +14,28 @@ import (
 // subject is what an export or Forget covers: a person, a place and all below it, or,
 // with the zero Path, everybody.
 type subject struct {
-	db      *DB
-	ctx     context.Context
-	path    core.Path
-	person  string               // the person's id; empty for a place
-	within  core.Path            // the places to search
-	heads   map[core.Path]head   // of these places, when they were last looked up
-	whole   map[core.Path]uint64 // places that belong to it as a whole, up to that number
-	spokeIn map[core.Path]bool   // places where the person spoke
-	newest  core.Message         // the person's last message
-	// replies holds, by place, the ids of what the bot answered the person.
-	replies map[core.Path]map[string]bool
+	db     *DB
+	ctx    context.Context
+	path   core.Path
+	person string             // the person's id; empty for a place
+	within core.Path          // the places to search
+	heads  map[core.Path]head // of these places, when they were last looked up
+	plan
+	spokeIn map[core.Path]bool // places where the person spoke
+	newest  core.Message       // the person's last message
 
 	// Forget alone uses these.
 	inProgress map[core.Path]bool    // what is marked in epochs
 	ids        map[core.Path][]place // the paths under which ids are stored, by the place that they lead to
-	sources    map[core.Path]bool    // paths of ids and aliases that lead to what is deleted
 	turns      map[core.TurnID]bool  // turns whose journals are deleted; true: they answered the person
 	continued  bool                  // it began in a former life of the process
 }
 
 func newSubject(ctx context.Context, db *DB, path core.Path) *subject {
 	s := &subject{db: db, ctx: ctx, path: path, within: path,
-		heads: make(map[core.Path]head), whole: make(map[core.Path]uint64),
-		spokeIn: make(map[core.Path]bool), replies: make(map[core.Path]map[string]bool),
-		inProgress: make(map[core.Path]bool), sources: make(map[core.Path]bool), turns: make(map[core.TurnID]bool)}
+		heads: make(map[core.Path]head), spokeIn: make(map[core.Path]bool),
+		inProgress: make(map[core.Path]bool), turns: make(map[core.TurnID]bool)}
+	s.plan = plan{make(map[core.Path]uint64), make(map[core.Path]map[string]bool), make(map[core.Path]bool)}
 	if path.IsPerson() {
 		s.person, s.within = path.Elements()[2], interfaceOf(path)
 	}
@@ -71,7 +68,7 @@ func (s *subject) find() error {
 func (s *subject) findWhole() error {
 	if s.person == "" {
 		for path, h := range s.heads {
-			s.whole[path] = h.last
+			s.Whole[path] = h.last
 		}
 		return nil
 	}
@@ -91,15 +88,15 @@ func (s *subject) findWhole() error {
 			s.newest = l.Message
 		}
 		if l.Message.Private {
-			s.whole[path] = s.heads[path].last
+			s.Whole[path] = s.heads[path].last
 		}
 		return false
 	}, nil)
 	for path, h := range s.heads { // a place below such a one belongs to it, too
 		for above := path.Parent(); !above.IsZero(); above = above.Parent() {
-			_, whole := s.whole[above]
+			_, whole := s.Whole[above]
 			if whole {
-				s.whole[path] = h.last
+				s.Whole[path] = h.last
 			}
 		}
 	}
@@ -108,10 +105,10 @@ func (s *subject) findWhole() error {
 
 // addReply adds a message that answered the person.
 func (s *subject) addReply(place core.Path, id string) {
-	if s.replies[place] == nil {
-		s.replies[place] = make(map[string]bool)
+	if s.Replies[place] == nil {
+		s.Replies[place] = make(map[string]bool)
 	}
-	s.replies[place][id] = true
+	s.Replies[place][id] = true
 }
 
 // read decodes an entry that is in a place that belongs to the subject, mentions the person, or
@@ -119,12 +116,12 @@ func (s *subject) addReply(place core.Path, id string) {
 // read, in such a place, the number is known.
 func (s *subject) read(k, v []byte) (l storedEntry, ok bool, err error) {
 	named := bytes.Contains(v, []byte(s.person))
-	if !named && len(s.replies)+len(s.whole) == 0 {
+	if !named && len(s.Replies)+len(s.Whole) == 0 {
 		return storedEntry{}, false, nil
 	}
 	path, seq, err := entryOf(k)
-	_, whole := s.whole[path]
-	if err != nil || seq > s.heads[path].last || !named && !whole && s.replies[path] == nil {
+	_, whole := s.Whole[path]
+	if err != nil || seq > s.heads[path].last || !named && !whole && s.Replies[path] == nil {
 		return storedEntry{}, false, err
 	}
 	l, err = decodeEntry(v, path, seq)
@@ -137,15 +134,15 @@ func (s *subject) read(k, v []byte) (l storedEntry, ok bool, err error) {
 // concerns reports whether an entry is the person's, answers them, or is in a place that
 // belongs to the subject as a whole.
 func (s *subject) concerns(l *storedEntry) bool {
-	return l.Message.Seq <= s.whole[l.Message.Path] || l.Message.Author.ID == s.person ||
+	return l.Message.Seq <= s.Whole[l.Message.Path] || l.Message.Author.ID == s.person ||
 		slices.Contains(l.answers, s.person)
 }
 
 // holds reports whether what is stored under a path belongs to the subject.
 func (s *subject) holds(path core.Path) bool {
 	for above := path; !above.IsZero(); above = above.Parent() {
-		_, whole := s.whole[above]
-		if whole || s.sources[above] {
+		_, whole := s.Whole[above]
+		if whole || s.Sources[above] {
 			return true
 		}
 	}
@@ -156,7 +153,7 @@ func (s *subject) concernsFact(fact core.Fact) bool {
 	if s.person == "" {
 		return fact.Origin.Within(s.path) || fact.By.Within(s.path)
 	}
-	_, private := s.whole[fact.Origin]
+	_, private := s.Whole[fact.Origin]
 	return private || fact.By == s.path || slices.Contains(fact.About, s.path)
 }
 
@@ -174,7 +171,7 @@ func (s *subject) isNamed(records []record) bool {
 // a place that is deleted as a whole.
 func (s *subject) isAnswered(t *tx, records []record) bool {
 	turn := records[0].key.Turn
-	last, whole := s.whole[turn.Path]
+	last, whole := s.Whole[turn.Path]
 	if whole && turn.Seq <= last {
 		return true
 	}
@@ -200,7 +197,7 @@ func (s *subject) isAnswered(t *tx, records []record) bool {
 
 // isNamedIn reports whether a value in JSON that cannot be read names the subject.
 func (s *subject) isNamedIn(value []byte) bool {
-	for path := range s.whole {
+	for path := range s.Whole {
 		if namesPath(value, path) {
 			return true
 		}

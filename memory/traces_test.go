@@ -157,7 +157,7 @@ func TestBeginningWhileForgetting(t *testing.T) {
 	if err := put(meanwhile, group); err != nil || db.Forgotten(meanwhile, ann, group) {
 		t.Errorf("of others: %v", err)
 	}
-	db.epochs.end(f.inProgress)
+	f.end()
 	if !db.Forgotten(meanwhile, jay) || !errors.Is(put(meanwhile, alone), core.ErrForgotten) {
 		t.Error("who began meanwhile may keep something of him afterwards")
 	}

@@ -332,6 +332,14 @@ func (db *DB) update(ctx context.Context, run func(*tx)) error {
 	}})
 }
 
+// look is view for a function that returns no error.
+func (db *DB) look(ctx context.Context, f func(*view)) error {
+	return db.view(ctx, func(v *view) error {
+		f(v)
+		return nil
+	})
+}
+
 // updateAndView is update, and then a view without what is written later.
 func updateAndView(ctx context.Context, db *DB, run func(*tx), f func(*view) error) error {
 	var b *bbolt.Tx
