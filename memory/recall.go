@@ -122,7 +122,7 @@ func (v *view) newestWith(origin core.Path, term string, max int, use func(id ui
 // counts as much as words, if there is an Embedder that answers in time; importance and
 // recency decide among equals.
 func (db *DB) Recall(ctx context.Context, q core.FactQuery) (found []core.FactMatch, err error) {
-	meant, known := db.embeds.query(ctx, q.Text, db.config().Recall)
+	meant, known := db.embeds.query(ctx, q.Text, db.pruning.config.Load().Recall)
 	err = db.look(ctx, func(v *view) {
 		s := &search{view: v, q: q}
 		if known {

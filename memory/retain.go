@@ -67,10 +67,10 @@ func (c *Config) policy(place core.Path) Retention {
 // pruning deletes what the configuration does not keep.
 type pruning struct {
 	db      *DB
-	config  atomic.Pointer[Config]
-	changed chan struct{} // holds a token after a change of the configuration
-	seen    *Config       // the configuration of the last step
-	next    time.Time     // when to prune
+	config  atomic.Pointer[Config] // not to be changed
+	changed chan struct{}          // holds a token after a change of the configuration
+	seen    *Config                // the configuration of the last step
+	next    time.Time              // when to prune
 }
 
 // SetConfig replaces the configuration, as after a reload. It returns at once.
@@ -80,14 +80,11 @@ func (db *DB) SetConfig(c Config) {
 	core.Notify(db.pruning.changed)
 }
 
-// config is the current configuration; not to be changed.
-func (db *DB) config() *Config { return db.pruning.config.Load() }
-
 // step prunes regularly, and soon after the start, so that a bot that never runs for long
 // prunes, too, and after each change of the configuration. It returns when to go on; see
 // core.Repeat.
 func (p *pruning) step(ctx context.Context) time.Duration {
-	c := p.db.config()
+	c := p.config.Load()
 	if c != p.seen {
 		p.seen, p.next = c, time.Now().Add(min(firstPrunePause, c.Every))
 	}
