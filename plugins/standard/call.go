@@ -38,6 +38,8 @@ type request struct {
 	Method   string
 	Query    map[string]json.RawMessage
 	Body     json.RawMessage
+
+	address *url.URL
 }
 
 // changes reports whether a request does more than ask.
@@ -190,12 +192,11 @@ func (p *Plugin) prepare(c core.Call) (*api, *request, error) {
 	case r.Body != nil && !r.changes():
 		return nil, nil, core.Errorf(core.Invalid, "A body does not go with GET: use query.")
 	}
-	_, err = p.apis[i].url(&r)
+	r.address, err = p.apis[i].url(&r)
 	return p.apis[i], &r, err
 }
 
-// url is the address of a request: below the API's own, wherever the endpoint
-// would lead.
+// url is the address of a request: below the API's own, wherever the endpoint would lead.
 func (a *api) url(r *request) (*url.URL, error) {
 	refused := core.Errorf(core.Invalid, "The endpoint must be a path below the address of %s, like /transactions.",
 		a.Name)
@@ -228,10 +229,7 @@ func (a *api) url(r *request) (*url.URL, error) {
 // of its own, which asks.
 func (p *Plugin) call(ctx context.Context, c core.Call) (core.Result, error) {
 	a, r, err := p.prepare(c)
-	if err != nil {
-		return core.Result{}, err
-	}
-	if r.changes() && a.Confirm {
+	if err == nil && r.changes() && a.Confirm {
 		return core.Result{Next: []core.Step{{Type: "api_change", Payload: c.Payload,
 			Priority: core.DefaultPriority}}}, nil
 	}
@@ -244,17 +242,14 @@ func (p *Plugin) send(ctx context.Context, c core.Call) (core.Result, error) {
 	if err != nil {
 		return core.Result{}, err
 	}
-	u, err := a.url(r)
-	if err != nil {
-		return core.Result{}, err
-	}
-	call := outbound.Call{Server: "The server", Method: r.Method, URL: u, Body: r.Body, Headers: a.Headers}
+	call := outbound.Call{Server: "The server", Method: r.Method, URL: r.address, Body: r.Body, Headers: a.Headers}
 	if r.changes() {
 		call.Key = c.Key
 	}
 	data, err := call.Send(ctx, a.client)
 	var refused *core.Error
 	if errors.As(err, &refused) && refused.Kind == core.Invalid {
+		const maxDetail = 300 // characters of what a server says about a refusal
 		refused.Text = strings.TrimSuffix(refused.Text, ".") + ": " + txt.ClipLine(string(data), maxDetail)
 	}
 	if err != nil {
@@ -263,6 +258,3 @@ func (p *Plugin) send(ctx context.Context, c core.Call) (core.Result, error) {
 	output, err := outbound.Value(data)
 	return core.Result{Output: output}, err
 }
-
-// maxDetail is how much of what a server says about a refusal is shown, in characters.
-const maxDetail = 300

@@ -3,36 +3,25 @@ package standard
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"time"
 
 	"synthbot/core"
 	"synthbot/core/action"
 )
 
-const notifySchema = `{
-	"type": "object",
-	"title": "Send a notice",
-	"properties": {
-		"message": {"type": "string", "minLength": 1, "maxLength": 2000, "title": "message",
-			"description": "What to tell, as Markdown."},
-		"type": {"type": "string", "enum": ["info", "success", "warning", "error"], "default": "info", "title": "kind"},
-		"to": {"type": "string", "enum": ["person", "here", "admins"], "default": "person", "title": "to",
-			"description":
-				"person: who is spoken with, in private; here: everyone in this place; admins: those who run the bot."}
-	},
-	"required": ["message"],
-	"additionalProperties": false
-}`
+type notice struct {
+	_ struct{} `title:"Send a notice"`
 
-type notice struct{ Message, Type, To string }
+	Message string `json:"message" title:"message" min:"1" max:"2000" doc:"What to tell, as Markdown."`
+	Type    string `json:"type" title:"kind" oneof:"info|success|warning|error" default:"info"`
+	To      string `json:"to" title:"to" oneof:"person|here|admins" default:"person" doc:"person: who is spoken with, in private; here: everyone in this place; admins: those who run the bot."`
+}
 
 // notify is the action that tells somebody something on the side.
-func (p *Plugin) notify() []core.Action {
-	return []core.Action{{
+func (p *Plugin) notify() core.Action {
+	return action.Typed(core.Action{
 		Name: "notify", Similes: []string{"send_notification", "alert"},
-		Brief:  "Tell the person in private, or the admins, something short",
-		Schema: json.RawMessage(notifySchema),
+		Brief: "Tell the person in private, or the admins, something short",
 		Examples: core.Examples{
 			Description: "Sends a short notice: to the person who is spoken with in private, to everyone in this" +
 				" place, or to the admins of the bot.",
@@ -53,23 +42,22 @@ func (p *Plugin) notify() []core.Action {
 		},
 		Effects: core.EffectWrites, Permission: core.PermissionEveryone,
 		RateLimit: core.RateLimit{Count: p.c.Notices, Per: time.Hour},
-		Check:     func(_ context.Context, c core.Call) error { _, err := p.notice(c); return err },
-		Do:        p.tell,
-	}}
+		Check: func(_ context.Context, c core.Call) error {
+			n, err := action.Payload[notice](c)
+			return cmp.Or(err, p.refuse(c, n))
+		},
+	}, p.tell)
 }
 
-// notice reads a call, and refuses it where it may not be carried out.
-func (p *Plugin) notice(c core.Call) (n notice, err error) {
-	n, err = action.Payload[notice](c)
+// refuse returns why a notice may not be sent.
+func (p *Plugin) refuse(c core.Call, n notice) error {
 	switch {
-	case err != nil:
-		return n, err
 	case n.To == "admins" && !permits(p.c.Admins, c.Author.Rank):
-		return n, core.Errorf(core.Forbidden, "Whoever asked may not notify the admins.")
+		return core.Errorf(core.Forbidden, "Whoever asked may not notify the admins.")
 	case n.To == "person" && c.Author.ID == "":
-		return n, core.Errorf(core.Invalid, "There is no one person who could be told.")
+		return core.Errorf(core.Invalid, "There is no one person who could be told.")
 	}
-	return n, nil
+	return nil
 }
 
 // permits reports whether a rank is enough for a permission as it is configured.
@@ -85,9 +73,8 @@ func permits(permission string, rank core.Rank) bool {
 	return false
 }
 
-func (p *Plugin) tell(ctx context.Context, c core.Call) (core.Result, error) {
-	n, err := p.notice(c)
-	if err != nil {
+func (p *Plugin) tell(ctx context.Context, c core.Call, n notice) (core.Result, error) {
+	if err := p.refuse(c, n); err != nil {
 		return core.Result{}, err
 	}
 	signs := map[string]string{"success": "✅", "warning": "⚠️", "error": "❌"}

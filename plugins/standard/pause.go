@@ -3,7 +3,6 @@ package standard
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -12,9 +11,10 @@ import (
 )
 
 // wait is the action that pauses between two others.
-func (p *Plugin) wait() []core.Action {
-	most := strconv.FormatFloat(p.c.Wait.Seconds(), 'f', -1, 64)
-	return []core.Action{{
+func (p *Plugin) wait() core.Action {
+	seconds := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+	most := seconds(p.c.Wait.Seconds())
+	return core.Action{
 		Name: "wait", Similes: []string{"pause", "sleep"},
 		Brief: "Pause a few seconds before the next action",
 		Schema: json.RawMessage(`{"type":"object","title":"Wait","properties":{"duration":{"type":"number"` +
@@ -30,14 +30,14 @@ func (p *Plugin) wait() []core.Action {
 					"For anything later than that set a reminder."},
 				Notes: []string{"Nothing else is answered in this place meanwhile."},
 			},
-			Examples: []core.Example{core.NewExample("A moment of suspense",
-				fmt.Sprintf(`{"duration":%s}`, strconv.FormatFloat(min(3, p.c.Wait.Seconds()), 'f', -1, 64)))},
+			Examples: []core.Example{
+				core.NewExample("A moment of suspense", `{"duration":`+seconds(min(3, p.c.Wait.Seconds()))+`}`)},
 		},
 		Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true,
 		Timeout:   p.c.Wait + 5*time.Second,
 		RateLimit: core.RateLimit{Count: 20, Per: time.Hour},
 		Do:        pause,
-	}}
+	}
 }
 
 func pause(ctx context.Context, c core.Call) (core.Result, error) {
@@ -79,8 +79,8 @@ const confirmSchema = `{
 }`
 
 // confirm is the action that asks first.
-func (p *Plugin) confirm() []core.Action {
-	return []core.Action{{
+func (p *Plugin) confirm() core.Action {
+	return core.Action{
 		Name: "confirm", Similes: []string{"ask_confirmation"},
 		Brief:  "Ask the person yes or no, and act on a yes",
 		Schema: json.RawMessage(confirmSchema),
@@ -105,7 +105,7 @@ func (p *Plugin) confirm() []core.Action {
 		},
 		Effects: core.EffectNone, Permission: core.PermissionEveryone, Confirm: true, Idempotent: true,
 		Then: thenSteps, Do: confirmed,
-	}}
+	}
 }
 
 // thenSteps are the actions that follow a yes.
@@ -128,13 +128,13 @@ func thenSteps(payload json.RawMessage) (steps []core.Step) {
 }
 
 // confirmed runs when the person said yes. What follows has its own words.
-func confirmed(_ context.Context, c core.Call) (r core.Result, err error) {
+func confirmed(_ context.Context, c core.Call) (core.Result, error) {
 	if _, err := action.Payload[struct{}](c); err != nil {
-		return r, err
+		return core.Result{}, err
 	}
-	r.Next = thenSteps(c.Payload)
-	if len(r.Next) == 0 {
-		r.Output = json.RawMessage(`{"confirmed":true}`)
+	steps := thenSteps(c.Payload)
+	if len(steps) == 0 {
+		return core.Result{Output: json.RawMessage(`{"confirmed":true}`)}, nil
 	}
-	return r, nil
+	return core.Result{Next: steps}, nil
 }

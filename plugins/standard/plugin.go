@@ -24,12 +24,15 @@ func New(h core.Host, c Config) (*Plugin, error) {
 		}
 		p.apis = append(p.apis, a)
 	}
-	make := map[string]func() []core.Action{
-		"display": p.display, "notify": p.notify, "wait": p.wait, "confirm": p.confirm, "api_call": p.apiCall,
-		"speak": p.speak,
+	make := map[string]func() core.Action{
+		"display": p.display, "notify": p.notify, "wait": p.wait, "confirm": p.confirm, "speak": p.speak,
 	}
 	for _, name := range c.Actions {
-		p.actions = append(p.actions, make[name]()...)
+		if name == "api_call" {
+			p.actions = append(p.actions, p.apiCall()...)
+		} else {
+			p.actions = append(p.actions, make[name]())
+		}
 	}
 	return p, nil
 }

@@ -10,27 +10,20 @@ import (
 	"synthbot/plugins/standard/display"
 )
 
-const displaySchema = `{
-	"type": "object",
-	"title": "Show something",
-	"properties": {
-		"content": {"title": "content",
-			"description": "The data: any JSON. Left out: the last output of an action in this turn."},
-		"format": {"type": "string", "maxLength": 64, "title": "format",
-			"description": "table, list, card, metric, chart (or line, bar) or markdown; left out: what fits best."},
-		"fields": {"type": "array", "maxItems": 32, "items": {"type": "string"}, "title": "fields",
-			"description": "The properties that come first, in this order: columns, lines."},
-		"title": {"type": "string", "maxLength": 200, "title": "title", "description": "The heading."}
-	},
-	"additionalProperties": false
-}`
+type displayPayload struct {
+	_ struct{} `title:"Show something"`
+
+	Content json.RawMessage `json:"content,omitempty" title:"content" doc:"The data: any JSON. Left out: the last output of an action in this turn."`
+	Format  string          `json:"format,omitempty" title:"format" max:"64" doc:"table, list, card, metric, chart (or line, bar) or markdown; left out: what fits best."`
+	Fields  []string        `json:"fields,omitempty" title:"fields" max:"32" doc:"The properties that come first, in this order: columns, lines."`
+	Title   string          `json:"title,omitempty" title:"title" max:"200" doc:"The heading."`
+}
 
 // display is the action that shows data.
-func (p *Plugin) display() []core.Action {
-	return []core.Action{{
+func (p *Plugin) display() core.Action {
+	return action.Typed(core.Action{
 		Name: "display", Similes: []string{"show_data", "render"},
-		Brief:  "Show data as a table, list, card, metric or chart",
-		Schema: json.RawMessage(displaySchema),
+		Brief: "Show data as a table, list, card, metric or chart",
 		Examples: core.Examples{
 			Description: "Shows data to the people in this place, in a form that fits it: rows as a table, a number" +
 				" on one line, series of numbers as a picture of a chart with its words.",
@@ -61,19 +54,10 @@ func (p *Plugin) display() []core.Action {
 		},
 		Effects: core.EffectWrites, Permission: core.PermissionEveryone,
 		Idempotent: true, // a picture is guarded by its part, words are a step of their own
-		Do:         p.show,
-	}}
+	}, p.show)
 }
 
-func (p *Plugin) show(ctx context.Context, c core.Call) (core.Result, error) {
-	q, err := action.Payload[struct {
-		Content       json.RawMessage
-		Format, Title string
-		Fields        []string
-	}](c)
-	if err != nil {
-		return core.Result{}, err
-	}
+func (p *Plugin) show(ctx context.Context, c core.Call, q displayPayload) (_ core.Result, err error) {
 	if q.Content == nil {
 		q.Content, err = p.latest(ctx, c.Key)
 		if err != nil {

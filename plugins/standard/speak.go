@@ -2,30 +2,27 @@ package standard
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"strconv"
 	"time"
 
 	"synthbot/core"
 	"synthbot/core/action"
 )
 
-// maxText is the longest text, in characters. [speech.out] may allow less.
-const maxText = 10_000
-
 // speakTime is longer than [speech.out] lets the synthesis of a text take.
 const speakTime = 10*time.Minute + 30*time.Second
 
+type speakPayload struct {
+	_ struct{} `title:"Speak"`
+
+	Text string `json:"text" title:"text" min:"1" max:"10000" doc:"What to say, as it is spoken: no markup, no emoji."`
+}
+
 // speak is the action that says something aloud.
-func (p *Plugin) speak() []core.Action {
-	return []core.Action{{
+func (p *Plugin) speak() core.Action {
+	return action.Typed(core.Action{
 		Name: "speak", Similes: []string{"say_aloud", "voice_message"},
 		Brief: "Say something aloud, as a voice message",
-		Schema: json.RawMessage(`{"type":"object","title":"Speak","properties":{"text":{"type":"string"` +
-			`,"minLength":1,"maxLength":` + strconv.Itoa(maxText) +
-			`,"title":"text","description":"What to say, as it is spoken: no markup, no emoji."}},` +
-			`"required":["text"],"additionalProperties":false}`),
 		Examples: core.Examples{
 			Description: "Speaks a text and sends it into this place as a voice message.",
 			Instructions: core.Instructions{
@@ -40,15 +37,10 @@ func (p *Plugin) speak() []core.Action {
 		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Timeout: speakTime,
 		Busy:      core.BusyQueue,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
-		Do:        p.spoken,
-	}}
+	}, p.spoken)
 }
 
-func (p *Plugin) spoken(ctx context.Context, c core.Call) (core.Result, error) {
-	q, err := action.Payload[struct{ Text string }](c)
-	if err != nil {
-		return core.Result{}, err
-	}
+func (p *Plugin) spoken(ctx context.Context, c core.Call, q speakPayload) (core.Result, error) {
 	var people []core.Path
 	for _, a := range c.Authors {
 		if person, err := c.Path.Person(a.ID); err == nil {

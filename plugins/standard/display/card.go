@@ -1,6 +1,7 @@
 package display
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,14 +18,7 @@ func (v value) metric(title string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	name := title
-	for _, key := range []string{"label", "name", "metric"} {
-		t := v.get(key)
-		if t.kind == text && name == "" {
-			name = t.text
-		}
-	}
-	line := escape(txt.Clip(name, maxLabel))
+	line := escape(txt.Clip(cmp.Or(title, v.says("label", "name", "metric")), maxLabel))
 	if line == "" && m.key != "value" {
 		line = label(m.key)
 	}
@@ -32,9 +26,9 @@ func (v value) metric(title string) (string, bool) {
 		line = "**" + line + "**: "
 	}
 	line += m.line(maxCell)
-	unit := v.get("unit", "currency")
-	if unit.kind == text {
-		line += " " + unit.line(maxCell)
+	unit := v.says("unit", "currency")
+	if unit != "" {
+		line += " " + escape(txt.Clip(unit, maxCell))
 	}
 	change := v.get("change", "delta", "trend")
 	if change.kind == text || change.kind == number {
@@ -60,12 +54,9 @@ func (v value) measured() (value, bool) {
 	if named.kind != null && named.scalar() {
 		return named, true
 	}
-	var found []value
-	for _, e := range v.list {
-		if e.kind == number && e.key != "change" && e.key != "delta" && e.key != "trend" {
-			found = append(found, e)
-		}
-	}
+	found := slices.DeleteFunc(slices.Clone(v.list), func(e value) bool {
+		return e.kind != number || e.key == "change" || e.key == "delta" || e.key == "trend"
+	})
 	if len(found) != 1 {
 		return value{}, false
 	}
@@ -86,20 +77,17 @@ func (v value) item() string {
 	if v.kind != object {
 		return v.line(maxLine)
 	}
-	name := v.get("title", "name", "label", "text")
+	name := v.says("title", "name", "label", "text")
 	var parts []string
-	if name.kind == text {
-		parts = append(parts, "**"+name.line(maxLabel)+"**")
+	if name != "" {
+		parts = append(parts, "**"+escape(txt.Clip(name, maxLabel))+"**")
 	}
 	for _, e := range v.list {
-		if !(e.kind == text && e.text == name.text) && len(parts) < maxColumns {
+		if !(e.kind == text && e.text == name) && len(parts) < maxColumns {
 			parts = append(parts, label(e.key)+": "+e.line(maxCell))
 		}
 	}
-	if len(parts) == 0 {
-		return "–"
-	}
-	return strings.Join(parts, " · ")
+	return cmp.Or(strings.Join(parts, " · "), "–")
 }
 
 // card shows whatever there is, a line for each property.

@@ -6,11 +6,16 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/png"
 	"math"
 	"strings"
 	"unicode"
 
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/gofont/goregular"
+	"golang.org/x/image/font/opentype"
+	"golang.org/x/image/math/fixed"
 	"golang.org/x/image/vector"
 
 	"synthbot/core"
@@ -52,9 +57,10 @@ var (
 	}
 )
 
-// frame is where the points lie on the picture, and what the axes say.
+// frame is the picture, where the points lie on it, and what the axes say.
 type frame struct {
-	*canvas
+	*image.RGBA
+	face                     font.Face
 	left, top, right, bottom float64 // pixels
 	across, upward           []tick
 }
@@ -82,12 +88,19 @@ func share(axis []tick, value float64) float64 {
 
 // png draws the picture.
 func (p *plot) png() ([]byte, error) {
-	c, err := newCanvas(width, height)
+	parsed, err := opentype.Parse(goregular.TTF)
 	if err != nil {
 		return nil, fmt.Errorf("chart: %w", err)
 	}
-	f := &frame{canvas: c, left: 20, top: 50, right: width - 30, bottom: height - 40, across: p.across(),
-		upward: p.upward()}
+	face, err := opentype.NewFace(parsed, &opentype.FaceOptions{Size: 14, DPI: 72})
+	if err != nil {
+		return nil, fmt.Errorf("chart: %w", err)
+	}
+	f := &frame{
+		RGBA: image.NewRGBA(image.Rect(0, 0, width, height)), face: face,
+		left: 20, top: 50, right: width - 30, bottom: height - 40, across: p.across(), upward: p.upward(),
+	}
+	draw.Draw(f, f.Bounds(), image.White, image.Point{}, draw.Src)
 	for _, t := range f.upward {
 		f.left = max(f.left, f.wide(t.label)+30)
 	}
@@ -95,7 +108,7 @@ func (p *plot) png() ([]byte, error) {
 		p.legend(f)
 	}
 	f.axes()
-	c.text(width/2, 30, 0.5, txt.Clip(p.title, maxLabel), black)
+	f.text(width/2, 30, 0.5, txt.Clip(p.title, maxLabel), black)
 	for i := range p.series {
 		if p.kind == kindBar {
 			p.bars(f, i)
@@ -104,7 +117,7 @@ func (p *plot) png() ([]byte, error) {
 		}
 	}
 	var b bytes.Buffer
-	err = png.Encode(&b, c)
+	err = png.Encode(&b, f)
 	return b.Bytes(), err
 }
 
@@ -137,18 +150,36 @@ func (f *frame) axes() {
 
 // line draws series i as a line, with dots where there are few.
 func (p *plot) line(f *frame, i int) {
+	const thick, radius, corners = 2.5, 3.5, 12
 	s := &p.series[i]
-	drawn := shape{vector.NewRasterizer(width, height)}
+	drawn := vector.NewRasterizer(width, height)
 	for k := range s.x {
 		x, y := f.x(s.x[k]), f.y(s.y[k])
 		if k > 0 {
-			drawn.line(f.x(s.x[k-1]), f.y(s.y[k-1]), x, y, 2.5)
+			x0, y0 := f.x(s.x[k-1]), f.y(s.y[k-1])
+			length := max(math.Hypot(x-x0, y-y0), 1e-9)
+			dx, dy := (y-y0)/length*thick/2, (x0-x)/length*thick/2
+			polygon(drawn, x0+dx, y0+dy, x+dx, y+dy, x-dx, y-dy, x0-dx, y0-dy)
 		}
 		if len(s.x) <= 60 {
-			drawn.dot(x, y, 3.5)
+			var dot []float64
+			for c := range corners {
+				sin, cos := math.Sincos(2 * math.Pi * float64(c) / corners)
+				dot = append(dot, x+radius*cos, y+radius*sin)
+			}
+			polygon(drawn, dot...)
 		}
 	}
 	drawn.Draw(f, f.Bounds(), image.NewUniform(coloured[i]), image.Point{})
+}
+
+// polygon adds what lies between corners, given as x, y, x, y and so on, clockwise.
+func polygon(r *vector.Rasterizer, at ...float64) {
+	r.MoveTo(float32(at[0]), float32(at[1]))
+	for i := 2; i < len(at); i += 2 {
+		r.LineTo(float32(at[i]), float32(at[i+1]))
+	}
+	r.ClosePath()
 }
 
 // bars draws series i of several as bars, side by side.
@@ -215,4 +246,22 @@ func marks(low, high float64) []tick {
 		}
 	}
 	return ticks
+}
+
+// box fills a rectangle, at least one pixel of it.
+func (f *frame) box(left, top, right, bottom float64, colour color.Color) {
+	r := image.Rect(round(left), round(top), max(round(right), round(left)+1), max(round(bottom), round(top)+1))
+	draw.Draw(f, r, image.NewUniform(colour), image.Point{}, draw.Over)
+}
+
+func round(f float64) int { return int(math.Round(f)) }
+
+// wide is how many pixels a text takes.
+func (f *frame) wide(text string) float64 { return float64(font.MeasureString(f.face, text)) / 64 }
+
+// text writes a line whose baseline is at y. Of its width, share lies left of x.
+func (f *frame) text(x, y, share float64, text string, colour color.Color) {
+	x -= share * f.wide(text)
+	d := font.Drawer{Dst: f, Src: image.NewUniform(colour), Face: f.face, Dot: fixed.P(round(x), round(y))}
+	d.DrawString(text)
 }

@@ -1,6 +1,7 @@
 package display
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,50 +42,44 @@ func (v value) plot(kind string) (p plot, ok bool) {
 	if kind == "" {
 		_, kind = known(v.get("type", "kind").text)
 	}
-	labels, values := v.get("labels", "categories", "x"), v.get("values", "data")
+	labels, values := v.get("labels", "categories", "x").list, v.get("values", "data")
+	var lists []value // one for each series: numbers, or an object that has them and a name
 	switch {
-	case v.get("series").kind == array:
-		p, ok = ofSeries(labels, v.get("series").list)
+	case isArray(v.get("series")):
+		lists = v.get("series").list
 	case values.all(isNumber):
-		p, ok = ofSeries(labels, []value{values})
-		p.series[0].name = txt.Clip(v.get("label", "name").text, maxLabel)
+		values.key = v.get("label", "name").text
+		lists = []value{values}
 	case v.all(isNumber):
-		p, ok = ofSeries(value{}, []value{v})
+		lists = []value{v}
 	case v.all(isObject):
-		p, ok = ofRecords(v.list)
+		p.left = max(0, len(v.list)-maxPoints)
+		labels, lists = columns(v.list[:len(v.list)-p.left])
 	case v.kind == object:
-		p, ok = ofNumbers(v)
+		labels, lists = members(v)
 	}
-	if !ok || p.points() == 0 {
-		return plot{}, false
-	}
-	p.choose(kind)
-	return p, true
-}
-
-// ofSeries reads lists of numbers, or objects with one each.
-func ofSeries(labels value, list []value) (plot, bool) {
-	p := plot{left: max(0, len(list)-maxSeries)}
-	for _, e := range labels.list[:min(len(labels.list), maxPoints)] {
+	p.left += max(0, len(lists)-maxSeries)
+	for _, e := range labels[:min(len(labels), maxPoints)] {
 		p.labels = append(p.labels, txt.Clip(e.plain(), maxLabel))
 	}
-	for _, e := range list[:len(list)-p.left] {
-		data := e
+	for _, e := range lists[:min(len(lists), maxSeries)] {
+		data := e.list
 		if e.kind == object {
-			data = e.get("data", "values", "points", "y")
+			data = e.get("data", "values", "points", "y").list
 		}
-		s, paired, ok := ofData(data.list)
+		s, paired, ok := ofData(data)
 		if !ok {
 			return plot{}, false
 		}
 		if paired {
 			p.labels = nil
 		}
-		p.left += max(0, len(data.list)-maxPoints)
-		s.name = txt.Clip(e.get("name", "label", "title").text, maxLabel)
+		p.left += max(0, len(data)-maxPoints)
+		s.name = txt.Clip(cmp.Or(e.get("name", "label", "title").text, e.key), maxLabel)
 		p.series = append(p.series, s)
 	}
-	return p, true
+	p.choose(kind)
+	return p, p.points() > 0
 }
 
 // ofData reads numbers, or pairs of them.
@@ -112,52 +107,46 @@ func ofData(list []value) (s series, paired, ok bool) {
 	return s, paired, true
 }
 
-// ofRecords reads objects with a text that labels them, and numbers.
-func ofRecords(list []value) (plot, bool) {
-	var p plot
+// columns reads objects with a text that labels them, and numbers.
+func columns(records []value) (labels, lists []value) {
 	name := ""
-	for _, m := range list[0].list {
+	for _, m := range records[0].list {
 		switch {
 		case m.kind == text && name == "":
 			name = m.key
-		case m.kind == number && len(p.series) < maxSeries:
-			p.series = append(p.series, series{name: txt.Clip(m.key, maxLabel)})
+		case m.kind == number && len(lists) < maxSeries:
+			lists = append(lists, value{kind: array, key: m.key})
 		}
 	}
-	p.left = max(0, len(list)-maxPoints)
-	for i, e := range list[:len(list)-p.left] {
-		p.labels = append(p.labels, e.get(name).text)
-		for k := range p.series {
-			if y, ok := e.get(p.series[k].name).number(); ok {
-				p.series[k].x, p.series[k].y = append(p.series[k].x, float64(i)), append(p.series[k].y, y)
+	for _, e := range records {
+		if name != "" {
+			labels = append(labels, value{kind: text, text: e.get(name).text})
+		}
+		for i := range lists {
+			y := e.get(lists[i].key)
+			if !isNumber(y) {
+				y = value{} // a gap
 			}
+			lists[i].list = append(lists[i].list, y)
 		}
 	}
-	if name == "" {
-		p.labels = nil
-	}
-	return p, len(p.series) > 0
+	return labels, lists
 }
 
-// ofNumbers reads an object whose members are numbers.
-func ofNumbers(v value) (plot, bool) {
-	var p plot
-	s := series{}
+// members reads an object all of whose members are numbers, of which there are several.
+func members(v value) (labels, lists []value) {
+	all := value{kind: array}
 	for _, m := range v.list {
-		y, ok := m.number()
-		switch {
-		case m.key == "title" || m.key == "type":
-		case !ok:
-			return plot{}, false
-		case len(s.y) < maxPoints:
-			p.labels = append(p.labels, m.key)
-			s.x, s.y = append(s.x, float64(len(s.x))), append(s.y, y)
-		default:
-			p.left++
+		if m.key == "title" || m.key == "type" {
+			continue
 		}
+		labels = append(labels, value{kind: text, text: m.key})
+		all.list = append(all.list, value{kind: m.kind, text: m.text})
 	}
-	p.series = []series{s}
-	return p, len(s.y) > 1
+	if len(all.list) < 2 || !all.all(isNumber) {
+		return nil, nil
+	}
+	return labels, []value{all}
 }
 
 func (p *plot) points() (n int) {

@@ -2,6 +2,7 @@ package display
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -45,8 +46,8 @@ func read(raw []byte) (value, error) {
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
-	r := reader{Decoder: d, left: maxNodes}
-	v, err := r.next(0)
+	left := maxNodes
+	v, err := next(d, &left, 0)
 	if err != nil {
 		return value{}, err
 	}
@@ -56,19 +57,12 @@ func read(raw []byte) (value, error) {
 	return v, nil
 }
 
-type reader struct {
-	*json.Decoder
-	left int
-}
-
-func (r *reader) next(depth int) (v value, err error) {
-	if r.left--; r.left < 0 || depth > maxDepth {
+// next reads one value. left is how many more there may be.
+func next(d *json.Decoder, left *int, depth int) (v value, err error) {
+	if *left--; *left < 0 || depth > maxDepth {
 		return v, errContent
 	}
-	t, err := r.Token()
-	if err != nil {
-		return v, err
-	}
+	t, err := d.Token()
 	switch t := t.(type) {
 	case string:
 		v = value{kind: text, text: t}
@@ -81,39 +75,30 @@ func (r *reader) next(depth int) (v value, err error) {
 		if t == '{' {
 			v.kind = object
 		}
-		for r.More() {
-			var key json.Token = ""
+		for d.More() {
+			var key json.Token
 			if v.kind == object {
-				if key, err = r.Token(); err != nil {
+				if key, err = d.Token(); err != nil {
 					return v, err
 				}
 			}
-			e, err := r.next(depth + 1)
+			e, err := next(d, left, depth+1)
 			if err != nil {
 				return v, err
 			}
-			e.key = key.(string)
+			e.key, _ = key.(string)
 			v.list = append(v.list, e)
 		}
-		_, err = r.Token()
+		_, err = d.Token()
 	}
 	return v, err
 }
 
 // arrange puts the members of all objects into an order.
 func (v value) arrange(fields []string) {
-	if len(fields) == 0 {
-		return
-	}
-	place := func(e value) int {
-		i := slices.Index(fields, e.key)
-		if i >= 0 {
-			return i
-		}
-		return len(fields)
-	}
 	if v.kind == object {
-		slices.SortStableFunc(v.list, func(a, b value) int { return place(a) - place(b) })
+		place := func(e value) uint { return uint(slices.Index(fields, e.key)) } // -1 is the last one
+		slices.SortStableFunc(v.list, func(a, b value) int { return cmp.Compare(place(a), place(b)) })
 	}
 	for _, e := range v.list {
 		e.arrange(fields)

@@ -1,6 +1,7 @@
 package display
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -80,11 +81,11 @@ func label(key string) string {
 
 // heading is a title's line; "" where there is none.
 func heading(title string) string {
-	title = txt.Clip(strings.TrimSpace(title), maxLabel)
+	title = escape(txt.Clip(strings.TrimSpace(title), maxLabel))
 	if title == "" {
 		return ""
 	}
-	return "**" + escape(title) + "**\n"
+	return "**" + title + "**\n"
 }
 
 // apart is a heading with an empty line behind it.
@@ -97,19 +98,13 @@ func (v value) line(most int) string { return escape(txt.Clip(v.plain(), most)) 
 
 // plain is a value in words.
 func (v value) plain() string {
+	between := ", "
 	switch v.kind {
-	case null:
-		return "–"
-	case array:
-		return v.joined(", ")
+	case text, number, truth:
+		return v.text
 	case object:
-		return v.joined("; ")
+		between = "; "
 	}
-	return v.text
-}
-
-// joined are the parts of a value, on one line.
-func (v value) joined(between string) string {
 	var parts []string
 	size := 0
 	for _, e := range v.list {
@@ -123,17 +118,19 @@ func (v value) joined(between string) string {
 			break // what follows would be cut anyway
 		}
 	}
-	if len(parts) == 0 {
-		return "–"
-	}
-	return strings.Join(parts, between)
+	return cmp.Or(strings.Join(parts, between), "–")
 }
 
-// title is what an object calls itself; "" where it does not.
-func (v value) title() string {
-	t := v.get("title", "heading")
-	if t.kind == text {
-		return t.text
+// says returns the first member that has one of the names and is a text; "" if none is.
+func (v value) says(names ...string) string {
+	for _, name := range names {
+		t := v.get(name)
+		if t.kind == text {
+			return t.text
+		}
 	}
 	return ""
 }
+
+// title is what an object calls itself; "" where it does not.
+func (v value) title() string { return v.says("title", "heading") }
