@@ -20,12 +20,13 @@ type Plugin struct {
 	host   core.Host
 	config Config
 	reader *spoken.Reader
-	agenda *agenda
+	agenda agenda
 }
 
 // New makes the plugin. It fires what falls due while Run runs.
 func New(h core.Host, c Config) (*Plugin, error) {
-	return &Plugin{host: h, config: c, reader: spoken.New(h.Language, calendar.At), agenda: newAgenda(h.Items)}, nil
+	return &Plugin{host: h, config: c, reader: spoken.New(h.Language, calendar.At),
+		agenda: agenda{wake: make(chan struct{}, 1)}}, nil
 }
 
 // Name implements core.Plugin.

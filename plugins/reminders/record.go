@@ -73,7 +73,7 @@ func (p *Plugin) get(ctx context.Context, at pointer) (r reminder, version uint6
 // keep writes a reminder and what points to it.
 func (p *Plugin) keep(ctx context.Context, person core.Path, r reminder) error {
 	at := pointer{person, r.ID, r.Place}
-	return p.agenda.add(ctx, r.Due, at,
+	return p.schedule(ctx, r.Due, at,
 		core.NewItem(r.Place, at.hereKey(), at),
 		core.NewItem(person, keyReminder+r.ID, r))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,72 +20,69 @@ const (
 
 // Run fires what falls due until ctx ends.
 func (p *Plugin) Run(ctx context.Context) error {
-	opened := false
 	core.Repeat(ctx, p.agenda.wake, func() time.Duration {
-		wait, err := time.Duration(0), error(nil)
-		if !opened {
-			err = p.agenda.open(ctx)
-			opened = err == nil
+		now := p.host.Clock()
+		wait := p.agenda.until(now)
+		if wait != 0 {
+			return wait
 		}
-		if opened {
-			wait, err = p.round(ctx)
-		}
-		if err != nil && ctx.Err() == nil {
+		if err := p.fireDue(ctx, now); err != nil && ctx.Err() == nil {
+			p.agenda.sooner(0)
 			p.host.Log.Error("reminders wait", "err", err)
 			return pause
 		}
-		return wait
+		return 0
 	})
 	return nil
 }
 
-// round fires what is due, and says how long to sleep then.
-func (p *Plugin) round(ctx context.Context) (wait time.Duration, err error) {
-	for {
-		now := p.host.Clock()
-		at, ok, err := p.agenda.next(ctx, now)
+// fireDue reads hours up to the first reminder that is not due, and fires those before it.
+func (p *Plugin) fireDue(ctx context.Context, now time.Time) error {
+	hours, err := p.host.Items.List(ctx, hoursRoot())
+	if err != nil {
+		return fmt.Errorf("reminders: %w", err)
+	}
+	for _, mark := range hours {
+		begin, err := time.Parse(hourForm, mark.Key)
 		if err != nil {
-			return 0, err
-		}
-		if !ok {
-			return -1, nil
-		}
-		if at.After(now) {
-			return min(at.Sub(now), nap), nil
-		}
-		if err := p.fireAll(ctx, p.agenda.take(now, atATime)); err != nil {
-			return 0, err
-		}
-	}
-}
-
-// fireAll fires some at once; their commits share their syncs. What could not be
-// fired is tried again; it fails where that is so of as many as there may be.
-func (p *Plugin) fireAll(ctx context.Context, due []entry) error {
-	errs := make([]error, len(due))
-	var all sync.WaitGroup
-	for i := range due {
-		all.Go(func() { errs[i] = p.fire(ctx, due[i]) })
-	}
-	all.Wait()
-	var last error
-	failed := 0
-	for i, err := range errs {
-		if err == nil {
 			continue
 		}
-		due[i].retry = p.host.Clock().Add(nap)
-		p.agenda.failed = append(p.agenda.failed, due[i])
-		failed++
-		last = fmt.Errorf("reminder %s of %s: %w", due[i].ID, due[i].Person, err)
-	}
-	switch {
-	case failed == atATime:
-		return last
-	case failed > 0:
-		p.host.Log.Error("reminders wait", "count", failed, "err", last)
+		entries, err := p.entries(ctx, mark.Key)
+		if err != nil {
+			return err
+		}
+		if len(entries) == 0 && now.After(begin.Add(time.Hour)) {
+			if err := p.close(ctx, mark); err != nil {
+				return err
+			}
+		}
+		due := slices.IndexFunc(entries, func(e entry) bool { return e.due > now.Unix() })
+		if due >= 0 {
+			p.agenda.sooner(entries[due].due)
+			p.fireAll(ctx, entries[:due])
+			return nil
+		}
+		p.fireAll(ctx, entries)
 	}
 	return nil
+}
+
+// fireAll fires reminders, some at once so that their commits share their syncs. What could
+// not be fired is tried again.
+func (p *Plugin) fireAll(ctx context.Context, due []entry) {
+	errs := make([]error, len(due))
+	for first := 0; first < len(due); first += atATime {
+		var some sync.WaitGroup
+		for i := first; i < min(first+atATime, len(due)); i++ {
+			some.Go(func() { errs[i] = p.fire(ctx, due[i]) })
+		}
+		some.Wait()
+	}
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) > 0 && ctx.Err() == nil {
+		p.host.Log.Error("reminders wait", "count", len(errs), "err", errs[0])
+		p.agenda.sooner(p.host.Clock().Add(nap).Unix())
+	}
 }
 
 // fire says that a reminder is due, and writes down when it comes again. After a
@@ -126,7 +124,7 @@ func (p *Plugin) fire(ctx context.Context, e entry) error {
 	r.Due, r.Told = d.next, r.Told+1
 	item := core.NewItem(e.Person, keyReminder+r.ID, r)
 	item.Version = version // it fails if the reminder was cancelled meanwhile
-	return p.agenda.add(ctx, r.Due, e.pointer, core.NewItem(hourPath(e.hour()), e.key, nil), item)
+	return p.schedule(ctx, r.Due, e.pointer, core.NewItem(hourPath(e.hour()), e.key, nil), item)
 }
 
 // due is what is due of a reminder.
