@@ -1,234 +1,184 @@
 package spoken
 
-// dateTold reads a date, also behind the weekday that it is: "Monday 30 November".
-func (p *parser) dateTold() int {
+// saidDate reads a date, also behind the weekday that it is: "Monday 30 November".
+func (p *parser) saidDate() bool {
 	called := p.said.day
 	if called != nil && (called.kind != weekday || called.other) {
-		return 0
+		return false
 	}
-	n := p.dateRead()
-	if n > 0 && called != nil {
-		p.said.day.named = &called.value
+	d := p.date()
+	if d == nil {
+		return false
 	}
-	return n
+	if called != nil {
+		d.named = &called.value
+	}
+	p.said.day = d
+	return true
 }
 
-// dateRead reads "21 November 2027", "the 21st", "2027-11-21", "am 21.11.".
-func (p *parser) dateRead() int {
-	n := p.skip(0, on, the)
-	led := p.skip(0, on) > 0 || n > 1
-	if v, ok := p.value(n, date); ok {
-		p.said.day = &dayWord{kind: date, value: int(v)}
-		return n + 1
+// date reads "21 November 2027", "November 21st", "the 21st", "2027-11-21", "am 21.11.".
+func (p *parser) date() *dayWord {
+	from, led := p.at, p.is(on)
+	p.skip(on, the)
+	led = led || p.at > from+1
+	if v, ok := p.take(date); ok {
+		return &dayWord{kind: date, value: int(v)}
 	}
-	if v, ok := p.value(n, dotted); ok && (v < 0 || led) {
+	if v, ok := p.value(dotted); ok && (v < 0 || led) {
 		v = max(v, -v)
 		m, d := int(v)%100, int(v)/100
 		if m >= 1 && m <= 12 && d >= 1 && d <= 31 {
-			p.said.day = &dayWord{kind: date, value: m*100 + d}
-			return n + 1
+			p.at++
+			return dateOn(0, m, d)
 		}
 	}
-	if m, ok := p.value(n, month); ok {
-		return p.monthFirst(n+1, int(m))
+	m, monthFirst := p.take(month)
+	if monthFirst {
+		p.skip(the)
 	}
-	d, ok := p.dayNumber(n)
+	d, ordinal := p.whole(nth, 1, 31)
+	ok := ordinal
 	if !ok {
-		return 0
+		d, ok = p.whole(number, 1, 31) // "le premier" is none
 	}
-	return p.dayFirst(n+1, d, led)
+	switch {
+	case !ok || monthFirst && p.is(unit):
+		return nil
+	case monthFirst:
+		return dateOn(p.year(), int(m), d)
+	}
+	if p.try(func() (ok bool) { p.skip(the, on); m, ok = p.take(month); return ok }) {
+		return dateOn(p.year(), int(m), d)
+	}
+	if !ordinal && !led || p.is(unit) || p.is(oclock) || p.is(am) || p.is(pm) {
+		return nil
+	}
+	return &dayWord{kind: nth, value: d}
 }
 
-// dayNumber reads a day of a month.
-func (p *parser) dayNumber(i int) (d int, ok bool) {
-	v, ok := p.value(i, nth)
-	if !ok {
-		v, ok = p.value(i, digits)
-	}
-	if !ok {
-		v, ok = p.value(i, number) // "le premier" is none
-	}
-	return int(v), ok && v >= 1 && v <= 31 && v == float64(int(v))
+func dateOn(year, month, day int) *dayWord {
+	return &dayWord{kind: date, value: year*10000 + month*100 + day}
 }
 
-// monthFirst reads "November 21st, 2027" from behind the month.
-func (p *parser) monthFirst(n, m int) int {
-	n += p.skip(n, the)
-	d, ok := p.dayNumber(n)
-	if !ok || p.is(n+1, unit) {
-		return 0
-	}
-	y, used := p.year(n + 1)
-	p.said.day = &dayWord{kind: date, value: y*10000 + m*100 + d}
-	return n + 1 + used
+// year reads a year behind a month; 0 if there is none.
+func (p *parser) year() (y int) {
+	p.try(func() (ok bool) { p.skip(the); y, ok = p.whole(digits, 2000, 2200); return ok })
+	return y
 }
 
-// dayFirst reads "21 of November 2027" from behind the day, and "the 21st".
-func (p *parser) dayFirst(n, d int, led bool) int {
-	i := n + p.skip(n, the, on)
-	if m, ok := p.value(i, month); ok {
-		y, used := p.year(i + 1)
-		p.said.day = &dayWord{kind: date, value: y*10000 + int(m)*100 + d}
-		return i + 1 + used
-	}
-	ordinal := p.is(n-1, nth)
-	if !ordinal && !led || p.is(n, unit) || p.is(n, oclock) || p.is(n, am) || p.is(n, pm) {
-		return 0
-	}
-	p.said.day = &dayWord{kind: nth, value: d}
-	return n
-}
-
-// year reads a year behind a month.
-func (p *parser) year(i int) (y, n int) {
-	n = p.skip(i, the)
-	if v, ok := p.value(i+n, digits); ok && v >= 2000 && v <= 2200 {
-		return int(v), n + 1
-	}
-	return 0, 0
-}
-
-// clockTold reads "at 9", "18:30", "half past 9", "9 e mezza", "um halb 10".
-func (p *parser) clockTold() int {
+// saidClock reads "at 9", "18:30", "half past 9", "9 e mezza", "um halb 10".
+func (p *parser) saidClock() bool {
 	if p.said.time >= 0 {
-		return 0
+		return false
 	}
-	n := p.skip(0, at)
-	led := n > 0
-	n += p.skip(n, the)
-	minutes, used, sure := p.clock(n)
-	if used == 0 {
-		return 0
+	led := p.skip(at)
+	p.skip(the)
+	minutes, sure, ok := p.clock()
+	if !ok {
+		return false
 	}
-	n += used
-	for p.is(n, oclock) {
-		n, sure = n+1, true
-	}
-	half, usedHalf, ok := p.halves(n, minutes)
-	last, usedLast := p.minutesLast(n)
-	switch {
-	case ok:
-		minutes, n, sure = half, n+usedHalf, true
-	case usedLast > 0 && minutes%60 == 0 && (sure || led):
-		minutes, n, sure = minutes+last, n+usedLast, true
+	sure = p.skip(oclock) || sure
+	more := 0
+	if minutes%60 == 0 && (p.try(func() bool { return p.halves(&more) }) ||
+		(sure || led) && p.try(func() bool { return p.minutesLast(&more) })) {
+		minutes, sure = minutes+more, true
 	}
 	switch {
-	case p.is(n, pm) && minutes < 12*60:
-		minutes, n, sure = minutes+12*60, n+1, true
-	case p.is(n, am) && minutes/60 == 12:
-		minutes, n, sure = minutes-12*60, n+1, true
-	case p.is(n, am), p.is(n, pm):
-		n, sure = n+1, true
+	case minutes < 12*60 && p.accept(pm):
+		minutes, sure = minutes+12*60, true
+	case minutes/60 == 12 && p.accept(am):
+		minutes, sure = minutes-12*60, true
+	case p.accept(am, pm):
+		sure = true
 	}
-	if !led && !sure && !p.is(n+p.skip(n, the), part) {
-		return 0
+	end := p.at
+	if p.skip(the); !led && !sure && !p.is(part) {
+		return false
 	}
+	p.at = end
 	p.said.time = minutes
-	return n
+	return true
 }
 
 // minutesLast reads the minutes behind an hour, "9 Uhr 30", "alle 21 e 30", where
 // nothing follows that they could belong to. Behind an "and" they are more than
 // hours go to: "at 9 and 10" are two times.
-func (p *parser) minutesLast(i int) (minutes, n int) {
-	least := 0.0
-	if p.is(i, and) {
-		i, n, least = i+1, 1, 25
+func (p *parser) minutesLast(minutes *int) (ok bool) {
+	least := 0
+	if p.accept(and) {
+		least = 25
 	}
-	v, ok := p.value(i, digits)
-	if !ok || v < least || v > 59 {
-		return 0, 0
-	}
-	if u, ok := p.value(i+1, unit); ok && u == aMinute {
-		i, n = i+1, n+1
-	}
-	if p.at+i+1 < len(p.tokens) {
-		return 0, 0
-	}
-	return int(v), n + 1
+	*minutes, ok = p.whole(digits, least, 59)
+	p.whole(unit, aMinute, aMinute)
+	return ok && p.at == len(p.tokens)
 }
 
 // clock reads the number of a time; sure: it can be nothing else.
-func (p *parser) clock(i int) (minutes, n int, sure bool) {
-	if v, ok := p.value(i, hour); ok {
-		return int(v) * 60, 1, true
+func (p *parser) clock() (minutes int, sure, ok bool) {
+	if v, ok := p.take(hour); ok {
+		return int(v) * 60, true, true
 	}
 	for _, k := range []kind{clock, hours} {
-		if v, ok := p.value(i, k); ok && v < 24*60 {
-			return int(v), 1, true
+		if minutes, ok := p.whole(k, 0, 24*60-1); ok {
+			return minutes, true, true
 		}
 	}
-	if v, ok := p.value(i, dotted); ok && v >= 0 && v < 2400 && int(v)%100 < 60 {
-		return int(v)/100*60 + int(v)%100, 1, true
+	if v, ok := p.value(dotted); ok && v >= 0 && v < 2400 && int(v)%100 < 60 {
+		p.at++
+		return int(v)/100*60 + int(v)%100, true, true
 	}
-	before := p.beforeHour(i)
-	if before > 0 {
-		return p.aroundHour(i, before)
+	step := 0
+	if p.try(func() bool { return p.aroundHour(&step) }) {
+		h, ok := p.whole(number, 1, 23)
+		return h*60 + step, true, ok
 	}
-	v, ok := p.value(i, number)
-	if !ok || v < 0 || v > 23 || v != float64(int(v)) {
-		return 0, 0, false
+	h, ok := p.whole(number, 0, 23)
+	u, counts := p.take(unit)
+	if counts && u != anHour {
+		return 0, false, false // 9 minutes do not name a time of day
 	}
-	if u, ok := p.value(i+1, unit); ok {
-		if u != anHour {
-			return 0, 0, false // 9 minutes do not name a time of day
-		}
-		return int(v) * 60, 2, p.said.span == nil
-	}
-	return int(v) * 60, 1, false
+	return h * 60, counts && p.said.span == nil, ok
 }
 
-// beforeHour counts "half past", "a quarter to", "halb".
-func (p *parser) beforeHour(i int) (n int) {
-	if p.is(i, halfTo) {
-		return 1
+// aroundHour reads "half past", "a quarter to", "halb".
+func (p *parser) aroundHour(step *int) bool {
+	if p.accept(halfTo) {
+		*step = -30
+		return true
 	}
-	if one, ok := p.value(i, number); ok && one == 1 && p.is(i+1, quarter) {
-		n = 1
+	one, _ := p.whole(number, 1, 1)
+	switch {
+	case p.accept(quarter):
+		*step = 15
+	case one == 0 && p.accept(half):
+		*step = 30
+	default:
+		return false
 	}
-	if (p.is(i+n, half) || p.is(i+n, quarter)) && (p.is(i+n+1, past) || p.is(i+n+1, to)) {
-		return n + 2
+	if p.accept(to) {
+		*step = -*step
+		return true
 	}
-	return 0
-}
-
-// aroundHour reads the hour that n tokens speak about.
-func (p *parser) aroundHour(i, n int) (minutes, used int, sure bool) {
-	v, ok := p.value(i+n, number)
-	if !ok || v < 1 || v > 23 || v != float64(int(v)) {
-		return 0, 0, false
-	}
-	step := 15
-	if p.is(i, halfTo) || n > 1 && p.is(i+n-2, half) {
-		step = 30
-	}
-	if p.is(i, halfTo) || p.is(i+n-1, to) {
-		step = -step
-	}
-	return int(v)*60 + step, n + 1, true
+	return p.accept(past)
 }
 
 // halves reads "and a half", "e un quarto", "moins le quart" behind an hour.
-func (p *parser) halves(i, minutes int) (told, n int, ok bool) {
+func (p *parser) halves(step *int) bool {
 	sign := 1
-	switch {
-	case p.is(i, and):
-	case p.is(i, to):
+	if p.accept(to) {
 		sign = -1
-	default:
-		return 0, 0, false
+	} else if !p.accept(and) {
+		return false
 	}
-	n = 1 + p.skip(i+1, the)
-	if one, ok := p.value(i+n, number); ok && one == 1 {
-		n++
-	}
+	p.articles()
 	switch {
-	case minutes%60 != 0:
-		return 0, 0, false
-	case p.is(i+n, half) && !p.is(i+n+1, unit):
-		return minutes + sign*30, n + 1, true
-	case p.is(i+n, quarter) && !p.is(i+n+1, unit):
-		return minutes + sign*15, n + 1, true
+	case p.accept(half):
+		*step = sign * 30
+	case p.accept(quarter):
+		*step = sign * 15
+	default:
+		return false
 	}
-	return 0, 0, false
+	return !p.is(unit)
 }

@@ -2,7 +2,6 @@ package spoken
 
 import (
 	"embed"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -82,38 +81,29 @@ func readLexicon(language string) *lexicon {
 	return l
 }
 
-func readPhrase(means string) phrase {
-	var p phrase
+// values are those that a file writes as words.
+var values = map[string]float64{
+	"second": aSecond, "minute": aMinute, "hour": anHour, "day": aDay, "week": aWeek, "month": aMonth, "year": aYear,
+	"morning": morning, "afternoon": afternoon, "evening": evening,
+}
+
+func readPhrase(means string) (p phrase) {
 	for field := range strings.FieldsSeq(means) {
-		name, value, _ := strings.Cut(field, "=")
-		p = append(p, sense{kind(name), valueOf(value)})
+		name, text, _ := strings.Cut(field, "=")
+		value, ok := values[text]
+		if !ok {
+			value, _ = strconv.ParseFloat(text, 64) // "" is 0
+		}
+		p = append(p, sense{kind(name), value})
 	}
 	return p
 }
 
-func valueOf(s string) float64 {
-	i := slices.Index([]string{"second", "minute", "hour", "day", "week", "month", "year"}, s)
-	if i >= 0 {
-		return float64(i)
-	}
-	switch s {
-	case "morning":
-		return morning
-	case "afternoon":
-		return afternoon
-	case "evening":
-		return evening
-	}
-	v, _ := strconv.ParseFloat(s, 64) // "" is 0
-	return v
-}
-
 // foldPhrase is the key of a phrase, and how many words it has.
 func foldPhrase(s string) (key string, n int) {
-	words := split(s)
-	folded := make([]string, len(words))
-	for i, w := range words {
-		folded[i] = w.fold
+	var folded []string
+	for _, w := range split(s) {
+		folded = append(folded, w.fold)
 	}
-	return strings.Join(folded, " "), len(words)
+	return strings.Join(folded, " "), len(folded)
 }

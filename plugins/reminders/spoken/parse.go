@@ -1,5 +1,10 @@
 package spoken
 
+import (
+	"math"
+	"slices"
+)
+
 // said is what a phrase said about a time; each part at most once.
 type said struct {
 	span *span
@@ -35,7 +40,8 @@ func (s *said) empty() bool {
 	return s.span == nil && s.rule == nil && s.day == nil && s.time < 0 && s.part < 0
 }
 
-// parser reads the tokens of one language.
+// parser reads the tokens of one language. What begins with said… reads a part of a time; it
+// may stop anywhere where that is not there, as try goes back.
 type parser struct {
 	tokens []token
 	at     int
@@ -43,241 +49,199 @@ type parser struct {
 	said   said
 }
 
-// value is what the i-th token from here means, as one of a kind.
-func (p *parser) value(i int, k kind) (v float64, ok bool) {
-	i += p.at
-	if i >= len(p.tokens) {
-		return 0, false
-	}
-	for _, s := range p.tokens[i].senses {
-		if s.kind == k {
-			return s.value, true
+// value is what the next token means, as one of a kind.
+func (p *parser) value(k kind) (v float64, ok bool) {
+	if p.at < len(p.tokens) {
+		for _, s := range p.tokens[p.at].senses {
+			if s.kind == k {
+				return s.value, true
+			}
 		}
 	}
 	return 0, false
 }
 
-func (p *parser) is(i int, k kind) bool {
-	_, ok := p.value(i, k)
+func (p *parser) is(k kind) bool {
+	_, ok := p.value(k)
 	return ok
 }
 
-// skip counts the tokens of these kinds from the i-th on.
-func (p *parser) skip(i int, kinds ...kind) int {
-	n := 0
-	for {
-		found := false
-		for _, k := range kinds {
-			found = found || p.is(i+n, k)
-		}
-		if !found {
-			return n
-		}
-		n++
+// take reads a token of a kind.
+func (p *parser) take(k kind) (v float64, ok bool) {
+	v, ok = p.value(k)
+	if ok {
+		p.at++
 	}
+	return v, ok
 }
 
-// parse reads from p.at on as far as it goes, and returns where that ends.
-func (p *parser) parse() (end int) {
-	end = p.at
-	for p.at < len(p.tokens) {
-		n := p.component()
-		if n == 0 {
-			between := p.skip(0, the, and, on, glue)
-			p.at += between
-			if between == 0 || p.said.empty() {
-				break
-			}
-			n = p.component()
-			if n == 0 {
-				break
-			}
-		}
-		p.at += n
+// whole reads a whole number within bounds.
+func (p *parser) whole(k kind, least, most int) (n int, ok bool) {
+	v, ok := p.value(k)
+	n = int(v)
+	if !ok || v != float64(n) || n < least || n > most {
+		return 0, false
+	}
+	p.at++
+	return n, true
+}
+
+// accept reads a token of one of the kinds, and reports whether there was one.
+func (p *parser) accept(kinds ...kind) bool {
+	i := slices.IndexFunc(kinds, p.is)
+	if i >= 0 {
+		p.at++
+	}
+	return i >= 0
+}
+
+// skip reads all tokens of these kinds.
+func (p *parser) skip(kinds ...kind) (any bool) {
+	for p.accept(kinds...) {
+		any = true
+	}
+	return any
+}
+
+// try reads something as a whole, or nothing.
+func (p *parser) try(read func() bool) bool {
+	at := p.at
+	ok := read()
+	if !ok {
+		p.at = at
+	}
+	return ok
+}
+
+// parse reads as far as it goes.
+func (p *parser) parse() {
+	end := p.at
+	for p.component() || !p.said.empty() && p.skip(the, and, on, glue) && p.component() {
 		end = p.at
 	}
-	return end
+	p.at = end
 }
 
-// component reads one part and returns how many tokens it took; 0 for none.
-func (p *parser) component() int {
-	for _, read := range []func() int{p.again, p.fromNow, p.dayTold, p.dateTold, p.clockTold, p.partTold} {
-		n := read()
-		if n > 0 {
-			return n
+func (p *parser) component() bool {
+	parts := []func() bool{p.saidAgain, p.saidFromNow, p.saidDay, p.saidDate, p.saidClock, p.saidPart}
+	return slices.ContainsFunc(parts, p.try)
+}
+
+// saidAgain reads "every monday and thursday", "every 2 weeks", "every workday".
+func (p *parser) saidAgain() bool {
+	if p.said.rule != nil || !p.accept(every) {
+		return false
+	}
+	p.skip(the)
+	if p.accept(workday) {
+		p.said.rule = &rule{unit: aWeek, n: 1, weekdays: []int{1, 2, 3, 4, 5}}
+		return true
+	}
+	r := rule{unit: aWeek, n: 1, weekdays: p.weekdays()}
+	if r.weekdays == nil {
+		n, ok := p.whole(number, 1, math.MaxInt32)
+		if ok {
+			r.n = n
+			r.weekdays = p.weekdays()
 		}
 	}
-	return 0
-}
-
-// again reads "every monday and thursday", "every 2 weeks", "every workday".
-func (p *parser) again() int {
-	if p.said.rule != nil || !p.is(0, every) {
-		return 0
+	switch u, ok := p.value(unit); {
+	case r.weekdays != nil:
+	case p.is(part):
+		r.unit = aDay // every morning
+	case ok:
+		p.at++
+		r.unit = int(u)
+	default:
+		return false
 	}
-	n := 1 + p.skip(1, the)
-	if p.is(n, workday) {
-		p.said.rule = &rule{unit: aWeek, n: 1, weekdays: []int{1, 2, 3, 4, 5}}
-		return n + 1
-	}
-	days, usedDays := p.weekdays(n)
-	if usedDays > 0 {
-		p.said.rule = &rule{unit: aWeek, n: 1, weekdays: days}
-		return n + usedDays
-	}
-	count := 1
-	if v, ok := p.value(n, number); ok && v >= 1 && v == float64(int(v)) {
-		count = int(v)
-		n++
-	}
-	days, used := p.weekdays(n)
-	if used > 0 {
-		p.said.rule = &rule{unit: aWeek, n: count, weekdays: days}
-		return n + used
-	}
-	if p.is(n, part) {
-		p.said.rule = &rule{unit: aDay, n: count} // every morning
-		return n
-	}
-	u, ok := p.value(n, unit)
-	if !ok {
-		return 0
-	}
-	p.said.rule = &rule{unit: int(u), n: count}
-	return n + 1
+	p.said.rule = &r
+	return true
 }
 
 // weekdays reads "monday, tuesday and friday".
-func (p *parser) weekdays(from int) (days []int, n int) {
-	for {
-		i := from + n
-		if n > 0 {
-			i += p.skip(i, and, the, on, every)
+func (p *parser) weekdays() (days []int) {
+	for p.try(func() bool {
+		if days != nil {
+			p.skip(and, the, on, every)
 		}
-		d, ok := p.value(i, weekday)
-		if !ok {
-			return days, n
+		d, ok := p.take(weekday)
+		if ok {
+			days = append(days, int(d))
 		}
-		days = append(days, int(d))
-		n = i + 1 - from
+		return ok
+	}) {
 	}
+	return days
 }
 
-// fromNow reads "in 2 hours and 30 minutes", "2 weeks from now".
-func (p *parser) fromNow() int {
+// saidFromNow reads "in 2 hours and 30 minutes", "2 weeks from now".
+func (p *parser) saidFromNow() bool {
 	if p.said.span != nil {
-		return 0
+		return false
 	}
-	leads := p.is(0, in)
-	from := 0
+	leads := p.accept(in)
 	if leads {
-		from = 1 + p.skip(1, the, on)
+		p.skip(the, on)
 	}
-	s, n := p.amounts(from)
-	if n == 0 {
-		return 0
+	var s span
+	if !p.amount(&s) {
+		return false
 	}
-	n += from
-	trails := p.is(n, later)
-	if trails {
-		n++
+	for p.try(func() bool { p.skip(and); return p.amount(&s) }) {
 	}
-	if !leads && !trails && !p.bare {
-		return 0
+	if !p.accept(later) && !leads && !p.bare {
+		return false
 	}
-	p.said.span = s
-	return n
+	p.said.span = &s
+	return true
 }
 
-// amounts reads "an hour and a half", "2 days and 3 hours".
-func (p *parser) amounts(from int) (*span, int) {
-	s, n := &span{}, 0
-	for {
-		i := from + n
-		if n > 0 {
-			i += p.skip(i, and)
-		}
-		used := p.amount(i, s)
-		if used == 0 {
-			break
-		}
-		n = i + used - from
-	}
-	if n == 0 {
-		return nil, 0
-	}
-	return s, n
-}
-
-// amount adds one number with its unit to a span. Behind an hour, "and a half"
-// is one.
-func (p *parser) amount(i int, s *span) int {
-	if v, ok := p.value(i, hours); ok {
+// amount adds one number with its unit to a span. Behind an hour, "and a half" is one.
+func (p *parser) amount(s *span) bool {
+	if v, ok := p.take(hours); ok {
 		s.seconds += v * 60
-		return 1
+		return true
 	}
-	v, n := p.count(i)
-	if n == 0 {
-		return 0
-	}
-	n += p.skip(i+n, the)
-	u, ok := p.value(i+n, unit)
+	v, ok := p.count()
 	if !ok {
-		return 0
+		return false
 	}
-	n++
-	used := p.andHalf(i + n)
-	if used > 0 {
+	p.skip(the)
+	u, ok := p.take(unit)
+	if !ok {
+		return false
+	}
+	if p.try(func() bool { // unless the half belongs to a further unit
+		return p.accept(and) && p.articles() && p.accept(half) && !p.is(unit)
+	}) {
 		v += 0.5
-		n += used
 	}
-	if !s.add(v, int(u)) {
-		return 0
-	}
-	return n
+	return s.add(v, int(u))
 }
 
 // count reads "10", "a", "half an", "three quarters of an", "a quarter of an".
-func (p *parser) count(i int) (v float64, n int) {
-	v, ok := p.value(i, number)
-	if ok {
-		n = 1
-	} else {
+func (p *parser) count() (v float64, ok bool) {
+	v, ok = p.take(number)
+	if !ok {
 		v = 1
 	}
 	switch {
-	case p.is(i+n, half):
+	case p.accept(half):
 		v *= 0.5
-		n++
-	case p.is(i+n, quarter):
+	case p.accept(quarter):
 		v *= 0.25
-		n++
 	default:
-		return v, n
+		return v, ok
 	}
-	n += p.skip(i+n, the)
-	if one, ok := p.value(i+n, number); ok && one == 1 {
-		n++
-	}
-	return v, n
+	return v, p.articles()
 }
 
-// andHalf reads "and a half", unless that belongs to a further unit.
-func (p *parser) andHalf(i int) int {
-	if !p.is(i, and) {
-		return 0
-	}
-	n := 1 + p.skip(i+1, the)
-	if one, ok := p.value(i+n, number); ok && one == 1 {
-		n++
-	}
-	if !p.is(i+n, half) {
-		return 0
-	}
-	if n++; p.is(i+n, unit) {
-		return 0
-	}
-	return n
+// articles reads "the", "a" and their like, if there are any.
+func (p *parser) articles() bool {
+	p.skip(the)
+	p.whole(number, 1, 1)
+	return true
 }
 
 // add reports whether that was a sensible amount.
@@ -303,36 +267,33 @@ func (s *span) add(v float64, u int) bool {
 	return s.months < most && s.days < most
 }
 
-// dayTold reads "tomorrow", "next monday".
-func (p *parser) dayTold() int {
+// saidDay reads "tomorrow", "next monday".
+func (p *parser) saidDay() bool {
 	if p.said.day != nil {
-		return 0
+		return false
 	}
-	if d, ok := p.value(0, day); ok {
+	if d, ok := p.take(day); ok {
 		p.said.day = &dayWord{kind: day, value: int(d)}
-		return 1
+		return true
 	}
-	n := p.skip(0, on, the, next)
-	d, ok := p.value(n, weekday)
-	if !ok {
-		return 0
+	from := p.at
+	p.skip(on, the, next)
+	d, ok := p.take(weekday)
+	p.skip(next)
+	other := func(t token) bool { return slices.Contains(t.senses, sense{next, 1}) }
+	if ok {
+		p.said.day = &dayWord{kind: weekday, value: int(d), other: slices.ContainsFunc(p.tokens[from:p.at], other)}
 	}
-	end := n + 1 + p.skip(n+1, next)
-	p.said.day = &dayWord{kind: weekday, value: int(d)}
-	for i := range end {
-		v, _ := p.value(i, next)
-		p.said.day.other = p.said.day.other || v == 1
-	}
-	return end
+	return ok
 }
 
-// partTold reads "in the evening".
-func (p *parser) partTold() int {
-	n := p.skip(0, the, on, next)
-	v, ok := p.value(n, part)
+// saidPart reads "in the evening".
+func (p *parser) saidPart() bool {
+	p.skip(the, on, next)
+	v, ok := p.take(part)
 	if !ok || p.said.part >= 0 {
-		return 0
+		return false
 	}
 	p.said.part = int(v)
-	return n + 1
+	return true
 }

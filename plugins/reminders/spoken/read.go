@@ -70,10 +70,10 @@ func (r *Reader) Read(text string, now time.Time) (When, error) {
 	worst := ErrUnclear
 	for _, l := range r.lexicons() {
 		p := parser{tokens: l.tokens(words), bare: true, said: nothing()}
-		p.at = p.skip(0, glue, the)
-		end := p.parse()
-		p.at = end
-		if p.said.empty() || p.skip(0, glue)+end < len(p.tokens) {
+		p.skip(glue, the)
+		p.parse()
+		p.skip(glue)
+		if p.said.empty() || p.at < len(p.tokens) {
 			continue
 		}
 		w, err := r.settle(p.said, now)
@@ -170,16 +170,12 @@ func (l *lexicon) find(words []word) found {
 	head := found{all: words, back: len(words), said: nothing()}
 	tokens := l.tokens(words[:min(len(words), maxEdge)])
 	p := parser{tokens: tokens, said: nothing()}
-	p.at = p.skip(0, glue)
-	end := p.parse()
+	p.skip(glue)
+	p.parse()
 	if !p.said.empty() {
-		head.front, head.said = tokens[end-1].to, p.said
-		p.at = end
-		head.keep = head.front
-		n := p.skip(0, glue)
-		if n > 0 {
-			head.keep = tokens[end+n-1].to
-		}
+		head.front, head.said = tokens[p.at-1].to, p.said
+		p.skip(glue)
+		head.keep = tokens[p.at-1].to
 	}
 	tail := l.tail(words, head)
 	if both, ok := join(head, tail); ok {
@@ -198,16 +194,15 @@ func (l *lexicon) tail(words []word, head found) found {
 	tokens := l.tokens(words[from:])
 	for i := range tokens {
 		p := parser{tokens: tokens, at: i, said: nothing()}
-		end := p.parse()
-		if end == len(tokens) && !p.said.empty() {
+		p.parse()
+		if p.at == len(tokens) && !p.said.empty() {
 			tail.back, tail.said = from+tokens[i].from, p.said
 			break
 		}
 	}
 	q := parser{tokens: l.tokens(words[:min(len(words), maxEdge)])}
-	n := q.skip(0, glue)
-	if n > 0 {
-		tail.keep = min(q.tokens[n-1].to, tail.back)
+	if q.skip(glue) {
+		tail.keep = min(q.tokens[q.at-1].to, tail.back)
 	}
 	return tail
 }

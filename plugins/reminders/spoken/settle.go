@@ -2,6 +2,7 @@ package spoken
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -155,7 +156,7 @@ func (r *Reader) repeated(s *said, now time.Time) (When, error) {
 		for i := range 8 {
 			day := now.AddDate(0, 0, i)
 			at := r.clockOn(day, s.minutes())
-			if at.After(now) && rule.on(day.Weekday()) {
+			if at.After(now) && slices.Contains(rule.weekdays, int(day.Weekday())) {
 				w.At = at
 				return w, nil
 			}
@@ -165,33 +166,16 @@ func (r *Reader) repeated(s *said, now time.Time) (When, error) {
 	if rule.unit == anHour && (s.day != nil || s.time >= 0 || s.part >= 0) {
 		return When{}, ErrUnclear
 	}
-	if s.day == nil && (rule.unit == anHour || rule.unit > aDay || rule.n > 1) {
-		return r.afterOne(w, s, &rule, now)
-	}
 	first := said{day: s.day, time: s.minutes(), part: -1}
+	if s.day == nil && (rule.unit == anHour || rule.unit > aDay || rule.n > 1) { // one interval from now
+		first = said{span: &span{}, time: s.time, part: s.part}
+		if !first.span.add(float64(rule.n), rule.unit) {
+			return When{}, ErrUnclear
+		}
+	}
 	once, err := r.settle(first, now)
 	w.At = once.At
 	return w, err
-}
-
-// afterOne begins one interval from now.
-func (r *Reader) afterOne(w When, s *said, rule *rule, now time.Time) (When, error) {
-	one := said{span: &span{}, time: s.time, part: s.part}
-	if !one.span.add(float64(rule.n), rule.unit) {
-		return When{}, ErrUnclear
-	}
-	once, err := r.stretch(&one, now)
-	w.At = once.At
-	return w, err
-}
-
-func (r *rule) on(d time.Weekday) bool {
-	for _, each := range r.weekdays {
-		if each == int(d) {
-			return true
-		}
-	}
-	return false
 }
 
 // text is the RRULE.
