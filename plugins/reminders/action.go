@@ -108,7 +108,7 @@ func (p *Plugin) undoSet(ctx context.Context, c core.Call, done core.Result) err
 	if err := json.Unmarshal(done.Undo, &id); err != nil {
 		return fmt.Errorf("reminder to undo: %w", err)
 	}
-	own, err := p.own(ctx, a)
+	own, err := p.here(ctx, a, false)
 	if err != nil || !slices.ContainsFunc(own, func(r reminder) bool { return r.ID == id }) {
 		return err
 	}

@@ -89,7 +89,7 @@ func (p *Plugin) drop(ctx context.Context, at pointer, due time.Time) error {
 	return nil
 }
 
-// of lists a person's reminders, the next one first.
+// of lists a person's reminders.
 func (p *Plugin) of(ctx context.Context, person core.Path) ([]reminder, error) {
 	items, err := p.host.Items.List(ctx, person)
 	if err != nil {
@@ -108,20 +108,12 @@ func (p *Plugin) of(ctx context.Context, person core.Path) ([]reminder, error) {
 		}
 		list = append(list, r)
 	}
-	sortByDue(list)
 	return list, errors.Join(faults...)
 }
 
-func sortByDue(list []reminder) {
-	slices.SortFunc(list, func(a, b reminder) int { return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.ID, b.ID)) })
-}
-
-// here lists what one person set in the place, or, for all, what everybody did.
-// What was set elsewhere is nobody's business here.
+// here lists what one person set in the place, or, for all, what everybody did, the next one
+// first. What was set elsewhere is nobody's business here.
 func (p *Plugin) here(ctx context.Context, a asker, all bool) ([]reminder, error) {
-	if !all {
-		return p.own(ctx, a)
-	}
 	items, err := p.host.Items.List(ctx, a.place)
 	if err != nil {
 		return nil, fmt.Errorf("reminders in %s: %w", a.place, err)
@@ -129,7 +121,8 @@ func (p *Plugin) here(ctx context.Context, a asker, all bool) ([]reminder, error
 	var list []reminder
 	for _, item := range items {
 		var at pointer
-		if item.Path != a.place || !strings.HasPrefix(item.Key, keyHere) || item.Decode(&at) != nil {
+		if item.Path != a.place || !strings.HasPrefix(item.Key, keyHere) || item.Decode(&at) != nil ||
+			!all && at.Person != a.person {
 			continue
 		}
 		r, _, ok, err := p.get(ctx, at)
@@ -140,26 +133,7 @@ func (p *Plugin) here(ctx context.Context, a asker, all bool) ([]reminder, error
 			list = append(list, r)
 		}
 	}
-	sortByDue(list)
-	return list, nil
-}
-
-// own lists the user's reminders that the place points to: it may have moved since.
-func (p *Plugin) own(ctx context.Context, a asker) ([]reminder, error) {
-	all, err := p.of(ctx, a.person)
-	if err != nil {
-		return nil, err
-	}
-	var list []reminder
-	for _, r := range all {
-		_, ok, err := p.host.Items.Get(ctx, a.place, pointer{a.person, r.ID, r.Place}.hereKey())
-		if err != nil {
-			return nil, fmt.Errorf("reminders in %s: %w", a.place, err)
-		}
-		if ok {
-			list = append(list, r)
-		}
-	}
+	slices.SortFunc(list, func(a, b reminder) int { return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.ID, b.ID)) })
 	return list, nil
 }
 

@@ -181,13 +181,8 @@ func (p *Plugin) event(ctx context.Context, r *reminder, d due) (core.Event, err
 		Path: r.Place, ID: fmt.Sprintf("reminder-%s-%s-%d", r.Author.ID, r.ID, d.at.Unix()),
 		Author: r.Author, Text: text, Time: p.host.Clock(), Private: r.Private, Locale: r.Locale,
 	}
-	return core.Event{Kind: core.KindReminder, Message: m, Data: string(core.JSON(o))}, p.placed(ctx, &m)
-}
-
-// placed gives the message what people's messages of the place have.
-func (p *Plugin) placed(ctx context.Context, m *core.Message) error {
-	const back = 30
-	return p.host.Reader.View(ctx, func(v core.View) error {
+	err := p.host.Reader.View(ctx, func(v core.View) error { // it gets what users' messages of the place have
+		const back = 30
 		entries, err := v.Last(m.Path, back)
 		for i := range entries {
 			e := &entries[i]
@@ -198,4 +193,5 @@ func (p *Plugin) placed(ctx context.Context, m *core.Message) error {
 		}
 		return err
 	})
+	return core.Event{Kind: core.KindReminder, Message: m, Data: string(core.JSON(o))}, err
 }
