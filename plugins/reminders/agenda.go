@@ -34,7 +34,7 @@ func (a *agenda) sooner(unix int64) {
 }
 
 // until returns how long nothing falls due; negative: until wake. If something may be due,
-// it is 0, and whoever reads the store has to call sooner again for what still waits.
+// it is 0, and the caller reads the store and calls sooner for what still waits.
 func (a *agenda) until(now time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
