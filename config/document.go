@@ -162,15 +162,23 @@ type cursor struct {
 }
 
 func (s *cursor) key(name string) *cursor {
-	table, _ := s.value.(map[string]any)
-	return &cursor{doc: s.doc, up: s, name: name, value: table[name], node: s.node.key(name)}
+	child := &cursor{doc: s.doc, up: s, name: name}
+	if table, ok := s.value.(map[string]any); ok {
+		child.value = table[name]
+	}
+	if s.node != nil {
+		child.node = s.node.keys[name]
+	}
+	return child
 }
 
 func (s *cursor) item(i int) *cursor {
-	child := &cursor{doc: s.doc, up: s, index: i, list: true, node: s.node.item(i)}
-	list, _ := s.value.([]any)
-	if i >= 0 && i < len(list) {
+	child := &cursor{doc: s.doc, up: s, index: i, list: true}
+	if list, ok := s.value.([]any); ok && i >= 0 && i < len(list) {
 		child.value = list[i]
+	}
+	if s.node != nil && i >= 0 && i < len(s.node.items) {
+		child.node = s.node.items[i]
 	}
 	return child
 }
@@ -210,17 +218,13 @@ func (s *cursor) exactLine() int {
 	return s.node.line
 }
 
-// line returns the line of the key, or of the table that lacks it.
-func (s *cursor) line() int {
-	for ; s != nil; s = s.up {
-		if s.node != nil {
-			return s.node.line
-		}
-	}
-	return 0
-}
-
+// fault adds a fault at the line of the key, or of the table that lacks it.
 func (s *cursor) fault(text string) {
-	f := Fault{File: s.doc.file, Line: s.line(), Key: txt.Clip(s.String(), 120), Text: text}
-	s.doc.findings.add(f)
+	at := s
+	for at.node == nil && at.up != nil {
+		at = at.up
+	}
+	s.doc.findings.add(Fault{
+		File: s.doc.file, Line: at.exactLine(), Key: txt.Clip(s.String(), 120), Text: text,
+	})
 }

@@ -60,9 +60,6 @@ func (f *faultList) add(fault Fault) {
 	}
 }
 
-// full reports whether further faults are only counted.
-func (f *faultList) full() bool { return f.found >= maxFaults }
-
 // err returns Faults, or nil if there are none.
 func (f *faultList) err(file string) error {
 	if f.found == 0 {

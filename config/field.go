@@ -96,10 +96,6 @@ func fieldsOf(t reflect.Type) []field {
 			list = append(list, newField(t, sf, name))
 		}
 	}
-	return distinct(t, list)
-}
-
-func distinct(t reflect.Type, list []field) []field {
 	seen := make(map[string]bool, len(list))
 	for _, f := range list {
 		if seen[f.name] {
@@ -141,9 +137,18 @@ func newField(owner reflect.Type, sf reflect.StructField, name string) field {
 	if f.initial != nil && formOf(f.typ) == formPointer {
 		f.panic("a pointer is nil by default")
 	}
-	f.rules = f.newRules(sf.Tag)
+	f.rules = rules{min: f.newBound(sf.Tag, "min"), max: f.newBound(sf.Tag, "max")}
+	if list, ok := sf.Tag.Lookup("oneof"); ok {
+		f.rules.oneof = strings.Split(list, "|")
+	}
 	for _, text := range []*string{f.initial, f.example} {
-		f.mustRead(text)
+		if text == nil || formOf(f.leaf()) > formSecret {
+			continue
+		}
+		wrong := f.setText(reflect.New(f.typ).Elem(), *text)
+		if wrong != "" {
+			f.panic("%q: %s", *text, wrong)
+		}
 	}
 	return f
 }
@@ -168,17 +173,6 @@ func (f *field) leaf() reflect.Type {
 		}
 	}
 	return t
-}
-
-// mustRead panics if a tag's text is not a valid value of the field.
-func (f *field) mustRead(text *string) {
-	if text == nil || formOf(f.leaf()) > formSecret {
-		return
-	}
-	wrong := f.setText(reflect.New(f.typ).Elem(), *text)
-	if wrong != "" {
-		f.panic("%q: %s", *text, wrong)
-	}
 }
 
 func (f *field) panic(format string, args ...any) {

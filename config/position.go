@@ -21,20 +21,6 @@ type node struct {
 	items []*node
 }
 
-func (n *node) key(name string) *node {
-	if n == nil {
-		return nil
-	}
-	return n.keys[name]
-}
-
-func (n *node) item(i int) *node {
-	if n == nil || i < 0 || i >= len(n.items) {
-		return nil
-	}
-	return n.items[i]
-}
-
 // mapper finds the line of each key. The library's decoder returns values without
 // positions, and its parser returns positions without applying headers.
 type mapper struct {
@@ -76,8 +62,13 @@ func (m *mapper) expression(e *unstable.Node) {
 		}
 	case unstable.ArrayTable:
 		n, line := m.walk(m.root, e.Key())
-		if n != nil {
-			m.table = m.grow(n, line)
+		if n == nil {
+			return
+		}
+		item := m.below(n, line)
+		if item != nil {
+			n.items = append(n.items, item)
+			m.table = item
 		}
 	}
 }
@@ -123,15 +114,6 @@ func (m *mapper) enter(n *node, name string, line int) *node {
 	}
 	n.keys[name] = child
 	return child
-}
-
-func (m *mapper) grow(n *node, line int) *node {
-	item := m.below(n, line)
-	if item == nil {
-		return m.table
-	}
-	n.items = append(n.items, item)
-	return item
 }
 
 func (m *mapper) below(n *node, line int) *node {

@@ -38,25 +38,28 @@ func (r reader) table(at *cursor, into []reflect.Value) {
 	if r.partial {
 		return
 	}
-	r.unknown(at, "", known, movedKeys(into))
-	if r.doc.findings.found == before && !r.doc.broken {
-		callChecks(at, into)
-	}
-}
-
-// movedKeys returns what the method Moved of structs says: former keys of their table, with dots
-// for those of tables in it, and where they are set now.
-func movedKeys(into []reflect.Value) map[string]string {
 	moved := make(map[string]string)
 	for _, s := range into {
 		if m, ok := s.Addr().Interface().(interface{ Moved() map[string]string }); ok {
 			maps.Copy(moved, m.Moved())
 		}
 	}
-	return moved
+	r.unknown(at, "", known, moved)
+	if r.doc.findings.found > before || r.doc.broken {
+		return
+	}
+	for _, s := range into {
+		checker, ok := s.Addr().Interface().(interface {
+			Check(fault func(text string, at ...any))
+		})
+		if ok {
+			checker.Check(func(text string, steps ...any) { at.walk(steps).fault(text) })
+		}
+	}
 }
 
-// unknown adds a fault for each key that no struct has. within is what the keys of moved begin with here.
+// unknown adds a fault for each key that no struct has. moved has former keys of the table, with dots
+// for those of tables in it, and where they are set now; within is what its keys begin with here.
 func (r reader) unknown(at *cursor, within string, known []string, moved map[string]string) {
 	table, _ := at.value.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(table)) {
@@ -66,7 +69,7 @@ func (r reader) unknown(at *cursor, within string, known []string, moved map[str
 		next, to := at.key(name), moved[within+name]
 		inner, _ := next.value.(map[string]any)
 		switch {
-		case r.doc.findings.full():
+		case r.doc.findings.found >= maxFaults: // further ones are only counted
 			next.fault("")
 		case to != "" && len(inner) > 0:
 			r.unknown(next, within+name+".", nil, moved)
@@ -90,18 +93,6 @@ func unknownKey(name string, known []string) string {
 	return "is unknown; known here are " + strings.Join(known, ", ")
 }
 
-// callChecks calls the Check methods of structs.
-func callChecks(at *cursor, into []reflect.Value) {
-	for _, s := range into {
-		checker, ok := s.Addr().Interface().(interface {
-			Check(fault func(text string, at ...any))
-		})
-		if ok {
-			checker.Check(func(text string, steps ...any) { at.walk(steps).fault(text) })
-		}
-	}
-}
-
 // field reads one key of a table, which may be missing.
 func (r reader) field(at *cursor, f *field, dst reflect.Value) {
 	if f.initial != nil {
@@ -115,12 +106,9 @@ func (r reader) field(at *cursor, f *field, dst reflect.Value) {
 		r.table(at, []reflect.Value{dst})
 	}
 	absent := r.references && formOf(dst.Type()) == formSecret
-	if f.required && !absent && !r.doc.broken && before == r.doc.findings.found {
-		r.checkRequired(at, f, dst)
+	if !f.required || absent || r.doc.broken || before < r.doc.findings.found {
+		return
 	}
-}
-
-func (r reader) checkRequired(at *cursor, f *field, dst reflect.Value) {
 	switch {
 	case at.value == nil && f.initial == nil:
 		at.fault("is missing; write " + f.sample())
@@ -182,7 +170,12 @@ func (s *cursor) isTable() bool {
 func (r reader) list(at *cursor, f *field, dst reflect.Value) {
 	items, ok := at.value.([]any)
 	if !ok {
-		at.fault("is " + typeOf(at.value) + "; " + f.wantedList(at))
+		write := "write a list, in brackets: [ … ]"
+		if formOf(f.leaf()) == formTable {
+			key := txt.Clip(at.String(), 120)
+			write = fmt.Sprintf("there may be several: write the header with two brackets, [[%s]]", key)
+		}
+		at.fault("is " + typeOf(at.value) + "; " + write)
 		return
 	}
 	list := reflect.MakeSlice(dst.Type(), len(items), len(items))
@@ -190,14 +183,6 @@ func (r reader) list(at *cursor, f *field, dst reflect.Value) {
 		r.value(at.item(i), f, list.Index(i))
 	}
 	dst.Set(list)
-}
-
-func (f *field) wantedList(at *cursor) string {
-	if formOf(f.leaf()) == formTable {
-		key := txt.Clip(at.String(), 120)
-		return fmt.Sprintf("there may be several: write the header with two brackets, [[%s]]", key)
-	}
-	return "write a list, in brackets: [ … ]"
 }
 
 func (r reader) named(at *cursor, f *field, dst reflect.Value) {

@@ -23,14 +23,6 @@ type bound struct {
 	text  string
 }
 
-func (f *field) newRules(tag reflect.StructTag) rules {
-	r := rules{min: f.newBound(tag, "min"), max: f.newBound(tag, "max")}
-	if list, ok := tag.Lookup("oneof"); ok {
-		r.oneof = strings.Split(list, "|")
-	}
-	return r
-}
-
 func (f *field) newBound(tag reflect.StructTag, name string) *bound {
 	text, ok := tag.Lookup(name)
 	if !ok {
@@ -53,28 +45,25 @@ func (f *field) newBound(tag reflect.StructTag, name string) *bound {
 
 // check returns the problem of a value and the fix, or "".
 func (r *rules) check(v reflect.Value) string {
-	wrong := r.outside(v)
-	if wrong != "" {
-		return wrong
-	}
-	text := fmt.Sprint(v.Interface())
-	if r.oneof != nil && !slices.Contains(r.oneof, text) {
-		return fmt.Sprintf("is %s; write %s", show(v), r.choice(text))
-	}
-	return ""
-}
-
-func (r *rules) outside(v reflect.Value) string {
 	measured, unit := v, ""
 	if v.Kind() == reflect.String {
 		measured, unit = reflect.ValueOf(utf8.RuneCountInString(v.String())), " characters"
 	}
 	low := r.min != nil && compare(measured, r.min.value) < 0
 	high := r.max != nil && compare(measured, r.max.value) > 0
-	if !low && !high {
+	if low || high {
+		return fmt.Sprintf("is %s%s; write %s%s", show(measured), unit, r.span(), unit)
+	}
+	text := fmt.Sprint(v.Interface())
+	if r.oneof == nil || slices.Contains(r.oneof, text) {
 		return ""
 	}
-	return fmt.Sprintf("is %s%s; write %s%s", show(measured), unit, r.span(), unit)
+	write := "one of " + strings.Join(r.choices(), ", ")
+	near := nearest(text, r.oneof)
+	if near != "" {
+		write = fmt.Sprintf("%q, or else %s", near, write)
+	}
+	return fmt.Sprintf("is %s; write %s", show(v), write)
 }
 
 // span describes the bounds; "" if there are none.
@@ -88,15 +77,6 @@ func (r *rules) span() string {
 		return r.max.text + " or less"
 	}
 	return ""
-}
-
-func (r *rules) choice(text string) string {
-	all := strings.Join(r.choices(), ", ")
-	near := nearest(text, r.oneof)
-	if near != "" {
-		return fmt.Sprintf("%q, or else one of %s", near, all)
-	}
-	return "one of " + all
 }
 
 // choices returns the allowed values as users read them.

@@ -26,22 +26,19 @@ func (r reader) secret(at *cursor, dst reflect.Value) {
 		return
 	}
 	value, err := r.resolve(text)
-	if err == nil {
-		err = checkSecret(value)
+	if err == nil && (!utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl)) {
+		// No platform issues such a value, and it would break the header of a request.
+		err = errors.New("contains a line break or another character that no secret has; " +
+			"write nothing but the secret there")
 	}
-	if err != nil {
-		at.fault(name(text) + err.Error())
-		return
+	switch {
+	case err == nil:
+		dst.Set(reflect.ValueOf(core.NewSecret(value)))
+	case isReference(text):
+		at.fault(txt.Clip(txt.Line(text), 120) + " " + err.Error())
+	default:
+		at.fault(err.Error())
 	}
-	dst.Set(reflect.ValueOf(core.NewSecret(value)))
-}
-
-// name returns the reference as the beginning of a sentence.
-func name(text string) string {
-	if !isReference(text) {
-		return ""
-	}
-	return txt.Clip(txt.Line(text), 120) + " "
 }
 
 func isReference(text string) bool {
@@ -123,14 +120,4 @@ func (r reader) credentials() string { return r.doc.options.getenv("CREDENTIALS_
 
 func trimEnd(text string) string {
 	return strings.TrimRight(text, "\r\n")
-}
-
-// checkSecret refuses values that no platform issues, and those that would break
-// the header of a request.
-func checkSecret(value string) error {
-	if !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl) {
-		return errors.New("contains a line break or another character that no secret has; " +
-			"write nothing but the secret there")
-	}
-	return nil
 }

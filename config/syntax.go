@@ -31,7 +31,8 @@ func (d *Document) parse(data []byte) (map[string]any, *node) {
 			return values, at
 		}
 		line, text := explain(err)
-		if d.follows(line) {
+		// An unclosed list or text makes all following lines unreadable.
+		if slices.ContainsFunc(d.findings.list, func(f Fault) bool { return f.Line == line-1 }) {
 			break
 		}
 		d.syntax(line, text)
@@ -40,12 +41,6 @@ func (d *Document) parse(data []byte) (map[string]any, *node) {
 		}
 	}
 	return nil, nil
-}
-
-// follows reports whether the line comes right after a fault: an unclosed list or
-// text makes all following lines unreadable.
-func (d *Document) follows(line int) bool {
-	return slices.ContainsFunc(d.findings.list, func(f Fault) bool { return f.Line == line-1 })
 }
 
 func (d *Document) syntax(line int, text string) {

@@ -120,9 +120,9 @@ func fix(s string) string {
 func marked(s string) bool { return strings.Contains(s, " characters cut…] ") }
 
 func TestReduction(t *testing.T) {
-	seeds := 40000
+	seeds := 8000
 	if raced { // the race detector makes it ten times slower, and there is one goroutine
-		seeds = 4000
+		seeds = 2000
 	}
 	refused, reduced, emptied := 0, 0, 0
 	for seed := range seeds {
