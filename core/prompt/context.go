@@ -98,11 +98,6 @@ func spoken(entries []core.Entry) []*core.Entry {
 	return kept
 }
 
-// recent is the history of other places, without what is private.
-func (p *Parts) recent() []*core.Entry {
-	return slices.DeleteFunc(spoken(p.Recent), func(e *core.Entry) bool { return e.Message.Private })
-}
-
 // entries writes history entries; abroad: with the place they come from.
 func (p *Parts) entries(name string, list []*core.Entry, abroad bool) section {
 	guess, texts := 0, 0
@@ -185,11 +180,16 @@ func single(name string, w *writer) section {
 	return newSection(name, false, w.done())
 }
 
-// injections are the keys that plugins add, sorted.
+// injections are the keys that plugins add, sorted, except for those that have a meaning of their own.
 func injections(m map[string]json.RawMessage) []section {
 	list := make([]section, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		if reserved(key) || txt.Line(key) != key {
+		switch key {
+		case "history_current_chat", "history_recent", "participants", "memories", "conversation_state",
+			"recon", "recon_instructions", personaKey, "":
+			continue
+		}
+		if txt.Line(key) != key {
 			continue
 		}
 		if raw, ok := appendValue(nil, m[key]); ok {
@@ -197,16 +197,6 @@ func injections(m map[string]json.RawMessage) []section {
 		}
 	}
 	return list
-}
-
-// reserved reports whether a key of the context is none that plugins may inject.
-func reserved(key string) bool {
-	switch key {
-	case "history_current_chat", "history_recent", "participants", "memories", "conversation_state",
-		"recon", "recon_instructions", personaKey, "":
-		return true
-	}
-	return false
 }
 
 func stateJSON(s *core.State) *writer {
@@ -240,11 +230,5 @@ func (r *Recon) hints() *writer {
 	w.some("conversation_tone", r.ConversationTone)
 	w.texts("snippets", r.Snippets)
 	w.close('}')
-	return w
-}
-
-func (r *Recon) orders() *writer {
-	w := new(writer)
-	w.items(r.Instructions)
 	return w
 }

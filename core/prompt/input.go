@@ -22,7 +22,11 @@ func (p *Parts) input(l llm.Limits) part {
 	w.slot("text", p.words(), false)
 	w.foreign(last.Message.Path, p.foreign())
 	w.happening(&last.Event)
-	w.text("input_source", source(&last.Message))
+	said := "text"
+	if last.Message.Voice {
+		said = "voice"
+	}
+	w.text("input_source", said)
 	w.heard(&last.Message)
 	w.source(p, &last.Message)
 	w.time("timestamp", last.Message.Time)
@@ -150,13 +154,6 @@ func (w *writer) spoken(m *core.Message) {
 		w.truth("spoken")
 		w.heard(m)
 	}
-}
-
-func source(m *core.Message) string {
-	if m.Voice {
-		return "voice"
-	}
-	return "text"
 }
 
 // source says where the message comes from, and all ids where it is several.

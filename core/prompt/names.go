@@ -131,17 +131,12 @@ func (n *names) mark(alike []person, marks Marks) {
 		switch {
 		case who == person{}:
 		case n.tags[who] == "" || len(tags) < len(alike):
-			marks[who] = who.number()
+			sum := sha256.Sum256([]byte(who.iface + "/" + who.id)) // the same in every prompt
+			marks[who] = fmt.Sprintf("#%06d", binary.BigEndian.Uint32(sum[:])%1_000_000)
 		case marks[who] == "":
 			marks[who] = n.tags[who]
 		}
 	}
-}
-
-// number is a person's own, in every prompt.
-func (p person) number() string {
-	sum := sha256.Sum256([]byte(p.iface + "/" + p.id))
-	return fmt.Sprintf("#%06d", binary.BigEndian.Uint32(sum[:])%1_000_000)
 }
 
 // folded is a name as it looks: without case and width, without what cannot be seen,

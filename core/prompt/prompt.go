@@ -2,7 +2,7 @@ package prompt
 
 import (
 	"encoding/json"
-	"strconv"
+	"slices"
 	"time"
 
 	"synthbot/core"
@@ -171,19 +171,24 @@ func (p *Prompt) Sections() []watch.Section {
 // newDraft measures every part once.
 func newDraft(p *Parts, l llm.Limits) *draft {
 	p.marks = p.Marks()
+	recent := slices.DeleteFunc(spoken(p.Recent), func(e *core.Entry) bool { return e.Message.Private })
+	orders := new(writer)
+	orders.items(p.Recon.Instructions)
 	d := &draft{
-		recent:   p.entries("history_recent", p.recent(), true),
+		recent:   p.entries("history_recent", recent, true),
 		current:  p.entries("history_current_chat", spoken(p.History), false),
 		people:   values("participants", p.Participants),
 		memories: values("memories", p.memories()),
 		state:    single("conversation_state", stateJSON(&p.State)),
-		orders:   single("recon_instructions", p.Recon.orders()),
+		orders:   single("recon_instructions", orders),
 		input:    p.input(l),
 		system:   p.system(),
 		actions:  p.actions(),
-		verbose:  p.verbose(),
 
 		injections: injections(p.Injections),
+	}
+	if p.Chat && !p.Lite {
+		d.verbose = rulesChat
 	}
 	if p.Kind != Beat { // nobody spoke: there is no language or tone to meet
 		d.recon = single("recon", p.Recon.hints())
@@ -203,12 +208,3 @@ func newDraft(p *Parts, l llm.Limits) *draft {
 // frame is what the keys and brackets of a prompt take, context's value and the
 // number at the end aside.
 const frame = len(`{"context":,"input":,"instructions":"","actions":,"__pre_reduction_size":}`)
-
-// withNumber adds the digits of the size itself, which is part of the prompt.
-func withNumber(base int) int {
-	digits := 1
-	for len(strconv.Itoa(base+digits)) != digits {
-		digits++
-	}
-	return base + digits
-}

@@ -225,7 +225,7 @@ func TestRulesAreShort(t *testing.T) {
 		if r := p.rules(d); utf8.RuneCountInString(r) >= 1200 || strings.ContainsAny(r, "\n\t") {
 			t.Errorf("%s: %d characters of rules, want one line under 1200", d, utf8.RuneCountInString(r))
 		}
-		if v := p.verbose(); utf8.RuneCountInString(v) >= 1200 {
+		if v := rulesChat; utf8.RuneCountInString(v) >= 1200 {
 			t.Errorf("%d characters of verbose rules", utf8.RuneCountInString(v))
 		}
 	}

@@ -58,10 +58,14 @@ func (d *draft) total(before int) int {
 		}
 	})
 	n += max(keys-1, 0)
-	if before == 0 {
-		return withNumber(n)
+	if before > 0 {
+		return n + len(strconv.Itoa(before))
 	}
-	return n + len(strconv.Itoa(before))
+	digits := 1
+	for len(strconv.Itoa(n+digits)) != digits {
+		digits++
+	}
+	return n + digits
 }
 
 // context is the context's value; history: with the place's own.
@@ -109,10 +113,12 @@ func (d *draft) reduce(before, reserve int, l llm.Limits) error {
 	}
 	r.newest()
 	r.texts()
-	if r.over() > 0 {
-		return d.tooLong(r.total(before), l)
+	if r.over() <= 0 {
+		return nil
 	}
-	return nil
+	return &llm.Error{Kind: llm.ErrorTooLong, Engine: l.Engine, Err: fmt.Errorf("prompt of %d characters, %d are "+
+		"allowed: instructions %d, instructions_verbose %d, actions %d, input %d, outputs %d", r.total(before),
+		l.Chars, textSize(d.instructions), textSize(d.verbose), d.actions.size, d.input.size, d.system.size)}
 }
 
 // texts shortens what is left: the input's own texts.
@@ -209,11 +215,4 @@ func (r *reduction) newest() {
 		return
 	}
 	s.shorten(0, room)
-}
-
-// tooLong names what cannot give way.
-func (d *draft) tooLong(total int, l llm.Limits) error {
-	return &llm.Error{Kind: llm.ErrorTooLong, Engine: l.Engine, Err: fmt.Errorf("prompt of %d characters, %d are "+
-		"allowed: instructions %d, instructions_verbose %d, actions %d, input %d, outputs %d",
-		total, l.Chars, textSize(d.instructions), textSize(d.verbose), d.actions.size, d.input.size, d.system.size)}
 }

@@ -24,7 +24,8 @@ func (p *Prompt) Request() llm.Request {
 	} else {
 		r.System = append(r.System, `{"actions":`+string(p.Actions)+`}`)
 	}
-	ask := llm.Utterance{Role: llm.RoleUser, Text: userJSON(context, p.Input)}
+	text := `{"context":` + string(context) + `,"input":` + string(p.Input) + `}`
+	ask := llm.Utterance{Role: llm.RoleUser, Text: text}
 	if p.limits.Vision {
 		ask.Pictures = p.parts.attached(core.MediaImage, p.parts.Pictures)
 	}
@@ -36,10 +37,6 @@ func (p *Prompt) Request() llm.Request {
 		r.Messages = append(r.Messages, p.delivery()...)
 	}
 	return r
-}
-
-func userJSON(context, input []byte) string {
-	return `{"context":` + string(context) + `,"input":` + string(input) + `}`
 }
 
 // turns are the history as native turns: the bot's own lines as the plans that

@@ -62,7 +62,7 @@ const (
 		`context.recon is background, input.payload.timestamp is now.`
 )
 
-// rulesChat are for talk with people: readable, and under 1,200 characters too.
+// rulesChat are included where people talk: readable, and under 1,200 characters too.
 const rulesChat = "" +
 	// A manual's voice instead of a person's; walls of text.
 	`In this chat, write as your persona speaks, in plain, short messages; ` +
@@ -137,14 +137,6 @@ func (p *Parts) rules(d llm.Dialect) string {
 		return join(form+".", rules)
 	}
 	return join(form+".", rules, rulesFull)
-}
-
-// verbose is included where people talk.
-func (p *Parts) verbose() string {
-	if !p.Chat || p.Lite {
-		return ""
-	}
-	return rulesChat
 }
 
 // languageTag lets nothing but a language tag into the instructions: it may come
