@@ -33,11 +33,13 @@ func Parse(source string) []Block {
 		at := boundary(source, maxTotal)
 		source, rest = source[:at], source[at:]
 	}
-	p := libraryParser()
 	var blocks []Block
 	var last part
 	for _, piece := range split(source, maxPiece, func(s string) int { return len(s) }) {
-		next := parsePiece(p, piece.open+piece.body+piece.close)
+		b := builder{source: []byte(piece.open + piece.body + piece.close), linked: map[string]bool{}}
+		doc := libraryParser().Parse(text.NewReader(b.source))
+		b.links(doc)
+		next := b.blocks(doc, 0)
 		if len(blocks) > 0 && len(next) > 0 && blocks[len(blocks)-1].join(last, piece, next[0]) {
 			next = next[1:]
 		}
@@ -100,14 +102,6 @@ func plainParagraph(s string) Block {
 		}
 	}
 	return Block{Kind: Paragraph, Inlines: in}
-}
-
-func parsePiece(p parser.Parser, piece string) []Block {
-	source := []byte(piece)
-	doc := p.Parse(text.NewReader(source))
-	b := builder{source: source, linked: map[string]bool{}}
-	b.links(doc)
-	return b.blocks(doc, 0)
 }
 
 // builder makes our tree of the library's.
@@ -317,7 +311,7 @@ func (b *builder) text(out Inlines, n *ast.Text) Inlines {
 	return out
 }
 
-// span is the text of inline code: line breaks in it are spaces.
+// span is the text of inline code, in which line breaks are spaces.
 func (b *builder) span(n ast.Node) string {
 	var s strings.Builder
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {

@@ -29,7 +29,16 @@ func plainBlocks(blocks []Block, tight bool) []string {
 func plainBlock(b Block) []string {
 	switch b.Kind {
 	case List:
-		return plainList(b)
+		var lines []string
+		for i, item := range b.Blocks {
+			if i > 0 && !b.Tight {
+				lines = append(lines, "")
+			}
+			mark := b.Mark(i)
+			content := plainBlocks(item.Blocks, b.Tight)
+			lines = append(lines, indent(content, mark, strings.Repeat(" ", len(mark)))...)
+		}
+		return lines
 	case Quote:
 		return indent(plainBlocks(b.Blocks, false), "> ", "> ")
 	case Code:
@@ -50,18 +59,6 @@ func plainBlock(b Block) []string {
 		return plainBlocks(b.Blocks, false)
 	}
 	return strings.Split(b.Inlines.Plain(), "\n")
-}
-
-func plainList(b Block) []string {
-	var lines []string
-	for i, item := range b.Blocks {
-		if i > 0 && !b.Tight {
-			lines = append(lines, "")
-		}
-		mark := b.Mark(i)
-		lines = append(lines, indent(plainBlocks(item.Blocks, b.Tight), mark, strings.Repeat(" ", len(mark)))...)
-	}
-	return lines
 }
 
 // Mark is what comes before the i-th item of a list: its number or a dash, and
