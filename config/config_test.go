@@ -421,7 +421,7 @@ func TestLineOfATableNamedTwice(t *testing.T) {
 	d := Parse("c.toml", []byte("[a.b]\nx = 1\n[a]\ny = 2\n[[c]]\n[[c.d]]\n[[c.d]]\nz = 1"), Options{})
 	for want, at := range map[int][]any{1: {"a", "b"}, 2: {"a", "b", "x"}, 3: {"a"}, 4: {"a", "y"}, 5: {"c", 0}, 7: {"c", 0, "d", 1}, 8: {"c", 0, "d", 1, "z"}} {
 		if got := d.Line(at...); got != want {
-			t.Errorf("%v stands in line %d, want %d", at, got, want)
+			t.Errorf("%v is in line %d, want %d", at, got, want)
 		}
 	}
 }

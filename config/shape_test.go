@@ -27,13 +27,13 @@ type botConfig struct {
 	Prompt     struct {
 		Lite  bool   `toml:"lite" doc:"Fewer actions and shorter rules."`
 		Scope string `toml:"scope" doc:"How far the recent history reaches." default:"chat" oneof:"chat|interface|unified"`
-	} `toml:"prompt" doc:"What a model is told."`
+	} `toml:"prompt" doc:"What a model gets."`
 	Access struct {
 		Private string   `toml:"private" doc:"Who may talk to it alone." default:"open" oneof:"open|pairing|allow"`
 		Allow   []string `toml:"allow" doc:"Paths and people that may."`
 	} `toml:"access" doc:"Who may talk to it at all."`
 	Budget struct {
-		Person int64   `toml:"person_tokens" doc:"Tokens of one person by day; 0 is no limit." default:"1000000" min:"0"`
+		Person int64   `toml:"person_tokens" doc:"Tokens of one person by day; 0: no limit." default:"1000000" min:"0"`
 		Cost   float64 `toml:"cost" doc:"Money by day." default:"0.5" min:"0" max:"100"`
 	} `toml:"budget" doc:"Hard limits."`
 	Shares    []shareConfig    `toml:"share" doc:"Places that may see each other's history and facts; private chats never can."`
@@ -48,7 +48,7 @@ type engineConfig struct {
 	BaseURL  string            `toml:"base_url" doc:"Where it listens." example:"http://127.0.0.1:11434"`
 	Key      core.Secret       `toml:"api_key" doc:"Its key." example:"env:OPENAI_API_KEY"`
 	Timeout  time.Duration     `toml:"timeout" doc:"How long an answer may take." default:"2m" example:"120s" min:"1s" max:"1h"`
-	Chars    int               `toml:"max_prompt_chars" doc:"How much it can read; 0 is no limit." default:"24000" min:"0"`
+	Chars    int               `toml:"max_prompt_chars" doc:"How much it can read; 0: no limit." default:"24000" min:"0"`
 	Headers  map[string]string `toml:"headers" doc:"Sent with each request." example:"X-Title=synthbot"`
 }
 

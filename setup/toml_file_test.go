@@ -30,7 +30,7 @@ func TestSet(t *testing.T) {
 		{"an example of another table", "[bot]\n#[spare]\n#name = 1\n", "bot", "name", "[bot]\nname = 1\n#[spare]\n#name = 1\n"},
 		{"a table that is an example", "[bot]\n\n# Here.\n#[a.b]\n# It.\n#name = \"x\"\n#y = 2\n", "a.b", "name", "[bot]\n\n# Here.\n[a.b]\n# It.\nname = 1\n#y = 2\n"},
 		{"an example that would take keys along", "[bot]\n#[a]\nx = 1\n", "a", "name", "[bot]\n#[a]\nx = 1\n\n[a]\nname = 1\n"},
-		{"only its children stand there", "[a.b.c]\nx = 1\n", "a.b", "name", "[a.b.c]\nx = 1\n\n[a.b]\nname = 1\n"},
+		{"only its children exist", "[a.b.c]\nx = 1\n", "a.b", "name", "[a.b.c]\nx = 1\n\n[a.b]\nname = 1\n"},
 		{"dotted keys", "bot.x = 1\n[b]\nbot.name = 2\n", "bot", "name", "bot.x = 1\nbot.name = 1\n[b]\nbot.name = 2\n"},
 		{"dotted keys below a header", "[interfaces]\ntelegram.x = 1 # y\n", "interfaces.telegram", "name", "[interfaces]\ntelegram.x = 1 # y\ntelegram.name = 1\n"},
 		{"deep dotted keys", "[interfaces]\ntelegram.webhook.x = 1\n", "interfaces.telegram", "name", "[interfaces]\ntelegram.webhook.x = 1\ntelegram.name = 1\n"},
@@ -41,7 +41,7 @@ func TestSet(t *testing.T) {
 		{"a byte order mark", "\uFEFF[bot]\nname = 2\n", "bot", "name", "\uFEFF[bot]\nname = 1\n"},
 		{"a table of a list is not it", "[[x]]\nname = 2\n", "bot", "name", "[[x]]\nname = 2\n\n[bot]\nname = 1\n"},
 		{"quotes at the end", "[bot]\nx = \"\"\"a\"\"\"\"\"\nname = 2\n", "bot", "name", "[bot]\nx = \"\"\"a\"\"\"\"\"\nname = 1\n"},
-		{"prose is no example", "[bot]\n# name = 2\n##name = 2\n#name\n", "bot", "name", "[bot]\nname = 1\n# name = 2\n##name = 2\n#name\n"},
+		{"prose is not an example", "[bot]\n# name = 2\n##name = 2\n#name\n", "bot", "name", "[bot]\nname = 1\n# name = 2\n##name = 2\n#name\n"},
 	} {
 		f := opened(t, tc.before)
 		f.setLiteral("1", tc.key, strings.Split(tc.table, ".")...)

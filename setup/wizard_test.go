@@ -26,7 +26,7 @@ func (s *script) Ask(_ context.Context, q Question) (string, error) {
 	s.asked = append(s.asked, q)
 	given := s.answers[q.Title]
 	if len(given) == 0 {
-		s.t.Errorf("he was asked %q", q.Title)
+		s.t.Errorf("the user was asked %q", q.Title)
 		return "", ErrAborted
 	}
 	s.answers[q.Title] = given[1:]
@@ -35,7 +35,7 @@ func (s *script) Ask(_ context.Context, q Question) (string, error) {
 		answer = q.Initial
 	}
 	if len(q.Options) > 0 && !slices.ContainsFunc(q.Options, func(o Option) bool { return o.Value == answer }) {
-		s.t.Errorf("%q is no answer to %q: %v", answer, q.Title, q.Options)
+		s.t.Errorf("%q is not an answer to %q: %v", answer, q.Title, q.Options)
 	}
 	if q.Check != nil {
 		if err := q.Check(answer); err != nil {

@@ -271,7 +271,7 @@ func TestBodiesAreCapped(t *testing.T) {
 	text := strings.Repeat("x", 1000)
 	addr := everywhere(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case "/told":
+		case "/sized":
 			_, _ = io.WriteString(w, text)
 		case "/stream":
 			w.(http.Flusher).Flush()
@@ -291,8 +291,8 @@ func TestBodiesAreCapped(t *testing.T) {
 		n    int
 		over bool
 	}{
-		{1000, "/told", 1000, false}, {1000, "/stream", 1000, false}, {-1, "/stream", 1000, false},
-		{0, "/told", 1000, false}, {999, "/told", 0, true}, {999, "/stream", 999, true}, {1, "/stream", 1, true},
+		{1000, "/sized", 1000, false}, {1000, "/stream", 1000, false}, {-1, "/stream", 1000, false},
+		{0, "/sized", 1000, false}, {999, "/sized", 0, true}, {999, "/stream", 999, true}, {1, "/stream", 1, true},
 		{50_000, "/bomb", 50_000, true}, {0, "/bomb", DefaultBody, true},
 	} {
 		c := New(Options{MaxBody: tc.max, Allow: peers(t, addr)})
@@ -327,7 +327,7 @@ func TestProxiesAreNotAsked(t *testing.T) {
 	// The environment is read once in a process's life, so that no request can
 	// tell here whether it would be.
 	if New(Options{}).Transport.(*capped).next.Proxy != nil {
-		t.Error("a proxy would see every request, and dial whatever it is told")
+		t.Error("a proxy would see every request, and dial any address")
 	}
 }
 

@@ -93,13 +93,13 @@ func sound(t *testing.T, r llm.Request) {
 	t.Helper()
 	for _, s := range r.System {
 		if !utf8.ValidString(s) {
-			t.Fatalf("a system part is no UTF-8: %q", s)
+			t.Fatalf("a system part is not UTF-8: %q", s)
 		}
 	}
 	for _, u := range r.Messages {
 		for line := range strings.Lines(u.Text) {
 			if !utf8.ValidString(u.Text) || u.Role == llm.RoleUser && !json.Valid([]byte(line)) {
-				t.Fatalf("a line of a message is no JSON: %q", line)
+				t.Fatalf("a line of a message is not JSON: %q", line)
 			}
 		}
 		for _, c := range u.Calls {

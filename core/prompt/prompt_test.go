@@ -121,7 +121,7 @@ func TestKeysInOrder(t *testing.T) {
 	} {
 		i := strings.Index(raw[at:], `"`+key+`":`)
 		if i < 0 {
-			t.Fatalf("%q does not come behind what stands before it:\n%s", key, raw)
+			t.Fatalf("%q does not come behind what precedes it:\n%s", key, raw)
 		}
 		at += i
 	}

@@ -277,7 +277,7 @@ func TestHugeFileLeavesTheContext(t *testing.T) {
 	}
 	file := s.Input.Payload["attachments"].([]any)[0].(map[string]any)["text"].(string)
 	if n := utf8.RuneCountInString(file); !marked(file) || n < 3000 || n > 4000 {
-		t.Errorf("%d characters of the book are told", n)
+		t.Errorf("%d characters of the book are shown", n)
 	}
 }
 

@@ -119,7 +119,7 @@ func FuzzKeys(f *testing.F) {
 				e.press(k)
 				_, end := grapheme(e.text, e.pos)
 				if e.pos < 0 || e.pos > len(e.text) || end != e.pos {
-					t.Fatalf("the cursor stands at %d of %q", e.pos, e.text)
+					t.Fatalf("the cursor is at %d of %q", e.pos, e.text)
 				}
 				if strings.ContainsFunc(e.text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
 					t.Fatalf("the line holds %q", e.text)
