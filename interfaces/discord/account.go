@@ -6,10 +6,34 @@ import (
 	"sync"
 	"time"
 
+	"synthbot/core"
 	"synthbot/core/driver"
 	"synthbot/core/recent"
+	"synthbot/interfaces/discord/gateway"
 	"synthbot/interfaces/discord/rest"
 )
+
+// timings are the waits of the driver; tests have shorter ones.
+type timings struct {
+	gateway gateway.Timings
+	retry   time.Duration // before a request is repeated for the first time
+	guilds  time.Duration // for a guild that was announced
+	flush   time.Duration // between two times of storing what was seen
+	typing  time.Duration // between two signs of typing
+	defers  time.Duration // how long an interaction waits for the disk
+	answers time.Duration // how long the answer to an interaction may take
+	draft   time.Duration // between two edits of a growing message
+	left    time.Duration // before a draft of an earlier process is deleted
+}
+
+var defaultTimings = timings{
+	gateway: gateway.Timings{
+		Patience: 20 * time.Second, Identify: 5250 * time.Millisecond, Invalid: time.Second,
+		Backoff: time.Second, Longest: 2 * time.Minute,
+	},
+	retry: 300 * time.Millisecond, guilds: 20 * time.Second, flush: 2 * time.Second, typing: 8 * time.Second,
+	defers: 1500 * time.Millisecond, answers: 3 * time.Second, draft: 1500 * time.Millisecond, left: 5 * time.Minute,
+}
 
 // account is what the parts of a driver share: the configuration, the way to the
 // platform, and what is known of it. Each part embeds it.
@@ -24,6 +48,7 @@ type account struct {
 	rest    *rest.Client
 
 	cache     *cache
+	direct    *recent.Shared[string, string] // channels of direct messages, by person
 	cursors   *cursors
 	closed    *closedChannels
 	sendQueue driver.Queue[string] // one action at a time sends to a channel
@@ -34,10 +59,10 @@ type account struct {
 func newAccount(o Options, set settings, t timings) *account {
 	a := &account{
 		name: o.Name, set: set, timings: t, log: o.Log.With("interface", o.Name), clock: o.Clock, state: o.State,
-		cache: newCache(o.Name), closed: &closedChannels{all: make(map[string]mark)},
+		cache: newCache(o.Name), direct: recent.NewShared[string, string](maxDirect), cursors: newCursors(o.State),
+		closed: &closedChannels{all: make(map[string]mark)},
 	}
 	a.notices = &notices{name: a.name, log: a.log, tell: o.Admin, sent: make(map[string]bool)}
-	a.cursors = newCursors(a.state)
 	a.replies = &replies{state: a.state, log: a.log, taken: recent.NewShared[string, <-chan struct{}](maxArrivals)}
 	return a
 }
@@ -56,14 +81,95 @@ func (a *account) whoAmI(ctx context.Context) string {
 	return me.ID
 }
 
-// placeOf is what is known of a channel, from the gateway or from an earlier process.
+// maxDirect is how many channels are remembered by user, and by id. A forgotten one is
+// requested again.
+const maxDirect = 1000
+
+// placeOf is what is known of a channel: from the gateway, from an earlier process, or
+// because it was asked for.
 func (a *account) placeOf(channel string) (place, bool) {
-	p, known := a.cache.place(channel)
-	if known {
+	if p, ok := a.cache.place(channel); ok {
 		return p, true
 	}
-	cur, known := a.cursors.get(channel)
-	return cur.place, known
+	if cur, ok := a.cursors.get(channel); ok {
+		return cur.place, true
+	}
+	return a.cache.lookedUp.Get(channel)
+}
+
+func (a *account) channelOf(path core.Path) (string, error) {
+	e := path.Elements()
+	if len(e) < 3 || len(e) > 4 || e[0] != a.name || path.IsPerson() {
+		return "", core.Errorf(core.Invalid,
+			"%s is not a place of %s: write %s/<guild>/<channel>, or leave interface_path out", path, a.name, a.name)
+	}
+	return e[len(e)-1], nil
+}
+
+// checkedChannel is channelOf, with an error if the channel is not where the path says.
+// Without it, a user who may write to a place and below would reach every channel by its id.
+func (a *account) checkedChannel(ctx context.Context, path core.Path) (string, error) {
+	id, err := a.channelOf(path)
+	if err != nil {
+		return "", err
+	}
+	p, known := a.cache.place(id)
+	if !known {
+		if err := a.closed.refused(id); err != nil {
+			return "", err
+		}
+		if p, err = a.locate(ctx, id, a.rest.Do); err != nil {
+			a.markClosed(id, path, &outgoing{}, err)
+			return "", rest.Failure("writing to "+path.String(), err)
+		}
+	}
+	where, _, _ := a.cache.path(id, p)
+	if where != path {
+		return "", core.Errorf(core.Invalid, "there is no place %s", path)
+	}
+	return id, nil
+}
+
+// locate returns the place of a channel. It asks Discord if nothing is known of it.
+func (a *account) locate(
+	ctx context.Context, id string, ask func(context.Context, rest.Request) error,
+) (place, error) {
+	p, known := a.placeOf(id)
+	if known {
+		return p, nil
+	}
+	var c channel
+	if err := ask(ctx, rest.Request{Method: "GET", Route: "/channels/{}", IDs: []string{id}, Out: &c}); err != nil {
+		return p, err
+	}
+	if a.cache.known(c.Guild) {
+		a.cache.setChannel(c)
+	} else {
+		a.cache.lookedUp.Put(id, c.place())
+	}
+	return c.place(), nil
+}
+
+// reach is the channel of a place, or of direct messages with a user, which is opened if
+// there is none.
+func (a *account) reach(ctx context.Context, to core.Path) (string, error) {
+	if to.Interface() != a.name || !to.IsPerson() {
+		return a.checkedChannel(ctx, to)
+	}
+	person := to.Elements()[2]
+	channel, _ := a.direct.Get(person)
+	if channel != "" {
+		return channel, nil
+	}
+	var made created
+	q := rest.Request{Method: "POST", Route: "/users/@me/channels", Out: &made}
+	q.Body = map[string]string{"recipient_id": person}
+	err := a.rest.Do(ctx, q)
+	if err != nil || made.ID == "" {
+		return "", rest.Failure("writing to that person", err)
+	}
+	a.direct.Put(person, made.ID)
+	return made.ID, nil
 }
 
 // notices inform the admins. Safe for concurrent use.

@@ -1,7 +1,6 @@
 package discord
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 	"time"
@@ -67,18 +66,10 @@ const pollSchema = `{"type":"object","title":"Start a poll","properties":{
 "multiple":{"type":"boolean","description":"Several answers are allowed."},` + pathProperty + `
 },"required":["question","answers"],"additionalProperties":false}`
 
-type actions struct {
-	*account
-	finder  *finder
-	sender  *sender
-	receive func(ctx context.Context, e core.Event) // hands in what the bot itself changed
-}
-
 // Actions lists what the model can do here. The message action reaches other places,
 // the others the place of the turn and below.
 func (d *Driver) Actions() []core.Action {
-	a := d.actions
-	list := slices.Concat([]core.Action{a.messageAction()}, a.actionsOnMessages(), a.postingActions())
+	list := slices.Concat([]core.Action{d.messageAction()}, d.actionsOnMessages(), d.postingActions())
 	for i := range list {
 		list[i].Permission = core.PermissionEveryone
 	}
@@ -89,9 +80,9 @@ func example(scenario, payload string) core.Example {
 	return core.Example{Scenario: scenario, Payload: json.RawMessage(payload)}
 }
 
-func (a *actions) messageAction() core.Action {
+func (d *Driver) messageAction() core.Action {
 	return core.Action{
-		Name: core.MessagePrefix + a.name, Brief: "Send a message, as Markdown",
+		Name: core.MessagePrefix + d.name, Brief: "Send a message, as Markdown",
 		Schema: json.RawMessage(messageSchema),
 		Examples: core.Examples{
 			Description: "Says something in a channel, a thread or a direct message.",
@@ -120,36 +111,36 @@ func (a *actions) messageAction() core.Action {
 		},
 		Essential: true, Effects: core.EffectWrites, Timeout: sendTime,
 		Idempotent: true, // each part is journalled and carries a nonce
-		Check:      a.checkMessage, Do: do(a, a.sendMessage),
+		Check:      d.checkMessage, Do: do(d, d.sendMessage),
 	}
 }
 
-func (a *actions) actionsOnMessages() []core.Action {
+func (d *Driver) actionsOnMessages() []core.Action {
 	list := []core.Action{{
-		Name: "edit_" + a.name, Brief: "Change the text of one of your own Discord messages",
+		Name: "edit_" + d.name, Brief: "Change the text of one of your own Discord messages",
 		Schema: json.RawMessage(editSchema),
 		Examples: action.Guide("Replaces the text of a message that you wrote.",
 			"To correct yourself, or to bring a list up to date, where a new message would be noise.",
 			[]string{"Only your own messages can be changed.", "The new text replaces all of the old one."},
 			example("Correcting a date", `{"message_id":"1043221190","text":"The meeting is on Friday."}`)),
-		Effects: core.EffectRewrites, Check: a.checkEdit, Do: do(a, a.edit),
+		Effects: core.EffectRewrites, Check: d.checkEdit, Do: do(d, d.edit),
 	}, {
-		Name: "delete_" + a.name, Brief: "Delete a Discord message: your own, or for moderators any",
+		Name: "delete_" + d.name, Brief: "Delete a Discord message: your own, or for moderators any",
 		Schema: json.RawMessage(deleteSchema),
 		Examples: action.Guide("Deletes a message for everybody.",
 			"When you are asked to take back what you said, or a moderator asks you to remove a message.",
 			[]string{"It cannot be undone.", "Other people's messages only for a moderator."},
 			example("Taking back your last message", `{"message_id":"1043221190"}`)),
-		Effects: core.EffectChanges | core.EffectRanked | core.EffectRewrites, Do: do(a, a.remove),
+		Effects: core.EffectChanges | core.EffectRanked | core.EffectRewrites, Do: do(d, d.remove),
 	}, {
-		Name: "react_" + a.name, Brief: "React to a Discord message with an emoji",
+		Name: "react_" + d.name, Brief: "React to a Discord message with an emoji",
 		Schema: json.RawMessage(reactSchema),
 		Examples: action.Guide("Puts an emoji under a message, or takes it back.",
 			"When a word would be too much: thanks, agreement, a laugh.",
 			[]string{"One emoji at a time.", "An emoji of the server is written name:id."},
 			example("Agreeing", `{"message_id":"1043221189","emoji":"👍"}`),
 			example("An emoji of the server", `{"message_id":"1043221189","emoji":"blobwave:771234567890123456"}`)),
-		Effects: core.EffectWrites, Do: do(a, a.reactTo),
+		Effects: core.EffectWrites, Do: do(d, d.reactTo),
 	}}
 	for i := range list {
 		list[i].Idempotent, list[i].Timeout = true, time.Minute
@@ -158,31 +149,31 @@ func (a *actions) actionsOnMessages() []core.Action {
 }
 
 // postingActions are the actions that post something else than a message of text.
-func (a *actions) postingActions() []core.Action {
+func (d *Driver) postingActions() []core.Action {
 	return []core.Action{{
-		Name: "file_" + a.name, Brief: "Send a text file to a Discord channel", Schema: json.RawMessage(fileSchema),
+		Name: "file_" + d.name, Brief: "Send a text file to a Discord channel", Schema: json.RawMessage(fileSchema),
 		Examples: action.Guide("Sends a file made of text: code, a list, a document.",
 			"When somebody wants something to keep, or it is too long to read in a chat.",
 			[]string{"name needs an ending (.md, .py, .csv).", "content is the whole file."},
 			example("A script", `{"name":"hello.py","content":"print('hello')\n","text":"Here it is."}`)),
 		Effects: core.EffectWrites, Idempotent: true, Timeout: sendTime,
-		RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: do(a, a.file),
+		RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: do(d, d.file),
 	}, {
-		Name: "thread_" + a.name, Brief: "Open a Discord thread or forum post", Schema: json.RawMessage(threadSchema),
+		Name: "thread_" + d.name, Brief: "Open a Discord thread or forum post", Schema: json.RawMessage(threadSchema),
 		Examples: action.Guide("Opens a thread in this channel, from a message of it, or a post in this forum.",
 			"When somebody asks for a thread, or a talk deserves a place of its own.",
 			[]string{"Threads have no threads.", "A post in a forum needs text."},
 			example("A thread from a message", `{"name":"Summer trip","message_id":"1043221189"}`),
 			example("A post in a forum", `{"name":"Rules","text":"Be kind."}`)),
 		Output: json.RawMessage(threadOutput), Effects: core.EffectWrites, Timeout: time.Minute,
-		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: a.thread,
+		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: d.thread,
 	}, {
-		Name: "poll_" + a.name, Brief: "Start a poll in a Discord channel", Schema: json.RawMessage(pollSchema),
+		Name: "poll_" + d.name, Brief: "Start a poll in a Discord channel", Schema: json.RawMessage(pollSchema),
 		Examples: action.Guide("Asks everybody in the channel to choose.",
 			"When several people have to decide something.",
 			[]string{"At most 10 answers of at most 55 characters.", "A poll cannot be changed later."},
 			example("Choosing a day", `{"question":"Which day?","answers":["Friday","Saturday"],"hours":24}`)),
 		Effects: core.EffectWrites, Idempotent: true, Timeout: sendTime,
-		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: do(a, a.poll),
+		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: do(d, d.poll),
 	}}
 }

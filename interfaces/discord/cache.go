@@ -82,6 +82,8 @@ type cache struct {
 	guilds map[string]*guild
 	places map[string]place
 	latest place // that was set
+
+	lookedUp *recent.Shared[string, place] // channels of which the gateway said nothing
 }
 
 // maxLocales is how many users' languages are kept, at least.
@@ -90,7 +92,7 @@ const maxLocales = 1000
 func newCache(name string) *cache {
 	return &cache{
 		name: name, guilds: make(map[string]*guild), places: make(map[string]place),
-		locales: recent.NewShared[string, string](maxLocales),
+		locales: recent.NewShared[string, string](maxLocales), lookedUp: recent.NewShared[string, place](maxDirect),
 	}
 }
 

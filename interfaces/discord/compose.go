@@ -1,6 +1,8 @@
 package discord
 
 import (
+	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -36,8 +38,8 @@ type sayField struct {
 }
 
 // compose makes the messages of an action. The same payload always makes the same ones.
-func (a *actions) compose(call core.Call, s *say) ([]outgoing, error) {
-	list, err := a.words(s)
+func (d *Driver) compose(call core.Call, s *say) ([]outgoing, error) {
+	list, err := d.words(s)
 	if err == nil {
 		err = s.decorate(call, list)
 	}
@@ -70,9 +72,9 @@ func (s *say) decorate(call core.Call, list []outgoing) (err error) {
 
 // words cuts the text into messages; without a text there is one message for the embeds.
 // The flag against previews would hide these, so links are written without previews.
-func (a *actions) words(s *say) ([]outgoing, error) {
+func (d *Driver) words(s *say) ([]outgoing, error) {
 	text := strings.TrimSpace(strings.ToValidUTF8(s.Text, "\uFFFD"))
-	w := markup.Writer{Quiet: len(s.Embeds) > 0 && !a.set.Previews}
+	w := markup.Writer{Quiet: len(s.Embeds) > 0 && !d.set.Previews}
 	texts := w.Messages(text)
 	if !visible(text) {
 		text, texts = "", nil
@@ -90,7 +92,7 @@ func (a *actions) words(s *say) ([]outgoing, error) {
 		list = append(list, outgoing{Content: t, text: t})
 	}
 	switch long := len(list) > maxMessages; {
-	case len(list) > a.set.LongParts && a.set.LongAnswers == "file":
+	case len(list) > d.set.LongParts && d.set.LongAnswers == "file":
 		file := asFile(text, w.Text(markdown.Split(text, 300, markdown.UTF16)[0]))
 		if !long {
 			file.instead = list
@@ -135,4 +137,48 @@ func embeds(list []sayEmbed) ([]sayEmbed, error) {
 		return nil, core.Errorf(core.Invalid, "embeds: %d characters are allowed in all, not %d", maxEmbedded, total)
 	}
 	return list, nil
+}
+
+// Limits of embeds, in UTF-16 units except for the counts.
+const (
+	maxEmbeds      = 10
+	maxEmbedded    = 6000 // in all embeds of a message
+	maxEmbedTitle  = 256
+	maxEmbedText   = 4096
+	maxEmbedFields = 25
+	maxFieldName   = 256
+	maxFieldValue  = 1024
+)
+
+// size checks an embed and returns its share of maxEmbedded. The error begins with the
+// name of what is wrong.
+func (e *sayEmbed) size() (int, error) {
+	title, text := markdown.UTF16(e.Title), markdown.UTF16(e.Description)
+	switch {
+	case title > maxEmbedTitle:
+		return 0, fmt.Errorf(".title: at most %d characters are allowed", maxEmbedTitle)
+	case text > maxEmbedText:
+		return 0, fmt.Errorf(".description: at most %d characters are allowed", maxEmbedText)
+	case len(e.Fields) > maxEmbedFields:
+		return 0, fmt.Errorf(".fields: at most %d are allowed", maxEmbedFields)
+	case title+text+len(e.Fields) == 0:
+		return 0, fmt.Errorf(": needs a title, a description or fields")
+	case e.URL != "" && !webAddress(e.URL):
+		return 0, fmt.Errorf(".url: must begin with https://")
+	}
+	total := title + text
+	for i, f := range e.Fields {
+		name, value := markdown.UTF16(f.Name), markdown.UTF16(f.Value)
+		if !visible(f.Name) || !visible(f.Value) || name > maxFieldName || value > maxFieldValue {
+			return 0, fmt.Errorf(".fields[%d]: needs a name of at most %d and a value of at most %d characters",
+				i, maxFieldName, maxFieldValue)
+		}
+		total += name + value
+	}
+	return total, nil
+}
+
+func webAddress(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
 }

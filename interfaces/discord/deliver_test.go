@@ -19,7 +19,7 @@ func TestIsTheSameMessage(t *testing.T) {
 	file := func(name string, size int) rest.File { return rest.File{Name: name, Data: make([]byte, size)} }
 	ours := outgoing{
 		Content: " Rome ", Embeds: []sayEmbed{{Title: "a", Description: "b"}}, files: []rest.File{file("x.txt", 5)},
-		Poll: &sayPoll{Question: pollText{"Which?"}},
+		Poll: &poll{Question: pollMedia{Text: "Which?"}},
 	}
 	there := func(change func(*message)) *message {
 		m, _ := decode[message]([]byte(`{"content":"Rome","embeds":[{"title":"a","description":"b"}],"attachments":[{"filename":"x.txt","size":5}],

@@ -34,7 +34,7 @@ func newDrafts(s *sender) *draft.Drafts {
 
 // Draft shows a text that is being written, as often as the platform allows.
 func (d *Driver) Draft(place core.Path, text string) {
-	channel, err := d.finder.channelOf(place)
+	channel, err := d.channelOf(place)
 	if err != nil {
 		return
 	}

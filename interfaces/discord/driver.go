@@ -38,10 +38,8 @@ type Options struct {
 // once. Its actions work before Listen began and after it ended.
 type Driver struct {
 	*account
-	finder    *finder
 	history   *history
 	sender    *sender
-	actions   *actions
 	commands  *commands
 	responder *responder
 	feed      *feed
@@ -83,12 +81,10 @@ func newDriver(o Options, t timings) (*Driver, error) {
 		Refused: sync.OnceFunc(func() { close(d.refused) }),
 	})
 	d.account = a
-	d.finder = newFinder(a)
 	d.history = &history{account: a}
 	d.history.refill()
 	d.sender = &sender{account: a, history: d.history}
 	d.sender.drafts = newDrafts(d.sender)
-	d.actions = &actions{account: a, finder: d.finder, sender: d.sender, receive: d.receive}
 	d.commands = &commands{account: a, specs: o.Commands}
 	d.responder = newResponder(a, d.commands, o.Admins)
 	d.feed = newFeed(a, d.responder)

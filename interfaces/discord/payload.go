@@ -61,17 +61,21 @@ type sticker struct {
 	Name string `json:"name"`
 }
 
+// poll is also what is sent.
 type poll struct {
-	Question struct {
-		Text string `json:"text"`
-	} `json:"question"`
-	Answers []struct {
-		Media struct {
-			Text  string `json:"text"`
-			Emoji *emoji `json:"emoji"`
-		} `json:"poll_media"`
-	} `json:"answers"`
-	Multiple bool `json:"allow_multiselect"`
+	Question pollMedia    `json:"question"`
+	Answers  []pollAnswer `json:"answers"`
+	Hours    int          `json:"duration"` // of a new one
+	Multiple bool         `json:"allow_multiselect"`
+}
+
+type pollAnswer struct {
+	Media pollMedia `json:"poll_media"`
+}
+
+type pollMedia struct {
+	Text  string `json:"text"`
+	Emoji *emoji `json:"emoji,omitempty"`
 }
 
 type emoji struct {

@@ -9,6 +9,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/txt"
+	"synthbot/interfaces/discord/markup"
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -58,7 +59,7 @@ type outgoing struct {
 	Mentions   map[string]any   `json:"allowed_mentions"`
 	Reference  map[string]any   `json:"message_reference,omitempty"`
 	Flags      int              `json:"flags,omitempty"`
-	Poll       *sayPoll         `json:"poll,omitempty"`
+	Poll       *poll            `json:"poll,omitempty"`
 	Files      []map[string]any `json:"attachments,omitempty"`
 
 	files   []rest.File
@@ -67,7 +68,7 @@ type outgoing struct {
 }
 
 // read reads a call's payload and finds where it leads.
-func (a *actions) read(ctx context.Context, call core.Call, into any) (at destination, err error) {
+func (d *Driver) read(ctx context.Context, call core.Call, into any) (at destination, err error) {
 	var to struct {
 		Path core.Path `json:"interface_path"`
 	}
@@ -81,16 +82,18 @@ func (a *actions) read(ctx context.Context, call core.Call, into any) (at destin
 	if to.Path.IsZero() {
 		at.place = call.Path
 	}
-	if at.channel, err = a.finder.channelOf(at.place); err == nil && at.place != call.Path {
-		err = a.finder.checkPlace(ctx, at.place, at.channel)
+	if at.place == call.Path {
+		at.channel, err = d.channelOf(at.place)
+	} else {
+		at.channel, err = d.checkedChannel(ctx, at.place)
 	}
 	if err != nil {
 		return at, err
 	}
-	if _, ok := a.replies.find(at.answersCommand); ok {
+	if _, ok := d.replies.find(at.answersCommand); ok {
 		return at, nil
 	}
-	return at, a.closed.refused(at.channel)
+	return at, d.closed.refused(at.channel)
 }
 
 // messageID is a message's id, which models sometimes write as a number. It is empty if it
@@ -106,22 +109,22 @@ func (m *messageID) UnmarshalJSON(text []byte) error {
 var snowflake = txt.Pattern(`^[0-9]{1,20}$`)
 
 // checkMessage checks a message before anything is sent.
-func (a *actions) checkMessage(ctx context.Context, call core.Call) error {
+func (d *Driver) checkMessage(ctx context.Context, call core.Call) error {
 	var s say
-	_, err := a.read(ctx, call, &s)
+	_, err := d.read(ctx, call, &s)
 	if err == nil {
-		_, err = a.compose(call, &s)
+		_, err = d.compose(call, &s)
 	}
 	return err
 }
 
-func (a *actions) sendMessage(ctx context.Context, call core.Call, at destination, s say) error {
-	list, err := a.compose(call, &s)
+func (d *Driver) sendMessage(ctx context.Context, call core.Call, at destination, s say) error {
+	list, err := d.compose(call, &s)
 	if err != nil {
 		return err
 	}
 	priorities := map[string]int{"high": high, "low": low}
-	return a.sender.deliver(ctx, call.Deliveries, at, list, priorities[s.Priority])
+	return d.sender.deliver(ctx, call.Deliveries, at, list, priorities[s.Priority])
 }
 
 // compact is a value as JSON that a model can read.
@@ -131,4 +134,41 @@ func compact(v any) json.RawMessage {
 	e.SetEscapeHTML(false)
 	_ = e.Encode(v)
 	return bytes.TrimSpace(b.Bytes())
+}
+
+var _ core.Teller = (*Driver)(nil)
+
+// Tell writes to a place, or to a user in private. It tries once: what may have been sent
+// is not sent again. It waits for rate limits.
+func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
+	texts := markup.Messages(text)
+	if !visible(text) || len(texts) > maxMessages {
+		return core.Errorf(core.Invalid, "the text is empty, or too long")
+	}
+	channel, err := d.reach(ctx, to)
+	if err != nil {
+		return err
+	}
+	if err := d.closed.refused(channel); err != nil {
+		return err
+	}
+	leave, err := d.sendQueue.Enter(ctx, channel, normal)
+	if err != nil {
+		return rest.Failure("the message", err)
+	}
+	defer leave()
+	d.sender.drafts.Clear(ctx, channel)
+	for _, t := range texts {
+		m := &outgoing{Content: t, Mentions: nobody(), Flags: d.set.plain(nil)}
+		id, err := d.postMessage(ctx, channel, m, true)
+		if err != nil {
+			d.markClosed(channel, to, m, err)
+			return rest.Failure("sending a message", err)
+		}
+		if to.IsPerson() { // an answer is found from now on, even if it comes while the bot is not connected
+			d.cursors.expect(channel, place{Kind: channelDirect}, id, d.clock())
+		}
+		d.cursors.spoke(channel, id, d.clock())
+	}
+	return nil
 }

@@ -196,10 +196,10 @@ func TestRefusals(t *testing.T) {
 		s := newServer(t)
 		d := s.bot(t)
 		call := core.Call{Path: hall(), Payload: compact(c.payload), Deliveries: &journal{}}
-		if err := d.actions.checkMessage(t.Context(), call); kind(err) != c.want {
+		if err := d.checkMessage(t.Context(), call); kind(err) != c.want {
 			t.Errorf("%s: checked: %v", name, err)
 		}
-		if _, err := do(d.actions, d.actions.sendMessage)(t.Context(), call); kind(err) != c.want {
+		if _, err := do(d, d.sendMessage)(t.Context(), call); kind(err) != c.want {
 			t.Errorf("%s: sent: %v", name, err)
 		}
 	}
@@ -589,32 +589,32 @@ func TestWhereIs(t *testing.T) {
 		}
 	}
 	for range 2 {
-		p, err := d.finder.locate(t.Context(), topicID)
+		p, err := d.locate(t.Context(), topicID, d.rest.Do)
 		if err != nil || p.Guild != guildID || p.Parent != hallID || !p.thread() {
 			t.Errorf("%+v, %v", p, err)
 		}
 		asked(1)
 	}
 	d.cursors.seen(roomID, place{Guild: "7"}, "5", time.Now(), false)
-	if p, err := d.finder.locate(t.Context(), roomID); err != nil || p.Guild != "7" {
+	if p, err := d.locate(t.Context(), roomID, d.rest.Do); err != nil || p.Guild != "7" {
 		t.Errorf("%+v, %v", p, err)
 	}
 	asked(1)
-	if _, err := d.finder.locate(t.Context(), "5"); err == nil {
+	if _, err := d.locate(t.Context(), "5", d.rest.Do); err == nil {
 		t.Error("a channel that is not there is somewhere")
 	}
 	asked(2)
 	for range 2 { // one that nobody can see is left alone
-		if err := d.finder.checkPlace(t.Context(), core.MustPath("discord/"+guildID+"/6"), "6"); kind(err) != core.Broken {
+		if _, err := d.checkedChannel(t.Context(), core.MustPath("discord/"+guildID+"/6")); kind(err) != core.Broken {
 			t.Errorf("%v", err)
 		}
 		asked(3)
 	}
 	for i := range 5 * maxDirect {
-		d.finder.lookedUp.Put(fmt.Sprint("x", i), place{})
+		d.cache.lookedUp.Put(fmt.Sprint("x", i), place{})
 	}
-	_, kept := d.finder.lookedUp.Get("x0")
-	if _, err := d.finder.locate(t.Context(), hallID); err != nil || kept {
+	_, kept := d.cache.lookedUp.Get("x0")
+	if _, err := d.locate(t.Context(), hallID, d.rest.Do); err != nil || kept {
 		t.Errorf("%v, the first of many is kept: %t", err, kept)
 	}
 }

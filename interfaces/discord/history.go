@@ -11,7 +11,6 @@ import (
 
 	"synthbot/core/driver"
 	"synthbot/core/recent"
-
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -89,24 +88,15 @@ type history struct {
 // lookUp asks what kind of channel this is and, of a thread, its parent. If that cannot
 // be found out, it is taken for a text channel or a direct message.
 func (h *history) lookUp(ctx context.Context, id, guild string) place {
-	if p, ok := h.placeOf(id); ok {
-		return p
-	}
-	var c channel
-	err := h.persist(ctx, rest.Request{Method: "GET", Route: "/channels/{}", IDs: []string{id}, Out: &c})
+	p, err := h.locate(ctx, id, h.persist)
 	if err != nil {
 		h.log.Warn("channel not looked up", "channel", id, "err", err)
-		p := place{Guild: guild}
+		p = place{Guild: guild}
 		if guild == "" {
 			p.Kind = channelDirect
 		}
-		return p
 	}
-	c.ID, c.Guild = id, guild
-	if guild != "" {
-		h.cache.setChannel(c)
-	}
-	return c.place()
+	return p
 }
 
 // persist makes a request that may fail for a while: events wait for its answer.
@@ -164,4 +154,64 @@ func (h *history) page(ctx context.Context, channel, after string, n int) ([]mes
 		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 	})
 	return page, err
+}
+
+// Limits of asking for members: fetched messages come without them.
+const (
+	maxRequested = 200 // members in one session of the gateway
+	maxMembers   = 1000
+	askingTime   = 20 * time.Second // for one channel: its events wait for it
+)
+
+// refill forgets members, and allows as many requests as a session may have.
+func (h *history) refill() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.members, h.left = recent.NewCache[[2]string, *member](maxMembers), maxRequested
+}
+
+// addMembers adds the authors' members to fetched messages, the latest first, so that names
+// and ranks are those of live messages. Without one, an author counts as a plain member.
+func (h *history) addMembers(ctx context.Context, guild string, list []message) {
+	if guild == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, askingTime)
+	defer cancel()
+	for i := range slices.Backward(list) {
+		m := &list[i]
+		if m.Author == nil || m.Author.Bot || m.Webhook != "" || m.Member != nil {
+			continue
+		}
+		var err error
+		if m.Member, err = h.memberOf(ctx, guild, m.Author.ID); err != nil {
+			h.log.Warn("authors of missed messages not asked for", "guild", guild, "err", err)
+			return
+		}
+	}
+}
+
+// memberOf asks for a user's member; nil if there is none, or too many were asked for.
+func (h *history) memberOf(ctx context.Context, guild, id string) (*member, error) {
+	key := [2]string{guild, id}
+	h.mu.Lock()
+	found, ok := h.members.Get(key)
+	if ok || h.left <= 0 {
+		h.mu.Unlock()
+		return found, nil
+	}
+	h.left--
+	h.mu.Unlock()
+	got := &member{}
+	err := h.rest.Get(ctx, got, "/guilds/{}/members/{}", guild, id)
+	if rest.NotFound(err) {
+		got, err = nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.members.Put(key, got)
+	return got, nil
 }
