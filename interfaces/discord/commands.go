@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"synthbot/core/driver"
@@ -64,19 +63,14 @@ type appChoice struct {
 	Value string `json:"value"`
 }
 
-type commands struct {
-	*account
-	specs  []command.Spec
-	synced atomic.Bool // the platform has them, or they are being sent
-}
-
-// spec returns the command of that name.
-func (c *commands) spec(name string) *command.Spec {
-	i := slices.IndexFunc(c.specs, func(s command.Spec) bool { return s.Name == name })
-	if i < 0 {
-		return nil
+// spec returns the command of that name; it is empty if there is none.
+func (r *responder) spec(name string) command.Spec {
+	for _, s := range r.specs {
+		if s.Name == name {
+			return s
+		}
 	}
-	return &c.specs[i]
+	return command.Spec{}
 }
 
 // Where a command can be called.
@@ -89,16 +83,16 @@ const (
 // list is what is registered with Discord: for one guild, or with "" for everywhere. A
 // command that is answered in private exists in direct messages only. If guilds have
 // lists of their own, the one for everywhere is for all other places.
-func (c *commands) list(guild string) []appCommand {
+func (r *responder) list(guild string) []appCommand {
 	list := []appCommand{}
-	for i := range c.specs[:min(len(c.specs), maxCommands)] {
-		app := appCommandOf(&c.specs[i])
+	for _, spec := range r.specs[:min(len(r.specs), maxCommands)] {
+		app := appCommandOf(spec)
 		switch {
 		case guild != "" && !slices.Contains(app.Contexts, inGuilds):
 			continue
 		case guild != "":
 			app.Contexts = nil // allowed only in the list for everywhere
-		case len(c.set.CommandGuilds) > 0:
+		case len(r.set.CommandGuilds) > 0:
 			app.Contexts = slices.DeleteFunc(app.Contexts, func(x int) bool { return x == inGuilds })
 		}
 		list = append(list, app)
@@ -113,13 +107,20 @@ func (c *commands) list(guild string) []appCommand {
 	return list
 }
 
-func appCommandOf(s *command.Spec) appCommand {
+func appCommandOf(s command.Spec) appCommand {
 	c := appCommand{
-		Name: s.Name, Brief: line(s.Brief, 100), Type: commandChat, Permission: permissionOf(s.Rank),
+		Name: s.Name, Brief: line(s.Brief, 100), Type: commandChat,
 		Contexts: []int{inGuilds, inDirect, inGroups}, Briefs: make(map[string]string),
 	}
 	if s.Private {
 		c.Contexts = []int{inDirect}
+	}
+	// Who sees it in a guild. Whether a user may call it is checked again at that time.
+	switch {
+	case s.Rank >= core.RankAdmin:
+		c.Permission = new("8") // administrators
+	case s.Rank == core.RankModerator:
+		c.Permission = new("8192") // members who may manage messages
 	}
 	for tag, brief := range s.Briefs {
 		l := locale(tag)
@@ -129,10 +130,16 @@ func appCommandOf(s *command.Spec) appCommand {
 	}
 	var optional []appOption
 	for _, a := range s.Args {
-		if a.Required {
-			c.Options = append(c.Options, appOptionOf(a))
+		o := appOption{Type: optionText, Name: a.Name, Brief: cmp.Or(line(a.Brief, 100), a.Name), Required: a.Required}
+		if len(a.Choices) > maxChoices {
+			o.Complete = true
 		} else {
-			optional = append(optional, appOptionOf(a))
+			o.Choices = choices(a.Choices)
+		}
+		if o.Required {
+			c.Options = append(c.Options, o)
+		} else {
+			optional = append(optional, o)
 		}
 	}
 	// Discord wants the required ones first; values are assigned by name.
@@ -140,37 +147,13 @@ func appCommandOf(s *command.Spec) appCommand {
 	return c
 }
 
-func appOptionOf(a command.Arg) appOption {
-	o := appOption{
-		Type: optionText, Name: a.Name, Brief: cmp.Or(line(a.Brief, 100), a.Name), Required: a.Required,
-		Complete: len(a.Choices) > maxChoices,
-	}
-	if !o.Complete {
-		o.Choices = choices(a.Choices)
-	}
-	return o
-}
-
-func choices(list []string) []appChoice {
-	var out []appChoice
+func choices(list []string) (out []appChoice) {
 	for _, c := range list {
 		if len(out) < maxChoices && c != "" && len([]rune(c)) <= 100 {
 			out = append(out, appChoice{c, c})
 		}
 	}
 	return out
-}
-
-// permissionOf is who sees a command in a guild. Whether a user may call it is checked
-// again at that time.
-func permissionOf(r core.Rank) *string {
-	switch {
-	case r >= core.RankAdmin:
-		return new("8") // administrators
-	case r == core.RankModerator:
-		return new("8192") // members who may manage messages
-	}
-	return nil
 }
 
 // locale is Discord's name of a language; "" if it has none.
@@ -181,35 +164,36 @@ func locale(tag string) string {
 		return tag
 	}
 	base, _, _ := strings.Cut(strings.ReplaceAll(tag, "_", "-"), "-")
-	i := slices.IndexFunc(names, func(name string) bool { return name == base || strings.HasPrefix(name, base+"-") })
-	if i < 0 {
-		return ""
+	for _, name := range names {
+		if name == base || strings.HasPrefix(name, base+"-") {
+			return name
+		}
 	}
-	return names[i]
+	return ""
 }
 
 // syncOnce registers the commands in the background when the first session begins. It
 // tries again until that works.
-func (c *commands) syncOnce(ctx context.Context, jobs *sync.WaitGroup) {
-	if c.synced.Swap(true) {
+func (r *responder) syncOnce(ctx context.Context, jobs *sync.WaitGroup) {
+	if r.synced.Swap(true) {
 		return
 	}
 	jobs.Go(func() {
-		for wait := c.timings.gateway.Longest; ; wait = min(2*wait, time.Hour) {
+		for wait := r.timings.gateway.Longest; ; wait = min(2*wait, time.Hour) {
 			try, cancel := context.WithTimeout(ctx, 5*time.Minute)
-			err := c.sync(try)
+			err := r.sync(try)
 			cancel()
 			if err == nil {
 				return
 			}
 			if ctx.Err() == nil {
-				c.log.Error("chat commands not registered", "err", err)
+				r.log.Error("chat commands not registered", "err", err)
 			}
 			if !driver.Sleep(ctx, driver.Jitter(wait)) {
 				break
 			}
 		}
-		c.synced.Store(false)
+		r.synced.Store(false)
 	})
 }
 
@@ -219,26 +203,26 @@ const syncKey = "commands"
 
 // sync registers the commands that changed, and removes those of guilds that have none
 // of their own any more.
-func (c *commands) sync(ctx context.Context) error {
+func (r *responder) sync(ctx context.Context) error {
 	sums := make(map[string]string)
-	if err := driver.Load(ctx, c.state, syncKey, &sums); err != nil {
+	if err := driver.Load(ctx, r.state, syncKey, &sums); err != nil {
 		return err
 	}
-	wanted := append([]string{""}, c.set.CommandGuilds...)
+	wanted := append([]string{""}, r.set.CommandGuilds...)
 	var faults []error
 	for _, guild := range wanted {
-		faults = append(faults, c.syncOne(ctx, guild, c.list(guild), sums))
+		faults = append(faults, r.syncOne(ctx, guild, r.list(guild), sums))
 	}
 	for guild := range maps.Clone(sums) {
 		if !slices.Contains(wanted, guild) {
-			faults = append(faults, c.syncOne(ctx, guild, []appCommand{}, sums))
+			faults = append(faults, r.syncOne(ctx, guild, []appCommand{}, sums))
 		}
 	}
 	return errors.Join(faults...)
 }
 
 // syncOne registers one list of commands if it changed, and stores its sum.
-func (c *commands) syncOne(ctx context.Context, guild string, list []appCommand, sums map[string]string) error {
+func (r *responder) syncOne(ctx context.Context, guild string, list []appCommand, sums map[string]string) error {
 	if len(list) == 0 && sums[guild] == "" {
 		return nil // nothing is registered
 	}
@@ -246,7 +230,7 @@ func (c *commands) syncOne(ctx context.Context, guild string, list []appCommand,
 	if err != nil {
 		return err
 	}
-	_, app := c.cache.me()
+	_, app := r.cache.me()
 	sum := sha256.Sum256(append(slices.Clip(body), app...))
 	mark := hex.EncodeToString(sum[:])
 	if sums[guild] == mark {
@@ -258,12 +242,12 @@ func (c *commands) syncOne(ctx context.Context, guild string, list []appCommand,
 	if guild != "" {
 		q.Route, q.IDs = "/applications/{}/guilds/{}/commands", []string{app, guild}
 	}
-	err = c.rest.Do(ctx, q)
+	err = r.rest.Do(ctx, q)
 	switch {
 	case err != nil && closedTo(err) && len(list) == 0:
 		// The bot has left the guild, and its commands are gone.
 	case err != nil && closedTo(err):
-		c.notices.once("commands "+guild, "the chat commands cannot be offered in "+guild+
+		r.notices.once("commands "+guild, "the chat commands cannot be offered in "+guild+
 			": invite the bot with the scope applications.commands, or take the guild out of command_guilds")
 		return err
 	case err != nil:
@@ -273,19 +257,15 @@ func (c *commands) syncOne(ctx context.Context, guild string, list []appCommand,
 	if len(list) == 0 {
 		delete(sums, guild)
 	}
-	return driver.Save(ctx, c.state, syncKey, sums)
+	return driver.Save(ctx, r.state, syncKey, sums)
 }
 
 // complete suggests values for the argument that a user is typing.
 func (r *responder) complete(ctx context.Context, i *interaction) {
 	var found []string
-	s := r.commands.spec(i.Data.Name)
 	for _, o := range i.Data.Options {
-		if s == nil || !o.Focused {
-			continue
-		}
-		for _, a := range s.Args {
-			if a.Name == o.Name {
+		for _, a := range r.spec(i.Data.Name).Args {
+			if o.Focused && a.Name == o.Name {
 				found = matching(a.Choices, o.text())
 			}
 		}

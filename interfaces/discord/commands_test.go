@@ -29,7 +29,7 @@ func (s *server) synchronised(t *testing.T, state driver.State, change func(*Opt
 		told, want := map[string]string{}, map[string]string{}
 		_ = json.Unmarshal(raw, &told)
 		for _, g := range append([]string{""}, d.set.CommandGuilds...) {
-			if list := d.commands.list(g); len(list) > 0 {
+			if list := d.responder.list(g); len(list) > 0 {
 				body, _ := json.Marshal(list)
 				_, app := d.cache.me()
 				sum := sha256.Sum256(append(body, app...))
@@ -119,7 +119,7 @@ func TestCommandsWhereTheyBelong(t *testing.T) {
 
 func TestCommandsAreWrittenAsThePlatformWants(t *testing.T) {
 	d := still(t).d
-	raw, _ := json.Marshal(d.commands.list(""))
+	raw, _ := json.Marshal(d.responder.list(""))
 	var list []appCommand
 	if err := json.Unmarshal(raw, &list); err != nil {
 		t.Fatal(err)

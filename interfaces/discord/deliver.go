@@ -34,8 +34,7 @@ func (at *destination) answersCommand(p pending) bool {
 // sender sends messages to channels, in order and none twice.
 type sender struct {
 	*account
-	history *history
-	drafts  *draft.Drafts
+	drafts *draft.Drafts
 }
 
 // answered returns the command that this turn has answered, which accepts further
@@ -262,7 +261,7 @@ func (s *sender) search(
 	after := idAt(since.Add(s.rest.Ahead() - lookSlack))
 	self := s.whoAmI(ctx)
 	for range lookPages {
-		page, err := s.history.page(ctx, channel, after, pageSize)
+		page, err := s.page(ctx, channel, after, pageSize)
 		if err != nil {
 			if closedTo(err) {
 				return "", nil

@@ -10,10 +10,10 @@
 //     because Discord waits three seconds for that.
 //   - [intake] takes events from the queue in order, turns them into events of core with
 //     the help of [cache], and hands them to the inbox.
-//   - [actions] carry out what the model wants. They and the driver send through
+//   - [Driver.Actions] are what the model can do. They and the driver send through
 //     [sender], which lets one message after the other into a channel.
 //
-// After a session that could not be resumed, [history] fetches what was missed in channels
+// After a session that could not be resumed, [intake] fetches what was missed in channels
 // that were known before, and in those of guilds where something was said since. Events
 // of a channel wait for that. The members of authors are fetched as well, so that ranks
 // are those of live messages; beyond 200 in one session, authors count as plain members.

@@ -15,6 +15,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/driver"
+	"synthbot/core/recent"
 	"synthbot/core/watch"
 	"synthbot/interfaces/discord/gateway"
 	"synthbot/interfaces/discord/rest"
@@ -38,9 +39,7 @@ type Options struct {
 // once. Its actions work before Listen began and after it ended.
 type Driver struct {
 	*account
-	history   *history
 	sender    *sender
-	commands  *commands
 	responder *responder
 	feed      *feed
 	gateway   *gateway.Gateway
@@ -81,12 +80,12 @@ func newDriver(o Options, t timings) (*Driver, error) {
 		Refused: sync.OnceFunc(func() { close(d.refused) }),
 	})
 	d.account = a
-	d.history = &history{account: a}
-	d.history.refill()
-	d.sender = &sender{account: a, history: d.history}
+	d.sender = &sender{account: a}
 	d.sender.drafts = newDrafts(d.sender)
-	d.commands = &commands{account: a, specs: o.Commands}
-	d.responder = newResponder(a, d.commands, o.Admins)
+	d.responder = &responder{
+		account: a, specs: o.Commands, admins: o.Admins,
+		arrived: recent.NewShared[string, bool](maxArrivals), presses: recent.NewShared[string, pending](maxArrivals),
+	}
 	d.feed = newFeed(a, d.responder)
 	d.gateway = gateway.New(gateway.Options{
 		Token: set.Token, REST: a.rest, Shards: set.shards, Content: set.MessageContent, Handler: d.feed, Dial: o.Dial,

@@ -44,7 +44,7 @@ func still(t testing.TB) *intake {
 	} {
 		d.cache.setChannel(c)
 	}
-	d.commands.synced.Store(true)
+	d.responder.synced.Store(true)
 	d.tasks.Close() // nothing is answered
 	return newIntake(d, newInbox())
 }

@@ -106,9 +106,9 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 		named[g.ID] = true
 	}
 	t.listed[f.shard] = named
-	t.d.commands.syncOnce(ctx, &t.jobs)
+	t.d.responder.syncOnce(ctx, &t.jobs)
 	t.since[f.shard], t.unseen = f.since, maxUnseen
-	t.d.history.refill()
+	t.refill()
 	for _, h := range t.holds {
 		if h.begun && !h.gap && t.shardServes(h.guild, f.shard) {
 			h.gap, h.sound = true, len(h.events) // what is being fetched may have been fetched too early

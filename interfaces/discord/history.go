@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"synthbot/core/driver"
@@ -38,10 +37,10 @@ func (t *intake) begin(ctx context.Context, channel string, h *hold) {
 			return
 		}
 		f := found{channel: channel}
-		f.place = t.d.history.lookUp(ctx, channel, guild)
+		f.place = t.lookUp(ctx, channel, guild)
 		if fetch {
-			f.missed = t.d.history.missed(ctx, channel, from)
-			t.d.history.addMembers(ctx, f.place.Guild, f.missed)
+			f.missed = t.missed(ctx, channel, from)
+			t.addMembers(ctx, f.place.Guild, f.missed)
 		}
 		<-t.slot
 		select {
@@ -76,21 +75,12 @@ func (t *intake) found(ctx context.Context, f found) {
 	}
 }
 
-// history fetches what was said, and who said it.
-type history struct {
-	*account
-
-	mu      sync.Mutex
-	members recent.Cache[[2]string, *member] // in this session, by guild and user; nil: has left the guild
-	left    int                              // that may still be asked for in this session
-}
-
 // lookUp asks what kind of channel this is and, of a thread, its parent. If that cannot
 // be found out, it is taken for a text channel or a direct message.
-func (h *history) lookUp(ctx context.Context, id, guild string) place {
-	p, err := h.locate(ctx, id, h.persist)
+func (t *intake) lookUp(ctx context.Context, id, guild string) place {
+	p, err := t.d.locate(ctx, id, t.d.persist)
 	if err != nil {
-		h.log.Warn("channel not looked up", "channel", id, "err", err)
+		t.d.log.Warn("channel not looked up", "channel", id, "err", err)
 		p = place{Guild: guild}
 		if guild == "" {
 			p.Kind = channelDirect
@@ -100,32 +90,32 @@ func (h *history) lookUp(ctx context.Context, id, guild string) place {
 }
 
 // persist makes a request that may fail for a while: events wait for its answer.
-func (h *history) persist(ctx context.Context, q rest.Request) error {
-	wait := h.timings.gateway.Backoff
+func (a *account) persist(ctx context.Context, q rest.Request) error {
+	wait := a.timings.gateway.Backoff
 	for try := 1; ; try++ {
-		err := h.rest.Do(ctx, q)
+		err := a.rest.Do(ctx, q)
 		if err == nil || ctx.Err() != nil || rest.Refused(err) || try == 8 || !driver.Sleep(ctx, driver.Jitter(wait)) {
 			return err
 		}
-		wait = min(2*wait, h.timings.gateway.Longest)
+		wait = min(2*wait, a.timings.gateway.Longest)
 	}
 }
 
 // missed fetches what was said in a channel after a message, oldest first, within the
 // configured limits.
-func (h *history) missed(ctx context.Context, channel, last string) []message {
-	oldest := idAt(h.clock().Add(h.rest.Ahead() - h.set.BackfillAge))
+func (t *intake) missed(ctx context.Context, channel, last string) []message {
+	oldest := idAt(t.d.clock().Add(t.d.rest.Ahead() - t.d.set.BackfillAge))
 	if last == "" || !born(last).IsZero() && newer(oldest, last) {
 		last = oldest
 	}
 	var all []message
-	for len(all) < h.set.BackfillCount {
-		page, err := h.page(ctx, channel, last, min(pageSize, h.set.BackfillCount-len(all)))
+	for len(all) < t.d.set.BackfillCount {
+		page, err := t.d.page(ctx, channel, last, min(pageSize, t.d.set.BackfillCount-len(all)))
 		if err != nil {
-			h.log.Warn("missed messages not fetched", "channel", channel, "err", err)
+			t.d.log.Warn("missed messages not fetched", "channel", channel, "err", err)
 			if rest.NotFound(err) {
 				// It was deleted while nobody listened.
-				h.cursors.drop(func(id string, _ *cursor) bool { return id == channel })
+				t.d.cursors.drop(func(id string, _ *cursor) bool { return id == channel })
 			}
 			break
 		}
@@ -137,15 +127,15 @@ func (h *history) missed(ctx context.Context, channel, last string) []message {
 	}
 	if len(all) > 0 {
 		since := born(all[0].ID).Format(time.RFC3339)
-		h.log.Info("missed messages fetched", "channel", channel, "messages", len(all), "since", since)
+		t.d.log.Info("missed messages fetched", "channel", channel, "messages", len(all), "since", since)
 	}
 	return all
 }
 
 // page fetches the messages next to one, at most n, oldest first.
-func (h *history) page(ctx context.Context, channel, after string, n int) ([]message, error) {
+func (a *account) page(ctx context.Context, channel, after string, n int) ([]message, error) {
 	var page []message
-	err := h.persist(ctx, rest.Request{
+	err := a.persist(ctx, rest.Request{
 		Method: "GET", Route: "/channels/{}/messages", IDs: []string{channel}, Out: &page,
 		Query: url.Values{"after": {after}, "limit": {strconv.Itoa(n)}},
 	})
@@ -164,15 +154,15 @@ const (
 )
 
 // refill forgets members, and allows as many requests as a session may have.
-func (h *history) refill() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.members, h.left = recent.NewCache[[2]string, *member](maxMembers), maxRequested
+func (t *intake) refill() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.members, t.left = recent.NewCache[[2]string, *member](maxMembers), maxRequested
 }
 
 // addMembers adds the authors' members to fetched messages, the latest first, so that names
 // and ranks are those of live messages. Without one, an author counts as a plain member.
-func (h *history) addMembers(ctx context.Context, guild string, list []message) {
+func (t *intake) addMembers(ctx context.Context, guild string, list []message) {
 	if guild == "" {
 		return
 	}
@@ -184,34 +174,34 @@ func (h *history) addMembers(ctx context.Context, guild string, list []message) 
 			continue
 		}
 		var err error
-		if m.Member, err = h.memberOf(ctx, guild, m.Author.ID); err != nil {
-			h.log.Warn("authors of missed messages not asked for", "guild", guild, "err", err)
+		if m.Member, err = t.memberOf(ctx, guild, m.Author.ID); err != nil {
+			t.d.log.Warn("authors of missed messages not asked for", "guild", guild, "err", err)
 			return
 		}
 	}
 }
 
 // memberOf asks for a user's member; nil if there is none, or too many were asked for.
-func (h *history) memberOf(ctx context.Context, guild, id string) (*member, error) {
+func (t *intake) memberOf(ctx context.Context, guild, id string) (*member, error) {
 	key := [2]string{guild, id}
-	h.mu.Lock()
-	found, ok := h.members.Get(key)
-	if ok || h.left <= 0 {
-		h.mu.Unlock()
+	t.mu.Lock()
+	found, ok := t.members.Get(key)
+	if ok || t.left <= 0 {
+		t.mu.Unlock()
 		return found, nil
 	}
-	h.left--
-	h.mu.Unlock()
+	t.left--
+	t.mu.Unlock()
 	got := &member{}
-	err := h.rest.Get(ctx, got, "/guilds/{}/members/{}", guild, id)
+	err := t.d.rest.Get(ctx, got, "/guilds/{}/members/{}", guild, id)
 	if rest.NotFound(err) {
 		got, err = nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.members.Put(key, got)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.members.Put(key, got)
 	return got, nil
 }

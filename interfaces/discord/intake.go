@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core/driver"
+	"synthbot/core/recent"
 
 	"synthbot/core"
 )
@@ -36,6 +37,10 @@ type intake struct {
 
 	batch []core.Event
 	after []func() // once the batch is durable
+
+	mu      sync.Mutex
+	members recent.Cache[[2]string, *member] // in this session, by guild and user; nil: has left the guild
+	left    int                              // that may still be asked for in this session
 }
 
 // hold is a channel whose events wait until it is known, and what was missed
@@ -60,11 +65,13 @@ type found struct {
 }
 
 func newIntake(d *Driver, in core.Inbox) *intake {
-	return &intake{
+	t := &intake{
 		d: d, in: in, slot: make(chan struct{}, maxAtOnce), done: make(chan found),
 		holds: make(map[string]*hold), since: make(map[int]time.Time),
 		listed: make(map[int]map[string]bool),
 	}
+	t.refill()
+	return t
 }
 
 // run takes events in until ctx ends.

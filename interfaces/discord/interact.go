@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/command"
 	"synthbot/core/recent"
 	"synthbot/core/watch"
 	"synthbot/interfaces/discord/rest"
@@ -48,18 +50,12 @@ const maxArrivals = 4000
 
 type responder struct {
 	*account
-	commands *commands
-	admins   []core.Path // people who may press what is for others
+	specs  []command.Spec // what is offered as chat commands
+	synced atomic.Bool    // the platform has them, or they are being sent
+	admins []core.Path    // people who may press what is for others
 
 	arrived *recent.Shared[string, bool]    // the latest, by id: a resumed session repeats them
 	presses *recent.Shared[string, pending] // that may get a whisper
-}
-
-func newResponder(a *account, c *commands, admins []core.Path) *responder {
-	return &responder{
-		account: a, commands: c, admins: admins, arrived: recent.NewShared[string, bool](maxArrivals),
-		presses: recent.NewShared[string, pending](maxArrivals),
-	}
 }
 
 // isNew reports whether an interaction was not received before.
@@ -155,11 +151,10 @@ func (t *intake) interact(f gatewayEvent, p place) {
 	if f.call != nil {
 		waits.taken = f.call.taken
 	}
-	r := t.d.responder
-	if i.Type != interactCommand {
-		r.presses.Put(i.ID, waits)
+	if i.Type == interactCommand {
+		t.d.replies.add(waits)
 	} else {
-		r.replies.add(waits)
+		t.d.responder.presses.Put(i.ID, waits)
 	}
 	t.after = append(t.after, func() { f.call.decide(false) })
 }
@@ -197,15 +192,16 @@ func (r *responder) respond(ctx context.Context, i *interaction, kind int, data 
 	}
 }
 
-func (r *responder) event(i *interaction, p place) (core.Event, bool) {
+// event is what the inbox takes of an interaction; ok is false if it makes no sense here.
+func (r *responder) event(i *interaction, p place) (e core.Event, ok bool) {
 	path, scopes, err := r.cache.path(i.Channel, p)
 	who := i.person()
 	if err != nil || who == nil {
-		return core.Event{}, false
+		return e, false
 	}
 	locale := line(i.Locale, 35)
 	r.cache.locales.Put(strings.Clone(who.ID), locale)
-	e := core.Event{Message: core.Message{
+	e = core.Event{Message: core.Message{
 		Path: path, ID: i.ID, Scopes: scopes, Private: p.private(), Locale: locale, Time: born(i.ID),
 		Ahead: r.rest.ClockAhead(), Author: r.cache.author(who, i.Member, p), Addressed: core.AddressedMention,
 	}}
@@ -216,19 +212,21 @@ func (r *responder) event(i *interaction, p place) (core.Event, bool) {
 		e.Message.Time, e.Message.Ahead = r.clock(), 0
 	}
 	switch {
-	case i.Type == interactPress, i.Type == interactFilled:
-		return r.press(e, i)
+	case i.Type != interactCommand:
+		ok = i.press(&e)
 	case i.Data.Type == commandMessage:
-		return r.menu(e, i)
+		ok = r.menu(&e, i)
+	default:
+		ok = r.chat(&e, i)
 	}
-	return r.chat(e, i)
+	return e, ok
 }
 
 // press is a press of a button of one of the bot's messages; it says the button's label. A
 // choice from a list is a press, too, and so is what was written in the field of a button.
-func (r *responder) press(e core.Event, i *interaction) (core.Event, bool) {
+func (i *interaction) press(e *core.Event) bool {
 	if i.Message == nil {
-		return e, false
+		return false
 	}
 	whom, data, _ := strings.Cut(i.Data.Custom, ":")
 	switch {
@@ -239,11 +237,8 @@ func (r *responder) press(e core.Event, i *interaction) (core.Event, bool) {
 	case i.Type == interactFilled && len(i.Data.Rows) > 0 && len(i.Data.Rows[0].Fields) > 0:
 		e.Message.Text = short(i.Data.Rows[0].Fields[0].Value, 4*maxAnswer)
 	}
-	if data == "" {
-		return e, false
-	}
 	e.Kind, e.Target, e.Data = core.KindPress, i.Message.ID, short(data, 4096)
-	return e, true
+	return data != ""
 }
 
 // label is the label of the button with that id; "" if there is none.
@@ -255,9 +250,7 @@ func (m *message) label(id string) string {
 				Label  string `json:"label"`
 			} `json:"components"`
 		}
-		if json.Unmarshal(raw, &row) != nil {
-			continue
-		}
+		_ = json.Unmarshal(raw, &row) // what is not a row has no buttons
 		for _, c := range row.Components {
 			if c.Custom == id {
 				return c.Label
@@ -267,34 +260,34 @@ func (m *message) label(id string) string {
 	return ""
 }
 
-func (r *responder) chat(e core.Event, i *interaction) (core.Event, bool) {
-	c := &core.Command{Name: i.Data.Name}
+func (r *responder) chat(e *core.Event, i *interaction) bool {
+	var args []string
 	given := make(map[string]string, len(i.Data.Options))
 	for _, o := range i.Data.Options {
 		given[o.Name] = short(o.text(), core.MaxQuote)
-		c.Args = append(c.Args, given[o.Name])
+		args = append(args, given[o.Name])
 	}
-	s := r.commands.spec(c.Name)
-	if s != nil {
-		c.Args = nil
-		for _, a := range s.Args {
-			c.Args = append(c.Args, given[a.Name])
+	spec := r.spec(i.Data.Name)
+	if spec.Name != "" {
+		args = nil
+		for _, a := range spec.Args {
+			args = append(args, given[a.Name])
 		}
 	}
-	for len(c.Args) > 0 && c.Args[len(c.Args)-1] == "" {
-		c.Args = c.Args[:len(c.Args)-1]
+	for len(args) > 0 && args[len(args)-1] == "" {
+		args = args[:len(args)-1]
 	}
-	e.Kind, e.Command = core.KindCommand, c
-	e.Message.Text = strings.TrimSpace("/" + c.Name + " " + strings.Join(c.Args, " "))
-	return e, c.Name != ""
+	e.Kind, e.Command = core.KindCommand, &core.Command{Name: i.Data.Name, Args: args}
+	e.Message.Text = strings.TrimSpace("/" + i.Data.Name + " " + strings.Join(args, " "))
+	return i.Data.Name != ""
 }
 
 // menu is the command in the context menu of a message. It quotes the message with its
 // author.
-func (r *responder) menu(e core.Event, i *interaction) (core.Event, bool) {
+func (r *responder) menu(e *core.Event, i *interaction) bool {
 	m, ok := i.Data.Resolved.Messages[i.Data.Target]
 	if !ok {
-		return e, false
+		return false
 	}
 	m.Channel = i.Channel
 	said := core.Foreign{Kind: core.ForeignForward, Text: r.cache.reader(&m, i.Guild).said(&m), Time: m.Time.Time}
@@ -304,7 +297,7 @@ func (r *responder) menu(e core.Event, i *interaction) (core.Event, bool) {
 	e.Kind, e.Target = core.KindCommand, i.Data.Target
 	e.Command = &core.Command{Name: menuCommand}
 	e.Message.Text, e.Message.Foreign = "/"+menuCommand, []core.Foreign{said}
-	return e, said.Text != ""
+	return said.Text != ""
 }
 
 // text is an option's value as text.

@@ -224,7 +224,7 @@ func TestWithoutContentIntent(t *testing.T) {
 	if len(told) != 1 || !strings.Contains(<-told, "message content intent") {
 		t.Errorf("admins were told %d things", len(told))
 	}
-	if page, err := d.history.page(t.Context(), hallID, "1", 1); err != nil || len(page) != 1 || page[0].Content != "" {
+	if page, err := d.page(t.Context(), hallID, "1", 1); err != nil || len(page) != 1 || page[0].Content != "" {
 		t.Errorf("fetched: %+v, %v", page, err)
 	}
 }
