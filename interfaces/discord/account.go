@@ -157,19 +157,17 @@ func (a *account) reach(ctx context.Context, to core.Path) (string, error) {
 		return a.checkedChannel(ctx, to)
 	}
 	person := to.Elements()[2]
-	channel, _ := a.direct.Get(person)
-	if channel != "" {
+	if channel, ok := a.direct.Get(person); ok {
 		return channel, nil
 	}
-	var made created
-	q := rest.Request{Method: "POST", Route: "/users/@me/channels", Out: &made}
-	q.Body = map[string]string{"recipient_id": person}
-	err := a.rest.Do(ctx, q)
-	if err != nil || made.ID == "" {
+	channel, err := a.made(ctx, rest.Request{
+		Method: "POST", Route: "/users/@me/channels", Body: map[string]string{"recipient_id": person},
+	})
+	if err != nil || channel == "" {
 		return "", rest.Failure("writing to that person", err)
 	}
-	a.direct.Put(person, made.ID)
-	return made.ID, nil
+	a.direct.Put(person, channel)
+	return channel, nil
 }
 
 // notices inform the admins. Safe for concurrent use.

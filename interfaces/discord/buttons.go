@@ -141,11 +141,11 @@ func choiceRows(choices []core.Choice) ([]any, error) {
 	var list []button
 	var options []any
 	for _, c := range choices {
-		b := button{Label: c.Label, data: c.Data, mark: judged}
+		mark := judged
 		if c.Writes {
-			b.mark = opens
+			mark = opens
 		}
-		list = append(list, b)
+		list = append(list, button{Label: c.Label, data: c.Data, mark: mark})
 		options = append(options, map[string]any{"label": line(c.Label, 4*maxLabel), "value": c.Data})
 	}
 	if len(list) <= rowButtons {

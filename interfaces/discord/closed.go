@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"fmt"
 	"maps"
 	"sync"
 	"time"
@@ -73,10 +74,7 @@ const replyWithoutHistory = 160002
 const missingPermission = 50013
 
 // lacksPermission reports whether the bot lacks a permission for what it sent.
-func lacksPermission(err error) bool {
-	api := rest.Refusal(err)
-	return api.Status == 403 && api.Code == missingPermission
-}
+func lacksPermission(err error) bool { return rest.Refusal(err).Code == missingPermission }
 
 // markClosed marks the channel if err means that it is closed, and informs the admins
 // once. That a file or a poll is not allowed says nothing of text.
@@ -85,6 +83,5 @@ func (a *account) markClosed(channel string, place core.Path, m *outgoing, err e
 		return
 	}
 	a.closed.set(channel, err)
-	text := " refuses the bot; nothing is sent there for now: "
-	a.notices.once("target "+channel, place.String()+text+err.Error())
+	a.notices.once("target "+channel, fmt.Sprintf("%s refuses the bot; nothing is sent there for now: %v", place, err))
 }

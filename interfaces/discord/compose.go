@@ -40,9 +40,10 @@ type sayField struct {
 // compose makes the messages of an action. The same payload always makes the same ones.
 func (d *Driver) compose(call core.Call, s *say) ([]outgoing, error) {
 	list, err := d.words(s)
-	if err == nil {
-		err = s.decorate(call, list)
+	if err != nil {
+		return nil, err
 	}
+	err = s.decorate(call, list)
 	if err == nil && list[0].instead != nil {
 		err = s.decorate(call, list[0].instead)
 	}
@@ -59,9 +60,12 @@ func (s *say) decorate(call core.Call, list []outgoing) (err error) {
 		last.Components, err = components(s.buttons(), owner(call))
 	}
 	for i := range list {
-		list[i].Mentions = pings(list[i].Reference != nil && !s.Silent)
-		if s.Silent {
+		list[i].Mentions = nobody()
+		switch {
+		case s.Silent:
 			list[i].Flags = flagSilent
+		case list[i].Reference != nil:
+			list[i].Mentions["replied_user"] = true // the author of the message that is replied to
 		}
 		if list[i].text == "" && len(s.Embeds) > 0 {
 			list[i].text = "[embed: " + strings.TrimSpace(s.Embeds[0].Title+" "+s.Embeds[0].Description) + "]"
@@ -93,7 +97,9 @@ func (d *Driver) words(s *say) ([]outgoing, error) {
 	}
 	switch long := len(list) > maxMessages; {
 	case len(list) > d.set.LongParts && d.set.LongAnswers == "file":
-		file := asFile(text, w.Text(markdown.Split(text, 300, markdown.UTF16)[0]))
+		beginning := cut(w.Text(markdown.Split(text, 300, markdown.UTF16)[0]), 1000)
+		file := outgoing{Content: beginning + "\n…", text: text}
+		file.files = []rest.File{{Name: "answer.md", Data: []byte(text), MIME: "text/markdown"}}
 		if !long {
 			file.instead = list
 		}
@@ -111,34 +117,6 @@ func visible(text string) bool {
 	})
 }
 
-// asFile makes a long answer a file, with its beginning as the message.
-func asFile(text, beginning string) outgoing {
-	file := rest.File{Name: "answer.md", Data: []byte(text), MIME: "text/markdown"}
-	return outgoing{Content: cut(beginning, 1000) + "\n…", text: text, files: []rest.File{file}}
-}
-
-// embeds checks and renders the embeds of a message.
-func embeds(list []sayEmbed) ([]sayEmbed, error) {
-	if len(list) > maxEmbeds {
-		return nil, core.Errorf(core.Invalid, "embeds: at most %d are allowed", maxEmbeds)
-	}
-	list = slices.Clone(list)
-	total := 0
-	for i := range list {
-		e := &list[i]
-		e.Description, e.Color = markup.Text(e.Description), min(max(e.Color, 0), 0xffffff)
-		size, err := e.size()
-		if err != nil {
-			return nil, core.Errorf(core.Invalid, "embeds[%d]%v", i, err)
-		}
-		total += size
-	}
-	if total > maxEmbedded {
-		return nil, core.Errorf(core.Invalid, "embeds: %d characters are allowed in all, not %d", maxEmbedded, total)
-	}
-	return list, nil
-}
-
 // Limits of embeds, in UTF-16 units except for the counts.
 const (
 	maxEmbeds      = 10
@@ -150,32 +128,53 @@ const (
 	maxFieldValue  = 1024
 )
 
-// size checks an embed and returns its share of maxEmbedded. The error begins with the
-// name of what is wrong.
-func (e *sayEmbed) size() (int, error) {
-	title, text := markdown.UTF16(e.Title), markdown.UTF16(e.Description)
-	switch {
-	case title > maxEmbedTitle:
-		return 0, fmt.Errorf(".title: at most %d characters are allowed", maxEmbedTitle)
-	case text > maxEmbedText:
-		return 0, fmt.Errorf(".description: at most %d characters are allowed", maxEmbedText)
-	case len(e.Fields) > maxEmbedFields:
-		return 0, fmt.Errorf(".fields: at most %d are allowed", maxEmbedFields)
-	case title+text+len(e.Fields) == 0:
-		return 0, fmt.Errorf(": needs a title, a description or fields")
-	case e.URL != "" && !webAddress(e.URL):
-		return 0, fmt.Errorf(".url: must begin with https://")
+// embeds checks and renders the embeds of a message.
+func embeds(list []sayEmbed) ([]sayEmbed, error) {
+	if len(list) > maxEmbeds {
+		return nil, core.Errorf(core.Invalid, "embeds: at most %d are allowed", maxEmbeds)
 	}
-	total := title + text
+	list = slices.Clone(list)
+	total := 0
+	for i := range list {
+		e := &list[i]
+		e.Description, e.Color = markup.Text(e.Description), min(max(e.Color, 0), 0xffffff)
+		wrong := e.wrong()
+		if wrong != "" {
+			return nil, core.Errorf(core.Invalid, "embeds[%d]%s", i, wrong)
+		}
+		total += markdown.UTF16(e.Title) + markdown.UTF16(e.Description)
+		for _, f := range e.Fields {
+			total += markdown.UTF16(f.Name) + markdown.UTF16(f.Value)
+		}
+	}
+	if total > maxEmbedded {
+		return nil, core.Errorf(core.Invalid, "embeds: %d characters are allowed in all, not %d", maxEmbedded, total)
+	}
+	return list, nil
+}
+
+// wrong says what is wrong with an embed, beginning with the field's name; "" if nothing is.
+func (e *sayEmbed) wrong() string {
+	switch {
+	case markdown.UTF16(e.Title) > maxEmbedTitle:
+		return fmt.Sprintf(".title: at most %d characters are allowed", maxEmbedTitle)
+	case markdown.UTF16(e.Description) > maxEmbedText:
+		return fmt.Sprintf(".description: at most %d characters are allowed", maxEmbedText)
+	case len(e.Fields) > maxEmbedFields:
+		return fmt.Sprintf(".fields: at most %d are allowed", maxEmbedFields)
+	case e.Title+e.Description == "" && len(e.Fields) == 0:
+		return ": needs a title, a description or fields"
+	case e.URL != "" && !webAddress(e.URL):
+		return ".url: must begin with https://"
+	}
 	for i, f := range e.Fields {
-		name, value := markdown.UTF16(f.Name), markdown.UTF16(f.Value)
-		if !visible(f.Name) || !visible(f.Value) || name > maxFieldName || value > maxFieldValue {
-			return 0, fmt.Errorf(".fields[%d]: needs a name of at most %d and a value of at most %d characters",
+		long := markdown.UTF16(f.Name) > maxFieldName || markdown.UTF16(f.Value) > maxFieldValue
+		if long || !visible(f.Name) || !visible(f.Value) {
+			return fmt.Sprintf(".fields[%d]: needs a name of at most %d and a value of at most %d characters",
 				i, maxFieldName, maxFieldValue)
 		}
-		total += name + value
 	}
-	return total, nil
+	return ""
 }
 
 func webAddress(text string) bool {

@@ -52,16 +52,12 @@ func (s *sender) deliver(
 		return rest.Failure("the message", err)
 	}
 	defer leave()
-	err = s.parts(ctx, parts, 1, at, list)
-	if list[0].instead != nil && lacksPermission(err) {
-		return s.parts(ctx, parts, 2, at, list[0].instead)
+	err = core.SendAll(len(list), func(i int) error { return s.part(ctx, parts, 1+i, at, &list[i]) })
+	instead := list[0].instead
+	if instead != nil && lacksPermission(err) {
+		return core.SendAll(len(instead), func(i int) error { return s.part(ctx, parts, 2+i, at, &instead[i]) })
 	}
 	return err
-}
-
-// parts sends messages as the parts of a step, beginning with the n-th.
-func (s *sender) parts(ctx context.Context, parts core.Deliveries, n int, at destination, list []outgoing) error {
-	return core.SendAll(len(list), func(i int) error { return s.part(ctx, parts, n+i, at, &list[i]) })
 }
 
 // part sends one message as the n-th part of a step. A part has the same nonce in every
@@ -142,7 +138,7 @@ func (s *sender) followUp(ctx context.Context, at destination, m *outgoing, err 
 	if !ok || !closedTo(err) {
 		return "", err
 	}
-	id, err := s.reply(ctx, p, m, rest.Request{Method: "POST", Route: "/webhooks/{}/{}", Once: true})
+	id, err := s.reply(ctx, p, m, rest.Request{Method: "POST", Route: webhook, Once: true})
 	return id, sendError(err)
 }
 
@@ -151,25 +147,26 @@ func (s *sender) followUp(ctx context.Context, at destination, m *outgoing, err 
 func (s *sender) reply(ctx context.Context, p pending, m *outgoing, q rest.Request) (string, error) {
 	body := *m
 	body.Nonce, body.Enforce, body.Reference, body.Flags = "", false, nil, m.Flags&flagPlain
-	var got created
-	q.IDs, q.Body, q.Files, q.Out = []string{p.App, p.Token}, &body, m.files, &got
-	err := s.rest.Do(ctx, q)
-	return got.ID, err
+	q.IDs, q.Body, q.Files = []string{p.App, p.Token}, &body, m.files
+	return s.made(ctx, q)
 }
 
-type created struct {
-	ID string `json:"id"`
+// made makes a request, and returns the id of what it made.
+func (a *account) made(ctx context.Context, q rest.Request) (string, error) {
+	var got struct {
+		ID string `json:"id"`
+	}
+	q.Out = &got
+	err := a.rest.Do(ctx, q)
+	return got.ID, err
 }
 
 // postMessage puts a message into a channel; once: it is not repeated while its outcome is
 // unknown.
 func (a *account) postMessage(ctx context.Context, channel string, m *outgoing, once bool) (string, error) {
-	var got created
-	err := a.rest.Do(ctx, rest.Request{
-		Method: "POST", Route: "/channels/{}/messages", IDs: []string{channel}, Body: m, Files: m.files, Out: &got,
-		Once: once,
+	return a.made(ctx, rest.Request{
+		Method: "POST", Route: "/channels/{}/messages", IDs: []string{channel}, Body: m, Files: m.files, Once: once,
 	})
-	return got.ID, err
 }
 
 func (a *account) changeMessage(ctx context.Context, channel, id string, fields map[string]any, once bool) error {
@@ -203,8 +200,11 @@ func (s *sender) answerCommand(ctx context.Context, at destination, m *outgoing)
 	return "", false, sendError(err)
 }
 
-// original is the route of the first answer to an interaction.
-const original = "/webhooks/{}/{}/messages/@original"
+// Routes of answers to an interaction: of the first one, and of further ones.
+const (
+	original = webhook + "/messages/@original"
+	webhook  = "/webhooks/{}/{}"
+)
 
 // create puts a message into a channel, once: Discord remembers the nonce for some
 // minutes. If an attempt may have worked longer ago, the channel is searched first.
@@ -262,10 +262,10 @@ func (s *sender) search(
 	self := s.whoAmI(ctx)
 	for range lookPages {
 		page, err := s.page(ctx, channel, after, pageSize)
-		if err != nil {
-			if closedTo(err) {
-				return "", nil
-			}
+		switch {
+		case closedTo(err):
+			return "", nil
+		case err != nil:
 			return "", rest.Failure("looking for the message", err)
 		}
 		for i := range page {

@@ -50,9 +50,9 @@ func (d *Driver) SendFile(ctx context.Context, parts core.Deliveries, n int, wha
 	}
 	defer leave()
 	return core.SendAll(len(list), func(i int) error {
-		number := n*restParts + i
-		if i == 0 {
-			number = n
+		number := n
+		if i > 0 {
+			number = n*restParts + i
 		}
 		return d.sender.part(ctx, parts, number, destination{channel: channel, place: what.Path}, &list[i])
 	})
@@ -61,7 +61,9 @@ func (d *Driver) SendFile(ctx context.Context, parts core.Deliveries, n int, wha
 // fileMessages are the messages of a file and its caption. In the history the first one
 // has the kind of the file.
 func fileMessages(caption string, f core.Upload) []outgoing {
-	name, alt := fileName(f.Name), cut(line(f.Alt, 4*maxAlt), maxAlt)
+	base := path.Base(strings.ReplaceAll(f.Name, `\`, "/"))
+	name := cmp.Or(short(strings.Trim(unfit().ReplaceAllString(base, "_"), "._"), 80), "file.txt")
+	alt := cut(line(f.Alt, 4*maxAlt), maxAlt)
 	kinds := map[core.Media]string{core.MediaImage: "picture", core.MediaAudio: "sound", core.MediaVideo: "video"}
 	kind, said := cmp.Or(kinds[f.Kind], "file"), cmp.Or(alt, name)
 	texts := []string{""}
@@ -78,24 +80,17 @@ func fileMessages(caption string, f core.Upload) []outgoing {
 	}
 	first.text = strings.TrimSpace(first.text + "\n[" + kind + ": " + said + "]")
 	first.files = []rest.File{{Name: name, Data: f.Data, MIME: f.MIME}}
-	if isVoice(f, caption) {
-		first.Flags = flagVoice
-		first.text = "[voice message]"
+	opus := f.Kind == core.MediaAudio && f.MIME == "audio/ogg" && f.Length > 0 && len(f.Waveform) > 0
+	switch {
+	case opus && !visible(caption): // a voice message has no text
+		first.Flags, first.text = flagVoice, "[voice message]"
 		first.Files = []map[string]any{{
 			"id": 0, "filename": name, "duration_secs": f.Length.Seconds(), "waveform": f.Waveform, // as base64
 		}}
-		return list
-	}
-	if alt != "" {
+	case alt != "":
 		first.Files = []map[string]any{{"id": 0, "filename": name, "description": alt}}
 	}
 	return list
-}
-
-// isVoice reports whether a sound can be a voice message, which has no text.
-func isVoice(f core.Upload, caption string) bool {
-	opus := f.Kind == core.MediaAudio && f.MIME == "audio/ogg" && f.Length > 0
-	return opus && len(f.Waveform) > 0 && !visible(caption)
 }
 
 // cut shortens a text to so many UTF-16 units, visibly.
@@ -106,13 +101,8 @@ func cut(text string, units int) string {
 	return markdown.Split(text, units-1, markdown.UTF16)[0] + "…"
 }
 
+// unfit is what a file's name must not have.
 var unfit = txt.Pattern(`[^\pL\pN._-]+`)
-
-// fileName makes a file name without a path.
-func fileName(s string) string {
-	s = strings.Trim(unfit().ReplaceAllString(path.Base(strings.ReplaceAll(s, `\`, "/")), "_"), "._")
-	return cmp.Or(short(s, 80), "file.txt")
-}
 
 // Fetch returns the content of an attachment of this interface, at most max
 // bytes; a larger one is an error. Files come from cdn_url and nowhere else.

@@ -232,9 +232,21 @@ func (t *intake) take(f gatewayEvent, p place) {
 			t.message(&m, p)
 		}
 	case "MESSAGE_UPDATE":
-		t.edit(f, p)
+		m, ok := decode[message](f.data)
+		if !ok || m.Edited.IsZero() || m.Author == nil {
+			return // a preview that Discord adds is not an edit
+		}
+		if out, ok := t.normal(&m, p); ok {
+			t.batch = append(t.batch, core.Event{Kind: core.KindEdit, Message: out})
+		}
 	case "MESSAGE_DELETE", "MESSAGE_DELETE_BULK":
-		t.delete(f, p)
+		gone, ok := decode[deletion](f.data)
+		for _, id := range append(gone.IDs, gone.ID) {
+			m, known := t.about(gone.Channel, p, "deleted-"+id)
+			if ok && known && id != "" {
+				t.batch = append(t.batch, core.Event{Kind: core.KindDeletion, Target: id, Message: m})
+			}
+		}
 	case "MESSAGE_REACTION_ADD", "MESSAGE_REACTION_REMOVE", "MESSAGE_REACTION_REMOVE_ALL",
 		"MESSAGE_REACTION_REMOVE_EMOJI":
 		t.react(f, p)
@@ -268,31 +280,10 @@ func (t *intake) normal(m *message, p place) (core.Message, bool) {
 	return out, ok
 }
 
-// edit takes a new text in. A preview that Discord adds is not an edit.
-func (t *intake) edit(f gatewayEvent, p place) {
-	m, ok := decode[message](f.data)
-	if !ok || m.Edited.IsZero() || m.Author == nil {
-		return
-	}
-	if out, ok := t.normal(&m, p); ok {
-		t.batch = append(t.batch, core.Event{Kind: core.KindEdit, Message: out})
-	}
-}
-
 // about is the message of an event that is about another message.
 func (t *intake) about(channel string, p place, id string) (core.Message, bool) {
 	path, scopes, err := t.d.cache.path(channel, p)
 	return core.Message{Path: path, ID: id, Time: t.d.clock(), Private: p.private(), Scopes: scopes}, err == nil
-}
-
-func (t *intake) delete(f gatewayEvent, p place) {
-	gone, ok := decode[deletion](f.data)
-	for _, id := range append(gone.IDs, gone.ID) {
-		m, known := t.about(gone.Channel, p, "deleted-"+id)
-		if ok && known && id != "" {
-			t.batch = append(t.batch, core.Event{Kind: core.KindDeletion, Target: id, Message: m})
-		}
-	}
 }
 
 // react takes in that a user added or removed a reaction, or that a moderator removed all

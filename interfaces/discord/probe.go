@@ -21,22 +21,21 @@ const contentFlags = 1<<18 | 1<<19
 // same token would be disturbed.
 func (d *Driver) Probe(ctx context.Context) []core.Finding {
 	var me user
-	if err := d.rest.Get(ctx, &me, "/users/@me"); err != nil || me.ID == "" {
-		return []core.Finding{{What: "identity", Found: "unknown", Fix: d.unknown(err), Fatal: true}}
-	}
-	found := []core.Finding{{What: "identity", Found: "@" + line(me.Name, core.MaxName) + " (" + me.ID + ")"}}
-	return append(found, d.probeContent(ctx), d.probeGateway(ctx), driver.ClockFinding(-d.rest.Ahead()))
-}
-
-func (a *account) unknown(err error) string {
+	f := core.Finding{What: "identity", Found: "unknown", Fatal: true}
+	err := d.rest.Get(ctx, &me, "/users/@me")
 	switch {
 	case rest.Refusal(err).Status == 401:
-		return "the token is refused; the developer portal gives a new one under Bot, for interfaces." +
-			a.name + ".token"
-	case err == nil:
-		return "the server speaks another language; check api_url"
+		f.Fix = "the token is refused; the developer portal gives a new one under Bot, for interfaces." +
+			d.name + ".token"
+	case err != nil:
+		f.Fix = rest.Failure("asking Discord", err).Text + "; check the network and api_url"
+	case me.ID == "":
+		f.Fix = "the server speaks another language; check api_url"
+	default:
+		f = core.Finding{What: "identity", Found: "@" + line(me.Name, core.MaxName) + " (" + me.ID + ")"}
+		return []core.Finding{f, d.probeContent(ctx), d.probeGateway(ctx), driver.ClockFinding(-d.rest.Ahead())}
 	}
-	return rest.Failure("asking Discord", err).Text + "; check the network and api_url"
+	return []core.Finding{f}
 }
 
 func (a *account) probeContent(ctx context.Context) core.Finding {
@@ -44,11 +43,10 @@ func (a *account) probeContent(ctx context.Context) core.Finding {
 	var app struct {
 		Flags int `json:"flags"`
 	}
-	if err := a.rest.Get(ctx, &app, "/applications/@me"); err != nil {
-		return f
-	}
-	switch on := app.Flags&contentFlags != 0; {
-	case on:
+	err := a.rest.Get(ctx, &app, "/applications/@me")
+	switch {
+	case err != nil:
+	case app.Flags&contentFlags != 0:
 		f.Found = "hears all talk"
 	case !a.set.MessageContent:
 		f.Found = "hears what mentions it, replies to it, or is said in private, as configured"

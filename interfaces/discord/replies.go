@@ -49,12 +49,6 @@ func (p *pending) ready(ctx context.Context) bool {
 // over reports whether an answer is too late.
 func (p *pending) over() bool { return time.Since(p.At) >= replyAge }
 
-type pendings map[string]pending
-
-func (all pendings) dropOver() {
-	maps.DeleteFunc(all, func(_ string, p pending) bool { return p.over() })
-}
-
 // replies are the commands whose turn is not over. A later process can answer them too, and
 // so can the driver of another configuration. Safe for concurrent use.
 type replies struct {
@@ -67,10 +61,7 @@ type replies struct {
 // add adds one that waits from now on.
 func (r *replies) add(p pending) {
 	r.taken.Put(p.ID, p.taken)
-	r.update(func(all pendings) bool {
-		all[p.ID] = p
-		return true
-	})
+	r.update(func(all map[string]pending) { all[p.ID] = p })
 }
 
 // find returns the oldest one that match accepts.
@@ -88,40 +79,35 @@ func (r *replies) find(match func(pending) bool) (pending, bool) {
 
 // answer marks one as answered.
 func (r *replies) answer(p pending) {
-	r.update(func(all pendings) bool {
-		now, there := all[p.ID]
-		if there {
+	r.update(func(all map[string]pending) {
+		if now, ok := all[p.ID]; ok {
 			now.Answered = true
 			all[p.ID] = now
 		}
-		return there
 	})
 }
 
 // drop removes one whose turn is over, or that cannot be answered.
 func (r *replies) drop(p pending) {
-	r.update(func(all pendings) bool {
-		_, there := all[p.ID]
-		delete(all, p.ID)
-		return there
-	})
+	r.update(func(all map[string]pending) { delete(all, p.ID) })
 }
 
 // noted reads those that can still be answered.
-func (r *replies) noted() (all pendings, err error) {
+func (r *replies) noted() (all map[string]pending, err error) {
 	err = driver.Load(context.Background(), r.state, repliesKey, &all)
-	all.dropOver()
+	maps.DeleteFunc(all, func(_ string, p pending) bool { return p.over() })
 	return all, err
 }
 
-// update stores what change changed, if it returns true.
-func (r *replies) update(change func(pendings) bool) {
-	_, err := driver.Update(context.Background(), r.state, repliesKey, func(all *pendings) bool {
+// update stores what change changed of those that can still be answered.
+func (r *replies) update(change func(map[string]pending)) {
+	_, err := driver.Update(context.Background(), r.state, repliesKey, func(all *map[string]pending) bool {
 		if *all == nil {
-			*all = make(pendings)
+			*all = make(map[string]pending)
 		}
-		all.dropOver()
-		return change(*all)
+		maps.DeleteFunc(*all, func(_ string, p pending) bool { return p.over() })
+		change(*all)
+		return true
 	})
 	if err != nil {
 		r.log.Error("whether a command waits for its answer is not noted", "err", err)

@@ -2,6 +2,7 @@ package discord
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,15 +41,6 @@ func (s *settings) plain(embeds []sayEmbed) int {
 // nobody lets a message ping nobody.
 func nobody() map[string]any { return map[string]any{"parse": []string{}} }
 
-// pings lets a reply ping the author of the message it replies to, and nobody else.
-func pings(reply bool) map[string]any {
-	m := nobody()
-	if reply {
-		m["replied_user"] = true
-	}
-	return m
-}
-
 // outgoing is one message as Discord takes it.
 type outgoing struct {
 	Content    string           `json:"content,omitempty"`
@@ -78,10 +70,7 @@ func (d *Driver) read(ctx context.Context, call core.Call, into any) (at destina
 	if m, ok := into.(*onMessage); ok && m.ID == "" {
 		return at, core.Errorf(core.Invalid, "message_id must be a message's id, which is a number")
 	}
-	at = destination{place: to.Path, answers: call.Answers}
-	if to.Path.IsZero() {
-		at.place = call.Path
-	}
+	at = destination{place: cmp.Or(to.Path, call.Path), answers: call.Answers}
 	if at.place == call.Path {
 		at.channel, err = d.channelOf(at.place)
 	} else {

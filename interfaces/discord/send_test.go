@@ -621,8 +621,16 @@ func TestWhereIs(t *testing.T) {
 
 // Nobody is pinged but the person who is replied to.
 func TestPings(t *testing.T) {
-	if got := fmt.Sprint(pings(true), pings(false)); got != "map[parse:[] replied_user:true] map[parse:[]]" {
-		t.Error(got)
+	d := still(t).d
+	for want, s := range map[string]say{
+		"map[parse:[]]":                   {Text: "x"},
+		"map[parse:[] replied_user:true]": {Text: "x", ReplyTo: "5"},
+		"map[parse:[]] ":                  {Text: "x", ReplyTo: "5", Silent: true},
+	} {
+		list, err := d.compose(core.Call{}, &s)
+		if err != nil || fmt.Sprint(list[0].Mentions) != strings.TrimSpace(want) {
+			t.Errorf("%+v pings %v, %v", s, list[0].Mentions, err)
+		}
 	}
 }
 

@@ -54,13 +54,14 @@ func (r reader) words(s string) string {
 }
 
 func (r reader) resolve(kind, id string) string {
+	mark, name := kind[:1], ""
 	switch {
 	case kind == "@" || kind == "@!":
-		return prefixed("@", r.person(id))
+		name = r.person(id)
 	case kind == "@&":
-		return prefixed("@", r.cache.roleName(r.guild, id))
+		name = r.cache.roleName(r.guild, id)
 	case kind == "#":
-		return prefixed("#", r.channel(id))
+		name = r.channel(id)
 	case kind == "t:":
 		if n, err := strconv.ParseInt(id, 10, 64); err == nil && n > -1<<40 && n < 1<<40 {
 			return time.Unix(n, 0).UTC().Format("2006-01-02 15:04 MST")
@@ -70,10 +71,6 @@ func (r reader) resolve(kind, id string) string {
 	case strings.HasSuffix(kind, ":") && kind != "id:":
 		return strings.TrimPrefix(kind, "a")
 	}
-	return ""
-}
-
-func prefixed(mark, name string) string {
 	if name == "" {
 		return ""
 	}
@@ -81,9 +78,9 @@ func prefixed(mark, name string) string {
 }
 
 func (r reader) person(id string) string {
-	for i := range r.users {
-		if r.users[i].ID == id {
-			return called(&r.users[i], r.users[i].Member)
+	for i, u := range r.users {
+		if u.ID == id {
+			return called(&r.users[i], u.Member)
 		}
 	}
 	self, _ := r.cache.me()
@@ -146,8 +143,7 @@ func (r reader) own(m *message, text string) string {
 	if m.Poll != nil {
 		parts = append(parts, m.Poll.text())
 	}
-	for i := range m.Embeds {
-		e := &m.Embeds[i]
+	for _, e := range m.Embeds {
 		if e.Type == "poll_result" {
 			parts = append(parts, e.result())
 		}
@@ -160,8 +156,7 @@ func (r reader) cards(m *message) (cards []string) {
 	for _, s := range m.Stickers {
 		cards = append(cards, "[sticker: "+line(s.Name, 100)+"]")
 	}
-	for i := range m.Embeds {
-		e := &m.Embeds[i]
+	for _, e := range m.Embeds {
 		if e.Type == "" || e.Type == "rich" {
 			cards = append(cards, r.words(e.text()))
 		}
@@ -186,8 +181,10 @@ func (r reader) forwards(m *message) (list []core.Foreign) {
 	}
 	for i := range m.Snapshots[:min(len(m.Snapshots), core.MaxForeign/4)] {
 		inner := &m.Snapshots[i].Message
-		o := core.Foreign{Kind: core.ForeignForward, Text: short(r.said(inner), core.MaxText/16), Time: inner.Time.Time}
-		o.Path, o.ID, o.Voice = from, id, inner.Flags&flagVoice != 0
+		o := core.Foreign{
+			Kind: core.ForeignForward, Text: short(r.said(inner), core.MaxText/16), Time: inner.Time.Time,
+			Path: from, ID: id, Voice: inner.Flags&flagVoice != 0,
+		}
 		if o.Text != "" || len(inner.Attachments) > 0 {
 			list = append(list, o)
 		}
