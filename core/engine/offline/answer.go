@@ -22,7 +22,11 @@ func (s *speaker) plan() plan {
 	}
 	text := s.message()
 	if len(split(text)) == 0 {
-		return s.speak("", s.wordless())
+		topic := "empty"
+		if len(s.payload.Image) > 2 || len(s.payload.Video) > 2 || len(s.payload.Attachments) > 0 {
+			topic = "attachment"
+		}
+		return s.speak("", s.say(topic))
 	}
 	m, greets := understand(text, s.names(), s.books)
 	p := s.reply(m)
@@ -42,14 +46,6 @@ func (s *speaker) names() (names []string) {
 	return names
 }
 
-func (s *speaker) wordless() string {
-	p := s.payload
-	if len(p.Image) > 2 || len(p.Video) > 2 || len(p.Attachments) > 0 {
-		return s.say("attachment")
-	}
-	return s.say("empty")
-}
-
 // reply answers a message that was understood as m.
 func (s *speaker) reply(m understood) plan {
 	switch m.topic {
@@ -62,23 +58,14 @@ func (s *speaker) reply(m understood) plan {
 	case "recall":
 		return s.recall(m)
 	}
-	return s.speak(intentOf(m.topic), s.chat(m))
+	return s.speak(intents[m.topic], s.chat(m))
 }
 
-// intentOf is the plan's word for a topic; "" where none fits.
-func intentOf(topic string) string {
-	switch topic {
-	case "greeting", "how":
-		return "greeting"
-	case "bye":
-		return "farewell"
-	case "abilities":
-		return "help"
-	case "time", "date", "who", "yourname", "bot", "likes", "dislikes", "interests", "doyoulike", "myname",
-		"isaid", "yousaid":
-		return "query"
-	}
-	return ""
+// intents are the plan's words for topics.
+var intents = map[string]string{
+	"greeting": "greeting", "how": "greeting", "bye": "farewell", "abilities": "help", "time": "query", "date": "query",
+	"who": "query", "yourname": "query", "bot": "query", "likes": "query", "dislikes": "query", "interests": "query",
+	"doyoulike": "query", "myname": "query", "isaid": "query", "yousaid": "query",
 }
 
 // chat words the answer to a message that wants nothing but words.
@@ -157,22 +144,10 @@ func firstName(text string) string {
 	return speakable(text[words[0].start:words[0].end])
 }
 
-// theirs are the lines of the user who speaks, newest first.
-func (s *speaker) theirs() (lines []string) {
-	for _, l := range slices.Backward(s.history) {
-		if !l.Self && (l.From == s.payload.Source.Username || l.From == "") {
-			lines = append(lines, l.Text)
-		}
-	}
-	return lines
-}
-
 // quote quotes the first of the lines.
 func (s *speaker) quote(topic string, lines []string) string {
-	if len(lines) == 0 {
-		return s.say("isaidnone")
-	}
-	return cmp.Or(s.with(topic, "quote", quoted(lines[0])), s.say("isaidnone"))
+	first := strings.Join(lines[:min(len(lines), 1)], "")
+	return cmp.Or(s.with(topic, "quote", quoted(first)), s.say("isaidnone"))
 }
 
 // quoted prepares a line for quotation marks.

@@ -23,8 +23,7 @@ type Options struct {
 // Model implements llm.Model. Safe for concurrent use.
 type Model struct {
 	Options
-	// vocabulary is read when first asked, to keep the start of the bot fast.
-	lexicon func() *vocabulary
+	books func() []*phrasebook // read when first asked, to keep the start of the bot fast
 }
 
 // errNoChat is the answer to a request that has no prompt of a conversation.
@@ -36,7 +35,7 @@ func New(o Options) *Model {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return &Model{Options: o, lexicon: sync.OnceValue(readLexicon)}
+	return &Model{Options: o, books: sync.OnceValue(readBooks)}
 }
 
 // Limits implements llm.Model.
@@ -49,7 +48,7 @@ func (m *Model) Generate(ctx context.Context, r llm.Request) (llm.Answer, error)
 	if ctx.Err() != nil {
 		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRetryLater, Engine: m.Name, Err: context.Cause(ctx)}
 	}
-	s, ok := readScene(r, m.lexicon())
+	s, ok := readScene(r)
 	if !ok {
 		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRefused, Engine: m.Name, Err: errNoChat}
 	}

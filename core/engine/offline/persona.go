@@ -1,6 +1,11 @@
 package offline
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"synthbot/core/txt"
+)
 
 // persona is who the bot is, read back out of the labelled sentences at the front of
 // the instructions.
@@ -13,47 +18,31 @@ type persona struct {
 	interests []string
 }
 
-// labels are the sentences that a persona's text may hold, and those that follow
+// labels introduce the sentences that a persona's text may hold, and those that follow
 // it in the instructions.
-func labels() []string {
-	return []string{
-		"Profile", "Personality", "Likes", "Dislikes", "Interests", "Speaking style", "Guidance",
-		"Example dialogue, for the tone only", "Conversation language",
-	}
-}
+var labels = txt.Pattern(`(?:^| )(Profile|Personality|Likes|Dislikes|Interests|Speaking style|Guidance|` +
+	`Example dialogue, for the tone only|Conversation language): `)
 
-func readPersona(text string, lex *vocabulary) persona {
-	parts := splitLabels(strings.Join(strings.Fields(text), " "), lex)
+// readPersona cuts the text at its labels. The last label's part runs into the rules that follow
+// the persona, so that only its first sentence counts. Of a label that comes twice, the first part counts.
+func readPersona(text string) persona {
+	text = strings.Join(strings.Fields(text), " ")
+	parts := make(map[string]string)
+	end := len(text)
+	for _, m := range slices.Backward(labels().FindAllStringSubmatchIndex(text, -1)) {
+		part := strings.TrimSpace(text[m[1]:end])
+		if end == len(text) {
+			part = firstSentences(part, 0)
+		}
+		parts[text[m[2]:m[3]]] = part
+		end = m[0]
+	}
 	p := persona{
 		name: "synthbot", profile: firstSentences(parts["Profile"], 260), likes: readList(parts["Likes"]),
 		dislikes: readList(parts["Dislikes"]), interests: readList(parts["Interests"]),
 	}
-	p.readNames(parts[""])
+	p.readNames(strings.TrimSpace(text[:end]))
 	return p
-}
-
-// splitLabels cuts the text at its labels; what is before the first is under "".
-// The last label's part runs into the rules that follow the persona, so that only
-// its first sentence counts. Of a label that comes twice, the first part counts.
-func splitLabels(text string, lex *vocabulary) map[string]string {
-	parts := make(map[string]string)
-	keep := func(label, part string) {
-		_, again := parts[label]
-		if !again {
-			parts[label] = strings.TrimSpace(part)
-		}
-	}
-	begin, label := 0, ""
-	for _, m := range lex.labels.FindAllStringSubmatchIndex(text, -1) {
-		keep(label, text[begin:m[0]])
-		begin, label = m[1], text[m[2]:m[3]]
-	}
-	last := text[begin:]
-	if label != "" {
-		last = firstSentences(last, 0)
-	}
-	keep(label, last)
-	return parts
 }
 
 // readNames reads "You are NAME, also called A, B."

@@ -2,7 +2,7 @@ package offline
 
 import (
 	"embed"
-	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,25 +11,6 @@ import (
 
 //go:embed words/*.txt
 var files embed.FS
-
-// vocabulary is all that is read but once.
-type vocabulary struct {
-	books  []*phrasebook
-	labels *regexp.Regexp
-	asked  []*regexp.Regexp // ways in which instructions name a language
-}
-
-func readLexicon() *vocabulary {
-	return &vocabulary{
-		books:  readBooks(),
-		labels: regexp.MustCompile(`(?:^| )(` + strings.Join(labels(), "|") + `): `),
-		asked: []*regexp.Regexp{
-			regexp.MustCompile(`\blanguage:? ?["']?(en|de|it|es|fr)(?:-[a-z]+)?["'.;, ]`),
-			regexp.MustCompile(`\b(?:answer|reply|respond|write|speak|language)[^.]{0,20}? ` +
-				`(english|german|deutsch|italian|italiano|spanish|espanol|french|francais)[^a-z]`),
-		},
-	}
-}
 
 // phrasebook is what one language's file holds.
 type phrasebook struct {
@@ -58,35 +39,40 @@ func readBooks() []*phrasebook {
 	var books []*phrasebook
 	for _, language := range languages() {
 		text, err := files.ReadFile("words/" + language + ".txt")
-		if err != nil {
-			continue // a test holds the files and the list together
+		if err == nil { // a test holds the files and the list together
+			books = append(books, readBook(language, string(text)))
 		}
-		books = append(books, readBook(language, string(text)))
 	}
 	return books
 }
 
 func readBook(language, text string) *phrasebook {
-	b := &phrasebook{language: language, says: map[string][]string{}}
+	b := &phrasebook{
+		language: language, says: make(map[string][]string), stop: make(map[string]bool), self: make(map[string]bool),
+		units: make(map[string]float64), numbers: make(map[string]float64), clock: make(map[string]string),
+	}
 	topic := ""
 	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
+		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch {
-		case strings.HasPrefix(line, "["):
-			topic = strings.Trim(line, "[]")
-		case strings.HasPrefix(line, "? "):
-			b.asks = append(b.asks, readRequest(topic, line[2:]))
-		case strings.HasPrefix(line, "! "):
-			b.says[topic] = append(b.says[topic], line[2:])
+		case strings.HasPrefix(kind, "["):
+			topic = strings.Trim(kind, "[]")
+		case kind == "?":
+			b.asks = append(b.asks, readPhrase(topic, rest))
+		case kind == "!":
+			b.says[topic] = append(b.says[topic], rest)
+			if slices.Contains(lists, topic) {
+				b.learn(topic, rest)
+			}
 		}
 	}
-	b.stop, b.self = readWords(b.says["stop"]), readWords(b.says["self"])
-	b.units, b.numbers = readNumbers(b.says["units"]), readNumbers(b.says["numbers"])
-	b.clock = readPairs(b.says["timewords"])
 	return b
 }
 
-func readRequest(topic, line string) phrase {
+// lists are the topics whose lines are lists of words, or of words and their meanings.
+var lists = []string{"stop", "self", "units", "numbers", "timewords"}
+
+func readPhrase(topic, line string) phrase {
 	a := phrase{topic: topic}
 	line, a.start = strings.CutPrefix(line, "^")
 	line, a.end = strings.CutSuffix(line, "$")
@@ -97,32 +83,23 @@ func readRequest(topic, line string) phrase {
 	return a
 }
 
-func readWords(lines []string) map[string]bool {
-	words := make(map[string]bool)
-	for _, line := range lines {
-		for _, word := range split(line) {
-			words[word.fold] = true
+// learn takes in a list.
+func (b *phrasebook) learn(topic, line string) {
+	for field := range strings.FieldsSeq(line) {
+		word, meaning, _ := strings.Cut(field, "=")
+		number, _ := strconv.ParseFloat(meaning, 64)
+		word = txt.Fold(strings.Trim(word, "'"))
+		switch topic {
+		case "stop":
+			b.stop[word] = true
+		case "self":
+			b.self[word] = true
+		case "units":
+			b.units[word] = number
+		case "numbers":
+			b.numbers[word] = number
+		case "timewords":
+			b.clock[word] = meaning
 		}
 	}
-	return words
-}
-
-func readPairs(lines []string) map[string]string {
-	pairs := make(map[string]string)
-	for _, line := range lines {
-		for field := range strings.FieldsSeq(line) {
-			if key, value, ok := strings.Cut(field, "="); ok {
-				pairs[txt.Fold(strings.Trim(key, "'"))] = value
-			}
-		}
-	}
-	return pairs
-}
-
-func readNumbers(lines []string) map[string]float64 {
-	numbers := make(map[string]float64)
-	for key, value := range readPairs(lines) {
-		numbers[key], _ = strconv.ParseFloat(value, 64)
-	}
-	return numbers
 }

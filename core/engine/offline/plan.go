@@ -74,7 +74,7 @@ func (s *speaker) notified() plan {
 		case "", "remind", "remember", "recall":
 			return s.speak("", s.say("failed"))
 		}
-		return s.speak(intentOf(m.topic), s.chat(m))
+		return s.speak(intents[m.topic], s.chat(m))
 	}
 	return s.delivered()
 }

@@ -2,6 +2,7 @@ package offline
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -65,14 +66,10 @@ func parseWhen(text string, now time.Time, b *phrasebook) (at time.Time, rest st
 // trimTo returns the text of the words, without joining words ("to", "that") in
 // front.
 func trimTo(text string, words []word, b *phrasebook) string {
-	for len(words) > 0 && b.clock[words[0].fold] == "to" {
+	for b.means(words, 0, "to") {
 		words = words[1:]
 	}
-	for len(words) > 0 {
-		last := b.clock[words[len(words)-1].fold]
-		if last != "to" && last != "at" && last != "in" {
-			break
-		}
+	for b.means(words, len(words)-1, "to", "at", "in") {
 		words = words[:len(words)-1]
 	}
 	if len(words) == 0 {
@@ -81,28 +78,28 @@ func trimTo(text string, words []word, b *phrasebook) string {
 	return text[words[0].start:words[len(words)-1].end]
 }
 
+// means reports whether the i-th word, if there is one, is a word of time with one of the meanings.
+func (b *phrasebook) means(words []word, i int, meanings ...string) bool {
+	return i >= 0 && i < len(words) && slices.Contains(meanings, b.clock[words[i].fold])
+}
+
 // span reads "in 2 hours and 30 minutes"; n is how many words it took.
 func span(words []word, b *phrasebook) (d time.Duration, n int) {
-	if len(words) < 2 || b.clock[words[0].fold] != "in" {
+	if !b.means(words, 0, "in") {
 		return 0, 0
 	}
-	n = 1
-	for {
-		i := n
-		if n > 1 && i < len(words) && b.clock[words[i].fold] == "and" {
-			i++
-		}
+	for i := 1; ; {
 		seconds, used := amount(words[i:], b)
 		if used == 0 {
-			break
+			return d, n
 		}
 		d += time.Duration(seconds * float64(time.Second))
 		n = i + used
+		i = n
+		if b.means(words, i, "and") {
+			i++
+		}
 	}
-	if n == 1 {
-		return 0, 0
-	}
-	return d, n
 }
 
 // amount reads one number with its unit: "10 minutes", "10min", "an hour",
@@ -141,14 +138,12 @@ func number(s string, b *phrasebook) (float64, bool) {
 // point reads "at 18:30", "tomorrow at 9", "tomorrow"; n is how many words it
 // took. An hour that is past today means tomorrow.
 func point(words []word, now time.Time, b *phrasebook) (at time.Time, n int) {
-	day, named := now, false
-	if n < len(words) {
-		switch b.clock[words[n].fold] {
-		case "tomorrow":
-			day, named, n = now.AddDate(0, 0, 1), true, 1
-		case "today":
-			named, n = true, 1
-		}
+	day, named := now, b.means(words, 0, "tomorrow", "today")
+	if named {
+		n = 1
+	}
+	if b.means(words, 0, "tomorrow") {
+		day = now.AddDate(0, 0, 1)
 	}
 	hour, minute, used := clockTime(words[n:], b)
 	switch {
@@ -165,7 +160,7 @@ func point(words []word, now time.Time, b *phrasebook) (at time.Time, n int) {
 		return time.Time{}, 0
 	}
 	n += used
-	if n < len(words) && b.clock[words[n].fold] == "tomorrow" && !named {
+	if b.means(words, n, "tomorrow") && !named {
 		at = at.AddDate(0, 0, 1)
 		n++
 	}
@@ -175,11 +170,8 @@ func point(words []word, now time.Time, b *phrasebook) (at time.Time, n int) {
 // clockTime reads "at 18:30", "at 9", "at 6pm", "18h30"; a bare number needs
 // its "at".
 func clockTime(words []word, b *phrasebook) (hour, minute, n int) {
-	if len(words) > 0 && b.clock[words[0].fold] == "at" {
-		n = 1
-		if len(words) > 1 && b.clock[words[1].fold] == "at" {
-			n = 2
-		}
+	for n < 2 && b.means(words, n, "at") {
+		n++
 	}
 	if n >= len(words) {
 		return 0, 0, 0

@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -63,16 +64,14 @@ type notice struct {
 
 // readScene finds the newest message or notice of a request and what belongs to
 // it; ok is false where there is neither.
-func readScene(r llm.Request, lex *vocabulary) (s *scene, ok bool) {
+func readScene(r llm.Request) (s *scene, ok bool) {
 	s = &scene{}
-	s.readSystem(r.System, lex)
+	s.readSystem(r.System)
 	for _, u := range slices.Backward(r.Messages) {
 		if u.Role != llm.RoleUser || u.CallID != "" {
 			continue
 		}
-		if s.readUser(u.Text) {
-			ok = true
-		}
+		ok = s.readUser(u.Text) || ok
 		if ok && s.kind != "" {
 			break
 		}
@@ -80,7 +79,7 @@ func readScene(r llm.Request, lex *vocabulary) (s *scene, ok bool) {
 	return s, ok
 }
 
-func (s *scene) readSystem(parts []string, lex *vocabulary) {
+func (s *scene) readSystem(parts []string) {
 	for i, part := range parts {
 		var catalogue struct {
 			Actions map[string]actionInfo `json:"actions"`
@@ -90,7 +89,7 @@ func (s *scene) readSystem(parts []string, lex *vocabulary) {
 			continue
 		}
 		if i == 0 {
-			s.persona = readPersona(part, lex)
+			s.persona = readPersona(part)
 		}
 		s.rules += part + " "
 	}
@@ -124,39 +123,24 @@ func (s *scene) readUser(text string) bool {
 		}
 	}
 	if m.Input != nil {
-		s.kind, s.face, s.payload = m.Input.Type, m.Input.Interface, m.Input.Payload
-		if s.kind == "" {
-			s.kind = "message"
+		s.kind, s.face, s.payload = cmp.Or(m.Input.Type, "message"), m.Input.Interface, m.Input.Payload
+		for _, said := range s.payload.Messages { // of several that wait together the last one counts
+			s.payload.Text, s.payload.Source.Username = said.Text, said.From
 		}
 	}
 	if m.Context.History != nil || s.history == nil {
 		s.history, s.memories = m.Context.History, m.Context.Memories
 	}
-	if m.Context.Recon.Language != "" {
-		s.language = m.Context.Recon.Language
-	}
+	s.language = cmp.Or(m.Context.Recon.Language, s.language)
 	return m.Input != nil || s.notice != nil
 }
 
-// message is what the user said: the last of several that wait together.
+// message is what the user said.
 func (s *scene) message() string {
-	last := len(s.payload.Messages) - 1
-	switch {
-	case last >= 0:
-		return s.payload.Messages[last].Text
-	case s.payload.Text == "" && s.notice != nil:
+	if s.payload.Text == "" && s.notice != nil {
 		return s.notice.Original
 	}
 	return s.payload.Text
-}
-
-// user is who said it, if the name can be used in a sentence; else "".
-func (s *scene) user() string {
-	last := len(s.payload.Messages) - 1
-	if last >= 0 {
-		return speakable(s.payload.Messages[last].From)
-	}
-	return speakable(s.payload.Source.Username)
 }
 
 // speakable returns a name that may be part of a sentence of ours, else "": names
@@ -198,11 +182,20 @@ func (s *scene) messageAction() string {
 	return ""
 }
 
-// own returns the bot's latest lines, newest first.
+// own are the bot's latest lines, newest first.
 func (s *scene) own(n int) []string {
-	var lines []string
+	lines := s.lines(func(l line) bool { return l.Self })
+	return lines[:min(len(lines), n)]
+}
+
+// theirs are the lines of the user who speaks, newest first.
+func (s *scene) theirs() []string {
+	return s.lines(func(l line) bool { return !l.Self && (l.From == s.payload.Source.Username || l.From == "") })
+}
+
+func (s *scene) lines(are func(line) bool) (lines []string) {
 	for _, l := range slices.Backward(s.history) {
-		if l.Self && len(lines) < n {
+		if are(l) {
 			lines = append(lines, l.Text)
 		}
 	}

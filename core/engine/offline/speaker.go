@@ -34,33 +34,24 @@ func (m *Model) speaker(s *scene) *speaker {
 		h.Write([]byte{0})
 	}
 	sp.seed = h.Sum32()
-	sp.settle(m.lexicon())
+	sp.settle(m.books())
 	sp.values = sp.facts()
 	return sp
 }
 
 // settle picks the language: what recon found, else what the instructions ask
 // for, else that of the message itself.
-func (s *speaker) settle(lex *vocabulary) {
-	books := lex.books
-	language := languageCode(s.language)
-	if language == "" {
-		language = lex.languageOf(s.rules)
-	}
-	s.books = books
+func (s *speaker) settle(books []*phrasebook) {
+	language := cmp.Or(languageCode(s.language), languageOf(s.rules))
 	if language == "" {
 		m, _ := understand(s.message(), nil, books)
 		if m.book != nil {
 			language = m.book.language
 		}
 	}
-	s.book = books[0]
-	for i, b := range books {
-		if b.language == language {
-			s.book = b
-			s.books = slices.Concat(books[i:i+1], books[:i], books[i+1:])
-		}
-	}
+	i := max(0, slices.IndexFunc(books, func(b *phrasebook) bool { return b.language == language }))
+	s.book = books[i]
+	s.books = slices.Concat(books[i:i+1], books[:i], books[i+1:])
 }
 
 // languageCode reads a code ("it-IT") or a name ("Italian").
@@ -74,17 +65,24 @@ func languageCode(s string) string {
 	return cmp.Or(names[s], code)
 }
 
+var (
+	namedCode     = txt.Pattern(`\blanguage:? ?["']?(en|de|it|es|fr)(?:-[a-z]+)?["'.;, ]`)
+	namedLanguage = txt.Pattern(`\b(?:answer|reply|respond|write|speak|language)[^.]{0,20}? ` +
+		`(english|german|deutsch|italian|italiano|spanish|espanol|french|francais)[^a-z]`)
+)
+
 // languageOf finds "answer in Italian", "language: it" and their like in the
 // instructions.
-func (lex *vocabulary) languageOf(rules string) string {
+func languageOf(rules string) string {
 	rules = txt.Fold(rules) + " "
-	for _, form := range lex.asked {
-		m := form.FindStringSubmatch(rules)
-		if m != nil {
-			return languageCode(m[1])
-		}
+	m := namedCode().FindStringSubmatch(rules)
+	if m == nil {
+		m = namedLanguage().FindStringSubmatch(rules)
 	}
-	return ""
+	if m == nil {
+		return ""
+	}
+	return languageCode(m[1])
 }
 
 // facts are the values that every wording may use; what is not known is "".
@@ -92,7 +90,7 @@ func (s *speaker) facts() map[string]string {
 	p := s.persona
 	return map[string]string{
 		"me":        p.name,
-		"you":       s.user(),
+		"you":       speakable(s.payload.Source.Username),
 		"aliases":   s.list(p.aliases),
 		"profile":   p.profile,
 		"like":      s.one(p.likes),
