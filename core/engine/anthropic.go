@@ -5,7 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
-	"strings"
+	"slices"
 
 	"github.com/tmc/langchaingo/llms"
 
@@ -145,19 +145,20 @@ func blocksOf(m llms.MessageContent) (blocks []block) {
 	return blocks
 }
 
+type anthropicUsage struct {
+	In      int `json:"input_tokens"`
+	Out     int `json:"output_tokens"`
+	Created int `json:"cache_creation_input_tokens"`
+	Read    int `json:"cache_read_input_tokens"`
+}
+
+// anthropicBlock is a part of an answer. Of types that are not known nothing else is read.
 type anthropicBlock struct {
 	Type  string          `json:"type"`
 	Text  string          `json:"text"`
 	ID    string          `json:"id"`
 	Name  string          `json:"name"`
 	Input json.RawMessage `json:"input"`
-}
-
-type anthropicUsage struct {
-	In      int `json:"input_tokens"`
-	Out     int `json:"output_tokens"`
-	Created int `json:"cache_creation_input_tokens"`
-	Read    int `json:"cache_read_input_tokens"`
 }
 
 type anthropicMessage struct {
@@ -170,21 +171,11 @@ type anthropicMessage struct {
 // anthropicStream puts an answer together from its events. Blocks of a kind that
 // carries no words (thinking, and whatever comes next) are passed over.
 type anthropicStream struct {
-	blocks map[int]*anthropicOpenBlock
-	order  []int
-	stop   string
-	usage  anthropicUsage
-	done   bool
+	pieces
+	counts anthropicUsage
 }
 
-type anthropicOpenBlock struct {
-	head  anthropicBlock
-	words strings.Builder // text, or the JSON of the input
-}
-
-func (anthropicWire) events() streamReader {
-	return &anthropicStream{blocks: map[int]*anthropicOpenBlock{}}
-}
+func (anthropicWire) events() streamReader { return new(anthropicStream) }
 
 func (anthropicWire) whole(data []byte) (reply, error) {
 	var m anthropicMessage
@@ -194,7 +185,8 @@ func (anthropicWire) whole(data []byte) (reply, error) {
 	if isPresent(m.Error) {
 		return reply{}, parseErrorValue(m.Error)
 	}
-	s := anthropicStream{blocks: map[int]*anthropicOpenBlock{}, stop: m.Stop}
+	var s anthropicStream
+	s.stop = m.Stop
 	s.count(m.Usage)
 	for i, b := range m.Content {
 		s.open(i, b)
@@ -204,19 +196,23 @@ func (anthropicWire) whole(data []byte) (reply, error) {
 }
 
 // count takes in the counts that an event has.
-func (s *anthropicStream) count(usage json.RawMessage) { _ = json.Unmarshal(usage, &s.usage) }
+func (s *anthropicStream) count(usage json.RawMessage) { _ = json.Unmarshal(usage, &s.counts) }
 
-func (s *anthropicStream) open(i int, b anthropicBlock) {
-	const most = 256 // blocks of one answer
-	if len(s.order) >= most {
-		return
+// open begins a block, and returns the text that it adds.
+func (s *anthropicStream) open(i int, b anthropicBlock) string {
+	const most = 256 // calls of one answer
+	switch {
+	case b.Type == "text":
+		s.text.WriteString(b.Text)
+		return b.Text
+	case b.Type == "tool_use" && len(s.calls) < most:
+		c := &callPieces{index: i, id: b.ID, name: b.Name}
+		if string(b.Input) != "{}" { // else it comes in pieces, or is empty
+			c.arguments.Write(b.Input)
+		}
+		s.calls = append(s.calls, c)
 	}
-	o := &anthropicOpenBlock{head: b}
-	o.words.WriteString(b.Text)
-	if s.blocks[i] == nil {
-		s.order = append(s.order, i)
-	}
-	s.blocks[i] = o
+	return ""
 }
 
 type anthropicEvent struct {
@@ -224,7 +220,7 @@ type anthropicEvent struct {
 	Index   int               `json:"index"`
 	Message *anthropicMessage `json:"message"`
 	Block   *anthropicBlock   `json:"content_block"`
-	Delta   *struct {
+	Delta   struct {
 		Type    string `json:"type"`
 		Text    string `json:"text"`
 		Partial string `json:"partial_json"`
@@ -239,11 +235,8 @@ func (s *anthropicStream) event(name string, data []byte) (string, error) {
 	if json.Unmarshal(data, &e) != nil {
 		return "", nil
 	}
-	if e.Type == "" {
-		e.Type = name
-	}
 	s.count(e.Usage)
-	switch e.Type {
+	switch cmp.Or(e.Type, name) {
 	case "error":
 		return "", parseErrorValue(e.Error)
 	case "message_start":
@@ -252,26 +245,12 @@ func (s *anthropicStream) event(name string, data []byte) (string, error) {
 		}
 	case "content_block_start":
 		if e.Block != nil {
-			s.open(e.Index, *e.Block)
-			return e.Block.Text, nil
+			return s.open(e.Index, *e.Block), nil
 		}
 	case "content_block_delta":
-		o := s.blocks[e.Index]
-		switch {
-		case o == nil || e.Delta == nil:
-		case o.head.Type == "text" && e.Delta.Type == "text_delta":
-			o.words.WriteString(e.Delta.Text)
-			return e.Delta.Text, nil
-		case o.head.Type == "tool_use" && e.Delta.Type == "input_json_delta" && o.words.Len() <= maxAnswer:
-			o.words.WriteString(e.Delta.Partial)
-			if o.head.Name == replyTool {
-				return e.Delta.Partial, nil
-			}
-		}
+		return s.add(e), nil
 	case "message_delta":
-		if e.Delta != nil && e.Delta.Stop != "" {
-			s.stop = e.Delta.Stop
-		}
+		s.stop = cmp.Or(e.Delta.Stop, s.stop)
 	case "message_stop":
 		s.done = true
 		return "", errStop
@@ -279,27 +258,37 @@ func (s *anthropicStream) event(name string, data []byte) (string, error) {
 	return "", nil
 }
 
-func (s *anthropicStream) reply() (reply, bool) {
-	var text strings.Builder
-	u := s.usage
-	r := reply{stop: s.stop, usage: llm.Usage{In: u.In + u.Created + u.Read, Out: u.Out, Cached: u.Read}}
-	for _, i := range s.order {
-		o := s.blocks[i]
-		switch o.head.Type {
-		case "text":
-			text.WriteString(o.words.String())
-		case "tool_use":
-			arguments := json.RawMessage(o.words.String())
-			if len(arguments) == 0 {
-				arguments = o.head.Input
-			}
-			if o.head.Name == replyTool {
-				text.Write(arguments)
+// add takes in a piece of a block, and returns the text that it adds.
+func (s *anthropicStream) add(e anthropicEvent) string {
+	switch e.Delta.Type {
+	case "text_delta":
+		s.text.WriteString(e.Delta.Text)
+		return e.Delta.Text
+	case "input_json_delta":
+		for _, c := range slices.Backward(s.calls) {
+			if c.index != e.Index || c.arguments.Len() > maxAnswer {
 				continue
 			}
-			r.calls = append(r.calls, llm.ToolCall{ID: o.head.ID, Name: o.head.Name, Arguments: arguments})
+			c.arguments.WriteString(e.Delta.Partial)
+			if c.name == replyTool {
+				return e.Delta.Partial
+			}
+			break
 		}
 	}
-	r.text = text.String()
-	return r, s.done || s.stop != ""
+	return ""
+}
+
+// reply implements streamReader. The input of replyTool is text.
+func (s *anthropicStream) reply() (r reply, finished bool) {
+	r, finished = s.pieces.reply()
+	r.calls = slices.DeleteFunc(r.calls, func(c llm.ToolCall) bool {
+		if c.Name == replyTool {
+			r.text += cmp.Or(string(c.Arguments), "{}")
+		}
+		return c.Name == replyTool
+	})
+	u := s.counts
+	r.usage = llm.Usage{In: u.In + u.Created + u.Read, Out: u.Out, Cached: u.Read}
+	return r, finished
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,12 +134,7 @@ func Budgeted(next core.Asker, cfg BudgetConfig, o BudgetOptions) core.Asker {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	if o.Zone == nil {
-		o.Zone = time.Local
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Zone, o.Log = cmp.Or(o.Zone, time.Local), cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &budget{next: next, cfg: cfg, o: o, held: make(map[core.Path]int64)}
 }
 
@@ -171,7 +167,11 @@ func (b *budget) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	now := b.o.Clock().In(b.o.Zone)
 	t := &reservation{budget: b, place: q.Path, now: now, day: now.Format(time.DateOnly)}
 	t.all, t.each = b.allowances(q)
-	defer t.release()
+	defer func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		t.count(-1)
+	}()
 	for _, list := range [][]allowance{t.all, t.each} {
 		for i := range list {
 			if list[i].limit == (Spending{}) {
@@ -241,7 +241,8 @@ func (t *reservation) hold(tokens int64) error {
 	b := t.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t.refund()
+	t.count(-1)
+	t.held, t.share = 0, 0
 	for _, a := range t.all {
 		if b.full(a, tokens) {
 			return t.error(a)
@@ -252,13 +253,25 @@ func (t *reservation) hold(tokens int64) error {
 		return t.error(t.each[0])
 	}
 	t.held = tokens
+	t.count(1)
+	return nil
+}
+
+// count adds what the question holds to what all of them hold, or takes it off. budget.mu is held.
+func (t *reservation) count(sign int64) {
+	add := func(scope core.Path, tokens int64) {
+		held := t.budget.held
+		held[scope] += sign * tokens
+		if held[scope] == 0 {
+			delete(held, scope)
+		}
+	}
 	for _, a := range t.all {
-		b.held[a.scope] += t.held
+		add(a.scope, t.held)
 	}
 	for _, p := range t.payers {
-		b.held[p] += t.share
+		add(p, t.share)
 	}
-	return nil
 }
 
 // full reports whether an allowance has no room for tokens; for 0, whether it is
@@ -290,30 +303,6 @@ func (t *reservation) error(a allowance) error {
 	after := resets.Sub(t.now)
 	spent := &SpentError{Scope: a.scope, Limit: a.limit, Spent: a.spent, Resets: resets, After: after}
 	return &llm.Error{Kind: llm.ErrorRefused, After: after, Err: spent}
-}
-
-// release gives back what was held.
-func (t *reservation) release() {
-	t.budget.mu.Lock()
-	defer t.budget.mu.Unlock()
-	t.refund()
-}
-
-func (t *reservation) refund() {
-	back := func(scope core.Path, tokens int64) {
-		held := t.budget.held
-		held[scope] -= tokens
-		if held[scope] <= 0 {
-			delete(held, scope)
-		}
-	}
-	for _, a := range t.all {
-		back(a.scope, t.held)
-	}
-	for _, p := range t.payers {
-		back(p, t.share)
-	}
-	t.held, t.share = 0, 0
 }
 
 // tokensOf estimates a prompt, on the cautious side.

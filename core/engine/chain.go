@@ -1,12 +1,16 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
 
 	"synthbot/core"
 	"synthbot/core/engine/offline"
@@ -35,17 +39,10 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log, o.Zone = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.Zone, time.Local)
+	o.Patience = cmp.Or(o.Patience, 8*time.Second)
 	if o.Clock == nil {
 		o.Clock = time.Now
-	}
-	if o.Zone == nil {
-		o.Zone = time.Local
-	}
-	if o.Patience == 0 {
-		o.Patience = 8 * time.Second
 	}
 	if o.Prefer == nil {
 		o.Prefer = func(core.Path) string { return "" }
@@ -155,33 +152,73 @@ func (c *Chain) order(place core.Path) []*link {
 // own from q.Build, so that what was streamed of a failed one is not mixed with
 // the next. Its error is a *llm.Error that wraps what every engine said.
 func (c *Chain) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
-	if c.prefersLast(q.Path) {
-		return c.askLast(ctx, c.quiet, q, nil)
+	last := c.quiet
+	var failed []*llm.Error
+	if !c.prefersLast(q.Path) {
+		last = c.last
+		var answer llm.Answer
+		answer, failed = c.askLinks(ctx, q)
+		if len(failed) == 0 && len(c.links) > 0 {
+			return answer, nil
+		}
+		if ctx.Err() != nil {
+			return llm.Answer{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: context.Cause(ctx)}
+		}
 	}
-	answer, failed := c.askLinks(ctx, q)
-	if len(failed) == 0 && len(c.links) > 0 {
-		return answer, nil
+	if last != nil {
+		answer, err := ask(ctx, last, q)
+		if err == nil {
+			return answer, nil
+		}
+		failed = append(failed, err)
 	}
-	if ctx.Err() != nil {
-		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: context.Cause(ctx)}
+	return llm.Answer{}, mostHopeful(failed)
+}
+
+// askLinks tries the engines in order, and once more those that may have recovered, if
+// that takes no longer than the chain's patience. If none answers, it returns every failure.
+func (c *Chain) askLinks(ctx context.Context, q core.Question) (llm.Answer, []*llm.Error) {
+	var failed []*llm.Error
+	links := c.order(q.Path)
+	for again := false; ; again = true {
+		var recovering []*link
+		wait := time.Duration(math.MaxInt64) // until the first of them may have recovered
+		usual := backoff.NewExponentialBackOff().NextBackOff()
+		for _, l := range links {
+			answer, err := l.ask(ctx, q)
+			if err == nil {
+				return answer, nil
+			}
+			failed = append(failed, err)
+			if ctx.Err() != nil {
+				return llm.Answer{}, failed
+			}
+			if mayRecover(err) {
+				recovering = append(recovering, l)
+				wait = min(wait, cmp.Or(err.After, usual))
+			}
+		}
+		if again || len(recovering) == 0 || wait > c.options.Patience {
+			return llm.Answer{}, failed
+		}
+		select {
+		case <-ctx.Done():
+			return llm.Answer{}, failed
+		case <-time.After(wait):
+			links = recovering
+		}
 	}
-	return c.askLast(ctx, c.last, q, failed)
+}
+
+// mayRecover reports whether the engine may answer this very question a moment
+// later. One that was silent for its whole timeout has had its chance.
+func mayRecover(e *llm.Error) bool {
+	return e.Kind == llm.ErrorRetryLater && !errors.Is(e, errTimeout) && !errors.Is(e, errTripped)
 }
 
 // prefersLast reports whether the place is to be served by the last link alone.
 func (c *Chain) prefersLast(place core.Path) bool {
 	return c.last != nil && c.options.Prefer(place) == c.last.Limits().Engine
-}
-
-func (c *Chain) askLast(ctx context.Context, last llm.Model, q core.Question, failed []*llm.Error) (llm.Answer, error) {
-	if last == nil {
-		return llm.Answer{}, mostHopeful(failed)
-	}
-	answer, err := ask(ctx, last, q)
-	if err == nil {
-		return answer, nil
-	}
-	return llm.Answer{}, mostHopeful(append(failed, err))
 }
 
 // ask builds the request for one model and asks it.
@@ -225,4 +262,38 @@ func mostHopeful(failed []*llm.Error) *llm.Error {
 		lead.Err = errors.Join(all...)
 	}
 	return &lead
+}
+
+// Probe is what an engine said when it was asked for a word.
+type Probe struct {
+	Engine string
+	Err    error // nil: it answers
+}
+
+// probeTime is how long an engine may take for one token. Some have to load their
+// model first.
+const probeTime = 30 * time.Second
+
+// Probe asks every engine for one token: servers differ in what they list as their
+// models, and whether they do. The offline engine needs no asking.
+func (c *Chain) Probe(ctx context.Context) []Probe {
+	var probes []Probe
+	for _, l := range c.links {
+		r, ok := l.model.(*remote)
+		if !ok {
+			continue
+		}
+		cfg := r.cfg
+		cfg.MaxTokens, cfg.Timeout = 1, min(cfg.Timeout, probeTime)
+		short, err := newRemote(cfg, r.transport)
+		if err == nil {
+			hello := []llm.Utterance{{Role: llm.RoleUser, Text: "Hello"}}
+			_, err = short.Generate(ctx, llm.Request{Messages: hello})
+		}
+		if errors.Is(err, errEmptyAnswer) || errors.Is(err, errOutputLimit) {
+			err = nil // one token may hold no word yet
+		}
+		probes = append(probes, Probe{l.name, err})
+	}
+	return probes
 }

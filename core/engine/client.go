@@ -52,6 +52,30 @@ type reply struct {
 	usage llm.Usage
 }
 
+// pieces are what came of an answer so far. Both APIs stream them.
+type pieces struct {
+	text  strings.Builder
+	calls []*callPieces
+	stop  string
+	usage llm.Usage
+	done  bool
+}
+
+type callPieces struct {
+	index     int
+	id, name  string
+	arguments strings.Builder
+}
+
+// reply implements streamReader.
+func (p *pieces) reply() (r reply, finished bool) {
+	r = reply{text: p.text.String(), stop: p.stop, usage: p.usage}
+	for _, c := range p.calls {
+		r.calls = append(r.calls, llm.ToolCall{ID: c.id, Name: c.name, Arguments: []byte(c.arguments.String())})
+	}
+	return r, p.done || p.stop != ""
+}
+
 // transport connects providers with the network.
 type transport struct {
 	base  http.RoundTripper

@@ -1,15 +1,11 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"log/slog"
-	"math"
+	"slices"
 	"sync"
 	"time"
-
-	"github.com/cenkalti/backoff/v5"
 
 	"synthbot/core"
 	"synthbot/core/llm"
@@ -196,50 +192,57 @@ func (l *link) note(change func(now time.Time)) {
 	}
 }
 
-// askLinks tries the engines in order, and once more those that may have recovered, if
-// that takes no longer than the chain's patience. If none answers, it returns every failure.
-func (c *Chain) askLinks(ctx context.Context, q core.Question) (llm.Answer, []*llm.Error) {
-	var failed []*llm.Error
-	links := c.order(q.Path)
-	for again := false; ; again = true {
-		var recovering []*link
-		wait := time.Duration(math.MaxInt64) // until the first of them may have recovered
-		usual := backoff.NewExponentialBackOff().NextBackOff()
-		for _, l := range links {
-			answer, err := l.ask(ctx, q)
-			if err == nil {
-				return answer, nil
-			}
-			failed = append(failed, err)
-			if ctx.Err() != nil {
-				return llm.Answer{}, failed
-			}
-			if mayRecover(err) {
-				recovering = append(recovering, l)
-				wait = min(wait, cmp.Or(err.After, usual))
-			}
-		}
-		if again || len(recovering) == 0 || wait > c.options.Patience || !sleep(ctx, wait) {
-			return llm.Answer{}, failed
-		}
-		links = recovering
-	}
+const (
+	tripAfter = 4                // failures in a row after which an engine is left alone
+	tripFor   = 30 * time.Second // for so long
+)
+
+// Health is what the last calls say about an engine.
+type Health int
+
+const (
+	HealthGood Health = iota
+	HealthSome        // what the same people asked failed, call after call: it is left alone for them
+	HealthBad         // calls of different people failed in a row: it is left alone
+)
+
+// breaker counts the calls of an engine that failed in a row, and says when the
+// engine is left alone. As long as the same people caused all of these calls,
+// their requests may be the reason, so the engine is left alone for them only.
+type breaker struct {
+	failed   int
+	suspects []core.Path // the people who caused every one of these calls
+	until    time.Time
 }
 
-// mayRecover reports whether the engine may answer this very question a moment
-// later. One that was silent for its whole timeout has had its chance.
-func mayRecover(e *llm.Error) bool {
-	return e.Kind == llm.ErrorRetryLater && !errors.Is(e, errTimeout) && !errors.Is(e, errTripped)
+// open reports whether the engine is left alone for what these people ask.
+func (b *breaker) open(people []core.Path, now time.Time) bool {
+	return b.countsAgainst(people) && now.Before(b.until)
 }
 
-// sleep waits and reports whether ctx still lives.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
+// countsAgainst reports whether the failures count against what these people ask.
+func (b *breaker) countsAgainst(people []core.Path) bool {
+	innocent := func(p core.Path) bool { return !slices.Contains(b.suspects, p) }
+	return b.failed >= tripAfter && (len(b.suspects) == 0 || len(people) > 0 && !slices.ContainsFunc(people, innocent))
+}
+
+// health says for whom the engine is left alone.
+func (b *breaker) health() Health {
+	switch {
+	case b.failed < tripAfter:
+		return HealthGood
+	case len(b.suspects) > 0:
+		return HealthSome
 	}
+	return HealthBad
+}
+
+// fail notes that a call failed.
+func (b *breaker) fail(people []core.Path, now time.Time) {
+	if b.failed == 0 {
+		b.suspects = slices.Clone(people)
+	}
+	b.suspects = slices.DeleteFunc(b.suspects, func(p core.Path) bool { return !slices.Contains(people, p) })
+	b.failed++
+	b.until = now.Add(tripFor)
 }

@@ -246,17 +246,8 @@ type openAIAnswer struct {
 
 // openAIStream puts an answer together from its pieces.
 type openAIStream struct {
-	text, refusal strings.Builder
-	calls         []*openAICall
-	stop          string
-	usage         llm.Usage
-	done          bool
-}
-
-type openAICall struct {
-	index     int
-	id, name  string
-	arguments strings.Builder
+	pieces
+	refusal strings.Builder
 }
 
 func (openAI) events() streamReader { return new(openAIStream) }
@@ -320,7 +311,7 @@ func (s *openAIStream) add(m *openAIMessage) string {
 // callFor finds the call that a piece belongs to, or begins one. The index
 // decides, unless a new id shows that the server does not count; without an
 // index the id does; a piece with neither goes to the last call.
-func (s *openAIStream) callFor(index *int, id, name string) *openAICall {
+func (s *openAIStream) callFor(index *int, id, name string) *callPieces {
 	for _, c := range s.calls {
 		switch {
 		case index != nil && c.index == *index && (id == "" || c.id == "" || c.id == id):
@@ -333,7 +324,7 @@ func (s *openAIStream) callFor(index *int, id, name string) *openAICall {
 	if index == nil && id == "" && name == "" && last >= 0 {
 		return s.calls[last]
 	}
-	c := &openAICall{index: len(s.calls)}
+	c := &callPieces{index: len(s.calls)}
 	if index != nil {
 		c.index = *index
 	}
@@ -353,13 +344,10 @@ func argumentText(raw json.RawMessage) string {
 	return string(bytes.TrimSpace(raw))
 }
 
-func (s *openAIStream) reply() (reply, bool) {
-	r := reply{text: s.text.String(), stop: s.stop, usage: s.usage}
-	for _, c := range s.calls {
-		r.calls = append(r.calls, llm.ToolCall{ID: c.id, Name: c.name, Arguments: []byte(c.arguments.String())})
-	}
+func (s *openAIStream) reply() (r reply, finished bool) {
+	r, finished = s.pieces.reply()
 	if r.text == "" && len(r.calls) == 0 && s.refusal.Len() > 0 {
 		r.stop = stopFiltered
 	}
-	return r, s.done || s.stop != ""
+	return r, finished
 }
