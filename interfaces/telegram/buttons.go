@@ -5,7 +5,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
-	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -299,21 +298,19 @@ func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) e
 		return core.Errorf(core.Invalid, "%q is not a button press", press.ID)
 	}
 	d.presses.answer(query)
-	return explain(d.presses.reply(ctx, query, text))
+	return explain(d.answerPress(ctx, query, text))
 }
 
 const maxWhisper = 200 // bytes; the platform counts characters
 
-func (p *presses) reply(ctx context.Context, query, text string) error {
+func (d *Driver) answerPress(ctx context.Context, query, text string) error {
 	params := botapi.Params{"callback_query_id": query, "text": cut(text, maxWhisper), "show_alert": text != ""}
-	_, err := p.api.Do(ctx, botapi.Request{Method: "answerCallbackQuery", Params: params, Again: true})
+	_, err := d.api.Do(ctx, botapi.Request{Method: "answerCallbackQuery", Params: params, Again: true})
 	return err
 }
 
 // presses knows which queries are not answered yet.
 type presses struct {
-	api     *botapi.Client
-	log     *slog.Logger
 	mu      sync.Mutex
 	waiting map[string]chan struct{}
 	used    map[[2]int64]string // the query that pressed a message's button first
@@ -355,28 +352,28 @@ func (p *presses) answer(query string) bool {
 	return ok
 }
 
-// end tells the platform that a press is handled. A choice may get a Whisper first, and
+// endPress tells the platform that a press is handled. A choice may get a Whisper first, and
 // keeps its buttons until it is settled. Other buttons are removed by a valid press.
-func (p *presses) end(ctx context.Context, q *press) {
+func (d *Driver) endPress(ctx context.Context, q *press) {
 	if q.choice && q.refused == "" {
 		select {
 		case <-q.answered:
 		case <-ctx.Done():
 		case <-time.After(whisperWait):
 		}
-		if !p.answer(q.query) || ctx.Err() != nil {
+		if !d.presses.answer(q.query) || ctx.Err() != nil {
 			return
 		}
 	}
-	if err := p.reply(ctx, q.query, q.refused); err != nil && ctx.Err() == nil {
-		p.log.Debug("press not answered", "err", err)
+	if err := d.answerPress(ctx, q.query, q.refused); err != nil && ctx.Err() == nil {
+		d.log.Debug("press not answered", "err", err)
 	}
 	if q.choice || q.refused != "" {
 		return
 	}
 	params := botapi.Params{"message_id": q.message}
 	r := botapi.Request{Method: "editMessageReplyMarkup", Params: params, Chat: q.chat, Again: true}
-	if _, err := p.api.Do(ctx, r); err != nil && ctx.Err() == nil {
-		p.log.Debug("buttons not removed", "chat", q.chat, "err", err)
+	if _, err := d.api.Do(ctx, r); err != nil && ctx.Err() == nil {
+		d.log.Debug("buttons not removed", "chat", q.chat, "err", err)
 	}
 }

@@ -1,22 +1,87 @@
+// Package telegram is the driver for Telegram: updates of the Bot API become events, and
+// actions become calls. It owns message_telegram and the actions that edit, delete and
+// react, and that send photos, documents and polls.
+//
+// A place is telegram/<chat>, or telegram/<chat>/<thread> for a topic of a forum; the
+// General topic is the chat itself. A message's id is the platform's number in its chat;
+// see places.go for what becomes of it with another bot.
+//
+// An answer shows while it is written: as the platform's own draft in private chats,
+// elsewhere as a message that is edited and becomes the answer (see core/draft).
+// Besides, the driver writes to places and users outside of turns, carries files, fetches
+// attachments, and finds topics, groups and users by their names.
+//
+// Promises to the platform: an update is confirmed only after Inbox.Receive returned; no
+// more calls are made than the published limits allow, and none while the platform asked
+// to wait. Promises to users: nothing is lost because of how it was written; what the
+// platform refuses with styles is sent again without; calls of one chat keep their order;
+// an answer that cannot be sent because the platform is out of reach, refuses the token or
+// asks for a long wait fails as core.ErrAway, to be sent later.
+//
+// It does not decide whether a message is answered, and it keeps no history. Calls are in
+// package botapi, styles in package markup. The rest is larger than other packages: what
+// comes in and what goes out share what is known about chats, accounts and buttons.
 package telegram
 
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
-
-	"synthbot/core/driver"
+	"time"
 
 	"synthbot/core"
+	"synthbot/core/command"
+	"synthbot/core/driver"
 	"synthbot/core/watch"
 	"synthbot/interfaces/telegram/botapi"
 )
+
+// Config is the part of the configuration that the driver reads.
+type Config struct {
+	Token       core.Secret    `toml:"token" doc:"The bot's token, as @BotFather gives it." required:"true" example:"env:TELEGRAM_TOKEN"`
+	APIURL      string         `toml:"api_url" default:"https://api.telegram.org" doc:"The address of the Bot API: the platform's, or that of your own server."`
+	Pace        string         `toml:"pace" default:"platform" oneof:"platform|off" doc:"platform: stay below the published limits; off: only obey the server's responses."`
+	Timeout     time.Duration  `toml:"timeout" default:"30s" min:"1s" max:"10m" doc:"How long one call may take; uploads and downloads may take ten times as long."`
+	Acknowledge string         `toml:"acknowledge" doc:"A reaction to a message while its answer is being made; empty: none." example:"👀"`
+	Stream      string         `toml:"stream" default:"auto" oneof:"auto|edit|off" doc:"How an answer is shown while it is written. auto: as Telegram's own draft in private chats, by edits elsewhere; edit: by edits; off: not at all."`
+	RichTables  bool           `toml:"rich_tables" default:"false" doc:"Send texts with tables as rich messages, which display them as tables. Old apps and some third-party apps show nothing of such a message."`
+	Previews    bool           `toml:"previews" default:"false" doc:"Show previews of links in the bot's messages. The platform fetches such links at once, even those that a user made the bot write."`
+	MaxFile     int64          `toml:"max_file" default:"20971520" min:"0" doc:"The largest file that is fetched, in bytes."`
+	FilesDir    string         `toml:"files_dir" doc:"The folder in which your own Bot API server keeps files on this machine; empty: files are downloaded from it."`
+	Webhook     botapi.Webhook `toml:"webhook" doc:"Receives updates by a webhook instead of polling."`
+}
+
+// Wrong tells what is wrong with the token; "" where nothing is, or there is none.
+func (c *Config) Wrong() string {
+	if strings.ContainsAny(c.Token.Reveal(), "/?#% \t\r\n") {
+		return "must look like 123456:ABC-DEF, as @BotFather gives it"
+	}
+	return ""
+}
+
+// Options is what a Driver needs. Name, Config, Log, Clock, State and Admin are required.
+type Options struct {
+	Name     string // the interface's name
+	Config   Config
+	Log      *slog.Logger
+	Clock    func() time.Time
+	State    driver.State
+	Commands []command.Spec    // offered in the platform's menu
+	Admins   []core.Path       // who sees the commands of admins
+	Admin    func(text string) // tells admins what they must know
+
+	// Dial connects to the server; nil: by the network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
 
 // Driver is the interface to one bot account. Its actions work from New on,
 // whether or not Listen runs. Safe for concurrent use; Listen is called once at
@@ -77,9 +142,9 @@ func New(o Options) (*Driver, error) {
 		return nil, fmt.Errorf("%s: %w", o.Name, err)
 	}
 	d.api, d.send.api = api, api
-	d.presses = &presses{api: api, log: d.log, waiting: map[string]chan struct{}{}, used: map[[2]int64]string{}}
+	d.presses = &presses{waiting: map[string]chan struct{}{}, used: map[[2]int64]string{}}
 	d.marks = &marks{next: map[core.Path]candidate{}, all: map[markKey]chan struct{}{}}
-	d.ranks = newRanks(&d.opt, d.log, api, d.later)
+	d.ranks = newRanks(d)
 	accounts, _, _ := d.accounts(context.Background())
 	d.places.account = int64(slices.Index(accounts, d.account()))
 	d.loadPlaces(context.Background())
@@ -105,7 +170,7 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 		d.savePlaces(context.WithoutCancel(ctx))
 		d.api.Close()
 	}()
-	err := d.listen(life, in)
+	err := d.takeUpdates(life, in)
 	cause := context.Cause(life)
 	switch {
 	case ctx.Err() != nil:
@@ -121,20 +186,8 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 		"check the token, and that @BotFather has not replaced it", d.opt.Name, err)
 }
 
-// Reaches reports whether anything can be sent: nothing can once the platform refused
-// the token. Messages wait for their answers until then.
-func (d *Driver) Reaches(core.Path) bool { return !d.refused.Load() }
-
-// unauthorised ends Listen, because the platform does not know the token any more.
-func (d *Driver) unauthorised(err error) {
-	d.refused.Store(true)
-	r := d.running.Load()
-	if r != nil {
-		r.abort(err)
-	}
-}
-
-func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
+// takeUpdates connects, and takes updates in.
+func (d *Driver) takeUpdates(ctx context.Context, in core.Inbox) error {
 	var self user
 	err := d.api.Retry(ctx, "the platform cannot be reached", func() error {
 		err := d.api.Get(ctx, "getMe", nil, &self)
@@ -149,19 +202,32 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	d.refused.Store(false)
 	d.saveAccount(ctx)
 	d.log.Info("connected", "name", self.UserName)
-	d.later((&commandMenus{&d.opt, d.log, d.api, d.account()}).update)
+	d.later(d.updateMenus)
 	d.later(d.send.drafts.ClearLater)
 	c := &converter{
 		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.send.keys,
 		presses: d.presses, now: d.opt.Clock, ahead: d.api.ClockAhead,
 	}
 	i := &intake{
-		d: d, in: in, convert: c, done: map[int64]bool{}, pending: map[int64]bool{}, damaged: map[int64]int{},
+		d: d, in: in, convert: c, done: map[int64]bool{}, damaged: map[int64]int{},
 	}
 	if d.opt.Config.Webhook.URL != "" {
 		return d.api.Serve(ctx, d.opt.Config.Webhook, i, wantedUpdates)
 	}
 	return d.api.Poll(ctx, i, wantedUpdates)
+}
+
+// Reaches reports whether anything can be sent: nothing can once the platform refused
+// the token. Messages wait for their answers until then.
+func (d *Driver) Reaches(core.Path) bool { return !d.refused.Load() }
+
+// unauthorised ends Listen, because the platform does not know the token any more.
+func (d *Driver) unauthorised(err error) {
+	d.refused.Store(true)
+	r := d.running.Load()
+	if r != nil {
+		r.abort(err)
+	}
 }
 
 // receive hands in what the bot itself changed on the platform, while Listen runs.
@@ -193,3 +259,39 @@ func (d *Driver) later(f func(context.Context)) bool {
 
 // id writes a number of the platform.
 func id(n int64) string { return strconv.FormatInt(n, 10) }
+
+// Probe implements core.Prober. It takes no updates, so that a bot that runs with
+// the same token is not disturbed.
+func (d *Driver) Probe(ctx context.Context) []core.Finding {
+	raw, err := d.api.Do(ctx, botapi.Request{Method: "getMe"})
+	if err != nil {
+		fix := explain(err).Error()
+		if botapi.IsCode(err, 401, 404) {
+			fix = "the token is refused; ask @BotFather for it again, and set it in interfaces." + d.opt.Name +
+				".token"
+		}
+		return []core.Finding{{What: "identity", Found: "unknown", Fix: fix, Fatal: true}}
+	}
+	var me struct {
+		Name   string `json:"username"`
+		Joins  bool   `json:"can_join_groups"`
+		Listen bool   `json:"can_read_all_group_messages"`
+	}
+	if err := json.Unmarshal(raw, &me); err != nil || me.Name == "" {
+		return []core.Finding{{What: "identity", Found: "unknown",
+			Fix: "the server speaks another language; check api_url", Fatal: true}}
+	}
+	found := []core.Finding{{What: "identity", Found: "@" + me.Name}}
+	groups := core.Finding{What: "groups", Found: "may be added to groups"}
+	if !me.Joins {
+		groups.Found, groups.Fix = "may not be added to groups",
+			"let @BotFather allow it with /setjoingroups, if you want it"
+	}
+	privacy := core.Finding{What: "privacy", Found: "hears all talk of groups"}
+	if !me.Listen {
+		privacy.Found = "privacy mode is on: of groups it hears commands, mentions and replies alone"
+		privacy.Fix = "make it an administrator there, or turn the mode off with @BotFather's /setprivacy " +
+			"and add it to the group again"
+	}
+	return append(found, groups, privacy, driver.ClockFinding(d.api.Ahead()))
+}

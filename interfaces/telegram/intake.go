@@ -21,10 +21,16 @@ type intake struct {
 	d       *Driver
 	in      core.Inbox
 	convert *converter
-	held    map[string]held // albums that may grow, by their name
-	done    map[int64]bool  // taken in, but not to be confirmed yet
-	pending map[int64]bool  // not taken in yet, for the sake of an album
-	damaged map[int64]int   // how often an update alone found the store damaged
+	held    map[album]held // albums that may grow
+	done    map[int64]bool // taken in, but not to be confirmed yet
+	pending map[int64]bool // not taken in yet, for the sake of an album
+	damaged map[int64]int  // how often an update alone found the store damaged
+}
+
+// album is an album of a place.
+type album struct {
+	place core.Path
+	name  string
 }
 
 // held is what is known of an album that waits.
@@ -33,9 +39,18 @@ type held struct {
 	grew  time.Time
 }
 
+// item is an update that was read.
 type item struct {
 	id int64
 	converted
+}
+
+// place is the place that an item is about; zero if it is about none.
+func (it *item) place() core.Path {
+	if len(it.events) == 0 {
+		return core.Path{}
+	}
+	return it.events[0].Message.Path
 }
 
 // Pause is how long to wait before asking again, where albums wait.
@@ -47,16 +62,32 @@ func (i *intake) Pause() time.Duration {
 	return longest
 }
 
-// Take hands a batch in and returns the offset that confirms what is on disk;
-// 0: nothing is. After an error the rest comes again.
+// Held implements botapi.Intake.
+func (i *intake) Held(id int64) bool { return i.pending[id] }
+
+// Take hands a batch in, as one commit, and returns the offset that confirms what is on
+// disk; 0: nothing is. After an error the rest comes again.
 func (i *intake) Take(ctx context.Context, raws []json.RawMessage) (int64, error) {
-	items := i.items(ctx, raws)
-	ready, offset := i.ready(items)
-	if err := i.deliver(ctx, ready); err != nil {
-		return 0, err
+	items, offset := i.whole(i.read(ctx, raws))
+	var events []core.Event
+	for _, it := range items {
+		events = append(events, it.events...)
+		i.notice(it)
 	}
-	for _, it := range ready {
+	if len(events) > 0 {
+		err := i.in.Receive(ctx, events...)
+		if errors.Is(err, core.ErrBadEvent) || errors.Is(err, core.ErrDamaged) { // one of them may be to blame
+			err = i.receiveEach(ctx, items)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	for _, it := range items {
 		i.done[it.id] = true
+		if it.press != nil {
+			i.d.later(func(ctx context.Context) { i.d.endPress(ctx, it.press) })
+		}
 	}
 	if len(i.held) == 0 {
 		clear(i.done)
@@ -65,11 +96,8 @@ func (i *intake) Take(ctx context.Context, raws []json.RawMessage) (int64, error
 	return offset, nil
 }
 
-// Held implements botapi.Intake.
-func (i *intake) Held(id int64) bool { return i.pending[id] }
-
-// items decodes and converts; what cannot be read is left behind.
-func (i *intake) items(ctx context.Context, raws []json.RawMessage) []item {
+// read decodes and converts; what cannot be read is left behind.
+func (i *intake) read(ctx context.Context, raws []json.RawMessage) []item {
 	items, updates := make([]item, len(raws)), make([]*update, len(raws))
 	for n, raw := range raws {
 		var err error
@@ -106,32 +134,102 @@ func (i *intake) convertSafely(ctx context.Context, u *update) (c converted) {
 	return c
 }
 
-// deliver hands items in, as one commit. Where an event may be to blame that this
-// fails, they are handed in one by one.
-func (i *intake) deliver(ctx context.Context, items []item) error {
-	var events []core.Event
+// whole leaves the albums out that may still grow, joins the parts of the others, and says
+// how far the batch may be confirmed.
+func (i *intake) whole(items []item) (ready []item, offset int64) {
+	i.hold(items)
+	joined := map[album]int{}
 	for _, it := range items {
-		events = append(events, it.events...)
-		i.before(it)
-		if it.press != nil && it.press.choice { // before anybody can whisper
-			it.press.answered = i.d.presses.expect(it.press.query)
+		key := album{it.place(), it.album}
+		first, joins := joined[key]
+		_, waits := i.held[key]
+		switch {
+		case waits:
+			i.pending[it.id] = true
+			continue
+		case i.done[it.id]:
+			continue
+		case joins:
+			ready[first].join(it)
+			it = item{id: it.id}
+		case it.album != "":
+			joined[key] = len(ready)
 		}
-	}
-	if len(events) > 0 {
-		err := i.in.Receive(ctx, events...)
-		if errors.Is(err, core.ErrBadEvent) || errors.Is(err, core.ErrDamaged) {
-			err = i.receiveEach(ctx, items)
-		}
-		if err != nil {
-			return err
-		}
+		ready = append(ready, it)
 	}
 	for _, it := range items {
-		if it.press != nil {
-			i.d.later(func(ctx context.Context) { i.d.presses.end(ctx, it.press) })
+		if i.pending[it.id] {
+			return ready, it.id
+		}
+		if it.id > 0 { // it can be read
+			offset = max(offset, it.id+1)
 		}
 	}
-	return nil
+	return ready, offset
+}
+
+// hold finds the albums of a batch that may not be complete: nothing else was said there
+// since, and their last part came just now.
+func (i *intake) hold(items []item) {
+	parts, last := map[album]int{}, map[core.Path]string{}
+	for _, it := range items {
+		if len(it.events) > 0 {
+			parts[album{it.place(), it.album}]++
+			last[it.place()] = it.album
+		}
+	}
+	was := i.held
+	i.held, i.pending = map[album]held{}, map[int64]bool{}
+	for place, name := range last {
+		key := album{place, name}
+		h := was[key]
+		if h.parts != parts[key] {
+			h = held{parts[key], time.Now()}
+		}
+		if name != "" && h.parts < albumMost && time.Since(h.grew) < albumQuiet {
+			i.held[key] = h
+		}
+	}
+}
+
+// join adds a further part to an album: its file, and its words if it has some.
+func (it *item) join(part item) {
+	m, more := &it.events[0].Message, &part.events[0].Message
+	m.Attachments = append(m.Attachments, more.Attachments...)
+	switch {
+	case m.Text == "":
+		m.Text, m.Spoken = more.Text, more.Spoken
+	case more.Text != "":
+		m.Text += "\n" + more.Text
+	}
+	for _, o := range more.Foreign {
+		if o.Text != "" && len(m.Foreign) < core.MaxForeign {
+			m.Foreign = append(m.Foreign, o)
+		}
+	}
+	if m.Addressed == "" {
+		m.Addressed = more.Addressed
+	}
+}
+
+// notice takes notice of what people say, so that it is known when the answer begins, and
+// of a choice, before anybody can whisper.
+func (i *intake) notice(it item) {
+	for n := range it.events {
+		e := &it.events[n]
+		if e.Kind != core.KindMessage || e.Message.Author.Bot {
+			continue
+		}
+		if s, err := chatKeyOf(i.d.opt.Name, e.Message.Path); err == nil {
+			i.d.send.drafts.ClearSoon(i.d.send.draftPlace(s))
+		}
+		if i.d.opt.Config.Acknowledge != "" {
+			i.d.marks.noteCandidate(&e.Message)
+		}
+	}
+	if it.press != nil && it.press.choice {
+		it.press.answered = i.d.presses.expect(it.press.query)
+	}
 }
 
 // maxDamaged is how often an update is handed in that finds the store damaged, while
@@ -141,7 +239,7 @@ const maxDamaged = 3
 // receiveEach hands items in one by one. What follows a failed one in its place waits
 // with it. What can never be taken in is left behind.
 func (i *intake) receiveEach(ctx context.Context, items []item) (failure error) {
-	stuck := map[string]bool{}
+	stuck := map[core.Path]bool{}
 	var failed []item
 	taken := 0
 	for _, it := range items {
@@ -175,21 +273,4 @@ func (i *intake) receiveEach(ctx context.Context, items []item) (failure error) 
 func (i *intake) leave(it item, err error) {
 	i.d.log.Error("update left behind: it cannot be taken in", "id", it.id, "err", err)
 	i.done[it.id] = true
-}
-
-// before takes notice of what people say, so that it is known when the answer
-// begins.
-func (i *intake) before(it item) {
-	for n := range it.events {
-		e := &it.events[n]
-		if e.Kind != core.KindMessage || e.Message.Author.Bot {
-			continue
-		}
-		if s, err := chatKeyOf(i.d.opt.Name, e.Message.Path); err == nil {
-			i.d.send.drafts.ClearSoon(i.d.send.draftPlace(s))
-		}
-		if i.d.opt.Config.Acknowledge != "" {
-			i.d.marks.noteCandidate(&e.Message)
-		}
-	}
 }

@@ -35,11 +35,11 @@ func FuzzLinked(f *testing.F) {
 			return
 		}
 		for at := 0; ; at++ {
-			i := strings.Index(got[at:], beside(address))
+			i := strings.Index(got[at:], " ("+oneAddress(address)+")")
 			if i < 0 {
 				t.Fatalf("%q became %q, with %q", text, got, address)
 			}
-			if at += i; got[:at]+got[at+len(beside(address)):] == text {
+			if at += i; got[:at]+got[at+len(" ("+oneAddress(address)+")"):] == text {
 				return
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,23 +22,22 @@ const (
 	maxMenuBrief = 256
 )
 
-// commandMenus keep the platform's menus of commands up to date.
-type commandMenus struct {
-	opt     *Options
-	log     *slog.Logger
-	api     *botapi.Client
-	account string
-}
-
 // menu is the list of commands that one audience sees in one language.
 type menu struct {
-	listed
-	Commands []menuCommand `json:"commands"`
+	Scope    map[string]any `json:"scope"`
+	Language string         `json:"language,omitempty"`
+	Commands []menuCommand  `json:"commands,omitempty"`
 }
 
 type menuCommand struct {
 	Command     string `json:"command"`
 	Description string `json:"description"`
+}
+
+// offering is what was offered: its mark, and which menus there are, without commands.
+type offering struct {
+	Mark  string `json:"mark"`
+	Lists []menu `json:"lists"`
 }
 
 // audience is who sees a list: the platform shows each person the narrowest one.
@@ -49,14 +47,14 @@ type audience struct {
 	private bool // commands for private places are of use there
 }
 
-func (c *commandMenus) audiences() []audience {
+func (d *Driver) audiences() []audience {
 	list := []audience{
 		{map[string]any{"type": "default"}, core.RankMember, false},
 		{map[string]any{"type": "all_private_chats"}, core.RankMember, true},
 		{map[string]any{"type": "all_chat_administrators"}, core.RankModerator, false},
 	}
-	for _, p := range c.opt.Admins {
-		if s, err := chatKeyOf(c.opt.Name, p); err == nil && p.IsPerson() {
+	for _, p := range d.opt.Admins {
+		if s, err := chatKeyOf(d.opt.Name, p); err == nil && p.IsPerson() {
 			list = append(list, audience{map[string]any{"type": "chat", "chat_id": s.chat}, core.RankAdmin, true})
 		}
 	}
@@ -65,8 +63,8 @@ func (c *commandMenus) audiences() []audience {
 
 // languages lists the languages that commands are described in; "" is all others. Without
 // commands there are none.
-func (c *commandMenus) languages() (list []string) {
-	for _, spec := range c.opt.Commands {
+func (d *Driver) languages() (list []string) {
+	for _, spec := range d.opt.Commands {
 		list = append(list, "")
 		for tag := range spec.Briefs {
 			list = append(list, platformLanguage(tag))
@@ -85,10 +83,10 @@ func platformLanguage(tag string) string {
 	return base
 }
 
-func (c *commandMenus) offered(to audience, language string) []menuCommand {
+func (d *Driver) offered(to audience, language string) []menuCommand {
 	name := regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
 	list := []menuCommand{}
-	for _, spec := range c.opt.Commands {
+	for _, spec := range d.opt.Commands {
 		if spec.Rank > to.rank || spec.Private && !to.private {
 			continue
 		}
@@ -106,68 +104,56 @@ func (c *commandMenus) offered(to audience, language string) []menuCommand {
 	return list
 }
 
-// update sets the platform's menus, unless they are up to date, and removes old ones.
-func (c *commandMenus) update(ctx context.Context) {
+// updateMenus sets the platform's menus, unless they are up to date, and removes old ones.
+func (d *Driver) updateMenus(ctx context.Context) {
 	var menus []menu
 	var now offering
-	for _, a := range c.audiences() {
-		for _, language := range c.languages() {
-			l := listed{a.scope, language}
-			menus = append(menus, menu{l, c.offered(a, language)})
-			now.Lists = append(now.Lists, l)
+	for _, a := range d.audiences() {
+		for _, language := range d.languages() {
+			menus = append(menus, menu{a.scope, language, d.offered(a, language)})
+			now.Lists = append(now.Lists, menu{Scope: a.scope, Language: language})
 		}
 	}
 	data, _ := json.Marshal(menus)
-	sum := sha256.Sum256(append(data, c.account...)) // another bot has none yet
+	sum := sha256.Sum256(append(data, d.account()...)) // another bot has none yet
 	now.Mark = hex.EncodeToString(sum[:])
 	var was offering
-	_ = driver.Load(ctx, c.opt.State, menuKey, &was) // what cannot be read is offered again
+	_ = driver.Load(ctx, d.opt.State, menuKey, &was) // what cannot be read is offered again
 	if was.Mark == now.Mark || len(was.Lists)+len(menus) == 0 {
 		return
 	}
-	gone := slices.DeleteFunc(slices.Clone(was.Lists), func(l listed) bool {
-		return slices.ContainsFunc(now.Lists, func(x listed) bool { return bytes.Equal(core.JSON(x), core.JSON(l)) })
+	gone := slices.DeleteFunc(was.Lists, func(m menu) bool {
+		return slices.ContainsFunc(now.Lists, func(x menu) bool { return bytes.Equal(core.JSON(x), core.JSON(m)) })
 	})
-	unreached, err := c.offerAll(ctx, menus, gone)
+	unreached, err := d.offerAll(ctx, menus, gone)
 	if err != nil {
 		if ctx.Err() == nil {
-			c.log.Warn("commands not offered", "err", err)
+			d.log.Warn("commands not offered", "err", err)
 		}
 		return
 	}
 	if unreached { // the next life tries again
 		now.Mark = ""
 	}
-	if err := driver.Save(ctx, c.opt.State, menuKey, now); err != nil && ctx.Err() == nil {
-		c.log.Warn("commands offered, but not noted", "err", err)
+	if err := driver.Save(ctx, d.opt.State, menuKey, now); err != nil && ctx.Err() == nil {
+		d.log.Warn("commands offered, but not noted", "err", err)
 	}
-}
-
-// offering is what was offered: its mark, and which lists there are.
-type offering struct {
-	Mark  string   `json:"mark"`
-	Lists []listed `json:"lists"`
-}
-
-type listed struct {
-	Scope    map[string]any `json:"scope"`
-	Language string         `json:"language,omitempty"`
 }
 
 // offerAll reports whether there are lists for admins who never wrote to the bot. The
 // platform does not take those.
-func (c *commandMenus) offerAll(ctx context.Context, menus []menu, gone []listed) (unreached bool, err error) {
+func (d *Driver) offerAll(ctx context.Context, menus, gone []menu) (unreached bool, err error) {
 	for _, m := range menus {
-		switch err := c.call(ctx, "setMyCommands", m.listed, m.Commands); {
+		switch err := d.offer(ctx, "setMyCommands", m); {
 		case err != nil && m.Scope["chat_id"] != nil && botapi.IsCode(err, 400, 403):
 			unreached = true
-			c.log.Info("commands not offered to an admin who has not written yet", "chat", m.Scope["chat_id"])
+			d.log.Info("commands not offered to an admin who has not written yet", "chat", m.Scope["chat_id"])
 		case err != nil:
 			return unreached, err
 		}
 	}
-	for _, l := range gone {
-		err := c.call(ctx, "deleteMyCommands", l, nil)
+	for _, m := range gone {
+		err := d.offer(ctx, "deleteMyCommands", m)
 		if err != nil && !botapi.IsCode(err, 400, 403) { // of a chat that is gone nothing is left
 			return unreached, err
 		}
@@ -175,8 +161,8 @@ func (c *commandMenus) offerAll(ctx context.Context, menus []menu, gone []listed
 	return unreached, nil
 }
 
-func (c *commandMenus) call(ctx context.Context, method string, l listed, commands []menuCommand) error {
-	params := botapi.Params{"commands": commands, "language_code": l.Language, "scope": l.Scope}
-	_, err := c.api.Do(ctx, botapi.Request{Method: method, Params: params, Again: true})
+func (d *Driver) offer(ctx context.Context, method string, m menu) error {
+	params := botapi.Params{"commands": m.Commands, "language_code": m.Language, "scope": m.Scope}
+	_, err := d.api.Do(ctx, botapi.Request{Method: method, Params: params, Again: true})
 	return err
 }

@@ -523,7 +523,7 @@ func TestStumbling(t *testing.T) {
 			t.Errorf("%s: %+v", what, got)
 		}
 	}
-	d.ranks = newRanks(&d.opt, d.log, d.api, d.later)
+	d.ranks = newRanks(d)
 	if got := (&intake{d: d, convert: c}).convertSafely(t.Context(), u); len(got.events) != 1 {
 		t.Errorf("without a panic: %+v", got)
 	}

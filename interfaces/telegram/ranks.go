@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"strconv"
 	"sync"
 	"time"
@@ -23,10 +22,7 @@ var errAskedToWait = errors.New("the platform asked to wait")
 
 // ranks knows who administers which chat, and which channel belongs to it.
 type ranks struct {
-	opt      *Options
-	log      *slog.Logger
-	api      *botapi.Client
-	later    func(func(context.Context)) bool
+	d        *Driver
 	mu       sync.Mutex
 	chats    map[int64]*admins
 	channels map[int64]groupChannel
@@ -44,14 +40,13 @@ type admins struct {
 	asked  bool
 }
 
-func newRanks(o *Options, log *slog.Logger, api *botapi.Client, later func(func(context.Context)) bool) *ranks {
-	return &ranks{opt: o, log: log, api: api, later: later, chats: map[int64]*admins{},
-		channels: map[int64]groupChannel{}}
+func newRanks(d *Driver) *ranks {
+	return &ranks{d: d, chats: map[int64]*admins{}, channels: map[int64]groupChannel{}}
 }
 
 // setRank sets the author's rank in that place, and marks a group's own channel.
 func (r *ranks) setRank(ctx context.Context, m *core.Message) {
-	s, err := chatKeyOf(r.opt.Name, m.Path)
+	s, err := chatKeyOf(r.d.opt.Name, m.Path)
 	who, bad := strconv.ParseInt(m.Author.ID, 10, 64)
 	if err != nil || bad != nil || m.Private || s.chat > 0 {
 		return
@@ -114,7 +109,7 @@ func (r *ranks) of(ctx context.Context, chat int64) map[int64]bool {
 		defer cancel()
 		return r.ask(ctx, chat, a)
 	case stale:
-		r.later(func(ctx context.Context) { r.ask(ctx, chat, a) })
+		r.d.later(func(ctx context.Context) { r.ask(ctx, chat, a) })
 	}
 	return people
 }
@@ -128,7 +123,7 @@ func (r *ranks) ask(ctx context.Context, chat int64, a *admins) map[int64]bool {
 	a.asked = false
 	if err != nil {
 		a.until = time.Now().Add(rankRetry)
-		r.log.Debug("administrators unknown", "chat", chat, "err", err)
+		r.d.log.Debug("administrators unknown", "chat", chat, "err", err)
 		return a.people
 	}
 	a.people, a.until = map[int64]bool{}, time.Now().Add(rankFresh)
@@ -138,15 +133,15 @@ func (r *ranks) ask(ctx context.Context, chat int64, a *admins) map[int64]bool {
 	return a.people
 }
 
-// link marks an author who is the channel that the group belongs to.
+// link marks an author who is the channel that the group belongs to. The platform is asked
+// when somebody speaks as a channel there, at most once a minute.
 func (r *ranks) link(ctx context.Context, chat int64, a *core.Author) {
 	if a.Channel == core.ChannelOther && id(r.channel(ctx, chat)) == a.ID {
 		a.Channel = core.ChannelLinked
 	}
 }
 
-// channel returns the channel that a group belongs to; 0 where there is none. The
-// platform is asked when somebody speaks as a channel there, at most once a minute.
+// channel returns the channel that a group belongs to; 0 where there is none.
 func (r *ranks) channel(ctx context.Context, chat int64) int64 {
 	r.mu.Lock()
 	l, ok := r.channels[chat]
@@ -160,7 +155,7 @@ func (r *ranks) channel(ctx context.Context, chat int64) int64 {
 		Channel int64 `json:"linked_chat_id"`
 	}
 	if err := r.fetch(ctx, "getChat", chat, &full); err != nil {
-		r.log.Debug("linked channel unknown", "chat", chat, "err", err)
+		r.d.log.Debug("linked channel unknown", "chat", chat, "err", err)
 		l.until = time.Now().Add(rankRetry)
 	} else {
 		l = groupChannel{full.Channel, time.Now().Add(rankFresh)}
@@ -174,13 +169,13 @@ func (r *ranks) channel(ctx context.Context, chat int64) int64 {
 
 // fetch asks the platform about a chat, once.
 func (r *ranks) fetch(ctx context.Context, method string, chat int64, answer any) error {
-	if r.api.Quiet(chat) {
+	if r.d.api.Quiet(chat) {
 		return errAskedToWait
 	}
-	if err := r.api.Wait(ctx); err != nil {
+	if err := r.d.api.Wait(ctx); err != nil {
 		return err
 	}
-	raw, err := r.api.Try(ctx, &botapi.Request{Method: method, Params: botapi.Params{}, Chat: chat})
+	raw, err := r.d.api.Try(ctx, &botapi.Request{Method: method, Params: botapi.Params{}, Chat: chat})
 	if err != nil {
 		return err
 	}

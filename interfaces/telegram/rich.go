@@ -142,7 +142,7 @@ func richText(text any, depth int) string {
 		address, _ := v["url"].(string)
 		shown := richText(v["text"], depth+1) + alternative + expression
 		if !shows(shown, address) {
-			shown += beside(address)
+			shown += " (" + oneAddress(address) + ")"
 		}
 		return shown
 	}

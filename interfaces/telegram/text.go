@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/markdown"
 	"synthbot/core/txt"
 )
 
@@ -174,7 +176,16 @@ func (m *message) described() string {
 		}
 		return fmt.Sprintf("[poll: %s: %s]", oneLine(m.Poll.Question), strings.Join(options, " | "))
 	case m.Checklist != nil:
-		return m.Checklist.describe()
+		tasks := []string{}
+		for _, t := range m.Checklist.Tasks {
+			box := "☐ "
+			if t.Done != 0 {
+				box = "☑ "
+			}
+			tasks = append(tasks, box+oneLine(linked(t.Text, t.Entities)))
+		}
+		title := linked(m.Checklist.Title, m.Checklist.Entities)
+		return fmt.Sprintf("[checklist: %s: %s]", oneLine(title), strings.Join(tasks, " | "))
 	}
 	return ""
 }
@@ -196,18 +207,6 @@ func (l *location) suffix() string {
 		return ""
 	}
 	return fmt.Sprintf(": %.6g, %.6g", l.Latitude, l.Longitude)
-}
-
-func (l *checklist) describe() string {
-	tasks := []string{}
-	for _, t := range l.Tasks {
-		box := "☐ "
-		if t.Done != 0 {
-			box = "☑ "
-		}
-		tasks = append(tasks, box+oneLine(linked(t.Text, t.Entities)))
-	}
-	return fmt.Sprintf("[checklist: %s: %s]", oneLine(linked(l.Title, l.Entities)), strings.Join(tasks, " | "))
 }
 
 // whole is all text of a message, with where its links and buttons lead.
@@ -281,54 +280,45 @@ func (m *message) content() (text string, entities []entity) {
 
 // attachments lists the file of a message; of a photo the largest size.
 func attachments(m *message) []core.Attachment {
-	var f *file
-	kind := core.MediaFile
-	switch {
-	case len(m.Photo) > 0:
+	var photo *file
+	if len(m.Photo) > 0 {
 		size := func(a, b file) int { return cmp.Compare(a.Width*a.Height, b.Width*b.Height) }
 		largest := slices.MaxFunc(m.Photo, size)
-		f, kind, largest.MimeType = &largest, core.MediaImage, "image/jpeg"
-	case m.Voice != nil:
-		f, kind = m.Voice, core.MediaAudio
-	case m.Audio != nil:
-		f, kind = m.Audio, core.MediaAudio
-	case m.Video != nil:
-		f, kind = m.Video, core.MediaVideo
-	case m.VideoNote != nil:
-		round := *m.VideoNote
-		round.MimeType, round.Width, round.Height = "video/mp4", round.Length, round.Length
-		f, kind = &round, core.MediaVideo
-	case m.Animation != nil: // it comes as a document too
-		f, kind = m.Animation, core.MediaVideo
-	case m.Document != nil:
-		f = m.Document
-		if strings.HasPrefix(f.MimeType, "image/") {
-			kind = core.MediaImage
+		photo = &largest
+	}
+	for _, one := range []struct {
+		*file
+		kind core.Media
+		mime string // where the platform does not say
+	}{
+		{photo, core.MediaImage, "image/jpeg"},
+		{m.Voice, core.MediaAudio, ""},
+		{m.Audio, core.MediaAudio, ""},
+		{m.Video, core.MediaVideo, ""},
+		{m.VideoNote, core.MediaVideo, "video/mp4"},
+		{m.Animation, core.MediaVideo, ""}, // it comes as a document too
+		{m.Document, core.MediaFile, ""},
+		{m.Sticker, core.MediaImage, "image/webp"},
+	} {
+		f := one.file
+		switch {
+		case f == nil:
+			continue
+		case f.IsVideo:
+			one.kind, one.mime = core.MediaVideo, "video/webm"
+		case f.IsAnimated:
+			one.kind, one.mime = core.MediaFile, "application/x-tgsticker"
+		case one.kind == core.MediaFile && strings.HasPrefix(f.MimeType, "image/"):
+			one.kind = core.MediaImage
 		}
-	case m.Sticker != nil:
-		f, kind = m.Sticker.file()
-	default:
-		return nil
+		return []core.Attachment{{
+			Kind: one.kind, MIME: cut(cmp.Or(one.mime, f.MimeType), 128),
+			Name: oneLine(cut(f.FileName, core.MaxName)), Ref: f.FileID,
+			Width: cmp.Or(f.Width, f.Length), Height: cmp.Or(f.Height, f.Length), Size: int64(max(f.FileSize, 0)),
+			Duration: time.Duration(min(max(f.Duration, 0), 1<<30)) * time.Second,
+		}}
 	}
-	return []core.Attachment{{
-		Kind: kind, MIME: cut(f.MimeType, 128), Name: oneLine(cut(f.FileName, core.MaxName)), Ref: f.FileID,
-		Width: f.Width, Height: f.Height, Size: int64(max(f.FileSize, 0)),
-		Duration: time.Duration(min(max(f.Duration, 0), 1<<30)) * time.Second,
-	}}
-}
-
-func (s *sticker) file() (*file, core.Media) {
-	f := &file{FileID: s.FileID, FileSize: int(s.Size), Width: s.Width, Height: s.Height}
-	switch {
-	case s.Video:
-		f.MimeType = "video/webm"
-		return f, core.MediaVideo
-	case s.Animated:
-		f.MimeType = "application/x-tgsticker"
-		return f, core.MediaFile
-	}
-	f.MimeType = "image/webp"
-	return f, core.MediaImage
+	return nil
 }
 
 // cut shortens a foreign text to max bytes, visibly, and makes it valid.
@@ -339,4 +329,103 @@ func cut(s string, max int) string {
 // oneLine makes a foreign name safe within brackets.
 func oneLine(s string) string {
 	return strings.Join(strings.Fields(strings.NewReplacer("[", "(", "]", ")").Replace(cut(s, 512))), " ")
+}
+
+// The text of a link or button may hide where it leads. What follows writes the address
+// beside it.
+
+// linked is a text with the address behind each link that does not show it:
+// "words (https://…)".
+func linked(text string, entities []entity) string {
+	if len(entities) == 0 {
+		return text
+	}
+	at := unitsOf(text)
+	links := slices.DeleteFunc(slices.Clone(entities), func(e entity) bool {
+		return e.Type != "text_link" || shows(at.span(e.Offset, e.Length), e.URL)
+	})
+	slices.SortStableFunc(links, byEnd)
+	var out strings.Builder
+	from := 0
+	for _, e := range links {
+		to := at.at[min(max(end(e), 0), len(at.at)-1)]
+		out.WriteString(text[from:to] + " (" + oneAddress(e.URL) + ")")
+		from = to
+	}
+	return out.String() + text[from:]
+}
+
+func end(e entity) int { return e.Offset + e.Length }
+
+func byEnd(a, b entity) int { return cmp.Compare(end(a), end(b)) }
+
+// shows reports whether a text is the address itself, as people write it; an
+// empty address needs no telling.
+func shows(text, address string) bool {
+	return address == "" || bare(text) == bare(address)
+}
+
+// bare is an address without what clients leave out or add.
+func bare(address string) string {
+	address = strings.TrimSpace(address)
+	if _, rest, ok := strings.Cut(address, "://"); ok && strings.HasPrefix(strings.ToLower(address), "http") {
+		address = rest
+	}
+	return strings.TrimSuffix(address, "/")
+}
+
+// oneAddress keeps a foreign address from passing for more than it is.
+func oneAddress(s string) string { return cut(strings.Join(strings.Fields(s), ""), 2048) }
+
+// keys are the buttons below a message.
+func (m *message) keys() []keyboardButton {
+	if m.Markup == nil {
+		return nil
+	}
+	return slices.Concat(m.Markup.Rows...)
+}
+
+// part is a piece of the message that was quoted from it, with where the links
+// in it lead. The platform leaves the links out of quotes. It gives the position of the
+// piece, since the same words may lead elsewhere in another place.
+func (m *message) part(quoted string, position int) string {
+	text, entities := m.content()
+	at := -1
+	bytes := unitsOf(text).at
+	if position >= 0 && position < len(bytes) {
+		at = bytes[position]
+	}
+	if at < 0 || !strings.HasPrefix(text[at:], quoted) {
+		at = strings.Index(text, quoted)
+	}
+	if at < 0 {
+		return quoted
+	}
+	begin := markdown.UTF16(text[:at])
+	return linked(quoted, within(entities, begin, begin+markdown.UTF16(quoted)))
+}
+
+// within lists the entities between two units of a text, as those of that part.
+func within(entities []entity, from, to int) (list []entity) {
+	for _, e := range entities {
+		if e.Offset < to && end(e) > from {
+			e.Offset, e.Length = max(e.Offset-from, 0), end(e)-max(e.Offset, from)
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// unquoted separates what an author wrote from what they quote, with where the links lead.
+func unquoted(text string, entities []entity) (own, quoted string) {
+	at := unitsOf(text)
+	part := func(from, to int) string { return linked(at.span(from, to-from), within(entities, from, to)) }
+	from := 0
+	for _, q := range slices.SortedStableFunc(slices.Values(entities), byEnd) {
+		if isQuote(q) {
+			own, quoted = lines(own, part(from, q.Offset)), lines(quoted, part(q.Offset, end(q)))
+			from = max(from, end(q))
+		}
+	}
+	return lines(own, part(from, math.MaxInt)), quoted
 }

@@ -54,17 +54,10 @@ type file struct {
 	Height   int    `json:"height"`
 	Length   int    `json:"length"` // of both sides, of a video note
 	Duration int    `json:"duration"`
-}
 
-type contact struct {
-	PhoneNumber string `json:"phone_number"`
-	FirstName   string `json:"first_name"`
-	LastName    string `json:"last_name"`
-}
-
-type dice struct {
-	Emoji string `json:"emoji"`
-	Value int    `json:"value"`
+	Emoji      string `json:"emoji"` // of a sticker, as the following
+	IsAnimated bool   `json:"is_animated"`
+	IsVideo    bool   `json:"is_video"`
 }
 
 type keyboardRows struct {
@@ -123,14 +116,37 @@ type message struct {
 	VideoNote *file           `json:"video_note"`
 	Animation *file           `json:"animation"`
 	Document  *file           `json:"document"`
-	Sticker   *sticker        `json:"sticker"`
+	Sticker   *file           `json:"sticker"`
 	Location  *location       `json:"location"`
-	Venue     *venue          `json:"venue"`
-	Contact   *contact        `json:"contact"`
-	Dice      *dice           `json:"dice"`
-	Poll      *poll           `json:"poll"`
-	Checklist *checklist      `json:"checklist"`
 	Rich      json.RawMessage `json:"rich_message"`
+	Venue     *struct {
+		Title   string `json:"title"`
+		Address string `json:"address"`
+	} `json:"venue"`
+	Contact *struct {
+		PhoneNumber string `json:"phone_number"`
+		FirstName   string `json:"first_name"`
+		LastName    string `json:"last_name"`
+	} `json:"contact"`
+	Dice *struct {
+		Emoji string `json:"emoji"`
+		Value int    `json:"value"`
+	} `json:"dice"`
+	Poll *struct {
+		Question string `json:"question"`
+		Options  []struct {
+			Text string `json:"text"`
+		} `json:"options"`
+	} `json:"poll"`
+	Checklist *struct {
+		Title    string   `json:"title"`
+		Entities []entity `json:"title_entities"`
+		Tasks    []struct {
+			Text     string   `json:"text"`
+			Entities []entity `json:"text_entities"`
+			Done     int64    `json:"completion_date"`
+		} `json:"tasks"`
+	} `json:"checklist"`
 
 	MigrateTo    int64         `json:"migrate_to_chat_id"`
 	MigrateFrom  int64         `json:"migrate_from_chat_id"`
@@ -154,42 +170,10 @@ type origin struct {
 	Date   int64  `json:"date"`
 }
 
-type sticker struct {
-	FileID   string `json:"file_id"`
-	Width    int    `json:"width"`
-	Height   int    `json:"height"`
-	Animated bool   `json:"is_animated"`
-	Video    bool   `json:"is_video"`
-	Emoji    string `json:"emoji"`
-	Size     int64  `json:"file_size"`
-}
-
 type location struct {
 	Latitude   float64 `json:"latitude"`
 	Longitude  float64 `json:"longitude"`
 	LivePeriod int64   `json:"live_period"`
-}
-
-type venue struct {
-	Title   string `json:"title"`
-	Address string `json:"address"`
-}
-
-type poll struct {
-	Question string `json:"question"`
-	Options  []struct {
-		Text string `json:"text"`
-	} `json:"options"`
-}
-
-type checklist struct {
-	Title    string   `json:"title"`
-	Entities []entity `json:"title_entities"`
-	Tasks    []struct {
-		Text     string   `json:"text"`
-		Entities []entity `json:"text_entities"`
-		Done     int64    `json:"completion_date"`
-	} `json:"tasks"`
 }
 
 type callback struct {
