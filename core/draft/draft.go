@@ -23,6 +23,7 @@ package draft
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -125,15 +126,13 @@ type draft struct {
 	writer sync.WaitGroup // counts the goroutine that writes
 
 	// Of the writer, then of who ended the draft.
-	message string // "" if none is known
-	asked   *asked // nil if it is certain whether the message exists
+	message   string    // "" if none is known
+	askedText string    // of a Post that may have worked; "" if it is certain whether the message exists
+	askedAt   time.Time // when it was first requested
 }
 
-// asked is a Post that may have worked.
-type asked struct {
-	text string
-	at   time.Time
-}
+// errGivenUp is the error of a Post that may have worked, and is not made again.
+var errGivenUp = errors.New("nobody knows whether a draft is shown")
 
 // New returns Drafts without any.
 func New(o Options) *Drafts { return &Drafts{opt: o, all: map[string]*draft{}} }
@@ -240,22 +239,21 @@ func (d *Drafts) show(ctx context.Context, place string, a *draft, text string) 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	a.shown, a.last = text, time.Now() // what failed is not worth another try
-	a.refused = a.refused || err != nil && d.opt.Platform.Outcome(err) == Refused
+	a.refused = errors.Is(err, errGivenUp) || err != nil && d.opt.Platform.Outcome(err) == Refused
 }
 
 // post requests the draft's message, or requests it again, and returns the text that
 // it shows then. While a note without an id exists, nothing else may be said in the
 // place: an answer with the same text would be taken for the draft.
 func (d *Drafts) post(ctx context.Context, place string, a *draft, text string) (string, error) {
-	switch {
-	case a.asked == nil:
-		a.asked = &asked{text, time.Now()}
-	case time.Since(a.asked.at) > d.opt.Reader.NonceAge():
-		text, a.asked = a.asked.text, nil // it may exist, and nobody can know
-		d.refuse(a)
-		return text, nil
+	if a.askedText == "" {
+		a.askedText, a.askedAt = text, time.Now()
 	}
-	text = a.asked.text
+	text = a.askedText
+	if d.opt.Reader != nil && time.Since(a.askedAt) > d.opt.Reader.NonceAge() {
+		a.askedText = "" // it may exist, and nobody can know
+		return text, errGivenUp
+	}
 	n := note{Place: place, Sum: sumOf(text), At: time.Now()}
 	if d.opt.Reader != nil {
 		n.After = d.opt.Reader.Newest(place)
@@ -270,19 +268,14 @@ func (d *Drafts) post(ctx context.Context, place string, a *draft, text string) 
 		d.forget(ctx, n)
 	}
 	unknown := err != nil && d.opt.Platform.Outcome(err) == Unknown
-	if unknown && d.opt.Reader == nil {
-		d.refuse(a) // a repeated request might make another message
+	if unknown && d.opt.Reader != nil {
+		return text, err
 	}
-	if !unknown || d.opt.Reader == nil {
-		a.asked = nil
+	a.askedText = ""
+	if unknown {
+		err = errGivenUp // a repeated request might make another message
 	}
 	return text, err
-}
-
-func (d *Drafts) refuse(a *draft) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	a.refused = true
 }
 
 // remove ends the draft of a place; nil if there is none. Its writer may still make
@@ -309,7 +302,7 @@ func (d *Drafts) Withdraw(place string) {
 		ctx, cancel := context.WithTimeout(ctx, withdrawTime)
 		defer cancel()
 		a.writer.Wait()
-		if a.asked != nil {
+		if a.askedText != "" {
 			leave, ok := d.enter(ctx, place, "")
 			if !ok {
 				return
@@ -339,7 +332,7 @@ func (d *Drafts) Finish(ctx context.Context, place string, m Answer) (message st
 		return "", false, nil
 	}
 	a.writer.Wait()
-	if a.asked != nil {
+	if a.askedText != "" {
 		_, _ = d.post(ctx, place, a, "")
 	}
 	if a.message == "" {

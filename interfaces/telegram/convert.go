@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -118,7 +117,7 @@ func (c *converter) said(m *message) (core.Message, bool) {
 		return core.Message{}, false
 	}
 	author := c.author(m)
-	if m.ID <= 0 || m.Chat.ID == 0 || author.ID == "" || author.ID == strconv.FormatInt(c.self.ID, 10) {
+	if m.ID <= 0 || m.Chat.ID == 0 || author.ID == "" || author.ID == id(c.self.ID) {
 		return core.Message{}, false
 	}
 	thread := int64(0) // outside of topics it is only a chain of replies
@@ -176,14 +175,14 @@ func person(u *user) core.Author {
 		return core.Author{}
 	}
 	return core.Author{
-		ID: strconv.FormatInt(u.ID, 10), Name: cut(strings.TrimSpace(u.FirstName+" "+u.LastName), core.MaxName),
+		ID: id(u.ID), Name: cut(strings.TrimSpace(u.FirstName+" "+u.LastName), core.MaxName),
 		Tag: tag(u.UserName), Bot: u.IsBot,
 	}
 }
 
 func chatAuthor(s *chat) core.Author {
 	name := cmp.Or(s.Title, strings.TrimSpace(s.FirstName+" "+s.LastName))
-	return core.Author{ID: strconv.FormatInt(s.ID, 10), Name: cut(name, core.MaxName), Tag: tag(s.Username)}
+	return core.Author{ID: id(s.ID), Name: cut(name, core.MaxName), Tag: tag(s.Username)}
 }
 
 func tag(username string) string {

@@ -145,7 +145,13 @@ func New(o Options) (*Driver, error) {
 	d.presses = &presses{waiting: map[string]chan struct{}{}, used: map[[2]int64]string{}}
 	d.marks = &marks{next: map[core.Path]candidate{}, all: map[markKey]chan struct{}{}}
 	d.ranks = newRanks(d)
-	accounts, _, _ := d.accounts(context.Background())
+	var accounts []string
+	if err := driver.Load(context.Background(), o.State, accountsKey, &accounts); err != nil {
+		d.log.Warn("former bots not read", "err", err)
+	}
+	if !slices.Contains(accounts, d.account()) {
+		accounts = append(accounts, d.account())
+	}
 	d.places.account = int64(slices.Index(accounts, d.account()))
 	d.loadPlaces(context.Background())
 	d.send.drafts = newDrafts(d.send, d.later)

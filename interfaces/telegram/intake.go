@@ -220,9 +220,7 @@ func (i *intake) notice(it item) {
 		if e.Kind != core.KindMessage || e.Message.Author.Bot {
 			continue
 		}
-		if s, err := chatKeyOf(i.d.opt.Name, e.Message.Path); err == nil {
-			i.d.send.drafts.ClearSoon(i.d.send.draftPlace(s))
-		}
+		i.d.send.drafts.ClearSoon(e.Message.Path.String())
 		if i.d.opt.Config.Acknowledge != "" {
 			i.d.marks.noteCandidate(&e.Message)
 		}

@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -25,9 +26,9 @@ type chatKey struct {
 
 // place is the path of a chat or topic.
 func place(name string, chat, thread int64) core.Path {
-	elements := []string{name, strconv.FormatInt(chat, 10)}
+	elements := []string{name, id(chat)}
 	if thread > general {
-		elements = append(elements, strconv.FormatInt(thread, 10))
+		elements = append(elements, id(thread))
 	}
 	p, _ := core.MakePath(elements...) // numbers, behind a name that New has checked
 	return p
@@ -36,26 +37,25 @@ func place(name string, chat, thread int64) core.Path {
 var errNoPlace = errors.New("no place of this interface")
 
 // chatKeyOf reads a path of this interface. A user means the private chat with them.
-func chatKeyOf(name string, p core.Path) (chatKey, error) {
+func chatKeyOf(name string, p core.Path) (s chatKey, err error) {
 	e := p.Elements()
 	if len(e) < 2 || len(e) > 3 || e[0] != name {
-		return chatKey{}, errNoPlace
+		return s, errNoPlace
 	}
 	if p.IsPerson() {
 		e = []string{name, e[2]}
 	}
-	chat, err := number(e[1])
-	if err != nil {
-		return chatKey{}, err
-	}
-	s := chatKey{chat: chat}
 	if len(e) == 3 {
-		if s.thread, err = number(e[2]); err != nil || s.thread < 1 {
+		s.thread, err = number(e[2])
+		if err != nil || s.thread < 1 {
 			return chatKey{}, errNoPlace
 		}
 	}
 	if s.thread == general {
 		s.thread = 0
+	}
+	if s.chat, err = number(e[1]); err != nil {
+		return chatKey{}, err
 	}
 	return s, nil
 }
@@ -63,7 +63,7 @@ func chatKeyOf(name string, p core.Path) (chatKey, error) {
 // number reads an id in its one spelling.
 func number(s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n == 0 || strconv.FormatInt(n, 10) != s {
+	if err != nil || n == 0 || id(n) != s {
 		return 0, errNoPlace
 	}
 	return n, nil
@@ -96,9 +96,11 @@ func newPlaces() *places {
 	}
 }
 
+// noteMessage notes what a message tells of its chat, and of names.
 func (p *places) noteMessage(m *message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.changed = true
 	room(p.forums, maxPlaces)
 	if m.Chat.IsForum {
 		p.forums[m.Chat.ID] = true
@@ -109,10 +111,27 @@ func (p *places) noteMessage(m *message) {
 		room(p.threads, maxThreads)
 		p.threads[[2]int64{m.Chat.ID, m.ID}] = m.Thread
 	}
-	p.changed = true
-	p.named(m)
+	room(p.titles, maxPlaces)
+	room(p.people, maxPlaces)
+	if m.Chat.Title != "" {
+		p.titles[chatKey{chat: m.Chat.ID}] = label{cut(m.Chat.Title, core.MaxName), tag(m.Chat.Username)}
+	}
+	notices := []*topicNotice{m.TopicCreated, m.TopicEdited}
+	if m.ReplyTo != nil { // what replies to no other message replies to the notice that began the topic
+		notices = append(notices, m.ReplyTo.TopicCreated)
+	}
+	for _, notice := range notices {
+		if notice != nil && notice.Name != "" && m.Thread > general {
+			p.titles[chatKey{m.Chat.ID, m.Thread}] = label{Name: cut(notice.Name, core.MaxName)}
+		}
+	}
+	if m.From != nil && !m.From.IsBot && m.From.ID > 0 {
+		a := person(m.From)
+		p.people[m.From.ID] = label{a.Name, a.Tag}
+	}
 }
 
+// sent notes the topic of a message of the bot's own.
 func (p *places) sent(s chatKey, id int64) {
 	if s.thread == 0 {
 		return
@@ -149,10 +168,7 @@ func (p *places) moved(from, to int64) {
 func (p *places) now(chat int64) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if to, ok := p.aliases[chat]; ok {
-		return to
-	}
-	return chat
+	return cmp.Or(p.aliases[chat], chat)
 }
 
 // room makes room in a full map by dropping anything.
@@ -180,28 +196,6 @@ func (l label) called(name string) bool {
 	return l.Name != "" && strings.EqualFold(l.Name, strings.TrimPrefix(name, "#"))
 }
 
-// named notes what a message tells of names; p.mu is held.
-func (p *places) named(m *message) {
-	room(p.titles, maxPlaces)
-	room(p.people, maxPlaces)
-	if m.Chat.Title != "" {
-		p.titles[chatKey{chat: m.Chat.ID}] = label{cut(m.Chat.Title, core.MaxName), tag(m.Chat.Username)}
-	}
-	notices := []*topicNotice{m.TopicCreated, m.TopicEdited}
-	if m.ReplyTo != nil { // what replies to no other message replies to the notice that began the topic
-		notices = append(notices, m.ReplyTo.TopicCreated)
-	}
-	for _, notice := range notices {
-		if notice != nil && notice.Name != "" && m.Thread > general {
-			p.titles[chatKey{m.Chat.ID, m.Thread}] = label{Name: cut(notice.Name, core.MaxName)}
-		}
-	}
-	if m.From != nil && !m.From.IsBot && m.From.ID > 0 {
-		a := person(m.From)
-		p.people[m.From.ID] = label{a.Name, a.Tag}
-	}
-}
-
 // called lists the places of that name: those of the chat, if there are some,
 // else all others, people in their private chats among them.
 func (p *places) called(chat int64, name string) (list []chatKey) {
@@ -217,11 +211,11 @@ func (p *places) called(chat int64, name string) (list []chatKey) {
 			others = append(others, s)
 		}
 	}
-	if p.forums[chat] && (label{Name: "General"}).called(name) && len(list) == 0 {
-		list = append(list, chatKey{chat: chat})
-	}
-	if len(list) > 0 {
+	switch {
+	case len(list) > 0:
 		return list
+	case p.forums[chat] && (label{Name: "General"}).called(name):
+		return []chatKey{{chat: chat}}
 	}
 	for person, l := range p.people {
 		if !strings.HasPrefix(name, "#") && l.called(name) {
@@ -357,24 +351,15 @@ func (d *Driver) account() string {
 	return account
 }
 
-// accounts lists the bots that the interface was so far, and this one.
-func (d *Driver) accounts(ctx context.Context) (all []string, known bool, err error) {
-	err = driver.Load(ctx, d.opt.State, accountsKey, &all)
-	if err != nil {
-		d.log.Warn("former bots not read", "err", err)
-	}
-	if slices.Contains(all, d.account()) {
-		return all, true, err
-	}
-	return append(all, d.account()), false, err
-}
-
-// saveAccount stores which bot this is, once the platform knows it.
+// saveAccount stores which bot this is, once the platform knows it. Former ones that cannot
+// be read are not overwritten: without them, ids would be used again.
 func (d *Driver) saveAccount(ctx context.Context) {
-	all, known, err := d.accounts(ctx)
-	if known || err != nil { // without the others, ids would be used again
-		return
+	var all []string
+	err := driver.Load(ctx, d.opt.State, accountsKey, &all)
+	if err != nil || slices.Contains(all, d.account()) {
+		return // New reported the error
 	}
+	all = append(all, d.account())
 	if len(all) > 1 {
 		d.log.Warn("this is another bot than before, in the same places", "accounts", all)
 	}

@@ -21,22 +21,21 @@ const (
 // most. It shows nothing where that would take room from messages, and where a
 // growing text tells it already.
 func (d *Driver) ShowTyping(ctx context.Context, p core.Path) {
-	if s, err := chatKeyOf(d.opt.Name, p); err == nil {
-		d.acknowledge(p, s)
-		d.showAction(ctx, s, "typing")
-	}
-	<-ctx.Done()
+	d.acknowledge(p)
+	d.showAction(ctx, p, "typing")
 }
 
 // ShowRecording shows that the bot records a voice message, as ShowTyping does.
 func (d *Driver) ShowRecording(ctx context.Context, p core.Path) {
-	if s, err := chatKeyOf(d.opt.Name, p); err == nil {
-		d.showAction(ctx, s, "record_voice")
-	}
-	<-ctx.Done()
+	d.showAction(ctx, p, "record_voice")
 }
 
-func (d *Driver) showAction(ctx context.Context, s chatKey, action string) {
+func (d *Driver) showAction(ctx context.Context, p core.Path, action string) {
+	defer func() { <-ctx.Done() }()
+	s, err := chatKeyOf(d.opt.Name, p)
+	if err != nil {
+		return
+	}
 	s.chat = d.places.now(s.chat)
 	params := botapi.Params{"message_thread_id": s.thread, "action": action}
 	if s.thread == 0 && d.places.forum(s.chat) {
@@ -61,7 +60,7 @@ func (d *Driver) showAction(ctx context.Context, s chatKey, action string) {
 // marks are the reactions on messages that are being answered.
 type marks struct {
 	mu   sync.Mutex
-	next map[core.Path]candidate   // what a thought in the place would be about
+	next map[core.Path]candidate   // what a turn of the place would be about
 	all  map[markKey]chan struct{} // the messages of this life; marked ones have what is closed once they are
 }
 
@@ -134,14 +133,12 @@ func (l *marks) over(end watch.TurnEnd) map[string]chan struct{} {
 
 // acknowledge puts the configured reaction on the message that is being
 // answered in a place.
-func (d *Driver) acknowledge(p core.Path, s chatKey) {
-	if d.opt.Config.Acknowledge == "" {
-		return
-	}
+func (d *Driver) acknowledge(p core.Path) {
 	message, marked := d.marks.begin(p)
 	if message == "" {
 		return
 	}
+	s, _ := chatKeyOf(d.opt.Name, p) // a message of it was noted
 	if !d.later(func(ctx context.Context) { defer close(marked); d.mark(ctx, s, message, d.opt.Config.Acknowledge) }) {
 		close(marked)
 	}
@@ -172,6 +169,7 @@ func (d *Driver) Observe(end watch.TurnEnd) {
 	}
 }
 
+// mark sets the bot's reaction on a message; an empty one removes it.
 func (d *Driver) mark(ctx context.Context, s chatKey, message, emoji string) {
 	n := d.places.messageNumber(s.chat, message)
 	if n == 0 {
