@@ -2,15 +2,12 @@ package games
 
 import (
 	"context"
+	"slices"
 
 	"synthbot/core"
 )
 
-// Bounds of a choice.
-const (
-	maxThings = 100
-	maxThing  = 200 // bytes
-)
+const maxThing = 200 // bytes
 
 type choicePayload struct {
 	_ struct{} `title:"Choose at random"`
@@ -42,11 +39,7 @@ var choiceAction = core.Action{
 }
 
 func (p *Plugin) choose(_ context.Context, _ core.Call, payload choicePayload) (core.Result, error) {
-	left := payload.Options
-	if len(left) == 0 || len(left) > maxThings {
-		return core.Result{}, core.Errorf(core.Invalid, "There must be between 1 and %d things to choose from.",
-			maxThings)
-	}
+	left := slices.Clone(payload.Options)
 	for _, thing := range left {
 		if thing == "" || len(thing) > maxThing {
 			return core.Result{}, core.Errorf(core.Invalid, "Each thing must have between 1 and %d letters.", maxThing)
@@ -56,12 +49,11 @@ func (p *Plugin) choose(_ context.Context, _ core.Call, payload choicePayload) (
 		return core.Result{}, core.Errorf(core.Invalid, "Of %d things between 1 and %d can be chosen.", len(left),
 			len(left))
 	}
-	left = append([]string(nil), left...)
-	chosen := make([]string, 0, payload.Count)
-	for range payload.Count {
+	chosen := make([]string, payload.Count)
+	for n := range chosen {
 		i := p.pick(len(left))
-		chosen = append(chosen, left[i])
-		left = append(left[:i], left[i+1:]...)
+		chosen[n] = left[i]
+		left = slices.Delete(left, i, i+1)
 	}
 	return core.Output(map[string]any{"chosen": chosen, "of": len(payload.Options)}), nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/command"
+	"synthbot/core/txt"
 )
 
 // Bounds of a roll.
@@ -93,49 +95,40 @@ func parseDice(text string) (dice, error) {
 	return d, nil
 }
 
-// parseTerm reads "-2d6kh1" and the like.
-func parseTerm(text string) (t term, err error) {
+// termPattern is a term like "-2d6kh1": sign, count, sides, which dice to keep, and how many.
+var termPattern = txt.Pattern(`^(-?)(\d{0,7})(?:d(\d{1,7}|%)(?:k([hl])(\d{1,7}))?)?$`)
+
+func parseTerm(text string) (term, error) {
 	wrong := core.Errorf(core.Invalid, "I can't read %q as dice. Write them like 2d6+3, d20, 4d6kh3 or d%%.", text)
-	rest, minus := strings.CutPrefix(text, "-")
-	t.minus = minus
-	count, rest, isDice := strings.Cut(rest, "d")
-	if !isDice {
-		if t.n, err = strconv.Atoi(count); err != nil || !digits(count) || t.n > maxConstant {
+	found := termPattern().FindStringSubmatch(text)
+	if found == nil {
+		return term{}, wrong
+	}
+	sign, count, sides, which, keep := found[1], found[2], found[3], found[4], found[5]
+	number := func(text string) int {
+		n, _ := strconv.Atoi(text) // 0 if there is none
+		return n
+	}
+	t := term{minus: sign == "-", n: number(count), sides: number(sides), keep: number(keep), lowest: which == "l"}
+	if sides == "" {
+		if count == "" || t.n > maxConstant {
 			return term{}, wrong
 		}
 		return t, nil
 	}
-	sides, keep, keeps := strings.Cut(rest, "k")
-	t.n = 1
-	if count != "" {
-		if t.n, err = strconv.Atoi(count); err != nil || !digits(count) || t.n < 1 {
-			return term{}, wrong
-		}
+	if count == "" {
+		t.n = 1
 	}
 	if sides == "%" {
-		sides = "100"
+		t.sides = 100
 	}
-	if t.sides, err = strconv.Atoi(sides); err != nil || !digits(sides) || t.sides < 1 {
+	switch {
+	case t.n < 1, t.sides < 1, which != "" && t.keep < 1, t.keep > t.n:
 		return term{}, wrong
-	}
-	if t.sides > maxSides {
+	case t.sides > maxSides:
 		return term{}, core.Errorf(core.Invalid, "A die has at most %d sides.", maxSides)
 	}
-	if keeps {
-		t.lowest = strings.HasPrefix(keep, "l")
-		if !t.lowest && !strings.HasPrefix(keep, "h") {
-			return term{}, wrong
-		}
-		if t.keep, err = strconv.Atoi(keep[1:]); err != nil || !digits(keep[1:]) || t.keep < 1 || t.keep > t.n {
-			return term{}, wrong
-		}
-	}
 	return t, nil
-}
-
-// digits reports whether the text is a number without a sign.
-func digits(text string) bool {
-	return len(text) <= 7 && strings.Trim(text, "0123456789") == ""
 }
 
 // rolled is how dice fell.
@@ -168,6 +161,7 @@ func (d dice) roll(pick func(n int) int) rolled {
 func (t term) roll(pick func(n int) int) roll {
 	r := roll{Term: t.String(), Sum: t.n}
 	if t.sides > 0 {
+		r.Sum = 0
 		for range t.n {
 			r.Faces = append(r.Faces, 1+pick(t.sides))
 		}
@@ -180,7 +174,6 @@ func (t term) roll(pick func(n int) int) roll {
 			r.Kept = sorted[:t.keep]
 			counted = r.Kept
 		}
-		r.Sum = 0
 		for _, face := range counted {
 			r.Sum += face
 		}
@@ -205,30 +198,31 @@ func (t term) String() string {
 	return s
 }
 
-// String tells the roll in a line: "2d6+3: [4, 2] + 3 = 9".
+// String tells the roll in a line: "2d6+3: [4, 2] + 3 = 9". Of dice of which not all count,
+// it also tells those that do.
 func (r rolled) String() string {
 	var b strings.Builder
 	b.WriteString(r.Dice + ": ")
+	list := func(faces []int) string { return strings.ReplaceAll(fmt.Sprint(faces), " ", ", ") }
 	for i, one := range r.Rolls {
-		sign := map[bool]string{true: "", false: " + "}[i == 0]
-		if strings.HasPrefix(one.Term, "-") {
-			sign = map[bool]string{true: "-", false: " - "}[i == 0]
+		shown, minus := strings.CutPrefix(one.Term, "-")
+		switch {
+		case i == 0 && minus:
+			b.WriteString("-")
+		case minus:
+			b.WriteString(" - ")
+		case i > 0:
+			b.WriteString(" + ")
 		}
-		b.WriteString(sign + one.shown())
+		if one.Faces != nil {
+			shown = list(one.Faces)
+		}
+		if one.Kept != nil {
+			shown += "→" + list(one.Kept)
+		}
+		b.WriteString(shown)
 	}
 	return b.String() + " = " + strconv.Itoa(r.Total)
-}
-
-// shown are the faces, with what counts of them where that is not all.
-func (r roll) shown() string {
-	if r.Faces == nil {
-		return strings.TrimPrefix(r.Term, "-")
-	}
-	list := strings.ReplaceAll(fmt.Sprint(r.Faces), " ", ", ")
-	if r.Kept != nil {
-		list += "→" + strings.ReplaceAll(fmt.Sprint(r.Kept), " ", ", ")
-	}
-	return list
 }
 
 func (p *Plugin) rollDice(_ context.Context, _ core.Call, payload dicePayload) (core.Result, error) {
@@ -239,4 +233,9 @@ func (p *Plugin) rollDice(_ context.Context, _ core.Call, payload dicePayload) (
 	r := d.roll(p.pick)
 	r.For = payload.For
 	return core.Output(r), nil
+}
+
+func (p *Plugin) rollCommand(_ context.Context, c command.Call) (string, error) {
+	d, err := parseDice(c.Args["dice"])
+	return "🎲 " + d.roll(p.pick).String(), err
 }

@@ -1,7 +1,6 @@
 package games
 
 import (
-	"context"
 	"math/rand/v2"
 	"sync"
 
@@ -14,24 +13,15 @@ import (
 type Plugin struct {
 	host   core.Host
 	config Config
-	native map[string]native // by the interface's name
-	pick   func(n int) int   // a number below n
-	wake   chan struct{}     // a poll was made
+	pick   func(n int) int // a number below n
+	wake   chan struct{}   // a poll was made
 
 	mu sync.Mutex // held while votes and polls change
 }
 
 // New makes the plugin.
 func New(h core.Host, c Config) (*Plugin, error) {
-	p := &Plugin{host: h, config: c, native: make(map[string]native), pick: rand.IntN, wake: make(chan struct{}, 1)}
-	for _, text := range c.Native {
-		n, err := parseNative(text)
-		if err != nil {
-			return nil, err
-		}
-		p.native[n.iface] = n
-	}
-	return p, nil
+	return &Plugin{host: h, config: c, pick: rand.IntN, wake: make(chan struct{}, 1)}, nil
 }
 
 // Name implements core.Plugin.
@@ -68,9 +58,4 @@ func (p *Plugin) Commands() []command.Command {
 		{Spec: command.Spec{Name: "polls", Idempotent: true, Brief: "Show the polls of this place"},
 			Do: p.pollsCommand},
 	}
-}
-
-func (p *Plugin) rollCommand(_ context.Context, c command.Call) (string, error) {
-	d, err := parseDice(c.Args["dice"])
-	return "🎲 " + d.roll(p.pick).String(), err
 }

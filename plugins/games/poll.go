@@ -1,6 +1,7 @@
 package games
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/command"
 )
 
 // Bounds of polls.
@@ -114,12 +116,38 @@ func (c *createPayload) check() error {
 	return nil
 }
 
+func (p *Plugin) createAction() core.Action {
+	a := action.Typed(createAction, p.create)
+	a.Undo = p.undoCreate
+	return a
+}
+
+// native returns how the interface of a place makes polls of its own, which are for groups.
+func (p *Plugin) native(place core.Path, private bool) (n native, ok bool) {
+	for _, text := range p.config.Native {
+		n, err := parseNative(text)
+		if err == nil && n.iface == place.Interface() {
+			return n, !private
+		}
+	}
+	return n, false
+}
+
 func (p *Plugin) create(ctx context.Context, c core.Call, payload createPayload) (core.Result, error) {
 	if err := payload.check(); err != nil {
 		return core.Result{}, err
 	}
-	if n, ok := p.native[c.Path.Interface()]; ok && !c.Private {
-		return core.Result{Next: []core.Step{n.create(payload, p.config.PollFor)}}, nil
+	n, ok := p.native(c.Path, c.Private)
+	if ok {
+		fields := map[string]any{"question": payload.Question, n.options: payload.Options}
+		if payload.Multiple {
+			fields["multiple"] = true
+		}
+		if n.hours != "" {
+			fields[n.hours] = cmp.Or(payload.Hours, max(int(p.config.PollFor/time.Hour), 1))
+		}
+		step := core.Step{Type: "poll_" + n.iface, Payload: core.JSON(fields), Priority: core.DefaultPriority}
+		return core.Result{Next: []core.Step{step}}, nil
 	}
 	if c.Author.ID == "" {
 		return core.Result{}, core.Errorf(core.Forbidden,
@@ -129,19 +157,12 @@ func (p *Plugin) create(ctx context.Context, c core.Call, payload createPayload)
 	if err != nil {
 		return core.Result{}, err
 	}
-	core.Notify(p.wake)
 	return core.Result{Next: []core.Step{c.Say(made.shown())}}, nil
 }
 
-func (p *Plugin) createAction() core.Action {
-	a := action.Typed(createAction, p.create)
-	a.Undo = p.undoCreate
-	return a
-}
-
 // undoCreate closes the poll that the call made. Its result is not announced.
-func (p *Plugin) undoCreate(ctx context.Context, c core.Call, done core.Result) error {
-	if _, ok := p.native[c.Path.Interface()]; ok && !c.Private {
+func (p *Plugin) undoCreate(ctx context.Context, c core.Call, _ core.Result) error {
+	if _, ok := p.native(c.Path, c.Private); ok {
 		return core.Errorf(core.Forbidden, "the poll is one of the platform: it can be deleted there")
 	}
 	p.mu.Lock()
@@ -157,19 +178,51 @@ func (p *Plugin) undoCreate(ctx context.Context, c core.Call, done core.Result) 
 	return p.settle(ctx, &there[i])
 }
 
-// create is the step that hands the poll to the interface.
-func (n native) create(payload createPayload, open time.Duration) core.Step {
-	fields := map[string]any{"question": payload.Question, n.options: payload.Options}
-	if payload.Multiple {
-		fields["multiple"] = true
+// pollCommand starts a poll without a model. Where the platform has polls of its
+// own, those are for it, and a command cannot make them.
+func (p *Plugin) pollCommand(ctx context.Context, c command.Call) (string, error) {
+	if _, ok := p.native(c.Path, c.Private); ok {
+		return "", core.Errorf(core.Invalid,
+			"There are polls of its own here: start one from the menu, or ask me for one in your words.")
 	}
-	if n.hours != "" {
-		fields[n.hours] = payload.Hours
-		if payload.Hours == 0 {
-			fields[n.hours] = max(int(open/time.Hour), 1)
+	payload := readPollText(c.Args["poll"])
+	if len(payload.Options) < 2 {
+		return "", core.Errorf(core.Invalid, "Write it like `/poll When do we play? Friday | Saturday | Sunday`.")
+	}
+	if err := payload.check(); err != nil {
+		return "", err
+	}
+	made, err := p.open(ctx, core.Call{Path: c.Path, Private: c.Private, Author: c.Author}, payload)
+	if err != nil {
+		return "", err
+	}
+	return made.shown(), nil
+}
+
+// readPollText reads "Question? one | two", "Question | one | two", and the same a
+// line each.
+func readPollText(text string) (c createPayload) {
+	parts := strings.FieldsFunc(text, func(r rune) bool { return r == '|' || r == '\n' })
+	for _, part := range parts {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			continue
+		}
+		if c.Question != "" {
+			c.Options = append(c.Options, part)
+			continue
+		}
+		question, first, asks := strings.Cut(part, "? ")
+		c.Question = question
+		if asks {
+			c.Question += "?"
+		}
+		first = strings.TrimSpace(first)
+		if first != "" {
+			c.Options = append(c.Options, first)
 		}
 	}
-	return core.Step{Type: "poll_" + n.iface, Payload: core.JSON(fields), Priority: core.DefaultPriority}
+	return c
 }
 
 // open makes a poll in the place, or finds the one that this very call made
@@ -206,6 +259,7 @@ func (p *Plugin) open(ctx context.Context, c core.Call, payload createPayload) (
 	if err := p.put(ctx, &made); err != nil {
 		return poll{}, err
 	}
+	core.Notify(p.wake)
 	return made, p.mark(ctx, c, number)
 }
 

@@ -42,78 +42,56 @@ func (p *Plugin) closePoll(ctx context.Context, c core.Call, payload closePayloa
 	if err != nil {
 		return core.Result{}, err
 	}
-	mine, err := p.isMaker(ctx, c, one.Number)
-	if err == nil && !mine && c.Author.Rank < core.RankModerator {
+	person, _ := c.Path.Person(c.Author.ID) // zero for several users
+	_, isMaker, err := p.host.Items.Get(ctx, person, ofPoll(madeKey, c.Path, one.Number))
+	if err == nil && !isMaker && c.Author.Rank < core.RankModerator {
 		err = core.Errorf(core.Forbidden, "Only who made the poll, or a moderator, can close it.")
+	}
+	if err == nil {
+		err = p.count(ctx, &one)
+	}
+	if err == nil {
+		err = p.settle(ctx, &one)
 	}
 	if err != nil {
 		return core.Result{}, err
 	}
-	err = p.count(ctx, &one)
-	if err == nil {
-		err = p.settle(ctx, &one)
-	}
-	return core.Output(one.result()), err
-}
-
-func (p *Plugin) isMaker(ctx context.Context, c core.Call, number int) (bool, error) {
-	if c.Author.ID == "" {
-		return false, nil
-	}
-	person, err := c.Path.Person(c.Author.ID)
-	if err != nil {
-		return false, err
-	}
-	_, ok, err := p.host.Items.Get(ctx, person, ofPoll(madeKey, c.Path, number))
-	return ok, err
+	return core.Output(one.result()), nil
 }
 
 // tally counts the votes that are there now.
-func (p *Plugin) tally(ctx context.Context, o *poll) (counts []int, voters int, err error) {
-	counts = make([]int, len(o.Options))
-	err = p.people(ctx, o, voteKey, func(i core.Item) error {
+func (p *Plugin) tally(ctx context.Context, o *poll) error {
+	votes, err := p.ofPeople(ctx, o, voteKey)
+	o.Counts, o.Voters = make([]int, len(o.Options)), len(votes)
+	for i := range votes {
 		var v vote
-		if err := i.Decode(&v); err != nil {
+		if err := votes[i].Decode(&v); err != nil {
 			return err
 		}
-		voters++
 		for _, option := range v.Options {
-			if option >= 0 && option < len(counts) {
-				counts[option]++
+			if option >= 0 && option < len(o.Counts) {
+				o.Counts[option]++
 			}
 		}
-		return nil
-	})
-	return counts, voters, err
+	}
+	return err
 }
 
-// people calls f with what people of the place's interface have to do with a
-// poll in that way.
-func (p *Plugin) people(ctx context.Context, o *poll, kind string, f func(core.Item) error) error {
+// ofPeople returns what people of the place's interface have to do with a poll in that way.
+func (p *Plugin) ofPeople(ctx context.Context, o *poll, kind string) ([]core.Item, error) {
 	place := o.item.Path
 	anybody, err := place.Person("x")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	items, err := p.host.Items.List(ctx, anybody.Parent())
-	if err != nil {
-		return err
-	}
 	key := ofPoll(kind, place, o.Number)
-	for _, i := range items {
-		if i.Key != key {
-			continue
-		}
-		if err := f(i); err != nil {
-			return err
-		}
-	}
-	return nil
+	return slices.DeleteFunc(items, func(i core.Item) bool { return i.Key != key }), err
 }
 
 // count closes a poll. Its numbers do not change any more.
-func (p *Plugin) count(ctx context.Context, o *poll) (err error) {
-	if o.Counts, o.Voters, err = p.tally(ctx, o); err != nil {
+func (p *Plugin) count(ctx context.Context, o *poll) error {
+	if err := p.tally(ctx, o); err != nil {
 		return err
 	}
 	o.Closed = true
@@ -127,11 +105,14 @@ func (p *Plugin) settle(ctx context.Context, o *poll) error {
 		return err
 	}
 	for _, kind := range []string{voteKey, madeKey} {
-		err := p.people(ctx, o, kind, func(i core.Item) error {
-			return core.PutItem(ctx, p.host.Items, i.Path, i.Key, nil)
-		})
+		items, err := p.ofPeople(ctx, o, kind)
 		if err != nil {
 			return err
+		}
+		for _, i := range items {
+			if err := core.PutItem(ctx, p.host.Items, i.Path, i.Key, nil); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -187,9 +168,10 @@ func (p *Plugin) standings(ctx context.Context, place core.Path, open bool) ([]s
 			continue
 		}
 		if !o.Closed {
-			if o.Counts, o.Voters, err = p.tally(ctx, &o); err != nil {
-				return nil, err
-			}
+			err = p.tally(ctx, &o)
+		}
+		if err != nil {
+			return nil, err
 		}
 		list = append(list, o.result())
 	}
@@ -213,9 +195,9 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	}
 	for list = list[:min(len(list), pollsToldMax)]; len(list) > 0; list = list[:len(list)-1] {
 		for _, most := range []int{maxQuestion, 40, 12} {
-			raw, err := json.Marshal(map[string]any{"polls": shortened(list, most)})
-			if err != nil || len(raw) <= maxInjected {
-				return raw, err
+			raw := core.JSON(map[string]any{"polls": shortened(list, most)})
+			if len(raw) <= maxInjected {
+				return raw, nil
 			}
 		}
 	}

@@ -71,20 +71,18 @@ func (p *Plugin) announce(ctx context.Context, o *poll) error {
 			return err
 		}
 	}
-	by := core.Author{ID: p.host.Name, Name: p.host.Name}
-	err := p.people(ctx, o, madeKey, func(i core.Item) error {
-		var m maker
-		err := i.Decode(&m)
-		by = core.Author{ID: m.ID, Name: m.Name}
-		return err
-	})
+	by := maker{p.host.Name, p.host.Name}
+	makers, err := p.ofPeople(ctx, o, madeKey)
+	if len(makers) > 0 {
+		err = makers[0].Decode(&by)
+	}
 	if err != nil {
 		return err
 	}
 	err = p.host.Inbox.Receive(ctx, core.Event{Kind: core.KindReminder, Message: core.Message{
-		Path: o.item.Path, ID: fmt.Sprintf("%s-poll-%d-%d", p.host.Name, o.Number, o.Ends.Unix()), Author: by,
-		Time: p.host.Clock(),
-		Text: fmt.Sprintf("Poll %d is over: %s", o.Number, o.result().said()), Private: o.Private,
+		Path: o.item.Path, ID: fmt.Sprintf("%s-poll-%d-%d", p.host.Name, o.Number, o.Ends.Unix()),
+		Author: core.Author{ID: by.ID, Name: by.Name}, Time: p.host.Clock(), Private: o.Private,
+		Text: fmt.Sprintf("Poll %d is over: %s", o.Number, o.result().said()),
 	}})
 	if err != nil {
 		return fmt.Errorf("result: %w", err)

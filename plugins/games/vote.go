@@ -74,7 +74,8 @@ func readVote(text string, there []poll) (number int, choices []string) {
 		number, text = n, strings.TrimSpace(rest)
 	}
 	fields := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
-	if len(fields) > maxOptions || slices.ContainsFunc(fields, func(f string) bool { return !digits(f) }) {
+	isWord := func(f string) bool { return strings.Trim(f, "0123456789") != "" }
+	if len(fields) > maxOptions || slices.ContainsFunc(fields, isWord) {
 		fields = []string{text}
 	}
 	return number, fields
@@ -112,39 +113,44 @@ func (p *Plugin) find(ctx context.Context, place core.Path, number int) (poll, e
 		return poll{}, err
 	}
 	now := p.host.Clock()
-	open := slices.DeleteFunc(slices.Clone(there), func(o poll) bool { return o.Closed || !now.Before(o.Ends) })
+	var open []poll
+	var names []string
+	over := false
+	for _, o := range there {
+		if o.Closed || !now.Before(o.Ends) {
+			over = over || o.Number == number
+			continue
+		}
+		if o.Number == number {
+			return o, nil
+		}
+		open = append(open, o)
+		names = append(names, fmt.Sprintf("%d (%s)", o.Number, o.Question))
+	}
 	switch {
 	case number == 0 && len(open) == 1:
 		return open[0], nil
 	case number == 0 && len(open) > 1:
-		return poll{}, core.Errorf(core.Invalid, "There are several open polls here: say which one, %s.", numbers(open))
-	}
-	i := slices.IndexFunc(open, func(o poll) bool { return o.Number == number })
-	if i >= 0 {
-		return open[i], nil
-	}
-	if slices.ContainsFunc(there, func(o poll) bool { return o.Number == number }) {
+		return poll{}, core.Errorf(core.Invalid, "There are several open polls here: say which one, %s.",
+			strings.Join(names, " or "))
+	case over:
 		return poll{}, core.Errorf(core.Invalid, "Poll %d is over.", number)
 	}
 	return poll{}, core.Errorf(core.Invalid, "There is no such open poll here.")
 }
 
-func numbers(list []poll) string {
-	texts := make([]string, len(list))
-	for i, o := range list {
-		texts[i] = fmt.Sprintf("%d (%s)", o.Number, o.Question)
-	}
-	return strings.Join(texts, " or ")
-}
-
 // read finds the options that somebody means.
 func (o *poll) read(choices []string) ([]int, error) {
+	var listed []string
+	for i, option := range o.Options {
+		listed = append(listed, fmt.Sprintf("%d. %s", i+1, option))
+	}
+	all := strings.Join(listed, ", ")
 	var options []int
 	for _, text := range choices {
 		i := o.option(text)
 		if i < 0 {
-			return nil, core.Errorf(core.Invalid, "%q is none of the options; they are: %s.", txt.Clip(text, maxOption),
-				o.listed())
+			return nil, core.Errorf(core.Invalid, "%q is none of the options; they are: %s.", txt.Clip(text, maxOption), all)
 		}
 		if !slices.Contains(options, i) {
 			options = append(options, i)
@@ -152,7 +158,7 @@ func (o *poll) read(choices []string) ([]int, error) {
 	}
 	switch {
 	case len(options) == 0:
-		return nil, core.Errorf(core.Invalid, "Nothing was chosen; the options are: %s.", o.listed())
+		return nil, core.Errorf(core.Invalid, "Nothing was chosen; the options are: %s.", all)
 	case len(options) > 1 && !o.Multiple:
 		return nil, core.Errorf(core.Invalid, "In this poll only one option can be chosen.")
 	}
@@ -164,30 +170,22 @@ func (o *poll) read(choices []string) ([]int, error) {
 // that begins so; -1: none.
 func (o *poll) option(text string) int {
 	text = strings.ToLower(strings.Join(strings.Fields(strings.Trim(text, " .\"'")), " "))
-	same := slices.IndexFunc(o.Options, func(option string) bool { return strings.ToLower(option) == text })
-	if same >= 0 {
-		return same
+	var begun []int // options that begin with the text
+	for i, option := range o.Options {
+		option = strings.ToLower(option)
+		if option == text {
+			return i
+		}
+		if text != "" && strings.HasPrefix(option, text) {
+			begun = append(begun, i)
+		}
 	}
-	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(o.Options) {
+	n, err := strconv.Atoi(text)
+	switch {
+	case err == nil && n >= 1 && n <= len(o.Options):
 		return n - 1
+	case len(begun) == 1:
+		return begun[0]
 	}
-	found := -1
-	for i, option := range o.Options {
-		if text == "" || !strings.HasPrefix(strings.ToLower(option), text) {
-			continue
-		}
-		if found >= 0 {
-			return -1
-		}
-		found = i
-	}
-	return found
-}
-
-func (o *poll) listed() string {
-	texts := make([]string, len(o.Options))
-	for i, option := range o.Options {
-		texts[i] = fmt.Sprintf("%d. %s", i+1, option)
-	}
-	return strings.Join(texts, ", ")
+	return -1
 }
