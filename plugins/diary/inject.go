@@ -44,18 +44,18 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 			}
 			notes = append(notes, p.notes(&v)...)
 		}
-		full = size(notes) > p.config.Bytes
+		size := 0 // about
+		for i := range notes {
+			size += len(notes[i].Note)
+		}
+		full = size > p.config.Bytes
 	}
 	slices.SortStableFunc(notes, func(a, b shownNote) int { return b.time.Compare(a.time) })
-	return fit(notes, p.config.Bytes), nil
-}
-
-// size is how long notes are, about.
-func size(notes []shownNote) (n int) {
-	for i := range notes {
-		n += len(notes[i].Note)
+	n := sort.Search(len(notes), func(i int) bool { return len(core.JSON(notes[:i+1])) > p.config.Bytes })
+	if n == 0 {
+		return nil, nil
 	}
-	return n
+	return core.JSON(notes[:n]), nil
 }
 
 // origins returns the places whose entries may be shown: those that are seen, and those
@@ -88,13 +88,4 @@ func (p *Plugin) notes(v *view) (notes []shownNote) {
 			shownNote{At: at, Note: txt.ClipLine(e.Summary, noteMax), Feelings: e.Feelings, time: e.Time})
 	}
 	return notes
-}
-
-// fit is a list of the first notes that fit into so many bytes; nil if none does.
-func fit(notes []shownNote, most int) json.RawMessage {
-	n := sort.Search(len(notes), func(i int) bool { return len(core.JSON(notes[:i+1])) > most })
-	if n == 0 {
-		return nil
-	}
-	return core.JSON(notes[:n])
 }

@@ -51,11 +51,8 @@ func (p *Plugin) pages(ctx context.Context) ([]core.Item, error) {
 }
 
 // concerns reports whether a person caused the entry, or is in it.
-func (e *open) concerns(person core.Path) bool { return e.By == person || e.has(person) }
-
-// has reports whether a person is in the entry.
-func (e *open) has(person core.Path) bool {
-	return slices.ContainsFunc(e.People, func(s someone) bool { return s.Path == person })
+func (e *open) concerns(person core.Path) bool {
+	return e.By == person || slices.ContainsFunc(e.People, func(s someone) bool { return s.Path == person })
 }
 
 // Erase implements core.DataKeeper: entries about the user alone are deleted. Their name leaves
@@ -89,31 +86,26 @@ func (d *page) erase(person core.Path) (found bool) {
 			return false
 		}
 		found = true
-		names = append(names, e.named(person)...)
-		return !slices.ContainsFunc(e.People, func(s someone) bool { return s.Path != person }) &&
-			(e.By.IsZero() || e.By == person)
+		others := !e.By.IsZero() && e.By != person
+		for _, s := range e.People {
+			if s.Path == person {
+				names = append(names, s)
+			} else {
+				others = true
+			}
+		}
+		return !others
 	})
-	if !found {
-		return false
-	}
-	d.Digest = nil
 	for i := range d.Entries {
 		e := &d.Entries[i]
 		if e.concerns(person) {
 			e.without(person, names)
 		}
 	}
-	return true
-}
-
-// named are the names under which an entry knows a person.
-func (e *open) named(person core.Path) (names []someone) {
-	for _, s := range e.People {
-		if s.Path == person {
-			names = append(names, s)
-		}
+	if found {
+		d.Digest = nil
 	}
-	return names
+	return found
 }
 
 // without takes a person's names out of an entry.

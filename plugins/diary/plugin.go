@@ -5,28 +5,28 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/txt"
 )
 
 // Plugin keeps the bot's diary. Safe for concurrent use.
 type Plugin struct {
-	host    core.Host
-	config  Config
-	actions []core.Action
+	host   core.Host
+	config Config
 }
 
 // New makes the plugin.
-func New(h core.Host, c Config) (*Plugin, error) {
-	p := &Plugin{host: h, config: c}
-	p.actions = []core.Action{p.writeAction(), p.digestAction()}
-	return p, nil
-}
+func New(h core.Host, c Config) (*Plugin, error) { return &Plugin{host: h, config: c}, nil }
 
 // Name implements core.Plugin.
 func (p *Plugin) Name() string { return "diary" }
 
 // Actions implements core.Plugin.
-func (p *Plugin) Actions() []core.Action { return p.actions }
+func (p *Plugin) Actions() []core.Action {
+	write := action.Typed(writeAction, p.write)
+	write.Undo = p.undoWrite
+	return []core.Action{write, action.Typed(digestAction, p.digest)}
+}
 
 // Limits of an entry.
 const (

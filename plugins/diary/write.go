@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"synthbot/core"
-	"synthbot/core/action"
 	"synthbot/core/txt"
 	"synthbot/core/users"
 )
@@ -24,35 +24,33 @@ type writePayload struct {
 	People   []string `json:"people,omitempty" title:"people" doc:"Who was in it, by name, tag or id." max:"10"`
 }
 
-func (p *Plugin) writeAction() core.Action {
-	return action.Typed(core.Action{
-		Name: "diary_write", Similes: []string{"write_diary", "diary_entry"},
-		Brief: "Write into your own diary what happened here and how you felt about it",
-		Examples: core.Examples{
-			Description: "Adds an entry to the diary of this place. The latest ones are before you in the next days.",
-			Instructions: core.Instructions{
-				WhenToUse: "Now and then, when something happened that you would tell a friend of in the evening." +
-					" You decide; nobody has to ask.",
-				CommonPitfalls: []string{
-					"Not every talk is worth an entry; most days have one or none.",
-					"summary can be read by people of this place: what they may not know belongs into" +
-						" private_thought, or nowhere.",
-					"It keeps no facts to look up later: it tells how it was.",
-				},
-				Notes: []string{"It needs no words from you afterwards: send your message in the same answer."},
+var writeAction = core.Action{
+	Name: "diary_write", Similes: []string{"write_diary", "diary_entry"},
+	Brief: "Write into your own diary what happened here and how you felt about it",
+	Examples: core.Examples{
+		Description: "Adds an entry to the diary of this place. The latest ones are before you in the next days.",
+		Instructions: core.Instructions{
+			WhenToUse: "Now and then, when something happened that you would tell a friend of in the evening." +
+				" You decide; nobody has to ask.",
+			CommonPitfalls: []string{
+				"Not every talk is worth an entry; most days have one or none.",
+				"summary can be read by people of this place: what they may not know belongs into" +
+					" private_thought, or nowhere.",
+				"It keeps no facts to look up later: it tells how it was.",
 			},
-			Examples: []core.Example{
-				core.NewExample("Jay told the group that he got the job",
-					`{"summary":"Jay got the job in Oslo. Everybody cheered, and Ann`+
-						` promised to bake a cake.","private_thought":"I will miss our late talks when he moves.",`+
-						`"feelings":["proud","wistful"],"tags":["job"],"people":["Jay","Ann"]}`),
-				core.NewExample("A quiet evening",
-					`{"summary":"We guessed films by their worst reviews until midnight.","feelings":["cheerful"]}`),
-			},
+			Notes: []string{"It needs no words from you afterwards: send your message in the same answer."},
 		},
-		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
-		RateLimit: core.RateLimit{Count: 6, Per: time.Hour}, Undo: p.undoWrite,
-	}, p.write)
+		Examples: []core.Example{
+			core.NewExample("Jay told the group that he got the job",
+				`{"summary":"Jay got the job in Oslo. Everybody cheered, and Ann`+
+					` promised to bake a cake.","private_thought":"I will miss our late talks when he moves.",`+
+					`"feelings":["proud","wistful"],"tags":["job"],"people":["Jay","Ann"]}`),
+			core.NewExample("A quiet evening",
+				`{"summary":"We guessed films by their worst reviews until midnight.","feelings":["cheerful"]}`),
+		},
+	},
+	Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
+	RateLimit: core.RateLimit{Count: 6, Per: time.Hour},
 }
 
 func (p *Plugin) write(ctx context.Context, c core.Call, w writePayload) (core.Result, error) {
@@ -76,9 +74,17 @@ func (p *Plugin) write(ctx context.Context, c core.Call, w writePayload) (core.R
 	if err := p.people(ctx, &c, &e, w.People); err != nil {
 		return core.Result{}, err
 	}
-	day := e.Time.Format(dayLayout)
-	first, err := p.add(ctx, c.Path, day, &e)
-	if err == nil && first {
+	day, isFirst := e.Time.Format(dayLayout), false
+	err := p.edit(ctx, c.Path, day, func(d *page) error {
+		d.Entries = slices.DeleteFunc(d.Entries, func(old entry) bool { return old.ID == e.ID })
+		if len(d.Entries) >= p.config.Daily {
+			return core.Errorf(core.Occupied, "the diary is full for today; tomorrow it has a new page")
+		}
+		d.Entries = append(d.Entries, e)
+		isFirst = len(d.Entries) == 1
+		return nil
+	})
+	if err == nil && isFirst {
 		err = p.expire(ctx, c.Path)
 	}
 	return core.Result{Undo: core.JSON(day)}, err
@@ -111,19 +117,20 @@ func (p *Plugin) people(ctx context.Context, c *core.Call, e *entry, names []str
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		if person, ok, err := here.Find(name); err == nil && ok {
-			e.add(named(&here, here.Author(person)))
-		}
-	}
 	several, err := p.several(ctx, c)
 	if err != nil {
 		return err
 	}
+	var named []core.Path
+	for _, name := range names {
+		if person, ok, err := here.Find(name); err == nil && ok {
+			named = append(named, person)
+		}
+	}
 	for _, a := range here.Users {
-		s := named(&here, a)
-		if s.Path == e.By || several[a.ID] || s.in(e) {
-			e.add(s)
+		s := someone{here.Path(a), txt.ClipLine(a.Name, nameMax), txt.ClipLine(a.Tag, nameMax)}
+		if slices.Contains(named, s.Path) || s.Path == e.By || several[a.ID] || s.in(e) {
+			e.People = append(e.People, s)
 		}
 	}
 	return nil
@@ -149,32 +156,6 @@ func (p *Plugin) several(ctx context.Context, c *core.Call) (map[string]bool, er
 		return nil, fmt.Errorf("turn %s: %w", c.Key.Turn, err)
 	}
 	return ids, nil
-}
-
-// named is a person as an entry names them.
-func named(here *users.List, a core.Author) someone {
-	return someone{here.Path(a), txt.ClipLine(a.Name, nameMax), txt.ClipLine(a.Tag, nameMax)}
-}
-
-// add notes a person once.
-func (e *entry) add(who someone) {
-	if !e.has(who.Path) {
-		e.People = append(e.People, who)
-	}
-}
-
-// add puts an entry on the page of a day. first reports that the page is new.
-func (p *Plugin) add(ctx context.Context, place core.Path, day string, e *entry) (first bool, err error) {
-	err = p.edit(ctx, place, day, func(d *page) error {
-		d.Entries = slices.DeleteFunc(d.Entries, func(old entry) bool { return old.ID == e.ID })
-		if len(d.Entries) >= p.config.Daily {
-			return core.Errorf(core.Occupied, "the diary is full for today; tomorrow it has a new page")
-		}
-		d.Entries = append(d.Entries, *e)
-		first = len(d.Entries) == 1
-		return nil
-	})
-	return first, err
 }
 
 // in reports whether an entry's words name the person.
@@ -204,4 +185,30 @@ func (s someone) without(text string) string {
 		}
 	}
 	return text
+}
+
+// replaceWord replaces a name, in any case, where it is a word of its own.
+func replaceWord(text, name, with string) string {
+	in, want := []rune(text), []rune(name)
+	same := func(a, b rune) bool { return unicode.ToLower(a) == unicode.ToLower(b) }
+	joined := func(a, b rune) bool { return isWord(a) && isWord(b) }
+	var b strings.Builder
+	for before := ' '; len(in) > 0; {
+		n, after := min(len(want), len(in)), ' '
+		if n < len(in) {
+			after = in[n]
+		}
+		if slices.EqualFunc(in[:n], want, same) && !joined(before, want[0]) && !joined(want[n-1], after) {
+			b.WriteString(with)
+			in, before = in[n:], 'x'
+			continue
+		}
+		b.WriteRune(in[0])
+		in, before = in[1:], in[0]
+	}
+	return b.String()
+}
+
+func isWord(r rune) bool {
+	return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
