@@ -150,7 +150,8 @@ func (o *poll) read(choices []string) ([]int, error) {
 	for _, text := range choices {
 		i := o.option(text)
 		if i < 0 {
-			return nil, core.Errorf(core.Invalid, "%q is none of the options; they are: %s.", txt.Clip(text, maxOption), all)
+			return nil, core.Errorf(core.Invalid, "%q is none of the options; they are: %s.",
+				txt.Clip(text, maxOption), all)
 		}
 		if !slices.Contains(options, i) {
 			options = append(options, i)
