@@ -45,34 +45,6 @@ func (p *Plugin) Actions() []core.Action {
 	}, p.weather)}
 }
 
-// report is what the model sees.
-type report struct {
-	Place string      `json:"place"`
-	Time  string      `json:"local_time"`
-	Now   reportNow   `json:"now"`
-	Days  []reportDay `json:"days,omitempty"`
-}
-
-type reportNow struct {
-	Sky         string `json:"sky"`
-	Temperature string `json:"temperature"`
-	Feels       string `json:"feels_like"`
-	Wind        string `json:"wind"`
-	Gusts       string `json:"gusts,omitempty"`
-	Humidity    string `json:"humidity"`
-}
-
-type reportDay struct {
-	Date    string `json:"date"`
-	Day     string `json:"day"`
-	Sky     string `json:"sky"`
-	Min     string `json:"min"`
-	Max     string `json:"max"`
-	Rain    string `json:"rain_chance,omitempty"`
-	Sunrise string `json:"sunrise,omitempty"`
-	Sunset  string `json:"sunset,omitempty"`
-}
-
 func (p *Plugin) weather(ctx context.Context, c core.Call, in weatherPayload) (core.Result, error) {
 	s, err := p.where(ctx, c, in.Place)
 	if err != nil {
@@ -88,7 +60,9 @@ func (p *Plugin) weather(ctx context.Context, c core.Call, in weatherPayload) (c
 			}
 		}
 	}
-	return core.Output(newReport(s, f, in.Days)), nil
+	shown := *f
+	shown.Place, shown.Days = s.String(), f.Days[:min(len(f.Days), max(in.Days, 1))]
+	return core.Output(shown), nil
 }
 
 // where finds the place that is meant.
@@ -127,28 +101,4 @@ func (p *Plugin) locate(ctx context.Context, name, language string) (*spot, erro
 		return nil, &core.Error{Kind: core.Temporary, Text: "The map does not answer.", Err: err}
 	}
 	return s, nil
-}
-
-func newReport(s *spot, f *forecast, days int) report {
-	temperature := func(t float64) string { return degrees(t) + " " + f.Units.Temperature }
-	speed := func(v float64) string { return degrees(v) + " " + f.Units.Speed }
-	r := report{Place: s.String(), Time: f.Now.Time, Now: reportNow{
-		Sky: words(f.Now.Code), Temperature: temperature(f.Now.Temperature), Feels: temperature(f.Now.Feels),
-		Wind: speed(f.Now.Wind), Humidity: degrees(f.Now.Humidity) + " %",
-	}}
-	if f.Now.Gusts > f.Now.Wind*1.5 {
-		r.Now.Gusts = speed(f.Now.Gusts)
-	}
-	for _, d := range f.Days[:min(len(f.Days), max(days, 1))] {
-		day := reportDay{Date: d.Date, Sky: words(d.Code), Min: temperature(d.Min), Max: temperature(d.Max),
-			Sunrise: d.Sunrise, Sunset: d.Sunset}
-		if t, err := time.Parse(time.DateOnly, d.Date); err == nil {
-			day.Day = t.Weekday().String()
-		}
-		if d.Rain >= 0 {
-			day.Rain = degrees(d.Rain) + " %"
-		}
-		r.Days = append(r.Days, day)
-	}
-	return r
 }

@@ -3,7 +3,6 @@ package clock
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"synthbot/core"
@@ -112,5 +111,5 @@ func (p *Plugin) sky(s *spot) string {
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf("%s %s, %s", degrees(f.Now.Temperature), f.Units.Temperature, words(f.Now.Code))
+	return f.Brief
 }

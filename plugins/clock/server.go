@@ -18,10 +18,10 @@ import (
 
 // server asks the two services. Safe for concurrent use.
 type server struct {
-	client                       http.Client
-	forecastURL, geocodingURL    string
-	temperature, speed, unitTemp string
-	unitSpeed                    string
+	client                    http.Client
+	forecastURL, geocodingURL string
+	temperature, speed        string // the units, as the service calls them
+	unitTemp, unitSpeed       string // and as they are written
 }
 
 // maxAnswer is the longest answer that is read, in bytes.
@@ -128,30 +128,37 @@ func (f *found) pick(in string) (*spot, error) {
 // clean is a name from a server on a short line.
 func clean(s string) string { return txt.ClipLine(s, 60) }
 
-// forecast is the weather of a spot.
+// forecast is the weather of a spot, as the model sees it.
 type forecast struct {
-	Now   hourly
-	Days  []daily
-	Zone  string
-	Units struct{ Temperature, Speed string }
+	Brief string      `json:"-"` // how it is now, in a few words
+	Place string      `json:"place"`
+	Time  string      `json:"local_time"`
+	Now   forecastNow `json:"now"`
+	Days  []day       `json:"days,omitempty"`
 }
 
-type hourly struct {
-	Time                                      string
-	Temperature, Feels, Humidity, Wind, Gusts float64
-	Code                                      int
+type forecastNow struct {
+	Sky         string `json:"sky"`
+	Temperature string `json:"temperature"`
+	Feels       string `json:"feels_like"`
+	Wind        string `json:"wind"`
+	Gusts       string `json:"gusts,omitempty"`
+	Humidity    string `json:"humidity"`
 }
 
-type daily struct {
-	Date            string
-	Code            int
-	Min, Max, Rain  float64 // Rain: chance, per cent; below 0: unknown
-	Sunrise, Sunset string
+type day struct {
+	Date    string `json:"date"`
+	Day     string `json:"day"`
+	Sky     string `json:"sky"`
+	Min     string `json:"min"`
+	Max     string `json:"max"`
+	Rain    string `json:"rain_chance,omitempty"`
+	Sunrise string `json:"sunrise,omitempty"`
+	Sunset  string `json:"sunset,omitempty"`
 }
 
 // answered is how the service writes a forecast.
 type answered struct {
-	Zone    string `json:"timezone"`
 	Current struct {
 		Time        string   `json:"time"`
 		Temperature *float64 `json:"temperature_2m"`
@@ -189,18 +196,13 @@ func (s *server) forecast(ctx context.Context, at *spot) (*forecast, error) {
 	if err := s.get(ctx, s.forecastURL+"/v1/forecast", query, &a); err != nil {
 		return nil, err
 	}
-	f, err := a.read()
-	if err != nil {
-		return nil, err
-	}
-	f.Units.Temperature, f.Units.Speed = s.unitTemp, s.unitSpeed
-	return f, nil
+	return s.read(&a)
 }
 
 var errForecast = errors.New("the forecast cannot be read")
 
 // read takes what makes sense.
-func (a *answered) read() (*forecast, error) {
+func (s *server) read(a *answered) (*forecast, error) {
 	c := &a.Current
 	if _, err := time.Parse(localForm, c.Time); err != nil || c.Temperature == nil {
 		return nil, errForecast
@@ -210,23 +212,29 @@ func (a *answered) read() (*forecast, error) {
 			return nil, errForecast
 		}
 	}
-	f := &forecast{Zone: a.Zone,
-		Now: hourly{c.Time, *c.Temperature, c.Feels, c.Humidity, c.Wind, c.Gusts, int(min(max(c.Code, 0), 99))}}
+	temperature := func(t float64) string { return degrees(t) + " " + s.unitTemp }
+	speed := func(v float64) string { return degrees(v) + " " + s.unitSpeed }
+	f := &forecast{Time: c.Time, Now: forecastNow{
+		Sky: words(c.Code), Temperature: temperature(*c.Temperature), Feels: temperature(c.Feels),
+		Wind: speed(c.Wind), Humidity: degrees(c.Humidity) + " %",
+	}}
+	f.Brief = f.Now.Temperature + ", " + f.Now.Sky
+	if c.Gusts > c.Wind*1.5 {
+		f.Now.Gusts = speed(c.Gusts)
+	}
 	d := &a.Daily
 	for i, date := range d.Time[:min(len(d.Time), maxDays)] {
-		if _, err := time.Parse(time.DateOnly, date); err != nil || at(d.Min, i) == nil || at(d.Max, i) == nil ||
-			at(d.Code, i) == nil {
+		t, err := time.Parse(time.DateOnly, date)
+		code, least, most, rain := at(d.Code, i), at(d.Min, i), at(d.Max, i), at(d.Rain, i)
+		if err != nil || code == nil || least == nil || most == nil || max(math.Abs(*least), math.Abs(*most)) > 1000 {
 			continue
 		}
-		day := daily{Date: date, Code: int(min(max(*d.Code[i], 0), 99)), Min: *d.Min[i], Max: *d.Max[i], Rain: -1,
-			Sunrise: hourOf(d.Sunrise, i), Sunset: hourOf(d.Sunset, i)}
-		r := at(d.Rain, i)
-		if r != nil && *r >= 0 && *r <= 100 {
-			day.Rain = *r
+		one := day{Date: date, Day: t.Weekday().String(), Sky: words(*code), Min: temperature(*least),
+			Max: temperature(*most), Sunrise: hourOf(d.Sunrise, i), Sunset: hourOf(d.Sunset, i)}
+		if rain != nil && *rain >= 0 && *rain <= 100 {
+			one.Rain = degrees(*rain) + " %"
 		}
-		if math.Abs(day.Min) <= 1000 && math.Abs(day.Max) <= 1000 {
-			f.Days = append(f.Days, day)
-		}
+		f.Days = append(f.Days, one)
 	}
 	return f, nil
 }
@@ -234,18 +242,16 @@ func (a *answered) read() (*forecast, error) {
 // localForm is how the service writes a wall clock's time.
 const localForm = "2006-01-02T15:04"
 
-func at(list []*float64, i int) *float64 {
-	if i >= len(list) {
-		return nil
+// at is the i-th one, if there are so many.
+func at[T any](list []T, i int) (v T) {
+	if i < len(list) {
+		v = list[i]
 	}
-	return list[i]
+	return v
 }
 
 func hourOf(list []string, i int) string {
-	if i >= len(list) {
-		return ""
-	}
-	t, err := time.Parse(localForm, list[i])
+	t, err := time.Parse(localForm, at(list, i))
 	if err != nil {
 		return ""
 	}

@@ -8,14 +8,16 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/recent"
 )
 
 // skies is the weather that is at hand. Safe for concurrent use.
 type skies struct {
 	wake chan struct{}
 
-	mu    sync.Mutex
-	known map[cell]*seen
+	mu     sync.Mutex
+	known  recent.Cache[cell, *seen]
+	wanted map[cell]spot // what Run is to get
 }
 
 // cell is a piece of the map that has one weather, about 5 km wide.
@@ -28,20 +30,21 @@ func cellOf(s *spot) cell {
 
 // seen is a cell's weather.
 type seen struct {
-	spot   spot
-	sky    *forecast // nil: none yet
-	at     time.Time // when it was asked for
-	wanted bool      // Run is to get it
-	retry  time.Time
+	sky   *forecast // nil: none yet
+	at    time.Time // when it was asked for
+	retry time.Time
 }
 
 // Limits of what is kept and shown.
 const (
-	maxSkies = 500
+	maxSkies = 250 // that were used last
 	tooOld   = 3 * time.Hour
 )
 
-func newSkies() *skies { return &skies{wake: make(chan struct{}, 1), known: make(map[cell]*seen)} }
+func newSkies() *skies {
+	return &skies{wake: make(chan struct{}, 1), known: recent.NewCache[cell, *seen](maxSkies),
+		wanted: make(map[cell]spot)}
+}
 
 // glance returns what is at hand, and asks Run for what is older than fresh.
 func (k *skies) glance(s *spot, now time.Time, fresh time.Duration) (*forecast, bool) {
@@ -49,41 +52,24 @@ func (k *skies) glance(s *spot, now time.Time, fresh time.Duration) (*forecast, 
 	defer k.mu.Unlock()
 	x := k.cell(s)
 	age := now.Sub(x.at)
-	if (x.sky == nil || age >= fresh) && !now.Before(x.retry) {
-		x.wanted = true
+	if (x.sky == nil || age >= fresh) && !now.Before(x.retry) && len(k.wanted) < maxSkies {
+		k.wanted[cellOf(s)] = *s
 		core.Notify(k.wake)
 	}
-	return x.sky, x.sky != nil && now.Sub(x.at) <= max(tooOld, fresh)
+	return x.sky, x.sky != nil && age <= max(tooOld, fresh)
 }
 
-// cell finds or makes an entry; the oldest one makes room for it.
+// cell finds or makes an entry.
 func (k *skies) cell(s *spot) *seen {
-	c := cellOf(s)
-	known := k.known[c]
-	if known != nil {
-		return known
-	}
-	if len(k.known) >= maxSkies {
-		var oldest cell
-		var at time.Time
-		for other, x := range k.known {
-			if at.IsZero() || x.at.Before(at) {
-				oldest, at = other, x.at
-			}
-		}
-		delete(k.known, oldest)
-	}
-	x := &seen{spot: *s}
-	k.known[c] = x
-	return x
+	return k.known.Ensure(cellOf(s), func() *seen { return new(seen) })
 }
 
 // fresh returns what is at most that old.
 func (k *skies) fresh(s *spot, now time.Time, age time.Duration) (*forecast, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	x := k.known[cellOf(s)]
-	if x == nil || x.sky == nil || now.Sub(x.at) > age {
+	x, ok := k.known.Get(cellOf(s))
+	if !ok || x.sky == nil || now.Sub(x.at) > age {
 		return nil, false
 	}
 	return x.sky, true
@@ -93,25 +79,23 @@ func (k *skies) fresh(s *spot, now time.Time, age time.Duration) (*forecast, boo
 func (k *skies) put(s *spot, f *forecast, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	delete(k.wanted, cellOf(s))
 	x := k.cell(s)
-	x.wanted = false
 	if f == nil {
 		x.retry = now.Add(again)
 		return
 	}
-	x.sky, x.at, x.retry = f, now, time.Time{}
+	*x = seen{sky: f, at: now}
 }
 
-// wanted lists what Run is to get.
-func (k *skies) wanted() (list []spot) {
+// next is something that Run is to get.
+func (k *skies) next() (s spot, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, x := range k.known {
-		if x.wanted {
-			list = append(list, x.spot)
-		}
+	for _, s := range k.wanted {
+		return s, true
 	}
-	return list
+	return s, false
 }
 
 // Run gets the weather that prompts want, until ctx ends. Where nobody wants any
@@ -125,7 +109,7 @@ func (p *Plugin) Run(ctx context.Context) error {
 		if err := p.home.find(ctx, p); err != nil && ctx.Err() == nil {
 			p.host.Log.Warn("the bot's place was not found", "err", err)
 		}
-		for _, s := range p.skies.wanted() {
+		for s, ok := p.skies.next(); ok && ctx.Err() == nil; s, ok = p.skies.next() {
 			if _, err := p.look(ctx, &s); err != nil && ctx.Err() == nil {
 				p.host.Log.Warn("no weather", "err", err)
 			}

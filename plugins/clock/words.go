@@ -16,7 +16,9 @@ var skyWords = map[int]string{
 }
 
 // words describes a weather code.
-func words(code int) string { return cmp.Or(skyWords[code], "unknown weather") }
+func words(code float64) string {
+	return cmp.Or(skyWords[int(min(max(code, 0), 99))], "unknown weather")
+}
 
 // degrees is a temperature without false precision.
 func degrees(t float64) string {
