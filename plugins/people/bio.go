@@ -114,24 +114,53 @@ func holds(values []value, text string) bool {
 // brief returns the bio for a prompt, in at most so many bytes. What does not fit is left
 // out; nil means that nothing is left.
 func (b *bio) brief(most int) json.RawMessage {
-	w := writer{raw: []byte{'{'}, room: most - len(`{}`)}
+	var members []string
+	size := len(`{}`)
+	add := func(name string, list []string, isList bool) {
+		comma := min(len(members), 1)
+		m := member(name, list, isList, most-size-comma)
+		if m != "" {
+			members, size = append(members, m), size+comma+len(m)
+		}
+	}
 	for _, f := range order() {
 		list := texts(b.fields[f])
-		if !f.single() {
-			w.list(string(f), list)
-		} else if len(list) > 0 {
-			w.put(w.key(string(f))+string(core.JSON(list[0])), 0)
+		if f.single() {
+			list = list[:min(len(list), 1)]
 		}
+		add(string(f), list, !f.single())
 	}
 	said := make([]string, len(b.others))
 	for i, h := range b.others {
 		said[i] = h.String()
 	}
-	w.list("others_say", said)
-	if len(w.raw) == 1 {
+	add("others_say", said, true)
+	if len(members) == 0 {
 		return nil
 	}
-	return append(w.raw, '}')
+	return json.RawMessage("{" + strings.Join(members, ",") + "}")
+}
+
+// member writes a member of an object, with those of its texts that fit into so many bytes;
+// "" if none does.
+func member(name string, list []string, isList bool, room int) string {
+	opening, closing := `"`+name+`":`, ""
+	if isList {
+		opening, closing = opening+"[", "]"
+	}
+	var kept []string
+	size := len(opening) + len(closing)
+	for _, text := range list {
+		raw := string(core.JSON(text))
+		needs := len(raw) + min(len(kept), 1) // with the comma
+		if size+needs <= room {
+			kept, size = append(kept, raw), size+needs
+		}
+	}
+	if len(kept) == 0 {
+		return ""
+	}
+	return opening + strings.Join(kept, ",") + closing
 }
 
 func texts(values []value) []string {
@@ -140,42 +169,6 @@ func texts(values []value) []string {
 		list[i] = values[i].Text
 	}
 	return list
-}
-
-// writer writes an object of texts as long as there is room.
-type writer struct {
-	raw  []byte
-	room int
-}
-
-// key is a key with what goes before it.
-func (w *writer) key(name string) string {
-	key := `"` + name + `":`
-	if len(w.raw) > 1 {
-		return "," + key
-	}
-	return key
-}
-
-// put writes text if there is room for it and for so many more bytes.
-func (w *writer) put(text string, more int) bool {
-	if len(text)+more > w.room {
-		return false
-	}
-	w.raw, w.room = append(w.raw, text...), w.room-len(text)
-	return true
-}
-
-func (w *writer) list(name string, texts []string) {
-	before := w.key(name) + "["
-	for _, text := range texts {
-		if w.put(before+string(core.JSON(text)), len(`]`)) {
-			before = ","
-		}
-	}
-	if before == "," {
-		w.put("]", 0)
-	}
 }
 
 func (h hearsay) String() string {

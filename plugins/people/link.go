@@ -3,6 +3,8 @@ package people
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,12 +14,11 @@ import (
 
 // Limits of codes.
 const (
-	codeLetters = "ABCDEFGHJKMNPQRSTUVWXYZ23456789" // none that looks like another
-	codeLength  = 8
-	codeLasts   = 10 * time.Minute
-	codesMax    = 5   // codes that a user gets, and may try, in an hour
-	missesMax   = 100 // codes that are tried in vain in an hour, by all
-	linksMax    = 4   // of one person
+	codeLength = 8
+	codeLasts  = 10 * time.Minute
+	codesMax   = 5   // codes that a user gets, and may try, in an hour
+	missesMax  = 100 // codes that are tried in vain in an hour, by all
+	linksMax   = 4   // of one person
 )
 
 // offer is a code that somebody was given.
@@ -52,23 +53,9 @@ func (c *codes) give(person core.Path) (string, error) {
 		return "", errOften
 	}
 	c.end(person)
-	code := random()
+	code := rand.Text()[:codeLength]
 	c.open[sha256.Sum256([]byte(code))] = offer{person, c.clock().Add(codeLasts)}
 	return code, nil
-}
-
-// random makes a code. Bytes beyond the last whole multiple of the letters are left out,
-// so that each is as likely.
-func random() string {
-	const most = 256 - 256%len(codeLetters)
-	var code []byte
-	for buf := make([]byte, 1); len(code) < codeLength; {
-		_, _ = rand.Read(buf) // it never fails
-		if int(buf[0]) < most {
-			code = append(code, codeLetters[int(buf[0])%len(codeLetters)])
-		}
-	}
-	return string(code)
 }
 
 // take uses a code up and returns who was given it.
@@ -104,11 +91,7 @@ func (c *codes) forget(person core.Path) {
 
 // end takes a person's code away.
 func (c *codes) end(person core.Path) {
-	for hash, o := range c.open {
-		if o.person == person {
-			delete(c.open, hash)
-		}
-	}
+	maps.DeleteFunc(c.open, func(_ [sha256.Size]byte, o offer) bool { return o.person == person })
 }
 
 // spend counts a use within the hour; false: there were enough.
@@ -123,26 +106,11 @@ func (c *codes) spend(person core.Path) bool {
 // tidy drops what is over.
 func (c *codes) tidy() {
 	now := c.clock()
-	for hash, o := range c.open {
-		if !now.Before(o.until) {
-			delete(c.open, hash)
-		}
-	}
-	c.misses = recent(c.misses, now)
+	maps.DeleteFunc(c.open, func(_ [sha256.Size]byte, o offer) bool { return !now.Before(o.until) })
+	over := func(t time.Time) bool { return now.Sub(t) >= time.Hour }
+	c.misses = slices.DeleteFunc(c.misses, over)
 	for person, list := range c.used {
-		list = recent(list, now)
-		if len(list) > 0 {
-			c.used[person] = list
-		} else {
-			delete(c.used, person)
-		}
+		c.used[person] = slices.DeleteFunc(list, over)
 	}
-}
-
-// recent are the times of the last hour.
-func recent(times []time.Time, now time.Time) []time.Time {
-	for len(times) > 0 && now.Sub(times[0]) >= time.Hour {
-		times = times[1:]
-	}
-	return times
+	maps.DeleteFunc(c.used, func(_ core.Path, list []time.Time) bool { return len(list) == 0 })
 }

@@ -6,30 +6,30 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/txt"
 	"synthbot/core/users"
 )
 
 // Plugin keeps bios. Safe for concurrent use.
 type Plugin struct {
-	host    core.Host
-	config  Config
-	codes   *codes
-	actions []core.Action
+	host   core.Host
+	config Config
+	codes  *codes
 }
 
 // New makes the plugin.
 func New(h core.Host, c Config) (*Plugin, error) {
-	p := &Plugin{host: h, config: c, codes: newCodes(h.Clock)}
-	p.actions = []core.Action{p.updateAction(), p.requestAction()}
-	return p, nil
+	return &Plugin{host: h, config: c, codes: newCodes(h.Clock)}, nil
 }
 
 // Name implements core.Plugin.
 func (p *Plugin) Name() string { return "people" }
 
 // Actions implements core.Plugin.
-func (p *Plugin) Actions() []core.Action { return p.actions }
+func (p *Plugin) Actions() []core.Action {
+	return []core.Action{action.Typed(updateAction, p.update), action.Typed(requestAction, p.request)}
+}
 
 // me is how a payload names who speaks.
 const me = "me"
@@ -73,21 +73,20 @@ const dayLayout = "2006-01-02"
 
 // spend counts an update, or refuses it because there were enough today.
 func (p *Plugin) spend(ctx context.Context, person core.Path) error {
-	n, _, err := core.GetItem[count](ctx, p.host.Items, person, dayKey)
-	if err != nil {
-		return err
-	}
 	now := p.host.Clock()
 	today := now.Format(dayLayout)
-	if n.Day != today {
-		n = count{Day: today}
-	}
-	if n.N >= p.config.Daily {
-		year, month, day := now.Date()
-		left := time.Date(year, month, day+1, 0, 0, 0, 0, now.Location()).Sub(now)
-		return &core.Error{Kind: core.Occupied, Text: "that is enough about people for today; tomorrow it goes on",
-			After: left}
-	}
-	n.N++
-	return core.PutItem(ctx, p.host.Items, person, dayKey, n)
+	return core.EditItem(ctx, p.host.Items, person, dayKey, func(n *count) (keep bool, err error) {
+		if n.Day != today {
+			*n = count{Day: today}
+		}
+		if n.N >= p.config.Daily {
+			year, month, day := now.Date()
+			return false, &core.Error{
+				Kind: core.Occupied, Text: "that is enough about people for today; tomorrow it goes on",
+				After: time.Date(year, month, day+1, 0, 0, 0, 0, now.Location()).Sub(now),
+			}
+		}
+		n.N++
+		return true, nil
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"synthbot/core"
-	"synthbot/core/action"
 	"synthbot/core/txt"
 )
 
@@ -14,24 +13,22 @@ type requestPayload struct {
 	Who string `json:"who,omitempty" title:"person" doc:"Whose bio, by name, tag or id; left out: of who speaks." max:"256"`
 }
 
-func (p *Plugin) requestAction() core.Action {
-	return action.Typed(core.Action{
-		Name: "bio_request", Similes: []string{"get_bio", "bio_get"},
-		Brief: "Look up all that you know of a person who talks here",
-		Examples: core.Examples{
-			Description: "Tells the whole bio; participants hold the beginning of it only.",
-			Instructions: core.Instructions{
-				WhenToUse: "When you are asked what you know of somebody, and participants do not say it.",
-				CommonPitfalls: []string{"Only people who talk here can be looked up.",
-					"What others say of somebody is hearsay: tell it as that, or not at all."},
-				Notes: []string{"It holds only what may be said in this place.",
-					"The result comes back to you."},
-			},
-			Similar:  []string{"bio_update adds to it"},
-			Examples: []core.Example{core.NewExample("Ann asks what Jay likes", `{"who":"Jay"}`)},
+var requestAction = core.Action{
+	Name: "bio_request", Similes: []string{"get_bio", "bio_get"},
+	Brief: "Look up all that you know of a person who talks here",
+	Examples: core.Examples{
+		Description: "Tells the whole bio; participants hold the beginning of it only.",
+		Instructions: core.Instructions{
+			WhenToUse: "When you are asked what you know of somebody, and participants do not say it.",
+			CommonPitfalls: []string{"Only people who talk here can be looked up.",
+				"What others say of somebody is hearsay: tell it as that, or not at all."},
+			Notes: []string{"It holds only what may be said in this place.",
+				"The result comes back to you."},
 		},
-		Effects: core.EffectReadsChat, Permission: core.PermissionEveryone, Idempotent: true,
-	}, p.request)
+		Similar:  []string{"bio_update adds to it"},
+		Examples: []core.Example{core.NewExample("Ann asks what Jay likes", `{"who":"Jay"}`)},
+	},
+	Effects: core.EffectReadsChat, Permission: core.PermissionEveryone, Idempotent: true,
 }
 
 const hearsayMax = 20 // lines of hearsay that a model reads

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/action"
 	"synthbot/core/txt"
 )
 
@@ -25,36 +24,34 @@ type updatePayload struct {
 	Remove       []string `json:"remove,omitempty" title:"remove" doc:"What is not true any more, as it is in the bio." max:"8"`
 }
 
-func (p *Plugin) updateAction() core.Action {
-	return action.Typed(core.Action{
-		Name: "bio_update", Similes: []string{"update_bio", "bio_save"},
-		Brief: "Note in a person's bio what they are called, like, do, and how you get on",
-		Examples: core.Examples{
-			Description: "Adds to what you know of a person for good; it is before you whenever they talk.",
-			Instructions: core.Instructions{
-				WhenToUse: "When people say something of themselves that will be true for years: a name, a like, a" +
-					" job, a birthday.",
-				CommonPitfalls: []string{
-					"Moods and plans of the day do not belong in a bio.",
-					"What somebody says of another goes under who; it counts less than their own words.",
-					"Do not send again what is in the bio already.",
-					"relationship is your own view, and of who speaks only.",
-				},
-				Notes: []string{"Lists are added to; pronouns, birthday and relationship are replaced.",
-					"It needs no words from you afterwards: send your message in the same answer."},
+var updateAction = core.Action{
+	Name: "bio_update", Similes: []string{"update_bio", "bio_save"},
+	Brief: "Note in a person's bio what they are called, like, do, and how you get on",
+	Examples: core.Examples{
+		Description: "Adds to what you know of a person for good; it is before you whenever they talk.",
+		Instructions: core.Instructions{
+			WhenToUse: "When people say something of themselves that will be true for years: a name, a like, a" +
+				" job, a birthday.",
+			CommonPitfalls: []string{
+				"Moods and plans of the day do not belong in a bio.",
+				"What somebody says of another goes under who; it counts less than their own words.",
+				"Do not send again what is in the bio already.",
+				"relationship is your own view, and of who speaks only.",
 			},
-			Similar: []string{"bio_request tells the whole bio"},
-			Examples: []core.Example{
-				core.NewExample("Jay, who speaks, says that he is called Jojo and hates olives",
-					`{"names":["Jojo"],"dislikes":["olives"]}`),
-				core.NewExample("Ann tells that Jay plays the piano", `{"who":"Jay","facts":["plays the piano"]}`),
-				core.NewExample("Jay likes olives now; you are old friends by now",
-					`{"likes":["olives"],"remove":["olives"],"relationship":"old friends who tease each other"}`),
-			},
+			Notes: []string{"Lists are added to; pronouns, birthday and relationship are replaced.",
+				"It needs no words from you afterwards: send your message in the same answer."},
 		},
-		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
-		RateLimit: core.RateLimit{Count: 20, Per: time.Hour},
-	}, p.update)
+		Similar: []string{"bio_request tells the whole bio"},
+		Examples: []core.Example{
+			core.NewExample("Jay, who speaks, says that he is called Jojo and hates olives",
+				`{"names":["Jojo"],"dislikes":["olives"]}`),
+			core.NewExample("Ann tells that Jay plays the piano", `{"who":"Jay","facts":["plays the piano"]}`),
+			core.NewExample("Jay likes olives now; you are old friends by now",
+				`{"likes":["olives"],"remove":["olives"],"relationship":"old friends who tease each other"}`),
+		},
+	},
+	Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
+	RateLimit: core.RateLimit{Count: 20, Per: time.Hour},
 }
 
 func (p *Plugin) update(ctx context.Context, c core.Call, u updatePayload) (core.Result, error) {
@@ -70,45 +67,31 @@ func (p *Plugin) update(ctx context.Context, c core.Call, u updatePayload) (core
 	if err != nil {
 		return core.Result{}, err
 	}
-	key, err := p.source(&c, by, who, fields)
+	key := by.String() // of the record that the caller writes
+	switch {
+	case by.IsZero():
+		key = botKey
+	case by == who.path:
+		key = ownKey
+	case fields[relationship] != nil:
+		err = core.Errorf(core.Forbidden, "relationship is about who speaks, and nobody else")
+	case c.Private:
+		err = core.Errorf(core.Forbidden, "what is said in private about others does not enter their bios")
+	}
 	if err != nil {
 		return core.Result{}, err
 	}
-	if err := p.room(ctx, who.path, key); err != nil {
+	records, err := p.records(ctx, who.path)
+	if err != nil {
 		return core.Result{}, err
+	}
+	if len(records) >= sourcesMax && !slices.ContainsFunc(records, func(r record) bool { return r.key == key }) {
+		return core.Result{}, core.Errorf(core.Forbidden, "enough people have said something of them")
 	}
 	if err := p.spend(ctx, by); err != nil {
 		return core.Result{}, err
 	}
-	return core.Result{}, p.write(ctx, &c, who, key, fields, u.Remove)
-}
-
-// source returns the key of the record that the caller writes: their own, the bot's, or
-// what they say about somebody else.
-func (p *Plugin) source(c *core.Call, by core.Path, who subject, fields map[field][]string) (string, error) {
-	switch {
-	case by.IsZero():
-		return botKey, nil
-	case by == who.path:
-		return ownKey, nil
-	case fields[relationship] != nil:
-		return "", core.Errorf(core.Forbidden, "relationship is about who speaks, and nobody else")
-	case c.Private:
-		return "", core.Errorf(core.Forbidden, "what is said in private about others does not enter their bios")
-	}
-	return by.String(), nil
-}
-
-// room refuses one source too many.
-func (p *Plugin) room(ctx context.Context, person core.Path, key string) error {
-	records, err := p.records(ctx, person)
-	if err != nil {
-		return err
-	}
-	if len(records) >= sourcesMax && !slices.ContainsFunc(records, func(r record) bool { return r.key == key }) {
-		return core.Errorf(core.Forbidden, "enough people have said something of them")
-	}
-	return nil
+	return core.Result{}, p.write(ctx, &c, who.path, records, key, fields, u.Remove)
 }
 
 // fields returns what a payload contains, cleaned.
@@ -145,30 +128,24 @@ func isBirthday(text string) bool {
 	return err == nil && t.Year() >= 1900 && t.Year() <= 2100
 }
 
-// write changes the record. Users who speak about themselves also remove what others said.
-// The bot's own view has a record of its own.
-func (p *Plugin) write(ctx context.Context, c *core.Call, who subject, key string, fields map[field][]string,
-	remove []string) error {
+// write changes a user's records. Users who speak about themselves also remove what others
+// said. The bot's own view has a record of its own.
+func (p *Plugin) write(ctx context.Context, c *core.Call, person core.Path, records []record, key string,
+	fields map[field][]string, remove []string) error {
 	gone := func(v *value) bool {
 		return slices.ContainsFunc(remove,
 			func(text string) bool { return strings.EqualFold(txt.ClipLine(text, valueMax), v.Text) })
 	}
 	keys := []string{key}
 	if key == ownKey && len(remove) > 0 {
-		records, err := p.records(ctx, who.path)
-		if err != nil {
-			return err
-		}
 		for _, r := range records {
-			if r.key != ownKey {
-				keys = append(keys, r.key)
-			}
+			keys = append(keys, r.key)
 		}
 	}
-	view := fields[relationship]
-	if view != nil && key == ownKey && !slices.Contains(keys, botKey) {
+	if key == ownKey && fields[relationship] != nil {
 		keys = append(keys, botKey)
 	}
+	slices.Sort(keys)
 	change := func(r *record) {
 		r.dropAll(gone)
 		for f, texts := range fields {
@@ -183,8 +160,8 @@ func (p *Plugin) write(ctx context.Context, c *core.Call, who subject, key strin
 			r.Name = txt.ClipLine(c.Author.Name, valueMax)
 		}
 	}
-	for _, key := range keys {
-		if err := p.edit(ctx, who.path, key, change); err != nil {
+	for _, key := range slices.Compact(keys) {
+		if err := p.edit(ctx, person, key, change); err != nil {
 			return err
 		}
 	}
