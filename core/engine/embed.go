@@ -11,12 +11,6 @@ import (
 	"synthbot/core/llm"
 )
 
-// Embedder turns texts into vectors, one for each, in their order. Its errors
-// are *llm.Error. Safe for concurrent use.
-type Embedder interface {
-	Embed(ctx context.Context, texts []string) ([][]float32, error)
-}
-
 // Bounds of what is embedded.
 const (
 	embedBatch = 64   // texts of one call
@@ -24,9 +18,15 @@ const (
 	embedSizes = 8192 // the longest vector that is taken
 )
 
+// Embedder turns texts into vectors. Safe for concurrent use.
+type Embedder struct {
+	provider
+	failed func(engine string, kind llm.ErrorKind)
+}
+
 // NewEmbedder makes an Embedder of a table with an embedding_model. Any
-// provider will do that speaks the openai API. It is an io.Closer, too.
-func NewEmbedder(cfg Config, o Options) (Embedder, error) {
+// provider will do that speaks the openai API.
+func NewEmbedder(cfg Config, o Options) (*Embedder, error) {
 	o = o.withDefaults()
 	cfg = cfg.withDefaults()
 	p, known := presetOf(cfg.Provider)
@@ -40,22 +40,17 @@ func NewEmbedder(cfg Config, o Options) (Embedder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine %s: %w", cfg.Name, err)
 	}
-	return &embedder{server, o.Failed}, nil
-}
-
-type embedder struct {
-	provider
-	failed func(engine string, kind llm.ErrorKind)
+	return &Embedder{server, o.Failed}, nil
 }
 
 // Close gives the connections back.
-func (e *embedder) Close() error {
+func (e *Embedder) Close() error {
 	e.transport.close()
 	return nil
 }
 
-// Embed implements Embedder.
-func (e *embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+// Embed returns a vector for each text, in their order. Its errors are *llm.Error.
+func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, 0, len(texts))
 	for len(texts) > 0 {
 		n := min(len(texts), embedBatch)
@@ -69,7 +64,7 @@ func (e *embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	return vectors, nil
 }
 
-func (e *embedder) batch(ctx context.Context, texts []string) ([][]float32, error) {
+func (e *Embedder) batch(ctx context.Context, texts []string) ([][]float32, error) {
 	call, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
 	defer cancel()
 	vectors, err := e.once(call, shorten(texts))
@@ -90,7 +85,7 @@ type embeddingRequest struct {
 }
 
 // once makes one call. It checks that there is a vector for each text, all of one length.
-func (e *embedder) once(ctx context.Context, texts []string) (vectors [][]float32, err error) {
+func (e *Embedder) once(ctx context.Context, texts []string) (vectors [][]float32, err error) {
 	response, _, err := e.post(ctx, "/embeddings", embeddingRequest{e.cfg.EmbeddingModel, texts})
 	if err != nil {
 		return nil, err

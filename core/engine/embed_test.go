@@ -13,13 +13,13 @@ import (
 	"synthbot/core/llm"
 )
 
-func (s *server) embedder() *embedder {
+func (s *server) embedder() *Embedder {
 	e, err := NewEmbedder(Config{Name: "test", Provider: "ollama", BaseURL: s.URL, EmbeddingModel: "nomic", APIKey: core.NewSecret(testKey), Timeout: 5 * time.Second}, Options{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() { e.(*embedder).Close() })
-	return e.(*embedder)
+	s.t.Cleanup(func() { e.Close() })
+	return e
 }
 
 func TestEmbedInTheOrderOfTheTexts(t *testing.T) {

@@ -39,6 +39,8 @@ func (l *link) ask(ctx context.Context, q core.Question) (answer llm.Answer, fai
 			failed = &llm.Error{Kind: llm.ErrorFatal, Engine: l.name, Err: errPanic}
 		}
 	}()
+	// One question alone never makes all later prompts much shorter: the guess is the limit of the prompt
+	// that was taken in the end, or of the first shorter one where none was.
 	limits, guess := l.limits(), 0
 	for try := 1; ; try++ {
 		answer, size, failed := l.try(ctx, q, limits)
@@ -46,7 +48,11 @@ func (l *link) ask(ctx context.Context, q core.Question) (answer llm.Answer, fai
 			guess = limits.Tokens
 		}
 		if failed == nil || failed.Kind != llm.ErrorTooLong || size == 0 || try == maxTooLong {
-			l.learn(guess)
+			if guess > 0 {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				l.guess, l.guessed = max(guess, minPromptTokens), l.options.Clock()
+			}
 			return answer, failed
 		}
 		known := l.limits()
@@ -67,17 +73,6 @@ func (l *link) limits() llm.Limits {
 		limits.Tokens, limits.Learned = tokens, true
 	}
 	return limits
-}
-
-// learn takes in a guess, if there is one: the limit of the prompt that was taken in
-// the end, or of the first shorter one where none was. So one question alone never
-// makes all later prompts much shorter.
-func (l *link) learn(guess int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if guess > 0 {
-		l.guess, l.guessed = max(guess, minPromptTokens), l.options.Clock()
-	}
 }
 
 // maxTooLong is how often an engine is asked that finds the prompt too long.

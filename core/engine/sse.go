@@ -46,13 +46,16 @@ func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 		}
 		line := lines.Bytes()
 		if !more || len(line) == 0 || event.isWhole() {
-			err := event.end(each)
-			if errors.Is(err, errStop) {
-				return nil
+			if len(event.data) > 0 {
+				err := each(event.name, event.data)
+				if errors.Is(err, errStop) {
+					return nil
+				}
+				if err != nil {
+					return err
+				}
 			}
-			if err != nil {
-				return err
-			}
+			event = sseEvent{data: event.data[:0]}
 		}
 		event.add(line)
 		if len(event.data) > maxEvent {
@@ -73,16 +76,6 @@ type sseEvent struct {
 // after the first line alone: looking after each would be quadratic.
 func (e *sseEvent) isWhole() bool {
 	return e.lines == 1 && (json.Valid(e.data) || string(e.data) == doneMark)
-}
-
-// end hands the event over, if it has data, and begins the next one.
-func (e *sseEvent) end(each func(name string, data []byte) error) error {
-	name, data := e.name, e.data
-	*e = sseEvent{data: data[:0]}
-	if len(data) == 0 {
-		return nil
-	}
-	return each(name, data)
 }
 
 // add takes one line in.

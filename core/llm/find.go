@@ -21,12 +21,19 @@ func FindObjects(answer string, use func(object json.RawMessage) bool) {
 			return
 		}
 		answer = answer[i:]
-		var object json.RawMessage
-		d := json.NewDecoder(strings.NewReader(answer))
-		end := int64(1)
-		if d.Decode(&object) == nil && use(object) {
-			end = d.InputOffset()
+		object, end := Decode(answer)
+		if end == 0 || !use(object) {
+			end = 1
 		}
 		answer = answer[end:]
 	}
+}
+
+// Decode reads the JSON value that a text begins with. n is its length; 0: there is none.
+func Decode(text string) (value json.RawMessage, n int) {
+	d := json.NewDecoder(strings.NewReader(text))
+	if d.Decode(&value) != nil {
+		return nil, 0
+	}
+	return value, int(d.InputOffset())
 }

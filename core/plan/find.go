@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -29,12 +30,8 @@ type found struct {
 
 // list reports whether the values are the elements of one list of actions.
 func (f *findings) list() bool {
-	for i, v := range f.values {
-		if v.shape == shapePlan || i > 0 && !v.adjacent {
-			return false
-		}
-	}
-	return true
+	alone := func(v found) bool { return v.shape == shapePlan || !v.adjacent }
+	return f.values[0].shape != shapePlan && !slices.ContainsFunc(f.values[1:], alone)
 }
 
 // maxStarts bounds how often a bracket of the text is tried as the beginning of
@@ -53,7 +50,7 @@ func find(text string) findings {
 		}
 		at += i
 		adjacent := at-last < 200 && betweenPattern().MatchString(text[last:at])
-		raw, n := decode(text[at:])
+		raw, n := llm.Decode(text[at:])
 		if n == 0 && asidePattern().MatchString(text[at:]) {
 			at++
 			continue
@@ -71,25 +68,13 @@ func find(text string) findings {
 
 func (f *findings) add(raw json.RawMessage, adjacent bool) {
 	s := shapeOf(raw)
-	if s == shapeNone {
+	again := func(v found) bool { return s == shapePlan && string(v.raw) == string(raw) }
+	switch {
+	case s == shapeNone:
 		f.other = true
-		return
+	case !slices.ContainsFunc(f.values, again):
+		f.values = append(f.values, found{raw, s, adjacent})
 	}
-	for _, v := range f.values {
-		if s == shapePlan && string(v.raw) == string(raw) {
-			return // the same plan again
-		}
-	}
-	f.values = append(f.values, found{raw, s, adjacent})
-}
-
-// decode reads the JSON value that the text begins with. n is its length; 0: there is none.
-func decode(text string) (raw json.RawMessage, n int) {
-	d := json.NewDecoder(strings.NewReader(text))
-	if d.Decode(&raw) != nil {
-		return nil, 0
-	}
-	return raw, int(d.InputOffset())
 }
 
 // asidePattern matches brackets of prose: closed at once, with nothing of JSON inside. It is
@@ -154,7 +139,7 @@ func outside(text string, json, at int) bool {
 	if json < 0 || at < json {
 		return true
 	}
-	_, n := decode(text[json:])
+	_, n := llm.Decode(text[json:])
 	if n == 0 {
 		return !strings.ContainsAny(text[at:], "}]") || strings.ContainsAny(text[at:], "{[")
 	}
@@ -169,7 +154,7 @@ func unmark(text string) string {
 	}
 	open := strings.IndexAny(text, "{[")
 	if open >= 0 && open < at[0] {
-		_, n := decode(text[open:])
+		_, n := llm.Decode(text[open:])
 		if n > at[0]-open {
 			return text // inside of a string
 		}
@@ -244,9 +229,6 @@ func lint(raw json.RawMessage) (found *lintError) {
 // bounded reports whether a number can be worked with: at most 400 characters, and an
 // exponent of at most three digits.
 func bounded(number string) bool {
-	if len(number) > 400 {
-		return false
-	}
 	_, exponent, _ := strings.Cut(strings.ToLower(number), "e")
-	return len(strings.TrimLeft(exponent, "+-0")) <= 3
+	return len(number) <= 400 && len(strings.TrimLeft(exponent, "+-0")) <= 3
 }

@@ -38,40 +38,23 @@ func Prose(text string) (prose string, ok bool) {
 	if i >= 0 {
 		text = strings.TrimSpace(final().ReplaceAllString(text[i:], ""))
 	}
-	text, ok = unwrap(text)
-	if !ok || !fit(text) {
+	if json.Valid([]byte(text)) { // a string may be for users, no other value is
+		var inner string
+		if json.Unmarshal([]byte(text), &inner) != nil {
+			return "", false
+		}
+		text = strings.TrimSpace(inner)
+	}
+	isSaid := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSymbol(r) && r > 0xFF }
+	switch {
+	case text == "" || len(text) > maxProse || machine().MatchString(text) || private().MatchString(text):
+		return "", false
+	case text[0] == '<' && text[len(text)-1] == '>': // a page, or a tag of some tool
+		return "", false
+	case llm.Unthink(text) != text, !strings.ContainsFunc(text, isSaid):
 		return "", false
 	}
 	return text, true
-}
-
-// unwrap takes a text out of the JSON string that it is; any other JSON value is
-// not for people.
-func unwrap(text string) (string, bool) {
-	if !json.Valid([]byte(text)) {
-		return text, true
-	}
-	var inner string
-	if json.Unmarshal([]byte(text), &inner) != nil {
-		return "", false
-	}
-	return strings.TrimSpace(inner), true
-}
-
-// fit reports whether a text holds nothing but what one says to people.
-func fit(text string) bool {
-	switch {
-	case text == "" || len(text) > maxProse || machine().MatchString(text) || private().MatchString(text):
-		return false
-	case text[0] == '<' && text[len(text)-1] == '>': // a page, or a tag of some tool
-		return false
-	}
-	return llm.Unthink(text) == text && strings.ContainsFunc(text, letter)
-}
-
-// letter reports whether the rune can be part of what is said; emoji can.
-func letter(r rune) bool {
-	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSymbol(r) && r > 0xFF
 }
 
 // words keeps plans out of what is said to users: some models write one into the other. It

@@ -33,7 +33,15 @@ func Read(a llm.Answer, keys ...string) (core.Plan, []core.Fault) {
 	} else {
 		r.text(a.Text)
 	}
-	return r.finish()
+	r.words()
+	if len(r.plan.Steps) > maxSteps {
+		r.fault("actions", "%d actions, at most %d are allowed", len(r.plan.Steps), maxSteps)
+		r.plan.Steps = nil
+	}
+	if len(r.plan.Steps) == 0 && r.plan.Response == "" && len(r.faults) == 0 {
+		r.fault("", `the plan has neither "response" nor "actions"`)
+	}
+	return r.plan, r.faults
 }
 
 type reader struct {
@@ -47,19 +55,6 @@ func (r *reader) fault(field, format string, args ...any) {
 	r.faults = append(r.faults, core.Fault{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-func (r *reader) finish() (core.Plan, []core.Fault) {
-	p := &r.plan
-	r.words()
-	if len(p.Steps) > maxSteps {
-		r.fault("actions", "%d actions, at most %d are allowed", len(p.Steps), maxSteps)
-		p.Steps = nil
-	}
-	if len(p.Steps) == 0 && p.Response == "" && len(r.faults) == 0 {
-		r.fault("", `the plan has neither "response" nor "actions"`)
-	}
-	return r.plan, r.faults
-}
-
 // text reads a plan from text.
 func (r *reader) text(text string) {
 	if len(text) > MaxText {
@@ -71,16 +66,11 @@ func (r *reader) text(text string) {
 		r.fault("", "the answer is empty")
 		return
 	}
-	found := find(text)
-	if found.broken != "" {
+	f := find(text)
+	if f.broken != "" {
 		r.source = text
-		r.repair(&found)
+		r.repair(&f)
 	}
-	r.choose(found)
-}
-
-// choose takes the plan out of the JSON that was found.
-func (r *reader) choose(f findings) {
 	switch {
 	case len(f.values) == 0 && f.broken != "":
 		r.fault("", "the answer is not valid JSON")
@@ -88,9 +78,7 @@ func (r *reader) choose(f findings) {
 		r.fault("", `the JSON of the answer is not an action plan: it has neither "response" nor "actions"`)
 	case len(f.values) == 0:
 		r.fault("", "the answer is prose; answer with one JSON object")
-	case len(f.values) == 1:
-		r.value(f.values[0].raw)
-	case f.list():
+	case len(f.values) == 1 || f.list():
 		for _, v := range f.values {
 			r.value(v.raw)
 		}
@@ -121,7 +109,7 @@ func (r *reader) value(raw json.RawMessage) {
 			r.object(list[0])
 			return
 		}
-		r.steps("actions", list)
+		r.steps(list)
 	case shapePlan:
 		r.object(raw)
 	case shapeAction:

@@ -134,50 +134,37 @@ func (r *reader) object(raw json.RawMessage) {
 		return
 	}
 	r.envelope(f)
-	r.respond(f)
+	said, ok := textOf(f.values["response"])
+	if f.has("response") && !ok {
+		r.fault("response", "must be a string")
+	}
+	r.plan.Response = strings.TrimSpace(said)
 	list := f.values["actions"]
 	known := append([]string{"response", "actions"}, planKeys...)
 	if !present(list) && f.has("action") && !f.isString("action") {
 		list = f.values["action"]
 		known = append(known, "action")
 	}
-	r.list(list)
+	r.list(bytes.TrimSpace(list))
 	r.stray(f.rest(known...))
 }
 
-func (r *reader) respond(f fields) {
-	if !f.has("response") {
-		return
-	}
-	said, ok := textOf(f.values["response"])
-	if !ok {
-		r.fault("response", "must be a string")
-		return
-	}
-	r.plan.Response = strings.TrimSpace(said)
-}
-
+// list reads the steps of a plan, or a single one.
 func (r *reader) list(raw json.RawMessage) {
-	raw = bytes.TrimSpace(raw)
-	if !present(raw) {
-		return
-	}
-	if raw[0] == '{' {
-		r.steps("actions", []json.RawMessage{raw})
-		return
-	}
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
+	list := []json.RawMessage{raw}
+	switch {
+	case !present(raw):
+	case raw[0] != '{' && json.Unmarshal(raw, &list) != nil:
 		r.fault("actions", "must be an array of objects")
-		return
+	default:
+		r.steps(list)
 	}
-	r.steps("actions", list)
 }
 
-func (r *reader) steps(field string, list []json.RawMessage) {
+func (r *reader) steps(list []json.RawMessage) {
 	base := len(r.plan.Steps)
 	for i, raw := range list {
-		if s, ok := r.step(fmt.Sprintf("%s[%d]", field, base+i), raw, 0); ok {
+		if s, ok := r.step(fmt.Sprintf("actions[%d]", base+i), raw, 0); ok {
 			r.plan.Steps = append(r.plan.Steps, s)
 		}
 	}

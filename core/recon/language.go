@@ -1,6 +1,7 @@
 package recon
 
 import (
+	"cmp"
 	"math"
 	"strings"
 
@@ -58,20 +59,15 @@ func (c *conversation) hear(text string) {
 			known = e[c.at]
 		}
 		c.trust = max(0, c.trust-strangePart*max(0, float64(words)-known))
-		c.begin()
+		at, sure := c.clearest()
+		if sure && c.strength[at] >= c.first { // the first language that users speak
+			c.at, c.heard = at, true
+		}
 		return
 	}
 	at, _ := c.strength.best()
 	if c.strength[at] >= changeMin && c.strength[at] >= changeLead*c.strength[c.at] {
 		c.at = at
-	}
-}
-
-// begin finds the first language that users speak.
-func (c *conversation) begin() {
-	at, sure := c.clearest()
-	if sure && c.strength[at] >= c.first {
-		c.at, c.heard = at, true
 	}
 }
 
@@ -121,16 +117,16 @@ func (d *detector) language(s core.Scene) (tag string, heard bool) {
 // not change a group's language.
 func locale(s core.Scene) string {
 	for i := range s.Recent {
-		e := &s.Recent[i]
-		if !e.Self {
-			tag := clean(e.Message.Locale)
-			if tag != "" {
-				return tag
-			}
+		tag := clean(s.Recent[i].Message.Locale)
+		if tag != "" && !s.Recent[i].Self {
+			return tag
 		}
 	}
 	return clean(s.Locale)
 }
+
+// otherTags are older tags of languages, and the one of Norwegian that the detector knows as another.
+var otherTags = map[string]string{"no": "nb", "nn": "nb", "iw": "he", "in": "id"}
 
 // clean normalises a language tag as platforms write it ("pt_BR", "en-us");
 // what is none becomes "".
@@ -139,8 +135,9 @@ func clean(tag string) string {
 	if len(subtags) == 0 || len(subtags) > 4 {
 		return ""
 	}
+	isOther := func(c rune) bool { return (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') }
 	for i, s := range subtags {
-		if !letters(s) || len(s) > 8 || i == 0 && (len(s) < 2 || len(s) > 3) {
+		if strings.ContainsFunc(s, isOther) || len(s) > 8 || i == 0 && (len(s) < 2 || len(s) > 3) {
 			return ""
 		}
 		subtags[i] = strings.ToLower(s)
@@ -151,24 +148,8 @@ func clean(tag string) string {
 			subtags[i] = strings.ToUpper(s[:1]) + strings.ToLower(s[1:])
 		}
 	}
-	switch subtags[0] {
-	case "no", "nn": // one detector serves both
-		subtags[0] = "nb"
-	case "iw":
-		subtags[0] = "he"
-	case "in":
-		subtags[0] = "id"
-	}
+	subtags[0] = cmp.Or(otherTags[subtags[0]], subtags[0])
 	return strings.Join(subtags, "-")
-}
-
-func letters(s string) bool {
-	for _, c := range []byte(s) {
-		if (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') {
-			return false
-		}
-	}
-	return true
 }
 
 // base is the language of a tag, without region and script.

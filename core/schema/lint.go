@@ -97,13 +97,12 @@ func lintTypes(v any) error {
 	if !ok && v != nil {
 		list = []any{v}
 	}
-	known := []any{"object", "array", "string", "number", "integer", "boolean", "null"}
 	for _, t := range list {
-		_, isName := t.(string)
+		name, isName := t.(string)
 		if !isName {
 			return errors.New("type must be a name or an array of names; use anyOf for schemas")
 		}
-		if !slices.Contains(known, t) {
+		if !slices.Contains([]string{"object", "array", "string", "number", "integer", "boolean", "null"}, name) {
 			return fmt.Errorf("unknown type %v", t)
 		}
 	}

@@ -50,9 +50,9 @@ func (s *sampler) value(name string, node any, depth int) any {
 			return list[0]
 		}
 	}
-	t, _ := n["type"].(string)
-	if list, ok := n["type"].([]any); ok && len(list) > 0 {
-		t, _ = list[0].(string)
+	t := n["type"]
+	if list, ok := t.([]any); ok && len(list) > 0 {
+		t = list[0]
 	}
 	switch t {
 	case "integer", "number":
