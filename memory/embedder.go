@@ -222,8 +222,14 @@ func (m *embedWorker) embed(ctx context.Context, by Embedder, changed int, batch
 		}
 		vectors[i] = v
 	}
-	if err := m.setLength(changed, length); err != nil {
-		return err
+	m.mu.Lock()
+	known := m.length
+	if m.changed == changed && known == 0 {
+		m.length, m.from = length, 0 // some facts may have vectors of another length
+	}
+	m.mu.Unlock()
+	if known != 0 && known != length {
+		return fmt.Errorf("%w: a length of %d after one of %d", errVectors, length, known)
 	}
 	return m.db.write(ctx, &job{size: len(batch) * length, run: func(t *tx) error {
 		for i := range batch {
@@ -250,21 +256,6 @@ func callEmbedder(ctx context.Context, by Embedder, texts []string) (embeddings 
 		err = fmt.Errorf("%w: %d of %d came", errVectors, len(embeddings), len(texts))
 	}
 	return embeddings, err
-}
-
-// setLength stores the length of a model's vectors. All facts are looked at again, since some
-// may have vectors of another length.
-func (m *embedWorker) setLength(changed, length int) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.changed != changed || m.length == length {
-		return nil
-	}
-	if m.length != 0 {
-		return fmt.Errorf("%w: a length of %d after one of %d", errVectors, length, m.length)
-	}
-	m.length, m.from = length, 0
-	return nil
 }
 
 // query returns the vector of a search text; ok is false if there is no Embedder, or none

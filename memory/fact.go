@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -171,30 +172,30 @@ func factKey(f *core.Fact) []byte { return binary.BigEndian.AppendUint64(nil, nu
 
 // fact reads a fact; ok is false if there is none, or if it cannot be read, which is logged.
 func (t factTx) fact(number uint64) (f core.Fact, ok bool) {
-	key := binary.BigEndian.AppendUint64(nil, number)
-	value := t.bucket(bucketFacts).Get(key)
-	if value == nil {
-		return core.Fact{}, false
-	}
-	f, err := decodeFact(key, value)
-	if err != nil {
+	f, err := t.readFact(number)
+	if err != nil && !errors.Is(err, core.ErrUnknown) {
 		t.db.logUnreadable(err)
 	}
 	return f, err == nil
 }
 
-// factByID reads a fact; if there is none, the error wraps core.ErrUnknown.
+// readFact reads a fact; if there is none, the error wraps core.ErrUnknown.
+func (t factTx) readFact(number uint64) (core.Fact, error) {
+	key := binary.BigEndian.AppendUint64(nil, number)
+	value := t.bucket(bucketFacts).Get(key)
+	if value == nil {
+		return core.Fact{}, unknownFact(factID(number))
+	}
+	return decodeFact(key, value)
+}
+
+// factByID is readFact for a fact's ID.
 func (t factTx) factByID(id string) (core.Fact, error) {
 	number, err := factNumber(id)
 	if err != nil {
 		return core.Fact{}, err
 	}
-	key := binary.BigEndian.AppendUint64(nil, number)
-	value := t.bucket(bucketFacts).Get(key)
-	if value == nil {
-		return core.Fact{}, unknownFact(id)
-	}
-	return decodeFact(key, value)
+	return t.readFact(number)
 }
 
 func unknownFact(id string) error { return fmt.Errorf("%w: %w: %q", ErrBatch, core.ErrUnknown, id) }

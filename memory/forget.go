@@ -382,8 +382,8 @@ func (s *subject) facts() error {
 func (s *subject) plugins() error {
 	return deleteWhere(s.ctx, s.db, bucketPlugins, nil, nil, func(k, v []byte) bool {
 		_, rest, _ := bytes.Cut(k, []byte{ending})
-		path, key, _ := cutItem(rest)
-		return s.holds(path) || s.person != "" && key == s.path.String()
+		path, key, _ := cutOrigin(rest)
+		return s.holds(path) || s.person != "" && string(key) == s.path.String()
 	})
 }
 

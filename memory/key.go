@@ -48,22 +48,31 @@ func placeOf(place []byte) (core.Path, error) {
 	return p, nil
 }
 
-// cutPath reads the place of a key, and what follows it.
-func cutPath(key []byte) (path core.Path, rest []byte, err error) {
-	i := bytes.IndexByte(key, ending)
-	if i < 1 {
-		return core.Path{}, nil, fmt.Errorf("key %q: no place in it", key)
-	}
-	path, err = placeOf(key[:i+1])
-	return path, key[i+1:], err
-}
-
 // originOf reads a place's key, or that of the root.
 func originOf(place []byte) (core.Path, error) {
 	if len(place) == 1 && place[0] == ending {
 		return core.Path{}, nil
 	}
 	return placeOf(place)
+}
+
+// cutOrigin reads the place of a key, or the root, and what follows it.
+func cutOrigin(key []byte) (path core.Path, rest []byte, err error) {
+	place, rest, ok := bytes.Cut(key, []byte{ending})
+	if !ok {
+		return core.Path{}, nil, fmt.Errorf("key %q: no place in it", key)
+	}
+	path, err = originOf(key[:len(place)+1])
+	return path, rest, err
+}
+
+// cutPath reads the place of a key, and what follows it.
+func cutPath(key []byte) (path core.Path, rest []byte, err error) {
+	path, rest, err = cutOrigin(key)
+	if err == nil && path.IsZero() {
+		err = fmt.Errorf("key %q: no place in it", key)
+	}
+	return path, rest, err
 }
 
 // subtree is the range of keys, to exclusive, of the places at or below root; nil, nil for

@@ -210,10 +210,9 @@ func (t *tx) followAlias(path core.Path) (a alias, moved bool) {
 
 // interfaceOf is the path of the interface that a path belongs to.
 func interfaceOf(p core.Path) core.Path {
-	for !p.Parent().IsZero() {
-		p = p.Parent()
-	}
-	return p
+	first, _, _ := strings.Cut(p.String(), "/")
+	root, _ := core.ParsePath(first)
+	return root
 }
 
 // rebase moves a path from below one root to below another.

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -177,19 +176,9 @@ func (i items) List(ctx context.Context, root core.Path) (list []core.Item, err 
 
 // itemAt reads an item from what follows the plugin's name in its key.
 func itemAt(rest, value []byte) (core.Item, error) {
-	path, key, err := cutItem(rest)
+	path, key, err := cutOrigin(rest)
 	if err != nil {
 		return core.Item{}, err
 	}
-	return readItem(path, key, value)
-}
-
-// cutItem reads what follows the plugin's name in the key of an item.
-func cutItem(rest []byte) (path core.Path, key string, err error) {
-	i := bytes.IndexByte(rest, ending) + 1
-	if i == 0 {
-		return core.Path{}, "", fmt.Errorf("item %q: %w", rest, errFields)
-	}
-	path, err = originOf(rest[:i])
-	return path, string(rest[i:]), err
+	return readItem(path, string(key), value)
 }

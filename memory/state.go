@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -86,15 +87,15 @@ func (t *tx) addUse(u Use) {
 }
 
 func readUse(key, value []byte) (u Use, err error) {
-	day, rest, ok := strings.Cut(string(key), string(rune(ending)))
-	person, engine, ok2 := strings.Cut(rest, string(rune(ending)))
-	if !ok || !ok2 {
+	day, rest, ok := bytes.Cut(key, []byte{ending})
+	if !ok {
 		return Use{}, fmt.Errorf("use %q: %w", key, errFields)
 	}
-	u = Use{Day: day, Engine: engine}
-	if u.Person, err = originOf([]byte(person + string(rune(ending)))); err != nil {
+	person, engine, err := cutOrigin(rest)
+	if err != nil {
 		return Use{}, err
 	}
+	u = Use{Day: string(day), Person: person, Engine: string(engine)}
 	err = readFields(value, u.fields)
 	return u, err
 }

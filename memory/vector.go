@@ -48,18 +48,11 @@ func quantize(model string, embedding []float32) (v vector, ok bool) {
 func (v *vector) cosine(w *vector) float64 {
 	a, b := v.digits, w.digits
 	b = b[:len(a)]
-	var one, two, three, four int32 // separate sums, which the processor adds in parallel
-	i := 0
-	for ; i+4 <= len(a); i += 4 {
-		one += int32(int8(a[i])) * int32(int8(b[i]))
-		two += int32(int8(a[i+1])) * int32(int8(b[i+1]))
-		three += int32(int8(a[i+2])) * int32(int8(b[i+2]))
-		four += int32(int8(a[i+3])) * int32(int8(b[i+3]))
+	var sum int32
+	for i, x := range a {
+		sum += int32(int8(x)) * int32(int8(b[i]))
 	}
-	for ; i < len(a); i++ {
-		one += int32(int8(a[i])) * int32(int8(b[i]))
-	}
-	return float64(one+two+three+four) * float64(v.scale) * float64(w.scale)
+	return float64(sum) * float64(v.scale) * float64(w.scale)
 }
 
 const vectorHeader = 8
