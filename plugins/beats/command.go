@@ -3,6 +3,7 @@ package beats
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,7 +36,7 @@ func (p *Plugin) command(ctx context.Context, c command.Call) (string, error) {
 	}
 	what := c.Args["what"]
 	if what == "" {
-		return p.describeZoned(ctx, c, w, said)
+		return p.tell(ctx, c, w, said)
 	}
 	if !c.Private && c.Author.Rank < core.RankModerator {
 		return "", core.Errorf(core.Forbidden, "In a group its moderators say that.")
@@ -57,49 +58,40 @@ func (p *Plugin) command(ctx context.Context, c command.Call) (string, error) {
 	}
 	p.changed.Store(true)
 	core.Notify(p.wake)
-	return p.describeZoned(ctx, c, w, true)
+	return p.tell(ctx, c, w, true)
 }
 
-// describeZoned says what is set here. In private the night of the user's own time zone
-// counts.
-func (p *Plugin) describeZoned(ctx context.Context, c command.Call, w wants, said bool) (text string, err error) {
+// tell says how it is here. In private the night of the user's own time zone counts.
+func (p *Plugin) tell(ctx context.Context, c command.Call, w wants, said bool) (text string, err error) {
 	if w.Zone == "" && c.Private {
 		w.Zone, err = p.zoneOfPerson(ctx, c.Person)
 	}
-	return p.tell(c.Path, w, said), err
-}
-
-// tell says how it is here.
-func (p *Plugin) tell(at core.Path, w wants, said bool) string {
+	if err != nil {
+		return "", err
+	}
 	var here []string
 	named := false
 	for i := range p.beats {
 		b := &p.beats[i]
-		if b.silent() || !b.covers(at) {
-			continue
+		if !b.silent() && b.covers(c.Path) {
+			named = named || slices.Contains(b.Places, c.Path)
+			here = append(here, fmt.Sprintf("%s (%s)", b.Name, b.schedule.String()))
 		}
-		for _, root := range b.Places {
-			named = named || root == at
-		}
-		here = append(here, fmt.Sprintf("%s (%s)", b.Name, b.schedule.String()))
 	}
 	switch {
 	case said && !w.On, !said && !named:
-		return "I do not write here on my own account. `/beats on` lets me."
+		return "I do not write here on my own account. `/beats on` lets me.", nil
 	case len(here) == 0:
-		return "I may write here on my own account, but nothing is planned."
+		return "I may write here on my own account, but nothing is planned.", nil
 	}
-	text := "I may write here on my own account: " + strings.Join(here, "; ")
+	text = "I may write here on my own account: " + strings.Join(here, "; ")
 	if p.night != (night{}) {
-		text += ". Never at night (" + p.config.Night + ", " + p.zoneName(w) + ")"
+		zone := "my time zone"
+		loc := p.zone(w)
+		if loc != time.Local {
+			zone = loc.String()
+		}
+		text += ". Never at night (" + p.config.Night + ", " + zone + ")"
 	}
-	return text + ". `/beats off` ends that."
-}
-
-func (p *Plugin) zoneName(w wants) string {
-	loc := p.zone(w)
-	if loc != time.Local {
-		return loc.String()
-	}
-	return "my time zone"
+	return text + ". `/beats off` ends that.", nil
 }

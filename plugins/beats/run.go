@@ -2,7 +2,6 @@ package beats
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -67,7 +66,15 @@ func (l *loop) round(ctx context.Context) (time.Duration, error) {
 		}
 		l.all, l.read = all, now
 	}
-	list := append(l.ready(now), l.since(now)...)
+	var list []due
+	l.busy = slices.DeleteFunc(l.busy, func(d due) bool {
+		ready := !d.retry.After(now)
+		if ready {
+			list = append(list, d)
+		}
+		return ready
+	})
+	list = append(list, l.since(now)...)
 	l.until = now
 	for _, d := range list {
 		if err := l.begin(ctx, d); err != nil && ctx.Err() == nil {
@@ -91,24 +98,11 @@ func (l *loop) stale(now time.Time) bool {
 	return false
 }
 
-// ready takes what waited for long enough.
-func (l *loop) ready(now time.Time) (list []due) {
-	l.busy = slices.DeleteFunc(l.busy, func(d due) bool {
-		ready := !d.retry.After(now)
-		if ready {
-			list = append(list, d)
-		}
-		return ready
-	})
-	return list
-}
-
 // since lists what fell due since the last round. What is long past is dropped.
 func (l *loop) since(now time.Time) (list []due) {
 	from := l.until
-	old := now.Add(-grace)
-	if from.Before(old) {
-		from = old
+	if from.Before(now.Add(-grace)) {
+		from = now.Add(-grace)
 	}
 	for i := range l.beats {
 		for _, zone := range l.zones(l.all) {
@@ -224,18 +218,6 @@ type data struct {
 	Actions []string `json:"actions"`
 }
 
-// may lists the actions that a beat may take.
-func (b *beat) may() []string {
-	list := slices.Clone(b.Actions)
-	if len(list) == 0 && b.Kind == kindInternal {
-		list = []string{"diary_*", "memory_*", "bio_*"}
-	}
-	if !b.silent() {
-		list = append(list, core.MessagePrefix+"*")
-	}
-	return list
-}
-
 // reach begins a beat in a place. It is marked before: rather none than two.
 func (p *Plugin) reach(ctx context.Context, d *due, at *place, s scene) error {
 	now := p.host.Clock()
@@ -245,10 +227,14 @@ func (p *Plugin) reach(ctx context.Context, d *due, at *place, s scene) error {
 	if err := p.mark(ctx, d, at, now); err != nil {
 		return err
 	}
-	raw, err := json.Marshal(data{d.Name, d.silent(), d.may()})
-	if err != nil {
-		return fmt.Errorf("beat %s: %w", d.Name, err)
+	may := slices.Clone(d.Actions)
+	if len(may) == 0 && d.Kind == kindInternal {
+		may = []string{"diary_*", "memory_*", "bio_*"}
 	}
+	if !d.silent() {
+		may = append(may, core.MessagePrefix+"*")
+	}
+	raw := core.JSON(data{d.Name, d.silent(), may})
 	e := core.Event{Kind: core.KindBeat, Data: string(raw), Message: core.Message{
 		Path: at.path, ID: fmt.Sprintf("beat-%s-%d", d.Name, d.at.Unix()), Time: now, Text: d.Prompt,
 		Author: core.Author{Bot: true, Rank: core.RankBot}, Private: at.Private || s.private, Locale: s.locale,
@@ -262,39 +248,36 @@ func (p *Plugin) reach(ctx context.Context, d *due, at *place, s scene) error {
 }
 
 // spend takes one from the day's budget, if there is one left.
-func (p *Plugin) spend(ctx context.Context, now time.Time) (bool, error) {
-	today, _, err := core.GetItem[day](ctx, p.host.Items, core.Path{}, keyDay)
-	if err != nil {
-		return false, err
-	}
+func (p *Plugin) spend(ctx context.Context, now time.Time) (ok bool, err error) {
 	date := now.Format(time.DateOnly)
-	if today.Day != date {
-		today = day{Day: date}
-	}
-	if today.Count >= p.config.PerDay {
-		return false, nil
-	}
-	today.Count++
-	return true, core.PutItem(ctx, p.host.Items, core.Path{}, keyDay, today)
+	err = core.EditItem(ctx, p.host.Items, core.Path{}, keyDay, func(today *day) (keep bool, err error) {
+		if today.Day != date {
+			*today = day{Day: date}
+		}
+		ok = today.Count < p.config.PerDay
+		if ok {
+			today.Count++
+		}
+		return true, nil
+	})
+	return ok && err == nil, err
 }
 
 // mark notes what a place gets.
 func (p *Plugin) mark(ctx context.Context, d *due, at *place, now time.Time) error {
-	had, _, err := core.GetItem[got](ctx, p.host.Items, at.path, keyGot)
-	if err != nil {
-		return err
-	}
 	date := now.In(p.zone(at.wants)).Format(time.DateOnly)
-	if had.Day != date {
-		had.Day, had.Count = date, 0
-	}
-	had.Count++
-	if had.Latest == nil {
-		had.Latest = make(map[string]int64)
-	}
-	had.Latest[d.Name] = d.at.Unix()
-	if !d.silent() {
-		had.Reached = now
-	}
-	return core.PutItem(ctx, p.host.Items, at.path, keyGot, had)
+	return core.EditItem(ctx, p.host.Items, at.path, keyGot, func(had *got) (keep bool, err error) {
+		if had.Day != date {
+			had.Day, had.Count = date, 0
+		}
+		had.Count++
+		if had.Latest == nil {
+			had.Latest = make(map[string]int64)
+		}
+		had.Latest[d.Name] = d.at.Unix()
+		if !d.silent() {
+			had.Reached = now
+		}
+		return true, nil
+	})
 }

@@ -142,8 +142,11 @@ func (p *Plugin) invite(ctx context.Context, person core.Path, m *core.Message) 
 		return ""
 	}
 	if g == nil || g.code == "" || p.codes[g.hash].Until.Before(now) {
+		if g != nil {
+			p.drop(ctx, g.hash)
+		}
 		var err error
-		g, err = p.fresh(ctx, person, m.Author.Name, g)
+		g, err = p.newCode(ctx, person, m.Author.Name)
 		if err != nil {
 			p.Log.Error("no code", "err", err)
 		}
@@ -156,12 +159,8 @@ func (p *Plugin) invite(ctx context.Context, person core.Path, m *core.Message) 
 		". When it is confirmed, write to me again."
 }
 
-// fresh makes a person's code, in place of an older one; nil where too many are
-// open. mu is held.
-func (p *Plugin) fresh(ctx context.Context, person core.Path, name string, old *guest) (*guest, error) {
-	if old != nil {
-		p.drop(ctx, old.hash)
-	}
+// newCode makes a person's code; nil where too many are open. mu is held.
+func (p *Plugin) newCode(ctx context.Context, person core.Path, name string) (*guest, error) {
 	for hash, v := range p.codes {
 		if v.Until.Before(p.Clock()) {
 			p.drop(ctx, hash)
@@ -170,16 +169,15 @@ func (p *Plugin) fresh(ctx context.Context, person core.Path, name string, old *
 	if len(p.codes) >= p.config.Open {
 		return nil, nil
 	}
-	g := &guest{code: rand.Text()[:codeLength]}
-	g.hash = hashed(g.code)
+	code := rand.Text()[:codeLength]
+	g := &guest{code: code, hash: hashed(code)}
 	v := invitation{person, name, p.Clock().Add(p.config.Valid)}
 	if err := core.PutItem(ctx, p.Items, core.Path{}, codeKey+g.hash, v); err != nil {
 		return nil, err
 	}
 	p.codes[g.hash], p.of[person] = v, g
-	name = cmp.Or(txt.ClipLine(name, maxName), "Somebody")
-	const text = " wants to talk to me, and has a code. Let them in with /pair CODE."
-	p.Messenger.NotifyAdmins(name + " (" + person.String() + ")" + text)
+	p.Messenger.NotifyAdmins(fmt.Sprintf("%s (%s) wants to talk to me, and has a code. Let them in with /pair CODE.",
+		cmp.Or(txt.ClipLine(name, maxName), "Somebody"), person))
 	return g, nil
 }
 
@@ -276,8 +274,7 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 		p.drop(ctx, g.hash)
 	}
 	delete(p.paired, person)
-	_, err := p.Items.Put(ctx, core.Item{Path: person, Key: pairedKey, Version: core.AnyVersion})
-	return err
+	return core.PutItem(ctx, p.Items, person, pairedKey, nil)
 }
 
 // Commands implements command.Commander.
