@@ -50,7 +50,7 @@ func TestConform(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	if faults := Check(bankFile); len(faults) > 0 {
+	if faults := faultsOf(bankFile); len(faults) > 0 {
 		t.Errorf("the bank: %v", faults)
 	}
 	deep := strings.Repeat(`{"type":"array","items":`, 70) + `{}` + strings.Repeat("}", 70)
@@ -84,7 +84,7 @@ func TestCheck(t *testing.T) {
 		"no endpoint":    {strings.Replace(with(`{"name":"a","description":"x","inputSchema":{"type":"object"}}`), "https://x.example", "", 1), []string{"nobody knows where"}},
 	} {
 		var got []string
-		for _, f := range Check(file(t, tc.text)) {
+		for _, f := range faultsOf(file(t, tc.text)) {
 			got = append(got, f.String())
 		}
 		if len(got) != len(tc.want) {
@@ -97,9 +97,15 @@ func TestCheck(t *testing.T) {
 			}
 		}
 	}
-	if faults := Check("testdata/none.json"); len(faults) != 1 || faults[0].Warning {
+	if faults := faultsOf("testdata/none.json"); len(faults) != 1 || faults[0].Warning {
 		t.Errorf("%v", faults)
 	}
+}
+
+// faultsOf are those of a file, whatever headers its agent wants.
+func faultsOf(file string) []Fault {
+	c := Config{Sources: []Source{{Path: file, Headers: map[string]core.Secret{"X-Key": core.NewSecret("x")}}}}
+	return c.Faults()
 }
 
 func TestConfig(t *testing.T) {
@@ -142,7 +148,7 @@ func TestGuide(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(string(text), "```json\n")
 	example, _, _ := strings.Cut(rest, "```")
-	if faults := Check(file(t, example)); len(faults) > 0 {
+	if faults := faultsOf(file(t, example)); len(faults) > 0 {
 		t.Errorf("%v", faults)
 	}
 }
@@ -455,7 +461,7 @@ func TestTheCatalogueComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, want, got)
-	if faults := Check(file(t, string(data))); len(faults) != 1 || !strings.Contains(faults[0].Text, "nobody knows where") {
+	if faults := faultsOf(file(t, string(data))); len(faults) != 1 || !strings.Contains(faults[0].Text, "nobody knows where") {
 		t.Errorf("what is exported is no right blueprint: %v", faults)
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 // Fault is something that is wrong with a blueprint.
 type Fault struct {
-	Source  int    // which source of the Config, from 0; -1: none
+	Source  int    // which source of the Config, from 0
 	File    string // "": the source itself
 	Tool    string // as the file calls it; "": the file
 	Text    string // what is wrong, and how to fix it
@@ -35,12 +35,6 @@ func (f Fault) String() string {
 		text = f.File + ": " + text
 	}
 	return text
-}
-
-// Check reads a blueprint and returns everything that is wrong with it.
-func Check(file string) []Fault {
-	all, faults := read(file, &Source{}, -1)
-	return append(faults, checkTogether(all)...)
 }
 
 // Faults returns everything that is wrong with the sources and their files.
@@ -158,8 +152,7 @@ func (b *Blueprint) check(s *Source, source int) (faults []Fault) {
 	case len(b.Tools)+len(b.unread) == 0:
 		add("", "capabilities.tools is missing or empty", false)
 	case len(s.Command) == 0 && s.URL == "" && b.Endpoint == "":
-		add("", "nobody knows where the agent is: the file has no endpoint, and the configuration no url or command",
-			source < 0)
+		add("", "nobody knows where the agent is: the file has no endpoint, and the configuration no url or command", false)
 	case b.Endpoint != "" && wrong != "":
 		add("", fmt.Sprintf("endpoint: %q %s", b.Endpoint, wrong), false)
 	}
@@ -171,7 +164,7 @@ func (b *Blueprint) check(s *Source, source int) (faults []Fault) {
 	if b.Version != "" && !semantic().MatchString(b.Version) {
 		add("", fmt.Sprintf("version: %q is not a semantic version, like 1.2.0", b.Version), true)
 	}
-	if b.auth && source >= 0 && len(s.Headers) == 0 && len(s.Command) == 0 {
+	if b.auth && len(s.Headers) == 0 && len(s.Command) == 0 {
 		add("", "security.authRequired: the agent wants to know who asks; the configuration has no headers", true)
 	}
 	for _, f := range b.unread {

@@ -43,16 +43,10 @@ func Compare(before, after []byte) ([]Change, error) {
 	var d diff
 	d.tools(old, b)
 	d.envelope(old, b)
-	slices.SortStableFunc(d.changes, func(a, b Change) int {
-		switch {
-		case a.Breaking == b.Breaking:
-			return 0
-		case a.Breaking:
-			return -1
-		}
-		return 1
-	})
-	return d.changes, nil
+	harmless := slices.Clone(d.changes)
+	harmless = slices.DeleteFunc(harmless, func(c Change) bool { return c.Breaking })
+	breaking := slices.DeleteFunc(d.changes, func(c Change) bool { return !c.Breaking })
+	return append(breaking, harmless...), nil
 }
 
 // diff collects changes.
@@ -207,7 +201,6 @@ func (c *comparison) nodes(at string, x, y any, depth int) {
 	c.types(at, a, b)
 	c.bounds(at, a, b)
 	c.enums(at, a, b)
-	c.required(at, a, b)
 	c.properties(at, a, b, depth)
 	if a["items"] != nil && b["items"] != nil {
 		c.nodes(at+"[]", a["items"], b["items"], depth+1)
@@ -248,11 +241,10 @@ func resolve(root map[string]any, node any) (n map[string]any, ok bool) {
 
 func (c *comparison) types(at string, a, b map[string]any) {
 	before, after := typesOf(a), typesOf(b)
-	gone := without(before, after)
+	gone, more := without(before, after), without(after, before)
 	if len(gone) > 0 {
 		c.narrower("%s is no %s any more", at, strings.Join(gone, " or "))
 	}
-	more := without(after, before)
 	if len(more) > 0 {
 		c.wider("%s can be %s now", at, strings.Join(more, " or "))
 	}
@@ -328,20 +320,17 @@ func missing(a, b []any) []any {
 	})
 }
 
-func (c *comparison) required(at string, a, b map[string]any) {
-	before, _ := a["required"].([]any)
-	after, _ := b["required"].([]any)
-	for _, name := range missing(after, before) {
-		c.narrower("%s.%v is required now", at, name)
-	}
-	for _, name := range missing(before, after) {
-		c.wider("%s.%v is not required any more", at, name)
-	}
-}
-
 // properties compares what an object has. What an input no longer knows may have been sent;
 // what an output lacks may have been read.
 func (c *comparison) properties(at string, a, b map[string]any, depth int) {
+	needed, _ := a["required"].([]any)
+	needs, _ := b["required"].([]any)
+	for _, name := range missing(needs, needed) {
+		c.narrower("%s.%v is required now", at, name)
+	}
+	for _, name := range missing(needed, needs) {
+		c.wider("%s.%v is not required any more", at, name)
+	}
 	before, _ := a["properties"].(map[string]any)
 	after, _ := b["properties"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(before)) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"synthbot/core"
 )
@@ -74,18 +73,12 @@ func exported(a *core.Action) (Tool, error) {
 		}
 		t.Examples = append(t.Examples, raw)
 	}
-	text := func(d time.Duration) string {
-		if d == 0 {
-			return ""
-		}
-		return d.String()
-	}
 	t.Meta.Own = &exportedAction{
 		Brief: a.Brief, Similes: a.Similes, Examples: a.Examples, DependsOn: a.DependsOn, Effects: a.Effects,
 		Essential: a.Essential, External: a.External, Outside: a.Outside,
 		Permission: a.Permission, Concerns: a.Concerns, Confirm: a.Confirm,
-		Timeout: text(a.Timeout), Retries: a.Retries, Idempotent: a.Idempotent, Busy: a.Busy,
-		RateCount: a.RateLimit.Count, RatePer: text(a.RateLimit.Per), Cache: text(a.Cache),
+		Timeout: span(a.Timeout), Retries: a.Retries, Idempotent: a.Idempotent, Busy: a.Busy,
+		RateCount: a.RateLimit.Count, RatePer: span(a.RateLimit.Per), Cache: span(a.Cache),
 	}
 	return t, nil
 }

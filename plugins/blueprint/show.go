@@ -1,7 +1,6 @@
 package blueprint
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -34,7 +33,7 @@ func viewOf(t *Tool) view {
 	if json.Unmarshal(t.Output, &root) != nil {
 		return v
 	}
-	addFields(json.NewDecoder(bytes.NewReader(t.Output)), false, &v.fields)
+	addFields(t.Output, false, &v.fields)
 	if x, ok := root["x-display"].(string); ok {
 		v.format = strings.ToLower(x)
 	} else if hasForm(root, root, 0) {
@@ -63,29 +62,19 @@ func hasForm(root map[string]any, node any, depth int) bool {
 	return false
 }
 
-// addFields reads one value of a schema, and adds the names of properties in their order.
-func addFields(d *json.Decoder, properties bool, fields *[]string) {
-	t, err := d.Token()
-	if err != nil {
-		return
+// addFields adds the names of properties in a schema, in their order.
+func addFields(raw json.RawMessage, properties bool, fields *[]string) {
+	var list []json.RawMessage
+	_ = json.Unmarshal(raw, &list) // else it is no array
+	for _, element := range list {
+		addFields(element, false, fields)
 	}
-	open, ok := t.(json.Delim)
-	for ok && d.More() {
-		key := ""
-		if open == '{' {
-			name, err := d.Token()
-			if err != nil {
-				return
-			}
-			key, _ = name.(string)
-			if properties && len(*fields) < maxFields && !slices.Contains(*fields, key) {
-				*fields = append(*fields, key)
-			}
+	object, _ := schema.DecodeObject(raw)
+	for _, m := range object {
+		if properties && len(*fields) < maxFields && !slices.Contains(*fields, m.Key) {
+			*fields = append(*fields, m.Key)
 		}
-		addFields(d, !properties && key == "properties", fields)
-	}
-	if ok {
-		_, _ = d.Token() // its end; an error comes again with the next token
+		addFields(m.Value, !properties && m.Key == "properties", fields)
 	}
 }
 

@@ -31,30 +31,27 @@ type exportedAction struct {
 	Permission core.Permission `json:"permission,omitempty"`
 	Concerns   string          `json:"concerns,omitempty"`
 	Confirm    bool            `json:"confirm,omitempty"`
-	Timeout    string          `json:"timeout,omitempty"`
+	Timeout    span            `json:"timeout,omitzero"`
 	Retries    int             `json:"retries,omitempty"`
 	Idempotent bool            `json:"idempotent,omitempty"`
 	Busy       core.Busy       `json:"busy,omitempty"`
 	RateCount  int             `json:"rate_count,omitempty"`
-	RatePer    string          `json:"rate_per,omitempty"`
-	Cache      string          `json:"cache,omitempty"`
+	RatePer    span            `json:"rate_per,omitzero"`
+	Cache      span            `json:"cache,omitzero"`
 }
 
 // action makes an action of a tool, without code, as the file describes it.
 func (t *Tool) action() core.Action {
 	o := t.Meta.Own
 	if o != nil {
-		duration := func(text string) time.Duration {
-			d, _ := time.ParseDuration(text) // "" and what cannot be read are 0
-			return d
-		}
 		return core.Action{
 			Name: t.Name, Brief: o.Brief, Similes: o.Similes, Schema: t.Input, Output: t.Output,
 			Examples: o.Examples, DependsOn: o.DependsOn, Effects: o.Effects, Essential: o.Essential,
 			External: o.External, Outside: o.Outside,
 			Permission: o.Permission, Concerns: o.Concerns, Confirm: o.Confirm,
-			Timeout: duration(o.Timeout), Retries: o.Retries, Idempotent: o.Idempotent, Busy: o.Busy,
-			RateLimit: core.RateLimit{Count: o.RateCount, Per: duration(o.RatePer)}, Cache: duration(o.Cache),
+			Timeout: time.Duration(o.Timeout), Retries: o.Retries, Idempotent: o.Idempotent, Busy: o.Busy,
+			RateLimit: core.RateLimit{Count: o.RateCount, Per: time.Duration(o.RatePer)},
+			Cache:     time.Duration(o.Cache),
 		}
 	}
 	a := core.Action{
@@ -66,11 +63,10 @@ func (t *Tool) action() core.Action {
 	for _, name := range t.DependsOn {
 		a.DependsOn = append(a.DependsOn, actionName(name))
 	}
-	if !a.Idempotent {
-		a.Cache = 0 // an equal call of a tool that changes something must be made
-	}
 	if a.Idempotent {
 		a.Retries = 2
+	} else {
+		a.Cache = 0 // an equal call of a tool that changes something must be made
 	}
 	return a
 }
