@@ -163,16 +163,12 @@ func (p *Plugin) listAction() core.Action {
 	return action.Typed(core.Action{
 		Name: "reminder_list", Similes: []string{"list_reminders", "show_reminders"},
 		Brief: "List the reminders that the person set here",
-		Examples: core.Examples{
-			Description: "Tells what this person is to be reminded of in this place, the next one first, with ids.",
-			Instructions: core.Instructions{
-				WhenToUse: "When somebody asks what they are to be reminded of, or to find the id of one.",
-				CommonPitfalls: []string{"What was set in other places is not shown here.",
-					"Do not show people the ids unless they want to cancel one by a command."},
-			},
-			Examples: []core.Example{core.NewExample("“What do I have coming up?”", `{}`),
-				core.NewExample("A moderator asks what is set in this group", `{"all":true}`)},
-		},
+		Examples: action.Guide("Tells what this person is to be reminded of in this place, the next one first, with ids.",
+			"When somebody asks what they are to be reminded of, or to find the id of one.",
+			[]string{"What was set in other places is not shown here.",
+				"Do not show people the ids unless they want to cancel one by a command."},
+			core.NewExample("“What do I have coming up?”", `{}`),
+			core.NewExample("A moderator asks what is set in this group", `{"all":true}`)),
 		Effects: core.EffectReadsChat, Permission: core.PermissionEveryone, Idempotent: true,
 	}, p.doList)
 }
@@ -212,16 +208,12 @@ func (p *Plugin) cancelAction() core.Action {
 	return action.Typed(core.Action{
 		Name: "reminder_cancel", Similes: []string{"cancel_reminder", "delete_reminder"},
 		Brief: "Cancel one of the reminders that were set here",
-		Examples: core.Examples{
-			Description: "Takes a reminder away for good, with all its repetitions.",
-			Instructions: core.Instructions{
-				WhenToUse: "When somebody no longer wants to be reminded. Moderators may cancel everybody's.",
-				CommonPitfalls: []string{"Words must fit one reminder only; else use its id.",
-					"To change a reminder, cancel it and set a new one."},
-			},
-			Examples: []core.Example{core.NewExample("“Forget about the dentist”", `{"id":"dentist"}`),
-				core.NewExample("By the id that reminder_list showed", `{"id":"mzxw6ytb"}`)},
-		},
+		Examples: action.Guide("Takes a reminder away for good, with all its repetitions.",
+			"When somebody no longer wants to be reminded. Moderators may cancel everybody's.",
+			[]string{"Words must fit one reminder only; else use its id.",
+				"To change a reminder, cancel it and set a new one."},
+			core.NewExample("“Forget about the dentist”", `{"id":"dentist"}`),
+			core.NewExample("By the id that reminder_list showed", `{"id":"mzxw6ytb"}`)),
 		Effects: core.EffectRanked | core.EffectWrites, Permission: core.PermissionEveryone,
 	}, p.doCancel)
 }

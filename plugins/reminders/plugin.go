@@ -68,10 +68,14 @@ func (p *Plugin) set(ctx context.Context, a asker, w wish) (reminder, error) {
 	now := p.host.Clock()
 	r := reminder{
 		Text: strings.TrimSpace(w.text), Place: a.place, Private: a.private, Author: a.author, Locale: a.locale,
-		Zone: zoneName(w.when.At.Location()), Start: w.when.At.Truncate(time.Second), Rule: w.rule.String(),
+		Start: w.when.At.Truncate(time.Second), Rule: w.rule.String(),
 		Veiled: w.veiled, Set: now,
 	}
 	r.Due = r.Start
+	zone := w.when.At.Location().String()
+	if _, ok := timezone.Load(zone); ok { // else it has no name to find it by
+		r.Zone = zone
+	}
 	if !w.rule.IsZero() {
 		from := r.Start
 		if now.After(from) {
@@ -90,22 +94,21 @@ func (p *Plugin) set(ctx context.Context, a asker, w wish) (reminder, error) {
 		return r, err
 	}
 	r.ID = identify(w.seed, &r)
-	known, err := p.room(ctx, a, &r)
-	switch {
-	case err != nil:
+	all, err := p.of(ctx, a.person)
+	if err != nil {
 		return r, err
-	case known != nil:
-		return *known, nil
+	}
+	for _, known := range all {
+		same := known.Place == r.Place && known.Text == r.Text && known.Rule == r.Rule &&
+			known.Due.Sub(r.Due).Abs() < time.Minute
+		if known.ID == r.ID || same {
+			return known, nil
+		}
+	}
+	if len(all) >= p.config.PerPerson {
+		return r, core.Errorf(core.Forbidden, "%d reminders wait already; one must be cancelled first.", len(all))
 	}
 	return r, p.keep(ctx, a.person, r)
-}
-
-// zoneName is a zone as it is kept: "" for one that has no name to find it by.
-func zoneName(loc *time.Location) string {
-	if _, ok := timezone.Load(loc.String()); ok {
-		return loc.String()
-	}
-	return ""
 }
 
 func (p *Plugin) check(r *reminder, now time.Time) error {
@@ -133,26 +136,6 @@ func identify(seed string, r *reminder) string {
 		sum = sha256.Sum256(append(sum[:], r.Due.UTC().Format(time.RFC3339)...))
 	}
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5]))
-}
-
-// room sees that the person may have one more, and returns the one that is this
-// one already.
-func (p *Plugin) room(ctx context.Context, a asker, r *reminder) (*reminder, error) {
-	all, err := p.of(ctx, a.person)
-	if err != nil {
-		return nil, err
-	}
-	for i := range all {
-		same := all[i].Place == r.Place && all[i].Text == r.Text && all[i].Rule == r.Rule &&
-			all[i].Due.Sub(r.Due).Abs() < time.Minute
-		if all[i].ID == r.ID || same {
-			return &all[i], nil
-		}
-	}
-	if len(all) >= p.config.PerPerson {
-		return nil, core.Errorf(core.Forbidden, "%d reminders wait already; one must be cancelled first.", len(all))
-	}
-	return nil, nil
 }
 
 // unreadable returns what a user reads about a bad time. Their words are not in it, because

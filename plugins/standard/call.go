@@ -157,18 +157,11 @@ func (p *Plugin) callExamples() core.Examples {
 func (p *Plugin) changeExamples() core.Examples {
 	i := slices.IndexFunc(p.apis, (*api).asks)
 	method := changing(p.apis[i].Methods)[0]
-	return core.Examples{
-		Description: "Sends a request that changes something, once the person agreed. An api_call that is no GET" +
-			" becomes one of these by itself.",
-		Instructions: core.Instructions{
-			WhenToUse: "As api_call, which leads here.",
-			CommonPitfalls: []string{"The person sees endpoint, query and body before it is sent: only what was asked" +
-				" for belongs into them."},
-		},
-		Examples: []core.Example{core.NewExample("A change",
-			fmt.Sprintf(`{"api":%q,"endpoint":"/orders/7","method":%q,"body":{"state":"sent"}}`, p.apis[i].Name,
-				method))},
-	}
+	return action.Guide("Sends a request that changes something, once the person agreed. An api_call that is no GET"+
+		" becomes one of these by itself.", "As api_call, which leads here.",
+		[]string{"The person sees endpoint, query and body before it is sent: only what was asked for belongs into them."},
+		core.NewExample("A change", fmt.Sprintf(`{"api":%q,"endpoint":"/orders/7","method":%q,"body":{"state":"sent"}}`,
+			p.apis[i].Name, method)))
 }
 
 // prepare reads a call, and refuses one that may not be carried out.

@@ -80,11 +80,12 @@ func (p *Plugin) page(ctx context.Context, u *url.URL) (*page, error) {
 	if known != nil {
 		return known, nil
 	}
-	leave, err := p.enter(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("page: %w", err)
+	select {
+	case p.turns <- struct{}{}:
+		defer func() { <-p.turns }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("page: %w", ctx.Err())
 	}
-	defer leave()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, core.Errorf(core.Invalid, "That is not an address; write it as https://example.org/page.")

@@ -47,7 +47,13 @@ func extract(body []byte, kind, header string, at *url.URL) (*page, error) {
 	if err != nil {
 		return nil, &core.Error{Kind: core.Broken, Text: "The page cannot be read.", Err: err}
 	}
-	p := &page{url: at.String(), title: txt.ClipBytes(squeeze(titleOf(doc)), maxTitle)}
+	p := &page{url: at.String()}
+	for n := range doc.Descendants() {
+		if n.Type == html.ElementNode && n.Data == "title" && n.FirstChild != nil {
+			p.title = txt.ClipBytes(squeeze(n.FirstChild.Data), maxTitle)
+			break
+		}
+	}
 	hide(doc)
 	article := p.article(doc, at)
 	p.text = txt.ClipBytes(render(article, false, at), maxPage)
@@ -117,16 +123,6 @@ func clean(text string) string {
 
 // squeeze is a text on one line.
 func squeeze(text string) string { return strings.Join(strings.Fields(clean(text)), " ") }
-
-// titleOf is what a document calls itself.
-func titleOf(doc *html.Node) string {
-	for n := range doc.Descendants() {
-		if n.Type == html.ElementNode && n.Data == "title" && n.FirstChild != nil {
-			return n.FirstChild.Data
-		}
-	}
-	return ""
-}
 
 // hide takes out of a document what a reader does not see: orders are hidden
 // there.
@@ -219,13 +215,8 @@ const maxNesting = 400
 func render(n *html.Node, links bool, base *url.URL) string {
 	r := &renderer{links: links, base: base, quiet: true, ends: 2}
 	r.node(n)
-	return tidy(clean(r.b.String()))
-}
-
-// tidy leaves no more than one empty line between blocks.
-func tidy(text string) string {
-	var lines []string
-	for l := range strings.SplitSeq(text, "\n") {
+	var lines []string // no more than one empty line between blocks
+	for l := range strings.SplitSeq(clean(r.b.String()), "\n") {
 		l = strings.TrimRight(l, " \t")
 		if l != "" || len(lines) > 0 && lines[len(lines)-1] != "" {
 			lines = append(lines, l)
@@ -235,11 +226,11 @@ func tidy(text string) string {
 }
 
 func (r *renderer) node(n *html.Node) {
-	if r.depth++; r.depth > maxNesting || r.b.Len() > maxPage {
-		r.depth--
+	r.depth++
+	defer func() { r.depth-- }()
+	if r.depth > maxNesting || r.b.Len() > maxPage {
 		return
 	}
-	defer func() { r.depth-- }()
 	switch n.Type {
 	case html.TextNode:
 		r.text(n.Data)

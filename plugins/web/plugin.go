@@ -138,13 +138,3 @@ func (p *Plugin) searchAction() core.Action {
 		Effects: core.EffectReadsForeign | core.EffectFinds, Cache: p.conf.Remember,
 	}, p.find)
 }
-
-// enter waits for one of the few places of those who read a page.
-func (p *Plugin) enter(ctx context.Context) (leave func(), err error) {
-	select {
-	case p.turns <- struct{}{}:
-		return func() { <-p.turns }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}

@@ -126,10 +126,16 @@ func (r Rule) After(start, after time.Time, horizon time.Duration) iter.Seq[time
 			show = func(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 		}
 		far := start.Add(max(0, after.Sub(start)) + horizon)
-		series, err := r.series(show(start), r.until(show, loc), show(far))
+		o := r.option
+		o.Dtstart, o.Until = show(start), r.until(show, loc)
+		if o.Until.IsZero() || o.Until.After(show(far)) {
+			o.Until = show(far)
+		}
+		rule, err := rrule.NewRRule(o)
 		if err != nil {
 			return
 		}
+		series := guarded(rule.Iterator())
 		// A time that clocks skip is a little later than its name says.
 		from, last := show(after).Add(-clockJump), after
 		for t, more := series(); more; t, more = series() {
@@ -171,19 +177,6 @@ func (r *Rule) until(show func(time.Time) time.Time, loc *time.Location) time.Ti
 		return show(until)
 	}
 	return r.option.Until
-}
-
-func (r *Rule) series(start, until, far time.Time) (rrule.Next, error) {
-	o := r.option
-	o.Dtstart, o.Until = start, until
-	if until.IsZero() || until.After(far) {
-		o.Until = far
-	}
-	rule, err := rrule.NewRRule(o)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRule, err)
-	}
-	return guarded(rule.Iterator()), nil
 }
 
 // guarded ends a series that the library cannot count out: who waits for it must
