@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
 )
 
 // What a server may send, beyond which it counts as broken.
@@ -36,35 +37,15 @@ type link struct {
 	transport mcp.Transport
 	ctx       context.Context         // ends with the link; its cause says why
 	fail      context.CancelCauseFunc // ends it, at once and hard
-	flood     *flood
-	work      sync.WaitGroup // its goroutines
+	work      sync.WaitGroup          // its goroutines
+
+	bytes, lines *rate.Limiter // of what comes in: bursts are fine, a stream without end is not
 }
 
 func newLink() *link {
-	l := &link{flood: newFlood()}
+	l := &link{bytes: rate.NewLimiter(bytesPerS, floodBytes), lines: rate.NewLimiter(linesPerS, floodLines)}
 	l.ctx, l.fail = context.WithCancelCause(context.Background())
 	return l
-}
-
-// flood measures what comes in: bursts are fine, a stream without end is not.
-type flood struct {
-	mu           sync.Mutex
-	bytes, lines float64 // that may still come now
-	at           time.Time
-}
-
-func newFlood() *flood { return &flood{bytes: floodBytes, lines: floodLines, at: time.Now()} }
-
-// take reports whether that much more may come.
-func (f *flood) take(bytes, lines int) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	now := time.Now()
-	passed := now.Sub(f.at).Seconds()
-	f.at = now
-	f.bytes = min(floodBytes, f.bytes+passed*bytesPerS) - float64(bytes)
-	f.lines = min(floodLines, f.lines+passed*linesPerS) - float64(lines)
-	return f.bytes >= 0 && f.lines >= 0
 }
 
 // gauge is a reader that ends the link when too much comes.
@@ -76,7 +57,8 @@ type gauge struct {
 
 func (g *gauge) Read(p []byte) (int, error) {
 	n, err := g.ReadCloser.Read(p)
-	if !g.link.flood.take(n, bytes.Count(p[:n], []byte("\n"))) {
+	now := time.Now()
+	if !g.link.bytes.AllowN(now, n) || !g.link.lines.AllowN(now, bytes.Count(p[:n], []byte("\n"))) {
 		g.link.fail(errFlood)
 		return 0, errFlood
 	}

@@ -3,7 +3,6 @@ package mcp
 import (
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"synthbot/core"
@@ -90,18 +89,6 @@ func TestRedact(t *testing.T) {
 	}, nil).redact
 	if got := redact("abcdefgh abcdef 1 tok-123456 Bearer tok-123456"); got != "[secret] [secret] 1 [secret] [secret]" {
 		t.Error(got)
-	}
-}
-
-func TestFloodHeals(t *testing.T) {
-	f := newFlood()
-	if !f.take(0, floodLines) || f.take(0, 1) {
-		t.Error("a burst is not what it should be")
-	}
-	f.at = f.at.Add(-time.Second)
-	f.lines = 0
-	if !f.take(0, linesPerS-1) {
-		t.Error("it does not heal")
 	}
 }
 
