@@ -65,7 +65,7 @@ func hasForm(root map[string]any, node any, depth int) bool {
 // addFields adds the names of properties in a schema, in their order.
 func addFields(raw json.RawMessage, properties bool, fields *[]string) {
 	var list []json.RawMessage
-	_ = json.Unmarshal(raw, &list) // else it is no array
+	_ = json.Unmarshal(raw, &list) // anything but an array has none
 	for _, element := range list {
 		addFields(element, false, fields)
 	}

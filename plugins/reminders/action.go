@@ -163,7 +163,8 @@ func (p *Plugin) listAction() core.Action {
 	return action.Typed(core.Action{
 		Name: "reminder_list", Similes: []string{"list_reminders", "show_reminders"},
 		Brief: "List the reminders that the person set here",
-		Examples: action.Guide("Tells what this person is to be reminded of in this place, the next one first, with ids.",
+		Examples: action.Guide(
+			"Tells what this person is to be reminded of in this place, the next one first, with ids.",
 			"When somebody asks what they are to be reminded of, or to find the id of one.",
 			[]string{"What was set in other places is not shown here.",
 				"Do not show people the ids unless they want to cancel one by a command."},

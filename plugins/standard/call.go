@@ -159,7 +159,8 @@ func (p *Plugin) changeExamples() core.Examples {
 	method := changing(p.apis[i].Methods)[0]
 	return action.Guide("Sends a request that changes something, once the person agreed. An api_call that is no GET"+
 		" becomes one of these by itself.", "As api_call, which leads here.",
-		[]string{"The person sees endpoint, query and body before it is sent: only what was asked for belongs into them."},
+		[]string{"The person sees endpoint, query and body before it is sent: only what was asked" +
+			" for belongs into them."},
 		core.NewExample("A change", fmt.Sprintf(`{"api":%q,"endpoint":"/orders/7","method":%q,"body":{"state":"sent"}}`,
 			p.apis[i].Name, method)))
 }
