@@ -333,7 +333,7 @@ func TestEnvelope(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := p.loaded[0].Envelope
+	e := p.agents[0].Envelope
 	if e.Name != "bank" || e.Version != "1.0.0" || !strings.Contains(string(e.Compliance), "EU") || !strings.Contains(string(e.Security), "perMinute") || e.limits.Minute != 60 || !e.auth {
 		t.Errorf("%+v", e)
 	}

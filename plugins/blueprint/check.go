@@ -152,8 +152,8 @@ func (b *Blueprint) check(s *Source, source int) (faults []Fault) {
 	case len(b.Tools)+len(b.unread) == 0:
 		add("", "capabilities.tools is missing or empty", false)
 	case len(s.Command) == 0 && s.URL == "" && b.Endpoint == "":
-		const text = "nobody knows where the agent is: the file has no endpoint, and the configuration no url or command"
-		add("", text, false)
+		add("", "nobody knows where the agent is: the file has no endpoint, and the configuration no url or command",
+			false)
 	case b.Endpoint != "" && wrong != "":
 		add("", fmt.Sprintf("endpoint: %q %s", b.Endpoint, wrong), false)
 	}

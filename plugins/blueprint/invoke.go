@@ -20,11 +20,10 @@ import (
 
 // agent carries out the tools of one blueprint.
 type agent struct {
-	*Source
-	blueprint *Blueprint
-	client    *http.Client // nil: the program is run
-	program   program.Program
-	pace      *pace
+	loaded
+	client  *http.Client // nil: the program is run
+	program program.Program
+	pace    *pace
 }
 
 // request is what an agent is sent by the protocol of blueprints.
@@ -54,10 +53,10 @@ func (a *agent) call(ctx context.Context, t *Tool, c core.Call) (json.RawMessage
 		if err != nil && len(data) == 0 {
 			return nil, err
 		}
-		return unwrap(a.blueprint.Name, data, err)
+		return unwrap(a.Name, data, err)
 	}
 	ownEndpoint := t.Endpoint != (endpoint{})
-	e, body := a.blueprint.invoke, a.request(t, c)
+	e, body := a.invoke, a.request(t, c)
 	if ownEndpoint {
 		var err error
 		e, err = t.Endpoint.fill(fields)
@@ -78,18 +77,18 @@ func (a *agent) call(ctx context.Context, t *Tool, c core.Call) (json.RawMessage
 		}
 		to.RawQuery, body = values.Encode(), nil
 	}
-	send := outbound.Call{Server: "The agent", Method: method, URL: to, Body: body, Headers: a.Headers, Key: c.Key}
+	send := outbound.Call{Server: "The agent", Method: method, URL: to, Body: body, Headers: a.source.Headers, Key: c.Key}
 	data, err := send.Send(ctx, a.client)
 	if ownEndpoint && err == nil {
 		return output(data)
 	}
-	return unwrap(a.blueprint.Name, data, err)
+	return unwrap(a.Name, data, err)
 }
 
 // request is a call by the protocol of blueprints.
 func (a *agent) request(t *Tool, c core.Call) json.RawMessage {
 	r := request{Tool: t.Name, Input: c.Payload}
-	if a.Context {
+	if a.source.Context {
 		r.Context = &callContext{Session: c.Path.String()}
 		person, err := c.Path.Person(c.Author.ID)
 		if err == nil {
@@ -101,7 +100,7 @@ func (a *agent) request(t *Tool, c core.Call) json.RawMessage {
 
 // address is where an endpoint is: at its own URL only if that is on the agent's host.
 func (a *agent) address(e endpoint) (*url.URL, error) {
-	u, err := url.Parse(cmp.Or(a.URL, a.blueprint.Endpoint))
+	u, err := url.Parse(cmp.Or(a.source.URL, a.Endpoint))
 	if err != nil {
 		return nil, &core.Error{Kind: core.Broken, Text: "The agent has an invalid address.", Err: err}
 	}

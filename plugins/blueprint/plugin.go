@@ -20,7 +20,6 @@ import (
 // Plugin offers the tools of blueprints. Safe for concurrent use.
 type Plugin struct {
 	h       core.Host
-	loaded  []loaded
 	agents  []*agent
 	actions []core.Action
 }
@@ -39,16 +38,16 @@ func New(h core.Host, c Config) (*Plugin, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	p := &Plugin{h: h, loaded: all}
-	for i := range all {
-		p.add(&all[i])
+	p := &Plugin{h: h}
+	for _, l := range all {
+		p.add(l)
 	}
 	return p, nil
 }
 
 // add adds a blueprint's tools.
-func (p *Plugin) add(l *loaded) {
-	a := &agent{Source: l.source, blueprint: l.Blueprint, pace: &pace{limits: l.limits, clock: p.h.Clock}}
+func (p *Plugin) add(l loaded) {
+	a := &agent{loaded: l, pace: &pace{limits: l.limits, clock: p.h.Clock}}
 	if len(l.source.Command) > 0 {
 		a.program = program.Program{
 			Argv: l.source.Command, Dir: filepath.Dir(l.File), Env: l.source.Env, Timeout: l.source.Timeout,
@@ -65,7 +64,7 @@ func (p *Plugin) add(l *loaded) {
 		one.Do = func(ctx context.Context, c core.Call) (r core.Result, err error) {
 			r.Output, err = a.call(ctx, t, c)
 			step, ok := view.step(r.Output)
-			if err == nil && ok && a.Show && t.Output != nil {
+			if err == nil && ok && a.source.Show && t.Output != nil {
 				r.Next = []core.Step{step}
 			}
 			return r, err
@@ -89,9 +88,9 @@ func (p *Plugin) Actions() []core.Action { return slices.Clone(p.actions) }
 // Run implements core.Runner: it compares the blueprints with those that were used last, and
 // tells the admins what broke.
 func (p *Plugin) Run(ctx context.Context) error {
-	for i := range p.loaded {
-		if err := p.review(ctx, &p.loaded[i]); err != nil && ctx.Err() == nil {
-			p.h.Log.Error("blueprint not compared", "file", p.loaded[i].File, "err", err)
+	for _, a := range p.agents {
+		if err := p.review(ctx, &a.loaded); err != nil && ctx.Err() == nil {
+			p.h.Log.Error("blueprint not compared", "file", a.File, "err", err)
 		}
 	}
 	<-ctx.Done()
@@ -199,8 +198,7 @@ func (p *Plugin) Commands() []command.Command {
 // shown describes the agents to an admin.
 func (p *Plugin) shown(name string) (string, error) {
 	var b strings.Builder
-	for i := range p.loaded {
-		l := &p.loaded[i]
+	for _, l := range p.agents {
 		if name != "" && !strings.EqualFold(l.Name, name) {
 			continue
 		}
