@@ -77,7 +77,8 @@ func (a *agent) call(ctx context.Context, t *Tool, c core.Call) (json.RawMessage
 		}
 		to.RawQuery, body = values.Encode(), nil
 	}
-	send := outbound.Call{Server: "The agent", Method: method, URL: to, Body: body, Headers: a.source.Headers, Key: c.Key}
+	send := outbound.Call{Server: "The agent", Method: method, URL: to, Body: body, Key: c.Key}
+	send.Headers = a.source.Headers
 	data, err := send.Send(ctx, a.client)
 	if ownEndpoint && err == nil {
 		return output(data)
