@@ -137,7 +137,7 @@ func embeds(list []sayEmbed) ([]sayEmbed, error) {
 	total := 0
 	for i := range list {
 		e := &list[i]
-		e.Description, e.Color = markup.Text(e.Description), min(max(e.Color, 0), 0xffffff)
+		e.Description, e.Color = markup.Writer{}.Text(e.Description), min(max(e.Color, 0), 0xffffff)
 		wrong := e.wrong()
 		if wrong != "" {
 			return nil, core.Errorf(core.Invalid, "embeds[%d]%s", i, wrong)

@@ -162,7 +162,7 @@ func (c *cursors) evict() {
 	}
 }
 
-// byNeed lists the channels; the first is the one where the bot was spoken to last.
+// byNeed lists the channels; the first is the one where the bot was spoken to last. c.mu is held.
 func (c *cursors) byNeed() []string {
 	return slices.SortedFunc(maps.Keys(c.all), func(a, b string) int {
 		x, y := c.all[a], c.all[b]

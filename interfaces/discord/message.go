@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"net/url"
 	"path"
 	"slices"
@@ -46,14 +47,13 @@ func (c *cache) normal(m *message, p place) (out core.Message, ok bool) {
 		return out, false
 	}
 	switch m.Type {
-	case messagePlain, messageReply, messageCommand, messageMenu, messageResult:
-	default:
-		return out, false
-	}
-	if m.Type == messageResult { // the platform sends it in the name of who made the poll
+	case messagePlain, messageReply, messageCommand, messageMenu:
+	case messageResult: // the platform sends it in the name of who made the poll
 		result := *m
 		result.Content = ""
 		m = &result
+	default:
+		return out, false
 	}
 	at, scopes, err := c.path(m.Channel, p)
 	if err != nil {
@@ -165,10 +165,8 @@ func (c *cache) addressed(m *message, p place, self user) core.Addressed {
 	}
 	// Without the content intent, there is only the list.
 	if m.Content == "" && len(m.Snapshots) == 0 {
-		for i := range m.Mentions {
-			if m.Mentions[i].ID == self.ID {
-				return core.AddressedMention
-			}
+		if slices.ContainsFunc(m.Mentions, func(u user) bool { return u.ID == self.ID }) {
+			return core.AddressedMention
 		}
 	}
 	return ""
@@ -179,12 +177,8 @@ func attachments(m *message) []core.Attachment {
 	var out []core.Attachment
 	for _, list := range append([]snapshot{{Message: *m}}, m.Snapshots...) {
 		for _, a := range list.Message.Attachments {
-			name := a.Name
-			if a.Title != "" {
-				name = a.Title
-			}
 			out = append(out, core.Attachment{
-				Kind: media(a.MIME, a.Name), Name: line(name, core.MaxName), MIME: line(a.MIME, 100),
+				Kind: media(a.MIME, a.Name), Name: line(cmp.Or(a.Title, a.Name), core.MaxName), MIME: line(a.MIME, 100),
 				Size: max(a.Size, 0), Width: max(a.Width, 0), Height: max(a.Height, 0),
 				Duration: rest.Seconds(a.Duration), Ref: handle(a.URL),
 			})
@@ -207,10 +201,7 @@ func handle(address string) string {
 
 func media(mime, name string) core.Media {
 	kind, _, _ := strings.Cut(mime, "/")
-	if kind == "" {
-		kind = strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))
-	}
-	switch kind {
+	switch cmp.Or(kind, strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))) {
 	case "image", "png", "jpg", "jpeg", "gif", "webp":
 		return core.MediaImage
 	case "audio", "mp3", "ogg", "wav", "flac", "m4a":

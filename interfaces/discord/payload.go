@@ -57,10 +57,6 @@ type embed struct {
 	} `json:"fields"`
 }
 
-type sticker struct {
-	Name string `json:"name"`
-}
-
 // poll is also what is sent.
 type poll struct {
 	Question pollMedia    `json:"question"`
@@ -101,7 +97,8 @@ type snapshot struct {
 	Message message `json:"message"`
 }
 
-type channelMention struct {
+// named is a channel that is mentioned, or a sticker.
+type named struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 }
@@ -136,10 +133,10 @@ type message struct {
 	Webhook     string            `json:"webhook_id"`
 	Mentions    []user            `json:"mentions"`
 	Roles       []string          `json:"mention_roles"`
-	Channels    []channelMention  `json:"mention_channels"`
+	Channels    []named           `json:"mention_channels"`
 	Attachments []attachment      `json:"attachments"`
 	Embeds      []embed           `json:"embeds"`
-	Stickers    []sticker         `json:"sticker_items"`
+	Stickers    []named           `json:"sticker_items"`
 	Poll        *poll             `json:"poll"`
 	Reference   *reference        `json:"message_reference"`
 	Referenced  *message          `json:"referenced_message"`

@@ -27,7 +27,7 @@ type reader struct {
 	cache *cache
 	guild string
 	users []user
-	chans []channelMention
+	chans []named
 	bare  bool // names of ids are left out
 }
 

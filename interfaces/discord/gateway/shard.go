@@ -117,14 +117,14 @@ func (s *shard) fatal(why error) error {
 	case !closed:
 		return nil
 	}
-	reason := map[int]error{
+	reasons := map[int]error{
 		closeShard: errShard, closeShards: ErrShards, closeVersion: errVersion, closeIntents: errIntents,
 		closeDisallowed: errIntents,
-	}[c.Code]
-	if reason == nil {
-		return nil
 	}
-	return fmt.Errorf("%w (%w)", reason, c)
+	if reason, ok := reasons[c.Code]; ok {
+		return fmt.Errorf("%w (%w)", reason, c)
+	}
+	return nil
 }
 
 // connect opens a connection and returns why it ended.

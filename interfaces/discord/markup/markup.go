@@ -19,9 +19,6 @@ type Writer struct {
 	Quiet bool // links are written so that Discord shows no previews of them
 }
 
-// Text writes a text with previews of links.
-func Text(source string) string { return Writer{}.Text(source) }
-
 // Messages writes a text with previews of links, cut into messages.
 func Messages(source string) []string { return Writer{}.Messages(source) }
 
@@ -37,7 +34,7 @@ func (w Writer) Messages(source string) []string {
 
 // Single writes a text as one message, visibly shortened if it is too long.
 func Single(source string) string {
-	text := Text(source)
+	text := Writer{}.Text(source)
 	if markdown.UTF16(text) <= MaxContent {
 		return text
 	}
@@ -153,8 +150,7 @@ func code(info, text string) []string {
 	if !language().MatchString(info) {
 		info = ""
 	}
-	text = apart(text, "```")
-	return append(append([]string{"```" + info}, strings.Split(text, "\n")...), "```")
+	return strings.Split("```"+info+"\n"+apart(text, "```")+"\n```", "\n")
 }
 
 var language = txt.Pattern(`^[A-Za-z0-9+#_.-]{1,20}$`)
@@ -214,9 +210,6 @@ func span(text string) string {
 	if !strings.Contains(text, "`") {
 		return "`" + text + "`"
 	}
-	if !strings.Contains(text, "``") {
-		return "`` " + text + " ``"
-	}
 	return "`` " + apart(text, "``") + " ``"
 }
 
@@ -234,10 +227,9 @@ func (w Writer) link(i markdown.Inline) string {
 	label := w.inlines(i.Inlines)
 	plain := i.Inlines.Plain()
 	switch {
+	case i.Bare() && web(plain):
+		return w.address(plain)
 	case i.Bare():
-		if web(plain) {
-			return w.address(plain)
-		}
 		return label
 	case strings.TrimSpace(plain) == "":
 		return w.address(i.URL)
@@ -297,8 +289,7 @@ func guarded(lines []string) []string {
 			continue
 		}
 		at := m[4]
-		c := l[at]
-		if c >= '0' && c <= '9' {
+		if l[at] >= '0' && l[at] <= '9' {
 			at = m[5] - 2 // before the dot
 		}
 		lines[i] = l[:at] + `\` + l[at:]

@@ -30,7 +30,7 @@ func TestRender(t *testing.T) {
 		"~~~\n````\nx\n````\n~~~":          "```\n`\u200b`\u200b``\nx\n`\u200b`\u200b``\n```",
 		"a ````` ``` ````` b":              "a `` `\u200b`\u200b` `` b",
 	} {
-		if got := Text(in); got != want {
+		if got := (Writer{}).Text(in); got != want {
 			t.Errorf("%q renders as\n%s\nwant\n%s", in, got, want)
 		}
 	}

@@ -170,12 +170,10 @@ func (c *Client) try(ctx context.Context, q *Request, contentType string, body [
 		return fmt.Errorf("%s: %w", q.name(), u.Err)
 	case err != nil:
 		return fmt.Errorf("%s: %w", q.name(), err)
-	}
-	if q.Out == nil {
+	case q.Out == nil:
 		return nil
 	}
-	err = json.Unmarshal(answer, q.Out)
-	if err != nil {
+	if err := json.Unmarshal(answer, q.Out); err != nil {
 		return fmt.Errorf("%s: answer: %w", q.Route, err)
 	}
 	return nil

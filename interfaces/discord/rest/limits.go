@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"net/http"
@@ -92,10 +93,7 @@ func (l *limiter) take(q *Request, now time.Time) time.Duration {
 
 // find returns the request's bucket. l.mu is held.
 func (l *limiter) find(q *Request) *bucket {
-	name, ok := l.names[q.name()]
-	if !ok {
-		name = q.name()
-	}
+	name := cmp.Or(l.names[q.name()], q.name())
 	if len(q.IDs) > 0 {
 		name += " " + q.IDs[0] // what rate limits depend on
 	}
