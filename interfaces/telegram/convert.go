@@ -49,15 +49,12 @@ type press struct {
 }
 
 func (c *converter) convert(u *update) converted {
+	said, edited := cmp.Or(u.Message, u.ChannelPost), cmp.Or(u.EditedMessage, u.EditedChannelPost)
 	switch {
-	case u.Message != nil:
-		return c.message(u.Message)
-	case u.ChannelPost != nil:
-		return c.message(u.ChannelPost)
-	case u.EditedMessage != nil:
-		return c.edit(u.EditedMessage)
-	case u.EditedChannelPost != nil:
-		return c.edit(u.EditedChannelPost)
+	case said != nil:
+		return c.message(said)
+	case edited != nil:
+		return c.edit(edited)
 	case u.Callback != nil:
 		return c.press(u.Callback)
 	case u.Reaction != nil:

@@ -19,6 +19,7 @@ const (
 	MaxText     = 4096
 	MaxCaption  = 1024
 	maxEntities = 100
+	maxColumn   = 24 // keeps one long cell of a table from filling the message with spaces
 )
 
 // render writes Markdown in the platform's HTML. The result is always balanced,
@@ -91,11 +92,24 @@ func (r *renderer) block(b markdown.Block) {
 	case markdown.Item:
 		r.blocks(b.Blocks, false)
 	case markdown.Quote:
-		r.quote(b)
+		quotes := !r.quoted && r.spend() // one within another is part of it
+		if quotes {
+			r.quoted = true
+			r.raw("<blockquote>")
+		}
+		r.blocks(b.Blocks, false)
+		if quotes {
+			r.raw("</blockquote>")
+			r.quoted = false
+		}
 	case markdown.Code:
 		r.code(b.Text, b.Info)
 	case markdown.Table:
-		r.table(b)
+		var lines []string // with the columns one below the other
+		for _, row := range b.Grid(maxColumn) {
+			lines = append(lines, strings.TrimRight(strings.Join(row, " | "), " "))
+		}
+		r.code(strings.Join(lines, "\n"), "")
 	case markdown.Rule:
 		r.text("———")
 	default:
@@ -120,19 +134,6 @@ func (r *renderer) list(b markdown.Block) {
 		r.blocks(item.Blocks, b.Tight)
 	}
 	r.indent = outer
-}
-
-// quote writes a quote; one within another is part of it.
-func (r *renderer) quote(b markdown.Block) {
-	if r.quoted || !r.spend() {
-		r.blocks(b.Blocks, false)
-		return
-	}
-	r.quoted = true
-	r.raw("<blockquote>")
-	r.blocks(b.Blocks, false)
-	r.raw("</blockquote>")
-	r.quoted = false
 }
 
 // spend takes one of the styles that a message may have.
@@ -165,18 +166,6 @@ func language(info string) string {
 	return word
 }
 
-// maxColumn keeps one long cell from filling the message with spaces.
-const maxColumn = 24
-
-// table writes a table with its columns one below the other.
-func (r *renderer) table(b markdown.Block) {
-	var lines []string
-	for _, row := range b.Grid(maxColumn) {
-		lines = append(lines, strings.TrimRight(strings.Join(row, " | "), " "))
-	}
-	r.code(strings.Join(lines, "\n"), "")
-}
-
 func (r *renderer) inlines(list markdown.Inlines) {
 	for _, in := range list {
 		r.inline(in)
@@ -190,7 +179,11 @@ func (r *renderer) inline(in markdown.Inline) {
 	case markdown.Break, markdown.Soft:
 		r.lines(1)
 	case markdown.CodeSpan:
-		r.span(in.Text)
+		if in.Text == "" || r.links > 0 || !r.spend() {
+			r.text(in.Text)
+			return
+		}
+		r.outside("<code>", in.Text, "</code>")
 	case markdown.Strong:
 		r.style("b", in.Inlines)
 	case markdown.Emphasis:
@@ -200,15 +193,6 @@ func (r *renderer) inline(in markdown.Inline) {
 	case markdown.Link, markdown.Image:
 		r.link(in)
 	}
-}
-
-// span writes a piece of code; within a link it is text.
-func (r *renderer) span(text string) {
-	if text == "" || r.links > 0 || !r.spend() {
-		r.text(text)
-		return
-	}
-	r.outside("<code>", text, "</code>")
 }
 
 // style writes a text in a style, once.
