@@ -106,7 +106,7 @@ func (s *ruleSet) add(from *Rule) (err error) {
 
 // judge returns the rule that a message breaks, or nil. Of several it is the strictest,
 // and of equally strict ones the first.
-func (s *ruleSet) judge(m *core.Message) *rule {
+func (s *ruleSet) judge(m *core.Message) (strictest *rule) {
 	text := m.AllText() // with what the author forwards
 	if len(s.rules) == 0 || text == "" {
 		return nil
@@ -117,10 +117,14 @@ func (s *ruleSet) judge(m *core.Message) *rule {
 			here |= 1 << i
 		}
 	}
-	if here == 0 {
-		return nil
+	broken := s.broken(text, here)
+	for i := range s.rules {
+		r := &s.rules[i]
+		if broken&(1<<i) != 0 && (strictest == nil || r.weight() > strictest.weight()) {
+			strictest = r
+		}
 	}
-	return s.strictest(s.broken(text, here))
+	return strictest
 }
 
 // broken returns which of the rules the text breaks.
@@ -134,17 +138,13 @@ func (s *ruleSet) broken(text string, here uint64) (found uint64) {
 		}
 	}
 	found |= s.linkBroken(text, here&s.links&^found)
+	matches := func(re *regexp.Regexp) bool { return re.MatchString(text[:min(len(text), maxScan)]) }
 	for i := range s.rules {
-		if here&s.patterns&^found&(1<<i) != 0 && s.rules[i].matches(text) {
+		if here&s.patterns&^found&(1<<i) != 0 && slices.ContainsFunc(s.rules[i].patterns, matches) {
 			found |= 1 << i
 		}
 	}
 	return found
-}
-
-func (r *rule) matches(text string) bool {
-	text = text[:min(len(text), maxScan)]
-	return slices.ContainsFunc(r.patterns, func(re *regexp.Regexp) bool { return re.MatchString(text) })
 }
 
 // linkBroken returns which of the wanted rules a link of the text breaks.
@@ -179,17 +179,6 @@ func (r *rule) refuses(host string) bool {
 		return !r.allow.contain(host)
 	}
 	return r.Links == linksNone
-}
-
-// strictest returns the strictest of some rules.
-func (s *ruleSet) strictest(found uint64) (strictest *rule) {
-	for i := range s.rules {
-		r := &s.rules[i]
-		if found&(1<<i) != 0 && (strictest == nil || r.weight() > strictest.weight()) {
-			strictest = r
-		}
-	}
-	return strictest
 }
 
 func (r *rule) weight() int {

@@ -29,30 +29,37 @@ const (
 
 // guard looks for floods, repeats and walls of text. Each of them is counted, whatever
 // the others say.
-func (l *Limiter) guard(a *activity, m *core.Message, now time.Time) gate.Verdict {
+func (l *Limiter) guard(a *activity, m *core.Message, now time.Time) (v gate.Verdict) {
 	flood := l.config.Flood
 	a.pace.restart(flood.Per, now)
 	a.pace.count++
-	repeats, wall := l.repeats(a, m, now), l.isWall(a, m, now)
-	what := ""
+	repeats := l.repeats(a, m, now)
+	// Characters are counted, because platforms split a long text into several messages.
+	a.wall.restart(wallWithin, now)
+	a.wall.count += utf8.RuneCountInString(m.AllText())
+	what, reply := "", "" // what the author reads
 	switch {
 	case flood.Count > 0 && a.pace.count > flood.Count:
 		what = flooding
+		reply = fmt.Sprintf("That is too fast for me: more than %d messages within %s."+
+			" What comes after them goes unanswered.", flood.Count, txt.SpanWords(flood.Per))
 	case repeats:
 		what = repeating
-	case wall:
+		reply = "You have said that several times now. I answer again when you say something else."
+	case l.config.Wall > 0 && a.wall.count > l.config.Wall:
 		what = walling
+		reply = fmt.Sprintf("That is too long for me: I read at most %d characters at a time.", l.config.Wall)
 	default:
-		return gate.Verdict{}
+		return v
 	}
-	v := gate.Verdict{Admission: gate.Quiet}
+	v.Admission = gate.Quiet
 	if what == flooding && a.pace.count > grossFlood*flood.Count {
 		v.Admission = gate.Discard
 	}
 	since := now.Sub(a.warned)
 	if gate.CanReply(m) && (since < 0 || since >= warnEvery) {
 		a.warned = now
-		v.Reply, v.Limited = l.warning(what), true
+		v.Reply, v.Limited = reply, true
 		l.log.LogAuthor(m, what, "", time.Time{})
 	}
 	return v
@@ -73,27 +80,4 @@ func (l *Limiter) repeats(a *activity, m *core.Message, now time.Time) bool {
 	a.last, a.lastAt = sum, now
 	a.repeats++
 	return a.repeats >= l.config.Repeat
-}
-
-// isWall counts characters, because platforms split a long text into several messages.
-func (l *Limiter) isWall(a *activity, m *core.Message, now time.Time) bool {
-	if l.config.Wall == 0 {
-		return false
-	}
-	a.wall.restart(wallWithin, now)
-	a.wall.count += utf8.RuneCountInString(m.AllText())
-	return a.wall.count > l.config.Wall
-}
-
-// warning returns what the author reads.
-func (l *Limiter) warning(what string) string {
-	switch what {
-	case flooding:
-		f := l.config.Flood
-		return fmt.Sprintf("That is too fast for me: more than %d messages within %s."+
-			" What comes after them goes unanswered.", f.Count, txt.SpanWords(f.Per))
-	case repeating:
-		return "You have said that several times now. I answer again when you say something else."
-	}
-	return fmt.Sprintf("That is too long for me: I read at most %d characters at a time.", l.config.Wall)
 }
