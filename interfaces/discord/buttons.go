@@ -113,8 +113,6 @@ func component(b button, whom string, i int) (map[string]any, error) {
 	return map[string]any{"type": 2, "style": 2, "label": label, "custom_id": id}, nil
 }
 
-var _ core.Chooser = (*Driver)(nil)
-
 // Choose sends a question with a button for each choice, or a list of them if they do not fit
 // into one row.
 func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Sent, choices []core.Choice) error {

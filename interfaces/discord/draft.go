@@ -11,17 +11,10 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-var _ core.Drafter = (*Driver)(nil)
-
 const draftKey = "drafts"
 
 // draftPlatform shows drafts on Discord. A place is a channel's id.
 type draftPlatform struct{ *sender }
-
-var (
-	_ draft.Platform = draftPlatform{}
-	_ draft.Reader   = draftPlatform{}
-)
 
 func newDrafts(s *sender) *draft.Drafts {
 	p := draftPlatform{s}

@@ -45,8 +45,6 @@ type feed struct {
 	shards    int           // 0: Listen does not know yet
 }
 
-var _ gateway.Handler = (*feed)(nil)
-
 func newFeed(a *account, r *responder) *feed {
 	return &feed{
 		account: a, responder: r, waiting: make(chan gatewayEvent, maxQueued),

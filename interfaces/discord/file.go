@@ -15,8 +15,6 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-var _ core.FileSender = (*Driver)(nil)
-
 const (
 	maxFileSize = 10 << 20
 	maxAlt      = 1024 // UTF-16 units

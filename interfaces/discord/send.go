@@ -125,8 +125,6 @@ func compact(v any) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-var _ core.Teller = (*Driver)(nil)
-
 // Tell writes to a place, or to a user in private. It tries once: what may have been sent
 // is not sent again. It waits for rate limits.
 func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
