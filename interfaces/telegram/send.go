@@ -168,7 +168,7 @@ func (d *delivery) send(ctx context.Context, deliveries core.Deliveries, o outgo
 	return core.SendAll(len(o.parts), func(i int) error {
 		n, what, r := d.request(&o, i)
 		if !deliveries.Since(n).IsZero() {
-			if err := d.reaches(ctx, r.Chat); err != nil {
+			if err := d.reaches(ctx, d.places.now(r.Chat)); err != nil {
 				return err
 			}
 		}
