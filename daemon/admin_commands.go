@@ -19,41 +19,46 @@ import (
 // ofAdmins returns the commands of admins.
 func (b *chatCommands) ofAdmins() []command.Command {
 	name := command.Arg{Name: "name", Brief: "Its name, or default"}
-	group := command.Arg{Name: "path", Brief: "The group, like telegram/-1001234567890"}
 	place := command.Arg{Name: "path", Brief: "The place, like telegram/-1001234567890", Required: true}
-	text := command.Arg{Name: "text", Brief: "What to say", Required: true, Rest: true}
-	count := command.Arg{Name: "count", Brief: "How many messages"}
-	room := command.Arg{Name: "room", Brief: "A package like core/turn, or all"}
-	level := command.Arg{
-		Name: "level", Brief: "How much it logs", Choices: []string{"debug", "info", "warn", "error", settings.Default},
-	}
-	type do = func(context.Context, command.Call) (string, error)
-	private := func(name, brief string, do do, args ...command.Arg) command.Command {
-		spec := command.Spec{Name: name, Brief: brief, Rank: core.RankAdmin, Private: true, Args: args}
-		spec.Idempotent = true
-		return command.Command{Spec: spec, Do: do}
-	}
-	public := func(name, brief string, do do, args ...command.Arg) command.Command {
-		c := private(name, brief, do, args...)
-		c.Private = false
-		return c
-	}
 	setLog := func(_ context.Context, c command.Call) (string, error) {
 		return b.SetLog(c.Args["room"], c.Args["level"])
 	}
-	say := public("say", "Let me say something in another place", b.say, place, text)
-	say.Idempotent = false
 	return []command.Command{
-		public("status", "Tell how I am", b.status),
-		private("why", "Explain my last answer, here or in a group", b.why, group),
-		private("usage", "Tell what was spent today", b.spentToday),
-		public("persona", "Show or change who I am here", b.persona, name),
-		public("engine", "Show or change which engine I ask here", b.engine, name),
-		b.setCommand(),
-		say,
-		private("history", "Show what was said last in a group", b.lastWords, place, count),
-		public("log", "Show or change how much I log, until I am restarted", setLog, room, level),
-		public("reload", "Read my settings again", b.requestReload),
+		{Do: b.status, Spec: command.Spec{Name: "status", Brief: "Tell how I am"}},
+		{Do: b.why, Spec: command.Spec{
+			Name: "why", Brief: "Explain my last answer, here or in a group", Private: true,
+			Args: []command.Arg{{Name: "path", Brief: "The group, like telegram/-1001234567890"}},
+		}},
+		{Do: b.spentToday, Spec: command.Spec{Name: "usage", Brief: "Tell what was spent today", Private: true}},
+		{Do: b.persona, Spec: command.Spec{
+			Name: "persona", Brief: "Show or change who I am here", Args: []command.Arg{name},
+		}},
+		{Do: b.engine, Spec: command.Spec{
+			Name: "engine", Brief: "Show or change which engine I ask here", Args: []command.Arg{name},
+		}},
+		{Do: b.set, Spec: command.Spec{
+			Name: "set", Brief: "Show or change the settings of this chat",
+			Args: []command.Arg{
+				{Name: "what", Brief: "The setting; leave it out to see all", Choices: settings.Names[settings.Settings]()},
+				{Name: "value", Brief: "The value for this chat and its threads, or " + settings.Default, Rest: true},
+			},
+		}},
+		{Do: b.say, Spec: command.Spec{
+			Name: "say", Brief: "Let me say something in another place",
+			Args: []command.Arg{place, {Name: "text", Brief: "What to say", Required: true, Rest: true}},
+		}},
+		{Do: b.lastWords, Spec: command.Spec{
+			Name: "history", Brief: "Show what was said last in a group", Private: true,
+			Args: []command.Arg{place, {Name: "count", Brief: "How many messages"}},
+		}},
+		{Do: setLog, Spec: command.Spec{
+			Name: "log", Brief: "Show or change how much I log, until I am restarted",
+			Args: []command.Arg{
+				{Name: "room", Brief: "A package like core/turn, or all"},
+				{Name: "level", Brief: "How much it logs", Choices: []string{"debug", "info", "warn", "error", settings.Default}},
+			},
+		}},
+		{Do: b.requestReload, Spec: command.Spec{Name: "reload", Brief: "Read my settings again"}},
 	}
 }
 
@@ -71,13 +76,11 @@ func (b *chatCommands) status(ctx context.Context, c command.Call) (string, erro
 		return "", err
 	}
 	var s strings.Builder
-	uptime := b.env.Clock().Sub(b.monitor.began).Round(time.Second)
-	fmt.Fprintf(&s, "synthbot %s, up %s.\n", b.env.Version, uptime)
+	fmt.Fprintf(&s, "synthbot %s, up %s.\n", b.env.Version, b.env.Clock().Sub(b.monitor.began).Round(time.Second))
 	for _, i := range p.Interfaces {
-		state := "running"
-		w := b.workers.find(i)
-		if w == nil || w.ended() {
-			state = "stopped"
+		state := "stopped"
+		if w := b.workers.find(i); w != nil && !w.ended() {
+			state = "running"
 		}
 		fmt.Fprintf(&s, "- interface %s: %s\n", i.Name(), state)
 	}
@@ -89,14 +92,24 @@ func (b *chatCommands) status(ctx context.Context, c command.Call) (string, erro
 	return s.String(), nil
 }
 
+// pathOf returns the path that a call names; that of its place if it names none.
+func pathOf(c command.Call) (core.Path, error) {
+	name := c.Args["path"]
+	if name == "" {
+		return c.Path, nil
+	}
+	path, err := core.ParsePath(name)
+	if err != nil {
+		err = core.Errorf(core.Invalid, "%q is not a path.", name)
+	}
+	return path, err
+}
+
 // why explains the latest turn of a place before this one.
 func (b *chatCommands) why(_ context.Context, c command.Call) (string, error) {
-	path, name := c.Path, c.Args["path"]
-	if name != "" {
-		var err error
-		if path, err = core.ParsePath(name); err != nil {
-			return "", core.Errorf(core.Invalid, "%q is not a path.", name)
-		}
+	path, err := pathOf(c)
+	if err != nil {
+		return "", err
 	}
 	e, ok := b.monitor.traces.Last(func(e *watch.TurnEnd) bool {
 		return e.Turn.Path == path && e.Trace != nil && len(e.Trace.Asks) > 0
@@ -113,6 +126,9 @@ func (b *chatCommands) why(_ context.Context, c command.Call) (string, error) {
 // privatePlace is the answer to admins who ask about private chats of others.
 const privatePlace = "That is a private conversation. What is said there stays there."
 
+// maxMetadata is how many bytes of a plan's metadata are shown.
+const maxMetadata = 600
+
 // explain describes how a turn came to its answer.
 func explain(e *watch.TurnEnd) string {
 	t := e.Trace
@@ -121,12 +137,10 @@ func explain(e *watch.TurnEnd) string {
 	for _, a := range t.Asks {
 		fmt.Fprintf(&s, "- round %d: %s, %s, %d tokens in (%d cached), %d out",
 			a.Round, cmp.Or(a.Engine, "no engine"), brief(a.Took), a.Usage.In, a.Usage.Cached, a.Usage.Out)
-		for i, f := range a.Faults {
-			separator := ", "
-			if i == 0 {
-				separator = "; wrong: "
-			}
+		separator := "; wrong: "
+		for _, f := range a.Faults {
 			s.WriteString(separator + "`" + strings.ReplaceAll(f, "`", "'") + "`")
+			separator = ", "
 		}
 		if a.Err != "" {
 			s.WriteString("; failed")
@@ -139,26 +153,31 @@ func explain(e *watch.TurnEnd) string {
 	for _, m := range t.Memories {
 		fmt.Fprintf(&s, "- remembered: %s\n", m)
 	}
+	became := map[core.Progress]string{
+		core.ProgressDone: "did", core.ProgressPending: "waits for a yes", core.ProgressSkipped: "did not do",
+		core.ProgressFailed: "failed", core.ProgressUnknown: "may have done",
+	}
 	for _, o := range t.Steps {
-		fmt.Fprintf(&s, "- %s: %s", became(o.Progress), o.Action)
+		fmt.Fprintf(&s, "- %s: %s", cmp.Or(became[o.Progress], string(o.Progress)), o.Action)
 		if o.Text != "" {
 			fmt.Fprintf(&s, " (%s: %s)", o.Kind, o.Text)
 		}
 		s.WriteString("\n")
 	}
-	for i := range t.Plans {
-		s.WriteString(explainPlan(&t.Plans[i]))
+	for _, p := range t.Plans {
+		if p.Intent != "" {
+			fmt.Fprintf(&s, "- intent: %s", p.Intent)
+			if p.Confidence != nil {
+				fmt.Fprintf(&s, ", confidence %.2g", *p.Confidence)
+			}
+			s.WriteString("\n")
+		}
+		if len(p.Metadata) > 0 {
+			metadata := strings.ReplaceAll(string(p.Metadata), "`", "'")
+			fmt.Fprintf(&s, "- metadata: `%s`\n", txt.ClipBytes(metadata, maxMetadata))
+		}
 	}
 	return strings.TrimSpace(s.String())
-}
-
-// became says what became of a step.
-func became(p core.Progress) string {
-	words := map[core.Progress]string{
-		core.ProgressDone: "did", core.ProgressPending: "waits for a yes", core.ProgressSkipped: "did not do",
-		core.ProgressFailed: "failed", core.ProgressUnknown: "may have done",
-	}
-	return cmp.Or(words[p], string(p))
 }
 
 // sizes lists the sections of a prompt with their sizes.
@@ -171,26 +190,6 @@ func sizes(sections []watch.Section) string {
 		}
 	}
 	return strings.Join(list, ", ")
-}
-
-// maxMetadata is how many bytes of a plan's metadata are shown.
-const maxMetadata = 600
-
-// explainPlan describes what a plan says of itself.
-func explainPlan(p *core.Plan) string {
-	var s strings.Builder
-	if p.Intent != "" {
-		fmt.Fprintf(&s, "- intent: %s", p.Intent)
-		if p.Confidence != nil {
-			fmt.Fprintf(&s, ", confidence %.2g", *p.Confidence)
-		}
-		s.WriteString("\n")
-	}
-	if len(p.Metadata) > 0 {
-		metadata := strings.ReplaceAll(string(p.Metadata), "`", "'")
-		fmt.Fprintf(&s, "- metadata: `%s`\n", txt.ClipBytes(metadata, maxMetadata))
-	}
-	return s.String()
 }
 
 func brief(d time.Duration) string { return d.Round(time.Millisecond).String() }
@@ -217,11 +216,11 @@ func (b *chatCommands) spentToday(ctx context.Context, _ command.Call) (string, 
 
 // say writes into another place.
 func (b *chatCommands) say(ctx context.Context, c command.Call) (string, error) {
-	to, err := core.ParsePath(c.Args["path"])
+	to, err := pathOf(c)
 	if err != nil {
-		return "", core.Errorf(core.Invalid, "%q is not a path.", c.Args["path"])
+		return "", err
 	}
-	if err := b.outbox.Tell(ctx, to, c.Args["text"]); err != nil {
+	if err := b.Messenger().Tell(ctx, to, c.Args["text"]); err != nil {
 		return "", err
 	}
 	return "Said.", nil
@@ -229,9 +228,9 @@ func (b *chatCommands) say(ctx context.Context, c command.Call) (string, error) 
 
 // lastWords shows the latest messages of a place that is not private.
 func (b *chatCommands) lastWords(ctx context.Context, c command.Call) (string, error) {
-	path, err := core.ParsePath(c.Args["path"])
+	path, err := pathOf(c)
 	if err != nil {
-		return "", core.Errorf(core.Invalid, "%q is not a path.", c.Args["path"])
+		return "", err
 	}
 	n, err := strconv.Atoi(c.Args["count"])
 	if err != nil || n < 1 || n > 50 {

@@ -1,11 +1,11 @@
 package daemon
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"synthbot/admin"
@@ -17,7 +17,6 @@ import (
 	"synthbot/core/speech"
 	"synthbot/core/turn"
 	"synthbot/daemon/logs"
-	"synthbot/daemon/settings"
 )
 
 // Bot is one running bot: the parts that its configuration describes, and what outlives
@@ -32,7 +31,7 @@ type Bot struct {
 	parts   atomic.Pointer[parts] // in force
 
 	alerts  *alerts
-	outbox  *outbox
+	sending sync.WaitGroup // messages to admins
 	workers *workers
 	monitor *monitor
 	reloads *reloads
@@ -46,8 +45,7 @@ func (e *Env) newBot(l Life) *Bot {
 	b := &Bot{env: e, log: l.Log, pdfs: make(pdfReader, maxPDFs)}
 	b.parts.Store(&parts{Config: new(Config)}) // until the configuration is built
 	b.runtime = action.NewRuntime(action.Options{Clock: e.Clock, Log: logs.Room(l.Log, "core/action")})
-	b.outbox = &outbox{bot: b}
-	b.alerts = &alerts{log: l.Log, clock: e.Clock, send: b.outbox.sendAdmins}
+	b.alerts = &alerts{log: l.Log, clock: e.Clock, send: b.sendAdmins}
 	b.workers = &workers{log: l.Log, alerts: b.alerts}
 	b.monitor = &monitor{Bot: b, metrics: admin.NewMetrics(), traces: new(admin.Traces), began: e.Clock()}
 	b.reloads = &reloads{Bot: b, outdated: make(chan struct{}, 1)}
@@ -59,36 +57,20 @@ func (e *Env) newBot(l Life) *Bot {
 	return b
 }
 
-// openStore opens the store, and reads from it the settings that users changed.
-func (b *Bot) openStore(l Life) error {
-	open := l.Open
-	if open == nil {
-		open = func() (Store, error) { return b.openDatabase(l.Config) }
-	}
-	store, err := open()
-	if err != nil {
-		return err
-	}
-	b.Data = b.newStorage(store)
-	b.changes, err = settings.Open[settings.Settings](context.Background(), b.Data.Items("bot"))
-	if err != nil {
-		return errors.Join(err, store.Close())
-	}
-	return nil
-}
-
 // close ends what outlives the run of a bot.
 func (b *Bot) close() error {
 	b.alerts.close()
 	b.runtime.Wait()
 	b.reloads.retiring.Wait()
-	b.outbox.sending.Wait()
-	err := b.Data.close()
-	engines := b.InForce().Engines
-	if engines == nil {
-		return err
+	b.sending.Wait()
+	if u, ok := b.Data.usage.(*usageStore); ok {
+		u.writing.Wait()
 	}
-	return errors.Join(err, engines.Close())
+	err := b.Data.Close()
+	if engines := b.InForce().Engines; engines != nil {
+		err = errors.Join(err, engines.Close())
+	}
+	return err
 }
 
 // TurnsWith returns turns to look at, with another configuration and further actions.
@@ -112,8 +94,8 @@ func (b *Bot) putInForce(p *parts) {
 	b.embed(p)
 }
 
-// Outbox sends messages outside of turns.
-func (b *Bot) Outbox() core.Messenger { return b.outbox }
+// Messenger sends messages outside of turns.
+func (b *Bot) Messenger() core.Messenger { return host{b} }
 
 // admins are the people who may do everything: those of the configuration, and those who
 // became admins since.
@@ -136,17 +118,13 @@ type parts struct {
 	small      *recon.Small     // nil if no small model is configured
 }
 
-// chatCommands carries out the bot's own chat commands.
-type chatCommands struct{ *Bot }
-
 // commands are all chat commands: the bot's own and those of plugins.
 func (b *Bot) commands(p *parts) (*command.Registry, error) {
 	claim, err := b.claim.commands(p.Config)
 	if err != nil {
 		return nil, err
 	}
-	own := &chatCommands{b}
-	lists := [][]command.Command{own.ofUsers(), own.ofPlaces(), own.ofAdmins(), claim}
+	lists := [][]command.Command{(&chatCommands{b}).all(), claim}
 	for _, l := range p.plugins {
 		if c, ok := l.Plugin.(command.Commander); ok {
 			lists = append(lists, c.Commands())

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"cmp"
-	"time"
 
 	"synthbot/core"
 	"synthbot/core/engine"
@@ -31,15 +30,10 @@ func (b *Bot) engines(p *parts) (*engine.Chain, error) {
 	return chain, nil
 }
 
-// budgeted wraps the engines of p so that they are asked only within the budgets of
+// budgeted wraps an Asker, as the engines of p, so that it is asked only within the budgets of
 // the place, the user and the bot.
-func (b *Bot) budgeted(p *parts, clock func() time.Time) core.Asker {
-	return b.budgetedBy(p, p.Engines, clock)
-}
-
-// budgetedBy wraps an Asker in the same way.
-func (b *Bot) budgetedBy(p *parts, asker core.Asker, clock func() time.Time) core.Asker {
-	all := p.Config.Budget
+func (b *Bot) budgeted(p *parts, asker core.Asker) core.Asker {
+	all, clock := p.Config.Budget, p.Config.Clock(b.env.Clock)
 	all.Places = p.placeBudgets()
 	return engine.Budgeted(asker, all, engine.BudgetOptions{
 		Ledger: b.Data.usage, Cost: p.Config.Cost, Used: b.monitor.metrics.Used,
@@ -61,8 +55,7 @@ func (b *Bot) small(p *parts) (*recon.Small, error) {
 		if err != nil {
 			return nil, UsageError{err}
 		}
-		only := &parts{Config: p.Config, Engines: chain, settings: p.settings}
-		return recon.NewSmall(b.budgeted(only, o.Clock)), nil
+		return recon.NewSmall(b.budgeted(p, chain)), nil
 	}
 	return nil, nil
 }

@@ -11,7 +11,6 @@ import (
 	"synthbot/core"
 	"synthbot/core/gate"
 	"synthbot/core/turn"
-	"synthbot/daemon/logs"
 )
 
 // available is a plugin that a configuration may turn on.
@@ -141,17 +140,6 @@ func (e exempt) Judge(m *core.Message, again bool) gate.Verdict {
 		return gate.Verdict{}
 	}
 	return e.Gate.Judge(m, again)
-}
-
-// host is what a plugin gets from the bot.
-func (b *Bot) host(c *Config, name string) core.Host {
-	return core.Host{
-		Name: name, Log: logs.Room(b.log, "plugins/"+name).With("plugin", name),
-		Clock: c.Clock(b.env.Clock), Language: string(c.Bot.Language),
-		Items: b.Data.Items(name), Zones: b.Data.Items("zones"), Facts: b.Data.Store,
-		Inbox: inbox{b}, Reader: b.Data.Store, Asker: asker{b}, Messenger: b.outbox, Speak: b.speak,
-		Changed: func() { notify(b.reloads.outdated) },
-	}
 }
 
 // pluginTables returns the tables of plugins for the reference.

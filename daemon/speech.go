@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"synthbot/core"
 	"synthbot/core/engine"
@@ -23,11 +22,18 @@ const (
 )
 
 // speech returns what turns do with voice messages.
-func (b *Bot) speech(p *parts, clock func() time.Time) turn.Speech {
+func (b *Bot) speech(p *parts) turn.Speech {
 	hears := func(e engine.Config) bool { return e.Hearing && !e.Disabled }
 	s := turn.Speech{Deaf: !slices.ContainsFunc(p.Config.Engines, hears), Overhears: p.Config.Speech.In.Overhear}
 	if p.speaker != nil && p.Config.Speech.Out.When != "never" {
-		s.Always, s.Speak = p.Config.Speech.Out.When == "always", b.aloud(p, clock)
+		s.Always = p.Config.Speech.Out.When == "always"
+		s.Speak = func(ctx context.Context, place core.Path, people []core.Path, text string) (core.Upload, error) {
+			f, err := b.speakWith(ctx, p, place, people, text)
+			if errors.Is(err, speech.ErrUnspeakable) { // it is written only
+				return core.Upload{}, nil
+			}
+			return f, err
+		}
 	}
 	if p.listener == nil {
 		return s
@@ -35,44 +41,16 @@ func (b *Bot) speech(p *parts, clock func() time.Time) turn.Speech {
 	local := recon.New()
 	s.Hear = func(ctx context.Context, scene core.Scene, sound core.Attachment) (string, int, error) {
 		fetch := func(ctx context.Context, max int64) ([]byte, error) {
-			return b.outbox.Fetch(ctx, scene.Path, sound, max)
+			return host{b}.Fetch(ctx, scene.Path, sound, max)
 		}
-		meter := func(ctx context.Context, do func(context.Context) (int, error)) error {
-			q := core.Question{Path: scene.Path, Unshown: !scene.Private}
-			if person, err := scene.Path.Person(scene.Author.ID); err == nil {
-				q.People = []core.Path{person}
-			}
-			return b.metered(ctx, p, clock, speechIn, q, do)
+		q := core.Question{Path: scene.Path, Unshown: !scene.Private}
+		if person, err := scene.Path.Person(scene.Author.ID); err == nil {
+			q.People = []core.Path{person}
 		}
-		t, err := p.listener.Hear(ctx, sound, spokenLanguage(ctx, local, scene), meter, fetch)
+		t, err := p.listener.Hear(ctx, sound, spokenLanguage(ctx, local, scene), b.meter(p, speechIn, q), fetch)
 		return t.Text, t.Percent, err
 	}
 	return s
-}
-
-// voice speaks, and books what that costs.
-type voice func(ctx context.Context, place core.Path, people []core.Path, text string) (core.Upload, error)
-
-// voice returns how the bot speaks. The voice is the persona's.
-func (b *Bot) voice(p *parts, clock func() time.Time) voice {
-	return func(ctx context.Context, place core.Path, people []core.Path, text string) (core.Upload, error) {
-		meter := func(ctx context.Context, do func(context.Context) (int, error)) error {
-			return b.metered(ctx, p, clock, speechOut, core.Question{Path: place, People: people}, do)
-		}
-		return p.speaker.Speak(ctx, text, p.personaAt(place).For("").Voice, meter)
-	}
-}
-
-// aloud returns how turns speak their answers. What is not to be spoken is written only.
-func (b *Bot) aloud(p *parts, clock func() time.Time) voice {
-	speak := b.voice(p, clock)
-	return func(ctx context.Context, place core.Path, people []core.Path, text string) (core.Upload, error) {
-		f, err := speak(ctx, place, people, text)
-		if errors.Is(err, speech.ErrUnspeakable) {
-			return core.Upload{}, nil
-		}
-		return f, err
-	}
 }
 
 // speak implements Host.Speak.
@@ -81,24 +59,15 @@ func (b *Bot) speak(ctx context.Context, place core.Path, people []core.Path, te
 	if p.speaker == nil {
 		return core.Upload{}, core.Errorf(core.Broken, "No voice is configured.")
 	}
-	return b.voice(p, p.Config.Clock(b.env.Clock))(ctx, place, people, text)
+	return b.speakWith(ctx, p, place, people, text)
 }
 
-// recording shows that a voice message is recorded, where an interface can.
-type recording struct{ core.RecordingIndicator }
-
-// ShowTyping implements core.TypingIndicator.
-func (r recording) ShowTyping(ctx context.Context, place core.Path) { r.ShowRecording(ctx, place) }
-
-// sign returns how the interface of a place shows that the bot does such work.
-func (p *parts) sign(name string) func(place core.Path) core.TypingIndicator {
-	return func(place core.Path) core.TypingIndicator {
-		r, ok := p.at(place).(core.RecordingIndicator)
-		if ok && name == speechOut {
-			return recording{r}
-		}
-		return ability[core.TypingIndicator](p)(place)
-	}
+// speakWith speaks with the voice of the persona in a place, and books what that costs.
+func (b *Bot) speakWith(
+	ctx context.Context, p *parts, place core.Path, people []core.Path, text string,
+) (core.Upload, error) {
+	meter := b.meter(p, speechOut, core.Question{Path: place, People: people})
+	return p.speaker.Speak(ctx, text, p.personaAt(place).For("").Voice, meter)
 }
 
 // spokenLanguage returns the language that somebody probably speaks; "" if nothing says so.
@@ -112,14 +81,15 @@ func spokenLanguage(ctx context.Context, local *recon.Local, scene core.Scene) s
 	return ""
 }
 
-// metered runs what costs money besides engines, within the budgets, and books the tokens
-// that it returns. The interface shows meanwhile that the bot is at work.
-func (b *Bot) metered(ctx context.Context, p *parts, clock func() time.Time, name string, q core.Question,
-	do func(context.Context) (tokens int, err error)) error {
+// meter returns what runs work that costs money besides engines, within the budgets, and books
+// the tokens that it returns. The interface shows meanwhile that the bot is at work.
+func (b *Bot) meter(p *parts, name string, q core.Question) speech.Meter {
 	q.Build = func(llm.Limits) (llm.Request, error) { return llm.Request{}, nil }
-	asker := turn.Thinking(meteredWork{name, do}, p.sign(name), logs.Room(b.log, "core/speech"))
-	_, err := b.budgetedBy(p, asker, clock).Ask(ctx, q)
-	return err
+	return func(ctx context.Context, do func(context.Context) (tokens int, err error)) error {
+		asker := turn.Thinking(meteredWork{name, do}, p.sign(name), logs.Room(b.log, "core/speech"))
+		_, err := b.budgeted(p, asker).Ask(ctx, q)
+		return err
+	}
 }
 
 // meteredWork is a core.Asker that answers nothing but does its work.
@@ -139,6 +109,23 @@ func (w meteredWork) Ask(ctx context.Context, q core.Question) (llm.Answer, erro
 		r.Used(llm.Usage{In: tokens})
 	}
 	return llm.Answer{Engine: w.name}, err
+}
+
+// recording shows that a voice message is recorded, where an interface can.
+type recording struct{ core.RecordingIndicator }
+
+// ShowTyping implements core.TypingIndicator.
+func (r recording) ShowTyping(ctx context.Context, place core.Path) { r.ShowRecording(ctx, place) }
+
+// sign returns how the interface of a place shows that the bot does such work.
+func (p *parts) sign(name string) func(place core.Path) core.TypingIndicator {
+	return func(place core.Path) core.TypingIndicator {
+		r, ok := p.at(place).(core.RecordingIndicator)
+		if ok && name == speechOut {
+			return recording{r}
+		}
+		return ability[core.TypingIndicator](p)(place)
+	}
 }
 
 // speechCost is what speech costs, by its prices.

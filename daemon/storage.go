@@ -1,12 +1,16 @@
 package daemon
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"sync"
 
 	"synthbot/core"
 	"synthbot/core/engine"
-	"synthbot/core/llm"
 	"synthbot/daemon/logs"
+	"synthbot/daemon/settings"
 	"synthbot/memory"
 )
 
@@ -26,6 +30,27 @@ type Storage struct {
 	stateLocks sync.Map // of what interfaces store, by their names: *sync.Mutex
 }
 
+// openStore opens the store, and reads from it the settings that users changed.
+func (b *Bot) openStore(l Life) error {
+	open := l.Open
+	if open == nil {
+		open = func() (Store, error) { return b.openDatabase(l.Config) }
+	}
+	store, err := open()
+	if err != nil {
+		return err
+	}
+	b.Data = &Storage{Store: store}
+	if db, ok := store.(*memory.DB); ok {
+		b.Data.DB, b.Data.usage = db, &usageStore{bot: b, db: db}
+	}
+	b.changes, err = settings.Open[settings.Settings](context.Background(), store.Items("bot"))
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
+	return nil
+}
+
 // openDatabase opens the database of the configuration. It creates a missing one.
 func (b *Bot) openDatabase(c *Config) (Store, error) {
 	dir, err := c.DataDir(b.env.Getenv)
@@ -42,20 +67,44 @@ func (b *Bot) openDatabase(c *Config) (Store, error) {
 	return memory.Open(dir, o)
 }
 
-// newStorage returns what a bot keeps in a store.
-func (b *Bot) newStorage(store Store) *Storage {
-	db, ok := store.(*memory.DB)
-	if !ok {
-		return &Storage{Store: store}
-	}
-	cost := func(engine string, u llm.Usage) float64 { return b.InForce().Config.Cost(engine, u) }
-	return &Storage{Store: store, DB: db, usage: &usageStore{db: db, log: b.log, cost: cost}}
+// state keeps what one interface must know after a restart.
+type state struct {
+	*sync.Mutex // held by who updates a value; drivers of one interface share it
+	items       core.Items
+	place       core.Path
 }
 
-// close closes the store when all use of engines is written.
-func (s *Storage) close() error {
-	if u, ok := s.usage.(*usageStore); ok {
-		u.writing.Wait()
+// state returns the state of an interface by its name.
+func (s *Storage) state(name string) (*state, error) {
+	place, err := core.MakePath(name)
+	if err != nil {
+		return nil, err
 	}
-	return s.Store.Close()
+	lock, _ := s.stateLocks.LoadOrStore(name, new(sync.Mutex))
+	return &state{lock.(*sync.Mutex), s.Items("interface " + name), place}, nil
+}
+
+// Get returns nil for an unknown key.
+func (s *state) Get(ctx context.Context, key string) (value []byte, err error) {
+	item, ok, err := s.items.Get(ctx, s.place, key)
+	if err != nil || !ok {
+		return nil, err
+	}
+	if err := json.Unmarshal(item.Value, &value); err != nil {
+		return nil, fmt.Errorf("state of %s: %w", s.place, err)
+	}
+	return value, nil
+}
+
+// Put is durable when it returns.
+func (s *state) Put(ctx context.Context, key string, value []byte) error {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	item := core.Item{Path: s.place, Key: key, Value: raw, Version: core.AnyVersion}
+	if _, err := s.items.Put(ctx, item); err != nil {
+		return fmt.Errorf("state of %s: %w", s.place, err)
+	}
+	return nil
 }

@@ -23,7 +23,7 @@ func (b *Bot) options(p *parts) turn.Options {
 	clock := c.Clock(b.env.Clock)
 	o := turn.Options{
 		Store: b.Data.Store, Catalogue: &catalogue, Clock: clock, Log: log, Runtime: b.runtime,
-		Asker:    turn.Thinking(p.showing(b.budgeted(p, clock)), ability[core.TypingIndicator](p), log),
+		Asker:    turn.Thinking(p.showing(b.budgeted(p, p.Engines)), ability[core.TypingIndicator](p), log),
 		Settings: p.turnSettings,
 		Access:   c.Access, Admins: b.admins(c), Config: c.turnConfig(),
 		Names: func(place core.Path) []string {
@@ -34,7 +34,7 @@ func (b *Bot) options(p *parts) turn.Options {
 		Prompt: turn.Prompt{
 			Persona:  func(place core.Path, user string) core.Persona { return p.personaAt(place).For(user) },
 			Language: string(c.Bot.Language), Lite: c.Prompt.Lite, Shares: c.Shares,
-			Open: b.open(p), Speech: b.speech(p, clock),
+			Open: b.open(p), Speech: b.speech(p),
 		},
 		Places: turn.Places{
 			Chooser: ability[core.Chooser](p), Carrier: ability[core.FileSender](p),
@@ -67,7 +67,7 @@ func (b *Bot) options(p *parts) turn.Options {
 
 // open reads the attachments of messages, as far as an engine can use them.
 func (b *Bot) open(p *parts) func(context.Context, core.Path, []core.Attachment) turn.Opened {
-	o := document.Options{Fetch: b.outbox.Fetch, PDF: b.pdfs.text, Log: logs.Room(b.log, "core/document")}
+	o := document.Options{Fetch: host{b}.Fetch, PDF: b.pdfs.text, Log: logs.Room(b.log, "core/document")}
 	for i := range p.Config.Engines {
 		e := &p.Config.Engines[i]
 		if !e.Disabled {

@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 
@@ -13,13 +12,12 @@ import (
 	"synthbot/memory"
 )
 
-// usageStore implements engine.Ledger on the database. Every use is counted twice:
-// for the place, and for the people who caused it, in shares. Sums of the day are held in memory; they are
-// written in the commits that a turn makes anyway.
+// usageStore implements engine.Ledger on the database. Every use is counted twice: for the
+// place, and for the people who caused it, in shares. Sums of the day are held in memory; they
+// are written in the commits that a turn makes anyway.
 type usageStore struct {
-	db   *memory.DB
-	cost func(engine string, u llm.Usage) float64
-	log  *slog.Logger
+	bot *Bot
+	db  *memory.DB
 
 	mu      sync.Mutex
 	day     string
@@ -44,7 +42,7 @@ func (l *usageStore) Record(ctx context.Context, u engine.Use) error {
 	written := l.db.AddUse(uses...)
 	l.writing.Go(func() {
 		if err := <-written; err != nil {
-			l.log.Error("use not written", "err", err)
+			l.bot.log.Error("use not written", "err", err)
 		}
 	})
 	return nil
@@ -53,7 +51,7 @@ func (l *usageStore) Record(ctx context.Context, u engine.Use) error {
 func (l *usageStore) add(whose core.Path, name string, u llm.Usage) {
 	s := l.sums[whose]
 	s.Tokens += int64(u.In + u.Out)
-	s.Cost += l.cost(name, u)
+	s.Cost += l.bot.InForce().Config.Cost(name, u)
 	l.sums[whose] = s
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,10 +19,21 @@ func actionsCommand(p *program) *cobra.Command {
 	var format string
 	c := &cobra.Command{
 		Use: "actions", Short: "Print the actions that the model can use", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return p.actions(c.Context(), format) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			print, ok := map[string]func(io.Writer, []*action.Definition, func(string) bool) error{
+				"table": actionTable, "json": actionJSON, "ai-tools": actionTools, "markdown": actionMarkdown,
+			}[format]
+			if !ok {
+				return daemon.Usagef("--format: %q is not one of table, json, ai-tools, markdown", format)
+			}
+			return p.inspect(c.Context(), func(b *daemon.Bot) error {
+				snapshot := b.InForce().Snapshot
+				return print(p.Out, snapshot.All(), daemon.Offered(snapshot))
+			})
+		},
 	}
 	c.Flags().StringVar(&format, "format", "table", "table, json, ai-tools or markdown")
-	return atDaemon(p.fileFlag(c))
+	return p.atDaemon(c)
 }
 
 // listed is an action as `synthbot actions --format json` prints it.
@@ -36,19 +46,6 @@ type listed struct {
 	Similes    []string        `json:"similes"`
 	Permission core.Permission `json:"permission"`
 	Offered    bool            `json:"offered"`
-}
-
-func (p *program) actions(ctx context.Context, format string) error {
-	print, ok := map[string]func(io.Writer, []*action.Definition, func(string) bool) error{
-		"table": actionTable, "json": actionJSON, "ai-tools": actionTools, "markdown": actionMarkdown,
-	}[format]
-	if !ok {
-		return daemon.Usagef("--format: %q is not one of table, json, ai-tools, markdown", format)
-	}
-	return p.inspect(ctx, func(b *daemon.Bot) error {
-		snapshot := b.InForce().Snapshot
-		return print(p.Out, snapshot.All(), daemon.Offered(snapshot))
-	})
 }
 
 func actionTable(out io.Writer, all []*action.Definition, offered func(string) bool) error {

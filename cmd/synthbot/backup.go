@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,36 +19,30 @@ func backupCommand(p *program) *cobra.Command {
 	return p.fileFlag(&cobra.Command{
 		Use: "backup FILE", Args: cobra.ExactArgs(1),
 		Short: "Back up the database, even while the bot runs (FILE \"-\": standard output)",
-		RunE:  func(c *cobra.Command, args []string) error { return p.backup(c.Context(), args[0]) },
-	})
-}
-
-// backup writes a copy to a file; the daemon, which may not be allowed to write
-// there, is given the open file.
-func (p *program) backup(ctx context.Context, file string) error {
-	if p.host != nil { // which is only ever asked for a stream
-		return p.copyOut(p.Out)
-	}
-	if err := p.fitForBackup(file); err != nil {
-		return err
-	}
-	d, ok := p.daemonAt()
-	switch {
-	case file == "-" && ok:
-		return p.ask(ctx, d, []string{"backup", "-"}, p.In, p.Out)
-	case file == "-":
-		return p.copyOut(p.Out)
-	case !ok:
-		return p.withDB(func(db *memory.DB) error { return db.Backup(file) })
-	}
-	return p.backupBy(ctx, d, file)
-}
-
-// copyOut writes a copy of the database to a stream.
-func (p *program) copyOut(w io.Writer) error {
-	return p.withDB(func(db *memory.DB) error {
-		_, err := db.WriteTo(w)
-		return err
+		RunE: func(c *cobra.Command, args []string) error {
+			file := args[0]
+			var d *admin.Control
+			running := false
+			if p.host == nil { // the daemon itself is asked for a stream alone
+				if err := p.fitForBackup(file); err != nil {
+					return err
+				}
+				d, running = p.daemonAt()
+			}
+			switch {
+			case file == "-" && running:
+				return p.ask(c.Context(), d, []string{"backup", "-"}, p.In, p.Out)
+			case running:
+				return p.backupBy(c.Context(), d, file)
+			}
+			return p.withDB(func(db *memory.DB) (err error) {
+				if file == "-" {
+					_, err = db.WriteTo(p.Out)
+					return err
+				}
+				return db.Backup(file)
+			})
+		},
 	})
 }
 
@@ -77,8 +70,8 @@ func (p *program) fitForBackup(file string) error {
 	return nil
 }
 
-// backupBy lets the daemon write the copy. A file of that name is replaced when the
-// copy is complete.
+// backupBy lets the daemon write the copy into an open file, since it may not be allowed to
+// write there. A file of that name is replaced when the copy is complete.
 func (p *program) backupBy(ctx context.Context, d *admin.Control, file string) error {
 	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
 	if err != nil {
@@ -102,31 +95,30 @@ func restoreCommand(p *program) *cobra.Command {
 	var salvage bool
 	c := &cobra.Command{
 		Use: "restore FILE", Short: "Restore the database from a backup", Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return p.restore(args[0], salvage) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			cfg, err := p.load()
+			if err != nil {
+				return err
+			}
+			dir, err := cfg.DataDir(p.Getenv)
+			if err != nil {
+				return err
+			}
+			if !salvage {
+				return memory.Restore(dir, args[0])
+			}
+			saved, err := memory.Salvage(dir, args[0])
+			if err != nil {
+				return err
+			}
+			for _, bucket := range []string{"log", "journal", "facts"} {
+				fmt.Fprintf(p.Out, "saved %d of %s\n", saved.Pairs[bucket], bucket)
+			}
+			const text = "dropped %d that made no sense; %d parts could not be read\n"
+			fmt.Fprintf(p.Out, text, saved.Dropped, len(saved.Faults))
+			return nil
+		},
 	}
 	c.Flags().BoolVar(&salvage, "salvage", false, "FILE is damaged: recover what is readable")
 	return p.fileFlag(c)
-}
-
-func (p *program) restore(file string, salvage bool) error {
-	cfg, err := p.load()
-	if err != nil {
-		return err
-	}
-	dir, err := cfg.DataDir(p.Getenv)
-	if err != nil {
-		return err
-	}
-	if !salvage {
-		return memory.Restore(dir, file)
-	}
-	saved, err := memory.Salvage(dir, file)
-	if err != nil {
-		return err
-	}
-	for _, bucket := range []string{"log", "journal", "facts"} {
-		fmt.Fprintf(p.Out, "saved %d of %s\n", saved.Pairs[bucket], bucket)
-	}
-	fmt.Fprintf(p.Out, "dropped %d that made no sense; %d parts could not be read\n", saved.Dropped, len(saved.Faults))
-	return nil
 }

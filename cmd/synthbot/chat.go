@@ -28,7 +28,7 @@ func chatCommand(p *program) *cobra.Command {
 	}
 	c.Flags().StringVar(&name, "user", "", "your `name` (default: your login)")
 	c.Flags().StringVar(&session, "session", "main", "name of the conversation to continue")
-	return atDaemon(p.fileFlag(c))
+	return p.atDaemon(c)
 }
 
 func (p *program) chat(ctx context.Context, name, session string) error {
@@ -45,12 +45,18 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 	if err != nil {
 		return daemon.Usagef("--session: %w", err)
 	}
+	if name == "" {
+		name = "you"
+		if u, err := user.Current(); err == nil && u.Username != "" {
+			name = u.Username
+		}
+	}
 	who := cfg.PersonaAt(place)
 	o := console.Options{
-		In: p.In, Out: p.Out, Err: p.Err, User: userName(name), Session: session, Rank: core.RankAdmin,
+		In: p.In, Out: p.Out, Err: p.Err, User: name, Session: session, Rank: core.RankAdmin,
 		Terminal:    console.IsTerminal(p.In) && console.IsTerminal(p.Out),
 		NoColor:     p.Getenv("NO_COLOR") != "" || p.Getenv("TERM") == "dumb",
-		PersonaName: who.Name, Greeting: who.For(userName(name)).Greeting, Now: cfg.Clock(p.Clock), Locale: p.Locale(),
+		PersonaName: who.Name, Greeting: who.For(name).Greeting, Now: cfg.Clock(p.Clock), Locale: p.Locale(),
 	}
 	if p.host != nil {
 		return p.host.Attach(ctx, o, place)
@@ -59,15 +65,4 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 		Config: cfg, Log: p.Logger(cfg, slog.LevelWarn), Interfaces: daemon.Terminal(o, place), Grace: goodbye,
 		Attended: true,
 	})
-}
-
-// userName is the name of the user at the terminal.
-func userName(name string) string {
-	if name != "" {
-		return name
-	}
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		return u.Username
-	}
-	return "you"
 }

@@ -26,13 +26,13 @@ func checkCommand(p *program) *cobra.Command {
 			if path != "" && (err != nil || place.IsPerson()) {
 				return daemon.Usagef("--path: %q is not a place", path)
 			}
-			if changes && p.host != nil {
-				return (&checker{p}).ownChanges(c.Context())
-			}
-			if p.host != nil {
+			switch {
+			case p.host != nil && changes:
+				return p.blueprintChanges(c.Context(), p.host)
+			case p.host != nil:
 				return effective(p.Out, p.host, place)
 			}
-			return (&checker{p}).run(c.Context(), place, online)
+			return p.check(c.Context(), place, online)
 		},
 	}
 	c.Flags().BoolVar(&online, "online", false, "also connect to each platform and engine to verify its credentials")
@@ -46,11 +46,8 @@ func checkCommand(p *program) *cobra.Command {
 // changesFlag is the flag by which a check asks the daemon.
 const changesFlag = "changes"
 
-// checker carries out `synthbot check`.
-type checker struct{ *program }
-
-// run does what `synthbot run` does before it connects. It changes nothing.
-func (p *checker) run(ctx context.Context, place core.Path, online bool) error {
+// check does what `synthbot run` does before it connects. It changes nothing.
+func (p *program) check(ctx context.Context, place core.Path, online bool) error {
 	cfg, err := p.MustLoad()
 	if err != nil {
 		return err
@@ -71,7 +68,13 @@ func (p *checker) run(ctx context.Context, place core.Path, online bool) error {
 		if place.IsZero() {
 			p.printChecked(cfg, b.InForce().Engines.Names(), database)
 			b.PrintNarrowEngines(ctx, p.Out)
-			err = errors.Join(p.speech(cfg), p.blueprints(ctx, cfg, b))
+			for _, f := range cfg.Speech.Probe() { // whether its programs are installed
+				daemon.PrintFinding(p.Out, "speech", f)
+				if f.Fatal {
+					err = errOnline
+				}
+			}
+			err = errors.Join(err, p.blueprints(ctx, b))
 		} else {
 			err = p.inEffect(ctx, b, place)
 		}
@@ -86,7 +89,7 @@ func (p *checker) run(ctx context.Context, place core.Path, online bool) error {
 }
 
 // printChecked prints what was checked, a line each.
-func (p *checker) printChecked(cfg *daemon.Config, engines []string, database string) {
+func (p *program) printChecked(cfg *daemon.Config, engines []string, database string) {
 	dir, err := cfg.DataDir(p.Getenv)
 	if err != nil {
 		dir = err.Error()
@@ -104,21 +107,10 @@ func (p *checker) printChecked(cfg *daemon.Config, engines []string, database st
 	}
 }
 
-// speech prints whether the programs for speech are installed.
-func (p *checker) speech(cfg *daemon.Config) (err error) {
-	for _, f := range cfg.Speech.Probe() {
-		daemon.PrintFinding(p.Out, "speech", f)
-		if f.Fatal {
-			err = errOnline
-		}
-	}
-	return err
-}
-
 // blueprints prints the warnings about blueprints, and how they differ from those that the
 // bot used last. It asks the daemon that has the database, if there is one.
-func (p *checker) blueprints(ctx context.Context, cfg *daemon.Config, b *daemon.Bot) error {
-	own := cfg.Blueprints()
+func (p *program) blueprints(ctx context.Context, b *daemon.Bot) error {
+	own := b.InForce().Config.Blueprints()
 	if own == nil {
 		return nil
 	}
@@ -126,7 +118,7 @@ func (p *checker) blueprints(ctx context.Context, cfg *daemon.Config, b *daemon.
 		fmt.Fprintf(p.Out, "!   blueprint      %s\n", f)
 	}
 	if b.Data.DB != nil {
-		return p.blueprintChanges(ctx, cfg, b)
+		return p.blueprintChanges(ctx, b)
 	}
 	if d, ok := p.daemonAt(); ok {
 		err := p.ask(ctx, d, []string{"check", "--" + changesFlag}, p.In, p.Out)
@@ -138,28 +130,19 @@ func (p *checker) blueprints(ctx context.Context, cfg *daemon.Config, b *daemon.
 	return nil
 }
 
-// ownChanges is what the daemon answers.
-func (p *checker) ownChanges(ctx context.Context) error {
-	cfg, err := p.load()
-	if err != nil {
-		return err
-	}
-	return p.blueprintChanges(ctx, cfg, p.host)
-}
-
 // blueprintChanges prints how the blueprints differ from those that the bot used last.
-func (p *checker) blueprintChanges(ctx context.Context, cfg *daemon.Config, b *daemon.Bot) error {
-	own := cfg.Blueprints()
+func (p *program) blueprintChanges(ctx context.Context, b *daemon.Bot) error {
+	own := b.InForce().Config.Blueprints()
 	if own == nil {
 		return nil
 	}
 	changes, err := own.Changes(ctx, b.Data.Items(daemon.BlueprintName))
 	for _, f := range changes {
+		text := "!   blueprint      %s (breaking: what uses it may fail)\n"
 		if f.Warning {
-			fmt.Fprintf(p.Out, "ok  blueprint      %s (harmless)\n", f)
-		} else {
-			fmt.Fprintf(p.Out, "!   blueprint      %s (breaking: what uses it may fail)\n", f)
+			text = "ok  blueprint      %s (harmless)\n"
 		}
+		fmt.Fprintf(p.Out, text, f)
 	}
 	return err
 }
@@ -176,7 +159,7 @@ func effective(out io.Writer, b *daemon.Bot, place core.Path) error {
 
 // inEffect prints the settings that apply in a place: those of the running daemon, if there
 // is one, which knows the changes by command.
-func (p *checker) inEffect(ctx context.Context, b *daemon.Bot, place core.Path) error {
+func (p *program) inEffect(ctx context.Context, b *daemon.Bot, place core.Path) error {
 	d, ok := p.daemonAt()
 	if !ok {
 		return effective(p.Out, b, place)

@@ -27,7 +27,7 @@ var errOnline = errors.New("something needs to be fixed, see above")
 
 // checkOnline asks each platform and engine who we are, tries speech, and looks at the machine.
 // It prints one line each, with a fix if one is needed.
-func (p *checker) checkOnline(ctx context.Context, b *daemon.Bot) error {
+func (p *program) checkOnline(ctx context.Context, b *daemon.Bot) error {
 	ctx, cancel := context.WithTimeout(ctx, onlineTime)
 	defer cancel()
 	cfg := b.InForce().Config

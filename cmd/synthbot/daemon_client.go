@@ -13,19 +13,19 @@ import (
 	"synthbot/daemon"
 )
 
-// remote marks commands that a running daemon carries out.
+// remote marks commands that a running daemon carries out: "if it runs" or "only".
 const remote = "daemon"
 
-// atDaemon marks a command that the daemon carries out if one runs.
-func atDaemon(c *cobra.Command) *cobra.Command {
+// atDaemon adds -c to a command that the daemon carries out if one runs.
+func (p *program) atDaemon(c *cobra.Command) *cobra.Command {
 	c.Annotations = map[string]string{remote: "if it runs"}
-	return c
+	return p.fileFlag(c)
 }
 
-// onlyAtDaemon marks a command that needs a running daemon.
-func onlyAtDaemon(c *cobra.Command) *cobra.Command {
+// onlyAtDaemon adds -c to a command that needs a running daemon.
+func (p *program) onlyAtDaemon(c *cobra.Command) *cobra.Command {
 	c.Annotations = map[string]string{remote: "only"}
-	return c
+	return p.fileFlag(c)
 }
 
 // exited is the status of a command that the daemon carried out. The daemon printed its errors.
@@ -40,8 +40,7 @@ func (p *program) forward(c *cobra.Command, given []string) error {
 	if p.host != nil || c.Annotations[remote] == "" || local {
 		return nil
 	}
-	d, ok := p.daemonAt()
-	if ok {
+	if d, ok := p.daemonAt(); ok {
 		return p.ask(c.Context(), d, given, p.In, p.Out)
 	}
 	if c.Annotations[remote] != "only" {

@@ -43,14 +43,14 @@ func (p *program) daemon(ctx context.Context) error {
 }
 
 func reloadCommand(p *program) *cobra.Command {
-	return onlyAtDaemon(p.fileFlag(&cobra.Command{
+	return p.onlyAtDaemon(&cobra.Command{
 		Use: "reload", Short: "Make the running bot reload its configuration", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return p.host.Reload() },
-	}))
+	})
 }
 
 func pageCommand(p *program) *cobra.Command {
-	return onlyAtDaemon(p.fileFlag(&cobra.Command{
+	return p.onlyAtDaemon(&cobra.Command{
 		Use: "page", Short: "Print a one-time link to the admin page, valid for ten minutes", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			link, err := p.host.PageLink()
@@ -59,11 +59,11 @@ func pageCommand(p *program) *cobra.Command {
 			}
 			return err
 		},
-	}))
+	})
 }
 
 func logCommand(p *program) *cobra.Command {
-	return onlyAtDaemon(p.fileFlag(&cobra.Command{
+	return p.onlyAtDaemon(&cobra.Command{
 		Use: "log [ROOM [LEVEL]]", Short: "Show or change the log levels of the running bot",
 		Args: cobra.MaximumNArgs(2),
 		Long: "Shows the log level of each package of the running bot (ROOM), or changes it until the bot\n" +
@@ -79,7 +79,7 @@ func logCommand(p *program) *cobra.Command {
 			_, err = fmt.Fprintln(p.Out, text)
 			return err
 		},
-	}))
+	})
 }
 
 // pdfTextCommand reads a PDF on standard input and prints its text. It is not

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -28,12 +29,22 @@ func historyCommand(p *program) *cobra.Command {
 			if len(args) == 0 {
 				return p.places(c.Context())
 			}
-			return p.history(c.Context(), args[0], n, format)
+			root, err := core.ParsePath(args[0])
+			if err != nil {
+				return daemon.Usagef("%w", err)
+			}
+			return p.look(c.Context(), func(v core.View) error {
+				entries, err := v.Recent(root, n, nil)
+				for i := range entries {
+					err = errors.Join(err, printEntry(p.Out, &entries[i], root, format))
+				}
+				return err
+			})
 		},
 	}
 	c.Flags().IntVarP(&n, "last", "n", 50, "number of messages, counted from the newest")
 	c.Flags().StringVar(&format, "format", "text", "text or jsonl")
-	return atDaemon(p.fileFlag(c))
+	return p.atDaemon(c)
 }
 
 func (p *program) places(ctx context.Context) error {
@@ -48,25 +59,6 @@ func (p *program) places(ctx context.Context) error {
 			fmt.Fprintf(w, "%s\t%d\t%s\n", h.Path, h.Count, h.Time.Format(time.DateTime))
 		}
 		return w.Flush()
-	})
-}
-
-func (p *program) history(ctx context.Context, path string, n int, format string) error {
-	root, err := core.ParsePath(path)
-	if err != nil {
-		return daemon.Usagef("%w", err)
-	}
-	return p.look(ctx, func(v core.View) error {
-		entries, err := v.Recent(root, n, nil)
-		if err != nil {
-			return err
-		}
-		for i := range entries {
-			if err := printEntry(p.Out, &entries[i], root, format); err != nil {
-				return err
-			}
-		}
-		return nil
 	})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -67,27 +68,17 @@ func manualOf(b *strings.Builder, c *cobra.Command) {
 		return
 	}
 	if c.Runnable() {
-		text := c.Long
-		if text == "" {
-			text = c.Short
+		text := strings.TrimSpace(cmp.Or(c.Long, c.Short))
+		if !strings.HasSuffix(text, ".") {
+			text += "." // which the first sentence has none of in --help
 		}
 		c.InitDefaultHelpFlag()
-		fmt.Fprintf(b, ".SS %s\n%s\n", roff(c.UseLine()), paragraphs(text))
+		fmt.Fprintf(b, ".SS %s\n%s\n", roff(c.UseLine()), strings.ReplaceAll(roff(text), "\n\n", "\n.PP\n"))
 		fmt.Fprintf(b, ".PP\n.nf\n%s.fi\n", roff(c.LocalFlags().FlagUsagesWrapped(76)))
 	}
 	for _, below := range c.Commands() {
 		manualOf(b, below)
 	}
-}
-
-// paragraphs are full stops and lines of their own for a text whose first
-// sentence --help shows without one.
-func paragraphs(text string) string {
-	text = strings.TrimSpace(text)
-	if !strings.HasSuffix(text, ".") {
-		text += "."
-	}
-	return strings.ReplaceAll(roff(text), "\n\n", "\n.PP\n")
 }
 
 // roff makes text of what could be taken for requests, and keeps hyphens such

@@ -5,8 +5,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -42,24 +42,20 @@ func listCommand(p *program) *cobra.Command {
 				return daemon.Usagef("--last takes a number above 0")
 			}
 			return p.withDB(func(db *memory.DB) error {
-				return listMemories(c.Context(), p.Out, db, memory.Listing{Below: below, About: whom, N: n})
+				facts, _, err := db.ListFacts(c.Context(), memory.Listing{Below: below, About: whom, N: n})
+				for _, f := range facts {
+					fmt.Fprintf(p.Out, "%s  %s  %s  %s\n", f.ID, f.Time.Format(time.DateOnly), f.Origin, txt.Lines(f.Text))
+					for _, before := range f.Former {
+						fmt.Fprintf(p.Out, "    before, %s: %s\n", before.Time.Format(time.DateOnly), txt.Lines(before.Text))
+					}
+				}
+				return err
 			})
 		},
 	}
 	c.Flags().IntVarP(&n, "last", "n", 50, "how many, the newest ones")
 	c.Flags().StringVar(&about, "about", "", "only those about this `person` or place")
-	return atDaemon(p.fileFlag(c))
-}
-
-func listMemories(ctx context.Context, out io.Writer, db *memory.DB, l memory.Listing) error {
-	facts, _, err := db.ListFacts(ctx, l)
-	for _, f := range facts {
-		fmt.Fprintf(out, "%s  %s  %s  %s\n", f.ID, f.Time.Format("2006-01-02"), f.Origin, txt.Lines(f.Text))
-		for _, before := range f.Former {
-			fmt.Fprintf(out, "    before, %s: %s\n", before.Time.Format("2006-01-02"), txt.Lines(before.Text))
-		}
-	}
-	return err
+	return p.atDaemon(c)
 }
 
 func searchCommand(p *program) *cobra.Command {
@@ -74,14 +70,14 @@ func searchCommand(p *program) *cobra.Command {
 			return p.withDB(func(db *memory.DB) error {
 				found, err := db.Recall(c.Context(), core.FactQuery{See: []core.Path{from}, Text: args[0], N: 20})
 				for _, f := range found {
-					fmt.Fprintf(p.Out, "%s  %s  %s\n", f.Time.Format("2006-01-02"), f.Origin, txt.Lines(f.Text))
+					fmt.Fprintf(p.Out, "%s  %s  %s\n", f.Time.Format(time.DateOnly), f.Origin, txt.Lines(f.Text))
 				}
 				return err
 			})
 		},
 	}
 	c.Flags().StringVar(&place, "path", "console/main", "the `place` from which it is looked at")
-	return atDaemon(p.fileFlag(c))
+	return p.atDaemon(c)
 }
 
 func exportCommand(p *program) *cobra.Command {
@@ -103,7 +99,7 @@ func exportCommand(p *program) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&format, "format", "jsonl", "jsonl: one JSON object a line")
-	return atDaemon(p.fileFlag(c))
+	return p.atDaemon(c)
 }
 
 func importCommand(p *program) *cobra.Command {
@@ -124,19 +120,14 @@ func importCommand(p *program) *cobra.Command {
 					return p.ask(c.Context(), d, []string{"memory", "import", "-"}, from, p.Out)
 				}
 			}
-			return p.importFrom(c.Context(), from)
+			return p.withStore(true, func(_ *daemon.Config, s daemon.Store) error {
+				n, err := s.(*memory.DB).Import(c.Context(), from)
+				if err == nil {
+					fmt.Fprintf(p.Out, "lines added: %d\n", n)
+				}
+				return err
+			})
 		},
-	})
-}
-
-// importFrom adds what an export holds, making the database where there is none.
-func (p *program) importFrom(ctx context.Context, r io.Reader) error {
-	return p.withStore(true, func(_ *daemon.Config, s daemon.Store) error {
-		n, err := s.(*memory.DB).Import(ctx, r)
-		if err == nil {
-			fmt.Fprintf(p.Out, "lines added: %d\n", n)
-		}
-		return err
 	})
 }
 
@@ -157,11 +148,11 @@ func forgetCommand(p *program) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "everything")
-	return atDaemon(p.fileFlag(c))
+	return p.atDaemon(c)
 }
 
 func pruneCommand(p *program) *cobra.Command {
-	return atDaemon(p.fileFlag(&cobra.Command{
+	return p.atDaemon(&cobra.Command{
 		Use: "prune", Short: "Apply the retention limits of [memory] now and compact the database",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -180,7 +171,7 @@ func pruneCommand(p *program) *cobra.Command {
 				return err
 			})
 		},
-	}))
+	})
 }
 
 func optionalPath(args []string) (core.Path, error) {

@@ -39,7 +39,7 @@ func promptCommand(p *program) *cobra.Command {
 		"`file` with additional actions, as synthbot actions --format json prints them")
 	f.BoolVar(&a.lite, "lite", false, "print the lite prompt, which has the essential actions only")
 	f.IntVar(&a.limit, "limit", 0, "maximum number of characters (default: max_prompt_chars of the first engine)")
-	return atDaemon(p.fileFlag(c))
+	return p.atDaemon(c)
 }
 
 func (p *program) prompt(ctx context.Context, a asked) error {
