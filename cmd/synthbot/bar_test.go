@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -56,7 +55,7 @@ func TestInFlight(t *testing.T) {
 				chat := int64(1000 + i)
 				k.platform.Say(chat, chat, telegramtest.Saying{Text: "hello"})
 			}
-			c := exec.Command(k.binary, "run", "-c", k.file)
+			c := itself(t, "run", "-c", k.file)
 			c.Stdout, c.Stderr = k.log, k.log
 			if err := c.Start(); err != nil {
 				t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -156,11 +155,7 @@ activation = "always"
 // once.
 func TestDiscordKill(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds and kills the program")
-	}
-	binary := filepath.Join(t.TempDir(), "synthbot")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Skip("kills the program")
 	}
 	const place = discordtest.DirectID
 	say := func(text string) func(*discordtest.Server) error {
@@ -183,7 +178,7 @@ func TestDiscordKill(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := discordtest.New(t)
 			s.HonourNonces(0)
-			k := newDiscordLife(t, s, binary)
+			k := newDiscordLife(t, s)
 			kill := k.start()
 			k.until("connected", func() bool { return s.Live() > 0 && len(s.Calls("PUT /applications/")) > 0 })
 			seen, hangs := 0, make(chan struct{})
@@ -232,15 +227,15 @@ func TestDiscordKill(t *testing.T) {
 // discordLife is the program on Discord, run and killed.
 type discordLife struct {
 	*testing.T
-	s            *discordtest.Server
-	binary, file string
-	log          *os.File
+	s    *discordtest.Server
+	file string
+	log  *os.File
 }
 
-func newDiscordLife(t *testing.T, s *discordtest.Server, binary string) *discordLife {
+func newDiscordLife(t *testing.T, s *discordtest.Server) *discordLife {
 	t.Helper()
 	dir := t.TempDir()
-	k := &discordLife{T: t, s: s, binary: binary, file: filepath.Join(dir, "config.toml")}
+	k := &discordLife{T: t, s: s, file: filepath.Join(dir, "config.toml")}
 	write(t, k.file, onDiscord(s, versatile(t), ""))
 	var err error
 	if k.log, err = os.Create(filepath.Join(dir, "log")); err != nil {
@@ -252,7 +247,7 @@ func newDiscordLife(t *testing.T, s *discordtest.Server, binary string) *discord
 
 func (k *discordLife) start() (kill func()) {
 	k.Helper()
-	c := exec.Command(k.binary, "run", "-c", k.file)
+	c := itself(k, "run", "-c", k.file)
 	c.Stdout, c.Stderr = k.log, k.log
 	if err := c.Start(); err != nil {
 		k.Fatal(err)

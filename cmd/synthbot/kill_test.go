@@ -19,10 +19,27 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
+// full is how long tests of processes last: $TEST_FULL asks for as much as docs/measurements.md tells
+// of. Otherwise they are a sample, so that the tests of a package are done within minutes
+// on a slow machine.
+var full = os.Getenv("TEST_FULL") != ""
+
 var (
-	killMessages = flag.Int("kill.messages", 1000, "messages of TestKill")
-	kills        = flag.Int("kill.kills", 50, "kills of TestKill")
+	killMessages = flag.Int("kill.messages", map[bool]int{true: 1000, false: 160}[full], "messages of TestKill")
+	kills        = flag.Int("kill.kills", map[bool]int{true: 50, false: 8}[full], "kills of TestKill")
 )
+
+// itself starts the program in a process of its own: this binary, which calls main.
+func itself(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(binary, args...)
+	c.Args[0] = "synthbot"
+	return c
+}
 
 const killChats = 20
 
@@ -92,23 +109,20 @@ func TestKill(t *testing.T) {
 // stays.
 type killing struct {
 	*testing.T
-	binary, file string
-	platform     *telegramtest.Server
-	log          *os.File
-	pressed      map[string]bool // messages whose button was pressed, by chat and text
-	starts       []time.Time     // of the lives
-	deaths       int
+	file     string
+	platform *telegramtest.Server
+	log      *os.File
+	pressed  map[string]bool // messages whose button was pressed, by chat and text
+	starts   []time.Time     // of the lives
+	deaths   int
 }
 
-// newKilling builds the program, for a platform of killChats private chats and
-// the model at an address.
+// newKilling configures the program for a platform of killChats private chats and the
+// model at an address.
 func newKilling(t *testing.T, model string) *killing {
 	t.Helper()
 	dir := t.TempDir()
-	k := &killing{T: t, binary: filepath.Join(dir, "synthbot"), file: filepath.Join(dir, "config.toml"), platform: telegramtest.New(t), pressed: make(map[string]bool)}
-	if out, err := exec.Command("go", "build", "-o", k.binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	k := &killing{T: t, file: filepath.Join(dir, "config.toml"), platform: telegramtest.New(t), pressed: make(map[string]bool)}
 	for i := range killChats {
 		k.platform.AddPerson(telegramtest.Person{ID: int64(1000 + i), Name: fmt.Sprint("P", i)})
 	}
@@ -136,7 +150,13 @@ extract = false
 	if k.log, err = os.Create(filepath.Join(dir, "log")); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { k.log.Close() })
+	t.Cleanup(func() {
+		k.log.Close()
+		raw, err := os.ReadFile(k.log.Name())
+		if err != nil || strings.Contains(string(raw), "DATA RACE") {
+			t.Errorf("the program has a race: %s, %v", raw, err)
+		}
+	})
 	return k
 }
 
@@ -147,7 +167,7 @@ func (k *killing) someChat() int64 { return int64(1000 + rand.IntN(killChats)) }
 // platform has dealt with all that the program asked of it.
 func (k *killing) life(until func()) {
 	k.Helper()
-	c := exec.Command(k.binary, "run", "-c", k.file)
+	c := itself(k, "run", "-c", k.file)
 	c.Stdout, c.Stderr = k.log, k.log
 	k.starts = append(k.starts, time.Now())
 	if err := c.Start(); err != nil {

@@ -154,7 +154,10 @@ func TestKillRest(t *testing.T) {
 		t.Skip("kills the program for a while")
 	}
 	k := newKilling(t, versatile(t))
-	const messages, deaths = 150, 15
+	messages, deaths := 50, 5
+	if full {
+		messages, deaths = 150, 15
+	}
 	said := 0
 	left := func() []string {
 		k.pressAll()

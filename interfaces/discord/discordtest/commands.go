@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 const (
@@ -34,7 +35,7 @@ type appOption struct {
 }
 
 var (
-	commandName = regexp.MustCompile(`^[-_\p{Ll}\p{Lo}\p{N}]{1,32}$`)
+	commandName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[-_\p{Ll}\p{Lo}\p{N}]{1,32}$`) })
 	language    = regexp.MustCompile(`^(id|da|de|en-GB|en-US|es-ES|es-419|fr|hr|it|lt|hu|nl|no|pl|pt-BR|ro|fi|sv-SE|vi|tr|cs|el|bg|ru|uk|hi|th|zh-CN|ja|zh-TW|ko)$`)
 )
 
@@ -91,7 +92,7 @@ func (s *Server) putCommands(call *Call, ids []string) (any, *failure) {
 
 // named reports whether a command or an option has a name and a description.
 func named(name, brief string) bool {
-	return commandName.MatchString(name) && units(brief) >= 1 && units(brief) <= 100
+	return commandName().MatchString(name) && units(brief) >= 1 && units(brief) <= 100
 }
 
 // fault says what is wrong with a command; "" for nothing.
