@@ -18,6 +18,8 @@ import (
 
 // ofAdmins returns the commands of admins.
 func (b *chatCommands) ofAdmins() []command.Command {
+	names := settings.Names[settings.Settings]()
+	levels := []string{"debug", "info", "warn", "error", settings.Default}
 	name := command.Arg{Name: "name", Brief: "Its name, or default"}
 	place := command.Arg{Name: "path", Brief: "The place, like telegram/-1001234567890", Required: true}
 	setLog := func(_ context.Context, c command.Call) (string, error) {
@@ -39,7 +41,7 @@ func (b *chatCommands) ofAdmins() []command.Command {
 		{Do: b.set, Spec: command.Spec{
 			Name: "set", Brief: "Show or change the settings of this chat",
 			Args: []command.Arg{
-				{Name: "what", Brief: "The setting; leave it out to see all", Choices: settings.Names[settings.Settings]()},
+				{Name: "what", Brief: "The setting; leave it out to see all", Choices: names},
 				{Name: "value", Brief: "The value for this chat and its threads, or " + settings.Default, Rest: true},
 			},
 		}},
@@ -55,7 +57,7 @@ func (b *chatCommands) ofAdmins() []command.Command {
 			Name: "log", Brief: "Show or change how much I log, until I am restarted",
 			Args: []command.Arg{
 				{Name: "room", Brief: "A package like core/turn, or all"},
-				{Name: "level", Brief: "How much it logs", Choices: []string{"debug", "info", "warn", "error", settings.Default}},
+				{Name: "level", Brief: "How much it logs", Choices: levels},
 			},
 		}},
 		{Do: b.requestReload, Spec: command.Spec{Name: "reload", Brief: "Read my settings again"}},
@@ -78,9 +80,10 @@ func (b *chatCommands) status(ctx context.Context, c command.Call) (string, erro
 	var s strings.Builder
 	fmt.Fprintf(&s, "synthbot %s, up %s.\n", b.env.Version, b.env.Clock().Sub(b.monitor.began).Round(time.Second))
 	for _, i := range p.Interfaces {
-		state := "stopped"
-		if w := b.workers.find(i); w != nil && !w.ended() {
-			state = "running"
+		state := "running"
+		w := b.workers.find(i)
+		if w == nil || w.ended() {
+			state = "stopped"
 		}
 		fmt.Fprintf(&s, "- interface %s: %s\n", i.Name(), state)
 	}

@@ -67,10 +67,11 @@ func (b *Bot) close() error {
 		u.writing.Wait()
 	}
 	err := b.Data.Close()
-	if engines := b.InForce().Engines; engines != nil {
-		err = errors.Join(err, engines.Close())
+	engines := b.InForce().Engines
+	if engines == nil {
+		return err
 	}
-	return err
+	return errors.Join(err, engines.Close())
 }
 
 // TurnsWith returns turns to look at, with another configuration and further actions.

@@ -23,7 +23,8 @@ func (b *chatCommands) all() []command.Command {
 	list := []command.Command{
 		{Do: b.help, Spec: command.Spec{Name: "help", Brief: "Show my commands", Briefs: map[string]string{
 			"it": "Dice che cosa puoi chiedermi", "de": "Sagt, was du mir sagen kannst",
-			"fr": "Dit ce que tu peux me demander", "es": "Dice lo que puedes pedirme", "pt": "Diz o que me podes pedir",
+			"fr": "Dit ce que tu peux me demander", "es": "Dice lo que puedes pedirme",
+			"pt": "Diz o que me podes pedir",
 		}}},
 		{Do: b.greet, Spec: command.Spec{Name: "start", Brief: "Say hello"}},
 		{Do: b.showID, Spec: command.Spec{Name: "id", Brief: "Show your id and the id of this chat"}},
@@ -44,7 +45,9 @@ func (b *chatCommands) all() []command.Command {
 				"fr": "Efface tout ce que je garde sur toi", "es": "Borra todo lo que guardo sobre ti",
 			},
 		}},
-		{Do: b.asleep(true), Spec: command.Spec{Name: "sleep", Brief: "Keep me silent here until /wake; I still listen"}},
+		{Do: b.asleep(true), Spec: command.Spec{
+			Name: "sleep", Brief: "Keep me silent here until /wake; I still listen",
+		}},
 		{Do: b.asleep(false), Spec: command.Spec{Name: "wake", Brief: "Let me answer here again"}},
 		{Do: b.activation, Spec: command.Spec{
 			Name: "activation", Brief: "Show or change what I answer here", Rank: core.RankModerator,

@@ -44,9 +44,11 @@ func listCommand(p *program) *cobra.Command {
 			return p.withDB(func(db *memory.DB) error {
 				facts, _, err := db.ListFacts(c.Context(), memory.Listing{Below: below, About: whom, N: n})
 				for _, f := range facts {
-					fmt.Fprintf(p.Out, "%s  %s  %s  %s\n", f.ID, f.Time.Format(time.DateOnly), f.Origin, txt.Lines(f.Text))
+					day := f.Time.Format(time.DateOnly)
+					fmt.Fprintf(p.Out, "%s  %s  %s  %s\n", f.ID, day, f.Origin, txt.Lines(f.Text))
 					for _, before := range f.Former {
-						fmt.Fprintf(p.Out, "    before, %s: %s\n", before.Time.Format(time.DateOnly), txt.Lines(before.Text))
+						day = before.Time.Format(time.DateOnly)
+						fmt.Fprintf(p.Out, "    before, %s: %s\n", day, txt.Lines(before.Text))
 					}
 				}
 				return err
