@@ -78,7 +78,7 @@ func (s *setup) isWanted(e *core.Entry) bool {
 		return true
 	}
 	v := s.askGates(m, true)
-	return v.Admission == gate.Admit && !s.asleep(m.Path) || v.Admission <= gate.Quiet && s.isAnsweredWhileQuiet(&now)
+	return v.Admission == gate.Admit && !s.Places.Asleep(m.Path) || v.Admission <= gate.Quiet && s.isAnsweredWhileQuiet(&now)
 }
 
 // Allows reports whether allow names the person, the place, or what it lies in.

@@ -18,10 +18,7 @@ func answered(e *core.Entry, id string) bool {
 
 // guardRewrite refuses calls that would change or delete messages: questions, and for
 // ordinary users everything but the bot's answers to themselves.
-func (t *turn) guardRewrite(ctx context.Context, d *action.Definition, c core.Call) error {
-	if d.Effects&core.EffectRewrites == 0 {
-		return nil
-	}
+func (t *turn) guardRewrite(ctx context.Context, _ *action.Definition, c core.Call) error {
 	var p struct {
 		ID   any       `json:"message_id"`
 		Path core.Path `json:"interface_path"`
@@ -95,7 +92,7 @@ func text(id any) string {
 // that another person, several or nobody caused is pressed as an ordinary person.
 func (t *turn) capped(ctx context.Context, e *core.Entry) (core.Rank, error) {
 	m := &e.Message
-	if e.Kind != core.KindPress || strings.HasPrefix(e.Data, questionMark) || m.Author.Rank == core.RankMember {
+	if strings.HasPrefix(e.Data, questionMark) || m.Author.Rank == core.RankMember {
 		return m.Author.Rank, nil
 	}
 	var under core.Entry

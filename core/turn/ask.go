@@ -16,54 +16,6 @@ import (
 	"synthbot/core/watch"
 )
 
-// accepted is the record of a round's plan.
-type accepted struct {
-	core.Plan
-	Read action.Provenance `json:"read,omitzero"`
-}
-
-// acceptedPlan returns the plan that an earlier attempt accepted for the round.
-func (t *turn) acceptedPlan(round uint16) (p core.Plan, ok bool, err error) {
-	r, _ := t.journal.Find(core.Key{Turn: t.journal.id, Round: round})
-	if r.Progress != core.ProgressAccepted {
-		return p, false, nil
-	}
-	var a accepted
-	if err := json.Unmarshal(r.Data, &a); err != nil {
-		return p, false, fmt.Errorf("journalled plan of %s: %w", t.journal.id, err)
-	}
-	t.input.planned(a.Read)
-	return a.Plan, true, nil
-}
-
-// accept journals a round's plan, with the first record that is written after it.
-func (t *turn) accept(round uint16, a accepted, began time.Time) {
-	t.input.planned(a.Read)
-	r := t.journal.record(core.Key{Turn: t.journal.id, Round: round}, core.ProgressAccepted, a)
-	r.Time = began
-	t.journal.Later(r)
-	t.trace.Plans = append(t.trace.Plans, a.Plan)
-}
-
-// ask asks the model for a checked plan. Until one was accepted, a deletion of what is
-// thought about ends the thinking.
-func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
-	t.notify(watch.StageThinking)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	if round == firstRound && len(t.decided) == 0 { // what was accepted is carried out, and reported
-		t.worker.thinking(t.messages, cancel)
-		defer t.worker.thinking(nil, nil)
-	}
-	e := exchange{turn: t, round: round}
-	p, err := e.plan(ctx)
-	if context.Cause(ctx) == errWithdrawn {
-		t.refundAttempt()
-		return p, errWithdrawn
-	}
-	return p, err
-}
-
 // exchange is what is said to the model, and by it, in one round.
 type exchange struct {
 	turn     *turn
@@ -78,17 +30,25 @@ type exchange struct {
 	faults   []core.Fault
 }
 
-// plan asks the model and lets it correct itself. It returns a plan that may run in any
-// case, unless ctx ends.
-func (c *exchange) plan(ctx context.Context) (core.Plan, error) {
-	if ctx.Err() != nil {
-		return core.Plan{}, ctx.Err()
+// ask asks the model for a plan, and lets it correct itself. It returns one that may run in any
+// case, unless ctx ends. Until one was accepted, a deletion of what is thought about ends the thinking.
+func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
+	t.notify(watch.StageThinking)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if round == firstRound && len(t.decided) == 0 { // what was accepted is carried out, and reported
+		t.worker.thinking(t.messages, cancel)
+		defer t.worker.thinking(nil, nil)
 	}
-	t := c.turn
-	if c.round == firstRound && !c.waitForLimit(ctx) {
-		return c.fallbackReply(errTooFast), nil
+	c := exchange{turn: t, round: round}
+	perMinute := t.setup.Access.PerMinute
+	if perMinute > 0 && round == firstRound && !t.waitForLimit(ctx, perMinute) {
+		return c.fallbackReply(errTooFast), context.Cause(ctx)
 	}
-	err := c.ask(ctx, nil)
+	err := ctx.Err()
+	if err == nil {
+		err = c.ask(ctx, nil)
+	}
 	for try := 0; err == nil && len(c.faults) > 0 && try < t.setup.Config.Attempts; try++ {
 		before := c.last
 		err = c.ask(ctx, c.correction())
@@ -97,10 +57,10 @@ func (c *exchange) plan(ctx context.Context) (core.Plan, error) {
 			break // it insists on these words, which are fit for people, and will not say them as a plan
 		}
 	}
-	if ctx.Err() != nil {
-		return core.Plan{}, ctx.Err()
-	}
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return core.Plan{}, context.Cause(ctx)
+	case err != nil:
 		t.log.Error("no engine answered", "err", err)
 		if len(c.best.Steps) == 0 {
 			return c.fallbackReply(err), nil
@@ -108,16 +68,22 @@ func (c *exchange) plan(ctx context.Context) (core.Plan, error) {
 	}
 	if len(c.faults) > 0 {
 		t.log.Warn("plan still wrong", "faults", c.faults)
+		if len(c.best.Steps) == 0 {
+			c.best = c.ownWords()
+		}
 	}
-	return t.results.dropRepeated(c.choose()), nil
+	if len(t.results.all) > 0 {
+		c.best = t.results.dropRepeated(c.best)
+	}
+	return c.best, nil
 }
 
 // ask puts the prompt, or a correction of it, to the engines and reads the plan.
-func (c *exchange) ask(ctx context.Context, correct func(*prompt.Prompt) llm.Request) error {
-	began := time.Now()
+func (c *exchange) ask(ctx context.Context, correction *prompt.Correction) error {
+	t, began := c.turn, time.Now()
 	var sections []watch.Section
-	answer, err := c.turn.setup.Asker.Ask(ctx, core.Question{
-		Path: c.turn.path, People: c.turn.causers(), Unshown: c.turn.who.Mute,
+	answer, err := t.setup.Asker.Ask(ctx, core.Question{
+		Path: t.path, People: t.causers(), Unshown: t.who.Mute,
 		Build: func(l llm.Limits) (llm.Request, error) {
 			c.dialect = l.Dialect
 			p, err := c.build(l)
@@ -126,8 +92,9 @@ func (c *exchange) ask(ctx context.Context, correct func(*prompt.Prompt) llm.Req
 			}
 			sections = p.Sections()
 			r := p.Request()
-			if correct != nil {
-				r = correct(&p)
+			if correction != nil {
+				correction.Prompt = &p
+				r = correction.Request()
 			}
 			if l.Dialect != llm.DialectTools {
 				r.Schema = c.schema(l.Schemas)
@@ -138,7 +105,18 @@ func (c *exchange) ask(ctx context.Context, correct func(*prompt.Prompt) llm.Req
 	if err == nil {
 		c.check(answer)
 	}
-	c.traced(time.Since(began), answer, sections, err)
+	trace := watch.Ask{
+		Round: int(c.round), Engine: answer.Engine, Took: time.Since(began), Usage: answer.Usage, Sections: sections,
+	}
+	if err != nil {
+		trace.Err = err.Error()
+	} else {
+		for _, f := range c.faults {
+			trace.Faults = append(trace.Faults, f.String())
+		}
+	}
+	t.trace.Thought += trace.Took
+	t.trace.Asks = append(t.trace.Asks, trace)
 	return err
 }
 
@@ -194,9 +172,13 @@ func (c *exchange) check(a llm.Answer) {
 	who := t.who
 	who.State = t.input.parts.State
 	checked, more := t.snapshot.Check(p, who)
-	checked, late := c.inTime(checked)
-	c.faults = slices.Concat(faults, more, late)
-	if len(c.faults) == 0 && t.results.repeatedBy(checked) {
+	if c.round == lastRound {
+		var late []core.Fault
+		checked, late = c.inTime(checked)
+		more = append(more, late...)
+	}
+	c.faults = slices.Concat(faults, more)
+	if len(c.faults) == 0 && len(t.results.all) > 0 && t.results.repeatedBy(checked) {
 		c.faults = []core.Fault{{
 			Field: "actions",
 			Text:  "all of it was done already, and the outputs are above: tell the user now what matters of them",
@@ -205,7 +187,7 @@ func (c *exchange) check(a llm.Answer) {
 	if len(faults) > 0 && len(p.Steps) == 0 && p.Response == "" {
 		c.faults = faults // an empty plan's own faults say nothing new
 	}
-	if len(c.faults) == 0 {
+	if len(c.faults) == 0 && !c.reviewed && len(t.setup.Plugins.Reviewers) > 0 {
 		c.review(checked)
 	}
 	if a.Truncated {
@@ -225,13 +207,9 @@ func (c *exchange) check(a llm.Answer) {
 
 // review lets plugins send a plan back, once: what the model insists on is done.
 func (c *exchange) review(p core.Plan) {
-	reviewers := c.turn.setup.Plugins.Reviewers
-	if c.reviewed || len(reviewers) == 0 {
-		return
-	}
 	c.reviewed = true
 	d := action.Draft{Who: c.turn.who, Plan: p, Done: c.turn.results.calls()}
-	for _, r := range reviewers {
+	for _, r := range c.turn.setup.Plugins.Reviewers {
 		guard(c.turn.log, "review", func() { c.faults = append(c.faults, r.Review(d)...) })
 	}
 }
@@ -239,9 +217,6 @@ func (c *exchange) review(p core.Plan) {
 // inTime leaves out of the last round's plan all but messages: nothing would be said of
 // the outcome of other steps.
 func (c *exchange) inTime(p core.Plan) (core.Plan, []core.Fault) {
-	if c.round < lastRound {
-		return p, nil
-	}
 	var faults []core.Fault
 	p.Steps = slices.DeleteFunc(p.Steps, func(s core.Step) bool {
 		d, _ := c.turn.snapshot.Resolve(s.Type) // it was checked
@@ -258,12 +233,9 @@ func (c *exchange) inTime(p core.Plan) (core.Plan, []core.Fault) {
 	return p, faults
 }
 
-// choose returns what may run. If nothing may, it is the model's own words if they are
-// fit for users, else an apology.
-func (c *exchange) choose() core.Plan {
-	if len(c.best.Steps) > 0 || len(c.faults) == 0 {
-		return c.best
-	}
+// ownWords is what is said if nothing of the plan may run: the model's own words if they are fit
+// for users, else an apology.
+func (c *exchange) ownWords() core.Plan {
 	for _, text := range []string{c.last, c.first} {
 		if prose, ok := plan.Prose(text); ok {
 			return c.turn.planText(prose)
@@ -276,17 +248,14 @@ func (c *exchange) choose() core.Plan {
 }
 
 // correction words what was wrong with the last reply.
-func (c *exchange) correction() func(*prompt.Prompt) llm.Request {
-	x := prompt.Correction{Faults: c.faults, Reply: c.last, Calls: c.calls}
+func (c *exchange) correction() *prompt.Correction {
+	x := &prompt.Correction{Faults: c.faults, Reply: c.last, Calls: c.calls}
 	for _, d := range c.turn.snapshot.Concerned(c.faults) {
 		x.Actions = append(x.Actions, prompt.CorrectionAction{
 			Name: d.Name, Brief: d.Brief, Schema: d.CorrectionSchema, Examples: d.Examples,
 		})
 	}
-	return func(p *prompt.Prompt) llm.Request {
-		x.Prompt = p
-		return x.Request()
-	}
+	return x
 }
 
 // fallbackReply is what is done when no engine answered: a reminder is said in its own

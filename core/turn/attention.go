@@ -48,13 +48,6 @@ func (a *attention) with(place core.Path, now time.Time, do func(*placeAttention
 	do(e)
 }
 
-// expect notes that a question waits for its answer until then.
-func (e *placeAttention) expect(until time.Time) {
-	if until.After(e.asks) {
-		e.asks = until
-	}
-}
-
 // mayAsk reports whether a question of the bot may wait for its answer in a place.
 func (a *attention) mayAsk(place core.Path, now time.Time) bool {
 	a.mu.Lock()
@@ -96,7 +89,7 @@ type intake struct {
 	now       time.Time
 	places    map[core.Path]*placeAttention
 	noticed   map[core.Path]bool // users who were notified of a limit by now
-	counts    []func()           // what the event that is looked at changes for good
+	counts    []func()           // what the event that is looked at changes for good, if it is new
 }
 
 // at returns what the attention to a place would be.
@@ -119,20 +112,6 @@ func (h *intake) note(place core.Path, apply func(*placeAttention)) {
 	h.counts = append(h.counts, func() { h.attention.with(place, h.now, apply) })
 }
 
-// bot counts another bot's message to this one and reports whether it is answered: two bots
-// that answer each other are stopped after a few rounds, until a person speaks.
-func (h *intake) bot(m *core.Message) bool {
-	h.note(m.Path, func(e *placeAttention) { e.bots++ })
-	return h.at(m.Path).bots <= botRounds
-}
-
-// heard notes a user's message.
-func (h *intake) heard(m *core.Message, wanted bool) {
-	if !m.Private {
-		h.note(m.Path, func(e *placeAttention) { e.heard(wanted, h.now) })
-	}
-}
-
 // notice reports whether the author may be notified of a limit now, for the time being.
 func (h *intake) notice(m *core.Message) bool {
 	person, err := m.Path.Person(m.Author.ID)
@@ -145,10 +124,4 @@ func (h *intake) notice(m *core.Message) bool {
 	h.noticed[person] = true
 	h.counts = append(h.counts, func() { h.limiter.notice([]core.Path{person}, h.now) })
 	return true
-}
-
-// take returns what the event that was looked at changes, and is ready for the next.
-func (h *intake) take() (counts []func()) {
-	counts, h.counts = h.counts, nil
-	return counts
 }

@@ -19,9 +19,6 @@ type beat struct {
 // readBeat prepares a turn that nobody wrote for.
 func (t *turn) readBeat() {
 	e := &t.messages[0]
-	if e.Kind != core.KindBeat {
-		return
-	}
 	t.input.parts.Kind = prompt.Beat
 	var b beat
 	err := json.Unmarshal([]byte(e.Data), &b)
@@ -44,7 +41,7 @@ func (s *setup) waited(e *core.Entry) time.Duration { return s.Clock().Sub(e.Mes
 // or a gate keeps it quiet, and the beat would be heard.
 func (s *setup) isSuppressed(e *core.Event) bool {
 	m := &e.Message
-	if s.asleep(m.Path) {
+	if s.Places.Asleep(m.Path) {
 		return true
 	}
 	var b beat

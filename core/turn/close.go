@@ -12,49 +12,32 @@ import (
 
 // close ends the turn in one commit: what was sent joins the history, and the mark moves.
 func (t *turn) close(ctx context.Context) error {
-	next, err := t.end(ctx, core.ProgressDone)
-	return t.reportEnd(err, func() {
+	return t.end(ctx, core.ProgressDone, func(next string) {
 		sent, r := len(t.journal.sent), &t.results
 		t.log.Info("turn over", "messages", len(t.messages), "sent", sent, "steps", len(r.all),
 			"attempt", t.attempt, "intent", r.intent, "confidence", r.confidence)
-		t.rememberSteps()
-		t.results.attend(sent > 0)
+		steps := t.snapshot.Lasting(r.all)
+		if len(steps) > 0 {
+			t.rememberSteps(steps)
+		}
+		if !t.who.Private {
+			r.attend(sent > 0)
+		}
 		t.finish(watch.TurnEnd{Answered: sent > 0, GoesOn: next, Intent: r.intent, Confidence: r.confidence})
 	})
 }
 
-// reportEnd reports the turn's end if its last commit worked. If that returned an error, the
-// worker reports it when it finds that the turn no longer waits.
-func (t *turn) reportEnd(err error, tell func()) error {
-	if err != nil {
-		t.worker.unreported = &unreported{t, tell}
-		return err
-	}
-	tell()
-	return nil
-}
-
-// unreported is the end of a turn that observers do not know.
+// unreported is the end of a turn whose last commit returned an error. If it worked all the same,
+// the worker reports it when it finds that the turn no longer waits.
 type unreported struct {
-	turn *turn
-	tell func()
-}
-
-// reportFormer reports the end of the worker's former turn if next is another one, or nil.
-func (p *worker) reportFormer(s *setup, next *turn) {
-	u := p.unreported
-	if u != nil && (next == nil || next.journal.id != u.turn.journal.id) {
-		u.turn.setup = s
-		u.tell()
-	}
-	p.unreported = nil
+	turn   *turn
+	report func()
 }
 
 // setAside gives the turn up, so that it blocks its place no longer.
 func (t *turn) setAside(ctx context.Context) error {
 	t.log.Error("turn set aside: it failed too often", "attempt", t.attempt-1, "ids", t.ids())
-	_, err := t.end(ctx, core.ProgressAside)
-	return t.reportEnd(err, func() { t.finish(watch.TurnEnd{Aside: true}) })
+	return t.end(ctx, core.ProgressAside, func(string) { t.finish(watch.TurnEnd{Aside: true}) })
 }
 
 // abandon ends a turn whose records can never be written, without writing any.
@@ -68,13 +51,12 @@ func (t *turn) abandon(ctx context.Context) error {
 	return nil
 }
 
-// end writes the turn's last commit. It returns the id of the entry with which the bot
+// end writes the turn's last commit, and reports it with the id of the entry with which the bot
 // continues by itself, or "".
-func (t *turn) end(ctx context.Context, p core.Progress) (next string, err error) {
-	t.journal.mu.Lock()
-	defer t.journal.mu.Unlock()
+func (t *turn) end(ctx context.Context, p core.Progress, report func(next string)) error {
 	b := t.ending()
-	b.Journal = append(t.journal.later, t.opening(p))
+	later, sent := t.journal.unwritten()
+	b.Journal = append(later, t.opening(p))
 	if p == core.ProgressDone {
 		b.Closed = []core.TurnID{t.journal.id}
 	}
@@ -87,23 +69,24 @@ func (t *turn) end(ctx context.Context, p core.Progress) (next string, err error
 		state.Status = status
 		b.States = map[core.Path]core.State{t.path: state}
 	}
-	for _, s := range t.journal.sent {
+	for _, o := range t.decided {
+		laterThere, sentThere := o.unwritten()
+		b.Journal, sent = append(b.Journal, laterThere...), append(sent, sentThere...)
+	}
+	for _, s := range sent {
 		b.Append = append(b.Append, t.logEntry(s))
 	}
-	for _, o := range t.decided {
-		b.Journal = append(b.Journal, o.later...)
-		for _, s := range o.sent {
-			b.Append = append(b.Append, t.logEntry(s))
-		}
-	}
-	if p == core.ProgressDone && t.shouldContinue(ctx) {
+	next := ""
+	if p == core.ProgressDone && t.results.did(action.Continue) && t.shouldContinue(ctx) {
 		e := t.continuation()
 		b.Append, next = append(b.Append, e), e.Message.ID
 	}
 	if err := t.turns.store.Commit(ctx, &b); err != nil {
-		return "", fmt.Errorf("%w: %w", core.ErrUnwritten, err)
+		t.worker.unreported = &unreported{t, func() { report(next) }}
+		return fmt.Errorf("%w: %w", core.ErrUnwritten, err)
 	}
-	return next, nil
+	report(next)
+	return nil
 }
 
 // ending is the batch after which nothing waits for the turn.
@@ -141,12 +124,12 @@ func (t *turn) logEntry(s core.Sent) core.Entry {
 		Path: s.Path, ID: s.ID, Text: s.Text, Time: s.Time, Private: private, ReplyTo: to,
 		Author: core.Author{Name: name, Bot: true, Rank: core.RankBot},
 	}
-	return core.Entry{Self: true, Strangers: t.input.strangers, Event: core.Event{Kind: kind, Data: s.Data, Message: m}}
+	return core.Entry{Self: true, Strangers: t.strangers, Event: core.Event{Kind: kind, Data: s.Data, Message: m}}
 }
 
-// shouldContinue reports whether the model asked to go on, and nobody waits meanwhile.
+// shouldContinue reports whether the model, which asked for it, may go on: nobody waits meanwhile.
 func (t *turn) shouldContinue(ctx context.Context) bool {
-	if !t.results.did(action.Continue) || t.who.Mute || len(t.who.Only) > 0 { // what goes on would be bound by nothing
+	if t.who.Mute || len(t.who.Only) > 0 { // what goes on would be bound by nothing
 		return false
 	}
 	read := func(v core.View) ([]core.Entry, error) { return v.Due(t.path, maxMerged+1) }

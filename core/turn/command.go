@@ -8,23 +8,6 @@ import (
 	"synthbot/core/command"
 )
 
-// fixedPlan returns the plan of a turn in which no model is asked.
-func (t *turn) fixedPlan(ctx context.Context) (p core.Plan, ok bool, err error) {
-	e := &t.messages[0]
-	switch {
-	case e.Reply != "":
-		return t.planText(e.Reply), true, nil
-	case e.Kind == core.KindCommand && e.Command != nil:
-		c := commandCall{turn: t, entry: e}
-		text, err := c.run(ctx)
-		if err != nil {
-			return p, true, err
-		}
-		return t.planText(c.attach(ctx, text)), true, nil
-	}
-	return p, false, nil
-}
-
 // commandCall is a chat command that is carried out.
 type commandCall struct {
 	turn  *turn
@@ -64,11 +47,11 @@ func (c *commandCall) run(ctx context.Context) (string, error) {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil:
-		return c.excuse(known.Name, err), nil
+		text = c.excuse(known.Name, err)
 	case text == "":
-		return done, nil
+		text = done
 	}
-	return text, nil
+	return c.attach(ctx, text), nil
 }
 
 // begin journals that a command begins that must not run twice. begun reports that an
@@ -92,7 +75,7 @@ func (c *commandCall) attach(ctx context.Context, text string) string {
 	if len(c.files) == 0 {
 		return text
 	}
-	carrier := t.setup.carrier(t.path)
+	carrier := t.setup.Places.Carrier(t.path)
 	if carrier == nil {
 		return text + "\n\nI cannot send files here."
 	}

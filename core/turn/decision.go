@@ -139,7 +139,7 @@ func (d *decision) findLast(v core.View, e *core.Entry) (question, error) {
 	if err != nil {
 		return question{}, err
 	}
-	onlyWords := d.turn.who.Private && d.turn.setup.chooser(d.turn.path) == nil
+	onlyWords := d.turn.who.Private && d.turn.setup.Places.Chooser(d.turn.path) == nil
 	for _, before := range slices.Backward(entries) {
 		q, _, asks := parseQuestion(before.Data)
 		switch {
@@ -234,7 +234,7 @@ func (d *decision) refusal() string {
 
 // whisper tells the user who pressed.
 func (d *decision) whisper(ctx context.Context, text string) {
-	c := d.turn.setup.chooser(d.turn.path)
+	c := d.turn.setup.Places.Chooser(d.turn.path)
 	if c == nil {
 		return
 	}
@@ -251,7 +251,7 @@ func (d *decision) run(ctx context.Context) error {
 	}
 	job := action.Job{
 		Snapshot: t.snapshot, Turn: d.origin.id, Round: d.question.round, Journal: d.origin,
-		Attaches: t.setup.carrier(t.path) != nil, Guard: t.guardRewrite,
+		Attaches: t.setup.Places.Carrier(t.path) != nil, Guard: t.guardRewrite,
 		Message: t.messages[0].Message, Answers: t.ids(), State: t.input.parts.State,
 	}
 	if len(d.held.Who.Authors) == 1 && d.held.Who.Authors[0].ID == t.who.Authors[0].ID {
@@ -266,7 +266,7 @@ func (d *decision) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("confirmed step: %w", err)
 	}
-	t.input.strangers = t.input.strangers || d.held.Read.Strangers
+	t.strangers = t.strangers || d.held.Read.Strangers
 	t.results.add(core.Plan{Context: d.filled(done)}, done)
 	if err := d.show(ctx); err != nil {
 		return err
@@ -316,7 +316,7 @@ func (d *decision) show(ctx context.Context) error {
 	}
 	t := d.turn
 	fate := d.fate()
-	c := t.setup.chooser(t.path)
+	c := t.setup.Places.Chooser(t.path)
 	if c == nil && t.results.latest[0].Progress == core.ProgressPending {
 		return nil // the next question follows
 	}
@@ -325,7 +325,7 @@ func (d *decision) show(ctx context.Context) error {
 			return err
 		}
 		latest := t.results.latest
-		err := t.execute(ctx, fateRound, t.planText(fate))
+		err := t.say(ctx, fateRound, fate)
 		t.results.latest = latest
 		return err
 	}

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 
@@ -41,21 +42,27 @@ func (s *setup) due(e *core.Event, h *intake) bool {
 	}
 	here := s.Settings(m.Path)
 	if m.Author.Bot {
-		return here.Bots && s.isForBot(m, &here) && h.bot(m)
+		if !here.Bots || !s.isForBot(m, &here) {
+			return false
+		}
+		h.note(m.Path, func(e *placeAttention) { e.bots++ })
+		return h.at(m.Path).bots <= botRounds // two bots that answer each other are stopped until a person speaks
 	}
 	wanted := s.isForBot(m, &here)
 	own := m.Text != "" || len(m.Foreign) == 0 // else it is only somebody else's
 	if !wanted && own && !m.Private && h.at(m.Path).mayOverhear(m, &here, h.now) {
 		m.Addressed, wanted = core.AddressedOverheard, true
 	}
-	h.heard(m, wanted)
-	return wanted || s.mayBeCalled(m, &here)
+	if !m.Private {
+		h.note(m.Path, func(e *placeAttention) { e.heard(wanted, h.now) })
+	}
+	return wanted || m.Voice && s.mayBeCalled(m, &here)
 }
 
 // isCommand reports whether the event calls a command that this person may call
 // here. To everybody else it looks as if there were none.
 func (s *setup) isCommand(e *core.Event) bool {
-	if s.Plugins.Commands == nil || e.Command == nil || e.Message.Author.Bot {
+	if e.Command == nil || e.Message.Author.Bot {
 		return false
 	}
 	c, ok := s.Plugins.Commands.Find(e.Command.Name)
@@ -64,64 +71,46 @@ func (s *setup) isCommand(e *core.Event) bool {
 
 // findName notes whether the message calls the bot by name.
 func (s *setup) findName(m *core.Message) {
-	if m.Addressed == "" && newNames(s.Names(m.Path)).in(spoken(m)) {
+	if m.Addressed == "" && names(s.Names(m.Path), spoken(m)) {
 		m.Addressed = core.AddressedName
 	}
 }
 
 // spoken is what the author said, without code and the names of others whom they mention.
-func spoken(m *core.Message) string {
-	if m.Spoken != "" {
-		return m.Spoken
-	}
-	return m.Text
-}
+func spoken(m *core.Message) string { return cmp.Or(m.Spoken, m.Text) }
 
 // isForBot reports whether the message is one that the bot answers in that place.
 func (s *setup) isForBot(m *core.Message, here *Settings) bool {
-	if m.Private {
+	switch {
+	case m.Private, here.Activation == ActivationAlways:
 		return true
-	}
-	switch here.Activation {
-	case ActivationAlways:
-		return true
-	case ActivationNever:
+	case here.Activation == ActivationNever:
 		return false
-	case ActivationKeyword:
-		return m.Addressed != "" || newNames(here.Keywords).in(spoken(m))
 	}
-	return m.Addressed != ""
+	return m.Addressed != "" || here.Activation == ActivationKeyword && names(here.Keywords, spoken(m))
 }
 
-// names finds the bot's names as whole words, in any script.
-type names []string
-
-func newNames(list []string) (n names) {
-	for _, name := range list {
-		name = folded(strings.TrimSpace(name))
-		if name != "" {
-			n = append(n, name)
-		}
-	}
-	return n
-}
-
-// folded is a text in the form in which names are compared: in small letters, and with each
-// accent composed with its letter, however it was typed.
-func folded(text string) string { return strings.ToLower(norm.NFC.String(text)) }
-
-func (n names) in(text string) bool {
+// names reports whether a text has one of the words as a whole word, in any script.
+func names(words []string, text string) bool {
 	text = folded(text)
-	for _, w := range n {
-		for at := range txt.Words(text, w) {
-			word := text[strings.LastIndexFunc(text[:at], unicode.IsSpace)+1 : at]
-			if !strings.Contains(word, "://") { // nobody is called in a web address
+	for _, word := range words {
+		word = folded(word)
+		if word == "" {
+			continue
+		}
+		for at := range txt.Words(text, word) {
+			before := text[strings.LastIndexFunc(text[:at], unicode.IsSpace)+1 : at]
+			if !strings.Contains(before, "://") { // nobody is called in a web address
 				return true
 			}
 		}
 	}
 	return false
 }
+
+// folded is a text in the form in which names are compared: in small letters, and with each
+// accent composed with its letter, however it was typed.
+func folded(text string) string { return strings.ToLower(norm.NFC.String(strings.TrimSpace(text))) }
 
 // merge chooses what one turn answers from the front of what waits: the
 // messages that waited too long, all of them when many wait, or else adjacent
@@ -150,11 +139,11 @@ func (s *setup) merge(waiting []core.Entry) []core.Entry {
 // mergeable reports whether an entry may be answered together with others. A yes or no in
 // reply to something decides it, and is answered alone.
 func (s *setup) mergeable(e *core.Entry) bool {
-	if e.Kind != core.KindMessage || e.Reply != "" {
-		return false
+	if e.Kind == core.KindMessage && e.Message.ReplyTo != nil {
+		_, plain := s.yesOrNo(&e.Message)
+		return !plain && e.Reply == ""
 	}
-	_, plain := s.yesOrNo(&e.Message)
-	return !plain || e.Message.ReplyTo == nil
+	return e.Kind == core.KindMessage && e.Reply == ""
 }
 
 // isLate reports whether the entry waited so long that it is acknowledged together

@@ -10,21 +10,18 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/action"
 	"synthbot/core/plan"
 	"synthbot/core/prompt"
 )
 
 // input is what the model is asked with.
 type input struct {
-	turn      *turn
-	settings  Settings // that hold in the place
-	parts     prompt.Parts
-	gathered  bool
-	reading   action.Provenance // what of it others wrote
-	strangers bool              // the latest plan was made after reading what strangers wrote
-	unheard   string            // why a voice message was not understood; "": all were
-	points    bool              // a message points at something that the bot said so
+	turn     *turn
+	settings Settings // that hold in the place
+	parts    prompt.Parts
+	gathered bool
+	unheard  string // why a voice message was not understood; "": all were
+	points   bool   // a message points at something that the bot said so
 }
 
 // load reads from the store what the prompt shows of the past.

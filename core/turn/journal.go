@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -236,12 +237,18 @@ func (p *parts) part(n int) core.Key {
 	return key
 }
 
-// texts are what the turn sent so far.
-func (j *journal) texts() []string {
+// unwritten returns the records that wait to be written, and what was sent.
+func (j *journal) unwritten() (later []core.Record, sent []core.Sent) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	texts := make([]string, len(j.sent))
-	for i, s := range j.sent {
+	return slices.Clone(j.later), slices.Clone(j.sent)
+}
+
+// texts are what the turn sent so far.
+func (j *journal) texts() []string {
+	_, sent := j.unwritten()
+	texts := make([]string, len(sent))
+	for i, s := range sent {
 		texts[i] = s.Text
 	}
 	return texts

@@ -137,6 +137,29 @@ func (a *Plugins) Add(p core.Plugin) {
 	}
 }
 
+// setDefaults replaces the functions that are nil.
+func (o *Options) setDefaults() {
+	p := &o.Places
+	if p.Chooser == nil {
+		p.Chooser = func(core.Path) core.Chooser { return nil }
+	}
+	if p.Carrier == nil {
+		p.Carrier = func(core.Path) core.FileSender { return nil }
+	}
+	if p.Asleep == nil {
+		p.Asleep = func(core.Path) bool { return false }
+	}
+	if p.Reaches == nil {
+		p.Reaches = func(core.Path) bool { return true }
+	}
+	if o.Plugins.Commands == nil {
+		o.Plugins.Commands = new(command.Registry)
+	}
+	if o.Epoch == nil {
+		o.Epoch = func() uint64 { return 0 }
+	}
+}
+
 // Opened is what attached files hold.
 type Opened struct {
 	Texts    map[string]string

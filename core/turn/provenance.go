@@ -111,11 +111,6 @@ func (in *input) findPointed(v core.View) error {
 	return nil
 }
 
-// planned notes what a plan was made after.
-func (in *input) planned(r action.Provenance) {
-	in.reading, in.strangers = r, in.strangers || r.Strangers
-}
-
 // isCauser reports whether the turn is that person's, or theirs among others.
 func (in *input) isCauser(id string) bool {
 	return slices.ContainsFunc(in.turn.who.Authors, func(a core.Author) bool { return a.ID == id })

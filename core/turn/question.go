@@ -55,6 +55,7 @@ func parseQuestion(s string) (q question, answer string, ok bool) {
 
 // askUser asks the questions of all steps that wait for an answer.
 func (t *turn) askUser(ctx context.Context) error {
+	unsure := false // whether one has arrived
 	for _, d := range t.results.all {
 		if d.Progress != core.ProgressPending || d.Held.Question == "" {
 			continue
@@ -71,7 +72,7 @@ func (t *turn) askUser(ctx context.Context) error {
 		if err != nil {
 			var e *core.Error
 			if errors.As(err, &e) && e.Kind == core.Unsure {
-				t.results.unsure = true
+				unsure = true
 			} else {
 				when = t.journal.clock() // nobody can answer it
 				d.Held.Refused(err)
@@ -80,6 +81,9 @@ func (t *turn) askUser(ctx context.Context) error {
 			t.log.Error("question not asked", "action", d.Action, "err", err)
 		}
 		t.turns.expireAt(when, t.path, t.who.Private, q)
+	}
+	if unsure && !t.unasked() {
+		return t.say(ctx, doubtRound, doubt)
 	}
 	return nil
 }
@@ -90,7 +94,11 @@ const expirePause = 100 * time.Millisecond
 // expireAt lets the question go at that time, if nobody answered it.
 func (t *Turns) expireAt(when time.Time, place core.Path, private bool, q question) {
 	now := t.setup.Load().Clock()
-	t.attention.with(place, now, func(e *placeAttention) { e.expect(when) })
+	t.attention.with(place, now, func(e *placeAttention) {
+		if when.After(e.asks) {
+			e.asks = when
+		}
+	})
 	time.AfterFunc(when.Sub(now), func() { t.expire(place, private, q, expirePause) })
 }
 
@@ -201,12 +209,12 @@ func (t *turn) sendQuestion(ctx context.Context, step core.Key, h *action.Held, 
 		file := core.Upload{
 			Name: attachedName, MIME: "text/plain; charset=utf-8", Data: []byte(text + "\n"), Kind: core.MediaFile,
 		}
-		if err := t.setup.carrier(t.path).SendFile(ctx, parts, 2, core.Sent{Path: t.path}, file); err != nil {
+		if err := t.setup.Places.Carrier(t.path).SendFile(ctx, parts, 2, core.Sent{Path: t.path}, file); err != nil {
 			return err
 		}
 		text = brief(text)
 	}
-	c := t.setup.chooser(t.path)
+	c := t.setup.Places.Chooser(t.path)
 	if c != nil {
 		return c.Choose(ctx, parts, core.Sent{Path: t.path, Text: text, Data: q.String()}, q.choices(h))
 	}
@@ -305,20 +313,6 @@ func (p questionParts) Since(n int) time.Time { return p.Deliveries.Since(p.ques
 // part is the number of the question's n-th part in the journal of its step.
 func (q question) part(n int) int { return questionPart + questionParted*q.ask + n }
 
-func (s *setup) carrier(place core.Path) core.FileSender {
-	if s.Places.Carrier == nil {
-		return nil
-	}
-	return s.Places.Carrier(place)
-}
-
-func (s *setup) chooser(place core.Path) core.Chooser {
-	if s.Places.Chooser == nil {
-		return nil
-	}
-	return s.Places.Chooser(place)
-}
-
 // toUs reports whether a message is meant for the bot and nobody else.
 func toUs(m *core.Message) bool {
 	return m.Private || m.Addressed != "" && m.Addressed != core.AddressedOverheard
@@ -347,7 +341,8 @@ func (s *setup) yesOrNo(m *core.Message) (yes, plain bool) {
 func (s *setup) bare(m *core.Message) string {
 	isMark := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",.!:。！、", r) }
 	text := strings.Join(strings.FieldsFunc(folded(unmentioned(m)), isMark), " ")
-	for _, name := range newNames(s.Names(m.Path)) {
+	for _, name := range s.Names(m.Path) {
+		name = folded(name)
 		text = strings.TrimSuffix(strings.TrimPrefix(text, name+" "), " "+name)
 	}
 	return polite().ReplaceAllString(text, "")

@@ -13,10 +13,7 @@ import (
 // is refused.
 func (t *Turns) Receive(ctx context.Context, events ...core.Event) error {
 	for i := range events {
-		if err := check(&events[i]); err != nil {
-			return err
-		}
-		if err := checkOrigin(&events[i]); err != nil {
+		if err := check(&events[i], false); err != nil {
 			return err
 		}
 	}
@@ -32,12 +29,8 @@ type internalInbox struct{ turns *Turns }
 func (o internalInbox) Receive(ctx context.Context, events ...core.Event) error {
 	events = slices.Clone(events)
 	for i := range events {
-		e := &events[i]
-		if err := check(e); err != nil {
+		if err := check(&events[i], true); err != nil {
 			return err
-		}
-		if e.Kind == core.KindContinue || e.Kind == core.KindBacklog {
-			return fmt.Errorf("%w: %s in %s: turns alone cause it", core.ErrBadEvent, e.Kind, e.Message.Path)
 		}
 	}
 	err := o.turns.store.View(ctx, func(v core.View) error { // senders may not know that a place is private
@@ -67,19 +60,21 @@ func (t *Turns) receive(ctx context.Context, events []core.Event) error {
 	var counts [][]func()      // of those
 	var count []func()         // of what is new
 	for i, e := range events {
-		if isChange(e.Kind) {
+		switch e.Kind {
+		case core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration:
 			if s.mayChange(&e) {
 				s.dropBlocked(&e.Message)
 				b.Change = append(b.Change, e)
 			}
 			continue
 		}
+		hear.counts = nil
 		entry, ok := s.entry(e, hear)
 		if ok {
 			b.Append, appended = append(b.Append, entry), append(appended, &events[i])
-			counts = append(counts, hear.take())
+			counts = append(counts, hear.counts)
 		} else {
-			skipped, count = append(skipped, &events[i]), append(count, hear.take()...)
+			skipped, count = append(skipped, &events[i]), append(count, hear.counts...)
 		}
 	}
 	if err := t.store.Commit(ctx, &b); err != nil {
@@ -107,8 +102,12 @@ func (t *Turns) receive(ctx context.Context, events []core.Event) error {
 		s.reportSkipped(e)
 	}
 	for _, e := range b.Change {
-		t.withdraw(&e)
-		t.migrate(ctx, &e)
+		switch e.Kind {
+		case core.KindDeletion:
+			t.withdraw(&e)
+		case core.KindMigration:
+			t.migrate(ctx, &e)
+		}
 	}
 	return nil
 }
@@ -131,8 +130,9 @@ func (t *Turns) stored(ctx context.Context, e *core.Entry) (there core.Entry) {
 	return there
 }
 
-// check refuses what nobody may deliver.
-func check(e *core.Event) error {
+// check refuses what nobody may deliver, and what only the bot itself can cause. internal says that
+// the bot delivers it.
+func check(e *core.Event, internal bool) error {
 	m := &e.Message
 	switch {
 	case m.Path.IsZero() || m.Path.IsPerson():
@@ -145,28 +145,18 @@ func check(e *core.Event) error {
 	case m.Author.Rank > core.RankAdmin && e.Kind != core.KindBeat:
 		return fmt.Errorf("%w: %s in %s has an author of rank %d", core.ErrBadEvent, e.Kind, m.Path, m.Author.Rank)
 	}
-	return nil
-}
-
-// checkOrigin refuses what no platform can cause.
-func checkOrigin(e *core.Event) error {
 	switch e.Kind {
-	case core.KindMessage, core.KindPress, core.KindCommand, core.KindMembership:
+	case core.KindMessage, core.KindPress, core.KindCommand, core.KindMembership,
+		core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration:
 		return nil
 	}
-	if isChange(e.Kind) {
-		return nil
+	switch {
+	case !internal:
+		return fmt.Errorf("%w: %s in %s: the bot alone causes it", core.ErrBadEvent, e.Kind, m.Path)
+	case e.Kind == core.KindContinue || e.Kind == core.KindBacklog:
+		return fmt.Errorf("%w: %s in %s: turns alone cause it", core.ErrBadEvent, e.Kind, m.Path)
 	}
-	return fmt.Errorf("%w: %s in %s: the bot alone causes it", core.ErrBadEvent, e.Kind, e.Message.Path)
-}
-
-// isChange reports whether the event changes entries instead of being one.
-func isChange(k core.Kind) bool {
-	switch k {
-	case core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration:
-		return true
-	}
-	return false
+	return nil
 }
 
 // mayChange reports whether a change is taken in: edits and reactions of blocked users are
@@ -194,7 +184,9 @@ func (s *setup) entry(e core.Event, h *intake) (entry core.Entry, ok bool) {
 	if !ok {
 		return entry, false
 	}
-	s.dropBlocked(&e.Message)
+	if e.Message.ReplyTo != nil || len(e.Message.Foreign) > 0 {
+		s.dropBlocked(&e.Message)
+	}
 	if v.Limited && v.Reply != "" && !h.notice(&e.Message) {
 		v.Reply = ""
 	}
@@ -234,7 +226,7 @@ func (s *setup) verdict(e *core.Event) (v gate.Verdict, ok bool) {
 	if !s.isOpenCommand(e) {
 		v = s.askGates(m, false)
 	}
-	if v.Admission == gate.Admit && s.asleep(m.Path) {
+	if v.Admission == gate.Admit && s.Places.Asleep(m.Path) {
 		v.Admission = gate.Quiet
 	}
 	return v, true
@@ -242,14 +234,12 @@ func (s *setup) verdict(e *core.Event) (v gate.Verdict, ok bool) {
 
 // isOpenCommand reports whether the event calls a command that anybody may call.
 func (s *setup) isOpenCommand(e *core.Event) bool {
-	if e.Command == nil || s.Plugins.Commands == nil {
+	if e.Command == nil {
 		return false
 	}
 	c, ok := s.Plugins.Commands.Find(e.Command.Name)
 	return ok && c.Open
 }
-
-func (s *setup) asleep(place core.Path) bool { return s.Places.Asleep != nil && s.Places.Asleep(place) }
 
 // isAnsweredWhileQuiet reports whether the event is answered in a place where the bot is
 // quiet: users can still wake it, confirm something, and be reminded.

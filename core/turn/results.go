@@ -22,7 +22,6 @@ type results struct {
 	intent     string // of the latest plan that names one
 	confidence float64
 	about      core.State // what the plans say that the conversation is about
-	unsure     bool       // a question may not have arrived
 }
 
 // add notes what came of a plan.
@@ -108,7 +107,6 @@ func (r *results) attend(spoke bool) {
 	t := r.turn
 	now := t.setup.Clock()
 	switch {
-	case t.who.Private:
 	case r.leave():
 		t.turns.attention.with(t.path, now, func(e *placeAttention) { e.to, e.left = "", true })
 	case spoke:
@@ -138,8 +136,7 @@ func authorOf(w action.Requester) string {
 // inDoubt reports whether something that was sent may not have arrived, and is not sent
 // again.
 func (r *results) inDoubt() bool {
-	unsure := func(d action.StepResult) bool { return d.Outcome.Kind == core.Unsure }
-	return r.unsure || slices.ContainsFunc(r.all, unsure)
+	return slices.ContainsFunc(r.all, func(d action.StepResult) bool { return d.Outcome.Kind == core.Unsure })
 }
 
 // needsAcknowledgement reports whether somebody waits for a reply and nothing was said

@@ -14,11 +14,11 @@ import (
 func (s *Speech) answerAloud(ctx context.Context, t *turn) {
 	voice := func(e core.Entry) bool { return e.Message.Voice }
 	first := &t.messages[0]
-	if s.Speak == nil || first.Reply != "" || first.Kind == core.KindCommand || t.who.Mute ||
+	if first.Reply != "" || first.Kind == core.KindCommand || t.who.Mute ||
 		!s.Always && !slices.ContainsFunc(t.messages, voice) {
 		return
 	}
-	carrier := t.setup.carrier(t.path)
+	carrier := t.setup.Places.Carrier(t.path)
 	step := core.Key{Turn: t.journal.id, Round: voiceRound, Step: 1}
 	part := step
 	part.Part = 1

@@ -5,23 +5,8 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/llm"
 	"synthbot/core/watch"
 )
-
-// traced notes what came of one question to the engines.
-func (c *exchange) traced(took time.Duration, a llm.Answer, sections []watch.Section, err error) {
-	ask := watch.Ask{Round: int(c.round), Engine: a.Engine, Took: took, Usage: a.Usage, Sections: sections}
-	if err != nil {
-		ask.Err = err.Error()
-	} else {
-		for _, f := range c.faults {
-			ask.Faults = append(ask.Faults, f.String())
-		}
-	}
-	c.turn.trace.Thought += took
-	c.turn.trace.Asks = append(c.turn.trace.Asks, ask)
-}
 
 // notify tells watchers how far the turn is.
 func (t *turn) notify(stage watch.Stage) {
@@ -39,7 +24,7 @@ func (t *turn) notify(stage watch.Stage) {
 // finish tells observers that the turn is over.
 func (t *turn) finish(end watch.TurnEnd) {
 	t.trace.Took = time.Since(t.trace.Began)
-	if t.setup.epoch() == t.journal.epoch { // else somebody was forgotten, whom they may concern
+	if t.setup.Epoch() == t.journal.epoch { // else somebody was forgotten, whom they may concern
 		t.trace.Memories = t.input.parts.Recon.Memories
 	}
 	for _, d := range t.results.all {

@@ -32,6 +32,7 @@ package turn
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -62,7 +63,9 @@ type turn struct {
 	input    input
 	results  results
 	decided  []*journal // of turns whose questions this one decided
-	trace    watch.Trace
+	// strangers says that a plan was made after reading what strangers wrote.
+	strangers bool
+	trace     watch.Trace
 }
 
 func newTurn(turns *Turns, path core.Path, s *setup) *turn {
@@ -74,24 +77,36 @@ func newTurn(turns *Turns, path core.Path, s *setup) *turn {
 	return t
 }
 
-// run begins the turn and does what is left of it after so many tries.
+// run begins the turn, and does what is left of it after so many tries.
 func (t *turn) run(ctx context.Context) error {
-	if err := t.begin(ctx); err != nil {
+	// Somebody may have been forgotten after load read what waits. The store knows only from
+	// the commit on that a turn runs that answers them, so both sides of it are looked at.
+	if t.stale(ctx) {
+		return errForgotten
+	}
+	t.attempt++
+	if err := t.journal.Write(ctx, t.opening(core.ProgressStarted)); err != nil {
 		return err
+	}
+	t.journal.begun = true
+	if t.stale(ctx) {
+		t.refundAttempt()
+		return errForgotten
 	}
 	var err error
 	switch tries := max(t.attempt-freeTries, t.worker.panics+1); {
 	case tries > maxTries+1:
 		err = t.setAside(ctx)
 	case tries > maxTries:
-		if err = t.execute(ctx, lastWordRound, t.planText(lost)); err == nil {
+		if err = t.say(ctx, lastWordRound, lost); err == nil {
 			err = t.setAside(ctx)
 		}
 	default:
 		err = t.answer(ctx)
-		if errors.Is(err, errWithdrawn) {
-			err = nil // what is left waits; the next look at the log finds it
-		}
+	}
+	if errors.Is(err, errWithdrawn) {
+		t.refundAttempt()
+		return nil // what is left waits; the next look at the log finds it
 	}
 	unwritten, away := errors.Is(err, core.ErrUnwritten), errors.Is(err, core.ErrAway)
 	if unwritten || away || errors.Is(err, core.ErrUnknownOutcome) || ctx.Err() != nil {
@@ -127,65 +142,87 @@ func (t *turn) answer(ctx context.Context) error {
 		if err := t.execute(ctx, round, plan); err != nil {
 			return err
 		}
-		if round == lastRound {
-			break
-		}
-		if more, err = t.followUp(ctx); err != nil {
-			return err
+		more = false
+		if round < lastRound {
+			if more, err = t.followUp(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	if talks {
 		if err := t.deliver(ctx); err != nil {
 			return err
 		}
-		t.setup.Prompt.Speech.answerAloud(ctx, t)
 	}
 	if err := t.askUser(ctx); err != nil { // last, so that no answer comes while the turn goes on
 		return err
 	}
-	if talks && t.results.unsure {
-		if err := t.deliver(ctx); err != nil {
-			return err
-		}
-	}
 	return t.close(ctx)
 }
 
-// plan returns what is done in a round: what an earlier attempt accepted, a fixed
-// reply or a command's answer, or what the model says now.
-func (t *turn) plan(ctx context.Context, round uint16) (core.Plan, error) {
-	p, ok, err := t.acceptedPlan(round)
-	if ok || err != nil {
-		return p, err
+// accepted is the record of a round's plan.
+type accepted struct {
+	core.Plan
+	Read action.Provenance `json:"read,omitzero"`
+}
+
+// plan returns what is done in a round: what an earlier attempt accepted, a fixed reply or a
+// command's answer, or what the model says now. It is journalled with the next record.
+func (t *turn) plan(ctx context.Context, round uint16) (a accepted, err error) {
+	key := core.Key{Turn: t.journal.id, Round: round}
+	r, _ := t.journal.Find(key)
+	if r.Progress == core.ProgressAccepted {
+		if err := json.Unmarshal(r.Data, &a); err != nil {
+			return a, fmt.Errorf("journalled plan of %s: %w", t.journal.id, err)
+		}
+		return a, nil
 	}
 	began := t.setup.Clock()
-	var read action.Provenance
-	if p, ok, err = t.fixedPlan(ctx); err == nil && !ok {
+	first := &t.messages[0]
+	switch {
+	case first.Reply != "":
+		a.Plan = t.planText(first.Reply)
+	case first.Kind == core.KindCommand && first.Command != nil:
+		c := commandCall{turn: t, entry: first}
+		text, err := c.run(ctx)
+		if err != nil {
+			return a, err
+		}
+		a.Plan = t.planText(text)
+	default:
 		t.input.gather(ctx)
 		t.input.parts.Actions = t.input.offer(round)
-		read = t.input.read()
-		p, err = t.ask(ctx, round)
+		a.Read = t.input.read()
+		if a.Plan, err = t.ask(ctx, round); err != nil {
+			return a, err
+		}
 	}
-	if err != nil {
-		return p, err
-	}
-	t.accept(round, accepted{p, read}, began)
-	return p, nil
+	r = t.journal.record(key, core.ProgressAccepted, a)
+	r.Time = began
+	t.journal.Later(r)
+	t.trace.Plans = append(t.trace.Plans, a.Plan)
+	return a, nil
 }
 
 // execute carries the round's plan out.
-func (t *turn) execute(ctx context.Context, round uint16, p core.Plan) error {
+func (t *turn) execute(ctx context.Context, round uint16, a accepted) error {
 	t.notify(watch.StageActing)
+	t.strangers = t.strangers || a.Read.Strangers
 	done, err := t.setup.Runtime.Execute(ctx, action.Job{
-		Snapshot: t.snapshot, Turn: t.journal.id, Round: round, Plan: p, Read: t.input.reading, Who: t.who,
-		Journal: t.journal, Attaches: t.setup.carrier(t.path) != nil, Guard: t.guardRewrite,
+		Snapshot: t.snapshot, Turn: t.journal.id, Round: round, Plan: a.Plan, Read: a.Read, Who: t.who,
+		Journal: t.journal, Attaches: t.setup.Places.Carrier(t.path) != nil, Guard: t.guardRewrite,
 		Message: t.messages[len(t.messages)-1].Message, Answers: t.ids(), State: t.input.parts.State,
 	})
 	if err != nil {
 		return fmt.Errorf("round %d: %w", round, err)
 	}
-	t.results.add(p, done)
+	t.results.add(a.Plan, done)
 	return nil
+}
+
+// say sends a text of the turn itself to the place.
+func (t *turn) say(ctx context.Context, round uint16, text string) error {
+	return t.execute(ctx, round, accepted{Plan: t.planText(text)})
 }
 
 // followUp prepares the prompt that gives the outputs of the latest steps back to the
@@ -206,22 +243,22 @@ func (t *turn) followUp(ctx context.Context) (more bool, err error) {
 }
 
 // deliver ensures that nobody is left without a reply: it says so if the turn came to
-// nothing, or if the answer may not have arrived whole.
-func (t *turn) deliver(ctx context.Context) error {
-	if t.unasked() {
-		return nil
-	}
+// nothing, or if the answer may not have arrived whole. To a voice message it says the answer, too.
+func (t *turn) deliver(ctx context.Context) (err error) {
 	switch {
+	case t.unasked():
 	case t.results.inDoubt():
-		return t.execute(ctx, doubtRound, t.planText(doubt))
+		err = t.say(ctx, doubtRound, doubt)
 	case len(t.journal.texts()) > 0:
-		return nil
 	case !t.results.worked():
-		return t.execute(ctx, lastWordRound, t.planText(lost))
+		err = t.say(ctx, lastWordRound, lost)
 	case t.results.needsAcknowledgement():
-		return t.execute(ctx, lastWordRound, t.planText(t.results.summary()))
+		err = t.say(ctx, lastWordRound, t.results.summary())
 	}
-	return nil
+	if err == nil && t.setup.Prompt.Speech.Speak != nil {
+		t.setup.Prompt.Speech.answerAloud(ctx, t)
+	}
+	return err
 }
 
 // firstRound and lastRound are the rounds in which the model is asked. The last one
@@ -232,25 +269,6 @@ const (
 )
 
 const _ = uint(lastModelRound - lastRound) // does not compile if a round has no number
-
-// begin commits that the turn is tried. Somebody may have been forgotten after load read
-// what waits. The store knows only from that commit on that a turn runs that answers them,
-// so begin looks before and after it.
-func (t *turn) begin(ctx context.Context) error {
-	if t.stale(ctx) {
-		return errForgotten
-	}
-	t.attempt++
-	if err := t.journal.Write(ctx, t.opening(core.ProgressStarted)); err != nil {
-		return err
-	}
-	t.journal.begun = true
-	if t.stale(ctx) {
-		t.refundAttempt()
-		return errForgotten
-	}
-	return nil
-}
 
 // stale reports whether a user who caused the turn, or its place, was forgotten since load,
 // or is being forgotten.
@@ -287,9 +305,14 @@ func (t *turn) flush(ctx context.Context) error {
 // looks up again what everybody may do.
 func (t *turn) recheck(ctx context.Context) (err error) {
 	t.messages = t.setup.wanted(t.messages)
-	h := &hearing{turn: t, unheard: make(map[string]string)}
-	if err := h.hear(ctx); err != nil {
-		return err
+	isSound := func(o core.Foreign) bool { return o.Voice }
+	if slices.ContainsFunc(t.messages, func(e core.Entry) bool {
+		return e.Message.Voice || slices.ContainsFunc(e.Message.Foreign, isSound)
+	}) {
+		h := &hearing{turn: t, unheard: make(map[string]string)}
+		if err := h.hear(ctx); err != nil {
+			return err
+		}
 	}
 	for i := range t.messages {
 		e := &t.messages[i]
@@ -297,15 +320,19 @@ func (t *turn) recheck(ctx context.Context) (err error) {
 			continue
 		}
 		t.setup.rank(&e.Message)
-		if e.Message.Author.Rank, err = t.capped(ctx, e); err != nil {
-			return err
+		if e.Kind == core.KindPress {
+			if e.Message.Author.Rank, err = t.capped(ctx, e); err != nil {
+				return err
+			}
 		}
 	}
 	if len(t.messages) > 0 {
 		before := t.who
 		t.who = whoCaused(t.messages)
 		t.who.Sees, t.who.Private, t.who.Continued = before.Sees, before.Private, before.Continued
-		t.readBeat()
+		if t.messages[0].Kind == core.KindBeat {
+			t.readBeat()
+		}
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 // Turns takes events in and answers them. It implements core.Inbox.
 type Turns struct {
 	store      core.Store
-	setup      setups
-	suspect    chan struct{} // holds a token while a turn runs that may end the process
+	setup      atomic.Pointer[setup] // in force
+	suspect    chan struct{}         // holds a token while a turn runs that may end the process
 	attention  attention
 	limiter    limiter
 	undo       undoList
@@ -46,49 +46,7 @@ func New(o Options) *Turns {
 // setup is what a turn, or the receipt of an event, works with from its beginning to its end.
 type setup struct {
 	Options
-	users sync.WaitGroup // turns that run on it
-	over  chan struct{}  // closed when it was replaced, and the turns on it and before are over
-}
-
-// setups holds the setup in force.
-type setups struct {
-	current atomic.Pointer[setup]
-	mu      sync.RWMutex  // against an exchange between the reading of current and its use
-	former  chan struct{} // closed when the turns on all former setups are over; nil: there are none
-}
-
-// Load returns the setup in force.
-func (a *setups) Load() *setup { return a.current.Load() }
-
-// enter returns the setup that a turn runs on. The turn leaves its users when it is over.
-func (a *setups) enter() *setup {
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	s := a.current.Load()
-	s.users.Add(1)
-	return s
-}
-
-// exchange puts options in force. drained blocks until the turns that run on the former
-// ones are over.
-func (a *setups) exchange(o Options) (drained func()) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	old := a.current.Load()
-	a.current.Store(&setup{Options: o, over: make(chan struct{})})
-	if old == nil {
-		return func() {}
-	}
-	before := a.former
-	a.former = old.over
-	go func() {
-		old.users.Wait()
-		if before != nil {
-			<-before
-		}
-		close(old.over)
-	}()
-	return func() { <-old.over }
+	users sync.WaitGroup // turns that run on it, or on a former one
 }
 
 // Reconfigure puts other options in force, for all that begins from now on. The
@@ -96,8 +54,16 @@ func (a *setups) exchange(o Options) (drained func()) {
 // run on the former options are over.
 func (t *Turns) Reconfigure(o Options) (drained func()) {
 	o.Store = t.store
-	drained = t.setup.exchange(o)
+	o.setDefaults()
+	s := &setup{Options: o}
+	drained = func() {}
 	t.mu.Lock()
+	former := t.setup.Load()
+	if former != nil {
+		drained = former.users.Wait
+		s.users.Go(drained)
+	}
+	t.setup.Store(s)
 	life := t.life
 	t.mu.Unlock()
 	if life == nil {
@@ -111,6 +77,15 @@ func (t *Turns) Reconfigure(o Options) (drained func()) {
 		t.Wake(path)
 	}
 	return drained
+}
+
+// enter returns the setup that a turn runs on. The turn leaves its users when it is over.
+func (t *Turns) enter() *setup {
+	t.mu.Lock() // against an exchange between the reading of the setup and its use
+	defer t.mu.Unlock()
+	s := t.setup.Load()
+	s.users.Add(1)
+	return s
 }
 
 // Run answers what was left unanswered before, and then what is received. When life ends
@@ -195,9 +170,6 @@ func (t *Turns) wake(q queue) {
 // migrate lets a place that is awake end what it does before it goes on under its
 // new path.
 func (t *Turns) migrate(ctx context.Context, e *core.Event) {
-	if e.Kind != core.KindMigration {
-		return
-	}
 	from := e.Message.Path
 	head, err := view(ctx, t.store, func(v core.View) (core.Head, error) { return v.Head(from) })
 	to := head.Path
@@ -216,9 +188,6 @@ func (t *Turns) migrate(ctx context.Context, e *core.Event) {
 
 // withdraw ends the thinking about a message that was deleted.
 func (t *Turns) withdraw(e *core.Event) {
-	if e.Kind != core.KindDeletion {
-		return
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p, ok := t.awake[queue{e.Message.Path, false}]; ok {
@@ -238,9 +207,7 @@ func (s *setup) reportSkipped(e *core.Event) {
 // reaches reports whether an interface can speak in the place now.
 func (s *setup) reaches(place core.Path) bool {
 	reached := true
-	if s.Places.Reaches != nil {
-		guard(s.Log, "interface", func() { reached = s.Places.Reaches(place) })
-	}
+	guard(s.Log, "interface", func() { reached = s.Places.Reaches(place) })
 	return reached
 }
 

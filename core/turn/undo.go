@@ -58,11 +58,10 @@ func (l *undoList) take(key undoKey, now time.Time) (u undoable, ok bool) {
 	return u, ok && now.Before(u.until)
 }
 
-// rememberSteps makes what the turn did undoable for the one user who caused it.
-func (t *turn) rememberSteps() {
-	steps := t.snapshot.Lasting(t.results.all)
+// rememberSteps makes steps of the turn undoable for the one user who caused it.
+func (t *turn) rememberSteps(steps []action.StepResult) {
 	person := t.person()
-	if len(steps) == 0 || person.IsZero() {
+	if person.IsZero() {
 		return
 	}
 	now := t.setup.Clock()

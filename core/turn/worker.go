@@ -43,6 +43,9 @@ var errWithdrawn = errors.New("the message was deleted")
 // What is left afterwards still waits.
 var errForgotten = errors.New("somebody is being forgotten")
 
+// commandDepth is how many waiting entries are searched for a command.
+const commandDepth = 1000
+
 // forgetPause is how long a worker waits meanwhile before it looks again.
 const forgetPause = 50 * time.Millisecond
 
@@ -66,17 +69,6 @@ func (q queue) next(waiting []core.Entry) (mine []core.Entry, other bool) {
 		return waiting[:first], first == 0
 	}
 	return waiting, false
-}
-
-// commandDepth is how many waiting entries are searched for a command.
-const commandDepth = 1000
-
-// depth is how many waiting entries the queue looks at.
-func (q queue) depth() int {
-	if q.commands {
-		return commandDepth
-	}
-	return maxMerged
 }
 
 // worker takes the turns of one queue. Its goroutine lives while something waits.
@@ -129,7 +121,7 @@ func (p *worker) run() {
 	defer close(p.over)
 	for pause := time.Duration(0); ; {
 		retried := t.retried()
-		more, err := p.tryRecovering()
+		more, err := p.try(t.work)
 		switch {
 		case err == nil:
 			pause = 0
@@ -141,7 +133,14 @@ func (p *worker) run() {
 		default:
 			pause = p.pause(pause, err, retried)
 		}
-		if !p.continues(more || err != nil) {
+		t.mu.Lock()
+		ends := t.life.Err() != nil || !more && err == nil && !p.again
+		p.again = false
+		if ends { // its place is asleep
+			delete(t.awake, p.queue)
+		}
+		t.mu.Unlock()
+		if ends {
 			return
 		}
 	}
@@ -164,31 +163,6 @@ func (p *worker) pause(before time.Duration, err error, retried <-chan struct{})
 	case <-t.life.Done():
 	}
 	return pause
-}
-
-// continues reports whether the worker has more to do. If not, its place is asleep.
-func (p *worker) continues(more bool) bool {
-	t := p.turns
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.life.Err() == nil && (more || p.again) {
-		p.again = false
-		return true
-	}
-	delete(t.awake, p.queue)
-	return false
-}
-
-// tryRecovering takes one turn; a panic in it is that turn's error.
-func (p *worker) tryRecovering() (more bool, err error) {
-	defer func() {
-		r := recover()
-		if r != nil {
-			p.panics++
-			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
-		}
-	}()
-	return p.try(p.turns.work)
 }
 
 // waitForFormer waits until the worker of the place's former path has ended. It returns
@@ -214,12 +188,19 @@ func (p *worker) waitForFormer() bool {
 	return true
 }
 
-// try takes one turn, if anything waits.
+// try takes one turn, if anything waits. A panic in it is that turn's error.
 func (p *worker) try(ctx context.Context) (more bool, err error) {
+	defer func() {
+		r := recover()
+		if r != nil {
+			p.panics++
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
 	if !p.waitForFormer() {
 		return false, nil
 	}
-	with := p.turns.setup.enter()
+	with := p.turns.enter()
 	defer with.users.Done()
 	if !with.reaches(p.queue.path) {
 		return false, nil
@@ -228,7 +209,11 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	p.reportFormer(with, t)
+	if p.unreported != nil && (t == nil || t.journal.id != p.unreported.turn.journal.id) {
+		p.unreported.turn.setup = with
+		p.unreported.report()
+	}
+	p.unreported = nil
 	if t == nil {
 		return false, nil
 	}
@@ -262,7 +247,7 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 	t := newTurn(p.turns, p.queue.path, with)
 	t.worker = p
-	ctx = core.WithEpoch(ctx, with.epoch()) // before anything is read
+	ctx = core.WithEpoch(ctx, with.Epoch()) // before anything is read
 	p.turns.mu.Lock()
 	p.gone = make(map[string]bool)
 	p.turns.mu.Unlock()
@@ -272,7 +257,11 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 		if err != nil || head.Path != p.queue.path { // it has moved, and is looked at there
 			return err
 		}
-		waiting, err := v.Due(p.queue.path, p.queue.depth())
+		depth := maxMerged
+		if p.queue.commands {
+			depth = commandDepth
+		}
+		waiting, err := v.Due(p.queue.path, depth)
 		if err != nil {
 			return err
 		}
@@ -338,13 +327,6 @@ func (s *setup) choose(waiting []core.Entry, j *journal) (chosen []core.Entry, l
 		chosen = s.merge(waiting)
 	}
 	return chosen, max(before.Last, chosen[len(chosen)-1].Message.Seq), before.Attempts
-}
-
-func (s *setup) epoch() uint64 {
-	if s.Epoch == nil {
-		return 0
-	}
-	return s.Epoch()
 }
 
 // wait pauses, or ends with ctx.
