@@ -78,7 +78,10 @@ func (s *setup) isWanted(e *core.Entry) bool {
 		return true
 	}
 	v := s.askGates(m, true)
-	return v.Admission == gate.Admit && !s.Places.Asleep(m.Path) || v.Admission <= gate.Quiet && s.isAnsweredWhileQuiet(&now)
+	if v.Admission == gate.Admit && !s.Places.Asleep(m.Path) {
+		return true
+	}
+	return v.Admission <= gate.Quiet && s.isAnsweredWhileQuiet(&now)
 }
 
 // Allows reports whether allow names the person, the place, or what it lies in.

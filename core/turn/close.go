@@ -124,7 +124,8 @@ func (t *turn) logEntry(s core.Sent) core.Entry {
 		Path: s.Path, ID: s.ID, Text: s.Text, Time: s.Time, Private: private, ReplyTo: to,
 		Author: core.Author{Name: name, Bot: true, Rank: core.RankBot},
 	}
-	return core.Entry{Self: true, Strangers: t.strangers, Event: core.Event{Kind: kind, Data: s.Data, Message: m}}
+	said := core.Event{Kind: kind, Data: s.Data, Message: m}
+	return core.Entry{Self: true, Strangers: t.results.strangers, Event: said}
 }
 
 // shouldContinue reports whether the model, which asked for it, may go on: nobody waits meanwhile.

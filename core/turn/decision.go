@@ -266,7 +266,7 @@ func (d *decision) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("confirmed step: %w", err)
 	}
-	t.strangers = t.strangers || d.held.Read.Strangers
+	t.results.strangers = t.results.strangers || d.held.Read.Strangers
 	t.results.add(core.Plan{Context: d.filled(done)}, done)
 	if err := d.show(ctx); err != nil {
 		return err

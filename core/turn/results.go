@@ -22,6 +22,7 @@ type results struct {
 	intent     string // of the latest plan that names one
 	confidence float64
 	about      core.State // what the plans say that the conversation is about
+	strangers  bool       // a plan was made after reading what strangers wrote
 }
 
 // add notes what came of a plan.

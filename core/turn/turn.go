@@ -63,9 +63,7 @@ type turn struct {
 	input    input
 	results  results
 	decided  []*journal // of turns whose questions this one decided
-	// strangers says that a plan was made after reading what strangers wrote.
-	strangers bool
-	trace     watch.Trace
+	trace    watch.Trace
 }
 
 func newTurn(turns *Turns, path core.Path, s *setup) *turn {
@@ -207,7 +205,7 @@ func (t *turn) plan(ctx context.Context, round uint16) (a accepted, err error) {
 // execute carries the round's plan out.
 func (t *turn) execute(ctx context.Context, round uint16, a accepted) error {
 	t.notify(watch.StageActing)
-	t.strangers = t.strangers || a.Read.Strangers
+	t.results.strangers = t.results.strangers || a.Read.Strangers
 	done, err := t.setup.Runtime.Execute(ctx, action.Job{
 		Snapshot: t.snapshot, Turn: t.journal.id, Round: round, Plan: a.Plan, Read: a.Read, Who: t.who,
 		Journal: t.journal, Attaches: t.setup.Places.Carrier(t.path) != nil, Guard: t.guardRewrite,
