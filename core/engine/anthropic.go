@@ -31,22 +31,17 @@ const replyTool = "synthbot_reply"
 // anthropicRequest is the body of a request.
 type anthropicRequest struct {
 	sampling
-	MaxTokens  int              `json:"max_tokens"`
-	Tools      []anthropicTool  `json:"tools,omitempty"`
-	ToolChoice *anthropicChoice `json:"tool_choice,omitempty"`
-	System     []block          `json:"system,omitempty"`
-	Messages   []anthropicTurn  `json:"messages"`
+	MaxTokens  int             `json:"max_tokens"`
+	Tools      []anthropicTool `json:"tools,omitempty"`
+	ToolChoice json.RawMessage `json:"tool_choice,omitempty"`
+	System     []block         `json:"system,omitempty"`
+	Messages   []anthropicTurn `json:"messages"`
 }
 
 type anthropicTool struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	Schema      any    `json:"input_schema"`
-}
-
-type anthropicChoice struct {
-	Type string `json:"type"`
-	Name string `json:"name,omitempty"`
 }
 
 type anthropicTurn struct {
@@ -56,29 +51,19 @@ type anthropicTurn struct {
 
 // block is a part of a message. What it holds depends on its type.
 type block struct {
-	Type    string          `json:"type"`
-	Text    string          `json:"text,omitempty"`
-	Source  *imageSource    `json:"source,omitempty"`
-	ID      string          `json:"id,omitempty"`
-	Name    string          `json:"name,omitempty"`
-	Input   json.RawMessage `json:"input,omitempty"`
-	CallID  string          `json:"tool_use_id,omitempty"`
-	Content string          `json:"content,omitempty"`
-	Cache   *cacheMark      `json:"cache_control,omitempty"`
-}
-
-type imageSource struct {
-	Type string `json:"type"`
-	MIME string `json:"media_type"`
-	Data string `json:"data"`
+	Type    string            `json:"type"`
+	Text    string            `json:"text,omitempty"`
+	Source  map[string]string `json:"source,omitempty"`
+	ID      string            `json:"id,omitempty"`
+	Name    string            `json:"name,omitempty"`
+	Input   json.RawMessage   `json:"input,omitempty"`
+	CallID  string            `json:"tool_use_id,omitempty"`
+	Content string            `json:"content,omitempty"`
+	Cache   json.RawMessage   `json:"cache_control,omitempty"`
 }
 
 // cacheMark ends a stretch of the prompt that the provider may keep.
-type cacheMark struct {
-	Type string `json:"type"`
-}
-
-var ephemeral = &cacheMark{"ephemeral"}
+const cacheMark = `{"type":"ephemeral"}`
 
 func (anthropicWire) body(c *call, messages []llms.MessageContent, o llms.CallOptions) any {
 	r := anthropicRequest{sampling: c.sampling(), MaxTokens: cmp.Or(o.MaxTokens, anthropicTokens)}
@@ -87,16 +72,16 @@ func (anthropicWire) body(c *call, messages []llms.MessageContent, o llms.CallOp
 	}
 	switch {
 	case len(r.Tools) > 0:
-		r.ToolChoice = &anthropicChoice{Type: "auto"}
+		r.ToolChoice = json.RawMessage(`{"type":"auto"}`)
 	case c.form <= formSchema:
 		r.Tools = []anthropicTool{{replyTool, "Send the reply", json.RawMessage(c.schema)}}
-		r.ToolChoice = &anthropicChoice{"tool", replyTool}
+		r.ToolChoice = json.RawMessage(`{"type":"tool","name":"` + replyTool + `"}`)
 	}
 	for _, m := range messages {
 		blocks := blocksOf(m)
 		if m.Role == llms.ChatMessageTypeSystem {
 			for i := max(0, len(blocks)-2); i < len(blocks); i++ { // what all share helps where the rest differs
-				blocks[i].Cache = ephemeral
+				blocks[i].Cache = json.RawMessage(cacheMark)
 			}
 			r.System = blocks
 			continue
@@ -105,7 +90,7 @@ func (anthropicWire) body(c *call, messages []llms.MessageContent, o llms.CallOp
 	}
 	if len(r.Messages) > 1 { // the end of what was there before the newest turn
 		before := r.Messages[len(r.Messages)-2].Content
-		before[len(before)-1].Cache = ephemeral
+		before[len(before)-1].Cache = json.RawMessage(cacheMark)
 	}
 	return r
 }
@@ -133,7 +118,8 @@ func blocksOf(m llms.MessageContent) (blocks []block) {
 		case llms.TextContent:
 			blocks = append(blocks, block{Type: "text", Text: p.Text})
 		case llms.BinaryContent:
-			source := &imageSource{"base64", p.MIMEType, base64.StdEncoding.EncodeToString(p.Data)}
+			data := base64.StdEncoding.EncodeToString(p.Data)
+			source := map[string]string{"type": "base64", "media_type": p.MIMEType, "data": data}
 			blocks = append(blocks, block{Type: "image", Source: source})
 		case llms.ToolCall:
 			input := json.RawMessage(p.FunctionCall.Arguments)

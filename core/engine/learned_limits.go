@@ -47,8 +47,13 @@ func (s *learnedLimits) limits(l llm.Limits, now time.Time) llm.Limits {
 	if !now.Before(s.until) {
 		s.window = 0
 	}
+	scale := 1.0 // tokens of the server for one that is estimated
+	most := max(s.before, s.present)
+	if most > 0 {
+		scale = math.Ceil(most*scaleStep) / scaleStep
+	}
 	configured := l.Tokens
-	l.Tokens = int(float64(minLimit(l.Tokens, s.window)) / s.scale())
+	l.Tokens = int(float64(minLimit(l.Tokens, s.window)) / scale)
 	l.Learned = l.Tokens != configured
 	return l
 }
@@ -59,15 +64,6 @@ func minLimit(a, b int) int {
 		return b
 	}
 	return a
-}
-
-// scale is how many of the server's tokens an estimated one is. s.mu is held.
-func (s *learnedLimits) scale() float64 {
-	most := max(s.before, s.present)
-	if most == 0 {
-		return 1
-	}
-	return math.Ceil(most*scaleStep) / scaleStep
 }
 
 // counted takes in how many tokens a prompt of so many estimated ones was.

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -63,21 +64,10 @@ type openAIRequest struct {
 	MaxTokens        int             `json:"max_tokens,omitempty"`
 	CompletionTokens int             `json:"max_completion_tokens,omitempty"`
 	StreamOptions    json.RawMessage `json:"stream_options,omitempty"`
-	Format           *openAIFormat   `json:"response_format,omitempty"`
+	Format           json.RawMessage `json:"response_format,omitempty"`
 	Tools            []llms.Tool     `json:"tools,omitempty"`
 	ToolChoice       string          `json:"tool_choice,omitempty"`
 	Messages         []openAITurn    `json:"messages"`
-}
-
-type openAIFormat struct {
-	Type   string            `json:"type"`
-	Schema *openAIPlanSchema `json:"json_schema,omitempty"`
-}
-
-type openAIPlanSchema struct {
-	Name   string          `json:"name"`
-	Strict bool            `json:"strict"`
-	Schema json.RawMessage `json:"schema"`
 }
 
 func (o openAI) body(c *call, messages []llms.MessageContent, with llms.CallOptions) any {
@@ -93,10 +83,10 @@ func (o openAI) body(c *call, messages []llms.MessageContent, with llms.CallOpti
 	}
 	switch c.form {
 	case formStrict, formSchema:
-		schema := &openAIPlanSchema{Name: "plan", Strict: c.form == formStrict, Schema: c.schema}
-		r.Format = &openAIFormat{Type: "json_schema", Schema: schema}
+		const format = `{"type":"json_schema","json_schema":{"name":"plan","strict":%t,"schema":%s}}`
+		r.Format = fmt.Appendf(nil, format, c.form == formStrict, c.schema)
 	case formObject:
-		r.Format = &openAIFormat{Type: "json_object"}
+		r.Format = json.RawMessage(`{"type":"json_object"}`)
 	}
 	if len(with.Tools) > 0 {
 		r.ToolChoice = "auto"

@@ -77,11 +77,14 @@ func (r *remote) Generate(ctx context.Context, request llm.Request) (llm.Answer,
 		failed := r.failure(call, ctx, err)
 		if m <= formSchema && failed.Status == http.StatusInternalServerError {
 			broke, m = true, formSchema // perhaps over the schema
-		} else if m >= formPlain || !mayTakePlainerForm(failed) {
+		} else if m >= formPlain || failed.Kind != llm.ErrorFatal || !slices.Contains(refusedForm, failed.Status) {
 			return llm.Answer{}, failed
 		}
 	}
 }
+
+// refusedForm are the statuses of errors after which a plainer request might be taken.
+var refusedForm = []int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusNotImplemented}
 
 // maxBroken is how often in a row a server may break over a schema and take a plainer form
 // before it is asked for no schema any more. Once may be chance.
@@ -98,12 +101,6 @@ func (r *remote) took(m, begin requestForm, broke bool) {
 	if m != begin {
 		r.form.Store(int32(m))
 	}
-}
-
-// mayTakePlainerForm reports whether a plainer request might be taken.
-func mayTakePlainerForm(e *llm.Error) bool {
-	statuses := []int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusNotImplemented}
-	return e.Kind == llm.ErrorFatal && slices.Contains(statuses, e.Status)
 }
 
 // once makes one call.

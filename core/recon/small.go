@@ -10,6 +10,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/hint"
 	"synthbot/core/llm"
+	"synthbot/core/recent"
 )
 
 // Bounds of asking a small model.
@@ -40,7 +41,7 @@ type Small struct {
 	mu     sync.Mutex
 	life   context.Context // nil before Run
 	asking map[core.Path]bool
-	heard  map[core.Path]opinion
+	heard  recent.Cache[core.Path, opinion]
 	asks   sync.WaitGroup
 }
 
@@ -53,7 +54,8 @@ type opinion struct {
 
 // NewSmall makes a recon that asks asker. It does nothing until Run.
 func NewSmall(asker core.Asker) *Small {
-	return &Small{asker: asker, asking: make(map[core.Path]bool), heard: make(map[core.Path]opinion)}
+	heard := recent.NewCache[core.Path, opinion](smallPlaces)
+	return &Small{asker: asker, asking: make(map[core.Path]bool), heard: heard}
 }
 
 // Run implements core.Runner.
@@ -86,7 +88,7 @@ func (s *Small) Recon(ctx context.Context, scene core.Scene) ([]hint.Hint, error
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := s.heard[scene.Path]
+	o, _ := s.heard.Get(scene.Path)
 	o.Message = "" // it was another message's
 	return o.hints(), nil
 }
@@ -122,13 +124,7 @@ func (s *Small) ask(life context.Context, q core.Question, to chan<- opinion) {
 	s.mu.Lock()
 	delete(s.asking, q.Path)
 	if o != (opinion{}) {
-		if len(s.heard) >= smallPlaces {
-			for path := range s.heard { // any one; it costs a question
-				delete(s.heard, path)
-				break
-			}
-		}
-		s.heard[q.Path] = o
+		s.heard.Put(q.Path, o)
 	}
 	s.mu.Unlock()
 	to <- o
