@@ -33,13 +33,13 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"daemon":              5278,
-	"interfaces/discord":  5587,
-	"core/engine":         3833,
-	"core/turn":           5316,
-	"core/action":         4068,
-	"interfaces/telegram": 4526,
-	"memory":              7801,
+	"daemon":              5172,
+	"interfaces/discord":  5211,
+	"core/engine":         3615,
+	"core/turn":           5170,
+	"core/action":         3940,
+	"interfaces/telegram": 4167,
+	"memory":              7663,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -16,17 +16,13 @@ import (
 	"testing"
 	"time"
 
+	"synthbot/core/coretest"
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// full is how long tests of processes last: $TEST_FULL asks for as much as docs/measurements.md tells
-// of. Otherwise they are a sample, so that the tests of a package are done within minutes
-// on a slow machine.
-var full = os.Getenv("TEST_FULL") != ""
-
 var (
-	killMessages = flag.Int("kill.messages", map[bool]int{true: 1000, false: 160}[full], "messages of TestKill")
-	kills        = flag.Int("kill.kills", map[bool]int{true: 50, false: 8}[full], "kills of TestKill")
+	killMessages = flag.Int("kill.messages", coretest.Sample(1000, 160), "messages of TestKill")
+	kills        = flag.Int("kill.kills", coretest.Sample(50, 8), "kills of TestKill")
 )
 
 // itself starts the program in a process of its own: this binary, which calls main.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"synthbot/core/coretest"
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
@@ -154,10 +155,7 @@ func TestKillRest(t *testing.T) {
 		t.Skip("kills the program for a while")
 	}
 	k := newKilling(t, versatile(t))
-	messages, deaths := 50, 5
-	if full {
-		messages, deaths = 150, 15
-	}
+	messages, deaths := coretest.Sample(150, 50), coretest.Sample(15, 5)
 	said := 0
 	left := func() []string {
 		k.pressAll()

@@ -9,10 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"synthbot/core/coretest"
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-var storm = flag.Duration("storm", map[bool]time.Duration{true: 30 * time.Second, false: 2 * time.Second}[full], "how long TestReloadStorm lasts")
+var storm = flag.Duration("storm", coretest.Sample(30*time.Second, 2*time.Second), "how long TestReloadStorm lasts")
 
 // TestReloadStorm: while people talk, the configuration changes and is read again
 // five times a second: nothing is lost, nothing is answered twice, and the driver,

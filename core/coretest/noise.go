@@ -4,7 +4,17 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
+
+// Sample returns how much a long test takes: full, as docs/measurements.md describes it, if $TEST_FULL
+// is set; else usual, so that a package is done within minutes on a slow machine.
+func Sample[N int | time.Duration](full, usual N) N {
+	if os.Getenv("TEST_FULL") != "" {
+		return full
+	}
+	return usual
+}
 
 // Stolen is how long others have had the processors of this virtual machine, in
 // ticks of /proc/stat; 0 where the kernel does not say. A round of a benchmark in

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
 	"synthbot/core/llm"
 )
 
@@ -120,9 +121,9 @@ func fix(s string) string {
 func marked(s string) bool { return strings.Contains(s, " characters cut…] ") }
 
 func TestReduction(t *testing.T) {
-	seeds := 8000
+	seeds := coretest.Sample(40_000, 8000)
 	if raced { // the race detector makes it ten times slower, and there is one goroutine
-		seeds = 2000
+		seeds /= 10
 	}
 	refused, reduced, emptied := 0, 0, 0
 	for seed := range seeds {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
 	"synthbot/interfaces/discord/discordtest"
 )
 
@@ -121,10 +121,8 @@ func (s *server) faulty() {
 	})
 }
 
-var soakMessages = flag.Int("soak.messages", 2000, "messages of TestSoak")
-
 func TestSoak(t *testing.T) {
-	messages, rooms := *soakMessages, 200
+	messages, rooms := coretest.Sample(10_000, 2000), 200
 	if testing.Short() {
 		messages, rooms = 600, 20
 	}
@@ -228,12 +226,15 @@ func heapSize() uint64 {
 	return m.HeapAlloc
 }
 
-// 1,000 guilds, as a large bot finds them when it connects. They come one after
+// 2,500 guilds, as a large bot finds them when it connects. They come one after
 // the other: what waits on the wire is not the driver's memory.
 func TestMemoryOfManyGuilds(t *testing.T) {
-	guilds, most := 1000, uint64(70<<20)
-	if testing.Short() || raceDetector {
+	guilds, most := coretest.Sample(2500, 1000), uint64(150<<20)
+	switch {
+	case testing.Short() || raceDetector:
 		guilds, most = 250, 30<<20
+	case guilds == 1000:
+		most = 70 << 20
 	}
 	s := newServer(t)
 	last, large := fmt.Sprint(uint64(guilds)<<22), largeGuild()
