@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
 )
 
 // isForgetting reports whether a Forget is not over.
@@ -113,7 +114,7 @@ func deaths(t *testing.T, db *DB, path core.Path) (planned, unplanned []string) 
 // TestForgetIsContinued lets the process die before every commit of a Forget. The next life
 // deletes the rest, and the file then holds just what it holds if nobody dies.
 func TestForgetIsContinued(t *testing.T) {
-	seeds := uint64(5)
+	seeds := coretest.Sample(5, 1)
 	if testing.Short() || watched {
 		seeds = 1
 	}
@@ -122,7 +123,7 @@ func TestForgetIsContinued(t *testing.T) {
 			t.Run(fmt.Sprint(seed, " ", path), func(t *testing.T) {
 				db := openWith(t, t.TempDir(), calm())
 				populated(t, db)
-				mixed(t, db, rand.New(rand.NewPCG(seed, 0)))
+				mixed(t, db, rand.New(rand.NewPCG(uint64(seed), 0)))
 				db.file.bolt.NoSync = true
 				err := db.update(t.Context(), func(t *tx) {
 					unreadable := fmt.Appendf(nil, `{"origin":%q,"by":%q,"text`, alone, t.resolve(group).path)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
 )
 
 // longWork is everything that takes several transactions.
@@ -45,8 +46,8 @@ func longWork(t *testing.T) map[string]func(context.Context, *DB) error {
 func TestWorkIsInterrupted(t *testing.T) {
 	for name, work := range longWork(t) {
 		t.Run(name, func(t *testing.T) {
-			transactions := int64(2)
-			for last := int64(0); last < transactions; last++ { // 0: to the end
+			transactions, step := int64(2), int64(coretest.Sample(1, 4))
+			for last := int64(0); last < transactions; last += step { // 0: to the end
 				var begun atomic.Int64
 				ctx, cancel := context.WithCancel(t.Context())
 				now := time.Now().AddDate(2, 0, 0)
@@ -86,8 +87,8 @@ func TestDiskFailsDuringWork(t *testing.T) {
 			continue // the one reads, the other has a disk of its own
 		}
 		t.Run(name, func(t *testing.T) {
-			commits := 2
-			for last := 0; last < commits; last++ {
+			commits, step := 2, coretest.Sample(1, 4)
+			for last := 0; last < commits; last += step {
 				db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return time.Now().AddDate(2, 0, 0) }})
 				populated(t, db)
 				d := faulty(t, db.file)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
 )
 
 // spentInAll is the processor's time that this process has had.
@@ -23,7 +24,7 @@ func spentInAll(t *testing.T) time.Duration {
 // and deleting take at most a few times as much of the processor for each entry. -v shows
 // the times, and -huge takes logs of 10,000 and 1,000,000 entries.
 func TestLongLogs(t *testing.T) {
-	short := 1_000
+	short := coretest.Sample(1_000, 300)
 	if *huge {
 		short = 10_000
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
 )
 
 // Bounds of one step of large work, for which everybody who writes meanwhile waits.
@@ -31,9 +32,9 @@ func TestWritersHardlyWait(t *testing.T) {
 	if watched {
 		t.Skip("skipped: the race detector changes what is measured")
 	}
-	n := 10_000
+	n, places := coretest.Sample(10_000, 3_000), coretest.Sample(40_000, 4_000)
 	if *huge {
-		n = 100_000
+		n, places = 100_000, 40_000
 	}
 	backup := func(_ context.Context, db *DB) error { _, err := db.WriteTo(io.Discard); return err }
 	forget := func(path core.Path) func(context.Context, *DB) error {
@@ -60,30 +61,38 @@ func TestWritersHardlyWait(t *testing.T) {
 		{"erasing a place", lines, forget(alone)},
 		{"erasing everything", lines, forget(core.Path{})},
 		{"erasing memories", func(t *testing.T, db *DB) { wordy(t, db, n/20) }, forget(jay)},
-		{"erasing a person among 40,000 places", func(t *testing.T, db *DB) { scattered(t, db, 40_000, core.Author{}) }, forget(jay)},
+		{"erasing a person among many places", func(t *testing.T, db *DB) { scattered(t, db, places, core.Author{}) }, forget(jay)},
 		{"erasing a person among moved places", func(t *testing.T, db *DB) { moved(t, db, n) }, forget(jay)},
 		{"erasing moved places", func(t *testing.T, db *DB) { moved(t, db, n) }, forget(core.MustPath("chat/new"))},
-		{"erasing the last lines of 20,000 places", func(t *testing.T, db *DB) {
-			scattered(t, db, 20_000, core.Author{})
-			scattered(t, db, 20_000, core.Author{ID: "2000"})
+		{"erasing the last lines of many places", func(t *testing.T, db *DB) {
+			scattered(t, db, places/2, core.Author{})
+			scattered(t, db, places/2, core.Author{ID: "2000"})
 		}, forget(ann)},
 		{"erasing places", func(t *testing.T, db *DB) { scattered(t, db, n/100, core.Author{}) }, forget(core.MustPath("chat/far"))},
 	} {
 		t.Run(large.name, func(t *testing.T) {
-			db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return day.Add(1000 * time.Hour) }})
-			db.file.bolt.NoSync = true
-			large.fill(t, db)
-			db.file.bolt.NoSync = false
-			s := watchSteps(db)
-			w := waits(t, db, func() error { return large.do(t.Context(), db) })
-			t.Logf("%6.0f ms; waits: writers %v, plain bbolt %v, readers %v; %d steps, at most %.1f ms of the processor, %d pages, %d looks",
-				ms(w.took), w.writes, w.plain, w.reads, s.n, ms(s.spent), s.pages, s.looks)
-			if s.looks > stepLooks || s.pages > stepPages || s.spent > stepTime {
-				t.Errorf("a step looks %d times, writes %d pages and takes %v", s.looks, s.pages, s.spent)
+			spent := time.Hour
+			for range 3 { // a busy machine makes some steps dearer
+				db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return day.Add(1000 * time.Hour) }})
+				db.file.bolt.NoSync = true
+				large.fill(t, db)
+				db.file.bolt.NoSync = false
+				s := watchSteps(db)
+				w := waits(t, db, func() error { return large.do(t.Context(), db) })
+				t.Logf("%6.0f ms; waits: writers %v, plain bbolt %v, readers %v; %d steps, at most %.1f ms of the processor, %d pages, %d looks",
+					ms(w.took), w.writes, w.plain, w.reads, s.n, ms(s.spent), s.pages, s.looks)
+				if s.looks > stepLooks || s.pages > stepPages {
+					t.Errorf("a step looks %d times and writes %d pages", s.looks, s.pages)
+				}
+				if s.rest > compactRest {
+					t.Errorf("%d pairs are left to the end of compaction", s.rest)
+				}
+				spent = min(spent, s.spent)
+				if spent <= stepTime {
+					return
+				}
 			}
-			if s.rest > compactRest {
-				t.Errorf("%d pairs are left to the end of compaction", s.rest)
-			}
+			t.Errorf("a step takes %v of the processor", spent)
 		})
 	}
 }
