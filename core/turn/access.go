@@ -60,12 +60,15 @@ func (s *setup) askGates(m *core.Message, again bool) (strictest gate.Verdict) {
 	return strictest
 }
 
-// isWanted reports whether an entry that waits is still to be answered.
+// isWanted reports whether an entry that waits is still to be answered: it was not deleted, and its
+// author may still write.
 func (s *setup) isWanted(e *core.Entry) bool {
 	switch {
+	case e.Deleted:
+		return false
 	case e.Kind == core.KindBeat:
 		return !s.isSuppressed(&e.Event) && s.waited(e) <= beatLasts
-	case e.Self || isOwnInitiative(e.Kind) || e.Reply != "":
+	case e.Self || e.Kind == core.KindContinue || e.Reply != "":
 		return true
 	}
 	now := e.Event // with the rank that the configuration gives now
@@ -74,7 +77,7 @@ func (s *setup) isWanted(e *core.Entry) bool {
 	if !s.admits(m) {
 		return false
 	}
-	if s.isOpenCommand(&now) {
+	if now.Command != nil && s.isOpenCommand(&now) {
 		return true
 	}
 	v := s.askGates(m, true)

@@ -208,7 +208,10 @@ func (c *exchange) check(a llm.Answer) {
 // review lets plugins send a plan back, once: what the model insists on is done.
 func (c *exchange) review(p core.Plan) {
 	c.reviewed = true
-	d := action.Draft{Who: c.turn.who, Plan: p, Done: c.turn.results.calls()}
+	d := action.Draft{Who: c.turn.who, Plan: p}
+	for _, done := range c.turn.results.all {
+		d.Done = append(d.Done, done.Action)
+	}
 	for _, r := range c.turn.setup.Plugins.Reviewers {
 		guard(c.turn.log, "review", func() { c.faults = append(c.faults, r.Review(d)...) })
 	}

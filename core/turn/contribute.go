@@ -1,11 +1,10 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"synthbot/core"
@@ -17,7 +16,6 @@ import (
 // Bounds of what plugins add to a prompt.
 const (
 	contributionTime = 300 * time.Millisecond // of all plugins
-	askPatience      = 3 * time.Millisecond   // for one, before the next is asked beside it
 	openTime         = 20 * time.Second       // for reading what people attached
 	maxInjection     = 2000                   // bytes of one injection
 	maxBio           = 400                    // bytes of one
@@ -34,10 +32,9 @@ type contribution struct {
 // long is left out.
 func (in *input) contribute(ctx context.Context, s core.Scene) {
 	t := in.turn
-	c := contributions{
-		log: t.log, injections: make(map[string]json.RawMessage), bios: make(map[string]json.RawMessage),
-	}
 	people := in.people()
+	var hints []hint.Hint
+	injections, bios := make(map[string]json.RawMessage), make(map[string]json.RawMessage)
 	var list []contribution
 	for _, r := range t.setup.Plugins.Recons {
 		name := "recon"
@@ -45,117 +42,104 @@ func (in *input) contribute(ctx context.Context, s core.Scene) {
 			name = p.Name()
 		}
 		list = append(list, contribution{name, func(ctx context.Context) (func(), error) {
-			hints, err := r.Recon(ctx, s)
-			return func() { c.hints = append(c.hints, hints...) }, err
+			found, err := r.Recon(ctx, s)
+			return func() { hints = append(hints, found...) }, err
 		}})
 	}
 	for name, i := range t.setup.Plugins.Injectors {
 		list = append(list, contribution{name, func(ctx context.Context) (func(), error) {
 			value, err := inject(ctx, t.turns.injections, i, s)
-			return func() { c.addInjection(name, value) }, err
+			return func() {
+				if len(value) > 0 && t.fits(name, value, maxInjection) {
+					injections[name] = value
+				}
+			}, err
 		}})
 	}
 	for _, b := range t.setup.Plugins.Bios {
 		list = append(list, contribution{"bios", func(ctx context.Context) (func(), error) {
-			bios, err := b.Bios(ctx, s, people)
-			return func() { c.addBios(bios) }, err
+			found, err := b.Bios(ctx, s, people)
+			return func() {
+				for id, bio := range found {
+					if t.fits("bios", bio, maxBio) {
+						bios[id] = bio
+					}
+				}
+			}, err
 		}})
 	}
-	c.collect(ctx, contributionTime, list)
+	if len(list) > 0 {
+		t.collect(ctx, contributionTime, list)
+	}
 	var files []core.Attachment
 	for i := range t.messages {
 		files = append(files, t.messages[i].Message.Attachments...)
 	}
 	if len(files) > 0 && t.setup.Prompt.Open != nil {
-		open := func(ctx context.Context) (func(), error) {
+		t.collect(ctx, openTime, []contribution{{"attachments", func(ctx context.Context) (func(), error) {
 			o := t.setup.Prompt.Open(ctx, t.path, files)
 			return func() { in.parts.Texts, in.parts.Pictures, in.parts.Sounds = o.Texts, o.Pictures, o.Sounds }, nil
-		}
-		c.collect(ctx, openTime, []contribution{{"attachments", open}})
+		}}})
 	}
-	in.parts.Injections = c.injections
-	in.parts.Participants = in.participants(people, c.bios)
-	in.parts.Recon = prompt.Merge(c.hints, in.settings.Language, t.setup.Prompt.Language)
+	in.parts.Injections = injections
+	in.parts.Recon = prompt.Merge(hints, in.settings.Language, t.setup.Prompt.Language)
+	marks := in.parts.Marks()
+	for _, a := range people { // everybody in a group, in private only those with a bio
+		if !t.who.Private || bios[a.ID] != nil {
+			raw, _ := json.Marshal(participant{a.Name, cmp.Or(marks.Of(t.path, a), a.Tag), a.Bot, bios[a.ID]})
+			in.parts.Participants = append(in.parts.Participants, raw)
+		}
+	}
 }
 
-// contributions collects what plugins add.
-type contributions struct {
-	log        *slog.Logger
-	hints      []hint.Hint
-	injections map[string]json.RawMessage
-	bios       map[string]json.RawMessage
+// participant is how a prompt describes a person.
+type participant struct {
+	Name string          `json:"username"`
+	Tag  string          `json:"usertag,omitempty"`
+	Bot  bool            `json:"bot,omitempty"`
+	Bio  json.RawMessage `json:"bio,omitempty"`
 }
 
-// collect asks one after the other, since most answer within microseconds. The others do not
-// wait for one that takes longer: each time that patience ends, a further goroutine asks on.
-// What has not been said at the limit is dropped.
-func (c *contributions) collect(ctx context.Context, limit time.Duration, list []contribution) {
+// fits reports whether what a plugin adds is valid and not too long.
+func (t *turn) fits(plugin string, raw json.RawMessage, limit int) bool {
+	if len(raw) <= limit && json.Valid(raw) {
+		return true
+	}
+	t.log.Warn("contribution left out", "plugin", plugin, "bytes", len(raw), "limit", limit)
+	return false
+}
+
+// collect asks for all contributions at once, and takes them in their order. What has not been
+// said at the limit is dropped.
+func (t *turn) collect(ctx context.Context, limit time.Duration, list []contribution) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	type said struct {
-		by   int
-		take func()
+	answers := make([]chan func(), len(list))
+	for i, c := range list {
+		answers[i] = make(chan func(), 1)
+		go func() {
+			take, err := func() {}, errors.New("it panicked")
+			guard(t.log, c.plugin, func() { take, err = c.ask(ctx) })
+			if err != nil {
+				t.log.Warn("contribution left out", "plugin", c.plugin, "err", err)
+				take = func() {}
+			}
+			answers[i] <- take
+		}()
 	}
-	var next atomic.Int32
-	answers := make(chan said, len(list))
-	asking := func() {
-		for i := next.Add(1) - 1; int(i) < len(list) && ctx.Err() == nil; i = next.Add(1) - 1 {
-			answers <- said{int(i), c.ask(ctx, list[i])}
-		}
-	}
-	patience := time.NewTicker(askPatience)
-	defer patience.Stop()
-	late := make(map[int]bool, len(list))
-	for i := range list {
-		late[i] = true
-	}
-	go asking()
-	for len(late) > 0 {
+	for i, c := range list {
 		select {
-		case a := <-answers:
-			delete(late, a.by)
-			a.take()
-		case <-patience.C:
-			if int(next.Load()) < len(list) {
-				go asking()
-			}
-		case <-ctx.Done():
-			for i := range late {
-				c.log.Warn("contribution left out: it is late", "plugin", list[i].plugin)
-			}
-			return
-		}
-	}
-}
-
-// ask returns what takes the contribution: nothing after an error or a panic.
-func (c *contributions) ask(ctx context.Context, one contribution) (take func()) {
-	take, err := func() {}, errors.New("it panicked")
-	guard(c.log, one.plugin, func() { take, err = one.ask(ctx) })
-	if err != nil {
-		c.log.Warn("contribution left out", "plugin", one.plugin, "err", err)
-		return func() {}
-	}
-	return take
-}
-
-func (c *contributions) addInjection(name string, value json.RawMessage) {
-	if len(value) > maxInjection || len(value) > 0 && !json.Valid(value) {
-		c.log.Warn("injection left out", "plugin", name, "bytes", len(value), "limit", maxInjection)
-		return
-	}
-	if len(value) > 0 {
-		c.injections[name] = value
-	}
-}
-
-func (c *contributions) addBios(bios map[string]json.RawMessage) {
-	for id, bio := range bios {
-		if len(bio) > maxBio || !json.Valid(bio) {
-			c.log.Warn("bio left out", "bytes", len(bio), "limit", maxBio)
+		case take := <-answers[i]:
+			take()
 			continue
+		case <-ctx.Done():
 		}
-		c.bios[id] = bio
+		select {
+		case take := <-answers[i]: // in time, though an earlier one was not
+			take()
+		default:
+			t.log.Warn("contribution left out: it is late", "plugin", c.plugin)
+		}
 	}
 }
 

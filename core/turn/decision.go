@@ -144,7 +144,7 @@ func (d *decision) findLast(v core.View, e *core.Entry) (question, error) {
 		q, _, asks := parseQuestion(before.Data)
 		switch {
 		case before.Message.Seq >= e.Message.Seq, before.Kind == core.KindCommand, before.Kind == core.KindMembership:
-		case isOwnInitiative(before.Kind):
+		case before.Kind == core.KindBeat, before.Kind == core.KindContinue: // by the bot's own initiative
 			return question{}, nil
 		case before.Self && asks && before.Kind == core.KindMessage:
 			h, err := q.waiting(v, d.turn.path)

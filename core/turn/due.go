@@ -3,6 +3,7 @@ package turn
 import (
 	"cmp"
 	"strings"
+	"time"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
@@ -117,8 +118,16 @@ func folded(text string) string { return strings.ToLower(norm.NFC.String(strings
 // ones of one author.
 func (s *setup) merge(waiting []core.Entry) []core.Entry {
 	messages, old := 0, 0
-	for messages < len(waiting) && s.mergeable(&waiting[messages]) {
-		if old == messages && s.isLate(&waiting[messages]) {
+	for i := range waiting {
+		e := &waiting[i]
+		decides := false // a yes or no in reply to something decides it, and is answered alone
+		if e.Message.ReplyTo != nil {
+			_, decides = s.yesOrNo(&e.Message)
+		}
+		if e.Kind != core.KindMessage || e.Reply != "" || decides {
+			break
+		}
+		if old == messages && s.isLate(s.waited(e)) {
 			old++
 		}
 		messages++
@@ -136,19 +145,8 @@ func (s *setup) merge(waiting []core.Entry) []core.Entry {
 	return waiting[:n]
 }
 
-// mergeable reports whether an entry may be answered together with others. A yes or no in
-// reply to something decides it, and is answered alone.
-func (s *setup) mergeable(e *core.Entry) bool {
-	if e.Kind == core.KindMessage && e.Message.ReplyTo != nil {
-		_, plain := s.yesOrNo(&e.Message)
-		return !plain && e.Reply == ""
-	}
-	return e.Kind == core.KindMessage && e.Reply == ""
-}
-
-// isLate reports whether the entry waited so long that it is acknowledged together
+// isLate reports whether an entry waited so long that it is acknowledged together
 // with others rather than answered by itself.
-func (s *setup) isLate(e *core.Entry) bool {
-	limit := s.Config.Backlog
-	return limit > 0 && s.waited(e) > limit
+func (s *setup) isLate(waited time.Duration) bool {
+	return s.Config.Backlog > 0 && waited > s.Config.Backlog
 }

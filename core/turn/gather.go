@@ -1,9 +1,7 @@
 package turn
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -28,28 +26,20 @@ type input struct {
 func (in *input) load(v core.View) error {
 	t := in.turn
 	in.settings = t.setup.Settings(t.path)
-	if t.who.Private {
-		in.settings.Scope = "" // it sees no other place
-	}
 	start := prompt.WindowStart(t.last, t.setup.Config.History)
-	window, err := v.After(t.path, start, int(t.last-start))
+	entries, err := v.After(t.path, start, int(t.last-start)+maxMerged)
 	if err != nil {
 		return err
 	}
-	t.who.Continued = max(t.who.Continued, in.timesContinued(window))
-	in.parts.History = slices.DeleteFunc(window, func(e core.Entry) bool {
+	for _, e := range entries {
 		answered := slices.ContainsFunc(t.messages, func(m core.Entry) bool { return m.Message.Seq == e.Message.Seq })
-		return answered || !e.Spoken() || e.Message.Seq > t.last
-	})
-	// What the bot said later was said while the turn waited: it is not said again.
-	later, err := v.After(t.path, t.last, maxMerged)
-	if err != nil {
-		return err
-	}
-	for _, e := range later {
-		if e.Self && e.Spoken() {
+		// What the bot said later was said while the turn waited: it is not said again.
+		if e.Spoken() && !answered && (e.Self || e.Message.Seq <= t.last) {
 			in.parts.History = append(in.parts.History, e)
 		}
+	}
+	if t.messages[0].Message.Author.Bot {
+		t.who.Continued = max(t.who.Continued, timesContinued(entries, t.last))
 	}
 	if err := in.findPointed(v); err != nil {
 		return err
@@ -59,8 +49,12 @@ func (in *input) load(v core.View) error {
 		return err
 	}
 	in.parts.State = plan.Merge(state, in.lastSaid(), t.setup.Clock(), stateAge, core.State{})
-	t.who.Sees, err = in.seen(v)
-	if err != nil || t.who.Private {
+	t.who.Sees = []core.Path{t.path}
+	if t.who.Private {
+		in.settings.Scope = "" // it sees no other place
+		return nil
+	}
+	if err := in.loadSeen(v); err != nil {
 		return err
 	}
 	return in.loadRecent(v)
@@ -85,7 +79,8 @@ func (in *input) loadRecent(v core.View) error {
 	recent, err := v.Recent(below, most, func(other core.Path) bool {
 		h, err := v.Head(other)
 		unread = errors.Join(unread, err)
-		return !h.Private && in.shared(other)
+		isShare := func(s Share) bool { return within(t.path, s.Paths) && within(other, s.Paths) }
+		return !h.Private && other != t.path && slices.ContainsFunc(t.setup.Prompt.Shares, isShare)
 	})
 	in.parts.Recent = slices.DeleteFunc(recent, func(e core.Entry) bool { return !e.Spoken() })
 	return errors.Join(err, unread)
@@ -93,13 +88,10 @@ func (in *input) loadRecent(v core.View) error {
 
 // timesContinued is how often the model has asked to go on since a user said something.
 // Another bot's message does not start the count again.
-func (in *input) timesContinued(window []core.Entry) int {
-	if !in.turn.messages[0].Message.Author.Bot {
-		return 0
-	}
-	for i := range slices.Backward(window) {
-		e := &window[i]
+func timesContinued(entries []core.Entry, last uint64) int {
+	for _, e := range slices.Backward(entries) {
 		switch {
+		case e.Message.Seq > last:
 		case e.Kind == core.KindContinue:
 			return e.Count
 		case e.Self || e.Message.Author.Bot:
@@ -122,47 +114,33 @@ func (in *input) lastSaid() time.Time {
 	return in.turn.messages[0].Message.SentAt()
 }
 
-// shared reports whether the admin lists both places together in one share.
-func (in *input) shared(other core.Path) bool {
-	if other == in.turn.path {
-		return false
-	}
-	return slices.ContainsFunc(in.turn.setup.Prompt.Shares, func(s Share) bool {
-		return within(in.turn.path, s.Paths) && within(other, s.Paths)
-	})
-}
-
 // maxSeen is how many places a place may see besides itself.
 const maxSeen = 100
 
-// seen lists this place and those that share what they know with it. What is
-// said in private is seen in its own place alone.
-func (in *input) seen(v core.View) ([]core.Path, error) {
-	all := []core.Path{in.turn.path}
-	if in.turn.who.Private {
-		return all, nil
-	}
-	for _, s := range in.turn.setup.Prompt.Shares {
-		if !within(in.turn.path, s.Paths) {
+// loadSeen adds the places that share what they know with this one.
+func (in *input) loadSeen(v core.View) error {
+	t := in.turn
+	for _, s := range t.setup.Prompt.Shares {
+		if !within(t.path, s.Paths) {
 			continue
 		}
 		for _, root := range s.Paths {
 			heads, err := v.Places(root)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			for _, h := range heads {
 				open, err := public(v, h)
 				if err != nil {
-					return nil, err
+					return err
 				}
-				if open && !slices.Contains(all, h.Path) && len(all) <= maxSeen {
-					all = append(all, h.Path)
+				if open && !slices.Contains(t.who.Sees, h.Path) && len(t.who.Sees) <= maxSeen {
+					t.who.Sees = append(t.who.Sees, h.Path)
 				}
 			}
 		}
 	}
-	return all, nil
+	return nil
 }
 
 // publicDepth is how many entries of a place are looked at to tell whether others
@@ -204,9 +182,8 @@ func (in *input) gather(ctx context.Context) {
 	in.parts.Lite, in.parts.Scope = o.Prompt.Lite, in.settings.Scope
 	var texts []string
 	for i := range t.messages {
-		text := t.messages[i].Message.Text
-		if text != "" {
-			texts = append(texts, text)
+		if t.messages[i].Message.Text != "" {
+			texts = append(texts, t.messages[i].Message.Text)
 		}
 	}
 	s := core.Scene{
@@ -230,7 +207,7 @@ func (in *input) occasion() []string {
 	waited := s.waited(first)
 	minutes := waited.Round(time.Minute).String()
 	switch {
-	case first.Kind == core.KindMessage && s.isLate(first):
+	case first.Kind == core.KindMessage && s.isLate(waited):
 		return []string{"You were away: these messages have waited for " + minutes +
 			". Acknowledge them together in one short message."}
 	case first.Kind == core.KindReminder && waited >= remindedLate:
@@ -260,38 +237,14 @@ func (in *input) people() []core.Author {
 	return people
 }
 
-// participants describe people: everybody in a group, in private only those with a bio.
-func (in *input) participants(people []core.Author, bios map[string]json.RawMessage) []json.RawMessage {
-	var list []json.RawMessage
-	marks := in.parts.Marks()
-	for _, a := range people {
-		if in.turn.who.Private && bios[a.ID] == nil {
-			continue
-		}
-		raw, err := json.Marshal(participant{a.Name, cmp.Or(marks.Of(in.turn.path, a), a.Tag), a.Bot, bios[a.ID]})
-		if err == nil {
-			list = append(list, raw)
-		}
-	}
-	return list
-}
-
-// participant is how a prompt describes a person.
-type participant struct {
-	Name string          `json:"username"`
-	Tag  string          `json:"usertag,omitempty"`
-	Bot  bool            `json:"bot,omitempty"`
-	Bio  json.RawMessage `json:"bio,omitempty"`
-}
-
 // offer is the catalogue as this user sees it here, in a round: first all of it, then what
 // was not called yet, and in the last one only ways to speak.
 func (in *input) offer(round uint16) []prompt.Action {
 	definitions := in.turn.snapshot.Offer(in.turn.who)
-	called := in.turn.results.calls()
+	called := in.turn.results.called
 	actions := make([]prompt.Action, 0, len(definitions))
 	for _, d := range definitions {
-		if !d.IsMessage() && (round == lastRound || slices.Contains(called, d.Name)) {
+		if !d.IsMessage() && (round == lastRound || called(d.Name)) {
 			continue
 		}
 		actions = append(actions, prompt.Action{

@@ -114,7 +114,7 @@ func (h *hearing) hear(ctx context.Context) error {
 			return fmt.Errorf("%w: %w", core.ErrUnwritten, err)
 		}
 	}
-	h.messages = h.setup.wanted(h.messages) // gates know the words only now
+	h.keepWanted() // gates know the words only now
 	h.dropOverheard()
 	return h.answerUnheard(ctx)
 }

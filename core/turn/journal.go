@@ -160,12 +160,12 @@ type sending struct {
 func (p *parts) Send(
 	ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error),
 ) error {
-	j, key := p.journal, p.part(n)
-	r, known := j.Find(key)
-	if known && r.Progress == core.ProgressDone {
+	j := p.journal
+	r, sends, since := p.look(n)
+	key := r.Key
+	if r.Progress == core.ProgressDone {
 		return nil
 	}
-	sends, since := p.doubt(n)
 	if sends >= what.MaxSends() {
 		j.Later(j.record(key, core.ProgressUnknown, sending{what, sends}))
 		return core.Errorf(core.Unsure,
@@ -177,7 +177,7 @@ func (p *parts) Send(
 	}
 	step, _ := j.Find(p.step)
 	covered := n == 1 && step.Progress == core.ProgressStarted // its record says that this part may have been sent
-	if known || sends > 0 || !covered {
+	if r.Progress != "" || sends > 0 || !covered {
 		if err := j.Write(ctx, try); err != nil {
 			return err
 		}
@@ -204,37 +204,33 @@ func (p *parts) Send(
 	return err
 }
 
-// doubt is how many sends of a part may have worked, and when the first of them
-// began. A step that an earlier attempt started covers its first part.
-func (p *parts) doubt(n int) (sends int, since time.Time) {
+// look returns the record of a part, without Progress if there is none; and how many sends of it may
+// have worked, and when the first of them began. A step that an earlier attempt started covers its
+// first part.
+func (p *parts) look(n int) (r core.Record, sends int, since time.Time) {
+	key := p.step
+	key.Part = uint16(n)
+	r, known := p.journal.Find(key)
 	s := sending{Sends: 1}
-	r, known := p.journal.Find(p.part(n))
+	before := p.journal.former[p.step]
 	switch {
-	case known && json.Unmarshal(r.Data, &s) != nil:
-		s.Sends = 1
-	case !known && (n != 1 || p.journal.former[p.step].Progress != core.ProgressStarted):
-		s.Sends = 0
-	case !known:
-		r = p.journal.former[p.step]
+	case known && json.Unmarshal(r.Data, &s) == nil:
+		return r, s.Sends, r.Time
+	case known:
+		return r, 1, r.Time
+	case n == 1 && before.Progress == core.ProgressStarted:
+		return core.Record{Key: key}, 1, before.Time
 	}
-	return s.Sends, r.Time
+	return core.Record{Key: key}, 0, since
 }
 
 // Since implements core.Deliveries.
 func (p *parts) Since(n int) time.Time {
-	sends, since := p.doubt(n)
-	r, _ := p.journal.Find(p.part(n))
+	r, sends, since := p.look(n)
 	if sends == 0 || r.Progress == core.ProgressDone {
 		return time.Time{}
 	}
 	return since
-}
-
-// part is the key of the n-th part.
-func (p *parts) part(n int) core.Key {
-	key := p.step
-	key.Part = uint16(n)
-	return key
 }
 
 // unwritten returns the records that wait to be written, and what was sent.

@@ -102,6 +102,9 @@ func (in *input) findPointed(v core.View) error {
 		if e.Message.ReplyTo != nil {
 			id = e.Message.ReplyTo.ID
 		}
+		if id == "" && e.Kind != core.KindPress {
+			continue
+		}
 		said, ok, err := v.Entry(in.turn.path, id)
 		if err != nil {
 			return err

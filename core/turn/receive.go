@@ -170,9 +170,6 @@ func (s *setup) mayChange(e *core.Event) bool {
 	return s.admits(&m) && s.askGates(&m, true).Admission < gate.Redact
 }
 
-// isOwnInitiative reports whether events of the kind come from the bot itself.
-func isOwnInitiative(k core.Kind) bool { return k == core.KindBeat || k == core.KindContinue }
-
 // entry is what an event becomes in the log. ok is false if it is not stored. The log keeps
 // the rank that the platform gave; the configuration is asked whenever it matters.
 func (s *setup) entry(e core.Event, h *intake) (entry core.Entry, ok bool) {
@@ -223,7 +220,7 @@ func (s *setup) verdict(e *core.Event) (v gate.Verdict, ok bool) {
 	default:
 		return v, true // it asks for nothing
 	}
-	if !s.isOpenCommand(e) {
+	if e.Command == nil || !s.isOpenCommand(e) {
 		v = s.askGates(m, false)
 	}
 	if v.Admission == gate.Admit && s.Places.Asleep(m.Path) {
@@ -234,9 +231,6 @@ func (s *setup) verdict(e *core.Event) (v gate.Verdict, ok bool) {
 
 // isOpenCommand reports whether the event calls a command that anybody may call.
 func (s *setup) isOpenCommand(e *core.Event) bool {
-	if e.Command == nil {
-		return false
-	}
 	c, ok := s.Plugins.Commands.Find(e.Command.Name)
 	return ok && c.Open
 }

@@ -39,11 +39,20 @@ func (r *results) add(p core.Plan, done []action.StepResult) {
 	r.about = plan.Merge(r.about, now, now, 0, p.Context)
 }
 
-// outputs are what of the latest round goes back to the model.
+// outputs are what of the latest round goes back to the model. The turn itself tells of a message
+// that may not have arrived.
 func (r *results) outputs() (outputs []prompt.Output) {
 	silent := r.needsAcknowledgement()
 	for _, d := range r.latest {
-		if hasWords(&d) && !r.isReplaced(&d) || silent && d.Progress == core.ProgressDone {
+		hasWords := false
+		switch d.Progress {
+		case core.ProgressDone:
+			hasWords = len(d.Output) > 0
+		case core.ProgressFailed, core.ProgressUnknown, core.ProgressSkipped:
+			_, control := action.Control(d.Action)
+			hasWords = d.Outcome.Text != "" && !control && d.Outcome.Kind != core.Unsure
+		}
+		if hasWords && !r.isReplaced(&d) || silent && d.Progress == core.ProgressDone {
 			outputs = append(outputs, prompt.Output{
 				Action: d.Action, Payload: d.Call.Payload, Progress: d.Progress, Output: d.Output, Text: d.Outcome.Text,
 			})
@@ -61,19 +70,6 @@ func (r *results) questions() (texts []string) {
 		}
 	}
 	return texts
-}
-
-// hasWords reports whether the model is to tell of a step's outcome. The turn itself
-// tells of a message that may not have arrived.
-func hasWords(d *action.StepResult) bool {
-	switch d.Progress {
-	case core.ProgressDone:
-		return len(d.Output) > 0
-	case core.ProgressFailed, core.ProgressUnknown, core.ProgressSkipped:
-		_, control := action.Control(d.Action)
-		return d.Outcome.Text != "" && !control && d.Outcome.Kind != core.Unsure
-	}
-	return false
 }
 
 // isReplaced reports whether the plan's own message for the case that a step fails was
@@ -182,12 +178,9 @@ func (r *results) repeatedBy(p core.Plan) bool {
 	return len(p.Steps) > 0 && len(r.dropRepeated(p).Steps) == 0 && slices.ContainsFunc(r.all, hasOutput)
 }
 
-// calls lists the actions that earlier rounds of the turn called.
-func (r *results) calls() (names []string) {
-	for i := range r.all {
-		names = append(names, r.all[i].Action)
-	}
-	return names
+// called reports whether an earlier round of the turn called the action.
+func (r *results) called(name string) bool {
+	return slices.ContainsFunc(r.all, func(d action.StepResult) bool { return d.Action == name })
 }
 
 // summary words for the user what came of the turn, if the model did not: the outputs of its

@@ -302,7 +302,7 @@ func (t *turn) flush(ctx context.Context) error {
 // recheck leaves out messages that are not to be answered any more, hears voice messages, and
 // looks up again what everybody may do.
 func (t *turn) recheck(ctx context.Context) (err error) {
-	t.messages = t.setup.wanted(t.messages)
+	t.keepWanted()
 	isSound := func(o core.Foreign) bool { return o.Voice }
 	if slices.ContainsFunc(t.messages, func(e core.Entry) bool {
 		return e.Message.Voice || slices.ContainsFunc(e.Message.Foreign, isSound)
@@ -314,7 +314,7 @@ func (t *turn) recheck(ctx context.Context) (err error) {
 	}
 	for i := range t.messages {
 		e := &t.messages[i]
-		if isOwnInitiative(e.Kind) || e.Self {
+		if e.Self || e.Kind == core.KindBeat || e.Kind == core.KindContinue { // nobody wrote it
 			continue
 		}
 		t.setup.rank(&e.Message)
@@ -335,9 +335,9 @@ func (t *turn) recheck(ctx context.Context) (err error) {
 	return nil
 }
 
-// wanted leaves out messages that were deleted, or whose authors may not write any more.
-func (s *setup) wanted(messages []core.Entry) []core.Entry {
-	return slices.DeleteFunc(messages, func(e core.Entry) bool { return e.Deleted || !s.isWanted(&e) })
+// keepWanted leaves out messages that are not to be answered any more.
+func (t *turn) keepWanted() {
+	t.messages = slices.DeleteFunc(t.messages, func(e core.Entry) bool { return !t.setup.isWanted(&e) })
 }
 
 // whoCaused returns whose turn it is, and where.
