@@ -31,16 +31,14 @@ func (in *input) load(v core.View) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		answered := slices.ContainsFunc(t.messages, func(m core.Entry) bool { return m.Message.Seq == e.Message.Seq })
-		// What the bot said later was said while the turn waited: it is not said again.
-		if e.Spoken() && !answered && (e.Self || e.Message.Seq <= t.last) {
-			in.parts.History = append(in.parts.History, e)
-		}
-	}
 	if t.messages[0].Message.Author.Bot {
 		t.who.Continued = max(t.who.Continued, timesContinued(entries, t.last))
 	}
+	in.parts.History = slices.DeleteFunc(entries, func(e core.Entry) bool {
+		answered := slices.ContainsFunc(t.messages, func(m core.Entry) bool { return m.Message.Seq == e.Message.Seq })
+		// What the bot said later was said while the turn waited: it is not said again.
+		return !e.Spoken() || answered || !e.Self && e.Message.Seq > t.last
+	})
 	if err := in.findPointed(v); err != nil {
 		return err
 	}

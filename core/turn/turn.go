@@ -19,7 +19,7 @@
 // question) → gather (hints, injections, attachments) → ask and check (an engine
 // answers; the corrector asks again) → execute (the accepted plan, journalled step
 // by step) → follow up (outputs go back to the model) → deliver (nobody is left
-// without a reply) → answerAloud (a voice message says it, too) → close (what was
+// without a reply; a voice message is answered by one, too) → close (what was
 // sent joins the history and the mark moves, in one commit).
 // After a crash a turn continues where its journal ends.
 //
