@@ -36,10 +36,10 @@ var maxBigPackageLines = map[string]int{
 	"daemon":              5172,
 	"interfaces/discord":  5211,
 	"core/engine":         3615,
-	"core/turn":           5170,
+	"core/turn":           5095,
 	"core/action":         3940,
 	"interfaces/telegram": 4167,
-	"memory":              7663,
+	"memory":              7664,
 }
 
 // stiff matches wording in comments that plain English avoids.
