@@ -221,7 +221,7 @@ func (b *breaker) countsAgainst(people []core.Path) bool {
 	return b.failed >= tripAfter && (len(b.suspects) == 0 || len(people) > 0 && !slices.ContainsFunc(people, innocent))
 }
 
-// health says for whom the engine is left alone.
+// health says which users the engine does not serve for now.
 func (b *breaker) health() Health {
 	switch {
 	case b.failed < tripAfter:

@@ -174,7 +174,7 @@ func suggest(list []button, texts []string) []button {
 	return list
 }
 
-// pressers are the only users who may press the buttons of a message: those whom it
+// pressers are the only users who may press the buttons of a message: those that it
 // answers there. None means everybody.
 func (d *delivery) pressers(call core.Call, to chatKey) (ids []int64) {
 	for _, a := range call.Authors {
