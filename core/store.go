@@ -84,6 +84,11 @@ type Batch struct {
 	Append []Entry
 	// Known is set by the store: for each of Append, whether it was there already.
 	Known []bool
+	// Begin counts the first attempt at each due entry of Append that is new and finds nothing
+	// waiting in its place: the store writes the TurnRecord of a turn that answers it alone.
+	Begin bool
+	// Begun is set by the store: for each of Append, whether its turn was begun.
+	Begun []bool
 	// Change applies edits, deletions, reactions and migrations; one that finds
 	// nothing to change is not an error.
 	Change []Event

@@ -45,6 +45,7 @@ type newEntry struct {
 	path    core.Path // where it went
 	seq     uint64
 	known   bool
+	begun   bool
 }
 
 type record struct {
@@ -254,11 +255,11 @@ func closeTurn(t *tx, turn core.TurnID) {
 // publish sets the numbers and paths that the entries got.
 func (w *batch) publish() {
 	w.epoch.unmute(w.over)
-	w.from.Known = make([]bool, len(w.entries))
+	w.from.Known, w.from.Begun = make([]bool, len(w.entries)), make([]bool, len(w.entries))
 	for i, e := range w.entries {
 		m := &w.from.Append[i].Message
 		m.Path, m.Seq = e.path, e.seq
-		w.from.Known[i] = e.known
+		w.from.Known[i], w.from.Begun[i] = e.known, e.begun
 	}
 }
 
@@ -275,7 +276,7 @@ func (w *batch) append(t *tx, from *core.Entry, e *newEntry) {
 	oldForeign := !own && t.forgotten().dropOldForeign(m)
 	isAbout := from.Command != nil && from.Target != "" // a command about those words
 	if old || isAbout && (oldQuote || oldForeign) {
-		e.path, e.seq, e.known = m.Path, 0, true
+		e.path, e.seq, e.known, e.begun = m.Path, 0, true, false
 		return
 	}
 	forgot := func(id string) bool {
@@ -285,11 +286,6 @@ func (w *batch) append(t *tx, from *core.Entry, e *newEntry) {
 	gone := own && len(w.muted) > 0 || forgot(m.Author.ID)
 	quoted := oldQuote || m.ReplyTo != nil && forgot(m.ReplyTo.From.ID)
 	passedOn := dropForeign(m, func(o core.Foreign) bool { return forgot(o.From.ID) }) || oldForeign
-	if !gone && !quoted && !passedOn && !own {
-		e.value = e.encoded
-		t.append(from, e)
-		return
-	}
 	if quoted {
 		m.ReplyTo = &core.Quote{ID: m.ReplyTo.ID}
 	}
@@ -300,8 +296,33 @@ func (w *batch) append(t *tx, from *core.Entry, e *newEntry) {
 		erase(&l)
 		l.Due, l.Message.Author, l.answers = false, core.Author{}, nil
 	}
-	e.value = encodeEntry(&l)
+	e.value = e.encoded
+	if gone || quoted || passedOn || own {
+		e.value = encodeEntry(&l)
+	}
+	e.begun = false
+	alone := w.from.Begin && l.Due && t.isIdle(m.Path)
 	t.append(&l.Entry, e)
+	if alone && !e.known {
+		t.begin(e)
+	}
+}
+
+// isIdle reports whether nothing waits in a place.
+func (t *tx) isIdle(path core.Path) bool {
+	for range t.numbers(bucketDue, t.resolve(path).key, 0) {
+		return false
+	}
+	return true
+}
+
+// begin stores the first attempt of the turn that answers this entry alone.
+func (t *tx) begin(e *newEntry) {
+	e.begun = true
+	turn := core.TurnID{Path: e.path, Seq: e.seq}
+	t.putRecord(record{core.Key{Turn: turn}, core.JSON(storedRecord{
+		Progress: core.ProgressStarted, Time: t.now, Data: core.JSON(core.TurnRecord{Last: e.seq, Attempts: 1}),
+	})})
 }
 
 // append adds one entry to the end of its place's log, unless its id is known.

@@ -103,9 +103,18 @@ func (s *MemStore) Commit(ctx context.Context, b *core.Batch) error {
 	}
 	muted := s.mutedTurns(b)
 	people, gone := s.mute(b)
-	b.Known = make([]bool, len(b.Append))
+	b.Known, b.Begun = make([]bool, len(b.Append)), make([]bool, len(b.Append))
 	for i := range b.Append {
-		b.Known[i] = s.appendFrom(&b.Append[i], people, gone)
+		e := &b.Append[i]
+		path, _ := s.resolve(e.Message.Path)
+		idle := !slices.Contains(s.place(path).waits, true)
+		b.Known[i] = s.appendFrom(e, people, gone)
+		if b.Begin && idle && e.Due && !b.Known[i] {
+			b.Begun[i] = true
+			key := core.Key{Turn: core.TurnID{Path: e.Message.Path, Seq: e.Message.Seq}}
+			first := core.JSON(core.TurnRecord{Last: e.Message.Seq, Attempts: 1})
+			s.records[key] = core.Record{Key: key, Progress: core.ProgressStarted, Data: first}
+		}
 	}
 	for i := range b.Change {
 		s.change(b.Change[i])

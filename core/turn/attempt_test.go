@@ -323,16 +323,60 @@ func TestRecordsAreWrittenOnce(t *testing.T) {
 	}
 }
 
-// recording counts the records that are written.
+// TestReceiptBeginsTheTurn: a message that nothing waits before is answered with three commits, one
+// of them after the answer. Its first attempt is counted by its receipt, also for the next life.
+func TestReceiptBeginsTheTurn(t *testing.T) {
+	s := &recording{Store: open(t, t.TempDir()), seen: make(map[string]int)}
+	defer s.Close()
+	room := coretest.NewRoom("room")
+	b := start(t, s, room, coretest.NewAsker(plan("ok"), plan("ok"), plan("ok")))
+	before := int64(0)
+	for i := range 3 {
+		before = s.commits.Load()
+		b.receive(said(fmt.Sprint(i), "jay", "hi"))
+		b.ended(1)
+	}
+	b.stop()
+	if n := s.commits.Load() - before; n != 3 {
+		t.Errorf("a message took %d commits, want 3", n)
+	}
+	asker := coretest.NewAsker(plan("ok"))
+	asker.Hold = make(chan struct{})
+	b = start(t, s, room, asker)
+	b.receive(said("4", "jay", "hi"), said("5", "jay", "there"), said("6", "ann", "hello"))
+	b.thinks(1)
+	defer b.kill()
+	for seq, want := range map[uint64]string{7: `{"last":8,"attempts":1}`, 9: ""} {
+		id := core.TurnID{Path: place, Seq: seq}
+		err := s.View(context.Background(), func(v core.View) error {
+			records, err := v.Journal(id)
+			got := ""
+			if len(records) > 0 {
+				got = string(records[0].Data)
+			}
+			if got != want {
+				t.Errorf("%s has the record %s, want %s", id, got, want)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// recording counts the commits, and the records that they write.
 type recording struct {
 	core.Store
-	mu   sync.Mutex
-	seen map[string]int
+	mu      sync.Mutex
+	seen    map[string]int
+	commits atomic.Int64
 }
 
 func (s *recording) Commit(ctx context.Context, b *core.Batch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.commits.Add(1)
 	for _, r := range b.Journal {
 		s.seen[fmt.Sprint(r.Key, " ", r.Progress)]++
 	}

@@ -77,6 +77,7 @@ func (t *Turns) receive(ctx context.Context, events []core.Event) error {
 			skipped, count = append(skipped, &events[i]), append(count, hear.counts...)
 		}
 	}
+	b.Begin = t.beginsNow(s, b.Append)
 	if err := t.store.Commit(ctx, &b); err != nil {
 		return fmt.Errorf("receive: %w", err)
 	}
@@ -93,7 +94,11 @@ func (t *Turns) receive(ctx context.Context, events []core.Event) error {
 			entry = t.stored(ctx, &entry)
 		}
 		if entry.Due {
-			t.wake(queue{entry.Message.Path, entry.Kind == core.KindCommand})
+			q, begun := queue{entry.Message.Path, entry.Kind == core.KindCommand}, uint64(0)
+			if b.Begun[i] {
+				begun = entry.Message.Seq
+			}
+			t.wake(q, begun)
 		} else {
 			skipped = append(skipped, appended[i])
 		}
@@ -110,6 +115,15 @@ func (t *Turns) receive(ctx context.Context, events []core.Event) error {
 		}
 	}
 	return nil
+}
+
+// beginsNow reports whether turns that answer these entries begin as soon as they are stored.
+func (t *Turns) beginsNow(s *setup, entries []core.Entry) bool {
+	t.mu.Lock()
+	lives := t.life != nil && t.life.Err() == nil
+	t.mu.Unlock()
+	isOut := func(e core.Entry) bool { return e.Due && !s.reaches(e.Message.Path) }
+	return lives && !slices.ContainsFunc(entries, isOut)
 }
 
 // stored returns an entry as the log has it, due only while it waits. The commit that

@@ -56,6 +56,7 @@ type turn struct {
 	log      *slog.Logger
 	journal  *journal // nil in a preview
 	attempt  int
+	counted  bool // this attempt is on disk already
 
 	messages []core.Entry     // what it answers
 	last     uint64           // the number of the last one
@@ -79,12 +80,14 @@ func newTurn(turns *Turns, path core.Path, s *setup) *turn {
 func (t *turn) run(ctx context.Context) error {
 	// Somebody may have been forgotten after load read what waits. The store knows only from
 	// the commit on that a turn runs that answers them, so both sides of it are looked at.
-	if t.stale(ctx) {
-		return errForgotten
-	}
-	t.attempt++
-	if err := t.journal.Write(ctx, t.opening(core.ProgressStarted)); err != nil {
-		return err
+	if !t.counted {
+		if t.stale(ctx) {
+			return errForgotten
+		}
+		t.attempt++
+		if err := t.journal.Write(ctx, t.opening(core.ProgressStarted)); err != nil {
+			return err
+		}
 	}
 	t.journal.begun = true
 	if t.stale(ctx) {

@@ -128,8 +128,8 @@ func view[T any](ctx context.Context, s core.Store, read func(core.View) (T, err
 
 // Wake is called when an interface can speak in a place again: what waits there is answered.
 func (t *Turns) Wake(place core.Path) {
-	t.wake(queue{place, false})
-	t.wake(queue{place, true})
+	t.wake(queue{place, false}, 0)
+	t.wake(queue{place, true}, 0)
 }
 
 // Retry is called when what made turns fail may be over, as when there is room on the
@@ -148,18 +148,19 @@ func (t *Turns) retried() <-chan struct{} {
 	return t.retry
 }
 
-// wake makes sure that somebody looks at what waits in the queue.
-func (t *Turns) wake(q queue) {
+// wake makes sure that somebody looks at what waits in the queue. begun is the number of the
+// turn whose first attempt is counted; 0: none.
+func (t *Turns) wake(q queue, begun uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p, ok := t.awake[q]; ok {
-		p.again = true
+		p.again, p.begun = true, max(p.begun, begun)
 		return
 	}
 	if t.life != nil && t.life.Err() != nil {
 		return // the next life finds it in the log
 	}
-	p := &worker{turns: t, queue: q, over: make(chan struct{})}
+	p := &worker{turns: t, queue: q, over: make(chan struct{}), begun: begun}
 	t.awake[q] = p
 	if t.life != nil {
 		t.places.Add(1)

@@ -83,6 +83,7 @@ type worker struct {
 
 	// Guarded by turns.mu.
 	again  bool                    // something was received since the log was read
+	begun  uint64                  // the turn whose first attempt its receipt counted; 0: none
 	gone   map[string]bool         // the messages deleted since the log was read
 	asking map[string]bool         // the messages thought about, until a plan is accepted
 	cancel context.CancelCauseFunc // ends that thinking
@@ -250,6 +251,8 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 	ctx = core.WithEpoch(ctx, with.Epoch()) // before anything is read
 	p.turns.mu.Lock()
 	p.gone = make(map[string]bool)
+	begun := p.begun
+	p.begun = 0
 	p.turns.mu.Unlock()
 	other := false
 	err := p.turns.store.View(ctx, func(v core.View) error {
@@ -276,7 +279,7 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 		}
 		j, kept := p.journalOf(ctx, with, id, records)
 		t.journal = j
-		t.messages, t.last, t.attempt = with.choose(waiting, j)
+		t.choose(waiting, begun)
 		t.who = whoCaused(t.messages)
 		t.who.Private = head.Private
 		if !kept {
@@ -286,7 +289,7 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 		return t.input.load(v)
 	})
 	if other {
-		p.turns.wake(queue{p.queue.path, !p.queue.commands})
+		p.turns.wake(queue{p.queue.path, !p.queue.commands}, 0)
 	}
 	if err != nil || t.journal == nil {
 		return nil, err
@@ -311,22 +314,28 @@ func forgotten(ctx context.Context, s core.Store, paths ...core.Path) bool {
 	return ok && f.Forgotten(ctx, paths...)
 }
 
-// choose returns what the turn answers: what an earlier attempt chose, or what waits now.
-func (s *setup) choose(waiting []core.Entry, j *journal) (chosen []core.Entry, last uint64, attempts int) {
+// choose sets what the turn answers: what an earlier attempt chose, or what waits now. begun is the
+// number of the turn whose first attempt its receipt counted.
+func (t *turn) choose(waiting []core.Entry, begun uint64) {
 	var before core.TurnRecord // what the latest attempt noted when it began
-	r, _ := j.Find(core.Key{Turn: j.id})
+	r, _ := t.journal.Find(core.Key{Turn: t.journal.id})
 	if json.Unmarshal(r.Data, &before) != nil {
 		before = core.TurnRecord{}
 	}
+	isFirst := begun == t.journal.id.Seq
 	for _, e := range waiting {
-		if e.Message.Seq <= before.Last {
-			chosen = append(chosen, e)
+		if e.Message.Seq <= before.Last && !isFirst {
+			t.messages = append(t.messages, e)
 		}
 	}
-	if len(chosen) == 0 { // it is the first attempt, or the place has moved and counts anew
-		chosen = s.merge(waiting)
+	if len(t.messages) == 0 { // or the place has moved and counts anew
+		t.messages = t.setup.merge(waiting)
 	}
-	return chosen, max(before.Last, chosen[len(chosen)-1].Message.Seq), before.Attempts
+	t.last = max(before.Last, t.messages[len(t.messages)-1].Message.Seq)
+	t.attempt, t.counted = before.Attempts, isFirst && t.last == before.Last
+	if isFirst && !t.counted { // it answers more than its receipt knew
+		t.attempt = 0
+	}
 }
 
 // wait pauses, or ends with ctx.
