@@ -301,28 +301,14 @@ func (w *batch) append(t *tx, from *core.Entry, e *newEntry) {
 		e.value = encodeEntry(&l)
 	}
 	e.begun = false
-	alone := w.from.Begin && l.Due && t.isIdle(m.Path)
 	t.append(&l.Entry, e)
-	if alone && !e.known {
-		t.begin(e)
+	if w.from.Begin && l.Due && !e.known && t.waiting(placeKey(e.path), e.seq)[0] == e.seq {
+		e.begun = true
+		first := core.TurnRecord{Last: e.seq, Attempts: 1}
+		t.putRecord(record{core.Key{Turn: core.TurnID{Path: e.path, Seq: e.seq}}, core.JSON(storedRecord{
+			Progress: core.ProgressStarted, Time: t.now, Data: core.JSON(first),
+		})})
 	}
-}
-
-// isIdle reports whether nothing waits in a place.
-func (t *tx) isIdle(path core.Path) bool {
-	for range t.numbers(bucketDue, t.resolve(path).key, 0) {
-		return false
-	}
-	return true
-}
-
-// begin stores the first attempt of the turn that answers this entry alone.
-func (t *tx) begin(e *newEntry) {
-	e.begun = true
-	turn := core.TurnID{Path: e.path, Seq: e.seq}
-	t.putRecord(record{core.Key{Turn: turn}, core.JSON(storedRecord{
-		Progress: core.ProgressStarted, Time: t.now, Data: core.JSON(core.TurnRecord{Last: e.seq, Attempts: 1}),
-	})})
 }
 
 // append adds one entry to the end of its place's log, unless its id is known.

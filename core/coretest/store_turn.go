@@ -46,25 +46,6 @@ func dueCases() map[string]func(*testing.T, *shelf) {
 				return err
 			})
 		},
-		"the receipt begins what waits alone": func(t *testing.T, s *shelf) {
-			s.append(asked(kitchen, "1", "one"))
-			b := core.Batch{Begin: true, Append: []core.Entry{
-				asked(kitchen, "2", "two"), said(garden, "1", "talk"), asked(garden, "2", "three"), asked(garden, "3", "four"),
-				asked(garden, "2", "three"),
-			}}
-			s.commit(&b)
-			same(t, "begun", b.Begun, []bool{false, false, true, false, false})
-			s.again()
-			same(t, "journal of one that waits for another", len(s.journal(core.TurnID{Path: kitchen, Seq: 2})), 0)
-			got := s.journal(core.TurnID{Path: garden, Seq: 2})
-			same(t, "records", len(got), 1)
-			same(t, "progress", got[0].Progress, core.ProgressStarted)
-			same(t, "attempt", string(got[0].Data), `{"last":2,"attempts":1}`)
-			s.answer(garden, 3)
-			b = core.Batch{Append: []core.Entry{asked(garden, "4", "five")}}
-			s.commit(&b)
-			same(t, "begun unasked", b.Begun, []bool{false})
-		},
 		"what a conversation is about": func(t *testing.T, s *shelf) {
 			tea := core.State{Topic: "tea", SlotsFilled: map[string]json.RawMessage{"sugar": json.RawMessage("2")}}
 			s.append(said(kitchen, "1", "tea?"), said(garden, "1", "roses"))
@@ -126,6 +107,25 @@ func settledCases() map[string]func(*testing.T, *shelf) {
 			s.settle(kitchen, 9)
 			s.append(asked(kitchen, "5", "five"))
 			same(t, "due after a number that is not there", words(s.due(kitchen)), []string{"five"})
+		},
+		"the receipt begins what waits alone": func(t *testing.T, s *shelf) {
+			s.append(asked(kitchen, "1", "one"))
+			b := core.Batch{Begin: true, Append: []core.Entry{
+				asked(kitchen, "2", "two"), said(garden, "1", "talk"), asked(garden, "2", "three"), asked(garden, "3", "four"),
+				asked(garden, "2", "three"),
+			}}
+			s.commit(&b)
+			same(t, "begun", b.Begun, []bool{false, false, true, false, false})
+			s.again()
+			same(t, "journal of one that waits for another", len(s.journal(core.TurnID{Path: kitchen, Seq: 2})), 0)
+			got := s.journal(core.TurnID{Path: garden, Seq: 2})
+			same(t, "records", len(got), 1)
+			same(t, "progress", got[0].Progress, core.ProgressStarted)
+			same(t, "attempt", string(got[0].Data), `{"last":2,"attempts":1}`)
+			s.answer(garden, 3)
+			b = core.Batch{Append: []core.Entry{asked(garden, "4", "five")}}
+			s.commit(&b)
+			same(t, "begun unasked", b.Begun, []bool{false})
 		},
 		"a closed turn leaves no journal": func(t *testing.T, s *shelf) {
 			turn, open := core.TurnID{Path: kitchen, Seq: 1}, core.TurnID{Path: kitchen, Seq: 2}

@@ -21,10 +21,6 @@ type attention struct {
 	places recent.Cache[core.Path, *placeAttention]
 }
 
-func newAttention() attention {
-	return attention{places: recent.NewCache[core.Path, *placeAttention](maxPlaces / 2)}
-}
-
 // placeAttention is the attention to one place.
 type placeAttention struct {
 	since    int       // messages that were only overheard, since the model was last asked

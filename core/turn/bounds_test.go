@@ -16,7 +16,7 @@ func numbered(i int) core.Path { return core.MustPath(fmt.Sprint("room/", i)) }
 // TestAttentionIsBounded checks that the places where something was said lately stay.
 func TestAttentionIsBounded(t *testing.T) {
 	now := time.Now()
-	a := newAttention()
+	a := &New(Options{}).attention
 	silent, busy := numbered(-1), numbered(-2)
 	at := func(place core.Path) (found *placeAttention) {
 		a.with(place, now, func(e *placeAttention) { found = e })
@@ -39,7 +39,7 @@ func TestAttentionIsBounded(t *testing.T) {
 // TestLimitsAreBounded checks that the limits of users who were seen lately stay.
 func TestLimitsAreBounded(t *testing.T) {
 	now := time.Now()
-	a := newLimiter()
+	a := &New(Options{}).limiter
 	for i := range maxLimited {
 		a.notice([]core.Path{numbered(i)}, now)
 		if a.mayNotice(numbered(0), now) {

@@ -139,6 +139,7 @@ func (d *decision) findLast(v core.View, e *core.Entry) (question, error) {
 	if err != nil {
 		return question{}, err
 	}
+	isForBot := e.Message.Private || e.Message.Addressed != "" && e.Message.Addressed != core.AddressedOverheard
 	onlyWords := d.turn.who.Private && d.turn.setup.Places.Chooser(d.turn.path) == nil
 	for _, before := range slices.Backward(entries) {
 		q, _, asks := parseQuestion(before.Data)
@@ -154,7 +155,7 @@ func (d *decision) findLast(v core.View, e *core.Entry) (question, error) {
 		case before.Self && onlyWords && strings.HasSuffix(strings.TrimSpace(before.Message.Text), "?"):
 			return question{}, nil
 		case before.Self, onlyWords:
-		case before.Message.Author.ID == e.Message.Author.ID, !toUs(&e.Message):
+		case before.Message.Author.ID == e.Message.Author.ID, !isForBot:
 			return question{}, nil
 		}
 	}

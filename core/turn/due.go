@@ -57,7 +57,9 @@ func (s *setup) due(e *core.Event, h *intake) bool {
 	if !m.Private {
 		h.note(m.Path, func(e *placeAttention) { e.heard(wanted, h.now) })
 	}
-	return wanted || m.Voice && s.mayBeCalled(m, &here)
+	// The words of a voice message decide, when they are heard.
+	hears := s.Prompt.Speech.Hear != nil && s.Prompt.Speech.Overhears && !here.Blind
+	return wanted || m.Voice && hears && sound(m) != nil && here.Activation != ActivationNever
 }
 
 // isCommand reports whether the event calls a command that this person may call

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/plan"
 	"synthbot/core/prompt"
 )
@@ -239,10 +240,10 @@ func (in *input) people() []core.Author {
 // was not called yet, and in the last one only ways to speak.
 func (in *input) offer(round uint16) []prompt.Action {
 	definitions := in.turn.snapshot.Offer(in.turn.who)
-	called := in.turn.results.called
 	actions := make([]prompt.Action, 0, len(definitions))
 	for _, d := range definitions {
-		if !d.IsMessage() && (round == lastRound || called(d.Name)) {
+		isSame := func(done action.StepResult) bool { return done.Action == d.Name }
+		if !d.IsMessage() && (round == lastRound || slices.ContainsFunc(in.turn.results.all, isSame)) {
 			continue
 		}
 		actions = append(actions, prompt.Action{

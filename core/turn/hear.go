@@ -72,13 +72,6 @@ func anySound(m *core.Message) *core.Attachment {
 	return &m.Attachments[i]
 }
 
-// mayBeCalled reports whether the words of a voice message decide later whether the bot is
-// meant: the message waits until it was heard.
-func (s *setup) mayBeCalled(m *core.Message, here *Settings) bool {
-	return s.Prompt.Speech.Hear != nil && s.Prompt.Speech.Overhears && sound(m) != nil &&
-		here.Activation != ActivationNever && !here.Blind
-}
-
 // hearing is how a turn hears the voice messages that it answers.
 type hearing struct {
 	*turn
@@ -227,25 +220,14 @@ func (h *hearing) answerUnheard(ctx context.Context) error {
 		h.input.unheard = why
 		return nil
 	}
-	known := h.unasked()
-	if !known && why == deaf {
-		var err error
-		if known, err = h.saidLately(ctx, deaf); err != nil {
-			return err
-		}
-	}
-	if known {
-		h.messages = nil
-		return nil
-	}
-	h.messages[0].Reply = why
-	return nil
-}
-
-// saidLately reports whether the bot said a text in this place within a day.
-func (h *hearing) saidLately(ctx context.Context, text string) (bool, error) {
 	last, err := view(ctx, h.turns.store, func(v core.View) ([]core.Entry, error) { return v.Last(h.path, deafDepth) })
-	return slices.ContainsFunc(last, func(e core.Entry) bool {
-		return e.Self && e.Message.Text == text && h.setup.Clock().Sub(e.Message.Time) < 24*time.Hour
-	}), err
+	isKnown := func(e core.Entry) bool {
+		return e.Self && e.Message.Text == deaf && h.setup.Clock().Sub(e.Message.Time) < 24*time.Hour
+	}
+	if h.unasked() || why == deaf && slices.ContainsFunc(last, isKnown) {
+		h.messages = nil
+	} else {
+		h.messages[0].Reply = why
+	}
+	return err
 }

@@ -27,10 +27,6 @@ type limiter struct {
 	people recent.Cache[core.Path, *userLimit]
 }
 
-func newLimiter() limiter {
-	return limiter{people: recent.NewCache[core.Path, *userLimit](maxLimited / 2)}
-}
-
 // userLimit is the limit of one user, a token bucket: so many turns may come at once, and
 // as many more in each minute.
 type userLimit struct {

@@ -48,7 +48,9 @@ func (in *input) readMessage(r *action.Provenance, e *core.Entry) {
 	}
 	r.AddWords(m.Text)
 	q := m.ReplyTo
-	if q != nil && q.Text != "" && q.From.ID != m.Author.ID && !in.isOurs(m, q) {
+	isQuoted := func(e core.Entry) bool { return e.Self && e.Message.ID == q.ID }
+	isOthers := q != nil && q.From.ID != m.Author.ID && m.Addressed != core.AddressedReply
+	if isOthers && q.Text != "" && !slices.ContainsFunc(in.parts.History, isQuoted) {
 		r.Strangers = true
 		r.AddWords(q.Text) // pointing at an address is as good as writing it
 	}
@@ -62,13 +64,6 @@ func (in *input) readMessage(r *action.Provenance, e *core.Entry) {
 	if slices.ContainsFunc(m.Attachments, other) {
 		r.Strangers = true
 	}
-}
-
-// isOurs reports whether the quote is of something that the bot said.
-func (in *input) isOurs(m *core.Message, q *core.Quote) bool {
-	return m.Addressed == core.AddressedReply || slices.ContainsFunc(in.parts.History, func(e core.Entry) bool {
-		return e.Self && e.Message.ID == q.ID
-	})
 }
 
 // readLine notes a line of a history.

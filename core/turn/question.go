@@ -313,11 +313,6 @@ func (p questionParts) Since(n int) time.Time { return p.Deliveries.Since(p.ques
 // part is the number of the question's n-th part in the journal of its step.
 func (q question) part(n int) int { return questionPart + questionParted*q.ask + n }
 
-// toUs reports whether a message is meant for the bot and nobody else.
-func toUs(m *core.Message) bool {
-	return m.Private || m.Addressed != "" && m.Addressed != core.AddressedOverheard
-}
-
 // What a plain yes or no is, in the languages of the house, and what may be around it.
 var (
 	yesWords = strings.Fields("yes y ok okay confirm ja sì si sí oui sim да так tak はい")

@@ -178,11 +178,6 @@ func (r *results) repeatedBy(p core.Plan) bool {
 	return len(p.Steps) > 0 && len(r.dropRepeated(p).Steps) == 0 && slices.ContainsFunc(r.all, hasOutput)
 }
 
-// called reports whether an earlier round of the turn called the action.
-func (r *results) called(name string) bool {
-	return slices.ContainsFunc(r.all, func(d action.StepResult) bool { return d.Action == name })
-}
-
 // summary words for the user what came of the turn, if the model did not: the outputs of its
 // actions.
 func (r *results) summary() string {

@@ -56,7 +56,6 @@ type turn struct {
 	log      *slog.Logger
 	journal  *journal // nil in a preview
 	attempt  int
-	counted  bool // this attempt is on disk already
 
 	messages []core.Entry     // what it answers
 	last     uint64           // the number of the last one
@@ -80,7 +79,7 @@ func newTurn(turns *Turns, path core.Path, s *setup) *turn {
 func (t *turn) run(ctx context.Context) error {
 	// Somebody may have been forgotten after load read what waits. The store knows only from
 	// the commit on that a turn runs that answers them, so both sides of it are looked at.
-	if !t.counted {
+	if !t.journal.begun {
 		if t.stale(ctx) {
 			return errForgotten
 		}

@@ -36,7 +36,8 @@ func New(o Options) *Turns {
 	t := &Turns{
 		store: o.Store, suspect: make(chan struct{}, 1), retry: make(chan struct{}),
 		awake: make(map[queue]*worker), former: make(map[queue]*worker),
-		attention: newAttention(), limiter: newLimiter(),
+		attention:  attention{places: recent.NewCache[core.Path, *placeAttention](maxPlaces / 2)},
+		limiter:    limiter{people: recent.NewCache[core.Path, *userLimit](maxLimited / 2)},
 		injections: recent.NewShared[injectedKey, injectedValue](maxInjections / 2),
 	}
 	t.Reconfigure(o)

@@ -279,7 +279,7 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 		}
 		j, kept := p.journalOf(ctx, with, id, records)
 		t.journal = j
-		t.choose(waiting, begun)
+		p.choose(t, waiting, begun)
 		t.who = whoCaused(t.messages)
 		t.who.Private = head.Private
 		if !kept {
@@ -316,7 +316,7 @@ func forgotten(ctx context.Context, s core.Store, paths ...core.Path) bool {
 
 // choose sets what the turn answers: what an earlier attempt chose, or what waits now. begun is the
 // number of the turn whose first attempt its receipt counted.
-func (t *turn) choose(waiting []core.Entry, begun uint64) {
+func (p *worker) choose(t *turn, waiting []core.Entry, begun uint64) {
 	var before core.TurnRecord // what the latest attempt noted when it began
 	r, _ := t.journal.Find(core.Key{Turn: t.journal.id})
 	if json.Unmarshal(r.Data, &before) != nil {
@@ -332,8 +332,8 @@ func (t *turn) choose(waiting []core.Entry, begun uint64) {
 		t.messages = t.setup.merge(waiting)
 	}
 	t.last = max(before.Last, t.messages[len(t.messages)-1].Message.Seq)
-	t.attempt, t.counted = before.Attempts, isFirst && t.last == before.Last
-	if isFirst && !t.counted { // it answers more than its receipt knew
+	t.attempt, t.journal.begun = before.Attempts, isFirst && t.last == before.Last
+	if isFirst && !t.journal.begun { // it answers more than its receipt knew
 		t.attempt = 0
 	}
 }
