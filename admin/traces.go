@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"sync"
 
@@ -77,5 +79,74 @@ func (t *Traces) Forget(path core.Path) {
 		bare := *t.ends[i].Trace // the trace is shared
 		bare.Memories = nil
 		t.ends[i].Trace = &bare
+	}
+}
+
+// Running lists the running turns. It implements watch.StageObserver. Safe for concurrent use.
+type Running struct {
+	mu      sync.Mutex
+	turns   map[core.TurnID]watch.TurnStage
+	changes subscribers[struct{}]
+}
+
+// ObserveStage implements watch.StageObserver.
+func (r *Running) ObserveStage(s watch.TurnStage) {
+	r.mu.Lock()
+	if r.turns == nil {
+		r.turns = make(map[core.TurnID]watch.TurnStage)
+	}
+	r.turns[s.Turn] = s
+	if s.Stage == watch.StageOver {
+		delete(r.turns, s.Turn)
+	}
+	r.mu.Unlock()
+	r.changes.publish(struct{}{})
+}
+
+// Now returns the running turns, the oldest first.
+func (r *Running) Now() []watch.TurnStage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.SortedFunc(maps.Values(r.turns), func(a, b watch.TurnStage) int {
+		byPath := cmp.Compare(a.Turn.Path.String(), b.Turn.Path.String())
+		return cmp.Or(a.Began.Compare(b.Began), byPath, cmp.Compare(a.Turn.Seq, b.Turn.Seq))
+	})
+}
+
+// Changes returns a channel that holds a token if Now has changed since the last token was
+// taken. done ends the subscription.
+func (r *Running) Changes() (changes <-chan struct{}, done func()) { return r.changes.subscribe(1) }
+
+// subscribers are channels that receive what is published. Safe for concurrent use.
+type subscribers[T any] struct {
+	mu  sync.Mutex
+	all map[chan T]bool
+}
+
+// subscribe returns a channel with room for n values. done ends the subscription.
+func (s *subscribers[T]) subscribe(n int) (_ <-chan T, done func()) {
+	c := make(chan T, n)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = make(map[chan T]bool)
+	}
+	s.all[c] = true
+	return c, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.all, c)
+	}
+}
+
+// publish sends a value to each channel that has room. It does not block.
+func (s *subscribers[T]) publish(value T) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.all {
+		select {
+		case c <- value:
+		default:
+		}
 	}
 }

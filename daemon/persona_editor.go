@@ -23,54 +23,34 @@ type personaEditor struct{ bot *Bot }
 // maxPersona is the largest file that is edited, in bytes.
 const maxPersona = 256 << 10
 
-// Files implements adminpage.Personas. A file's ID is what the configuration
-// calls it.
-func (e personaEditor) Files() []adminpage.File {
+// Files implements adminpage.Personas. A file's ID is what the configuration calls it.
+func (e personaEditor) Files() (list []adminpage.File) {
 	c := e.bot.InForce().personas
-	var list []adminpage.File
 	for _, name := range c.Files {
 		f := adminpage.File{ID: name, Name: c.byFile[name].Name, Path: cmp.Or(name, "built in")}
-		f.Editable = e.editable(name)
+		text, err := e.text(name)
+		f.Text, f.Editable = text, err == nil
 		list = append(list, f)
 	}
 	return list
 }
 
-var errNoText = errors.New("is not a text that can be edited here")
-
-// text reads a persona file. Character cards are not text.
+// text reads a persona file. Character cards and the built-in persona are not text.
 func (e personaEditor) text(name string) (string, error) {
 	raw, err := os.ReadFile(e.bot.InForce().Config.Beside(name))
 	if err != nil {
 		return "", err
 	}
 	if len(raw) > maxPersona || !utf8.Valid(raw) || bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
-		return "", errNoText
+		return "", errors.New("is not a text that can be edited here")
 	}
 	return strings.ReplaceAll(string(raw), "\r\n", "\n"), nil
 }
 
-func (e personaEditor) editable(name string) bool {
-	_, err := e.text(name)
-	return name != "" && err == nil
-}
-
-// Source implements adminpage.Personas. Files that are not text have none.
-func (e personaEditor) Source(name string) (string, error) {
-	if name == "" {
-		return "", nil
-	}
-	text, err := e.text(name)
-	if errors.Is(err, errNoText) {
-		return "", nil
-	}
-	return text, err
-}
-
-// Preview implements adminpage.Personas.
+// Preview implements adminpage.Personas. A file that is not text is shown as it is in force.
 func (e personaEditor) Preview(name, text string) (core.Persona, error) {
 	current := e.bot.InForce().personas.byFile[name]
-	if current != nil && text == "" && !e.editable(name) {
+	if _, err := e.text(name); current != nil && text == "" && err != nil {
 		return current.For(""), nil
 	}
 	who, err := persona.Parse(filepath.Base(name), []byte(text))

@@ -14,26 +14,19 @@ import (
 
 // series is one kind of value in a chart.
 type series struct {
+	Class  int // its number, by which it is coloured
 	Name   string
 	Values []float64
 	Labels []float64 // what is written for each value; nil: the values
-}
-
-// label returns what is written for a value.
-func (s series) label(i int) float64 {
-	if s.Labels != nil {
-		return s.Labels[i]
-	}
-	return s.Values[i]
 }
 
 // figures is the data of a chart and of the table below it.
 type figures struct {
 	Title, Axis string // Axis: what the labels are
 	Labels      []string
-	Series      []series // stacked
-	show        func(float64) string
-	ranked      bool // the labels are long: the axis has their numbers
+	Series      []series                   // stacked
+	show        func(value float64) string // nil: as a whole number
+	ranked      bool                       // the labels are long: the axis has their numbers
 }
 
 // The size of a chart, in units of its own; small enough for a phone.
@@ -46,10 +39,19 @@ const (
 	chartSteps             = 4
 )
 
+// drawing is a rendered chart and the table below it.
+type drawing struct {
+	figures
+	Empty     bool // all values are 0
+	Bars      []bar
+	Up, Along []tick // the labels of the axes
+	Rows      []figureRow
+}
+
 // bar is one rectangle of a chart.
 type bar struct {
 	X, Y, W, H float64
-	Class      int
+	Class      int // the number of its series
 	Tip        string
 }
 
@@ -59,22 +61,6 @@ type tick struct {
 	Text string
 }
 
-// drawing is a rendered chart and the table below it.
-type drawing struct {
-	Title, Axis string
-	Empty       bool // all values are 0
-	Bars        []bar
-	Up, Along   []tick // the labels of the axes
-	Key         []keyEntry
-	Rows        []figureRow
-}
-
-// keyEntry says which series the bars of a class are.
-type keyEntry struct {
-	Class int
-	Name  string
-}
-
 type figureRow struct {
 	Label string
 	Cells []string
@@ -82,42 +68,53 @@ type figureRow struct {
 
 // draw renders a chart.
 func (f figures) draw() drawing {
-	d := drawing{Title: f.Title, Axis: f.Axis, Empty: f.highest() <= 0, Bars: f.bars(), Up: f.up(), Along: f.along()}
-	for class, s := range f.Series {
-		d.Key = append(d.Key, keyEntry{class, s.Name})
+	highest := f.highest()
+	top := roundUp(highest)
+	d := drawing{figures: f, Empty: highest <= 0}
+	for class := range f.Series {
+		f.Series[class].Class = class
 	}
+	step := float64(plotWide) / float64(max(len(f.Labels), 1))
+	every := max((len(f.Labels)+chartLabels-1)/chartLabels, 1)
 	for i, label := range f.Labels {
-		r := figureRow{Label: label}
-		for _, s := range f.Series {
-			r.Cells = append(r.Cells, f.figure(s.label(i)))
+		left := chartLeft + float64(i)*step
+		d.stack(i, left+step*0.1, step*0.8, plotHigh/top)
+		if f.ranked {
+			label = strconv.Itoa(i + 1)
 		}
-		d.Rows = append(d.Rows, r)
+		if i%every == 0 {
+			d.Along = append(d.Along, tick{round(left + 0.5*step), chartHigh - 8, label})
+		}
+	}
+	for i := range chartSteps + 1 {
+		part := float64(i) / chartSteps
+		d.Up = append(d.Up, tick{chartLeft - 4, round(chartTop + plotHigh*(1-part)), f.short(top * part)})
 	}
 	return d
 }
 
-// bars returns the rectangles.
-func (f figures) bars() (bars []bar) {
-	top := f.top()
-	step := float64(plotWide) / float64(max(len(f.Labels), 1))
-	for i, label := range f.Labels {
-		y := float64(chartTop + plotHigh)
-		for k, s := range f.Series {
-			h := s.Values[i] / top * plotHigh
-			if h <= 0 {
-				continue
-			}
-			y -= h
-			bars = append(bars, bar{
-				round(chartLeft + float64(i)*step + step*0.1), round(y), round(step * 0.8), round(h), k,
-				label + ", " + s.Name + ": " + f.figure(s.label(i)),
-			})
+// stack adds the bars of one label, and its row of the table.
+func (d *drawing) stack(label int, left, width, scale float64) {
+	row := figureRow{Label: d.Labels[label]}
+	y := float64(chartTop + plotHigh)
+	for class, s := range d.Series {
+		written := s.Values
+		if s.Labels != nil {
+			written = s.Labels
+		}
+		text := d.figure(written[label])
+		row.Cells = append(row.Cells, text)
+		height := s.Values[label] * scale
+		if height > 0 {
+			y -= height
+			tip := row.Label + ", " + s.Name + ": " + text
+			d.Bars = append(d.Bars, bar{round(left), round(y), round(width), round(height), class, tip})
 		}
 	}
-	return bars
+	d.Rows = append(d.Rows, row)
 }
 
-// figure writes a value; a number whole.
+// figure writes a value.
 func (f figures) figure(v float64) string {
 	if f.show == nil {
 		return trim(v, 0)
@@ -134,30 +131,6 @@ func (f figures) short(v float64) string {
 	return number(v)
 }
 
-// up returns the labels of the vertical axis.
-func (f figures) up() (list []tick) {
-	top := f.top()
-	for i := range chartSteps + 1 {
-		part := float64(i) / chartSteps
-		list = append(list, tick{chartLeft - 4, round(chartTop + plotHigh*(1-part)), f.short(top * part)})
-	}
-	return list
-}
-
-// along returns the labels of the horizontal axis.
-func (f figures) along() (list []tick) {
-	step := float64(plotWide) / float64(max(len(f.Labels), 1))
-	every := max((len(f.Labels)+chartLabels-1)/chartLabels, 1)
-	for i := 0; i < len(f.Labels); i += every {
-		text := f.Labels[i]
-		if f.ranked {
-			text = strconv.Itoa(i + 1)
-		}
-		list = append(list, tick{round(chartLeft + (float64(i)+0.5)*step), chartHigh - 8, text})
-	}
-	return list
-}
-
 // highest returns the height of the highest bar.
 func (f figures) highest() (most float64) {
 	for i := range f.Labels {
@@ -170,19 +143,18 @@ func (f figures) highest() (most float64) {
 	return most
 }
 
-// top is a round value above all that is shown.
-func (f figures) top() float64 {
-	most := f.highest()
-	if most <= 0 {
+// roundUp returns a round value that is not below a value.
+func roundUp(v float64) float64 {
+	if v <= 0 {
 		return 1
 	}
-	unit := math.Pow(10, math.Floor(math.Log10(most)))
-	for _, m := range []float64{1, 2, 4, 5, 10} {
-		if unit*m >= most {
+	unit := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, m := range []float64{1, 2, 4, 5} {
+		if unit*m >= v {
 			return unit * m
 		}
 	}
-	return most
+	return unit * 10
 }
 
 func round(v float64) float64 { return math.Round(v*10) / 10 }
@@ -237,47 +209,48 @@ func (p chartPage) charts(v *visit) error {
 // timely returns the charts of the latest turns, in equal spans of time.
 func (p chartPage) timely(ends []watch.TurnEnd) []figures {
 	groups, labels := p.group(ends)
-	per := func(of func(g []watch.TurnEnd) float64) (values []float64) {
-		for _, g := range groups {
-			values = append(values, of(g))
-		}
-		return values
-	}
-	times := func(title string, of func(t *watch.Trace) time.Duration) figures {
-		half := per(func(g []watch.TurnEnd) float64 { return quantile(g, of, 0.5) })
-		most := per(func(g []watch.TurnEnd) float64 { return quantile(g, of, 0.95) })
-		above := slices.Clone(most)
-		for i := range above {
-			above[i] -= half[i]
-		}
-		return figures{Title: title, Axis: "From", Labels: labels, show: seconds, Series: []series{
-			{Name: "half of the turns within", Values: half}, {Name: "95 % within", Values: above, Labels: most},
-		}}
-	}
-	count := func(name string, of func(e *watch.TurnEnd) int) series {
-		return series{Name: name, Values: per(func(g []watch.TurnEnd) (n float64) {
-			for i := range g {
-				n += float64(of(&g[i]))
-			}
-			return n
-		})}
-	}
 	var outcomes []series
 	for _, to := range []string{"answered", "silent", "set aside"} {
-		outcomes = append(outcomes, count(to, func(e *watch.TurnEnd) int {
+		outcomes = append(outcomes, summed(to, groups, func(e *watch.TurnEnd) int {
 			if outcome(e) == to {
 				return 1
 			}
 			return 0
 		}))
 	}
-	corrected := count("corrections", func(e *watch.TurnEnd) int { return corrections(e.Trace) })
-	return []figures{
-		times("Waiting for models", func(t *watch.Trace) time.Duration { return t.Thought }),
-		times("The bot's own time", func(t *watch.Trace) time.Duration { return max(t.Took-t.Thought, 0) }),
-		{Title: "Turns by outcome", Axis: "From", Labels: labels, Series: outcomes},
-		{Title: "Corrections: wrong answers of models", Axis: "From", Labels: labels, Series: []series{corrected}},
+	wrong := summed("corrections", groups, func(e *watch.TurnEnd) int { return corrections(e.Trace) })
+	list := []figures{
+		times("Waiting for models", groups, func(t *watch.Trace) time.Duration { return t.Thought }),
+		times("The bot's own time", groups, func(t *watch.Trace) time.Duration { return max(t.Took-t.Thought, 0) }),
+		{Title: "Turns by outcome", Series: outcomes},
+		{Title: "Corrections: wrong answers of models", Series: []series{wrong}},
 	}
+	for i := range list {
+		list[i].Axis, list[i].Labels = "From", labels
+	}
+	return list
+}
+
+// times returns the chart of a duration in groups of turns.
+func times(title string, groups [][]watch.TurnEnd, of func(*watch.Trace) time.Duration) figures {
+	half, above := series{Name: "half of the turns within"}, series{Name: "95 % within"}
+	for _, g := range groups {
+		middle, most := quantile(g, of, 0.5), quantile(g, of, 0.95)
+		half.Values = append(half.Values, middle)
+		above.Values, above.Labels = append(above.Values, most-middle), append(above.Labels, most)
+	}
+	return figures{Title: title, show: seconds, Series: []series{half, above}}
+}
+
+// summed returns the sums of a number in groups of turns.
+func summed(name string, groups [][]watch.TurnEnd, of func(*watch.TurnEnd) int) series {
+	s := series{Name: name, Values: make([]float64, len(groups))}
+	for i, g := range groups {
+		for k := range g {
+			s.Values[i] += float64(of(&g[k]))
+		}
+	}
+	return s
 }
 
 // group groups turns by equal spans of time, the oldest first.
@@ -295,7 +268,7 @@ func (p chartPage) group(ends []watch.TurnEnd) (groups [][]watch.TurnEnd, labels
 		groups[i] = append(groups[i], e)
 	}
 	for i := range n {
-		labels = append(labels, first.Add(time.Duration(i)*width).In(p.Clock().Location()).Format("15:04:05"))
+		labels = append(labels, p.hour(first.Add(time.Duration(i)*width)))
 	}
 	return groups, labels
 }
@@ -320,7 +293,7 @@ func (p chartPage) depths() figures {
 	per := max((len(samples)+buckets-1)/buckets, 1)
 	for part := range slices.Chunk(samples, per) {
 		most := slices.MaxFunc(part, func(a, b depth) int { return cmp.Compare(a.Entries, b.Entries) })
-		f.Labels = append(f.Labels, part[0].Time.In(p.Clock().Location()).Format("15:04:05"))
+		f.Labels = append(f.Labels, p.hour(part[0].Time))
 		f.Series[0].Values = append(f.Series[0].Values, float64(most.Entries))
 	}
 	return f
@@ -328,35 +301,33 @@ func (p chartPage) depths() figures {
 
 // spent returns the charts of tokens and costs.
 func spent(uses []Use, today time.Time) []figures {
-	var days []string
-	for i := range chartDay {
-		days = append(days, today.AddDate(0, 0, i+1-chartDay).Format(time.DateOnly))
+	first := today.AddDate(0, 0, 1-chartDay)
+	labels, days := make([]string, chartDay), make(map[string]int)
+	for i := range labels {
+		day := first.AddDate(0, 0, i).Format(time.DateOnly)
+		labels[i], days[day] = day[5:], i
 	}
-	places := func(u *Use) bool { return !u.Whose.IsPerson() } // each use has a row for its place
-	daily := func(of func(u *Use) float64) []float64 {
-		values := make([]float64, len(days))
+	ofPlace := func(u *Use) bool { return !u.Whose.IsPerson() } // each use has a row for its place
+	daily := func(name string, of func(u *Use) float64) series {
+		s := series{Name: name, Values: make([]float64, chartDay)}
 		for i := range uses {
-			k := slices.Index(days, uses[i].Day)
-			if k >= 0 && places(&uses[i]) {
-				values[k] += of(&uses[i])
+			day, ok := days[uses[i].Day]
+			if ok && ofPlace(&uses[i]) {
+				s.Values[day] += of(&uses[i])
 			}
 		}
-		return values
-	}
-	labels := make([]string, len(days))
-	for i, d := range days {
-		labels[i] = d[5:]
+		return s
 	}
 	tokens := []series{
-		{Name: "new", Values: daily(func(u *Use) float64 { return float64(u.In - u.Cached) })},
-		{Name: "cached", Values: daily(func(u *Use) float64 { return float64(u.Cached) })},
-		{Name: "written", Values: daily(func(u *Use) float64 { return float64(u.Out) })},
+		daily("new", func(u *Use) float64 { return float64(u.In - u.Cached) }),
+		daily("cached", func(u *Use) float64 { return float64(u.Cached) }),
+		daily("written", func(u *Use) float64 { return float64(u.Out) }),
 	}
-	cost := []series{{Name: "cost", Values: daily(func(u *Use) float64 { return u.Cost })}}
+	cost := []series{daily("cost", func(u *Use) float64 { return u.Cost })}
 	return slices.Concat([]figures{
 		{Title: "Tokens by day", Axis: "Day", Labels: labels, Series: tokens},
 		{Title: "Cost by day", Axis: "Day", Labels: labels, Series: cost, show: money},
-	}, most("person", uses, func(u *Use) bool { return u.Whose.IsPerson() }), most("place", uses, places))
+	}, most("person", uses, func(u *Use) bool { return u.Whose.IsPerson() }), most("place", uses, ofPlace))
 }
 
 // most returns the charts of the largest uses.
@@ -369,16 +340,19 @@ func most(who string, uses []Use, meant func(*Use) bool) []figures {
 			cost[u.Whose.String()] += u.Cost
 		}
 	}
-	rank := func(title string, sums map[string]float64, show func(float64) string) figures {
-		names := slices.SortedFunc(maps.Keys(sums), func(a, b string) int {
-			return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b))
-		})
-		f := figures{Title: title, Axis: who, Series: []series{{Name: "in 30 days"}}, show: show, ranked: true}
-		for _, name := range names[:min(len(names), topMost)] {
-			f.Labels = append(f.Labels, name)
-			f.Series[0].Values = append(f.Series[0].Values, sums[name])
-		}
-		return f
+	return []figures{ranked("Tokens by "+who, who, tokens, nil), ranked("Cost by "+who, who, cost, money)}
+}
+
+// ranked returns the chart of the largest sums.
+func ranked(title, who string, sums map[string]float64, show func(float64) string) figures {
+	names := slices.SortedFunc(maps.Keys(sums), func(a, b string) int {
+		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b))
+	})
+	s := series{Name: "in 30 days"}
+	f := figures{Title: title, Axis: who, Labels: names[:min(len(names), topMost)], show: show, ranked: true}
+	for _, name := range f.Labels {
+		s.Values = append(s.Values, sums[name])
 	}
-	return []figures{rank("Tokens by "+who, tokens, nil), rank("Cost by "+who, cost, money)}
+	f.Series = []series{s}
+	return f
 }

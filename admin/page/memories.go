@@ -77,13 +77,15 @@ func (p memoryPages) remembered(e *privacyFilter, f core.Fact) remembered {
 // search stores the words of a search and redirects, so that no address contains them and the
 // browser can go back.
 func (p memoryPages) search(v *visit) error {
-	v.session.setWords(v.PostFormValue("words"))
+	words := v.PostFormValue("words")
+	v.session.locked(func() { v.session.words = words })
 	return v.to("/memories/found")
 }
 
 // foundOnes lists the memories that the session's words find.
 func (p memoryPages) foundOnes(v *visit) error {
-	words := v.session.searched()
+	var words string
+	v.session.locked(func() { words = v.session.words })
 	if words == "" {
 		return v.to("/memories")
 	}

@@ -5,6 +5,7 @@
 package page
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"encoding/json"
@@ -50,15 +51,14 @@ type Setting struct{ Name, Value, From string }
 // File is a persona file. ID is the caller's; URLs contain it.
 type File struct {
 	ID, Name, Path string
-	Editable       bool // it is text that can be written
+	Text           string // "" if it is not text
+	Editable       bool   // it is text that can be written
 }
 
 // Personas are the persona files of the configuration. Errors of Preview and Save are shown to
 // the admin.
 type Personas interface {
 	Files() []File
-	// Source returns a file's text.
-	Source(id string) (text string, err error)
 	// Preview returns the persona of a text.
 	Preview(id, text string) (core.Persona, error)
 	// Save replaces the text was, if the file still contains it, and puts the new one in force.
@@ -160,4 +160,35 @@ func cached(h http.Handler) http.Handler {
 		w.Header().Set("Cache-Control", "private, max-age=3600")
 		h.ServeHTTP(w, r)
 	})
+}
+
+// catalogue lists the actions.
+func (p *Page) catalogue(v *visit) error {
+	type shown struct {
+		Action
+		Pretty string
+	}
+	var rows []shown
+	for _, a := range p.Actions() {
+		var b bytes.Buffer
+		if json.Indent(&b, a.Schema, "", "  ") != nil {
+			b.Reset()
+		}
+		rows = append(rows, shown{a, b.String()})
+	}
+	return p.show(v, "catalogue", "Catalogue", "/catalogue", rows)
+}
+
+// settings shows the settings of the configuration and of a place.
+func (p *Page) settings(v *visit) error {
+	data := map[string]any{"Place": "", "All": p.Settings(core.Path{})}
+	text := v.URL.Query().Get("place")
+	if text != "" {
+		place, err := v.place(text)
+		if err != nil {
+			return err
+		}
+		data["Place"], data["Here"] = text, p.Settings(place)
+	}
+	return p.show(v, "settings", "Settings", "/settings", data)
 }

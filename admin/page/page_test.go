@@ -391,7 +391,7 @@ func TestLabels(t *testing.T) {
 		for k := range 9 {
 			top := m * math.Pow10(k)
 			f := figures{Labels: []string{""}, Series: []series{{Values: []float64{top}}}}
-			for i, tick := range f.up() {
+			for i, tick := range f.draw().Up {
 				value, unit, _ := strings.Cut(tick.Text, " ")
 				got, err := strconv.ParseFloat(value, 64)
 				got *= map[string]float64{"": 1, "k": 1e3, "M": 1e6}[unit]

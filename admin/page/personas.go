@@ -18,16 +18,16 @@ func (p personaPages) personas(v *visit) error {
 // edit is a persona that is being edited.
 type edit struct {
 	File
-	Text, Was string
-	Preview   *core.Persona
-	Fault     string
+	Was     string
+	Preview *core.Persona
+	Fault   string
 }
 
 // edited returns the file of a request.
 func (p personaPages) edited(id string) (edit, error) {
 	for _, f := range p.Personas.Files() {
 		if f.ID == id {
-			return edit{File: f}, nil
+			return edit{File: f, Was: f.Text}, nil
 		}
 	}
 	return edit{}, userError{http.StatusNotFound, "This persona is no longer in the configuration."}
@@ -38,10 +38,6 @@ func (p personaPages) persona(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if e.Text, err = p.Personas.Source(e.ID); err != nil {
-		return err
-	}
-	e.Was = e.Text
 	p.preview(&e)
 	return p.show(v, "persona", "Persona", "/personas", e)
 }

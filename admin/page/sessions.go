@@ -53,28 +53,20 @@ type session struct {
 }
 
 // opens reports whether a private place is open in this session.
-func (s *session) opens(place core.Path, now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return now.Before(s.opened[place])
+func (s *session) opens(place core.Path, now time.Time) (open bool) {
+	s.locked(func() { open = now.Before(s.opened[place]) })
+	return open
 }
 
 func (s *session) setOpen(place core.Path, until time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.opened[place] = until
+	s.locked(func() { s.opened[place] = until })
 }
 
-func (s *session) setWords(words string) {
+// locked calls f while no other visit of the session reads or changes it.
+func (s *session) locked(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.words = words
-}
-
-func (s *session) searched() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.words
+	f()
 }
 
 // logins holds tickets and sessions. It lives as long as the process.

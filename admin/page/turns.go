@@ -17,6 +17,7 @@ const shown = 50
 // row is a turn in a list.
 type row struct {
 	Place, Person, Outcome, Intent string
+	Stage                          string // of a turn that runs; it has no outcome
 	Mark                           string // of the outcome: good, bad or none
 	Seq                            uint64
 	At, Took, Thought              string
@@ -42,7 +43,7 @@ func (p *Page) rowOf(e *watch.TurnEnd) row {
 	r := row{
 		Place: e.Turn.Path.String(), Seq: e.Turn.Seq, Person: e.Person.String(), Private: e.Private,
 		Outcome: outcome(e), Mark: map[string]string{"answered": "good", "set aside": "bad"}[outcome(e)],
-		At: t.Began.In(p.Clock().Location()).Format("15:04:05"), Took: span(t.Took), Thought: span(t.Thought),
+		At: p.hour(t.Began), Took: span(t.Took), Thought: span(t.Thought),
 		Asks: len(t.Asks), Steps: len(t.Steps), Faults: corrections(t),
 	}
 	if !e.Private {
@@ -54,15 +55,9 @@ func (p *Page) rowOf(e *watch.TurnEnd) row {
 // mostRunning is how many running turns are listed.
 const mostRunning = 20
 
-// runningTurn is a running turn in a list.
-type runningTurn struct {
-	Stage, At, Place, Person string
-	Private                  bool
-}
-
 // run are the listed running turns, and how many more there are.
 type run struct {
-	Turns []runningTurn
+	Turns []row
 	More  int
 }
 
@@ -71,13 +66,16 @@ func (p *Page) running() run {
 	all := p.Running.Now()
 	r := run{More: max(len(all)-mostRunning, 0)}
 	for _, s := range all[:len(all)-r.More] {
-		r.Turns = append(r.Turns, runningTurn{
-			Stage: string(s.Stage), At: s.Began.In(p.Clock().Location()).Format("15:04:05"),
+		r.Turns = append(r.Turns, row{
+			Stage: string(s.Stage), At: p.hour(s.Began),
 			Place: s.Turn.Path.String(), Person: s.Person.String(), Private: s.Private,
 		})
 	}
 	return r
 }
+
+// hour returns a time of day in the time zone of the bot.
+func (p *Page) hour(t time.Time) string { return t.In(p.Clock().Location()).Format(time.TimeOnly) }
 
 // corrections counts the wrong answers of models.
 func corrections(t *watch.Trace) (n int) {
@@ -136,7 +134,10 @@ type askedSection struct {
 }
 
 // done is one step, for reading.
-type done struct{ Action, Progress, Kind, Text, Result string }
+type done struct {
+	watch.Step
+	Result string
+}
 
 // inspected is a turn in full.
 type inspected struct {
@@ -182,14 +183,16 @@ func (p *Page) inspect(e *watch.TurnEnd, closed bool) inspected {
 		i.Memories = append(i.Memories, quoteless(m))
 	}
 	for _, plan := range t.Plans {
-		raw, err := json.Marshal(plan)
-		if err != nil {
-			raw = nil
-		}
+		raw, _ := json.Marshal(plan) // bare says so if it fails
 		i.Plans = append(i.Plans, bare(raw))
 	}
 	for _, s := range t.Steps {
-		i.Steps = append(i.Steps, stepOf(&s))
+		d := done{Step: s}
+		d.Text = quoteless(s.Text)
+		if raw, err := json.Marshal(s.Result); err == nil && string(raw) != "{}" {
+			d.Result = bare(raw)
+		}
+		i.Steps = append(i.Steps, d)
 	}
 	return i
 }
@@ -215,12 +218,4 @@ func askedOf(a watch.Ask, closed bool) asked {
 	}
 	q.Err = quoteless(q.Err)
 	return q
-}
-
-func stepOf(s *watch.Step) done {
-	d := done{Action: s.Action, Progress: string(s.Progress), Kind: string(s.Kind), Text: quoteless(s.Text)}
-	if raw, err := json.Marshal(s.Result); err == nil && string(raw) != "{}" {
-		d.Result = bare(raw)
-	}
-	return d
 }

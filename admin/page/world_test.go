@@ -123,9 +123,9 @@ type dress struct {
 	card bool // it cannot be edited
 }
 
-func (d *dress) Files() []File { return []File{{"aria.toml", canary, "aria.toml", !d.card}} }
-
-func (d *dress) Source(string) (string, error) { return d.text, nil }
+func (d *dress) Files() []File {
+	return []File{{ID: "aria.toml", Name: canary, Path: "aria.toml", Text: d.text, Editable: !d.card}}
+}
 
 func (d *dress) Preview(_, text string) (core.Persona, error) {
 	name, ok := strings.CutPrefix(text, "name = ")
