@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"synthbot/core/txt"
 )
 
 // Component describes the content of a [Table]: Name is its last key, Into are
@@ -186,4 +188,141 @@ func literal(t reflect.Type, text string) string {
 		return Quote(text)
 	}
 	return text
+}
+
+// width is the length limit of a line of comment.
+const width = 78
+
+// Example renders a complete configuration file with a sentence for each key.
+// Optional keys and tables are commented out: a key or header begins with "#", a
+// sentence with "# ". The file has no faults as it is, nor with all keys commented in.
+func (p Page) Example(into any) string {
+	var b strings.Builder
+	comment(&b, p.Intro)
+	for _, s := range p.sections(into) {
+		s.example(&b)
+	}
+	return b.String()
+}
+
+func (s *section) example(b *strings.Builder) {
+	if b.Len() > 0 {
+		b.WriteByte('\n')
+	}
+	if s.header != "" {
+		comment(b, s.doc)
+		b.WriteString(mark(s.optional) + s.header + "\n")
+	}
+	for _, f := range s.fields {
+		text, isDefault := f.shown(s.optional)
+		comment(b, strings.Join(f.sentences(isDefault), " "))
+		fmt.Fprintf(b, "%s%s = %s\n", mark(s.optional || !f.required), QuoteKey(f.name), text)
+	}
+}
+
+func mark(spare bool) string {
+	if spare {
+		return "#"
+	}
+	return ""
+}
+
+// sentences describes a field whose value is shown below.
+func (f *field) sentences(isDefault bool) []string {
+	list := append([]string{f.doc}, f.limits()...)
+	switch {
+	case f.required:
+		list = append(list, "Required.")
+	case f.initial != nil && !isDefault:
+		list = append(list, "Default: "+literal(f.typ, *f.initial)+".")
+	case !isDefault:
+		list = append(list, "For example:")
+	}
+	return list
+}
+
+// limits describes the rules of a field.
+func (f *field) limits() []string {
+	var list []string
+	if f.rules.oneof != nil {
+		list = append(list, "One of: "+strings.Join(f.rules.choices(), ", ")+".")
+	}
+	span := f.rules.span()
+	switch {
+	case span == "":
+	case f.leaf().Kind() == reflect.String:
+		list = append(list, "Length in characters: "+span+".")
+	default:
+		list = append(list, span+".")
+	}
+	return list
+}
+
+// comment writes a text as lines of comment.
+func comment(b *strings.Builder, text string) {
+	for paragraph := range strings.SplitSeq(text, "\n") {
+		line := "#"
+		for word := range strings.FieldsSeq(paragraph) {
+			if len(line)+1+len(word) > width && line != "#" {
+				b.WriteString(line + "\n")
+				line = "#"
+			}
+			line += " " + word
+		}
+		if line != "#" {
+			b.WriteString(line + "\n")
+		}
+	}
+}
+
+// Reference renders a page in Markdown with a table of keys for each section.
+func (p Page) Reference(into any) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n%s\n", p.Title, p.Intro)
+	for _, s := range p.sections(into) {
+		if s.header != "" {
+			fmt.Fprintf(&b, "\n## `%s`\n\n%s\n", s.header, s.doc)
+		}
+		if len(s.fields) > 0 {
+			b.WriteString("\n| key | type | default | what it does |\n|---|---|---|---|\n")
+		}
+		for _, f := range s.fields {
+			b.WriteString(f.row())
+		}
+	}
+	return b.String()
+}
+
+func (f *field) row() string {
+	initial := "–"
+	switch {
+	case f.required:
+		initial = "required"
+	case f.initial != nil:
+		initial = "`" + literal(f.typ, *f.initial) + "`"
+	case f.typ.Kind() == reflect.Bool:
+		initial = "`false`"
+	}
+	what := strings.Join(append([]string{f.doc}, f.limits()...), " ")
+	if f.initial == nil && f.example != nil {
+		what += " Example: `" + literal(f.typ, *f.example) + "`."
+	}
+	cells := []string{"`" + QuoteKey(f.name) + "`", typeWord(f.typ), initial, what}
+	for i, cell := range cells {
+		cells[i] = strings.ReplaceAll(txt.Line(cell), "|", `\|`)
+	}
+	return "| " + strings.Join(cells, " | ") + " |\n"
+}
+
+// typeWord names a type for users.
+func typeWord(t reflect.Type) string {
+	switch formOf(t) {
+	case formPointer:
+		return typeWord(t.Elem())
+	case formList:
+		return "list: " + typeWord(t.Elem())
+	case formMap:
+		return "table: " + typeWord(t.Elem())
+	}
+	return kindOf(t).word
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -250,5 +251,149 @@ func Page() config.Page {
 			"interface's name: `telegram/-1001234567890/7`. The path of a user is like " +
 			"`telegram/@user/1000`. `/id` in a chat shows both.",
 		Tables: tables,
+	}
+}
+
+// checkPaths finds paths that begin with an unknown interface. A path of an older file may
+// begin with the former name of an interface; it gets the present one.
+func (c *Config) checkPaths(d *config.Document) {
+	check := func(p *core.Path, at ...any) { c.checkPath(d, p, at) }
+	person := func(p *core.Path, at ...any) {
+		check(p, at...)
+		if !p.IsZero() && !p.IsPerson() {
+			d.Fault(`is not a person; write it like "telegram/@user/1000"`, at...)
+		}
+	}
+	place := func(p *core.Path, at ...any) {
+		check(p, at...)
+		e := p.Elements()
+		if len(e) > 1 && e[1] == "@user" {
+			d.Fault("is the path of a person; write the path of a place, as /id shows it there", at...)
+		}
+	}
+	each := func(list []core.Path, check func(*core.Path, ...any), at ...any) {
+		for i := range list {
+			check(&list[i], append(at, i)...)
+		}
+	}
+	each(c.Bot.Admins, person, "bot", "admins")
+	each(c.Access.Moderators, person, "access", "moderators")
+	each(c.Access.Allow, check, "access", "allow")
+	each(c.Access.Deny, check, "access", "deny")
+	for i := range c.Shares {
+		each(c.Shares[i].Paths, place, "share", i, "paths")
+	}
+	for i := range c.Budget.Places {
+		place(&c.Budget.Places[i].Path, "budget", "place", i, "path")
+	}
+	for i := range c.Overrides {
+		place(&c.Overrides[i].Path, "override", i, "path")
+	}
+	for i := range c.Grants {
+		place(&c.Grants[i].From, "grant", i, "from")
+		place(&c.Grants[i].To, "grant", i, "to")
+	}
+	c.checkTwice(d)
+}
+
+// checkPath finds a path that begins with an unknown interface, and replaces that of an older file.
+func (c *Config) checkPath(d *config.Document, p *core.Path, at []any) {
+	first := p.Interface()
+	_, table := c.kinds[first]
+	if _, ok := findDriver(first); ok || table || p.IsZero() {
+		return
+	}
+	now, ok := c.formerly(first)
+	if !ok {
+		all := strings.Join(c.interfaceNames(), ", ")
+		d.Fault("begins with "+first+", which is not an interface; there is "+all, at...)
+		return
+	}
+	moved, err := core.MakePath(append([]string{now}, p.Elements()[1:]...)...)
+	if err == nil {
+		*p = moved
+	}
+}
+
+// checkTwice finds overrides of the same place.
+func (c *Config) checkTwice(d *config.Document) {
+	seen := make(map[core.Path]int)
+	for i, o := range c.Overrides {
+		first, twice := seen[o.Path]
+		if twice && !o.Path.IsZero() {
+			d.Fault(fmt.Sprintf("is that of override[%d], too; write both in one", first), "override", i, "path")
+		} else {
+			seen[o.Path] = i
+		}
+	}
+}
+
+// interfaceNames returns the names of the interfaces and the drivers, which paths may
+// begin with.
+func (c *Config) interfaceNames() []string {
+	names := slices.Collect(maps.Keys(c.kinds))
+	for _, d := range drivers {
+		names = append(names, d.kind)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// formerly returns the interface that older files call "telegram_bot", "discord_bot" or
+// "discord_interface". If the configuration has one interface of that driver, it is that
+// one, whatever its name.
+func (c *Config) formerly(name string) (now string, ok bool) {
+	stem, cut := strings.CutSuffix(name, "_bot")
+	if !cut {
+		stem, cut = strings.CutSuffix(name, "_interface")
+	}
+	if _, ok := findDriver(stem); !cut || !ok {
+		return "", false
+	}
+	if _, ok := c.kinds[stem]; ok {
+		return stem, true
+	}
+	now = stem
+	for table, kind := range c.kinds {
+		if kind == stem && now != stem {
+			return stem, true // there are several
+		} else if kind == stem {
+			now = table
+		}
+	}
+	return now, true
+}
+
+// WalkConfig calls f with each secret of a configuration in plain text, and with the
+// program of each command that the bot starts (key "command").
+func WalkConfig(c *Config, f func(key, text string)) {
+	c.walk(func(path string, v reflect.Value) {
+		key := path[strings.LastIndexByte(path, '.')+1:]
+		switch value := v.Interface().(type) {
+		case core.Secret:
+			if !value.IsZero() {
+				f(key, value.Reveal())
+			}
+		case map[string]core.Secret:
+			for name, secret := range value {
+				f(name, secret.Reveal())
+			}
+		case []string:
+			if key == "command" && len(value) > 0 {
+				f(key, value[0])
+			}
+		}
+	})
+}
+
+// walk calls f with each setting of the configuration and of the interfaces and plugins that
+// are on.
+func (c *Config) walk(f func(path string, v reflect.Value)) {
+	config.Walk("", &c.Tables, f)
+	for _, e := range c.Enabled {
+		config.Walk("interfaces."+e.Name, e.Own, f)
+	}
+	for _, p := range c.Chosen {
+		config.Walk("plugins."+p.name, p.Own, f)
 	}
 }

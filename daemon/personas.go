@@ -1,10 +1,20 @@
 package daemon
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	adminpage "synthbot/admin/page"
 	"synthbot/config"
+	"synthbot/core"
 	"synthbot/core/txt"
 	"synthbot/persona"
 )
@@ -63,4 +73,80 @@ func (c *Config) loadPersona(file string, d *config.Document, at ...any) *person
 		return persona.Embedded()
 	}
 	return who
+}
+
+// personaEditor lets the admin's page edit the persona files that the configuration
+// names, and no others.
+type personaEditor struct{ bot *Bot }
+
+// maxPersona is the largest file that is edited, in bytes.
+const maxPersona = 256 << 10
+
+// Files implements adminpage.Personas. A file's ID is what the configuration calls it.
+func (e personaEditor) Files() (list []adminpage.File) {
+	c := e.bot.InForce().personas
+	for _, name := range c.Files {
+		f := adminpage.File{ID: name, Name: c.byFile[name].Name, Path: cmp.Or(name, "built in")}
+		text, err := e.text(name)
+		f.Text, f.Editable = text, err == nil
+		list = append(list, f)
+	}
+	return list
+}
+
+// text reads a persona file. Character cards and the built-in persona are not text.
+func (e personaEditor) text(name string) (string, error) {
+	raw, err := os.ReadFile(e.bot.InForce().Config.Beside(name))
+	if err != nil {
+		return "", err
+	}
+	if len(raw) > maxPersona || !utf8.Valid(raw) || bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
+		return "", errors.New("is not a text that can be edited here")
+	}
+	return strings.ReplaceAll(string(raw), "\r\n", "\n"), nil
+}
+
+// Preview implements adminpage.Personas. A file that is not text is shown as it is in force.
+func (e personaEditor) Preview(name, text string) (core.Persona, error) {
+	current := e.bot.InForce().personas.byFile[name]
+	if _, err := e.text(name); current != nil && text == "" && err != nil {
+		return current.For(""), nil
+	}
+	who, err := persona.Parse(filepath.Base(name), []byte(text))
+	if err != nil {
+		return core.Persona{}, err
+	}
+	return who.For(""), nil
+}
+
+// Save implements adminpage.Personas. The file is replaced whole, and the
+// configuration read again.
+func (e personaEditor) Save(name, text, was string) error {
+	if len(text) > maxPersona {
+		return fmt.Errorf("a persona of %d bytes is too large: at most %d", len(text), maxPersona)
+	}
+	if now, err := e.text(name); err != nil || now != was {
+		return errors.New("the file was changed by somebody else meanwhile: open it again, and copy what you wrote")
+	}
+	if err := e.replace(name, text); err != nil {
+		if p, ok := errors.AsType[*fs.PathError](err); ok {
+			return fmt.Errorf("cannot write the file (%w): let synthbot write in its folder, or edit it by hand", p.Err)
+		}
+		return err
+	}
+	notify(e.bot.reloads.requested)
+	return nil
+}
+
+func (e personaEditor) replace(name, text string) error {
+	file, err := filepath.EvalSymlinks(e.bot.InForce().Config.Beside(name))
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	ours := func(*os.File, string) error { return nil }
+	return writeFile(file, []byte(text), info.Mode().Perm(), ours)
 }

@@ -26,26 +26,50 @@ import (
 
 // availablePlugins lists all plugins, in the order in which they are made.
 var availablePlugins = []available{
-	plugin("memory", "Memories: facts that the bot stores, finds and forgets.", memory.New).onByDefault(),
-	plugin("reminders", "Reminders, single or recurring.", reminders.New).onByDefault(),
-	plugin("people", "Short bios of users, from what they say about themselves.", people.New),
-	plugin("diary", "The bot's own diary, one for each place.", diary.New),
-	plugin("games", "Dice, random choices and polls.", games.New),
-	plugin("standard", "The standard actions of the plan schema: display, notify, wait, confirm, api_call, speak. "+
-		"On if there are blueprints.", standard.New).onIf(hasBlueprints).completedBy(checkVoice),
-	plugin(BlueprintName, "Actions from agent blueprints (ai-tools.json), over HTTP or by local commands.",
-		blueprint.New).completedBy(completeBlueprints),
-	plugin("mcp", "Actions from Model Context Protocol servers.", mcp.New).completedBy(checkServers),
-	plugin("moderation", "Blocks, mutes, limits, guards and rules, for moderators and admins.", newModeration),
-	plugin("lorebook", "Lore that matches the conversation, from the persona's card and from books. "+
-		"On if a persona has a book.", lorebook.New).onIf(hasLore).completedBy(completeLore),
-	plugin("clock", "The time, the day, the season and the weather.", clock.New),
-	plugin("beats", "What the bot does on its own, on a schedule.", beats.New),
-	plugin("web", "Reading and searching the web.", web.New),
-	plugin("review", "Sends replies back to the model that promise what no action does, or break the limits "+
-		"of a place.", review.New),
-	plugin(PairingName, "Lets unknown users in by a code. On if access.private is pairing.",
-		pairing.New).onIf(needsPairing),
+	{
+		name: "memory", constructor: by(memory.New), byDefault: true,
+		doc: "Memories: facts that the bot stores, finds and forgets.",
+	},
+	{name: "reminders", constructor: by(reminders.New), byDefault: true, doc: "Reminders, single or recurring."},
+	{
+		name: "people", constructor: by(people.New),
+		doc: "Short bios of users, from what they say about themselves.",
+	},
+	{name: "diary", constructor: by(diary.New), doc: "The bot's own diary, one for each place."},
+	{name: "games", constructor: by(games.New), doc: "Dice, random choices and polls."},
+	{
+		name: "standard", constructor: by(standard.New), wanted: hasBlueprints, complete: checkVoice,
+		doc: "The standard actions of the plan schema: display, notify, wait, confirm, api_call, speak. " +
+			"On if there are blueprints.",
+	},
+	{
+		name: BlueprintName, constructor: by(blueprint.New), complete: completeBlueprints,
+		doc: "Actions from agent blueprints (ai-tools.json), over HTTP or by local commands.",
+	},
+	{
+		name: "mcp", constructor: by(mcp.New), complete: checkServers,
+		doc: "Actions from Model Context Protocol servers.",
+	},
+	{
+		name: "moderation", constructor: by(newModeration),
+		doc: "Blocks, mutes, limits, guards and rules, for moderators and admins.",
+	},
+	{
+		name: "lorebook", constructor: by(lorebook.New), wanted: hasLore, complete: completeLore,
+		doc: "Lore that matches the conversation, from the persona's card and from books. On if a persona has a book.",
+	},
+	{name: "clock", constructor: by(clock.New), doc: "The time, the day, the season and the weather."},
+	{name: "beats", constructor: by(beats.New), doc: "What the bot does on its own, on a schedule."},
+	{name: "web", constructor: by(web.New), doc: "Reading and searching the web."},
+	{
+		name: "review", constructor: by(review.New),
+		doc: "Sends replies back to the model that promise what no action does, or break the limits of a place.",
+	},
+	{
+		name: PairingName, constructor: by(pairing.New),
+		wanted: func(c *Config) bool { return c.Access.Private == PairingName },
+		doc:    "Lets unknown users in by a code. On if access.private is pairing.",
+	},
 }
 
 // checkVoice finds an action speak without a voice.
@@ -55,8 +79,6 @@ func checkVoice(c *Config, own any) (faults []string) {
 	}
 	return faults
 }
-
-func needsPairing(c *Config) bool { return c.Access.Private == PairingName }
 
 // moderationTable is the table of moderation, of which three packages read a part.
 type moderationTable struct {
@@ -92,10 +114,8 @@ const BlueprintName = "blueprint"
 // results.
 func hasBlueprints(c *Config) bool {
 	table, named := c.Plugins[BlueprintName]
-	common := anyPlugin{Enabled: true}
-	if named {
-		table.Peek(&common)
-	}
+	var common anyPlugin
+	table.Peek(&common)
 	return named && common.Enabled
 }
 

@@ -3,14 +3,20 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
+	"golang.org/x/sys/unix"
 
 	"synthbot/admin"
+	"synthbot/core"
 	"synthbot/core/txt"
 )
 
@@ -62,4 +68,112 @@ func serveHTTP(
 	if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
 		log.Error(what+" no longer served", "err", err)
 	}
+}
+
+// notifyTime is how long a message to systemd may take.
+const notifyTime = time.Second
+
+// notifySystemd sends systemd a state, if systemd started this process.
+func notifySystemd(log *slog.Logger, state string) {
+	name := os.Getenv("NOTIFY_SOCKET")
+	if name == "" {
+		return
+	}
+	if err := notifyAt(name, state); err != nil {
+		log.Warn("systemd was not notified", "state", state, "err", err)
+	}
+}
+
+func notifyAt(name, state string) error {
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.SetWriteDeadline(time.Now().Add(notifyTime)); err != nil {
+		return err
+	}
+	_, err = conn.Write([]byte(state))
+	return err
+}
+
+// reloading is the message of sd_notify(3) that begins a reload.
+func reloading() string {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return daemon.SdNotifyReloading
+	}
+	return fmt.Sprintf("%s\nMONOTONIC_USEC=%d", daemon.SdNotifyReloading, now.Nano()/1000)
+}
+
+// watchdog notifies systemd regularly, as long as the bot is alive, until ctx ends.
+func watchdog(ctx context.Context, log *slog.Logger, alive func(context.Context) error) {
+	every, err := daemon.SdWatchdogEnabled(false)
+	if err != nil || every == 0 {
+		return
+	}
+	tick := time.NewTicker(every / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := alive(ctx); err != nil {
+			log.Error("no pulse", "err", err)
+			continue
+		}
+		notifySystemd(log, daemon.SdNotifyWatchdog)
+	}
+}
+
+// monitor observes the turns and knows whether the bot is well.
+type monitor struct {
+	*Bot
+	metrics *admin.Metrics
+	traces  *admin.Traces
+	began   time.Time
+	full    atomic.Bool // the disk
+}
+
+// diskFull is called by the store when the disk is full, and when there is room again.
+// While it is full no message is taken in, so that none is lost: platforms keep what was
+// not acknowledged. Afterwards turns that failed because of it are tried again.
+func (m *monitor) diskFull(full bool) {
+	m.full.Store(full)
+	if full {
+		m.alerts.set("disk", false, "The disk is full. I take in no messages until there is room; nothing is lost.")
+		return
+	}
+	m.alerts.set("disk", true, "There is room on the disk again, and I go on.")
+	m.Turns.Retry()
+}
+
+// alive returns nil if turns can run and a write to the store commits. A full disk is
+// not the bot's fault.
+func (m *monitor) alive(ctx context.Context) error {
+	if err := m.Turns.Pulse(ctx); !errors.Is(err, core.ErrFull) {
+		return err
+	}
+	return nil
+}
+
+// ready returns nil if every interface takes in messages, and a write to the store
+// commits.
+func (m *monitor) ready(ctx context.Context) error {
+	if m.full.Load() {
+		return core.ErrFull
+	}
+	for _, i := range m.InForce().Interfaces {
+		if m.workers.failed(i) {
+			return fmt.Errorf("interface %s has stopped", i.Name())
+		}
+		if r, ok := i.(core.Readier); ok {
+			if err := r.Ready(); err != nil {
+				return fmt.Errorf("interface %s: %w", i.Name(), err)
+			}
+		}
+	}
+	return m.Turns.Pulse(ctx)
 }

@@ -4,10 +4,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"time"
 	_ "time/tzdata" // home servers do not always have it
@@ -141,4 +144,29 @@ func (p *program) fileFlag(c *cobra.Command) *cobra.Command {
 	c.Flags().StringVarP(&p.File, "config", "c", "",
 		"configuration `file` (default $SYNTHBOT_CONFIG, ./config.toml, /etc/synthbot/config.toml)")
 	return c
+}
+
+// Set by the linker in released binaries.
+var (
+	version = "dev"
+	commit  = ""
+)
+
+func versionCommand(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print version, commit and Go version", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			from := commit
+			if info, ok := debug.ReadBuildInfo(); ok && from == "" {
+				for _, s := range info.Settings {
+					if s.Key == "vcs.revision" {
+						from = s.Value
+					}
+				}
+			}
+			from = cmp.Or(from, "unknown")
+			_, err := fmt.Fprintf(p.Out, "synthbot %s, commit %s, %s\n", version, from, runtime.Version())
+			return err
+		},
+	}
 }

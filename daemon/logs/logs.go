@@ -49,7 +49,7 @@ func Room(log *slog.Logger, room string) *slog.Logger {
 		return log
 	}
 	named := h.plain.WithAttrs([]slog.Attr{slog.String("room", room)})
-	return slog.New(&handler{Handler: named, plain: h.plain, levels: h.levels, level: h.levels.of(room)})
+	return slog.New(&handler{Handler: named, plain: h.plain, levels: h.levels, room: room})
 }
 
 // handler handles the log of one room.
@@ -57,11 +57,13 @@ type handler struct {
 	slog.Handler
 	plain  slog.Handler // without the room's name
 	levels *Levels
-	level  *slog.LevelVar
+	room   string
 }
 
 // Enabled implements slog.Handler.
-func (h *handler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level.Level() }
+func (h *handler) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= h.levels.of(h.room)
+}
 
 // WithAttrs implements slog.Handler.
 func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
@@ -84,7 +86,6 @@ type Levels struct {
 	mu              sync.Mutex
 	base, least     slog.Level
 	file, byCommand map[string]slog.Level
-	rooms           map[string]*slog.LevelVar // as many as there are interfaces and plugins
 }
 
 // Configure sets the levels of the configuration. Nothing below least is logged.
@@ -92,7 +93,6 @@ func (l *Levels) Configure(base slog.Level, file map[string]slog.Level, least sl
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.base, l.file, l.least = base, file, least
-	l.update()
 }
 
 // Change sets the level of a room and all below it by command; nil takes it back.
@@ -107,30 +107,13 @@ func (l *Levels) Change(room string, level *slog.Level) {
 	} else {
 		l.byCommand[room] = *level
 	}
-	l.update()
 }
 
-// of returns the level of a room, which follows all changes.
-func (l *Levels) of(room string) *slog.LevelVar {
+// of returns the level that a room logs at now.
+func (l *Levels) of(room string) slog.Level {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	v := l.rooms[room]
-	if v == nil {
-		if l.rooms == nil {
-			l.rooms = make(map[string]*slog.LevelVar)
-		}
-		v = new(slog.LevelVar)
-		l.rooms[room] = v
-		l.update()
-	}
-	return v
-}
-
-// update sets the level of each room. l.mu is held.
-func (l *Levels) update() {
-	for room, v := range l.rooms {
-		v.Set(max(l.resolve(room), l.least))
-	}
+	return max(l.resolve(room), l.least)
 }
 
 // resolve returns the level of the longest name that contains the room. l.mu is held.

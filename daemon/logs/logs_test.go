@@ -8,12 +8,11 @@ import (
 // TestLevels: the longest name that contains a room wins; of equal names, the command.
 func TestLevels(t *testing.T) {
 	var l Levels
-	turn, web, memory := l.of("core/turn"), l.of("plugins/web"), l.of("memory")
 	holds := func(when string, wants ...slog.Level) {
 		t.Helper()
-		for i, v := range []*slog.LevelVar{turn, web, memory} {
-			if v.Level() != wants[i] {
-				t.Errorf("%s: %v logs at %v, want %v", when, []string{"turn", "web", "memory"}[i], v.Level(), wants[i])
+		for i, room := range []string{"core/turn", "plugins/web", "memory"} {
+			if level := l.of(room); level != wants[i] {
+				t.Errorf("%s: %v logs at %v, want %v", when, room, level, wants[i])
 			}
 		}
 	}
