@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/spoken"
 	"synthbot/core/timezone"
 	"synthbot/plugins/reminders/calendar"
-	"synthbot/plugins/reminders/spoken"
 )
 
 // Plugin is the reminders of all people. Safe for concurrent use.

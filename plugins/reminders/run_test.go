@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/spoken"
 	"synthbot/core/timezone"
 	"synthbot/plugins/plugintest"
 	"synthbot/plugins/reminders/calendar"
-	"synthbot/plugins/reminders/spoken"
 )
 
 // shelf is a small true core.Items in memory that counts what it is asked.
