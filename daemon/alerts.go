@@ -190,18 +190,13 @@ func (a announcing) Receive(ctx context.Context, events ...core.Event) error {
 	for i := range events {
 		e := &events[i]
 		if e.Kind == core.KindMembership && e.Data == "added" && !e.Message.Private {
-			a.alerts.report(addedToGroup(e))
+			by := txt.Line(e.Message.Author.Name)
+			if by != "" {
+				by = " by " + by
+			}
+			const text = "I was added to the group %s%s. To keep me out of it, add it to access.deny."
+			a.alerts.report(fmt.Sprintf(text, e.Message.Path, by))
 		}
 	}
 	return nil
-}
-
-func addedToGroup(e *core.Event) string {
-	by := ""
-	name := txt.Line(e.Message.Author.Name)
-	if name != "" {
-		by = " by " + name
-	}
-	const text = "I was added to the group %s%s. To keep me out of it, add it to access.deny."
-	return fmt.Sprintf(text, e.Message.Path, by)
 }

@@ -230,18 +230,19 @@ func (c *Config) Clock(now func() time.Time) func() time.Time {
 	return func() time.Time { return now().In(zone) }
 }
 
-func (c *Config) turnConfig() turn.Config {
-	t := c.Prompt.Config
-	t.Attempts, t.Backlog = c.Corrector.Attempts, c.Bot.Backlog
-	return t
-}
-
 // Page renders the example file and the reference.
 func Page() config.Page {
-	tables := map[string][]config.Component{"plugins": pluginTables()}
+	var interfaces, plugins []config.Component
 	for _, d := range drivers {
-		table := config.Component{Name: d.kind, Doc: d.doc, Into: []any{new(anyInterface), d.config()}}
-		tables["interfaces"] = append(tables["interfaces"], table)
+		into := []any{new(anyInterface), d.config()}
+		interfaces = append(interfaces, config.Component{Name: d.kind, Doc: d.doc, Into: into})
+	}
+	for _, a := range availablePlugins {
+		doc := a.doc
+		if a.byDefault {
+			doc += " On by default."
+		}
+		plugins = append(plugins, config.Component{Name: a.name, Doc: doc, Into: []any{new(anyPlugin), a.config()}})
 	}
 	return config.Page{
 		Title: "Configuration",
@@ -250,7 +251,7 @@ func Page() config.Page {
 			"A place is a conversation, such as a chat, a channel or a thread. Its path begins with the " +
 			"interface's name: `telegram/-1001234567890/7`. The path of a user is like " +
 			"`telegram/@user/1000`. `/id` in a chat shows both.",
-		Tables: tables,
+		Tables: map[string][]config.Component{"interfaces": interfaces, "plugins": plugins},
 	}
 }
 
@@ -331,12 +332,7 @@ func (c *Config) checkTwice(d *config.Document) {
 // interfaceNames returns the names of the interfaces and the drivers, which paths may
 // begin with.
 func (c *Config) interfaceNames() []string {
-	names := slices.Collect(maps.Keys(c.kinds))
-	for _, d := range drivers {
-		names = append(names, d.kind)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(driverNames(), maps.Keys(c.kinds)))))
 }
 
 // formerly returns the interface that older files call "telegram_bot", "discord_bot" or

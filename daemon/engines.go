@@ -167,14 +167,20 @@ func (l *usageStore) Spent(ctx context.Context, day string, scope core.Path) (en
 	return all, nil
 }
 
-// Cost is what a use of an engine costs, by the prices of the configuration.
+// Cost is what a use of an engine or of speech costs, by the prices of the configuration.
 func (c *Config) Cost(name string, u llm.Usage) float64 {
 	for _, e := range c.Engines {
 		if e.Name == name || e.Name == "" && e.Provider == name {
 			return e.Cost(u)
 		}
 	}
-	return speechCost(&c.Speech, name, u)
+	switch name {
+	case speechIn:
+		return float64(u.In) * c.Speech.In.Price / 60
+	case speechOut:
+		return float64(u.In) * c.Speech.Out.Price / 1e6
+	}
+	return 0
 }
 
 // Spent is what one engine was used for on one day.

@@ -105,7 +105,8 @@ func decodeInterfaces(c *Config) {
 		c.kinds[name] = kind
 		d, ok := findDriver(kind)
 		if !ok {
-			table.Fault(fmt.Sprintf("this version has no driver %q; it has %s", kind, driverNames()), "type")
+			all := strings.Join(driverNames(), ", ")
+			table.Fault(fmt.Sprintf("this version has no driver %q; it has %s", kind, all), "type")
 			continue
 		}
 		own := d.config()
@@ -184,12 +185,11 @@ func (e *enabled) withheld(all []*action.Definition) (names []string) {
 	return names
 }
 
-func driverNames() string {
-	names := make([]string, len(drivers))
-	for i, d := range drivers {
-		names[i] = d.kind
+func driverNames() (names []string) {
+	for _, d := range drivers {
+		names = append(names, d.kind)
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // Account makes an interface of that platform for a token alone; nil if there is no

@@ -111,17 +111,11 @@ func withoutThoughts(line []byte) ([]byte, error) {
 	if !bytes.Contains(bytes.ToLower(line), []byte(llm.ThoughtKey)) && !bytes.Contains(line, []byte(`\u`)) {
 		return bytes.Clone(line), nil
 	}
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.UseNumber()
-	var value any
-	if err := d.Decode(&value); err != nil {
+	bare, err := llm.ThoughtlessJSON(line, "", nil)
+	if err != nil {
 		return nil, fmt.Errorf("export: %w", err)
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(llm.Thoughtless(value, nil))
-	return bytes.TrimSpace(b.Bytes()), err
+	return bare, nil
 }
 
 // countRows describes what an export holds.

@@ -134,18 +134,6 @@ func (e exempt) Judge(m *core.Message, again bool) gate.Verdict {
 	return e.Gate.Judge(m, again)
 }
 
-// pluginTables returns the tables of plugins for the reference.
-func pluginTables() (tables []config.Component) {
-	for _, a := range availablePlugins {
-		doc := a.doc
-		if a.byDefault {
-			doc += " On by default."
-		}
-		tables = append(tables, config.Component{Name: a.name, Doc: doc, Into: []any{new(anyPlugin), a.config()}})
-	}
-	return tables
-}
-
 // PluginNames returns the names of all plugins.
 func PluginNames() []string {
 	names := make([]string, len(availablePlugins))

@@ -66,7 +66,7 @@ func (b *Bot) Reload() error {
 	r := b.reloads
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	notifySystemd(b.log, reloading())
+	notifySystemd(b.log, daemon.SdNotifyReloading+"\n"+daemon.SdNotifyMonotonicUsec())
 	defer notifySystemd(b.log, daemon.SdNotifyReady)
 	old := b.InForce()
 	c, err := b.env.MustLoad()

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
-	"golang.org/x/sys/unix"
 
 	"synthbot/admin"
 	"synthbot/core"
@@ -95,15 +94,6 @@ func notifyAt(name, state string) error {
 	}
 	_, err = conn.Write([]byte(state))
 	return err
-}
-
-// reloading is the message of sd_notify(3) that begins a reload.
-func reloading() string {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		return daemon.SdNotifyReloading
-	}
-	return fmt.Sprintf("%s\nMONOTONIC_USEC=%d", daemon.SdNotifyReloading, now.Nano()/1000)
 }
 
 // watchdog notifies systemd regularly, as long as the bot is alive, until ctx ends.

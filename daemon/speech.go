@@ -127,14 +127,3 @@ func (p *parts) sign(name string) func(place core.Path) core.TypingIndicator {
 		return ability[core.TypingIndicator](p)(place)
 	}
 }
-
-// speechCost is what speech costs, by its prices.
-func speechCost(c *speech.Config, name string, u llm.Usage) float64 {
-	switch name {
-	case speechIn:
-		return float64(u.In) * c.In.Price / 60
-	case speechOut:
-		return float64(u.In) * c.Out.Price / 1e6
-	}
-	return 0
-}

@@ -20,12 +20,13 @@ func (b *Bot) options(p *parts) turn.Options {
 	var catalogue action.Catalogue
 	catalogue.Swap(p.Snapshot)
 	c, log := p.Config, logs.Room(b.log, "core/turn")
-	clock := c.Clock(b.env.Clock)
+	clock, config := c.Clock(b.env.Clock), c.Prompt.Config
+	config.Attempts, config.Backlog = c.Corrector.Attempts, c.Bot.Backlog
 	o := turn.Options{
 		Store: b.Data.Store, Catalogue: &catalogue, Clock: clock, Log: log, Runtime: b.runtime,
 		Asker:    turn.Thinking(p.showing(b.budgeted(p, p.Engines)), ability[core.TypingIndicator](p), log),
 		Settings: p.turnSettings,
-		Access:   c.Access, Admins: b.admins(c), Config: c.turnConfig(),
+		Access:   c.Access, Admins: b.admins(c), Config: config,
 		Names: func(place core.Path) []string {
 			who := p.personaAt(place)
 			return append([]string{c.Bot.Name, who.Name}, who.Aliases...)

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -78,20 +77,11 @@ const leftOut = "(left out)"
 
 // bare returns indented JSON without thoughts. Invalid JSON is left out.
 func bare(raw []byte) string {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var value any
-	if err := d.Decode(&value); err != nil {
+	shown, err := llm.ThoughtlessJSON(raw, "  ", quoteless)
+	if err != nil {
 		return leftOut
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(llm.Thoughtless(value, quoteless)); err != nil {
-		return leftOut
-	}
-	return strings.TrimSpace(b.String())
+	return string(shown)
 }
 
 // quoteless leaves out a text that mentions a thought, because it may quote it.

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"unicode/utf8"
 )
@@ -33,6 +34,23 @@ func Thoughtless(value any, text func(string) string) any {
 		}
 	}
 	return value
+}
+
+// ThoughtlessJSON is Thoughtless for JSON as bytes. It returns them with an indent, and without a newline
+// at their end.
+func ThoughtlessJSON(raw []byte, indent string, text func(string) string) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var value any
+	if err := d.Decode(&value); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	err := e.Encode(Thoughtless(value, text))
+	return bytes.TrimSpace(b.Bytes()), err
 }
 
 // thoughtMarks are the marks that models put before and after their thoughts when
