@@ -67,9 +67,10 @@ func TestActionSpeaks(t *testing.T) {
 }
 
 func TestSpeechCost(t *testing.T) {
-	c := speech.Config{In: speech.In{Price: 0.006}, Out: speech.Out{Price: 15}}
+	var c Config
+	c.Speech = speech.Config{In: speech.In{Price: 0.006}, Out: speech.Out{Price: 15}}
 	for name, want := range map[string]float64{speechIn: 0.012, speechOut: 0.0018, "home": 0} {
-		if got := speechCost(&c, name, llm.Usage{In: 120}); got < want-1e-9 || got > want+1e-9 {
+		if got := c.Cost(name, llm.Usage{In: 120}); got < want-1e-9 || got > want+1e-9 {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}

@@ -31,16 +31,18 @@ type toolServer struct {
 
 // serve serves tools until ctx ends and no call runs.
 func (s *toolServer) serve(ctx context.Context, address string) {
+	serveHTTP(ctx, s.log, "tools", address, s.handler)
+	for range maxToolCalls {
+		s.running <- struct{}{}
+	}
+}
+
+func (s *toolServer) handler(at net.Addr) http.Handler {
 	server := &blueprint.Server{
 		Log: logs.Room(s.log, "plugins/blueprint"), Version: s.env.Version, Offer: s.offer, Call: s.call,
 		Conf: func() blueprint.Serving { return s.InForce().Config.served() },
 	}
-	serveHTTP(ctx, s.log, "tools", address, func(at net.Addr) http.Handler {
-		return admin.LocalOnly(server.Handler(at.String()))
-	})
-	for range maxToolCalls {
-		s.running <- struct{}{}
-	}
+	return admin.LocalOnly(server.Handler(at.String()))
 }
 
 // served returns what other programs may call.
