@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -17,17 +16,17 @@ import (
 
 // configFile is the configuration that init writes.
 type configFile struct {
-	file    string // without symbolic links
-	exists  bool
-	before  []byte
-	text    *File
-	config  *daemon.Config
-	written []string
+	file   string // without symbolic links
+	exists bool
+	before []byte
+	text   *File
+	config *daemon.Config
+	output
 }
 
 // openConfig reads the existing configuration, or else the example.
 func openConfig(env *daemon.Env) (*configFile, error) {
-	c := &configFile{file: cmp.Or(env.File, env.Getenv("SYNTHBOT_CONFIG"), "config.toml")}
+	c := &configFile{output: output{w: env.Out}, file: cmp.Or(env.File, env.Getenv("SYNTHBOT_CONFIG"), "config.toml")}
 	real, err := filepath.EvalSymlinks(c.file)
 	if err == nil {
 		c.file = real
@@ -110,8 +109,8 @@ func (c *configFile) personaPath(answer string) string {
 	return full
 }
 
-// write writes the files of the changes, and the configuration last.
-func (c *configFile) write(out Changes) error {
+// apply writes the files of the changes, and the configuration last.
+func (c *configFile) apply(out Changes) error {
 	if err := c.writePersona(out); err != nil {
 		return err
 	}
@@ -135,7 +134,7 @@ func (c *configFile) writePersona(out Changes) error {
 		return daemon.Usagef("%s exists already and has another content; use it as it is with --persona %s, "+
 			"or choose another --persona-name", file, file)
 	}
-	return c.replace(file, []byte(out.Text), 0o644)
+	return c.write(file, []byte(out.Text), 0o644)
 }
 
 // writeSecrets writes each secret into a file of its own.
@@ -146,7 +145,7 @@ func (c *configFile) writeSecrets(out Changes) error {
 		if err := c.backUp(file, secret); err != nil {
 			return err
 		}
-		if err := c.replace(file, secret, 0o600); err != nil {
+		if err := c.write(file, secret, 0o600); err != nil {
 			return err
 		}
 	}
@@ -167,26 +166,5 @@ func (c *configFile) save() error {
 	if err := c.backUp(c.file, text); err != nil {
 		return err
 	}
-	return c.replace(c.file, text, mode)
-}
-
-// backUp copies a file that is about to change.
-func (c *configFile) backUp(file string, next []byte) error {
-	before, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(before, next) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return c.replace(file+".bak", before, 0o600)
-}
-
-// replace writes a file and adds it to written.
-func (c *configFile) replace(file string, text []byte, mode fs.FileMode) error {
-	if err := daemon.WriteFile(file, text, mode); err != nil {
-		return err
-	}
-	c.written = append(c.written, fmt.Sprintf("%s (%04o)", file, mode))
-	return nil
+	return c.write(c.file, text, mode)
 }

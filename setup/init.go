@@ -114,7 +114,7 @@ func finish(ctx context.Context, env *daemon.Env, c *configFile, w *Wizard) erro
 	if err := withoutPersona(err, out.Persona); err != nil {
 		return err
 	}
-	if err := c.write(out); err != nil {
+	if err := c.apply(out); err != nil {
 		return fmt.Errorf("init: %w", err)
 	}
 	summarize(ctx, env, c, w, next, out)
@@ -125,10 +125,7 @@ func finish(ctx context.Context, env *daemon.Env, c *configFile, w *Wizard) erro
 func summarize(
 	ctx context.Context, env *daemon.Env, c *configFile, w *Wizard, next *daemon.Config, out Changes,
 ) {
-	for _, file := range c.written {
-		fmt.Fprintf(env.Out, "written  %s\n", file)
-	}
-	if len(c.written) == 0 {
+	if c.written == 0 {
 		fmt.Fprintf(env.Out, "nothing to change in %s\n", c.file)
 	}
 	for _, platform := range platforms() {

@@ -85,6 +85,10 @@ func (w *Wizard) askEngine(ctx context.Context) error {
 }
 
 func (w *Wizard) askBaseURL(ctx context.Context) error {
+	if w.knowsOllama() {
+		w.BaseURL = w.Defaults.Ollama
+		return nil
+	}
 	err := w.ask(ctx, &w.BaseURL, Question{
 		Title: "Where does " + w.Engine + " run?",
 		About: "An address like http://127.0.0.1:8080; empty: its usual address.",
@@ -114,6 +118,10 @@ func (w *Wizard) askModel(ctx context.Context) error {
 		}
 	}
 	return w.ask(ctx, &w.Model, q)
+}
+
+func (w *Wizard) askKey(ctx context.Context) error {
+	return w.askSecret(ctx, &w.Key, "The key of "+w.Engine+"?")
 }
 
 const aboutSecret = "It is not shown, and gets a file of its own. env:NAME and file:PATH are possible, too."

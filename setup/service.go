@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,7 +26,7 @@ type Service struct {
 	Tools, DryRun bool
 	Exe           string // the program to run; "": this one
 
-	out      io.Writer
+	output
 	secrets  []string // credentials, by name
 	programs []string // which the bot starts
 	notes    []string
@@ -51,7 +50,7 @@ func (s *Service) Install(env *daemon.Env) error {
 		}
 		s.Exe = exe
 	}
-	s.out = env.Out
+	s.output = output{w: env.Out, dry: s.DryRun}
 	from := cmp.Or(env.ConfigFile(), s.at(daemon.ServiceConfig))
 	if env.File == "" && exists(s.at(daemon.ServiceConfig)) {
 		from = s.at(daemon.ServiceConfig)
@@ -261,7 +260,7 @@ func (s *Service) put(path, text string, mode fs.FileMode) error {
 		if err == nil && path == s.at(daemon.ServiceConfig) {
 			mode = info.Mode().Perm()&0o640 | 0o600
 		}
-		if err := s.write(path+".bak", before, 0o600); err != nil {
+		if err := s.backUp(path, []byte(text)); err != nil {
 			return err
 		}
 	}
@@ -270,38 +269,18 @@ func (s *Service) put(path, text string, mode fs.FileMode) error {
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		if line != "" && !strings.HasPrefix(line, "#") {
-			fmt.Fprintf(s.out, "    %s\n", line)
+			fmt.Fprintf(s.w, "    %s\n", line)
 		}
 	}
 	return nil
 }
 
-// write writes a file, unless it is a dry run, and prints its name.
-func (s *Service) write(path string, data []byte, mode fs.FileMode) error {
-	if s.DryRun {
-		return s.print("would write", path, mode)
-	}
-	if err := daemon.WriteFile(path, data, mode); err != nil {
-		return err
-	}
-	return s.print("written", path, mode)
-}
-
-func (s *Service) print(what, path string, mode fs.FileMode) error {
-	line := fmt.Sprintf("%-8s %s", what, path)
-	if mode != 0 {
-		line += fmt.Sprintf(" (%04o)", mode)
-	}
-	_, err := fmt.Fprintln(s.out, line)
-	return err
-}
-
 // printNext prints the notes, and the next commands.
 func (s *Service) printNext() error {
 	for _, note := range s.notes {
-		fmt.Fprintf(s.out, "!        %s\n", txt.Line(note))
+		fmt.Fprintf(s.w, "!        %s\n", txt.Line(note))
 	}
-	_, err := fmt.Fprintf(s.out, `
+	_, err := fmt.Fprintf(s.w, `
 Next:
   systemd-sysusers /etc/sysusers.d/synthbot.conf
   systemd-tmpfiles --create /etc/tmpfiles.d/synthbot.conf

@@ -67,79 +67,53 @@ type Wizard struct {
 // step is a question that may be open.
 type step struct {
 	flag   string
-	open   func(*Wizard) bool // whether it has no answer yet
-	needed func(*Wizard) bool // whether only the user can answer it
-	ask    func(*Wizard, context.Context) error
+	open   func() bool // whether it has no answer yet
+	needed func() bool // whether only the user can answer it
+	ask    func(context.Context) error
 }
 
 // steps lists all questions in order.
-func steps() []step {
-	describes := func(w *Wizard) bool { return w.Persona == New }
+func (w *Wizard) steps() []step {
+	always, never := func() bool { return true }, func() bool { return false }
+	isNew := func() bool { return !w.Current.Exists }
+	unset := func(answer *string) func() bool { return func() bool { return *answer == "" } }
+	ofPersona := func(answer *string) func() bool { return func() bool { return w.Persona == New && *answer == "" } }
+	ofBot := func(answer, current *string) func() bool { return func() bool { return *answer+*current == "" } }
 	list := []step{
-		{"--persona", func(w *Wizard) bool { return w.Persona == "" }, isNew, (*Wizard).askPersona},
-		{
-			"--persona-name", func(w *Wizard) bool { return describes(w) && w.PersonaName == "" }, always,
-			(*Wizard).askName,
-		},
-		{
-			"--persona-text", func(w *Wizard) bool { return describes(w) && w.PersonaText == "" }, always,
-			(*Wizard).askText,
-		},
-		{"--engine", func(w *Wizard) bool { return w.Engine == "" }, isNew, (*Wizard).askEngine},
-		{"--base-url", (*Wizard).knowsOllama, never, func(w *Wizard, _ context.Context) error {
-			w.BaseURL = w.Defaults.Ollama
-			return nil
-		}},
-		{"--base-url", (*Wizard).needsBaseURL, never, (*Wizard).askBaseURL},
-		{
-			"--model", func(w *Wizard) bool { return w.hasModel() && w.Model == "" },
-			func(w *Wizard) bool { return !w.sameEngine() }, (*Wizard).askModel,
-		},
-		{"--api-key", (*Wizard).lacksKey, always, func(w *Wizard, ctx context.Context) error {
-			return w.askSecret(ctx, &w.Key, "The key of "+w.Engine+"?")
-		}},
+		{"--persona", unset(&w.Persona), isNew, w.askPersona},
+		{"--persona-name", ofPersona(&w.PersonaName), always, w.askName},
+		{"--persona-text", ofPersona(&w.PersonaText), always, w.askText},
+		{"--engine", unset(&w.Engine), isNew, w.askEngine},
+		{"--base-url", w.lacksBaseURL, never, w.askBaseURL},
+		{"--model", w.lacksModel, func() bool { return !w.sameEngine() }, w.askModel},
+		{"--api-key", w.lacksKey, always, w.askKey},
 	}
 	for _, p := range platforms() {
-		list = append(list, step{
-			"--" + p + "-token", func(w *Wizard) bool { return !w.account(p).Token.given() }, lacksAccount,
-			func(w *Wizard, ctx context.Context) error { return w.askAccount(ctx, p) },
-		})
+		open := func() bool { return !w.account(p).Token.given() }
+		ask := func(ctx context.Context) error { return w.askAccount(ctx, p) }
+		list = append(list, step{"--" + p + "-token", open, w.lacksAccount, ask})
 	}
 	return append(list,
-		step{"--admin", func(w *Wizard) bool { return w.Claim == "" && len(w.Admins) == 0 }, never, (*Wizard).askAdmin},
-		step{
-			"--data-dir", func(w *Wizard) bool { return w.DataDir+w.Current.DataDir == "" }, never,
-			(*Wizard).askDataDir,
-		},
-		step{
-			"--timezone", func(w *Wizard) bool { return w.Timezone+w.Current.Timezone == "" }, never,
-			(*Wizard).askZone,
-		},
-		step{
-			"--language", func(w *Wizard) bool { return w.Language+w.Current.Language == "" }, never,
-			(*Wizard).askLanguage,
-		},
+		step{"--admin", func() bool { return w.Claim == "" && len(w.Admins) == 0 }, never, w.askAdmin},
+		step{"--data-dir", ofBot(&w.DataDir, &w.Current.DataDir), never, w.askDataDir},
+		step{"--timezone", ofBot(&w.Timezone, &w.Current.Timezone), never, w.askZone},
+		step{"--language", ofBot(&w.Language, &w.Current.Language), never, w.askLanguage},
 	)
 }
 
-func always(*Wizard) bool  { return true }
-func never(*Wizard) bool   { return false }
-func isNew(w *Wizard) bool { return !w.Current.Exists }
-
 // lacksAccount reports whether no platform has been chosen yet.
-func lacksAccount(w *Wizard) bool {
+func (w *Wizard) lacksAccount() bool {
 	given := func(p string) bool { return w.account(p).Token.given() }
 	return !w.Current.Exists && !slices.ContainsFunc(platforms(), given)
 }
 
 // Ask asks all open questions at the terminal.
 func (w *Wizard) Ask(ctx context.Context) error {
-	for _, s := range steps() {
-		if !s.open(w) {
-			continue
-		}
-		if err := s.ask(w, ctx); err != nil {
-			return err
+	for _, s := range w.steps() {
+		if s.open() {
+			if err := s.ask(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	return w.check(ctx)
@@ -153,16 +127,13 @@ func (w *Wizard) Fill(ctx context.Context, usual bool) error {
 	}
 	w.Terminal = usualAnswers{}
 	var missing []string
-	for _, s := range steps() {
-		if !s.open(w) {
-			continue
-		}
-		if usual || !s.needed(w) {
-			if err := s.ask(w, ctx); err != nil && !errors.Is(err, errNoAnswer) {
+	for _, s := range w.steps() {
+		if s.open() && (usual || !s.needed()) {
+			if err := s.ask(ctx); err != nil && !errors.Is(err, errNoAnswer) {
 				return err
 			}
 		}
-		if s.needed(w) && s.open(w) {
+		if s.open() && s.needed() {
 			missing = append(missing, s.flag)
 		}
 	}
@@ -267,6 +238,9 @@ func (w *Wizard) ollama(ctx context.Context) []string {
 // hasModel reports whether the answer is an engine with a model.
 func (w *Wizard) hasModel() bool { return w.Engine != "" && w.Engine != Keep && w.Engine != Offline }
 
+// lacksModel reports whether the engine needs a model that is missing.
+func (w *Wizard) lacksModel() bool { return w.hasModel() && w.Model == "" }
+
 // lacksKey reports whether the engine needs a key that is missing.
 func (w *Wizard) lacksKey() bool {
 	return w.hasModel() && needsKey(w.Engine) && w.BaseURL == "" && !w.Key.given() && !w.sameEngine()
@@ -279,15 +253,13 @@ func (w *Wizard) sameEngine() bool {
 }
 
 // knowsOllama reports whether the environment has the address of the Ollama.
-func (w *Wizard) knowsOllama() bool {
-	return w.Engine == "ollama" && w.BaseURL == "" && w.Defaults.Ollama != ""
-}
+func (w *Wizard) knowsOllama() bool { return w.Engine == "ollama" && w.Defaults.Ollama != "" }
 
-// needsBaseURL reports whether the engine runs on a machine of the user, at an unknown
-// address.
-func (w *Wizard) needsBaseURL() bool {
-	return w.hasModel() && !needsKey(w.Engine) && w.BaseURL == "" && !w.sameEngine() &&
-		(w.Engine != "ollama" || w.models == nil)
+// lacksBaseURL reports whether the engine runs on a machine of the user, at an address that no
+// answer has.
+func (w *Wizard) lacksBaseURL() bool {
+	unknown := !needsKey(w.Engine) && !w.sameEngine() && (w.Engine != "ollama" || w.models == nil)
+	return w.hasModel() && w.BaseURL == "" && (unknown || w.knowsOllama())
 }
 
 // usualAdmin makes a user admin by a code, if there is no admin.
