@@ -1,8 +1,23 @@
+// Package games has small things that groups love: dice, random choices and polls. It keeps no
+// scores and has no turn-based games.
+//
+// # Polls
+//
+// If an interface has polls of its own ([Config].Native), poll_create hands the poll to it,
+// and the platform does the rest. Elsewhere, and in private, the bot counts: a poll is an item
+// of its place and a vote an item of its voter, so that everybody has one vote, can see it,
+// and takes it away when they are forgotten. Users vote by the command vote, or by telling
+// the bot, whose model then uses poll_vote. A poll ends at its time, or when its maker or a
+// moderator says so. Its end becomes a turn that announces the result. The numbers are kept
+// for some weeks.
 package games
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/action"
@@ -58,4 +73,35 @@ func (p *Plugin) Commands() []command.Command {
 		{Spec: command.Spec{Name: "polls", Idempotent: true, Brief: "Show the polls of this place"},
 			Do: p.pollsCommand},
 	}
+}
+
+// Config is the table [plugins.games].
+type Config struct {
+	PollFor time.Duration `toml:"poll_for" default:"24h" min:"1m" max:"720h" doc:"How long a poll stays open by default."`
+	Keep    time.Duration `toml:"keep" default:"720h" min:"1h" max:"8760h" doc:"How long the result of a poll is kept."`
+	Native  []string      `toml:"native" default:"discord:answers:hours, telegram:options" doc:"Interfaces with native polls: the interface's name, the parameter of its poll action for the options, and the one for the hours, if it has one."`
+}
+
+// Check implements the configuration's own check.
+func (c *Config) Check(fault func(text string, at ...any)) {
+	for i, text := range c.Native {
+		if _, err := parseNative(text); err != nil {
+			fault(err.Error(), "native", i)
+		}
+	}
+}
+
+// native says how an interface's own poll action is called.
+type native struct{ iface, options, hours string }
+
+func parseNative(text string) (native, error) {
+	parts := strings.Split(text, ":")
+	if len(parts) < 2 || len(parts) > 3 || parts[0] == "" || parts[1] == "" {
+		return native{}, fmt.Errorf(`%q does not say how to make a poll; write it like "discord:answers:hours"`, text)
+	}
+	n := native{iface: parts[0], options: parts[1]}
+	if len(parts) == 3 {
+		n.hours = parts[2]
+	}
+	return n, nil
 }

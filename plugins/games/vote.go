@@ -2,10 +2,12 @@ package games
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/command"
@@ -189,4 +191,230 @@ func (o *poll) option(text string) int {
 		return begun[0]
 	}
 	return -1
+}
+
+type closePayload struct {
+	_ struct{} `title:"Close a poll"`
+
+	Poll int `json:"poll,omitempty" doc:"The poll's number; left out: the only one that is open." min:"1"`
+}
+
+var closeAction = core.Action{
+	Name: "poll_close", Similes: []string{"end_poll", "close_poll"},
+	Brief: "Close an open poll that the bot counts, and get its result",
+	Examples: core.Examples{
+		Description: "Ends a poll before its time. Who made it may do so, and moderators.",
+		Instructions: core.Instructions{
+			WhenToUse: "When the person wants the vote to be over now, and its result.",
+			CommonPitfalls: []string{"The votes of an open poll are in context.games: do not close it to read them.",
+				"It cannot be opened again."},
+		},
+		Similar:  []string{"poll_create", "poll_vote"},
+		Examples: []core.Example{core.NewExample("\"Enough, what is the result of poll 2?\"", `{"poll":2}`)},
+	},
+	Effects: core.EffectReadsChat, Permission: core.PermissionEveryone, Idempotent: true,
+}
+
+func (p *Plugin) closePoll(ctx context.Context, c core.Call, payload closePayload) (core.Result, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one, err := p.find(ctx, c.Path, payload.Poll)
+	if err != nil {
+		return core.Result{}, err
+	}
+	person, _ := c.Path.Person(c.Author.ID) // zero for several users
+	_, isMaker, err := p.host.Items.Get(ctx, person, ofPoll(madeKey, c.Path, one.Number))
+	if err == nil && !isMaker && c.Author.Rank < core.RankModerator {
+		err = core.Errorf(core.Forbidden, "Only who made the poll, or a moderator, can close it.")
+	}
+	if err == nil {
+		err = p.count(ctx, &one)
+	}
+	if err == nil {
+		err = p.settle(ctx, &one)
+	}
+	if err != nil {
+		return core.Result{}, err
+	}
+	return core.Output(one.result()), nil
+}
+
+// tally counts the votes that are there now.
+func (p *Plugin) tally(ctx context.Context, o *poll) error {
+	votes, err := p.ofPeople(ctx, o, voteKey)
+	o.Counts, o.Voters = make([]int, len(o.Options)), len(votes)
+	for i := range votes {
+		var v vote
+		if err := votes[i].Decode(&v); err != nil {
+			return err
+		}
+		for _, option := range v.Options {
+			if option >= 0 && option < len(o.Counts) {
+				o.Counts[option]++
+			}
+		}
+	}
+	return err
+}
+
+// ofPeople returns what people of the place's interface have to do with a poll in that way.
+func (p *Plugin) ofPeople(ctx context.Context, o *poll, kind string) ([]core.Item, error) {
+	place := o.item.Path
+	anybody, err := place.Person("x")
+	if err != nil {
+		return nil, err
+	}
+	items, err := p.host.Items.List(ctx, anybody.Parent())
+	key := ofPoll(kind, place, o.Number)
+	return slices.DeleteFunc(items, func(i core.Item) bool { return i.Key != key }), err
+}
+
+// count closes a poll. Its numbers do not change any more.
+func (p *Plugin) count(ctx context.Context, o *poll) error {
+	if err := p.tally(ctx, o); err != nil {
+		return err
+	}
+	o.Closed = true
+	return p.put(ctx, o)
+}
+
+// settle notes that the result was announced, and forgets who voted how.
+func (p *Plugin) settle(ctx context.Context, o *poll) error {
+	o.Told = true
+	if err := p.put(ctx, o); err != nil {
+		return err
+	}
+	for _, kind := range []string{voteKey, madeKey} {
+		items, err := p.ofPeople(ctx, o, kind)
+		if err != nil {
+			return err
+		}
+		for _, i := range items {
+			if err := core.PutItem(ctx, p.host.Items, i.Path, i.Key, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// standing is a poll as the model sees it.
+type standing struct {
+	Poll     int        `json:"poll"`
+	Question string     `json:"question"`
+	Votes    []counted  `json:"votes"`
+	Voters   int        `json:"voters"`
+	Multiple bool       `json:"multiple,omitempty"`
+	Ends     *time.Time `json:"ends,omitempty"` // of one that is open
+}
+
+type counted struct {
+	Option string `json:"option"`
+	Votes  int    `json:"votes"`
+}
+
+// result is a poll whose counts are known.
+func (o *poll) result() standing {
+	s := standing{Poll: o.Number, Question: o.Question, Voters: o.Voters, Multiple: o.Multiple}
+	for i, option := range o.Options {
+		s.Votes = append(s.Votes, counted{option, o.Counts[i]})
+	}
+	if !o.Closed {
+		s.Ends = &o.Ends
+	}
+	return s
+}
+
+// said is the result in words.
+func (s standing) said() string {
+	list := slices.Clone(s.Votes)
+	slices.SortStableFunc(list, func(a, b counted) int { return b.Votes - a.Votes })
+	texts := make([]string, len(list))
+	for i, c := range list {
+		texts[i] = fmt.Sprintf("%s: %d", c.Option, c.Votes)
+	}
+	return fmt.Sprintf("%s — %s (%d voted)", s.Question, strings.Join(texts, ", "), s.Voters)
+}
+
+// standings returns the polls of a place, newest first.
+func (p *Plugin) standings(ctx context.Context, place core.Path, open bool) ([]standing, error) {
+	there, err := p.polls(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	var list []standing
+	for _, o := range slices.Backward(there) {
+		if open && o.Closed {
+			continue
+		}
+		if !o.Closed {
+			err = p.tally(ctx, &o)
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, o.result())
+	}
+	return list, nil
+}
+
+// Bounds of what prompts show.
+const (
+	maxInjected  = 1800 // bytes, below the limit of a turn
+	pollsToldMax = 5
+)
+
+// Inject implements core.Injector: the current numbers of the place's open polls.
+func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, error) {
+	if s.Path.IsZero() {
+		return nil, nil
+	}
+	list, err := p.standings(ctx, s.Path, true)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	for list = list[:min(len(list), pollsToldMax)]; len(list) > 0; list = list[:len(list)-1] {
+		for _, most := range []int{maxQuestion, 40, 12} {
+			raw := core.JSON(map[string]any{"polls": shortened(list, most)})
+			if len(raw) <= maxInjected {
+				return raw, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// shortened are the polls with at most so many characters of each text.
+func shortened(list []standing, most int) []standing {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Question = txt.Clip(list[i].Question, most)
+		list[i].Votes = slices.Clone(list[i].Votes)
+		for k := range list[i].Votes {
+			list[i].Votes[k].Option = txt.Clip(list[i].Votes[k].Option, most)
+		}
+	}
+	return list
+}
+
+// shownMax is how many polls the command shows.
+const shownMax = 10
+
+func (p *Plugin) pollsCommand(ctx context.Context, c command.Call) (string, error) {
+	list, err := p.standings(ctx, c.Path, false)
+	if err != nil {
+		return "", err
+	}
+	if len(list) == 0 {
+		return "There are no polls here.", nil
+	}
+	var lines []string
+	for _, s := range list[:min(len(list), shownMax)] {
+		state := "over"
+		if s.Ends != nil {
+			state = "open until " + s.Ends.In(p.host.Clock().Location()).Format("2 Jan 15:04")
+		}
+		lines = append(lines, fmt.Sprintf("%d. %s, %s", s.Poll, s.said(), state))
+	}
+	return strings.Join(lines, "\n"), nil
 }

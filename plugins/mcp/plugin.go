@@ -1,13 +1,38 @@
+// Package mcp makes the tools of other programs actions of the bot, and lends
+// what the bot knows to other programs, both by the Model Context Protocol: over
+// stdio and streamable HTTP, by the official SDK.
+//
+// A server is somebody else's program. What it says, its descriptions and errors
+// too, is data: capped, on one line where it goes into a prompt, and marked as
+// foreign where a model reads it. Who may call what, and what a person must
+// confirm, the configuration decides; a server's own hints can only make it ask
+// less where it says that a tool changes nothing.
+//
+// Each configured server has one goroutine that owns its process or connection:
+// it connects, lists what there is, and when the server dies, floods or hangs,
+// takes its actions out of the catalogue and starts it again, after pauses that
+// grow.
+//
+// It is not a way to drive the bot: what Serve offers reads and sends, in places
+// that the configuration names.
 package mcp
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/outbound"
+	"synthbot/core/program"
+	"synthbot/core/txt"
 )
 
 // Plugin offers the tools of all configured servers.
@@ -78,4 +103,129 @@ func named(entries []entry) []core.Action {
 	}
 	slices.SortFunc(list, func(a, b core.Action) int { return strings.Compare(a.Name, b.Name) })
 	return list
+}
+
+// Config is the table [plugins.mcp].
+type Config struct {
+	Servers []Server `toml:"server" doc:"An MCP server whose tools the bot may use."`
+	Serve   Serving  `toml:"serve" doc:"What synthbot mcp offers to the program that starts it."`
+}
+
+// Server is one program that offers tools. Exactly one of Command and URL is set.
+type Server struct {
+	Name    string                 `toml:"name" required:"true" example:"files" doc:"The prefix of its actions: a-z, 0-9 and -, at most 24 characters."`
+	Command []string               `toml:"command" example:"npx, -y, @modelcontextprotocol/server-filesystem, /srv/files" doc:"The program with its arguments, run without a shell; or set url."`
+	URL     string                 `toml:"url" example:"https://tools.example.org/mcp" doc:"The address of its streamable HTTP endpoint; or set command."`
+	Dir     string                 `toml:"dir" doc:"The working directory of the command; empty: the bot's."`
+	Env     map[string]core.Secret `toml:"env" example:"GITHUB_TOKEN=env:GITHUB_TOKEN" doc:"Variables of the command's environment, which otherwise holds little more than PATH and HOME."`
+	Headers map[string]core.Secret `toml:"headers" example:"X-Key=env:TOOLS_KEY" doc:"Headers of every request to url."`
+
+	Tools       []string          `toml:"tools" example:"search_*" doc:"The tools that are offered, by the server's names; * matches any characters; empty: all."`
+	Permission  string            `toml:"permission" default:"admins" oneof:"everyone|moderators|admins" doc:"Who may use its actions."`
+	Permissions map[string]string `toml:"permissions" example:"search_*=everyone" doc:"The same for single tools, by name or pattern: everyone, moderators, admins or nobody."`
+	Confirm     map[string]bool   `toml:"confirm" example:"search_*=false" doc:"Whether the user must confirm, by name or pattern of the tool. By default they must, unless the server marks the tool as read-only."`
+
+	Timeout   time.Duration `toml:"timeout" default:"60s" min:"1s" max:"15m" doc:"How long one call may take."`
+	Start     time.Duration `toml:"start" default:"30s" min:"1s" max:"10m" doc:"How long the server may take to start."`
+	MaxOutput int           `toml:"max_output" default:"12000" min:"1000" max:"60000" doc:"How many bytes of an output the model sees."`
+	Media     bool          `toml:"media" default:"true" doc:"Send pictures and sounds that a tool returns to the chat."`
+}
+
+// Serving is what another program gets over synthbot mcp.
+type Serving struct {
+	As   core.Path   `toml:"as" example:"telegram/@user/1000" doc:"The user on whose behalf the program acts; empty: it has no access."`
+	See  []core.Path `toml:"see" example:"discord/81384788765712384" doc:"Places whose history and memories it may search, with all places below them. Private chats must be listed themselves."`
+	Send []core.Path `toml:"send" example:"discord/81384788765712384/1" doc:"Places that it may write to, with all places below them. Private chats must be listed themselves."`
+}
+
+// serverName is what a server may be called.
+var serverName = txt.Pattern(`^[a-z0-9][a-z0-9-]{0,23}$`)
+
+// nobody closes a tool in Server.Permissions.
+const nobody = "nobody"
+
+// Check implements the configuration's own check.
+func (c *Config) Check(fault func(text string, at ...any)) {
+	seen := make(map[string]bool)
+	for i := range c.Servers {
+		name := plain(c.Servers[i].Name)
+		if seen[name] {
+			fault("another server is called so, or nearly so", "server", i, "name")
+		}
+		seen[name] = true
+	}
+}
+
+// Check implements the configuration's own check.
+func (s *Server) Check(fault func(text string, at ...any)) {
+	if s.Name != "" && (!serverName().MatchString(s.Name) || strings.HasPrefix(s.Name, "message")) {
+		fault("write a-z, 0-9 and -, at most 24 letters, and not message", "name")
+	}
+	program.CheckEnv(s.Env, fault)
+	outbound.CheckHeaders(s.Headers, fault)
+	action.CheckPatterns(s.Tools, fault, "tools")
+	for pattern, who := range s.Permissions {
+		action.CheckPattern(pattern, fault, "permissions", pattern)
+		if !slices.Contains([]string{"everyone", "moderators", "admins", nobody}, who) {
+			fault(fmt.Sprintf("is %q; write everyone, moderators, admins or nobody", who), "permissions", pattern)
+		}
+	}
+	for pattern := range s.Confirm {
+		action.CheckPattern(pattern, fault, "confirm", pattern)
+	}
+	_, wrong := outbound.ServerURL(s.URL)
+	switch {
+	case len(s.Command) == 0 && s.URL == "":
+		fault(`is missing; write command = ["PROGRAM", "ARGUMENT"], or url`, "command")
+		return
+	case len(s.Command) > 0 && s.URL != "":
+		fault("is beside command; one of the two is enough", "url")
+		return
+	case s.URL != "" && wrong != "":
+		fault(wrong, "url")
+	case s.URL == "" && strings.TrimSpace(s.Command[0]) == "":
+		fault("names no program", "command", 0)
+	}
+	if s.URL != "" && len(s.Env) > 0 {
+		fault("is for a command, and this server has a url", "env")
+	}
+	if s.URL == "" && len(s.Headers) > 0 {
+		fault("are for a url, and this server has a command", "headers")
+	}
+}
+
+// Check implements the configuration's own check.
+func (s *Serving) Check(fault func(text string, at ...any)) {
+	if !s.As.IsZero() && !s.As.IsPerson() {
+		fault("is not a person; write it as telegram/@user/1000", "as")
+	}
+	if s.As.IsZero() && len(s.See)+len(s.Send) > 0 {
+		fault("is missing; name the person in whose name the program acts", "as")
+	}
+}
+
+// permission is who may cause a tool; ok is false where it is not offered.
+func (s *Server) permission(tool string) (p core.Permission, ok bool) {
+	who, _ := closest(s.Permissions, tool)
+	who = cmp.Or(who, s.Permission, string(core.PermissionAdmins))
+	if who == nobody || len(s.Tools) > 0 && !action.MatchAny(s.Tools, tool) {
+		return "", false
+	}
+	return core.Permission(who), true
+}
+
+// closest finds what a table of patterns says about a tool: its name itself,
+// else the longest pattern that matches, of equals the first by letters.
+func closest[V any](table map[string]V, tool string) (found V, ok bool) {
+	if v, ok := table[tool]; ok {
+		return v, true
+	}
+	best := ""
+	for pattern, v := range table {
+		match, _ := path.Match(pattern, tool)
+		if match && (!ok || len(pattern) > len(best) || len(pattern) == len(best) && pattern < best) {
+			found, best, ok = v, pattern, true
+		}
+	}
+	return found, ok
 }

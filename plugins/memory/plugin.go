@@ -1,3 +1,34 @@
+// Package memory lets the bot remember: what users ask it to keep, what it finds worth
+// keeping, and, once a conversation is over, what was said in it that will matter later. The
+// store keeps facts and finds them. This package decides who may keep, change and forget
+// what, which facts a prompt shows, and when a conversation is read again.
+//
+// # Who sees what
+//
+// The origin of a fact is always the place where it was said, and searches never see more
+// than the turn does. A user's list of memories goes further only in their private chat, and
+// there only to what they said themselves and to what was said about them in groups where
+// they talk.
+//
+// # Who changes what
+//
+// Users change and forget facts that they stated or that are about them. Moderators may also
+// forget what was said in their place, admins whatever they can see. The bot's own turns
+// change only what nobody stated. Ranks come with the call; a payload decides nothing. A fact
+// is changed only where it was said, so that no word reaches readers who were not there.
+//
+// # What a prompt shows
+//
+// The most important facts about the author, always; further facts only if they share enough
+// words with what was said. Small words and greetings find nothing.
+//
+// # Reading conversations again
+//
+// When the bot took part in a conversation and nobody said anything for a while, a model
+// reads the new part of the log and names facts. Each is compared with that part, and refused
+// if it is not made of its words. A part is read once: it is marked before the model is
+// asked, and a crash in between does not repeat it. Private chats are read only if the user
+// agreed; users who refuse are left out everywhere.
 package memory
 
 import (
@@ -156,4 +187,15 @@ func labels(list []string) []string {
 		}
 	}
 	return all
+}
+
+// Config is the plugin's table.
+type Config struct {
+	Hints        int           `toml:"hints" default:"5" min:"0" max:"8" doc:"How many memories a prompt contains at most."`
+	HintChars    int           `toml:"hint_chars" default:"500" min:"100" max:"8000" doc:"The maximum length of these memories together, in characters."`
+	Extract      bool          `toml:"extract" default:"true" doc:"Whether finished conversations are read again for memories, if an engine is configured. Private chats are excluded unless the user sent /extract on."`
+	ExtractAfter time.Duration `toml:"extract_after" default:"15m" min:"1m" max:"24h" doc:"How long a conversation must have been silent before it is read again."`
+	ExtractMin   int           `toml:"extract_min" default:"6" min:"1" max:"200" doc:"How many messages of users it must have."`
+	ExtractDaily int           `toml:"extract_daily" default:"4" min:"1" max:"100" doc:"How often per day one place may be read again."`
+	ExtractFacts int           `toml:"extract_facts" default:"5" min:"1" max:"20" doc:"How many memories one reading may add."`
 }

@@ -1,13 +1,16 @@
 package moderation
 
 import (
+	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // Kinds of hold.
@@ -125,4 +128,228 @@ func (all holds) strictest(digest string, m *core.Message, now time.Time) (stric
 		}
 	}
 	return strictest
+}
+
+// actor is the moderator or admin who does something.
+type actor struct {
+	place   core.Path
+	private bool
+	rank    core.Rank
+	user    core.Path
+	name    string
+}
+
+// newActor returns an error unless the author is one moderator or admin: several users have
+// no id, and the bot has another rank.
+func newActor(place core.Path, private bool, author core.Author) (*actor, error) {
+	user, err := place.Person(author.ID)
+	if err != nil || author.Rank < core.RankModerator || author.Rank > core.RankAdmin {
+		return nil, core.Errorf(core.Forbidden, "Only a moderator or an admin may do that, and must ask for it alone.")
+	}
+	return &actor{place, private, author.Rank, user, displayName(author.Name)}, nil
+}
+
+// isAdmin reports whether the actor is one of the bot's admins.
+func (a *actor) isAdmin() bool { return a.rank == core.RankAdmin }
+
+// scope returns where a block by the actor holds.
+func (a *actor) scope(onlyHere bool) (core.Path, error) {
+	switch {
+	case a.isAdmin() && !onlyHere:
+		return core.Path{}, nil
+	case a.private:
+		return core.Path{}, core.Errorf(core.Invalid, "In private there is no group to block anybody in; do it there.")
+	}
+	return groupOf(a.place), nil
+}
+
+// reaches reports whether the actor may see and lift a hold.
+func (a *actor) reaches(h *hold) bool {
+	return a.isAdmin() || !a.private && h.scope.Within(groupOf(a.place)) || a.private && h.scope == a.place
+}
+
+// event returns an event that the actor causes.
+func (a *actor) event(what string, about core.Path) event {
+	e := event{What: what, about: about, by: a.user, byName: a.name}
+	if !a.private {
+		e.Place = groupOf(a.place)
+	}
+	return e
+}
+
+// checkRank returns an error if the actor's rank is too low for what they do to a user.
+func (p *Plugin) checkRank(a *actor, u user) error {
+	switch {
+	case p.host.Messenger.IsAdmin(u.path):
+		return core.Errorf(core.Forbidden, "%s is one of my admins: nobody can do that to them.", displayName(u.Name))
+	case a.isAdmin():
+		return nil
+	}
+	r := p.records
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if u.Rank >= core.RankModerator || r.moderators[seenModerator{u.path, groupOf(a.place)}] {
+		return core.Errorf(core.Forbidden, "%s is a moderator here: only an admin can do that to them.",
+			displayName(u.Name))
+	}
+	return nil
+}
+
+// holdRequest is what an actor wants to be done to a user.
+type holdRequest struct {
+	name     string
+	span     time.Duration // 0: until it is lifted
+	reason   string
+	onlyHere bool
+}
+
+// maxReason is how many characters of a reason are kept.
+const maxReason = 300
+
+// hold blocks or mutes a user.
+func (p *Plugin) hold(ctx context.Context, a *actor, kind string, request holdRequest) (h hold, err error) {
+	u, err := p.findUser(ctx, a, request.name)
+	if err != nil {
+		return h, err
+	}
+	if err := p.checkRank(a, u); err != nil {
+		return h, err
+	}
+	h = hold{
+		kind: kind, scope: a.place, user: u.path,
+		name: txt.ClipLine(u.Name, maxName), tag: txt.ClipLine(u.Tag, maxName),
+	}
+	if kind == blocked {
+		h.scope, err = a.scope(request.onlyHere)
+	}
+	if err != nil {
+		return h, err
+	}
+	now := p.host.Clock()
+	if request.span > 0 {
+		h.until = now.Add(request.span).Truncate(time.Second)
+	}
+	r := p.records
+	ctx, err = r.begin(ctx)
+	if err != nil {
+		return h, err
+	}
+	defer r.change.Unlock()
+	if err := r.ensureKey(ctx); err != nil {
+		return h, err
+	}
+	h.digest = r.digest(h.user)
+	reason := txt.ClipLine(request.reason, maxReason)
+	if err := r.startHold(ctx, h, detail{h.name, h.tag, reason, now, h.until}); err != nil {
+		return h, err
+	}
+	e := a.event(participle(h.kind), h.user)
+	e.Name, e.Reason, e.Until, e.All = h.name, reason, h.until, h.scope.IsZero()
+	return h, r.logNow(ctx, e)
+}
+
+// release ends the blocks, or the mutes, of a user as far as the actor may, and returns
+// them.
+func (p *Plugin) release(ctx context.Context, a *actor, kind, name string) (lifted []hold, err error) {
+	ctx, err = p.records.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer p.records.change.Unlock()
+	digest, err := p.findHeld(ctx, a, kind, name)
+	if err != nil {
+		return nil, err
+	}
+	everywhere := false // there is one that only admins can lift; those of other groups stay secret
+	for _, h := range p.records.active(kind, func(h *hold) bool { return h.digest == digest }) {
+		if !a.reaches(&h) {
+			everywhere = everywhere || h.scope.IsZero()
+			continue
+		}
+		if err := p.records.liftHold(ctx, &h); err != nil {
+			return lifted, err
+		}
+		lifted = append(lifted, h)
+	}
+	switch {
+	case len(lifted) > 0:
+		return lifted, p.recordRelease(ctx, a, &lifted[0])
+	case everywhere:
+		return nil, core.Errorf(core.Forbidden, "That holds beyond this group: only an admin can lift it.")
+	}
+	shown := txt.ClipLine(bare(name), maxName)
+	return nil, notHeld("%s is not %s here.", shown, participle(kind))
+}
+
+// recordRelease logs that a user is no longer blocked or muted. With the last of it, the
+// user's appeals are settled. The caller holds change.
+func (p *Plugin) recordRelease(ctx context.Context, a *actor, h *hold) error {
+	if h.user.IsZero() {
+		return nil
+	}
+	e := a.event("un"+participle(h.kind), h.user)
+	e.Name, e.All = h.name, h.scope.IsZero()
+	r := p.records
+	if err := r.logNow(ctx, e); err != nil || len(r.holdsOf(h.user)) > 0 {
+		return err
+	}
+	r.mu.Lock()
+	settled := r.log.take(func(e *event) bool { return e.isAppeal() && e.about == h.user })
+	r.mu.Unlock()
+	if len(settled) > 0 {
+		r.notify("Your appeal was heard: you may talk to me again.", h.user)
+	}
+	for _, e := range settled {
+		if err := r.remove(ctx, h.user, appealKey+e.id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mutePlace makes the bot quiet in the actor's place.
+func (p *Plugin) mutePlace(ctx context.Context, a *actor, span time.Duration, reason string) (time.Time, error) {
+	until := p.host.Clock().Add(span).Truncate(time.Second)
+	r := p.records
+	ctx, err := r.begin(ctx)
+	if err != nil {
+		return until, err
+	}
+	defer r.change.Unlock()
+	if err := r.put(ctx, core.NewItem(a.place, muteKey, holdValue{p.host.Clock(), until})); err != nil {
+		return until, err
+	}
+	r.mu.Lock()
+	r.mutes[a.place] = until
+	r.mu.Unlock()
+	e := a.event(wasMuted, a.place)
+	e.Reason, e.Until = txt.ClipLine(reason, maxReason), until
+	return until, r.logNow(ctx, e)
+}
+
+var errNotHeld = errors.New("there is nothing to lift")
+
+// notHeld is the error of lifting what is not there.
+func notHeld(format string, args ...any) error {
+	return fmt.Errorf("%w (%w)", core.Errorf(core.Invalid, format, args...), errNotHeld)
+}
+
+// unmutePlace ends the mutes of the actor's place, and of those above.
+func (p *Plugin) unmutePlace(ctx context.Context, a *actor) error {
+	ctx, err := p.records.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.records.change.Unlock()
+	place, _, ok := p.records.mutedAt(a.place)
+	if !ok {
+		return notHeld("I am not muted here.")
+	}
+	for ok {
+		if err := p.records.unmutePlace(ctx, place); err != nil {
+			return err
+		}
+		place, _, ok = p.records.mutedAt(a.place)
+	}
+	return p.records.logNow(ctx, a.event(wasUnmuted, a.place))
 }

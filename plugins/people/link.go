@@ -1,8 +1,11 @@
 package people
 
 import (
+	"cmp"
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,7 +13,180 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/command"
 )
+
+// Commands implements command.Commander.
+func (p *Plugin) Commands() []command.Command {
+	return []command.Command{
+		{Spec: command.Spec{Name: "bio", Idempotent: true, Private: true,
+			Brief: "Show everything that I know about you"},
+			Do: p.show},
+		{Spec: command.Spec{Name: "bio_erase", Idempotent: true,
+			Brief: "Erase everything that I know about you, whoever said it"}, Do: p.erase},
+		{Spec: command.Spec{
+			Name: "bio_clear", Idempotent: true, Brief: "Clear what was said here of a person",
+			Rank: core.RankModerator,
+			Args: []command.Arg{{Name: "who", Brief: "The person's name, tag or id", Required: true, Rest: true}},
+		}, Do: p.clear},
+		{Spec: command.Spec{
+			Name: "link", Brief: "Link your accounts on two platforms", Private: true,
+			Args: []command.Arg{{Name: "code",
+				Brief: "The code from your other account; off: remove all links"}},
+		}, Do: p.link},
+	}
+}
+
+// show lists everything that is kept about the caller, and what their linked accounts said
+// in public.
+func (p *Plugin) show(ctx context.Context, c command.Call) (string, error) {
+	b, err := p.gather(ctx, c.Person, func(*value) bool { return true }, func(v *value) bool { return !v.Private })
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for _, f := range order() {
+		for _, v := range b.fields[f] {
+			fmt.Fprintf(&out, "- %s: %s (%s, %s)\n", f, v.Text, v.Time.In(p.host.Clock().Location()).Format(dayLayout),
+				where(&v))
+		}
+	}
+	for _, h := range b.others {
+		fmt.Fprintf(&out, "- %s: %s (says %s, %s)\n", h.Field, h.Says, cmp.Or(h.By, "the bot"), where(&h.value))
+	}
+	records, err := p.records(ctx, c.Person)
+	if err != nil {
+		return "", err
+	}
+	for _, other := range links(records) {
+		fmt.Fprintf(&out, "- linked with `%s`\n", other)
+	}
+	if out.Len() == 0 {
+		return "I know nothing of you.", nil
+	}
+	return out.String() + "`/bio_erase` takes all of it away.", nil
+}
+
+func where(v *value) string {
+	if v.Private {
+		return "in private"
+	}
+	return "`" + v.Origin.String() + "`"
+}
+
+// erase removes everything that is kept about the caller, and their links.
+func (p *Plugin) erase(ctx context.Context, c command.Call) (string, error) {
+	if err := p.unlink(ctx, c.Person); err != nil {
+		return "", err
+	}
+	records, err := p.records(ctx, c.Person)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range records {
+		if err := core.PutItem(ctx, p.host.Items, c.Person, r.key, nil); err != nil {
+			return "", err
+		}
+	}
+	return "I know nothing of you any more.", nil
+}
+
+// clear removes what was said about a user in the moderator's place; for an admin, what can
+// be seen from there.
+func (p *Plugin) clear(ctx context.Context, c command.Call) (string, error) {
+	who, err := p.subject(ctx, &core.Call{Path: c.Path, Author: c.Author}, c.Args["who"])
+	if err != nil {
+		return "", err
+	}
+	see := []core.Path{c.Path}
+	if c.Author.Rank >= core.RankAdmin {
+		see = c.Sees
+	}
+	records, err := p.records(ctx, who.path)
+	if err != nil {
+		return "", err
+	}
+	found := false
+	for _, r := range records {
+		err := p.edit(ctx, who.path, r.key, func(r *record) {
+			found = r.dropAll(func(v *value) bool { return v.seen(see) }) || found
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	if !found {
+		return "There is nothing of that person here.", nil
+	}
+	return "Cleared.", nil
+}
+
+// link gives a code, accepts one, or ends all links.
+func (p *Plugin) link(ctx context.Context, c command.Call) (string, error) {
+	code := c.Args["code"]
+	switch strings.ToLower(code) {
+	case "":
+		code, err := p.codes.give(c.Person)
+		if err != nil {
+			return "", err
+		}
+		return "Say `/link " + code + "` to me in private with your other account, within 10 minutes. Give the code" +
+			" to nobody: whoever says it is taken for you.", nil
+	case "off":
+		return "Your accounts are not linked any more.", p.unlink(ctx, c.Person)
+	}
+	other, err := p.codes.take(code, c.Person)
+	if err != nil {
+		return "", err
+	}
+	if err := p.join(ctx, c.Person, other); err != nil {
+		return "", err
+	}
+	if err := p.host.Messenger.Tell(ctx, other,
+		"You are linked with `"+c.Person.String()+"` now. If that is not you, say `/link off`."); err != nil {
+		p.host.Log.Warn("nobody told of a link", "user", other, "err", err)
+	}
+	return "You are linked with `" + other.String() + "` now. If that is not you, say `/link off`.", nil
+}
+
+// join links two accounts, on both sides.
+func (p *Plugin) join(ctx context.Context, a, b core.Path) error {
+	for _, side := range [][2]core.Path{{a, b}, {b, a}} {
+		records, err := p.records(ctx, side[0])
+		if err != nil {
+			return err
+		}
+		others := links(records)
+		if len(others) >= linksMax && !slices.Contains(others, side[1]) {
+			return core.Errorf(core.Forbidden, "That is one account too many. `/link off` ends all links.")
+		}
+	}
+	return p.setLinked(ctx, a, b, true)
+}
+
+// setLinked notes on both sides whether two accounts are linked.
+func (p *Plugin) setLinked(ctx context.Context, a, b core.Path, linked bool) error {
+	for _, side := range [][2]core.Path{{a, b}, {b, a}} {
+		if err := p.edit(ctx, side[0], side[1].String(), func(r *record) { r.Linked = linked }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unlink ends all links of a person, on both sides.
+func (p *Plugin) unlink(ctx context.Context, person core.Path) error {
+	records, err := p.records(ctx, person)
+	if err != nil {
+		return err
+	}
+	for _, other := range links(records) {
+		if err := p.setLinked(ctx, other, person, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Limits of codes.
 const (

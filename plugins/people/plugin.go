@@ -1,7 +1,39 @@
+// Package people keeps short bios of the users whom the bot talks with: their names, what
+// they like, and how the bot gets on with them. Facts about no user belong to package
+// memory.
+//
+// # What is kept
+//
+// A bio lies under its user's path, so it is shown to them and erased with them. It consists
+// of records, one for each source:
+//
+//	own                 what the user said about themselves
+//	bot                 what the bot thinks of them
+//	telegram/@user/1    what that user said about them (hearsay), or that the two are linked
+//
+// The origin of a value is the place where it was said. Values are shown there and below,
+// and in places that share with it, nowhere else. What somebody says in private about others
+// does not enter their bios.
+//
+// # Who changes what
+//
+// Users change their own record by speaking about themselves. What they say about others is
+// hearsay with their name: it never replaces what those said themselves, and comes after it.
+// Relationship is the bot's own view of the author. Users may remove what is said about
+// them; moderators may clear what was said in their place.
+//
+// # Links
+//
+// A user with accounts on several platforms links them by a code: given in private to one
+// account, said in private by the other, once, within ten minutes. Then the values of both
+// are read as one user's, each still only where its origin allows. Codes are kept as hashes,
+// in memory only. A link holds while both sides have it.
 package people
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -89,4 +121,65 @@ func (p *Plugin) spend(ctx context.Context, person core.Path) error {
 		n.N++
 		return true, nil
 	})
+}
+
+// Config is the plugin's table.
+type Config struct {
+	Fields int `toml:"fields" default:"5" min:"1" max:"7" doc:"How many fields of a bio one update may change."`
+	Daily  int `toml:"daily" default:"20" min:"1" max:"1000" doc:"How many bio updates per day one user may cause."`
+	Bytes  int `toml:"bytes" default:"300" min:"60" max:"400" doc:"How much of a user's bio a prompt contains at most, in bytes."`
+}
+
+// hearsayKept is what a user sees of what they said about another.
+type hearsayKept struct {
+	About  core.Path         `json:"about"`
+	Linked bool              `json:"linked,omitempty"`
+	Fields map[field][]value `json:"fields,omitempty"`
+}
+
+// saidBy returns the records that a user made about others.
+func (p *Plugin) saidBy(ctx context.Context, person core.Path) ([]core.Item, error) {
+	items, err := p.host.Items.List(ctx, core.Path{})
+	if err != nil {
+		return nil, fmt.Errorf("bios: %w", err)
+	}
+	var theirs []core.Item
+	for _, item := range items {
+		if item.Key == person.String() && item.Path != person {
+			theirs = append(theirs, item)
+		}
+	}
+	return theirs, nil
+}
+
+// Kept implements core.DataKeeper: what a user said about others lies under their paths.
+func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage, error) {
+	items, err := p.saidBy(ctx, person)
+	if err != nil {
+		return nil, err
+	}
+	var kept []json.RawMessage
+	for i := range items {
+		var r record
+		if err := items[i].Decode(&r); err != nil {
+			return nil, err
+		}
+		kept = append(kept, core.JSON(hearsayKept{items[i].Path, r.Linked, r.Fields}))
+	}
+	return kept, nil
+}
+
+// Erase implements core.DataKeeper.
+func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
+	p.codes.forget(person)
+	items, err := p.saidBy(ctx, person)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		if err := core.PutItem(ctx, p.host.Items, item.Path, item.Key, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,9 +1,13 @@
 package reminders
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/command"
@@ -137,4 +141,96 @@ func (p *Plugin) timezone(ctx context.Context, c command.Call) (string, error) {
 	zone := timezone.Zone{Name: loc.String(), Origin: c.Path}
 	err := timezone.Keep(ctx, p.host.Zones, c.Person, zone)
 	return "For you it is " + formatTime(now.In(loc), false) + ". Reminders that are set already stay as they are.", err
+}
+
+// zone is whose wall clock counts.
+type zone struct {
+	*time.Location
+	// veiled is true if the user set it elsewhere: it is used here, but not shown.
+	veiled bool
+}
+
+// zoneFor is the zone that a time is in: the one that was named, the person's,
+// or the bot's.
+func (p *Plugin) zoneFor(ctx context.Context, a asker, named string) (zone, error) {
+	if named != "" {
+		if loc, ok := timezone.Load(named); ok {
+			return zone{loc, false}, nil
+		}
+		return zone{}, core.Errorf(core.Invalid, "There is no such time zone; write one like Europe/Rome.")
+	}
+	z, err := timezone.Of(ctx, p.host.Zones, a.person)
+	if err != nil {
+		return zone{}, err
+	}
+	loc, ok := timezone.Load(z.Name)
+	if !ok {
+		return zone{p.host.Clock().Location(), false}, nil
+	}
+	shows := func(at core.Path) bool { return at.Within(z.Origin) }
+	return zone{loc, !a.private && !shows(a.place) && !slices.ContainsFunc(a.sees, shows)}, nil
+}
+
+// Inject implements core.Injector: the user's local time, if it differs from the bot's and
+// may be shown.
+func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, error) {
+	person, err := s.Path.Person(s.Author.ID)
+	if err != nil || s.Author.ID == "" || s.Author.Bot {
+		return nil, nil // nobody, or many
+	}
+	z, err := p.zoneFor(ctx, asker{place: s.Path, private: s.Private, person: person, sees: s.Sees}, "")
+	now := p.host.Clock()
+	if err != nil || z.veiled || z.String() == now.Location().String() {
+		return nil, err
+	}
+	local := now.In(z.Location).Format(wallForm)
+	return core.JSON(map[string]string{"person_zone": z.String(), "person_time": local}), nil
+}
+
+// wallForm is a wall clock's time without a word on where it hangs.
+const wallForm = "2006-01-02T15:04"
+
+// stamp writes a moment for a model.
+func stamp(t time.Time, veiled bool) string {
+	if veiled {
+		return t.Format(wallForm)
+	}
+	return t.Format(time.RFC3339)
+}
+
+// formatTime writes a time for users.
+func formatTime(t time.Time, veiled bool) string {
+	s := t.Format("Monday 2 January 2006, 15:04")
+	name := t.Location().String()
+	if name != "Local" && name != "" && !veiled {
+		s += " (" + name + ")"
+	}
+	return s
+}
+
+// formatSpan writes a duration as short as sense allows: 45m, 2h, 3d 4h.
+func formatSpan(d time.Duration) string {
+	d = d.Round(time.Second)
+	day := 24 * time.Hour
+	switch {
+	case d >= 2*day:
+		return strings.TrimSuffix(fmt.Sprintf("%dd %dh", d/day, d%day/time.Hour), " 0h")
+	case d >= time.Hour:
+		return strings.TrimSuffix(fmt.Sprintf("%dh %dm", d/time.Hour, d%time.Hour/time.Minute), " 0m")
+	case d >= time.Minute:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	}
+	return fmt.Sprintf("%ds", d/time.Second)
+}
+
+// lateWords say by language that something is late; %s is by how much.
+var lateWords = map[string]string{
+	"it": "(in ritardo di %s)", "de": "(%s verspätet)", "fr": "(en retard de %s)", "es": "(con %s de retraso)",
+	"pt": "(com %s de atraso)",
+}
+
+// lateness says in the bot's language that something is late.
+func lateness(language, by string) string {
+	first, _, _ := strings.Cut(strings.ToLower(language), "-")
+	return fmt.Sprintf(cmp.Or(lateWords[first], "(late by %s)"), by)
 }

@@ -1,3 +1,15 @@
+// Package reminders reminds users, once or repeatedly, by their own wall clocks; the persona
+// says the reminder in the place where it was set. The plugin keeps reminders and notices when
+// they are due. What is said then is decided by the turn, and what a time or a rule means by
+// the packages spoken and calendar.
+//
+// A reminder lies under its user's path, so it is shown to them and erased with them. Three
+// kinds of pointer lead to it, which mean nothing once it is gone: under its place, for lists;
+// under the pseudo-place "@due/HOUR", for the due ones; and under "@hours", the list of hours.
+// So only the next hour is read, however many reminders there are.
+//
+// A due reminder is received as an event of core.KindReminder whose id is made of the
+// reminder and the moment it was due: a crash before the next write does not remind twice.
 package reminders
 
 import (
@@ -146,4 +158,12 @@ func unreadable(err error) error {
 	}
 	return core.Errorf(core.Invalid,
 		"I see no time in it that I understand. Say it like “in 10 minutes”, “tomorrow at 9” or 2027-01-31T09:00.")
+}
+
+// Config is the table [plugins.reminders].
+type Config struct {
+	PerPerson int           `toml:"per_person" default:"50" min:"1" max:"10000" doc:"How many pending reminders one user may have."`
+	MaxText   int           `toml:"max_text" default:"500" min:"10" max:"4000" doc:"The maximum length of a reminder, in characters."`
+	MaxAhead  time.Duration `toml:"max_ahead" default:"43920h" min:"24h" max:"438000h" doc:"How far ahead a reminder may be, and the longest interval of a recurring one."`
+	Late      time.Duration `toml:"late" default:"2m" min:"1s" max:"24h" doc:"The delay from which on a reminder says that it is late."`
 }

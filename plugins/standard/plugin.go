@@ -1,9 +1,21 @@
+// Package standard is the plugin of the standard actions of action plans: display
+// shows data, notify tells the person in private or the admins, wait pauses,
+// confirm asks, api_call asks a configured HTTP API, and speak says something as
+// a voice message. Which of them there are, the configuration says; display
+// alone is on by itself.
+//
+// Actions that drive a page (navigate, click, input and their like) are not here:
+// they come from a program that has a page, through a blueprint or a tool server.
 package standard
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"synthbot/core"
+	"synthbot/core/outbound"
+	"synthbot/core/txt"
 )
 
 // Plugin is the plugin. Safe for concurrent use.
@@ -50,4 +62,72 @@ func (p *Plugin) Run(ctx context.Context) error {
 		a.client.CloseIdleConnections()
 	}
 	return nil
+}
+
+// Config is the table [plugins.standard].
+type Config struct {
+	Actions []string      `toml:"actions" default:"display" oneof:"display|notify|wait|confirm|api_call|speak" doc:"The enabled actions. api_call needs an api, speak needs [speech.out]."`
+	Wait    time.Duration `toml:"longest_wait" default:"20s" min:"1s" max:"5m" doc:"How long wait may pause; the conversation waits meanwhile."`
+	Admins  string        `toml:"notify_admins" default:"moderators" oneof:"everyone|moderators|admins|nobody" doc:"Who may use notify to send something to the admins."`
+	Notices int           `toml:"notices" default:"10" min:"1" max:"1000" doc:"How many notices per hour one user may cause."`
+	APIs    []API         `toml:"api" doc:"An HTTP API that api_call may call."`
+}
+
+// API is one HTTP API. Requests go nowhere but below its URL.
+type API struct {
+	Name       string                 `toml:"name" required:"true" example:"bank" doc:"Its name for the model: a-z, 0-9, - and _."`
+	URL        string                 `toml:"url" required:"true" example:"https://bank.example.org/v1" doc:"The base address of all requests."`
+	About      string                 `toml:"about" example:"Accounts and transactions" doc:"Its purpose, in a few words for the model."`
+	Methods    []string               `toml:"methods" default:"GET" oneof:"GET|POST|PUT|PATCH|DELETE" doc:"The allowed methods."`
+	Headers    map[string]core.Secret `toml:"headers" example:"Authorization=env:BANK_AUTHORIZATION" doc:"Headers of every request."`
+	Permission string                 `toml:"permission" default:"admins" oneof:"everyone|moderators|admins" doc:"Who may use it."`
+	Confirm    bool                   `toml:"confirm" default:"true" doc:"Whether the user must confirm requests with other methods than GET."`
+	Allow      []outbound.Peer        `toml:"allow" example:"127.0.0.1:8080" doc:"Private addresses, ranges or hosts that may be called."`
+	Timeout    time.Duration          `toml:"timeout" default:"20s" min:"1s" max:"5m" doc:"How long a request may take."`
+	MaxBody    int64                  `toml:"max_body" default:"262144" min:"1024" max:"16777216" doc:"The maximum size of an answer, in bytes."`
+}
+
+// Speaks reports whether the action speak is on.
+func (c *Config) Speaks() bool { return slices.Contains(c.Actions, "speak") }
+
+// Moved names the former keys of this table, and where they are set now.
+func (c *Config) Moved() map[string]string {
+	return map[string]string{
+		"speech": "speech.out", "speech.command": "speech.out.program", "speech.url": "speech.out.base_url",
+		"speech.api_key": "speech.out.api_key", "speech.model": "speech.out.model", "speech.voice": "speech.out.voice",
+		"speech.timeout": "speech.out.timeout", "speech.max_text": "speech.out.max_text",
+	}
+}
+
+var apiName = txt.Pattern(`^[a-z0-9_-]{1,32}$`)
+
+// Check implements the configuration's own check.
+func (c *Config) Check(fault func(text string, at ...any)) {
+	for i, name := range c.Actions {
+		switch {
+		case slices.Contains(c.Actions[:i], name):
+			fault("it is named twice", "actions", i)
+		case name == "api_call" && len(c.APIs) == 0:
+			fault("api_call has nothing to ask; add an api", "actions", i)
+		}
+	}
+	for i := range c.APIs {
+		for k := range i {
+			if c.APIs[k].Name == c.APIs[i].Name {
+				fault("another api is called so", "api", i, "name")
+			}
+		}
+	}
+}
+
+// Check implements the configuration's own check.
+func (a *API) Check(fault func(text string, at ...any)) {
+	if a.Name != "" && !apiName().MatchString(a.Name) {
+		fault("write a-z, 0-9, - and _, at most 32 letters", "name")
+	}
+	_, wrong := outbound.ServerURL(a.URL)
+	if a.URL != "" && wrong != "" {
+		fault(wrong, "url")
+	}
+	outbound.CheckHeaders(a.Headers, fault)
 }
