@@ -29,9 +29,9 @@ type Salvaged struct {
 const salvageStep = 5000
 
 // Salvage reads what can be read of a damaged file and puts it into a new database in dir,
-// which must not hold one. Derived content (heads, due entries, ids) is computed again. If a
-// place's mark was lost, none of its entries waits any more: a missing answer is better than
-// a repeated one.
+// which must not hold one. If nothing can be saved, it leaves no database. Derived content
+// (heads, due entries, ids) is computed again. If a place's mark was lost, none of its entries
+// waits any more: a missing answer is better than a repeated one.
 func Salvage(dir, damaged string) (Salvaged, error) {
 	target := filepath.Join(dir, FileName)
 	if _, err := os.Lstat(target); err == nil {
@@ -42,6 +42,8 @@ func Salvage(dir, damaged string) (Salvaged, error) {
 		return Salvaged{}, fmt.Errorf("%s: nothing can be saved: %w", damaged, withoutPath(err))
 	}
 	defer f.Close()
+	_, err = os.Lstat(dir)
+	isNew := errors.Is(err, os.ErrNotExist)
 	db, err := Open(dir, Options{})
 	if err != nil {
 		return Salvaged{}, err
@@ -51,6 +53,15 @@ func Salvage(dir, damaged string) (Salvaged, error) {
 	s := &salvager{db: db, report: Salvaged{Pairs: make(map[string]int)}}
 	s.report.Faults = f.Pairs(saved, s.add)
 	s.flush()
+	delete(s.report.Pairs, bucketMeta)
+	if s.err == nil && len(s.report.Pairs) == 0 {
+		err = fmt.Errorf("%s: nothing could be saved of it", damaged)
+		err = errors.Join(err, db.Close(), os.Remove(target), os.Remove(target+reserveSuffix))
+		if isNew {
+			err = errors.Join(err, os.Remove(dir))
+		}
+		return s.report, err
+	}
 	err = db.update(context.Background(), func(t *tx) {
 		r := rebuilder{tx: t, heads: maps.Collect(t.headsBelow(core.Path{})), sources: t.idSources()}
 		r.entries()
