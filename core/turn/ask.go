@@ -61,7 +61,9 @@ func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
 	case ctx.Err() != nil:
 		return core.Plan{}, context.Cause(ctx)
 	case err != nil:
-		t.log.Error("no engine answered", "err", err)
+		if !isLimit(err) {
+			t.log.Error("no engine answered", "err", err)
+		}
 		if len(c.best.Steps) == 0 {
 			return c.fallbackReply(err), nil
 		}

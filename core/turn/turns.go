@@ -3,6 +3,8 @@ package turn
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -218,4 +220,15 @@ func (s *setup) observe(end watch.TurnEnd) {
 	for _, o := range s.Plugins.Observers {
 		guard(s.Log, "observer", func() { o.Observe(end) })
 	}
+}
+
+// guard calls a plugin where nothing else would stop its panic, which is logged.
+func guard(log *slog.Logger, what string, call func()) {
+	defer func() {
+		r := recover()
+		if r != nil {
+			log.Error("plugin panicked", "caller", what, "panic", r, "stack", string(debug.Stack()))
+		}
+	}()
+	call()
 }
