@@ -251,14 +251,15 @@ func (s *cursor) exactLine() int {
 }
 
 // fault adds a fault at the line of the key, or of the table that lacks it.
-func (s *cursor) fault(text string) {
+func (s *cursor) fault(text string) { s.add(Fault{Text: text}) }
+
+func (s *cursor) add(f Fault) {
 	at := s
 	for at.node == nil && at.up != nil {
 		at = at.up
 	}
-	s.doc.findings.add(Fault{
-		File: s.doc.file, Line: at.exactLine(), Key: txt.Clip(s.String(), 120), Text: text,
-	})
+	f.File, f.Line, f.Key = s.doc.file, at.exactLine(), txt.Clip(s.String(), 120)
+	s.doc.findings.add(f)
 }
 
 // Table is a table that is decoded later, into structs that depend on its name or

@@ -74,7 +74,7 @@ func (r reader) unknown(at *cursor, within string, known []string, moved map[str
 		case to != "" && len(inner) > 0:
 			r.unknown(next, within+name+".", nil, moved)
 		case to != "":
-			next.fault("has moved to " + to)
+			next.add(Fault{Text: "has moved to " + to, MovedTo: to})
 		default:
 			next.fault(unknownKey(name, known))
 		}
@@ -82,7 +82,7 @@ func (r reader) unknown(at *cursor, within string, known []string, moved map[str
 }
 
 func unknownKey(name string, known []string) string {
-	near := nearest(name, known)
+	near := Nearest(name, known)
 	if near != "" {
 		return fmt.Sprintf("is unknown; did you mean %q?", near)
 	}

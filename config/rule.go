@@ -59,7 +59,7 @@ func (r *rules) check(v reflect.Value) string {
 		return ""
 	}
 	write := "one of " + strings.Join(r.choices(), ", ")
-	near := nearest(text, r.oneof)
+	near := Nearest(text, r.oneof)
 	if near != "" {
 		write = fmt.Sprintf("%q, or else %s", near, write)
 	}

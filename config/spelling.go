@@ -45,8 +45,8 @@ func Quote(text string) string {
 	return b.String()
 }
 
-// nearest returns the known name that a mistyped one most likely means; "" for none.
-func nearest(name string, known []string) string {
+// Nearest returns the known name that a mistyped one most likely means; "" for none.
+func Nearest(name string, known []string) string {
 	const longest = 64
 	if len(name) > longest {
 		return ""

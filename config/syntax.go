@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -32,7 +34,7 @@ func (d *Document) parse(data []byte) (map[string]any, *node) {
 		if err == nil {
 			return values, at
 		}
-		line, text := explain(err)
+		line, text := explain(err, data)
 		// An unclosed list or text makes all following lines unreadable.
 		if slices.ContainsFunc(d.findings.list, func(f Fault) bool { return f.Line == line-1 }) {
 			break
@@ -51,10 +53,18 @@ func (d *Document) syntax(line int, text string) {
 }
 
 // explain converts the library's error to a line and a text without values.
-func explain(err error) (line int, text string) {
+func explain(err error, data []byte) (line int, text string) {
 	var decode *toml.DecodeError
 	if errors.As(err, &decode) {
-		line, _ = decode.Position()
+		column := 0
+		line, column = decode.Position()
+		lines := bytes.SplitN(data, []byte("\n"), line+1)
+		if line >= 1 && line <= len(lines) && column >= 1 && column <= len(lines[line-1]) {
+			r, _ := utf8.DecodeRune(lines[line-1][column-1:])
+			if unicode.In(r, unicode.Pi, unicode.Pf) || r == '„' || r == '‚' {
+				return line, fmt.Sprintf("cannot be read as TOML: %c is a typographic quote; write text in \" or '", r)
+			}
+		}
 	}
 	text = strings.TrimPrefix(err.Error(), "toml: ")
 	text, _, _ = strings.Cut(text, ": strconv.")
@@ -116,6 +126,8 @@ type Fault struct {
 	Line int    // 0: the file lacks the key
 	Key  string // as a file would hold it ("engine[0].timeout"); empty: the whole file
 	Text string // the problem and the fix
+
+	MovedTo string // where the key is set now, if it has moved
 }
 
 // String prints "FILE:LINE: key: text" on one line.

@@ -82,7 +82,11 @@ func decodePlugins(c *Config, d *config.Document) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Plugins)) {
 		if !slices.ContainsFunc(availablePlugins, func(a available) bool { return a.name == name }) {
-			d.Fault("unknown plugin; there is "+strings.Join(PluginNames(), ", "), "plugins", name)
+			text, near := "there is "+strings.Join(PluginNames(), ", "), config.Nearest(name, PluginNames())
+			if near != "" {
+				text = fmt.Sprintf("did you mean %q?", near)
+			}
+			d.Fault("unknown plugin; "+text, "plugins", name)
 		}
 	}
 }

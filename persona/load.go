@@ -33,7 +33,7 @@ func Load(file string) (*Persona, error) {
 func readFile(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: check persona.path", file, reason(err))
+		return nil, fmt.Errorf("%s: %w: check the path", file, reason(err))
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: not a file: name a persona file (.toml) or a character card (.json, .png)", file)

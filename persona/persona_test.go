@@ -199,7 +199,7 @@ func TestFilesThatAreNone(t *testing.T) {
 	if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "not a file") {
 		t.Errorf("a directory: %v", err)
 	}
-	if _, err := Load(filepath.Join(dir, "none.toml")); err == nil || !strings.Contains(err.Error(), "check persona.path") {
+	if _, err := Load(filepath.Join(dir, "none.toml")); err == nil || !strings.Contains(err.Error(), "check the path") {
 		t.Errorf("a missing file: %v", err)
 	}
 	big := filepath.Join(dir, "big.png")
