@@ -39,7 +39,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5085,
 	"core/action":         3940,
 	"interfaces/telegram": 4167,
-	"memory":              7671,
+	"memory":              7682,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -16,9 +16,9 @@ import (
 	"synthbot/plugins/pairing"
 )
 
-// PrintNarrowEngines prints the engines whose limits are too small for any prompt in some
+// NarrowEngines finds the engines whose limits are too small for any prompt in some
 // place. Turns never ask them there.
-func (b *Bot) PrintNarrowEngines(ctx context.Context, out io.Writer) {
+func (b *Bot) NarrowEngines(ctx context.Context) (found []core.Finding) {
 	o, c := b.options(b.InForce()), b.InForce().Config
 	o.Plugins.Injectors, o.Plugins.Recons, o.Plugins.Bios = nil, nil, nil // a check connects to nothing
 	turns := turn.New(o)
@@ -33,12 +33,13 @@ func (b *Bot) PrintNarrowEngines(ctx context.Context, out io.Writer) {
 			}
 			_, err := turns.Preview(ctx, hello, e.Limits())
 			if tooLong, ok := errors.AsType[*llm.Error](err); ok {
-				fmt.Fprintf(out, "!   engine         %s is passed over in %s, where no prompt fits: %s\n",
-					e.Name, place, txt.Line(tooLong.Err.Error()))
+				text := fmt.Sprintf("%s is passed over in %s, where no prompt fits: %v", e.Name, place, tooLong.Err)
+				found = append(found, core.Finding{Fix: text})
 				break
 			}
 		}
 	}
+	return found
 }
 
 // samples returns places whose smallest prompts differ.

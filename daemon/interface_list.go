@@ -172,6 +172,29 @@ type enabled struct {
 	table config.Table
 }
 
+// TokenWarning says that the token does not look like one of the platform; "" if it does.
+func (e *enabled) TokenWarning() string {
+	switch own := e.Own.(type) {
+	case *discord.Config:
+		if !discordToken().MatchString(own.Token.Reveal()) {
+			return "its token does not look like one of Discord: three parts with dots between, from the portal's " +
+				"page Bot (neither the client secret nor the public key)"
+		}
+	case *telegram.Config:
+		if !telegramToken().MatchString(own.Token.Reveal()) {
+			return "its token does not look like one of Telegram: digits, a colon and 35 letters, from @BotFather"
+		}
+	}
+	return ""
+}
+
+// Tokens of the platforms: of Discord the bot's id, a time and a signature in base64, of Telegram
+// the bot's id and a secret.
+var (
+	discordToken  = txt.Pattern(`^[\w-]{18,}\.[\w-]{6}\.[\w-]{27,}$`)
+	telegramToken = txt.Pattern(`^\d{6,}:[\w-]{30,}$`)
+)
+
 // withheld returns the actions of an interface that no model is offered.
 func (e *enabled) withheld(all []*action.Definition) (names []string) {
 	for _, d := range all {

@@ -16,7 +16,8 @@ import (
 )
 
 func backupCommand(p *program) *cobra.Command {
-	return p.fileFlag(&cobra.Command{
+	replace := false
+	c := &cobra.Command{
 		Use: "backup FILE", Args: cobra.ExactArgs(1),
 		Short: "Back up the database, even while the bot runs (FILE \"-\": standard output)",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -24,7 +25,7 @@ func backupCommand(p *program) *cobra.Command {
 			var d *admin.Control
 			running := false
 			if p.host == nil { // the daemon itself is asked for a stream alone
-				if err := p.fitForBackup(file); err != nil {
+				if err := p.fitForBackup(file, replace); err != nil {
 					return err
 				}
 				d, running = p.daemonAt()
@@ -43,12 +44,15 @@ func backupCommand(p *program) *cobra.Command {
 				return db.Backup(file)
 			})
 		},
-	})
+	}
+	c.Flags().BoolVar(&replace, "replace", false, "replace FILE if it exists")
+	return p.fileFlag(c)
 }
 
 // fitForBackup refuses files that a copy must not replace: the database itself, which the
-// daemon would keep writing after nobody can open it, and what is not a regular file.
-func (p *program) fitForBackup(file string) error {
+// daemon would keep writing after nobody can open it, what is not a regular file, and, unless
+// replace is set, any other file.
+func (p *program) fitForBackup(file string, replace bool) error {
 	there, err := os.Lstat(file)
 	if file == "-" || errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -66,6 +70,9 @@ func (p *program) fitForBackup(file string) error {
 	}
 	if own, err := os.Stat(filepath.Join(dir, memory.FileName)); err == nil && os.SameFile(own, there) {
 		return daemon.Usagef("backup: %s is the database itself; name another file", file)
+	}
+	if !replace {
+		return daemon.Usagef("backup: %s exists already; name another file, or say --replace", file)
 	}
 	return nil
 }

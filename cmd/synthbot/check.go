@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -20,11 +20,13 @@ import (
 
 	"synthbot/core"
 	"synthbot/daemon"
+	"synthbot/setup"
 )
 
 func checkCommand(p *program) *cobra.Command {
-	var online, changes bool
+	var online, fix, changes bool
 	var path string
+	found := &findings{out: p.Out}
 	c := &cobra.Command{
 		Use: "check", Short: "Check the configuration and report all problems at once", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -34,13 +36,20 @@ func checkCommand(p *program) *cobra.Command {
 			}
 			switch {
 			case p.host != nil && changes:
-				return p.blueprintChanges(c.Context(), p.host)
+				return blueprintChanges(c.Context(), p.host, found)
 			case p.host != nil:
-				return effective(p.Out, p.host, place)
+				return effective(p.host, place, found)
+			case fix:
+				if err := p.fix(found); err != nil {
+					return err
+				}
 			}
-			return p.check(c.Context(), place, online)
+			return found.faults(p.check(c.Context(), place, online, found))
 		},
 	}
+	c.Flags().Var(&found.format, "format", "text or json (one object a line)")
+	c.Flags().BoolVar(&fix, "fix", false, "first fix what can be fixed safely, and print each change: "+
+		"file modes, a missing data directory, keys that have moved")
 	c.Flags().BoolVar(&online, "online", false, "also connect to each platform and engine to verify its credentials")
 	c.Flags().StringVar(&path, "path", "", "print the settings of a `conversation` and the origin of each")
 	c.Flags().BoolVar(&changes, changesFlag, false,
@@ -53,7 +62,7 @@ func checkCommand(p *program) *cobra.Command {
 const changesFlag = "changes"
 
 // check does what `synthbot run` does before it connects. It changes nothing.
-func (p *program) check(ctx context.Context, place core.Path, online bool) error {
+func (p *program) check(ctx context.Context, place core.Path, online bool, found *findings) error {
 	cfg, err := p.MustLoad()
 	if err != nil {
 		return err
@@ -71,21 +80,23 @@ func (p *program) check(ctx context.Context, place core.Path, online bool) error
 		return s, err
 	}
 	look := func(b *daemon.Bot) (err error) {
-		if place.IsZero() {
-			p.printChecked(cfg, b.InForce().Engines.Names(), database)
-			b.PrintNarrowEngines(ctx, p.Out)
-			for _, f := range cfg.Speech.Probe() { // whether its programs are installed
-				daemon.PrintFinding(p.Out, "speech", f)
-				if f.Fatal {
-					err = errOnline
-				}
-			}
-			err = errors.Join(err, p.blueprints(ctx, b))
+		if !place.IsZero() {
+			err = p.inEffect(ctx, b, place, found)
 		} else {
-			err = p.inEffect(ctx, b, place)
+			p.reportParts(cfg, b.InForce().Engines.Names(), database, found)
+			for _, f := range b.NarrowEngines(ctx) {
+				found.add("engine", f)
+			}
+			for _, f := range cfg.Speech.Probe() { // whether its programs are installed
+				found.add("speech", f)
+			}
+			err = p.blueprints(ctx, b, found)
 		}
 		if online {
-			err = errors.Join(err, p.checkOnline(ctx, b))
+			p.checkOnline(ctx, b, found)
+		}
+		if found.fatal {
+			err = errors.Join(err, errFindings)
 		}
 		return err
 	}
@@ -94,70 +105,105 @@ func (p *program) check(ctx context.Context, place core.Path, online bool) error
 	})
 }
 
-// printChecked prints what was checked, a line each.
-func (p *program) printChecked(cfg *daemon.Config, engines []string, database string) {
+// errFindings is the error after all findings were printed.
+var errFindings = errors.New("something needs to be fixed, see above")
+
+// reportParts lists the parts of the bot that were checked.
+func (p *program) reportParts(cfg *daemon.Config, engines []string, database string, found *findings) {
 	dir, err := cfg.DataDir(p.Getenv)
 	if err != nil {
 		dir = err.Error()
 	}
-	fmt.Fprintf(p.Out, "ok  configuration  %s\n", cfg.File)
-	fmt.Fprintf(p.Out, "ok  persona        %s\n", cfg.Personas.Main.Name)
-	fmt.Fprintf(p.Out, "ok  engines        %s\n", strings.Join(engines, ", "))
-	fmt.Fprintf(p.Out, "ok  database       in %s, %s\n", dir, database)
+	found.add("configuration", core.Finding{Found: cfg.File})
+	found.add("persona", core.Finding{Found: cfg.Personas.Main.Name})
+	found.add("engines", core.Finding{Found: strings.Join(engines, ", ")})
+	found.add("database", core.Finding{Found: "in " + dir + ", " + database, Fix: dataDirFix(dir), Fatal: true})
 	for _, e := range cfg.Enabled {
-		fmt.Fprintf(p.Out, "ok  interface      %s\n", e.Name)
+		found.add("interface", core.Finding{Found: e.Name})
+		warning := e.TokenWarning()
+		if warning != "" {
+			found.add("token", core.Finding{Found: e.Name, Fix: warning})
+		}
 	}
-	fmt.Fprintf(p.Out, "ok  plugins        %s\n", cmp.Or(strings.Join(cfg.ChosenNames(), ", "), "none"))
+	found.add("plugins", core.Finding{Found: cmp.Or(strings.Join(cfg.ChosenNames(), ", "), "none")})
 	if len(cfg.Enabled) == 0 {
-		fmt.Fprintf(p.Out, "!   interface      none is enabled: `synthbot run` would refuse to start\n")
+		found.add("interface", core.Finding{Found: "none is enabled", Fix: "`synthbot run` would refuse to start"})
 	}
 }
 
-// blueprints prints the warnings about blueprints, and how they differ from those that the
+// dataDirFix says why the data directory cannot be used; "" if it can, or can be made.
+func dataDirFix(dir string) string {
+	for ; ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+			continue
+		}
+		if err == nil && !info.IsDir() {
+			err = &fs.PathError{Op: "use", Path: dir, Err: syscall.ENOTDIR}
+		}
+		if err == nil {
+			const writeAndSearch = 2 | 1
+			err = syscall.Access(dir, writeAndSearch)
+		}
+		if err != nil {
+			return fmt.Sprintf("%s cannot be written: %v; change its owner or mode, or set data_dir in [bot]", dir, err)
+		}
+		return ""
+	}
+}
+
+// blueprints reports the warnings about blueprints, and how they differ from those that the
 // bot used last. It asks the daemon that has the database, if there is one.
-func (p *program) blueprints(ctx context.Context, b *daemon.Bot) error {
+func (p *program) blueprints(ctx context.Context, b *daemon.Bot, found *findings) error {
 	own := b.InForce().Config.Blueprints()
 	if own == nil {
 		return nil
 	}
 	for _, f := range own.Faults() {
-		fmt.Fprintf(p.Out, "!   blueprint      %s\n", f)
+		found.add("blueprint", core.Finding{Fix: f.String()})
 	}
 	if b.Data.DB != nil {
-		return p.blueprintChanges(ctx, b)
+		return blueprintChanges(ctx, b, found)
 	}
 	if d, ok := p.daemonAt(); ok {
-		err := p.ask(ctx, d, []string{"check", "--" + changesFlag}, p.In, p.Out)
+		args := []string{"check", "--" + changesFlag, "--format", found.format.String()}
+		err := p.ask(ctx, d, args, p.In, p.Out)
 		if !errors.Is(err, exited(statusDone)) {
 			const text = "the running synthbot does not say what it used last: changes are unknown"
-			fmt.Fprintln(p.Out, "!   blueprint      "+text)
+			found.add("blueprint", core.Finding{Fix: text})
 		}
 	}
 	return nil
 }
 
-// blueprintChanges prints how the blueprints differ from those that the bot used last.
-func (p *program) blueprintChanges(ctx context.Context, b *daemon.Bot) error {
+// blueprintChanges reports how the blueprints differ from those that the bot used last.
+func blueprintChanges(ctx context.Context, b *daemon.Bot, found *findings) error {
 	own := b.InForce().Config.Blueprints()
 	if own == nil {
 		return nil
 	}
 	changes, err := own.Changes(ctx, b.Data.Items(daemon.BlueprintName))
 	for _, f := range changes {
-		text := "!   blueprint      %s (breaking: what uses it may fail)\n"
 		if f.Warning {
-			text = "ok  blueprint      %s (harmless)\n"
+			found.add("blueprint", core.Finding{Found: f.String() + " (harmless)"})
+		} else {
+			found.add("blueprint", core.Finding{Fix: f.String() + " (breaking: what uses it may fail)"})
 		}
-		fmt.Fprintf(p.Out, text, f)
 	}
 	return err
 }
 
 // effective prints the settings of a place and the origin of each.
-func effective(out io.Writer, b *daemon.Bot, place core.Path) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
+func effective(b *daemon.Bot, place core.Path, found *findings) error {
+	w := tabwriter.NewWriter(found.out, 0, 0, 2, ' ', 0)
+	if found.format != formatJSON {
+		fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
+	}
 	for _, row := range b.InForce().PlaceSettings(place) {
+		if found.format == formatJSON {
+			_ = printJSON(w, map[string]string{"setting": row.Name, "value": row.Value, "from": row.From})
+			continue
+		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", row.Name, row.Value, row.From)
 	}
 	return w.Flush()
@@ -165,12 +211,12 @@ func effective(out io.Writer, b *daemon.Bot, place core.Path) error {
 
 // inEffect prints the settings that apply in a place: those of the running daemon, if there
 // is one, which knows the changes by command.
-func (p *program) inEffect(ctx context.Context, b *daemon.Bot, place core.Path) error {
+func (p *program) inEffect(ctx context.Context, b *daemon.Bot, place core.Path, found *findings) error {
 	d, ok := p.daemonAt()
 	if !ok {
-		return effective(p.Out, b, place)
+		return effective(b, place, found)
 	}
-	err := p.ask(ctx, d, []string{"check", "--path", place.String()}, p.In, p.Out)
+	err := p.ask(ctx, d, []string{"check", "--path", place.String(), "--format", found.format.String()}, p.In, p.Out)
 	if errors.Is(err, exited(statusDone)) {
 		return nil
 	}
@@ -183,12 +229,8 @@ const (
 	leastDisk  = 200 << 20 // bytes that should be free
 )
 
-// errOnline is the error after all findings were printed.
-var errOnline = errors.New("something needs to be fixed, see above")
-
 // checkOnline asks each platform and engine who we are, tries speech, and looks at the machine.
-// It prints one line each, with a fix if one is needed.
-func (p *program) checkOnline(ctx context.Context, b *daemon.Bot) error {
+func (p *program) checkOnline(ctx context.Context, b *daemon.Bot, out *findings) {
 	ctx, cancel := context.WithTimeout(ctx, onlineTime)
 	defer cancel()
 	cfg := b.InForce().Config
@@ -211,17 +253,11 @@ func (p *program) checkOnline(ctx context.Context, b *daemon.Bot) error {
 		all.Go(func() { found[i] = g.look() })
 	}
 	all.Wait()
-	fatal := false
 	for i, g := range groups {
 		for _, f := range found[i] {
-			fatal = fatal || f.Fatal && f.Fix != ""
-			daemon.PrintFinding(p.Out, g.name, f)
+			out.add(g.name, f)
 		}
 	}
-	if fatal {
-		return errOnline
-	}
-	return nil
 }
 
 // machine looks at what the daemon will run on.
@@ -290,4 +326,20 @@ func credentials(dir string) []core.Finding {
 		names[i] = e.Name()
 	}
 	return []core.Finding{{What: "credentials", Found: "from systemd: " + strings.Join(names, ", ")}}
+}
+
+// fix applies what can be fixed safely, after it printed each change.
+func (p *program) fix(found *findings) error {
+	repairs, err := setup.Repairs(p.Env)
+	for _, r := range repairs {
+		for _, line := range r.Lines {
+			if found.format == formatJSON {
+				found.print(findingLine{Level: "ok", Group: "fix", Text: line})
+			} else {
+				fmt.Fprintln(p.Out, "fix  "+line)
+			}
+		}
+		err = errors.Join(err, r.Apply())
+	}
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -26,6 +27,7 @@ func memoryCommand(p *program) *cobra.Command {
 func listCommand(p *program) *cobra.Command {
 	var n int
 	var about string
+	var how *format
 	c := &cobra.Command{
 		Use: "list [PATH]", Short: "List memories, newest first, with their earlier versions",
 		Args: cobra.MaximumNArgs(1),
@@ -44,6 +46,10 @@ func listCommand(p *program) *cobra.Command {
 			return p.withDB(func(db *memory.DB) error {
 				facts, _, err := db.ListFacts(c.Context(), memory.Listing{Below: below, About: whom, N: n})
 				for _, f := range facts {
+					if *how == formatJSON {
+						err = errors.Join(err, printJSON(p.Out, f))
+						continue
+					}
 					day := f.Time.Format(time.DateOnly)
 					fmt.Fprintf(p.Out, "%s  %s  %s  %s\n", f.ID, day, f.Origin, txt.Lines(f.Text))
 					for _, before := range f.Former {
@@ -57,6 +63,7 @@ func listCommand(p *program) *cobra.Command {
 	}
 	c.Flags().IntVarP(&n, "last", "n", 50, "how many, the newest ones")
 	c.Flags().StringVar(&about, "about", "", "only those about this `person` or place")
+	how = formatFlag(c)
 	return p.atDaemon(c)
 }
 
