@@ -35,11 +35,11 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 var maxBigPackageLines = map[string]int{
 	"daemon":              5172,
 	"interfaces/discord":  5211,
-	"core/engine":         3615,
+	"core/engine":         3619,
 	"core/turn":           5085,
 	"core/action":         3940,
 	"interfaces/telegram": 4167,
-	"memory":              7682,
+	"memory":              7686,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -91,6 +91,10 @@ func (b *chatCommands) status(ctx context.Context, c command.Call) (string, erro
 		fmt.Fprintf(&s, "- plugin %s\n", l.Name())
 	}
 	fmt.Fprintf(&s, "- engines: %s\n", strings.Join(p.Engines.Names(), ", "))
+	for _, c := range b.alerts.failing() {
+		since := b.env.Clock().Sub(c.since)
+		fmt.Fprintf(&s, "- for %s: %s\n", max(since, time.Second).Round(time.Second), c.text)
+	}
 	fmt.Fprintf(&s, "- actions: %d\n- places that wait for an answer: %d", len(p.Snapshot.All()), waiting)
 	return s.String(), nil
 }
@@ -144,6 +148,9 @@ func explain(e *watch.TurnEnd) string {
 		for _, f := range a.Faults {
 			s.WriteString(separator + "`" + strings.ReplaceAll(f, "`", "'") + "`")
 			separator = ", "
+		}
+		for _, f := range a.Failed {
+			s.WriteString("; before it `" + strings.ReplaceAll(f, "`", "'") + "`")
 		}
 		if a.Err != "" {
 			s.WriteString("; failed")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,9 +17,10 @@ import (
 
 // Limits of alerts.
 const (
-	alertAgain  = time.Hour   // the same text is not sent again before
-	alertRecent = 256         // texts that are remembered for it
-	steady      = time.Minute // how long something must run after a failure to count as recovered
+	alertAgain  = time.Hour       // the same text is not sent again before
+	alertRecent = 256             // texts that are remembered for it
+	alertSteady = 5 * time.Minute // a state that lasted so long ended for good: the next one is reported at once
+	steady      = time.Minute     // how long something must run after a failure to count as recovered
 )
 
 // alerts sends admins alerts outside of any conversation: about events, and about conditions
@@ -39,6 +41,8 @@ type alerts struct {
 type condition struct {
 	well, reported bool
 	text, sent     string
+	since          time.Time          // when it became well or failed
+	lasted         time.Duration      // the state before
 	at             map[bool]time.Time // when each state was last sent
 	later          *time.Timer        // when the other state may be sent; nil: nothing waits
 	outdated       bool               // it failed before a reload, and its state is unknown since
@@ -85,12 +89,29 @@ func (a *alerts) set(what string, well bool, text string) {
 		c = &condition{reported: true, at: make(map[bool]time.Time)}
 		a.conditions[what] = c
 	}
+	if c.well != well || c.since.IsZero() {
+		now := a.clock()
+		c.since, c.lasted = now, now.Sub(c.since)
+	}
 	c.well, c.text, c.outdated = well, text, false
 	a.settle(c)
 }
 
-// settle announces the state of a condition if it differs from the reported one: now, or an
-// hour after the same state was announced. a.mu is held.
+// failing returns what fails now, the oldest first.
+func (a *alerts) failing() (list []condition) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range a.conditions {
+		if !c.well {
+			list = append(list, *c)
+		}
+	}
+	slices.SortFunc(list, func(a, b condition) int { return a.since.Compare(b.since) })
+	return list
+}
+
+// settle announces the state of a condition if it differs from the reported one: now, or, if it
+// comes and goes, an hour after the same state was announced. a.mu is held.
 func (a *alerts) settle(c *condition) {
 	if c.later != nil {
 		c.later.Stop()
@@ -107,7 +128,7 @@ func (a *alerts) settle(c *condition) {
 		return
 	}
 	now := a.clock()
-	if at, ok := c.at[c.well]; ok && now.Sub(at) < alertAgain {
+	if at, ok := c.at[c.well]; ok && now.Sub(at) < alertAgain && c.lasted < alertSteady {
 		c.later = time.AfterFunc(alertAgain-now.Sub(at), func() {
 			a.mu.Lock()
 			defer a.mu.Unlock()

@@ -55,6 +55,13 @@ func TestConditions(t *testing.T) {
 		says("at once again")
 		time.Sleep(time.Hour)
 		says("fails for good", "fails")
+		c.set("engine home", true, "well")
+		time.Sleep(2 * alertSteady)
+		c.set("engine home", false, "fails")
+		says("a second outage", "well", "fails")
+		if list := c.failing(); len(list) != 1 || list[0].text != "fails" || time.Since(list[0].since) != 0 {
+			t.Errorf("failing is %+v", list)
+		}
 
 		c.set("engine home", false, "fails otherwise")
 		says("for another reason", "fails otherwise")

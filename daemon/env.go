@@ -118,7 +118,7 @@ func (c *Config) DataDir(getenv func(string) string) (string, error) {
 		return c.Beside(c.Bot.DataDir), nil
 	case getenv("STATE_DIRECTORY") != "":
 		return getenv("STATE_DIRECTORY"), nil
-	case ofService(c.File, ServiceConfig, ServiceState):
+	case isFile(c.File, ServiceConfig):
 		return ServiceState, nil
 	case getenv("XDG_STATE_HOME") != "":
 		return filepath.Join(getenv("XDG_STATE_HOME"), "synthbot"), nil
@@ -128,15 +128,12 @@ func (c *Config) DataDir(getenv func(string) string) (string, error) {
 	return "", Usagef("no place for the database: set data_dir in [bot], or $STATE_DIRECTORY or $HOME")
 }
 
-// ofService reports whether a configuration is the service's, and its state folder exists.
-// systemd sets $STATE_DIRECTORY for the daemon alone, not for other commands.
-func ofService(file, config, state string) bool {
-	full, err := filepath.Abs(file)
-	if err != nil || full != config {
-		return false
-	}
-	_, err = os.Lstat(state) // the folder that it links to may be closed to us
-	return err == nil
+// isFile reports whether a name, relative or not, is that of the file. The service's data are in
+// one place for all commands, also before its first start: systemd sets $STATE_DIRECTORY for the
+// daemon alone.
+func isFile(name, file string) bool {
+	full, err := filepath.Abs(name)
+	return err == nil && name != "" && full == file
 }
 
 // Beside resolves a path of the configuration file against its folder.

@@ -1,27 +1,25 @@
 package daemon
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 )
 
 // TestStateOfService: commands find the service's database without $STATE_DIRECTORY, which
-// systemd sets for the daemon alone. A link to a folder that is closed to them counts.
+// systemd sets for the daemon alone.
 func TestStateOfService(t *testing.T) {
 	dir := t.TempDir()
-	config, state := filepath.Join(dir, "config.toml"), filepath.Join(dir, "state")
-	if ofService(config, config, state) {
-		t.Error("a service that was never started")
-	}
-	if err := os.Symlink("private/nowhere", state); err != nil {
-		t.Fatal(err)
-	}
-	if !ofService(config, config, state) || ofService(filepath.Join(dir, "other.toml"), config, state) || ofService("", config, state) {
+	file := filepath.Join(dir, "config.toml")
+	if !isFile(file, file) || isFile(filepath.Join(dir, "other.toml"), file) || isFile("", file) {
 		t.Error("it is found where it is not, or not where it is")
 	}
 	t.Chdir(dir)
-	if !ofService("./config.toml", config, state) {
+	if !isFile("./config.toml", file) {
 		t.Error("a relative name of the same file")
+	}
+	c := &Config{File: ServiceConfig}
+	home := func(name string) string { return map[string]string{"HOME": "/root"}[name] }
+	if got, err := c.DataDir(home); got != ServiceState || err != nil {
+		t.Errorf("root's commands use %q before the first start: %v", got, err)
 	}
 }

@@ -3,10 +3,13 @@ package daemon
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"log/slog"
+	"os"
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"synthbot/core"
 	"synthbot/daemon/logs"
@@ -21,19 +24,36 @@ var rooms = []string{
 	"interfaces", "memory", "plugins",
 }
 
-// Logger writes to standard error: coloured on a terminal, JSON under systemd. Nothing
-// below least is logged, whatever the configuration says.
+// Logger writes to standard error: coloured on a terminal, JSON under systemd, with priorities
+// if the journal reads it. Nothing below least is logged, whatever the configuration says.
 func (e *Env) Logger(c *Config, least slog.Level) *slog.Logger {
 	e.levels.Configure(c.Log.Level, c.roomLevels(), least)
 	terminal := console.IsTerminal(e.Err)
 	format := logs.Text
 	switch {
+	case c.Log.Format != "text" && isJournal(e.Err, e.Getenv("JOURNAL_STREAM")):
+		format = logs.Journal
 	case c.Log.Format == "json" || c.Log.Format == "auto" && !terminal:
 		format = logs.JSON
 	case terminal:
 		format = logs.ColoredText
 	}
 	return e.levels.New(e.Err, format, "cmd")
+}
+
+// isJournal reports whether what is written there goes to systemd's journal. stream is
+// $JOURNAL_STREAM: the device and inode of what systemd connected.
+func isJournal(out io.Writer, stream string) bool {
+	f, ok := out.(*os.File)
+	if !ok || stream == "" {
+		return false
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stream == fmt.Sprintf("%d:%d", s.Dev, s.Ino)
 }
 
 // rooms returns the rooms that may be named, in order.

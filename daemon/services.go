@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,7 @@ func (b *Bot) serve(intake context.Context, l Life) (wait func()) {
 	services.Go(b.openControl(intake, l.Carry))
 	services.Go(b.reloads.openWatch(intake))
 	notifySystemd(b.log, daemon.SdNotifyReady)
+	services.Go(func() { b.reportState(intake) })
 	for _, job := range b.Data.DB.RefusedJobs() {
 		b.alerts.report("This is set aside for a day, because it blocked the database three times: " + txt.Line(job))
 	}
@@ -166,4 +168,39 @@ func (m *monitor) ready(ctx context.Context) error {
 		}
 	}
 	return m.Turns.Pulse(ctx)
+}
+
+// stateInterval is how often systemd is sent the state in words, if it changed.
+const stateInterval = 5 * time.Second
+
+// reportState sends systemd what `systemctl status` shows: what fails, or what runs.
+func (b *Bot) reportState(ctx context.Context) {
+	if os.Getenv("NOTIFY_SOCKET") == "" {
+		return
+	}
+	sent := ""
+	core.Repeat(ctx, nil, func() time.Duration {
+		state := b.state()
+		if state != sent {
+			notifySystemd(b.log, "STATUS="+state)
+			sent = state
+		}
+		return stateInterval
+	})
+}
+
+// state words how the bot is, on one line.
+func (b *Bot) state() string {
+	var words []string
+	for _, c := range b.alerts.failing() {
+		words = append(words, c.text)
+	}
+	if len(words) > 0 {
+		return txt.Line(strings.Join(words, " "))
+	}
+	p := b.InForce()
+	for _, i := range p.Interfaces {
+		words = append(words, i.Name())
+	}
+	return "running on " + strings.Join(words, ", ") + " with " + strings.Join(p.Engines.Names(), ", ")
 }

@@ -217,8 +217,12 @@ func (db *DB) prepare() error {
 	case err != nil:
 		return err
 	case version > schema:
-		return fmt.Errorf("its format is version %d, this synthbot knows %d: a newer synthbot wrote it; run that one",
-			version, schema)
+		text, kept := "run that one", db.file.name+versionSuffix+strconv.Itoa(schema)
+		if _, err := os.Stat(kept); err == nil {
+			text += ", or restore " + kept + ", which it kept before it changed the format"
+		}
+		return fmt.Errorf("its format is version %d, this synthbot knows %d: a newer synthbot wrote it; %s",
+			version, schema, text)
 	}
 	db.writer.inUse = db.file.unclean
 	if db.file.installation == "" { // it is stored with the next write

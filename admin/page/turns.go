@@ -207,7 +207,7 @@ func askedOf(a watch.Ask, closed bool) asked {
 		q.Sections = append(q.Sections, askedSection{s, q.Total})
 	}
 	if closed {
-		q.Faults = nil
+		q.Faults, q.Failed = nil, nil
 		if q.Err != "" {
 			q.Err = "no engine answered"
 		}

@@ -200,6 +200,7 @@ func TestFailedCallsAreCounted(t *testing.T) {
 func TestDaemon(t *testing.T) {
 	d := startDaemon(t, withTerminal)
 	d.tells("READY=1")
+	d.tells("STATUS=running on console with offline")
 	if reply := d.answers("who are you?"); !strings.Contains(reply, "Aria") {
 		t.Errorf("it says %q", reply)
 	}

@@ -15,6 +15,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/engine/offline"
 	"synthbot/core/llm"
+	"synthbot/core/txt"
 )
 
 // Options are what a Chain needs besides its tables. The zero value will do.
@@ -187,6 +188,9 @@ func (c *Chain) askLinks(ctx context.Context, q core.Question) (llm.Answer, []*l
 		for _, l := range links {
 			answer, err := l.ask(ctx, q)
 			if err == nil {
+				for _, e := range failed {
+					answer.Failed = append(answer.Failed, txt.Clip(txt.Line(e.Error()), 300))
+				}
 				return answer, nil
 			}
 			failed = append(failed, err)

@@ -103,6 +103,19 @@ func TestFallback(t *testing.T) {
 	}
 }
 
+// TestFailuresBeforeAnAnswer: an answer says which engines failed before, and how.
+func TestFailuresBeforeAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failing := func(context.Context) (llm.Answer, error) { return llm.Answer{}, errors.New("the socket is\nclosed") }
+		first := &script{name: "first", steps: []func(context.Context) (llm.Answer, error){failing}}
+		second := &script{name: "second", steps: []func(context.Context) (llm.Answer, error){says("second")}}
+		a, err := chainOf(true, first, second).Ask(t.Context(), plainQuestion())
+		if err != nil || len(a.Failed) != 1 || !strings.Contains(a.Failed[0], "engine first") || strings.Contains(a.Failed[0], "\n") {
+			t.Errorf("before the answer failed %q; %v", a.Failed, err)
+		}
+	})
+}
+
 // A lone engine that hiccups is asked once more, after what it asked for; the
 // last link answers when that is too long, and at once when it is of no use.
 func TestSecondTry(t *testing.T) {

@@ -114,8 +114,9 @@ type Usage struct {
 type Answer struct {
 	Text      string
 	Calls     []ToolCall
-	Engine    string // the engine that answered
-	Truncated bool   // it ended before the model was done
+	Engine    string   // the engine that answered
+	Failed    []string // what went wrong with the engines before it, for admins
+	Truncated bool     // it ended before the model was done
 	Usage     Usage
 }
 

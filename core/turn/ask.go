@@ -109,6 +109,7 @@ func (c *exchange) ask(ctx context.Context, correction *prompt.Correction) error
 	}
 	trace := watch.Ask{
 		Round: int(c.round), Engine: answer.Engine, Took: time.Since(began), Usage: answer.Usage, Sections: sections,
+		Failed: answer.Failed,
 	}
 	if err != nil {
 		trace.Err = err.Error()

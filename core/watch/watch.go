@@ -55,6 +55,7 @@ type Section struct {
 type Ask struct {
 	Round    int           `json:"round"`
 	Engine   string        `json:"engine,omitempty"` // that answered
+	Failed   []string      `json:"failed,omitempty"` // how the engines before it failed
 	Took     time.Duration `json:"took"`
 	Usage    llm.Usage     `json:"usage,omitzero"`
 	Sections []Section     `json:"sections,omitempty"`

@@ -26,6 +26,7 @@ const (
 	Text Format = iota
 	ColoredText
 	JSON
+	Journal // JSON, each line with its priority in front
 )
 
 // New returns a log that writes to w. Its lines belong to the room; Room makes logs of
@@ -35,8 +36,11 @@ func (l *Levels) New(w io.Writer, format Format, room string) *slog.Logger {
 	var h slog.Handler = tint.NewTextHandler(w, &tint.Options{
 		Level: all, NoColor: format != ColoredText, TimeFormat: "15:04:05",
 	})
-	if format == JSON {
+	switch format {
+	case JSON:
 		h = slog.NewJSONHandler(w, &slog.HandlerOptions{Level: all})
+	case Journal:
+		h = newPriorities(w, all)
 	}
 	return Room(slog.New(&handler{Handler: h, plain: h, levels: l}), room)
 }
@@ -151,4 +155,61 @@ func (l *Levels) List(rooms []string) string {
 		s.WriteByte('\n')
 	}
 	return strings.TrimSpace(s.String())
+}
+
+// priorities writes each line after its priority, as sd-daemon(3) describes it, so that the
+// journal knows errors: <3> error, <4> warning, <6> information, <7> debugging.
+type priorities [4]slog.Handler
+
+func newPriorities(w io.Writer, least slog.Level) (p priorities) {
+	for i, prefix := range []string{"<7>", "<6>", "<4>", "<3>"} {
+		p[i] = slog.NewJSONHandler(prefixed{w, prefix}, &slog.HandlerOptions{Level: least})
+	}
+	return p
+}
+
+// prefixed writes a prefix before each line; a handler writes one line at a time.
+type prefixed struct {
+	io.Writer
+	prefix string
+}
+
+func (p prefixed) Write(line []byte) (int, error) {
+	if _, err := p.Writer.Write(append([]byte(p.prefix), line...)); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}
+
+// Enabled implements slog.Handler.
+func (p priorities) Enabled(ctx context.Context, level slog.Level) bool {
+	return p[0].Enabled(ctx, level)
+}
+
+// Handle implements slog.Handler.
+func (p priorities) Handle(ctx context.Context, r slog.Record) error {
+	i := 0
+	for _, level := range []slog.Level{slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
+		if r.Level >= level {
+			i++
+		}
+	}
+	return p[i].Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (p priorities) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return p.each(func(h slog.Handler) slog.Handler { return h.WithAttrs(attrs) })
+}
+
+// WithGroup implements slog.Handler.
+func (p priorities) WithGroup(name string) slog.Handler {
+	return p.each(func(h slog.Handler) slog.Handler { return h.WithGroup(name) })
+}
+
+func (p priorities) each(do func(slog.Handler) slog.Handler) slog.Handler {
+	for i := range p {
+		p[i] = do(p[i])
+	}
+	return p
 }

@@ -1,9 +1,33 @@
 package logs
 
 import (
+	"bytes"
+	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 )
+
+// TestJournal: each line begins with its priority, also of rooms and with attributes.
+func TestJournal(t *testing.T) {
+	var l Levels
+	l.Configure(slog.LevelDebug, nil, slog.LevelDebug)
+	var out bytes.Buffer
+	log := l.New(&out, Journal, "cmd")
+	Room(log, "core/turn").With("turn", 7).Error("failed", "err", errors.New("two\nlines"))
+	log.Warn("careful")
+	log.Info("running")
+	log.Debug("details")
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	for i, want := range []string{`<3>{"time":`, `<4>{"time":`, `<6>{"time":`, `<7>{"time":`} {
+		if i >= len(lines) || !strings.HasPrefix(lines[i], want) {
+			t.Fatalf("the lines are %q", lines)
+		}
+	}
+	if !strings.HasSuffix(lines[0], `"msg":"failed","room":"core/turn","turn":7,"err":"two\nlines"}`) {
+		t.Errorf("the first line is %s", lines[0])
+	}
+}
 
 // TestLevels: the longest name that contains a room wins; of equal names, the command.
 func TestLevels(t *testing.T) {
