@@ -180,10 +180,14 @@ func (e *editor) condition(x ast.Expr) {
 // one side of a conjunction or disjunction.
 func (e *editor) binary(x *ast.BinaryExpr) {
 	switch x.Op {
-	case token.LSS, token.GEQ:
-		e.bound(x, "mutantLess", x.Op == token.GEQ)
-	case token.LEQ, token.GTR:
-		e.bound(x, "mutantLessEqual", x.Op == token.GTR)
+	case token.LSS:
+		e.bound(x, "mutantLess")
+	case token.LEQ:
+		e.bound(x, "mutantLessEqual")
+	case token.GTR:
+		e.bound(x, "mutantGreater")
+	case token.GEQ:
+		e.bound(x, "mutantGreaterEqual")
 	case token.EQL, token.NEQ:
 		e.wrap(x, "turn round: "+e.text(x), "((", ") != mutated(%d))")
 	case token.LAND, token.LOR:
@@ -200,17 +204,14 @@ func (e *editor) binary(x *ast.BinaryExpr) {
 	}
 }
 
-// bound makes < of <= and the reverse, > and >= being their negations.
-func (e *editor) bound(x *ast.BinaryExpr, name string, negated bool) {
+// bound makes < of <=, > of >=, and the reverse. None of them is the negation of another:
+// a number that is none is neither below nor above.
+func (e *editor) bound(x *ast.BinaryExpr, name string) {
 	number := e.mutant(x.Pos(), "move the bound: "+e.text(x))
 	if number == 0 {
 		return
 	}
-	not := ""
-	if negated {
-		not = "!"
-	}
-	e.around(x, fmt.Sprintf("%s%s(%d, ", not, name, number), ")")
+	e.around(x, fmt.Sprintf("%s(%d, ", name, number), ")")
 	e.replace(x.OpPos, x.Op.String(), ",")
 }
 

@@ -303,8 +303,10 @@ func mutated(n int) bool {
 	return n == mutantNow
 }
 
-func mutantLess[T cmp.Ordered](n int, x, y T) bool      { return x < y || x == y && mutated(n) }
-func mutantLessEqual[T cmp.Ordered](n int, x, y T) bool { return x < y || x == y && !mutated(n) }
+func mutantLess[T cmp.Ordered](n int, x, y T) bool         { return x < y || x == y && mutated(n) }
+func mutantLessEqual[T cmp.Ordered](n int, x, y T) bool    { return x < y || x == y && !mutated(n) }
+func mutantGreater[T cmp.Ordered](n int, x, y T) bool      { return x > y || x == y && mutated(n) }
+func mutantGreaterEqual[T cmp.Ordered](n int, x, y T) bool { return x > y || x == y && !mutated(n) }
 
 func mutantError(n int, err error) error {
 	if mutated(n) {
