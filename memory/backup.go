@@ -152,7 +152,7 @@ func (db *DB) startCheck(ctx context.Context, o Options) {
 	if o.SkipCheck || !db.file.unclean {
 		return
 	}
-	db.checking.Go(func() {
+	db.starting.Go(func() {
 		err := db.Check(ctx)
 		switch {
 		case err == nil:

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"go.etcd.io/bbolt"
 
@@ -137,46 +138,63 @@ func TestRestoreRefusesADamagedBackup(t *testing.T) {
 
 func TestCompact(t *testing.T) {
 	dir := t.TempDir()
-	db := furnished(t, dir)
-	secret := "a secret that goes away"
-	for i := range 300 {
-		add(t, db, message(kitchen, fmt.Sprint(i), secret+strings.Repeat(" and more", 1000)))
+	synctest.Test(t, func(t *testing.T) {
+		db := furnished(t, dir)
+		secret := "a secret that goes away"
+		for i := range 300 {
+			add(t, db, message(kitchen, fmt.Sprint(i), secret+strings.Repeat(" and more", 1000)))
+		}
+		var gone []core.Event
+		for i := range 300 {
+			gone = append(gone, core.Event{Kind: core.KindDeletion, Message: core.Message{Path: kitchen},
+				Target: fmt.Sprint(i)})
+		}
+		if err := db.Commit(t.Context(), &core.Batch{Change: gone}); err != nil {
+			t.Fatal(err)
+		}
+		before := everything(t, db)
+		size, after, err := db.Compact(t.Context())
+		if err != nil || after > size/2 {
+			t.Fatalf("%d to %d bytes, %v", size, after, err)
+		}
+		if diff := equal(before, everything(t, db)); diff != "" {
+			t.Error(diff)
+		}
+		synctest.Wait() // until the old one is closed
+		want(t, "open files", holders(t, db.file.name), 1)
+		content, err := os.ReadFile(db.file.name)
+		if err != nil || strings.Contains(string(content), secret) {
+			t.Errorf("what was deleted stands in the file still (%v)", err)
+		}
+		add(t, db, message(kitchen, "after", "written after compacting"))
+		if _, err := Open(dir, Options{NoSync: true}); !errors.Is(err, core.ErrLocked) {
+			t.Errorf("the lock was lost: %v", err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := everything(t, open(t, dir))[kitchen]; got[len(got)-1].Message.ID != "after" {
+			t.Error("what was written after compacting is lost")
+		}
+		if left := files(t, dir); !slices.Equal(left, []string{FileName}) {
+			t.Errorf("left in the directory: %q", left)
+		}
+	})
+}
+
+// holders counts the open descriptors of a file.
+func holders(t *testing.T, file string) (n int) {
+	t.Helper()
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip(err)
 	}
-	var gone []core.Event
-	for i := range 300 {
-		gone = append(gone, core.Event{Kind: core.KindDeletion, Message: core.Message{Path: kitchen},
-			Target: fmt.Sprint(i)})
+	for _, fd := range open {
+		if name, _ := os.Readlink("/proc/self/fd/" + fd.Name()); strings.HasPrefix(name, file) && !strings.Contains(name, ".db.") {
+			n++
+		}
 	}
-	if err := db.Commit(t.Context(), &core.Batch{Change: gone}); err != nil {
-		t.Fatal(err)
-	}
-	want := everything(t, db)
-	before, after, err := db.Compact(t.Context())
-	if err != nil || after > before/2 {
-		t.Fatalf("%d to %d bytes, %v", before, after, err)
-	}
-	if diff := equal(want, everything(t, db)); diff != "" {
-		t.Error(diff)
-	}
-	for holders(t, db.file.name) > 1 { // the old one is closed in the background
-	}
-	content, err := os.ReadFile(db.file.name)
-	if err != nil || strings.Contains(string(content), secret) {
-		t.Errorf("what was deleted stands in the file still (%v)", err)
-	}
-	add(t, db, message(kitchen, "after", "written after compacting"))
-	if _, err := Open(dir, Options{}); !errors.Is(err, core.ErrLocked) {
-		t.Errorf("the lock was lost: %v", err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if got := everything(t, open(t, dir))[kitchen]; got[len(got)-1].Message.ID != "after" {
-		t.Error("what was written after compacting is lost")
-	}
-	if left := files(t, dir); !slices.Equal(left, []string{FileName}) {
-		t.Errorf("left in the directory: %q", left)
-	}
+	return n
 }
 
 // files lists what is in a directory besides the reserve.

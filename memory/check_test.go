@@ -113,7 +113,7 @@ var errUndone = errors.New("undone")
 
 // TestCheckIsBounded: it ends with its context, and does not name every fault of many.
 func TestCheckIsBounded(t *testing.T) {
-	db, err := Open(t.TempDir(), Options{})
+	db, err := Open(t.TempDir(), Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestCheckIsBounded(t *testing.T) {
 // TestCheckReadsThePages: of a database that is in use, too.
 func TestCheckReadsThePages(t *testing.T) {
 	_, file := filledFile(t)
-	db, err := Open(filepath.Dir(file), Options{})
+	db, err := Open(filepath.Dir(file), Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,8 @@ type compaction struct {
 }
 
 func newCompaction(ctx context.Context, db *DB) *compaction {
-	return &compaction{db: db, ctx: ctx, target: &boltFile{name: db.file.name + compactSuffix, log: db.log}}
+	target := &boltFile{name: db.file.name + compactSuffix, log: db.log, noSync: true}
+	return &compaction{db: db, ctx: ctx, target: target}
 }
 
 func (c *compaction) run() error {
@@ -95,28 +96,33 @@ func (c *compaction) copy() error {
 	if err := c.target.openBolt(); err != nil {
 		return err
 	}
-	c.target.bolt.NoSync, c.target.bolt.NoGrowSync = true, true
-	for _, name := range buckets() {
-		for start := []byte{}; start != nil; {
-			err := c.copyPairs(func(v *view, t *tx) {
-				t.makeBuckets(name)
-				to := t.bucket(name)
-				to.FillPercent = 1
-				size := 0
-				cursor := v.bucket(name).Cursor()
-				k, value := cursor.Seek(start)
-				for ; k != nil && size < compactStep; k, value = cursor.Next() {
-					to.Put(k, value)
-					size += len(k) + len(value)
-				}
-				start = bytes.Clone(k)
-			})
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
+	names, start := buckets(), []byte(nil) // what is left to copy
+	for len(names) > 0 {
+		if err := c.copyPairs(func(v *view, t *tx) { names, start = copySlice(v, t, names, start) }); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// copySlice copies some pairs of these buckets, of the first from start on, and returns where
+// to go on.
+func copySlice(v *view, t *tx, names []string, start []byte) (left []string, from []byte) {
+	size := 0
+	for i, name := range names {
+		t.makeBuckets(name)
+		to := t.bucket(name)
+		to.FillPercent = 1
+		for k, value := range v.bucket(name).pairs(start, nil) {
+			if size >= compactStep {
+				return names[i:], bytes.Clone(k)
+			}
+			to.Put(k, value)
+			size += len(k) + len(value)
+		}
+		start = nil
+	}
+	return nil, nil
 }
 
 // copyPairs calls f with a view of the file and a transaction of the copy, and syncs that, so
@@ -181,8 +187,8 @@ func (c *compaction) finish() error {
 			t.bucket(bucketMeta).Delete([]byte(metaTraces))
 		}
 	})
-	c.target.bolt.NoSync, c.target.bolt.NoGrowSync = false, false
 	f, old := c.db.file, c.db.file.bolt
+	c.target.bolt.NoSync, c.target.bolt.NoGrowSync = f.noSync, f.noSync
 	if err == nil {
 		err = os.Rename(c.target.name, f.name)
 	}

@@ -114,7 +114,7 @@ func TestJobsOfRetention(t *testing.T) {
 
 // TestChangeOfAnUnreadableEntry leaves it as it is.
 func TestChangeOfAnUnreadableEntry(t *testing.T) {
-	db, err := Open(t.TempDir(), Options{})
+	db, err := Open(t.TempDir(), Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func bubble(t *testing.T, o Options, test func(t *testing.T, dir string, db *DB)
 	dir := t.TempDir()
 	open(t, dir).Close()
 	synctest.Test(t, func(t *testing.T) {
-		o.Log = cmp.Or(o.Log, complaining(t))
+		o.Log, o.NoSync = cmp.Or(o.Log, complaining(t)), true
 		db, err := Open(dir, o)
 		if err != nil {
 			t.Fatal(err)
@@ -196,7 +196,7 @@ func TestVectorsAreMadeLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.failing(nil)
-		again, err := Open(dir, Options{})
+		again, err := Open(dir, Options{NoSync: true})
 		if err != nil {
 			t.Fatal(err)
 		}

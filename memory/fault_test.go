@@ -14,10 +14,12 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unsafe"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
 )
 
 // disk sits between bbolt and its file, so that writing and syncing can fail.
@@ -42,6 +44,7 @@ func (d *disk) onWrite(f func(buf []byte, at int64) (int, error)) {
 func faulty(t *testing.T, file *boltFile) *disk {
 	t.Helper()
 	d := &disk{t: t, file: file}
+	file.bolt.NoSync, file.bolt.NoGrowSync = false, false
 	hook := reflect.ValueOf(file.bolt).Elem().FieldByName("ops").FieldByName("writeAt")
 	hook = reflect.NewAt(hook.Type(), unsafe.Pointer(hook.UnsafeAddr())).Elem()
 	real := file.handle.WriteAt
@@ -123,6 +126,7 @@ func crash(t *testing.T, db *DB) (dir string) {
 // What was acknowledged stays, what failed is said to have failed, reading goes
 // on, and so does writing when the disk is well again.
 func TestWritesFail(t *testing.T) {
+	commits := coretest.Sample(60, 12)
 	for name, fail := range map[string]func(real func([]byte, int64) (int, error), buf []byte, at int64) (int, error){
 		"no space": func(_ func([]byte, int64) (int, error), _ []byte, _ int64) (int, error) { return 0, syscall.ENOSPC },
 		"i/o":      func(_ func([]byte, int64) (int, error), _ []byte, _ int64) (int, error) { return 0, syscall.EIO },
@@ -139,7 +143,7 @@ func TestWritesFail(t *testing.T) {
 			db := open(t, t.TempDir())
 			d := faulty(t, db.file)
 			var acknowledged []int
-			for n := range 60 {
+			for n := range commits {
 				left := n % 12 // the write that fails
 				d.onWrite(func(buf []byte, at int64) (int, error) {
 					if left--; left < 0 {
@@ -170,7 +174,7 @@ func TestWritesFail(t *testing.T) {
 				}
 				acknowledged = append(acknowledged, 1000+n)
 			}
-			if len(acknowledged) == 60 {
+			if len(acknowledged) == commits {
 				t.Error("nothing was acknowledged while the disk was ill")
 			}
 			holds(t, db, acknowledged)
@@ -280,34 +284,34 @@ func TestLastSyncFailsOnce(t *testing.T) {
 // TestOneThatIsTooLargeFailsAlone: where there is no room for one of a crowd,
 // the others are written.
 func TestOneThatIsTooLargeFailsAlone(t *testing.T) {
-	db := open(t, t.TempDir())
-	d := faulty(t, db.file)
-	d.onWrite(func(buf []byte, at int64) (int, error) {
-		if len(buf) > 1<<16 {
-			return 0, syscall.ENOSPC
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		d := faulty(t, db.file)
+		d.onWrite(func(buf []byte, at int64) (int, error) {
+			if len(buf) > 1<<16 {
+				return 0, syscall.ENOSPC
+			}
+			return db.file.handle.WriteAt(buf, at)
+		})
+		letGo := hold(db)
+		var all sync.WaitGroup
+		for n := range 10 {
+			all.Go(func() {
+				if err := commitN(db, n); err != nil {
+					t.Errorf("message %d: %v", n, err)
+				}
+			})
 		}
-		return db.file.handle.WriteAt(buf, at)
-	})
-	letGo := hold(db)
-	var all sync.WaitGroup
-	for n := range 10 {
 		all.Go(func() {
-			if err := commitN(db, n); err != nil {
-				t.Errorf("message %d: %v", n, err)
+			large := message(kitchen, "large", strings.Repeat("x", 1<<20))
+			if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{large}}); !errors.Is(err, core.ErrFull) {
+				t.Errorf("the large one: %v, want ErrFull", err)
 			}
 		})
-	}
-	all.Go(func() {
-		large := message(kitchen, "large", strings.Repeat("x", 1<<20))
-		if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{large}}); !errors.Is(err, core.ErrFull) {
-			t.Errorf("the large one: %v, want ErrFull", err)
-		}
+		synctest.Wait()
+		letGo()
+		all.Wait()
+		d.onWrite(nil)
 	})
-	for waitingJobs(db) < 11 {
-	}
-	letGo()
-	all.Wait()
-	d.onWrite(nil)
 }
 
 // TestFullDisk fills a real, small file system, reads while it is full, makes

@@ -31,6 +31,7 @@ const mapSize = 1 << (27 + 3*(strconv.IntSize/64)) // 1 GiB, 128 MiB on small ma
 type boltFile struct {
 	name         string
 	log          *slog.Logger
+	noSync       bool   // see Options
 	installation string // see DB.Installation
 	unclean      bool   // it was not closed in order
 
@@ -76,6 +77,8 @@ func (f *boltFile) openBolt() (err error) {
 		Timeout:         lockWait,
 		FreelistType:    bbolt.FreelistMapType,
 		InitialMmapSize: mapSize,
+		NoSync:          f.noSync,
+		NoGrowSync:      f.noSync,
 		OpenFile: func(name string, flag int, mode os.FileMode) (opened *os.File, err error) {
 			opened, err = os.OpenFile(name, flag, mode)
 			if err == nil {

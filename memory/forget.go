@@ -58,7 +58,7 @@ func (db *DB) continueForgets(ctx context.Context) {
 	for _, s := range all {
 		err = errors.Join(err, s.begin())
 	}
-	db.work.Go(func() {
+	db.starting.Go(func() {
 		for _, s := range all {
 			if err == nil {
 				err = s.erase()

@@ -46,7 +46,7 @@ func longWork(t *testing.T) map[string]func(context.Context, *DB) error {
 func TestWorkIsInterrupted(t *testing.T) {
 	for name, work := range longWork(t) {
 		t.Run(name, func(t *testing.T) {
-			transactions, step := int64(2), int64(coretest.Sample(1, 4))
+			transactions, step := int64(2), int64(coretest.Sample(1, 6))
 			for last := int64(0); last < transactions; last += step { // 0: to the end
 				var begun atomic.Int64
 				ctx, cancel := context.WithCancel(t.Context())
@@ -87,7 +87,7 @@ func TestDiskFailsDuringWork(t *testing.T) {
 			continue // the one reads, the other has a disk of its own
 		}
 		t.Run(name, func(t *testing.T) {
-			commits, step := 2, coretest.Sample(1, 4)
+			commits, step := 2, coretest.Sample(1, 6)
 			for last := 0; last < commits; last += step {
 				db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return time.Now().AddDate(2, 0, 0) }})
 				populated(t, db)

@@ -3,17 +3,20 @@ package memory
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
 )
 
 // stuckAfter is how long one operation of the model's test may take.
@@ -47,6 +50,9 @@ func modelPlaces() []core.Path {
 // simple model says, no operation hangs, and no text is in the compacted file that is
 // not in the database.
 func TestAgainstAModel(t *testing.T) {
+	checks := flag.Lookup("rapid.checks").Value
+	defer checks.Set(checks.String())
+	checks.Set(strconv.Itoa(coretest.Sample(100, 8)))
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "model")
 		if err != nil {
@@ -90,10 +96,9 @@ func (m *model) timed(op func(*rapid.T)) func(*rapid.T) {
 
 func (m *model) open(t *rapid.T) {
 	var err error
-	if m.db, err = Open(m.dir, Options{Clock: func() time.Time { return m.now }}); err != nil {
+	if m.db, err = Open(m.dir, Options{Clock: func() time.Time { return m.now }, NoSync: true}); err != nil {
 		t.Fatal(err)
 	}
-	m.db.file.bolt.NoSync = true // the machine does not lose its power here
 }
 
 func (m *model) reopen(t *rapid.T) {
@@ -355,7 +360,6 @@ func (m *model) compact(t *rapid.T) {
 	if _, _, err := m.db.Compact(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	m.db.file.bolt.NoSync = true
 }
 
 // check compares the database with the model.

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"synthbot/core"
 )
@@ -129,65 +129,50 @@ func TestAnUnsyncedCopyIsNotUsed(t *testing.T) {
 // one waits for the lock of the file that it opened before.
 func TestReplacedWhileItIsOpened(t *testing.T) {
 	dir := t.TempDir()
-	db := furnished(t, dir)
-	opened := make(chan error)
-	go func() {
-		second, err := Open(dir, Options{})
-		if err == nil {
-			err = errors.Join(errors.New("opened the file that is none any more"), second.Close())
+	synctest.Test(t, func(t *testing.T) {
+		db := furnished(t, dir)
+		opened := make(chan error)
+		go func() {
+			second, err := Open(dir, Options{NoSync: true})
+			if err == nil {
+				err = errors.Join(errors.New("opened the file that is none any more"), second.Close())
+			}
+			opened <- err
+		}()
+		synctest.Wait() // until it waits for the lock
+		if _, _, err := db.Compact(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		opened <- err
-	}()
-	for holders(t, db.file.name) < 2 {
-	}
-	if _, _, err := db.Compact(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-opened; !errors.Is(err, core.ErrLocked) {
-		t.Errorf("%v, want core.ErrLocked", err)
-	}
-}
-
-// holders counts the open descriptors of a file.
-func holders(t *testing.T, file string) (n int) {
-	t.Helper()
-	open, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Skip(err)
-	}
-	for _, fd := range open {
-		if name, _ := os.Readlink("/proc/self/fd/" + fd.Name()); strings.HasPrefix(name, file) && !strings.Contains(name, ".db.") {
-			n++
+		if err := <-opened; !errors.Is(err, core.ErrLocked) {
+			t.Errorf("%v, want core.ErrLocked", err)
 		}
-	}
-	return n
+	})
 }
 
 // TestAPlaceThatAppearsWhileForgetting: a private talk that begins in the transaction in
 // which the forgetting begins goes as a whole.
 func TestAPlaceThatAppearsWhileForgetting(t *testing.T) {
-	db := open(t, t.TempDir())
-	add(t, db, asks("g", "1000"))
-	said := message(alone, "p1", "said alone")
-	said.Message.Author.ID, said.Message.Private = "1000", true
-	reply := message(alone, "p2", "answered alone")
-	reply.Self, reply.Message.Private = true, true
-	letGo, began := hold(db), core.WithEpoch(t.Context(), db.Epoch())
-	done := make(chan error, 2)
-	go func() { done <- db.Commit(t.Context(), &core.Batch{Append: []core.Entry{said, reply}}) }()
-	for waitingJobs(db) < 1 {
-	}
-	go func() { done <- db.Forget(t.Context(), jay) }()
-	for waitingJobs(db) < 2 {
-	}
-	letGo()
-	if err := errors.Join(<-done, <-done); err != nil {
-		t.Fatal(err)
-	}
-	want(t, "said alone", len(everything(t, db)[alone]), 0)
-	if _, err := db.SaveFact(began, core.Fact{Text: "of what was said", Origin: alone}); !errors.Is(err, core.ErrForgotten) {
-		t.Errorf("%v, want core.ErrForgotten", err)
-	}
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		add(t, db, asks("g", "1000"))
+		said := message(alone, "p1", "said alone")
+		said.Message.Author.ID, said.Message.Private = "1000", true
+		reply := message(alone, "p2", "answered alone")
+		reply.Self, reply.Message.Private = true, true
+		letGo, began := hold(db), core.WithEpoch(t.Context(), db.Epoch())
+		done := make(chan error, 2)
+		go func() { done <- db.Commit(t.Context(), &core.Batch{Append: []core.Entry{said, reply}}) }()
+		synctest.Wait()
+		go func() { done <- db.Forget(t.Context(), jay) }()
+		synctest.Wait()
+		letGo()
+		if err := errors.Join(<-done, <-done); err != nil {
+			t.Fatal(err)
+		}
+		want(t, "said alone", len(everything(t, db)[alone]), 0)
+		if _, err := db.SaveFact(began, core.Fact{Text: "of what was said", Origin: alone}); !errors.Is(err, core.ErrForgotten) {
+			t.Errorf("%v, want core.ErrForgotten", err)
+		}
+	})
 }
 
 // TestATurnOfTheSameEpoch: a turn that began while somebody was being forgotten may

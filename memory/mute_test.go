@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"synthbot/core"
 )
@@ -73,38 +74,37 @@ func TestAnswerBesideTheForgotten(t *testing.T) {
 // TestForgottenInOneTransaction: a turn ends in the very transaction in which the
 // forgetting begins.
 func TestForgottenInOneTransaction(t *testing.T) {
-	db := open(t, t.TempDir())
-	add(t, db, asks("j", "1000"))
-	if err := db.Commit(t.Context(), &core.Batch{Journal: []core.Record{opens(group, 1)}}); err != nil {
-		t.Fatal(err)
-	}
-	letGo := hold(db)
-	ended, gone := make(chan error), make(chan error)
-	go func() { ended <- db.Commit(core.WithEpoch(t.Context(), 0), lastBatch(1, "for Jay alone")) }()
-	for waitingJobs(db) < 1 {
-	}
-	person, err := group.Person("1000")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() { gone <- db.Forget(t.Context(), person) }()
-	for waitingJobs(db) < 2 {
-	}
-	letGo()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
-	if err := <-gone; err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range texts(t, db, group) {
-		if text != "" {
-			t.Errorf("%q is left", text)
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		add(t, db, asks("j", "1000"))
+		if err := db.Commit(t.Context(), &core.Batch{Journal: []core.Record{opens(group, 1)}}); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if len(db.epochs.muted) != 0 {
-		t.Errorf("muted: %v", db.epochs.muted)
-	}
+		letGo := hold(db)
+		ended, gone := make(chan error), make(chan error)
+		go func() { ended <- db.Commit(core.WithEpoch(t.Context(), 0), lastBatch(1, "for Jay alone")) }()
+		synctest.Wait()
+		person, err := group.Person("1000")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { gone <- db.Forget(t.Context(), person) }()
+		synctest.Wait()
+		letGo()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		if err := <-gone; err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range texts(t, db, group) {
+			if text != "" {
+				t.Errorf("%q is left", text)
+			}
+		}
+		if len(db.epochs.muted) != 0 {
+			t.Errorf("muted: %v", db.epochs.muted)
+		}
+	})
 }
 
 // TestTracesOfAFormerLife: killed before the file was written anew, it is written

@@ -40,6 +40,8 @@ type Options struct {
 	BeforeJob func(job string)
 	// SkipCheck leaves out the check after an unclean stop.
 	SkipCheck bool
+	// NoSync leaves it to the system when what was written is durable, for tests.
+	NoSync bool
 }
 
 var (
@@ -66,7 +68,7 @@ type DB struct {
 	stepTime   time.Duration      // of one step of a long change; see changeAll
 	stop       context.CancelFunc // ends what works in the background
 	work       sync.WaitGroup
-	checking   sync.WaitGroup // the check after an unclean stop
+	starting   sync.WaitGroup // what the start has left to do
 }
 
 // Open opens the database in dir and creates both if they are missing. Its errors name the
@@ -112,7 +114,7 @@ func newDB(name string, o Options) *DB {
 	}
 	db.epochs.forgottenIn, db.epochs.inProgress = make(map[core.Path]uint64), make(map[core.Path]int)
 	db.epochs.muted = make(map[core.TurnID]muted)
-	db.file = &boltFile{name: name, log: db.log}
+	db.file = &boltFile{name: name, log: db.log, noSync: o.NoSync}
 	db.writer = &writer{db: db}
 	db.writer.fault = func(_ *tx, j *job) {
 		if o.BeforeJob != nil {
@@ -140,7 +142,7 @@ func (db *DB) Close() error {
 		return nil
 	}
 	db.stop()
-	db.checking.Wait()
+	db.starting.Wait()
 	db.work.Wait()
 	return db.release()
 }

@@ -18,7 +18,6 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // many ages.
 func TestRecallIsExact(t *testing.T) {
 	db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return day }})
-	db.file.bolt.NoSync = true
 	g := newTongue()
 	var questions []map[string]string
 	err := db.write(t.Context(), &job{run: func(tx *tx) error {

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
 )
 
 func TestVectorsComeBack(t *testing.T) {
@@ -150,11 +151,10 @@ func (c *cloud) hitRate(t testing.TB, db *DB, queries int) float64 {
 func TestGlancesFindTheNearest(t *testing.T) {
 	for _, length := range []int{96, 768} {
 		db := open(t, t.TempDir())
-		db.file.bolt.NoSync = true
 		c := newCloud(length)
 		n := 0
-		c.put(t, db, 0, 1500, func() string { n++; return fmt.Sprint("number ", n) })
-		rate := c.hitRate(t, db, 20)
+		c.put(t, db, 0, coretest.Sample(1500, 1000), func() string { n++; return fmt.Sprint("number ", n) })
+		rate := c.hitRate(t, db, coretest.Sample(20, 8))
 		t.Logf("length %d: %.1f %% of the nearest ten", length, 100*rate)
 		if rate < 0.95 {
 			t.Errorf("length %d: only %.1f %% of the nearest ten are found", length, 100*rate)
@@ -238,7 +238,6 @@ func (g *tongue) say() (text string, asked map[string]string) {
 // way of asking; by how much, it logs (mean reciprocal rank).
 func TestMeaningHelps(t *testing.T) {
 	db := open(t, t.TempDir())
-	db.file.bolt.NoSync = true
 	g := newTongue()
 	type case_ struct {
 		id    string
@@ -246,7 +245,7 @@ func TestMeaningHelps(t *testing.T) {
 	}
 	var cases []case_
 	err := db.write(t.Context(), &job{run: func(tx *tx) error {
-		for range 1200 {
+		for range coretest.Sample(1200, 400) {
 			text, asked := g.say()
 			f, err := tx.facts().saveFact(core.Fact{Text: text, Language: "en", Origin: group, Time: day})
 			if err != nil {
@@ -263,11 +262,12 @@ func TestMeaningHelps(t *testing.T) {
 		t.Fatal(err)
 	}
 	ranks := map[string]*[2]float64{"by name": {}, "in other words": {}, "name and new words": {}, "the same words": {}}
-	for _, c := range cases[:60] {
+	asked := coretest.Sample(60, 30)
+	for _, c := range cases[:asked] {
 		for way, text := range c.asked {
 			meant, _ := quantize("m", g.embed(text))
 			for i, m := range []*vector{nil, &meant} {
-				ranks[way][i] += reciprocal(t, db, c.id, text, m) / 60
+				ranks[way][i] += reciprocal(t, db, c.id, text, m) / float64(asked)
 			}
 		}
 	}
@@ -301,7 +301,6 @@ func reciprocal(t *testing.T, db *DB, id, text string, meant *vector) (r float64
 func BenchmarkRecall(b *testing.B) {
 	for _, length := range []int{384, 768, 1536} {
 		db := open(b, b.TempDir())
-		db.file.bolt.NoSync = true
 		c, text := newCloud(length), vocabulary()
 		for i := 0; i < 100000; i += 1000 {
 			c.put(b, db, i, 1000, text)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"synthbot/core"
 	"synthbot/core/coretest"
@@ -23,7 +22,7 @@ func open(t testing.TB, dir string) *DB {
 
 func openWith(t testing.TB, dir string, o Options) *DB {
 	t.Helper()
-	o.Log = cmp.Or(o.Log, complaining(t))
+	o.Log, o.NoSync = cmp.Or(o.Log, complaining(t)), true
 	db, err := Open(dir, o)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +59,7 @@ func (c complaints) Handle(_ context.Context, r slog.Record) error {
 // sound fails unless the closed file in dir keeps all its rules.
 func sound(t testing.TB, dir string) {
 	t.Helper()
-	db, err := Open(dir, Options{})
+	db, err := Open(dir, Options{NoSync: true})
 	if errors.Is(err, core.ErrLocked) {
 		return // a later one of the same test is open still, and checks
 	}
@@ -68,10 +67,7 @@ func sound(t testing.TB, dir string) {
 		t.Error(err)
 		return
 	}
-	db.checking.Wait()
-	for isForgetting(t, db) {
-		time.Sleep(time.Millisecond)
-	}
+	db.starting.Wait()
 	if err := db.Check(context.Background()); err != nil {
 		t.Error(err)
 	} else if err := boltCheck(db); err != nil {

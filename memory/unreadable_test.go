@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"synthbot/core"
@@ -130,7 +131,7 @@ func TestAnUnreadableRecordBlocksNothing(t *testing.T) {
 // TestWhatWaitsAndCannotBeReadIsSetAside: a place whose only waiting entry is
 // spoilt has nothing to wait for.
 func TestWhatWaitsAndCannotBeReadIsSetAside(t *testing.T) {
-	db, err := Open(t.TempDir(), Options{})
+	db, err := Open(t.TempDir(), Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,33 +231,32 @@ func TestAnUnreadableKeyBlocksNothing(t *testing.T) {
 // TestWhatCannotBeWrittenFailsItsJob: alone, whatever else shares the transaction, and
 // nothing of it is kept.
 func TestWhatCannotBeWrittenFailsItsJob(t *testing.T) {
-	db := open(t, t.TempDir())
-	letGo := hold(db)
-	done := make(chan error, 2)
-	go func() {
-		done <- db.write(t.Context(), &job{run: func(t *tx) error {
-			t.bucket(bucketMeta).Put([]byte("half"), []byte("x"))
-			t.bucket(bucketStates).Put(make([]byte, 1<<16), nil)
-			t.bucket(bucketMeta).Put([]byte("whole"), []byte("x"))
-			return nil
-		}})
-	}()
-	for waitingJobs(db) < 1 {
-	}
-	others := make(chan error)
-	go func() { others <- commitN(db, 1) }()
-	for waitingJobs(db) < 2 {
-	}
-	letGo()
-	saying(t, <-done, db.file.name, bucketStates, "key too large")
-	if err := <-others; err != nil {
-		t.Error(err)
-	}
-	holds(t, db, []int{1})
-	db.view(t.Context(), func(v *view) error {
-		if meta := v.bucket(bucketMeta); meta.Get([]byte("half")) != nil || meta.Get([]byte("whole")) != nil {
-			t.Error("a part of it is kept")
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		letGo := hold(db)
+		done := make(chan error, 2)
+		go func() {
+			done <- db.write(t.Context(), &job{run: func(t *tx) error {
+				t.bucket(bucketMeta).Put([]byte("half"), []byte("x"))
+				t.bucket(bucketStates).Put(make([]byte, 1<<16), nil)
+				t.bucket(bucketMeta).Put([]byte("whole"), []byte("x"))
+				return nil
+			}})
+		}()
+		synctest.Wait()
+		others := make(chan error)
+		go func() { others <- commitN(db, 1) }()
+		synctest.Wait()
+		letGo()
+		saying(t, <-done, db.file.name, bucketStates, "key too large")
+		if err := <-others; err != nil {
+			t.Error(err)
 		}
-		return nil
+		holds(t, db, []int{1})
+		db.view(t.Context(), func(v *view) error {
+			if meta := v.bucket(bucketMeta); meta.Get([]byte("half")) != nil || meta.Get([]byte("whole")) != nil {
+				t.Error("a part of it is kept")
+			}
+			return nil
+		})
 	})
 }

@@ -32,104 +32,102 @@ func transactions(t testing.TB, db *DB) (id int) {
 }
 
 func TestACrowdSharesACommit(t *testing.T) {
-	db := open(t, t.TempDir())
-	before := transactions(t, db)
-	letGo := hold(db)
-	var all sync.WaitGroup
-	for i := range 200 {
-		all.Go(func() { add(t, db, message(kitchen, fmt.Sprint(i), "x")) })
-	}
-	for waitingJobs(db) < 200 {
-	}
-	letGo()
-	all.Wait()
-	if n := transactions(t, db) - before; n != 1 {
-		t.Errorf("200 batches took %d commits, want that of the holder", n)
-	}
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		before := transactions(t, db)
+		letGo := hold(db)
+		var all sync.WaitGroup
+		for i := range 200 {
+			all.Go(func() { add(t, db, message(kitchen, fmt.Sprint(i), "x")) })
+		}
+		synctest.Wait()
+		letGo()
+		all.Wait()
+		if n := transactions(t, db) - before; n != 1 {
+			t.Errorf("200 batches took %d commits, want that of the holder", n)
+		}
+	})
 }
 
 func TestAFailingJobFailsAlone(t *testing.T) {
-	db := openWith(t, t.TempDir(), Options{Log: slog.New(slog.DiscardHandler)})
-	letGo := hold(db)
-	mine := errors.New("mine")
-	var all sync.WaitGroup
-	for i := range 30 {
-		all.Go(func() { add(t, db, message(kitchen, fmt.Sprint(i), "x")) })
-	}
-	for i, bad := range []struct {
-		run  func(*tx) error
-		want error
-	}{
-		{func(*tx) error { return mine }, mine},
-		{func(*tx) error { panic("of mine") }, core.ErrDamaged},
-		{func(t *tx) error {
-			b := &core.Batch{Append: []core.Entry{message(kitchen, "half", "half")}}
-			w, _ := prepareBatch(b)
-			return errors.Join(w.run(t), mine)
-		}, mine},
-	} {
-		all.Go(func() {
-			if err := db.write(context.Background(), &job{run: bad.run}); !errors.Is(err, bad.want) {
-				t.Errorf("bad job %d: %v, want %v", i, err, bad.want)
+	bubble(t, Options{Log: slog.New(slog.DiscardHandler)}, func(t *testing.T, _ string, db *DB) {
+		letGo := hold(db)
+		mine := errors.New("mine")
+		var all sync.WaitGroup
+		for i := range 30 {
+			all.Go(func() { add(t, db, message(kitchen, fmt.Sprint(i), "x")) })
+		}
+		for i, bad := range []struct {
+			run  func(*tx) error
+			want error
+		}{
+			{func(*tx) error { return mine }, mine},
+			{func(*tx) error { panic("of mine") }, core.ErrDamaged},
+			{func(t *tx) error {
+				b := &core.Batch{Append: []core.Entry{message(kitchen, "half", "half")}}
+				w, _ := prepareBatch(b)
+				return errors.Join(w.run(t), mine)
+			}, mine},
+		} {
+			all.Go(func() {
+				if err := db.write(context.Background(), &job{run: bad.run}); !errors.Is(err, bad.want) {
+					t.Errorf("bad job %d: %v, want %v", i, err, bad.want)
+				}
+			})
+		}
+		synctest.Wait()
+		letGo()
+		all.Wait()
+		db.view(context.Background(), func(v *view) error {
+			got, err := v.Last(kitchen, 100)
+			if err != nil || len(got) != 30 {
+				t.Errorf("%d entries, %v, want 30", len(got), err)
 			}
+			if _, ok, _ := v.Entry(kitchen, "half"); ok {
+				t.Error("the job that failed left something behind")
+			}
+			return nil
 		})
-	}
-	for waitingJobs(db) < 33 {
-	}
-	letGo()
-	all.Wait()
-	db.view(context.Background(), func(v *view) error {
-		got, err := v.Last(kitchen, 100)
-		if err != nil || len(got) != 30 {
-			t.Errorf("%d entries, %v, want 30", len(got), err)
-		}
-		if _, ok, _ := v.Entry(kitchen, "half"); ok {
-			t.Error("the job that failed left something behind")
-		}
-		return nil
 	})
 }
 
 // TestLateOnesJoin: a job that comes while the transaction of others runs is
 // written with it, and fails alone if it breaks it.
 func TestLateOnesJoin(t *testing.T) {
-	db := open(t, t.TempDir())
-	before := transactions(t, db)
-	letGo := hold(db)
-	var all sync.WaitGroup
-	busy, free := make(chan struct{}), make(chan struct{})
-	begun := sync.OnceFunc(func() { close(busy) })
-	all.Go(func() {
-		db.write(t.Context(), &job{run: func(*tx) error { begun(); <-free; return nil }})
-	})
-	for waitingJobs(db) < 1 {
-	}
-	for i := range 3 {
-		all.Go(func() { add(t, db, message(kitchen, fmt.Sprint(i), "x")) })
-	}
-	for waitingJobs(db) < 4 {
-	}
-	letGo()
-	<-busy
-	mine := errors.New("mine")
-	all.Go(func() { add(t, db, message(kitchen, "late", "x")) })
-	all.Go(func() {
-		if err := db.write(t.Context(), &job{run: func(*tx) error { return mine }}); !errors.Is(err, mine) {
-			t.Errorf("%v, want %v", err, mine)
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		before := transactions(t, db)
+		letGo := hold(db)
+		var all sync.WaitGroup
+		busy, free := make(chan struct{}), make(chan struct{})
+		begun := sync.OnceFunc(func() { close(busy) })
+		all.Go(func() {
+			db.write(t.Context(), &job{run: func(*tx) error { begun(); <-free; return nil }})
+		})
+		synctest.Wait()
+		for i := range 3 {
+			all.Go(func() { add(t, db, message(kitchen, fmt.Sprint(i), "x")) })
 		}
-	})
-	for waitingJobs(db) < 2 {
-	}
-	close(free)
-	all.Wait()
-	if n := transactions(t, db) - before; n != 1 {
-		t.Errorf("%d commits, want that of the holder", n)
-	}
-	db.view(t.Context(), func(v *view) error {
-		if got, err := v.Last(kitchen, 10); err != nil || len(got) != 4 {
-			t.Errorf("%d entries, %v, want 4", len(got), err)
+		synctest.Wait()
+		letGo()
+		<-busy
+		mine := errors.New("mine")
+		all.Go(func() { add(t, db, message(kitchen, "late", "x")) })
+		all.Go(func() {
+			if err := db.write(t.Context(), &job{run: func(*tx) error { return mine }}); !errors.Is(err, mine) {
+				t.Errorf("%v, want %v", err, mine)
+			}
+		})
+		synctest.Wait()
+		close(free)
+		all.Wait()
+		if n := transactions(t, db) - before; n != 1 {
+			t.Errorf("%d commits, want that of the holder", n)
 		}
-		return nil
+		db.view(t.Context(), func(v *view) error {
+			if got, err := v.Last(kitchen, 10); err != nil || len(got) != 4 {
+				t.Errorf("%d entries, %v, want 4", len(got), err)
+			}
+			return nil
+		})
 	})
 }
 
@@ -137,7 +135,7 @@ func TestAWaitingBatchIsWithdrawn(t *testing.T) {
 	dir := t.TempDir()
 	open(t, dir).Close()
 	synctest.Test(t, func(t *testing.T) {
-		db, err := Open(dir, Options{})
+		db, err := Open(dir, Options{NoSync: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +228,7 @@ func TestReactionsAreBounded(t *testing.T) {
 			Message: core.Message{Path: kitchen, Author: core.Author{ID: person}}}
 	}
 	var events []core.Event
-	for i := range 1000 {
+	for i := range maxReactors + 10 {
 		events = append(events, react(fmt.Sprint(i), "👍"), react("", fmt.Sprint(i)), react("7", fmt.Sprint(i)))
 	}
 	events = append(events, react("8", strings.Repeat("x", 1000)))
