@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -63,7 +62,10 @@ func replace(file string, write func(*os.File) error) error {
 
 // fullError names the file, and core.ErrFull if the disk is full.
 func fullError(file string, err error) error {
-	if isFull(err) {
+	switch {
+	case err == nil:
+		return nil
+	case isFull(err):
 		return fmt.Errorf("%s: %w", file, core.ErrFull)
 	}
 	return fmt.Errorf("%s: %w", file, withoutPath(err))
@@ -107,9 +109,6 @@ func Restore(dir, backup string) error {
 		// A link fails where a rename would replace what appeared meanwhile.
 		err = os.Link(copied, target)
 	}
-	if errors.Is(err, fs.ErrExist) {
-		err = fmt.Errorf("%s: %w", target, ErrNotEmpty)
-	}
 	return errors.Join(err, os.RemoveAll(trial), syncDir(dir))
 }
 
@@ -124,10 +123,7 @@ func rewrite(to, from string) error {
 	if err == nil {
 		err = errors.Join(bbolt.Compact(target, source, compactStep), target.Sync(), target.Close())
 	}
-	if err != nil {
-		err = fullError(to, err)
-	}
-	return errors.Join(err, source.Close())
+	return errors.Join(fullError(to, err), source.Close())
 }
 
 // checkCopy opens and checks the database in dir, a copy, and renames it: the original has

@@ -190,7 +190,7 @@ func holders(t *testing.T, file string) (n int) {
 		t.Skip(err)
 	}
 	for _, fd := range open {
-		if name, _ := os.Readlink("/proc/self/fd/" + fd.Name()); strings.HasPrefix(name, file) && !strings.Contains(name, ".db.") {
+		if name, _ := os.Readlink("/proc/self/fd/" + fd.Name()); strings.TrimSuffix(name, " (deleted)") == file {
 			n++
 		}
 	}

@@ -107,7 +107,7 @@ func react(l *storedEntry, person, emoji string) bool {
 		return false
 	}
 	if person != "" {
-		if len(l.reactors[person]) >= maxReactors || l.reactors[person] == nil && len(l.reactors) >= maxReactors {
+		if l.reactors[person] == nil && len(l.reactors) >= maxReactors {
 			return false
 		}
 		if l.reactors == nil {

@@ -57,12 +57,7 @@ type checker struct {
 // writes: it reads the list of free pages that the writer changes, and a fault ends the
 // process.
 func (c *checker) pages() {
-	info, err := c.file.Stat()
-	if err != nil {
-		c.faults = append(c.faults, err)
-		return
-	}
-	f := rescue.At(c.file, info.Size(), int64(c.DB().Info().PageSize), uint64(c.Cursor().Bucket().Root()))
+	f := rescue.At(c.file, c.Size(), int64(c.DB().Info().PageSize), uint64(c.Cursor().Bucket().Root()))
 	c.faults = f.Check()
 }
 

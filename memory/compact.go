@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"synthbot/core"
 )
 
 const (
@@ -241,7 +243,7 @@ func (db *DB) removeTraces(ctx context.Context) {
 	if !hasTraces(db) {
 		return
 	}
-	if _, _, err := db.Compact(ctx); err != nil && ctx.Err() == nil {
+	if _, _, err := db.Compact(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, core.ErrClosed) {
 		db.log.Error("traces of what was forgotten stay in the file until the next night",
 			"file", db.file.name, "err", err)
 	}

@@ -210,7 +210,7 @@ func TestCompactingIsGivenUp(t *testing.T) {
 		}
 		return time.Now()
 	}})
-	want := everything(t, db)
+	before := everything(t, db)
 	if _, _, err := db.Compact(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want context.Canceled", err)
 	}
@@ -220,10 +220,43 @@ func TestCompactingIsGivenUp(t *testing.T) {
 	if db.writer.changed != nil {
 		t.Error("changes are noted still")
 	}
-	if diff := equal(want, everything(t, db)); diff != "" {
+	want(t, "open files", holders(t, file), 0)
+	if diff := equal(before, everything(t, db)); diff != "" {
 		t.Error(diff)
 	}
 	if _, _, err := db.Compact(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestMuchChangesWhileCompacting: the copy catches up before the writer takes it over.
+func TestMuchChangesWhileCompacting(t *testing.T) {
+	db := furnished(t, t.TempDir())
+	c := newCompaction(t.Context(), db)
+	err := db.write(t.Context(), &job{exclusive: func() error { db.writer.changed = make(changes); return nil }})
+	if err := errors.Join(err, c.copy()); err != nil {
+		t.Fatal(err)
+	}
+	b := &core.Batch{}
+	for i := range compactRest {
+		b.Append = append(b.Append, message(kitchen, fmt.Sprint(i), "said meanwhile"))
+	}
+	if err := db.Commit(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	var left []int // changes at each step of the writer
+	note := func(_ *tx, j *job) {
+		if j.exclusive != nil {
+			left = append(left, len(db.writer.changed))
+		}
+	}
+	err = db.write(t.Context(), &job{exclusive: func() error { db.writer.fault = note; return nil }})
+	before := everything(t, db)
+	if err := errors.Join(err, c.complete()); err != nil {
+		t.Fatal(err)
+	}
+	if len(left) != 2 || left[0] <= compactRest || left[1] > compactRest || db.file.bolt != c.target.bolt {
+		t.Errorf("%d changes were left at the steps of the writer", left)
+	}
+	want(t, "what is there", everything(t, db), before)
 }

@@ -62,13 +62,7 @@ func (r *diskSpace) makeReserve() error {
 		return err
 	}
 	_, err = io.CopyN(f, rand.NewChaCha8([32]byte{}), reserveSize)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		err = errors.Join(err, os.Remove(r.reserve()))
-	}
-	return err
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // step creates the reserve, reports a full disk, and tries to write until that works again.

@@ -1,13 +1,19 @@
 package memory
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"synthbot/core"
@@ -65,10 +71,8 @@ func TestKeysOfOtherKinds(t *testing.T) {
 	if _, err := originOf([]byte("\x00group\x00")); err == nil {
 		t.Error("a key that begins with an ending is taken for the root's")
 	}
-	for _, key := range []string{"chat\x01group\x00short", "chat\x01other\x0012345678"} {
-		if seq, ok := numberOf([]byte(key), placeKey(group)); ok {
-			t.Errorf("%q: number %d", key, seq)
-		}
+	if seq, ok := numberOf([]byte("chat\x01group\x00short"), placeKey(group)); ok {
+		t.Errorf("number %d", seq)
 	}
 }
 
@@ -270,4 +274,153 @@ func TestPrivateWhileForgettingBegins(t *testing.T) {
 func TestTagsOfMergedFacts(t *testing.T) {
 	f := mergeFacts(&core.Fact{Tags: []string{"a", "b"}}, core.Fact{Tags: []string{"b", "c"}})
 	want(t, "tags", f.Tags, []string{"b", "c", "a"})
+}
+
+// TestEdits: what was heard survives an edit of what was written, and an edit that changes
+// nothing is none.
+func TestEdits(t *testing.T) {
+	photo := []core.Attachment{{Name: "photo"}}
+	quote := func(text string, voice bool) core.Foreign { return core.Foreign{Text: text, Voice: voice, Time: day} }
+	later := quote("said", false)
+	later.Time = day.Add(time.Hour)
+	written := core.Message{Text: "old", Attachments: photo, Foreign: []core.Foreign{quote("said", false)}}
+	heard := core.Message{Text: "old heard", Written: 3, Heard: 5, Foreign: []core.Foreign{
+		quote("read heard", true), quote("as it was", false)}}
+	for name, tc := range map[string]struct {
+		before, now core.Message
+		want        bool
+		foreign     []string
+	}{
+		"nothing":             {written, core.Message{Text: "old", Foreign: written.Foreign}, false, []string{"said"}},
+		"the same photo":      {written, core.Message{Text: "old", Attachments: photo, Foreign: written.Foreign}, false, []string{"said"}},
+		"no photo":            {written, core.Message{Text: "old", Attachments: []core.Attachment{}, Foreign: written.Foreign}, true, []string{"said"}},
+		"another time":        {written, core.Message{Text: "old", Foreign: []core.Foreign{later}}, true, []string{"said"}},
+		"another quote":       {written, core.Message{Text: "old", Foreign: []core.Foreign{quote("other", false)}}, true, []string{"other"}},
+		"a heard quote stays": {heard, core.Message{Text: "new", Foreign: []core.Foreign{quote("read", true)}}, true, []string{"read heard"}},
+		"another heard quote": {heard, core.Message{Text: "new", Foreign: []core.Foreign{quote("else", true)}}, true, []string{"else"}},
+		"an unheard quote": {heard, core.Message{Text: "new", Foreign: []core.Foreign{quote("read", false), quote("as", false)}}, true,
+			[]string{"read", "as"}},
+		"more quotes": {heard, core.Message{Text: "new", Foreign: []core.Foreign{quote("read", true), quote("x", false), quote("y", true)}},
+			true, []string{"read heard", "x", "y"}},
+		"heard anew": {heard, core.Message{Text: "old again", Heard: 7, Foreign: []core.Foreign{quote("read", true)}}, true, []string{"read"}},
+	} {
+		l := storedEntry{Entry: core.Entry{Event: core.Event{Message: tc.before}}}
+		want(t, name, edit(&l, &tc.now), tc.want)
+		var foreign []string
+		for _, o := range l.Message.Foreign {
+			foreign = append(foreign, o.Text)
+		}
+		want(t, name+": quotes", foreign, tc.foreign)
+		if revised := tc.want && tc.now.Heard == 0; l.Rev != map[bool]int{true: 1}[revised] {
+			t.Errorf("%s: revision %d", name, l.Rev)
+		}
+	}
+}
+
+// TestActiveAndEmpty: a place whose entries are gone takes no other one's turn.
+func TestActiveAndEmpty(t *testing.T) {
+	db := open(t, t.TempDir())
+	newer := message(kitchen, "2", "newer")
+	newer.Message.Time = day.AddDate(1, 0, 0)
+	add(t, db, message(group, "1", "older"), newer)
+	if err := db.update(t.Context(), func(t *tx) { t.remove(placeKey(kitchen), 1) }); err != nil {
+		t.Fatal(err)
+	}
+	err := db.view(t.Context(), func(v *view) error {
+		want(t, "active places", v.active(core.Path{}, 1, nil), []core.Path{group})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWorkThatCannotBegin: large work on a closed database says so.
+func TestWorkThatCannotBegin(t *testing.T) {
+	db := open(t, t.TempDir())
+	file := filepath.Join(t.TempDir(), "backup.db")
+	if err := errors.Join(db.Backup(file), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := func([]byte, []byte) bool { return true }
+	_, use := db.Uses(t.Context(), "2026-11-20", "2026-11-21")
+	_, _, facts := db.ListFacts(t.Context(), Listing{N: 1})
+	_, item := db.Items("quiz").List(t.Context(), core.Path{})
+	for what, err := range map[string]error{
+		"backup": db.Backup(file), "deleting": deleteWhere(t.Context(), db, bucketLog, nil, nil, all),
+		"export": db.Export(t.Context(), io.Discard, group), "retention": db.Prune(t.Context(), Config{Messages: 1}),
+		"forgetting": db.Forget(t.Context(), jay), "usage": use, "memories": facts, "items": item,
+		"times": correctHeadTimes(t.Context(), db, slices.Values([]core.Path{group})),
+	} {
+		if !errors.Is(err, core.ErrClosed) {
+			t.Errorf("%s: %v, want core.ErrClosed", what, err)
+		}
+	}
+	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("the former backup was replaced (%v)", err)
+	}
+}
+
+// TestNothingWritten: a life without a write leaves the file as it was.
+func TestNothingWritten(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
+	add(t, db, message(group, "1", "x"))
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = open(t, dir)
+	before := transactions(t, db)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "transactions", transactions(t, open(t, dir)), before)
+}
+
+// TestJobOfAPlugin: a job that stores what a plugin keeps is named after the plugin and the place.
+func TestJobOfAPlugin(t *testing.T) {
+	var jobs []string
+	db := openWith(t, t.TempDir(), Options{BeforeJob: func(job string) { jobs = append(jobs, job) }})
+	item := core.Item{Path: kitchen, Key: "k", Version: core.AnyVersion, Value: []byte("1")}
+	if _, err := db.Items("quiz").Put(t.Context(), item); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "jobs", jobs, []string{"an item of plugin quiz under " + kitchen.String()})
+	item.Value = fmt.Appendf(nil, "%q", strings.Repeat("x", maxEntryBytes))
+	if _, err := db.Items("quiz").Put(t.Context(), item); !errors.Is(err, ErrBatch) {
+		t.Errorf("an item that is too large: %v", err)
+	}
+}
+
+// TestAReserveThatIsTooSmall: it is made whole at the next start.
+func TestAReserveThatIsTooSmall(t *testing.T) {
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		synctest.Wait()
+		if err := os.Truncate(db.space.reserve(), 100); err != nil {
+			t.Fatal(err)
+		}
+		err := db.space.makeReserve()
+		info, err2 := os.Stat(db.space.reserve())
+		if err := errors.Join(err, err2); err != nil || info.Size() != reserveSize {
+			t.Errorf("%v, %v", info, err)
+		}
+	})
+}
+
+// TestBrokenFields: numbers and times that are not whole are errors.
+func TestBrokenFields(t *testing.T) {
+	for name, value := range map[string][]byte{
+		"a number and more": {tagLast, 2, 1, 1}, "no number": {tagLast, 1, 0x80}, "no seconds": {tagNewest, 0},
+		"no nanoseconds": {tagNewest, 1, 2}, "a time and more": {tagNewest, 3, 2, 2, 2},
+		"a second of nanoseconds": append([]byte{tagNewest, 6, 2}, binary.AppendUvarint(nil, 1e9)...),
+		"a length and no more":    {tagLast, 9, 1},
+	} {
+		if h, err := decodeHead(value); !errors.Is(err, errFields) {
+			t.Errorf("%s: %+v, %v", name, h, err)
+		}
+	}
 }

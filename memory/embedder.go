@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -33,7 +32,6 @@ const (
 	embedPause    = time.Second // after a call that failed; doubles
 	maxEmbedPause = 5 * time.Minute
 	maxQueryPause = time.Minute
-	scanStep      = 2000 // facts looked at in one view
 	retryPause    = time.Hour
 	warnPause     = 10 * time.Minute // between two warnings
 )
@@ -161,30 +159,26 @@ func (m *embedWorker) next(ctx context.Context) (batch []core.Fact, by Embedder,
 		defer m.mu.Unlock()
 		m.from = min(m.from, from)
 	}()
-	key := binary.BigEndian.AppendUint64(nil, from)
-	for more := by.Embed != nil; more && len(batch) == 0; {
-		more = false
-		err := m.db.view(ctx, func(v *view) error {
-			looked := 0
-			for k, value := range v.bucket(bucketFacts).pairs(key, nil) {
-				if looked++; looked > scanStep || len(batch) == size {
-					key, more = bytes.Clone(k), true
-					return nil
-				}
-				f, err := decodeFact(k, value)
-				if err != nil || refused[numberOfFact(&f)] {
-					continue
-				}
-				stored, ok := v.facts().vectorOf(f.Origin, numberOfFact(&f))
-				if !ok || stored.model != modelTag(by.Model, cmp.Or(length, len(stored.digits))) {
-					batch = append(batch, f)
-				}
+	if by.Embed == nil {
+		return nil, by, changed
+	}
+	err := m.db.look(ctx, func(v *view) {
+		for k, value := range v.bucket(bucketFacts).pairs(binary.BigEndian.AppendUint64(nil, from), nil) {
+			if len(batch) == size {
+				break
 			}
-			return nil
-		})
-		if err != nil {
-			return nil, by, changed
+			f, err := decodeFact(k, value)
+			if err != nil || refused[numberOfFact(&f)] {
+				continue
+			}
+			stored, ok := v.facts().vectorOf(f.Origin, numberOfFact(&f))
+			if !ok || stored.model != modelTag(by.Model, cmp.Or(length, len(stored.digits))) {
+				batch = append(batch, f)
+			}
 		}
+	})
+	if err != nil {
+		return nil, by, changed
 	}
 	from = math.MaxUint64
 	if len(batch) > 0 {
@@ -234,8 +228,8 @@ func (m *embedWorker) embed(ctx context.Context, by Embedder, changed int, batch
 	return m.db.write(ctx, &job{size: len(batch) * length, run: func(t *tx) error {
 		for i := range batch {
 			number := numberOfFact(&batch[i])
-			f, ok := t.facts().fact(number)
-			if ok && f.Text == batch[i].Text { // it may have changed, or been dropped
+			f, _ := t.facts().fact(number)
+			if f.Text == batch[i].Text { // it may have changed, or been dropped
 				t.facts().putVector(f.Origin, number, &vectors[i])
 			}
 		}
@@ -294,7 +288,7 @@ func (m *embedWorker) query(ctx context.Context, text string, limit time.Duratio
 
 // warn logs a failure, at most once in warnPause. m.mu is held.
 func (m *embedWorker) warn(what string, err error) {
-	if !m.warned.IsZero() && time.Since(m.warned) < warnPause {
+	if time.Since(m.warned) < warnPause {
 		m.unlogged++
 		return
 	}

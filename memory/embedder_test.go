@@ -306,6 +306,12 @@ func TestBadVectors(t *testing.T) {
 				synctest.Wait()
 				want(t, "vectors", size(t, db, bucketVectors), 1)
 				want(t, "found by words", recall(t, db, core.FactQuery{Text: "bad", See: []core.Path{group}, N: 1}), []string{"bad"})
+				mu.Lock()
+				now = [][]float32{good}
+				mu.Unlock()
+				time.Sleep(2 * retryPause)
+				synctest.Wait()
+				want(t, "vectors later", size(t, db, bucketVectors), 2)
 			})
 		})
 	}

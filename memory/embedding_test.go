@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/coretest"
 	"synthbot/core/llm"
 )
 
@@ -96,24 +95,23 @@ func TestCallsForVectors(t *testing.T) {
 	}
 }
 
-// TestManyFactsWithoutVectors: more than are looked at in one step, and more that are saved
-// meanwhile.
+// TestManyFactsWithoutVectors: more than go into one call, and more that are saved meanwhile.
 func TestManyFactsWithoutVectors(t *testing.T) {
 	l := &lexicon{}
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
-		saveMany(t, db, scanStep+1, "old")
+		const old, more = 3*embedBatch + 1, 2*embedBatch + 1
+		saveMany(t, db, old, "old")
 		free := make(chan struct{})
 		db.SetEmbedder(Embedder{Model: "m", Embed: func(ctx context.Context, texts []string) ([][]float32, error) {
 			<-free
 			return l.Embed(ctx, texts)
 		}})
 		synctest.Wait()
-		more := coretest.Sample(4000, 100)
 		saveMany(t, db, more, "new")
 		close(free)
 		synctest.Wait()
-		want(t, "vectors", size(t, db, bucketVectors), scanStep+1+more)
-		want(t, "texts", len(l.asked()), scanStep+1+more)
+		want(t, "vectors", size(t, db, bucketVectors), old+more)
+		want(t, "texts", len(l.asked()), old+more)
 	})
 }
 

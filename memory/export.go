@@ -105,9 +105,6 @@ type exporter struct {
 // each calls use for all pairs of a bucket that can be read.
 func (e *exporter) each(bucket string, use func(k, v []byte) error) {
 	for k, v := range e.bucket(bucket).pairs(nil, nil) {
-		if e.err != nil {
-			return
-		}
 		if err := use(k, v); err != nil {
 			e.db.logUnreadable(fmt.Errorf("%s: %w", bucket, err))
 		}

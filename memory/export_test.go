@@ -139,3 +139,24 @@ func TestImportRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestExportOfWhatPluginsStore: of a person, what is kept under their path, or elsewhere with
+// their path as its key.
+func TestExportOfWhatPluginsStore(t *testing.T) {
+	db := open(t, t.TempDir())
+	for _, item := range []core.Item{
+		{Path: jay, Key: "under"}, {Path: group, Key: jay.String()}, {Path: group, Key: group.String()}, {Path: group, Key: "other"},
+	} {
+		item.Value, item.Version = []byte("1"), core.AnyVersion
+		if _, err := db.Items("quiz").Put(t.Context(), item); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, n := range map[core.Path]int{jay: 2, ann: 0, group: 3, alone: 0} {
+		var out bytes.Buffer
+		if err := db.Export(t.Context(), &out, path); err != nil {
+			t.Fatal(err)
+		}
+		want(t, "items of "+path.String(), strings.Count(out.String(), `{"item"`), n)
+	}
+}

@@ -97,11 +97,11 @@ func (t factTx) saveFact(f core.Fact) (core.Fact, error) {
 func (t factTx) replaceFact(old, f core.Fact) {
 	number := numberOfFact(&old)
 	v, known := t.vectorOf(old.Origin, number)
-	v.digits = bytes.Clone(v.digits)
+	kept := vector{v.model, v.scale, bytes.Clone(v.digits)}
 	t.dropFact(old)
 	t.putFact(f)
 	if known && old.Text == f.Text {
-		t.putVector(f.Origin, number, &v)
+		t.putVector(f.Origin, number, &kept)
 	}
 }
 

@@ -160,7 +160,6 @@ func (c *codec) time(tag byte, t *time.Time) {
 	nanos, rest := uvarint(value[size:])
 	if size == 0 || rest == 0 || size+rest != len(value) || nanos >= 1e9 {
 		c.check(errFields)
-		return
 	}
 	*t = time.Unix(unzigzag(seconds), int64(nanos)).UTC()
 }

@@ -56,9 +56,9 @@ func (f *boltFile) open() (err error) {
 	if err := f.openBolt(); err != nil {
 		return err
 	}
-	named, err := os.Stat(f.name)
-	opened, err2 := f.handle.Stat()
-	if err := errors.Join(err, err2); err != nil {
+	named, _ := os.Stat(f.name)
+	opened, err := f.handle.Stat()
+	if err != nil {
 		return err
 	}
 	if !os.SameFile(named, opened) { // another process replaced it before it was locked
@@ -146,10 +146,9 @@ func (f *boltFile) spool(w io.Writer, write func(io.Writer) error) (n int64, err
 	if err != nil {
 		return 0, fullError(filepath.Dir(f.name), err)
 	}
+	_ = os.Remove(temp.Name())
+	defer os.Remove(temp.Name()) // Windows keeps the name of an open file
 	defer temp.Close()
-	if os.Remove(temp.Name()) != nil { // Windows keeps the name of an open file
-		defer func() { err = errors.Join(err, temp.Close(), os.Remove(temp.Name())) }()
-	}
 	if err := write(temp); err != nil {
 		return 0, f.writeError(err)
 	}

@@ -128,7 +128,7 @@ func (s *subject) findAll() error {
 		s.ids = v.idSources()
 		// A place that moved with one above it has no alias of its own, but ids are stored under
 		// its path.
-		for _, from := range append(v.placesIn(bucketIDs), v.placesIn(bucketAliases)...) {
+		for _, from := range append(v.placesIn(bucketIDs, core.Path{}), v.placesIn(bucketAliases, core.Path{})...) {
 			if s.holds(v.resolve(from).path) {
 				s.Sources[from] = true
 			}
@@ -246,8 +246,8 @@ func (s *subject) entries() error {
 func (s *subject) removeEntry(t *tx, l *storedEntry) {
 	for _, p := range s.ids[l.Message.Path] {
 		key := idKey(p.ids, l.Message.ID)
-		seq, size := uvarint(string(t.bucket(bucketIDs).Get(key)))
-		if size > 0 && seq+p.shift == l.Message.Seq {
+		seq, _ := uvarint(string(t.bucket(bucketIDs).Get(key)))
+		if seq+p.shift == l.Message.Seq {
 			t.forgotten().replaceID(key)
 		}
 	}
@@ -312,7 +312,7 @@ func (s *subject) aliases() error {
 		}
 	}
 	err := changeFound(s.ctx, s.db, func(v *view) (led []core.Path) {
-		for _, from := range append(v.placesIn(bucketIDs), v.placesIn(bucketAliases)...) {
+		for _, from := range append(v.placesIn(bucketIDs, core.Path{}), v.placesIn(bucketAliases, core.Path{})...) {
 			if !s.Sources[from] && s.ledThrough(v, from) {
 				led = append(led, from)
 			}
@@ -420,7 +420,7 @@ func (s *subject) mute(t *tx) {
 		p := t.resolve(from)
 		former[p.path] = append(former[p.path], p)
 	}
-	for _, path := range t.placesIn(bucketJournal) {
+	for _, path := range t.placesIn(bucketJournal, core.Path{}) {
 		if !path.Within(s.within) {
 			continue
 		}
@@ -463,8 +463,8 @@ func (s *subject) journals() error {
 
 // sentBy returns the message that a part of a turn sent, if it is known.
 func (t *tx) sentBy(r record) (p place, sent core.Sent, seq uint64, known bool) {
-	w, err := decodeRecord(r.value)
-	if err != nil || r.key.Part == 0 || json.Unmarshal(w.Data, &sent) != nil {
+	w, _ := decodeRecord(r.value)
+	if r.key.Part == 0 || json.Unmarshal(w.Data, &sent) != nil {
 		return place{}, core.Sent{}, 0, false
 	}
 	p = t.resolve(sent.Path)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -765,5 +766,57 @@ func TestForgettingAnUnreadableFact(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(t, "facts after everything is forgotten", size(t, db, bucketFacts)+size(t, db, bucketWords), 0)
+	}
+}
+
+// TestAPlanThatCannotBeRead: the start says that somebody is not forgotten yet.
+func TestAPlanThatCannotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
+	populated(t, db)
+	key := []byte(metaForget + jay.String())
+	err := db.update(t.Context(), func(t *tx) { t.bucket(bucketMeta).Put(key, []byte("{")) })
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	later := openWith(t, dir, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	later.starting.Wait()
+	saying(t, errors.New(strings.TrimSpace(log.String())), "somebody is not forgotten yet")
+	if err := later.update(t.Context(), func(t *tx) { t.bucket(bucketMeta).Delete(key) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestATurnThatNamesTheForgotten: its journal goes, and what it sent to others stays.
+func TestATurnThatNamesTheForgotten(t *testing.T) {
+	db := open(t, t.TempDir())
+	add(t, db, asks("a", "2000"))
+	sent := message(group, "sent", "for Ann")
+	sent.Self = true
+	part := core.Record{Key: core.Key{Turn: core.TurnID{Path: group, Seq: 1}, Round: 1, Step: 1, Part: 1},
+		Progress: core.ProgressDone, Data: core.JSON(core.Sent{Path: group, ID: "sent"})}
+	plan := core.Record{Key: core.Key{Turn: part.Key.Turn, Round: 1}, Progress: core.ProgressAccepted,
+		Data: json.RawMessage(`{"response":"of \"1000\"","names":"1000"}`)}
+	commit(t, db, &core.Batch{Journal: []core.Record{opens(group, 1), plan, part}, Append: []core.Entry{sent}})
+	if err := db.Forget(t.Context(), jay); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "what is left", texts(t, db, group), []string{"2000 asks", "for Ann"})
+	want(t, "journal", size(t, db, bucketJournal), 0)
+}
+
+// TestNamedWhileForgetting: what names somebody is not stored while they are forgotten.
+func TestNamedWhileForgetting(t *testing.T) {
+	db := open(t, t.TempDir())
+	epoch := core.WithEpoch(t.Context(), db.Epoch())
+	f := newSubject(t.Context(), db, jay)
+	if err := f.begin(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := db.Items("quiz").Put(epoch, core.Item{Path: kitchen, Key: "k", Value: []byte(`{"winner":"1000"}`)})
+	f.end()
+	if !errors.Is(err, core.ErrForgotten) {
+		t.Errorf("%v, want core.ErrForgotten", err)
 	}
 }

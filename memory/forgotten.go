@@ -45,8 +45,7 @@ func (t forgottenTx) hash(id []byte) []byte {
 
 // isGone reports whether an id was forgotten.
 func (t forgottenTx) isGone(id []byte) bool {
-	hash := t.hash(id)
-	return hash != nil && t.bucket(bucketGone).Get(hash) != nil
+	return t.bucket(bucketGone).Get(t.hash(id)) != nil
 }
 
 // replaceID replaces an id by its hash, so that the message is not stored again.
@@ -199,7 +198,7 @@ func (b writeEpoch) forgotExactly(path core.Path) bool {
 }
 
 // isOfMutedTurn reports whether the context's turn answers somebody who was forgotten.
-func (b writeEpoch) isOfMutedTurn() bool { return !b.turn.Path.IsZero() && b.isMuted(b.turn) }
+func (b writeEpoch) isOfMutedTurn() bool { return b.isMuted(b.turn) }
 
 // isNamed reports whether a value names somebody who was forgotten since then: their path, a
 // path below it, or their id, as a JSON string.
@@ -207,10 +206,8 @@ func (b writeEpoch) isNamed(value []byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for path := range b.forgottenIn {
-		if path.IsZero() || !b.forgotExactly(path) {
-			continue
-		}
-		if namesPath(value, path) || path.IsPerson() && bytes.Contains(value, quoted(path.Elements()[2])) {
+		named := namesPath(value, path) || path.IsPerson() && bytes.Contains(value, quoted(path.Elements()[2]))
+		if named && b.forgotExactly(path) {
 			return true
 		}
 	}

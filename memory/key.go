@@ -37,11 +37,11 @@ func placeKey(p core.Path) []byte {
 
 // placeOf reads a place's key.
 func placeOf(place []byte) (core.Path, error) {
-	if len(place) == 0 || place[len(place)-1] != ending {
+	name, ok := bytes.CutSuffix(place, []byte{ending})
+	if !ok {
 		return core.Path{}, fmt.Errorf("key %q: no place", place)
 	}
-	s := strings.ReplaceAll(string(place[:len(place)-1]), string(rune(between)), "/")
-	p, err := core.ParsePath(s)
+	p, err := core.ParsePath(strings.ReplaceAll(string(name), string(rune(between)), "/"))
 	if err != nil {
 		return core.Path{}, fmt.Errorf("key %q: %w", place, err)
 	}
@@ -127,13 +127,13 @@ func idKey(place []byte, id string) []byte {
 	return append(append(k, place...), id...)
 }
 
-// numberOf reads the number that follows a place in a log or due key.
+// numberOf reads the number that follows a place in a log or due key, which begins with that.
 func numberOf(key, place []byte) (seq uint64, ok bool) {
-	rest, ok := bytes.CutPrefix(key, place)
-	if !ok || len(rest) != 8 {
+	number := key[len(place):]
+	if len(number) != 8 {
 		return 0, false
 	}
-	return binary.BigEndian.Uint64(rest), true
+	return binary.BigEndian.Uint64(number), true
 }
 
 // turnKey is what the keys of a turn's records begin with.

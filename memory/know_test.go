@@ -439,3 +439,23 @@ func TestKeysOfItemsAreBounded(t *testing.T) {
 	setState(t, db, group, core.State{})
 	want(t, "states that say nothing", size(t, db, bucketStates), 0)
 }
+
+// TestTagsAreBounded: a memory that replaces another one takes over tags up to the limit.
+func TestTagsAreBounded(t *testing.T) {
+	db := open(t, t.TempDir())
+	tags := func(name string, n int) (all []string) {
+		for i := range n {
+			all = append(all, fmt.Sprint(name, i))
+		}
+		return all
+	}
+	old := save(t, db, core.Fact{Text: "tea", Origin: group, Tags: tags("a", 2)})
+	newer := save(t, db, core.Fact{Text: "tea", Origin: group, Tags: tags("b", maxTags-1)})
+	want(t, "tags", newer.Tags, append(tags("b", maxTags-1), "a0"))
+	want(t, "known", []bool{old.Known, newer.Known}, []bool{false, true})
+	other := save(t, db, core.Fact{ID: old.ID, Text: "coffee"})
+	want(t, "known with another text", other.Known, false)
+	if err := db.DropFact(t.Context(), "no number!", group); !errors.Is(err, core.ErrUnknown) {
+		t.Errorf("%v, want core.ErrUnknown", err)
+	}
+}

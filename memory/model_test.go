@@ -148,7 +148,7 @@ func (m *model) word() string {
 
 func (m *model) append(t *rapid.T) {
 	from := rapid.SampledFrom(modelPlaces()).Draw(t, "place")
-	n := rapid.OneOf(rapid.IntRange(1, 60), rapid.IntRange(0, 2000)).Draw(t, "n")
+	n := rapid.OneOf(rapid.IntRange(1, 60), rapid.IntRange(0, coretest.Sample(2000, 600))).Draw(t, "n")
 	several := rapid.Bool().Draw(t, "several authors")
 	author, waits := rapid.SampledFrom([]string{"1000", "2000"}).Draw(t, "author"), rapid.IntRange(0, 5).Draw(t, "waits") == 0
 	b := &core.Batch{}

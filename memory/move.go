@@ -40,8 +40,8 @@ func (t *tx) migrate(from, to core.Path) {
 	a, _ := m.followAlias(m.from)
 	m.addAlias(m.from, alias{To: m.to, Shift: a.Shift})
 	m.moveBelow(bucketStates, nil)
-	for plugin := range m.bucket(bucketPlugins).prefixes(nil, nil) {
-		m.moveBelow(bucketPlugins, bytes.Clone(plugin))
+	for _, plugin := range m.bucket(bucketPlugins).prefixes(nil, nil) {
+		m.moveBelow(bucketPlugins, plugin)
 	}
 	for _, f := range m.facts().factsBelow(m.from) {
 		moved := f
@@ -61,12 +61,7 @@ func (m migration) rebased(path core.Path) core.Path {
 
 // factsBelow reads the facts that were said at or below a path.
 func (t factTx) factsBelow(root core.Path) (facts []core.Fact) {
-	for key := range t.bucket(bucketWords).prefixes(subtree(root)) {
-		origin, err := placeOf(key)
-		if err != nil {
-			t.db.logUnreadable(err)
-			continue
-		}
+	for _, origin := range t.placesIn(bucketWords, root) {
 		for _, id := range t.factsWith(origin, termAll) {
 			f, ok := t.fact(id)
 			if ok {

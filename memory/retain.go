@@ -188,10 +188,7 @@ func isOld(t *tx, turn core.TurnID, records []record, oldest time.Time) bool {
 		return false
 	}
 	for _, r := range records {
-		w, err := decodeRecord(r.value)
-		if err != nil {
-			continue // it is of no use
-		}
+		w, _ := decodeRecord(r.value) // one that cannot be read is of no use, and has no time
 		limit := oldest
 		if w.Progress == core.ProgressPending {
 			limit = oldest.Add(-pendingAge)

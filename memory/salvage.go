@@ -169,7 +169,7 @@ type rebuilder struct {
 // idSources lists the paths under which ids are stored, by the place that they lead to.
 func (t *tx) idSources() map[core.Path][]place {
 	sources := make(map[core.Path][]place)
-	for _, from := range t.placesIn(bucketIDs) {
+	for _, from := range t.placesIn(bucketIDs, core.Path{}) {
 		p := t.resolve(from)
 		sources[p.path] = append(sources[p.path], p)
 	}
@@ -178,7 +178,7 @@ func (t *tx) idSources() map[core.Path][]place {
 
 // entries rebuilds heads, due entries and ids.
 func (r *rebuilder) entries() {
-	for _, path := range r.placesIn(bucketLog) {
+	for _, path := range r.placesIn(bucketLog, core.Path{}) {
 		p := place{path: path, key: placeKey(path), ids: placeKey(path)}
 		before, known := r.heads[path]
 		for seq, value := range r.numbers(bucketLog, p.key, 0) {

@@ -40,7 +40,8 @@ func (s *search) addSimilar(best []int, origins []core.Path) []int {
 		if i >= minSimilar && n.similarity < s.baseline.threshold {
 			break
 		}
-		if at, ok := s.hitOf(n); ok && !slices.Contains(best, at) {
+		at := s.hitOf(n)
+		if !slices.Contains(best, at) {
 			best = append(best, at)
 		}
 	}
@@ -122,17 +123,14 @@ func (s *search) similarity(origin core.Path, fact uint64) float64 {
 	return v.cosine(s.vector)
 }
 
-// hitOf returns the index of a hit, which it adds if it is new; ok is false if there is no
-// such fact.
-func (s *search) hitOf(n hit) (i int, ok bool) {
-	if i, ok := s.index[n.id]; ok {
-		return i, true
+// hitOf returns the index of a hit, which it adds if it is new.
+func (s *search) hitOf(n hit) int {
+	i, ok := s.index[n.id]
+	if ok {
+		return i
 	}
 	rank := s.bucket(bucketWords).Get(postingKey(n.origin, termAll, binary.BigEndian.AppendUint64(nil, n.id)))
-	if len(rank) != len(n.rank) {
-		return 0, false
-	}
 	copy(n.rank[:], rank)
 	s.hits = append(s.hits, n)
-	return len(s.hits) - 1, true
+	return len(s.hits) - 1
 }

@@ -116,11 +116,11 @@ func (db *DB) Uses(ctx context.Context, first, last string) (uses []Use, err err
 			if u.Day > last {
 				break
 			}
-			if err != nil {
+			if err == nil {
+				uses = append(uses, u)
+			} else {
 				v.db.logUnreadable(err)
-				continue
 			}
-			uses = append(uses, u)
 		}
 	})
 	return uses, err

@@ -23,7 +23,7 @@ func sweep(ctx context.Context, db *DB, bucket string, start, end []byte,
 		find := func(v *view) (keys [][]byte) {
 			looked := 0
 			for k, value := range v.bucket(bucket).pairs(start, end) {
-				if looked++; looked > maxSweepReads || len(keys) == maxSweepWrites {
+				if looked++; looked > maxSweepReads {
 					start, more = bytes.Clone(k), true
 					break
 				}

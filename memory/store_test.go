@@ -51,7 +51,9 @@ func (c complaints) Handle(_ context.Context, r slog.Record) error {
 		return strings.Contains(r.Message, words)
 	})
 	if r.Level >= slog.LevelError && !provoked {
-		c.t.Errorf("the log says: %s", r.Message)
+		var attrs []any
+		r.Attrs(func(a slog.Attr) bool { attrs = append(attrs, a); return true })
+		c.t.Errorf("the log says: %s %v", r.Message, attrs)
 	}
 	return nil
 }

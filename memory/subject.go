@@ -158,7 +158,7 @@ func (s *subject) concernsFact(fact core.Fact) bool {
 }
 
 // saidBefore reports whether a former text is the person's.
-func (s *subject) saidBefore(old core.Former) bool { return s.person != "" && old.By == s.path }
+func (s *subject) saidBefore(old core.Former) bool { return old.By == s.path }
 
 // isNamed reports whether a record of a turn names the person.
 func (s *subject) isNamed(records []record) bool {
@@ -179,11 +179,9 @@ func (s *subject) isAnswered(t *tx, records []record) bool {
 		return false
 	}
 	opening := records[0]
-	w, err := decodeRecord(opening.value)
+	w, _ := decodeRecord(opening.value)
 	var o core.TurnRecord
-	if opening.key.Round != 0 || err != nil || json.Unmarshal(w.Data, &o) != nil {
-		return false
-	}
+	_ = json.Unmarshal(w.Data, &o) // one that cannot be read answers nobody
 	first, end := turnKey(turn), seqKey(placeKey(turn.Path), o.Last+w.Shift+1)
 	for k, v := range t.bucket(bucketLog).pairs(first, end) {
 		l, ok, _ := s.read(k, v)

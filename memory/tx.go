@@ -38,8 +38,8 @@ func buckets() []string {
 	}
 }
 
-// fill is how far pages are filled in buckets that grow at the ends of places. bbolt's
-// default of one half needs nearly twice the space.
+// fill is how far pages are filled: most buckets grow at the ends of places. bbolt's default
+// of one half needs nearly twice the space.
 const fill = 0.95
 
 // tx is one transaction. Changed heads stay in memory until the end.
@@ -65,9 +65,7 @@ type bucket struct {
 // bucket returns a bucket, all of which exist since Open.
 func (t *tx) bucket(name string) bucket {
 	b := t.Bucket([]byte(name))
-	if name != bucketPlaces && name != bucketMeta {
-		b.FillPercent = fill
-	}
+	b.FillPercent = fill
 	return bucket{b, t, name}
 }
 
@@ -102,23 +100,20 @@ func (b bucket) prefixed(prefix []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// prefixes iterates over the different beginnings of the keys in a range, up to the first
-// byte that ends a place or a name.
-func (b bucket) prefixes(from, to []byte) iter.Seq[[]byte] {
-	return func(yield func(prefix []byte) bool) {
-		c := b.Cursor()
-		for k, _ := c.Seek(from); below(k, to); {
-			end := bytes.IndexByte(k, ending) + 1
-			if end == 0 {
-				k, _ = c.Next()
-				continue
-			}
-			if !yield(k[:end]) {
-				return
-			}
-			k, _ = c.Seek(after(k[:end]))
+// prefixes lists the different beginnings of the keys in a range, up to the first byte that
+// ends a place or a name.
+func (b bucket) prefixes(from, to []byte) (all [][]byte) {
+	c := b.Cursor()
+	for k, _ := c.Seek(from); below(k, to); {
+		end := bytes.IndexByte(k, ending) + 1
+		if end == 0 {
+			k, _ = c.Next()
+			continue
 		}
+		all = append(all, bytes.Clone(k[:end]))
+		k, _ = c.Seek(after(k[:end]))
 	}
+	return all
 }
 
 func (b bucket) changes(key []byte) {
@@ -204,12 +199,12 @@ func (t *tx) findID(p place, id string) (seq uint64, known bool) {
 	return seq + p.shift, true
 }
 
-// hasEntry reports whether the entry of a pair of the ids is left, or the key cannot be read.
+// hasEntry reports whether the entry of a pair of the ids is left.
 func (t *tx) hasEntry(k, v []byte) bool {
-	from, _, err := cutPath(k)
+	from, _, _ := cutPath(k) // no entry is below the zero Path
 	seq, _ := uvarint(string(v))
 	p := t.resolve(from)
-	return err != nil || t.bucket(bucketLog).Get(seqKey(p.key, seq+p.shift)) != nil
+	return t.bucket(bucketLog).Get(seqKey(p.key, seq+p.shift)) != nil
 }
 
 // headsBelow iterates over the places at or below root, with their stored heads.
@@ -226,9 +221,9 @@ func (t *tx) headsBelow(root core.Path) iter.Seq2[core.Path, head] {
 	}
 }
 
-// placesIn lists the places with which the keys of a bucket begin.
-func (t *tx) placesIn(bucket string) (places []core.Path) {
-	for key := range t.bucket(bucket).prefixes(nil, nil) {
+// placesIn lists the places at or below root with which the keys of a bucket begin.
+func (t *tx) placesIn(bucket string, root core.Path) (places []core.Path) {
+	for _, key := range t.bucket(bucket).prefixes(subtree(root)) {
 		path, err := placeOf(key)
 		if err != nil {
 			t.db.logUnreadable(fmt.Errorf("%s: %w", bucket, err))
@@ -244,7 +239,8 @@ func (t *tx) placesIn(bucket string) (places []core.Path) {
 func (t *tx) numbers(bucket string, place []byte, from uint64) iter.Seq2[uint64, []byte] {
 	return func(yield func(uint64, []byte) bool) {
 		for k, value := range t.bucket(bucket).pairs(seqKey(place, from), after(place)) {
-			if seq, ok := numberOf(k, place); ok && !yield(seq, value) {
+			seq, ok := numberOf(k, place)
+			if ok && !yield(seq, value) {
 				return
 			}
 		}
@@ -278,8 +274,8 @@ func (t *tx) turns(from, to []byte) iter.Seq2[core.TurnID, []record] {
 // records lists the records of a turn.
 func (t *tx) records(turn core.TurnID) (records []record) {
 	from := turnKey(turn)
-	for _, records = range t.turns(from, append(from, bytes.Repeat([]byte{0xff}, 7)...)) {
-		break
+	for _, all := range t.turns(from, append(from, bytes.Repeat([]byte{0xff}, 7)...)) {
+		records = all
 	}
 	return records
 }

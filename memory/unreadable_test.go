@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -258,5 +259,69 @@ func TestWhatCannotBeWrittenFailsItsJob(t *testing.T) {
 			}
 			return nil
 		})
+	})
+}
+
+// TestUnreadableRest: an id whose number is lost is known, a memory that cannot be read gets no
+// vector, one whose vector is of another length is found by words, and what was forgotten when
+// nobody knows stays forgotten.
+func TestUnreadableRest(t *testing.T) {
+	l := &lexicon{}
+	bubble(t, Options{Log: slog.New(slog.DiscardHandler)}, func(t *testing.T, _ string, db *DB) {
+		add(t, db, message(group, "1", "x"), message(group, "2", "y"))
+		save(t, db, core.Fact{Text: "jay has a dog", Origin: group})
+		db.SetEmbedder(l.as("m"))
+		synctest.Wait()
+		before := make(map[string][]byte)
+		put := func(bucket string, key, value []byte) {
+			err := db.update(t.Context(), func(t *tx) {
+				before[bucket] = bytes.Clone(t.bucket(bucket).Get(key))
+				t.bucket(bucket).Put(key, value)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		ids, gone := idKey(placeKey(group), "1"), []byte("gone")
+		first := binary.BigEndian.AppendUint64(nil, 1)
+		put(bucketIDs, ids, []byte{0x80})
+		put(bucketGone, gone, []byte{0x80})
+		vectors := append(placeKey(group), first...)
+		err := db.view(t.Context(), func(v *view) error {
+			before[bucketVectors] = bytes.Clone(v.bucket(bucketVectors).Get(vectors))
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := before[bucketVectors]
+		put(bucketVectors, vectors, whole[:len(whole)-1])
+		b := &core.Batch{Append: []core.Entry{message(group, "1", "again")}}
+		if commit(t, db, b); !b.Known[0] {
+			t.Error("an id without a number is not known")
+		}
+		want(t, "found", recall(t, db, core.FactQuery{Text: "dog", See: []core.Path{group}}), []string{"jay has a dog"})
+		put(bucketVectors, vectors, whole)
+		if err := db.Prune(t.Context(), Config{}); err != nil {
+			t.Fatal(err)
+		}
+		want(t, "hashes of what was forgotten", size(t, db, bucketGone), 1)
+		fact := make([]byte, 0)
+		put(bucketFacts, first, fact)
+		l.asked()
+		save(t, db, core.Fact{Text: "ann has a cat", Origin: group})
+		db.SetEmbedder(l.as("n"))
+		synctest.Wait()
+		want(t, "texts", l.asked(), []string{"ann has a cat"})
+		put(bucketFacts, first, before[bucketFacts])
+		_ = fact
+		repair := func(t *tx) {
+			t.bucket(bucketGone).Delete(gone)
+			t.bucket(bucketIDs).Delete(ids)
+			t.putID(t.resolve(group), "1", 1)
+		}
+		if err := db.update(t.Context(), repair); err != nil {
+			t.Fatal(err)
+		}
 	})
 }

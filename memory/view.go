@@ -106,7 +106,7 @@ func (v *view) Places(root core.Path) ([]core.Head, error) {
 }
 
 func (v *view) Waiting() ([]core.Path, error) {
-	return read(v, core.Path{}, func(place) []core.Path { return v.placesIn(bucketDue) })
+	return read(v, core.Path{}, func(place) []core.Path { return v.placesIn(bucketDue, core.Path{}) })
 }
 
 func (v *view) Due(path core.Path, max int) ([]core.Entry, error) {
@@ -207,14 +207,14 @@ func (v *view) Journal(turn core.TurnID) ([]core.Record, error) {
 	})
 }
 
-// backward goes through the pairs of a range, to exclusive, last first. Only a view
+// backward goes through the pairs with that prefix before the key to, last first. Only a view
 // has it: in a transaction that has deleted, bbolt's cursors lose their way backward,
 // and Last may never return.
-func (v *view) backward(bucket string, from, to []byte) iter.Seq2[[]byte, []byte] {
+func (v *view) backward(bucket string, prefix, to []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, value []byte) bool) {
 		c := v.bucket(bucket).Cursor()
 		k, value := before(c, to)
-		for k != nil && bytes.Compare(k, from) >= 0 && yield(k, value) {
+		for k != nil && bytes.HasPrefix(k, prefix) && yield(k, value) {
 			k, value = c.Prev()
 		}
 	}
