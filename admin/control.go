@@ -111,7 +111,6 @@ func (s *Socket) Serve(ctx context.Context, log *slog.Logger, carry Carry) error
 	}
 }
 
-// answer serves one connection.
 func answer(ctx context.Context, c *net.UnixConn, carry Carry) error {
 	if err := c.SetReadDeadline(time.Now().Add(requestTime)); err != nil {
 		return err
@@ -181,7 +180,6 @@ func readRequest(c *net.UnixConn) (r Request, given []*os.File, err error) {
 	return r, given, json.Unmarshal(body, &r)
 }
 
-// parseFiles returns the files of a control message.
 func parseFiles(rights []byte) (given []*os.File, err error) {
 	messages, err := syscall.ParseSocketControlMessage(rights)
 	if err != nil {

@@ -68,7 +68,6 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// addTrace counts what a turn took.
 func (m *Metrics) addTrace(t *watch.Trace) {
 	m.took.Observe(t.Took.Seconds())
 	m.own.Observe(max(t.Took-t.Thought, 0).Seconds())

@@ -182,7 +182,6 @@ func structs(into []any) []reflect.Value {
 	return list
 }
 
-// cursor points to a key or an element of a document, which may be missing.
 type cursor struct {
 	doc   *Document
 	up    *cursor

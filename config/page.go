@@ -148,7 +148,6 @@ func (f *field) shown(spare bool) (text string, isDefault bool) {
 	return literal(f.typ, ""), true
 }
 
-// sample is a line that sets the field.
 func (f *field) sample() string {
 	switch formOf(f.typ) {
 	case formTable, formRaw:

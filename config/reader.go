@@ -130,7 +130,6 @@ func empty(v reflect.Value) bool {
 	return false
 }
 
-// value reads the value of a key.
 func (r reader) value(at *cursor, f *field, dst reflect.Value) {
 	switch formOf(dst.Type()) {
 	case formPointer:

@@ -11,7 +11,6 @@ import (
 	"synthbot/core/txt"
 )
 
-// rules limit a value.
 type rules struct {
 	min, max *bound
 	oneof    []string

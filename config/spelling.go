@@ -19,7 +19,6 @@ func QuoteKey(name string) string {
 	return Quote(name)
 }
 
-// zeroWidthJoiner joins emoji.
 const zeroWidthJoiner = '\u200d'
 
 // Quote returns a text as a file would hold it, on one line. What is not UTF-8 is U+FFFD.

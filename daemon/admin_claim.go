@@ -57,7 +57,6 @@ func claimOf(code string) Claim {
 	return Claim(hex.EncodeToString(sum[:]))
 }
 
-// claimName is the command.
 const claimName = "claim"
 
 // claimKey begins the key under which a used claim is stored.
@@ -101,7 +100,6 @@ func (a *adminClaim) commands(c *Config) ([]command.Command, error) {
 	}}, nil
 }
 
-// used reports whether the claim was used.
 func (a *adminClaim) used(ctx context.Context, claim Claim) (bool, error) {
 	_, used, err := a.Data.Items("bot").Get(ctx, core.Path{}, claimKey+string(claim))
 	if err != nil {

@@ -64,7 +64,6 @@ func (b *chatCommands) ofAdmins() []command.Command {
 	}
 }
 
-// status reports how the bot is.
 func (b *chatCommands) status(ctx context.Context, c command.Call) (string, error) {
 	p := b.InForce()
 	waiting := 0
@@ -136,7 +135,6 @@ const privatePlace = "That is a private conversation. What is said there stays t
 // maxMetadata is how many bytes of a plan's metadata are shown.
 const maxMetadata = 600
 
-// explain describes how a turn came to its answer.
 func explain(e *watch.TurnEnd) string {
 	t := e.Trace
 	var s strings.Builder
@@ -190,7 +188,6 @@ func explain(e *watch.TurnEnd) string {
 	return strings.TrimSpace(s.String())
 }
 
-// sizes lists the sections of a prompt with their sizes.
 func sizes(sections []watch.Section) string {
 	list := make([]string, len(sections))
 	for i, x := range sections {
@@ -224,7 +221,6 @@ func (b *chatCommands) spentToday(ctx context.Context, _ command.Call) (string, 
 	return strings.TrimSpace(s.String()), nil
 }
 
-// say writes into another place.
 func (b *chatCommands) say(ctx context.Context, c command.Call) (string, error) {
 	to, err := pathOf(c)
 	if err != nil {

@@ -37,7 +37,6 @@ type alerts struct {
 	closed     bool
 }
 
-// condition is the state of one thing.
 type condition struct {
 	well, reported bool
 	text, sent     string
@@ -67,7 +66,6 @@ func (a *alerts) reportLocked(text string) {
 	a.announce(text)
 }
 
-// announce logs a text and sends it to the admins.
 func (a *alerts) announce(text string) {
 	a.log.Warn(text)
 	a.send(text)
@@ -167,7 +165,6 @@ func (a *alerts) Observe(e watch.TurnEnd) {
 	}
 }
 
-// close ends all alerts.
 func (a *alerts) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -184,7 +181,6 @@ const engineCondition = "engine "
 
 func engineRecovered(name string) string { return "Engine " + name + " answers again." }
 
-// engineHealth records the health of an engine.
 func (a *alerts) engineHealth(name string, h engine.Health) {
 	text := engineRecovered(name)
 	switch h {

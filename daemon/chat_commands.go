@@ -80,7 +80,6 @@ func (b *chatCommands) help(_ context.Context, c command.Call) (string, error) {
 	return strings.TrimSpace(s.String()), nil
 }
 
-// greet answers with the greeting of the persona.
 func (b *chatCommands) greet(_ context.Context, c command.Call) (string, error) {
 	who := b.InForce().personaAt(c.Path).For(c.Author.Name)
 	if who.Greeting != "" {
@@ -94,7 +93,6 @@ func (b *chatCommands) showID(_ context.Context, c command.Call) (string, error)
 	return "You are `" + c.Person.String() + "`, and this place is `" + c.Path.String() + "`.", nil
 }
 
-// asleep puts a place to sleep, or wakes it.
 func (b *chatCommands) asleep(sleeps bool) func(context.Context, command.Call) (string, error) {
 	return func(ctx context.Context, c command.Call) (string, error) {
 		if !c.Private && c.Author.Rank < core.RankModerator {
@@ -123,7 +121,6 @@ func (b *chatCommands) activation(ctx context.Context, c command.Call) (string, 
 	return fmt.Sprintf("Here I answer as `%s` says.", b.InForce().settings.At(c.Path).Activation), nil
 }
 
-// persona shows or changes the persona of a place.
 func (b *chatCommands) persona(ctx context.Context, c command.Call) (string, error) {
 	now := b.InForce()
 	all := strings.Join(now.personas.known(), ", ")
@@ -143,7 +140,6 @@ func (b *chatCommands) persona(ctx context.Context, c command.Call) (string, err
 	return fmt.Sprintf("Here I am %s. There is %s.", now.personaAt(c.Path).Name, all), nil
 }
 
-// engine shows or changes which engine is asked first in a place.
 func (b *chatCommands) engine(ctx context.Context, c command.Call) (string, error) {
 	now := b.InForce()
 	names := now.Engines.Names()
@@ -160,7 +156,6 @@ func (b *chatCommands) engine(ctx context.Context, c command.Call) (string, erro
 	return fmt.Sprintf("Here %s is asked first. There is %s.", first, all), nil
 }
 
-// set shows the settings of a place, or changes one of them.
 func (b *chatCommands) set(ctx context.Context, c command.Call) (string, error) {
 	what, value := c.Args["what"], c.Args["value"]
 	if value != "" {

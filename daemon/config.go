@@ -316,7 +316,6 @@ func (c *Config) checkPath(d *config.Document, p *core.Path, at []any) {
 	}
 }
 
-// checkTwice finds overrides of the same place.
 func (c *Config) checkTwice(d *config.Document) {
 	seen := make(map[core.Path]int)
 	for i, o := range c.Overrides {

@@ -25,7 +25,6 @@ func (b *Bot) engineOptions(p *parts) engine.Options {
 	}
 }
 
-// engines makes the chain of language models.
 func (b *Bot) engines(p *parts) (*engine.Chain, error) {
 	chain, err := engine.New(p.Config.Engines, b.engineOptions(p))
 	if err != nil {

@@ -31,7 +31,6 @@ type driver struct {
 	make   func(m maker, own any) (core.Interface, error)
 }
 
-// drivers lists the drivers of all interfaces.
 var drivers = []driver{
 	{
 		kind: "console", fixed: true, config: func() any { return new(consoleConfig) }, make: makeConsole,
@@ -80,7 +79,6 @@ func makeTelegram(m maker, own any) (core.Interface, error) {
 	})
 }
 
-// findDriver returns the driver of that type.
 func findDriver(kind string) (driver, bool) {
 	i := slices.IndexFunc(drivers, func(d driver) bool { return d.kind == kind })
 	if i < 0 {
@@ -283,7 +281,6 @@ func EnabledInterfaces(m maker) ([]core.Interface, error) {
 	return all, nil
 }
 
-// make makes one interface.
 func (m maker) make(d driver, name string, own any) (_ core.Interface, err error) {
 	m.name, m.log = name, logs.Room(m.log, "interfaces/"+name)
 	if m.state, err = m.data.state(name); err != nil {

@@ -81,7 +81,6 @@ func (s *pageServer) options() adminpage.Options {
 	}
 }
 
-// actions returns the rows of the catalogue.
 func (s *pageServer) actions() []adminpage.Action {
 	snapshot := s.bot.InForce().Snapshot
 	open := Offered(snapshot)

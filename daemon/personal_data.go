@@ -118,7 +118,6 @@ func withoutThoughts(line []byte) ([]byte, error) {
 	return bare, nil
 }
 
-// countRows describes what an export holds.
 func countRows(export []byte) string {
 	kinds := make(map[string]int)
 	var order []string
@@ -159,7 +158,6 @@ func kindOf(row map[string]json.RawMessage) string {
 	return "other"
 }
 
-// forgetAuthor erases everything about the author.
 func (d *personalData) forgetAuthor(ctx context.Context, c command.Call) (string, error) {
 	if strings.ToLower(c.Args["sure"]) != "yes" {
 		return "This erases all that I keep about you: what you said to me in every place, memories, notes, and our " +

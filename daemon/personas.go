@@ -19,7 +19,6 @@ import (
 	"synthbot/persona"
 )
 
-// personas are all personas of a configuration.
 type personas struct {
 	Main   *persona.Persona
 	Files  []string // that of the main persona first
@@ -43,7 +42,6 @@ func (c *Config) loadPersonas(d *config.Document) {
 	c.Personas = a
 }
 
-// file returns the file of a persona, by its name.
 func (a *personas) file(name string) (file string, ok bool) {
 	for _, file := range a.Files {
 		if strings.EqualFold(name, a.byFile[file].Name) {
@@ -53,7 +51,6 @@ func (a *personas) file(name string) (file string, ok bool) {
 	return "", false
 }
 
-// known lists the names of all personas.
 func (a *personas) known() (names []string) {
 	for _, file := range a.Files {
 		names = append(names, a.byFile[file].Name)

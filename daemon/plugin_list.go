@@ -93,7 +93,6 @@ type (
 	filterConfig     = filter.Config
 )
 
-// newModeration makes the plugin with its further gates.
 func newModeration(h core.Host, c moderationTable) (*moderation.Plugin, error) {
 	p, err := moderation.New(h, c.moderationConfig)
 	if err != nil {

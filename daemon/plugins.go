@@ -17,7 +17,6 @@ import (
 	"synthbot/daemon/logs"
 )
 
-// available is a plugin that a configuration may turn on.
 type available struct {
 	name, doc string
 	constructor
@@ -46,7 +45,6 @@ type anyPlugin struct {
 	Enabled bool `toml:"enabled" default:"true" doc:"Whether the plugin is on."`
 }
 
-// chosen is a plugin that a configuration turns on.
 type chosen struct {
 	available
 	Own any
@@ -158,7 +156,6 @@ func (c *Config) ChosenNames() (names []string) {
 // sendTime is how long a message to an admin may take.
 const sendTime = 30 * time.Second
 
-// host is what a plugin gets from the bot.
 func (b *Bot) host(c *Config, name string) core.Host {
 	h := host{b}
 	return core.Host{

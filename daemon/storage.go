@@ -67,7 +67,6 @@ func (b *Bot) openDatabase(c *Config) (Store, error) {
 	return memory.Open(dir, o)
 }
 
-// state keeps what one interface must know after a restart.
 type state struct {
 	*sync.Mutex // held by who updates a value; drivers of one interface share it
 	items       core.Items

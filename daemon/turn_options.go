@@ -15,7 +15,6 @@ import (
 	"synthbot/daemon/logs"
 )
 
-// options returns what turns with these parts run on.
 func (b *Bot) options(p *parts) turn.Options {
 	var catalogue action.Catalogue
 	catalogue.Swap(p.Snapshot)

@@ -25,7 +25,6 @@ type workers struct {
 	intake, tools context.Context // for how long interfaces, and plugins, run; set before any starts
 }
 
-// worker is one interface or plugin.
 type worker struct {
 	name   string
 	key    any
@@ -55,7 +54,6 @@ func (w *workers) start(ctx context.Context, name string, key any, run func(cont
 	}()
 }
 
-// ended reports whether the worker is done.
 func (w *worker) ended() bool {
 	select {
 	case <-w.done:
@@ -65,7 +63,6 @@ func (w *worker) ended() bool {
 	}
 }
 
-// find returns the worker with the key; nil if there is none.
 func (w *workers) find(key any) *worker {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -83,7 +80,6 @@ func (w *workers) failed(key any) bool {
 	return one != nil && one.ended() && one.err != nil
 }
 
-// stop ends one worker and waits for it.
 func (w *workers) stop(key any) {
 	one := w.find(key)
 	if one == nil {

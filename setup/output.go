@@ -30,7 +30,6 @@ func (o *output) backUp(path string, next []byte) error {
 	return o.write(path+".bak", before, 0o600)
 }
 
-// write writes a file, unless it is a dry run.
 func (o *output) write(path string, data []byte, mode fs.FileMode) error {
 	if o.dry {
 		return o.print("would write", path, mode)

@@ -16,7 +16,6 @@ import (
 	"synthbot/systemd"
 )
 
-// serviceBinary is the program of a service.
 const serviceBinary = "/usr/local/bin/synthbot"
 
 // Service carries out `synthbot service install`: it writes the files of a service. The
@@ -193,7 +192,6 @@ func (s *Service) writeBinary() error {
 	return s.write(s.at(serviceBinary), data, 0o755)
 }
 
-// writeUnits writes the files of systemd.
 func (s *Service) writeUnits() error {
 	user := fmt.Sprintf("u %s - \"synthbot chat bot\" %s\n", s.User, daemon.ServiceState)
 	errs := []error{
@@ -275,7 +273,6 @@ func (s *Service) put(path, text string, mode fs.FileMode) error {
 	return nil
 }
 
-// printNext prints the notes, and the next commands.
 func (s *Service) printNext() error {
 	for _, note := range s.notes {
 		fmt.Fprintf(s.w, "!        %s\n", txt.Line(note))

@@ -37,13 +37,11 @@ func (f *File) setText(text string) {
 	f.statements, f.err = config.Statements(text)
 }
 
-// replace replaces a part of the text.
 func (f *File) replace(from, to int, with string) { f.setText(f.text[:from] + with + f.text[to:]) }
 
 // ErrShape is the error of a file whose form cannot be changed in place.
 var ErrShape = errors.New("cannot be changed in place")
 
-// set sets a key of a table to a text.
 func (f *File) set(text, key string, table ...string) {
 	f.setLiteral(config.Quote(text), key, table...)
 }
@@ -93,7 +91,6 @@ func (f *File) add(all, existing []string, key string, table ...string) {
 // engines is the list of tables of the engines.
 var engines = []string{"engine"}
 
-// setIn sets a key of the n-th engine.
 func (f *File) setIn(n int, key, literal string) {
 	all := f.headers(config.StatementArray, engines)
 	if f.err == nil && n >= len(all) {
@@ -278,7 +275,6 @@ func (f *File) put(i int, key, literal string) {
 	f.addAfter(last, line)
 }
 
-// dotted returns a dotted key.
 func dotted(keys []string) string { return strings.Join(mapEach(keys, config.QuoteKey), ".") }
 
 // quoteList returns a list of texts as a literal.

@@ -48,7 +48,6 @@ type drawing struct {
 	Rows      []figureRow
 }
 
-// bar is one rectangle of a chart.
 type bar struct {
 	X, Y, W, H float64
 	Class      int // the number of its series
@@ -66,7 +65,6 @@ type figureRow struct {
 	Cells []string
 }
 
-// draw renders a chart.
 func (f figures) draw() drawing {
 	highest := f.highest()
 	top := roundUp(highest)
@@ -187,10 +185,8 @@ const (
 	topMost  = 10
 )
 
-// chartPage is the page of charts.
 type chartPage struct{ *Page }
 
-// charts shows trends.
 func (p chartPage) charts(v *visit) error {
 	all := p.timely(p.Turns.Recent(math.MaxInt32))
 	all = append(all, p.depths())
@@ -286,7 +282,6 @@ func quantile(g []watch.TurnEnd, of func(*watch.Trace) time.Duration, q float64)
 	return list[int(math.Ceil(q*float64(len(list))))-1]
 }
 
-// depths returns the chart of waiting messages.
 func (p chartPage) depths() figures {
 	samples := p.queue.samples()
 	f := figures{Title: "Messages that wait for an answer", Axis: "At", Series: []series{{Name: "waiting"}}}

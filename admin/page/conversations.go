@@ -14,7 +14,6 @@ const (
 	mostEntries = 100
 )
 
-// spot is a place in a list.
 type spot struct {
 	Place           string
 	Entries         uint64
@@ -53,13 +52,11 @@ func (p *Page) date(t time.Time) string {
 	return t.In(p.Clock().Location()).Format(time.DateTime)
 }
 
-// said is one line of a conversation.
 type said struct {
 	At, Who, Text, Note string
 	Self                bool
 }
 
-// talk shows the conversation of a place.
 func (p *Page) talk(v *visit) error {
 	place, err := v.place(v.URL.Query().Get("place"))
 	if err != nil {

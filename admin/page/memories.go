@@ -12,7 +12,6 @@ import (
 // maxMemory is the size limit of a memory in bytes.
 const maxMemory = 16 << 10
 
-// memoryPages are the pages of memories.
 type memoryPages struct{ *Page }
 
 // remembered is a shown memory. A memory of a closed place is hidden.
@@ -46,7 +45,6 @@ func (p memoryPages) memories(v *visit) error {
 	return p.found(v, facts, found{Next: next, At: at.String()})
 }
 
-// found is a list of memories.
 type found struct {
 	Facts          []remembered
 	Next, At, Note string
@@ -189,7 +187,6 @@ func (p memoryPages) saveMemory(v *visit) error {
 	return v.to("/memories/one", "id", f.ID, "place", f.Origin.String())
 }
 
-// dropMemory deletes a memory.
 func (p memoryPages) dropMemory(v *visit) error {
 	f, err := p.factOf(v, v.PostFormValue("id"), v.PostFormValue("place"))
 	if err != nil {

@@ -162,7 +162,6 @@ func cached(h http.Handler) http.Handler {
 	})
 }
 
-// catalogue lists the actions.
 func (p *Page) catalogue(v *visit) error {
 	type shown struct {
 		Action

@@ -7,10 +7,8 @@ import (
 	"synthbot/core"
 )
 
-// personaPages are the pages of personas.
 type personaPages struct{ *Page }
 
-// personas lists the personas.
 func (p personaPages) personas(v *visit) error {
 	return p.show(v, "personas", "Personas", "/personas", p.Personas.Files())
 }

@@ -125,7 +125,6 @@ func (p *Page) open(v *visit) error {
 	return v.back(place)
 }
 
-// close closes a place again.
 func (p *Page) close(v *visit) error {
 	place, err := v.place(v.PostFormValue("place"))
 	if err != nil {

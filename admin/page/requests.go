@@ -114,7 +114,6 @@ func (p *Page) visitor(r *http.Request) *session {
 	return p.logins.session(c.Value)
 }
 
-// fail shows an error.
 func (p *Page) fail(v *visit, err error) {
 	var t userError
 	switch {
@@ -140,13 +139,11 @@ type sheet struct {
 	Data        any
 }
 
-// menuEntry is a part of the page.
 type menuEntry struct {
 	Path, Name string
 	Here       bool // it is shown
 }
 
-// show renders a page for a session.
 func (p *Page) show(v *visit, name, title, here string, data any) error {
 	menu := []menuEntry{
 		{Path: "/", Name: "Now"}, {Path: "/talk", Name: "Conversations"}, {Path: "/memories", Name: "Memories"},

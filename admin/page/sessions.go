@@ -38,7 +38,6 @@ func secret() string {
 	return base64.RawURLEncoding.EncodeToString(raw[:])
 }
 
-// session is a browser that is logged in.
 type session struct {
 	id    string // for the list of sessions; not a secret
 	csrf  string
@@ -168,7 +167,6 @@ func (d *logins) end(key digest) {
 	delete(d.sessions, key)
 }
 
-// revoke ends the session with an id, or all sessions.
 func (d *logins) revoke(id string, all bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -213,7 +211,6 @@ func (p *Page) sessions(v *visit) error {
 	return p.show(v, "sessions", "Sessions", "/sessions", map[string]any{"Sessions": list, "Openings": openings})
 }
 
-// revoke ends one session, or all of them.
 func (p *Page) revoke(v *visit) error {
 	p.logins.revoke(v.PostFormValue("id"), v.PostFormValue("all") != "")
 	p.Log.Info("sessions revoked by an admin", "all", v.PostFormValue("all") != "", "session", v.session.id)

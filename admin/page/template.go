@@ -38,7 +38,6 @@ func sheets() map[string]templateSet {
 	return all
 }
 
-// read adds the templates of a file.
 func (b templateSet) read(file string) {
 	text, err := templates.ReadFile(path.Join("templates", file))
 	if err != nil {
@@ -53,7 +52,6 @@ func (b templateSet) read(file string) {
 	}
 }
 
-// execute executes a template.
 func (b templateSet) execute(w *bytes.Buffer, name string, data any) (err error) {
 	defer func() {
 		fault := recover()
@@ -73,7 +71,6 @@ type executor struct {
 	root reflect.Value
 }
 
-// call executes a template by its name.
 func (r *executor) call(name string, dot reflect.Value) {
 	tree := r.templateSet[name]
 	if tree == nil {

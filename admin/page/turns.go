@@ -14,7 +14,6 @@ import (
 // shown is how many turns the first page lists.
 const shown = 50
 
-// row is a turn in a list.
 type row struct {
 	Place, Person, Outcome, Intent string
 	Stage                          string // of a turn that runs; it has no outcome
@@ -55,7 +54,6 @@ func (p *Page) rowOf(e *watch.TurnEnd) row {
 // mostRunning is how many running turns are listed.
 const mostRunning = 20
 
-// run are the listed running turns, and how many more there are.
 type run struct {
 	Turns []row
 	More  int
@@ -108,7 +106,6 @@ func (p *Page) rows() (rows []row) {
 	return rows
 }
 
-// now shows the running and the latest turns.
 func (p *Page) now(v *visit) error {
 	waiting, err := p.waiting(v.Context())
 	if err != nil {
@@ -133,7 +130,6 @@ type askedSection struct {
 	Total int
 }
 
-// done is one step, for reading.
 type done struct {
 	watch.Step
 	Result string

@@ -51,7 +51,6 @@ func (p *program) openStore(c *daemon.Config, create bool) (daemon.Store, error)
 	return db, nil
 }
 
-// withStore calls f with the store.
 func (p *program) withStore(create bool, f func(*daemon.Config, daemon.Store) error) error {
 	cfg, err := p.load()
 	if err != nil {
@@ -68,7 +67,6 @@ func (p *program) withStore(create bool, f func(*daemon.Config, daemon.Store) er
 	return errors.Join(err, s.Close())
 }
 
-// noDatabase is the error of a missing database.
 func (p *program) noDatabase(c *daemon.Config) error {
 	dir, err := c.DataDir(p.Getenv)
 	if err != nil {

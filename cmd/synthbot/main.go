@@ -106,7 +106,6 @@ func (p *program) report(err error) int {
 	return statusFailed
 }
 
-// root is the whole command line.
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "synthbot",
@@ -139,7 +138,6 @@ func group(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// fileFlag adds -c to a command.
 func (p *program) fileFlag(c *cobra.Command) *cobra.Command {
 	c.Flags().StringVarP(&p.File, "config", "c", "",
 		"configuration `file` (default $SYNTHBOT_CONFIG, ./config.toml, /etc/synthbot/config.toml)")

@@ -40,7 +40,6 @@ func (e *ending) after(grace time.Duration, abandon func(why string)) (first boo
 	return first
 }
 
-// over lets the process end by itself.
 func (e *ending) over() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -98,7 +97,6 @@ func (p *program) abandon(why string) {
 	os.Exit(statusFailed)
 }
 
-// stacks returns the stacks of all goroutines.
 func stacks() []byte {
 	for size := 64 << 10; ; size *= 2 {
 		buf := make([]byte, size)

@@ -56,7 +56,6 @@ func Room(log *slog.Logger, room string) *slog.Logger {
 	return slog.New(&handler{Handler: named, plain: h.plain, levels: h.levels, room: room})
 }
 
-// handler handles the log of one room.
 type handler struct {
 	slog.Handler
 	plain  slog.Handler // without the room's name

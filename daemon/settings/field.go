@@ -17,7 +17,6 @@ type field struct {
 	at   []int
 }
 
-// fieldsOf returns the settings that a struct describes, in their order.
 func fieldsOf(t reflect.Type) []field {
 	var list []field
 	for _, f := range reflect.VisibleFields(t) {
@@ -37,7 +36,6 @@ func fieldsOf(t reflect.Type) []field {
 // of returns the field's value in a struct.
 func (f *field) of(s reflect.Value) reflect.Value { return s.FieldByIndex(f.at) }
 
-// isSet reports whether the field of a struct has a value.
 func (f *field) isSet(s reflect.Value) bool {
 	v := f.of(s)
 	return !v.IsZero() && (v.Kind() != reflect.Slice || v.Len() > 0)

@@ -171,7 +171,6 @@ func (c *Console) chosen(text string) string {
 // is a message.
 var commandName = regexp.MustCompile(`^/[a-z0-9_]{1,32}$`)
 
-// nextID returns an id that is unique among all runs.
 func (c *Console) nextID() string {
 	return c.epoch + "-" + strconv.FormatUint(c.number.Add(1), 10)
 }

@@ -258,7 +258,6 @@ type cell struct {
 	style style
 }
 
-// cells returns the cells of a text without control characters.
 func cells(text string, s style) []cell {
 	var out []cell
 	for g := range txt.Graphemes(strings.ReplaceAll(txt.Lines(text), "\t", "    ")) {
