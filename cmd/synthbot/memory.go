@@ -45,17 +45,13 @@ func listCommand(p *program) *cobra.Command {
 			}
 			return p.withDB(func(db *memory.DB) error {
 				facts, _, err := db.ListFacts(c.Context(), memory.Listing{Below: below, About: whom, N: n})
-				for _, f := range facts {
+				for i := range facts {
 					if *how == formatJSON {
-						err = errors.Join(err, printJSON(p.Out, f))
+						err = errors.Join(err, printJSON(p.Out, facts[i]))
 						continue
 					}
-					day := f.Time.Format(time.DateOnly)
-					fmt.Fprintf(p.Out, "%s  %s  %s  %s\n", f.ID, day, f.Origin, txt.Lines(f.Text))
-					for _, before := range f.Former {
-						day = before.Time.Format(time.DateOnly)
-						fmt.Fprintf(p.Out, "    before, %s: %s\n", day, txt.Lines(before.Text))
-					}
+					fmt.Fprint(p.Out, facts[i].ID+"  ")
+					p.printFact(&facts[i])
 				}
 				return err
 			})
@@ -78,8 +74,9 @@ func searchCommand(p *program) *cobra.Command {
 			}
 			return p.withDB(func(db *memory.DB) error {
 				found, err := db.Recall(c.Context(), core.FactQuery{See: []core.Path{from}, Text: args[0], N: 20})
-				for _, f := range found {
-					fmt.Fprintf(p.Out, "%s  %s  %s\n", f.Time.Format(time.DateOnly), f.Origin, txt.Lines(f.Text))
+				for i := range found {
+					found[i].Former = nil
+					p.printFact(&found[i].Fact)
 				}
 				return err
 			})
@@ -87,6 +84,14 @@ func searchCommand(p *program) *cobra.Command {
 	}
 	c.Flags().StringVar(&place, "path", "console/main", "the `place` from which it is looked at")
 	return p.atDaemon(c)
+}
+
+// printFact prints a memory and its earlier versions.
+func (p *program) printFact(f *core.Fact) {
+	fmt.Fprintf(p.Out, "%s  %s  %s\n", f.Time.Format(time.DateOnly), f.Origin, txt.Lines(f.Text))
+	for _, before := range f.Former {
+		fmt.Fprintf(p.Out, "    before, %s: %s\n", before.Time.Format(time.DateOnly), txt.Lines(before.Text))
+	}
 }
 
 func exportCommand(p *program) *cobra.Command {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -57,25 +58,26 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 	if err != nil {
 		return err
 	}
-	return p.inspect(ctx, func(b *daemon.Bot) error {
-		cfg := *b.InForce().Config
-		cfg.Prompt.Lite = cfg.Prompt.Lite || a.lite
-		turns, err := b.TurnsWith(&cfg, p.Logger(&cfg, slog.LevelWarn), further)
-		if err != nil {
-			return err
-		}
-		limits := b.InForce().Engines.Limits(place)
-		if a.limit > 0 {
-			limits.Chars = a.limit
-		}
-		built, err := turns.Preview(ctx, core.Message{
-			Path: place, ID: "preview", Text: a.text, Time: cfg.Clock(p.Clock)(),
-			Author:  core.Author{ID: a.author, Name: a.author},
-			Private: place.Interface() == "console", Addressed: core.AddressedDirect,
-		}, limits)
-		if err == nil {
-			_, err = fmt.Fprintf(p.Out, "%s\n", built.JSON())
-		}
+	return p.inspect(ctx, func(b *daemon.Bot) error { return p.preview(ctx, b, place, a, further) })
+}
+
+// preview prints the prompt for a message.
+func (p *program) preview(ctx context.Context, b *daemon.Bot, place core.Path, a asked, further shelf) error {
+	cfg := *b.InForce().Config
+	cfg.Prompt.Lite = cfg.Prompt.Lite || a.lite
+	turns, err := b.TurnsWith(&cfg, p.Logger(&cfg, slog.LevelWarn), further)
+	if err != nil {
 		return err
-	})
+	}
+	limits := b.InForce().Engines.Limits(place)
+	limits.Chars = cmp.Or(a.limit, limits.Chars)
+	built, err := turns.Preview(ctx, core.Message{
+		Path: place, ID: "preview", Text: a.text, Time: cfg.Clock(p.Clock)(),
+		Author:  core.Author{ID: a.author, Name: a.author},
+		Private: place.Interface() == "console", Addressed: core.AddressedDirect,
+	}, limits)
+	if err == nil {
+		_, err = fmt.Fprintf(p.Out, "%s\n", built.JSON())
+	}
+	return err
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
-	"strings"
-	"sync"
 
 	"synthbot/core"
 )
@@ -18,10 +16,6 @@ type Resolver[T any] struct {
 	layers  map[core.Path][]*Layer[T] // of the configuration
 	changes *Changes[T]
 	scopes  func(place core.Path) []core.Path
-
-	mu     sync.Mutex
-	merged map[string]*T            // by the sources of the layers that were merged
-	of     *map[core.Path]*Layer[T] // the changes that merged knows
 }
 
 // New makes a resolver. base holds for all places. Of two layers for one path, the
@@ -29,7 +23,7 @@ type Resolver[T any] struct {
 // belongs to a category; it may be nil.
 func New[T any](base T, layers []Layer[T], changes *Changes[T], scopes func(core.Path) []core.Path) *Resolver[T] {
 	r := &Resolver[T]{fields: fieldsOf(reflect.TypeFor[T]()), base: base, changes: changes, scopes: scopes}
-	r.layers, r.merged = make(map[core.Path][]*Layer[T]), make(map[string]*T)
+	r.layers = make(map[core.Path][]*Layer[T])
 	for i := range layers {
 		at := layers[i].Path
 		r.layers[at] = append(r.layers[at], &layers[i])
@@ -37,29 +31,13 @@ func New[T any](base T, layers []Layer[T], changes *Changes[T], scopes func(core
 	return r
 }
 
-// At returns the settings that apply in a place. The caller must not change them.
+// At returns the settings that apply in a place. The caller must not change what they point to.
 func (r *Resolver[T]) At(place core.Path) *T {
-	changes := r.changes.layers.Load()
-	layers := r.Layers(place)
-	var key strings.Builder
-	for _, l := range layers {
-		key.WriteString(l.From + "\n")
+	values := r.base
+	for _, l := range r.Layers(place) {
+		add(r.fields, reflect.ValueOf(&values).Elem(), reflect.ValueOf(&l.Values).Elem())
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if changes != r.of {
-		clear(r.merged)
-		r.of = changes
-	}
-	values := r.merged[key.String()]
-	if values == nil {
-		values = new(r.base)
-		for _, l := range layers {
-			add(r.fields, reflect.ValueOf(values).Elem(), reflect.ValueOf(&l.Values).Elem())
-		}
-		r.merged[key.String()] = values
-	}
-	return values
+	return &values
 }
 
 // Layers returns the layers that apply in a place; the last one that sets a value wins.

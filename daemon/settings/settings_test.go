@@ -213,9 +213,6 @@ tokens=no limit <budget.place desk>
 	if here.Language != "pt-BR" || *here.PersonTokens != 0 || !*here.Observe || !slices.Equal(here.ActionsDeny.Strings(), []string{"a", "b", "dice_*", "memory_forget", "web*"}) {
 		t.Errorf("desk/1/2/3: %+v", here)
 	}
-	if again := r.At(core.MustPath("desk/1/2/3/4")); again != here {
-		t.Error("equal layers are merged twice")
-	}
 	var order []string
 	for _, l := range r.All() {
 		order = append(order, l.From)
