@@ -199,7 +199,6 @@ type announcing struct {
 	alerts *alerts
 }
 
-// Receive implements core.Inbox.
 func (a announcing) Receive(ctx context.Context, events ...core.Event) error {
 	if err := a.Inbox.Receive(ctx, events...); err != nil {
 		return err

@@ -49,7 +49,6 @@ type foreignFile struct {
 // pollTime is how long a read may continue after its context has ended.
 const pollTime = 100 // milliseconds
 
-// Read implements io.Reader.
 func (r *foreignFile) Read(p []byte) (n int, err error) {
 	if err := r.await(unix.POLLIN, io.EOF); err != nil {
 		return 0, err
@@ -60,7 +59,6 @@ func (r *foreignFile) Read(p []byte) (n int, err error) {
 // pipeBuffer is how many bytes a pipe that is ready takes at once (PIPE_BUF).
 const pipeBuffer = 4096
 
-// Write implements io.Writer.
 func (r *foreignFile) Write(p []byte) (n int, err error) {
 	for n < len(p) {
 		if err := r.await(unix.POLLOUT, r.ctx.Err()); err != nil {

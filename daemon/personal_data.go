@@ -87,7 +87,6 @@ type thoughtless struct {
 	part []byte // of a line that is not whole yet
 }
 
-// Write implements io.Writer.
 func (t *thoughtless) Write(p []byte) (int, error) {
 	t.part = append(t.part, p...)
 	for {

@@ -128,7 +128,6 @@ type exempt struct {
 	access *turn.Access
 }
 
-// Judge implements gate.Gate.
 func (e exempt) Judge(m *core.Message, again bool) gate.Verdict {
 	if person, err := m.Path.Person(m.Author.ID); err == nil && e.access.Allows(person, m) {
 		return gate.Verdict{}
@@ -168,15 +167,14 @@ func (b *Bot) host(c *Config, name string) core.Host {
 }
 
 // host does for plugins, drivers and commands what they want outside of turns, by the parts
-// in force.
+// in force. It implements core.Inbox, core.Asker and core.Messenger.
 type host struct{ *Bot }
 
-// Receive implements core.Inbox.
 func (h host) Receive(ctx context.Context, events ...core.Event) error {
 	return h.Turns.InternalInbox().Receive(ctx, events...)
 }
 
-// Ask implements core.Asker. It never asks the built-in engine.
+// Ask never asks the built-in engine.
 func (h host) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	p := h.InForce()
 	for i := range p.Config.Engines {
@@ -188,7 +186,6 @@ func (h host) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	return llm.Answer{}, core.ErrNoEngine
 }
 
-// Tell implements core.Messenger.
 func (h host) Tell(ctx context.Context, to core.Path, text string) error {
 	t, ok := h.InForce().at(to).(core.Teller)
 	if !ok {
@@ -197,7 +194,6 @@ func (h host) Tell(ctx context.Context, to core.Path, text string) error {
 	return t.Tell(ctx, to, text)
 }
 
-// SendFile implements core.Messenger.
 func (h host) SendFile(ctx context.Context, parts core.Deliveries, n int, what core.Sent, f core.Upload) error {
 	c, ok := h.InForce().at(what.Path).(core.FileSender)
 	if !ok {
@@ -206,7 +202,6 @@ func (h host) SendFile(ctx context.Context, parts core.Deliveries, n int, what c
 	return c.SendFile(ctx, parts, n, what, f)
 }
 
-// Fetch implements core.Messenger.
 func (h host) Fetch(ctx context.Context, place core.Path, a core.Attachment, max int64) ([]byte, error) {
 	f, ok := h.InForce().at(place).(core.Fetcher)
 	if !ok {
@@ -215,12 +210,10 @@ func (h host) Fetch(ctx context.Context, place core.Path, a core.Attachment, max
 	return f.Fetch(ctx, a, max)
 }
 
-// IsAdmin implements core.Messenger.
 func (h host) IsAdmin(person core.Path) bool {
 	return slices.Contains(h.admins(h.InForce().Config), person)
 }
 
-// NotifyAdmins implements core.Messenger.
 func (h host) NotifyAdmins(text string) { h.alerts.report(text) }
 
 // sendAdmins sends a text to each admin on their own platform. It returns at once.

@@ -98,7 +98,6 @@ type meteredWork struct {
 	do   func(context.Context) (tokens int, err error)
 }
 
-// Ask implements core.Asker.
 func (w meteredWork) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	r, err := q.Build(llm.Limits{Engine: w.name})
 	if err != nil {
@@ -114,7 +113,6 @@ func (w meteredWork) Ask(ctx context.Context, q core.Question) (llm.Answer, erro
 // recording shows that a voice message is recorded, where an interface can.
 type recording struct{ core.RecordingIndicator }
 
-// ShowTyping implements core.TypingIndicator.
 func (r recording) ShowTyping(ctx context.Context, place core.Path) { r.ShowRecording(ctx, place) }
 
 // sign returns how the interface of a place shows that the bot does such work.

@@ -143,27 +143,18 @@ func (s *toolServer) call(ctx context.Context, name string, input json.RawMessag
 // noJournal is the action.Journal of a call that ends with its request.
 type noJournal struct{}
 
-// Find implements action.Journal.
-func (noJournal) Find(core.Key) (r core.Record, ok bool) { return r, false }
-
-// Write implements action.Journal.
+func (noJournal) Find(core.Key) (r core.Record, ok bool)            { return r, false }
 func (noJournal) Write(ctx context.Context, _ ...core.Record) error { return ctx.Err() }
-
-// Later implements action.Journal.
-func (noJournal) Later(...core.Record) {}
-
-// Parts implements action.Journal.
-func (noJournal) Parts(core.Key) core.Deliveries { return noDeliveries{} }
+func (noJournal) Later(...core.Record)                              {}
+func (noJournal) Parts(core.Key) core.Deliveries                    { return noDeliveries{} }
 
 // noDeliveries sends nothing: it would be missing from the history.
 type noDeliveries struct{}
 
-// Send implements core.Deliveries.
 func (noDeliveries) Send(
 	context.Context, int, core.Sent, func(context.Context, string) (string, error),
 ) error {
 	return core.Errorf(core.Forbidden, "Other programs cannot send messages with this action.")
 }
 
-// Since implements core.Deliveries.
 func (noDeliveries) Since(int) time.Time { return time.Time{} }

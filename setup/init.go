@@ -68,11 +68,8 @@ func (i *Init) Run(ctx context.Context, env *daemon.Env) error {
 // readSecrets reads the secrets that the flags name. At a terminal, those of standard input
 // are asked for.
 func (i *Init) readSecrets(in io.Reader, atTerminal bool) error {
-	var lines *bufio.Reader
+	lines := bufio.NewReader(in)
 	next := func() (string, error) {
-		if lines == nil {
-			lines = bufio.NewReader(in)
-		}
 		line, err := lines.ReadString('\n')
 		if errors.Is(err, io.EOF) {
 			err = nil

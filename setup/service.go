@@ -77,12 +77,7 @@ func (s *Service) Install(env *daemon.Env) error {
 }
 
 // at returns a path of the machine, below Root.
-func (s *Service) at(path string) string {
-	if s.Root == "" {
-		return path
-	}
-	return filepath.Join(s.Root, path)
-}
+func (s *Service) at(path string) string { return filepath.Join(s.Root, path) }
 
 // inEtc returns a path in the folder of the service's configuration.
 func inEtc(name string) string { return filepath.Join(filepath.Dir(daemon.ServiceConfig), name) }

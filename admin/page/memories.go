@@ -54,7 +54,11 @@ type found struct {
 func (p memoryPages) found(v *visit, facts []core.Fact, f found) error {
 	err := p.looking(v, func(_ core.View, e *privacyFilter) error {
 		for i := range facts {
-			f.Facts = append(f.Facts, p.remembered(e, facts[i]))
+			r := remembered{Fact: facts[i], At: p.date(facts[i].Time), Place: facts[i].Origin.String()}
+			if e.closed(r.Origin) {
+				r.Hidden, r.Fact = true, core.Fact{ID: r.ID, Origin: r.Origin}
+			}
+			f.Facts = append(f.Facts, r)
 		}
 		return nil
 	})
@@ -62,14 +66,6 @@ func (p memoryPages) found(v *visit, facts []core.Fact, f found) error {
 		return err
 	}
 	return p.show(v, "memories", "Memories", "/memories", f)
-}
-
-func (p memoryPages) remembered(e *privacyFilter, f core.Fact) remembered {
-	r := remembered{Fact: f, At: p.date(f.Time), Place: f.Origin.String(), Hidden: e.closed(f.Origin)}
-	if r.Hidden {
-		r.Fact = core.Fact{ID: f.ID, Origin: f.Origin}
-	}
-	return r
 }
 
 // search stores the words of a search and redirects, so that no address contains them and the

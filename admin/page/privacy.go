@@ -61,15 +61,11 @@ func (e *privacyFilter) look(path core.Path) bool {
 		if h.Private {
 			return true
 		}
-		public = public || e.said(h.Path)
+		last, err := e.view.Last(h.Path, lastLooked)
+		byUser := func(entry core.Entry) bool { return !entry.Self }
+		public = public || err == nil && slices.ContainsFunc(last, byUser)
 	}
 	return !public
-}
-
-// said reports whether a user wrote one of the latest entries of a place.
-func (e *privacyFilter) said(path core.Path) bool {
-	last, err := e.view.Last(path, lastLooked)
-	return err == nil && slices.ContainsFunc(last, func(entry core.Entry) bool { return !entry.Self })
 }
 
 // leftOut replaces a text that may quote a thought.
@@ -122,7 +118,11 @@ func (p *Page) open(v *visit) error {
 	}
 	p.Log.Warn("private conversation opened by an admin", "path", place, "reason", reason, "session", v.session.id)
 	v.session.setOpen(place, v.now.Add(openTime))
-	return v.back(place)
+	seq := v.PostFormValue("seq")
+	if seq != "" { // it was opened from a turn
+		return v.to("/turn", "place", place.String(), "seq", seq)
+	}
+	return v.to("/talk/place", "place", place.String())
 }
 
 func (p *Page) close(v *visit) error {
@@ -132,15 +132,6 @@ func (p *Page) close(v *visit) error {
 	}
 	v.session.setOpen(place, v.now)
 	return v.to("/talk")
-}
-
-// back redirects to the turn from which a place was opened, or to its conversation.
-func (v *visit) back(place core.Path) error {
-	seq := v.PostFormValue("seq")
-	if seq != "" {
-		return v.to("/turn", "place", place.String(), "seq", seq)
-	}
-	return v.to("/talk/place", "place", place.String())
 }
 
 // opened is a shown opening.

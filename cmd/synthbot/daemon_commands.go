@@ -231,5 +231,4 @@ func (p *program) serveMCP(ctx context.Context, b *daemon.Bot) error {
 // open is a stream that stays open when it is closed: it is not ours.
 type open struct{ io.Writer }
 
-// Close implements io.Closer.
 func (open) Close() error { return nil }

@@ -224,7 +224,6 @@ type lines int
 // NonBlocking implements memory.NonBlocking: nothing about them is written to the disk again.
 func (l *lines) NonBlocking() {}
 
-// Write implements io.Writer.
 func (l *lines) Write(p []byte) (int, error) {
 	*l += lines(bytes.Count(p, []byte("\n")))
 	return len(p), nil
