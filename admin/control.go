@@ -248,8 +248,7 @@ func (c *Control) Run(ctx context.Context, r Request, in, out, errs *os.File) (s
 // Close closes an unused connection.
 func (c *Control) Close() error { return c.conn.Close() }
 
-// socketPath returns a path of the socket that is short enough for the system (108 bytes).
-// done releases it.
+// socketPath returns a path of the socket that is short enough for the system (108 bytes). done releases it.
 func socketPath(dir string) (name string, done func(), err error) {
 	name = filepath.Join(dir, SocketName)
 	if len(name) < 100 {

@@ -97,8 +97,7 @@ func (m *Metrics) Used(engine string, u llm.Usage) {
 	m.tokens.WithLabelValues(engine, "out").Add(float64(u.Out))
 }
 
-// Engines creates the counters of engines, so that the first failure of one shows as an
-// increase.
+// Engines creates the counters of engines, so that the first failure of one shows as an increase.
 func (m *Metrics) Engines(names ...string) {
 	for _, name := range names {
 		for _, kind := range []llm.ErrorKind{llm.ErrorRetryLater, llm.ErrorFatal, llm.ErrorRefused, llm.ErrorTooLong} {

@@ -13,8 +13,7 @@ import (
 // tracesMax is how many turns are kept.
 const tracesMax = 500
 
-// Traces keeps the latest turns in memory. It implements watch.Observer. Safe for concurrent
-// use.
+// Traces keeps the latest turns in memory. It implements watch.Observer. Safe for concurrent use.
 type Traces struct {
 	mu   sync.Mutex
 	ends []watch.TurnEnd // the newest last

@@ -96,8 +96,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// Document is one file: its content, and the faults found so far. It is not safe
-// for concurrent use.
+// Document is one file: its content, and the faults found so far. It is not safe for concurrent use.
 type Document struct {
 	file     string
 	options  Options
@@ -162,8 +161,7 @@ func (d *Document) Fault(text string, at ...any) { d.root.walk(at).fault(text) }
 // Line is the line of a key, 0 if the file lacks it; at is as in Fault.
 func (d *Document) Line(at ...any) int { return d.root.walk(at).exactLine() }
 
-// SecretFiles returns the files that secrets were read from, without those in
-// $CREDENTIALS_DIRECTORY.
+// SecretFiles returns the files that secrets were read from, without those in $CREDENTIALS_DIRECTORY.
 func (d *Document) SecretFiles() []string { return slices.Clone(d.secrets) }
 
 // Err returns all [Faults] found so far, or nil.
@@ -294,8 +292,7 @@ func (t Table) Unresolved() Table {
 	return t
 }
 
-// Fault adds a fault that the caller found; at leads to the key from the table.
-// The zero Table ignores it.
+// Fault adds a fault that the caller found; at leads to the key from the table. The zero Table ignores it.
 func (t Table) Fault(text string, at ...any) {
 	if t.at != nil {
 		t.at.walk(at).fault(text)

@@ -112,8 +112,7 @@ func (p Page) components(up section, named bool, list []section) []section {
 	return list
 }
 
-// Lint checks the tags of a configuration and of everything that its tables may
-// hold. It is for tests.
+// Lint checks the tags of a configuration and of everything that its tables may hold. It is for tests.
 func (p Page) Lint(into any) (err error) {
 	defer func() {
 		r := recover()

@@ -17,8 +17,7 @@ import (
 // maxSecret is the size limit of a secret's file in bytes.
 const maxSecret = 64 << 10
 
-// secret reads a secret, or resolves its reference. Faults name the reference,
-// never the value.
+// secret reads a secret, or resolves its reference. Faults name the reference, never the value.
 func (r reader) secret(at *cursor, dst reflect.Value) {
 	text, ok := at.value.(string)
 	if !ok {

@@ -54,8 +54,7 @@ func Statements(text string) ([]Statement, error) {
 	return list, nil
 }
 
-// newStatement converts an expression. from and to are offsets on its first and
-// its last line.
+// newStatement converts an expression. from and to are offsets on its first and its last line.
 func newStatement(p *unstable.Parser, e *unstable.Node) (s Statement, from, to int) {
 	from, to = int(e.Raw.Offset), int(e.Raw.Offset+e.Raw.Length)
 	switch e.Kind {

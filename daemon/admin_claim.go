@@ -19,8 +19,7 @@ import (
 	"synthbot/daemon/settings"
 )
 
-// Claim is the hash of a code that makes its first sender an admin; "": there is
-// none.
+// Claim is the hash of a code that makes its first sender an admin; "": there is none.
 type Claim string
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -75,8 +74,7 @@ type wrongCode struct {
 	at     time.Time
 }
 
-// commands is the command that takes the code; there is none without a claim, or after
-// it was used.
+// commands is the command that takes the code; there is none without a claim, or after it was used.
 func (a *adminClaim) commands(c *Config) ([]command.Command, error) {
 	if c.Bot.Claim == "" {
 		return nil, nil
@@ -102,8 +100,7 @@ func (a *adminClaim) used(ctx context.Context, claim Claim) (bool, error) {
 	return used, nil
 }
 
-// try makes the author an admin if the code is right. A second call with the same author
-// does the same again.
+// try makes the author an admin if the code is right. A second call with the same author does the same again.
 func (a *adminClaim) try(ctx context.Context, claim Claim, c command.Call) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -98,8 +98,7 @@ func (b *Bot) putInForce(p *parts) {
 // Messenger sends messages outside of turns.
 func (b *Bot) Messenger() core.Messenger { return host{b} }
 
-// admins are the people who may do everything: those of the configuration, and those who
-// became admins since.
+// admins are the people who may do everything: those of the configuration, and those who became admins since.
 func (b *Bot) admins(c *Config) []core.Path {
 	return slices.Concat(c.Bot.Admins, claimedAdmins(b.changes))
 }
@@ -138,8 +137,7 @@ func (b *Bot) commands(p *parts) (*command.Registry, error) {
 	return r, nil
 }
 
-// collectActions gathers the actions of all plugins and interfaces, under the policy of
-// the configuration.
+// collectActions gathers the actions of all plugins and interfaces, under the policy of the configuration.
 func (p *parts) collectActions(further ...core.Plugin) error {
 	var all []core.Plugin
 	for _, i := range p.Interfaces {

@@ -204,8 +204,7 @@ func loopback(address string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// engineFaults reports the faults of an engine's table, except for keys that have a fault
-// already.
+// engineFaults reports the faults of an engine's table, except for keys that have a fault already.
 func engineFaults(d *config.Document, i int, err error) {
 	if err == nil {
 		return
@@ -328,8 +327,7 @@ func (c *Config) checkTwice(d *config.Document) {
 	}
 }
 
-// interfaceNames returns the names of the interfaces and the drivers, which paths may
-// begin with.
+// interfaceNames returns the names of the interfaces and the drivers, which paths may begin with.
 func (c *Config) interfaceNames() []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(driverNames(), maps.Keys(c.kinds)))))
 }
@@ -381,8 +379,7 @@ func WalkConfig(c *Config, f func(key, text string)) {
 	})
 }
 
-// walk calls f with each setting of the configuration and of the interfaces and plugins that
-// are on.
+// walk calls f with each setting of the configuration and of the interfaces and plugins that are on.
 func (c *Config) walk(f func(path string, v reflect.Value)) {
 	config.Walk("", &c.Tables, f)
 	for _, e := range c.Enabled {

@@ -64,8 +64,7 @@ func (b *Bot) small(p *parts) (*recon.Small, error) {
 	return nil, nil
 }
 
-// embed lets memories be found by meaning, with the first engine that has a model
-// for that.
+// embed lets memories be found by meaning, with the first engine that has a model for that.
 func (b *Bot) embed(p *parts) {
 	if b.Data.DB == nil {
 		return

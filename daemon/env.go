@@ -144,8 +144,7 @@ func (c *Config) Beside(path string) string {
 	return filepath.Join(filepath.Dir(c.File), path)
 }
 
-// WriteFile writes a file completely, or not at all. A new file gets the owner of the one
-// that it replaces.
+// WriteFile writes a file completely, or not at all. A new file gets the owner of the one that it replaces.
 func WriteFile(file string, data []byte, mode fs.FileMode) error {
 	return writeFile(file, data, mode, keepOwner)
 }

@@ -213,8 +213,7 @@ func driverNames() (names []string) {
 	return names
 }
 
-// Account makes an interface of that platform for a token alone; nil if there is no
-// such platform.
+// Account makes an interface of that platform for a token alone; nil if there is no such platform.
 func (p *Env) Account(platform, apiURL string, token core.Secret) (core.Interface, error) {
 	d, ok := findDriver(platform)
 	if !ok {
@@ -317,8 +316,7 @@ func ReachableInterfaces(m maker) ([]core.Interface, error) {
 	})
 }
 
-// InterfacesToLookAt makes the enabled interfaces and a terminal, for commands that only
-// look.
+// InterfacesToLookAt makes the enabled interfaces and a terminal, for commands that only look.
 func InterfacesToLookAt(m maker) ([]core.Interface, error) {
 	return withConsole(m, func() core.Interface { return console.New(console.Options{In: m.In, Out: m.Out}) })
 }

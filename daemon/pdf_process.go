@@ -66,8 +66,7 @@ func ServePDF(in io.Reader, out io.Writer) error {
 	return err
 }
 
-// limitPDF limits this process, and makes it the first one that the system kills if memory
-// runs out.
+// limitPDF limits this process, and makes it the first one that the system kills if memory runs out.
 func limitPDF() error {
 	for what, limit := range map[int]uint64{
 		unix.RLIMIT_CPU: uint64(pdfTime / time.Second), unix.RLIMIT_DATA: pdfMemory,

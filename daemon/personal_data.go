@@ -16,8 +16,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// maxSentData is how many bytes of personal data are sent in a chat. An admin can export
-// more.
+// maxSentData is how many bytes of personal data are sent in a chat. An admin can export more.
 const maxSentData = 8 << 20
 
 // personalData shows, exports and erases what the bot keeps about people and places.
@@ -80,8 +79,7 @@ func (d *personalData) Export(ctx context.Context, w io.Writer, path core.Path) 
 	return nil
 }
 
-// thoughtless is a writer of JSON lines that leaves out the private thoughts of the
-// model, at any depth.
+// thoughtless is a writer of JSON lines that leaves out the private thoughts of the model, at any depth.
 type thoughtless struct {
 	next io.Writer
 	part []byte // of a line that is not whole yet

@@ -72,8 +72,7 @@ func (c *Config) loadPersona(file string, d *config.Document, at ...any) *person
 	return who
 }
 
-// personaEditor lets the admin's page edit the persona files that the configuration
-// names, and no others.
+// personaEditor lets the admin's page edit the persona files that the configuration names, and no others.
 type personaEditor struct{ bot *Bot }
 
 // maxPersona is the largest file that is edited, in bytes.
@@ -116,8 +115,7 @@ func (e personaEditor) Preview(name, text string) (core.Persona, error) {
 	return who.For(""), nil
 }
 
-// Save implements adminpage.Personas. The file is replaced whole, and the
-// configuration read again.
+// Save implements adminpage.Personas. The file is replaced whole, and the configuration read again.
 func (e personaEditor) Save(name, text, was string) error {
 	if len(text) > maxPersona {
 		return fmt.Errorf("a persona of %d bytes is too large: at most %d", len(text), maxPersona)

@@ -38,8 +38,7 @@ type (
 	resolver     = settings.Resolver[settings.Settings]
 )
 
-// resolver makes the resolver of the configuration's settings and those that users
-// changed by command.
+// resolver makes the resolver of the configuration's settings and those that users changed by command.
 func (c *Config) resolver(changes *placeChanges, scopes func(core.Path) []core.Path) *resolver {
 	var layers []placeLayer
 	for _, p := range c.Budget.Places {
@@ -101,8 +100,7 @@ func (p *parts) policy() (policy action.Policy) {
 	return policy
 }
 
-// placeBudgets returns the budgets of [[budget.place]], and those of the setting
-// tokens.
+// placeBudgets returns the budgets of [[budget.place]], and those of the setting tokens.
 func (p *parts) placeBudgets() []engine.PlaceBudget {
 	list := slices.Clone(p.Config.Budget.Places)
 	for _, l := range p.settings.All() {

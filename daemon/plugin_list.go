@@ -109,8 +109,7 @@ func newModeration(h core.Host, c moderationTable) (*moderation.Plugin, error) {
 // BlueprintName is the name of the plugin that makes actions of blueprints.
 const BlueprintName = "blueprint"
 
-// hasBlueprints reports whether there are blueprints: the plugin standard shows their
-// results.
+// hasBlueprints reports whether there are blueprints: the plugin standard shows their results.
 func hasBlueprints(c *Config) bool {
 	table, named := c.Plugins[BlueprintName]
 	var common anyPlugin
@@ -163,8 +162,7 @@ func cardOf(p *persona.Persona, at core.Path) lorebook.Card {
 	return lorebook.Card{Path: at, Char: p.Name, Book: p.Book}
 }
 
-// checkServers refuses names of servers that are those of others: their actions
-// would clash.
+// checkServers refuses names of servers that are those of others: their actions would clash.
 func checkServers(c *Config, own any) (faults []string) {
 	for _, s := range own.(*mcp.Config).Servers {
 		_, plugin := c.Plugins[s.Name]

@@ -22,8 +22,7 @@ type available struct {
 	constructor
 	byDefault bool                 // it is on without a table
 	wanted    func(c *Config) bool // or if this returns true; optional
-	// complete completes the plugin's struct, and returns the faults of the files that it
-	// names. Optional.
+	// complete completes the plugin's struct, and returns the faults of the files that it names. Optional.
 	complete func(c *Config, own any) []string
 }
 
@@ -50,8 +49,7 @@ type chosen struct {
 	Own any
 }
 
-// decodePlugins reads the table of each plugin into its own struct. Some plugins are on
-// without a table.
+// decodePlugins reads the table of each plugin into its own struct. Some plugins are on without a table.
 func decodePlugins(c *Config, d *config.Document) {
 	for _, a := range availablePlugins {
 		table, named := c.Plugins[a.name]

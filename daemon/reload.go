@@ -147,15 +147,13 @@ func (r *reloads) settingsChanged() {
 	r.rebuild()
 }
 
-// adminsChanged lets turns learn at once who the admins are, and interfaces when they
-// are made again.
+// adminsChanged lets turns learn at once who the admins are, and interfaces when they are made again.
 func (r *reloads) adminsChanged() {
 	r.settingsChanged()
 	notify(r.requested)
 }
 
-// needRestart returns an error if configurations differ in what cannot change while the
-// process lives.
+// needRestart returns an error if configurations differ in what cannot change while the process lives.
 func (e *Env) needRestart(old, next *Config) error {
 	was, err1 := old.DataDir(e.Getenv)
 	is, err2 := next.DataDir(e.Getenv)
@@ -191,8 +189,7 @@ func (e *Env) needRestart(old, next *Config) error {
 	return nil
 }
 
-// settle is how long a file must stay as it is before it is read: editors write
-// in several steps.
+// settle is how long a file must stay as it is before it is read: editors write in several steps.
 const settle = 500 * time.Millisecond
 
 // openWatch begins to watch the configuration file and the personas and secrets that it

@@ -142,8 +142,7 @@ func (m *monitor) diskFull(full bool) {
 	m.Turns.Retry()
 }
 
-// alive returns nil if turns can run and a write to the store commits. A full disk is
-// not the bot's fault.
+// alive returns nil if turns can run and a write to the store commits. A full disk is not the bot's fault.
 func (m *monitor) alive(ctx context.Context) error {
 	if err := m.Turns.Pulse(ctx); !errors.Is(err, core.ErrFull) {
 		return err
@@ -151,8 +150,7 @@ func (m *monitor) alive(ctx context.Context) error {
 	return nil
 }
 
-// ready returns nil if every interface takes in messages, and a write to the store
-// commits.
+// ready returns nil if every interface takes in messages, and a write to the store commits.
 func (m *monitor) ready(ctx context.Context) error {
 	if m.full.Load() {
 		return core.ErrFull

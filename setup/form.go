@@ -12,8 +12,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// Form is a Terminal that shows each question as a form. In and Out are a real
-// terminal.
+// Form is a Terminal that shows each question as a form. In and Out are a real terminal.
 type Form struct {
 	In    io.Reader
 	Out   io.Writer

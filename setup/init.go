@@ -65,8 +65,7 @@ func (i *Init) Run(ctx context.Context, env *daemon.Env) error {
 	return finish(ctx, env, c, w)
 }
 
-// readSecrets reads the secrets that the flags name. At a terminal, those of standard input
-// are asked for.
+// readSecrets reads the secrets that the flags name. At a terminal, those of standard input are asked for.
 func (i *Init) readSecrets(in io.Reader, atTerminal bool) error {
 	lines := bufio.NewReader(in)
 	next := func() (string, error) {

@@ -200,8 +200,7 @@ func (s *Service) writeUnits() error {
 	return errors.Join(errs...)
 }
 
-// modes returns the modes of files: the user may read the configuration, and only root the
-// secrets.
+// modes returns the modes of files: the user may read the configuration, and only root the secrets.
 func (s *Service) modes() string {
 	lines := []string{
 		"# Who may read the configuration of synthbot. Secrets are passed to it at each start.",

@@ -69,8 +69,7 @@ func opensTable(s *config.Statement) bool {
 	return !s.Commented && (s.Kind == config.StatementHeader || s.Kind == config.StatementArray)
 }
 
-// add adds texts to a list that has some already. It keeps the lines and comments of a list
-// of several lines.
+// add adds texts to a list that has some already. It keeps the lines and comments of a list of several lines.
 func (f *File) add(all, existing []string, key string, table ...string) {
 	missing := slices.DeleteFunc(slices.Clone(all), func(text string) bool { return slices.Contains(existing, text) })
 	i := f.find(append(slices.Clone(table), key))
@@ -197,8 +196,7 @@ func (f *File) headers(k config.StatementKind, key []string) (all []int) {
 	return all
 }
 
-// addDotted adds a key to a table without a header, which exists only in dotted keys
-// (bot.name = "x").
+// addDotted adds a key to a table without a header, which exists only in dotted keys (bot.name = "x").
 func (f *File) addDotted(table []string, key, literal string) (added bool) {
 	last, from := -1, 0
 	for i, full := range f.values() {
@@ -222,8 +220,7 @@ func (f *File) addAfter(i int, line string) {
 	f.replace(end, end, line+f.newline)
 }
 
-// addHeader adds the header of a table: it uncomments one, or adds one at the end of the
-// file.
+// addHeader adds the header of a table: it uncomments one, or adds one at the end of the file.
 func (f *File) addHeader(k config.StatementKind, key []string) int {
 	for i := range f.statements {
 		s := &f.statements[i]
@@ -255,8 +252,7 @@ func (f *File) hasValues(i int) bool {
 	return false
 }
 
-// put adds a key to the table at i: in the place of a commented one, or after the last key
-// of the table.
+// put adds a key to the table at i: in the place of a commented one, or after the last key of the table.
 func (f *File) put(i int, key, literal string) {
 	line, last := config.QuoteKey(key)+" = "+literal, i
 	for j := i + 1; j < len(f.statements) && !opensTable(&f.statements[j]); j++ {

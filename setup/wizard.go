@@ -188,8 +188,7 @@ func (w *Wizard) checkSecrets(ctx context.Context) error {
 	return nil
 }
 
-// resolve returns the secret of an answer; the zero Secret if there is none, or if nothing
-// is checked.
+// resolve returns the secret of an answer; the zero Secret if there is none, or if nothing is checked.
 func (w *Wizard) resolve(s Secret) (core.Secret, error) {
 	if !s.Typed.IsZero() || !s.changes() || w.Probes.Identify == nil {
 		return s.Typed, nil
@@ -255,8 +254,7 @@ func (w *Wizard) sameEngine() bool {
 // knowsOllama reports whether the environment has the address of the Ollama.
 func (w *Wizard) knowsOllama() bool { return w.Engine == "ollama" && w.Defaults.Ollama != "" }
 
-// lacksBaseURL reports whether the engine runs on a machine of the user, at an address that no
-// answer has.
+// lacksBaseURL reports whether the engine runs on a machine of the user, at an address that no answer has.
 func (w *Wizard) lacksBaseURL() bool {
 	unknown := !needsKey(w.Engine) && !w.sameEngine() && (w.Engine != "ollama" || w.models == nil)
 	return w.hasModel() && w.BaseURL == "" && (unknown || w.knowsOllama())

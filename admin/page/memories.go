@@ -114,8 +114,7 @@ func (p memoryPages) visible(v *visit) (see []core.Path, err error) {
 	return see, err
 }
 
-// factOf returns the memory with an id and origin. It returns core.ErrUnknown if there is
-// none.
+// factOf returns the memory with an id and origin. It returns core.ErrUnknown if there is none.
 func (p memoryPages) factOf(v *visit, id, origin string) (core.Fact, error) {
 	var at core.Path
 	if err := at.UnmarshalText([]byte(origin)); err != nil {

@@ -55,8 +55,7 @@ type File struct {
 	Editable       bool   // it is text that can be written
 }
 
-// Personas are the persona files of the configuration. Errors of Preview and Save are shown to
-// the admin.
+// Personas are the persona files of the configuration. Errors of Preview and Save are shown to the admin.
 type Personas interface {
 	Files() []File
 	// Preview returns the persona of a text.

@@ -111,8 +111,7 @@ type shelf struct{ actions []core.Action }
 func (shelf) Name() string             { return "catalogue" }
 func (s shelf) Actions() []core.Action { return s.actions }
 
-// loadCatalogue reads a file as `synthbot actions --format json` writes it; no
-// file is an empty shelf.
+// loadCatalogue reads a file as `synthbot actions --format json` writes it; no file is an empty shelf.
 func loadCatalogue(file string) (shelf, error) {
 	if file == "" {
 		return shelf{}, nil

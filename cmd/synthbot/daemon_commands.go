@@ -116,8 +116,7 @@ type exited int
 
 func (e exited) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// forward hands a command to the daemon, if it is one for it and there is one;
-// then the error is exited.
+// forward hands a command to the daemon, if it is one for it and there is one; then the error is exited.
 func (p *program) forward(c *cobra.Command, given []string) error {
 	local := c.Flags().Changed("catalogue") // names a file that the daemon may be unable to read
 	if p.host != nil || c.Annotations[remote] == "" || local {

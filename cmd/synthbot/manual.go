@@ -81,8 +81,7 @@ func manualOf(b *strings.Builder, c *cobra.Command) {
 	}
 }
 
-// roff makes text of what could be taken for requests, and keeps hyphens such
-// that an option can be copied.
+// roff makes text of what could be taken for requests, and keeps hyphens such that an option can be copied.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	lines := strings.Split(text, "\n")

@@ -8,8 +8,7 @@ import (
 	"synthbot/core"
 )
 
-// Resolver returns the settings that apply in a place, and where each comes from.
-// Safe for concurrent use.
+// Resolver returns the settings that apply in a place, and where each comes from. Safe for concurrent use.
 type Resolver[T any] struct {
 	fields  []field
 	base    T
@@ -70,8 +69,7 @@ func (r *Resolver[T]) paths(place core.Path) (list []core.Path) {
 	return list
 }
 
-// All returns all layers, shorter paths first; of one path, those of the
-// configuration first.
+// All returns all layers, shorter paths first; of one path, those of the configuration first.
 func (r *Resolver[T]) All() []*Layer[T] {
 	var list []*Layer[T]
 	for _, layers := range r.layers {

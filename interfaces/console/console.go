@@ -54,8 +54,7 @@ type Options struct {
 	Now func() time.Time // nil: time.Now
 }
 
-// Console is an interface with one place. Safe for concurrent use; Listen may be called
-// once.
+// Console is an interface with one place. Safe for concurrent use; Listen may be called once.
 type Console struct {
 	opt    Options
 	place  core.Path
@@ -77,8 +76,7 @@ var (
 	_ watch.Observer       = (*Console)(nil)
 )
 
-// New makes a console. Listen returns the error of a name or session that cannot be part of
-// a path.
+// New makes a console. Listen returns the error of a name or session that cannot be part of a path.
 func New(o Options) *Console {
 	for value, fallback := range map[*string]string{
 		&o.Name: "console", &o.Session: "main", &o.User: "user", &o.PersonaName: "bot",
@@ -109,8 +107,7 @@ func (c *Console) Place() core.Path { return c.place }
 // Reaches implements core.Reachable.
 func (c *Console) Reaches(place core.Path) bool { return place == c.place }
 
-// Listen receives lines until the input ends, ctx ends, or the user leaves; none of these is
-// an error.
+// Listen receives lines until the input ends, ctx ends, or the user leaves; none of these is an error.
 func (c *Console) Listen(ctx context.Context, in core.Inbox) error {
 	if c.err != nil {
 		return fmt.Errorf("%s: session: %w", c.opt.Name, c.err)
@@ -167,8 +164,7 @@ func (c *Console) chosen(text string) string {
 	return c.choices[n-1]
 }
 
-// commandName matches the first word of a line that may be a chat command. An unknown one
-// is a message.
+// commandName matches the first word of a line that may be a chat command. An unknown one is a message.
 var commandName = regexp.MustCompile(`^/[a-z0-9_]{1,32}$`)
 
 func (c *Console) nextID() string {

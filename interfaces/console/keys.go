@@ -52,8 +52,7 @@ const (
 	pasteEnd   = "\x1b[201~"
 )
 
-// decoder converts the bytes that a terminal sends to keys. It keeps an incomplete key
-// until the next bytes.
+// decoder converts the bytes that a terminal sends to keys. It keeps an incomplete key until the next bytes.
 type decoder struct{ rest []byte }
 
 func (d *decoder) feed(data []byte) []key {

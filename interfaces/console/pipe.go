@@ -46,8 +46,7 @@ func (c *Console) listenPipe(ctx context.Context, in core.Inbox) error {
 	}
 }
 
-// exchange hands a line to the inbox and waits until its turn is over. It returns the error
-// of the output.
+// exchange hands a line to the inbox and waits until its turn is over. It returns the error of the output.
 func (c *Console) exchange(ctx context.Context, in core.Inbox, text string) error {
 	if text == "" {
 		return nil
@@ -104,8 +103,7 @@ func readAll[T any](in io.Reader, next func() (T, error)) (_ <-chan read[T], sto
 	}
 }
 
-// readLine reads one line and keeps at most core.MaxText bytes of it. A last line without a
-// newline counts.
+// readLine reads one line and keeps at most core.MaxText bytes of it. A last line without a newline counts.
 func readLine(r *bufio.Reader) (l line, err error) {
 	var kept []byte
 	for {

@@ -10,8 +10,7 @@ import (
 	"synthbot/core/watch"
 )
 
-// Server is an interface of terminals that attach to a running daemon. Safe for concurrent
-// use.
+// Server is an interface of terminals that attach to a running daemon. Safe for concurrent use.
 type Server struct {
 	name    string
 	console *Console      // describes the action; nobody uses it
