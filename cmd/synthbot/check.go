@@ -26,7 +26,7 @@ import (
 func checkCommand(p *program) *cobra.Command {
 	var online, fix, changes bool
 	var path string
-	found := &findings{out: p.Out}
+	found := &findings{out: p.Out, format: formatText}
 	c := &cobra.Command{
 		Use: "check", Short: "Check the configuration and report all problems at once", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
