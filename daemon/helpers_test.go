@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"synthbot/core/coretest"
 )
 
 var update = flag.Bool("update", false, "write the generated files")
@@ -54,7 +56,7 @@ func write(t testing.TB, file, text string) {
 // until waits until a condition holds.
 func until(t testing.TB, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(coretest.Patience); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it does not come about")
 		}

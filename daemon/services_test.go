@@ -20,7 +20,7 @@ func TestNotifyDeadline(t *testing.T) {
 			t.Fatal("it never ends to listen")
 		}
 	}
-	if took := time.Since(began); took > 20*time.Second {
+	if took := time.Since(began); took > 2*time.Minute {
 		t.Errorf("it took %s to give up", took)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"synthbot/core/coretest"
 )
 
 // TestPlainForm answers line by line, as on a dumb terminal.
@@ -95,7 +97,7 @@ func watch(t *testing.T, master *os.File) *screen {
 // sees waits until a text was shown after what was seen before.
 func (s *screen) sees(text string) {
 	s.t.Helper()
-	late := time.After(10 * time.Second)
+	late := time.After(coretest.Patience)
 	for from := len(s.all); !strings.Contains(s.all[from:], text); {
 		select {
 		case more, ok := <-s.shown:
@@ -143,7 +145,7 @@ func TestForm(t *testing.T) {
 		select {
 		case r := <-done:
 			return r.text, r.err
-		case <-time.After(10 * time.Second):
+		case <-time.After(coretest.Patience):
 			t.Fatal("the form does not end")
 		}
 		return "", nil

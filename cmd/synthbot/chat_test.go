@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"synthbot/core/coretest"
 )
 
 // TestLeavingDoesNotWait: who leaves while the engine thinks is let go soon, and
@@ -36,7 +38,7 @@ func TestLeavingDoesNotWait(t *testing.T) {
 		if status != statusDone {
 			t.Errorf("it ended with %d", status)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(coretest.Patience):
 		t.Fatal("it waits for the engine")
 	}
 }

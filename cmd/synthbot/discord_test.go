@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"synthbot/core/coretest"
 	"synthbot/interfaces/discord/discordtest"
 )
 
@@ -44,7 +45,7 @@ pace = "off"
 // awaits waits until the bot has said that in a channel.
 func awaits(t *testing.T, s *discordtest.Server, channel, text string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), coretest.Patience)
 	defer cancel()
 	if !s.Await(ctx, func() bool { return slices.Contains(s.Texts(channel), text) }) {
 		t.Fatalf("in %s it says %q, and not %q", channel, s.Texts(channel), text)
@@ -89,7 +90,7 @@ activation = "always"
 `, discordtest.Token, second.URL, second.URL, discordtest.GuildID, discordtest.CategoryID, discordtest.HallID, discordtest.TopicID, side)))
 	d.tells("READY")
 	for _, s := range []*discordtest.Server{first, second} {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), coretest.Patience)
 		defer cancel()
 		if !s.Await(ctx, func() bool { return s.Live() > 0 }) {
 			t.Fatal("it does not connect")
@@ -197,7 +198,7 @@ func TestDiscordKill(t *testing.T) {
 			}
 			select {
 			case <-hangs:
-			case <-time.After(20 * time.Second):
+			case <-time.After(coretest.Patience):
 				t.Fatal("it sends nothing")
 			}
 			k.until("it stands", func() bool { return len(s.Texts(place)) == c.nth })
@@ -261,7 +262,7 @@ func (k *discordLife) start() (kill func()) {
 // until waits for something to be so on the platform.
 func (k *discordLife) until(what string, ok func() bool) {
 	k.Helper()
-	ctx, cancel := context.WithTimeout(k.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(k.Context(), coretest.Patience)
 	defer cancel()
 	if !k.s.Await(ctx, ok) {
 		raw, _ := os.ReadFile(k.log.Name())

@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
+	"synthbot/core/coretest"
 	"synthbot/interfaces/discord/discordtest"
 )
 
@@ -157,7 +157,7 @@ func TestThoughtsInAnAnswer(t *testing.T) {
 // engine away from nobody, and pays for them.
 func TestDeletedQuestions(t *testing.T) {
 	thinks, gone := make(chan struct{}), make(chan struct{})
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), coretest.Patience)
 	say := func(c chan struct{}) {
 		select {
 		case c <- struct{}{}:

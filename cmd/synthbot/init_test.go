@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"synthbot/core/coretest"
 	"synthbot/interfaces/discord/discordtest"
 	"synthbot/interfaces/telegram/telegramtest"
 )
@@ -74,7 +75,7 @@ func TestFromNothing(t *testing.T) {
 	if asked := strings.Join(model.since(0), ""); strings.Count(asked, `"max_tokens":2048`) != 1 || !strings.Contains(asked, "You are Mira") {
 		t.Errorf("the model was asked %q", asked)
 	}
-	if took := time.Since(began); took > time.Minute {
+	if took := time.Since(began); took > coretest.Patience {
 		t.Errorf("it took %s", took)
 	}
 	for name, mode := range map[string]os.FileMode{"config.toml": 0o600, "discord_token": 0o600, "persona/mira.toml": 0o644} {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -45,6 +46,11 @@ func echo(t *testing.T) string { return echoAfter(t, 0) }
 
 // echoAfter is echo, after a while.
 func echoAfter(t *testing.T, takes time.Duration) string {
+	return echoOnce(t, func(context.Context) { time.Sleep(takes) })
+}
+
+// echoOnce is echo that answers once ready returns.
+func echoOnce(t *testing.T, ready func(context.Context)) string {
 	word := regexp.MustCompile(`m\d+`)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var asked struct {
@@ -58,7 +64,7 @@ func echoAfter(t *testing.T, takes time.Duration) string {
 		if json.Unmarshal(last, &text) != nil {
 			text = string(last)
 		}
-		time.Sleep(takes)
+		ready(r.Context())
 		_, input, _ := strings.Cut(text, `"payload":{"text":`)
 		input, _, _ = strings.Cut(input, `"input_source"`)
 		reply, err := json.Marshal(fmt.Sprintf(`{"response":"re %s"}`, strings.Join(word.FindAllString(input, -1), " ")))
@@ -218,10 +224,9 @@ func (k *killing) end(left func() []string) {
 // that has not changed for long.
 func (k *killing) patiently(failure string, every time.Duration, left func() int) {
 	k.Helper()
-	const patience = 2 * time.Minute
 	last, since := left(), time.Now()
 	for last != 0 {
-		if time.Since(since) > patience {
+		if time.Since(since) > coretest.Patience {
 			k.Fatalf("%s: %d are left\n%s", failure, last, k.tail())
 		}
 		time.Sleep(every)

@@ -161,7 +161,7 @@ var browsers = []string{"nobody", "open", "dead"}
 // virtual machine took the processor away are left out. One iteration is a round
 // of each: go test -run '^$' -bench Page$ -benchtime 60x ./cmd/synthbot takes 90 s.
 func BenchmarkPage(b *testing.B) {
-	platform, file := atTelegram(b, newSlow(b, 0).URL, "[admin]\nlisten = \""+freeAddress(b)+"\"\n")
+	platform, file := atTelegram(b, newSlow(b, nil).URL, "[admin]\nlisten = \""+freeAddress(b)+"\"\n")
 	for i := range killChats {
 		platform.AddPerson(telegramtest.Person{ID: int64(1000 + i), Name: "Jay"})
 	}

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"synthbot/core/coretest"
 )
 
 // daemonUnderTest runs the daemon in this process, with a terminal of pipes and
@@ -68,7 +70,7 @@ func (d *daemonUnderTest) write(config string) {
 func (d *daemonUnderTest) tells(want string) {
 	d.t.Helper()
 	buf := make([]byte, 4096)
-	if err := d.told.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := d.told.SetReadDeadline(time.Now().Add(coretest.Patience)); err != nil {
 		d.t.Fatal(err)
 	}
 	for {
@@ -231,7 +233,7 @@ func TestDaemon(t *testing.T) {
 		if status != statusDone {
 			t.Errorf("it ended with %d", status)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(coretest.Patience):
 		t.Fatal("it does not end")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"synthbot/core/coretest"
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
@@ -103,7 +104,7 @@ func atTelegram(t testing.TB, model, more string) (*telegramtest.Server, string)
 // hears waits until the bot has said n messages in a chat, and returns them.
 func hears(t *testing.T, platform *telegramtest.Server, chat int64, n int) (texts []string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(coretest.Patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		texts = nil
 		for _, m := range platform.Messages(chat) {
 			if m.From == telegramtest.BotID {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"synthbot/core/coretest"
 	"synthbot/daemon"
 )
 
@@ -110,7 +111,7 @@ func (p *process) until(want string) {
 // eventually waits for what takes its time on a slow machine.
 func eventually(t *testing.T, ready func() bool, otherwise func() string) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !ready(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(coretest.Patience); !ready(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal(otherwise())
 		}
@@ -123,7 +124,7 @@ func (p *process) ends() int {
 	select {
 	case <-p.over:
 		return p.cmd.ProcessState.ExitCode()
-	case <-time.After(time.Minute):
+	case <-time.After(coretest.Patience):
 		p.t.Fatalf("it does not end: %s", p.text())
 		return 0
 	}
@@ -192,7 +193,7 @@ func (h *hung) asked(t *testing.T) {
 	t.Helper()
 	select {
 	case <-h.requests:
-	case <-time.After(time.Minute):
+	case <-time.After(coretest.Patience):
 		t.Fatal("nobody asks")
 	}
 }

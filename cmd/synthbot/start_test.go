@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
 	"synthbot/memory"
 )
 
@@ -54,7 +55,7 @@ func BenchmarkStart(b *testing.B) {
 		if err := c.Start(); err != nil {
 			b.Fatal(err)
 		}
-		if err := told.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		if err := told.SetReadDeadline(time.Now().Add(coretest.Patience)); err != nil {
 			b.Fatal(err)
 		}
 		buf := make([]byte, 256)

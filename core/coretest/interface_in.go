@@ -209,7 +209,7 @@ func testRestart(t *testing.T, w World) {
 	}
 }
 
-// testEnds expects Listen to end at once, also before it began.
+// testEnds expects Listen to end before a poll would, also before it began.
 func testEnds(t *testing.T, w World) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -221,7 +221,7 @@ func testEnds(t *testing.T, w World) {
 	l.Inbox.Wait(t, 1)
 	began := time.Now()
 	l.stop()
-	if took := time.Since(began); took > 2*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("Listen ended after %v", took)
 	}
 }

@@ -12,9 +12,6 @@ import (
 	"synthbot/core"
 )
 
-// patience is how long a suite waits for what must come.
-const patience = 20 * time.Second
-
 // Inbox is a true core.Inbox that keeps events in memory. The zero value works.
 type Inbox struct {
 	// Fail, where set, is asked before events are taken in.
@@ -66,7 +63,7 @@ func (b *Inbox) Events() []core.Event {
 // Wait returns the events once there are n of them.
 func (b *Inbox) Wait(t testing.TB, n int) []core.Event {
 	t.Helper()
-	late := time.NewTimer(patience)
+	late := time.NewTimer(Patience)
 	defer late.Stop()
 	for {
 		b.mu.Lock()
@@ -220,7 +217,7 @@ func listen(t testing.TB, w World, in *Inbox) *listening {
 				if err != nil {
 					t.Errorf("Listen: %v", err)
 				}
-			case <-time.After(patience):
+			case <-time.After(Patience):
 				t.Error("Listen goes on after its context ended")
 			}
 		})

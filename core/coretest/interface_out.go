@@ -25,7 +25,7 @@ func try(ctx context.Context, t testing.TB, d core.Interface, p Place, payload s
 // send expects it to work.
 func send(t testing.TB, d core.Interface, p Place, payload string, parts *Parts) []core.Sent {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	if err := try(ctx, t, d, p, payload, parts); err != nil {
 		t.Fatalf("%.60s to %s: %v", payload, p.Path, err)
@@ -211,7 +211,7 @@ func testFaults(t *testing.T, w World) {
 		for n := range 2 {
 			parts := &Parts{}
 			all.Go(func() {
-				ctx, cancel := context.WithTimeout(context.Background(), patience)
+				ctx, cancel := context.WithTimeout(context.Background(), Patience)
 				defer cancel()
 				send := func() error { return try(ctx, t, l, p, fmt.Sprintf(`{"text":"%s %d"}`, fault, n), parts) }
 				if err := Again(ctx, send); err != nil {
@@ -282,7 +282,7 @@ func testThinks(t *testing.T, w World) {
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan struct{})
 		go func() { defer close(done); thinker.ShowTyping(ctx, p.Path) }()
-		for end := time.Now().Add(patience); w.Thinking(t, p) == 0; {
+		for end := time.Now().Add(Patience); w.Thinking(t, p) == 0; {
 			if time.Now().After(end) {
 				t.Fatalf("%s shows no sign", p.Path)
 			}
@@ -291,7 +291,7 @@ func testThinks(t *testing.T, w World) {
 		cancel()
 		select {
 		case <-done:
-		case <-time.After(patience):
+		case <-time.After(Patience):
 			t.Fatalf("%s: Think goes on", p.Path)
 		}
 		send(t, d, p, `{"text":"here"}`, &Parts{})

@@ -16,6 +16,9 @@ func Sample[N int | time.Duration](full, usual N) N {
 	return usual
 }
 
+// Patience is how long a test waits for what must happen. It is over only when a test fails: no machine is so slow.
+const Patience = 5 * time.Minute
+
 // Stolen is how long others have had the processors of this virtual machine, in
 // ticks of /proc/stat; 0 where the kernel does not say. A round of a benchmark in
 // which it grew tells more of the neighbours than of the code.

@@ -160,9 +160,6 @@ func testActionsAtOnce(t *testing.T, p core.Plugin) {
 	all.Wait()
 }
 
-// soon is how long something may take to end after its context did.
-const soon = 3 * time.Second
-
 // Call is a call of an action in the place, as a turn would make it.
 func Call(a *core.Action, place core.Path, who core.Author, payload json.RawMessage) core.Call {
 	return core.Call{
@@ -189,7 +186,7 @@ func testDoEnds(t *testing.T, p core.Plugin) {
 	}
 }
 
-// ends fails the test if f does not end soon.
+// ends fails the test if f does not end.
 func ends(t *testing.T, what string, f func()) {
 	t.Helper()
 	over := make(chan struct{})
@@ -197,7 +194,7 @@ func ends(t *testing.T, what string, f func()) {
 		defer close(over)
 		f()
 	}()
-	timer := time.NewTimer(soon)
+	timer := time.NewTimer(Patience)
 	defer timer.Stop()
 	select {
 	case <-over:
@@ -223,7 +220,7 @@ func testForeign(t *testing.T, p core.Plugin) {
 		for _, payload := range []string{``, `{`, `[]`, `7`, `"x"`} {
 			var err error
 			ends(t, a.Name, func() {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), Patience)
 				defer cancel()
 				err = safely(t, &a, ctx, json.RawMessage(payload))
 			})

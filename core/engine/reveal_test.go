@@ -132,7 +132,7 @@ func TestRevealIsBounded(t *testing.T) {
 			slow.Write(filler[len(filler)-1:] + "<{\"b")
 		}
 	}
-	if took := time.Since(begin); took > 20*time.Second { // quadratic, it takes many minutes
+	if took := time.Since(begin); took > 2*time.Minute { // quadratic, it takes many minutes
 		t.Errorf("it took %v", took)
 	}
 	deep := NewReveal(core.MustPath("tg/1"), "message_tg")

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
 	"synthbot/core/llm"
 )
 
@@ -124,7 +125,7 @@ func aiSays(text string) http.HandlerFunc {
 
 // table is an engine of the openai API at the server.
 func (s *server) table(change ...func(*Config)) Config {
-	c := Config{Name: "test", Provider: "vllm", Model: "m1", BaseURL: s.URL, APIKey: core.NewSecret(testKey), Timeout: 5 * time.Second, Temperature: -1, MaxTokens: 100, Stream: true}
+	c := Config{Name: "test", Provider: "vllm", Model: "m1", BaseURL: s.URL, APIKey: core.NewSecret(testKey), Timeout: coretest.Patience, Temperature: -1, MaxTokens: 100, Stream: true}
 	for _, f := range change {
 		f(&c)
 	}
@@ -156,7 +157,7 @@ func hello() llm.Request {
 const testSchema = `{"type":"object","properties":{"response":{"type":"string"}},"required":["response"],"additionalProperties":false}`
 
 func bounded(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), coretest.Patience)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -78,7 +78,7 @@ func TestUnthinkIsLinear(t *testing.T) {
 	for _, piece := range []string{"<think>", "</think>", "<think></think>", "`<think>`", "<", "[", "```<think>", "<|channel|>final<|message|>"} {
 		Unthink(strings.Repeat(piece, 1<<20/len(piece)))
 	}
-	if took := time.Since(began); took > 10*time.Second { // quadratic, it takes many minutes
+	if took := time.Since(began); took > 2*time.Minute { // quadratic, it takes many minutes
 		t.Errorf("it took %v", took)
 	}
 }

@@ -121,7 +121,7 @@ func fix(s string) string {
 func marked(s string) bool { return strings.Contains(s, " characters cut…] ") }
 
 func TestReduction(t *testing.T) {
-	seeds := coretest.Sample(40_000, 8000)
+	seeds := coretest.Sample(40_000, 2500)
 	if raced { // the race detector makes it ten times slower, and there is one goroutine
 		seeds /= 10
 	}

@@ -84,7 +84,7 @@ func recogniser(t *testing.T, answer func(r *http.Request, sound []byte) (int, s
 	t.Cleanup(s.Close)
 	l := NewListener(&Config{In: In{
 		Provider: byServer, BaseURL: s.URL + "/v1", APIKey: core.NewSecret("key"), Model: "whisper-1",
-		Timeout: 10 * time.Second, Longest: time.Minute, MaxSize: 1 << 20,
+		Timeout: time.Minute, Longest: time.Minute, MaxSize: 1 << 20,
 	}})
 	t.Cleanup(l.client.CloseIdleConnections)
 	return l
@@ -198,7 +198,7 @@ func TestClearAnswers(t *testing.T) {
 
 func TestProgramHears(t *testing.T) {
 	c := Config{In: In{
-		Provider: byProgram, Timeout: 10 * time.Second, Longest: time.Minute, MaxSize: 1 << 20,
+		Provider: byProgram, Timeout: time.Minute, Longest: time.Minute, MaxSize: 1 << 20,
 		Program: []string{"sh", "-c", `cat "$1"; echo "|$2;$HOME"`, "sh", "{file}", "{language}"},
 	}}
 	wave := append([]byte("OggS"), " what is said"...)

@@ -27,8 +27,8 @@ func TestTry(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	c := &Config{In: In{Provider: byServer, BaseURL: server.URL, Timeout: time.Second, APIKey: core.NewSecret("swordfish")},
-		Out: Out{Provider: byServer, BaseURL: server.URL, Timeout: time.Second, When: "always", MaxText: 100}}
+	c := &Config{In: In{Provider: byServer, BaseURL: server.URL, Timeout: time.Minute, APIKey: core.NewSecret("swordfish")},
+		Out: Out{Provider: byServer, BaseURL: server.URL, Timeout: time.Minute, When: "always", MaxText: 100}}
 	check := func(name, want string) {
 		t.Helper()
 		var got []string

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
 )
 
 // sentences are what a synthesiser says and a recogniser hears.
@@ -55,10 +56,7 @@ func TestRealSpeech(t *testing.T) {
 		Provider: byProgram, Timeout: time.Minute, Longest: time.Minute, MaxSize: 1 << 20,
 		Program: []string{"pocketsphinx_continuous", "-infile", "{file}", "-logfn", os.DevNull, "-jsgf", grammar},
 	}})
-	some := sentences
-	if testing.Short() {
-		some = some[:3]
-	}
+	some := sentences[:coretest.Sample(len(sentences), 3)]
 	wrong, all := 0, 0
 	for _, s := range some {
 		got, err := l.Hear(t.Context(), core.Attachment{}, "en", free, content(spoken(t, dir, s)))

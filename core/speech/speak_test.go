@@ -44,7 +44,7 @@ func TestServerSpeaks(t *testing.T) {
 	defer s.Close()
 	speaker := NewSpeaker(&Config{Out: Out{
 		Provider: byServer, BaseURL: s.URL + "/v1", APIKey: core.NewSecret("key"), Model: "tts-1", Voice: "alloy",
-		When: "reply", Timeout: 10 * time.Second, MaxText: 20,
+		When: "reply", Timeout: time.Minute, MaxText: 20,
 	}})
 	defer speaker.client.CloseIdleConnections()
 	booked := 0
@@ -85,7 +85,7 @@ func TestProgramSpeaks(t *testing.T) {
 		"fails":              {[]string{"false"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := NewSpeaker(&Config{Out: Out{Provider: byProgram, Program: tc.argv, When: "always", Timeout: 10 * time.Second, MaxText: 100}})
+			s := NewSpeaker(&Config{Out: Out{Provider: byProgram, Program: tc.argv, When: "always", Timeout: time.Minute, MaxText: 100}})
 			f, err := s.Speak(t.Context(), "Hello.", "nova", free)
 			left, readErr := os.ReadDir(os.TempDir())
 			if len(left) > 0 || readErr != nil {

@@ -325,7 +325,7 @@ func TestCommandIsNotRepeated(t *testing.T) {
 	room := coretest.NewRoom("room")
 	b := start(t, s, room, coretest.NewAsker(plan("answer")), with)
 	b.receive(called("1", "jay", "pay"))
-	for deadline := time.Now().Add(10 * time.Second); calls.Load() == 0; {
+	for deadline := time.Now().Add(coretest.Patience); calls.Load() == 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("the command does not run")
 		}

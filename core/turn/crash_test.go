@@ -192,7 +192,7 @@ func (b *bot) quiet() {
 		}
 		select {
 		case <-b.room.Ends():
-		case <-time.After(10 * time.Second):
+		case <-time.After(coretest.Patience):
 			b.t.Fatalf("something still waits in %v", waiting)
 		}
 	}

@@ -74,7 +74,7 @@ talking:
 		case <-room.Ends():
 		case <-dead:
 			break talking
-		case <-time.After(10 * time.Second):
+		case <-time.After(coretest.Patience):
 			t.Fatalf("nothing came of %q", text)
 		}
 	}

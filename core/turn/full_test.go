@@ -227,7 +227,7 @@ func TestReallyFullDisk(t *testing.T) {
 		}
 	}
 	makeRoom()
-	for end := time.Now().Add(2 * time.Minute); len(platform.Sent()) < messages && time.Now().Before(end); {
+	for end := time.Now().Add(coretest.Patience); len(platform.Sent()) < messages && time.Now().Before(end); {
 		time.Sleep(50 * time.Millisecond) // places look again by themselves
 	}
 	b.quiet()

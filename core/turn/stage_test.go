@@ -56,7 +56,7 @@ func (g *gallery) saw(t *testing.T, n int) {
 	for range n {
 		select {
 		case <-g.over:
-		case <-time.After(10 * time.Second):
+		case <-time.After(coretest.Patience):
 			t.Fatal("a turn is not over")
 		}
 	}

@@ -137,7 +137,7 @@ func (b *bot) ended(n int) (ends []watch.TurnEnd) {
 		select {
 		case e := <-b.room.Ends():
 			ends = append(ends, e)
-		case <-time.After(10 * time.Second):
+		case <-time.After(coretest.Patience):
 			b.t.Fatalf("%d of %d turns ended", len(ends), n)
 		}
 	}
@@ -150,7 +150,7 @@ func (b *bot) thinks(n int) {
 	for i := range n {
 		select {
 		case <-b.asker.Begun():
-		case <-time.After(10 * time.Second):
+		case <-time.After(coretest.Patience):
 			b.t.Fatalf("the model was asked %d times, want %d", i, n)
 		}
 	}
@@ -407,7 +407,7 @@ func TestBrokenOff(t *testing.T) {
 		t.Helper()
 		select {
 		case <-tried:
-		case <-time.After(10 * time.Second):
+		case <-time.After(coretest.Patience):
 			t.Fatal("the turn is not taken up")
 		}
 	}
@@ -460,7 +460,7 @@ func TestQuestionBrokenOff(t *testing.T) {
 	for range 2 {
 		select {
 		case <-tried:
-		case <-time.After(10 * time.Second):
+		case <-time.After(coretest.Patience):
 			t.Fatal("the question is not tried again")
 		}
 	}

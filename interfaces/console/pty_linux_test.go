@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
 )
 
 // session is a conversation on a real pseudo terminal: the test presses keys at
@@ -33,9 +34,6 @@ type session struct {
 	late    bool // the wait is over
 	written string
 }
-
-// patience is how long a test waits for what must come.
-const patience = 5 * time.Second
 
 func newSession(t *testing.T, b *bot, o Options) *session {
 	t.Helper()
@@ -102,7 +100,7 @@ func (s *session) press(keys string) {
 // see waits until the screen fulfils a condition.
 func (s *session) see(what string, ok func(screen string) bool) {
 	s.t.Helper()
-	timer := time.AfterFunc(patience, func() {
+	timer := time.AfterFunc(coretest.Patience, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.late = true
@@ -150,7 +148,7 @@ func (s *session) ended() {
 		if err != nil {
 			s.t.Errorf("Listen: %v", err)
 		}
-	case <-time.After(patience):
+	case <-time.After(coretest.Patience):
 		s.t.Fatalf("Listen did not end; the screen is\n%s", s.vt.text())
 	}
 	after, err := getState(s.slave)
@@ -430,7 +428,7 @@ func TestTerminalEndsWhenItIsGone(t *testing.T) {
 		if err != nil {
 			t.Errorf("Listen: %v", err)
 		}
-	case <-time.After(patience):
+	case <-time.After(coretest.Patience):
 		t.Fatal("Listen did not end")
 	}
 }

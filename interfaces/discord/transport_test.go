@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
 	"synthbot/interfaces/discord/discordtest"
 	"synthbot/interfaces/discord/gateway"
 )
@@ -173,7 +174,7 @@ func TestFatal(t *testing.T) {
 					return !c.Read()
 				}
 			})
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), coretest.Patience)
 			defer cancel()
 			err := s.bot(t).Listen(ctx, newInbox())
 			if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "discord: ") {
@@ -190,7 +191,7 @@ func TestTokenRefusedByREST(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d := s.bot(t, func(o *Options) { o.Config.Token = core.NewSecret("wrong") })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), coretest.Patience)
 	defer cancel()
 	if err := d.Listen(ctx, newInbox()); err == nil || !strings.Contains(err.Error(), "the token is refused") {
 		t.Errorf("ended with %v", err)
@@ -317,7 +318,7 @@ func TestTokenRefusedLater(t *testing.T) {
 	s := newServer(t)
 	d := s.bot(t)
 	ended := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), coretest.Patience)
 	defer cancel()
 	go func() { ended <- d.Listen(ctx, newInbox()) }()
 	until(t, "connected", func() bool { return d.cache.known(guildID) })
@@ -337,7 +338,7 @@ func TestTokenRevokedWhileConnected(t *testing.T) {
 	s := newServer(t)
 	d := s.bot(t)
 	ended := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), coretest.Patience)
 	defer cancel()
 	go func() { ended <- d.Listen(ctx, newInbox()) }()
 	until(t, "connected", func() bool { return d.cache.known(guildID) })

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
 	"synthbot/core/driver"
 	"synthbot/interfaces/discord/discordtest"
 	"synthbot/interfaces/discord/gateway"
@@ -108,7 +109,7 @@ type inbox struct {
 }
 
 func newInbox() *inbox {
-	return &inbox{known: map[string]bool{}, stir: make(chan struct{}, 1), patience: time.Minute}
+	return &inbox{known: map[string]bool{}, stir: make(chan struct{}, 1), patience: coretest.Patience}
 }
 
 func (i *inbox) Receive(_ context.Context, events ...core.Event) error {
@@ -184,7 +185,7 @@ func (i *inbox) texts() []string {
 // until waits for a condition that nothing tells of.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	within(t, time.Minute, what, ok)
+	within(t, coretest.Patience, what, ok)
 }
 
 func within(t testing.TB, limit time.Duration, what string, ok func() bool) {
@@ -194,7 +195,7 @@ func within(t testing.TB, limit time.Duration, what string, ok func() bool) {
 			t.Fatalf("not in time: %s", what)
 		}
 		select {
-		case <-time.After(limit / 30_000):
+		case <-time.After(2 * time.Millisecond):
 		case <-t.Context().Done():
 			t.Fatalf("test over: %s", what)
 		}
@@ -260,7 +261,7 @@ func (s *server) listening(t testing.TB, d *Driver, in core.Inbox) (stop func() 
 			cancel()
 			select {
 			case err = <-ended:
-			case <-time.After(time.Minute):
+			case <-time.After(coretest.Patience):
 				err = errors.New("Listen does not end")
 			}
 		})

@@ -274,7 +274,7 @@ func TestButtonRows(t *testing.T) {
 // await waits for what happens in another goroutine.
 func await(t *testing.T, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !f(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(coretest.Patience); !f(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it never happened")
 		}

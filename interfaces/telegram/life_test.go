@@ -138,7 +138,7 @@ func TestTokenRevokedWebhook(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "token") {
 			t.Errorf("ended with %v", err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(coretest.Patience):
 		t.Fatal("Listen goes on")
 	}
 }

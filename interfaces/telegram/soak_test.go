@@ -239,7 +239,7 @@ func soaked() int {
 	if testing.Short() || watched {
 		return 1000
 	}
-	return 10000
+	return coretest.Sample(10_000, 2000)
 }
 
 func TestSoak(t *testing.T) {

@@ -101,7 +101,7 @@ func TestConform(t *testing.T) {
 	plugintest.Conform(t, plugintest.Case{
 		Name: "clock",
 		Make: func(t *testing.T, stand *plugintest.Harness) core.Plugin {
-			c := Config{Weather: weatherPrompt, Forecast: s.URL, Geocoding: s.URL, Timeout: time.Second}
+			c := Config{Weather: weatherPrompt, Forecast: s.URL, Geocoding: s.URL, Timeout: time.Minute}
 			p, err := New(stand.Host, plugintest.Defaults(t, c))
 			if err != nil {
 				t.Fatal(err)

@@ -44,7 +44,7 @@ func TestEverything(t *testing.T) {
 	t.Parallel()
 	b := start(t, nil, Server{
 		Name: "every", Command: everything(t, "stdio"), Env: map[string]core.Secret{"EVERY_KEY": core.NewSecret("s3cr3t-token")},
-		Timeout: 10 * time.Second, Start: 20 * time.Second, Media: true,
+		Timeout: time.Minute, Start: 2 * time.Minute, Media: true,
 	})
 	b.there("every_echo")
 	b.there("every_resource_read")

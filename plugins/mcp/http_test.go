@@ -21,7 +21,7 @@ import (
 func remote(url string) Server {
 	return Server{
 		Name: "test", URL: url, Headers: map[string]core.Secret{"X-Key": core.NewSecret("s3cr3t-token")},
-		Timeout: 10 * time.Second, Start: 3 * time.Second,
+		Timeout: time.Minute, Start: time.Minute,
 	}
 }
 

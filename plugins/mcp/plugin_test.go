@@ -110,14 +110,14 @@ func complete(s Server) Server {
 func own(how string) Server {
 	return Server{
 		Name: "test", Command: []string{os.Args[0]}, Env: map[string]core.Secret{mode: core.NewSecret(how), "TOKEN": core.NewSecret("s3cr3t-token")},
-		Timeout: 5 * time.Second, Start: 5 * time.Second, Media: true,
+		Timeout: time.Minute, Start: time.Minute, Media: true,
 	}
 }
 
 // until waits until the names of the actions are as they should be.
 func (b *bench) until(what string, holds func(names []string) bool) {
 	b.t.Helper()
-	late := time.NewTimer(20 * time.Second)
+	late := time.NewTimer(coretest.Patience)
 	defer late.Stop()
 	for !holds(b.names()) {
 		select {
@@ -180,7 +180,7 @@ func TestTools(t *testing.T) {
 	b := start(t, nil, own("good"))
 	b.there("test_echo")
 	a := b.action("test_echo")
-	if a.Brief != "Echo a text" || a.Confirm || a.Outside || a.Permission != core.PermissionAdmins || !a.Idempotent || a.Timeout != 5*time.Second {
+	if a.Brief != "Echo a text" || a.Confirm || a.Outside || a.Permission != core.PermissionAdmins || !a.Idempotent || a.Timeout != time.Minute {
 		t.Errorf("echo: %+v", a)
 	}
 	w := b.action("test_write-file")
@@ -319,7 +319,7 @@ func (b *bench) says(what string, times int) {
 	b.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for late := time.After(20 * time.Second); strings.Count(b.log.String(), what) < times; {
+	for late := time.After(coretest.Patience); strings.Count(b.log.String(), what) < times; {
 		select {
 		case <-tick.C:
 		case <-late:

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
 	"synthbot/plugins/plugintest"
 )
 
@@ -238,7 +239,7 @@ func waitFor(ended chan error) error {
 	select {
 	case err := <-ended:
 		return err
-	case <-time.After(10 * time.Second):
+	case <-time.After(coretest.Patience):
 		return errors.New("it does not end")
 	}
 }

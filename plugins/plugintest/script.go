@@ -210,7 +210,7 @@ func (s *Script) idle() bool {
 }
 
 // patience is how long a line waits for what must come, in true time.
-const patience = 10 * time.Second
+const patience = coretest.Patience
 
 // until waits until the condition holds.
 func (s *Script) until(holds func() bool) bool {

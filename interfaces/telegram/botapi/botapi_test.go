@@ -61,7 +61,7 @@ func TestWindow(t *testing.T) {
 func newClient(t *testing.T, w *telegramtest.Server) *Client {
 	t.Helper()
 	c, err := New(Options{
-		Name: "telegram", URL: w.URL, Token: telegramtest.Token, Timeout: 5 * time.Second, State: nothing{}, Dial: w.Dial,
+		Name: "telegram", URL: w.URL, Token: telegramtest.Token, Timeout: time.Minute, State: nothing{}, Dial: w.Dial,
 		Clock: time.Now, Log: slog.New(slog.DiscardHandler),
 		Hooks: Hooks{
 			Chat: func(chat int64) int64 { return chat }, Revoked: func(error) {}, Admin: func(string) {},

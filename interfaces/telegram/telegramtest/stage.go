@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// patience is how long a test waits for what must happen, on the slowest machine.
+const patience = 5 * time.Minute
+
 // Delay sets how long requests take before they are answered; nil: no time.
 // Requests of getUpdates are not delayed: they wait for updates.
 func (s *Server) Delay(f func(Call) time.Duration) {
@@ -81,10 +84,10 @@ func (s *Server) knows(element string) bool {
 }
 
 // Await returns when ok does; it looks again after each request that the server
-// answered. It fails the test after twenty seconds.
+// answered. It fails the test when its patience is over.
 func (s *Server) Await(tb testing.TB, ok func() bool) {
 	tb.Helper()
-	late := time.NewTimer(20 * time.Second)
+	late := time.NewTimer(patience)
 	defer late.Stop()
 	for {
 		s.mu.Lock()
