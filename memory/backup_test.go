@@ -141,6 +141,9 @@ func TestCompact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := furnished(t, dir)
 		secret := "a secret that goes away"
+		if err := os.WriteFile(filepath.Join(dir, FileName+compactSuffix), []byte("of a crash"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		for i := range 300 {
 			add(t, db, message(kitchen, fmt.Sprint(i), secret+strings.Repeat(" and more", 1000)))
 		}

@@ -182,6 +182,7 @@ func TestForgetIsContinuedInASalvagedFile(t *testing.T) {
 		}
 		later := open(t, saved)
 		later.starting.Wait()
+		want(t, "people that are being forgotten", len(later.epochs.inProgress), 0)
 		want(t, "what is left of a private place", remains(t, later, alone), nil)
 		traces(t, later, "JAYSECRET", "1000")
 	}

@@ -140,14 +140,11 @@ func TestTimeOfTheNewest(t *testing.T) {
 	if err := db.Forget(t.Context(), jay); err != nil {
 		t.Fatal(err)
 	}
-	err := db.view(t.Context(), func(v *view) error {
-		h, err := v.Head(group)
-		want(t, "time", h.Time, day.Add(time.Hour))
-		return err
-	})
-	if err != nil {
+	want(t, "time", headOf(t, db, group).Time, day.Add(time.Hour))
+	if err := db.Forget(t.Context(), ann); err != nil {
 		t.Fatal(err)
 	}
+	want(t, "time where nothing is left", headOf(t, db, group).Time, day.Add(time.Hour))
 }
 
 // TestJournalsOfOneTransaction: all turns that answered a forgotten person lose their

@@ -26,8 +26,13 @@ func longWork(t *testing.T) map[string]func(context.Context, *DB) error {
 		t.Fatal(err)
 	}
 	return map[string]func(context.Context, *DB) error{
-		"forget a person":  func(ctx context.Context, db *DB) error { return db.Forget(ctx, jay) },
-		"forget a place":   func(ctx context.Context, db *DB) error { return db.Forget(ctx, group) },
+		"forget a person": func(ctx context.Context, db *DB) error { return db.Forget(ctx, jay) },
+		"forget a place":  func(ctx context.Context, db *DB) error { return db.Forget(ctx, group) },
+		"forget a moved place": func(ctx context.Context, db *DB) error {
+			to := core.MustPath("chat/super")
+			err := db.Commit(t.Context(), moves(group, to))
+			return errors.Join(err, db.Forget(ctx, to))
+		},
 		"forget everybody": func(ctx context.Context, db *DB) error { return db.Forget(ctx, core.Path{}) },
 		"prune": func(ctx context.Context, db *DB) error {
 			return db.Prune(ctx, Config{Messages: 1, Journal: time.Hour})

@@ -98,7 +98,7 @@ func (m migration) move(from, to core.Path) {
 	})
 	m.moveNumbers(bucketDue, source, target, shift, func(_ uint64, _, value []byte) []byte { return value })
 	m.moveNumbers(bucketJournal, source, target, shift, func(_ uint64, rest, value []byte) []byte {
-		if shift > 0 && bytes.Equal(rest, make([]byte, 6)) {
+		if bytes.Equal(rest, make([]byte, 6)) {
 			return shiftRecord(value, shift)
 		}
 		return value

@@ -302,12 +302,9 @@ func (w *writer) readMeta() (version int, err error) {
 		}
 		w.db.file.unclean = meta.Get([]byte(metaClean)) == nil
 		w.db.file.installation = string(meta.Get([]byte(metaName)))
-		floor, err := strconv.ParseUint(string(meta.Get([]byte(metaFloor))), 10, 64)
-		if err == nil {
-			w.db.epochs.floor = floor
-		}
-		version, err = strconv.Atoi(string(meta.Get([]byte(metaSchema))))
-		if err != nil || version < 1 {
+		w.db.epochs.floor, _ = strconv.ParseUint(string(meta.Get([]byte(metaFloor))), 10, 64)
+		version, _ = strconv.Atoi(string(meta.Get([]byte(metaSchema))))
+		if version < 1 {
 			return fmt.Errorf("%w: %w: schema %q", core.ErrDamaged, errForeign, meta.Get([]byte(metaSchema)))
 		}
 		return nil

@@ -3,8 +3,10 @@ package memory
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -247,5 +249,58 @@ func TestDamageUnderTheRunningBot(t *testing.T) {
 			}
 		}
 		db.Close()
+	}
+}
+
+// TestUpgradeOfWhatCannotBeRead: the rest of an older file is upgraded.
+func TestUpgradeOfWhatCannotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	db := openWith(t, dir, Options{Log: slog.New(slog.DiscardHandler)})
+	populated(t, db)
+	broken := binary.BigEndian.AppendUint64(nil, 77)
+	entry := seqKey(append(placeKey(group), "no number"...), 1)
+	err := db.update(t.Context(), func(t *tx) {
+		t.bucket(bucketMeta).Put([]byte(metaSchema), []byte("3"))
+		t.bucket(bucketFacts).Put(broken, []byte("{"))
+		private := core.Event{Message: core.Message{Private: true}}
+		t.bucket(bucketLog).Put(entry, encodeEntry(&storedEntry{Entry: core.Entry{Event: private}}))
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	again := openWith(t, dir, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if !strings.Contains(log.String(), "cannot be read") {
+		t.Errorf("the log says %q", &log)
+	}
+	want(t, "memories", len(recall(t, again, core.FactQuery{Text: "tea", See: []core.Path{group}})), 1)
+	err = again.view(t.Context(), func(v *view) error {
+		want(t, "head of no place", v.bucket(bucketPlaces).Get(placeKey(core.Path{})), nil)
+		return nil
+	})
+	err2 := again.update(t.Context(), func(t *tx) {
+		t.bucket(bucketFacts).Delete(broken)
+		t.bucket(bucketLog).Delete(entry)
+	})
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAnotherProgramsFile: one without a version above zero is refused.
+func TestAnotherProgramsFile(t *testing.T) {
+	for _, version := range []string{"", "x", "0"} {
+		dir := t.TempDir()
+		db, err := Open(dir, Options{NoSync: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = db.update(t.Context(), func(t *tx) { t.bucket(bucketMeta).Put([]byte(metaSchema), []byte(version)) })
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir, Options{NoSync: true}); !errors.Is(err, core.ErrDamaged) {
+			t.Errorf("version %q: %v, want core.ErrDamaged", version, err)
+		}
 	}
 }

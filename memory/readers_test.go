@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"synthbot/core"
 )
@@ -168,4 +169,68 @@ func TestPrivatePlacesOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "her place", texts(t, db, anns), []string{"between us"})
+}
+
+// TestWordsWithoutAnAuthor: what may be older than somebody's request to be forgotten is left
+// out of quotes and forwards, unless it is known to be somebody else's.
+func TestWordsWithoutAnAuthor(t *testing.T) {
+	now := day
+	db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return now }})
+	kept, gone := message(group, "kept", "stays"), message(group, "gone", "goes")
+	kept.Message.Author.ID, gone.Message.Author.ID = "2000", "2000"
+	add(t, db, asks("j", "1000"), kept, gone)
+	commit(t, db, &core.Batch{Change: []core.Event{{Kind: core.KindDeletion, Message: core.Message{Path: group}, Target: "gone"}}})
+	if err := db.Forget(t.Context(), jay); err != nil {
+		t.Fatal(err)
+	}
+	before, after := day.Add(-time.Hour), day.Add(time.Hour)
+	for name, tc := range map[string]struct {
+		quote core.Quote
+		stays bool
+	}{
+		"an old quote": {core.Quote{Text: "x", Time: before}, false}, "a new quote": {core.Quote{Text: "x", Time: after}, true},
+		"a quote that is known": {core.Quote{ID: "kept", Text: "x", Time: before}, true},
+		"a quote of somebody":   {core.Quote{From: core.Author{ID: "2000"}, Text: "x", Time: before}, true},
+		"a quote of no words":   {core.Quote{Time: before}, true},
+		"a quote of the gone":   {core.Quote{From: core.Author{ID: "1000"}, Text: "x", Time: before}, false},
+	} {
+		e := message(group, name, name)
+		e.Message.Author.ID, e.Message.Time, e.Message.ReplyTo = "2000", after, &tc.quote
+		add(t, db, e)
+		entries := everything(t, db)[group]
+		quote := entries[len(entries)-1].Message.ReplyTo
+		if stays := quote.Text == tc.quote.Text && quote.Time.Equal(tc.quote.Time); stays != tc.stays {
+			t.Errorf("%s: %+v is left", name, quote)
+		}
+	}
+	for name, tc := range map[string]struct {
+		passed core.Foreign
+		stays  bool
+	}{
+		"an old forward": {core.Foreign{Text: "x", Time: before}, false}, "a new forward": {core.Foreign{Text: "x", Time: after}, true},
+		"of what is kept":    {core.Foreign{Text: "x", Time: before, Path: group, ID: "kept"}, true},
+		"of what is deleted": {core.Foreign{Text: "x", Time: before, Path: group, ID: "gone"}, false},
+		"of what is unknown": {core.Foreign{Text: "x", Time: before, Path: group, ID: "none"}, false},
+		"of a photo":         {core.Foreign{Time: before, Voice: true}, true},
+	} {
+		e := message(group, name, name)
+		tc.passed.Kind = core.ForeignForward
+		e.Message.Author.ID, e.Message.Time, e.Message.Foreign = "2000", after, []core.Foreign{tc.passed}
+		add(t, db, e)
+		entries := everything(t, db)[group]
+		passed := entries[len(entries)-1].Message.Foreign[0]
+		if stays := passed.Text == tc.passed.Text && passed.Voice == tc.passed.Voice; stays != tc.stays {
+			t.Errorf("%s: %+v is left", name, passed)
+		}
+	}
+	now = after.Add(time.Hour)
+	if err := db.Forget(t.Context(), core.Path{}); err != nil {
+		t.Fatal(err)
+	}
+	old, fresh := message(group, "old", "old"), message(group, "fresh", "fresh")
+	old.Message.Author.ID, old.Message.Time = "2000", after
+	fresh.Message.Author.ID, fresh.Message.Time = "2000", now
+	b := &core.Batch{Append: []core.Entry{old, fresh}}
+	commit(t, db, b)
+	want(t, "known after everybody was forgotten", b.Known, []bool{true, false})
 }

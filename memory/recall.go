@@ -232,13 +232,12 @@ func (s *search) hit(id uint64, origin core.Path, rank []byte) *hit {
 	return &s.hits[i]
 }
 
-// best chooses the hits with the best scores, as indices. They have all required terms, and
-// one of the words unless terms are required.
+// best chooses the hits with the best scores, as indices. They have all required terms.
 func (s *search) best() []int {
 	b := topN[int]{keep: max(maxRefined, s.q.N), order: s.order}
 	for i := range s.hits {
 		h := &s.hits[i]
-		if h.required == len(s.required) && (h.words != 0 || len(s.words) == 0 || len(s.required) > 0) {
+		if h.required == len(s.required) {
 			h.score = s.score(h)
 			b.add(i)
 		}

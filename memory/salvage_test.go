@@ -117,10 +117,12 @@ func TestSalvageMakesAnew(t *testing.T) {
 	if err := errors.Join(db.Forget(t.Context(), kitchen), db.Forget(t.Context(), core.MustPath("chat/nobody"))); err != nil {
 		t.Fatal(err)
 	}
-	said := add(t, db, message(kitchen, "k", "waits"), message(kitchen, "", "x"))
+	said := add(t, db, message(kitchen, "k", "waits"), message(kitchen, "", "x"), message(topic, "t", "x"))
 	said[0].Due = true
 	err = db.write(t.Context(), &job{run: func(t *tx) error {
 		t.bucket(bucketPlaces).Delete(placeKey(alone))
+		t.head(placeKey(topic)).private = true // what was said there in private is deleted
+		t.finish()
 		t.bucket(bucketIDs).Delete(idKey(placeKey(group), "g1"))
 		t.bucket(bucketIDs).Put(idKey(placeKey(group), "g2"), []byte{1, 1})
 		t.bucket(bucketDue).Delete(seqKey(placeKey(group), 4))
@@ -146,7 +148,7 @@ func TestSalvageMakesAnew(t *testing.T) {
 	}
 	saved := open(t, dir)
 	want(t, "waiting", len(dueIn(t, saved, group)), 2)
-	want(t, "private", privacy(t, saved), map[core.Path]bool{group: false, alone: true, kitchen: false})
+	want(t, "private", privacy(t, saved), map[core.Path]bool{group: false, alone: true, kitchen: false, topic: true})
 	for _, e := range []core.Entry{message(group, "g1", "again"), message(group, "g2", "again"), message(alone, "p1", "again")} {
 		b := &core.Batch{Append: []core.Entry{e}}
 		if err := saved.Commit(t.Context(), b); err != nil || !b.Known[0] {
