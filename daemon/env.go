@@ -73,7 +73,7 @@ func (e *Env) ConfigFile() string {
 func (e *Env) MustLoad() (*Config, error) {
 	c, err := e.Load()
 	if err == nil && c.File == "" {
-		err = Usagef("no configuration file: give one with -c, or write ./config.toml (config.example.toml shows how)")
+		err = Usagef("no configuration file: `synthbot init` asks a few questions and writes one; -c names another")
 	}
 	return c, err
 }

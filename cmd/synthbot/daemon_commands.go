@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -16,14 +17,35 @@ import (
 	"synthbot/admin"
 	"synthbot/core"
 	"synthbot/daemon"
+	"synthbot/interfaces/console"
 	"synthbot/plugins/mcp"
+	"synthbot/setup"
 )
 
 func runCommand(p *program) *cobra.Command {
 	return p.fileFlag(&cobra.Command{
 		Use: "run", Short: "Run the bot until SIGINT or SIGTERM; SIGHUP reloads the configuration", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return p.daemon(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := p.offerInit(c.Context()); err != nil {
+				return err
+			}
+			return p.daemon(c.Context())
+		},
 	})
+}
+
+// offerInit asks whether to set the bot up, if there is no configuration and somebody at a terminal.
+func (p *program) offerInit(ctx context.Context) error {
+	if p.ConfigFile() != "" || !console.IsTerminal(p.In) || !console.IsTerminal(p.Out) {
+		return nil
+	}
+	fmt.Fprint(p.Out, "There is no configuration yet. Answer a few questions to write one? [Y/n] ")
+	var answer string
+	_, err := fmt.Fscanln(p.In, &answer) // an empty line is an error, too, and means yes
+	if errors.Is(err, io.EOF) || answer != "" && !strings.HasPrefix(strings.ToLower(answer), "y") {
+		return nil // and the daemon says what is missing
+	}
+	return (&setup.Init{}).Run(ctx, p.Env)
 }
 
 // daemon runs the bot until ctx or a signal ends it.
