@@ -100,7 +100,7 @@ func reason(err error) string {
 type Document struct {
 	file     string
 	options  Options
-	root     cursor
+	root     *node
 	broken   bool // a part could not be read, so that keys may only seem missing
 	findings faultList
 	secrets  []string // the files that secrets were read from
@@ -119,7 +119,7 @@ func Open(file string, o Options) *Document {
 	data, err := o.read(file, MaxFile)
 	if err != nil && len(data) <= MaxFile {
 		d := &Document{file: file, options: o, broken: true}
-		d.root = cursor{doc: d}
+		d.root = &node{doc: d}
 		d.Fault("cannot be read: " + reason(err))
 		return d
 	}
@@ -130,14 +130,13 @@ func Open(file string, o Options) *Document {
 // nil; Err returns the faults. file is for messages, and its folder for secrets.
 func Parse(file string, data []byte, o Options) *Document {
 	d := &Document{file: file, options: o}
-	d.root = cursor{doc: d}
+	d.root = &node{doc: d}
 	if len(data) > MaxFile {
 		d.broken = true
 		d.Fault(fmt.Sprintf("is over %d KiB; a configuration is smaller", MaxFile>>10))
 		return d
 	}
-	values, positions := d.parse(bytes.TrimPrefix(data, []byte(byteOrderMark)))
-	d.root.value, d.root.node = values, positions
+	d.root = d.parse(bytes.TrimPrefix(data, []byte(byteOrderMark)))
 	return d
 }
 
@@ -151,7 +150,7 @@ func Parse(file string, data []byte, o Options) *Document {
 // none yet. Err returns all faults.
 func (d *Document) Decode(into ...any) {
 	r := reader{doc: d, references: d.options.References}
-	r.table(&d.root, structs(into))
+	r.table(d.root, structs(into))
 }
 
 // Fault adds a fault that the caller found; at leads to the key, from the top, by
@@ -159,7 +158,7 @@ func (d *Document) Decode(into ...any) {
 func (d *Document) Fault(text string, at ...any) { d.root.walk(at).fault(text) }
 
 // Line is the line of a key, 0 if the file lacks it; at is as in Fault.
-func (d *Document) Line(at ...any) int { return d.root.walk(at).exactLine() }
+func (d *Document) Line(at ...any) int { return d.root.walk(at).line }
 
 // SecretFiles returns the files that secrets were read from, without those in $CREDENTIALS_DIRECTORY.
 func (d *Document) SecretFiles() []string { return slices.Clone(d.secrets) }
@@ -180,39 +179,43 @@ func structs(into []any) []reflect.Value {
 	return list
 }
 
-type cursor struct {
+// node is a key or an element of a document, which may be missing.
+type node struct {
 	doc   *Document
-	up    *cursor
+	up    *node
 	name  string // in a table
 	index int    // in a list, where name is ""
 	list  bool
-	value any   // nil: missing
-	node  *node // nil: missing
+	depth int
+	line  int // 0: missing
+	value any // nil: missing
+	keys  map[string]*node
+	items []*node
 }
 
-func (s *cursor) key(name string) *cursor {
-	child := &cursor{doc: s.doc, up: s, name: name}
-	if table, ok := s.value.(map[string]any); ok {
+func (n *node) key(name string) *node {
+	child := n.keys[name]
+	if child == nil {
+		child = &node{doc: n.doc, up: n, name: name}
+	}
+	if table, ok := n.value.(map[string]any); ok {
 		child.value = table[name]
 	}
-	if s.node != nil {
-		child.node = s.node.keys[name]
-	}
 	return child
 }
 
-func (s *cursor) item(i int) *cursor {
-	child := &cursor{doc: s.doc, up: s, index: i, list: true}
-	if list, ok := s.value.([]any); ok && i >= 0 && i < len(list) {
+func (n *node) item(i int) *node {
+	child := &node{doc: n.doc, up: n, index: i, list: true}
+	if i >= 0 && i < len(n.items) {
+		child = n.items[i]
+	}
+	if list, ok := n.value.([]any); ok && i >= 0 && i < len(list) {
 		child.value = list[i]
 	}
-	if s.node != nil && i >= 0 && i < len(s.node.items) {
-		child.node = s.node.items[i]
-	}
 	return child
 }
 
-func (s *cursor) walk(at []any) *cursor {
+func (s *node) walk(at []any) *node {
 	for _, step := range at {
 		switch step := step.(type) {
 		case string:
@@ -227,7 +230,7 @@ func (s *cursor) walk(at []any) *cursor {
 }
 
 // String returns the key as a file would hold it.
-func (s *cursor) String() string {
+func (s *node) String() string {
 	switch {
 	case s.up == nil:
 		return ""
@@ -239,30 +242,22 @@ func (s *cursor) String() string {
 	return s.up.String() + "." + QuoteKey(s.name)
 }
 
-// exactLine returns the line of the key, 0 if it is missing.
-func (s *cursor) exactLine() int {
-	if s.node == nil {
-		return 0
-	}
-	return s.node.line
-}
-
 // fault adds a fault at the line of the key, or of the table that lacks it.
-func (s *cursor) fault(text string) { s.add(Fault{Text: text}) }
+func (s *node) fault(text string) { s.add(Fault{Text: text}) }
 
-func (s *cursor) add(f Fault) {
+func (s *node) add(f Fault) {
 	at := s
-	for at.node == nil && at.up != nil {
+	for at.line == 0 && at.up != nil {
 		at = at.up
 	}
-	f.File, f.Line, f.Key = s.doc.file, at.exactLine(), txt.Clip(s.String(), 120)
+	f.File, f.Line, f.Key = s.doc.file, at.line, txt.Clip(s.String(), 120)
 	s.doc.findings.add(f)
 }
 
 // Table is a table that is decoded later, into structs that depend on its name or
 // content. The zero Table is one that the file lacks.
 type Table struct {
-	at         *cursor
+	at         *node
 	references bool
 }
 
@@ -304,5 +299,5 @@ func (t Table) Line(at ...any) int {
 	if t.at == nil {
 		return 0
 	}
-	return t.at.walk(at).exactLine()
+	return t.at.walk(at).line
 }

@@ -27,12 +27,12 @@ type reader struct {
 // Defaults fills the structs that into points to as an empty file would. Only fields with a default change.
 func Defaults(into ...any) {
 	d := &Document{broken: true}
-	d.root = cursor{doc: d}
-	reader{doc: d, partial: true}.table(&d.root, structs(into))
+	d.root = &node{doc: d}
+	reader{doc: d, partial: true}.table(d.root, structs(into))
 }
 
 // table reads one table into structs that share it.
-func (r reader) table(at *cursor, into []reflect.Value) {
+func (r reader) table(at *node, into []reflect.Value) {
 	before := r.doc.findings.found
 	var known []string
 	for _, s := range into {
@@ -66,7 +66,7 @@ func (r reader) table(at *cursor, into []reflect.Value) {
 
 // unknown adds a fault for each key that no struct has. moved has former keys of the table, with dots
 // for those of tables in it, and where they are set now; within is what its keys begin with here.
-func (r reader) unknown(at *cursor, within string, known []string, moved map[string]string) {
+func (r reader) unknown(at *node, within string, known []string, moved map[string]string) {
 	table, _ := at.value.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		if slices.Contains(known, name) {
@@ -100,7 +100,7 @@ func unknownKey(name string, known []string) string {
 }
 
 // field reads one key of a table, which may be missing.
-func (r reader) field(at *cursor, f *field, dst reflect.Value) {
+func (r reader) field(at *node, f *field, dst reflect.Value) {
 	if f.initial != nil {
 		f.setText(dst, *f.initial)
 	}
@@ -136,7 +136,7 @@ func empty(v reflect.Value) bool {
 	return false
 }
 
-func (r reader) value(at *cursor, f *field, dst reflect.Value) {
+func (r reader) value(at *node, f *field, dst reflect.Value) {
 	switch formOf(dst.Type()) {
 	case formPointer:
 		dst.Set(reflect.New(dst.Type().Elem()))
@@ -164,7 +164,7 @@ func (r reader) value(at *cursor, f *field, dst reflect.Value) {
 }
 
 // isTable reports whether the value is a table; if not, it adds a fault.
-func (s *cursor) isTable() bool {
+func (s *node) isTable() bool {
 	if _, ok := s.value.(map[string]any); ok {
 		return true
 	}
@@ -172,7 +172,7 @@ func (s *cursor) isTable() bool {
 	return false
 }
 
-func (r reader) list(at *cursor, f *field, dst reflect.Value) {
+func (r reader) list(at *node, f *field, dst reflect.Value) {
 	items, ok := at.value.([]any)
 	if !ok {
 		write := "write a list, in brackets: [ … ]"
@@ -190,7 +190,7 @@ func (r reader) list(at *cursor, f *field, dst reflect.Value) {
 	dst.Set(list)
 }
 
-func (r reader) named(at *cursor, f *field, dst reflect.Value) {
+func (r reader) named(at *node, f *field, dst reflect.Value) {
 	if !at.isTable() {
 		return
 	}

@@ -18,7 +18,7 @@ import (
 const maxSecret = 64 << 10
 
 // secret reads a secret, or resolves its reference. Faults name the reference, never the value.
-func (r reader) secret(at *cursor, dst reflect.Value) {
+func (r reader) secret(at *node, dst reflect.Value) {
 	text, ok := at.value.(string)
 	if !ok {
 		at.fault(wrongType(typeSecret, at.value))

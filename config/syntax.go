@@ -20,21 +20,21 @@ import (
 // maxSyntaxFaults is how many lines are skipped to find further syntax faults.
 const maxSyntaxFaults = 20
 
-// parse returns the values and the positions of a file. A line that cannot be read
-// is reported and skipped if the following lines keep their meaning; otherwise the
-// values are nil.
-func (d *Document) parse(data []byte) (map[string]any, *node) {
+// parse returns the content of a file. A line that cannot be read is reported and skipped if the
+// following lines keep their meaning; otherwise all is missing.
+func (d *Document) parse(data []byte) *node {
 	data = slices.Clone(data)
 	for range maxSyntaxFaults {
-		at, over, why := positions(data)
-		if over > 0 {
-			d.syntax(over, why)
+		m := d.positions(data)
+		if m.over > 0 {
+			d.syntax(m.over, m.why)
 			break
 		}
 		values := make(map[string]any)
 		err := toml.Unmarshal(data, &values)
 		if err == nil {
-			return values, at
+			m.root.value = values
+			return m.root
 		}
 		line, text := explain(err, data)
 		// An unclosed list or text makes all following lines unreadable.
@@ -46,7 +46,7 @@ func (d *Document) parse(data []byte) (map[string]any, *node) {
 			break
 		}
 	}
-	return nil, nil
+	return &node{doc: d}
 }
 
 func (d *Document) syntax(line int, text string) {
@@ -196,14 +196,6 @@ const (
 	maxKeys  = 10_000 // in the whole file
 )
 
-// node is a key or an element of the file, with its line. A nil node is missing.
-type node struct {
-	line  int
-	depth int
-	keys  map[string]*node
-	items []*node
-}
-
 // mapper finds the line of each key. The library's decoder returns values without
 // positions, and its parser returns positions without applying headers.
 type mapper struct {
@@ -216,10 +208,9 @@ type mapper struct {
 	why    string
 }
 
-// positions maps the file up to its first syntax error. over is the line at which
-// the file exceeds a limit, or 0; the map ends there.
-func positions(data []byte) (root *node, over int, why string) {
-	m := &mapper{root: &node{}, left: maxKeys}
+// positions maps the file up to its first syntax error, or until it exceeds a limit.
+func (d *Document) positions(data []byte) *mapper {
+	m := &mapper{root: &node{doc: d}, left: maxKeys}
 	m.table = m.root
 	for i, c := range data {
 		if c == '\n' {
@@ -230,7 +221,7 @@ func positions(data []byte) (root *node, over int, why string) {
 	for m.over == 0 && m.parser.NextExpression() {
 		m.expression(m.parser.Expression())
 	}
-	return m.root, m.over, m.why
+	return m
 }
 
 func (m *mapper) expression(e *unstable.Node) {
@@ -239,33 +230,21 @@ func (m *mapper) expression(e *unstable.Node) {
 		m.keyValue(m.table, e)
 	case unstable.Table:
 		n, line := m.walk(m.root, e.Key())
-		if n != nil {
-			n.line = line
-			m.table = n.last()
-		}
+		n.line = line
+		m.table = n.last()
 	case unstable.ArrayTable:
 		n, line := m.walk(m.root, e.Key())
-		if n == nil {
-			return
-		}
-		item := m.below(n, line)
-		if item != nil {
-			n.items = append(n.items, item)
-			m.table = item
-		}
+		m.table = m.add(n, line)
 	}
 }
 
-// walk follows a dotted key and adds missing nodes. It returns the key's node,
-// without choosing an element of an array, and its line; nil beyond a limit.
+// walk follows a dotted key up to a limit, and adds missing nodes. It returns the last node,
+// without choosing an element of an array, and its line.
 func (m *mapper) walk(n *node, key unstable.Iterator) (*node, int) {
 	line := 0
-	for key.Next() {
+	for m.over == 0 && key.Next() {
 		line = m.line(key.Node(), line)
 		n = m.enter(n.last(), string(key.Node().Data), line)
-		if n == nil {
-			return nil, line
-		}
 	}
 	return n, line
 }
@@ -286,12 +265,9 @@ func (m *mapper) enter(n *node, name string, line int) *node {
 	m.left--
 	if m.left < 0 {
 		m.refuse(line, fmt.Sprintf("is one key too many; a file may hold %d", maxKeys))
-		return nil
 	}
 	child = m.below(n, line)
-	if child == nil {
-		return nil
-	}
+	child.name = name
 	if n.keys == nil {
 		n.keys = make(map[string]*node)
 	}
@@ -299,36 +275,37 @@ func (m *mapper) enter(n *node, name string, line int) *node {
 	return child
 }
 
+// add adds an element to a list.
+func (m *mapper) add(n *node, line int) *node {
+	item := m.below(n, line)
+	item.index, item.list = len(n.items), true
+	n.items = append(n.items, item)
+	return item
+}
+
 func (m *mapper) below(n *node, line int) *node {
 	if n.depth >= maxDepth {
 		m.refuse(line, fmt.Sprintf("nests more than %d levels deep", maxDepth))
-		return nil
 	}
-	return &node{line: line, depth: n.depth + 1}
+	return &node{doc: n.doc, up: n, line: line, depth: n.depth + 1}
 }
 
 func (m *mapper) refuse(line int, why string) { m.over, m.why = max(line, 1), why }
 
 func (m *mapper) keyValue(table *node, e *unstable.Node) {
 	n, line := m.walk(table, e.Key())
-	if n != nil {
-		m.value(n, e.Value(), line)
-	}
+	m.value(n, e.Value(), line)
 }
 
 func (m *mapper) value(n *node, v *unstable.Node, line int) {
 	for children := v.Children(); m.over == 0 && children.Next(); {
 		child := children.Node()
-		switch {
-		case v.Kind == unstable.InlineTable:
+		switch v.Kind {
+		case unstable.InlineTable:
 			m.keyValue(n, child)
-		case v.Kind == unstable.Array:
+		case unstable.Array:
 			line = m.line(child, line)
-			item := m.below(n, line)
-			if item != nil {
-				n.items = append(n.items, item)
-				m.value(item, child, line)
-			}
+			m.value(m.add(n, line), child, line)
 		}
 	}
 }

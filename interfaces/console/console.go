@@ -266,9 +266,8 @@ const schema = `{
 
 // Actions implements core.Interface: its one action sends a message.
 func (c *Console) Actions() []core.Action {
-	path, _ := json.Marshal(c.place)
 	const answer = `{"text":"Sure. Which one do you mean?"}`
-	elsewhere := `{"text":"Here is the list:\n- one\n- two","interface_path":` + string(path) + `}`
+	elsewhere := `{"text":"Here is the list:\n- one\n- two","interface_path":` + string(core.JSON(c.place)) + `}`
 	return []core.Action{{
 		Name:   core.MessagePrefix + c.opt.Name,
 		Brief:  "Send a message to the person at the console",
