@@ -21,6 +21,9 @@ type Form struct {
 
 // Ask implements Terminal.
 func (f Form) Ask(ctx context.Context, q Question) (string, error) {
+	if q.Check == nil {
+		q.Check = func(string) error { return nil }
+	}
 	answer := q.Initial
 	form := huh.NewForm(huh.NewGroup(q.field(&answer))).WithInput(f.In).WithOutput(f.Out)
 	err := form.WithAccessible(f.Plain).WithShowHelp(true).RunWithContext(ctx)
@@ -31,10 +34,8 @@ func (f Form) Ask(ctx context.Context, q Question) (string, error) {
 		return "", fmt.Errorf("terminal: %w", err)
 	}
 	answer = strings.TrimSpace(answer)
-	if q.Check != nil {
-		if err := q.Check(answer); err != nil { // the input ended before it was right
-			return "", errors.Join(ErrAborted, err)
-		}
+	if err := q.Check(answer); err != nil { // the input ended before it was right
+		return "", errors.Join(ErrAborted, err)
 	}
 	if !f.Plain {
 		fmt.Fprintln(f.Out, q.Title+" "+q.shown(answer))
@@ -44,10 +45,6 @@ func (f Form) Ask(ctx context.Context, q Question) (string, error) {
 
 // field returns the question as a field of a form.
 func (q *Question) field(answer *string) huh.Field {
-	check := q.Check
-	if check == nil {
-		check = func(string) error { return nil }
-	}
 	switch {
 	case len(q.Options) > 0:
 		options := make([]huh.Option[string], len(q.Options))
@@ -56,10 +53,10 @@ func (q *Question) field(answer *string) huh.Field {
 		}
 		return huh.NewSelect[string]().Title(q.Title).Description(q.About).Options(options...).Value(answer)
 	case q.Long:
-		text := huh.NewText().Title(q.Title).Description(q.About).Validate(check).Value(answer)
+		text := huh.NewText().Title(q.Title).Description(q.About).Validate(q.Check).Value(answer)
 		return text.CharLimit(0).ExternalEditor(false)
 	}
-	in := huh.NewInput().Title(q.Title).Description(q.About).Validate(check).Value(answer)
+	in := huh.NewInput().Title(q.Title).Description(q.About).Validate(q.Check).Value(answer)
 	if q.Hidden {
 		in.EchoMode(huh.EchoModePassword)
 	}
