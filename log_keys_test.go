@@ -54,6 +54,7 @@ var logKeys = map[string]string{
 	"items":      "how many items at most",
 	"job":        "the name of a job of the database",
 	"key":        "the key of an item",
+	"keys":       "keys of the configuration",
 	"kind":       "which kind of what the message names",
 	"lasted":     "how long it lasted",
 	"level":      "a level of the log",

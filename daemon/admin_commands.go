@@ -273,10 +273,15 @@ func (b *chatCommands) requestReload(context.Context, command.Call) (string, err
 	if b.reloads.requested == nil {
 		return "", core.Errorf(core.Broken, "Only the daemon can do that.")
 	}
-	if _, err := b.env.MustLoad(); err != nil {
+	c, err := b.env.MustLoad()
+	if err != nil {
 		text := "The settings stay as they are: " + txt.Line(err.Error())
 		return "", &core.Error{Kind: core.Invalid, Text: text, Err: err}
 	}
 	notify(b.reloads.requested)
+	later := b.InForce().Config.keepFixed(c)
+	if len(later) > 0 {
+		return "I am reading my settings again. This changes after a restart only: " + strings.Join(later, ", "), nil
+	}
 	return "I am reading my settings again.", nil
 }

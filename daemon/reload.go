@@ -2,11 +2,11 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +14,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"synthbot/core/txt"
+	"synthbot/plugins/blueprint"
 )
 
 // reloads changes what is in force in a running bot, one change at a time.
@@ -60,9 +61,9 @@ func (r *reloads) until(intake context.Context, l Life) {
 	}
 }
 
-// Reload reads and checks the whole configuration, and then changes what differs. If
-// anything is wrong with it, the old one stays in force.
-func (b *Bot) Reload() error {
+// Reload reads and checks the whole configuration, and then changes what differs. If anything is
+// wrong with it, the old one stays in force. later are the keys whose values apply after a restart.
+func (b *Bot) Reload() (later []string, err error) {
 	r := b.reloads
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,26 +72,41 @@ func (b *Bot) Reload() error {
 	old := b.InForce()
 	c, err := b.env.MustLoad()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := b.env.needRestart(old.Config, c); err != nil {
-		return err
+	if len(c.Enabled) == 0 {
+		return nil, c.NoInterface()
 	}
+	later = old.Config.keepFixed(c)
 	next, err := r.build(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	b.env.levels.Configure(c.Log.Level, c.roomLevels(), slog.LevelDebug)
-	b.log.Info("reloaded", "file", c.File)
+	b.log.Info("reloaded", "file", c.File, "keys", later)
 	err = r.replace(old, next)
 	notify(r.done)
-	return err
+	return later, err
+}
+
+// AfterRestart lists the keys whose values in the configuration file differ from those in force, and
+// apply after a restart only.
+func (b *Bot) AfterRestart() []string {
+	c, err := b.env.MustLoad()
+	if err != nil {
+		return nil
+	}
+	return b.InForce().Config.keepFixed(c)
 }
 
 // reload reloads, and reports to the admins if the configuration was refused.
 func (r *reloads) reload() {
-	err := r.Reload()
+	later, err := r.Reload()
 	if err == nil {
+		if len(later) > 0 {
+			r.alerts.report("The configuration is in force, but for what changes after a restart only: " +
+				strings.Join(later, ", "))
+		}
 		return
 	}
 	c := r.InForce().Config
@@ -153,40 +169,49 @@ func (r *reloads) adminsChanged() {
 	notify(r.requested)
 }
 
-// needRestart returns an error if configurations differ in what cannot change while the process lives.
-func (e *Env) needRestart(old, next *Config) error {
-	was, err1 := old.DataDir(e.Getenv)
-	is, err2 := next.DataDir(e.Getenv)
-	if err := errors.Join(err1, err2); err != nil {
-		return err
-	}
-	if len(next.Enabled) == 0 {
-		return next.NoInterface()
-	}
-	fixed := func(c *Config) (list []any) {
+// keepFixed gives next the values of c that cannot change while the process lives, and lists the keys
+// that differ.
+func (c *Config) keepFixed(next *Config) (later []string) {
+	split := func(c *Config) (fixed, others []enabled) {
 		for _, i := range c.Enabled {
 			if i.fixed {
-				list = append(list, i.Name, i.Own)
+				fixed = append(fixed, i)
+			} else {
+				others = append(others, i)
 			}
 		}
-		return list
+		return fixed, others
+	}
+	was, _ := split(c)
+	is, others := split(next)
+	same := func(a, b enabled) bool { return a.Name == b.Name && reflect.DeepEqual(a.Own, b.Own) }
+	if !slices.EqualFunc(was, is, same) {
+		later = append(later, "interfaces: the console")
+		next.Enabled = slices.Concat(was, others)
+		slices.SortFunc(next.Enabled, func(a, b enabled) int { return strings.Compare(a.Name, b.Name) })
+	}
+	var served blueprint.Serving
+	own := next.Blueprints()
+	if own != nil {
+		served = own.Serve
+		own.Serve.Listen = c.served().Listen
 	}
 	for _, x := range []struct {
 		differs bool
 		key     string
 	}{
-		{was != is, "bot.data_dir:"},
-		{!reflect.DeepEqual(fixed(old), fixed(next)), "interfaces: a console"},
-		{old.Metrics != next.Metrics, "metrics.listen:"},
-		{old.served().Listen != next.served().Listen, "plugins.blueprint.serve.listen:"},
-		{old.Log.Format != next.Log.Format, "log.format:"},
-		{old.Admin != next.Admin, "admin.listen:"},
+		{c.Bot.DataDir != next.Bot.DataDir, "bot.data_dir"},
+		{c.Metrics != next.Metrics, "metrics.listen"},
+		{c.served().Listen != served.Listen, "plugins.blueprint.serve.listen"},
+		{c.Log.Format != next.Log.Format, "log.format"},
+		{c.Admin != next.Admin, "admin.listen"},
 	} {
 		if x.differs {
-			return Usagef("%s: %s changes with a restart only", next.File, x.key)
+			later = append(later, x.key)
 		}
 	}
-	return nil
+	next.Bot.DataDir, next.Metrics, next.Log.Format, next.Admin = c.Bot.DataDir, c.Metrics, c.Log.Format, c.Admin
+	return later
 }
 
 // settle is how long a file must stay as it is before it is read: editors write in several steps.

@@ -36,7 +36,7 @@ func checkCommand(p *program) *cobra.Command {
 			}
 			switch {
 			case p.host != nil && changes:
-				return blueprintChanges(c.Context(), p.host, found)
+				return changesInForce(c.Context(), p.host, found)
 			case p.host != nil:
 				return effective(p.host, place, found)
 			case fix:
@@ -53,7 +53,7 @@ func checkCommand(p *program) *cobra.Command {
 	c.Flags().BoolVar(&online, "online", false, "also connect to each platform and engine to verify its credentials")
 	c.Flags().StringVar(&path, "path", "", "print the settings of a `conversation` and the origin of each")
 	c.Flags().BoolVar(&changes, changesFlag, false,
-		"print only how blueprints changed; for `check`, which asks the daemon")
+		"print only what differs from what is in force; for `check`, which asks the daemon")
 	_ = c.Flags().MarkHidden(changesFlag)
 	return p.fileFlag(c)
 }
@@ -90,7 +90,7 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 			for _, f := range cfg.Speech.Probe() { // whether its programs are installed
 				found.add("speech", f)
 			}
-			err = p.blueprints(ctx, b, found)
+			err = p.changes(ctx, b, found)
 		}
 		if online {
 			p.checkOnline(ctx, b, found)
@@ -152,32 +152,35 @@ func dataDirFix(dir string) string {
 	}
 }
 
-// blueprints reports the warnings about blueprints, and how they differ from those that the
-// bot used last. It asks the daemon that has the database, if there is one.
-func (p *program) blueprints(ctx context.Context, b *daemon.Bot, found *findings) error {
+// changes reports the warnings about blueprints, and what differs from what the running daemon, or
+// the last one, used.
+func (p *program) changes(ctx context.Context, b *daemon.Bot, found *findings) error {
 	own := b.InForce().Config.Blueprints()
-	if own == nil {
-		return nil
-	}
-	for _, f := range own.Faults() {
-		found.add("blueprint", core.Finding{Fix: f.String()})
+	if own != nil {
+		for _, f := range own.Faults() {
+			found.add("blueprint", core.Finding{Fix: f.String()})
+		}
 	}
 	if b.Data.DB != nil {
-		return blueprintChanges(ctx, b, found)
+		return changesInForce(ctx, b, found)
 	}
 	if d, ok := p.daemonAt(); ok {
 		args := []string{"check", "--" + changesFlag, "--format", found.format.String()}
 		err := p.ask(ctx, d, args, p.In, p.Out)
 		if !errors.Is(err, exited(statusDone)) {
-			const text = "the running synthbot does not say what it used last: changes are unknown"
-			found.add("blueprint", core.Finding{Fix: text})
+			const text = "the running synthbot does not say what it uses: changes are unknown"
+			found.add("daemon", core.Finding{Fix: text})
 		}
 	}
 	return nil
 }
 
-// blueprintChanges reports how the blueprints differ from those that the bot used last.
-func blueprintChanges(ctx context.Context, b *daemon.Bot, found *findings) error {
+// changesInForce reports which keys apply after a restart only, and how blueprints differ from
+// those that the bot used last.
+func changesInForce(ctx context.Context, b *daemon.Bot, found *findings) error {
+	for _, key := range b.AfterRestart() {
+		found.add("daemon", core.Finding{Found: key, Fix: "changes after a restart only"})
+	}
 	own := b.InForce().Config.Blueprints()
 	if own == nil {
 		return nil

@@ -104,9 +104,13 @@ func TestReloadByCommand(t *testing.T) {
 	if status, _, errs := d.command("", "reload"); status != statusUsage || !strings.Contains(errs, "prompt.history") {
 		t.Errorf("reload of a wrong file: %d, %q", status, errs)
 	}
-	d.write(atDesk + "[log]\nformat = \"text\"\n")
-	if status, _, errs := d.command("", "reload"); status != statusUsage || !strings.Contains(errs, "log.format: changes with a restart only") {
-		t.Errorf("reload of what only a restart changes: %d, %q", status, errs)
+	d.write(atDesk + "[log]\nformat = \"text\"\n[metrics]\nlisten = \"127.0.0.1:1\"\n[prompt]\nhistory = 9\n")
+	status, out, errs := d.command("", "reload")
+	if status != 0 || !strings.Contains(out, "after a restart only: metrics.listen, log.format") {
+		t.Errorf("reload of what only a restart changes: %d, %q, %q", status, out, errs)
+	}
+	if _, out, _ = d.command("", "check"); !strings.Contains(out, "!   daemon         log.format: changes after a restart only") {
+		t.Errorf("a check says %q", out)
 	}
 	d.end()
 	d.write(atDesk)

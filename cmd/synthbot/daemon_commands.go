@@ -71,7 +71,13 @@ func (p *program) daemon(ctx context.Context) error {
 func reloadCommand(p *program) *cobra.Command {
 	return p.onlyAtDaemon(&cobra.Command{
 		Use: "reload", Short: "Make the running bot reload its configuration", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return p.host.Reload() },
+		RunE: func(*cobra.Command, []string) error {
+			later, err := p.host.Reload()
+			if err == nil && len(later) > 0 {
+				fmt.Fprintln(p.Out, "in force, but for what changes after a restart only: "+strings.Join(later, ", "))
+			}
+			return err
+		},
 	})
 }
 
