@@ -135,7 +135,8 @@ func (e *execution) rollback(ctx context.Context, done []int) error {
 		if err := e.Journal.Write(ctx, e.undone(r, core.ProgressUnknown)); err != nil {
 			return err
 		}
-		if err := e.callUndo(ctx, d, e.call(uint16(r.Step), r.Call.Payload), r.Outcome.Result); err != nil {
+		call, done := e.call(uint16(r.Step), r.Call.Payload), r.Outcome.Result
+		if err := e.bounded(ctx, d, func(ctx context.Context) error { return d.Undo(ctx, call, done) }); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -169,8 +170,6 @@ type Undone struct {
 	Err   error
 }
 
-var errNoUndo = core.Errorf(core.Forbidden, "it cannot be undone")
-
 // Lasting returns the steps that were done and changed something, besides messages.
 func (s *Snapshot) Lasting(done []StepResult) []StepResult {
 	var lasting []StepResult
@@ -190,15 +189,14 @@ func (r *Runtime) Undo(ctx context.Context, s *Snapshot, who Requester, steps []
 	var all []Undone
 	for i := len(steps) - 1; i >= 0 && ctx.Err() == nil; i-- {
 		u := Undone{StepResult: steps[i], Title: steps[i].Action}
-		d, ok := s.Resolve(u.Action)
-		if ok {
+		u.Err = core.Errorf(core.Forbidden, "it cannot be undone")
+		if d, ok := s.Resolve(u.Action); ok {
 			var b strings.Builder
 			s.describe(&b, d, &u.Call)
 			u.Title = strings.ReplaceAll(b.String(), "\n", "; ")
-		}
-		u.Err = errNoUndo
-		if ok && d.Undo != nil {
-			u.Err = r.undo(ctx, s, who, d, &u.StepResult)
+			if d.Undo != nil {
+				u.Err = r.undo(ctx, s, who, d, &u.StepResult)
+			}
 		}
 		all = append(all, u)
 	}
@@ -215,7 +213,7 @@ func (r *Runtime) undo(ctx context.Context, s *Snapshot, who Requester, d *Defin
 		Key: step.Key, Path: who.Path, Private: who.Private, Author: author, Authors: who.Authors,
 		Payload: step.Call.Payload, Deliveries: noDeliveries{}, Sees: who.Sees,
 	}
-	err := r.callUndo(ctx, d, c, step.Outcome.Result)
+	err := r.bounded(ctx, d, func(ctx context.Context) error { return d.Undo(ctx, c, step.Outcome.Result) })
 	if err != nil {
 		r.Log.Warn("action not undone", "action", d.Name, "err", err)
 	}

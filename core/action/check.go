@@ -233,7 +233,7 @@ func (c *checker) step(field string, step core.Step, chain int) (core.Step, bool
 // guess finds the action that a name means which no action has. "message" is the one of the
 // interface in the payload's path, else of the current one.
 func (c *checker) guess(field string, step core.Step) (*Definition, bool) {
-	if normal(step.Type) == "message" {
+	if Normal(step.Type) == "message" {
 		iface := c.who.Path.Interface()
 		var m struct {
 			Path string `json:"interface_path"`

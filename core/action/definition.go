@@ -64,11 +64,11 @@ func (d *Definition) lint() (faults []error) {
 	}
 	refuse(!grammar().MatchString(d.Name), "name: must match [a-z0-9_.-]{1,64}")
 	for _, n := range append([]string{d.Name}, d.Similes...) {
-		refuse(normal(n) == "" || len(n) > 64, "name %q: must have between 1 and 64 letters and digits", n)
+		refuse(Normal(n) == "" || len(n) > 64, "name %q: must have between 1 and 64 letters and digits", n)
 		c, ok := Control(n)
 		refuse(ok, "name %q: is taken by the built-in %s", n, c)
 	}
-	refuse(d.IsMessage() && normal(d.Name) != normal(core.MessagePrefix+d.Owner),
+	refuse(d.IsMessage() && Normal(d.Name) != Normal(core.MessagePrefix+d.Owner),
 		"name: %s… is kept for the interface of that name", core.MessagePrefix)
 	n := utf8.RuneCountInString(d.Brief)
 	refuse(strings.TrimSpace(d.Brief) == "", "brief: is empty; say in one line what the action does")

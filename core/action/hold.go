@@ -226,7 +226,7 @@ func (c *checker) missing(d *Definition, payload map[string]any) []string {
 	var names []string
 	for _, name := range d.required {
 		v, there := payload[name]
-		isNamed := func(slot string) bool { return normal(slot) == normal(name) }
+		isNamed := func(slot string) bool { return Normal(slot) == Normal(name) }
 		named := slices.ContainsFunc(c.context.SlotsRequired, isNamed)
 		switch {
 		case there && v != nil && (v != "" || !named):

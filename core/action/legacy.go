@@ -49,7 +49,7 @@ func fromLegacy(a core.Action) (core.Action, error) {
 	}
 	a.Schema = core.JSON(s)
 	if a.Brief == "" {
-		a.Brief = briefOf(l.Brief, l.Description)
+		a.Brief = briefOf(cmp.Or(txt.Line(l.Brief), txt.Line(l.Description)))
 	}
 	return a, nil
 }
@@ -215,16 +215,12 @@ func typeOf(v any) string {
 	return ""
 }
 
-// briefOf makes a brief: the first sentence of the first text that is not empty, cut
-// between words.
-func briefOf(texts ...string) string {
-	brief := ""
-	for _, text := range slices.Backward(texts) {
-		brief = cmp.Or(txt.Line(text), brief)
-	}
-	i := strings.Index(brief, ". ")
+// briefOf makes a brief: the first sentence of a line, cut between words.
+func briefOf(line string) string {
+	brief := line
+	i := strings.Index(line, ". ")
 	if i > 0 {
-		brief = brief[:i]
+		brief = line[:i]
 	}
 	brief = strings.TrimSuffix(brief, ".")
 	for utf8.RuneCountInString(brief) >= maxBrief {

@@ -142,26 +142,25 @@ func (s *Snapshot) refusal(d *Definition, w Requester, payload map[string]any) s
 
 // needs returns the rank that a call needs here. open is false if no rank is enough.
 func (s *Snapshot) needs(d *Definition, w Requester, payload map[string]any) (need core.Rank, open bool) {
-	switch s.permission(d, w) {
-	case core.PermissionEveryone:
-		return core.RankMember, true
-	case core.PermissionConcerned:
-		who, alone := w.person()
-		id, _ := payload[d.Concerns].(string)
-		p, _ := w.Path.Person(who.ID)
-		isThem := id != "" && (id == who.ID || id == p.String())
-		if isThem || payload == nil && alone {
-			return core.RankMember, true
-		}
-		return core.RankAdmin, true
-	case core.PermissionModerators:
-		return core.RankModerator, true
-	case core.PermissionAdmins:
-		return core.RankAdmin, true
-	case core.PermissionBot:
-		return core.RankBot, true
+	permission := s.permission(d, w)
+	if permission != core.PermissionConcerned {
+		need, open = ranks[permission]
+		return need, open
 	}
-	return 0, false
+	who, alone := w.person()
+	id, _ := payload[d.Concerns].(string)
+	p, _ := w.Path.Person(who.ID)
+	isThem := id != "" && (id == who.ID || id == p.String())
+	if isThem || payload == nil && alone {
+		return core.RankMember, true
+	}
+	return core.RankAdmin, true
+}
+
+// ranks are the lowest ranks that have the permissions; a permission without one closes an action.
+var ranks = map[core.Permission]core.Rank{
+	core.PermissionEveryone: core.RankMember, core.PermissionModerators: core.RankModerator,
+	core.PermissionAdmins: core.RankAdmin, core.PermissionBot: core.RankBot,
 }
 
 // granted reports whether a grant lets turns of the place write to such a subtree.
@@ -192,11 +191,11 @@ func (s *Snapshot) path(text string, w Requester) (core.Path, error) {
 	here := w.Path.Interface()
 	for _, suffix := range []string{"_bot", "_interface"} {
 		stem, ok := strings.CutSuffix(first, suffix)
-		if ok && stem == s.kinds[here] {
-			return core.MakePath(append([]string{here}, p.Elements()[1:]...)...)
-		}
 		_, known := s.kinds[stem]
-		if known {
+		switch {
+		case ok && stem == s.kinds[here]:
+			return core.MakePath(append([]string{here}, p.Elements()[1:]...)...)
+		case known:
 			return core.MakePath(append([]string{stem}, p.Elements()[1:]...)...)
 		}
 	}

@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -57,15 +58,9 @@ func NewRuntime(o Options) *Runtime {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 30 * time.Second
-	}
-	if o.Expire == 0 {
-		o.Expire = 10 * time.Minute
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.Expire = cmp.Or(o.Expire, 10*time.Minute)
 	return &Runtime{Options: o, cache: recent.NewShared[string, cachedResult](maxCached / 2)}
 }
 

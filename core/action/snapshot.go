@@ -1,6 +1,8 @@
 package action
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -103,7 +105,7 @@ func (s *Snapshot) add(p core.Plugin) error {
 // giveWay renames an external definition if its name is another action's: the new name
 // ends with its owner's. Similes that are taken go.
 func (s *Snapshot) giveWay(d *Definition) {
-	taken := func(name string) bool { return s.names[normal(name)] != nil }
+	taken := func(name string) bool { return s.names[Normal(name)] != nil }
 	d.Similes = slices.DeleteFunc(d.Similes, taken)
 	base, mark := d.Name, "_"+d.Owner
 	for n := 2; taken(d.Name); n++ {
@@ -116,12 +118,12 @@ func (s *Snapshot) giveWay(d *Definition) {
 func (s *Snapshot) register(d *Definition) error {
 	var errs []error
 	for _, n := range append([]string{d.Name}, d.Similes...) {
-		other := s.names[normal(n)]
+		other := s.names[Normal(n)]
 		if other != nil && other != d {
 			errs = append(errs, fmt.Errorf("action %s of %s: the name %q is taken by %s of %s",
 				d.Name, d.Owner, n, other.Name, other.Owner))
 		} else {
-			s.names[normal(n)] = d
+			s.names[Normal(n)] = d
 		}
 	}
 	s.definitions = append(s.definitions, d)
@@ -179,7 +181,7 @@ func (s *Snapshot) All() []*Definition { return slices.Clone(s.definitions) }
 
 // Resolve finds an action by its name or a simile, in any spelling.
 func (s *Snapshot) Resolve(name string) (*Definition, bool) {
-	d, ok := s.names[normal(name)]
+	d, ok := s.names[Normal(name)]
 	return d, ok
 }
 
@@ -213,7 +215,7 @@ func (s *Snapshot) suggest(name string, w Requester) *Definition {
 			open = append(open, n)
 		}
 	}
-	return s.names[nearest(normal(name), open)]
+	return s.names[nearest(Normal(name), open)]
 }
 
 // Concerned returns the actions that faults are about, sorted by name.
@@ -249,15 +251,22 @@ const maxName = 64
 
 var grammar = txt.Pattern(`^[a-z0-9_.-]{1,64}$`)
 
-// normal is what names are compared by: lower case, without '_', '-', '.' and
-// spaces.
-func normal(name string) string {
+// Normal is what names are compared by: lower case, without '_', '-', '.' and spaces.
+func Normal(name string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("_-. ", r) {
 			return -1
 		}
 		return unicode.ToLower(r)
 	}, name)
+}
+
+// MarkName makes a name that only one of several actions of the same Normal name has: it ends in a
+// few letters that depend on the owner's name and on the one that the owner gave the action.
+func MarkName(name, owner, given string) string {
+	sum := sha256.Sum256([]byte(owner + "\x00" + given))
+	end := "_" + hex.EncodeToString(sum[:3])
+	return name[:min(len(name), maxName-len(end))] + end
 }
 
 // Names of the actions that are built in: they steer the conversation, run no
@@ -276,7 +285,7 @@ const MaxContinue = 3
 
 // Control returns the built-in action that a name means.
 func Control(name string) (string, bool) {
-	switch normal(name) {
+	switch Normal(name) {
 	case "none", "noaction", "donothing":
 		return None, true
 	case "continue", "elaborate", "keeptalking":

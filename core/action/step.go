@@ -159,11 +159,11 @@ func (e *execution) call(number uint16, payload json.RawMessage) core.Call {
 	if len(c.Sees) == 0 {
 		c.Sees = []core.Path{e.Who.Path}
 	}
-	author, ok := e.Who.person()
-	if !ok {
-		author.Rank = e.Who.rank()
+	var alone bool
+	c.Author, alone = e.Who.person()
+	if !alone {
+		c.Author.Rank = e.Who.rank()
 	}
-	c.Author = author
 	return c
 }
 
@@ -171,8 +171,7 @@ func (e *execution) call(number uint16, payload json.RawMessage) core.Call {
 // step may begin. An error interrupts the turn.
 func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Call) (*StepResult, error) {
 	payload := decodePayload(t.step.Payload)
-	why := e.Snapshot.refusal(d, e.Who, payload)
-	if why != "" {
+	if why := e.Snapshot.refusal(d, e.Who, payload); why != "" {
 		return skipped(t, core.Errorf(core.Forbidden, "%s %s", d.Name, why)), nil
 	}
 	if err := e.unmet(t); err != nil {
@@ -198,7 +197,7 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 		}
 	}
 	if d.Check != nil {
-		if err := e.checkCall(ctx, d, c); err != nil {
+		if err := e.bounded(ctx, d, func(ctx context.Context) error { return d.Check(ctx, c) }); err != nil {
 			if e.interrupts(d, err) {
 				return nil, fmt.Errorf("%s: %w", d.Name, err)
 			}
@@ -219,10 +218,7 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 	if err := e.limit(t, d); err != nil {
 		return skipped(t, err), nil
 	}
-	why = ""
-	if !d.IsMessage() {
-		why = e.confirmReason(t, d, payload)
-	}
+	why := e.confirmReason(t, d, payload)
 	if d.Confirm || t.step.Confirm || why != "" {
 		return e.hold(t, d, why), nil
 	}
@@ -252,25 +248,14 @@ func (e *execution) limit(t task, d *Definition) error {
 	return &core.Error{Kind: core.Occupied, Text: text, After: wait}
 }
 
-// checkCall calls the action's Check.
-func (e *execution) checkCall(ctx context.Context, d *Definition, c core.Call) error {
-	ctx, cancel := context.WithTimeout(ctx, e.timeout(d))
-	defer cancel()
-	return safely(func() error { return d.Check(ctx, c) })
-}
-
 // run does the step. Before it begins, the journal says so on disk.
 func (e *execution) run(ctx context.Context, t task, d *Definition, c core.Call) (StepResult, error) {
-	release := func() {}
-	if d.Busy != "" {
-		var err error
-		release, err = e.enter(ctx, d)
-		switch {
-		case ctx.Err() != nil && err != nil:
-			return StepResult{}, ctx.Err()
-		case err != nil:
-			return e.settle(t, *skipped(t, err)), nil
-		}
+	release, err := e.enter(ctx, d)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return StepResult{}, ctx.Err()
+	case err != nil:
+		return e.settle(t, *skipped(t, err)), nil
 	}
 	started := e.record(t.number, core.ProgressStarted, t.data(core.Outcome{Action: d.Name}))
 	if err := e.Journal.Write(ctx, started); err != nil {

@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,18 +28,11 @@ func safely(call func() error) (err error) {
 	return call()
 }
 
-func (r *Runtime) timeout(d *Definition) time.Duration {
-	if d.Timeout > 0 {
-		return d.Timeout
-	}
-	return r.Timeout
-}
-
-// callUndo takes a call back.
-func (r *Runtime) callUndo(ctx context.Context, d *Definition, c core.Call, done core.Result) error {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout(d))
+// bounded calls code of an action, which has the time of one try.
+func (r *Runtime) bounded(ctx context.Context, d *Definition, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.Timeout, r.Timeout))
 	defer cancel()
-	return safely(func() error { return d.Undo(ctx, c, done) })
+	return safely(func() error { return call(ctx) })
 }
 
 // try calls Do, and again if that may help. It calls release when the last call has ended,
@@ -90,7 +84,7 @@ func (e *execution) pause(ctx context.Context, d *Definition, pause time.Duratio
 func (e *execution) callOnce(
 	ctx context.Context, d *Definition, c core.Call,
 ) (result core.Result, running <-chan struct{}, err error) {
-	ctx, cancel := context.WithTimeout(ctx, e.timeout(d))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.Timeout, e.Timeout))
 	defer cancel()
 	var done core.Result
 	var failure error

@@ -1,8 +1,6 @@
 package blueprint
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -95,28 +93,22 @@ func read(file string, s *Source, index int) ([]loaded, []Fault) {
 	return []loaded{{b, s, index, data}}, b.check(s, index)
 }
 
-// maxName is how long an action's name may be.
-const maxName = 64
-
 // checkTogether gives tools whose names the catalogue cannot tell apart names that depend
 // only on the tool and its file, and returns what the catalogue refuses about the tools of
 // each file.
 func checkTogether(all []loaded) (faults []Fault) {
-	plain := func(t *Tool) string { return strings.NewReplacer("_", "", "-", "", ".", "").Replace(t.made.Name) }
 	count := make(map[string]int)
 	for _, l := range all {
 		for _, t := range l.offered() {
-			count[plain(t)]++
+			count[action.Normal(t.made.Name)]++
 		}
 	}
 	var refused []Fault
 	for _, l := range all {
 		names := make(map[string]bool)
 		for _, t := range l.offered() {
-			if count[plain(t)] > 1 {
-				sum := sha256.Sum256([]byte(filepath.Base(l.File) + "\x00" + t.Name))
-				mark := "_" + hex.EncodeToString(sum[:3])
-				t.made.Name = t.made.Name[:min(len(t.made.Name), maxName-len(mark))] + mark
+			if count[action.Normal(t.made.Name)] > 1 {
+				t.made.Name = action.MarkName(t.made.Name, filepath.Base(l.File), t.Name)
 				text := fmt.Sprintf("another tool has the same name; this one is offered as %s; "+
 					"a prefix of the source would tell them apart", t.made.Name)
 				faults = append(faults, Fault{l.index, l.File, t.Name, text, true})

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -51,10 +53,20 @@ type link struct {
 	work      sync.WaitGroup          // its goroutines
 
 	bytes, lines *rate.Limiter // of what comes in: bursts are fine, a stream without end is not
+
+	session *mcp.ClientSession
+	changed chan struct{}     // its lists are others now
+	doubt   chan struct{}     // it may hang
+	calls   atomic.Int32      // under way
+	last    [sha256.Size]byte // a sum of what its lists were
+	broke   error             // how the session ended; to be read when nothing of the link is left
 }
 
 func newLink() *link {
-	l := &link{bytes: rate.NewLimiter(bytesPerS, floodBytes), lines: rate.NewLimiter(linesPerS, floodLines)}
+	l := &link{
+		bytes: rate.NewLimiter(bytesPerS, floodBytes), lines: rate.NewLimiter(linesPerS, floodLines),
+		changed: make(chan struct{}, 1), doubt: make(chan struct{}, 1),
+	}
 	l.ctx, l.fail = context.WithCancelCause(context.Background())
 	return l
 }
@@ -73,13 +85,14 @@ func (g *gauge) Read(p []byte) (int, error) {
 		g.link.fail(errFlood)
 		return 0, errFlood
 	}
-	if g.left >= 0 && n > g.left {
+	if g.left < 0 {
+		return n, err
+	}
+	if n > g.left {
 		g.link.fail(errLarge)
 		return 0, errLarge
 	}
-	if g.left >= 0 {
-		g.left -= n
-	}
+	g.left -= n
 	return n, err
 }
 

@@ -76,7 +76,7 @@ func (p *Plugin) rename() {
 	var entries []entry
 	for _, s := range p.servers {
 		list := s.entries.Load()
-		if list != nil && s.life.Load() != nil {
+		if list != nil && s.link.Load() != nil {
 			entries = append(entries, *list...)
 		}
 	}
@@ -91,12 +91,12 @@ func (p *Plugin) rename() {
 func named(entries []entry) []core.Action {
 	taken := make(map[string]int)
 	for _, e := range entries {
-		taken[plain(e.action.Name)]++
+		taken[action.Normal(e.action.Name)]++
 	}
 	list := make([]core.Action, 0, len(entries))
 	for _, e := range entries {
 		a := e.action
-		if taken[plain(a.Name)] > 1 && !e.own {
+		if taken[action.Normal(a.Name)] > 1 && !e.own {
 			a.Name = actionName(e.server, e.tool, true)
 		}
 		list = append(list, a)
@@ -148,7 +148,7 @@ const nobody = "nobody"
 func (c *Config) Check(fault func(text string, at ...any)) {
 	seen := make(map[string]bool)
 	for i := range c.Servers {
-		name := plain(c.Servers[i].Name)
+		name := action.Normal(c.Servers[i].Name)
 		if seen[name] {
 			fault("another server is called so, or nearly so", "server", i, "name")
 		}

@@ -58,7 +58,7 @@ func TestScripts(t *testing.T) {
 		plugintest.With(deeds),
 		plugintest.Verb("crash", func(s *plugintest.Script, _ string) {
 			for _, server := range plugin.servers {
-				if l := server.life.Load(); l != nil {
+				if l := server.link.Load(); l != nil {
 					l.fail(errors.New("it crashed"))
 				}
 			}

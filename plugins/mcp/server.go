@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -39,19 +38,8 @@ type server struct {
 	redact func(string) string // takes its secrets out of texts
 	moved  func()              // the entries are others now
 
-	life    atomic.Pointer[life]    // nil while there is no session
+	link    atomic.Pointer[link]    // nil while there is no session
 	entries atomic.Pointer[[]entry] // what it offers
-}
-
-// life is the time from a server's start to its end.
-type life struct {
-	*link
-	session *mcp.ClientSession
-	changed chan struct{}     // its lists are others now
-	doubt   chan struct{}     // it may hang
-	calls   atomic.Int32      // under way
-	last    [sha256.Size]byte // a sum of what its lists were
-	broke   error             // how the session ended; to be read when nothing of the link is left
 }
 
 func newServer(h core.Host, conf Server, moved func()) *server {
@@ -106,11 +94,10 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // live starts the server and stays with it until it ends, or ctx does.
 func (s *server) live(ctx context.Context) (err error) {
-	link, err := s.dial()
+	l, err := s.dial()
 	if err != nil {
 		return err
 	}
-	l := &life{link: link, changed: make(chan struct{}, 1), doubt: make(chan struct{}, 1)}
 	defer func() {
 		l.fail(errStopped)
 		l.work.Wait()
@@ -133,18 +120,18 @@ func (s *server) live(ctx context.Context) (err error) {
 	if _, err := s.refresh(ctx, l); err != nil {
 		return err
 	}
-	s.life.Store(l)
+	s.link.Store(l)
 	s.log.Info("mcp server is there", "actions", len(*s.entries.Load()))
 	s.moved()
 	defer func() {
-		s.life.Store(nil)
+		s.link.Store(nil)
 		s.moved()
 	}()
 	return s.attend(ctx, l)
 }
 
 // open makes a session of the link.
-func (s *server) open(ctx context.Context, l *life) error {
+func (s *server) open(ctx context.Context, l *link) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.conf.Start, errStart)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { l.fail(context.Cause(ctx)) }) // not all of the SDK heeds its context
@@ -173,7 +160,7 @@ func (s *server) open(ctx context.Context, l *life) error {
 }
 
 // attend looks after a server that runs.
-func (s *server) attend(ctx context.Context, l *life) error {
+func (s *server) attend(ctx context.Context, l *link) error {
 	beat := time.NewTicker(s.times.beat)
 	defer beat.Stop()
 	changed, calm := l.changed, (<-chan time.Time)(nil)
@@ -207,7 +194,7 @@ func (s *server) attend(ctx context.Context, l *life) error {
 
 // probe reports whether the server answers at all; an error of its own is an
 // answer.
-func (s *server) probe(ctx context.Context, l *life) error {
+func (s *server) probe(ctx context.Context, l *link) error {
 	within, cancel := context.WithTimeout(ctx, s.times.probe)
 	defer cancel()
 	err := l.session.Ping(within, nil)
@@ -223,7 +210,7 @@ func (s *server) probe(ctx context.Context, l *life) error {
 
 // use lends the session to a call. safe says that the call may be made again.
 func (s *server) use(ctx context.Context, safe bool, f func(context.Context, *mcp.ClientSession) error) error {
-	l := s.life.Load()
+	l := s.link.Load()
 	if l == nil {
 		return core.Errorf(core.Temporary, "The tool server %s is not there just now.", s.conf.Name)
 	}
@@ -232,15 +219,14 @@ func (s *server) use(ctx context.Context, safe bool, f func(context.Context, *mc
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.ctx, cancel)()
-	err := f(within, l.session)
-	if err == nil {
-		return nil
+	if err := f(within, l.session); err != nil {
+		return s.explain(ctx, l, safe, err)
 	}
-	return s.explain(ctx, l, safe, err)
+	return nil
 }
 
 // explain words why a call failed.
-func (s *server) explain(ctx context.Context, l *life, safe bool, err error) error {
+func (s *server) explain(ctx context.Context, l *link, safe bool, err error) error {
 	var already *core.Error
 	said, answered := answerOf(err)
 	gone := l.ctx.Err() != nil || errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, io.EOF)

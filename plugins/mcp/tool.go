@@ -196,7 +196,7 @@ type entry struct {
 
 // refresh reads the server's lists, and reports whether it offers something else
 // since.
-func (s *server) refresh(ctx context.Context, l *life) (news bool, err error) {
+func (s *server) refresh(ctx context.Context, l *link) (news bool, err error) {
 	within, cancel := context.WithTimeoutCause(ctx, s.conf.Start, errDeaf)
 	defer cancel()
 	defer context.AfterFunc(l.ctx, cancel)()

@@ -1,8 +1,6 @@
 package mcp
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -10,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"synthbot/core/action"
 	"synthbot/core/txt"
 )
 
@@ -20,16 +19,6 @@ const (
 	maxDescription = 1500 // bytes of a tool's description, in the correction tier
 	maxHint        = 160  // bytes of a property's description
 )
-
-// plain is a name as the catalogue compares names.
-func plain(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '_' || r == '-' || r == '.' || r == ' ' {
-			return -1
-		}
-		return unicode.ToLower(r)
-	}, name)
-}
 
 // actionName is what a server's tool is called here. With mark it ends in a few
 // letters that only this tool has.
@@ -46,9 +35,7 @@ func actionName(server, tool string, mark bool) string {
 	if !mark && len(name) <= maxName {
 		return name
 	}
-	sum := sha256.Sum256([]byte(server + "\x00" + tool))
-	end := "_" + hex.EncodeToString(sum[:3])
-	return name[:min(len(name), maxName-len(end))] + end
+	return action.MarkName(name, server, tool)
 }
 
 // line is a text on one line: no control characters, no runs of space.

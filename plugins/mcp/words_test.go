@@ -65,10 +65,10 @@ func TestClashes(t *testing.T) {
 	entries := []entry{e("a", "read_file", false), e("a", "ReadFile", false), e("a", "resource-read", false), e("a", resourceRead, true), e("b", "other", false), e("a-b", "c", false), e("a", "b_c", false)}
 	seen := make(map[string]bool)
 	for _, a := range named(entries) {
-		if seen[plain(a.Name)] {
+		if seen[action.Normal(a.Name)] {
 			t.Errorf("%s is there twice", a.Name)
 		}
-		seen[plain(a.Name)] = true
+		seen[action.Normal(a.Name)] = true
 	}
 	if !seen["aresourceread"] || !seen["bother"] || seen["areadfile"] || seen["abc"] {
 		t.Errorf("%v", seen)

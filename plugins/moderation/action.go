@@ -128,7 +128,10 @@ var unmuteAction = core.Action{
 
 // Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action {
-	unblock, unmute := byModerator(unblockAction, p.unblockUser), byModerator(unmuteAction, p.unmuteHere)
+	unblock := byModerator(unblockAction, func(ctx context.Context, a *actor, u unblockPayload) (done, error) {
+		return p.releaseUser(ctx, a, blocked, u.Person)
+	})
+	unmute := byModerator(unmuteAction, p.unmuteHere)
 	return []core.Action{
 		undoneBy(byModerator(blockAction, p.blockUser), unblock), unblock,
 		undoneBy(byModerator(muteAction, p.muteHere), unmute), unmute,
@@ -155,7 +158,7 @@ func undoneBy(a, inverse core.Action) core.Action {
 	a.Undo = func(ctx context.Context, c core.Call, _ core.Result) error {
 		_, err := inverse.Do(ctx, c)
 		if errors.Is(err, errNotHeld) {
-			return nil
+			err = nil
 		}
 		return err
 	}
@@ -185,10 +188,6 @@ func (p *Plugin) holdUser(ctx context.Context, a *actor, kind string, request ho
 		d.Until = txt.Moment(h.until, p.host.Clock())
 	}
 	return d, err
-}
-
-func (p *Plugin) unblockUser(ctx context.Context, a *actor, u unblockPayload) (done, error) {
-	return p.releaseUser(ctx, a, blocked, u.Person)
 }
 
 func (p *Plugin) releaseUser(ctx context.Context, a *actor, kind, name string) (done, error) {

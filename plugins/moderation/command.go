@@ -3,7 +3,6 @@ package moderation
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"synthbot/core"
@@ -29,7 +28,9 @@ func (p *Plugin) Commands() []command.Command {
 				{Name: "reason", Brief: "How long (7d), and why", Rest: true},
 			},
 		}),
-		forModerators(p.unblockCommand, command.Spec{
+		forModerators(func(ctx context.Context, a *actor, c *command.Call) (string, error) {
+			return p.releaseCommand(ctx, a, blocked, c.Args["person"])
+		}, command.Spec{
 			Name: "unblock", Brief: "Unblock a user", Args: []command.Arg{
 				{Name: "person", Brief: "A name, tag or id, as /blocked lists it", Required: true, Rest: true},
 			},
@@ -113,10 +114,6 @@ func writerOf(ctx context.Context, r core.Reader, c *command.Call) (id string, e
 	return id, nil
 }
 
-func (p *Plugin) unblockCommand(ctx context.Context, a *actor, c *command.Call) (string, error) {
-	return p.releaseCommand(ctx, a, blocked, c.Args["person"])
-}
-
 func (p *Plugin) releaseCommand(ctx context.Context, a *actor, kind, name string) (string, error) {
 	lifted, err := p.release(ctx, a, kind, name)
 	if err != nil {
@@ -126,12 +123,10 @@ func (p *Plugin) releaseCommand(ctx context.Context, a *actor, kind, name string
 }
 
 func (p *Plugin) muteCommand(ctx context.Context, a *actor, c *command.Call) (string, error) {
-	d, name := p.config.MuteFor, c.Args["person"]
-	given, ok := txt.ParseSpan(c.Args["duration"])
-	if ok {
-		d = given
-	} else { // the duration was left out
-		name = strings.TrimSpace(c.Args["duration"] + " " + name)
+	name := c.Args["person"]
+	d, ok := txt.ParseSpan(c.Args["duration"])
+	if !ok { // it was left out
+		d, name = p.config.MuteFor, strings.TrimSpace(c.Args["duration"]+" "+name)
 	}
 	if name != "" {
 		h, err := p.hold(ctx, a, muted, holdRequest{name: name, span: d})
@@ -160,9 +155,7 @@ func (p *Plugin) appealCommand(ctx context.Context, c command.Call) (string, err
 	}
 	defer r.change.Unlock()
 	now, held := p.host.Clock(), r.holdsOf(c.Person)
-	r.mu.Lock()
-	former := r.log.appealsOf(c.Person)
-	r.mu.Unlock()
+	former := r.events(func(e *event) bool { return e.isAppeal() && e.about == c.Person })
 	e := event{Name: displayName(c.Author.Name), Text: txt.ClipLine(c.Args["text"], maxAppeal), about: c.Person}
 	if len(held) == 0 {
 		return "You are not blocked.", nil
@@ -265,23 +258,16 @@ func (p *Plugin) modlogCommand(ctx context.Context, a *actor, c *command.Call) (
 	if err := p.openFor(ctx, a); err != nil {
 		return "", err
 	}
-	now := p.host.Clock()
-	p.records.mu.Lock()
-	defer p.records.mu.Unlock()
-	var lines []string
-	for _, e := range slices.Backward(p.records.log.events) {
-		here := c.Private || !e.Place.IsZero() && e.Place.Within(groupOf(c.Path))
-		if here && !e.isAppeal() {
-			lines = append(lines, e.line(c.Private, now))
-		}
-		if len(lines) == maxLogged {
-			break
-		}
-	}
-	if len(lines) == 0 {
+	list := p.records.events(func(e *event) bool {
+		return !e.isAppeal() && (c.Private || !e.Place.IsZero() && e.Place.Within(groupOf(c.Path)))
+	})
+	if len(list) == 0 {
 		return "Nothing has happened here.", nil
 	}
-	slices.Reverse(lines)
+	var lines []string
+	for _, e := range list[max(0, len(list)-maxLogged):] {
+		lines = append(lines, e.line(c.Private, p.host.Clock()))
+	}
 	return strings.Join(lines, "\n"), nil
 }
 
@@ -295,10 +281,7 @@ func (p *Plugin) appealsCommand(ctx context.Context, c command.Call) (string, er
 		return "", err
 	}
 	defer p.records.change.Unlock()
-	p.records.mu.Lock()
-	list := slices.Clone(p.records.log.events)
-	p.records.mu.Unlock()
-	list = slices.DeleteFunc(list, func(e event) bool { return !e.isAppeal() })
+	list := p.records.events((*event).isAppeal)
 	if len(list) == 0 {
 		return "There are no appeals.", nil
 	}

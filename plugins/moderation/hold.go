@@ -65,7 +65,7 @@ func (h *hold) sentence(now time.Time) string {
 	return fmt.Sprintf("%s is %s %s %s.", h.label(), participle(h.kind), where(h.scope), ending(h.until, now))
 }
 
-// isActive reports whether something that holds until a time still does.
+// isActive reports whether what holds until a time still does.
 func isActive(until, now time.Time) bool { return until.IsZero() || now.Before(until) }
 
 // forgetUser clears who the user is.
@@ -87,19 +87,14 @@ func (h *hold) key() string { return holdKey + h.digest + " " + h.kind + " " + h
 
 // parseHoldKey reads what key wrote.
 func parseHoldKey(key string) (h hold, ok bool) {
-	digest, rest, _ := strings.Cut(strings.TrimPrefix(key, holdKey), " ")
-	raw, err := hex.DecodeString(digest)
-	h, ok = parseHold(rest)
-	h.digest = digest
-	return h, ok && err == nil && len(raw) == digestSize
-}
-
-// parseHold reads kind and scope.
-func parseHold(text string) (h hold, ok bool) {
-	kind, scope, ok := strings.Cut(text, " ")
-	h.kind = kind
-	err := h.scope.UnmarshalText([]byte(scope))
-	return h, ok && err == nil && (kind == blocked || kind == muted)
+	parts := strings.SplitN(strings.TrimPrefix(key, holdKey), " ", 3) // digest, kind and scope
+	if len(parts) < 3 || parts[1] != blocked && parts[1] != muted {
+		return h, false
+	}
+	h.digest, h.kind = parts[0], parts[1]
+	raw, badDigest := hex.DecodeString(h.digest)
+	badScope := h.scope.UnmarshalText([]byte(parts[2]))
+	return h, badDigest == nil && badScope == nil && len(raw) == digestSize
 }
 
 // holds are all blocks and mutes of users, by digest.
@@ -287,9 +282,8 @@ func (p *Plugin) recordRelease(ctx context.Context, a *actor, h *hold) error {
 	if h.user.IsZero() {
 		return nil
 	}
-	e := a.event("un"+participle(h.kind), h.user)
+	r, e := p.records, a.event("un"+participle(h.kind), h.user)
 	e.Name, e.All = h.name, h.scope.IsZero()
-	r := p.records
 	if err := r.logNow(ctx, e); err != nil || len(r.holdsOf(h.user)) > 0 {
 		return err
 	}

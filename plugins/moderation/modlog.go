@@ -161,16 +161,6 @@ func (l *modLog) add(e event) (gone []core.Item) {
 	return gone
 }
 
-// appealsOf returns a user's appeals, oldest first.
-func (l *modLog) appealsOf(user core.Path) (theirs []event) {
-	for _, e := range l.events {
-		if e.isAppeal() && e.about == user {
-			theirs = append(theirs, e)
-		}
-	}
-	return theirs
-}
-
 // take removes and returns events.
 func (l *modLog) take(which func(*event) bool) (gone []event) {
 	l.events = slices.DeleteFunc(l.events, func(e event) bool {

@@ -37,9 +37,11 @@
 package moderation
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,7 +76,10 @@ const day = 24 * time.Hour
 
 // New returns the plugin.
 func New(h core.Host, c Config) (*Plugin, error) {
-	return &Plugin{host: h, config: c, records: newRecords(h)}, nil
+	return &Plugin{host: h, config: c, records: &records{
+		host: h, wake: make(chan struct{}, 1), holds: make(holds), mutes: make(map[core.Path]time.Time),
+		moderators: make(map[seenModerator]bool),
+	}}, nil
 }
 
 // AddGates adds gates that are asked, in their order, until one refuses a message. It must
@@ -110,11 +115,7 @@ func (p *Plugin) Judge(m *core.Message, again bool) (v gate.Verdict) {
 // allowedWhileBlocked reports whether a text calls a command that blocked users may call:
 // to appeal, and to see and erase what is kept about them.
 func allowedWhileBlocked(text string) bool {
-	switch command.Called(text) {
-	case "appeal", "mydata", "forgetme":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"appeal", "mydata", "forgetme"}, command.Called(text))
 }
 
 // LogAuthor logs what the author of a message did. It returns at once.
@@ -144,14 +145,9 @@ func (p *Plugin) NotifyAbout(m *core.Message, text string, to ...core.Path) {
 
 // ReachedLimits calls use for each limit in the log that still holds.
 func (p *Plugin) ReachedLimits(use func(about core.Path, detail string, until time.Time)) {
-	r := p.records
 	now := p.host.Clock()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range r.log.events {
-		if e.What == wasLimited && e.Until.After(now) {
-			use(e.about, e.Detail, e.Until)
-		}
+	for _, e := range p.records.events(func(e *event) bool { return e.What == wasLimited && e.Until.After(now) }) {
+		use(e.about, e.Detail, e.Until)
 	}
 }
 
@@ -195,23 +191,16 @@ const maxName = 60
 
 // displayName is a user's name on one line.
 func displayName(name string) string {
-	name = txt.ClipLine(name, maxName)
-	if name == "" {
-		return "Somebody"
-	}
-	return name
+	return cmp.Or(txt.ClipLine(name, maxName), "Somebody")
 }
 
 // groupOf returns the group that a place belongs to: the guild of a channel, the chat of a
 // topic.
 func groupOf(place core.Path) core.Path {
-	for {
-		above := place.Parent()
-		if above.Parent().IsZero() {
-			return place
-		}
-		place = above
+	for !place.Parent().Parent().IsZero() {
+		place = place.Parent()
 	}
+	return place
 }
 
 // userID is the last element of a user's path.

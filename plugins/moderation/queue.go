@@ -179,20 +179,17 @@ func (r *records) sweep(ctx context.Context, keep time.Duration) error {
 
 // expire removes from the log what happened before a time. The caller holds change.
 func (r *records) expire(ctx context.Context, before time.Time) error {
+	isOld := func(e *event) bool { return e.At.Before(before) }
 	var items []core.Item
-	r.mu.Lock()
-	for _, e := range r.log.events {
-		if e.At.Before(before) {
-			items = append(items, e.items()...)
-		}
+	for _, e := range r.events(isOld) {
+		items = append(items, e.items()...)
 	}
-	r.mu.Unlock()
 	if err := r.put(ctx, removals(items)...); err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.log.take(func(e *event) bool { return e.At.Before(before) })
+	r.log.take(isOld)
 	return nil
 }
 

@@ -73,13 +73,6 @@ type detail struct {
 	Until  time.Time `json:"until,omitzero"`
 }
 
-func newRecords(h core.Host) *records {
-	return &records{
-		host: h, wake: make(chan struct{}, 1), holds: make(holds), mutes: make(map[core.Path]time.Time),
-		moderators: make(map[seenModerator]bool),
-	}
-}
-
 // open reads the disk, once. The caller holds mu.
 func (r *records) open(ctx context.Context) error {
 	if r.opened {
@@ -334,6 +327,18 @@ func (r *records) admission(user core.Path, m *core.Message, again bool) (gate.A
 		return gate.Quiet, nil
 	}
 	return gate.Discard, nil
+}
+
+// events returns what happened and the appeals, as far as they are wanted, oldest first.
+func (r *records) events(wanted func(*event) bool) (found []event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.log.events {
+		if wanted(&r.log.events[i]) {
+			found = append(found, r.log.events[i])
+		}
+	}
+	return found
 }
 
 // holdsOf returns the active holds of a user.
