@@ -161,6 +161,7 @@ type accepted struct {
 	Blueprint json.RawMessage `json:"blueprint"`
 }
 
+// key is where the blueprint that was used last is kept.
 func (l *loaded) key() string {
 	return "accepted:" + filepath.ToSlash(filepath.Join(l.source.Path, filepath.Base(l.File)))
 }

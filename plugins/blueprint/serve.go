@@ -74,7 +74,11 @@ const (
 func (s *Server) Handler(address string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /tools", func(w http.ResponseWriter, r *http.Request) {
-		catalogue, err := s.catalogue(r.Context(), address)
+		var catalogue json.RawMessage
+		actions, err := s.Offer(r.Context())
+		if err == nil {
+			catalogue, err = export(s.Version, "http://"+address, actions)
+		}
 		s.answer(w, catalogue, err)
 	})
 	mux.HandleFunc("POST /tools/{name}", func(w http.ResponseWriter, r *http.Request) {
@@ -94,15 +98,6 @@ func (s *Server) Handler(address string) http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
-}
-
-// catalogue is a blueprint of the actions, each with its endpoint.
-func (s *Server) catalogue(ctx context.Context, address string) (json.RawMessage, error) {
-	actions, err := s.Offer(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return export(s.Version, "http://"+address, actions)
 }
 
 // call reads the input and carries out the action.
