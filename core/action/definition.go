@@ -85,7 +85,6 @@ func (d *Definition) lint() (faults []error) {
 	return faults
 }
 
-// compile compiles the schemas.
 func (d *Definition) compile() error {
 	if len(d.Schema) == 0 {
 		return errors.New("schema: is missing")

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -195,3 +198,226 @@ func (e *execution) nextStep(tried []bool) int {
 func (e *execution) record(number uint16, p core.Progress, data any) core.Record {
 	return core.Record{Key: e.key(number), Progress: p, Time: e.Clock(), Data: core.JSON(data)}
 }
+
+// settled is what became of a task with all that followed from it.
+type settled struct {
+	ok   bool
+	done []int // the indexes of the results that can be undone
+}
+
+// follow does what a result asks for. In a unit, all of it succeeds or all of it is undone.
+func (e *execution) follow(ctx context.Context, t task, at int) (settled, error) {
+	result := e.results[at].Outcome.Result
+	d, ok := e.Snapshot.Resolve(e.results[at].Action)
+	if !ok {
+		return settled{ok: !e.results[at].undone}, nil
+	}
+	s := settled{ok: true, done: []int{at}}
+	var next []core.Step
+	if len(result.Next) > 0 {
+		next = e.checkNext(t, d, result.Next)
+	}
+	if result.Unit && len(next) < len(result.Next) {
+		s.ok, next = false, nil
+	}
+	for _, step := range next {
+		child, err := e.performNext(ctx, task{
+			step: step, cause: t.number, way: append(slices.Clone(t.way), d.Name), unit: t.unit || result.Unit,
+		})
+		if err != nil {
+			return settled{}, err
+		}
+		if result.Unit {
+			s.done = append(s.done, child.done...)
+			if !child.ok {
+				s.ok = false
+				break
+			}
+		}
+	}
+	if s.ok {
+		return s, nil
+	}
+	if err := e.rollback(ctx, s.done); err != nil {
+		return settled{}, err
+	}
+	return e.fallback(ctx, t)
+}
+
+// performUnit does the steps of a unit that were not tried, in order, until one fails. Then those
+// before are undone, and those behind it are skipped.
+func (e *execution) performUnit(ctx context.Context, name string, tried []bool) error {
+	rest := slices.Repeat([]bool{true}, len(tried))
+	for i, step := range e.Plan.Steps {
+		if step.Unit == name && !tried[i] {
+			rest[i], tried[i] = false, true
+		}
+	}
+	var done []int
+	failed := false
+	for i := e.nextStep(rest); i >= 0; i = e.nextStep(rest) {
+		rest[i] = true
+		t := task{number: uint16(i + 1), step: e.Plan.Steps[i], unit: true}
+		if failed {
+			r, known := e.recorded(t)
+			if !known {
+				r = e.settle(t, *skipped(t, core.Errorf(core.Forbidden, "another step of its unit failed")))
+			}
+			e.report(t, r)
+			continue
+		}
+		s, err := e.perform(ctx, t)
+		if err != nil {
+			return err
+		}
+		done = append(done, s.done...)
+		if !s.ok {
+			failed = true
+			if err := e.rollback(ctx, done); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkNext checks what a result asks for like a plan, and also that it is neither too deep
+// nor in a circle. It returns what may be done, in order.
+func (e *execution) checkNext(t task, d *Definition, next []core.Step) []core.Step {
+	c := checker{Snapshot: e.Snapshot, who: e.Who}
+	var steps []core.Step
+	for i := range next {
+		field := fmt.Sprintf("next[%d]", i)
+		step, ok := c.step(field, next[i], 1)
+		switch {
+		case !ok:
+		case len(t.way)+1 > maxChain:
+			c.fault(field, step.Type, "more than %d actions that follow from each other", maxChain)
+		case step.Type == d.Name || slices.Contains(t.way, step.Type):
+			c.fault(field, step.Type, "goes in a circle")
+		default:
+			steps = append(steps, step)
+		}
+	}
+	if len(c.faults) > 0 {
+		e.log.Warn("next steps refused", "action", d.Name, "faults", c.faults)
+	}
+	slices.SortStableFunc(steps, func(a, b core.Step) int { return cmp.Compare(b.Priority, a.Priority) })
+	return steps
+}
+
+// rollback undoes what was done, the last first. That a step is being undone is on disk before,
+// so that a crash undoes nothing twice.
+func (e *execution) rollback(ctx context.Context, done []int) error {
+	for _, i := range slices.Backward(done) {
+		r := &e.results[i]
+		if r.undone {
+			continue
+		}
+		d, _ := e.Snapshot.Resolve(r.Action)
+		if d.Undo == nil {
+			e.log.Warn("step of a failed unit cannot be undone", "action", d.Name)
+			continue
+		}
+		if err := e.Journal.Write(ctx, e.undone(r, core.ProgressUnknown)); err != nil {
+			return err
+		}
+		call, done := e.call(uint16(r.Step), r.Call.Payload), r.Outcome.Result
+		if err := e.bounded(ctx, d, func(ctx context.Context) error { return d.Undo(ctx, call, done) }); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			e.log.Error("step of a failed unit could not be undone", "action", d.Name, "err", err)
+			continue
+		}
+		e.Journal.Later(e.undone(r, core.ProgressFailed))
+	}
+	return nil
+}
+
+// undone corrects the result of a step that is undone, and returns its record. That keeps what the
+// step returned, so that the same steps follow after a crash.
+func (e *execution) undone(r *StepResult, p core.Progress) core.Record {
+	r.Progress, r.Output = p, nil
+	r.Outcome = core.Outcome{
+		Action: r.Action, Result: r.Outcome.Result, Kind: core.Broken,
+		Text: "it was taken back, as what belongs to it failed",
+	}
+	if p == core.ProgressUnknown {
+		r.Outcome.Text = "it is not known whether it could be taken back, after what belongs to it failed"
+	}
+	delete(e.outputs, r.Action)
+	return e.record(uint16(r.Step), p, Held{Undone: true, Step: r.Call, Outcome: r.Outcome})
+}
+
+// Undone is what became of a step that was to be undone. Err is nil if it was.
+type Undone struct {
+	StepResult
+	Title string // what the action does, and with what, on one line
+	Err   error
+}
+
+// Lasting returns the steps that were done and changed something, besides messages.
+func (s *Snapshot) Lasting(done []StepResult) []StepResult {
+	var lasting []StepResult
+	for _, r := range done {
+		d, ok := s.Resolve(r.Action)
+		if ok && r.Progress == core.ProgressDone && !d.IsMessage() && !d.ReadOnly() {
+			lasting = append(lasting, r)
+		}
+	}
+	return lasting
+}
+
+// Undo undoes steps of a turn that is over, the last one first. who caused it; whether they
+// still may is asked again. Nothing is journalled: the caller sees to it that no step is
+// undone twice. It ends early with ctx.
+func (r *Runtime) Undo(ctx context.Context, s *Snapshot, who Requester, steps []StepResult) []Undone {
+	var all []Undone
+	for i := len(steps) - 1; i >= 0 && ctx.Err() == nil; i-- {
+		u := Undone{StepResult: steps[i], Title: steps[i].Action}
+		u.Err = core.Errorf(core.Forbidden, "it cannot be undone")
+		if d, ok := s.Resolve(u.Action); ok {
+			var b strings.Builder
+			s.describe(&b, d, &u.Call)
+			u.Title = strings.ReplaceAll(b.String(), "\n", "; ")
+			if d.Undo != nil {
+				u.Err = r.undo(ctx, s, who, d, &u.StepResult)
+			}
+		}
+		all = append(all, u)
+	}
+	return all
+}
+
+func (r *Runtime) undo(ctx context.Context, s *Snapshot, who Requester, d *Definition, step *StepResult) error {
+	why := s.refusal(d, who, decodePayload(step.Call.Payload))
+	if why != "" {
+		return core.Errorf(core.Forbidden, "%s %s", d.Name, why)
+	}
+	author, _ := who.person()
+	c := core.Call{
+		Key: step.Key, Path: who.Path, Private: who.Private, Author: author, Authors: who.Authors,
+		Payload: step.Call.Payload, Deliveries: noDeliveries{}, Sees: who.Sees,
+	}
+	err := r.bounded(ctx, d, func(ctx context.Context) error { return d.Undo(ctx, c, step.Outcome.Result) })
+	if err != nil {
+		r.Log.Warn("action not undone", "action", d.Name, "err", err)
+	}
+	return err
+}
+
+// Why is the error in words for the user.
+func (u *Undone) Why() string {
+	_, text := userText(u.Err)
+	return text
+}
+
+// noDeliveries refuses to send: nothing would journal it.
+type noDeliveries struct{}
+
+func (noDeliveries) Send(context.Context, int, core.Sent, func(context.Context, string) (string, error)) error {
+	return errors.New("nothing is sent while a step is undone")
+}
+
+func (noDeliveries) Since(int) time.Time { return time.Time{} }

@@ -171,22 +171,16 @@ func (e *execution) call(number uint16, payload json.RawMessage) core.Call {
 // step may begin. An error interrupts the turn.
 func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Call) (*StepResult, error) {
 	payload := decodePayload(t.step.Payload)
-	if why := e.Snapshot.refusal(d, e.Who, payload); why != "" {
+	why := e.Snapshot.refusal(d, e.Who, payload)
+	if why != "" {
 		return skipped(t, core.Errorf(core.Forbidden, "%s %s", d.Name, why)), nil
 	}
 	if err := e.unmet(t); err != nil {
 		return skipped(t, err), nil
 	}
-	for _, name := range d.DependsOn {
-		_, succeeded := e.outputs[name]
-		on, waits := e.waits[name]
-		switch {
-		case succeeded:
-		case waits && !t.unit:
-			return e.holdFor(t, d, on), nil
-		default:
-			return skipped(t, core.Errorf(core.Invalid, "%s needs %s to succeed first", d.Name, name)), nil
-		}
+	r := e.awaitDependencies(t, d)
+	if r != nil {
+		return r, nil
 	}
 	if len(t.step.Missing) > 0 {
 		return e.ask(t, d), nil
@@ -218,11 +212,28 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 	if err := e.limit(t, d); err != nil {
 		return skipped(t, err), nil
 	}
-	why := e.confirmReason(t, d, payload)
+	why = e.confirmReason(t, d, payload)
 	if d.Confirm || t.step.Confirm || why != "" {
 		return e.hold(t, d, why), nil
 	}
 	return nil, nil
+}
+
+// awaitDependencies makes a step wait with one that it depends on, or skips it if that did not
+// succeed. It returns nil if the step may go on.
+func (e *execution) awaitDependencies(t task, d *Definition) *StepResult {
+	for _, name := range d.DependsOn {
+		_, succeeded := e.outputs[name]
+		on, waits := e.waits[name]
+		switch {
+		case succeeded:
+		case waits && !t.unit:
+			return e.holdFor(t, d, on)
+		default:
+			return skipped(t, core.Errorf(core.Invalid, "%s needs %s to succeed first", d.Name, name))
+		}
+	}
+	return nil
 }
 
 // decodePayload reads the payload of a step; nil if it is not an object.

@@ -84,7 +84,6 @@ func (r *reader) fault(field, format string, args ...any) {
 	r.faults = append(r.faults, core.Fault{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// text reads a plan from text.
 func (r *reader) text(text string) {
 	if len(text) > MaxText {
 		r.fault("", "the answer has %d bytes, at most %d are allowed", len(text), MaxText)

@@ -127,7 +127,6 @@ func (f fields) rest(known ...string) map[string]json.RawMessage {
 	return rest
 }
 
-// object reads a whole plan.
 func (r *reader) object(raw json.RawMessage) {
 	f, err := object(raw)
 	if err != nil {
@@ -145,20 +144,16 @@ func (r *reader) object(raw json.RawMessage) {
 		list = f.values["action"]
 		known = append(known, "action")
 	}
-	r.list(bytes.TrimSpace(list))
-	r.stray(f.rest(known...))
-}
-
-// list reads the steps of a plan, or a single one.
-func (r *reader) list(raw json.RawMessage) {
-	list := []json.RawMessage{raw}
+	list = bytes.TrimSpace(list)
+	steps := []json.RawMessage{list} // or a single one
 	switch {
-	case !present(raw):
-	case raw[0] != '{' && json.Unmarshal(raw, &list) != nil:
+	case !present(list):
+	case list[0] != '{' && json.Unmarshal(list, &steps) != nil:
 		r.fault("actions", "must be an array of objects")
 	default:
-		r.steps(list)
+		r.steps(steps)
 	}
+	r.stray(f.rest(known...))
 }
 
 func (r *reader) steps(list []json.RawMessage) {

@@ -49,7 +49,6 @@ type loaded struct {
 	data   []byte
 }
 
-// load reads all sources.
 func (c *Config) load() (all []loaded, faults []Fault) {
 	for i := range c.Sources {
 		s := &c.Sources[i]
@@ -139,6 +138,28 @@ func (b *Blueprint) check(s *Source, source int) (faults []Fault) {
 	add := func(tool, text string, warning bool) {
 		faults = append(faults, Fault{source, b.File, tool, text, warning})
 	}
+	b.checkEnvelope(s, add)
+	for _, f := range b.unread {
+		add(f.Tool, f.Text, f.Warning)
+	}
+	b.settle(s, add)
+	for i := range b.Tools {
+		for _, text := range b.Tools[i].oddities(s) {
+			add(b.Tools[i].Name, text, true)
+		}
+		_, fault := b.rollback(&b.Tools[i])
+		if fault != "" {
+			add(b.Tools[i].Name, fault, true)
+		}
+	}
+	if s.Tools != nil && !slices.ContainsFunc(b.Tools, func(t Tool) bool { return s.offers(t.Name) }) {
+		add("", "no tool matches the patterns of the configuration", false)
+	}
+	return faults
+}
+
+// checkEnvelope adds what is wrong beside the tools.
+func (b *Blueprint) checkEnvelope(s *Source, add func(tool, text string, warning bool)) {
 	_, wrong := outbound.ServerURL(b.Endpoint)
 	switch {
 	case len(b.Tools)+len(b.unread) == 0:
@@ -160,9 +181,10 @@ func (b *Blueprint) check(s *Source, source int) (faults []Fault) {
 	if b.auth && len(s.Headers) == 0 && len(s.Command) == 0 {
 		add("", "security.authRequired: the agent wants to know who asks; the configuration has no headers", true)
 	}
-	for _, f := range b.unread {
-		add(f.Tool, f.Text, f.Warning)
-	}
+}
+
+// settle leaves out the tools that a source cannot use, and adds why.
+func (b *Blueprint) settle(s *Source, add func(tool, text string, warning bool)) {
 	var usable []Tool
 	seen := make(map[string]bool)
 	for i := range b.Tools {
@@ -180,19 +202,6 @@ func (b *Blueprint) check(s *Source, source int) (faults []Fault) {
 		}
 	}
 	b.Tools = usable
-	for i := range b.Tools {
-		for _, text := range b.Tools[i].oddities(s) {
-			add(b.Tools[i].Name, text, true)
-		}
-		_, fault := b.rollback(&b.Tools[i])
-		if fault != "" {
-			add(b.Tools[i].Name, fault, true)
-		}
-	}
-	if s.Tools != nil && !slices.ContainsFunc(b.Tools, func(t Tool) bool { return s.offers(t.Name) }) {
-		add("", "no tool matches the patterns of the configuration", false)
-	}
-	return faults
 }
 
 // settle sets the action that a tool becomes, without examples and an output schema that the

@@ -294,7 +294,6 @@ func (c *comparison) bounds(at string, a, b map[string]any) {
 	}
 }
 
-// enums compares lists of values.
 func (c *comparison) enums(at string, a, b map[string]any) {
 	before, had := a["enum"].([]any)
 	after, has := b["enum"].([]any)

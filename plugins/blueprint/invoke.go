@@ -89,7 +89,6 @@ func (a *agent) call(ctx context.Context, t *Tool, c core.Call) (json.RawMessage
 	return unwrap(a.Name, data, err)
 }
 
-// request is a call by the protocol of blueprints.
 func (a *agent) request(t *Tool, c core.Call) json.RawMessage {
 	r := request{Tool: t.Name, Input: c.Payload}
 	if a.source.Context {

@@ -99,7 +99,6 @@ func New(h core.Host, c Config) (*Plugin, error) {
 	return p, nil
 }
 
-// add adds a blueprint's tools.
 func (p *Plugin) add(l loaded) {
 	a := &agent{loaded: l, pace: &pace{limits: l.limits, clock: p.h.Clock}}
 	if len(l.source.Command) > 0 {
@@ -250,7 +249,6 @@ func (p *Plugin) Commands() []command.Command {
 	}}
 }
 
-// shown describes the agents to an admin.
 func (p *Plugin) shown(name string) (string, error) {
 	var b strings.Builder
 	for _, l := range p.agents {

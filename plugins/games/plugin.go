@@ -44,10 +44,12 @@ func (p *Plugin) Name() string { return p.host.Name }
 
 // Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action {
+	create := action.Typed(createAction, p.create)
+	create.Undo = p.undoCreate
 	return []core.Action{
 		action.Typed(diceAction, p.rollDice),
 		action.Typed(choiceAction, p.choose),
-		p.createAction(),
+		create,
 		action.Typed(voteAction, p.castVote),
 		action.Typed(closeAction, p.closePoll),
 	}

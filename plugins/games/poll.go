@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
-	"synthbot/core/action"
 	"synthbot/core/command"
 )
 
@@ -114,12 +113,6 @@ func (c *createPayload) check() error {
 	}
 	c.Question = strings.Join(strings.Fields(c.Question), " ")
 	return nil
-}
-
-func (p *Plugin) createAction() core.Action {
-	a := action.Typed(createAction, p.create)
-	a.Undo = p.undoCreate
-	return a
 }
 
 // native returns how the interface of a place makes polls of its own, which are for groups.

@@ -71,7 +71,6 @@ type digest struct {
 
 func (d *digest) text() string { return strings.Join(d.texts, "\n\n") }
 
-// add takes in one content.
 func (d *digest) add(c mcp.Content) {
 	switch c := c.(type) {
 	case *mcp.TextContent:
@@ -87,7 +86,6 @@ func (d *digest) add(c mcp.Content) {
 	}
 }
 
-// resource takes in the contents of a resource.
 func (d *digest) resource(r *mcp.ResourceContents) {
 	switch {
 	case r == nil:

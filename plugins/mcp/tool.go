@@ -108,7 +108,6 @@ func (s *server) describe(t *mcp.Tool) core.Action {
 	return a
 }
 
-// caller is the code of a tool's action.
 func (s *server) caller(tool string, safe bool) func(context.Context, core.Call) (core.Result, error) {
 	return func(ctx context.Context, c core.Call) (core.Result, error) {
 		var object map[string]json.RawMessage

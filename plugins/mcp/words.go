@@ -180,7 +180,6 @@ type trimmer struct {
 	defaults bool // kept
 }
 
-// schema copies a schema.
 func (t trimmer) schema(v any, depth int) any {
 	m, ok := v.(map[string]any)
 	if !ok || depth > maxDepth {
@@ -213,7 +212,6 @@ func (t trimmer) schema(v any, depth int) any {
 	return c
 }
 
-// table copies schemas by name.
 func (t trimmer) table(v any, depth int) any {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -229,7 +227,6 @@ func (t trimmer) table(v any, depth int) any {
 	return c
 }
 
-// list copies one schema or several.
 func (t trimmer) list(v any, depth int) any {
 	list, ok := v.([]any)
 	if !ok {

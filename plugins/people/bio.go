@@ -65,7 +65,6 @@ func links(records []record) (people []core.Path) {
 	return people
 }
 
-// take adds what records hold.
 func (b *bio) take(records []record, allowed func(*value) bool) {
 	for i := range records {
 		r := &records[i]
@@ -308,7 +307,6 @@ func (r *record) add(f field, values ...value) {
 	}
 }
 
-// drop removes values from a field.
 func (r *record) drop(f field, which func(*value) bool) {
 	rest := slices.DeleteFunc(r.Fields[f], func(v value) bool { return which(&v) })
 	if len(rest) == 0 {

@@ -34,6 +34,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -182,4 +183,207 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 		}
 	}
 	return nil
+}
+
+type updatePayload struct {
+	_ struct{} `title:"Change a bio"`
+
+	Who          string   `json:"who,omitempty" title:"person" doc:"Whom it is about, by name, tag or id; left out: who speaks." max:"256"`
+	Names        []string `json:"names,omitempty" title:"names" doc:"What the person wants to be called." max:"8"`
+	Pronouns     string   `json:"pronouns,omitempty" title:"pronouns" doc:"As the person says them." max:"40"`
+	Birthday     string   `json:"birthday,omitempty" title:"birthday" doc:"MM-DD, or YYYY-MM-DD." max:"10"`
+	Likes        []string `json:"likes,omitempty" title:"likes" doc:"A few words each." max:"8"`
+	Dislikes     []string `json:"dislikes,omitempty" title:"dislikes" doc:"A few words each." max:"8"`
+	Facts        []string `json:"facts,omitempty" title:"facts" doc:"What else is worth knowing: work, home, family; a short line each." max:"8"`
+	Relationship string   `json:"relationship,omitempty" title:"relationship" doc:"How you get on with who speaks, as you see it." max:"120"`
+	Remove       []string `json:"remove,omitempty" title:"remove" doc:"What is not true any more, as it is in the bio." max:"8"`
+}
+
+var updateAction = core.Action{
+	Name: "bio_update", Similes: []string{"update_bio", "bio_save"},
+	Brief: "Note in a person's bio what they are called, like, do, and how you get on",
+	Examples: core.Examples{
+		Description: "Adds to what you know of a person for good; it is before you whenever they talk.",
+		Instructions: core.Instructions{
+			WhenToUse: "When people say something of themselves that will be true for years: a name, a like, a" +
+				" job, a birthday.",
+			CommonPitfalls: []string{
+				"Moods and plans of the day do not belong in a bio.",
+				"What somebody says of another goes under who; it counts less than their own words.",
+				"Do not send again what is in the bio already.",
+				"relationship is your own view, and of who speaks only.",
+			},
+			Notes: []string{"Lists are added to; pronouns, birthday and relationship are replaced.",
+				"It needs no words from you afterwards: send your message in the same answer."},
+		},
+		Similar: []string{"bio_request tells the whole bio"},
+		Examples: []core.Example{
+			core.NewExample("Jay, who speaks, says that he is called Jojo and hates olives",
+				`{"names":["Jojo"],"dislikes":["olives"]}`),
+			core.NewExample("Ann tells that Jay plays the piano", `{"who":"Jay","facts":["plays the piano"]}`),
+			core.NewExample("Jay likes olives now; you are old friends by now",
+				`{"likes":["olives"],"remove":["olives"],"relationship":"old friends who tease each other"}`),
+		},
+	},
+	Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
+	RateLimit: core.RateLimit{Count: 20, Per: time.Hour},
+}
+
+func (p *Plugin) update(ctx context.Context, c core.Call, u updatePayload) (core.Result, error) {
+	by, err := c.Person()
+	if err != nil {
+		return core.Result{}, err
+	}
+	who, err := p.subject(ctx, &c, u.Who)
+	if err != nil {
+		return core.Result{}, err
+	}
+	fields, err := p.fields(&u)
+	if err != nil {
+		return core.Result{}, err
+	}
+	key := by.String() // of the record that the caller writes
+	switch {
+	case by.IsZero():
+		key = botKey
+	case by == who.path:
+		key = ownKey
+	case fields[relationship] != nil:
+		err = core.Errorf(core.Forbidden, "relationship is about who speaks, and nobody else")
+	case c.Private:
+		err = core.Errorf(core.Forbidden, "what is said in private about others does not enter their bios")
+	}
+	if err != nil {
+		return core.Result{}, err
+	}
+	records, err := p.records(ctx, who.path)
+	if err != nil {
+		return core.Result{}, err
+	}
+	if len(records) >= sourcesMax && !slices.ContainsFunc(records, func(r record) bool { return r.key == key }) {
+		return core.Result{}, core.Errorf(core.Forbidden, "enough people have said something of them")
+	}
+	if err := p.spend(ctx, by); err != nil {
+		return core.Result{}, err
+	}
+	return core.Result{}, p.write(ctx, &c, who.path, records, key, fields, u.Remove)
+}
+
+// fields returns what a payload contains, cleaned.
+func (p *Plugin) fields(u *updatePayload) (map[field][]string, error) {
+	fields := make(map[field][]string)
+	for f, list := range map[field][]string{
+		nicknames: u.Names, pronouns: {u.Pronouns}, birthday: {u.Birthday}, likes: u.Likes, dislikes: u.Dislikes,
+		facts: u.Facts, relationship: {u.Relationship},
+	} {
+		for _, text := range list {
+			text = txt.ClipLine(text, valueMax)
+			if text != "" && len(fields[f]) < perPayload {
+				fields[f] = append(fields[f], text)
+			}
+		}
+	}
+	switch {
+	case len(fields) > p.config.Fields:
+		return nil, core.Errorf(core.Invalid, "%d fields at once; %d are the most", len(fields), p.config.Fields)
+	case len(fields) == 0 && len(u.Remove) == 0:
+		return nil, core.Errorf(core.Invalid, "there is nothing in it to note")
+	case fields[birthday] != nil && !isBirthday(fields[birthday][0]):
+		return nil, core.Errorf(core.Invalid, "birthday must be MM-DD or YYYY-MM-DD")
+	}
+	return fields, nil
+}
+
+// isBirthday reports whether there is such a day.
+func isBirthday(text string) bool {
+	if len(text) == len("01-02") {
+		text = "2000-" + text // a leap year
+	}
+	t, err := time.Parse(dayLayout, text)
+	return err == nil && t.Year() >= 1900 && t.Year() <= 2100
+}
+
+// write changes a user's records. Users who speak about themselves also remove what others
+// said. The bot's own view has a record of its own.
+func (p *Plugin) write(ctx context.Context, c *core.Call, person core.Path, records []record, key string,
+	fields map[field][]string, remove []string) error {
+	gone := func(v *value) bool {
+		return slices.ContainsFunc(remove,
+			func(text string) bool { return strings.EqualFold(txt.ClipLine(text, valueMax), v.Text) })
+	}
+	keys := []string{key}
+	if key == ownKey && len(remove) > 0 {
+		for _, r := range records {
+			keys = append(keys, r.key)
+		}
+	}
+	if key == ownKey && fields[relationship] != nil {
+		keys = append(keys, botKey)
+	}
+	slices.Sort(keys)
+	change := func(r *record) {
+		r.dropAll(gone)
+		for f, texts := range fields {
+			if f == relationship && r.key != botKey || f != relationship && r.key != key {
+				continue
+			}
+			for _, text := range texts {
+				r.add(f, value{Text: text, Origin: c.Path, Private: c.Private, Time: p.host.Clock()})
+			}
+		}
+		if r.key == key && key != ownKey && key != botKey {
+			r.Name = txt.ClipLine(c.Author.Name, valueMax)
+		}
+	}
+	for _, key := range slices.Compact(keys) {
+		if err := p.edit(ctx, person, key, change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type requestPayload struct {
+	_ struct{} `title:"Look up a bio"`
+
+	Who string `json:"who,omitempty" title:"person" doc:"Whose bio, by name, tag or id; left out: of who speaks." max:"256"`
+}
+
+var requestAction = core.Action{
+	Name: "bio_request", Similes: []string{"get_bio", "bio_get"},
+	Brief: "Look up all that you know of a person who talks here",
+	Examples: core.Examples{
+		Description: "Tells the whole bio; participants hold the beginning of it only.",
+		Instructions: core.Instructions{
+			WhenToUse: "When you are asked what you know of somebody, and participants do not say it.",
+			CommonPitfalls: []string{"Only people who talk here can be looked up.",
+				"What others say of somebody is hearsay: tell it as that, or not at all."},
+			Notes: []string{"It holds only what may be said in this place.",
+				"The result comes back to you."},
+		},
+		Similar:  []string{"bio_update adds to it"},
+		Examples: []core.Example{core.NewExample("Ann asks what Jay likes", `{"who":"Jay"}`)},
+	},
+	Effects: core.EffectReadsChat, Permission: core.PermissionEveryone, Idempotent: true,
+}
+
+const hearsayMax = 20 // lines of hearsay that a model reads
+
+func (p *Plugin) request(ctx context.Context, c core.Call, r requestPayload) (core.Result, error) {
+	who, err := p.subject(ctx, &c, r.Who)
+	if err != nil {
+		return core.Result{}, err
+	}
+	b, err := p.visible(ctx, who.path, c.Sees)
+	if err != nil {
+		return core.Result{}, err
+	}
+	answer := map[string]any{"person": txt.ClipLine(who.Author.Name, valueMax), "bio": b.whole()}
+	if who.Tag != "" {
+		answer["tag"] = who.Tag
+	}
+	if len(b.others) > 0 {
+		answer["others_say"] = b.others[:min(len(b.others), hearsayMax)]
+	}
+	return core.Output(answer), nil
 }

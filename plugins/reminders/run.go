@@ -168,7 +168,6 @@ type occasion struct {
 	Next   string `json:"next,omitempty"`
 }
 
-// event is what is received.
 func (p *Plugin) event(ctx context.Context, r *reminder, d due) (core.Event, error) {
 	o := occasion{ID: r.ID, Due: stamp(d.at, r.Veiled), Missed: d.missed, Repeat: r.Rule}
 	text := r.Text

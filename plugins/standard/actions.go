@@ -22,7 +22,6 @@ type displayPayload struct {
 	Title   string          `json:"title,omitempty" title:"title" max:"200" doc:"The heading."`
 }
 
-// display is the action that shows data.
 func (p *Plugin) display() core.Action {
 	return action.Typed(core.Action{
 		Name: "display", Similes: []string{"show_data", "render"},
@@ -266,7 +265,6 @@ const confirmSchema = `{
 	"additionalProperties": false
 }`
 
-// confirm is the action that asks first.
 func (p *Plugin) confirm() core.Action {
 	return core.Action{
 		Name: "confirm", Similes: []string{"ask_confirmation"},
@@ -336,7 +334,6 @@ type speakPayload struct {
 	Text string `json:"text" title:"text" min:"1" max:"10000" doc:"What to say, as it is spoken: no markup, no emoji."`
 }
 
-// speak is the action that says something aloud.
 func (p *Plugin) speak() core.Action {
 	return action.Typed(core.Action{
 		Name: "speak", Similes: []string{"say_aloud", "voice_message"},

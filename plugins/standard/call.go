@@ -230,7 +230,6 @@ func (p *Plugin) call(ctx context.Context, c core.Call) (core.Result, error) {
 	return p.send(ctx, c)
 }
 
-// send sends the request.
 func (p *Plugin) send(ctx context.Context, c core.Call) (core.Result, error) {
 	a, r, err := p.prepare(c)
 	if err != nil {

@@ -86,7 +86,6 @@ func share(axis []tick, value float64) float64 {
 	return min(max((value-low)/(high-low), 0), 1)
 }
 
-// png draws the picture.
 func (p *plot) png() ([]byte, error) {
 	parsed, err := opentype.Parse(goregular.TTF)
 	if err != nil {
