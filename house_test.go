@@ -29,8 +29,10 @@ var rooms = []struct {
 	room string
 	may  []string
 }{
-	{"core", []string{"core/llm"}},
+	{"core", []string{"core/llm", "core/passage"}},
 	{"core/llm", nil},
+	{"core/passage", nil},
+	{"core/lexicon", nil},
 	{"core/gate", []string{"core", "core/command"}},
 	{"core/hint", []string{"core"}},
 	{"core/lore", nil},
@@ -57,10 +59,10 @@ var rooms = []struct {
 	{"core/outbound", []string{"core"}},
 	{"core/program", []string{"core"}},
 	{"interfaces/*", []string{"core", "core/action", "core/command", "core/draft", "core/driver", "core/markdown", "core/recent", "core/txt", "core/watch"}},
-	{"memory", []string{"core", "core/llm"}},
+	{"memory", []string{"core", "core/llm", "core/passage"}},
 	{"persona", []string{"config", "core", "core/lore", "core/txt"}},
 	{"plugins/plugintest", []string{"core", "core/*", "memory", "config"}},
-	{"plugins/*", []string{"core", "core/action", "core/command", "core/gate", "core/users", "core/hint", "core/llm", "core/lore", "core/markdown", "core/outbound", "core/program", "core/recent", "core/schema", "core/spoken", "core/timezone", "core/txt", "core/watch"}},
+	{"plugins/*", []string{"core", "core/action", "core/command", "core/document", "core/gate", "core/users", "core/hint", "core/lexicon", "core/llm", "core/lore", "core/markdown", "core/outbound", "core/passage", "core/program", "core/recent", "core/recon", "core/schema", "core/spoken", "core/timezone", "core/txt", "core/watch"}},
 	{"plugins", nil},
 	{"packaging/*", nil},
 	{"scripts/*", nil},

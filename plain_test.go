@@ -33,13 +33,13 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"daemon":              5172,
+	"daemon":              5173,
 	"interfaces/discord":  5211,
 	"core/engine":         3619,
-	"core/turn":           5085,
+	"core/turn":           5121,
 	"core/action":         3940,
 	"interfaces/telegram": 4167,
-	"memory":              7686,
+	"memory":              8406,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"log/slog"
 	"time"
+
+	"synthbot/core/passage"
 )
 
 // Host is what the bot lends to a plugin. All of it is there and safe for
@@ -17,8 +19,9 @@ type Host struct {
 	Items    Items            // what the plugin keeps
 	Zones    Items            // in which time zones people are; see package timezone
 	Facts    Facts
-	Inbox    Inbox  // puts reminders, beats and the like into places
-	Reader   Reader // what was said
+	Passages passage.Index // documents by words and meaning; nil if the bot only looks at its configuration
+	Inbox    Inbox         // puts reminders, beats and the like into places
+	Reader   Reader        // what was said
 	// Asker asks the engines within their budgets. Where the bot has no engine
 	// but the built-in one, its error is ErrNoEngine.
 	Asker     Asker

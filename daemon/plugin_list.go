@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"fmt"
+	"os"
 	"slices"
 
 	"synthbot/core"
@@ -11,6 +13,7 @@ import (
 	"synthbot/plugins/diary"
 	"synthbot/plugins/filter"
 	"synthbot/plugins/games"
+	"synthbot/plugins/knowledge"
 	"synthbot/plugins/limits"
 	"synthbot/plugins/lorebook"
 	"synthbot/plugins/mcp"
@@ -57,6 +60,10 @@ var availablePlugins = []available{
 	{
 		name: "lorebook", constructor: by(lorebook.New), wanted: hasLore, complete: completeLore,
 		doc: "Lore that matches the conversation, from the persona's card and from books. On if a persona has a book.",
+	},
+	{
+		name: "knowledge", constructor: by(knowledge.New), complete: completeKnowledge,
+		doc: "Answers from documents: folders, web pages, feeds, and what users teach.",
 	},
 	{name: "clock", constructor: by(clock.New), doc: "The time, the day, the season and the weather."},
 	{name: "beats", constructor: by(beats.New), doc: "What the bot does on its own, on a schedule."},
@@ -130,6 +137,29 @@ func completeBlueprints(c *Config, own any) (faults []string) {
 		}
 	}
 	return faults
+}
+
+// completeKnowledge says where the folders of documents are looked up, and finds those that
+// are missing.
+func completeKnowledge(c *Config, own any) (faults []string) {
+	k := own.(*knowledge.Config)
+	k.Dir = c.Beside(".")
+	for _, s := range k.Sources {
+		if _, err := os.Stat(c.Beside(s.Path)); s.Path != "" && err != nil {
+			faults = append(faults, fmt.Sprintf("source %s: %v", s.Name, err))
+		}
+	}
+	return faults
+}
+
+// Knowledge returns the plugin that answers from documents; nil if it is off.
+func (b *Bot) Knowledge() *knowledge.Plugin {
+	for _, l := range b.InForce().plugins {
+		if k, ok := l.Plugin.(*knowledge.Plugin); ok {
+			return k
+		}
+	}
+	return nil
 }
 
 // hasLore reports whether a persona has a book of lore.

@@ -13,8 +13,10 @@ import (
 	"synthbot/core"
 	"synthbot/core/gate"
 	"synthbot/core/llm"
+	"synthbot/core/passage"
 	"synthbot/core/turn"
 	"synthbot/daemon/logs"
+	"synthbot/memory"
 )
 
 type available struct {
@@ -155,10 +157,14 @@ const sendTime = 30 * time.Second
 
 func (b *Bot) host(c *Config, name string) core.Host {
 	h := host{b}
+	var passages passage.Index
+	if b.Data.DB != nil {
+		passages = memory.Passages(b.Data.DB)
+	}
 	return core.Host{
 		Name: name, Log: logs.Room(b.log, "plugins/"+name).With("plugin", name),
 		Clock: c.Clock(b.env.Clock), Language: string(c.Bot.Language),
-		Items: b.Data.Items(name), Zones: b.Data.Items("zones"), Facts: b.Data.Store,
+		Items: b.Data.Items(name), Zones: b.Data.Items("zones"), Facts: b.Data.Store, Passages: passages,
 		Inbox: h, Reader: b.Data.Store, Asker: h, Messenger: h, Speak: b.speak,
 		Changed: func() { notify(b.reloads.outdated) },
 	}

@@ -37,6 +37,7 @@ func (c *checker) records() {
 	c.due()
 	c.heads()
 	c.checkFacts()
+	c.passages()
 	c.vectors()
 	for _, bucket := range []string{bucketJournal, bucketPlugins, bucketStates, bucketUsage, bucketAliases} {
 		c.rows(bucket, pairChecks()[bucket])
@@ -221,7 +222,45 @@ func (c *checker) checkFacts() {
 	}
 }
 
-// vectors: each belongs to a fact of its origin, and has a sketch.
+// passages: each belongs to its document, and the words of each lead to it.
+func (c *checker) passages() {
+	x, listed, there, led, n := newPassageIndex(c.view), 0, 0, 0, 0
+	c.rows(bucketDocuments, func(k, _ []byte) error {
+		origin, name, err := cutOrigin(k)
+		if err != nil {
+			return err
+		}
+		d, _, err := passageTx{&c.tx}.document(origin, string(name))
+		for _, numbers := range d.Numbers {
+			listed += int(numbers.To - numbers.From)
+		}
+		return err
+	})
+	c.rows(bucketPassages, func(k, _ []byte) error {
+		there++
+		number := binary.BigEndian.Uint64(append(k[:len(k):len(k)], make([]byte, 8)...))
+		p, ok := passageTx{&c.tx}.passage(number)
+		origin, err := sourcePath(p.Source)
+		if !ok || err != nil {
+			return fmt.Errorf("passage %x cannot be read", k)
+		}
+		words := p.words()
+		led += len(words) + 1
+		for word := range words {
+			if _, ok := x.posting(origin, termWord+word, number); !ok {
+				return fmt.Errorf("passage %x is not found by %q", k, word)
+			}
+		}
+		return nil
+	})
+	c.rows(bucketPassageWords, func(_, value []byte) error { n += len(value) / 2; return nil })
+	if len(c.faults) == 0 && (listed != there || led != n) {
+		c.faults = append(c.faults, fmt.Errorf("passages: documents have %d, %d are there; %d words are there of %d",
+			listed, there, n, led))
+	}
+}
+
+// vectors: each belongs to a fact or passage of its origin, and has a sketch.
 func (c *checker) vectors() {
 	vectors, sketched := 0, 0
 	c.rows(bucketVectors, func(k, value []byte) error {
@@ -238,13 +277,13 @@ func (c *checker) vectors() {
 		if err != nil {
 			return err
 		}
-		f, ok := c.facts().fact(number)
-		if !ok || f.Origin != origin {
+		e, ok := embeddableAt(&c.tx, number)
+		if !ok || e.origin != origin {
 			return fmt.Errorf("memory %s has a vector at %q and is not from there", factID(number), origin)
 		}
 		one := c.facts().sketchAt(origin, number)
 		if !bytes.Equal(one, v.encodeSketch(number)) {
-			return fmt.Errorf("memory %s is sketched as %x", f.ID, one)
+			return fmt.Errorf("memory %s is sketched as %x", factID(number), one)
 		}
 		return nil
 	})

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"sync"
@@ -36,7 +37,25 @@ const (
 	warnPause     = 10 * time.Minute // between two warnings
 )
 
-// embedWorker gives every fact a vector, in the background. What is left to do is not
+// embeddable is a fact or a passage that gets a vector.
+type embeddable struct {
+	number uint64
+	origin core.Path
+	text   string
+}
+
+// embeddableAt returns what has that number; ok is false if there is nothing.
+func embeddableAt(t *tx, number uint64) (e embeddable, ok bool) {
+	if number < firstPassage {
+		f, ok := t.facts().fact(number)
+		return embeddable{number, f.Origin, f.Text}, ok
+	}
+	p, ok := passageTx{t}.passage(number)
+	origin, err := sourcePath(p.Source)
+	return embeddable{number, origin, p.embedded()}, ok && err == nil
+}
+
+// embedWorker gives every fact and passage a vector, in the background. What is left to do is not
 // stored: the facts are looked through after each start and each change of the Embedder, and
 // again from those that are saved.
 type embedWorker struct {
@@ -141,14 +160,15 @@ func (m *embedWorker) step(ctx context.Context) time.Duration {
 		if len(m.refused) == 0 {
 			m.retry = time.Now().Add(retryPause)
 		}
-		m.refused[numberOfFact(&batch[0])] = true
+		m.refused[batch[0].number] = true
 	}
 	m.size = max(m.size/2, 1)
 	return m.rest.length
 }
 
-// next lists facts without a vector of the current model, as many as one call may have.
-func (m *embedWorker) next(ctx context.Context) (batch []core.Fact, by Embedder, changed int) {
+// next lists facts and passages without a vector of the current model, as many as one call may
+// have.
+func (m *embedWorker) next(ctx context.Context) (batch []embeddable, by Embedder, changed int) {
 	m.mu.Lock()
 	by, changed = m.embedder, m.changed
 	from, length, size, refused := m.from, m.length, m.size, maps.Clone(m.refused)
@@ -163,17 +183,17 @@ func (m *embedWorker) next(ctx context.Context) (batch []core.Fact, by Embedder,
 		return nil, by, changed
 	}
 	err := m.db.look(ctx, func(v *view) {
-		for k, value := range v.bucket(bucketFacts).pairs(binary.BigEndian.AppendUint64(nil, from), nil) {
+		for number := range v.numbersFrom(from) {
 			if len(batch) == size {
 				break
 			}
-			f, err := decodeFact(k, value)
-			if err != nil || refused[numberOfFact(&f)] {
+			e, ok := embeddableAt(&v.tx, number)
+			if !ok || refused[number] {
 				continue
 			}
-			stored, ok := v.facts().vectorOf(f.Origin, numberOfFact(&f))
+			stored, ok := v.facts().vectorOf(e.origin, number)
 			if !ok || stored.model != modelTag(by.Model, cmp.Or(length, len(stored.digits))) {
-				batch = append(batch, f)
+				batch = append(batch, e)
 			}
 		}
 	})
@@ -182,18 +202,31 @@ func (m *embedWorker) next(ctx context.Context) (batch []core.Fact, by Embedder,
 	}
 	from = math.MaxUint64
 	if len(batch) > 0 {
-		from = numberOfFact(&batch[0])
+		from = batch[0].number
 	}
 	return batch, by, changed
+}
+
+// numbersFrom iterates over the numbers of facts and then of passages, from one on.
+func (v *view) numbersFrom(from uint64) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		for _, bucket := range []string{bucketFacts, bucketPassages} {
+			for k := range v.bucket(bucket).pairs(binary.BigEndian.AppendUint64(nil, from), nil) {
+				if len(k) == 8 && !yield(binary.BigEndian.Uint64(k)) {
+					return
+				}
+			}
+		}
+	}
 }
 
 var errVectors = errors.New("the vectors do not fit the texts")
 
 // embed gives some facts their vectors. Its call ends when the Embedder is replaced.
-func (m *embedWorker) embed(ctx context.Context, by Embedder, changed int, batch []core.Fact) error {
+func (m *embedWorker) embed(ctx context.Context, by Embedder, changed int, batch []embeddable) error {
 	texts := make([]string, len(batch))
 	for i := range batch {
-		texts[i] = batch[i].Text
+		texts[i] = batch[i].text
 	}
 	call, cancel := context.WithTimeout(ctx, embedTimeout)
 	defer cancel()
@@ -227,10 +260,9 @@ func (m *embedWorker) embed(ctx context.Context, by Embedder, changed int, batch
 	}
 	return m.db.write(ctx, &job{size: len(batch) * length, run: func(t *tx) error {
 		for i := range batch {
-			number := numberOfFact(&batch[i])
-			f, _ := t.facts().fact(number)
-			if f.Text == batch[i].Text { // it may have changed, or been dropped
-				t.facts().putVector(f.Origin, number, &vectors[i])
+			e, ok := embeddableAt(t, batch[i].number)
+			if ok && e.text == batch[i].text { // it may have changed, or been dropped
+				t.facts().putVector(e.origin, e.number, &vectors[i])
 			}
 		}
 		return nil

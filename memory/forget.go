@@ -105,7 +105,7 @@ func (s *subject) erase() error {
 	}
 	steps := []func() error{
 		// The log comes late: journals and states that belong to a person are found by it.
-		s.findAll, storePlan, s.journals, s.facts, s.plugins, s.states, s.usage, s.entries, s.aliases,
+		s.findAll, storePlan, s.journals, s.facts, s.documents, s.plugins, s.states, s.usage, s.entries, s.aliases,
 		s.places, s.files, dropPlan,
 	}
 	for _, step := range steps {
@@ -377,6 +377,23 @@ func (s *subject) facts() error {
 		}
 	}
 	return nil
+}
+
+// documents deletes what is indexed of documents, if everything is forgotten.
+func (s *subject) documents() error {
+	if !s.path.IsZero() {
+		return nil
+	}
+	all := func([]byte, []byte) bool { return true }
+	var errs []error
+	for _, bucket := range []string{bucketPassageWords, bucketPassages, bucketDocuments} {
+		errs = append(errs, deleteWhere(s.ctx, s.db, bucket, nil, nil, all))
+	}
+	from, to := subtree(core.MustPath(passageRoot))
+	for _, bucket := range []string{bucketVectors, bucketSketches} {
+		errs = append(errs, deleteWhere(s.ctx, s.db, bucket, from, to, all))
+	}
+	return errors.Join(errs...)
 }
 
 func (s *subject) plugins() error {

@@ -232,7 +232,7 @@ func (db *DB) prepare() error {
 	}
 	switch version {
 	case schema:
-		return nil
+		return addBuckets(db)
 	case 0:
 		return db.writer.transact(upgrade)
 	}
@@ -246,6 +246,22 @@ func (db *DB) prepare() error {
 		return fmt.Errorf("change of its format to version %d: %w; the backup is %s", schema, err, backup)
 	}
 	return nil
+}
+
+// addBuckets makes buckets that files of this format had not always.
+func addBuckets(db *DB) error {
+	missing := false
+	err := db.view(context.Background(), func(v *view) error {
+		missing = v.Bucket([]byte(bucketPassageWords)) == nil
+		return nil
+	})
+	if err != nil || !missing {
+		return err
+	}
+	return db.writer.transact(func(t *tx) error {
+		t.makeBuckets(buckets()...)
+		return t.err
+	})
 }
 
 // Installation implements core.Store: the name of the file.

@@ -27,10 +27,9 @@ const (
 
 // Limits of one search.
 const (
-	maxPostings = 1000 // that are looked at of one term in one place, newest first
-	maxQuery    = 64   // words
-	maxRefined  = 200  // hits whose common words are looked up
-	halfLife    = 30 * 24 * time.Hour
+	maxQuery   = 64  // words
+	maxRefined = 200 // hits whose common words are looked up
+	halfLife   = 30 * 24 * time.Hour
 )
 
 func tagTerm(tag string) string { return termTag + shortHash(lower(strings.TrimSpace(tag))) }
@@ -102,8 +101,30 @@ func (t factTx) factsWith(origin core.Path, term string) (ids []uint64) {
 	return ids
 }
 
-// newestWith calls use for the newest facts of a term, at most max.
-func (v *view) newestWith(origin core.Path, term string, max int, use func(id uint64, rank []byte)) (n int) {
+// collection is what a search looks through: facts, or passages of documents.
+type collection interface {
+	// newestWith calls use for the newest with a term in an origin, at most max. It returns how
+	// many there are, as far as it knows without looking at more.
+	newestWith(origin core.Path, term string, max int, use func(posting)) (n int)
+	// posting returns what is stored of a term with one of them.
+	posting(origin core.Path, term string, id uint64) (posting, bool)
+	// total is how many there are, or were.
+	total() uint64
+	// maxPostings is how many are looked at of one term in one place, newest first.
+	maxPostings() int
+}
+
+// posting says that something has a term.
+type posting struct {
+	id     uint64
+	rank   []byte // see rankFact
+	strong bool   // it has the term more than once, or in its title
+}
+
+// factIndex is the collection of all facts.
+type factIndex struct{ *view }
+
+func (v factIndex) newestWith(origin core.Path, term string, max int, use func(posting)) (n int) {
 	prefix := postingKey(origin, term, nil)
 	for k, rank := range v.backward(bucketWords, prefix, after(prefix)) {
 		if len(k) != len(prefix)+8 {
@@ -112,11 +133,20 @@ func (v *view) newestWith(origin core.Path, term string, max int, use func(id ui
 		if n == max {
 			break
 		}
-		use(binary.BigEndian.Uint64(k[len(prefix):]), rank)
+		use(posting{id: binary.BigEndian.Uint64(k[len(prefix):]), rank: rank})
 		n++
 	}
 	return n
 }
+
+func (v factIndex) posting(origin core.Path, term string, id uint64) (posting, bool) {
+	rank := v.bucket(bucketWords).Get(postingKey(origin, term, binary.BigEndian.AppendUint64(nil, id)))
+	return posting{id: id, rank: rank}, rank != nil
+}
+
+func (v factIndex) total() uint64 { return v.bucket(bucketFacts).Sequence() }
+
+func (v factIndex) maxPostings() int { return 1000 }
 
 // Recall returns the facts that match best, best first. Rare words count more; meaning
 // counts as much as words, if there is an Embedder that answers in time; importance and
@@ -124,35 +154,79 @@ func (v *view) newestWith(origin core.Path, term string, max int, use func(id ui
 func (db *DB) Recall(ctx context.Context, q core.FactQuery) (found []core.FactMatch, err error) {
 	meant, known := db.embeds.query(ctx, q.Text, db.pruning.config.Load().Recall)
 	err = db.look(ctx, func(v *view) {
-		s := &search{view: v, q: q}
-		if known {
-			s.vector = &meant
+		if !known {
+			found = v.recall(q, nil)
+		} else {
+			found = v.recall(q, &meant)
 		}
-		found = s.run()
 	})
 	return found, err
 }
 
-// search is one Recall.
-type search struct {
-	*view
-	q         core.FactQuery
-	vector    *vector   // of the text; nil: not known
-	words     []string  // of the text, in all forms
-	wordOf    []int     // which word of the text each is a form of
-	weights   []float64 // of each
-	maxWeight float64   // of all words of the text together
-	required  []string  // terms that a fact must have
-	hits      []hit
-	index     map[uint64]int // into hits, by fact
-	baseline  *baseline      // with a vector
+// recall returns the facts that match best.
+func (v *view) recall(q core.FactQuery, meant *vector) (found []core.FactMatch) {
+	for _, h := range factSearch(v, q, meant).run(v.origins(q.See)) {
+		f, ok := v.facts().fact(h.id)
+		if ok && len(found) < q.N {
+			found = append(found, core.FactMatch{Fact: f, Score: h.score})
+		}
+	}
+	return found
 }
 
-// hit is a fact that was found.
+// factSearch is a search for facts.
+func factSearch(v *view, q core.FactQuery, meant *vector) *search {
+	s := &search{
+		view: v, from: factIndex{v}, text: q.Text, languages: formsOf(q.Language), n: q.N, vector: meant,
+	}
+	for _, tag := range q.Tags {
+		s.required = append(s.required, tagTerm(tag))
+	}
+	for _, p := range q.About {
+		s.required = append(s.required, aboutTerm(p))
+	}
+	return s
+}
+
+// formsOf lists the languages whose stems of a text are looked for: its own, or all.
+func formsOf(language string) []string {
+	if stemmer(language) != nil {
+		return []string{language, ""}
+	}
+	return []string{"", "en", "de", "fr", "it", "es", "pt", "nl", "ru", "sv", "da", "no", "fi"}
+}
+
+// search is one look through a collection.
+type search struct {
+	*view
+	from      collection
+	text      string
+	languages []string // whose stems of the text are looked for; "": the words as they are
+	n         int      // how many are wanted
+	wordless  bool     // only meaning counts
+	vector    *vector  // of the text; nil: not known
+	words     []string // of the text, in all forms
+	wordOf    []int    // which word of the text each is a form of
+	weighting
+	required []string // terms that a hit must have
+	hits     []hit
+	index    map[uint64]int // into hits, by number
+	baseline *baseline      // with a vector
+}
+
+// weighting says how much words count.
+type weighting struct {
+	weights   []float64       // of each form
+	least     map[int]float64 // of each word: that of its most frequent form
+	maxWeight float64         // of all words together
+}
+
+// hit is a fact, or a passage, that was found.
 type hit struct {
 	id         uint64
 	origin     core.Path
 	words      uint64 // that it has, a bit for each
+	strong     uint64 // those that count more
 	required   int    // how many of the required terms it has
 	rank       [7]byte
 	distance   int     // of the sketches
@@ -160,21 +234,15 @@ type hit struct {
 	score      float64
 }
 
-// run searches each visible origin. Of a frequent word only the newest facts are found; in
-// the end, it is looked up for the best of the others.
-func (s *search) run() []core.FactMatch {
+// run searches each origin, and returns the best hits, best first. Of a frequent word only the
+// newest are found; in the end, it is looked up for the best of the others.
+func (s *search) run(origins []core.Path) (found []hit) {
 	s.index = make(map[uint64]int)
 	if s.vector != nil {
 		s.baseline = new(baseline)
 	}
-	for _, tag := range s.q.Tags {
-		s.required = append(s.required, tagTerm(tag))
-	}
-	for _, p := range s.q.About {
-		s.required = append(s.required, aboutTerm(p))
-	}
-	none := func(uint64, []byte) {}
-	origins := slices.DeleteFunc(s.origins(), func(p core.Path) bool { return s.newestWith(p, termAll, 1, none) == 0 })
+	none := func(posting) {}
+	origins = slices.DeleteFunc(origins, func(p core.Path) bool { return s.from.newestWith(p, termAll, 1, none) == 0 })
 	if len(origins) == 0 {
 		return nil
 	}
@@ -187,54 +255,65 @@ func (s *search) run() []core.FactMatch {
 	best := s.best()
 	best = s.addSimilar(best, origins)
 	s.refine(best, counts)
-	return s.found(best)
+	for _, i := range best {
+		found = append(found, s.hits[i])
+	}
+	return found
 }
 
-// addHits adds the facts of one origin that have the words and the required terms.
+// addHits adds what has the words and the required terms in one origin.
 func (s *search) addHits(origin core.Path, counts []int) {
 	for _, term := range s.required {
-		s.newestWith(origin, term, math.MaxInt, func(id uint64, rank []byte) { s.hit(id, origin, rank).required++ })
+		s.from.newestWith(origin, term, math.MaxInt, func(p posting) { s.hit(origin, p).required++ })
 	}
 	for i, word := range s.words {
-		counts[i] += s.newestWith(origin, termWord+word, maxPostings, func(id uint64, rank []byte) {
-			s.hit(id, origin, rank).words |= 1 << i
+		counts[i] += s.from.newestWith(origin, termWord+word, s.from.maxPostings(), func(p posting) {
+			s.hit(origin, p).add(i, p)
 		})
 	}
-	if len(s.words)+len(s.required) == 0 {
-		s.newestWith(origin, termAll, maxPostings, func(id uint64, rank []byte) { s.hit(id, origin, rank) })
+	if len(s.words)+len(s.required) == 0 && !s.wordless {
+		s.from.newestWith(origin, termAll, s.from.maxPostings(), func(p posting) { s.hit(origin, p) })
+	}
+}
+
+// add notes that the hit has the i-th word.
+func (h *hit) add(i int, p posting) {
+	h.words |= 1 << i
+	if p.strong {
+		h.strong |= 1 << i
 	}
 }
 
 // weigh sets the weight of each word: rare words weigh more.
 func (s *search) weigh(counts []int) {
 	s.weights = make([]float64, len(s.words))
-	total := s.bucket(bucketFacts).Sequence()
-	least := make(map[int]float64) // the weight of the most frequent form of each word of the text
+	total := s.from.total()
+	s.least = make(map[int]float64)
 	for i, n := range counts {
 		s.weights[i] = math.Log1p(float64(total+1) / float64(n+1))
-		if worth, ok := least[s.wordOf[i]]; !ok || s.weights[i] < worth {
-			least[s.wordOf[i]] = s.weights[i]
+		if worth, ok := s.least[s.wordOf[i]]; !ok || s.weights[i] < worth {
+			s.least[s.wordOf[i]] = s.weights[i]
 		}
 	}
-	for word := range len(least) { // in order, so that the sum is always the same
-		s.maxWeight += least[word]
+	for word := range len(s.least) { // in order, so that the sum is always the same
+		s.maxWeight += s.least[word]
 	}
 }
 
-func (s *search) hit(id uint64, origin core.Path, rank []byte) *hit {
-	i, ok := s.index[id]
+func (s *search) hit(origin core.Path, p posting) *hit {
+	i, ok := s.index[p.id]
 	if !ok {
 		i = len(s.hits)
-		s.index[id] = i
-		s.hits = append(s.hits, hit{id: id, origin: origin})
-		copy(s.hits[i].rank[:], rank)
+		s.index[p.id] = i
+		s.hits = append(s.hits, hit{id: p.id, origin: origin})
+		copy(s.hits[i].rank[:], p.rank)
 	}
 	return &s.hits[i]
 }
 
 // best chooses the hits with the best scores, as indices. They have all required terms.
 func (s *search) best() []int {
-	b := topN[int]{keep: max(maxRefined, s.q.N), order: s.order}
+	b := topN[int]{keep: max(maxRefined, s.n), order: s.order}
 	for i := range s.hits {
 		h := &s.hits[i]
 		if h.required == len(s.required) {
@@ -252,16 +331,17 @@ func (s *search) order(a, b int) int {
 
 // refine looks up which of the best have the frequent words, and sorts them.
 func (s *search) refine(best []int, counts []int) {
-	words := s.bucket(bucketWords)
 	for i, n := range counts {
-		if n < maxPostings {
+		if n < s.from.maxPostings() {
 			continue
 		}
 		for _, k := range best {
 			h := &s.hits[k]
-			key := postingKey(h.origin, termWord+s.words[i], binary.BigEndian.AppendUint64(nil, h.id))
-			if h.words&(1<<i) == 0 && words.Get(key) != nil {
-				h.words |= 1 << i
+			if h.words&(1<<i) != 0 {
+				continue
+			}
+			if p, ok := s.from.posting(h.origin, termWord+s.words[i], h.id); ok {
+				h.add(i, p)
 			}
 		}
 	}
@@ -272,10 +352,10 @@ func (s *search) refine(best []int, counts []int) {
 }
 
 // origins are the visible places, and all above them.
-func (s *search) origins() []core.Path {
+func (v *view) origins(places []core.Path) []core.Path {
 	var all []core.Path
-	for _, see := range s.q.See {
-		for see = s.resolve(see).path; ; see = see.Parent() {
+	for _, see := range places {
+		for see = v.resolve(see).path; ; see = see.Parent() {
 			if !slices.Contains(all, see) {
 				all = append(all, see)
 			}
@@ -287,17 +367,15 @@ func (s *search) origins() []core.Path {
 	return all
 }
 
-// queryWords lists the words of the text, stemmed, in every language if its own is not
-// known.
+// queryWords lists the words of the text, stemmed in each of the languages.
 func (s *search) queryWords() {
-	languages := []string{s.q.Language, ""}
-	if stemmer(s.q.Language) == nil {
-		languages = []string{"", "en", "de", "fr", "it", "es", "pt", "nl", "ru", "sv", "da", "no", "fi"}
+	if s.wordless {
+		return
 	}
 	asked := make(map[string]int)
-	for _, language := range languages {
+	for _, language := range s.languages {
 		stem := stemmer(language)
-		words(s.q.Text, func(word string) bool {
+		words(s.text, func(word string) bool {
 			if _, ok := asked[word]; !ok {
 				asked[word] = len(asked)
 			}
@@ -314,10 +392,7 @@ func (s *search) queryWords() {
 // recency. Both words and meaning are squared, so that much of one counts more than a little
 // of both; fusing ranks found less.
 func (s *search) score(h *hit) float64 {
-	words := 0.0
-	for bit := h.words; bit != 0; bit &= bit - 1 {
-		words += s.weights[bits.TrailingZeros64(bit)]
-	}
+	words := s.sum(h.words) + s.sum(h.strong)/2
 	length := float64(binary.BigEndian.Uint16(h.rank[5:]))
 	words /= 1 + length/200
 	said := time.Unix(int64(binary.BigEndian.Uint32(h.rank[:]))*3600, 0)
@@ -331,19 +406,12 @@ func (s *search) score(h *hit) float64 {
 	return words*words + near*near + h.similarity/20 + also/20
 }
 
-// found reads the facts.
-func (s *search) found(best []int) (found []core.FactMatch) {
-	for _, i := range best {
-		if len(found) >= s.q.N {
-			break
-		}
-		h := &s.hits[i]
-		f, ok := s.facts().fact(h.id)
-		if ok {
-			found = append(found, core.FactMatch{Fact: f, Score: h.score})
-		}
+// sum is the weight of words, a bit for each.
+func (s *search) sum(words uint64) (sum float64) {
+	for rest := words; rest != 0; rest &= rest - 1 {
+		sum += s.weights[bits.TrailingZeros64(rest)]
 	}
-	return found
+	return sum
 }
 
 // topN keeps the first few of many, in order.

@@ -58,7 +58,7 @@ func TestRecallIsExact(t *testing.T) {
 		}
 		err := db.view(t.Context(), func(v *view) error {
 			fmt.Fprintf(&out, "%s (meaning: %t)\n", name, meant != nil)
-			for _, f := range (&search{view: v, q: q, vector: meant}).run() {
+			for _, f := range v.recall(q, meant) {
 				fmt.Fprintf(&out, "\t%.4f %s\n", f.Score, f.ID)
 			}
 			return nil

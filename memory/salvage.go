@@ -48,7 +48,9 @@ func Salvage(dir, damaged string) (Salvaged, error) {
 	if err != nil {
 		return Salvaged{}, err
 	}
-	derived := []string{bucketDue, bucketWords, bucketVectors, bucketSketches} // from the others
+	derived := []string{ // from the others, and from documents
+		bucketDue, bucketWords, bucketVectors, bucketSketches, bucketDocuments, bucketPassages, bucketPassageWords,
+	}
 	saved := slices.DeleteFunc(buckets(), func(bucket string) bool { return slices.Contains(derived, bucket) })
 	s := &salvager{db: db, report: Salvaged{Pairs: make(map[string]int)}}
 	s.report.Faults = f.Pairs(saved, s.add)

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"cmp"
-	"encoding/binary"
 	"math"
 	"slices"
 
@@ -129,8 +128,8 @@ func (s *search) hitOf(n hit) int {
 	if ok {
 		return i
 	}
-	rank := s.bucket(bucketWords).Get(postingKey(n.origin, termAll, binary.BigEndian.AppendUint64(nil, n.id)))
-	copy(n.rank[:], rank)
+	p, _ := s.from.posting(n.origin, termAll, n.id)
+	copy(n.rank[:], p.rank)
 	s.hits = append(s.hits, n)
 	return len(s.hits) - 1
 }

@@ -282,8 +282,8 @@ func TestMeaningHelps(t *testing.T) {
 // reciprocal is one over the place of a fact among those that are found.
 func reciprocal(t *testing.T, db *DB, id, text string, meant *vector) (r float64) {
 	err := db.view(t.Context(), func(v *view) error {
-		s := &search{view: v, vector: meant, q: core.FactQuery{Text: text, Language: "en", See: []core.Path{group}, N: 10}}
-		for i, f := range s.run() {
+		q := core.FactQuery{Text: text, Language: "en", See: []core.Path{group}, N: 10}
+		for i, f := range v.recall(q, meant) {
 			if f.ID == id {
 				r = 1 / float64(i+1)
 			}
@@ -327,12 +327,12 @@ func benchRecall(b *testing.B, db *DB, c *cloud, q core.FactQuery, meaning bool,
 	found, begun := 0, spent()
 	for b.Loop() {
 		err := db.view(b.Context(), func(v *view) error {
-			s := &search{view: v, q: q}
+			var vector *vector
 			if meaning {
 				meant, _ := quantize("m", c.any())
-				s.vector = &meant
+				vector = &meant
 			}
-			found += len(s.run())
+			found += len(v.recall(q, vector))
 			return nil
 		})
 		if err != nil {

@@ -29,12 +29,17 @@ const (
 	bucketWords    = "words"
 	bucketVectors  = "vectors"
 	bucketSketches = "sketches"
+	// Documents, all of which can be read again.
+	bucketDocuments    = "documents"
+	bucketPassages     = "passages"
+	bucketPassageWords = "passage words"
 )
 
 func buckets() []string {
 	return []string{
 		bucketMeta, bucketPlaces, bucketLog, bucketIDs, bucketDue, bucketJournal, bucketAliases, bucketGone,
 		bucketStates, bucketPlugins, bucketUsage, bucketFacts, bucketWords, bucketVectors, bucketSketches,
+		bucketDocuments, bucketPassages, bucketPassageWords,
 	}
 }
 
@@ -49,7 +54,7 @@ type tx struct {
 	now     time.Time
 	floor   uint64           // the number before the first of a new place
 	heads   map[string]*head // by place key
-	saved   []uint64         // facts that were written
+	saved   []uint64         // facts and passages that were written
 	changed changes          // see writer
 	err     error            // the first one of writing, which fails the transaction
 }
@@ -65,7 +70,9 @@ type bucket struct {
 // bucket returns a bucket, all of which exist since Open.
 func (t *tx) bucket(name string) bucket {
 	b := t.Bucket([]byte(name))
-	b.FillPercent = fill
+	if name != bucketPassageWords { // they grow everywhere
+		b.FillPercent = fill
+	}
 	return bucket{b, t, name}
 }
 

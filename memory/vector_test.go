@@ -226,7 +226,7 @@ func TestStrangeKeys(t *testing.T) {
 			q.See, q.N = []core.Path{group}, 10
 			err := db.view(t.Context(), func(view *view) error {
 				var found []string
-				for _, f := range (&search{view: view, q: q, vector: meant}).run() {
+				for _, f := range view.recall(q, meant) {
 					found = append(found, f.Text)
 				}
 				want(t, "found", found, []string{"tea is ready"})

@@ -122,7 +122,8 @@ func cutPiece(run string) (piece, rest string) {
 const longVowelMark = 'ー'
 
 func isUnspaced(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
+	const thai = 0x0E00 // the first of these scripts
+	return r >= thai && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 

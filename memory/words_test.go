@@ -101,7 +101,7 @@ func TestQueryWords(t *testing.T) {
 		{"", "tea", "tea te", "[0 0]"},
 		{"xx", "dogs häuser", "dogs häuser dog haus häus hauser", "[0 1 0 1 1 1]"},
 	} {
-		s := &search{q: core.FactQuery{Text: tc.text, Language: tc.language}}
+		s := &search{text: tc.text, languages: formsOf(tc.language)}
 		s.queryWords()
 		want(t, tc.text, strings.Join(s.words, " ")+" "+fmt.Sprint(s.wordOf), tc.words+" "+tc.asked)
 	}
@@ -110,7 +110,7 @@ func TestQueryWords(t *testing.T) {
 		fmt.Fprintf(&text, "w%d ", i)
 	}
 	for _, language := range []string{"", "en"} {
-		s := &search{q: core.FactQuery{Text: text.String(), Language: language}}
+		s := &search{text: text.String(), languages: formsOf(language)}
 		s.queryWords()
 		want(t, "words of a long question", len(s.words), maxQuery)
 	}

@@ -46,6 +46,12 @@ type Draft struct {
 // asked once a round, does not block, and changes nothing.
 type Reviewer interface{ Review(Draft) []core.Fault }
 
+// Editor is the ability of a plugin to complete the texts of a plan that was accepted, as by
+// writing out short marks. It is asked once a round and does not block.
+type Editor interface {
+	Edit(who Requester, p core.Plan) core.Plan
+}
+
 // Check normalises and validates a whole plan. The returned plan holds the steps that may
 // run, under their canonical names. The faults say what is wrong with the rest. Of a repaired
 // plan only messages are left.

@@ -31,7 +31,7 @@ const (
 
 // Local needs no model. It is safe for concurrent use.
 type Local struct {
-	once     sync.Once // the lexicon is made when it is first needed, not at start
+	once     sync.Once
 	detector *detector
 	tones    *tones
 }
@@ -41,7 +41,7 @@ func New() *Local { return new(Local) }
 
 // Recon implements hint.Source. It never fails, and takes well under a millisecond.
 func (l *Local) Recon(_ context.Context, s core.Scene) ([]hint.Hint, error) {
-	l.once.Do(func() { l.detector, l.tones = newDetector(), newTones() })
+	l.prepare()
 	var hints []hint.Hint
 	add := func(kind hint.Kind, text string, priority int) {
 		if text != "" {
@@ -60,4 +60,28 @@ func (l *Local) Recon(_ context.Context, s core.Scene) ([]hint.Hint, error) {
 	add(hint.MessageTone, string(l.tones.of(s.Text)), HeardPriority)
 	add(hint.ConversationTone, string(l.tones.conversation(s)), HeardPriority)
 	return hints, nil
+}
+
+// What makes the language of a longer text clear.
+const (
+	clearMin  = 3.0 // evidence
+	clearLead = 1.2 // times that of the next language
+)
+
+// LanguageOf returns the language of a text of some sentences, by its beginning; "" if it is
+// not clear.
+func (l *Local) LanguageOf(text string) string {
+	l.prepare()
+	e := make(evidence, len(l.detector.tags))
+	l.detector.weigh(e, text)
+	at, next := e.best()
+	if e[at] < clearMin || e[at] < clearLead*next {
+		return ""
+	}
+	return l.detector.tags[at]
+}
+
+// prepare makes the lexicon when it is first needed, not at start.
+func (l *Local) prepare() {
+	l.once.Do(func() { l.detector, l.tones = newDetector(), newTones() })
 }

@@ -77,6 +77,9 @@ func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
 	if len(t.results.all) > 0 {
 		c.best = t.results.dropRepeated(c.best)
 	}
+	for _, e := range t.setup.Plugins.Editors {
+		guard(t.log, "edit", func() { c.best = e.Edit(t.who, c.best) })
+	}
 	return c.best, nil
 }
 

@@ -50,8 +50,14 @@ func (in *input) contribute(ctx context.Context, s core.Scene) {
 		list = append(list, contribution{name, func(ctx context.Context) (func(), error) {
 			value, err := inject(ctx, t.turns.injections, i, s)
 			return func() {
-				if len(value) > 0 && t.fits(name, value, maxInjection) {
+				limit := maxInjection
+				foreign, ok := i.(foreignInjector)
+				if ok {
+					limit = foreign.MaxForeign()
+				}
+				if len(value) > 0 && t.fits(name, value, limit) {
 					injections[name] = value
+					in.foreign = in.foreign || ok
 				}
 			}, err
 		}})
@@ -70,6 +76,9 @@ func (in *input) contribute(ctx context.Context, s core.Scene) {
 	}
 	if len(list) > 0 {
 		t.collect(ctx, contributionTime, list)
+	}
+	for _, w := range t.setup.Plugins.Withholders {
+		guard(t.log, "actions", func() { in.withheld = append(in.withheld, w.Withhold(s)...) })
 	}
 	var files []core.Attachment
 	for i := range t.messages {
@@ -157,6 +166,19 @@ type injectedValue struct {
 	value json.RawMessage
 	until time.Time
 	epoch uint64
+}
+
+// foreignInjector is the ability of a core.Injector whose value holds what strangers wrote. It
+// may have so many bytes; a turn whose prompt holds it is under the rules for such texts.
+type foreignInjector interface {
+	MaxForeign() int
+}
+
+// withholder is the ability of a plugin to keep those of its actions out of a prompt that the
+// scene does not call for, so that small talk costs nothing more. The model may take them all
+// the same. Withhold returns at once.
+type withholder interface {
+	Withhold(s core.Scene) (actions []string)
 }
 
 // lasting is the ability of a core.Injector whose value holds for a while: it is not

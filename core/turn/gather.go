@@ -19,8 +19,10 @@ type input struct {
 	settings Settings // that hold in the place
 	parts    prompt.Parts
 	gathered bool
-	unheard  string // why a voice message was not understood; "": all were
-	points   bool   // a message points at something that the bot said so
+	unheard  string   // why a voice message was not understood; "": all were
+	points   bool     // a message points at something that the bot said so
+	foreign  bool     // plugins added what strangers wrote
+	withheld []string // actions that the prompt does not show
 }
 
 // load reads from the store what the prompt shows of the past.
@@ -243,7 +245,8 @@ func (in *input) offer(round uint16) []prompt.Action {
 	actions := make([]prompt.Action, 0, len(definitions))
 	for _, d := range definitions {
 		isSame := func(done action.StepResult) bool { return done.Action == d.Name }
-		if !d.IsMessage() && (round == lastRound || slices.ContainsFunc(in.turn.results.all, isSame)) {
+		done := round == lastRound || slices.ContainsFunc(in.turn.results.all, isSame)
+		if !d.IsMessage() && (done || slices.Contains(in.withheld, d.Name)) {
 			continue
 		}
 		actions = append(actions, prompt.Action{

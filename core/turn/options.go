@@ -98,15 +98,17 @@ type Places struct {
 
 // Plugins are the abilities of plugins besides their actions.
 type Plugins struct {
-	Commands  *command.Registry // nil: there are none
-	Gates     []gate.Gate
-	Recons    []hint.Source
-	Injectors map[string]core.Injector // by the key of the context
-	Bios      []core.BioSource
-	Reviewers []action.Reviewer
-	Keys      []string // further top-level keys of plans; their values are in the plan's metadata
-	Observers []watch.Observer
-	Watchers  []watch.StageObserver
+	Commands    *command.Registry // nil: there are none
+	Gates       []gate.Gate
+	Recons      []hint.Source
+	Injectors   map[string]core.Injector // by the key of the context
+	Bios        []core.BioSource
+	Reviewers   []action.Reviewer
+	Editors     []action.Editor
+	Withholders []withholder
+	Keys        []string // further top-level keys of plans; their values are in the plan's metadata
+	Observers   []watch.Observer
+	Watchers    []watch.StageObserver
 }
 
 // Add adds what a plugin is able to do. Commands and watchers are not among it.
@@ -128,6 +130,12 @@ func (a *Plugins) Add(p core.Plugin) {
 	}
 	if x, ok := p.(action.Reviewer); ok {
 		a.Reviewers = append(a.Reviewers, x)
+	}
+	if x, ok := p.(action.Editor); ok {
+		a.Editors = append(a.Editors, x)
+	}
+	if x, ok := p.(withholder); ok {
+		a.Withholders = append(a.Withholders, x)
 	}
 	if x, ok := p.(interface{ PlanKeys() []string }); ok {
 		a.Keys = append(a.Keys, x.PlanKeys()...)

@@ -26,6 +26,7 @@ func (in *input) read() (r action.Provenance) {
 	if in.points || len(in.turn.decided) > 0 { // a decision says nothing about anything else
 		r.Own = true
 	}
+	r.Strangers = r.Strangers || in.foreign
 	for _, d := range in.turn.results.all {
 		r.AddOutput(in.turn.snapshot, d, in.turn.who.Private)
 	}

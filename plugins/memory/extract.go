@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/lexicon"
 	"synthbot/core/llm"
 	"synthbot/core/txt"
 )
@@ -28,7 +29,7 @@ const (
 type extractor struct {
 	host   core.Host
 	config Config
-	words  lexicon
+	words  lexicon.Lexicon
 
 	mu   sync.Mutex
 	due  map[core.Path]time.Time // when a place is looked at next
@@ -283,7 +284,7 @@ func (x *extractor) notes(text string, c *part, lines []spoken) (notes []note, r
 	}
 	var names []string // of people, which claim nothing
 	for _, s := range c.people {
-		names = append(names, x.words.content(s.name)...)
+		names = append(names, x.words.Content(s.name)...)
 	}
 	everybody := x.said(lines, func(int) bool { return true })
 	for _, raw := range raws {
@@ -292,8 +293,8 @@ func (x *extractor) notes(text string, c *part, lines []spoken) (notes []note, r
 			refused++
 			continue
 		}
-		words := slices.DeleteFunc(x.words.content(n.Text), func(w string) bool { return slices.Contains(names, w) })
-		if len(words) == 0 || 2*shared(words, everybody) < len(words) { // invented, or in another language
+		words := slices.DeleteFunc(x.words.Content(n.Text), func(w string) bool { return slices.Contains(names, w) })
+		if len(words) == 0 || 2*lexicon.Shared(words, everybody) < len(words) { // invented, or in another language
 			refused++
 			continue
 		}
@@ -306,7 +307,9 @@ func (x *extractor) notes(text string, c *part, lines []spoken) (notes []note, r
 // isStatedBy reports whether a user said half of the words, and nobody else more of them.
 // So a note is never ascribed to someone who only used one of its words.
 func (x *extractor) isStatedBy(by int, words []string, lines []spoken, people int) bool {
-	count := func(who int) int { return shared(words, x.said(lines, func(from int) bool { return from == who })) }
+	count := func(who int) int {
+		return lexicon.Shared(words, x.said(lines, func(from int) bool { return from == who }))
+	}
 	own := count(by)
 	for who := 1; who <= people; who++ {
 		if count(who) > own {
@@ -363,7 +366,7 @@ func (x *extractor) said(lines []spoken, by func(from int) bool) (words []string
 		if lines[i].From == 0 || !by(lines[i].From) {
 			continue
 		}
-		for _, w := range x.words.content(lines[i].Text) {
+		for _, w := range x.words.Content(lines[i].Text) {
 			if !known[w] {
 				known[w] = true
 				words = append(words, w)

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/lexicon"
 	"synthbot/core/llm"
 )
 
@@ -22,7 +23,7 @@ func talk(lines ...string) (*part, []spoken) {
 }
 
 func reader() *extractor {
-	return &extractor{config: Config{ExtractFacts: 3}, words: newLexicon()}
+	return &extractor{config: Config{ExtractFacts: 3}, words: lexicon.New()}
 }
 
 func TestNotes(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/lexicon"
 	"synthbot/core/llm"
 	"synthbot/core/txt"
 )
@@ -189,12 +190,12 @@ func (x *extractor) ask(ctx context.Context, c *part) ([]note, error) {
 func (x *extractor) known(ctx context.Context, c *part) ([]string, error) {
 	text := ""
 	for i := range slices.Backward(c.lines) {
-		if c.lines[i].From != 0 && len(text) < readMax/2 {
+		if c.lines[i].From != 0 && len(text) < lexicon.ReadMax/2 {
 			text += " " + c.lines[i].Text
 		}
 	}
 	q := core.FactQuery{See: []core.Path{c.place}, N: knownMax}
-	for _, word := range telling(x.words.content(text)) {
+	for _, word := range lexicon.Telling(x.words.Content(text)) {
 		q.Text += word + " "
 	}
 	found, err := x.host.Facts.Recall(ctx, q)

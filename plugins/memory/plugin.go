@@ -40,6 +40,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/lexicon"
 	"synthbot/core/txt"
 	"synthbot/core/users"
 	"synthbot/core/watch"
@@ -49,14 +50,14 @@ import (
 type Plugin struct {
 	host      core.Host
 	config    Config
-	words     lexicon
+	words     lexicon.Lexicon
 	actions   []core.Action
 	extractor *extractor
 }
 
 // New makes the plugin.
 func New(h core.Host, c Config) (*Plugin, error) {
-	x := &extractor{host: h, config: c, words: newLexicon(), due: make(map[core.Path]time.Time),
+	x := &extractor{host: h, config: c, words: lexicon.New(), due: make(map[core.Path]time.Time),
 		wake: make(chan struct{}, 1)}
 	p := &Plugin{host: h, config: c, words: x.words, extractor: x}
 	p.actions = []core.Action{p.saveAction(), p.updateAction(), p.forgetAction(), p.searchAction()}

@@ -57,7 +57,7 @@ func NewHarness(t testing.TB, name string, script ...any) *Harness {
 	s.Host = core.Host{
 		Name: name, Language: "en", Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Clock: func() time.Time { return s.clock.now().UTC() },
-		Items: items{own, name}, Zones: items{own, "zones"}, Facts: own,
+		Items: items{own, name}, Zones: items{own, "zones"}, Facts: own, Passages: memory.Passages(db),
 		Inbox: s, Reader: db, Asker: none{}, Messenger: s, Speak: speak, Changed: s.changed,
 	}
 	if len(script) > 0 {

@@ -102,7 +102,7 @@ func (l *life) offer() error {
 func (s *Script) host(l *life, name string, in core.Inbox) core.Host {
 	h := core.Host{
 		Name: name, Log: s.log.With("plugin", name), Clock: s.Now, Language: s.language,
-		Items: items{l.db, name}, Zones: items{l.db, "zones"}, Facts: l.db, Inbox: in, Reader: l.db, Asker: s.model, Messenger: s.desk,
+		Items: items{l.db, name}, Zones: items{l.db, "zones"}, Facts: l.db, Passages: memory.Passages(l.db.DB), Inbox: in, Reader: l.db, Asker: s.model, Messenger: s.desk,
 		Speak: speak,
 		Changed: func() {
 			select {

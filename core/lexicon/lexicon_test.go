@@ -1,4 +1,4 @@
-package memory
+package lexicon
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 )
 
 func TestContent(t *testing.T) {
-	l := newLexicon()
+	l := New()
 	for text, want := range map[string]string{
 		"":                       "",
 		"hello":                  "",
@@ -20,7 +20,7 @@ func TestContent(t *testing.T) {
 		"私は東京に住んでいます":                                       "私は は東 東京 京に に住 住ん んで でい いま ます",
 		"猫":                                                 "猫",
 	} {
-		if got := strings.Join(l.content(text), " "); got != want {
+		if got := strings.Join(l.Content(text), " "); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -43,7 +43,7 @@ func TestAlike(t *testing.T) {
 
 func TestEnough(t *testing.T) {
 	for words, want := range map[int]int{1: 1, 4: 1, 5: 2, 8: 2, 9: 3, 12: 3, 40: 3} {
-		if got := enough(words); got != want {
+		if got := Enough(words); got != want {
 			t.Errorf("%d words: %d, want %d", words, got, want)
 		}
 	}
@@ -51,7 +51,7 @@ func TestEnough(t *testing.T) {
 
 func TestTelling(t *testing.T) {
 	words := strings.Fields("aaa bbb ccc ddd eee fff ggg hhh iii jjj kkk lll longest longer")
-	got := telling(words)
+	got := Telling(words)
 	if len(got) != askMax || got[0] != "longest" || got[1] != "longer" || words[0] != "aaa" {
 		t.Errorf("%v", got)
 	}
@@ -61,10 +61,10 @@ func TestTelling(t *testing.T) {
 func FuzzContent(f *testing.F) {
 	f.Add("Do you remember where I parked the car?")
 	f.Add("東京に TV \xff\xfe ǅungla İstanbul")
-	l := newLexicon()
+	l := New()
 	f.Fuzz(func(t *testing.T, text string) {
 		lower := strings.ToLower(text)
-		for _, w := range l.content(text) {
+		for _, w := range l.Content(text) {
 			if w == "" || l[w] || utf8.ValidString(text) && !strings.Contains(lower, w) {
 				t.Errorf("%q is not of %q", w, text)
 			}

@@ -1,0 +1,541 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"compress/flate"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/passage"
+)
+
+// Limits of documents.
+const (
+	maxDocumentName = 1024
+	passageJob      = 256 // passages that one transaction writes or drops, so that turns need not wait
+)
+
+// passageRoot is the first element of the paths under which sources have their words and
+// vectors. No interface has such a name. It is short because many keys begin with it.
+const passageRoot = "@d"
+
+// firstPassage is the number below that of the first passage. Numbers of facts are lower, so
+// that both can have vectors.
+const firstPassage = 1 << 62
+
+// passages is the index of documents.
+type passages struct{ db *DB }
+
+// Passages returns the index of documents that the database holds.
+func Passages(db *DB) passage.Index { return passages{db} }
+
+// passageTx is a transaction's access to documents and their passages.
+type passageTx struct{ *tx }
+
+// sourcePath is the path under which a source has its words and vectors.
+func sourcePath(source string) (core.Path, error) {
+	path, err := core.MakePath(passageRoot, source)
+	if err != nil {
+		return path, fmt.Errorf("%w: source: %w", ErrBatch, err)
+	}
+	return path, nil
+}
+
+// sourceOf is the source whose path it is.
+func sourceOf(path core.Path) string { return path.Elements()[1] }
+
+// storedDocument is a document as it is stored. Until all its passages are, it has no stamp.
+type storedDocument struct {
+	Stamp    string    `json:"s,omitempty"`
+	Language string    `json:"l,omitempty"`
+	Link     string    `json:"u,omitempty"`
+	Time     time.Time `json:"t,omitzero"`
+	Numbers  []span    `json:"n,omitempty"` // of its passages
+}
+
+// span is a range of numbers, from the first on, to exclusive.
+type span struct{ From, To uint64 }
+
+// storedPassage is a passage as it is stored.
+type storedPassage struct {
+	Source   string `json:"s"`
+	Document string `json:"d"`
+	Title    string `json:"t,omitempty"`
+	Anchor   string `json:"a,omitempty"`
+	Language string `json:"l,omitempty"`
+	Text     string `json:"x"`
+}
+
+// words are the stemmed words of a passage. Those that occur more than once, or in the title,
+// are true.
+func (p *storedPassage) words() map[string]bool {
+	stem := stemmer(p.Language)
+	found := make(map[string]bool)
+	words(p.Title, func(word string) bool {
+		found[stemmed(word, stem)] = true
+		return len(found) < maxWords
+	})
+	words(p.Text, func(word string) bool {
+		word = stemmed(word, stem)
+		_, again := found[word]
+		found[word] = again
+		return len(found) < maxWords
+	})
+	return found
+}
+
+// embedded is the text from which the passage's vector is made.
+func (p *storedPassage) embedded() string { return strings.TrimSpace(p.Title + "\n" + p.Text) }
+
+// newPassage is a passage on its way to the disk, with what its postings hold.
+type newPassage struct {
+	value    []byte
+	postings map[string]uint16 // by term; see passagePosting
+}
+
+func (c *packer) prepare(source string, d *passage.Document, p *passage.Passage) newPassage {
+	stored := storedPassage{source, d.Name, p.Title, p.Anchor, d.Language, p.Text}
+	n := newPassage{value: c.pack(core.JSON(stored)), postings: make(map[string]uint16)}
+	length := passageLength(p.Text)
+	n.postings[termAll] = length
+	for word, strong := range stored.words() {
+		n.postings[termWord+word] = length
+		if strong {
+			n.postings[termWord+word] |= strongPosting
+		}
+	}
+	return n
+}
+
+// piece is a part of a document that one transaction writes.
+type piece struct {
+	document *passage.Document
+	passages []newPassage
+	last     bool
+}
+
+// PutDocuments implements passage.Index.
+func (x passages) PutDocuments(ctx context.Context, source string, documents ...passage.Document) error {
+	origin, err := sourcePath(source)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for i := range documents {
+		d := &documents[i]
+		if d.Name == "" || len(d.Name) > maxDocumentName || strings.ContainsRune(d.Name, ending) {
+			return fmt.Errorf("%w: a document's name of %d bytes", ErrBatch, len(d.Name))
+		}
+		names = append(names, d.Name)
+	}
+	if err := x.DropDocuments(ctx, source, names...); err != nil {
+		return err
+	}
+	var pieces []piece
+	n, size, packer := 0, 0, newPacker()
+	write := func() error {
+		all := pieces
+		pieces, n, size = nil, 0, 0
+		return x.db.write(ctx, &job{name: "documents of " + source, size: 3*size + 1, run: func(t *tx) error {
+			return passageTx{t}.putPieces(origin, all)
+		}})
+	}
+	for i := range documents {
+		d := &documents[i]
+		p := piece{document: d}
+		for k := range d.Passages {
+			if len(d.Passages[k].Text) > maxFactText {
+				return fmt.Errorf("%w: a passage of %d bytes", ErrBatch, len(d.Passages[k].Text))
+			}
+			p.passages = append(p.passages, packer.prepare(source, d, &d.Passages[k]))
+			size += len(d.Passages[k].Text)
+			if n++; n >= passageJob {
+				pieces = append(pieces, p)
+				if err := write(); err != nil {
+					return err
+				}
+				p.passages = nil
+			}
+		}
+		p.last = true
+		pieces = append(pieces, p)
+	}
+	return write()
+}
+
+// putPieces stores passages behind those that their documents have.
+func (t passageTx) putPieces(origin core.Path, pieces []piece) error {
+	place, added := placeKey(origin), make(postingChanges)
+	stored := t.bucket(bucketPassages)
+	for _, p := range pieces {
+		d, key, err := t.document(origin, p.document.Name)
+		if err != nil {
+			return err
+		}
+		d.Language, d.Link, d.Time = p.document.Language, p.document.Link, p.document.Time
+		for _, n := range p.passages {
+			next, _ := stored.NextSequence() // it fails in views only
+			number := firstPassage + next
+			stored.Put(binary.BigEndian.AppendUint64(nil, number), n.value)
+			for term, info := range n.postings {
+				added.add(place, number, term, info)
+			}
+			t.saved = append(t.saved, number)
+			last := len(d.Numbers) - 1
+			if last >= 0 && d.Numbers[last].To == number {
+				d.Numbers[last].To++
+			} else {
+				d.Numbers = append(d.Numbers, span{number, number + 1})
+			}
+		}
+		if p.last {
+			d.Stamp = p.document.Stamp
+		}
+		t.bucket(bucketDocuments).Put(key, core.JSON(d))
+	}
+	postings := t.bucket(bucketPassageWords)
+	for _, key := range slices.Sorted(maps.Keys(added)) {
+		value := bytes.Clone(postings.Get([]byte(key)))
+		postings.Put([]byte(key), append(value, added[key]...))
+	}
+	return nil
+}
+
+// document reads a document, or an empty one if there is none.
+func (t passageTx) document(origin core.Path, name string) (d storedDocument, key []byte, err error) {
+	key = append(placeKey(origin), name...)
+	value := t.bucket(bucketDocuments).Get(key)
+	if value == nil {
+		return d, key, nil
+	}
+	if err := json.Unmarshal(value, &d); err != nil {
+		return d, key, fmt.Errorf("document %q: %w", key, err)
+	}
+	return d, key, nil
+}
+
+// DropDocuments implements passage.Index.
+func (x passages) DropDocuments(ctx context.Context, source string, names ...string) error {
+	origin, err := sourcePath(source)
+	if err != nil {
+		return err
+	}
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		known := false
+		err = cmp.Or(x.db.look(ctx, func(v *view) {
+			known = v.bucket(bucketDocuments).Get(append(placeKey(origin), name...)) != nil
+		}), err)
+		return err == nil && !known
+	})
+	for len(names) > 0 && err == nil {
+		rest := names
+		err = x.db.write(ctx, &job{name: "documents of " + source, run: func(t *tx) (err error) {
+			rest, err = passageTx{t}.dropSome(origin, names)
+			return err
+		}})
+		names = rest
+	}
+	return err
+}
+
+// dropSome drops as many passages of documents as one transaction may, and returns the names
+// of the documents that are not gone yet.
+func (t passageTx) dropSome(origin core.Path, names []string) (rest []string, err error) {
+	place, dropped, room := placeKey(origin), make(postingChanges), passageJob
+	for i, name := range names {
+		d, key, err := t.document(origin, name)
+		if err != nil {
+			t.db.logUnreadable(err) // its passages stay until the index is made anew
+		}
+		for len(d.Numbers) > 0 && room > 0 {
+			first := &d.Numbers[0]
+			t.dropPassage(origin, place, first.From, dropped)
+			room--
+			if first.From++; first.From == first.To {
+				d.Numbers = d.Numbers[1:]
+			}
+		}
+		if len(d.Numbers) > 0 {
+			d.Stamp = ""
+			t.bucket(bucketDocuments).Put(key, core.JSON(d))
+			rest = names[i:]
+			break
+		}
+		t.bucket(bucketDocuments).Delete(key)
+	}
+	postings := t.bucket(bucketPassageWords)
+	for _, key := range slices.Sorted(maps.Keys(dropped)) {
+		value := without(postings.Get([]byte(key)), dropped[key])
+		if len(value) == 0 {
+			postings.Delete([]byte(key))
+		} else {
+			postings.Put([]byte(key), value)
+		}
+	}
+	return rest, nil
+}
+
+func (t passageTx) dropPassage(origin core.Path, place []byte, number uint64, dropped postingChanges) {
+	key := binary.BigEndian.AppendUint64(nil, number)
+	p, ok := t.passage(number)
+	if ok {
+		dropped.add(place, number, termAll, 0)
+		for word := range p.words() {
+			dropped.add(place, number, termWord+word, 0)
+		}
+	}
+	t.bucket(bucketPassages).Delete(key)
+	t.facts().dropVector(origin, number)
+}
+
+// passage reads a passage; ok is false if there is none.
+func (t passageTx) passage(number uint64) (p storedPassage, ok bool) {
+	key := binary.BigEndian.AppendUint64(nil, number)
+	value := t.bucket(bucketPassages).Get(key)
+	if value == nil {
+		return p, false
+	}
+	err := json.NewDecoder(flate.NewReader(bytes.NewReader(value))).Decode(&p)
+	if err != nil {
+		t.db.logUnreadable(fmt.Errorf("passage %x: %w", key, err))
+	}
+	return p, err == nil
+}
+
+// packer compresses what is stored of passages, one after the other.
+type packer struct {
+	out    bytes.Buffer
+	writer *flate.Writer
+}
+
+func newPacker() *packer {
+	c := new(packer)
+	c.writer, _ = flate.NewWriter(&c.out, flate.BestSpeed) // it fails for unknown levels only
+	return c
+}
+
+func (c *packer) pack(value []byte) []byte {
+	c.out.Reset()
+	c.writer.Reset(&c.out)
+	_, _ = c.writer.Write(value) // it does not fail in memory
+	_ = c.writer.Close()
+	return bytes.Clone(c.out.Bytes())
+}
+
+// Documents implements passage.Index.
+func (x passages) Documents(ctx context.Context, source string) (all []passage.Document, err error) {
+	origin, err := sourcePath(source)
+	if err != nil {
+		return nil, err
+	}
+	err = x.db.look(ctx, func(v *view) {
+		place := placeKey(origin)
+		for key, value := range v.bucket(bucketDocuments).prefixed(place) {
+			var d storedDocument
+			if err := json.Unmarshal(value, &d); err != nil {
+				v.db.logUnreadable(fmt.Errorf("document %q: %w", key, err))
+			}
+			all = append(all, passage.Document{
+				Name: string(key[len(place):]), Stamp: d.Stamp, Language: d.Language, Link: d.Link, Time: d.Time,
+			})
+		}
+	})
+	return all, err
+}
+
+// Sources implements passage.Index.
+func (x passages) Sources(ctx context.Context) (all []string, err error) {
+	err = x.db.look(ctx, func(v *view) {
+		for _, origin := range v.placesIn(bucketDocuments, core.Path{}) {
+			all = append(all, sourceOf(origin))
+		}
+	})
+	return all, err
+}
+
+// maxSame is how many of the best passages may be copies of others.
+const maxSame = 20
+
+// Find implements passage.Index. A passage that says the same as a better one is left out.
+func (x passages) Find(ctx context.Context, q passage.Query) (found []passage.Match, err error) {
+	var meant vector
+	known := false
+	if q.Mode != passage.Words {
+		meant, known = x.db.embeds.query(ctx, q.Text, x.db.pruning.config.Load().Recall)
+	}
+	var origins []core.Path
+	for _, source := range q.Sources {
+		origin, err := sourcePath(source)
+		if err != nil {
+			return nil, err
+		}
+		origins = append(origins, origin)
+	}
+	err = x.db.look(ctx, func(v *view) {
+		s := &search{
+			view: v, from: newPassageIndex(v), text: q.Text, languages: append([]string{""}, q.Languages...),
+			n: q.N + maxSame, wordless: q.Mode == passage.Meaning,
+		}
+		if known {
+			s.vector = &meant
+		}
+		same := make(map[string]bool)
+		for _, h := range s.run(origins) {
+			if len(found) >= q.N {
+				break
+			}
+			p, ok := passageTx{&v.tx}.passage(h.id)
+			said := strings.Join(strings.Fields(lower(p.Text)), " ")
+			if ok && !same[said] {
+				same[said] = true
+				found = append(found, s.match(&h, &p))
+			}
+		}
+	})
+	return found, err
+}
+
+// match says how well a passage answers.
+func (s *search) match(h *hit, p *storedPassage) passage.Match {
+	d, _, _ := passageTx{&s.tx}.document(h.origin, p.Document)
+	m := passage.Match{Score: h.score, Passage: passage.Passage{
+		ID: h.id, Source: p.Source, Document: p.Document, Title: p.Title, Anchor: p.Anchor, Text: p.Text,
+		Link: d.Link, Time: d.Time,
+	}}
+	if s.maxWeight > 0 {
+		has := make(map[int]float64)
+		for i, word := range s.wordOf {
+			if h.words&(1<<i) != 0 {
+				has[word] = s.least[word]
+			}
+		}
+		for _, weight := range has {
+			m.Share += weight / s.maxWeight
+		}
+	}
+	if s.vector != nil && s.baseline.threshold > 0 {
+		m.Near = s.baseline.scaled(h.similarity)
+	}
+	return m
+}
+
+// A posting of a passage is a number of 16 bits: which one of its group it is, whether the
+// word counts more, and how long the passage is. A group's postings of a term are one value.
+const (
+	groupBits     = 13
+	strongPosting = 1 << 2
+)
+
+// passageLengths are the lengths, in words, that a posting can tell.
+func passageLengths() [4]uint16 { return [4]uint16{25, 70, 140, 260} }
+
+// passageLength is the least of the lengths that a text does not exceed, by its index.
+func passageLength(text string) uint16 {
+	lengths := passageLengths()
+	n, _ := slices.BinarySearch(lengths[:], uint16(min(len(text)/6, math.MaxUint16)))
+	return uint16(min(n, len(lengths)-1))
+}
+
+// postingChanges are postings that are added or dropped, by key.
+type postingChanges map[string][]byte
+
+func (c postingChanges) add(place []byte, number uint64, term string, info uint16) {
+	key := string(groupKey(place, uint16((number-firstPassage)>>groupBits), term))
+	c[key] = binary.BigEndian.AppendUint16(c[key], uint16(number)<<(16-groupBits)|info)
+}
+
+// without returns the postings but for those that are dropped. Both are in order.
+func without(postings, dropped []byte) (rest []byte) {
+	for ; len(postings) >= 2; postings = postings[2:] {
+		number := binary.BigEndian.Uint16(postings) >> (16 - groupBits)
+		for len(dropped) >= 2 && binary.BigEndian.Uint16(dropped)>>(16-groupBits) < number {
+			dropped = dropped[2:]
+		}
+		if len(dropped) < 2 || binary.BigEndian.Uint16(dropped)>>(16-groupBits) != number {
+			rest = append(rest, postings[:2]...)
+		}
+	}
+	return rest
+}
+
+// groupKey is source, group, term.
+func groupKey(place []byte, group uint16, term string) []byte {
+	key := make([]byte, 0, len(place)+2+len(term))
+	return append(binary.BigEndian.AppendUint16(append(key, place...), group), term...)
+}
+
+// passageIndex is the collection of all passages.
+type passageIndex struct {
+	*view
+	groups map[core.Path][]uint16 // of each source, in order
+	ranks  [4][]byte              // by length
+}
+
+func newPassageIndex(v *view) *passageIndex {
+	x := &passageIndex{view: v, groups: make(map[core.Path][]uint16)}
+	for i, words := range passageLengths() {
+		x.ranks[i] = binary.BigEndian.AppendUint16(make([]byte, 5), words)
+	}
+	return x
+}
+
+// groupsOf lists the groups in which a source has passages.
+func (x *passageIndex) groupsOf(origin core.Path) []uint16 {
+	known, ok := x.groups[origin]
+	if ok {
+		return known
+	}
+	place := placeKey(origin)
+	cursor := x.bucket(bucketPassageWords).Cursor()
+	for k, _ := cursor.Seek(place); bytes.HasPrefix(k, place) && len(k) >= len(place)+2; {
+		group := binary.BigEndian.Uint16(k[len(place):])
+		known = append(known, group)
+		k, _ = cursor.Seek(groupKey(place, group, "\xff"))
+	}
+	x.groups[origin] = known
+	return known
+}
+
+func (x *passageIndex) newestWith(origin core.Path, term string, max int, use func(posting)) (n int) {
+	place, used := placeKey(origin), 0
+	for _, group := range slices.Backward(x.groupsOf(origin)) {
+		value := x.bucket(bucketPassageWords).Get(groupKey(place, group, term))
+		n += len(value) / 2
+		for end := len(value); end >= 2 && used < max; end -= 2 {
+			use(x.decode(group, binary.BigEndian.Uint16(value[end-2:])))
+			used++
+		}
+	}
+	return n
+}
+
+func (x *passageIndex) decode(group uint16, p uint16) posting {
+	id := firstPassage + uint64(group)<<groupBits + uint64(p>>(16-groupBits))
+	return posting{id: id, rank: x.ranks[p&3], strong: p&strongPosting != 0}
+}
+
+func (x *passageIndex) posting(origin core.Path, term string, id uint64) (posting, bool) {
+	group := uint16((id - firstPassage) >> groupBits)
+	value := x.bucket(bucketPassageWords).Get(groupKey(placeKey(origin), group, term))
+	wanted := uint16(id) << (16 - groupBits)
+	at := sort.Search(len(value)/2, func(i int) bool { return binary.BigEndian.Uint16(value[2*i:]) >= wanted })
+	if 2*at >= len(value) {
+		return posting{}, false
+	}
+	found := x.decode(group, binary.BigEndian.Uint16(value[2*at:]))
+	return found, found.id == id
+}
+
+func (x *passageIndex) total() uint64 { return x.bucket(bucketPassages).Sequence() }
+
+func (x *passageIndex) maxPostings() int { return 8192 }

@@ -1,0 +1,105 @@
+package knowledge
+
+import (
+	"encoding/json"
+	"path"
+	"strings"
+
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/passage"
+	"synthbot/core/txt"
+)
+
+// marks matches what cites passages: [k1], also [k1, k2], with the blanks before it.
+var marks = txt.Pattern(`[ \t]*\[\s*k\d+(?:\s*[,;]\s*k\d+)*\s*\]`)
+
+var oneMark = txt.Pattern(`k\d+`)
+
+// Edit implements action.Editor: it writes marks out in the texts that a plan sends. Marks of
+// passages that were not offered are removed.
+func (p *Plugin) Edit(who action.Requester, plan core.Plan) core.Plan {
+	o, ok := p.offered.Get(who.Path)
+	if !ok {
+		o = new(offer)
+	}
+	plan.Steps = append([]core.Step(nil), plan.Steps...)
+	for i := range plan.Steps {
+		s := &plan.Steps[i]
+		if strings.HasPrefix(s.Type, core.MessagePrefix) {
+			s.Payload = o.cite(s.Payload)
+		}
+	}
+	return plan
+}
+
+// cite writes out the marks in the text of a message's payload.
+func (o *offer) cite(payload json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	var text string
+	if json.Unmarshal(payload, &fields) != nil || json.Unmarshal(fields["text"], &text) != nil {
+		return payload
+	}
+	cited := o.citeText(text)
+	if cited == text || strings.TrimSpace(cited) == "" {
+		return payload
+	}
+	fields["text"] = core.JSON(cited)
+	return core.JSON(fields)
+}
+
+// citeText writes each mark as a link, or as the name of a file. Marks in code stay.
+func (o *offer) citeText(text string) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return marks().ReplaceAllStringFunc(text, func(found string) string {
+		var cited []string
+		for _, m := range oneMark().FindAllString(found, -1) {
+			for i := range o.passages {
+				if m == mark(i) {
+					cited = append(cited, citation(&o.passages[i]))
+				}
+			}
+		}
+		cited = unique(cited)
+		if len(cited) == 0 {
+			return ""
+		}
+		return " (" + strings.Join(cited, ", ") + ")"
+	})
+}
+
+func unique(list []string) (kept []string) {
+	seen := make(map[string]bool)
+	for _, s := range list {
+		if !seen[s] {
+			kept = append(kept, s)
+		}
+		seen[s] = true
+	}
+	return kept
+}
+
+const labelMost = 60
+
+// citation names a passage for people, as Markdown: a link, or the file's name and the heading.
+func citation(p *passage.Passage) string {
+	titles := strings.Split(p.Title, between)
+	last := txt.ClipLine(titles[len(titles)-1], labelMost)
+	if p.Link != "" {
+		to := p.Link
+		if p.Anchor != "" && !strings.Contains(to, "#") {
+			to += "#" + p.Anchor
+		}
+		to = strings.NewReplacer("(", "%28", ")", "%29", " ", "%20").Replace(to)
+		return "[" + txt.Literal(last) + "](" + to + ")"
+	}
+	if strings.HasPrefix(p.Source, taught) {
+		return txt.Literal(last)
+	}
+	name := txt.Literal(txt.ClipLine(path.Base(p.Document), labelMost))
+	if len(titles) > 1 {
+		name += ", " + txt.Literal(last)
+	}
+	return name
+}

@@ -1,0 +1,324 @@
+package knowledge
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"synthbot/core/passage"
+	"synthbot/core/txt"
+)
+
+// Sizes of passages, in bytes.
+const (
+	passageSize = 900  // at which a passage is full
+	passageMost = 1600 // of prose and lists; longer ones are cut
+	wholeMost   = 6000 // of code and tables, which are kept whole below that
+	titleMost   = 300
+	headingMost = 120
+)
+
+// between separates the headings of a title.
+const between = " › "
+
+// kind is what a block of a document is.
+type kind int
+
+const (
+	prose kind = iota
+	list
+	table
+	code
+)
+
+type block struct {
+	kind kind
+	text string
+}
+
+// section is what follows a heading.
+type section struct {
+	title  string // with the headings above it
+	anchor string
+	blocks []block
+}
+
+// cut makes passages of a Markdown or plain text. name is the title of a text without one.
+func cut(text, name string) []passage.Passage {
+	r := &reader{lines: strings.Split(text, "\n"), slugs: make(map[string]int)}
+	r.open(0, name, "")
+	r.frontMatter()
+	r.read()
+	var all []passage.Passage
+	for _, s := range dropRepeated(r.sections) {
+		for _, text := range s.pack() {
+			all = append(all, passage.Passage{Title: txt.Clip(s.title, titleMost), Anchor: s.anchor, Text: text})
+		}
+	}
+	return all
+}
+
+// reader reads a text line by line.
+type reader struct {
+	lines    []string
+	at       int
+	headings [7]string // in force, by level; 0 is the document's name
+	slugs    map[string]int
+	sections []section
+}
+
+var (
+	heading    = txt.Pattern(`^(#{1,6})\s+(.*?)\s*#*\s*$`)
+	underline  = txt.Pattern(`^(=+|-{3,})\s*$`)
+	listItem   = txt.Pattern(`^\s*([-*+•]|\d{1,3}[.)])\s+\S`)
+	fence      = txt.Pattern("^\\s*(```+|~~~+)")
+	ownAnchor  = txt.Pattern(`\s*\{#([^}\s]+)\}\s*$`)
+	frontTitle = txt.Pattern(`(?m)^title:\s*["']?(.*?)["']?\s*$`)
+)
+
+// frontMatter reads the block of settings with which some Markdown files begin.
+func (r *reader) frontMatter() {
+	if len(r.lines) == 0 || strings.TrimSpace(r.lines[0]) != "---" {
+		return
+	}
+	for i, line := range r.lines[1:] {
+		if strings.TrimSpace(line) != "---" {
+			continue
+		}
+		title := frontTitle().FindStringSubmatch(strings.Join(r.lines[1:i+1], "\n"))
+		if title != nil {
+			r.sections = nil
+			r.open(0, title[1], "")
+		}
+		r.at = i + 2
+		return
+	}
+}
+
+func (r *reader) read() {
+	for r.at < len(r.lines) {
+		line := r.lines[r.at]
+		h := heading().FindStringSubmatch(line)
+		switch {
+		case strings.TrimSpace(line) == "":
+			r.at++
+		case h != nil:
+			r.at++
+			r.head(len(h[1]), h[2])
+		case r.underlined():
+			level := 2
+			if r.lines[r.at+1][0] == '=' {
+				level = 1
+			}
+			r.at += 2
+			r.head(level, line)
+		case isShouted(line) && r.at+1 < len(r.lines):
+			r.at++
+			r.head(2, line)
+		case fence().MatchString(line):
+			r.fenced()
+		case strings.HasPrefix(strings.TrimSpace(line), "|"):
+			r.run(table, func(l string) bool { return strings.HasPrefix(strings.TrimSpace(l), "|") })
+		case listItem().MatchString(line):
+			r.run(list, func(l string) bool { return strings.TrimSpace(l) != "" && !heading().MatchString(l) })
+		default:
+			r.run(prose, func(l string) bool {
+				return strings.TrimSpace(l) != "" && !heading().MatchString(l) && !listItem().MatchString(l) &&
+					!fence().MatchString(l)
+			})
+		}
+	}
+}
+
+// underlined reports whether the line is a heading by the line below it.
+func (r *reader) underlined() bool {
+	return r.at+1 < len(r.lines) && underline().MatchString(r.lines[r.at+1]) &&
+		utf8.RuneCountInString(r.lines[r.at]) <= headingMost
+}
+
+// isShouted reports whether a line of a plain text is a heading in capitals.
+func isShouted(line string) bool {
+	letters := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) {
+			return r
+		}
+		return -1
+	}, line)
+	isUpper := letters == strings.ToUpper(letters) && letters != strings.ToLower(letters)
+	return isUpper && utf8.RuneCountInString(letters) >= 6 && utf8.RuneCountInString(line) <= 60 &&
+		!strings.HasPrefix(strings.TrimSpace(line), "|")
+}
+
+// run takes lines as one block for as long as they belong to it.
+func (r *reader) run(k kind, belongs func(line string) bool) {
+	from := r.at
+	for r.at++; r.at < len(r.lines) && belongs(r.lines[r.at]) && !r.underlined(); r.at++ {
+	}
+	r.add(k, r.lines[from:r.at])
+}
+
+// fenced takes a block of code with its fences.
+func (r *reader) fenced() {
+	mark := fence().FindStringSubmatch(r.lines[r.at])[1]
+	from := r.at
+	for r.at++; r.at < len(r.lines); r.at++ {
+		if strings.HasPrefix(strings.TrimSpace(r.lines[r.at]), mark) {
+			r.at++
+			break
+		}
+	}
+	r.add(code, r.lines[from:r.at])
+}
+
+func (r *reader) add(k kind, lines []string) {
+	text := strings.TrimRight(strings.Join(lines, "\n"), " \n")
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	last := &r.sections[len(r.sections)-1]
+	n := len(last.blocks)
+	if n > 0 && k == list && last.blocks[n-1].kind == list {
+		last.blocks[n-1].text += "\n" + text // items with blank lines between them
+		return
+	}
+	last.blocks = append(last.blocks, block{k, text})
+}
+
+// head begins a section. The first heading of the first level replaces the document's name.
+func (r *reader) head(level int, text string) {
+	anchor := ""
+	own := ownAnchor().FindStringSubmatchIndex(text)
+	if own != nil {
+		anchor = text[own[2]:own[3]]
+		text = text[:own[0]]
+	}
+	text = txt.ClipLine(plainInline(text), headingMost)
+	if anchor == "" {
+		anchor = slug(text)
+		n := r.slugs[anchor]
+		if n > 0 {
+			r.slugs[anchor]++
+			anchor = fmt.Sprint(anchor, "-", n)
+		}
+		r.slugs[anchor]++
+	}
+	if level == 1 {
+		level = 0
+	}
+	r.open(level, text, anchor)
+}
+
+func (r *reader) open(level int, text, anchor string) {
+	r.headings[level] = text
+	clear(r.headings[level+1:])
+	var titles []string
+	for _, h := range r.headings {
+		if h != "" {
+			titles = append(titles, h)
+		}
+	}
+	r.sections = append(r.sections, section{title: strings.Join(titles, between), anchor: anchor})
+}
+
+var inlineMarks = regexp.MustCompile("[*_`]{1,3}|\\[([^\\]]*)\\]\\([^)]*\\)")
+
+// plainInline is a heading without its marks of style.
+func plainInline(text string) string {
+	return strings.TrimSpace(inlineMarks.ReplaceAllString(text, "$1"))
+}
+
+// slug is the anchor that Markdown renderers give a heading.
+func slug(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsLetter(r), unicode.IsDigit(r), unicode.IsMark(r), r == '-', r == '_':
+			return unicode.ToLower(r)
+		case unicode.IsSpace(r):
+			return '-'
+		}
+		return -1
+	}, strings.TrimSpace(text))
+}
+
+// Blocks that a document repeats so often, as headers of pages, are kept once.
+const (
+	repeatedMost = 200 // bytes
+	repeatedFrom = 3
+)
+
+func dropRepeated(sections []section) []section {
+	count := make(map[string]int)
+	for _, s := range sections {
+		for _, b := range s.blocks {
+			count[b.text]++
+		}
+	}
+	seen := make(map[string]bool)
+	for i, s := range sections {
+		var kept []block
+		for _, b := range s.blocks {
+			often := len(b.text) < repeatedMost && count[b.text] >= repeatedFrom
+			if !often || !seen[b.text] {
+				kept = append(kept, b)
+			}
+			seen[b.text] = true
+		}
+		sections[i].blocks = kept
+	}
+	return sections
+}
+
+// pack joins the blocks of a section to passages.
+func (s *section) pack() (texts []string) {
+	text := ""
+	for _, b := range s.blocks {
+		for _, part := range b.parts() {
+			if text != "" && len(text)+len(part) > passageSize {
+				texts = append(texts, text)
+				text = ""
+			}
+			if text != "" {
+				text += "\n\n"
+			}
+			text += part
+		}
+	}
+	if text != "" {
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+// parts cuts a block that is too long: at lines, sentences or words.
+func (b *block) parts() (parts []string) {
+	most := passageMost
+	if b.kind == code || b.kind == table {
+		most = wholeMost
+	}
+	text := b.text
+	if len(text) <= most {
+		return []string{text}
+	}
+	first, _, _ := strings.Cut(text, "\n") // of a table: the names of its columns
+	for len(text) > most {
+		end := passageSize
+		for !utf8.RuneStart(text[end]) {
+			end--
+		}
+		for _, border := range []string{"\n", ". ", "? ", "! ", "。", " "} {
+			i := strings.LastIndex(text[:end], border)
+			if i > end/3 {
+				end = i + len(strings.TrimRight(border, " \n"))
+				break
+			}
+		}
+		parts = append(parts, strings.TrimSpace(text[:end]))
+		text = strings.TrimSpace(text[end:])
+		if b.kind == table && len(first) < passageSize/4 && !strings.HasPrefix(text, first) {
+			text = first + "\n" + text
+		}
+	}
+	return append(parts, text)
+}

@@ -1,0 +1,97 @@
+package knowledge
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/plugins/plugintest"
+)
+
+// defaults are what the configuration says where the file says nothing.
+func defaults(c Config) Config {
+	c.Passages, c.Chars, c.Every, c.Refresh, c.Timeout, c.Teach = 4, 2400, time.Hour, time.Hour, 10*time.Second, "moderators"
+	return c
+}
+
+func made(t testing.TB, c Config) *Plugin {
+	t.Helper()
+	p, err := New(plugintest.NewHarness(t, "knowledge").Host, defaults(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// write writes files, by name.
+func write(t testing.TB, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func synced(t testing.TB, p *Plugin) Summary {
+	t.Helper()
+	sum, err := p.Sync(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+// TestSync: a changed file is read again, a removed one forgotten, an unchanged one left alone.
+func TestSync(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"a.md": "# A\nKeys hang in the hall.", "sub/b.txt": "Ladders are in the shed.", ".hidden/c.md": "no", "d.bin": "no"})
+	p := made(t, Config{Sources: []Source{{Name: "s", Path: dir}}})
+	if sum := synced(t, p); sum.Documents != 2 || sum.Changed != 2 || sum.Passages != 2 || len(sum.Faults) != 0 {
+		t.Errorf("at first: %+v", sum)
+	}
+	if sum := synced(t, p); sum.Changed != 0 || sum.Removed != 0 {
+		t.Errorf("unchanged: %+v", sum)
+	}
+	write(t, dir, map[string]string{"a.md": "# A\nKeys hang in the kitchen now."})
+	if err := os.Remove(filepath.Join(dir, "sub/b.txt")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, map[string]string{"bad.md": "\x00\x01"})
+	if sum := synced(t, p); sum.Changed != 2 || sum.Removed != 1 || len(sum.Faults) != 1 {
+		t.Errorf("changed: %+v", sum)
+	}
+	for text, want := range map[string]int{"keys kitchen": 1, "ladders": 0} {
+		found, err := p.find(t.Context(), []string{"s"}, text, "", 5)
+		if err != nil || len(found) != want {
+			t.Errorf("%s: %+v, %v", text, found, err)
+		}
+	}
+	p.config.Sources[0].Name = "other"
+	if sum := synced(t, p); sum.Removed != 2 {
+		t.Errorf("under another name: %+v", sum)
+	}
+}
+
+func TestConform(t *testing.T) {
+	plugintest.Conform(t, plugintest.Case{Name: "knowledge", Make: func(t *testing.T, s *plugintest.Harness) core.Plugin {
+		p, err := New(s.Host, defaults(Config{Sources: []Source{{Name: "handbook", Path: "testdata/handbook"}}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}})
+}
+
+func TestScripts(t *testing.T) {
+	schema := core.JSON(map[string]any{"type": "object", "properties": map[string]any{"to": map[string]string{"type": "string"}}})
+	pay := core.Action{Name: "pay", Brief: "Pay somebody", Schema: schema, Effects: core.EffectChanges}
+	plugintest.Run(t, "testdata/*.txtar", plugintest.Of(New), plugintest.With(coretest.NewPlugin("bank", pay)))
+}

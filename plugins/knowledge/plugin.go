@@ -1,0 +1,139 @@
+package knowledge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/lexicon"
+	"synthbot/core/passage"
+	"synthbot/core/recent"
+	"synthbot/core/recon"
+)
+
+// Plugin is the plugin. Safe for concurrent use.
+type Plugin struct {
+	host      core.Host
+	config    Config
+	words     lexicon.Lexicon
+	language  *recon.Local
+	syncing   chan struct{} // holds a token while sources are read
+	languages atomic.Pointer[[]string]
+	offered   *recent.Shared[core.Path, *offer] // in the turn of each place
+
+	mu     sync.Mutex
+	logged map[string]string // faults of documents, by source and name
+	read   map[string]time.Time
+}
+
+// maxOffers is how many places have a turn at the same time, at most.
+const maxOffers = 1024
+
+// New makes the plugin. It reads nothing.
+func New(h core.Host, c Config) (*Plugin, error) {
+	return &Plugin{
+		host: h, config: c, words: lexicon.New(), language: recon.New(), syncing: make(chan struct{}, 1),
+		offered: recent.NewShared[core.Path, *offer](maxOffers),
+		logged:  make(map[string]string), read: make(map[string]time.Time),
+	}, nil
+}
+
+// Name implements core.Plugin.
+func (p *Plugin) Name() string { return p.host.Name }
+
+// Actions implements core.Plugin.
+func (p *Plugin) Actions() []core.Action { return []core.Action{p.searchAction()} }
+
+// Run implements core.Runner: it reads the sources, and again what changes.
+func (p *Plugin) Run(ctx context.Context) error {
+	core.Repeat(ctx, nil, func() time.Duration {
+		began := time.Now()
+		if _, err := p.Sync(ctx, nil); err != nil && ctx.Err() == nil {
+			p.host.Log.Warn("documents not read", "err", err)
+		}
+		return max(p.config.Every, 20*time.Since(began))
+	})
+	return nil
+}
+
+// taught is the source of what users teach; what is taught in a group has one of its own.
+const taught = "taught"
+
+// taughtIn is the source of what is taught in a group; the zero Path: everywhere.
+func taughtIn(group core.Path) string {
+	if group.IsZero() {
+		return taught
+	}
+	return taught + " " + group.String()
+}
+
+// visible lists the sources that may be seen in a place.
+func (p *Plugin) visible(place core.Path) (sources []string) {
+	for _, s := range p.config.Sources {
+		if len(s.Places) == 0 || slices.ContainsFunc(s.Places, place.Within) {
+			sources = append(sources, s.Name)
+		}
+	}
+	sources = append(sources, taught)
+	for group := place; !group.IsZero(); group = group.Parent() {
+		sources = append(sources, taughtIn(group))
+	}
+	return sources
+}
+
+// everything lists all sources, for admins.
+func (p *Plugin) everything(ctx context.Context) ([]string, error) {
+	return p.host.Passages.Sources(ctx)
+}
+
+// find returns the passages that answer a text best; none if no word of it carries meaning.
+func (p *Plugin) find(
+	ctx context.Context, sources []string, text string, mode passage.Mode, n int,
+) ([]passage.Match, error) {
+	words := lexicon.Telling(p.words.Content(text))
+	if len(words) == 0 || p.host.Passages == nil {
+		return nil, nil
+	}
+	languages := p.languages.Load()
+	if languages == nil {
+		found, err := p.findLanguages(ctx)
+		if err != nil {
+			return nil, err
+		}
+		languages = &found
+	}
+	found, err := p.host.Passages.Find(ctx, passage.Query{
+		Sources: sources, Text: strings.Join(words, " "), Languages: *languages, Mode: mode, N: n,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find: %w", err)
+	}
+	return found, nil
+}
+
+// findLanguages lists the languages of all documents, and keeps them.
+func (p *Plugin) findLanguages(ctx context.Context) (languages []string, err error) {
+	sources, err := p.everything(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("sources: %w", err)
+	}
+	for _, source := range sources {
+		documents, err := p.host.Passages.Documents(ctx, source)
+		if err != nil {
+			return nil, fmt.Errorf("documents: %w", err)
+		}
+		for _, d := range documents {
+			if d.Language != "" && !slices.Contains(languages, d.Language) {
+				languages = append(languages, d.Language)
+			}
+		}
+	}
+	slices.Sort(languages)
+	p.languages.Store(&languages)
+	return languages, nil
+}

@@ -1,0 +1,300 @@
+package knowledge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"synthbot/core/passage"
+	"synthbot/core/txt"
+)
+
+// Limits of what is read.
+const (
+	maxFile      = 16 << 20 // bytes of one file
+	maxText      = 8 << 20  // bytes of one document's text
+	maxDocuments = 100_000  // of one source
+	batchSize    = 256 << 10
+	maxName      = 500
+)
+
+// file is a document that a source has now.
+type file struct {
+	name  string
+	stamp string
+	time  time.Time
+	link  string
+	read  func(context.Context) (text string, err error) // as Markdown
+}
+
+// Summary is what came of reading the sources.
+type Summary struct {
+	Documents, Changed, Removed, Passages int
+	Faults                                []string
+}
+
+func (s Summary) String() string {
+	return fmt.Sprintf("%d documents, %d read, %d removed, %d new passages, %d not readable",
+		s.Documents, s.Changed, s.Removed, s.Passages, len(s.Faults))
+}
+
+// Sync reads what changed in the sources since, and forgets what is gone. It tells how far it
+// is, if progress is not nil.
+func (p *Plugin) Sync(ctx context.Context, progress func(string)) (sum Summary, err error) {
+	select {
+	case p.syncing <- struct{}{}:
+		defer func() { <-p.syncing }()
+	case <-ctx.Done():
+		return sum, ctx.Err()
+	}
+	if progress == nil {
+		progress = func(string) {}
+	}
+	for i := range p.config.Sources {
+		r := &sourceReader{Plugin: p, source: &p.config.Sources[i], progress: progress, sum: &sum}
+		failed := r.run(ctx)
+		p.fault(r.source.Name, "", failed)
+		if failed != nil {
+			sum.Faults = append(sum.Faults, r.source.Name+": "+failed.Error())
+			err = errors.Join(err, ctx.Err())
+		}
+	}
+	if err == nil {
+		err = p.dropOldSources(ctx, &sum)
+	}
+	if sum.Changed+sum.Removed > 0 {
+		p.languages.Store(nil)
+		p.host.Log.Info("documents read", "count", sum.Changed)
+	}
+	return sum, err
+}
+
+// dropOldSources forgets the documents of sources that the configuration has no longer.
+func (p *Plugin) dropOldSources(ctx context.Context, sum *Summary) error {
+	sources, err := p.everything(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range sources {
+		isSource := func(s Source) bool { return s.Name == name }
+		if name == taught || strings.HasPrefix(name, taught+" ") || slices.ContainsFunc(p.config.Sources, isSource) {
+			continue
+		}
+		documents, err := p.host.Passages.Documents(ctx, name)
+		if err == nil {
+			err = p.host.Passages.DropDocuments(ctx, name, namesOf(documents)...)
+		}
+		if err != nil {
+			return err
+		}
+		sum.Removed += len(documents)
+	}
+	return nil
+}
+
+func namesOf(documents []passage.Document) (names []string) {
+	for _, d := range documents {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// fault logs what is wrong with a document, once until it changes.
+func (p *Plugin) fault(source, name string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key, text := source+"/"+name, ""
+	if err != nil {
+		text = txt.ClipLine(err.Error(), 300)
+	}
+	if text != "" && p.logged[key] != text {
+		p.host.Log.Warn("a document cannot be read", "name", source, "file", name, "err", text)
+	}
+	if text == "" {
+		delete(p.logged, key)
+	} else {
+		p.logged[key] = text
+	}
+}
+
+// sourceReader reads one source.
+type sourceReader struct {
+	*Plugin
+	source   *Source
+	progress func(string)
+	sum      *Summary
+	batch    []passage.Document
+	size     int
+}
+
+func (r *sourceReader) run(ctx context.Context) error {
+	stored, err := r.host.Passages.Documents(ctx, r.source.Name)
+	if err != nil {
+		return err
+	}
+	known := make(map[string]passage.Document, len(stored))
+	for _, d := range stored {
+		known[d.Name] = d
+	}
+	files, err := r.files(ctx, known)
+	if err != nil {
+		return err
+	}
+	r.sum.Documents += len(files)
+	var changed []file
+	for _, f := range files {
+		d, ok := known[f.name]
+		if !ok || d.Stamp != f.stamp {
+			changed = append(changed, f)
+		}
+		delete(known, f.name)
+	}
+	var gone []string
+	for name := range known {
+		gone = append(gone, name)
+	}
+	r.sum.Removed += len(gone)
+	if err := r.host.Passages.DropDocuments(ctx, r.source.Name, gone...); err != nil {
+		return err
+	}
+	for i, f := range changed {
+		if err := r.readOne(ctx, f); err != nil {
+			return err
+		}
+		if (i+1)%100 == 0 || i+1 == len(changed) {
+			r.progress(fmt.Sprintf("%s: %d of %d documents", r.source.Name, i+1, len(changed)))
+		}
+	}
+	return r.flush(ctx)
+}
+
+// files lists the documents that the source has now. Pages that are not due are listed as
+// they are known.
+func (r *sourceReader) files(ctx context.Context, known map[string]passage.Document) (files []file, err error) {
+	if r.source.Path != "" {
+		if files, err = r.folder(); err != nil {
+			return nil, err
+		}
+	}
+	return files, ctx.Err()
+}
+
+// folder lists the files of the source's folder, or its one file.
+func (r *sourceReader) folder() (files []file, err error) {
+	root := r.source.Path
+	if !filepath.IsAbs(root) {
+		root = filepath.Join(r.config.Dir, root)
+	}
+	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil && name == root:
+			return err
+		case err != nil, name != root && strings.HasPrefix(entry.Name(), "."):
+			if entry != nil && entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case entry.IsDir() || formatOf(name) == nil:
+			return nil
+		}
+		info, err := os.Stat(name)
+		if err != nil || !info.Mode().IsRegular() {
+			return nil // it is gone, or no file
+		}
+		below, _ := filepath.Rel(root, name)
+		if below == "." {
+			below = filepath.Base(name)
+		}
+		if len(files) == maxDocuments {
+			return fmt.Errorf("more than %d files", maxDocuments)
+		}
+		if len(below) > maxName || !validName(below) {
+			r.fault(r.source.Name, txt.ClipLine(below, 100), errors.New("its name is too long, or no text"))
+			return nil
+		}
+		files = append(files, file{
+			name: filepath.ToSlash(below), time: info.ModTime(),
+			stamp: fmt.Sprintf("%s %d %d", readerVersion, info.Size(), info.ModTime().UnixNano()),
+			read:  func(ctx context.Context) (string, error) { return r.readFile(ctx, name) },
+		})
+		return nil
+	})
+	return files, err
+}
+
+// readerVersion changes when documents are cut in another way: then all are read again.
+const readerVersion = "1"
+
+func validName(name string) bool {
+	return strings.ToValidUTF8(name, "") == name && txt.Line(name) == name
+}
+
+// readFile returns the text of a file as Markdown.
+func (r *sourceReader) readFile(ctx context.Context, name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if info.Size() > maxFile {
+		return "", fmt.Errorf("it has %d MB, at most %d are read", info.Size()>>20, maxFile>>20)
+	}
+	data := make([]byte, info.Size())
+	n, err := f.ReadAt(data, 0)
+	if int64(n) < info.Size() && err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.config.Timeout)
+	defer cancel()
+	return formatOf(name)(ctx, r.Plugin, data[:n])
+}
+
+// readOne reads a document and puts it into the index. One that cannot be read has no
+// passages until it changes.
+func (r *sourceReader) readOne(ctx context.Context, f file) error {
+	text, err := f.read(ctx)
+	if err == nil && len(text) > maxText {
+		err = fmt.Errorf("its text has %d MB, at most %d are read", len(text)>>20, maxText>>20)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	r.fault(r.source.Name, f.name, err)
+	d := passage.Document{Name: f.name, Stamp: f.stamp, Time: f.time, Link: f.link}
+	if err != nil {
+		r.sum.Faults = append(r.sum.Faults, r.source.Name+"/"+f.name+": "+err.Error())
+	} else {
+		d.Language = r.language.LanguageOf(text)
+		d.Passages = cut(text, titleOf(f.name))
+	}
+	r.sum.Changed++
+	r.sum.Passages += len(d.Passages)
+	r.batch, r.size = append(r.batch, d), r.size+len(text)
+	if r.size > batchSize {
+		return r.flush(ctx)
+	}
+	return nil
+}
+
+func (r *sourceReader) flush(ctx context.Context) error {
+	batch := r.batch
+	r.batch, r.size = nil, 0
+	return r.host.Passages.PutDocuments(ctx, r.source.Name, batch...)
+}
+
+// titleOf is what a document is called that has no title: its file's name without ending.
+func titleOf(name string) string {
+	base := path.Base(name)
+	return strings.NewReplacer("-", " ", "_", " ").Replace(strings.TrimSuffix(base, path.Ext(base)))
+}
