@@ -30,6 +30,9 @@ type Host struct {
 	// the budgets of these people. Where nobody can speak, or not that text, the error's Kind is
 	// Broken or Invalid.
 	Speak func(ctx context.Context, place Path, people []Path, text string) (Upload, error)
+	// PDF returns the text of a PDF, which a process of its own reads within limits. Nil: PDFs
+	// cannot be read.
+	PDF func(ctx context.Context, data []byte) (string, error)
 	// Changed tells the bot that Actions returns another list from now on. It
 	// returns at once.
 	Changed func()

@@ -45,5 +45,5 @@ func PDFText(data []byte) (text string, err error) {
 	if text == "" {
 		return "", errors.New("pdf: no text in it (perhaps it was scanned)")
 	}
-	return Clip(text), nil
+	return text, nil
 }

@@ -3,6 +3,7 @@ package knowledge
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,7 @@ type Plugin struct {
 	config    Config
 	words     lexicon.Lexicon
 	language  *recon.Local
+	client    *http.Client
 	syncing   chan struct{} // holds a token while sources are read
 	languages atomic.Pointer[[]string]
 	offered   *recent.Shared[core.Path, *offer] // in the turn of each place
@@ -37,7 +39,8 @@ const maxOffers = 1024
 // New makes the plugin. It reads nothing.
 func New(h core.Host, c Config) (*Plugin, error) {
 	return &Plugin{
-		host: h, config: c, words: lexicon.New(), language: recon.New(), syncing: make(chan struct{}, 1),
+		host: h, config: c, client: newClient(c), words: lexicon.New(), language: recon.New(),
+		syncing: make(chan struct{}, 1),
 		offered: recent.NewShared[core.Path, *offer](maxOffers),
 		logged:  make(map[string]string), read: make(map[string]time.Time),
 	}, nil

@@ -183,6 +183,10 @@ func (r *sourceReader) files(ctx context.Context, known map[string]passage.Docum
 			return nil, err
 		}
 	}
+	files = append(files, r.pages(ctx, known)...)
+	if r.source.Feed != "" {
+		files = append(files, r.feed(ctx, known)...)
+	}
 	return files, ctx.Err()
 }
 
@@ -257,7 +261,7 @@ func (r *sourceReader) readFile(ctx context.Context, name string) (string, error
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.config.Timeout)
 	defer cancel()
-	return formatOf(name)(ctx, r.Plugin, data[:n])
+	return formatOf(name)(ctx, &r.host, data[:n])
 }
 
 // readOne reads a document and puts it into the index. One that cannot be read has no
@@ -270,6 +274,7 @@ func (r *sourceReader) readOne(ctx context.Context, f file) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	text = clean(text)
 	r.fault(r.source.Name, f.name, err)
 	d := passage.Document{Name: f.name, Stamp: f.stamp, Time: f.time, Link: f.link}
 	if err != nil {
