@@ -33,13 +33,13 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"daemon":              5173,
+	"daemon":              5172,
 	"interfaces/discord":  5211,
 	"core/engine":         3619,
 	"core/turn":           5121,
 	"core/action":         3940,
 	"interfaces/telegram": 4167,
-	"memory":              8406,
+	"memory":              8372,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -21,7 +21,7 @@ func knowledgeCommand(p *program) *cobra.Command {
 	c.AddCommand(p.atDaemon(&cobra.Command{
 		Use: "sync", Short: "Read what changed in the sources", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return p.withKnowledge(c.Context(), func(k *knowledge.Plugin) error {
+			return withKnowledge(c.Context(), p, func(k *knowledge.Plugin) error {
 				sum, err := k.Sync(c.Context(), func(line string) { fmt.Fprintln(p.Out, line) })
 				for _, fault := range sum.Faults {
 					fmt.Fprintln(p.Out, "not read: "+fault)
@@ -33,20 +33,20 @@ func knowledgeCommand(p *program) *cobra.Command {
 	}), p.atDaemon(&cobra.Command{
 		Use: "search TEXT", Short: "Look something up as the model would", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.withSynced(c.Context(), func(k *knowledge.Plugin) error {
+			return withSynced(c.Context(), p, func(k *knowledge.Plugin) error {
 				return k.Look(c.Context(), p.Out, args[0])
 			})
 		},
 	}), p.fileFlag(&cobra.Command{
 		Use: "eval FILE", Short: "Print hit rates for a file of questions (FILE \"-\": standard input)",
 		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return p.evalKnowledge(c.Context(), args[0]) },
+		RunE: func(c *cobra.Command, args []string) error { return evalKnowledge(c.Context(), p, args[0]) },
 	}))
 	return c
 }
 
 // evalKnowledge rates the index by a file of questions, which the daemon reads from a stream.
-func (p *program) evalKnowledge(ctx context.Context, file string) error {
+func evalKnowledge(ctx context.Context, p *program, file string) error {
 	from := p.In
 	if file != "-" {
 		f, err := os.Open(file)
@@ -72,11 +72,11 @@ func (p *program) evalKnowledge(ctx context.Context, file string) error {
 	if len(q.Questions) == 0 {
 		return daemon.Usagef("%s: there are no questions; write [[question]] with text and sources", file)
 	}
-	return p.withSynced(ctx, func(k *knowledge.Plugin) error { return k.Eval(ctx, p.Out, q.Questions) })
+	return withSynced(ctx, p, func(k *knowledge.Plugin) error { return k.Eval(ctx, p.Out, q.Questions) })
 }
 
 // withKnowledge calls f with the plugin. The database is made if it is missing.
-func (p *program) withKnowledge(ctx context.Context, f func(*knowledge.Plugin) error) error {
+func withKnowledge(ctx context.Context, p *program, f func(*knowledge.Plugin) error) error {
 	look := func(b *daemon.Bot) error {
 		k := b.Knowledge()
 		if k == nil {
@@ -97,8 +97,8 @@ func (p *program) withKnowledge(ctx context.Context, f func(*knowledge.Plugin) e
 }
 
 // withSynced is withKnowledge, with the sources read if no daemon does that.
-func (p *program) withSynced(ctx context.Context, f func(*knowledge.Plugin) error) error {
-	return p.withKnowledge(ctx, func(k *knowledge.Plugin) error {
+func withSynced(ctx context.Context, p *program, f func(*knowledge.Plugin) error) error {
+	return withKnowledge(ctx, p, func(k *knowledge.Plugin) error {
 		if p.host == nil {
 			if _, err := k.Sync(ctx, nil); err != nil {
 				return err
