@@ -100,6 +100,11 @@ func pdfProcess(ctx context.Context, in io.Reader) (*exec.Cmd, error) {
 func pdfText(ctx context.Context, data []byte) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, pdfTime)
 	defer cancel()
+	return readPDF(ctx, data)
+}
+
+// readPDF is pdfText until the context ends.
+func readPDF(ctx context.Context, data []byte) (string, error) {
 	c, err := pdfProcess(ctx, bytes.NewReader(data))
 	if err != nil {
 		return "", fmt.Errorf("pdf: %w", err)

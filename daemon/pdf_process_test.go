@@ -73,7 +73,7 @@ func TestPDFThatGrows(t *testing.T) {
 	if use.Maxrss<<10 > pdfMemory {
 		t.Errorf("it took %d KiB", use.Maxrss)
 	}
-	got, err := pdfText(t.Context(), data)
+	got, err := readPDF(t.Context(), data)
 	if err == nil || len(err.Error()) > 2*pdfReason || !strings.Contains(err.Error(), "memory") {
 		t.Errorf("%q, %v", got, err)
 	}

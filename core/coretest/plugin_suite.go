@@ -186,7 +186,10 @@ func testDoEnds(t *testing.T, p core.Plugin) {
 	}
 }
 
-// ends fails the test if f does not end.
+// soon is how long something may take to end after its context did.
+const soon = 20 * time.Second
+
+// ends fails the test if f does not end soon.
 func ends(t *testing.T, what string, f func()) {
 	t.Helper()
 	over := make(chan struct{})
@@ -194,7 +197,7 @@ func ends(t *testing.T, what string, f func()) {
 		defer close(over)
 		f()
 	}()
-	timer := time.NewTimer(Patience)
+	timer := time.NewTimer(soon)
 	defer timer.Stop()
 	select {
 	case <-over:

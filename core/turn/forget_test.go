@@ -408,7 +408,7 @@ func TestLifeAfterForgetting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			for _, id := range []string{"1", "2"} {
-				db, err := memory.Open(dir, memory.Options{})
+				db, err := memory.Open(dir, memory.Options{NoSync: true})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -441,7 +441,7 @@ func payable(t *testing.T, room *coretest.Room, within time.Duration) func(*turn
 func TestForgottenQuestion(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		db, err := memory.Open(dir, memory.Options{})
+		db, err := memory.Open(dir, memory.Options{NoSync: true})
 		if err != nil {
 			t.Fatal(err)
 		}

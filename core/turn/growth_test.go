@@ -18,7 +18,7 @@ import (
 func TestGrowth(t *testing.T) {
 	n := coretest.Sample(400, 100)
 	dir := t.TempDir()
-	db, err := memory.Open(dir, memory.Options{})
+	db, err := memory.Open(dir, memory.Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

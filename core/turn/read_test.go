@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"synthbot/core"
 	"synthbot/core/coretest"
@@ -67,7 +68,9 @@ func TestOneRead(t *testing.T) {
 
 // TestHistoryIsTalk: of its place and of others the prompt holds what was said there,
 // and neither of commands nor of what was taken back, which nothing is asked about.
-func TestHistoryIsTalk(t *testing.T) {
+func TestHistoryIsTalk(t *testing.T) { synctest.Test(t, historyIsTalk) }
+
+func historyIsTalk(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	room, desk := coretest.NewRoom("room"), office()
@@ -107,6 +110,7 @@ func TestHistoryIsTalk(t *testing.T) {
 		t.Errorf("the model is told more than once: %s", told)
 	}
 	chat := b.options(func(o *turn.Options) { setScope(o, "chat") })
+	synctest.Wait() // no turn begins with the settings of before
 	b.Reconfigure(chat)
 	b.receive(in("room/3", said("2", "jay", "and now?")))
 	b.ended(1)

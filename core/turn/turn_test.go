@@ -39,7 +39,7 @@ var place = core.MustPath("room/1")
 // open opens the database of a test.
 func open(t testing.TB, dir string) core.Store {
 	t.Helper()
-	s, err := memory.Open(dir, memory.Options{})
+	s, err := memory.Open(dir, memory.Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

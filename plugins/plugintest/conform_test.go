@@ -178,7 +178,7 @@ func TestConformCanFail(t *testing.T) {
 	} {
 		t.Run(sin, func(t *testing.T) {
 			t.Parallel()
-			c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestConformCanFail$", "-test.failfast", "-test.timeout=30s")
+			c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestConformCanFail$", "-test.failfast", "-test.timeout=10m")
 			c.Env = append(os.Environ(), "SIN="+sin)
 			var out bytes.Buffer
 			c.Stdout, c.Stderr = &out, &out

@@ -43,7 +43,7 @@ func NewHarness(t testing.TB, name string, script ...any) *Harness {
 	t.Helper()
 	s := &Harness{Attached: make(map[string][]byte)}
 	s.clock.set(begins)
-	db, err := memory.Open(t.TempDir(), memory.Options{Clock: s.clock.now})
+	db, err := memory.Open(t.TempDir(), memory.Options{Clock: s.clock.now, NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

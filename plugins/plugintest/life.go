@@ -48,7 +48,7 @@ func (i inbox) Receive(ctx context.Context, events ...core.Event) error {
 func (s *Script) start() {
 	s.t.Helper()
 	s.lived = true
-	db, err := memory.Open(s.dir, memory.Options{Clock: s.clock.now, Log: s.log})
+	db, err := memory.Open(s.dir, memory.Options{Clock: s.clock.now, Log: s.log, NoSync: true})
 	if err != nil {
 		s.Fatalf("%v", err)
 	}
