@@ -34,9 +34,6 @@ func (t *tx) change(e *core.Event) {
 
 // changeEntry rewrites the entry of a platform id if alter changed it.
 func (t *tx) changeEntry(path core.Path, id string, alter func(*storedEntry) bool) {
-	if id == "" {
-		return
-	}
 	p := t.resolve(path)
 	seq, known := t.findID(p, id)
 	if !known {

@@ -311,8 +311,7 @@ func importRow(t *tx, r row) error {
 		_, err := items{t.db, i.Plugin}.write(t, item)
 		return err
 	case r.State != nil:
-		value, err := encodeState(r.State.State)
-		t.fail(bucketStates, err)
+		value, _ := encodeState(r.State.State) // it came as JSON
 		t.setState(r.State.Path, value)
 	case r.Use != nil:
 		t.addUse(*r.Use)

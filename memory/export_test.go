@@ -2,9 +2,12 @@ package memory
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -158,5 +161,80 @@ func TestExportOfWhatPluginsStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(t, "items of "+path.String(), strings.Count(out.String(), `{"item"`), n)
+	}
+}
+
+// lister is a writer that lists a directory at each write.
+type lister struct {
+	dir  string
+	seen []string
+}
+
+func (l *lister) Write(b []byte) (int, error) {
+	list, err := os.ReadDir(l.dir)
+	for _, f := range list {
+		l.seen = append(l.seen, f.Name())
+	}
+	return len(b), err
+}
+
+// TestExportLeavesNoFile: what is written to the disk on the way has no name, and is closed.
+func TestExportLeavesNoFile(t *testing.T) {
+	dir := t.TempDir()
+	db := furnished(t, dir)
+	l := &lister{dir: dir}
+	if err := db.Export(t.Context(), l, core.Path{}); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(l.seen)
+	for _, name := range slices.Compact(l.seen) {
+		if name != FileName && name != FileName+reserveSuffix {
+			t.Errorf("%s is there during the export", name)
+		}
+	}
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, fd := range list {
+		if name, _ := os.Readlink("/proc/self/fd/" + fd.Name()); strings.HasPrefix(name, dir+"/.spool") {
+			t.Errorf("%s is open", name)
+		}
+	}
+}
+
+// TestExportOfWhatCannotBeRead: it is left out, and logged.
+func TestExportOfWhatCannotBeRead(t *testing.T) {
+	var log strings.Builder
+	db, err := Open(t.TempDir(), Options{Log: slog.New(slog.NewTextHandler(&log, nil)), NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	populated(t, db)
+	broken := []byte("{")
+	use := usageKey(Use{Day: "2026-11-20", Person: ann, Engine: "e"})
+	plan := journalKey(placeKey(group), core.Key{Turn: core.TurnID{Path: group, Seq: 4}, Round: 1})
+	err = db.update(t.Context(), func(t *tx) {
+		t.bucket(bucketLog).Put(seqKey(placeKey(group), 3), []byte{tagFirst, 9})
+		t.bucket(bucketFacts).Put(binary.BigEndian.AppendUint64(nil, 4), broken)
+		t.bucket(bucketStates).Put(placeKey(group), broken)
+		t.bucket(bucketPlugins).Put(pluginKey("bio", ann, "k"), broken)
+		t.bucket(bucketUsage).Put(use, []byte{tagFirst, 9})
+		t.bucket(bucketJournal).Put(plan, broken)
+	})
+	var out bytes.Buffer
+	if err := errors.Join(err, db.Export(t.Context(), &out, core.Path{}), db.Export(t.Context(), &out, jay)); err != nil {
+		t.Fatal(err)
+	}
+	for _, what := range []string{"log: ", "facts: ", "states: ", "plugins: ", "usage: ", "journal: "} {
+		if !strings.Contains(log.String(), what) {
+			t.Errorf("nothing is logged of %s", what)
+		}
+	}
+	for _, left := range []string{"as jay said", "likes tea"} {
+		if strings.Contains(out.String(), left) {
+			t.Errorf("%q was exported", left)
+		}
 	}
 }

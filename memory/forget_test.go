@@ -799,10 +799,14 @@ func TestATurnThatNamesTheForgotten(t *testing.T) {
 	plan := core.Record{Key: core.Key{Turn: part.Key.Turn, Round: 1}, Progress: core.ProgressAccepted,
 		Data: json.RawMessage(`{"response":"of \"1000\"","names":"1000"}`)}
 	commit(t, db, &core.Batch{Journal: []core.Record{opens(group, 1), plan, part}, Append: []core.Entry{sent}})
+	quoting := asks("q", "2000")
+	quoting.Message.ReplyTo = &core.Quote{ID: "sent", Text: "for Ann"}
+	add(t, db, quoting)
 	if err := db.Forget(t.Context(), jay); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "what is left", texts(t, db, group), []string{"2000 asks", "for Ann"})
+	want(t, "what is left", texts(t, db, group), []string{"2000 asks", "for Ann", "2000 asks"})
+	want(t, "the quote", everything(t, db)[group][2].Message.ReplyTo.Text, "for Ann")
 	want(t, "journal", size(t, db, bucketJournal), 0)
 }
 
