@@ -95,7 +95,8 @@ func erase(l *storedEntry) bool {
 // react counts a person's emoji once, however often it is delivered, or removes it.
 func react(l *storedEntry, person, emoji string) bool {
 	if taken, ok := strings.CutPrefix(emoji, core.TakenAway); ok || emoji == "" {
-		return unreact(l, person, taken)
+		unreact(l, person, taken)
+		return true
 	}
 	if len(emoji) > maxEmoji || slices.Contains(l.reactors[person], emoji) {
 		return false
@@ -121,7 +122,7 @@ func react(l *storedEntry, person, emoji string) bool {
 
 // unreact removes a person's emoji, or everybody's if person is empty; all emoji if emoji is
 // empty.
-func unreact(l *storedEntry, person, emoji string) (changed bool) {
+func unreact(l *storedEntry, person, emoji string) {
 	for who, theirs := range l.reactors {
 		if person != "" && who != person {
 			continue
@@ -133,7 +134,6 @@ func unreact(l *storedEntry, person, emoji string) (changed bool) {
 			}
 			return gone
 		})
-		changed = changed || len(kept) < len(theirs)
 		if len(kept) > 0 {
 			l.reactors[who] = kept
 		} else {
@@ -143,11 +143,9 @@ func unreact(l *storedEntry, person, emoji string) (changed bool) {
 	for e, n := range l.Reactions { // some may be nobody's
 		if n <= 0 || person == "" && (emoji == "" || e == emoji) {
 			delete(l.Reactions, e)
-			changed = true
 		}
 	}
 	if len(l.Reactions) == 0 {
 		l.Reactions = nil
 	}
-	return changed
 }

@@ -283,6 +283,8 @@ func TestEdits(t *testing.T) {
 	quote := func(text string, voice bool) core.Foreign { return core.Foreign{Text: text, Voice: voice, Time: day} }
 	later := quote("said", false)
 	later.Time = day.Add(time.Hour)
+	known := quote("said", false)
+	known.Path, known.ID, known.Time = group, "1", day.In(time.FixedZone("", 3600))
 	written := core.Message{Text: "old", Attachments: photo, Foreign: []core.Foreign{quote("said", false)}}
 	heard := core.Message{Text: "old heard", Written: 3, Heard: 5, Foreign: []core.Foreign{
 		quote("read heard", true), quote("as it was", false)}}
@@ -291,13 +293,14 @@ func TestEdits(t *testing.T) {
 		want        bool
 		foreign     []string
 	}{
-		"nothing":             {written, core.Message{Text: "old", Foreign: written.Foreign}, false, []string{"said"}},
-		"the same photo":      {written, core.Message{Text: "old", Attachments: photo, Foreign: written.Foreign}, false, []string{"said"}},
-		"no photo":            {written, core.Message{Text: "old", Attachments: []core.Attachment{}, Foreign: written.Foreign}, true, []string{"said"}},
-		"another time":        {written, core.Message{Text: "old", Foreign: []core.Foreign{later}}, true, []string{"said"}},
-		"another quote":       {written, core.Message{Text: "old", Foreign: []core.Foreign{quote("other", false)}}, true, []string{"other"}},
-		"a heard quote stays": {heard, core.Message{Text: "new", Foreign: []core.Foreign{quote("read", true)}}, true, []string{"read heard"}},
-		"another heard quote": {heard, core.Message{Text: "new", Foreign: []core.Foreign{quote("else", true)}}, true, []string{"else"}},
+		"nothing":                  {written, core.Message{Text: "old", Foreign: written.Foreign}, false, []string{"said"}},
+		"the same photo":           {written, core.Message{Text: "old", Attachments: photo, Foreign: written.Foreign}, false, []string{"said"}},
+		"a quote of what is known": {written, core.Message{Text: "old", Foreign: []core.Foreign{known}}, false, []string{"said"}},
+		"no photo":                 {written, core.Message{Text: "old", Attachments: []core.Attachment{}, Foreign: written.Foreign}, true, []string{"said"}},
+		"another time":             {written, core.Message{Text: "old", Foreign: []core.Foreign{later}}, true, []string{"said"}},
+		"another quote":            {written, core.Message{Text: "old", Foreign: []core.Foreign{quote("other", false)}}, true, []string{"other"}},
+		"a heard quote stays":      {heard, core.Message{Text: "new", Foreign: []core.Foreign{quote("read", true)}}, true, []string{"read heard"}},
+		"another heard quote":      {heard, core.Message{Text: "new", Foreign: []core.Foreign{quote("else", true)}}, true, []string{"else"}},
 		"an unheard quote": {heard, core.Message{Text: "new", Foreign: []core.Foreign{quote("read", false), quote("as", false)}}, true,
 			[]string{"read", "as"}},
 		"more quotes": {heard, core.Message{Text: "new", Foreign: []core.Foreign{quote("read", true), quote("x", false), quote("y", true)}},

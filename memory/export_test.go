@@ -214,7 +214,7 @@ func TestExportOfWhatCannotBeRead(t *testing.T) {
 	populated(t, db)
 	broken := []byte("{")
 	use := usageKey(Use{Day: "2026-11-20", Person: ann, Engine: "e"})
-	plan := journalKey(placeKey(group), core.Key{Turn: core.TurnID{Path: group, Seq: 4}, Round: 1})
+	plan := append(turnKey(core.TurnID{Path: group, Seq: 4}), 0, 1, 0, 0, 0, 0)
 	err = db.update(t.Context(), func(t *tx) {
 		t.bucket(bucketLog).Put(seqKey(placeKey(group), 3), []byte{tagFirst, 9})
 		t.bucket(bucketFacts).Put(binary.BigEndian.AppendUint64(nil, 4), broken)
@@ -224,7 +224,8 @@ func TestExportOfWhatCannotBeRead(t *testing.T) {
 		t.bucket(bucketJournal).Put(plan, broken)
 	})
 	var out bytes.Buffer
-	if err := errors.Join(err, db.Export(t.Context(), &out, core.Path{}), db.Export(t.Context(), &out, jay)); err != nil {
+	err2 := db.Export(t.Context(), &out, core.Path{})
+	if err := errors.Join(err, err2, db.Export(t.Context(), &out, jay)); err != nil {
 		t.Fatal(err)
 	}
 	for _, what := range []string{"log: ", "facts: ", "states: ", "plugins: ", "usage: ", "journal: "} {

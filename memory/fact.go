@@ -202,7 +202,8 @@ func unknownFact(id string) error { return fmt.Errorf("%w: %w: %q", ErrBatch, co
 
 // decodeFact reads a fact; the key holds its number.
 func decodeFact(key, value []byte) (f core.Fact, err error) {
-	if err = json.Unmarshal(value, &f); err == nil && len(key) != 8 {
+	err = json.Unmarshal(value, &f)
+	if len(key) != 8 {
 		err = errFields
 	}
 	if err != nil {

@@ -134,7 +134,7 @@ func (t forgottenTx) dropOldForeign(m *core.Message) (changed bool) {
 // quotesOld reports whether a message quotes such words, or a forgotten message.
 func (t forgottenTx) quotesOld(m *core.Message) bool {
 	q := m.ReplyTo
-	if q == nil || *q == (core.Quote{ID: q.ID}) {
+	if q == nil {
 		return false
 	}
 	old := t.tooOld(m, q.From.ID, q.Time) || t.isGone(idKey(placeKey(m.Path), q.ID))

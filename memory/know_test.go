@@ -455,6 +455,8 @@ func TestTagsAreBounded(t *testing.T) {
 	want(t, "known", []bool{old.Known, newer.Known}, []bool{false, true})
 	other := save(t, db, core.Fact{ID: old.ID, Text: "coffee"})
 	want(t, "known with another text", other.Known, false)
+	commit(t, db, moves(group, kitchen))
+	want(t, "origin after a move", save(t, db, core.Fact{Text: "milk", Origin: group}).Origin, kitchen)
 	if err := db.DropFact(t.Context(), "no number!", group); !errors.Is(err, core.ErrUnknown) {
 		t.Errorf("%v, want core.ErrUnknown", err)
 	}

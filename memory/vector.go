@@ -134,7 +134,6 @@ func hadamard(x []int32) {
 
 // distance counts the bits in which a sketch differs from a stored one.
 func (s *sketch) distance(stored []byte) (n int) {
-	stored = stored[:8*sketchWords]
 	for i := range s {
 		n += bits.OnesCount64(s[i] ^ binary.LittleEndian.Uint64(stored[8*i:]))
 	}

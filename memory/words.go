@@ -131,10 +131,7 @@ func isUnspaced(r rune) bool {
 func splitWord(word string, use func(string) bool) bool {
 	first, _ := utf8.DecodeRuneInString(word)
 	if !isUnspaced(first) {
-		if len(word) > maxWord {
-			word = strings.ToValidUTF8(word[:maxWord], "")
-		}
-		return use(word)
+		return use(strings.ToValidUTF8(word[:min(len(word), maxWord)], ""))
 	}
 	runes := []rune(word)
 	if len(runes) == 1 {
