@@ -55,7 +55,7 @@ var rooms = []struct {
 	{"core/speech", []string{"core", "core/markdown", "core/outbound", "core/program", "core/recent", "core/txt"}},
 	{"core/coretest", []string{"core", "core/gate", "core/hint", "core/llm", "core/watch"}},
 	{"core/markdown", []string{"core", "core/txt"}},
-	{"core/command", []string{"core"}},
+	{"core/command", []string{"core", "core/txt"}},
 	{"core/outbound", []string{"core"}},
 	{"core/program", []string{"core"}},
 	{"interfaces/*", []string{"core", "core/action", "core/command", "core/draft", "core/driver", "core/markdown", "core/recent", "core/txt", "core/watch"}},

@@ -21,11 +21,18 @@ import (
 	"time"
 )
 
-// Errors of reading. ErrUnclear and ErrPast are what a text's error wraps.
+// Errors of reading, one of which a text's error wraps. ErrOften is a kind of ErrUnclear, ErrNever one of ErrPast.
 var (
 	ErrUnclear = errors.New("no time that is understood")
+	ErrOften   = fmt.Errorf("%w: at most once an hour", ErrUnclear)
 	ErrPast    = errors.New("that time is past")
+	ErrNever   = fmt.Errorf("%w: there is no such day", ErrPast)
 )
+
+// isTelling reports whether an error says more than that nothing is understood.
+func isTelling(err error) bool {
+	return errors.Is(err, ErrPast) || errors.Is(err, ErrOften)
+}
 
 // Limits of what is looked at.
 const (
@@ -38,6 +45,7 @@ const (
 type When struct {
 	At     time.Time
 	Repeat string // an RRULE; "" for once
+	Wall   bool   // a clock's time on a day, rather than a stretch from now
 }
 
 // Clock is a wall clock: the moment at which it shows that time of a day.
@@ -92,7 +100,7 @@ func (r *Reader) Read(text string, now time.Time) (When, error) {
 		if err == nil {
 			return w, nil
 		}
-		if errors.Is(err, ErrPast) {
+		if isTelling(err) {
 			worst = err
 		}
 	}
@@ -124,29 +132,30 @@ func future(w When, now time.Time) (When, error) {
 }
 
 // Find reads the time at the beginning or at the end of a text, or in parts at
-// both, and returns what else the text says.
+// both, and returns what else the text says, also if the time is one that cannot be.
 func (r *Reader) Find(text string, now time.Time) (w When, rest string, err error) {
 	if len(text) > maxText {
 		return When{}, text, fmt.Errorf("%w: the text is too long", ErrUnclear)
 	}
 	words := split(text)
-	best, worst := 0, ErrUnclear
+	best, worst, left := 0, ErrUnclear, text
 	for _, l := range r.lexicons() {
 		f := l.find(words)
 		if f.words() <= best {
 			continue
 		}
 		got, err := r.settle(f.said, now)
+		got.Wall = f.said.span == nil || f.said.time >= 0 || f.said.part >= 0
 		if err != nil {
-			if errors.Is(err, ErrPast) {
-				worst = err
+			if isTelling(err) {
+				worst, left = err, f.rest(text)
 			}
 			continue
 		}
 		best, w, rest = f.words(), got, f.rest(text)
 	}
 	if best == 0 {
-		return When{}, text, worst
+		return When{}, left, worst
 	}
 	return w, rest, nil
 }

@@ -89,7 +89,11 @@ func addMonths(t time.Time, n int) time.Time {
 }
 
 func (r *Reader) onDay(s *said, now time.Time) (When, error) {
-	for _, day := range s.day.days(now) {
+	days := s.day.days(now)
+	if len(days) == 0 {
+		return When{}, ErrNever
+	}
+	for _, day := range days {
 		at := r.clockOn(day, s.minutes())
 		if !at.After(now) {
 			continue
@@ -145,7 +149,7 @@ func (d *dayWord) days(now time.Time) (list []time.Time) {
 func (r *Reader) repeated(s *said, now time.Time) (When, error) {
 	rule := *s.rule
 	if rule.unit < anHour || rule.n < 1 || rule.n > 1000 {
-		return When{}, fmt.Errorf("%w: at most once an hour", ErrUnclear)
+		return When{}, ErrOften
 	}
 	d := s.day
 	if d != nil && d.kind == weekday && rule.unit == aWeek && rule.weekdays == nil {

@@ -58,6 +58,15 @@ func commands(t *testing.T, calls *[]command.Call) *command.Registry {
 }
 
 func TestCommands(t *testing.T) {
+	typed := func(id, text string) core.Event { // on a platform that knows no such command
+		e := called(id, "jay", "x")
+		e.Kind, e.Command, e.Message.Text = core.KindMessage, nil, text
+		return e
+	}
+	asGroup := func(e core.Event) core.Event {
+		e.Message.Path, e.Message.Private = square, false
+		return e
+	}
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	var calls []command.Call
@@ -76,19 +85,20 @@ func TestCommands(t *testing.T) {
 		{called("1", "jay", "ECHO", "a", "b"), "You said a b."},
 		{called("2", "jay", "echo"), "what is missing. Usage: `/echo what`"},
 		{called("3", "jay", "echo", "fail"), "Sorry, that did not work. (E-COMMAND)"},
-		{func() core.Event {
-			e := called("3a", "jay", "echo", "x")
-			e.Message.Path, e.Message.Private = square, false
-			return e
-		}(), "You said x."},
+		{asGroup(called("3a", "jay", "echo", "x")), "You said x."},
 		{called("3b", "jay", "echo", "nothing"), "Sorry, that did not work. (E-COMMAND)"},
 		{called("4", "jay", "echo", "refuse"), "Not that."},
 		{called("5", "jay", "echo", "silent"), "Done."},
-		{called("6", "jay", "usage", "x"), "What do you mean?"}, // as if there were none: the model is asked
+		{called("6", "jay", "usage", "x"), "I don't know the command /usage."}, // as if there were none
 		{called("6b", "jay", "mydata", "x"), "You said x."},
 		{called("7", "boss", "usage", "x"), "You said x."},
 		{open, "That is between us: please say /mydata to me in a private chat."},
-		{called("9", "jay", "nonsense"), "What do you mean?"},
+		{called("9", "jay", "nonsense"), "I don't know the command /nonsense."},
+		{called("9a", "jay", "ehco"), "I don't know the command /ehco. Did you mean /echo?"},
+		{typed("9b", "/my"), "I don't know the command /my."},
+		{typed("9c", "/myd x"), "I don't know the command /myd. Did you mean /mydata?"},
+		{typed("9d", "/etc/hosts is a file"), "What do you mean?"},
+		{asGroup(called("9e", "jay", "nonsense")), "What do you mean?"}, // it may be another bot's
 	} {
 		b.receive(c.e)
 		b.ended(1)

@@ -62,8 +62,7 @@ func (s *setup) due(e *core.Event, h *intake) bool {
 	return wanted || m.Voice && hears && sound(m) != nil && here.Activation != ActivationNever
 }
 
-// isCommand reports whether the event calls a command that this person may call
-// here. To everybody else it looks as if there were none.
+// isCommand reports whether the event calls a command that this person may call. To others there is none.
 func (s *setup) isCommand(e *core.Event) bool {
 	if e.Command == nil || e.Message.Author.Bot {
 		return false

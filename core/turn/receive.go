@@ -184,8 +184,7 @@ func (s *setup) mayChange(e *core.Event) bool {
 	return s.admits(&m) && s.askGates(&m, true).Admission < gate.Redact
 }
 
-// entry is what an event becomes in the log. ok is false if it is not stored. The log keeps
-// the rank that the platform gave; the configuration is asked whenever it matters.
+// entry is what an event becomes in the log. ok is false if it is not stored. The log keeps the platform's rank.
 func (s *setup) entry(e core.Event, h *intake) (entry core.Entry, ok bool) {
 	if e.Kind == core.KindReminder {
 		e.Message.Author.Rank = core.RankMember // it was set long ago, and is looked up again
@@ -206,6 +205,9 @@ func (s *setup) entry(e core.Event, h *intake) (entry core.Entry, ok bool) {
 	}
 	if v.Admission >= gate.Redact {
 		dropContent(&e)
+	}
+	if v.Admission == gate.Admit && v.Reply == "" {
+		v.Reply = s.Plugins.Commands.Unknown(&e)
 	}
 	entry.Reply = v.Reply
 	answered := v.Admission == gate.Admit || s.isAnsweredWhileQuiet(&e) // without content it is a message
@@ -249,8 +251,7 @@ func (s *setup) isOpenCommand(e *core.Event) bool {
 	return ok && c.Open
 }
 
-// isAnsweredWhileQuiet reports whether the event is answered in a place where the bot is
-// quiet: users can still wake it, confirm something, and be reminded.
+// isAnsweredWhileQuiet reports whether the event is answered where the bot is quiet: users can still wake it.
 func (s *setup) isAnsweredWhileQuiet(e *core.Event) bool {
 	switch e.Kind {
 	case core.KindCommand:

@@ -164,7 +164,7 @@ func (c *Console) chosen(text string) string {
 	return c.choices[n-1]
 }
 
-// commandName matches the first word of a line that may be a chat command. An unknown one is a message.
+// commandName matches the first word of a line that may be a chat command.
 var commandName = regexp.MustCompile(`^/[a-z0-9_]{1,32}$`)
 
 func (c *Console) nextID() string {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/engine/offline/sums"
+	"synthbot/core/engine/offline/who"
 	"synthbot/core/txt"
 )
 
@@ -28,9 +30,16 @@ func (s *speaker) plan() plan {
 		}
 		return s.speak("", s.say(topic))
 	}
-	m, greets := understand(text, s.names(), s.books)
-	p := s.reply(m)
-	if greets && len(s.own(1)) == 0 {
+	m := s.understand(text)
+	if m.book != nil && m.book != s.book {
+		s.use(m.book)
+	}
+	p, asked := reminding{s}.answerToQuestion(m)
+	if asked {
+		return p
+	}
+	p = s.reply(m)
+	if m.greets && m.topic != "" && len(s.own(1)) == 0 {
 		p.greet(s.say("hello"))
 	}
 	return p
@@ -38,7 +47,7 @@ func (s *speaker) plan() plan {
 
 // names are the words by which the bot is called.
 func (s *speaker) names() (names []string) {
-	for _, name := range append([]string{s.persona.name}, s.persona.aliases...) {
+	for _, name := range append([]string{s.persona.Name}, s.persona.Aliases...) {
 		for _, w := range split(name) {
 			names = append(names, w.fold)
 		}
@@ -46,26 +55,66 @@ func (s *speaker) names() (names []string) {
 	return names
 }
 
+// accepts holds the slots of a phrase against what its topic needs; lenient also accepts places that are
+// not known, which is said then.
+func (s *speaker) accepts(b *phrasebook, h hit, lenient bool) bool {
+	text := strings.Join(h.slots, " ")
+	switch h.topic {
+	case "sum":
+		_, ok := sums.Compute(text, b.sums())
+		return ok
+	case "time":
+		return lenient || telling{s}.knowsPlaces(text, b)
+	case "dice":
+		_, ok := sums.Dice(text, b.sums())
+		return ok
+	case "date", "until":
+		_, ok := telling{s}.dayOf(text, b)
+		return ok
+	case "number":
+		return !slices.ContainsFunc(h.slots, func(text string) bool { return sums.ReadWord(txt.Fold(text), b.sums()) == nil })
+	case "introduce":
+		return len(split(text)) <= 3 && firstName(text) != ""
+	case "remindcancel", "whois":
+		return len(split(text)) <= 8
+	}
+	return true
+}
+
 // reply answers a message that was understood as m.
 func (s *speaker) reply(m understood) plan {
+	if s.standby && s.group && (m.topic == "" || isSmallTalk(m.topic)) {
+		return s.speak("", s.say("standby"))
+	}
 	switch m.topic {
 	case "":
-		return s.speak("", s.puzzled())
+		return s.speak("", s.puzzled(m))
 	case "remind":
-		return s.remind(m)
+		return reminding{s}.remind(m.rest())
+	case "wake":
+		return reminding{s}.wake(m.rest())
+	case "remindlist", "remindcancel":
+		return reminding{s}.listReminders()
 	case "remember":
-		return s.remember(m)
-	case "recall":
-		return s.recall(m)
+		return noting{s}.remember(m.rest())
+	case "recall", "recallme", "mylikes", "mydislikes", "whois":
+		return noting{s}.recall(m)
+	case "forget", "forgetall":
+		return noting{s}.forget(m)
+	case "dice":
+		return s.dice(m.rest())
 	}
-	return s.speak(intents[m.topic], s.chat(m))
+	return s.speak(intents()[m.topic], s.chat(m))
 }
 
 // intents are the plan's words for topics.
-var intents = map[string]string{
-	"greeting": "greeting", "how": "greeting", "bye": "farewell", "abilities": "help", "time": "query", "date": "query",
-	"who": "query", "yourname": "query", "bot": "query", "likes": "query", "dislikes": "query", "interests": "query",
-	"doyoulike": "query", "myname": "query", "isaid": "query", "yousaid": "query",
+func intents() map[string]string {
+	return map[string]string{
+		"greeting": "greeting", "how": "greeting", "bye": "farewell", "abilities": "help", "time": "query",
+		"date": "query", "who": "query", "yourname": "query", "bot": "query", "likes": "query",
+		"dislikes": "query", "interests": "query", "doyoulike": "query", "myname": "query", "isaid": "query", "yousaid": "query", "sum": "query",
+		"model": "help",
+	}
 }
 
 // chat words the answer to a message that wants nothing but words.
@@ -80,17 +129,30 @@ func (s *speaker) chat(m understood) string {
 			return s.with("botlater", "standby", s.say("standby"))
 		}
 	case "doyoulike":
-		return cmp.Or(s.ofTaste(m.rest, "yeslike", "nolike"), s.say("neutral"))
+		return cmp.Or(s.ofTaste(m.rest(), "yeslike", "nolike"), s.say("neutral"))
+	case "tell":
+		return cmp.Or(s.ofTaste(m.rest(), "reactlike", "reactdislike"), s.say("tell"))
 	case "abilities":
 		return s.abilities()
 	case "myname":
 		return s.nameOfUser()
 	case "introduce":
-		return cmp.Or(s.with("introduced", "name", capital(firstName(m.rest))), s.say("ok"))
+		return cmp.Or(s.with("introduced", "name", capital(firstName(m.rest()))), s.say("ok"))
 	case "isaid":
 		return s.quote("isaid", s.theirs())
 	case "yousaid":
 		return s.quote("yousaid", s.own(1))
+	case "time":
+		return telling{s}.timeIn(m.rest())
+	case "date":
+		return telling{s}.dateOn(m.rest())
+	case "until":
+		return telling{s}.daysUntil(m.rest())
+	case "sum":
+		answer, _ := sums.Compute(m.rest(), s.book.sums())
+		return s.result(answer)
+	case "coin", "number", "choose":
+		return s.chance(m)
 	}
 	return s.say(m.topic)
 }
@@ -98,39 +160,37 @@ func (s *speaker) chat(m understood) string {
 // ofTaste is a saying about what the text mentions of the persona's likes, or of its
 // dislikes; "" if it mentions none.
 func (s *speaker) ofTaste(text, like, dislike string) string {
-	liked := mentioned(text, slices.Concat(s.persona.likes, s.persona.interests), s.books)
+	liked := mentioned(text, slices.Concat(s.persona.Likes, s.persona.Interests), s.books)
 	if liked != "" {
 		return s.with(like, "thing", liked)
 	}
-	return s.with(dislike, "thing", mentioned(text, s.persona.dislikes, s.books))
+	return s.with(dislike, "thing", mentioned(text, s.persona.Dislikes, s.books))
 }
 
-// abilities lists the briefs of up to six actions.
+// abilities tells what users can ask for here, by an example each.
 func (s *speaker) abilities() string {
-	var names []string
-	for name := range s.actions {
-		builtIn := strings.ToUpper(name) == name
-		if !strings.HasPrefix(name, core.MessagePrefix) && s.actions[name].Brief != "" && !builtIn {
-			names = append(names, name)
+	parts := []string{s.say("abilities")}
+	for _, each := range []struct{ topic, action string }{
+		{"abilitiesnotes", actionSave}, {"abilitiesreminders", actionRemind},
+	} {
+		if s.has(each.action) {
+			parts = append(parts, s.say(each.topic))
 		}
 	}
-	slices.Sort(names)
-	var briefs []string
-	for _, name := range names[:min(len(names), 6)] {
-		brief := strings.TrimRight(strings.Join(strings.Fields(s.actions[name].Brief), " "), ". ")
-		briefs = append(briefs, strings.ToLower(brief[:1])+brief[1:])
+	if s.standby {
+		return join(append(parts, s.say("standby"))...)
 	}
-	return cmp.Or(s.with("abilities", "abilities", strings.Join(briefs, "; ")), s.say("abilitiesnone"))
+	return join(append(parts, s.say("abilitiesmore"))...)
 }
 
 // nameOfUser answers "what is my name?": what users said of themselves counts before
 // what the platform calls them.
 func (s *speaker) nameOfUser() string {
 	for _, text := range s.theirs() {
-		m, _ := understand(text, nil, s.books)
-		name := firstName(m.rest)
+		m := s.understand(text)
+		name := firstName(m.rest())
 		if m.topic == "introduce" && name != "" {
-			return s.with("mynametold", "name", name)
+			return s.with("mynametold", "name", capital(name))
 		}
 	}
 	return cmp.Or(s.say("myname"), s.say("mynamenone"))
@@ -141,62 +201,35 @@ func firstName(text string) string {
 	if len(words) == 0 {
 		return ""
 	}
-	return speakable(text[words[0].start:words[0].end])
+	return who.Speakable(text[words[0].start:words[0].end])
 }
 
 // quote quotes the first of the lines.
 func (s *speaker) quote(topic string, lines []string) string {
 	first := strings.Join(lines[:min(len(lines), 1)], "")
-	return cmp.Or(s.with(topic, "quote", quoted(first)), s.say("isaidnone"))
+	quoted := txt.Clip(strings.ReplaceAll(txt.Line(first), `"`, "'"), 240)
+	return cmp.Or(s.with(topic, "quote", quoted), s.say("isaidnone"))
 }
 
-// quoted prepares a line for quotation marks.
-func quoted(text string) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
-	return txt.Clip(strings.ReplaceAll(text, `"`, "'"), 240)
-}
-
-// puzzled answers what was not understood: a word about the message, then an
-// honest one about this engine.
-func (s *speaker) puzzled() string {
-	reaction := s.reaction(s.message())
-	topic := "honest"
-	if s.standby {
-		topic = "standby"
+// puzzled answers what was not understood, in one honest line; in private with what helps.
+func (s *speaker) puzzled(m understood) string {
+	switch {
+	case s.standby:
+		return s.say("standby")
+	case s.group:
+		return s.say("honest")
+	}
+	hello := ""
+	if m.greets && len(s.own(1)) == 0 {
+		hello = s.say("hello")
 	}
 	var texts []string
-	for _, honest := range s.wordings(topic, nil) {
-		text := join(reaction, honest)
-		if s.seed%3 == 0 {
-			text = join(text, s.say("hint"))
-		}
-		texts = append(texts, text)
+	for _, honest := range s.wordings("honest", nil) {
+		texts = append(texts, join(hello, honest, s.say("hint")))
 	}
 	return s.fresh(texts)
 }
 
-func join(parts ...string) string { return strings.TrimSpace(strings.Join(parts, " ")) }
-
-// reaction is a sentence about the message: what of it the persona likes or
-// not, what was said of it before, or its most telling word.
-func (s *speaker) reaction(text string) string {
-	taste := s.ofTaste(text, "reactlike", "reactdislike")
-	if taste != "" {
-		return taste
-	}
-	question := strings.Contains(text, "?")
-	if question {
-		said := s.with("quote", "quote", s.remembered(text))
-		if said != "" {
-			return said
-		}
-	}
-	topic := topicOf(text, s.books)
-	switch {
-	case topic != "" && s.seed%4 != 0:
-		return s.with("reacttopic", "topic", topic)
-	case question:
-		return s.say("reactquestion")
-	}
-	return s.say("reactstatement")
+func join(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
 }

@@ -32,15 +32,18 @@ func split(text string) []word {
 			continue
 		}
 		if start >= 0 {
-			words = append(words, word{txt.Fold(text[start:i]), start, i})
+			words = append(words, word{fold(text[start:i]), start, i})
 			start = -1
 		}
 	}
 	if start >= 0 {
-		words = append(words, word{txt.Fold(text[start:]), start, len(text)})
+		words = append(words, word{fold(text[start:]), start, len(text)})
 	}
 	return words
 }
+
+// fold prepares a word for comparison.
+func fold(s string) string { return strings.ReplaceAll(txt.Fold(s), "œ", "oe") }
 
 func joins(text string, i int, r rune) bool {
 	if r != ':' && r != '.' && r != ',' {
@@ -51,85 +54,168 @@ func joins(text string, i int, r rune) bool {
 	return unicode.IsDigit(before) && unicode.IsDigit(after)
 }
 
+// sentences cuts a text behind its full stops, question and exclamation marks, but not behind a number
+// or a single letter ("am 21. Mai", "9 a.m. sharp").
+func sentences(text string) (list []string) {
+	text = text[:min(len(text), maxRead)]
+	start := 0
+	for i, r := range text {
+		after, _ := utf8.DecodeRuneInString(text[min(i+utf8.RuneLen(r), len(text)):])
+		begins := unicode.IsSpace(after) || after == '¿' || after == '¡'
+		ends := r == '\n' || begins && strings.ContainsRune(".!?…;", r)
+		if !ends || r == '.' && isAbbreviation(text[start:i]) {
+			continue
+		}
+		list = append(list, text[start:i+utf8.RuneLen(r)])
+		start = i + utf8.RuneLen(r)
+	}
+	return append(list, text[start:])
+}
+
+// isAbbreviation reports whether a full stop behind the text does not end a sentence.
+func isAbbreviation(text string) bool {
+	last := text[strings.LastIndexAny(text, " .\n")+1:]
+	first, size := utf8.DecodeRuneInString(last)
+	return size > 0 && (size == len(last) || unicode.IsDigit(first)) && !unicode.IsPunct(first)
+}
+
+// hit is a phrase that was found: its topic, and what is in its slots.
+type hit struct {
+	topic string
+	slots []string
+}
+
+// matcher finds the phrases of one book that a sentence is made of.
+type matcher struct {
+	book    *phrasebook
+	names   []string // by which the bot is called
+	text    string
+	words   []word
+	dead    map[int]bool // words from which the sentence cannot be understood to its end
+	accepts func(h hit) bool
+}
+
+// filler is the topic of phrases that add nothing.
+const filler = "filler"
+
+// from reads the sentence from the i-th word to its end, all of it; the longest phrases are tried first.
+func (m *matcher) from(i int) (hits []hit, ok bool) {
+	if i == len(m.words) || m.dead[i] {
+		return nil, i == len(m.words)
+	}
+	for _, f := range m.book.at(m.words, i) {
+		h := hit{topic: f.phrase.topic}
+		for _, s := range f.slots {
+			h.slots = append(h.slots, m.between(s[0], s[1]))
+		}
+		if h.topic != filler && !m.accepts(h) {
+			continue
+		}
+		hits, ok = m.from(f.end)
+		if ok && h.topic != filler {
+			hits = append([]hit{h}, hits...)
+		}
+		if ok {
+			return hits, true
+		}
+	}
+	if slices.Contains(m.names, m.words[i].fold) {
+		hits, ok = m.from(i + 1)
+	}
+	m.dead[i] = !ok
+	return hits, ok
+}
+
+// between is the text of some words, with the signs around them.
+func (m *matcher) between(from, to int) string {
+	start, end := 0, len(m.text)
+	if from > 0 {
+		start = m.words[from-1].end
+	}
+	if to < len(m.words) {
+		end = m.words[to].start
+	}
+	if start > end { // both are of one short form
+		start = m.words[from].start
+	}
+	return strings.Trim(m.text[min(start, end):end], " \t\r\n,;:.!?¿¡…\"“”„«»'’")
+}
+
 // understood is what a message was understood as.
 type understood struct {
-	topic string
-	rest  string // what the ask took
-	book  *phrasebook
-	size  int
+	hit
+	book   *phrasebook // nil: not understood at all
+	greets bool        // it also greets
+	whole  bool        // nothing is left over
 }
+
+// rest is what the phrase's slots took.
+func (u understood) rest() string { return strings.Join(u.slots, " ") }
 
 // ranks lists the topics, the most telling first: "hello, what time is it?" is
 // a question about the time.
 func ranks() []string {
-	return strings.Fields("remind recall remember myname isaid yousaid dislikes likes interests doyoulike introduce" +
-		" time date bot yourname who age where abilities joke how sad happy compliment insult" +
-		" bye thanks sorry laugh greeting yes no ok")
+	return strings.Fields("remind wake remindlist remindcancel forget forgetall recallme mylikes mydislikes whois" +
+		" recall remember" +
+		" choose dice coin number date until time sum myname isaid yousaid dislikes likes interests doyoulike" +
+		" introduce model bot language yourname who age where weather abilities joke how love sick sad tired bored" +
+		" angry afraid happy compliment insult tell bye thanks sorry laugh greeting morning evening yes no ok")
 }
 
-// understand finds the best match of a message, and whether it greets besides.
-// books are in the order of preference.
-func understand(text string, names []string, books []*phrasebook) (best understood, greets bool) {
-	words := withoutNames(split(text), names)
+// smallTalk are the topics that want nothing but words.
+func isSmallTalk(topic string) bool {
+	order := ranks()
+	return slices.Index(order, topic) > slices.Index(order, "where")
+}
+
+// understand reads a message with each book in turn, and once more with its slips corrected. The first that
+// makes sense of all of it counts, else the first that finds a task in it.
+func (s *speaker) understand(text string) (best understood) {
+	greets := false
+	for _, correct := range []bool{false, true} {
+		for _, b := range s.books {
+			u := s.readWith(b, text, correct)
+			switch {
+			case u.whole && u.topic != "":
+				return u
+			case best.book == nil && u.topic != "" && !isSmallTalk(u.topic):
+				best = u
+			}
+			greets = greets || u.greets
+		}
+	}
+	if best.book == nil {
+		best.greets = greets
+	}
+	return best
+}
+
+func (s *speaker) readWith(b *phrasebook, text string, correct bool) understood {
+	u := understood{book: b, whole: true}
 	order := ranks()
 	rank := len(order)
-	for _, b := range books {
-		for _, a := range b.asks {
-			rest, ok := a.match(text, words)
-			if !ok {
-				continue
-			}
-			if a.topic == "greeting" {
-				greets = true
-			}
-			r := slices.Index(order, a.topic)
-			if r < rank || r == rank && b == best.book && len(a.words) > best.size {
-				rank, best = r, understood{a.topic, rest, b, len(a.words)}
-			}
+	for _, sentence := range sentences(text) {
+		m := matcher{book: b, names: s.names(), text: sentence, words: b.split(sentence), dead: make(map[int]bool)}
+		if correct {
+			m.words = b.corrected(m.words)
 		}
-	}
-	return best, greets && best.topic != "greeting"
-}
-
-// withoutNames leaves out the bot's own names at the start, also after a first
-// word ("hey Aria, …"), and at the end.
-func withoutNames(words []word, names []string) []word {
-	isName := func(w word) bool { return slices.Contains(names, w.fold) }
-	switch {
-	case len(words) > 1 && isName(words[0]):
-		words = words[1:]
-	case len(words) > 2 && isName(words[1]):
-		words = slices.Concat(words[:1], words[2:])
-	}
-	last := len(words) - 1
-	if last > 0 && isName(words[last]) {
-		words = words[:last]
-	}
-	return words
-}
-
-// match finds the ask in a message.
-func (a phrase) match(text string, words []word) (rest string, ok bool) {
-	n := len(a.words)
-	for i := 0; i+n <= len(words); i++ {
-		if a.start && i > 0 {
-			break
-		}
-		same := slices.EqualFunc(words[i:i+n], a.words, func(w word, to string) bool { return w.fold == to })
-		if !same || a.end && i+n < len(words) {
+		m.accepts = func(h hit) bool { return s.accepts(b, h, correct) }
+		hits, ok := m.from(0)
+		if !ok && (u.topic == "remember" || u.topic == "remind") { // a note may have several sentences
+			u.slots = append(u.slots, strings.TrimSpace(sentence))
 			continue
 		}
-		if !a.rest {
-			return "", true
-		}
-		if i+n < len(words) {
-			return strings.TrimSpace(text[words[i+n].start:]), true
-		}
-		if i > 0 || a.topic == "remind" {
-			return "", a.topic == "remind"
+		u.whole = u.whole && ok
+		for _, h := range hits {
+			u.greets = u.greets || h.topic == "greeting"
+			r := slices.Index(order, h.topic)
+			if r < rank {
+				rank, u.hit = r, h
+			}
 		}
 	}
-	return "", false
+	u.greets = u.greets && u.topic != "greeting"
+	return u
 }
 
 // keywords returns the words of a text that say what it is about.
@@ -139,7 +225,7 @@ func keywords(text string, books []*phrasebook) []word {
 		if utf8.RuneCountInString(w.fold) < 3 || w.fold[0] <= '9' {
 			continue
 		}
-		if !slices.ContainsFunc(books, func(b *phrasebook) bool { return b.stop[w.fold] }) {
+		if !slices.ContainsFunc(books, func(b *phrasebook) bool { return b.is("stop", w.fold) }) {
 			kept = append(kept, w)
 		}
 	}
@@ -158,7 +244,7 @@ func sameWord(a, b string) bool {
 	case len(a) < 4 || len(b)-len(a) > 2:
 		return false
 	}
-	return strings.HasPrefix(b, a)
+	return strings.HasPrefix(b, a) || len(a) > 4 && len(a) == len(b) && a[:len(a)-1] == b[:len(b)-1]
 }
 
 // mentioned returns the item that the text speaks of; "" where there is none.
@@ -174,33 +260,6 @@ func mentioned(text string, items []string, books []*phrasebook) string {
 		}
 	}
 	return ""
-}
-
-// topicOf is the longest telling word, as it was written.
-func topicOf(text string, books []*phrasebook) string {
-	longest := ""
-	for _, w := range keywords(text, books) {
-		plain := text[w.start:w.end]
-		n := utf8.RuneCountInString(plain)
-		if n > utf8.RuneCountInString(longest) && n >= 5 && n <= 30 {
-			longest = plain
-		}
-	}
-	return longest
-}
-
-// remembered finds a line of the user's own that shares telling words with
-// the text, best first, newest of equals; "" where none does.
-func (s *speaker) remembered(text string) string {
-	keys := keywords(text, s.books)
-	best, score := "", 0
-	for _, said := range s.theirs() {
-		hits := matching(said, keys)
-		if hits > score && said != text && !strings.Contains(said, "?") {
-			best, score = said, hits
-		}
-	}
-	return quoted(best)
 }
 
 // matching counts the keys that a text has a form of.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"synthbot/core/llm"
+	"synthbot/core/spoken"
 )
 
 // Options of a Model. The zero value will do.
@@ -16,6 +17,7 @@ type Options struct {
 	Chars int              // the longest prompt that it takes; 0: 24000
 	Clock func() time.Time // nil: time.Now
 	Zone  *time.Location   // nil: time.Local
+	Seed  uint64           // of wordings and of what is left to chance, for tests; 0: they differ each time
 	// Standby is set if a model is configured that does not answer. Answers mention it.
 	Standby bool
 }
@@ -23,7 +25,9 @@ type Options struct {
 // Model implements llm.Model. Safe for concurrent use.
 type Model struct {
 	Options
-	books func() []*phrasebook // read when first asked, to keep the start of the bot fast
+	// What follows is read when it is first needed, to keep the start of the bot fast.
+	books  func() []*phrasebook
+	reader *spoken.Reader
 }
 
 // errNoChat is the answer to a request that has no prompt of a conversation.
@@ -35,7 +39,12 @@ func New(o Options) *Model {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return &Model{Options: o, books: sync.OnceValue(readBooks)}
+	return &Model{Options: o, books: sync.OnceValue(readBooks), reader: spoken.New("en", wallClock)}
+}
+
+// wallClock is the moment at which clocks show that time.
+func wallClock(year int, month time.Month, day, hour, minute, second int, zone *time.Location) time.Time {
+	return time.Date(year, month, day, hour, minute, second, 0, zone)
 }
 
 // Limits implements llm.Model.

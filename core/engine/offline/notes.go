@@ -4,65 +4,268 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"synthbot/core/txt"
 )
+
+// noting answers what is about notes.
+type noting struct{ *speaker }
 
 // Actions that this engine knows how to call, where the catalogue has them.
 const (
 	actionSave   = "memory_save"
 	actionSearch = "memory_search"
-	actionRemind = "reminder_set"
+	actionForget = "memory_forget"
 )
 
 // remember answers "remember that …". The note is only announced: whether it
 // was taken is known when the action has run.
-func (s *speaker) remember(m understood) plan {
-	text := clipForeign(m.rest)
+func (s noting) remember(text string) plan {
+	text = clipForeign(text)
 	if !s.has(actionSave) || text == "" {
 		return s.speak("", s.say("remembernone"))
 	}
 	values := map[string]any{"text": text}
-	_, some := m.self()
+	_, some := s.self(text)
 	if some {
 		values["about"] = []string{"me"}
 	}
 	return s.speak("action", s.with("remembered", "text", text), newStep(actionSave, values))
 }
 
-// recall answers "what do you know about …": out of what the prompt holds, else
-// by a search, whose result comes back in a further round.
-func (s *speaker) recall(m understood) plan {
-	text := clipForeign(m.rest)
-	found := s.known(text)
-	if found != "" {
-		return s.speak("query", s.with("recalled", "found", found))
-	}
-	self, _ := m.self()
-	if !s.has(actionSearch) || text == "" && !self {
-		return s.speak("query", s.with("recallnone", "text", text))
-	}
-	values := map[string]any{"query": text}
-	if self {
-		values = map[string]any{"about": []string{"me"}}
-	}
-	return plan{Intent: "query", Actions: []step{newStep(actionSearch, values)}}
+// self reports whether users speak of themselves: with all of a text, or in some of it.
+func (s noting) self(text string) (all, some bool) {
+	words := split(text)
+	others := slices.DeleteFunc(slices.Clone(words), func(w word) bool { return s.book.is("self", w.fold) })
+	some = len(others) < len(words) || len(words) > 0 && s.book.is("turnverb", words[0].fold)
+	return len(words) > 0 && len(others) == 0, some
 }
 
-// known finds a subject in the memories and the lines that the prompt brought.
-func (s *speaker) known(subject string) string {
+// recall answers questions about what users said: by a search, whose result comes back in a further round.
+func (s noting) recall(m understood) plan {
+	if m.topic == "recall" {
+		found := s.known(m.rest())
+		if found != "" {
+			return s.speak("query", s.with("recalled", "found", found))
+		}
+	}
+	text := clipForeign(m.rest())
+	if m.topic == "whois" && text == "" { // where do I live?
+		for _, w := range keywords(s.message(), s.books) {
+			text = join(text, w.fold)
+		}
+	}
+	self, _ := s.self(text)
+	about := self || text == ""
+	switch {
+	case !s.has(actionSearch):
+		return s.speak("query", s.answerFrom(m, nil))
+	case about:
+		return plan{Intent: "query", Actions: []step{newStep(actionSearch, map[string]any{"about": []string{"me"}})}}
+	}
+	steps := []step{newStep(actionSearch, map[string]any{"query": text})}
+	if m.topic == "whois" { // a word may be spelt in another way
+		steps = append(steps, newStep(actionSearch, map[string]any{"about": []string{"me"}}))
+	}
+	return plan{Intent: "query", Actions: steps}
+}
+
+// hintEnd is what the prompt writes behind a note: "(about Jay, 2026-11-20, id 7)".
+var hintEnd = txt.Pattern(`\s*\([^()]*\bid [^()]*\)$`)
+
+// known finds a subject in the memories that the prompt brought.
+func (s noting) known(subject string) string {
 	keys := keywords(subject, s.books)
 	var found []string
 	for _, raw := range s.memories {
 		for _, text := range texts(raw, 4) {
+			text = hintEnd().ReplaceAllString(text, "")
 			if matching(text, keys) > 0 && !slices.Contains(found, text) {
 				found = append(found, text)
 			}
 		}
 	}
-	line := s.remembered(subject)
-	if len(found) == 0 && line != "" {
-		return `"` + line + `"`
-	}
 	return joinFound(found)
+}
+
+// note is a memory that a search found.
+type note struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
+}
+
+func readNotes(raw json.RawMessage) []note {
+	var found struct {
+		Memories []note `json:"memories"`
+	}
+	if json.Unmarshal(raw, &found) == nil {
+		return found.Memories
+	}
+	var notes []note
+	for _, text := range texts(raw, 6) {
+		notes = append(notes, note{Text: text})
+	}
+	return notes
+}
+
+// found answers with what a search found.
+func (s noting) found(m understood, outputs []output) plan {
+	var notes []note
+	for _, o := range outputs {
+		if o.Action == actionSearch {
+			notes = append(notes, readNotes(o.Output)...)
+		}
+	}
+	if m.topic == "forget" {
+		return s.forgetBest(s.toForget(m), notes)
+	}
+	var texts []string
+	for _, n := range notes {
+		texts = append(texts, n.Text)
+	}
+	return s.speak("query", s.answerFrom(m, texts))
+}
+
+// answerFrom answers a question out of notes, or out of what the user said in this conversation.
+func (s noting) answerFrom(m understood, notes []string) string {
+	rest := m.rest()
+	keys := keywords(rest, s.books)
+	if rest == "" {
+		keys = keywords(s.message(), s.books) // where do I live?
+	}
+	fits := func(text string) bool {
+		dislikes := s.mentions("dislikewords", text)
+		switch m.topic {
+		case "mylikes":
+			return s.mentions("likewords", text) && !dislikes
+		case "mydislikes":
+			return dislikes
+		case "whois":
+			return len(keys) > 0 && matching(text, keys) == len(keys)
+		}
+		return true
+	}
+	notes = slices.DeleteFunc(notes, func(text string) bool { return !fits(text) })
+	if len(notes) == 0 && m.topic != "recallme" {
+		for _, said := range s.theirs() {
+			fitting := !strings.Contains(said, "?") && fits(said) && s.turned(said) != ""
+			if fitting && s.understand(said).topic == "tell" {
+				notes = append(notes, said)
+				break
+			}
+		}
+	}
+	if len(notes) == 0 {
+		if m.topic == "recall" && rest != "" {
+			return s.with("recallnone", "text", clipForeign(rest))
+		}
+		return s.say("notold")
+	}
+	if m.topic == "whois" {
+		notes = notes[:1]
+	}
+	var turned []string
+	for _, n := range notes[:min(len(notes), 5)] {
+		t := s.turned(n)
+		if t != "" {
+			turned = append(turned, strings.TrimRight(capital(t), ".!")+".")
+		}
+	}
+	if len(turned) == len(notes) && m.topic != "recall" && m.topic != "recallme" {
+		return join(turned...)
+	}
+	return s.with("recalled", "found", joinFound(notes))
+}
+
+// mentions reports whether a text has a word of the lists of that name, in any language.
+func (s *speaker) mentions(list, text string) bool {
+	for _, b := range s.books {
+		if slices.ContainsFunc(b.split(text), func(w word) bool { return b.is(list, w.fold) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// turned says to users what they said of themselves: "my sister is Anna" is "your sister is Anna". It is ""
+// where this cannot be done without knowing the language's grammar.
+func (s noting) turned(text string) string {
+	var b strings.Builder
+	words := split(text)
+	end, changed, verb := 0, false, true
+	for i, w := range words {
+		to, ok := s.book.lists["turn"][w.fold]
+		if !ok && verb {
+			to, ok = s.book.lists["turnverb"][w.fold]
+		}
+		subject := s.book.is("subject", w.fold)
+		if subject && s.book.language != "en" && (i+1 == len(words) || !s.book.is("turnverb", words[i+1].fold)) {
+			return ""
+		}
+		between := text[end:w.start]
+		if i > 0 && isApostrophe(between) && strings.HasSuffix(b.String(), " ") {
+			between = "" // j'aime, tu aimes
+		}
+		b.WriteString(between)
+		if !ok {
+			to = text[w.start:w.end]
+		}
+		b.WriteString(to)
+		changed = changed || ok
+		end, verb = w.end, subject
+	}
+	if !changed || s.book.is("clauseend", words[len(words)-1].fold) {
+		return ""
+	}
+	return clipForeign(b.String())
+}
+
+// toForget is the note that users want gone: what they name, or the one that they gave last.
+func (s noting) toForget(m understood) string {
+	if m.rest() != "" {
+		return clipForeign(m.rest())
+	}
+	for _, said := range s.theirs() {
+		u := s.understand(said)
+		if u.topic == "remember" {
+			return clipForeign(u.rest())
+		}
+	}
+	return ""
+}
+
+// forget answers "forget that": it looks for the note first.
+func (s noting) forget(m understood) plan {
+	text := s.toForget(m)
+	last := strings.Join(s.own(1), "")
+	switch {
+	case m.topic == "forgetall":
+		return s.speak("", s.say("forgetall"))
+	case m.rest() == "" && s.saidBefore(last, "reminded", "remindedagain") && s.has(actionList):
+		return reminding{s.speaker}.listReminders()
+	case !s.has(actionForget) || !s.has(actionSearch):
+		return s.speak("", s.say("remembernone"))
+	case text == "":
+		return s.speak("clarification", s.say("forgetwhat"))
+	}
+	return plan{Intent: "action", Actions: []step{newStep(actionSearch, map[string]any{"query": text})}}
+}
+
+// forgetBest forgets the note that has most of the words.
+func (s noting) forgetBest(text string, notes []note) plan {
+	keys := keywords(text, s.books)
+	best, most := note{}, 0
+	for _, n := range notes {
+		hits := matching(n.Text, keys)
+		if hits > most {
+			best, most = n, hits
+		}
+	}
+	if best.ID == "" || 2*most < len(keys) {
+		return s.speak("", s.say("forgetnone"))
+	}
+	step := newStep(actionForget, map[string]any{"id": best.ID})
+	return s.speak("action", s.with("forgotten", "text", clipForeign(best.Text)), step)
 }
 
 func joinFound(found []string) string {
@@ -72,15 +275,6 @@ func joinFound(found []string) string {
 	}
 	parts = slices.DeleteFunc(parts, func(f string) bool { return f == "" })
 	return strings.Join(parts, "; ")
-}
-
-// self reports whether users speak of themselves: with all that the ask took, or
-// in some of it.
-func (m understood) self() (all, some bool) {
-	words := split(m.rest)
-	others := slices.DeleteFunc(slices.Clone(words), func(w word) bool { return m.book.self[w.fold] })
-	some = len(others) < len(words)
-	return some && len(others) == 0, some
 }
 
 // texts collects what reads like words from a JSON value of any shape.

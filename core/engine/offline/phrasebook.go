@@ -3,7 +3,6 @@ package offline
 import (
 	"embed"
 	"slices"
-	"strconv"
 	"strings"
 
 	"synthbot/core/txt"
@@ -12,24 +11,13 @@ import (
 //go:embed words/*.txt
 var files embed.FS
 
-// phrasebook is what one language's file holds.
+// phrasebook is what one language's file holds. See words/en.txt for its form.
 type phrasebook struct {
 	language string
-	asks     []phrase
-	says     map[string][]string // by topic
-	stop     map[string]bool     // words that make no topic
-	self     map[string]bool     // words by which people speak of themselves
-	units    map[string]float64  // seconds
-	numbers  map[string]float64
-	clock    map[string]string // words of time: in, at, tomorrow, …
-}
-
-// phrase is one thing that people say.
-type phrase struct {
-	topic      string
-	words      []string
-	start, end bool // bound to the start or the end of the message
-	rest       bool // takes what follows
+	phrases  map[string][]phrase          // by the words that they begin with; "": those that begin with a slot
+	says     map[string][]string          // by topic
+	lists    map[string]map[string]string // by topic: words, and what they mean
+	known    map[string]bool              // all words of phrases and lists
 }
 
 // languages lists the files, in the order in which they are searched.
@@ -48,8 +36,8 @@ func readBooks() []*phrasebook {
 
 func readBook(language, text string) *phrasebook {
 	b := &phrasebook{
-		language: language, says: make(map[string][]string), stop: make(map[string]bool), self: make(map[string]bool),
-		units: make(map[string]float64), numbers: make(map[string]float64), clock: make(map[string]string),
+		language: language, phrases: make(map[string][]phrase), says: make(map[string][]string),
+		lists: make(map[string]map[string]string), known: make(map[string]bool),
 	}
 	topic := ""
 	for line := range strings.Lines(text) {
@@ -58,48 +46,124 @@ func readBook(language, text string) *phrasebook {
 		case strings.HasPrefix(kind, "["):
 			topic = strings.Trim(kind, "[]")
 		case kind == "?":
-			b.asks = append(b.asks, readPhrase(topic, rest))
+			b.addPhrase(topic, rest)
 		case kind == "!":
 			b.says[topic] = append(b.says[topic], rest)
-			if slices.Contains(lists, topic) {
-				b.learn(topic, rest)
-			}
+		case kind == "=":
+			b.addWords(topic, rest)
 		}
 	}
 	return b
 }
 
-// lists are the topics whose lines are lists of words, or of words and their meanings.
-var lists = []string{"stop", "self", "units", "numbers", "timewords"}
-
-func readPhrase(topic, line string) phrase {
-	a := phrase{topic: topic}
-	line, a.start = strings.CutPrefix(line, "^")
-	line, a.end = strings.CutSuffix(line, "$")
-	line, a.rest = strings.CutSuffix(line, " …")
-	for _, word := range split(line) {
-		a.words = append(a.words, word.fold)
+func (b *phrasebook) addPhrase(topic, line string) {
+	p := phrase{topic, b.readPattern(&line)}
+	firsts, open := first(p.parts)
+	if open {
+		firsts[""] = true
 	}
-	return a
-}
-
-// learn takes in a list.
-func (b *phrasebook) learn(topic, line string) {
-	for field := range strings.FieldsSeq(line) {
-		word, meaning, _ := strings.Cut(field, "=")
-		number, _ := strconv.ParseFloat(meaning, 64)
-		word = txt.Fold(strings.Trim(word, "'"))
-		switch topic {
-		case "stop":
-			b.stop[word] = true
-		case "self":
-			b.self[word] = true
-		case "units":
-			b.units[word] = number
-		case "numbers":
-			b.numbers[word] = number
-		case "timewords":
-			b.clock[word] = meaning
+	for word := range firsts {
+		b.phrases[word] = append(b.phrases[word], p)
+		if topic == filler && len(p.parts) == 1 {
+			b.addWords(filler, word+"=")
 		}
 	}
 }
+
+// addWords takes in a line of a list: "word=meaning", with _ for a space in either.
+func (b *phrasebook) addWords(topic, line string) {
+	if b.lists[topic] == nil {
+		b.lists[topic] = make(map[string]string)
+	}
+	for field := range strings.FieldsSeq(line) {
+		word, meaning, _ := strings.Cut(strings.ReplaceAll(field, "_", " "), "=")
+		word = fold(word)
+		b.lists[topic][word] = meaning
+		for _, w := range split(word) {
+			b.known[w.fold] = true
+		}
+	}
+}
+
+// is reports whether a folded word is on a list.
+func (b *phrasebook) is(list, word string) bool {
+	_, ok := b.lists[list][word]
+	return ok
+}
+
+// split is the words of a text as this language writes them: short forms are written out ("what's" is
+// "what is"), however they were typed.
+func (b *phrasebook) split(text string) []word {
+	var words []word
+	short := b.lists["short"]
+	all := split(text)
+	for i := 0; i < len(all); i++ {
+		w := all[i]
+		if i+1 < len(all) && isApostrophe(text[w.end:all[i+1].start]) {
+			if long, ok := short[w.fold+"'"+all[i+1].fold]; ok {
+				words = appendLong(words, long, w.start, all[i+1].end)
+				i++
+				continue
+			}
+		}
+		if long, ok := short[w.fold]; ok {
+			words = appendLong(words, long, w.start, w.end)
+			continue
+		}
+		words = append(words, w)
+	}
+	return words
+}
+
+func isApostrophe(s string) bool { return s == "'" || s == "’" || s == "`" || s == "´" }
+
+func appendLong(words []word, long string, start, end int) []word {
+	for _, w := range split(long) {
+		words = append(words, word{w.fold, start, end})
+	}
+	return words
+}
+
+// corrected replaces words that the book does not know by the one that it knows and that was probably
+// meant.
+func (b *phrasebook) corrected(words []word) []word {
+	words = slices.Clone(words)
+	for i, w := range words {
+		if b.known[w.fold] {
+			continue
+		}
+		plain := umlauts().Replace(w.fold)
+		if b.known[plain] {
+			words[i].fold = plain
+			continue
+		}
+		n := len(w.fold)
+		if n < 4 || w.fold[0] <= '9' {
+			continue
+		}
+		var meant []string
+		for known := range b.known {
+			d := len(known) - n
+			if d*d > 1 || len(known) < 5 && d != 0 || n == 4 && !sameLetters(w.fold, known) {
+				continue
+			}
+			if txt.Distance(w.fold, known) == 1 {
+				meant = append(meant, known)
+			}
+		}
+		if len(meant) > 0 {
+			words[i].fold = slices.Min(meant)
+		}
+	}
+	return words
+}
+
+func sameLetters(a, b string) bool {
+	x, y := []byte(a), []byte(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	return slices.Equal(x, y)
+}
+
+// umlauts are how they are typed without their key.
+func umlauts() *strings.Replacer { return strings.NewReplacer("ae", "a", "oe", "o", "ue", "u") }

@@ -2,6 +2,7 @@ package offline
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"synthbot/core"
@@ -65,50 +66,71 @@ func (p plan) encode() string {
 	return string(data)
 }
 
+// output is what came of one action.
+type output struct {
+	Action  string          `json:"action"`
+	Outcome string          `json:"outcome"`
+	Output  json.RawMessage `json:"output"`
+	Error   string          `json:"error"`
+}
+
+func (o output) failed() bool {
+	progress := core.Progress(o.Outcome)
+	return o.Error != "" || progress == core.ProgressFailed || progress == core.ProgressSkipped
+}
+
 // notified answers a notice of the bot itself: an error in the last plan, or what
-// came of its actions.
+// came of its actions. What was asked is understood anew.
 func (s *speaker) notified() plan {
+	m := s.understand(s.message())
+	if m.book != nil {
+		s.use(m.book)
+	}
 	if s.notice.Type == "error" {
-		m, _ := understand(s.message(), s.names(), s.books)
 		switch m.topic {
-		case "", "remind", "remember", "recall":
+		case "", "remind", "remindlist", "remindcancel", "remember", "forget", "dice",
+			"recall", "recallme", "mylikes", "mydislikes", "whois":
 			return s.speak("", s.say("failed"))
 		}
-		return s.speak(intents[m.topic], s.chat(m))
+		return s.speak(intents()[m.topic], s.chat(m))
 	}
-	return s.delivered()
+	return s.delivered(m)
 }
 
 // delivered words the outputs of actions. Where something was said already, and
 // there is nothing to add, it says no more.
-func (s *speaker) delivered() plan {
+func (s *speaker) delivered(m understood) plan {
 	var d struct {
-		Outputs []struct {
-			Action  string          `json:"action"`
-			Outcome string          `json:"outcome"`
-			Output  json.RawMessage `json:"output"`
-			Error   string          `json:"error"`
-		} `json:"outputs"`
-		Said []string `json:"already_sent"`
+		Outputs []output `json:"outputs"`
+		Said    []string `json:"already_sent"`
 	}
 	_ = json.Unmarshal(s.notice.Raw, &d)
+	i := slices.IndexFunc(d.Outputs, output.failed)
+	if i >= 0 {
+		if d.Outputs[i].Action == actionRemind {
+			return s.speak("", s.say("remindrefused"))
+		}
+		return s.speak("", s.say("failed"))
+	}
 	var found []string
-	failed, searched := false, false
-	for _, o := range d.Outputs {
-		progress := core.Progress(o.Outcome)
-		failed = failed || o.Error != "" || progress == core.ProgressFailed || progress == core.ProgressSkipped
-		searched = searched || o.Action == actionSearch
+	for _, o := range slices.Backward(d.Outputs) {
+		switch o.Action {
+		case actionSearch:
+			return noting{s}.found(m, d.Outputs)
+		case actionList:
+			return reminding{s}.listed(m, o.Output)
+		case actionRemind:
+			return s.speak("", reminding{s}.reminded(o.Output))
+		case actionCancel:
+			return s.speak("", reminding{s}.cancelled(d.Outputs))
+		}
 		found = append(found, texts(o.Output, 6)...)
 	}
 	switch {
-	case failed:
-		return s.speak("", s.say("failed"))
-	case searched && joinFound(found) != "":
-		return s.speak("query", s.with("recalled", "found", joinFound(found)))
-	case searched:
-		return s.speak("query", s.say("foundnothing"))
 	case len(d.Said) > 0:
 		return plan{Actions: []step{{Type: "NONE"}}}
+	case len(d.Outputs) > 0 && d.Outputs[0].Action == actionDice && len(found) == 0:
+		return s.speak("", s.rolled(d.Outputs[0].Output))
 	case joinFound(found) != "":
 		return s.speak("", s.with("done", "found", joinFound(found)))
 	}

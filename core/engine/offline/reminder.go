@@ -1,75 +1,128 @@
 package offline
 
 import (
-	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"synthbot/core/spoken"
+	"synthbot/core/txt"
 )
 
-// remind answers "remind me in … to …".
-func (s *speaker) remind(m understood) plan {
-	at, what, timed := parseWhen(m.rest, s.now, m.book)
-	what = clipForeign(what)
-	more := map[string]string{"text": what, "at": s.moment(at)}
-	switch {
-	case !s.has(actionRemind):
+// reminding answers what is about reminders.
+type reminding struct{ *speaker }
+
+const (
+	actionRemind = "reminder_set"
+	actionList   = "reminder_list"
+	actionCancel = "reminder_cancel"
+)
+
+// remind answers "remind me … to …". What the action made of it is said in the next round.
+func (s reminding) remind(text string) plan {
+	if !s.has(actionRemind) {
 		return s.speak("", s.say("remindnone"))
+	}
+	when, what, question := s.readReminder(text)
+	if question != "" {
+		return s.speak("clarification", s.fresh(s.wordings(question, map[string]string{"text": what})))
+	}
+	layout := time.RFC3339
+	if when.Wall {
+		layout = "2006-01-02T15:04:05" // in the user's time zone, which the action knows
+	}
+	values := map[string]any{"text": what, "when": when.At.Format(layout)}
+	if when.Repeat != "" {
+		values["repeat"] = when.Repeat
+	}
+	return plan{Intent: "action", Actions: []step{newStep(actionRemind, values)}}
+}
+
+// wake is remind for a request that may leave out what for.
+func (s reminding) wake(text string) plan {
+	_, _, question := s.readReminder(text)
+	if question == "remindwhat" {
+		text += " " + s.say("wake")
+	}
+	return s.remind(text)
+}
+
+// questions are the topics of what is asked back about a reminder. The next message may answer them.
+func questions() []string {
+	return []string{"remindwhen", "remindwhat", "remindbad", "remindpast", "remindoften"}
+}
+
+// readReminder reads when and of what to remind; question is the topic of what must be asked first.
+func (s reminding) readReminder(text string) (when spoken.When, what, question string) {
+	text, bad := s.withoutWrongTimes(text)
+	when, what, err := s.findTime(text)
+	what = clipForeign(s.withoutJoiners(what))
+	switch {
+	case bad:
+		return when, what, "remindbad"
+	case errors.Is(err, spoken.ErrNever):
+		return when, what, "remindbad"
+	case errors.Is(err, spoken.ErrOften):
+		return when, what, "remindoften"
+	case errors.Is(err, spoken.ErrPast), err != nil && s.mentions("past", text):
+		return when, what, "remindpast"
 	case what == "":
-		return s.speak("clarification", s.say("remindwhat"))
-	case !timed:
-		return s.speak("clarification", s.fresh(s.wordings("remindwhen", more)))
+		return when, what, "remindwhat"
+	case err != nil:
+		return when, what, "remindwhen"
 	}
-	remind := newStep(actionRemind, map[string]any{"text": what, "when": at.Format(time.RFC3339)})
-	return s.speak("action", s.fresh(s.wordings("reminded", more)), remind)
+	return when, what, ""
 }
 
-// moment tells a time as shortly as today allows.
-func (s *speaker) moment(at time.Time) string {
-	clock := at.Format("15:04")
-	if at.Sub(s.now) < 2*time.Minute {
-		clock = at.Format("15:04:05")
+// findTime finds a time at the beginning or the end of a text, else within it.
+func (s reminding) findTime(text string) (spoken.When, string, error) {
+	when, rest, err := s.reader.Find(text, s.now)
+	if err == nil || !errors.Is(err, spoken.ErrUnclear) {
+		return when, rest, err
 	}
-	if at.YearDay() == s.now.YearDay() && at.Year() == s.now.Year() {
-		return clock
-	}
-	return s.date(at) + ", " + clock
-}
-
-// maxAhead is the farthest reminder that is understood.
-const maxAhead = 5 * 366 * 24 * time.Hour
-
-// parseWhen finds a time in the text ("in 10 minutes", "tomorrow at 9", "at
-// 18:30") and returns it with the rest of the text.
-func parseWhen(text string, now time.Time, b *phrasebook) (at time.Time, rest string, ok bool) {
 	words := split(text)
-	from, to := 0, 0
-	for i := range words {
-		d, n := span(words[i:], b)
-		at = now.Add(d)
-		if n == 0 || d <= 0 || d >= maxAhead {
-			at, n = point(words[i:], now, b)
-		}
-		if n > 0 {
-			from, to, ok = i, i+n, true
-			break
+	for i := min(len(words), 30) - 2; i > 0; i-- {
+		within, before, wrong := s.reader.Find(text[:words[i].end], s.now)
+		if wrong == nil && before != "" {
+			return within, before + " " + strings.TrimSpace(text[words[i].end:]), nil
 		}
 	}
-	before, after := words[:from], words[to:]
-	if !ok {
-		before, after = words, nil
-	}
-	return at, join(trimTo(text, before, b), trimTo(text, after, b)), ok
+	return when, rest, err
 }
 
-// trimTo returns the text of the words, without joining words ("to", "that") in
-// front.
-func trimTo(text string, words []word, b *phrasebook) string {
-	for b.means(words, 0, "to") {
+// wrongTime is what looks like a time: 25:00, 9:75, 13 pm; or, behind a word like "at", 27.
+var wrongTime = txt.Pattern(`(?i)(^|\s)(?:(\S+)\s)?(\d{1,3})(?:([:.h])(\d{2}))?(\s?[ap]\.?m\b\.?)?` +
+	`(?:\s?(?:h|uhr|heures?|horas|ore|o'clock))?(?:$|[\s,;!?])`)
+
+// withoutWrongTimes takes out times that no clock shows.
+func (s reminding) withoutWrongTimes(text string) (rest string, bad bool) {
+	for _, m := range wrongTime().FindAllStringSubmatch(text, -1) {
+		hour, _ := strconv.Atoi(m[3])
+		minute, _ := strconv.Atoi(m[5])
+		led := s.mentions("at", m[2])
+		wrong := hour > 24 || minute > 59 || m[6] != "" && hour > 12 || hour == 24 && minute > 0
+		if wrong && (led || m[4] == ":" || m[6] != "") {
+			cut := strings.TrimSpace(strings.TrimPrefix(m[0], m[1]))
+			if !led {
+				cut = strings.TrimSpace(strings.TrimPrefix(cut, m[2]))
+			}
+			text, bad = strings.Replace(text, cut, "", 1), true
+		}
+	}
+	return strings.Join(strings.Fields(text), " "), bad
+}
+
+// withoutJoiners takes words like "to" and "that" from the front, and from the end words that led to a time.
+func (s reminding) withoutJoiners(text string) string {
+	words := split(text)
+	for len(words) > 0 && s.book.is("joiners", words[0].fold) {
 		words = words[1:]
 	}
-	for b.means(words, len(words)-1, "to", "at", "in") {
+	for len(words) > 0 && (s.book.is("at", words[len(words)-1].fold) || s.book.is("and", words[len(words)-1].fold)) {
 		words = words[:len(words)-1]
 	}
 	if len(words) == 0 {
@@ -78,139 +131,248 @@ func trimTo(text string, words []word, b *phrasebook) string {
 	return text[words[0].start:words[len(words)-1].end]
 }
 
-// means reports whether the i-th word, if there is one, is a word of time with one of the meanings.
-func (b *phrasebook) means(words []word, i int, meanings ...string) bool {
-	return i >= 0 && i < len(words) && slices.Contains(meanings, b.clock[words[i].fold])
-}
-
-// span reads "in 2 hours and 30 minutes"; n is how many words it took.
-func span(words []word, b *phrasebook) (d time.Duration, n int) {
-	if !b.means(words, 0, "in") {
-		return 0, 0
+// answerToQuestion takes the message as what was asked for a reminder: its time, or what it is of.
+func (s reminding) answerToQuestion(m understood) (p plan, ok bool) {
+	request, question := s.openRequest()
+	if question == "" || !s.has(actionRemind) || (m.topic == "remind" || m.topic == "wake") && m.whole {
+		return plan{}, false
 	}
-	for i := 1; ; {
-		seconds, used := amount(words[i:], b)
-		if used == 0 {
-			return d, n
-		}
-		d += time.Duration(seconds * float64(time.Second))
-		n = i + used
-		i = n
-		if b.means(words, i, "and") {
-			i++
-		}
+	answer := strings.Trim(s.message(), " .!?")
+	if m.topic == "no" {
+		return s.speak("", s.say("remindnever")), true
 	}
-}
-
-// amount reads one number with its unit: "10 minutes", "10min", "an hour",
-// "half an hour", "an hour and a half" counts as an hour.
-func amount(words []word, b *phrasebook) (seconds float64, n int) {
-	if len(words) == 0 {
-		return 0, 0
+	n, isNumber := s.book.number(txt.Fold(answer))
+	if isNumber && n >= 0 && n < 24 {
+		answer = fmt.Sprintf("%d:00", n)
 	}
-	digits := strings.TrimRightFunc(words[0].fold, func(r rune) bool { return r < '0' || r > '9' })
-	count, err := strconv.ParseFloat(strings.Replace(digits, ",", ".", 1), 64)
-	unit := b.units[words[0].fold[len(digits):]]
-	if err == nil && unit > 0 {
-		return count * unit, 1
+	_, _, open := s.readReminder("x " + answer)
+	isTime := open == "" || open != "remindwhen"
+	if !isTime && m.whole && m.topic != "" && m.topic != "yes" && m.topic != "ok" {
+		return plan{}, false // they talk of something else
 	}
-	for count = 1; n < len(words) && n < 3; n++ {
-		value, ok := number(words[n].fold, b)
-		if !ok {
-			break
-		}
-		count *= value
-	}
-	if n == 0 || n >= len(words) || b.units[words[n].fold] == 0 {
-		return 0, 0
-	}
-	return count * b.units[words[n].fold], n + 1
-}
-
-func number(s string, b *phrasebook) (float64, bool) {
-	if value, ok := b.numbers[s]; ok {
-		return value, true
-	}
-	value, err := strconv.ParseFloat(strings.Replace(s, ",", ".", 1), 64)
-	return value, err == nil && value > 0 && value < 1e6
-}
-
-// point reads "at 18:30", "tomorrow at 9", "tomorrow"; n is how many words it
-// took. An hour that is past today means tomorrow.
-func point(words []word, now time.Time, b *phrasebook) (at time.Time, n int) {
-	day, named := now, b.means(words, 0, "tomorrow", "today")
-	if named {
-		n = 1
-	}
-	if b.means(words, 0, "tomorrow") {
-		day = now.AddDate(0, 0, 1)
-	}
-	hour, minute, used := clockTime(words[n:], b)
 	switch {
-	case used == 0 && day.Equal(now):
-		return time.Time{}, 0
-	case used == 0:
-		hour, minute = 9, 0 // a day without an hour means its morning
+	case question == "remindwhat" || isTime:
+		return s.remind(request + " " + answer), true
+	case m.topic == "" && s.saidTopic(strings.Join(s.own(2)[min(1, len(s.own(2))):], ""), questions()) == "":
+		return s.speak("clarification", s.say("remindwhen")), true // once
 	}
-	at = time.Date(day.Year(), day.Month(), day.Day(), hour, minute, 0, 0, now.Location())
-	if !at.After(now) && !named {
-		at = at.AddDate(0, 0, 1)
-	}
-	if !at.After(now) {
-		return time.Time{}, 0
-	}
-	n += used
-	if b.means(words, n, "tomorrow") && !named {
-		at = at.AddDate(0, 0, 1)
-		n++
-	}
-	return at, n
+	return plan{}, false
 }
 
-// clockTime reads "at 18:30", "at 9", "at 6pm", "18h30"; a bare number needs
-// its "at".
-func clockTime(words []word, b *phrasebook) (hour, minute, n int) {
-	for n < 2 && b.means(words, n, "at") {
-		n++
-	}
-	if n >= len(words) {
-		return 0, 0, 0
-	}
-	hour, minute, ok := readClock(words[n].fold, n > 0)
-	if !ok {
-		return 0, 0, 0
-	}
-	n++
-	if n == len(words) {
-		return hour, minute, n
-	}
-	switch half := words[n].fold; {
-	case half == "pm" && hour < 12:
-		return hour + 12, minute, n + 1
-	case half == "pm", half == "am", b.clock[half] == "clock":
-		n++
-	}
-	return hour, minute, n
-}
-
-func readClock(s string, bare bool) (hour, minute int, ok bool) {
-	s, pm := strings.CutSuffix(s, "pm")
-	s, am := strings.CutSuffix(s, "am")
-	hours, minutes, split := s, "0", false
-	for _, mark := range []string{":", ".", "h"} {
-		before, after, found := strings.Cut(s, mark)
-		if found {
-			hours, minutes, split = before, cmp.Or(after, "0"), true
+// openRequest is what users said for a reminder until the bot asked back, and its latest question.
+func (s reminding) openRequest() (request, question string) {
+	end := len(s.history)
+	for end >= 2 && s.history[end-1].Self && s.isTheirs(s.history[end-2]) {
+		asked := s.saidTopic(s.history[end-1].Text, questions())
+		if asked == "" {
 			break
 		}
+		if question == "" {
+			question = asked
+		}
+		said := s.history[end-2].Text
+		u := s.understand(said)
+		if u.topic == "remind" || u.topic == "wake" {
+			here := reminding{s.in(u.book)}
+			text, _ := here.withoutWrongTimes(u.rest())
+			text = here.withoutJoiners(text)
+			if asked == "remindpast" || asked == "remindoften" || asked == "remindbad" {
+				_, text, _ = s.findTime(text)
+			}
+			return strings.TrimSpace(text + " " + request), question
+		}
+		before := s.history[:end-2]
+		_, _, open := s.readReminder("x " + said)
+		wasAskedFor := len(before) > 0 && s.saidBefore(before[len(before)-1].Text, "remindwhat")
+		if open != "remindwhen" || wasAskedFor {
+			request = strings.TrimSpace(said + " " + request)
+		}
+		end -= 2
 	}
-	if !split && !bare && !pm && !am {
-		return 0, 0, false
+	return "", ""
+}
+
+// saidTopic is the topic among some of which a line of the bot's is a wording, in any language.
+func (s reminding) saidTopic(line string, topics []string) string {
+	for _, topic := range topics {
+		if s.saidBefore(line, topic) {
+			return topic
+		}
 	}
-	hour, err := strconv.Atoi(hours)
-	minute, err2 := strconv.Atoi(minutes)
-	if pm && hour < 12 {
-		hour += 12
+	return ""
+}
+
+func (s *speaker) saidBefore(line string, topics ...string) bool {
+	for _, b := range s.books {
+		for _, topic := range topics {
+			if slices.ContainsFunc(b.says[topic], func(wording string) bool {
+				before, _, _ := strings.Cut(wording, "{")
+				return before != "" && strings.HasPrefix(line, strings.TrimSpace(before))
+			}) {
+				return true
+			}
+		}
 	}
-	return hour, minute, err == nil && err2 == nil && hour >= 0 && hour < 24 && minute >= 0 && minute < 60
+	return false
+}
+
+// reminder is one as the actions show it.
+type reminder struct {
+	ID     string `json:"id"`
+	Text   string `json:"text"`
+	Due    string `json:"due"`
+	Repeat string `json:"repeat"`
+}
+
+// at is when it falls due, on the clock of whom it is for.
+func (r reminder) at() time.Time {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04"} {
+		t, err := time.Parse(layout, r.Due)
+		if err == nil {
+			return t
+		}
+	}
+	return time.Time{}
+}
+
+// reminded tells what was set.
+func (s reminding) reminded(raw json.RawMessage) string {
+	var r reminder
+	if json.Unmarshal(raw, &r) != nil || r.at().IsZero() {
+		return s.say("donenothing")
+	}
+	more := map[string]string{"text": clipForeign(r.Text), "at": s.moment(r.at()), "every": s.every(r.Repeat)}
+	if r.Repeat != "" {
+		return s.fresh(s.wordings("remindedagain", more))
+	}
+	return s.fresh(s.wordings("reminded", more))
+}
+
+// moment tells a time as shortly as today allows.
+func (s *speaker) moment(at time.Time) string {
+	clock := at.Format("15:04")
+	d := at.Sub(s.now)
+	if d > 0 && d < 2*time.Minute {
+		clock = at.Format("15:04:05")
+	}
+	if at.YearDay() == s.now.YearDay() && at.Year() == s.now.Year() {
+		return clock
+	}
+	return s.date(at) + ", " + clock
+}
+
+// every says a recurrence rule in words.
+func (s reminding) every(rule string) string {
+	parts := make(map[string]string)
+	for part := range strings.SplitSeq(rule, ";") {
+		name, value, _ := strings.Cut(part, "=")
+		parts[name] = value
+	}
+	key := strings.ToLower(parts["FREQ"])
+	n, _ := strconv.Atoi(parts["INTERVAL"])
+	if n > 1 {
+		key += "n"
+	}
+	var days []string
+	if parts["BYDAY"] != "" {
+		key += "byday"
+		names := strings.Split(s.book.says["weekdays"][0], ", ")
+		for day := range strings.SplitSeq(parts["BYDAY"], ",") {
+			days = append(days, names[max(0, slices.Index([]string{"SU", "MO", "TU", "WE", "TH", "FR", "SA"}, day))])
+		}
+	}
+	words := s.book.lists["every"][key]
+	return strings.NewReplacer("{n}", parts["INTERVAL"], "{days}", s.list(days)).Replace(words)
+}
+
+// listReminders asks for the reminders: to tell them, or to find the one to cancel.
+func (s reminding) listReminders() plan {
+	if !s.has(actionList) {
+		return s.speak("", s.say("remindnone"))
+	}
+	return plan{Intent: "query", Actions: []step{newStep(actionList, map[string]any{})}}
+}
+
+// listed goes on with the reminders that there are.
+func (s reminding) listed(m understood, raw json.RawMessage) plan {
+	var found struct {
+		Reminders []reminder `json:"reminders"`
+	}
+	_ = json.Unmarshal(raw, &found)
+	all := found.Reminders
+	if len(all) == 0 {
+		return s.speak("", s.say("remindlistnone"))
+	}
+	if m.topic != "remindcancel" && m.topic != "forget" {
+		return s.speak("query", s.say("remindlist")+s.rows(all))
+	}
+	chosen := s.chosen(m, all)
+	switch {
+	case len(chosen) == 0:
+		return s.speak("clarification", s.say("cancelwhich")+s.rows(all))
+	case len(chosen) > 1 && !s.mentions("all", s.message()):
+		return s.speak("clarification", s.say("cancelwhich")+s.rows(chosen))
+	}
+	var steps []step
+	for _, r := range chosen[:min(len(chosen), 10)] {
+		steps = append(steps, newStep(actionCancel, map[string]any{"id": r.ID}))
+	}
+	return plan{Intent: "action", Actions: steps}
+}
+
+// rows lists reminders, one on each line.
+func (s reminding) rows(all []reminder) string {
+	var b strings.Builder
+	for i, r := range all {
+		fmt.Fprintf(&b, "\n%d. %s: %s", i+1, s.moment(r.at()), clipForeign(r.Text))
+		if r.Repeat != "" {
+			b.WriteString(" (" + s.every(r.Repeat) + ")")
+		}
+	}
+	return b.String()
+}
+
+// chosen are the reminders that a request to cancel means.
+func (s reminding) chosen(m understood, all []reminder) []reminder {
+	rest := m.rest()
+	keys := keywords(rest, s.books)
+	last := strings.Join(s.own(1), "")
+	switch n, isNumber := s.book.number(txt.Fold(strings.TrimLeft(rest, "#"))); {
+	case s.mentions("all", s.message()):
+		return all
+	case isNumber && n >= 1 && n <= len(all):
+		return all[n-1 : n]
+	case len(keys) == 0 && len(all) == 1:
+		return all
+	case len(keys) == 0:
+		unsaid := func(r reminder) bool { return !strings.Contains(last, clipForeign(r.Text)) }
+		return slices.DeleteFunc(slices.Clone(all), unsaid)
+	}
+	most := 0
+	hits := make([]int, len(all))
+	for i, r := range all {
+		hits[i] = matching(r.Text+" "+s.moment(r.at())+" "+s.every(r.Repeat), keys)
+		most = max(most, hits[i])
+	}
+	var best []reminder
+	for i := range all {
+		if most > 0 && hits[i] == most {
+			best = append(best, all[i])
+		}
+	}
+	return best
+}
+
+// cancelled tells which reminders are gone.
+func (s reminding) cancelled(outputs []output) string {
+	var gone []string
+	for _, o := range outputs {
+		var c struct {
+			Cancelled reminder `json:"cancelled"`
+		}
+		if o.Action == actionCancel && json.Unmarshal(o.Output, &c) == nil {
+			gone = append(gone, clipForeign(c.Cancelled.Text))
+		}
+	}
+	return s.with("cancelled", "text", strings.Join(gone, "; "))
 }

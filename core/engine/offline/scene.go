@@ -6,16 +6,15 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/engine/offline/who"
 	"synthbot/core/llm"
 )
 
 // scene is a request, as far as this engine understands it.
 type scene struct {
-	persona  persona
+	persona  who.Persona
 	rules    string // the instructions
 	actions  map[string]actionInfo
 	language string // of recon; "": unknown
@@ -24,6 +23,7 @@ type scene struct {
 	payload  payload
 	history  []line
 	memories []json.RawMessage
+	group    bool    // others take part
 	notice   *notice // a correction or delivery; nil: a plain message
 }
 
@@ -89,7 +89,7 @@ func (s *scene) readSystem(parts []string) {
 			continue
 		}
 		if i == 0 {
-			s.persona = readPersona(part)
+			s.persona = who.Read(part)
 		}
 		s.rules += part + " "
 	}
@@ -102,6 +102,7 @@ func (s *scene) readUser(text string) bool {
 		Context struct {
 			History  []line            `json:"history_current_chat"`
 			Memories []json.RawMessage `json:"memories"`
+			People   []json.RawMessage `json:"participants"`
 			Recon    struct {
 				Language string `json:"language"`
 			} `json:"recon"`
@@ -131,6 +132,7 @@ func (s *scene) readUser(text string) bool {
 	if m.Context.History != nil || s.history == nil {
 		s.history, s.memories = m.Context.History, m.Context.Memories
 	}
+	s.group = s.group || len(m.Context.People) > 0
 	s.language = cmp.Or(m.Context.Recon.Language, s.language)
 	return m.Input != nil || s.notice != nil
 }
@@ -141,28 +143,6 @@ func (s *scene) message() string {
 		return s.notice.Original
 	}
 	return s.payload.Text
-}
-
-// speakable returns a name that may be part of a sentence of ours, else "": names
-// are foreign text, and must not carry a message or markup of their own.
-func speakable(name string) string {
-	fields := strings.Fields(name)
-	if len(fields) == 0 {
-		return ""
-	}
-	name = fields[0]
-	letters := 0
-	for _, r := range name {
-		if unicode.IsLetter(r) {
-			letters++
-		} else if !unicode.IsDigit(r) && !strings.ContainsRune("-.'’", r) {
-			return ""
-		}
-	}
-	if letters < 2 || utf8.RuneCountInString(name) > 24 {
-		return ""
-	}
-	return strings.TrimRight(name, ".-'’")
 }
 
 // has reports whether the catalogue holds an action.
@@ -190,7 +170,11 @@ func (s *scene) own(n int) []string {
 
 // theirs are the lines of the user who speaks, newest first.
 func (s *scene) theirs() []string {
-	return s.lines(func(l line) bool { return !l.Self && (l.From == s.payload.Source.Username || l.From == "") })
+	return s.lines(s.isTheirs)
+}
+
+func (s *scene) isTheirs(l line) bool {
+	return !l.Self && (l.From == s.payload.Source.Username || l.From == "")
 }
 
 func (s *scene) lines(are func(line) bool) (lines []string) {

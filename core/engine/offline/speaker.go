@@ -3,12 +3,15 @@ package offline
 import (
 	"cmp"
 	"hash/fnv"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"synthbot/core/engine/offline/who"
+	"synthbot/core/spoken"
 	"synthbot/core/txt"
 )
 
@@ -20,6 +23,8 @@ type speaker struct {
 	now     time.Time
 	standby bool
 	seed    uint32
+	pick    func(n int) int // chance: a number below n
+	reader  *spoken.Reader
 	values  map[string]string // what may be put into {…}
 }
 
@@ -29,75 +34,48 @@ func (m *Model) speaker(s *scene) *speaker {
 		sp.now = m.Clock().In(m.Zone)
 	}
 	h := fnv.New32a()
-	for _, part := range []string{s.message(), s.payload.Source.ID, s.persona.name} {
+	h.Write([]byte(s.message()))
+	said := h.Sum32()
+	for _, part := range []string{"", s.payload.Source.ID, s.persona.Name} {
 		h.Write([]byte(part))
 		h.Write([]byte{0})
 	}
-	sp.seed = h.Sum32()
+	sp.seed, sp.pick = h.Sum32(), rand.IntN
+	if m.Seed != 0 {
+		sp.seed, sp.pick = 0, rand.New(rand.NewPCG(m.Seed, uint64(said))).IntN
+	}
+	sp.reader = m.reader
 	sp.settle(m.books())
 	sp.values = sp.facts()
 	return sp
 }
 
-// settle picks the language: what recon found, else what the instructions ask
-// for, else that of the message itself.
-func (s *speaker) settle(books []*phrasebook) {
-	language := cmp.Or(languageCode(s.language), languageOf(s.rules))
-	if language == "" {
-		m, _ := understand(s.message(), nil, books)
-		if m.book != nil {
-			language = m.book.language
-		}
-	}
-	i := max(0, slices.IndexFunc(books, func(b *phrasebook) bool { return b.language == language }))
-	s.book = books[i]
-	s.books = slices.Concat(books[i:i+1], books[:i], books[i+1:])
+// use answers in the language of a book.
+func (s *speaker) use(b *phrasebook) {
+	s.book = b
+	s.values = s.facts()
 }
 
-// languageCode reads a code ("it-IT") or a name ("Italian").
-func languageCode(s string) string {
-	s = txt.Fold(strings.TrimSpace(s))
-	code, _, _ := strings.Cut(strings.ReplaceAll(s, "_", "-"), "-")
-	names := map[string]string{
-		"english": "en", "german": "de", "deutsch": "de", "italian": "it", "italiano": "it",
-		"spanish": "es", "espanol": "es", "french": "fr", "francais": "fr",
-	}
-	return cmp.Or(names[s], code)
-}
-
-var (
-	namedCode     = txt.Pattern(`\blanguage:? ?["']?(en|de|it|es|fr)(?:-[a-z]+)?["'.;, ]`)
-	namedLanguage = txt.Pattern(`\b(?:answer|reply|respond|write|speak|language)[^.]{0,20}? ` +
-		`(english|german|deutsch|italian|italiano|spanish|espanol|french|francais)[^a-z]`)
-)
-
-// languageOf finds "answer in Italian", "language: it" and their like in the
-// instructions.
-func languageOf(rules string) string {
-	rules = txt.Fold(rules) + " "
-	m := namedCode().FindStringSubmatch(rules)
-	if m == nil {
-		m = namedLanguage().FindStringSubmatch(rules)
-	}
-	if m == nil {
-		return ""
-	}
-	return languageCode(m[1])
+// in is the speaker with another book.
+func (s *speaker) in(b *phrasebook) *speaker {
+	other := *s
+	other.book = b
+	return &other
 }
 
 // facts are the values that every wording may use; what is not known is "".
 func (s *speaker) facts() map[string]string {
 	p := s.persona
 	return map[string]string{
-		"me":        p.name,
-		"you":       speakable(s.payload.Source.Username),
-		"aliases":   s.list(p.aliases),
-		"profile":   p.profile,
-		"like":      s.one(p.likes),
-		"likes":     s.list(p.likes),
-		"dislike":   s.one(p.dislikes),
-		"dislikes":  s.list(p.dislikes),
-		"interests": s.list(p.interests),
+		"me":        p.Name,
+		"you":       who.Speakable(s.payload.Source.Username),
+		"aliases":   s.list(p.Aliases),
+		"profile":   p.Profile,
+		"like":      s.one(p.Likes),
+		"likes":     s.list(p.Likes),
+		"dislike":   s.one(p.Dislikes),
+		"dislikes":  s.list(p.Dislikes),
+		"interests": s.list(p.Interests),
 		"time":      s.now.Format("15:04"),
 		"date":      s.date(s.now),
 	}

@@ -1,4 +1,6 @@
-package offline
+// Package who reads back out of a request who the bot is, which language it is to speak, and whether a name can be
+// said.
+package who
 
 import (
 	"slices"
@@ -7,15 +9,15 @@ import (
 	"synthbot/core/txt"
 )
 
-// persona is who the bot is, read back out of the labelled sentences at the front of
+// Persona is who the bot is, read back out of the labelled sentences at the front of
 // the instructions.
-type persona struct {
-	name      string
-	aliases   []string
-	profile   string
-	likes     []string
-	dislikes  []string
-	interests []string
+type Persona struct {
+	Name      string
+	Aliases   []string
+	Profile   string
+	Likes     []string
+	Dislikes  []string
+	Interests []string
 }
 
 // labels introduce the sentences that a persona's text may hold, and those that follow
@@ -23,9 +25,9 @@ type persona struct {
 var labels = txt.Pattern(`(?:^| )(Profile|Personality|Likes|Dislikes|Interests|Speaking style|Guidance|` +
 	`Example dialogue, for the tone only|Conversation language): `)
 
-// readPersona cuts the text at its labels. The last label's part runs into the rules that follow
+// Read cuts the text at its labels. The last label's part runs into the rules that follow
 // the persona, so that only its first sentence counts. Of a label that comes twice, the first part counts.
-func readPersona(text string) persona {
+func Read(text string) Persona {
 	text = strings.Join(strings.Fields(text), " ")
 	parts := make(map[string]string)
 	end := len(text)
@@ -37,16 +39,16 @@ func readPersona(text string) persona {
 		parts[text[m[2]:m[3]]] = part
 		end = m[0]
 	}
-	p := persona{
-		name: "synthbot", profile: firstSentences(parts["Profile"], 260), likes: readList(parts["Likes"]),
-		dislikes: readList(parts["Dislikes"]), interests: readList(parts["Interests"]),
+	p := Persona{
+		Name: "synthbot", Profile: firstSentences(parts["Profile"], 260), Likes: readList(parts["Likes"]),
+		Dislikes: readList(parts["Dislikes"]), Interests: readList(parts["Interests"]),
 	}
 	p.readNames(strings.TrimSpace(text[:end]))
 	return p
 }
 
 // readNames reads "You are NAME, also called A, B."
-func (p *persona) readNames(text string) {
+func (p *Persona) readNames(text string) {
 	_, text, ok := strings.Cut(text, "You are ")
 	if !ok {
 		return
@@ -57,9 +59,9 @@ func (p *persona) readNames(text string) {
 	}
 	name = strings.TrimRight(strings.TrimSpace(name), ".")
 	if name != "" && len(name) < 80 {
-		p.name = name
+		p.Name = name
 	}
-	p.aliases = items(firstSentences(aliases, 0), ",")
+	p.Aliases = items(firstSentences(aliases, 0), ",")
 }
 
 // firstSentences cuts after the first sentence, or after as many as fit into

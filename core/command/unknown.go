@@ -1,0 +1,54 @@
+package command
+
+import (
+	"strings"
+
+	"synthbot/core"
+	"synthbot/core/txt"
+)
+
+// similarMax is how many commands are named where somebody misses one.
+const similarMax = 3
+
+// commandWord is how a command is written, where the platform does not know it as one.
+var commandWord = txt.Pattern(`^/[a-zA-Z0-9_]{1,32}$`)
+
+// Unknown returns the answer to a command in a private chat that does not exist, or not for people of this rank; ""
+// if the event calls none, or the registry is empty. In groups it may be meant for another bot. The event becomes a
+// command, so that it never becomes part of a prompt.
+func (r *Registry) Unknown(e *core.Event) string {
+	m, called := &e.Message, e.Command
+	first, _, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
+	if e.Kind == core.KindMessage && commandWord().MatchString(first) {
+		called = &core.Command{Name: first[1:]}
+	}
+	if r == nil || len(r.list) == 0 || called == nil || !m.Private || m.Author.Bot || m.Author.ID == "" {
+		return ""
+	}
+	known, ok := r.Find(called.Name)
+	if ok && known.Rank <= m.Author.Rank {
+		return ""
+	}
+	e.Kind, e.Command = core.KindCommand, called
+	return r.missing(strings.ToLower(called.Name), m.Author.Rank)
+}
+
+// missing says that there is no command of that name, and names similar ones.
+func (r *Registry) missing(name string, rank core.Rank) string {
+	text := "I don't know the command /" + name + "."
+	var similar []string
+	for _, spec := range r.Specs(rank) {
+		isNear := txt.Distance(spec.Name, name) <= 1+len(name)/4
+		if len(similar) < similarMax && (isNear || len(name) > 2 && strings.HasPrefix(spec.Name, name)) {
+			similar = append(similar, "/"+spec.Name)
+		}
+	}
+	if len(similar) > 0 {
+		text += " Did you mean " + strings.Join(similar, ", ") + "?"
+	}
+	_, helps := r.Find("help")
+	if helps {
+		text += " /help shows my commands."
+	}
+	return text
+}

@@ -1,0 +1,87 @@
+package offline
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"synthbot/core/engine/offline/sums"
+)
+
+// actionDice is the action of the catalogue that rolls dice, where there is one.
+const actionDice = "dice_roll"
+
+// number reads a whole number, in digits or in words.
+func (b *phrasebook) number(word string) (int, bool) {
+	if text, ok := b.lists["numbers"][word]; ok {
+		word = text
+	}
+	n, err := strconv.Atoi(word)
+	return n, err == nil
+}
+
+// dice rolls dice, or lets the action do it.
+func (s *speaker) dice(text string) plan {
+	r, _ := sums.Dice(text, s.book.sums())
+	switch {
+	case !r.OK():
+		return s.speak("", s.say("dicebad"))
+	case s.has(actionDice):
+		return plan{Intent: "action", Actions: []step{newStep(actionDice, map[string]any{"dice": r.String()})}}
+	}
+	total := r.Plus
+	var each []string
+	for range r.N {
+		n := 1 + s.pick(r.Sides)
+		each = append(each, strconv.Itoa(n))
+		total += n
+	}
+	if len(each) == 1 && r.Plus == 0 {
+		return s.speak("", s.with("dice", "result", each[0]))
+	}
+	sum := strings.Join(each, " + ")
+	if r.Plus != 0 {
+		sum += strings.NewReplacer("+", " + ", "-", " - ").Replace(fmt.Sprintf("%+d", r.Plus))
+	}
+	return s.speak("", s.with("dice", "result", fmt.Sprintf("%s = %d", sum, total)))
+}
+
+// rolled words what the action rolled.
+func (s *speaker) rolled(raw json.RawMessage) string {
+	var r struct {
+		Rolls []struct {
+			Faces []int `json:"faces"`
+		} `json:"rolls"`
+		Total int `json:"total"`
+	}
+	_ = json.Unmarshal(raw, &r)
+	result := strconv.Itoa(r.Total)
+	if len(r.Rolls) > 0 && len(r.Rolls[0].Faces) > 1 {
+		result = strings.Trim(strings.ReplaceAll(fmt.Sprint(r.Rolls[0].Faces), " ", " + "), "[]")
+		result += " = " + strconv.Itoa(r.Total)
+	}
+	return s.with("dice", "result", result)
+}
+
+// chance flips a coin, picks a number, or one of two things.
+func (s *speaker) chance(m understood) string {
+	switch m.topic {
+	case "coin":
+		return s.say([]string{"heads", "tails"}[s.pick(2)])
+	case "choose":
+		if len(m.slots) > 1 {
+			return s.with("choose", "result", clipForeign(m.slots[s.pick(len(m.slots))]))
+		}
+		return s.say("choosewhat")
+	}
+	from, to := 1, 100
+	if len(m.slots) > 1 {
+		from, _ = s.book.number(strings.ToLower(m.slots[0]))
+		to, _ = s.book.number(strings.ToLower(m.slots[1]))
+	}
+	if to <= from || to-from > 1_000_000_000 {
+		return s.say("numberbad")
+	}
+	return s.with("choose", "result", strconv.Itoa(from+s.pick(to-from+1)))
+}

@@ -1,0 +1,178 @@
+package offline
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"synthbot/core/engine/offline/places"
+	"synthbot/core/txt"
+)
+
+// telling answers what is about the time and the date.
+type telling struct{ *speaker }
+
+// zonesOf finds the time zones of a place: by the list, or as the database of time zones calls a city. name is
+// the place without what is around it ("the city of …", "… right now").
+func (s telling) zonesOf(text string) (name string, zones []string) {
+	words := split(text)
+	known := func(words []word) bool {
+		return len(places.Zones(text[words[0].start:words[len(words)-1].end])) > 0
+	}
+	for len(words) > 1 && s.book.is("articles", words[0].fold) && !known(words) {
+		words = words[1:]
+	}
+	for len(words) > 1 && s.book.is(filler, words[len(words)-1].fold) && !known(words) {
+		words = words[:len(words)-1]
+	}
+	if len(words) == 0 {
+		return "", nil
+	}
+	name = text[words[0].start:words[len(words)-1].end]
+	return name, places.Zones(name)
+}
+
+func foldName(name string) string {
+	var folded []string
+	for _, w := range split(name) {
+		folded = append(folded, w.fold)
+	}
+	return strings.Join(folded, " ")
+}
+
+// timeIn tells the time here, or in the places that a text names.
+func (s telling) timeIn(text string) string {
+	if text == "" {
+		return s.say("time")
+	}
+	named := []string{text}
+	_, zones := s.zonesOf(text)
+	if len(zones) == 0 {
+		named = s.cutList(text)
+	}
+	var told []string
+	for _, each := range named[:min(len(named), 4)] {
+		name, zones := s.zonesOf(each)
+		for _, zone := range zones[:min(len(zones), 4)] {
+			loc, err := time.LoadLocation(zone)
+			if err != nil {
+				continue
+			}
+			place := placeName(name)
+			if len(zones) > 1 {
+				place = strings.ReplaceAll(zone[strings.LastIndexByte(zone, '/')+1:], "_", " ")
+			}
+			told = append(told, place+": "+s.momentIn(loc))
+		}
+	}
+	switch {
+	case len(told) == 0:
+		return s.say("timewhere")
+	case len(told) == 1:
+		place, at, _ := strings.Cut(told[0], ": ")
+		return s.fresh(s.wordings("timein", map[string]string{"place": place, "at": at}))
+	}
+	return strings.Join(told, "; ") + "."
+}
+
+// knowsPlaces reports whether a text names nothing but places that are known.
+func (s telling) knowsPlaces(text string, b *phrasebook) bool {
+	here := telling{s.in(b)}
+	unknown := func(name string) bool {
+		_, zones := here.zonesOf(name)
+		return len(zones) == 0
+	}
+	return text == "" || !unknown(text) || !slices.ContainsFunc(here.cutList(text), unknown)
+}
+
+// cutList cuts "Rome, Paris and London".
+func (s telling) cutList(text string) (items []string) {
+	item := ""
+	for w := range strings.FieldsSeq(text) {
+		bare := strings.Trim(w, ",;&")
+		isAnd := s.book.is("and", txt.Fold(bare)) || bare == ""
+		if !isAnd {
+			item = join(item, bare)
+		}
+		if (isAnd || strings.HasSuffix(w, ",")) && item != "" {
+			items, item = append(items, item), ""
+		}
+	}
+	if item != "" {
+		items = append(items, item)
+	}
+	return items
+}
+
+// placeName writes a place as names are written.
+func placeName(text string) string {
+	words := strings.Fields(clipForeign(text))
+	for i, w := range words {
+		if len(w) > 2 {
+			words[i] = capital(w)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// momentIn is the time there, with the weekday where it is another day.
+func (s telling) momentIn(loc *time.Location) string {
+	there := s.now.In(loc)
+	clock := there.Format("15:04")
+	if there.YearDay() != s.now.YearDay() {
+		clock += " (" + s.weekday(there) + ")"
+	}
+	return clock
+}
+
+func (s telling) weekday(t time.Time) string {
+	return strings.Split(s.book.says["weekdays"][0], ", ")[t.Weekday()]
+}
+
+// dayOf reads a day: by the lists of the book (yesterday, Christmas), a time as people say it, or a place
+// where it may be another day.
+func (s telling) dayOf(text string, b *phrasebook) (time.Time, bool) {
+	if text == "" {
+		return s.now, true
+	}
+	key := foldName(text)
+	if days, ok := b.lists["days"][key]; ok {
+		n, _ := strconv.Atoi(days)
+		return s.now.AddDate(0, 0, n), true
+	}
+	if day, ok := b.lists["holidays"][key]; ok {
+		text = day // "12-25"
+		at, err := time.ParseInLocation("2006-01-02", s.now.Format("2006-")+text, s.now.Location())
+		if err == nil && at.Before(s.now.AddDate(0, 0, -1)) {
+			at = at.AddDate(1, 0, 0)
+		}
+		return at, err == nil
+	}
+	when, err := s.reader.Read(text, s.now)
+	return when.At, err == nil && when.Repeat == ""
+}
+
+// dateOn tells which day it is.
+func (s telling) dateOn(text string) string {
+	at, _ := s.dayOf(text, s.book)
+	if text == "" {
+		return s.say("date")
+	}
+	return s.with("dateon", "day", s.date(at))
+}
+
+// daysUntil counts the days until a day.
+func (s telling) daysUntil(text string) string {
+	at, _ := s.dayOf(text, s.book)
+	midnight := func(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC) }
+	days := int(midnight(at).Sub(midnight(s.now)).Hours() / 24)
+	switch {
+	case days == 0:
+		return s.say("untiltoday")
+	case days == 1:
+		return s.with("untilone", "day", s.date(at))
+	}
+	more := map[string]string{"n": strconv.Itoa(days), "day": s.date(at)}
+	return s.fresh(s.wordings("until", more))
+}

@@ -1,0 +1,47 @@
+package offline
+
+import (
+	"cmp"
+	"slices"
+
+	"synthbot/core/engine/offline/who"
+)
+
+// settle orders the books: the one of the message's own words first, else that of what the user said
+// before, else what recon or the instructions say. It follows people at once, where recon
+// waits until it is sure.
+func (s *speaker) settle(books []*phrasebook) {
+	usual := cmp.Or(who.LanguageCode(s.language), who.Language(s.rules))
+	weights := make(map[*phrasebook]float64)
+	for _, b := range books {
+		if b.language == usual {
+			weights[b] = 0.1
+		}
+	}
+	for i, said := range s.theirs() {
+		if i == 3 {
+			break
+		}
+		s.weigh(weights, books, said, 0.1/float64(i+1))
+	}
+	s.weigh(weights, books, s.message(), 1)
+	s.books = slices.Clone(books)
+	slices.SortStableFunc(s.books, func(a, b *phrasebook) int { return cmp.Compare(weights[b], weights[a]) })
+	s.book = s.books[0]
+}
+
+// weigh adds what the words of a text say for each language; a word that several have counts a part for each.
+func (s *speaker) weigh(weights map[*phrasebook]float64, books []*phrasebook, text string, factor float64) {
+	words := split(text)
+	for _, w := range words[:min(len(words), 60)] {
+		var having []*phrasebook
+		for _, b := range books {
+			if b.known[w.fold] || b.is("short", w.fold) {
+				having = append(having, b)
+			}
+		}
+		for _, b := range having {
+			weights[b] += factor / float64(len(having))
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package sums
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"synthbot/core/txt"
+)
+
+// Bounds of what is rolled.
+const (
+	maxDice  = 20
+	maxSides = 1000
+)
+
+// Roll is dice: "2d6+3".
+type Roll struct{ N, Sides, Plus int }
+
+// OK reports whether the dice are not too many, nor too large.
+func (r Roll) OK() bool { return r.N >= 1 && r.N <= maxDice && r.Sides >= 2 && r.Sides <= maxSides }
+
+// String is the roll as players write it.
+
+func (r Roll) String() string {
+	text := fmt.Sprintf("%dd%d", r.N, r.Sides)
+	if r.Plus != 0 {
+		text += fmt.Sprintf("%+d", r.Plus)
+	}
+	return text
+}
+
+// notation is a roll as players write it, in the languages' letters for dice.
+var notation = txt.Pattern(`^(\d{0,3})\s?[dw](\d{1,5})(?:\s?([+-])\s?(\d{1,5}))?$`)
+
+// Dice reads "two", "2d6+3", "three 20 sided"; "" is one die.
+func Dice(text string, w *Words) (Roll, bool) {
+	r := Roll{1, 6, 0}
+	text = strings.TrimSpace(strings.ToLower(text))
+	m := notation().FindStringSubmatch(text)
+	if m != nil {
+		if m[1] != "" {
+			r.N, _ = strconv.Atoi(m[1])
+		}
+		r.Sides, _ = strconv.Atoi(m[2])
+		r.Plus, _ = strconv.Atoi(m[3] + m[4])
+		return r, true
+	}
+	words := strings.Fields(txt.Fold(text))
+	numbers := 0
+	for _, each := range words {
+		n, isNumber := w.whole(each)
+		_, isFiller := w.Dice[each]
+		switch {
+		case !isNumber && !isFiller || numbers > 1:
+			return r, false
+		case isNumber && numbers == 0:
+			r.N = n
+		case isNumber:
+			r.Sides = n
+		}
+		if isNumber {
+			numbers++
+		}
+	}
+	if numbers == 1 && len(words) > 1 { // "a 20 sided die"
+		r.N, r.Sides = 1, r.N
+	}
+	return r, true
+}
+
+// whole reads a whole number, in digits or in words.
+func (w *Words) whole(word string) (int, bool) {
+	if text, ok := w.Numbers[word]; ok {
+		word = text
+	}
+	n, err := strconv.Atoi(word)
+	return n, err == nil
+}

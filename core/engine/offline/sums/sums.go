@@ -1,0 +1,460 @@
+// Package sums computes sums and converts units that people write in a chat: "12% of 80", "10 km in miles", with
+// digits or words. It is exact, and refuses what has no answer. The caller passes the words of a language.
+package sums
+
+import (
+	"errors"
+	"math/big"
+	"slices"
+	"strings"
+	"unicode"
+
+	"synthbot/core/txt"
+)
+
+// Answer is the result of a sum or a conversion, or why there is none.
+type Answer struct {
+	From  string // "10 km", of a conversion
+	Value *big.Rat
+	Unit  string
+	Err   error
+}
+
+// Words are those of a language, folded, and what they mean.
+type Words struct {
+	Operators map[string]string // + - * / ^ % ( ) of sqrt squared cubed, a number, or skip
+	Numbers   map[string]string
+	Units     map[string]string // the symbols of measures
+	Fillers   map[string]string // words between two units
+	Dice      map[string]string // words between the numbers of dice
+	Comma     bool              // the decimal mark is one
+}
+
+// Errors of sums; errNoSum means that a text is none.
+var (
+	errNoSum    = errors.New("not a sum")
+	ErrZero     = errors.New("division by zero")
+	ErrTooLarge = errors.New("too large")
+)
+
+// maxBits is how large numbers get.
+const maxBits = 400
+
+// Compute reads a text that is a sum ("12% of 80") or a conversion ("10 km in miles"), and nothing else.
+func Compute(text string, w *Words) (Answer, bool) {
+	if len(text) > 200 {
+		return Answer{}, false
+	}
+	if a, ok := convert(text, w); ok {
+		return a, true
+	}
+	p := sum{tokens: lex(text, w)}
+	if len(p.tokens) < 2 || p.tokens[0].op == "%" {
+		return Answer{}, false
+	}
+	value, err := p.expression()
+	if err == nil && p.at < len(p.tokens) || errors.Is(err, errNoSum) || p.operations == 0 {
+		return Answer{}, false
+	}
+	return Answer{Value: value, Err: err}, true
+}
+
+// token is a number, an operator or a bracket of a sum.
+type token struct {
+	number *big.Rat
+	op     string
+}
+
+// lex cuts a sum; a token without either ends it where a word is none of a sum.
+func lex(text string, w *Words) (tokens []token) {
+	text = " " + strings.Join(strings.Fields(txt.Fold(text)), " ") + " "
+	text = strings.TrimRight(strings.ReplaceAll(text, "**", "^"), "= ")
+	for i := 0; i < len(text); {
+		r := rune(text[i])
+		switch {
+		case r == ' ' || r == '=' && i == 0:
+			i++
+		case unicode.IsDigit(r):
+			n := 0
+			for i+n < len(text) && isNumberAt(text, i+n) {
+				n++
+			}
+			tokens = append(tokens, token{number: readNumber(text[i:i+n], w)})
+			i += n
+		default:
+			op, n := operator(text[i:], w)
+			if n == 0 {
+				return append(tokens, token{})
+			}
+			tokens = append(tokens, tokensOf(op)...)
+			i += n
+		}
+	}
+	return tokens
+}
+
+// isNumberAt reports whether a number goes on there: with a digit, or a mark before one.
+func isNumberAt(text string, i int) bool {
+	isMark := text[i] == '.' || text[i] == ','
+	return unicode.IsDigit(rune(text[i])) || isMark && i+1 < len(text) && unicode.IsDigit(rune(text[i+1]))
+}
+
+// tokensOf is what a word means: an operator, a number, or either with an "of" behind it ("half of").
+func tokensOf(means string) []token {
+	if means == "skip" {
+		return nil
+	}
+	before, of := strings.CutSuffix(means, "of")
+	if of && before != "" {
+		return append(tokensOf(before), token{op: "of"})
+	}
+	value, ok := new(big.Rat).SetString(means)
+	if ok {
+		return []token{{number: value}}
+	}
+	return []token{{op: means}}
+}
+
+// operator reads a sign, or the words for one, the longest first.
+func operator(text string, w *Words) (op string, n int) {
+	for sign, means := range map[string]string{
+		"+": "+", "-": "-", "*": "*", "/": "/", "^": "^", "%": "%", "(": "(", ")": ")",
+		"×": "*", "·": "*", "÷": "/", ":": "/", "−": "-", "–": "-", "√": "sqrt",
+	} {
+		if strings.HasPrefix(text, sign) {
+			return means, len(sign)
+		}
+	}
+	for _, list := range []map[string]string{w.Operators, w.Numbers} {
+		for word, means := range list {
+			ends := len(text) == len(word) || len(text) > len(word) && !unicode.IsLetter(rune(text[len(word)]))
+			x := word == "x" && len(text) > 1 && unicode.IsDigit(rune(text[1]))
+			if len(word) > n && strings.HasPrefix(text, word) && (ends || x) {
+				op, n = means, len(word)
+			}
+		}
+	}
+	return op, n
+}
+
+// readNumber reads both notations: "1,234.5", "1.234,5", "0,5". A single mark before three digits parts thousands
+// where the language writes them so.
+func readNumber(text string, w *Words) *big.Rat {
+	decimal := strings.LastIndexAny(text, ".,")
+	if decimal >= 0 {
+		mark := text[decimal]
+		alone := strings.Count(text, string(mark)) == 1
+		thousands := len(text)-decimal == 4 && !strings.HasPrefix(text, "0") && decimal <= 3 &&
+			(mark == ',') == (!w.Comma) && strings.IndexAny(text, ".,") == decimal
+		if !alone || thousands {
+			decimal = -1
+		}
+	}
+	var digits strings.Builder
+	for i := range len(text) {
+		switch {
+		case i == decimal:
+			digits.WriteByte('.')
+		case text[i] != '.' && text[i] != ',':
+			digits.WriteByte(text[i])
+		}
+	}
+	value, ok := new(big.Rat).SetString(digits.String())
+	if !ok || digits.Len() > 60 {
+		return nil
+	}
+	return value
+}
+
+// sum parses tokens by the usual precedence.
+type sum struct {
+	tokens     []token
+	at         int
+	depth      int
+	operations int
+}
+
+func (p *sum) op(ops ...string) string {
+	if p.at < len(p.tokens) && slices.Contains(ops, p.tokens[p.at].op) {
+		p.at++
+		return p.tokens[p.at-1].op
+	}
+	return ""
+}
+
+func (p *sum) expression() (*big.Rat, error) {
+	left, err := p.product()
+	for err == nil {
+		op := p.op("+", "-")
+		if op == "" {
+			return left, nil
+		}
+		before := p.at
+		var right *big.Rat
+		right, err = p.product()
+		if err != nil {
+			break
+		}
+		if p.at == before+2 && p.tokens[p.at-1].op == "%" { // 80 + 10% is 88
+			right = new(big.Rat).Mul(left, right)
+		}
+		left, err = p.apply(op, left, right)
+	}
+	return nil, err
+}
+
+func (p *sum) product() (*big.Rat, error) {
+	left, err := p.power()
+	for err == nil {
+		op := p.op("*", "/", "of")
+		if op == "" {
+			return left, nil
+		}
+		var right *big.Rat
+		right, err = p.power()
+		if err == nil {
+			left, err = p.apply(op, left, right)
+		}
+	}
+	return nil, err
+}
+
+func (p *sum) power() (*big.Rat, error) {
+	if p.op("-") != "" {
+		value, err := p.power()
+		if err != nil {
+			return nil, err
+		}
+		return new(big.Rat).Neg(value), nil
+	}
+	base, err := p.atom()
+	if err != nil || p.op("^") == "" {
+		return base, err
+	}
+	exponent, err := p.power()
+	if err != nil {
+		return nil, err
+	}
+	return p.apply("^", base, exponent)
+}
+
+// atom reads a number, a bracket or a root, and what is behind it.
+func (p *sum) atom() (value *big.Rat, err error) {
+	switch {
+	case p.op("sqrt") != "":
+		p.operations++
+		value, err = p.atom()
+		if err == nil {
+			value, err = root(value)
+		}
+	case p.op("(") != "":
+		p.depth++
+		if p.depth > 20 {
+			return nil, errNoSum
+		}
+		value, err = p.expression()
+		if err == nil && p.op(")") == "" {
+			err = errNoSum
+		}
+	case p.at < len(p.tokens) && p.tokens[p.at].number != nil:
+		value = p.tokens[p.at].number
+		p.at++
+	default:
+		return nil, errNoSum
+	}
+	for err == nil {
+		switch p.op("%", "squared", "cubed", "half") {
+		case "%":
+			p.operations++
+			value = new(big.Rat).Quo(value, big.NewRat(100, 1))
+		case "squared":
+			value, err = p.apply("^", value, big.NewRat(2, 1))
+		case "cubed":
+			value, err = p.apply("^", value, big.NewRat(3, 1))
+		default:
+			return value, nil
+		}
+	}
+	return nil, err
+}
+
+func (p *sum) apply(op string, a, b *big.Rat) (*big.Rat, error) {
+	p.operations++
+	value := new(big.Rat)
+	switch op {
+	case "+":
+		value.Add(a, b)
+	case "-":
+		value.Sub(a, b)
+	case "*", "of":
+		value.Mul(a, b)
+	case "/":
+		if b.Sign() == 0 {
+			return nil, ErrZero
+		}
+		value.Quo(a, b)
+	case "^":
+		return raise(a, b)
+	}
+	return within(value)
+}
+
+func within(value *big.Rat) (*big.Rat, error) {
+	if value.Num().BitLen() > maxBits || value.Denom().BitLen() > maxBits {
+		return nil, ErrTooLarge
+	}
+	return value, nil
+}
+
+// raise computes whole powers, and square roots as a half.
+func raise(a, b *big.Rat) (*big.Rat, error) {
+	if b.Cmp(big.NewRat(1, 2)) == 0 {
+		return root(a)
+	}
+	if !b.IsInt() || !b.Num().IsInt64() {
+		return nil, ErrTooLarge
+	}
+	n := b.Num().Int64()
+	if n < 0 {
+		if a.Sign() == 0 {
+			return nil, ErrZero
+		}
+		a, n = new(big.Rat).Inv(a), -n
+	}
+	size := int64(max(a.Num().BitLen(), a.Denom().BitLen()))
+	if size > 1 && n > maxBits || size*n > 2*maxBits && size > 1 {
+		return nil, ErrTooLarge
+	}
+	if size <= 1 { // 0, 1 and -1
+		n %= 2
+		if n == 0 && a.Sign() != 0 || b.Sign() == 0 {
+			return big.NewRat(1, 1), nil
+		}
+		return a, nil
+	}
+	e := big.NewInt(n)
+	return within(new(big.Rat).SetFrac(new(big.Int).Exp(a.Num(), e, nil), new(big.Int).Exp(a.Denom(), e, nil)))
+}
+
+// ErrNegative is the square root of less than nothing.
+var ErrNegative = errors.New("square root of a negative number")
+
+func root(value *big.Rat) (*big.Rat, error) {
+	if value.Sign() < 0 {
+		return nil, ErrNegative
+	}
+	f := new(big.Float).SetPrec(200).SetRat(value)
+	exact, _ := f.Sqrt(f).Rat(nil)
+	return exact, nil
+}
+
+// measure is a unit: how many of its kind's base it is, and for temperatures where its zero lies.
+type measure struct {
+	kind, symbol string
+	factor       *big.Rat
+	zero         *big.Rat
+}
+
+// measures are the units by the keys that the books use.
+func measures() map[string]measure {
+	all := make(map[string]measure)
+	kind := ""
+	for field := range strings.FieldsSeq(`length: m=1 km=1000 cm=1/100 mm=1/1000 mi=1609.344 yd=0.9144
+		ft=0.3048 in=0.0254 nmi=1852
+		mass: kg=1 g=1/1000 mg=1/1000000 t=1000 lb=0.45359237 oz=0.028349523125 st=6.35029318
+		volume: l=1 ml=1/1000 cl=1/100 dl=1/10 gal=3.785411784 qt=0.946352946 pt=0.473176473
+		cup=0.2365882365 fl_oz=0.0295735295625
+		speed: km/h=1 mph=1.609344 m/s=3.6 kn=1.852 area: m²=1 km²=1000000 ha=10000 ac=4046.8564224 ft²=0.09290304
+		time: s=1 min=60 h=3600 d=86400 wk=604800 data: B=1 kB=1000 MB=1000000 GB=1000000000 TB=1000000000000
+		temperature: °C=1 °F=5/9 K=1`) {
+		if strings.HasSuffix(field, ":") {
+			kind = field
+			continue
+		}
+		symbol, factor, _ := strings.Cut(field, "=")
+		m := measure{kind: kind, symbol: strings.ReplaceAll(symbol, "_", " "), zero: new(big.Rat)}
+		m.factor, _ = new(big.Rat).SetString(factor)
+		switch symbol {
+		case "°F":
+			m.zero = new(big.Rat).SetFrac64(-160, 9)
+		case "K":
+			m.zero = new(big.Rat).SetFrac64(-27315, 100)
+		}
+		all[symbol] = m
+	}
+	return all
+}
+
+// convert reads "10 km in miles", "how many miles are 10 km" without its question: a number and two units.
+func convert(text string, w *Words) (Answer, bool) {
+	var number *big.Rat
+	var units []measure
+	numberAt := 0
+	text = strings.NewReplacer("°C", " celsius", "°F", " fahrenheit", "°", " ", "km/h", " kmh ", "m/s", " mps ").
+		Replace(text)
+	words := convertWords(text)
+	for i, each := range words {
+		n := ReadWord(each, w)
+		u, ok := w.Units[each]
+		_, fills := w.Fillers[each]
+		if fills && i+1 < len(words) && (i == 0 || ReadWord(words[i-1], w) == nil) {
+			ok = false // "in" is not an inch
+		}
+		if ok && n == nil && len(units) < 2 {
+			units = append(units, measures()[u])
+			continue
+		}
+		switch {
+		case n != nil && number == nil:
+			number, numberAt = n, len(units)
+		case !fills:
+			return Answer{}, false
+		}
+	}
+	if len(units) != 2 || units[0].kind != units[1].kind || number == nil && numberAt != 0 {
+		return Answer{}, false
+	}
+	from, to := units[0], units[1]
+	if number == nil { // "how many feet in a mile"
+		number, numberAt = big.NewRat(1, 1), 1
+	}
+	if numberAt == 1 {
+		from, to = to, from
+	}
+	value := new(big.Rat).Mul(number, from.factor)
+	value.Add(value, from.zero).Sub(value, to.zero).Quo(value, to.factor)
+	shown := strings.TrimRight(strings.TrimRight(number.FloatString(6), "0"), ".")
+	return Answer{From: shown + " " + from.symbol, Value: value, Unit: to.symbol}, true
+}
+
+// convertWords cuts words, and numbers from the units behind them: "10km".
+func convertWords(text string) (words []string) {
+	for _, field := range strings.Fields(txt.Fold(text)) {
+		field = strings.Trim(field, ",;:?!.\"'()")
+		end := strings.LastIndexAny(field, "0123456789") + 1
+		if end > 0 {
+			words = append(words, field[:end])
+		}
+		if end < len(field) {
+			words = append(words, field[end:])
+		}
+	}
+	return words
+}
+
+// ReadWord reads a number, in digits or in words.
+func ReadWord(word string, w *Words) *big.Rat {
+	if text, ok := w.Numbers[word]; ok {
+		word = text
+	}
+	minus := strings.HasPrefix(word, "-")
+	digits := strings.TrimPrefix(word, "-")
+	if digits == "" || strings.Trim(digits, "0123456789.,") != "" || strings.Trim(digits, ".,") == "" {
+		return nil
+	}
+	value := readNumber(digits, w)
+	if minus && value != nil {
+		value.Neg(value)
+	}
+	return value
+}

@@ -1,0 +1,63 @@
+package who
+
+import (
+	"cmp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"synthbot/core/txt"
+)
+
+// LanguageCode reads a code ("it-IT") or a name ("Italian").
+func LanguageCode(s string) string {
+	s = txt.Fold(strings.TrimSpace(s))
+	code, _, _ := strings.Cut(strings.ReplaceAll(s, "_", "-"), "-")
+	names := map[string]string{
+		"english": "en", "german": "de", "deutsch": "de", "italian": "it", "italiano": "it",
+		"spanish": "es", "espanol": "es", "french": "fr", "francais": "fr",
+	}
+	return cmp.Or(names[s], code)
+}
+
+var (
+	namedCode     = txt.Pattern(`\blanguage:? ?["']?(en|de|it|es|fr)(?:-[a-z]+)?["'.;, ]`)
+	namedLanguage = txt.Pattern(`\b(?:answer|reply|respond|write|speak|language)[^.]{0,20}? ` +
+		`(english|german|deutsch|italian|italiano|spanish|espanol|french|francais)[^a-z]`)
+)
+
+// Language finds "answer in Italian", "language: it" and their like in the
+// instructions.
+func Language(rules string) string {
+	rules = txt.Fold(rules) + " "
+	m := namedCode().FindStringSubmatch(rules)
+	if m == nil {
+		m = namedLanguage().FindStringSubmatch(rules)
+	}
+	if m == nil {
+		return ""
+	}
+	return LanguageCode(m[1])
+}
+
+// Speakable returns a name that may be part of a sentence of ours, else "": names
+// are foreign text, and must not carry a message or markup of their own.
+func Speakable(name string) string {
+	fields := strings.Fields(name)
+	if len(fields) == 0 {
+		return ""
+	}
+	name = fields[0]
+	letters := 0
+	for _, r := range name {
+		if unicode.IsLetter(r) {
+			letters++
+		} else if !unicode.IsDigit(r) && !strings.ContainsRune("-.'’", r) {
+			return ""
+		}
+	}
+	if letters < 2 || utf8.RuneCountInString(name) > 24 {
+		return ""
+	}
+	return strings.TrimRight(name, ".-'’")
+}
