@@ -72,7 +72,8 @@ func (s *speaker) accepts(b *phrasebook, h hit, lenient bool) bool {
 		_, ok := telling{s}.dayOf(text, b)
 		return ok
 	case "number":
-		return !slices.ContainsFunc(h.slots, func(text string) bool { return sums.ReadWord(txt.Fold(text), b.sums()) == nil })
+		isNone := func(text string) bool { return sums.ReadWord(txt.Fold(text), b.sums()) == nil }
+		return !slices.ContainsFunc(h.slots, isNone)
 	case "introduce":
 		return len(split(text)) <= 3 && firstName(text) != ""
 	case "remindcancel", "whois":
@@ -110,10 +111,10 @@ func (s *speaker) reply(m understood) plan {
 // intents are the plan's words for topics.
 func intents() map[string]string {
 	return map[string]string{
-		"greeting": "greeting", "how": "greeting", "bye": "farewell", "abilities": "help", "time": "query",
-		"date": "query", "who": "query", "yourname": "query", "bot": "query", "likes": "query",
-		"dislikes": "query", "interests": "query", "doyoulike": "query", "myname": "query", "isaid": "query", "yousaid": "query", "sum": "query",
-		"model": "help",
+		"greeting": "greeting", "how": "greeting", "bye": "farewell", "abilities": "help", "model": "help",
+		"time": "query", "date": "query", "who": "query", "yourname": "query", "bot": "query", "likes": "query",
+		"dislikes": "query", "interests": "query", "doyoulike": "query", "myname": "query", "isaid": "query",
+		"yousaid": "query", "sum": "query",
 	}
 }
 
@@ -183,8 +184,7 @@ func (s *speaker) abilities() string {
 	return join(append(parts, s.say("abilitiesmore"))...)
 }
 
-// nameOfUser answers "what is my name?": what users said of themselves counts before
-// what the platform calls them.
+// nameOfUser answers "what is my name?": what users said counts before what the platform calls them.
 func (s *speaker) nameOfUser() string {
 	for _, text := range s.theirs() {
 		m := s.understand(text)

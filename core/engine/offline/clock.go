@@ -33,12 +33,11 @@ func (s telling) zonesOf(text string) (name string, zones []string) {
 	return name, places.Zones(name)
 }
 
-func foldName(name string) string {
-	var folded []string
+func foldName(name string) (folded string) {
 	for _, w := range split(name) {
-		folded = append(folded, w.fold)
+		folded = join(folded, w.fold)
 	}
-	return strings.Join(folded, " ")
+	return folded
 }
 
 // timeIn tells the time here, or in the places that a text names.

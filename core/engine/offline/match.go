@@ -18,8 +18,7 @@ type word struct {
 // maxRead is how much of a message is looked at, in bytes.
 const maxRead = 4000
 
-// split cuts a text, up to maxRead, into words. Digits hold together over a colon, a
-// dot or a comma between them ("18:30").
+// split cuts a text, up to maxRead, into words. Digits hold together over a mark between them ("18:30").
 func split(text string) []word {
 	text = text[:min(len(text), maxRead)]
 	var words []word
@@ -152,8 +151,7 @@ type understood struct {
 // rest is what the phrase's slots took.
 func (u understood) rest() string { return strings.Join(u.slots, " ") }
 
-// ranks lists the topics, the most telling first: "hello, what time is it?" is
-// a question about the time.
+// ranks lists the topics, the most telling first: "hello, what time is it?" is a question about the time.
 func ranks() []string {
 	return strings.Fields("remind wake remindlist remindcancel forget forgetall recallme mylikes mydislikes whois" +
 		" recall remember" +
@@ -162,7 +160,7 @@ func ranks() []string {
 		" angry afraid happy compliment insult tell bye thanks sorry laugh greeting morning evening yes no ok")
 }
 
-// smallTalk are the topics that want nothing but words.
+// isSmallTalk reports whether a topic wants nothing but words.
 func isSmallTalk(topic string) bool {
 	order := ranks()
 	return slices.Index(order, topic) > slices.Index(order, "where")
@@ -232,8 +230,7 @@ func keywords(text string, books []*phrasebook) []word {
 	return kept
 }
 
-// sameWord reports whether two folded words are forms of one: equal but for a short
-// ending.
+// sameWord reports whether two folded words are forms of one: equal but for a short ending.
 func sameWord(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a

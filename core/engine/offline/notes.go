@@ -18,8 +18,7 @@ const (
 	actionForget = "memory_forget"
 )
 
-// remember answers "remember that …". The note is only announced: whether it
-// was taken is known when the action has run.
+// remember answers "remember that …". The note is announced: whether it is taken is known when the action has run.
 func (s noting) remember(text string) plan {
 	text = clipForeign(text)
 	if !s.has(actionSave) || text == "" {
@@ -121,7 +120,9 @@ func (s noting) found(m understood, outputs []output) plan {
 	}
 	var texts []string
 	for _, n := range notes {
-		texts = append(texts, n.Text)
+		if !slices.Contains(texts, n.Text) {
+			texts = append(texts, n.Text)
+		}
 	}
 	return s.speak("query", s.answerFrom(m, texts))
 }
@@ -271,9 +272,11 @@ func (s noting) forgetBest(text string, notes []note) plan {
 func joinFound(found []string) string {
 	var parts []string
 	for _, f := range found[:min(len(found), 5)] {
-		parts = append(parts, clipForeign(f))
+		f = clipForeign(f)
+		if f != "" {
+			parts = append(parts, f)
+		}
 	}
-	parts = slices.DeleteFunc(parts, func(f string) bool { return f == "" })
 	return strings.Join(parts, "; ")
 }
 

@@ -25,9 +25,8 @@ func newStep(action string, values map[string]any) step {
 	return step{Type: action, Payload: data}
 }
 
-// speak is a plan that says one text, after the further steps. Where the
-// interface has no message action, or this is a second try, the text travels as
-// `response`.
+// speak is a plan that says one text, after the further steps. Where the interface has no message action, or this is
+// a second try, the text travels as `response`.
 func (s *speaker) speak(intent, text string, further ...step) plan {
 	p := plan{Intent: intent, Actions: further}
 	name := s.messageAction()
@@ -97,8 +96,7 @@ func (s *speaker) notified() plan {
 	return s.delivered(m)
 }
 
-// delivered words the outputs of actions. Where something was said already, and
-// there is nothing to add, it says no more.
+// delivered words the outputs of actions. Where that was said already, it says no more.
 func (s *speaker) delivered(m understood) plan {
 	var d struct {
 		Outputs []output `json:"outputs"`

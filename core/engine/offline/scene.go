@@ -62,8 +62,7 @@ type notice struct {
 	Raw      json.RawMessage `json:"-"`
 }
 
-// readScene finds the newest message or notice of a request and what belongs to
-// it; ok is false where there is neither.
+// readScene finds the newest message or notice of a request, with what belongs to it; ok is false if it has neither.
 func readScene(r llm.Request) (s *scene, ok bool) {
 	s = &scene{}
 	s.readSystem(r.System)
