@@ -37,6 +37,11 @@ func knowledgeCommand(p *program) *cobra.Command {
 				return k.Look(c.Context(), p.Out, args[0])
 			})
 		},
+	}), p.atDaemon(&cobra.Command{
+		Use: "gaps", Short: "List the questions that no document answered", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return withKnowledge(c.Context(), p, func(k *knowledge.Plugin) error { return k.Gaps(c.Context(), p.Out) })
+		},
 	}), p.fileFlag(&cobra.Command{
 		Use: "eval FILE", Short: "Print hit rates for a file of questions (FILE \"-\": standard input)",
 		Args: cobra.ExactArgs(1),

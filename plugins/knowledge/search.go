@@ -144,9 +144,17 @@ func (p *Plugin) searchAction() core.Action {
 			Examples: []core.Example{core.NewExample("Jay asks how long he may keep a borrowed drill",
 				`{"query":"borrow tools return days"}`)},
 		},
-		Effects: core.EffectReadsForeign, Permission: core.PermissionEveryone, Idempotent: true,
+		Effects: core.EffectReadsForeign | core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
 		RateLimit: core.RateLimit{Count: 60, Per: time.Minute},
 	}, p.search)
+}
+
+// emptyNote tells the model that nothing was found.
+func (p *Plugin) emptyNote() string {
+	if p.config.Escalate.IsZero() {
+		return "No document answers that: say so."
+	}
+	return "No document answers that: say so, and that people who may know were asked."
 }
 
 func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core.Result, error) {
@@ -164,7 +172,10 @@ func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core
 		list[i] = show(o, &found[i], passageMost)
 	}
 	if len(list) == 0 {
-		return core.Output(map[string]any{"passages": list, "note": "No document answers that: say so."}), nil
+		if err := p.noteGap(ctx, &c, s.Query); err != nil {
+			return core.Result{}, err
+		}
+		return core.Output(map[string]any{"passages": list, "note": p.emptyNote()}), nil
 	}
 	return core.Output(map[string]any{"foreign": offerNote, "passages": list}), nil
 }

@@ -69,6 +69,9 @@ func (p *Plugin) Sync(ctx context.Context, progress func(string)) (sum Summary, 
 	if err == nil {
 		err = p.dropOldSources(ctx, &sum)
 	}
+	if err == nil {
+		err = p.syncTaught(ctx)
+	}
 	if sum.Changed+sum.Removed > 0 {
 		p.languages.Store(nil)
 		p.host.Log.Info("documents read", "count", sum.Changed)
