@@ -51,6 +51,8 @@ func (e *editor) press(k key) {
 		e.insert(k.text)
 	case backspace:
 		e.cut(e.before(), e.pos)
+	case leave: // the line first, the conversation with the next press
+		e.text, e.pos, e.draft, e.at = "", 0, "", len(e.history)
 	case del, deleteOrEnd:
 		e.cut(e.pos, e.after())
 	case left:

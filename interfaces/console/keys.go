@@ -13,7 +13,7 @@ const (
 	ignored code = iota
 	insert       // text
 	enter
-	leave       // Ctrl-C
+	leave       // Ctrl-C; in a line, it clears that
 	deleteOrEnd // Ctrl-D
 	backspace
 	del

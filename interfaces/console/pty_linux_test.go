@@ -277,6 +277,8 @@ func TestTerminalEditing(t *testing.T) {
 			s.shows(strings.TrimSpace("jay> " + tc.line))
 			s.cursor(tc.col)
 			s.press("\x03")
+			s.shows("jay>") // a line is cleared first
+			s.press("\x03")
 			s.ended()
 			s.shows("")
 		})
@@ -314,7 +316,7 @@ func TestTerminalHistory(t *testing.T) {
 	s.shows("jay> new", "jay> old")
 	s.press("\x1b[B\x0e\x1b[B\x1b[B")
 	s.shows("jay> new", "jay> draft")
-	s.press("\x03")
+	s.press("\x03\x03")
 	s.ended()
 }
 
@@ -330,7 +332,7 @@ func TestTerminalThinking(t *testing.T) {
 	s.see("dots that move", func(screen string) bool { return strings.Contains(screen, "thinking..") })
 	b.end()
 	s.shows("jay> hello", "Aria: you said: hello", "jay> next")
-	s.press("\x03")
+	s.press("\x03\x03")
 	s.ended()
 	s.shows("jay> hello", "Aria: you said: hello")
 }
@@ -357,7 +359,7 @@ func TestTerminalMessagesWhileTyping(t *testing.T) {
 	s.shows("Aria: First.", "", "Second.", "jay> half a line")
 	s.press("X")
 	s.shows("Aria: First.", "", "Second.", "jay> half a liXne")
-	s.press("\x03")
+	s.press("\x03\x03")
 	s.ended()
 }
 
@@ -374,7 +376,7 @@ func TestTerminalResizes(t *testing.T) {
 	s.contains("jay> 01234\n")
 	s.press("Z")
 	s.contains("jay> 0Z123\n")
-	s.press("\x03")
+	s.press("\x03\x03")
 	s.ended()
 }
 
@@ -406,7 +408,7 @@ func TestTerminalClears(t *testing.T) {
 	s.contains("you said")
 	s.press("more\x0c")
 	s.shows("jay> more")
-	s.press("\x03")
+	s.press("\x03\x03")
 	s.ended()
 }
 

@@ -79,7 +79,7 @@ func (s *screen) press(keys []key) (lines []string, left bool, err error) {
 	above := ""
 	for _, k := range keys {
 		switch {
-		case k.code == leave, k.code == deleteOrEnd && s.edit.text == "":
+		case s.edit.text == "" && (k.code == leave || k.code == deleteOrEnd):
 			return lines, true, s.redraw(above)
 		case k.code == redraw:
 			above, s.shown = "\x1b[H\x1b[2J", layout{}
