@@ -182,7 +182,7 @@ func (c *Config) checkRest(d *config.Document) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Log.Levels)) {
 		if _, ok := c.room(name); !ok {
-			d.Fault("unknown room; write one of "+strings.Join(c.rooms(), ", "), "log", "levels", name)
+			d.Fault("unknown room; write one of "+strings.Join(c.Rooms(), ", "), "log", "levels", name)
 		}
 	}
 	named := func(e engine.Config) bool { return cmp.Or(e.Name, e.Provider) == c.Prompt.Recon }

@@ -56,8 +56,8 @@ func isJournal(out io.Writer, stream string) bool {
 	return ok && stream == fmt.Sprintf("%d:%d", s.Dev, s.Ino)
 }
 
-// rooms returns the rooms that may be named, in order.
-func (c *Config) rooms() []string {
+// Rooms returns the rooms that may be named, in order.
+func (c *Config) Rooms() []string {
 	all := slices.Clone(rooms)
 	for name := range c.Interfaces {
 		all = append(all, "interfaces/"+name)
@@ -71,7 +71,7 @@ func (c *Config) rooms() []string {
 
 // room finds a room by its name, or by the last part of it.
 func (c *Config) room(name string) (room string, ok bool) {
-	all := c.rooms()
+	all := c.Rooms()
 	if slices.Contains(all, name) {
 		return name, true
 	}
@@ -97,11 +97,11 @@ func (c *Config) roomLevels() map[string]slog.Level {
 func (b *Bot) SetLog(name, level string) (string, error) {
 	c, levels := b.InForce().Config, &b.env.levels
 	if name == "" {
-		return levels.List(c.rooms()), nil
+		return levels.List(c.Rooms()), nil
 	}
 	room, ok := c.room(name)
 	if !ok && name != logs.All {
-		all := strings.Join(c.rooms(), ", ")
+		all := strings.Join(c.Rooms(), ", ")
 		return "", core.Errorf(core.Invalid, "There is no room %q. There is %s, and %s.", name, all, logs.All)
 	}
 	switch level {

@@ -55,6 +55,7 @@ func checkCommand(p *program) *cobra.Command {
 	c.Flags().BoolVar(&changes, changesFlag, false,
 		"print only what differs from what is in force; for `check`, which asks the daemon")
 	_ = c.Flags().MarkHidden(changesFlag)
+	_ = c.RegisterFlagCompletionFunc("path", completePlaces(p))
 	return p.fileFlag(c)
 }
 

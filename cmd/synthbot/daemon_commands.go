@@ -96,7 +96,8 @@ func pageCommand(p *program) *cobra.Command {
 
 func logCommand(p *program) *cobra.Command {
 	return p.onlyAtDaemon(&cobra.Command{
-		Use: "log [ROOM [LEVEL]]", Short: "Show or change the log levels of the running bot",
+		ValidArgsFunction: completeRooms(p),
+		Use:               "log [ROOM [LEVEL]]", Short: "Show or change the log levels of the running bot",
 		Args: cobra.MaximumNArgs(2),
 		Long: "Shows the log level of each package of the running bot (ROOM), or changes it until the bot\n" +
 			"stops. Levels are debug, info, warn, error, and default for the level in the configuration.\n" +

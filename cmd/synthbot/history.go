@@ -27,7 +27,7 @@ func historyCommand(p *program) *cobra.Command {
 				return daemon.Usagef("--last takes a number above 0")
 			}
 			if len(args) == 0 {
-				return p.places(c.Context(), *how)
+				return p.printPlaces(c.Context(), *how)
 			}
 			root, err := core.ParsePath(args[0])
 			if err != nil {
@@ -45,6 +45,7 @@ func historyCommand(p *program) *cobra.Command {
 			})
 		},
 	}
+	c.ValidArgsFunction = completePlaces(p)
 	c.Flags().IntVarP(&n, "last", "n", 50, "number of messages, counted from the newest")
 	how = formatFlag(c)
 	return p.atDaemon(c)
@@ -58,7 +59,7 @@ type placeLine struct {
 	Private bool      `json:"private"`
 }
 
-func (p *program) places(ctx context.Context, how format) error {
+func (p *program) printPlaces(ctx context.Context, how format) error {
 	return p.look(ctx, func(v core.View) error {
 		heads, err := v.Places(core.Path{})
 		if err != nil {

@@ -30,7 +30,8 @@ func listCommand(p *program) *cobra.Command {
 	var how *format
 	c := &cobra.Command{
 		Use: "list [PATH]", Short: "List memories, newest first, with their earlier versions",
-		Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: completePlaces(p),
+		Args:              cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			below, err := optionalPath(args)
 			if err != nil {
@@ -98,7 +99,8 @@ func exportCommand(p *program) *cobra.Command {
 	var format string
 	c := &cobra.Command{
 		Use: "export [PATH]", Short: "Export the data of a conversation, a user, or everyone",
-		Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: completePlaces(p),
+		Args:              cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if format != "jsonl" {
 				return daemon.Usagef("--format: only jsonl is supported")
@@ -149,7 +151,8 @@ func forgetCommand(p *program) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use: "forget [PATH]", Short: "Erase the data of a conversation, a user, or (--all) everyone",
-		Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: completePlaces(p),
+		Args:              cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			path, err := optionalPath(args)
 			if err != nil {
