@@ -243,7 +243,11 @@ func (p *sum) atom() (value *big.Rat, err error) {
 	switch {
 	case p.op("sqrt") != "":
 		p.operations++
-		value, err = p.atom()
+		p.depth++
+		if p.depth > 20 {
+			return nil, errNoSum
+		}
+		value, err = p.power()
 		if err == nil {
 			value, err = root(value)
 		}
