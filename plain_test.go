@@ -34,11 +34,11 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"daemon":              5172,
-	"interfaces/discord":  5211,
+	"interfaces/discord":  5213,
 	"core/engine":         3619,
 	"core/turn":           5121,
 	"core/action":         3940,
-	"interfaces/telegram": 4167,
+	"interfaces/telegram": 4168,
 	"memory":              8372,
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"synthbot/core"
+	"synthbot/core/sorting"
 	"synthbot/core/watch"
 )
 
@@ -106,7 +107,7 @@ func (r *Running) ObserveStage(s watch.TurnStage) {
 func (r *Running) Now() []watch.TurnStage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.SortedFunc(maps.Values(r.turns), func(a, b watch.TurnStage) int {
+	return sorting.Sorted(maps.Values(r.turns), func(a, b watch.TurnStage) int {
 		byPath := cmp.Compare(a.Turn.Path.String(), b.Turn.Path.String())
 		return cmp.Or(a.Began.Compare(b.Began), byPath, cmp.Compare(a.Turn.Seq, b.Turn.Seq))
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
+	"synthbot/core/sorting"
 	"synthbot/core/txt"
 )
 
@@ -180,7 +181,7 @@ func (f *faultList) err(file string) error {
 		return nil
 	}
 	sorted := slices.Clone(f.list)
-	slices.SortStableFunc(sorted, func(a, b Fault) int {
+	sorting.SortStable(sorted, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Key, b.Key))
 	})
 	more := f.found - len(f.list)

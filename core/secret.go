@@ -2,9 +2,10 @@ package core
 
 import (
 	"net/url"
-	"slices"
 	"strings"
 	"unique"
+
+	"synthbot/core/sorting"
 )
 
 // Secret is a token or key. It prints as "[secret]" wherever it is printed,
@@ -44,7 +45,7 @@ func Conceal(secrets ...Secret) *strings.Replacer {
 			values = append(values, v, url.QueryEscape(v), url.PathEscape(v))
 		}
 	}
-	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) }) // one may begin with another
+	sorting.Sort(values, func(a, b string) int { return len(b) - len(a) }) // one may begin with another
 	var pairs []string
 	for _, v := range values {
 		if len(v) >= shortestSecret {

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"synthbot/core"
 	"synthbot/core/engine"
+	"synthbot/core/sorting"
 	"synthbot/core/txt"
 	"synthbot/core/watch"
 )
@@ -104,7 +104,7 @@ func (a *alerts) failing() (list []condition) {
 			list = append(list, *c)
 		}
 	}
-	slices.SortFunc(list, func(a, b condition) int { return a.since.Compare(b.since) })
+	sorting.Sort(list, func(a, b condition) int { return a.since.Compare(b.since) })
 	return list
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/fsnotify/fsnotify"
 
+	"synthbot/core/sorting"
 	"synthbot/core/txt"
 	"synthbot/plugins/blueprint"
 )
@@ -188,7 +189,7 @@ func (c *Config) keepFixed(next *Config) (later []string) {
 	if !slices.EqualFunc(was, is, same) {
 		later = append(later, "interfaces: the console")
 		next.Enabled = slices.Concat(was, others)
-		slices.SortFunc(next.Enabled, func(a, b enabled) int { return strings.Compare(a.Name, b.Name) })
+		sorting.Sort(next.Enabled, func(a, b enabled) int { return strings.Compare(a.Name, b.Name) })
 	}
 	var served blueprint.Serving
 	own := next.Blueprints()

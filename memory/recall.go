@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/sorting"
 )
 
 // Kinds of term; the first byte of each.
@@ -348,7 +349,7 @@ func (s *search) refine(best []int, counts []int) {
 	for _, k := range best {
 		s.hits[k].score = s.score(&s.hits[k])
 	}
-	slices.SortFunc(best, s.order)
+	sorting.Sort(best, s.order)
 }
 
 // origins are the visible places, and all above them.
@@ -434,7 +435,7 @@ func (f *topN[T]) add(x T) {
 }
 
 func (f *topN[T]) take() []T {
-	slices.SortFunc(f.all, f.order)
+	sorting.Sort(f.all, f.order)
 	f.all = f.all[:min(len(f.all), f.keep)]
 	return f.all
 }

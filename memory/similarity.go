@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"synthbot/core"
+	"synthbot/core/sorting"
 )
 
 // Bounds of a search by meaning.
@@ -74,7 +75,7 @@ func (s *search) candidates(origins []core.Path) []hit {
 	for i := range near {
 		near[i].similarity = s.similarity(near[i].origin, near[i].id)
 	}
-	slices.SortFunc(near, func(a, b hit) int {
+	sorting.Sort(near, func(a, b hit) int {
 		return cmp.Or(cmp.Compare(b.similarity, a.similarity), cmp.Compare(b.id, a.id))
 	})
 	return near

@@ -17,6 +17,7 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 
 	"synthbot/core"
+	"synthbot/core/sorting"
 )
 
 // View implements core.Store. Within f, no other View may begin and nothing may be
@@ -292,7 +293,7 @@ func (v *view) active(root core.Path, n int, keep func(core.Path) bool) (places 
 			all = append(all, activity{h.time, k})
 		}
 	}
-	slices.SortFunc(all, latest)
+	sorting.Sort(all, latest)
 	for _, a := range all {
 		if len(places) >= n {
 			break

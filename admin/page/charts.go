@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"synthbot/core/sorting"
 	"synthbot/core/watch"
 )
 
@@ -340,7 +341,7 @@ func most(who string, uses []Use, meant func(*Use) bool) []figures {
 
 // ranked returns the chart of the largest sums.
 func ranked(title, who string, sums map[string]float64, show func(float64) string) figures {
-	names := slices.SortedFunc(maps.Keys(sums), func(a, b string) int {
+	names := sorting.Sorted(maps.Keys(sums), func(a, b string) int {
 		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b))
 	})
 	s := series{Name: "in 30 days"}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/sorting"
 )
 
 // Limits of lists.
@@ -30,7 +31,7 @@ func (p *Page) places(v *visit) error {
 		if err != nil {
 			return err
 		}
-		slices.SortStableFunc(heads, func(a, b core.Head) int { return b.Time.Compare(a.Time) })
+		sorting.SortStable(heads, func(a, b core.Head) int { return b.Time.Compare(a.Time) })
 		total = len(heads)
 		for _, h := range heads[:min(len(heads), mostPlaces)] {
 			list = append(list, spot{h.Path.String(), h.Count, p.date(h.Time), e.private(h.Path), e.closed(h.Path)})

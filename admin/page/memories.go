@@ -3,10 +3,10 @@ package page
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/sorting"
 )
 
 // maxMemory is the size limit of a memory in bytes.
@@ -103,7 +103,7 @@ func (p memoryPages) foundOnes(v *visit) error {
 func (p memoryPages) visible(v *visit) (see []core.Path, err error) {
 	err = p.looking(v, func(view core.View, e *privacyFilter) error {
 		heads, err := view.Places(core.Path{})
-		slices.SortStableFunc(heads, func(a, b core.Head) int { return b.Time.Compare(a.Time) })
+		sorting.SortStable(heads, func(a, b core.Head) int { return b.Time.Compare(a.Time) })
 		for _, h := range heads {
 			if len(see) < mostPlaces && !e.closed(h.Path) {
 				see = append(see, h.Path)

@@ -9,6 +9,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/llm"
+	"synthbot/core/sorting"
 )
 
 // lastLooked is how many of the latest entries of a place are searched for a user.
@@ -153,6 +154,6 @@ func (p *Page) openings(ctx context.Context) ([]opened, error) {
 			list = append(list, opened{i.Path.String(), at[:min(len(at), 19)], o.Reason, o.Session})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b opened) int { return strings.Compare(b.Time, a.Time) })
+	sorting.SortStable(list, func(a, b opened) int { return strings.Compare(b.Time, a.Time) })
 	return list, nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/sorting"
 )
 
 // Limits of logins and sessions.
@@ -185,7 +186,7 @@ func (d *logins) list() (all []session) {
 	for _, s := range d.sessions {
 		all = append(all, *s)
 	}
-	slices.SortFunc(all, func(a, b session) int { return cmp.Or(b.began.Compare(a.began), cmp.Compare(a.id, b.id)) })
+	sorting.Sort(all, func(a, b session) int { return cmp.Or(b.began.Compare(a.began), cmp.Compare(a.id, b.id)) })
 	return all
 }
 

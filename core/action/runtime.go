@@ -15,6 +15,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/recent"
 	"synthbot/core/schema"
+	"synthbot/core/sorting"
 )
 
 // Journal is one turn's memory of what was done. Key.Turn is always the turn's.
@@ -302,7 +303,7 @@ func (e *execution) checkNext(t task, d *Definition, next []core.Step) []core.St
 	if len(c.faults) > 0 {
 		e.log.Warn("next steps refused", "action", d.Name, "faults", c.faults)
 	}
-	slices.SortStableFunc(steps, func(a, b core.Step) int { return cmp.Compare(b.Priority, a.Priority) })
+	sorting.SortStable(steps, func(a, b core.Step) int { return cmp.Compare(b.Priority, a.Priority) })
 	return steps
 }
 

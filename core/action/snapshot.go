@@ -15,6 +15,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/recent"
+	"synthbot/core/sorting"
 	"synthbot/core/txt"
 )
 
@@ -56,7 +57,7 @@ func Build(plugins ...core.Plugin) (*Snapshot, error) {
 		errs = append(errs, s.register(d))
 	}
 	s.external = nil
-	slices.SortFunc(s.definitions, byName)
+	sorting.Sort(s.definitions, byName)
 	errs = append(errs, s.lintDependencies())
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -226,7 +227,7 @@ func (s *Snapshot) Concerned(faults []core.Fault) []*Definition {
 			concerned[d.Name] = d
 		}
 	}
-	return slices.SortedFunc(maps.Values(concerned), byName)
+	return sorting.Sorted(maps.Values(concerned), byName)
 }
 
 func byName(a, b *Definition) int { return strings.Compare(a.Name, b.Name) }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/sorting"
 )
 
 // Registry is a set of commands. The zero value is empty. It does not change.
@@ -30,7 +31,7 @@ func New(lists ...[]Command) (*Registry, error) {
 			continue
 		}
 		r.list = append(r.list, c)
-		slices.SortFunc(r.list, func(a, b Command) int { return strings.Compare(a.Name, b.Name) })
+		sorting.Sort(r.list, func(a, b Command) int { return strings.Compare(a.Name, b.Name) })
 	}
 	return r, errors.Join(faults...)
 }

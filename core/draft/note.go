@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"synthbot/core/driver"
+	"synthbot/core/sorting"
 )
 
 // note says which message is a draft, or how to find it. Drivers of the same bot
@@ -151,7 +152,7 @@ func (d *Drafts) leftIn(ctx context.Context, place string) (list []note) {
 	if err != nil {
 		return nil
 	}
-	slices.SortFunc(list, func(a, b note) int { return strings.Compare(a.key(), b.key()) })
+	sorting.Sort(list, func(a, b note) int { return strings.Compare(a.key(), b.key()) })
 	return slices.DeleteFunc(list, func(n note) bool {
 		noted, ok := now[n.key()]
 		gone := !ok || noted.Key != n.Key

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"synthbot/core/sorting"
 )
 
 // Limits of what is looked at of one text.
@@ -83,7 +85,7 @@ func Telling(words []string) []string {
 		return words
 	}
 	sorted := slices.Clone(words)
-	slices.SortStableFunc(sorted,
+	sorting.SortStable(sorted,
 		func(a, b string) int { return cmp.Compare(utf8.RuneCountInString(b), utf8.RuneCountInString(a)) })
 	return sorted[:askMax]
 }

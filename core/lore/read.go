@@ -6,9 +6,10 @@ import (
 	"errors"
 	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
+
+	"synthbot/core/sorting"
 )
 
 // Read reads a character_book of a character card, or a world-info export. Books are written
@@ -47,7 +48,7 @@ func entries(data json.RawMessage) (all []json.RawMessage, err error) {
 	case json.Unmarshal(data, &byNumber) != nil:
 		return nil, errors.New("entries: neither a list nor an object: remove it, or get the card again")
 	}
-	keys := slices.SortedFunc(maps.Keys(byNumber), func(a, b string) int {
+	keys := sorting.Sorted(maps.Keys(byNumber), func(a, b string) int {
 		n, _ := strconv.Atoi(a) // 0 if it is not a number
 		m, _ := strconv.Atoi(b)
 		return cmp.Or(cmp.Compare(n, m), cmp.Compare(a, b))

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core/hint"
+	"synthbot/core/sorting"
 	"synthbot/core/txt"
 )
 
@@ -24,7 +25,7 @@ const (
 // instructions and memories the strongest few stay, none twice. The order in which
 // hints arrive does not matter.
 func Merge(hints []hint.Hint, override, fallback string) Recon {
-	sorted := slices.SortedFunc(slices.Values(hints), func(a, b hint.Hint) int {
+	sorted := sorting.Sorted(slices.Values(hints), func(a, b hint.Hint) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Text, b.Text))
 	})
 	r := Recon{Language: languageTag(override)}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"synthbot/core"
+	"synthbot/core/sorting"
 )
 
 // Marks tell people apart whose names look alike in a prompt: each one's tag, or a
@@ -88,7 +89,7 @@ func (n *names) note(who person, name string) {
 
 // marks gives one to everybody whose folded name is another person's, too.
 func (n *names) marks() Marks {
-	slices.SortStableFunc(n.list, func(a, b called) int { return strings.Compare(a.name, b.name) })
+	sorting.SortStable(n.list, func(a, b called) int { return strings.Compare(a.name, b.name) })
 	var marks Marks
 	for from := 0; from < len(n.list); {
 		to := from + 1

@@ -14,6 +14,7 @@ import (
 
 	"synthbot/config"
 	"synthbot/core"
+	"synthbot/core/sorting"
 )
 
 // Layer is what one source sets for a path and all places below it.
@@ -131,7 +132,7 @@ func (c *Changes[T]) All() []*Layer[T] { return sorted(slices.Collect(maps.Value
 
 // sorted puts shorter paths before longer ones, and keeps the order of equal ones.
 func sorted[T any](layers []*Layer[T]) []*Layer[T] {
-	slices.SortStableFunc(layers, func(a, b *Layer[T]) int {
+	sorting.SortStable(layers, func(a, b *Layer[T]) int {
 		return cmp.Or(cmp.Compare(depth(a.Path), depth(b.Path)), strings.Compare(a.Path.String(), b.Path.String()))
 	})
 	return layers

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"synthbot/core"
+	"synthbot/core/sorting"
 )
 
 // Resolver returns the settings that apply in a place, and where each comes from. Safe for concurrent use.
@@ -64,7 +65,7 @@ func (r *Resolver[T]) paths(place core.Path) (list []core.Path) {
 	}
 	// The place's own paths come first, so that once the list is reversed they win
 	// over equally long ones of a category.
-	slices.SortStableFunc(list, func(a, b core.Path) int { return depth(b) - depth(a) })
+	sorting.SortStable(list, func(a, b core.Path) int { return depth(b) - depth(a) })
 	slices.Reverse(list)
 	return list
 }

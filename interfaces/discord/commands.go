@@ -17,6 +17,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/sorting"
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -101,7 +102,7 @@ func (r *responder) list(guild string) []appCommand {
 			list = append(list, menu)
 		}
 	}
-	slices.SortFunc(list, func(a, b appCommand) int {
+	sorting.Sort(list, func(a, b appCommand) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), strings.Compare(a.Name, b.Name))
 	})
 	return list

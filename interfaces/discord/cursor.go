@@ -5,12 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"synthbot/core/driver"
+	"synthbot/core/sorting"
 )
 
 // How many channels are remembered, and how many of direct messages if others must make
@@ -164,7 +164,7 @@ func (c *cursors) evict() {
 
 // byNeed lists the channels; the first is the one where the bot was spoken to last. c.mu is held.
 func (c *cursors) byNeed() []string {
-	return slices.SortedFunc(maps.Keys(c.all), func(a, b string) int {
+	return sorting.Sorted(maps.Keys(c.all), func(a, b string) int {
 		x, y := c.all[a], c.all[b]
 		return cmp.Or(y.Awake.Compare(x.Awake), y.Seen.Compare(x.Seen))
 	})

@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core/driver"
 	"synthbot/core/recent"
+	"synthbot/core/sorting"
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -140,7 +141,7 @@ func (a *account) page(ctx context.Context, channel, after string, n int) ([]mes
 		Query: url.Values{"after": {after}, "limit": {strconv.Itoa(n)}},
 	})
 	page = slices.DeleteFunc(page, func(m message) bool { return !newer(m.ID, after) })
-	slices.SortFunc(page, func(a, b message) int {
+	sorting.Sort(page, func(a, b message) int {
 		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 	})
 	return page, err

@@ -4,11 +4,11 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"slices"
 	"time"
 
 	"synthbot/core/driver"
 	"synthbot/core/recent"
+	"synthbot/core/sorting"
 )
 
 // replyAge is how long Discord accepts an answer, less a little.
@@ -68,7 +68,7 @@ func (r *replies) add(p pending) {
 func (r *replies) find(match func(pending) bool) (pending, bool) {
 	all, _ := r.noted()
 	byAge := func(a, b pending) int { return a.At.Compare(b.At) }
-	for _, p := range slices.SortedFunc(maps.Values(all), byAge) {
+	for _, p := range sorting.Sorted(maps.Values(all), byAge) {
 		if match(p) {
 			p.taken, _ = r.taken.Get(p.ID)
 			return p, true

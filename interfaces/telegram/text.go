@@ -15,6 +15,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/markdown"
+	"synthbot/core/sorting"
 	"synthbot/core/txt"
 )
 
@@ -344,7 +345,7 @@ func linked(text string, entities []entity) string {
 	links := slices.DeleteFunc(slices.Clone(entities), func(e entity) bool {
 		return e.Type != "text_link" || shows(at.span(e.Offset, e.Length), e.URL)
 	})
-	slices.SortStableFunc(links, byEnd)
+	sorting.SortStable(links, byEnd)
 	var out strings.Builder
 	from := 0
 	for _, e := range links {
@@ -421,7 +422,7 @@ func unquoted(text string, entities []entity) (own, quoted string) {
 	at := unitsOf(text)
 	part := func(from, to int) string { return linked(at.span(from, to-from), within(entities, from, to)) }
 	from := 0
-	for _, q := range slices.SortedStableFunc(slices.Values(entities), byEnd) {
+	for _, q := range sorting.SortedStable(slices.Values(entities), byEnd) {
 		if isQuote(q) {
 			own, quoted = lines(own, part(from, q.Offset)), lines(quoted, part(q.Offset, end(q)))
 			from = max(from, end(q))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/sorting"
 )
 
 // place is where a beat may go.
@@ -43,7 +44,7 @@ func (p *Plugin) candidates(ctx context.Context, b *beat, zone *time.Location, a
 		return nil, fmt.Errorf("beats: %w", err)
 	}
 	list = slices.DeleteFunc(list, func(at place) bool { return p.zone(at.wants).String() != zone.String() })
-	slices.SortFunc(list, func(x, y place) int {
+	sorting.Sort(list, func(x, y place) int {
 		return cmp.Or(y.last.Compare(x.last), cmp.Compare(x.path.String(), y.path.String()))
 	})
 	return slices.CompactFunc(list, func(x, y place) bool { return x.path == y.path }), nil

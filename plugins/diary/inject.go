@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/sorting"
 	"synthbot/core/txt"
 )
 
@@ -50,7 +51,7 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 		}
 		full = size > p.config.Bytes
 	}
-	slices.SortStableFunc(notes, func(a, b shownNote) int { return b.time.Compare(a.time) })
+	sorting.SortStable(notes, func(a, b shownNote) int { return b.time.Compare(a.time) })
 	n := sort.Search(len(notes), func(i int) bool { return len(core.JSON(notes[:i+1])) > p.config.Bytes })
 	if n == 0 {
 		return nil, nil

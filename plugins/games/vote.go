@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/sorting"
 	"synthbot/core/txt"
 )
 
@@ -328,7 +329,7 @@ func (o *poll) result() standing {
 // said is the result in words.
 func (s standing) said() string {
 	list := slices.Clone(s.Votes)
-	slices.SortStableFunc(list, func(a, b counted) int { return b.Votes - a.Votes })
+	sorting.SortStable(list, func(a, b counted) int { return b.Votes - a.Votes })
 	texts := make([]string, len(list))
 	for i, c := range list {
 		texts[i] = fmt.Sprintf("%s: %d", c.Option, c.Votes)

@@ -6,11 +6,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/sorting"
 	"synthbot/core/txt"
 )
 
@@ -83,7 +83,7 @@ func (p *Plugin) Gaps(ctx context.Context, out io.Writer) error {
 			gaps = append(gaps, g)
 		}
 	}
-	slices.SortStableFunc(gaps, func(a, b gap) int { return b.Time.Compare(a.Time) })
+	sorting.SortStable(gaps, func(a, b gap) int { return b.Time.Compare(a.Time) })
 	for _, g := range gaps {
 		fmt.Fprintf(out, "%s  %s  %s\n", g.Time.Format(time.DateOnly), g.Place, txt.Line(g.Question))
 	}

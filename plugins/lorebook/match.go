@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"synthbot/core/sorting"
 	"synthbot/core/txt"
 )
 
@@ -75,7 +76,7 @@ func prepare(b Book, c Config) (v *volume, broken int) {
 			v.entries = append(v.entries, e)
 		}
 	}
-	slices.SortStableFunc(v.entries, func(a, b *entry) int { return cmp.Compare(a.order, b.order) })
+	sorting.SortStable(v.entries, func(a, b *entry) int { return cmp.Compare(a.order, b.order) })
 	return v, r.broken
 }
 

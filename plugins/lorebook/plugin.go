@@ -9,6 +9,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/hint"
+	"synthbot/core/sorting"
 )
 
 // Plugin is the plugin. It does not change after New.
@@ -42,7 +43,7 @@ func New(h core.Host, c Config) (*Plugin, error) {
 	for _, one := range c.Cards {
 		p.cards = append(p.cards, card{one, p.ready(one.Book, one.Char)})
 	}
-	slices.SortStableFunc(p.cards, func(a, b card) int { return len(b.Path.String()) - len(a.Path.String()) })
+	sorting.SortStable(p.cards, func(a, b card) int { return len(b.Path.String()) - len(a.Path.String()) })
 	return p, nil
 }
 
@@ -89,7 +90,7 @@ func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]hint.Hint, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	slices.SortStableFunc(chosen, func(a, b *entry) int { return a.order - b.order })
+	sorting.SortStable(chosen, func(a, b *entry) int { return a.order - b.order })
 	filled := func(e *entry) string { return fill(e.text, char, cmp.Or(s.Author.Name, "the person")) }
 	chosen = fit(chosen, maxTold, func(e *entry) int { return len(filled(e)) })
 	hints := make([]hint.Hint, len(chosen))

@@ -32,6 +32,7 @@ import (
 	"synthbot/core/action"
 	"synthbot/core/outbound"
 	"synthbot/core/program"
+	"synthbot/core/sorting"
 	"synthbot/core/txt"
 )
 
@@ -101,7 +102,7 @@ func named(entries []entry) []core.Action {
 		}
 		list = append(list, a)
 	}
-	slices.SortFunc(list, func(a, b core.Action) int { return strings.Compare(a.Name, b.Name) })
+	sorting.Sort(list, func(a, b core.Action) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
 

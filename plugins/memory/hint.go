@@ -11,6 +11,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/hint"
 	"synthbot/core/lexicon"
+	"synthbot/core/sorting"
 	"synthbot/core/txt"
 	"synthbot/core/users"
 )
@@ -81,7 +82,7 @@ func (p *Plugin) pinned(ctx context.Context, s *core.Scene) ([]core.Fact, error)
 			facts = append(facts, f.Fact)
 		}
 	}
-	slices.SortStableFunc(facts, func(a, b core.Fact) int { return cmp.Compare(b.Importance, a.Importance) })
+	sorting.SortStable(facts, func(a, b core.Fact) int { return cmp.Compare(b.Importance, a.Importance) })
 	return facts[:min(len(facts), pinnedMax)], nil
 }
 
@@ -106,7 +107,7 @@ func (p *Plugin) answering(ctx context.Context, s *core.Scene) ([]core.Fact, err
 			facts = append(facts, f.Fact)
 		}
 	}
-	slices.SortStableFunc(facts, func(a, b core.Fact) int { return cmp.Compare(has[b.ID], has[a.ID]) })
+	sorting.SortStable(facts, func(a, b core.Fact) int { return cmp.Compare(has[b.ID], has[a.ID]) })
 	return facts, nil
 }
 

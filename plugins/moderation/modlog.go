@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/sorting"
 	"synthbot/core/txt"
 )
 
@@ -189,7 +190,7 @@ func (l *modLog) read(item *core.Item, id string) error {
 // finish sorts what was read, and adds to the events who caused them. It returns the deeds
 // whose event is gone.
 func (l *modLog) finish(deeds []core.Item) (orphans []core.Item, err error) {
-	slices.SortFunc(l.events, func(a, b event) int { return cmp.Compare(a.id, b.id) })
+	sorting.Sort(l.events, func(a, b event) int { return cmp.Compare(a.id, b.id) })
 	for _, item := range deeds {
 		id := strings.TrimPrefix(item.Key, didKey)
 		i, ok := slices.BinarySearchFunc(l.events, id, func(e event, id string) int { return cmp.Compare(e.id, id) })

@@ -17,6 +17,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/gate"
+	"synthbot/core/sorting"
 )
 
 // Keys of items. Except for the first and the last, something follows.
@@ -365,7 +366,7 @@ func (r *records) find(wanted func(*hold) bool) (found []hold) {
 		}
 	}
 	r.mu.Unlock()
-	slices.SortFunc(found, func(a, b hold) int {
+	sorting.Sort(found, func(a, b hold) int {
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.key(), b.key()))
 	})
 	return found

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/gate"
+	"synthbot/core/sorting"
 	"synthbot/core/txt"
 )
 
@@ -242,7 +242,7 @@ func (p *Plugin) Waiting(ctx context.Context) ([]core.Path, error) {
 	for _, v := range p.codes {
 		people = append(people, v.Person)
 	}
-	slices.SortFunc(people, func(a, b core.Path) int { return strings.Compare(a.String(), b.String()) })
+	sorting.Sort(people, func(a, b core.Path) int { return strings.Compare(a.String(), b.String()) })
 	return people, nil
 }
 

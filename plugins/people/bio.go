@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/sorting"
 )
 
 // bio is what may be shown about a user, the newest first.
@@ -90,7 +91,7 @@ func newest(a, b value) int {
 // user's own words.
 func (b *bio) normalize() {
 	for f, values := range b.fields {
-		slices.SortFunc(values, newest)
+		sorting.Sort(values, newest)
 		var once []value
 		for _, v := range values {
 			if !holds(once, v.Text) && (!f.single() || len(once) == 0) {
@@ -103,7 +104,7 @@ func (b *bio) normalize() {
 		return h.Field.single() && len(b.fields[h.Field]) > 0 ||
 			holds(b.fields[h.Field], h.Says) || holds(b.fields[h.Field.opposite()], h.Says)
 	})
-	slices.SortFunc(b.others,
+	sorting.Sort(b.others,
 		func(x, y hearsay) int { return cmp.Or(newest(x.value, y.value), strings.Compare(x.By, y.By)) })
 }
 

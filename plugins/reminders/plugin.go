@@ -26,6 +26,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/sorting"
 	"synthbot/core/spoken"
 	"synthbot/core/timezone"
 	"synthbot/plugins/reminders/calendar"
@@ -290,7 +291,7 @@ func (p *Plugin) here(ctx context.Context, a asker, all bool) ([]reminder, error
 			list = append(list, r)
 		}
 	}
-	slices.SortFunc(list, func(a, b reminder) int { return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.ID, b.ID)) })
+	sorting.Sort(list, func(a, b reminder) int { return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.ID, b.ID)) })
 	return list, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"synthbot/core/engine/offline/who"
+	"synthbot/core/sorting"
 )
 
 // settle orders the books: the one of the message's own words first, else that of what the user said
@@ -26,7 +27,7 @@ func (s *speaker) settle(books []*phrasebook) {
 	}
 	s.weigh(weights, books, s.message(), 1)
 	s.books = slices.Clone(books)
-	slices.SortStableFunc(s.books, func(a, b *phrasebook) int { return cmp.Compare(weights[b], weights[a]) })
+	sorting.SortStable(s.books, func(a, b *phrasebook) int { return cmp.Compare(weights[b], weights[a]) })
 	s.book = s.books[0]
 }
 

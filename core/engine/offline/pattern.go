@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"synthbot/core/sorting"
 )
 
 // phrase is one thing that people say.
@@ -132,7 +134,7 @@ func (b *phrasebook) at(words []word, i int) (all []found) {
 			})
 		}
 	}
-	slices.SortStableFunc(all, func(f, g found) int {
+	sorting.SortStable(all, func(f, g found) int {
 		return cmp.Or(cmp.Compare(f.late(i), g.late(i)), cmp.Compare(g.words, f.words),
 			cmp.Compare(len(g.slots), len(f.slots)))
 	})

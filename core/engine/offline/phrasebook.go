@@ -1,15 +1,21 @@
 package offline
 
 import (
-	"embed"
+	"archive/zip"
+	"bytes"
+	_ "embed"
+	"io/fs"
 	"slices"
 	"strings"
 
 	"synthbot/core/txt"
 )
 
-//go:embed words/*.txt
-var files embed.FS
+// archive has the files of the folder words, packed.
+//
+//go:generate go run ../../../scripts/pack words.zip words
+//go:embed words.zip
+var archive []byte
 
 // phrasebook is what one language's file holds. See words/en.txt for its form.
 type phrasebook struct {
@@ -24,9 +30,13 @@ type phrasebook struct {
 func languages() []string { return []string{"en", "de", "it", "es", "fr"} }
 
 func readBooks() []*phrasebook {
+	files, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+	if err != nil {
+		panic(err) // it is our own
+	}
 	var books []*phrasebook
 	for _, language := range languages() {
-		text, err := files.ReadFile("words/" + language + ".txt")
+		text, err := fs.ReadFile(files, language+".txt")
 		if err == nil { // a test holds the files and the list together
 			books = append(books, readBook(language, string(text)))
 		}

@@ -24,6 +24,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/driver"
+	"synthbot/core/sorting"
 )
 
 const (
@@ -335,7 +336,7 @@ func (c *Client) takeCalls(ctx context.Context, in Intake, calls <-chan hookCall
 		case call := <-calls:
 			waiting = append(waiting, call)
 		}
-		slices.SortStableFunc(waiting, func(a, b hookCall) int { return cmp.Compare(a.id, b.id) })
+		sorting.SortStable(waiting, func(a, b hookCall) int { return cmp.Compare(a.id, b.id) })
 		raws := make([]json.RawMessage, len(waiting))
 		for n, call := range waiting {
 			raws[n] = call.raw

@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"synthbot/core/sorting"
 	"synthbot/core/txt"
 )
 
@@ -103,7 +104,7 @@ func next(d *json.Decoder, left *int, depth int) (v value, err error) {
 func (v value) arrange(fields []string) {
 	if v.kind == object {
 		place := func(e value) uint { return uint(slices.Index(fields, e.key)) } // -1 is the last one
-		slices.SortStableFunc(v.list, func(a, b value) int { return cmp.Compare(place(a), place(b)) })
+		sorting.SortStable(v.list, func(a, b value) int { return cmp.Compare(place(a), place(b)) })
 	}
 	for _, e := range v.list {
 		e.arrange(fields)

@@ -347,10 +347,14 @@ func root(value *big.Rat) (*big.Rat, error) {
 	if value.Sign() < 0 {
 		return nil, ErrNegative
 	}
-	f := new(big.Float).SetPrec(200).SetRat(value)
-	exact, _ := f.Sqrt(f).Rat(nil)
-	return exact, nil
+	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(rootDigits), nil)
+	scaled := new(big.Int).Mul(value.Num(), new(big.Int).Mul(scale, scale))
+	scaled.Quo(scaled, value.Denom())
+	return new(big.Rat).SetFrac(scaled.Sqrt(scaled), scale), nil
 }
+
+// rootDigits is how many decimals of a square root are exact.
+const rootDigits = 60
 
 // measure is a unit: how many of its kind's base it is, and for temperatures where its zero lies.
 type measure struct {
