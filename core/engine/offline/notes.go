@@ -243,7 +243,7 @@ func (s noting) forget(m understood) plan {
 	case m.topic == "forgetall":
 		return s.speak("", s.say("forgetall"))
 	case m.rest() == "" && s.saidBefore(last, "reminded", "remindedagain") && s.has(actionList):
-		return reminding{s.speaker}.listReminders()
+		return reminding(s).listReminders()
 	case !s.has(actionForget) || !s.has(actionSearch):
 		return s.speak("", s.say("remembernone"))
 	case text == "":
