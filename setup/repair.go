@@ -39,8 +39,9 @@ func Repairs(env *daemon.Env) ([]Repair, error) {
 			list = append(list, tighten(file, 0o037)...)
 		}
 	}
+	isBroken := func(f config.Fault) bool { return f.Key == "" } // it may name another directory
 	dir, err := cfg.DataDir(env.Getenv)
-	if err != nil {
+	if err != nil || slices.ContainsFunc(faults, isBroken) {
 		return list, nil
 	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {

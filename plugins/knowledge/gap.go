@@ -26,7 +26,8 @@ const (
 	questionMax = 500 // characters
 )
 
-// noteGap keeps a question that nothing answered, and puts it to the people who may know.
+// noteGap keeps a question that nothing answered, and puts it to the people who may know, unless it
+// was asked in private.
 func (p *Plugin) noteGap(ctx context.Context, c *core.Call, query string) error {
 	question := txt.ClipLine(p.asked(ctx, c, query), questionMax)
 	owner, err := c.Person()
@@ -40,7 +41,7 @@ func (p *Plugin) noteGap(ctx context.Context, c *core.Call, query string) error 
 		*g = gap{question, c.Path, p.host.Clock()}
 		return true, nil
 	})
-	if err != nil || !isNew || p.config.Escalate.IsZero() {
+	if err != nil || !isNew || !p.escalates(c) {
 		return err
 	}
 	text := fmt.Sprintf("❓ No document answers this question from `%s`:\n%s", c.Path, txt.Literal(question))
@@ -49,6 +50,9 @@ func (p *Plugin) noteGap(ctx context.Context, c *core.Call, query string) error 
 	}
 	return nil
 }
+
+// escalates reports whether a question is put to others: what is said in private stays there.
+func (p *Plugin) escalates(c *core.Call) bool { return !c.Private && !p.config.Escalate.IsZero() }
 
 // asked is what was asked, in the asker's own words if they are known.
 func (p *Plugin) asked(ctx context.Context, c *core.Call, query string) (text string) {

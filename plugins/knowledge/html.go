@@ -108,7 +108,8 @@ func isFrame(n *html.Node) bool {
 func isHidden(n *html.Node) bool {
 	style := strings.ToLower(strings.Join(strings.Fields(attribute(n, "style")), ""))
 	for _, hiding := range []string{
-		"display:none", "visibility:hidden", "visibility:collapse", "font-size:0", "opacity:0;", "text-indent:-",
+		"display:none", "visibility:hidden", "visibility:collapse", "font-size:0;", "font-size:0p", "opacity:0;",
+		"text-indent:-9",
 	} {
 		if strings.Contains(style+";", hiding) {
 			return true

@@ -150,8 +150,8 @@ func (p *Plugin) searchAction() core.Action {
 }
 
 // emptyNote tells the model that nothing was found.
-func (p *Plugin) emptyNote() string {
-	if p.config.Escalate.IsZero() {
+func (p *Plugin) emptyNote(c *core.Call) string {
+	if !p.escalates(c) {
 		return "No document answers that: say so."
 	}
 	return "No document answers that: say so, and that people who may know were asked."
@@ -175,7 +175,7 @@ func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core
 		if err := p.noteGap(ctx, &c, s.Query); err != nil {
 			return core.Result{}, err
 		}
-		return core.Output(map[string]any{"passages": list, "note": p.emptyNote()}), nil
+		return core.Output(map[string]any{"passages": list, "note": p.emptyNote(&c)}), nil
 	}
 	return core.Output(map[string]any{"foreign": offerNote, "passages": list}), nil
 }

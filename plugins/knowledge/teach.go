@@ -14,8 +14,8 @@ import (
 	"synthbot/core/txt"
 )
 
-// entry is what somebody taught, an item without a path. Who did lies under their own path
-// (taughtPrefix), so that it is erased with them.
+// entry is what somebody taught. Its item has the path of the user whose message it repeats, so that
+// their words are erased with them, or no path. Who taught it lies under their own path (taughtPrefix).
 type entry struct {
 	Text  string    `json:"text"`
 	Group core.Path `json:"group,omitzero"` // where it is seen; zero: everywhere
@@ -49,12 +49,16 @@ func (p *Plugin) Commands() []command.Command {
 
 // teach adds an entry.
 func (p *Plugin) teach(ctx context.Context, c command.Call) (string, error) {
-	text := strings.TrimSpace(c.Args["text"])
+	text, owner := strings.TrimSpace(c.Args["text"]), core.Path{}
 	if text == "" && c.Target != "" {
 		err := p.host.Reader.View(ctx, func(v core.View) error {
 			e, ok, err := v.Entry(c.Path, c.Target)
-			if ok && !e.Deleted {
-				text = strings.TrimSpace(e.Message.AllText())
+			if err != nil || !ok || e.Deleted {
+				return err
+			}
+			text = strings.TrimSpace(e.Message.AllText())
+			if !e.Self && e.Message.Author.ID != "" {
+				owner, err = e.Message.Path.Person(e.Message.Author.ID)
 			}
 			return err
 		})
@@ -71,7 +75,7 @@ func (p *Plugin) teach(ctx context.Context, c command.Call) (string, error) {
 	id := strings.ToLower(rand.Text()[:6])
 	e := entry{Text: clean(text), Group: groupOf(&c), Time: p.host.Clock()}
 	err := p.host.Items.PutAll(ctx,
-		core.NewItem(core.Path{}, entryPrefix+id, e),
+		core.NewItem(owner, entryPrefix+id, e),
 		core.NewItem(c.Person, taughtPrefix+id, map[string]any{"time": e.Time, "place": c.Path}))
 	if err == nil {
 		err = p.index(ctx, id, e)
@@ -106,10 +110,13 @@ func (p *Plugin) index(ctx context.Context, id string, e entry) error {
 // unteach takes an entry back. Authors, moderators in its group, and admins may do that.
 func (p *Plugin) unteach(ctx context.Context, c command.Call) (string, error) {
 	id := strings.Trim(c.Args["id"], "`")
-	e, ok, err := core.GetItem[entry](ctx, p.host.Items, core.Path{}, entryPrefix+id)
+	items, err := p.host.Items.List(ctx, core.Path{})
 	if err != nil {
 		return "", err
 	}
+	i := slices.IndexFunc(items, func(i core.Item) bool { return i.Key == entryPrefix+id })
+	var e entry
+	ok := i >= 0 && items[i].Decode(&e) == nil
 	_, isAuthor, err := p.host.Items.Get(ctx, c.Person, taughtPrefix+id)
 	if err != nil {
 		return "", err
@@ -123,7 +130,7 @@ func (p *Plugin) unteach(ctx context.Context, c command.Call) (string, error) {
 		return "", core.Errorf(core.Forbidden, "Somebody else taught me that: only they, moderators and admins may.")
 	}
 	err = p.host.Items.PutAll(ctx,
-		core.NewItem(core.Path{}, entryPrefix+id, nil), core.NewItem(c.Person, taughtPrefix+id, nil))
+		core.NewItem(items[i].Path, entryPrefix+id, nil), core.NewItem(c.Person, taughtPrefix+id, nil))
 	if err == nil {
 		err = p.host.Passages.DropDocuments(ctx, taughtIn(e.Group), id)
 	}
@@ -143,7 +150,7 @@ func (p *Plugin) syncTaught(ctx context.Context) error {
 	for i := range items {
 		id, ok := strings.CutPrefix(items[i].Key, entryPrefix)
 		var e entry
-		if !ok || !items[i].Path.IsZero() || items[i].Decode(&e) != nil {
+		if !ok || items[i].Decode(&e) != nil {
 			continue
 		}
 		source := taughtIn(e.Group)
