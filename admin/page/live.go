@@ -117,7 +117,7 @@ func (p *Page) tell(s *stream, ends []watch.TurnEnd) {
 // event renders data as one event.
 func (p *Page) event(b *bytes.Buffer, name, sheet string, data any) {
 	var line bytes.Buffer
-	if err := p.sheets["now"].execute(&line, sheet, data); err != nil {
+	if err := p.sheets["now"].Execute(&line, sheet, data); err != nil {
 		p.Log.Error("a turn cannot be shown", "err", err)
 		return
 	}

@@ -12,9 +12,12 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"synthbot/admin"
+	"synthbot/admin/page/template"
 	"synthbot/core"
 	"synthbot/core/llm"
 )
@@ -86,7 +89,7 @@ type Page struct {
 	logins  logins
 	streams chan struct{} // a token for each open live stream
 	queue   queue
-	sheets  map[string]templateSet
+	sheets  map[string]template.Set
 	mux     *http.ServeMux
 }
 
@@ -98,6 +101,21 @@ var assets embed.FS
 
 //go:embed templates/*.html
 var templates embed.FS
+
+// sheets reads all templates, each with the layout and what several of them use.
+func sheets() map[string]template.Set {
+	all := make(map[string]template.Set)
+	entries, err := templates.ReadDir("templates")
+	if err != nil {
+		panic(err) // the folder is part of the program
+	}
+	common := []string{"templates/layout.html", "templates/chart.html", "templates/opening.html"}
+	for _, e := range entries {
+		files := append(slices.Clone(common), "templates/"+e.Name())
+		all[strings.TrimSuffix(e.Name(), ".html")] = template.Read(templates, files...)
+	}
+	return all
+}
 
 // New makes a page. Handler serves it, and Run samples the queue.
 func New(o Options) *Page {

@@ -2,7 +2,6 @@ package page
 
 import (
 	"html"
-	"math"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -385,32 +384,6 @@ func TestCharts(t *testing.T) {
 	}
 }
 
-// TestLabels holds the labels of an axis to be what they say, and short enough.
-func TestLabels(t *testing.T) {
-	for _, m := range []float64{1, 2, 4, 5} {
-		for k := range 9 {
-			top := m * math.Pow10(k)
-			f := figures{Labels: []string{""}, Series: []series{{Values: []float64{top}}}}
-			for i, tick := range f.draw().Up {
-				value, unit, _ := strings.Cut(tick.Text, " ")
-				got, err := strconv.ParseFloat(value, 64)
-				got *= map[string]float64{"": 1, "k": 1e3, "M": 1e6}[unit]
-				if want := top * float64(i) / chartSteps; got != want || err != nil || len(tick.Text) > 7 || strings.Contains(value, "e") {
-					t.Errorf("%v is written as %q", want, tick.Text)
-				}
-			}
-		}
-	}
-	f := figures{Labels: []string{"x"}, Series: []series{{Name: "tokens", Values: []float64{1234567}}}}
-	if d := f.draw(); d.Rows[0].Cells[0] != "1234567" || d.Bars[0].Tip != "x, tokens: 1234567" {
-		t.Errorf("a figure is not told whole: %q, %q", d.Rows[0].Cells[0], d.Bars[0].Tip)
-	}
-	f.show = money
-	if d := f.draw(); d.Rows[0].Cells[0] != "1234567.0000" || d.Up[chartSteps].Text != "2 M" || d.Up[0].Text != "0.0000" {
-		t.Errorf("money: %q, up to %v", d.Rows[0].Cells[0], d.Up)
-	}
-}
-
 // TestTimesOfTurns holds the figures of ten turns against what they are.
 func TestTimesOfTurns(t *testing.T) {
 	w := newWorld(t)
@@ -420,7 +393,7 @@ func TestTimesOfTurns(t *testing.T) {
 		ends = append(ends, watch.TurnEnd{Trace: &watch.Trace{Began: w.clock(), Took: took, Thought: thought}})
 	}
 	all := chartPage{w.page}.timely(ends)
-	models, own := all[0].draw(), all[1].draw()
+	models, own := all[0].Draw(), all[1].Draw()
 	if got := strings.Join(models.Rows[0].Cells, " "); got != "5.0 s 10.0 s" {
 		t.Errorf("models: half within, and 95 %%: %s", got)
 	}

@@ -160,7 +160,7 @@ func (p *Page) show(v *visit, name, title, here string, data any) error {
 
 func (p *Page) render(w http.ResponseWriter, status int, name string, s sheet) {
 	var b bytes.Buffer
-	if err := p.sheets[name].execute(&b, "layout", s); err != nil {
+	if err := p.sheets[name].Execute(&b, "layout", s); err != nil {
 		p.Log.Error("the page cannot be shown", "name", name, "err", err)
 		http.Error(w, "that cannot be shown; the log tells more", http.StatusInternalServerError)
 		return

@@ -1,58 +1,45 @@
-package page
+// Package template executes templates with a part of the syntax of text/template: if, with,
+// range, template, fields, and the functions q and len; $ is the data of the whole page. It looks
+// values up and prints them, and calls no methods. (Package text/template can call any method by
+// its name, so that the linker would keep all methods of the program: 4 MB.) All values are
+// escaped for HTML, so that they may be used in texts and in quoted attributes only; in addresses
+// with q. A test of the page enforces that.
+package template
 
 import (
 	"bytes"
 	"fmt"
 	"html"
+	"io/fs"
 	"net/url"
-	"path"
 	"reflect"
-	"strings"
 	"text/template/parse"
 )
 
-// Templates have a part of the syntax of text/template, but this file executes them: it looks
-// values up and prints them, and calls no methods. (Package text/template can call any method by
-// its name, so that the linker would keep all methods of the program: 4 MB.) They have if, with,
-// range, template, fields, and the functions q and len; $ is the data of the whole page. All values
-// are escaped for HTML, so that they may be used in texts and in quoted attributes only; in
-// addresses with q. A test enforces that.
+// Set holds templates by name.
+type Set map[string]*parse.Tree
 
-// templateSet holds a layout and all templates that it calls, by name.
-type templateSet map[string]*parse.Tree
-
-// sheets reads all templates, each with the layout.
-func sheets() map[string]templateSet {
-	all := make(map[string]templateSet)
-	entries, err := templates.ReadDir("templates")
-	if err != nil {
-		panic(err) // the folder is part of the program
-	}
-	for _, e := range entries {
-		b := make(templateSet)
-		for _, file := range []string{"layout.html", "chart.html", "opening.html", e.Name()} {
-			b.read(file)
+// Read reads the templates of files. It panics if one is not valid: they are part of the program.
+func Read(files fs.FS, names ...string) Set {
+	b := make(Set)
+	for _, file := range names {
+		text, err := fs.ReadFile(files, file)
+		if err != nil {
+			panic(err)
 		}
-		all[strings.TrimSuffix(e.Name(), ".html")] = b
+		trees, err := parse.Parse(file, string(text), "", "", map[string]any{"q": true, "len": true})
+		if err != nil {
+			panic(err)
+		}
+		for name, tree := range trees {
+			b[name] = tree
+		}
 	}
-	return all
+	return b
 }
 
-func (b templateSet) read(file string) {
-	text, err := templates.ReadFile(path.Join("templates", file))
-	if err != nil {
-		panic(err)
-	}
-	trees, err := parse.Parse(file, string(text), "", "", map[string]any{"q": true, "len": true})
-	if err != nil {
-		panic(err) // tested
-	}
-	for name, tree := range trees {
-		b[name] = tree
-	}
-}
-
-func (b templateSet) execute(w *bytes.Buffer, name string, data any) (err error) {
+// Execute writes the template of a name. If it returns an error, w may hold a part.
+func (b Set) Execute(w *bytes.Buffer, name string, data any) (err error) {
 	defer func() {
 		fault := recover()
 		if fault != nil {
@@ -66,13 +53,13 @@ func (b templateSet) execute(w *bytes.Buffer, name string, data any) (err error)
 
 // executor executes a template. It panics on errors; execute recovers.
 type executor struct {
-	templateSet
+	Set
 	w    *bytes.Buffer
 	root reflect.Value
 }
 
 func (r *executor) call(name string, dot reflect.Value) {
-	tree := r.templateSet[name]
+	tree := r.Set[name]
 	if tree == nil {
 		panic("there is no " + name)
 	}
