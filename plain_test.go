@@ -33,12 +33,12 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"daemon":              5172,
-	"interfaces/discord":  5213,
-	"core/engine":         3619,
+	"daemon":              5349,
+	"interfaces/discord":  5226,
+	"core/engine":         3626,
 	"core/turn":           5121,
 	"core/action":         3940,
-	"interfaces/telegram": 4168,
+	"interfaces/telegram": 4185,
 	"memory":              8372,
 }
 

@@ -50,6 +50,12 @@ type Scoper interface {
 	Scopes(place Path) []Path
 }
 
+// Namer is the ability of an interface to tell what a place or a user is called. NameOf
+// returns at once what is known; "" for nothing.
+type Namer interface {
+	NameOf(path Path) string
+}
+
 // Reachable is the ability of an interface to tell whether it can speak in a place
 // now, as it cannot at a terminal where nobody sits. Without it, it always can.
 // What was said in a place that no interface reaches waits. Reaches returns at

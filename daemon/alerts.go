@@ -38,6 +38,7 @@ type alerts struct {
 }
 
 type condition struct {
+	what           string
 	well, reported bool
 	text, sent     string
 	since          time.Time          // when it became well or failed
@@ -84,7 +85,7 @@ func (a *alerts) set(what string, well bool, text string) {
 		if a.conditions == nil {
 			a.conditions = make(map[string]*condition)
 		}
-		c = &condition{reported: true, at: make(map[bool]time.Time)}
+		c = &condition{what: what, reported: true, at: make(map[bool]time.Time)}
 		a.conditions[what] = c
 	}
 	if c.well != well || c.since.IsZero() {

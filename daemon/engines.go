@@ -21,7 +21,10 @@ func (b *Bot) engineOptions(p *parts) engine.Options {
 	return engine.Options{
 		Log: logs.Room(b.log, "core/engine"), Clock: clock, Zone: clock().Location(),
 		Prefer: func(place core.Path) string { return p.settings.At(place).Engine },
-		Health: b.alerts.engineHealth, Failed: b.monitor.metrics.ModelFailed,
+		Health: b.alerts.engineHealth, Failed: func(name string, failed *llm.Error) {
+			b.monitor.metrics.ModelFailed(name, failed.Kind)
+			b.monitor.failures.add(clock(), name, failed)
+		},
 	}
 }
 

@@ -104,17 +104,31 @@ func PrintFinding(out io.Writer, group string, f core.Finding) {
 // engineFix returns what to do about an engine's error.
 func engineFix(err error) string {
 	var m *llm.Error
-	if errors.As(err, &m) {
-		switch {
-		case m.Status == 401 || m.Status == 403:
-			return "the key is refused; check api_key"
-		case m.Status == 404:
-			return "it knows no such address or model; check base_url and model: " + txt.Line(fmt.Sprint(m.Err))
-		case m.Kind == llm.ErrorRetryLater:
-			return "it cannot be reached, or is busy: " + txt.Line(fmt.Sprint(m.Err))
-		}
+	if !errors.As(err, &m) {
+		return txt.Line(err.Error())
 	}
-	return txt.Line(err.Error())
+	cause := failureCause(m)
+	switch {
+	case cause == "":
+		return txt.Line(err.Error())
+	case m.Status == 401 || m.Status == 403:
+		return cause
+	}
+	return cause + ": " + txt.Line(fmt.Sprint(m.Err))
+}
+
+// failureCause says how an engine failed, without its own words, which may quote what was said; "" if
+// that is not known.
+func failureCause(e *llm.Error) string {
+	switch {
+	case e.Status == 401 || e.Status == 403:
+		return "the key is refused; check api_key"
+	case e.Status == 404:
+		return "it knows no such address or model; check base_url and model"
+	case e.Kind == llm.ErrorRetryLater:
+		return "it cannot be reached, or is busy"
+	}
+	return ""
 }
 
 // Pairing returns the plugin that lets people in by a code; nil if it is off.

@@ -38,6 +38,7 @@ type served struct {
 func (s *pageServer) serve(ctx context.Context, address string) {
 	var sampling sync.WaitGroup
 	serveHTTP(ctx, s.bot.log, "admin's page", address, func(at net.Addr) http.Handler {
+		s.bot.env.levels.Kept.Keep()
 		p := adminpage.New(s.options())
 		s.served.Store(&served{p, at.String()})
 		sampling.Go(func() { p.Run(ctx) })
@@ -56,32 +57,36 @@ func (s *pageServer) watchers(c *Config) []watch.StageObserver {
 
 // options is what the page shows of the bot.
 func (s *pageServer) options() adminpage.Options {
-	b, db := s.bot, s.bot.Data.DB
+	b := s.bot
 	return adminpage.Options{
 		Log: logs.Room(b.log, "admin"), Turns: b.monitor.traces, Running: &s.running,
 		Reader: b.Data.Store, Facts: b.Data.Store, Items: b.Data.Items("page"),
-		Clock:    func() time.Time { return b.InForce().Config.Clock(b.env.Clock)() }, // a reload may change the zone
-		Actions:  s.actions,
-		Settings: s.settings,
-		Personas: personaEditor{b},
-		Listing: func(ctx context.Context, l adminpage.Listing) ([]core.Fact, string, error) {
-			return db.ListFacts(ctx, memory.Listing{Below: l.Below, About: l.About, Before: l.Before, N: l.N})
-		},
-		Uses: func(ctx context.Context, first, last string) ([]adminpage.Use, error) {
-			uses, err := db.Uses(ctx, first, last)
-			list := make([]adminpage.Use, len(uses))
-			for i, u := range uses {
-				cost := b.InForce().Config.Cost(u.Engine, u.Usage)
-				list[i] = adminpage.Use{
-					Day: u.Day, Whose: u.Person, Engine: u.Engine, Calls: u.Calls, Usage: u.Usage, Cost: cost,
-				}
-			}
-			return list, err
-		},
+		Clock: func() time.Time { return b.InForce().Config.Clock(b.env.Clock)() }, // a reload may change the zone
+		Bot:   s, Personas: personaEditor{b},
 	}
 }
 
-func (s *pageServer) actions() []adminpage.Action {
+// Listing implements adminpage.Bot.
+func (s *pageServer) Listing(ctx context.Context, l adminpage.Listing) ([]core.Fact, string, error) {
+	m := memory.Listing{Below: l.Below, About: l.About, Before: l.Before, N: l.N}
+	return s.bot.Data.DB.ListFacts(ctx, m)
+}
+
+// Uses implements adminpage.Bot.
+func (s *pageServer) Uses(ctx context.Context, first, last string) ([]adminpage.Use, error) {
+	uses, err := s.bot.Data.DB.Uses(ctx, first, last)
+	list := make([]adminpage.Use, len(uses))
+	for i, u := range uses {
+		cost := s.bot.InForce().Config.Cost(u.Engine, u.Usage)
+		list[i] = adminpage.Use{
+			Day: u.Day, Whose: u.Person, Engine: u.Engine, Calls: u.Calls, Usage: u.Usage, Cost: cost,
+		}
+	}
+	return list, err
+}
+
+// Actions implements adminpage.Bot.
+func (s *pageServer) Actions() []adminpage.Action {
 	snapshot := s.bot.InForce().Snapshot
 	open := Offered(snapshot)
 	var list []adminpage.Action
@@ -94,8 +99,8 @@ func (s *pageServer) actions() []adminpage.Action {
 	return list
 }
 
-// settings returns the settings of a place; for the zero Path those of the configuration.
-func (s *pageServer) settings(place core.Path) (rows []adminpage.Setting) {
+// Settings implements adminpage.Bot.
+func (s *pageServer) Settings(place core.Path) (rows []adminpage.Setting) {
 	if !place.IsZero() {
 		for _, row := range s.bot.InForce().PlaceSettings(place) {
 			rows = append(rows, adminpage.Setting(row))

@@ -123,10 +123,11 @@ func watchdog(ctx context.Context, log *slog.Logger, alive func(context.Context)
 // monitor observes the turns and knows whether the bot is well.
 type monitor struct {
 	*Bot
-	metrics *admin.Metrics
-	traces  *admin.Traces
-	began   time.Time
-	full    atomic.Bool // the disk
+	metrics  *admin.Metrics
+	traces   *admin.Traces
+	failures lastFailures // of engines
+	began    time.Time
+	full     atomic.Bool // the disk
 }
 
 // diskFull is called by the store when the disk is full, and when there is room again.

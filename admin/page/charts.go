@@ -5,9 +5,11 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"synthbot/admin/page/chart"
+	"synthbot/core"
 	"synthbot/core/sorting"
 	"synthbot/core/watch"
 )
@@ -25,12 +27,12 @@ func (p chartPage) charts(v *visit) error {
 	all := p.timely(p.Turns.Recent(math.MaxInt32))
 	all = append(all, p.depths())
 	first := v.now.AddDate(0, 0, 1-chartDay)
-	uses, err := p.Uses(v.Context(), first.Format(time.DateOnly), v.now.Format(time.DateOnly))
+	uses, err := p.Bot.Uses(v.Context(), first.Format(time.DateOnly), v.now.Format(time.DateOnly))
 	if err != nil {
 		return err
 	}
 	var list []chart.Drawing
-	for _, f := range append(all, spent(uses, v.now)...) {
+	for _, f := range append(all, spent(uses, v.now, p.usedNames(v, uses))...) {
 		list = append(list, f.Draw())
 	}
 	return p.show(v, "charts", "Charts", "/charts", list)
@@ -128,8 +130,22 @@ func (p chartPage) depths() chart.Figures {
 	return f
 }
 
+// usedNames returns a function that names whose uses there are, with the path behind the name.
+func (p chartPage) usedNames(v *visit, uses []Use) func(core.Path) string {
+	sums := make(map[core.Path]int)
+	for i := range uses {
+		sums[uses[i].Whose] += uses[i].In + uses[i].Out
+	}
+	most := sorting.Sorted(maps.Keys(sums), func(a, b core.Path) int { return cmp.Compare(sums[b], sums[a]) })
+	name := p.names(v.Context(), most[:min(len(most), 4*topMost)]...)
+	return func(path core.Path) string {
+		n := name(path)
+		return strings.TrimPrefix(n.Name+" "+n.Path, " ")
+	}
+}
+
 // spent returns the charts of tokens and costs.
-func spent(uses []Use, today time.Time) []chart.Figures {
+func spent(uses []Use, today time.Time, name func(core.Path) string) []chart.Figures {
 	first := today.AddDate(0, 0, 1-chartDay)
 	labels, days := make([]string, chartDay), make(map[string]int)
 	for i := range labels {
@@ -156,17 +172,17 @@ func spent(uses []Use, today time.Time) []chart.Figures {
 	return slices.Concat([]chart.Figures{
 		{Title: "Tokens by day", Axis: "Day", Labels: labels, Series: tokens},
 		{Title: "Cost by day", Axis: "Day", Labels: labels, Series: cost, Show: chart.Money},
-	}, most("person", uses, func(u *Use) bool { return u.Whose.IsPerson() }), most("place", uses, ofPlace))
+	}, most("person", uses, name, func(u *Use) bool { return u.Whose.IsPerson() }), most("place", uses, name, ofPlace))
 }
 
 // most returns the charts of the largest uses.
-func most(who string, uses []Use, meant func(*Use) bool) []chart.Figures {
+func most(who string, uses []Use, name func(core.Path) string, meant func(*Use) bool) []chart.Figures {
 	tokens, cost := make(map[string]float64), make(map[string]float64)
 	for i := range uses {
 		u := &uses[i]
 		if meant(u) {
-			tokens[u.Whose.String()] += float64(u.In + u.Out)
-			cost[u.Whose.String()] += u.Cost
+			tokens[name(u.Whose)] += float64(u.In + u.Out)
+			cost[name(u.Whose)] += u.Cost
 		}
 	}
 	return []chart.Figures{ranked("Tokens by "+who, who, tokens, nil), ranked("Cost by "+who, who, cost, chart.Money)}

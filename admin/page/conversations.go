@@ -16,7 +16,7 @@ const (
 )
 
 type spot struct {
-	Place           string
+	Place           named
 	Entries         uint64
 	Last            string
 	Private, Closed bool
@@ -25,6 +25,7 @@ type spot struct {
 // places lists all places, the latest first.
 func (p *Page) places(v *visit) error {
 	var list []spot
+	var shown []core.Path
 	total := 0
 	err := p.looking(v, func(view core.View, e *privacyFilter) error {
 		heads, err := view.Places(core.Path{})
@@ -34,12 +35,18 @@ func (p *Page) places(v *visit) error {
 		sorting.SortStable(heads, func(a, b core.Head) int { return b.Time.Compare(a.Time) })
 		total = len(heads)
 		for _, h := range heads[:min(len(heads), mostPlaces)] {
-			list = append(list, spot{h.Path.String(), h.Count, p.date(h.Time), e.private(h.Path), e.closed(h.Path)})
+			place := named{Path: h.Path.String()}
+			list = append(list, spot{place, h.Count, p.date(h.Time), e.private(h.Path), e.closed(h.Path)})
+			shown = append(shown, h.Path)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
+	}
+	name := p.names(v.Context(), shown...)
+	for i, path := range shown {
+		list[i].Place = name(path)
 	}
 	data := map[string]any{"Places": list, "Total": total, "More": total > len(list)}
 	return p.show(v, "places", "Conversations", "/talk", data)
@@ -88,7 +95,8 @@ func (p *Page) talk(v *visit) error {
 		lines = append(lines, p.line(&entries[i]))
 	}
 	return p.show(v, "talk", "Conversation", "/talk", map[string]any{
-		"Place": place.String(), "Private": private, "Closed": closed, "Lines": lines, "Older": older,
+		"Place": place.String(), "Named": p.names(v.Context(), place)(place),
+		"Private": private, "Closed": closed, "Lines": lines, "Older": older,
 	})
 }
 

@@ -38,37 +38,41 @@ func (p *Page) live(v *visit) error {
 	s := &stream{w: v.w, c: http.NewResponseController(v.w), ends: ends, changes: changes}
 	_ = s.c.SetReadDeadline(time.Time{}) // the stream has no time limit
 	v.w.Header().Set("Content-Type", "text/event-stream")
-	p.flow(v.Context(), v.session.over, s)
+	p.flow(v.Context(), v.session, s)
 	return nil
 }
 
 // flow collects the events of a pause and sends them.
-func (p *Page) flow(ctx context.Context, over <-chan struct{}, s *stream) {
-	beat, count := time.NewTicker(streamBeat), time.NewTicker(streamCount)
+func (p *Page) flow(ctx context.Context, of *session, s *stream) {
+	beat, count, state := time.NewTicker(streamBeat), time.NewTicker(streamCount), time.NewTicker(stateEvery)
 	defer beat.Stop()
+	defer state.Stop()
 	defer count.Stop()
 	s.say(": welcome\nretry: 3000\n\n")
 	var b bytes.Buffer
-	p.event(&b, "turns", "rows", p.rows()) // those that ended while there was no connection
+	rows := p.rows(ctx, p.Turns.Recent(shown)...)
+	p.event(&b, "turns", "rows", rows) // those that ended while there was no connection
 	s.say(b.String())
-	p.tell(s, nil)
+	p.tell(ctx, s, nil)
 	waited := p.count(ctx, s, -1)
 	for s.err == nil {
 		select {
 		case <-ctx.Done():
 			return
-		case <-over:
+		case <-of.over:
 			s.say("event: over\ndata: over\n\n")
 			return
 		case <-beat.C:
 			p.logins.tidy() // an open stream does not keep a session alive
 			s.say(": still here\n\n")
+		case <-state.C:
+			overviewPage{p}.tellState(ctx, of, s)
 		case <-count.C:
 			waited = p.count(ctx, s, waited)
 		case e := <-s.ends:
-			p.tell(s, s.gather(ctx, e))
+			p.tell(ctx, s, s.gather(ctx, e))
 		case <-s.changes:
-			p.tell(s, s.gather(ctx))
+			p.tell(ctx, s, s.gather(ctx))
 		}
 	}
 }
@@ -81,6 +85,21 @@ func (p *Page) count(ctx context.Context, s *stream, before int) int {
 	}
 	s.say(fmt.Sprintf("event: waiting\ndata: %d\n\n", n))
 	return n
+}
+
+// tellState sends how the bot is, if that has changed.
+func (p overviewPage) tellState(ctx context.Context, of *session, s *stream) {
+	o, err := p.overview(ctx)
+	if err != nil {
+		p.Log.Warn("the state is not shown", "err", err)
+		return
+	}
+	var b bytes.Buffer
+	p.event(&b, "state", "state", sheet{CSRF: of.csrf, Data: map[string]any{"State": o}})
+	if b.String() != s.state {
+		s.state = b.String()
+		s.say(s.state)
+	}
 }
 
 // gather adds the turns that end within a pause. It keeps the newest turns.
@@ -101,16 +120,16 @@ func (s *stream) gather(ctx context.Context, list ...watch.TurnEnd) []watch.Turn
 }
 
 // tell sends rows of finished turns, and all running turns.
-func (p *Page) tell(s *stream, ends []watch.TurnEnd) {
+func (p *Page) tell(ctx context.Context, s *stream, ends []watch.TurnEnd) {
 	select {
 	case <-s.changes: // they are sent now
 	default:
 	}
 	var b bytes.Buffer
-	for i := range ends {
-		p.event(&b, "turn", "row", p.rowOf(&ends[i]))
+	for _, row := range p.rows(ctx, ends...) {
+		p.event(&b, "turn", "row", row)
 	}
-	p.event(&b, "running", "running", p.running())
+	p.event(&b, "running", "running", p.running(ctx))
 	s.say(b.String())
 }
 
@@ -131,6 +150,7 @@ type stream struct {
 	c       *http.ResponseController
 	ends    <-chan watch.TurnEnd
 	changes <-chan struct{}
+	state   string // that was sent last
 	err     error
 }
 

@@ -124,7 +124,7 @@ func TestManyRun(t *testing.T) {
 	for i := range mostRunning + 3 {
 		w.at(core.MustPath("telegram/"+strconv.Itoa(i+1)), watch.StageThinking)
 	}
-	if r := w.page.running(); len(r.Turns) != mostRunning || r.More != 3 {
+	if r := w.page.running(t.Context()); len(r.Turns) != mostRunning || r.More != 3 {
 		t.Errorf("%d are listed, and %d more", len(r.Turns), r.More)
 	}
 	if body := w.in().get("/").body; !strings.Contains(body, "and 3 more") {
@@ -194,7 +194,7 @@ func TestLiveWaiting(t *testing.T) {
 		p := quiet(new(admin.Traces), new(admin.Running), line{n: &n})
 		w := new(tape)
 		ctx, end := context.WithCancel(t.Context())
-		go p.flow(ctx, nil, &stream{w: w, c: http.NewResponseController(w)})
+		go p.flow(ctx, new(session), &stream{w: w, c: http.NewResponseController(w)})
 		told := func() string {
 			synctest.Wait()
 			return w.took()
@@ -231,7 +231,7 @@ func TestStreamOfAnIdleSession(t *testing.T) {
 		}
 		w := patient{httptest.NewRecorder()}
 		began := time.Now()
-		p.flow(t.Context(), p.logins.session(cookie).over, &stream{w: w, c: http.NewResponseController(w)})
+		p.flow(t.Context(), p.logins.session(cookie), &stream{w: w, c: http.NewResponseController(w)})
 		if took := time.Since(began); took < sessionIdle || took > sessionIdle+2*streamBeat {
 			t.Errorf("it ended after %v", took)
 		}
@@ -332,6 +332,7 @@ func TestLiveFromTheBeginning(t *testing.T) {
 
 // quiet makes a page without a log.
 func quiet(turns *admin.Traces, running *admin.Running, reader core.Reader) *Page {
-	o := Options{Log: slog.New(slog.DiscardHandler), Clock: time.Now, Turns: turns, Running: running, Reader: reader}
+	o := Options{Log: slog.New(slog.DiscardHandler), Clock: time.Now, Turns: turns, Running: running}
+	o.Reader, o.Bot = reader, bot{new(world)}
 	return New(o)
 }

@@ -17,8 +17,10 @@ type memoryPages struct{ *Page }
 // remembered is a shown memory. A memory of a closed place is hidden.
 type remembered struct {
 	core.Fact
-	At, Place, Speaker string
-	Hidden             bool
+	At             string
+	Place, Speaker named
+	About          []named
+	Hidden         bool
 }
 
 // memories lists what the bot knows, the newest first.
@@ -38,7 +40,7 @@ func (p memoryPages) memories(v *visit) error {
 	} else {
 		l.Below = at
 	}
-	facts, next, err := p.Listing(v.Context(), l)
+	facts, next, err := p.Bot.Listing(v.Context(), l)
 	if err != nil {
 		return wrong("This page of memories is no longer available.")
 	}
@@ -52,9 +54,10 @@ type found struct {
 }
 
 func (p memoryPages) found(v *visit, facts []core.Fact, f found) error {
+	name := p.factNames(v, facts...)
 	err := p.looking(v, func(_ core.View, e *privacyFilter) error {
 		for i := range facts {
-			r := remembered{Fact: facts[i], At: p.date(facts[i].Time), Place: facts[i].Origin.String()}
+			r := remembered{Fact: facts[i], At: p.date(facts[i].Time), Place: name(facts[i].Origin)}
 			if e.closed(r.Origin) {
 				r.Hidden, r.Fact = true, core.Fact{ID: r.ID, Origin: r.Origin}
 			}
@@ -66,6 +69,16 @@ func (p memoryPages) found(v *visit, facts []core.Fact, f found) error {
 		return err
 	}
 	return p.show(v, "memories", "Memories", "/memories", f)
+}
+
+// factNames returns a function that names whom facts are about and by, and where they were said.
+func (p memoryPages) factNames(v *visit, facts ...core.Fact) func(core.Path) named {
+	var paths []core.Path
+	for i := range facts {
+		paths = append(paths, facts[i].Origin, facts[i].By)
+		paths = append(paths, facts[i].About...)
+	}
+	return p.names(v.Context(), paths...)
 }
 
 // search stores the words of a search and redirects, so that no address contains them and the
@@ -134,7 +147,7 @@ func (p memoryPages) factOf(v *visit, id, origin string) (core.Fact, error) {
 
 func (p memoryPages) byID(ctx context.Context, at core.Path, id string) (core.Fact, error) {
 	for l := (Listing{Below: at, N: 500}); ; {
-		facts, next, err := p.Listing(ctx, l)
+		facts, next, err := p.Bot.Listing(ctx, l)
 		if err != nil {
 			return core.Fact{}, err
 		}
@@ -156,7 +169,11 @@ func (p memoryPages) memory(v *visit) error {
 	if err != nil {
 		return err
 	}
-	r := remembered{Fact: f, At: p.date(f.Time), Place: f.Origin.String(), Speaker: f.By.String()}
+	name := p.factNames(v, f)
+	r := remembered{Fact: f, At: p.date(f.Time), Place: name(f.Origin), Speaker: name(f.By)}
+	for _, path := range f.About {
+		r.About = append(r.About, name(path))
+	}
 	return p.show(v, "memory", "Memory", "/memories", r)
 }
 

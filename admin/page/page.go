@@ -6,7 +6,6 @@ package page
 
 import (
 	"bytes"
-	"context"
 	"embed"
 	"encoding/json"
 	"io/fs"
@@ -19,53 +18,7 @@ import (
 	"synthbot/admin"
 	"synthbot/admin/page/template"
 	"synthbot/core"
-	"synthbot/core/llm"
 )
-
-// Listing asks for a page of facts, newest first.
-type Listing struct {
-	Below, About core.Path // zero: all places, all users
-	Before       string    // the ID of the last one of the former page
-	N            int
-}
-
-// Use is the use of an engine on a day. Each use is listed twice: for a place, and for the user
-// who caused it.
-type Use struct {
-	Day    string // 2006-01-02
-	Whose  core.Path
-	Engine string
-	Calls  int
-	llm.Usage
-	Cost float64
-}
-
-// Action is one row of the catalogue.
-type Action struct {
-	Name, Owner, Brief, Permission string
-	Offered                        bool // to users without a rank
-	Schema                         json.RawMessage
-	Help                           string
-}
-
-// Setting is one row of the settings in effect.
-type Setting struct{ Name, Value, From string }
-
-// File is a persona file. ID is the caller's; URLs contain it.
-type File struct {
-	ID, Name, Path string
-	Text           string // "" if it is not text
-	Editable       bool   // it is text that can be written
-}
-
-// Personas are the persona files of the configuration. Errors of Preview and Save are shown to the admin.
-type Personas interface {
-	Files() []File
-	// Preview returns the persona of a text.
-	Preview(id, text string) (core.Persona, error)
-	// Save replaces the text was, if the file still contains it, and puts the new one in force.
-	Save(id, text, was string) error
-}
 
 // Options is what a Page shows.
 type Options struct {
@@ -76,10 +29,7 @@ type Options struct {
 	Reader   core.Reader
 	Facts    core.Facts
 	Items    core.Items // stores which private conversations were opened, and why
-	Listing  func(ctx context.Context, l Listing) (facts []core.Fact, next string, err error)
-	Uses     func(ctx context.Context, first, last string) ([]Use, error)
-	Actions  func() []Action
-	Settings func(place core.Path) []Setting // of a place; of the zero Path: the configuration
+	Bot      Bot
 	Personas Personas
 }
 
@@ -105,14 +55,15 @@ var templates embed.FS
 // sheets reads all templates, each with the layout and what several of them use.
 func sheets() map[string]template.Set {
 	all := make(map[string]template.Set)
-	entries, err := templates.ReadDir("templates")
+	folder, _ := fs.Sub(templates, "templates") // it is part of the program
+	entries, err := fs.ReadDir(folder, ".")
 	if err != nil {
-		panic(err) // the folder is part of the program
+		panic(err)
 	}
-	common := []string{"templates/layout.html", "templates/chart.html", "templates/opening.html"}
+	common := []string{"layout.html", "chart.html", "opening.html", "named.html"}
 	for _, e := range entries {
-		files := append(slices.Clone(common), "templates/"+e.Name())
-		all[strings.TrimSuffix(e.Name(), ".html")] = template.Read(templates, files...)
+		files := append(slices.Clone(common), e.Name())
+		all[strings.TrimSuffix(e.Name(), ".html")] = template.Read(folder, files...)
 	}
 	return all
 }
@@ -166,6 +117,7 @@ func (p *Page) routes() {
 		"GET /sessions":          p.sessions,
 		"POST /sessions/revoke":  p.revoke,
 		"POST /logout":           p.logout,
+		"POST /do":               overviewPage{p}.do,
 	} {
 		p.mux.Handle(pattern, p.inside(h))
 	}
@@ -185,7 +137,7 @@ func (p *Page) catalogue(v *visit) error {
 		Pretty string
 	}
 	var rows []shown
-	for _, a := range p.Actions() {
+	for _, a := range p.Bot.Actions() {
 		var b bytes.Buffer
 		if json.Indent(&b, a.Schema, "", "  ") != nil {
 			b.Reset()
@@ -197,14 +149,15 @@ func (p *Page) catalogue(v *visit) error {
 
 // settings shows the settings of the configuration and of a place.
 func (p *Page) settings(v *visit) error {
-	data := map[string]any{"Place": "", "All": p.Settings(core.Path{})}
+	data := map[string]any{"Place": "", "All": p.Bot.Settings(core.Path{})}
 	text := v.URL.Query().Get("place")
 	if text != "" {
 		place, err := v.place(text)
 		if err != nil {
 			return err
 		}
-		data["Place"], data["Here"] = text, p.Settings(place)
+		data["Place"], data["Named"] = text, p.names(v.Context(), place)(place)
+		data["Here"] = p.Bot.Settings(place)
 	}
 	return p.show(v, "settings", "Settings", "/settings", data)
 }

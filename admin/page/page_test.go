@@ -367,7 +367,7 @@ func TestCharts(t *testing.T) {
 	body := c.get("/charts").body
 	for _, want := range []string{
 		"<td class=\"n\">1000</td><td class=\"n\">200</td><td class=\"n\">34</td>", // tokens of the day, counted once
-		`<th scope="row">telegram/@user/7</th><td class="n">0.5000</td>`,
+		`<th scope="row">Jay Miller telegram/@user/7</th><td class="n">0.5000</td>`,
 		`<title>12:00:00, answered: 2</title>`, `<title>12:00:57, corrections: 1</title>`, `<title>12:00:00, half of the turns within: 1.0 s</title>`,
 		`<title>12:01:00, waiting: 3</title>`,
 	} {

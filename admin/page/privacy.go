@@ -137,7 +137,8 @@ func (p *Page) close(v *visit) error {
 
 // opened is a shown opening.
 type opened struct {
-	Place, Time, Reason, Session string
+	Place                 named
+	Time, Reason, Session string
 }
 
 // openings returns all openings, the latest first.
@@ -147,12 +148,18 @@ func (p *Page) openings(ctx context.Context) ([]opened, error) {
 		return nil, err
 	}
 	var list []opened
+	var paths []core.Path
 	for _, i := range items {
 		at, ok := strings.CutPrefix(i.Key, "opened ")
 		var o opening
 		if ok && json.Unmarshal(i.Value, &o) == nil {
-			list = append(list, opened{i.Path.String(), at[:min(len(at), 19)], o.Reason, o.Session})
+			paths = append(paths, i.Path)
+			list = append(list, opened{named{Path: i.Path.String()}, at[:min(len(at), 19)], o.Reason, o.Session})
 		}
+	}
+	name := p.names(ctx, paths...)
+	for i, path := range paths {
+		list[i].Place = name(path)
 	}
 	sorting.SortStable(list, func(a, b opened) int { return strings.Compare(b.Time, a.Time) })
 	return list, nil

@@ -136,6 +136,7 @@ func (p *Page) refuse(w http.ResponseWriter, status int, text string) {
 type sheet struct {
 	Title, CSRF string // CSRF is "" without a session
 	Menu        []menuEntry
+	Note        string // what became of the last form
 	Data        any
 }
 
@@ -154,7 +155,9 @@ func (p *Page) show(v *visit, name, title, here string, data any) error {
 	for i := range menu {
 		menu[i].Here = menu[i].Path == here
 	}
-	p.render(v.w, http.StatusOK, name, sheet{Title: title, CSRF: v.session.csrf, Menu: menu, Data: data})
+	s := sheet{Title: title, CSRF: v.session.csrf, Menu: menu, Data: data}
+	v.session.locked(func() { s.Note, v.session.note = v.session.note, "" })
+	p.render(v.w, http.StatusOK, name, s)
 	return nil
 }
 

@@ -1,10 +1,13 @@
 package page
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"synthbot/core"
@@ -14,14 +17,22 @@ import (
 // shown is how many turns the first page lists.
 const shown = 50
 
+// used is the engine that answered last.
+type used struct {
+	Name     string
+	Fallback bool // another one failed before it
+}
+
 type row struct {
-	Place, Person, Outcome, Intent string
-	Stage                          string // of a turn that runs; it has no outcome
-	Mark                           string // of the outcome: good, bad or none
-	Seq                            uint64
-	At, Took, Thought              string
-	Asks, Faults, Steps            int
-	Private                        bool
+	Place, Person       named
+	Outcome, Intent     string
+	Engine              used
+	Stage               string // of a turn that runs; it has no outcome
+	Mark                string // of the outcome: good, bad or none
+	Seq                 uint64
+	At, Took, Thought   string
+	Asks, Faults, Steps int
+	Private             bool
 }
 
 // outcome returns the outcome of a turn in a word.
@@ -37,16 +48,19 @@ func outcome(e *watch.TurnEnd) string {
 
 // rowOf returns the row of a turn, without texts. The intent of a private turn is left out,
 // because the model wrote it.
-func (p *Page) rowOf(e *watch.TurnEnd) row {
+func (p *Page) rowOf(e *watch.TurnEnd, name func(core.Path) named) row {
 	t := e.Trace
 	r := row{
-		Place: e.Turn.Path.String(), Seq: e.Turn.Seq, Person: e.Person.String(), Private: e.Private,
+		Place: name(e.Turn.Path), Seq: e.Turn.Seq, Person: name(e.Person), Private: e.Private,
 		Outcome: outcome(e), Mark: map[string]string{"answered": "good", "set aside": "bad"}[outcome(e)],
 		At: p.hour(t.Began), Took: span(t.Took), Thought: span(t.Thought),
 		Asks: len(t.Asks), Steps: len(t.Steps), Faults: corrections(t),
 	}
 	if !e.Private {
 		r.Intent = quoteless(e.Intent)
+	}
+	for _, a := range t.Asks {
+		r.Engine = used{a.Engine, len(a.Failed) > 0}
 	}
 	return r
 }
@@ -60,13 +74,18 @@ type run struct {
 }
 
 // running returns the running turns, without texts.
-func (p *Page) running() run {
+func (p *Page) running(ctx context.Context) run {
 	all := p.Running.Now()
 	r := run{More: max(len(all)-mostRunning, 0)}
+	var paths []core.Path
+	for _, s := range all[:len(all)-r.More] {
+		paths = append(paths, s.Turn.Path, s.Person)
+	}
+	name := p.names(ctx, paths...)
 	for _, s := range all[:len(all)-r.More] {
 		r.Turns = append(r.Turns, row{
 			Stage: string(s.Stage), At: p.hour(s.Began),
-			Place: s.Turn.Path.String(), Person: s.Person.String(), Private: s.Private,
+			Place: name(s.Turn.Path), Person: name(s.Person), Private: s.Private,
 		})
 	}
 	return r
@@ -98,10 +117,15 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// rows returns the rows of the list of turns.
-func (p *Page) rows() (rows []row) {
-	for _, e := range p.Turns.Recent(shown) {
-		rows = append(rows, p.rowOf(&e))
+// rows returns rows of turns.
+func (p *Page) rows(ctx context.Context, ends ...watch.TurnEnd) (rows []row) {
+	var paths []core.Path
+	for i := range ends {
+		paths = append(paths, ends[i].Turn.Path, ends[i].Person)
+	}
+	name := p.names(ctx, paths...)
+	for i := range ends {
+		rows = append(rows, p.rowOf(&ends[i], name))
 	}
 	return rows
 }
@@ -111,7 +135,14 @@ func (p *Page) now(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return p.show(v, "now", "Now", "/", map[string]any{"Rows": p.rows(), "Waiting": waiting, "Running": p.running()})
+	state, err := overviewPage{p}.overview(v.Context())
+	if err != nil {
+		return err
+	}
+	rows := p.rows(v.Context(), p.Turns.Recent(shown)...)
+	return p.show(v, "now", "Now", "/", map[string]any{
+		"State": state, "Rows": rows, "Waiting": waiting, "Running": p.running(v.Context()),
+	})
 }
 
 // asked is one question to a model, for reading.
@@ -135,9 +166,16 @@ type done struct {
 	Result string
 }
 
+// reading is what an admin wants to read: a place, or a turn in it.
+type reading struct {
+	Place string
+	Seq   uint64
+}
+
 // inspected is a turn in full.
 type inspected struct {
 	row
+	Opening  reading
 	Own      string
 	Asks     []asked
 	Closed   bool // texts are not shown
@@ -163,12 +201,13 @@ func (p *Page) turn(v *visit) error {
 		return userError{http.StatusNotFound, text}
 	}
 	closed := e.Private && !v.session.opens(place, v.now)
-	return p.show(v, "turn", "Turn", "/", p.inspect(&e, closed))
+	return p.show(v, "turn", "Turn", "/", p.inspect(v.Context(), &e, closed))
 }
 
-func (p *Page) inspect(e *watch.TurnEnd, closed bool) inspected {
+func (p *Page) inspect(ctx context.Context, e *watch.TurnEnd, closed bool) inspected {
 	t := e.Trace
-	i := inspected{row: p.rowOf(e), Own: span(max(t.Took-t.Thought, 0)), Closed: closed}
+	i := inspected{row: p.rows(ctx, *e)[0], Opening: reading{e.Turn.Path.String(), e.Turn.Seq}, Closed: closed}
+	i.Own = span(max(t.Took-t.Thought, 0))
 	for _, a := range t.Asks {
 		i.Asks = append(i.Asks, askedOf(a, closed))
 	}
@@ -203,7 +242,10 @@ func askedOf(a watch.Ask, closed bool) asked {
 		q.Sections = append(q.Sections, askedSection{s, q.Total})
 	}
 	if closed {
-		q.Faults, q.Failed = nil, nil
+		q.Faults, q.Failed = nil, slices.Clone(q.Failed)
+		for i := range q.Failed {
+			q.Failed[i] = failureKind(q.Failed[i])
+		}
 		if q.Err != "" {
 			q.Err = "no engine answered"
 		}
@@ -214,4 +256,15 @@ func askedOf(a watch.Ask, closed bool) asked {
 	}
 	q.Err = quoteless(q.Err)
 	return q
+}
+
+// failureKind returns which engine failed and how, like "engine big: retry_later: status 503", without
+// the engine's words, which may quote what was said.
+func failureKind(text string) string {
+	words := strings.SplitN(text, ": ", 4)
+	n := min(len(words), 2)
+	if len(words) > 2 && strings.HasPrefix(words[2], "status ") {
+		n = 3
+	}
+	return strings.Join(words[:n], ": ")
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -47,8 +48,10 @@ type world struct {
 	log    *bytes.Buffer
 	dress  *dress
 
-	mu  sync.Mutex
-	now time.Time
+	mu    sync.Mutex
+	now   time.Time
+	state State
+	done  []string // commands
 }
 
 func newWorld(t *testing.T) *world {
@@ -71,22 +74,50 @@ func (w *world) options() Options {
 	return Options{
 		Log: slog.New(slog.NewTextHandler(w.log, nil)), Clock: w.clock, Turns: w.traces, Running: w.stages,
 		Reader: w.db, Facts: w.db, Items: items{w.db}, Personas: w.dress,
-		Listing: func(ctx context.Context, l Listing) ([]core.Fact, string, error) {
-			return w.db.ListFacts(ctx, memory.Listing{Below: l.Below, About: l.About, Before: l.Before, N: l.N})
-		},
-		Uses: func(context.Context, string, string) ([]Use, error) {
-			return []Use{
-				{Day: "2026-03-01", Whose: group, Engine: "e", Calls: 1, Usage: llm.Usage{In: 1200, Cached: 200, Out: 34}, Cost: 0.5},
-				{Day: "2026-03-01", Whose: core.MustPath("telegram/@user/7"), Engine: "e", Calls: 1, Usage: llm.Usage{In: 1200, Out: 34}, Cost: 0.5},
-			}, nil
-		},
-		Actions: func() []Action {
-			return []Action{{Name: "dice_roll", Brief: "Roll " + canary, Schema: json.RawMessage(`{"type":"object"}`), Help: canary}}
-		},
-		Settings: func(place core.Path) []Setting {
-			return []Setting{{"activation", "mention" + canary, "the file, for " + place.String()}}
-		},
+		Bot: bot{w},
 	}
+}
+
+// bot is a bot whose names and texts try to break the page.
+type bot struct{ w *world }
+
+func (b bot) Listing(ctx context.Context, l Listing) ([]core.Fact, string, error) {
+	return b.w.db.ListFacts(ctx, memory.Listing{Below: l.Below, About: l.About, Before: l.Before, N: l.N})
+}
+
+func (bot) Uses(context.Context, string, string) ([]Use, error) {
+	return []Use{
+		{Day: "2026-03-01", Whose: group, Engine: "e", Calls: 1, Usage: llm.Usage{In: 1200, Cached: 200, Out: 34}, Cost: 0.5},
+		{Day: "2026-03-01", Whose: core.MustPath("telegram/@user/7"), Engine: "e", Calls: 1, Usage: llm.Usage{In: 1200, Out: 34}, Cost: 0.5},
+	}, nil
+}
+
+func (bot) Actions() []Action {
+	return []Action{{Name: "dice_roll", Brief: "Roll " + canary, Schema: json.RawMessage(`{"type":"object"}`), Help: canary}}
+}
+
+func (bot) Settings(place core.Path) []Setting {
+	return []Setting{{Name: "activation", Value: "mention" + canary, From: "the file, for " + place.String()}}
+}
+
+func (bot) Names(_ context.Context, paths ...core.Path) map[core.Path]string {
+	return map[core.Path]string{group: "The reading circle " + canary, core.MustPath("telegram/@user/7"): "Jay Miller"}
+}
+
+func (b bot) State(context.Context) (State, error) {
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	return b.w.state, nil
+}
+
+func (b bot) Do(_ context.Context, place core.Path, command string, args map[string]string) (string, error) {
+	if args["code"] == "refused" {
+		return "", core.Errorf(core.Invalid, "Nobody has that code, or it is too old.")
+	}
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	b.w.done = append(b.w.done, fmt.Sprint(command, " ", place, " ", args))
+	return "Done: `" + command + "`.", nil
 }
 
 func (w *world) clock() time.Time {

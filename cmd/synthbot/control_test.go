@@ -184,7 +184,7 @@ func TestForgetAtTheDaemon(t *testing.T) {
 	if code == "" {
 		t.Fatal("no code was told")
 	}
-	if _, out, _ := d.command("", "pair"); out != "desk/@user/you\n" {
+	if _, out, _ := d.command("", "pair"); out != "you (desk/@user/you)\n" {
 		t.Errorf("waiting: %q", out)
 	}
 	if status, _, errs := d.command("", "memory", "forget", "desk/@user/you"); status != 0 {

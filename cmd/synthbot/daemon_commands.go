@@ -215,14 +215,14 @@ func (p *program) pair(ctx context.Context, b *daemon.Bot, args []string) error 
 	}
 	if len(args) == 0 {
 		waiting, err := plugin.Waiting(ctx)
-		for _, person := range waiting {
-			fmt.Fprintln(p.Out, person)
+		for _, guest := range waiting {
+			fmt.Fprintln(p.Out, guest)
 		}
 		return err
 	}
-	person, err := plugin.Pair(ctx, args[0], core.Path{})
+	guest, err := plugin.Pair(ctx, args[0], core.Path{})
 	if err == nil {
-		fmt.Fprintf(p.Out, "%s may talk to the bot now\n", person)
+		fmt.Fprintf(p.Out, "%s may talk to the bot now\n", guest)
 	}
 	return err
 }

@@ -48,7 +48,7 @@ func TestWithdrawnCallsDoNotTrip(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){hangs}}
 				counted := 0
-				l := newLink("model", m, 0, Options{Failed: func(string, llm.ErrorKind) { counted++ }}.withDefaults())
+				l := newLink("model", m, 0, Options{Failed: func(string, *llm.Error) { counted++ }}.withDefaults())
 				for range 2 * tripAfter {
 					ctx, cancel := context.WithCancelCause(t.Context())
 					go cancel(cause)
@@ -160,7 +160,7 @@ func TestUnsentSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.ErrorRetryLater, 0)}}
 		var counted []llm.ErrorKind
-		l := newLink("model", m, 0, Options{Failed: func(name string, kind llm.ErrorKind) { counted = append(counted, kind) }}.withDefaults())
+		l := newLink("model", m, 0, Options{Failed: func(_ string, e *llm.Error) { counted = append(counted, e.Kind) }}.withDefaults())
 		unsent := func() {
 			for _, err := range []error{&llm.Error{Kind: llm.ErrorRefused}, &llm.Error{Kind: llm.ErrorTooLong}, errors.New("x")} {
 				q := by("9")

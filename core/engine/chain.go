@@ -36,7 +36,7 @@ type Options struct {
 	Health func(engine string, h Health)
 	// Failed is called for each call that failed, also when another engine answers
 	// then. It returns at once. Optional.
-	Failed func(engine string, kind llm.ErrorKind)
+	Failed func(engine string, failed *llm.Error)
 }
 
 func (o Options) withDefaults() Options {
@@ -169,6 +169,7 @@ func (c *Chain) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	if last != nil {
 		answer, err := ask(ctx, last, q)
 		if err == nil {
+			answer.Failed = texts(failed)
 			return answer, nil
 		}
 		failed = append(failed, err)
@@ -188,9 +189,7 @@ func (c *Chain) askLinks(ctx context.Context, q core.Question) (llm.Answer, []*l
 		for _, l := range links {
 			answer, err := l.ask(ctx, q)
 			if err == nil {
-				for _, e := range failed {
-					answer.Failed = append(answer.Failed, txt.Clip(txt.Line(e.Error()), 300))
-				}
+				answer.Failed = texts(failed)
 				return answer, nil
 			}
 			failed = append(failed, err)
@@ -212,6 +211,14 @@ func (c *Chain) askLinks(ctx context.Context, q core.Question) (llm.Answer, []*l
 			links = recovering
 		}
 	}
+}
+
+// texts are failures as admins read them.
+func texts(failed []*llm.Error) (list []string) {
+	for _, e := range failed {
+		list = append(list, txt.Clip(txt.Line(e.Error()), 300))
+	}
+	return list
 }
 
 // mayRecover reports whether the engine may answer this very question a moment

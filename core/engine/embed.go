@@ -21,7 +21,7 @@ const (
 // Embedder turns texts into vectors. Safe for concurrent use.
 type Embedder struct {
 	provider
-	failed func(engine string, kind llm.ErrorKind)
+	failed func(engine string, failed *llm.Error)
 }
 
 // NewEmbedder makes an Embedder of a table with an embedding_model. Any
@@ -73,7 +73,7 @@ func (e *Embedder) batch(ctx context.Context, texts []string) ([][]float32, erro
 	}
 	failed := e.failure(call, ctx, err)
 	if e.failed != nil && ctx.Err() == nil {
-		e.failed(e.cfg.Name, failed.Kind)
+		e.failed(e.cfg.Name, failed)
 	}
 	return nil, failed
 }

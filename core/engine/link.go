@@ -132,7 +132,7 @@ func (l *link) call(ctx context.Context, people []core.Path, request llm.Request
 	l.log.Warn("engine failed",
 		"kind", failed.Kind, "status", failed.Status, "retry_in", failed.After, "err", failed.Err)
 	if l.options.Failed != nil {
-		l.options.Failed(l.name, failed.Kind)
+		l.options.Failed(l.name, failed)
 	}
 	if failed.Kind == llm.ErrorRefused || failed.Kind == llm.ErrorTooLong { // it is the prompt's fault
 		l.noteSuccess()

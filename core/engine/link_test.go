@@ -113,6 +113,11 @@ func TestFailuresBeforeAnAnswer(t *testing.T) {
 		if err != nil || len(a.Failed) != 1 || !strings.Contains(a.Failed[0], "engine first") || strings.Contains(a.Failed[0], "\n") {
 			t.Errorf("before the answer failed %q; %v", a.Failed, err)
 		}
+		alone := &script{name: "alone", steps: []func(context.Context) (llm.Answer, error){failing}}
+		a, err = chainOf(true, alone).Ask(t.Context(), plainQuestion())
+		if err != nil || len(a.Failed) != 1 || !strings.Contains(a.Failed[0], "engine alone") {
+			t.Errorf("%s answers in place of an engine that failed %q; %v", a.Engine, a.Failed, err)
+		}
 	})
 }
 

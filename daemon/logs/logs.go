@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 
@@ -61,6 +62,7 @@ type handler struct {
 	plain  slog.Handler // without the room's name
 	levels *Levels
 	room   string
+	attrs  []slog.Attr // of With, for the kept lines
 }
 
 // Enabled implements slog.Handler.
@@ -71,8 +73,14 @@ func (h *handler) Enabled(_ context.Context, level slog.Level) bool {
 // WithAttrs implements slog.Handler.
 func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	c := *h
-	c.Handler = h.Handler.WithAttrs(attrs)
+	c.Handler, c.attrs = h.Handler.WithAttrs(attrs), append(slices.Clip(h.attrs), attrs...)
 	return &c
+}
+
+// Handle implements slog.Handler.
+func (h *handler) Handle(ctx context.Context, r slog.Record) error {
+	h.levels.Kept.add(h.room, h.attrs, &r)
+	return h.Handler.Handle(ctx, r)
 }
 
 // WithGroup implements slog.Handler.
@@ -86,6 +94,8 @@ func (h *handler) WithGroup(name string) slog.Handler {
 // command. The longest name that contains a room wins; of equal names, the command wins.
 // Safe for concurrent use. The zero value logs at INFO.
 type Levels struct {
+	Kept Lines
+
 	mu              sync.Mutex
 	base, least     slog.Level
 	file, byCommand map[string]slog.Level

@@ -47,6 +47,18 @@ func TestRank(t *testing.T) {
 	}
 }
 
+func TestNameOf(t *testing.T) {
+	d := still(t).d
+	for place, want := range map[string]string{
+		"discord/" + guildID + "/" + roomID: "#room", "discord/" + guildID + "/" + hallID + "/" + topicID: "#topic",
+		"discord/" + guildID + "/404": "", "discord/" + guildID: "", "discord/@user/" + roomID: "", "other/" + guildID + "/" + roomID: "",
+	} {
+		if got := d.NameOf(core.MustPath(place)); got != want {
+			t.Errorf("%s is called %q", place, got)
+		}
+	}
+}
+
 func TestFind(t *testing.T) {
 	d := still(t).d
 	for name, want := range map[string]string{

@@ -129,6 +129,19 @@ func (d *Driver) Scopes(at core.Path) []core.Path {
 	return scopes
 }
 
+// NameOf implements core.Namer: the name of a channel or a thread.
+func (d *Driver) NameOf(at core.Path) string {
+	e := at.Elements()
+	if len(e) < 3 || e[0] != d.name || at.IsPerson() {
+		return ""
+	}
+	p, known := d.cache.place(e[len(e)-1])
+	if !known || p.name == "" {
+		return ""
+	}
+	return "#" + p.name
+}
+
 // Listen connects and takes events in until ctx ends, which is not an error, or Discord
 // refuses the bot.
 func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {

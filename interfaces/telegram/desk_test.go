@@ -255,6 +255,23 @@ func TestRecipient(t *testing.T) {
 	}
 }
 
+// TestNameOf names groups, topics and people as far as updates named them.
+func TestNameOf(t *testing.T) {
+	d := newWorld(t, nil).driver(t)
+	in := chat{ID: forum, Type: "supergroup", IsForum: true, Title: "Readers"}
+	d.places.noteMessage(&message{ID: 9, Thread: 7, IsTopic: true, Chat: in, TopicCreated: &topicNotice{"News"}})
+	d.places.noteMessage(&message{ID: 9, From: &user{ID: ann, UserName: "ann", FirstName: "Ann"}, Chat: in})
+	for at, want := range map[core.Path]string{
+		place("telegram", forum, 0): "Readers", place("telegram", forum, 7): "Readers › News", place("telegram", forum, 8): "Readers",
+		place("telegram", ann, 0): "Ann", core.MustPath("telegram/@user/" + id(ann)): "Ann",
+		place("telegram", jay, 0): "", core.MustPath("telegram"): "", core.MustPath("discord/1/2"): "",
+	} {
+		if got := d.NameOf(at); got != want {
+			t.Errorf("%s is called %q", at, got)
+		}
+	}
+}
+
 // TestCatalogue holds the definitions against the catalogue, and the size of
 // what every prompt holds of them.
 func TestCatalogue(t *testing.T) {

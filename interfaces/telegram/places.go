@@ -242,6 +242,23 @@ func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
 	return core.Path{}, core.Errorf(core.Invalid, "%q may be several: give interface_path", name)
 }
 
+// NameOf implements core.Namer: the title of a group, with that of the topic, or a user's name.
+func (d *Driver) NameOf(at core.Path) string {
+	s, err := chatKeyOf(d.opt.Name, at)
+	if err != nil {
+		return ""
+	}
+	p := d.places
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	name := cmp.Or(p.titles[chatKey{chat: s.chat}].Name, p.people[s.chat].Name)
+	topic := p.titles[s].Name
+	if s.thread != 0 && topic != "" {
+		return strings.TrimPrefix(name+" › "+topic, " › ")
+	}
+	return name
+}
+
 // placesKey is the State's key of what is known about places. Names of users are not
 // stored.
 const (

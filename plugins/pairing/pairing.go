@@ -194,24 +194,43 @@ func (p *Plugin) drop(ctx context.Context, hash string) {
 	}
 }
 
-// Pair lets the user of a code in, and returns their path. The error is for users.
-func (p *Plugin) Pair(ctx context.Context, code string, by core.Path) (core.Path, error) {
+// Guest is somebody who waits to be let in. Its String has their name, and their path.
+type Guest struct {
+	Person core.Path
+	Name   string // as they call themselves; "" if that is not known
+}
+
+func (g Guest) String() string {
+	if g.Name == "" {
+		return g.Person.String()
+	}
+	return g.Name + " (" + g.Person.String() + ")"
+}
+
+func (v invitation) guest() Guest { return Guest{v.Person, txt.ClipLine(v.Name, maxName)} }
+
+// Pair lets in the user of a code, or who waits and has that path. The error is for users.
+func (p *Plugin) Pair(ctx context.Context, code string, by core.Path) (Guest, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.load(ctx); err != nil {
-		return core.Path{}, err
+		return Guest{}, err
 	}
 	hash := hashed(strings.ToUpper(strings.TrimSpace(code)))
+	person, err := core.ParsePath(strings.TrimSpace(code))
+	if err == nil && p.of[person] != nil {
+		hash = p.of[person].hash
+	}
 	v, ok := p.codes[hash]
 	if !ok || v.Until.Before(p.Clock()) {
-		return core.Path{}, core.Errorf(core.Invalid, "Nobody has that code, or it is too old.")
+		return Guest{}, core.Errorf(core.Invalid, "Nobody has that code, or it is too old.")
 	}
 	if err := core.PutItem(ctx, p.Items, v.Person, pairedKey, admission{p.Clock(), by}); err != nil {
-		return core.Path{}, err
+		return Guest{}, err
 	}
 	p.paired[v.Person] = true
 	p.drop(ctx, hash)
-	return v.Person, nil
+	return v.guest(), nil
 }
 
 // Unpair shuts a person out again.
@@ -232,17 +251,19 @@ func (p *Plugin) Unpair(ctx context.Context, person core.Path) error {
 }
 
 // Waiting lists the people whose codes are open.
-func (p *Plugin) Waiting(ctx context.Context) ([]core.Path, error) {
+func (p *Plugin) Waiting(ctx context.Context) ([]Guest, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.load(ctx); err != nil {
 		return nil, err
 	}
-	var people []core.Path
+	var people []Guest
 	for _, v := range p.codes {
-		people = append(people, v.Person)
+		if !v.Until.Before(p.Clock()) {
+			people = append(people, v.guest())
+		}
 	}
-	sorting.Sort(people, func(a, b core.Path) int { return strings.Compare(a.String(), b.String()) })
+	sorting.Sort(people, func(a, b Guest) int { return strings.Compare(a.Person.String(), b.Person.String()) })
 	return people, nil
 }
 
@@ -281,15 +302,16 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 func (p *Plugin) Commands() []command.Command {
 	return []command.Command{
 		{Spec: command.Spec{Name: "pair", Brief: "Approve a pairing code", Rank: core.RankAdmin,
-			Args: []command.Arg{{Name: "code", Brief: "The code that I sent them", Required: true}}}, Do: p.pair},
+			Args: []command.Arg{{Name: "code", Required: true,
+				Brief: "The code that I sent them, or a path like telegram/@user/1000"}}}, Do: p.pair},
 		{Spec: command.Spec{Name: "unpair", Idempotent: true, Brief: "Revoke a user's access", Rank: core.RankAdmin,
 			Args: []command.Arg{{Name: "person", Brief: "Like telegram/@user/1000", Required: true}}}, Do: p.unpair},
 	}
 }
 
 func (p *Plugin) pair(ctx context.Context, c command.Call) (string, error) {
-	person, err := p.Pair(ctx, c.Args["code"], c.Person)
-	return person.String() + " may talk to me now.", err
+	guest, err := p.Pair(ctx, c.Args["code"], c.Person)
+	return guest.String() + " may talk to me now.", err
 }
 
 func (p *Plugin) unpair(ctx context.Context, c command.Call) (string, error) {

@@ -76,6 +76,22 @@ func TestTheSameMessageAgain(t *testing.T) {
 	}
 }
 
+// TestByPath: an admin lets somebody in who waits, by their path; nobody else.
+func TestByPath(t *testing.T) {
+	s := plugintest.NewHarness(t, "pairing")
+	p := made(t, s, Config{Valid: 1e12, Again: 1e12, Open: 3})
+	p.Judge(from("jay"), false)
+	if g, err := p.Pair(t.Context(), "room/@user/ann", core.Path{}); err == nil {
+		t.Errorf("%s is let in, and has not asked", g)
+	}
+	if g, err := p.Pair(t.Context(), " room/@user/jay ", core.Path{}); err != nil || g.String() != "jay (room/@user/jay)" {
+		t.Errorf("let in: %s, %v", g, err)
+	}
+	if v := p.Judge(from("jay"), false); v != (gate.Verdict{}) {
+		t.Errorf("still kept out: %v", v)
+	}
+}
+
 func TestConform(t *testing.T) {
 	plugintest.Conform(t, plugintest.Case{
 		Name: "pairing",

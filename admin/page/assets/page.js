@@ -38,6 +38,10 @@
       state.textContent = "This session is over.";
     });
     source.addEventListener("waiting", (event) => { waiting.textContent = event.data; });
+    source.addEventListener("state", (event) => {
+      const now = document.getElementById("state");
+      if (!now.contains(document.activeElement)) now.innerHTML = event.data; // the server rendered it
+    });
     source.addEventListener("running", (event) => { running.innerHTML = event.data; }); // rows that the server rendered
     const some = () => {
       const none = document.getElementById("none");

@@ -1,0 +1,103 @@
+package page
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/llm"
+)
+
+// Listing asks for a page of facts, newest first.
+type Listing struct {
+	Below, About core.Path // zero: all places, all users
+	Before       string    // the ID of the last one of the former page
+	N            int
+}
+
+// Use is the use of an engine on a day. Each use is listed twice: for a place, and for the user
+// who caused it.
+type Use struct {
+	Day    string // 2006-01-02
+	Whose  core.Path
+	Engine string
+	Calls  int
+	llm.Usage
+	Cost float64
+}
+
+// Action is one row of the catalogue.
+type Action struct {
+	Name, Owner, Brief, Permission string
+	Offered                        bool // to users without a rank
+	Schema                         json.RawMessage
+	Help                           string
+}
+
+// Setting is one row of the settings in effect.
+type Setting struct{ Name, Value, From string }
+
+// File is a persona file. ID is the caller's; URLs contain it.
+type File struct {
+	ID, Name, Path string
+	Text           string // "" if it is not text
+	Editable       bool   // it is text that can be written
+}
+
+// State is how the bot is.
+type State struct {
+	Version    string
+	Began      time.Time
+	Engines    []Part
+	Interfaces []Part
+	Failing    []string // what else fails
+	Guests     []Guest  // who waits to be let in
+	Asleep     []core.Path
+	Spent      Spending
+	Errors     int    // in the log, since the bot was started
+	Used, Free uint64 // bytes of the bot's files, and free ones on their disk
+}
+
+// Part is an engine or an interface.
+type Part struct {
+	Name  string
+	Works bool
+	Text  string    // how it fails, or failed last
+	Since time.Time // of Text
+}
+
+// Guest is somebody who waits to be let in.
+type Guest struct {
+	Person core.Path
+	Name   string
+}
+
+// Spending is what all users together used today. A limit of 0 is none.
+type Spending struct {
+	Tokens, TokensLimit int64
+	Cost, CostLimit     float64
+}
+
+// Bot is what the page shows of the bot, and what its buttons do. Safe for concurrent use.
+type Bot interface {
+	State(ctx context.Context) (State, error)
+	Listing(ctx context.Context, l Listing) (facts []core.Fact, next string, err error)
+	Uses(ctx context.Context, first, last string) ([]Use, error)
+	Actions() []Action
+	Settings(place core.Path) []Setting // of the zero Path: the configuration
+	// Names returns what places and users are called, as far as it is known.
+	Names(ctx context.Context, paths ...core.Path) map[core.Path]string
+	// Do carries out a chat command in a place, as an admin would. It returns its answer. Its
+	// *core.Error is for the admin.
+	Do(ctx context.Context, place core.Path, command string, args map[string]string) (string, error)
+}
+
+// Personas are the persona files of the configuration. Errors of Preview and Save are shown to the admin.
+type Personas interface {
+	Files() []File
+	// Preview returns the persona of a text.
+	Preview(id, text string) (core.Persona, error)
+	// Save replaces the text was, if the file still contains it, and puts the new one in force.
+	Save(id, text, was string) error
+}

@@ -1,0 +1,91 @@
+package logs
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Bounds of what is kept of the log.
+const (
+	maxLines = 1000
+	maxValue = 400 // bytes of a value
+)
+
+// Line is a kept line of the log.
+type Line struct {
+	Number     uint64 // rising, from 1
+	Time       time.Time
+	Level      slog.Level
+	Room, Text string
+	Values     []Value
+}
+
+// Value is a value of a line, as text.
+type Value struct{ Key, Text string }
+
+// Lines keeps the latest lines of a log in memory, from INFO up: lines below may hold what people
+// said. Safe for concurrent use. The zero value keeps nothing until Keep.
+type Lines struct {
+	mu     sync.Mutex
+	on     bool
+	last   uint64
+	errors int
+	lines  []Line // the newest last
+}
+
+// Keep begins to keep lines.
+func (l *Lines) Keep() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.on = true
+}
+
+// After returns the kept lines after a number, the oldest first, and how many errors there were
+// since Keep.
+func (l *Lines) After(number uint64) (lines []Line, errors int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i, _ := slices.BinarySearchFunc(l.lines, number+1, func(a Line, n uint64) int { return int(a.Number) - int(n) })
+	return slices.Clone(l.lines[i:]), l.errors
+}
+
+// Forget drops the lines that a function matches.
+func (l *Lines) Forget(match func(*Line) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = slices.DeleteFunc(l.lines, func(a Line) bool { return match(&a) })
+}
+
+// Names reports whether a value of the line contains a text.
+func (l *Line) Names(text string) bool {
+	return slices.ContainsFunc(l.Values, func(v Value) bool { return strings.Contains(v.Text, text) })
+}
+
+func (l *Lines) add(room string, attrs []slog.Attr, r *slog.Record) {
+	if r.Level < slog.LevelInfo {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.on {
+		return
+	}
+	l.last++
+	line := Line{Number: l.last, Time: r.Time, Level: r.Level, Room: room, Text: r.Message}
+	add := func(a slog.Attr) bool {
+		text := a.Value.String()
+		line.Values = append(line.Values, Value{a.Key, strings.ToValidUTF8(text[:min(len(text), maxValue)], "")})
+		return true
+	}
+	for _, a := range attrs {
+		add(a)
+	}
+	r.Attrs(add)
+	if r.Level >= slog.LevelError {
+		l.errors++
+	}
+	l.lines = append(l.lines[max(0, len(l.lines)+1-maxLines):], line)
+}

@@ -1,0 +1,218 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	adminpage "synthbot/admin/page"
+	"synthbot/core"
+	"synthbot/core/command"
+	"synthbot/core/llm"
+	"synthbot/core/txt"
+	"synthbot/core/users"
+)
+
+// lastFailures keeps when and how engines failed last. Safe for concurrent use.
+type lastFailures struct {
+	mu sync.Mutex
+	by map[string]adminpage.Part
+}
+
+func (l *lastFailures) add(now time.Time, name string, failed *llm.Error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.by == nil {
+		l.by = make(map[string]adminpage.Part)
+	}
+	l.by[name] = adminpage.Part{Text: cmp.Or(failureCause(failed), string(failed.Kind)), Since: now}
+}
+
+func (l *lastFailures) of(name string) adminpage.Part {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.by[name]
+}
+
+// State implements adminpage.Bot.
+func (s *pageServer) State(ctx context.Context) (adminpage.State, error) {
+	b := s.bot
+	p := b.InForce()
+	state := adminpage.State{Version: b.env.Version, Began: b.monitor.began}
+	failing := make(map[string]bool)
+	state.Engines, state.Interfaces = s.engineStates(p, failing), s.interfaceStates(p, failing)
+	for _, c := range b.alerts.failing() {
+		if !failing[c.text] {
+			state.Failing = append(state.Failing, c.text)
+		}
+	}
+	for _, l := range b.changes.All() {
+		if l.Values.Asleep != nil && *l.Values.Asleep {
+			state.Asleep = append(state.Asleep, l.Path)
+		}
+	}
+	_, state.Errors = b.env.levels.Kept.After(0)
+	state.Used, state.Free = s.diskSpace(p.Config)
+	plugin := p.Pairing()
+	if plugin != nil {
+		guests, err := plugin.Waiting(ctx)
+		if err != nil {
+			return state, err
+		}
+		for _, g := range guests {
+			state.Guests = append(state.Guests, adminpage.Guest(g))
+		}
+	}
+	var err error
+	state.Spent, err = s.spending(ctx, p.Config)
+	return state, err
+}
+
+// engineStates says of each engine whether it works. It adds the texts that it used to said.
+func (s *pageServer) engineStates(p *parts, said map[string]bool) (list []adminpage.Part) {
+	failing := s.bot.alerts.failing()
+	for _, name := range p.Engines.Names() {
+		e := s.bot.monitor.failures.of(name)
+		e.Name, e.Works = name, true
+		for i := range failing {
+			c := &failing[i]
+			if c.what != engineCondition+name {
+				continue
+			}
+			said[c.text] = true
+			e.Works, e.Since = false, c.since
+			e.Text = strings.TrimPrefix(c.text+" "+e.Text, " ")
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+func (s *pageServer) interfaceStates(p *parts, said map[string]bool) (list []adminpage.Part) {
+	b, failing := s.bot, s.bot.alerts.failing()
+	for _, i := range p.Interfaces {
+		part := adminpage.Part{Name: i.Name(), Works: true}
+		if r, ok := i.(core.Readier); ok {
+			if err := r.Ready(); err != nil {
+				part.Works, part.Text = false, txt.Line(err.Error())
+			}
+		}
+		w := b.workers.find(i)
+		if w == nil || w.ended() {
+			part.Works, part.Text = false, "it has stopped"
+		}
+		at := slices.IndexFunc(failing, func(c condition) bool { return c.what == "interface "+i.Name() })
+		if at >= 0 {
+			said[failing[at].text] = true
+			part.Works, part.Text, part.Since = false, failing[at].text, failing[at].since
+		}
+		list = append(list, part)
+	}
+	return list
+}
+
+// spending returns what was used today, with the limits.
+func (s *pageServer) spending(ctx context.Context, c *Config) (sum adminpage.Spending, err error) {
+	b := s.bot
+	sum.TokensLimit, sum.CostLimit = c.Budget.BotTokens, c.Budget.BotCost
+	if b.Data.usage == nil {
+		return sum, nil
+	}
+	spent, err := b.Data.usage.Spent(ctx, c.Clock(b.env.Clock)().Format(time.DateOnly), core.Path{})
+	sum.Tokens, sum.Cost = spent.Tokens, spent.Cost
+	return sum, err
+}
+
+// diskSpace returns the size of the bot's files, and how much room there is besides; 0 if it is not known.
+func (s *pageServer) diskSpace(c *Config) (used, free uint64) {
+	dir, err := c.DataDir(s.bot.env.Getenv)
+	if err != nil {
+		return 0, 0
+	}
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil
+		}
+		info, err := d.Info()
+		if err == nil {
+			used += uint64(info.Size())
+		}
+		return nil
+	})
+	var disk unix.Statfs_t
+	if unix.Statfs(dir, &disk) == nil {
+		free = disk.Bavail * uint64(disk.Bsize)
+	}
+	return used, free
+}
+
+// maxShownName is how many characters of a name are shown.
+const maxShownName = 60
+
+// names returns what places and users are called, for admins. Paths without a name are left out.
+func (b host) names(ctx context.Context, paths ...core.Path) map[core.Path]string {
+	p := b.InForce()
+	known := func(path core.Path) string {
+		n, ok := p.at(path).(core.Namer)
+		if !ok {
+			return ""
+		}
+		return n.NameOf(path)
+	}
+	var names map[core.Path]string
+	err := b.Data.View(ctx, func(v core.View) (err error) {
+		names, err = users.Directory{Known: known}.Of(v, paths...)
+		return err
+	})
+	if err != nil {
+		b.log.Warn("names not found", "err", err)
+	}
+	for path, name := range names {
+		names[path] = txt.ClipLine(name, maxShownName)
+	}
+	return names
+}
+
+// named returns a path behind the name of its place or user, if it has one.
+func (b host) named(ctx context.Context, path core.Path) string {
+	name := b.names(ctx, path)[path]
+	if name == "" {
+		return path.String()
+	}
+	return name + " (" + path.String() + ")"
+}
+
+// Names implements adminpage.Bot.
+func (s *pageServer) Names(ctx context.Context, paths ...core.Path) map[core.Path]string {
+	return host{s.bot}.names(ctx, paths...)
+}
+
+// Do implements adminpage.Bot.
+func (s *pageServer) Do(ctx context.Context, place core.Path, name string, args map[string]string) (string, error) {
+	known, ok := s.bot.InForce().Commands.Find(name)
+	if !ok {
+		return "", core.Errorf(core.Invalid, "There is no command /%s: its plugin is off.", name)
+	}
+	given := make([]string, len(known.Args))
+	for i, a := range known.Args {
+		given[i] = args[a.Name]
+	}
+	parsed, err := known.Parse(given)
+	if err != nil {
+		return "", err
+	}
+	author := core.Author{ID: "page", Name: "the admin's page", Rank: core.RankAdmin}
+	person, _ := place.Person(author.ID) // the zero Path outside of places
+	ctx = command.Context(core.WithEpoch(ctx, s.bot.Data.Epoch()))
+	return known.Do(ctx, command.Call{
+		Path: place, Author: author, Person: person, Args: parsed, Sees: []core.Path{place},
+		Attach: func(core.Upload) {},
+	})
+}
