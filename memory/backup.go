@@ -9,17 +9,16 @@ import (
 	"os"
 	"path/filepath"
 
-	"go.etcd.io/bbolt"
-
 	"synthbot/core"
+	"synthbot/memory/bolt"
 )
 
 // WriteTo implements io.WriterTo: it writes a consistent copy of the database to w, while it
 // is in use. The copy is first made beside the database, which needs the space.
 func (db *DB) WriteTo(w io.Writer) (n int64, err error) {
-	n, err = db.file.spool(w, db.copyTo)
+	n, err = db.engine.spool(w, db.copyTo)
 	if err != nil {
-		return n, fmt.Errorf("copy of %s: %w", db.file.name, err)
+		return n, fmt.Errorf("copy of %s: %w", db.engine.name, err)
 	}
 	return n, nil
 }
@@ -27,7 +26,7 @@ func (db *DB) WriteTo(w io.Writer) (n int64, err error) {
 // copyTo writes a consistent copy to a writer that does not block.
 func (db *DB) copyTo(w io.Writer) error {
 	return db.view(context.Background(), func(v *view) error {
-		_, err := v.Tx.WriteTo(w)
+		_, err := v.Tx.(io.WriterTo).WriteTo(w)
 		return err
 	})
 }
@@ -35,49 +34,12 @@ func (db *DB) copyTo(w io.Writer) error {
 // Backup writes a consistent copy to file (0600), while the database is in use.
 // An older file of that name is replaced when the new one is complete.
 func (db *DB) Backup(file string) error {
-	return replace(file, func(f *os.File) error {
+	return bolt.Replace(file, func(f *os.File) error {
 		if err := db.copyTo(f); err != nil {
-			return fmt.Errorf("copy of %s: %w", db.file.name, err)
+			return fmt.Errorf("copy of %s: %w", db.engine.name, err)
 		}
 		return nil
 	})
-}
-
-// replace writes a file beside its name, syncs it and renames it.
-func replace(file string, write func(*os.File) error) error {
-	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
-	if err != nil {
-		return fullError(file, err)
-	}
-	err = write(f)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(fullError(file, err), os.Remove(f.Name()))
-	}
-	return syncDir(filepath.Dir(file))
-}
-
-// fullError names the file, and core.ErrFull if the disk is full.
-func fullError(file string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case isFull(err):
-		return fmt.Errorf("%s: %w", file, core.ErrFull)
-	}
-	return fmt.Errorf("%s: %w", file, withoutPath(err))
-}
-
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("%s: %w", dir, withoutPath(err))
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // ErrNotEmpty is the error of restoring over a database.
@@ -91,16 +53,16 @@ func Restore(dir, backup string) error {
 		return fmt.Errorf("%s: %w: move it away, or restore into another directory", target, ErrNotEmpty)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return openError(dir, err)
+		return bolt.OpenError(dir, err)
 	}
 	trial, err := os.MkdirTemp(dir, ".restore-*")
 	if err != nil {
-		return openError(dir, err)
+		return bolt.OpenError(dir, err)
 	}
 	copied := filepath.Join(trial, FileName)
-	err = checkPages(backup)
+	err = bolt.CheckPages(backup)
 	if err == nil {
-		err = rewrite(copied, backup)
+		err = bolt.Rewrite(copied, backup)
 	}
 	if err == nil {
 		err = checkCopy(trial, backup)
@@ -109,21 +71,7 @@ func Restore(dir, backup string) error {
 		// A link fails where a rename would replace what appeared meanwhile.
 		err = os.Link(copied, target)
 	}
-	return errors.Join(err, os.RemoveAll(trial), syncDir(dir))
-}
-
-// rewrite copies the buckets of a file whose pages are whole into a new one. The list of
-// free pages of the old one, which may be damaged, is not read.
-func rewrite(to, from string) error {
-	source, err := bbolt.Open(from, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockWait})
-	if err != nil {
-		return openError(from, err)
-	}
-	target, err := bbolt.Open(to, 0o600, &bbolt.Options{NoSync: true})
-	if err == nil {
-		err = errors.Join(bbolt.Compact(target, source, compactStep), target.Sync(), target.Close())
-	}
-	return errors.Join(fullError(to, err), source.Close())
+	return errors.Join(err, os.RemoveAll(trial), bolt.SyncDir(dir))
 }
 
 // checkCopy opens and checks the database in dir, a copy, and renames it: the original has
@@ -145,16 +93,16 @@ func checkCopy(dir, origin string) error {
 
 // startCheck checks the file in the background when it was not closed in order.
 func (db *DB) startCheck(ctx context.Context, o Options) {
-	if o.SkipCheck || !db.file.unclean {
+	if o.SkipCheck || !db.engine.unclean {
 		return
 	}
 	db.starting.Go(func() {
 		err := db.Check(ctx)
 		switch {
 		case err == nil:
-			db.log.Info("the database was not closed in order; it is whole", "file", db.file.name)
+			db.log.Info("the database was not closed in order; it is whole", "file", db.engine.name)
 		case errors.Is(err, core.ErrDamaged):
-			db.log.Error("the database is damaged", "err", damagedError(db.file.name, err))
+			db.log.Error("the database is damaged", "err", bolt.DamagedError(db.engine.name, err))
 		}
 	})
 }

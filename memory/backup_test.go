@@ -18,6 +18,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"synthbot/core"
+	"synthbot/memory/bolt"
 )
 
 // furnished is a database with something of everything.
@@ -141,7 +142,7 @@ func TestCompact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := furnished(t, dir)
 		secret := "a secret that goes away"
-		if err := os.WriteFile(filepath.Join(dir, FileName+compactSuffix), []byte("of a crash"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, FileName+bolt.CompactSuffix), []byte("of a crash"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		for i := range 300 {
@@ -164,8 +165,8 @@ func TestCompact(t *testing.T) {
 			t.Error(diff)
 		}
 		synctest.Wait() // until the old one is closed
-		want(t, "open files", holders(t, db.file.name), 1)
-		content, err := os.ReadFile(db.file.name)
+		want(t, "open files", holders(t, db.engine.name), 1)
+		content, err := os.ReadFile(db.engine.name)
 		if err != nil || strings.Contains(string(content), secret) {
 			t.Errorf("what was deleted stands in the file still (%v)", err)
 		}
@@ -219,7 +220,7 @@ func TestCompactWithoutRoom(t *testing.T) {
 	dir := t.TempDir()
 	db := furnished(t, dir)
 	want := everything(t, db)
-	if err := os.MkdirAll(filepath.Join(dir, FileName+compactSuffix, "in the way"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, FileName+bolt.CompactSuffix, "in the way"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := db.Compact(t.Context()); err == nil {
@@ -240,16 +241,16 @@ func TestUpgradeFails(t *testing.T) {
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	old := newDB(db.file.name, Options{})
-	if err := old.file.open(); err != nil {
+	old := newDB(db.engine.name, Options{})
+	if err := openFile(old, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	faulty(t, old.file).onWrite(func([]byte, int64) (int, error) { return 0, syscall.EIO })
-	backup := db.file.name + ".version3"
+	faulty(t, old).onWrite(func([]byte, int64) (int, error) { return 0, syscall.EIO })
+	backup := db.engine.name + ".version3"
 	saying(t, old.prepare(), fmt.Sprint("version ", schema), syscall.EIO.Error(), backup)
 	version, err := old.writer.readMeta()
 	want(t, "version", version, 3)
-	if err := errors.Join(err, old.release()); err != nil {
+	if err := errors.Join(err, old.engine.Close()); err != nil {
 		t.Fatal(err)
 	}
 	restored := filepath.Join(t.TempDir(), "restored")
@@ -310,7 +311,7 @@ func TestWordsAnew(t *testing.T) {
 	db := open(t, dir)
 	fact := save(t, db, core.Fact{Text: "我用Python写代码", Origin: group})
 	err := db.write(t.Context(), &job{run: func(t *tx) error {
-		t.DeleteBucket([]byte(bucketWords))
+		t.DropBucket(bucketWords)
 		t.makeBuckets(bucketWords)
 		t.bucket(bucketWords).Put(postingKey(group, termWord+"我用python写代码", factKey(&fact)), rankFact(&fact))
 		t.bucket(bucketMeta).Put([]byte(metaSchema), []byte("3"))

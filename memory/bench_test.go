@@ -50,7 +50,7 @@ func stock(b testing.TB, n int) *DB {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { db.Close() })
-	db.file.bolt.NoSync, db.file.bolt.NoGrowSync = true, true
+	boltOf(db).NoSync, boltOf(db).NoGrowSync = true, true
 	const group = 2000
 	for i := 0; i < n; i += group {
 		batch := &core.Batch{}
@@ -61,8 +61,8 @@ func stock(b testing.TB, n int) *DB {
 			b.Fatal(err)
 		}
 	}
-	db.file.bolt.NoSync, db.file.bolt.NoGrowSync = false, false
-	if err := db.file.bolt.Sync(); err != nil {
+	boltOf(db).NoSync, boltOf(db).NoGrowSync = false, false
+	if err := boltOf(db).Sync(); err != nil {
 		b.Fatal(err)
 	}
 	return db
@@ -74,7 +74,7 @@ func BenchmarkHistory(b *testing.B) {
 	for _, n := range sizes() {
 		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
 			db := stock(b, n)
-			size := func() int64 { info, _ := os.Stat(db.file.name); return info.Size() }
+			size := func() int64 { info, _ := os.Stat(db.engine.name); return info.Size() }
 			next := n
 			b.Run("append", func(b *testing.B) {
 				before, first := size(), next
@@ -225,13 +225,13 @@ func median(all []float64) float64 {
 }
 
 // rawStore commits so many values of the same size to the same buckets with
-// nothing but bbolt.
+// nothing but bbolt, with the options of package bolt.
 func rawStore(b testing.TB) (commit func(n int), leave func()) {
-	db, err := bbolt.Open(filepath.Join(b.TempDir(), "raw.db"), 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType, InitialMmapSize: mapSize})
+	db, err := bbolt.Open(filepath.Join(b.TempDir(), "raw.db"), 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType, InitialMmapSize: 1 << 30})
 	if err != nil {
 		b.Fatal(err)
 	}
-	db.AllocSize = allocStep
+	db.AllocSize = 1 << 20
 	next := 0
 	commit = func(n int) {
 		err := db.Update(func(t *bbolt.Tx) error {
@@ -248,7 +248,7 @@ func rawStore(b testing.TB) (commit func(n int), leave func()) {
 					if err != nil {
 						return err
 					}
-					bucket.FillPercent = fill
+					bucket.FillPercent = 0.95
 					if err := bucket.Put(pair[0], pair[1]); err != nil {
 						return err
 					}
@@ -268,7 +268,7 @@ func BenchmarkOpen(b *testing.B) {
 	for _, n := range sizes() {
 		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
 			db := stock(b, n)
-			dir := filepath.Dir(db.file.name)
+			dir := filepath.Dir(db.engine.name)
 			db.Close()
 			for b.Loop() {
 				db, err := Open(dir, Options{})

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"synthbot/core"
-	"synthbot/memory/rescue"
 )
 
 // maxFaults bounds how many faults one check names.
@@ -19,7 +18,11 @@ const maxFaults = 20
 func (db *DB) Check(ctx context.Context) error {
 	err := db.view(ctx, func(v *view) error {
 		c := &checker{view: v, ctx: ctx}
-		if c.pages(); len(c.faults) == 0 {
+		pages, ok := v.Tx.(interface{ CheckPages() []error }) // else the engine has none
+		if ok {
+			c.faults = pages.CheckPages()
+		}
+		if len(c.faults) == 0 {
 			c.records()
 		}
 		return errors.Join(append(c.faults[:min(len(c.faults), maxFaults)], ctx.Err())...)
@@ -27,7 +30,7 @@ func (db *DB) Check(ctx context.Context) error {
 	if err == nil || errors.Is(err, ctx.Err()) || errors.Is(err, core.ErrClosed) {
 		return err
 	}
-	return fmt.Errorf("%s: %w: %w", db.file.name, core.ErrDamaged, err)
+	return fmt.Errorf("%s: %w: %w", db.engine.name, core.ErrDamaged, err)
 }
 
 // records checks the content of the pages.
@@ -52,31 +55,6 @@ type checker struct {
 	counts map[string]uint64 // entries by place key, as counted in the log
 	lasts  map[string]uint64
 	named  map[string]uint64 // entries with an id, less those that were found by it
-}
-
-// pages checks the tree of every bucket. bbolt's own check must not run while somebody
-// writes: it reads the list of free pages that the writer changes, and a fault ends the
-// process.
-func (c *checker) pages() {
-	f := rescue.At(c.file, c.Size(), int64(c.DB().Info().PageSize), uint64(c.Cursor().Bucket().Root()))
-	c.faults = f.Check()
-}
-
-// checkPages reports what is wrong with the pages of a closed file.
-func checkPages(file string) error {
-	f, err := rescue.Open(file)
-	switch {
-	case errors.Is(err, rescue.ErrBroken):
-		return fmt.Errorf("%s: %w: %w", file, core.ErrDamaged, err)
-	case err != nil:
-		return fmt.Errorf("%s: %w", file, withoutPath(err))
-	}
-	defer f.Close()
-	faults := f.Check()
-	if len(faults) > 0 {
-		return fmt.Errorf("%s: %w: %w", file, core.ErrDamaged, errors.Join(faults...))
-	}
-	return nil
 }
 
 // rows checks all pairs of a bucket, until there are enough faults or the context ends.

@@ -151,11 +151,11 @@ func TestCheckReadsThePages(t *testing.T) {
 	defer db.Close()
 	page := make([]byte, 4096)
 	for at := int64(2 * 4096); ; at += 4096 {
-		if _, err := db.file.handle.ReadAt(page, at); err != nil {
+		if _, err := handleOf(db).ReadAt(page, at); err != nil {
 			t.Fatal(err)
 		}
 		if binary.LittleEndian.Uint64(page) == uint64(at/4096) && swap(page, []byte("house\x01kitchen\x00\x00\x00\x00\x00\x00\x00\x00\x02")) {
-			if _, err := db.file.handle.WriteAt(page, at); err != nil {
+			if _, err := handleOf(db).WriteAt(page, at); err != nil {
 				t.Fatal(err)
 			}
 			break

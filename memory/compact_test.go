@@ -8,9 +8,10 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"synthbot/core"
+	"synthbot/memory/bolt"
+	"synthbot/memory/kv"
 )
 
 // TestCompactWhileItIsRead: a view neither keeps compaction from ending nor others from
@@ -36,13 +37,13 @@ func TestCompactWhileItIsRead(t *testing.T) {
 		<-done
 		heads, err := v.Places(core.Path{})
 		want(t, "places that the view sees", len(heads), before)
-		want(t, "open files", holders(t, db.file.name), 2)
+		want(t, "open files", holders(t, db.engine.name), 2)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for holders(t, db.file.name) > 1 { // the old one is closed in the background
+	for holders(t, db.engine.name) > 1 { // the old one is closed in the background
 	}
 	checked := db.Check(t.Context())
 	if err := errors.Join(checked, boltCheck(db)); err != nil {
@@ -144,27 +145,30 @@ func TestCompactWhileItIsWritten(t *testing.T) {
 	}
 }
 
+func hasTraces(db *DB) bool { return tracesOf(db) != nil }
+
+// forgetful forgets somebody before it compacts.
+type forgetful struct {
+	*bolt.File
+	forget func() error
+}
+
+func (f forgetful) Compact(ctx context.Context, last func(kv.Tx) error) (before, after int64, err error) {
+	if err := f.forget(); err != nil {
+		return 0, 0, err
+	}
+	return f.File.Compact(ctx, last)
+}
+
 // TestForgottenWhileCompacting: the copy may have traces of a person who is forgotten
 // meanwhile, so the file is copied again the next time.
 func TestForgottenWhileCompacting(t *testing.T) {
 	db := furnished(t, t.TempDir())
 	populated(t, db)
-	c := newCompaction(t.Context(), db)
-	err := db.write(t.Context(), &job{exclusive: func() error { db.writer.changed = make(changes); return nil }})
-	if err == nil {
-		err = c.copy()
-	}
-	if err := errors.Join(err, db.Forget(t.Context(), jay)); err != nil {
-		t.Fatal(err)
-	}
-	err = db.write(t.Context(), &job{exclusive: func() error {
-		changed := db.writer.changed
-		db.writer.changed = make(changes)
-		if err := c.copyPairs(func(v *view, t *tx) { c.catchUp(v, t, changed) }); err != nil {
-			return err
-		}
-		return c.finish()
-	}})
+	file := db.engine.Engine.(*bolt.File)
+	db.engine.Engine = forgetful{file, func() error { return db.Forget(t.Context(), jay) }}
+	_, _, err := db.Compact(t.Context())
+	db.engine.Engine = file
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,41 +187,44 @@ func TestCommitsAreSyncedAfterCompacting(t *testing.T) {
 	if err := commitN(db, 0); err != nil { // it makes room in the file
 		t.Fatal(err)
 	}
-	d := faulty(t, db.file)
+	d := faulty(t, db)
 	heal := d.unsynced()
 	err := commitN(db, 1)
 	heal()
 	if err == nil {
 		t.Error("a commit that could not be synced was acknowledged")
 	}
-	if db.file.bolt.NoGrowSync {
+	if boltOf(db).NoGrowSync {
 		t.Error("growing is not synced any more")
 	}
+}
+
+// givenUp is a context that ends when there is a file.
+type givenUp struct {
+	context.Context
+	file string
+}
+
+func (c givenUp) Err() error {
+	if _, err := os.Stat(c.file); err == nil {
+		return context.Canceled
+	}
+	return c.Context.Err()
 }
 
 // TestCompactingIsGivenUp: nothing is left of it, and the next one works.
 func TestCompactingIsGivenUp(t *testing.T) {
 	dir := t.TempDir()
-	if err := furnished(t, dir).Close(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	file := filepath.Join(dir, FileName+compactSuffix)
-	db := openWith(t, dir, Options{Clock: func() time.Time {
-		if _, err := os.Stat(file); err == nil {
-			cancel()
-		}
-		return time.Now()
-	}})
+	db := furnished(t, dir)
+	file := filepath.Join(dir, FileName+bolt.CompactSuffix)
 	before := everything(t, db)
-	if _, _, err := db.Compact(ctx); !errors.Is(err, context.Canceled) {
+	if _, _, err := db.Compact(givenUp{t.Context(), file}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want context.Canceled", err)
 	}
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the copy is left: %v", err)
 	}
-	if db.writer.changed != nil {
+	if *part[map[struct{ bucket, key string }]bool](db, "changed") != nil {
 		t.Error("changes are noted still")
 	}
 	want(t, "open files", holders(t, file), 0)
@@ -227,36 +234,4 @@ func TestCompactingIsGivenUp(t *testing.T) {
 	if _, _, err := db.Compact(t.Context()); err != nil {
 		t.Error(err)
 	}
-}
-
-// TestMuchChangesWhileCompacting: the copy catches up before the writer takes it over.
-func TestMuchChangesWhileCompacting(t *testing.T) {
-	db := furnished(t, t.TempDir())
-	c := newCompaction(t.Context(), db)
-	err := db.write(t.Context(), &job{exclusive: func() error { db.writer.changed = make(changes); return nil }})
-	if err := errors.Join(err, c.copy()); err != nil {
-		t.Fatal(err)
-	}
-	b := &core.Batch{}
-	for i := range compactRest {
-		b.Append = append(b.Append, message(kitchen, fmt.Sprint(i), "said meanwhile"))
-	}
-	if err := db.Commit(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
-	var left []int // changes at each step of the writer
-	note := func(_ *tx, j *job) {
-		if j.exclusive != nil {
-			left = append(left, len(db.writer.changed))
-		}
-	}
-	err = db.write(t.Context(), &job{exclusive: func() error { db.writer.fault = note; return nil }})
-	before := everything(t, db)
-	if err := errors.Join(err, c.complete()); err != nil {
-		t.Fatal(err)
-	}
-	if len(left) != 2 || left[0] <= compactRest || left[1] > compactRest || db.file.bolt != c.target.bolt {
-		t.Errorf("%d changes were left at the steps of the writer", left)
-	}
-	want(t, "what is there", everything(t, db), before)
 }

@@ -49,7 +49,7 @@ func (r *diskSpace) noteFailure(err error, j *job) (again bool) {
 	return j.finishing && os.Remove(r.reserve()) == nil
 }
 
-func (r *diskSpace) reserve() string { return r.db.file.name + reserveSuffix }
+func (r *diskSpace) reserve() string { return r.db.engine.file + reserveSuffix }
 
 // makeReserve creates the reserve if it is missing. Its content is random: a file system may
 // store zeros in no space.
@@ -79,13 +79,13 @@ func (r *diskSpace) step(ctx context.Context) time.Duration {
 	case !r.full.Load():
 		return -1
 	case r.tried.IsZero():
-		r.db.log.Error("the disk is full; nothing new is accepted until there is space", "file", r.db.file.name)
+		r.db.log.Error("the disk is full; nothing new is accepted until there is space", "file", r.db.engine.name)
 		r.onFull(true)
 	case wait > 0:
 		return wait
 	case r.probe(ctx):
 		r.tried = time.Time{}
-		r.db.log.Info("the disk has space again", "file", r.db.file.name)
+		r.db.log.Info("the disk has space again", "file", r.db.engine.name)
 		r.onFull(false)
 		return 0 // it may have filled again
 	}

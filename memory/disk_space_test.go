@@ -32,7 +32,7 @@ func TestTheFullDiskIsTold(t *testing.T) {
 		return since
 	}
 	bubble(t, Options{OnFull: full}, func(t *testing.T, _ string, db *DB) {
-		d := faulty(t, db.file)
+		d := faulty(t, db)
 		if err := commitN(db, 1); err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func TestTheFullDiskIsTold(t *testing.T) {
 			if space < int64(len(buf)) && !isMeta(at) {
 				return 0, syscall.ENOSPC
 			}
-			return db.file.handle.WriteAt(buf, at)
+			return handleOf(db).WriteAt(buf, at)
 		}
 		d.onWrite(limited)
 		for n := 2; n < 5; n++ {
@@ -95,12 +95,12 @@ func TestRoomForALargeOne(t *testing.T) {
 	var told []bool
 	bubble(t, Options{OnFull: func(full bool) { mu.Lock(); told = append(told, full); mu.Unlock() }},
 		func(t *testing.T, _ string, db *DB) {
-			d := faulty(t, db.file)
+			d := faulty(t, db)
 			d.onWrite(func(buf []byte, at int64) (int, error) {
 				if len(buf) > 1<<19 {
 					return 0, syscall.ENOSPC
 				}
-				return db.file.handle.WriteAt(buf, at)
+				return handleOf(db).WriteAt(buf, at)
 			})
 			large := message(kitchen, "large", strings.Repeat("x", 1<<20))
 			if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{large}}); !errors.Is(err, core.ErrFull) {
@@ -123,12 +123,12 @@ func TestWhatAFullDiskTakes(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait() // until there is a reserve
-		d := faulty(t, db.file)
+		d := faulty(t, db)
 		d.onWrite(func(buf []byte, at int64) (int, error) {
 			if _, err := os.Stat(db.space.reserve()); err == nil {
 				return 0, syscall.ENOSPC
 			}
-			return db.file.handle.WriteAt(buf, at)
+			return handleOf(db).WriteAt(buf, at)
 		})
 		if _, err := items.Put(t.Context(), item); !errors.Is(err, core.ErrFull) {
 			t.Errorf("%v, want core.ErrFull", err)
@@ -160,7 +160,7 @@ func TestNoRoomWithoutAReserve(t *testing.T) {
 		if err := os.Remove(db.space.reserve()); err != nil {
 			t.Fatal(err)
 		}
-		d := faulty(t, db.file)
+		d := faulty(t, db)
 		d.onWrite(func([]byte, int64) (int, error) { return 0, syscall.ENOSPC })
 		end := &core.Batch{Finishing: true, Append: []core.Entry{message(kitchen, "end", "bye")}}
 		if err := db.Commit(t.Context(), end); !errors.Is(err, core.ErrFull) {
@@ -183,11 +183,11 @@ func TestTheNameIsWrittenWhenThereIsRoom(t *testing.T) {
 	if err = errors.Join(err, old.Close()); err != nil {
 		t.Fatal(err)
 	}
-	db := newDB(old.file.name, Options{})
-	if err := db.file.open(); err != nil {
+	db := newDB(old.engine.name, Options{})
+	if err := openFile(db, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	d := faulty(t, db.file)
+	d := faulty(t, db)
 	d.onWrite(func([]byte, int64) (int, error) { return 0, syscall.ENOSPC })
 	if err := db.prepare(); err != nil {
 		t.Fatal(err)
@@ -197,7 +197,7 @@ func TestTheNameIsWrittenWhenThereIsRoom(t *testing.T) {
 		t.Errorf("the name is %q", name)
 	}
 	d.onWrite(nil)
-	if err := errors.Join(db.writer.transact(func(*tx) error { return nil }), db.release()); err != nil {
+	if err := errors.Join(db.writer.transact(func(*tx) error { return nil }), db.engine.Close()); err != nil {
 		t.Fatal(err)
 	}
 	want(t, "the name in the next life", open(t, dir).Installation(), name)

@@ -1,7 +1,9 @@
-// Package memory stores what the bot must not lose in one bbolt file: the logs of
-// its places, the journal of its turns, and its facts. It is the core.Store of a bot
-// that runs on one machine. It decides nothing: when a turn is taken, what a fact is
-// worth, and what a user may ask for is decided elsewhere.
+// Package memory stores what the bot must not lose: the logs of its places, the journal of
+// its turns, and its facts. It is the core.Store of a bot. It decides nothing: when a turn is
+// taken, what a fact is worth, and what a user may ask for is decided elsewhere.
+//
+// It keeps keys, formats and queries over a small ordered key-value interface (memory/kv),
+// whose engine is one bbolt file (memory/bolt).
 //
 // The package is large because keys, formats and queries share one transaction: a
 // batch changes most buckets at once, and a person who is forgotten is deleted from all.

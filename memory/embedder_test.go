@@ -101,7 +101,8 @@ func bubble(t *testing.T, o Options, test func(t *testing.T, dir string, db *DB)
 
 func size(t *testing.T, db *DB, bucket string) (n int) {
 	t.Helper()
-	if err := db.view(t.Context(), func(v *view) error { n = v.bucket(bucket).Stats().KeyN; return nil }); err != nil {
+	err := db.look(t.Context(), func(v *view) { n = boltBucket(v, bucket).Stats().KeyN })
+	if err != nil {
 		t.Fatal(err)
 	}
 	return n

@@ -245,7 +245,7 @@ func TestVectorsThatCannotBeWritten(t *testing.T) {
 	l := &lexicon{}
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
 		saveMany(t, db, 3, "dog")
-		d := faulty(t, db.file)
+		d := faulty(t, db)
 		d.onWrite(func([]byte, int64) (int, error) { return 0, syscall.EIO })
 		db.SetEmbedder(l.as("m"))
 		synctest.Wait()

@@ -174,7 +174,7 @@ func TestJournalsOfOneTransaction(t *testing.T) {
 		if _, _, err := db.Compact(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		content, err := os.ReadFile(db.file.name)
+		content, err := os.ReadFile(db.engine.name)
 		if err != nil || bytes.Contains(content, []byte(`"1000"`)) {
 			t.Errorf("a journal that names the forgotten is left (%v)", err)
 		}

@@ -62,7 +62,7 @@ func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
 	case NonBlocking, *bytes.Buffer:
 		err = export(ctx, db, w, path)
 	default:
-		_, err = db.file.spool(w, func(w io.Writer) error { return export(ctx, db, w, path) })
+		_, err = db.engine.spool(w, func(w io.Writer) error { return export(ctx, db, w, path) })
 	}
 	if err != nil {
 		return fmt.Errorf("export: %w", err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -15,11 +16,13 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
-	"time"
 	"unsafe"
+
+	"go.etcd.io/bbolt"
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/memory/bolt"
 )
 
 // disk sits between bbolt and its file, so that writing and syncing can fail.
@@ -27,8 +30,8 @@ import (
 // reflection, and a sync is made to fail by putting /dev/zero, which can be read and
 // written but not synced, under the descriptor after the write before it.
 type disk struct {
-	t    *testing.T
-	file *boltFile
+	t      *testing.T
+	handle *os.File
 
 	mu    sync.Mutex
 	write func(buf []byte, at int64) (int, error) // nil: as usual
@@ -41,13 +44,22 @@ func (d *disk) onWrite(f func(buf []byte, at int64) (int, error)) {
 	d.write = f
 }
 
-func faulty(t *testing.T, file *boltFile) *disk {
+// part is a field of the engine of a database.
+func part[T any](db *DB, name string) *T {
+	field := reflect.ValueOf(db.engine.Engine.(*bolt.File)).Elem().FieldByName(name)
+	return (*T)(unsafe.Pointer(field.UnsafeAddr()))
+}
+
+func boltOf(db *DB) *bbolt.DB  { return *part[*bbolt.DB](db, "bolt") }
+func handleOf(db *DB) *os.File { return *part[*os.File](db, "handle") }
+
+func faulty(t *testing.T, db *DB) *disk {
 	t.Helper()
-	d := &disk{t: t, file: file}
-	file.bolt.NoSync, file.bolt.NoGrowSync = false, false
-	hook := reflect.ValueOf(file.bolt).Elem().FieldByName("ops").FieldByName("writeAt")
+	d := &disk{t: t, handle: handleOf(db)}
+	boltOf(db).NoSync, boltOf(db).NoGrowSync = false, false
+	hook := reflect.ValueOf(boltOf(db)).Elem().FieldByName("ops").FieldByName("writeAt")
 	hook = reflect.NewAt(hook.Type(), unsafe.Pointer(hook.UnsafeAddr())).Elem()
-	real := file.handle.WriteAt
+	real := d.handle.WriteAt
 	hook.Set(reflect.ValueOf(func(buf []byte, at int64) (int, error) {
 		d.mu.Lock()
 		write := d.write
@@ -62,7 +74,7 @@ func faulty(t *testing.T, file *boltFile) *disk {
 
 // unsynced lets syncs fail from now on; the returned function ends it.
 func (d *disk) unsynced() (heal func()) {
-	fd := int(d.file.handle.Fd())
+	fd := int(d.handle.Fd())
 	kept, err := syscall.Dup(fd)
 	if err != nil {
 		d.t.Fatal(err)
@@ -112,7 +124,7 @@ func holds(t *testing.T, db *DB, acknowledged []int) {
 func crash(t *testing.T, db *DB) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	content, err := os.ReadFile(db.file.name)
+	content, err := os.ReadFile(db.engine.name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,15 +153,15 @@ func TestWritesFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := open(t, t.TempDir())
-			d := faulty(t, db.file)
+			d := faulty(t, db)
 			var acknowledged []int
 			for n := range commits {
 				left := n % 12 // the write that fails
 				d.onWrite(func(buf []byte, at int64) (int, error) {
 					if left--; left < 0 {
-						return fail(db.file.handle.WriteAt, buf, at)
+						return fail(handleOf(db).WriteAt, buf, at)
 					}
-					return db.file.handle.WriteAt(buf, at)
+					return handleOf(db).WriteAt(buf, at)
 				})
 				err := commitN(db, n)
 				d.onWrite(nil)
@@ -158,7 +170,7 @@ func TestWritesFail(t *testing.T) {
 					acknowledged = append(acknowledged, n)
 				case name == "no space" && !errors.Is(err, core.ErrFull):
 					t.Errorf("message %d: %v is not ErrFull", n, err)
-				case !strings.Contains(err.Error(), db.file.name):
+				case !strings.Contains(err.Error(), db.engine.name):
 					t.Errorf("message %d: %v does not name the file", n, err)
 				}
 				holds(t, db, acknowledged)
@@ -186,13 +198,13 @@ func TestWritesFail(t *testing.T) {
 // is to be seen.
 func TestDataSyncFails(t *testing.T) {
 	db := open(t, t.TempDir())
-	d := faulty(t, db.file)
+	d := faulty(t, db)
 	if err := commitN(db, 1); err != nil {
 		t.Fatal(err)
 	}
 	var heal func()
 	d.onWrite(func(buf []byte, at int64) (int, error) {
-		n, err := db.file.handle.WriteAt(buf, at)
+		n, err := handleOf(db).WriteAt(buf, at)
 		if heal == nil {
 			heal = d.unsynced()
 		}
@@ -219,13 +231,13 @@ func TestDataSyncFails(t *testing.T) {
 // the commit must be brought to its end before anything else is written.
 func TestLastSyncFails(t *testing.T) {
 	db := open(t, t.TempDir())
-	d := faulty(t, db.file)
+	d := faulty(t, db)
 	if err := commitN(db, 1); err != nil {
 		t.Fatal(err)
 	}
 	heal := func() {}
 	d.onWrite(func(buf []byte, at int64) (int, error) {
-		n, err := db.file.handle.WriteAt(buf, at)
+		n, err := handleOf(db).WriteAt(buf, at)
 		if isMeta(at) {
 			heal = d.unsynced()
 		}
@@ -242,7 +254,7 @@ func TestLastSyncFails(t *testing.T) {
 	if err := commitN(db, 3); err != nil {
 		t.Fatal(err)
 	}
-	if db.writer.unsynced != 0 {
+	if *part[int](db, "unsynced") != 0 {
 		t.Error("the torn commit was not mended")
 	}
 	b := &core.Batch{Append: []core.Entry{message(kitchen, "2", "2")}}
@@ -253,27 +265,30 @@ func TestLastSyncFails(t *testing.T) {
 	holds(t, open(t, crash(t, db)), []int{1, 2, 3})
 }
 
+// triggered calls do when something is logged.
+type triggered struct {
+	slog.Handler
+	do func()
+}
+
+func (h triggered) Handle(ctx context.Context, r slog.Record) error {
+	h.do()
+	return h.Handler.Handle(ctx, r)
+}
+
 // TestLastSyncFailsOnce: it works the second time, so the commit succeeds.
 func TestLastSyncFailsOnce(t *testing.T) {
 	db := open(t, t.TempDir())
-	d := faulty(t, db.file)
+	d := faulty(t, db)
 	heal := func() {}
 	d.onWrite(func(buf []byte, at int64) (int, error) {
-		n, err := db.file.handle.WriteAt(buf, at)
+		n, err := handleOf(db).WriteAt(buf, at)
 		if isMeta(at) {
 			heal = d.unsynced()
 		}
 		return n, err
 	})
-	// The clock is read when a transaction begins: that of the view which looks
-	// what became of the commit comes after the sync that failed.
-	reads := 0
-	db.clock = func() time.Time {
-		if reads++; reads == 2 {
-			heal()
-		}
-		return time.Now()
-	}
+	*part[*slog.Logger](db, "log") = slog.New(triggered{complaints{slog.DiscardHandler, t}, func() { heal() }})
 	if err := commitN(db, 1); err != nil {
 		t.Errorf("%v, though the second sync worked", err)
 	}
@@ -285,12 +300,12 @@ func TestLastSyncFailsOnce(t *testing.T) {
 // the others are written.
 func TestOneThatIsTooLargeFailsAlone(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
-		d := faulty(t, db.file)
+		d := faulty(t, db)
 		d.onWrite(func(buf []byte, at int64) (int, error) {
 			if len(buf) > 1<<16 {
 				return 0, syscall.ENOSPC
 			}
-			return db.file.handle.WriteAt(buf, at)
+			return handleOf(db).WriteAt(buf, at)
 		})
 		letGo := hold(db)
 		var all sync.WaitGroup

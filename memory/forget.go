@@ -145,9 +145,9 @@ func (s *subject) files() error {
 	}
 	var errs []error
 	for _, suffix := range suffixes {
-		err := os.Remove(s.db.file.name + suffix)
+		err := os.Remove(s.db.engine.file + suffix)
 		if !errors.Is(err, fs.ErrNotExist) {
-			s.db.log.Info("a file is deleted, since somebody is forgotten", "file", s.db.file.name+suffix, "err", err)
+			s.db.log.Info("a file is deleted, since somebody is forgotten", "file", s.db.engine.file+suffix, "err", err)
 			errs = append(errs, err)
 		}
 	}
@@ -159,7 +159,7 @@ func (s *subject) begin() error {
 	return updateAndView(s.ctx, s.db, func(t *tx) {
 		s.markInProgress()
 		t.finish() // writes of others in this transaction count
-		t.bucket(bucketMeta).Put([]byte(metaTraces), []byte("1"))
+		t.noteTraces()
 		t.forgotten().addSalt()
 		s.recordRequest(t)
 		s.mute(t)

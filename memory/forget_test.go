@@ -71,7 +71,7 @@ func traces(t *testing.T, db *DB, words ...string) {
 	if _, _, err := db.Compact(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	content, err := os.ReadFile(db.file.name)
+	content, err := os.ReadFile(db.engine.name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -569,7 +569,7 @@ func TestForgetAfterABrokenOne(t *testing.T) {
 		err := db.view(t.Context(), func(v *view) error {
 			h, _ := v.readHead(placeKey(group))
 			c := v.bucket(bucketIDs).Cursor()
-			for k, _ := c.First(); k != nil; k, _ = c.Next() {
+			for k, _ := c.Seek(nil); k != nil; k, _ = c.Next() {
 				ids++
 			}
 			entries = int(h.count)
@@ -580,15 +580,15 @@ func TestForgetAfterABrokenOne(t *testing.T) {
 		}
 		return entries, ids
 	}
-	d := faulty(t, db.file)
+	d := faulty(t, db)
 	d.onWrite(func(buf []byte, at int64) (int, error) {
 		if isMeta(at) { // nobody can read meanwhile
-			return db.file.handle.WriteAt(buf, at)
+			return handleOf(db).WriteAt(buf, at)
 		}
 		if entries, _ := count(); entries < len(said) {
 			return 0, syscall.EIO
 		}
-		return db.file.handle.WriteAt(buf, at)
+		return handleOf(db).WriteAt(buf, at)
 	})
 	if err := db.Forget(t.Context(), jay); err == nil {
 		t.Error("nothing was cut short")

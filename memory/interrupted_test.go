@@ -96,7 +96,7 @@ func TestDiskFailsDuringWork(t *testing.T) {
 			for last := 0; last < commits; last += step {
 				db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return time.Now().AddDate(2, 0, 0) }})
 				populated(t, db)
-				d := faulty(t, db.file)
+				d := faulty(t, db)
 				begun := 0
 				d.onWrite(func(buf []byte, at int64) (int, error) {
 					if isMeta(at) {
@@ -105,7 +105,7 @@ func TestDiskFailsDuringWork(t *testing.T) {
 					if last > 0 && begun >= last {
 						return 0, syscall.EIO
 					}
-					return db.file.handle.WriteAt(buf, at)
+					return handleOf(db).WriteAt(buf, at)
 				})
 				err := work(t.Context(), db)
 				switch d.onWrite(nil); {

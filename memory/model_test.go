@@ -409,7 +409,7 @@ func (m *model) check(t *rapid.T) {
 
 // file compares the words in the compacted file with those in the model.
 func (m *model) file(t *rapid.T) {
-	content, err := os.ReadFile(m.db.file.name)
+	content, err := os.ReadFile(m.db.engine.name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"synthbot/core"
+	"synthbot/memory/bolt"
 )
 
 // TestAnUnsyncedBackupFails: what could not be synced does not take the place of an
@@ -18,7 +19,7 @@ func TestAnUnsyncedBackupFails(t *testing.T) {
 	if err := os.WriteFile(file, []byte("an older one"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := replace(file, func(f *os.File) error {
+	err := bolt.Replace(file, func(f *os.File) error {
 		null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0) // cannot be synced
 		if err != nil {
 			return err
@@ -56,7 +57,7 @@ func TestABackupThatFails(t *testing.T) {
 		"no directory":  {filepath.Join(dir, "none", "x"), writes, os.ErrNotExist},
 		"without error": {filepath.Join(taken, "y"), writes, nil},
 	} {
-		if err := replace(tc.file, tc.write); !errors.Is(err, tc.want) || errors.Is(err,
+		if err := bolt.Replace(tc.file, tc.write); !errors.Is(err, tc.want) || errors.Is(err,
 			core.ErrFull) != (tc.want == core.ErrFull) {
 			t.Errorf("%s: %v, want %v", name, err, tc.want)
 		}
@@ -70,7 +71,7 @@ func TestABackupThatFails(t *testing.T) {
 // TestNamesAreMadeDurable: a backup, or a compacted file, whose name may not outlive a
 // power failure is an error.
 func TestNamesAreMadeDurable(t *testing.T) {
-	if err := syncDir("/proc/self"); err == nil { // which cannot be synced
+	if err := bolt.SyncDir("/proc/self"); err == nil { // which cannot be synced
 		t.Error("no error")
 	}
 	dir := t.TempDir()
@@ -81,48 +82,18 @@ func TestNamesAreMadeDurable(t *testing.T) {
 	}
 	backup := filepath.Join(dir, "backup.db")
 	unprivileged(t, func() {
-		if err := replace(backup, func(*os.File) error { return nil }); !errors.Is(err, os.ErrPermission) {
+		if err := bolt.Replace(backup, func(*os.File) error { return nil }); !errors.Is(err, os.ErrPermission) {
 			t.Errorf("backup: %v", err)
 		}
 	})
 	if _, err := os.Stat(backup); err != nil {
 		t.Skip("others cannot get there: ", err)
 	}
-	c := newCompaction(t.Context(), db)
-	if err := c.copy(); err != nil {
-		t.Fatal(err)
-	}
-	err := db.write(t.Context(), &job{exclusive: func() (err error) {
-		unprivileged(t, func() { err = c.finish() })
-		return err
-	}})
+	var err error
+	unprivileged(t, func() { _, _, err = db.Compact(t.Context()) })
 	if !errors.Is(err, os.ErrPermission) {
 		t.Errorf("compacting: %v", err)
 	}
-}
-
-// TestAnUnsyncedCopyIsNotUsed: compacting fails rather than go on with a file that a
-// power failure may take away.
-func TestAnUnsyncedCopyIsNotUsed(t *testing.T) {
-	db := furnished(t, t.TempDir())
-	c := newCompaction(t.Context(), db)
-	if err := c.copy(); err != nil {
-		t.Fatal(err)
-	}
-	d, heal := faulty(t, c.target), func() {}
-	d.onWrite(func(buf []byte, at int64) (int, error) {
-		n, err := c.target.handle.WriteAt(buf, at)
-		if isMeta(at) {
-			heal = d.unsynced()
-		}
-		return n, err
-	})
-	err := db.write(t.Context(), &job{exclusive: c.finish})
-	heal()
-	if err == nil || db.file.bolt == c.target.bolt {
-		t.Errorf("%v, and the copy is used: %t", err, db.file.bolt == c.target.bolt)
-	}
-	c.target.closeBroken()
 }
 
 // TestReplacedWhileItIsOpened: another process compacts the file and ends, while this

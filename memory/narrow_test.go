@@ -525,14 +525,14 @@ func TestOneCommitFailsDuringForgetting(t *testing.T) {
 	for last := 0; last < commits; last += coretest.Sample(1, 3) {
 		db := open(t, t.TempDir())
 		populated(t, db)
-		d, begun := faulty(t, db.file), 0
+		d, begun := faulty(t, db), 0
 		d.onWrite(func(buf []byte, at int64) (int, error) {
 			if isMeta(at) {
 				if begun++; begun == last {
 					return 0, syscall.EIO
 				}
 			}
-			return db.file.handle.WriteAt(buf, at)
+			return handleOf(db).WriteAt(buf, at)
 		})
 		err := db.Forget(t.Context(), jay)
 		switch d.onWrite(nil); {

@@ -6,18 +6,15 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
-	berrors "go.etcd.io/bbolt/errors"
-
 	"synthbot/core"
+	"synthbot/memory/bolt"
 )
 
 // FileName is the name of the database within the data directory.
@@ -55,7 +52,7 @@ var (
 type DB struct {
 	log        *slog.Logger
 	clock      func() time.Time
-	file       *boltFile
+	engine     engine
 	queue      *queue
 	writer     *writer
 	epochs     epochs
@@ -64,11 +61,10 @@ type DB struct {
 	unreadable unreadable
 	pruning    *pruning
 
-	compacting chan struct{}      // holds a token while the file is compacted
-	stepTime   time.Duration      // of one step of a long change; see changeAll
-	stop       context.CancelFunc // ends what works in the background
-	work       sync.WaitGroup
-	starting   sync.WaitGroup // what the start has left to do
+	stepTime time.Duration      // of one step of a long change; see changeAll
+	stop     context.CancelFunc // ends what works in the background
+	work     sync.WaitGroup
+	starting sync.WaitGroup // what the start has left to do
 }
 
 // Open opens the database in dir and creates both if they are missing. Its errors name the
@@ -76,14 +72,11 @@ type DB struct {
 // caller closes the DB.
 func Open(dir string, o Options) (*DB, error) {
 	db := newDB(filepath.Join(dir, FileName), o)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, openError(dir, err)
-	}
-	if err := db.file.open(); err != nil {
-		return nil, openError(db.file.name, err)
+	if err := openFile(db, o); err != nil {
+		return nil, err
 	}
 	if err := db.prepare(); err != nil {
-		return nil, errors.Join(openError(db.file.name, err), db.release())
+		return nil, errors.Join(bolt.OpenError(db.engine.name, err), db.engine.Close())
 	}
 	background, stop := context.WithCancel(context.Background())
 	db.stop = stop
@@ -99,6 +92,13 @@ func Open(dir string, o Options) (*DB, error) {
 	return db, nil
 }
 
+func openFile(db *DB, o Options) (err error) {
+	db.engine.Engine, err = bolt.Open(db.engine.file, bolt.Options{
+		Log: db.log, NoSync: o.NoSync, Scattered: []string{bucketPassageWords},
+	})
+	return err
+}
+
 // repeat calls step in the background until ctx ends; see core.Repeat.
 func (db *DB) repeat(ctx context.Context, wake <-chan struct{}, step func(context.Context) time.Duration) {
 	db.work.Go(func() { core.Repeat(ctx, wake, func() time.Duration { return step(ctx) }) })
@@ -107,14 +107,14 @@ func (db *DB) repeat(ctx context.Context, wake <-chan struct{}, step func(contex
 // newDB returns a DB whose file is not open yet.
 func newDB(name string, o Options) *DB {
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	db := &DB{log: log, clock: o.Clock, compacting: make(chan struct{}, 1), stepTime: maxStepTime}
+	db := &DB{log: log, clock: o.Clock, stepTime: maxStepTime}
 	db.queue = &queue{wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	if db.clock == nil {
 		db.clock = time.Now
 	}
 	db.epochs.forgottenIn, db.epochs.inProgress = make(map[core.Path]uint64), make(map[core.Path]int)
 	db.epochs.muted = make(map[core.TurnID]muted)
-	db.file = &boltFile{name: name, log: db.log, noSync: o.NoSync}
+	db.engine.log, db.engine.name, db.engine.file = log, name, name
 	db.writer = &writer{db: db}
 	db.writer.fault = func(_ *tx, j *job) {
 		if o.BeforeJob != nil {
@@ -144,59 +144,7 @@ func (db *DB) Close() error {
 	db.stop()
 	db.starting.Wait()
 	db.work.Wait()
-	return db.release()
-}
-
-// release closes the file. After a panic, bbolt's locks may be held for ever: then only the
-// file itself is unlocked and closed.
-func (db *DB) release() error {
-	if db.writer.broken != nil {
-		unlock(db.file.handle)
-		return errors.Join(db.writer.broken, db.file.handle.Close())
-	}
-	if err := db.file.bolt.Close(); err != nil {
-		return fmt.Errorf("%s: %w", db.file.name, err)
-	}
-	return nil
-}
-
-// openError names the likely cause and the fix.
-func openError(name string, err error) error {
-	switch {
-	case errors.Is(err, berrors.ErrTimeout), errors.Is(err, core.ErrLocked):
-		return fmt.Errorf("%s: %w: most likely another synthbot runs with this data directory; "+
-			"stop it, or give this one its own bot.data_dir", name, core.ErrLocked)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("%s: %w: this user must be able to read and write it; give them the right, "+
-			"or set another bot.data_dir", name, withoutPath(err))
-	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("%s: %w: something else has this name; "+
-			"move it away, or set another bot.data_dir", name, withoutPath(err))
-	case isFull(err):
-		return fmt.Errorf("%s: %w: make room, or set another bot.data_dir", name, core.ErrFull)
-	case errors.Is(err, core.ErrDamaged), errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum),
-		errors.Is(err, berrors.ErrVersionMismatch):
-		return damagedError(name, err)
-	}
-	return fmt.Errorf("%s: %w", name, withoutPath(err))
-}
-
-func damagedError(name string, err error) error {
-	if !errors.Is(err, core.ErrDamaged) {
-		err = fmt.Errorf("%w: %w", core.ErrDamaged, err)
-	}
-	return fmt.Errorf("%s: %w: it is not a database of synthbot, or the disk lost a part of it; "+
-		"move it away and restore a backup, "+
-		"or save what can be read of it with `synthbot restore --salvage`", name, err)
-}
-
-// withoutPath takes the file's name off an error that names it already.
-func withoutPath(err error) error {
-	var e *fs.PathError
-	if errors.As(err, &e) {
-		return e.Err
-	}
-	return err
+	return db.engine.Close()
 }
 
 // schema is the version of the file's format that this program writes.
@@ -219,16 +167,16 @@ func (db *DB) prepare() error {
 	case err != nil:
 		return err
 	case version > schema:
-		text, kept := "run that one", db.file.name+versionSuffix+strconv.Itoa(schema)
+		text, kept := "run that one", db.engine.name+versionSuffix+strconv.Itoa(schema)
 		if _, err := os.Stat(kept); err == nil {
 			text += ", or restore " + kept + ", which it kept before it changed the format"
 		}
 		return fmt.Errorf("its format is version %d, this synthbot knows %d: a newer synthbot wrote it; %s",
 			version, schema, text)
 	}
-	db.writer.inUse = db.file.unclean
-	if db.file.installation == "" { // it is stored with the next write
-		db.file.installation, db.writer.inUse = rand.Text(), false
+	db.writer.inUse = db.engine.unclean
+	if db.engine.installation == "" { // it is stored with the next write
+		db.engine.installation, db.writer.inUse = rand.Text(), false
 	}
 	switch version {
 	case schema:
@@ -236,12 +184,12 @@ func (db *DB) prepare() error {
 	case 0:
 		return db.writer.transact(upgrade)
 	}
-	backup := db.file.name + versionSuffix + strconv.Itoa(version)
+	backup := db.engine.name + versionSuffix + strconv.Itoa(version)
 	if err := db.Backup(backup); err != nil {
 		return fmt.Errorf("backup before the change of its format: %w", err)
 	}
 	db.log.Info("the database's format changes",
-		"file", db.file.name, "from", version, "to", schema, "backup", backup)
+		"file", db.engine.name, "from", version, "to", schema, "backup", backup)
 	if err := db.writer.transact(upgrade); err != nil {
 		return fmt.Errorf("change of its format to version %d: %w; the backup is %s", schema, err, backup)
 	}
@@ -252,7 +200,7 @@ func (db *DB) prepare() error {
 func addBuckets(db *DB) error {
 	missing := false
 	err := db.view(context.Background(), func(v *view) error {
-		missing = v.Bucket([]byte(bucketPassageWords)) == nil
+		missing = v.Bucket(bucketPassageWords) == nil
 		return nil
 	})
 	if err != nil || !missing {
@@ -265,7 +213,7 @@ func addBuckets(db *DB) error {
 }
 
 // Installation implements core.Store: the name of the file.
-func (db *DB) Installation() string { return db.file.installation }
+func (db *DB) Installation() string { return db.engine.installation }
 
 // versionSuffix, with the version, ends the name of the copy that an upgrade leaves.
 const versionSuffix = ".version"
@@ -281,7 +229,7 @@ func upgrade(t *tx) error {
 			t.head(placeKey(path)).private = true
 		}
 	}
-	t.fail(bucketWords, t.DeleteBucket([]byte(bucketWords)))
+	t.fail(bucketWords, t.DropBucket(bucketWords))
 	t.makeBuckets(bucketWords)
 	for k, v := range t.bucket(bucketFacts).pairs(nil, nil) {
 		f, err := decodeFact(k, v)
@@ -297,8 +245,7 @@ func upgrade(t *tx) error {
 
 func (t *tx) makeBuckets(names ...string) {
 	for _, name := range names {
-		_, err := t.CreateBucketIfNotExists([]byte(name))
-		t.fail(name, err)
+		t.fail(name, t.MakeBucket(name))
 	}
 }
 
@@ -308,16 +255,15 @@ var errForeign = errors.New("no database of synthbot")
 // is empty.
 func (w *writer) readMeta() (version int, err error) {
 	err = w.db.view(context.Background(), func(v *view) error {
-		name, _ := v.Cursor().First()
-		if name == nil {
+		meta := v.Bucket(bucketMeta)
+		switch {
+		case meta == nil && len(v.Buckets()) == 0:
 			return nil
-		}
-		meta := v.Bucket([]byte(bucketMeta))
-		if meta == nil {
+		case meta == nil:
 			return fmt.Errorf("%w: %w", core.ErrDamaged, errForeign)
 		}
-		w.db.file.unclean = meta.Get([]byte(metaClean)) == nil
-		w.db.file.installation = string(meta.Get([]byte(metaName)))
+		w.db.engine.unclean = meta.Get([]byte(metaClean)) == nil
+		w.db.engine.installation = string(meta.Get([]byte(metaName)))
 		w.db.epochs.floor, _ = strconv.ParseUint(string(meta.Get([]byte(metaFloor))), 10, 64)
 		version, _ = strconv.Atoi(string(meta.Get([]byte(metaSchema))))
 		if version < 1 {
@@ -330,7 +276,7 @@ func (w *writer) readMeta() (version int, err error) {
 
 // markClean stores that the file is closed in order. The writer calls it last.
 func (w *writer) markClean() {
-	if !w.inUse || w.broken != nil {
+	if !w.inUse {
 		return
 	}
 	err := w.transact(func(t *tx) error {
@@ -338,6 +284,6 @@ func (w *writer) markClean() {
 		return nil
 	})
 	if err != nil {
-		w.db.log.Error("the database could not be closed in order", "file", w.db.file.name, "err", err)
+		w.db.log.Error("the database could not be closed in order", "file", w.db.engine.name, "err", err)
 	}
 }

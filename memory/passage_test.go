@@ -162,7 +162,7 @@ func TestPassagesOfOlderFiles(t *testing.T) {
 	db := open(t, dir)
 	err := db.update(t.Context(), func(t *tx) {
 		for _, name := range []string{bucketDocuments, bucketPassages, bucketPassageWords} {
-			t.fail(name, t.DeleteBucket([]byte(name)))
+			t.fail(name, t.DropBucket(name))
 		}
 	})
 	if err = cmp.Or(err, db.Close()); err != nil {
@@ -214,13 +214,13 @@ func TestPassagesBig(t *testing.T) {
 	used := 0 // the rest of the file is free pages
 	err = db.view(t.Context(), func(v *view) error {
 		for _, name := range []string{bucketDocuments, bucketPassages, bucketPassageWords} {
-			s := v.bucket(name).Stats()
+			s := boltBucket(v, name).Stats()
 			used += s.LeafAlloc + s.BranchAlloc
 			t.Logf("%s: %d KiB", name, (s.LeafAlloc+s.BranchAlloc)>>10)
 		}
 		return nil
 	})
-	info, err2 := os.Stat(db.file.name)
+	info, err2 := os.Stat(db.engine.name)
 	if err = cmp.Or(err, err2); err != nil {
 		t.Fatal(err)
 	}

@@ -201,7 +201,7 @@ func TestPruningFails(t *testing.T) {
 	if err := <-db.AddUse(Use{Day: "2020-01-01", Engine: "e", Calls: 1}); err != nil {
 		t.Fatal(err)
 	}
-	d := faulty(t, db.file)
+	d := faulty(t, db)
 	d.onWrite(func([]byte, int64) (int, error) { return 0, syscall.EIO })
 	if err := db.Prune(t.Context(), Config{Messages: 1}); !strings.Contains(fmt.Sprint(err), syscall.EIO.Error()) {
 		t.Errorf("%v, want EIO", err)

@@ -12,10 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"go.etcd.io/bbolt"
-
 	"synthbot/core"
-	"synthbot/memory/rescue"
+	"synthbot/memory/bolt"
+	"synthbot/memory/kv"
 )
 
 // Salvaged reports what could be saved of a damaged file.
@@ -37,12 +36,7 @@ func Salvage(dir, damaged string) (Salvaged, error) {
 	if _, err := os.Lstat(target); err == nil {
 		return Salvaged{}, fmt.Errorf("%s: %w: move it away, or save into another directory", target, ErrNotEmpty)
 	}
-	f, err := rescue.Open(damaged)
-	if err != nil {
-		return Salvaged{}, fmt.Errorf("%s: nothing can be saved: %w", damaged, withoutPath(err))
-	}
-	defer f.Close()
-	_, err = os.Lstat(dir)
+	_, err := os.Lstat(dir)
 	isNew := errors.Is(err, os.ErrNotExist)
 	db, err := Open(dir, Options{})
 	if err != nil {
@@ -53,11 +47,13 @@ func Salvage(dir, damaged string) (Salvaged, error) {
 	}
 	saved := slices.DeleteFunc(buckets(), func(bucket string) bool { return slices.Contains(derived, bucket) })
 	s := &salvager{db: db, report: Salvaged{Pairs: make(map[string]int)}}
-	s.report.Faults = f.Pairs(saved, s.add)
+	s.report.Faults, err = bolt.Salvage(damaged, saved, s.add)
 	s.flush()
 	delete(s.report.Pairs, bucketMeta)
-	if s.err == nil && len(s.report.Pairs) == 0 {
+	if err == nil && s.err == nil && len(s.report.Pairs) == 0 {
 		err = fmt.Errorf("%s: nothing could be saved of it", damaged)
+	}
+	if err != nil {
 		err = errors.Join(err, db.Close(), os.Remove(target), os.Remove(target+reserveSuffix))
 		if isNew {
 			err = errors.Join(err, os.Remove(dir))
@@ -91,7 +87,7 @@ func (s *salvager) add(bucket string, key, value []byte) {
 		return // the new file has its own; the salt keeps hashes of forgotten ids valid
 	}
 	check, checked := pairChecks()[bucket]
-	if len(key) == 0 || len(key) > bbolt.MaxKeySize || checked && check(key, value) != nil {
+	if len(key) == 0 || len(key) > kv.MaxKey || checked && check(key, value) != nil {
 		s.report.Dropped++
 		return
 	}

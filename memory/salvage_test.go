@@ -16,6 +16,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/memory/bolt"
 
 	"go.etcd.io/bbolt"
 )
@@ -26,7 +27,7 @@ func TestSalvage(t *testing.T) {
 	if err := source.Close(); err != nil {
 		t.Fatal(err)
 	}
-	whole, err := os.ReadFile(source.file.name)
+	whole, err := os.ReadFile(source.engine.name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestSalvageOfWhatIsKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	report, err := Salvage(dir, source.file.name)
+	report, err := Salvage(dir, source.engine.name)
 	if err != nil || report.Dropped != 0 || len(report.Faults) != 0 {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -157,7 +158,7 @@ func TestSalvageMakesAnew(t *testing.T) {
 	}
 	fresh := add(t, saved, message(core.MustPath("chat/fresh"), "1", "x"))
 	want(t, "the first number of a new place", fresh[0].Message.Seq, 78)
-	if _, err := Salvage(filepath.Join(db.file.name, "x"), db.file.name); err == nil || errors.Is(err, ErrNotEmpty) {
+	if _, err := Salvage(filepath.Join(db.engine.name, "x"), db.engine.name); err == nil || errors.Is(err, ErrNotEmpty) {
 		t.Errorf("into what is no directory: %v", err)
 	}
 	if _, err := Salvage(t.TempDir(), filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
@@ -235,7 +236,7 @@ func TestTheListOfFreePages(t *testing.T) {
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	whole, err := os.ReadFile(db.file.name)
+	whole, err := os.ReadFile(db.engine.name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,10 +316,10 @@ func TestSalvageTakesTheNewestTransaction(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "large.db")
 	large, err := bbolt.Open(file, 0o600, &bbolt.Options{PageSize: 16384})
 	if err == nil {
-		err = errors.Join(bbolt.Compact(large, db.file.bolt, 0), large.Close())
+		err = errors.Join(bbolt.Compact(large, boltOf(db), 0), large.Close())
 	}
 	report, err2 := Salvage(t.TempDir(), file)
-	if err := errors.Join(err, err2, checkPages(file)); err != nil || report.Pairs[bucketLog] != 403 {
+	if err := errors.Join(err, err2, bolt.CheckPages(file)); err != nil || report.Pairs[bucketLog] != 403 {
 		t.Errorf("of large pages: %+v, %v", report, err)
 	}
 }
@@ -341,7 +342,7 @@ func TestALostPageIsFoundAtTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := make(map[int]bool)
-	err = db.file.bolt.View(func(b *bbolt.Tx) error {
+	err = boltOf(db).View(func(b *bbolt.Tx) error {
 		for page := 2; ; page++ {
 			info, err := b.Page(page)
 			if info == nil || err != nil {

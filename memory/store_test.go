@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/memory/bolt"
 )
 
 // open opens a database for a test. When the test ends it is closed, opened
@@ -78,7 +79,7 @@ func sound(t testing.TB, dir string) {
 	if err := db.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := checkPages(db.file.name); err != nil {
+	if err := bolt.CheckPages(db.engine.name); err != nil {
 		t.Error(err)
 	}
 }
@@ -88,7 +89,7 @@ func sound(t testing.TB, dir string) {
 func boltCheck(db *DB) error {
 	return db.view(context.Background(), func(v *view) error {
 		var faults []error
-		for err := range v.Tx.Check() {
+		for err := range boltTx(&v.tx).Check() {
 			faults = append(faults, err)
 		}
 		return errors.Join(faults...)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/memory/bolt"
 )
 
 // TestTidy: the file is written anew for the sake of who was forgotten in the night
@@ -22,7 +23,7 @@ import (
 func TestTidy(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
 		file := func() os.FileInfo {
-			info, err := os.Stat(db.file.name)
+			info, err := os.Stat(db.engine.name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +99,7 @@ func TestWhoReadsSlowlyHoldsNobodyUp(t *testing.T) {
 			if err := <-done; err != nil || s.got.Len() == 0 || bytes.Contains(s.got.Bytes(), []byte("TOO LATE")) {
 				t.Errorf("%d bytes, %v", s.got.Len(), err)
 			}
-			left, err := filepath.Glob(filepath.Join(filepath.Dir(db.file.name), ".spool*"))
+			left, err := filepath.Glob(filepath.Join(filepath.Dir(db.engine.name), ".spool*"))
 			if err != nil || len(left) > 0 {
 				t.Errorf("%v is left, %v", left, err)
 			}
@@ -176,7 +177,7 @@ type quick struct {
 func (*quick) NonBlocking() {}
 
 func (q *quick) Write(p []byte) (int, error) {
-	q.held = q.held || q.db.file.bolt.Stats().OpenTxN > 0
+	q.held = q.held || boltOf(q.db).Stats().OpenTxN > 0
 	return len(p), nil
 }
 
@@ -200,7 +201,7 @@ func TestTracesThatStay(t *testing.T) {
 	if err := db.Forget(t.Context(), jay); err != nil {
 		t.Fatal(err)
 	}
-	inTheWay := filepath.Join(dir, FileName+compactSuffix)
+	inTheWay := filepath.Join(dir, FileName+bolt.CompactSuffix)
 	if err := os.MkdirAll(filepath.Join(inTheWay, "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"synthbot/core"
+	"synthbot/memory/kv"
 )
 
 // Buckets of the file.
@@ -43,48 +42,34 @@ func buckets() []string {
 	}
 }
 
-// fill is how far pages are filled: most buckets grow at the ends of places. bbolt's default
-// of one half needs nearly twice the space.
-const fill = 0.95
-
 // tx is one transaction. Changed heads stay in memory until the end.
 type tx struct {
-	*bbolt.Tx
-	db      *DB
-	now     time.Time
-	floor   uint64           // the number before the first of a new place
-	heads   map[string]*head // by place key
-	saved   []uint64         // facts and passages that were written
-	changed changes          // see writer
-	err     error            // the first one of writing, which fails the transaction
+	kv.Tx
+	db    *DB
+	now   time.Time
+	floor uint64           // the number before the first of a new place
+	heads map[string]*head // by place key
+	saved []uint64         // facts and passages that were written
+	err   error            // the first one of writing, which fails the transaction
 }
 
-// bucket is a bucket that collects its changes for compaction. A failed change fails the
-// transaction.
+// bucket is a bucket of a transaction, which a failed change fails.
 type bucket struct {
-	*bbolt.Bucket
+	kv.Bucket
 	t    *tx
 	name string
 }
 
 // bucket returns a bucket, all of which exist since Open.
-func (t *tx) bucket(name string) bucket {
-	b := t.Bucket([]byte(name))
-	if name != bucketPassageWords { // they grow everywhere
-		b.FillPercent = fill
-	}
-	return bucket{b, t, name}
-}
+func (t *tx) bucket(name string) bucket { return bucket{t.Bucket(name), t, name} }
 
-// Put is that of the bbolt.Bucket.
+// Put is that of the kv.Bucket.
 func (b bucket) Put(key, value []byte) {
-	b.changes(key)
 	b.t.fail(b.name, b.Bucket.Put(key, value))
 }
 
-// Delete is that of the bbolt.Bucket.
+// Delete is that of the kv.Bucket.
 func (b bucket) Delete(key []byte) {
-	b.changes(key)
 	b.t.fail(b.name, b.Bucket.Delete(key))
 }
 
@@ -121,12 +106,6 @@ func (b bucket) prefixes(from, to []byte) (all [][]byte) {
 		k, _ = c.Seek(after(k[:end]))
 	}
 	return all
-}
-
-func (b bucket) changes(key []byte) {
-	if b.t.changed != nil {
-		b.t.changed[pairKey{b.name, string(key)}] = true
-	}
 }
 
 // fail fails the transaction if err is one.
@@ -314,7 +293,7 @@ func (db *DB) logUnreadable(err error) {
 	text := err.Error()
 	if !o.logged[text] && len(o.logged) < maxUnreadable {
 		o.logged[text] = true
-		db.log.Error("a record cannot be read and is left out", "file", db.file.name, "err", err)
+		db.log.Error("a record cannot be read and is left out", "file", db.engine.name, "err", err)
 	}
 }
 

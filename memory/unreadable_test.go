@@ -248,7 +248,7 @@ func TestWhatCannotBeWrittenFailsItsJob(t *testing.T) {
 		go func() { others <- commitN(db, 1) }()
 		synctest.Wait()
 		letGo()
-		saying(t, <-done, db.file.name, bucketStates, "key too large")
+		saying(t, <-done, db.engine.name, bucketStates, "key too large")
 		if err := <-others; err != nil {
 			t.Error(err)
 		}

@@ -8,16 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 	"runtime/debug"
 	"slices"
 	"time"
 
-	"go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
-
 	"synthbot/core"
 	"synthbot/core/sorting"
+	"synthbot/memory/kv"
 )
 
 // View implements core.Store. Within f, no other View may begin and nothing may be
@@ -27,7 +24,7 @@ func (db *DB) View(ctx context.Context, f func(core.View) error) error {
 		defer func() {
 			p := recover()
 			if p != nil {
-				db.log.Error("a view panicked", "file", db.file.name, "panic", p, "stack", string(debug.Stack()))
+				db.log.Error("a view panicked", "file", db.engine.name, "panic", p, "stack", string(debug.Stack()))
 				err = fmt.Errorf("view: panic: %v", p)
 			}
 		}()
@@ -42,46 +39,43 @@ func (db *DB) view(ctx context.Context, f func(*view) error) error {
 		return err
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	for {
-		bolt, handle := db.file.current()
-		err := db.file.guard(func() error {
-			return bolt.View(func(b *bbolt.Tx) error {
-				v := &view{tx: tx{Tx: b, db: db, now: db.clock()}, file: handle}
-				defer func() { v.ended = true }()
-				return f(v)
-			})
-		})
-		if !errors.Is(err, berrors.ErrDatabaseNotOpen) {
+	return db.engine.guard(func() error {
+		b, err := db.engine.Begin(ctx)
+		if err != nil {
 			return err
 		}
-		now, _ := db.file.current()
-		if now == bolt {
-			return core.ErrClosed
-		}
-	}
+		return viewOf(db, b, f)
+	})
+}
+
+// viewOf calls f with a view that has begun, and ends it.
+func viewOf(db *DB, b kv.View, f func(*view) error) error {
+	defer b.End()
+	v := &view{tx: tx{Tx: b, db: db, now: db.clock()}}
+	defer func() { v.ended = true }()
+	return f(v)
 }
 
 // view is a core.View.
 type view struct {
 	tx
-	file  *os.File
 	ended bool
 }
 
 var errEnded = errors.New("this view has ended")
 
-// read returns what f reads of the place to which a path leads. If a broken page makes bbolt
-// panic, the file is damaged, and the caller is not at fault.
+// read returns what f reads of the place to which a path leads. If a broken page makes the
+// engine panic, the file is damaged, and the caller is not at fault.
 func read[T any](v *view, path core.Path, f func(place) T) (value T, err error) {
 	if v.ended {
 		return value, errEnded
 	}
-	err = v.db.file.guard(func() error {
+	err = v.db.engine.guard(func() error {
 		value = f(v.resolve(path))
 		return nil
 	})
 	if err != nil {
-		return value, fmt.Errorf("%s: %w", v.db.file.name, err)
+		return value, fmt.Errorf("%s: %w", v.db.engine.name, err)
 	}
 	return value, nil
 }
@@ -222,7 +216,7 @@ func (v *view) backward(bucket string, prefix, to []byte) iter.Seq2[[]byte, []by
 }
 
 // before goes to the last pair before a key.
-func before(c *bbolt.Cursor, key []byte) (k, value []byte) {
+func before(c kv.Cursor, key []byte) (k, value []byte) {
 	k, _ = c.Seek(key)
 	if k == nil {
 		return c.Last()
@@ -233,7 +227,7 @@ func before(c *bbolt.Cursor, key []byte) (k, value []byte) {
 // tail walks a place's log backward.
 type tail struct {
 	view     *view
-	cursor   *bbolt.Cursor
+	cursor   kv.Cursor
 	k, value []byte // what step reads next
 	path     core.Path
 	prefix   []byte

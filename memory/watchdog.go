@@ -22,7 +22,7 @@ var ErrRefused = fmt.Errorf("%w: refused: it blocked the database three times", 
 
 const (
 	patience   = 30 * time.Second // for one job
-	slowFactor = 10               // for the disk: a commit, or an exclusive job
+	slowFactor = 10               // for the engine, which commits
 	watchTicks = 10               // of the watch within patience
 )
 
@@ -47,7 +47,7 @@ func (w *watch) startJob(j *job, now time.Time) error {
 	if now.Before(w.refused[j.name]) {
 		return fmt.Errorf("%s: %w", j.name, ErrRefused)
 	}
-	w.note(work{job: j.name, busy: true, slow: j.exclusive != nil})
+	w.note(work{job: j.name, busy: true})
 	return nil
 }
 
@@ -101,7 +101,8 @@ func (w *writer) startWatch(ctx context.Context, o Options) {
 	w.db.work.Go(func() {
 		w.watch.run(ctx, cmp.Or(o.Patience, patience), func(job string) {
 			if err := w.addBlocked(job); err != nil {
-				w.db.log.Error("the job that blocks the database cannot be counted", "file", w.db.file.name, "err", err)
+				w.db.log.Error("the job that blocks the database cannot be counted",
+					"file", w.db.engine.name, "err", err)
 			}
 			o.OnStuck(job)
 		})
@@ -128,9 +129,10 @@ func (db *DB) Pulse(ctx context.Context) error {
 	waits := time.Since(doing.since)
 	switch {
 	case !doing.slow:
-		return fmt.Errorf("%s: no write commits: the writer works on %q", db.file.name, doing.job)
+		return fmt.Errorf("%s: no write commits: the writer works on %q", db.engine.name, doing.job)
 	case waits >= patience:
-		return fmt.Errorf("%s: no write commits: the disk has been busy for %v", db.file.name, waits.Round(time.Second))
+		return fmt.Errorf("%s: no write commits: the disk has been busy for %v",
+			db.engine.name, waits.Round(time.Second))
 	}
 	return nil
 }
@@ -176,7 +178,7 @@ type blocked struct {
 	Last  time.Time `json:"last"`
 }
 
-func (w *writer) blockedFile() string { return w.db.file.name + stuckSuffix }
+func (w *writer) blockedFile() string { return w.db.engine.file + stuckSuffix }
 
 // addBlocked counts a job that blocked the writer.
 func (w *writer) addBlocked(job string) error {

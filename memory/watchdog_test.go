@@ -85,7 +85,7 @@ func TestStuckJobIsSetAside(t *testing.T) {
 		if err := b.Forget(t.Context(), alone); err != nil {
 			t.Errorf("forget another place: %v", err)
 		}
-		if _, err := os.Stat(b.file.name + stuckSuffix); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(b.engine.name + stuckSuffix); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the names of jobs stay when somebody is forgotten: %v", err)
 		}
 		if err := b.writer.addBlocked("another job"); err != nil {
@@ -101,7 +101,7 @@ func TestStuckJobIsSetAside(t *testing.T) {
 		}
 		b.end(t)
 		b = openBlockable(t, dir)
-		if _, err := os.Stat(b.file.name + stuckSuffix); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(b.engine.name + stuckSuffix); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the count stays: %v", err)
 		}
 		b.end(t)
@@ -155,12 +155,12 @@ func pulse(db *DB) error {
 func TestLongWorkIsNotStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openBlockable(t, t.TempDir())
-		d := faulty(t, b.file)
+		d := faulty(t, b.DB)
 		d.onWrite(func(buf []byte, at int64) (int, error) {
 			if isMeta(at) {
 				time.Sleep(4 * time.Minute)
 			}
-			return b.file.handle.WriteAt(buf, at)
+			return handleOf(b.DB).WriteAt(buf, at)
 		})
 		done := make(chan error, 1)
 		go func() { done <- commitN(b.DB, 1) }()
@@ -176,8 +176,12 @@ func TestLongWorkIsNotStuck(t *testing.T) {
 			t.Error(err)
 		}
 		d.onWrite(nil)
-		if err := b.write(t.Context(),
-			&job{exclusive: func() error { time.Sleep(4 * time.Minute); return nil }}); err != nil {
+		writing := *part[chan struct{}](b.DB, "writing") // as the last step of compaction holds it
+		writing <- struct{}{}
+		go func() { done <- commitN(b.DB, 2) }()
+		time.Sleep(4 * time.Minute)
+		<-writing
+		if err := <-done; err != nil {
 			t.Error(err)
 		}
 		select {
@@ -199,7 +203,7 @@ func TestPulseCommits(t *testing.T) {
 	if transactions(t, db) == before {
 		t.Error("nothing was committed")
 	}
-	d := faulty(t, db.file)
+	d := faulty(t, db)
 	d.onWrite(func([]byte, int64) (int, error) { return 0, os.ErrPermission })
 	if err := pulse(db); err == nil || errors.Is(err, core.ErrFull) {
 		t.Errorf("with a disk that cannot be written: %v", err)
@@ -326,7 +330,7 @@ func TestFileOfBlockedJobs(t *testing.T) {
 	}
 	all, err := db.writer.blockedJobs()
 	want(t, "kept", all, map[string]blocked{"new": {Times: 1, Last: now}})
-	if err := errors.Join(err, db.Close(), os.WriteFile(db.file.name+stuckSuffix, []byte("spoilt"), 0o600)); err != nil {
+	if err := errors.Join(err, db.Close(), os.WriteFile(db.engine.name+stuckSuffix, []byte("spoilt"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	var log strings.Builder
@@ -336,16 +340,16 @@ func TestFileOfBlockedJobs(t *testing.T) {
 		t.Error("a file that cannot be read was replaced")
 	}
 	want(t, "the log tells of it", strings.Contains(log.String(), "the list of jobs that blocked the database cannot be read"), true)
-	if err := os.Remove(db.file.name + stuckSuffix); err != nil {
+	if err := os.Remove(db.engine.name + stuckSuffix); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(db.Forget(t.Context(), kitchen), os.MkdirAll(db.file.name+stuckSuffix+"/x", 0o700)); err != nil {
+	if err := errors.Join(db.Forget(t.Context(), kitchen), os.MkdirAll(db.engine.name+stuckSuffix+"/x", 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	if db.Forget(t.Context(), kitchen) == nil || db.writer.addBlocked("new") == nil {
 		t.Error("a file that cannot be written is no error")
 	}
-	if err := os.RemoveAll(db.file.name + stuckSuffix); err != nil {
+	if err := os.RemoveAll(db.engine.name + stuckSuffix); err != nil {
 		t.Fatal(err)
 	}
 }

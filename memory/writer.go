@@ -3,32 +3,23 @@ package memory
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
-	"go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
-
 	"synthbot/core"
+	"synthbot/memory/kv"
 )
 
 // writer is the one goroutine that writes.
 type writer struct {
-	db       *DB
-	watch    watch
-	fault    func(*tx, *job) // see Options; the transaction is nil between two
-	changed  changes         // while the file is compacted
-	unsynced int             // the transaction whose last sync failed; 0: none
-	inUse    bool            // the file says that it is in use
-	broken   error           // why nothing can be written any more
+	db    *DB
+	watch watch
+	fault func(*tx, *job) // see Options
+	inUse bool            // the file says that it is in use
 }
 
 // run writes until the queue is closed and empty.
@@ -57,18 +48,6 @@ func (w *writer) run() {
 // the transaction itself fails, each job is tried alone.
 func (w *writer) commit(g *groupCommit) {
 	defer w.watch.note(work{})
-	j := g.jobs[0]
-	if j.exclusive != nil {
-		err := w.watch.startJob(j, w.db.clock())
-		if err == nil {
-			err = w.db.file.guard(func() error {
-				w.fault(nil, j)
-				return j.exclusive()
-			})
-		}
-		j.done <- err
-		return
-	}
 	for len(g.jobs) > 0 {
 		failed, err := w.try(g)
 		g.sealed = true
@@ -103,13 +82,9 @@ func (w *writer) commit(g *groupCommit) {
 // that failed, -1 if it was none of them.
 func (w *writer) try(g *groupCommit) (failed int, err error) {
 	failed = -1
-	if err := w.syncAgain(); err != nil {
-		return failed, w.db.file.writeError(err)
-	}
-	id := 0
+	w.watch.note(work{busy: true, slow: true})
 	var saved []uint64
 	err = w.transact(func(t *tx) error {
-		id = t.ID()
 		defer func() { saved = t.saved }()
 		for i := 0; ; i++ {
 			if i == len(g.jobs) && !g.sealed {
@@ -121,7 +96,7 @@ func (w *writer) try(g *groupCommit) (failed int, err error) {
 			}
 			err := w.watch.startJob(g.jobs[i], t.now)
 			if err == nil {
-				err = w.db.file.guard(func() error {
+				err = w.db.engine.guard(func() error {
 					w.fault(t, g.jobs[i])
 					if err := g.jobs[i].run(t); err != nil {
 						return err
@@ -137,93 +112,30 @@ func (w *writer) try(g *groupCommit) (failed int, err error) {
 		w.watch.note(work{busy: true, slow: true})
 		return nil
 	})
-	if failed < 0 && err != nil {
-		err = w.resolveCommit(id, err)
-	}
 	if err == nil {
 		w.db.embeds.saved(saved)
 	}
-	return failed, w.db.file.writeError(err)
+	return failed, w.db.engine.writeError(err)
 }
 
-// transact is one read-write transaction. If it panics outside of the jobs, bbolt's locks
-// may be held for ever: then nothing is written any more.
+// transact is one read-write transaction. Nothing outlives a call of f that failed or that the
+// engine repeats.
 func (w *writer) transact(f func(*tx) error) error {
-	if w.broken != nil {
-		return w.broken
-	}
-	marked, returned := w.inUse, false
-	err := w.db.file.guard(func() error {
-		err := w.db.file.bolt.Update(func(b *bbolt.Tx) error {
-			t := &tx{Tx: b, db: w.db, changed: w.changed, now: w.db.clock(), floor: w.db.epochs.floor}
-			if err := f(t); err != nil {
-				return err
-			}
-			if !marked { // the first write stores that the file is in use, and its name
-				t.bucket(bucketMeta).Delete([]byte(metaClean))
-				t.bucket(bucketMeta).Put([]byte(metaName), []byte(w.db.file.installation))
-			}
-			t.finish()
-			return t.err
-		})
-		returned = true
-		return err
+	marked := w.inUse
+	err := w.db.engine.Update(func(b kv.Tx) error {
+		t := &tx{Tx: b, db: w.db, now: w.db.clock(), floor: w.db.epochs.floor}
+		if err := f(t); err != nil {
+			return err
+		}
+		if !marked { // the first write stores that the file is in use, and its name
+			t.bucket(bucketMeta).Delete([]byte(metaClean))
+			t.bucket(bucketMeta).Put([]byte(metaName), []byte(w.db.engine.installation))
+		}
+		t.finish()
+		return t.err
 	})
-	if !returned {
-		w.broken = err
-	}
 	w.inUse = marked || err == nil
 	return err
-}
-
-// resolveCommit decides about transaction id, whose commit failed with err. If only the sync
-// of its last page failed, readers see the transaction already, and the pages that it freed
-// must not be used before it is durable: the page is written again.
-func (w *writer) resolveCommit(id int, err error) error {
-	seen := 0
-	viewErr := w.db.view(context.Background(), func(v *view) error { seen = v.ID(); return nil })
-	if viewErr != nil || seen < id {
-		return err
-	}
-	w.unsynced = id
-	if w.syncAgain() != nil {
-		return err
-	}
-	return nil
-}
-
-// syncAgain writes the meta page of a transaction whose sync failed again. Until that works,
-// nothing else may be written.
-func (w *writer) syncAgain() error {
-	if w.unsynced == 0 {
-		return nil
-	}
-	page := make([]byte, w.db.file.bolt.Info().PageSize)
-	at := int64(w.unsynced%2) * int64(len(page))
-	if _, err := w.db.file.handle.ReadAt(page, at); err != nil {
-		return err
-	}
-	if _, err := w.db.file.handle.WriteAt(page, at); err != nil {
-		return err
-	}
-	if err := w.db.file.bolt.Sync(); err != nil {
-		return err
-	}
-	w.unsynced = 0
-	return nil
-}
-
-// isFull reports whether an error means a full disk, also if bbolt kept only its text.
-func isFull(err error) bool {
-	if errors.Is(err, berrors.ErrMaxSizeReached) {
-		return true
-	}
-	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
-		if strings.Contains(err.Error(), e.Error()) {
-			return true
-		}
-	}
-	return false
 }
 
 // maxDelay is how long a job that can wait waits for a transaction of others.
@@ -235,9 +147,7 @@ type job struct {
 	// shares the transaction with it fails.
 	run func(*tx) error
 	// publish, if set, is called when what run wrote is durable.
-	publish func()
-	// exclusive, instead of run, is called between two transactions.
-	exclusive func() error
+	publish   func()
 	name      string // empty: that of the context of write
 	size      int    // rough, in bytes; 0: it adds nothing
 	finishing bool   // finishes what has begun: it is written even if the disk is full
@@ -290,8 +200,7 @@ func (q *queue) take(g *groupCommit) (closed bool) {
 	n := 0
 	for ; n < len(q.waiting); n++ {
 		j := q.waiting[n]
-		alone := j.exclusive != nil || len(g.jobs) > 0 && g.jobs[0].exclusive != nil
-		if len(g.jobs) > 0 && (alone || len(g.jobs) == maxGroup || g.size+j.size > maxGroupBytes) {
+		if len(g.jobs) > 0 && (len(g.jobs) == maxGroup || g.size+j.size > maxGroupBytes) {
 			break
 		}
 		g.jobs, g.size = append(g.jobs, j), g.size+j.size
@@ -342,19 +251,17 @@ func (db *DB) look(ctx context.Context, f func(*view)) error {
 
 // updateAndView is update, and then a view without what is written later.
 func updateAndView(ctx context.Context, db *DB, run func(*tx), f func(*view) error) error {
-	var b *bbolt.Tx
-	var handle *os.File
+	var b kv.View
 	var begin error
 	err := db.write(ctx, &job{
 		run:     func(t *tx) error { run(t); return nil },
-		publish: func() { handle = db.file.handle; b, begin = db.file.bolt.Begin(false) },
+		publish: func() { b, begin = db.engine.Begin(ctx) },
 	})
 	if err = cmp.Or(err, begin); err != nil {
 		return err
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() { _ = b.Rollback() }() // of a view, it cannot fail
-	return db.file.guard(func() error { return f(&view{tx: tx{Tx: b, db: db, now: db.clock()}, file: handle}) })
+	return db.engine.guard(func() error { return viewOf(db, b, f) })
 }
 
 // write calls run in a transaction and returns when that is durable, or run's error. If ctx
@@ -367,7 +274,7 @@ func (db *DB) write(ctx context.Context, j *job) error {
 		j.name, _ = ctx.Value(jobKey{}).(string)
 	}
 	if db.space.full.Load() && j.size > 0 && !j.finishing {
-		return fmt.Errorf("%s: %w", db.file.name, core.ErrFull)
+		return fmt.Errorf("%s: %w", db.engine.name, core.ErrFull)
 	}
 	j.done = make(chan error, 1)
 	if err := db.queue.add(j); err != nil {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"go.etcd.io/bbolt"
+
 	"synthbot/core"
 )
 
@@ -22,10 +24,27 @@ func hold(db *DB) (letGo func()) {
 	return sync.OnceFunc(func() { close(free) })
 }
 
+// boltTransaction is what tests use of a bbolt.Tx.
+type boltTransaction interface {
+	ID() int
+	OnCommit(func())
+	Stats() bbolt.TxStats
+	Check(...bbolt.CheckOption) <-chan error
+}
+
+// boltBucket counts what a bucket holds.
+func boltBucket(v *view, name string) interface{ Stats() bbolt.BucketStats } {
+	return v.bucket(name).Bucket.(interface{ Stats() bbolt.BucketStats })
+}
+
+func boltTx(t *tx) boltTransaction {
+	return t.Tx.(boltTransaction)
+}
+
 // transactions counts the commits that a database has seen.
 func transactions(t testing.TB, db *DB) (id int) {
 	t.Helper()
-	if err := db.view(context.Background(), func(v *view) error { id = v.ID(); return nil }); err != nil {
+	if err := db.view(context.Background(), func(v *view) error { id = boltTx(&v.tx).ID(); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return id

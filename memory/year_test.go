@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"synthbot/memory/bolt"
 )
 
 // TestYear is a year of a busy server, 3.65 million messages, with -huge: how much of the
@@ -18,7 +20,7 @@ func TestYear(t *testing.T) {
 	}
 	const n = 3_650_000
 	db := stock(t, n)
-	size, err := db.file.size()
+	size, err := db.engine.Engine.(*bolt.File).Size()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +30,7 @@ func TestYear(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		starts = append(starts, timed(func() { db, err = Open(filepath.Dir(db.file.name), Options{}) }))
+		starts = append(starts, timed(func() { db, err = Open(filepath.Dir(db.engine.name), Options{}) }))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,285 @@
+// Package bolt is the engine of package memory that stores everything in one bbolt file: it
+// opens, locks, checks, copies and compacts the file, and lets a failed sync not lose what
+// readers have seen. It does not know what the pairs mean.
+package bolt
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"synthbot/core"
+	"synthbot/memory/kv"
+)
+
+const (
+	lockWait  = time.Second
+	allocStep = 1 << 20 // the file grows by this much at once
+)
+
+// mapSize is reserved as address space from the start, so that the file can
+// grow while it is read. It costs no memory.
+const mapSize = 1 << (27 + 3*(strconv.IntSize/64)) // 1 GiB, 128 MiB on small machines
+
+// Options of a File.
+type Options struct {
+	Log    *slog.Logger // nil: silent
+	NoSync bool         // leaves it to the system when what was written is durable, for tests
+	// Scattered are the buckets that grow everywhere. Pages of others, which grow at the ends
+	// of ranges, are filled nearly full.
+	Scattered []string
+}
+
+// File is an open file. It is a kv.Engine.
+type File struct {
+	name    string
+	options Options
+	log     *slog.Logger
+
+	// writing holds a token during a transaction, and during the steps of compaction for which
+	// writers wait. It guards the fields below.
+	writing  chan struct{}
+	changed  changes // while the file is compacted
+	unsynced int     // the transaction whose last sync failed; 0: none
+	broken   error   // why nothing can be written any more
+	closed   bool
+
+	compacting chan struct{} // holds a token while the file is compacted
+	replaced   sync.WaitGroup
+
+	mu     sync.Mutex // guards the fields below; they change only while writing holds its token
+	bolt   *bbolt.DB
+	handle *os.File // bbolt's own
+}
+
+var _ kv.Engine = (*File)(nil)
+
+// Open opens a file, and creates it and its folder (0700) if they are missing. Its errors name
+// the file, the likely cause and the fix; they may wrap core.ErrLocked or core.ErrDamaged. The
+// caller closes the File.
+func Open(name string, o Options) (*File, error) {
+	f := newFile(name, o)
+	dir := filepath.Dir(name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, OpenError(dir, err)
+	}
+	if err := f.open(); err != nil {
+		return nil, OpenError(name, err)
+	}
+	return f, nil
+}
+
+// newFile returns a File that is not open yet.
+func newFile(name string, o Options) *File {
+	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	return &File{name: name, options: o, log: log, writing: make(chan struct{}, 1),
+		compacting: make(chan struct{}, 1)}
+}
+
+// open opens the file. If bbolt panics on a broken file, it returns an error and releases
+// the lock.
+func (f *File) open() (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		v := recover()
+		if v != nil {
+			err = fmt.Errorf("%w: %v", core.ErrDamaged, v)
+		}
+		if err != nil {
+			f.closeBroken()
+		}
+	}()
+	if err := f.openBolt(); err != nil {
+		return err
+	}
+	named, _ := os.Stat(f.name)
+	opened, err := f.handle.Stat()
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(named, opened) { // another process replaced it before it was locked
+		return core.ErrLocked
+	}
+	return f.bolt.View(func(t *bbolt.Tx) error {
+		if t.Size() > opened.Size() { // reading beyond its end would be a fault
+			return fmt.Errorf("%w: it was cut short, from %d bytes to %d", core.ErrDamaged, t.Size(), opened.Size())
+		}
+		return nil
+	})
+}
+
+func (f *File) openBolt() (err error) {
+	f.bolt, err = bbolt.Open(f.name, 0o600, &bbolt.Options{
+		Timeout:         lockWait,
+		FreelistType:    bbolt.FreelistMapType,
+		InitialMmapSize: mapSize,
+		NoSync:          f.options.NoSync,
+		NoGrowSync:      f.options.NoSync,
+		OpenFile: func(name string, flag int, mode os.FileMode) (opened *os.File, err error) {
+			opened, err = os.OpenFile(name, flag, mode)
+			if err == nil {
+				f.handle = opened
+			}
+			return opened, err
+		},
+	})
+	if err != nil && strings.Contains(err.Error(), "file size too small") { // bbolt has no error value for that
+		err = fmt.Errorf("%w: %w", core.ErrDamaged, err)
+	}
+	if err == nil {
+		f.bolt.AllocSize = allocStep
+	}
+	return err
+}
+
+// closeBroken closes a file that could not be opened, and removes the lock that bbolt may
+// have left.
+func (f *File) closeBroken() {
+	if f.bolt != nil {
+		f.bolt.Close()
+	} else if f.handle != nil {
+		unlock(f.handle)
+		f.handle.Close()
+	}
+}
+
+// Close implements kv.Engine. After a panic, bbolt's locks may be held for ever: then only the
+// file itself is unlocked and closed.
+func (f *File) Close() error {
+	f.writing <- struct{}{}
+	broken := f.broken
+	f.closed = true
+	<-f.writing
+	f.replaced.Wait()
+	if broken != nil {
+		unlock(f.handle)
+		return errors.Join(broken, f.handle.Close())
+	}
+	if err := f.bolt.Close(); err != nil {
+		return fmt.Errorf("%s: %w", f.name, err)
+	}
+	return nil
+}
+
+// current returns the open file. Compaction may replace and close it: views that began
+// before end first, others try again.
+func (f *File) current() (*bbolt.DB, *os.File) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.bolt, f.handle
+}
+
+// Begin implements kv.Engine. A view goes on with the file that it began with when that is
+// compacted meanwhile.
+func (f *File) Begin(context.Context) (kv.View, error) {
+	for {
+		bolt, handle := f.current()
+		b, err := bolt.Begin(false)
+		if err == nil {
+			return &view{tx: tx{Tx: b, file: f}, handle: handle}, nil
+		}
+		if !errors.Is(err, berrors.ErrDatabaseNotOpen) {
+			return nil, err
+		}
+		now, _ := f.current()
+		if now == bolt {
+			return nil, core.ErrClosed
+		}
+	}
+}
+
+// Update implements kv.Engine. If it panics outside of work, bbolt's locks may be held for
+// ever: then nothing is written any more.
+func (f *File) Update(work func(kv.Tx) error) (err error) {
+	f.writing <- struct{}{}
+	defer func() { <-f.writing }()
+	switch {
+	case f.closed:
+		return core.ErrClosed
+	case f.broken != nil:
+		return f.broken
+	}
+	if err := f.syncAgain(); err != nil {
+		return fullError(err)
+	}
+	id, failed, returned := 0, false, false
+	defer func() {
+		if !returned {
+			v := recover()
+			f.log.Error("the store panicked", "file", f.name, "panic", v, "stack", string(debug.Stack()))
+			f.broken = fmt.Errorf("%w: %v", core.ErrDamaged, v)
+			err = f.broken
+		}
+	}()
+	err = f.bolt.Update(func(b *bbolt.Tx) error {
+		id = b.ID()
+		err := work(&tx{Tx: b, file: f, changed: f.changed})
+		failed = err != nil
+		return err
+	})
+	returned = true
+	if err == nil || failed {
+		return err
+	}
+	return fullError(f.resolveCommit(id, err))
+}
+
+// resolveCommit decides about transaction id, whose commit failed with err. If only the sync
+// of its last page failed, readers see the transaction already, and the pages that it freed
+// must not be used before it is durable: the page is written again.
+func (f *File) resolveCommit(id int, err error) error {
+	seen := 0
+	viewErr := f.bolt.View(func(b *bbolt.Tx) error { seen = b.ID(); return nil })
+	if viewErr != nil || seen < id {
+		return err
+	}
+	f.log.Warn("a commit could not be synced, which is tried again", "file", f.name, "err", err)
+	f.unsynced = id
+	if f.syncAgain() != nil {
+		return err
+	}
+	return nil
+}
+
+// syncAgain writes the meta page of a transaction whose sync failed again. Until that works,
+// nothing else may be written.
+func (f *File) syncAgain() error {
+	if f.unsynced == 0 {
+		return nil
+	}
+	page := make([]byte, f.bolt.Info().PageSize)
+	at := int64(f.unsynced%2) * int64(len(page))
+	if _, err := f.handle.ReadAt(page, at); err != nil {
+		return err
+	}
+	if _, err := f.handle.WriteAt(page, at); err != nil {
+		return err
+	}
+	if err := f.bolt.Sync(); err != nil {
+		return err
+	}
+	f.unsynced = 0
+	return nil
+}
+
+// Size is the length of the open file.
+func (f *File) Size() (int64, error) {
+	_, handle := f.current()
+	info, err := handle.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}

@@ -1,0 +1,198 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"synthbot/core"
+	"synthbot/memory/kv"
+)
+
+// open opens a file with a bucket of one pair.
+func open(t *testing.T) *File {
+	t.Helper()
+	f, err := Open(filepath.Join(t.TempDir(), "data", "x.db"), Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(f.Close(), CheckPages(f.name)); err != nil {
+			t.Error(err)
+		}
+	})
+	err = f.Update(func(t kv.Tx) error {
+		return errors.Join(t.MakeBucket("a"), t.MakeBucket("b"), t.Bucket("a").Put([]byte("k"), []byte("first")))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// pairs returns all pairs and counters of a file.
+func pairs(t *testing.T, f *File) map[string]string {
+	t.Helper()
+	v, err := f.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.End()
+	all := make(map[string]string)
+	for _, name := range v.Buckets() {
+		b := v.Bucket(name)
+		all[name] = fmt.Sprint(b.Sequence())
+		c := b.Cursor()
+		for k, value := c.Seek(nil); k != nil; k, value = c.Next() {
+			all[name+"/"+string(k)] = string(value)
+		}
+	}
+	return all
+}
+
+func nothing(kv.Tx) error { return nil }
+
+// TestMuchChangesWhileCompacting: the copy catches up before writers wait for the rest, and has
+// what was added, changed, deleted and counted meanwhile.
+func TestMuchChangesWhileCompacting(t *testing.T) {
+	f := open(t)
+	c := newCompaction(t.Context(), f, nothing)
+	err := c.exclusive(func() error { f.changed = make(changes); return nil })
+	if err := errors.Join(err, c.copy()); err != nil {
+		t.Fatal(err)
+	}
+	err = f.Update(func(t kv.Tx) error {
+		a, b := t.Bucket("a"), t.Bucket("b")
+		for i := range compactRest + 1 {
+			if err := a.Put(fmt.Append(nil, i), []byte("said meanwhile")); err != nil {
+				return err
+			}
+		}
+		n, err := b.NextSequence()
+		return errors.Join(err, a.Delete([]byte("k")), a.Put([]byte("empty"), nil), b.Put([]byte("n"), fmt.Append(nil, n)))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, left := pairs(t, f), -1
+	c.last = func(kv.Tx) error { left = len(f.changed); return nil }
+	if err := c.complete(); err != nil {
+		t.Fatal(err)
+	}
+	if left != 0 || f.bolt != c.target.bolt || f.changed != nil {
+		t.Errorf("%d changes were left to the last step; the copy is used: %t", left, f.bolt == c.target.bolt)
+	}
+	if after := pairs(t, f); fmt.Sprint(after) != fmt.Sprint(before) || after["b"] != "1" {
+		t.Errorf("after compacting: %v", after)
+	}
+}
+
+// TestAnUnsyncedCopyIsNotUsed: compacting fails rather than go on with a file that a
+// power failure may take away.
+func TestAnUnsyncedCopyIsNotUsed(t *testing.T) {
+	f := open(t)
+	before := pairs(t, f)
+	_, _, err := f.Compact(t.Context(), func(to kv.Tx) error {
+		zero, err := os.OpenFile("/dev/zero", os.O_RDWR, 0) // it can be written and not synced
+		if err != nil {
+			return err
+		}
+		return errors.Join(syscall.Dup3(int(zero.Fd()), int(to.(*tx).file.handle.Fd()), 0), zero.Close())
+	})
+	if !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("%v, want EINVAL", err)
+	}
+	if after := pairs(t, f); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Errorf("the file is now %v", after)
+	}
+	if _, _, err := f.Compact(t.Context(), nothing); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTheLastStepFails: nothing of the copy is left, and the file is in use as before.
+func TestTheLastStepFails(t *testing.T) {
+	f := open(t)
+	last := func(t kv.Tx) error {
+		return errors.Join(t.Bucket("a").Delete([]byte("k")), errors.ErrUnsupported)
+	}
+	if _, _, err := f.Compact(t.Context(), last); !errors.Is(err, errors.ErrUnsupported) {
+		t.Error(err)
+	}
+	if _, err := os.Stat(f.name + CompactSuffix); !errors.Is(err, os.ErrNotExist) {
+		t.Error("the copy is left")
+	}
+	if got := pairs(t, f)["a/k"]; got != "first" || f.changed != nil {
+		t.Errorf("%q, and changes are recorded: %t", got, f.changed != nil)
+	}
+}
+
+// TestClosed: nothing works afterwards, and nothing panics.
+func TestClosed(t *testing.T) {
+	f, err := Open(filepath.Join(t.TempDir(), "x.db"), Options{})
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, begin := f.Begin(t.Context())
+	_, _, compact := f.Compact(t.Context(), nothing)
+	for what, err := range map[string]error{"begin": begin, "update": f.Update(nothing), "compact": compact} {
+		if !errors.Is(err, core.ErrClosed) {
+			t.Errorf("%s: %v, want core.ErrClosed", what, err)
+		}
+	}
+}
+
+// TestAPanicEndsWriting: bbolt may hold its locks for ever, so the error stays, and the file
+// can be opened again.
+func TestAPanicEndsWriting(t *testing.T) {
+	f, err := Open(filepath.Join(t.TempDir(), "x.db"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := f.Update(func(kv.Tx) error { panic("a broken page") })
+	if again := f.Update(nothing); !errors.Is(first, core.ErrDamaged) || again != first {
+		t.Errorf("%v, then %v", first, again)
+	}
+	if err := f.Close(); !errors.Is(err, core.ErrDamaged) {
+		t.Error(err)
+	}
+	second, err := Open(f.name, Options{})
+	if err := errors.Join(err, second.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestScatteredBuckets: a bucket that grows at its end fills its pages.
+func TestScatteredBuckets(t *testing.T) {
+	f, err := Open(filepath.Join(t.TempDir(), "x.db"), Options{NoSync: true, Scattered: []string{"scattered"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, name := range []string{"grows", "scattered"} {
+		err := f.Update(func(t kv.Tx) error {
+			err := t.MakeBucket(name)
+			for i := range 2000 {
+				err = errors.Join(err, t.Bucket(name).Put(fmt.Appendf(nil, "%08d", i), bytes.Repeat([]byte{1}, 100)))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	v, err := f.Begin(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.End()
+	grows := v.Bucket("grows").(bucket).Stats().LeafPageN
+	if scattered := v.Bucket("scattered").(bucket).Stats().LeafPageN; 3*scattered < 4*grows {
+		t.Errorf("%d pages, and %d of the scattered one", grows, scattered)
+	}
+}

@@ -1,0 +1,157 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"synthbot/core"
+	"synthbot/memory/rescue"
+)
+
+// OpenError names the likely cause and the fix.
+func OpenError(name string, err error) error {
+	switch {
+	case errors.Is(err, berrors.ErrTimeout), errors.Is(err, core.ErrLocked):
+		return fmt.Errorf("%s: %w: most likely another synthbot runs with this data directory; "+
+			"stop it, or give this one its own bot.data_dir", name, core.ErrLocked)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%s: %w: this user must be able to read and write it; give them the right, "+
+			"or set another bot.data_dir", name, withoutPath(err))
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("%s: %w: something else has this name; "+
+			"move it away, or set another bot.data_dir", name, withoutPath(err))
+	case isFull(err):
+		return fmt.Errorf("%s: %w: make room, or set another bot.data_dir", name, core.ErrFull)
+	case errors.Is(err, core.ErrDamaged), errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum),
+		errors.Is(err, berrors.ErrVersionMismatch):
+		return DamagedError(name, err)
+	}
+	return fmt.Errorf("%s: %w", name, withoutPath(err))
+}
+
+// DamagedError names the fix.
+func DamagedError(name string, err error) error {
+	if !errors.Is(err, core.ErrDamaged) {
+		err = fmt.Errorf("%w: %w", core.ErrDamaged, err)
+	}
+	return fmt.Errorf("%s: %w: it is not a database of synthbot, or the disk lost a part of it; "+
+		"move it away and restore a backup, "+
+		"or save what can be read of it with `synthbot restore --salvage`", name, err)
+}
+
+// withoutPath takes the file's name off an error that names it already.
+func withoutPath(err error) error {
+	var e *fs.PathError
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+// FileError names the file, and core.ErrFull if the disk is full.
+func FileError(file string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case isFull(err):
+		return fmt.Errorf("%s: %w", file, core.ErrFull)
+	}
+	return fmt.Errorf("%s: %w", file, withoutPath(err))
+}
+
+// fullError adds core.ErrFull to the error of a full disk.
+func fullError(err error) error {
+	if err != nil && isFull(err) {
+		return fmt.Errorf("%w: %w", core.ErrFull, err)
+	}
+	return err
+}
+
+// isFull reports whether an error means a full disk, also if bbolt kept only its text.
+func isFull(err error) bool {
+	if errors.Is(err, berrors.ErrMaxSizeReached) {
+		return true
+	}
+	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		if strings.Contains(err.Error(), e.Error()) {
+			return true
+		}
+	}
+	return false
+}
+
+// Replace writes a file (0600) beside its name, syncs it and renames it.
+func Replace(file string, write func(*os.File) error) error {
+	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
+	if err != nil {
+		return FileError(file, err)
+	}
+	err = write(f)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(FileError(file, err), os.Remove(f.Name()))
+	}
+	return SyncDir(filepath.Dir(file))
+}
+
+// SyncDir makes the names in a directory durable.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("%s: %w", dir, withoutPath(err))
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// CheckPages reports what is wrong with the pages of a closed file.
+func CheckPages(file string) error {
+	f, err := rescue.Open(file)
+	switch {
+	case errors.Is(err, rescue.ErrBroken):
+		return fmt.Errorf("%s: %w: %w", file, core.ErrDamaged, err)
+	case err != nil:
+		return fmt.Errorf("%s: %w", file, withoutPath(err))
+	}
+	defer f.Close()
+	faults := f.Check()
+	if len(faults) > 0 {
+		return fmt.Errorf("%s: %w: %w", file, core.ErrDamaged, errors.Join(faults...))
+	}
+	return nil
+}
+
+// Rewrite copies the buckets of a closed file whose pages are whole into a new one. The list
+// of free pages of the old one, which may be damaged, is not read.
+func Rewrite(to, from string) error {
+	source, err := bbolt.Open(from, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockWait})
+	if err != nil {
+		return OpenError(from, err)
+	}
+	target, err := bbolt.Open(to, 0o600, &bbolt.Options{NoSync: true})
+	if err == nil {
+		err = errors.Join(bbolt.Compact(target, source, compactStep), target.Sync(), target.Close())
+	}
+	return errors.Join(FileError(to, err), source.Close())
+}
+
+// Salvage calls add with the pairs of some buckets that can be read of a closed, damaged file,
+// and returns the first faults.
+func Salvage(file string, buckets []string, add func(bucket string, key, value []byte)) (faults []error, err error) {
+	f, err := rescue.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: nothing can be saved: %w", file, withoutPath(err))
+	}
+	defer f.Close()
+	return f.Pairs(buckets, add), nil
+}

@@ -1,0 +1,69 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+
+	"synthbot/core"
+	"synthbot/memory/bolt"
+	"synthbot/memory/kv"
+)
+
+// engine stores the pairs.
+type engine struct {
+	kv.Engine
+	log          *slog.Logger
+	name         string // in errors and logs
+	file         string // beside which other files lie
+	installation string // see DB.Installation
+	unclean      bool   // it was not closed in order
+}
+
+// guard turns a panic into an error: within the store, it means a broken page, or what the
+// engine could not read.
+func (e *engine) guard(work func() error) (err error) {
+	defer func() {
+		v := recover()
+		fault, known := v.(*kv.Fault)
+		switch {
+		case known:
+			err = fault.Err
+		case v != nil:
+			e.log.Error("the store panicked", "file", e.name, "panic", v, "stack", string(debug.Stack()))
+			err = fmt.Errorf("%w: %v", core.ErrDamaged, v)
+		}
+	}()
+	return work()
+}
+
+// writeError adds the engine's name. Invalid batches stay as they are.
+func (e *engine) writeError(err error) error {
+	if err == nil || errors.Is(err, ErrBatch) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", e.name, err)
+}
+
+// spool lets write go to an unnamed file beside the database and then copies that to w,
+// which may be slow: no read transaction stays open for it.
+func (e *engine) spool(w io.Writer, write func(io.Writer) error) (n int64, err error) {
+	temp, err := os.CreateTemp(filepath.Dir(e.file), ".spool-*")
+	if err != nil {
+		return 0, bolt.FileError(filepath.Dir(e.file), err)
+	}
+	_ = os.Remove(temp.Name())
+	defer os.Remove(temp.Name()) // Windows keeps the name of an open file
+	defer temp.Close()
+	if err := write(temp); err != nil {
+		return 0, e.writeError(err)
+	}
+	if _, err := temp.Seek(0, io.SeekStart); err != nil {
+		return 0, err
+	}
+	return io.Copy(w, temp)
+}

@@ -1,0 +1,73 @@
+// Package kv is the seam between package memory and the engines that store its pairs:
+// memory/bolt, a file, and memory/postgres, a database that several processes share.
+// It does not know what the keys and values mean.
+package kv
+
+import "context"
+
+// Engine is an open ordered map: named buckets of pairs in the order of their keys. It is safe
+// for concurrent use. After Close its errors wrap core.ErrClosed; they wrap core.ErrFull if
+// there is no space left.
+//
+// Reading has no error. An engine that cannot read panics, and what calls Begin or Update
+// recovers: with a *Fault if it has an error to tell, otherwise the map is damaged.
+type Engine interface {
+	// Begin begins a view of the map at one moment. The caller ends it.
+	Begin(ctx context.Context) (View, error)
+	// Update calls f in a transaction that sees its own changes. It returns when they are
+	// durable, or with f's error, and then nothing has changed. One goroutine calls it. If
+	// others changed what f read, f is called again.
+	Update(f func(Tx) error) error
+	// Close waits for views to end.
+	Close() error
+}
+
+// Fault is the panic of an engine that cannot read for the reason Err.
+type Fault struct{ Err error }
+
+// MaxKey is the length of the longest key that an engine may have to store.
+const MaxKey = 32768
+
+// View is a read of the map at one moment, for one goroutine. It must not change anything.
+type View interface {
+	Tx
+	End()
+}
+
+// Tx is a transaction, for one goroutine. What it returns is valid until it ends, or in a
+// transaction that writes until the next change, and must not be changed.
+type Tx interface {
+	// Buckets returns the names of all buckets, in order.
+	Buckets() []string
+	// Bucket returns a bucket; nil if there is none.
+	Bucket(name string) Bucket
+	// MakeBucket makes a bucket unless there is one.
+	MakeBucket(name string) error
+	// DropBucket deletes a bucket with its pairs.
+	DropBucket(name string) error
+}
+
+// Bucket is an ordered map with a counter.
+type Bucket interface {
+	// Get returns the value of a key; nil if there is none. An empty value may be nil, too.
+	Get(key []byte) []byte
+	// Put refuses an empty key, and one that is longer than the engine can store.
+	Put(key, value []byte) error
+	Delete(key []byte) error
+	Cursor() Cursor
+	// NextSequence raises the counter by one and returns it.
+	NextSequence() (uint64, error)
+	Sequence() uint64
+	SetSequence(n uint64) error
+}
+
+// Cursor walks through a bucket. Each method returns the pair at which the cursor then is; a
+// nil key if there is none. Changes that are made meanwhile may be missed. In a transaction that
+// has deleted, Prev and Last must not be used.
+type Cursor interface {
+	// Seek goes to the key, or else to the first one after it.
+	Seek(key []byte) (k, v []byte)
+	Next() (k, v []byte)
+	Prev() (k, v []byte)
+	Last() (k, v []byte)
+}

@@ -1,0 +1,85 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"synthbot/core"
+	"synthbot/memory/kv"
+)
+
+const (
+	traceHour    = 4               // of the day, in which the file is rewritten
+	traceTimeout = 5 * time.Second // for rewriting the file on Close
+)
+
+// compacter is an engine that can be compacted; see bolt.File.
+type compacter interface {
+	Compact(ctx context.Context, last func(kv.Tx) error) (before, after int64, err error)
+}
+
+// Compact writes the file anew, without free space and without traces of what was deleted
+// before, and returns its size before and after. Reading and writing go on meanwhile;
+// writers wait for the last step only, which copies the latest changes. The disk must have
+// room for both files.
+func (db *DB) Compact(ctx context.Context) (before, after int64, err error) {
+	traces := tracesOf(db)
+	db.epochs.mu.Lock()
+	leaves := len(db.epochs.inProgress) > 0 // somebody is being forgotten: the copy may have traces of them
+	db.epochs.mu.Unlock()
+	before, after, err = db.engine.Engine.(compacter).Compact(ctx, func(t kv.Tx) error {
+		meta := t.Bucket(bucketMeta)
+		if leaves || !bytes.Equal(meta.Get([]byte(metaTraces)), traces) {
+			return nil
+		}
+		return meta.Delete([]byte(metaTraces))
+	})
+	if err != nil {
+		return 0, 0, fmt.Errorf("compact: %w", db.engine.writeError(err))
+	}
+	return before, after, nil
+}
+
+// noteTraces stores that the file has traces of what is forgotten. The value differs each time,
+// so that compaction notices who is forgotten meanwhile.
+func (t *tx) noteTraces() { t.bucket(bucketMeta).Put([]byte(metaTraces), []byte(rand.Text())) }
+
+// tracesOf returns what noteTraces stored; nil if no traces of what was forgotten are left in
+// the file.
+func tracesOf(db *DB) (noted []byte) {
+	_ = db.look(context.Background(), func(v *view) { // errors are reported elsewhere
+		noted = bytes.Clone(v.bucket(bucketMeta).Get([]byte(metaTraces)))
+	})
+	return noted
+}
+
+// startTraceRemoval rewrites the file after the start and every night, until ctx ends, if it
+// has traces of what was forgotten.
+func (db *DB) startTraceRemoval(ctx context.Context) {
+	due, started := tracesOf(db) != nil, false
+	db.repeat(ctx, nil, func(ctx context.Context) time.Duration {
+		if started {
+			due = db.clock().Hour() == traceHour
+		}
+		started = true
+		if due {
+			db.removeTraces(ctx)
+		}
+		return time.Hour / 2
+	})
+}
+
+// removeTraces rewrites the file if it has traces.
+func (db *DB) removeTraces(ctx context.Context) {
+	if tracesOf(db) == nil {
+		return
+	}
+	if _, _, err := db.Compact(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, core.ErrClosed) {
+		db.log.Error("traces of what was forgotten stay in the file until the next night",
+			"file", db.engine.name, "err", err)
+	}
+}
