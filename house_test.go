@@ -52,7 +52,7 @@ var rooms = []struct {
 	{"core/recon", []string{"core", "core/hint", "core/llm", "core/recent"}},
 	{"core/users", []string{"core"}},
 	{"core/recent", nil},
-	{"core/document", []string{"core", "core/llm"}},
+	{"core/document", []string{"core", "core/llm", "core/txt"}},
 	{"core/speech", []string{"core", "core/markdown", "core/outbound", "core/program", "core/recent", "core/txt"}},
 	{"core/coretest", []string{"core", "core/gate", "core/hint", "core/llm", "core/watch"}},
 	{"core/markdown", []string{"core", "core/txt"}},

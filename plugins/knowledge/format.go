@@ -11,7 +11,6 @@ import (
 	"path"
 	"regexp"
 	"strings"
-	"unicode"
 
 	"synthbot/core"
 	"synthbot/core/document"
@@ -43,21 +42,24 @@ func formatOf(name string) format {
 
 var comment = txt.Pattern(`(?s)<!--.*?-->`)
 
-// clean is a text without what a reader does not see: comments, control characters, and those
-// that hide others or turn them around.
-func clean(text string) string {
-	const joiner = '\u200D' // inside of emoji
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r == '\u00A0' || r == '\u2028' || r == '\u2029':
-			return ' '
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r) && r != joiner:
-			return -1
-		}
-		return r
-	}, comment().ReplaceAllString(text, ""))
+// clean is a text without what a reader does not see.
+func clean(text string) string { return document.Clean(comment().ReplaceAllString(text, "")) }
+
+// readHTML makes Markdown of a page. What frames its text is left out, and headings keep their
+// ids as anchors.
+func readHTML(data []byte) (string, error) {
+	page, err := document.ReadPage(data, "", nil)
+	if err != nil {
+		return "", err
+	}
+	text := page.Markdown(document.Style{Anchors: true, Framed: true, Max: maxText})
+	if text == "" {
+		return "", errors.New("html: no text in it; perhaps scripts fill it")
+	}
+	if page.Title != "" && !strings.Contains("\n"+text, "\n# ") {
+		text = "# " + page.Title + "\n\n" + text
+	}
+	return text, nil
 }
 
 // maxDocx is how large the text of a .docx may be, uncompressed.

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/net/html"
 )
 
 // Pages that are made to take long, or much room, do not.
@@ -93,21 +91,4 @@ func FuzzHits(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestDeepRender(t *testing.T) {
-	root := &html.Node{Type: html.ElementNode, Data: "div"}
-	for n, i := root, 0; i < 100_000; i++ {
-		child := &html.Node{Type: html.ElementNode, Data: "div"}
-		n.AppendChild(child)
-		n = child
-		if i%50_000 == 300 {
-			n.AppendChild(&html.Node{Type: html.TextNode, Data: "seen"})
-		} else if i%50_000 == 500 {
-			n.AppendChild(&html.Node{Type: html.TextNode, Data: "too deep"})
-		}
-	}
-	if got := render(root, false, nil); got != "seen" {
-		t.Errorf("%q", got)
-	}
 }
