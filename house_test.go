@@ -87,7 +87,6 @@ var shared = map[string][]string{
 	"github.com/gorilla/websocket":   {"interfaces/discord/discordtest", "interfaces/discord/gateway"},
 	"github.com/cenkalti/backoff/v5": {"core/action", "core/engine", "interfaces/telegram/botapi"},
 	"go.uber.org/goleak":             {"core/coretest", "plugins/plugintest"},
-	"golang.org/x/net":               {"plugins/knowledge", "plugins/web"},
 	"golang.org/x/sync":              {"interfaces/discord", "interfaces/discord/gateway"},
 	"golang.org/x/text":              {"core/action", "core/turn", "core/prompt", "core/txt", "memory"},
 }

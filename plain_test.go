@@ -33,12 +33,12 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"daemon":              5349,
-	"interfaces/discord":  5226,
+	"daemon":              5357,
+	"interfaces/discord":  5236,
 	"core/engine":         3626,
-	"core/turn":           5121,
+	"core/turn":           5206,
 	"core/action":         3940,
-	"interfaces/telegram": 4185,
+	"interfaces/telegram": 4198,
 	"memory":              7835,
 }
 

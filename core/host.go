@@ -58,6 +58,8 @@ type Messenger interface {
 	// Fetch returns the content of an attachment of a message in the place, at
 	// most max bytes; a larger one is an error.
 	Fetch(ctx context.Context, place Path, a Attachment, max int64) ([]byte, error)
+	// Link returns the address of a message; "" if it has none.
+	Link(place Path, id string) string
 	// IsAdmin reports whether the person is one of the bot's admins.
 	IsAdmin(person Path) bool
 }

@@ -258,6 +258,10 @@ type Event struct {
 	Command *Command `json:"command,omitempty"`
 	To      Path     `json:"to,omitzero"`
 	Count   int      `json:"count,omitempty"`
+	// Reply, where set, is what the event is answered with, without asking a model. Of the events
+	// that are received, only a plugin's KindReminder may have one: what is sent keeps its Data
+	// then (see Follower).
+	Reply string `json:"reply,omitempty"`
 }
 
 // Entry is one line of a place's log. Message.Seq is its number. Whether it is
@@ -271,8 +275,6 @@ type Entry struct {
 	Strangers bool `json:"strangers,omitempty"`
 	Rev       int  `json:"rev,omitempty"`     // how often it was edited
 	Deleted   bool `json:"deleted,omitempty"` // its text is gone, its number stays
-	// Reply, where set, is what the entry is answered with, without asking a model.
-	Reply string `json:"reply,omitempty"`
 	// Reactions counts them by emoji.
 	Reactions map[string]int `json:"reactions,omitempty"`
 }

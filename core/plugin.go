@@ -147,6 +147,27 @@ type Injector interface {
 	Inject(ctx context.Context, s Scene) (json.RawMessage, error)
 }
 
+// Follower is the ability of a plugin to answer, without a model, those who reply to what it
+// said, or press a button under it. That is the Reply of an event whose Data begins with the
+// plugin's name and a colon, and each answer to a reply.
+type Follower interface {
+	// Follow answers a message. said is what it replies to, with the Data of the event. A zero
+	// answer leaves the message to the model. It may be called again for the same message.
+	Follow(ctx context.Context, m Message, said Entry) (Followed, error)
+}
+
+// Followed is the answer of a Follower.
+type Followed struct {
+	Text        string   // Markdown
+	Suggestions []string // what may be said next, shown as buttons where the interface has them
+}
+
+// Linker is the ability of an interface to make links to messages. Link returns "" for what has
+// none, at once.
+type Linker interface {
+	Link(place Path, id string) string
+}
+
 // Persona is who speaks, ready for a prompt.
 type Persona struct {
 	Name     string

@@ -214,6 +214,14 @@ func (h host) Fetch(ctx context.Context, place core.Path, a core.Attachment, max
 	return f.Fetch(ctx, a, max)
 }
 
+func (h host) Link(place core.Path, id string) string {
+	l, ok := h.InForce().at(place).(core.Linker)
+	if !ok {
+		return ""
+	}
+	return l.Link(place, id)
+}
+
 func (h host) IsAdmin(person core.Path) bool {
 	return slices.Contains(h.admins(h.InForce().Config), person)
 }

@@ -292,8 +292,8 @@ func (c *exchange) fallbackReply(err error) core.Plan {
 }
 
 // planText is a plan of one message to the place.
-func (t *turn) planText(text string) core.Plan {
-	p, faults := t.snapshot.Check(core.Plan{Response: text}, t.who)
+func (t *turn) planText(text string, suggestions ...string) core.Plan {
+	p, faults := t.snapshot.Check(core.Plan{Response: text, Suggestions: suggestions}, t.who)
 	if len(faults) > 0 {
 		t.log.Error("no way to say it", "faults", faults)
 	}

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -124,7 +125,7 @@ func (t *turn) logEntry(s core.Sent) core.Entry {
 		Path: s.Path, ID: s.ID, Text: s.Text, Time: s.Time, Private: private, ReplyTo: to,
 		Author: core.Author{Name: name, Bot: true, Rank: core.RankBot},
 	}
-	said := core.Event{Kind: kind, Data: s.Data, Message: m}
+	said := core.Event{Kind: kind, Data: cmp.Or(s.Data, t.results.data), Message: m}
 	return core.Entry{Self: true, Strangers: t.results.strangers, Event: said}
 }
 

@@ -106,7 +106,8 @@ type Plugins struct {
 	Reviewers   []action.Reviewer
 	Editors     []action.Editor
 	Withholders []withholder
-	Keys        []string // further top-level keys of plans; their values are in the plan's metadata
+	Followers   map[string]core.Follower // by the name of the plugin
+	Keys        []string                 // further top-level keys of plans; their values are in the plan's metadata
 	Observers   []watch.Observer
 	Watchers    []watch.StageObserver
 }
@@ -136,6 +137,12 @@ func (a *Plugins) Add(p core.Plugin) {
 	}
 	if x, ok := p.(withholder); ok {
 		a.Withholders = append(a.Withholders, x)
+	}
+	if x, ok := p.(core.Follower); ok {
+		if a.Followers == nil {
+			a.Followers = make(map[string]core.Follower)
+		}
+		a.Followers[p.Name()] = x
 	}
 	if x, ok := p.(interface{ PlanKeys() []string }); ok {
 		a.Keys = append(a.Keys, x.PlanKeys()...)

@@ -105,6 +105,9 @@ func (in *input) findPointed(v core.View) error {
 		if err != nil {
 			return err
 		}
+		if len(in.turn.messages) == 1 {
+			in.said = said
+		}
 		in.points = in.points || said.Self && afterStrangers(&said) || !ok && e.Kind == core.KindPress
 	}
 	return nil

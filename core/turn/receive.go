@@ -158,6 +158,8 @@ func check(e *core.Event, internal bool) error {
 			core.ErrBadEvent, e.Kind, m.Path, m.TextSize(), 1+len(m.Foreign), core.MaxText, 1+core.MaxForeign)
 	case m.Author.Rank > core.RankAdmin && e.Kind != core.KindBeat:
 		return fmt.Errorf("%w: %s in %s has an author of rank %d", core.ErrBadEvent, e.Kind, m.Path, m.Author.Rank)
+	case e.Reply != "" && (!internal || e.Kind != core.KindReminder || len(e.Reply) > core.MaxText):
+		return fmt.Errorf("%w: %s in %s has a reply of %d bytes", core.ErrBadEvent, e.Kind, m.Path, len(e.Reply))
 	}
 	switch e.Kind {
 	case core.KindMessage, core.KindPress, core.KindCommand, core.KindMembership,
@@ -209,7 +211,7 @@ func (s *setup) entry(e core.Event, h *intake) (entry core.Entry, ok bool) {
 	if v.Admission == gate.Admit && v.Reply == "" {
 		v.Reply = s.Plugins.Commands.Unknown(&e)
 	}
-	entry.Reply = v.Reply
+	e.Reply = v.Reply
 	answered := v.Admission == gate.Admit || s.isAnsweredWhileQuiet(&e) // without content it is a message
 	entry.Due = v.Reply != "" || answered && s.due(&e, h)
 	e.Message.Author.Rank = platform
@@ -222,8 +224,11 @@ func (s *setup) entry(e core.Event, h *intake) (entry core.Entry, ok bool) {
 // discarded.
 func (s *setup) verdict(e *core.Event) (v gate.Verdict, ok bool) {
 	m := &e.Message
-	if e.Kind == core.KindBeat {
+	switch {
+	case e.Kind == core.KindBeat:
 		return v, !s.isSuppressed(e) && !s.Access.names(s.Access.Deny, core.Path{}, m)
+	case e.Reply != "": // a plugin says it
+		return gate.Verdict{Reply: e.Reply}, !s.Access.names(s.Access.Deny, core.Path{}, m)
 	}
 	s.rank(m)
 	if !s.admits(m) {

@@ -23,6 +23,7 @@ type results struct {
 	confidence float64
 	about      core.State // what the plans say that the conversation is about
 	strangers  bool       // a plan was made after reading what strangers wrote
+	data       string     // what the log keeps with what a plugin says
 }
 
 // add notes what came of a plan.

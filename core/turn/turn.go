@@ -31,6 +31,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -164,6 +165,7 @@ func (t *turn) answer(ctx context.Context) error {
 type accepted struct {
 	core.Plan
 	Read action.Provenance `json:"read,omitzero"`
+	Data string            `json:"data,omitempty"` // of a plugin: what the log keeps with its words
 }
 
 // plan returns what is done in a round: what an earlier attempt accepted, a fixed reply or a
@@ -182,6 +184,9 @@ func (t *turn) plan(ctx context.Context, round uint16) (a accepted, err error) {
 	switch {
 	case first.Reply != "":
 		a.Plan = t.planText(first.Reply)
+		if first.Kind == core.KindReminder {
+			a.Data, a.Read.Strangers = first.Data, true
+		}
 	case first.Kind == core.KindCommand && first.Command != nil:
 		c := commandCall{turn: t, entry: first}
 		text, err := c.run(ctx)
@@ -190,10 +195,13 @@ func (t *turn) plan(ctx context.Context, round uint16) (a accepted, err error) {
 		}
 		a.Plan = t.planText(text)
 	default:
-		t.input.gather(ctx)
-		t.input.parts.Actions = t.input.offer(round)
-		a.Read = t.input.read()
-		if a.Plan, err = t.ask(ctx, round); err != nil {
+		if a, err = t.input.follow(ctx); err == nil && len(a.Steps) == 0 {
+			t.input.gather(ctx)
+			t.input.parts.Actions = t.input.offer(round)
+			a.Read = t.input.read()
+			a.Plan, err = t.ask(ctx, round)
+		}
+		if err != nil {
 			return a, err
 		}
 	}
@@ -208,6 +216,7 @@ func (t *turn) plan(ctx context.Context, round uint16) (a accepted, err error) {
 func (t *turn) execute(ctx context.Context, round uint16, a accepted) error {
 	t.notify(watch.StageActing)
 	t.results.strangers = t.results.strangers || a.Read.Strangers
+	t.results.data = cmp.Or(a.Data, t.results.data)
 	done, err := t.setup.Runtime.Execute(ctx, action.Job{
 		Snapshot: t.snapshot, Turn: t.journal.id, Round: round, Plan: a.Plan, Read: a.Read, Who: t.who,
 		Journal: t.journal, Attaches: t.setup.Places.Carrier(t.path) != nil, Guard: t.guardRewrite,

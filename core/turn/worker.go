@@ -272,6 +272,9 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 		if len(waiting) == 0 {
 			return nil
 		}
+		if waiting, err = with.apart(v, waiting); err != nil {
+			return err
+		}
 		id := core.TurnID{Path: p.queue.path, Seq: waiting[0].Message.Seq}
 		records, err := v.Journal(id)
 		if err != nil {

@@ -50,6 +50,7 @@ type Driver struct {
 
 var (
 	_ core.Interface       = (*Driver)(nil)
+	_ core.Linker          = (*Driver)(nil)
 	_ core.Chooser         = (*Driver)(nil)
 	_ core.Drafter         = (*Driver)(nil)
 	_ core.FileSender      = (*Driver)(nil)

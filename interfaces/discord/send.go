@@ -125,6 +125,15 @@ func compact(v any) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
+// Link implements core.Linker.
+func (d *Driver) Link(place core.Path, id string) string {
+	e := place.Elements()
+	if len(e) < 3 || e[0] != d.name {
+		return ""
+	}
+	return "https://discord.com/channels/" + e[1] + "/" + e[len(e)-1] + "/" + id
+}
+
 // Tell writes to a place, or to a user in private. It tries once: what may have been sent
 // is not sent again. It waits for rate limits.
 func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {

@@ -36,6 +36,18 @@ func TestTell(t *testing.T) {
 	}
 }
 
+func TestLink(t *testing.T) {
+	d := newServer(t).bot(t)
+	for place, want := range map[string]string{
+		hall().String(): "https://discord.com/channels/" + guildID + "/" + hallID + "/77", hall().String() + "/5": "https://discord.com/channels/" + guildID + "/5/77",
+		"discord/1": "", "telegram/1/2": "",
+	} {
+		if got := d.Link(core.MustPath(place), "77"); got != want {
+			t.Errorf("a message in %s is at %q, want %q", place, got, want)
+		}
+	}
+}
+
 func TestTellTriesOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		to    string

@@ -3,7 +3,21 @@ package telegram
 import (
 	"strings"
 	"testing"
+
+	"synthbot/core"
 )
+
+func TestLink(t *testing.T) {
+	d := &Driver{opt: Options{Name: "telegram"}}
+	for place, want := range map[string]string{
+		"telegram/-1001234567890": "https://t.me/c/1234567890/77", "telegram/-1001234567890/5": "https://t.me/c/1234567890/77",
+		"telegram/-123": "", "telegram/123": "", "discord/-1001234567890": "",
+	} {
+		if got := d.Link(core.MustPath(place), "77"); got != want {
+			t.Errorf("a message in %s is at %q, want %q", place, got, want)
+		}
+	}
+}
 
 func TestShows(t *testing.T) {
 	for _, tc := range []struct {

@@ -300,6 +300,16 @@ func (d *delivery) write(ctx context.Context, r botapi.Request, p markup.Part) (
 	return raw, err
 }
 
+// Link implements core.Linker. Messages of private chats and of groups of the old kind have no
+// address.
+func (d *Driver) Link(place core.Path, id string) string {
+	to, err := chatKeyOf(d.opt.Name, place)
+	if err != nil || to.chat > firstShared {
+		return ""
+	}
+	return fmt.Sprintf("https://t.me/c/%d/%s", firstShared-to.chat, id)
+}
+
 // Tell writes to a place, or to a user in private who has written to the bot before.
 // Each message is tried again only if the platform certainly did not take it.
 func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {

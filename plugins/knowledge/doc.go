@@ -21,5 +21,5 @@
 // The index is derived from the sources and can be made again. Entries that users teach are
 // items without a path ("entry ID"); who taught them lies under that user's own path, so that
 // it is shown to them and erased with them. Questions that nothing answered lie under the path
-// of the asker.
+// of the asker, with a mark under their place, so that they go with either.
 package knowledge

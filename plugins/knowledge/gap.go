@@ -4,58 +4,122 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/passage"
 	"synthbot/core/sorting"
 	"synthbot/core/txt"
 )
 
-// gap is a question that nothing answered. It lies under the path of the asker.
+// gap is a question that nothing answered. It lies under the path of the asker, and a mark under
+// the place where it was asked: without that, the place was forgotten, and the gap with it.
 type gap struct {
-	Question string    `json:"question"`
-	Place    core.Path `json:"place"`
-	Time     time.Time `json:"time"`
+	Question string      `json:"question"`
+	Place    core.Path   `json:"place"`
+	Asker    core.Author `json:"asker,omitzero"`
+	Time     time.Time   `json:"time"`
+	Answered time.Time   `json:"answered,omitzero"`
+	In       core.Path   `json:"in,omitzero"`      // where the answer was given
+	Answer   string      `json:"answer,omitempty"` // the id of its message
+
+	id    string
+	owner core.Path
 }
 
 const (
 	gapPrefix   = "gap "
-	questionMax = 500 // characters
+	gapMark     = "asked "
+	questionMax = 500                 // characters
+	gapKeeps    = 30 * 24 * time.Hour // how long an answered question may be kept as an entry
 )
 
-// noteGap keeps a question that nothing answered, and puts it to the people who may know, unless it
-// was asked in private.
-func (p *Plugin) noteGap(ctx context.Context, c *core.Call, query string) error {
-	question := txt.ClipLine(p.asked(ctx, c, query), questionMax)
+// escalation is what the plugin does with questions that nothing answered.
+type escalation struct{ *Plugin }
+
+// noteGap keeps a question that nothing answered, and puts it to the people who may know, once,
+// unless it was asked in private.
+func (p escalation) noteGap(ctx context.Context, c *core.Call, query string) error {
+	g := gap{
+		Question: txt.ClipLine(p.asked(ctx, c, query), questionMax), Place: c.Path, Time: p.host.Clock(),
+		Asker: core.Author{ID: c.Author.ID, Name: c.Author.Name},
+	}
 	owner, err := c.Person()
 	if err != nil || owner.IsZero() {
-		owner = c.Path // several people asked, or the bot itself
+		owner, g.Asker = c.Path, core.Author{} // several people asked, or the bot itself
 	}
-	sum := sha256.Sum256([]byte(strings.ToLower(question)))
-	isNew := false
-	err = core.EditItem(ctx, p.host.Items, owner, gapPrefix+hex.EncodeToString(sum[:8]), func(g *gap) (bool, error) {
-		isNew = g.Question == ""
-		*g = gap{question, c.Path, p.host.Clock()}
+	sum := sha256.Sum256([]byte(owner.String() + "\n" + strings.ToLower(g.Question)))
+	g.id = hex.EncodeToString(sum[:8])
+	err = core.EditItem(ctx, p.host.Items, owner, gapPrefix+g.id, func(known *gap) (bool, error) {
+		if known.Answered.IsZero() {
+			*known = g
+		}
 		return true, nil
 	})
-	if err != nil || !isNew || !p.escalates(c) {
+	if err == nil {
+		err = core.PutItem(ctx, p.host.Items, c.Path, gapMark+g.id, struct{}{})
+	}
+	if err != nil || !p.escalates(c) {
 		return err
 	}
-	text := fmt.Sprintf("❓ No document answers this question from `%s`:\n%s", c.Path, txt.Literal(question))
-	if err := p.host.Messenger.Tell(ctx, p.config.Escalate, text); err != nil {
+	link := ""
+	if len(c.Answers) > 0 {
+		link = p.host.Messenger.Link(c.Path, c.Answers[len(c.Answers)-1])
+	}
+	if err := p.put(ctx, p.question(ctx, &g, link)); err != nil {
 		p.host.Log.Warn("a question could not be passed on", "path", p.config.Escalate, "err", err)
 	}
 	return nil
 }
 
+// question is the event that puts a question to the people who may know.
+func (p escalation) question(ctx context.Context, g *gap, link string) core.Event {
+	where := "`" + g.Place.String() + "`"
+	if link != "" {
+		where = "[" + txt.Literal(g.Place.String()) + "](" + link + ")"
+	}
+	to := p.config.Escalate
+	e := core.Event{
+		Kind: core.KindReminder, Data: p.host.Name + ":" + g.id,
+		Message: core.Message{Path: to, ID: p.host.Name + "-question-" + g.id, Time: p.host.Clock()},
+		Reply: fmt.Sprintf("❓ No document answers this question from %s:\n%s\nReply to this message, and I pass "+
+			"the answer on.", where, txt.Literal(g.Question)),
+	}
+	private := true // what a person caused in a private place makes it theirs
+	err := p.host.Reader.View(ctx, func(v core.View) error {
+		head, err := v.Head(to)
+		private = head.Private
+		return err
+	})
+	if err == nil && !private && to.Interface() == g.Place.Interface() {
+		e.Message.Author = g.Asker // it is forgotten with them
+	}
+	return e
+}
+
+// put makes the bot say something. What can never be said is logged.
+func (p escalation) put(ctx context.Context, e core.Event) error {
+	err := p.host.Inbox.Receive(ctx, e)
+	if errors.Is(err, core.ErrBadEvent) {
+		p.host.Log.Error("not said", "path", e.Message.Path, "err", err)
+		return nil
+	}
+	return err
+}
+
 // escalates reports whether a question is put to others: what is said in private stays there.
-func (p *Plugin) escalates(c *core.Call) bool { return !c.Private && !p.config.Escalate.IsZero() }
+func (p escalation) escalates(c *core.Call) bool {
+	return !c.Private && !p.config.Escalate.IsZero() && !c.Path.Within(p.config.Escalate)
+}
 
 // asked is what was asked, in the asker's own words if they are known.
-func (p *Plugin) asked(ctx context.Context, c *core.Call, query string) (text string) {
+func (p escalation) asked(ctx context.Context, c *core.Call, query string) (text string) {
 	err := p.host.Reader.View(ctx, func(v core.View) error {
 		for _, id := range c.Answers {
 			e, ok, err := v.Entry(c.Path, id)
@@ -74,24 +138,114 @@ func (p *Plugin) asked(ctx context.Context, c *core.Call, query string) (text st
 	return text
 }
 
-// Gaps prints the questions that nothing answered, the newest first.
-func (p *Plugin) Gaps(ctx context.Context, out io.Writer) error {
+const escalateName = "knowledge_escalate"
+
+type escalatePayload struct {
+	_ struct{} `title:"Note what no document answers"`
+
+	Question string `json:"question" title:"the question" doc:"The question, as one that others understand." min:"3" max:"300"`
+}
+
+func (p *Plugin) escalateAction() core.Action {
+	brief := "Note a question that no document answers"
+	if !p.config.Escalate.IsZero() {
+		brief = "Put a question that no document answers to the people who know"
+	}
+	return action.Typed(core.Action{
+		Name: escalateName, Similes: []string{"escalate", "knowledge_gap"}, Brief: brief,
+		Examples: core.Examples{
+			Description: "Lists the question for those who keep the documents, and asks the people who know, if there" +
+				" are any. Their answer comes later, by itself.",
+			Instructions: core.Instructions{
+				WhenToUse: "When the passages and " + searchName + " do not answer a question about the community.",
+				CommonPitfalls: []string{
+					"Search first, and say in your message that you do not know.",
+					"Not for small talk, general knowledge or opinions.",
+				},
+			},
+			Examples: []core.Example{core.NewExample("Jay asks for the wardrobe's number, which no passage has",
+				`{"question":"What is the number of the wardrobe?"}`)},
+		},
+		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
+		RateLimit: core.RateLimit{Count: 10, Per: time.Hour},
+	}, func(ctx context.Context, c core.Call, e escalatePayload) (core.Result, error) {
+		return core.Result{}, escalation{p}.noteGap(ctx, &c, e.Question)
+	})
+}
+
+// gaps lists the questions, also those that were answered lately, the newest first. It drops
+// those whose place was forgotten, or that were answered long ago.
+func (p escalation) gaps(ctx context.Context) (gaps []gap, err error) {
 	items, err := p.host.Items.List(ctx, core.Path{})
 	if err != nil {
-		return fmt.Errorf("gaps: %w", err)
+		return nil, fmt.Errorf("gaps: %w", err)
 	}
-	var gaps []gap
+	var gone []core.Item
 	for i := range items {
-		var g gap
-		if strings.HasPrefix(items[i].Key, gapPrefix) && items[i].Decode(&g) == nil {
-			gaps = append(gaps, g)
+		id, ok := strings.CutPrefix(items[i].Key, gapPrefix)
+		g := gap{id: id, owner: items[i].Path}
+		if !ok || items[i].Decode(&g) != nil {
+			continue
 		}
+		isMark := func(m core.Item) bool { return m.Path == g.Place && m.Key == gapMark+id }
+		isOld := !g.Answered.IsZero() && p.host.Clock().Sub(g.Answered) > gapKeeps
+		if isOld || !slices.ContainsFunc(items, isMark) {
+			gone = append(gone, core.NewItem(g.owner, items[i].Key, nil), core.NewItem(g.Place, gapMark+id, nil))
+			continue
+		}
+		gaps = append(gaps, g)
 	}
 	sorting.SortStable(gaps, func(a, b gap) int { return b.Time.Compare(a.Time) })
-	for _, g := range gaps {
+	return gaps, p.host.Items.PutAll(ctx, gone...)
+}
+
+// gap finds a question by its id.
+func (p escalation) gap(ctx context.Context, id string) (g gap, ok bool, err error) {
+	all, err := p.gaps(ctx)
+	i := slices.IndexFunc(all, func(g gap) bool { return g.id == id })
+	if err != nil || i < 0 {
+		return g, false, err
+	}
+	return all[i], true, nil
+}
+
+// closeGaps drops the questions that an entry answers where they were asked.
+func (p escalation) closeGaps(ctx context.Context, source, id string) error {
+	all, err := p.gaps(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		g := &all[i]
+		if !g.Answered.IsZero() || !slices.Contains(p.visible(g.Place), source) {
+			continue
+		}
+		found, err := p.find(ctx, []string{source}, g.Question, passage.Both, searched)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(found, func(m passage.Match) bool { return m.Document == id && fits(&m) }) {
+			err := p.host.Items.PutAll(ctx,
+				core.NewItem(g.owner, gapPrefix+g.id, nil), core.NewItem(g.Place, gapMark+g.id, nil))
+			if err != nil {
+				return fmt.Errorf("gap: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// Gaps prints the questions that nothing answered, the newest first.
+func (p *Plugin) Gaps(ctx context.Context, out io.Writer) error {
+	all, err := escalation{p}.gaps(ctx)
+	if err != nil {
+		return err
+	}
+	open := slices.DeleteFunc(all, func(g gap) bool { return !g.Answered.IsZero() })
+	for _, g := range open {
 		fmt.Fprintf(out, "%s  %s  %s\n", g.Time.Format(time.DateOnly), g.Place, txt.Line(g.Question))
 	}
-	if len(gaps) == 0 {
+	if len(open) == 0 {
 		fmt.Fprintln(out, "no question is open")
 	}
 	return nil

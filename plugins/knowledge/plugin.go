@@ -50,7 +50,7 @@ func New(h core.Host, c Config) (*Plugin, error) {
 func (p *Plugin) Name() string { return p.host.Name }
 
 // Actions implements core.Plugin.
-func (p *Plugin) Actions() []core.Action { return []core.Action{p.searchAction()} }
+func (p *Plugin) Actions() []core.Action { return []core.Action{p.searchAction(), p.escalateAction()} }
 
 // Run implements core.Runner: it reads the sources, and again what changes.
 func (p *Plugin) Run(ctx context.Context) error {

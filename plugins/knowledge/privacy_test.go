@@ -19,12 +19,12 @@ func TestPrivateQuestionsStay(t *testing.T) {
 	c := core.Call{Path: core.MustPath("room/1"), Private: true, Author: core.Author{ID: "ann"}}
 	for _, private := range []bool{true, false} {
 		c.Private = private
-		if err := p.noteGap(t.Context(), &c, "am I ill? "+map[bool]string{true: "private", false: "open"}[private]); err != nil {
+		if err := (escalation{p}).noteGap(t.Context(), &c, "am I ill? "+map[bool]string{true: "private", false: "open"}[private]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if sent := h.Sent(); len(sent) != 1 || !strings.Contains(sent[0], "open") {
-		t.Errorf("others were told %q", sent)
+	if said := h.Received(); len(said) != 1 || !strings.Contains(said[0].Reply, "open") {
+		t.Errorf("others were told %+v", said)
 	}
 	var out strings.Builder
 	if err := p.Gaps(t.Context(), &out); err != nil || strings.Count(out.String(), "am I ill?") != 2 {

@@ -20,21 +20,31 @@ type entry struct {
 	Text  string    `json:"text"`
 	Group core.Path `json:"group,omitzero"` // where it is seen; zero: everywhere
 	Time  time.Time `json:"time"`
+
+	question string // that it answers; it lies under the path of the asker (questionPrefix)
 }
 
 const (
-	entryPrefix  = "entry "
-	taughtPrefix = "taught "
-	entryMax     = 6000 // characters
+	entryPrefix    = "entry "
+	taughtPrefix   = "taught "
+	questionPrefix = "question "
+	entryMax       = 6000 // characters
+	entryID        = 6    // letters and digits
 )
 
-// Commands implements command.Commander.
-func (p *Plugin) Commands() []command.Command {
+// teachRank is the least rank of those who may teach.
+func (p *Plugin) teachRank() core.Rank {
 	rank := map[string]core.Rank{"everyone": core.RankMember, "admins": core.RankAdmin}
 	least, ok := rank[p.config.Teach]
 	if !ok {
 		least = core.RankModerator
 	}
+	return least
+}
+
+// Commands implements command.Commander.
+func (p *Plugin) Commands() []command.Command {
+	least := p.teachRank()
 	return []command.Command{
 		{Spec: command.Spec{
 			Name: "teach", Brief: "Add a text, or the message you reply to, to what I know", Rank: least,
@@ -51,19 +61,9 @@ func (p *Plugin) Commands() []command.Command {
 func (p *Plugin) teach(ctx context.Context, c command.Call) (string, error) {
 	text, owner := strings.TrimSpace(c.Args["text"]), core.Path{}
 	if text == "" && c.Target != "" {
-		err := p.host.Reader.View(ctx, func(v core.View) error {
-			e, ok, err := v.Entry(c.Path, c.Target)
-			if err != nil || !ok || e.Deleted {
-				return err
-			}
-			text = strings.TrimSpace(e.Message.AllText())
-			if !e.Self && e.Message.Author.ID != "" {
-				owner, err = e.Message.Path.Person(e.Message.Author.ID)
-			}
-			return err
-		})
-		if err != nil {
-			return "", fmt.Errorf("message %s of %s: %w", c.Target, c.Path, err)
+		var err error
+		if text, owner, err = p.messageText(ctx, c.Path, c.Target); err != nil {
+			return "", err
 		}
 	}
 	switch n := len([]rune(text)); {
@@ -72,38 +72,94 @@ func (p *Plugin) teach(ctx context.Context, c command.Call) (string, error) {
 	case n > entryMax:
 		return "", core.Errorf(core.Invalid, "That is too long; %d characters are the most.", entryMax)
 	}
-	id := strings.ToLower(rand.Text()[:6])
-	e := entry{Text: clean(text), Group: groupOf(&c), Time: p.host.Clock()}
-	err := p.host.Items.PutAll(ctx,
-		core.NewItem(owner, entryPrefix+id, e),
-		core.NewItem(c.Person, taughtPrefix+id, map[string]any{"time": e.Time, "place": c.Path}))
-	if err == nil {
-		err = p.index(ctx, id, e)
+	group := groupOf(c.Path)
+	if c.Private {
+		group = c.Path
+		if c.Author.Rank >= core.RankAdmin {
+			group = core.Path{}
+		}
 	}
-	if err != nil {
-		return "", fmt.Errorf("teach: %w", err)
+	l := lesson{id: strings.ToLower(rand.Text()[:entryID]), owner: owner, teacher: c.Person, place: c.Path,
+		entry: entry{Text: clean(text), Group: group, Time: p.host.Clock()}}
+	if err := p.keep(ctx, l); err != nil {
+		return "", err
 	}
-	return fmt.Sprintf("I know that now. `/unteach %s` takes it back.", id), nil
+	return learned(l.id), nil
 }
 
-// groupOf is where an entry is seen: in the group in which it is taught, and if an admin
-// teaches it in private, everywhere.
-func groupOf(c *command.Call) core.Path {
-	if c.Private && c.Author.Rank >= core.RankAdmin {
-		return core.Path{}
-	}
-	group := c.Path
-	for !c.Private && len(group.Elements()) > 2 {
-		group = group.Parent()
-	}
-	return group
+func learned(id string) string {
+	return fmt.Sprintf("I know that now. `/unteach %s` takes it back.", id)
 }
+
+// messageText returns what a message says, and the path of its author unless that is the bot.
+func (p *Plugin) messageText(
+	ctx context.Context, place core.Path, id string,
+) (text string, owner core.Path, err error) {
+	err = p.host.Reader.View(ctx, func(v core.View) error {
+		e, ok, err := v.Entry(place, id)
+		if err != nil || !ok || e.Deleted {
+			return err
+		}
+		text = strings.TrimSpace(e.Message.AllText())
+		if !e.Self && e.Message.Author.ID != "" {
+			owner, err = e.Message.Path.Person(e.Message.Author.ID)
+		}
+		return err
+	})
+	if err != nil {
+		return "", owner, fmt.Errorf("message %s of %s: %w", id, place, err)
+	}
+	return text, owner, nil
+}
+
+// lesson is an entry on its way to what the bot knows.
+type lesson struct {
+	id      string
+	entry   entry
+	owner   core.Path // of its words
+	teacher core.Path
+	place   core.Path // where it was taught
+	asker   core.Path // of its question
+}
+
+// keep stores and indexes an entry, and closes the questions that it answers.
+func (p *Plugin) keep(ctx context.Context, l lesson) error {
+	items := []core.Item{
+		core.NewItem(l.owner, entryPrefix+l.id, l.entry),
+		core.NewItem(l.teacher, taughtPrefix+l.id, map[string]any{"time": l.entry.Time, "place": l.place}),
+	}
+	if l.entry.question != "" {
+		items = append(items, core.NewItem(l.asker, questionPrefix+l.id, l.entry.question))
+	}
+	err := p.host.Items.PutAll(ctx, items...)
+	if err == nil {
+		err = p.index(ctx, l.id, l.entry)
+	}
+	if err == nil {
+		err = escalation{p}.closeGaps(ctx, taughtIn(l.entry.Group), l.id)
+	}
+	if err != nil {
+		return fmt.Errorf("teach: %w", err)
+	}
+	return nil
+}
+
+// groupOf is the group that a place belongs to: what is taught there is seen in all of it.
+func groupOf(place core.Path) core.Path {
+	for len(place.Elements()) > 2 {
+		place = place.Parent()
+	}
+	return place
+}
+
+// stamp changes when the entry is to be indexed again: its question may be forgotten.
+func (e *entry) stamp() string { return fmt.Sprint(readerVersion, e.question != "") }
 
 func (p *Plugin) index(ctx context.Context, id string, e entry) error {
 	p.languages.Store(nil)
 	return p.host.Passages.PutDocuments(ctx, taughtIn(e.Group), passage.Document{
-		Name: id, Stamp: readerVersion, Language: p.language.LanguageOf(e.Text), Time: e.Time,
-		Passages: cut(e.Text, ""),
+		Name: id, Stamp: e.stamp(), Language: p.language.LanguageOf(e.Text), Time: e.Time,
+		Passages: cut(e.Text, e.question),
 	})
 }
 
@@ -129,8 +185,13 @@ func (p *Plugin) unteach(ctx context.Context, c command.Call) (string, error) {
 	case !isAuthor && !moderates && c.Author.Rank < core.RankAdmin:
 		return "", core.Errorf(core.Forbidden, "Somebody else taught me that: only they, moderators and admins may.")
 	}
-	err = p.host.Items.PutAll(ctx,
-		core.NewItem(items[i].Path, entryPrefix+id, nil), core.NewItem(c.Person, taughtPrefix+id, nil))
+	var gone []core.Item
+	for _, i := range items { // with the mark of the teacher, and the question that it answered
+		if i.Key == entryPrefix+id || i.Key == taughtPrefix+id || i.Key == questionPrefix+id {
+			gone = append(gone, core.NewItem(i.Path, i.Key, nil))
+		}
+	}
+	err = p.host.Items.PutAll(ctx, gone...)
 	if err == nil {
 		err = p.host.Passages.DropDocuments(ctx, taughtIn(e.Group), id)
 	}
@@ -147,12 +208,21 @@ func (p *Plugin) syncTaught(ctx context.Context) error {
 		return fmt.Errorf("entries: %w", err)
 	}
 	wanted := make(map[string]map[string]entry) // by source and id
+	questions := make(map[string]string)
+	for i := range items {
+		id, ok := strings.CutPrefix(items[i].Key, questionPrefix)
+		var question string
+		if ok && items[i].Decode(&question) == nil {
+			questions[id] = question
+		}
+	}
 	for i := range items {
 		id, ok := strings.CutPrefix(items[i].Key, entryPrefix)
 		var e entry
 		if !ok || items[i].Decode(&e) != nil {
 			continue
 		}
+		e.question = questions[id]
 		source := taughtIn(e.Group)
 		if wanted[source] == nil {
 			wanted[source] = make(map[string]entry)
@@ -184,10 +254,10 @@ func (p *Plugin) syncEntries(ctx context.Context, source string, wanted map[stri
 	}
 	var gone []string
 	for _, d := range documents {
-		_, ok := wanted[d.Name]
+		e, ok := wanted[d.Name]
 		if !ok {
 			gone = append(gone, d.Name)
-		} else if d.Stamp == readerVersion {
+		} else if d.Stamp == e.stamp() {
 			delete(wanted, d.Name)
 		}
 	}

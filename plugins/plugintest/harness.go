@@ -154,6 +154,9 @@ func (s *Harness) Fetch(_ context.Context, _ core.Path, a core.Attachment, max i
 	return slices.Clone(data), nil
 }
 
+// Link implements core.Messenger.
+func (s *Harness) Link(place core.Path, id string) string { return link(place, id) }
+
 // IsAdmin implements core.Messenger.
 func (s *Harness) IsAdmin(person core.Path) bool { return slices.Contains(s.People, person) }
 

@@ -136,6 +136,14 @@ func (d *desk) Fetch(_ context.Context, _ core.Path, a core.Attachment, max int6
 	return data, nil
 }
 
+// Link implements core.Messenger.
+func (d *desk) Link(place core.Path, id string) string { return link(place, id) }
+
+// link is the address of a message in a room.
+func link(place core.Path, id string) string {
+	return "https://chat.example/" + place.String() + "#" + id
+}
+
 // IsAdmin implements core.Messenger.
 func (d *desk) IsAdmin(person core.Path) bool { return slices.Contains(d.script.admins, person) }
 

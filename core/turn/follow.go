@@ -1,0 +1,55 @@
+package turn
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"synthbot/core"
+)
+
+// followerOf returns the plugin that said an entry and answers replies to it; nil if there is none.
+func (s *setup) followerOf(said *core.Entry) core.Follower {
+	name, _, _ := strings.Cut(said.Data, ":")
+	if !said.Self {
+		return nil
+	}
+	return s.Plugins.Followers[name]
+}
+
+// apart shortens what waits so that a reply to what a plugin said is answered alone.
+func (s *setup) apart(v core.View, waiting []core.Entry) ([]core.Entry, error) {
+	for i := range waiting {
+		m := &waiting[i].Message
+		if len(s.Plugins.Followers) == 0 || m.ReplyTo == nil {
+			continue
+		}
+		said, _, err := v.Entry(m.Path, m.ReplyTo.ID)
+		if err != nil {
+			return nil, err
+		}
+		if s.followerOf(&said) != nil {
+			return waiting[:max(i, 1)], nil
+		}
+	}
+	return waiting, nil
+}
+
+// follow lets a plugin answer a reply to what it said. Without steps, the model answers.
+func (in *input) follow(ctx context.Context) (a accepted, err error) {
+	t := in.turn
+	said := &in.said
+	f := t.setup.followerOf(said)
+	if f == nil || len(t.messages) != 1 {
+		return a, nil
+	}
+	answer, err := f.Follow(ctx, t.messages[0].Message, *said)
+	if err != nil {
+		return a, fmt.Errorf("reply to %q: %w", said.Data, err)
+	}
+	if answer.Text != "" {
+		a.Plan = t.planText(answer.Text, answer.Suggestions...)
+		a.Data, a.Read.Strangers = said.Data, true
+	}
+	return a, nil
+}

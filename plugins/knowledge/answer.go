@@ -1,0 +1,107 @@
+package knowledge
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"synthbot/core"
+	"synthbot/core/txt"
+)
+
+// Followers reply to the bot's question with an answer, and to what it says then with one of
+// these.
+const (
+	keepLabel   = "Add to knowledge"
+	answerMax   = 2000 // characters of an answer that is passed on
+	excerptMost = 100  // of a question that it names
+)
+
+var keepWish = txt.Pattern(`(?i)^(?:please |bitte |per favore )?(?:add (?:it |this )?to (?:the |your )?knowledge|` +
+	`remember (?:this|that|the) answer|merke? dir (?:diese|die) antwort|` +
+	`ricorda(?:ti)? (?:questa|la) risposta)[.! ]*$`)
+
+// Follow implements core.Follower: the first reply to a question that was put to the people who
+// know goes to the asker. Those who may teach can keep it as an entry.
+func (p *Plugin) Follow(ctx context.Context, m core.Message, said core.Entry) (f core.Followed, err error) {
+	_, id, _ := strings.Cut(said.Data, ":")
+	x := escalation{p}
+	g, ok, err := x.gap(ctx, id)
+	text := strings.TrimSpace(m.Text)
+	switch {
+	case err != nil:
+		return f, err
+	case !ok:
+		f.Text = "That question is not open any more."
+	case keepWish().MatchString(text) && g.Answer == "":
+		f.Text = "Nobody has answered that question yet."
+	case keepWish().MatchString(text):
+		f.Text, err = x.keepAnswer(ctx, &m, &g)
+	case g.Answer != "" && (g.Answer != m.ID || g.In != m.Path):
+		f.Text = "That question was answered already, and only the first answer is passed on."
+	case text == "":
+		f.Text = "I can pass on words only."
+	default:
+		return x.passOn(ctx, &m, &g)
+	}
+	return f, err
+}
+
+// passOn gives an answer to the asker. Doing it again for the same message changes nothing.
+func (p escalation) passOn(ctx context.Context, m *core.Message, g *gap) (f core.Followed, err error) {
+	err = core.EditItem(ctx, p.host.Items, g.owner, gapPrefix+g.id, func(known *gap) (bool, error) {
+		known.Answered, known.In, known.Answer = p.host.Clock(), m.Path, m.ID
+		return known.Question != "", nil
+	})
+	if err != nil {
+		return f, err
+	}
+	by, text := nameOf(&m.Author), txt.Literal(txt.Clip(clean(m.Text), answerMax))
+	err = p.put(ctx, core.Event{Kind: core.KindReminder,
+		Message: core.Message{
+			Path: g.Place, ID: p.host.Name + "-answer-" + g.id, Author: g.Asker, Time: p.host.Clock(),
+		},
+		Reply: fmt.Sprintf("%s answers “%s”:\n%s", by, txt.Literal(txt.ClipLine(g.Question, excerptMost)), text),
+	})
+	if err != nil {
+		return f, err
+	}
+	f.Text = fmt.Sprintf("I passed that on to %s.", nameOf(&g.Asker))
+	if m.Author.Rank >= p.teachRank() {
+		f.Suggestions = []string{keepLabel}
+		f.Text += " Shall I remember this answer? Reply “" + keepLabel + "”."
+	}
+	return f, nil
+}
+
+// nameOf is what people call an author.
+func nameOf(a *core.Author) string {
+	if a.Name == "" {
+		return "those who asked"
+	}
+	return txt.Literal(txt.ClipLine(a.Name, labelMost))
+}
+
+// keepAnswer makes an entry of the answer to a question. It is seen where that was asked.
+func (p escalation) keepAnswer(ctx context.Context, m *core.Message, g *gap) (string, error) {
+	if m.Author.Rank < p.teachRank() {
+		return "Only those who may teach me can do that.", nil
+	}
+	teacher, err := m.Path.Person(m.Author.ID)
+	if err != nil || m.Author.ID == "" {
+		return "I cannot tell who you are here.", nil
+	}
+	text, owner, err := p.messageText(ctx, g.In, g.Answer)
+	if err != nil {
+		return "", err
+	}
+	if text == "" {
+		return "That answer was deleted.", nil
+	}
+	e := entry{Text: clean(text), Group: groupOf(g.Place), Time: p.host.Clock(), question: g.Question}
+	lesson := lesson{id: g.id[:entryID], entry: e, owner: owner, teacher: teacher, place: m.Path, asker: g.owner}
+	if err := p.keep(ctx, lesson); err != nil {
+		return "", err
+	}
+	return learned(lesson.id), nil
+}
