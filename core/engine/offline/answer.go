@@ -31,14 +31,11 @@ func (s *speaker) plan() plan {
 		return s.speak("", s.say(topic))
 	}
 	m := s.understand(text)
-	if m.book != nil && m.book != s.book {
-		s.use(m.book)
-	}
-	p, asked := reminding{s}.answerToQuestion(m)
-	if asked {
+	s.use(m.book)
+	if p, asked := (reminding{s}).answerToQuestion(m); asked {
 		return p
 	}
-	p = s.reply(m)
+	p := s.reply(m)
 	if m.greets && m.topic != "" && len(s.own(1)) == 0 {
 		p.greet(s.say("hello"))
 	}

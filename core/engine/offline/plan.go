@@ -82,9 +82,7 @@ func (o output) failed() bool {
 // came of its actions. What was asked is understood anew.
 func (s *speaker) notified() plan {
 	m := s.understand(s.message())
-	if m.book != nil {
-		s.use(m.book)
-	}
+	s.use(m.book)
 	if s.notice.Type == "error" {
 		switch m.topic {
 		case "", "remind", "remindlist", "remindcancel", "remember", "forget", "dice",

@@ -10,6 +10,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/engine/offline/who"
 	"synthbot/core/llm"
+	"synthbot/core/txt"
 )
 
 // scene is a request, as far as this engine understands it.
@@ -136,12 +137,13 @@ func (s *scene) readUser(text string) bool {
 	return m.Input != nil || s.notice != nil
 }
 
-// message is what the user said.
+// message is what the user said, at most its first 1,000 bytes.
 func (s *scene) message() string {
-	if s.payload.Text == "" && s.notice != nil {
-		return s.notice.Original
+	text := s.payload.Text
+	if text == "" && s.notice != nil {
+		text = s.notice.Original
 	}
-	return s.payload.Text
+	return txt.ClipBytes(text, 1000)
 }
 
 // has reports whether the catalogue holds an action.

@@ -50,9 +50,9 @@ func (m *Model) speaker(s *scene) *speaker {
 	return sp
 }
 
-// use answers in the language of a book.
+// use answers in the language of a book; nil: as before.
 func (s *speaker) use(b *phrasebook) {
-	s.book = b
+	s.book = cmp.Or(b, s.book)
 	s.values = s.facts()
 }
 
