@@ -5,7 +5,7 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 
 # A static, stripped binary: dist/synthbot. Functions are aligned to 8 bytes, which saves 0.3 MB.
 build:
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -funcalign=8 -X main.version=$(VERSION) -X main.commit=$(COMMIT)" -o dist/synthbot ./cmd/synthbot
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -funcalign=8 -X synthbot/cmd/synthbot/commands.version=$(VERSION) -X synthbot/cmd/synthbot/commands.commit=$(COMMIT)" -o dist/synthbot ./cmd/synthbot
 
 # Everything that CI runs.
 check:

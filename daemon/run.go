@@ -4,7 +4,7 @@
 // It also holds what all rooms meet in: the configuration as a whole (Config), the lists of
 // interfaces and plugins (interface_list.go, plugin_list.go), the bot's own chat commands,
 // the alerts to admins and the control socket. These know each other, so that the package
-// is larger than others. Command lines are in cmd/synthbot.
+// is larger than others. Command lines are in cmd/synthbot/commands.
 package daemon
 
 import (

@@ -21,7 +21,7 @@ umask 022
 
 build() { # ARCH FILE
   CGO_ENABLED=0 GOOS=linux GOARCH=$1 GOAMD64=v1 GOARM64=v8.0 GOFLAGS= \
-    go build -trimpath -buildvcs=false -ldflags "-s -w -funcalign=8 -buildid= -X main.version=$version -X main.commit=$COMMIT" -o "$2" ./cmd/synthbot
+    go build -trimpath -buildvcs=false -ldflags "-s -w -funcalign=8 -buildid= -X synthbot/cmd/synthbot/commands.version=$version -X synthbot/cmd/synthbot/commands.commit=$COMMIT" -o "$2" ./cmd/synthbot
 }
 
 if [ -e "$out" ] && [ -n "$(find "$out" -mindepth 1 ! -name 'synthbot_*' ! -name SHA256SUMS)" ]; then

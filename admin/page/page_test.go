@@ -91,7 +91,7 @@ func TestLargeForms(t *testing.T) {
 			t.Errorf("a form of %d bytes: %d", size, r.status)
 		}
 	}
-	const most = 256 << 10 // of a persona's file, see cmd/synthbot
+	const most = 256 << 10 // of a persona's file, see cmd/synthbot/commands
 	text := "name = " + strings.Repeat("ж", most/2-4)
 	if r := c.post("/personas/save", "csrf", csrf, "id", "aria.toml", "text", text, "was", strings.Repeat("ж", most/2)); r.status != http.StatusOK || !strings.Contains(r.body, "changed meanwhile") {
 		t.Errorf("the largest persona: %d", r.status)

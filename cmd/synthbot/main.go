@@ -1,170 +1,22 @@
-// Command synthbot is a chat bot daemon that gives a community a companion with a
-// persona. It holds main, the flags and the subcommands: each parses, calls and prints.
-// The running bot itself is package daemon.
+// Command synthbot is a chat bot daemon that gives a community a companion with a persona.
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"os"
-	"runtime"
-	"runtime/debug"
-	"strings"
 	"time"
 	_ "time/tzdata" // home servers do not always have it
 
-	"github.com/spf13/cobra"
-
-	"synthbot/config"
-	"synthbot/core/txt"
+	"synthbot/cmd/synthbot/commands"
 	"synthbot/daemon"
 )
 
-// Exit statuses.
 const (
-	statusDone   = 0
-	statusFailed = 1 // while running
-	statusUsage  = 2 // wrong usage or configuration
+	grace = 20 * time.Second // turns may take to finish when the bot ends
+	rest  = 15 * time.Second // and then everything else
 )
 
 func main() {
-	p := newProgram(&daemon.Env{
-		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Clock: time.Now,
-	}, os.Args[1:])
-	p.grace, p.ending.rest = grace, closeTime
-	os.Exit(p.run(context.Background()))
-}
-
-// grace is how long turns may take to finish when the bot ends.
-const grace = 20 * time.Second
-
-// newProgram returns an invocation that may end the process.
-func newProgram(e *daemon.Env, args []string) *program {
-	p := &program{Env: e, args: args}
-	p.Version = version
-	p.Stuck = func(job string) {
-		p.abandon("the database makes no progress, and the process ends: " + txt.Line(job))
-	}
-	p.Stopping = func(grace time.Duration) { p.ending.after(grace, p.abandon) }
-	return p
-}
-
-// run carries out the program's command line and returns the exit status.
-func (p *program) run(ctx context.Context) int {
-	root := p.root()
-	root.SetArgs(p.args)
-	return p.report(root.ExecuteContext(ctx))
-}
-
-// program is one invocation and its outside world.
-type program struct {
-	*daemon.Env
-
-	grace    time.Duration // how long turns may take to finish when the bot ends
-	ending   ending
-	terminal func() // sets the terminal as it was; nil: it is as it was
-
-	began bool        // flags and arguments were right
-	args  []string    // the whole command line
-	host  *daemon.Bot // the daemon that the command is carried out in; nil: none
-}
-
-// load reads the configuration and all that it names, all faults at once.
-// In the daemon it is the one in force.
-func (p *program) load() (*daemon.Config, error) {
-	if p.host != nil {
-		c := *p.host.InForce().Config
-		return &c, nil
-	}
-	return p.Env.Load()
-}
-
-// report prints what went wrong, one line each, and chooses the exit status.
-func (p *program) report(err error) int {
-	var faults config.Faults
-	var u daemon.UsageError
-	var status exited
-	switch {
-	case err == nil:
-		return statusDone
-	case errors.As(err, &status):
-		return int(status)
-	case errors.As(err, &faults):
-		for _, f := range faults {
-			fmt.Fprintln(p.Err, txt.Line(f.String()))
-		}
-		return statusUsage
-	}
-	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
-		fmt.Fprintln(p.Err, "synthbot: "+txt.Line(line))
-	}
-	if errors.As(err, &u) || !p.began {
-		return statusUsage
-	}
-	return statusFailed
-}
-
-func (p *program) root() *cobra.Command {
-	root := &cobra.Command{
-		Use:           "synthbot",
-		Short:         "A companion with a persona for your community, on your own server",
-		SilenceErrors: true, SilenceUsage: true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			p.began = true
-			return p.forward(c, p.args)
-		},
-	}
-	root.SetIn(p.In)
-	root.SetOut(p.Out)
-	root.SetErr(p.Err)
-	for _, command := range []func(*program) *cobra.Command{
-		runCommand, chatCommand, checkCommand, actionsCommand, promptCommand, historyCommand, usageCommand,
-		memoryCommand, knowledgeCommand, backupCommand, restoreCommand, versionCommand, reloadCommand, mcpCommand,
-		pageCommand, pairCommand, logCommand, pdfTextCommand, manualCommand, initCommand, serviceCommand,
-	} {
-		root.AddCommand(command(p))
-	}
-	return root
-}
-
-// group makes a command of one that only has others below it: alone it prints its
-// help, and a name that it does not know is wrong usage.
-func group(c *cobra.Command) *cobra.Command {
-	c.Args = cobra.NoArgs
-	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
-	return c
-}
-
-func (p *program) fileFlag(c *cobra.Command) *cobra.Command {
-	c.Flags().StringVarP(&p.File, "config", "c", "",
-		"configuration `file` (default $SYNTHBOT_CONFIG, ./config.toml, /etc/synthbot/config.toml)")
-	return c
-}
-
-// Set by the linker in released binaries.
-var (
-	version = "dev"
-	commit  = ""
-)
-
-func versionCommand(p *program) *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print version, commit and Go version", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			from := commit
-			if info, ok := debug.ReadBuildInfo(); ok && from == "" {
-				for _, s := range info.Settings {
-					if s.Key == "vcs.revision" {
-						from = s.Value
-					}
-				}
-			}
-			from = cmp.Or(from, "unknown")
-			_, err := fmt.Fprintf(p.Out, "synthbot %s, commit %s, %s\n", version, from, runtime.Version())
-			return err
-		},
-	}
+	e := &daemon.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Clock: time.Now}
+	os.Exit(commands.Main(context.Background(), e, os.Args[1:], grace, rest))
 }

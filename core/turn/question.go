@@ -325,14 +325,8 @@ var (
 		`por favor|gracias|obrigad[oa]|merci|пожалуйста|спасибо|будь ласка|proszę)$| ?お願いします$`)
 )
 
-// longestAnswer is how many bytes yes or no, an address of the bot and polite words have at most.
-const longestAnswer = 1000
-
 // yesOrNo reads an answer that is nothing else but an address of the bot and polite words.
 func (s *setup) yesOrNo(m *core.Message) (yes, plain bool) {
-	if len(m.Text) > longestAnswer {
-		return false, false
-	}
 	text := s.bare(m)
 	yes = slices.Contains(yesWords, text)
 	return yes, yes || slices.Contains(noWords, text) || slices.Contains(cancelWords, text)

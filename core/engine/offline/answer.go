@@ -32,7 +32,7 @@ func (s *speaker) plan() plan {
 	}
 	m := s.understand(text)
 	s.use(m.book)
-	if p, asked := (reminding{s}).answerToQuestion(m); asked {
+	if p, ok := (reminding{s}).answerToQuestion(m); ok {
 		return p
 	}
 	p := s.reply(m)

@@ -1,0 +1,349 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"synthbot/core"
+	"synthbot/daemon"
+	"synthbot/setup"
+)
+
+func checkCommand(p *program) *cobra.Command {
+	var online, fix, changes bool
+	var path string
+	found := &findings{out: p.Out, format: formatText}
+	c := &cobra.Command{
+		Use: "check", Short: "Check the configuration and report all problems at once", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			place, err := core.ParsePath(path)
+			if path != "" && (err != nil || place.IsPerson()) {
+				return daemon.Usagef("--path: %q is not a place", path)
+			}
+			switch {
+			case p.host != nil && changes:
+				return changesInForce(c.Context(), p.host, found)
+			case p.host != nil:
+				return effective(p.host, place, found)
+			case fix:
+				if err := p.fix(found); err != nil {
+					return err
+				}
+			}
+			return found.faults(p.check(c.Context(), place, online, found))
+		},
+	}
+	c.Flags().Var(&found.format, "format", "text or json (one object a line)")
+	c.Flags().BoolVar(&fix, "fix", false, "first fix what can be fixed safely, and print each change: "+
+		"file modes, a missing data directory, keys that have moved")
+	c.Flags().BoolVar(&online, "online", false, "also connect to each platform and engine to verify its credentials")
+	c.Flags().StringVar(&path, "path", "", "print the settings of a `conversation` and the origin of each")
+	c.Flags().BoolVar(&changes, changesFlag, false,
+		"print only what differs from what is in force; for `check`, which asks the daemon")
+	_ = c.Flags().MarkHidden(changesFlag)
+	_ = c.RegisterFlagCompletionFunc("path", completePlaces(p))
+	return p.fileFlag(c)
+}
+
+// changesFlag is the flag by which a check asks the daemon.
+const changesFlag = "changes"
+
+// check does what `synthbot run` does before it connects. It changes nothing.
+func (p *program) check(ctx context.Context, place core.Path, online bool, found *findings) error {
+	cfg, err := p.MustLoad()
+	if err != nil {
+		return err
+	}
+	database := "can be opened"
+	open := func() (daemon.Store, error) {
+		s, err := p.openStore(cfg, false)
+		if errors.Is(err, core.ErrLocked) {
+			database = "is in use by a running synthbot"
+			return daemon.EmptyStore{}, nil
+		}
+		if _, ok := s.(daemon.EmptyStore); ok && err == nil {
+			database = "will be made"
+		}
+		return s, err
+	}
+	look := func(b *daemon.Bot) (err error) {
+		if !place.IsZero() {
+			err = p.inEffect(ctx, b, place, found)
+		} else {
+			p.reportParts(cfg, b.InForce().Engines.Names(), database, found)
+			for _, f := range b.NarrowEngines(ctx) {
+				found.add("engine", f)
+			}
+			for _, f := range cfg.Speech.Probe() { // whether its programs are installed
+				found.add("speech", f)
+			}
+			err = p.changes(ctx, b, found)
+		}
+		if online {
+			p.checkOnline(ctx, b, found)
+		}
+		if found.fatal {
+			err = errors.Join(err, errFindings)
+		}
+		return err
+	}
+	return p.Run(ctx, daemon.Life{
+		Config: cfg, Log: p.Logger(cfg, slog.LevelError), Open: open, Interfaces: daemon.EnabledInterfaces, Look: look,
+	})
+}
+
+// errFindings is the error after all findings were printed.
+var errFindings = errors.New("something needs to be fixed, see above")
+
+// reportParts lists the parts of the bot that were checked.
+func (p *program) reportParts(cfg *daemon.Config, engines []string, database string, found *findings) {
+	dir, err := cfg.DataDir(p.Getenv)
+	if err != nil {
+		dir = err.Error()
+	}
+	found.add("configuration", core.Finding{Found: cfg.File})
+	found.add("persona", core.Finding{Found: cfg.Personas.Main.Name})
+	found.add("engines", core.Finding{Found: strings.Join(engines, ", ")})
+	found.add("database", core.Finding{Found: "in " + dir + ", " + database, Fix: dataDirFix(dir), Fatal: true})
+	for _, e := range cfg.Enabled {
+		found.add("interface", core.Finding{Found: e.Name})
+		warning := e.TokenWarning()
+		if warning != "" {
+			found.add("token", core.Finding{Found: e.Name, Fix: warning})
+		}
+	}
+	found.add("plugins", core.Finding{Found: cmp.Or(strings.Join(cfg.ChosenNames(), ", "), "none")})
+	if len(cfg.Enabled) == 0 {
+		found.add("interface", core.Finding{Found: "none is enabled", Fix: "`synthbot run` would refuse to start"})
+	}
+}
+
+// dataDirFix says why the data directory cannot be used; "" if it can, or can be made.
+func dataDirFix(dir string) string {
+	for ; ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+			continue
+		}
+		if err == nil && !info.IsDir() {
+			err = &fs.PathError{Op: "use", Path: dir, Err: syscall.ENOTDIR}
+		}
+		if err == nil {
+			const writeAndSearch = 2 | 1
+			err = syscall.Access(dir, writeAndSearch)
+		}
+		if err != nil {
+			return fmt.Sprintf("%s cannot be written: %v; change its owner or mode, or set data_dir in [bot]", dir, err)
+		}
+		return ""
+	}
+}
+
+// changes reports the warnings about blueprints, and what differs from what the running daemon, or
+// the last one, used.
+func (p *program) changes(ctx context.Context, b *daemon.Bot, found *findings) error {
+	own := b.InForce().Config.Blueprints()
+	if own != nil {
+		for _, f := range own.Faults() {
+			found.add("blueprint", core.Finding{Fix: f.String()})
+		}
+	}
+	if b.Data.DB != nil {
+		return changesInForce(ctx, b, found)
+	}
+	if d, ok := p.daemonAt(); ok {
+		args := []string{"check", "--" + changesFlag, "--format", found.format.String()}
+		err := p.ask(ctx, d, args, p.In, p.Out)
+		if !errors.Is(err, exited(statusDone)) {
+			const text = "the running synthbot does not say what it uses: changes are unknown"
+			found.add("daemon", core.Finding{Fix: text})
+		}
+	}
+	return nil
+}
+
+// changesInForce reports which keys apply after a restart only, and how blueprints differ from
+// those that the bot used last.
+func changesInForce(ctx context.Context, b *daemon.Bot, found *findings) error {
+	for _, key := range b.AfterRestart() {
+		found.add("daemon", core.Finding{Found: key, Fix: "changes after a restart only"})
+	}
+	own := b.InForce().Config.Blueprints()
+	if own == nil {
+		return nil
+	}
+	changes, err := own.Changes(ctx, b.Data.Items(daemon.BlueprintName))
+	for _, f := range changes {
+		if f.Warning {
+			found.add("blueprint", core.Finding{Found: f.String() + " (harmless)"})
+		} else {
+			found.add("blueprint", core.Finding{Fix: f.String() + " (breaking: what uses it may fail)"})
+		}
+	}
+	return err
+}
+
+// effective prints the settings of a place and the origin of each.
+func effective(b *daemon.Bot, place core.Path, found *findings) error {
+	w := tabwriter.NewWriter(found.out, 0, 0, 2, ' ', 0)
+	if found.format != formatJSON {
+		fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
+	}
+	for _, row := range b.InForce().PlaceSettings(place) {
+		if found.format == formatJSON {
+			_ = printJSON(w, map[string]string{"setting": row.Name, "value": row.Value, "from": row.From})
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", row.Name, row.Value, row.From)
+	}
+	return w.Flush()
+}
+
+// inEffect prints the settings that apply in a place: those of the running daemon, if there
+// is one, which knows the changes by command.
+func (p *program) inEffect(ctx context.Context, b *daemon.Bot, place core.Path, found *findings) error {
+	d, ok := p.daemonAt()
+	if !ok {
+		return effective(b, place, found)
+	}
+	err := p.ask(ctx, d, []string{"check", "--path", place.String(), "--format", found.format.String()}, p.In, p.Out)
+	if errors.Is(err, exited(statusDone)) {
+		return nil
+	}
+	return err
+}
+
+// What `check --online` goes by.
+const (
+	onlineTime = 40 * time.Second
+	leastDisk  = 200 << 20 // bytes that should be free
+)
+
+// checkOnline asks each platform and engine who we are, tries speech, and looks at the machine.
+func (p *program) checkOnline(ctx context.Context, b *daemon.Bot, out *findings) {
+	ctx, cancel := context.WithTimeout(ctx, onlineTime)
+	defer cancel()
+	cfg := b.InForce().Config
+	type group struct {
+		name string
+		look func() []core.Finding
+	}
+	groups := []group{{"machine", func() []core.Finding { return machine(cfg, p.Getenv) }}}
+	for _, i := range b.InForce().Interfaces {
+		if prober, ok := i.(core.Prober); ok {
+			groups = append(groups, group{i.Name(), func() []core.Finding { return prober.Probe(ctx) }})
+		}
+	}
+	engines := b.InForce().Engines
+	groups = append(groups, group{"engine", func() []core.Finding { return daemon.ProbeEngines(ctx, engines) }})
+	groups = append(groups, group{"speech", func() []core.Finding { return cfg.Speech.Try(ctx) }})
+	found := make([][]core.Finding, len(groups))
+	var all sync.WaitGroup
+	for i, g := range groups {
+		all.Go(func() { found[i] = g.look() })
+	}
+	all.Wait()
+	for i, g := range groups {
+		for _, f := range found[i] {
+			out.add(g.name, f)
+		}
+	}
+}
+
+// machine looks at what the daemon will run on.
+func machine(c *daemon.Config, getenv func(string) string) []core.Finding {
+	list := []core.Finding{modeOf(c.File, 0o037, "the configuration may hold secrets; chmod 600 it")}
+	files := c.Document.SecretFiles()
+	slices.Sort(files)
+	for _, file := range slices.Compact(files) {
+		list = append(list, modeOf(file, 0o037, "it holds a secret; chmod 600 it"))
+	}
+	dir, err := c.DataDir(getenv)
+	if err != nil {
+		return append(list, core.Finding{What: "data_dir", Found: "unknown", Fix: err.Error(), Fatal: true})
+	}
+	list = append(list, disk(dir))
+	if _, err := os.Stat(dir); err == nil {
+		list = append(list, modeOf(dir, 0o077, "it holds private talk; chmod 700 it"))
+	}
+	return append(list, credentials(getenv("CREDENTIALS_DIRECTORY"))...)
+}
+
+// modeOf finds fault with a file that others may read.
+func modeOf(file string, not os.FileMode, fix string) core.Finding {
+	info, err := os.Stat(file)
+	if err != nil {
+		return core.Finding{What: "mode", Found: file, Fix: err.Error()}
+	}
+	f := core.Finding{What: "mode", Found: fmt.Sprintf("%s is %04o", filepath.Base(file), info.Mode().Perm())}
+	if info.Mode().Perm()&not != 0 {
+		f.Fix = fix
+	}
+	return f
+}
+
+// disk finds fault with a disk that is nearly full.
+func disk(dir string) core.Finding {
+	for dir != "/" && dir != "." {
+		if _, err := os.Stat(dir); err == nil {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return core.Finding{What: "disk", Found: dir, Fix: err.Error()}
+	}
+	free := s.Bavail * uint64(s.Bsize)
+	f := core.Finding{What: "disk", Found: fmt.Sprintf("%d MiB are free", free>>20)}
+	if free < leastDisk {
+		f.Fix = "make room, or move data_dir"
+	}
+	return f
+}
+
+// credentials lists what systemd hands over.
+func credentials(dir string) []core.Finding {
+	if dir == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return []core.Finding{{What: "credentials", Found: dir, Fix: err.Error(), Fatal: true}}
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return []core.Finding{{What: "credentials", Found: "from systemd: " + strings.Join(names, ", ")}}
+}
+
+// fix applies what can be fixed safely, after it printed each change.
+func (p *program) fix(found *findings) error {
+	repairs, err := setup.Repairs(p.Env)
+	for _, r := range repairs {
+		for _, line := range r.Lines {
+			if found.format == formatJSON {
+				found.print(findingLine{Level: "ok", Group: "fix", Text: line})
+			} else {
+				fmt.Fprintln(p.Out, "fix  "+line)
+			}
+		}
+		err = errors.Join(err, r.Apply())
+	}
+	return err
+}

@@ -1,0 +1,92 @@
+package commands
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/memory"
+)
+
+// TestCheckTellsChanges: a check holds blueprints against what the bot used last,
+// while the daemon runs and afterwards, and before there ever was one. It leaves
+// no trace.
+func TestCheckTellsChanges(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tea.json")
+	blueprint := func(version, describes, rest string) {
+		text := `{"name":"tea","version":"` + version + `","description":"Tea.","endpoint":"https://tea.example.org","capabilities":{"tools":[` +
+			`{"name":"brew","description":"` + describes + `","inputSchema":{"type":"object","properties":{"cups":{"type":"integer"}}` + rest + `}}]}}`
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := atDesk + "[[plugins.blueprint.source]]\npath = \"" + file + "\"\n"
+	fresh := daemonUnderTest{t: t, file: filepath.Join(t.TempDir(), "config.toml")}
+	fresh.write(config)
+	blueprint("one", "Brew tea.", "")
+	status, out, errs := fresh.command("", "check")
+	if status != 0 || errs != "" || strings.Count(out, "blueprint  ") != 1 || !strings.Contains(out, `!   blueprint      `+file+`: version: "one" is not a semantic version`) {
+		t.Errorf("before there is a database: %d, %q, %q", status, out, errs)
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(fresh.file), "data")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a check makes a database: %v", err)
+	}
+
+	blueprint("1.0.0", "Brew tea.", "")
+	d := startDaemon(t, config)
+	d.tells("READY=1")
+	if err := d.told.SetReadDeadline(time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, d.told) }() // the watchdog's
+	until(t, func() bool {                             // what is there now was used
+		blueprint("1.0.0", "Brew tea.", "")
+		_, out, _ = d.command("", "check")
+		unchanged := !strings.Contains(out, "blueprint  ")
+		blueprint("2.0.0", "Make tea.", `,"required":["cups"]`)
+		_, out, _ = d.command("", "check")
+		return unchanged && strings.Contains(out, "blueprint  ")
+	})
+	told := func(when string) {
+		t.Helper()
+		status, out, errs := d.command("", "check")
+		if status != 0 || errs != "" || !strings.Contains(out, "!   blueprint      "+file+": brew: input.cups is required now (breaking") ||
+			!strings.Contains(out, "ok  blueprint      "+file+": brew: it is described in other words (harmless)") {
+			t.Errorf("%s: %d, %q, %q", when, status, out, errs)
+		}
+	}
+	told("while the daemon runs")
+	d.end()
+	database := filepath.Join(filepath.Dir(d.file), "data", memory.FileName)
+	before, err := os.ReadFile(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told("after it ended")
+	told("once more") // the check accepts nothing
+	if after, err := os.ReadFile(database); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("a check changes the database: %v", err)
+	}
+}
+
+// TestNarrowEngine: an engine whose limits hold no prompt is reported before every
+// turn passes it over, with the sizes; one that they are wide enough for is not.
+func TestNarrowEngine(t *testing.T) {
+	d := daemonUnderTest{t: t, file: filepath.Join(t.TempDir(), "config.toml")}
+	d.write("[bot]\ndata_dir = \"data\"\n[interfaces.console]\nenabled = true\n" +
+		"[[engine]]\nname = \"narrow\"\nprovider = \"ollama\"\nmodel = \"m\"\nmax_prompt_chars = 4000\n" +
+		"[[engine]]\nname = \"short\"\nprovider = \"ollama\"\nmodel = \"m\"\ncontext_tokens = 2000\nmax_tokens = 1000\n" +
+		"[[engine]]\nname = \"wide\"\nprovider = \"ollama\"\nmodel = \"m\"\nmax_prompt_chars = 12000\n")
+	status, out, errs := d.command("", "check")
+	for name, want := range map[string]bool{"narrow": true, "short": true, "wide": false} {
+		if got := strings.Contains(out, "!   engine         "+name+" is passed over in console/1, where no prompt fits: prompt of "); got != want {
+			t.Errorf("%s: told %t, want %t: %d, %q, %q", name, got, want, status, out, errs)
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"synthbot/admin"
+	"synthbot/core"
+	"synthbot/daemon"
+	"synthbot/interfaces/console"
+	"synthbot/plugins/mcp"
+	"synthbot/setup"
+)
+
+func runCommand(p *program) *cobra.Command {
+	return p.fileFlag(&cobra.Command{
+		Use: "run", Short: "Run the bot until SIGINT or SIGTERM; SIGHUP reloads the configuration", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := p.offerInit(c.Context()); err != nil {
+				return err
+			}
+			return p.daemon(c.Context())
+		},
+	})
+}
+
+// offerInit asks whether to set the bot up, if there is no configuration and somebody at a terminal.
+func (p *program) offerInit(ctx context.Context) error {
+	if p.ConfigFile() != "" || !console.IsTerminal(p.In) || !console.IsTerminal(p.Out) {
+		return nil
+	}
+	fmt.Fprint(p.Out, "There is no configuration yet. Answer a few questions to write one? [Y/n] ")
+	var answer string
+	_, err := fmt.Fscanln(p.In, &answer) // an empty line is an error, too, and means yes
+	if errors.Is(err, io.EOF) || answer != "" && !strings.HasPrefix(strings.ToLower(answer), "y") {
+		return nil // and the daemon says what is missing
+	}
+	return (&setup.Init{}).Run(ctx, p.Env)
+}
+
+// daemon runs the bot until ctx or a signal ends it.
+func (p *program) daemon(ctx context.Context) error {
+	ctx, stop := p.untilSignal(ctx, p.grace)
+	defer stop()
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	cfg, err := p.MustLoad()
+	if err != nil {
+		return err
+	}
+	if len(cfg.Enabled) == 0 {
+		return cfg.NoInterface()
+	}
+	return p.Run(ctx, daemon.Life{
+		Config: cfg, Log: p.Logger(cfg, slog.LevelDebug), Interfaces: daemon.ReachableInterfaces, Grace: p.grace,
+		Carry: p.carry, Reload: hup,
+	})
+}
+
+func reloadCommand(p *program) *cobra.Command {
+	return p.onlyAtDaemon(&cobra.Command{
+		Use: "reload", Short: "Make the running bot reload its configuration", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			later, err := p.host.Reload()
+			if err == nil && len(later) > 0 {
+				fmt.Fprintln(p.Out, "in force, but for what changes after a restart only: "+strings.Join(later, ", "))
+			}
+			return err
+		},
+	})
+}
+
+func pageCommand(p *program) *cobra.Command {
+	return p.onlyAtDaemon(&cobra.Command{
+		Use: "page", Short: "Print a one-time link to the admin page, valid for ten minutes", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			link, err := p.host.PageLink()
+			if err == nil {
+				_, err = fmt.Fprintln(p.Out, link)
+			}
+			return err
+		},
+	})
+}
+
+func logCommand(p *program) *cobra.Command {
+	return p.onlyAtDaemon(&cobra.Command{
+		ValidArgsFunction: completeRooms(p),
+		Use:               "log [ROOM [LEVEL]]", Short: "Show or change the log levels of the running bot",
+		Args: cobra.MaximumNArgs(2),
+		Long: "Shows the log level of each package of the running bot (ROOM), or changes it until the bot\n" +
+			"stops. Levels are debug, info, warn, error, and default for the level in the configuration.\n" +
+			"ROOM \"all\" sets every room that has no level of its own. At level debug, the log\n" +
+			"contains what users write.",
+		RunE: func(_ *cobra.Command, args []string) error {
+			args = append(args, "", "")
+			text, err := p.host.SetLog(args[0], args[1])
+			if said, ok := errors.AsType[*core.Error](err); ok {
+				return daemon.Usagef("%s", said.Text)
+			}
+			_, err = fmt.Fprintln(p.Out, text)
+			return err
+		},
+	})
+}
+
+// pdfTextCommand reads a PDF on standard input and prints its text. It is not
+// for people: the daemon starts it for each PDF, so that a file made to hang its
+// parser, or to take all memory, ends this process and nothing else.
+func pdfTextCommand(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use: daemon.PdfCommand, Hidden: true, Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return daemon.ServePDF(p.In, p.Out) },
+	}
+}
+
+// remote marks commands that a running daemon carries out: "if it runs" or "only".
+const remote = "daemon"
+
+// atDaemon adds -c to a command that the daemon carries out if one runs.
+func (p *program) atDaemon(c *cobra.Command) *cobra.Command {
+	c.Annotations = map[string]string{remote: "if it runs"}
+	return p.fileFlag(c)
+}
+
+// onlyAtDaemon adds -c to a command that needs a running daemon.
+func (p *program) onlyAtDaemon(c *cobra.Command) *cobra.Command {
+	c.Annotations = map[string]string{remote: "only"}
+	return p.fileFlag(c)
+}
+
+// exited is the status of a command that the daemon carried out. The daemon printed its errors.
+type exited int
+
+func (e exited) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// forward hands a command to the daemon, if it is one for it and there is one; then the error is exited.
+func (p *program) forward(c *cobra.Command, given []string) error {
+	local := c.Flags().Changed("catalogue") // names a file that the daemon may be unable to read
+	if p.host != nil || c.Annotations[remote] == "" || local {
+		return nil
+	}
+	if d, ok := p.daemonAt(); ok {
+		return p.ask(c.Context(), d, given, p.In, p.Out)
+	}
+	if c.Annotations[remote] != "only" {
+		return nil // the command itself will tell what is wrong, if anything is
+	}
+	if _, err := p.MustLoad(); err != nil { // a file with faults may not even say where the daemon is
+		return err
+	}
+	return errors.New("no daemon runs with this configuration")
+}
+
+// daemonAt connects to the daemon of the configuration, where it runs. A file
+// with faults still says where that is.
+func (p *program) daemonAt() (*admin.Control, bool) {
+	cfg, _ := p.load()
+	dir, err := cfg.DataDir(p.Getenv)
+	if err != nil {
+		return nil, false
+	}
+	return admin.DialControl(dir)
+}
+
+// ask lets the daemon carry a command line out, on streams that are files.
+func (p *program) ask(ctx context.Context, d *admin.Control, args []string, in io.Reader, out io.Writer) error {
+	a := admin.Request{Args: args, Env: make(map[string]string)}
+	for _, name := range []string{"TERM", "NO_COLOR", "LC_ALL", "LC_MESSAGES", "LANG", "USER"} {
+		value := p.Getenv(name)
+		if value != "" {
+			a.Env[name] = value
+		}
+	}
+	status, err := d.Run(ctx, a, in.(*os.File), out.(*os.File), p.Err.(*os.File))
+	if err != nil {
+		return err
+	}
+	return exited(status)
+}
+
+// carry carries out a command line in the daemon, on the files of the client.
+func (p *program) carry(ctx context.Context, b *daemon.Bot, e *daemon.Env, args []string) int {
+	inside := newProgram(e, args)
+	inside.host = b
+	return inside.run(ctx)
+}
+
+func pairCommand(p *program) *cobra.Command {
+	return p.atDaemon(&cobra.Command{
+		Use: "pair [CODE]", Short: "Approve a pairing code, or list the users who wait for approval",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.inspect(c.Context(), func(b *daemon.Bot) error { return p.pair(c.Context(), b, args) })
+		},
+	})
+}
+
+func (p *program) pair(ctx context.Context, b *daemon.Bot, args []string) error {
+	plugin := b.InForce().Pairing()
+	if plugin == nil {
+		const text = "no user waits for a code: access.private is %q, not %q"
+		return daemon.Usagef(text, b.InForce().Config.Access.Private, daemon.PairingName)
+	}
+	if len(args) == 0 {
+		waiting, err := plugin.Waiting(ctx)
+		for _, guest := range waiting {
+			fmt.Fprintln(p.Out, guest)
+		}
+		return err
+	}
+	guest, err := plugin.Pair(ctx, args[0], core.Path{})
+	if err == nil {
+		fmt.Fprintf(p.Out, "%s may talk to the bot now\n", guest)
+	}
+	return err
+}
+
+func mcpCommand(p *program) *cobra.Command {
+	return p.atDaemon(&cobra.Command{
+		Use: "mcp", Args: cobra.NoArgs,
+		Short: "Serve memories, history and messages over the Model Context Protocol (stdio)",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return p.inspect(c.Context(), func(b *daemon.Bot) error { return p.serveMCP(c.Context(), b) })
+		},
+	})
+}
+
+// serveMCP serves until the other program leaves.
+func (p *program) serveMCP(ctx context.Context, b *daemon.Bot) error {
+	cfg := b.InForce().Config
+	var rights mcp.Serving
+	for _, c := range cfg.Chosen {
+		if own, ok := c.Own.(*mcp.Config); ok {
+			rights = own.Serve
+		}
+	}
+	if rights.As.IsZero() {
+		return daemon.Usagef("mcp: the other program needs a user to act for; set as in [plugins.mcp.serve]")
+	}
+	return mcp.Serve(ctx, mcp.Options{
+		Version: version, Log: p.Logger(cfg, slog.LevelWarn), Clock: cfg.Clock(p.Clock), Rights: rights,
+		Facts: b.Data.Store, Reader: b.Data.Store, Desk: b.Messenger(),
+		Admits: func(person core.Path) bool { return !slices.ContainsFunc(cfg.Access.Deny, person.Within) },
+	}, io.NopCloser(p.In), open{p.Out})
+}
+
+// open is a stream that stays open when it is closed: it is not ours.
+type open struct{ io.Writer }
+
+func (open) Close() error { return nil }

@@ -1,0 +1,230 @@
+package commands
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"synthbot/admin"
+	"synthbot/core"
+	"synthbot/daemon"
+	"synthbot/memory"
+)
+
+// inspect calls f with a bot: the daemon's, or a new one that does not run.
+func (p *program) inspect(ctx context.Context, f func(*daemon.Bot) error) error {
+	if p.host != nil {
+		return f(p.host)
+	}
+	cfg, err := p.load()
+	if err != nil {
+		return err
+	}
+	return p.Run(ctx, daemon.Life{
+		Config: cfg, Log: p.Logger(cfg, slog.LevelWarn), Interfaces: daemon.InterfacesToLookAt, Look: f,
+		Open: func() (daemon.Store, error) { return p.openStore(cfg, false) },
+	})
+}
+
+// openStore opens the database. A missing one is made, or else the store is empty.
+func (p *program) openStore(c *daemon.Config, create bool) (daemon.Store, error) {
+	if p.host != nil {
+		return p.host.Data.Store, nil
+	}
+	dir, err := c.DataDir(p.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(dir, memory.FileName)); errors.Is(err, fs.ErrNotExist) && !create {
+		return daemon.EmptyStore{}, nil
+	}
+	o := p.StoreOptions()
+	o.Log = p.Logger(c, slog.LevelWarn)
+	db, err := memory.Open(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	return db, nil
+}
+
+func (p *program) withStore(create bool, f func(*daemon.Config, daemon.Store) error) error {
+	cfg, err := p.load()
+	if err != nil {
+		return err
+	}
+	s, err := p.openStore(cfg, create)
+	if err != nil {
+		return err
+	}
+	err = f(cfg, s)
+	if p.host != nil {
+		return err
+	}
+	return errors.Join(err, s.Close())
+}
+
+func (p *program) noDatabase(c *daemon.Config) error {
+	dir, err := c.DataDir(p.Getenv)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("there is no database yet in %s; the first conversation makes it", dir)
+}
+
+// withBot calls f with a bot that does not run, whose database must exist.
+func (p *program) withBot(ctx context.Context, f func(*daemon.Bot) error) error {
+	return p.inspect(ctx, func(b *daemon.Bot) error {
+		if b.Data.DB == nil {
+			return p.noDatabase(b.InForce().Config)
+		}
+		return f(b)
+	})
+}
+
+// withDB calls f with the database, which must exist.
+func (p *program) withDB(f func(*memory.DB) error) error {
+	return p.withStore(false, func(cfg *daemon.Config, s daemon.Store) error {
+		db, ok := s.(*memory.DB)
+		if !ok {
+			return p.noDatabase(cfg)
+		}
+		return f(db)
+	})
+}
+
+// look calls f with a view of the database.
+func (p *program) look(ctx context.Context, f func(core.View) error) error {
+	return p.withStore(false, func(_ *daemon.Config, s daemon.Store) error {
+		var b bytes.Buffer // printed when the view is over, so that a slow reader does not block it
+		out := p.Out
+		p.Out = &b
+		err := s.View(ctx, f)
+		p.Out = out
+		if err == nil {
+			_, err = b.WriteTo(out)
+		}
+		return err
+	})
+}
+
+func backupCommand(p *program) *cobra.Command {
+	replace := false
+	c := &cobra.Command{
+		Use: "backup FILE", Args: cobra.ExactArgs(1),
+		Short: "Back up the database, even while the bot runs (FILE \"-\": standard output)",
+		RunE: func(c *cobra.Command, args []string) error {
+			file := args[0]
+			var d *admin.Control
+			running := false
+			if p.host == nil { // the daemon itself is asked for a stream alone
+				if err := p.fitForBackup(file, replace); err != nil {
+					return err
+				}
+				d, running = p.daemonAt()
+			}
+			switch {
+			case file == "-" && running:
+				return p.ask(c.Context(), d, []string{"backup", "-"}, p.In, p.Out)
+			case running:
+				return p.backupBy(c.Context(), d, file)
+			}
+			return p.withDB(func(db *memory.DB) (err error) {
+				if file == "-" {
+					_, err = db.WriteTo(p.Out)
+					return err
+				}
+				return db.Backup(file)
+			})
+		},
+	}
+	c.Flags().BoolVar(&replace, "replace", false, "replace FILE if it exists")
+	return p.fileFlag(c)
+}
+
+// fitForBackup refuses files that a copy must not replace: the database itself, which the
+// daemon would keep writing after nobody can open it, what is not a regular file, and, unless
+// replace is set, any other file.
+func (p *program) fitForBackup(file string, replace bool) error {
+	there, err := os.Lstat(file)
+	if file == "-" || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return daemon.Usagef("%w", err)
+	}
+	if !there.Mode().IsRegular() {
+		return daemon.Usagef("backup: %s is not a regular file, and is not replaced; - writes to standard output", file)
+	}
+	cfg, _ := p.load() // its faults are reported when they matter
+	dir, err := cfg.DataDir(p.Getenv)
+	if err != nil {
+		return err
+	}
+	if own, err := os.Stat(filepath.Join(dir, memory.FileName)); err == nil && os.SameFile(own, there) {
+		return daemon.Usagef("backup: %s is the database itself; name another file", file)
+	}
+	if !replace {
+		return daemon.Usagef("backup: %s exists already; name another file, or say --replace", file)
+	}
+	return nil
+}
+
+// backupBy lets the daemon write the copy into an open file, since it may not be allowed to
+// write there. A file of that name is replaced when the copy is complete.
+func (p *program) backupBy(ctx context.Context, d *admin.Control, file string) error {
+	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
+	if err != nil {
+		return errors.Join(err, d.Close())
+	}
+	var status exited
+	err = p.ask(ctx, d, []string{"backup", "-"}, p.In, f)
+	if errors.As(err, &status) && status == statusDone {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+func restoreCommand(p *program) *cobra.Command {
+	var salvage bool
+	c := &cobra.Command{
+		Use: "restore FILE", Short: "Restore the database from a backup", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			cfg, err := p.load()
+			if err != nil {
+				return err
+			}
+			dir, err := cfg.DataDir(p.Getenv)
+			if err != nil {
+				return err
+			}
+			if !salvage {
+				return memory.Restore(dir, args[0])
+			}
+			saved, err := memory.Salvage(dir, args[0])
+			if err != nil {
+				return err
+			}
+			for _, bucket := range []string{"log", "journal", "facts"} {
+				fmt.Fprintf(p.Out, "saved %d of %s\n", saved.Pairs[bucket], bucket)
+			}
+			const text = "dropped %d that made no sense; %d parts could not be read\n"
+			fmt.Fprintf(p.Out, text, saved.Dropped, len(saved.Faults))
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&salvage, "salvage", false, "FILE is damaged: recover what is readable")
+	return p.fileFlag(c)
+}

@@ -1,0 +1,217 @@
+package commands
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"synthbot/core/coretest"
+	"synthbot/interfaces/discord/discordtest"
+)
+
+// modelServer speaks as an OpenAI-compatible server does; reply is the plan.
+func modelServer(t *testing.T, reply string) (url string, asked *[]string) {
+	asked = new([]string)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+		if err != nil {
+			t.Error(err)
+		}
+		*asked = append(*asked, string(body))
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"choices":[{"message":{"role":"assistant","content":%q},"finish_reason":"stop"}],"usage":{"prompt_tokens":900,"completion_tokens":100}}`, reply)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, asked
+}
+
+func TestModelOverHTTP(t *testing.T) {
+	url, asked := modelServer(t, `{"response":"Hello from the model.","intent":"greeting"}`)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "config.toml")
+	write(t, file, fmt.Sprintf(`
+[bot]
+data_dir = "data"
+[[engine]]
+name = "home"
+provider = "vllm"
+model = "m"
+base_url = %q
+price_in = 1.0
+stream = false
+[budget]
+person_tokens = 2400
+`, url))
+	out, errs, status := chatting(t, "hello\nhello again\n", "-c", file)
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if status != 0 || len(lines) != 2 || lines[0] != "Hello from the model." {
+		t.Fatalf("status %d, says %q, errors %q", status, out, errs)
+	}
+	if !strings.Contains(lines[1], "share of my thinking") {
+		t.Errorf("with the budget spent it says %q", lines[1])
+	}
+	if len(*asked) != 1 || !strings.Contains((*asked)[0], "You are Aria") {
+		t.Errorf("the model was asked %q", *asked)
+	}
+	var o, e bytes.Buffer
+	if status := run(t.Context(), []string{"usage", "-c", file}, nil, &o, &e); status != 0 || !strings.Contains(o.String(), "home      1  900       0  100  0.0009") {
+		t.Errorf("usage: status %d\n%s%s", status, o.String(), e.String())
+	}
+}
+
+// TestReconIsBooked: what a small model is asked beside a turn counts, too.
+func TestReconIsBooked(t *testing.T) {
+	url, _ := modelServer(t, `{"response":"Hello.","language":"en"}`)
+	file := filepath.Join(t.TempDir(), "config.toml")
+	engines := ""
+	for _, name := range []string{"home", "small"} {
+		engines += fmt.Sprintf("[[engine]]\nname = %q\nprovider = \"vllm\"\nmodel = \"m\"\nbase_url = %q\n", name, url)
+	}
+	write(t, file, "[bot]\ndata_dir = \"data\"\n[prompt]\nrecon = \"small\"\n"+engines)
+	if out, errs, status := chatting(t, "hello\n", "-c", file); status != 0 {
+		t.Fatalf("status %d, says %q, errors %q", status, out, errs)
+	}
+	var o, e bytes.Buffer
+	status := run(t.Context(), []string{"usage", "-c", file}, nil, &o, &e)
+	if used := strings.Join(strings.Fields(o.String()), " "); !strings.Contains(used, "small 1 900 0 100") {
+		t.Errorf("usage: status %d\n%s%s", status, o.String(), e.String())
+	}
+}
+
+// TestSmallWindow: a server with a small context window, whose tokenizer needs twice
+// the tokens that one would think, answers every message of a long conversation,
+// and is seldom sent a prompt that it cannot take.
+func TestSmallWindow(t *testing.T) {
+	for _, window := range []int{6000, 4500} { // the second one has little room for an answer
+		t.Run(fmt.Sprint(window), func(t *testing.T) { holdSmallWindow(t, window) })
+	}
+}
+
+func holdSmallWindow(t *testing.T, window int) {
+	t.Helper()
+	refused, answered := 0, 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var asked struct{ Messages []struct{ Content string } }
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+			t.Error(err)
+		}
+		tokens := 0
+		for _, m := range asked.Messages {
+			tokens += len(m.Content) * 2 / 3
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if tokens > window {
+			refused++
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprintf(w, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error","n_prompt_tokens":%d,"n_ctx":%d}}`, tokens, window)
+			return
+		}
+		answered++
+		fmt.Fprintf(w, `{"choices":[{"message":{"content":"{\"response\":\"answer %d\"}"},"finish_reason":"stop"}],"usage":{"prompt_tokens":%d,"completion_tokens":9}}`, answered, tokens)
+	}))
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "config.toml")
+	write(t, file, fmt.Sprintf("[bot]\ndata_dir = \"data\"\n[[engine]]\nprovider = \"llamacpp\"\nmodel = \"any\"\nbase_url = %q\nmax_tokens = 512\n", server.URL))
+	const n = 40
+	said := strings.Repeat(strings.Repeat("and then we walked on ", 20)+"\n", n)
+	out, errs, status := chatting(t, said, "-c", file)
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if status != 0 || len(lines) != n {
+		t.Fatalf("status %d, %d lines, errors %q", status, len(lines), errs)
+	}
+	for i, line := range lines {
+		if line != fmt.Sprintf("answer %d", i+1) {
+			t.Errorf("message %d: %q", i+1, line)
+		}
+	}
+	if refused == 0 || refused > 3 {
+		t.Errorf("%d calls were refused", refused)
+	}
+}
+
+// TestThoughtsInAnAnswer: what a model thinks inside of its response is neither shown
+// nor in later prompts.
+func TestThoughtsInAnAnswer(t *testing.T) {
+	url, asked := modelServer(t, `{"response":"<think>What a bore.</think>\n\nGood morning!","suggestions":["<thinking>bore</thinking>Why?"]}`)
+	file := filepath.Join(t.TempDir(), "config.toml")
+	write(t, file, fmt.Sprintf("[bot]\ndata_dir = \"data\"\n[[engine]]\nprovider = \"vllm\"\nmodel = \"m\"\nbase_url = %q\n", url))
+	out, errs, status := chatting(t, "hello\nhello again\n", "-c", file)
+	if status != 0 || strings.Contains(out, "bore") || strings.Count(out, "Good morning!") != 2 {
+		t.Errorf("status %d, says %q, errors %q", status, out, errs)
+	}
+	if last := (*asked)[len(*asked)-1]; len(*asked) != 2 || strings.Contains(last, "bore") || !strings.Contains(last, "Good morning!") {
+		t.Errorf("asked %d times, at last %s", len(*asked), last)
+	}
+}
+
+// TestDeletedQuestions: a user who deletes questions while the bot thinks takes the
+// engine away from nobody, and pays for them.
+func TestDeletedQuestions(t *testing.T) {
+	thinks, gone := make(chan struct{}), make(chan struct{})
+	ctx, cancel := context.WithTimeout(t.Context(), coretest.Patience)
+	say := func(c chan struct{}) {
+		select {
+		case c <- struct{}{}:
+		case <-ctx.Done():
+		}
+	}
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked, err := io.ReadAll(io.LimitReader(r.Body, 4<<20))
+		if err != nil || strings.Contains(string(asked), "ponder") {
+			say(thinks)
+			select {
+			case <-r.Context().Done():
+				say(gone)
+			case <-ctx.Done():
+			}
+			return
+		}
+		fmt.Fprint(w, `{"choices":[{"message":{"content":"{\"response\":\"Here I am.\"}"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":1}}`)
+	}))
+	defer model.Close()
+	defer cancel() // before it closes, else it waits
+	s := discordtest.New(t)
+	address := freeAddress(t)
+	d := startDaemon(t, onDiscord(s, model.URL, "[metrics]\nlisten = \""+address+"\"\n"))
+	d.tells("READY")
+	if !s.Await(ctx, func() bool { return s.Live() > 0 }) {
+		t.Fatal("it does not connect")
+	}
+	const n = 6
+	for range n {
+		id := s.Say(discordtest.DirectID, discordtest.AnnID, "please ponder this")
+		for _, c := range []chan struct{}{thinks, gone} {
+			select {
+			case <-c:
+			case <-ctx.Done():
+				t.Fatal("the model is not asked, or not left")
+			}
+			s.Delete(discordtest.DirectID, id)
+		}
+	}
+	s.Say(discordtest.HallID, discordtest.OwnerID, "hello <@"+discordtest.BotID+">")
+	awaits(t, s, discordtest.HallID, "Here I am.")
+	counted := 0
+	if in := regexp.MustCompile(`synthbot_tokens_total\{engine="vllm",kind="in"\} (\d+)`).FindStringSubmatch(fetch(t, "http://"+address+"/metrics")); in != nil {
+		counted, _ = strconv.Atoi(in[1])
+	}
+	if counted < n*100 { // the last question counts 9
+		t.Errorf("%d tokens are counted", counted)
+	}
+	d.stop()
+	<-d.status
+	var o, e bytes.Buffer
+	run(t.Context(), []string{"usage", "-c", d.file}, nil, &o, &e)
+	if used := strings.Join(strings.Fields(o.String()), " "); !strings.Contains(used, fmt.Sprint("vllm ", n+1)) {
+		t.Errorf("usage: %s%s", o.String(), e.String())
+	}
+}

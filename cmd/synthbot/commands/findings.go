@@ -1,0 +1,114 @@
+package commands
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"synthbot/config"
+	"synthbot/core"
+	"synthbot/core/txt"
+	"synthbot/daemon"
+)
+
+// format is how a command prints: as text for people, or as JSON, one object a line.
+type format string
+
+const (
+	formatText format = "text"
+	formatJSON format = "json"
+)
+
+// Set implements pflag.Value. jsonl is the former name of json.
+func (f *format) Set(name string) error {
+	switch name {
+	case "text", "json":
+		*f = format(name)
+	case "jsonl":
+		*f = formatJSON
+	default:
+		return errors.New("takes text or json")
+	}
+	return nil
+}
+
+// String implements pflag.Value.
+func (f *format) String() string { return string(*f) }
+
+// Type implements pflag.Value.
+func (f *format) Type() string { return "format" }
+
+// formatFlag adds --format to a command.
+func formatFlag(c *cobra.Command) *format {
+	f := formatText
+	c.Flags().Var(&f, "format", "text or json (one object a line)")
+	return &f
+}
+
+// findings prints what a check found, a line each.
+type findings struct {
+	out    io.Writer
+	format format
+	fatal  bool // something must be fixed
+}
+
+// findingLine is a finding in JSON. Level is ok, warning or error.
+type findingLine struct {
+	Level string `json:"level"`
+	Group string `json:"group"`
+	What  string `json:"what,omitempty"`
+	Text  string `json:"text,omitempty"`
+	Fix   string `json:"fix,omitempty"`
+	File  string `json:"file,omitempty"`
+	Line  int    `json:"line,omitempty"`
+	Key   string `json:"key,omitempty"`
+}
+
+func (f *findings) add(group string, found core.Finding) {
+	level, mark := "ok", "ok"
+	switch {
+	case found.Fix != "" && found.Fatal:
+		level, mark, f.fatal = "error", "FAIL", true
+	case found.Fix != "":
+		level, mark = "warning", "!"
+	}
+	switch {
+	case f.format == formatJSON:
+		f.print(findingLine{Level: level, Group: group, What: found.What, Text: found.Found, Fix: found.Fix})
+	case found.What != "":
+		daemon.PrintFinding(f.out, group, found)
+	default:
+		text := found.Found
+		if text != "" && found.Fix != "" {
+			text += ": "
+		}
+		text += found.Fix
+		fmt.Fprintf(f.out, "%-3s %-14s %s\n", mark, group, txt.Line(text))
+	}
+}
+
+// faults prints the faults of a configuration file in JSON. As text they are the error itself.
+func (f *findings) faults(err error) error {
+	var all config.Faults
+	if f.format != formatJSON || !errors.As(err, &all) {
+		return err
+	}
+	for _, one := range all {
+		f.print(findingLine{
+			Level: "error", Group: "configuration", Text: one.Text, File: one.File, Line: one.Line, Key: one.Key,
+		})
+	}
+	return exited(statusUsage)
+}
+
+func (f *findings) print(line findingLine) { fmt.Fprintf(f.out, "%s\n", core.JSON(line)) }
+
+// printJSON prints a value on one line.
+func printJSON(out io.Writer, value any) error {
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	return e.Encode(value)
+}

@@ -1,0 +1,114 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"synthbot/config"
+	"synthbot/daemon"
+	"synthbot/plugins/knowledge"
+)
+
+func knowledgeCommand(p *program) *cobra.Command {
+	c := group(&cobra.Command{
+		Use: "knowledge", Short: "Index, search or evaluate the documents of [plugins.knowledge]",
+	})
+	c.AddCommand(p.atDaemon(&cobra.Command{
+		Use: "sync", Short: "Read what changed in the sources", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return withKnowledge(c.Context(), p, func(k *knowledge.Plugin) error {
+				sum, err := k.Sync(c.Context(), func(line string) { fmt.Fprintln(p.Out, line) })
+				for _, fault := range sum.Faults {
+					fmt.Fprintln(p.Out, "not read: "+fault)
+				}
+				fmt.Fprintln(p.Out, sum)
+				return err
+			})
+		},
+	}), p.atDaemon(&cobra.Command{
+		Use: "search TEXT", Short: "Look something up as the model would", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return withSynced(c.Context(), p, func(k *knowledge.Plugin) error {
+				return k.Look(c.Context(), p.Out, args[0])
+			})
+		},
+	}), p.atDaemon(&cobra.Command{
+		Use: "gaps", Short: "List the questions that no document answered", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return withKnowledge(c.Context(), p, func(k *knowledge.Plugin) error { return k.Gaps(c.Context(), p.Out) })
+		},
+	}), p.fileFlag(&cobra.Command{
+		Use: "eval FILE", Short: "Print hit rates for a file of questions (FILE \"-\": standard input)",
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return evalKnowledge(c.Context(), p, args[0]) },
+	}))
+	return c
+}
+
+// evalKnowledge rates the index by a file of questions, which the daemon reads from a stream.
+func evalKnowledge(ctx context.Context, p *program, file string) error {
+	from := p.In
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return daemon.Usagef("%w", err)
+		}
+		defer f.Close()
+		from = f
+	}
+	if p.host == nil {
+		if d, ok := p.daemonAt(); ok {
+			return p.ask(ctx, d, []string{"knowledge", "eval", "-"}, from, p.Out)
+		}
+	}
+	data, err := io.ReadAll(from)
+	if err != nil {
+		return err
+	}
+	var q knowledge.Questions
+	if err := config.Read(file, data, &q, config.Options{}); err != nil {
+		return err
+	}
+	if len(q.Questions) == 0 {
+		return daemon.Usagef("%s: there are no questions; write [[question]] with text and sources", file)
+	}
+	return withSynced(ctx, p, func(k *knowledge.Plugin) error { return k.Eval(ctx, p.Out, q.Questions) })
+}
+
+// withKnowledge calls f with the plugin. The database is made if it is missing.
+func withKnowledge(ctx context.Context, p *program, f func(*knowledge.Plugin) error) error {
+	look := func(b *daemon.Bot) error {
+		k := b.Knowledge()
+		if k == nil {
+			return daemon.Usagef("the plugin is off; add [plugins.knowledge] with a source to the configuration")
+		}
+		return f(k)
+	}
+	if p.host != nil {
+		return look(p.host)
+	}
+	cfg, err := p.MustLoad()
+	if err != nil {
+		return err
+	}
+	return p.Run(ctx, daemon.Life{
+		Config: cfg, Log: p.Logger(cfg, slog.LevelError), Interfaces: daemon.InterfacesToLookAt, Look: look,
+	})
+}
+
+// withSynced is withKnowledge, with the sources read if no daemon does that.
+func withSynced(ctx context.Context, p *program, f func(*knowledge.Plugin) error) error {
+	return withKnowledge(ctx, p, func(k *knowledge.Plugin) error {
+		if p.host == nil {
+			if _, err := k.Sync(ctx, nil); err != nil {
+				return err
+			}
+		}
+		return f(k)
+	})
+}

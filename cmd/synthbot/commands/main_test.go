@@ -1,0 +1,25 @@
+package commands
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"synthbot/daemon"
+)
+
+// TestMain lets this binary be the program, too, for tests that start it.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == daemon.PdfCommand { // as the daemon starts itself for a PDF
+		itsMain()
+	}
+	testscript.Main(m, map[string]func(){"synthbot": itsMain, faultyCommand: faultyMain})
+}
+
+func itsMain() {
+	e := &daemon.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Clock: time.Now}
+	os.Exit(Main(context.Background(), e, os.Args[1:], 20*time.Second, 15*time.Second))
+}

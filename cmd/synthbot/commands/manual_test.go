@@ -1,0 +1,113 @@
+package commands
+
+import (
+	"bytes"
+	"context"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"synthbot/daemon"
+)
+
+// said runs a command line that must succeed, and returns what it printed.
+func said(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if status := run(t.Context(), args, strings.NewReader(""), &out, &errs); status != statusDone {
+		t.Fatalf("%v: status %d: %s", args, status, errs.String())
+	}
+	return out.String()
+}
+
+// TestManualSaysAllThatHelpSays holds the page against every command's own help:
+// its sentence, its usage line and each of its flags.
+func TestManualSaysAllThatHelpSays(t *testing.T) {
+	plain := strings.NewReplacer(`\-`, "-", `\e`, `\`, `\&`, "")
+	page := plain.Replace(said(t, "manual"))
+	root := (&program{Env: new(daemon.Env)}).root()
+	var commands int
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		for _, below := range c.Commands() {
+			walk(below)
+		}
+		if c == root || !c.Runnable() || c.Name() == "help" {
+			return
+		}
+		if c.Hidden {
+			if strings.Contains(page, ".SS "+c.CommandPath()) {
+				t.Errorf("%s is hidden, and has a section", c.CommandPath())
+			}
+			return
+		}
+		commands++
+		sentence := c.Short
+		if c.Long != "" {
+			sentence, _, _ = strings.Cut(c.Long, "\n")
+		}
+		for _, line := range append(strings.Split(c.LocalFlags().FlagUsagesWrapped(76), "\n"), ".SS "+c.UseLine(), sentence) {
+			if !strings.Contains(page, strings.TrimSpace(line)) {
+				t.Errorf("%s: the page does not say %q", c.CommandPath(), line)
+			}
+		}
+	}
+	walk(root)
+	if commands < 15 {
+		t.Errorf("only %d commands were compared", commands)
+	}
+}
+
+func TestManualIsMadeOfText(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain":          "plain",
+		".so /etc/x":     `\&.so /etc/x`,
+		"a\n'b\n.c":      "a\n\\&'b\n\\&.c",
+		`--all \fB or -`: `\-\-all \efB or \-`,
+	} {
+		if got := roff(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestManualIsTakenByMan reads the page with the formatter that people read it
+// with.
+func TestManualIsTakenByMan(t *testing.T) {
+	groff, err := exec.LookPath("groff")
+	if err != nil {
+		t.Skip("groff is missing")
+	}
+	c := exec.CommandContext(t.Context(), groff, "-man", "-ww", "-Tutf8", "-P-cbou")
+	c.Stdin = strings.NewReader(said(t, "manual"))
+	var warnings bytes.Buffer
+	c.Stderr = &warnings
+	text, err := c.Output()
+	if err != nil || warnings.Len() > 0 {
+		t.Fatalf("%v: %s", err, warnings.String())
+	}
+	for _, want := range []string{"SYNTHBOT(1)", "synthbot memory search TEXT", "--config file", "EXIT STATUS"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the page does not show %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestCompletionsForEachShell(t *testing.T) {
+	for shell, want := range map[string]string{
+		"bash": "complete -o default -F __start_synthbot synthbot",
+		"zsh":  "#compdef synthbot",
+		"fish": "complete -c synthbot",
+	} {
+		if got := said(t, "completion", shell); !strings.Contains(got, want) {
+			t.Errorf("%s: no %q in %d bytes", shell, want, len(got))
+		}
+	}
+	var out, errs bytes.Buffer
+	run(context.WithoutCancel(t.Context()), []string{"__complete", "memory", "se"}, strings.NewReader(""), &out, &errs)
+	if !strings.Contains(out.String(), "search\tSearch the memories") {
+		t.Errorf("memory se: %q %q", out.String(), errs.String())
+	}
+}

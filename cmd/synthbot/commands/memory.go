@@ -1,0 +1,233 @@
+package commands
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"synthbot/core"
+	"synthbot/core/txt"
+	"synthbot/daemon"
+	"synthbot/memory"
+)
+
+func memoryCommand(p *program) *cobra.Command {
+	c := group(&cobra.Command{Use: "memory", Short: "List, search, export, import, forget or prune stored data"})
+	c.AddCommand(listCommand(p), searchCommand(p), exportCommand(p))
+	c.AddCommand(importCommand(p), forgetCommand(p), pruneCommand(p))
+	return c
+}
+
+func listCommand(p *program) *cobra.Command {
+	var n int
+	var about string
+	var how *format
+	c := &cobra.Command{
+		Use: "list [PATH]", Short: "List memories, newest first, with their earlier versions",
+		ValidArgsFunction: completePlaces(p),
+		Args:              cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			below, err := optionalPath(args)
+			if err != nil {
+				return err
+			}
+			whom, err := core.ParsePath(about)
+			if about != "" && err != nil {
+				return daemon.Usagef("--about: %w", err)
+			}
+			if n < 1 {
+				return daemon.Usagef("--last takes a number above 0")
+			}
+			return p.withDB(func(db *memory.DB) error {
+				facts, _, err := db.ListFacts(c.Context(), memory.Listing{Below: below, About: whom, N: n})
+				for i := range facts {
+					if *how == formatJSON {
+						err = errors.Join(err, printJSON(p.Out, facts[i]))
+						continue
+					}
+					fmt.Fprint(p.Out, facts[i].ID+"  ")
+					p.printFact(&facts[i])
+				}
+				return err
+			})
+		},
+	}
+	c.Flags().IntVarP(&n, "last", "n", 50, "how many, the newest ones")
+	c.Flags().StringVar(&about, "about", "", "only those about this `person` or place")
+	how = formatFlag(c)
+	return p.atDaemon(c)
+}
+
+func searchCommand(p *program) *cobra.Command {
+	var place string
+	c := &cobra.Command{
+		Use: "search TEXT", Short: "Search the memories that a conversation can see", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			from, err := core.ParsePath(place)
+			if err != nil {
+				return daemon.Usagef("--path: %w", err)
+			}
+			return p.withDB(func(db *memory.DB) error {
+				found, err := db.Recall(c.Context(), core.FactQuery{See: []core.Path{from}, Text: args[0], N: 20})
+				for i := range found {
+					found[i].Former = nil
+					p.printFact(&found[i].Fact)
+				}
+				return err
+			})
+		},
+	}
+	c.Flags().StringVar(&place, "path", "console/main", "the `place` from which it is looked at")
+	return p.atDaemon(c)
+}
+
+// printFact prints a memory and its earlier versions.
+func (p *program) printFact(f *core.Fact) {
+	fmt.Fprintf(p.Out, "%s  %s  %s\n", f.Time.Format(time.DateOnly), f.Origin, txt.Lines(f.Text))
+	for _, before := range f.Former {
+		fmt.Fprintf(p.Out, "    before, %s: %s\n", before.Time.Format(time.DateOnly), txt.Lines(before.Text))
+	}
+}
+
+func exportCommand(p *program) *cobra.Command {
+	var format string
+	c := &cobra.Command{
+		Use: "export [PATH]", Short: "Export the data of a conversation, a user, or everyone",
+		ValidArgsFunction: completePlaces(p),
+		Args:              cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if format != "jsonl" {
+				return daemon.Usagef("--format: only jsonl is supported")
+			}
+			path, err := optionalPath(args)
+			if err != nil {
+				return err
+			}
+			return p.withBot(c.Context(), func(b *daemon.Bot) error {
+				return b.PersonalData().Export(c.Context(), p.Out, path)
+			})
+		},
+	}
+	c.Flags().StringVar(&format, "format", "jsonl", "jsonl: one JSON object a line")
+	return p.atDaemon(c)
+}
+
+func importCommand(p *program) *cobra.Command {
+	return p.fileFlag(&cobra.Command{
+		Use: "import FILE", Short: "Import exported data (FILE \"-\": standard input)", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			from := p.In
+			if args[0] != "-" {
+				f, err := os.Open(args[0])
+				if err != nil {
+					return daemon.Usagef("%w", err)
+				}
+				defer f.Close()
+				from = f
+			}
+			if p.host == nil {
+				if d, ok := p.daemonAt(); ok {
+					return p.ask(c.Context(), d, []string{"memory", "import", "-"}, from, p.Out)
+				}
+			}
+			return p.withStore(true, func(_ *daemon.Config, s daemon.Store) error {
+				n, err := s.(*memory.DB).Import(c.Context(), from)
+				if err == nil {
+					fmt.Fprintf(p.Out, "lines added: %d\n", n)
+				}
+				return err
+			})
+		},
+	})
+}
+
+func forgetCommand(p *program) *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use: "forget [PATH]", Short: "Erase the data of a conversation, a user, or (--all) everyone",
+		ValidArgsFunction: completePlaces(p),
+		Args:              cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			path, err := optionalPath(args)
+			if err != nil {
+				return err
+			}
+			if path.IsZero() != all {
+				return daemon.Usagef("memory forget: name a place or a person, or say --all")
+			}
+			return p.withBot(c.Context(), func(b *daemon.Bot) error { return p.forget(c.Context(), b, path) })
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "everything")
+	return p.atDaemon(c)
+}
+
+func pruneCommand(p *program) *cobra.Command {
+	return p.atDaemon(&cobra.Command{
+		Use: "prune", Short: "Apply the retention limits of [memory] now and compact the database",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := p.load()
+			if err != nil {
+				return err
+			}
+			return p.withDB(func(db *memory.DB) error {
+				if err := db.Prune(c.Context(), cfg.Memory); err != nil {
+					return err
+				}
+				before, after, err := db.Compact(c.Context()) // so that no trace of erased data is left
+				if err == nil {
+					fmt.Fprintf(p.Out, "the file had %d KiB and has %d KiB\n", before>>10, after>>10)
+				}
+				return err
+			})
+		},
+	})
+}
+
+func optionalPath(args []string) (core.Path, error) {
+	if len(args) == 0 {
+		return core.Path{}, nil
+	}
+	path, err := core.ParsePath(args[0])
+	if err != nil {
+		return path, daemon.Usagef("%w", err)
+	}
+	return path, nil
+}
+
+// forget erases all that the bot keeps there, what plugins keep included, and rewrites the
+// file, so that no trace of it is left. It prints whether there was anything.
+func (p *program) forget(ctx context.Context, b *daemon.Bot, path core.Path) error {
+	var kept lines
+	uncounted := b.PersonalData().Export(ctx, &kept, path) // who is to be forgotten is, all the same
+	if err := b.PersonalData().Forget(ctx, path); err != nil {
+		return err
+	}
+	switch {
+	case uncounted != nil:
+		fmt.Fprintln(p.Out, "erased; how much it was could not be counted")
+	case kept == 0:
+		fmt.Fprintf(p.Out, "nothing was kept of %s\n", cmp.Or(path.String(), "anybody"))
+	default:
+		fmt.Fprintf(p.Out, "erased: %d lines of an export\n", kept)
+	}
+	return nil
+}
+
+// lines counts lines that are written.
+type lines int
+
+// NonBlocking implements memory.NonBlocking: nothing about them is written to the disk again.
+func (l *lines) NonBlocking() {}
+
+func (l *lines) Write(p []byte) (int, error) {
+	*l += lines(bytes.Count(p, []byte("\n")))
+	return len(p), nil
+}

@@ -1,0 +1,291 @@
+package commands
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"synthbot/core/coretest"
+	"synthbot/interfaces/telegram/telegramtest"
+)
+
+// reader is an admin's browser.
+type reader struct {
+	testing.TB
+	http.Client
+	origin string
+}
+
+// ask sends a form, or gets a page where there is none.
+func (r *reader) ask(path string, form url.Values) string {
+	r.Helper()
+	method := http.MethodGet
+	if form != nil {
+		method = http.MethodPost
+	}
+	q, err := http.NewRequestWithContext(r.Context(), method, r.origin+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		r.Fatal(err)
+	}
+	q.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	q.Header.Set("Origin", r.origin)
+	a, err := r.Do(q)
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer a.Body.Close()
+	body, err := io.ReadAll(a.Body)
+	if err != nil || a.StatusCode != http.StatusOK {
+		r.Fatalf("%s: %d %s, %v", path, a.StatusCode, body, err)
+	}
+	return string(body)
+}
+
+// link asks the daemon of a configuration for one.
+func link(t testing.TB, file string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	until(t, func() bool { // it may take a moment to listen
+		return run(t.Context(), []string{"page", "-c", file}, strings.NewReader(""), &out, &errs) == statusDone
+	})
+	return strings.TrimSpace(out.String())
+}
+
+// newReader is logged in.
+func newReader(t testing.TB, file string) *reader {
+	t.Helper()
+	origin, token, ok := strings.Cut(link(t, file), "/login#")
+	jar, err := cookiejar.New(nil)
+	if err != nil || !ok || token == "" {
+		t.Fatal(origin, err)
+	}
+	r := &reader{TB: t, Client: http.Client{Jar: jar}, origin: origin}
+	if page := r.ask("/login", url.Values{"token": {token}}); !strings.Contains(page, "The latest turns") {
+		t.Fatalf("logged in: %s", page)
+	}
+	return r
+}
+
+func TestPageOfADaemon(t *testing.T) {
+	who := filepath.Join(t.TempDir(), "who.toml")
+	if err := os.WriteFile(who, []byte("name = \"Nora\"\n"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	d := startDaemon(t, withTerminal+"[persona]\npath = \""+who+"\"\n[admin]\nlisten = \""+freeAddress(t)+"\"\n[[engine]]\nprovider = \"openai\"\nmodel = \"x\"\napi_key = \"swordfish\"\ndisabled = true\n")
+	d.tells("READY=1")
+	d.answers("hello")
+	r := newReader(t, d.file)
+	until(t, func() bool { return strings.Contains(r.ask("/", nil), "/turn?place=") }) // the turn ends after its answer
+	for path, want := range map[string]string{
+		"/":                              "console/main",
+		"/turn?place=console/main&seq=1": "What was said is closed",
+		"/talk":                          "private, closed",
+		"/memories":                      "There is none",
+		"/personas":                      "Nora",
+		"/charts":                        "Tokens by person",
+		"/catalogue":                     "message_console",
+		"/settings":                      "bot.data_dir",
+		"/settings?place=console/main":   "actions_deny",
+	} {
+		page := r.ask(path, nil)
+		if !strings.Contains(page, want) {
+			t.Errorf("%s does not tell %q: %s", path, want, page)
+		}
+		if strings.Contains(page, "swordfish") {
+			t.Errorf("%s tells a secret", path)
+		}
+	}
+	page := r.ask("/personas/one?id="+url.QueryEscape(who), nil)
+	csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(page)[1]
+	form := url.Values{"csrf": {csrf}, "id": {who}, "was": {"name = \"Nora\"\n"}, "text": {"nickname = 7"}}
+	if page := r.ask("/personas/preview", form); !strings.Contains(page, "who.toml") || strings.Contains(page, "persona-") || !strings.Contains(page, `role="alert"`) {
+		t.Errorf("a broken persona: %s", page)
+	}
+	form.Set("text", "name = \"Mira\"\r\n")
+	if page := r.ask("/personas/preview", form); !strings.Contains(page, "You are Mira") {
+		t.Errorf("preview: %s", page)
+	}
+	r.ask("/personas/save", form)
+	d.tells("READY=1") // it was read again
+	if raw, err := os.ReadFile(who); string(raw) != "name = \"Mira\"\n" || err != nil {
+		t.Errorf("the file: %q, %v", raw, err)
+	}
+	if info, err := os.Stat(who); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("its mode: %v, %v", info.Mode(), err)
+	}
+	until(t, func() bool { return strings.Contains(r.ask("/personas", nil), "Mira") })
+	d.stop()
+	if status := <-d.status; status != statusDone {
+		t.Errorf("status %d", status)
+	}
+}
+
+func TestNoPage(t *testing.T) {
+	var out, errs bytes.Buffer
+	file := filepath.Join(t.TempDir(), "config.toml")
+	if err := os.WriteFile(file, []byte("[admin]\nlisten = \"0.0.0.0:8787\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status := run(t.Context(), []string{"check", "-c", file}, strings.NewReader(""), &out, &errs); status != statusUsage || !strings.Contains(errs.String(), "admin.listen") {
+		t.Errorf("open to all: %d %s", status, errs.String())
+	}
+	d := startDaemon(t, withTerminal)
+	d.tells("READY=1")
+	errs.Reset()
+	if status := run(t.Context(), []string{"page", "-c", d.file}, strings.NewReader(""), &out, &errs); status != statusUsage || !strings.Contains(errs.String(), "there is no page") {
+		t.Errorf("without: %d %s", status, errs.String())
+	}
+	d.stop()
+	<-d.status
+}
+
+// browsers are who may look at the admin's page while turns flow.
+var browsers = []string{"nobody", "open", "dead"}
+
+// BenchmarkPage is the time from an update to the call that answers it, at 50
+// turns a second over 20 chats: with nobody at the admin's page, with a browser
+// that shows turns live, and with one that never reads what it is sent; by turns
+// of half a second, so that all have the same noise. Rounds in which the host of a
+// virtual machine took the processor away are left out. One iteration is a round
+// of each: go test -run '^$' -bench Page$ -benchtime 60x ./cmd/synthbot/commands takes 90 s.
+func BenchmarkPage(b *testing.B) {
+	platform, file := atTelegram(b, newSlow(b, nil).URL, "[admin]\nlisten = \""+freeAddress(b)+"\"\n")
+	for i := range killChats {
+		platform.AddPerson(telegramtest.Person{ID: int64(1000 + i), Name: "Jay"})
+	}
+	arrived := make(chan time.Time, 1)
+	platform.Delay(func(c telegramtest.Call) time.Duration {
+		if c.Method == "sendMessage" {
+			arrived <- c.At
+		}
+		return 0
+	})
+	r := newReader(b, file)
+	pace := time.NewTicker(20 * time.Millisecond)
+	defer pace.Stop()
+	n := 0
+	round := func(browser string) (took []time.Duration) {
+		defer r.watch(browser)()
+		for range 25 {
+			<-pace.C
+			n++
+			chat := int64(1000 + n%killChats)
+			began := time.Now()
+			platform.Say(chat, chat, telegramtest.Saying{Text: "hello"})
+			took = append(took, (<-arrived).Sub(began))
+		}
+		return took
+	}
+	all, worked := make(map[string][]time.Duration), make(map[string]time.Duration)
+	round("nobody") // it warms up
+	for i := 0; b.Loop(); i++ {
+		for k := range browsers {
+			browser := browsers[(i+k)%len(browsers)] // none always comes after the same one
+			stolen, began := coretest.Stolen(), work(b)
+			if took := round(browser); coretest.Stolen() == stolen {
+				all[browser] = append(all[browser], took...)
+				worked[browser] += work(b) - began
+			}
+		}
+	}
+	compare(b, all)
+	for browser, d := range worked { // of the whole process, with platform, model and browser
+		b.ReportMetric(ms(d)/float64(len(all[browser])), browser+"-cpu-ms/turn")
+	}
+}
+
+// work is the time that this process had a processor.
+func work(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// compare reports the times of each, and how they relate to those of nobody.
+func compare(b *testing.B, all map[string][]time.Duration) {
+	for _, browser := range browsers {
+		took := all[browser]
+		if len(took) == 0 {
+			b.Skip("no round was quiet")
+		}
+		slices.Sort(took)
+		for _, percent := range []int{25, 50, 95} {
+			its, alone := took[len(took)*percent/100], all[browsers[0]][len(all[browsers[0]])*percent/100]
+			b.ReportMetric(ms(its), fmt.Sprintf("%s-p%d-ms", browser, percent))
+			if browser != browsers[0] {
+				b.ReportMetric(float64(its)/float64(alone), fmt.Sprintf("%s/nobody-p%d", browser, percent))
+			}
+		}
+	}
+}
+
+// watch shows turns live until the browser is gone.
+func (r *reader) watch(browser string) (gone func()) {
+	r.Helper()
+	if browser == "nobody" {
+		return func() {}
+	}
+	q, err := http.NewRequestWithContext(r.Context(), http.MethodGet, r.origin+"/live", nil)
+	if err != nil {
+		r.Fatal(err)
+	}
+	a, err := r.Do(q)
+	if err != nil || a.StatusCode != http.StatusOK {
+		r.Fatal(a, err)
+	}
+	if browser == "open" {
+		go func() { _, _ = io.Copy(io.Discard, a.Body) }()
+	}
+	return func() { _ = a.Body.Close() }
+}
+
+// TestPageElsewhere: where another program has the page's address, that is what is
+// said.
+func TestPageElsewhere(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	d := startDaemon(t, withTerminal+"[admin]\nlisten = \""+taken.Addr().String()+"\"\n")
+	d.tells("READY=1")
+	status, out, errs := d.command("", "page")
+	if status != statusFailed || out != "" || !strings.Contains(errs, "not served at "+taken.Addr().String()) {
+		t.Errorf("%d, %q, %q", status, out, errs)
+	}
+	d.end()
+}
+
+// TestPageMovesTheClock: a reload with another time zone is one for the page, too.
+func TestPageMovesTheClock(t *testing.T) {
+	config := "[admin]\nlisten = \"" + freeAddress(t) + "\"\n" + withTerminal
+	in := func(zone string) string { return strings.Replace(config, "[bot]", "[bot]\ntimezone = \""+zone+"\"", 1) }
+	d := startDaemon(t, in("UTC"))
+	d.tells("READY=1")
+	r := newReader(t, d.file)
+	seen := regexp.MustCompile(`\d\d:\d\d`)
+	hour := func() string { return seen.FindString(r.ask("/sessions", nil)) }
+	before := hour()
+	d.write(in("Asia/Kolkata"))
+	if status, _, errs := d.command("", "reload"); status != 0 {
+		t.Fatal(errs)
+	}
+	if after := hour(); before == "" || after == before || after[3:] == before[3:] {
+		t.Errorf("it was %q by UTC, and is %q in Kolkata", before, after)
+	}
+	d.end()
+}

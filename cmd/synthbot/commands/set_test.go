@@ -1,0 +1,72 @@
+package commands
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestSet: what an admin changes in a chat holds there and below at once, outlives
+// the process, is shown by check --path with where it comes from, and can be taken
+// back.
+func TestSet(t *testing.T) {
+	model := echo(t)
+	config := strings.Replace(atDesk, "[bot]", "[bot]\nadmins = [\"desk/@user/you\"]", 1) + "[[engine]]\nprovider = \"vllm\"\nmodel = \"m\"\nbase_url = \"" + model +
+		"\"\n[[override]]\npath = \"desk/main\"\ntokens = 900000\nactions_deny = [\"dice_*\"]\nperson_tokens = 800000\n[budget]\nperson_tokens = 700000\n"
+	d := startDaemon(t, config)
+	d.tells("READY=1")
+	told := func(wants ...string) {
+		t.Helper()
+		status, out, errs := d.command("", "check", "--path", "desk/main")
+		out = strings.Join(strings.FieldsFunc(out, func(r rune) bool { return r == ' ' }), " ")
+		for _, want := range wants {
+			if status != 0 || !strings.Contains(out, "\n"+want+"\n") {
+				t.Errorf("check --path lacks %q: %d, %s %s", want, status, out, errs)
+			}
+		}
+	}
+	told("tokens 900000 override desk/main", "person_tokens 800000 override desk/main", "actions_deny dice_* override desk/main", "language as spoken, else en bot.language")
+	for line, want := range map[string]string{
+		"/set language it":                      "language: it (a command in desk/main)",
+		"/set scope unified":                    "scope: unified (a command in desk/main)",
+		"/set actions_deny memory_forget, web*": "actions_deny: dice_* (override desk/main)",
+		"/set tokens 1_000":                     "tokens: 1000 (a command in desk/main)",
+		"/set scope everywhere":                 `scope is "everywhere"; write one of chat, interface, unified.`,
+		"/set tokens -1":                        "tokens is -1; write 0 or more.",
+		"/set actions_allow [":                  `actions_allow is "["; write the name of an action`,
+		"/set language klingon!":                `language is "klingon!"; write a language tag`,
+		"/set colour red":                       "what is one of language, ",
+	} {
+		if reply := d.answers(line); !strings.Contains(reply, want) {
+			t.Errorf("%s: %q, want %q", line, reply, want)
+		}
+		if strings.Contains(line, "deny") { // what is denied is shown one by one
+			if reply, err := d.out.ReadString('\n'); err != nil || !strings.Contains(reply, "a command in desk/main") {
+				t.Errorf("%s: then %q, %v", line, reply, err)
+			}
+		}
+	}
+	told("tokens 1000 a command in desk/main", "actions_deny memory_forget, web* a command in desk/main", "actions_deny dice_* override desk/main", "scope unified a command in desk/main")
+	if reply := d.answers("m1"); !strings.Contains(reply, "used up") {
+		t.Errorf("beyond the limit of the place: %q", reply)
+	}
+	d.answers("/set tokens 0")
+	if reply := d.answers("m2"); !strings.Contains(reply, "re m2") {
+		t.Errorf("without a limit: %q", reply)
+	}
+	if _, out, _ := d.command("", "prompt", "--path", "desk/main", "--text", "hi"); strings.Contains(out, `"memory_forget"`) || !strings.Contains(out, `"memory_save"`) {
+		t.Errorf("what is denied by command is in the prompt: %s", out)
+	}
+	d.answers("/set person_tokens 10")
+	d.end()
+	told("person_tokens 10 a command in desk/main", "tokens no limit a command in desk/main", "language it a command in desk/main")
+	again := startDaemon(t, strings.Replace(config, `"data"`, `"`+d.dir()+`/data"`, 1))
+	again.tells("READY=1")
+	if reply := again.answers("m3"); !strings.Contains(reply, "Your share") && !strings.Contains(reply, "used up your share") {
+		t.Errorf("beyond the person's limit, in the next life: %q", reply)
+	}
+	again.answers("/set person_tokens default")
+	if reply := again.answers("m4"); !strings.Contains(reply, "re m4") {
+		t.Errorf("taken back: %q", reply)
+	}
+	again.end()
+}

@@ -1,0 +1,252 @@
+package commands
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"synthbot/core/coretest"
+	"synthbot/daemon"
+)
+
+// faultyCommand is the program with faults that the environment asks for.
+const faultyCommand = "synthbot-faulty"
+
+// faultyMain is the program with a grace of $GRACE and with $PATIENCE for the
+// database, which spins on jobs whose names begin with $SPIN.
+func faultyMain() {
+	p := newProgram(&daemon.Env{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Clock: time.Now, Patience: time.Hour,
+	}, os.Args[1:])
+	p.grace = time.Hour
+	if d, err := time.ParseDuration(os.Getenv("GRACE")); err == nil {
+		p.grace = d
+	}
+	if d, err := time.ParseDuration(os.Getenv("PATIENCE")); err == nil {
+		p.Patience = d
+	}
+	if spin := os.Getenv("SPIN"); spin != "" {
+		p.Fault = func(job string) {
+			if !strings.HasPrefix(job, spin) {
+				return
+			}
+			fmt.Fprintln(os.Stderr, "SPIN", job)
+			for { // leaves the processor to others
+				time.Sleep(time.Millisecond)
+			}
+		}
+	}
+	os.Exit(p.run(context.Background()))
+}
+
+// process is the faulty program at work.
+type process struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	in   *os.File
+	mu   sync.Mutex
+	said bytes.Buffer
+	over chan struct{}
+}
+
+// Write implements io.Writer for what the program says.
+func (p *process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.said.Write(b)
+}
+
+func (p *process) text() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.said.String()
+}
+
+// begin starts the faulty program in a folder, with a pipe as its standard input.
+func begin(t *testing.T, dir string, env []string, args ...string) *process {
+	t.Helper()
+	in, ours, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{t: t, in: ours, over: make(chan struct{})}
+	p.cmd = exec.Command(os.Args[0], args...)
+	p.cmd.Args[0] = faultyCommand
+	p.cmd.Dir, p.cmd.Env = dir, append(os.Environ(), append(env, "XDG_STATE_HOME="+dir, "NOTIFY_SOCKET=", "WATCHDOG_USEC=")...)
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr, p.cmd.WaitDelay = in, p, p, time.Second
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	go func() {
+		_ = p.cmd.Wait() // its status is looked at
+		close(p.over)
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill() // it may be over
+		<-p.over
+		ours.Close()
+	})
+	return p
+}
+
+// until waits until the program has said something.
+func (p *process) until(want string) {
+	p.t.Helper()
+	eventually(p.t, func() bool { return strings.Contains(p.text(), want) },
+		func() string { return "waiting for " + want + " in: " + p.text() })
+}
+
+// eventually waits for what takes its time on a slow machine.
+func eventually(t *testing.T, ready func() bool, otherwise func() string) {
+	t.Helper()
+	for end := time.Now().Add(coretest.Patience); !ready(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(otherwise())
+		}
+	}
+}
+
+// ends waits for the end of the program and returns its exit status.
+func (p *process) ends() int {
+	p.t.Helper()
+	select {
+	case <-p.over:
+		return p.cmd.ProcessState.ExitCode()
+	case <-time.After(coretest.Patience):
+		p.t.Fatalf("it does not end: %s", p.text())
+		return 0
+	}
+}
+
+func (p *process) signal(s syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// TestStuckWriterEndsTheProcess: the process ends by itself and says why, with its
+// stacks; from the fourth start on it does not try again.
+func TestStuckWriterEndsTheProcess(t *testing.T) {
+	dir := t.TempDir()
+	forget := []string{"SPIN=forget console/@user/", "PATIENCE=2s"}
+	ask := func() *process {
+		p := begin(t, dir, forget, "chat", "--user", "ann")
+		if _, err := fmt.Fprintln(p.in, "/forgetme yes"); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	for range 3 {
+		p := ask()
+		status := p.ends()
+		for _, want := range []string{"makes no progress", "forget console/@user/ann", "goroutine ", "memory.(*writer).run"} {
+			if !strings.Contains(p.text(), want) {
+				t.Errorf("it does not say %q: %s", want, p.text())
+			}
+		}
+		if status != statusFailed {
+			t.Errorf("exit status %d", status)
+		}
+	}
+	p := begin(t, dir, forget, "chat", "--user", "ann")
+	if _, err := fmt.Fprintln(p.in, "hello"); err != nil {
+		t.Fatal(err)
+	}
+	p.in.Close()
+	if status := p.ends(); status != statusDone || !strings.Contains(p.text(), "refused") {
+		t.Errorf("the fourth time: %d, %s", status, p.text())
+	}
+}
+
+// hung is a server that takes requests and never answers.
+type hung struct {
+	*httptest.Server
+	requests chan struct{}
+}
+
+func newHung(t *testing.T) *hung {
+	h := &hung{requests: make(chan struct{}, 100)}
+	h.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // so that the end of the connection is noticed
+		h.requests <- struct{}{}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(h.Close)
+	return h
+}
+
+// asked waits for a request.
+func (h *hung) asked(t *testing.T) {
+	t.Helper()
+	select {
+	case <-h.requests:
+	case <-time.After(coretest.Patience):
+		t.Fatal("nobody asks")
+	}
+}
+
+// TestSignalsEndTheProcess, whatever hangs: one after the grace period, two at once.
+func TestSignalsEndTheProcess(t *testing.T) {
+	const bot = "[bot]\ndata_dir = \"data\"\n"
+	const engine = "[[engine]]\nprovider = \"vllm\"\nmodel = \"m\"\nbase_url = %q\n"
+	const tools = "[[plugins.mcp.server]]\nname = \"hung\"\ncommand = [%q]\n"
+	const telegram = "[interfaces.telegram]\ntoken = \"1:a\"\napi_url = %q\n"
+	const desk = "[interfaces.desk]\ntype = \"console\"\n"
+	model, platform := newHung(t), newHung(t)
+	script := filepath.Join(t.TempDir(), "server")
+	write(t, script, "#!/bin/sh\ntrap '' TERM INT\nwhile :; do read x || sleep 1; done\n")
+	if err := os.Chmod(script, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	hear := func(p *process) {
+		p.until("running")
+		fmt.Fprintln(p.in, "hello")
+	}
+	for name, c := range map[string]struct {
+		command, config, spin string
+		before                func(p *process)
+	}{
+		"a spinning writer": {"run", bot + desk, "message", func(p *process) { hear(p); p.until("SPIN") }},
+		"a spinning writer at a terminal": {"chat", bot, "message", func(p *process) {
+			fmt.Fprintln(p.in, "hello")
+			p.until("SPIN")
+		}},
+		"a hung model": {"run", bot + desk + fmt.Sprintf(engine, model.URL), "none", func(p *process) {
+			hear(p)
+			model.asked(t)
+		}},
+		"a hung platform": {"run", bot + fmt.Sprintf(telegram, platform.URL), "none", func(*process) { platform.asked(t) }},
+		"a hung program":  {"run", bot + desk + fmt.Sprintf(tools, script), "none", func(p *process) { p.until("running") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			both := []syscall.Signal{syscall.SIGTERM, syscall.SIGINT}
+			for _, signals := range [][]syscall.Signal{both[:1], both[1:], both} {
+				dir := t.TempDir()
+				write(t, filepath.Join(dir, "config.toml"), c.config)
+				env := []string{"SPIN=" + c.spin}
+				if len(signals) == 1 {
+					env = append(env, "GRACE=500ms")
+				}
+				p := begin(t, dir, env, c.command, "-c", "config.toml")
+				c.before(p)
+				for _, s := range signals {
+					p.signal(s)
+				}
+				p.ends()
+			}
+		})
+	}
+}

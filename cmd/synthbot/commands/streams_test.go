@@ -1,0 +1,74 @@
+package commands
+
+import (
+	"context"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"synthbot/daemon"
+)
+
+// run carries out one command line, on pipes as a shell would make them, and returns the
+// exit status.
+func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
+	if in == nil {
+		in = strings.NewReader("")
+	}
+	var s streams
+	defer s.close()
+	e := &daemon.Env{In: s.in(in), Out: s.out(out), Getenv: os.Getenv, Clock: time.Now}
+	e.Err = e.Out
+	if errs != out {
+		e.Err = s.out(errs)
+	}
+	return Main(ctx, e, args, 20*time.Second, 15*time.Second)
+}
+
+// streams provide files for streams that are not files.
+type streams struct {
+	ours   []*os.File // to be closed when the command is over
+	copies sync.WaitGroup
+}
+
+func (s *streams) in(r io.Reader) *os.File {
+	if f, ok := r.(*os.File); ok {
+		return f
+	}
+	theirs, ours, err := os.Pipe()
+	if err != nil {
+		panic(err)
+	}
+	s.ours = append(s.ours, theirs)
+	go func() { // it may wait for input that never comes
+		_, _ = io.Copy(ours, r)
+		_ = ours.Close()
+	}()
+	return theirs
+}
+
+func (s *streams) out(w io.Writer) *os.File {
+	if f, ok := w.(*os.File); ok {
+		return f
+	}
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		panic(err)
+	}
+	s.ours = append(s.ours, theirs)
+	s.copies.Go(func() {
+		_, _ = io.Copy(w, ours)
+		_ = ours.Close()
+	})
+	return theirs
+}
+
+// close closes the files, and waits until all that was written has arrived.
+func (s *streams) close() {
+	for _, f := range s.ours {
+		_ = f.Close()
+	}
+	s.copies.Wait()
+}
