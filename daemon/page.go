@@ -99,6 +99,22 @@ func (s *pageServer) Actions() []adminpage.Action {
 	return list
 }
 
+// Log implements adminpage.Bot.
+func (s *pageServer) Log(after uint64) (list []adminpage.Line) {
+	lines, _ := s.bot.env.levels.Kept.After(after)
+	for _, l := range lines {
+		line := adminpage.Line{Number: l.Number, Time: l.Time, Level: l.Level.String(), Room: l.Room, Text: l.Text}
+		for _, v := range l.Values {
+			line.Values = append(line.Values, adminpage.LineValue(v))
+		}
+		list = append(list, line)
+	}
+	return list
+}
+
+// Rooms implements adminpage.Bot.
+func (s *pageServer) Rooms() []string { return s.bot.InForce().Config.Rooms() }
+
 // Settings implements adminpage.Bot.
 func (s *pageServer) Settings(place core.Path) (rows []adminpage.Setting) {
 	if !place.IsZero() {

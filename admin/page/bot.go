@@ -85,6 +85,8 @@ type Bot interface {
 	Listing(ctx context.Context, l Listing) (facts []core.Fact, next string, err error)
 	Uses(ctx context.Context, first, last string) ([]Use, error)
 	Actions() []Action
+	Log(after uint64) []Line            // after a line's number, the oldest first
+	Rooms() []string                    // of the log
 	Settings(place core.Path) []Setting // of the zero Path: the configuration
 	// Names returns what places and users are called, as far as it is known.
 	Names(ctx context.Context, paths ...core.Path) map[core.Path]string

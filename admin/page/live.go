@@ -51,7 +51,7 @@ func (p *Page) flow(ctx context.Context, of *session, s *stream) {
 	s.say(": welcome\nretry: 3000\n\n")
 	var b bytes.Buffer
 	rows := p.rows(ctx, p.Turns.Recent(shown)...)
-	p.event(&b, "turns", "rows", rows) // those that ended while there was no connection
+	p.event(&b, "now", "turns", "rows", rows) // those that ended while there was no connection
 	s.say(b.String())
 	p.tell(ctx, s, nil)
 	waited := p.count(ctx, s, -1)
@@ -95,7 +95,7 @@ func (p overviewPage) tellState(ctx context.Context, of *session, s *stream) {
 		return
 	}
 	var b bytes.Buffer
-	p.event(&b, "state", "state", sheet{CSRF: of.csrf, Data: map[string]any{"State": o}})
+	p.event(&b, "now", "state", "state", sheet{CSRF: of.csrf, Data: map[string]any{"State": o}})
 	if b.String() != s.state {
 		s.state = b.String()
 		s.say(s.state)
@@ -127,16 +127,16 @@ func (p *Page) tell(ctx context.Context, s *stream, ends []watch.TurnEnd) {
 	}
 	var b bytes.Buffer
 	for _, row := range p.rows(ctx, ends...) {
-		p.event(&b, "turn", "row", row)
+		p.event(&b, "now", "turn", "row", row)
 	}
-	p.event(&b, "running", "running", p.running(ctx))
+	p.event(&b, "now", "running", "running", p.running(ctx))
 	s.say(b.String())
 }
 
 // event renders data as one event.
-func (p *Page) event(b *bytes.Buffer, name, sheet string, data any) {
+func (p *Page) event(b *bytes.Buffer, page, name, sheet string, data any) {
 	var line bytes.Buffer
-	if err := p.sheets["now"].Execute(&line, sheet, data); err != nil {
+	if err := p.sheets[page].Execute(&line, sheet, data); err != nil {
 		p.Log.Error("a turn cannot be shown", "err", err)
 		return
 	}

@@ -114,6 +114,8 @@ func (p *Page) routes() {
 		"GET /charts":            chartPage{p}.charts,
 		"GET /catalogue":         p.catalogue,
 		"GET /settings":          p.settings,
+		"GET /log":               logPage{p}.log,
+		"GET /log/live":          logPage{p}.live,
 		"GET /sessions":          p.sessions,
 		"POST /sessions/revoke":  p.revoke,
 		"POST /logout":           p.logout,

@@ -23,7 +23,7 @@ func TestPolicy(t *testing.T) {
 	w.live()
 	c := w.in()
 	for _, path := range append(paths[http.MethodGet], "/login", "/assets/page.css", "/assets/page.js", "/assets/icon.svg", "/nowhere", "/assets/") {
-		if path == "/live" {
+		if strings.HasSuffix(path, "/live") {
 			continue
 		}
 		r := c.get(path)
@@ -108,7 +108,7 @@ func TestNothingBreaksOut(t *testing.T) {
 	c.search("tea")
 	seen := 0
 	for _, path := range paths[http.MethodGet] {
-		if path == "/live" {
+		if strings.HasSuffix(path, "/live") {
 			continue
 		}
 		r := c.get(path)
@@ -140,7 +140,7 @@ func TestPrivateIsClosed(t *testing.T) {
 	looks := append([]string{"/turn?place=telegram/1000&seq=1", "/talk/place?place=telegram/1000", "/memories?place=telegram/1000"}, paths[http.MethodGet]...)
 	tells := func() (list []string) {
 		for _, path := range looks {
-			if path != "/live" && strings.Contains(c.get(path).body, private) {
+			if !strings.HasSuffix(path, "/live") && strings.Contains(c.get(path).body, private) {
 				list = append(list, path)
 			}
 		}

@@ -14,7 +14,7 @@ var (
 	tag       = regexp.MustCompile(`<[a-z!/][^<>]*>`)
 	address   = regexp.MustCompile(`(?:href|src|action|formaction)="([^"]*)"`)
 	form      = regexp.MustCompile(`<form[^>]*>`)
-	asking    = regexp.MustCompile(`^<form method="get" action="/(?:settings|talk/place)">$`) // for a place
+	asking    = regexp.MustCompile(`^<form method="get" action="/(?:settings|talk/place|log)">$`) // for a place
 	printing  = regexp.MustCompile(`{{[^}]*}}`)
 	// silent is what prints nothing by itself.
 	silent = regexp.MustCompile(`{{(?:if|else|end|range|with|template|define|\$)[^}]*}}`)

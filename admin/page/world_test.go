@@ -52,6 +52,7 @@ type world struct {
 	now   time.Time
 	state State
 	done  []string // commands
+	lines []Line
 }
 
 func newWorld(t *testing.T) *world {
@@ -95,6 +96,19 @@ func (bot) Uses(context.Context, string, string) ([]Use, error) {
 func (bot) Actions() []Action {
 	return []Action{{Name: "dice_roll", Brief: "Roll " + canary, Schema: json.RawMessage(`{"type":"object"}`), Help: canary}}
 }
+
+func (b bot) Log(after uint64) (lines []Line) {
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	for _, l := range b.w.lines {
+		if l.Number > after {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+func (bot) Rooms() []string { return []string{"core/turn", "memory"} }
 
 func (bot) Settings(place core.Path) []Setting {
 	return []Setting{{Name: "activation", Value: "mention" + canary, From: "the file, for " + place.String()}}

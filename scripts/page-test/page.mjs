@@ -52,12 +52,18 @@ const seed = () => {
 };
 
 // The model answers at once, or, while it is held, when it is let go.
+let broken = 0; // the status that it fails with; 0: it answers
 let held = Promise.resolve();
 let letGo = () => {};
 const hold = () => { held = new Promise((done) => { letGo = done; }); };
 const model = createModel(async (request, answer) => {
   request.resume();
   await held;
+  if (broken) {
+    answer.writeHead(broken);
+    answer.end(JSON.stringify({ error: { message: "not today" } }));
+    return;
+  }
   answer.setHeader("Content-Type", "application/json");
   const content = JSON.stringify({ response: "Hello! Good that you are here.", intent: "greeting", confidence: 0.9 });
   answer.end(JSON.stringify({
@@ -212,8 +218,24 @@ const steps = {
       await pause(50);
     }
   },
+  "find an error, and that a fallback answered": async (page) => {
+    await page.goto(origin + "/log?level=warn");
+    await page.getByText("Lines come in live.").waitFor();
+    broken = 401;
+    say("are you well?");
+    await page.locator("#log tr").filter({ hasText: "engine failed" }).first().waitFor();
+    assert.doesNotMatch(await page.locator("#log").innerText(), /well/);
+    await page.goto(origin + "/");
+    const row = page.locator("#turns tr").first();
+    await row.getByText("fallback").waitFor();
+    await page.locator("#state").getByText("the key is refused").waitFor();
+    await row.getByRole("link").click();
+    await page.getByRole("heading", { name: "answered by offline as a fallback" }).waitFor();
+    await page.getByText(/engine big: fatal: status 401/).waitFor();
+    broken = 0;
+  },
   "be refused without a session": async () => {
-    for (const where of ["/talk", "/memories", "/live", "/personas", "/charts", "/settings", "/sessions"]) {
+    for (const where of ["/talk", "/memories", "/live", "/personas", "/charts", "/settings", "/sessions", "/log", "/log/live"]) {
       assert.equal((await fetch(origin + where)).status, 401, where);
     }
   },
@@ -278,7 +300,7 @@ const steps = {
 
 const inThread = new URLSearchParams({ place: thread });
 const screens = { now: "/", turn: null, thread: `/talk/place?${inThread}`, inThread: `/memories?${inThread}`, settingsThere: `/settings?${inThread}`, conversations: "/talk", conversation: "/talk/place?place=telegram%2F-100123", memories: "/memories",
-  persona: "/personas/one?id=aria.toml", charts: "/charts", catalogue: "/catalogue", settings: "/settings?place=telegram%2F-100123", sessions: "/sessions" };
+  persona: "/personas/one?id=aria.toml", charts: "/charts", catalogue: "/catalogue", settings: "/settings?place=telegram%2F-100123", sessions: "/sessions", log: "/log" };
 const kept = ["now", "turn", "charts", "persona"];
 
 // look goes through all parts, in one colour scheme and size.

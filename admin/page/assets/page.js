@@ -17,49 +17,53 @@
   }
 
   const turns = document.getElementById("turns");
-  if (!turns || !window.EventSource) return;
-  const most = 100;
+  const log = document.getElementById("log");
+  if (!(turns || log) || !window.EventSource) return;
+  const most = turns ? 100 : 200;
   const state = document.getElementById("live");
-  const running = document.getElementById("running");
-  const waiting = document.getElementById("waiting");
   const pause = document.getElementById("pause");
+  const none = document.getElementById("none");
+  const what = turns ? "Turns" : "Lines";
   let source = null;
 
-  const start = () => {
-    source = new EventSource("/live");
-    source.addEventListener("open", () => { state.textContent = "Turns come in live."; });
-    source.addEventListener("error", () => {
+  // add puts a row that the server rendered on top of a list.
+  const add = (list, html) => {
+    const one = document.createElement("tbody");
+    one.innerHTML = html;
+    if ([...list.children].some((row) => row.innerHTML === one.firstElementChild.innerHTML)) return; // the list had it
+    list.prepend(one.firstElementChild);
+    if (none) none.remove();
+    list.firstElementChild.classList.add("new");
+    while (list.children.length > most) list.lastElementChild.remove();
+  };
+
+  const listen = {
+    open: () => { state.textContent = what + " come in live."; },
+    error: () => {
       const refused = source.readyState === EventSource.CLOSED; // the bot was started again, say
       if (refused) stop();
       state.textContent = refused ? "The connection is lost. Load the page again." : "The connection is lost; it is tried again.";
-    });
-    source.addEventListener("over", () => {
+    },
+    over: () => {
       stop();
       state.textContent = "This session is over.";
-    });
-    source.addEventListener("waiting", (event) => { waiting.textContent = event.data; });
-    source.addEventListener("state", (event) => {
+    },
+    waiting: (event) => { document.getElementById("waiting").textContent = event.data; },
+    state: (event) => {
       const now = document.getElementById("state");
       if (!now.contains(document.activeElement)) now.innerHTML = event.data; // the server rendered it
-    });
-    source.addEventListener("running", (event) => { running.innerHTML = event.data; }); // rows that the server rendered
-    const some = () => {
-      const none = document.getElementById("none");
-      if (none && turns.children.length) none.remove();
-    };
-    source.addEventListener("turns", (event) => {
+    },
+    running: (event) => { document.getElementById("running").innerHTML = event.data; },
+    turns: (event) => {
       turns.innerHTML = event.data; // all rows
-      some();
-    });
-    source.addEventListener("turn", (event) => {
-      const one = document.createElement("tbody");
-      one.innerHTML = event.data; // a row that the server rendered
-      if ([...turns.children].some((row) => row.innerHTML === one.firstElementChild.innerHTML)) return; // the list had it
-      turns.prepend(one.firstElementChild);
-      some();
-      turns.firstElementChild.classList.add("new");
-      while (turns.children.length > most) turns.lastElementChild.remove();
-    });
+      if (none && turns.children.length) none.remove();
+    },
+    turn: (event) => add(turns, event.data),
+    log: (event) => add(log, event.data),
+  };
+  const start = () => {
+    source = new EventSource(turns ? "/live" : "/log/live" + location.search);
+    for (const [name, hear] of Object.entries(listen)) source.addEventListener(name, hear);
     pause.textContent = "Pause";
   };
   const stop = () => {

@@ -1,0 +1,159 @@
+package page
+
+import (
+	"bytes"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Line is a line of the log. It is none of those for debugging, which may hold what people said.
+type Line struct {
+	Number      uint64 // rising
+	Time        time.Time
+	Level, Room string // like "ERROR" and "core/turn"
+	Text        string
+	Values      []LineValue
+}
+
+// LineValue is a value of a line.
+type LineValue struct{ Key, Text string }
+
+// Limits of the log.
+const (
+	mostLines = 200
+	logEvery  = time.Second // how often an open stream looks for lines
+)
+
+type logPage struct{ *Page }
+
+// logFilter is what is shown of the log: lines of a room and of those below it, from a level up.
+type logFilter struct{ Room, Level string }
+
+// levels are the levels of the log that are shown, the lowest first.
+func levels() []string { return []string{"info", "warn", "error"} }
+
+func (f logFilter) shows(l *Line) bool {
+	inRoom := f.Room == "" || l.Room == f.Room || strings.HasPrefix(l.Room, f.Room+"/")
+	return inRoom && slices.Index(levels(), strings.ToLower(l.Level)) >= slices.Index(levels(), f.Level)
+}
+
+func filterOf(v *visit) (logFilter, error) {
+	f := logFilter{v.URL.Query().Get("room"), v.URL.Query().Get("level")}
+	if f.Level == "" {
+		f.Level = levels()[0]
+	}
+	if !slices.Contains(levels(), f.Level) {
+		return f, wrong("That is not a level of the log.")
+	}
+	return f, nil
+}
+
+// shownLine is a line as it is shown.
+type shownLine struct {
+	Line
+	At, Mark string
+	Values   []LineValue
+}
+
+// linesAfter returns the lines after a number that a filter shows, the newest first, and the number of
+// the newest of all.
+func (p logPage) linesAfter(number uint64, f logFilter) (list []shownLine, last uint64) {
+	last = number
+	for _, l := range p.Bot.Log(number) {
+		last = l.Number
+		if f.shows(&l) {
+			mark := map[string]string{"ERROR": "bad"}[l.Level]
+			list = append(list, shownLine{l, p.hour(l.Time), mark, shownValues(&l)})
+		}
+	}
+	list = list[max(0, len(list)-mostLines):]
+	slices.Reverse(list)
+	return list, last
+}
+
+// shownValues leaves out what the rooms of turns and models log about wrong answers and errors: it may
+// quote what was said in private.
+func shownValues(l *Line) (list []LineValue) {
+	inCore := l.Room == "core" || strings.HasPrefix(l.Room, "core/")
+	for _, v := range l.Values {
+		if v.Key == "faults" || v.Key == "err" && inCore {
+			v.Text = "(in the log of the machine)"
+		}
+		v.Text = quoteless(v.Text)
+		list = append(list, v)
+	}
+	return list
+}
+
+// log shows the latest lines of the log.
+func (p logPage) log(v *visit) error {
+	f, err := filterOf(v)
+	if err != nil {
+		return err
+	}
+	lines, last := p.linesAfter(0, f)
+	return p.show(v, "log", "Log", "/log", map[string]any{
+		"Filter": f, "Lines": lines, "Last": last, "Rooms": options(p.Bot.Rooms(), f.Room),
+		"Levels": options(levels(), f.Level), "All": f.Room == "",
+	})
+}
+
+// option is a choice of a form.
+type option struct {
+	Value  string
+	Chosen bool
+}
+
+func options(values []string, chosen string) (list []option) {
+	for _, value := range values {
+		list = append(list, option{value, value == chosen})
+	}
+	return list
+}
+
+// live sends further lines by server-sent events, until the browser disconnects or its session ends.
+func (p logPage) live(v *visit) error {
+	f, err := filterOf(v)
+	if err != nil {
+		return err
+	}
+	select {
+	case p.streams <- struct{}{}:
+		defer func() { <-p.streams }()
+	default:
+		return userError{http.StatusServiceUnavailable, "Too many pages are open that show something live."}
+	}
+	s := &stream{w: v.w, c: http.NewResponseController(v.w)}
+	_ = s.c.SetReadDeadline(time.Time{}) // the stream has no time limit
+	v.w.Header().Set("Content-Type", "text/event-stream")
+	_, last := p.linesAfter(0, f)
+	s.say(": welcome\nretry: 3000\n\n")
+	tick, beat := time.NewTicker(logEvery), time.NewTicker(streamBeat)
+	defer tick.Stop()
+	defer beat.Stop()
+	for s.err == nil {
+		select {
+		case <-v.Context().Done():
+			return nil
+		case <-v.session.over:
+			s.say("event: over\ndata: over\n\n")
+			return nil
+		case <-beat.C:
+			p.logins.tidy() // an open stream does not keep a session alive
+			s.say(": still here\n\n")
+		case <-tick.C:
+			var lines []shownLine
+			lines, last = p.linesAfter(last, f)
+			var b bytes.Buffer
+			for _, l := range slices.Backward(lines) {
+				p.event(&b, "log", "log", "line", l)
+			}
+			if b.Len() > 0 {
+				s.say(b.String())
+			}
+		}
+	}
+	return nil
+}

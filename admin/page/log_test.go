@@ -1,0 +1,66 @@
+package page
+
+import (
+	"bufio"
+	"strings"
+	"testing"
+)
+
+// TestLog: lines are shown by room and level, the newest first, without what may quote a person.
+func TestLog(t *testing.T) {
+	w := newWorld(t)
+	value := func(key, text string) []LineValue { return []LineValue{{key, text}} }
+	w.lines = []Line{
+		{Number: 1, Time: w.clock(), Level: "INFO", Room: "memory", Text: "opened", Values: value("err", "disk "+canary)},
+		{Number: 2, Time: w.clock(), Level: "WARN", Room: "core/turn", Text: "plan still wrong", Values: value("faults", private)},
+		{Number: 3, Time: w.clock(), Level: "ERROR", Room: "core/engine", Text: "engine failed", Values: append(value("err", private), LineValue{"status", "503"})},
+		{Number: 4, Time: w.clock(), Level: "INFO", Room: "corelike", Text: "elsewhere", Values: value("id", "of the private_thought")},
+	}
+	c := w.in()
+	for query, want := range map[string]string{
+		"": "elsewhere, engine failed, plan still wrong, opened", "?level=warn": "engine failed, plan still wrong", "?level=error": "engine failed",
+		"?room=core": "engine failed, plan still wrong", "?room=memory&level=info": "opened", "?room=memory&level=error": "",
+	} {
+		body := c.get("/log" + query).body
+		var texts []string
+		for _, part := range strings.Split(body, `<span class="words">`)[1:] {
+			text, _, _ := strings.Cut(part, "<")
+			texts = append(texts, text)
+		}
+		if got := strings.Join(texts, ", "); got != want {
+			t.Errorf("%s shows %q", query, got)
+		}
+		if strings.Contains(body, private) || strings.Contains(body, "<script>alert") || strings.Contains(body, "thought") {
+			t.Errorf("%s shows what is not to be shown: %s", query, body)
+		}
+	}
+	has(t, c.get("/log?level=warn").body, `<option selected>warn</option>`, "<b>status</b> 503", `<span class="mark bad">ERROR</span>`)
+	if r := c.get("/log?level=debug"); r.status != 400 {
+		t.Errorf("lines for debugging: %d", r.status)
+	}
+}
+
+// TestLiveLog: an open page gets the lines that come.
+func TestLiveLog(t *testing.T) {
+	w := newWorld(t)
+	w.lines = []Line{{Number: 1, Time: w.clock(), Level: "ERROR", Room: "memory", Text: "before"}}
+	c := w.in()
+	r, err := c.Do(c.request("GET", "/log/live?level=error", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	lines := bufio.NewScanner(r.Body)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "retry") {
+	}
+	for lines.Scan() && lines.Text() != "" {
+	}
+	w.mu.Lock()
+	w.lines = append(w.lines, Line{Number: 2, Time: w.now, Level: "INFO", Text: "more"}, Line{Number: 3, Time: w.now, Level: "ERROR", Text: "after"})
+	w.mu.Unlock()
+	for lines.Scan() && lines.Text() != "event: log" {
+	}
+	if lines.Scan(); !strings.Contains(lines.Text(), "after") {
+		t.Errorf("it gets %q, %v", lines.Text(), lines.Err())
+	}
+}
