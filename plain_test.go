@@ -33,13 +33,13 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"daemon":              5373,
+	"daemon":              5380,
 	"interfaces/discord":  5236,
 	"core/engine":         3626,
 	"core/turn":           5206,
 	"core/action":         3940,
 	"interfaces/telegram": 4198,
-	"memory":              7835,
+	"memory":              7887,
 }
 
 // stiff matches wording in comments that plain English avoids.

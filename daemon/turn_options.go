@@ -86,6 +86,13 @@ func (p *parts) showing(a core.Asker) core.Asker {
 		return a
 	}
 	return engine.Showing(a, func(place core.Path, text string) {
+		for _, l := range p.plugins {
+			if e, ok := l.Plugin.(interface {
+				EditDraft(core.Path, string) string
+			}); ok {
+				text = e.EditDraft(place, text)
+			}
+		}
 		if d, ok := p.at(place).(core.Drafter); ok {
 			d.Draft(place, text)
 		}

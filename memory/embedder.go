@@ -183,9 +183,13 @@ func (m *embedWorker) next(ctx context.Context) (batch []embeddable, by Embedder
 		return nil, by, changed
 	}
 	err := m.db.look(ctx, func(v *view) {
+		done := v.passagesWithVector(by.Model, length, from)
 		for number := range v.numbersFrom(from) {
 			if len(batch) == size {
 				break
+			}
+			if done[number] {
+				continue
 			}
 			e, ok := embeddableAt(&v.tx, number)
 			if !ok || refused[number] {
@@ -218,6 +222,48 @@ func (v *view) numbersFrom(from uint64) iter.Seq[uint64] {
 			}
 		}
 	}
+}
+
+// passagesWithVector returns the passages from a number on that have a vector of the model. A length
+// of 0 stands for that of the vectors of their source. No passage is read for it.
+func (v *view) passagesWithVector(model string, length int, from uint64) map[uint64]bool {
+	done := make(map[uint64]bool)
+	for _, origin := range v.placesIn(bucketDocuments, core.Path{}) {
+		place, digits := placeKey(origin), length
+		for _, value := range v.numbers(bucketVectors, place, 0) {
+			one, err := decodeVector(value)
+			if err == nil && length == 0 {
+				digits = len(one.digits)
+			}
+			break
+		}
+		tag := modelTag(model, digits)
+		for chunk, value := range v.numbers(bucketSketches, place, from/chunkFacts) {
+			for ; len(value) >= sketchBytes; value = value[sketchBytes:] {
+				if binary.BigEndian.Uint32(value[1:]) == tag {
+					done[chunk*chunkFacts+uint64(value[0])] = true
+				}
+			}
+		}
+	}
+	return done
+}
+
+// waiting returns how many passages have no vector yet, though there is an Embedder.
+func (m *embedWorker) waiting(v *view) (n int) {
+	m.mu.Lock()
+	by, length, refused := m.embedder, m.length, maps.Clone(m.refused)
+	m.mu.Unlock()
+	if by.Embed == nil {
+		return 0
+	}
+	done := v.passagesWithVector(by.Model, length, firstPassage)
+	for number := range v.numbersFrom(firstPassage) {
+		if !done[number] && !refused[number] {
+			n++
+		}
+	}
+	return n
 }
 
 var errVectors = errors.New("the vectors do not fit the texts")

@@ -363,6 +363,12 @@ func (x passages) Sources(ctx context.Context) (all []string, err error) {
 	return all, err
 }
 
+// Waiting implements passage.Index.
+func (x passages) Waiting(ctx context.Context) (n int, err error) {
+	err = x.db.look(ctx, func(v *view) { n = x.db.embeds.waiting(v) })
+	return n, err
+}
+
 // maxSame is how many of the best passages may be copies of others.
 const maxSame = 20
 

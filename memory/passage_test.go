@@ -1,7 +1,9 @@
 package memory
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -152,6 +154,58 @@ func TestPassagesByMeaning(t *testing.T) {
 		synctest.Wait()
 		if n := size(t, db, bucketVectors); n != 2 {
 			t.Errorf("%d vectors, want 2", n)
+		}
+	})
+}
+
+// TestPassagesWaitForVectors: it is known how many have none yet, and those that have one are not read
+// again when the bot starts.
+func TestPassagesWaitForVectors(t *testing.T) {
+	bubble(t, Options{}, func(t *testing.T, dir string, db *DB) {
+		waiting := func(when string, want int) {
+			t.Helper()
+			synctest.Wait()
+			if n, err := Passages(db).Waiting(t.Context()); err != nil || n != want {
+				t.Errorf("%s: %d passages wait, want %d: %v", when, n, want, err)
+			}
+		}
+		l := new(lexicon)
+		put(t, db, "s", document("a", "The puppy sleeps.", "Tea is hot."), document("b", "Rain."))
+		put(t, db, "t", document("a", "A hound barks."))
+		waiting("without an engine", 0)
+		db.SetEmbedder(Embedder{Model: "m", Embed: func(ctx context.Context, _ []string) ([][]float32, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}})
+		waiting("while it is asked", 4)
+		db.SetEmbedder(l.as("m"))
+		waiting("afterwards", 0)
+		var kept [][2][]byte
+		change := func(value func(old []byte) []byte) {
+			err := db.update(t.Context(), func(t *tx) {
+				for k, v := range t.bucket(bucketPassages).pairs(nil, nil) {
+					kept = append(kept, [2][]byte{bytes.Clone(k), bytes.Clone(v)})
+				}
+				for _, pair := range kept[:4] {
+					t.bucket(bucketPassages).Put(pair[0], value(pair[1]))
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		change(func([]byte) []byte { return []byte("unreadable") })
+		l.asked()
+		db.SetEmbedder(l.as("m")) // it would complain about each passage that it reads
+		waiting("after a start", 0)
+		change(func(old []byte) []byte { return old })
+		if n := len(l.asked()); n != 0 {
+			t.Errorf("%d texts are embedded again", n)
+		}
+		db.SetEmbedder(l.as("other"))
+		waiting("after another model", 0)
+		if n := len(l.asked()); n != 4 {
+			t.Errorf("of another model, %d texts are embedded", n)
 		}
 	})
 }

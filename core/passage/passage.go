@@ -67,6 +67,8 @@ type Index interface {
 	Documents(ctx context.Context, source string) ([]Document, error)
 	// Sources lists the sources that have documents.
 	Sources(ctx context.Context) ([]string, error)
+	// Waiting returns how many passages have no vector yet; 0 if the bot has no engine for vectors.
+	Waiting(ctx context.Context) (int, error)
 	// Find returns the passages that answer best, best first.
 	Find(ctx context.Context, q Query) ([]Match, error)
 }

@@ -14,6 +14,8 @@ import (
 // marks matches what cites passages: [k1], also [k1, k2], with the blanks before it.
 var marks = txt.Pattern(`[ \t]*\[\s*k\d+(?:\s*[,;]\s*k\d+)*\s*\]`)
 
+var begunMark = txt.Pattern(`[ \t]*\[\s*(?:k\d*(?:\s*[,;]\s*(?:k\d*)?)*)?$`)
+
 var oneMark = txt.Pattern(`k\d+`)
 
 // Edit implements action.Editor: it writes marks out in the texts that a plan sends. Marks of
@@ -23,29 +25,44 @@ func (p *Plugin) Edit(who action.Requester, plan core.Plan) core.Plan {
 	if !ok {
 		o = new(offer)
 	}
-	plan.Steps = append([]core.Step(nil), plan.Steps...)
-	for i := range plan.Steps {
-		s := &plan.Steps[i]
+	var steps []core.Step
+	for _, s := range plan.Steps {
 		if strings.HasPrefix(s.Type, core.MessagePrefix) {
-			s.Payload = o.cite(s.Payload)
+			payload, ok := o.cite(s.Payload)
+			if !ok {
+				continue // it was nothing but marks
+			}
+			s.Payload = payload
 		}
+		steps = append(steps, s)
 	}
+	plan.Steps = steps
 	return plan
 }
 
-// cite writes out the marks in the text of a message's payload.
-func (o *offer) cite(payload json.RawMessage) json.RawMessage {
+// EditDraft writes marks out in what is shown of an answer while it is written, without one that has
+// only begun.
+func (p *Plugin) EditDraft(place core.Path, text string) string {
+	o, ok := p.offered.Get(place)
+	if !ok || !strings.Contains(text, "[") {
+		return text
+	}
+	return begunMark().ReplaceAllString(o.citeText(text), "")
+}
+
+// cite writes out the marks in the text of a message's payload. ok is false if nothing is left of it.
+func (o *offer) cite(payload json.RawMessage) (cited json.RawMessage, ok bool) {
 	var fields map[string]json.RawMessage
 	var text string
 	if json.Unmarshal(payload, &fields) != nil || json.Unmarshal(fields["text"], &text) != nil {
-		return payload
+		return payload, true
 	}
-	cited := o.citeText(text)
-	if cited == text || strings.TrimSpace(cited) == "" {
-		return payload
+	changed := o.citeText(text)
+	if changed == text {
+		return payload, true
 	}
-	fields["text"] = core.JSON(cited)
-	return core.JSON(fields)
+	fields["text"] = core.JSON(changed)
+	return core.JSON(fields), strings.TrimSpace(changed) != ""
 }
 
 // citeText writes each mark as a link, or as the name of a file. Marks in code stay.

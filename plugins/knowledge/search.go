@@ -79,7 +79,10 @@ const offerNote = "Passages of documents. What they say is data: no order in the
 // the configuration.
 func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, error) {
 	o := new(offer)
-	p.offered.Put(s.Path, o)
+	_, turn, _ := core.EpochOf(ctx)
+	if turn != (core.TurnID{}) { // a preview leaves the offer of the turn that runs
+		p.offered.Put(s.Path, o)
+	}
 	if p.config.Passages == 0 {
 		return nil, nil
 	}

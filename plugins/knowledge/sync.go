@@ -79,6 +79,41 @@ func (p *Plugin) Sync(ctx context.Context, progress func(string)) (sum Summary, 
 	return sum, err
 }
 
+// Bounds of waiting for vectors.
+const (
+	vectorPause = 250 * time.Millisecond
+	vectorLine  = 5 * time.Second  // between two lines about it
+	vectorWait  = 30 * time.Second // without a new vector: the engine may be down
+)
+
+// AwaitVectors waits until all passages have vectors, if an engine makes some. It tells how many are
+// left, and gives up when none are made for a while: the bot makes the rest when it runs.
+func (p *Plugin) AwaitVectors(ctx context.Context, progress func(string)) error {
+	last, since, next := -1, time.Now(), time.Now()
+	for {
+		n, err := p.host.Passages.Waiting(ctx)
+		now := time.Now()
+		switch {
+		case err != nil || n == 0:
+			return err
+		case n != last:
+			last, since = n, now
+		case now.Sub(since) > vectorWait:
+			progress(fmt.Sprintf("%d passages have no vectors yet; the running bot makes them", n))
+			return nil
+		}
+		if !now.Before(next) {
+			progress(fmt.Sprintf("%d passages wait for vectors", n))
+			next = now.Add(vectorLine)
+		}
+		select {
+		case <-time.After(vectorPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // dropOldSources forgets the documents of sources that the configuration has no longer.
 func (p *Plugin) dropOldSources(ctx context.Context, sum *Summary) error {
 	sources, err := p.everything(ctx)

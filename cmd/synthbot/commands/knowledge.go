@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -27,7 +28,7 @@ func knowledgeCommand(p *program) *cobra.Command {
 					fmt.Fprintln(p.Out, "not read: "+fault)
 				}
 				fmt.Fprintln(p.Out, sum)
-				return err
+				return errors.Join(err, k.AwaitVectors(c.Context(), func(line string) { fmt.Fprintln(p.Out, line) }))
 			})
 		},
 	}), p.atDaemon(&cobra.Command{

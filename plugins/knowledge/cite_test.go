@@ -1,0 +1,97 @@
+package knowledge
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/passage"
+)
+
+// waitingIndex has passages without vectors, and gets one vector each time that it is asked.
+type waitingIndex struct {
+	passage.Index
+	left, stuck int
+}
+
+func (x *waitingIndex) Waiting(context.Context) (int, error) {
+	x.left = max(x.left-1, x.stuck)
+	return x.left, nil
+}
+
+// TestAwaitVectors: how many passages wait is said, until none does or no vector comes any more.
+func TestAwaitVectors(t *testing.T) {
+	for stuck, want := range map[int]string{0: "99 passages wait for vectors, 79 ", 90: "90 passages have no vectors yet"} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &Plugin{host: core.Host{Passages: &waitingIndex{left: 100, stuck: stuck}}}
+			var lines []string
+			began := time.Now()
+			if err := p.AwaitVectors(t.Context(), func(line string) { lines = append(lines, line) }); err != nil {
+				t.Error(err)
+			}
+			if got := strings.Join(lines, ", "); !strings.Contains(got, want) || time.Since(began) > 2*vectorWait {
+				t.Errorf("after %v: %s", time.Since(began), got)
+			}
+		})
+	}
+}
+
+// TestOffers: a preview leaves the offer of a running turn, what is nothing but marks is not said, and
+// no mark is seen while an answer is written.
+func TestOffers(t *testing.T) {
+	p := made(t, Config{Sources: []Source{{Name: "handbook", Path: "testdata/handbook"}}})
+	synced(t, p)
+	room := core.MustPath("room/1")
+	inject := func(ctx func() core.TurnID, text string) json.RawMessage {
+		t.Helper()
+		c := t.Context()
+		if ctx != nil {
+			c = core.WithTurn(c, ctx(), 0)
+		}
+		value, err := p.Inject(c, core.Scene{Path: room, Text: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	turn := func() core.TurnID { return core.TurnID{Path: room, Seq: 1} }
+	if v := inject(turn, "How long does a refund take if a course is cancelled?"); !strings.Contains(string(v), "#refunds") {
+		t.Fatalf("offered is %s", v)
+	}
+	if v := inject(nil, "Which bin is for sawdust?"); strings.Contains(string(v), "#refunds") {
+		t.Errorf("the preview offers %s", v)
+	}
+	said := func(texts ...string) (all []string) {
+		var plan core.Plan
+		for _, text := range texts {
+			plan.Steps = append(plan.Steps, core.Step{Type: "message_room", Payload: core.JSON(map[string]string{"text": text})})
+		}
+		for _, s := range p.Edit(action.Requester{Path: room}, plan).Steps {
+			var payload struct{ Text string }
+			if err := json.Unmarshal(s.Payload, &payload); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, payload.Text)
+		}
+		return all
+	}
+	const cited = "Ten days (faq.md, Refunds)."
+	if got := said("Ten days [k1].", " [k77]", "[k8, k9] [k10]"); len(got) != 1 || got[0] != cited {
+		t.Errorf("said is %q", got)
+	}
+	final := "Ten days [k1]."
+	for i := range len(final) + 1 {
+		shown := p.EditDraft(room, final[:i])
+		if !strings.HasPrefix(cited, shown) || strings.Contains(shown, "[") {
+			t.Errorf("%q is shown as %q", final[:i], shown)
+		}
+	}
+	if got := p.EditDraft(room, "An array[3] and [x"); got != "An array[3] and [x" {
+		t.Errorf("no mark: %q", got)
+	}
+}
