@@ -3,6 +3,7 @@ package knowledge
 import (
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 
 	"synthbot/core"
@@ -73,28 +74,17 @@ func (o *offer) citeText(text string) string {
 		var cited []string
 		for _, m := range oneMark().FindAllString(found, -1) {
 			for i := range o.passages {
-				if m == mark(i) {
-					cited = append(cited, citation(&o.passages[i]))
+				c := citation(&o.passages[i])
+				if m == mark(i) && !slices.Contains(cited, c) {
+					cited = append(cited, c)
 				}
 			}
 		}
-		cited = unique(cited)
 		if len(cited) == 0 {
 			return ""
 		}
 		return " (" + strings.Join(cited, ", ") + ")"
 	})
-}
-
-func unique(list []string) (kept []string) {
-	seen := make(map[string]bool)
-	for _, s := range list {
-		if !seen[s] {
-			kept = append(kept, s)
-		}
-		seen[s] = true
-	}
-	return kept
 }
 
 const labelMost = 60

@@ -45,19 +45,24 @@ type section struct {
 	blocks []block
 }
 
-// cut makes passages of a Markdown or plain text. name is the title of a text without one.
-func cut(text, name string) []passage.Passage {
-	r := &reader{lines: strings.Split(text, "\n"), slugs: make(map[string]int)}
-	r.open(0, name, "")
-	r.frontMatter()
-	r.read()
+// cut makes passages of a Markdown or plain text, without the blocks to drop. name is the title of a
+// text without one.
+func cut(text, name string, drop frame) []passage.Passage {
 	var all []passage.Passage
-	for _, s := range dropRepeated(r.sections) {
+	for _, s := range dropRepeated(sectionsOf(text, name), drop) {
 		for _, text := range s.pack() {
 			all = append(all, passage.Passage{Title: txt.Clip(s.title, titleMost), Anchor: s.anchor, Text: text})
 		}
 	}
 	return all
+}
+
+func sectionsOf(text, name string) []section {
+	r := &reader{lines: strings.Split(text, "\n"), slugs: make(map[string]int)}
+	r.open(0, name, "")
+	r.frontMatter()
+	r.read()
+	return r.sections
 }
 
 // reader reads a text line by line.
@@ -248,7 +253,7 @@ const (
 	repeatedFrom = 3
 )
 
-func dropRepeated(sections []section) []section {
+func dropRepeated(sections []section, drop frame) []section {
 	count := make(map[string]int)
 	for _, s := range sections {
 		for _, b := range s.blocks {
@@ -260,7 +265,7 @@ func dropRepeated(sections []section) []section {
 		var kept []block
 		for _, b := range s.blocks {
 			often := len(b.text) < repeatedMost && count[b.text] >= repeatedFrom
-			if !often || !seen[b.text] {
+			if (!often || !seen[b.text]) && !drop[framing(b.text)] {
 				kept = append(kept, b)
 			}
 			seen[b.text] = true

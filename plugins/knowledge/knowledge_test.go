@@ -1,13 +1,16 @@
 package knowledge
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/passage"
 	"synthbot/plugins/plugintest"
 )
 
@@ -78,6 +81,40 @@ func TestSync(t *testing.T) {
 	if sum := synced(t, p); sum.Removed != 2 {
 		t.Errorf("under another name: %+v", sum)
 	}
+}
+
+// TestFrames: what many documents of a source have in common is kept in one of them.
+func TestFrames(t *testing.T) {
+	dir := t.TempDir()
+	topics := []string{"keys", "ladders", "bicycles", "windows", "lamps"}
+	page := func(i int, topic string) string {
+		return fmt.Sprintf("Home | Shop | Imprint of the society\n\n# %s\n\nAll about %s is written here, in room %d.\n\nAsk the office first.\n\nPage %d of 5, printed on 3.%d.2026\n", topic, topic, i, i, i)
+	}
+	for i, topic := range topics {
+		write(t, dir, map[string]string{topic + ".md": page(i, topic)})
+	}
+	p := made(t, Config{Sources: []Source{{Name: "s", Path: dir}, {Name: "two", Path: t.TempDir()}}})
+	synced(t, p)
+	finds := func(text string, want ...string) {
+		t.Helper()
+		found, err := p.find(t.Context(), []string{"s"}, text, passage.Words, 20)
+		var names []string
+		for _, m := range found {
+			names = append(names, m.Document)
+		}
+		slices.Sort(names)
+		if err != nil || !slices.Equal(names, want) {
+			t.Errorf("%q finds %q, want %q: %v", text, names, want, err)
+		}
+	}
+	finds("imprint shop", "bicycles.md")
+	finds("printed page", "bicycles.md")
+	finds("ask office", "bicycles.md")
+	finds("ladders", "ladders.md")
+	write(t, dir, map[string]string{"stairs.md": page(7, "stairs")}) // one that comes later
+	synced(t, p)
+	finds("stairs", "stairs.md")
+	finds("imprint shop", "bicycles.md")
 }
 
 func TestConform(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -126,8 +127,12 @@ func (p *Plugin) dropOldSources(ctx context.Context, sum *Summary) error {
 			continue
 		}
 		documents, err := p.host.Passages.Documents(ctx, name)
+		var gone []string
+		for _, d := range documents {
+			gone = append(gone, d.Name)
+		}
 		if err == nil {
-			err = p.host.Passages.DropDocuments(ctx, name, namesOf(documents)...)
+			err = p.host.Passages.DropDocuments(ctx, name, gone...)
 		}
 		if err != nil {
 			return err
@@ -135,13 +140,6 @@ func (p *Plugin) dropOldSources(ctx context.Context, sum *Summary) error {
 		sum.Removed += len(documents)
 	}
 	return nil
-}
-
-func namesOf(documents []passage.Document) (names []string) {
-	for _, d := range documents {
-		names = append(names, d.Name)
-	}
-	return names
 }
 
 // fault logs what is wrong with a document, once until it changes.
@@ -168,6 +166,7 @@ type sourceReader struct {
 	source   *Source
 	progress func(string)
 	sum      *Summary
+	framed   map[string]string // see frames
 	batch    []passage.Document
 	size     int
 }
@@ -194,13 +193,13 @@ func (r *sourceReader) run(ctx context.Context) error {
 		}
 		delete(known, f.name)
 	}
-	var gone []string
-	for name := range known {
-		gone = append(gone, name)
-	}
+	gone := slices.Collect(maps.Keys(known))
 	r.sum.Removed += len(gone)
 	if err := r.host.Passages.DropDocuments(ctx, r.source.Name, gone...); err != nil {
 		return err
+	}
+	if len(changed) > 0 {
+		r.framed = r.frames(ctx, files)
 	}
 	for i, f := range changed {
 		if err := r.readOne(ctx, f); err != nil {
@@ -272,7 +271,7 @@ func (r *sourceReader) folder() (files []file, err error) {
 }
 
 // readerVersion changes when documents are cut in another way: then all are read again.
-const readerVersion = "1"
+const readerVersion = "2"
 
 func validName(name string) bool {
 	return strings.ToValidUTF8(name, "") == name && txt.Line(name) == name
@@ -319,7 +318,7 @@ func (r *sourceReader) readOne(ctx context.Context, f file) error {
 		r.sum.Faults = append(r.sum.Faults, r.source.Name+"/"+f.name+": "+err.Error())
 	} else {
 		d.Language = r.language.LanguageOf(text)
-		d.Passages = cut(text, titleOf(f.name))
+		d.Passages = cut(text, titleOf(f.name), r.drops(f.name))
 	}
 	r.sum.Changed++
 	r.sum.Passages += len(d.Passages)

@@ -159,7 +159,7 @@ func (p *Plugin) index(ctx context.Context, id string, e entry) error {
 	p.languages.Store(nil)
 	return p.host.Passages.PutDocuments(ctx, taughtIn(e.Group), passage.Document{
 		Name: id, Stamp: e.stamp(), Language: p.language.LanguageOf(e.Text), Time: e.Time,
-		Passages: cut(e.Text, e.question),
+		Passages: cut(e.Text, e.question, nil),
 	})
 }
 
@@ -210,9 +210,8 @@ func (p *Plugin) syncTaught(ctx context.Context) error {
 	wanted := make(map[string]map[string]entry) // by source and id
 	questions := make(map[string]string)
 	for i := range items {
-		id, ok := strings.CutPrefix(items[i].Key, questionPrefix)
-		var question string
-		if ok && items[i].Decode(&question) == nil {
+		question := ""
+		if id, ok := strings.CutPrefix(items[i].Key, questionPrefix); ok && items[i].Decode(&question) == nil {
 			questions[id] = question
 		}
 	}
