@@ -1,11 +1,13 @@
 package knowledge
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/memory"
 	"synthbot/plugins/plugintest"
 )
 
@@ -29,6 +31,58 @@ func TestPrivateQuestionsStay(t *testing.T) {
 	var out strings.Builder
 	if err := p.Gaps(t.Context(), &out); err != nil || strings.Count(out.String(), "am I ill?") != 2 {
 		t.Errorf("listed is %q: %v", out.String(), err)
+	}
+}
+
+// TestExportAndBackup: what somebody taught, said to be taught, or asked is in their export and in nobody
+// else's, and a backup has all from which the index is made again.
+func TestExportAndBackup(t *testing.T) {
+	p, h, ask, reply := escalating(t)
+	data := ask("ann", "What is the number of the wardrobe?")
+	reply(data, "Seventeen are there.")
+	reply(data, "remember this answer")
+	ask("bob", "Who feeds the dragon?")
+	exported := func(person string) string {
+		t.Helper()
+		var out strings.Builder
+		if err := h.DB.Export(t.Context(), &out, core.MustPath("room/@user/"+person)); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	for _, tc := range []struct{ person, has, hasNot string }{
+		{"ann", "number of the wardrobe", "dragon"}, {"bob", "feeds the dragon", "wardrobe"},
+		{"jay", "Seventeen are there", "dragon"}, {"jay", `"taught `, "wardrobe"},
+	} {
+		got := exported(tc.person)
+		if !strings.Contains(got, tc.has) || strings.Contains(got, tc.hasNot) {
+			t.Errorf("the export of %s lacks %q or has %q:\n%s", tc.person, tc.has, tc.hasNot, got)
+		}
+	}
+	dir := t.TempDir()
+	if err := h.DB.Backup(filepath.Join(dir, memory.FileName)); err != nil {
+		t.Fatal(err)
+	}
+	db, err := memory.Open(dir, memory.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	host := h.Host
+	host.Items, host.Reader, host.Passages = db.Items("knowledge"), db, memory.Passages(db)
+	if err := host.Passages.DropDocuments(t.Context(), "taught room/ann", data[len("knowledge:"):][:entryID]); err != nil {
+		t.Fatal(err)
+	}
+	if p, err = New(host, p.config); err != nil {
+		t.Fatal(err)
+	}
+	synced(t, p)
+	found, err := p.find(t.Context(), p.visible(core.MustPath("room/ann")), "wardrobe seventeen", "", 5)
+	if err != nil || len(found) != 1 || found[0].Text != "Seventeen are there." {
+		t.Errorf("the backup finds %+v: %v", found, err)
+	}
+	if all := listed(t, p); !strings.Contains(all, "dragon") || strings.Contains(all, "wardrobe") {
+		t.Errorf("open in the backup: %s", all)
 	}
 }
 
