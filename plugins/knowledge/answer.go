@@ -92,11 +92,8 @@ func (p escalation) keepAnswer(ctx context.Context, m *core.Message, g *gap) (st
 		return "I cannot tell who you are here.", nil
 	}
 	text, owner, err := p.messageText(ctx, g.In, g.Answer)
-	if err != nil {
-		return "", err
-	}
-	if text == "" {
-		return "That answer was deleted.", nil
+	if err != nil || text == "" {
+		return "That answer was deleted.", err
 	}
 	e := entry{Text: clean(text), Group: groupOf(g.Place), Time: p.host.Clock(), question: g.Question}
 	lesson := lesson{id: g.id[:entryID], entry: e, owner: owner, teacher: teacher, place: m.Path, asker: g.owner}

@@ -105,7 +105,7 @@ func BenchmarkBig(b *testing.B) {
 	took := func(what string, do func()) {
 		began := time.Now()
 		do()
-		b.Logf("%s: %v", what, time.Since(began).Round(10*time.Microsecond))
+		fmt.Printf("%s: %v\n", what, time.Since(began).Round(10*time.Microsecond))
 	}
 	indexSize := func() (size int64) {
 		_ = filepath.Walk(data, func(_ string, info os.FileInfo, err error) error {
@@ -131,12 +131,12 @@ func BenchmarkBig(b *testing.B) {
 			}
 			slowest = max(slowest, time.Since(at))
 		}
-		b.Logf("query %q: %v on average, %v at most", mode, (time.Since(began) / queries).Round(10*time.Microsecond), slowest.Round(10*time.Microsecond))
+		fmt.Printf("query %q: %v on average, %v at most\n", mode, (time.Since(began) / queries).Round(10*time.Microsecond), slowest.Round(10*time.Microsecond))
 	}
 	db, p := open()
-	took("first sync", func() { b.Log(synced(b, p)) })
-	took("unchanged sync", func() { b.Log(synced(b, p)) })
-	b.Logf("%d MB of text, %d MB of index: %.2f", text>>20, indexSize()>>20, float64(indexSize())/float64(text))
+	took("first sync", func() { fmt.Println(synced(b, p)) })
+	took("unchanged sync", func() { fmt.Println(synced(b, p)) })
+	fmt.Printf("%d MB of text, %d MB of index: %.2f\n", text>>20, indexSize()>>20, float64(indexSize())/float64(text))
 	query(p, passage.Words)
 	took("small talk", func() {
 		for range 1000 {
@@ -151,7 +151,7 @@ func BenchmarkBig(b *testing.B) {
 			b.Fatal(err)
 		}
 	})
-	b.Logf("with vectors, %d MB of index: %.2f", indexSize()>>20, float64(indexSize())/float64(text))
+	fmt.Printf("with vectors, %d MB of index: %.2f\n", indexSize()>>20, float64(indexSize())/float64(text))
 	query(p, passage.Both)
 	if err := db.Close(); err != nil {
 		b.Fatal(err)

@@ -50,7 +50,7 @@ type Rating struct {
 
 // Rate asks all questions in one mode.
 func (p *Plugin) Rate(ctx context.Context, questions []Question, mode passage.Mode) (r Rating, err error) {
-	sources, err := p.everything(ctx)
+	sources, err := p.host.Passages.Sources(ctx)
 	if err != nil {
 		return r, err
 	}
@@ -123,7 +123,7 @@ func (p *Plugin) Eval(ctx context.Context, out io.Writer, questions []Question) 
 
 // Look prints what is found for a text, as the model would find it.
 func (p *Plugin) Look(ctx context.Context, out io.Writer, text string) error {
-	sources, err := p.everything(ctx)
+	sources, err := p.host.Passages.Sources(ctx)
 	if err != nil {
 		return err
 	}

@@ -56,14 +56,10 @@ func (p escalation) noteGap(ctx context.Context, c *core.Call, query string) err
 	}
 	sum := sha256.Sum256([]byte(owner.String() + "\n" + strings.ToLower(g.Question)))
 	g.id = hex.EncodeToString(sum[:8])
-	err = core.EditItem(ctx, p.host.Items, owner, gapPrefix+g.id, func(known *gap) (bool, error) {
-		if known.Answered.IsZero() {
-			*known = g
-		}
-		return true, nil
-	})
-	if err == nil {
-		err = core.PutItem(ctx, p.host.Items, c.Path, gapMark+g.id, struct{}{})
+	known, _, err := core.GetItem[gap](ctx, p.host.Items, owner, gapPrefix+g.id)
+	if err == nil && known.Answered.IsZero() {
+		err = p.host.Items.PutAll(ctx,
+			core.NewItem(owner, gapPrefix+g.id, g), core.NewItem(c.Path, gapMark+g.id, struct{}{}))
 	}
 	if err != nil || !p.escalates(c) {
 		return err
@@ -180,6 +176,12 @@ func (p escalation) gaps(ctx context.Context) (gaps []gap, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("gaps: %w", err)
 	}
+	marks := make(map[string]core.Path)
+	for i := range items {
+		if id, ok := strings.CutPrefix(items[i].Key, gapMark); ok {
+			marks[id] = items[i].Path
+		}
+	}
 	var gone []core.Item
 	for i := range items {
 		id, ok := strings.CutPrefix(items[i].Key, gapPrefix)
@@ -187,16 +189,22 @@ func (p escalation) gaps(ctx context.Context) (gaps []gap, err error) {
 		if !ok || items[i].Decode(&g) != nil {
 			continue
 		}
-		isMark := func(m core.Item) bool { return m.Path == g.Place && m.Key == gapMark+id }
-		isOld := !g.Answered.IsZero() && p.host.Clock().Sub(g.Answered) > gapKeeps
-		if isOld || !slices.ContainsFunc(items, isMark) {
-			gone = append(gone, core.NewItem(g.owner, items[i].Key, nil), core.NewItem(g.Place, gapMark+id, nil))
+		g.Place = marks[id] // which may have moved
+		if g.Place.IsZero() || !g.Answered.IsZero() && p.host.Clock().Sub(g.Answered) > gapKeeps {
+			gone = append(gone, core.NewItem(g.owner, items[i].Key, nil))
 			continue
 		}
 		gaps = append(gaps, g)
+		delete(marks, id)
+	}
+	for id, place := range marks { // of those, and of people who were forgotten
+		gone = append(gone, core.NewItem(place, gapMark+id, nil))
 	}
 	sorting.SortStable(gaps, func(a, b gap) int { return b.Time.Compare(a.Time) })
-	return gaps, p.host.Items.PutAll(ctx, gone...)
+	if len(gone) > 0 {
+		err = p.host.Items.PutAll(ctx, gone...)
+	}
+	return gaps, err
 }
 
 // gap finds a question by its id.
@@ -225,10 +233,8 @@ func (p escalation) closeGaps(ctx context.Context, source, id string) error {
 			return err
 		}
 		if slices.ContainsFunc(found, func(m passage.Match) bool { return m.Document == id && fits(&m) }) {
-			err := p.host.Items.PutAll(ctx,
-				core.NewItem(g.owner, gapPrefix+g.id, nil), core.NewItem(g.Place, gapMark+g.id, nil))
-			if err != nil {
-				return fmt.Errorf("gap: %w", err)
+			if err := core.PutItem(ctx, p.host.Items, g.owner, gapPrefix+g.id, nil); err != nil {
+				return err
 			}
 		}
 	}

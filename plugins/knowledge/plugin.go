@@ -89,11 +89,6 @@ func (p *Plugin) visible(place core.Path) (sources []string) {
 	return sources
 }
 
-// everything lists all sources, for admins.
-func (p *Plugin) everything(ctx context.Context) ([]string, error) {
-	return p.host.Passages.Sources(ctx)
-}
-
 // find returns the passages that answer a text best; none if no word of it carries meaning.
 func (p *Plugin) find(
 	ctx context.Context, sources []string, text string, mode passage.Mode, n int,
@@ -121,7 +116,7 @@ func (p *Plugin) find(
 
 // findLanguages lists the languages of all documents, and keeps them.
 func (p *Plugin) findLanguages(ctx context.Context) (languages []string, err error) {
-	sources, err := p.everything(ctx)
+	sources, err := p.host.Passages.Sources(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("sources: %w", err)
 	}

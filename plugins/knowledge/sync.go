@@ -73,6 +73,9 @@ func (p *Plugin) Sync(ctx context.Context, progress func(string)) (sum Summary, 
 	if err == nil {
 		err = p.syncTaught(ctx)
 	}
+	if err == nil {
+		_, err = escalation{p}.gaps(ctx)
+	}
 	if sum.Changed+sum.Removed > 0 {
 		p.languages.Store(nil)
 		p.host.Log.Info("documents read", "count", sum.Changed)
@@ -117,7 +120,7 @@ func (p *Plugin) AwaitVectors(ctx context.Context, progress func(string)) error 
 
 // dropOldSources forgets the documents of sources that the configuration has no longer.
 func (p *Plugin) dropOldSources(ctx context.Context, sum *Summary) error {
-	sources, err := p.everything(ctx)
+	sources, err := p.host.Passages.Sources(ctx)
 	if err != nil {
 		return err
 	}

@@ -228,7 +228,7 @@ func (p *Plugin) syncTaught(ctx context.Context) error {
 		}
 		wanted[source][id] = e
 	}
-	sources, err := p.everything(ctx)
+	sources, err := p.host.Passages.Sources(ctx)
 	if err != nil {
 		return err
 	}
