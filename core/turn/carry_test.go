@@ -563,6 +563,33 @@ func TestPreviewIsPrivateInPrivate(t *testing.T) {
 	}
 }
 
+// tardy is an injector that a turn does not wait for.
+type tardy struct{}
+
+func (tardy) Inject(ctx context.Context, _ core.Scene) (json.RawMessage, error) {
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+	}
+	return json.RawMessage(`"it rains"`), ctx.Err()
+}
+
+// TestPreviewIsWhole: nobody waits for it, so that it also holds what a turn would leave out.
+func TestPreviewIsWhole(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")), func(o *turn.Options) {
+		o.Plugins.Injectors = map[string]core.Injector{"weather": tardy{}}
+	})
+	p, err := b.Preview(t.Context(), said("1", "jay", "hi").Message, llm.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := p.Request().Messages[0].Text; !strings.Contains(text, "it rains") {
+		t.Errorf("it is %s", text)
+	}
+}
+
 // TestFilesOfCommands: they are sent before what is said, and what cannot be sent is said.
 func TestFilesOfCommands(t *testing.T) {
 	full := errors.New("no room")

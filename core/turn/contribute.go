@@ -75,7 +75,7 @@ func (in *input) contribute(ctx context.Context, s core.Scene) {
 		}})
 	}
 	if len(list) > 0 {
-		t.collect(ctx, contributionTime, list)
+		t.collect(ctx, cmp.Or(in.patience, contributionTime), list)
 	}
 	for _, w := range t.setup.Plugins.Withholders {
 		guard(t.log, "actions", func() { in.withheld = append(in.withheld, w.Withhold(s)...) })
@@ -140,13 +140,11 @@ func (t *turn) collect(ctx context.Context, limit time.Duration, list []contribu
 		select {
 		case take := <-answers[i]:
 			take()
-			continue
 		case <-ctx.Done():
-		}
-		select {
-		case take := <-answers[i]: // in time, though an earlier one was not
-			take()
-		default:
+			if len(answers[i]) > 0 { // in time, though an earlier one was not
+				(<-answers[i])()
+				continue
+			}
 			t.log.Warn("contribution left out: it is late", "plugin", c.plugin)
 		}
 	}

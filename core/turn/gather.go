@@ -19,11 +19,12 @@ type input struct {
 	settings Settings // that hold in the place
 	parts    prompt.Parts
 	gathered bool
-	unheard  string     // why a voice message was not understood; "": all were
-	said     core.Entry // what the message replies to, if the turn answers one
-	points   bool       // a message points at something that the bot said so
-	foreign  bool       // plugins added what strangers wrote
-	withheld []string   // actions that the prompt does not show
+	unheard  string        // why a voice message was not understood; "": all were
+	said     core.Entry    // what the message replies to, if the turn answers one
+	points   bool          // a message points at something that the bot said so
+	foreign  bool          // plugins added what strangers wrote
+	withheld []string      // actions that the prompt does not show
+	patience time.Duration // with plugins; 0: contributionTime
 }
 
 // load reads from the store what the prompt shows of the past.
