@@ -39,7 +39,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5206,
 	"core/action":         3940,
 	"interfaces/telegram": 4198,
-	"memory":              7887,
+	"memory":              7937,
 }
 
 // stiff matches wording in comments that plain English avoids.

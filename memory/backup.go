@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/memory/bolt"
+	"synthbot/memory/kv"
 )
 
 // WriteTo implements io.WriterTo: it writes a consistent copy of the database to w, while it
@@ -26,9 +27,36 @@ func (db *DB) WriteTo(w io.Writer) (n int64, err error) {
 // copyTo writes a consistent copy to a writer that does not block.
 func (db *DB) copyTo(w io.Writer) error {
 	return db.view(context.Background(), func(v *view) error {
-		_, err := v.Tx.(io.WriterTo).WriteTo(w)
-		return err
+		if file, ok := v.Tx.(io.WriterTo); ok {
+			_, err := file.WriteTo(w)
+			return err
+		}
+		return copyAsFile(v, w, filepath.Dir(db.engine.file))
 	})
+}
+
+// copyAsFile writes what an engine without a file stores as a file, which is first made in dir.
+func copyAsFile(v *view, w io.Writer, dir string) (err error) {
+	dir, err = os.MkdirTemp(dir, ".spool-*")
+	if err != nil {
+		return bolt.FileError(dir, err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	name := filepath.Join(dir, FileName)
+	file, err := bolt.Open(name, bolt.Options{NoSync: true, Scattered: []string{bucketPassageWords}})
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(kv.Copy(file, v, nil), file.Close()); err != nil {
+		return err
+	}
+	made, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer made.Close()
+	_, err = io.Copy(w, made)
+	return err
 }
 
 // Backup writes a consistent copy to file (0600), while the database is in use.
@@ -93,7 +121,7 @@ func checkCopy(dir, origin string) error {
 
 // startCheck checks the file in the background when it was not closed in order.
 func (db *DB) startCheck(ctx context.Context, o Options) {
-	if o.SkipCheck || !db.engine.unclean {
+	if o.SkipCheck || o.URL != "" || !db.engine.unclean {
 		return
 	}
 	db.starting.Go(func() {

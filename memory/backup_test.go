@@ -242,7 +242,7 @@ func TestUpgradeFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := newDB(db.engine.name, Options{})
-	if err := openFile(old, Options{}); err != nil {
+	if err := openEngine(old, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	faulty(t, old).onWrite(func([]byte, int64) (int, error) { return 0, syscall.EIO })

@@ -184,7 +184,7 @@ func TestTheNameIsWrittenWhenThereIsRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	db := newDB(old.engine.name, Options{})
-	if err := openFile(db, Options{}); err != nil {
+	if err := openEngine(db, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	d := faulty(t, db)

@@ -3,7 +3,7 @@
 // taken, what a fact is worth, and what a user may ask for is decided elsewhere.
 //
 // It keeps keys, formats and queries over a small ordered key-value interface (memory/kv),
-// whose engine is one bbolt file (memory/bolt).
+// whose engine is one bbolt file (memory/bolt) or a table of PostgreSQL (memory/postgres).
 //
 // The package is large because keys, formats and queries share one transaction: a
 // batch changes most buckets at once, and a person who is forgotten is deleted from all.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -71,7 +72,14 @@ func traces(t *testing.T, db *DB, words ...string) {
 	if _, _, err := db.Compact(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	content, err := os.ReadFile(db.engine.name)
+	file := db.engine.file
+	if os.Getenv(onPostgres) != "" {
+		file = filepath.Join(t.TempDir(), "backup.db")
+		if err := db.Backup(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

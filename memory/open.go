@@ -15,6 +15,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/memory/bolt"
+	"synthbot/memory/postgres"
 )
 
 // FileName is the name of the database within the data directory.
@@ -37,6 +38,9 @@ type Options struct {
 	BeforeJob func(job string)
 	// SkipCheck leaves out the check after an unclean stop.
 	SkipCheck bool
+	// URL, if set, is that of a PostgreSQL database, which stores everything instead of the
+	// file. It may hold a password. One bot at a time may use the database.
+	URL string
 	// NoSync leaves it to the system when what was written is durable, for tests.
 	NoSync bool
 }
@@ -72,7 +76,7 @@ type DB struct {
 // caller closes the DB.
 func Open(dir string, o Options) (*DB, error) {
 	db := newDB(filepath.Join(dir, FileName), o)
-	if err := openFile(db, o); err != nil {
+	if err := openEngine(db, o); err != nil {
 		return nil, err
 	}
 	if err := db.prepare(); err != nil {
@@ -92,7 +96,15 @@ func Open(dir string, o Options) (*DB, error) {
 	return db, nil
 }
 
-func openFile(db *DB, o Options) (err error) {
+func openEngine(db *DB, o Options) (err error) {
+	if o.URL != "" {
+		server, err := postgres.Open(context.Background(), o.URL, db.log)
+		if err != nil {
+			return err
+		}
+		db.engine.Engine, db.engine.name = server, server.Name()
+		return nil
+	}
 	db.engine.Engine, err = bolt.Open(db.engine.file, bolt.Options{
 		Log: db.log, NoSync: o.NoSync, Scattered: []string{bucketPassageWords},
 	})
@@ -126,7 +138,7 @@ func newDB(name string, o Options) *DB {
 	if o.OnFull == nil {
 		o.OnFull = func(bool) {}
 	}
-	db.space = &diskSpace{db: db, onFull: o.OnFull, failures: make(chan struct{}, 1)}
+	db.space = &diskSpace{db: db, onFull: o.OnFull, failures: make(chan struct{}, 1), remote: o.URL != ""}
 	db.pruning = &pruning{db: db, changed: make(chan struct{}, 1)}
 	db.SetConfig(o.Config)
 	return db

@@ -85,6 +85,7 @@ func (w *writer) try(g *groupCommit) (failed int, err error) {
 	w.watch.note(work{busy: true, slow: true})
 	var saved []uint64
 	err = w.transact(func(t *tx) error {
+		failed = -1
 		defer func() { saved = t.saved }()
 		for i := 0; ; i++ {
 			if i == len(g.jobs) && !g.sealed {
@@ -254,8 +255,13 @@ func updateAndView(ctx context.Context, db *DB, run func(*tx), f func(*view) err
 	var b kv.View
 	var begin error
 	err := db.write(ctx, &job{
-		run:     func(t *tx) error { run(t); return nil },
-		publish: func() { b, begin = db.engine.Begin(ctx) },
+		run: func(t *tx) error { run(t); return nil },
+		publish: func() {
+			b, begin = db.engine.Begin(ctx)
+			if begin == nil { // the first read begins it
+				begin = db.engine.guard(func() error { b.Bucket(bucketMeta).Get([]byte(metaSchema)); return nil })
+			}
+		},
 	})
 	if err = cmp.Or(err, begin); err != nil {
 		return err

@@ -25,10 +25,11 @@ type Engine interface {
 // Fault is the panic of an engine that cannot read for the reason Err.
 type Fault struct{ Err error }
 
-// MaxKey is the length of the longest key that an engine may have to store.
+// MaxKey is the length of the longest key that any engine stores.
 const MaxKey = 32768
 
-// View is a read of the map at one moment, for one goroutine. It must not change anything.
+// View is a read of the map at one moment, between its beginning and the end of its first Get
+// or Seek. It is for one goroutine, and must not change anything.
 type View interface {
 	Tx
 	End()

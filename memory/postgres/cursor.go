@@ -1,0 +1,84 @@
+package postgres
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// How many pairs a cursor reads at once: few at first, then more.
+const (
+	firstRead   = 16
+	longestRead = 512
+)
+
+// cursor is a kv.Cursor over a range of whole keys with one first byte.
+type cursor struct {
+	tx       *tx
+	from, to []byte     // to exclusive
+	rows     [][][]byte // key and value of what was read last, in the order of walking
+	at       int        // among rows; len(rows): there is none
+	backward bool       // the order of walking
+	limit    int        // of the last read
+}
+
+const (
+	readForward  = "select k, v from kv where k >= $1 and k < $2 order by k limit $3"
+	readBackward = "select k, v from kv where k >= $1 and k < $2 order by k desc limit $3"
+)
+
+// read reads the pairs between two keys, and goes to the first one in the order of walking.
+func (c *cursor) read(from, to []byte, backward bool, limit int) (k, v []byte) {
+	for key := range c.tx.dirty {
+		if key[0] == c.from[0] {
+			c.tx.flush("")
+			break
+		}
+	}
+	sql := readForward
+	if backward {
+		sql = readBackward
+	}
+	params := [][]byte{from, to, binary.BigEndian.AppendUint32(nil, uint32(limit))}
+	c.rows = c.tx.run(statement{sql, params, []uint32{oidBytes, oidBytes, oidInt}})[0].Rows
+	c.at, c.backward, c.limit = 0, backward, limit
+	return c.here()
+}
+
+func (c *cursor) here() (k, v []byte) {
+	if c.at >= len(c.rows) {
+		return nil, nil
+	}
+	return c.rows[c.at][0][1:], c.rows[c.at][1]
+}
+
+func (c *cursor) Seek(key []byte) (k, v []byte) {
+	return c.read(slices.Concat(c.from, key), c.to, false, firstRead)
+}
+
+func (c *cursor) Last() (k, v []byte) { return c.read(c.from, c.to, true, firstRead) }
+
+func (c *cursor) Next() (k, v []byte) { return c.step(false) }
+
+func (c *cursor) Prev() (k, v []byte) { return c.step(true) }
+
+// step goes to the next pair in a direction.
+func (c *cursor) step(backward bool) (k, v []byte) {
+	if c.at >= len(c.rows) {
+		return nil, nil
+	}
+	present := c.rows[c.at][0]
+	if backward == c.backward {
+		c.at++
+		if c.at < len(c.rows) || len(c.rows) < c.limit {
+			return c.here()
+		}
+	}
+	limit := firstRead
+	if backward == c.backward {
+		limit = min(4*c.limit, longestRead)
+	}
+	if backward {
+		return c.read(c.from, present, true, limit)
+	}
+	return c.read(append(slices.Clone(present), 0), c.to, false, limit)
+}

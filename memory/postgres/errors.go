@@ -1,0 +1,83 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"synthbot/core"
+)
+
+// awayError is the error of a connection that could not be made, or that was lost.
+type awayError struct{ err error }
+
+func (e *awayError) Error() string { return e.err.Error() }
+func (e *awayError) Unwrap() error { return e.err }
+
+// codeOf returns the SQLSTATE of an error of the server.
+func codeOf(err error) string {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// refusals are the codes of a server that refuses to connect, for good.
+var refusals = []string{"28P01", "28000", "3D000", "42501"}
+
+// isAway reports whether the database could not be reached, or is not ready.
+func isAway(err error) bool {
+	var e *awayError
+	code := codeOf(err)
+	return errors.As(err, &e) && !slices.Contains(refusals, code) ||
+		strings.HasPrefix(code, "57P") || strings.HasPrefix(code, "08") || code == "53300" || code == "25006"
+}
+
+// isConflict reports whether a transaction can be tried again: another one came in between.
+func isConflict(err error) bool {
+	code := codeOf(err)
+	return code == "40001" || code == "40P01" || code == "25P03"
+}
+
+// fullError adds core.ErrFull to the error of a full disk.
+func fullError(err error) error {
+	if codeOf(err) == "53100" {
+		return fmt.Errorf("%w: %w", core.ErrFull, err)
+	}
+	return err
+}
+
+// openError names the cause and the fix.
+func (db *DB) openError(err error) error {
+	text := "start it, or correct the URL"
+	switch code := codeOf(err); {
+	case code == "28P01" || code == "28000":
+		text = "the server refuses this user or password; correct the URL, or the user's rights to connect"
+	case code == "3D000":
+		text = "create the database, or correct the URL"
+	case code == "42501":
+		text = "this user may not create or use the table kv; grant create and usage on the schema"
+	case code == "53300":
+		text = "it has no connection left; raise max_connections, or use a pooler"
+	case code != "" && !isAway(err):
+		text = "the server cannot be used"
+	}
+	return fmt.Errorf("%s: %w: %s", db.name, withoutConfig(err), text)
+}
+
+// withoutConfig is what the server said, or why it could not be reached, without the user.
+func withoutConfig(err error) error {
+	var said *pgconn.PgError
+	if errors.As(err, &said) {
+		return fmt.Errorf("%s (SQLSTATE %s)", said.Message, said.Code)
+	}
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) {
+		return connect.Unwrap()
+	}
+	return err
+}

@@ -1,0 +1,111 @@
+package postgres
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"synthbot/core"
+)
+
+const (
+	maxConnections = 16
+	connectTimeout = 5 * time.Second
+)
+
+// pool holds the connections that are not in use. Safe for concurrent use.
+type pool struct {
+	config *pgconn.Config
+	slots  chan struct{} // holds a token for each connection in use
+
+	mu     sync.Mutex
+	idle   []*pgconn.PgConn
+	closed bool
+}
+
+func newPool(config *pgconn.Config) *pool {
+	return &pool{config: config, slots: make(chan struct{}, maxConnections)}
+}
+
+// take returns a connection, which the caller puts back. A used one may be broken.
+func (p *pool) take(ctx context.Context) (conn *pgconn.PgConn, used bool, err error) {
+	select {
+	case p.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, false, ctx.Err()
+	}
+	p.mu.Lock()
+	closed := p.closed
+	n := len(p.idle)
+	if n > 0 {
+		conn, p.idle = p.idle[n-1], p.idle[:n-1]
+	}
+	p.mu.Unlock()
+	switch {
+	case closed:
+		err = core.ErrClosed
+	case conn == nil:
+		conn, err = p.connect(ctx)
+	default:
+		return conn, true, nil
+	}
+	if err != nil {
+		<-p.slots
+	}
+	return conn, false, err
+}
+
+func (p *pool) connect(ctx context.Context) (*pgconn.PgConn, error) {
+	conn, err := pgconn.ConnectConfig(ctx, p.config)
+	if err != nil {
+		return nil, &awayError{err}
+	}
+	return conn, nil
+}
+
+// put takes a connection back, or closes it if it is not fit to be used again.
+func (p *pool) put(conn *pgconn.PgConn) {
+	defer func() { <-p.slots }()
+	p.mu.Lock()
+	keep := !p.closed && !conn.IsClosed() && conn.TxStatus() == 'I'
+	if keep {
+		p.idle = append(p.idle, conn)
+	}
+	p.mu.Unlock()
+	if !keep {
+		hangUp(conn)
+	}
+}
+
+// drop closes the idle connections: the server that they led to is away.
+func (p *pool) drop() {
+	p.mu.Lock()
+	idle := p.idle
+	p.idle = nil
+	p.mu.Unlock()
+	for _, conn := range idle {
+		hangUp(conn)
+	}
+}
+
+// close waits for the connections in use and closes all.
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	for range maxConnections {
+		p.slots <- struct{}{}
+	}
+	p.drop()
+	for range maxConnections {
+		<-p.slots
+	}
+}
+
+func hangUp(conn *pgconn.PgConn) {
+	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
+	defer cancel()
+	_ = conn.Close(ctx) // it is given up
+}

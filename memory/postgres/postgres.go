@@ -1,0 +1,247 @@
+// Package postgres is the engine of package memory that stores everything in one table of a
+// PostgreSQL database, or of a service that speaks its protocol:
+//
+//	kv(k bytea primary key, v bytea not null)
+//
+// The first byte of k says what follows:
+//
+//	0   name of a bucket → the byte with which its keys begin, from 16 on
+//	1   byte of a bucket → its counter (8 bytes, big endian)
+//	2   random name of an engine → the number of its last transaction (8 bytes)
+//	16… a key of a bucket → its value
+//
+// A transaction that writes is serialisable. What it reads is read when it asks, and what it
+// writes is sent with its commit. There is no state in sessions, so that a pooler between them
+// does no harm.
+//
+// Transactions of several processes come one after the other, but nothing here decides which
+// process serves what: one bot at a time may use a database.
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"synthbot/core"
+	"synthbot/memory/kv"
+)
+
+const (
+	minVersion   = 120000           // of the server
+	patience     = 15 * time.Second // for which a transaction is tried again
+	firstPause   = 10 * time.Millisecond
+	longestPause = 500 * time.Millisecond
+	maxKey       = 2600 // bytes; an index of PostgreSQL takes little more
+)
+
+const createTable = `create table if not exists kv (k bytea primary key, v bytea not null)`
+
+// DB is an open database. It is a kv.Engine.
+type DB struct {
+	name   string
+	log    *slog.Logger
+	pool   *pool
+	ids    atomic.Pointer[map[string]byte] // of buckets, by name; replaced, never changed
+	marker string                          // the key of this engine's last transaction
+	number uint64                          // of the transaction; Update's
+	away   bool                            // the last transaction found no database; Update's
+	closed atomic.Bool
+}
+
+var _ kv.Engine = (*DB)(nil)
+
+// Open connects to the database of a URL (postgres://…) and makes the table if it is missing.
+// Its errors name the cause and the fix, and never the password. The caller closes the DB.
+func Open(ctx context.Context, url string, log *slog.Logger) (*DB, error) {
+	config, err := pgconn.ParseConfig(url)
+	if err != nil { // its text may hold a part of the password
+		return nil, errors.New("the URL of the database cannot be read: " +
+			"it must look like postgres://user:password@host:5432/database")
+	}
+	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTimeout)
+	db := &DB{
+		name: nameOf(config), log: cmp.Or(log, slog.New(slog.DiscardHandler)), pool: newPool(config),
+		marker: string(rune(markers)) + rand.Text(),
+	}
+	err = db.prepare(ctx)
+	if err != nil {
+		db.pool.close()
+		return nil, db.openError(err)
+	}
+	return db, nil
+}
+
+// nameOf names a database without its user and password.
+func nameOf(c *pgconn.Config) string {
+	return fmt.Sprintf("postgres database %s on %s:%d", c.Database, c.Host, c.Port)
+}
+
+// Name names the database in errors and logs.
+func (db *DB) Name() string { return db.name }
+
+// prepare checks the server, makes the table and reads the names of the buckets.
+func (db *DB) prepare(ctx context.Context) error {
+	conn, _, err := db.pool.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.pool.put(conn)
+	version, err := conn.Exec(ctx, "show server_version_num").ReadAll()
+	if err != nil {
+		return err
+	}
+	n, _ := strconv.Atoi(string(version[0].Rows[0][0]))
+	if n < minVersion {
+		return fmt.Errorf("its version is %d, and %d or newer is needed", n/10000, minVersion/10000)
+	}
+	if _, err := conn.Exec(ctx, createTable).ReadAll(); err != nil {
+		return err
+	}
+	return db.refreshIDs(ctx)
+}
+
+// refreshIDs reads the names of the buckets, which another process may have made.
+func (db *DB) refreshIDs(ctx context.Context) error {
+	return recovered(func() error {
+		t := db.newTx(ctx, beginView)
+		defer t.End()
+		ids := make(map[string]byte)
+		c := &cursor{tx: t, from: []byte{names}, to: []byte{names + 1}}
+		for k, v := c.Seek(nil); k != nil; k, v = c.Next() {
+			ids[string(k)] = v[0]
+		}
+		db.ids.Store(&ids)
+		return nil
+	})
+}
+
+// recovered returns the error of a kv.Fault.
+func recovered(work func() error) (err error) {
+	defer func() {
+		v := recover()
+		fault, ok := v.(*kv.Fault)
+		switch {
+		case ok:
+			err = fault.Err
+		case v != nil:
+			panic(v)
+		}
+	}()
+	return work()
+}
+
+// Begin implements kv.Engine. It fails on a closed DB only: the view connects when it first
+// reads.
+func (db *DB) Begin(ctx context.Context) (kv.View, error) {
+	if db.closed.Load() {
+		return nil, core.ErrClosed
+	}
+	return db.newTx(ctx, beginView), nil
+}
+
+// Update implements kv.Engine. While the database cannot be reached, it tries for 15 seconds,
+// and from then on once, until it can be reached again. If the connection is lost during the
+// commit, the next one finds out whether that took effect.
+func (db *DB) Update(f func(kv.Tx) error) error {
+	if db.closed.Load() {
+		return core.ErrClosed
+	}
+	db.number++
+	until, pause, unsure := time.Now().Add(patience), firstPause, false
+	for {
+		err := db.try(f, unsure)
+		lost := isAway(err)
+		unsure = unsure || lost
+		if !lost && !isConflict(err) || lost && db.away || time.Now().After(until) {
+			db.noteAway(err, lost)
+			return fullError(err)
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, longestPause)
+	}
+}
+
+// noteAway logs when the database cannot be reached, and when it can again.
+func (db *DB) noteAway(err error, away bool) {
+	switch {
+	case away && !db.away:
+		db.log.Error("the database cannot be reached; nothing is accepted until it can", "file", db.name, "err", err)
+	case !away && db.away:
+		db.log.Info("the database can be reached again", "file", db.name)
+	}
+	db.away = away
+}
+
+// try runs one attempt of a transaction. unsure says that an earlier one may have taken effect.
+func (db *DB) try(f func(kv.Tx) error, unsure bool) error {
+	t := db.newTx(context.Background(), beginWrite)
+	defer t.release()
+	return recovered(func() error {
+		number := binary.BigEndian.AppendUint64(nil, db.number)
+		if unsure && string(t.get(db.marker)) == string(number) {
+			return db.refreshIDs(t.ctx)
+		}
+		if err := f(t); err != nil {
+			return err
+		}
+		t.dirty[db.marker] = number
+		t.flush("commit")
+		db.ids.Store(&t.ids)
+		return nil
+	})
+}
+
+// Close implements kv.Engine.
+func (db *DB) Close() error {
+	if db.closed.Swap(true) {
+		return nil
+	}
+	_ = recovered(func() error { // else it stays, which does no harm
+		t := db.newTx(context.Background(), beginWrite)
+		defer t.release()
+		t.dirty[db.marker] = nil
+		t.flush("commit")
+		return nil
+	})
+	db.pool.close()
+	return nil
+}
+
+// Compact lets the database use the space of what was deleted again, and calls last in a
+// transaction. It returns the size before and after. Deleted bytes may stay on the server's disk
+// until they are overwritten, and in its archives.
+func (db *DB) Compact(ctx context.Context, last func(kv.Tx) error) (before, after int64, err error) {
+	conn, _, err := db.pool.take(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer db.pool.put(conn)
+	size := func() (n int64, err error) {
+		all, err := conn.Exec(ctx, "select pg_total_relation_size('kv')").ReadAll()
+		if err != nil {
+			return 0, err
+		}
+		return strconv.ParseInt(string(all[0].Rows[0][0]), 10, 64)
+	}
+	before, err = size()
+	if err == nil {
+		_, err = conn.Exec(ctx, "vacuum kv").ReadAll()
+	}
+	if err == nil {
+		after, err = size()
+	}
+	if err == nil {
+		err = db.Update(last)
+	}
+	return before, after, err
+}

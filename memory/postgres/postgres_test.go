@@ -1,0 +1,209 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/memory/kv"
+)
+
+func open(t *testing.T, url string) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), url, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := db.Update(func(t kv.Tx) error { return t.MakeBucket("a") }); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// increment adds one to a number.
+func increment(db *DB) error {
+	return db.Update(func(t kv.Tx) error {
+		n, _ := strconv.Atoi(string(t.Bucket("a").Get([]byte("n"))))
+		return t.Bucket("a").Put([]byte("n"), []byte(strconv.Itoa(n+1)))
+	})
+}
+
+func number(t *testing.T, db *DB) (n int) {
+	t.Helper()
+	err := recovered(func() error {
+		v, err := db.Begin(t.Context())
+		if err != nil {
+			return err
+		}
+		defer v.End()
+		n, err = strconv.Atoi(string(v.Bucket("a").Get([]byte("n"))))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestCrashes: the server crashes and comes back while numbers are counted, and connections are
+// cut. Each number is counted once, and nobody sees an error.
+func TestCrashes(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	db := open(t, server.URL)
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	all.Go(func() {
+		for ctx.Err() == nil { // cut the connection that writes, at any moment
+			conn, err := pgconn.Connect(context.Background(), server.URL)
+			if err != nil {
+				continue
+			}
+			const cut = "select pg_terminate_backend(pid) from pg_stat_activity " +
+				"where pid <> pg_backend_pid() and datname = 'postgres'"
+			_, _ = conn.Exec(context.Background(), cut).ReadAll() // the server may crash
+			_ = conn.Close(context.Background())
+		}
+	})
+	counted := 0
+	for round := range 3 {
+		if round > 0 {
+			server.Crash()
+			all.Go(server.Start)
+		}
+		for range 50 {
+			if err := increment(db); err != nil {
+				t.Fatalf("after %d: %v", counted, err)
+			}
+			counted++
+		}
+	}
+	stop()
+	all.Wait()
+	if n := number(t, db); n != counted {
+		t.Errorf("%d of %d were counted", n, counted)
+	}
+}
+
+// TestTwoEngines: transactions of two processes that change the same pair come one after the
+// other, and each sees the buckets of the other.
+func TestTwoEngines(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	var all sync.WaitGroup
+	dbs := []*DB{open(t, server.URL), open(t, server.URL)}
+	for _, db := range dbs {
+		all.Go(func() {
+			for range 100 {
+				if err := increment(db); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := number(t, dbs[0]); n != 200 {
+		t.Errorf("200 were counted as %d", n)
+	}
+}
+
+// TestAway: while the database is away, the first transaction fails after a while and others at
+// once. Views say why they fail.
+func TestAway(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	db := open(t, server.URL)
+	server.Crash()
+	first := time.Now()
+	if err := increment(db); !isAway(err) || time.Since(first) < patience {
+		t.Errorf("after %v: %v", time.Since(first), err)
+	}
+	again := time.Now()
+	if err := increment(db); !isAway(err) || time.Since(again) > patience/2 {
+		t.Errorf("after %v: %v", time.Since(again), err)
+	}
+	err := recovered(func() error {
+		v, err := db.Begin(t.Context())
+		if err != nil {
+			return err
+		}
+		defer v.End()
+		v.Bucket("a").Get([]byte("n"))
+		return nil
+	})
+	if !isAway(err) {
+		t.Errorf("a view: %v", err)
+	}
+	server.Start()
+	if err := increment(db); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOpenErrors: they name the cause and the fix, and no password.
+func TestOpenErrors(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	conn, err := pgconn.Connect(t.Context(), server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	const role = "create role guarded login password 'right'; revoke create on schema public from public"
+	if _, err := conn.Exec(t.Context(), role).ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	_, host, _ := strings.Cut(server.URL, "?")
+	for url, says := range map[string]string{
+		"postgres://guarded:SECRET@/postgres?" + host: "user or password",
+		"postgres://guarded:right@/postgres?" + host:  "grant create",
+		"postgres://bot:SECRET@/none?" + host:         "create the database",
+		"postgres://bot:SECRET@127.0.0.1:1/postgres":  "start it, or correct the URL",
+		"postgres://bot:SEC RET@[/postgres":           "cannot be read",
+		"mysql://bot:SECRET@localhost/x":              "cannot be read",
+	} {
+		db, err := Open(t.Context(), url, nil)
+		if err == nil {
+			db.Close()
+		}
+		text := fmt.Sprint(err)
+		if !strings.Contains(text, says) || strings.Contains(text, "SEC") || strings.Contains(text, "right@") {
+			t.Errorf("%s: %s", says, text)
+		}
+	}
+}
+
+// TestClosed: nothing works afterwards, and nothing of the engine is left in the table.
+func TestClosed(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	db := open(t, server.URL)
+	if err := errors.Join(increment(db), db.Close(), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Begin(t.Context()); !errors.Is(err, core.ErrClosed) {
+		t.Errorf("begin: %v", err)
+	}
+	if err := increment(db); !errors.Is(err, core.ErrClosed) {
+		t.Errorf("update: %v", err)
+	}
+	conn, err := pgconn.Connect(t.Context(), server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	left, err := conn.Exec(t.Context(), `select encode(k, 'escape') from kv order by k`).ReadAll()
+	if err != nil || len(left[0].Rows) != 2 {
+		t.Errorf("%d results, %v", len(left), err)
+	}
+}

@@ -1,0 +1,275 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"synthbot/memory/kv"
+)
+
+const (
+	beginView  = "begin isolation level repeatable read read only"
+	beginWrite = "begin isolation level serializable"
+	upsert     = "insert into kv select * from unnest($1, $2) on conflict (k) do update set v = excluded.v"
+	deleteAll  = "delete from kv where k = any($1)"
+)
+
+// First bytes of keys.
+const (
+	names       = 0x00
+	sequences   = 0x01
+	markers     = 0x02
+	firstBucket = 0x10
+	lastBucket  = 0xfe
+)
+
+// Types of parameters.
+const (
+	oidBytes     = 17
+	oidInt       = 23
+	oidBytesList = 1001
+)
+
+// statement is one statement with its parameters.
+type statement struct {
+	sql    string
+	params [][]byte
+	oids   []uint32
+}
+
+// tx is a transaction, or a view. It connects with its first statement.
+type tx struct {
+	db    *DB
+	ctx   context.Context
+	begin string
+	conn  *pgconn.PgConn
+	ids   map[string]byte
+	known map[string][]byte // what was read or written; nil: there is none
+	dirty map[string][]byte // what is not sent yet; nil: deleted
+}
+
+func (db *DB) newTx(ctx context.Context, begin string) *tx {
+	t := &tx{db: db, ctx: ctx, begin: begin, known: make(map[string][]byte), dirty: make(map[string][]byte)}
+	ids := db.ids.Load()
+	if ids != nil {
+		t.ids = *ids
+	}
+	return t
+}
+
+// run sends statements in one round trip, and before them the beginning of the transaction. It
+// returns the results of the statements, or panics with a kv.Fault.
+func (t *tx) run(all ...statement) []*pgconn.Result {
+	skip, used, err := 0, false, error(nil)
+	if t.conn == nil {
+		t.conn, used, err = t.db.pool.take(t.ctx)
+		if err != nil {
+			panic(&kv.Fault{Err: err})
+		}
+		all, skip = slices.Insert(all, 0, statement{sql: t.begin}), 1
+	}
+	results, err := send(t.ctx, t.conn, all)
+	if err == nil {
+		return results[skip:]
+	}
+	if t.conn.IsClosed() {
+		t.db.pool.drop() // what is idle may lead to a server that ended
+		err = &awayError{err}
+	}
+	if used && t.conn.IsClosed() && t.begin == beginView && t.ctx.Err() == nil { // it broke while it was idle
+		t.release()
+		return t.run(all[skip:]...)
+	}
+	panic(&kv.Fault{Err: err})
+}
+
+// send runs statements in one round trip.
+func send(ctx context.Context, conn *pgconn.PgConn, all []statement) ([]*pgconn.Result, error) {
+	var batch pgconn.Batch
+	for _, s := range all {
+		formats := slices.Repeat([]int16{1}, len(s.params))
+		batch.ExecParams(s.sql, s.params, s.oids, formats, []int16{1})
+	}
+	results, err := conn.ExecBatch(ctx, &batch).ReadAll()
+	if err == nil && len(results) != len(all) {
+		err = errors.New("the server left results out")
+	}
+	return results, err
+}
+
+// End implements kv.View.
+func (t *tx) End() { t.release() }
+
+// release ends the transaction. What is not committed is rolled back.
+func (t *tx) release() {
+	if t.conn == nil {
+		return
+	}
+	if !t.conn.IsClosed() && t.conn.TxStatus() != 'I' {
+		_, _ = t.conn.Exec(context.Background(), "rollback").ReadAll() // else it is closed, which does the same
+	}
+	t.db.pool.put(t.conn)
+	t.conn = nil
+}
+
+// get returns the value of a whole key.
+func (t *tx) get(key string) []byte {
+	value, ok := t.dirty[key]
+	if !ok {
+		value, ok = t.known[key]
+	}
+	if ok {
+		return value
+	}
+	rows := t.run(statement{"select v from kv where k = $1", [][]byte{[]byte(key)}, []uint32{oidBytes}})[0].Rows
+	if len(rows) > 0 {
+		value = rows[0][0]
+	}
+	t.known[key] = value
+	return value
+}
+
+// flush sends what was written, and a last statement unless it is empty.
+func (t *tx) flush(last string) {
+	var all []statement
+	var keys, values, deleted [][]byte
+	for _, key := range slices.Sorted(maps.Keys(t.dirty)) { // the same order everywhere, against deadlocks
+		value := t.dirty[key]
+		if value == nil {
+			deleted = append(deleted, []byte(key))
+		} else {
+			keys, values = append(keys, []byte(key)), append(values, value)
+		}
+	}
+	if len(keys) > 0 {
+		all = append(all, statement{upsert, [][]byte{list(keys), list(values)}, []uint32{oidBytesList, oidBytesList}})
+	}
+	if len(deleted) > 0 {
+		all = append(all, statement{deleteAll, [][]byte{list(deleted)}, []uint32{oidBytesList}})
+	}
+	if last != "" {
+		all = append(all, statement{sql: last})
+	}
+	if len(all) > 0 {
+		t.run(all...)
+	}
+	maps.Copy(t.known, t.dirty)
+	clear(t.dirty)
+}
+
+// list encodes a bytea[].
+func list(all [][]byte) []byte {
+	b := binary.BigEndian.AppendUint32(nil, 1) // dimensions
+	b = binary.BigEndian.AppendUint32(b, 0)    // no nulls
+	b = binary.BigEndian.AppendUint32(b, oidBytes)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(all)))
+	b = binary.BigEndian.AppendUint32(b, 1) // the first index
+	for _, one := range all {
+		b = binary.BigEndian.AppendUint32(b, uint32(len(one)))
+		b = append(b, one...)
+	}
+	return b
+}
+
+// Buckets implements kv.Tx.
+func (t *tx) Buckets() []string { return slices.Sorted(maps.Keys(t.ids)) }
+
+// Bucket implements kv.Tx.
+func (t *tx) Bucket(name string) kv.Bucket {
+	id, ok := t.ids[name]
+	if !ok {
+		return nil
+	}
+	return bucket{t, id}
+}
+
+// MakeBucket implements kv.Tx.
+func (t *tx) MakeBucket(name string) error {
+	if _, ok := t.ids[name]; ok {
+		return nil
+	}
+	used := slices.Sorted(maps.Values(t.ids))
+	id := byte(firstBucket)
+	if len(used) > 0 {
+		id = used[len(used)-1] + 1
+	}
+	if id > lastBucket {
+		return fmt.Errorf("%s: there are too many buckets", name)
+	}
+	t.ids = maps.Clone(t.ids)
+	t.ids[name] = id
+	t.dirty[string(rune(names))+name] = []byte{id}
+	return nil
+}
+
+// DropBucket implements kv.Tx.
+func (t *tx) DropBucket(name string) error {
+	id, ok := t.ids[name]
+	if !ok {
+		return fmt.Errorf("%s: there is no such bucket", name)
+	}
+	t.flush("")
+	t.run(statement{"delete from kv where k >= $1 and k < $2", [][]byte{{id}, {id + 1}}, []uint32{oidBytes, oidBytes}})
+	maps.DeleteFunc(t.known, func(key string, _ []byte) bool { return key[0] == id })
+	t.ids = maps.Clone(t.ids)
+	delete(t.ids, name)
+	t.dirty[string(rune(names))+name] = nil
+	t.dirty[sequenceKey(id)] = nil
+	return nil
+}
+
+func sequenceKey(id byte) string { return string([]byte{sequences, id}) }
+
+// bucket is a kv.Bucket.
+type bucket struct {
+	tx *tx
+	id byte
+}
+
+func (b bucket) key(key []byte) string { return string(append([]byte{b.id}, key...)) }
+
+func (b bucket) Get(key []byte) []byte { return b.tx.get(b.key(key)) }
+
+func (b bucket) Put(key, value []byte) error {
+	switch {
+	case len(key) == 0:
+		return errors.New("the key is empty")
+	case len(key) > maxKey:
+		return fmt.Errorf("key too large: %d bytes, at most %d can be stored", len(key), maxKey)
+	}
+	b.tx.dirty[b.key(key)] = append([]byte{}, value...)
+	return nil
+}
+
+func (b bucket) Delete(key []byte) error {
+	b.tx.dirty[b.key(key)] = nil
+	return nil
+}
+
+func (b bucket) Sequence() uint64 {
+	value := b.tx.get(sequenceKey(b.id))
+	if len(value) != 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(value)
+}
+
+func (b bucket) SetSequence(n uint64) error {
+	b.tx.dirty[sequenceKey(b.id)] = binary.BigEndian.AppendUint64(nil, n)
+	return nil
+}
+
+func (b bucket) NextSequence() (uint64, error) {
+	n := b.Sequence() + 1
+	return n, b.SetSequence(n)
+}
+
+func (b bucket) Cursor() kv.Cursor {
+	return &cursor{tx: b.tx, from: []byte{b.id}, to: []byte{b.id + 1}}
+}

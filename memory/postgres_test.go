@@ -1,0 +1,195 @@
+package memory
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/memory/bolt"
+	"synthbot/memory/kv"
+	"synthbot/memory/postgres"
+)
+
+// onPostgres is the environment variable with the URL of the server on which the databases of
+// tests are made.
+const onPostgres = "SYNTHBOT_TEST_POSTGRES"
+
+// engineOf returns the options for the database of a folder: a file, or a schema of its own on
+// a server.
+func engineOf(t testing.TB, dir string, o Options) Options {
+	t.Helper()
+	server := os.Getenv(onPostgres)
+	if server == "" {
+		return o
+	}
+	schema := fmt.Sprintf("s%x", sha256.Sum256([]byte(dir)))[:32]
+	conn, err := pgconn.Connect(context.Background(), server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(context.Background(), "create schema if not exists "+schema).ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	o.URL = server + "&search_path=" + schema
+	return o
+}
+
+// ofTheFile matches tests of the file itself: they damage, copy, fill or replace it.
+const ofTheFile = "Compact|Backup|Restore|Salvage|Upgrade|SyncFails|FullDisk|FileSize|WritesFail|Disk|Durable|" +
+	"Locked|Damaged|Page|Replaced|WhenThereIsRoom|NothingWritten|ForgetIsContinued|AfterABroken|WritersHardlyWait|" +
+	"LongWork|PulseCommits|LongLogs|WorkIsInterrupted|AYear"
+
+// TestOnPostgres runs tests of this package again, with their databases on a server: those of the
+// contract of a core.Store, and with TEST_FULL others of what is stored.
+func TestOnPostgres(t *testing.T) {
+	if os.Getenv(onPostgres) != "" {
+		t.Skip("this is the run on PostgreSQL")
+	}
+	tests := []string{"^(TestStore|TestItems.*)$", "^Test(Store|Items|Forget|Recall|Retention|Export|Move|Fact|Words).*$"}
+	self := exec.CommandContext(t.Context(), os.Args[0],
+		"-test.run="+tests[coretest.Sample(1, 0)], "-test.skip="+ofTheFile, "-test.timeout=10m")
+	self.Env = append(os.Environ(), "TEST_FULL=", onPostgres+"="+coretest.StartPostgres(t).URL)
+	out, err := self.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestBackupOfPostgres: a backup is a file that is restored as any other, with the numbers that were
+// given and the counters.
+func TestBackupOfPostgres(t *testing.T) {
+	t.Setenv(onPostgres, coretest.StartPostgres(t).URL)
+	db := furnished(t, t.TempDir())
+	populated(t, db)
+	first := save(t, db, core.Fact{Text: "tea is hot", Origin: kitchen})
+	before := everything(t, db)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "backup.db")
+	if err := errors.Join(db.Backup(file), Restore(dir, file)); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(onPostgres, "")
+	restored := open(t, dir)
+	if diff := equal(before, everything(t, restored)); diff != "" {
+		t.Error(diff)
+	}
+	found := recall(t, restored, core.FactQuery{Text: "tea", See: []core.Path{kitchen}})
+	want(t, "memories", found, []string{"tea is hot"})
+	number, err := factNumber(first.ID)
+	next, err2 := factNumber(save(t, restored, core.Fact{Text: "coffee too", Origin: kitchen}).ID)
+	if err := errors.Join(err, err2); err != nil || next != number+1 {
+		t.Errorf("the next memory has the number %d after %d: %v", next, number, err)
+	}
+}
+
+// TestEnginesAgree does the same at random with both engines.
+func TestEnginesAgree(t *testing.T) {
+	server, err := postgres.Open(t.Context(), coretest.StartPostgres(t).URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := bolt.Open(filepath.Join(t.TempDir(), "x.db"), bolt.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(coretest.Sample(100, 15)) {
+		var saw [2]string
+		for i, engine := range []kv.Engine{file, server} {
+			saw[i] = walk(t, engine, rand.New(rand.NewPCG(seed, 0)))
+		}
+		if saw[0] != saw[1] {
+			t.Fatalf("seed %d:\n%s\n%s", seed, saw[0], saw[1])
+		}
+	}
+	if err := errors.Join(file.Close(), server.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// walk changes an engine at random and returns what it saw.
+func walk(t *testing.T, engine kv.Engine, r *rand.Rand) string {
+	t.Helper()
+	var saw strings.Builder
+	key := func() []byte { return fmt.Append(nil, r.IntN(60)) }
+	note := func(k, v []byte) { fmt.Fprintf(&saw, "%s=%s ", k, v) }
+	err := engine.Update(func(t kv.Tx) error {
+		if r.IntN(5) == 0 && t.Bucket("a") != nil {
+			if err := t.DropBucket("a"); err != nil {
+				return err
+			}
+		}
+		if err := errors.Join(t.MakeBucket("a"), t.MakeBucket("b")); err != nil {
+			return err
+		}
+		fmt.Fprint(&saw, t.Buckets(), t.Bucket("c") == nil)
+		for range 40 {
+			b := t.Bucket([]string{"a", "b"}[r.IntN(2)])
+			var err error
+			switch r.IntN(6) {
+			case 0, 1:
+				err = b.Put(key(), key())
+			case 2:
+				err = b.Delete(key())
+			case 3:
+				note(nil, b.Get(key()))
+			case 4:
+				c := b.Cursor()
+				note(c.Seek(key()))
+				note(c.Next())
+			case 5:
+				n, err2 := b.NextSequence()
+				fmt.Fprint(&saw, n, b.Sequence(), " ")
+				err = err2
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if b := t.Bucket("a"); b.Put(nil, key()) == nil || b.Put(make([]byte, kv.MaxKey+1), nil) == nil {
+			return errors.New("a bad key was stored")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := engine.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.End()
+	for _, name := range v.Buckets() {
+		c := v.Bucket(name).Cursor()
+		note(c.Last())
+		for range 25 {
+			note(c.Prev())
+		}
+		for k, value := c.Seek(nil); k != nil; k, value = c.Next() {
+			note(k, value)
+		}
+		note(c.Seek([]byte("3")))
+		step := c.Next
+		for range 30 {
+			if r.IntN(3) == 0 {
+				step = []func() (k, v []byte){c.Next, c.Prev}[r.IntN(2)]
+			}
+			k, value := step()
+			if note(k, value); k == nil {
+				break
+			}
+		}
+	}
+	return saw.String()
+}
