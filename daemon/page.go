@@ -14,10 +14,12 @@ import (
 
 	"synthbot/admin"
 	adminpage "synthbot/admin/page"
+	"synthbot/config"
 	"synthbot/core"
 	"synthbot/core/txt"
 	"synthbot/core/watch"
 	"synthbot/daemon/logs"
+	"synthbot/daemon/settings"
 	"synthbot/memory"
 )
 
@@ -117,17 +119,71 @@ func (s *pageServer) Rooms() []string { return s.bot.InForce().Config.Rooms() }
 
 // Settings implements adminpage.Bot.
 func (s *pageServer) Settings(place core.Path) (rows []adminpage.Setting) {
-	if !place.IsZero() {
-		for _, row := range s.bot.InForce().PlaceSettings(place) {
-			rows = append(rows, adminpage.Setting(row))
-		}
+	p := s.bot.InForce()
+	if place.IsZero() {
+		defaults := make(map[string]string)
+		p.Config.defaults().walk(func(path string, v reflect.Value) { defaults[path] = shownValue(path, v) })
+		p.Config.walk(func(path string, v reflect.Value) {
+			row := adminpage.Setting{Name: path, Value: shownValue(path, v), From: "the default", Default: defaults[path]}
+			if row.Value != row.Default {
+				row.From = p.Config.File
+			}
+			rows = append(rows, row)
+		})
 		return rows
 	}
-	c := s.bot.InForce().Config
-	c.walk(func(path string, v reflect.Value) {
-		rows = append(rows, adminpage.Setting{Name: path, Value: shownValue(path, v), From: c.File})
-	})
+	defaults := make(map[string]string)
+	for _, row := range p.PlaceSettings(core.Path{}) {
+		defaults[row.Name] = row.Value
+	}
+	changed := make(map[string]bool)
+	for _, row := range p.PlaceSettings(place) {
+		set := adminpage.Setting{Name: row.Name, Value: row.Value, From: row.From, Default: defaults[row.Name]}
+		if !changed[row.Name] {
+			set.Command, set.Arg, set.Choices = p.changing(row.Name)
+		}
+		changed[row.Name] = true
+		rows = append(rows, set)
+	}
 	return rows
+}
+
+// changing returns the chat command that changes a setting of a place, its argument with the value, and
+// the choices; "" for settings that no command changes.
+func (p *parts) changing(name string) (command, arg string, choices []string) {
+	switch name {
+	case "persona":
+		return name, "name", append(p.personas.known(), settings.Default)
+	case "engine":
+		return name, "name", append(p.Engines.Names(), settings.Default)
+	case "activation":
+		known, _ := p.Commands.Find(name)
+		return name, "what", known.Args[0].Choices
+	}
+	if slices.Contains(settings.Names[settings.Settings](), name) {
+		return "set", "value", nil
+	}
+	return "", "", nil
+}
+
+// defaults returns a configuration with the same interfaces and plugins, and nothing set.
+func (c *Config) defaults() *Config {
+	d := new(Config)
+	config.Defaults(&d.Tables)
+	empty := func(own any) any {
+		value := reflect.New(reflect.TypeOf(own).Elem()).Interface()
+		config.Defaults(value)
+		return value
+	}
+	for _, e := range c.Enabled {
+		e.Own = empty(e.Own)
+		d.Enabled = append(d.Enabled, e)
+	}
+	for _, p := range c.Chosen {
+		p.Own = empty(p.Own)
+		d.Chosen = append(d.Chosen, p)
+	}
+	return d
 }
 
 // shownValue returns a setting as the page shows it, without secrets.

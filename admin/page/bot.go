@@ -36,7 +36,14 @@ type Action struct {
 }
 
 // Setting is one row of the settings in effect.
-type Setting struct{ Name, Value, From string }
+type Setting struct {
+	Name, Value, From string
+	Default           string // the value in all places, or of an empty configuration
+	// Command and Arg name the chat command that changes it in a place, and the argument with its
+	// value; "" if none does. Choices are all that it takes; empty: any text.
+	Command, Arg string
+	Choices      []string
+}
 
 // File is a persona file. ID is the caller's; URLs contain it.
 type File struct {

@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"synthbot/core"
@@ -11,6 +12,9 @@ import (
 
 // maxMemory is the size limit of a memory in bytes.
 const maxMemory = 16 << 10
+
+// maxOthers is how many memories are offered to be merged into one.
+const maxOthers = 30
 
 type memoryPages struct{ *Page }
 
@@ -44,13 +48,14 @@ func (p memoryPages) memories(v *visit) error {
 	if err != nil {
 		return wrong("This page of memories is no longer available.")
 	}
-	return p.found(v, facts, found{Next: next, At: at.String()})
+	return p.found(v, facts, found{Next: next, At: at.String(), About: p.names(v.Context(), at)(at)})
 }
 
 type found struct {
 	Facts          []remembered
 	Next, At, Note string
-	Words          string // of the search
+	Words, Tag     string // of the search
+	About          named  // with At
 }
 
 func (p memoryPages) found(v *visit, facts []core.Fact, f found) error {
@@ -60,6 +65,9 @@ func (p memoryPages) found(v *visit, facts []core.Fact, f found) error {
 			r := remembered{Fact: facts[i], At: p.date(facts[i].Time), Place: name(facts[i].Origin)}
 			if e.closed(r.Origin) {
 				r.Hidden, r.Fact = true, core.Fact{ID: r.ID, Origin: r.Origin}
+			}
+			for _, path := range r.Fact.About {
+				r.About = append(r.About, name(path))
 			}
 			f.Facts = append(f.Facts, r)
 		}
@@ -84,23 +92,27 @@ func (p memoryPages) factNames(v *visit, facts ...core.Fact) func(core.Path) nam
 // search stores the words of a search and redirects, so that no address contains them and the
 // browser can go back.
 func (p memoryPages) search(v *visit) error {
-	words := v.PostFormValue("words")
-	v.session.locked(func() { v.session.words = words })
+	words, tag := v.PostFormValue("words"), v.PostFormValue("tag")
+	v.session.locked(func() { v.session.words, v.session.tag = words, tag })
 	return v.to("/memories/found")
 }
 
 // foundOnes lists the memories that the session's words find.
 func (p memoryPages) foundOnes(v *visit) error {
-	var words string
-	v.session.locked(func() { words = v.session.words })
-	if words == "" {
+	var words, tag string
+	v.session.locked(func() { words, tag = v.session.words, v.session.tag })
+	if words == "" && tag == "" {
 		return v.to("/memories")
 	}
 	see, err := p.visible(v)
 	if err != nil {
 		return err
 	}
-	answers, err := p.Facts.Recall(v.Context(), core.FactQuery{See: see, Text: words, N: 50})
+	q := core.FactQuery{See: see, Text: words, N: 50}
+	if tag != "" {
+		q.Tags = []string{tag}
+	}
+	answers, err := p.Facts.Recall(v.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -109,7 +121,7 @@ func (p memoryPages) foundOnes(v *visit) error {
 		facts[i] = answers[i].Fact
 	}
 	const note = "Private conversations are not searched, except open ones."
-	return p.found(v, facts, found{Words: words, Note: note})
+	return p.found(v, facts, found{Words: words, Tag: tag, Note: note})
 }
 
 // visible returns the latest places that are not closed.
@@ -174,7 +186,67 @@ func (p memoryPages) memory(v *visit) error {
 	for _, path := range f.About {
 		r.About = append(r.About, name(path))
 	}
-	return p.show(v, "memory", "Memory", "/memories", r)
+	others, err := p.mergeable(v.Context(), &f)
+	if err != nil {
+		return err
+	}
+	return p.show(v, "memory", "Memory", "/memories", map[string]any{"One": r, "Others": others})
+}
+
+// mergeable returns the newest memories that can become a part of another one: said in the same place
+// by the same user, so that they are forgotten together.
+func (p memoryPages) mergeable(ctx context.Context, f *core.Fact) (others []core.Fact, err error) {
+	facts, _, err := p.Bot.Listing(ctx, Listing{Below: f.Origin, N: 500})
+	for i := range facts {
+		o := &facts[i]
+		if o.ID != f.ID && o.Origin == f.Origin && o.By == f.By && len(others) < maxOthers {
+			others = append(others, *o)
+		}
+	}
+	return others, err
+}
+
+// mergeMemory adds another memory to one, which keeps what it said before, and deletes the other.
+func (p memoryPages) mergeMemory(v *visit) error {
+	ctx := core.WithEpoch(v.Context(), p.Facts.Epoch())
+	f, err := p.factOf(v, v.PostFormValue("id"), v.PostFormValue("place"))
+	if err != nil {
+		return err
+	}
+	others, err := p.mergeable(ctx, &f)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(others, func(o core.Fact) bool { return o.ID == v.PostFormValue("other") })
+	if i < 0 {
+		return wrong("That memory is no longer there, or was said by somebody else.")
+	}
+	o := &others[i]
+	f.Text, f.Time = f.Text+"\n"+o.Text, v.now
+	if len(f.Text) > maxMemory {
+		return wrong("Together they are too long for a memory.")
+	}
+	f.Tags, f.About = union(f.Tags, o.Tags), union(f.About, o.About)
+	f.Importance = max(f.Importance, o.Importance)
+	if _, err := p.Facts.SaveFact(ctx, f); err != nil {
+		return err
+	}
+	if err := p.Facts.DropFact(ctx, o.ID, o.Origin); err != nil {
+		return err
+	}
+	p.Log.Info("memories merged by an admin", "id", f.ID, "session", v.session.id)
+	return v.to("/memories/one", "id", f.ID, "place", f.Origin.String())
+}
+
+// union returns the values of both lists, without duplicates.
+func union[T comparable](a, b []T) []T {
+	all := slices.Clone(a)
+	for _, value := range b {
+		if !slices.Contains(all, value) {
+			all = append(all, value)
+		}
+	}
+	return all
 }
 
 // saveMemory changes the text of a memory. It keeps the former text, and the user, so that

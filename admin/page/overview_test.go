@@ -101,6 +101,17 @@ func TestButtons(t *testing.T) {
 	}
 }
 
+// TestSettings: a setting shows its value, default and origin, and a form where a command changes it.
+func TestSettings(t *testing.T) {
+	w := newWorld(t)
+	body := w.in().get("/settings?place=telegram/-100").body
+	has(t, body, "default always · from the file, for telegram/-100", `<select name="arg-what" aria-label="activation"><option>never</option></select>`,
+		`<input type="hidden" name="arg-what" value="language">`, `<input name="arg-value" aria-label="language, or default" value="it"`)
+	if n := strings.Count(body, `action="/do"`); n != 2 {
+		t.Errorf("%d forms", n)
+	}
+}
+
 // TestNames: people and places are shown by name, with the path behind it.
 func TestNames(t *testing.T) {
 	w := newWorld(t)

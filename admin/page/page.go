@@ -107,6 +107,7 @@ func (p *Page) routes() {
 		"GET /memories/one":      memories.memory,
 		"POST /memories/save":    memories.saveMemory,
 		"POST /memories/drop":    memories.dropMemory,
+		"POST /memories/merge":   memories.mergeMemory,
 		"GET /personas":          personas.personas,
 		"GET /personas/one":      personas.persona,
 		"POST /personas/preview": personas.previewPersona,

@@ -323,6 +323,48 @@ func TestMemories(t *testing.T) {
 	}
 }
 
+// TestMerge: memories of one place and speaker become one; those of others stay apart.
+func TestMerge(t *testing.T) {
+	w := newWorld(t)
+	w.live()
+	jay := core.MustPath("telegram/@user/7")
+	for _, f := range []core.Fact{
+		{Text: "drinks it hot", Tags: []string{"taste"}, About: []core.Path{jay}, Origin: group, By: jay, Importance: 4},
+		{Text: "said by somebody else", Origin: group, By: core.MustPath("telegram/@user/8")},
+	} {
+		if _, err := w.db.SaveFact(t.Context(), f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids := make(map[string]string)
+	facts, _, _ := w.db.ListFacts(t.Context(), all(group))
+	for _, f := range facts {
+		ids[strings.Fields(f.Text)[0]] = f.ID
+	}
+	c := w.in()
+	csrf := c.csrf()
+	one := "/memories/one?place=telegram/-100&id=" + ids["likes"]
+	if body := c.get(one).body; !strings.Contains(body, ">drinks it hot</option>") || strings.Contains(body, "somebody else") || strings.Contains(body, private) {
+		t.Errorf("offered: %s", body)
+	}
+	if r := c.post("/memories/merge", "csrf", csrf, "place", group.String(), "id", ids["likes"], "other", ids["said"]); r.status != http.StatusBadRequest {
+		t.Errorf("with what somebody else said: %d", r.status)
+	}
+	if r := c.post("/memories/merge", "csrf", csrf, "place", group.String(), "id", ids["likes"], "other", ids["drinks"]); r.status != http.StatusSeeOther {
+		t.Fatalf("merge: %d %s", r.status, r.body)
+	}
+	facts, _, _ = w.db.ListFacts(t.Context(), all(group))
+	if len(facts) != 2 || !strings.HasSuffix(facts[1].Text, "\ndrinks it hot") && !strings.HasSuffix(facts[0].Text, "\ndrinks it hot") {
+		t.Fatalf("there are %+v", facts)
+	}
+	has(t, c.get(one).body, "drinks it hot", "What it said before", "Jay Miller", ">taste<")
+	has(t, c.get("/memories?place=telegram/@user/7").body, "drinks it hot", "Of <bdi>Jay Miller</bdi>")
+	c.post("/memories", "csrf", csrf, "tag", "taste")
+	if body := c.get("/memories/found").body; !strings.Contains(body, "drinks it hot") || strings.Contains(body, "somebody else") {
+		t.Errorf("by topic: %s", body)
+	}
+}
+
 func TestPersonas(t *testing.T) {
 	w := newWorld(t)
 	c := w.in()

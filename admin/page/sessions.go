@@ -49,6 +49,7 @@ type session struct {
 	mu     *sync.Mutex // of the logins
 	seen   time.Time
 	words  string                  // of the last search
+	tag    string                  // likewise
 	note   string                  // for the next page
 	opened map[core.Path]time.Time // until when private places are open
 }

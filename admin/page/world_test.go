@@ -111,7 +111,11 @@ func (b bot) Log(after uint64) (lines []Line) {
 func (bot) Rooms() []string { return []string{"core/turn", "memory"} }
 
 func (bot) Settings(place core.Path) []Setting {
-	return []Setting{{Name: "activation", Value: "mention" + canary, From: "the file, for " + place.String()}}
+	from := "the file, for " + place.String()
+	return []Setting{
+		{Name: "activation", Value: "mention" + canary, Default: "always", From: from, Command: "activation", Arg: "what", Choices: []string{"never"}},
+		{Name: "language", Value: "it", From: from, Command: "set", Arg: "value"}, {Name: "observe", Value: "true", From: from},
+	}
 }
 
 func (bot) Names(_ context.Context, paths ...core.Path) map[core.Path]string {

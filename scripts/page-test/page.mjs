@@ -78,6 +78,8 @@ writeFileSync(config, `
 data_dir = "data"
 [persona]
 path = "aria.toml"
+[access]
+private = "pairing"
 [interfaces.console]
 enabled = true
 [admin]
@@ -157,18 +159,27 @@ const steps = {
     await refused.getByRole("alert").waitFor();
     await other.close();
   },
+  "let someone in": async (page) => {
+    say("may I talk to you?");
+    await page.getByRole("heading", { name: "Who waits to be let in" }).waitFor();
+    await page.getByRole("button", { name: /^Let in you console\/@user\/you/ }).click();
+    await page.getByText("you (console/@user/you) may talk to me now.").waitFor();
+    await page.getByText("Turns come in live.").waitFor();
+    assert.equal(await page.getByRole("heading", { name: "Who waits to be let in" }).count(), 0);
+    assert.equal(call(["pair"]), "");
+  },
   "watch a turn from its beginning to its end": async (page) => {
     const running = page.locator("#running");
     await running.getByText("None.").waitFor();
-    assert.equal(await page.locator("#turns tr").count(), 0);
+    const before = await page.locator("#turns tr").count();
     hold();
     say("hello there");
     await running.getByText("thinking").waitFor();
     assert.match(await running.innerText(), /console\/main/);
     assert.doesNotMatch(await page.content(), /hello there/);
-    assert.equal(await page.locator("#turns tr").count(), 0);
+    assert.equal(await page.locator("#turns tr").count(), before);
     letGo();
-    await page.locator("#turns tr").first().waitFor();
+    await page.waitForFunction((n) => document.getElementById("turns").children.length > n, before);
     assert.match(await page.locator("#turns tr").first().innerText(), /console\/main/);
     await running.getByText("None.").waitFor();
   },
@@ -192,10 +203,10 @@ const steps = {
     await page.getByRole("button", { name: "Search" }).click();
     await page.getByText("Ann works at the library.").waitFor();
     assert.equal(page.url(), origin + "/memories/found");
-    await page.getByRole("link", { name: "Edit or forget" }).click();
+    await page.getByRole("link", { name: "Edit, merge or forget" }).click();
     await page.getByLabel("What the bot remembers").waitFor();
     await page.goBack();
-    await page.getByRole("link", { name: "Edit or forget" }).click();
+    await page.getByRole("link", { name: "Edit, merge or forget" }).click();
     await page.getByLabel("What the bot remembers").fill("Ann works at the museum.");
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("heading", { name: "What it said before" }).waitFor();
@@ -217,6 +228,35 @@ const steps = {
       assert.ok(tries < 100, "the configuration was not read again");
       await pause(50);
     }
+  },
+  "change a place's setting": async (page) => {
+    await page.goto(origin + "/talk");
+    await page.getByRole("link", { name: "telegram/-100123" }).click();
+    await page.getByRole("link", { name: "settings here" }).click();
+    const setting = (name) => page.getByRole("listitem").filter({ has: page.locator("code", { hasText: new RegExp(`^${name}$`) }) }).first();
+    await setting("language").locator("summary").click();
+    await setting("language").getByRole("textbox").fill("it");
+    await setting("language").getByRole("button").click();
+    await page.getByRole("status").getByText("language: it (a command in telegram/-100123)").waitFor();
+    await setting("language").getByText("from a command in telegram/-100123").waitFor();
+    await setting("activation").locator("summary").click();
+    await setting("activation").getByRole("combobox").selectOption("never");
+    await setting("activation").getByRole("button").click();
+    await page.getByRole("status").getByText("Here I answer as never says.").waitFor();
+    assert.match(call(["check", "--path", "telegram/-100123"]), /activation +never/);
+    await setting("activation").locator("summary").click();
+    await setting("activation").getByRole("combobox").selectOption("default");
+    await setting("activation").getByRole("button").click();
+    await setting("activation").getByText("from bot.activation").waitFor();
+  },
+  "let the bot sleep in a place, and wake it": async (page) => {
+    await page.goto(origin + "/talk/place?place=telegram%2F-100123");
+    await page.getByRole("button", { name: "Let the bot sleep here" }).click();
+    await page.getByText("Good night.").waitFor();
+    await page.goto(origin + "/");
+    await page.getByRole("button", { name: /^Wake in/ }).click();
+    await page.getByText("I am awake.").waitFor();
+    assert.equal(await page.getByRole("button", { name: /^Wake in/ }).count(), 0);
   },
   "find an error, and that a fallback answered": async (page) => {
     await page.goto(origin + "/log?level=warn");
