@@ -14,6 +14,9 @@ import (
 // tracesMax is how many turns are kept.
 const tracesMax = 500
 
+// promptsMax is how many of the latest turns are kept with their prompts.
+const promptsMax = 20
+
 // Traces keeps the latest turns in memory. It implements watch.Observer. Safe for concurrent use.
 type Traces struct {
 	mu   sync.Mutex
@@ -32,6 +35,10 @@ func (t *Traces) Observe(e watch.TurnEnd) {
 		return
 	}
 	t.ends = append(t.ends[max(len(t.ends)+1-tracesMax, 0):], e)
+	i := len(t.ends) - 1 - promptsMax
+	if i >= 0 {
+		t.ends[i].Trace = promptless(t.ends[i].Trace)
+	}
 	t.subs.publish(e)
 }
 
@@ -67,8 +74,8 @@ func (t *Traces) Subscribe(room int) (ends <-chan watch.TurnEnd, done func()) {
 // stale reports whether a user of the turn was forgotten since it began.
 func stale(e *watch.TurnEnd) bool { return e.Stale != nil && e.Stale() }
 
-// Forget drops the turns of a place or a user, and the memories in all other turns, which may
-// be about the user. Observe ignores stale turns that end later.
+// Forget drops the turns of a place or a user, and the prompts and memories in all other turns, which
+// may be about the user. Observe ignores stale turns that end later.
 func (t *Traces) Forget(path core.Path) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -76,10 +83,20 @@ func (t *Traces) Forget(path core.Path) {
 		return e.Turn.Path.Within(path) || e.Person == path || stale(&e)
 	})
 	for i := range t.ends {
-		bare := *t.ends[i].Trace // the trace is shared
+		bare := promptless(t.ends[i].Trace)
 		bare.Memories = nil
-		t.ends[i].Trace = &bare
+		t.ends[i].Trace = bare
 	}
+}
+
+// promptless returns a copy of a trace, which is shared, without the prompts.
+func promptless(t *watch.Trace) *watch.Trace {
+	bare := *t
+	bare.Asks = slices.Clone(t.Asks)
+	for i := range bare.Asks {
+		bare.Asks[i].Prompt = nil
+	}
+	return &bare
 }
 
 // Running lists the running turns. It implements watch.StageObserver. Safe for concurrent use.

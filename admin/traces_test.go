@@ -23,6 +23,7 @@ func TestTracesOfTheForgotten(t *testing.T) {
 	other := end("room/2", 2)
 	other.Person, other.Stale = core.MustPath("room/@user/ann"), func() bool { return false }
 	other.Trace.Memories = []string{"jay likes tea"}
+	other.Trace.Asks = []watch.Ask{{Prompt: []watch.PromptPart{{Text: "jay likes tea"}}}}
 	kept := other.Trace
 	traces.Observe(several)
 	traces.Observe(other)
@@ -32,10 +33,10 @@ func TestTracesOfTheForgotten(t *testing.T) {
 	late.Turn.Seq = 3
 	traces.Observe(late)
 	list := traces.Recent(9)
-	if len(list) != 1 || list[0].Turn.Seq != 2 || len(list[0].Trace.Memories) != 0 {
+	if len(list) != 1 || list[0].Turn.Seq != 2 || len(list[0].Trace.Memories) != 0 || list[0].Trace.Asks[0].Prompt != nil {
 		t.Errorf("remembered is %+v", list)
 	}
-	if len(kept.Memories) != 1 {
+	if len(kept.Memories) != 1 || len(kept.Asks[0].Prompt) != 1 {
 		t.Error("what others were told was changed")
 	}
 }
@@ -69,5 +70,20 @@ func TestTraces(t *testing.T) {
 	traces.Forget(core.MustPath("room/@user/jay"))
 	if e, ok := traces.Last(room); ok {
 		t.Errorf("%v was not forgotten", e.Turn)
+	}
+}
+
+// TestPromptsOfTheLatest: only the latest turns keep their prompts.
+func TestPromptsOfTheLatest(t *testing.T) {
+	var traces Traces
+	for i := range promptsMax + 5 {
+		e := end("room/1", uint64(i+1))
+		e.Trace.Asks = []watch.Ask{{Engine: "big", Prompt: []watch.PromptPart{{Text: "x"}}}}
+		traces.Observe(e)
+	}
+	for i, e := range traces.Recent(promptsMax + 5) {
+		if kept := e.Trace.Asks[0].Prompt != nil; kept != (i < promptsMax) || e.Trace.Asks[0].Engine != "big" {
+			t.Errorf("turn %d: a prompt is kept: %v", e.Turn.Seq, kept)
+		}
 	}
 }

@@ -254,7 +254,8 @@ func TestInspector(t *testing.T) {
 	for _, want := range []string{
 		"1.2 s: 1.0 s waiting for models, 200 ms of its own", "Question 1, answered by big", "900 in, 0 of them cached, 50 out",
 		`<th scope="row">history</th><td class="n">600</td><td class="n">4</td><td class="n">2</td>`, `<th scope="row">All</th><td class="n">1000</td>`,
-		"actions[0]: said to the group",
+		"actions[0]: said to the group", "The prompt of question 1 as the model got it", "{&#34;input&#34;:&#34;said to the group", "<h3>system 1</h3>",
+		"What follows changes.</p>\n<h3>user</h3>",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("there is no %q", want)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 	"synthbot/core/watch"
 )
 
@@ -151,8 +152,9 @@ type asked struct {
 	Took     string
 	Total    int
 	Sections []askedSection
-	Shown    []string // faults
-	Wrong    int      // how many there are
+	Changing []watch.PromptPart // of the prompt, behind the stable parts, which Prompt holds
+	Shown    []string           // faults
+	Wrong    int                // how many there are
 }
 
 // askedSection is a section of a prompt, with the size of the whole prompt.
@@ -242,7 +244,7 @@ func askedOf(a watch.Ask, closed bool) asked {
 		q.Sections = append(q.Sections, askedSection{s, q.Total})
 	}
 	if closed {
-		q.Faults, q.Failed = nil, slices.Clone(q.Failed)
+		q.Prompt, q.Faults, q.Failed = nil, nil, slices.Clone(q.Failed)
 		for i := range q.Failed {
 			q.Failed[i] = failureKind(q.Failed[i])
 		}
@@ -255,7 +257,35 @@ func askedOf(a watch.Ask, closed bool) asked {
 		q.Shown = append(q.Shown, quoteless(f))
 	}
 	q.Err = quoteless(q.Err)
+	q.Prompt = slices.Clone(q.Prompt)
+	for i := range q.Prompt {
+		if q.Prompt[i].Stable {
+			continue // it is none of the model's words
+		}
+		q.Prompt[i].Text = thoughtless(q.Prompt[i].Text)
+		if q.Changing == nil {
+			q.Changing = q.Prompt[i:]
+		}
+	}
+	q.Prompt = q.Prompt[:len(q.Prompt)-len(q.Changing)]
 	return q
+}
+
+// thoughtless returns a part of a prompt as it is, unless it has a thought: then its lines of JSON are
+// without.
+func thoughtless(text string) string {
+	if quoteless(text) == text {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		shown, err := llm.ThoughtlessJSON([]byte(line), "", quoteless)
+		lines[i] = quoteless(line)
+		if err == nil {
+			lines[i] = string(shown)
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // failureKind returns which engine failed and how, like "engine big: retry_later: status 503", without

@@ -324,7 +324,9 @@ func (w *world) turn(place core.Path, seq uint64, text string, private bool) {
 			Began: w.clock(), Took: 1200 * time.Millisecond, Thought: time.Second,
 			Asks: []watch.Ask{{Round: 1, Engine: "big", Took: time.Second, Usage: llm.Usage{In: 900, Out: 50}, Err: text,
 				Sections: []watch.Section{{Name: "persona", Size: 400}, {Name: "history", Size: 600, Items: 4, Dropped: 2}},
-				Faults:   []string{"actions[0]: " + text, "private_thought: " + mind}}},
+				Prompt: []watch.PromptPart{{Name: "system 1", Text: "You are Aria. Write no private_thought to them.", Stable: true},
+					{Name: "user", Text: `{"input":` + string(quoted) + `}` + "\n" + `{"private_thought":"` + mind + `","said":1}`}},
+				Faults: []string{"actions[0]: " + text, "private_thought: " + mind}}},
 			Memories: []string{text},
 			Plans: []core.Plan{{Response: text, Steps: []core.Step{{
 				Type: "diary_write", Payload: json.RawMessage(`{"summary":` + string(quoted) + `,"deep":[{"Private_Thought":"` + mind + `"}]}`),

@@ -87,6 +87,7 @@ func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
 func (c *exchange) ask(ctx context.Context, correction *prompt.Correction) error {
 	t, began := c.turn, time.Now()
 	var sections []watch.Section
+	var sent []watch.PromptPart
 	answer, err := t.setup.Asker.Ask(ctx, core.Question{
 		Path: t.path, People: t.causers(), Unshown: t.who.Mute,
 		Build: func(l llm.Limits) (llm.Request, error) {
@@ -101,6 +102,7 @@ func (c *exchange) ask(ctx context.Context, correction *prompt.Correction) error
 				correction.Prompt = &p
 				r = correction.Request()
 			}
+			sent = t.promptParts(&r)
 			if l.Dialect != llm.DialectTools {
 				r.Schema = c.schema(l.Schemas)
 			}
@@ -112,7 +114,7 @@ func (c *exchange) ask(ctx context.Context, correction *prompt.Correction) error
 	}
 	trace := watch.Ask{
 		Round: int(c.round), Engine: answer.Engine, Took: time.Since(began), Usage: answer.Usage, Sections: sections,
-		Failed: answer.Failed,
+		Failed: answer.Failed, Prompt: sent,
 	}
 	if err != nil {
 		trace.Err = err.Error()

@@ -318,6 +318,9 @@ func TestTrace(t *testing.T) {
 	if s := end.Trace.Steps; len(s) != 1 || s[0].Action != "message_room" || s[0].Progress != core.ProgressDone {
 		t.Errorf("the steps were %+v", s)
 	}
+	if end.Trace.Asks[0].Prompt != nil {
+		t.Error("a prompt is kept, and nobody watches")
+	}
 	if a := end.Trace.Asks[1]; len(a.Faults) != 0 {
 		t.Errorf("the second one was %+v", a)
 	}

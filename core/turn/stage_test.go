@@ -18,6 +18,7 @@ type gallery struct {
 	mu   sync.Mutex
 	seen []string // "seq stage", and "seq ended"
 	last watch.TurnStage
+	end  watch.TurnEnd
 	over chan struct{} // a token for each turn that is over
 }
 
@@ -41,6 +42,7 @@ func (g *gallery) Observe(e watch.TurnEnd) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.note(e.Turn.Seq, "ended")
+	g.end = e
 }
 
 // sofar is what was seen.
@@ -102,6 +104,28 @@ func TestStages(t *testing.T) {
 				t.Errorf("it holds what was said: %s", text)
 			}
 		})
+	}
+}
+
+// TestPromptIsKept: where turns are watched, their traces hold the prompts, stable parts first.
+func TestPromptIsKept(t *testing.T) {
+	b, g := watched(t, plan("hello"))
+	b.receive(said("1", "jay", "swordfish"))
+	g.saw(t, 1)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	parts := g.end.Trace.Asks[0].Prompt
+	if len(parts) < 2 || !parts[0].Stable || parts[0].Text == "" {
+		t.Fatalf("the prompt is %+v", parts)
+	}
+	last := parts[len(parts)-1]
+	if last.Stable || last.Name != "user" || !strings.Contains(last.Text, "swordfish") {
+		t.Errorf("the last part is %+v", last)
+	}
+	for _, p := range parts {
+		if p.Stable && strings.Contains(p.Text, "swordfish") {
+			t.Errorf("%s is said to be stable", p.Name)
+		}
 	}
 }
 

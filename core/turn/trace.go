@@ -2,9 +2,11 @@ package turn
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 	"synthbot/core/watch"
 )
 
@@ -41,4 +43,26 @@ func (t *turn) finish(end watch.TurnEnd) {
 	began := core.WithEpoch(context.Background(), t.journal.epoch)
 	end.Stale = func() bool { return forgotten(began, store, concerned...) }
 	t.setup.observe(end)
+}
+
+// promptParts returns a request as texts; nil if nobody watches the turn.
+func (t *turn) promptParts(r *llm.Request) (parts []watch.PromptPart) {
+	if len(t.setup.Plugins.Watchers) == 0 {
+		return nil
+	}
+	for i, text := range r.System {
+		parts = append(parts, watch.PromptPart{Name: fmt.Sprintf("system %d", i+1), Text: text, Stable: true})
+	}
+	for _, tool := range r.Tools {
+		text := tool.Brief + "\n" + string(tool.Schema)
+		parts = append(parts, watch.PromptPart{Name: "tool " + tool.Name, Text: text, Stable: true})
+	}
+	for _, u := range r.Messages {
+		text := u.Text
+		for range len(u.Pictures) + len(u.Sounds) {
+			text += "\n(with a file)"
+		}
+		parts = append(parts, watch.PromptPart{Name: string(u.Role), Text: text})
+	}
+	return parts
 }

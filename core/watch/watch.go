@@ -60,7 +60,15 @@ type Ask struct {
 	Usage    llm.Usage     `json:"usage,omitzero"`
 	Sections []Section     `json:"sections,omitempty"`
 	Faults   []string      `json:"faults,omitempty"` // what was wrong with the answer
+	Prompt   []PromptPart  `json:"-"`                // as the last engine got it; nil unless somebody watches
 	Err      string        `json:"err,omitempty"`
+}
+
+// PromptPart is a part of a prompt, as it travels.
+type PromptPart struct {
+	Name   string
+	Text   string
+	Stable bool // the same from turn to turn, so that a provider can cache it
 }
 
 // Trace is how a turn came to its answer. It holds people's words (Memories,

@@ -193,6 +193,9 @@ const steps = {
     await page.getByLabel("Why must you read it?").fill("to try the page");
     await page.getByRole("button", { name: "Open for fifteen minutes" }).click();
     await page.getByRole("heading", { name: "Plans" }).waitFor();
+    await page.getByText("The prompt of question 1 as the model got it").click();
+    await page.locator("pre", { hasText: "hello there" }).first().waitFor();
+    await page.getByText("Up to here, the prompt is the same").waitFor();
     assert.match(log, /private conversation opened by an admin/);
     await page.getByRole("link", { name: "console/main" }).click();
     await page.getByText("hello there").waitFor();
