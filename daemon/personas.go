@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,11 +11,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	adminpage "synthbot/admin/page"
 	"synthbot/config"
 	"synthbot/core"
+	"synthbot/core/llm"
 	"synthbot/core/txt"
 	"synthbot/persona"
 )
@@ -114,6 +117,41 @@ func (e personaEditor) Preview(name, text string) (core.Persona, error) {
 	}
 	return who.For(""), nil
 }
+
+// Try implements adminpage.Personas.
+func (e personaEditor) Try(
+	ctx context.Context, name, text string, talk []adminpage.Exchange,
+) (answer, engine string, err error) {
+	who, err := e.Preview(name, text)
+	if err != nil {
+		return "", "", err
+	}
+	place, err := core.MakePath("page")
+	if err != nil {
+		return "", "", err
+	}
+	r := llm.Request{System: []string{who.Text}}
+	if who.Dialogue != "" {
+		r.System = append(r.System, who.Dialogue)
+	}
+	for i, x := range talk {
+		r.Messages = append(r.Messages, llm.Utterance{Role: llm.RoleUser, Text: x.Said})
+		if i+1 < len(talk) {
+			r.Messages = append(r.Messages, llm.Utterance{Role: llm.RoleModel, Text: x.Answer})
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, tryTime)
+	defer cancel()
+	build := func(llm.Limits) (llm.Request, error) { return r, nil }
+	a, err := host{e.bot}.Ask(ctx, core.Question{Path: place, Build: build})
+	if failed, ok := errors.AsType[*llm.Error](err); ok { // its own words may be anything
+		err = errors.New(cmp.Or(failureCause(failed), string(failed.Kind)))
+	}
+	return a.Text, a.Engine, err
+}
+
+// tryTime is how long an answer of a persona that is tried may take.
+const tryTime = 2 * time.Minute
 
 // Save implements adminpage.Personas. The file is replaced whole, and the configuration read again.
 func (e personaEditor) Save(name, text, was string) error {

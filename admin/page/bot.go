@@ -102,11 +102,17 @@ type Bot interface {
 	Do(ctx context.Context, place core.Path, command string, args map[string]string) (string, error)
 }
 
+// Exchange is what a user said, and what was answered.
+type Exchange struct{ Said, Answer string }
+
 // Personas are the persona files of the configuration. Errors of Preview and Save are shown to the admin.
 type Personas interface {
 	Files() []File
 	// Preview returns the persona of a text.
 	Preview(id, text string) (core.Persona, error)
+	// Try lets the engines answer the last text of a conversation as the persona of a text. It
+	// returns the answer and the engine's name. Nothing is stored or carried out.
+	Try(ctx context.Context, id, text string, talk []Exchange) (answer, engine string, err error)
 	// Save replaces the text was, if the file still contains it, and puts the new one in force.
 	Save(id, text, was string) error
 }

@@ -135,7 +135,7 @@ var paths = map[string][]string{
 		"/personas", "/personas/one?id=aria.toml", "/charts", "/catalogue", "/settings", "/settings?place=telegram/-100", "/sessions", "/log", "/log/live",
 	},
 	http.MethodPost: {
-		"/talk/open", "/talk/close", "/memories", "/memories/save", "/memories/drop", "/memories/merge", "/personas/preview", "/personas/save", "/sessions/revoke", "/logout", "/do",
+		"/talk/open", "/talk/close", "/memories", "/memories/save", "/memories/drop", "/memories/merge", "/personas/preview", "/personas/save", "/personas/try", "/sessions/revoke", "/logout", "/do",
 	},
 }
 

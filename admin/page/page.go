@@ -112,6 +112,7 @@ func (p *Page) routes() {
 		"GET /personas/one":      personas.persona,
 		"POST /personas/preview": personas.previewPersona,
 		"POST /personas/save":    personas.savePersona,
+		"POST /personas/try":     personas.tryPersona,
 		"GET /charts":            chartPage{p}.charts,
 		"GET /catalogue":         p.catalogue,
 		"GET /settings":          p.settings,

@@ -366,6 +366,28 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// TestTryPersona talks to a persona that is not saved.
+func TestTryPersona(t *testing.T) {
+	w := newWorld(t)
+	c := w.in()
+	csrf, was := c.csrf(), w.dress.text
+	try := func(say string, before ...string) reply {
+		form := append([]string{"csrf", csrf, "id", "aria.toml", "text", "name = Mira", "was", was, "say", say}, before...)
+		return c.post("/personas/try", form...)
+	}
+	r := try("hello "+canary, "said", "before", "answer", "so it was")
+	has(t, r.body, "2 exchanges as name = Mira", "answered by big", "hello &lt;script", "so it was", "You are Mira")
+	if strings.Contains(r.body, "<script>alert") || w.dress.text != was {
+		t.Errorf("it breaks out, or was saved: %s", r.body)
+	}
+	has(t, try("fail").body, "No engine answered: every engine is busy")
+	for _, say := range []string{"", "  ", strings.Repeat("x", maxSaid+1)} {
+		if r := try(say); r.status != http.StatusBadRequest {
+			t.Errorf("%d bytes: %d", len(say), r.status)
+		}
+	}
+}
+
 func TestPersonas(t *testing.T) {
 	w := newWorld(t)
 	c := w.in()

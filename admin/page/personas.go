@@ -19,6 +19,8 @@ type edit struct {
 	Was     string
 	Preview *core.Persona
 	Fault   string
+	Talk    []Exchange // of a test
+	Engine  string     // that answered last in it
 }
 
 // edited returns the file of a request.
@@ -87,6 +89,42 @@ func (p personaPages) savePersona(v *visit) error {
 		} else {
 			p.Log.Info("persona changed by an admin", "file", e.Path, "session", v.session.id)
 			return v.to("/personas/one", "id", e.ID)
+		}
+	}
+	return p.show(v, "persona", "Persona", "/personas", e)
+}
+
+// Limits of a test conversation.
+const (
+	maxTalk = 20
+	maxSaid = 4000 // bytes
+)
+
+// tryPersona lets the engines answer as the persona that is being edited. The conversation travels in
+// the form, and is not stored.
+func (p personaPages) tryPersona(v *visit) error {
+	e, err := p.edited(v.PostFormValue("id"))
+	if err != nil {
+		return err
+	}
+	if e.Editable {
+		e.Text, e.Was = lines(v.PostFormValue("text")), lines(v.PostFormValue("was"))
+	}
+	p.preview(&e)
+	said, answers := v.PostForm["said"], v.PostForm["answer"]
+	for i := range min(len(said), len(answers)) {
+		e.Talk = append(e.Talk, Exchange{lines(said[i]), lines(answers[i])})
+	}
+	text := strings.TrimSpace(lines(v.PostFormValue("say")))
+	if text == "" || len(text) > maxSaid {
+		return wrong("Write something to be answered, and not too much.")
+	}
+	e.Talk = append(e.Talk[max(0, len(e.Talk)-maxTalk):], Exchange{Said: text})
+	if e.Fault == "" {
+		last := &e.Talk[len(e.Talk)-1]
+		last.Answer, e.Engine, err = p.Personas.Try(v.Context(), e.ID, e.Text, e.Talk)
+		if err != nil {
+			last.Answer, e.Fault = "", "No engine answered: "+err.Error()
 		}
 	}
 	return p.show(v, "persona", "Persona", "/personas", e)

@@ -184,6 +184,13 @@ func (d *dress) Preview(_, text string) (core.Persona, error) {
 	return core.Persona{Name: name, Text: "You are " + name + ".", Dialogue: canary, Greeting: canary}, nil
 }
 
+func (d *dress) Try(_ context.Context, _, text string, talk []Exchange) (answer, engine string, err error) {
+	if talk[len(talk)-1].Said == "fail" {
+		return "", "", errors.New("every engine is busy")
+	}
+	return fmt.Sprintf("%d exchanges as %s %s", len(talk), text, canary), "big", nil
+}
+
 func (d *dress) Save(_, text, was string) error {
 	if was != d.text {
 		return errors.New("changed meanwhile")

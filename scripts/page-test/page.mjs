@@ -221,8 +221,13 @@ const steps = {
     const text = page.getByLabel("The persona's file");
     const before = await text.inputValue();
     await text.fill(before.replace('name = "Aria"', 'name = "Mira"'));
+    await page.getByText("You are Mira").waitFor(); // as it is written
     await page.getByRole("button", { name: "Preview" }).click();
     await page.getByText("You are Mira").waitFor();
+    await page.getByLabel("Say something to the persona").fill("Who are you?");
+    await page.getByRole("button", { name: "Ask" }).click();
+    await page.getByText("answered by big").waitFor();
+    await page.locator("li.self", { hasText: "Good that you are here." }).waitFor();
     assert.match(readFileSync(path.join(WORK, "aria.toml"), "utf8"), /name = "Aria"/);
     await page.getByRole("button", { name: "Save and use" }).click();
     await page.waitForURL(/personas\/one/);

@@ -16,6 +16,22 @@
     return;
   }
 
+  const preview = document.getElementById("preview");
+  const text = document.getElementById("text");
+  if (preview && !text.readOnly) {
+    let later = 0;
+    text.addEventListener("input", () => {
+      clearTimeout(later);
+      later = setTimeout(async () => {
+        const answer = await fetch("/personas/preview", { method: "POST", body: new URLSearchParams(new FormData(text.form)) });
+        if (!answer.ok) return;
+        const shown = new DOMParser().parseFromString(await answer.text(), "text/html");
+        for (const id of ["preview", "fault"]) document.getElementById(id).replaceChildren(...shown.getElementById(id).childNodes);
+      }, 400);
+    });
+    return;
+  }
+
   const turns = document.getElementById("turns");
   const log = document.getElementById("log");
   if (!(turns || log) || !window.EventSource) return;
