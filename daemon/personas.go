@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	adminpage "synthbot/admin/page"
@@ -140,8 +139,6 @@ func (e personaEditor) Try(
 			r.Messages = append(r.Messages, llm.Utterance{Role: llm.RoleModel, Text: x.Answer})
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, tryTime)
-	defer cancel()
 	build := func(llm.Limits) (llm.Request, error) { return r, nil }
 	a, err := host{e.bot}.Ask(ctx, core.Question{Path: place, Build: build})
 	if failed, ok := errors.AsType[*llm.Error](err); ok { // its own words may be anything
@@ -149,9 +146,6 @@ func (e personaEditor) Try(
 	}
 	return a.Text, a.Engine, err
 }
-
-// tryTime is how long an answer of a persona that is tried may take.
-const tryTime = 2 * time.Minute
 
 // Save implements adminpage.Personas. The file is replaced whole, and the configuration read again.
 func (e personaEditor) Save(name, text, was string) error {

@@ -1,8 +1,10 @@
 package page
 
 import (
+	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"synthbot/core"
 )
@@ -97,7 +99,8 @@ func (p personaPages) savePersona(v *visit) error {
 // Limits of a test conversation.
 const (
 	maxTalk = 20
-	maxSaid = 4000 // bytes
+	maxSaid = 4000            // bytes
+	tryTime = 2 * time.Minute // that an answer may take
 )
 
 // tryPersona lets the engines answer as the persona that is being edited. The conversation travels in
@@ -121,8 +124,12 @@ func (p personaPages) tryPersona(v *visit) error {
 	}
 	e.Talk = append(e.Talk[max(0, len(e.Talk)-maxTalk):], Exchange{Said: text})
 	if e.Fault == "" {
+		ctx, cancel := context.WithTimeout(v.Context(), tryTime)
+		defer cancel()
+		c := http.NewResponseController(v.w) // the server's limits are for pages that need no model
+		_, _ = c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Now().Add(tryTime+streamWrite))
 		last := &e.Talk[len(e.Talk)-1]
-		last.Answer, e.Engine, err = p.Personas.Try(v.Context(), e.ID, e.Text, e.Talk)
+		last.Answer, e.Engine, err = p.Personas.Try(ctx, e.ID, e.Text, e.Talk)
 		if err != nil {
 			last.Answer, e.Fault = "", "No engine answered: "+err.Error()
 		}
