@@ -33,7 +33,7 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"daemon":              5436,
+	"daemon":              5468,
 	"interfaces/discord":  5236,
 	"core/engine":         3626,
 	"core/turn":           5232,
