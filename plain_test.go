@@ -33,10 +33,10 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"daemon":              5468,
+	"daemon":              5469,
 	"interfaces/discord":  5236,
 	"core/engine":         3626,
-	"core/turn":           5232,
+	"core/turn":           5231,
 	"core/action":         3940,
 	"interfaces/telegram": 4198,
 	"memory":              7937,

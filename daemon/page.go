@@ -124,7 +124,8 @@ func (s *pageServer) Settings(place core.Path) (rows []adminpage.Setting) {
 		defaults := make(map[string]string)
 		p.Config.defaults().walk(func(path string, v reflect.Value) { defaults[path] = shownValue(path, v) })
 		p.Config.walk(func(path string, v reflect.Value) {
-			row := adminpage.Setting{Name: path, Value: shownValue(path, v), From: "the default", Default: defaults[path]}
+			row := adminpage.Setting{Name: path, Value: shownValue(path, v), Default: defaults[path]}
+			row.From = "the default"
 			if row.Value != row.Default {
 				row.From = p.Config.File
 			}

@@ -102,7 +102,9 @@ func (c *exchange) ask(ctx context.Context, correction *prompt.Correction) error
 				correction.Prompt = &p
 				r = correction.Request()
 			}
-			sent = t.promptParts(&r)
+			if len(t.setup.Plugins.Watchers) > 0 {
+				sent = promptParts(&r)
+			}
 			if l.Dialect != llm.DialectTools {
 				r.Schema = c.schema(l.Schemas)
 			}

@@ -45,11 +45,8 @@ func (t *turn) finish(end watch.TurnEnd) {
 	t.setup.observe(end)
 }
 
-// promptParts returns a request as texts; nil if nobody watches the turn.
-func (t *turn) promptParts(r *llm.Request) (parts []watch.PromptPart) {
-	if len(t.setup.Plugins.Watchers) == 0 {
-		return nil
-	}
+// promptParts returns a request as texts.
+func promptParts(r *llm.Request) (parts []watch.PromptPart) {
 	for i, text := range r.System {
 		parts = append(parts, watch.PromptPart{Name: fmt.Sprintf("system %d", i+1), Text: text, Stable: true})
 	}
