@@ -33,6 +33,7 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
+	"admin/page":          2568,
 	"daemon":              5469,
 	"interfaces/discord":  5236,
 	"core/engine":         3626,

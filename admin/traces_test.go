@@ -33,7 +33,8 @@ func TestTracesOfTheForgotten(t *testing.T) {
 	late.Turn.Seq = 3
 	traces.Observe(late)
 	list := traces.Recent(9)
-	if len(list) != 1 || list[0].Turn.Seq != 2 || len(list[0].Trace.Memories) != 0 || list[0].Trace.Asks[0].Prompt != nil {
+	if len(list) != 1 || list[0].Turn.Seq != 2 || len(list[0].Trace.Memories) != 0 ||
+		list[0].Trace.Asks[0].Prompt != nil {
 		t.Errorf("remembered is %+v", list)
 	}
 	if len(kept.Memories) != 1 || len(kept.Asks[0].Prompt) != 1 {

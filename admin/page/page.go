@@ -1,7 +1,8 @@
 // Package page is the admin's page: what the bot does now, its prompts, its memories, and its
 // costs. It is server-rendered HTML that works without scripts and loads nothing from other
 // hosts. A session needs a one-time link from the terminal. The page stores only which private
-// conversations admins opened.
+// conversations admins opened. All its parts share visits, sessions and the filter that keeps private
+// talk closed, so that the package is larger than others.
 package page
 
 import (
