@@ -306,6 +306,9 @@ func (s *search) hit(origin core.Path, p posting) *hit {
 	if !ok {
 		i = len(s.hits)
 		s.index[p.id] = i
+		if i == cap(s.hits) {
+			s.hits = slices.Grow(s.hits, i+64) // twice as many: common words have thousands
+		}
 		s.hits = append(s.hits, hit{id: p.id, origin: origin})
 		copy(s.hits[i].rank[:], p.rank)
 	}
