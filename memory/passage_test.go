@@ -232,7 +232,7 @@ func TestPassagesOfOlderFiles(t *testing.T) {
 
 // TestPassagesBig measures documents of 10 KB each: $DOCS of them, 10,000 are 100 MB.
 func TestPassagesBig(t *testing.T) {
-	documents := coretest.Sample(1000, 120)
+	documents := coretest.Sample(1000, 200)
 	if n, err := strconv.Atoi(os.Getenv("DOCS")); err == nil {
 		documents = n
 	}
