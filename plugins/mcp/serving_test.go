@@ -151,9 +151,11 @@ var rogues = map[string]func(){
 		select {}
 	},
 	"flood": func() {
+		const line = `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}` + "\n"
+		many := strings.Repeat(line, floodLines) // a flood on slow machines, too
 		answer(func() {
 			for {
-				if _, err := fmt.Println(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`); err != nil {
+				if _, err := os.Stdout.WriteString(many); err != nil {
 					return
 				}
 			}
