@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == daemon.PdfCommand { // as the daemon starts itself for a PDF
 		itsMain()
 	}
-	testscript.Main(m, map[string]func(){"synthbot": itsMain, faultyCommand: faultyMain})
+	testscript.Main(m, map[string]func(){"synthbot": itsMain})
 }
 
 func itsMain() {

@@ -251,11 +251,21 @@ func (d *daemonUnderTest) hangUp() {
 // TestNotReadyWithoutPlatform: the bot is alive, and not ready, while a platform does
 // not answer.
 func TestNotReadyWithoutPlatform(t *testing.T) {
-	platform, address := newHung(t), freeAddress(t)
+	asked := make(chan struct{}, 1)
+	platform := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // so that the end of the connection is noticed
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		<-r.Context().Done()
+	}))
+	defer platform.Close()
+	address := freeAddress(t)
 	d := startDaemon(t, fmt.Sprintf(
 		"[bot]\ndata_dir = \"data\"\n[interfaces.telegram]\ntoken = \"1:a\"\napi_url = %q\n[metrics]\nlisten = %q\n", platform.URL, address))
 	d.tells("READY=1")
-	platform.asked(t)
+	<-asked
 	if body := fetch(t, "http://"+address+"/healthz"); body != "ok\n" {
 		t.Errorf("healthz says %q", body)
 	}

@@ -1,4 +1,5 @@
-package commands
+// Package shutdown tests that the program ends, whatever hangs, with processes of its own.
+package shutdown
 
 import (
 	"bytes"
@@ -16,9 +17,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"synthbot/cmd/synthbot/commands"
 	"synthbot/core/coretest"
 	"synthbot/daemon"
 )
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){faultyCommand: faultyMain})
+}
 
 // faultyCommand is the program with faults that the environment asks for.
 const faultyCommand = "synthbot-faulty"
@@ -26,18 +34,18 @@ const faultyCommand = "synthbot-faulty"
 // faultyMain is the program with a grace of $GRACE and with $PATIENCE for the
 // database, which spins on jobs whose names begin with $SPIN.
 func faultyMain() {
-	p := newProgram(&daemon.Env{
+	e := &daemon.Env{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Clock: time.Now, Patience: time.Hour,
-	}, os.Args[1:])
-	p.grace = time.Hour
+	}
+	grace := time.Hour
 	if d, err := time.ParseDuration(os.Getenv("GRACE")); err == nil {
-		p.grace = d
+		grace = d
 	}
 	if d, err := time.ParseDuration(os.Getenv("PATIENCE")); err == nil {
-		p.Patience = d
+		e.Patience = d
 	}
 	if spin := os.Getenv("SPIN"); spin != "" {
-		p.Fault = func(job string) {
+		e.Fault = func(job string) {
 			if !strings.HasPrefix(job, spin) {
 				return
 			}
@@ -47,7 +55,7 @@ func faultyMain() {
 			}
 		}
 	}
-	os.Exit(p.run(context.Background()))
+	os.Exit(commands.Main(context.Background(), e, os.Args[1:], grace, 0))
 }
 
 // process is the faulty program at work.
@@ -157,7 +165,7 @@ func TestStuckWriterEndsTheProcess(t *testing.T) {
 				t.Errorf("it does not say %q: %s", want, p.text())
 			}
 		}
-		if status != statusFailed {
+		if status != 1 {
 			t.Errorf("exit status %d", status)
 		}
 	}
@@ -166,7 +174,7 @@ func TestStuckWriterEndsTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.in.Close()
-	if status := p.ends(); status != statusDone || !strings.Contains(p.text(), "refused") {
+	if status := p.ends(); status != 0 || !strings.Contains(p.text(), "refused") {
 		t.Errorf("the fourth time: %d, %s", status, p.text())
 	}
 }
@@ -248,5 +256,12 @@ func TestSignalsEndTheProcess(t *testing.T) {
 				p.ends()
 			}
 		})
+	}
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
