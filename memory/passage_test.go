@@ -290,7 +290,11 @@ func TestPassagesBig(t *testing.T) {
 	}
 	t.Logf("%d MB in %v; the file has %d MB, %.2f times the text are used; a query takes %v, %v at most", total>>20,
 		took, info.Size()>>20, ratio, sum/50, slowest)
-	if ratio > 2 || documents >= 1000 && info.Size() > int64(2*total) {
+	most := 2.0
+	if documents < 1000 { // of few documents, pages are less full
+		most = 2.2
+	}
+	if ratio > most || documents >= 1000 && info.Size() > int64(2*total) {
 		t.Errorf("the index is %.2f times as large as the text, the file has %d MB", ratio, info.Size()>>20)
 	}
 }
