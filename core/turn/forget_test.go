@@ -129,6 +129,7 @@ func (s *between) Commit(ctx context.Context, b *core.Batch) error {
 	if len(b.Journal) > 0 {
 		s.once.Do(s.do)
 	}
+	b.Begin = false // the first record of a turn is a commit of its own
 	return s.DB.Commit(ctx, b)
 }
 
