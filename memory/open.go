@@ -179,7 +179,7 @@ func (db *DB) prepare() error {
 	case err != nil:
 		return err
 	case version > schema:
-		text, kept := "run that one", db.engine.name+versionSuffix+strconv.Itoa(schema)
+		text, kept := "run that one", db.engine.file+versionSuffix+strconv.Itoa(schema)
 		if _, err := os.Stat(kept); err == nil {
 			text += ", or restore " + kept + ", which it kept before it changed the format"
 		}
@@ -196,7 +196,7 @@ func (db *DB) prepare() error {
 	case 0:
 		return db.writer.transact(upgrade)
 	}
-	backup := db.engine.name + versionSuffix + strconv.Itoa(version)
+	backup := db.engine.file + versionSuffix + strconv.Itoa(version)
 	if err := db.Backup(backup); err != nil {
 		return fmt.Errorf("backup before the change of its format: %w", err)
 	}
