@@ -112,7 +112,7 @@ func pathOf(c command.Call) (core.Path, error) {
 }
 
 // why explains the latest turn of a place before this one.
-func (b *chatCommands) why(_ context.Context, c command.Call) (string, error) {
+func (b *chatCommands) why(ctx context.Context, c command.Call) (string, error) {
 	path, err := pathOf(c)
 	if err != nil {
 		return "", err
@@ -125,6 +125,9 @@ func (b *chatCommands) why(_ context.Context, c command.Call) (string, error) {
 	}
 	if e.Private && path != c.Path {
 		return "", core.Errorf(core.Forbidden, privatePlace)
+	}
+	if path != c.Path {
+		return host{b.Bot}.named(ctx, path) + "\n" + explain(&e), nil
 	}
 	return explain(&e), nil
 }

@@ -14,7 +14,7 @@ import (
 // TestForOneAlone: what is for one person alone is shown in private only, and admins
 // cannot read private chats of others.
 func TestForOneAlone(t *testing.T) {
-	b := &Bot{monitor: &monitor{traces: new(admin.Traces)}, claim: new(adminClaim)}
+	b := &Bot{monitor: &monitor{traces: new(admin.Traces)}, claim: new(adminClaim), Data: &Storage{Store: EmptyStore{}}}
 	b.parts.Store(&parts{Config: new(Config), Engines: new(engine.Chain)})
 	r, err := b.commands(b.InForce())
 	if err != nil {
@@ -29,7 +29,7 @@ func TestForOneAlone(t *testing.T) {
 	for i, place := range []core.Path{group, his, mine} {
 		b.monitor.traces.Observe(watch.TurnEnd{Turn: core.TurnID{Path: place, Seq: uint64(i + 1)}, Private: place != group, Trace: &watch.Trace{Asks: []watch.Ask{{Round: 1, Engine: "home"}}}})
 	}
-	for path, want := range map[string]string{"": "Turn 3 took", group.String(): "Turn 1 took", his.String(): privatePlace, mine.String(): "Turn 3 took", "telegram/7": "asked no model there", "a//b": "is not a path"} {
+	for path, want := range map[string]string{"": "Turn 3 took", group.String(): group.String() + "\nTurn 1 took", his.String(): privatePlace, mine.String(): "Turn 3 took", "telegram/7": "asked no model there", "a//b": "is not a path"} {
 		text, err := (&chatCommands{b}).why(t.Context(), command.Call{Path: mine, Private: true, Args: map[string]string{"path": path}})
 		if err != nil {
 			text = err.Error()
