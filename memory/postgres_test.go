@@ -46,20 +46,13 @@ func engineOf(t testing.TB, dir string, o Options) Options {
 	return o
 }
 
-// ofTheFile matches tests of the file itself: they damage, copy, fill or replace it.
-const ofTheFile = "Compact|Backup|Restore|Salvage|Upgrade|SyncFails|FullDisk|FileSize|WritesFail|Disk|Durable|" +
-	"Locked|Damaged|Page|Replaced|WhenThereIsRoom|NothingWritten|ForgetIsContinued|AfterABroken|WritersHardlyWait|" +
-	"LongWork|PulseCommits|LongLogs|WorkIsInterrupted|AYear"
-
 // TestOnPostgres runs tests of this package again, with their databases on a server: those of the
-// contract of a core.Store, and with TEST_FULL others of what is stored.
+// contract of a core.Store.
 func TestOnPostgres(t *testing.T) {
 	if os.Getenv(onPostgres) != "" {
 		t.Skip("this is the run on PostgreSQL")
 	}
-	tests := []string{"^(TestStore|TestItems.*)$", "^Test(Store|Items|Forget|Recall|Retention|Export|Move|Fact|Words).*$"}
-	self := exec.CommandContext(t.Context(), os.Args[0],
-		"-test.run="+tests[coretest.Sample(1, 0)], "-test.skip="+ofTheFile, "-test.timeout=10m")
+	self := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^(TestStore|TestItems.*)$", "-test.timeout=10m")
 	self.Env = append(os.Environ(), "TEST_FULL=", onPostgres+"="+coretest.StartPostgres(t).URL)
 	out, err := self.CombinedOutput()
 	if err != nil {
