@@ -225,7 +225,7 @@ func (v *view) numbersFrom(from uint64) iter.Seq[uint64] {
 }
 
 // passagesWithVector returns the passages from a number on that have a vector of the model. A length
-// of 0 stands for that of the vectors of their source. No passage is read for it.
+// of 0 is that of the vectors of their source. It reads no passage.
 func (v *view) passagesWithVector(model string, length int, from uint64) map[uint64]bool {
 	done := make(map[uint64]bool)
 	for _, origin := range v.placesIn(bucketDocuments, core.Path{}) {

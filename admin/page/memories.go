@@ -79,7 +79,7 @@ func (p memoryPages) found(v *visit, facts []core.Fact, f found) error {
 	return p.show(v, "memories", "Memories", "/memories", f)
 }
 
-// factNames returns a function that names whom facts are about and by, and where they were said.
+// factNames returns a function that gives the names of the people and places in these facts.
 func (p memoryPages) factNames(v *visit, facts ...core.Fact) func(core.Path) named {
 	var paths []core.Path
 	for i := range facts {

@@ -16,7 +16,7 @@ import (
 )
 
 // Postgres is a PostgreSQL server of a test. It listens on a Unix socket in its folder, and runs
-// as the user nobody if the test is run by root, as whom it does not start.
+// as the user nobody if root runs the test, because it refuses to run as root.
 type Postgres struct {
 	URL string // of its database
 

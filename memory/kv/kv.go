@@ -1,4 +1,4 @@
-// Package kv is the seam between package memory and the engines that store its pairs:
+// Package kv is the interface between package memory and the engines that store its pairs:
 // memory/bolt, a file, and memory/postgres, a database that several processes share.
 // It does not know what the keys and values mean.
 package kv

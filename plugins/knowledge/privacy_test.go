@@ -26,7 +26,7 @@ func TestPrivateQuestionsStay(t *testing.T) {
 		}
 	}
 	if said := h.Received(); len(said) != 1 || !strings.Contains(said[0].Reply, "open") {
-		t.Errorf("others were told %+v", said)
+		t.Errorf("others heard %+v", said)
 	}
 	var out strings.Builder
 	if err := p.Gaps(t.Context(), &out); err != nil || strings.Count(out.String(), "am I ill?") != 2 {

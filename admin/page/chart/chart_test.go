@@ -25,7 +25,7 @@ func TestLabels(t *testing.T) {
 	}
 	f := Figures{Labels: []string{"x"}, Series: []Series{{Name: "tokens", Values: []float64{1234567}}}}
 	if d := f.Draw(); d.Rows[0].Cells[0] != "1234567" || d.Bars[0].Tip != "x, tokens: 1234567" {
-		t.Errorf("a figure is not told whole: %q, %q", d.Rows[0].Cells[0], d.Bars[0].Tip)
+		t.Errorf("a figure is not shown in full: %q, %q", d.Rows[0].Cells[0], d.Bars[0].Tip)
 	}
 	f.Show = Money
 	if d := f.Draw(); d.Rows[0].Cells[0] != "1234567.0000" || d.Up[chartSteps].Text != "2 M" || d.Up[0].Text != "0.0000" {

@@ -14,12 +14,12 @@ import (
 // TestMain lets this binary be the program, too, for tests that start it.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == daemon.PdfCommand { // as the daemon starts itself for a PDF
-		itsMain()
+		programMain()
 	}
-	testscript.Main(m, map[string]func(){"synthbot": itsMain})
+	testscript.Main(m, map[string]func(){"synthbot": programMain})
 }
 
-func itsMain() {
+func programMain() {
 	e := &daemon.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Clock: time.Now}
 	os.Exit(Main(context.Background(), e, os.Args[1:], 20*time.Second, 15*time.Second))
 }
