@@ -52,9 +52,6 @@ func TestOnPostgres(t *testing.T) {
 	if os.Getenv(onPostgres) != "" {
 		t.Skip("this is the run on PostgreSQL")
 	}
-	if coretest.Sample(1, 0) == 0 {
-		t.Skip("TEST_FULL is not set")
-	}
 	self := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^(TestStore|TestItems.*)$", "-test.timeout=10m")
 	self.Env = append(os.Environ(), "TEST_FULL=", onPostgres+"="+coretest.StartPostgres(t).URL)
 	out, err := self.CombinedOutput()

@@ -27,10 +27,14 @@ type Postgres struct {
 	running  *exec.Cmd
 }
 
-// StartPostgres starts a server, which ends with the test. Without PostgreSQL on this machine the
-// test is skipped. A user "guarded" needs a password; others need none.
+// StartPostgres starts a server, which ends with the test. Without PostgreSQL on this machine, and
+// without $TEST_FULL, since starting one costs more than most tests, the test is skipped. A user
+// "guarded" needs a password; others need none.
 func StartPostgres(t *testing.T) *Postgres {
 	t.Helper()
+	if os.Getenv("TEST_FULL") == "" {
+		t.Skip("PostgreSQL is started only with TEST_FULL=1")
+	}
 	programs, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if len(programs) == 0 {
 		t.Skip("PostgreSQL is not installed")
