@@ -66,7 +66,7 @@ func (db *DB) Commit(ctx context.Context, b *core.Batch) error {
 		return ctx.Err()
 	}
 	w.epoch = db.epochOf(ctx)
-	j := &job{name: w.jobName(), run: w.run, publish: w.publish, size: w.size + 1, finishing: b.Finishing}
+	j := &job{name: w.jobName(), run: w.run, ahead: w.ranges, publish: w.publish, size: w.size + 1, finishing: b.Finishing}
 	return db.write(ctx, j)
 }
 

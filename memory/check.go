@@ -103,7 +103,7 @@ func (c *checker) entries() {
 
 // has reports whether a key is there, with or without a value.
 func has(b bucket, key []byte) bool {
-	k, _ := b.Cursor().Seek(key)
+	k, _ := b.Cursor(key, nil).Seek(key)
 	return bytes.Equal(k, key)
 }
 

@@ -576,7 +576,7 @@ func TestForgetAfterABrokenOne(t *testing.T) {
 	count := func() (entries, ids int) {
 		err := db.view(t.Context(), func(v *view) error {
 			h, _ := v.readHead(placeKey(group))
-			c := v.bucket(bucketIDs).Cursor()
+			c := v.bucket(bucketIDs).Cursor(nil, nil)
 			for k, _ := c.Seek(nil); k != nil; k, _ = c.Next() {
 				ids++
 			}

@@ -34,7 +34,10 @@ func (t forgottenTx) addSalt() {
 
 // hash is the keyed hash of an id; nil if nothing was forgotten.
 func (t forgottenTx) hash(id []byte) []byte {
-	salt := t.bucket(bucketMeta).Get([]byte(metaSalt))
+	salt := t.db.salt
+	if salt == nil {
+		salt = t.bucket(bucketMeta).Get([]byte(metaSalt))
+	}
 	if salt == nil {
 		return nil
 	}
@@ -52,6 +55,15 @@ func (t forgottenTx) isGone(id []byte) bool {
 func (t forgottenTx) replaceID(key []byte) {
 	t.bucket(bucketGone).Put(t.hash(key), hour(t.now))
 	t.bucket(bucketIDs).Delete(key)
+}
+
+// keepSalt makes the salt of a database across a network, and keeps it in memory: all that is
+// read ahead depends on it.
+func (db *DB) keepSalt() error {
+	if err := db.writer.transact(func(t *tx) error { t.forgotten().addSalt(); return nil }); err != nil {
+		return err
+	}
+	return db.look(context.Background(), func(v *view) { db.salt = bytes.Clone(v.bucket(bucketMeta).Get([]byte(metaSalt))) })
 }
 
 // requestAge is the maximum age of the message with which a person asks to be forgotten.

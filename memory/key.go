@@ -99,6 +99,17 @@ func after(place []byte) []byte {
 	return k
 }
 
+// afterPrefix is the smallest key above all that begin with the prefix; nil if there is none.
+func afterPrefix(prefix []byte) []byte {
+	k := bytes.TrimRight(prefix, "\xff")
+	if len(k) == 0 {
+		return nil
+	}
+	k = bytes.Clone(k)
+	k[len(k)-1]++
+	return k
+}
+
 // seqKey appends a number to a place's key, in a new slice.
 func seqKey(place []byte, seq uint64) []byte {
 	k := make([]byte, 0, len(place)+8)

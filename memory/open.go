@@ -63,6 +63,7 @@ type DB struct {
 	embeds     *embedWorker
 	space      *diskSpace
 	unreadable unreadable
+	salt       []byte // see keepSalt
 	pruning    *pruning
 
 	stepTime time.Duration      // of one step of a long change; see changeAll
@@ -79,7 +80,11 @@ func Open(dir string, o Options) (*DB, error) {
 	if err := openEngine(db, o); err != nil {
 		return nil, err
 	}
-	if err := db.prepare(); err != nil {
+	err := db.prepare()
+	if err == nil && db.space.remote {
+		err = db.keepSalt()
+	}
+	if err != nil {
 		return nil, errors.Join(bolt.OpenError(db.engine.name, err), db.engine.Close())
 	}
 	background, stop := context.WithCancel(context.Background())

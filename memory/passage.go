@@ -17,6 +17,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/passage"
+	"synthbot/memory/kv"
 )
 
 // Limits of documents.
@@ -502,7 +503,7 @@ func (x *passageIndex) groupsOf(origin core.Path) []uint16 {
 		return known
 	}
 	place := placeKey(origin)
-	cursor := x.bucket(bucketPassageWords).Cursor()
+	cursor := x.bucket(bucketPassageWords).Cursor(place, after(place))
 	for k, _ := cursor.Seek(place); bytes.HasPrefix(k, place) && len(k) >= len(place)+2; {
 		group := binary.BigEndian.Uint16(k[len(place):])
 		known = append(known, group)
@@ -524,6 +525,9 @@ func (x *passageIndex) newestWith(origin core.Path, term string, max int, use fu
 	}
 	return n
 }
+
+// ranges implements collection: which groups there are is not known before.
+func (x *passageIndex) ranges(core.Path, string, int) []kv.Range { return nil }
 
 func (x *passageIndex) decode(group uint16, p uint16) posting {
 	id := firstPassage + uint64(group)<<groupBits + uint64(p>>(16-groupBits))

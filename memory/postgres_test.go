@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -87,6 +88,67 @@ func TestBackupOfPostgres(t *testing.T) {
 	}
 }
 
+// TestRoundTrips counts how often a turn waits for the server: eight times, and three times for
+// memories.
+func TestRoundTrips(t *testing.T) {
+	t.Setenv(onPostgres, coretest.StartPostgres(t).URL)
+	db := openWith(t, t.TempDir(), Options{SkipCheck: true})
+	db.starting.Wait()
+	for i := range 120 {
+		m := message(group, fmt.Sprint("m", i), "words")
+		m.Message.Author.ID = "1000"
+		add(t, db, m)
+		save(t, db, core.Fact{Text: fmt.Sprint("tea number ", i), Origin: group})
+	}
+	trips := func(what string, most int64, work func() error) {
+		t.Helper()
+		server := db.engine.Engine.(*postgres.DB)
+		before := server.Trips()
+		if err := work(); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if n := server.Trips() - before; n > most {
+			t.Errorf("%s: %d round trips, wanted at most %d", what, n, most)
+		}
+	}
+	ctx := t.Context()
+	asked := message(group, "asked", "is the tea hot?")
+	asked.Due, asked.Message.Author.ID = true, "1000"
+	receipt := &core.Batch{Append: []core.Entry{asked}, Begin: true}
+	trips("receipt", 2, func() error { return db.Commit(ctx, receipt) })
+	turn := core.TurnID{Path: group, Seq: receipt.Append[0].Message.Seq}
+	trips("view of a turn", 2, func() error {
+		return db.View(ctx, func(v core.View) error {
+			head, err := v.Head(group)
+			due, err2 := v.Due(group, 20)
+			journal, err3 := v.Journal(turn)
+			past, err4 := v.After(group, turn.Seq-40, 60)
+			_, err5 := v.State(group)
+			if head.Last != turn.Seq || len(due) != 1 || len(journal) != 1 || len(past) != 40 {
+				t.Errorf("%+v, %d waiting, %d records, %d entries", head, len(due), len(journal), len(past))
+			}
+			return errors.Join(err, err2, err3, err4, err5)
+		})
+	})
+	key := core.Key{Turn: turn, Round: 1}
+	plan := &core.Batch{Journal: []core.Record{{Key: key, Progress: core.ProgressAccepted, Data: json.RawMessage(`{}`)}}}
+	trips("plan", 2, func() error { return db.Commit(ctx, plan) })
+	said := message(group, "said", "it is")
+	said.Self = true
+	end := &core.Batch{
+		Append: []core.Entry{said}, Answered: []core.TurnID{turn}, Closed: []core.TurnID{turn},
+		States: map[core.Path]core.State{group: {Topic: "tea"}}, Finishing: true,
+	}
+	trips("end of a turn", 2, func() error { return db.Commit(ctx, end) })
+	trips("recall", 3, func() error {
+		found, err := db.Recall(ctx, core.FactQuery{Text: "which tea is hot", See: []core.Path{group, kitchen}, N: 8})
+		if len(found) != 8 {
+			t.Errorf("%d memories", len(found))
+		}
+		return err
+	})
+}
+
 // TestEnginesAgree does the same at random with both engines.
 func TestEnginesAgree(t *testing.T) {
 	server, err := postgres.Open(t.Context(), coretest.StartPostgres(t).URL, nil)
@@ -97,7 +159,7 @@ func TestEnginesAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for seed := range uint64(coretest.Sample(100, 15)) {
+	for seed := range uint64(coretest.Sample(200, 15)) {
 		var saw [2]string
 		for i, engine := range []kv.Engine{file, server} {
 			saw[i] = walk(t, engine, rand.New(rand.NewPCG(seed, 0)))
@@ -117,6 +179,15 @@ func walk(t *testing.T, engine kv.Engine, r *rand.Rand) string {
 	var saw strings.Builder
 	key := func() []byte { return fmt.Append(nil, r.IntN(60)) }
 	note := func(k, v []byte) { fmt.Fprintf(&saw, "%s=%s ", k, v) }
+	announce := func(t kv.Tx) {
+		what := kv.Range{Bucket: []string{"a", "b"}[r.IntN(2)], From: key(), Backward: r.IntN(2) == 0, Limit: r.IntN(8)}
+		if r.IntN(3) > 0 {
+			what.To = key()
+		}
+		if reader, ok := t.(kv.Reader); ok {
+			reader.Ahead(what)
+		}
+	}
 	err := engine.Update(func(t kv.Tx) error {
 		if r.IntN(5) == 0 && t.Bucket("a") != nil {
 			if err := t.DropBucket("a"); err != nil {
@@ -130,7 +201,7 @@ func walk(t *testing.T, engine kv.Engine, r *rand.Rand) string {
 		for range 40 {
 			b := t.Bucket([]string{"a", "b"}[r.IntN(2)])
 			var err error
-			switch r.IntN(6) {
+			switch r.IntN(7) {
 			case 0, 1:
 				err = b.Put(key(), key())
 			case 2:
@@ -138,13 +209,15 @@ func walk(t *testing.T, engine kv.Engine, r *rand.Rand) string {
 			case 3:
 				note(nil, b.Get(key()))
 			case 4:
-				c := b.Cursor()
+				c := b.Cursor(nil, nil)
 				note(c.Seek(key()))
 				note(c.Next())
 			case 5:
 				n, err2 := b.NextSequence()
 				fmt.Fprint(&saw, n, b.Sequence(), " ")
 				err = err2
+			case 6:
+				announce(t)
 			}
 			if err != nil {
 				return err
@@ -164,14 +237,18 @@ func walk(t *testing.T, engine kv.Engine, r *rand.Rand) string {
 	}
 	defer v.End()
 	for _, name := range v.Buckets() {
-		c := v.Bucket(name).Cursor()
-		note(c.Last())
+		announce(v)
+		c := v.Bucket(name).Cursor(nil, nil)
+		note(c.Before(nil))
 		for range 25 {
 			note(c.Prev())
 		}
 		for k, value := c.Seek(nil); k != nil; k, value = c.Next() {
 			note(k, value)
 		}
+		note(c.Before(key()))
+		note(c.Prev())
+		announce(v)
 		note(c.Seek([]byte("3")))
 		step := c.Next
 		for range 30 {

@@ -14,6 +14,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/sorting"
+	"synthbot/memory/kv"
 )
 
 // Kinds of term; the first byte of each.
@@ -109,6 +110,8 @@ type collection interface {
 	newestWith(origin core.Path, term string, max int, use func(posting)) (n int)
 	// posting returns what is stored of a term with one of them.
 	posting(origin core.Path, term string, id uint64) (posting, bool)
+	// ranges are what newestWith reads of at most max with a term in an origin; 0: of all.
+	ranges(origin core.Path, term string, max int) []kv.Range
 	// total is how many there are, or were.
 	total() uint64
 	// maxPostings is how many are looked at of one term in one place, newest first.
@@ -140,6 +143,13 @@ func (v factIndex) newestWith(origin core.Path, term string, max int, use func(p
 	return n
 }
 
+func (v factIndex) ranges(origin core.Path, term string, max int) []kv.Range {
+	prefix := postingKey(origin, term, nil)
+	return []kv.Range{
+		{Bucket: bucketWords, From: prefix, To: after(prefix), Backward: true, Limit: max}, {Bucket: bucketFacts},
+	}
+}
+
 func (v factIndex) posting(origin core.Path, term string, id uint64) (posting, bool) {
 	rank := v.bucket(bucketWords).Get(postingKey(origin, term, binary.BigEndian.AppendUint64(nil, id)))
 	return posting{id: id, rank: rank}, rank != nil
@@ -166,9 +176,18 @@ func (db *DB) Recall(ctx context.Context, q core.FactQuery) (found []core.FactMa
 
 // recall returns the facts that match best.
 func (v *view) recall(q core.FactQuery, meant *vector) (found []core.FactMatch) {
-	for _, h := range factSearch(v, q, meant).run(v.origins(q.See)) {
-		f, ok := v.facts().fact(h.id)
-		if ok && len(found) < q.N {
+	hits := factSearch(v, q, meant).run(v.origins(q.See))
+	v.ahead(func() (all []kv.Range) {
+		for _, h := range hits[:min(len(hits), q.N)] {
+			all = append(all, pair(bucketFacts, binary.BigEndian.AppendUint64(nil, h.id)))
+		}
+		return all
+	})
+	for _, h := range hits {
+		if len(found) == q.N {
+			break
+		}
+		if f, ok := v.facts().fact(h.id); ok {
 			found = append(found, core.FactMatch{Fact: f, Score: h.score})
 		}
 	}
@@ -242,6 +261,7 @@ func (s *search) run(origins []core.Path) (found []hit) {
 	if s.vector != nil {
 		s.baseline = new(baseline)
 	}
+	s.ahead(func() []kv.Range { return s.ranges(origins) })
 	none := func(posting) {}
 	origins = slices.DeleteFunc(origins, func(p core.Path) bool { return s.from.newestWith(p, termAll, 1, none) == 0 })
 	if len(origins) == 0 {
@@ -358,6 +378,12 @@ func (s *search) refine(best []int, counts []int) {
 // origins are the visible places, and all above them.
 func (v *view) origins(places []core.Path) []core.Path {
 	var all []core.Path
+	v.ahead(func() (ranges []kv.Range) {
+		for _, see := range places {
+			ranges = append(ranges, pathRanges(see)...)
+		}
+		return ranges
+	})
 	for _, see := range places {
 		for see = v.resolve(see).path; ; see = see.Parent() {
 			if !slices.Contains(all, see) {
@@ -373,7 +399,7 @@ func (v *view) origins(places []core.Path) []core.Path {
 
 // queryWords lists the words of the text, stemmed in each of the languages.
 func (s *search) queryWords() {
-	if s.wordless {
+	if s.wordless || s.words != nil {
 		return
 	}
 	asked := make(map[string]int)

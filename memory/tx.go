@@ -77,7 +77,7 @@ func (b bucket) Delete(key []byte) {
 // through the last. It may miss changes made meanwhile.
 func (b bucket) pairs(from, to []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, v []byte) bool) {
-		c := b.Cursor()
+		c := b.Cursor(from, to)
 		for k, v := c.Seek(from); below(k, to) && yield(k, v); k, v = c.Next() {
 		}
 	}
@@ -86,7 +86,7 @@ func (b bucket) pairs(from, to []byte) iter.Seq2[[]byte, []byte] {
 // prefixed iterates over the pairs whose keys have that prefix.
 func (b bucket) prefixed(prefix []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, v []byte) bool) {
-		c := b.Cursor()
+		c := b.Cursor(prefix, afterPrefix(prefix))
 		for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix) && yield(k, v); k, v = c.Next() {
 		}
 	}
@@ -95,7 +95,7 @@ func (b bucket) prefixed(prefix []byte) iter.Seq2[[]byte, []byte] {
 // prefixes lists the different beginnings of the keys in a range, up to the first byte that
 // ends a place or a name.
 func (b bucket) prefixes(from, to []byte) (all [][]byte) {
-	c := b.Cursor()
+	c := b.Cursor(from, to)
 	for k, _ := c.Seek(from); below(k, to); {
 		end := bytes.IndexByte(k, ending) + 1
 		if end == 0 {
@@ -260,7 +260,7 @@ func (t *tx) turns(from, to []byte) iter.Seq2[core.TurnID, []record] {
 // records lists the records of a turn.
 func (t *tx) records(turn core.TurnID) (records []record) {
 	from := turnKey(turn)
-	for _, all := range t.turns(from, append(from, bytes.Repeat([]byte{0xff}, 7)...)) {
+	for _, all := range t.turns(from, afterPrefix(from)) {
 		records = all
 	}
 	return records

@@ -106,6 +106,7 @@ func (v *view) Waiting() ([]core.Path, error) {
 
 func (v *view) Due(path core.Path, max int) ([]core.Entry, error) {
 	return read(v, path, func(p place) (entries []core.Entry) {
+		v.ahead(func() []kv.Range { return nextTurnRanges(p.key) })
 		for seq := range v.numbers(bucketDue, p.key, 0) {
 			if len(entries) == max {
 				break
@@ -207,21 +208,12 @@ func (v *view) Journal(turn core.TurnID) ([]core.Record, error) {
 // and Last may never return.
 func (v *view) backward(bucket string, prefix, to []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, value []byte) bool) {
-		c := v.bucket(bucket).Cursor()
-		k, value := before(c, to)
+		c := v.bucket(bucket).Cursor(prefix, to)
+		k, value := c.Before(to)
 		for k != nil && bytes.HasPrefix(k, prefix) && yield(k, value) {
 			k, value = c.Prev()
 		}
 	}
-}
-
-// before goes to the last pair before a key.
-func before(c kv.Cursor, key []byte) (k, value []byte) {
-	k, _ = c.Seek(key)
-	if k == nil {
-		return c.Last()
-	}
-	return c.Prev()
 }
 
 // tail walks a place's log backward.
@@ -235,8 +227,8 @@ type tail struct {
 }
 
 func (v *view) tail(path core.Path, key []byte) *tail {
-	t := &tail{view: v, cursor: v.bucket(bucketLog).Cursor(), path: path, prefix: key}
-	t.k, t.value = before(t.cursor, after(key))
+	t := &tail{view: v, cursor: v.bucket(bucketLog).Cursor(key, after(key)), path: path, prefix: key}
+	t.k, t.value = t.cursor.Before(after(key))
 	return t
 }
 

@@ -87,6 +87,7 @@ func (w *writer) try(g *groupCommit) (failed int, err error) {
 	err = w.transact(func(t *tx) error {
 		failed = -1
 		defer func() { saved = t.saved }()
+		announced := 0
 		for i := 0; ; i++ {
 			if i == len(g.jobs) && !g.sealed {
 				runtime.Gosched() // those whose jobs the last transaction wrote may write again
@@ -94,6 +95,11 @@ func (w *writer) try(g *groupCommit) (failed int, err error) {
 			}
 			if i == len(g.jobs) {
 				break
+			}
+			for ; announced < len(g.jobs); announced++ {
+				if j := g.jobs[announced]; j.ahead != nil {
+					t.ahead(func() []kv.Range { return j.ahead(t) })
+				}
 			}
 			err := w.watch.startJob(g.jobs[i], t.now)
 			if err == nil {
@@ -147,6 +153,8 @@ type job struct {
 	// run writes. It may be called again, in another transaction, when what
 	// shares the transaction with it fails.
 	run func(*tx) error
+	// ahead, if set, returns what run will read.
+	ahead func(*tx) []kv.Range
 	// publish, if set, is called when what run wrote is durable.
 	publish   func()
 	name      string // empty: that of the context of write

@@ -47,7 +47,7 @@ func pairs(t *testing.T, f *File) map[string]string {
 	for _, name := range v.Buckets() {
 		b := v.Bucket(name)
 		all[name] = fmt.Sprint(b.Sequence())
-		c := b.Cursor()
+		c := b.Cursor(nil, nil)
 		for k, value := c.Seek(nil); k != nil; k, value = c.Next() {
 			all[name+"/"+string(k)] = string(value)
 		}

@@ -63,7 +63,21 @@ func (t *tx) DropBucket(name string) error {
 // bucket is a kv.Bucket.
 type bucket struct{ *bbolt.Bucket }
 
-func (b bucket) Cursor() kv.Cursor { return b.Bucket.Cursor() }
+func (b bucket) Cursor(_, _ []byte) kv.Cursor { return cursor{b.Bucket.Cursor()} }
+
+// cursor is a kv.Cursor.
+type cursor struct{ *bbolt.Cursor }
+
+func (c cursor) Before(key []byte) (k, v []byte) {
+	if key == nil {
+		return c.Last()
+	}
+	k, _ = c.Seek(key)
+	if k == nil {
+		return c.Last()
+	}
+	return c.Prev()
+}
 
 // recordedBucket records its changes for compaction.
 type recordedBucket struct {

@@ -43,7 +43,7 @@ func (s slice) copy(t Tx, from Bucket) (next slice, err error) {
 	if err := t.MakeBucket(s.bucket); err != nil {
 		return s, err
 	}
-	to, size, c := t.Bucket(s.bucket), 0, from.Cursor()
+	to, size, c := t.Bucket(s.bucket), 0, from.Cursor(nil, nil)
 	for k, v := c.Seek(s.start); k != nil; k, v = c.Next() {
 		if size >= copyStep {
 			s.start = bytes.Clone(k)

@@ -55,7 +55,9 @@ type Bucket interface {
 	// Put refuses an empty key, and one that is longer than the engine can store.
 	Put(key, value []byte) error
 	Delete(key []byte) error
-	Cursor() Cursor
+	// Cursor returns a cursor for the keys from one to another, exclusive; nil: from the first,
+	// through the last. It may also go beyond.
+	Cursor(from, to []byte) Cursor
 	// NextSequence raises the counter by one and returns it.
 	NextSequence() (uint64, error)
 	Sequence() uint64
@@ -64,11 +66,27 @@ type Bucket interface {
 
 // Cursor walks through a bucket. Each method returns the pair at which the cursor then is; a
 // nil key if there is none. Changes that are made meanwhile may be missed. In a transaction that
-// has deleted, Prev and Last must not be used.
+// has deleted, Prev and Before must not be used.
 type Cursor interface {
 	// Seek goes to the key, or else to the first one after it.
 	Seek(key []byte) (k, v []byte)
+	// Before goes to the last key before this one; nil: to the last of all.
+	Before(key []byte) (k, v []byte)
 	Next() (k, v []byte)
 	Prev() (k, v []byte)
-	Last() (k, v []byte)
+}
+
+// Reader is the ability of a Tx to fetch at once what will be read. Only speed depends on it.
+type Reader interface {
+	// Ahead says what will be read. It is fetched together with the next read.
+	Ahead(what ...Range)
+}
+
+// Range is a part of a bucket, which exists: a key, or keys from one to another, exclusive. Without
+// both it is the bucket's counter.
+type Range struct {
+	Bucket   string
+	From, To []byte // To nil: the key From alone
+	Backward bool   // the last pairs, not the first ones
+	Limit    int    // of pairs; 0: all
 }

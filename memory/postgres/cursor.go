@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
 )
@@ -28,6 +29,14 @@ const (
 
 // read reads the pairs between two keys, and goes to the first one in the order of walking.
 func (c *cursor) read(from, to []byte, backward bool, limit int) (k, v []byte) {
+	c.tx.fetch()
+	if rows, all, ok := c.tx.spans.read(c.tx.dirty, from, to, backward); ok {
+		c.rows, c.at, c.backward, c.limit = rows, 0, backward, len(rows)
+		if all {
+			c.limit++
+		}
+		return c.here()
+	}
 	for key := range c.tx.dirty {
 		if key[0] == c.from[0] {
 			c.tx.flush("")
@@ -52,10 +61,20 @@ func (c *cursor) here() (k, v []byte) {
 }
 
 func (c *cursor) Seek(key []byte) (k, v []byte) {
-	return c.read(slices.Concat(c.from, key), c.to, false, firstRead)
+	from := slices.Concat(c.from[:1], key)
+	if bytes.Compare(from, c.from) < 0 {
+		from = c.from
+	}
+	return c.read(from, c.to, false, firstRead)
 }
 
-func (c *cursor) Last() (k, v []byte) { return c.read(c.from, c.to, true, firstRead) }
+func (c *cursor) Before(key []byte) (k, v []byte) {
+	to := slices.Concat(c.from[:1], key)
+	if key == nil || bytes.Compare(to, c.to) > 0 {
+		to = c.to
+	}
+	return c.read(c.from, to, true, firstRead)
+}
 
 func (c *cursor) Next() (k, v []byte) { return c.step(false) }
 

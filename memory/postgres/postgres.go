@@ -56,6 +56,7 @@ type DB struct {
 	number uint64                          // of the transaction; Update's
 	away   bool                            // the last transaction found no database; Update's
 	closed atomic.Bool
+	trips  atomic.Int64 // round trips of transactions
 }
 
 var _ kv.Engine = (*DB)(nil)
@@ -85,6 +86,9 @@ func Open(ctx context.Context, url string, log *slog.Logger) (*DB, error) {
 func nameOf(c *pgconn.Config) string {
 	return fmt.Sprintf("postgres database %s on %s:%d", c.Database, c.Host, c.Port)
 }
+
+// Trips is how many round trips of transactions there were.
+func (db *DB) Trips() int64 { return db.trips.Load() }
 
 // Name names the database in errors and logs.
 func (db *DB) Name() string { return db.name }

@@ -52,6 +52,8 @@ type tx struct {
 	ids   map[string]byte
 	known map[string][]byte // what was read or written; nil: there is none
 	dirty map[string][]byte // what is not sent yet; nil: deleted
+	ahead ahead
+	spans spans
 }
 
 func (db *DB) newTx(ctx context.Context, begin string) *tx {
@@ -63,19 +65,24 @@ func (db *DB) newTx(ctx context.Context, begin string) *tx {
 	return t
 }
 
-// run sends statements in one round trip, and before them the beginning of the transaction. It
-// returns the results of the statements, or panics with a kv.Fault.
+// run sends statements in one round trip, and before them the beginning of the transaction and
+// what is to be read ahead. It returns the results of the statements, or panics with a kv.Fault.
 func (t *tx) run(all ...statement) []*pgconn.Result {
-	skip, used, err := 0, false, error(nil)
+	first := t.ahead.statements()
+	skip, used, err := len(first), false, error(nil)
+	all = slices.Concat(first, all)
 	if t.conn == nil {
 		t.conn, used, err = t.db.pool.take(t.ctx)
 		if err != nil {
 			panic(&kv.Fault{Err: err})
 		}
-		all, skip = slices.Insert(all, 0, statement{sql: t.begin}), 1
+		all, skip = slices.Insert(all, 0, statement{sql: t.begin}), skip+1
 	}
+	t.db.trips.Add(1)
 	results, err := send(t.ctx, t.conn, all)
 	if err == nil {
+		t.fetched(t.ahead, results[skip-len(first):skip])
+		t.ahead = ahead{}
 		return results[skip:]
 	}
 	if t.conn.IsClosed() {
@@ -124,6 +131,13 @@ func (t *tx) get(key string) []byte {
 	if !ok {
 		value, ok = t.known[key]
 	}
+	if !ok {
+		t.fetch()
+		value, ok = t.known[key]
+	}
+	if !ok {
+		value, ok = t.spans.get([]byte(key))
+	}
 	if ok {
 		return value
 	}
@@ -137,9 +151,11 @@ func (t *tx) get(key string) []byte {
 
 // flush sends what was written, and a last statement unless it is empty.
 func (t *tx) flush(last string) {
+	t.ahead = ahead{}
 	var all []statement
 	var keys, values, deleted [][]byte
 	for _, key := range slices.Sorted(maps.Keys(t.dirty)) { // the same order everywhere, against deadlocks
+		t.spans.drop(key[0])
 		value := t.dirty[key]
 		if value == nil {
 			deleted = append(deleted, []byte(key))
@@ -270,6 +286,10 @@ func (b bucket) NextSequence() (uint64, error) {
 	return n, b.SetSequence(n)
 }
 
-func (b bucket) Cursor() kv.Cursor {
-	return &cursor{tx: b.tx, from: []byte{b.id}, to: []byte{b.id + 1}}
+func (b bucket) Cursor(from, to []byte) kv.Cursor {
+	c := &cursor{tx: b.tx, from: append([]byte{b.id}, from...), to: []byte{b.id + 1}}
+	if to != nil {
+		c.to = append([]byte{b.id}, to...)
+	}
+	return c
 }

@@ -1,0 +1,106 @@
+package memory
+
+import (
+	"synthbot/core"
+	"synthbot/memory/kv"
+)
+
+// Transactions announce to an engine across a network what they will read, so that it is
+// fetched at once. What is missing here is read when it is needed, which only takes longer.
+
+// ahead announces what the function returns, if the engine can make use of it.
+func (t *tx) ahead(what func() []kv.Range) {
+	if r, ok := t.Tx.(kv.Reader); ok {
+		r.Ahead(what()...)
+	}
+}
+
+// pair is the range of one key.
+func pair(bucket string, key []byte) kv.Range { return kv.Range{Bucket: bucket, From: key} }
+
+// How many pairs of a place are read ahead.
+const (
+	aheadLog = 64
+	aheadDue = 64
+)
+
+// pathRanges are read to find out where a place is now, and its state.
+func pathRanges(path core.Path) []kv.Range {
+	all := []kv.Range{pair(bucketPlaces, placeKey(path))}
+	for above := path; !above.IsZero(); above = above.Parent() {
+		all = append(all, pair(bucketAliases, placeKey(above)))
+	}
+	return all
+}
+
+// dueRange are the entries of a place that wait.
+func dueRange(place []byte) kv.Range {
+	return kv.Range{Bucket: bucketDue, From: seqKey(place, 0), To: after(place), Limit: aheadDue}
+}
+
+// turnRange are the records of a turn.
+func turnRange(turn core.TurnID) kv.Range {
+	from := turnKey(turn)
+	return kv.Range{Bucket: bucketJournal, From: from, To: afterPrefix(from)}
+}
+
+// nextTurnRanges are read to take the next turn in a place.
+func nextTurnRanges(place []byte) []kv.Range {
+	log := kv.Range{Bucket: bucketLog, From: place, To: after(place), Backward: true, Limit: aheadLog}
+	journal := kv.Range{Bucket: bucketJournal, From: place, To: after(place)}
+	return []kv.Range{dueRange(place), log, journal, pair(bucketStates, place)}
+}
+
+// ranges are read to write the batch.
+func (w *batch) ranges(t *tx) (all []kv.Range) {
+	for i := range w.from.Append {
+		m := &w.from.Append[i].Message
+		place := placeKey(m.Path)
+		all = append(all, pathRanges(m.Path)...)
+		all = append(all, dueRange(place))
+		if m.ID != "" {
+			all = append(all, pair(bucketIDs, idKey(place, m.ID)), pair(bucketGone, t.forgotten().hash(idKey(place, m.ID))))
+		}
+		if person, err := m.Path.Person(m.Author.ID); err == nil {
+			all = append(all, pair(bucketGone, t.forgotten().requestKey(person)))
+		}
+		all = append(all, pair(bucketGone, t.forgotten().requestKey(core.Path{})))
+	}
+	for i := range w.from.Change {
+		e := &w.from.Change[i]
+		all = append(all, pathRanges(e.Message.Path)...)
+		all = append(all, pair(bucketIDs, idKey(placeKey(e.Message.Path), e.Target)))
+	}
+	for _, turns := range [][]core.TurnID{w.from.Answered, w.from.Settled} {
+		for _, turn := range turns {
+			place := placeKey(turn.Path)
+			all = append(all, pathRanges(turn.Path)...)
+			all = append(all, dueRange(place), pair(bucketLog, seqKey(place, turn.Seq)))
+		}
+	}
+	for _, r := range w.records {
+		all = append(all, pathRanges(r.key.Turn.Path)...)
+	}
+	for path := range w.states {
+		all = append(all, pathRanges(path)...)
+	}
+	for _, turn := range w.from.Closed {
+		all = append(all, turnRange(turn))
+	}
+	return all
+}
+
+// ranges are read to search these origins.
+func (s *search) ranges(origins []core.Path) (all []kv.Range) {
+	s.queryWords()
+	for _, origin := range origins {
+		all = append(all, s.from.ranges(origin, termAll, s.from.maxPostings())...)
+		for _, term := range s.required {
+			all = append(all, s.from.ranges(origin, term, 0)...)
+		}
+		for _, word := range s.words {
+			all = append(all, s.from.ranges(origin, termWord+word, s.from.maxPostings())...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,200 @@
+package postgres
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"synthbot/memory/kv"
+)
+
+// ahead is what a transaction is to fetch with its next read.
+type ahead struct {
+	keys   [][]byte // whole ones
+	ranges []wholeRange
+}
+
+// wholeRange is a kv.Range of whole keys.
+type wholeRange struct {
+	from, to []byte
+	backward bool
+	limit    int
+}
+
+// Ahead implements kv.Reader.
+func (t *tx) Ahead(what ...kv.Range) {
+	for _, r := range what {
+		id, ok := t.ids[r.Bucket]
+		if !ok {
+			continue
+		}
+		from := append([]byte{id}, r.From...)
+		if r.From == nil && r.To == nil {
+			from = []byte(sequenceKey(id))
+		}
+		if r.To == nil {
+			if _, ok := t.known[string(from)]; !ok {
+				t.ahead.keys = append(t.ahead.keys, from)
+			}
+			continue
+		}
+		limit := r.Limit
+		if limit == 0 {
+			limit = math.MaxInt32
+		}
+		whole := wholeRange{from, append([]byte{id}, r.To...), r.Backward, limit}
+		twice := func(o wholeRange) bool {
+			return bytes.Equal(o.from, whole.from) && bytes.Equal(o.to, whole.to) && o.backward == whole.backward
+		}
+		if !slices.ContainsFunc(t.ahead.ranges, twice) {
+			t.ahead.ranges = append(t.ahead.ranges, whole)
+		}
+	}
+}
+
+// fetch reads what Ahead announced.
+func (t *tx) fetch() {
+	if len(t.ahead.keys)+len(t.ahead.ranges) > 0 {
+		t.run()
+	}
+}
+
+// statements are what reads it.
+func (a *ahead) statements() (all []statement) {
+	if len(a.keys) > 0 {
+		sql := "select k, v from kv where k = any($1)"
+		all = append(all, statement{sql, [][]byte{list(a.keys)}, []uint32{oidBytesList}})
+	}
+	for _, r := range a.ranges {
+		all = append(all, r.statement())
+	}
+	return all
+}
+
+func (r wholeRange) statement() statement {
+	sql := readForward
+	if r.backward {
+		sql = readBackward
+	}
+	params := [][]byte{r.from, r.to, binary.BigEndian.AppendUint32(nil, uint32(r.limit))}
+	return statement{sql, params, []uint32{oidBytes, oidBytes, oidInt}}
+}
+
+// fetched takes what the statements of ahead returned.
+func (t *tx) fetched(a ahead, results []*pgconn.Result) {
+	if len(a.keys) > 0 {
+		for _, key := range a.keys {
+			t.known[string(key)] = nil
+		}
+		for _, row := range results[0].Rows {
+			t.known[string(row[0])] = row[1]
+		}
+		results = results[1:]
+	}
+	for i, r := range a.ranges {
+		s := span{r.from, r.to, results[i].Rows}
+		n := len(s.rows)
+		switch {
+		case n < r.limit:
+		case r.backward:
+			s.from = s.rows[n-1][0]
+		default:
+			s.to = append(slices.Clone(s.rows[n-1][0]), 0)
+		}
+		if r.backward {
+			slices.Reverse(s.rows)
+		}
+		t.spans = append(t.spans, s)
+	}
+}
+
+// span is all that is stored in a range of whole keys with one first byte, in order.
+type span struct {
+	from, to []byte // to exclusive
+	rows     [][][]byte
+}
+
+// spans are what a transaction has read ahead. They do not hold what it has not sent yet.
+type spans []span
+
+// drop drops what is no longer true after changes of keys with that first byte.
+func (s *spans) drop(first byte) {
+	*s = slices.DeleteFunc(*s, func(one span) bool { return one.from[0] == first })
+}
+
+// get returns the value of a key; ok is false if it is in no span.
+func (s spans) get(key []byte) (value []byte, ok bool) {
+	for _, one := range s {
+		if bytes.Compare(key, one.from) < 0 || bytes.Compare(key, one.to) >= 0 {
+			continue
+		}
+		i, found := slices.BinarySearchFunc(one.rows, key, compareRow)
+		if found {
+			value = one.rows[i][1]
+		}
+		return value, true
+	}
+	return nil, false
+}
+
+func compareRow(row [][]byte, key []byte) int { return bytes.Compare(row[0], key) }
+
+// read returns pairs of a range in the order of walking, with changes that were not sent. all
+// says that there are no more of them. ok is false if none are known.
+func (s spans) read(dirty map[string][]byte, from, to []byte, backward bool) (rows [][][]byte, all, ok bool) {
+	for _, one := range s {
+		begins := bytes.Compare(one.from, from) <= 0
+		ends := bytes.Compare(to, one.to) <= 0
+		overlap := bytes.Compare(one.from, to) < 0 && bytes.Compare(from, one.to) < 0
+		if !overlap || backward && !ends || !backward && !begins {
+			continue
+		}
+		part := span{from, to, nil}
+		if !begins {
+			part.from = one.from
+		}
+		if !ends {
+			part.to = one.to
+		}
+		part.rows = one.within(part.from, part.to)
+		part.apply(dirty)
+		all = begins && ends
+		if len(part.rows) == 0 && !all {
+			continue
+		}
+		if backward {
+			slices.Reverse(part.rows)
+		}
+		return part.rows, all, true
+	}
+	return nil, false, false
+}
+
+// within copies the pairs of a part.
+func (s span) within(from, to []byte) [][][]byte {
+	first, _ := slices.BinarySearchFunc(s.rows, from, compareRow)
+	last, _ := slices.BinarySearchFunc(s.rows, to, compareRow)
+	return slices.Clone(s.rows[first:last])
+}
+
+// apply makes changes to the pairs of the span.
+func (s *span) apply(dirty map[string][]byte) {
+	for k, value := range dirty {
+		key := []byte(k)
+		if bytes.Compare(key, s.from) < 0 || bytes.Compare(key, s.to) >= 0 {
+			continue
+		}
+		i, found := slices.BinarySearchFunc(s.rows, key, compareRow)
+		switch {
+		case found && value == nil:
+			s.rows = slices.Delete(s.rows, i, i+1)
+		case found:
+			s.rows[i] = [][]byte{key, value}
+		case value != nil:
+			s.rows = slices.Insert(s.rows, i, [][]byte{key, value})
+		}
+	}
+}
