@@ -9,7 +9,7 @@ import (
 // fetched at once. What is missing here is read when it is needed, which only takes longer.
 
 // ahead announces what the function returns, if the engine can make use of it.
-func (t *tx) ahead(what func() []kv.Range) {
+func ahead(t *tx, what func() []kv.Range) {
 	if r, ok := t.Tx.(kv.Reader); ok {
 		r.Ahead(what()...)
 	}
@@ -59,7 +59,8 @@ func (w *batch) ranges(t *tx) (all []kv.Range) {
 		all = append(all, pathRanges(m.Path)...)
 		all = append(all, dueRange(place))
 		if m.ID != "" {
-			all = append(all, pair(bucketIDs, idKey(place, m.ID)), pair(bucketGone, t.forgotten().hash(idKey(place, m.ID))))
+			id := idKey(place, m.ID)
+			all = append(all, pair(bucketIDs, id), pair(bucketGone, t.forgotten().hash(id)))
 		}
 		if person, err := m.Path.Person(m.Author.ID); err == nil {
 			all = append(all, pair(bucketGone, t.forgotten().requestKey(person)))

@@ -66,8 +66,9 @@ func (db *DB) Commit(ctx context.Context, b *core.Batch) error {
 		return ctx.Err()
 	}
 	w.epoch = db.epochOf(ctx)
-	j := &job{name: w.jobName(), run: w.run, ahead: w.ranges, publish: w.publish, size: w.size + 1, finishing: b.Finishing}
-	return db.write(ctx, j)
+	return db.write(ctx, &job{
+		name: w.jobName(), run: w.run, ahead: w.ranges, publish: w.publish, size: w.size + 1, finishing: b.Finishing,
+	})
 }
 
 // prepareBatch checks the batch and encodes it, so that the writer has little left to do.

@@ -63,7 +63,9 @@ func (db *DB) keepSalt() error {
 	if err := db.writer.transact(func(t *tx) error { t.forgotten().addSalt(); return nil }); err != nil {
 		return err
 	}
-	return db.look(context.Background(), func(v *view) { db.salt = bytes.Clone(v.bucket(bucketMeta).Get([]byte(metaSalt))) })
+	return db.look(context.Background(), func(v *view) {
+		db.salt = bytes.Clone(v.bucket(bucketMeta).Get([]byte(metaSalt)))
+	})
 }
 
 // requestAge is the maximum age of the message with which a person asks to be forgotten.

@@ -171,7 +171,7 @@ const (
 
 // resolve follows the migrations of a path, or of one above it.
 func (t *tx) resolve(path core.Path) place {
-	t.ahead(func() []kv.Range { return pathRanges(path) })
+	ahead(t, func() []kv.Range { return pathRanges(path) })
 	p := place{from: path, path: path, ids: placeKey(path)}
 	for range maxHops {
 		next, moved := t.followAlias(p.path)

@@ -177,7 +177,7 @@ func (db *DB) Recall(ctx context.Context, q core.FactQuery) (found []core.FactMa
 // recall returns the facts that match best.
 func (v *view) recall(q core.FactQuery, meant *vector) (found []core.FactMatch) {
 	hits := factSearch(v, q, meant).run(v.origins(q.See))
-	v.ahead(func() (all []kv.Range) {
+	ahead(&v.tx, func() (all []kv.Range) {
 		for _, h := range hits[:min(len(hits), q.N)] {
 			all = append(all, pair(bucketFacts, binary.BigEndian.AppendUint64(nil, h.id)))
 		}
@@ -261,7 +261,7 @@ func (s *search) run(origins []core.Path) (found []hit) {
 	if s.vector != nil {
 		s.baseline = new(baseline)
 	}
-	s.ahead(func() []kv.Range { return s.ranges(origins) })
+	ahead(&s.tx, func() []kv.Range { return s.ranges(origins) })
 	none := func(posting) {}
 	origins = slices.DeleteFunc(origins, func(p core.Path) bool { return s.from.newestWith(p, termAll, 1, none) == 0 })
 	if len(origins) == 0 {
@@ -378,7 +378,7 @@ func (s *search) refine(best []int, counts []int) {
 // origins are the visible places, and all above them.
 func (v *view) origins(places []core.Path) []core.Path {
 	var all []core.Path
-	v.ahead(func() (ranges []kv.Range) {
+	ahead(&v.tx, func() (ranges []kv.Range) {
 		for _, see := range places {
 			ranges = append(ranges, pathRanges(see)...)
 		}

@@ -106,7 +106,7 @@ func (v *view) Waiting() ([]core.Path, error) {
 
 func (v *view) Due(path core.Path, max int) ([]core.Entry, error) {
 	return read(v, path, func(p place) (entries []core.Entry) {
-		v.ahead(func() []kv.Range { return nextTurnRanges(p.key) })
+		ahead(&v.tx, func() []kv.Range { return nextTurnRanges(p.key) })
 		for seq := range v.numbers(bucketDue, p.key, 0) {
 			if len(entries) == max {
 				break

@@ -97,8 +97,9 @@ func (w *writer) try(g *groupCommit) (failed int, err error) {
 				break
 			}
 			for ; announced < len(g.jobs); announced++ {
-				if j := g.jobs[announced]; j.ahead != nil {
-					t.ahead(func() []kv.Range { return j.ahead(t) })
+				j := g.jobs[announced]
+				if j.ahead != nil {
+					ahead(t, func() []kv.Range { return j.ahead(t) })
 				}
 			}
 			err := w.watch.startJob(g.jobs[i], t.now)
