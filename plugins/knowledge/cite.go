@@ -10,6 +10,7 @@ import (
 	"synthbot/core/action"
 	"synthbot/core/passage"
 	"synthbot/core/txt"
+	"synthbot/plugins/knowledge/cut"
 )
 
 // marks matches what cites passages: [k1], also [k1, k2], with the blanks before it.
@@ -91,7 +92,7 @@ const labelMost = 60
 
 // citation names a passage for people, as Markdown: a link, or the file's name and the heading.
 func citation(p *passage.Passage) string {
-	titles := strings.Split(p.Title, between)
+	titles := strings.Split(p.Title, cut.Between)
 	last := txt.ClipLine(titles[len(titles)-1], labelMost)
 	if p.Link != "" {
 		to := p.Link

@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core/passage"
 	"synthbot/core/txt"
+	"synthbot/plugins/knowledge/cut"
 )
 
 // Questions is a file of questions whose answers are known.
@@ -31,8 +32,8 @@ func (q *Question) answers(m *passage.Match) bool {
 		if m.Source+"/"+m.Document != document {
 			return source == m.Source+"/"+m.Document // an address with a fragment
 		}
-		isAbove := func(title string) bool { return slug(title) == anchor }
-		return !whole || m.Anchor == anchor || slices.ContainsFunc(strings.Split(m.Title, between), isAbove)
+		isAbove := func(title string) bool { return cut.Anchor(title) == anchor }
+		return !whole || m.Anchor == anchor || slices.ContainsFunc(strings.Split(m.Title, cut.Between), isAbove)
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"synthbot/core/outbound"
+	"synthbot/plugins/knowledge/cut"
 )
 
 // docx makes a .docx file of what its body holds.
@@ -59,7 +60,7 @@ func TestHTML(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	passages := cut(got, "x", nil)
+	passages := cut.Passages(got, "x", nil)
 	all := fmt.Sprintf("%+v", passages)
 	if len(passages) != 1 || passages[0].Anchor != "money" || passages[0].Title != "FAQ › Refunds" {
 		t.Errorf("%s\n%s", got, all)
@@ -187,13 +188,13 @@ func FuzzCut(f *testing.F) {
 	f.Add("# A\n\ntext\n\n- a\n- b\n\n| a | b |\n```\ncode")
 	f.Add("---\ntitle: x\n---\nA\n=\nB\n---\n" + strings.Repeat("| x ", 3000))
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, p := range cut(clean(text), "name", nil) {
-			if len(p.Text) > wholeMost+passageSize || strings.TrimSpace(p.Text) == "" {
+		for _, p := range cut.Passages(clean(text), "name", nil) {
+			if len(p.Text) > cut.Whole+cut.Full || strings.TrimSpace(p.Text) == "" {
 				t.Errorf("%d bytes: %q", len(p.Text), p.Text)
 			}
 		}
 		if md, err := readHTML([]byte(text)); err == nil {
-			cut(md, "name", nil)
+			cut.Passages(md, "name", nil)
 		}
 		_, _ = readFeed([]byte(text))
 		_, _ = readDocx([]byte(text))

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"synthbot/core/txt"
+	"synthbot/plugins/knowledge/cut"
 )
 
 // frame is what frames the documents of a source: headers, footers and navigation, as framing has
@@ -61,10 +62,8 @@ func (r *sourceReader) frames(ctx context.Context, files []file) (keepers map[st
 		}
 		read++
 		found := make(frame)
-		for _, s := range sectionsOf(clean(text), "") {
-			for _, b := range s.blocks {
-				found[framing(b.text)] = true
-			}
+		for _, block := range cut.Blocks(clean(text)) {
+			found[framing(block)] = true
 		}
 		delete(found, "")
 		for block := range found {
@@ -82,12 +81,9 @@ func (r *sourceReader) frames(ctx context.Context, files []file) (keepers map[st
 }
 
 // drops is what is left out of a document.
-func (r *sourceReader) drops(name string) frame {
-	drop := make(frame)
-	for block, keeper := range r.framed {
-		if keeper != name {
-			drop[block] = true
-		}
+func (r *sourceReader) drops(name string) func(block string) bool {
+	return func(block string) bool {
+		keeper, framed := r.framed[framing(block)]
+		return framed && keeper != name
 	}
-	return drop
 }

@@ -12,6 +12,7 @@ import (
 	"synthbot/core/action"
 	"synthbot/core/passage"
 	"synthbot/core/txt"
+	"synthbot/plugins/knowledge/cut"
 )
 
 // offer is what was offered in one turn, by mark.
@@ -100,7 +101,7 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 		next := show(o, m, room)
 		list = append(list, next)
 		room -= utf8.RuneCountInString(next.Text)
-		if room < passageSize/4 {
+		if room < cut.Full/4 {
 			break
 		}
 	}
@@ -176,7 +177,7 @@ func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core
 	}
 	list := make([]shown, len(found))
 	for i := range found {
-		list[i] = show(o, &found[i], passageMost)
+		list[i] = show(o, &found[i], cut.Longest)
 	}
 	if len(list) == 0 {
 		if err := (escalation{p}).noteGap(ctx, &c, s.Query); err != nil {

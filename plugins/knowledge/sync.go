@@ -15,6 +15,7 @@ import (
 
 	"synthbot/core/passage"
 	"synthbot/core/txt"
+	"synthbot/plugins/knowledge/cut"
 )
 
 // Limits of what is read.
@@ -321,7 +322,7 @@ func (r *sourceReader) readOne(ctx context.Context, f file) error {
 		r.sum.Faults = append(r.sum.Faults, r.source.Name+"/"+f.name+": "+err.Error())
 	} else {
 		d.Language = r.language.LanguageOf(text)
-		d.Passages = cut(text, titleOf(f.name), r.drops(f.name))
+		d.Passages = cut.Passages(text, titleOf(f.name), r.drops(f.name))
 	}
 	r.sum.Changed++
 	r.sum.Passages += len(d.Passages)

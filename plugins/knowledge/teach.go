@@ -12,6 +12,7 @@ import (
 	"synthbot/core/command"
 	"synthbot/core/passage"
 	"synthbot/core/txt"
+	"synthbot/plugins/knowledge/cut"
 )
 
 // entry is what somebody taught. Its item has the path of the user whose message it repeats, so that
@@ -159,7 +160,7 @@ func (p *Plugin) index(ctx context.Context, id string, e entry) error {
 	p.languages.Store(nil)
 	return p.host.Passages.PutDocuments(ctx, taughtIn(e.Group), passage.Document{
 		Name: id, Stamp: e.stamp(), Language: p.language.LanguageOf(e.Text), Time: e.Time,
-		Passages: cut(e.Text, e.question, nil),
+		Passages: cut.Passages(e.Text, e.question, nil),
 	})
 }
 

@@ -19,6 +19,7 @@ import (
 	"synthbot/core/outbound"
 	"synthbot/core/passage"
 	"synthbot/core/txt"
+	"synthbot/plugins/knowledge/cut"
 )
 
 // Limits of what is read of the web.
@@ -226,6 +227,6 @@ func (r *sourceReader) itemFile(i *feedItem) (f file, ok bool) {
 			}
 		}
 	}
-	title := txt.ClipLine(html.UnescapeString(i.Title), headingMost)
+	title := txt.ClipLine(html.UnescapeString(i.Title), cut.HeadingMax)
 	return r.webFile(u.String(), "# "+title+"\n\n"+text, i.date()), title != "" || text != ""
 }

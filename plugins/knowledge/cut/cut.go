@@ -1,4 +1,6 @@
-package knowledge
+// Package cut makes passages of documents: texts in Markdown, or plain ones, are cut by their headings, and
+// lists, tables and code stay whole. It does not know where a text comes from, nor who may see it.
+package cut
 
 import (
 	"fmt"
@@ -11,17 +13,17 @@ import (
 	"synthbot/core/txt"
 )
 
-// Sizes of passages, in bytes.
+// Sizes of passages, in bytes, but for those of titles.
 const (
-	passageSize = 900  // at which a passage is full
-	passageMost = 1600 // of prose and lists; longer ones are cut
-	wholeMost   = 6000 // of code and tables, which are kept whole below that
-	titleMost   = 300
-	headingMost = 120
+	Full       = 900  // at which a passage is full
+	Longest    = 1600 // of prose and lists; longer ones are cut
+	Whole      = 6000 // of code and tables, which are kept whole below that
+	titleMost  = 300
+	HeadingMax = 120 // characters
 )
 
-// between separates the headings of a title.
-const between = " › "
+// Between separates the headings of a title.
+const Between = " › "
 
 // kind is what a block of a document is.
 type kind int
@@ -45,16 +47,26 @@ type section struct {
 	blocks []block
 }
 
-// cut makes passages of a Markdown or plain text, without the blocks to drop. name is the title of a
-// text without one.
-func cut(text, name string, drop frame) []passage.Passage {
+// Passages makes passages of a Markdown or plain text, without the blocks that drops reports; nil: it drops
+// none. name is the title of a text without one.
+func Passages(text, name string, drops func(block string) bool) []passage.Passage {
 	var all []passage.Passage
-	for _, s := range dropRepeated(sectionsOf(text, name), drop) {
+	for _, s := range dropRepeated(sectionsOf(text, name), drops) {
 		for _, text := range s.pack() {
 			all = append(all, passage.Passage{Title: txt.Clip(s.title, titleMost), Anchor: s.anchor, Text: text})
 		}
 	}
 	return all
+}
+
+// Blocks lists the blocks of a text: paragraphs, lists, tables, code.
+func Blocks(text string) (blocks []string) {
+	for _, s := range sectionsOf(text, "") {
+		for _, b := range s.blocks {
+			blocks = append(blocks, b.text)
+		}
+	}
+	return blocks
 }
 
 func sectionsOf(text, name string) []section {
@@ -140,7 +152,7 @@ func (r *reader) read() {
 // underlined reports whether the line is a heading by the line below it.
 func (r *reader) underlined() bool {
 	return r.at+1 < len(r.lines) && underline().MatchString(r.lines[r.at+1]) &&
-		utf8.RuneCountInString(r.lines[r.at]) <= headingMost
+		utf8.RuneCountInString(r.lines[r.at]) <= HeadingMax
 }
 
 // isShouted reports whether a line of a plain text is a heading in capitals.
@@ -199,9 +211,9 @@ func (r *reader) head(level int, text string) {
 		anchor = text[own[2]:own[3]]
 		text = text[:own[0]]
 	}
-	text = txt.ClipLine(plainInline(text), headingMost)
+	text = txt.ClipLine(plainInline(text), HeadingMax)
 	if anchor == "" {
-		anchor = slug(text)
+		anchor = Anchor(text)
 		n := r.slugs[anchor]
 		if n > 0 {
 			r.slugs[anchor]++
@@ -224,7 +236,7 @@ func (r *reader) open(level int, text, anchor string) {
 			titles = append(titles, h)
 		}
 	}
-	r.sections = append(r.sections, section{title: strings.Join(titles, between), anchor: anchor})
+	r.sections = append(r.sections, section{title: strings.Join(titles, Between), anchor: anchor})
 }
 
 var inlineMarks = regexp.MustCompile("[*_`]{1,3}|\\[([^\\]]*)\\]\\([^)]*\\)")
@@ -234,8 +246,8 @@ func plainInline(text string) string {
 	return strings.TrimSpace(inlineMarks.ReplaceAllString(text, "$1"))
 }
 
-// slug is the anchor that Markdown renderers give a heading.
-func slug(text string) string {
+// Anchor is the anchor that Markdown renderers give a heading.
+func Anchor(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsLetter(r), unicode.IsDigit(r), unicode.IsMark(r), r == '-', r == '_':
@@ -253,7 +265,7 @@ const (
 	repeatedFrom = 3
 )
 
-func dropRepeated(sections []section, drop frame) []section {
+func dropRepeated(sections []section, drops func(string) bool) []section {
 	count := make(map[string]int)
 	for _, s := range sections {
 		for _, b := range s.blocks {
@@ -265,7 +277,7 @@ func dropRepeated(sections []section, drop frame) []section {
 		var kept []block
 		for _, b := range s.blocks {
 			often := len(b.text) < repeatedMost && count[b.text] >= repeatedFrom
-			if (!often || !seen[b.text]) && !drop[framing(b.text)] {
+			if (!often || !seen[b.text]) && (drops == nil || !drops(b.text)) {
 				kept = append(kept, b)
 			}
 			seen[b.text] = true
@@ -280,7 +292,7 @@ func (s *section) pack() (texts []string) {
 	text := ""
 	for _, b := range s.blocks {
 		for _, part := range b.parts() {
-			if text != "" && len(text)+len(part) > passageSize {
+			if text != "" && len(text)+len(part) > Full {
 				texts = append(texts, text)
 				text = ""
 			}
@@ -298,9 +310,9 @@ func (s *section) pack() (texts []string) {
 
 // parts cuts a block that is too long: at lines, sentences or words.
 func (b *block) parts() (parts []string) {
-	most := passageMost
+	most := Longest
 	if b.kind == code || b.kind == table {
-		most = wholeMost
+		most = Whole
 	}
 	text := b.text
 	if len(text) <= most {
@@ -308,7 +320,7 @@ func (b *block) parts() (parts []string) {
 	}
 	first, _, _ := strings.Cut(text, "\n") // of a table: the names of its columns
 	for len(text) > most {
-		end := passageSize
+		end := Full
 		for !utf8.RuneStart(text[end]) {
 			end--
 		}
@@ -321,7 +333,7 @@ func (b *block) parts() (parts []string) {
 		}
 		parts = append(parts, strings.TrimSpace(text[:end]))
 		text = strings.TrimSpace(text[end:])
-		if b.kind == table && len(first) < passageSize/4 && !strings.HasPrefix(text, first) {
+		if b.kind == table && len(first) < Full/4 && !strings.HasPrefix(text, first) {
 			text = first + "\n" + text
 		}
 	}
