@@ -68,7 +68,7 @@ var rooms = []struct {
 	{"packaging/*", nil},
 	{"scripts/*", nil},
 	{"config", []string{"core", "core/txt"}},
-	{"admin", []string{"admin", "core", "core/command", "core/llm", "core/watch"}},
+	{"admin", []string{"admin", "core", "core/command", "core/llm", "core/txt", "core/watch"}},
 	{"setup", []string{"core", "core/engine", "core/txt", "config", "daemon", "daemon/settings", "interfaces/console", "persona", "systemd"}},
 	{"systemd", nil},
 	{"daemon/logs", nil},

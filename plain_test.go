@@ -33,14 +33,14 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"admin/page":          2568,
-	"daemon":              5472,
+	"admin/page":          2706,
+	"daemon":              5619,
 	"interfaces/discord":  5236,
 	"core/engine":         3626,
 	"core/turn":           5231,
 	"core/action":         3940,
 	"interfaces/telegram": 4198,
-	"memory":              8111,
+	"memory":              8115,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -196,7 +196,14 @@ func (s *pageServer) Names(ctx context.Context, paths ...core.Path) map[core.Pat
 
 // Do implements adminpage.Bot.
 func (s *pageServer) Do(ctx context.Context, place core.Path, name string, args map[string]string) (string, error) {
-	known, ok := s.bot.InForce().Commands.Find(name)
+	own, err := command.New(s.commands())
+	if err != nil {
+		return "", err
+	}
+	known, ok := own.Find(name)
+	if !ok {
+		known, ok = s.bot.InForce().Commands.Find(name)
+	}
 	if !ok {
 		return "", core.Errorf(core.Invalid, "There is no command /%s: its plugin is off.", name)
 	}

@@ -346,9 +346,13 @@ func (x passages) Documents(ctx context.Context, source string) (all []passage.D
 			if err := json.Unmarshal(value, &d); err != nil {
 				v.db.logUnreadable(fmt.Errorf("document %q: %w", key, err))
 			}
-			all = append(all, passage.Document{
+			listed := passage.Document{
 				Name: string(key[len(place):]), Stamp: d.Stamp, Language: d.Language, Link: d.Link, Time: d.Time,
-			})
+			}
+			for _, n := range d.Numbers {
+				listed.Count += int(n.To - n.From)
+			}
+			all = append(all, listed)
 		}
 	})
 	return all, err

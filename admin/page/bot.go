@@ -95,10 +95,12 @@ type Bot interface {
 	Log(after uint64) []Line            // after a line's number, the oldest first
 	Rooms() []string                    // of the log
 	Settings(place core.Path) []Setting // of the zero Path: the configuration
+	// Lists returns what a part of the page lists; none if the plugin is off that keeps it.
+	Lists(ctx context.Context, name string) ([]List, error)
 	// Names returns what places and users are called, as far as it is known.
 	Names(ctx context.Context, paths ...core.Path) map[core.Path]string
-	// Do carries out a chat command in a place, as an admin would. It returns its answer. Its
-	// *core.Error is for the admin.
+	// Do carries out a chat command in a place, or one that is for buttons only, as an admin would. It
+	// returns its answer. Its *core.Error is for the admin.
 	Do(ctx context.Context, place core.Path, command string, args map[string]string) (string, error)
 }
 

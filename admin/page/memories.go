@@ -2,7 +2,6 @@ package page
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -145,13 +144,7 @@ func (p memoryPages) factOf(v *visit, id, origin string) (core.Fact, error) {
 	if err := at.UnmarshalText([]byte(origin)); err != nil {
 		return core.Fact{}, wrong("That names no memory.")
 	}
-	err := p.looking(v, func(_ core.View, e *privacyFilter) error {
-		if e.closed(at) {
-			return userError{http.StatusForbidden, "This was said in private. Open the conversation first."}
-		}
-		return nil
-	})
-	if err != nil {
+	if err := mustBeOpen(p.Page, v, at); err != nil {
 		return core.Fact{}, err
 	}
 	return p.byID(v.Context(), at, id)

@@ -107,9 +107,13 @@ func size(bytes uint64) string {
 // commands are the chat commands that buttons carry out.
 func commands() []string {
 	return []string{
-		"activation", "engine", "log", "mute", "pair", "persona", "reload", "set", "sleep", "unmute", "wake",
+		"activation", "engine", "knowledge", "log", "mute", "pair", "persona", "reload", "set", "sleep", "unmute",
+		"unteach", "wake",
 	}
 }
+
+// telling are those of them that may show what users wrote in the place.
+func telling() []string { return []string{"knowledge", "unteach"} }
 
 // do carries out a chat command, as an admin would. Its answer is shown on the next page.
 func (p overviewPage) do(v *visit) error {
@@ -125,11 +129,16 @@ func (p overviewPage) do(v *visit) error {
 			return err
 		}
 	}
+	if slices.Contains(telling(), name) {
+		if err := mustBeOpen(p.Page, v, place); err != nil {
+			return err
+		}
+	}
 	args := make(map[string]string)
 	for key := range maps.Keys(v.PostForm) {
 		arg, ok := strings.CutPrefix(key, "arg-")
 		if ok {
-			args[arg] = v.PostFormValue(key)
+			args[arg] = lines(v.PostFormValue(key))
 		}
 	}
 	answer, err := p.Bot.Do(v.Context(), place, name, args)

@@ -61,7 +61,7 @@ func sheets() map[string]template.Set {
 	if err != nil {
 		panic(err)
 	}
-	common := []string{"layout.html", "chart.html", "opening.html", "named.html"}
+	common := []string{"layout.html", "chart.html", "opening.html", "named.html", "list.html"}
 	for _, e := range entries {
 		files := append(slices.Clone(common), e.Name())
 		all[strings.TrimSuffix(e.Name(), ".html")] = template.Read(folder, files...)
@@ -114,6 +114,7 @@ func (p *Page) routes() {
 		"POST /personas/preview": personas.previewPersona,
 		"POST /personas/save":    personas.savePersona,
 		"POST /personas/try":     personas.tryPersona,
+		"GET /knowledge":         listPages{p}.lists("knowledge", "Knowledge", "/knowledge"),
 		"GET /charts":            chartPage{p}.charts,
 		"GET /catalogue":         p.catalogue,
 		"GET /settings":          p.settings,

@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -47,6 +48,16 @@ func (e *privacyFilter) private(path core.Path) bool {
 		e.known[path] = known
 	}
 	return known
+}
+
+// mustBeOpen returns an error for the admin if the conversation at the path is closed.
+func mustBeOpen(p *Page, v *visit, path core.Path) error {
+	return p.looking(v, func(_ core.View, e *privacyFilter) error {
+		if e.closed(path) {
+			return userError{http.StatusForbidden, "This was said in private. Open the conversation first."}
+		}
+		return nil
+	})
 }
 
 func (e *privacyFilter) look(path core.Path) bool {

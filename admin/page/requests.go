@@ -148,9 +148,9 @@ type menuEntry struct {
 func (p *Page) show(v *visit, name, title, here string, data any) error {
 	menu := []menuEntry{
 		{Path: "/", Name: "Now"}, {Path: "/talk", Name: "Conversations"}, {Path: "/memories", Name: "Memories"},
-		{Path: "/personas", Name: "Personas"}, {Path: "/charts", Name: "Charts"},
-		{Path: "/catalogue", Name: "Catalogue"}, {Path: "/settings", Name: "Settings"}, {Path: "/log", Name: "Log"},
-		{Path: "/sessions", Name: "Sessions"},
+		{Path: "/knowledge", Name: "Knowledge"}, {Path: "/personas", Name: "Personas"},
+		{Path: "/charts", Name: "Charts"}, {Path: "/catalogue", Name: "Catalogue"},
+		{Path: "/settings", Name: "Settings"}, {Path: "/log", Name: "Log"}, {Path: "/sessions", Name: "Sessions"},
 	}
 	for i := range menu {
 		menu[i].Here = menu[i].Path == here

@@ -53,6 +53,7 @@ type world struct {
 	state State
 	done  []string // commands
 	lines []Line
+	lists map[string][]List
 }
 
 func newWorld(t *testing.T) *world {
@@ -120,6 +121,12 @@ func (bot) Settings(place core.Path) []Setting {
 
 func (bot) Names(_ context.Context, paths ...core.Path) map[core.Path]string {
 	return map[core.Path]string{group: "The reading circle " + canary, core.MustPath("telegram/@user/7"): "Jay Miller"}
+}
+
+func (b bot) Lists(_ context.Context, name string) ([]List, error) {
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	return b.w.lists[name], nil
 }
 
 func (b bot) State(context.Context) (State, error) {

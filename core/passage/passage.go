@@ -15,6 +15,7 @@ type Document struct {
 	Link     string // an address that people can open; "": none
 	Time     time.Time
 	Passages []Passage
+	Count    int // of its passages, where documents are listed
 }
 
 // Passage is a part of a document that is found by itself.

@@ -56,14 +56,7 @@ func (p escalation) passOn(ctx context.Context, m *core.Message, g *gap) (f core
 	if err != nil {
 		return f, err
 	}
-	by, text := nameOf(&m.Author), txt.Literal(txt.Clip(clean(m.Text), answerMax))
-	err = p.put(ctx, core.Event{Kind: core.KindReminder,
-		Message: core.Message{
-			Path: g.Place, ID: p.host.Name + "-answer-" + g.id, Author: g.Asker, Time: p.host.Clock(),
-		},
-		Reply: fmt.Sprintf("%s answers “%s”:\n%s", by, txt.Literal(txt.ClipLine(g.Question, excerptMost)), text),
-	})
-	if err != nil {
+	if err := p.tellAsker(ctx, g, nameOf(&m.Author), m.Text); err != nil {
 		return f, err
 	}
 	f.Text = fmt.Sprintf("I passed that on to %s.", nameOf(&g.Asker))
@@ -72,6 +65,16 @@ func (p escalation) passOn(ctx context.Context, m *core.Message, g *gap) (f core
 		f.Text += " Shall I remember this answer? Reply “" + keepLabel + "”."
 	}
 	return f, nil
+}
+
+// tellAsker passes on who answers what to a question, once for each time that it was asked.
+func (p escalation) tellAsker(ctx context.Context, g *gap, by, answer string) error {
+	text := txt.Literal(txt.Clip(clean(answer), answerMax))
+	id := fmt.Sprint(p.host.Name, "-answer-", g.id, "-", g.Time.Unix())
+	return p.put(ctx, core.Event{Kind: core.KindReminder,
+		Message: core.Message{Path: g.Place, ID: id, Author: g.Asker, Time: p.host.Clock()},
+		Reply:   fmt.Sprintf("%s answers “%s”:\n%s", by, txt.Literal(txt.ClipLine(g.Question, excerptMost)), text),
+	})
 }
 
 // nameOf is what people call an author.

@@ -24,7 +24,9 @@ type gap struct {
 	Question string      `json:"question"`
 	Place    core.Path   `json:"place"`
 	Asker    core.Author `json:"asker,omitzero"`
-	Time     time.Time   `json:"time"`
+	Time     time.Time   `json:"time"`              // when it was asked last
+	Times    int         `json:"times,omitempty"`   // how often
+	Message  string      `json:"message,omitempty"` // the id of the message that asked it last
 	Answered time.Time   `json:"answered,omitzero"`
 	In       core.Path   `json:"in,omitzero"`      // where the answer was given
 	Answer   string      `json:"answer,omitempty"` // the id of its message
@@ -57,6 +59,13 @@ func (p escalation) noteGap(ctx context.Context, c *core.Call, query string) err
 	sum := sha256.Sum256([]byte(owner.String() + "\n" + strings.ToLower(g.Question)))
 	g.id = hex.EncodeToString(sum[:8])
 	known, _, err := core.GetItem[gap](ctx, p.host.Items, owner, gapPrefix+g.id)
+	if len(c.Answers) > 0 {
+		g.Message = c.Answers[len(c.Answers)-1]
+	}
+	g.Times = known.Times
+	if g.Message == "" || g.Message != known.Message { // a turn may note it twice
+		g.Times++
+	}
 	if err == nil && known.Answered.IsZero() {
 		err = p.host.Items.PutAll(ctx,
 			core.NewItem(owner, gapPrefix+g.id, g), core.NewItem(c.Path, gapMark+g.id, struct{}{}))
@@ -233,7 +242,7 @@ func (p escalation) closeGaps(ctx context.Context, source, id string) error {
 			return err
 		}
 		if slices.ContainsFunc(found, func(m passage.Match) bool { return m.Document == id && fits(&m) }) {
-			if err := core.PutItem(ctx, p.host.Items, g.owner, gapPrefix+g.id, nil); err != nil {
+			if err := p.close(ctx, g); err != nil {
 				return err
 			}
 		}
@@ -241,13 +250,24 @@ func (p escalation) closeGaps(ctx context.Context, source, id string) error {
 	return nil
 }
 
+// close drops a question.
+func (p escalation) close(ctx context.Context, g *gap) error {
+	return p.host.Items.PutAll(ctx,
+		core.NewItem(g.owner, gapPrefix+g.id, nil), core.NewItem(g.Place, gapMark+g.id, nil))
+}
+
+// open lists the questions that nobody answered, the newest first.
+func (p escalation) open(ctx context.Context) ([]gap, error) {
+	all, err := p.gaps(ctx)
+	return slices.DeleteFunc(all, func(g gap) bool { return !g.Answered.IsZero() }), err
+}
+
 // Gaps prints the questions that nothing answered, the newest first.
 func (p *Plugin) Gaps(ctx context.Context, out io.Writer) error {
-	all, err := escalation{p}.gaps(ctx)
+	open, err := escalation{p}.open(ctx)
 	if err != nil {
 		return err
 	}
-	open := slices.DeleteFunc(all, func(g gap) bool { return !g.Answered.IsZero() })
 	for _, g := range open {
 		fmt.Fprintf(out, "%s  %s  %s\n", g.Time.Format(time.DateOnly), g.Place, txt.Line(g.Question))
 	}

@@ -28,9 +28,13 @@ type Plugin struct {
 	languages atomic.Pointer[[]string]
 	offered   *recent.Shared[core.Path, *offer] // in the turn of each place
 
-	mu     sync.Mutex
-	logged map[string]string // faults of documents, by source and name
-	read   map[string]time.Time
+	wake chan struct{} // holds a token if the sources are to be read now
+
+	mu      sync.Mutex
+	logged  map[string]string // faults of documents, by source and name
+	read    map[string]time.Time
+	reading string    // how far the reading is that goes on; "": none does
+	synced  time.Time // when it was last over
 }
 
 // maxOffers is how many places have a turn at the same time, at most.
@@ -40,7 +44,7 @@ const maxOffers = 1024
 func New(h core.Host, c Config) (*Plugin, error) {
 	return &Plugin{
 		host: h, config: c, client: newClient(c), words: lexicon.New(), language: recon.New(),
-		syncing: make(chan struct{}, 1),
+		syncing: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 		offered: recent.NewShared[core.Path, *offer](maxOffers),
 		logged:  make(map[string]string), read: make(map[string]time.Time),
 	}, nil
@@ -54,7 +58,7 @@ func (p *Plugin) Actions() []core.Action { return []core.Action{p.searchAction()
 
 // Run implements core.Runner: it reads the sources, and again what changes.
 func (p *Plugin) Run(ctx context.Context) error {
-	core.Repeat(ctx, nil, func() time.Duration {
+	core.Repeat(ctx, p.wake, func() time.Duration {
 		began := time.Now()
 		if _, err := p.Sync(ctx, nil); err != nil && ctx.Err() == nil {
 			p.host.Log.Warn("documents not read", "err", err)

@@ -56,11 +56,16 @@ func (p *Plugin) Sync(ctx context.Context, progress func(string)) (sum Summary, 
 	case <-ctx.Done():
 		return sum, ctx.Err()
 	}
-	if progress == nil {
-		progress = func(string) {}
+	tell := func(line string) {
+		p.setReading(line)
+		if progress != nil {
+			progress(line)
+		}
 	}
+	p.setReading("looking for changes")
+	defer p.setReading("")
 	for i := range p.config.Sources {
-		r := &sourceReader{Plugin: p, source: &p.config.Sources[i], progress: progress, sum: &sum}
+		r := &sourceReader{Plugin: p, source: &p.config.Sources[i], progress: tell, sum: &sum}
 		failed := r.run(ctx)
 		p.fault(r.source.Name, "", failed)
 		if failed != nil {

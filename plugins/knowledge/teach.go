@@ -67,11 +67,12 @@ func (p *Plugin) teach(ctx context.Context, c command.Call) (string, error) {
 			return "", err
 		}
 	}
-	switch n := len([]rune(text)); {
-	case n == 0:
+	if text == "" {
 		return "", core.Errorf(core.Invalid, "Tell me what to know: `/teach text`, or reply `/teach` to a message.")
-	case n > entryMax:
-		return "", core.Errorf(core.Invalid, "That is too long; %d characters are the most.", entryMax)
+	}
+	text, err := entryText(text)
+	if err != nil {
+		return "", err
 	}
 	group := groupOf(c.Path)
 	if c.Private {
@@ -81,7 +82,7 @@ func (p *Plugin) teach(ctx context.Context, c command.Call) (string, error) {
 		}
 	}
 	l := lesson{id: strings.ToLower(rand.Text()[:entryID]), owner: owner, teacher: c.Person, place: c.Path,
-		entry: entry{Text: clean(text), Group: group, Time: p.host.Clock()}}
+		entry: entry{Text: text, Group: group, Time: p.host.Clock()}}
 	if err := p.keep(ctx, l); err != nil {
 		return "", err
 	}
@@ -153,8 +154,8 @@ func groupOf(place core.Path) core.Path {
 	return place
 }
 
-// stamp changes when the entry is to be indexed again: its question may be forgotten.
-func (e *entry) stamp() string { return fmt.Sprint(readerVersion, e.question != "") }
+// stamp changes when the entry is to be indexed again: it was edited, or its question was forgotten.
+func (e *entry) stamp() string { return fmt.Sprint(readerVersion, e.question != "", e.Time.Unix()) }
 
 func (p *Plugin) index(ctx context.Context, id string, e entry) error {
 	p.languages.Store(nil)
@@ -202,32 +203,47 @@ func (p *Plugin) unteach(ctx context.Context, c command.Call) (string, error) {
 	return "I do not know that any more. It said: " + txt.Literal(txt.ClipLine(e.Text, 500)), nil
 }
 
-// syncTaught makes the index hold what the entries say, as after an import.
-func (p *Plugin) syncTaught(ctx context.Context) error {
+// lessons lists what was taught.
+func (p *Plugin) lessons(ctx context.Context) (list []lesson, err error) {
 	items, err := p.host.Items.List(ctx, core.Path{})
 	if err != nil {
-		return fmt.Errorf("entries: %w", err)
+		return nil, fmt.Errorf("entries: %w", err)
 	}
-	wanted := make(map[string]map[string]entry) // by source and id
-	questions := make(map[string]string)
+	teachers, questions, askers := make(map[string]core.Path), make(map[string]string), make(map[string]core.Path)
 	for i := range items {
+		if id, ok := strings.CutPrefix(items[i].Key, taughtPrefix); ok {
+			teachers[id] = items[i].Path
+		}
 		question := ""
 		if id, ok := strings.CutPrefix(items[i].Key, questionPrefix); ok && items[i].Decode(&question) == nil {
-			questions[id] = question
+			questions[id], askers[id] = question, items[i].Path
 		}
 	}
 	for i := range items {
 		id, ok := strings.CutPrefix(items[i].Key, entryPrefix)
-		var e entry
-		if !ok || items[i].Decode(&e) != nil {
-			continue
+		l := lesson{id: id, owner: items[i].Path, teacher: teachers[id], asker: askers[id]}
+		if ok && items[i].Decode(&l.entry) == nil {
+			l.entry.question = questions[id]
+			list = append(list, l)
 		}
-		e.question = questions[id]
-		source := taughtIn(e.Group)
+	}
+	return list, nil
+}
+
+// syncTaught makes the index hold what the entries say, as after an import.
+func (p *Plugin) syncTaught(ctx context.Context) error {
+	lessons, err := p.lessons(ctx)
+	if err != nil {
+		return err
+	}
+	wanted := make(map[string]map[string]entry) // by source and id
+	for i := range lessons {
+		l := &lessons[i]
+		source := taughtIn(l.entry.Group)
 		if wanted[source] == nil {
 			wanted[source] = make(map[string]entry)
 		}
-		wanted[source][id] = e
+		wanted[source][l.id] = l.entry
 	}
 	sources, err := p.host.Passages.Sources(ctx)
 	if err != nil {

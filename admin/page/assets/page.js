@@ -32,6 +32,19 @@
     return;
   }
 
+  const lists = document.getElementById("lists");
+  if (lists) {
+    const later = () => setTimeout(async () => {
+      const answer = await fetch(location.href);
+      if (!answer.ok) return;
+      const shown = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("lists");
+      if (!lists.contains(document.activeElement)) lists.replaceChildren(...shown.childNodes);
+      if (lists.querySelector(".live")) later();
+    }, 1000);
+    if (lists.querySelector(".live")) later();
+    return;
+  }
+
   const turns = document.getElementById("turns");
   const log = document.getElementById("log");
   if (!(turns || log) || !window.EventSource) return;

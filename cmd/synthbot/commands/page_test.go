@@ -289,3 +289,45 @@ func TestPageMovesTheClock(t *testing.T) {
 	}
 	d.end()
 }
+
+// TestPageOfKnowledge: the page lists the sources and what was taught, and its buttons edit and remove that.
+func TestPageOfKnowledge(t *testing.T) {
+	docs := t.TempDir()
+	if err := os.WriteFile(filepath.Join(docs, "faq.md"), []byte("# FAQ\nKeys hang in the hall."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := startDaemon(t, withTerminal+"[admin]\nlisten = \""+freeAddress(t)+"\"\n[plugins.knowledge]\nteach = \"everyone\"\n[[plugins.knowledge.source]]\nname = \"faq\"\npath = \""+docs+"\"\n")
+	d.tells("READY=1")
+	r := newReader(t, d.file)
+	until(t, func() bool { return strings.Contains(r.ask("/knowledge", nil), "1 document, 1 passage") })
+	d.answers("/teach The wardrobe has the number 17.")
+	page := r.ask("/knowledge", nil)
+	if strings.Contains(page, "wardrobe") || !strings.Contains(page, "Said in private: closed.") {
+		t.Fatalf("what was taught in private: %s", page)
+	}
+	csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(page)[1]
+	do := func(path string, form url.Values) string {
+		form.Set("csrf", csrf)
+		form.Set("place", "console/main")
+		form.Set("back", "/knowledge")
+		return r.ask(path, form)
+	}
+	do("/talk/open", url.Values{"reason": {"to edit it"}})
+	page = r.ask("/knowledge", nil)
+	id := regexp.MustCompile(`name="arg-id" value="([a-z0-9]+)"`).FindStringSubmatch(page)[1]
+	page = do("/do", url.Values{"command": {"knowledge"}, "arg-what": {"edit"}, "arg-id": {id}, "arg-text": {"The cupboard\r\nhas the number 18."}})
+	if !strings.Contains(page, "The entry is changed.") || !strings.Contains(page, "The cupboard\nhas the number 18.") {
+		t.Errorf("edited: %s", page)
+	}
+	page = do("/do", url.Values{"command": {"unteach"}, "arg-id": {id}})
+	if !strings.Contains(page, "I do not know that any more.") || strings.Count(page, "cupboard") != 1 {
+		t.Errorf("removed: %s", page)
+	}
+	if err := os.WriteFile(filepath.Join(docs, "more.md"), []byte("# More\nLadders are in the shed."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	do("/do", url.Values{"command": {"knowledge"}, "arg-what": {"sync"}})
+	until(t, func() bool { return strings.Contains(r.ask("/knowledge", nil), "2 documents, 2 passages") })
+	d.stop()
+	<-d.status
+}
