@@ -251,7 +251,7 @@ func (c *checker) vectors() {
 		if err != nil {
 			return err
 		}
-		v, err := decodeVector(value)
+		v, err := decodeVector(value, number)
 		if err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@
 //	usage    day, 0, person, engine → counters (fields)
 //	facts    number → fact with its former texts (JSON)
 //	words    origin, term, 0, number of the fact → what ranks it (7 bytes)
-//	vectors  origin, number of the fact → model's tag, scale, a byte for each number
+//	vectors  origin, number of the fact → model's tag, scale, a byte for each number, four bits for a passage
 //	sketches origin, number of the fact / 60 → of each of these: rest (1 byte), model's tag, 1024 bits
 //
 // The bot's messages hold the ids of the people that they answer, so that they are

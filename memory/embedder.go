@@ -230,14 +230,14 @@ func (v *view) passagesWithVector(model string, length int, from uint64) map[uin
 	done := make(map[uint64]bool)
 	for _, origin := range v.placesIn(bucketDocuments, core.Path{}) {
 		place, digits := placeKey(origin), length
-		for _, value := range v.numbers(bucketVectors, place, 0) {
-			one, err := decodeVector(value)
+		for number, value := range v.numbers(bucketVectors, place, 0) {
+			one, err := decodeVector(value, number)
 			if err == nil && length == 0 {
 				digits = len(one.digits)
 			}
 			break
 		}
-		tag := modelTag(model, digits)
+		tag := modelTag(model, digits) ^ coarseTag
 		for chunk, value := range v.numbers(bucketSketches, place, from/chunkFacts) {
 			for ; len(value) >= sketchBytes; value = value[sketchBytes:] {
 				if binary.BigEndian.Uint32(value[1:]) == tag {

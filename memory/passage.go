@@ -398,6 +398,7 @@ func (x passages) Find(ctx context.Context, q passage.Query) (found []passage.Ma
 			n: q.N + maxSame, wordless: q.Mode == passage.Meaning,
 		}
 		if known {
+			meant.model ^= coarseTag // it is compared with coarse vectors
 			s.vector = &meant
 		}
 		same := make(map[string]bool)

@@ -26,14 +26,53 @@ func TestVectorsComeBack(t *testing.T) {
 		if !ok || !ok2 {
 			t.Skip("no direction")
 		}
-		back, err := decodeVector(v.encode())
+		back, err := decodeVector(v.encode(1), 1)
 		if err != nil || back.model != v.model || back.scale != v.scale || !slices.Equal(back.digits, v.digits) {
 			t.Fatalf("%v comes back as %v, %v", v, back, err)
 		}
 		if got, want := back.cosine(&w), cosine(a, b); math.Abs(got-want) > 0.02 {
 			t.Fatalf("like is %.4f, the cosine %.4f", got, want)
 		}
+		coarse := v.coarse()
+		back, err = decodeVector(coarse.encode(firstPassage), firstPassage)
+		same := back.scale == coarse.scale && slices.Equal(back.digits, coarse.digits)
+		if err != nil || back.model == v.model || !same {
+			t.Fatalf("the coarse %v comes back as %v, %v", coarse, back, err)
+		}
+		if x := back.cosine(&coarse); math.Abs(x-1) > 0.001 {
+			t.Fatalf("the coarse %v is like itself by %v", coarse, x)
+		}
 	})
+}
+
+// TestCoarse: the numbers of passages' vectors have four bits, and tell nearly the same. Directions at
+// random are the hardest: many are almost equally near.
+func TestCoarse(t *testing.T) {
+	for _, length := range []int{97, 384, 1024} {
+		c, most, kept := newCloud(length), 0.0, 0
+		for range 20 {
+			asked, _ := quantize("m", c.any())
+			var fine, coarse []float64
+			for range 500 {
+				v, _ := quantize("m", c.any())
+				small := v.coarse()
+				fine, coarse = append(fine, v.cosine(&asked)), append(coarse, small.cosine(&asked))
+				most = max(most, math.Abs(fine[len(fine)-1]-coarse[len(coarse)-1]))
+			}
+			best, tenth := slices.Clone(fine), slices.Clone(coarse)
+			slices.Sort(best)
+			slices.Sort(tenth)
+			for i := range fine {
+				if fine[i] >= best[490] && coarse[i] >= tenth[490] {
+					kept++
+				}
+			}
+		}
+		t.Logf("length %d: cosines differ by %.3f at most, %.1f %% of the nearest ten stay", length, most, float64(kept)/2)
+		if most > 0.05 || kept < 155 {
+			t.Errorf("length %d: cosines differ by %.3f, %d of 200 of the nearest stay", length, most, kept)
+		}
+	}
 }
 
 func cosine(a, b []float32) float64 {
@@ -46,16 +85,18 @@ func cosine(a, b []float32) float64 {
 
 func FuzzVector(f *testing.F) {
 	v, _ := quantize("m", []float32{1, -2, 3})
-	f.Add(v.encode())
+	f.Add(v.encode(1))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		v, err := decodeVector(b)
-		if err != nil {
-			return
+		for _, number := range []uint64{1, firstPassage} {
+			v, err := decodeVector(b, number)
+			if err != nil {
+				continue
+			}
+			if x := v.cosine(&v); math.IsNaN(x) || x < 0 {
+				t.Fatalf("%x is like itself by %v", b, x)
+			}
+			v.sketch()
 		}
-		if x := v.cosine(&v); math.IsNaN(x) || x < 0 {
-			t.Fatalf("%x is like itself by %v", b, x)
-		}
-		v.sketch()
 	})
 }
 

@@ -17,8 +17,12 @@ const maxLength = 8192
 type vector struct {
 	model  uint32 // tag of the model and the length: others are not compared
 	scale  float32
-	digits []byte // int8; of a vector that was read: the transaction's
+	digits []byte // int8; of a vector that was read: the transaction's, unless it is coarse
 }
+
+// coarseTag changes the model of a vector that is coarse: passages are many, so that each number of
+// theirs has four bits.
+const coarseTag = 0x34626974
 
 // modelTag is equal for vectors of one model and one length.
 func modelTag(model string, length int) uint32 {
@@ -55,25 +59,79 @@ func (v *vector) cosine(w *vector) float64 {
 	return float64(sum) * float64(v.scale) * float64(w.scale)
 }
 
+// coarse returns the vector with numbers of four bits, from -7 to 7. Of the steps between two of
+// them it takes the one that changes the direction least.
+func (v *vector) coarse() (best vector) {
+	nearest := -1.0
+	for step := 18; step > 4; step-- { // 7 of the first are 127 or more
+		c := v.inSteps(step)
+		near := c.cosine(v)
+		if near > nearest {
+			best, nearest = c, near
+		}
+	}
+	return best
+}
+
+// inSteps divides the numbers by a step, and cuts what is above 7 of them.
+func (v *vector) inSteps(step int) vector {
+	c, sum := vector{model: v.model ^ coarseTag, digits: make([]byte, len(v.digits))}, 0
+	for i, d := range v.digits {
+		x := (2*int(int8(d)) + 19*step) / (2 * step) // rounded, and 9 more so that it is above 0
+		x = min(max(x-9, -7), 7)
+		c.digits[i] = byte(int8(x))
+		sum += x * x
+	}
+	c.scale = float32(1 / math.Sqrt(float64(sum)))
+	return c
+}
+
 const vectorHeader = 8
 
-func (v *vector) encode() []byte {
+// encode returns the vector as it is stored for what has that number.
+func (v *vector) encode(number uint64) []byte {
 	b := make([]byte, 0, vectorHeader+len(v.digits))
 	b = binary.BigEndian.AppendUint32(b, v.model)
 	b = binary.BigEndian.AppendUint32(b, math.Float32bits(v.scale))
-	return append(b, v.digits...)
+	if number < firstPassage {
+		return append(b, v.digits...)
+	}
+	for i, d := range v.digits { // from 1 to 15; 0 after an odd one
+		if i%2 == 0 {
+			b = append(b, (d+8)<<4)
+		} else {
+			b[len(b)-1] |= d + 8
+		}
+	}
+	return b
 }
 
-func decodeVector(b []byte) (v vector, err error) {
+// decodeVector reads the vector of what has that number.
+func decodeVector(b []byte, number uint64) (v vector, err error) {
 	if len(b) <= vectorHeader || len(b) > vectorHeader+maxLength {
 		return vector{}, fmt.Errorf("vector of %d bytes: %w", len(b), errFields)
 	}
 	v = vector{binary.BigEndian.Uint32(b), math.Float32frombits(binary.BigEndian.Uint32(b[4:])), b[vectorHeader:]}
+	if number >= firstPassage {
+		v.digits = unpacked(v.digits)
+	}
 	scale := float64(v.scale)
 	if !(scale > 0) || math.IsInf(scale, 0) {
 		return vector{}, fmt.Errorf("vector of scale %v: %w", scale, errFields)
 	}
 	return v, nil
+}
+
+// unpacked returns the numbers of four bits each.
+func unpacked(pairs []byte) []byte {
+	digits := make([]byte, 0, 2*len(pairs))
+	for _, pair := range pairs {
+		digits = append(digits, pair>>4-8, pair&0xf-8)
+	}
+	if pairs[len(pairs)-1]&0xf == 0 {
+		return digits[:len(digits)-1]
+	}
+	return digits
 }
 
 // sketchWords is the size of a sketch.
@@ -149,9 +207,13 @@ const (
 
 func chunkKey(origin core.Path, fact uint64) []byte { return seqKey(placeKey(origin), fact/chunkFacts) }
 
-// putVector stores a fact's vector and sketch.
+// putVector stores a fact's or passage's vector and sketch.
 func (t factTx) putVector(origin core.Path, fact uint64, v *vector) {
-	t.bucket(bucketVectors).Put(seqKey(placeKey(origin), fact), v.encode())
+	if fact >= firstPassage {
+		c := v.coarse()
+		v = &c
+	}
+	t.bucket(bucketVectors).Put(seqKey(placeKey(origin), fact), v.encode(fact))
 	t.changeChunk(origin, fact, v.encodeSketch(fact))
 }
 
@@ -226,6 +288,6 @@ func (t factTx) vectorOf(origin core.Path, fact uint64) (v vector, ok bool) {
 	if value == nil {
 		return vector{}, false
 	}
-	v, err := decodeVector(value)
+	v, err := decodeVector(value, fact)
 	return v, err == nil
 }

@@ -33,7 +33,7 @@ func TestVectorsAreStoredAsBefore(t *testing.T) {
 		if !ok {
 			t.Fatalf("length %d: no vector", length)
 		}
-		sum := sha256.Sum256(append(v.encode(), v.encodeSketch(61)...))
+		sum := sha256.Sum256(append(v.encode(61), v.encodeSketch(61)...))
 		want(t, fmt.Sprint("length ", length), hex.EncodeToString(sum[:6]), stored)
 	}
 	even, _ := quantize("model", []float32{1, 1})
@@ -61,7 +61,7 @@ func TestBrokenVectors(t *testing.T) {
 		"no scale": {vector(0, 1), false}, "a negative scale": {vector(-1, 1), false},
 		"an endless scale": {vector(inf, 1), false},
 	} {
-		_, err := decodeVector(tc.stored)
+		_, err := decodeVector(tc.stored, 1)
 		if (err == nil) != tc.ok || err != nil && !errors.Is(err, errFields) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -79,7 +79,7 @@ func TestBrokenVectors(t *testing.T) {
 // TestScaleThatIsNotANumber: it is refused, as others are that cannot be compared.
 func TestScaleThatIsNotANumber(t *testing.T) {
 	b := binary.BigEndian.AppendUint32([]byte{1, 2, 3, 4}, math.Float32bits(float32(math.NaN())))
-	if _, err := decodeVector(append(b, 1)); !errors.Is(err, errFields) {
+	if _, err := decodeVector(append(b, 1), 1); !errors.Is(err, errFields) {
 		t.Errorf("%v, want %v", err, errFields)
 	}
 }
