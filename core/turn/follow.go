@@ -17,6 +17,38 @@ func (s *setup) followerOf(said *core.Entry) core.Follower {
 	return s.Plugins.Followers[name]
 }
 
+// entryNear returns an entry of a place, or the message that the place, a thread, began from.
+func entryNear(v core.View, place core.Path, id string) (e core.Entry, ok bool, err error) {
+	e, ok, err = v.Entry(place, id)
+	elements := place.Elements()
+	if err != nil || ok || id != elements[len(elements)-1] {
+		return e, ok, err
+	}
+	return v.Entry(place.Parent(), id)
+}
+
+// joinThread makes the first message in a thread that began from what a plugin said a reply to
+// that. The last element of such a thread's path is the id of the message that it began from.
+func (t *Turns) joinThread(ctx context.Context, s *setup, e *core.Event) error {
+	m := &e.Message
+	elements := m.Path.Elements()
+	if len(s.Plugins.Followers) == 0 || len(elements) < 4 || e.Kind != core.KindMessage ||
+		m.Author.Bot || m.ReplyTo != nil {
+		return nil
+	}
+	return t.store.View(ctx, func(v core.View) error {
+		head, err := v.Head(m.Path)
+		if err != nil || head.Count > 0 {
+			return err
+		}
+		said, _, err := v.Entry(m.Path.Parent(), elements[len(elements)-1])
+		if s.followerOf(&said) != nil {
+			m.ReplyTo, m.Addressed = &core.Quote{ID: said.Message.ID, Text: said.Message.Text}, core.AddressedReply
+		}
+		return err
+	})
+}
+
 // apart shortens what waits so that a reply to what a plugin said is answered alone.
 func (s *setup) apart(v core.View, waiting []core.Entry) ([]core.Entry, error) {
 	for i := range waiting {
@@ -24,7 +56,7 @@ func (s *setup) apart(v core.View, waiting []core.Entry) ([]core.Entry, error) {
 		if len(s.Plugins.Followers) == 0 || m.ReplyTo == nil {
 			continue
 		}
-		said, _, err := v.Entry(m.Path, m.ReplyTo.ID)
+		said, _, err := entryNear(v, m.Path, m.ReplyTo.ID)
 		if err != nil {
 			return nil, err
 		}

@@ -70,3 +70,29 @@ func TestFollow(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFollowInAThread: the first message in a thread that began from what a plugin said is a reply
+// to that. Later ones, and those in other threads, are not for the bot.
+func TestFollowInAThread(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	room := coretest.NewRoom("room")
+	b := start(t, s, room, coretest.NewAsker(), func(o *turn.Options) {
+		o.Plugins.Add(follower{coretest.NewPlugin("helper")})
+	})
+	hall := core.MustPath("room/house/hall")
+	ask := core.Event{Kind: core.KindReminder, Data: "helper:7", Reply: "Who knows?", Message: core.Message{Path: hall, ID: "helper-7"}}
+	if err := b.InternalInbox().Receive(t.Context(), ask); err != nil {
+		t.Fatal(err)
+	}
+	b.ended(1)
+	for i, place := range []string{room.Sent()[0].ID, "other"} {
+		for n, text := range []string{"I do.", "Anybody else?"} {
+			e := talk(fmt.Sprint(i, n), "ann", text)
+			e.Message.Path = core.MustPath("room/house/hall/" + place)
+			b.receive(e)
+		}
+	}
+	b.ended(1)
+	b.holds("Who knows?", "helper:7: I do.")
+}

@@ -101,7 +101,7 @@ func (in *input) findPointed(v core.View) error {
 		if id == "" && e.Kind != core.KindPress {
 			continue
 		}
-		said, ok, err := v.Entry(in.turn.path, id)
+		said, ok, err := entryNear(v, in.turn.path, id)
 		if err != nil {
 			return err
 		}

@@ -68,6 +68,9 @@ func (t *Turns) receive(ctx context.Context, events []core.Event) error {
 			}
 			continue
 		}
+		if err := t.joinThread(ctx, s, &e); err != nil {
+			return fmt.Errorf("receive: %w", err)
+		}
 		hear.counts = nil
 		entry, ok := s.entry(e, hear)
 		if ok {
