@@ -87,20 +87,6 @@ func (s *pageServer) Uses(ctx context.Context, first, last string) ([]adminpage.
 	return list, err
 }
 
-// Actions implements adminpage.Bot.
-func (s *pageServer) Actions() []adminpage.Action {
-	snapshot := s.bot.InForce().Snapshot
-	open := Offered(snapshot)
-	var list []adminpage.Action
-	for _, d := range snapshot.All() {
-		list = append(list, adminpage.Action{
-			Name: d.Name, Owner: d.Owner, Brief: d.Brief, Permission: string(d.Allows()), Offered: open(d.Name),
-			Schema: d.Schema, Help: d.Examples.Description,
-		})
-	}
-	return list
-}
-
 // Log implements adminpage.Bot.
 func (s *pageServer) Log(after uint64) (list []adminpage.Line) {
 	lines, _ := s.bot.env.levels.Kept.After(after)

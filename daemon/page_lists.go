@@ -18,19 +18,35 @@ func (s *pageServer) Lists(ctx context.Context, name string) ([]adminpage.List, 
 	if name == "knowledge" && k != nil {
 		return s.knowledge(ctx, knowledge.Editor{Plugin: k})
 	}
+	if name == "plugins" {
+		return s.pluginList(), nil
+	}
 	return nil, nil
 }
 
 // commands are the commands that only buttons of the page carry out.
 func (s *pageServer) commands() []command.Command {
-	return []command.Command{{Do: s.doKnowledge, Spec: command.Spec{
-		Name: "knowledge", Brief: "Read the sources, answer or dismiss a question, or edit an entry",
-		Args: []command.Arg{
-			{Name: "what", Brief: "What to do", Required: true, Choices: []string{"sync", "answer", "dismiss", "edit"}},
-			{Name: "id", Brief: "Of the question or the entry"},
-			{Name: "text", Brief: "The answer, or what the entry says", Rest: true},
-		},
-	}}}
+	return []command.Command{
+		{Do: s.doKnowledge, Spec: command.Spec{
+			Name: "knowledge", Brief: "Read the sources, answer or dismiss a question, or edit an entry",
+			Args: []command.Arg{
+				{
+					Name: "what", Brief: "What to do", Required: true,
+					Choices: []string{"sync", "answer", "dismiss", "edit"},
+				},
+				{Name: "id", Brief: "Of the question or the entry"},
+				{Name: "text", Brief: "The answer, or what the entry says", Rest: true},
+			},
+		}},
+		{Do: s.doSwitch, Spec: command.Spec{
+			Name: "switch", Brief: "Turn a plugin on or off, or an action in a place",
+			Args: []command.Arg{
+				{Name: "what", Brief: "What it is", Required: true, Choices: []string{"plugin", "action"}},
+				{Name: "name", Brief: "Its name", Required: true},
+				{Name: "to", Brief: "What it shall be", Required: true, Choices: []string{"on", "off"}},
+			},
+		}},
+	}
 }
 
 func (s *pageServer) doKnowledge(ctx context.Context, c command.Call) (string, error) {

@@ -95,13 +95,17 @@ type loaded struct {
 	chosen
 }
 
-// plugins makes the plugins that are turned on. It keeps the former one if its table, the
-// time zone and the language did not change, and it runs.
+// plugins makes the plugins that are turned on, by the configuration and by admins. It keeps the former one
+// if its table, the time zone and the language did not change, and it runs.
 func (b *Bot) plugins(c *Config) (all []loaded, err error) {
 	former := b.InForce()
 	zone := func(c *Config) string { return c.Clock(b.env.Clock)().Location().String() }
 	kept := zone(c) == zone(former.Config) && c.Bot.Language == former.Config.Bot.Language
+	off := changedAt(b.changes, core.Path{}).PluginsOff
 	for _, next := range c.Chosen {
+		if off.Match(next.name) && !c.needs(next.name) {
+			continue
+		}
 		i := slices.IndexFunc(former.plugins, func(l loaded) bool {
 			return kept && l.name == next.name && reflect.DeepEqual(l.Own, next.Own) && !b.workers.failed(l.Plugin)
 		})

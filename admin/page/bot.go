@@ -30,9 +30,11 @@ type Use struct {
 // Action is one row of the catalogue.
 type Action struct {
 	Name, Owner, Brief, Permission string
-	Offered                        bool // to users without a rank
+	Offered                        bool   // to users without a rank
+	Off                            string // what turns it off; "": it is on
 	Schema                         json.RawMessage
 	Help                           string
+	Buttons                        []Button
 }
 
 // Setting is one row of the settings in effect.
@@ -91,7 +93,7 @@ type Bot interface {
 	State(ctx context.Context) (State, error)
 	Listing(ctx context.Context, l Listing) (facts []core.Fact, next string, err error)
 	Uses(ctx context.Context, first, last string) ([]Use, error)
-	Actions() []Action
+	Actions(place core.Path) []Action   // with what turns them off there; zero: in all places
 	Log(after uint64) []Line            // after a line's number, the oldest first
 	Rooms() []string                    // of the log
 	Settings(place core.Path) []Setting // of the zero Path: the configuration

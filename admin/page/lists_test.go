@@ -57,3 +57,24 @@ func TestLists(t *testing.T) {
 	w.lists = nil
 	has(t, c.get("/knowledge").body, "the plugin is off")
 }
+
+// TestCatalogue: the catalogue says what turns an action off, in all places or in one, with a button for it.
+func TestCatalogue(t *testing.T) {
+	w := newWorld(t)
+	w.lists = map[string][]List{"plugins": {{Title: "Plugins", Rows: []Row{{Name: "games", Mark: "on", Values: []string{"the default"}}}}}}
+	c := w.in()
+	body := c.get("/catalogue").body
+	has(t, body, "<strong>games</strong>", "the default", "<p>1 actions.", "<dd>on</dd>", "<code>dice_roll</code> Roll")
+	if strings.Contains(body, "Turn on") {
+		t.Errorf("a button: %s", body)
+	}
+	body = c.get("/catalogue?place=telegram/-100").body
+	has(t, body, `In <bdi>The reading circle`, `<span class="mark bad">off</span>`, "<dd>off by a command in telegram/-100&lt;script",
+		`name="place" value="telegram/-100"><input type="hidden" name="back" value="/catalogue?place=telegram%2F-100"><input type="hidden" name="arg-name" value="dice_roll">`)
+	if strings.Contains(body, "games") || strings.Contains(body, "<script>alert") {
+		t.Errorf("plugins of one place, or a name breaks out: %s", body)
+	}
+	if status := c.get("/catalogue?place=//").status; status != http.StatusBadRequest {
+		t.Errorf("no place: %d", status)
+	}
+}

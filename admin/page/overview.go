@@ -107,8 +107,8 @@ func size(bytes uint64) string {
 // commands are the chat commands that buttons carry out.
 func commands() []string {
 	return []string{
-		"activation", "engine", "knowledge", "log", "mute", "pair", "persona", "reload", "set", "sleep", "unmute",
-		"unteach", "wake",
+		"activation", "engine", "knowledge", "log", "mute", "pair", "persona", "reload", "set", "sleep", "switch",
+		"unmute", "unteach", "wake",
 	}
 }
 

@@ -2,7 +2,8 @@
 // costs. It is server-rendered HTML that works without scripts and loads nothing from other
 // hosts. A session needs a one-time link from the terminal. The page stores only which private
 // conversations admins opened. All its parts share visits, sessions and the filter that keeps private
-// talk closed, so that the package is larger than others.
+// talk closed, so that the package is larger than others: there is a view for each job that admins have, and one
+// of lists for what plugins keep.
 package page
 
 import (
@@ -12,6 +13,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -116,7 +118,7 @@ func (p *Page) routes() {
 		"POST /personas/try":     personas.tryPersona,
 		"GET /knowledge":         listPages{p}.lists("knowledge", "Knowledge", "/knowledge"),
 		"GET /charts":            chartPage{p}.charts,
-		"GET /catalogue":         p.catalogue,
+		"GET /catalogue":         listPages{p}.catalogue,
 		"GET /settings":          p.settings,
 		"GET /log":               logPage{p}.log,
 		"GET /log/live":          logPage{p}.live,
@@ -137,20 +139,40 @@ func cached(h http.Handler) http.Handler {
 	})
 }
 
-func (p *Page) catalogue(v *visit) error {
-	type shown struct {
-		Action
-		Pretty string
+// shownAction is an action as it is shown.
+type shownAction struct {
+	Action
+	Pretty  string
+	Buttons []shownButton
+}
+
+// catalogue shows all actions, and what turns them off in a place or in all places; then the plugins, too.
+func (p listPages) catalogue(v *visit) error {
+	text, back := v.URL.Query().Get("place"), "/catalogue"
+	var place core.Path
+	var plugins []shownList
+	var err error
+	if text == "" {
+		plugins, err = p.shownLists(v, "plugins", back)
+	} else {
+		back += "?place=" + url.QueryEscape(text)
+		place, err = v.place(text)
 	}
-	var rows []shown
-	for _, a := range p.Bot.Actions() {
+	if err != nil {
+		return err
+	}
+	var actions []shownAction
+	for _, a := range p.Bot.Actions(place) {
 		var b bytes.Buffer
 		if json.Indent(&b, a.Schema, "", "  ") != nil {
 			b.Reset()
 		}
-		rows = append(rows, shown{a, b.String()})
+		buttons := shownButtons(&Row{Name: a.Name, Place: place}, a.Buttons, back)
+		actions = append(actions, shownAction{a, b.String(), buttons})
 	}
-	return p.show(v, "catalogue", "Catalogue", "/catalogue", rows)
+	return p.show(v, "catalogue", "Catalogue", "/catalogue", map[string]any{
+		"Place": text, "Named": p.names(v.Context(), place)(place), "Plugins": plugins, "Actions": actions,
+	})
 }
 
 // settings shows the settings of the configuration and of a place.

@@ -94,8 +94,13 @@ func (bot) Uses(context.Context, string, string) ([]Use, error) {
 	}, nil
 }
 
-func (bot) Actions() []Action {
-	return []Action{{Name: "dice_roll", Brief: "Roll " + canary, Schema: json.RawMessage(`{"type":"object"}`), Help: canary}}
+func (bot) Actions(place core.Path) []Action {
+	a := Action{Name: "dice_roll", Brief: "Roll " + canary, Schema: json.RawMessage(`{"type":"object"}`), Help: canary}
+	if !place.IsZero() {
+		a.Off = "a command in " + place.String() + canary
+		a.Buttons = []Button{{Label: "Turn on", Command: "switch", Args: []Arg{{"name", a.Name}}}}
+	}
+	return []Action{a}
 }
 
 func (b bot) Log(after uint64) (lines []Line) {

@@ -64,7 +64,11 @@ func (c *Changes[T]) Reread(ctx context.Context) (fewer bool, err error) {
 }
 
 func newChange[T any](at core.Path, values T) *Layer[T] {
-	return &Layer[T]{Path: at, From: "a command in " + at.String(), Values: values}
+	from := "a command in " + at.String()
+	if at.IsZero() {
+		from = "a command for all places"
+	}
+	return &Layer[T]{Path: at, From: from, Values: values}
 }
 
 // now returns the changes by path. The caller must not change the map.

@@ -56,7 +56,8 @@ type Settings struct {
 	ActionsDeny  Patterns       `toml:"actions_deny" json:"deny,omitempty" set:"admin" each:"layer" example:"web_*" doc:"Actions that are not available there; * matches any characters. What a shorter path denies stays denied."`
 	PersonTokens *int64         `toml:"person_tokens" json:"person,omitempty" set:"admin" base:"budget.person_tokens" empty:"no limit" min:"0" example:"50000" doc:"Tokens that one user may cause in a day by asking there, instead of the value in [budget]; 0 for no limit."`
 	Tokens       *int64         `toml:"tokens" json:"tokens,omitempty" set:"admin" each:"path" empty:"no limit" min:"0" example:"500000" doc:"Tokens in a day of the place and all below it; 0 for no limit. Limits of other paths, [budget] and [[budget.place]] apply as well."`
-	Admin        *bool          `toml:"-" json:"admin,omitempty"` // of a user, whose path it is
+	Admin        *bool          `toml:"-" json:"admin,omitempty"`       // of a user, whose path it is
+	PluginsOff   Patterns       `toml:"-" json:"plugins_off,omitempty"` // of all places: plugins that admins turned off
 }
 
 // Language is a language tag; empty for none.

@@ -28,8 +28,8 @@ type reader struct {
 	origin string
 }
 
-// ask sends a form, or gets a page where there is none.
-func (r *reader) ask(path string, form url.Values) string {
+// send sends a form, or gets a page where there is none.
+func (r *reader) send(path string, form url.Values) (status int, page string) {
 	r.Helper()
 	method := http.MethodGet
 	if form != nil {
@@ -47,10 +47,20 @@ func (r *reader) ask(path string, form url.Values) string {
 	}
 	defer a.Body.Close()
 	body, err := io.ReadAll(a.Body)
-	if err != nil || a.StatusCode != http.StatusOK {
-		r.Fatalf("%s: %d %s, %v", path, a.StatusCode, body, err)
+	if err != nil {
+		r.Fatalf("%s: %v", path, err)
 	}
-	return string(body)
+	return a.StatusCode, string(body)
+}
+
+// ask returns the page that a request shows.
+func (r *reader) ask(path string, form url.Values) string {
+	r.Helper()
+	status, page := r.send(path, form)
+	if status != http.StatusOK {
+		r.Fatalf("%s: %d %s", path, status, page)
+	}
+	return page
 }
 
 // link asks the daemon of a configuration for one.
@@ -330,4 +340,82 @@ func TestPageOfKnowledge(t *testing.T) {
 	until(t, func() bool { return strings.Contains(r.ask("/knowledge", nil), "2 documents, 2 passages") })
 	d.stop()
 	<-d.status
+}
+
+// TestPageSwitches: actions and plugins are turned off on the page, at once and over a restart, and on again.
+func TestPageSwitches(t *testing.T) {
+	config := withTerminal + "[access]\nprivate = \"pairing\"\nallow = [\"console\"]\n[admin]\nlisten = \"" + freeAddress(t) +
+		"\"\n[plugins.reminders]\n[plugins.games]\nenabled = false\n"
+	d := startDaemon(t, config)
+	d.tells("READY=1")
+	r := newReader(t, d.file)
+	row := func(name string) string { // of a plugin
+		_, rest, _ := strings.Cut(r.ask("/catalogue", nil), "<strong>"+name+"</strong>")
+		one, _, _ := strings.Cut(rest, "</li>")
+		return one
+	}
+	press := func(what, name, to, place string) string {
+		csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(r.ask("/sessions", nil))[1]
+		return r.ask("/do", url.Values{"csrf": {csrf}, "command": {"switch"}, "back": {"/catalogue"}, "place": {place},
+			"arg-what": {what}, "arg-name": {name}, "arg-to": {to}})
+	}
+	for name, want := range map[string]string{
+		"reminders": "[plugins.reminders] in the configuration", "games": "enabled = false in [plugins.games]",
+		"diary": "the configuration has no [plugins.diary]", "pairing": "access.private needs it",
+	} {
+		if got := row(name); !strings.Contains(got, want) || strings.Contains(got, "<button") != (name == "reminders") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	shown := func(path, want string) {
+		t.Helper()
+		if page := r.ask(path, nil); !strings.Contains(page, want) {
+			t.Errorf("%s lacks %q: %s", path, want, page)
+		}
+	}
+	press("action", "reminder_set", "off", "")
+	press("action", "reminder_list", "off", "console/main")
+	shown("/catalogue", "off by a command for all places")
+	shown("/catalogue?place=console/main", "off by a command in console/main")
+	prompt := func() string {
+		status, out, errs := d.command("", "prompt", "--path", "console/main", "--text", "hello")
+		if status != statusDone {
+			t.Fatal(errs)
+		}
+		return out
+	}
+	if p := prompt(); strings.Contains(p, "reminder_set") || strings.Contains(p, "reminder_list") || !strings.Contains(p, "reminder_cancel") {
+		t.Errorf("the model is offered: %s", p)
+	}
+	press("action", "reminder_set", "on", "")
+	if p := prompt(); !strings.Contains(p, "reminder_set") {
+		t.Errorf("turned on again: %s", p)
+	}
+	if got := d.answers("/remind list"); !strings.Contains(got, "No reminders") {
+		t.Errorf("the plugin answers %q", got)
+	}
+	if page := press("plugin", "reminders", "off", ""); !strings.Contains(page, "reminders is off from now on.") {
+		t.Errorf("turned off: %s", page)
+	}
+	if got := row("reminders"); !strings.Contains(got, "turned off on this page") {
+		t.Errorf("its row: %s", got)
+	}
+	if p := prompt(); strings.Contains(p, "reminder_") {
+		t.Errorf("without the plugin, the model is offered: %s", p)
+	}
+	if got := d.answers("/remind list"); strings.Contains(got, "No reminders") {
+		t.Errorf("without the plugin, it answers %q", got)
+	}
+	for name, what := range map[string]string{"pairing": "plugin", "games": "plugin", "nothing": "plugin", "message_console": "action", "no_action": "action"} {
+		csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(r.ask("/sessions", nil))[1]
+		form := url.Values{"csrf": {csrf}, "command": {"switch"}, "arg-what": {what}, "arg-name": {name}, "arg-to": {"off"}}
+		if status, _ := r.send("/do", form); status != http.StatusBadRequest {
+			t.Errorf("%s is turned off: %d", name, status)
+		}
+	}
+	d.stop()
+	<-d.status
+	if p := prompt(); strings.Contains(p, "reminder_") || !strings.Contains(p, "message_console") {
+		t.Errorf("after a restart: %s", p)
+	}
 }
