@@ -12,6 +12,7 @@ import (
 var (
 	ErrClosed  = errors.New("the store is closed")
 	ErrLocked  = errors.New("the store is in use by another process")
+	ErrFenced  = errors.New("another process has taken the store over") // of all writes of this one
 	ErrDamaged = errors.New("the store is damaged")
 	// ErrUnwritten is how a turn is broken off whose journal could not be written.
 	ErrUnwritten = errors.New("journal not written")

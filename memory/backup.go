@@ -31,7 +31,11 @@ func (db *DB) copyTo(w io.Writer) error {
 			_, err := file.WriteTo(w)
 			return err
 		}
-		return copyAsFile(v, w, filepath.Dir(db.engine.file))
+		dir, err := db.engine.dir()
+		if err != nil {
+			return err
+		}
+		return copyAsFile(v, w, dir)
 	})
 }
 
@@ -121,7 +125,7 @@ func checkCopy(dir, origin string) error {
 
 // startCheck checks the file in the background when it was not closed in order.
 func (db *DB) startCheck(ctx context.Context, o Options) {
-	if o.SkipCheck || o.URL != "" || !db.engine.unclean {
+	if o.SkipCheck || db.engine.remote || !db.engine.unclean {
 		return
 	}
 	db.starting.Go(func() {

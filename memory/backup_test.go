@@ -247,7 +247,7 @@ func TestUpgradeFails(t *testing.T) {
 	}
 	faulty(t, old).onWrite(func([]byte, int64) (int, error) { return 0, syscall.EIO })
 	backup := db.engine.name + ".version3"
-	saying(t, old.prepare(), fmt.Sprint("version ", schema), syscall.EIO.Error(), backup)
+	saying(t, old.prepare(false), fmt.Sprint("version ", schema), syscall.EIO.Error(), backup)
 	version, err := old.writer.readMeta()
 	want(t, "version", version, 3)
 	if err := errors.Join(err, old.engine.Close()); err != nil {

@@ -33,7 +33,6 @@ type diskSpace struct {
 	failures chan struct{} // holds a token after a write found no space
 	full     atomic.Bool   // only what finishes something is written
 	size     atomic.Int64  // of the largest write that found no space
-	remote   bool          // the disk is that of a server, without a reserve
 	reserved bool          // the reserve was created after the start
 	tried    time.Time     // when step last tried to write, or reported a full disk; zero: the disk is not full
 }
@@ -55,7 +54,7 @@ func (r *diskSpace) reserve() string { return r.db.engine.file + reserveSuffix }
 // makeReserve creates the reserve if it is missing. Its content is random: a file system may
 // store zeros in no space.
 func (r *diskSpace) makeReserve() error {
-	if r.remote {
+	if r.db.engine.remote { // its disk has no reserve
 		return nil
 	}
 	if info, err := os.Stat(r.reserve()); err == nil && info.Size() == reserveSize {

@@ -20,6 +20,7 @@ type engine struct {
 	log          *slog.Logger
 	name         string // in errors and logs
 	file         string // beside which other files lie
+	remote       bool   // a server's
 	installation string // see DB.Installation
 	unclean      bool   // it was not closed in order
 }
@@ -49,12 +50,22 @@ func (e *engine) writeError(err error) error {
 	return fmt.Errorf("%s: %w", e.name, err)
 }
 
+// dir returns the data directory, and makes it if the database itself lies elsewhere.
+func (e *engine) dir() (string, error) {
+	dir := filepath.Dir(e.file)
+	return dir, bolt.FileError(dir, os.MkdirAll(dir, 0o700))
+}
+
 // spool lets write go to an unnamed file beside the database and then copies that to w,
 // which may be slow: no read transaction stays open for it.
 func (e *engine) spool(w io.Writer, write func(io.Writer) error) (n int64, err error) {
-	temp, err := os.CreateTemp(filepath.Dir(e.file), ".spool-*")
+	dir, err := e.dir()
 	if err != nil {
-		return 0, bolt.FileError(filepath.Dir(e.file), err)
+		return 0, err
+	}
+	temp, err := os.CreateTemp(dir, ".spool-*")
+	if err != nil {
+		return 0, bolt.FileError(dir, err)
 	}
 	_ = os.Remove(temp.Name())
 	defer os.Remove(temp.Name()) // Windows keeps the name of an open file

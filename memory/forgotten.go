@@ -57,15 +57,18 @@ func (t forgottenTx) replaceID(key []byte) {
 	t.bucket(bucketIDs).Delete(key)
 }
 
-// keepSalt makes the salt of a database across a network, and keeps it in memory: all that is
-// read ahead depends on it.
-func (db *DB) keepSalt() error {
+// keepSalt keeps the salt of a database across a network in memory: all that is read ahead depends
+// on it. Unless a guest asks, a missing one is made.
+func (db *DB) keepSalt(guest bool) error {
+	read := func(v *view) { db.salt = bytes.Clone(v.bucket(bucketMeta).Get([]byte(metaSalt))) }
+	err := db.look(context.Background(), read)
+	if err != nil || db.salt != nil || guest {
+		return err
+	}
 	if err := db.writer.transact(func(t *tx) error { t.forgotten().addSalt(); return nil }); err != nil {
 		return err
 	}
-	return db.look(context.Background(), func(v *view) {
-		db.salt = bytes.Clone(v.bucket(bucketMeta).Get([]byte(metaSalt)))
-	})
+	return db.look(context.Background(), read)
 }
 
 // requestAge is the maximum age of the message with which a person asks to be forgotten.

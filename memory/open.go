@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -38,12 +39,30 @@ type Options struct {
 	BeforeJob func(job string)
 	// SkipCheck leaves out the check after an unclean stop.
 	SkipCheck bool
-	// URL, if set, is that of a PostgreSQL database, which stores everything instead of the
-	// file. It may hold a password. One bot at a time may use the database.
-	URL string
+	Server    ServerConfig
+	// OnFenced, if set, is called once if another process has taken the server's database over,
+	// as it may when this one was stopped or cut off: nothing can be written any more, and the
+	// process should end. It must not block.
+	OnFenced func(error)
+	// OnAway, if set, is called with true when the server cannot be reached, and with false when
+	// it can again. It must not block.
+	OnAway func(bool)
+	// Guest is for a process that may only read beside a bot that uses the server's database. A
+	// database that is not there is not made: then Open returns ErrMissing.
+	Guest bool
 	// NoSync leaves it to the system when what was written is durable, for tests.
 	NoSync bool
 }
+
+// ServerConfig says where everything is stored if not in the file.
+type ServerConfig struct {
+	URL    core.Secret   `toml:"url" example:"env:DATABASE_URL" doc:"A PostgreSQL database (postgres://user:password@host:5432/database), which stores everything instead of the file in data_dir. Empty: the file."`
+	Worker string        `toml:"worker" example:"one" doc:"The name of this process among those that use the database. Default: the host's name."`
+	Lease  time.Duration `toml:"lease" default:"10s" min:"2s" max:"5m" doc:"How long after this process was killed or cut off another one may take its place. It must be long enough for a short outage of the network."`
+}
+
+// ErrMissing is what Open returns to guests if there is no database.
+var ErrMissing = errors.New("there is no database yet")
 
 var (
 	_ core.Store = (*DB)(nil)
@@ -72,43 +91,64 @@ type DB struct {
 	starting sync.WaitGroup // what the start has left to do
 }
 
-// Open opens the database in dir and creates both if they are missing. Its errors name the
-// file, the likely cause and the fix; they may wrap core.ErrLocked or core.ErrDamaged. The
-// caller closes the DB.
+// Open opens the database in dir, or that of a server, and creates what is missing. Its errors
+// name the file, the likely cause and the fix; they may wrap core.ErrLocked or core.ErrDamaged.
+// The caller closes the DB.
 func Open(dir string, o Options) (*DB, error) {
 	db := newDB(filepath.Join(dir, FileName), o)
 	if err := openEngine(db, o); err != nil {
 		return nil, err
 	}
-	err := db.prepare()
-	if err == nil && db.space.remote {
-		err = db.keepSalt()
+	err := db.prepare(o.Guest)
+	switch {
+	case db.engine.remote && err == nil:
+		err = db.keepSalt(o.Guest)
+	case db.engine.remote:
+		err = db.engine.writeError(err)
+	case err != nil:
+		err = bolt.OpenError(db.engine.name, err)
 	}
 	if err != nil {
-		return nil, errors.Join(bolt.OpenError(db.engine.name, err), db.engine.Close())
+		return nil, errors.Join(err, db.engine.Close())
 	}
 	background, stop := context.WithCancel(context.Background())
 	db.stop = stop
 	db.writer.watch.refused = db.writer.refusedJobs()
 	go db.writer.run()
-	db.writer.startWatch(background, o)
-	db.startCheck(background, o)
-	db.repeat(background, db.space.failures, db.space.step)
-	db.repeat(background, db.embeds.wake, db.embeds.step)
-	db.repeat(background, db.pruning.changed, db.pruning.step)
-	db.continueForgets(background)
-	db.startTraceRemoval(background)
+	if !o.Guest || !db.engine.remote { // else it is the work of the bot that uses the server
+		startWork(background, db, o)
+	}
 	return db, nil
 }
 
+// startWork starts what works in the background until ctx ends.
+func startWork(ctx context.Context, db *DB, o Options) {
+	db.writer.startWatch(ctx, o)
+	db.startCheck(ctx, o)
+	db.repeat(ctx, db.space.failures, db.space.step)
+	db.repeat(ctx, db.embeds.wake, db.embeds.step)
+	db.repeat(ctx, db.pruning.changed, db.pruning.step)
+	db.continueForgets(ctx)
+	db.startTraceRemoval(ctx)
+}
+
 func openEngine(db *DB, o Options) (err error) {
-	if o.URL != "" {
-		server, err := postgres.Open(context.Background(), o.URL, db.log)
+	if db.engine.remote {
+		if _, err := db.engine.dir(); err != nil && !o.Guest {
+			return err
+		}
+		server, err := postgres.Open(context.Background(), o.Server.URL.Reveal(), postgres.Options{
+			Log: db.log, Worker: o.Server.Worker, Lease: o.Server.Lease, Guest: o.Guest,
+			OnFenced: o.OnFenced, OnAway: o.OnAway,
+		})
 		if err != nil {
 			return err
 		}
 		db.engine.Engine, db.engine.name = server, server.Name()
 		return nil
+	}
+	if _, err := os.Stat(db.engine.file); o.Guest && errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w", db.engine.file, ErrMissing)
 	}
 	db.engine.Engine, err = bolt.Open(db.engine.file, bolt.Options{
 		Log: db.log, NoSync: o.NoSync, Scattered: []string{bucketPassageWords},
@@ -131,7 +171,7 @@ func newDB(name string, o Options) *DB {
 	}
 	db.epochs.forgottenIn, db.epochs.inProgress = make(map[core.Path]uint64), make(map[core.Path]int)
 	db.epochs.muted = make(map[core.TurnID]muted)
-	db.engine.log, db.engine.name, db.engine.file = log, name, name
+	db.engine.log, db.engine.name, db.engine.file, db.engine.remote = log, name, name, !o.Server.URL.IsZero()
 	db.writer = &writer{db: db}
 	db.writer.fault = func(_ *tx, j *job) {
 		if o.BeforeJob != nil {
@@ -143,7 +183,7 @@ func newDB(name string, o Options) *DB {
 	if o.OnFull == nil {
 		o.OnFull = func(bool) {}
 	}
-	db.space = &diskSpace{db: db, onFull: o.OnFull, failures: make(chan struct{}, 1), remote: o.URL != ""}
+	db.space = &diskSpace{db: db, onFull: o.OnFull, failures: make(chan struct{}, 1)}
 	db.pruning = &pruning{db: db, changed: make(chan struct{}, 1)}
 	db.SetConfig(o.Config)
 	return db
@@ -177,12 +217,14 @@ const (
 )
 
 // prepare creates a new file's buckets, upgrades an older file after a backup beside it, and
-// refuses a newer one.
-func (db *DB) prepare() error {
+// refuses a newer one, and for guests a new one.
+func (db *DB) prepare(guest bool) error {
 	version, err := db.writer.readMeta()
 	switch {
 	case err != nil:
 		return err
+	case version == 0 && guest:
+		return ErrMissing
 	case version > schema:
 		text, kept := "run that one", db.engine.file+versionSuffix+strconv.Itoa(schema)
 		if _, err := os.Stat(kept); err == nil {
@@ -191,8 +233,8 @@ func (db *DB) prepare() error {
 		return fmt.Errorf("its format is version %d, this synthbot knows %d: a newer synthbot wrote it; %s",
 			version, schema, text)
 	}
-	db.writer.inUse = db.engine.unclean
-	if db.engine.installation == "" { // it is stored with the next write
+	db.writer.inUse = db.engine.unclean && !(guest && db.engine.remote) // which may write later, or never
+	if db.engine.installation == "" {                                   // it is stored with the next write
 		db.engine.installation, db.writer.inUse = rand.Text(), false
 	}
 	switch version {

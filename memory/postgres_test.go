@@ -43,7 +43,7 @@ func engineOf(t testing.TB, dir string, o Options) Options {
 	if _, err := conn.Exec(context.Background(), "create schema if not exists "+schema).ReadAll(); err != nil {
 		t.Fatal(err)
 	}
-	o.URL = server + "&search_path=" + schema
+	o.Server.URL = core.NewSecret(server + "&search_path=" + schema)
 	return o
 }
 
@@ -151,7 +151,7 @@ func TestRoundTrips(t *testing.T) {
 
 // TestEnginesAgree does the same at random with both engines.
 func TestEnginesAgree(t *testing.T) {
-	server, err := postgres.Open(t.Context(), coretest.StartPostgres(t).URL, nil)
+	server, err := postgres.Open(t.Context(), coretest.StartPostgres(t).URL, postgres.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,4 +262,46 @@ func walk(t *testing.T, engine kv.Engine, r *rand.Rand) string {
 		}
 	}
 	return saw.String()
+}
+
+// TestGuests: a guest sees what a bot has stored, also while that runs, and writes nothing beside it.
+// Without a database it says so, and makes none.
+func TestGuests(t *testing.T) {
+	t.Setenv(onPostgres, coretest.StartPostgres(t).URL)
+	dir := t.TempDir()
+	guest := engineOf(t, dir, Options{Guest: true})
+	for range 2 {
+		if _, err := Open(dir, guest); !errors.Is(err, ErrMissing) {
+			t.Fatalf("on a server: %v", err)
+		}
+	}
+	if _, err := Open(filepath.Join(dir, "none"), Options{Guest: true}); !errors.Is(err, ErrMissing) {
+		t.Fatalf("a file: %v", err)
+	}
+	if found, err := os.ReadDir(dir); err != nil || len(found) > 0 {
+		t.Errorf("guests made %v, %v", found, err)
+	}
+	bot := furnished(t, dir)
+	save(t, bot, core.Fact{Text: "tea is hot", Origin: kitchen})
+	beside, err := Open(dir, guest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tea := core.FactQuery{Text: "green tea", See: []core.Path{kitchen}}
+	want(t, "memories", recall(t, beside, tea), []string{"tea is hot"})
+	if _, err := beside.SaveFact(t.Context(), core.Fact{Text: "coffee", Origin: kitchen}); !errors.Is(err, core.ErrLocked) {
+		t.Errorf("a guest writes: %v", err)
+	}
+	if err := errors.Join(beside.Close(), bot.Close()); err != nil {
+		t.Fatal(err)
+	}
+	alone, err := Open(dir, guest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	save(t, alone, core.Fact{Text: "tea is green", Origin: kitchen})
+	if err := alone.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "memories", recall(t, furnished(t, dir), tea), []string{"tea is green", "tea is hot"})
 }

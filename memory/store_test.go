@@ -74,15 +74,18 @@ func sound(t testing.TB, dir string) {
 	db.starting.Wait()
 	if err := db.Check(context.Background()); err != nil {
 		t.Error(err)
-	} else if o.URL != "" {
-		return
-	} else if err := boltCheck(db); err != nil {
-		t.Error(err)
+	}
+	if !db.engine.remote {
+		if err := boltCheck(db); err != nil {
+			t.Error(err)
+		}
+		defer func() {
+			if err := bolt.CheckPages(db.engine.name); err != nil {
+				t.Error(err)
+			}
+		}()
 	}
 	if err := db.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := bolt.CheckPages(db.engine.name); err != nil {
 		t.Error(err)
 	}
 }

@@ -37,10 +37,11 @@ func isAway(err error) bool {
 		strings.HasPrefix(code, "57P") || strings.HasPrefix(code, "08") || code == "53300" || code == "25006"
 }
 
-// isConflict reports whether a transaction can be tried again: another one came in between.
+// isConflict reports whether a transaction can be tried again: another one came in between, it
+// paused for too long, or the lease was not renewed in time.
 func isConflict(err error) bool {
 	code := codeOf(err)
-	return code == "40001" || code == "40P01" || code == "25P03"
+	return code == "40001" || code == "40P01" || code == "25P03" || code == divisionByZero
 }
 
 // fullError adds core.ErrFull to the error of a full disk.
@@ -55,12 +56,14 @@ func fullError(err error) error {
 func (db *DB) openError(err error) error {
 	text := "start it, or correct the URL"
 	switch code := codeOf(err); {
+	case errors.Is(err, core.ErrLocked):
+		return fmt.Errorf("%s: %w", db.name, err)
 	case code == "28P01" || code == "28000":
 		text = "the server refuses this user or password; correct the URL, or the user's rights to connect"
 	case code == "3D000":
 		text = "create the database, or correct the URL"
 	case code == "42501":
-		text = "this user may not create or use the table kv; grant create and usage on the schema"
+		text = "this user may not create or use the tables kv and worker; grant create and usage on the schema"
 	case code == "53300":
 		text = "it has no connection left; raise max_connections, or use a pooler"
 	case code != "" && !isAway(err):

@@ -1,7 +1,8 @@
 // Package postgres is the engine of package memory that stores everything in one table of a
-// PostgreSQL database, or of a service that speaks its protocol:
+// PostgreSQL database, or of a service that speaks its protocol, and who writes to it in another:
 //
 //	kv(k bytea primary key, v bytea not null)
+//	worker(id bigint primary key, name text not null, until timestamptz not null)
 //
 // The first byte of k says what follows:
 //
@@ -14,8 +15,11 @@
 // writes is sent with its commit. There is no state in sessions, so that a pooler between them
 // does no harm.
 //
-// Transactions of several processes come one after the other, but nothing here decides which
-// process serves what: one bot at a time may use a database.
+// A process that writes is a worker: it has a row with a lease by the database's clock, which it
+// renews. One lives at a time. Its row is deleted when its lease is over and another one takes over.
+// Each transaction that writes locks its worker's row with its first statements, so that the one
+// who takes over waits for it, and none of the former worker's can commit afterwards: it is fenced.
+// A lease that is over, while nobody took over, as after the database was away, is renewed.
 package postgres
 
 import (
@@ -44,6 +48,25 @@ const (
 	maxKey       = 2600 // bytes; an index of PostgreSQL takes little more
 )
 
+// Options of a DB.
+type Options struct {
+	Log    *slog.Logger  // nil: silent
+	Worker string        // the name of this process among those that write; "": the host's
+	Lease  time.Duration // 0: 10 seconds
+	// Guest is for a process that may only read: it becomes a worker with its first transaction
+	// that writes, which fails with core.ErrLocked if another worker lives then, and makes no
+	// tables before.
+	Guest bool
+	// OnFenced, if set, is called once if another worker has taken over, with an error that wraps
+	// core.ErrFenced, as all transactions that write fail from then on. It must not block.
+	OnFenced func(error)
+	// OnAway, if set, is called with true when the database cannot be reached, and with false when
+	// it can again. It must not block.
+	OnAway func(bool)
+}
+
+const findTables = `select to_regclass('kv') is not null and to_regclass('worker') is not null`
+
 const createTable = `create table if not exists kv (k bytea primary key, v bytea not null)`
 
 // DB is an open database. It is a kv.Engine.
@@ -51,19 +74,41 @@ type DB struct {
 	name   string
 	log    *slog.Logger
 	pool   *pool
+	worker *worker
+	guest  bool
+
+	onFenced func(error)
+	onAway   func(bool)
+
 	ids    atomic.Pointer[map[string]byte] // of buckets, by name; replaced, never changed
 	marker string                          // the key of this engine's last transaction
 	number uint64                          // of the transaction; Update's
-	away   bool                            // the last transaction found no database; Update's
+	away   atomic.Bool                     // the last transaction found no database
 	closed atomic.Bool
 	trips  atomic.Int64 // round trips of transactions
 }
 
 var _ kv.Engine = (*DB)(nil)
 
-// Open connects to the database of a URL (postgres://…) and makes the table if it is missing.
-// Its errors name the cause and the fix, and never the password. The caller closes the DB.
-func Open(ctx context.Context, url string, log *slog.Logger) (*DB, error) {
+// Open connects to the database of a URL (postgres://…), makes the tables if they are missing and
+// becomes the worker. While another one lives, it waits until its lease would be over; then the
+// error wraps core.ErrLocked. Its errors name the cause and the fix, and never the password. The
+// caller closes the DB.
+func Open(ctx context.Context, url string, o Options) (*DB, error) {
+	db, err := newDB(url, o)
+	if err != nil {
+		return nil, err
+	}
+	err = db.prepare(ctx)
+	if err != nil {
+		db.pool.close()
+		return nil, db.openError(err)
+	}
+	return db, nil
+}
+
+// newDB returns a DB that has not connected yet.
+func newDB(url string, o Options) (*DB, error) {
 	config, err := pgconn.ParseConfig(url)
 	if err != nil { // its text may hold a part of the password
 		return nil, errors.New("the URL of the database cannot be read: " +
@@ -71,13 +116,15 @@ func Open(ctx context.Context, url string, log *slog.Logger) (*DB, error) {
 	}
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTimeout)
 	db := &DB{
-		name: nameOf(config), log: cmp.Or(log, slog.New(slog.DiscardHandler)), pool: newPool(config),
+		name: nameOf(config), log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), pool: newPool(config),
+		worker: newWorker(o), guest: o.Guest, onFenced: o.OnFenced, onAway: o.OnAway,
 		marker: string(rune(markers)) + rand.Text(),
 	}
-	err = db.prepare(ctx)
-	if err != nil {
-		db.pool.close()
-		return nil, db.openError(err)
+	if db.onFenced == nil {
+		db.onFenced = func(error) {}
+	}
+	if db.onAway == nil {
+		db.onAway = func(bool) {}
 	}
 	return db, nil
 }
@@ -93,25 +140,48 @@ func (db *DB) Trips() int64 { return db.trips.Load() }
 // Name names the database in errors and logs.
 func (db *DB) Name() string { return db.name }
 
-// prepare checks the server, makes the table and reads the names of the buckets.
+// prepare checks the server, becomes the worker unless this is a guest, and reads the names of the
+// buckets.
 func (db *DB) prepare(ctx context.Context) error {
-	conn, _, err := db.pool.take(ctx)
+	made, err := db.inspect(ctx)
 	if err != nil {
 		return err
+	}
+	if !db.guest {
+		err = db.registerPatiently(ctx)
+	}
+	if err != nil || db.guest && !made {
+		db.ids.Store(new(map[string]byte))
+		return err
+	}
+	return db.refreshIDs(ctx)
+}
+
+// inspect checks the server's version. It reports whether the tables are made, and remembers for a
+// guest which worker came last.
+func (db *DB) inspect(ctx context.Context) (made bool, err error) {
+	conn, _, err := db.pool.take(ctx)
+	if err != nil {
+		return false, err
 	}
 	defer db.pool.put(conn)
 	version, err := conn.Exec(ctx, "show server_version_num").ReadAll()
 	if err != nil {
-		return err
+		return false, err
 	}
 	n, _ := strconv.Atoi(string(version[0].Rows[0][0]))
 	if n < minVersion {
-		return fmt.Errorf("its version is %d, and %d or newer is needed", n/10000, minVersion/10000)
+		return false, fmt.Errorf("its version is %d, and %d or newer is needed", n/10000, minVersion/10000)
 	}
-	if _, err := conn.Exec(ctx, createTable).ReadAll(); err != nil {
-		return err
+	tables, err := send(ctx, conn, []statement{{sql: findTables}})
+	if err != nil || tables[0].Rows[0][0][0] == 0 {
+		return false, err
 	}
-	return db.refreshIDs(ctx)
+	newest, err := send(ctx, conn, []statement{{sql: "select coalesce(max(id), 0) from worker"}})
+	if err == nil {
+		db.worker.newest = numberOf(newest[0].Rows[0][0])
+	}
+	return true, err
 }
 
 // refreshIDs reads the names of the buckets, which another process may have made.
@@ -163,10 +233,16 @@ func (db *DB) Update(f func(kv.Tx) error) error {
 	db.number++
 	until, pause, unsure := time.Now().Add(patience), firstPause, false
 	for {
-		err := db.try(f, unsure)
+		err := db.claim(context.Background())
+		if err == nil {
+			err = db.try(f, unsure)
+		}
 		lost := isAway(err)
 		unsure = unsure || lost
-		if !lost && !isConflict(err) || lost && db.away || time.Now().After(until) {
+		if codeOf(err) == divisionByZero {
+			db.worker.renewedAt(time.Time{}) // renewing finds out whether another worker has taken over
+		}
+		if !lost && !isConflict(err) || lost && db.away.Load() || time.Now().After(until) {
 			db.noteAway(err, lost)
 			return fullError(err)
 		}
@@ -175,15 +251,17 @@ func (db *DB) Update(f func(kv.Tx) error) error {
 	}
 }
 
-// noteAway logs when the database cannot be reached, and when it can again.
+// noteAway tells when the database cannot be reached, and when it can again.
 func (db *DB) noteAway(err error, away bool) {
-	switch {
-	case away && !db.away:
+	if db.away.Swap(away) == away {
+		return
+	}
+	if away {
 		db.log.Error("the database cannot be reached; nothing is accepted until it can", "file", db.name, "err", err)
-	case !away && db.away:
+	} else {
 		db.log.Info("the database can be reached again", "file", db.name)
 	}
-	db.away = away
+	db.onAway(away)
 }
 
 // try runs one attempt of a transaction. unsure says that an earlier one may have taken effect.
@@ -210,13 +288,16 @@ func (db *DB) Close() error {
 	if db.closed.Swap(true) {
 		return nil
 	}
-	_ = recovered(func() error { // else it stays, which does no harm
-		t := db.newTx(context.Background(), beginWrite)
-		defer t.release()
-		t.dirty[db.marker] = nil
-		t.flush("commit")
-		return nil
-	})
+	if db.worker.number() != 0 {
+		_ = recovered(func() error { // else it stays, which does no harm
+			t := db.newTx(context.Background(), beginWrite)
+			defer t.release()
+			t.dirty[db.marker] = nil
+			t.flush("commit")
+			return nil
+		})
+	}
+	db.resign(context.Background())
 	db.pool.close()
 	return nil
 }

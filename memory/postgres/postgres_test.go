@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,7 +19,16 @@ import (
 
 func open(t *testing.T, url string) *DB {
 	t.Helper()
-	db, err := Open(t.Context(), url, slog.New(slog.DiscardHandler))
+	db := openWith(t, url, Options{})
+	if err := db.Update(func(t kv.Tx) error { return t.MakeBucket("a") }); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func openWith(t *testing.T, url string, o Options) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), url, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,9 +37,6 @@ func open(t *testing.T, url string) *DB {
 			t.Error(err)
 		}
 	})
-	if err := db.Update(func(t kv.Tx) error { return t.MakeBucket("a") }); err != nil {
-		t.Fatal(err)
-	}
 	return db
 }
 
@@ -104,7 +109,7 @@ func TestCrashes(t *testing.T) {
 func TestTwoEngines(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	var all sync.WaitGroup
-	dbs := []*DB{open(t, server.URL), open(t, server.URL)}
+	dbs := []*DB{open(t, server.URL), besides(t, server.URL)}
 	for _, db := range dbs {
 		all.Go(func() {
 			for range 100 {
@@ -118,6 +123,24 @@ func TestTwoEngines(t *testing.T) {
 	if n := number(t, dbs[0]); n != 200 {
 		t.Errorf("200 were counted as %d", n)
 	}
+}
+
+// besides opens the database as a second worker, which Open does not allow yet.
+func besides(t *testing.T, url string) *DB {
+	t.Helper()
+	db := openWith(t, url, Options{Guest: true})
+	conn, err := pgconn.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	const insert = "insert into worker (name, until) values ('second', now() + interval '1 h') returning id"
+	all, err := send(t.Context(), conn, []statement{{sql: insert}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.worker.id, db.worker.renewed = numberOf(all[0].Rows[0][0]), time.Now().Add(time.Hour)
+	return db
 }
 
 // TestAway: while the database is away, the first transaction fails after a while and others at
@@ -173,7 +196,7 @@ func TestOpenErrors(t *testing.T) {
 		"postgres://bot:SEC RET@[/postgres":           "cannot be read",
 		"mysql://bot:SECRET@localhost/x":              "cannot be read",
 	} {
-		db, err := Open(t.Context(), url, nil)
+		db, err := Open(t.Context(), url, Options{})
 		if err == nil {
 			db.Close()
 		}

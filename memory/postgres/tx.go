@@ -32,7 +32,9 @@ const (
 // Types of parameters.
 const (
 	oidBytes     = 17
+	oidLong      = 20
 	oidInt       = 23
+	oidText      = 25
 	oidBytesList = 1001
 )
 
@@ -76,7 +78,8 @@ func (t *tx) run(all ...statement) []*pgconn.Result {
 		if err != nil {
 			panic(&kv.Fault{Err: err})
 		}
-		all, skip = slices.Insert(all, 0, statement{sql: t.begin}), skip+1
+		begin := t.first()
+		all, skip = slices.Concat(begin, all), skip+len(begin)
 	}
 	t.db.trips.Add(1)
 	results, err := send(t.ctx, t.conn, all)
@@ -94,6 +97,18 @@ func (t *tx) run(all ...statement) []*pgconn.Result {
 		return t.run(all[skip:]...)
 	}
 	panic(&kv.Fault{Err: err})
+}
+
+// first are the statements with which a transaction begins. One that writes ends by itself when
+// its process is stopped, and makes sure that nobody has taken over from its worker.
+func (t *tx) first() []statement {
+	if t.begin == beginView {
+		return []statement{{sql: t.begin}}
+	}
+	w := t.db.worker
+	limit := fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", w.lease.Milliseconds()/2)
+	own := statement{checkWorker, [][]byte{long(w.number())}, []uint32{oidLong}}
+	return []statement{{sql: t.begin}, {sql: limit}, own}
 }
 
 // send runs statements in one round trip.

@@ -1,0 +1,252 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"synthbot/core"
+)
+
+const (
+	defaultLease  = 10 * time.Second
+	renewals      = 5 // within a lease
+	heldTenths    = 7 // of a lease, for which a renewal counts by the clock of this process
+	registerPause = 200 * time.Millisecond
+	registerSlack = time.Second // for which a new worker waits beyond its lease
+)
+
+const (
+	createWorkers = `create table if not exists worker ` +
+		`(id bigint generated always as identity primary key, name text not null, until timestamptz not null)`
+	lockWorkers  = `lock table worker in share row exclusive mode`
+	listWorkers  = `select id, name, until > clock_timestamp() from worker order by id`
+	buryWorkers  = `delete from worker`
+	insertWorker = `insert into worker (name, until) values ($1, clock_timestamp() + $2 * interval '1 ms') returning id`
+	renewWorker  = `update worker set until = clock_timestamp() + $2 * interval '1 ms' where id = $1 returning id`
+	endWorker    = `update worker set until = '-infinity' where id = $1`
+	// checkWorker locks the worker's own row, and fails (divisionByZero) if there is none with a lease.
+	checkWorker = `select 1 / count(*) from ` +
+		`(select id from worker where id = $1 and until > clock_timestamp() for key share) as mine`
+	divisionByZero = "22012"
+)
+
+// worker is this process among those that write to the database. It is safe for concurrent use,
+// but for register.
+type worker struct {
+	name   string
+	lease  time.Duration
+	newest int64 // the worker that had come last when a guest opened the database
+
+	fenced atomic.Bool // another one has taken over
+
+	mu      sync.Mutex
+	id      int64     // 0: it is not registered
+	renewed time.Time // when the renewal began that succeeded last
+
+	stop context.CancelFunc // ends the renewals; set by register
+	over sync.WaitGroup
+}
+
+func newWorker(o Options) *worker {
+	host, _ := os.Hostname() // "" is a name, too
+	return &worker{name: cmp.Or(o.Worker, host), lease: cmp.Or(o.Lease, defaultLease)}
+}
+
+// number returns the worker's id; 0 if it is not registered.
+func (w *worker) number() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.id
+}
+
+// unrenewed returns how long ago the last renewal began.
+func (w *worker) unrenewed() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Since(w.renewed)
+}
+
+// renewedAt notes when a renewal began that succeeded; the zero Time: none counts.
+func (w *worker) renewedAt(began time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.renewed = began
+}
+
+// claim makes sure that this process may write: it is registered, and its lease is not over.
+func (db *DB) claim(ctx context.Context) error {
+	w := db.worker
+	switch {
+	case w.fenced.Load():
+		return core.ErrFenced
+	case w.number() == 0:
+		return db.register(ctx)
+	case w.unrenewed() > w.lease*heldTenths/10:
+		return db.renew(ctx)
+	}
+	return nil
+}
+
+// registerPatiently waits until no other worker lives, for as long as this one's own lease and a
+// little more.
+func (db *DB) registerPatiently(ctx context.Context) error {
+	until := time.Now().Add(db.worker.lease + registerSlack)
+	for first := true; ; first = false {
+		err := db.register(ctx)
+		if !errors.Is(err, core.ErrLocked) || time.Now().After(until) {
+			return err
+		}
+		if first {
+			db.log.Info("waiting for another worker to end", "file", db.name, "until", until, "err", err)
+		}
+		select {
+		case <-time.After(registerPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// register adds this process to the workers. It takes over from those whose leases are over, and
+// waits for their transactions. If another one lives, the error wraps core.ErrLocked.
+func (db *DB) register(ctx context.Context) error {
+	conn, _, err := db.pool.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.pool.put(conn) // which ends the transaction if it is open
+	began := time.Now()
+	if err := createTables(ctx, conn); err != nil {
+		return err
+	}
+	all, err := send(ctx, conn, []statement{{sql: "begin"}, {sql: lockWorkers}, {sql: listWorkers}})
+	if err != nil {
+		return err
+	}
+	if err := db.mayRegister(all[2].Rows); err != nil {
+		return err
+	}
+	w := db.worker
+	params := [][]byte{[]byte(w.name), long(w.lease.Milliseconds())}
+	insert := statement{insertWorker, params, []uint32{oidText, oidLong}}
+	all, err = send(ctx, conn, []statement{{sql: buryWorkers}, insert, {sql: "commit"}})
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.id, w.renewed = numberOf(all[1].Rows[0][0]), began
+	w.mu.Unlock()
+	renewals, stop := context.WithCancel(context.Background())
+	w.stop = stop
+	w.over.Go(func() { db.keepRenewing(renewals) })
+	return nil
+}
+
+// mayRegister holds the other workers against the rules: none lives, and none has lived since a
+// guest opened the database, whose state it may have read before.
+func (db *DB) mayRegister(workers [][][]byte) error {
+	for _, row := range workers {
+		id, name, lives := numberOf(row[0]), row[1], row[2][0] != 0
+		switch {
+		case lives && db.guest:
+			return fmt.Errorf("%w: worker %q runs with it; give this command where that bot runs, "+
+				"which carries it out then, or stop that bot", core.ErrLocked, name)
+		case lives:
+			return fmt.Errorf("%w: worker %q runs with it, and more than one worker is not supported yet; "+
+				"stop it, or use another database", core.ErrLocked, name)
+		case db.guest && id > db.worker.newest:
+			return fmt.Errorf("worker %q has used the database meanwhile; give the command again", name)
+		}
+	}
+	return nil
+}
+
+// keepRenewing renews the lease until ctx ends or another worker has taken over.
+func (db *DB) keepRenewing(ctx context.Context) {
+	tick := time.NewTicker(db.worker.lease / renewals)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := db.renew(ctx)
+		switch {
+		case errors.Is(err, core.ErrFenced):
+			return
+		case err == nil:
+			db.noteAway(nil, false)
+		case isAway(err) && db.worker.unrenewed() > patience:
+			db.noteAway(err, true)
+		}
+	}
+}
+
+// renew renews the lease, also one that is over, unless another worker has taken over. Then the
+// error wraps core.ErrFenced.
+func (db *DB) renew(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, db.worker.lease/2)
+	defer cancel()
+	conn, _, err := db.pool.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.pool.put(conn)
+	began, w := time.Now(), db.worker
+	params := [][]byte{long(w.number()), long(w.lease.Milliseconds())}
+	all, err := send(ctx, conn, []statement{{renewWorker, params, []uint32{oidLong, oidLong}}})
+	switch {
+	case err != nil && conn.IsClosed():
+		db.pool.drop()
+		return &awayError{err}
+	case err != nil:
+		return err
+	case len(all[0].Rows) == 0:
+		return db.fence()
+	}
+	w.renewedAt(began)
+	return nil
+}
+
+// fence notes that another worker has taken over.
+func (db *DB) fence() error {
+	if !db.worker.fenced.Swap(true) {
+		db.onFenced(fmt.Errorf("%s: %w", db.name, core.ErrFenced))
+	}
+	return core.ErrFenced
+}
+
+// resign ends the lease, so that the next worker need not wait for its end.
+func (db *DB) resign(ctx context.Context) {
+	w := db.worker
+	if w.stop == nil {
+		return
+	}
+	w.stop()
+	w.over.Wait()
+	conn, _, err := db.pool.take(ctx)
+	if err != nil {
+		return // the lease ends by itself
+	}
+	defer db.pool.put(conn)
+	_, _ = send(ctx, conn, []statement{{endWorker, [][]byte{long(w.number())}, []uint32{oidLong}}}) // likewise
+}
+
+func createTables(ctx context.Context, conn *pgconn.PgConn) error {
+	_, err := send(ctx, conn, []statement{{sql: createTable}, {sql: createWorkers}})
+	return err
+}
+
+func long(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
+
+func numberOf(value []byte) int64 { return int64(binary.BigEndian.Uint64(value)) }

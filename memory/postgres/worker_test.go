@@ -1,0 +1,265 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/memory/kv"
+)
+
+// short is a lease that tests can wait for.
+const short = 2 * time.Second
+
+// freeze ends the renewals of a worker, as if its process were stopped.
+func freeze(db *DB) {
+	db.worker.stop()
+	db.worker.over.Wait()
+}
+
+func put(db *DB, value string) error {
+	return db.Update(func(t kv.Tx) error { return t.Bucket("a").Put([]byte("k"), []byte(value)) })
+}
+
+func value(t *testing.T, db *DB) (value string) {
+	t.Helper()
+	err := recovered(func() error {
+		v, err := db.Begin(t.Context())
+		if err != nil {
+			return err
+		}
+		defer v.End()
+		value = string(v.Bucket("a").Get([]byte("k")))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// started opens a database and stores "old".
+func started(t *testing.T, url string, o Options) *DB {
+	t.Helper()
+	db := openWith(t, url, o)
+	if err := errors.Join(db.Update(func(t kv.Tx) error { return t.MakeBucket("a") }), put(db, "old")); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// TestFence: a worker that does not renew its lease is replaced within it and a second. From then
+// on nothing that it writes is stored, and it learns so once.
+func TestFence(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	fenced := make(chan error, 10)
+	former := started(t, server.URL, Options{Lease: short, OnFenced: func(err error) { fenced <- err }})
+	freeze(former)
+	began := time.Now()
+	next := openWith(t, server.URL, Options{Lease: short})
+	if took := time.Since(began); took > short+time.Second {
+		t.Errorf("the takeover took %v", took)
+	}
+	write := func(t kv.Tx) error { return t.Bucket("a").Put([]byte("k"), []byte("late")) }
+	if err := former.try(write, false); codeOf(err) != divisionByZero { // it was stopped after it looked at its clock
+		t.Errorf("the server takes the former worker's write: %v", err)
+	}
+	for range 2 {
+		if err := put(former, "late"); !errors.Is(err, core.ErrFenced) {
+			t.Errorf("the former worker's write: %v", err)
+		}
+	}
+	if got := value(t, next); got != "old" {
+		t.Errorf("stored is %q", got)
+	}
+	if err := <-fenced; !errors.Is(err, core.ErrFenced) || len(fenced) > 0 {
+		t.Errorf("it is told %v, and %d times more", err, len(fenced))
+	}
+	if err := put(next, "new"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFenceByRenewal: a worker that writes nothing notices that it was replaced, too.
+func TestFenceByRenewal(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	fenced := make(chan error, 1)
+	former := started(t, server.URL, Options{Lease: short, OnFenced: func(err error) { fenced <- err }})
+	conn, err := pgconn.Connect(t.Context(), server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), buryWorkers).ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-fenced; !errors.Is(err, core.ErrFenced) {
+		t.Error(err)
+	}
+	if err := put(former, "late"); !errors.Is(err, core.ErrFenced) {
+		t.Error(err)
+	}
+}
+
+// TestLateCommit: a worker is stopped within a transaction. Who takes over waits until the server
+// ends that, and it is not stored when the worker goes on.
+func TestLateCommit(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	former := started(t, server.URL, Options{Lease: short})
+	within, goOn, over := make(chan bool, 10), make(chan bool), make(chan error)
+	go func() {
+		over <- former.Update(func(t kv.Tx) error {
+			t.Bucket("a").Get([]byte("k"))
+			within <- true
+			<-goOn
+			return t.Bucket("a").Put([]byte("k"), []byte("late"))
+		})
+	}()
+	<-within
+	freeze(former)
+	next := openWith(t, server.URL, Options{Lease: short})
+	close(goOn)
+	if err := <-over; !errors.Is(err, core.ErrFenced) {
+		t.Errorf("the late commit: %v", err)
+	}
+	if got := value(t, next); got != "old" {
+		t.Errorf("stored is %q", got)
+	}
+}
+
+// TestCommitInFlight: who takes over waits for a transaction that commits in time, and sees it.
+func TestCommitInFlight(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	former := started(t, server.URL, Options{Lease: short})
+	freeze(former)
+	time.Sleep(short - short/4)
+	within, over := make(chan bool), make(chan error)
+	go func() {
+		over <- former.try(func(t kv.Tx) error {
+			t.Bucket("a").Get([]byte("k"))
+			close(within)
+			time.Sleep(short * 4 / 10) // the lease ends before, the server's patience does not
+			return t.Bucket("a").Put([]byte("k"), []byte("in time"))
+		}, false)
+	}()
+	<-within
+	next := openWith(t, server.URL, Options{Lease: short})
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+	if got := value(t, next); got != "in time" {
+		t.Errorf("stored is %q", got)
+	}
+}
+
+// TestLapse: a lease that is over is renewed if nobody took over.
+func TestLapse(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	db := started(t, server.URL, Options{Lease: short})
+	freeze(db)
+	time.Sleep(short + short/4)
+	if err := put(db, "new"); err != nil {
+		t.Error(err)
+	}
+	db.worker.renewedAt(time.Now().Add(time.Hour)) // the clock of this process is wrong
+	time.Sleep(short + short/4)
+	if err := put(db, "newer"); err != nil {
+		t.Error(err)
+	}
+	if got := value(t, db); got != "newer" {
+		t.Errorf("stored is %q", got)
+	}
+}
+
+// TestOneWorker: a second worker is refused while the first one lives, with its name, and starts
+// at once when that has ended.
+func TestOneWorker(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	first := openWith(t, server.URL, Options{Worker: "first"})
+	var log bytes.Buffer
+	o := Options{Worker: "second", Lease: short, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	second, err := Open(t.Context(), server.URL, o)
+	if err == nil {
+		second.Close()
+	}
+	for _, want := range []string{`worker "first"`, "not supported yet", "postgres database"} {
+		if !errors.Is(err, core.ErrLocked) || !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%v, without %q", err, want)
+		}
+	}
+	if n := strings.Count(log.String(), "waiting for another worker"); n != 1 {
+		t.Errorf("logged %d times:\n%s", n, &log)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	openWith(t, server.URL, Options{})
+	if took := time.Since(began); took > short {
+		t.Errorf("the next one waited for %v", took)
+	}
+}
+
+// TestGuest: a guest reads beside a worker, and writes only while there is none, and none was since
+// it looked.
+func TestGuest(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	empty := openWith(t, server.URL, Options{Guest: true})
+	if v, err := empty.Begin(t.Context()); err != nil || len(v.Buckets()) > 0 {
+		t.Errorf("nothing is there, and a guest sees %v, %v", v.Buckets(), err)
+	}
+	bot := started(t, server.URL, Options{Worker: "bot"})
+	guest := openWith(t, server.URL, Options{Guest: true})
+	if got := value(t, guest); got != "old" {
+		t.Errorf("a guest reads %q", got)
+	}
+	if err := put(guest, "guest"); !errors.Is(err, core.ErrLocked) || !strings.Contains(err.Error(), `worker "bot"`) {
+		t.Errorf("a guest writes beside a worker: %v", err)
+	}
+	if err := bot.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := put(guest, "guest"); err != nil {
+		t.Errorf("a guest writes alone: %v", err)
+	}
+	if err := put(empty, "stale"); !errors.Is(err, core.ErrLocked) {
+		t.Errorf("a guest writes beside another: %v", err)
+	}
+	if err := guest.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := put(empty, "stale"); err == nil || !strings.Contains(err.Error(), "give the command again") {
+		t.Errorf("a guest writes after others: %v", err)
+	}
+}
+
+// TestRoundTrips: the fence costs none: a transaction that only writes takes one, one that reads
+// before takes two.
+func TestRoundTrips(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	db := started(t, server.URL, Options{})
+	for name, c := range map[string]struct {
+		work func() error
+		want int64
+	}{
+		"write":          {func() error { return put(db, "x") }, 1},
+		"read and write": {func() error { return increment(db) }, 2},
+	} {
+		before := db.Trips()
+		if err := c.work(); err != nil {
+			t.Fatal(err)
+		}
+		if n := db.Trips() - before; n != c.want {
+			t.Errorf("%s takes %d round trips, not %d", name, n, c.want)
+		}
+	}
+}
