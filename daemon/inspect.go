@@ -133,12 +133,17 @@ func failureCause(e *llm.Error) string {
 
 // Pairing returns the plugin that lets people in by a code; nil if it is off.
 func (p *parts) Pairing() *pairing.Plugin {
+	return pluginOf[*pairing.Plugin](p)
+}
+
+// pluginOf returns the plugin of a type; its zero value if it is off.
+func pluginOf[T core.Plugin](p *parts) (none T) {
 	for _, l := range p.plugins {
-		if x, ok := l.Plugin.(*pairing.Plugin); ok {
+		if x, ok := l.Plugin.(T); ok {
 			return x
 		}
 	}
-	return nil
+	return none
 }
 
 // Offered returns a function that reports whether a user without a rank is offered an

@@ -10,18 +10,44 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/plugins/knowledge"
+	"synthbot/plugins/reminders"
 )
 
 // Lists implements adminpage.Bot.
 func (s *pageServer) Lists(ctx context.Context, name string) ([]adminpage.List, error) {
-	k := s.bot.Knowledge()
-	if name == "knowledge" && k != nil {
-		return s.knowledge(ctx, knowledge.Editor{Plugin: k})
-	}
-	if name == "plugins" {
+	k, r := s.bot.Knowledge(), pluginOf[*reminders.Plugin](s.bot.InForce())
+	switch {
+	case name == "plugins":
 		return s.pluginList(), nil
+	case name == "knowledge" && k != nil:
+		return s.knowledge(ctx, knowledge.Editor{Plugin: k})
+	case name == "reminders" && r != nil:
+		return s.reminders(ctx, r)
 	}
 	return nil, nil
+}
+
+// maxReminders is how many reminders are listed.
+const maxReminders = 200
+
+func (s *pageServer) reminders(ctx context.Context, plugin *reminders.Plugin) ([]adminpage.List, error) {
+	all, err := plugin.All(ctx)
+	if err != nil {
+		s.bot.log.Warn("reminders not listed", "err", err)
+	}
+	list := adminpage.List{Title: "Waiting reminders", Note: counted(len(all), "reminder") + ", the next one first."}
+	for _, r := range all[:min(len(all), maxReminders)] {
+		cancel := pageButton("Cancel", "remind", "what", "cancel", "text", r.ID)
+		cancel.Sure = "It cannot be undone."
+		row := adminpage.Row{
+			Text: r.Text, Place: r.Place, Person: r.Person, Time: r.Due, Buttons: []adminpage.Button{cancel},
+		}
+		if r.Rule != "" {
+			row.Values = append(row.Values, "repeats by "+r.Rule)
+		}
+		list.Rows = append(list.Rows, row)
+	}
+	return []adminpage.List{list}, nil
 }
 
 // commands are the commands that only buttons of the page carry out.

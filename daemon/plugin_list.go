@@ -154,12 +154,7 @@ func completeKnowledge(c *Config, own any) (faults []string) {
 
 // Knowledge returns the plugin that answers from documents; nil if it is off.
 func (b *Bot) Knowledge() *knowledge.Plugin {
-	for _, l := range b.InForce().plugins {
-		if k, ok := l.Plugin.(*knowledge.Plugin); ok {
-			return k
-		}
-	}
-	return nil
+	return pluginOf[*knowledge.Plugin](b.InForce())
 }
 
 // hasLore reports whether a persona has a book of lore.

@@ -132,7 +132,7 @@ func TestSecureWithTLS(t *testing.T) {
 var paths = map[string][]string{
 	http.MethodGet: {
 		"/", "/live", "/turn?place=telegram/-100&seq=1", "/talk", "/talk/place?place=telegram/-100", "/memories", "/memories/found", "/memories/one?id=1&place=telegram/-100",
-		"/personas", "/personas/one?id=aria.toml", "/charts", "/catalogue", "/knowledge", "/settings", "/settings?place=telegram/-100", "/sessions", "/log", "/log/live",
+		"/personas", "/personas/one?id=aria.toml", "/charts", "/catalogue", "/knowledge", "/reminders", "/settings", "/settings?place=telegram/-100", "/sessions", "/log", "/log/live",
 	},
 	http.MethodPost: {
 		"/talk/open", "/talk/close", "/memories", "/memories/save", "/memories/drop", "/memories/merge", "/personas/preview", "/personas/save", "/personas/try", "/sessions/revoke", "/logout", "/do",

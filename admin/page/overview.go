@@ -107,13 +107,13 @@ func size(bytes uint64) string {
 // commands are the chat commands that buttons carry out.
 func commands() []string {
 	return []string{
-		"activation", "engine", "knowledge", "log", "mute", "pair", "persona", "reload", "set", "sleep", "switch",
-		"unmute", "unteach", "wake",
+		"activation", "engine", "knowledge", "log", "mute", "pair", "persona", "reload", "remind", "set", "sleep",
+		"switch", "unmute", "unteach", "wake",
 	}
 }
 
 // telling are those of them that may show what users wrote in the place.
-func telling() []string { return []string{"knowledge", "unteach"} }
+func telling() []string { return []string{"knowledge", "remind", "unteach"} }
 
 // do carries out a chat command, as an admin would. Its answer is shown on the next page.
 func (p overviewPage) do(v *visit) error {

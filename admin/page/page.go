@@ -117,6 +117,7 @@ func (p *Page) routes() {
 		"POST /personas/save":    personas.savePersona,
 		"POST /personas/try":     personas.tryPersona,
 		"GET /knowledge":         listPages{p}.lists("knowledge", "Knowledge", "/knowledge"),
+		"GET /reminders":         listPages{p}.lists("reminders", "Reminders", "/reminders"),
 		"GET /charts":            chartPage{p}.charts,
 		"GET /catalogue":         listPages{p}.catalogue,
 		"GET /settings":          p.settings,

@@ -148,7 +148,8 @@ type menuEntry struct {
 func (p *Page) show(v *visit, name, title, here string, data any) error {
 	menu := []menuEntry{
 		{Path: "/", Name: "Now"}, {Path: "/talk", Name: "Conversations"}, {Path: "/memories", Name: "Memories"},
-		{Path: "/knowledge", Name: "Knowledge"}, {Path: "/personas", Name: "Personas"},
+		{Path: "/knowledge", Name: "Knowledge"}, {Path: "/reminders", Name: "Reminders"},
+		{Path: "/personas", Name: "Personas"},
 		{Path: "/charts", Name: "Charts"}, {Path: "/catalogue", Name: "Catalogue"},
 		{Path: "/settings", Name: "Settings"}, {Path: "/log", Name: "Log"}, {Path: "/sessions", Name: "Sessions"},
 	}

@@ -419,3 +419,34 @@ func TestPageSwitches(t *testing.T) {
 		t.Errorf("after a restart: %s", p)
 	}
 }
+
+// TestPageOfReminders: the page lists reminders, with what they say where the conversation is open, and cancels them.
+func TestPageOfReminders(t *testing.T) {
+	d := startDaemon(t, withTerminal+"[admin]\nlisten = \""+freeAddress(t)+"\"\n")
+	d.tells("READY=1")
+	r := newReader(t, d.file)
+	d.answers("/remind add every monday at 9 water the plants")
+	page := r.ask("/reminders", nil)
+	if !strings.Contains(page, "1 reminder, the next one first.") || !strings.Contains(page, "Said in private: closed.") || strings.Contains(page, "plants") {
+		t.Errorf("closed: %s", page)
+	}
+	csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(page)[1]
+	form := url.Values{"csrf": {csrf}, "place": {"console/main"}, "command": {"remind"}, "arg-what": {"list"}, "back": {"/reminders"}}
+	if status, page := r.send("/do", form); status != http.StatusForbidden || strings.Contains(page, "plants") {
+		t.Errorf("listed by a button: %d %s", status, page)
+	}
+	form.Set("reason", "to cancel it")
+	r.ask("/talk/open", form)
+	page = r.ask("/reminders", nil)
+	id := regexp.MustCompile(`name="arg-text" value="([a-z0-9]+)"`).FindStringSubmatch(page)
+	if !strings.Contains(page, "water the plants") || !strings.Contains(page, "repeats by ") || id == nil {
+		t.Fatalf("open: %s", page)
+	}
+	form.Set("arg-what", "cancel")
+	form.Set("arg-text", id[1])
+	if page := r.ask("/do", form); !strings.Contains(page, "Cancelled: water the plants") || !strings.Contains(page, "0 reminders") {
+		t.Errorf("cancelled: %s", page)
+	}
+	d.stop()
+	<-d.status
+}

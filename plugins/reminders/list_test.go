@@ -1,0 +1,55 @@
+package reminders
+
+import (
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/command"
+	"synthbot/plugins/plugintest"
+)
+
+// TestAll: admins see everybody's reminders with place and rule, the next one first, until they are cancelled.
+func TestAll(t *testing.T) {
+	h := plugintest.NewHarness(t, "reminders")
+	h.Set(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC))
+	p, err := New(h.Host, plugintest.Defaults(t, Config{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := func(place, who, what, text string) {
+		t.Helper()
+		path := core.MustPath(place)
+		person, _ := path.Person(who)
+		author := core.Author{ID: who, Rank: core.RankAdmin}
+		c := command.Call{Path: path, Person: person, Author: author, Sees: []core.Path{path},
+			Args: map[string]string{"what": what, "text": text}}
+		if _, err := p.remind(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	call("room/1", "jay", "add", "every monday at 9 water the plants")
+	call("room/2", "ann", "add", "in 2 hours call mum")
+	all, err := p.All(t.Context())
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	first, second := all[0], all[1]
+	if first.Text != "call mum" || first.Place.String() != "room/2" || first.Person.String() != "room/@user/ann" || first.Rule != "" ||
+		!first.Due.Equal(time.Date(2026, 3, 2, 14, 0, 0, 0, time.UTC)) {
+		t.Errorf("%+v", first)
+	}
+	if second.Text != "water the plants" || second.Rule == "" || second.Due.Weekday() != time.Monday || second.Due.Hour() != 9 {
+		t.Errorf("%+v", second)
+	}
+	call("room/1", "page", "cancel", second.ID)
+	if all, err := p.All(t.Context()); err != nil || len(all) != 1 || all[0].ID != first.ID {
+		t.Errorf("after one was cancelled: %+v, %v", all, err)
+	}
+	if err := h.Items.PutAll(t.Context(), core.NewItem(core.MustPath("room/@user/bob"), keyReminder+"x", "no reminder")); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := p.All(t.Context()); err == nil || len(all) != 1 {
+		t.Errorf("with a broken one: %+v, %v", all, err)
+	}
+}
