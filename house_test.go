@@ -54,7 +54,7 @@ var rooms = []struct {
 	{"core/recent", nil},
 	{"core/document", []string{"core", "core/llm", "core/txt"}},
 	{"core/speech", []string{"core", "core/markdown", "core/outbound", "core/program", "core/recent", "core/txt"}},
-	{"core/coretest", []string{"core", "core/gate", "core/hint", "core/llm", "core/watch"}},
+	{"core/coretest", []string{"core", "core/gate", "core/hint", "core/llm", "core/txt", "core/watch"}},
 	{"core/markdown", []string{"core", "core/txt"}},
 	{"core/command", []string{"core", "core/txt"}},
 	{"core/outbound", []string{"core"}},

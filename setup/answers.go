@@ -56,6 +56,17 @@ type Account struct {
 	APIURL string // of a server other than the platform's
 }
 
+// clone returns a copy that shares nothing.
+func (a *Answers) clone() Answers {
+	other := *a
+	other.Admins, other.Accounts = slices.Clone(a.Admins), make(map[string]*Account, len(a.Accounts))
+	for platform, account := range a.Accounts {
+		copied := *account
+		other.Accounts[platform] = &copied
+	}
+	return other
+}
+
 // account returns the account on a platform. It makes a missing one.
 func (a *Answers) account(platform string) *Account {
 	if a.Accounts == nil {

@@ -26,12 +26,16 @@ import (
 	"synthbot/interfaces/console"
 )
 
+// errLeft is the error of a user who leaves instead of answering.
+var errLeft = errors.New("left before the last question: no file was changed; `synthbot init` asks again")
+
 // Init carries out `synthbot init`. Its fields are the flags.
 type Init struct {
 	Answers
 	APIKey, TelegramToken, DiscordToken string // as ReadSecret takes them
 	TelegramURL, DiscordURL             string
 	Yes, NoCheck                        bool
+	Runs                                bool // the bot is started afterwards, so that no next command is named
 }
 
 // Run asks what the flags do not answer, and writes the configuration.
@@ -51,18 +55,20 @@ func (i *Init) Run(ctx context.Context, env *daemon.Env) error {
 	}
 	if atTerminal {
 		plain := env.Getenv("TERM") == "dumb" || env.Getenv("ACCESSIBLE") != ""
-		w.Terminal = Form{In: env.In, Out: env.Out, Plain: plain}
+		form := console.NewForm(env.In, env.Out, plain)
+		w.Terminal = form
 		err = w.Ask(ctx)
+		form.Close()
 	} else {
 		err = w.Fill(ctx, i.Yes)
 	}
-	if errors.Is(err, ErrAborted) {
-		return err
+	if errors.Is(err, console.ErrLeft) {
+		return errLeft
 	}
 	if err != nil {
 		return daemon.Usagef("init: %w", err)
 	}
-	return finish(ctx, env, c, w)
+	return i.finish(ctx, env, c, w)
 }
 
 // readSecrets reads the secrets that the flags name. At a terminal, those of standard input are asked for.
@@ -100,7 +106,7 @@ func (i *Init) readSecrets(in io.Reader, atTerminal bool) error {
 }
 
 // finish applies the answers, checks the new configuration, and only then writes files.
-func finish(ctx context.Context, env *daemon.Env, c *configFile, w *Wizard) error {
+func (i *Init) finish(ctx context.Context, env *daemon.Env, c *configFile, w *Wizard) error {
 	w.Persona = c.personaPath(w.Persona)
 	out, err := w.Apply(c.text)
 	if err != nil {
@@ -113,14 +119,19 @@ func finish(ctx context.Context, env *daemon.Env, c *configFile, w *Wizard) erro
 	if err := c.apply(out); err != nil {
 		return fmt.Errorf("init: %w", err)
 	}
-	summarize(ctx, env, c, w, next, out)
+	summarize(ctx, env, c, w, next)
+	if out.Code != "" {
+		const text = "\nTo become its admin, send this to the bot in a private chat, once:\n  /claim %s\n"
+		fmt.Fprintf(env.Out, text, out.Code)
+	}
+	if !i.Runs {
+		fmt.Fprintf(env.Out, "\nNext:\n%s", nextCommands(env, c.file, len(next.Enabled) > 0))
+	}
 	return nil
 }
 
-// summarize prints what was written, what the platforms report, and the next commands.
-func summarize(
-	ctx context.Context, env *daemon.Env, c *configFile, w *Wizard, next *daemon.Config, out Changes,
-) {
+// summarize prints what was written, and what the platforms and the engine report.
+func summarize(ctx context.Context, env *daemon.Env, c *configFile, w *Wizard, next *daemon.Config) {
 	if c.written == 0 {
 		fmt.Fprintf(env.Out, "nothing to change in %s\n", c.file)
 	}
@@ -138,15 +149,28 @@ func summarize(
 			daemon.PrintFinding(env.Out, "engine", f)
 		}
 	}
-	start := "chat"
-	if len(next.Enabled) > 0 {
-		start = "run"
+	if w.Timezone != "" || w.Language != "" {
+		zone, language := cmp.Or(w.Timezone, "kept"), cmp.Or(w.Language, "kept")
+		found := "time zone " + zone + ", language " + language
+		daemon.PrintFinding(env.Out, "bot", core.Finding{What: "defaults", Found: found})
 	}
-	fmt.Fprintf(env.Out, "\nNext:\n  synthbot check --online -c %s\n  synthbot %s -c %s\n", c.file, start, c.file)
-	if out.Code != "" {
-		const text = "\nTo become its admin, send this to the bot in a private chat, once:\n  /claim %s\n"
-		fmt.Fprintf(env.Out, text, out.Code)
+}
+
+// nextCommands returns what users type next, a command on each line.
+func nextCommands(env *daemon.Env, file string, platforms bool) string {
+	suffix := " -c " + file
+	if (&daemon.Env{Getenv: env.Getenv}).ConfigFile() == file {
+		suffix = "" // the commands find it
 	}
+	switch {
+	case !platforms:
+		return "  synthbot chat" + suffix + "\n"
+	case file != daemon.ServiceConfig:
+		return "  synthbot run" + suffix + "\n"
+	case !exists("/etc/systemd/system/synthbot.service") && !exists("/usr/lib/systemd/system/synthbot.service"):
+		return "  sudo synthbot service install\n  sudo systemctl enable --now synthbot\n"
+	}
+	return "  sudo systemctl enable --now synthbot\n"
 }
 
 // probeEngine reports whether an engine can be used.

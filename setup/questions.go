@@ -12,33 +12,36 @@ import (
 	"synthbot/core/engine"
 	"synthbot/core/txt"
 	"synthbot/daemon/settings"
+	"synthbot/interfaces/console"
 )
 
 // ask stores the answer to a question.
-func (w *Wizard) ask(ctx context.Context, into *string, q Question) (err error) {
+func (w *Wizard) ask(ctx context.Context, into *string, q console.Question) (err error) {
 	*into, err = w.Terminal.Ask(ctx, q)
 	return err
 }
 
+func option(label, value string) console.Option { return console.Option{Label: label, Value: value} }
+
 func (w *Wizard) askPersona(ctx context.Context) error {
 	const about = "A persona is a file; you can make it richer later."
-	q := Question{Title: "Who is the bot?", About: about, Initial: BuiltIn}
+	q := console.Question{Title: "Who is the bot?", About: about, Initial: BuiltIn}
 	if w.Current.Exists {
-		q.Initial, q.Options = Keep, []Option{{"keep " + cmp.Or(w.Current.Persona, "Aria"), Keep}}
+		q.Initial, q.Options = Keep, []console.Option{option("keep "+cmp.Or(w.Current.Persona, "Aria"), Keep)}
 	}
-	q.Options = append(q.Options, Option{"Aria, the built-in persona", BuiltIn},
-		Option{"a new persona, which I describe now", New},
-		Option{"a persona file or a character card that I have", "file"})
+	q.Options = append(q.Options, option("Aria, the built-in persona", BuiltIn),
+		option("a new persona, which I describe now", New),
+		option("a persona file or a character card that I have", "file"))
 	if err := w.ask(ctx, &w.Persona, q); err != nil || w.Persona != "file" {
 		return err
 	}
-	return w.ask(ctx, &w.Persona, Question{
+	return w.ask(ctx, &w.Persona, console.Question{
 		Title: "Which file?", About: "A persona (.toml), or a character card (.json, .png).", Check: w.Probes.Persona,
 	})
 }
 
 func (w *Wizard) askName(ctx context.Context) error {
-	return w.ask(ctx, &w.PersonaName, Question{
+	return w.ask(ctx, &w.PersonaName, console.Question{
 		Title: "What is its name?", About: "Users call it by this name; in groups it answers to it.",
 		Check: func(answer string) error {
 			n := len([]rune(strings.TrimSpace(answer)))
@@ -51,20 +54,20 @@ func (w *Wizard) askName(ctx context.Context) error {
 }
 
 func (w *Wizard) askText(ctx context.Context) error {
-	return w.ask(ctx, &w.PersonaText, Question{
-		Title: "Who is " + w.PersonaName + "?", Long: true, Check: notEmpty("at least one sentence is needed"),
-		About: "A few sentences: what it does here, what it likes, how it speaks.",
+	return w.ask(ctx, &w.PersonaText, console.Question{
+		Title: "Who is " + w.PersonaName + "?", Check: notEmpty("at least one sentence is needed"),
+		About: "A few sentences: what it does here, what it likes, how it speaks. Alt-Enter begins a new line.",
 	})
 }
 
 func (w *Wizard) askEngine(ctx context.Context) error {
-	q := Question{
+	q := console.Question{
 		Title: "Which language model does it use?", Initial: Offline,
 		About: "More can be added to the file, as fallbacks.",
 	}
 	if len(w.Current.Engines) > 0 {
 		e := w.Current.Engines[0]
-		q.Initial, q.Options = Keep, []Option{{"keep " + strings.TrimSpace(e.Provider+" "+e.Model), Keep}}
+		q.Initial, q.Options = Keep, []console.Option{option("keep "+strings.TrimSpace(e.Provider+" "+e.Model), Keep)}
 	}
 	models := w.ollama(ctx)
 	local := slices.ContainsFunc(models, canChat)
@@ -73,14 +76,14 @@ func (w *Wizard) askEngine(ctx context.Context) error {
 			q.Initial = "ollama"
 		}
 		label := fmt.Sprintf("ollama, which runs here and has %d models", len(models))
-		q.Options = append(q.Options, Option{label, "ollama"})
+		q.Options = append(q.Options, option(label, "ollama"))
 	}
 	for _, p := range engine.Providers() {
 		if p != Offline && (p != "ollama" || !local) {
-			q.Options = append(q.Options, Option{p, p})
+			q.Options = append(q.Options, option(p, p))
 		}
 	}
-	q.Options = append(q.Options, Option{"none: only small built-in answers for now", Offline})
+	q.Options = append(q.Options, option("none: only small built-in answers for now", Offline))
 	return w.ask(ctx, &w.Engine, q)
 }
 
@@ -89,7 +92,7 @@ func (w *Wizard) askBaseURL(ctx context.Context) error {
 		w.BaseURL = w.Defaults.Ollama
 		return nil
 	}
-	err := w.ask(ctx, &w.BaseURL, Question{
+	err := w.ask(ctx, &w.BaseURL, console.Question{
 		Title: "Where does " + w.Engine + " run?",
 		About: "An address like http://127.0.0.1:8080; empty: its usual address.",
 		Check: func(answer string) error {
@@ -104,7 +107,7 @@ func (w *Wizard) askBaseURL(ctx context.Context) error {
 }
 
 func (w *Wizard) askModel(ctx context.Context) error {
-	q := Question{
+	q := console.Question{
 		Title: "Which model?", About: "Its name, as " + w.Engine + " spells it.", Check: notEmpty("a name is needed"),
 	}
 	if w.sameEngine() {
@@ -113,7 +116,7 @@ func (w *Wizard) askModel(ctx context.Context) error {
 	if w.Engine == "ollama" {
 		for _, m := range w.ollama(ctx) {
 			if canChat(m) {
-				q.Options = append(q.Options, Option{m, m})
+				q.Options = append(q.Options, option(m, m))
 			}
 		}
 	}
@@ -121,16 +124,17 @@ func (w *Wizard) askModel(ctx context.Context) error {
 }
 
 func (w *Wizard) askKey(ctx context.Context) error {
-	return w.askSecret(ctx, &w.Key, "The key of "+w.Engine+"?")
+	check := notEmpty(w.Engine + " needs a key: paste it, or name its place")
+	return w.askSecret(ctx, &w.Key, console.Question{Title: "The key of " + w.Engine + "?", Check: check})
 }
 
-const aboutSecret = "It is not shown, and gets a file of its own. env:NAME and file:PATH are possible, too."
+const aboutSecret = "It is not shown, and gets a file of its own; env:NAME and file:PATH are possible, too."
 
-func (w *Wizard) askSecret(ctx context.Context, into *Secret, title string) error {
+func (w *Wizard) askSecret(ctx context.Context, into *Secret, q console.Question) error {
 	var answer string
-	check := notEmpty("nothing was written")
-	err := w.ask(ctx, &answer, Question{Title: title, About: aboutSecret, Hidden: true, Check: check})
-	if err == nil {
+	q.Hidden, q.About = true, strings.TrimSpace(q.About+" "+aboutSecret)
+	err := w.ask(ctx, &answer, q)
+	if err == nil && answer != "" {
 		*into = typedSecret(answer)
 	}
 	return err
@@ -148,31 +152,34 @@ func notEmpty(fault string) func(string) error {
 
 // askAccount asks for the token of a platform until the platform accepts it.
 func (w *Wizard) askAccount(ctx context.Context, platform string) error {
-	title := strings.ToUpper(platform[:1]) + platform[1:]
-	options := []Option{{"no", None}, {"yes, I have a token", New}}
+	title, a := platformTitle(platform), w.account(platform)
 	if w.Current.Accounts[platform] {
-		options = []Option{{"yes: token (kept)", Keep}, {"yes, with another token", New}, {"no longer", None}}
-	}
-	a := w.account(platform)
-	err := w.ask(ctx, &a.Token.Word, Question{
-		Title: "Shall it be on " + title + "?", About: tokenSource(platform),
-		Initial: options[0].Value, Options: options,
-	})
-	if err != nil || a.Token.Word != New {
-		return err
+		options := []console.Option{
+			option("yes: token (kept)", Keep), option("yes, with another token", New), option("no longer", None),
+		}
+		q := console.Question{Title: "Shall it be on " + title + "?", Initial: Keep, Options: options}
+		if err := w.ask(ctx, &a.Token.Word, q); err != nil || a.Token.Word != New {
+			return err
+		}
 	}
 	for {
-		if err := w.askSecret(ctx, &a.Token, "The token?"); err != nil {
+		a.Token = Secret{}
+		about := tokenSource(platform) + " Empty: not on " + title + "."
+		if err := w.askSecret(ctx, &a.Token, console.Question{Title: title + " token?", About: about}); err != nil {
 			return err
+		}
+		if !a.Token.given() {
+			a.Token.Word = None
+			return nil
 		}
 		fault := w.identify(ctx, platform)
 		if fault == nil {
 			return nil
 		}
 		var next string
-		err := w.ask(ctx, &next, Question{
+		err := w.ask(ctx, &next, console.Question{
 			Title: "That token cannot be used.", About: fault.Error(), Initial: New,
-			Options: []Option{{"try another one", New}, {"use it as it is", Keep}},
+			Options: []console.Option{option("try another one", New), option("use it as it is", Keep)},
 		})
 		if err != nil || next == Keep {
 			w.setFound(platform, nil)
@@ -181,26 +188,29 @@ func (w *Wizard) askAccount(ctx context.Context, platform string) error {
 	}
 }
 
+// platformTitle returns the name of a platform as it writes it.
+func platformTitle(platform string) string { return strings.ToUpper(platform[:1]) + platform[1:] }
+
 // tokenSource returns where users get a token.
 func tokenSource(platform string) string {
 	if platform == Telegram {
-		return "You get a token from @BotFather, with /newbot."
+		return "You get one from @BotFather, with /newbot."
 	}
-	return "You get a token at https://discord.com/developers/applications, under Bot; " +
+	return "You get one at https://discord.com/developers/applications, under Bot; " +
 		"switch the message content intent on there."
 }
 
 func (w *Wizard) askAdmin(ctx context.Context) error {
 	w.usualAdmin()
-	options := []Option{
-		{"the first user who sends it a code in private; you get the code in a moment", ByCode},
-		{"I know my own path there", "path"}, {"nobody for now", None},
+	options := []console.Option{
+		option("whoever sends it a code first; you get the code in a moment", ByCode),
+		option("I know my own path there", "path"), option("nobody for now", None),
 	}
 	if w.Claim == Keep {
-		options = append([]Option{{"as it is", Keep}}, options...)
+		options = append([]console.Option{option("as it is", Keep)}, options...)
 	}
-	err := w.ask(ctx, &w.Claim, Question{
-		Title: "Who is its admin?", About: "An admin may do everything. An admin admits others who write in private.",
+	err := w.ask(ctx, &w.Claim, console.Question{
+		Title: "Who is its admin?", About: "An admin may do everything, and lets others in who write in private.",
 		Initial: w.Claim, Options: options,
 	})
 	if err != nil || w.Claim != "path" {
@@ -208,34 +218,15 @@ func (w *Wizard) askAdmin(ctx context.Context) error {
 	}
 	w.Claim, w.Admins = Keep, make([]string, 1)
 	const about = "Like telegram/@user/1000; the bot answers /id with it."
-	return w.ask(ctx, &w.Admins[0], Question{Title: "Your path?", About: about, Check: checkUser})
+	return w.ask(ctx, &w.Admins[0], console.Question{Title: "Your path?", About: about, Check: checkUser})
 }
 
 func checkUser(answer string) error {
 	p, err := core.ParsePath(strings.TrimSpace(answer))
 	if err != nil || !p.IsPerson() {
-		return errors.New("is not the path of a user; write it like telegram/@user/1000")
+		return errors.New("not the path of a user: write it like telegram/@user/1000")
 	}
 	return nil
-}
-
-func (w *Wizard) askDataDir(ctx context.Context) error {
-	about := "A folder; empty: " + w.Defaults.DataDir + "."
-	return w.ask(ctx, &w.DataDir, Question{Title: "Where does it store its database?", About: about})
-}
-
-func (w *Wizard) askZone(ctx context.Context) error {
-	return w.ask(ctx, &w.Timezone, Question{
-		Title: "Which time zone does it use?", Initial: w.Defaults.Timezone,
-		About: "Like Europe/Rome; empty: the machine's.", Check: checkZone,
-	})
-}
-
-func (w *Wizard) askLanguage(ctx context.Context) error {
-	return w.ask(ctx, &w.Language, Question{
-		Title: "Which language does it speak if it recognises none?", Initial: w.Defaults.Language,
-		About: "A tag like en, it or pt-BR.", Check: checkLanguage,
-	})
 }
 
 func checkLanguage(answer string) error {

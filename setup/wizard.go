@@ -11,32 +11,24 @@ import (
 	"synthbot/core"
 	"synthbot/core/engine"
 	"synthbot/daemon"
+	"synthbot/interfaces/console"
 )
 
-// Question is one question at the terminal.
-type Question struct {
-	Title, About string
-	Initial      string   // the proposed answer
-	Options      []Option // the possible answers; none: any text
-	Hidden       bool     // the answer is not shown
-	Long         bool     // the answer may have several lines
-	Check        func(answer string) error
-}
-
-// Option is a possible answer.
-type Option struct{ Label, Value string }
-
-// Terminal asks the user. Ask returns the answer, or ErrAborted.
+// Terminal asks the user. Ask returns the answer, console.ErrLeft, or console.ErrBack. Note shows what the user
+// waits for, until the next question.
 type Terminal interface {
-	Ask(ctx context.Context, q Question) (string, error)
+	Ask(ctx context.Context, q console.Question) (string, error)
+	Note(text string)
 }
 
 // usualAnswers is a Terminal that gives the proposed answers.
 type usualAnswers struct{}
 
+func (usualAnswers) Note(string) {}
+
 var errNoAnswer = errors.New("no answer is usual")
 
-func (usualAnswers) Ask(_ context.Context, q Question) (string, error) {
+func (usualAnswers) Ask(_ context.Context, q console.Question) (string, error) {
 	answer := q.Initial
 	if answer == "" && len(q.Options) > 0 {
 		answer = q.Options[0].Value
@@ -47,8 +39,41 @@ func (usualAnswers) Ask(_ context.Context, q Question) (string, error) {
 	return answer, nil
 }
 
-// ErrAborted is the error of a user who leaves instead of answering.
-var ErrAborted = errors.New("left without an answer; nothing was written")
+// replay is a Terminal that gives the answers so far before it asks for further ones.
+type replay struct {
+	Terminal
+	answers []string
+	given   int    // how many of them
+	former  string // the answer that the user wants to change
+}
+
+// Ask implements Terminal.
+func (r *replay) Ask(ctx context.Context, q console.Question) (string, error) {
+	if r.given < len(r.answers) {
+		r.given++
+		return r.answers[r.given-1], nil
+	}
+	if !q.Hidden {
+		q.Initial = cmp.Or(r.former, q.Initial)
+	}
+	r.former = ""
+	answer, err := r.Terminal.Ask(ctx, q)
+	if err == nil {
+		r.answers = append(r.answers, answer)
+		r.given++
+	}
+	return answer, err
+}
+
+// back takes the last answer back; ok is false if there is none.
+func (r *replay) back() (ok bool) {
+	last := len(r.answers) - 1
+	if last < 0 {
+		return false
+	}
+	r.former, r.answers, r.given = r.answers[last], r.answers[:last], 0
+	return true
+}
 
 // Wizard collects the answers to all questions.
 type Wizard struct {
@@ -78,7 +103,6 @@ func (w *Wizard) steps() []step {
 	isNew := func() bool { return !w.Current.Exists }
 	unset := func(answer *string) func() bool { return func() bool { return *answer == "" } }
 	ofPersona := func(answer *string) func() bool { return func() bool { return w.Persona == New && *answer == "" } }
-	ofBot := func(answer, current *string) func() bool { return func() bool { return *answer+*current == "" } }
 	list := []step{
 		{"--persona", unset(&w.Persona), isNew, w.askPersona},
 		{"--persona-name", ofPersona(&w.PersonaName), always, w.askName},
@@ -93,12 +117,8 @@ func (w *Wizard) steps() []step {
 		ask := func(ctx context.Context) error { return w.askAccount(ctx, p) }
 		list = append(list, step{"--" + p + "-token", open, w.lacksAccount, ask})
 	}
-	return append(list,
-		step{"--admin", func() bool { return w.Claim == "" && len(w.Admins) == 0 }, never, w.askAdmin},
-		step{"--data-dir", ofBot(&w.DataDir, &w.Current.DataDir), never, w.askDataDir},
-		step{"--timezone", ofBot(&w.Timezone, &w.Current.Timezone), never, w.askZone},
-		step{"--language", ofBot(&w.Language, &w.Current.Language), never, w.askLanguage},
-	)
+	admin := func() bool { return w.Claim == "" && len(w.Admins) == 0 && w.hasPlatform() }
+	return append(list, step{"--admin", admin, never, w.askAdmin})
 }
 
 // lacksAccount reports whether no platform has been chosen yet.
@@ -107,8 +127,25 @@ func (w *Wizard) lacksAccount() bool {
 	return !w.Current.Exists && !slices.ContainsFunc(platforms(), given)
 }
 
-// Ask asks all open questions at the terminal.
+// Ask asks all open questions at the terminal. If the user goes back, it begins again with the answers before.
 func (w *Wizard) Ask(ctx context.Context) error {
+	flags := w.Answers.clone()
+	answers := &replay{Terminal: w.Terminal}
+	w.Terminal = answers
+	for {
+		err := w.askOpen(ctx)
+		switch {
+		case err == nil:
+			w.usualBot()
+			return w.check(ctx)
+		case !errors.Is(err, console.ErrBack) || !answers.back():
+			return err
+		}
+		*w.Answers = flags.clone()
+	}
+}
+
+func (w *Wizard) askOpen(ctx context.Context) error {
 	for _, s := range w.steps() {
 		if s.open() {
 			if err := s.ask(ctx); err != nil {
@@ -116,7 +153,17 @@ func (w *Wizard) Ask(ctx context.Context) error {
 			}
 		}
 	}
-	return w.check(ctx)
+	return nil
+}
+
+// usualBot sets the time zone and the language of this machine, unless they are given or in the file.
+func (w *Wizard) usualBot() {
+	if w.Current.Timezone == "" {
+		w.Timezone = cmp.Or(w.Timezone, w.Defaults.Timezone)
+	}
+	if w.Current.Language == "" {
+		w.Language = cmp.Or(w.Language, w.Defaults.Language)
+	}
 }
 
 // Fill answers all open questions without a terminal. If usual is false, questions that a
@@ -126,6 +173,7 @@ func (w *Wizard) Fill(ctx context.Context, usual bool) error {
 		w.Engine = cmp.Or(w.Engine, Keep)
 	}
 	w.Terminal = usualAnswers{}
+	w.usualBot()
 	var missing []string
 	for _, s := range w.steps() {
 		if s.open() && (usual || !s.needed()) {
@@ -203,6 +251,7 @@ func (w *Wizard) identify(ctx context.Context, platform string) error {
 	if err != nil || token.IsZero() || w.Probes.Identify == nil {
 		return err
 	}
+	w.Terminal.Note("Asking " + platformTitle(platform) + " whose token that is…")
 	found := w.Probes.Identify(ctx, platform, *a, token)
 	for _, f := range found {
 		if f.Fatal && f.Fix != "" {
@@ -262,13 +311,9 @@ func (w *Wizard) lacksBaseURL() bool {
 
 // usualAdmin makes a user admin by a code, if there is no admin.
 func (w *Wizard) usualAdmin() {
-	switch {
-	case w.Current.Claim || len(w.Current.Admins) > 0:
+	w.Claim = ByCode
+	if w.Current.Claim || len(w.Current.Admins) > 0 {
 		w.Claim = Keep
-	case w.hasPlatform():
-		w.Claim = ByCode
-	default:
-		w.Claim = None
 	}
 }
 

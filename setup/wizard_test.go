@@ -13,28 +13,33 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/engine"
+	"synthbot/interfaces/console"
 )
 
 // script answers questions by their title. A question without an answer fails the test.
 type script struct {
 	t       *testing.T
 	answers map[string][]string
-	asked   []Question
+	asked   []console.Question
+	notes   []string
 }
 
-func (s *script) Ask(_ context.Context, q Question) (string, error) {
+func (s *script) Ask(_ context.Context, q console.Question) (string, error) {
 	s.asked = append(s.asked, q)
 	given := s.answers[q.Title]
 	if len(given) == 0 {
 		s.t.Errorf("the user was asked %q", q.Title)
-		return "", ErrAborted
+		return "", console.ErrLeft
 	}
 	s.answers[q.Title] = given[1:]
 	answer := given[0]
+	if answer == "<back>" {
+		return "", console.ErrBack
+	}
 	if answer == "<proposed>" {
 		answer = q.Initial
 	}
-	if len(q.Options) > 0 && !slices.ContainsFunc(q.Options, func(o Option) bool { return o.Value == answer }) {
+	if len(q.Options) > 0 && !slices.ContainsFunc(q.Options, func(o console.Option) bool { return o.Value == answer }) {
 		s.t.Errorf("%q is not an answer to %q: %v", answer, q.Title, q.Options)
 	}
 	if q.Check != nil {
@@ -44,6 +49,8 @@ func (s *script) Ask(_ context.Context, q Question) (string, error) {
 	}
 	return answer, nil
 }
+
+func (s *script) Note(text string) { s.notes = append(s.notes, text) }
 
 // at makes a talk in a small world: an Ollama with two models, one token that each
 // platform knows.
@@ -82,19 +89,15 @@ func at(current Current, a Answers) *Wizard {
 
 func TestAsk(t *testing.T) {
 	s := &script{t: t, answers: map[string][]string{
-		"Who is the bot?":                                     {New},
-		"What is its name?":                                   {"", "Mira D."},
-		"Who is Mira D.?":                                     {"She sails.\nAnd \"talks\"."},
-		"Which language model does it use?":                   {"<proposed>"},
-		"Which model?":                                        {"llama3.1:8b"},
-		"Shall it be on Telegram?":                            {New},
-		"The token?":                                          {"bad", "good", "env:NONE"},
-		"That token cannot be used.":                          {New, Keep},
-		"Shall it be on Discord?":                             {New},
-		"Who is its admin?":                                   {"<proposed>"},
-		"Where does it store its database?":                   {""},
-		"Which time zone does it use?":                        {"Moon", "<proposed>"},
-		"Which language does it speak if it recognises none?": {"much Italian", "<proposed>"},
+		"Who is the bot?":                   {New},
+		"What is its name?":                 {"", "Mira D."},
+		"Who is Mira D.?":                   {"She sails.\nAnd \"talks\"."},
+		"Which language model does it use?": {"<proposed>"},
+		"Which model?":                      {"llama3.1:8b"},
+		"Telegram token?":                   {"bad", "good"},
+		"Discord token?":                    {"env:NONE"},
+		"That token cannot be used.":        {New, Keep},
+		"Who is its admin?":                 {"<proposed>"},
 	}}
 	talk := at(Current{}, Answers{})
 	talk.Terminal = s
@@ -116,12 +119,36 @@ func TestAsk(t *testing.T) {
 		}
 	}
 	for _, q := range s.asked {
-		if q.Title == "The token?" && !q.Hidden {
+		if strings.HasSuffix(q.Title, "token?") && !q.Hidden {
 			t.Error("the token is shown")
 		}
 	}
+	if want := "Asking Telegram whose token that is…"; len(s.notes) == 0 || s.notes[0] != want {
+		t.Errorf("while the user waits, it shows %q", s.notes)
+	}
 	if found := talk.Found[Telegram]; len(found) != 2 || found[1].Found != "https://t.me/telegram_bot" {
 		t.Errorf("telegram said %+v", found)
+	}
+}
+
+// TestAskGoesBack: the answer before is asked for again, and what it led to.
+func TestAskGoesBack(t *testing.T) {
+	s := &script{t: t, answers: map[string][]string{
+		"Who is the bot?": {New, "<proposed>"}, "What is its name?": {"Mira", "<back>", "Mora"}, "Who is Mira?": {"<back>"},
+		"Who is Mora?": {"She sails."}, "Which language model does it use?": {Offline}, "Telegram token?": {"good", "", ""},
+		"Discord token?": {"<back>", "<back>", ""},
+	}}
+	talk := at(Current{}, Answers{Timezone: "UTC"})
+	talk.Terminal = s
+	if err := talk.Ask(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := *talk.Answers
+	if got.PersonaName != "Mora" || got.PersonaText != "She sails." || got.Engine != Offline || got.Timezone != "UTC" || got.Claim != "" {
+		t.Errorf("the answers are %+v", got)
+	}
+	if token := got.Accounts[Telegram].Token; token != (Secret{Word: None}) {
+		t.Errorf("the token that was taken back is %+v", token)
 	}
 }
 
@@ -152,7 +179,7 @@ func TestFill(t *testing.T) {
 		{"no engine", Answers{Persona: BuiltIn, Engine: "alpaca", Model: "m", Accounts: good}, false, `--engine: there is no "alpaca"; there is `},
 		{"no zone", Answers{Timezone: "Moon"}, true, "--timezone: is not a time zone"},
 		{"no language", Answers{Language: "??"}, true, "--language: "},
-		{"no person", Answers{Admins: []string{"telegram/1"}}, true, "--admin: is not the path of a user"},
+		{"no person", Answers{Admins: []string{"telegram/1"}}, true, "--admin: not the path of a user"},
 		{"a key that is not there", Answers{Engine: "openai", Model: "m", Key: Secret{Word: "env:NONE"}}, true, "--api-key: env:NONE is not set"},
 		{"a token that nobody knows", Answers{Accounts: map[string]*Account{Discord: {Token: Secret{Typed: core.NewSecret("bad")}}}}, true,
 			"--discord-token: identity: the token is refused (--no-check takes it as it is)"},
@@ -166,7 +193,7 @@ func TestFill(t *testing.T) {
 	if err := talk.Fill(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
-	if a := talk.Answers; a.Persona != BuiltIn || a.Engine != "ollama" || a.Model != "llama3.1:8b" || a.Claim != None || a.Timezone != "Europe/Rome" {
+	if a := talk.Answers; a.Persona != BuiltIn || a.Engine != "ollama" || a.Model != "llama3.1:8b" || a.Claim != "" || a.Timezone != "Europe/Rome" {
 		t.Errorf("usual are %+v", a)
 	}
 	again := at(Current{Exists: true, Accounts: map[string]bool{Telegram: true}, Admins: []string{"x/@user/1"}}, Answers{})

@@ -31,6 +31,8 @@ const (
 	yank      // Ctrl-Y
 	swap      // Ctrl-T
 	redraw    // Ctrl-L
+	tab
+	backTab // Shift-Tab
 )
 
 // key is one key press, or one paste.
@@ -91,8 +93,8 @@ func decode(b []byte) (key, int) {
 
 var controls = [' ']code{
 	'\r': enter, '\n': enter, 'A' - '@': home, 'B' - '@': left, 'C' - '@': leave, 'D' - '@': deleteOrEnd,
-	'E' - '@': end, 'F' - '@': right, 'H' - '@': backspace, 'K' - '@': killRight, 'L' - '@': redraw, 'N' - '@': down,
-	'P' - '@': up, 'T' - '@': swap, 'U' - '@': killLeft, 'W' - '@': killWord, 'Y' - '@': yank,
+	'E' - '@': end, 'F' - '@': right, 'H' - '@': backspace, 'I' - '@': tab, 'K' - '@': killRight, 'L' - '@': redraw,
+	'N' - '@': down, 'P' - '@': up, 'T' - '@': swap, 'U' - '@': killLeft, 'W' - '@': killWord, 'Y' - '@': yank,
 }
 
 func decodeEscape(b []byte) (key, int) {
@@ -170,5 +172,5 @@ func sequenceKey(final byte, parameters string) code {
 	case byWord && final == 'D':
 		return wordLeft
 	}
-	return map[byte]code{'A': up, 'B': down, 'C': right, 'D': left, 'H': home, 'F': end}[final]
+	return map[byte]code{'A': up, 'B': down, 'C': right, 'D': left, 'H': home, 'F': end, 'Z': backTab}[final]
 }

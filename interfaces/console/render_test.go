@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode"
 
+	"synthbot/core/coretest"
 	"synthbot/core/markdown"
 	"synthbot/core/txt"
 )
@@ -96,12 +97,12 @@ func FuzzSpoken(f *testing.F) {
 	f.Fuzz(func(t *testing.T, source string, columnCount uint8) {
 		c := New(Options{In: strings.NewReader(""), Out: io.Discard, PersonaName: "A"})
 		got := c.render(source, int(columnCount))
-		v := newVT(1000, 10)
+		v := coretest.NewScreen(1000, 10)
 		v.Write([]byte(strings.ReplaceAll(got, "\n", "\r\n")))
-		if len(v.unknown) > 0 || v.pending != "" {
-			t.Fatalf("%q writes the sequences %q and %q", source, v.unknown, v.pending)
+		if len(v.Unknown) > 0 || v.Incomplete() != "" {
+			t.Fatalf("%q writes the sequences %q and %q", source, v.Unknown, v.Incomplete())
 		}
-		for _, r := range v.text() {
+		for _, r := range v.Text() {
 			if unicode.IsControl(r) && r != '\n' {
 				t.Fatalf("%q shows %q", source, r)
 			}

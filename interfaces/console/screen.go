@@ -21,14 +21,16 @@ const (
 // frame is how long a picture of the thinking sign is shown.
 const frame = 250 * time.Millisecond
 
-// screen draws the edited line below the conversation, and the sign that the bot is
-// thinking. It ends every row itself, so that it always knows where the cursor is. Safe for
-// concurrent use.
+// screen draws the edited line below the conversation, and rows between them, such as the sign
+// that the bot is thinking. It ends every row itself, so that it always knows where the cursor
+// is. Safe for concurrent use.
 type screen struct {
 	out    io.Writer
 	size   func() (columns, rows int)
 	prompt string
-	sign   string
+	hidden bool                            // the line is not shown
+	sign   string                          // while the bot is thinking
+	head   func(columns, height int) []row // above the line; nil: the sign alone
 	style  func(style, string) string
 
 	mu       sync.Mutex
@@ -37,6 +39,12 @@ type screen struct {
 	dots     int
 	closed   bool
 	shown    layout // on the terminal; no rows: nothing
+}
+
+// row is a row above the edited line. It fits the terminal.
+type row struct {
+	text  string
+	style style
 }
 
 func (s *screen) width() int {
@@ -159,15 +167,29 @@ type layout struct {
 	row, col int // of the cursor
 }
 
-// layout breaks the sign, the prompt and the line into rows. A line that is higher than the
-// terminal is cropped to the rows around the cursor if it is being edited.
+// above returns the rows above the edited line.
+func (s *screen) above(columns, height int) []row {
+	switch {
+	case s.head != nil:
+		return s.head(columns, height)
+	case s.thinkers == 0:
+		return nil
+	}
+	return []row{{clipColumns(s.sign+strings.Repeat(".", s.dots), columns), dim}}
+}
+
+// layout breaks the prompt and the line into rows. If the line is being edited, the rows above
+// come first, and a line that is higher than the terminal is cropped to the rows around the cursor.
 func (s *screen) layout(editing bool) layout {
 	columns, height := s.size()
 	var l layout
 	l.add(s.style(promptStyle, s.prompt), txt.Width(s.prompt))
 	at := 0
 	for g := range txt.Graphemes(s.edit.text) {
-		w := txt.Columns(g)
+		w, shown := txt.Columns(g), g
+		if s.hidden {
+			w, shown = 1, "*"
+		}
 		if g != "\n" {
 			l.fit(w, columns)
 		}
@@ -179,7 +201,7 @@ func (s *screen) layout(editing bool) layout {
 			l.add("", 0)
 			continue
 		}
-		l.rows[len(l.rows)-1] += g
+		l.rows[len(l.rows)-1] += shown
 		l.widths[len(l.rows)-1] += w
 	}
 	if at == s.edit.pos {
@@ -189,14 +211,14 @@ func (s *screen) layout(editing bool) layout {
 	if !editing {
 		return l
 	}
-	height = max(1, height-1-min(1, s.thinkers)) // the sign has a row
+	above := s.above(columns, height)
+	height = max(1, height-1-len(above))
 	from := max(0, min(l.row-height+1, len(l.rows)-height))
 	to := min(len(l.rows), from+height)
 	l.rows, l.widths, l.row = l.rows[from:to], l.widths[from:to], l.row-from
-	if s.thinkers > 0 {
-		sign := clipColumns(s.sign+strings.Repeat(".", s.dots), columns)
-		l.rows = slices.Insert(l.rows, 0, s.style(dim, sign))
-		l.widths = slices.Insert(l.widths, 0, txt.Width(sign))
+	for i, r := range above {
+		l.rows = slices.Insert(l.rows, i, s.style(r.style, r.text))
+		l.widths = slices.Insert(l.widths, i, txt.Width(r.text))
 		l.row++
 	}
 	return l

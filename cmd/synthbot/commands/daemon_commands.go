@@ -45,7 +45,7 @@ func (p *program) offerInit(ctx context.Context) error {
 	if errors.Is(err, io.EOF) || answer != "" && !strings.HasPrefix(strings.ToLower(answer), "y") {
 		return nil // and the daemon says what is missing
 	}
-	return (&setup.Init{}).Run(ctx, p.Env)
+	return (&setup.Init{Runs: true}).Run(ctx, p.Env)
 }
 
 // daemon runs the bot until ctx or a signal ends it.

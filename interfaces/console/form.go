@@ -1,0 +1,347 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"synthbot/core/txt"
+)
+
+// Question is one question to the user of a terminal.
+type Question struct {
+	Title, About string
+	Initial      string   // the proposed answer
+	Options      []Option // the possible answers; none: any text
+	Hidden       bool     // the answer is not shown
+	Check        func(answer string) error
+}
+
+// Option is a possible answer.
+type Option struct{ Label, Value string }
+
+// Errors of Form.Ask.
+var (
+	ErrLeft = errors.New("left without an answer")
+	ErrBack = errors.New("back to the question before")
+)
+
+// Form asks questions at a terminal, one after the other. An answered question is replaced by one line.
+// It is not safe for concurrent use.
+type Form struct {
+	in      io.Reader
+	out     io.Writer
+	plain   bool
+	style   func(style, string) string
+	size    func() (columns, rows int)
+	chunks  <-chan read[[]byte]
+	stop    func()
+	decoder decoder
+	keys    []key // that the user pressed ahead
+	answers int   // how many questions are answered
+}
+
+// NewForm makes a form. If plain is set, questions and answers are plain lines, for screen readers and terminals
+// that cannot move the cursor. The caller closes it.
+func NewForm(in io.Reader, out io.Writer, plain bool) *Form {
+	c := New(Options{In: in, Out: out, Terminal: true, NoColor: plain})
+	f := &Form{in: in, out: out, plain: plain, style: c.styled, size: c.size}
+	size := 4096
+	if plain {
+		size = 1 // what follows the line is for others
+	}
+	f.chunks, f.stop = readAll(in, func() ([]byte, error) {
+		buffer := make([]byte, size)
+		n, err := in.Read(buffer)
+		return buffer[:n], err
+	})
+	return f
+}
+
+// Close stops reading.
+func (f *Form) Close() {
+	f.stop()
+	f.Note("")
+}
+
+// Note shows what the user waits for, until the next question or Close.
+func (f *Form) Note(text string) {
+	switch {
+	case !f.plain:
+		_, _ = io.WriteString(f.out, "\r\x1b[J"+f.style(dim, text))
+	case text != "":
+		_, _ = io.WriteString(f.out, text+"\n")
+	}
+}
+
+// Ask returns the answer to a question. It returns ErrLeft if the user leaves, the input or ctx ends, and ErrBack
+// if the user wants to change the answer before: then the line of that answer is erased.
+func (f *Form) Ask(ctx context.Context, q Question) (string, error) {
+	if q.Check == nil {
+		q.Check = func(string) error { return nil }
+	}
+	if f.plain {
+		return f.askPlain(ctx, &q)
+	}
+	restore, err := setRaw(f.in)
+	if err != nil {
+		return "", fmt.Errorf("terminal: %w", err)
+	}
+	defer restore()
+	resized := make(chan os.Signal, 1)
+	signal.Notify(resized, syscall.SIGWINCH)
+	defer signal.Stop(resized)
+	a := newAsking(f, &q)
+	f.Note("")
+	_, _ = io.WriteString(f.out, markPastes)
+	defer func() { _, _ = io.WriteString(f.out, stopMarks) }()
+	for {
+		for len(f.keys) > 0 {
+			k := f.keys[0]
+			f.keys = f.keys[1:]
+			answer, done, err := a.press(k)
+			if done {
+				return answer, f.settle(a, answer, err)
+			}
+		}
+		if err := a.screen.refresh(); err != nil {
+			return "", fmt.Errorf("terminal: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return "", f.settle(a, "", ErrLeft)
+		case <-resized:
+		case chunk := <-f.chunks:
+			f.keys = f.decoder.feed(chunk.value)
+			if chunk.err != nil {
+				return "", f.settle(a, "", ErrLeft)
+			}
+		}
+	}
+}
+
+// settle erases a question, and writes its answer, if it has one.
+func (f *Form) settle(a *asking, answer string, err error) error {
+	a.screen.close()
+	switch {
+	case err == nil:
+		f.answers++
+		columns, _ := f.size()
+		line := clipColumns(a.Title+" "+a.shown(answer), columns-1)
+		_, err = io.WriteString(f.out, f.style(dim, line)+"\r\n")
+	case errors.Is(err, ErrBack):
+		f.answers--
+		_, _ = io.WriteString(f.out, move(1, 'A')+"\x1b[J")
+	}
+	return err
+}
+
+// asking is a question that is shown.
+type asking struct {
+	*Question
+	screen *screen
+	first  bool   // there is no question before
+	at     int    // the selected option
+	fault  string // of the answer that was given
+}
+
+func newAsking(f *Form, q *Question) *asking {
+	a := &asking{Question: q, first: f.answers == 0}
+	a.screen = &screen{out: f.out, size: f.size, style: f.style, edit: newEditor(nil), prompt: "> ", head: a.head}
+	a.screen.hidden = q.Hidden
+	a.at = q.usual()
+	if len(q.Options) == 0 {
+		a.screen.edit.insert(q.Initial)
+	}
+	return a
+}
+
+// head returns the rows above the line that is typed.
+func (a *asking) head(columns, height int) []row {
+	rows := append(wrapRows(a.Title, columns, bold), wrapRows(a.About, columns, 0)...)
+	keys := "Enter: next"
+	if len(a.Options) > 0 {
+		keys = "Arrow keys or the number, then Enter"
+	}
+	if !a.first {
+		keys += " · Shift-Tab: back"
+	}
+	fault := a.fault
+	if fault != "" {
+		fault = "! " + fault
+	}
+	last := append(wrapRows(fault, columns, bold), wrapRows(keys+" · Ctrl-C: leave", columns, dim)...)
+	room := max(1, height-len(rows)-len(last)-1) // one for the line that is typed
+	from := max(0, min(a.at-room/2, len(a.Options)-room))
+	for i := from; i < min(from+room, len(a.Options)); i++ {
+		mark, s := "  ", style(0)
+		if i == a.at {
+			mark, s = "> ", bold
+		}
+		rows = append(rows, row{clipColumns(fmt.Sprintf("%s%d. %s", mark, i+1, a.Options[i].Label), columns), s})
+	}
+	return append(rows, last...)
+}
+
+func wrapRows(text string, columns int, s style) (rows []row) {
+	if text == "" {
+		return nil
+	}
+	for _, line := range wrap(cells(text, s), columns) {
+		r := row{style: s}
+		for _, c := range line {
+			r.text += c.text
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// press carries out one key press. done is set if the question is over.
+func (a *asking) press(k key) (answer string, done bool, err error) {
+	typed := a.screen.edit
+	a.fault = ""
+	switch {
+	case k.code == backTab && !a.first:
+		return "", true, ErrBack
+	case typed.text == "" && (k.code == leave || k.code == deleteOrEnd):
+		return "", true, ErrLeft
+	case k.code == enter:
+		answer, a.fault = a.read(typed.text, a.at)
+		return answer, a.fault == "", nil
+	case len(a.Options) > 0 && (k.code == up || k.code == down):
+		typed.text, typed.pos = "", 0
+		a.at = min(max(a.at+2*int(k.code-up)-1, 0), len(a.Options)-1)
+	default:
+		typed.press(k)
+		a.at = max(0, a.find(typed.text, a.at))
+	}
+	return "", false, nil
+}
+
+// read returns the answer that a text means, or that the usual option is; fault says what is wrong with it.
+func (q *Question) read(text string, usual int) (answer, fault string) {
+	answer = strings.TrimSpace(text)
+	if len(q.Options) > 0 {
+		at := q.find(answer, usual)
+		if at < 0 {
+			return "", fmt.Sprintf("choose 1 to %d", len(q.Options))
+		}
+		answer = q.Options[at].Value
+	}
+	err := q.Check(answer)
+	if err != nil {
+		return "", err.Error()
+	}
+	return answer, ""
+}
+
+// usual returns the place of the proposed option.
+func (q *Question) usual() int {
+	return max(0, slices.IndexFunc(q.Options, func(o Option) bool { return o.Value == q.Initial }))
+}
+
+// find returns the option that a number or some letters of its label mean, or usual if nothing is typed; -1 for none.
+func (q *Question) find(typed string, usual int) int {
+	typed = txt.Fold(strings.TrimSpace(typed))
+	if typed == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(typed)
+	if err == nil {
+		if n < 1 || n > len(q.Options) {
+			return -1
+		}
+		return n - 1
+	}
+	return slices.IndexFunc(q.Options, func(o Option) bool { return strings.Contains(txt.Fold(o.Label), typed) })
+}
+
+// shown returns an answer as it stays on the screen.
+func (q *Question) shown(answer string) string {
+	switch {
+	case answer == "":
+		return "–"
+	case q.Hidden:
+		return "(given)"
+	}
+	i := slices.IndexFunc(q.Options, func(o Option) bool { return o.Value == answer })
+	if i >= 0 {
+		return q.Options[i].Label
+	}
+	return txt.ClipLine(answer, 100)
+}
+
+// askPlain asks without moving the cursor: a question is a few lines, and its answer is one.
+func (f *Form) askPlain(ctx context.Context, q *Question) (string, error) {
+	text, initial := q.Title+"\n", q.Initial
+	if q.About != "" {
+		text += q.About + "\n"
+	}
+	for i, o := range q.Options {
+		text += fmt.Sprintf("%d. %s\n", i+1, o.Label)
+		initial = strconv.Itoa(q.usual() + 1)
+	}
+	if f.answers > 0 {
+		text += "< goes back.\n"
+	}
+	if initial != "" {
+		text += "Empty: " + initial + "\n"
+	}
+	for {
+		_, _ = io.WriteString(f.out, text+"> ")
+		line, err := f.readPlain(ctx, q.Hidden)
+		switch {
+		case err != nil:
+			return "", err
+		case line == "<" && f.answers > 0:
+			f.answers--
+			return "", ErrBack
+		case line == "" && len(q.Options) == 0:
+			line = q.Initial
+		}
+		answer, fault := q.read(line, q.usual())
+		if fault == "" {
+			f.answers++
+			return answer, nil
+		}
+		text = "! " + fault + "\n"
+	}
+}
+
+// readPlain reads a line, without showing it if it is hidden.
+func (f *Form) readPlain(ctx context.Context, hidden bool) (string, error) {
+	if hidden && IsTerminal(f.in) {
+		restore, err := setRaw(f.in)
+		if err != nil {
+			return "", fmt.Errorf("terminal: %w", err)
+		}
+		defer func() {
+			restore()
+			_, _ = io.WriteString(f.out, "\n")
+		}()
+	}
+	var line []byte
+	for {
+		select {
+		case <-ctx.Done():
+			return "", ErrLeft
+		case chunk := <-f.chunks:
+			line = append(line, chunk.value...)
+			text, _, ended := strings.Cut(strings.ReplaceAll(string(line), "\r", "\n"), "\n")
+			if ended {
+				return strings.TrimSpace(clean(text)), nil
+			}
+			if chunk.err != nil || strings.Contains(text, "\x03") || len(line) > maxPaste {
+				return "", ErrLeft
+			}
+		}
+	}
+}
