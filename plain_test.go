@@ -33,8 +33,8 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"admin/page":          2732,
-	"daemon":              5803,
+	"admin/page":          2810,
+	"daemon":              5948,
 	"interfaces/discord":  5236,
 	"core/engine":         3626,
 	"core/turn":           5266,

@@ -74,7 +74,8 @@ func (c *Config) loadPersona(file string, d *config.Document, at ...any) *person
 	return who
 }
 
-// personaEditor lets the admin's page edit the persona files that the configuration names, and no others.
+// personaEditor lets the admin's page edit the persona files that the configuration names, or that admins
+// imported there, and no others.
 type personaEditor struct{ bot *Bot }
 
 // maxPersona is the largest file that is edited, in bytes.
@@ -85,6 +86,7 @@ func (e personaEditor) Files() (list []adminpage.File) {
 	c := e.bot.InForce().personas
 	for _, name := range c.Files {
 		f := adminpage.File{ID: name, Name: c.byFile[name].Name, Path: cmp.Or(name, "built in")}
+		f.Imported, f.Avatar = e.imported(name), isPNG(name)
 		text, err := e.text(name)
 		f.Text, f.Editable = text, err == nil
 		list = append(list, f)

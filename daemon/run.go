@@ -50,7 +50,7 @@ func (e *Env) Run(ctx context.Context, l Life) (err error) {
 	// Engines, plugins and interfaces: what the configuration describes. Those of a former
 	// configuration that did not change are kept.
 	b.reloads.build = func(c *Config) (p *parts, err error) {
-		p = &parts{Config: c, personas: c.Personas, listener: speech.NewListener(&c.Speech)}
+		p = &parts{Config: c, personas: e.withImported(c, b.log), listener: speech.NewListener(&c.Speech)}
 		p.speaker = speech.NewSpeaker(&c.Speech)
 		p.settings = c.resolver(b.changes, p.scopes)
 		if p.Engines, err = b.engines(p); err != nil {

@@ -157,6 +157,28 @@ func TestBadPNG(t *testing.T) {
 	}
 }
 
+// TestPicture: the picture has no texts, and is not so large that a browser suffers.
+func TestPicture(t *testing.T) {
+	got, err := Picture(picture(cardChunk("tEXt", "chara", cardV1), pngChunk("gAMA", []byte{0, 0, 0, 1})))
+	if err != nil || !bytes.Equal(got, picture(pngChunk("gAMA", []byte{0, 0, 0, 1}))) {
+		t.Errorf("%q, %v", got, err)
+	}
+	wide := picture()
+	header := pngChunk("IHDR", []byte{0, 0, 0, 1, 0, 0, 0x10, 1, 8, 0, 0, 0, 0})
+	copy(wide[len(signature):], header)
+	for name, tc := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"wide": {wide, "1 × 4097 pixels, at most 4096 × 4096"}, "json": {[]byte(cardV1), "not a PNG"},
+		"cut": {picture()[:60], "truncated"}, "header": {[]byte(signature + string(pngChunk("IHDR", nil))), "another size"},
+	} {
+		if _, err := Picture(tc.data); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestBombIsNotUnpacked holds that reading stops at the limit: the checksum at
 // the end, which is wrong, is never come to.
 func TestBombIsNotUnpacked(t *testing.T) {
@@ -193,7 +215,11 @@ func FuzzPNG(f *testing.F) {
 	f.Add("iTXt", cardChunk("iTXt", "chara", cardV2)[8:], uint8(0))
 	f.Fuzz(func(t *testing.T, kind string, body []byte, cutOff uint8) {
 		data := picture(pngChunk((kind + "....")[:4], body))
-		checkParsed(t, data[:len(data)-int(cutOff)%len(data)])
+		data = data[:len(data)-int(cutOff)%len(data)]
+		checkParsed(t, data)
+		if picture, err := Picture(data); err == nil && len(picture) > len(data) {
+			t.Errorf("the picture has %d bytes of %d", len(picture), len(data))
+		}
 	})
 }
 

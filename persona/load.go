@@ -23,14 +23,15 @@ const (
 // Load reads a persona file or a character card; its content decides which. The error has
 // one problem a line, each with a fix.
 func Load(file string) (*Persona, error) {
-	data, err := readFile(file)
+	data, err := ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
 	return Parse(file, data)
 }
 
-func readFile(file string) ([]byte, error) {
+// ReadFile returns the content of a persona file or card, if it is one that Parse might take.
+func ReadFile(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: check the path", file, reason(err))

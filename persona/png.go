@@ -171,3 +171,42 @@ func decodeBase64(text []byte) ([]byte, error) {
 	n, err := base64.RawStdEncoding.Decode(out, clean)
 	return out[:n], err
 }
+
+// maxSide is how many pixels a picture may have on each side: browsers unpack it.
+const maxSide = 4096
+
+// Picture returns the picture of a PNG alone, without the texts in it. The error says what is wrong with it.
+func Picture(data []byte) ([]byte, error) {
+	rest, ok := bytes.CutPrefix(data, []byte(signature))
+	if !ok {
+		return nil, errors.New("it is not a PNG picture")
+	}
+	picture := []byte(signature)
+	for {
+		kind, body, tail, err := chunk(rest, len(data)-len(rest))
+		if err != nil {
+			return nil, err
+		}
+		switch kind {
+		case "IHDR":
+			if len(body) != headerSize {
+				return nil, errors.New("damaged PNG: its header has another size: get the card again")
+			}
+			width, height := binary.BigEndian.Uint32(body), binary.BigEndian.Uint32(body[4:])
+			if max(width, height) > maxSide {
+				const text = "its picture has %d × %d pixels, at most %d × %d are shown: scale it down"
+				return nil, fmt.Errorf(text, width, height, maxSide, maxSide)
+			}
+			fallthrough
+		case "PLTE", "tRNS", "gAMA", "sRGB", "IDAT", "IEND":
+			picture = append(picture, rest[:len(rest)-len(tail)]...)
+		}
+		if kind == "IEND" {
+			return picture, nil
+		}
+		rest = tail
+	}
+}
+
+// headerSize is the size of the chunk IHDR.
+const headerSize = 13

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"synthbot/config"
 	"synthbot/core"
 	"synthbot/core/engine"
+	"synthbot/core/txt"
 	"synthbot/daemon"
 )
 
@@ -173,20 +173,10 @@ func (w *Wizard) applyPersona(f *File, out *Changes) {
 	case path == BuiltIn:
 		path = ""
 	case path == New:
-		path = "persona/" + slug(w.PersonaName) + ".toml"
+		path = "persona/" + txt.FileName(w.PersonaName, "persona") + ".toml"
 		out.Persona, out.Text = path, personaFile(strings.TrimSpace(w.PersonaName), strings.TrimSpace(w.PersonaText))
 	}
 	f.set(path, "path", "persona")
-}
-
-// slug makes the name of a file from a name in any script.
-func slug(name string) string {
-	const longest = 100 // bytes, which every system can store with an ending
-	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
-		return !unicode.In(r, unicode.L, unicode.M, unicode.N)
-	})
-	joined := strings.Join(words, "-")
-	return cmp.Or(strings.ToValidUTF8(joined[:min(len(joined), longest)], ""), "persona")
 }
 
 // reference returns the value of a secret in the file.
@@ -212,7 +202,8 @@ func (w *Wizard) applyEngine(f *File, out *Changes) {
 	}
 	pairs := []Pair{{"model", config.Quote(strings.TrimSpace(w.Model))}}
 	if w.Key.changes() {
-		pairs = append(pairs, Pair{"api_key", config.Quote(out.reference(w.Key, slug(w.Engine)+"_key"))})
+		file := txt.FileName(w.Engine, "engine") + "_key"
+		pairs = append(pairs, Pair{"api_key", config.Quote(out.reference(w.Key, file))})
 	}
 	if w.sameEngine() {
 		for _, p := range pairs {

@@ -52,6 +52,8 @@ type File struct {
 	ID, Name, Path string
 	Text           string // "" if it is not text
 	Editable       bool   // it is text that can be written
+	Imported       bool   // it was imported, and can be removed
+	Avatar         bool   // it has a picture
 }
 
 // State is how the bot is.
@@ -109,7 +111,7 @@ type Bot interface {
 // Exchange is what a user said, and what was answered.
 type Exchange struct{ Said, Answer string }
 
-// Personas are the persona files of the configuration. Errors of Preview and Save are shown to the admin.
+// Personas are the persona files of the configuration. Errors are shown to the admin.
 type Personas interface {
 	Files() []File
 	// Preview returns the persona of a text.
@@ -117,6 +119,12 @@ type Personas interface {
 	// Try lets the engines answer the last text of a conversation as the persona of a text. It
 	// returns the answer and the engine's name. Nothing is stored or carried out.
 	Try(ctx context.Context, id, text string, talk []Exchange) (answer, engine string, err error)
+	// Import keeps a persona file or a character card of that name, and puts it in force.
+	Import(name string, data []byte) (id string, err error)
+	// Avatar returns the picture of a card, as PNG.
+	Avatar(id string) ([]byte, error)
+	// Remove removes an imported file.
+	Remove(id string) error
 	// Save replaces the text was, if the file still contains it, and puts the new one in force.
 	Save(id, text, was string) error
 }

@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -94,6 +95,52 @@ func (p personaPages) savePersona(v *visit) error {
 		}
 	}
 	return p.show(v, "persona", "Persona", "/personas", e)
+}
+
+// importPersona keeps the file of a form.
+func (p personaPages) importPersona(v *visit) error {
+	file, header, err := v.FormFile("file")
+	if err != nil {
+		return wrong("Choose a file.")
+	}
+	defer file.Close()
+	if header.Size > maxCard {
+		return userError{http.StatusRequestEntityTooLarge, tooLarge}
+	}
+	data, err := io.ReadAll(file)
+	if err != nil {
+		return err
+	}
+	id, err := p.Personas.Import(header.Filename, data)
+	if err != nil {
+		return wrong("Not imported: " + err.Error())
+	}
+	p.Log.Info("persona imported by an admin", "file", id, "session", v.session.id)
+	v.note("It is imported. /persona chooses it in a place.")
+	return v.to("/personas/one", "id", id)
+}
+
+func (p personaPages) removePersona(v *visit) error {
+	e, err := p.edited(v.PostFormValue("id"))
+	if err != nil {
+		return err
+	}
+	if err := p.Personas.Remove(e.ID); err != nil {
+		return wrong("Not removed: " + err.Error())
+	}
+	p.Log.Info("persona removed by an admin", "file", e.Path, "session", v.session.id)
+	return v.to("/personas")
+}
+
+// avatar sends the picture of a card.
+func (p personaPages) avatar(v *visit) error {
+	picture, err := p.Personas.Avatar(v.URL.Query().Get("id"))
+	if err != nil {
+		return userError{http.StatusNotFound, "This persona has no picture."}
+	}
+	v.w.Header().Set("Content-Type", "image/png")
+	_, err = v.w.Write(picture)
+	return err
 }
 
 // Limits of a test conversation.

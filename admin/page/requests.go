@@ -22,6 +22,14 @@ const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src
 // form encodes with three bytes each.
 const maxForm = 2 << 20
 
+// maxCard is the size limit of a character card in bytes, and cardsPath where it is sent.
+const (
+	maxCard   = 8 << 20
+	cardsPath = "/personas/import"
+)
+
+const tooLarge = "That is too much at once: go back, and make it smaller."
+
 // maxAgent is how many bytes of a browser's name are kept.
 const maxAgent = 120
 
@@ -40,7 +48,11 @@ func (p *Page) guarded(h http.Handler) http.Handler {
 			http.Error(w, "this form came from another site", http.StatusForbidden)
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		limit := int64(maxForm)
+		if r.URL.Path == cardsPath {
+			limit = maxCard + maxForm
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, limit)
 		h.ServeHTTP(w, r)
 	}))
 }
@@ -92,8 +104,8 @@ func (p *Page) inside(h handler) http.Handler {
 		case s == nil:
 			p.refuse(w, http.StatusUnauthorized, "You are not logged in. Run `synthbot page` in a terminal for a link.")
 			return
-		case errors.As(r.ParseForm(), &large):
-			p.refuse(w, http.StatusRequestEntityTooLarge, "That is too much at once: go back, and make it shorter.")
+		case errors.As(parseForm(r), &large):
+			p.refuse(w, http.StatusRequestEntityTooLarge, tooLarge)
 			return
 		case r.Method == http.MethodPost && !same(r.PostFormValue("csrf"), s.csrf):
 			p.refuse(w, http.StatusForbidden, "This form is too old, or not ours. Load the page again.")
@@ -104,6 +116,14 @@ func (p *Page) inside(h handler) http.Handler {
 			p.fail(v, err)
 		}
 	})
+}
+
+// parseForm reads a form into memory.
+func parseForm(r *http.Request) error {
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
+		return r.ParseMultipartForm(maxCard + maxForm)
+	}
+	return r.ParseForm()
 }
 
 func (p *Page) visitor(r *http.Request) *session {

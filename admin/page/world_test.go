@@ -185,7 +185,7 @@ type dress struct {
 }
 
 func (d *dress) Files() []File {
-	return []File{{ID: "aria.toml", Name: canary, Path: "aria.toml", Text: d.text, Editable: !d.card}}
+	return []File{{ID: "aria.toml", Name: canary, Path: "aria.toml", Text: d.text, Editable: !d.card, Imported: d.card, Avatar: d.card}}
 }
 
 func (d *dress) Preview(_, text string) (core.Persona, error) {
@@ -201,6 +201,29 @@ func (d *dress) Try(_ context.Context, _, text string, talk []Exchange) (answer,
 		return "", "", errors.New("every engine is busy")
 	}
 	return fmt.Sprintf("%d exchanges as %s %s", len(talk), text, canary), "big", nil
+}
+
+func (d *dress) Import(name string, data []byte) (string, error) {
+	if string(data) != "a card" {
+		return "", errors.New(name + ": no card " + canary)
+	}
+	d.card = true
+	return "aria.toml", nil
+}
+
+func (d *dress) Avatar(string) ([]byte, error) {
+	if !d.card {
+		return nil, errors.New("none")
+	}
+	return []byte("\x89PNG"), nil
+}
+
+func (d *dress) Remove(string) error {
+	if !d.card {
+		return errors.New("the configuration names it")
+	}
+	d.card = false
+	return nil
 }
 
 func (d *dress) Save(_, text, was string) error {

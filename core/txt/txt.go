@@ -3,6 +3,7 @@
 package txt
 
 import (
+	"cmp"
 	"iter"
 	"regexp"
 	"strings"
@@ -203,4 +204,14 @@ func isUnspaced(r rune) bool {
 
 func isWord(r rune) bool {
 	return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
+}
+
+// FileName makes the name of a file, without ending, of a name in any script; otherwise, if nothing is left of it.
+func FileName(name, otherwise string) string {
+	const longest = 100 // bytes, which every system can store with an ending
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
+		return !unicode.In(r, unicode.L, unicode.M, unicode.N)
+	})
+	joined := strings.Join(words, "-")
+	return cmp.Or(strings.ToValidUTF8(joined[:min(len(joined), longest)], ""), otherwise)
 }

@@ -2,8 +2,14 @@ package commands
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
+	"image"
+	"image/png"
 	"io"
+	"mime/multipart"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
@@ -31,26 +37,35 @@ type reader struct {
 // send sends a form, or gets a page where there is none.
 func (r *reader) send(path string, form url.Values) (status int, page string) {
 	r.Helper()
+	if form == nil {
+		return r.sendAs("", path, "")
+	}
+	return r.sendAs("application/x-www-form-urlencoded", path, form.Encode())
+}
+
+// sendAs sends a body of a type; without a type, it gets a page.
+func (r *reader) sendAs(kind, path, body string) (status int, page string) {
+	r.Helper()
 	method := http.MethodGet
-	if form != nil {
+	if kind != "" {
 		method = http.MethodPost
 	}
-	q, err := http.NewRequestWithContext(r.Context(), method, r.origin+path, strings.NewReader(form.Encode()))
+	q, err := http.NewRequestWithContext(r.Context(), method, r.origin+path, strings.NewReader(body))
 	if err != nil {
 		r.Fatal(err)
 	}
-	q.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	q.Header.Set("Content-Type", kind)
 	q.Header.Set("Origin", r.origin)
 	a, err := r.Do(q)
 	if err != nil {
 		r.Fatal(err)
 	}
 	defer a.Body.Close()
-	body, err := io.ReadAll(a.Body)
+	answer, err := io.ReadAll(a.Body)
 	if err != nil {
 		r.Fatalf("%s: %v", path, err)
 	}
-	return a.StatusCode, string(body)
+	return a.StatusCode, string(answer)
 }
 
 // ask returns the page that a request shows.
@@ -449,4 +464,90 @@ func TestPageOfReminders(t *testing.T) {
 	}
 	d.stop()
 	<-d.status
+}
+
+// TestPageOfCards: an imported card speaks where /persona chooses it, over a restart, until it is removed.
+func TestPageOfCards(t *testing.T) {
+	d := startDaemon(t, withTerminal+"[admin]\nlisten = \""+freeAddress(t)+"\"\n")
+	d.tells("READY=1")
+	r := newReader(t, d.file)
+	csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(r.ask("/personas", nil))[1]
+	upload := func(name, data string) (status int, page string) {
+		t.Helper()
+		var body bytes.Buffer
+		form := multipart.NewWriter(&body)
+		part, err := form.CreateFormFile("file", name)
+		if err == nil {
+			_, err = io.WriteString(part, data)
+		}
+		if err != nil || form.WriteField("csrf", csrf) != nil || form.Close() != nil {
+			t.Fatal(err)
+		}
+		return r.sendAs(form.FormDataContentType(), "/personas/import", body.String())
+	}
+	text := base64.StdEncoding.EncodeToString([]byte(`{"name":"Mira","description":"Sails."}`))
+	card := pngCard(t, "chara\x00"+text)
+	for name, tc := range map[string][2]string{
+		"a.png": {"no picture", "a.png"}, "b.png": {card[:len(card)-5], "truncated PNG"}, "c.json": {`{"x":1}`, "no character card"},
+		"d.zip": {"PK\x03\x04", "a ZIP or CHARX archive"}, "../e.png": {pngCard(t, "x\x00y"), "e.png: a PNG without a character card"},
+	} {
+		if status, page := upload(name, tc[0]); status != http.StatusBadRequest || !strings.Contains(page, tc[1]) {
+			t.Errorf("%s: %d %s", name, status, page)
+		}
+	}
+	status, page := upload("../../mira card.png", card)
+	file := filepath.Join(d.dir(), "data", "personas", "mira.png")
+	if status != http.StatusOK || !strings.Contains(page, "It is imported.") || !strings.Contains(page, "You are Mira") {
+		t.Fatalf("imported: %d %s", status, page)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 || info.Size() != int64(len(card)) {
+		t.Errorf("the file: %v, %v", info, err)
+	}
+	if status, page := upload("mira.json", `{"name":"mira"}`); status != http.StatusBadRequest || !strings.Contains(page, "there is a persona mira already") {
+		t.Errorf("twice: %d %s", status, page)
+	}
+	if picture := r.ask("/personas/avatar?id="+url.QueryEscape(file), nil); !strings.HasPrefix(picture, "\x89PNG") || strings.Contains(picture, text) {
+		t.Errorf("the picture: %q", picture)
+	}
+	do := url.Values{"csrf": {csrf}, "command": {"persona"}, "place": {"console/main"}, "arg-name": {"Mira"}, "id": {file}}
+	if page := r.ask("/do", do); !strings.Contains(page, "Here I am Mira.") {
+		t.Errorf("chosen: %s", page)
+	}
+	prompt := func() string {
+		status, out, errs := d.command("", "prompt", "--path", "console/main", "--text", "hello")
+		if status != statusDone {
+			t.Fatal(errs)
+		}
+		return out
+	}
+	if p := prompt(); !strings.Contains(p, "You are Mira") {
+		t.Errorf("where it was chosen: %s", p)
+	}
+	r.ask("/personas/remove", do)
+	if _, err := os.Stat(file); err == nil || strings.Contains(prompt(), "Mira") {
+		t.Errorf("it is still there: %v", err)
+	}
+	if status, page := r.send("/personas/remove", url.Values{"csrf": {csrf}, "id": {""}}); status != http.StatusBadRequest {
+		t.Errorf("the main persona is removed: %d %s", status, page)
+	}
+	upload("mira.png", card)
+	d.stop()
+	<-d.status
+	if p := prompt(); !strings.Contains(p, "You are Mira") {
+		t.Errorf("after a restart: %s", p)
+	}
+}
+
+// pngCard is a picture with a text in it.
+func pngCard(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		t.Fatal(err)
+	}
+	const header = 8 + 25 // the signature and the first chunk
+	chunk := binary.BigEndian.AppendUint32(nil, uint32(len(text)))
+	chunk = append(chunk, "tEXt"+text...)
+	chunk = binary.BigEndian.AppendUint32(chunk, crc32.ChecksumIEEE(chunk[4:]))
+	return string(b.Bytes()[:header]) + string(chunk) + string(b.Bytes()[header:])
 }
