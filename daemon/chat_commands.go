@@ -67,6 +67,43 @@ func (b *chatCommands) all() []command.Command {
 	return slices.Insert(list, 3, command.Command{Spec: turn.UndoSpec(), Do: undo})
 }
 
+// complete returns the words that may be the last one of an admin's line.
+func (b *chatCommands) complete(ctx context.Context, line string) []string {
+	now := b.InForce()
+	known := func(s *command.Spec, a *command.Arg, before []string) []string {
+		switch s.Name + " " + a.Name {
+		case "log room":
+			return append(now.Config.Rooms(), "all")
+		case "persona name":
+			return append(now.personas.known(), settings.Default)
+		case "engine name":
+			return append(now.Engines.Names(), settings.Default)
+		case "set value":
+			return settings.Values[settings.Settings](before[0])
+		}
+		if a.Name == "path" {
+			return b.places(ctx)
+		}
+		return nil
+	}
+	return now.Commands.Complete(line, core.RankAdmin, known)
+}
+
+// places lists the paths of all conversations.
+func (b *chatCommands) places(ctx context.Context) (paths []string) {
+	err := b.Data.View(ctx, func(v core.View) error {
+		heads, err := v.Places(core.Path{})
+		for _, h := range heads {
+			paths = append(paths, h.Path.String())
+		}
+		return err
+	})
+	if err != nil {
+		b.log.Warn("places not found", "err", err)
+	}
+	return paths
+}
+
 // help lists the commands that the author may use, in their language if it can.
 func (b *chatCommands) help(_ context.Context, c command.Call) (string, error) {
 	language, _, _ := strings.Cut(strings.ToLower(c.Locale), "-")

@@ -246,13 +246,16 @@ type maker struct {
 	admins []core.Path
 	alert  func(text string)  // reports to the admins
 	failed func(key any) bool // whether a running interface has failed
-	former *parts             // in force until now
+	// complete returns the words that may be the last one of an admin's chat command.
+	complete func(ctx context.Context, line string) []string
+	former   *parts // in force until now
 }
 
 func (b *Bot) maker(p *parts) maker {
 	return maker{
 		Env: b.env, config: p.Config, log: b.log, data: b.Data, specs: p.Commands.Specs(core.RankBot),
 		admins: b.admins(p.Config), alert: b.alerts.report, failed: b.workers.failed, former: b.InForce(),
+		complete: (&chatCommands{b}).complete,
 	}
 }
 
@@ -341,10 +344,10 @@ func (p *parts) consoleServer() *console.Server {
 	return nil
 }
 
-// Terminal makes a terminal alone. Its arrow keys bring back what users typed in the place.
+// Terminal makes a terminal alone. Its arrow keys bring back what users typed in the place, and Tab completes commands.
 func Terminal(o console.Options, place core.Path) makeInterfaces {
 	return func(m maker) ([]core.Interface, error) {
-		o.History = m.data.typedLines(m.log, place)
+		o.History, o.Complete = m.data.typedLines(m.log, place), m.complete
 		return []core.Interface{console.New(o)}, nil
 	}
 }
@@ -355,7 +358,7 @@ func (b *Bot) Attach(ctx context.Context, o console.Options, place core.Path) er
 	if server == nil {
 		return errors.New("the daemon has a console of its own: talk to it there, or take it out of the configuration")
 	}
-	o.History = b.Data.typedLines(b.log, place)
+	o.History, o.Complete = b.Data.typedLines(b.log, place), (&chatCommands{b}).complete
 	o.Attached = func(place core.Path) { b.Turns.Wake(place) }
 	return server.Attach(ctx, o)
 }

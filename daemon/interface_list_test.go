@@ -13,7 +13,7 @@ import (
 	"synthbot/interfaces/console"
 )
 
-// TestTypedLines: the arrow keys of a terminal bring back what users typed there before.
+// TestTypedLines: the arrow keys of a terminal bring back what users typed there before, and Tab completes commands.
 func TestTypedLines(t *testing.T) {
 	file, place := filepath.Join(t.TempDir(), "config.toml"), core.MustPath("console/main")
 	write(t, file, "[bot]\ndata_dir = \"data\"\n")
@@ -30,6 +30,15 @@ func TestTypedLines(t *testing.T) {
 	l.Look = func(b *Bot) error {
 		if got := b.Data.typedLines(b.log, place)(t.Context()); !slices.Equal(got, []string{"hello", "and again"}) {
 			t.Errorf("the arrow keys bring back %q", got)
+		}
+		for line, want := range map[string]string{
+			"/stat": "/status", "/why c": "console/main", "/say console/": "console/main", "/log core/t": "core/turn", "/log core/turn e": "error",
+			"/persona A": "Aria", "/engine ": "offline default", "/set sco": "scope", "/set scope ": "chat interface unified default",
+			"/set language ": "default", "/activation al": "always", "/id ": "",
+		} {
+			if got := strings.Join((&chatCommands{b}).complete(t.Context(), line), " "); got != want {
+				t.Errorf("%q is completed by %q, want %q", line, got, want)
+			}
 		}
 		return nil
 	}

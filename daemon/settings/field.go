@@ -116,6 +116,16 @@ func Names[T any]() (names []string) {
 	return names
 }
 
+// Values lists the values that /set takes for a setting, as far as they are known.
+func Values[T any](name string) []string {
+	f, err := find(reflect.TypeFor[T](), name)
+	if err != nil {
+		return nil
+	}
+	choices := strings.FieldsFunc(f.tag.Get("oneof"), func(r rune) bool { return r == '|' })
+	return append(choices, Default)
+}
+
 // find returns the setting of that name that commands can change from text.
 func find(t reflect.Type, name string) (f field, err error) {
 	for _, f := range fieldsOf(t) {

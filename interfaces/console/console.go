@@ -44,14 +44,21 @@ type Options struct {
 	Terminal bool   // whether In and Out are a terminal
 	NoColor  bool   // no colours and styles, as with $NO_COLOR
 	Greeting string // Markdown that is shown when a conversation begins on a terminal
-	// History returns what the user wrote before, oldest first, for the arrow keys.
-	// Optional; Listen calls it once.
-	History func(context.Context) []string
+	Editing         // of a line on a terminal
 	// Attached is called when messages can be sent to the place, before any is received.
 	// Optional; a Server calls it.
 	Attached func(place core.Path)
 
 	Now func() time.Time // nil: time.Now
+}
+
+// Editing helps the user to write a line. Its fields are optional.
+type Editing struct {
+	// History returns what the user wrote before, oldest first, for the arrow keys. Listen calls it once.
+	History func(context.Context) []string
+	// Complete returns the words that may be the last one of a line with a chat command, for the
+	// Tab key. It should return soon.
+	Complete func(ctx context.Context, line string) []string
 }
 
 // Console is an interface with one place. Safe for concurrent use; Listen may be called once.

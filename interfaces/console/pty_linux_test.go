@@ -174,8 +174,9 @@ func TestTerminalWrapsLongLines(t *testing.T) {
 }
 
 func TestTerminalHistory(t *testing.T) {
-	s := newSession(t, &bot{reply: func(core.Message) []string { return nil }},
-		Options{History: func(context.Context) []string { return []string{"old", "older\x1b[2J", "older[2J"} }})
+	history := func(context.Context) []string { return []string{"old", "older\x1b[2J", "older[2J"} }
+	silent := func(core.Message) []string { return nil }
+	s := newSession(t, &bot{reply: silent}, Options{Editing: Editing{History: history}})
 	s.Press("new\r")
 	s.Shows("jay> new", "jay>")
 	s.Press("draft\x1b[A")
@@ -186,6 +187,32 @@ func TestTerminalHistory(t *testing.T) {
 	s.Shows("jay> new", "jay> old")
 	s.Press("\x1b[B\x0e\x1b[B\x1b[B")
 	s.Shows("jay> new", "jay> draft")
+	s.Press("\x03\x03")
+	s.ended()
+}
+
+// TestTerminalCompletes: Tab completes a command as far as it is clear, and then shows what it may be.
+func TestTerminalCompletes(t *testing.T) {
+	complete := func(_ context.Context, line string) []string {
+		return map[string][]string{
+			"/": {"/say", "/set", "/status"}, "/s": {"/say", "/set", "/status"}, "/st": {"/status"}, "/status ": nil,
+			"/set ": {"égal", "était"}, "/set é": {"égal", "était"},
+		}[line]
+	}
+	s := newSession(t, &bot{reply: echo}, Options{Editing: Editing{Complete: complete}})
+	s.Press("/\t")
+	s.Shows("jay> /s")
+	s.Press("\t")
+	s.Shows("/say  /set  /status", "jay> /s")
+	s.Press("t\t")
+	s.Shows("/say  /set  /status", "jay> /status")
+	s.cursor(13)
+	s.Press("\t\x03/set \t")
+	s.Shows("/say  /set  /status", "jay> /set é")
+	s.Press("\t")
+	s.Shows("/say  /set  /status", "égal  était", "jay> /set é")
+	s.Press("\x03say\tx\x03/x\t")
+	s.Shows("/say  /set  /status", "égal  était", "jay> /x")
 	s.Press("\x03\x03")
 	s.ended()
 }

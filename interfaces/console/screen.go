@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"synthbot/core/txt"
 )
@@ -32,6 +33,8 @@ type screen struct {
 	sign   string                          // while the bot is thinking
 	head   func(columns, height int) []row // above the line; nil: the sign alone
 	style  func(style, string) string
+	// complete returns the words that may be the last one of a line; nil: none are known.
+	complete func(line string) []string
 
 	mu       sync.Mutex
 	edit     *editor
@@ -94,6 +97,8 @@ func (s *screen) press(keys []key) (lines []string, left bool, err error) {
 		case k.code == enter && strings.TrimSpace(s.edit.text) != "":
 			above += strings.Join(s.layout(false).rows, "\r\n") + "\r\n"
 			lines = append(lines, s.edit.take())
+		case k.code == tab:
+			above += s.completed()
 		case k.code != enter:
 			s.edit.press(k)
 		}
@@ -102,6 +107,44 @@ func (s *screen) press(keys []key) (lines []string, left bool, err error) {
 		return nil, false, nil
 	}
 	return lines, false, s.redraw(above)
+}
+
+// maxWords is how many words are shown that may complete a line.
+const maxWords = 100
+
+// completed completes the last word of a chat command before the cursor as far as it is clear. If it is
+// not, completed returns rows with the words that it may be. s.mu is held.
+func (s *screen) completed() (rows string) {
+	line := s.edit.text[:s.edit.pos]
+	if s.complete == nil || !strings.HasPrefix(line, "/") || strings.Contains(line, "\n") {
+		return ""
+	}
+	words := s.complete(line)
+	if len(words) == 0 {
+		return ""
+	}
+	last := line[strings.LastIndexByte(line, ' ')+1:]
+	common := words[0]
+	for _, word := range words {
+		for !strings.HasPrefix(word, common) {
+			_, size := utf8.DecodeLastRuneInString(common)
+			common = common[:len(common)-size]
+		}
+	}
+	if len(words) == 1 {
+		common += " "
+	}
+	if len(common) > len(last) && strings.HasPrefix(common, last) {
+		s.edit.insert(common[len(last):])
+		return ""
+	}
+	if len(words) > maxWords {
+		words = append(slices.Clone(words[:maxWords]), "…")
+	}
+	for _, r := range wrapRows(strings.Join(words, "  "), s.width(), dim) {
+		rows += s.style(r.style, r.text) + "\r\n"
+	}
+	return rows
 }
 
 // close erases the sign and the line for good.

@@ -75,6 +75,9 @@ func (c *Console) openScreen(ctx context.Context) *screen {
 		out: c.opt.Out, size: c.size, style: c.styled, edit: newEditor(history),
 		prompt: clipColumns(c.opt.User, maxPrompt) + "> ", sign: c.opt.PersonaName + " is thinking",
 	}
+	if c.opt.Complete != nil {
+		s.complete = func(line string) []string { return c.opt.Complete(ctx, line) }
+	}
 	_, _ = io.WriteString(c.opt.Out, markPastes)
 	if c.opt.Greeting != "" {
 		_ = s.print(c.render(c.opt.Greeting, s.width()))
