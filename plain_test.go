@@ -34,13 +34,13 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2810,
-	"daemon":              5988,
+	"daemon":              6023,
 	"interfaces/discord":  5236,
 	"core/engine":         3626,
 	"core/turn":           5266,
 	"core/action":         3940,
 	"interfaces/telegram": 4198,
-	"memory":              8242,
+	"memory":              8248,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -50,6 +50,7 @@ type Tables struct {
 	Plugins    map[string]config.Table `toml:"plugins" doc:"What the bot can do besides talk. Each plugin has a table."`
 	Speech     speech.Config           `toml:"speech" doc:"Voice messages: speech recognition and speech synthesis."`
 	Memory     memory.Config           `toml:"memory" doc:"How long messages and other records are kept."`
+	Store      memory.ServerConfig     `toml:"store" doc:"A database server, instead of a file: see docs/scaling.md. A change applies after a restart."`
 	Admin      Listener                `toml:"admin" doc:"The admin page, on a loopback address. synthbot page prints a link that logs you in."`
 	Metrics    Listener                `toml:"metrics" doc:"Health checks and metrics (/healthz, /readyz, /metrics), on a loopback address."`
 	Log        LogConfig               `toml:"log" doc:"The log, which is written to standard error."`

@@ -202,6 +202,7 @@ func (c *Config) keepFixed(next *Config) (later []string) {
 		key     string
 	}{
 		{c.Bot.DataDir != next.Bot.DataDir, "bot.data_dir"},
+		{c.Store != next.Store, "store"},
 		{c.Metrics != next.Metrics, "metrics.listen"},
 		{c.served().Listen != served.Listen, "plugins.blueprint.serve.listen"},
 		{c.Log.Format != next.Log.Format, "log.format"},
@@ -212,6 +213,7 @@ func (c *Config) keepFixed(next *Config) (later []string) {
 		}
 	}
 	next.Bot.DataDir, next.Metrics, next.Log.Format, next.Admin = c.Bot.DataDir, c.Metrics, c.Log.Format, c.Admin
+	next.Store = c.Store
 	return later
 }
 

@@ -40,6 +40,8 @@ type Life struct {
 // and closes it. Each part is made with the help of those before it.
 func (e *Env) Run(ctx context.Context, l Life) (err error) {
 	b := e.newBot(l)
+	ctx, b.monitor.end = context.WithCancelCause(ctx)
+	defer b.monitor.end(nil)
 
 	// The store: conversations, the journal of turns, memories, and what plugins keep.
 	if err := b.openStore(l); err != nil {
@@ -90,8 +92,13 @@ func (e *Env) Run(ctx context.Context, l Life) (err error) {
 	b.reloads.until(r.intake, l)
 
 	// Stop: interfaces first, then turns, within the grace, and plugins last. Turns that are
-	// cut short continue when the bot starts again.
+	// cut short continue when the bot starts again. A bot whose store another one has taken
+	// over does not finish any.
 	stopServices()
+	cause := context.Cause(ctx)
+	if errors.Is(cause, core.ErrFenced) {
+		return errors.Join(cause, r.stop(0))
+	}
 	return r.stop(l.Grace)
 }
 

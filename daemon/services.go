@@ -127,7 +127,9 @@ type monitor struct {
 	traces   *admin.Traces
 	failures lastFailures // of engines
 	began    time.Time
-	full     atomic.Bool // the disk
+	end      context.CancelCauseFunc // begins to stop the bot
+	full     atomic.Bool             // the disk
+	away     atomic.Bool             // the database's server cannot be reached
 }
 
 // diskFull is called by the store when the disk is full, and when there is room again.
@@ -143,8 +145,25 @@ func (m *monitor) diskFull(full bool) {
 	m.Turns.Retry()
 }
 
-// alive returns nil if turns can run and a write to the store commits. A full disk is not the bot's fault.
+// databaseAway is called by the store when its server cannot be reached, and when it can again.
+// Meanwhile nothing is accepted, so that nothing is lost. Afterwards turns go on at once.
+func (m *monitor) databaseAway(away bool) {
+	m.away.Store(away)
+	if away {
+		const text = "The database cannot be reached. I take in no messages until it can; nothing is lost."
+		m.alerts.set("database", false, text)
+		return
+	}
+	m.alerts.set("database", true, "The database can be reached again, and I go on.")
+	m.Turns.Retry()
+}
+
+// alive returns nil if turns can run and a write to the store commits. A full disk, or a server that is
+// away, is not the bot's fault.
 func (m *monitor) alive(ctx context.Context) error {
+	if m.away.Load() {
+		return nil
+	}
 	if err := m.Turns.Pulse(ctx); !errors.Is(err, core.ErrFull) {
 		return err
 	}

@@ -64,6 +64,12 @@ func (b *Bot) openDatabase(c *Config) (Store, error) {
 			b.monitor.diskFull(full)
 		}
 	}
+	o.OnAway = func(away bool) {
+		if b.InForce().Engines != nil {
+			b.monitor.databaseAway(away)
+		}
+	}
+	o.Server, o.OnFenced = c.Store, b.monitor.end
 	return memory.Open(dir, o)
 }
 

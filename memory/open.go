@@ -61,6 +61,12 @@ type ServerConfig struct {
 	Lease  time.Duration `toml:"lease" default:"10s" min:"2s" max:"5m" doc:"How long after this process was killed or cut off another one may take its place. It must be long enough for a short outage of the network."`
 }
 
+// Probe looks at the server's database for an administrator, each fault with its fix. It changes
+// nothing that stays.
+func (c ServerConfig) Probe(ctx context.Context) ([]core.Finding, error) {
+	return postgres.Probe(ctx, c.URL.Reveal())
+}
+
 // ErrMissing is what Open returns to guests if there is no database.
 var ErrMissing = errors.New("there is no database yet")
 

@@ -26,6 +26,12 @@ func codeOf(err error) string {
 	return ""
 }
 
+// Codes of the server.
+const (
+	serializationFailure = "40001"
+	divisionByZero       = "22012"
+)
+
 // refusals are the codes of a server that refuses to connect, for good.
 var refusals = []string{"28P01", "28000", "3D000", "42501"}
 
@@ -41,7 +47,7 @@ func isAway(err error) bool {
 // paused for too long, or the lease was not renewed in time.
 func isConflict(err error) bool {
 	code := codeOf(err)
-	return code == "40001" || code == "40P01" || code == "25P03" || code == divisionByZero
+	return code == serializationFailure || code == "40P01" || code == "25P03" || code == divisionByZero
 }
 
 // fullError adds core.ErrFull to the error of a full disk.
@@ -80,7 +86,11 @@ func withoutConfig(err error) error {
 	}
 	var connect *pgconn.ConnectError
 	if errors.As(err, &connect) {
-		return connect.Unwrap()
+		err = connect.Unwrap()
+	}
+	if all, ok := err.(interface{ Unwrap() []error }); ok && connect != nil { // of each address and attempt
+		list := all.Unwrap()
+		err = list[len(list)-1]
 	}
 	return err
 }

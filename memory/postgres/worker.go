@@ -36,7 +36,6 @@ const (
 	// checkWorker locks the worker's own row, and fails (divisionByZero) if there is none with a lease.
 	checkWorker = `select 1 / count(*) from ` +
 		`(select id from worker where id = $1 and until > clock_timestamp() for key share) as mine`
-	divisionByZero = "22012"
 )
 
 // worker is this process among those that write to the database. It is safe for concurrent use,

@@ -263,3 +263,93 @@ func TestRoundTrips(t *testing.T) {
 		}
 	}
 }
+
+// TestProbe: an administrator learns what is wrong with a database, and how to correct it.
+func TestProbe(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	conn, err := pgconn.Connect(t.Context(), server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	do := func(sql string) {
+		t.Helper()
+		if _, err := conn.Exec(t.Context(), sql).ReadAll(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := func(url string) string {
+		t.Helper()
+		all, err := Probe(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines strings.Builder
+		for _, f := range all {
+			fmt.Fprintf(&lines, "%s: %s | %s\n", f.What, f.Found, f.Fix)
+		}
+		return lines.String()
+	}
+	want := func(got string, all ...string) {
+		t.Helper()
+		for _, one := range all {
+			if !strings.Contains(got, one) {
+				t.Errorf("no %q in\n%s", one, got)
+			}
+		}
+	}
+	empty := found(server.URL)
+	want(empty, "version 1", "clock: ", "this machine | \n", "rights: tables can be made and used | \n",
+		"durability: fsync is off | turn it on", "standby: none", "log: the server does not log values | \n")
+	if strings.Contains(empty, "worker") || strings.Contains(empty, "isolation") {
+		t.Errorf("without tables:\n%s", empty)
+	}
+	bot := openWith(t, server.URL, Options{Worker: "bot"})
+	want(found(server.URL), "worker: bot runs | \n", "isolation: transactions are serialisable | \n")
+	if err := bot.Close(); err != nil {
+		t.Fatal(err)
+	}
+	left, err := conn.Exec(t.Context(), "select k from kv").ReadAll()
+	if err != nil || len(left[0].Rows) > 0 {
+		t.Errorf("a probe leaves %d pairs, %v", len(left[0].Rows), err)
+	}
+	do("alter database postgres set synchronous_commit = off; alter database postgres set log_statement = 'all'; " +
+		"create role other login; revoke create on schema public from public")
+	worse := found(server.URL)
+	want(worse, "worker: none runs", "log: the server logs statements with their values | set log_parameter_max_length = 0")
+	other := strings.Replace(server.URL, "bot@", "other@", 1)
+	if _, err := Probe(t.Context(), other); err == nil || !strings.Contains(err.Error(), "may not create or use the tables") {
+		t.Error(err)
+	}
+	do("grant select on worker to other")
+	want(found(other), "rights: no tables can be made | grant create")
+	do("grant create on schema public to other")
+	want(found(other), "rights: the tables cannot be used | grant select")
+	if _, err := Probe(t.Context(), server.URL+"&dbname=none"); err == nil || !strings.Contains(err.Error(), "create the database") {
+		t.Error(err)
+	}
+}
+
+// TestProbeJudges: what settings mean that the server of a test cannot have.
+func TestProbeJudges(t *testing.T) {
+	for _, c := range []struct {
+		got  core.Finding
+		well bool
+	}{
+		{judgeSafety([]string{"on", "on"}), true},
+		{judgeSafety([]string{"remote_apply", "on"}), true},
+		{judgeSafety([]string{"off", "on"}), false},
+		{judgeSafety([]string{"on", "off"}), false},
+		{judgeCopies([]string{"0", "0"}), true},
+		{judgeCopies([]string{"2", "0"}), false},
+		{judgeCopies([]string{"2", "1"}), true},
+		{judgeLog([]string{"ddl", "-1", "-1"}), true},
+		{judgeLog([]string{"none", "250", "-1"}), false},
+		{judgeLog([]string{"mod", "-1", "-1"}), false},
+		{judgeLog([]string{"all", "0", "0"}), true},
+	} {
+		if c.got.Found == "" || (c.got.Fix == "") != c.well {
+			t.Errorf("%+v", c.got)
+		}
+	}
+}

@@ -68,9 +68,9 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 	if err != nil {
 		return err
 	}
-	database := "can be opened"
+	database, log := "can be opened", p.Logger(cfg, slog.LevelError)
 	open := func() (daemon.Store, error) {
-		s, err := p.openStore(cfg, false)
+		s, err := p.openStore(cfg, log, false)
 		if errors.Is(err, core.ErrLocked) {
 			database = "is in use by a running synthbot"
 			return daemon.EmptyStore{}, nil
@@ -85,6 +85,9 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 			err = p.inEffect(ctx, b, place, found)
 		} else {
 			p.reportParts(cfg, b.InForce().Engines.Names(), database, found)
+			if err := reportServer(ctx, cfg, found); err != nil {
+				return err
+			}
 			for _, f := range b.NarrowEngines(ctx) {
 				found.add("engine", f)
 			}
@@ -102,7 +105,7 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 		return err
 	}
 	return p.Run(ctx, daemon.Life{
-		Config: cfg, Log: p.Logger(cfg, slog.LevelError), Open: open, Interfaces: daemon.EnabledInterfaces, Look: look,
+		Config: cfg, Log: log, Open: open, Interfaces: daemon.EnabledInterfaces, Look: look,
 	})
 }
 
@@ -118,7 +121,11 @@ func (p *program) reportParts(cfg *daemon.Config, engines []string, database str
 	found.add("configuration", core.Finding{Found: cfg.File})
 	found.add("persona", core.Finding{Found: cfg.Personas.Main.Name})
 	found.add("engines", core.Finding{Found: strings.Join(engines, ", ")})
-	found.add("database", core.Finding{Found: "in " + dir + ", " + database, Fix: dataDirFix(dir), Fatal: true})
+	where := "in " + dir
+	if !cfg.Store.URL.IsZero() {
+		where = "on the server of [store], files beside it " + where
+	}
+	found.add("database", core.Finding{Found: where + ", " + database, Fix: dataDirFix(dir), Fatal: true})
 	for _, e := range cfg.Enabled {
 		found.add("interface", core.Finding{Found: e.Name})
 		warning := e.TokenWarning()
@@ -130,6 +137,18 @@ func (p *program) reportParts(cfg *daemon.Config, engines []string, database str
 	if len(cfg.Enabled) == 0 {
 		found.add("interface", core.Finding{Found: "none is enabled", Fix: "`synthbot run` would refuse to start"})
 	}
+}
+
+// reportServer lists what was found at the server of [store], if there is one.
+func reportServer(ctx context.Context, cfg *daemon.Config, found *findings) error {
+	if cfg.Store.URL.IsZero() {
+		return nil
+	}
+	all, err := cfg.Store.Probe(ctx)
+	for _, f := range all {
+		found.add("database", f)
+	}
+	return err
 }
 
 // dataDirFix says why the data directory cannot be used; "" if it can, or can be made.
@@ -162,16 +181,17 @@ func (p *program) changes(ctx context.Context, b *daemon.Bot, found *findings) e
 			found.add("blueprint", core.Finding{Fix: f.String()})
 		}
 	}
-	if b.Data.DB != nil {
-		return changesInForce(ctx, b, found)
-	}
-	if d, ok := p.daemonAt(); ok {
+	d, running := p.daemonAt()
+	switch {
+	case running:
 		args := []string{"check", "--" + changesFlag, "--format", found.format.String()}
 		err := p.ask(ctx, d, args, p.In, p.Out)
 		if !errors.Is(err, exited(statusDone)) {
 			const text = "the running synthbot does not say what it uses: changes are unknown"
 			found.add("daemon", core.Finding{Fix: text})
 		}
+	case b.Data.DB != nil:
+		return changesInForce(ctx, b, found)
 	}
 	return nil
 }

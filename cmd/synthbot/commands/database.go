@@ -27,14 +27,15 @@ func (p *program) inspect(ctx context.Context, f func(*daemon.Bot) error) error 
 	if err != nil {
 		return err
 	}
+	log := p.Logger(cfg, slog.LevelWarn)
 	return p.Run(ctx, daemon.Life{
-		Config: cfg, Log: p.Logger(cfg, slog.LevelWarn), Interfaces: daemon.InterfacesToLookAt, Look: f,
-		Open: func() (daemon.Store, error) { return p.openStore(cfg, false) },
+		Config: cfg, Log: log, Interfaces: daemon.InterfacesToLookAt, Look: f,
+		Open: func() (daemon.Store, error) { return p.openStore(cfg, log, false) },
 	})
 }
 
 // openStore opens the database. A missing one is made, or else the store is empty.
-func (p *program) openStore(c *daemon.Config, create bool) (daemon.Store, error) {
+func (p *program) openStore(c *daemon.Config, log *slog.Logger, create bool) (daemon.Store, error) {
 	if p.host != nil {
 		return p.host.Data.Store, nil
 	}
@@ -42,13 +43,13 @@ func (p *program) openStore(c *daemon.Config, create bool) (daemon.Store, error)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(dir, memory.FileName)); errors.Is(err, fs.ErrNotExist) && !create {
-		return daemon.EmptyStore{}, nil
-	}
 	o := p.StoreOptions()
-	o.Log = p.Logger(c, slog.LevelWarn)
+	o.Log, o.Server, o.Guest = log, c.Store, !create
 	db, err := memory.Open(dir, o)
-	if err != nil {
+	switch {
+	case errors.Is(err, memory.ErrMissing):
+		return daemon.EmptyStore{}, nil
+	case err != nil:
 		return nil, err
 	}
 	return db, nil
@@ -59,7 +60,7 @@ func (p *program) withStore(create bool, f func(*daemon.Config, daemon.Store) er
 	if err != nil {
 		return err
 	}
-	s, err := p.openStore(cfg, create)
+	s, err := p.openStore(cfg, p.Logger(cfg, slog.LevelWarn), create)
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,10 @@ func (p *program) withStore(create bool, f func(*daemon.Config, daemon.Store) er
 
 func (p *program) noDatabase(c *daemon.Config) error {
 	dir, err := c.DataDir(p.Getenv)
-	if err != nil {
+	switch {
+	case !c.Store.URL.IsZero():
+		return errors.New("there is no database yet on the server of [store]; the first conversation makes it")
+	case err != nil:
 		return err
 	}
 	return fmt.Errorf("there is no database yet in %s; the first conversation makes it", dir)
@@ -209,6 +213,10 @@ func restoreCommand(p *program) *cobra.Command {
 			dir, err := cfg.DataDir(p.Getenv)
 			if err != nil {
 				return err
+			}
+			if !cfg.Store.URL.IsZero() {
+				return daemon.Usagef("restore writes a file, and [store] names a server: restore with another " +
+					"configuration, and give `synthbot store copy --from DIR --to URL`")
 			}
 			if !salvage {
 				return memory.Restore(dir, args[0])

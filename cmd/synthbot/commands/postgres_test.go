@@ -1,0 +1,246 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"synthbot/core/coretest"
+	"synthbot/interfaces/telegram/telegramtest"
+)
+
+// onServer is a folder with the configuration of a bot that stores everything on a server, and is
+// reached on Telegram.
+type onServer struct {
+	*killing
+	url string
+}
+
+const serverLease = 2 * time.Second
+
+func newOnServer(t *testing.T, url string) *onServer {
+	t.Helper()
+	t.Setenv("DATABASE_URL", url)
+	k := newKilling(t, echo(t))
+	text, err := os.ReadFile(k.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := fmt.Sprintf("[store]\nurl = \"env:DATABASE_URL\"\nworker = \"first\"\nlease = %q\n", serverLease.String())
+	write(t, k.file, string(text)+table)
+	return &onServer{k, url}
+}
+
+// command runs a command in a process of its own and returns what it prints, and its error.
+func (s *onServer) command(args ...string) (out, errs string, err error) {
+	s.Helper()
+	c := itself(s, append(args, "-c", s.file)...)
+	var all, wrong strings.Builder
+	c.Stdout, c.Stderr = &all, &wrong
+	err = c.Run()
+	return all.String(), wrong.String(), err
+}
+
+// prints runs a command that must succeed, and print some texts.
+func (s *onServer) prints(want string, args ...string) {
+	s.Helper()
+	out, errs, err := s.command(args...)
+	if err != nil || !strings.Contains(out, want) {
+		s.Errorf("%q: no %q in %s%s, %v", args, want, out, errs, err)
+	}
+}
+
+// fails runs a command that must fail with a text, and not print any secret.
+func (s *onServer) fails(want string, args ...string) {
+	s.Helper()
+	out, errs, err := s.command(args...)
+	if err == nil || !strings.Contains(errs, want) || strings.Contains(out+errs, "SECRET") {
+		s.Errorf("%q: no %q in %s%s, %v", args, want, out, errs, err)
+	}
+}
+
+// run starts the bot.
+func (s *onServer) run() *exec.Cmd {
+	s.Helper()
+	c := itself(s, "run", "-c", s.file)
+	c.Stdout, c.Stderr = s.log, s.log
+	if err := c.Start(); err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() }) // it may have ended
+	return c
+}
+
+// stop ends the bot in order.
+func (s *onServer) stop(c *exec.Cmd) {
+	s.Helper()
+	if err := errors.Join(c.Process.Signal(syscall.SIGTERM), c.Wait()); err != nil {
+		s.Errorf("the bot: %v\n%s", err, s.tail())
+	}
+}
+
+// say lets people say m0 to m(n-1), from the given one on, and waits for the answers.
+func (s *onServer) say(from, n int) {
+	s.Helper()
+	for i := from; i < n; i++ {
+		person := int64(1000 + i%killChats)
+		s.platform.Say(person, person, telegramtest.Saying{Text: fmt.Sprintf("m%d", i)})
+	}
+	s.answered(n)
+}
+
+func (s *onServer) answered(n int) {
+	s.Helper()
+	s.patiently("messages are not answered", 20*time.Millisecond, func() int { return len(unanswered(s.platform, n)) })
+}
+
+// until waits for what the log of the bot says.
+func (s *onServer) until(want string) {
+	s.Helper()
+	until(s, func() bool {
+		raw, err := os.ReadFile(s.log.Name())
+		return err == nil && strings.Contains(string(raw), want)
+	})
+}
+
+// TestOnPostgres takes the program itself through its life on a server: the first answer, SIGKILL,
+// a restart, commands beside the bot and without it, a backup that is restored as a file, and
+// somebody who is forgotten.
+func TestOnPostgres(t *testing.T) {
+	s := newOnServer(t, coretest.StartPostgres(t).URL)
+	s.fails("no database yet on the server", "memory", "export")
+	s.prints("will be made", "check")
+	bot := s.run()
+	s.say(0, 1)
+	if err := bot.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = bot.Wait()
+	killed := time.Now()
+	s.prints("m0", "history", "telegram/1000")
+	bot = s.run()
+	s.say(1, 2)
+	t.Logf("the first answer came %v after SIGKILL; the lease is %v", time.Since(killed), serverLease)
+
+	s.prints("first runs", "check")
+	s.prints("m0", "history", "telegram/1000")
+	dir := filepath.Dir(s.file)
+	socket := filepath.Join(dir, "data", "synthbot.sock")
+	if err := os.Rename(socket, socket+".away"); err != nil { // as on another machine
+		t.Fatal(err)
+	}
+	s.prints("m0", "history", "telegram/1000")
+	s.prints("m1", "memory", "export")
+	s.fails(`worker "first" runs with it; give this command where that bot runs`, "memory", "forget", "telegram/1001")
+	s.fails(`worker "first" runs with it, and more than one worker is not supported yet`, "run")
+	if err := os.Rename(socket+".away", socket); err != nil {
+		t.Fatal(err)
+	}
+
+	backup := filepath.Join(dir, "backup.db")
+	s.prints("", "backup", backup)
+	s.platform.Say(1000, 1000, telegramtest.Saying{Text: "/forgetme yes"})
+	until(t, func() bool {
+		out, _, err := s.command("history", "telegram/1000")
+		return err == nil && !strings.Contains(out, "m0")
+	})
+	s.stop(bot)
+	if out, _, err := s.command("memory", "export"); err != nil || strings.Contains(out, `"m0"`) || !strings.Contains(out, "m1") {
+		t.Errorf("after /forgetme: %s, %v", out, err)
+	}
+	s.prints("erased: ", "memory", "forget", "telegram/1001") // nobody runs
+	s.fails("restore writes a file", "restore", backup)
+
+	home := filepath.Join(dir, "home")
+	file := filepath.Join(dir, "file.toml")
+	write(t, file, fmt.Sprintf("[bot]\ndata_dir = %q\n", home))
+	s.file = file
+	s.prints("", "restore", backup)
+	s.prints("m0", "history", "telegram/1000")
+	s.prints("m0", "memory", "export")
+}
+
+// TestDatabaseGoes: the server is away for longer than the lease while people write. Nothing is
+// lost, and all goes on by itself, with an alert in the log.
+func TestDatabaseGoes(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	s := newOnServer(t, server.URL)
+	bot := s.run()
+	s.say(0, 3)
+	server.Crash()
+	for i := 3; i < 6; i++ {
+		s.platform.Say(int64(1000+i), int64(1000+i), telegramtest.Saying{Text: fmt.Sprintf("m%d", i)})
+	}
+	s.until("I take in no messages until it can")
+	if n := len(unanswered(s.platform, 6)); n != 3 {
+		t.Errorf("%d of 3 are unanswered without a database", n)
+	}
+	server.Start()
+	back := time.Now()
+	s.answered(6)
+	t.Logf("all were answered %v after the server came back", time.Since(back))
+	s.until("can be reached again, and I go on")
+	s.stop(bot)
+}
+
+// TestTakenOver: a bot that was stopped for longer than its lease ends with an error when another
+// one has taken its place, which answers meanwhile.
+func TestTakenOver(t *testing.T) {
+	s := newOnServer(t, coretest.StartPostgres(t).URL)
+	former := s.run()
+	s.say(0, 1)
+	if err := former.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	next := s.run()
+	s.say(1, 2)
+	if err := former.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	err := former.Wait()
+	if status, ok := errors.AsType[*exec.ExitError](err); !ok || status.ExitCode() != statusFailed {
+		t.Errorf("the former one ends with %v", err)
+	}
+	s.until("another process has taken the store over")
+	s.say(2, 3)
+	s.stop(next)
+}
+
+// TestServerErrors: what is wrong at the start is one clear line, without the password.
+func TestServerErrors(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	_, host, _ := strings.Cut(server.URL, "?")
+	for url, want := range map[string]string{
+		"postgres://guarded:SECRET@/postgres?" + host: "user or password",
+		"postgres://bot:SECRET@/none?" + host:         "create the database",
+		"postgres://bot:SECRET@127.0.0.1:1/postgres":  "start it, or correct the URL",
+		"mysql://bot:SECRET@localhost/x":              "cannot be read",
+	} {
+		s := newOnServer(t, url)
+		for _, command := range []string{"run", "check", "history"} {
+			s.fails(want, command)
+			if _, errs, _ := s.command(command); strings.Count(errs, "synthbot: ") != 1 {
+				t.Errorf("%s says more than one line: %s", command, errs)
+			}
+		}
+	}
+}
+
+// TestStoreAfterRestart: a reload says that another server is used after a restart only.
+func TestStoreAfterRestart(t *testing.T) {
+	d := startDaemon(t, withTerminal)
+	d.tells("READY=1")
+	d.write(withTerminal + "[store]\nurl = \"postgres://bot:SECRET@/x\"\n")
+	status, out, errs := d.command("", "reload")
+	if status != statusDone || !strings.Contains(out, "after a restart only: store") || strings.Contains(out+errs, "SECRET") {
+		t.Errorf("%d, %q, %q", status, out, errs)
+	}
+	d.stop()
+	<-d.status
+}

@@ -1,0 +1,222 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"synthbot/core"
+)
+
+// maxClockDifference is how far the clocks of both machines may be apart.
+const maxClockDifference = 2 * time.Second
+
+// What a probe asks for. The results are texts.
+const (
+	askServer = `select current_setting('server_version'), (extract(epoch from clock_timestamp()) * 1000)::bigint`
+	askSafety = `select current_setting('synchronous_commit'), current_setting('fsync')`
+	askCopies = `select count(*), count(*) filter (where sync_state in ('sync', 'quorum')) ` +
+		`from pg_stat_replication where sync_state is not null`
+	askLog = `select current_setting('log_statement'), current_setting('log_min_duration_statement'), ` +
+		`coalesce(current_setting('log_parameter_max_length', true), '-1')`
+	askSchema = `select coalesce(has_schema_privilege(current_schema(), 'create'), false)`
+	askTables = `select bool_and(has_table_privilege(t, p)) ` +
+		`from unnest(array['kv', 'worker']) t, unnest(array['select', 'insert', 'update', 'delete']) p`
+	askWorkers = `select name from worker where until > clock_timestamp() limit 1`
+)
+
+// Probe looks at the database of a URL for an administrator, each fault with its fix. It changes
+// nothing that stays. Its error is that of Open.
+func Probe(ctx context.Context, url string) ([]core.Finding, error) {
+	db, err := newDB(url, Options{Guest: true})
+	if err != nil {
+		return nil, err
+	}
+	defer db.pool.close()
+	made, err := db.inspect(ctx)
+	if err != nil {
+		return nil, db.openError(err)
+	}
+	conn, _, err := db.pool.take(ctx)
+	if err != nil {
+		return nil, db.openError(err)
+	}
+	defer db.pool.put(conn)
+	p := &probe{db: db, conn: conn, made: made}
+	p.server(ctx)
+	p.rights(ctx)
+	p.judge(ctx, "durability", askSafety, judgeSafety)
+	p.judge(ctx, "standby", askCopies, judgeCopies)
+	p.judge(ctx, "log", askLog, judgeLog)
+	if made {
+		p.workers(ctx)
+		p.isolation(ctx)
+	}
+	return p.found, nil
+}
+
+// probe collects what was found.
+type probe struct {
+	db    *DB
+	conn  *pgconn.PgConn
+	made  bool // the tables
+	found []core.Finding
+}
+
+func (p *probe) add(what, found, fix string) {
+	p.found = append(p.found, core.Finding{What: what, Found: found, Fix: fix})
+}
+
+// ask returns the first row of a query; nil if there is none. A server that cannot answer it is
+// not at fault, but for what.
+func (p *probe) ask(ctx context.Context, what, sql string) (row []string) {
+	all, err := p.conn.Exec(ctx, sql).ReadAll()
+	if err != nil {
+		p.add(what, "unknown", fmt.Sprintf("the server does not say: %v", withoutConfig(err)))
+		return nil
+	}
+	if len(all) == 0 || len(all[0].Rows) == 0 {
+		return nil
+	}
+	for _, value := range all[0].Rows[0] {
+		row = append(row, string(value))
+	}
+	return row
+}
+
+// judge adds what a query's first row means.
+func (p *probe) judge(ctx context.Context, what, sql string, judge func(row []string) core.Finding) {
+	row := p.ask(ctx, what, sql)
+	if row != nil {
+		f := judge(row)
+		p.add(what, f.Found, f.Fix)
+	}
+}
+
+func (p *probe) server(ctx context.Context) {
+	before := time.Now()
+	row := p.ask(ctx, "server", askServer)
+	if row == nil {
+		return
+	}
+	p.add("server", p.db.name+", version "+row[0], "")
+	took := time.Since(before)
+	there, err := strconv.ParseInt(row[1], 10, 64)
+	apart := time.UnixMilli(there).Sub(before.Add(took / 2)).Abs()
+	fix := ""
+	if err != nil || apart > maxClockDifference+took {
+		fix = "set both clocks by NTP: users see the times of this machine, and the server measures leases"
+	}
+	p.add("clock", fmt.Sprintf("%v from that of this machine", apart.Round(time.Millisecond)), fix)
+}
+
+func (p *probe) rights(ctx context.Context) {
+	schema := p.ask(ctx, "rights", askSchema)
+	tables := []string{"t"}
+	if p.made {
+		tables = p.ask(ctx, "rights", askTables)
+	}
+	switch {
+	case schema == nil || tables == nil:
+	case schema[0] != "t":
+		p.found = append(p.found, core.Finding{What: "rights", Found: "no tables can be made", Fatal: true,
+			Fix: "grant create and usage on the schema to this user, or correct search_path"})
+	case tables[0] != "t":
+		p.found = append(p.found, core.Finding{What: "rights", Found: "the tables cannot be used", Fatal: true,
+			Fix: "grant select, insert, update, delete on kv, worker to this user, or let them own both"})
+	default:
+		p.add("rights", "tables can be made and used", "")
+	}
+}
+
+// judgeSafety judges the answer to askSafety.
+func judgeSafety(row []string) core.Finding {
+	switch {
+	case row[1] != "on":
+		return core.Finding{Found: "fsync is " + row[1],
+			Fix: "turn it on: a crash of the machine may damage the whole database"}
+	case row[0] == "off":
+		return core.Finding{Found: "synchronous_commit is off",
+			Fix: "turn it on for this database or user: a crash loses messages that were acknowledged"}
+	}
+	return core.Finding{Found: "synchronous_commit is " + row[0]}
+}
+
+// judgeCopies judges the answer to askCopies.
+func judgeCopies(row []string) core.Finding {
+	switch {
+	case row[0] == "0":
+		return core.Finding{Found: "none that this user can see"}
+	case row[1] == "0":
+		return core.Finding{Found: row[0] + ", none of them synchronous", Fix: "set synchronous_standby_names: " +
+			"if one of them takes over, messages that were acknowledged may be lost"}
+	}
+	return core.Finding{Found: row[1] + " synchronous of " + row[0]}
+}
+
+// judgeLog judges the answer to askLog.
+func judgeLog(row []string) core.Finding {
+	all := row[0] == "all" || row[0] == "mod" || row[1] != "-1"
+	if all && row[2] != "0" {
+		return core.Finding{Found: "the server logs statements with their values",
+			Fix: "set log_parameter_max_length = 0, or log fewer statements: else its log holds what users write"}
+	}
+	return core.Finding{Found: "the server does not log values"}
+}
+
+func (p *probe) workers(ctx context.Context) {
+	found := "none runs"
+	row := p.ask(ctx, "worker", askWorkers)
+	if row != nil {
+		found = row[0] + " runs"
+	}
+	p.add("worker", found, "")
+}
+
+func (p *probe) isolation(ctx context.Context) {
+	err := p.skew(ctx)
+	switch {
+	case codeOf(err) == serializationFailure:
+		p.add("isolation", "transactions are serialisable", "")
+	case err == nil:
+		p.found = append(p.found, core.Finding{
+			What: "isolation", Found: "transactions are not serialisable", Fatal: true,
+			Fix: "use PostgreSQL itself, or a service that offers this level; a pooler must be in transaction mode",
+		})
+	default:
+		p.add("isolation", "unknown", fmt.Sprintf("it cannot be tried: %v", withoutConfig(err)))
+	}
+}
+
+// skew runs two transactions, each of which reads what the other one writes, and deletes what they
+// wrote. It returns an error if not both can commit.
+func (p *probe) skew(ctx context.Context) (err error) {
+	other, _, err := p.db.pool.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.db.pool.put(other)
+	keys := [][]byte{append([]byte{markers}, rand.Text()...), append([]byte{markers}, rand.Text()...)}
+	remove := statement{deleteAll, [][]byte{list(keys)}, []uint32{oidBytesList}}
+	defer func() {
+		_, failed := send(ctx, p.conn, []statement{remove})
+		err = errors.Join(err, failed)
+	}()
+	conns := []*pgconn.PgConn{p.conn, other}
+	for i, conn := range conns {
+		look := statement{"select v from kv where k = $1", [][]byte{keys[1-i]}, []uint32{oidBytes}}
+		add := statement{"insert into kv values ($1, '')", [][]byte{keys[i]}, []uint32{oidBytes}}
+		_, failed := send(ctx, conn, []statement{{sql: beginWrite}, look, add})
+		err = errors.Join(err, failed)
+	}
+	for _, conn := range conns {
+		_, failed := send(ctx, conn, []statement{{sql: "commit"}})
+		err = errors.Join(err, failed)
+	}
+	return err
+}
