@@ -197,7 +197,7 @@ func (a *alerts) engineHealth(name string, h engine.Health) {
 // announcing is an inbox that reports when the bot is added to a group.
 type announcing struct {
 	core.Inbox
-	alerts *alerts
+	bot *Bot
 }
 
 func (a announcing) Receive(ctx context.Context, events ...core.Event) error {
@@ -212,7 +212,7 @@ func (a announcing) Receive(ctx context.Context, events ...core.Event) error {
 				by = " by " + by
 			}
 			const text = "I was added to the group %s%s. To keep me out of it, add it to access.deny."
-			a.alerts.report(fmt.Sprintf(text, e.Message.Path, by))
+			a.bot.alerts.report(fmt.Sprintf(text, host{a.bot}.named(ctx, e.Message.Path), by))
 		}
 	}
 	return nil

@@ -158,7 +158,19 @@ const maxShownName = 60
 
 // names returns what places and users are called, for admins. Paths without a name are left out.
 func (b host) names(ctx context.Context, paths ...core.Path) map[core.Path]string {
-	p := b.InForce()
+	var names map[core.Path]string
+	err := b.Data.View(ctx, func(v core.View) (err error) {
+		names, err = b.InForce().Names(v, paths...)
+		return err
+	})
+	if err != nil {
+		b.log.Warn("names not found", "err", err)
+	}
+	return names
+}
+
+// Names returns what places and users are called, for admins. Paths without a name are left out.
+func (p *parts) Names(v core.View, paths ...core.Path) (map[core.Path]string, error) {
 	known := func(path core.Path) string {
 		n, ok := p.at(path).(core.Namer)
 		if !ok {
@@ -166,18 +178,11 @@ func (b host) names(ctx context.Context, paths ...core.Path) map[core.Path]strin
 		}
 		return n.NameOf(path)
 	}
-	var names map[core.Path]string
-	err := b.Data.View(ctx, func(v core.View) (err error) {
-		names, err = users.Directory{Known: known}.Of(v, paths...)
-		return err
-	})
-	if err != nil {
-		b.log.Warn("names not found", "err", err)
-	}
+	names, err := users.Directory{Known: known}.Of(v, paths...)
 	for path, name := range names {
 		names[path] = txt.ClipLine(name, maxShownName)
 	}
-	return names
+	return names, err
 }
 
 // named returns a path behind the name of its place or user, if it has one.

@@ -185,7 +185,7 @@ func (p *Plugin) tell(ctx context.Context, c core.Call, n notice) (core.Result, 
 		if c.Author.ID == "" {
 			who = "nobody in particular, in " + who
 		} else if err == nil {
-			who = person.String() + " in " + who
+			who = c.Author.Name + " (" + person.String() + ") in " + who
 		}
 		p.h.Messenger.NotifyAdmins(text + "\n(for " + who + ")")
 		return core.Result{}, nil

@@ -82,6 +82,12 @@ func TestClaim(t *testing.T) {
 	says(3000, "hello")
 	last(3000, 1, "I don't know you yet")
 	stop()
+	if status, out, errs := typed(t, "", "history", "-c", file); status != statusDone || !strings.Contains(out, "\nP1000  telegram/1000  ") {
+		t.Errorf("history: %d, %s%s", status, out, errs)
+	}
+	if _, out, _ := typed(t, "", "history", "-c", file, "--format", "json"); !strings.Contains(out, `{"name":"P1000","path":"telegram/1000",`) {
+		t.Errorf("history in JSON: %s", out)
+	}
 	for _, who := range []int64{2000, 3000} {
 		if n := len(platform.Messages(who)); n != 1 {
 			t.Errorf("%d was told %d things", who, n)

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/txt"
+	"synthbot/core/users"
 	"synthbot/daemon"
 	"synthbot/memory"
 )
@@ -38,8 +40,14 @@ func historyCommand(p *program) *cobra.Command {
 				if err == nil && len(entries) == 0 {
 					fmt.Fprintf(p.Err, "nothing was said in %s; `synthbot history` lists the conversations\n", root)
 				}
+				var paths []core.Path
 				for i := range entries {
-					err = errors.Join(err, printEntry(p.Out, &entries[i], root, *how))
+					paths = append(paths, entries[i].Message.Path)
+				}
+				names, wrong := p.names(v, paths)
+				err = errors.Join(err, wrong)
+				for i := range entries {
+					err = errors.Join(err, printEntry(p.Out, &entries[i], root, names, *how))
 				}
 				return err
 			})
@@ -53,10 +61,19 @@ func historyCommand(p *program) *cobra.Command {
 
 // placeLine is a conversation in JSON.
 type placeLine struct {
+	Name    string    `json:"name,omitempty"`
 	Path    core.Path `json:"path"`
 	Entries uint64    `json:"entries"`
 	Last    time.Time `json:"last"`
 	Private bool      `json:"private"`
+}
+
+// names returns what places are called: by the interfaces of the running bot, or by what was written there.
+func (p *program) names(v core.View, places []core.Path) (map[core.Path]string, error) {
+	if p.host != nil {
+		return p.host.InForce().Names(v, places...)
+	}
+	return users.Directory{}.Of(v, places...)
 }
 
 func (p *program) printPlaces(ctx context.Context, how format) error {
@@ -65,22 +82,33 @@ func (p *program) printPlaces(ctx context.Context, how format) error {
 		if err != nil {
 			return err
 		}
+		paths := make([]core.Path, len(heads))
+		for i, h := range heads {
+			paths[i] = h.Path
+		}
+		names, err := p.names(v, paths)
+		if err != nil {
+			return err
+		}
 		w := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
 		if how == formatText {
-			fmt.Fprintln(w, "PLACE\tENTRIES\tLAST")
+			fmt.Fprintln(w, "NAME\tPLACE\tENTRIES\tLAST")
 		}
 		for _, h := range heads {
 			if how == formatJSON {
-				err = errors.Join(err, printJSON(w, placeLine{h.Path, h.Count, h.Time, h.Private}))
+				err = errors.Join(err, printJSON(w, placeLine{names[h.Path], h.Path, h.Count, h.Time, h.Private}))
 				continue
 			}
-			fmt.Fprintf(w, "%s\t%d\t%s\n", h.Path, h.Count, h.Time.Format(time.DateTime))
+			name := cmp.Or(txt.Line(names[h.Path]), "–")
+			fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", name, h.Path, h.Count, h.Time.Format(time.DateTime))
 		}
 		return errors.Join(err, w.Flush())
 	})
 }
 
-func printEntry(out io.Writer, e *core.Entry, root core.Path, how format) error {
+func printEntry(
+	out io.Writer, e *core.Entry, root core.Path, names map[core.Path]string, how format,
+) error {
 	if how == formatJSON {
 		return printJSON(out, e)
 	}
@@ -89,7 +117,7 @@ func printEntry(out io.Writer, e *core.Entry, root core.Path, how format) error 
 	}
 	where, text := "", e.Message.Transcript()
 	if e.Message.Path != root {
-		where = e.Message.Path.String() + "  "
+		where = strings.TrimSpace(txt.Line(names[e.Message.Path])+" ("+e.Message.Path.String()+")") + "  "
 	}
 	if e.Deleted {
 		text = "(deleted)"
