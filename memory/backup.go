@@ -80,9 +80,24 @@ var ErrNotEmpty = errors.New("there is a database already")
 // Restore checks a backup from end to end and puts it into dir, which must not hold a
 // database.
 func Restore(dir, backup string) error {
+	return placeFile(dir, func(trial string) error {
+		err := bolt.CheckPages(backup)
+		if err == nil {
+			err = bolt.Rewrite(filepath.Join(trial, FileName), backup)
+		}
+		if err == nil {
+			err = checkCopy(trial, backup)
+		}
+		return err
+	})
+}
+
+// placeFile puts the file that write writes into a trial folder into dir, which must not hold a
+// database.
+func placeFile(dir string, write func(trial string) error) error {
 	target := filepath.Join(dir, FileName)
 	if _, err := os.Lstat(target); err == nil {
-		return fmt.Errorf("%s: %w: move it away, or restore into another directory", target, ErrNotEmpty)
+		return fmt.Errorf("%s: %w: move it away, or choose another directory", target, ErrNotEmpty)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return bolt.OpenError(dir, err)
@@ -91,17 +106,10 @@ func Restore(dir, backup string) error {
 	if err != nil {
 		return bolt.OpenError(dir, err)
 	}
-	copied := filepath.Join(trial, FileName)
-	err = bolt.CheckPages(backup)
-	if err == nil {
-		err = bolt.Rewrite(copied, backup)
-	}
-	if err == nil {
-		err = checkCopy(trial, backup)
-	}
+	err = write(trial)
 	if err == nil {
 		// A link fails where a rename would replace what appeared meanwhile.
-		err = os.Link(copied, target)
+		err = os.Link(filepath.Join(trial, FileName), target)
 	}
 	return errors.Join(err, os.RemoveAll(trial), bolt.SyncDir(dir))
 }

@@ -244,3 +244,71 @@ func TestStoreAfterRestart(t *testing.T) {
 	d.stop()
 	<-d.status
 }
+
+// TestStoreCopy: everything moves to a server and back, the same to the last bit, and the bot goes
+// on with what it knew. What must not be copied is refused, without any password.
+func TestStoreCopy(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	s := newOnServer(t, server.URL)
+	config, err := os.ReadFile(s.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	onFile, _, _ := strings.Cut(string(config), "[store]")
+	write(t, s.file, onFile)
+	dir := filepath.Dir(s.file)
+	data, back := filepath.Join(dir, "data"), filepath.Join(dir, "back")
+	bot := s.run()
+	s.say(0, 3)
+	copies := func(from, to string) (string, error) {
+		t.Helper()
+		c := itself(t, "store", "copy", "--from", from, "--to", to)
+		var out strings.Builder
+		c.Stdout, c.Stderr = &out, &out
+		err := c.Run()
+		if strings.Contains(out.String(), "SECRET") {
+			t.Errorf("it prints a secret: %s", &out)
+		}
+		return out.String(), err
+	}
+	refused := func(want, from, to string) {
+		t.Helper()
+		if out, err := copies(from, to); err == nil || !strings.Contains(out, want) {
+			t.Errorf("from %s to %s: no %q in %s, %v", from, to, want, out, err)
+		}
+	}
+	copied := func(from, to string) string {
+		t.Helper()
+		out, err := copies(from, to)
+		if err != nil || !strings.Contains(out, "\nlog ") {
+			t.Fatalf("from %s to %s: %s, %v", from, to, out, err)
+		}
+		return out
+	}
+	refused("the store is in use", data, "env:DATABASE_URL")
+	s.stop(bot)
+	refused("name a data directory", data, "")
+	refused("$NONE is not set", data, "env:NONE")
+	refused("no such file", filepath.Join(dir, "none"), "env:DATABASE_URL")
+	refused("start it, or correct the URL", data, "postgres://bot:SECRET@127.0.0.1:1/postgres")
+	there := copied(data, "env:DATABASE_URL")
+	refused("there is a database already", data, "env:DATABASE_URL")
+	refused("there is a database already", "env:DATABASE_URL", data)
+	if again := copied("env:DATABASE_URL", back); again != there {
+		t.Errorf("there:\n%s\nand back:\n%s", there, again)
+	}
+
+	write(t, s.file, string(config))
+	bot = s.run()
+	s.say(3, 5)
+	refused(`worker "first" runs with it`, "env:DATABASE_URL", filepath.Join(dir, "other"))
+	s.prints("m0", "history", "telegram/1000")
+	s.stop(bot)
+	moved := filepath.Join(dir, "moved")
+	copied("env:DATABASE_URL", moved)
+	write(t, s.file, strings.Replace(onFile, `"data"`, fmt.Sprintf("%q", moved), 1))
+	s.prints("m4", "history", "telegram/1004")
+	bot = s.run()
+	s.say(5, 6)
+	s.stop(bot)
+}

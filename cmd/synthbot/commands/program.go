@@ -116,8 +116,9 @@ func (p *program) root() *cobra.Command {
 	root.SetErr(p.Err)
 	for _, command := range []func(*program) *cobra.Command{
 		runCommand, chatCommand, checkCommand, actionsCommand, promptCommand, historyCommand, usageCommand,
-		memoryCommand, knowledgeCommand, backupCommand, restoreCommand, versionCommand, reloadCommand, mcpCommand,
-		pageCommand, pairCommand, logCommand, pdfTextCommand, manualCommand, initCommand, serviceCommand,
+		memoryCommand, knowledgeCommand, backupCommand, restoreCommand, storeCommand, versionCommand,
+		reloadCommand, mcpCommand, pageCommand, pairCommand, logCommand, pdfTextCommand, manualCommand,
+		initCommand, serviceCommand,
 	} {
 		root.AddCommand(command(p))
 	}

@@ -1,0 +1,158 @@
+package memory
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+
+	"synthbot/core"
+	"synthbot/memory/bolt"
+	"synthbot/memory/kv"
+	"synthbot/memory/postgres"
+)
+
+// Location is where everything is stored: on a server, or in the file of a data directory.
+type Location struct {
+	URL core.Secret // see ServerConfig; empty: Dir is meant
+	Dir string
+}
+
+// BucketSum is how many pairs a bucket has, and the SHA-256 of its counter and of its keys and values in
+// their order.
+type BucketSum struct {
+	Bucket string
+	Pairs  int
+	Sum    [sha256.Size]byte
+}
+
+// Copy copies everything from one location to another, which must be empty, reads it back and compares
+// it. Nobody may use either of them: the error may wrap core.ErrLocked. progress is called again and
+// again with a bucket and how many of its pairs were copied. A copy that was cut short is not a
+// database: no bot opens it.
+func Copy(
+	ctx context.Context, from, to Location, progress func(bucket string, pairs int),
+) (sums []BucketSum, err error) {
+	source, err := from.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	copyInto := func(target kv.Engine) (err error) {
+		sums, err = copyVerified(ctx, target, source, progress)
+		return err
+	}
+	if to.URL.IsZero() {
+		err = placeFile(to.Dir, func(trial string) error {
+			o := bolt.Options{Scattered: []string{bucketPassageWords}}
+			file, err := bolt.Open(filepath.Join(trial, FileName), o)
+			if err != nil {
+				return err
+			}
+			return errors.Join(copyInto(file), file.Close())
+		})
+		return sums, err
+	}
+	server, err := to.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(copyInto(server), server.Close())
+	return sums, err
+}
+
+// open opens what is there, and what is not there only on a server.
+func (l Location) open(ctx context.Context) (kv.Engine, error) {
+	if !l.URL.IsZero() {
+		return postgres.Open(ctx, l.URL.Reveal(), postgres.Options{})
+	}
+	file := filepath.Join(l.Dir, FileName)
+	if _, err := os.Stat(file); err != nil {
+		return nil, bolt.FileError(file, err)
+	}
+	return bolt.Open(file, bolt.Options{Scattered: []string{bucketPassageWords}})
+}
+
+// copyVerified copies all buckets into an empty engine and compares both.
+func copyVerified(
+	ctx context.Context, to, from kv.Engine, progress func(bucket string, pairs int),
+) (sums []BucketSum, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	e := &engine{log: slog.New(slog.DiscardHandler)}
+	err = e.guard(func() error {
+		before, err := sumsOf(ctx, to)
+		if err == nil && len(before) > 0 {
+			err = fmt.Errorf("the target: %w, or a copy of one that was cut short: "+
+				"choose another one, or delete what is there", ErrNotEmpty)
+		}
+		if err != nil {
+			return err
+		}
+		source, err := from.Begin(ctx)
+		if err != nil {
+			return err
+		}
+		defer source.End()
+		if source.Bucket(bucketMeta) == nil {
+			return fmt.Errorf("the source: %w", errForeign)
+		}
+		return kv.Copy(to, metaLast{source}, progress)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var copied []BucketSum
+	err = e.guard(func() (err error) {
+		sums, err = sumsOf(ctx, from)
+		if err == nil {
+			copied, err = sumsOf(ctx, to)
+		}
+		return err
+	})
+	if err == nil && !slices.Equal(sums, copied) {
+		err = fmt.Errorf("%w: the copy differs from the original", core.ErrDamaged)
+	}
+	return sums, err
+}
+
+// metaLast is a transaction whose meta bucket comes last: without it, nothing is a database.
+type metaLast struct{ kv.Tx }
+
+func (t metaLast) Buckets() []string {
+	names := slices.DeleteFunc(t.Tx.Buckets(), func(name string) bool { return name == bucketMeta })
+	return append(names, bucketMeta)
+}
+
+// sumsOf returns the sums of all buckets.
+func sumsOf(ctx context.Context, from kv.Engine) (sums []BucketSum, err error) {
+	v, err := from.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer v.End()
+	for _, name := range v.Buckets() {
+		b, h := v.Bucket(name), sha256.New()
+		sum := BucketSum{Bucket: name}
+		addLength(h, b.Sequence())
+		c := b.Cursor(nil, nil)
+		for k, value := c.Seek(nil); k != nil; k, value = c.Next() {
+			for _, part := range [][]byte{k, value} {
+				addLength(h, uint64(len(part)))
+				h.Write(part)
+			}
+			sum.Pairs++
+		}
+		h.Sum(sum.Sum[:0])
+		sums = append(sums, sum)
+	}
+	return sums, nil
+}
+
+func addLength(h hash.Hash, n uint64) { h.Write(binary.BigEndian.AppendUint64(nil, n)) }
