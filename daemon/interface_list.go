@@ -292,12 +292,15 @@ func (m maker) make(d driver, name string, own any) (_ core.Interface, err error
 }
 
 // unchanged returns the former interface if it was made for an equal table, the same
-// commands and the same admins, and runs; else nil.
+// commands and the same admins, and runs; else nil. One that is fixed depends on its table alone.
 func (m *maker) unchanged(e enabled) core.Interface {
+	isKnown := func() bool {
+		return reflect.DeepEqual(m.former.Commands.Specs(core.RankBot), m.specs) &&
+			slices.Equal(m.former.Config.Bot.Admins, m.config.Bot.Admins)
+	}
 	for k, was := range m.former.Config.Enabled {
 		if was.Name == e.Name && was.kind == e.kind && reflect.DeepEqual(was.Own, e.Own) &&
-			reflect.DeepEqual(m.former.Commands.Specs(core.RankBot), m.specs) &&
-			slices.Equal(m.former.Config.Bot.Admins, m.config.Bot.Admins) && !m.failed(m.former.Interfaces[k]) {
+			(e.fixed || isKnown()) && !m.failed(m.former.Interfaces[k]) {
 			return m.former.Interfaces[k]
 		}
 	}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/command"
 	"synthbot/interfaces/console"
 )
 
@@ -44,5 +46,32 @@ func TestTypedLines(t *testing.T) {
 	}
 	if err := p.Run(t.Context(), l); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestFixedInterfaceStays: the console is kept when chat commands come and go, since a second one would take
+// lines from the first.
+func TestFixedInterfaceStays(t *testing.T) {
+	specs := func(name string) *command.Registry {
+		do := func(context.Context, command.Call) (string, error) { return "", nil }
+		r, err := command.New([]command.Command{{Spec: command.Spec{Name: name, Brief: "Do it"}, Do: do}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	former := console.New(console.Options{In: strings.NewReader(""), Out: io.Discard})
+	for kind, stays := range map[string]bool{"console": true, "telegram": false} {
+		d, _ := findDriver(kind)
+		one := enabled{Name: kind, driver: d, Own: d.config()}
+		m := maker{specs: specs("roll").Specs(core.RankBot), config: &Config{}, failed: func(any) bool { return false }}
+		m.former = &parts{Config: &Config{Enabled: []enabled{one}}, Commands: specs("remind"), Interfaces: []core.Interface{former}}
+		if kept := m.unchanged(one) != nil; kept != stays {
+			t.Errorf("%s is kept: %v", kind, kept)
+		}
+		one.Own = &consoleConfig{User: "ann"}
+		if m.unchanged(one) != nil {
+			t.Errorf("%s is kept with another table", kind)
+		}
 	}
 }

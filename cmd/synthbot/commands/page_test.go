@@ -421,6 +421,13 @@ func TestPageSwitches(t *testing.T) {
 	if got := d.answers("/remind list"); strings.Contains(got, "No reminders") {
 		t.Errorf("without the plugin, it answers %q", got)
 	}
+	for range 2 { // the terminal is the same one
+		press("plugin", "reminders", "on", "")
+		if got := d.answers("/remind list"); !strings.Contains(got, "No reminders") {
+			t.Errorf("with the plugin again, it answers %q", got)
+		}
+		press("plugin", "reminders", "off", "")
+	}
 	for name, what := range map[string]string{"pairing": "plugin", "games": "plugin", "nothing": "plugin", "message_console": "action", "no_action": "action"} {
 		csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(r.ask("/sessions", nil))[1]
 		form := url.Values{"csrf": {csrf}, "command": {"switch"}, "arg-what": {what}, "arg-name": {name}, "arg-to": {"off"}}
