@@ -37,4 +37,4 @@ else
   (cd "$root" && CGO_ENABLED=0 go build -o "$work/synthbot" ./cmd/synthbot)
 fi
 cp "$root/persona/aria.toml" "$work/aria.toml"
-NODE_MODULES=$folder/node_modules WORK=$work CHROMIUM=$(command -v chromium) timeout --kill-after=10 400 node "$here/page.mjs"
+NODE_MODULES=$folder/node_modules WORK=$work CHROMIUM=$(command -v chromium) timeout --kill-after=10 600 node "$here/page.mjs"
