@@ -120,7 +120,7 @@ type killing struct {
 }
 
 // newKilling configures the program for a platform of killChats private chats and the
-// model at an address.
+// model at an address, and for the server of the test, if there is one.
 func newKilling(t *testing.T, model string) *killing {
 	t.Helper()
 	dir := t.TempDir()
@@ -147,7 +147,7 @@ person_tokens = 0
 bot_tokens = 0
 [plugins.memory]
 extract = false
-`, model, telegramtest.Token, k.platform.URL))
+`, model, telegramtest.Token, k.platform.URL)+onServerOf())
 	var err error
 	if k.log, err = os.Create(filepath.Join(dir, "log")); err != nil {
 		t.Fatal(err)

@@ -17,24 +17,35 @@ import (
 
 // onServer is a folder with the configuration of a bot that stores everything on a server, and is
 // reached on Telegram.
-type onServer struct {
-	*killing
-	url string
-}
+type onServer struct{ *killing }
 
 const serverLease = 2 * time.Second
 
 func newOnServer(t *testing.T, url string) *onServer {
 	t.Helper()
 	t.Setenv("DATABASE_URL", url)
-	k := newKilling(t, echo(t))
-	text, err := os.ReadFile(k.file)
-	if err != nil {
-		t.Fatal(err)
+	return &onServer{newKilling(t, echo(t))}
+}
+
+// onServerOf returns the table of the server that $DATABASE_URL names; "" without one.
+func onServerOf() string {
+	if os.Getenv("DATABASE_URL") == "" {
+		return ""
 	}
-	table := fmt.Sprintf("[store]\nurl = \"env:DATABASE_URL\"\nworker = \"first\"\nlease = %q\n", serverLease.String())
-	write(t, k.file, string(text)+table)
-	return &onServer{k, url}
+	return fmt.Sprintf("[store]\nurl = \"env:DATABASE_URL\"\nworker = \"first\"\nlease = %q\n", serverLease.String())
+}
+
+// TestKillOnPostgres: what SIGKILL cannot do to a bot with a file, it cannot do to one with a server.
+// Each new life waits for the lease of the one before.
+func TestKillOnPostgres(t *testing.T) {
+	defer func(n, messages int) { *kills, *killMessages = n, messages }(*kills, *killMessages)
+	*kills, *killMessages = min(*kills, 10), min(*killMessages, 200)
+	for name, test := range map[string]func(*testing.T){"kill": TestKill, "rest": TestKillRest} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("DATABASE_URL", coretest.StartPostgres(t).URL)
+			test(t)
+		})
+	}
 }
 
 // command runs a command in a process of its own and returns what it prints, and its error.
