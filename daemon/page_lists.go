@@ -42,8 +42,8 @@ func (s *pageServer) reminders(ctx context.Context, plugin *reminders.Plugin) ([
 		row := adminpage.Row{
 			Text: r.Text, Place: r.Place, Person: r.Person, Time: r.Due, Buttons: []adminpage.Button{cancel},
 		}
-		if r.Rule != "" {
-			row.Values = append(row.Values, "repeats by "+r.Rule)
+		if r.Repeats != "" {
+			row.Values = append(row.Values, "repeats "+r.Repeats)
 		}
 		list.Rows = append(list.Rows, row)
 	}

@@ -35,11 +35,11 @@ func TestAll(t *testing.T) {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	first, second := all[0], all[1]
-	if first.Text != "call mum" || first.Place.String() != "room/2" || first.Person.String() != "room/@user/ann" || first.Rule != "" ||
+	if first.Text != "call mum" || first.Place.String() != "room/2" || first.Person.String() != "room/@user/ann" || first.Repeats != "" ||
 		!first.Due.Equal(time.Date(2026, 3, 2, 14, 0, 0, 0, time.UTC)) {
 		t.Errorf("%+v", first)
 	}
-	if second.Text != "water the plants" || second.Rule == "" || second.Due.Weekday() != time.Monday || second.Due.Hour() != 9 {
+	if second.Text != "water the plants" || second.Repeats != "every week on Monday" || second.Due.Weekday() != time.Monday || second.Due.Hour() != 9 {
 		t.Errorf("%+v", second)
 	}
 	call("room/1", "page", "cancel", second.ID)
@@ -51,5 +51,17 @@ func TestAll(t *testing.T) {
 	}
 	if all, err := p.All(t.Context()); err == nil || len(all) != 1 {
 		t.Errorf("with a broken one: %+v, %v", all, err)
+	}
+}
+
+func TestRepeats(t *testing.T) {
+	for rule, want := range map[string]string{
+		"": "", "FREQ=DAILY": "every day", "FREQ=HOURLY;INTERVAL=3": "every 3 hours", "FREQ=WEEKLY;BYDAY=MO,FR": "every week on Monday, Friday",
+		"FREQ=MONTHLY;INTERVAL=1;BYMONTHDAY=1,15": "every month on day 1, 15", "FREQ=MONTHLY;BYDAY=-1FR": "FREQ=MONTHLY;BYDAY=-1FR",
+		"FREQ=DAILY;COUNT=3": "FREQ=DAILY;COUNT=3", "FREQ=MONTHLY;BYMONTHDAY=-1": "FREQ=MONTHLY;BYMONTHDAY=-1", "FREQ=X": "FREQ=X",
+	} {
+		if got := repeats(rule); got != want {
+			t.Errorf("%s: %q, want %q", rule, got, want)
+		}
 	}
 }

@@ -394,6 +394,17 @@ const steps = {
       await page.goto(origin + "/knowledge");
     }
   },
+  "see how far a reading is": async (page) => {
+    await page.route("**/knowledge", async (route) => {
+      const answer = await route.fetch();
+      const body = (await answer.text()).replace("<p>Last read", '<p class="live" role="status">They are being read: faq: 1 of 2. Last read');
+      await route.fulfill({ response: answer, body });
+    }, { times: 1 }); // then it is over
+    await page.goto(origin + "/knowledge");
+    await page.getByText("They are being read: faq: 1 of 2.").waitFor();
+    await page.getByText(/^Last read/).waitFor();
+    assert.equal(await page.getByText("They are being read").count(), 0);
+  },
   "list reminders, and cancel one": async (page) => {
     say("/remind add every monday at 9 water the plants");
     await page.goto(origin + "/reminders");
@@ -402,7 +413,7 @@ const steps = {
       await pause(100);
       await page.goto(origin + "/reminders");
     }
-    await page.getByText(/^repeats by /).waitFor();
+    await page.getByText("repeats every week on Monday").waitFor();
     await page.locator("summary", { hasText: "Cancel" }).click();
     await page.getByRole("button", { name: /^Cancel/ }).click();
     await page.getByRole("status").getByText("Cancelled: water the plants").waitFor();

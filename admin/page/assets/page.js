@@ -38,7 +38,7 @@
       const answer = await fetch(location.href);
       if (!answer.ok) return;
       const shown = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("lists");
-      if (!lists.contains(document.activeElement)) lists.replaceChildren(...shown.childNodes);
+      if (shown && !lists.contains(document.activeElement)) lists.replaceChildren(...shown.childNodes);
       if (lists.querySelector(".live")) later();
     }, 1000);
     if (lists.querySelector(".live")) later();

@@ -461,7 +461,7 @@ func TestPageOfReminders(t *testing.T) {
 	r.ask("/talk/open", form)
 	page = r.ask("/reminders", nil)
 	id := regexp.MustCompile(`name="arg-text" value="([a-z0-9]+)"`).FindStringSubmatch(page)
-	if !strings.Contains(page, "water the plants") || !strings.Contains(page, "repeats by ") || id == nil {
+	if !strings.Contains(page, "water the plants") || !strings.Contains(page, "repeats every week on Monday") || id == nil {
 		t.Fatalf("open: %s", page)
 	}
 	form.Set("arg-what", "cancel")
