@@ -22,11 +22,14 @@ type pool struct {
 
 	mu     sync.Mutex
 	idle   []*pgconn.PgConn
+	used   map[*pgconn.PgConn]bool
 	closed bool
 }
 
 func newPool(config *pgconn.Config) *pool {
-	return &pool{config: config, slots: make(chan struct{}, maxConnections)}
+	return &pool{
+		config: config, slots: make(chan struct{}, maxConnections), used: make(map[*pgconn.PgConn]bool, maxConnections),
+	}
 }
 
 // take returns a connection, which the caller puts back. A used one may be broken.
@@ -43,18 +46,21 @@ func (p *pool) take(ctx context.Context) (conn *pgconn.PgConn, used bool, err er
 		conn, p.idle = p.idle[n-1], p.idle[:n-1]
 	}
 	p.mu.Unlock()
+	used = conn != nil
 	switch {
 	case closed:
 		err = core.ErrClosed
 	case conn == nil:
 		conn, err = p.connect(ctx)
-	default:
-		return conn, true, nil
 	}
 	if err != nil {
 		<-p.slots
+		return nil, false, err
 	}
-	return conn, false, err
+	p.mu.Lock()
+	p.used[conn] = true
+	p.mu.Unlock()
+	return conn, used, nil
 }
 
 func (p *pool) connect(ctx context.Context) (*pgconn.PgConn, error) {
@@ -69,6 +75,7 @@ func (p *pool) connect(ctx context.Context) (*pgconn.PgConn, error) {
 func (p *pool) put(conn *pgconn.PgConn) {
 	defer func() { <-p.slots }()
 	p.mu.Lock()
+	delete(p.used, conn)
 	keep := !p.closed && !conn.IsClosed() && conn.TxStatus() == 'I'
 	if keep {
 		p.idle = append(p.idle, conn)
@@ -87,6 +94,16 @@ func (p *pool) drop() {
 	p.mu.Unlock()
 	for _, conn := range idle {
 		hangUp(conn)
+	}
+}
+
+// cut breaks the connections in use: a network that swallows what is sent would let those who wait
+// for an answer wait for many minutes.
+func (p *pool) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for conn := range p.used {
+		_ = conn.Conn().Close() // it is given up
 	}
 }
 

@@ -186,6 +186,7 @@ func (db *DB) keepRenewing(ctx context.Context) {
 		case err == nil:
 			db.noteAway(nil, false)
 		case isAway(err) && db.worker.unrenewed() > patience:
+			db.pool.cut()
 			db.noteAway(err, true)
 		}
 	}
@@ -197,6 +198,9 @@ func (db *DB) renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, db.worker.lease/2)
 	defer cancel()
 	conn, _, err := db.pool.take(ctx)
+	if errors.Is(err, context.DeadlineExceeded) { // all connections are in use, and none gets an answer
+		err = &awayError{err}
+	}
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -352,4 +355,71 @@ func TestProbeJudges(t *testing.T) {
 			t.Errorf("%+v", c.got)
 		}
 	}
+}
+
+// TestSilentNetwork: the network swallows everything in the middle of transactions. They end after a
+// while, and all goes on when the network does.
+func TestSilentNetwork(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	away := make(chan bool, 10)
+	db := started(t, server.URL, Options{Lease: short, OnAway: func(is bool) { away <- is }})
+	var silent atomic.Bool
+	dial := db.pool.config.DialFunc
+	db.pool.config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if silent.Load() {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		conn, err := dial(ctx, network, address)
+		return &swallowing{conn, &silent}, err
+	}
+	db.pool.drop()
+	if err := put(db, "before"); err != nil {
+		t.Fatal(err)
+	}
+	silent.Store(true)
+	var all sync.WaitGroup
+	for range maxConnections + 2 { // no connection is left for renewals
+		all.Go(func() {
+			err := recovered(func() error {
+				v, err := db.Begin(context.Background())
+				if err != nil {
+					return err
+				}
+				defer v.End()
+				v.Bucket("a").Get([]byte("k"))
+				return nil
+			})
+			if !isAway(err) {
+				t.Errorf("a view: %v", err)
+			}
+		})
+	}
+	if err := put(db, "swallowed"); !isAway(err) {
+		t.Errorf("a write: %v", err)
+	}
+	if !<-away {
+		t.Error("the database is said to be there")
+	}
+	all.Wait()
+	silent.Store(false)
+	if <-away {
+		t.Error("the database is said to be away again")
+	}
+	if err := put(db, "after"); err != nil || value(t, db) != "after" {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// swallowing is a connection whose peer is never heard of while it is silent.
+type swallowing struct {
+	net.Conn
+	silent *atomic.Bool
+}
+
+func (s *swallowing) Write(b []byte) (int, error) {
+	if s.silent.Load() {
+		return len(b), nil
+	}
+	return s.Conn.Write(b)
 }
