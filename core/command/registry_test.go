@@ -90,3 +90,23 @@ func TestContext(t *testing.T) {
 		t.Error("the context of a command is not known")
 	}
 }
+
+// TestMe: "/me waves" is a message, and no unknown command, whether the platform takes it for one or not.
+func TestMe(t *testing.T) {
+	r, err := New([]Command{{Spec: Spec{Name: "help", Brief: "x"}, Do: nothing}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := core.Message{Text: "/me waves", Private: true, Author: core.Author{ID: "1"}}
+	for _, e := range []core.Event{
+		{Kind: core.KindMessage, Message: m}, {Kind: core.KindCommand, Command: &core.Command{Name: "me", Args: []string{"waves"}}, Message: m},
+	} {
+		if text := r.Unknown(&e); text != "" || e.Kind != core.KindMessage || e.Command != nil {
+			t.Errorf("it is answered with %q as a %s", text, e.Kind)
+		}
+	}
+	m.Text = "/me"
+	if e := (core.Event{Kind: core.KindMessage, Message: m}); r.Unknown(&e) == "" {
+		t.Error("/me alone is a message")
+	}
+}

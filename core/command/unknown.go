@@ -15,12 +15,16 @@ var commandWord = txt.Pattern(`^/[a-zA-Z0-9_]{1,32}$`)
 
 // Unknown returns the answer to a command in a private chat that does not exist, or not for people of this rank; ""
 // if the event calls none, or the registry is empty. In groups it may be meant for another bot. The event becomes a
-// command, so that it never becomes part of a prompt.
+// command, so that it never becomes part of a prompt; /me is a message.
 func (r *Registry) Unknown(e *core.Event) string {
 	m, called := &e.Message, e.Command
-	first, _, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
+	first, rest, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
 	if e.Kind == core.KindMessage && commandWord().MatchString(first) {
 		called = &core.Command{Name: first[1:]}
+	}
+	if called != nil && called.Name == "me" && rest != "" { // "/me waves" says what its author does
+		e.Kind, e.Command = core.KindMessage, nil
+		return ""
 	}
 	if r == nil || len(r.list) == 0 || called == nil || !m.Private || m.Author.Bot || m.Author.ID == "" {
 		return ""

@@ -72,7 +72,7 @@ func (s *speaker) accepts(b *phrasebook, h hit, lenient bool) bool {
 		isNone := func(text string) bool { return sums.ReadWord(txt.Fold(text), b.sums()) == nil }
 		return !slices.ContainsFunc(h.slots, isNone)
 	case "introduce":
-		return len(split(text)) <= 3 && firstName(text) != ""
+		return len(split(text)) <= 3 && firstName(text) != "" && !b.is("not", split(text)[0].fold)
 	case "remindcancel", "whois":
 		return len(split(text)) <= 8
 	}
@@ -91,6 +91,8 @@ func (s *speaker) reply(m understood) plan {
 		return reminding{s}.remind(m.rest())
 	case "wake":
 		return reminding{s}.wake(m.rest())
+	case "timer":
+		return reminding{s}.remind(s.say("timer") + " " + m.rest())
 	case "remindlist", "remindcancel":
 		return reminding{s}.listReminders()
 	case "remember":
@@ -208,9 +210,13 @@ func (s *speaker) quote(topic string, lines []string) string {
 	return cmp.Or(s.with(topic, "quote", quoted), s.say("isaidnone"))
 }
 
-// puzzled answers what was not understood, in one honest line; in private with what helps.
+// puzzled answers what was not understood: a question by notes that have all its words, else in one honest line;
+// in private with what helps.
 func (s *speaker) puzzled(m understood) string {
+	found := noting{s}.known(s.message(), 0)
 	switch {
+	case found != "" && s.mentions("asks", s.message()):
+		return s.with("recalled", "found", found)
 	case s.standby:
 		return s.say("standby")
 	case s.group:

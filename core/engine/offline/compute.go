@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,10 +17,7 @@ const actionDice = "dice_roll"
 
 // number reads a whole number, in digits or in words.
 func (b *phrasebook) number(word string) (int, bool) {
-	if text, ok := b.lists["numbers"][word]; ok {
-		word = text
-	}
-	n, err := strconv.Atoi(word)
+	n, err := strconv.Atoi(cmp.Or(b.lists["numbers"][word], word))
 	return n, err == nil
 }
 
@@ -111,7 +109,7 @@ func (s *speaker) result(a sums.Answer) string {
 			digits = 2
 		}
 	}
-	text, exact := s.decimal(a.Value, digits)
+	text, exact := sums.Decimal(a.Value, digits, s.say("decimal"))
 	if len(text) > 40 {
 		return s.say("sumlarge")
 	}
@@ -126,17 +124,4 @@ func (s *speaker) result(a sums.Answer) string {
 		return s.with("sumabout", "result", text)
 	}
 	return s.with("sum", "result", text)
-}
-
-// decimal writes a number with the language's mark; exact is false if it is rounded.
-func (s *speaker) decimal(value *big.Rat, digits int) (text string, exact bool) {
-	text = value.FloatString(digits)
-	if strings.Contains(text, ".") {
-		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
-	}
-	if text == "-0" || text == "" {
-		text = "0"
-	}
-	back, _ := new(big.Rat).SetString(text)
-	return strings.Replace(text, ".", s.say("decimal"), 1), back.Cmp(value) == 0
 }

@@ -10,9 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/engine/offline"
-	"synthbot/core/hint"
 	"synthbot/core/llm"
-	"synthbot/core/recon"
 	"synthbot/core/turn"
 	"synthbot/plugins/memory"
 	"synthbot/plugins/plugintest"
@@ -92,6 +90,5 @@ func hold(t *testing.T, list []exchange) {
 	plugintest.Text(t, script.String(), plugintest.Of(memory.New), plugintest.Of(reminders.New),
 		plugintest.Tune(func(o *turn.Options) {
 			o.Asker = asker{offline.New(offline.Options{Seed: 1})}
-			o.Plugins.Recons = []hint.Source{recon.New()}
 		}))
 }

@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"synthbot/core/engine/offline/clauses"
 	"synthbot/core/txt"
 )
 
@@ -51,31 +52,6 @@ func joins(text string, i int, r rune) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:i])
 	after, _ := utf8.DecodeRuneInString(text[i+1:])
 	return unicode.IsDigit(before) && unicode.IsDigit(after)
-}
-
-// sentences cuts a text behind its full stops, question and exclamation marks, but not behind a number
-// or a single letter ("am 21. Mai", "9 a.m. sharp").
-func sentences(text string) (list []string) {
-	text = text[:min(len(text), maxRead)]
-	start := 0
-	for i, r := range text {
-		after, _ := utf8.DecodeRuneInString(text[min(i+utf8.RuneLen(r), len(text)):])
-		begins := unicode.IsSpace(after) || after == '¿' || after == '¡'
-		ends := r == '\n' || begins && strings.ContainsRune(".!?…;", r)
-		if !ends || r == '.' && isAbbreviation(text[start:i]) {
-			continue
-		}
-		list = append(list, text[start:i+utf8.RuneLen(r)])
-		start = i + utf8.RuneLen(r)
-	}
-	return append(list, text[start:])
-}
-
-// isAbbreviation reports whether a full stop behind the text does not end a sentence.
-func isAbbreviation(text string) bool {
-	last := text[strings.LastIndexAny(text, " .\n")+1:]
-	first, size := utf8.DecodeRuneInString(last)
-	return size > 0 && (size == len(last) || unicode.IsDigit(first)) && !unicode.IsPunct(first)
 }
 
 // hit is a phrase that was found: its topic, and what is in its slots.
@@ -153,9 +129,9 @@ func (u understood) rest() string { return strings.Join(u.slots, " ") }
 
 // ranks lists the topics, the most telling first: "hello, what time is it?" is a question about the time.
 func ranks() []string {
-	return strings.Fields("remind wake remindlist remindcancel forget forgetall recallme mylikes mydislikes whois" +
-		" recall remember" +
-		" choose dice coin number date until time sum myname isaid yousaid dislikes likes interests doyoulike" +
+	return strings.Fields("remind wake timer remindlist remindcancel forget forgetall recallme mylikes mydislikes" +
+		" whois recall remember choose" +
+		" dice coin number date until time sum myname isaid yousaid dislikes likes interests doyoulike" +
 		" introduce model bot language yourname who age where weather abilities joke how love sick sad tired bored" +
 		" angry afraid happy compliment insult tell bye thanks sorry laugh greeting morning evening yes no ok")
 }
@@ -192,7 +168,7 @@ func (s *speaker) readWith(b *phrasebook, text string, correct bool) understood 
 	u := understood{book: b, whole: true}
 	order := ranks()
 	rank := len(order)
-	for _, sentence := range sentences(text) {
+	for _, sentence := range clauses.Sentences(text[:min(len(text), maxRead)]) {
 		m := matcher{book: b, names: s.names(), text: sentence, words: b.split(sentence), dead: make(map[int]bool)}
 		if correct {
 			m.words = b.corrected(m.words)

@@ -1,10 +1,12 @@
 package offline
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
 
+	"synthbot/core/engine/offline/clauses"
 	"synthbot/core/txt"
 )
 
@@ -20,7 +22,7 @@ const (
 
 // remember answers "remember that …". The note is announced: whether it is taken is known when the action has run.
 func (s noting) remember(text string) plan {
-	text = clipForeign(text)
+	text = clauses.Main(clipForeign(text), s.book.lists["clauseend"], s.book.lists["determiners"])
 	if !s.has(actionSave) || text == "" {
 		return s.speak("", s.say("remembernone"))
 	}
@@ -43,7 +45,7 @@ func (s noting) self(text string) (all, some bool) {
 // recall answers questions about what users said: by a search, whose result comes back in a further round.
 func (s noting) recall(m understood) plan {
 	if m.topic == "recall" {
-		found := s.known(m.rest())
+		found := s.known(m.rest(), 1)
 		if found != "" {
 			return s.speak("query", s.with("recalled", "found", found))
 		}
@@ -55,10 +57,12 @@ func (s noting) recall(m understood) plan {
 		}
 	}
 	self, _ := s.self(text)
-	about := self || text == ""
+	about := self || text == "" && !s.mentions("notewords", s.message())
 	switch {
 	case !s.has(actionSearch):
 		return s.speak("query", s.answerFrom(m, nil))
+	case text == "" && !about: // all notes
+		return plan{Intent: "query", Actions: []step{newStep(actionSearch, map[string]any{})}}
 	case about:
 		return plan{Intent: "query", Actions: []step{newStep(actionSearch, map[string]any{"about": []string{"me"}})}}
 	}
@@ -72,14 +76,15 @@ func (s noting) recall(m understood) plan {
 // hintEnd is what the prompt writes behind a note: "(about Jay, 2026-11-20, id 7)".
 var hintEnd = txt.Pattern(`\s*\([^()]*\bid [^()]*\)$`)
 
-// known finds a subject in the memories that the prompt brought.
-func (s noting) known(subject string) string {
+// known finds memories with at least so many words of a subject among those that the prompt brought; 0 for all words.
+func (s noting) known(subject string, least int) string {
 	keys := keywords(subject, s.books)
+	least = max(1, cmp.Or(least, len(keys)))
 	var found []string
 	for _, raw := range s.memories {
 		for _, text := range texts(raw, 4) {
 			text = hintEnd().ReplaceAllString(text, "")
-			if matching(text, keys) > 0 && !slices.Contains(found, text) {
+			if matching(text, keys) >= least && !slices.Contains(found, text) {
 				found = append(found, text)
 			}
 		}
@@ -238,11 +243,12 @@ func (s noting) toForget(m understood) string {
 // forget answers "forget that": it looks for the note first.
 func (s noting) forget(m understood) plan {
 	text := s.toForget(m)
-	last := strings.Join(s.own(1), "")
+	last := s.lastAnswer()
 	switch {
 	case m.topic == "forgetall":
 		return s.speak("", s.say("forgetall"))
-	case m.rest() == "" && s.saidBefore(last, "reminded", "remindedagain") && s.has(actionList):
+	case s.has(actionList) && (s.saidBefore(last, "remindlist", "cancelwhich") ||
+		m.rest() == "" && s.saidBefore(last, "reminded", "remindedagain")):
 		return reminding(s).listReminders()
 	case !s.has(actionForget) || !s.has(actionSearch):
 		return s.speak("", s.say("remembernone"))

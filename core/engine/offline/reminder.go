@@ -44,6 +44,7 @@ func (s reminding) remind(text string) plan {
 
 // wake is remind for a request that may leave out what for.
 func (s reminding) wake(text string) plan {
+	text = s.clock(text)
 	_, _, question := s.readReminder(text)
 	if question == "remindwhat" {
 		text += " " + s.say("wake")
@@ -122,7 +123,10 @@ func (s reminding) withoutJoiners(text string) string {
 	for len(words) > 0 && s.book.is("joiners", words[0].fold) {
 		words = words[1:]
 	}
-	for len(words) > 0 && (s.book.is("at", words[len(words)-1].fold) || s.book.is("and", words[len(words)-1].fold)) {
+	isLeftOver := func(w word) bool {
+		return s.book.is("at", w.fold) || s.book.is("and", w.fold) || s.book.is("polite", w.fold)
+	}
+	for len(words) > 0 && isLeftOver(words[len(words)-1]) {
 		words = words[:len(words)-1]
 	}
 	if len(words) == 0 {
@@ -133,21 +137,23 @@ func (s reminding) withoutJoiners(text string) string {
 
 // answerToQuestion takes the message as what was asked for a reminder: its time, or what it is of.
 func (s reminding) answerToQuestion(m understood) (p plan, ok bool) {
-	request, question := s.openRequest()
+	request, question := s.openRequest(s.history)
+	late := question == "" && len(s.history) > 2
+	if late { // they talked of something else since
+		request, question = s.openRequest(s.history[:len(s.history)-2])
+	}
 	if question == "" || !s.has(actionRemind) || (m.topic == "remind" || m.topic == "wake") && m.whole {
 		return plan{}, false
 	}
-	answer := strings.Trim(s.message(), " .!?")
-	if m.topic == "no" {
-		return s.speak("", s.say("remindnever")), true
-	}
-	n, isNumber := s.book.number(txt.Fold(answer))
-	if isNumber && n >= 0 && n < 24 {
-		answer = fmt.Sprintf("%d:00", n)
-	}
+	answer := s.clock(strings.Trim(s.message(), " .!?"))
 	_, _, open := s.readReminder("x " + answer)
-	isTime := open == "" || open != "remindwhen"
-	if !isTime && m.whole && m.topic != "" && m.topic != "yes" && m.topic != "ok" {
+	isTime := open != "remindwhen"
+	switch {
+	case late && (m.topic != "" || !isTime || question == "remindwhat"):
+		return plan{}, false
+	case m.topic == "no":
+		return s.speak("", s.say("remindnever")), true
+	case !isTime && m.whole && m.topic != "" && m.topic != "yes" && m.topic != "ok":
 		return plan{}, false // they talk of something else
 	}
 	switch {
@@ -159,18 +165,27 @@ func (s reminding) answerToQuestion(m understood) (p plan, ok bool) {
 	return plan{}, false
 }
 
+// clock returns the time that an hour alone means; other texts stay as they are.
+func (s reminding) clock(text string) string {
+	n, ok := s.book.number(txt.Fold(text))
+	if ok && n >= 0 && n < 24 {
+		return fmt.Sprintf("%d:00", n)
+	}
+	return text
+}
+
 // openRequest is what users said for a reminder until the bot asked back, and its latest question.
-func (s reminding) openRequest() (request, question string) {
-	end := len(s.history)
-	for end >= 2 && s.history[end-1].Self && s.isTheirs(s.history[end-2]) {
-		asked := s.saidTopic(s.history[end-1].Text, questions())
+func (s reminding) openRequest(history []line) (request, question string) {
+	end := len(history)
+	for end >= 2 && history[end-1].Self && s.isTheirs(history[end-2]) {
+		asked := s.saidTopic(history[end-1].Text, questions())
 		if asked == "" {
 			break
 		}
 		if question == "" {
 			question = asked
 		}
-		said := s.history[end-2].Text
+		said := history[end-2].Text
 		u := s.understand(said)
 		if u.topic == "remind" || u.topic == "wake" {
 			here := reminding{s.in(u.book)}
@@ -181,7 +196,7 @@ func (s reminding) openRequest() (request, question string) {
 			}
 			return strings.TrimSpace(text + " " + request), question
 		}
-		before := s.history[:end-2]
+		before := history[:end-2]
 		_, _, open := s.readReminder("x " + said)
 		wasAskedFor := len(before) > 0 && s.saidBefore(before[len(before)-1].Text, "remindwhat")
 		if open != "remindwhen" || wasAskedFor {
@@ -336,8 +351,13 @@ func (s reminding) rows(all []reminder) string {
 func (s reminding) chosen(m understood, all []reminder) []reminder {
 	rest := m.rest()
 	keys := keywords(rest, s.books)
-	last := strings.Join(s.own(1), "")
-	switch n, isNumber := s.book.number(txt.Fold(strings.TrimLeft(rest, "#"))); {
+	n, isNumber := s.book.number(txt.Fold(strings.TrimLeft(rest, "#")))
+	for _, w := range split(rest) { // "the second one"
+		if place, ok := s.book.lists["ordinals"][w.fold]; ok {
+			n, isNumber = s.book.number(place)
+		}
+	}
+	switch {
 	case s.mentions("all", s.message()):
 		return all
 	case isNumber && n >= 1 && n <= len(all):
@@ -345,7 +365,7 @@ func (s reminding) chosen(m understood, all []reminder) []reminder {
 	case len(keys) == 0 && len(all) == 1:
 		return all
 	case len(keys) == 0:
-		unsaid := func(r reminder) bool { return !strings.Contains(last, clipForeign(r.Text)) }
+		unsaid := func(r reminder) bool { return !strings.Contains(s.lastAnswer(), clipForeign(r.Text)) }
 		return slices.DeleteFunc(slices.Clone(all), unsaid)
 	}
 	most := 0

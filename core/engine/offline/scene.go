@@ -169,10 +169,19 @@ func (s *scene) own(n int) []string {
 	return lines[:min(len(lines), n)]
 }
 
-// theirs are the lines of the user who speaks, newest first.
-func (s *scene) theirs() []string {
-	return s.lines(s.isTheirs)
+// lastAnswer is what the bot said since the user spoke, which may be several messages.
+func (s *scene) lastAnswer() (text string) {
+	for _, l := range slices.Backward(s.history) {
+		if !l.Self {
+			break
+		}
+		text = l.Text + "\n" + text
+	}
+	return text
 }
+
+// theirs are the lines of the user who speaks, newest first.
+func (s *scene) theirs() []string { return s.lines(s.isTheirs) }
 
 func (s *scene) isTheirs(l line) bool {
 	return !l.Self && (l.From == s.payload.Source.Username || l.From == "")

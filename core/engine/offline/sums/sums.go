@@ -466,3 +466,16 @@ func ReadWord(word string, w *Words) *big.Rat {
 	}
 	return value
 }
+
+// Decimal writes a number with at most so many digits behind the mark; exact is false if it is rounded.
+func Decimal(value *big.Rat, digits int, mark string) (text string, exact bool) {
+	text = value.FloatString(digits)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	if text == "-0" || text == "" {
+		text = "0"
+	}
+	back, _ := new(big.Rat).SetString(text)
+	return strings.Replace(text, ".", mark, 1), back.Cmp(value) == 0
+}
