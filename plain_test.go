@@ -34,7 +34,7 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2810,
-	"daemon":              6031,
+	"daemon":              6037,
 	"interfaces/discord":  5236,
 	"core/engine":         3626,
 	"core/turn":           5266,

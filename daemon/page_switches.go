@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -42,33 +43,38 @@ func (s *pageServer) doSwitch(ctx context.Context, c command.Call) (string, erro
 	case !isPlugin && !on && !slices.ContainsFunc(p.Snapshot.All(), switches):
 		return "", core.Errorf(core.Invalid, "There is no action of that name that can be turned off.")
 	}
-	if isPlugin {
-		at = core.Path{}
+	if !isPlugin {
+		err := s.turn(ctx, at, actionsDeny, name, on)
+		b.reloads.settingsChanged()
+		return name + " is " + c.Args["to"] + " from now on.", err
 	}
-	err := b.changes.Change(ctx, at, func(v *settings.Settings) {
-		list := &v.ActionsDeny
-		if isPlugin {
-			list = &v.PluginsOff
-		}
-		left := slices.DeleteFunc(slices.Clone(*list), func(one settings.Pattern) bool { return string(one) == name })
+	if err := s.turn(ctx, core.Path{}, pluginsOff, name, on); err != nil {
+		return "", err
+	}
+	if _, err := b.Reload(); err != nil { // else the next start might fail
+		const text = "It stays as it was, because the configuration cannot be read again: %s"
+		failed := core.Errorf(core.Broken, text, txt.Line(err.Error()))
+		return "", errors.Join(failed, s.turn(ctx, core.Path{}, pluginsOff, name, !on))
+	}
+	return name + " is " + c.Args["to"] + " from now on.", nil
+}
+
+// Lists of what is turned off.
+func actionsDeny(s *settings.Settings) *settings.Patterns { return &s.ActionsDeny }
+func pluginsOff(s *settings.Settings) *settings.Patterns  { return &s.PluginsOff }
+
+// turn turns a name on or off in a list of a path.
+func (s *pageServer) turn(
+	ctx context.Context, at core.Path, list func(*settings.Settings) *settings.Patterns, name string, on bool,
+) error {
+	return s.bot.changes.Change(ctx, at, func(v *settings.Settings) {
+		is := func(one settings.Pattern) bool { return string(one) == name }
+		left := slices.DeleteFunc(slices.Clone(*list(v)), is)
 		if !on {
 			left = append(left, settings.Pattern(name))
 		}
-		*list = left
+		*list(v) = left
 	})
-	if err != nil {
-		return "", err
-	}
-	if isPlugin {
-		_, err = b.Reload()
-	} else {
-		b.reloads.settingsChanged()
-	}
-	if err != nil {
-		const text = "It takes effect once the configuration can be read: %s"
-		return "", core.Errorf(core.Broken, text, txt.Line(err.Error()))
-	}
-	return name + " is " + c.Args["to"] + " from now on.", nil
 }
 
 // pluginList lists all plugins, and what turns them on or off.
