@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -125,7 +127,9 @@ func (bot) Settings(place core.Path) []Setting {
 }
 
 func (bot) Names(_ context.Context, paths ...core.Path) map[core.Path]string {
-	return map[core.Path]string{group: "The reading circle " + canary, core.MustPath("telegram/@user/7"): "Jay Miller"}
+	all := map[core.Path]string{group: "The reading circle " + canary, core.MustPath("telegram/@user/7"): "Jay Miller"}
+	maps.DeleteFunc(all, func(p core.Path, _ string) bool { return !slices.Contains(paths, p) })
+	return all
 }
 
 func (b bot) Lists(_ context.Context, name string) ([]List, error) {

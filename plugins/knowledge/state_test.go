@@ -158,3 +158,47 @@ func TestEditEntry(t *testing.T) {
 		t.Error("it outlives who said it")
 	}
 }
+
+// TestAudience: what is answered in private is seen there alone, and what is answered in a thread in its group;
+// a question without words of its own is closed, too.
+func TestAudience(t *testing.T) {
+	p, h, _, _ := escalating(t)
+	for place, private := range map[string]bool{"room/dm/5": true, "room/1/thread": false} {
+		path := core.MustPath(place)
+		message := core.Message{Path: path, ID: "1", Text: "hi", Private: private, Author: core.Author{ID: "ann"}}
+		said := core.Entry{Event: core.Event{Kind: core.KindMessage, Message: message}}
+		if err := h.DB.Commit(t.Context(), &core.Batch{Append: []core.Entry{said}}); err != nil {
+			t.Fatal(err)
+		}
+		c := core.Call{Path: path, Private: private, Author: core.Author{ID: "ann"}}
+		if err := (escalation{p}).noteGap(t.Context(), &c, "who is it, "+map[bool]string{true: "and why", false: "then"}[private]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, g := range stateOf(t, p).Gaps {
+		if err := (Editor{p}).Answer(t.Context(), g.Place, g.ID, "Mallory, of "+g.Place.String()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := stateOf(t, p)
+	if len(s.Gaps) != 0 || len(s.Entries) != 2 {
+		t.Fatalf("%+v", s)
+	}
+	for _, e := range s.Entries {
+		want := "room/dm/5"
+		if strings.HasSuffix(e.Text, "thread") {
+			want = "room/1"
+		}
+		if e.Group.String() != want {
+			t.Errorf("%q is seen in %s", e.Text, e.Group)
+		}
+		if err := (Editor{p}).EditEntry(t.Context(), e.Group, e.ID, "now "+e.Text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, e := range stateOf(t, p).Entries {
+		if strings.Count(e.Text, "now ") != 1 {
+			t.Errorf("edited: %q", e.Text)
+		}
+	}
+}
