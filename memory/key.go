@@ -101,11 +101,13 @@ func after(place []byte) []byte {
 
 // afterPrefix is the smallest key above all that begin with the prefix; nil if there is none.
 func afterPrefix(prefix []byte) []byte {
-	k := bytes.TrimRight(prefix, "\xff")
+	k := bytes.Clone(prefix)
+	for len(k) > 0 && k[len(k)-1] == 0xff {
+		k = k[:len(k)-1]
+	}
 	if len(k) == 0 {
 		return nil
 	}
-	k = bytes.Clone(k)
 	k[len(k)-1]++
 	return k
 }

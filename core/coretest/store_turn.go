@@ -191,6 +191,22 @@ func journalCases() map[string]func(*testing.T, *shelf) {
 			s.commit(&core.Batch{Journal: []core.Record{record(1, 1, 0, core.ProgressDone, `2`)}})
 			same(t, "journal", s.journal(turn), []core.Record{record(1, 1, 0, core.ProgressDone, `2`)})
 		},
+		"turns have records of their own": func(t *testing.T, s *shelf) {
+			of := func(n uint64) core.TurnID { return core.TurnID{Path: kitchen, Seq: n} }
+			var b core.Batch
+			for n := uint64(1); n < 600; n++ { // past all values of the last byte of a number
+				b.Journal = append(b.Journal, core.Record{Key: core.Key{Turn: of(n)}, Progress: core.ProgressDone})
+			}
+			s.commit(&b)
+			s.commit(&core.Batch{Closed: []core.TurnID{of(128), of(255), of(511)}})
+			for n := uint64(1); n < 600; n++ {
+				records := s.journal(of(n))
+				closed := n == 128 || n == 255 || n == 511
+				if closed != (len(records) == 0) || !closed && records[0].Key.Turn != of(n) {
+					t.Errorf("turn %d has the records %v", n, records)
+				}
+			}
+		},
 		"a turn without records": func(t *testing.T, s *shelf) {
 			same(t, "journal", len(s.journal(turn)), 0)
 		},
