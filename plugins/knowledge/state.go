@@ -70,7 +70,7 @@ func (p Editor) State(ctx context.Context) (s State, err error) {
 		s.Entries = append(s.Entries, e)
 	}
 	sorting.SortStable(s.Entries, func(a, b Entry) int { return b.Time.Compare(a.Time) })
-	gaps, err := escalation{p.Plugin}.open(ctx)
+	gaps, err := escalation(p).open(ctx)
 	for _, g := range gaps {
 		one := Gap{ID: g.id, Question: g.Question, Place: g.Place, Time: g.Time, Times: max(g.Times, 1)}
 		if g.owner.IsPerson() {
@@ -131,14 +131,14 @@ func (p Editor) Answer(ctx context.Context, place core.Path, id, text string) er
 	}
 	group, err := p.audience(ctx, place)
 	if err == nil {
-		err = escalation{p.Plugin}.tellAsker(ctx, &g, "An admin", text)
+		err = escalation(p).tellAsker(ctx, &g, "An admin", text)
 	}
 	if err == nil {
 		e := entry{Text: text, Group: group, Time: p.host.Clock(), question: g.Question}
 		err = p.keep(ctx, lesson{id: g.id[:entryID], entry: e, place: place, asker: g.owner})
 	}
 	if err == nil {
-		err = escalation{p.Plugin}.close(ctx, &g)
+		err = escalation(p).close(ctx, &g)
 	}
 	if err != nil {
 		return fmt.Errorf("answer: %w", err)
@@ -165,11 +165,11 @@ func (p Editor) Dismiss(ctx context.Context, place core.Path, id string) error {
 	if err != nil {
 		return err
 	}
-	return escalation{p.Plugin}.close(ctx, &g)
+	return escalation(p).close(ctx, &g)
 }
 
 func (p Editor) openGap(ctx context.Context, place core.Path, id string) (g gap, err error) {
-	g, ok, err := escalation{p.Plugin}.gap(ctx, id)
+	g, ok, err := escalation(p).gap(ctx, id)
 	if err == nil && (!ok || g.Place != place || !g.Answered.IsZero()) {
 		err = core.Errorf(core.Invalid, "That question is not open any more.")
 	}
