@@ -15,6 +15,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/passage"
 )
 
 // Bounds of one step of large work, for which everybody who writes meanwhile waits.
@@ -72,6 +73,9 @@ func TestWritersHardlyWait(t *testing.T) {
 			scattered(t, db, places/2, core.Author{})
 			scattered(t, db, places/2, core.Author{ID: "2000"})
 		}, forget(ann)},
+		{"reading documents", func(*testing.T, *DB) {}, func(ctx context.Context, db *DB) error {
+			return readMany(ctx, db, n/20)
+		}},
 		{"erasing places", func(t *testing.T, db *DB) { scattered(t, db, n/100, core.Author{}) }, forget(core.MustPath("chat/far"))},
 	} {
 		t.Run(large.name, func(t *testing.T) {
@@ -112,6 +116,24 @@ func wordy(t *testing.T, db *DB, n int) {
 		}
 		save(t, db, core.Fact{Text: text.String(), Origin: alone, By: jay})
 	}
+}
+
+// readMany stores documents of ten passages, of many words each.
+func readMany(ctx context.Context, db *DB, n int) error {
+	for k := range n {
+		d := passage.Document{Name: fmt.Sprint(k), Stamp: "1", Language: "en"}
+		for p := range 10 {
+			var text strings.Builder
+			for w := range 100 {
+				fmt.Fprintf(&text, "word%d ", (k*7919+p*1299709+w*104729)%30011)
+			}
+			d.Passages = append(d.Passages, passage.Passage{Text: text.String()})
+		}
+		if err := Passages(db).PutDocuments(ctx, "manual", d); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // scattered adds a line by somebody in each of many places.
@@ -164,7 +186,7 @@ func watchSteps(db *DB) *stepsDone {
 	note := func(t *tx, j *job) {
 		name, _, _ := strings.Cut(j.name, " ")
 		b := boltTx(t)
-		large = large && b.ID() == current || name == "forget" || name == "retention"
+		large = large && b.ID() == current || slices.Contains([]string{"forget", "retention", "documents"}, name)
 		if b.ID() == current {
 			return
 		}
