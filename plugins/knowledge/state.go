@@ -118,8 +118,8 @@ func (p Editor) Reread() {
 	}
 }
 
-// Answer passes an answer by an admin on to who asked a question in a place, and keeps it as an entry. Errors
-// of the kind core.Invalid are for the admin.
+// Answer passes an answer by an admin on to the person who asked a question in a place, and keeps it as an
+// entry. Errors of the kind core.Invalid are for the admin.
 func (p Editor) Answer(ctx context.Context, place core.Path, id, text string) error {
 	g, err := p.openGap(ctx, place, id)
 	if err != nil {
