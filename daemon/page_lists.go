@@ -124,7 +124,7 @@ func (s *pageServer) knowledge(ctx context.Context, k knowledge.Editor) ([]admin
 	for _, g := range state.Gaps {
 		answer := pageButton("Answer", "knowledge", "what", "answer", "id", g.ID)
 		answer.Text = &adminpage.Arg{Name: "text"}
-		answer.Prompt = "The answer. It goes to the person who asked, and is kept as an entry that is seen where they asked"
+		answer.Prompt = "The answer. The person who asked gets it, and it is kept and seen where they asked"
 		gaps.Rows = append(gaps.Rows, adminpage.Row{
 			Text: g.Question, Place: g.Place, Person: g.Asker, Time: g.Time,
 			Values:  []string{"asked " + counted(g.Times, "time")},

@@ -17,7 +17,8 @@ func (s *setup) followerOf(said *core.Entry) core.Follower {
 	return s.Plugins.Followers[name]
 }
 
-// entryNear returns an entry of a place, or the message that the place, a thread, began from.
+// entryNear returns an entry of a place, or the message from which the place was started as a thread:
+// the path of such a thread ends with the id of that message.
 func entryNear(v core.View, place core.Path, id string) (e core.Entry, ok bool, err error) {
 	e, ok, err = v.Entry(place, id)
 	elements := place.Elements()
@@ -27,8 +28,8 @@ func entryNear(v core.View, place core.Path, id string) (e core.Entry, ok bool, 
 	return v.Entry(place.Parent(), id)
 }
 
-// joinThread makes the first message in a thread that began from what a plugin said a reply to
-// that. The last element of such a thread's path is the id of the message that it began from.
+// joinThread makes a message a reply to what a plugin said if it is the first one in a thread that
+// was started from that.
 func (t *Turns) joinThread(ctx context.Context, s *setup, e *core.Event) error {
 	m := &e.Message
 	elements := m.Path.Elements()

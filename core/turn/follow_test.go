@@ -71,8 +71,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowInAThread: the first message in a thread that began from what a plugin said is a reply
-// to that. Later ones, and those in other threads, are not for the bot.
+// TestFollowInAThread: the first message in a thread that was started from what a plugin said is a
+// reply to that. Later ones, and those in other threads, do not wait for an answer.
 func TestFollowInAThread(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -91,6 +91,16 @@ func TestFollowInAThread(t *testing.T) {
 			e := talk(fmt.Sprint(i, n), "ann", text)
 			e.Message.Path = core.MustPath("room/house/hall/" + place)
 			b.receive(e)
+			err := s.View(t.Context(), func(v core.View) error {
+				got, _, err := v.Entry(e.Message.Path, e.Message.ID)
+				if isFirst := i+n == 0; got.Due != isFirst {
+					t.Errorf("%s: %q waited: %t", place, text, got.Due)
+				}
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
 		}
 	}
 	b.ended(1)
