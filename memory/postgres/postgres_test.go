@@ -85,10 +85,12 @@ func TestCrashes(t *testing.T) {
 		}
 	})
 	counted := 0
+	var back sync.WaitGroup
 	for round := range 3 {
 		if round > 0 {
+			back.Wait()
 			server.Crash()
-			all.Go(server.Start)
+			back.Go(server.Start)
 		}
 		for range 50 {
 			if err := increment(db); err != nil {
@@ -98,6 +100,7 @@ func TestCrashes(t *testing.T) {
 		}
 	}
 	stop()
+	back.Wait()
 	all.Wait()
 	if n := number(t, db); n != counted {
 		t.Errorf("%d of %d were counted", n, counted)

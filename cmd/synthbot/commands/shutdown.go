@@ -26,17 +26,14 @@ type ending struct {
 	timer *time.Timer // runs from the moment the program begins to end
 }
 
-// after calls abandon after the grace and rest, unless over is called before. It
-// reports whether it was the first call.
-func (e *ending) after(grace time.Duration, abandon func(why string)) (first bool) {
+// after calls abandon after the grace and rest, unless over is called before. Only the first call counts.
+func (e *ending) after(grace time.Duration, abandon func(why string)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	first = e.timer == nil
-	if first {
+	if e.timer == nil {
 		limit := grace + e.rest
 		e.timer = time.AfterFunc(limit, func() { abandon(fmt.Sprintf("not everything ended within %s", limit)) })
 	}
-	return first
 }
 
 func (e *ending) over() {
@@ -58,15 +55,16 @@ func (p *program) untilSignal(
 	signals, over := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(signals, append(others, syscall.SIGINT, syscall.SIGTERM)...)
 	go func() {
-		for {
+		for second := false; ; second = true {
 			select {
 			case <-over:
 				return
 			case s := <-signals:
-				cancel()
-				if !p.ending.after(grace, p.abandon) {
+				if second {
 					p.abandon(fmt.Sprintf("ended at once by signal: %s", s))
 				}
+				cancel()
+				p.ending.after(grace, p.abandon)
 			}
 		}
 	}()
