@@ -3,7 +3,10 @@
 // It does not know what the keys and values mean.
 package kv
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Engine is an open ordered map: named buckets of pairs in the order of their keys. It is safe
 // for concurrent use. After Close its errors wrap core.ErrClosed; they wrap core.ErrFull if
@@ -20,6 +23,29 @@ type Engine interface {
 	Update(f func(Tx) error) error
 	// Close waits for views to end.
 	Close() error
+}
+
+// Shared is the ability of an Engine to be used by several processes at the same time. Each part of
+// their work is done by one of them.
+type Shared interface {
+	// Own calls work while this process owns a part, and again when it does once more. It blocks
+	// until ctx ends, and returns nil then, or until work returns while its own context lasts, and
+	// returns its error. That context ends when another process is to have the part, which waits
+	// until work has returned. A process that wants a part says so as long as Own runs. Parts whose
+	// names begin with the same word are divided evenly.
+	Own(ctx context.Context, part string, work func(context.Context) error) error
+	// Workers lists the processes that use the map.
+	Workers(ctx context.Context) ([]Worker, error)
+	// Hint says something to all processes, also to this one. It may be lost.
+	Hint(ctx context.Context, text string) error
+}
+
+// Worker is a process that uses a map with others.
+type Worker struct {
+	Name  string
+	Mine  bool          // it is this process
+	Lease time.Duration // for which it counts as alive; 0 or less: it may be replaced
+	Parts []string      // that it owns, in order
 }
 
 // Fault is the panic of an engine that cannot read for the reason Err.

@@ -63,6 +63,9 @@ type Options struct {
 	// OnAway, if set, is called with true when the database cannot be reached, and with false when
 	// it can again. It must not block.
 	OnAway func(bool)
+	// OnHint, if set, is called with what a process said by Hint, also with its own hints, and with
+	// "" when hints may have been lost. It must not block.
+	OnHint func(string)
 }
 
 const findTables = `select to_regclass('kv') is not null and to_regclass('worker') is not null`
@@ -75,10 +78,12 @@ type DB struct {
 	log    *slog.Logger
 	pool   *pool
 	worker *worker
+	parts  *parts
 	guest  bool
 
 	onFenced func(error)
 	onAway   func(bool)
+	onHint   func(string)
 
 	ids    atomic.Pointer[map[string]byte] // of buckets, by name; replaced, never changed
 	marker string                          // the key of this engine's last transaction
@@ -88,7 +93,10 @@ type DB struct {
 	trips  atomic.Int64 // round trips of transactions
 }
 
-var _ kv.Engine = (*DB)(nil)
+var (
+	_ kv.Engine = (*DB)(nil)
+	_ kv.Shared = (*DB)(nil)
+)
 
 // Open connects to the database of a URL (postgres://…), makes the tables if they are missing and
 // becomes the worker. While another one lives, it waits until its lease would be over; then the
@@ -117,7 +125,7 @@ func newDB(url string, o Options) (*DB, error) {
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTimeout)
 	db := &DB{
 		name: nameOf(config), log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), pool: newPool(config),
-		worker: newWorker(o), guest: o.Guest, onFenced: o.OnFenced, onAway: o.OnAway,
+		worker: newWorker(o), parts: newParts(), guest: o.Guest, onFenced: o.OnFenced, onAway: o.OnAway, onHint: o.OnHint,
 		marker: string(rune(markers)) + rand.Text(),
 	}
 	if db.onFenced == nil {
@@ -125,6 +133,9 @@ func newDB(url string, o Options) (*DB, error) {
 	}
 	if db.onAway == nil {
 		db.onAway = func(bool) {}
+	}
+	if db.onHint == nil {
+		db.onHint = func(string) {}
 	}
 	return db, nil
 }

@@ -31,6 +31,7 @@ const (
 
 // Types of parameters.
 const (
+	oidBool      = 16
 	oidBytes     = 17
 	oidLong      = 20
 	oidInt       = 23

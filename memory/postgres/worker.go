@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,18 +22,19 @@ const (
 	renewals      = 5 // within a lease
 	heldTenths    = 7 // of a lease, for which a renewal counts by the clock of this process
 	registerPause = 200 * time.Millisecond
-	registerSlack = time.Second // for which a new worker waits beyond its lease
+	registerSlack = time.Second // for which a new worker waits for a guest beyond its lease
 )
 
 const (
 	createWorkers = `create table if not exists worker ` +
 		`(id bigint generated always as identity primary key, name text not null, until timestamptz not null)`
-	lockWorkers  = `lock table worker in share row exclusive mode`
+	lockWorkers  = `lock table worker, part in share row exclusive mode`
 	listWorkers  = `select id, name, until > clock_timestamp() from worker order by id`
-	buryWorkers  = `delete from worker`
+	buryWorkers  = `delete from worker where until <= clock_timestamp()`
 	insertWorker = `insert into worker (name, until) values ($1, clock_timestamp() + $2 * interval '1 ms') returning id`
 	renewWorker  = `update worker set until = clock_timestamp() + $2 * interval '1 ms' where id = $1 returning id`
 	endWorker    = `update worker set until = '-infinity' where id = $1`
+	endParts     = `delete from part where worker = $1`
 	// checkWorker locks the worker's own row, and fails (divisionByZero) if there is none with a lease.
 	checkWorker = `select 1 / count(*) from ` +
 		`(select id from worker where id = $1 and until > clock_timestamp() for key share) as mine`
@@ -90,13 +92,13 @@ func (db *DB) claim(ctx context.Context) error {
 	case w.number() == 0:
 		return db.register(ctx)
 	case w.unrenewed() > w.lease*heldTenths/10:
-		return db.renew(ctx)
+		_, err := db.renew(ctx)
+		return err
 	}
 	return nil
 }
 
-// registerPatiently waits until no other worker lives, for as long as this one's own lease and a
-// little more.
+// registerPatiently waits until no guest writes, for as long as the lease and a little more.
 func (db *DB) registerPatiently(ctx context.Context) error {
 	until := time.Now().Add(db.worker.lease + registerSlack)
 	for first := true; ; first = false {
@@ -105,7 +107,7 @@ func (db *DB) registerPatiently(ctx context.Context) error {
 			return err
 		}
 		if first {
-			db.log.Info("waiting for another worker to end", "file", db.name, "until", until, "err", err)
+			db.log.Info("waiting for a command to end", "file", db.name, "until", until, "err", err)
 		}
 		select {
 		case <-time.After(registerPause):
@@ -115,8 +117,9 @@ func (db *DB) registerPatiently(ctx context.Context) error {
 	}
 }
 
-// register adds this process to the workers. It takes over from those whose leases are over, and
-// waits for their transactions. If another one lives, the error wraps core.ErrLocked.
+// register adds this process to the workers. It buries those whose leases are over, and waits for
+// their transactions. If a guest writes, or if others live and this is one, the error wraps
+// core.ErrLocked.
 func (db *DB) register(ctx context.Context) error {
 	conn, _, err := db.pool.take(ctx)
 	if err != nil {
@@ -127,41 +130,58 @@ func (db *DB) register(ctx context.Context) error {
 	if err := createTables(ctx, conn); err != nil {
 		return err
 	}
-	all, err := send(ctx, conn, []statement{{sql: "begin"}, {sql: lockWorkers}, {sql: listWorkers}})
+	all, err := send(ctx, conn, []statement{{sql: "begin"}, {sql: lockWorkers}, {sql: listWorkers}, {sql: listParts}})
 	if err != nil {
 		return err
 	}
-	if err := db.mayRegister(all[2].Rows); err != nil {
+	if err := db.mayRegister(all[2].Rows, all[3].Rows); err != nil {
 		return err
 	}
 	w := db.worker
 	params := [][]byte{[]byte(w.name), long(w.lease.Milliseconds())}
-	insert := statement{insertWorker, params, []uint32{oidText, oidLong}}
-	all, err = send(ctx, conn, []statement{{sql: buryWorkers}, insert, {sql: "commit"}})
+	all, err = send(ctx, conn, []statement{
+		{sql: buryWorkers}, {sql: buryParts}, {insertWorker, params, []uint32{oidText, oidLong}},
+	})
 	if err != nil {
 		return err
 	}
+	id := numberOf(all[2].Rows[0][0])
+	last := []statement{{sql: "commit"}}
+	if db.guest {
+		last = slices.Insert(last, 0, ownership(exclusive, id, true))
+	}
+	if _, err := send(ctx, conn, last); err != nil {
+		return err
+	}
 	w.mu.Lock()
-	w.id, w.renewed = numberOf(all[1].Rows[0][0]), began
+	w.id, w.renewed = id, began
 	w.mu.Unlock()
-	renewals, stop := context.WithCancel(context.Background())
+	background, stop := context.WithCancel(context.Background())
 	w.stop = stop
-	w.over.Go(func() { db.keepRenewing(renewals) })
+	w.over.Go(func() { db.keepRenewing(background) })
+	if !db.guest {
+		w.over.Go(func() { db.listen(background) })
+	}
 	return nil
 }
 
-// mayRegister holds the other workers against the rules: none lives, and none has lived since a
-// guest opened the database, whose state it may have read before.
-func (db *DB) mayRegister(workers [][][]byte) error {
+// mayRegister holds the other workers against the rules: no guest writes; and for a guest, none
+// lives, and none has lived since it opened the database, whose state it may have read before.
+func (db *DB) mayRegister(workers, parts [][][]byte) error {
+	writes := make(map[int64]bool) // guests
+	for _, row := range parts {
+		if string(row[0]) == exclusive {
+			writes[numberOf(row[1])] = true
+		}
+	}
 	for _, row := range workers {
 		id, name, lives := numberOf(row[0]), row[1], row[2][0] != 0
 		switch {
 		case lives && db.guest:
-			return fmt.Errorf("%w: worker %q runs with it; give this command where that bot runs, "+
-				"which carries it out then, or stop that bot", core.ErrLocked, name)
-		case lives:
-			return fmt.Errorf("%w: worker %q runs with it, and more than one worker is not supported yet; "+
-				"stop it, or use another database", core.ErrLocked, name)
+			return fmt.Errorf("%w: worker %q runs with it; give this command where a bot runs, "+
+				"which carries it out then, or stop all of them", core.ErrLocked, name)
+		case lives && writes[id]:
+			return fmt.Errorf("%w: a command writes to it on %q; wait until that is over", core.ErrLocked, name)
 		case db.guest && id > db.worker.newest:
 			return fmt.Errorf("worker %q has used the database meanwhile; give the command again", name)
 		}
@@ -169,7 +189,8 @@ func (db *DB) mayRegister(workers [][][]byte) error {
 	return nil
 }
 
-// keepRenewing renews the lease until ctx ends or another worker has taken over.
+// keepRenewing renews the lease, and looks who is to own what, until ctx ends or another worker has
+// taken over.
 func (db *DB) keepRenewing(ctx context.Context) {
 	tick := time.NewTicker(db.worker.lease / renewals)
 	defer tick.Stop()
@@ -178,14 +199,25 @@ func (db *DB) keepRenewing(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-db.parts.look:
 		}
-		err := db.renew(ctx)
-		switch {
-		case errors.Is(err, core.ErrFenced):
+		now, err := db.renew(ctx)
+		if err == nil && !db.guest {
+			err = db.share(ctx, now)
+		}
+		away := isAway(err)
+		if errors.Is(err, core.ErrFenced) {
 			return
-		case err == nil:
+		}
+		if err == nil {
 			db.noteAway(nil, false)
-		case isAway(err) && db.worker.unrenewed() > patience:
+		} else if !away && !isConflict(err) && ctx.Err() == nil {
+			db.log.Warn("the lease is not renewed", "file", db.name, "err", err)
+		}
+		if away && db.worker.unrenewed() > db.worker.lease*heldTenths/10 {
+			db.parts.pause()
+		}
+		if away && db.worker.unrenewed() > patience {
 			db.pool.cut()
 			db.noteAway(err, true)
 		}
@@ -193,8 +225,8 @@ func (db *DB) keepRenewing(ctx context.Context) {
 }
 
 // renew renews the lease, also one that is over, unless another worker has taken over. Then the
-// error wraps core.ErrFenced.
-func (db *DB) renew(ctx context.Context) error {
+// error wraps core.ErrFenced. It returns who lives, and owns what.
+func (db *DB) renew(ctx context.Context) (state, error) {
 	ctx, cancel := context.WithTimeout(ctx, db.worker.lease/2)
 	defer cancel()
 	conn, _, err := db.pool.take(ctx)
@@ -202,23 +234,25 @@ func (db *DB) renew(ctx context.Context) error {
 		err = &awayError{err}
 	}
 	if err != nil {
-		return err
+		return state{}, err
 	}
 	defer db.pool.put(conn)
 	began, w := time.Now(), db.worker
 	params := [][]byte{long(w.number()), long(w.lease.Milliseconds())}
-	all, err := send(ctx, conn, []statement{{renewWorker, params, []uint32{oidLong, oidLong}}})
+	all, err := send(ctx, conn, []statement{
+		{renewWorker, params, []uint32{oidLong, oidLong}}, {sql: listWorkers}, {sql: listParts},
+	})
 	switch {
 	case err != nil && conn.IsClosed():
 		db.pool.drop()
-		return &awayError{err}
+		return state{}, &awayError{err}
 	case err != nil:
-		return err
+		return state{}, err
 	case len(all[0].Rows) == 0:
-		return db.fence()
+		return state{}, db.fence()
 	}
 	w.renewedAt(began)
-	return nil
+	return stateOf(all[1].Rows, all[2].Rows), nil
 }
 
 // fence notes that another worker has taken over.
@@ -242,11 +276,14 @@ func (db *DB) resign(ctx context.Context) {
 		return // the lease ends by itself
 	}
 	defer db.pool.put(conn)
-	_, _ = send(ctx, conn, []statement{{endWorker, [][]byte{long(w.number())}, []uint32{oidLong}}}) // likewise
+	me := [][]byte{long(w.number())}
+	_, _ = send(ctx, conn, []statement{ // likewise
+		{endWorker, me, []uint32{oidLong}}, {endParts, me, []uint32{oidLong}}, hint(hintParts),
+	})
 }
 
 func createTables(ctx context.Context, conn *pgconn.PgConn) error {
-	_, err := send(ctx, conn, []statement{{sql: createTable}, {sql: createWorkers}})
+	_, err := send(ctx, conn, []statement{{sql: createTable}, {sql: createWorkers}, {sql: createParts}})
 	return err
 }
 

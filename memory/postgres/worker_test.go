@@ -60,6 +60,21 @@ func started(t *testing.T, url string, o Options) *DB {
 	return db
 }
 
+// awaitAlone waits until the others are replaced.
+func awaitAlone(t *testing.T, db *DB) {
+	t.Helper()
+	for {
+		workers, err := db.Workers(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(workers) == 1 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
 // TestFence: a worker that does not renew its lease is replaced within it and a second. From then
 // on nothing that it writes is stored, and it learns so once.
 func TestFence(t *testing.T) {
@@ -69,6 +84,7 @@ func TestFence(t *testing.T) {
 	freeze(former)
 	began := time.Now()
 	next := openWith(t, server.URL, Options{Lease: short})
+	awaitAlone(t, next)
 	if took := time.Since(began); took > short+time.Second {
 		t.Errorf("the takeover took %v", took)
 	}
@@ -102,7 +118,7 @@ func TestFenceByRenewal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.Background())
-	if _, err := conn.Exec(t.Context(), buryWorkers).ReadAll(); err != nil {
+	if _, err := conn.Exec(t.Context(), "delete from worker").ReadAll(); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-fenced; !errors.Is(err, core.ErrFenced) {
@@ -130,6 +146,7 @@ func TestLateCommit(t *testing.T) {
 	<-within
 	freeze(former)
 	next := openWith(t, server.URL, Options{Lease: short})
+	awaitAlone(t, next)
 	close(goOn)
 	if err := <-over; !errors.Is(err, core.ErrFenced) {
 		t.Errorf("the late commit: %v", err)
@@ -156,6 +173,7 @@ func TestCommitInFlight(t *testing.T) {
 	}()
 	<-within
 	next := openWith(t, server.URL, Options{Lease: short})
+	awaitAlone(t, next)
 	if err := <-over; err != nil {
 		t.Error(err)
 	}
@@ -183,26 +201,30 @@ func TestLapse(t *testing.T) {
 	}
 }
 
-// TestOneWorker: a second worker is refused while the first one lives, with its name, and starts
-// at once when that has ended.
-func TestOneWorker(t *testing.T) {
+// TestWorkersWaitForGuests: a worker waits while a command writes as a guest, names it if that
+// lasts, and starts at once when it is over.
+func TestWorkersWaitForGuests(t *testing.T) {
 	server := coretest.StartPostgres(t)
-	first := openWith(t, server.URL, Options{Worker: "first"})
+	started(t, server.URL, Options{}).Close()
+	guest := openWith(t, server.URL, Options{Worker: "first", Guest: true})
+	if err := put(guest, "guest"); err != nil {
+		t.Fatal(err)
+	}
 	var log bytes.Buffer
 	o := Options{Worker: "second", Lease: short, Log: slog.New(slog.NewTextHandler(&log, nil))}
 	second, err := Open(t.Context(), server.URL, o)
 	if err == nil {
 		second.Close()
 	}
-	for _, want := range []string{`worker "first"`, "not supported yet", "postgres database"} {
+	for _, want := range []string{`on "first"`, "a command writes", "postgres database"} {
 		if !errors.Is(err, core.ErrLocked) || !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("%v, without %q", err, want)
 		}
 	}
-	if n := strings.Count(log.String(), "waiting for another worker"); n != 1 {
+	if n := strings.Count(log.String(), "waiting for a command"); n != 1 {
 		t.Errorf("logged %d times:\n%s", n, &log)
 	}
-	if err := first.Close(); err != nil {
+	if err := guest.Close(); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()

@@ -1,0 +1,338 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"synthbot/core/sorting"
+	"synthbot/memory/kv"
+)
+
+const (
+	createParts = `create table if not exists part ` +
+		`(name text not null, worker bigint not null, owned boolean not null, primary key (name, worker))`
+	listLeases = `select id, name, (extract(epoch from until - clock_timestamp()) * 1000)::bigint from worker ` +
+		`where until > '-infinity' order by id`
+	listParts  = `select name, worker, owned from part order by name, worker`
+	buryParts  = `delete from part where worker not in (select id from worker)`
+	insertPart = `insert into part values ($1, $2, $3) on conflict (name, worker) do update set owned = excluded.owned`
+	deletePart = `delete from part where name = $1 and worker = $2`
+)
+
+// exclusive is the part that a guest owns while it writes: no worker begins meanwhile.
+const exclusive = ""
+
+// parts are the parts of the work that this process wants. Safe for concurrent use.
+type parts struct {
+	mu     sync.Mutex
+	wanted map[string]*part
+	others bool          // another worker lived at the last look
+	look   chan struct{} // holds a token if the parts are to be looked at now
+}
+
+// part is a part of the work that this process wants. parts.mu guards it.
+type part struct {
+	owned chan struct{}      // holds a token when it is ours
+	lose  context.CancelFunc // ends the work on it; nil: nothing works on it
+}
+
+func newParts() *parts {
+	return &parts{wanted: make(map[string]*part), look: make(chan struct{}, 1)}
+}
+
+// names lists the parts that are wanted.
+func (p *parts) names() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Sorted(maps.Keys(p.wanted))
+}
+
+// give begins the work on the parts that are ours, and ends that on others.
+func (p *parts) give(mine map[string]bool, others bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.others = others
+	for name, one := range p.wanted {
+		switch {
+		case mine[name] && one.lose == nil && len(one.owned) == 0:
+			one.owned <- struct{}{}
+		case !mine[name] && one.lose != nil:
+			one.lose()
+		case !mine[name] && len(one.owned) > 0:
+			<-one.owned
+		}
+	}
+}
+
+// pause ends the work on all parts until the next look, if there are others who may have taken them.
+func (p *parts) pause() {
+	p.mu.Lock()
+	others := p.others
+	p.mu.Unlock()
+	if others {
+		p.give(nil, true)
+	}
+}
+
+// Own implements kv.Shared.
+func (db *DB) Own(ctx context.Context, name string, work func(context.Context) error) error {
+	one := &part{owned: make(chan struct{}, 1)}
+	db.parts.mu.Lock()
+	db.parts.wanted[name] = one
+	db.parts.mu.Unlock()
+	defer func() {
+		db.parts.mu.Lock()
+		delete(db.parts.wanted, name)
+		db.parts.mu.Unlock()
+		db.release(name)
+	}()
+	for {
+		db.lookAtParts()
+		select {
+		case <-one.owned:
+		case <-ctx.Done():
+			return nil
+		}
+		within, lose := context.WithCancel(ctx)
+		db.parts.mu.Lock()
+		one.lose = lose
+		db.parts.mu.Unlock()
+		err := work(within)
+		lost := within.Err() != nil && ctx.Err() == nil
+		lose()
+		if !lost {
+			return err
+		}
+		db.release(name)
+		db.parts.mu.Lock()
+		one.lose = nil
+		db.parts.mu.Unlock()
+	}
+}
+
+// lookAtParts lets the worker look at once who is to own what.
+func (db *DB) lookAtParts() {
+	select {
+	case db.parts.look <- struct{}{}:
+	default:
+	}
+}
+
+// release lets other workers have a part. If that fails, they have it when the lease is over.
+func (db *DB) release(name string) {
+	conn, _, err := db.pool.take(context.Background())
+	if err != nil {
+		return
+	}
+	defer db.pool.put(conn)
+	_, _ = send(context.Background(), conn, []statement{without(name, db.worker.number()), hint(hintParts)}) // see above
+}
+
+// state is who lives, and who wants and owns what.
+type state struct {
+	workers map[int64]string // names, by id
+	dead    bool             // there are workers whose leases are over
+	wants   map[int64][]string
+	owners  map[string]int64
+}
+
+func stateOf(workers, parts [][][]byte) state {
+	s := state{workers: make(map[int64]string), wants: make(map[int64][]string), owners: make(map[string]int64)}
+	for _, row := range workers {
+		if row[2][0] != 0 {
+			s.workers[numberOf(row[0])] = string(row[1])
+		} else {
+			s.dead = true
+		}
+	}
+	for _, row := range parts {
+		name, id, owned := string(row[0]), numberOf(row[1]), row[2][0] != 0
+		if _, lives := s.workers[id]; !lives || name == exclusive {
+			continue
+		}
+		s.wants[id] = append(s.wants[id], name)
+		if owned {
+			s.owners[name] = id
+		}
+	}
+	return s
+}
+
+// share takes what this worker shall own, of what nobody else owns, and gives up what others shall
+// own, or what it does not want any more.
+func (db *DB) share(ctx context.Context, now state) error {
+	me, names := db.worker.number(), db.parts.names()
+	if !now.dead && slices.Equal(now.wants[me], names) && settled(now, me) {
+		db.parts.give(now.ownedBy(me), len(now.workers) > 1)
+		return nil
+	}
+	conn, _, err := db.pool.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.pool.put(conn) // which ends the transaction if it is open
+	all, err := send(ctx, conn, []statement{
+		{sql: "begin"}, {sql: lockWorkers}, {sql: buryWorkers}, {sql: buryParts}, {sql: listWorkers}, {sql: listParts},
+	})
+	if err != nil {
+		return err
+	}
+	now = stateOf(all[4].Rows, all[5].Rows)
+	if _, lives := now.workers[me]; !lives {
+		return nil // the next renewal finds out whether somebody took over
+	}
+	var changes []statement
+	for _, name := range now.wants[me] {
+		if !slices.Contains(names, name) {
+			changes = append(changes, without(name, me))
+		}
+	}
+	now.wants[me] = names
+	shall := assign(now.wants, now.owners)
+	mine := make(map[string]bool)
+	for _, name := range names {
+		owner, owned := now.owners[name]
+		mine[name] = shall[name] == me && (!owned || owner == me)
+		changes = append(changes, ownership(name, me, mine[name] || owner == me))
+	}
+	changes = append(changes, statement{sql: "commit"})
+	if _, err := send(ctx, conn, changes); err != nil {
+		return err
+	}
+	db.parts.give(mine, len(now.workers) > 1)
+	return nil
+}
+
+// ownership is the statement that notes whether a worker owns a part that it wants.
+func ownership(name string, id int64, owned bool) statement {
+	value := []byte{0}
+	if owned {
+		value[0] = 1
+	}
+	return statement{insertPart, [][]byte{[]byte(name), long(id), value}, []uint32{oidText, oidLong, oidBool}}
+}
+
+// without is the statement that notes that a worker neither owns nor wants a part.
+func without(name string, id int64) statement {
+	return statement{deletePart, [][]byte{[]byte(name), long(id)}, []uint32{oidText, oidLong}}
+}
+
+// settled reports whether a worker owns what it shall own, as far as nobody else does.
+func settled(s state, me int64) bool {
+	shall := assign(s.wants, s.owners)
+	for name, id := range shall {
+		owner, owned := s.owners[name]
+		if id == me && !owned || owner == me && owned && id != me {
+			return false
+		}
+	}
+	return true
+}
+
+func (s state) ownedBy(id int64) map[string]bool {
+	mine := make(map[string]bool)
+	for name, owner := range s.owners {
+		mine[name] = owner == id
+	}
+	return mine
+}
+
+// groupOf is the kind of a part: the text before the first space. Parts of a kind are about the
+// same work, and are divided evenly.
+func groupOf(name string) string {
+	group, _, _ := strings.Cut(name, " ")
+	return group
+}
+
+// assign says who shall own each part: of each kind, every worker that wants some of it has the same
+// number, as far as possible, and keeps what it owns. All workers come to the same result.
+func assign(wants map[int64][]string, owners map[string]int64) map[string]int64 {
+	groups := make(map[string]map[string][]int64) // who wants each part, by kind
+	for _, id := range slices.Sorted(maps.Keys(wants)) {
+		for _, name := range wants[id] {
+			group := groupOf(name)
+			if groups[group] == nil {
+				groups[group] = make(map[string][]int64)
+			}
+			groups[group][name] = append(groups[group][name], id)
+		}
+	}
+	shall, total := make(map[string]int64), make(map[int64]int)
+	for _, group := range slices.Sorted(maps.Keys(groups)) {
+		assignGroup(groups[group], owners, shall, total)
+	}
+	return shall
+}
+
+// assignGroup is assign for one kind. total counts what each worker has.
+func assignGroup(wanted map[string][]int64, owners, shall map[string]int64, total map[int64]int) {
+	owned, has := make(map[int64]int), make(map[int64]int)
+	names := slices.Sorted(maps.Keys(wanted))
+	for _, name := range names {
+		for _, id := range wanted[name] {
+			owned[id] += 0
+		}
+		if slices.Contains(wanted[name], owners[name]) {
+			owned[owners[name]]++
+		}
+	}
+	workers := sorting.Sorted(maps.Keys(owned), func(a, b int64) int {
+		return cmp.Or(owned[b]-owned[a], total[a]-total[b], cmp.Compare(a, b))
+	})
+	most := make(map[int64]int) // how many each may keep: those who have more get the rest
+	for i, id := range workers {
+		most[id] = len(names) / len(workers)
+		if i < len(names)%len(workers) {
+			most[id]++
+		}
+	}
+	take := func(name string, id int64) {
+		shall[name] = id
+		has[id]++
+		total[id]++
+	}
+	for _, name := range names {
+		id, ok := owners[name]
+		if ok && slices.Contains(wanted[name], id) && has[id] < most[id] {
+			take(name, id)
+		}
+	}
+	for _, name := range names {
+		if _, ok := shall[name]; ok {
+			continue
+		}
+		take(name, slices.MinFunc(wanted[name], func(a, b int64) int {
+			return cmp.Or(has[a]-has[b], total[a]-total[b], cmp.Compare(a, b))
+		}))
+	}
+}
+
+// Workers implements kv.Shared.
+func (db *DB) Workers(ctx context.Context) ([]kv.Worker, error) {
+	conn, _, err := db.pool.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer db.pool.put(conn)
+	all, err := send(ctx, conn, []statement{{sql: listLeases}, {sql: listParts}})
+	if err != nil {
+		return nil, err
+	}
+	var workers []kv.Worker
+	for _, row := range all[0].Rows {
+		w := kv.Worker{Name: string(row[1]), Lease: time.Duration(numberOf(row[2])) * time.Millisecond}
+		w.Mine = numberOf(row[0]) == db.worker.number()
+		for _, part := range all[1].Rows {
+			if numberOf(part[1]) == numberOf(row[0]) && part[2][0] != 0 && string(part[0]) != exclusive {
+				w.Parts = append(w.Parts, string(part[0]))
+			}
+		}
+		workers = append(workers, w)
+	}
+	return workers, nil
+}

@@ -1,0 +1,267 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+)
+
+// TestAssign: whatever processes come, go and want, each part has one who wants it, processes that
+// want the same have the same number of each kind, and no part moves that need not.
+func TestAssign(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var parts []string
+		for i := range rapid.IntRange(0, 20).Draw(t, "parts") {
+			kind := rapid.SampledFrom([]string{"discord", "plugin", "telegram"}).Draw(t, "kind")
+			parts = append(parts, fmt.Sprintf("%s %02d", kind, i))
+		}
+		owners, living := make(map[string]int64), []int64{}
+		for round := range rapid.IntRange(1, 8).Draw(t, "rounds") {
+			if len(living) > 0 && rapid.Bool().Draw(t, "one ends") {
+				gone := rapid.SampledFrom(living).Draw(t, "gone")
+				living = slices.DeleteFunc(living, func(id int64) bool { return id == gone })
+				maps.DeleteFunc(owners, func(_ string, id int64) bool { return id == gone })
+			} else {
+				living = append(living, int64(round+1))
+			}
+			wants := make(map[int64][]string)
+			for _, id := range living {
+				wants[id] = parts
+			}
+			shall := assign(wants, owners)
+			if len(living) == 0 {
+				continue
+			}
+			counts := make(map[string]map[int64]int)
+			for _, name := range parts {
+				kind := groupOf(name)
+				if !slices.Contains(living, shall[name]) {
+					t.Fatalf("%q is for %d of %v", name, shall[name], living)
+				}
+				if counts[kind] == nil {
+					counts[kind] = make(map[int64]int)
+				}
+				counts[kind][shall[name]]++
+			}
+			for kind, of := range counts {
+				n := 0
+				for _, k := range of {
+					n += k
+				}
+				moved, owned := 0, make(map[int64]int)
+				for name, id := range owners {
+					if groupOf(name) == kind {
+						owned[id]++
+						if shall[name] != id {
+							moved++
+						}
+					}
+				}
+				surplus := 0
+				for _, id := range living {
+					if of[id] != n/len(living) && of[id] != (n+len(living)-1)/len(living) {
+						t.Fatalf("%s: %v for %v", kind, of, living)
+					}
+					surplus += max(0, owned[id]-of[id])
+				}
+				if moved != surplus {
+					t.Fatalf("%s: %d parts move, %d must", kind, moved, surplus)
+				}
+			}
+			again := assign(wants, shall)
+			if !maps.Equal(again, shall) {
+				t.Fatalf("%v is followed by %v", shall, again)
+			}
+			owners = shall
+		}
+	})
+}
+
+// TestAssignToThoseWhoWant: a part goes to nobody who has no use for it.
+func TestAssignToThoseWhoWant(t *testing.T) {
+	wants := map[int64][]string{1: {"telegram a", "telegram b", "telegram c"}, 2: {"telegram a"}}
+	shall := assign(wants, map[string]int64{"telegram a": 2, "telegram b": 2})
+	want := map[string]int64{"telegram a": 2, "telegram b": 1, "telegram c": 1}
+	if !maps.Equal(shall, want) {
+		t.Errorf("%v", shall)
+	}
+}
+
+// owning is a process that works on parts until it is stopped.
+type owning struct {
+	*DB
+	stop context.CancelFunc
+	all  sync.WaitGroup
+}
+
+// log is who works on what, which is checked at each change.
+type log struct {
+	t       *testing.T
+	mu      sync.Mutex
+	workers map[string]string // by part
+	changed chan struct{}
+}
+
+func (l *log) note(part, worker string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if other := l.workers[part]; other != "" && worker != "" {
+		l.t.Errorf("%s begins with %q, which %s works on", worker, part, other)
+	}
+	l.workers[part] = worker
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+}
+
+// await waits until the parts are owned by so many each.
+func (l *log) await(what string, limit time.Duration, counts ...int) time.Duration {
+	l.t.Helper()
+	began, late := time.Now(), time.After(limit)
+	for {
+		l.mu.Lock()
+		of := make(map[string]int)
+		for _, worker := range l.workers {
+			if worker != "" {
+				of[worker]++
+			}
+		}
+		got := slices.Sorted(maps.Values(of))
+		l.mu.Unlock()
+		if slices.Equal(got, counts) {
+			return time.Since(began)
+		}
+		select {
+		case <-l.changed:
+		case <-late:
+			l.t.Fatalf("%s: %v after %v, not %v", what, of, limit, counts)
+		}
+	}
+}
+
+func (l *log) start(url, name string, parts []string) *owning {
+	db := openWith(l.t, url, Options{Worker: name, Lease: short})
+	ctx, stop := context.WithCancel(context.Background())
+	o := &owning{DB: db, stop: stop}
+	for _, part := range parts {
+		o.all.Go(func() {
+			err := db.Own(ctx, part, func(ctx context.Context) error {
+				l.note(part, name)
+				<-ctx.Done()
+				l.note(part, "")
+				return nil
+			})
+			if err != nil {
+				l.t.Error(err)
+			}
+		})
+	}
+	l.t.Cleanup(func() { stop(); o.all.Wait() })
+	return o
+}
+
+// TestOwn: processes divide the parts evenly. One that stops hands its parts over at once, those of
+// one that is killed are taken when its lease is over, and nothing has two owners.
+func TestOwn(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	parts := []string{"telegram a", "telegram b", "telegram c", "telegram d"}
+	l := &log{t: t, workers: make(map[string]string), changed: make(chan struct{}, 1)}
+	first := l.start(server.URL, "first", parts)
+	l.await("one", short, 4)
+	second := l.start(server.URL, "second", parts)
+	l.await("two", short, 2, 2)
+	third := l.start(server.URL, "third", parts)
+	l.await("three", short, 1, 1, 2)
+	workers, err := third.Workers(t.Context())
+	if err != nil || len(workers) != 3 || workers[0].Name != "first" || !workers[2].Mine || workers[0].Lease <= 0 {
+		t.Errorf("%+v, %v", workers, err)
+	}
+
+	began := time.Now() // stopped in order
+	first.stop()
+	first.all.Wait()
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+	l.await("one stops", short, 2, 2)
+	if took := time.Since(began); took > short/4 { // no renewal falls due within it
+		t.Errorf("the handover took %v", took)
+	}
+
+	freeze(second.DB) // killed: its work is over, and nobody hears of it
+	l.mu.Lock()
+	maps.DeleteFunc(l.workers, func(_, worker string) bool { return worker == "second" })
+	l.mu.Unlock()
+	if took := l.await("one is killed", short+time.Second, 4); took > short+time.Second {
+		t.Errorf("the takeover took %v", took)
+	}
+	if err := put(second.DB, "late"); !errors.Is(err, core.ErrFenced) {
+		t.Errorf("the killed one writes: %v", err)
+	}
+	workers, err = third.Workers(t.Context())
+	if err != nil || len(workers) != 1 || !slices.Equal(workers[0].Parts, parts) {
+		t.Errorf("%+v, %v", workers, err)
+	}
+}
+
+// TestOwnEnds: work that ends by itself ends Own with its error, and others get the part.
+func TestOwnEnds(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	one, two := openWith(t, server.URL, Options{}), openWith(t, server.URL, Options{})
+	broken := errors.New("broken")
+	err := one.Own(t.Context(), "plugin x", func(context.Context) error { return broken })
+	if !errors.Is(err, broken) {
+		t.Error(err)
+	}
+	if err := two.Own(t.Context(), "plugin x", func(context.Context) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := two.Own(ctx, "plugin x", func(context.Context) error { return broken }); err != nil {
+		t.Error(err)
+	}
+	if workers, err := one.Workers(t.Context()); err != nil || len(workers) != 2 || len(workers[0].Parts) > 0 {
+		t.Errorf("%+v, %v", workers, err)
+	}
+}
+
+// TestHint: what one process says, all hear.
+func TestHint(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	heard := make(chan string, 100)
+	hear := func(who string) Options {
+		return Options{OnHint: func(text string) { heard <- who + ":" + text }}
+	}
+	one := openWith(t, server.URL, hear("one"))
+	openWith(t, server.URL, hear("two"))
+	await := func(want ...string) {
+		t.Helper()
+		for len(want) > 0 {
+			select {
+			case got := <-heard:
+				want = slices.DeleteFunc(want, func(one string) bool { return one == got })
+			case <-time.After(10 * time.Second):
+				t.Fatalf("nobody heard %v", want)
+			}
+		}
+	}
+	await("one:", "two:") // they listen
+	text := "wake telegram/" + strings.Repeat("1", 30)
+	if err := one.Hint(t.Context(), text); err != nil {
+		t.Fatal(err)
+	}
+	await("one:"+text, "two:"+text)
+}
