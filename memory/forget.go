@@ -101,7 +101,12 @@ func (s *subject) erase() error {
 		return s.db.update(s.ctx, func(t *tx) { t.bucket(bucketMeta).Put(s.planKey(), value) })
 	}
 	dropPlan := func() error {
-		return s.db.update(s.ctx, func(t *tx) { t.bucket(bucketMeta).Delete(s.planKey()) })
+		err := s.db.update(s.ctx, func(t *tx) {
+			t.bucket(bucketMeta).Delete(s.planKey())
+			t.announce(sharedEpoch{Subject: s.path, Over: true})
+		})
+		s.announced = s.announced && err != nil
+		return err
 	}
 	steps := []func() error{
 		// The log comes late: journals and states that belong to a person are found by it.
@@ -120,8 +125,7 @@ func (s *subject) erase() error {
 // belongs to them.
 func (s *subject) findAll() error {
 	err := s.findWhole()
-	s.markInProgress()
-	if err != nil {
+	if err = errors.Join(err, s.markInProgress()); err != nil {
 		return err
 	}
 	return s.db.look(s.ctx, func(v *view) {
@@ -156,27 +160,33 @@ func (s *subject) files() error {
 
 // begin begins a new epoch, mutes the running turns, and takes a snapshot of the heads.
 func (s *subject) begin() error {
+	if err := s.markInProgress(); err != nil {
+		return err
+	}
 	return updateAndView(s.ctx, s.db, func(t *tx) {
-		s.markInProgress()
 		t.finish() // writes of others in this transaction count
 		t.noteTraces()
 		t.forgotten().addSalt()
 		s.recordRequest(t)
 		s.mute(t)
+		if len(s.muted) > 0 {
+			t.announce(sharedEpoch{Subject: s.path, Muted: s.muted})
+		}
 	}, s.lookUp)
 }
 
 // markInProgress begins the epoch in which the person and these places are forgotten, so
-// that nothing of them comes back. It is called again when more places are known.
-func (s *subject) markInProgress() {
+// that nothing of them comes back, in any process. It is called again when more places are known.
+func (s *subject) markInProgress() error {
+	var begun []core.Path
 	e := &s.db.epochs
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	mark := func(path core.Path) {
 		if !s.inProgress[path] {
 			s.inProgress[path] = true
 			e.forgottenIn[path] = e.now
 			e.inProgress[path]++
+			begun = append(begun, path)
 		}
 	}
 	mark(s.path)
@@ -185,12 +195,28 @@ func (s *subject) markInProgress() {
 			mark(path)
 		}
 	}
+	e.mu.Unlock()
+	if len(begun) == 0 || !s.db.Shared() {
+		return nil
+	}
+	err := s.db.update(s.ctx, func(t *tx) {
+		t.bucket(bucketMeta).Put(s.planKey(), core.JSON(s.plan)) // if this process ends, another one continues
+		t.announce(sharedEpoch{Subject: s.path, Begun: begun})
+	})
+	s.announced = s.announced || err == nil
+	return err
 }
 
 // end begins the epoch after what begin began: readers that started before then are stale.
 func (s *subject) end() {
 	if len(s.inProgress) == 0 {
 		return
+	}
+	if s.announced { // it has failed
+		err := s.db.update(context.WithoutCancel(s.ctx), func(t *tx) { t.announce(sharedEpoch{Subject: s.path, Over: true}) })
+		if err != nil {
+			s.db.log.Error("other processes take somebody for being forgotten", "path", s.path, "err", err)
+		}
 	}
 	e := &s.db.epochs
 	e.mu.Lock()
@@ -291,9 +317,10 @@ func dropHead(t *tx, place []byte) {
 	if h.count > 0 {
 		return
 	}
-	t.db.epochs.floor = max(t.db.epochs.floor, h.last)
-	t.floor = t.db.epochs.floor // others write in this transaction
+	t.db.epochs.raiseFloor(h.last)
+	t.floor = t.db.epochs.floor.Load() // others write in this transaction
 	*h = head{}
+	t.stopOthers() // until they know the floor
 	t.bucket(bucketMeta).Put([]byte(metaFloor), strconv.AppendUint(nil, t.floor, 10))
 }
 
@@ -433,6 +460,7 @@ func (s *subject) usage() error {
 // searched.
 func (s *subject) mute(t *tx) {
 	e, former := &s.db.epochs, make(map[core.Path][]place)
+	s.muted = nil
 	for _, from := range e.moved {
 		p := t.resolve(from)
 		former[p.path] = append(former[p.path], p)
@@ -457,6 +485,7 @@ func (s *subject) mute(t *tx) {
 			e.mu.Lock()
 			for _, name := range names {
 				e.muted[name] = muted{turn, e.now}
+				s.muted = append(s.muted, sharedMute{name.Path, name.Seq, turn.Path, turn.Seq})
 			}
 			e.mu.Unlock()
 		}

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"synthbot/core"
@@ -165,8 +166,11 @@ type epochs struct {
 	forgottenIn map[core.Path]uint64  // people and places; the zero Path: everybody
 	inProgress  map[core.Path]int     // those who are being forgotten now
 	muted       map[core.TurnID]muted // turns that answer somebody who was forgotten, by all of their ids
-	floor       uint64                // numbers of new places begin above; for the writer alone
+	floor       atomic.Uint64         // numbers of new places begin above
 	moved       []core.Path           // paths that were moved last; for the writer alone
+
+	taken  uint64                    // the last epoch of another process that was taken over
+	others map[core.Path][]core.Path // who are being forgotten there, by whose request
 }
 
 // Epoch is the number of times that somebody was forgotten; see core.WithEpoch.
@@ -258,6 +262,12 @@ func (b writeEpoch) isMuted(turn core.TurnID) bool {
 	defer b.mu.Unlock()
 	m, ok := b.muted[turn]
 	return ok && (!b.known || b.epoch <= m.epoch)
+}
+
+// raiseFloor lets the numbers of new places begin above a number.
+func (e *epochs) raiseFloor(to uint64) {
+	for floor := e.floor.Load(); floor < to && !e.floor.CompareAndSwap(floor, to); floor = e.floor.Load() {
+	}
 }
 
 // ends lists the muted turns that a mark ends.

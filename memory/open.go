@@ -47,6 +47,9 @@ type Options struct {
 	// OnAway, if set, is called with true when the server cannot be reached, and with false when
 	// it can again. It must not block.
 	OnAway func(bool)
+	// OnHint, if set, is called with what a process said by Hint, and with "" when hints may have
+	// been lost. It must not block.
+	OnHint func(string)
 	// Guest is for a process that may only read beside a bot that uses the server's database. A
 	// database that is not there is not made: then Open returns ErrMissing.
 	Guest bool
@@ -89,6 +92,7 @@ type DB struct {
 	space      *diskSpace
 	unreadable unreadable
 	salt       []byte // see keepSalt
+	process    string // a random name of this process
 	pruning    *pruning
 
 	stepTime time.Duration      // of one step of a long change; see changeAll
@@ -108,7 +112,7 @@ func Open(dir string, o Options) (*DB, error) {
 	err := db.prepare(o.Guest)
 	switch {
 	case db.engine.remote && err == nil:
-		err = db.keepSalt(o.Guest)
+		err = cmp.Or(db.keepSalt(o.Guest), db.takeOver())
 	case db.engine.remote:
 		err = db.engine.writeError(err)
 	case err != nil:
@@ -132,6 +136,28 @@ func startWork(ctx context.Context, db *DB, o Options) {
 	db.writer.startWatch(ctx, o)
 	db.startCheck(ctx, o)
 	db.repeat(ctx, db.space.failures, db.space.step)
+	if !db.Shared() {
+		startCommonWork(ctx, db)
+		return
+	}
+	db.work.Go(func() {
+		err := db.Own(ctx, commonPart, func(ctx context.Context) error {
+			startCommonWork(ctx, db)
+			<-ctx.Done()
+			db.starting.Wait()
+			return nil
+		})
+		if err != nil {
+			db.log.Error("the work in the background has ended", "file", db.engine.name, "err", err)
+		}
+	})
+}
+
+// commonPart is the work that one process does for all that use the database.
+const commonPart = "memory"
+
+// startCommonWork starts it until ctx ends.
+func startCommonWork(ctx context.Context, db *DB) {
 	db.repeat(ctx, db.embeds.wake, db.embeds.step)
 	db.repeat(ctx, db.pruning.changed, db.pruning.step)
 	db.continueForgets(ctx)
@@ -145,7 +171,7 @@ func openEngine(db *DB, o Options) (err error) {
 		}
 		server, err := postgres.Open(context.Background(), o.Server.URL.Reveal(), postgres.Options{
 			Log: db.log, Worker: o.Server.Worker, Lease: o.Server.Lease, Guest: o.Guest,
-			OnFenced: o.OnFenced, OnAway: o.OnAway,
+			OnFenced: o.OnFenced, OnAway: o.OnAway, OnHint: o.OnHint, OnBarrier: db.takeOver,
 		})
 		if err != nil {
 			return err
@@ -164,8 +190,19 @@ func openEngine(db *DB, o Options) (err error) {
 
 // repeat calls step in the background until ctx ends; see core.Repeat.
 func (db *DB) repeat(ctx context.Context, wake <-chan struct{}, step func(context.Context) time.Duration) {
-	db.work.Go(func() { core.Repeat(ctx, wake, func() time.Duration { return step(ctx) }) })
+	db.work.Go(func() {
+		core.Repeat(ctx, wake, func() time.Duration {
+			wait := step(ctx)
+			if db.Shared() && (wait < 0 || wait > lookAgain) { // other processes do not wake it
+				return lookAgain
+			}
+			return wait
+		})
+	})
 }
+
+// lookAgain is after how long what other processes left to do is noticed.
+const lookAgain = 5 * time.Second
 
 // newDB returns a DB whose file is not open yet.
 func newDB(name string, o Options) *DB {
@@ -176,7 +213,8 @@ func newDB(name string, o Options) *DB {
 		db.clock = time.Now
 	}
 	db.epochs.forgottenIn, db.epochs.inProgress = make(map[core.Path]uint64), make(map[core.Path]int)
-	db.epochs.muted = make(map[core.TurnID]muted)
+	db.epochs.muted, db.epochs.others = make(map[core.TurnID]muted), make(map[core.Path][]core.Path)
+	db.process = rand.Text()
 	db.engine.log, db.engine.name, db.engine.file, db.engine.remote = log, name, name, !o.Server.URL.IsZero()
 	db.writer = &writer{db: db}
 	db.writer.fault = func(_ *tx, j *job) {
@@ -288,6 +326,11 @@ const versionSuffix = ".version"
 // in another script.
 func upgrade(t *tx) error {
 	t.makeBuckets(buckets()...)
+	meta := t.bucket(bucketMeta)
+	if string(meta.Get([]byte(metaSchema))) == strconv.Itoa(schema) { // another process was faster
+		t.db.engine.installation = string(meta.Get([]byte(metaName)))
+		return t.err
+	}
 	for k, v := range t.bucket(bucketLog).pairs(nil, nil) {
 		path, _, err := entryOf(k)
 		if err == nil && isPrivate(v) {
@@ -329,7 +372,8 @@ func (w *writer) readMeta() (version int, err error) {
 		}
 		w.db.engine.unclean = meta.Get([]byte(metaClean)) == nil
 		w.db.engine.installation = string(meta.Get([]byte(metaName)))
-		w.db.epochs.floor, _ = strconv.ParseUint(string(meta.Get([]byte(metaFloor))), 10, 64)
+		floor, _ := strconv.ParseUint(string(meta.Get([]byte(metaFloor))), 10, 64)
+		w.db.epochs.raiseFloor(floor)
 		version, _ = strconv.Atoi(string(meta.Get([]byte(metaSchema))))
 		if version < 1 {
 			return fmt.Errorf("%w: %w: schema %q", core.ErrDamaged, errForeign, meta.Get([]byte(metaSchema)))

@@ -27,6 +27,8 @@ type subject struct {
 	// Forget alone uses these.
 	inProgress map[core.Path]bool    // what is marked in epochs
 	ids        map[core.Path][]place // the paths under which ids are stored, by the place that they lead to
+	muted      []sharedMute          // the turns that are muted
+	announced  bool                  // other processes know that it has begun, and not that it is over
 	turns      map[core.TurnID]bool  // turns whose journals are deleted; true: they answered the person
 	continued  bool                  // it began in a former life of the process
 }

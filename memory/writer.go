@@ -131,7 +131,7 @@ func (w *writer) try(g *groupCommit) (failed int, err error) {
 func (w *writer) transact(f func(*tx) error) error {
 	marked := w.inUse
 	err := w.db.engine.Update(func(b kv.Tx) error {
-		t := &tx{Tx: b, db: w.db, now: w.db.clock(), floor: w.db.epochs.floor}
+		t := &tx{Tx: b, db: w.db, now: w.db.clock(), floor: w.db.epochs.floor.Load()}
 		if err := f(t); err != nil {
 			return err
 		}

@@ -40,6 +40,13 @@ type Shared interface {
 	Hint(ctx context.Context, text string) error
 }
 
+// Barrier is the ability of a Tx of a Shared engine to stop the others.
+type Barrier interface {
+	// Barrier lets the transaction wait for those that other processes have begun. Theirs begin
+	// anew afterwards, and what they were told to do at a barrier comes before.
+	Barrier() error
+}
+
 // Worker is a process that uses a map with others.
 type Worker struct {
 	Name  string

@@ -63,6 +63,9 @@ type Options struct {
 	// OnAway, if set, is called with true when the database cannot be reached, and with false when
 	// it can again. It must not block.
 	OnAway func(bool)
+	// OnBarrier, if set, is called before a transaction if another process has raised a barrier, and
+	// before the next if it fails. It may read.
+	OnBarrier func() error
 	// OnHint, if set, is called with what a process said by Hint, also with its own hints, and with
 	// "" when hints may have been lost. It must not block.
 	OnHint func(string)
@@ -84,6 +87,8 @@ type DB struct {
 	onFenced func(error)
 	onAway   func(bool)
 	onHint   func(string)
+
+	onBarrier func() error
 
 	ids    atomic.Pointer[map[string]byte] // of buckets, by name; replaced, never changed
 	marker string                          // the key of this engine's last transaction
@@ -125,7 +130,7 @@ func newDB(url string, o Options) (*DB, error) {
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTimeout)
 	db := &DB{
 		name: nameOf(config), log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), pool: newPool(config),
-		worker: newWorker(o), parts: newParts(), guest: o.Guest, onFenced: o.OnFenced, onAway: o.OnAway, onHint: o.OnHint,
+		worker: newWorker(o), parts: newParts(), guest: o.Guest, onFenced: o.OnFenced, onAway: o.OnAway, onHint: o.OnHint, onBarrier: o.OnBarrier,
 		marker: string(rune(markers)) + rand.Text(),
 	}
 	if db.onFenced == nil {
@@ -133,6 +138,9 @@ func newDB(url string, o Options) (*DB, error) {
 	}
 	if db.onAway == nil {
 		db.onAway = func(bool) {}
+	}
+	if db.onBarrier == nil {
+		db.onBarrier = func() error { return nil }
 	}
 	if db.onHint == nil {
 		db.onHint = func(string) {}
@@ -200,12 +208,9 @@ func (db *DB) refreshIDs(ctx context.Context) error {
 	return recovered(func() error {
 		t := db.newTx(ctx, beginView)
 		defer t.End()
-		ids := make(map[string]byte)
-		c := &cursor{tx: t, from: []byte{names}, to: []byte{names + 1}}
-		for k, v := c.Seek(nil); k != nil; k, v = c.Next() {
-			ids[string(k)] = v[0]
-		}
-		db.ids.Store(&ids)
+		t.ids = nil
+		t.readIDs()
+		db.ids.Store(&t.ids)
 		return nil
 	})
 }

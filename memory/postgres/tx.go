@@ -108,7 +108,7 @@ func (t *tx) first() []statement {
 	}
 	w := t.db.worker
 	limit := fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", w.lease.Milliseconds()/2)
-	own := statement{checkWorker, [][]byte{long(w.number())}, []uint32{oidLong}}
+	own := statement{checkWorker, [][]byte{long(w.number()), long(w.met())}, []uint32{oidLong, oidLong}}
 	return []statement{{sql: t.begin}, {sql: limit}, own}
 }
 
@@ -221,8 +221,18 @@ func (t *tx) Bucket(name string) kv.Bucket {
 	return bucket{t, id}
 }
 
+// Barrier implements kv.Barrier.
+func (t *tx) Barrier() error {
+	t.run(statement{raiseBarrier, [][]byte{long(t.db.worker.number())}, []uint32{oidLong}})
+	return nil
+}
+
 // MakeBucket implements kv.Tx.
 func (t *tx) MakeBucket(name string) error {
+	if _, ok := t.ids[name]; ok {
+		return nil
+	}
+	t.readIDs() // another process may make buckets, too
 	if _, ok := t.ids[name]; ok {
 		return nil
 	}
@@ -254,6 +264,19 @@ func (t *tx) DropBucket(name string) error {
 	t.dirty[string(rune(names))+name] = nil
 	t.dirty[sequenceKey(id)] = nil
 	return nil
+}
+
+// readIDs reads the names of the buckets, besides those that this transaction has made.
+func (t *tx) readIDs() {
+	ids := maps.Clone(t.ids)
+	if ids == nil {
+		ids = make(map[string]byte)
+	}
+	c := &cursor{tx: t, from: []byte{names}, to: []byte{names + 1}}
+	for k, v := c.Seek(nil); k != nil; k, v = c.Next() {
+		ids[string(k)] = v[0]
+	}
+	t.ids = ids
 }
 
 func sequenceKey(id byte) string { return string([]byte{sequences, id}) }

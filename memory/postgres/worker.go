@@ -27,17 +27,20 @@ const (
 
 const (
 	createWorkers = `create table if not exists worker ` +
-		`(id bigint generated always as identity primary key, name text not null, until timestamptz not null)`
+		`(id bigint generated always as identity primary key, name text not null, until timestamptz not null, ` +
+		`barrier bigint not null default 0)`
 	lockWorkers  = `lock table worker, part in share row exclusive mode`
 	listWorkers  = `select id, name, until > clock_timestamp() from worker order by id`
 	buryWorkers  = `delete from worker where until <= clock_timestamp()`
 	insertWorker = `insert into worker (name, until) values ($1, clock_timestamp() + $2 * interval '1 ms') returning id`
-	renewWorker  = `update worker set until = clock_timestamp() + $2 * interval '1 ms' where id = $1 returning id`
+	renewWorker  = `update worker set until = clock_timestamp() + $2 * interval '1 ms' where id = $1 returning barrier`
 	endWorker    = `update worker set until = '-infinity' where id = $1`
 	endParts     = `delete from part where worker = $1`
-	// checkWorker locks the worker's own row, and fails (divisionByZero) if there is none with a lease.
-	checkWorker = `select 1 / count(*) from ` +
-		`(select id from worker where id = $1 and until > clock_timestamp() for key share) as mine`
+	// checkWorker locks the worker's own row, and fails (divisionByZero) if there is none with a lease,
+	// or if it met a barrier that this process does not know.
+	checkWorker = `select 1 / count(*) from (select id from worker ` +
+		`where id = $1 and until > clock_timestamp() and barrier = $2 for key share) as mine`
+	raiseBarrier = `update worker set barrier = barrier + 1 where id <> $1`
 )
 
 // worker is this process among those that write to the database. It is safe for concurrent use,
@@ -49,8 +52,11 @@ type worker struct {
 
 	fenced atomic.Bool // another one has taken over
 
+	meeting sync.Mutex // is held at a barrier
+
 	mu      sync.Mutex
 	id      int64     // 0: it is not registered
+	barrier int64     // the last one that it met
 	renewed time.Time // when the renewal began that succeeded last
 
 	stop context.CancelFunc // ends the renewals; set by register
@@ -154,7 +160,7 @@ func (db *DB) register(ctx context.Context) error {
 		return err
 	}
 	w.mu.Lock()
-	w.id, w.renewed = id, began
+	w.id, w.barrier, w.renewed = id, 0, began
 	w.mu.Unlock()
 	background, stop := context.WithCancel(context.Background())
 	w.stop = stop
@@ -252,7 +258,34 @@ func (db *DB) renew(ctx context.Context) (state, error) {
 		return state{}, db.fence()
 	}
 	w.renewedAt(began)
+	if err := db.meet(numberOf(all[0].Rows[0][0])); err != nil {
+		return state{}, err
+	}
 	return stateOf(all[1].Rows, all[2].Rows), nil
+}
+
+// meet does what is to be done at a barrier, unless it was met before.
+func (db *DB) meet(barrier int64) error {
+	w := db.worker
+	w.meeting.Lock()
+	defer w.meeting.Unlock()
+	if w.met() == barrier {
+		return nil
+	}
+	if err := db.onBarrier(); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.barrier = barrier
+	return nil
+}
+
+// met returns the last barrier that the worker met.
+func (w *worker) met() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.barrier
 }
 
 // fence notes that another worker has taken over.
