@@ -40,22 +40,33 @@ func (db *DB) Forget(ctx context.Context, path core.Path) error {
 	return nil
 }
 
-// continueForgets continues in the background what the end of the process interrupted. What
+// continueForgets continues in the background what the end of a process interrupted. What
 // is stored from now on does not belong to it.
 func (db *DB) continueForgets(ctx context.Context) {
 	var all []*subject
-	err := db.view(ctx, func(v *view) (err error) {
+	workers, err := db.Workers(ctx)
+	if err != nil {
+		db.log.Warn("whether somebody is to be forgotten is looked for later", "file", db.engine.name, "err", err)
+		return
+	}
+	lives := func(s *subject) bool {
+		return slices.ContainsFunc(workers, func(w Worker) bool { return w.ID == s.Worker })
+	}
+	err = db.view(ctx, func(v *view) (err error) {
 		for key := range v.bucket(bucketMeta).prefixed([]byte(metaForget)) {
 			var path core.Path
 			err = errors.Join(err, path.UnmarshalText(key[len(metaForget):]))
 			s := newSubject(withJobName(ctx, "forget %s", path), db, path)
 			s.continued = true
-			all = append(all, s)
 			err = errors.Join(err, s.adopt(v))
+			if !lives(s) {
+				all = append(all, s)
+			}
 		}
 		return err
 	})
 	for _, s := range all {
+		s.Worker = db.self()
 		err = errors.Join(err, s.begin())
 	}
 	db.starting.Go(func() {
@@ -81,6 +92,7 @@ type plan struct {
 	Whole   map[core.Path]uint64          // places that belong to the subject as a whole, up to that number
 	Replies map[core.Path]map[string]bool // ids of what the bot answered the person, by place
 	Sources map[core.Path]bool            // paths of ids and aliases that lead to what is deleted
+	Worker  int64                         `json:",omitempty"` // who forgets them; 0: there can be one process only
 }
 
 func (s *subject) planKey() []byte { return []byte(metaForget + s.path.String()) }

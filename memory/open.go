@@ -162,6 +162,12 @@ func startCommonWork(ctx context.Context, db *DB) {
 	db.repeat(ctx, db.pruning.changed, db.pruning.step)
 	db.continueForgets(ctx)
 	db.startTraceRemoval(ctx)
+	if db.Shared() {
+		db.repeat(ctx, nil, func(ctx context.Context) time.Duration { // one may end while this one goes on
+			db.continueForgets(ctx)
+			return lookAgain
+		})
+	}
 }
 
 func openEngine(db *DB, o Options) (err error) {

@@ -20,6 +20,15 @@ func (db *DB) shared() kv.Shared {
 	return s
 }
 
+// self is the number of this process; 0 if there can be one only.
+func (db *DB) self() int64 {
+	s := db.shared()
+	if s == nil {
+		return 0
+	}
+	return s.Self()
+}
+
 // Own calls work while this process owns a part of what all processes do that use the database, and
 // again when it does once more; see kv.Shared. If there can be one process only, it owns everything.
 func (db *DB) Own(ctx context.Context, part string, work func(context.Context) error) error {

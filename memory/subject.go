@@ -37,7 +37,10 @@ func newSubject(ctx context.Context, db *DB, path core.Path) *subject {
 	s := &subject{db: db, ctx: ctx, path: path, within: path,
 		heads: make(map[core.Path]head), spokeIn: make(map[core.Path]bool),
 		inProgress: make(map[core.Path]bool), turns: make(map[core.TurnID]bool)}
-	s.plan = plan{make(map[core.Path]uint64), make(map[core.Path]map[string]bool), make(map[core.Path]bool)}
+	s.plan = plan{
+		Whole: make(map[core.Path]uint64), Replies: make(map[core.Path]map[string]bool),
+		Sources: make(map[core.Path]bool), Worker: db.self(),
+	}
 	if path.IsPerson() {
 		s.person, s.within = path.Elements()[2], interfaceOf(path)
 	}

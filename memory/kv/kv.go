@@ -34,6 +34,8 @@ type Shared interface {
 	// until work has returned. A process that wants a part says so as long as Own runs. Parts whose
 	// names begin with the same word are divided evenly.
 	Own(ctx context.Context, part string, work func(context.Context) error) error
+	// Self is the number of this process among all that have ever used the map; 0: none yet.
+	Self() int64
 	// Workers lists the processes that use the map.
 	Workers(ctx context.Context) ([]Worker, error)
 	// Hint says something to all processes, also to this one. It may be lost.
@@ -49,8 +51,8 @@ type Barrier interface {
 
 // Worker is a process that uses a map with others.
 type Worker struct {
+	ID    int64
 	Name  string
-	Mine  bool          // it is this process
 	Lease time.Duration // for which it counts as alive; 0 or less: it may be replaced
 	Parts []string      // that it owns, in order
 }

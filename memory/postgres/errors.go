@@ -30,6 +30,9 @@ func codeOf(err error) string {
 const (
 	serializationFailure = "40001"
 	divisionByZero       = "22012"
+	uniqueViolation      = "23505"
+	duplicateTable       = "42P07"
+	duplicateType        = "42710"
 )
 
 // refusals are the codes of a server that refuses to connect, for good.
@@ -69,7 +72,7 @@ func (db *DB) openError(err error) error {
 	case code == "3D000":
 		text = "create the database, or correct the URL"
 	case code == "42501":
-		text = "this user may not create or use the tables kv and worker; grant create and usage on the schema"
+		text = "this user may not create or use the tables kv, worker and part; grant create and usage on the schema"
 	case code == "53300":
 		text = "it has no connection left; raise max_connections, or use a pooler"
 	case code != "" && !isAway(err):

@@ -312,6 +312,9 @@ func assignGroup(wanted map[string][]int64, owners, shall map[string]int64, tota
 	}
 }
 
+// Self implements kv.Shared.
+func (db *DB) Self() int64 { return db.worker.number() }
+
 // Workers implements kv.Shared.
 func (db *DB) Workers(ctx context.Context) ([]kv.Worker, error) {
 	conn, _, err := db.pool.take(ctx)
@@ -325,10 +328,9 @@ func (db *DB) Workers(ctx context.Context) ([]kv.Worker, error) {
 	}
 	var workers []kv.Worker
 	for _, row := range all[0].Rows {
-		w := kv.Worker{Name: string(row[1]), Lease: time.Duration(numberOf(row[2])) * time.Millisecond}
-		w.Mine = numberOf(row[0]) == db.worker.number()
+		w := kv.Worker{ID: numberOf(row[0]), Name: string(row[1]), Lease: time.Duration(numberOf(row[2])) * time.Millisecond}
 		for _, part := range all[1].Rows {
-			if numberOf(part[1]) == numberOf(row[0]) && part[2][0] != 0 && string(part[0]) != exclusive {
+			if numberOf(part[1]) == w.ID && part[2][0] != 0 && string(part[0]) != exclusive {
 				w.Parts = append(w.Parts, string(part[0]))
 			}
 		}

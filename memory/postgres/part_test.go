@@ -185,7 +185,7 @@ func TestOwn(t *testing.T) {
 	third := l.start(server.URL, "third", parts)
 	l.await("three", short, 1, 1, 2)
 	workers, err := third.Workers(t.Context())
-	if err != nil || len(workers) != 3 || workers[0].Name != "first" || !workers[2].Mine || workers[0].Lease <= 0 {
+	if err != nil || len(workers) != 3 || workers[0].Name != "first" || workers[2].ID != third.Self() || workers[0].Lease <= 0 {
 		t.Errorf("%+v, %v", workers, err)
 	}
 

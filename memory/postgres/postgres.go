@@ -1,8 +1,9 @@
 // Package postgres is the engine of package memory that stores everything in one table of a
-// PostgreSQL database, or of a service that speaks its protocol, and who writes to it in another:
+// PostgreSQL database, or of a service that speaks its protocol, and who writes to it in others:
 //
 //	kv(k bytea primary key, v bytea not null)
-//	worker(id bigint primary key, name text not null, until timestamptz not null)
+//	worker(id bigint primary key, name text not null, until timestamptz not null, barrier bigint not null)
+//	part(name text, worker bigint, owned boolean not null, primary key (name, worker))
 //
 // The first byte of k says what follows:
 //
@@ -16,10 +17,14 @@
 // does no harm.
 //
 // A process that writes is a worker: it has a row with a lease by the database's clock, which it
-// renews. One lives at a time. Its row is deleted when its lease is over and another one takes over.
-// Each transaction that writes locks its worker's row with its first statements, so that the one
-// who takes over waits for it, and none of the former worker's can commit afterwards: it is fenced.
-// A lease that is over, while nobody took over, as after the database was away, is renewed.
+// renews. Its row is deleted when its lease is over and another one takes over. Each transaction that
+// writes locks its worker's row with its first statements, so that the one who takes over waits for
+// it, and none of the former worker's can commit afterwards: it is fenced. A lease that is over, while
+// nobody took over, as after the database was away, is renewed.
+//
+// What only one worker may do is a part, which one of those that want it owns. Each worker looks
+// several times within a lease who wants and owns what, and takes and gives up parts so that all have
+// the same number. At a barrier, which one transaction raises, all others begin anew.
 package postgres
 
 import (
@@ -71,7 +76,7 @@ type Options struct {
 	OnHint func(string)
 }
 
-const findTables = `select to_regclass('kv') is not null and to_regclass('worker') is not null`
+const findTables = `select to_regclass('kv') is not null and to_regclass('worker') is not null and to_regclass('part') is not null`
 
 const createTable = `create table if not exists kv (k bytea primary key, v bytea not null)`
 

@@ -26,7 +26,7 @@ const (
 		`coalesce(current_setting('log_parameter_max_length', true), '-1')`
 	askSchema = `select coalesce(has_schema_privilege(current_schema(), 'create'), false)`
 	askTables = `select bool_and(has_table_privilege(t, p)) ` +
-		`from unnest(array['kv', 'worker']) t, unnest(array['select', 'insert', 'update', 'delete']) p`
+		`from unnest(array['kv', 'worker', 'part']) t, unnest(array['select', 'insert', 'update', 'delete']) p`
 	askWorkers = `select name from worker where until > clock_timestamp() limit 1`
 )
 
@@ -128,7 +128,7 @@ func (p *probe) rights(ctx context.Context) {
 			Fix: "grant create and usage on the schema to this user, or correct search_path"})
 	case tables[0] != "t":
 		p.found = append(p.found, core.Finding{What: "rights", Found: "the tables cannot be used", Fatal: true,
-			Fix: "grant select, insert, update, delete on kv, worker to this user, or let them own both"})
+			Fix: "grant select, insert, update, delete on kv, worker, part to this user, or let them own these"})
 	default:
 		p.add("rights", "tables can be made and used", "")
 	}

@@ -21,6 +21,7 @@ const (
 	defaultLease  = 10 * time.Second
 	renewals      = 5 // within a lease
 	heldTenths    = 7 // of a lease, for which a renewal counts by the clock of this process
+	createTries   = 20
 	registerPause = 200 * time.Millisecond
 	registerSlack = time.Second // for which a new worker waits for a guest beyond its lease
 )
@@ -315,9 +316,21 @@ func (db *DB) resign(ctx context.Context) {
 	})
 }
 
+// createTables makes the tables unless they are there.
 func createTables(ctx context.Context, conn *pgconn.PgConn) error {
-	_, err := send(ctx, conn, []statement{{sql: createTable}, {sql: createWorkers}, {sql: createParts}})
-	return err
+	for range createTries {
+		made, err := send(ctx, conn, []statement{{sql: findTables}})
+		if err != nil || made[0].Rows[0][0][0] != 0 {
+			return err
+		}
+		_, err = send(ctx, conn, []statement{{sql: createTable}, {sql: createWorkers}, {sql: createParts}})
+		raced := []string{uniqueViolation, duplicateTable, duplicateType} // another process makes them
+		if !slices.Contains(raced, codeOf(err)) {
+			return err
+		}
+		time.Sleep(firstPause)
+	}
+	return errors.New("the tables cannot be made")
 }
 
 func long(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }

@@ -1,0 +1,158 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/memory/kv"
+)
+
+// TestProcessesStart: several processes make the tables of an empty database at once. They agree on
+// its name, and each sees what the others store.
+func TestProcessesStart(t *testing.T) {
+	t.Setenv(onPostgres, coretest.StartPostgres(t).URL)
+	dir := t.TempDir()
+	all := make([]*DB, 4)
+	var starting sync.WaitGroup
+	for i := range all {
+		starting.Go(func() { all[i] = openWith(t, dir, Options{SkipCheck: true}) })
+	}
+	starting.Wait()
+	for i, db := range all {
+		if db.Installation() == "" || db.Installation() != all[0].Installation() {
+			t.Errorf("%q and %q", db.Installation(), all[0].Installation())
+		}
+		add(t, db, message(group, fmt.Sprint("m", i), fmt.Sprint("text ", i)))
+		save(t, db, core.Fact{Text: fmt.Sprintf("tea number %d", i), Origin: group})
+	}
+	for _, db := range all {
+		if got := texts(t, db, group); len(got) != len(all) {
+			t.Errorf("%q", got)
+		}
+		if found := recall(t, db, core.FactQuery{Text: "tea", See: []core.Path{group}, N: 8}); len(found) != len(all) {
+			t.Errorf("%d memories", len(found))
+		}
+	}
+}
+
+// TestForgottenByAnotherProcess: what a process read of somebody before another one forgot them, it
+// cannot store afterwards, nor while they are being forgotten. What it reads later it can.
+func TestForgottenByAnotherProcess(t *testing.T) {
+	t.Setenv(onPostgres, coretest.StartPostgres(t).URL)
+	dir := t.TempDir()
+	begun, goOn, jobs := make(chan bool), make(chan bool), 0
+	here := openWith(t, dir, Options{SkipCheck: true})
+	there := openWith(t, dir, Options{SkipCheck: true, BeforeJob: func(job string) {
+		if !strings.HasPrefix(job, "forget") {
+			return
+		}
+		if jobs++; jobs == 3 { // it is announced, and the turns are muted
+			close(begun)
+			<-goOn
+		}
+	}})
+	add(t, here, asks("j", "1000"), asks("a", "ann"))
+	person, err := group.Person("1000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := core.WithEpoch(t.Context(), here.Epoch())
+	about := func(text string) core.Fact {
+		return core.Fact{Text: text, Origin: group, By: person, About: []core.Path{person}}
+	}
+	if _, err := here.SaveFact(began, about("they like tea")); err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan error)
+	go func() { over <- there.Forget(t.Context(), person) }()
+	<-begun
+	for name, ctx := range map[string]context.Context{
+		"before": began, "meanwhile": core.WithEpoch(t.Context(), here.Epoch()),
+	} {
+		if _, err := here.SaveFact(ctx, about("they like milk")); !errors.Is(err, core.ErrForgotten) {
+			t.Errorf("a memory of one who is being forgotten, read %s: %v", name, err)
+		}
+	}
+	close(goOn)
+	if err := <-over; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := here.SaveFact(began, about("they like coffee")); !errors.Is(err, core.ErrForgotten) {
+		t.Errorf("a memory of one who was forgotten: %v", err)
+	}
+	if found := recall(t, here, core.FactQuery{Text: "tea coffee milk", See: []core.Path{group}}); len(found) > 0 {
+		t.Errorf("left are %v", found)
+	}
+	add(t, here, message(group, "b", "hello")) // with which it learns of it, at the latest
+	later := core.WithEpoch(t.Context(), here.Epoch())
+	if _, err := here.SaveFact(later, about("they like water")); err != nil {
+		t.Errorf("a memory of one who came back: %v", err)
+	}
+	if got := texts(t, here, group); !slices.Equal(got, []string{"ann asks", "hello"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestMutedByAnotherProcess: a turn that answers somebody whom another process forgets ends without
+// its answer, and the next one in the place says what it says.
+func TestMutedByAnotherProcess(t *testing.T) {
+	t.Setenv(onPostgres, coretest.StartPostgres(t).URL)
+	dir := t.TempDir()
+	here, there := openWith(t, dir, Options{SkipCheck: true}), openWith(t, dir, Options{SkipCheck: true})
+	add(t, here, asks("j", "1000"), asks("a", "ann"))
+	began := core.WithEpoch(t.Context(), here.Epoch())
+	if err := here.Commit(began, &core.Batch{Journal: []core.Record{opens(group, 1)}}); err != nil {
+		t.Fatal(err)
+	}
+	forgetHim(t, there, "1000")
+	if err := here.Commit(began, lastBatch(1, "for Jay")); err != nil {
+		t.Error(err)
+	}
+	if err := here.Commit(core.WithEpoch(t.Context(), here.Epoch()), lastBatch(2, "for Ann")); err != nil {
+		t.Error(err)
+	}
+	if got := texts(t, here, group); !slices.Equal(got, []string{"ann asks", "", "for Ann"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestContinuedByAnotherProcess: a process ends while it forgets somebody, and one that runs already
+// continues.
+func TestContinuedByAnotherProcess(t *testing.T) {
+	t.Setenv(onPostgres, coretest.StartPostgres(t).URL)
+	dir := t.TempDir()
+	broken := errors.New("broken")
+	jobs := 0
+	o := Options{SkipCheck: true, Server: ServerConfig{Lease: 2 * time.Second}}
+	here := openWith(t, dir, o)
+	o.Log = slog.New(slog.DiscardHandler)
+	there := openWith(t, dir, o)
+	add(t, here, asks("j", "1000"), asks("a", "ann"))
+	there.writer.fault = func(_ *tx, j *job) {
+		if jobs++; strings.HasPrefix(j.name, "forget") && jobs > 1 {
+			panic(&kv.Fault{Err: broken})
+		}
+	}
+	person, err := group.Person("1000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := there.Forget(t.Context(), person); !errors.Is(err, broken) {
+		t.Errorf("it does not fail: %v", err)
+	}
+	if err := there.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for slices.Contains(texts(t, here, group), "1000 asks") {
+		time.Sleep(20 * time.Millisecond)
+	}
+}
