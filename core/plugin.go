@@ -44,6 +44,19 @@ type Runner interface {
 	Run(ctx context.Context) error
 }
 
+// AloneRunner is a Runner whose work is for all processes that use the store: it runs in one of them
+// at a time.
+type AloneRunner interface {
+	Runner
+	RunsAlone()
+}
+
+// Refresher is the ability of a plugin to read again what it keeps, of which it holds something in
+// memory: another process may have changed it. Refresh returns at once.
+type Refresher interface {
+	Refresh()
+}
+
 // Scoper is the ability of an interface to tell to what further subtrees a place
 // belongs, as a channel does to a category. Scopes returns at once what is known.
 type Scoper interface {

@@ -122,6 +122,7 @@ func (r *reloads) replace(old, next *parts) error {
 	r.putInForce(next)
 	for _, i := range old.Interfaces {
 		if !slices.Contains(next.Interfaces, i) {
+			r.workers.stop(share{i})
 			r.workers.stop(i)
 		}
 	}

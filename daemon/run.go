@@ -99,7 +99,7 @@ func (e *Env) Run(ctx context.Context, l Life) (err error) {
 	if errors.Is(cause, core.ErrFenced) {
 		return errors.Join(cause, r.stop(0))
 	}
-	return r.stop(l.Grace)
+	return r.stop(b.sharing.grace(l.Grace))
 }
 
 // running is a bot that runs.
@@ -132,6 +132,7 @@ func (b *Bot) start(ctx context.Context, p *parts, grace time.Duration) *running
 		r.finished <- err
 	}()
 	b.startInterfaces(new(parts), p)
+	b.workers.start(tools, "sharing", b.sharing, func(ctx context.Context) error { b.sharing.lookAround(ctx); return nil })
 	if b.env.Stopping != nil {
 		context.AfterFunc(r.intake, func() { b.env.Stopping(grace) })
 	}
@@ -272,7 +273,7 @@ func (p *parts) runners() (all []runner) {
 func (b *Bot) startPlugins(old, next *parts) {
 	for _, r := range next.runners() {
 		if !slices.Contains(old.runners(), r) {
-			b.workers.start(b.workers.tools, r.name, r.Runner, r.Run)
+			b.workers.start(b.workers.tools, r.name, r.Runner, func(ctx context.Context) error { return b.sharing.run(ctx, r) })
 		}
 	}
 }
@@ -281,8 +282,10 @@ func (b *Bot) startPlugins(old, next *parts) {
 func (b *Bot) startInterfaces(old, next *parts) {
 	for _, i := range next.Interfaces {
 		if !slices.Contains(old.Interfaces, i) {
-			b.workers.start(b.workers.intake, "interface "+i.Name(), i, func(ctx context.Context) error {
-				return i.Listen(ctx, announcing{b.Turns, b})
+			b.sharing.start(i, func() {
+				b.workers.start(b.workers.intake, "interface "+i.Name(), i, func(ctx context.Context) error {
+					return i.Listen(ctx, announcing{b.Turns, b})
+				})
 			})
 		}
 	}

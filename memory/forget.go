@@ -66,7 +66,7 @@ func (db *DB) continueForgets(ctx context.Context) {
 		return err
 	})
 	for _, s := range all {
-		s.Worker = db.self()
+		s.Worker = db.Self()
 		err = errors.Join(err, s.begin())
 	}
 	db.starting.Go(func() {

@@ -20,8 +20,8 @@ func (db *DB) shared() kv.Shared {
 	return s
 }
 
-// self is the number of this process; 0 if there can be one only.
-func (db *DB) self() int64 {
+// Self is the number of this process among those that use the database; 0 if there can be one only.
+func (db *DB) Self() int64 {
 	s := db.shared()
 	if s == nil {
 		return 0

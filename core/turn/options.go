@@ -94,6 +94,8 @@ type Places struct {
 	// Reaches reports whether an interface can speak in a place now; elsewhere what
 	// was said waits. Nil: everywhere.
 	Reaches func(place core.Path) bool
+	// Elsewhere reports whether another process that uses the store serves a place. Nil: none does.
+	Elsewhere func(place core.Path) bool
 }
 
 // Plugins are the abilities of plugins besides their actions.

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/recent"
@@ -67,19 +68,57 @@ func (t *Turns) Reconfigure(o Options) (drained func()) {
 		s.users.Go(drained)
 	}
 	t.setup.Store(s)
+	t.mu.Unlock()
+	t.Sweep() // a place may be within reach that was not
+	return drained
+}
+
+// Sweep answers what waits in places that are within reach by now, or that another process put there.
+func (t *Turns) Sweep() {
+	t.mu.Lock()
 	life := t.life
 	t.mu.Unlock()
 	if life == nil {
-		return drained
+		return // Run does
 	}
 	places, err := view(life, t.store, core.View.Waiting)
 	if err != nil && life.Err() == nil {
-		o.Log.Error("what waits is looked for with the next message of each place", "err", err)
+		t.setup.Load().Log.Error("what waits is looked for with the next message of each place", "err", err)
 	}
-	for _, path := range places { // one may be within reach that was not
+	for _, path := range places {
 		t.Wake(path)
 	}
-	return drained
+}
+
+// Gain is Sweep when another process served places until now: their questions may expire, too.
+func (t *Turns) Gain(ctx context.Context) error {
+	err := t.store.View(ctx, t.restoreExpiries)
+	t.Sweep()
+	return err
+}
+
+// Leave returns when no turn runs any more in places that no interface reaches: another process
+// continues there. Turns that last longer than the grace are cut short.
+func (t *Turns) Leave(grace time.Duration) {
+	t.Retry() // pauses end
+	reached := t.setup.Load().reaches
+	var leaving []*worker
+	t.mu.Lock()
+	for q, p := range t.awake {
+		if t.life != nil && !reached(q.path) {
+			leaving = append(leaving, p)
+		}
+	}
+	t.mu.Unlock()
+	late := time.AfterFunc(grace, func() {
+		for _, p := range leaving {
+			p.cut()
+		}
+	})
+	defer late.Stop()
+	for _, p := range leaving {
+		<-p.over
+	}
 }
 
 // enter returns the setup that a turn runs on. The turn leaves its users when it is over.
@@ -167,7 +206,9 @@ func (t *Turns) wake(q queue, begun uint64) {
 	t.awake[q] = p
 	if t.life != nil {
 		t.places.Add(1)
-		go p.run()
+		work, cut := context.WithCancel(t.work)
+		p.cut = cut
+		go p.run(work)
 	}
 }
 
@@ -206,6 +247,11 @@ func (s *setup) reportSkipped(e *core.Event) {
 	if m.Private || e.Kind == core.KindCommand {
 		s.observe(watch.TurnEnd{Turn: core.TurnID{Path: m.Path}, Messages: []string{m.ID}})
 	}
+}
+
+// isElsewhere reports whether another process serves the place.
+func (s *setup) isElsewhere(place core.Path) bool {
+	return s.Places.Elsewhere != nil && s.Places.Elsewhere(place)
 }
 
 // reaches reports whether an interface can speak in the place now.

@@ -78,6 +78,7 @@ type worker struct {
 
 	panics     int                      // of the turn that is tried
 	over       chan struct{}            // closed when the goroutine ends
+	cut        context.CancelFunc       // cuts short what it does
 	journals   map[core.TurnID]*journal // that it wrote, until a turn ends
 	unreported *unreported              // the end of the turn before; nil: observers know
 
@@ -116,13 +117,14 @@ func (p *worker) thinking(about []core.Entry, cancel context.CancelCauseFunc) {
 }
 
 // run takes turns until nothing waits or life ends.
-func (p *worker) run() {
+func (p *worker) run(work context.Context) {
 	t := p.turns
 	defer t.places.Done()
 	defer close(p.over)
+	defer p.cut()
 	for pause := time.Duration(0); ; {
 		retried := t.retried()
-		more, err := p.try(t.work)
+		more, err := p.try(work)
 		switch {
 		case err == nil:
 			pause = 0

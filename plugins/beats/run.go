@@ -17,6 +17,15 @@ const (
 	fresh    = time.Hour       // how long the zones that people are in count as known
 )
 
+// RunsAlone implements core.AloneRunner.
+func (p *Plugin) RunsAlone() {}
+
+// Refresh implements core.Refresher.
+func (p *Plugin) Refresh() {
+	p.changed.Store(true)
+	core.Notify(p.wake)
+}
+
 // Run begins beats until ctx ends.
 func (p *Plugin) Run(ctx context.Context) error {
 	if len(p.beats) == 0 {

@@ -331,6 +331,12 @@ const (
 	again   = time.Minute
 )
 
+// RunsAlone implements core.AloneRunner.
+func (p *Plugin) RunsAlone() {}
+
+// Refresh implements core.Refresher.
+func (p *Plugin) Refresh() { core.Notify(p.wake) }
+
 // Run implements core.Runner: it ends polls when their time has come.
 func (p *Plugin) Run(ctx context.Context) error {
 	core.Repeat(ctx, p.wake, func() time.Duration {

@@ -56,6 +56,9 @@ func (p *Plugin) Name() string { return p.host.Name }
 // Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action { return []core.Action{p.searchAction(), p.escalateAction()} }
 
+// RunsAlone implements core.AloneRunner.
+func (p *Plugin) RunsAlone() {}
+
 // Run implements core.Runner: it reads the sources, and again what changes.
 func (p *Plugin) Run(ctx context.Context) error {
 	core.Repeat(ctx, p.wake, func() time.Duration {

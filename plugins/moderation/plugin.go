@@ -76,11 +76,13 @@ const day = 24 * time.Hour
 
 // New returns the plugin.
 func New(h core.Host, c Config) (*Plugin, error) {
-	return &Plugin{host: h, config: c, records: &records{
-		host: h, wake: make(chan struct{}, 1), holds: make(holds), mutes: make(map[core.Path]time.Time),
-		moderators: make(map[seenModerator]bool),
-	}}, nil
+	r := &records{host: h, wake: make(chan struct{}, 1), stale: make(chan struct{}, 1)}
+	r.clear()
+	return &Plugin{host: h, config: c, records: r}, nil
 }
+
+// Refresh implements core.Refresher.
+func (p *Plugin) Refresh() { core.Notify(p.records.stale) }
 
 // AddGates adds gates that are asked, in their order, until one refuses a message. It must
 // not be called after the plugin is in use.

@@ -95,6 +95,10 @@ func (r *records) run(ctx context.Context, keep time.Duration) error {
 		select {
 		case <-r.wake:
 			r.flush(ctx)
+		case <-r.stale:
+			if err := r.reopen(ctx); err != nil && ctx.Err() == nil {
+				r.host.Log.Error("blocks and mutes are not read again", "err", err)
+			}
 		case <-timer.C:
 			r.flush(ctx)
 			if err := r.sweep(ctx, keep); err != nil && ctx.Err() == nil {

@@ -42,6 +42,8 @@ type records struct {
 	host core.Host
 	wake chan struct{} // the queue holds something
 
+	stale chan struct{} // another process has changed something
+
 	// change is held while something is decided and written, and while a user is forgotten.
 	// It is locked before mu.
 	change sync.Mutex
@@ -72,6 +74,31 @@ type detail struct {
 	Reason string    `json:"reason,omitempty"`
 	At     time.Time `json:"at"`
 	Until  time.Time `json:"until,omitzero"`
+}
+
+// clear forgets what is in memory, so that it is read again. The caller holds mu, or is alone.
+func (r *records) clear() {
+	r.opened, r.hashKey, r.log.events = false, nil, nil
+	r.holds, r.mutes = make(holds), make(map[core.Path]time.Time)
+	r.moderators = make(map[seenModerator]bool)
+}
+
+// reopen reads the disk again, after what waits to be written.
+func (r *records) reopen(ctx context.Context) error {
+	r.flush(ctx)
+	r.change.Lock()
+	defer r.change.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.opened {
+		return nil
+	}
+	if len(r.queue.items) > 0 { // it cannot be written now
+		core.Notify(r.stale)
+		return nil
+	}
+	r.clear()
+	return r.open(ctx)
 }
 
 // open reads the disk, once. The caller holds mu.

@@ -20,6 +20,12 @@ const (
 	atATime = 16               // so many are fired at once
 )
 
+// RunsAlone implements core.AloneRunner.
+func (p *Plugin) RunsAlone() {}
+
+// Refresh implements core.Refresher.
+func (p *Plugin) Refresh() { p.agenda.sooner(0) }
+
 // Run fires what falls due until ctx ends.
 func (p *Plugin) Run(ctx context.Context) error {
 	core.Repeat(ctx, p.agenda.wake, func() time.Duration {

@@ -1,0 +1,210 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"synthbot/core"
+	"synthbot/memory"
+)
+
+// sharing divides the work between the processes that use the store: each interface is served by one
+// of them, and so is what runs in the background for all. Where there can be one process only, it
+// owns everything.
+type sharing struct {
+	*Bot
+	active atomic.Bool   // it has begun to serve
+	served sync.Map      // the interfaces that this process serves
+	echoes atomic.Uint64 // what this process said, and heard
+}
+
+const (
+	lookAround = 5 * time.Second // after which it is noticed what no hint told
+	leaveTime  = 10 * time.Second
+	graceTime  = 2 * time.Second // for turns to finish when another process continues them
+)
+
+// Hints to the other processes, each followed by what it is about.
+const (
+	hintItems = "items " // of a plugin have changed; by the process of the number that follows
+	hintEcho  = "echo "  // hints arrive
+)
+
+// database is the database if several processes may use it; nil otherwise.
+func (s *sharing) database() *memory.DB {
+	if s.Data.DB == nil || !s.Data.DB.Shared() {
+		return nil
+	}
+	return s.Data.DB
+}
+
+// grace is for how long turns may finish when the bot stops.
+func (s *sharing) grace(configured time.Duration) time.Duration {
+	if s.database() == nil {
+		return configured
+	}
+	workers, err := s.database().Workers(context.Background())
+	if err != nil || len(workers) < 2 {
+		return configured
+	}
+	return min(configured, graceTime)
+}
+
+// share is the key of the worker that serves an interface while this process owns it.
+type share struct{ core.Interface }
+
+// isShared reports whether an interface is served by one process of several: a terminal belongs to
+// its own.
+func (s *sharing) isShared(name string) bool {
+	kind := s.InForce().Config.kinds[name]
+	d, ok := findDriver(kind)
+	return s.database() != nil && ok && !d.fixed
+}
+
+// serves reports whether this process serves an interface.
+func (s *sharing) serves(i core.Interface) bool {
+	if !s.active.Load() || !s.isShared(i.Name()) {
+		return true
+	}
+	_, ok := s.served.Load(i)
+	return ok
+}
+
+// start serves an interface, as long as this process owns it. listen begins to, and ends with leave.
+func (s *sharing) start(i core.Interface, listen func()) {
+	s.active.Store(true)
+	if !s.isShared(i.Name()) {
+		listen()
+		return
+	}
+	part := s.InForce().Config.kinds[i.Name()] + " " + i.Name()
+	s.workers.start(s.workers.tools, "share of "+i.Name(), share{i}, func(ctx context.Context) error {
+		return s.database().Own(ctx, part, func(owned context.Context) error {
+			s.log.Info("serving", "interface", i.Name())
+			s.served.Store(i, true)
+			listen()
+			if err := s.Turns.Gain(owned); err != nil && owned.Err() == nil {
+				s.log.Warn("questions of another process do not expire", "interface", i.Name(), "err", err)
+			}
+			<-owned.Done()
+			if ctx.Err() == nil { // another process is to serve it
+				s.leave(i)
+			}
+			return nil
+		})
+	})
+}
+
+// leave ends the serving of an interface, with what runs in its places.
+func (s *sharing) leave(i core.Interface) {
+	s.log.Info("leaving to another process", "interface", i.Name())
+	s.workers.stop(i)
+	s.served.Delete(i)
+	s.Turns.Leave(leaveTime)
+}
+
+// run runs something in the background; if its work is for all processes, while this one owns it.
+func (s *sharing) run(ctx context.Context, r runner) error {
+	_, alone := r.Runner.(core.AloneRunner)
+	if !alone || s.database() == nil {
+		return r.Run(ctx)
+	}
+	return s.database().Own(ctx, r.name, r.Run)
+}
+
+// lookAround notices from time to time, until ctx ends, what other processes did for which no hint
+// came.
+func (s *sharing) lookAround(ctx context.Context) {
+	db := s.database()
+	if db == nil {
+		return
+	}
+	core.Repeat(ctx, nil, func() time.Duration {
+		if s.echoes.Swap(0) == 0 {
+			s.refresh("")
+		}
+		s.Turns.Sweep()
+		if err := db.Hint(ctx, fmt.Sprint(hintEcho, db.Self())); err != nil && ctx.Err() == nil {
+			s.log.Debug("no hint sent", "err", err)
+		}
+		return lookAround
+	})
+}
+
+// hear takes a hint; "": some may have been lost. It returns at once.
+func (s *sharing) hear(hint string) {
+	if s.InForce().Engines == nil || s.database() == nil {
+		return // the bot is not built yet
+	}
+	self := fmt.Sprint(s.database().Self())
+	switch by, isEcho := strings.CutPrefix(hint, hintEcho); {
+	case isEcho && by == self:
+		s.echoes.Add(1)
+		return
+	case isEcho:
+		return
+	}
+	name, by, _ := strings.Cut(strings.TrimPrefix(hint, hintItems), " ")
+	if by != self {
+		go s.refresh(name)
+	}
+}
+
+// refresh lets what is held in memory of a plugin's items be read again; "": of all.
+func (s *sharing) refresh(name string) {
+	if name == "" || name == botItems {
+		if _, err := s.changes.Reread(context.Background()); err != nil {
+			s.log.Warn("settings not read again", "err", err)
+		}
+		s.reloads.settingsChanged()
+	}
+	for _, l := range s.InForce().plugins {
+		r, ok := l.Plugin.(core.Refresher)
+		if ok && (name == "" || name == l.name) {
+			r.Refresh()
+		}
+	}
+}
+
+// botItems is the name under which the bot itself keeps items.
+const botItems = "bot"
+
+// items returns what a plugin keeps. Other processes learn when it changes.
+func (s *sharing) items(name string) core.Items {
+	items := s.Data.Items(name)
+	if s.database() == nil {
+		return items
+	}
+	return &sharedItems{items, s.database(), name}
+}
+
+// sharedItems are items of which other processes hold copies.
+type sharedItems struct {
+	core.Items
+	db   *memory.DB
+	name string
+}
+
+// Put implements core.Items.
+func (i *sharedItems) Put(ctx context.Context, item core.Item) (uint64, error) {
+	version, err := i.Items.Put(ctx, item)
+	i.changed(ctx, err)
+	return version, err
+}
+
+// PutAll implements core.Items.
+func (i *sharedItems) PutAll(ctx context.Context, all ...core.Item) error {
+	err := i.Items.PutAll(ctx, all...)
+	i.changed(ctx, err)
+	return err
+}
+
+func (i *sharedItems) changed(ctx context.Context, err error) {
+	if err == nil {
+		_ = i.db.Hint(context.WithoutCancel(ctx), fmt.Sprint(hintItems, i.name, " ", i.db.Self())) // else they look around
+	}
+}
