@@ -162,12 +162,20 @@ func (s *sharing) refresh(name string) {
 		}
 		s.reloads.settingsChanged()
 	}
+	for _, r := range s.refreshers(name) {
+		r.Refresh()
+	}
+}
+
+// refreshers are the plugins that hold something in memory of what a plugin keeps; "": of all.
+func (s *sharing) refreshers(name string) (all []core.Refresher) {
 	for _, l := range s.InForce().plugins {
 		r, ok := l.Plugin.(core.Refresher)
 		if ok && (name == "" || name == l.name) {
-			r.Refresh()
+			all = append(all, r)
 		}
 	}
+	return all
 }
 
 // botItems is the name under which the bot itself keeps items.
@@ -179,13 +187,13 @@ func (s *sharing) items(name string) core.Items {
 	if s.database() == nil {
 		return items
 	}
-	return &sharedItems{items, s.database(), name}
+	return &sharedItems{items, s, name}
 }
 
-// sharedItems are items of which other processes hold copies.
+// sharedItems are items of which other processes may hold copies.
 type sharedItems struct {
 	core.Items
-	db   *memory.DB
+	*sharing
 	name string
 }
 
@@ -204,7 +212,9 @@ func (i *sharedItems) PutAll(ctx context.Context, all ...core.Item) error {
 }
 
 func (i *sharedItems) changed(ctx context.Context, err error) {
-	if err == nil {
-		_ = i.db.Hint(context.WithoutCancel(ctx), fmt.Sprint(hintItems, i.name, " ", i.db.Self())) // else they look around
+	if err != nil || i.name != botItems && len(i.refreshers(i.name)) == 0 {
+		return
 	}
+	db := i.database()
+	_ = db.Hint(context.WithoutCancel(ctx), fmt.Sprint(hintItems, i.name, " ", db.Self())) // else they look around
 }

@@ -94,7 +94,7 @@ func (r *records) reopen(ctx context.Context) error {
 		return nil
 	}
 	if len(r.queue.items) > 0 { // it cannot be written now
-		core.Notify(r.stale)
+		time.AfterFunc(writeTimeout, func() { core.Notify(r.stale) })
 		return nil
 	}
 	r.clear()

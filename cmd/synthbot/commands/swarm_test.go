@@ -1,0 +1,236 @@
+package commands
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"synthbot/core/coretest"
+	"synthbot/interfaces/telegram/telegramtest"
+)
+
+var (
+	swarmMessages = flag.Int("swarm.messages", coretest.Sample(2000, 200), "messages of TestSwarm")
+	swarmRounds   = flag.Int("swarm.rounds", coretest.Sample(12, 3), "workers that TestSwarm kills or freezes")
+)
+
+const (
+	swarmWorkers  = 4
+	swarmAccounts = 6
+)
+
+// swarm is several workers with one database, who serve several accounts.
+type swarm struct {
+	*testing.T
+	server    *coretest.Postgres
+	platforms []*telegramtest.Server
+	workers   []*swarmWorker
+	said      int
+}
+
+// swarmWorker is a worker, which is started again whenever it ended.
+type swarmWorker struct {
+	*killing
+	process *exec.Cmd
+}
+
+func newSwarm(t *testing.T, model string, workers, accounts int) *swarm {
+	t.Helper()
+	s := &swarm{T: t, server: coretest.StartPostgres(t)}
+	t.Setenv("DATABASE_URL", s.server.URL)
+	var interfaces strings.Builder
+	for i := range accounts {
+		p := telegramtest.New(t)
+		for j := range killChats {
+			p.AddPerson(telegramtest.Person{ID: int64(1000 + j), Name: fmt.Sprint("P", j)})
+		}
+		s.platforms = append(s.platforms, p)
+		fmt.Fprintf(&interfaces, "[interfaces.account%d]\ntype = \"telegram\"\ntoken = %q\napi_url = %q\npace = \"off\"\n",
+			i, telegramtest.Token, p.URL)
+	}
+	for i := range workers {
+		k := newKilling(t, model)
+		raw, err := os.ReadFile(k.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, after, _ := strings.Cut(string(raw), "[interfaces.telegram]")
+		_, after, _ = strings.Cut(after, "[access]")
+		config := before + interfaces.String() + "[access]" + after
+		write(t, k.file, strings.Replace(config, `worker = "first"`, fmt.Sprintf("worker = \"w%d\"", i), 1))
+		s.workers = append(s.workers, &swarmWorker{killing: k})
+	}
+	return s
+}
+
+func (w *swarmWorker) start() {
+	w.Helper()
+	w.process = itself(w, "run", "-c", w.file)
+	w.process.Stdout, w.process.Stderr = w.log, w.log
+	if err := w.process.Start(); err != nil {
+		w.Fatal(err)
+	}
+	c := w.process
+	w.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() }) // it may have ended
+}
+
+// kill ends a worker with SIGKILL and starts it again after a while.
+func (w *swarmWorker) kill() {
+	_ = w.process.Process.Kill()
+	_ = w.process.Wait()
+	time.Sleep(serverLease / 4)
+	w.start()
+}
+
+// freeze stops a worker for longer than its lease. When it goes on, it ends by itself.
+func (w *swarmWorker) freeze() {
+	_ = w.process.Process.Signal(syscall.SIGSTOP)
+	time.Sleep(serverLease * 3 / 2)
+	_ = w.process.Process.Signal(syscall.SIGCONT)
+	_ = w.process.Wait()
+	w.start()
+}
+
+// say lets people say the next messages, each to some account.
+func (s *swarm) say(n int) {
+	for range n {
+		person := int64(1000 + rand.IntN(killChats))
+		s.platforms[rand.IntN(len(s.platforms))].Say(person, person, telegramtest.Saying{Text: fmt.Sprintf("m%d", s.said)})
+		s.said++
+	}
+}
+
+// unanswered counts the messages that no reply names.
+func (s *swarm) unanswered() int {
+	named := make(map[string]bool)
+	for _, p := range s.platforms {
+		for text := range replies(p) {
+			for _, word := range strings.Fields(text) {
+				named[word] = true
+			}
+		}
+	}
+	n := 0
+	for i := range s.said {
+		if !named[fmt.Sprintf("m%d", i)] {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *swarm) answered() {
+	s.Helper()
+	s.workers[0].patiently("messages are not answered", 50*time.Millisecond, s.unanswered)
+}
+
+// repeats counts the replies that are there twice, each of which must be the last that its chat got
+// before a worker was cut off: its outcome was unknown.
+func (s *swarm) repeats() (n int) {
+	for _, p := range s.platforms {
+		texts := make(map[standing]int)
+		for _, c := range p.Calls("sendMessage") {
+			if c.Status != http.StatusOK {
+				continue
+			}
+			key := standing{c.Chat, c.Params["text"]}
+			if texts[key]++; texts[key] > 1 {
+				n++
+			}
+			if texts[key] > 3 {
+				s.Errorf("%.80q is there %d times", key.text, texts[key])
+			}
+		}
+	}
+	return n
+}
+
+// TestSwarm: workers of the program itself share a database and several accounts, while one after
+// the other is killed or frozen, and the database crashes twice. Every message is answered. A reply
+// is there twice only where its worker ended while it was on its way: the platform knows no keys.
+func TestSwarm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills programs for a while")
+	}
+	s := newSwarm(t, echo(t), swarmWorkers, swarmAccounts)
+	for _, w := range s.workers {
+		w.start()
+	}
+	s.say(len(s.platforms))
+	s.answered()
+	each := *swarmMessages / *swarmRounds
+	for round := range *swarmRounds {
+		s.say(each / 2)
+		w := s.workers[rand.IntN(len(s.workers))]
+		time.Sleep(time.Duration(rand.IntN(200)) * time.Millisecond)
+		switch {
+		case round == *swarmRounds/3 || round == *swarmRounds*2/3:
+			s.server.Crash()
+			s.say(each / 4)
+			s.server.Start()
+		case round%2 == 0:
+			w.kill()
+		default:
+			w.freeze()
+		}
+		s.say(each - each/2)
+		for _, w := range s.workers { // a crash of the database may have ended one
+			if w.process.ProcessState != nil {
+				w.start()
+			}
+		}
+	}
+	s.answered()
+	repeats := s.repeats()
+	t.Logf("%d messages, %d disruptions: %d replies are there twice", s.said, *swarmRounds, repeats)
+	if repeats > *swarmRounds*swarmAccounts*2 {
+		t.Errorf("%d replies are there twice, more than were on their way", repeats)
+	}
+}
+
+// TestHandover: a worker that is stopped in order hands its accounts over at once, and a second one
+// takes its share of them.
+func TestHandover(t *testing.T) {
+	s := newSwarm(t, echo(t), 2, 2)
+	s.workers[0].start()
+	s.say(4)
+	s.answered()
+	s.workers[1].start()
+	until(t, func() bool { return strings.Contains(logOf(t, s.workers[0]), "leaving to another process") })
+	s.say(4)
+	s.answered()
+	began := time.Now()
+	if err := s.workers[0].process.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.workers[0].process.Wait(); err != nil {
+		t.Error(err)
+	}
+	stopped := time.Now()
+	s.say(10)
+	s.answered()
+	t.Logf("stopped after %v, all answered %v later", stopped.Sub(began), time.Since(stopped))
+	if n := strings.Count(logOf(t, s.workers[1]), "serving"); n != 2 {
+		t.Errorf("the second one serves %d accounts", n)
+	}
+	if n := s.repeats(); n > 0 {
+		t.Errorf("%d replies are there twice", n)
+	}
+}
+
+func logOf(t *testing.T, w *swarmWorker) string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Clean(w.log.Name()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
