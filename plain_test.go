@@ -34,13 +34,13 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2810,
-	"daemon":              6037,
+	"daemon":              6269,
 	"interfaces/discord":  5236,
 	"core/engine":         3626,
-	"core/turn":           5267,
+	"core/turn":           5320,
 	"core/action":         3940,
 	"interfaces/telegram": 4198,
-	"memory":              8416,
+	"memory":              8670,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -44,12 +44,12 @@ type Runner interface {
 	Run(ctx context.Context) error
 }
 
-// AloneRunner is a Runner whose work is for all processes that use the store: it runs in one of them
-// at a time.
-type AloneRunner interface {
-	Runner
-	RunsAlone()
-}
+// Alone, embedded in a Runner, says that its work is for all processes that use the store: it runs in
+// one of them at a time.
+type Alone struct{}
+
+// RunsAlone says so.
+func (Alone) RunsAlone() {}
 
 // Refresher is the ability of a plugin to read again what it keeps, of which it holds something in
 // memory: another process may have changed it. Refresh returns at once.

@@ -33,7 +33,6 @@ type Bot struct {
 	alerts  *alerts
 	sending sync.WaitGroup // messages to admins
 	workers *workers
-	sharing *sharing
 	monitor *monitor
 	reloads *reloads
 	page    *pageServer
@@ -49,7 +48,7 @@ func (e *Env) newBot(l Life) *Bot {
 	b.alerts = &alerts{log: l.Log, clock: e.Clock, send: b.sendAdmins}
 	b.workers = &workers{log: l.Log, alerts: b.alerts}
 	b.monitor = &monitor{Bot: b, metrics: admin.NewMetrics(), traces: new(admin.Traces), began: e.Clock()}
-	b.sharing = &sharing{Bot: b}
+	b.workers.sharing = &sharing{Bot: b}
 	b.reloads = &reloads{Bot: b, outdated: make(chan struct{}, 1)}
 	if l.Carry != nil {
 		b.reloads.requested, b.reloads.done = make(chan struct{}, 1), make(chan struct{}, 1)

@@ -168,7 +168,7 @@ func (b *Bot) host(c *Config, name string) core.Host {
 	return core.Host{
 		Name: name, Log: logs.Room(b.log, "plugins/"+name).With("plugin", name),
 		Clock: c.Clock(b.env.Clock), Language: string(c.Bot.Language),
-		Items: b.sharing.items(name), Zones: b.Data.Items("zones"), Facts: b.Data.Store, Passages: passages,
+		Items: b.workers.sharing.items(name), Zones: b.Data.Items("zones"), Facts: b.Data.Store, Passages: passages,
 		Inbox: h, Reader: b.Data.Store, Asker: h, Messenger: h, Speak: b.speak, PDF: b.pdfs.text,
 		Changed: func() { notify(b.reloads.outdated) },
 	}

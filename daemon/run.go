@@ -99,7 +99,7 @@ func (e *Env) Run(ctx context.Context, l Life) (err error) {
 	if errors.Is(cause, core.ErrFenced) {
 		return errors.Join(cause, r.stop(0))
 	}
-	return r.stop(b.sharing.grace(l.Grace))
+	return r.stop(b.workers.sharing.grace(l.Grace))
 }
 
 // running is a bot that runs.
@@ -132,7 +132,7 @@ func (b *Bot) start(ctx context.Context, p *parts, grace time.Duration) *running
 		r.finished <- err
 	}()
 	b.startInterfaces(new(parts), p)
-	b.workers.start(tools, "sharing", b.sharing, func(ctx context.Context) error { b.sharing.lookAround(ctx); return nil })
+	b.workers.start(tools, "sharing", b.workers.sharing, b.workers.sharing.lookAround)
 	if b.env.Stopping != nil {
 		context.AfterFunc(r.intake, func() { b.env.Stopping(grace) })
 	}
@@ -154,8 +154,9 @@ func (r *running) stop(grace time.Duration) error {
 
 // workers are the interfaces and plugins that run, each known by a key. Safe for concurrent use.
 type workers struct {
-	log    *slog.Logger
-	alerts *alerts
+	log     *slog.Logger
+	alerts  *alerts
+	sharing *sharing // with other processes
 
 	mu      sync.Mutex
 	running []*worker // in the order in which they were started
@@ -273,7 +274,8 @@ func (p *parts) runners() (all []runner) {
 func (b *Bot) startPlugins(old, next *parts) {
 	for _, r := range next.runners() {
 		if !slices.Contains(old.runners(), r) {
-			b.workers.start(b.workers.tools, r.name, r.Runner, func(ctx context.Context) error { return b.sharing.run(ctx, r) })
+			run := func(ctx context.Context) error { return b.workers.sharing.run(ctx, r) }
+			b.workers.start(b.workers.tools, r.name, r.Runner, run)
 		}
 	}
 }
@@ -282,7 +284,7 @@ func (b *Bot) startPlugins(old, next *parts) {
 func (b *Bot) startInterfaces(old, next *parts) {
 	for _, i := range next.Interfaces {
 		if !slices.Contains(old.Interfaces, i) {
-			b.sharing.start(i, func() {
+			b.workers.sharing.start(i, func() {
 				b.workers.start(b.workers.intake, "interface "+i.Name(), i, func(ctx context.Context) error {
 					return i.Listen(ctx, announcing{b.Turns, b})
 				})

@@ -23,7 +23,7 @@ type sharing struct {
 }
 
 const (
-	lookAround = 5 * time.Second // after which it is noticed what no hint told
+	lookAround = 5 * time.Second // after which it is noticed what came without a hint
 	leaveTime  = 10 * time.Second
 	graceTime  = 2 * time.Second // for turns to finish when another process continues them
 )
@@ -35,11 +35,11 @@ const (
 )
 
 // database is the database if several processes may use it; nil otherwise.
-func (s *sharing) database() *memory.DB {
-	if s.Data.DB == nil || !s.Data.DB.Shared() {
+func (s *sharing) database() memory.Sharing {
+	if s.Data.DB == nil {
 		return nil
 	}
-	return s.Data.DB
+	return memory.Shared(s.Data.DB)
 }
 
 // grace is for how long turns may finish when the bot stops.
@@ -109,7 +109,7 @@ func (s *sharing) leave(i core.Interface) {
 
 // run runs something in the background; if its work is for all processes, while this one owns it.
 func (s *sharing) run(ctx context.Context, r runner) error {
-	_, alone := r.Runner.(core.AloneRunner)
+	_, alone := r.Runner.(interface{ RunsAlone() })
 	if !alone || s.database() == nil {
 		return r.Run(ctx)
 	}
@@ -118,10 +118,10 @@ func (s *sharing) run(ctx context.Context, r runner) error {
 
 // lookAround notices from time to time, until ctx ends, what other processes did for which no hint
 // came.
-func (s *sharing) lookAround(ctx context.Context) {
+func (s *sharing) lookAround(ctx context.Context) error {
 	db := s.database()
 	if db == nil {
-		return
+		return nil
 	}
 	core.Repeat(ctx, nil, func() time.Duration {
 		if s.echoes.Swap(0) == 0 {
@@ -133,6 +133,7 @@ func (s *sharing) lookAround(ctx context.Context) {
 		}
 		return lookAround
 	})
+	return nil
 }
 
 // hear takes a hint; "": some may have been lost. It returns at once.

@@ -44,7 +44,7 @@ func (b *Bot) openStore(l Life) error {
 	if db, ok := store.(*memory.DB); ok {
 		b.Data.DB, b.Data.usage = db, &usageStore{bot: b, db: db}
 	}
-	b.changes, err = settings.Open[settings.Settings](context.Background(), b.sharing.items(botItems))
+	b.changes, err = settings.Open[settings.Settings](context.Background(), b.workers.sharing.items(botItems))
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
@@ -69,7 +69,7 @@ func (b *Bot) openDatabase(c *Config) (Store, error) {
 			b.monitor.databaseAway(away)
 		}
 	}
-	o.Server, o.OnFenced, o.OnHint = c.Store, b.monitor.end, b.sharing.hear
+	o.Server, o.OnFenced, o.OnHint = c.Store, b.monitor.end, b.workers.sharing.hear
 	return memory.Open(dir, o)
 }
 

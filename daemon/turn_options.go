@@ -45,7 +45,7 @@ func (b *Bot) options(p *parts) turn.Options {
 			Reaches: func(place core.Path) bool { return b.reaches(p.at(place), place) },
 			Elsewhere: func(place core.Path) bool {
 				i := p.at(place)
-				return i != nil && !b.sharing.serves(i)
+				return i != nil && !b.workers.sharing.serves(i)
 			},
 		},
 		Plugins: turn.Plugins{
@@ -106,7 +106,7 @@ func (p *parts) showing(a core.Asker) core.Asker {
 // reaches reports whether an interface can speak in a place now. It cannot if it has
 // failed, or if the configuration no longer has it.
 func (b *Bot) reaches(i core.Interface, place core.Path) bool {
-	if i == nil || b.workers.failed(i) || !b.sharing.serves(i) {
+	if i == nil || b.workers.failed(i) || !b.workers.sharing.serves(i) {
 		return false
 	}
 	r, limited := i.(core.Reachable)

@@ -44,7 +44,7 @@ func (db *DB) Forget(ctx context.Context, path core.Path) error {
 // is stored from now on does not belong to it.
 func (db *DB) continueForgets(ctx context.Context) {
 	var all []*subject
-	workers, err := db.Workers(ctx)
+	workers, err := workersOf(ctx, db)
 	if err != nil {
 		db.log.Warn("whether somebody is to be forgotten is looked for later", "file", db.engine.name, "err", err)
 		return
@@ -66,7 +66,7 @@ func (db *DB) continueForgets(ctx context.Context) {
 		return err
 	})
 	for _, s := range all {
-		s.Worker = db.Self()
+		s.Worker = selfOf(db)
 		err = errors.Join(err, s.begin())
 	}
 	db.starting.Go(func() {
@@ -115,7 +115,7 @@ func (s *subject) erase() error {
 	dropPlan := func() error {
 		err := s.db.update(s.ctx, func(t *tx) {
 			t.bucket(bucketMeta).Delete(s.planKey())
-			t.announce(sharedEpoch{Subject: s.path, Over: true})
+			announce(t, sharedEpoch{Subject: s.path, Over: true})
 		})
 		s.announced = s.announced && err != nil
 		return err
@@ -182,7 +182,7 @@ func (s *subject) begin() error {
 		s.recordRequest(t)
 		s.mute(t)
 		if len(s.muted) > 0 {
-			t.announce(sharedEpoch{Subject: s.path, Muted: s.muted})
+			announce(t, sharedEpoch{Subject: s.path, Muted: s.muted})
 		}
 	}, s.lookUp)
 }
@@ -208,12 +208,12 @@ func (s *subject) markInProgress() error {
 		}
 	}
 	e.mu.Unlock()
-	if len(begun) == 0 || !s.db.Shared() {
+	if len(begun) == 0 || Shared(s.db) == nil {
 		return nil
 	}
 	err := s.db.update(s.ctx, func(t *tx) {
 		t.bucket(bucketMeta).Put(s.planKey(), core.JSON(s.plan)) // if this process ends, another one continues
-		t.announce(sharedEpoch{Subject: s.path, Begun: begun})
+		announce(t, sharedEpoch{Subject: s.path, Begun: begun})
 	})
 	s.announced = s.announced || err == nil
 	return err
@@ -225,7 +225,8 @@ func (s *subject) end() {
 		return
 	}
 	if s.announced { // it has failed
-		err := s.db.update(context.WithoutCancel(s.ctx), func(t *tx) { t.announce(sharedEpoch{Subject: s.path, Over: true}) })
+		over := func(t *tx) { announce(t, sharedEpoch{Subject: s.path, Over: true}) }
+		err := s.db.update(context.WithoutCancel(s.ctx), over)
 		if err != nil {
 			s.db.log.Error("other processes take somebody for being forgotten", "path", s.path, "err", err)
 		}
@@ -332,7 +333,7 @@ func dropHead(t *tx, place []byte) {
 	t.db.epochs.raiseFloor(h.last)
 	t.floor = t.db.epochs.floor.Load() // others write in this transaction
 	*h = head{}
-	t.stopOthers() // until they know the floor
+	stopOthers(t) // until they know the floor
 	t.bucket(bucketMeta).Put([]byte(metaFloor), strconv.AppendUint(nil, t.floor, 10))
 }
 

@@ -169,8 +169,9 @@ type epochs struct {
 	floor       atomic.Uint64         // numbers of new places begin above
 	moved       []core.Path           // paths that were moved last; for the writer alone
 
-	taken  uint64                    // the last epoch of another process that was taken over
-	others map[core.Path][]core.Path // who are being forgotten there, by whose request
+	process string                    // a random name of this one
+	taken   uint64                    // the last epoch of another process that was taken over
+	others  map[core.Path][]core.Path // who are being forgotten there, by whose request
 }
 
 // Epoch is the number of times that somebody was forgotten; see core.WithEpoch.

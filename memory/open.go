@@ -92,7 +92,6 @@ type DB struct {
 	space      *diskSpace
 	unreadable unreadable
 	salt       []byte // see keepSalt
-	process    string // a random name of this process
 	pruning    *pruning
 
 	stepTime time.Duration      // of one step of a long change; see changeAll
@@ -112,7 +111,7 @@ func Open(dir string, o Options) (*DB, error) {
 	err := db.prepare(o.Guest)
 	switch {
 	case db.engine.remote && err == nil:
-		err = cmp.Or(db.keepSalt(o.Guest), db.takeOver())
+		err = cmp.Or(db.keepSalt(o.Guest), takeOver(db))
 	case db.engine.remote:
 		err = db.engine.writeError(err)
 	case err != nil:
@@ -136,12 +135,12 @@ func startWork(ctx context.Context, db *DB, o Options) {
 	db.writer.startWatch(ctx, o)
 	db.startCheck(ctx, o)
 	db.repeat(ctx, db.space.failures, db.space.step)
-	if !db.Shared() {
+	if Shared(db) == nil {
 		startCommonWork(ctx, db)
 		return
 	}
 	db.work.Go(func() {
-		err := db.Own(ctx, commonPart, func(ctx context.Context) error {
+		err := Shared(db).Own(ctx, commonPart, func(ctx context.Context) error {
 			startCommonWork(ctx, db)
 			<-ctx.Done()
 			db.starting.Wait()
@@ -162,7 +161,7 @@ func startCommonWork(ctx context.Context, db *DB) {
 	db.repeat(ctx, db.pruning.changed, db.pruning.step)
 	db.continueForgets(ctx)
 	db.startTraceRemoval(ctx)
-	if db.Shared() {
+	if Shared(db) != nil {
 		db.repeat(ctx, nil, func(ctx context.Context) time.Duration { // one may end while this one goes on
 			db.continueForgets(ctx)
 			return lookAgain
@@ -177,7 +176,8 @@ func openEngine(db *DB, o Options) (err error) {
 		}
 		server, err := postgres.Open(context.Background(), o.Server.URL.Reveal(), postgres.Options{
 			Log: db.log, Worker: o.Server.Worker, Lease: o.Server.Lease, Guest: o.Guest,
-			OnFenced: o.OnFenced, OnAway: o.OnAway, OnHint: o.OnHint, OnBarrier: db.takeOver,
+			OnFenced: o.OnFenced, OnAway: o.OnAway, OnHint: o.OnHint,
+			OnBarrier: func() error { return takeOver(db) },
 		})
 		if err != nil {
 			return err
@@ -199,7 +199,7 @@ func (db *DB) repeat(ctx context.Context, wake <-chan struct{}, step func(contex
 	db.work.Go(func() {
 		core.Repeat(ctx, wake, func() time.Duration {
 			wait := step(ctx)
-			if db.Shared() && (wait < 0 || wait > lookAgain) { // other processes do not wake it
+			if Shared(db) != nil && (wait < 0 || wait > lookAgain) { // other processes do not wake it
 				return lookAgain
 			}
 			return wait
@@ -220,7 +220,7 @@ func newDB(name string, o Options) *DB {
 	}
 	db.epochs.forgottenIn, db.epochs.inProgress = make(map[core.Path]uint64), make(map[core.Path]int)
 	db.epochs.muted, db.epochs.others = make(map[core.TurnID]muted), make(map[core.Path][]core.Path)
-	db.process = rand.Text()
+	db.epochs.process = rand.Text()
 	db.engine.log, db.engine.name, db.engine.file, db.engine.remote = log, name, name, !o.Server.URL.IsZero()
 	db.writer = &writer{db: db}
 	db.writer.fault = func(_ *tx, j *job) {

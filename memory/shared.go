@@ -9,52 +9,35 @@ import (
 	"synthbot/memory/kv"
 )
 
-// Worker is a process that uses the database.
-type Worker = kv.Worker
+type (
+	// Sharing divides the work of several processes that use the database at the same time.
+	Sharing = kv.Shared
+	// Worker is such a process.
+	Worker = kv.Worker
+)
 
-// Shared reports whether several processes may use the database at the same time.
-func (db *DB) Shared() bool { return db.shared() != nil }
-
-func (db *DB) shared() kv.Shared {
+// Shared returns how the work is divided; nil if there can be one process only.
+func Shared(db *DB) Sharing {
 	s, _ := db.engine.Engine.(kv.Shared)
 	return s
 }
 
-// Self is the number of this process among those that use the database; 0 if there can be one only.
-func (db *DB) Self() int64 {
-	s := db.shared()
+// selfOf is the number of this process among those that use the database; 0 if there can be one only.
+func selfOf(db *DB) int64 {
+	s := Shared(db)
 	if s == nil {
 		return 0
 	}
 	return s.Self()
 }
 
-// Own calls work while this process owns a part of what all processes do that use the database, and
-// again when it does once more; see kv.Shared. If there can be one process only, it owns everything.
-func (db *DB) Own(ctx context.Context, part string, work func(context.Context) error) error {
-	s := db.shared()
-	if s == nil {
-		return work(ctx)
-	}
-	return s.Own(ctx, part, work)
-}
-
-// Workers lists the processes that use the database, if there can be several.
-func (db *DB) Workers(ctx context.Context) ([]Worker, error) {
-	s := db.shared()
+// workersOf lists the processes that use the database; none if there can be one only.
+func workersOf(ctx context.Context, db *DB) ([]Worker, error) {
+	s := Shared(db)
 	if s == nil {
 		return nil, nil
 	}
 	return s.Workers(ctx)
-}
-
-// Hint says something to all processes that use the database, also to this one; see Options.OnHint.
-func (db *DB) Hint(ctx context.Context, text string) error {
-	s := db.shared()
-	if s == nil {
-		return nil
-	}
-	return s.Hint(ctx, text)
 }
 
 // metaEpochs is the key in the meta bucket of the latest epochs, as a list in JSON: all processes
@@ -83,32 +66,32 @@ type sharedMute struct {
 }
 
 // announce stores an epoch for other processes, none of which commits anything before it knows.
-func (t *tx) announce(e sharedEpoch) {
-	if !t.db.Shared() {
+func announce(t *tx, e sharedEpoch) {
+	if Shared(t.db) == nil {
 		return
 	}
 	var all []sharedEpoch
 	meta := t.bucket(bucketMeta)
 	_ = json.Unmarshal(meta.Get([]byte(metaEpochs)), &all) // a damaged list begins anew
-	e.Number, e.By = 1, t.db.process
+	e.Number, e.By = 1, t.db.epochs.process
 	if len(all) > 0 {
 		e.Number = all[len(all)-1].Number + 1
 	}
 	all = append(all, e)
 	meta.Put([]byte(metaEpochs), core.JSON(all[max(0, len(all)-maxEpochs):]))
-	t.stopOthers()
+	stopOthers(t)
 }
 
 // stopOthers lets the other processes take over what this transaction changes before they commit
 // anything.
-func (t *tx) stopOthers() {
+func stopOthers(t *tx) {
 	if barrier, ok := t.Tx.(kv.Barrier); ok {
 		t.fail(bucketMeta, barrier.Barrier())
 	}
 }
 
 // takeOver applies the epochs of other processes.
-func (db *DB) takeOver() error {
+func takeOver(db *DB) error {
 	var all []sharedEpoch
 	var floor uint64
 	err := db.look(context.Background(), func(v *view) {
@@ -132,7 +115,7 @@ func (db *DB) takeOver() error {
 			e.forgottenIn[core.Path{}] = e.now
 		}
 		e.taken = one.Number
-		if one.By != db.process {
+		if one.By != e.process {
 			e.apply(&one)
 		}
 	}

@@ -39,7 +39,7 @@ func newSubject(ctx context.Context, db *DB, path core.Path) *subject {
 		inProgress: make(map[core.Path]bool), turns: make(map[core.TurnID]bool)}
 	s.plan = plan{
 		Whole: make(map[core.Path]uint64), Replies: make(map[core.Path]map[string]bool),
-		Sources: make(map[core.Path]bool), Worker: db.Self(),
+		Sources: make(map[core.Path]bool), Worker: selfOf(db),
 	}
 	if path.IsPerson() {
 		s.person, s.within = path.Elements()[2], interfaceOf(path)

@@ -45,7 +45,7 @@ type Shared interface {
 // Barrier is the ability of a Tx of a Shared engine to stop the others.
 type Barrier interface {
 	// Barrier lets the transaction wait for those that other processes have begun. Theirs begin
-	// anew afterwards, and what they were told to do at a barrier comes before.
+	// anew afterwards, and what they do at a barrier comes before.
 	Barrier() error
 }
 

@@ -38,7 +38,7 @@ func (db *DB) listen(ctx context.Context) {
 		text, own := strings.CutPrefix(n.Payload, ownPrefix)
 		switch {
 		case own:
-			db.onHint(text)
+			db.o.OnHint(text)
 		case n.Payload == hintParts:
 			db.lookAtParts()
 		}
@@ -48,7 +48,7 @@ func (db *DB) listen(ctx context.Context) {
 		if err == nil {
 			_, err = conn.Exec(ctx, "listen "+channel).ReadAll()
 			db.lookAtParts()
-			db.onHint("")
+			db.o.OnHint("")
 			for err == nil {
 				err = conn.WaitForNotification(ctx)
 			}

@@ -130,29 +130,30 @@ func (db *DB) release(name string) {
 		return
 	}
 	defer db.pool.put(conn)
-	_, _ = send(context.Background(), conn, []statement{without(name, db.worker.number()), hint(hintParts)}) // see above
+	all := []statement{without(name, db.worker.number()), hint(hintParts)}
+	_, _ = send(context.Background(), conn, all) // see above
 }
 
 // state is who lives, and who wants and owns what.
 type state struct {
-	workers map[int64]string // names, by id
+	workers map[int64][]byte // names, by id
 	dead    bool             // there are workers whose leases are over
 	wants   map[int64][]string
 	owners  map[string]int64
 }
 
 func stateOf(workers, parts [][][]byte) state {
-	s := state{workers: make(map[int64]string), wants: make(map[int64][]string), owners: make(map[string]int64)}
+	s := state{workers: make(map[int64][]byte), wants: make(map[int64][]string), owners: make(map[string]int64)}
 	for _, row := range workers {
 		if row[2][0] != 0 {
-			s.workers[numberOf(row[0])] = string(row[1])
+			s.workers[numberOf(row[0])] = row[1]
 		} else {
 			s.dead = true
 		}
 	}
 	for _, row := range parts {
 		name, id, owned := string(row[0]), numberOf(row[1]), row[2][0] != 0
-		if _, lives := s.workers[id]; !lives || name == exclusive {
+		if s.workers[id] == nil || name == exclusive {
 			continue
 		}
 		s.wants[id] = append(s.wants[id], name)
@@ -183,7 +184,7 @@ func (db *DB) share(ctx context.Context, now state) error {
 		return err
 	}
 	now = stateOf(all[4].Rows, all[5].Rows)
-	if _, lives := now.workers[me]; !lives {
+	if now.workers[me] == nil {
 		return nil // the next renewal finds out whether somebody took over
 	}
 	var changes []statement
@@ -328,7 +329,8 @@ func (db *DB) Workers(ctx context.Context) ([]kv.Worker, error) {
 	}
 	var workers []kv.Worker
 	for _, row := range all[0].Rows {
-		w := kv.Worker{ID: numberOf(row[0]), Name: string(row[1]), Lease: time.Duration(numberOf(row[2])) * time.Millisecond}
+		w := kv.Worker{ID: numberOf(row[0]), Name: string(row[1])}
+		w.Lease = time.Duration(numberOf(row[2])) * time.Millisecond
 		for _, part := range all[1].Rows {
 			if numberOf(part[1]) == w.ID && part[2][0] != 0 && string(part[0]) != exclusive {
 				w.Parts = append(w.Parts, string(part[0]))

@@ -76,7 +76,8 @@ type Options struct {
 	OnHint func(string)
 }
 
-const findTables = `select to_regclass('kv') is not null and to_regclass('worker') is not null and to_regclass('part') is not null`
+const findTables = `select to_regclass('kv') is not null and to_regclass('worker') is not null ` +
+	`and to_regclass('part') is not null`
 
 const createTable = `create table if not exists kv (k bytea primary key, v bytea not null)`
 
@@ -87,13 +88,7 @@ type DB struct {
 	pool   *pool
 	worker *worker
 	parts  *parts
-	guest  bool
-
-	onFenced func(error)
-	onAway   func(bool)
-	onHint   func(string)
-
-	onBarrier func() error
+	o      Options // its functions are set
 
 	ids    atomic.Pointer[map[string]byte] // of buckets, by name; replaced, never changed
 	marker string                          // the key of this engine's last transaction
@@ -135,20 +130,19 @@ func newDB(url string, o Options) (*DB, error) {
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTimeout)
 	db := &DB{
 		name: nameOf(config), log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), pool: newPool(config),
-		worker: newWorker(o), parts: newParts(), guest: o.Guest, onFenced: o.OnFenced, onAway: o.OnAway, onHint: o.OnHint, onBarrier: o.OnBarrier,
-		marker: string(rune(markers)) + rand.Text(),
+		worker: newWorker(o), parts: newParts(), o: o, marker: string(rune(markers)) + rand.Text(),
 	}
-	if db.onFenced == nil {
-		db.onFenced = func(error) {}
+	if o.OnFenced == nil {
+		db.o.OnFenced = func(error) {}
 	}
-	if db.onAway == nil {
-		db.onAway = func(bool) {}
+	if o.OnAway == nil {
+		db.o.OnAway = func(bool) {}
 	}
-	if db.onBarrier == nil {
-		db.onBarrier = func() error { return nil }
+	if o.OnBarrier == nil {
+		db.o.OnBarrier = func() error { return nil }
 	}
-	if db.onHint == nil {
-		db.onHint = func(string) {}
+	if o.OnHint == nil {
+		db.o.OnHint = func(string) {}
 	}
 	return db, nil
 }
@@ -171,10 +165,10 @@ func (db *DB) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !db.guest {
+	if !db.o.Guest {
 		err = db.registerPatiently(ctx)
 	}
-	if err != nil || db.guest && !made {
+	if err != nil || db.o.Guest && !made {
 		db.ids.Store(new(map[string]byte))
 		return err
 	}
@@ -282,7 +276,7 @@ func (db *DB) noteAway(err error, away bool) {
 	} else {
 		db.log.Info("the database can be reached again", "file", db.name)
 	}
-	db.onAway(away)
+	db.o.OnAway(away)
 }
 
 // try runs one attempt of a transaction. unsure says that an earlier one may have taken effect.

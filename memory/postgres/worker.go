@@ -154,7 +154,7 @@ func (db *DB) register(ctx context.Context) error {
 	}
 	id := numberOf(all[2].Rows[0][0])
 	last := []statement{{sql: "commit"}}
-	if db.guest {
+	if db.o.Guest {
 		last = slices.Insert(last, 0, ownership(exclusive, id, true))
 	}
 	if _, err := send(ctx, conn, last); err != nil {
@@ -166,7 +166,7 @@ func (db *DB) register(ctx context.Context) error {
 	background, stop := context.WithCancel(context.Background())
 	w.stop = stop
 	w.over.Go(func() { db.keepRenewing(background) })
-	if !db.guest {
+	if !db.o.Guest {
 		w.over.Go(func() { db.listen(background) })
 	}
 	return nil
@@ -184,12 +184,12 @@ func (db *DB) mayRegister(workers, parts [][][]byte) error {
 	for _, row := range workers {
 		id, name, lives := numberOf(row[0]), row[1], row[2][0] != 0
 		switch {
-		case lives && db.guest:
+		case lives && db.o.Guest:
 			return fmt.Errorf("%w: worker %q runs with it; give this command where a bot runs, "+
 				"which carries it out then, or stop all of them", core.ErrLocked, name)
 		case lives && writes[id]:
 			return fmt.Errorf("%w: a command writes to it on %q; wait until that is over", core.ErrLocked, name)
-		case db.guest && id > db.worker.newest:
+		case db.o.Guest && id > db.worker.newest:
 			return fmt.Errorf("worker %q has used the database meanwhile; give the command again", name)
 		}
 	}
@@ -209,7 +209,7 @@ func (db *DB) keepRenewing(ctx context.Context) {
 		case <-db.parts.look:
 		}
 		now, err := db.renew(ctx)
-		if err == nil && !db.guest {
+		if err == nil && !db.o.Guest {
 			err = db.share(ctx, now)
 		}
 		away := isAway(err)
@@ -273,7 +273,7 @@ func (db *DB) meet(barrier int64) error {
 	if w.met() == barrier {
 		return nil
 	}
-	if err := db.onBarrier(); err != nil {
+	if err := db.o.OnBarrier(); err != nil {
 		return err
 	}
 	w.mu.Lock()
@@ -292,7 +292,7 @@ func (w *worker) met() int64 {
 // fence notes that another worker has taken over.
 func (db *DB) fence() error {
 	if !db.worker.fenced.Swap(true) {
-		db.onFenced(fmt.Errorf("%s: %w", db.name, core.ErrFenced))
+		db.o.OnFenced(fmt.Errorf("%s: %w", db.name, core.ErrFenced))
 	}
 	return core.ErrFenced
 }

@@ -15,6 +15,7 @@ import (
 
 // Plugin is the bot's own initiative. Safe for concurrent use.
 type Plugin struct {
+	core.Alone
 	host   core.Host
 	config Config
 	night  night

@@ -17,9 +17,6 @@ const (
 	fresh    = time.Hour       // how long the zones that people are in count as known
 )
 
-// RunsAlone implements core.AloneRunner.
-func (p *Plugin) RunsAlone() {}
-
 // Refresh implements core.Refresher.
 func (p *Plugin) Refresh() {
 	p.changed.Store(true)

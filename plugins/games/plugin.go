@@ -26,6 +26,7 @@ import (
 
 // Plugin is the plugin. Safe for concurrent use.
 type Plugin struct {
+	core.Alone
 	host   core.Host
 	config Config
 	pick   func(n int) int // a number below n

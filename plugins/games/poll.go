@@ -331,9 +331,6 @@ const (
 	again   = time.Minute
 )
 
-// RunsAlone implements core.AloneRunner.
-func (p *Plugin) RunsAlone() {}
-
 // Refresh implements core.Refresher.
 func (p *Plugin) Refresh() { core.Notify(p.wake) }
 

@@ -19,6 +19,7 @@ import (
 
 // Plugin is the plugin. Safe for concurrent use.
 type Plugin struct {
+	core.Alone
 	host      core.Host
 	config    Config
 	words     lexicon.Lexicon
@@ -55,9 +56,6 @@ func (p *Plugin) Name() string { return p.host.Name }
 
 // Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action { return []core.Action{p.searchAction(), p.escalateAction()} }
-
-// RunsAlone implements core.AloneRunner.
-func (p *Plugin) RunsAlone() {}
 
 // Run implements core.Runner: it reads the sources, and again what changes.
 func (p *Plugin) Run(ctx context.Context) error {

@@ -34,6 +34,7 @@ import (
 
 // Plugin is the reminders of all people. Safe for concurrent use.
 type Plugin struct {
+	core.Alone
 	host   core.Host
 	config Config
 	reader *spoken.Reader

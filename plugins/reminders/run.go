@@ -20,9 +20,6 @@ const (
 	atATime = 16               // so many are fired at once
 )
 
-// RunsAlone implements core.AloneRunner.
-func (p *Plugin) RunsAlone() {}
-
 // Refresh implements core.Refresher.
 func (p *Plugin) Refresh() { p.agenda.sooner(0) }
 
