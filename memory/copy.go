@@ -71,7 +71,7 @@ func Copy(
 // open opens what is there, and what is not there only on a server.
 func (l Location) open(ctx context.Context) (kv.Engine, error) {
 	if !l.URL.IsZero() {
-		return postgres.Open(ctx, l.URL.Reveal(), postgres.Options{})
+		return postgres.Open(ctx, l.URL.Reveal(), postgres.Options{Alone: true})
 	}
 	file := filepath.Join(l.Dir, FileName)
 	if _, err := os.Stat(file); err != nil {

@@ -24,7 +24,7 @@ const (
 	deletePart = `delete from part where name = $1 and worker = $2`
 )
 
-// exclusive is the part that a guest owns while it writes: no worker begins meanwhile.
+// exclusive is the part of a worker that must be alone, as a guest that writes: none begins meanwhile.
 const exclusive = ""
 
 // parts are the parts of the work that this process wants. Safe for concurrent use.

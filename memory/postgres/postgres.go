@@ -62,6 +62,9 @@ type Options struct {
 	// that writes, which fails with core.ErrLocked if another worker lives then, and makes no
 	// tables before.
 	Guest bool
+	// Alone is for a process beside which no other may write. While another worker lives, Open waits
+	// until its lease would be over; then the error wraps core.ErrLocked. None begins meanwhile.
+	Alone bool
 	// OnFenced, if set, is called once if another worker has taken over, with an error that wraps
 	// core.ErrFenced, as all transactions that write fail from then on. It must not block.
 	OnFenced func(error)
@@ -104,8 +107,8 @@ var (
 )
 
 // Open connects to the database of a URL (postgres://…), makes the tables if they are missing and
-// becomes the worker. While another one lives, it waits until its lease would be over; then the
-// error wraps core.ErrLocked. Its errors name the cause and the fix, and never the password. The
+// becomes a worker. While a process lives that must be alone, it waits until the lease would be
+// over; then the error wraps core.ErrLocked. Its errors name the cause and the fix, and never the password. The
 // caller closes the DB.
 func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	db, err := newDB(url, o)

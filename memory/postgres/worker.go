@@ -125,7 +125,7 @@ func (db *DB) registerPatiently(ctx context.Context) error {
 }
 
 // register adds this process to the workers. It buries those whose leases are over, and waits for
-// their transactions. If a guest writes, or if others live and this is one, the error wraps
+// their transactions. If one lives that must be alone, or if this one must and others live, the error wraps
 // core.ErrLocked.
 func (db *DB) register(ctx context.Context) error {
 	conn, _, err := db.pool.take(ctx)
@@ -154,7 +154,7 @@ func (db *DB) register(ctx context.Context) error {
 	}
 	id := numberOf(all[2].Rows[0][0])
 	last := []statement{{sql: "commit"}}
-	if db.o.Guest {
+	if db.o.Guest || db.o.Alone {
 		last = slices.Insert(last, 0, ownership(exclusive, id, true))
 	}
 	if _, err := send(ctx, conn, last); err != nil {
@@ -187,6 +187,8 @@ func (db *DB) mayRegister(workers, parts [][][]byte) error {
 		case lives && db.o.Guest:
 			return fmt.Errorf("%w: worker %q runs with it; give this command where a bot runs, "+
 				"which carries it out then, or stop all of them", core.ErrLocked, name)
+		case lives && db.o.Alone:
+			return fmt.Errorf("%w: worker %q runs with it; stop it", core.ErrLocked, name)
 		case lives && writes[id]:
 			return fmt.Errorf("%w: a command writes to it on %q; wait until that is over", core.ErrLocked, name)
 		case db.o.Guest && id > db.worker.newest:

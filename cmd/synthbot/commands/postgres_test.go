@@ -148,8 +148,7 @@ func TestOnPostgres(t *testing.T) {
 	}
 	s.prints("m0", "history", "telegram/1000")
 	s.prints("m1", "memory", "export")
-	s.fails(`worker "first" runs with it; give this command where that bot runs`, "memory", "forget", "telegram/1001")
-	s.fails(`worker "first" runs with it, and more than one worker is not supported yet`, "run")
+	s.fails(`worker "first" runs with it; give this command where a bot runs`, "memory", "forget", "telegram/1001")
 	if err := os.Rename(socket+".away", socket); err != nil {
 		t.Fatal(err)
 	}
