@@ -81,7 +81,10 @@ func (b *chatCommands) status(ctx context.Context, c command.Call) (string, erro
 	for _, i := range p.Interfaces {
 		state := "running"
 		w := b.workers.find(i)
-		if w == nil || w.ended() {
+		switch {
+		case !b.workers.sharing.serves(i):
+			state = elsewhere
+		case w == nil || w.ended():
 			state = "stopped"
 		}
 		fmt.Fprintf(&s, "- interface %s: %s\n", i.Name(), state)
@@ -90,6 +93,9 @@ func (b *chatCommands) status(ctx context.Context, c command.Call) (string, erro
 		fmt.Fprintf(&s, "- plugin %s\n", l.Name())
 	}
 	fmt.Fprintf(&s, "- engines: %s\n", strings.Join(p.Engines.Names(), ", "))
+	for _, w := range b.workers.sharing.list(ctx) {
+		fmt.Fprintf(&s, "- %s\n", workerLine(w))
+	}
 	for _, c := range b.alerts.failing() {
 		since := b.env.Clock().Sub(c.since)
 		fmt.Fprintf(&s, "- for %s: %s\n", max(since, time.Second).Round(time.Second), c.text)

@@ -58,6 +58,9 @@ func (s *pageServer) State(ctx context.Context) (adminpage.State, error) {
 			state.Asleep = append(state.Asleep, l.Path)
 		}
 	}
+	for _, w := range b.workers.sharing.list(ctx) {
+		state.Workers = append(state.Workers, workerLine(w))
+	}
 	_, state.Errors = b.env.levels.Kept.After(0)
 	state.Used, state.Free = s.diskSpace(p.Config)
 	plugin := p.Pairing()
@@ -99,6 +102,11 @@ func (s *pageServer) interfaceStates(p *parts, said map[string]bool) (list []adm
 	b, failing := s.bot, s.bot.alerts.failing()
 	for _, i := range p.Interfaces {
 		part := adminpage.Part{Name: i.Name(), Works: true}
+		if !b.workers.sharing.serves(i) {
+			part.Name += " (" + elsewhere + ")"
+			list = append(list, part)
+			continue
+		}
 		if r, ok := i.(core.Readier); ok {
 			if err := r.Ready(); err != nil {
 				part.Works, part.Text = false, txt.Line(err.Error())

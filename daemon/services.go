@@ -176,6 +176,9 @@ func (m *monitor) ready(ctx context.Context) error {
 		return core.ErrFull
 	}
 	for _, i := range m.InForce().Interfaces {
+		if !m.workers.sharing.serves(i) {
+			continue
+		}
 		if m.workers.failed(i) {
 			return fmt.Errorf("interface %s has stopped", i.Name())
 		}
@@ -218,7 +221,12 @@ func (b *Bot) state() string {
 	}
 	p := b.InForce()
 	for _, i := range p.Interfaces {
-		words = append(words, i.Name())
+		if b.workers.sharing.serves(i) {
+			words = append(words, i.Name())
+		}
+	}
+	if len(words) == 0 {
+		words = append(words, "nothing, as a worker that waits to take over,")
 	}
 	return "running on " + strings.Join(words, ", ") + " with " + strings.Join(p.Engines.Names(), ", ")
 }

@@ -219,3 +219,38 @@ func (i *sharedItems) changed(ctx context.Context, err error) {
 	db := i.database()
 	_ = db.Hint(context.WithoutCancel(ctx), fmt.Sprint(hintItems, i.name, " ", db.Self())) // else they look around
 }
+
+// elsewhere is how an interface is that another process serves.
+const elsewhere = "another worker serves it"
+
+// list lists the processes that use the store; none if there can be one only, or if the store does
+// not answer.
+func (s *sharing) list(ctx context.Context) []memory.Worker {
+	db := s.database()
+	if db == nil {
+		return nil
+	}
+	all, err := db.Workers(ctx)
+	if err != nil {
+		s.log.Warn("workers not listed", "err", err)
+	}
+	for i := range all {
+		if all[i].ID == db.Self() {
+			all[i].Name += " (this one)"
+		}
+	}
+	return all
+}
+
+// workerLine says of a worker what it serves, and for how long it may.
+func workerLine(w memory.Worker) string {
+	lease := "its lease is over"
+	if w.Lease > 0 {
+		lease = fmt.Sprintf("lease for %v more", w.Lease.Round(time.Second))
+	}
+	parts := "nothing"
+	if len(w.Parts) > 0 {
+		parts = strings.Join(w.Parts, ", ")
+	}
+	return fmt.Sprintf("worker %s, %s: %s", w.Name, lease, parts)
+}

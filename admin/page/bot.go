@@ -62,6 +62,7 @@ type State struct {
 	Began      time.Time
 	Engines    []Part
 	Interfaces []Part
+	Workers    []string // the processes that use the store, if there can be several, each in words
 	Failing    []string // what else fails
 	Guests     []Guest  // who waits to be let in
 	Asleep     []core.Path

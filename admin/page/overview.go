@@ -35,7 +35,7 @@ type overviewPage struct{ *Page }
 type overview struct {
 	Version, Began      string
 	Engines, Interfaces []part
-	Failing             []string
+	Workers, Failing    []string
 	Guests, Asleep      []named
 	Tokens, Cost        string
 	TokensOf, CostOf    string // the limits; "" for none
@@ -50,7 +50,7 @@ func (p overviewPage) overview(ctx context.Context) (o overview, err error) {
 		return o, err
 	}
 	o = overview{
-		Version: s.Version, Began: p.date(s.Began), Failing: s.Failing, Errors: s.Errors,
+		Version: s.Version, Began: p.date(s.Began), Workers: s.Workers, Failing: s.Failing, Errors: s.Errors,
 		Engines: p.parts(s.Engines), Interfaces: p.parts(s.Interfaces),
 		Tokens: grouped(s.Spent.Tokens), Cost: fmt.Sprintf("%.2f", s.Spent.Cost),
 		Used: size(s.Used), Free: size(s.Free),

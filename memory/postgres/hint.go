@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"synthbot/core"
 )
 
 const (
@@ -40,14 +42,14 @@ func (db *DB) listen(ctx context.Context) {
 		case own:
 			db.o.OnHint(text)
 		case n.Payload == hintParts:
-			db.lookAtParts()
+			core.Notify(db.parts.look)
 		}
 	}
 	for ctx.Err() == nil {
 		conn, err := pgconn.ConnectConfig(ctx, config)
 		if err == nil {
 			_, err = conn.Exec(ctx, "listen "+channel).ReadAll()
-			db.lookAtParts()
+			core.Notify(db.parts.look)
 			db.o.OnHint("")
 			for err == nil {
 				err = conn.WaitForNotification(ctx)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"synthbot/core"
 	"synthbot/core/sorting"
 	"synthbot/memory/kv"
 )
@@ -29,16 +30,18 @@ const exclusive = ""
 
 // parts are the parts of the work that this process wants. Safe for concurrent use.
 type parts struct {
-	mu     sync.Mutex
-	wanted map[string]*part
-	others bool          // another worker lived at the last look
-	look   chan struct{} // holds a token if the parts are to be looked at now
+	mu       sync.Mutex
+	wanted   map[string]*part
+	released uint64        // counts the parts that were given up
+	others   bool          // another worker lived at the last look
+	look     chan struct{} // holds a token if the parts are to be looked at now
 }
 
-// part is a part of the work that this process wants. parts.mu guards it.
+// part is a part of the work that this process wants.
 type part struct {
-	owned chan struct{}      // holds a token when it is ours
-	lose  context.CancelFunc // ends the work on it; nil: nothing works on it
+	life  context.Context
+	owned chan context.Context // holds the context for the work when it is ours
+	lose  context.CancelFunc   // ends that context; nil: it is not ours; guarded by parts.mu
 }
 
 func newParts() *parts {
@@ -52,36 +55,54 @@ func (p *parts) names() []string {
 	return slices.Sorted(maps.Keys(p.wanted))
 }
 
-// give begins the work on the parts that are ours, and ends that on others.
-func (p *parts) give(mine map[string]bool, others bool) {
+// looks returns what give is to know of the time before a look.
+func (p *parts) looks() (released uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.released
+}
+
+// give begins the work on the parts that are ours as a look said, and ends that on others. A part
+// that was given up since then is not ours any more.
+func (p *parts) give(released uint64, mine map[string]bool, others bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.others = others
 	for name, one := range p.wanted {
 		switch {
-		case mine[name] && one.lose == nil && len(one.owned) == 0:
-			one.owned <- struct{}{}
+		case mine[name] && one.lose == nil && released == p.released:
+			var work context.Context
+			work, one.lose = context.WithCancel(one.life)
+			one.owned <- work
+		case mine[name] && one.lose == nil:
+			core.Notify(p.look)
 		case !mine[name] && one.lose != nil:
 			one.lose()
-		case !mine[name] && len(one.owned) > 0:
-			<-one.owned
 		}
 	}
+}
+
+// works reports whether something works on a part.
+func (p *parts) works(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.wanted[name] != nil && p.wanted[name].lose != nil
 }
 
 // pause ends the work on all parts until the next look, if there are others who may have taken them.
 func (p *parts) pause() {
 	p.mu.Lock()
-	others := p.others
-	p.mu.Unlock()
-	if others {
-		p.give(nil, true)
+	defer p.mu.Unlock()
+	for _, one := range p.wanted {
+		if p.others && one.lose != nil {
+			one.lose()
+		}
 	}
 }
 
 // Own implements kv.Shared.
 func (db *DB) Own(ctx context.Context, name string, work func(context.Context) error) error {
-	one := &part{owned: make(chan struct{}, 1)}
+	one := &part{life: ctx, owned: make(chan context.Context, 1)}
 	db.parts.mu.Lock()
 	db.parts.wanted[name] = one
 	db.parts.mu.Unlock()
@@ -89,42 +110,39 @@ func (db *DB) Own(ctx context.Context, name string, work func(context.Context) e
 		db.parts.mu.Lock()
 		delete(db.parts.wanted, name)
 		db.parts.mu.Unlock()
-		db.release(name)
+		db.release(name, one)
 	}()
 	for {
-		db.lookAtParts()
+		core.Notify(db.parts.look)
 		select {
-		case <-one.owned:
+		case within := <-one.owned:
+			err := work(within)
+			lost := within.Err() != nil && ctx.Err() == nil
+			if !lost {
+				return err
+			}
+			db.release(name, one)
 		case <-ctx.Done():
 			return nil
 		}
-		within, lose := context.WithCancel(ctx)
+	}
+}
+
+// release gives a part up. If the others do not learn of it, they have it when the lease is over.
+func (db *DB) release(name string, one *part) {
+	defer func() {
 		db.parts.mu.Lock()
-		one.lose = lose
-		db.parts.mu.Unlock()
-		err := work(within)
-		lost := within.Err() != nil && ctx.Err() == nil
-		lose()
-		if !lost {
-			return err
+		defer db.parts.mu.Unlock()
+		db.parts.released++
+		if one.lose != nil {
+			one.lose()
+			one.lose = nil
 		}
-		db.release(name)
-		db.parts.mu.Lock()
-		one.lose = nil
-		db.parts.mu.Unlock()
-	}
-}
-
-// lookAtParts lets the worker look at once who is to own what.
-func (db *DB) lookAtParts() {
-	select {
-	case db.parts.look <- struct{}{}:
-	default:
-	}
-}
-
-// release lets other workers have a part. If that fails, they have it when the lease is over.
-func (db *DB) release(name string) {
+		select {
+		case <-one.owned: // nothing has worked on it
+		default:
+		}
+	}()
 	conn, _, err := db.pool.take(context.Background())
 	if err != nil {
 		return
@@ -166,10 +184,10 @@ func stateOf(workers, parts [][][]byte) state {
 
 // share takes what this worker shall own, of what nobody else owns, and gives up what others shall
 // own, or what it does not want any more.
-func (db *DB) share(ctx context.Context, now state) error {
+func (db *DB) share(ctx context.Context, released uint64, now state) error {
 	me, names := db.worker.number(), db.parts.names()
 	if !now.dead && slices.Equal(now.wants[me], names) && settled(now, me) {
-		db.parts.give(now.ownedBy(me), len(now.workers) > 1)
+		db.parts.give(released, now.ownedBy(me), len(now.workers) > 1)
 		return nil
 	}
 	conn, _, err := db.pool.take(ctx)
@@ -199,13 +217,13 @@ func (db *DB) share(ctx context.Context, now state) error {
 	for _, name := range names {
 		owner, owned := now.owners[name]
 		mine[name] = shall[name] == me && (!owned || owner == me)
-		changes = append(changes, ownership(name, me, mine[name] || owner == me))
+		changes = append(changes, ownership(name, me, mine[name] || owner == me && db.parts.works(name)))
 	}
 	changes = append(changes, statement{sql: "commit"})
 	if _, err := send(ctx, conn, changes); err != nil {
 		return err
 	}
-	db.parts.give(mine, len(now.workers) > 1)
+	db.parts.give(released, mine, len(now.workers) > 1)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -214,6 +215,39 @@ func TestOwn(t *testing.T) {
 	if err != nil || len(workers) != 1 || !slices.Equal(workers[0].Parts, parts) {
 		t.Errorf("%+v, %v", workers, err)
 	}
+}
+
+// TestOwnNeverTwice: while processes want parts and want them no more, and take some time to end
+// their work, none has two owners, and at last each has one.
+func TestOwnNeverTwice(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	l := &log{t: t, workers: make(map[string]string), changed: make(chan struct{}, 1)}
+	parts := []string{"telegram a", "telegram b", "telegram c", "discord a"}
+	var all sync.WaitGroup
+	for _, name := range []string{"first", "second", "third"} {
+		db := openWith(t, server.URL, Options{Worker: name, Lease: short})
+		for _, part := range parts {
+			all.Go(func() {
+				for range 12 {
+					ctx, stop := context.WithTimeout(t.Context(), time.Duration(rand.IntN(300))*time.Millisecond)
+					err := db.Own(ctx, part, func(ctx context.Context) error {
+						l.note(part, name)
+						<-ctx.Done()
+						time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+						l.note(part, "")
+						return nil
+					})
+					stop()
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	l.start(server.URL, "fourth", parts)
+	l.await("at last", 2*short, 4)
 }
 
 // TestOwnEnds: work that ends by itself ends Own with its error, and others get the part.

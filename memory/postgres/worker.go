@@ -210,9 +210,10 @@ func (db *DB) keepRenewing(ctx context.Context) {
 		case <-tick.C:
 		case <-db.parts.look:
 		}
+		released := db.parts.looks()
 		now, err := db.renew(ctx)
 		if err == nil && !db.o.Guest {
-			err = db.share(ctx, now)
+			err = db.share(ctx, released, now)
 		}
 		away := isAway(err)
 		if errors.Is(err, core.ErrFenced) {

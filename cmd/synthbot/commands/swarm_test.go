@@ -90,6 +90,18 @@ func (w *swarmWorker) kill() {
 	w.start()
 }
 
+// chat gives a chat command at the worker's terminal, and returns the answer.
+func (w *swarmWorker) chat(command string) string {
+	w.Helper()
+	c := itself(w, "chat", "-c", w.file)
+	c.Stdin = strings.NewReader(command + "\n")
+	out, err := c.CombinedOutput()
+	if err != nil {
+		w.Errorf("%s: %s, %v", command, out, err)
+	}
+	return string(out)
+}
+
 // freeze stops a worker for longer than its lease. When it goes on, it ends by itself.
 func (w *swarmWorker) freeze() {
 	_ = w.process.Process.Signal(syscall.SIGSTOP)
@@ -144,6 +156,7 @@ func (s *swarm) repeats() (n int) {
 			key := standing{c.Chat, c.Params["text"]}
 			if texts[key]++; texts[key] > 1 {
 				n++
+				s.Logf("%.80q is there twice, at %v", key.text, c.At)
 			}
 			if texts[key] > 3 {
 				s.Errorf("%.80q is there %d times", key.text, texts[key])
@@ -207,6 +220,18 @@ func TestHandover(t *testing.T) {
 	until(t, func() bool { return strings.Contains(logOf(t, s.workers[0]), "leaving to another process") })
 	s.say(4)
 	s.answered()
+	status := s.workers[0].chat("/status")
+	for _, want := range []string{"another worker serves it", "worker w0 (this one), lease for ", "worker w1, lease for "} {
+		if !strings.Contains(status, want) {
+			t.Errorf("no %q in %s", want, status)
+		}
+	}
+	s.workers[0].chat("/set language fr")
+	changed := time.Now()
+	until(t, func() bool { return strings.Contains(s.workers[1].chat("/set language"), "fr") })
+	if took := time.Since(changed); took > 4*time.Second {
+		t.Errorf("the other worker learns of a setting after %v", took)
+	}
 	began := time.Now()
 	if err := s.workers[0].process.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -223,6 +248,14 @@ func TestHandover(t *testing.T) {
 	}
 	if n := s.repeats(); n > 0 {
 		t.Errorf("%d replies are there twice", n)
+		for _, w := range s.workers {
+			t.Log(logOf(t, w))
+		}
+		for _, p := range s.platforms {
+			for _, c := range p.Calls("") {
+				t.Logf("%v %s %d %d %v", c.At, c.Method, c.Chat, c.Status, c.Params)
+			}
+		}
 	}
 }
 
