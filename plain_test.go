@@ -33,10 +33,10 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"admin/page":          2810,
-	"daemon":              6269,
+	"admin/page":          2814,
+	"daemon":              6435,
 	"interfaces/discord":  5236,
-	"core/engine":         3626,
+	"core/engine":         3659,
 	"core/turn":           5320,
 	"core/action":         3940,
 	"interfaces/telegram": 4198,

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -66,6 +67,11 @@ func (b *Bot) close() error {
 	b.sending.Wait()
 	if u, ok := b.Data.usage.(*usageStore); ok {
 		u.writing.Wait()
+		if b.workers.sharing.active.Load() && b.workers.sharing.database() != nil {
+			if err := u.giveBack(context.Background()); err != nil {
+				b.log.Warn("tokens are not given back", "err", err)
+			}
+		}
 	}
 	err := b.Data.Close()
 	engines := b.InForce().Engines

@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -42,7 +43,12 @@ func (b *Bot) engines(p *parts) (*engine.Chain, error) {
 func (b *Bot) budgeted(p *parts, asker core.Asker) core.Asker {
 	all, clock := p.Config.Budget, p.Config.Clock(b.env.Clock)
 	all.Places = p.placeBudgets()
+	var room func(context.Context, string, core.Path, int64, int64) (int64, error)
+	if l, ok := b.Data.usage.(*usageStore); ok && b.workers.sharing.database() != nil {
+		room = l.room
+	}
 	return engine.Budgeted(asker, all, engine.BudgetOptions{
+		Room:   room,
 		Ledger: b.Data.usage, Cost: p.Config.Cost, Used: b.monitor.metrics.Used,
 		Clock: clock, Zone: clock().Location(), Log: logs.Room(b.log, "core/engine"),
 		PersonTokens: func(place core.Path) int64 { return *p.settings.At(place).PersonTokens },
@@ -100,6 +106,85 @@ type usageStore struct {
 	day     string
 	sums    map[core.Path]engine.Spending // of the day, by place and by person
 	writing sync.WaitGroup
+
+	// Of a bot of several processes: what this one used on the day, by place, and what it may use of
+	// each limit.
+	used, allotted map[core.Path]int64
+}
+
+// allotted is how much of a limit all processes have taken for themselves on a day.
+type allotted struct {
+	Day    string `json:"day"`
+	Tokens int64  `json:"tokens"`
+}
+
+const (
+	allottedKey = "allotted"
+	allotments  = 50 // a process takes at least this part of a limit at once
+)
+
+// room implements engine.BudgetOptions.
+func (l *usageStore) room(ctx context.Context, day string, scope core.Path, limit, wanted int64) (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.turnTo(ctx, day); err != nil {
+		return 0, err
+	}
+	var used int64
+	for place, tokens := range l.used {
+		if place.Within(scope) {
+			used += tokens
+		}
+	}
+	left := l.allotted[scope] - used
+	if left >= wanted {
+		return left, nil
+	}
+	before := l.spent(scope).Tokens // of all processes, when this one looked last
+	var taken int64
+	err := core.EditItem(ctx, l.db.Items("budget"), scope, allottedKey, func(all *allotted) (keep bool, err error) {
+		if all.Day != day {
+			*all = allotted{day, before}
+		}
+		taken = max(0, min(max(wanted-left, limit/allotments), limit-all.Tokens))
+		all.Tokens += taken
+		return true, nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	l.allotted[scope] += taken
+	return left + taken, nil
+}
+
+// giveBack lets other processes use what this one took and did not use.
+func (l *usageStore) giveBack(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var errs []error
+	for scope, tokens := range l.allotted {
+		for place, used := range l.used {
+			if place.Within(scope) {
+				tokens -= used
+			}
+		}
+		back := func(all *allotted) (keep bool, err error) {
+			if all.Day == l.day {
+				all.Tokens -= tokens
+			}
+			return true, nil
+		}
+		errs = append(errs, core.EditItem(ctx, l.db.Items("budget"), scope, allottedKey, back))
+	}
+	clear(l.allotted)
+	return errors.Join(errs...)
+}
+
+// readAgain lets what all processes used be read again.
+func (l *usageStore) readAgain() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sums = nil
 }
 
 // Record implements engine.Ledger.
@@ -111,6 +196,7 @@ func (l *usageStore) Record(ctx context.Context, u engine.Use) error {
 	}
 	uses := []memory.Use{{Day: u.Day, Person: u.Place, Engine: u.Engine, Calls: 1, Usage: u.Usage}}
 	l.add(u.Place, u.Engine, u.Usage)
+	l.used[u.Place] += int64(u.Usage.In + u.Usage.Out)
 	for i, person := range u.People {
 		share, _ := u.Share(i)
 		uses = append(uses, memory.Use{Day: u.Day, Person: person, Engine: u.Engine, Calls: 1, Usage: share})
@@ -134,12 +220,16 @@ func (l *usageStore) add(whose core.Path, name string, u llm.Usage) {
 
 // turnTo makes sure that the sums are those of the day. l.mu is held.
 func (l *usageStore) turnTo(ctx context.Context, day string) error {
-	if l.day == day {
+	if l.day == day && l.sums != nil {
 		return nil
 	}
+	l.writing.Wait() // what is not written yet counts, too
 	uses, err := l.db.Uses(ctx, day, day)
 	if err != nil {
 		return fmt.Errorf("usage: %w", err)
+	}
+	if l.day != day {
+		l.used, l.allotted = make(map[core.Path]int64), make(map[core.Path]int64)
 	}
 	l.day, l.sums = day, make(map[core.Path]engine.Spending)
 	for _, u := range uses {
@@ -155,17 +245,21 @@ func (l *usageStore) Spent(ctx context.Context, day string, scope core.Path) (en
 	if err := l.turnTo(ctx, day); err != nil {
 		return engine.Spending{}, err
 	}
+	return l.spent(scope), nil
+}
+
+// spent is Spent of the day that the sums are of. l.mu is held.
+func (l *usageStore) spent(scope core.Path) (all engine.Spending) {
 	if scope.IsPerson() {
-		return l.sums[scope], nil
+		return l.sums[scope]
 	}
-	var all engine.Spending
 	for whose, s := range l.sums {
 		if !whose.IsPerson() && whose.Within(scope) {
 			all.Tokens += s.Tokens
 			all.Cost += s.Cost
 		}
 	}
-	return all, nil
+	return all
 }
 
 // Cost is what a use of an engine or of speech costs, by the prices of the configuration.

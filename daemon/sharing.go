@@ -86,6 +86,7 @@ func (s *sharing) start(i core.Interface, listen func()) {
 		return s.database().Own(ctx, part, func(owned context.Context) error {
 			s.log.Info("serving", "interface", i.Name())
 			s.served.Store(i, true)
+			s.readUsage() // another one counted what its users used
 			listen()
 			if err := s.Turns.Gain(owned); err != nil && owned.Err() == nil {
 				s.log.Warn("questions of another process do not expire", "interface", i.Name(), "err", err)
@@ -127,6 +128,7 @@ func (s *sharing) lookAround(ctx context.Context) error {
 		if s.echoes.Swap(0) == 0 {
 			s.refresh("")
 		}
+		s.readUsage()
 		s.Turns.Sweep()
 		if err := db.Hint(ctx, fmt.Sprint(hintEcho, db.Self())); err != nil && ctx.Err() == nil {
 			s.log.Debug("no hint sent", "err", err)
@@ -134,6 +136,13 @@ func (s *sharing) lookAround(ctx context.Context) error {
 		return lookAround
 	})
 	return nil
+}
+
+// readUsage lets it be noticed what other processes used.
+func (s *sharing) readUsage() {
+	if l, ok := s.Data.usage.(*usageStore); ok {
+		l.readAgain()
+	}
 }
 
 // hear takes a hint; "": some may have been lost. It returns at once.

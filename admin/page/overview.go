@@ -31,11 +31,14 @@ type part struct {
 
 type overviewPage struct{ *Page }
 
+// worded is what is shown as the bot words it.
+type worded struct{ Workers, Failing []string }
+
 // overview is how the bot is, as it is shown.
 type overview struct {
 	Version, Began      string
 	Engines, Interfaces []part
-	Workers, Failing    []string
+	Lines               worded
 	Guests, Asleep      []named
 	Tokens, Cost        string
 	TokensOf, CostOf    string // the limits; "" for none
@@ -50,7 +53,7 @@ func (p overviewPage) overview(ctx context.Context) (o overview, err error) {
 		return o, err
 	}
 	o = overview{
-		Version: s.Version, Began: p.date(s.Began), Workers: s.Workers, Failing: s.Failing, Errors: s.Errors,
+		Version: s.Version, Began: p.date(s.Began), Lines: worded{s.Workers, s.Failing}, Errors: s.Errors,
 		Engines: p.parts(s.Engines), Interfaces: p.parts(s.Interfaces),
 		Tokens: grouped(s.Spent.Tokens), Cost: fmt.Sprintf("%.2f", s.Spent.Cost),
 		Used: size(s.Used), Free: size(s.Free),

@@ -105,6 +105,11 @@ type BudgetOptions struct {
 	// PersonTokens is what a person may use in a day if they ask in that place; nil: as
 	// the table says.
 	PersonTokens func(place core.Path) int64
+	// Room is for a bot of several processes, which must keep to the limits together: it returns how
+	// many tokens of a place's limit, or of the bot's (the zero Path), this process may still use on
+	// a day, besides what it has used. It tries to make room for the tokens wanted. Nil: there is one
+	// process only.
+	Room func(ctx context.Context, day string, scope core.Path, limit, wanted int64) (int64, error)
 }
 
 // budget is an Asker that asks next only while every budget that a question
@@ -143,6 +148,7 @@ type allowance struct {
 	scope core.Path
 	limit Spending
 	spent Spending
+	room  *int64 // how many tokens are left for this process; nil: limit less spent
 }
 
 // allowances are those of the bot and the place, and one for each person.
@@ -216,7 +222,11 @@ func (t *reservation) build(ctx context.Context, q core.Question, l llm.Limits) 
 	if err != nil {
 		return r, err
 	}
-	t.spent = t.hold(tokensOf(r))
+	tokens := tokensOf(r)
+	if err := t.makeRoom(ctx, tokens); err != nil {
+		return llm.Request{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: fmt.Errorf("budget: %w", err)}
+	}
+	t.spent = t.hold(tokens)
 	if t.spent != nil {
 		return llm.Request{}, &llm.Error{Kind: llm.ErrorRefused, Err: errSpent}
 	}
@@ -230,6 +240,26 @@ func (t *reservation) build(ctx context.Context, q core.Question, l llm.Limits) 
 		}
 	}
 	return r, nil
+}
+
+// makeRoom finds out what is left for this process of the budgets of the bot and the place.
+func (t *reservation) makeRoom(ctx context.Context, tokens int64) error {
+	b := t.budget
+	for i := range t.all {
+		a := &t.all[i]
+		if b.o.Room == nil || a.limit.Tokens == 0 {
+			continue
+		}
+		b.mu.Lock()
+		wanted := b.held[a.scope] - t.held + tokens
+		b.mu.Unlock()
+		room, err := b.o.Room(ctx, t.day, a.scope, a.limit.Tokens, wanted)
+		if err != nil {
+			return err
+		}
+		a.room = &room
+	}
+	return nil
 }
 
 // errSpent is why Build fails for a question that is not asked. It names no time: an
@@ -278,6 +308,9 @@ func (t *reservation) count(sign int64) {
 // used up. b.mu is held.
 func (b *budget) full(a allowance, tokens int64) bool {
 	wanted := a.spent.Tokens + b.held[a.scope] + tokens
+	if a.room != nil {
+		wanted = max(wanted, a.limit.Tokens-*a.room+b.held[a.scope]+tokens)
+	}
 	full := a.limit.Tokens > 0 && (wanted > a.limit.Tokens || wanted == a.limit.Tokens && tokens == 0)
 	return full || a.limit.Cost > 0 && a.spent.Cost >= a.limit.Cost
 }

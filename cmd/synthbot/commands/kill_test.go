@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,8 +50,17 @@ func echoAfter(t *testing.T, takes time.Duration) string {
 	return echoOnce(t, func(context.Context) { time.Sleep(takes) })
 }
 
+// echoUsing is echo that says to have used so many tokens for each answer, and adds them up.
+func echoUsing(t *testing.T, tokens int64, used *atomic.Int64) string {
+	usage := fmt.Sprintf(`,"usage":{"prompt_tokens":%d,"completion_tokens":0,"total_tokens":%d}`, tokens, tokens)
+	return echoOf(t, func(context.Context) { used.Add(tokens) }, usage)
+}
+
 // echoOnce is echo that answers once ready returns.
-func echoOnce(t *testing.T, ready func(context.Context)) string {
+func echoOnce(t *testing.T, ready func(context.Context)) string { return echoOf(t, ready, "") }
+
+// echoOf is echoOnce whose answers say what was used.
+func echoOf(t *testing.T, ready func(context.Context), usage string) string {
 	word := regexp.MustCompile(`m\d+`)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var asked struct {
@@ -72,7 +82,7 @@ func echoOnce(t *testing.T, ready func(context.Context)) string {
 			t.Error(err)
 		}
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"choices":[{"message":{"role":"assistant","content":%s},"finish_reason":"stop"}]}`, reply)
+		fmt.Fprintf(w, `{"choices":[{"message":{"role":"assistant","content":%s},"finish_reason":"stop"}]%s}`, reply, usage)
 	}))
 	t.Cleanup(server.Close)
 	return server.URL

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -206,6 +207,48 @@ func TestSwarm(t *testing.T) {
 	t.Logf("%d messages, %d disruptions: %d replies are there twice", s.said, *swarmRounds, repeats)
 	if repeats > *swarmRounds*swarmAccounts*2 {
 		t.Errorf("%d replies are there twice, more than were on their way", repeats)
+	}
+}
+
+// TestSharedBudget: workers keep to the bot's budget together, however many of them ask at once.
+func TestSharedBudget(t *testing.T) {
+	const limit = 60_000
+	var used atomic.Int64
+	s := newSwarm(t, echoUsing(t, 2000, &used), 3, 3)
+	for _, w := range s.workers {
+		raw, err := os.ReadFile(w.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, w.file, strings.Replace(string(raw), "bot_tokens = 0", fmt.Sprint("bot_tokens = ", limit), 1))
+		w.start()
+	}
+	s.say(3)
+	s.answered()
+	for range 10 { // far more than the budget has room for
+		s.say(20)
+		time.Sleep(100 * time.Millisecond)
+	}
+	deadline := time.Now().Add(15 * time.Second)
+	until(t, func() bool {
+		spent := 0
+		if time.Now().After(deadline) {
+			for _, p := range s.platforms {
+				t.Log(replies(p))
+			}
+			t.Fatal(used.Load(), logOf(t, s.workers[0]))
+		}
+		for _, p := range s.platforms {
+			for text := range replies(p) {
+				if strings.Contains(text, "I have used up what I may spend today") {
+					spent++
+				}
+			}
+		}
+		return spent == len(s.platforms)
+	})
+	if n := used.Load(); n > limit || n < limit/2 {
+		t.Errorf("%d tokens are used of %d", n, limit)
 	}
 }
 
