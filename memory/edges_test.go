@@ -189,6 +189,26 @@ func TestJournalMoves(t *testing.T) {
 	want(t, "shifts", shifts, []uint64{1, 0})
 }
 
+// TestTopicsWithoutHistoryDoNotShift: numbers of a topic that was empty when its group moved into
+// one with history begin at the beginning.
+func TestTopicsWithoutHistoryDoNotShift(t *testing.T) {
+	db := open(t, t.TempDir())
+	super := core.MustPath("chat/super")
+	for _, at := range []core.Path{super, group} {
+		commit(t, db, &core.Batch{Append: []core.Entry{message(at, "1", "words")}})
+	}
+	commit(t, db, moves(group, super))
+	commit(t, db, &core.Batch{Append: []core.Entry{message(topic, "1", "words")}})
+	err := db.view(t.Context(), func(v *view) error {
+		entries, err := v.After(topic, 0, 10)
+		want(t, "entries", len(entries), 1)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestMarksEndTurnsOfTheirPlace and of no other.
 func TestMarksEndTurnsOfTheirPlace(t *testing.T) {
 	here, there := core.TurnID{Path: group, Seq: 1}, core.TurnID{Path: kitchen, Seq: 1}

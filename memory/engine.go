@@ -17,6 +17,7 @@ import (
 // engine stores the pairs.
 type engine struct {
 	kv.Engine
+	shared       kv.Shared // how several processes divide the work; nil if there can be one only
 	log          *slog.Logger
 	name         string // in errors and logs
 	file         string // beside which other files lie

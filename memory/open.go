@@ -182,7 +182,7 @@ func openEngine(db *DB, o Options) (err error) {
 		if err != nil {
 			return err
 		}
-		db.engine.Engine, db.engine.name = server, server.Name()
+		db.engine.Engine, db.engine.shared, db.engine.name = server, server, server.Name()
 		return nil
 	}
 	if _, err := os.Stat(db.engine.file); o.Guest && errors.Is(err, fs.ErrNotExist) {

@@ -17,10 +17,7 @@ type (
 )
 
 // Shared returns how the work is divided; nil if there can be one process only.
-func Shared(db *DB) Sharing {
-	s, _ := db.engine.Engine.(kv.Shared)
-	return s
-}
+func Shared(db *DB) Sharing { return db.engine.shared }
 
 // selfOf is the number of this process among those that use the database; 0 if there can be one only.
 func selfOf(db *DB) int64 {
