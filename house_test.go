@@ -72,7 +72,7 @@ var rooms = []struct {
 	{"setup", []string{"core", "core/engine", "core/txt", "config", "daemon", "daemon/settings", "interfaces/console", "persona", "systemd"}},
 	{"systemd", nil},
 	{"daemon/logs", nil},
-	{"daemon/settings", []string{"core", "config"}},
+	{"daemon/settings", []string{"core", "core/txt", "config"}},
 	{"daemon", []string{"core", "core/*", "interfaces/*", "memory", "persona", "plugins/*", "config", "admin", "admin/*", "systemd"}},
 	{"cmd/*", []string{"core", "core/*", "daemon", "daemon/*", "interfaces/*", "memory", "persona", "plugins/*", "config", "admin", "admin/*", "setup", "systemd"}},
 }

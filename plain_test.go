@@ -40,7 +40,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5320,
 	"core/action":         3940,
 	"interfaces/telegram": 4198,
-	"memory":              8670,
+	"memory":              8668,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -6,13 +6,12 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promauto"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/VictoriaMetrics/metrics"
 
 	"synthbot/core"
 	"synthbot/core/llm"
@@ -21,62 +20,51 @@ import (
 
 // Metrics counts turns. It implements watch.Observer. Safe for concurrent use.
 type Metrics struct {
-	registry   *prometheus.Registry
-	turns      *prometheus.CounterVec
-	actions    *prometheus.CounterVec
-	intents    *prometheus.CounterVec
-	confidence prometheus.Histogram
-
-	took, own   prometheus.Histogram
-	models      *prometheus.HistogramVec
-	tokens      *prometheus.CounterVec
-	failures    *prometheus.CounterVec
-	corrections prometheus.Counter
+	set                   *metrics.Set
+	took, own, confidence *metrics.PrometheusHistogram
 }
 
-// NewMetrics makes metrics with a registry of their own.
+// NewMetrics makes metrics of their own, which docs/operating.md lists.
 func NewMetrics() *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry()}
-	make := promauto.With(m.registry)
-	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return make.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-	}
-	histogram := func(name, help string, buckets ...float64) prometheus.HistogramOpts {
-		return prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}
-	}
-	slow := []float64{0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120}
-	m.turns = counters("synthbot_turns_total", "Finished turns by outcome: answered, silent or aside.", "outcome")
-	m.actions = counters("synthbot_actions_total", "Actions by outcome: done, failed, skipped, pending, unknown, or "+
-		"mismatch if the output breaks its schema.", "outcome")
-	m.intents = counters("synthbot_intents_total", "Turns by the intent that the model reports.", "intent")
-	m.confidence = make.NewHistogram(histogram("synthbot_intent_confidence",
-		"How sure the model was of the intent, if it reports that.", 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1))
-	m.took = make.NewHistogram(histogram("synthbot_turn_seconds", "How long turns took.", slow...))
-	m.own = make.NewHistogram(histogram("synthbot_own_seconds", "How long turns took without the models.",
-		0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1))
-	m.models = make.NewHistogramVec(
-		histogram("synthbot_model_seconds", "How long models took to answer, by engine.", slow...), []string{"engine"})
-	m.tokens = counters("synthbot_tokens_total", "Tokens of all calls, including cancelled ones, by engine and kind: "+
-		"in, out, and cached, which are part of in.", "engine", "kind")
-	m.failures = counters("synthbot_model_errors_total", "Failed calls by engine and kind of error, "+
-		"even if another engine answered.", "engine", "kind")
-	m.corrections = make.NewCounter(prometheus.CounterOpts{
-		Name: "synthbot_corrections_total", Help: "Wrong answers of models.",
-	})
-	m.registry.MustRegister(
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics.ExposeMetadata(true)
+	m := &Metrics{set: metrics.NewSet()}
+	m.took = m.set.NewPrometheusHistogramExt("synthbot_turn_seconds", slow)
+	m.own = m.set.NewPrometheusHistogramExt("synthbot_own_seconds",
+		[]float64{0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1})
+	m.confidence = m.set.NewPrometheusHistogramExt("synthbot_intent_confidence", metrics.LinearBuckets(0.1, 0.1, 10))
+	m.counter("synthbot_corrections_total") // so that the first one shows as an increase
 	return m
 }
 
+// slow are the bounds for what may take minutes, in seconds.
+var slow = []float64{0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120}
+
+// counter returns the counter with these labels, which are pairs of name and value.
+func (m *Metrics) counter(name string, labels ...string) *metrics.Counter {
+	return m.set.GetOrCreateCounter(series(name, labels...))
+}
+
+// series is a name with labels, as in Prometheus' text format.
+func series(name string, labels ...string) string {
+	var pairs []string
+	for pair := range slices.Chunk(labels, 2) {
+		pairs = append(pairs, pair[0]+"="+strconv.Quote(pair[1]))
+	}
+	if pairs == nil {
+		return name
+	}
+	return name + "{" + strings.Join(pairs, ",") + "}"
+}
+
 func (m *Metrics) addTrace(t *watch.Trace) {
-	m.took.Observe(t.Took.Seconds())
-	m.own.Observe(max(t.Took-t.Thought, 0).Seconds())
+	m.took.Update(t.Took.Seconds())
+	m.own.Update(max(t.Took-t.Thought, 0).Seconds())
 	for i := range t.Steps {
 		outcome := string(t.Steps[i].Progress)
 		if t.Steps[i].Kind == core.Mismatch {
 			outcome = string(core.Mismatch)
 		}
-		m.actions.WithLabelValues(outcome).Inc()
+		m.counter("synthbot_actions_total", "outcome", outcome).Inc()
 	}
 	for i := range t.Asks {
 		a := &t.Asks[i]
@@ -84,31 +72,35 @@ func (m *Metrics) addTrace(t *watch.Trace) {
 			continue
 		}
 		if len(a.Faults) > 0 {
-			m.corrections.Inc()
+			m.counter("synthbot_corrections_total").Inc()
 		}
-		m.models.WithLabelValues(a.Engine).Observe(a.Took.Seconds())
+		m.set.GetOrCreatePrometheusHistogramExt(series("synthbot_model_seconds", "engine", a.Engine), slow).
+			Update(a.Took.Seconds())
 	}
 }
 
+// failures counts failed calls to models, even if another engine answered.
+const failures = "synthbot_model_errors_total"
+
 // Used counts the tokens of a call to a model, whether or not it succeeded.
 func (m *Metrics) Used(engine string, u llm.Usage) {
-	m.tokens.WithLabelValues(engine, "in").Add(float64(u.In))
-	m.tokens.WithLabelValues(engine, "cached").Add(float64(u.Cached))
-	m.tokens.WithLabelValues(engine, "out").Add(float64(u.Out))
+	m.counter("synthbot_tokens_total", "engine", engine, "kind", "in").Add(u.In)
+	m.counter("synthbot_tokens_total", "engine", engine, "kind", "cached").Add(u.Cached)
+	m.counter("synthbot_tokens_total", "engine", engine, "kind", "out").Add(u.Out)
 }
 
 // Engines creates the counters of engines, so that the first failure of one shows as an increase.
 func (m *Metrics) Engines(names ...string) {
 	for _, name := range names {
 		for _, kind := range []llm.ErrorKind{llm.ErrorRetryLater, llm.ErrorFatal, llm.ErrorRefused, llm.ErrorTooLong} {
-			m.failures.WithLabelValues(name, string(kind))
+			m.counter(failures, "engine", name, "kind", string(kind))
 		}
 	}
 }
 
 // ModelFailed counts a failed call to a model.
 func (m *Metrics) ModelFailed(engine string, kind llm.ErrorKind) {
-	m.failures.WithLabelValues(engine, string(kind)).Inc()
+	m.counter(failures, "engine", engine, "kind", string(kind)).Inc()
 }
 
 // Observe implements watch.Observer.
@@ -123,16 +115,16 @@ func (m *Metrics) Observe(e watch.TurnEnd) {
 	case e.Answered:
 		outcome = "answered"
 	}
-	m.turns.WithLabelValues(outcome).Inc()
+	m.counter("synthbot_turns_total", "outcome", outcome).Inc()
 	if e.Trace != nil {
 		m.addTrace(e.Trace)
 	}
 	if e.Intent == "" {
 		return
 	}
-	m.intents.WithLabelValues(e.Intent).Inc()
+	m.counter("synthbot_intents_total", "intent", e.Intent).Inc()
 	if e.Confidence > 0 {
-		m.confidence.Observe(e.Confidence)
+		m.confidence.Update(e.Confidence)
 	}
 }
 
@@ -140,10 +132,17 @@ func (m *Metrics) Observe(e watch.TurnEnd) {
 // returns nil if the bot receives messages, too.
 func (m *Metrics) Handler(alive, ready func(context.Context) error) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /metrics", m.serve)
 	mux.HandleFunc("GET /healthz", health(alive, "the bot does not answer"))
 	mux.HandleFunc("GET /readyz", health(ready, "the bot receives no messages"))
 	return mux
+}
+
+// serve writes the metrics, and those of the process and of Go, in Prometheus' text format.
+func (m *Metrics) serve(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	m.set.WritePrometheus(w)
+	metrics.WriteProcessMetrics(w)
 }
 
 // health reports whether check returns nil.

@@ -49,9 +49,6 @@ func (db *DB) continueForgets(ctx context.Context) {
 		db.log.Warn("whether somebody is to be forgotten is looked for later", "file", db.engine.name, "err", err)
 		return
 	}
-	lives := func(s *subject) bool {
-		return slices.ContainsFunc(workers, func(w Worker) bool { return w.ID == s.Worker })
-	}
 	err = db.view(ctx, func(v *view) (err error) {
 		for key := range v.bucket(bucketMeta).prefixed([]byte(metaForget)) {
 			var path core.Path
@@ -59,7 +56,7 @@ func (db *DB) continueForgets(ctx context.Context) {
 			s := newSubject(withJobName(ctx, "forget %s", path), db, path)
 			s.continued = true
 			err = errors.Join(err, s.adopt(v))
-			if !lives(s) {
+			if !slices.ContainsFunc(workers, func(w Worker) bool { return w.ID == s.Worker }) {
 				all = append(all, s)
 			}
 		}

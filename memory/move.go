@@ -199,7 +199,8 @@ func (t *tx) followAlias(path core.Path) (a alias, moved bool) {
 		if err != nil {
 			t.db.logUnreadable(fmt.Errorf("alias of %s: %w", above, err))
 		}
-		if a.from = above; above != path {
+		a.from = above
+		if above != path {
 			a.Shift = 0 // a place below that had entries has an alias of its own
 		}
 		return a, err == nil

@@ -1,7 +1,6 @@
 package persona
 
 import (
-	"regexp"
 	"strings"
 
 	"synthbot/core/txt"
@@ -12,10 +11,10 @@ import (
 func lines(s string) string { return strings.TrimSpace(txt.Lines(s)) }
 
 // start begins each example in the dialogues of cards.
-var start = regexp.MustCompile(`(?i)\s*<START>\s*`)
+var start = txt.Pattern(`(?i)\s*<START>\s*`)
 
 // examples separates examples of dialogue by empty lines.
-func examples(s string) string { return strings.TrimSpace(start.ReplaceAllString(s, "\n\n")) }
+func examples(s string) string { return strings.TrimSpace(start().ReplaceAllString(s, "\n\n")) }
 
 // oneLine returns a text on one line.
 func oneLine(s string) string { return strings.Join(strings.Fields(lines(s)), " ") }

@@ -3,18 +3,18 @@ package command
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"synthbot/core"
 	"synthbot/core/sorting"
+	"synthbot/core/txt"
 )
 
 // Registry is a set of commands. The zero value is empty. It does not change.
 type Registry struct{ list []Command } // by name
 
-var wellNamed = regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
+var wellNamed = txt.Pattern(`^[a-z0-9_]{1,32}$`)
 
 // New makes a registry. The error names all commands that are not valid.
 func New(lists ...[]Command) (*Registry, error) {
@@ -38,7 +38,7 @@ func New(lists ...[]Command) (*Registry, error) {
 
 func (c *Command) check() error {
 	switch {
-	case !wellNamed.MatchString(c.Name):
+	case !wellNamed().MatchString(c.Name):
 		return errors.New("the name must be of a-z, 0-9 and _, at most 32 letters")
 	case !brief(c.Brief):
 		return errors.New("the brief must be one line under 100 characters")
@@ -48,7 +48,7 @@ func (c *Command) check() error {
 	optional := false
 	for i, a := range c.Args {
 		switch {
-		case !wellNamed.MatchString(a.Name) || !brief(a.Brief):
+		case !wellNamed().MatchString(a.Name) || !brief(a.Brief):
 			return fmt.Errorf("argument %q: its name or its brief is not right", a.Name)
 		case a.Rest && i+1 < len(c.Args):
 			return fmt.Errorf("argument %q: only the last one takes the rest", a.Name)

@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -353,7 +352,7 @@ func transcript(answer []byte) (t Transcript, err error) {
 }
 
 // noise is how recognisers describe sounds that are not words: [BLANK_AUDIO], (music), *coughs*, ♪.
-var noise = regexp.MustCompile(`\[[^\]]*\]|\([^)]*\)|\*[^*]*\*|♪`)
+var noise = txt.Pattern(`\[[^\]]*\]|\([^)]*\)|\*[^*]*\*|♪`)
 
 func hasWords(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) })
@@ -363,7 +362,7 @@ func hasWords(text string) bool {
 // there are no words.
 func clean(text string) string {
 	text = strings.TrimSpace(txt.Lines(strings.ToValidUTF8(text, "")))
-	if !hasWords(noise.ReplaceAllString(text, "")) {
+	if !hasWords(noise().ReplaceAllString(text, "")) {
 		return ""
 	}
 	var lines []string

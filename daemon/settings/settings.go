@@ -33,10 +33,11 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"synthbot/core/txt"
 )
 
 // Settings are the settings of a place and all places below it. Each field that is
@@ -63,11 +64,11 @@ type Settings struct {
 // Language is a language tag; empty for none.
 type Language string
 
-var languageTag = regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$`)
+var languageTag = txt.Pattern(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$`)
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (l *Language) UnmarshalText(text []byte) error {
-	if len(text) > 0 && !languageTag.Match(text) {
+	if len(text) > 0 && !languageTag().Match(text) {
 		return fmt.Errorf("is %q; write a language tag like en, it or pt-BR", text)
 	}
 	*l = Language(text)

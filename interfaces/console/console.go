@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -134,7 +133,7 @@ func (c *Console) receive(ctx context.Context, in core.Inbox, id, text string) e
 		Author: core.Author{ID: o.User, Name: o.User, Rank: o.Rank},
 	}}
 	words := strings.Fields(text)
-	if len(words) > 0 && commandName.MatchString(words[0]) {
+	if len(words) > 0 && commandName().MatchString(words[0]) {
 		e.Kind, e.Command = core.KindCommand, &core.Command{Name: words[0][1:], Args: words[1:]}
 	}
 	if err := in.Receive(ctx, e); err != nil && ctx.Err() == nil {
@@ -172,7 +171,7 @@ func (c *Console) chosen(text string) string {
 }
 
 // commandName matches the first word of a line that may be a chat command.
-var commandName = regexp.MustCompile(`^/[a-z0-9_]{1,32}$`)
+var commandName = txt.Pattern(`^/[a-z0-9_]{1,32}$`)
 
 func (c *Console) nextID() string {
 	return c.epoch + "-" + strconv.FormatUint(c.number.Add(1), 10)

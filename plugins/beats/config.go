@@ -3,10 +3,10 @@ package beats
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // Config is the table [plugins.beats].
@@ -40,7 +40,7 @@ const (
 
 const leastEvery = 15 * time.Minute
 
-var beatName = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
+var beatName = txt.Pattern(`^[a-z0-9_-]{1,32}$`)
 
 // Check implements the configuration's own check.
 func (c *Config) Check(fault func(text string, at ...any)) {
@@ -59,7 +59,7 @@ func (c *Config) Check(fault func(text string, at ...any)) {
 }
 
 func (b *Beat) check(fault func(text string, at ...any)) {
-	if !beatName.MatchString(b.Name) {
+	if !beatName().MatchString(b.Name) {
 		fault("a name is of a-z, 0-9, - and _, at most 32 letters", "name")
 	}
 	if (b.Every > 0) == (len(b.At) > 0) {

@@ -2,12 +2,12 @@ package knowledge
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"time"
 
 	"synthbot/core"
 	"synthbot/core/outbound"
+	"synthbot/core/txt"
 )
 
 // Config is the table [plugins.knowledge].
@@ -35,14 +35,14 @@ type Source struct {
 	Places []core.Path `toml:"places" example:"discord/81384788765712384" doc:"The places where it may be cited, with all places below them; empty: everywhere."`
 }
 
-var sourceName = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)
+var sourceName = txt.Pattern(`^[a-z0-9_-]{1,64}$`)
 
 // Check implements the configuration's own check.
 func (c *Config) Check(fault func(text string, at ...any)) {
 	var names []string
 	for i, s := range c.Sources {
 		switch {
-		case !sourceName.MatchString(s.Name):
+		case !sourceName().MatchString(s.Name):
 			fault("is not a name of a-z, 0-9, _ and -", "source", i, "name")
 		case s.Name == taught:
 			fault("is the name of what users teach; take another", "source", i, "name")

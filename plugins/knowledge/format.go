@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"strings"
 
 	"synthbot/core"
@@ -126,7 +125,7 @@ func (r *docxReader) read() error {
 }
 
 // docxHeading matches the names of the styles of headings, which depend on the language.
-var docxHeading = regexp.MustCompile(`(?i)^(?:heading|.?berschrift|titolo|titre|t.tulo|kop)\s*([1-6])$`)
+var docxHeading = txt.Pattern(`(?i)^(?:heading|.?berschrift|titolo|titre|t.tulo|kop)\s*([1-6])$`)
 
 func (r *docxReader) begin(e *xml.StartElement) {
 	switch e.Name.Local {
@@ -142,7 +141,7 @@ func (r *docxReader) begin(e *xml.StartElement) {
 		r.tables++
 	case "pStyle":
 		for _, a := range e.Attr {
-			level := docxHeading.FindStringSubmatch(a.Value)
+			level := docxHeading().FindStringSubmatch(a.Value)
 			switch {
 			case strings.EqualFold(a.Value, "title"):
 				r.prefix = "# "

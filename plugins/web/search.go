@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"synthbot/core"
@@ -37,7 +36,7 @@ const (
 	maxInstant = 3
 )
 
-var languageTag = regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z]{2})?$`)
+var languageTag = txt.Pattern(`^[A-Za-z]{2,3}(-[A-Za-z]{2})?$`)
 
 // find carries out web_search.
 func (p *Plugin) find(ctx context.Context, _ core.Call, q searchPayload) (core.Result, error) {
@@ -77,7 +76,7 @@ func (p *Plugin) query(ctx context.Context, q searchPayload) (*http.Request, err
 		u = p.base.JoinPath()
 	}
 	language := q.Language
-	if !languageTag.MatchString(language) {
+	if !languageTag().MatchString(language) {
 		language = p.host.Language
 	}
 	values := url.Values{"q": {squeeze(q.Query)}, "format": {"json"}, "language": {language},

@@ -4,7 +4,6 @@ package cut
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -239,11 +238,11 @@ func (r *reader) open(level int, text, anchor string) {
 	r.sections = append(r.sections, section{title: strings.Join(titles, Between), anchor: anchor})
 }
 
-var inlineMarks = regexp.MustCompile("[*_`]{1,3}|\\[([^\\]]*)\\]\\([^)]*\\)")
+var inlineMarks = txt.Pattern("[*_`]{1,3}|\\[([^\\]]*)\\]\\([^)]*\\)")
 
 // plainInline is a heading without its marks of style.
 func plainInline(text string) string {
-	return strings.TrimSpace(inlineMarks.ReplaceAllString(text, "$1"))
+	return strings.TrimSpace(inlineMarks().ReplaceAllString(text, "$1"))
 }
 
 // Anchor is the anchor that Markdown renderers give a heading.
