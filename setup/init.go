@@ -19,6 +19,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"os/signal"
 
 	"synthbot/core"
 	"synthbot/core/engine"
@@ -173,7 +175,7 @@ func nextCommands(env *daemon.Env, file string, platforms bool) string {
 	return "  sudo systemctl enable --now synthbot\n"
 }
 
-// probeEngine reports whether an engine can be used.
+// probeEngine reports whether an engine can be used. Ctrl-C ends the wait for it.
 func probeEngine(ctx context.Context, env *daemon.Env, file string, e engine.Config) []core.Finding {
 	reference := e.APIKey.Reveal()
 	if reference != "" {
@@ -188,8 +190,16 @@ func probeEngine(ctx context.Context, env *daemon.Env, file string, e engine.Con
 	if err != nil {
 		return []core.Finding{{What: e.Provider, Found: "cannot be used", Fix: err.Error()}}
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
-	defer cancel()
 	defer func() { _ = chain.Close() }()
-	return daemon.ProbeEngines(ctx, chain)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	limited, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	name := cmp.Or(e.Name, e.Provider)
+	fmt.Fprintf(env.Out, "Asking %s whether it answers, for up to %.0f seconds (Ctrl-C skips this)…\n", name, probeTime.Seconds())
+	found := daemon.ProbeEngines(limited, chain)
+	if ctx.Err() != nil {
+		return []core.Finding{{What: name, Found: "not checked", Fix: "`synthbot check --online` asks it"}}
+	}
+	return found
 }

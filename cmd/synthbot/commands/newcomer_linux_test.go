@@ -2,6 +2,8 @@ package commands
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -184,4 +186,21 @@ func TestRunOffersInit(t *testing.T) {
 	if files, err := os.ReadDir("."); err != nil || len(files) > 0 {
 		t.Errorf("there are files: %v, %v", files, err)
 	}
+}
+
+// TestNewcomerSkipsModel: init says that it waits for a model, and Ctrl-C leads to the next command.
+func TestNewcomerSkipsModel(t *testing.T) {
+	release := make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	t.Cleanup(silent.Close)
+	t.Cleanup(func() { close(release) })
+	n := newNewcomer(t)
+	n.types("init", "--yes", "--engine", "vllm", "--model", "m", "--base-url", silent.URL)
+	n.Contains("Asking vllm whether it answers, for up to 15 seconds (Ctrl-C skips this)…")
+	if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	n.ended(statusDone)
+	n.Contains("not checked: `synthbot check --online` asks it")
+	n.Contains("Next:\n  synthbot chat")
 }
