@@ -196,7 +196,8 @@ func probeEngine(ctx context.Context, env *daemon.Env, file string, e engine.Con
 	limited, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	name := cmp.Or(e.Name, e.Provider)
-	fmt.Fprintf(env.Out, "Asking %s whether it answers, for up to %.0f seconds (Ctrl-C skips this)…\n", name, probeTime.Seconds())
+	const waiting = "Asking %s whether it answers, for up to %.0f seconds (Ctrl-C skips this)…\n"
+	fmt.Fprintf(env.Out, waiting, name, probeTime.Seconds())
 	found := daemon.ProbeEngines(limited, chain)
 	if ctx.Err() != nil {
 		return []core.Finding{{What: name, Found: "not checked", Fix: "`synthbot check --online` asks it"}}
