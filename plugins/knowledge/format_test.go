@@ -50,7 +50,7 @@ func TestDocx(t *testing.T) {
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {
-	return copy(p, bytes.Repeat([]byte("<w:p/>  "), len(p)/8+1)), nil
+	return copy(p, bytes.Repeat([]byte("<w:p/>"+strings.Repeat(" ", 1018)), len(p)/1024+1)), nil
 }
 
 func TestHTML(t *testing.T) {
