@@ -121,7 +121,7 @@ func holdSmallWindow(t *testing.T, window int) {
 	defer server.Close()
 	file := filepath.Join(t.TempDir(), "config.toml")
 	write(t, file, fmt.Sprintf("[bot]\ndata_dir = \"data\"\n[[engine]]\nprovider = \"llamacpp\"\nmodel = \"any\"\nbase_url = %q\nmax_tokens = 512\n", server.URL))
-	const n = 40
+	n := coretest.Sample(40, 15)
 	said := strings.Repeat(strings.Repeat("and then we walked on ", 20)+"\n", n)
 	out, errs, status := chatting(t, said, "-c", file)
 	lines := strings.Split(strings.TrimSpace(out), "\n")

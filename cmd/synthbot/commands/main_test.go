@@ -3,11 +3,13 @@ package commands
 import (
 	"context"
 	"os"
+	"runtime/debug"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"synthbot/core/coretest"
 	"synthbot/daemon"
 )
 
@@ -16,6 +18,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == daemon.PdfCommand { // as the daemon starts itself for a PDF
 		programMain()
 	}
+	debug.SetGCPercent(coretest.Sample(100, 400)) // collecting garbage takes a fifth of the time
 	testscript.Main(m, map[string]func(){"synthbot": programMain})
 }
 
