@@ -123,7 +123,7 @@ func TestPassagesModel(t *testing.T) {
 		model[name] = d
 		put(t, db, "s", d)
 	}
-	for word := range 50 {
+	for word := range coretest.Sample(50, 10) {
 		want := 0
 		for _, d := range model {
 			for _, p := range d.Passages {
@@ -232,7 +232,7 @@ func TestPassagesOfOlderFiles(t *testing.T) {
 
 // TestPassagesBig measures documents of 10 KB each: $DOCS of them, 10,000 are 100 MB.
 func TestPassagesBig(t *testing.T) {
-	documents := coretest.Sample(1000, 200)
+	documents := coretest.Sample(1000, 140)
 	if n, err := strconv.Atoi(os.Getenv("DOCS")); err == nil {
 		documents = n
 	}

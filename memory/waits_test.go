@@ -74,7 +74,7 @@ func TestWritersHardlyWait(t *testing.T) {
 			scattered(t, db, places/2, core.Author{ID: "2000"})
 		}, forget(ann)},
 		{"reading documents", func(*testing.T, *DB) {}, func(ctx context.Context, db *DB) error {
-			return readMany(ctx, db, n/20)
+			return readMany(ctx, db, coretest.Sample(n/20, 15))
 		}},
 		{"erasing places", func(t *testing.T, db *DB) { scattered(t, db, n/100, core.Author{}) }, forget(core.MustPath("chat/far"))},
 	} {
