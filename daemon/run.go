@@ -33,6 +33,7 @@ type Life struct {
 	Grace      time.Duration    // for turns to finish when the bot stops
 	Attended   bool             // the bot stops when its first interface does
 	Carry      Carry            // carries out the commands of the control socket; nil: not a daemon
+	Ready      func()           // is called when the bot runs; not without Carry
 	Reload     <-chan os.Signal // requests that the configuration is read again
 }
 

@@ -43,6 +43,9 @@ func (b *Bot) serve(intake context.Context, l Life) (wait func()) {
 	}
 	b.log.Info("running", "version", b.env.Version, "interfaces", len(b.InForce().Interfaces),
 		"actions", len(b.InForce().Snapshot.All()), "engines", b.InForce().Engines.Names())
+	if l.Ready != nil {
+		l.Ready()
+	}
 	return func() {
 		notifySystemd(b.log, daemon.SdNotifyStopping)
 		b.log.Info("stopping")

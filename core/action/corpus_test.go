@@ -138,7 +138,7 @@ func corrected(t *testing.T, name string, a llm.Answer, faults []core.Fault, con
 	c := prompt.Correction{Prompt: &base, Faults: faults, Reply: a.Text, Calls: a.Calls}
 	for _, d := range concerned {
 		c.Actions = append(c.Actions, prompt.CorrectionAction{
-			Name: d.Name, Brief: d.Brief, Schema: d.CorrectionSchema, Examples: d.Examples,
+			Name: d.Name, Brief: d.Brief, Schema: d.CorrectionSchema(), Examples: d.Examples,
 		})
 	}
 	asked := c.Request().Messages

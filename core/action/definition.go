@@ -21,9 +21,8 @@ const maxBrief = 100
 // Definition is an action of the catalogue, checked and compiled once. It never changes.
 type Definition struct {
 	core.Action
-	Owner            string          // the plugin that offers it
-	CorrectionSchema json.RawMessage // without what no model needs
-	PromptSchema     json.RawMessage // shorter still
+	Owner        string          // the plugin that offers it
+	PromptSchema json.RawMessage // without what models keep to by themselves
 
 	home       string // the interface whose places it works in; "": it works anywhere
 	input      *schema.Schema
@@ -54,6 +53,9 @@ func define(owner string, a core.Action) (*Definition, error) {
 	}
 	return d, nil
 }
+
+// CorrectionSchema is the schema without what no model needs.
+func (d *Definition) CorrectionSchema() json.RawMessage { return schema.Minify(d.Schema) }
 
 // lint returns what is wrong with all but the schemas.
 func (d *Definition) lint() (faults []error) {
@@ -95,7 +97,7 @@ func (d *Definition) compile() error {
 		if ok && (root["type"] == nil || root["type"] == "object") {
 			d.input = input
 			d.readProperties(root)
-			d.CorrectionSchema, d.PromptSchema = schema.Minify(d.Schema), schema.MinifyForPrompt(d.Schema)
+			d.PromptSchema = schema.MinifyForPrompt(d.Schema)
 		} else {
 			err = errors.New("schema: must describe an object")
 		}

@@ -265,7 +265,7 @@ func (c *exchange) correction() *prompt.Correction {
 	x := &prompt.Correction{Faults: c.faults, Reply: c.last, Calls: c.calls}
 	for _, d := range c.turn.snapshot.Concerned(c.faults) {
 		x.Actions = append(x.Actions, prompt.CorrectionAction{
-			Name: d.Name, Brief: d.Brief, Schema: d.CorrectionSchema, Examples: d.Examples,
+			Name: d.Name, Brief: d.Brief, Schema: d.CorrectionSchema(), Examples: d.Examples,
 		})
 	}
 	return x

@@ -19,11 +19,11 @@ func TestCatalogueTakesTheActions(t *testing.T) {
 	}
 	size := 0
 	for _, d := range snapshot.All() {
-		if d.IsMessage() && len(d.CorrectionSchema) > 700 {
-			t.Errorf("%s: %d characters in every prompt", d.Name, len(d.CorrectionSchema))
+		if d.IsMessage() && len(d.CorrectionSchema()) > 700 {
+			t.Errorf("%s: %d characters in every prompt", d.Name, len(d.CorrectionSchema()))
 		}
-		size += len(d.CorrectionSchema) + len(d.Brief) + len(d.Name)
-		t.Logf("%s: %d", d.Name, len(d.CorrectionSchema))
+		size += len(d.CorrectionSchema()) + len(d.Brief) + len(d.Name)
+		t.Logf("%s: %d", d.Name, len(d.CorrectionSchema()))
 	}
 	t.Logf("%d characters in a prompt", size)
 }

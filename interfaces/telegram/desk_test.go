@@ -285,10 +285,10 @@ func TestCatalogue(t *testing.T) {
 	with := s.With(action.Policy{Grants: []action.Grant{{}}})
 	all := 0
 	for _, a := range s.All() {
-		size := len(a.Name) + len(a.Brief) + len(a.CorrectionSchema)
+		size := len(a.Name) + len(a.Brief) + len(a.CorrectionSchema())
 		all += size
-		if size > 700 || !strings.Contains(string(a.CorrectionSchema), "buttons") && size > 470 {
-			t.Errorf("%s: %d characters\n%s", a.Name, size, a.CorrectionSchema)
+		if size > 700 || !strings.Contains(string(a.CorrectionSchema()), "buttons") && size > 470 {
+			t.Errorf("%s: %d characters\n%s", a.Name, size, a.CorrectionSchema())
 		}
 		if len(a.Examples.Examples) < 2 || len(a.Examples.Instructions.CommonPitfalls) == 0 || a.Examples.Description == "" {
 			t.Errorf("%s lacks examples or pitfalls", a.Name)

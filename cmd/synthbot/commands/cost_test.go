@@ -121,7 +121,7 @@ func newStreaming(b *testing.B) *httptest.Server {
 func released(tb testing.TB) string {
 	tb.Helper()
 	file := filepath.Join(tb.TempDir(), "synthbot")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -funcalign=8", "-o", file, ".")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -funcalign=8", "-o", file, "..")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		tb.Fatalf("%v: %s", err, out)

@@ -27,12 +27,7 @@ var large = flag.Int("large", 8, "size of the database in BenchmarkStart, in MiB
 // with -large 500, 15 MiB anonymous and 32 MiB in all.
 func BenchmarkStart(b *testing.B) {
 	dir := b.TempDir()
-	binary := filepath.Join(dir, "synthbot")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("%v: %s", err, out)
-	}
+	binary := released(b)
 	fill(b, filepath.Join(dir, "data"), *large)
 	file := filepath.Join(dir, "config.toml")
 	if err := os.WriteFile(file, []byte(withTerminal), 0o600); err != nil {
@@ -59,17 +54,20 @@ func BenchmarkStart(b *testing.B) {
 			b.Fatal(err)
 		}
 		buf := make([]byte, 256)
-		if n, err := told.Read(buf); err != nil || !strings.Contains(string(buf[:n]), "READY=1") {
-			b.Fatalf("%q, %v", buf[:n], err)
+		await := func(word string) {
+			for n := 0; !strings.Contains(string(buf[:n]), word); {
+				if n, err = told.Read(buf); err != nil {
+					b.Fatalf("no %s: %v", word, err)
+				}
+			}
 		}
+		await("READY=1")
 		b.StopTimer()
 		anonymous, all = resident(b, c.Process.Pid)
 		if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 			b.Fatal(err)
 		}
-		if _, err := told.Read(buf); err != nil {
-			b.Fatal(err)
-		}
+		await("STOPPING=1")
 		in.Close()
 		if err := c.Wait(); err != nil {
 			b.Fatal(err)
