@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -20,6 +21,7 @@ import (
 
 var (
 	swarmMessages = flag.Int("swarm.messages", coretest.Sample(2000, 200), "messages of TestSwarm")
+	swarmSpeed    = flag.Bool("swarm.speed", false, "let TestSwarmSpeed measure")
 	swarmRounds   = flag.Int("swarm.rounds", coretest.Sample(12, 3), "workers that TestSwarm kills or freezes")
 )
 
@@ -208,6 +210,63 @@ func TestSwarm(t *testing.T) {
 	if repeats > *swarmRounds*swarmAccounts*2 {
 		t.Errorf("%d replies are there twice, more than were on their way", repeats)
 	}
+}
+
+// TestSwarmSpeed measures how many messages a second more workers answer, each of which has two model
+// slots, at a model that takes 100 ms.
+func TestSwarmSpeed(t *testing.T) {
+	if !*swarmSpeed {
+		t.Skip("measures: -swarm.speed")
+	}
+	const accounts, rounds = 8, 10
+	model, speed := echoAfter(t, 100*time.Millisecond), make(map[int]float64)
+	for _, workers := range []int{1, 2, 4} {
+		s := newSwarm(t, model, workers, accounts)
+		for _, w := range s.workers {
+			raw, err := os.ReadFile(w.file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, w.file, strings.Replace(string(raw), "stream = false", "stream = false\nparallel = 2", 1))
+			w.start()
+		}
+		until(t, func() bool {
+			return !slices.ContainsFunc(s.workers, func(w *swarmWorker) bool {
+				log := logOf(t, w)
+				return strings.Count(log, "serving")-strings.Count(log, "leaving to another") != accounts/workers
+			})
+		})
+		s.everybody()
+		began := time.Now()
+		for range rounds {
+			s.everybody()
+		}
+		speed[workers] = float64(rounds*accounts*killChats) / time.Since(began).Seconds()
+		t.Logf("%d workers: %.1f messages a second, %.2f times that of one", workers, speed[workers], speed[workers]/speed[1])
+		for _, w := range s.workers {
+			_ = w.process.Process.Kill()
+			_ = w.process.Wait()
+		}
+	}
+}
+
+// everybody lets everybody say something in each account, and waits for all answers.
+func (s *swarm) everybody() {
+	s.Helper()
+	sent := func() (n int) {
+		for _, p := range s.platforms {
+			n += len(p.Calls("sendMessage"))
+		}
+		return n
+	}
+	before := sent()
+	for person := range killChats {
+		for _, p := range s.platforms {
+			p.Say(int64(1000+person), int64(1000+person), telegramtest.Saying{Text: fmt.Sprintf("m%d", s.said)})
+			s.said++
+		}
+	}
+	until(s.T, func() bool { return sent() == before+killChats*len(s.platforms) })
 }
 
 // TestSharedBudget: workers keep to the bot's budget together, however many of them ask at once.
