@@ -26,6 +26,7 @@ type reloads struct {
 	mu        sync.Mutex     // held during a change
 	requested chan struct{}  // holds a token if the configuration is to be read again; nil: it cannot be
 	done      chan struct{}  // holds a token after it was read again; nil likewise
+	heard     chan struct{}  // holds a token if another process has read its configuration again
 	outdated  chan struct{}  // holds a token if the catalogue of actions is out of date
 	retiring  sync.WaitGroup // plugins that stop when no turn uses them any more
 }
@@ -48,9 +49,11 @@ func (r *reloads) until(intake context.Context, l Life) {
 	for intake.Err() == nil {
 		select {
 		case <-l.Reload:
-			r.reload()
+			r.reload(r.Reload)
 		case <-r.requested:
-			r.reload()
+			r.reload(r.Reload)
+		case <-r.heard:
+			r.reload(r.read)
 		case <-r.outdated:
 			r.mu.Lock()
 			r.rebuild()
@@ -64,14 +67,22 @@ func (r *reloads) until(intake context.Context, l Life) {
 
 // Reload reads and checks the whole configuration, and then changes what differs. If anything is
 // wrong with it, the old one stays in force. later are the keys whose values apply after a restart.
+// Other processes that use the store read theirs.
 func (b *Bot) Reload() (later []string, err error) {
-	r := b.reloads
+	if later, err = b.reloads.read(); err == nil {
+		b.workers.sharing.announceReload(context.Background())
+	}
+	return later, err
+}
+
+// read is Reload for this process alone.
+func (r *reloads) read() (later []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	notifySystemd(b.log, daemon.SdNotifyReloading+"\n"+daemon.SdNotifyMonotonicUsec())
-	defer notifySystemd(b.log, daemon.SdNotifyReady)
-	old := b.InForce()
-	c, err := b.env.MustLoad()
+	notifySystemd(r.log, daemon.SdNotifyReloading+"\n"+daemon.SdNotifyMonotonicUsec())
+	defer notifySystemd(r.log, daemon.SdNotifyReady)
+	old := r.InForce()
+	c, err := r.env.MustLoad()
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +94,8 @@ func (b *Bot) Reload() (later []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	b.env.levels.Configure(c.Log.Level, c.roomLevels(), slog.LevelDebug)
-	b.log.Info("reloaded", "file", c.File, "keys", later)
+	r.env.levels.Configure(c.Log.Level, c.roomLevels(), slog.LevelDebug)
+	r.log.Info("reloaded", "file", c.File, "keys", later)
 	err = r.replace(old, next)
 	notify(r.done)
 	return later, err
@@ -101,8 +112,8 @@ func (b *Bot) AfterRestart() []string {
 }
 
 // reload reloads, and reports to the admins if the configuration was refused.
-func (r *reloads) reload() {
-	later, err := r.Reload()
+func (r *reloads) reload(read func() (later []string, err error)) {
+	later, err := read()
 	if err == nil {
 		if len(later) > 0 {
 			r.alerts.report("The configuration is in force, but for what changes after a restart only: " +

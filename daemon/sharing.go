@@ -20,6 +20,7 @@ type sharing struct {
 	active atomic.Bool   // it has begun to serve
 	served sync.Map      // the interfaces that this process serves
 	echoes atomic.Uint64 // what this process said, and heard
+	reload atomic.Uint64 // 1 more than the version of the item that changes with each reload; 0: not read yet
 }
 
 const (
@@ -128,6 +129,7 @@ func (s *sharing) lookAround(ctx context.Context) error {
 		if s.echoes.Swap(0) == 0 {
 			s.refresh("")
 		}
+		s.noticeReload(ctx)
 		s.readUsage()
 		s.Turns.Sweep()
 		if err := db.Hint(ctx, fmt.Sprint(hintEcho, db.Self())); err != nil && ctx.Err() == nil {
@@ -172,8 +174,38 @@ func (s *sharing) refresh(name string) {
 		}
 		s.reloads.settingsChanged()
 	}
+	if name == sharingItems {
+		s.noticeReload(context.Background())
+	}
 	for _, r := range s.refreshers(name) {
 		r.Refresh()
+	}
+}
+
+// announceReload lets the other processes read their configurations again, too.
+func (s *sharing) announceReload(ctx context.Context) {
+	if s.database() == nil {
+		return
+	}
+	item := core.Item{Key: reloadKey, Version: core.AnyVersion, Value: core.JSON(s.database().Self())}
+	version, err := s.items(sharingItems).Put(ctx, item)
+	if err != nil {
+		s.log.Warn("other workers do not reload", "err", err)
+		return
+	}
+	s.reload.Store(version + 1)
+}
+
+// noticeReload requests a reload if another process has read its configuration again.
+func (s *sharing) noticeReload(ctx context.Context) {
+	item, _, err := s.Data.Items(sharingItems).Get(ctx, core.Path{}, reloadKey)
+	if err != nil {
+		return // until the next look around
+	}
+	version := item.Version + 1 // above 0
+	before := s.reload.Swap(version)
+	if before != 0 && before < version {
+		notify(s.reloads.heard)
 	}
 }
 
@@ -188,8 +220,12 @@ func (s *sharing) refreshers(name string) (all []core.Refresher) {
 	return all
 }
 
-// botItems is the name under which the bot itself keeps items.
-const botItems = "bot"
+// Names under which the bot itself keeps items.
+const (
+	botItems     = "bot"
+	sharingItems = "workers"
+	reloadKey    = "reload"
+)
 
 // items returns what a plugin keeps. Other processes learn when it changes.
 func (s *sharing) items(name string) core.Items {
@@ -222,7 +258,8 @@ func (i *sharedItems) PutAll(ctx context.Context, all ...core.Item) error {
 }
 
 func (i *sharedItems) changed(ctx context.Context, err error) {
-	if err != nil || i.name != botItems && len(i.refreshers(i.name)) == 0 {
+	own := i.name == botItems || i.name == sharingItems
+	if err != nil || !own && len(i.refreshers(i.name)) == 0 {
 		return
 	}
 	db := i.database()

@@ -24,7 +24,7 @@ DEB_VERSION=$(deb_version "$version")
 STAGE=$(mktemp -d)
 trap 'rm -rf "$STAGE"' EXIT
 cp "$binary" "$STAGE/synthbot"
-cp systemd/synthbot.service systemd/tools.conf "$STAGE/"
+cp systemd/synthbot.service systemd/synthbot@.service systemd/tools.conf "$STAGE/"
 cp packaging/synthbot.sysusers "$STAGE/synthbot.conf"
 cp "${EXAMPLE:-config.example.toml}" "$STAGE/config.toml"
 cp LICENSE "$STAGE/copyright"

@@ -22,7 +22,7 @@ for system; do
     OUT="$work/$name/synthbot" VERSION="$version" COMMIT="$commit"
   cp LICENSE README.md config.example.toml "$work/$name"
   [ "$os" != linux ] || cp -r systemd "$work/$name"
-  rm -f "$work/$name"/systemd/*.go
+  rm -f "$work/$name"/systemd/*.go "$work/$name"/systemd/template.sh
   tar -C "$work" --owner=0 --group=0 --sort=name -czf "$out/$name.tar.gz" "$name"
   rm -r "${work:?}/$name"
   stat -c '%n %s bytes' "$out/$name.tar.gz"

@@ -92,7 +92,7 @@ chroot --userspec=nobody:nogroup "$root" /usr/bin/env -i cat $config >/dev/null 
 zcat "$root/usr/share/man/man1/synthbot.1.gz" | grep -q '^\.TH SYNTHBOT 1'
 in_root bash -n /usr/share/bash-completion/completions/synthbot
 grep -q '^#compdef synthbot' "$root/usr/share/zsh/vendor-completions/_synthbot"
-there /usr/share/fish/vendor_completions.d/synthbot.fish /usr/lib/systemd/system/synthbot.service /usr/share/doc/synthbot/{copyright,examples/config.toml}
+there /usr/share/fish/vendor_completions.d/synthbot.fish /usr/lib/systemd/system/synthbot{,@}.service /usr/share/doc/synthbot/{copyright,examples/config.toml}
 
 begin 'upgrade, with the configuration as it was shipped'
 # Does what `systemctl enable` and a running bot would do.
@@ -121,7 +121,7 @@ begin 'remove'
 echo secret >"$root/etc/synthbot/telegram_token"
 in_root dpkg -r synthbot >/dev/null
 asked 'stop synthbot.service'
-gone /usr/bin/synthbot /usr/lib/systemd/system/synthbot.service /usr/share/man/man1/synthbot.1.gz
+gone /usr/bin/synthbot /usr/lib/systemd/system/synthbot{,@}.service /usr/share/man/man1/synthbot.1.gz
 there /var/lib/synthbot/bot.db /etc/synthbot/telegram_token
 is "$(cat "$root$config")" $'[bot]\nname = "Mine"'
 

@@ -1,8 +1,12 @@
 // Package systemd holds the shipped files of systemd; `synthbot service install` adapts them
 // to a machine.
+//
+// synthbot@.service is a template for several workers on one machine, made from synthbot.service.
 package systemd
 
 import _ "embed"
+
+//go:generate sh template.sh
 
 //go:embed synthbot.service
 var unit string

@@ -314,6 +314,7 @@ func TestSharedBudget(t *testing.T) {
 // TestHandover: a worker that is stopped in order hands its accounts over at once, and a second one
 // takes its share of them.
 func TestHandover(t *testing.T) {
+	const reloaded = `"msg":"reloaded"`
 	s := newSwarm(t, echo(t), 2, 2)
 	s.workers[0].start()
 	s.say(4)
@@ -334,6 +335,10 @@ func TestHandover(t *testing.T) {
 	if took := time.Since(changed); took > 4*time.Second {
 		t.Errorf("the other worker learns of a setting after %v", took)
 	}
+	s.workers[0].chat("/reload")
+	for _, w := range s.workers {
+		until(t, func() bool { return strings.Contains(logOf(t, w), reloaded) })
+	}
 	began := time.Now()
 	if err := s.workers[0].process.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -345,6 +350,11 @@ func TestHandover(t *testing.T) {
 	s.say(10)
 	s.answered()
 	t.Logf("stopped after %v, all answered %v later", stopped.Sub(began), time.Since(stopped))
+	for i, w := range s.workers {
+		if n := strings.Count(logOf(t, w), reloaded); n != 1 {
+			t.Errorf("worker %d has reloaded %d times", i, n)
+		}
+	}
 	if n := strings.Count(logOf(t, s.workers[1]), "serving"); n != 2 {
 		t.Errorf("the second one serves %d accounts", n)
 	}
