@@ -14,9 +14,6 @@ import (
 	"synthbot/core/coretest"
 )
 
-// eraseLimit is how long erasing may take at most before it counts as stuck.
-const eraseLimit = 5 * time.Minute
-
 // talk fills a database with a conversation of one person with the bot, in the only
 // place there is.
 func talk(t testing.TB, db *DB, name string, n int) {
@@ -55,7 +52,7 @@ func TestErasingEnds(t *testing.T) {
 			t.Run(fmt.Sprint(name, " of ", n), func(t *testing.T) {
 				db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return day.Add(1000 * time.Hour) }})
 				talk(t, db, "id", n)
-				if err := within(t, eraseLimit, func(ctx context.Context) error { return erase(ctx, db) }); err != nil {
+				if err := within(t, func(ctx context.Context) error { return erase(ctx, db) }); err != nil {
 					t.Fatal(err)
 				}
 				want(t, "entries", len(everything(t, db)[alone]), 0)
@@ -67,14 +64,14 @@ func TestErasingEnds(t *testing.T) {
 }
 
 // within calls f, which must end in time: a writer that is stuck never would.
-func within(t *testing.T, limit time.Duration, f func(context.Context) error) error {
+func within(t *testing.T, f func(context.Context) error) error {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- f(t.Context()) }()
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(limit):
+	case <-time.After(coretest.Patience):
 		panic("it is stuck") // Close would wait for ever
 	}
 }
@@ -95,7 +92,7 @@ func TestLookingAfterDeleting(t *testing.T) {
 	if err := db.Commit(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	err := within(t, time.Minute, func(ctx context.Context) error {
+	err := within(t, func(ctx context.Context) error {
 		return db.write(ctx, &job{run: func(tx *tx) error {
 			for i := range 60 {
 				f, ok := tx.facts().fact(uint64(i + 1))

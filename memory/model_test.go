@@ -19,9 +19,6 @@ import (
 	"synthbot/core/coretest"
 )
 
-// stuckAfter is how long one operation of the model's test may take.
-const stuckAfter = 2 * time.Minute
-
 // modelEntry is an entry as the model knows it. Each text is a word of its own, which
 // is in the file as long as the entry does, and no longer.
 type modelEntry struct {
@@ -87,7 +84,7 @@ func TestAgainstAModel(t *testing.T) {
 // timed ends the process, with all stacks, when an operation does not end.
 func (m *model) timed(op func(*rapid.T)) func(*rapid.T) {
 	return func(t *rapid.T) {
-		stuck := time.AfterFunc(stuckAfter, func() { panic("an operation is stuck") })
+		stuck := time.AfterFunc(coretest.Patience, func() { panic("an operation is stuck") })
 		defer stuck.Stop()
 		m.now = m.now.Add(time.Second)
 		op(t)

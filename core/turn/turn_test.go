@@ -82,7 +82,7 @@ func start(t testing.TB, s core.Store, room *coretest.Room, asker core.Asker, ch
 	b.stop = func() {
 		once.Do(func() {
 			end()
-			timer := time.AfterFunc(5*time.Second, abort)
+			timer := time.AfterFunc(coretest.Patience, abort)
 			defer timer.Stop()
 			if err := <-over; err != nil {
 				t.Error(err)
