@@ -138,7 +138,7 @@ func TestForgetIsContinued(t *testing.T) {
 				}
 				whole := contents(t, db)
 				dead := slices.Concat(unplanned, planned)
-				step := coretest.Sample(1, 5)
+				step := coretest.Sample(1, 8)
 				for n := (seed + i) % step; n < len(dead); n += step {
 					later := openWith(t, dead[n], calm())
 					if n < len(unplanned) {

@@ -23,8 +23,8 @@ import (
 )
 
 var (
-	killMessages = flag.Int("kill.messages", coretest.Sample(1000, 80), "messages of TestKill")
-	kills        = flag.Int("kill.kills", coretest.Sample(50, 4), "kills of TestKill")
+	killMessages = flag.Int("kill.messages", coretest.Sample(1000, 40), "messages of TestKill")
+	kills        = flag.Int("kill.kills", coretest.Sample(50, 2), "kills of TestKill")
 )
 
 // itself starts the program in a process of its own: this binary, which calls main.

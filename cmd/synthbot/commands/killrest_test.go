@@ -155,7 +155,7 @@ func TestKillRest(t *testing.T) {
 		t.Skip("kills the program for a while")
 	}
 	k := newKilling(t, versatile(t))
-	messages, deaths := coretest.Sample(150, 30), coretest.Sample(15, 3)
+	messages, deaths := coretest.Sample(150, 20), coretest.Sample(15, 2)
 	said := 0
 	left := func() []string {
 		k.pressAll()
