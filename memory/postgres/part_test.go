@@ -287,7 +287,7 @@ func TestHint(t *testing.T) {
 			select {
 			case got := <-heard:
 				want = slices.DeleteFunc(want, func(one string) bool { return one == got })
-			case <-time.After(10 * time.Second):
+			case <-time.After(coretest.Patience):
 				t.Fatalf("nobody heard %v", want)
 			}
 		}
