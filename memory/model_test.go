@@ -49,7 +49,7 @@ func modelPlaces() []core.Path {
 func TestAgainstAModel(t *testing.T) {
 	checks := flag.Lookup("rapid.checks").Value
 	defer checks.Set(checks.String())
-	checks.Set(strconv.Itoa(coretest.Sample(100, 8)))
+	checks.Set(strconv.Itoa(coretest.Sample(100, 5)))
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "model")
 		if err != nil {

@@ -106,7 +106,7 @@ func TestPassagesModel(t *testing.T) {
 	db := open(t, t.TempDir())
 	random := rand.New(rand.NewPCG(1, 2))
 	model := make(map[string]passage.Document)
-	for step := range 40 {
+	for step := range coretest.Sample(40, 20) {
 		name := fmt.Sprintf("%d.md", random.IntN(5))
 		if random.IntN(4) == 0 {
 			delete(model, name)
@@ -232,7 +232,7 @@ func TestPassagesOfOlderFiles(t *testing.T) {
 
 // TestPassagesBig measures documents of 10 KB each: $DOCS of them, 10,000 are 100 MB.
 func TestPassagesBig(t *testing.T) {
-	documents := coretest.Sample(1000, 140)
+	documents := coretest.Sample(1000, 60)
 	if n, err := strconv.Atoi(os.Getenv("DOCS")); err == nil {
 		documents = n
 	}
@@ -292,7 +292,7 @@ func TestPassagesBig(t *testing.T) {
 		took, info.Size()>>20, ratio, sum/50, slowest)
 	most := 2.0
 	if documents < 1000 { // of few documents, pages are less full
-		most = 2.2
+		most = 3
 	}
 	if ratio > most || documents >= 1000 && info.Size() > int64(2*total) {
 		t.Errorf("the index is %.2f times as large as the text, the file has %d MB", ratio, info.Size()>>20)

@@ -32,7 +32,7 @@ func TestSalvage(t *testing.T) {
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	saved, rounds := 0, coretest.Sample(25, 6)
+	saved, rounds := 0, coretest.Sample(25, 4)
 	for round := range rounds {
 		damaged := append([]byte(nil), whole...)
 		for range round { // pages of noise; the first two are left for others

@@ -48,7 +48,7 @@ func TestVectorsComeBack(t *testing.T) {
 // TestCoarse: the numbers of passages' vectors have four bits, and tell nearly the same. Directions at
 // random are the hardest: many are almost equally near.
 func TestCoarse(t *testing.T) {
-	queries := coretest.Sample(20, 5)
+	queries := coretest.Sample(20, 3)
 	for _, length := range []int{97, 384, 1024} {
 		c, most, kept := newCloud(length), 0.0, 0
 		for range queries {
