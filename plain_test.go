@@ -34,8 +34,8 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2814,
-	"daemon":              6488,
-	"interfaces/discord":  5236,
+	"daemon":              6587,
+	"interfaces/discord":  5354,
 	"core/engine":         3659,
 	"core/turn":           5320,
 	"core/action":         3940,

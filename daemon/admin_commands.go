@@ -87,7 +87,7 @@ func (b *chatCommands) status(ctx context.Context, c command.Call) (string, erro
 		case w == nil || w.ended():
 			state = "stopped"
 		}
-		fmt.Fprintf(&s, "- interface %s: %s\n", i.Name(), state)
+		fmt.Fprintf(&s, "- interface %s: %s\n", label(i), state)
 	}
 	for _, l := range p.plugins {
 		fmt.Fprintf(&s, "- plugin %s\n", l.Name())

@@ -148,8 +148,14 @@ func (b *Bot) commands(p *parts) (*command.Registry, error) {
 // collectActions gathers the actions of all plugins and interfaces, under the policy of the configuration.
 func (p *parts) collectActions(further ...core.Plugin) error {
 	var all []core.Plugin
-	for _, i := range p.Interfaces {
-		all = append(all, i)
+	for n, i := range p.Interfaces {
+		parts := p.named(i.Name())
+		switch {
+		case len(parts) == 1:
+			all = append(all, i)
+		case p.Interfaces[n] == parts[0]:
+			all = append(all, &divided{i, p})
+		}
 	}
 	for _, l := range p.plugins {
 		all = append(all, l.Plugin)
@@ -175,12 +181,18 @@ func (p *parts) collectActions(further ...core.Plugin) error {
 	return nil
 }
 
-// at returns the interface that serves a place; nil if there is none.
+// at returns the interface, or the part of one, that serves a place; nil if there is none.
 func (p *parts) at(place core.Path) core.Interface {
 	for _, i := range p.Interfaces {
-		if i.Name() == place.Interface() {
+		part, ok := i.(part)
+		if i.Name() == place.Interface() && (!ok || part.Serves(place)) {
 			return i
 		}
 	}
 	return nil
+}
+
+// named returns the interface of that name, in all its parts.
+func (p *parts) named(name string) []core.Interface {
+	return slices.DeleteFunc(slices.Clone(p.Interfaces), func(i core.Interface) bool { return i.Name() != name })
 }

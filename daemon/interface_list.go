@@ -28,7 +28,9 @@ type driver struct {
 	fixed     bool // changes with a restart only
 	// config makes the driver's own configuration struct.
 	config func() any
-	make   func(m maker, own any) (core.Interface, error)
+	// make makes the interface. If several processes may serve it, each a part, it makes one for each
+	// part, all of the same name.
+	make func(m maker, own any) ([]core.Interface, error)
 }
 
 var drivers = []driver{
@@ -58,25 +60,35 @@ type consoleConfig struct {
 	Session string `toml:"session" default:"main" doc:"The last element of the conversation's path."`
 }
 
-func makeConsole(m maker, own any) (core.Interface, error) {
+func makeConsole(m maker, own any) ([]core.Interface, error) {
 	o := own.(*consoleConfig)
-	return console.New(console.Options{
+	return []core.Interface{console.New(console.Options{
 		Name: m.name, In: m.In, Out: m.Out, Err: m.Err, User: o.User, Session: o.Session, Now: m.config.Clock(m.Clock),
-	}), nil
+	})}, nil
 }
 
-func makeDiscord(m maker, own any) (core.Interface, error) {
-	return discord.New(discord.Options{
+func makeDiscord(m maker, own any) (all []core.Interface, err error) {
+	o := discord.Options{
 		Name: m.name, Config: *own.(*discord.Config), State: m.state, Log: m.log, Clock: m.config.Clock(m.Clock),
 		Admins: m.admins, Admin: m.alert, Commands: m.specs,
-	})
+	}
+	if !m.shared {
+		d, err := discord.New(o)
+		return []core.Interface{d}, err
+	}
+	shards, err := discord.NewShards(o)
+	for _, d := range shards {
+		all = append(all, d)
+	}
+	return all, err
 }
 
-func makeTelegram(m maker, own any) (core.Interface, error) {
-	return telegram.New(telegram.Options{
+func makeTelegram(m maker, own any) ([]core.Interface, error) {
+	d, err := telegram.New(telegram.Options{
 		Name: m.name, Config: *own.(*telegram.Config), State: m.state, Log: m.log, Clock: m.config.Clock(m.Clock),
 		Admins: m.admins, Admin: m.alert, Commands: m.specs,
 	})
+	return []core.Interface{d}, err
 }
 
 func findDriver(kind string) (driver, bool) {
@@ -231,7 +243,11 @@ func (p *Env) Account(platform, apiURL string, token core.Secret) (core.Interfac
 		Env: p, config: &Config{}, log: slog.New(slog.DiscardHandler), data: &Storage{Store: EmptyStore{}},
 		alert: func(string) {},
 	}
-	return m.make(d, platform, own)
+	made, err := m.make(d, platform, own)
+	if err != nil {
+		return nil, err
+	}
+	return made[0], nil
 }
 
 // maker is what interfaces are made with.
@@ -249,13 +265,14 @@ type maker struct {
 	// complete returns the words that may be the last one of an admin's chat command.
 	complete func(ctx context.Context, line string) []string
 	former   *parts // in force until now
+	shared   bool   // several processes may use the store
 }
 
 func (b *Bot) maker(p *parts) maker {
 	return maker{
 		Env: b.env, config: p.Config, log: b.log, data: b.Data, specs: p.Commands.Specs(core.RankBot),
 		admins: b.admins(p.Config), alert: b.alerts.report, failed: b.workers.failed, former: b.InForce(),
-		complete: (&chatCommands{b}).complete,
+		complete: (&chatCommands{b}).complete, shared: b.workers.sharing.database() != nil,
 	}
 }
 
@@ -267,15 +284,15 @@ func EnabledInterfaces(m maker) ([]core.Interface, error) {
 	var all []core.Interface
 	faulty := false
 	for _, e := range m.config.Enabled {
-		i := m.unchanged(e)
-		if i == nil {
+		made := m.unchanged(e)
+		if made == nil {
 			var err error
-			if i, err = m.make(e.driver, e.Name, e.Own); err != nil {
+			if made, err = m.make(e.driver, e.Name, e.Own); err != nil {
 				faulty = true
 				e.fault(err)
 			}
 		}
-		all = append(all, i)
+		all = append(all, made...)
 	}
 	if faulty {
 		return nil, m.config.Document.Err()
@@ -283,7 +300,7 @@ func EnabledInterfaces(m maker) ([]core.Interface, error) {
 	return all, nil
 }
 
-func (m maker) make(d driver, name string, own any) (_ core.Interface, err error) {
+func (m maker) make(d driver, name string, own any) (_ []core.Interface, err error) {
 	m.name, m.log = name, logs.Room(m.log, "interfaces/"+name)
 	if m.state, err = m.data.state(name); err != nil {
 		return nil, err
@@ -291,17 +308,19 @@ func (m maker) make(d driver, name string, own any) (_ core.Interface, err error
 	return d.make(m, own)
 }
 
-// unchanged returns the former interface if it was made for an equal table, the same
+// unchanged returns the former interface, in all its parts, if it was made for an equal table, the same
 // commands and the same admins, and runs; else nil. One that is fixed depends on its table alone.
-func (m *maker) unchanged(e enabled) core.Interface {
+func (m *maker) unchanged(e enabled) []core.Interface {
 	isKnown := func() bool {
 		return reflect.DeepEqual(m.former.Commands.Specs(core.RankBot), m.specs) &&
 			slices.Equal(m.former.Config.Bot.Admins, m.config.Bot.Admins)
 	}
-	for k, was := range m.former.Config.Enabled {
+	for _, was := range m.former.Config.Enabled {
+		parts := m.former.named(e.Name)
+		failed := slices.ContainsFunc(parts, func(i core.Interface) bool { return m.failed(i) })
 		if was.Name == e.Name && was.kind == e.kind && reflect.DeepEqual(was.Own, e.Own) &&
-			(e.fixed || isKnown()) && !m.failed(m.former.Interfaces[k]) {
-			return m.former.Interfaces[k]
+			(e.fixed || isKnown()) && !failed {
+			return parts
 		}
 	}
 	return nil

@@ -101,7 +101,7 @@ func (s *pageServer) engineStates(p *parts, said map[string]bool) (list []adminp
 func (s *pageServer) interfaceStates(p *parts, said map[string]bool) (list []adminpage.Part) {
 	b, failing := s.bot, s.bot.alerts.failing()
 	for _, i := range p.Interfaces {
-		part := adminpage.Part{Name: i.Name(), Works: true}
+		part := adminpage.Part{Name: label(i), Works: true}
 		if !b.workers.sharing.serves(i) {
 			part.Name += " (" + elsewhere + ")"
 			list = append(list, part)
@@ -116,7 +116,7 @@ func (s *pageServer) interfaceStates(p *parts, said map[string]bool) (list []adm
 		if w == nil || w.ended() {
 			part.Works, part.Text = false, "it has stopped"
 		}
-		at := slices.IndexFunc(failing, func(c condition) bool { return c.what == "interface "+i.Name() })
+		at := slices.IndexFunc(failing, func(c condition) bool { return c.what == "interface "+label(i) })
 		if at >= 0 {
 			said[failing[at].text] = true
 			part.Works, part.Text, part.Since = false, failing[at].text, failing[at].since

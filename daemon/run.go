@@ -286,7 +286,7 @@ func (b *Bot) startInterfaces(old, next *parts) {
 	for _, i := range next.Interfaces {
 		if !slices.Contains(old.Interfaces, i) {
 			b.workers.sharing.start(i, func() {
-				b.workers.start(b.workers.intake, "interface "+i.Name(), i, func(ctx context.Context) error {
+				b.workers.start(b.workers.intake, "interface "+label(i), i, func(ctx context.Context) error {
 					return i.Listen(ctx, announcing{b.Turns, b})
 				})
 			})

@@ -183,11 +183,11 @@ func (m *monitor) ready(ctx context.Context) error {
 			continue
 		}
 		if m.workers.failed(i) {
-			return fmt.Errorf("interface %s has stopped", i.Name())
+			return fmt.Errorf("interface %s has stopped", label(i))
 		}
 		if r, ok := i.(core.Readier); ok {
 			if err := r.Ready(); err != nil {
-				return fmt.Errorf("interface %s: %w", i.Name(), err)
+				return fmt.Errorf("interface %s: %w", label(i), err)
 			}
 		}
 	}
@@ -225,7 +225,7 @@ func (b *Bot) state() string {
 	p := b.InForce()
 	for _, i := range p.Interfaces {
 		if b.workers.sharing.serves(i) {
-			words = append(words, i.Name())
+			words = append(words, label(i))
 		}
 	}
 	if len(words) == 0 {

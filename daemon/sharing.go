@@ -82,15 +82,15 @@ func (s *sharing) start(i core.Interface, listen func()) {
 		listen()
 		return
 	}
-	part := s.InForce().Config.kinds[i.Name()] + " " + i.Name()
-	s.workers.start(s.workers.tools, "share of "+i.Name(), share{i}, func(ctx context.Context) error {
+	part := s.InForce().Config.kinds[i.Name()] + " " + label(i)
+	s.workers.start(s.workers.tools, "share of "+label(i), share{i}, func(ctx context.Context) error {
 		return s.database().Own(ctx, part, func(owned context.Context) error {
-			s.log.Info("serving", "interface", i.Name())
+			s.log.Info("serving", "interface", label(i))
 			s.served.Store(i, true)
 			s.readUsage() // another one counted what its users used
 			listen()
 			if err := s.Turns.Gain(owned); err != nil && owned.Err() == nil {
-				s.log.Warn("questions of another process do not expire", "interface", i.Name(), "err", err)
+				s.log.Warn("questions of another process do not expire", "interface", label(i), "err", err)
 			}
 			<-owned.Done()
 			if ctx.Err() == nil { // another process is to serve it
@@ -103,7 +103,7 @@ func (s *sharing) start(i core.Interface, listen func()) {
 
 // leave ends the serving of an interface, with what runs in its places.
 func (s *sharing) leave(i core.Interface) {
-	s.log.Info("leaving to another process", "interface", i.Name())
+	s.log.Info("leaving to another process", "interface", label(i))
 	s.workers.stop(i)
 	s.served.Delete(i)
 	s.Turns.Leave(leaveTime)

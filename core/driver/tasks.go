@@ -36,7 +36,14 @@ func (t *Tasks) Go(f func()) bool {
 	return true
 }
 
-// Close waits for all tasks. No others begin.
+// Open lets tasks begin again after Close.
+func (t *Tasks) Open() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = false
+}
+
+// Close waits for all tasks. No others begin before Open.
 func (t *Tasks) Close() {
 	t.mu.Lock()
 	t.closed = true

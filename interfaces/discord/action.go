@@ -217,8 +217,8 @@ func (d *Driver) checkEdit(ctx context.Context, call core.Call) error {
 }
 
 // edited writes a text for a message that exists, and may have embeds.
-func (d *Driver) edited(text string) (string, error) {
-	texts := markup.Writer{Quiet: !d.set.Previews}.Messages(text)
+func (a *account) edited(text string) (string, error) {
+	texts := markup.Writer{Quiet: !a.set.Previews}.Messages(text)
 	if len(texts) != 1 {
 		return "", core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", len(texts))
 	}
@@ -337,7 +337,7 @@ func (d *Driver) thread(ctx context.Context, call core.Call) (core.Result, error
 
 func forum(p place) bool { return p.Kind == 15 || p.Kind == 16 }
 
-func (d *Driver) threadRequest(channel string, p place, name, text, message string) (rest.Request, error) {
+func (a *account) threadRequest(channel string, p place, name, text, message string) (rest.Request, error) {
 	q := rest.Request{Method: "POST", IDs: []string{channel}, Once: true}
 	body := map[string]any{"name": line(name, 100), "auto_archive_duration": 1440}
 	switch texts := markup.Messages(text); {
@@ -346,7 +346,7 @@ func (d *Driver) threadRequest(channel string, p place, name, text, message stri
 	case forum(p):
 		q.Route = "/channels/{}/threads"
 		body["message"] = map[string]any{
-			"content": texts[0], "allowed_mentions": nobody(), "flags": d.set.plain(nil),
+			"content": texts[0], "allowed_mentions": nobody(), "flags": a.set.plain(nil),
 		}
 	case message != "":
 		q.Route, q.IDs = "/channels/{}/messages/{}/threads", []string{channel, message}

@@ -19,7 +19,7 @@ type Config struct {
 	APIURL         string        `toml:"api_url" doc:"The address of the REST API, which also returns the gateway's address." default:"https://discord.com"`
 	CDNURL         string        `toml:"cdn_url" doc:"The address of attached files; none are fetched from anywhere else." default:"https://cdn.discordapp.com"`
 	Pace           string        `toml:"pace" doc:"platform: stay below the published limits; off: only obey the server's responses." default:"platform" oneof:"platform|off"`
-	Shards         string        `toml:"shards" doc:"The number of gateway connections, or auto for what Discord recommends." default:"auto"`
+	Shards         string        `toml:"shards" doc:"The number of gateway connections, or auto for what Discord recommends. Several workers share an account only if this is a number." default:"auto"`
 	MessageContent bool          `toml:"message_content" doc:"Request the message content intent, which must be enabled in the developer portal." default:"true"`
 	Previews       bool          `toml:"previews" default:"false" doc:"Show previews of links in the bot's messages. The platform fetches such links at once, even those that a user made the bot write."`
 	LongAnswers    string        `toml:"long_answers" doc:"What happens to an answer that needs more than long_parts messages. split: all are sent; file: it is attached as a file." default:"split" oneof:"split|file"`

@@ -55,12 +55,25 @@ func newCursors(s driver.State) *cursors { return &cursors{state: s, all: make(m
 // load reads what is stored, unless channels are known.
 func (c *cursors) load(ctx context.Context) error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.all) > 0 || c.dirty {
+	known := len(c.all) > 0 || c.dirty
+	c.mu.Unlock()
+	if known {
 		return nil
 	}
-	err := driver.Load(ctx, c.state, cursorKey, &c.all)
-	maps.DeleteFunc(c.all, func(_ string, cur *cursor) bool { return cur == nil })
+	return c.reload(ctx)
+}
+
+// reload reads what is stored, perhaps by another process since.
+func (c *cursors) reload(ctx context.Context) error {
+	var all map[string]*cursor
+	err := driver.Load(ctx, c.state, cursorKey, &all)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for channel, cur := range all {
+		if cur != nil {
+			c.all[channel] = cur
+		}
+	}
 	return err
 }
 

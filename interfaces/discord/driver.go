@@ -31,12 +31,15 @@ type Options struct {
 	Commands []command.Spec    // what is offered as chat commands
 	Admin    func(text string) // informs the admins; nil: only the log is informed
 	Admins   []core.Path       // users who may press any button
+
+	shard  int             // from 1: this shard alone is connected; 0: all are
+	starts *gateway.Starts // of all shards of the account; nil: of this Driver alone
 	// Dial connects to the platform; nil: over the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Driver is one bot account on Discord. Safe for concurrent use; Listen is called
-// once. Its actions work before Listen began and after it ended.
+// Driver is one bot account on Discord, or a shard of one. Safe for concurrent use; Listen may be
+// called again when it has ended. Its actions work before Listen began and after it ended.
 type Driver struct {
 	*account
 	sender    *sender
@@ -94,8 +97,8 @@ func newDriver(o Options, t timings) (*Driver, error) {
 	}
 	d.feed = newFeed(a, d.responder)
 	d.gateway = gateway.New(gateway.Options{
-		Token: set.Token, REST: a.rest, Shards: set.shards, Content: set.MessageContent, Handler: d.feed, Dial: o.Dial,
-		Timings: t.gateway, Log: a.log, Notify: a.notices.notify,
+		Token: set.Token, REST: a.rest, Shards: set.shards, Only: o.shard, Content: set.MessageContent, Handler: d.feed,
+		Dial: o.Dial, Timings: t.gateway, Log: a.log, Notify: a.notices.notify, Starts: o.starts,
 	})
 	return d, nil
 }
@@ -146,7 +149,8 @@ func (d *Driver) NameOf(at core.Path) string {
 // Listen connects and takes events in until ctx ends, which is not an error, or Discord
 // refuses the bot.
 func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
-	if err := errors.Join(d.cursors.load(ctx), d.feed.alive.load(ctx, d.state)); err != nil {
+	d.tasks.Open()
+	if err := errors.Join(d.cursors.reload(ctx), d.feed.alive.load(ctx, d.state)); err != nil {
 		return fmt.Errorf("%s: state: %w", d.name, err)
 	}
 	d.inbox.Store(&in)
@@ -190,7 +194,7 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	if err != nil {
 		return err
 	}
-	d.feed.begin(at.Shards)
+	d.feed.begin(at.Shards, d.gateway.IDs(at.Shards))
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return newIntake(d, in).run(ctx) })
 	group.Go(func() error {

@@ -42,7 +42,8 @@ type feed struct {
 	room      *semaphore.Weighted
 	alive     alive
 	health    driver.Health // of shards, and of the intake
-	shards    int           // 0: Listen does not know yet
+	shards    int           // of the account; 0: Listen does not know yet
+	connected int           // how many of them are connected here
 }
 
 func newFeed(a *account, r *responder) *feed {
@@ -52,10 +53,10 @@ func newFeed(a *account, r *responder) *feed {
 	}
 }
 
-// begin is called when the number of shards is known.
-func (f *feed) begin(shards int) {
-	f.shards = shards
-	for shard := range shards {
+// begin is called when it is known how many shards the account has, and which of them are connected.
+func (f *feed) begin(shards int, connected []int) {
+	f.shards, f.connected = shards, len(connected)
+	for _, shard := range connected {
 		f.fails(shard, time.Time{})
 	}
 }
@@ -120,7 +121,7 @@ func (f *feed) ContentRefused() {
 // note stores what was taken in, and until when everything was. It is called by the
 // intake, or when that has ended: everything before is on disk.
 func (f *feed) note(ctx context.Context, now bool) {
-	at := f.alive.all(f.shards)
+	at := f.alive.all(f.connected)
 	f.noteCursors(ctx)
 	if len(f.waiting) > 0 || at.IsZero() {
 		return
@@ -174,7 +175,7 @@ func (a *alive) wait(behind bool) {
 	a.behind = behind
 }
 
-// all is until when all shards have received everything, if that is on disk; zero if
+// all is until when so many shards have received everything, if that is on disk; zero if
 // that is unknown.
 func (a *alive) all(count int) time.Time {
 	a.mu.Lock()
@@ -195,6 +196,7 @@ func (a *alive) load(ctx context.Context, s driver.State) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.noted = at
+	clear(a.shards) // another process may have received since
 	return err
 }
 

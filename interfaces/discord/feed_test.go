@@ -61,7 +61,7 @@ func TestReadyWithItsEvent(t *testing.T) {
 	s := newServer(t)
 	for kind, want := range map[string]bool{"READY": true, "RESUMED": true, "GUILD_CREATE": false, "MESSAGE_CREATE": false} {
 		d := s.bot(t)
-		d.feed.begin(1)
+		d.feed.begin(1, []int{0})
 		d.feed.Event(t.Context(), gateway.Event{Type: kind, Data: json.RawMessage(`{}`)})
 		if ready := d.Ready() == nil; ready != want {
 			t.Errorf("with %s the shard is ready: %v", kind, ready)

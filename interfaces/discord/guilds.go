@@ -106,7 +106,14 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 		named[g.ID] = true
 	}
 	t.listed[f.shard] = named
-	t.d.responder.syncOnce(ctx, &t.jobs)
+	if f.shard == 0 {
+		t.d.responder.syncOnce(ctx, &t.jobs)
+	}
+	if f.since.IsZero() && t.d.feed.connected == 1 { // the very first session: what follows can be fetched later
+		if err := t.d.feed.alive.note(ctx, t.d.state, t.d.clock(), true); err != nil {
+			t.d.log.Error("when the gateway was first heard is not stored", "err", err)
+		}
+	}
 	t.since[f.shard], t.unseen = f.since, maxUnseen
 	t.refill()
 	for _, h := range t.holds {
@@ -131,15 +138,9 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 	}
 }
 
-// shardServes reports whether a shard serves a guild; the first one serves direct
-// messages.
+// shardServes reports whether a shard serves a guild; the first one serves direct messages.
 func (t *intake) shardServes(guild string, shard int) bool {
-	count := uint64(t.d.feed.shards)
-	n, err := strconv.ParseUint(guild, 10, 64)
-	if err != nil {
-		return shard == 0 || count == 1
-	}
-	return int((n>>22)%count) == shard
+	return shardOf(guild, t.d.feed.shards) == shard
 }
 
 // guild notes a guild. One that READY did not name is new.

@@ -264,7 +264,8 @@ func (p *program) checkOnline(ctx context.Context, b *daemon.Bot, out *findings)
 	}
 	groups := []group{{"machine", func() []core.Finding { return machine(cfg, p.Getenv) }}}
 	for _, i := range b.InForce().Interfaces {
-		if prober, ok := i.(core.Prober); ok {
+		known := slices.ContainsFunc(groups, func(g group) bool { return g.name == i.Name() }) // as another part
+		if prober, ok := i.(core.Prober); ok && !known {
 			groups = append(groups, group{i.Name(), func() []core.Finding { return prober.Probe(ctx) }})
 		}
 	}

@@ -81,41 +81,57 @@ type Timings struct {
 	Longest  time.Duration // the longest one
 }
 
-// Options are what a Gateway is made of. All are required.
+// Options are what a Gateway is made of. All but Only and Starts are required.
 type Options struct {
 	Token   core.Secret
 	REST    *rest.Client
 	Shards  int  // 0: as many as Discord recommends
+	Only    int  // from 1 to Shards: this shard alone is connected; 0: all are
 	Content bool // ask for the content of messages
 	Handler Handler
 	Dial    rest.Dial
 	Timings Timings
 	Log     *slog.Logger
 	Notify  func(text string) // informs the admins
+	Starts  *Starts           // of all Gateways of the account; nil: of this one alone
 }
 
 // Gateway connects one bot. Safe for concurrent use.
 type Gateway struct {
 	Options
-	starts         *starts
 	contentRefused atomic.Bool
 }
 
 // New makes a Gateway; it connects to nothing yet.
 func New(o Options) *Gateway {
-	return &Gateway{Options: o, starts: &starts{every: o.Timings.Identify, buckets: make(map[int]chan time.Time)}}
+	if o.Starts == nil {
+		o.Starts = NewStarts(o.Timings.Identify)
+	}
+	return &Gateway{Options: o}
 }
 
 // Run keeps all shards connected until ctx ends, which is not an error, or Discord
 // refuses the bot.
 func (g *Gateway) Run(ctx context.Context, at Location) error {
 	shards, ctx := errgroup.WithContext(ctx)
-	for id := range at.Shards {
+	for _, id := range g.IDs(at.Shards) {
 		// If not all of them may begin now, each asks when it is its turn.
 		s := &shard{g: g, id: id, count: at.Shards, at: at, located: at.Remaining >= 0 && at.Remaining < at.Shards}
 		shards.Go(func() error { return s.run(ctx) })
 	}
 	return shards.Wait()
+}
+
+// IDs are the numbers of the shards that are connected, of so many; the first one is 0.
+func (g *Gateway) IDs(shards int) []int {
+	if g.Only > 0 {
+		return []int{g.Only - 1}
+	}
+	ids := make([]int, shards)
+	for i := range ids {
+		ids[i] = i
+	}
+	return ids
 }
 
 // intents are what the next session asks for.
@@ -221,16 +237,22 @@ func (g *Gateway) ask(ctx context.Context) (Location, error) {
 	return at, nil
 }
 
-// starts spaces identifies: each bucket of shards has one in each period.
-type starts struct {
+// Starts spaces the identifies of an account: each bucket of shards has one in each period. Safe for
+// concurrent use.
+type Starts struct {
 	every   time.Duration
 	mu      sync.Mutex
 	buckets map[int]chan time.Time // hold one value: when the next identify is allowed
 }
 
+// NewStarts makes Starts with that period.
+func NewStarts(every time.Duration) *Starts {
+	return &Starts{every: every, buckets: make(map[int]chan time.Time)}
+}
+
 // wait waits for the shard's turn to identify. done must be called when it has done so,
 // or will not; calling it again has no effect.
-func (s *starts) wait(ctx context.Context, shard, concurrency int) (done func(), err error) {
+func (s *Starts) wait(ctx context.Context, shard, concurrency int) (done func(), err error) {
 	s.mu.Lock()
 	b := s.buckets[shard%concurrency]
 	if b == nil {

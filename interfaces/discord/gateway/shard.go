@@ -131,7 +131,7 @@ func (s *shard) fatal(why error) error {
 func (s *shard) connect(ctx context.Context) error {
 	identified := func() {}
 	if s.session == nil {
-		done, err := s.g.starts.wait(ctx, s.id, s.at.concurrency)
+		done, err := s.g.Starts.wait(ctx, s.id, s.at.concurrency)
 		if err != nil {
 			return err
 		}

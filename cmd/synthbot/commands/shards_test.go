@@ -1,0 +1,138 @@
+package commands
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"synthbot/core/coretest"
+	"synthbot/interfaces/discord/discordtest"
+)
+
+const (
+	swarmShards = 16
+	swarmGuilds = 32
+)
+
+// shardSwarm is several workers with one database, who divide the shards of an account on Discord.
+type shardSwarm struct {
+	*testing.T
+	platform *discordtest.Server
+	channels []string // of guilds on all shards, and of direct messages
+	workers  []*swarmWorker
+	said     []string // the channel of each message
+}
+
+func newShardSwarm(t *testing.T, workers int) *shardSwarm {
+	t.Helper()
+	s := &shardSwarm{T: t, platform: discordtest.New(t), channels: []string{discordtest.HallID, discordtest.DirectID}}
+	s.platform.Gateway(func(g *discordtest.Settings) { g.Shards, g.Concurrency = swarmShards, swarmShards })
+	for n := range swarmGuilds {
+		guild := fmt.Sprint(uint64(700_000_000_000_000_000) + uint64(n)<<22)
+		s.platform.AddGuild(guild, nil)
+		s.channels = append(s.channels, s.platform.AddChannel(discordtest.Channel{Guild: guild, Name: "room"}))
+	}
+	t.Setenv("DATABASE_URL", coretest.StartPostgres(t).URL)
+	model := echo(t)
+	for n := range workers {
+		k := newKilling(t, model)
+		config := onDiscord(s.platform, model, fmt.Sprintf("shards = \"%d\"\n", swarmShards)) + onServerOf()
+		write(t, k.file, strings.Replace(config, `worker = "first"`, fmt.Sprintf("worker = \"w%d\"", n), 1))
+		s.workers = append(s.workers, &swarmWorker{killing: k})
+	}
+	return s
+}
+
+// say lets people say something in some places.
+func (s *shardSwarm) say(n int) {
+	for range n {
+		channel := s.channels[rand.IntN(len(s.channels))]
+		s.platform.Say(channel, discordtest.AnnID, fmt.Sprintf("<@%s> m%d", discordtest.BotID, len(s.said)))
+		s.said = append(s.said, channel)
+	}
+}
+
+// answers counts the answers that name each message where it was said.
+func (s *shardSwarm) answers() []int {
+	words := make(map[string]int)
+	for _, channel := range s.channels {
+		for _, text := range s.platform.Texts(channel) {
+			for _, word := range strings.Fields(text) {
+				words[channel+word]++
+			}
+		}
+	}
+	all := make([]int, len(s.said))
+	for n, channel := range s.said {
+		all[n] = words[fmt.Sprintf("%sm%d", channel, n)]
+	}
+	return all
+}
+
+func (s *shardSwarm) answered() {
+	s.Helper()
+	s.workers[0].patiently("messages are not answered", 50*time.Millisecond, func() (left int) {
+		for _, n := range s.answers() {
+			if n == 0 {
+				left++
+			}
+		}
+		return left
+	})
+}
+
+// serving is how many shards a worker has by its log.
+func (w *swarmWorker) serving() int {
+	log := logOf(w.T, w)
+	return strings.Count(log, `"serving"`) - strings.Count(log, "leaving to another")
+}
+
+// TestShards: workers divide the shards of a Discord account evenly. What is said while one is killed,
+// frozen or stopped is answered by the others, and nothing twice.
+func TestShards(t *testing.T) {
+	s := newShardSwarm(t, 2)
+	s.workers[0].start()
+	until(t, func() bool { return s.platform.Live() == swarmShards })
+	s.say(20)
+	s.answered()
+	s.workers[1].start()
+	until(t, func() bool { return s.workers[0].serving() == swarmShards/2 && s.workers[1].serving() == swarmShards/2 })
+	s.say(100)
+	s.answered()
+	s.say(40)
+	w := s.workers[0].process
+	if err := w.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Wait()
+	s.say(40)
+	s.answered()
+	s.workers[0].start()
+	until(t, func() bool { return s.workers[1].serving() == swarmShards/2 })
+	s.say(40)
+	if err := s.workers[1].process.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	s.say(40)
+	if err := s.workers[1].process.Wait(); err != nil {
+		t.Error(err)
+	}
+	s.answered()
+	for n, times := range s.answers() {
+		if times != 1 {
+			t.Errorf("m%d is answered %d times", n, times)
+		}
+	}
+	if status := s.workers[0].chat("/status"); !strings.Contains(status, "interface discord shard 16/16: running") {
+		t.Error(status)
+	}
+	if t.Failed() && os.Getenv("CI") == "" {
+		for _, w := range s.workers {
+			t.Log(logOf(t, w))
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package discord
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"synthbot/core"
+	"synthbot/core/driver"
+	"synthbot/interfaces/discord/gateway"
+)
+
+// NewShards makes a Driver for each shard of an account whose configuration says how many it has,
+// so that several processes can divide them: each shard is connected by one of them. Otherwise it
+// makes one Driver for the account.
+func NewShards(o Options) ([]*Driver, error) {
+	set, err := o.Config.check()
+	if err != nil || set.shards < 2 {
+		d, err := New(o)
+		return []*Driver{d}, err
+	}
+	all, stored := make([]*Driver, set.shards), o.State
+	o.starts = gateway.NewStarts(defaultTimings.gateway.Identify)
+	for i := range all {
+		o.shard = i + 1
+		o.State = &shardState{stored, fmt.Sprintf("shard %d/%d ", o.shard, set.shards)}
+		if all[i], err = New(o); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Part says which shard of the account this is; "" if it is all of it.
+func (d *Driver) Part() string {
+	if d.gateway.Only == 0 {
+		return ""
+	}
+	return fmt.Sprintf("shard %d/%d", d.gateway.Only, d.set.shards)
+}
+
+// Serves reports whether events of a place come to this shard of the account.
+func (d *Driver) Serves(place core.Path) bool {
+	e := place.Elements()
+	if len(e) == 0 || e[0] != d.name {
+		return false
+	}
+	guild := ""
+	if len(e) > 1 {
+		guild = e[1]
+	}
+	return d.gateway.Only == 0 || shardOf(guild, d.set.shards) == d.gateway.Only-1
+}
+
+// shardOf is the shard to which the events of a guild come, the first being 0. All that belongs to
+// no guild comes to that.
+func shardOf(guild string, shards int) int {
+	n, err := strconv.ParseUint(guild, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return int((n >> 22) % uint64(shards))
+}
+
+// shardState is what one shard keeps. It begins with what the account kept before it was divided.
+type shardState struct {
+	driver.State
+	prefix string
+}
+
+// Get implements driver.State.
+func (s *shardState) Get(ctx context.Context, key string) ([]byte, error) {
+	value, err := s.State.Get(ctx, s.prefix+key)
+	if err == nil && value == nil {
+		value, err = s.State.Get(ctx, key)
+	}
+	return value, err
+}
+
+// Put implements driver.State.
+func (s *shardState) Put(ctx context.Context, key string, value []byte) error {
+	return s.State.Put(ctx, s.prefix+key, value)
+}
+
+// Lock implements sync.Locker if the State does.
+func (s *shardState) Lock() {
+	if l, ok := s.State.(sync.Locker); ok {
+		l.Lock()
+	}
+}
+
+// Unlock implements sync.Locker if the State does.
+func (s *shardState) Unlock() {
+	if l, ok := s.State.(sync.Locker); ok {
+		l.Unlock()
+	}
+}
