@@ -83,13 +83,15 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
-// until polls for what is to come.
+// until polls for what is to come, mostly asleep: on a slow machine, what it waits for needs the processor.
 func until(t testing.TB, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(coretest.Patience); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(coretest.Patience); time.Now().Before(end); {
+		began := time.Now()
 		if ok() {
 			return
 		}
+		time.Sleep(max(2*time.Millisecond, 4*time.Since(began)))
 	}
 	t.Fatal("it never happened")
 }

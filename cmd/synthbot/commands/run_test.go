@@ -113,21 +113,18 @@ func freeAddress(t testing.TB) string {
 // fetch gets a page of the daemon; it may take a moment to listen.
 func fetch(t *testing.T, url string) string {
 	t.Helper()
-	for range 100 {
-		r, err := http.Get(url)
-		if err != nil {
-			time.Sleep(10 * time.Millisecond)
-			continue
-		}
-		defer r.Body.Close()
-		body, err := io.ReadAll(r.Body)
-		if err != nil || r.StatusCode != http.StatusOK {
-			t.Fatalf("%s: %d, %v", url, r.StatusCode, err)
-		}
-		return string(body)
+	var r *http.Response
+	until(t, func() bool {
+		var err error
+		r, err = http.Get(url)
+		return err == nil
+	})
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil || r.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d, %v", url, r.StatusCode, err)
 	}
-	t.Fatalf("%s is not served", url)
-	return ""
+	return string(body)
 }
 
 func TestMetricsOfTheDaemon(t *testing.T) {
