@@ -129,8 +129,13 @@ func (p *parser) component() bool {
 
 // saidAgain reads "every monday and thursday", "every 2 weeks", "every workday".
 func (p *parser) saidAgain() bool {
-	if p.said.rule != nil || !p.accept(every) {
+	p.skip(on)
+	if !p.accept(every) {
 		return false
+	}
+	if p.said.rule != nil { // mondays, every week
+		u, _ := p.take(unit)
+		return p.said.rule.weekdays != nil && u == aWeek
 	}
 	p.skip(the)
 	if p.accept(workday) {
@@ -145,8 +150,15 @@ func (p *parser) saidAgain() bool {
 			r.weekdays = p.weekdays()
 		}
 	}
+	d, ordinal := p.whole(nth, 1, 31) // every 15th
 	switch u, ok := p.value(unit); {
-	case r.weekdays != nil:
+	case r.weekdays != nil && !ordinal:
+	case ordinal && ok:
+		p.at++
+		r.unit, r.n = int(u), d // every 2nd day
+	case ordinal && p.said.day == nil && !p.is(weekday) && !p.is(month):
+		r.unit = aMonth
+		p.said.day = &dayWord{kind: nth, value: d}
 	case p.is(part):
 		r.unit = aDay // every morning
 	case ok:

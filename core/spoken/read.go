@@ -8,8 +8,8 @@
 //
 // A file of words has lines "meaning …: phrase, phrase". Meanings are in, later, at, on, the,
 // next, every, and, half, quarter, past, to, half-to, clock, am, pm, workday, glue, and with
-// values number, unit, day (from today), part (of a day), hour, weekday (Sunday is 0), month
-// and next (1: not today). Two meanings mean two words.
+// values number, unit, day (from today), part (of a day), hour, weekday (Sunday is 0), month,
+// nth (of a month) and next (1: not today). Two meanings mean two words.
 package spoken
 
 import (
@@ -217,6 +217,9 @@ func (l *lexicon) tail(words []word, head found) found {
 		p := parser{tokens: tokens, at: i, said: nothing()}
 		p.parse()
 		if p.at == len(tokens) && !p.said.empty() {
+			if slices.ContainsFunc(tokens[max(0, i-2):i], token.isEvery) {
+				break // "every last friday" is not this friday
+			}
 			tail.back, tail.said = from+tokens[i].from, p.said
 			break
 		}

@@ -2,6 +2,7 @@ package spoken
 
 import (
 	"embed"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -67,6 +68,10 @@ func joins(text string, i int, r rune) bool {
 type token struct {
 	from, to int // the words
 	senses   []sense
+}
+
+func (t token) isEvery() bool {
+	return slices.ContainsFunc(t.senses, func(s sense) bool { return s.kind == every })
 }
 
 // tokens reads the words of one language. Those without a meaning are tokens of their own.

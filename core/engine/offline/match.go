@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core/engine/offline/clauses"
+	"synthbot/core/engine/offline/slips"
 	"synthbot/core/txt"
 )
 
@@ -206,20 +207,6 @@ func keywords(text string, books []*phrasebook) []word {
 	return kept
 }
 
-// sameWord reports whether two folded words are forms of one: equal but for a short ending.
-func sameWord(a, b string) bool {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	switch {
-	case a == b:
-		return true
-	case len(a) < 4 || len(b)-len(a) > 2:
-		return false
-	}
-	return strings.HasPrefix(b, a) || len(a) > 4 && len(a) == len(b) && a[:len(a)-1] == b[:len(b)-1]
-}
-
 // mentioned returns the item that the text speaks of; "" where there is none.
 func mentioned(text string, items []string, books []*phrasebook) string {
 	for _, item := range items {
@@ -239,7 +226,7 @@ func mentioned(text string, items []string, books []*phrasebook) string {
 func matching(text string, keys []word) (hits int) {
 	words := split(text)
 	for _, k := range keys {
-		if slices.ContainsFunc(words, func(w word) bool { return sameWord(w.fold, k.fold) }) {
+		if slices.ContainsFunc(words, func(w word) bool { return slips.SameWord(w.fold, k.fold) }) {
 			hits++
 		}
 	}

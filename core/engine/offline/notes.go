@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"synthbot/core/engine/offline/clauses"
+	"synthbot/core/engine/offline/outputs"
 	"synthbot/core/txt"
 )
 
@@ -22,7 +23,7 @@ const (
 
 // remember answers "remember that …". The note is announced: whether it is taken is known when the action has run.
 func (s noting) remember(text string) plan {
-	text = clauses.Main(clipForeign(text), s.book.lists["clauseend"], s.book.lists["determiners"])
+	text = s.mainClause(clipForeign(text))
 	if !s.has(actionSave) || text == "" {
 		return s.speak("", s.say("remembernone"))
 	}
@@ -32,6 +33,11 @@ func (s noting) remember(text string) plan {
 		values["about"] = []string{"me"}
 	}
 	return s.speak("action", s.with("remembered", "text", text), newStep(actionSave, values))
+}
+
+// mainClause puts the verb of a subordinate clause where sentences have it.
+func (s *speaker) mainClause(text string) string {
+	return clauses.Main(text, s.book.lists["clauseend"], s.book.lists["determiners"])
 }
 
 // self reports whether users speak of themselves: with all of a text, or in some of it.
@@ -82,7 +88,7 @@ func (s noting) known(subject string, least int) string {
 	least = max(1, cmp.Or(least, len(keys)))
 	var found []string
 	for _, raw := range s.memories {
-		for _, text := range texts(raw, 4) {
+		for _, text := range outputs.Texts(raw, 4) {
 			text = hintEnd().ReplaceAllString(text, "")
 			if matching(text, keys) >= least && !slices.Contains(found, text) {
 				found = append(found, text)
@@ -106,7 +112,7 @@ func readNotes(raw json.RawMessage) []note {
 		return found.Memories
 	}
 	var notes []note
-	for _, text := range texts(raw, 6) {
+	for _, text := range outputs.Texts(raw, 6) {
 		notes = append(notes, note{Text: text})
 	}
 	return notes
@@ -284,41 +290,4 @@ func joinFound(found []string) string {
 		}
 	}
 	return strings.Join(parts, "; ")
-}
-
-// texts collects what reads like words from a JSON value of any shape.
-func texts(raw json.RawMessage, depth int) []string {
-	var value any
-	if json.Unmarshal(raw, &value) != nil {
-		return nil
-	}
-	return walk(value, depth)
-}
-
-// textKeys are the keys under which objects hold their words, or what holds them.
-const textKeys = "text content memory fact summary note value title message" +
-	" output outputs result results memories items found data actions"
-
-func walk(value any, depth int) (all []string) {
-	if depth == 0 {
-		return nil
-	}
-	switch v := value.(type) {
-	case string:
-		if strings.TrimSpace(v) != "" {
-			return []string{v}
-		}
-	case []any:
-		for _, item := range v {
-			all = append(all, walk(item, depth-1)...)
-		}
-	case map[string]any:
-		for key := range strings.FieldsSeq(textKeys) {
-			all = walk(v[key], depth-1)
-			if len(all) > 0 {
-				return all
-			}
-		}
-	}
-	return all
 }

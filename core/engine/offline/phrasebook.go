@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"synthbot/core/txt"
+	"synthbot/core/engine/offline/slips"
 )
 
 // archive has the files of the folder words, packed.
@@ -101,6 +101,20 @@ func (b *phrasebook) is(list, word string) bool {
 	return ok
 }
 
+// phrase is how many words at the front of a text are an entry of a list.
+func (b *phrasebook) phrase(list string, words []word) int {
+	for n := min(len(words), 4); n > 0; n-- {
+		folds := make([]string, n)
+		for i, w := range words[:n] {
+			folds[i] = w.fold
+		}
+		if b.is(list, strings.Join(folds, " ")) {
+			return n
+		}
+	}
+	return 0
+}
+
 // split is the words of a text as this language writes them: short forms are written out ("what's" is
 // "what is"), however they were typed.
 func (b *phrasebook) split(text string) []word {
@@ -134,46 +148,11 @@ func appendLong(words []word, long string, start, end int) []word {
 	return words
 }
 
-// corrected replaces words that the book does not know by the one that it knows and that was probably
-// meant.
+// corrected replaces words that the book does not know by those that were probably meant.
 func (b *phrasebook) corrected(words []word) []word {
 	words = slices.Clone(words)
 	for i, w := range words {
-		if b.known[w.fold] {
-			continue
-		}
-		plain := umlauts().Replace(w.fold)
-		if b.known[plain] {
-			words[i].fold = plain
-			continue
-		}
-		n := len(w.fold)
-		if n < 4 || w.fold[0] <= '9' {
-			continue
-		}
-		var meant []string
-		for known := range b.known {
-			d := len(known) - n
-			if d*d > 1 || len(known) < 5 && d != 0 || n == 4 && !sameLetters(w.fold, known) {
-				continue
-			}
-			if txt.Distance(w.fold, known) == 1 {
-				meant = append(meant, known)
-			}
-		}
-		if len(meant) > 0 {
-			words[i].fold = slices.Min(meant)
-		}
+		words[i].fold = slips.Correct(w.fold, b.known)
 	}
 	return words
 }
-
-func sameLetters(a, b string) bool {
-	x, y := []byte(a), []byte(b)
-	slices.Sort(x)
-	slices.Sort(y)
-	return slices.Equal(x, y)
-}
-
-// umlauts are how they are typed without their key.
-func umlauts() *strings.Replacer { return strings.NewReplacer("ae", "a", "oe", "o", "ue", "u") }

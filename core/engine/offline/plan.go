@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/engine/offline/outputs"
 )
 
 // plan is the reply contract's object, as far as this engine uses it.
@@ -120,7 +121,7 @@ func (s *speaker) delivered(m understood) plan {
 		case actionCancel:
 			return s.speak("", reminding{s}.cancelled(d.Outputs))
 		}
-		found = append(found, texts(o.Output, 6)...)
+		found = append(found, outputs.Texts(o.Output, 6)...)
 	}
 	switch {
 	case len(d.Said) > 0:

@@ -117,22 +117,41 @@ func (s reminding) withoutWrongTimes(text string) (rest string, bad bool) {
 	return strings.Join(strings.Fields(text), " "), bad
 }
 
-// withoutJoiners takes words like "to" and "that" from the front, and from the end words that led to a time.
+// withoutJoiners takes words like "to", "later" and "that I have to" from the front, and from the end words
+// that led to a time.
 func (s reminding) withoutJoiners(text string) string {
-	words := split(text)
-	for len(words) > 0 && s.book.is("joiners", words[0].fold) {
-		words = words[1:]
+	words := s.book.split(text)
+	for n := 1; n > 0; words = words[n:] {
+		n = max(s.book.phrase("vague", words), s.book.phrase("joiners", words))
+		if n > 0 && s.book.is("subject", words[0].fold) {
+			words = s.withoutDuty(words)
+			break
+		}
 	}
-	isLeftOver := func(w word) bool {
-		return s.book.is("at", w.fold) || s.book.is("and", w.fold) || s.book.is("polite", w.fold)
-	}
-	for len(words) > 0 && isLeftOver(words[len(words)-1]) {
+	for _, w := range slices.Backward(words) {
+		isIn := func(list string) bool { return s.book.is(list, w.fold) }
+		if !slices.ContainsFunc([]string{"at", "and", "polite", "vague"}, isIn) {
+			break
+		}
 		words = words[:len(words)-1]
 	}
 	if len(words) == 0 {
 		return ""
 	}
-	return text[words[0].start:words[len(words)-1].end]
+	return s.mainClause(text[words[0].start:words[len(words)-1].end])
+}
+
+// withoutDuty takes "I have to" from the front of a clause, or "ich" and "muss" from around it. Other clauses keep
+// their subject.
+func (s reminding) withoutDuty(words []word) []word {
+	n, last := s.book.phrase("duty", words[1:]), len(words)-1
+	switch {
+	case n > 0:
+		return words[1+n:]
+	case last > 1 && s.book.is("dutyend", words[last].fold):
+		return words[1:last]
+	}
+	return words
 }
 
 // answerToQuestion takes the message as what was asked for a reminder: its time, or what it is of.
@@ -145,24 +164,57 @@ func (s reminding) answerToQuestion(m understood) (p plan, ok bool) {
 	if question == "" || !s.has(actionRemind) || (m.topic == "remind" || m.topic == "wake") && m.whole {
 		return plan{}, false
 	}
-	answer := s.clock(strings.Trim(s.message(), " .!?"))
-	_, _, open := s.readReminder("x " + answer)
-	isTime := open != "remindwhen"
+	answer := s.clock(s.withoutProposal(strings.Trim(s.message(), " .!?¿¡")))
+	isTime := s.isTime(answer, question)
 	switch {
 	case late && (m.topic != "" || !isTime || question == "remindwhat"):
 		return plan{}, false
-	case m.topic == "no":
+	case m.topic == "no", m.topic == "forget" && m.rest() == "":
 		return s.speak("", s.say("remindnever")), true
+	case !late && question != "remindwhat" && s.isVague(answer):
+		return s.speak("clarification", s.say("remindwhen")), true
 	case !isTime && m.whole && m.topic != "" && m.topic != "yes" && m.topic != "ok":
 		return plan{}, false // they talk of something else
 	}
 	switch {
 	case question == "remindwhat" || isTime:
 		return s.remind(request + " " + answer), true
-	case m.topic == "" && s.saidTopic(strings.Join(s.own(2)[min(1, len(s.own(2))):], ""), questions()) == "":
+	case m.topic != "" || s.mentions("asks", s.message()): // they talk of something else
+	case s.saidTopic(strings.Join(s.own(2)[min(1, len(s.own(2))):], ""), questions()) == "":
 		return s.speak("clarification", s.say("remindwhen")), true // once
 	}
 	return plan{}, false
+}
+
+// isTime reports whether an answer has a time, impossible or not. One that is wanted may have few other words.
+func (s reminding) isTime(answer, question string) bool {
+	_, _, open := s.readReminder("x " + answer)
+	_, rest, _ := s.findTime(answer)
+	return open != "remindwhen" && (question == "remindwhat" || len(split(rest)) < 4 && !s.mentions("asks", answer))
+}
+
+// withoutProposal takes "how about" from the front of an answer.
+func (s reminding) withoutProposal(answer string) string {
+	for _, b := range s.books {
+		words := b.split(answer)
+		n := b.phrase("proposal", words)
+		if n > 0 && n < len(words) {
+			return answer[words[n].start:]
+		}
+	}
+	return answer
+}
+
+// isVague reports whether an answer is no more than "later", in any language.
+func (s reminding) isVague(answer string) bool {
+	return slices.ContainsFunc(s.books, func(b *phrasebook) bool {
+		words := b.split(answer)
+		for len(words) > 0 && b.is(filler, words[0].fold) {
+			words = words[1:]
+		}
+		n := b.phrase("vague", words)
+		return n > 0 && !slices.ContainsFunc(words[n:], func(w word) bool { return !b.is(filler, w.fold) })
+	})
 }
 
 // clock returns the time that an hour alone means; other texts stay as they are.

@@ -35,11 +35,12 @@ func isAbbreviation(text string) bool {
 }
 
 // Main puts the verb at the end of a clause behind its subject: "ich in Berlin wohne" is "ich wohne in Berlin".
-// Verbs and determiners are folded words of the language. A text of another order stays as it is.
+// Verbs and determiners are folded words of the language. A text of another order or of several clauses
+// stays as it is.
 func Main(text string, verbs, determiners map[string]string) string {
 	words := strings.Fields(text)
 	last := len(words) - 1
-	if last < 2 || !has(verbs, words[last]) {
+	if last < 2 || !has(verbs, words[last]) || strings.Contains(text, ",") {
 		return text
 	}
 	subject := 1 // its words

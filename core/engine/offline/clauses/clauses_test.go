@@ -17,6 +17,7 @@ func TestMainClause(t *testing.T) {
 		"meine Schwester heißt Anna":        "meine Schwester heißt Anna",
 		"ich das Buch gelesen habe":         "ich habe das Buch gelesen",
 		"der Schlüssel unter der Matte ist": "der Schlüssel ist unter der Matte",
+		"ich komme, wenn Anna da ist":       "ich komme, wenn Anna da ist",
 		"mein auto steht":                   "mein auto steht", "ich wohne": "ich wohne", "ist": "ist", "": "",
 	} {
 		if got := Main(text, verbs, determiners); got != want {

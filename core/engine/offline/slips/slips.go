@@ -1,0 +1,63 @@
+// Package slips compares words that are spelt in different ways, and corrects those that were typed wrongly. It knows
+// no language.
+package slips
+
+import (
+	"slices"
+	"strings"
+
+	"synthbot/core/txt"
+)
+
+// Correct returns the known word that a folded word probably means: itself if it is known, or if there is none.
+func Correct(fold string, known map[string]bool) string {
+	if known[fold] {
+		return fold
+	}
+	plain := umlauts().Replace(fold)
+	n := len(fold)
+	if known[plain] {
+		return plain
+	}
+	if n < 4 || fold[0] <= '9' {
+		return fold
+	}
+	var meant []string
+	for word := range known {
+		d := len(word) - n
+		if d*d > 1 || len(word) < 5 && d != 0 || n == 4 && !sameLetters(fold, word) {
+			continue
+		}
+		if txt.Distance(fold, word) == 1 {
+			meant = append(meant, word)
+		}
+	}
+	if len(meant) == 0 {
+		return fold
+	}
+	return slices.Min(meant)
+}
+
+func sameLetters(a, b string) bool {
+	x, y := []byte(a), []byte(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	return slices.Equal(x, y)
+}
+
+// umlauts are how they are typed without their key.
+func umlauts() *strings.Replacer { return strings.NewReplacer("ae", "a", "oe", "o", "ue", "u") }
+
+// SameWord reports whether two folded words are forms of one: equal but for a short ending.
+func SameWord(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	switch {
+	case a == b:
+		return true
+	case len(a) < 4 || len(b)-len(a) > 2:
+		return false
+	}
+	return strings.HasPrefix(b, a) || len(a) > 4 && len(a) == len(b) && a[:len(a)-1] == b[:len(b)-1]
+}
