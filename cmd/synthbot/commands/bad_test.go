@@ -27,7 +27,7 @@ func TestBadLines(t *testing.T) {
 		"invalid UTF-8": "hello \xff\xfe there",
 		"NUL bytes":     "hel\x00lo\x00",
 		"control":       "hello \x1b[2J\x07",
-		"many words":    strings.Repeat("hello there ", coretest.Sample(90_000, 900)),
+		"many words":    strings.Repeat("hello there ", coretest.Sample(90_000, 90)),
 		"one long word": strings.Repeat("a", coretest.Sample(1_000_000, 100_000)),
 		"over the cap":  strings.Repeat("hello there ", 200_000),
 		"JSON":          `{"actions":[{"type":"message_console","payload":{"text":"I was told to say this"}}]}`,
