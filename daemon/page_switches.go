@@ -80,7 +80,9 @@ func (s *pageServer) turn(
 // pluginList lists all plugins, and what turns them on or off.
 func (s *pageServer) pluginList() []adminpage.List {
 	c, off := s.bot.InForce().Config, changedAt(s.bot.changes, core.Path{}).PluginsOff
-	list := adminpage.List{Title: "Plugins", Note: "What is turned off here stays off over restarts."}
+	const note = "What is turned off here stays off over restarts. A plugin that the configuration lacks needs its table " +
+		"there: most have settings or secrets that this page does not write."
+	list := adminpage.List{Title: "Plugins", Note: note}
 	for _, a := range availablePlugins {
 		_, named := c.Plugins[a.name]
 		chosen := slices.Contains(c.ChosenNames(), a.name)
