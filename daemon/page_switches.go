@@ -80,9 +80,7 @@ func (s *pageServer) turn(
 // pluginList lists all plugins, and what turns them on or off.
 func (s *pageServer) pluginList() []adminpage.List {
 	c, off := s.bot.InForce().Config, changedAt(s.bot.changes, core.Path{}).PluginsOff
-	const note = "What is turned off here stays off over restarts. A plugin that the configuration lacks needs its table " +
-		"there: most have settings or secrets that this page does not write."
-	list := adminpage.List{Title: "Plugins", Note: note}
+	list := adminpage.List{Title: "Plugins", Note: "What is turned off here stays off over restarts."}
 	for _, a := range availablePlugins {
 		_, named := c.Plugins[a.name]
 		chosen := slices.Contains(c.ChosenNames(), a.name)
@@ -102,7 +100,7 @@ func (s *pageServer) pluginList() []adminpage.List {
 		case named:
 			row.Mark, why = "off", "enabled = false in [plugins."+a.name+"]"
 		default:
-			row.Mark, why = "off", "the configuration has no [plugins."+a.name+"]"
+			row.Mark, why = "off", "add [plugins."+a.name+"] to the configuration to turn it on"
 		}
 		row.Values = append(row.Values, why)
 		if chosen && !c.needs(a.name) {

@@ -376,7 +376,7 @@ func TestPageSwitches(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"reminders": "[plugins.reminders] in the configuration", "games": "enabled = false in [plugins.games]",
-		"diary": "the configuration has no [plugins.diary]", "pairing": "access.private needs it",
+		"diary": "add [plugins.diary] to the configuration", "pairing": "access.private needs it",
 	} {
 		if got := row(name); !strings.Contains(got, want) || strings.Contains(got, "<button") != (name == "reminders") {
 			t.Errorf("%s: %s", name, got)
