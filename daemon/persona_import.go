@@ -15,8 +15,8 @@ import (
 	"synthbot/persona"
 )
 
-// importFolder is the folder of the persona files that admins imported on the page, below that of the database.
-const importFolder = "personas"
+// ImportFolder is the folder of the persona files that admins imported on the page, below that of the database.
+const ImportFolder = "personas"
 
 // maxImported is how many persona files are imported at most.
 const maxImported = 100
@@ -27,7 +27,7 @@ func (e *Env) imports(c *Config) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return filepath.Abs(filepath.Join(dir, importFolder))
+	return filepath.Abs(filepath.Join(dir, ImportFolder))
 }
 
 // withImported returns the personas of the configuration, and those that were imported. What cannot be read is

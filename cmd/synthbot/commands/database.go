@@ -147,9 +147,28 @@ func backupCommand(p *program) *cobra.Command {
 				return db.Backup(file)
 			})
 		},
+		PostRun: func(_ *cobra.Command, args []string) {
+			if args[0] != "-" {
+				noteImported(p)
+			}
+		},
 	}
 	c.Flags().BoolVar(&replace, "replace", false, "replace FILE if it exists")
 	return p.fileFlag(c)
+}
+
+// noteImported names the folder of imported personas if there are any: a copy of the database lacks them.
+func noteImported(p *program) {
+	cfg, _ := p.load() // its faults are reported when they matter
+	dir, err := cfg.DataDir(p.Getenv)
+	if err != nil {
+		return
+	}
+	folder := filepath.Join(dir, daemon.ImportFolder)
+	files, err := os.ReadDir(folder)
+	if err == nil && len(files) > 0 {
+		fmt.Fprintf(p.Err, "imported personas are not part of the backup: copy %s as well\n", folder)
+	}
 }
 
 // fitForBackup refuses files that a copy must not replace: the database itself, which the
