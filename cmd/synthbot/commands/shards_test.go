@@ -104,11 +104,7 @@ func TestShards(t *testing.T) {
 	s.say(100)
 	s.answered()
 	s.say(40)
-	w := s.workers[0].process
-	if err := w.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = w.Wait()
+	s.workers[0].stop(os.Kill)
 	s.say(40)
 	s.answered()
 	s.workers[0].start()
@@ -118,9 +114,7 @@ func TestShards(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.say(40)
-	if err := s.workers[1].process.Wait(); err != nil {
-		t.Error(err)
-	}
+	<-s.workers[1].ended
 	s.answered()
 	for n, times := range s.answers() {
 		if times != 1 {

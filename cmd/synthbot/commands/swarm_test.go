@@ -43,6 +43,7 @@ type swarm struct {
 type swarmWorker struct {
 	*killing
 	process *exec.Cmd
+	ended   chan struct{} // closed when it has
 }
 
 func newSwarm(t *testing.T, model string, workers, accounts int) *swarm {
@@ -81,14 +82,24 @@ func (w *swarmWorker) start() {
 	if err := w.process.Start(); err != nil {
 		w.Fatal(err)
 	}
-	c := w.process
-	w.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() }) // it may have ended
+	c, ended := w.process, make(chan struct{})
+	w.ended = ended
+	go func() {
+		_ = c.Wait()
+		close(ended)
+	}()
+	w.Cleanup(func() { _ = c.Process.Kill(); <-ended }) // it may have ended
+}
+
+// stop ends a worker with a signal.
+func (w *swarmWorker) stop(s os.Signal) {
+	_ = w.process.Process.Signal(s)
+	<-w.ended
 }
 
 // kill ends a worker with SIGKILL and starts it again after a while.
 func (w *swarmWorker) kill() {
-	_ = w.process.Process.Kill()
-	_ = w.process.Wait()
+	w.stop(os.Kill)
 	time.Sleep(serverLease / 4)
 	w.start()
 }
@@ -105,13 +116,17 @@ func (w *swarmWorker) chat(command string) string {
 	return string(out)
 }
 
-// freeze stops a worker for longer than its lease. When it goes on, it ends by itself.
+// freeze stops a worker for longer than its lease. When it goes on, it ends by itself if another one
+// took something over from it.
 func (w *swarmWorker) freeze() {
 	_ = w.process.Process.Signal(syscall.SIGSTOP)
 	time.Sleep(serverLease * 3 / 2)
 	_ = w.process.Process.Signal(syscall.SIGCONT)
-	_ = w.process.Wait()
-	w.start()
+	select {
+	case <-w.ended:
+		w.start()
+	case <-time.After(serverLease):
+	}
 }
 
 // say lets people say the next messages, each to some account.
@@ -199,8 +214,10 @@ func TestSwarm(t *testing.T) {
 		}
 		s.say(each - each/2)
 		for _, w := range s.workers { // a crash of the database may have ended one
-			if w.process.ProcessState != nil {
+			select {
+			case <-w.ended:
 				w.start()
+			default:
 			}
 		}
 	}
@@ -244,8 +261,7 @@ func TestSwarmSpeed(t *testing.T) {
 		speed[workers] = float64(rounds*accounts*killChats) / time.Since(began).Seconds()
 		t.Logf("%d workers: %.1f messages a second, %.2f times that of one", workers, speed[workers], speed[workers]/speed[1])
 		for _, w := range s.workers {
-			_ = w.process.Process.Kill()
-			_ = w.process.Wait()
+			w.stop(os.Kill)
 		}
 	}
 }
@@ -333,11 +349,9 @@ func TestHandover(t *testing.T) {
 		until(t, func() bool { return strings.Contains(logOf(t, w), reloaded) })
 	}
 	began := time.Now()
-	if err := s.workers[0].process.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.workers[0].process.Wait(); err != nil {
-		t.Error(err)
+	s.workers[0].stop(syscall.SIGTERM)
+	if status := s.workers[0].process.ProcessState; !status.Success() {
+		t.Error(status)
 	}
 	stopped := time.Now()
 	s.say(10)
