@@ -305,3 +305,34 @@ func TestGuests(t *testing.T) {
 	}
 	want(t, "memories", recall(t, furnished(t, dir), tea), []string{"tea is green", "tea is hot"})
 }
+
+// BenchmarkEngines measures messages per second until they are durable, from so many places at once,
+// with a file and with a server on the same disk, by turns in one run. The bar is 0.7 times the file's.
+func BenchmarkEngines(b *testing.B) {
+	server := coretest.StartPostgres(b, "fsync=on").URL
+	for _, places := range []int{1, 10, 100} {
+		b.Run(fmt.Sprintf("places=%d", places), func(b *testing.B) {
+			const rounds = 20
+			var times [2][]float64
+			for b.Loop() {
+				for i, url := range []string{"", server} {
+					b.Setenv(onPostgres, url)
+					dir := b.TempDir()
+					db, err := Open(dir, engineOf(b, dir, Options{}))
+					if err != nil {
+						b.Fatal(err)
+					}
+					crowdOf(b, db, places, 2, 0)
+					times[i] = append(times[i], crowdOf(b, db, places, rounds, 2*places).Seconds())
+					if err := db.Close(); err != nil {
+						b.Error(err)
+					}
+				}
+			}
+			file, ours := median(times[0]), median(times[1])
+			b.ReportMetric(float64(places*rounds)/file, "file-msg/s")
+			b.ReportMetric(float64(places*rounds)/ours, "msg/s")
+			b.ReportMetric(file/ours, "of-file")
+		})
+	}
+}

@@ -20,7 +20,8 @@ import (
 type Postgres struct {
 	URL string // of its database
 
-	t        *testing.T
+	t        testing.TB
+	settings []string
 	programs string // their folder
 	dir      string
 	user     *syscall.SysProcAttr
@@ -30,7 +31,9 @@ type Postgres struct {
 // StartPostgres starts a server, which ends with the test. Without PostgreSQL on this machine, and
 // without $TEST_FULL, since starting one costs more than most tests, the test is skipped. A user
 // "guarded" needs a password; others need none.
-func StartPostgres(t *testing.T) *Postgres {
+//
+// It does not wait for the disk, unless the settings say "fsync=on".
+func StartPostgres(t testing.TB, settings ...string) *Postgres {
 	t.Helper()
 	if os.Getenv("TEST_FULL") == "" {
 		t.Skip("PostgreSQL is started only with TEST_FULL=1")
@@ -44,7 +47,7 @@ func StartPostgres(t *testing.T) *Postgres {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	s := &Postgres{t: t, programs: slices.Max(programs), dir: dir, user: serverUser(t, dir)}
+	s := &Postgres{t: t, programs: slices.Max(programs), dir: dir, user: serverUser(t, dir), settings: settings}
 	s.URL = fmt.Sprintf("postgres://bot@/postgres?host=%s&sslmode=disable", dir)
 	data := filepath.Join(dir, "data")
 	initdb := s.command("initdb", "-D", data, "-U", "bot", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
@@ -61,7 +64,7 @@ func StartPostgres(t *testing.T) *Postgres {
 }
 
 // serverUser returns the user who runs the server, and gives them the folder.
-func serverUser(t *testing.T, dir string) *syscall.SysProcAttr {
+func serverUser(t testing.TB, dir string) *syscall.SysProcAttr {
 	const nobody = 65534
 	if os.Geteuid() != 0 {
 		return nil
@@ -94,6 +97,9 @@ func (s *Postgres) Start() {
 	defer log.Close()
 	c := s.command("postgres", "-D", filepath.Join(s.dir, "data"), "-k", s.dir, "-c", "listen_addresses=", "-c", "fsync=off",
 		"-c", "shared_buffers=32MB", "-c", "max_connections=500")
+	for _, setting := range s.settings {
+		c.Args = append(c.Args, "-c", setting)
+	}
 	c.Stdout, c.Stderr = log, log
 	if err := c.Start(); err != nil {
 		s.t.Fatal(err)

@@ -8,10 +8,12 @@ import (
 	"synthbot/core"
 	"synthbot/core/coretest"
 	"synthbot/core/turn"
+	"synthbot/memory"
 )
 
-// BenchmarkTurn is a full turn with a model that answers at once: what we spend
-// ourselves. The bar is 1 ms without the disk.
+// BenchmarkTurn is a full turn with a model that answers at once: what we spend ourselves, without a
+// disk, with a file that is not synced, and with a file and a server that are. The bar is 1 ms without
+// the disk, and twice the time of the file with the server.
 func BenchmarkTurn(b *testing.B) {
 	for _, tc := range []struct {
 		name string
@@ -19,6 +21,11 @@ func BenchmarkTurn(b *testing.B) {
 	}{
 		{"memory", func() core.Store { return coretest.NewMemStore() }},
 		{"disk", func() core.Store { return open(b, b.TempDir()) }},
+		{"file", func() core.Store { return stored(b, memory.Options{}) }},
+		{"postgres", func() core.Store {
+			server := coretest.StartPostgres(b, "fsync=on")
+			return stored(b, memory.Options{Server: memory.ServerConfig{URL: core.NewSecret(server.URL), Lease: time.Minute}})
+		}},
 	} {
 		b.Run(tc.name, func(b *testing.B) {
 			s := tc.open()
@@ -34,4 +41,13 @@ func BenchmarkTurn(b *testing.B) {
 			}
 		})
 	}
+}
+
+func stored(b *testing.B, o memory.Options) core.Store {
+	b.Helper()
+	s, err := memory.Open(b.TempDir(), o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s
 }
