@@ -93,8 +93,8 @@ func (b *chatCommands) status(ctx context.Context, c command.Call) (string, erro
 		fmt.Fprintf(&s, "- plugin %s\n", l.Name())
 	}
 	fmt.Fprintf(&s, "- engines: %s\n", strings.Join(p.Engines.Names(), ", "))
-	for _, w := range b.workers.sharing.list(ctx) {
-		fmt.Fprintf(&s, "- %s\n", workerLine(w))
+	for _, line := range b.workers.sharing.workerLines(ctx) {
+		fmt.Fprintf(&s, "- %s\n", line)
 	}
 	for _, c := range b.alerts.failing() {
 		since := b.env.Clock().Sub(c.since)

@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -378,6 +380,23 @@ func WalkConfig(c *Config, f func(key, text string)) {
 			}
 		}
 	})
+}
+
+// digest is the same for configurations of which no setting differs but those of one machine.
+func (c *Config) digest() string {
+	ofMachine := []string{"bot.data_dir", "store.worker", "metrics.listen", "admin.listen", "log.level", "log.format"}
+	sum := sha256.New()
+	c.walk(func(path string, v reflect.Value) {
+		if slices.Contains(ofMachine, path) {
+			return
+		}
+		text := string(core.JSON(v.Interface()))
+		if secret, ok := v.Interface().(core.Secret); ok {
+			text = secret.Reveal()
+		}
+		fmt.Fprintf(sum, "%s=%s\n", path, text)
+	})
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // walk calls f with each setting of the configuration and of the interfaces and plugins that are on.

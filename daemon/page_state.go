@@ -58,9 +58,7 @@ func (s *pageServer) State(ctx context.Context) (adminpage.State, error) {
 			state.Asleep = append(state.Asleep, l.Path)
 		}
 	}
-	for _, w := range b.workers.sharing.list(ctx) {
-		state.Workers = append(state.Workers, workerLine(w))
-	}
+	state.Workers = b.workers.sharing.workerLines(ctx)
 	_, state.Errors = b.env.levels.Kept.After(0)
 	state.Used, state.Free = s.diskSpace(p.Config)
 	plugin := p.Pairing()

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -20,6 +21,7 @@ type sharing struct {
 	active atomic.Bool   // it has begun to serve
 	served sync.Map      // the interfaces that this process serves
 	echoes atomic.Uint64 // what this process said, and heard
+	noted  *Config       // whose digest is stored
 	reload atomic.Uint64 // 1 more than the version of the item that changes with each reload; 0: not read yet
 }
 
@@ -130,6 +132,7 @@ func (s *sharing) lookAround(ctx context.Context) error {
 			s.refresh("")
 		}
 		s.noticeReload(ctx)
+		s.noteConfig(ctx)
 		s.readUsage()
 		s.Turns.Sweep()
 		if err := db.Hint(ctx, fmt.Sprint(hintEcho, db.Self())); err != nil && ctx.Err() == nil {
@@ -138,6 +141,23 @@ func (s *sharing) lookAround(ctx context.Context) error {
 		return lookAround
 	})
 	return nil
+}
+
+// noteConfig stores a digest of the configuration in force, so that it shows if workers have
+// different ones.
+func (s *sharing) noteConfig(ctx context.Context) {
+	c := s.InForce().Config
+	if c == s.noted {
+		return
+	}
+	for _, w := range s.list(ctx) {
+		if w.ID == s.database().Self() {
+			item := core.Item{Key: configKey + w.Name, Version: core.AnyVersion, Value: core.JSON(c.digest())}
+			if _, err := s.Data.Items(sharingItems).Put(ctx, item); err == nil {
+				s.noted = c
+			}
+		}
+	}
 }
 
 // readUsage lets it be noticed what other processes used.
@@ -225,6 +245,7 @@ const (
 	botItems     = "bot"
 	sharingItems = "workers"
 	reloadKey    = "reload"
+	configKey    = "config " // with the name of a worker behind it
 )
 
 // items returns what a plugin keeps. Other processes learn when it changes.
@@ -280,12 +301,23 @@ func (s *sharing) list(ctx context.Context) []memory.Worker {
 	if err != nil {
 		s.log.Warn("workers not listed", "err", err)
 	}
-	for i := range all {
-		if all[i].ID == db.Self() {
-			all[i].Name += " (this one)"
-		}
-	}
 	return all
+}
+
+// workerLines says of each process that uses the store what it serves, and for how long it may.
+func (s *sharing) workerLines(ctx context.Context) (lines []string) {
+	own := core.JSON(s.InForce().Config.digest())
+	for _, w := range s.list(ctx) {
+		item, ok, err := s.Data.Items(sharingItems).Get(ctx, core.Path{}, configKey+w.Name)
+		switch {
+		case w.ID == s.database().Self():
+			w.Name += " (this one)"
+		case err == nil && ok && !bytes.Equal(item.Value, own):
+			w.Name += " (with another configuration)"
+		}
+		lines = append(lines, workerLine(w))
+	}
+	return lines
 }
 
 // workerLine says of a worker what it serves, and for how long it may.

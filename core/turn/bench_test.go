@@ -23,8 +23,8 @@ func BenchmarkTurn(b *testing.B) {
 		{"disk", func() core.Store { return open(b, b.TempDir()) }},
 		{"file", func() core.Store { return stored(b, memory.Options{}) }},
 		{"postgres", func() core.Store {
-			server := coretest.StartPostgres(b, "fsync=on")
-			return stored(b, memory.Options{Server: memory.ServerConfig{URL: core.NewSecret(server.URL), Lease: time.Minute}})
+			url := core.NewSecret(coretest.StartPostgres(b, "fsync=on").URL)
+			return stored(b, memory.Options{Server: memory.ServerConfig{URL: url, Lease: time.Minute}})
 		}},
 	} {
 		b.Run(tc.name, func(b *testing.B) {

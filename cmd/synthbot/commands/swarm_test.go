@@ -338,6 +338,10 @@ func TestHandover(t *testing.T) {
 			t.Errorf("no %q in %s", want, status)
 		}
 	}
+	const differs = "w1 (with another configuration)"
+	if strings.Contains(status, differs) {
+		t.Error(status)
+	}
 	s.workers[0].chat("/set language fr")
 	changed := time.Now()
 	until(t, func() bool { return strings.Contains(s.workers[1].chat("/set language"), "fr") })
@@ -348,6 +352,12 @@ func TestHandover(t *testing.T) {
 	for _, w := range s.workers {
 		until(t, func() bool { return strings.Contains(logOf(t, w), reloaded) })
 	}
+	raw, err := os.ReadFile(s.workers[1].file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, s.workers[1].file, strings.Replace(string(raw), "stream = false", "stream = true", 1)) // and it notices
+	until(t, func() bool { return strings.Contains(s.workers[0].chat("/status"), differs) })
 	began := time.Now()
 	s.workers[0].stop(syscall.SIGTERM)
 	if status := s.workers[0].process.ProcessState; !status.Success() {
@@ -358,7 +368,7 @@ func TestHandover(t *testing.T) {
 	s.answered()
 	t.Logf("stopped after %v, all answered %v later", stopped.Sub(began), time.Since(stopped))
 	for i, w := range s.workers {
-		if n := strings.Count(logOf(t, w), reloaded); n != 1 {
+		if n := strings.Count(logOf(t, w), reloaded); n != 2 {
 			t.Errorf("worker %d has reloaded %d times", i, n)
 		}
 	}
