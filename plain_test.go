@@ -34,10 +34,10 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2814,
-	"daemon":              6636,
+	"daemon":              6668,
 	"interfaces/discord":  5354,
 	"core/engine":         3659,
-	"core/turn":           5320,
+	"core/turn":           5342,
 	"core/action":         3940,
 	"interfaces/telegram": 4198,
 	"memory":              8668,

@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -35,6 +36,7 @@ const (
 const (
 	hintItems = "items " // of a plugin have changed; by the process of the number that follows
 	hintEcho  = "echo "  // hints arrive
+	hintAsked = "asked " // by the process of the number that follows, with a limit for a minute, and a user
 )
 
 // database is the database if several processes may use it; nil otherwise.
@@ -180,9 +182,38 @@ func (s *sharing) hear(hint string) {
 	case isEcho:
 		return
 	}
+	if about, ok := strings.CutPrefix(hint, hintAsked); ok {
+		s.hearAsked(about, self)
+		return
+	}
 	name, by, _ := strings.Cut(strings.TrimPrefix(hint, hintItems), " ")
 	if by != self {
 		go s.refresh(name)
+	}
+}
+
+// asked lets the other processes count that users made the model be asked, if these may speak to them
+// at the same time: where their account is divided.
+func (s *sharing) asked(people []core.Path, perMinute int) {
+	if len(people) == 0 || len(s.InForce().named(people[0].Interface())) < 2 {
+		return
+	}
+	db := s.database()
+	s.sending.Go(func() {
+		for _, person := range people { // without a hint, each process has a limit of its own
+			_ = db.Hint(context.Background(), fmt.Sprint(hintAsked, db.Self(), " ", perMinute, " ", person))
+		}
+	})
+}
+
+// hearAsked counts what another process did.
+func (s *sharing) hearAsked(about, self string) {
+	var by, person string
+	var perMinute int
+	_, err := fmt.Sscan(about, &by, &perMinute, &person)
+	path, err2 := core.ParsePath(person)
+	if by != self && errors.Join(err, err2) == nil && perMinute > 0 {
+		s.Turns.Asked(path, perMinute)
 	}
 }
 

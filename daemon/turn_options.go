@@ -47,6 +47,7 @@ func (b *Bot) options(p *parts) turn.Options {
 				i := p.at(place)
 				return i != nil && !b.workers.sharing.serves(i)
 			},
+			Asked: b.workers.sharing.asked,
 		},
 		Plugins: turn.Plugins{
 			Commands: p.Commands, Recons: []hint.Source{recon.New()}, Watchers: b.page.watchers(c),

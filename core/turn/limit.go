@@ -39,13 +39,18 @@ type userLimit struct {
 // false, and nothing is taken, if that is too long.
 func (p *userLimit) reserve(perMinute int, now time.Time) (wait time.Duration, ok bool) {
 	most := float64(perMinute)
-	p.used, p.at = max(p.used-now.Sub(p.at).Minutes()*most, 0), now
+	p.refill(perMinute, now)
 	wait = max(time.Duration((p.used+1-most)/most*float64(time.Minute)), 0)
 	if wait > maxLimitWait {
 		return 0, false
 	}
 	p.used++
 	return wait, true
+}
+
+// refill puts back what the time since the last turn has brought.
+func (p *userLimit) refill(perMinute int, now time.Time) {
+	p.used, p.at = max(p.used-now.Sub(p.at).Minutes()*float64(perMinute), 0), now
 }
 
 // notice reports whether the user may be notified of a limit now, and notes it.
@@ -81,6 +86,16 @@ func (a *limiter) reserve(people []core.Path, perMinute int, now time.Time) (wai
 	return wait, ok
 }
 
+// Asked counts that a user made the model be asked in another process.
+func (t *Turns) Asked(person core.Path, perMinute int) {
+	a := &t.limiter
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := a.of(person)
+	p.refill(perMinute, time.Now())
+	p.used++
+}
+
 // mayNotice reports whether the user may be notified of a limit now.
 func (a *limiter) mayNotice(person core.Path, now time.Time) bool {
 	a.mu.Lock()
@@ -109,7 +124,11 @@ func (t *turn) waitForLimit(ctx context.Context, perMinute int) bool {
 	if isAdmin || first.Kind != core.KindMessage && first.Kind != core.KindPress {
 		return true
 	}
-	pause, ok := t.turns.limiter.reserve(t.causers(), perMinute, time.Now())
+	people := t.causers()
+	pause, ok := t.turns.limiter.reserve(people, perMinute, time.Now())
+	if ok && t.setup.Places.Asked != nil {
+		t.setup.Places.Asked(people, perMinute)
+	}
 	if ok {
 		wait(ctx, pause)
 	}

@@ -130,3 +130,37 @@ func TestShards(t *testing.T) {
 		}
 	}
 }
+
+// TestShardsShareLimits: how often a user is answered in a minute does not grow with the workers.
+func TestShardsShareLimits(t *testing.T) {
+	const limit = 5
+	s := newShardSwarm(t, 2)
+	for _, w := range s.workers {
+		raw, err := os.ReadFile(w.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, w.file, strings.Replace(string(raw), "per_minute = 0", fmt.Sprint("per_minute = ", limit), 1))
+		w.start()
+	}
+	until(t, func() bool { return s.workers[0].serving() == swarmShards/2 && s.workers[1].serving() == swarmShards/2 })
+	until(t, func() bool { return s.platform.Live() == swarmShards })
+	answered := func() (n int) {
+		for _, times := range s.answers() {
+			n += times
+		}
+		return n
+	}
+	for n := range 4 * limit { // in places of both
+		channel := s.channels[n]
+		s.platform.Say(channel, discordtest.AnnID, fmt.Sprintf("<@%s> m%d", discordtest.BotID, len(s.said)))
+		s.said = append(s.said, channel)
+		if n < limit {
+			until(t, func() bool { return answered() == n+1 })
+		}
+		time.Sleep(50 * time.Millisecond) // until the other worker knows
+	}
+	if n := answered(); n > limit+1 {
+		t.Errorf("%d messages are answered within a few seconds, %d a minute are allowed", n, limit)
+	}
+}
