@@ -87,7 +87,7 @@ func (s *shardSwarm) answered() {
 
 // serving is how many shards a worker has by its log.
 func (w *swarmWorker) serving() int {
-	log := logOf(w.T, w)
+	log := logOf(w.T, w)[w.began:]
 	return strings.Count(log, `"serving"`) - strings.Count(log, "leaving to another")
 }
 
@@ -115,6 +115,12 @@ func TestShards(t *testing.T) {
 	}
 	s.say(40)
 	<-s.workers[1].ended
+	s.answered()
+	s.workers[1].start()
+	until(t, func() bool { return s.workers[0].serving() == swarmShards/2 })
+	s.say(40)
+	s.workers[1].freeze()
+	s.say(40)
 	s.answered()
 	for n, times := range s.answers() {
 		if times != 1 {

@@ -44,6 +44,7 @@ type swarmWorker struct {
 	*killing
 	process *exec.Cmd
 	ended   chan struct{} // closed when it has
+	began   int           // where its life begins in the log
 }
 
 func newSwarm(t *testing.T, model string, workers, accounts int) *swarm {
@@ -77,6 +78,7 @@ func newSwarm(t *testing.T, model string, workers, accounts int) *swarm {
 
 func (w *swarmWorker) start() {
 	w.Helper()
+	w.began = len(logOf(w.T, w))
 	w.process = itself(w, "run", "-c", w.file)
 	w.process.Stdout, w.process.Stderr = w.log, w.log
 	if err := w.process.Start(); err != nil {
