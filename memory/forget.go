@@ -40,14 +40,14 @@ func (db *DB) Forget(ctx context.Context, path core.Path) error {
 	return nil
 }
 
-// continueForgets continues in the background what the end of a process interrupted. What
-// is stored from now on does not belong to it.
-func (db *DB) continueForgets(ctx context.Context) {
+// continueForgets prepares what the end of a process interrupted, so that what is stored from now on
+// does not belong to it, and returns what erases it.
+func (db *DB) continueForgets(ctx context.Context) (erase func()) {
 	var all []*subject
 	workers, err := workersOf(ctx, db)
 	if err != nil {
 		db.log.Warn("whether somebody is to be forgotten is looked for later", "file", db.engine.name, "err", err)
-		return
+		return func() {}
 	}
 	err = db.view(ctx, func(v *view) (err error) {
 		for key := range v.bucket(bucketMeta).prefixed([]byte(metaForget)) {
@@ -66,7 +66,7 @@ func (db *DB) continueForgets(ctx context.Context) {
 		s.Worker = selfOf(db)
 		err = errors.Join(err, s.begin())
 	}
-	db.starting.Go(func() {
+	return func() {
 		for _, s := range all {
 			if err == nil {
 				err = s.erase()
@@ -76,7 +76,7 @@ func (db *DB) continueForgets(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			db.log.Error("somebody is not forgotten yet; the next start tries again", "err", err)
 		}
-	})
+	}
 }
 
 // metaForget, with the path, is the key in the meta bucket of the plan of a Forget that is not

@@ -136,14 +136,17 @@ func startWork(ctx context.Context, db *DB, o Options) {
 	db.startCheck(ctx, o)
 	db.repeat(ctx, db.space.failures, db.space.step)
 	if Shared(db) == nil {
+		db.starting.Go(db.continueForgets(ctx))
 		startCommonWork(ctx, db)
 		return
 	}
 	db.work.Go(func() {
 		err := Shared(db).Own(ctx, commonPart, func(ctx context.Context) error {
 			startCommonWork(ctx, db)
-			<-ctx.Done()
-			db.starting.Wait()
+			core.Repeat(ctx, nil, func() time.Duration { // another process may end in the middle of it
+				db.continueForgets(ctx)()
+				return lookAgain
+			})
 			return nil
 		})
 		if err != nil {
@@ -159,14 +162,7 @@ const commonPart = "memory"
 func startCommonWork(ctx context.Context, db *DB) {
 	db.repeat(ctx, db.embeds.wake, db.embeds.step)
 	db.repeat(ctx, db.pruning.changed, db.pruning.step)
-	db.continueForgets(ctx)
 	db.startTraceRemoval(ctx)
-	if Shared(db) != nil {
-		db.repeat(ctx, nil, func(ctx context.Context) time.Duration { // one may end while this one goes on
-			db.continueForgets(ctx)
-			return lookAgain
-		})
-	}
 }
 
 func openEngine(db *DB, o Options) (err error) {

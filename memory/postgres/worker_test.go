@@ -386,6 +386,9 @@ func TestSilentNetwork(t *testing.T) {
 	away := make(chan bool, 10)
 	db := started(t, server.URL, Options{Lease: short, OnAway: func(is bool) { away <- is }})
 	var silent atomic.Bool
+	for range maxConnections { // none is in use, which would be put back later
+		db.pool.slots <- struct{}{}
+	}
 	dial := db.pool.config.DialFunc
 	db.pool.config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if silent.Load() {
@@ -396,6 +399,9 @@ func TestSilentNetwork(t *testing.T) {
 		return &swallowing{conn, &silent}, err
 	}
 	db.pool.drop()
+	for range maxConnections {
+		<-db.pool.slots
+	}
 	if err := put(db, "before"); err != nil {
 		t.Fatal(err)
 	}
