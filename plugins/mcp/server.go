@@ -143,7 +143,7 @@ func (s *server) open(ctx context.Context, l *link) error {
 		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { core.Notify(l.changed) },
 	})
 	session, err := client.Connect(ctx, l.transport, nil)
-	if !stop() {
+	if !stop() || ctx.Err() != nil {
 		if session != nil {
 			_ = session.Close() // the link is over
 		}
