@@ -24,7 +24,7 @@ type Metrics struct {
 	took, own, confidence *metrics.PrometheusHistogram
 }
 
-// NewMetrics makes metrics of their own, which docs/operating.md lists.
+// NewMetrics makes metrics that share no counters with others.
 func NewMetrics() *Metrics {
 	metrics.ExposeMetadata(true)
 	m := &Metrics{set: metrics.NewSet()}

@@ -40,7 +40,8 @@ func engineOf(t testing.TB, dir string, o Options) Options {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.Background())
-	if _, err := conn.Exec(context.Background(), "select pg_advisory_lock(1); create schema if not exists "+schema).ReadAll(); err != nil {
+	create := "select pg_advisory_lock(1); create schema if not exists " + schema // which fails beside another one
+	if _, err := conn.Exec(context.Background(), create).ReadAll(); err != nil {
 		t.Fatal(err)
 	}
 	o.Server.URL = core.NewSecret(server + "&search_path=" + schema)

@@ -130,11 +130,6 @@ func TestShards(t *testing.T) {
 	if status := s.workers[0].chat("/status"); !strings.Contains(status, "interface discord shard 16/16: running") {
 		t.Error(status)
 	}
-	if t.Failed() && os.Getenv("CI") == "" {
-		for _, w := range s.workers {
-			t.Log(logOf(t, w))
-		}
-	}
 }
 
 // TestShardsShareLimits: how often a user is answered in a minute does not grow with the workers.

@@ -34,11 +34,11 @@ func BenchmarkStart(b *testing.B) {
 		b.Fatal(err)
 	}
 	socket := filepath.Join(dir, "notify")
-	told, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	service, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer told.Close()
+	defer service.Close()
 	var anonymous, all float64
 	for b.Loop() {
 		c := exec.Command(binary, "run", "-c", file)
@@ -50,13 +50,13 @@ func BenchmarkStart(b *testing.B) {
 		if err := c.Start(); err != nil {
 			b.Fatal(err)
 		}
-		if err := told.SetReadDeadline(time.Now().Add(coretest.Patience)); err != nil {
+		if err := service.SetReadDeadline(time.Now().Add(coretest.Patience)); err != nil {
 			b.Fatal(err)
 		}
 		buf := make([]byte, 256)
 		await := func(word string) {
 			for n := 0; !strings.Contains(string(buf[:n]), word); {
-				if n, err = told.Read(buf); err != nil {
+				if n, err = service.Read(buf); err != nil {
 					b.Fatalf("no %s: %v", word, err)
 				}
 			}

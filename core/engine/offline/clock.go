@@ -131,7 +131,7 @@ func (s telling) weekday(t time.Time) string {
 	return strings.Split(s.book.says["weekdays"][0], ", ")[t.Weekday()]
 }
 
-// yearOf finds a year of our calendar.
+// yearOf finds a year of the calendar in use today.
 var yearOf = txt.Pattern(`\b(1[6-9]|20)\d\d\b`)
 
 // dayOf reads a day: by the lists of the book (yesterday, Christmas), a time as people say it, or a place
@@ -154,9 +154,9 @@ func (s telling) dayOf(text string, b *phrasebook) (time.Time, bool) {
 		return at, err == nil
 	}
 	when, err := s.reader.Read(text, s.now)
-	if errors.Is(err, spoken.ErrPast) {
-		n, _ := strconv.Atoi(yearOf().FindString(text))
-		when, err = s.reader.Read(text, time.Date(n, time.January, 1, 0, 0, 0, 0, s.now.Location()))
+	year, noYear := strconv.Atoi(yearOf().FindString(text))
+	if errors.Is(err, spoken.ErrPast) && noYear == nil {
+		when, err = s.reader.Read(text, time.Date(year, time.January, 1, 0, 0, 0, 0, s.now.Location()))
 	}
 	return when.At, err == nil && when.Repeat == ""
 }

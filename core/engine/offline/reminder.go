@@ -205,7 +205,7 @@ func (s reminding) withoutProposal(answer string) string {
 	return answer
 }
 
-// isVague reports whether an answer is no more than "later", in any language.
+// isVague reports whether an answer says nothing but "later", in any language.
 func (s reminding) isVague(answer string) bool {
 	return slices.ContainsFunc(s.books, func(b *phrasebook) bool {
 		words := b.split(answer)
