@@ -45,11 +45,13 @@ type Bot struct {
 func (e *Env) newBot(l Life) *Bot {
 	b := &Bot{env: e, log: l.Log, pdfs: make(pdfReader, maxPDFs)}
 	b.parts.Store(&parts{Config: new(Config)}) // until the configuration is built
-	b.runtime = action.NewRuntime(action.Options{Clock: e.Clock, Log: logs.Room(l.Log, "core/action")})
 	b.alerts = &alerts{log: l.Log, clock: e.Clock, send: b.sendAdmins}
 	b.workers = &workers{log: l.Log, alerts: b.alerts}
 	b.monitor = &monitor{Bot: b, metrics: admin.NewMetrics(), traces: new(admin.Traces), began: e.Clock()}
 	b.workers.sharing = &sharing{Bot: b}
+	b.runtime = action.NewRuntime(action.Options{
+		Clock: e.Clock, Log: logs.Room(l.Log, "core/action"), Used: b.workers.sharing.used(actionLimits),
+	})
 	b.reloads = &reloads{Bot: b, outdated: make(chan struct{}, 1)}
 	if l.Carry != nil {
 		b.reloads.requested, b.reloads.done = make(chan struct{}, 1), make(chan struct{}, 1)

@@ -170,6 +170,7 @@ func (b *Bot) host(c *Config, name string) core.Host {
 		Clock: c.Clock(b.env.Clock), Language: string(c.Bot.Language),
 		Items: b.workers.sharing.items(name), Zones: b.Data.Items("zones"), Facts: b.Data.Store, Passages: passages,
 		Inbox: h, Reader: b.Data.Store, Asker: h, Messenger: h, Speak: b.speak, PDF: b.pdfs.text,
+		Used:    b.workers.sharing.used(name),
 		Changed: func() { notify(b.reloads.outdated) },
 	}
 }

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/gate"
 	"synthbot/memory"
 )
 
@@ -36,7 +38,7 @@ const (
 const (
 	hintItems = "items " // of a plugin have changed; by the process of the number that follows
 	hintEcho  = "echo "  // hints arrive
-	hintAsked = "asked " // by the process of the number that follows, with a limit for a minute, and a user
+	hintUsed  = "used "  // by a user, what a limit counts; see sharing.used
 )
 
 // database is the database if several processes may use it; nil otherwise.
@@ -182,8 +184,8 @@ func (s *sharing) hear(hint string) {
 	case isEcho:
 		return
 	}
-	if about, ok := strings.CutPrefix(hint, hintAsked); ok {
-		s.hearAsked(about, self)
+	if about, ok := strings.CutPrefix(hint, hintUsed); ok {
+		s.hearUsed(about)
 		return
 	}
 	name, by, _ := strings.Cut(strings.TrimPrefix(hint, hintItems), " ")
@@ -192,28 +194,51 @@ func (s *sharing) hear(hint string) {
 	}
 }
 
-// asked lets the other processes count that users made the model be asked, if these may speak to them
-// at the same time: where their account is divided.
-func (s *sharing) asked(people []core.Path, perMinute int) {
-	if len(people) == 0 || len(s.InForce().named(people[0].Interface())) < 2 {
-		return
-	}
-	db := s.database()
-	s.sending.Go(func() {
-		for _, person := range people { // without a hint, each process has a limit of its own
-			_ = db.Hint(context.Background(), fmt.Sprint(hintAsked, db.Self(), " ", perMinute, " ", person))
+// Who counts what users do, beside plugins.
+const (
+	turnLimits   = "turns"   // what: how many a minute may have
+	actionLimits = "actions" // what: the action's name
+)
+
+// usedFormat is what follows hintUsed: the number of a process, the name of who counts, what was done,
+// and by whom.
+const usedFormat = "%d %s %q %s"
+
+// used returns a function for those who count, under a name, what users do: it lets the other processes
+// count it, too, if they may hear the user at the same time, where an account is divided. It returns at
+// once.
+func (s *sharing) used(name string) func(by core.Path, what string) {
+	return func(by core.Path, what string) {
+		db := s.database()
+		if db == nil || len(s.InForce().named(by.Interface())) < 2 {
+			return
 		}
-	})
+		hint := hintUsed + fmt.Sprintf(usedFormat, db.Self(), name, what, by)
+		s.sending.Go(func() { _ = db.Hint(context.Background(), hint) }) // without it, each has a limit of its own
+	}
 }
 
-// hearAsked counts what another process did.
-func (s *sharing) hearAsked(about, self string) {
-	var by, person string
-	var perMinute int
-	_, err := fmt.Sscan(about, &by, &perMinute, &person)
-	path, err2 := core.ParsePath(person)
-	if by != self && errors.Join(err, err2) == nil && perMinute > 0 {
-		s.Turns.Asked(path, perMinute)
+// hearUsed counts what a user did in another process.
+func (s *sharing) hearUsed(about string) {
+	var process int64
+	var name, what, user string
+	_, err := fmt.Sscanf(about, usedFormat, &process, &name, &what, &user)
+	by, err2 := core.ParsePath(user)
+	if errors.Join(err, err2) != nil || process == s.database().Self() {
+		return
+	}
+	switch name {
+	case turnLimits:
+		if perMinute, err := strconv.Atoi(what); err == nil && perMinute > 0 {
+			s.Turns.Asked(by, perMinute)
+		}
+	case actionLimits:
+		s.runtime.Used(by, what)
+	}
+	for _, l := range s.InForce().plugins {
+		if counter, ok := l.Plugin.(gate.Counter); ok && l.name == name {
+			counter.Used(by, what)
+		}
 	}
 }
 

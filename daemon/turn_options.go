@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"slices"
+	"strconv"
 
 	"synthbot/core"
 	"synthbot/core/action"
@@ -19,6 +20,7 @@ func (b *Bot) options(p *parts) turn.Options {
 	var catalogue action.Catalogue
 	catalogue.Swap(p.Snapshot)
 	c, log := p.Config, logs.Room(b.log, "core/turn")
+	used := b.workers.sharing.used(turnLimits)
 	clock, config := c.Clock(b.env.Clock), c.Prompt.Config
 	config.Attempts, config.Backlog = c.Corrector.Attempts, c.Bot.Backlog
 	o := turn.Options{
@@ -47,7 +49,7 @@ func (b *Bot) options(p *parts) turn.Options {
 				i := p.at(place)
 				return i != nil && !b.workers.sharing.serves(i)
 			},
-			Asked: b.workers.sharing.asked,
+			Asked: func(user core.Path, perMinute int) { used(user, strconv.Itoa(perMinute)) },
 		},
 		Plugins: turn.Plugins{
 			Commands: p.Commands, Recons: []hint.Source{recon.New()}, Watchers: b.page.watchers(c),

@@ -38,6 +38,40 @@ func TestRateLimits(t *testing.T) {
 	}
 }
 
+// TestUsedElsewhere: what a user does in another process counts.
+func TestUsedElsewhere(t *testing.T) {
+	var w world
+	s := w.catalogue(t, w.act("dice", func(a *core.Action) { a.RateLimit = core.RateLimit{Count: 2, Per: time.Minute} }), w.act("free"))
+	var both [2]*Runtime
+	announced := 0
+	for i := range both {
+		announce := func(by core.Path, action string) {
+			announced++
+			both[1-i].Used(by, action)
+		}
+		both[i] = NewRuntime(Options{Clock: func() time.Time { return noon }, Used: announce})
+	}
+	ann, bob := by(core.RankMember), by(core.RankMember)
+	bob.Authors[0].ID = "2"
+	for i, test := range []struct {
+		who  Requester
+		name string
+		want string
+	}{
+		{ann, "dice", "1 dice done"}, {ann, "dice", "1 dice done"},
+		{ann, "dice", "1 dice skipped: dice was used too often; try again in 1 minute"},
+		{ann, "free", "1 free done"}, {bob, "dice", "1 dice done"},
+	} {
+		done := run(t, both[i%2], newJournal().job(s, test.who, step(test.name, `{}`)))
+		if got := told(done)[0]; got != test.want {
+			t.Errorf("%d: %s, want %s", i, got, test.want)
+		}
+	}
+	if announced != 3 {
+		t.Errorf("%d uses are announced", announced)
+	}
+}
+
 func TestBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w world

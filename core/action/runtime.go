@@ -36,6 +36,9 @@ type Options struct {
 	Log     *slog.Logger
 	Timeout time.Duration // of one try of an action that declares none; default 30 s
 	Expire  time.Duration // how long a confirmation may wait; default 10 min
+	// Used is called when a user uses an action that has a rate limit, so that other processes count
+	// it, too; see Runtime.Used. It returns at once. Nil: there are none.
+	Used func(by core.Path, action string)
 }
 
 // Bounds of execution.

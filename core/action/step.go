@@ -250,13 +250,24 @@ func (e *execution) limit(t task, d *Definition) error {
 	if d.RateLimit.Count <= 0 || r.Progress == core.ProgressStarted {
 		return nil
 	}
-	wait, ok := e.rates.take(d, e.Who.persons(), e.Clock())
+	wait, ok := e.rates.take(d, e.Who.users(), e.Clock())
 	if ok {
+		e.announce(d)
 		return nil
 	}
 	wait = max(wait.Round(time.Second), time.Second)
 	text := fmt.Sprintf("%s was used too often; try again in %s", d.Name, txt.SpanWords(wait))
 	return &core.Error{Kind: core.Occupied, Text: text, After: wait}
+}
+
+// announce lets other processes count the use of an action.
+func (e *execution) announce(d *Definition) {
+	for i := range e.Who.Authors {
+		user, err := e.Who.Path.Person(e.Who.Authors[i].ID)
+		if err == nil && e.Options.Used != nil {
+			e.Options.Used(user, d.Name)
+		}
+	}
 }
 
 // run does the step. Before it begins, the journal says so on disk.
@@ -391,6 +402,6 @@ type cachedResult struct {
 
 func (e *execution) cacheKey(ctx context.Context, d *Definition, c core.Call) string {
 	epoch, _, _ := core.EpochOf(ctx)
-	key := append(e.Who.persons(), strconv.FormatUint(epoch, 10), d.Name, c.Path.String(), string(c.Payload))
+	key := append(e.Who.users(), strconv.FormatUint(epoch, 10), d.Name, c.Path.String(), string(c.Payload))
 	return strings.Join(key, "\x00")
 }

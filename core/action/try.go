@@ -135,14 +135,15 @@ func userText(err error) (core.ErrorKind, string) {
 	return core.Broken, "it did not work"
 }
 
-// persons are the people whose limits count. Turns that nobody caused share one limit.
-func (w Requester) persons() []string {
-	ids := make([]string, 0, len(w.Authors))
+// users are the paths of those whose limits count. Turns that nobody caused share one limit.
+func (w Requester) users() []string {
+	paths := make([]string, 0, len(w.Authors))
 	for i := range w.Authors {
-		ids = append(ids, w.Path.Interface()+"/"+w.Authors[i].ID)
+		path, _ := w.Path.Person(w.Authors[i].ID)
+		paths = append(paths, path.String())
 	}
-	slices.Sort(ids)
-	return slices.Compact(append(ids, ""))[:max(1, len(ids))]
+	slices.Sort(paths)
+	return slices.Compact(append(paths, ""))[:max(1, len(paths))]
 }
 
 type use struct{ action, person string }
@@ -155,8 +156,8 @@ type rates struct {
 	longest time.Duration // of all limits
 }
 
-// take counts one use for each of the persons, or says how long to wait.
-func (r *rates) take(d *Definition, persons []string, now time.Time) (wait time.Duration, ok bool) {
+// take counts one use for each of the users, or says how long to wait.
+func (r *rates) take(d *Definition, users []string, now time.Time) (wait time.Duration, ok bool) {
 	limit := d.RateLimit
 	if limit.Count <= 0 {
 		return 0, true
@@ -165,7 +166,7 @@ func (r *rates) take(d *Definition, persons []string, now time.Time) (wait time.
 	defer r.mu.Unlock()
 	r.longest = max(r.longest, limit.Per)
 	r.sweep(now)
-	for _, p := range persons {
+	for _, p := range users {
 		times := r.used[use{d.Name, p}]
 		times = slices.DeleteFunc(times, func(t time.Time) bool { return now.Sub(t) >= limit.Per })
 		r.used[use{d.Name, p}] = times
@@ -176,10 +177,20 @@ func (r *rates) take(d *Definition, persons []string, now time.Time) (wait time.
 	if wait > 0 {
 		return wait, false
 	}
-	for _, p := range persons {
+	for _, p := range users {
 		r.used[use{d.Name, p}] = append(r.used[use{d.Name, p}], now)
 	}
 	return 0, true
+}
+
+// Used counts that a user used an action in another process, where Options.Used was called.
+func (r *Runtime) Used(by core.Path, action string) {
+	now := r.Clock()
+	r.rates.mu.Lock()
+	defer r.rates.mu.Unlock()
+	r.rates.sweep(now)
+	key := use{action, by.String()}
+	r.rates.used[key] = append(r.rates.used[key], now)
 }
 
 // sweep drops, once an hour, the uses that no limit counts any more.
@@ -217,7 +228,7 @@ func (e *execution) enter(ctx context.Context, d *Definition) (release func(), e
 			unlock()
 		}
 	}
-	for _, p := range e.Who.persons() { // sorted: two calls never wait for each other
+	for _, p := range e.Who.users() { // sorted: two calls never wait for each other
 		unlock, err := e.locks.lock(ctx, use{d.Name, p}, d.Busy == core.BusyQueue)
 		if err != nil {
 			release()

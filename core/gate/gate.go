@@ -38,6 +38,13 @@ type Gate interface {
 	Judge(m *core.Message, again bool) Verdict
 }
 
+// Counter is the ability of a plugin to count, towards the limits that it sets as a Gate, what users do
+// in other processes that use the same store.
+type Counter interface {
+	// Used counts what a user did where core.Host.Used was called with the same. It returns at once.
+	Used(by core.Path, what string)
+}
+
 // Delivery identifies a message, which a platform may deliver twice.
 type Delivery struct {
 	Place core.Path

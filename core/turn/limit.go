@@ -126,13 +126,16 @@ func (t *turn) waitForLimit(ctx context.Context, perMinute int) bool {
 	}
 	people := t.causers()
 	pause, ok := t.turns.limiter.reserve(people, perMinute, time.Now())
-	if ok && t.setup.Places.Asked != nil {
-		t.setup.Places.Asked(people, perMinute)
+	if !ok {
+		return false
 	}
-	if ok {
-		wait(ctx, pause)
+	for _, user := range people {
+		if t.setup.Places.Asked != nil {
+			t.setup.Places.Asked(user, perMinute)
+		}
 	}
-	return ok
+	wait(ctx, pause)
+	return true
 }
 
 // isLimit reports whether an error is a notice of a limit.

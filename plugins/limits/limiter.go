@@ -50,6 +50,7 @@ const (
 // Limiter counts messages. It is safe for concurrent use.
 type Limiter struct {
 	clock  func() time.Time
+	used   func(by core.Path, kind string) // nil: no other process counts
 	config Config
 	log    Log
 	seed   maphash.Seed // of what activity.last hashes
@@ -81,13 +82,13 @@ const (
 	kinds
 )
 
-// kindNames are what the log calls the limits of users.
+// kindNames are what the log and other processes call the limits of users.
 var kindNames = [kinds]string{"private", "groups", "private buttons", "group buttons"}
 
 // New returns a limiter.
-func New(clock func() time.Time, c Config, log Log) *Limiter {
+func New(h core.Host, c Config, log Log) *Limiter {
 	return &Limiter{
-		clock: clock, config: c, log: log, seed: maphash.MakeSeed(),
+		clock: h.Clock, used: h.Used, config: c, log: log, seed: maphash.MakeSeed(),
 		users:     recent.NewCache[core.Path, *activity](maxUsers),
 		places:    recent.NewCache[core.Path, *window](maxPlaces),
 		delivered: recent.NewCache[gate.Delivery, gate.Verdict](maxDelivered),
@@ -109,7 +110,7 @@ func (l *Limiter) Judge(m *core.Message, again bool) gate.Verdict {
 	if known {
 		return v
 	}
-	v = l.count(m, l.user(author))
+	v = l.count(m, author)
 	if m.ID != "" {
 		l.delivered.Put(d, v)
 	}
@@ -151,8 +152,8 @@ func (l *Limiter) rate(kind int) Rate {
 }
 
 // count counts a message, and returns what becomes of it.
-func (l *Limiter) count(m *core.Message, a *activity) gate.Verdict {
-	now := l.clock()
+func (l *Limiter) count(m *core.Message, author core.Path) gate.Verdict {
+	now, a := l.clock(), l.user(author)
 	if m.Author.Rank < core.RankModerator {
 		v := l.guard(a, m, now)
 		if v.Admission != gate.Admit {
@@ -184,7 +185,25 @@ func (l *Limiter) count(m *core.Message, a *activity) gate.Verdict {
 		place.count++
 	}
 	own.count++
+	if l.used != nil {
+		l.used(author, kindNames[kind])
+	}
 	return gate.Verdict{}
+}
+
+// Used implements gate.Counter. What is a kind of questions.
+func (l *Limiter) Used(by core.Path, what string) {
+	kind := slices.Index(kindNames[:], what)
+	if kind < 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now, a := l.clock(), l.user(by)
+	a.pace.restart(l.config.Flood.Per, now)
+	a.pace.count++
+	a.asked[kind].restart(l.rate(kind).Per, now)
+	a.asked[kind].count++
 }
 
 // refuse returns the verdict if a window is full. The first message that can be answered,

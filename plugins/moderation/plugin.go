@@ -114,6 +114,15 @@ func (p *Plugin) Judge(m *core.Message, again bool) (v gate.Verdict) {
 	return v
 }
 
+// Used implements gate.Counter: the gates count it, too.
+func (p *Plugin) Used(by core.Path, what string) {
+	for _, g := range p.gates {
+		if counter, ok := g.(gate.Counter); ok {
+			counter.Used(by, what)
+		}
+	}
+}
+
 // allowedWhileBlocked reports whether a text calls a command that blocked users may call:
 // to appeal, and to see and erase what is kept about them.
 func allowedWhileBlocked(text string) bool {

@@ -132,16 +132,25 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// TestShardsShareLimits: how often a user is answered in a minute does not grow with the workers.
+// TestShardsShareLimits: how often a user is answered does not grow with the workers.
 func TestShardsShareLimits(t *testing.T) {
 	const limit = 5
+	for name, set := range map[string]*strings.Replacer{
+		"a minute": strings.NewReplacer("per_minute = 0", fmt.Sprint("per_minute = ", limit)),
+		"an hour":  strings.NewReplacer("[plugins.memory]", fmt.Sprintf("[plugins.moderation]\ngroup = \"%d/1h\"\n[plugins.memory]", limit)),
+	} {
+		t.Run(name, func(t *testing.T) { shareLimit(t, limit, set) })
+	}
+}
+
+func shareLimit(t *testing.T, limit int, set *strings.Replacer) {
 	s := newShardSwarm(t, 2)
 	for _, w := range s.workers {
 		raw, err := os.ReadFile(w.file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, w.file, strings.Replace(string(raw), "per_minute = 0", fmt.Sprint("per_minute = ", limit), 1))
+		write(t, w.file, set.Replace(string(raw)))
 		w.start()
 	}
 	until(t, func() bool { return s.workers[0].serving() == swarmShards/2 && s.workers[1].serving() == swarmShards/2 })
@@ -152,8 +161,8 @@ func TestShardsShareLimits(t *testing.T) {
 		}
 		return n
 	}
-	for n := range 4 * limit { // in places of both
-		channel := s.channels[n]
+	for n := range 4 * limit {
+		channel := s.channels[2+n/2+n%2*swarmShards/2] // one worker, then the other
 		s.platform.Say(channel, discordtest.AnnID, fmt.Sprintf("<@%s> m%d", discordtest.BotID, len(s.said)))
 		s.said = append(s.said, channel)
 		if n < limit {
@@ -162,6 +171,6 @@ func TestShardsShareLimits(t *testing.T) {
 		time.Sleep(50 * time.Millisecond) // until the other worker knows
 	}
 	if n := answered(); n > limit+1 {
-		t.Errorf("%d messages are answered within a few seconds, %d a minute are allowed", n, limit)
+		t.Errorf("%d messages are answered within a few seconds, %d are allowed", n, limit)
 	}
 }
