@@ -131,8 +131,9 @@ type draft struct {
 	askedAt   time.Time // when it was first requested
 }
 
-// errGivenUp is the error of a Post that may have worked, and is not made again.
-var errGivenUp = errors.New("nobody knows whether a draft is shown")
+// errGivenUp is the error of a draft that is not shown any more: a Post may have worked, or a note
+// cannot be written, perhaps because another process speaks in the place by now.
+var errGivenUp = errors.New("a draft is given up")
 
 // New returns Drafts without any.
 func New(o Options) *Drafts { return &Drafts{opt: o, all: map[string]*draft{}} }
@@ -257,13 +258,20 @@ func (d *Drafts) post(ctx context.Context, place string, a *draft, text string) 
 	n := note{Place: place, Sum: sumOf(text), At: time.Now()}
 	if d.opt.Reader != nil {
 		n.After = d.opt.Reader.Newest(place)
-		d.note(ctx, n)
+		if !d.note(ctx, n) {
+			a.askedText = ""
+			return text, errGivenUp
+		}
 	}
 	message, err := d.opt.Platform.Post(ctx, Post{place, text, a.nonce, a.silent})
 	switch {
 	case err == nil && message != "":
 		a.message = message
-		d.note(ctx, note{Place: place, ID: message})
+		if !d.note(ctx, note{Place: place, ID: message}) {
+			d.erase(ctx, note{Place: place, ID: message})
+			d.forget(ctx, n)
+			a.message, err = "", errGivenUp
+		}
 	case d.opt.Reader != nil:
 		d.forget(ctx, n)
 	}

@@ -455,6 +455,33 @@ func TestNotesThatCannotBeWritten(t *testing.T) {
 	})
 }
 
+// What cannot be noted is not shown, or only until it was tried to.
+func TestNoDraftWithoutANote(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.Start(t)
+		w.state.breaks(&w.state.noPut, core.ErrFull)
+		for _, text := range []string{"one", "one two", "one two three"} {
+			w.Draft(text)
+			time.Sleep(10 * time.Second)
+		}
+		calls := []string{"post one", "delete 1"}
+		if w.searches {
+			calls = nil
+		}
+		if len(w.Texts()) > 0 {
+			t.Errorf("shown: %q", w.Texts())
+		}
+		w.wantCalls(t, calls...)
+		w.state.breaks(&w.state.noPut, nil)
+		if err := w.Answer(t.Context(), t, &coretest.Parts{}, "whole"); err != nil {
+			t.Error(err)
+		}
+		if got := w.Texts(); !slices.Equal(got, []string{"whole"}) {
+			t.Errorf("shown: %q", got)
+		}
+	})
+}
+
 // What the platform refuses is not tried again.
 func TestDraftRefused(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
@@ -512,6 +539,34 @@ func TestDraftOfAnotherProcess(t *testing.T) {
 		next.Clear(t.Context(), here)
 		if got := w.Texts(); !slices.Equal(got, []string{"whole", "another"}) {
 			t.Errorf("shown: %q", got)
+		}
+	})
+}
+
+// A process that spoke in a place before another one did deletes what that one left, and what it had
+// not finished itself.
+func TestDraftsOfAPlaceThatComesBack(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.Start(t)
+		first := w.drafts
+		w.Draft("not finished")
+		time.Sleep(10 * time.Second)
+		second := w.with(func(f func(context.Context)) bool { go f(t.Context()); return true })
+		second.Begin()
+		second.Clear(t.Context(), here)
+		second.Show(here, "left", false)
+		time.Sleep(10 * time.Second)
+		if got := w.Texts(); !slices.Equal(got, []string{"left"}) {
+			t.Fatalf("shown: %q", got)
+		}
+		first.Begin()
+		w.Draft("grows")
+		time.Sleep(10 * time.Second)
+		if err := w.Answer(t.Context(), t, &coretest.Parts{}, "whole"); err != nil {
+			t.Error(err)
+		}
+		if got := w.Texts(); !slices.Equal(got, []string{"whole"}) || w.state.String() != "{}" {
+			t.Errorf("shown: %q, noted: %s", got, w.state.String())
 		}
 	})
 }

@@ -120,6 +120,22 @@ func (d *Drafts) read(ctx context.Context) (notes, error) {
 	return all, err
 }
 
+// Begin is called before the driver takes events in: another process may have spoken in its places since
+// the driver did. What that left is to be deleted, and so is what this process did not finish.
+func (d *Drafts) Begin() {
+	d.mu.Lock()
+	all := d.all
+	d.all = map[string]*draft{}
+	d.mu.Unlock()
+	for _, a := range all {
+		a.end()
+		a.writer.Wait()
+	}
+	d.notes.Lock()
+	defer d.notes.Unlock()
+	d.left = nil
+}
+
 // recall reads once what others left, and returns it. d.notes is held.
 func (d *Drafts) recall(ctx context.Context) notes {
 	if d.left == nil {
@@ -193,8 +209,8 @@ func (d *Drafts) ClearSoon(place string) {
 	}
 }
 
-// ClearLater does Clear in all places after a while. It is called once, when the
-// driver begins, and returns when it is done or ctx ends.
+// ClearLater does Clear in all places after a while. It is called once after Begin, and
+// returns when it is done or ctx ends.
 func (d *Drafts) ClearLater(ctx context.Context) {
 	d.leftIn(ctx, "") // what others leave from now on is still theirs
 	if !driver.Sleep(ctx, d.opt.Left) {

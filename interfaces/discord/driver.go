@@ -150,6 +150,7 @@ func (d *Driver) NameOf(at core.Path) string {
 // refuses the bot.
 func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	d.tasks.Open()
+	d.sender.drafts.Begin()
 	if err := errors.Join(d.cursors.reload(ctx), d.feed.alive.load(ctx, d.state)); err != nil {
 		return fmt.Errorf("%s: state: %w", d.name, err)
 	}

@@ -168,6 +168,7 @@ func (d *Driver) Type() string { return "telegram" }
 func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	life, abort := context.WithCancelCause(ctx)
 	tasks := &driver.Tasks{Most: 256} // nothing in the background is worth blocking for
+	d.send.drafts.Begin()
 	d.running.Store(&running{in, tasks, life, abort})
 	defer func() {
 		abort(nil)

@@ -232,7 +232,8 @@ func kindOf(m *core.Message) int {
 // TestWindows: what a message is decides on what counts it.
 func TestWindows(t *testing.T) {
 	c := &clock{now: begins}
-	p := New(core.Host{Clock: c.Now}, Config{Private: Rate{2, time.Hour}, Group: Rate{1, time.Hour}, CountAll: []core.Path{core.MustPath("room/7")}}, new(notes))
+	config := Config{Private: Rate{2, time.Hour}, Group: Rate{1, time.Hour}, CountAll: []core.Path{core.MustPath("room/7")}}
+	p := New(core.Host{Clock: c.Now}, config, new(notes))
 	button := says("jay", "jay", "")
 	command := says("jay", "jay", "/help me")
 	aside := says("7", "ann", "among others")

@@ -34,12 +34,13 @@ person_tokens = 0
 bot_tokens = 0
 [plugins.memory]
 extract = false
-[interfaces.discord]
-token = %q
-api_url = %q
-cdn_url = %q
-pace = "off"
-%s`, discordtest.OwnerID, model, discordtest.Token, s.URL, s.URL, more)
+%s%s`, discordtest.OwnerID, model, discordTable(s), more)
+}
+
+// discordTable is the table of an account on Discord.
+func discordTable(s *discordtest.Server) string {
+	return fmt.Sprintf("[interfaces.discord]\ntoken = %q\napi_url = %q\ncdn_url = %q\npace = \"off\"\n",
+		discordtest.Token, s.URL, s.URL)
 }
 
 // awaits waits until the bot has said that in a channel.

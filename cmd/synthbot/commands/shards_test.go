@@ -18,71 +18,103 @@ const (
 	swarmGuilds = 32
 )
 
+// shardedPlatform is a Discord where the bot's account has 16 shards.
+type shardedPlatform struct {
+	*discordtest.Server
+	channels []string // of guilds on all shards, and of direct messages
+	said     []string // the channel of each message
+}
+
+func newShardedPlatform(t *testing.T) *shardedPlatform {
+	t.Helper()
+	p := &shardedPlatform{Server: discordtest.New(t), channels: []string{discordtest.HallID, discordtest.DirectID}}
+	p.Gateway(func(g *discordtest.Settings) { g.Shards, g.Concurrency = swarmShards, swarmShards })
+	for n := range swarmGuilds {
+		guild := fmt.Sprint(uint64(700_000_000_000_000_000) + uint64(n)<<22)
+		p.AddGuild(guild, nil)
+		p.channels = append(p.channels, p.AddChannel(discordtest.Channel{Guild: guild, Name: "room"}))
+	}
+	return p
+}
+
+// table is the table of the account in the configuration.
+func (p *shardedPlatform) table() string {
+	return discordTable(p.Server) + fmt.Sprintf("shards = \"%d\"\n", swarmShards)
+}
+
+// sayIn lets somebody say the next message in a channel.
+func (p *shardedPlatform) sayIn(channel string) {
+	p.Say(channel, discordtest.AnnID, fmt.Sprintf("<@%s> m%d", discordtest.BotID, len(p.said)))
+	p.said = append(p.said, channel)
+}
+
+// say lets people say something in some places.
+func (p *shardedPlatform) say(n int) {
+	for range n {
+		p.sayIn(p.channels[rand.IntN(len(p.channels))])
+	}
+}
+
+// answers counts the answers that name each message where it was said.
+func (p *shardedPlatform) answers() []int {
+	words := make(map[string]int)
+	for _, channel := range p.channels {
+		for _, text := range p.Texts(channel) {
+			for _, word := range strings.Fields(text) {
+				words[channel+word]++
+			}
+		}
+	}
+	all := make([]int, len(p.said))
+	for n, channel := range p.said {
+		all[n] = words[fmt.Sprintf("%sm%d", channel, n)]
+	}
+	return all
+}
+
+func (p *shardedPlatform) unanswered() (n int) {
+	for _, times := range p.answers() {
+		if times == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// checkAnswers fails the test unless each message is answered once: the platform knows keys.
+func (p *shardedPlatform) checkAnswers(t *testing.T) {
+	t.Helper()
+	for n, times := range p.answers() {
+		if times != 1 {
+			t.Errorf("m%d is answered %d times", n, times)
+		}
+	}
+}
+
 // shardSwarm is several workers with one database, who divide the shards of an account on Discord.
 type shardSwarm struct {
 	*testing.T
-	platform *discordtest.Server
-	channels []string // of guilds on all shards, and of direct messages
-	workers  []*swarmWorker
-	said     []string // the channel of each message
+	*shardedPlatform
+	workers []*swarmWorker
 }
 
 func newShardSwarm(t *testing.T, workers int) *shardSwarm {
 	t.Helper()
-	s := &shardSwarm{T: t, platform: discordtest.New(t), channels: []string{discordtest.HallID, discordtest.DirectID}}
-	s.platform.Gateway(func(g *discordtest.Settings) { g.Shards, g.Concurrency = swarmShards, swarmShards })
-	for n := range swarmGuilds {
-		guild := fmt.Sprint(uint64(700_000_000_000_000_000) + uint64(n)<<22)
-		s.platform.AddGuild(guild, nil)
-		s.channels = append(s.channels, s.platform.AddChannel(discordtest.Channel{Guild: guild, Name: "room"}))
-	}
+	s := &shardSwarm{T: t, shardedPlatform: newShardedPlatform(t)}
 	t.Setenv("DATABASE_URL", coretest.StartPostgres(t).URL)
 	model := echo(t)
 	for n := range workers {
 		k := newKilling(t, model)
-		config := onDiscord(s.platform, model, fmt.Sprintf("shards = \"%d\"\n", swarmShards)) + onServerOf()
+		config := onDiscord(s.Server, model, fmt.Sprintf("shards = \"%d\"\n", swarmShards)) + onServerOf()
 		write(t, k.file, strings.Replace(config, `worker = "first"`, fmt.Sprintf("worker = \"w%d\"", n), 1))
 		s.workers = append(s.workers, &swarmWorker{killing: k})
 	}
 	return s
 }
 
-// say lets people say something in some places.
-func (s *shardSwarm) say(n int) {
-	for range n {
-		channel := s.channels[rand.IntN(len(s.channels))]
-		s.platform.Say(channel, discordtest.AnnID, fmt.Sprintf("<@%s> m%d", discordtest.BotID, len(s.said)))
-		s.said = append(s.said, channel)
-	}
-}
-
-// answers counts the answers that name each message where it was said.
-func (s *shardSwarm) answers() []int {
-	words := make(map[string]int)
-	for _, channel := range s.channels {
-		for _, text := range s.platform.Texts(channel) {
-			for _, word := range strings.Fields(text) {
-				words[channel+word]++
-			}
-		}
-	}
-	all := make([]int, len(s.said))
-	for n, channel := range s.said {
-		all[n] = words[fmt.Sprintf("%sm%d", channel, n)]
-	}
-	return all
-}
-
 func (s *shardSwarm) answered() {
 	s.Helper()
-	s.workers[0].patiently("messages are not answered", 50*time.Millisecond, func() (left int) {
-		for _, n := range s.answers() {
-			if n == 0 {
-				left++
-			}
-		}
-		return left
-	})
+	s.workers[0].patiently("messages are not answered", 50*time.Millisecond, s.unanswered)
 }
 
 // serving is how many shards a worker has by its log.
@@ -96,7 +128,7 @@ func (w *swarmWorker) serving() int {
 func TestShards(t *testing.T) {
 	s := newShardSwarm(t, 2)
 	s.workers[0].start()
-	until(t, func() bool { return s.platform.Live() == swarmShards })
+	until(t, func() bool { return s.Live() == swarmShards })
 	s.say(20)
 	s.answered()
 	s.workers[1].start()
@@ -122,11 +154,7 @@ func TestShards(t *testing.T) {
 	s.workers[1].freeze()
 	s.say(40)
 	s.answered()
-	for n, times := range s.answers() {
-		if times != 1 {
-			t.Errorf("m%d is answered %d times", n, times)
-		}
-	}
+	s.checkAnswers(t)
 	if status := s.workers[0].chat("/status"); !strings.Contains(status, "interface discord shard 16/16: running") {
 		t.Error(status)
 	}
@@ -154,17 +182,10 @@ func shareLimit(t *testing.T, limit int, set *strings.Replacer) {
 		w.start()
 	}
 	until(t, func() bool { return s.workers[0].serving() == swarmShards/2 && s.workers[1].serving() == swarmShards/2 })
-	until(t, func() bool { return s.platform.Live() == swarmShards })
-	answered := func() (n int) {
-		for _, times := range s.answers() {
-			n += times
-		}
-		return n
-	}
+	until(t, func() bool { return s.Live() == swarmShards })
+	answered := func() int { return len(s.said) - s.unanswered() }
 	for n := range 4 * limit {
-		channel := s.channels[2+n/2+n%2*swarmShards/2] // one worker, then the other
-		s.platform.Say(channel, discordtest.AnnID, fmt.Sprintf("<@%s> m%d", discordtest.BotID, len(s.said)))
-		s.said = append(s.said, channel)
+		s.sayIn(s.channels[2+n/2+n%2*swarmShards/2]) // one worker, then the other
 		if n < limit {
 			until(t, func() bool { return answered() == n+1 })
 		}

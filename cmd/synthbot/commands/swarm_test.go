@@ -35,6 +35,7 @@ type swarm struct {
 	*testing.T
 	server    *coretest.Postgres
 	platforms []*telegramtest.Server
+	discord   *shardedPlatform // nil: there is none
 	workers   []*swarmWorker
 	said      int
 }
@@ -74,6 +75,18 @@ func newSwarm(t *testing.T, model string, workers, accounts int) *swarm {
 		s.workers = append(s.workers, &swarmWorker{killing: k})
 	}
 	return s
+}
+
+// addDiscord gives all workers an account on Discord, whose shards they divide.
+func (s *swarm) addDiscord() {
+	s.discord = newShardedPlatform(s.T)
+	for _, w := range s.workers {
+		raw, err := os.ReadFile(w.file)
+		if err != nil {
+			s.Fatal(err)
+		}
+		write(s.T, w.file, string(raw)+s.discord.table())
+	}
 }
 
 func (w *swarmWorker) start() {
@@ -131,8 +144,12 @@ func (w *swarmWorker) freeze() {
 	}
 }
 
-// say lets people say the next messages, each to some account.
+// say lets people say the next messages, each to some account, a third of them on Discord.
 func (s *swarm) say(n int) {
+	if s.discord != nil {
+		s.discord.say(n / 3)
+		n -= n / 3
+	}
 	for range n {
 		person := int64(1000 + rand.IntN(killChats))
 		s.platforms[rand.IntN(len(s.platforms))].Say(person, person, telegramtest.Saying{Text: fmt.Sprintf("m%d", s.said)})
@@ -151,6 +168,9 @@ func (s *swarm) unanswered() int {
 		}
 	}
 	n := 0
+	if s.discord != nil {
+		n = s.discord.unanswered()
+	}
 	for i := range s.said {
 		if !named[fmt.Sprintf("m%d", i)] {
 			n++
@@ -186,17 +206,20 @@ func (s *swarm) repeats() (n int) {
 	return n
 }
 
-// TestSwarm: workers of the program itself share a database and several accounts, while one after
-// the other is killed or frozen, and the database crashes twice. Every message is answered. A reply
-// is there twice only where its worker ended while it was on its way: the platform knows no keys.
+// TestSwarm: workers of the program itself share a database, several accounts on Telegram and the shards
+// of one on Discord, while one after the other is killed or frozen, and the database crashes twice. Every
+// message is answered, on Discord once. A reply on Telegram, which knows no keys, is there twice only
+// where its worker ended while it was on its way.
 func TestSwarm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills programs for a while")
 	}
 	s := newSwarm(t, echo(t), swarmWorkers, swarmAccounts)
+	s.addDiscord()
 	for _, w := range s.workers {
 		w.start()
 	}
+	until(t, func() bool { return s.discord.Live() == swarmShards }) // what was said before is history
 	s.say(len(s.platforms))
 	s.answered()
 	each := *swarmMessages / *swarmRounds
@@ -225,7 +248,9 @@ func TestSwarm(t *testing.T) {
 	}
 	s.answered()
 	repeats := s.repeats()
-	t.Logf("%d messages, %d disruptions: %d replies are there twice", s.said, *swarmRounds, repeats)
+	s.discord.checkAnswers(t)
+	t.Logf("%d messages and %d on Discord, %d disruptions: %d replies are there twice",
+		s.said, len(s.discord.said), *swarmRounds, repeats)
 	if repeats > *swarmRounds*swarmAccounts*2 {
 		t.Errorf("%d replies are there twice, more than were on their way", repeats)
 	}
