@@ -106,7 +106,8 @@ type Drafts struct {
 	all map[string]*draft // by place
 
 	notes sync.Mutex
-	left  notes // what may be left over, by the note's key; nil: not read yet
+	left  notes           // what may be left over, by the note's key; nil: not read yet
+	own   map[string]bool // keys of notes that this process wrote
 }
 
 // draft is a message that grows.
@@ -136,7 +137,7 @@ type draft struct {
 var errGivenUp = errors.New("a draft is given up")
 
 // New returns Drafts without any.
-func New(o Options) *Drafts { return &Drafts{opt: o, all: map[string]*draft{}} }
+func New(o Options) *Drafts { return &Drafts{opt: o, all: map[string]*draft{}, own: map[string]bool{}} }
 
 // Show shows a text that is being written, as often as the platform has room for it.
 // It returns at once.

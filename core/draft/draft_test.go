@@ -543,8 +543,7 @@ func TestDraftOfAnotherProcess(t *testing.T) {
 	})
 }
 
-// A process that spoke in a place before another one did deletes what that one left, and what it had
-// not finished itself.
+// A process that spoke in a place before another one did deletes what that one left.
 func TestDraftsOfAPlaceThatComesBack(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.Start(t)

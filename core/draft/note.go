@@ -77,16 +77,19 @@ func sumOf(text string) string {
 func (d *Drafts) note(ctx context.Context, n note) bool {
 	return d.change(ctx, func(all notes) {
 		delete(all, n.Place)
+		delete(d.own, n.Place)
 		if d.opt.Reader == nil && !n.answer() { // nobody can find out what became of older ones
 			maps.DeleteFunc(all, func(_ string, old note) bool { return old.Place == n.Place && old.answer() })
 		}
 		all[n.key()] = n
+		d.own[n.key()] = true
 	})
 }
 
 func (d *Drafts) forget(ctx context.Context, n note) {
 	d.change(ctx, func(all notes) {
 		delete(d.left, n.key())
+		delete(d.own, n.key())
 		delete(all, n.key())
 	})
 }
@@ -121,25 +124,18 @@ func (d *Drafts) read(ctx context.Context) (notes, error) {
 }
 
 // Begin is called before the driver takes events in: another process may have spoken in its places since
-// the driver did. What that left is to be deleted, and so is what this process did not finish.
+// the driver did, and what that left is to be deleted.
 func (d *Drafts) Begin() {
-	d.mu.Lock()
-	all := d.all
-	d.all = map[string]*draft{}
-	d.mu.Unlock()
-	for _, a := range all {
-		a.end()
-		a.writer.Wait()
-	}
 	d.notes.Lock()
 	defer d.notes.Unlock()
 	d.left = nil
 }
 
-// recall reads once what others left, and returns it. d.notes is held.
+// recall reads once after Begin what others left, and returns it. d.notes is held.
 func (d *Drafts) recall(ctx context.Context) notes {
 	if d.left == nil {
 		d.left, _ = d.read(ctx)
+		maps.DeleteFunc(d.left, func(key string, _ note) bool { return d.own[key] })
 	}
 	return d.left
 }

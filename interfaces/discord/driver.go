@@ -207,7 +207,7 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 		}
 	})
 	group.Go(func() error { d.sender.drafts.ClearLater(ctx); return nil })
-	group.Go(func() error { return d.gateway.Run(ctx, at) })
+	group.Go(func() error { return d.gateway.Run(ctx, at, d.feed.alive.left()) })
 	return group.Wait()
 }
 

@@ -3,6 +3,7 @@ package discord
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"synthbot/core"
 	"synthbot/core/driver"
 	"synthbot/interfaces/discord/gateway"
 )
@@ -22,6 +24,8 @@ type gatewayEvent struct {
 	data  json.RawMessage
 	call  *arrival  // with an interaction
 	since time.Time // with READY: until when the previous session received everything
+
+	session gateway.Session // once the event was taken
 }
 
 // Limits of what may wait; beyond them the gateway does.
@@ -49,7 +53,7 @@ type feed struct {
 func newFeed(a *account, r *responder) *feed {
 	return &feed{
 		account: a, responder: r, waiting: make(chan gatewayEvent, maxQueued),
-		room: semaphore.NewWeighted(maxQueuedBytes), alive: alive{shards: make(map[int]time.Time)},
+		room: semaphore.NewWeighted(maxQueuedBytes), alive: alive{shards: make(map[int]time.Time), sessions: make(map[int]gateway.Session)},
 	}
 }
 
@@ -63,7 +67,7 @@ func (f *feed) begin(shards int, connected []int) {
 
 // Event implements gateway.Handler. It waits while the queue is full.
 func (f *feed) Event(ctx context.Context, e gateway.Event) bool {
-	event := gatewayEvent{shard: e.Shard, kind: e.Type, data: e.Data}
+	event := gatewayEvent{shard: e.Shard, kind: e.Type, data: e.Data, session: e.Session}
 	switch e.Type {
 	case "INTERACTION_CREATE":
 		event.call = f.responder.arrive(ctx, e.Data)
@@ -149,10 +153,12 @@ const (
 // alive knows until when all events were received, shard by shard. Safe for concurrent
 // use.
 type alive struct {
-	mu     sync.Mutex
-	shards map[int]time.Time
-	behind bool      // events wait that are not on disk
-	noted  time.Time // until when everything is known to be on disk, perhaps by an earlier process
+	mu       sync.Mutex
+	shards   map[int]time.Time
+	behind   bool                    // events wait that are not on disk
+	noted    time.Time               // until when everything is known to be on disk, perhaps by an earlier process
+	sessions map[int]gateway.Session // by shard; all their events are on disk
+	began    bool                    // one of them is not noted yet
 }
 
 // touch is called when a shard has received everything until now. It returns until when
@@ -173,6 +179,43 @@ func (a *alive) wait(behind bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.behind = behind
+}
+
+// took is called when all events of these sessions are on disk. It stores them if one has begun.
+func (a *alive) took(ctx context.Context, s driver.State, sessions map[int]gateway.Session) error {
+	a.mu.Lock()
+	for shard, now := range sessions {
+		a.began = a.began || a.sessions[shard].ID != now.ID
+		a.sessions[shard] = now
+	}
+	began := a.began
+	a.mu.Unlock()
+	if !began {
+		return nil
+	}
+	return a.noteSessions(ctx, s)
+}
+
+// noteSessions stores the sessions.
+func (a *alive) noteSessions(ctx context.Context, s driver.State) error {
+	a.mu.Lock()
+	stored := core.JSON(storedSessions{time.Now(), a.sessions})
+	a.began = false
+	a.mu.Unlock()
+	err := s.Put(ctx, sessionsKey, stored)
+	if err != nil {
+		a.mu.Lock()
+		a.began = true
+		a.mu.Unlock()
+	}
+	return err
+}
+
+// left returns the sessions that an earlier process had, as load read them.
+func (a *alive) left() map[int]gateway.Session {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.sessions)
 }
 
 // all is until when so many shards have received everything, if that is on disk; zero if
@@ -197,10 +240,33 @@ func (a *alive) load(ctx context.Context, s driver.State) error {
 	defer a.mu.Unlock()
 	a.noted = at
 	clear(a.shards) // another process may have received since
+	return errors.Join(err, a.loadSessions(ctx, s))
+}
+
+// sessionsKey is the State's key of the sessions, and until when they were heard.
+const sessionsKey = "sessions"
+
+// sessionAge is after what time nobody tries to go on with a session: Discord has forgotten it.
+const sessionAge = 15 * time.Minute
+
+type storedSessions struct {
+	At     time.Time               `json:"at"`
+	Shards map[int]gateway.Session `json:"shards"`
+}
+
+// loadSessions reads the sessions that an earlier process stored. Damaged ones count as none. mu is held.
+func (a *alive) loadSessions(ctx context.Context, s driver.State) error {
+	raw, err := s.Get(ctx, sessionsKey)
+	var stored storedSessions
+	_ = json.Unmarshal(raw, &stored)
+	a.sessions = make(map[int]gateway.Session)
+	if age := time.Since(stored.At); age >= 0 && age < sessionAge {
+		maps.Copy(a.sessions, stored.Shards)
+	}
 	return err
 }
 
-// note stores a time, if now or if the stored one is old. Everything before at is on
+// note stores a time and the sessions, if now or if the stored time is old. Everything before at is on
 // disk.
 func (a *alive) note(ctx context.Context, s driver.State, at time.Time, now bool) error {
 	a.mu.Lock()
@@ -213,7 +279,7 @@ func (a *alive) note(ctx context.Context, s driver.State, at time.Time, now bool
 		return err
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.noted = at
-	return nil
+	a.mu.Unlock()
+	return a.noteSessions(ctx, s)
 }

@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"synthbot/core"
 	"synthbot/core/driver"
 	"synthbot/core/recent"
-
-	"synthbot/core"
+	"synthbot/interfaces/discord/gateway"
 )
 
 // Limits of what is taken in.
@@ -36,7 +36,8 @@ type intake struct {
 	listed map[int]map[string]bool // by shard: the guilds that READY named
 
 	batch []core.Event
-	after []func() // once the batch is durable
+	after []func()                // once the batch is durable
+	taken map[int]gateway.Session // by shard: with the latest event that was taken
 
 	mu      sync.Mutex
 	members recent.Cache[[2]string, *member] // in this session, by guild and user; nil: has left the guild
@@ -68,7 +69,7 @@ func newIntake(d *Driver, in core.Inbox) *intake {
 	t := &intake{
 		d: d, in: in, slot: make(chan struct{}, maxAtOnce), done: make(chan found),
 		holds: make(map[string]*hold), since: make(map[int]time.Time),
-		listed: make(map[int]map[string]bool),
+		listed: make(map[int]map[string]bool), taken: make(map[int]gateway.Session),
 	}
 	t.refill()
 	return t
@@ -102,7 +103,18 @@ func (t *intake) run(ctx context.Context) error {
 			return nil
 		}
 		t.d.feed.alive.wait(len(t.holds) > 0)
+		if len(t.holds) == 0 {
+			t.noteSessions(ctx)
+		}
 	}
+}
+
+// noteSessions notes the sessions of which all events are on disk.
+func (t *intake) noteSessions(ctx context.Context) {
+	if err := t.d.feed.alive.took(ctx, t.d.state, t.taken); err != nil && ctx.Err() == nil {
+		t.d.log.Error("sessions are not stored", "err", err)
+	}
+	clear(t.taken)
 }
 
 // events takes events in, as many as wait and fit into a batch.
@@ -110,6 +122,9 @@ func (t *intake) events(ctx context.Context, f gatewayEvent) {
 	for n := 1; ; n++ {
 		t.d.feed.room.Release(f.size())
 		t.event(ctx, f)
+		if f.session.ID != "" {
+			t.taken[f.shard] = f.session
+		}
 		if n == maxBatch || len(t.d.feed.waiting) == 0 {
 			return
 		}

@@ -2,11 +2,14 @@ package discord
 
 import (
 	"log/slog"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"synthbot/core"
 	"synthbot/interfaces/discord/discordtest"
+	"synthbot/interfaces/discord/gateway"
 )
 
 // TestListenAgain: an account that another process served meanwhile is served as the first time.
@@ -66,5 +69,73 @@ func TestShardsOfAnAccount(t *testing.T) {
 	}
 	if len(shards) != 1 || shards[0].Part() != "" || !shards[0].Serves(core.MustPath("discord/4194304/5")) {
 		t.Error("an account is divided that does not say into how many shards")
+	}
+}
+
+// TestAnotherProcessGoesOn: what happened between two processes is not missed, also what nobody could
+// fetch: the first direct message of a user, a deletion, a button.
+func TestAnotherProcessGoesOn(t *testing.T) {
+	for name, seen := range map[string]int{"all known": 0, "some known": 2} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			state := shelf()
+			first := newInbox()
+			stop := s.listening(t, s.bot(t, func(o *Options) { o.State = state }), first)
+			until(t, "a session", func() bool { return s.Live() == 1 })
+			id := s.Say(hallID, annID, "to be deleted")
+			first.wait(t, core.KindMessage, 1)
+			noted := func() string { raw, _ := state.Get(t.Context(), sessionsKey); return string(raw) }
+			until(t, "a note", func() bool { return strings.Contains(noted(), `"id"`) })
+			before := noted()
+			for range seen {
+				s.Say(hallID, annID, "seen")
+			}
+			first.wait(t, core.KindMessage, 1+seen)
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+			if seen > 0 { // as if it had died
+				if err := state.Put(t.Context(), sessionsKey, []byte(before)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.Say(discordtest.DirectID, annID, "the first one")
+			s.Delete(hallID, id)
+			_, resumes, _ := s.Counts()
+			second := newInbox()
+			s.listening(t, s.bot(t, func(o *Options) { o.State = state }), second)
+			if m := second.wait(t, core.KindDeletion, 1)[0]; m.Target != id {
+				t.Errorf("%s is deleted", m.Target)
+			}
+			until(t, "the direct message", func() bool {
+				return slices.ContainsFunc(second.all(), func(e core.Event) bool {
+					return e.Message.Text == "the first one" && e.Message.Private
+				})
+			})
+			if _, n, _ := s.Counts(); n != resumes+1 || len(s.Identifies()) != 2 {
+				t.Errorf("%d sessions go on, %d begin", n-resumes, len(s.Identifies()))
+			}
+		})
+	}
+}
+
+// TestSessionIsForgotten: where Discord does not know the session any more, a new one is enough.
+func TestSessionIsForgotten(t *testing.T) {
+	s := newServer(t)
+	state := shelf()
+	stored := core.JSON(storedSessions{time.Now(), map[int]gateway.Session{0: {ID: "unknown", Seq: 5}}})
+	if err := state.Put(t.Context(), sessionsKey, stored); err != nil {
+		t.Fatal(err)
+	}
+	if err := state.Put(t.Context(), aliveKey, []byte(time.Now().Format(time.RFC3339))); err != nil {
+		t.Fatal(err)
+	}
+	in := newInbox()
+	s.listening(t, s.bot(t, func(o *Options) { o.State = state }), in)
+	until(t, "a session", func() bool { return s.Live() == 1 })
+	s.Say(hallID, annID, "hello")
+	in.wait(t, core.KindMessage, 1)
+	if opened, _, _ := s.Counts(); opened != 2 {
+		t.Errorf("%d connections", opened)
 	}
 }

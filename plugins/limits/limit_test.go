@@ -267,7 +267,8 @@ func TestUsedElsewhere(t *testing.T) {
 	var both [2]*Limiter
 	for i := range both {
 		announce := func(by core.Path, what string) { both[1-i].Used(by, what) }
-		both[i] = New(core.Host{Clock: c.Now, Used: announce}, Config{Group: Rate{4, time.Hour}, Flood: Rate{3, time.Minute}}, new(notes))
+		config := Config{Group: Rate{4, time.Hour}, Flood: Rate{3, time.Minute}}
+		both[i] = New(core.Host{Clock: c.Now, Used: announce}, config, new(notes))
 	}
 	ask := func(who string, n int) gate.Admission {
 		return both[n%2].Judge(says(fmt.Sprint(n), who, "hi"), false).Admission

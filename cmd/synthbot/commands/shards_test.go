@@ -72,13 +72,14 @@ func (p *shardedPlatform) answers() []int {
 	return all
 }
 
-func (p *shardedPlatform) unanswered() (n int) {
-	for _, times := range p.answers() {
+// unanswered lists the messages that no answer names.
+func (p *shardedPlatform) unanswered() (left []string) {
+	for n, times := range p.answers() {
 		if times == 0 {
-			n++
+			left = append(left, fmt.Sprintf("m%d in channel %s", n, p.said[n]))
 		}
 	}
-	return n
+	return left
 }
 
 // checkAnswers fails the test unless each message is answered once: the platform knows keys.
@@ -114,7 +115,7 @@ func newShardSwarm(t *testing.T, workers int) *shardSwarm {
 
 func (s *shardSwarm) answered() {
 	s.Helper()
-	s.workers[0].patiently("messages are not answered", 50*time.Millisecond, s.unanswered)
+	s.workers[0].patiently("messages are not answered", 50*time.Millisecond, func() int { return len(s.unanswered()) })
 }
 
 // serving is how many shards a worker has by its log.
@@ -183,7 +184,7 @@ func shareLimit(t *testing.T, limit int, set *strings.Replacer) {
 	}
 	until(t, func() bool { return s.workers[0].serving() == swarmShards/2 && s.workers[1].serving() == swarmShards/2 })
 	until(t, func() bool { return s.Live() == swarmShards })
-	answered := func() int { return len(s.said) - s.unanswered() }
+	answered := func() int { return len(s.said) - len(s.unanswered()) }
 	for n := range 4 * limit {
 		s.sayIn(s.channels[2+n/2+n%2*swarmShards/2]) // one worker, then the other
 		if n < limit {

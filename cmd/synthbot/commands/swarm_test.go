@@ -157,8 +157,8 @@ func (s *swarm) say(n int) {
 	}
 }
 
-// unanswered counts the messages that no reply names.
-func (s *swarm) unanswered() int {
+// unanswered lists the messages that no reply names.
+func (s *swarm) unanswered() (left []string) {
 	named := make(map[string]bool)
 	for _, p := range s.platforms {
 		for text := range replies(p) {
@@ -167,21 +167,29 @@ func (s *swarm) unanswered() int {
 			}
 		}
 	}
-	n := 0
 	if s.discord != nil {
-		n = s.discord.unanswered()
+		left = s.discord.unanswered()
 	}
 	for i := range s.said {
-		if !named[fmt.Sprintf("m%d", i)] {
-			n++
+		if name := fmt.Sprintf("m%d", i); !named[name] {
+			left = append(left, name)
 		}
 	}
-	return n
+	return left
 }
 
 func (s *swarm) answered() {
 	s.Helper()
-	s.workers[0].patiently("messages are not answered", 50*time.Millisecond, s.unanswered)
+	var left []string
+	defer func() {
+		if len(left) > 0 {
+			s.Logf("not answered: %q", left)
+		}
+	}()
+	s.workers[0].patiently("messages are not answered", 50*time.Millisecond, func() int {
+		left = s.unanswered()
+		return len(left)
+	})
 }
 
 // repeats counts the replies that are there twice, each of which must be the last that its chat got

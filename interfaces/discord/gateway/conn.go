@@ -15,6 +15,8 @@ import (
 
 	"github.com/bwmarrin/discordgo"
 	"github.com/gorilla/websocket"
+
+	"synthbot/core"
 )
 
 // Opcodes of the gateway.
@@ -163,6 +165,12 @@ func (c *conn) send(op int, data any) error {
 	return c.ws.WriteJSON(map[string]any{"op": op, "d": data})
 }
 
+// resume asks to go on with a session.
+func (c *conn) resume(token core.Secret, s Session) error {
+	c.seq.Store(s.Seq)
+	return c.send(opResume, map[string]any{"token": "Bot " + token.Reveal(), "session_id": s.ID, "seq": s.Seq})
+}
+
 // beat sends heartbeats until ctx ends. It returns an error if one is not acknowledged
 // before the next, or cannot be sent.
 func (c *conn) beat(ctx context.Context) error {
@@ -190,14 +198,17 @@ func (c *conn) beat(ctx context.Context) error {
 	}
 }
 
-// closeWith closes the connection when ctx ends, and with it the session, so that
-// Discord shows the bot as offline. The returned function closes the connection alone,
-// unless ctx ended.
-func (c *conn) closeWith(ctx context.Context) func() {
+// closeResumable is the code with which a connection is closed whose session another process may go on
+// with. Discord shows the bot as online for a while.
+const closeResumable = 4000
+
+// closeWith closes the connection with a code when ctx ends. The returned function closes it without
+// one, unless ctx ended.
+func (c *conn) closeWith(ctx context.Context, code int) func() {
 	left := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(left)
-		text := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
+		text := websocket.FormatCloseMessage(code, "")
 		_ = c.ws.WriteControl(websocket.CloseMessage, text, time.Now().Add(goodbyeTime))
 		_ = c.ws.Close()
 	})

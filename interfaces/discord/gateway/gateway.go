@@ -50,9 +50,18 @@ const Intents = int(discordgo.IntentGuilds | discordgo.IntentGuildMessages | dis
 
 // Event is one event, as it came.
 type Event struct {
-	Shard int
-	Type  string // for example MESSAGE_CREATE
-	Data  json.RawMessage
+	Shard   int
+	Type    string // for example MESSAGE_CREATE
+	Data    json.RawMessage
+	Session Session // as it is once the event was taken; zero for an event of an earlier session
+}
+
+// Session is a shard's session. After the process has ended, another one can go on with it for a few
+// minutes.
+type Session struct {
+	ID      string `json:"id"`
+	Address string `json:"address,omitempty"` // "": the gateway's
+	Seq     int64  `json:"seq"`               // of the latest event that was taken
 }
 
 // Handler gets what happens in the sessions. Each shard calls it from one goroutine of
@@ -111,13 +120,14 @@ func New(o Options) *Gateway {
 }
 
 // Run keeps all shards connected until ctx ends, which is not an error, or Discord
-// refuses the bot.
-func (g *Gateway) Run(ctx context.Context, at Location) error {
+// refuses the bot. left are the sessions that an earlier process had: the Handler gets the events of
+// messages and the interactions that it missed, each behind the GUILD_CREATE of its guild.
+func (g *Gateway) Run(ctx context.Context, at Location, left map[int]Session) error {
 	shards, ctx := errgroup.WithContext(ctx)
 	for _, id := range g.IDs(at.Shards) {
 		// If not all of them may begin now, each asks when it is its turn.
 		s := &shard{g: g, id: id, count: at.Shards, at: at, located: at.Remaining >= 0 && at.Remaining < at.Shards}
-		shards.Go(func() error { return s.run(ctx) })
+		shards.Go(func() error { return s.run(ctx, left[id]) })
 	}
 	return shards.Wait()
 }

@@ -32,12 +32,6 @@ const (
 	closeDisallowed       = 4014 // intents
 )
 
-type session struct {
-	id      string
-	address string // "": the gateway's
-	seq     int64  // of the latest event that was taken
-}
-
 // shard keeps one connection alive. Only the goroutine of run uses it.
 type shard struct {
 	g       *Gateway
@@ -47,13 +41,15 @@ type shard struct {
 	located bool // at was used before, or does not allow enough sessions
 	intents int  // that this connection asks for
 
-	session     *session // nil: the next one is new
-	established bool     // this connection got as far as READY or RESUMED
+	session     *Session  // nil: the next one is new
+	missed      []message // by an earlier process, until their guild has come
+	established bool      // this connection got as far as READY or RESUMED
 }
 
 // run connects again and again until ctx ends, which is not an error, or Discord
-// refuses the bot.
-func (s *shard) run(ctx context.Context) error {
+// refuses the bot. left is the session of an earlier process.
+func (s *shard) run(ctx context.Context, left Session) error {
+	s.catchUp(ctx, left)
 	wait := time.Duration(0)
 	for driver.Sleep(ctx, wait) {
 		why := s.connect(ctx)
@@ -76,7 +72,7 @@ func (s *shard) reset() (established bool) {
 	established, s.established = s.established, false
 	s.g.Handler.Disconnected(s.id)
 	if !established && s.session != nil {
-		s.session.address = "" // the gateway's own accepts the session as well
+		s.session.Address = "" // the gateway's own accepts the session as well
 	}
 	return established
 }
@@ -148,7 +144,7 @@ func (s *shard) connect(ctx context.Context) error {
 	}
 	var beats sync.WaitGroup
 	defer beats.Wait()
-	defer c.closeWith(ctx)()
+	defer c.closeWith(ctx, closeResumable)()
 	err = c.hello()
 	if err != nil {
 		return err
@@ -177,21 +173,19 @@ func (s *shard) locate(ctx context.Context) error {
 }
 
 func (s *shard) address() string {
-	if s.session != nil && s.session.address != "" {
-		return s.session.address
+	if s.session != nil && s.session.Address != "" {
+		return s.session.Address
 	}
 	return s.at.address
 }
 
 func (s *shard) begin(c *conn) error {
-	token := "Bot " + s.g.Token.Reveal()
 	s.intents = s.g.intents()
 	if s.session != nil {
-		c.seq.Store(s.session.seq)
-		return c.send(opResume, map[string]any{"token": token, "session_id": s.session.id, "seq": s.session.seq})
+		return c.resume(s.g.Token, *s.session)
 	}
 	return c.send(opIdentify, discordgo.Identify{
-		Token: token, Intents: discordgo.Intent(s.intents), Shard: &[2]int{s.id, s.count}, LargeThreshold: 250,
+		Token: "Bot " + s.g.Token.Reveal(), Intents: discordgo.Intent(s.intents), Shard: &[2]int{s.id, s.count}, LargeThreshold: 250,
 		Properties: discordgo.IdentifyProperties{OS: runtime.GOOS, Browser: "synthbot"},
 	})
 }
@@ -266,12 +260,18 @@ func (s *shard) dispatch(ctx context.Context, c *conn, m message) {
 			r.Address = ""
 		}
 		if r.Session != "" {
-			s.session = &session{id: r.Session, address: r.Address, seq: m.Seq}
+			s.session = &Session{ID: r.Session, Address: r.Address, Seq: m.Seq}
 		}
 	}
-	if s.g.Handler.Event(ctx, Event{s.id, m.Type, m.Data}) && s.session != nil {
-		s.session.seq = max(s.session.seq, m.Seq)
+	e := Event{Shard: s.id, Type: m.Type, Data: m.Data}
+	if s.session != nil {
+		e.Session = *s.session
+		e.Session.Seq = max(e.Session.Seq, m.Seq)
 	}
+	if s.g.Handler.Event(ctx, e) && s.session != nil {
+		s.session.Seq = e.Session.Seq
+	}
+	s.handMissed(ctx, m)
 }
 
 // asSafe reports whether the address for resuming is encrypted as the gateway's is.

@@ -122,7 +122,7 @@ func TestAfterAConnection(t *testing.T) {
 		for range 50 {
 			sh, _ := loose(t, nil)
 			if c.known {
-				sh.session = &session{id: "x"}
+				sh.session = &Session{ID: "x"}
 			}
 			if got := sh.after(c.why, c.established, c.waited); got < c.least || got > c.most {
 				t.Fatalf("%s: %v", name, got)
@@ -159,14 +159,14 @@ func TestFatalEnds(t *testing.T) {
 
 // A session is known by what READY says, as far as that makes sense.
 func TestSessionOfReady(t *testing.T) {
-	for data, want := range map[string]*session{
-		`{"session_id":"s","resume_gateway_url":"ws://other.example"}`:  {id: "s", address: "ws://other.example", seq: 7},
-		`{"session_id":"s","resume_gateway_url":"wss://other.example"}`: {id: "s", seq: 7},
-		`{"session_id":"s","resume_gateway_url":"other.example"}`:       {id: "s", seq: 7},
-		`{"session_id":"s"}`: {id: "s", seq: 7},
+	for data, want := range map[string]*Session{
+		`{"session_id":"s","resume_gateway_url":"ws://other.example"}`:  {ID: "s", Address: "ws://other.example", Seq: 7},
+		`{"session_id":"s","resume_gateway_url":"wss://other.example"}`: {ID: "s", Seq: 7},
+		`{"session_id":"s","resume_gateway_url":"other.example"}`:       {ID: "s", Seq: 7},
+		`{"session_id":"s"}`: {ID: "s", Seq: 7},
 		`{}`:                 nil,
 		`{"session_id":5,"resume_gateway_url":"ws://other.example"}`: nil,
-		`{"session_id":"s","resume_gateway_url":5}`:                  {id: "s", seq: 7},
+		`{"session_id":"s","resume_gateway_url":5}`:                  {ID: "s", Seq: 7},
 		`[`: nil,
 	} {
 		sh, _ := loose(t, nil)
@@ -210,7 +210,7 @@ func TestEstablishedWithItsEvent(t *testing.T) {
 func TestResetOfAShard(t *testing.T) {
 	for _, established := range []bool{true, false} {
 		sh, r := loose(t, nil)
-		sh.session = &session{id: "s", address: "ws://other.example"}
+		sh.session = &Session{ID: "s", Address: "ws://other.example"}
 		sh.established = established
 		if got := sh.reset(); got != established || sh.established || r.disconnects != 1 || (sh.address() == "ws://other.example") != established {
 			t.Errorf("established %v: %v, %+v", established, got, sh.session)
@@ -229,11 +229,11 @@ func TestEventThatIsNotTaken(t *testing.T) {
 	c := &conn{}
 	event := func(kind string, seq int64) { sh.dispatch(t.Context(), c, dispatch(kind, seq, `{}`)) }
 	event("TYPING_START", 3) // before there is a session
-	sh.session = &session{id: "s", seq: 5}
+	sh.session = &Session{ID: "s", Seq: 5}
 	taken := func(what string, seq int64, events int) {
 		t.Helper()
-		if sh.session.seq != seq || len(r.events) != events {
-			t.Errorf("%s: %d, %d events", what, sh.session.seq, len(r.events))
+		if sh.session.Seq != seq || len(r.events) != events {
+			t.Errorf("%s: %d, %d events", what, sh.session.Seq, len(r.events))
 		}
 	}
 	taken("at first", 5, 1)
@@ -404,7 +404,7 @@ func TestHeartbeatThatIsAskedFor(t *testing.T) {
 		sh, _ := loose(t, s)
 		sh.located = true
 		began := time.Now()
-		if err := sh.run(ctx); err != nil || time.Since(began) > time.Second {
+		if err := sh.run(ctx, Session{}); err != nil || time.Since(began) > time.Second {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 	})
@@ -442,7 +442,7 @@ func FuzzParse(f *testing.F) {
 		}
 		sh := &shard{g: New(Options{Handler: &record{}}), at: Location{address: "ws://gateway.example"}}
 		_ = sh.handle(context.Background(), &conn{beatAsked: make(chan struct{}, 1)}, m)
-		if sh.session != nil && sh.session.id == "" {
+		if sh.session != nil && sh.session.ID == "" {
 			t.Errorf("%q begins a session without an id", text)
 		}
 	})

@@ -1,0 +1,99 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Bounds of what is received of an earlier process's session. What is beyond them, or came too long
+// ago for Discord, can still be fetched as far as it is messages.
+const (
+	missedTime = 10 * time.Second
+	maxMissed  = 8 << 20 // bytes
+)
+
+// errMissedTooMuch is why a session of an earlier process is given up.
+var errMissedTooMuch = errors.New("too much was missed")
+
+// catchUp goes on with the session of an earlier process, only to receive what that one missed:
+// Discord describes the guilds and channels to a new session alone, which follows.
+func (s *shard) catchUp(ctx context.Context, left Session) {
+	if left.ID == "" {
+		return
+	}
+	if left.Address == "" || !asSafe(left.Address, s.at.address) {
+		left.Address = s.at.address
+	}
+	ctx, cancel := context.WithTimeout(ctx, missedTime)
+	defer cancel()
+	err := s.receiveMissed(ctx, left)
+	s.g.Log.Info("went on with the session of an earlier process", "shard", s.id, "events", len(s.missed), "err", err)
+}
+
+// receiveMissed keeps the events that are wanted. What came before an error is kept, too.
+func (s *shard) receiveMissed(ctx context.Context, left Session) error {
+	c, err := s.g.dial(ctx, left.Address)
+	if err != nil {
+		return err
+	}
+	defer c.closeWith(ctx, closeResumable)() // for the case that this process ends before it has stored its own session
+	if err := c.hello(); err != nil {
+		return err
+	}
+	if err := c.resume(s.g.Token, left); err != nil {
+		return err
+	}
+	for size := 0; ; {
+		m, err := c.read()
+		switch {
+		case err != nil:
+			return err
+		case *m.Op == opInvalid:
+			return errInvalid
+		case *m.Op == opReconnect:
+			return errReconnect
+		case m.Type == "RESUMED":
+			return nil
+		}
+		if !strings.HasPrefix(m.Type, "MESSAGE_") && m.Type != "INTERACTION_CREATE" {
+			continue // the new session says it
+		}
+		s.missed = append(s.missed, m)
+		if size += len(m.Data); size > maxMissed {
+			s.missed = nil
+			return errMissedTooMuch
+		}
+	}
+}
+
+// handMissed hands in what an earlier process missed in a guild that has come with a message, or, with
+// READY, outside of guilds.
+func (s *shard) handMissed(ctx context.Context, m message) {
+	if len(s.missed) == 0 || m.Type != "READY" && m.Type != "GUILD_CREATE" {
+		return
+	}
+	guild := ""
+	if m.Type == "GUILD_CREATE" {
+		guild = field(m.Data, "id")
+	}
+	s.missed = slices.DeleteFunc(s.missed, func(m message) bool {
+		in := field(m.Data, "guild_id")
+		if in == guild {
+			s.g.Handler.Event(ctx, Event{Shard: s.id, Type: m.Type, Data: m.Data})
+		}
+		return in == guild
+	})
+}
+
+// field is a member of a JSON object that is a string; "" if there is none.
+func field(object json.RawMessage, name string) string {
+	var fields map[string]json.RawMessage
+	var value string
+	_ = json.Unmarshal(object, &fields)
+	_ = json.Unmarshal(fields[name], &value)
+	return value
+}
