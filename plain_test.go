@@ -34,7 +34,7 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2814,
-	"daemon":              6698,
+	"daemon":              6704,
 	"interfaces/discord":  5354,
 	"core/engine":         3659,
 	"core/turn":           5342,

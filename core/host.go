@@ -33,9 +33,6 @@ type Host struct {
 	// PDF returns the text of a PDF, which a process of its own reads within limits. Nil: PDFs
 	// cannot be read.
 	PDF func(ctx context.Context, data []byte) (string, error)
-	// Used lets other processes count what a user did, if they may hear the same user: their plugin of
-	// this name, if it is a gate.Counter. It returns at once. Nil: there are none.
-	Used func(by Path, what string)
 	// Changed tells the bot that Actions returns another list from now on. It
 	// returns at once.
 	Changed func()

@@ -109,7 +109,7 @@ func newModeration(h core.Host, c moderationTable) (*moderation.Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.AddGates(f, limits.New(h, c.limitsConfig, p))
+	p.AddGates(f, limits.New(h.Clock, c.limitsConfig, p))
 	return p, nil
 }
 

@@ -117,6 +117,9 @@ func (b *Bot) plugins(c *Config) (all []loaded, err error) {
 		if err != nil {
 			return nil, UsageError{fmt.Errorf("plugins.%s: %w", next.name, err)}
 		}
+		if counter, ok := p.(gate.Counter); ok {
+			counter.Announce(b.workers.sharing.used(next.name))
+		}
 		all = append(all, loaded{p, next})
 	}
 	return all, nil
@@ -170,7 +173,6 @@ func (b *Bot) host(c *Config, name string) core.Host {
 		Clock: c.Clock(b.env.Clock), Language: string(c.Bot.Language),
 		Items: b.workers.sharing.items(name), Zones: b.Data.Items("zones"), Facts: b.Data.Store, Passages: passages,
 		Inbox: h, Reader: b.Data.Store, Asker: h, Messenger: h, Speak: b.speak, PDF: b.pdfs.text,
-		Used:    b.workers.sharing.used(name),
 		Changed: func() { notify(b.reloads.outdated) },
 	}
 }

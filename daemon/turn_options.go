@@ -49,7 +49,11 @@ func (b *Bot) options(p *parts) turn.Options {
 				i := p.at(place)
 				return i != nil && !b.workers.sharing.serves(i)
 			},
-			Asked: func(user core.Path, perMinute int) { used(user, strconv.Itoa(perMinute)) },
+			Asked: func(people []core.Path, perMinute int) {
+				for _, user := range people {
+					used(user, strconv.Itoa(perMinute))
+				}
+			},
 		},
 		Plugins: turn.Plugins{
 			Commands: p.Commands, Recons: []hint.Source{recon.New()}, Watchers: b.page.watchers(c),

@@ -41,7 +41,10 @@ type Gate interface {
 // Counter is the ability of a plugin to count, towards the limits that it sets as a Gate, what users do
 // in other processes that use the same store.
 type Counter interface {
-	// Used counts what a user did where core.Host.Used was called with the same. It returns at once.
+	// Announce sets a function that is to be called for what users do, so that Used is called in the
+	// other processes. It returns at once.
+	Announce(f func(by core.Path, what string))
+	// Used counts what a user did in another process. It returns at once.
 	Used(by core.Path, what string)
 }
 

@@ -126,16 +126,13 @@ func (t *turn) waitForLimit(ctx context.Context, perMinute int) bool {
 	}
 	people := t.causers()
 	pause, ok := t.turns.limiter.reserve(people, perMinute, time.Now())
-	if !ok {
-		return false
+	if ok && t.setup.Places.Asked != nil {
+		t.setup.Places.Asked(people, perMinute)
 	}
-	for _, user := range people {
-		if t.setup.Places.Asked != nil {
-			t.setup.Places.Asked(user, perMinute)
-		}
+	if ok {
+		wait(ctx, pause)
 	}
-	wait(ctx, pause)
-	return true
+	return ok
 }
 
 // isLimit reports whether an error is a notice of a limit.

@@ -96,9 +96,9 @@ type Places struct {
 	Reaches func(place core.Path) bool
 	// Elsewhere reports whether another process that uses the store serves a place. Nil: none does.
 	Elsewhere func(place core.Path) bool
-	// Asked is called when a user makes the model be asked, with how often they may in a minute, so that
+	// Asked is called when users make the model be asked, with how often they may in a minute, so that
 	// other processes count it, too; see Turns.Asked. It returns at once. Nil: there are none.
-	Asked func(user core.Path, perMinute int)
+	Asked func(people []core.Path, perMinute int)
 }
 
 // Plugins are the abilities of plugins besides their actions.

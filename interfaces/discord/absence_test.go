@@ -237,41 +237,6 @@ func TestCrashRightAfterTheFirstWord(t *testing.T) {
 	})
 }
 
-// What the note of the gateway's last sign goes by: it never covers what is not
-// on disk, and the slowest shard counts.
-func TestAliveCoversWhatIsOnDisk(t *testing.T) {
-	at := func(minute int) time.Time { return time.Date(2026, 11, 20, 12, minute, 0, 0, time.UTC) }
-	state := shelf()
-	a := &alive{shards: map[int]time.Time{}}
-	if until := a.touch(0, at(1)); !until.IsZero() || !a.all(2).IsZero() {
-		t.Errorf("a first life knows %v, %v", until, a.all(2))
-	}
-	a.touch(1, at(2))
-	a.touch(0, at(3))
-	if got := a.all(2); got != at(2) {
-		t.Errorf("all shards told everything until %v", got)
-	}
-	if err := a.note(t.Context(), state, a.all(2), false); err != nil {
-		t.Fatal(err)
-	}
-	next := &alive{shards: map[int]time.Time{}}
-	if err := next.load(t.Context(), state); err != nil || next.touch(0, at(20)) != at(2) || next.all(2) != at(2) {
-		t.Errorf("the next life knows %v, %v", next.all(2), err)
-	}
-	next.touch(1, at(21))
-	next.wait(true)
-	if got := next.all(2); got != at(2) {
-		t.Errorf("while events wait, %v is covered", got)
-	}
-	next.wait(false)
-	if got := next.all(2); got != at(20) {
-		t.Errorf("then %v", got)
-	}
-	if until := next.touch(0, at(30)); until != at(20) {
-		t.Errorf("a new session of the shard follows on %v", until)
-	}
-}
-
 // A guild that was announced is waited for from its announcement on, however long the
 // driver has been trying to connect. If it does not come, its channels are fetched.
 func TestAnnouncedGuildThatDoesNotCome(t *testing.T) {

@@ -154,7 +154,7 @@ func TestTwoAccounts(t *testing.T) {
 
 func TestQueueHoldsTheGatewayBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newFeed(nil, nil)
+		q := newFeed(new(account), nil)
 		big := gatewayEvent{kind: "x", data: make([]byte, maxQueuedBytes*2/3)}
 		if !q.push(t.Context(), big) {
 			t.Fatal("an empty queue is full")

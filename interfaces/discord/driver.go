@@ -151,7 +151,7 @@ func (d *Driver) NameOf(at core.Path) string {
 func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	d.tasks.Open()
 	d.sender.drafts.Begin()
-	if err := errors.Join(d.cursors.reload(ctx), d.feed.alive.load(ctx, d.state)); err != nil {
+	if err := errors.Join(d.cursors.reload(ctx), d.feed.progress.Load(ctx)); err != nil {
 		return fmt.Errorf("%s: state: %w", d.name, err)
 	}
 	d.inbox.Store(&in)
@@ -207,7 +207,7 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 		}
 	})
 	group.Go(func() error { d.sender.drafts.ClearLater(ctx); return nil })
-	group.Go(func() error { return d.gateway.Run(ctx, at, d.feed.alive.left()) })
+	group.Go(func() error { return d.gateway.Run(ctx, at, d.feed.progress.Sessions()) })
 	return group.Wait()
 }
 

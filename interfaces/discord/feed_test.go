@@ -15,6 +15,7 @@ import (
 	"synthbot/core"
 	"synthbot/interfaces/discord/discordtest"
 	"synthbot/interfaces/discord/gateway"
+	"synthbot/interfaces/discord/progress"
 )
 
 // An event counts as heard once it waits to be taken in. One for which there is no room
@@ -32,11 +33,11 @@ func TestEventThatFindsNoRoom(t *testing.T) {
 		}
 		heard := func(what string, taken, want bool, at time.Time, waiting int) {
 			t.Helper()
-			if taken != want || d.feed.alive.all(1) != at || len(d.feed.waiting) != waiting {
-				t.Errorf("%s: %v, heard until %v, %d wait", what, taken, d.feed.alive.all(1), len(d.feed.waiting))
+			if taken != want || d.feed.progress.All(1) != at || len(d.feed.waiting) != waiting {
+				t.Errorf("%s: %v, heard until %v, %d wait", what, taken, d.feed.progress.All(1), len(d.feed.waiting))
 			}
 		}
-		d.feed.alive.touch(0, noon(-5))
+		d.feed.progress.Touch(0, noon(-5))
 		heard("a message", event("MESSAGE_CREATE", `{"id":"1"}`), true, noon(0), 1)
 		now = noon(2)
 		if !d.feed.room.TryAcquire(maxQueuedBytes - int64(len(`{"id":"1"}`))) {
@@ -104,7 +105,7 @@ func TestAliveByHeartbeats(t *testing.T) {
 		s.listening(t, d, newInbox())
 		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
 		time.Sleep(time.Hour)
-		raw, _ := state.Get(t.Context(), aliveKey)
+		raw, _ := state.Get(t.Context(), progress.TimeKey)
 		if at, err := time.Parse(time.RFC3339, string(raw)); err != nil || time.Since(at) > 3*time.Minute {
 			t.Errorf("after an hour of silence everything is told until %s", raw)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/driver"
+	"synthbot/interfaces/discord/progress"
 )
 
 // ofGuild takes in what changes guilds, channels and roles. It returns false for other
@@ -110,7 +111,7 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 		t.d.responder.syncOnce(ctx, &t.jobs)
 	}
 	if f.since.IsZero() && t.d.feed.connected == 1 { // the very first session: what follows can be fetched later
-		if err := t.d.feed.alive.note(ctx, t.d.state, t.d.clock(), true); err != nil {
+		if err := t.d.feed.progress.Note(ctx, t.d.clock(), true); err != nil {
 			t.d.log.Error("when the gateway was first heard is not stored", "err", err)
 		}
 	}
@@ -189,7 +190,7 @@ func (t *intake) fetchUnknown(ctx context.Context, shard int, g guildPayload) {
 	if since.IsZero() || t.d.set.BackfillCount == 0 {
 		return
 	}
-	from := idAt(driver.Later(since, g.Joined.Time).Add(t.d.rest.Ahead() - aliveSlack))
+	from := idAt(driver.Later(since, g.Joined.Time).Add(t.d.rest.Ahead() - progress.Slack))
 	readable := []int{0, 2, channelNews, 13, threadNews, threadPublic, threadPrivate} // text, voice, news, stage
 	for _, c := range g.all() {
 		_, known := t.d.cursors.get(c.ID)

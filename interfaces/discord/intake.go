@@ -99,10 +99,10 @@ func (t *intake) run(ctx context.Context) error {
 			t.d.feed.note(ctx, false)
 		}
 		if !t.commit(ctx) {
-			t.d.feed.alive.wait(true)
+			t.d.feed.progress.Wait(true)
 			return nil
 		}
-		t.d.feed.alive.wait(len(t.holds) > 0)
+		t.d.feed.progress.Wait(len(t.holds) > 0)
 		if len(t.holds) == 0 {
 			t.noteSessions(ctx)
 		}
@@ -111,7 +111,7 @@ func (t *intake) run(ctx context.Context) error {
 
 // noteSessions notes the sessions of which all events are on disk.
 func (t *intake) noteSessions(ctx context.Context) {
-	if err := t.d.feed.alive.took(ctx, t.d.state, t.taken); err != nil && ctx.Err() == nil {
+	if err := t.d.feed.progress.Took(ctx, t.taken); err != nil && ctx.Err() == nil {
 		t.d.log.Error("sessions are not stored", "err", err)
 	}
 	clear(t.taken)

@@ -10,6 +10,7 @@ import (
 	"synthbot/core"
 	"synthbot/interfaces/discord/discordtest"
 	"synthbot/interfaces/discord/gateway"
+	"synthbot/interfaces/discord/progress"
 )
 
 // TestListenAgain: an account that another process served meanwhile is served as the first time.
@@ -84,7 +85,7 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 			until(t, "a session", func() bool { return s.Live() == 1 })
 			id := s.Say(hallID, annID, "to be deleted")
 			first.wait(t, core.KindMessage, 1)
-			noted := func() string { raw, _ := state.Get(t.Context(), sessionsKey); return string(raw) }
+			noted := func() string { raw, _ := state.Get(t.Context(), progress.SessionsKey); return string(raw) }
 			until(t, "a note", func() bool { return strings.Contains(noted(), `"id"`) })
 			before := noted()
 			for range seen {
@@ -95,7 +96,7 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 				t.Fatal(err)
 			}
 			if seen > 0 { // as if it had died
-				if err := state.Put(t.Context(), sessionsKey, []byte(before)); err != nil {
+				if err := state.Put(t.Context(), progress.SessionsKey, []byte(before)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -123,11 +124,8 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 func TestSessionIsForgotten(t *testing.T) {
 	s := newServer(t)
 	state := shelf()
-	stored := core.JSON(storedSessions{time.Now(), map[int]gateway.Session{0: {ID: "unknown", Seq: 5}}})
-	if err := state.Put(t.Context(), sessionsKey, stored); err != nil {
-		t.Fatal(err)
-	}
-	if err := state.Put(t.Context(), aliveKey, []byte(time.Now().Format(time.RFC3339))); err != nil {
+	earlier := progress.New(state)
+	if err := earlier.Took(t.Context(), map[int]gateway.Session{0: {ID: "unknown", Seq: 5}}); err != nil {
 		t.Fatal(err)
 	}
 	in := newInbox()

@@ -255,6 +255,9 @@ func (db *DB) Update(f func(kv.Tx) error) error {
 		if err == nil {
 			err = db.try(f, unsure)
 		}
+		if err == nil {
+			err = db.confirm()
+		}
 		lost := isAway(err)
 		unsure = unsure || lost
 		if codeOf(err) == divisionByZero {
@@ -267,6 +270,16 @@ func (db *DB) Update(f func(kv.Tx) error) error {
 		time.Sleep(pause)
 		pause = min(2*pause, longestPause)
 	}
+}
+
+// confirm makes sure after a commit that what follows from it may be done: a process that was stopped
+// meanwhile learns if another one has taken over. While the server cannot be reached, nobody knows.
+func (db *DB) confirm() error {
+	err := db.claim(context.Background())
+	if errors.Is(err, core.ErrFenced) {
+		return err
+	}
+	return nil
 }
 
 // noteAway tells when the database cannot be reached, and when it can again.

@@ -108,6 +108,38 @@ func TestFence(t *testing.T) {
 	}
 }
 
+// TestFenceAfterCommit: a worker that is stopped when its transaction is committed learns afterwards that
+// another one has taken over, before anything follows from it.
+func TestFenceAfterCommit(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	former := started(t, server.URL, Options{Lease: short})
+	conn, err := pgconn.Connect(t.Context(), server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	taken := make(chan error, 1)
+	err = former.Update(func(tx kv.Tx) error {
+		tx.Bucket("a").Get([]byte("k")) // the transaction begins, and locks the worker's row
+		go func() {
+			_, err := conn.Exec(context.Background(), "delete from worker").ReadAll()
+			taken <- err
+		}()
+		time.Sleep(short / 4)
+		former.worker.renewedAt(time.Time{}) // as after a long time
+		return tx.Bucket("a").Put([]byte("k"), []byte("committed"))
+	})
+	if !errors.Is(err, core.ErrFenced) {
+		t.Errorf("the commit says %v", err)
+	}
+	if err := <-taken; err != nil {
+		t.Error(err)
+	}
+	if got := value(t, openWith(t, server.URL, Options{Lease: short})); got != "committed" {
+		t.Errorf("stored is %q", got)
+	}
+}
+
 // TestFenceByRenewal: a worker that writes nothing notices that it was replaced, too.
 func TestFenceByRenewal(t *testing.T) {
 	server := coretest.StartPostgres(t)

@@ -20,7 +20,7 @@ func TestScripts(t *testing.T) {
 	plugintest.Run(t, "testdata/*.txt", plugintest.Of(func(h core.Host, c Config) (*moderation.Plugin, error) {
 		p, err := moderation.New(h, plugintest.Defaults(t, moderation.Config{}))
 		if err == nil {
-			p.AddGates(New(h, c, p))
+			p.AddGates(New(h.Clock, c, p))
 		}
 		return p, err
 	}))
@@ -161,8 +161,8 @@ func TestRation(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			c := Config{Private: private, Group: inGroup}
 			clock := func() time.Time { return time.Now().UTC() }
-			p := New(core.Host{Clock: clock}, c, new(notes))
-			twin := New(core.Host{Clock: clock}, c, new(notes)) // never asked again
+			p := New(clock, c, new(notes))
+			twin := New(clock, c, new(notes)) // never asked again
 			admitted, told := make(map[string][]time.Time), make(map[string]time.Time)
 			for i, a := range history(r, 400) {
 				time.Sleep(a.at)
@@ -233,7 +233,7 @@ func kindOf(m *core.Message) int {
 func TestWindows(t *testing.T) {
 	c := &clock{now: begins}
 	config := Config{Private: Rate{2, time.Hour}, Group: Rate{1, time.Hour}, CountAll: []core.Path{core.MustPath("room/7")}}
-	p := New(core.Host{Clock: c.Now}, config, new(notes))
+	p := New(c.Now, config, new(notes))
 	button := says("jay", "jay", "")
 	command := says("jay", "jay", "/help me")
 	aside := says("7", "ann", "among others")
@@ -268,7 +268,8 @@ func TestUsedElsewhere(t *testing.T) {
 	for i := range both {
 		announce := func(by core.Path, what string) { both[1-i].Used(by, what) }
 		config := Config{Group: Rate{4, time.Hour}, Flood: Rate{3, time.Minute}}
-		both[i] = New(core.Host{Clock: c.Now, Used: announce}, config, new(notes))
+		both[i] = New(c.Now, config, new(notes))
+		both[i].Announce(announce)
 	}
 	ask := func(who string, n int) gate.Admission {
 		return both[n%2].Judge(says(fmt.Sprint(n), who, "hi"), false).Admission
@@ -301,7 +302,7 @@ func TestButtonsAreLogged(t *testing.T) {
 	for place, want := range map[string]string{"jay": "private buttons", "1": "group buttons"} {
 		c, log := &clock{now: begins}, new(notes)
 		config := Config{Private: Rate{1, 2 * time.Hour}, Group: Rate{1, time.Hour}}
-		l := New(core.Host{Clock: c.Now}, config, log)
+		l := New(c.Now, config, log)
 		for i, admission := range []gate.Admission{gate.Admit, gate.Quiet, gate.Quiet} {
 			if v := l.Judge(says(place, "jay", ""), false); v != (gate.Verdict{Admission: admission}) {
 				t.Errorf("%s, press %d: %+v", place, i, v)
@@ -311,7 +312,7 @@ func TestButtonsAreLogged(t *testing.T) {
 			t.Errorf("%s: the log has %+v", place, *log)
 		}
 		c.now = c.now.Add(30 * time.Minute)
-		if v := New(core.Host{Clock: c.Now}, config, log).Judge(says(place, "jay", ""), false); v.Admission != gate.Quiet {
+		if v := New(c.Now, config, log).Judge(says(place, "jay", ""), false); v.Admission != gate.Quiet {
 			t.Errorf("%s: after a restart %+v", place, v)
 		}
 	}
@@ -321,7 +322,7 @@ func TestButtonsAreLogged(t *testing.T) {
 // back.
 func TestClockPutBack(t *testing.T) {
 	c := &clock{now: begins}
-	p := New(core.Host{Clock: c.Now}, Config{Private: Rate{1, time.Hour}}, new(notes))
+	p := New(c.Now, Config{Private: Rate{1, time.Hour}}, new(notes))
 	p.Judge(says("jay", "jay", "one"), false)
 	c.now = c.now.AddDate(0, 0, -100)
 	if v := p.Judge(says("jay", "jay", "two"), false); v.Admission != gate.Admit {
@@ -339,7 +340,7 @@ func TestRateAsText(t *testing.T) {
 // TestRepeats: a greeting every morning is none.
 func TestRepeats(t *testing.T) {
 	c := &clock{now: begins}
-	p := New(core.Host{Clock: c.Now}, Config{Repeat: 2}, new(notes))
+	p := New(c.Now, Config{Repeat: 2}, new(notes))
 	for i := range 5 {
 		if v := p.Judge(says("1", "jay", "good morning"), false); v.Admission != gate.Admit {
 			t.Errorf("%d: %+v", i, v)
@@ -355,7 +356,7 @@ func TestRepeats(t *testing.T) {
 // TestDeliveredAgain: a message that a platform delivers again counts once, and
 // the same is said of it; the same words of another message are another one.
 func TestDeliveredAgain(t *testing.T) {
-	p := New(core.Host{Clock: time.Now}, Config{Private: Rate{2, time.Hour}}, new(notes))
+	p := New(time.Now, Config{Private: Rate{2, time.Hour}}, new(notes))
 	judge := func(id string) gate.Verdict {
 		m := says("jay", "jay", "hello")
 		m.ID = id

@@ -86,9 +86,9 @@ const (
 var kindNames = [kinds]string{"private", "groups", "private buttons", "group buttons"}
 
 // New returns a limiter.
-func New(h core.Host, c Config, log Log) *Limiter {
+func New(clock func() time.Time, c Config, log Log) *Limiter {
 	return &Limiter{
-		clock: h.Clock, used: h.Used, config: c, log: log, seed: maphash.MakeSeed(),
+		clock: clock, config: c, log: log, seed: maphash.MakeSeed(),
 		users:     recent.NewCache[core.Path, *activity](maxUsers),
 		places:    recent.NewCache[core.Path, *window](maxPlaces),
 		delivered: recent.NewCache[gate.Delivery, gate.Verdict](maxDelivered),
@@ -190,6 +190,9 @@ func (l *Limiter) count(m *core.Message, author core.Path) gate.Verdict {
 	}
 	return gate.Verdict{}
 }
+
+// Announce implements gate.Counter.
+func (l *Limiter) Announce(f func(by core.Path, what string)) { l.used = f }
 
 // Used implements gate.Counter. What is a kind of questions.
 func (l *Limiter) Used(by core.Path, what string) {

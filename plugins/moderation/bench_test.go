@@ -50,7 +50,7 @@ func crowded(b *testing.B, gates ...Gate) *Plugin {
 		b.Fatal(err)
 	}
 	p.AddGates(gates...)
-	p.AddGates(limits.New(core.Host{Clock: time.Now}, l, p))
+	p.AddGates(limits.New(time.Now, l, p))
 	return p
 }
 

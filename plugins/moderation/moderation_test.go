@@ -41,7 +41,7 @@ func gated(t testing.TB, s *plugintest.Harness, l limits.Config, rules ...filter
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.AddGates(f, limits.New(core.Host{Clock: s.Clock}, l, p))
+	p.AddGates(f, limits.New(s.Clock, l, p))
 	return p
 }
 

@@ -114,13 +114,28 @@ func (p *Plugin) Judge(m *core.Message, again bool) (v gate.Verdict) {
 	return v
 }
 
-// Used implements gate.Counter: the gates count it, too.
+// Announce implements gate.Counter.
+func (p *Plugin) Announce(f func(by core.Path, what string)) {
+	for _, c := range counters(p.gates) {
+		c.Announce(f)
+	}
+}
+
+// Used implements gate.Counter.
 func (p *Plugin) Used(by core.Path, what string) {
-	for _, g := range p.gates {
-		if counter, ok := g.(gate.Counter); ok {
-			counter.Used(by, what)
+	for _, c := range counters(p.gates) {
+		c.Used(by, what)
+	}
+}
+
+// counters are the gates that count.
+func counters(gates []Gate) (all []gate.Counter) {
+	for _, g := range gates {
+		if c, ok := g.(gate.Counter); ok {
+			all = append(all, c)
 		}
 	}
+	return all
 }
 
 // allowedWhileBlocked reports whether a text calls a command that blocked users may call:

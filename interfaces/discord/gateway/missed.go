@@ -62,8 +62,8 @@ func (s *shard) receiveMissed(ctx context.Context, left Session) error {
 		if !strings.HasPrefix(m.Type, "MESSAGE_") && m.Type != "INTERACTION_CREATE" {
 			continue // the new session says it
 		}
-		s.missed = append(s.missed, m)
-		if size += len(m.Data); size > maxMissed {
+		s.missed, size = append(s.missed, m), size+len(m.Data)
+		if size > maxMissed {
 			s.missed = nil
 			return errMissedTooMuch
 		}

@@ -185,8 +185,8 @@ func (s *shard) begin(c *conn) error {
 		return c.resume(s.g.Token, *s.session)
 	}
 	return c.send(opIdentify, discordgo.Identify{
-		Token: "Bot " + s.g.Token.Reveal(), Intents: discordgo.Intent(s.intents), Shard: &[2]int{s.id, s.count}, LargeThreshold: 250,
-		Properties: discordgo.IdentifyProperties{OS: runtime.GOOS, Browser: "synthbot"},
+		Token: "Bot " + s.g.Token.Reveal(), Intents: discordgo.Intent(s.intents), Shard: &[2]int{s.id, s.count},
+		LargeThreshold: 250, Properties: discordgo.IdentifyProperties{OS: runtime.GOOS, Browser: "synthbot"},
 	})
 }
 

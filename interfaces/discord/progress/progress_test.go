@@ -1,0 +1,113 @@
+package progress
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"synthbot/interfaces/discord/gateway"
+)
+
+// state is a driver.State.
+type state struct {
+	values map[string][]byte
+	fails  error
+	puts   int
+}
+
+func (s *state) Get(_ context.Context, key string) ([]byte, error) { return s.values[key], s.fails }
+
+func (s *state) Put(_ context.Context, key string, value []byte) error {
+	s.puts++
+	if s.fails != nil {
+		return s.fails
+	}
+	if s.values == nil {
+		s.values = make(map[string][]byte)
+	}
+	s.values[key] = value
+	return nil
+}
+
+// TestNote: the noted time never covers what is not on disk, and the slowest shard counts.
+func TestNote(t *testing.T) {
+	at := func(minute int) time.Time { return time.Date(2026, 11, 20, 12, minute, 0, 0, time.UTC) }
+	var s state
+	a := New(&s)
+	if until := a.Touch(0, at(1)); !until.IsZero() || !a.All(2).IsZero() {
+		t.Errorf("a first life knows %v, %v", until, a.All(2))
+	}
+	a.Touch(1, at(2))
+	a.Touch(0, at(3))
+	if got := a.All(2); got != at(2) {
+		t.Errorf("all shards told everything until %v", got)
+	}
+	if err := a.Note(t.Context(), a.All(2), false); err != nil {
+		t.Fatal(err)
+	}
+	next := New(&s)
+	if err := next.Load(t.Context()); err != nil || next.Touch(0, at(20)) != at(2) || next.All(2) != at(2) {
+		t.Errorf("the next life knows %v, %v", next.All(2), err)
+	}
+	next.Touch(1, at(21))
+	next.Wait(true)
+	if got := next.All(2); got != at(2) {
+		t.Errorf("while events wait, %v is covered", got)
+	}
+	next.Wait(false)
+	if got := next.All(2); got != at(20) {
+		t.Errorf("then %v", got)
+	}
+	if until := next.Touch(0, at(30)); until != at(20) {
+		t.Errorf("a new session of the shard follows on %v", until)
+	}
+}
+
+// TestSessions: a session is noted when it has begun, then with the time; the next process has it for
+// as long as Discord may.
+func TestSessions(t *testing.T) {
+	var s state
+	p := New(&s)
+	if err := p.Load(t.Context()); err != nil || len(p.Sessions()) > 0 {
+		t.Fatalf("%v, %v", p.Sessions(), err)
+	}
+	took := func(seq int64, shards ...int) error {
+		all := make(map[int]gateway.Session)
+		for _, shard := range shards {
+			all[shard] = gateway.Session{ID: "s", Seq: seq}
+		}
+		return p.Took(t.Context(), all)
+	}
+	next := func() map[int]gateway.Session {
+		n := New(&s)
+		if err := n.Load(t.Context()); err != nil {
+			t.Error(err)
+		}
+		return n.Sessions()
+	}
+	s.fails = errors.New("full")
+	if err := took(1, 0); err == nil {
+		t.Error("no error")
+	}
+	s.fails = nil
+	if err := took(2, 0, 1); err != nil || next()[1].Seq != 2 {
+		t.Errorf("%v, %v", next(), err)
+	}
+	puts := s.puts
+	if err := took(9, 1); err != nil || s.puts != puts {
+		t.Errorf("%d more notes, %v", s.puts-puts, err)
+	}
+	if err := p.Note(t.Context(), time.Now(), false); err != nil || next()[1].Seq != 9 || next()[0].Seq != 2 {
+		t.Errorf("%v, %v", next(), err)
+	}
+	for value, want := range map[string]int{
+		`{"at":"2020-01-01T00:00:00Z","shards":{"0":{"id":"old","seq":1}}}`: 0, "damaged": 0, "": 0,
+		`{"at":"` + time.Now().Add(-time.Minute).Format(time.RFC3339) + `","shards":{"0":{"id":"new","seq":1}}}`: 1,
+	} {
+		s.values[SessionsKey] = []byte(value)
+		if got := next(); len(got) != want {
+			t.Errorf("%s: %v", value, got)
+		}
+	}
+}
