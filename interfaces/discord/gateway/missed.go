@@ -31,7 +31,7 @@ func (s *shard) catchUp(ctx context.Context, left Session) {
 	ctx, cancel := context.WithTimeout(ctx, missedTime)
 	defer cancel()
 	err := s.receiveMissed(ctx, left)
-	s.g.Log.Info("went on with the session of an earlier process", "shard", s.id, "events", len(s.missed), "err", err)
+	s.g.Log.Info("went on with the session of an earlier process", "shard", s.id, "count", len(s.missed), "err", err)
 }
 
 // receiveMissed keeps the events that are wanted. What came before an error is kept, too.
