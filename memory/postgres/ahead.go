@@ -66,22 +66,35 @@ func (t *tx) fetch() {
 func (a *ahead) statements() (all []statement) {
 	if len(a.keys) > 0 {
 		sql := "select k, v from kv where k = any($1)"
-		all = append(all, statement{sql, [][]byte{list(a.keys)}, []uint32{oidBytesList}})
+		all = append(all, statement{sql, [][]byte{list(oidBytes, a.keys)}, []uint32{oidBytesList}})
 	}
-	for _, r := range a.ranges {
-		all = append(all, r.statement())
+	for _, backward := range []bool{false, true} {
+		var from, to, limits [][]byte
+		for _, r := range a.ranges {
+			if r.backward == backward {
+				limit := binary.BigEndian.AppendUint32(nil, uint32(r.limit))
+				from, to, limits = append(from, r.from), append(to, r.to), append(limits, limit)
+			}
+		}
+		sql := aheadForward
+		if backward {
+			sql = aheadBackward
+		}
+		if len(from) > 0 {
+			params := [][]byte{list(oidBytes, from), list(oidBytes, to), list(oidInt, limits)}
+			all = append(all, statement{sql, params, []uint32{oidBytesList, oidBytesList, oidIntList}})
+		}
 	}
 	return all
 }
 
-func (r wholeRange) statement() statement {
-	sql := readForward
-	if r.backward {
-		sql = readBackward
-	}
-	params := [][]byte{r.from, r.to, binary.BigEndian.AppendUint32(nil, uint32(r.limit))}
-	return statement{sql, params, []uint32{oidBytes, oidBytes, oidInt}}
-}
+// Each pair comes with the number of its range among those of its direction, from 1 on.
+const (
+	ranges = " from unnest($1, $2, $3) with ordinality as r(a, b, n, i), lateral " +
+		"(select k, v from kv where k >= r.a and k < r.b order by k"
+	aheadForward  = "select i, k, v" + ranges + " limit r.n) as p order by i, k"
+	aheadBackward = "select i, k, v" + ranges + " desc limit r.n) as p order by i, k desc"
+)
 
 // fetched takes what the statements of ahead returned.
 func (t *tx) fetched(a ahead, results []*pgconn.Result) {
@@ -94,21 +107,43 @@ func (t *tx) fetched(a ahead, results []*pgconn.Result) {
 		}
 		results = results[1:]
 	}
-	for i, r := range a.ranges {
-		s := span{r.from, r.to, results[i].Rows}
-		n := len(s.rows)
+	for _, backward := range []bool{false, true} {
+		if !slices.ContainsFunc(a.ranges, func(r wholeRange) bool { return r.backward == backward }) {
+			continue
+		}
+		t.spans = append(t.spans, spansOf(a.ranges, backward, results[0].Rows)...)
+		results = results[1:]
+	}
+}
+
+// spansOf returns the spans of the ranges in one direction, whose pairs have come with their numbers.
+func spansOf(all []wholeRange, backward bool, rows [][][]byte) (found spans) {
+	number := int64(0)
+	for _, r := range all {
+		if r.backward != backward {
+			continue
+		}
+		number++
+		n := 0
+		for n < len(rows) && numberOf(rows[n][0]) == number {
+			rows[n] = rows[n][1:]
+			n++
+		}
+		s := span{r.from, r.to, rows[:n:n]}
+		rows = rows[n:]
 		switch {
 		case n < r.limit:
-		case r.backward:
+		case backward:
 			s.from = s.rows[n-1][0]
 		default:
 			s.to = append(slices.Clone(s.rows[n-1][0]), 0)
 		}
-		if r.backward {
+		if backward {
 			slices.Reverse(s.rows)
 		}
-		t.spans = append(t.spans, s)
+		found = append(found, s)
 	}
+	return found
 }
 
 // span is all that is stored in a range of whole keys with one first byte, in order.

@@ -50,7 +50,8 @@ func isAway(err error) bool {
 // paused for too long, or the lease was not renewed in time.
 func isConflict(err error) bool {
 	code := codeOf(err)
-	return code == serializationFailure || code == "40P01" || code == "25P03" || code == divisionByZero
+	return code == serializationFailure || code == "40P01" || code == "25P03" || code == divisionByZero ||
+		isUnprepared(err)
 }
 
 // fullError adds core.ErrFull to the error of a full disk.

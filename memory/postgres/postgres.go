@@ -93,12 +93,13 @@ type DB struct {
 	parts  *parts
 	o      Options // its functions are set
 
-	ids    atomic.Pointer[map[string]byte] // of buckets, by name; replaced, never changed
-	marker string                          // the key of this engine's last transaction
-	number uint64                          // of the transaction; Update's
-	away   atomic.Bool                     // the last transaction found no database
-	closed atomic.Bool
-	trips  atomic.Int64 // round trips of transactions
+	ids        atomic.Pointer[map[string]byte] // of buckets, by name; replaced, never changed
+	marker     string                          // the key of this engine's last transaction
+	number     uint64                          // of the transaction; Update's
+	unprepared atomic.Bool                     // a pooler is in between
+	away       atomic.Bool                     // the last transaction found no database
+	closed     atomic.Bool
+	trips      atomic.Int64 // round trips of transactions
 }
 
 var (

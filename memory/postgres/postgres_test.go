@@ -211,6 +211,44 @@ func TestOpenErrors(t *testing.T) {
 }
 
 // TestClosed: nothing works afterwards, and nothing of the engine is left in the table.
+// TestPooler: where a pooler leads a connection to another process of the server, which knows nothing of
+// what was prepared, or knows it before, transactions are tried again without.
+func TestPooler(t *testing.T) {
+	url := coretest.StartPostgres(t).URL
+	for name, do := range map[string]func(*DB) error{
+		"write": increment, "view": func(db *DB) error { number(t, db); return nil },
+	} {
+		for _, forgets := range []bool{true, false} {
+			db := open(t, url)
+			if err := increment(db); err != nil {
+				t.Fatal(err)
+			}
+			want := number(t, db)
+			for _, conn := range db.pool.idle {
+				if forgets {
+					if _, err := conn.Exec(t.Context(), "deallocate all").ReadAll(); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					clear(conn.CustomData())
+				}
+			}
+			if err := do(db); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if name == "write" {
+				want++
+			}
+			if got := number(t, db); got != want || !db.unprepared.Load() {
+				t.Errorf("%s: %d, want %d; unprepared: %v", name, got, want, db.unprepared.Load())
+			}
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 func TestClosed(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	db := open(t, server.URL)

@@ -202,7 +202,7 @@ func (p *probe) skew(ctx context.Context) (err error) {
 	}
 	defer p.db.pool.put(other)
 	keys := [][]byte{append([]byte{markers}, rand.Text()...), append([]byte{markers}, rand.Text()...)}
-	remove := statement{deleteAll, [][]byte{list(keys)}, []uint32{oidBytesList}}
+	remove := statement{deleteAll, [][]byte{list(oidBytes, keys)}, []uint32{oidBytesList}}
 	defer func() {
 		_, failed := send(ctx, p.conn, []statement{remove})
 		err = errors.Join(err, failed)

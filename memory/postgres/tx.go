@@ -37,6 +37,7 @@ const (
 	oidInt       = 23
 	oidText      = 25
 	oidBytesList = 1001
+	oidIntList   = 1007
 )
 
 // statement is one statement with its parameters.
@@ -72,9 +73,9 @@ func (db *DB) newTx(ctx context.Context, begin string) *tx {
 // what is to be read ahead. It returns the results of the statements, or panics with a kv.Fault.
 func (t *tx) run(all ...statement) []*pgconn.Result {
 	first := t.ahead.statements()
-	skip, used, err := len(first), false, error(nil)
+	skip, begins, used, err := len(first), t.conn == nil, false, error(nil)
 	all = slices.Concat(first, all)
-	if t.conn == nil {
+	if begins {
 		t.conn, used, err = t.db.pool.take(t.ctx)
 		if err != nil {
 			panic(&kv.Fault{Err: err})
@@ -83,7 +84,7 @@ func (t *tx) run(all ...statement) []*pgconn.Result {
 		all, skip = slices.Concat(begin, all), skip+len(begin)
 	}
 	t.db.trips.Add(1)
-	results, err := send(t.ctx, t.conn, all)
+	results, err := t.db.sendPrepared(t.ctx, t.conn, all)
 	if err == nil {
 		t.fetched(t.ahead, results[skip-len(first):skip])
 		t.ahead = ahead{}
@@ -93,7 +94,8 @@ func (t *tx) run(all ...statement) []*pgconn.Result {
 		t.db.pool.drop() // what is idle may lead to a server that ended
 		err = &awayError{err}
 	}
-	if used && t.conn.IsClosed() && t.begin == beginView && t.ctx.Err() == nil { // it broke while it was idle
+	again := used && t.conn.IsClosed() || begins && isUnprepared(err) // it broke while it was idle, or led elsewhere
+	if again && t.begin == beginView && t.ctx.Err() == nil {
 		t.release()
 		return t.run(all[skip:]...)
 	}
@@ -103,24 +105,37 @@ func (t *tx) run(all ...statement) []*pgconn.Result {
 // first are the statements with which a transaction begins. One that writes ends by itself when
 // its process is stopped, and makes sure that nobody has taken over from its worker.
 func (t *tx) first() []statement {
-	if t.begin == beginView {
-		return []statement{{sql: t.begin}}
-	}
 	w := t.db.worker
-	limit := fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", w.lease.Milliseconds()/2)
-	own := statement{checkWorker, [][]byte{long(w.number()), long(w.met())}, []uint32{oidLong, oidLong}}
-	return []statement{{sql: t.begin}, {sql: limit}, own}
+	limit := w.lease.Milliseconds() / 2
+	if t.begin == beginView {
+		limit = 0 // none
+	}
+	all := []statement{{sql: t.begin}, {settings, [][]byte{fmt.Append(nil, limit)}, []uint32{oidText}}}
+	if t.begin == beginView {
+		return all
+	}
+	return append(all, statement{checkWorker, [][]byte{long(w.number()), long(w.met())}, []uint32{oidLong, oidLong}})
 }
 
 // send runs statements in one round trip.
 func send(ctx context.Context, conn *pgconn.PgConn, all []statement) ([]*pgconn.Result, error) {
 	var batch pgconn.Batch
 	for _, s := range all {
-		formats := slices.Repeat([]int16{1}, len(s.params))
-		batch.ExecParams(s.sql, s.params, s.oids, formats, []int16{1})
+		batch.ExecParams(s.sql, s.params, s.oids, s.formats(), binary1)
 	}
-	results, err := conn.ExecBatch(ctx, &batch).ReadAll()
-	if err == nil && len(results) != len(all) {
+	return run(ctx, conn, &batch, len(all))
+}
+
+// binary1 asks for results in the binary format.
+var binary1 = []int16{1}
+
+// formats says that all parameters are in the binary format.
+func (s *statement) formats() []int16 { return slices.Repeat(binary1, len(s.params)) }
+
+// run runs so many statements.
+func run(ctx context.Context, conn *pgconn.PgConn, batch *pgconn.Batch, count int) ([]*pgconn.Result, error) {
+	results, err := conn.ExecBatch(ctx, batch).ReadAll()
+	if err == nil && len(results) != count {
 		err = errors.New("the server left results out")
 	}
 	return results, err
@@ -180,10 +195,10 @@ func (t *tx) flush(last string) {
 		}
 	}
 	if len(keys) > 0 {
-		all = append(all, statement{upsert, [][]byte{list(keys), list(values)}, []uint32{oidBytesList, oidBytesList}})
+		all = append(all, statement{upsert, [][]byte{list(oidBytes, keys), list(oidBytes, values)}, []uint32{oidBytesList, oidBytesList}})
 	}
 	if len(deleted) > 0 {
-		all = append(all, statement{deleteAll, [][]byte{list(deleted)}, []uint32{oidBytesList}})
+		all = append(all, statement{deleteAll, [][]byte{list(oidBytes, deleted)}, []uint32{oidBytesList}})
 	}
 	if last != "" {
 		all = append(all, statement{sql: last})
@@ -195,11 +210,11 @@ func (t *tx) flush(last string) {
 	clear(t.dirty)
 }
 
-// list encodes a bytea[].
-func list(all [][]byte) []byte {
+// list encodes an array of values of a type.
+func list(oid uint32, all [][]byte) []byte {
 	b := binary.BigEndian.AppendUint32(nil, 1) // dimensions
 	b = binary.BigEndian.AppendUint32(b, 0)    // no nulls
-	b = binary.BigEndian.AppendUint32(b, oidBytes)
+	b = binary.BigEndian.AppendUint32(b, oid)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(all)))
 	b = binary.BigEndian.AppendUint32(b, 1) // the first index
 	for _, one := range all {

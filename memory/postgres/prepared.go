@@ -1,0 +1,62 @@
+package postgres
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// settings are those of one transaction: how long it may be idle, and that statements are planned once,
+// for any parameters. All of them find keys by the only index, which the server, whose table may be
+// empty when it plans, would not use.
+const settings = "select set_config('idle_in_transaction_session_timeout', $1, true), " +
+	"set_config('plan_cache_mode', 'force_generic_plan', true), " +
+	"set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)"
+
+// isUnprepared reports whether a statement was not prepared, or was before: a pooler has led the
+// connection to another server process.
+func isUnprepared(err error) bool {
+	code := codeOf(err)
+	return code == "26000" || code == "42P05"
+}
+
+// sendPrepared runs statements of a transaction in one round trip. Those with parameters are parsed and
+// planned when a connection first sends them. After an error for which isUnprepared reports true, the
+// transaction can be tried again: nothing is prepared any more.
+func (db *DB) sendPrepared(ctx context.Context, conn *pgconn.PgConn, all []statement) ([]*pgconn.Result, error) {
+	if db.unprepared.Load() {
+		return send(ctx, conn, all)
+	}
+	prepared := conn.CustomData() // *pgconn.StatementDescription by SQL
+	var batch pgconn.Batch
+	var results []*pgconn.Result
+	var err error
+	for i := 0; err == nil && i < len(all); i++ {
+		s := &all[i]
+		if len(s.params) == 0 {
+			batch.ExecParams(s.sql, nil, nil, nil, binary1)
+			continue
+		}
+		if prepared[s.sql] == nil {
+			name := fmt.Sprintf("synthbot_%x", sha256.Sum256([]byte(s.sql)))[:32] // the same in all processes
+			var d *pgconn.StatementDescription
+			d, err = conn.Prepare(ctx, name, s.sql, s.oids)
+			if err == nil {
+				prepared[s.sql] = d
+			}
+		}
+		if err == nil {
+			batch.ExecStatement(prepared[s.sql].(*pgconn.StatementDescription), s.params, s.formats(), binary1)
+		}
+	}
+	if err == nil {
+		results, err = run(ctx, conn, &batch, len(all))
+	}
+	if isUnprepared(err) {
+		db.unprepared.Store(true)
+		db.log.Info("statements are not prepared: there is a pooler in between", "file", db.name)
+	}
+	return results, err
+}
