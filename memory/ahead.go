@@ -20,7 +20,8 @@ func pair(bucket string, key []byte) kv.Range { return kv.Range{Bucket: bucket, 
 
 // How many pairs of a place are read ahead.
 const (
-	aheadLog = 64
+	aheadLog = 64 // at least; see engine.window
+	mostLog  = 256
 	aheadDue = 64
 )
 
@@ -44,9 +45,18 @@ func turnRange(turn core.TurnID) kv.Range {
 	return kv.Range{Bucket: bucketJournal, From: from, To: afterPrefix(from)}
 }
 
+// noteWindow notes how many entries of a place were wanted at once: as many are read ahead.
+func (e *engine) noteWindow(n int) {
+	wanted := int64(min(n, mostLog))
+	if wanted > e.window.Load() {
+		e.window.Store(wanted)
+	}
+}
+
 // nextTurnRanges are read to take the next turn in a place.
-func nextTurnRanges(place []byte) []kv.Range {
-	log := kv.Range{Bucket: bucketLog, From: place, To: after(place), Backward: true, Limit: aheadLog}
+func (v *view) nextTurnRanges(place []byte) []kv.Range {
+	window := max(int(v.db.engine.window.Load()), aheadLog)
+	log := kv.Range{Bucket: bucketLog, From: place, To: after(place), Backward: true, Limit: window}
 	journal := kv.Range{Bucket: bucketJournal, From: place, To: after(place)}
 	return []kv.Range{dueRange(place), log, journal, pair(bucketStates, place)}
 }

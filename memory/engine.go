@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"sync/atomic"
 
 	"synthbot/core"
 	"synthbot/memory/bolt"
@@ -17,7 +18,8 @@ import (
 // engine stores the pairs.
 type engine struct {
 	kv.Engine
-	shared       kv.Shared // how several processes divide the work; nil if there can be one only
+	shared       kv.Shared    // how several processes divide the work; nil if there can be one only
+	window       atomic.Int64 // the most entries of a place that were wanted at once, within bounds
 	log          *slog.Logger
 	name         string // in errors and logs
 	file         string // beside which other files lie

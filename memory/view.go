@@ -105,8 +105,8 @@ func (v *view) Waiting() ([]core.Path, error) {
 }
 
 func (v *view) Due(path core.Path, max int) ([]core.Entry, error) {
+	ahead(&v.tx, func() []kv.Range { return v.nextTurnRanges(placeKey(path)) }) // unless it has moved
 	return read(v, path, func(p place) (entries []core.Entry) {
-		ahead(&v.tx, func() []kv.Range { return nextTurnRanges(p.key) })
 		for seq := range v.numbers(bucketDue, p.key, 0) {
 			if len(entries) == max {
 				break
@@ -156,6 +156,7 @@ func (v *view) After(path core.Path, seq uint64, max int) ([]core.Entry, error) 
 				entries = append(entries, l.Entry)
 			}
 		}
+		v.db.engine.noteWindow(len(entries))
 		return entries
 	})
 }

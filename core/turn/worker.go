@@ -258,16 +258,16 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 	p.turns.mu.Unlock()
 	other := false
 	err := p.turns.store.View(ctx, func(v core.View) error {
-		head, err := v.Head(p.queue.path)
-		if err != nil || head.Path != p.queue.path { // it has moved, and is looked at there
-			return err
-		}
 		depth := maxMerged
 		if p.queue.commands {
 			depth = commandDepth
 		}
-		waiting, err := v.Due(p.queue.path, depth)
+		waiting, err := v.Due(p.queue.path, depth) // first, because it announces what follows
 		if err != nil {
+			return err
+		}
+		head, err := v.Head(p.queue.path)
+		if err != nil || head.Path != p.queue.path { // it has moved, and is looked at there
 			return err
 		}
 		waiting, other = p.queue.next(waiting)

@@ -195,7 +195,8 @@ func (t *tx) flush(last string) {
 		}
 	}
 	if len(keys) > 0 {
-		all = append(all, statement{upsert, [][]byte{list(oidBytes, keys), list(oidBytes, values)}, []uint32{oidBytesList, oidBytesList}})
+		params := [][]byte{list(oidBytes, keys), list(oidBytes, values)}
+		all = append(all, statement{upsert, params, []uint32{oidBytesList, oidBytesList}})
 	}
 	if len(deleted) > 0 {
 		all = append(all, statement{deleteAll, [][]byte{list(oidBytes, deleted)}, []uint32{oidBytesList}})
