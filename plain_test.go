@@ -40,7 +40,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5342,
 	"core/action":         3940,
 	"interfaces/telegram": 4199,
-	"memory":              8677,
+	"memory":              8686,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -54,7 +54,11 @@ func (e *engine) noteWindow(n int) {
 }
 
 // nextTurnRanges are read to take the next turn in a place.
-func (v *view) nextTurnRanges(place []byte) []kv.Range {
+func (v *view) nextTurnRanges(path core.Path) []kv.Range {
+	place := placeKey(path)
+	if _, ok := v.db.engine.waits.LoadAndDelete(path); !ok { // after a turn there is hardly ever another one
+		return []kv.Range{dueRange(place)}
+	}
 	window := max(int(v.db.engine.window.Load()), aheadLog)
 	log := kv.Range{Bucket: bucketLog, From: place, To: after(place), Backward: true, Limit: window}
 	journal := kv.Range{Bucket: bucketJournal, From: place, To: after(place)}
@@ -68,6 +72,9 @@ func (w *batch) ranges(t *tx) (all []kv.Range) {
 		place := placeKey(m.Path)
 		all = append(all, pathRanges(m.Path)...)
 		all = append(all, dueRange(place))
+		if w.from.Append[i].Due {
+			t.db.engine.waits.Store(m.Path, true)
+		}
 		if m.ID != "" {
 			id := idKey(place, m.ID)
 			all = append(all, pair(bucketIDs, id), pair(bucketGone, t.forgotten().hash(id)))

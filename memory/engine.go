@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 
 	"synthbot/core"
@@ -19,6 +20,7 @@ import (
 type engine struct {
 	kv.Engine
 	shared       kv.Shared    // how several processes divide the work; nil if there can be one only
+	waits        sync.Map     // the places where something waits since they were looked at last
 	window       atomic.Int64 // the most entries of a place that were wanted at once, within bounds
 	log          *slog.Logger
 	name         string // in errors and logs

@@ -105,7 +105,7 @@ func (v *view) Waiting() ([]core.Path, error) {
 }
 
 func (v *view) Due(path core.Path, max int) ([]core.Entry, error) {
-	ahead(&v.tx, func() []kv.Range { return v.nextTurnRanges(placeKey(path)) }) // unless it has moved
+	ahead(&v.tx, func() []kv.Range { return v.nextTurnRanges(path) }) // unless it has moved
 	return read(v, path, func(p place) (entries []core.Entry) {
 		for seq := range v.numbers(bucketDue, p.key, 0) {
 			if len(entries) == max {
