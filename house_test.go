@@ -34,6 +34,10 @@ var rooms = []struct {
 	{"core/passage", nil},
 	{"core/lexicon", nil},
 	{"core/sorting", nil},
+	{"core/epochs", []string{"core"}},
+	{"core/loop", nil},
+	{"core/secret", nil},
+	{"core/values", []string{"core"}},
 	{"core/gate", []string{"core", "core/command"}},
 	{"core/hint", []string{"core"}},
 	{"core/lore", nil},
@@ -76,6 +80,9 @@ var rooms = []struct {
 	{"daemon", []string{"core", "core/*", "interfaces/*", "memory", "persona", "plugins/*", "config", "admin", "admin/*", "systemd"}},
 	{"cmd/*", []string{"core", "core/*", "daemon", "daemon/*", "interfaces/*", "memory", "persona", "plugins/*", "config", "admin", "admin/*", "setup", "systemd"}},
 }
+
+// vocabulary may be imported by all that may import core.
+var vocabulary = []string{"core/epochs", "core/loop", "core/secret", "core/values"}
 
 // onlyForTests lists what may be imported by tests and by nothing else.
 var onlyForTests = []string{"core/coretest", "plugins/plugintest"}
@@ -154,6 +161,9 @@ func allowed(room string, may []string, inside string) bool {
 		return slices.Contains(onlyForTests, room)
 	}
 	if inside == "core/sorting" { // it is like a part of the standard library
+		return true
+	}
+	if slices.Contains(vocabulary, inside) && slices.Contains(may, "core") {
 		return true
 	}
 	if room != "" && room != "core" && strings.HasPrefix(inside, room+"/") {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"synthbot/core"
+	"synthbot/core/secret"
 )
 
 const whole = `
@@ -60,10 +61,10 @@ func TestRead(t *testing.T) {
 		t.Errorf("bot: %+v", bot.Bot)
 	}
 	want := []engineConfig{
-		{Name: "home", Provider: "ollama", Key: core.NewSecret("k1"), Timeout: 90 * time.Second, Chars: 24000, Headers: map[string]string{"X-Title": "bot"}},
+		{Name: "home", Provider: "ollama", Key: secret.New("k1"), Timeout: 90 * time.Second, Chars: 24000, Headers: map[string]string{"X-Title": "bot"}},
 		{Name: "spare", Provider: "offline", Timeout: 2 * time.Minute, Chars: 24000},
 	}
-	if diff := cmp.Diff(want, bot.Engines, cmp.Comparer(func(a, b core.Secret) bool { return a == b })); diff != "" {
+	if diff := cmp.Diff(want, bot.Engines, cmp.Comparer(func(a, b secret.Secret) bool { return a == b })); diff != "" {
 		t.Error(diff)
 	}
 	if got := telegram["telegram"]; got.Token.Reveal() != "t1" || got.Pace != "platform" {
@@ -329,15 +330,15 @@ func TestTooLarge(t *testing.T) {
 
 // kinds has a field of each further type.
 type kinds struct {
-	Small   int8                   `toml:"small" default:"0x7f"`
-	Ratio   float64                `toml:"ratio"`
-	When    time.Time              `toml:"when"`
-	Times   []time.Duration        `toml:"times" default:"1s, 2m" max:"1h"`
-	Level   level                  `toml:"level" default:"b" oneof:"|a|b"`
-	Keys    map[string]core.Secret `toml:"keys"`
-	Nested  *struct{ inner }       `toml:"nested"`
-	Lists   [][]int                `toml:"lists"`
-	Any     Table                  `toml:"any"`
+	Small   int8                     `toml:"small" default:"0x7f"`
+	Ratio   float64                  `toml:"ratio"`
+	When    time.Time                `toml:"when"`
+	Times   []time.Duration          `toml:"times" default:"1s, 2m" max:"1h"`
+	Level   level                    `toml:"level" default:"b" oneof:"|a|b"`
+	Keys    map[string]secret.Secret `toml:"keys"`
+	Nested  *struct{ inner }         `toml:"nested"`
+	Lists   [][]int                  `toml:"lists"`
+	Any     Table                    `toml:"any"`
 	Unread  chan int
 	ignored int `toml:"-"`
 	inner

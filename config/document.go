@@ -18,7 +18,7 @@
 //	example   what the example file shows if there is no default
 //
 // Types of a field: string, bool, the signed integers, float64, time.Duration
-// (as text: "30s"), [core.Secret], every encoding.TextUnmarshaler, nested
+// (as text: "30s"), [secret.Secret], every encoding.TextUnmarshaler, nested
 // structs, slices and string-keyed maps of all of these, pointers to them (nil
 // if the key is missing), and [Table] if the shape of a table depends on its name
 // or its content. A bad tag or type is a programmer's mistake and panics, whatever

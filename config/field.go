@@ -12,7 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"synthbot/core"
+	"synthbot/core/secret"
 	"synthbot/core/txt"
 )
 
@@ -44,7 +44,7 @@ const (
 )
 
 var (
-	typeSecret   = reflect.TypeFor[core.Secret]()
+	typeSecret   = reflect.TypeFor[secret.Secret]()
 	typeDuration = reflect.TypeFor[time.Duration]()
 	typeLevel    = reflect.TypeFor[slog.Level]()
 	typeTable    = reflect.TypeFor[Table]()
@@ -220,7 +220,7 @@ func (f *field) setText(dst reflect.Value, text string) string {
 	case formMap:
 		return f.setPairs(dst, text)
 	case formSecret:
-		dst.Set(reflect.ValueOf(core.NewSecret(text)))
+		dst.Set(reflect.ValueOf(secret.New(text)))
 		return ""
 	}
 	value, err := kindOf(dst.Type()).parse(text)

@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"synthbot/core"
+	"synthbot/core/secret"
 	"synthbot/core/txt"
 )
 
@@ -32,7 +32,7 @@ func (r reader) secret(at *node, dst reflect.Value) {
 	}
 	switch {
 	case err == nil:
-		dst.Set(reflect.ValueOf(core.NewSecret(value)))
+		dst.Set(reflect.ValueOf(secret.New(value)))
 	case isReference(text):
 		at.fault(txt.Clip(txt.Line(text), 120) + " " + err.Error())
 	default:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/secret"
 )
 
 // The shape of a whole bot's configuration, as its parts would bring it.
@@ -46,7 +47,7 @@ type engineConfig struct {
 	Provider string            `toml:"provider" doc:"What it speaks." default:"offline" example:"ollama" oneof:"offline|openai|ollama"`
 	Model    string            `toml:"model" doc:"The model's own name." example:"llama3.1"`
 	BaseURL  string            `toml:"base_url" doc:"Where it listens." example:"http://127.0.0.1:11434"`
-	Key      core.Secret       `toml:"api_key" doc:"Its key." example:"env:OPENAI_API_KEY"`
+	Key      secret.Secret     `toml:"api_key" doc:"Its key." example:"env:OPENAI_API_KEY"`
 	Timeout  time.Duration     `toml:"timeout" doc:"How long an answer may take." default:"2m" example:"120s" min:"1s" max:"1h"`
 	Chars    int               `toml:"max_prompt_chars" doc:"How much it can read; 0: no limit." default:"24000" min:"0"`
 	Headers  map[string]string `toml:"headers" doc:"Sent with each request." example:"X-Title=synthbot"`
@@ -71,9 +72,9 @@ type commonConfig struct {
 }
 
 type telegramConfig struct {
-	Token core.Secret `toml:"token" doc:"The bot's token." example:"env:TELEGRAM_TOKEN" required:"true"`
-	URL   string      `toml:"api_url" doc:"The server." default:"https://api.telegram.org"`
-	Pace  string      `toml:"pace" doc:"How fast it sends." default:"platform" oneof:"platform|off"`
+	Token secret.Secret `toml:"token" doc:"The bot's token." example:"env:TELEGRAM_TOKEN" required:"true"`
+	URL   string        `toml:"api_url" doc:"The server." default:"https://api.telegram.org"`
+	Pace  string        `toml:"pace" doc:"How fast it sends." default:"platform" oneof:"platform|off"`
 }
 
 func (c *telegramConfig) Check(fault func(text string, at ...any)) {

@@ -2,9 +2,7 @@ package core
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 )
 
@@ -28,64 +26,4 @@ func (i *Item) Decode(v any) error {
 		return fmt.Errorf("item %q of %q: %w", i.Key, i.Path, err)
 	}
 	return nil
-}
-
-// NewItem returns an item that replaces what is under path and key; nil removes it.
-func NewItem(path Path, key string, value any) Item {
-	item := Item{Path: path, Key: key, Version: AnyVersion}
-	if value != nil {
-		item.Value = JSON(value)
-	}
-	return item
-}
-
-// GetItem reads the value under path and key. ok is false, and v zero, if there is none.
-func GetItem[T any](ctx context.Context, items Items, path Path, key string) (v T, ok bool, err error) {
-	item, ok, err := items.Get(ctx, path, key)
-	if err != nil {
-		return v, false, fmt.Errorf("item %q of %q: %w", key, path, err)
-	}
-	return v, ok, item.Decode(&v)
-}
-
-// PutItem replaces what is under path and key; nil removes it.
-func PutItem(ctx context.Context, items Items, path Path, key string, value any) error {
-	if _, err := items.Put(ctx, NewItem(path, key, value)); err != nil {
-		return fmt.Errorf("item %q of %q: %w", key, path, err)
-	}
-	return nil
-}
-
-// EditItem changes the value under path and key, which is zero if there is none. change is
-// called again if the value changed meanwhile. It removes the value unless it returns keep.
-func EditItem[T any](
-	ctx context.Context, items Items, path Path, key string, change func(*T) (keep bool, err error),
-) error {
-	const tries = 5
-	for range tries {
-		item, ok, err := items.Get(ctx, path, key)
-		if err != nil {
-			return fmt.Errorf("item %q of %q: %w", key, path, err)
-		}
-		var v T
-		if err := item.Decode(&v); err != nil {
-			return err
-		}
-		keep, err := change(&v)
-		if err != nil || !keep && !ok {
-			return err
-		}
-		next := Item{Path: path, Key: key, Version: item.Version}
-		if keep {
-			next.Value = JSON(v)
-		}
-		_, err = items.Put(ctx, next)
-		switch {
-		case err == nil:
-			return nil
-		case !errors.Is(err, ErrVersion):
-			return fmt.Errorf("item %q of %q: %w", key, path, err)
-		}
-	}
-	return Errorf(Temporary, "Too many changed that at once.")
 }

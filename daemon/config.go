@@ -17,6 +17,7 @@ import (
 	"synthbot/config"
 	"synthbot/core"
 	"synthbot/core/engine"
+	"synthbot/core/secret"
 	"synthbot/core/speech"
 	"synthbot/core/turn"
 	"synthbot/daemon/settings"
@@ -366,11 +367,11 @@ func WalkConfig(c *Config, f func(key, text string)) {
 	c.walk(func(path string, v reflect.Value) {
 		key := path[strings.LastIndexByte(path, '.')+1:]
 		switch value := v.Interface().(type) {
-		case core.Secret:
+		case secret.Secret:
 			if !value.IsZero() {
 				f(key, value.Reveal())
 			}
-		case map[string]core.Secret:
+		case map[string]secret.Secret:
 			for name, secret := range value {
 				f(name, secret.Reveal())
 			}
@@ -391,7 +392,7 @@ func (c *Config) digest() string {
 			return
 		}
 		text := string(core.JSON(v.Interface()))
-		if secret, ok := v.Interface().(core.Secret); ok {
+		if secret, ok := v.Interface().(secret.Secret); ok {
 			text = secret.Reveal()
 		}
 		fmt.Fprintf(sum, "%s=%s\n", path, text)

@@ -12,6 +12,7 @@ import (
 	"synthbot/core/engine"
 	"synthbot/core/llm"
 	"synthbot/core/recon"
+	"synthbot/core/values"
 	"synthbot/daemon/logs"
 	"synthbot/memory"
 )
@@ -142,7 +143,7 @@ func (l *usageStore) room(ctx context.Context, day string, scope core.Path, limi
 	}
 	before := l.spent(scope).Tokens // of all processes, when this one looked last
 	var taken int64
-	err := core.EditItem(ctx, l.db.Items("budget"), scope, allottedKey, func(all *allotted) (keep bool, err error) {
+	err := values.Edit(ctx, l.db.Items("budget"), scope, allottedKey, func(all *allotted) (keep bool, err error) {
 		if all.Day != day {
 			*all = allotted{day, before}
 		}
@@ -174,7 +175,7 @@ func (l *usageStore) giveBack(ctx context.Context) error {
 			}
 			return true, nil
 		}
-		errs = append(errs, core.EditItem(ctx, l.db.Items("budget"), scope, allottedKey, back))
+		errs = append(errs, values.Edit(ctx, l.db.Items("budget"), scope, allottedKey, back))
 	}
 	clear(l.allotted)
 	return errors.Join(errs...)

@@ -14,6 +14,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/command"
+	"synthbot/core/secret"
 	"synthbot/core/txt"
 	"synthbot/daemon/logs"
 	"synthbot/daemon/settings"
@@ -226,7 +227,7 @@ func driverNames() (names []string) {
 }
 
 // Account makes an interface of that platform for a token alone; nil if there is no such platform.
-func (p *Env) Account(platform, apiURL string, token core.Secret) (core.Interface, error) {
+func (p *Env) Account(platform, apiURL string, token secret.Secret) (core.Interface, error) {
 	d, ok := findDriver(platform)
 	if !ok {
 		return nil, nil

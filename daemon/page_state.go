@@ -15,6 +15,7 @@ import (
 	adminpage "synthbot/admin/page"
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/epochs"
 	"synthbot/core/llm"
 	"synthbot/core/txt"
 	"synthbot/core/users"
@@ -228,7 +229,7 @@ func (s *pageServer) Do(ctx context.Context, place core.Path, name string, args 
 	}
 	author := core.Author{ID: "page", Name: "the admin's page", Rank: core.RankAdmin}
 	person, _ := place.Person(author.ID) // the zero Path outside of places
-	ctx = command.Context(core.WithEpoch(ctx, s.bot.Data.Epoch()))
+	ctx = command.Context(epochs.With(ctx, s.bot.Data.Epoch()))
 	return known.Do(ctx, command.Call{
 		Path: place, Author: author, Person: person, Args: parsed, Sees: []core.Path{place},
 		Attach: func(core.Upload) {},

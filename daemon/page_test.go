@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"synthbot/config"
-	"synthbot/core"
+	"synthbot/core/secret"
 )
 
 // TestNoPageCostsNothing holds that turns tell nobody how far they are where
@@ -26,7 +26,7 @@ func TestSettingsHideSecrets(t *testing.T) {
 	var all []string
 	row := func(path string, v reflect.Value) { all = append(all, path+"="+shownValue(path, v)) }
 	c := struct {
-		Token core.Secret       `toml:"token"`
+		Token secret.Secret     `toml:"token"`
 		URL   string            `toml:"url"`
 		Env   []string          `toml:"env"`
 		Head  map[string]string `toml:"headers"`

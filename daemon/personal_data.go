@@ -13,6 +13,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/epochs"
 	"synthbot/core/llm"
 	"synthbot/daemon/logs"
 )
@@ -170,7 +171,7 @@ func (d *personalData) forgetAuthor(ctx context.Context, c command.Call) (string
 // forget erases a person or a place from plugins, from the database and from memory.
 // Deleted bytes stay in the file until Compact.
 func (d *personalData) forget(ctx context.Context, path core.Path) error {
-	ctx = core.WithoutEpoch(ctx) // the author of the turn may be the person
+	ctx = epochs.Without(ctx) // the author of the turn may be the person
 	errs := []error{d.erase(ctx, path), d.Data.DB.Forget(ctx, path)}
 	// A running turn may have stored something in between. None can from now on.
 	errs = append(errs, d.erase(ctx, path))

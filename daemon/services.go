@@ -17,6 +17,7 @@ import (
 
 	"synthbot/admin"
 	"synthbot/core"
+	"synthbot/core/loop"
 	"synthbot/core/txt"
 )
 
@@ -203,7 +204,7 @@ func (b *Bot) reportState(ctx context.Context) {
 		return
 	}
 	sent := ""
-	core.Repeat(ctx, nil, func() time.Duration {
+	loop.Repeat(ctx, nil, func() time.Duration {
 		state := b.state()
 		if state != sent {
 			notifySystemd(b.log, "STATUS="+state)

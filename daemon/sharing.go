@@ -13,6 +13,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/gate"
+	"synthbot/core/loop"
 	"synthbot/memory"
 )
 
@@ -131,7 +132,7 @@ func (s *sharing) lookAround(ctx context.Context) error {
 	if db == nil {
 		return nil
 	}
-	core.Repeat(ctx, nil, func() time.Duration {
+	loop.Repeat(ctx, nil, func() time.Duration {
 		if s.echoes.Swap(0) == 0 {
 			s.refresh("")
 		}

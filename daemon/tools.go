@@ -16,6 +16,7 @@ import (
 	"synthbot/admin"
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/epochs"
 	"synthbot/daemon/logs"
 	"synthbot/plugins/blueprint"
 )
@@ -107,7 +108,7 @@ func (s *toolServer) call(ctx context.Context, name string, input json.RawMessag
 	default:
 		return nil, &core.Error{Kind: core.Occupied, Text: "Too many calls run already.", After: time.Second}
 	}
-	ctx = core.WithEpoch(ctx, s.Data.Epoch())
+	ctx = epochs.With(ctx, s.Data.Epoch())
 	who, err := s.requester(ctx)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"synthbot/core"
+	"synthbot/core/secret"
 	"synthbot/memory/bolt"
 	"synthbot/memory/kv"
 	"synthbot/memory/postgres"
@@ -21,7 +22,7 @@ import (
 
 // Location is where everything is stored: on a server, or in the file of a data directory.
 type Location struct {
-	URL core.Secret // see ServerConfig; empty: Dir is meant
+	URL secret.Secret // see ServerConfig; empty: Dir is meant
 	Dir string
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/loop"
 )
 
 const (
@@ -45,7 +46,7 @@ func (r *diskSpace) noteFailure(err error, j *job) (again bool) {
 	}
 	r.full.Store(true)
 	r.size.Store(max(int64(j.size), r.size.Load(), minProbe)) // only the writer raises it
-	core.Notify(r.failures)
+	loop.Notify(r.failures)
 	return j.finishing && os.Remove(r.reserve()) == nil
 }
 
@@ -69,7 +70,7 @@ func (r *diskSpace) makeReserve() error {
 }
 
 // step creates the reserve, reports a full disk, and tries to write until that works again.
-// It returns when to go on; see core.Repeat.
+// It returns when to go on; see loop.Repeat.
 func (r *diskSpace) step(ctx context.Context) time.Duration {
 	if !r.reserved {
 		r.reserved = true

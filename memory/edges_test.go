@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
 )
 
 // moves is the batch that moves a place.
@@ -212,7 +213,7 @@ func TestTopicsWithoutHistoryDoNotShift(t *testing.T) {
 // TestMarksEndTurnsOfTheirPlace and of no other.
 func TestMarksEndTurnsOfTheirPlace(t *testing.T) {
 	here, there := core.TurnID{Path: group, Seq: 1}, core.TurnID{Path: kitchen, Seq: 1}
-	e := &epochs{muted: map[core.TurnID]muted{here: {}, there: {}}}
+	e := &forgettings{muted: map[core.TurnID]muted{here: {}, there: {}}}
 	want(t, "ended", e.ends(core.TurnID{Path: group, Seq: 1}), []core.TurnID{here})
 	want(t, "ended by an older mark", e.ends(core.TurnID{Path: group}), nil)
 }
@@ -284,7 +285,7 @@ func TestPrivateWhileForgettingBegins(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.end()
-	began := core.WithEpoch(t.Context(), 0)
+	began := epochs.With(t.Context(), 0)
 	want(t, "the place is forgotten", db.Forgotten(began, alone), true)
 	want(t, "what is left", remains(t, db, alone), nil)
 	traces(t, db, "JAYSECRET")

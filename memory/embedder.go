@@ -14,6 +14,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/llm"
+	"synthbot/core/loop"
 )
 
 // Embedder turns texts into vectors, so that facts are found by their meaning; the zero
@@ -102,7 +103,7 @@ func (db *DB) SetEmbedder(e Embedder) {
 	if m.cancel != nil {
 		m.cancel()
 	}
-	core.Notify(m.wake)
+	loop.Notify(m.wake)
 }
 
 // saved notes facts that may need a vector.
@@ -116,10 +117,10 @@ func (m *embedWorker) saved(facts []uint64) {
 		m.from = min(m.from, fact)
 		delete(m.refused, fact)
 	}
-	core.Notify(m.wake)
+	loop.Notify(m.wake)
 }
 
-// step gives the next facts their vectors, and returns when to go on; see core.Repeat. After
+// step gives the next facts their vectors, and returns when to go on; see loop.Repeat. After
 // a call that failed it tries fewer texts; a fact that fails alone is refused for a while:
 // the fault may be the Embedder's.
 func (m *embedWorker) step(ctx context.Context) time.Duration {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
 	"synthbot/core/llm"
 )
 
@@ -135,10 +136,10 @@ func TestForgetAPerson(t *testing.T) {
 	// What was begun before is left out.
 	late := message(group, "late", "JAYSECRET late")
 	late.Message.Author.ID, late.Due = "1000", true
-	if err := db.Commit(core.WithEpoch(t.Context(), 0), &core.Batch{Append: []core.Entry{late}}); err != nil {
+	if err := db.Commit(epochs.With(t.Context(), 0), &core.Batch{Append: []core.Entry{late}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.SaveFact(core.WithEpoch(t.Context(), 0), core.Fact{Text: "JAYSECRET again", About: []core.Path{jay}, Origin: group}); !errors.Is(err, core.ErrForgotten) {
+	if _, err := db.SaveFact(epochs.With(t.Context(), 0), core.Fact{Text: "JAYSECRET again", About: []core.Path{jay}, Origin: group}); !errors.Is(err, core.ErrForgotten) {
 		t.Errorf("%v, want core.ErrForgotten", err)
 	}
 	// What a platform delivers again does not bring the person back.
@@ -823,7 +824,7 @@ func TestATurnThatNamesTheForgotten(t *testing.T) {
 // TestNamedWhileForgetting: what names somebody is not stored while they are forgotten.
 func TestNamedWhileForgetting(t *testing.T) {
 	db := open(t, t.TempDir())
-	epoch := core.WithEpoch(t.Context(), db.Epoch())
+	epoch := epochs.With(t.Context(), db.Epoch())
 	f := newSubject(t.Context(), db, jay)
 	if err := f.begin(); err != nil {
 		t.Fatal(err)

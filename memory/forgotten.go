@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
 )
 
 // forgottenTx is a transaction's access to the ids and people that were forgotten.
@@ -159,8 +160,8 @@ func (t forgottenTx) quotesOld(m *core.Message) bool {
 	return old || q.From.ID == "" && q.ID == "" && q.Text != "" && t.mayBeTooOld(m, q.Time)
 }
 
-// epochs remembers who was forgotten when, while the process lives.
-type epochs struct {
+// forgettings remembers who was forgotten when, while the process lives.
+type forgettings struct {
 	mu          sync.Mutex
 	now         uint64
 	forgottenIn map[core.Path]uint64  // people and places; the zero Path: everybody
@@ -174,7 +175,7 @@ type epochs struct {
 	others  map[core.Path][]core.Path // who are being forgotten there, by whose request
 }
 
-// Epoch is the number of times that somebody was forgotten; see core.WithEpoch.
+// Epoch is the number of times that somebody was forgotten; see epochs.With.
 func (db *DB) Epoch() uint64 {
 	db.epochs.mu.Lock()
 	defer db.epochs.mu.Unlock()
@@ -188,14 +189,14 @@ func (db *DB) Forgotten(ctx context.Context, paths ...core.Path) bool {
 
 // writeEpoch is the epoch in which something began that is stored now.
 type writeEpoch struct {
-	*epochs
+	*forgettings
 	epoch uint64
 	turn  core.TurnID // zero: none
 	known bool        // false: the epoch is not known
 }
 
 func (db *DB) epochOf(ctx context.Context) writeEpoch {
-	epoch, turn, dated := core.EpochOf(ctx)
+	epoch, turn, dated := epochs.Of(ctx)
 	return writeEpoch{&db.epochs, epoch, turn, dated}
 }
 
@@ -266,13 +267,13 @@ func (b writeEpoch) isMuted(turn core.TurnID) bool {
 }
 
 // raiseFloor lets the numbers of new places begin above a number.
-func (e *epochs) raiseFloor(to uint64) {
+func (e *forgettings) raiseFloor(to uint64) {
 	for floor := e.floor.Load(); floor < to && !e.floor.CompareAndSwap(floor, to); floor = e.floor.Load() {
 	}
 }
 
 // ends lists the muted turns that a mark ends.
-func (e *epochs) ends(mark core.TurnID) (turns []core.TurnID) {
+func (e *forgettings) ends(mark core.TurnID) (turns []core.TurnID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for turn := range e.muted {
@@ -283,7 +284,7 @@ func (e *epochs) ends(mark core.TurnID) (turns []core.TurnID) {
 	return turns
 }
 
-func (e *epochs) unmute(turns []core.TurnID) {
+func (e *forgettings) unmute(turns []core.TurnID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, name := range turns {

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
 	"synthbot/memory/bolt"
 )
 
@@ -129,7 +130,7 @@ func TestAPlaceThatAppearsWhileForgetting(t *testing.T) {
 		said.Message.Author.ID, said.Message.Private = "1000", true
 		reply := message(alone, "p2", "answered alone")
 		reply.Self, reply.Message.Private = true, true
-		letGo, began := hold(db), core.WithEpoch(t.Context(), db.Epoch())
+		letGo, began := hold(db), epochs.With(t.Context(), db.Epoch())
 		done := make(chan error, 2)
 		go func() { done <- db.Commit(t.Context(), &core.Batch{Append: []core.Entry{said, reply}}) }()
 		synctest.Wait()
@@ -158,7 +159,7 @@ func TestATurnOfTheSameEpoch(t *testing.T) {
 	if err := f.begin(); err != nil {
 		t.Fatal(err)
 	}
-	err := db.Commit(core.WithEpoch(t.Context(), db.Epoch()), lastBatch(1, "what was read meanwhile"))
+	err := db.Commit(epochs.With(t.Context(), db.Epoch()), lastBatch(1, "what was read meanwhile"))
 	f.end()
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +181,7 @@ func TestALateQuote(t *testing.T) {
 	late.Message.ReplyTo = &core.Quote{ID: "x", From: core.Author{ID: "1000"}, Text: "QUOTED words", Time: day.AddDate(50, 0, 0)}
 	other := late
 	other.Message.ID, other.Message.ReplyTo = "other", &core.Quote{ID: "y", From: core.Author{ID: "3000"}, Text: "words of another"}
-	if err := db.Commit(core.WithEpoch(t.Context(), epoch), &core.Batch{Append: []core.Entry{late,
+	if err := db.Commit(epochs.With(t.Context(), epoch), &core.Batch{Append: []core.Entry{late,
 		other}}); err != nil {
 		t.Fatal(err)
 	}

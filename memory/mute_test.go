@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
 )
 
 // opens is the record that opens a turn which answers one entry.
@@ -58,7 +59,7 @@ func TestAnswerBesideTheForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		forgetHim(t, db, "1000")
-		if err := db.Commit(core.WithEpoch(t.Context(), db.Epoch()), lastBatch(next, "for Ann")); err != nil {
+		if err := db.Commit(epochs.With(t.Context(), db.Epoch()), lastBatch(next, "for Ann")); err != nil {
 			t.Fatal(err)
 		}
 		if got := texts(t, db, group); got[len(got)-1] != "for Ann" {
@@ -81,7 +82,7 @@ func TestForgottenInOneTransaction(t *testing.T) {
 		}
 		letGo := hold(db)
 		ended, gone := make(chan error), make(chan error)
-		go func() { ended <- db.Commit(core.WithEpoch(t.Context(), 0), lastBatch(1, "for Jay alone")) }()
+		go func() { ended <- db.Commit(epochs.With(t.Context(), 0), lastBatch(1, "for Jay alone")) }()
 		synctest.Wait()
 		person, err := group.Person("1000")
 		if err != nil {
@@ -185,13 +186,13 @@ func TestForgottenWhileThePlaceMoves(t *testing.T) {
 			}
 			want(t, "muted names", len(db.epochs.muted), tc.muteds)
 			item := core.Item{Path: core.MustPath("chat/other"), Key: "k", Version: core.AnyVersion, Value: json.RawMessage(`"FORGOTTEN"`)}
-			_, err := db.Items("notes").Put(core.WithTurn(t.Context(), core.TurnID{Path: group, Seq: 1}, epoch), item)
+			_, err := db.Items("notes").Put(epochs.WithTurn(t.Context(), core.TurnID{Path: group, Seq: 1}, epoch), item)
 			if !errors.Is(err, core.ErrForgotten) {
 				t.Errorf("an item of the turn: %v, want %v", err, core.ErrForgotten)
 			}
 			last := lastBatch(1, "FORGOTTEN words")
 			last.States = map[core.Path]core.State{group: {Topic: "FORGOTTEN topic"}}
-			if err := db.Commit(core.WithEpoch(t.Context(), epoch), last); err != nil {
+			if err := db.Commit(epochs.With(t.Context(), epoch), last); err != nil {
 				t.Fatal(err)
 			}
 			want(t, "muted afterwards", len(db.epochs.muted), 0)

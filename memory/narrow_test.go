@@ -16,6 +16,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/epochs"
 )
 
 // exported is an export as text.
@@ -321,7 +322,7 @@ func TestNobodysWords(t *testing.T) {
 	nobodys, somebodys := message(group, "1", "a notice"), message(group, "2", "words")
 	somebodys.Message.Author.ID = "1000"
 	b := &core.Batch{Append: []core.Entry{nobodys, somebodys}}
-	if err := db.Commit(core.WithEpoch(t.Context(), epoch), b); err != nil {
+	if err := db.Commit(epochs.With(t.Context(), epoch), b); err != nil {
 		t.Fatal(err)
 	}
 	var said []string
@@ -402,7 +403,7 @@ func TestMutedTurnsAlone(t *testing.T) {
 		if err := db.Commit(t.Context(), &core.Batch{Journal: []core.Record{opens(group, 1)}}); err != nil {
 			t.Fatal(err)
 		}
-		ctx := core.WithEpoch(t.Context(), db.Epoch())
+		ctx := epochs.With(t.Context(), db.Epoch())
 		if err := db.Forget(t.Context(), jay); err != nil {
 			t.Fatal(err)
 		}

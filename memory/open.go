@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/loop"
+	"synthbot/core/secret"
 	"synthbot/memory/bolt"
 	"synthbot/memory/postgres"
 )
@@ -59,7 +61,7 @@ type Options struct {
 
 // ServerConfig says where everything is stored if not in the file.
 type ServerConfig struct {
-	URL    core.Secret   `toml:"url" example:"env:DATABASE_URL" doc:"A PostgreSQL database (postgres://user:password@host:5432/database), which stores everything instead of the file in data_dir. Empty: the file."`
+	URL    secret.Secret `toml:"url" example:"env:DATABASE_URL" doc:"A PostgreSQL database (postgres://user:password@host:5432/database), which stores everything instead of the file in data_dir. Empty: the file."`
 	Worker string        `toml:"worker" example:"one" doc:"The name of this process among those that use the database. Default: the host's name."`
 	Lease  time.Duration `toml:"lease" default:"10s" min:"2s" max:"5m" doc:"How long after this process was killed or cut off another one may take its place. It must be long enough for a short outage of the network."`
 }
@@ -87,7 +89,7 @@ type DB struct {
 	engine     engine
 	queue      *queue
 	writer     *writer
-	epochs     epochs
+	epochs     forgettings
 	embeds     *embedWorker
 	space      *diskSpace
 	unreadable unreadable
@@ -143,7 +145,7 @@ func startWork(ctx context.Context, db *DB, o Options) {
 	db.work.Go(func() {
 		err := Shared(db).Own(ctx, commonPart, func(ctx context.Context) error {
 			startCommonWork(ctx, db)
-			core.Repeat(ctx, nil, func() time.Duration { // another process may end in the middle of it
+			loop.Repeat(ctx, nil, func() time.Duration { // another process may end in the middle of it
 				db.continueForgets(ctx)()
 				return lookAgain
 			})
@@ -190,10 +192,10 @@ func openEngine(db *DB, o Options) (err error) {
 	return err
 }
 
-// repeat calls step in the background until ctx ends; see core.Repeat.
+// repeat calls step in the background until ctx ends; see loop.Repeat.
 func (db *DB) repeat(ctx context.Context, wake <-chan struct{}, step func(context.Context) time.Duration) {
 	db.work.Go(func() {
-		core.Repeat(ctx, wake, func() time.Duration {
+		loop.Repeat(ctx, wake, func() time.Duration {
 			wait := step(ctx)
 			if Shared(db) != nil && (wait < 0 || wait > lookAgain) { // other processes do not wake it
 				return lookAgain

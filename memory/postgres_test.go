@@ -17,6 +17,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/secret"
 	"synthbot/memory/bolt"
 	"synthbot/memory/kv"
 	"synthbot/memory/postgres"
@@ -44,7 +45,7 @@ func engineOf(t testing.TB, dir string, o Options) Options {
 	if _, err := conn.Exec(context.Background(), create).ReadAll(); err != nil {
 		t.Fatal(err)
 	}
-	o.Server.URL = core.NewSecret(server + "&search_path=" + schema)
+	o.Server.URL = secret.New(server + "&search_path=" + schema)
 	return o
 }
 

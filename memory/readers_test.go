@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
 )
 
 // TestEndedContexts: whatever is asked for under a context that has ended, nothing is
@@ -122,7 +123,7 @@ func TestLateForwards(t *testing.T) {
 		{Kind: core.ForeignForward, From: core.Author{ID: "1000"}, Text: "PASSED on", Time: later},
 		{Kind: core.ForeignForward, From: core.Author{ID: "3000"}, Text: "of another", Time: later},
 	}
-	if err := db.Commit(core.WithEpoch(t.Context(), epoch), &core.Batch{Append: []core.Entry{late}}); err != nil {
+	if err := db.Commit(epochs.With(t.Context(), epoch), &core.Batch{Append: []core.Entry{late}}); err != nil {
 		t.Fatal(err)
 	}
 	entries := everything(t, db)[group]

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/loop"
 )
 
 // Retention is how much history a path, with all below it, keeps. The longest path that
@@ -77,12 +78,12 @@ type pruning struct {
 func (db *DB) SetConfig(c Config) {
 	c.Keep = slices.Clone(c.Keep)
 	db.pruning.config.Store(&c)
-	core.Notify(db.pruning.changed)
+	loop.Notify(db.pruning.changed)
 }
 
 // step prunes regularly, and soon after the start, so that a bot that never runs for long
 // prunes, too, and after each change of the configuration. It returns when to go on; see
-// core.Repeat.
+// loop.Repeat.
 func (p *pruning) step(ctx context.Context) time.Duration {
 	c := p.config.Load()
 	if c != p.seen {

@@ -120,7 +120,7 @@ func takeOver(db *DB) error {
 }
 
 // apply applies an epoch of another process. e.mu is held.
-func (e *epochs) apply(one *sharedEpoch) {
+func (e *forgettings) apply(one *sharedEpoch) {
 	for _, path := range one.Begun {
 		e.forgottenIn[path] = e.now
 		e.inProgress[path]++

@@ -13,6 +13,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/epochs"
 	"synthbot/memory/kv"
 )
 
@@ -65,7 +66,7 @@ func TestForgottenByAnotherProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	began := core.WithEpoch(t.Context(), here.Epoch())
+	began := epochs.With(t.Context(), here.Epoch())
 	about := func(text string) core.Fact {
 		return core.Fact{Text: text, Origin: group, By: person, About: []core.Path{person}}
 	}
@@ -76,7 +77,7 @@ func TestForgottenByAnotherProcess(t *testing.T) {
 	go func() { over <- there.Forget(t.Context(), person) }()
 	<-begun
 	for name, ctx := range map[string]context.Context{
-		"before": began, "meanwhile": core.WithEpoch(t.Context(), here.Epoch()),
+		"before": began, "meanwhile": epochs.With(t.Context(), here.Epoch()),
 	} {
 		if _, err := here.SaveFact(ctx, about("they like milk")); !errors.Is(err, core.ErrForgotten) {
 			t.Errorf("a memory of one who is being forgotten, read %s: %v", name, err)
@@ -93,7 +94,7 @@ func TestForgottenByAnotherProcess(t *testing.T) {
 		t.Errorf("left are %v", found)
 	}
 	add(t, here, message(group, "b", "hello")) // with which it learns of it, at the latest
-	later := core.WithEpoch(t.Context(), here.Epoch())
+	later := epochs.With(t.Context(), here.Epoch())
 	if _, err := here.SaveFact(later, about("they like water")); err != nil {
 		t.Errorf("a memory of one who came back: %v", err)
 	}
@@ -109,7 +110,7 @@ func TestMutedByAnotherProcess(t *testing.T) {
 	dir := t.TempDir()
 	here, there := openWith(t, dir, Options{SkipCheck: true}), openWith(t, dir, Options{SkipCheck: true})
 	add(t, here, asks("j", "1000"), asks("a", "ann"))
-	began := core.WithEpoch(t.Context(), here.Epoch())
+	began := epochs.With(t.Context(), here.Epoch())
 	if err := here.Commit(began, &core.Batch{Journal: []core.Record{opens(group, 1)}}); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func TestMutedByAnotherProcess(t *testing.T) {
 	if err := here.Commit(began, lastBatch(1, "for Jay")); err != nil {
 		t.Error(err)
 	}
-	if err := here.Commit(core.WithEpoch(t.Context(), here.Epoch()), lastBatch(2, "for Ann")); err != nil {
+	if err := here.Commit(epochs.With(t.Context(), here.Epoch()), lastBatch(2, "for Ann")); err != nil {
 		t.Error(err)
 	}
 	if got := texts(t, here, group); !slices.Equal(got, []string{"ann asks", "", "for Ann"}) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
 	"synthbot/memory/bolt"
 )
 
@@ -137,7 +138,7 @@ func TestBeginningWhileForgetting(t *testing.T) {
 	if err := errors.Join(f.find(), f.begin()); err != nil {
 		t.Fatal(err)
 	}
-	meanwhile := core.WithEpoch(t.Context(), db.Epoch())
+	meanwhile := epochs.With(t.Context(), db.Epoch())
 	for what, err := range map[string]error{
 		"of him":         put(meanwhile, jay),
 		"of his chat":    put(meanwhile, alone),
@@ -162,7 +163,7 @@ func TestBeginningWhileForgetting(t *testing.T) {
 	if !db.Forgotten(meanwhile, jay) || !errors.Is(put(meanwhile, alone), core.ErrForgotten) {
 		t.Error("who began meanwhile may keep something of him afterwards")
 	}
-	now := core.WithEpoch(t.Context(), db.Epoch())
+	now := epochs.With(t.Context(), db.Epoch())
 	if db.Forgotten(now, jay, alone) || put(now, jay) != nil {
 		t.Error("who begins afterwards may keep nothing of him")
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/loop"
 	"synthbot/memory/kv"
 )
 
@@ -196,9 +197,9 @@ func (q *queue) add(j *job) error {
 	}
 	q.waiting = append(q.waiting, j)
 	if j.canWait {
-		time.AfterFunc(maxDelay, func() { core.Notify(q.wake) })
+		time.AfterFunc(maxDelay, func() { loop.Notify(q.wake) })
 	} else {
-		core.Notify(q.wake)
+		loop.Notify(q.wake)
 	}
 	return nil
 }
@@ -238,7 +239,7 @@ func (q *queue) close() bool {
 	first := !q.closed
 	q.closed = true
 	q.mu.Unlock()
-	core.Notify(q.wake)
+	loop.Notify(q.wake)
 	<-q.ended
 	return first
 }

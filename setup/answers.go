@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"synthbot/config"
-	"synthbot/core"
 	"synthbot/core/engine"
+	"synthbot/core/secret"
 	"synthbot/core/txt"
 	"synthbot/daemon"
 )
@@ -82,7 +82,7 @@ func (a *Answers) account(platform string) *Account {
 // itself, which gets a file of its own.
 type Secret struct {
 	Word  string // Keep, None, env:NAME, file:PATH
-	Typed core.Secret
+	Typed secret.Secret
 }
 
 func (s Secret) given() bool { return s.Word != "" || !s.Typed.IsZero() }
@@ -109,7 +109,7 @@ func ReadSecret(value string, next func() (string, error)) (Secret, error) {
 	if line == "" {
 		return Secret{}, errors.New("standard input has no line for it")
 	}
-	return Secret{Typed: core.NewSecret(line)}, nil
+	return Secret{Typed: secret.New(line)}, nil
 }
 
 // typedSecret returns the answer to a hidden question.
@@ -118,7 +118,7 @@ func typedSecret(answer string) Secret {
 	if isReference(answer) {
 		return Secret{Word: answer}
 	}
-	return Secret{Typed: core.NewSecret(answer)}
+	return Secret{Typed: secret.New(answer)}
 }
 
 func isReference(text string) bool {
@@ -141,16 +141,16 @@ type Current struct {
 
 // Changes are what the answers add besides the configuration file.
 type Changes struct {
-	Code    string                 // makes its first sender an admin; "" for none
-	Claim   daemon.Claim           // of the code
-	Secrets map[string]core.Secret // files beside the configuration, by name
-	Persona string                 // a file beside it to write; "" for none
-	Text    string                 // of that persona
+	Code    string                   // makes its first sender an admin; "" for none
+	Claim   daemon.Claim             // of the code
+	Secrets map[string]secret.Secret // files beside the configuration, by name
+	Persona string                   // a file beside it to write; "" for none
+	Text    string                   // of that persona
 }
 
 // Apply writes the answers into the file.
 func (w *Wizard) Apply(f *File) (Changes, error) {
-	out := Changes{Secrets: make(map[string]core.Secret)}
+	out := Changes{Secrets: make(map[string]secret.Secret)}
 	w.applyPersona(f, &out)
 	w.applyEngine(f, &out)
 	for _, p := range platforms() {

@@ -16,6 +16,7 @@ import (
 
 	"synthbot/config"
 	"synthbot/core"
+	"synthbot/core/secret"
 	"synthbot/core/txt"
 	"synthbot/daemon"
 	"synthbot/persona"
@@ -26,9 +27,9 @@ type Probes struct {
 	// Models lists the models of an Ollama.
 	Models func(ctx context.Context, base string) ([]string, error)
 	// Identify asks a platform which bot a token belongs to; nil: tokens are not checked.
-	Identify func(ctx context.Context, platform string, a Account, token core.Secret) []core.Finding
+	Identify func(ctx context.Context, platform string, a Account, token secret.Secret) []core.Finding
 	// Resolve returns the secret of a reference.
-	Resolve func(reference string) (core.Secret, error)
+	Resolve func(reference string) (secret.Secret, error)
 	// Persona returns what is wrong with a persona file.
 	Persona func(file string) error
 }
@@ -63,7 +64,7 @@ func newDefaults(env *daemon.Env, file string) Defaults {
 func newProbes(env *daemon.Env, c *configFile) Probes {
 	return Probes{
 		Models:  ollamaModels,
-		Resolve: func(reference string) (core.Secret, error) { return resolve(env, c.file, reference) },
+		Resolve: func(reference string) (secret.Secret, error) { return resolve(env, c.file, reference) },
 		Persona: func(file string) error {
 			if !exists(file) {
 				file = c.config.Beside(file)
@@ -71,7 +72,7 @@ func newProbes(env *daemon.Env, c *configFile) Probes {
 			_, err := persona.Load(file)
 			return err
 		},
-		Identify: func(ctx context.Context, platform string, a Account, token core.Secret) []core.Finding {
+		Identify: func(ctx context.Context, platform string, a Account, token secret.Secret) []core.Finding {
 			i, err := env.Account(platform, a.APIURL, token)
 			if err != nil {
 				return []core.Finding{{What: "identity", Found: "unknown", Fix: txt.Line(err.Error()), Fatal: true}}
@@ -122,9 +123,9 @@ func machineZone(zone string) string {
 }
 
 // resolve returns the secret of a reference of the configuration.
-func resolve(env *daemon.Env, file, reference string) (core.Secret, error) {
+func resolve(env *daemon.Env, file, reference string) (secret.Secret, error) {
 	var one struct {
-		Secret core.Secret `toml:"secret" doc:"The secret."`
+		Secret secret.Secret `toml:"secret" doc:"The secret."`
 	}
 	err := config.Read(file, []byte("secret = "+config.Quote(reference)), &one, config.Options{Getenv: env.Getenv})
 	if faults, ok := errors.AsType[config.Faults](err); ok {
@@ -174,7 +175,7 @@ const invitePermissions int64 = 1<<10 | 1<<11 | 1<<38 | 1<<35 | 1<<14 | 1<<15 | 
 
 // botAddress returns the address at which users find the bot of a platform, from what the
 // platform reports and from its token; "" if neither contains it.
-func botAddress(platform string, found []core.Finding, token core.Secret) string {
+func botAddress(platform string, found []core.Finding, token secret.Secret) string {
 	switch platform {
 	case Telegram:
 		for _, f := range found {

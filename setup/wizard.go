@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/engine"
+	"synthbot/core/secret"
 	"synthbot/daemon"
 	"synthbot/interfaces/console"
 )
@@ -237,7 +238,7 @@ func (w *Wizard) checkSecrets(ctx context.Context) error {
 }
 
 // resolve returns the secret of an answer; the zero Secret if there is none, or if nothing is checked.
-func (w *Wizard) resolve(s Secret) (core.Secret, error) {
+func (w *Wizard) resolve(s Secret) (secret.Secret, error) {
 	if !s.Typed.IsZero() || !s.changes() || w.Probes.Identify == nil {
 		return s.Typed, nil
 	}

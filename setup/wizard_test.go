@@ -13,6 +13,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/engine"
+	"synthbot/core/secret"
 	"synthbot/interfaces/console"
 )
 
@@ -64,17 +65,17 @@ func at(current Current, a Answers) *Wizard {
 				}
 				return []string{"nomic-embed-text:latest", "llama3.1:8b"}, nil
 			},
-			Identify: func(_ context.Context, platform string, _ Account, token core.Secret) []core.Finding {
+			Identify: func(_ context.Context, platform string, _ Account, token secret.Secret) []core.Finding {
 				if token.Reveal() != "good" {
 					return []core.Finding{{What: "identity", Found: "unknown", Fix: "the token is refused", Fatal: true}}
 				}
 				return []core.Finding{{What: "identity", Found: "@" + platform + "_bot"}}
 			},
-			Resolve: func(reference string) (core.Secret, error) {
+			Resolve: func(reference string) (secret.Secret, error) {
 				if reference == "env:GOOD" {
-					return core.NewSecret("good"), nil
+					return secret.New("good"), nil
 				}
-				return core.Secret{}, errors.New(reference + " is not set")
+				return secret.Secret{}, errors.New(reference + " is not set")
 			},
 			Persona: func(file string) error {
 				if file != "card.png" {
@@ -107,10 +108,10 @@ func TestAsk(t *testing.T) {
 	got := *talk.Answers
 	want := Answers{
 		Persona: New, PersonaName: "Mira D.", PersonaText: "She sails.\nAnd \"talks\".", Engine: "ollama", Model: "llama3.1:8b", Claim: ByCode,
-		Accounts: map[string]*Account{Telegram: {Token: Secret{Typed: core.NewSecret("good")}}, Discord: {Token: Secret{Word: "env:NONE"}}},
+		Accounts: map[string]*Account{Telegram: {Token: Secret{Typed: secret.New("good")}}, Discord: {Token: Secret{Word: "env:NONE"}}},
 		Timezone: "Europe/Rome", Language: "it",
 	}
-	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b core.Secret) bool { return a == b })); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b secret.Secret) bool { return a == b })); diff != "" {
 		t.Error(diff)
 	}
 	for title, left := range s.answers {
@@ -181,7 +182,7 @@ func TestFill(t *testing.T) {
 		{"no language", Answers{Language: "??"}, true, "--language: "},
 		{"no person", Answers{Admins: []string{"telegram/1"}}, true, "--admin: not the path of a user"},
 		{"a key that is not there", Answers{Engine: "openai", Model: "m", Key: Secret{Word: "env:NONE"}}, true, "--api-key: env:NONE is not set"},
-		{"a token that nobody knows", Answers{Accounts: map[string]*Account{Discord: {Token: Secret{Typed: core.NewSecret("bad")}}}}, true,
+		{"a token that nobody knows", Answers{Accounts: map[string]*Account{Discord: {Token: Secret{Typed: secret.New("bad")}}}}, true,
 			"--discord-token: identity: the token is refused (--no-check takes it as it is)"},
 	} {
 		err := at(Current{}, tc.given).Fill(t.Context(), tc.usual)
@@ -279,9 +280,9 @@ const example = `# The configuration.
 
 func TestApply(t *testing.T) {
 	talk := at(Current{}, Answers{
-		Persona: New, PersonaName: "Mira D.", PersonaText: "She sails.", Engine: "openai", Model: "gpt", Key: Secret{Typed: core.NewSecret("k")},
+		Persona: New, PersonaName: "Mira D.", PersonaText: "She sails.", Engine: "openai", Model: "gpt", Key: Secret{Typed: secret.New("k")},
 		Accounts: map[string]*Account{
-			Telegram: {Token: Secret{Typed: core.NewSecret("t")}, APIURL: "http://127.0.0.1:1"}, Discord: {Token: Secret{Word: "env:D"}},
+			Telegram: {Token: Secret{Typed: secret.New("t")}, APIURL: "http://127.0.0.1:1"}, Discord: {Token: Secret{Word: "env:D"}},
 		},
 		Claim: ByCode, Language: "it",
 	})
@@ -390,11 +391,11 @@ func TestPersonaFile(t *testing.T) {
 }
 
 func TestAddress(t *testing.T) {
-	if got := botAddress(Discord, nil, core.NewSecret("OTAwMDAwMDAwMDAwMDAwMDAx.T0ken.of-tests")); got != "https://discord.com/oauth2/authorize?client_id=900000000000000001&scope=bot+applications.commands&permissions=309237763136" {
+	if got := botAddress(Discord, nil, secret.New("OTAwMDAwMDAwMDAwMDAwMDAx.T0ken.of-tests")); got != "https://discord.com/oauth2/authorize?client_id=900000000000000001&scope=bot+applications.commands&permissions=309237763136" {
 		t.Errorf("discord: %q", got)
 	}
 	for _, token := range []string{"", "x", "good", "c2VjcmV0.x.y"} {
-		if got := botAddress(Discord, nil, core.NewSecret(token)); got != "" {
+		if got := botAddress(Discord, nil, secret.New(token)); got != "" {
 			t.Errorf("%q: %q", token, got)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
 	"synthbot/core/sorting"
 )
 
@@ -201,7 +202,7 @@ func (p memoryPages) mergeable(ctx context.Context, f *core.Fact) (others []core
 
 // mergeMemory adds another memory to one, which keeps what it said before, and deletes the other.
 func (p memoryPages) mergeMemory(v *visit) error {
-	ctx := core.WithEpoch(v.Context(), p.Facts.Epoch())
+	ctx := epochs.With(v.Context(), p.Facts.Epoch())
 	f, err := p.factOf(v, v.PostFormValue("id"), v.PostFormValue("place"))
 	if err != nil {
 		return err
@@ -245,7 +246,7 @@ func union[T comparable](a, b []T) []T {
 // saveMemory changes the text of a memory. It keeps the former text, and the user, so that
 // the memory is deleted with the user's data.
 func (p memoryPages) saveMemory(v *visit) error {
-	ctx := core.WithEpoch(v.Context(), p.Facts.Epoch())
+	ctx := epochs.With(v.Context(), p.Facts.Epoch())
 	f, err := p.factOf(v, v.PostFormValue("id"), v.PostFormValue("place"))
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
 )
 
 func TestRateLimits(t *testing.T) {
@@ -143,7 +144,7 @@ func TestCache(t *testing.T) {
 	} {
 		now = noon.Add(test.at)
 		job := newJournal().job(s, test.who, step("weather", test.payload))
-		done, err := r.Execute(core.WithEpoch(t.Context(), test.epoch), job)
+		done, err := r.Execute(epochs.With(t.Context(), test.epoch), job)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
 	"synthbot/core/recent"
 	"synthbot/core/schema"
 	"synthbot/core/txt"
@@ -401,7 +402,7 @@ type cachedResult struct {
 }
 
 func (e *execution) cacheKey(ctx context.Context, d *Definition, c core.Call) string {
-	epoch, _, _ := core.EpochOf(ctx)
+	epoch, _, _ := epochs.Of(ctx)
 	key := append(e.Who.users(), strconv.FormatUint(epoch, 10), d.Name, c.Path.String(), string(c.Payload))
 	return strings.Join(key, "\x00")
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
 )
 
 // knower is a store that keeps facts too.
@@ -209,10 +210,10 @@ func forgotten(t *testing.T, s *shelf) {
 	s.save(core.Fact{Text: "about ann", Origin: kitchen, About: []core.Path{annPath}})
 	is(t, "Forget", k.Forget(context.Background(), jayPath), nil)
 
-	if _, err := k.SaveFact(core.WithEpoch(context.Background(), epoch), core.Fact{Text: "SECRET again", About: []core.Path{jayPath}}); !errors.Is(err, core.ErrForgotten) {
+	if _, err := k.SaveFact(epochs.With(context.Background(), epoch), core.Fact{Text: "SECRET again", About: []core.Path{jayPath}}); !errors.Is(err, core.ErrForgotten) {
 		t.Errorf("SaveFact of what was read before: %v, want %v", err, core.ErrForgotten)
 	}
-	turn := core.WithTurn(context.Background(), running, epoch)
+	turn := epochs.WithTurn(context.Background(), running, epoch)
 	_, err := k.SaveFact(turn, core.Fact{Text: "SECRET that names nobody", Origin: kitchen})
 	is(t, "SaveFact of a turn that answers them", err, core.ErrForgotten)
 	_, err = s.items("quiz").Put(turn, core.Item{Path: kitchen, Key: "k", Value: json.RawMessage(`"SECRET"`)})

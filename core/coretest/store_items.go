@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
 )
 
 // keeper is a store that keeps what plugins put into it.
@@ -103,7 +104,7 @@ func itemCases() map[string]func(*testing.T, *shelf) {
 		},
 		"what a turn keeps of who was forgotten since is refused": func(t *testing.T, s *shelf) {
 			k := s.facts()
-			began := core.WithEpoch(ctx, k.Epoch())
+			began := epochs.With(ctx, k.Epoch())
 			put := func(ctx context.Context, path core.Path, key, value string) error {
 				_, err := s.items("quiz").Put(ctx, core.Item{Path: path, Key: key, Version: core.AnyVersion, Value: json.RawMessage(value)})
 				return err
@@ -124,7 +125,7 @@ func itemCases() map[string]func(*testing.T, *shelf) {
 				return err
 			}(), nil)
 			same(t, "kept", s.listItems("quiz", core.Path{}), []string{`house/@user/8 k "coffee"`})
-			is(t, "by a turn that begins now", put(core.WithEpoch(ctx, k.Epoch()), jayPath, "k", `"again"`), nil)
+			is(t, "by a turn that begins now", put(epochs.With(ctx, k.Epoch()), jayPath, "k", `"again"`), nil)
 			is(t, "by no turn at all", put(ctx, kitchen, "k", `"7"`), nil)
 		},
 		"items are erased with their person": func(t *testing.T, s *shelf) {

@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
 )
 
 var (
@@ -55,7 +56,7 @@ func (s *MemStore) Forgotten(ctx context.Context, paths ...core.Path) bool {
 
 // forgotten is Forgotten while s.mu is held.
 func (s *MemStore) forgotten(ctx context.Context, paths ...core.Path) bool {
-	epoch, _, dated := core.EpochOf(ctx)
+	epoch, _, dated := epochs.Of(ctx)
 	return slices.ContainsFunc(paths, func(p core.Path) bool {
 		for gone, when := range s.know.forgotten {
 			if dated && when > epoch && p.Within(gone) {
@@ -69,14 +70,14 @@ func (s *MemStore) forgotten(ctx context.Context, paths ...core.Path) bool {
 // stale reports whether the context is that of a turn that answers somebody who was
 // forgotten since.
 func (s *MemStore) stale(ctx context.Context) bool {
-	_, turn, _ := core.EpochOf(ctx)
+	_, turn, _ := epochs.Of(ctx)
 	return !turn.Path.IsZero() && s.know.muted[s.turn(turn)]
 }
 
 // concerns reports whether an item is about somebody who was forgotten since, or comes
 // of a turn that answers them.
 func (s *MemStore) concerns(ctx context.Context, item *core.Item) bool {
-	epoch, _, dated := core.EpochOf(ctx)
+	epoch, _, dated := epochs.Of(ctx)
 	if !dated || s.stale(ctx) {
 		return dated
 	}

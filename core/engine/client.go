@@ -19,6 +19,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/llm"
+	"synthbot/core/secret"
 )
 
 // wire is one API in bytes.
@@ -114,7 +115,7 @@ func newProvider(cfg Config, p preset, t *transport) (provider, error) {
 	if err != nil {
 		return provider{}, fmt.Errorf("base_url: %w", err)
 	}
-	return provider{cfg, p, endpoint, core.Conceal(cfg.APIKey), t}, nil
+	return provider{cfg, p, endpoint, secret.Conceal(cfg.APIKey), t}, nil
 }
 
 // post sends a request and returns the response. Every status but 200 is an error: a redirect would take

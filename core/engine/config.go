@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"synthbot/core"
 	"synthbot/core/llm"
+	"synthbot/core/secret"
 )
 
 // Config is one [[engine]] table.
@@ -19,7 +19,7 @@ type Config struct {
 	Provider  string        `toml:"provider" doc:"The API: offline, openai, anthropic, or a preset for the openai client." default:"offline" oneof:"offline|openai|anthropic|ollama|gemini|mistral|groq|openrouter|llamacpp|vllm|lmstudio|deepseek|together|xai"`
 	Model     string        `toml:"model" doc:"The model's name, as the provider spells it." example:"llama3.1"`
 	BaseURL   string        `toml:"base_url" doc:"The address of the API; empty: the provider's public address. If it has no path, the provider's usual one (such as /v1) is added." example:"http://127.0.0.1:11434"`
-	APIKey    core.Secret   `toml:"api_key" doc:"The key: a literal, env:NAME or file:PATH." example:"env:OPENAI_API_KEY"`
+	APIKey    secret.Secret `toml:"api_key" doc:"The key: a literal, env:NAME or file:PATH." example:"env:OPENAI_API_KEY"`
 	Timeout   time.Duration `toml:"timeout" doc:"How long one call may take in total." default:"120s" min:"1s" max:"1h"`
 	Dialect   string        `toml:"dialect" doc:"json: a JSON plan in the text. tools: the API's native tool calls, with the history as native messages." default:"json" oneof:"json|tools"`
 	Structure string        `toml:"structure" doc:"How the provider is asked for JSON: strict (a schema it guarantees), schema, object, off, or auto, which tries them in that order, from the best the provider has." default:"auto" oneof:"auto|strict|schema|object|off"`

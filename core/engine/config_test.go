@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"synthbot/core/secret"
 	"testing"
 	"time"
-
-	"synthbot/core"
 )
 
 func TestCheck(t *testing.T) {
-	key := core.NewSecret("k")
+	key := secret.New("k")
 	for name, tc := range map[string]struct {
 		cfg  Config
 		want string // "": sound

@@ -9,12 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"synthbot/core"
 	"synthbot/core/llm"
+	"synthbot/core/secret"
 )
 
 func (s *server) embedder() *Embedder {
-	e, err := NewEmbedder(Config{Name: "test", Provider: "ollama", BaseURL: s.URL, EmbeddingModel: "nomic", APIKey: core.NewSecret(testKey), Timeout: 5 * time.Second}, Options{})
+	e, err := NewEmbedder(Config{Name: "test", Provider: "ollama", BaseURL: s.URL, EmbeddingModel: "nomic", APIKey: secret.New(testKey), Timeout: 5 * time.Second}, Options{})
 	if err != nil {
 		s.t.Fatal(err)
 	}

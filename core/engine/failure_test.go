@@ -8,8 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"synthbot/core"
 	"synthbot/core/llm"
+	"synthbot/core/secret"
 )
 
 func TestRetryAfter(t *testing.T) {
@@ -48,7 +48,7 @@ func TestRetryAfter(t *testing.T) {
 func TestKeysStayOutOfErrors(t *testing.T) {
 	key := "sk-a/b+c d%e&f="
 	s := newServer(t, body(401, `{"error":{"message":"bad key sk-a/b+c d%e&f= or sk-a%2Fb%2Bc+d%25e%26f%3D in the URL"}}`))
-	m := s.model(func(c *Config) { c.APIKey = core.NewSecret(key) })
+	m := s.model(func(c *Config) { c.APIKey = secret.New(key) })
 	_, err := m.Generate(bounded(t), hello())
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if strings.Contains(e.Error(), "sk-a") {

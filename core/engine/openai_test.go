@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"synthbot/core"
 	"synthbot/core/llm"
+	"synthbot/core/secret"
 )
 
 func TestOpenAIRequest(t *testing.T) {
@@ -69,7 +69,7 @@ func TestMaxTokensField(t *testing.T) {
 			}
 			return nil, io.ErrUnexpectedEOF
 		})
-		m, err := newRemote(Config{Name: "x", Provider: provider, Model: "o4-mini", APIKey: core.NewSecret("k"), MaxTokens: 7, Temperature: -1}.withDefaults(), &transport{base: base})
+		m, err := newRemote(Config{Name: "x", Provider: provider, Model: "o4-mini", APIKey: secret.New("k"), MaxTokens: 7, Temperature: -1}.withDefaults(), &transport{base: base})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestSameRequestSameBytes(t *testing.T) {
 
 func TestKeylessServerGetsNoKey(t *testing.T) {
 	s := newServer(t, aiSays("yo"))
-	ask1(t, s.model(func(c *Config) { c.APIKey = core.Secret{} }), hello())
+	ask1(t, s.model(func(c *Config) { c.APIKey = secret.Secret{} }), hello())
 	if h := s.last().header; h.Get("Authorization") != "" {
 		t.Errorf("%v", h)
 	}

@@ -18,6 +18,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/coretest"
 	"synthbot/core/llm"
+	"synthbot/core/secret"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -125,7 +126,7 @@ func aiSays(text string) http.HandlerFunc {
 
 // table is an engine of the openai API at the server.
 func (s *server) table(change ...func(*Config)) Config {
-	c := Config{Name: "test", Provider: "vllm", Model: "m1", BaseURL: s.URL, APIKey: core.NewSecret(testKey), Timeout: coretest.Patience, Temperature: -1, MaxTokens: 100, Stream: true}
+	c := Config{Name: "test", Provider: "vllm", Model: "m1", BaseURL: s.URL, APIKey: secret.New(testKey), Timeout: coretest.Patience, Temperature: -1, MaxTokens: 100, Stream: true}
 	for _, f := range change {
 		f(&c)
 	}

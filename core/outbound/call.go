@@ -21,6 +21,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/secret"
 )
 
 // Call is a request to a server that the configuration names.
@@ -28,11 +29,11 @@ type Call struct {
 	Server  string // as errors call it ("The agent")
 	Method  string
 	URL     *url.URL
-	Body    []byte                 // nil: none
-	Type    string                 // of the body; "": JSON
-	Accept  string                 // "": JSON or text
-	Headers map[string]core.Secret // hidden in what the server answers
-	Key     core.Key               // of the step, the same in every try; zero: none
+	Body    []byte                   // nil: none
+	Type    string                   // of the body; "": JSON
+	Accept  string                   // "": JSON or text
+	Headers map[string]secret.Secret // hidden in what the server answers
+	Key     core.Key                 // of the step, the same in every try; zero: none
 }
 
 // Send sends the call and returns the body of the response. It returns the body beside an
@@ -67,7 +68,7 @@ func (c *Call) Send(ctx context.Context, client *http.Client) ([]byte, error) {
 		return nil, Fault(err)
 	}
 	if len(c.Headers) > 0 {
-		data = []byte(core.Conceal(slices.Collect(maps.Values(c.Headers))...).Replace(string(data)))
+		data = []byte(secret.Conceal(slices.Collect(maps.Values(c.Headers))...).Replace(string(data)))
 	}
 	if resp.StatusCode < 300 {
 		return data, nil
@@ -123,7 +124,7 @@ func Parameter(v json.RawMessage) string {
 var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 // CheckHeaders reports what is wrong with headers that a configuration sets.
-func CheckHeaders(headers map[string]core.Secret, fault func(text string, at ...any)) {
+func CheckHeaders(headers map[string]secret.Secret, fault func(text string, at ...any)) {
 	for name, value := range headers {
 		switch {
 		case !headerName.MatchString(name):

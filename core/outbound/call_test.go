@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/secret"
 )
 
 // TestCall: the request says what the call says, and the secrets of its headers are
@@ -27,7 +28,7 @@ func TestCall(t *testing.T) {
 	address, _ := url.Parse(server.URL + "/x?a=1")
 	call := Call{
 		Server: "The agent", Method: http.MethodPost, URL: address, Body: []byte(`{"b":2}`),
-		Headers: map[string]core.Secret{"X-Key": core.NewSecret("s3cret")},
+		Headers: map[string]secret.Secret{"X-Key": secret.New("s3cret")},
 		Key:     core.Key{Turn: core.TurnID{Path: core.MustPath("room/1"), Seq: 1}, Round: 1, Step: 1},
 	}
 	data, err := call.Send(t.Context(), server.Client())
@@ -108,8 +109,8 @@ func TestValuesOfCalls(t *testing.T) {
 
 func TestConfiguredServers(t *testing.T) {
 	var faults []string
-	CheckHeaders(map[string]core.Secret{
-		"X-Good": core.NewSecret("x"), "a b": core.NewSecret("x"), "X-Break": core.NewSecret("x\ny"),
+	CheckHeaders(map[string]secret.Secret{
+		"X-Good": secret.New("x"), "a b": secret.New("x"), "X-Break": secret.New("x\ny"),
 	}, func(text string, at ...any) { faults = append(faults, at[1].(string)+" "+text) })
 	all := strings.Join(faults, "; ")
 	if len(faults) != 2 || !strings.Contains(all, "a b is not the name") || !strings.Contains(all, "X-Break holds a line break") {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/secret"
 )
 
 // Defaults and bounds.
@@ -31,12 +32,12 @@ const (
 
 // Program is what is run, and how. Argv is required. Safe for concurrent use.
 type Program struct {
-	Argv      []string               // the program and its arguments; they are passed on as they are
-	Dir       string                 // "": the bot's
-	Env       map[string]core.Secret // besides PATH, HOME, LANG, TZ and TMPDIR
-	Timeout   time.Duration          // 0: DefaultTimeout
-	MaxOutput int                    // bytes; 0: DefaultOutput
-	Nice      bool                   // it and what it starts have the lowest priority
+	Argv      []string                 // the program and its arguments; they are passed on as they are
+	Dir       string                   // "": the bot's
+	Env       map[string]secret.Secret // besides PATH, HOME, LANG, TZ and TMPDIR
+	Timeout   time.Duration            // 0: DefaultTimeout
+	MaxOutput int                      // bytes; 0: DefaultOutput
+	Nice      bool                     // it and what it starts have the lowest priority
 }
 
 // Run runs the program once and returns its standard output. The error is a *core.Error with
@@ -64,7 +65,7 @@ func (p Program) Run(ctx context.Context, in []byte) ([]byte, error) {
 	}
 	err := c.Wait()
 	KillGroup(c)
-	hide := core.Conceal(slices.Collect(maps.Values(p.Env))...) // the program may print its secrets
+	hide := secret.Conceal(slices.Collect(maps.Values(p.Env))...) // the program may print its secrets
 	said, err := out.verdict(ctx, err, hide.Replace(complaint.String()))
 	if len(p.Env) > 0 {
 		said = []byte(hide.Replace(string(said)))
@@ -74,7 +75,7 @@ func (p Program) Run(ctx context.Context, in []byte) ([]byte, error) {
 
 // Environment returns the variables of a program: its own, and of the bot's PATH, HOME, LANG,
 // TZ, TMPDIR and those that are named besides.
-func Environment(own map[string]core.Secret, besides ...string) []string {
+func Environment(own map[string]secret.Secret, besides ...string) []string {
 	var env []string
 	for _, name := range append([]string{"PATH", "HOME", "LANG", "TZ", "TMPDIR"}, besides...) {
 		if value, ok := os.LookupEnv(name); ok {
@@ -141,7 +142,7 @@ func (t *tail) String() string { return strings.ToValidUTF8(strings.TrimSpace(st
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // CheckEnv reports what is wrong with variables that a configuration sets.
-func CheckEnv(env map[string]core.Secret, fault func(text string, at ...any)) {
+func CheckEnv(env map[string]secret.Secret, fault func(text string, at ...any)) {
 	for name := range env {
 		if !envName.MatchString(name) {
 			fault("is not the name of a variable", "env", name)

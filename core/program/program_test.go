@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/secret"
 )
 
 // script is a program that sh runs.
@@ -34,7 +35,7 @@ func TestRun(t *testing.T) {
 		"arguments":          {Program{Argv: []string{"printf", "%s|", "$HOME;", "`id`", "a b"}}, "", "$HOME;|`id`|a b|", ""},
 		"input is not read":  {script("echo done"), strings.Repeat("x", 1<<20), "done\n", ""},
 		"no environment":     {script("echo $SYNTHBOT_SECRET-$TOKEN"), "", "-\n", ""},
-		"its own":            {Program{Argv: script("echo $TOKEN").Argv, Env: map[string]core.Secret{"TOKEN": core.NewSecret("s")}}, "", "s\n", ""},
+		"its own":            {Program{Argv: script("echo $TOKEN").Argv, Env: map[string]secret.Secret{"TOKEN": secret.New("s")}}, "", "s\n", ""},
 		"its folder":         {Program{Argv: script("pwd -P").Argv, Dir: dir}, "", real(t, dir) + "\n", ""},
 		"a status":           {script("echo out; echo err >&2; exit 3"), "", "out\n", core.Broken},
 		"no such program":    {Program{Argv: []string{"/nowhere/at/all"}}, "", "", core.Broken},
@@ -121,8 +122,8 @@ func TestCancelled(t *testing.T) {
 
 func TestCheckEnv(t *testing.T) {
 	var wrong []any
-	value := core.NewSecret("x")
-	CheckEnv(map[string]core.Secret{"PATH": value, "_a1": value, "1A": value, "A-B": value, "": value}, func(_ string, at ...any) {
+	value := secret.New("x")
+	CheckEnv(map[string]secret.Secret{"PATH": value, "_a1": value, "1A": value, "A-B": value, "": value}, func(_ string, at ...any) {
 		wrong = append(wrong, at[1])
 	})
 	if len(wrong) != 3 || slices.Contains(wrong, any("PATH")) || slices.Contains(wrong, any("_a1")) {

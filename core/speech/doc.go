@@ -22,6 +22,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/outbound"
+	"synthbot/core/secret"
 )
 
 // Providers.
@@ -41,7 +42,7 @@ type Config struct {
 type In struct {
 	Provider string        `toml:"provider" default:"" oneof:"|openai|program" doc:"Who recognises speech. openai: a server with the OpenAI API (/audio/transcriptions); program: a program; empty: nobody."`
 	BaseURL  string        `toml:"base_url" default:"https://api.openai.com/v1" doc:"The address of the API."`
-	APIKey   core.Secret   `toml:"api_key" example:"env:SPEECH_KEY" doc:"The server's key."`
+	APIKey   secret.Secret `toml:"api_key" example:"env:SPEECH_KEY" doc:"The server's key."`
 	Model    string        `toml:"model" default:"whisper-1" doc:"The server's model."`
 	Program  []string      `toml:"program" example:"whisper-cli, --no-prints, --no-timestamps, {file}" doc:"The program and its arguments. It reads the sound file {file} and writes the words to standard output. {language} is the conversation's language, or auto."`
 	Timeout  time.Duration `toml:"timeout" default:"60s" min:"1s" max:"30m" doc:"How long the recognition of one voice message may take."`
@@ -64,7 +65,7 @@ func (c *In) Check(fault func(text string, at ...any)) {
 type Out struct {
 	Provider string        `toml:"provider" default:"" oneof:"|openai|program" doc:"Who synthesises speech. openai: a server with the OpenAI API (/audio/speech); program: a program; empty: nobody."`
 	BaseURL  string        `toml:"base_url" default:"https://api.openai.com/v1" doc:"The address of the API."`
-	APIKey   core.Secret   `toml:"api_key" example:"env:SPEECH_KEY" doc:"The server's key."`
+	APIKey   secret.Secret `toml:"api_key" example:"env:SPEECH_KEY" doc:"The server's key."`
 	Model    string        `toml:"model" default:"tts-1" doc:"The server's model."`
 	Program  []string      `toml:"program" example:"espeak-ng, --stdin, -w, {file}" doc:"The program and its arguments. It reads the text from standard input and writes a WAV or Ogg file to {file}, or to standard output. {voice} is the voice."`
 	Voice    string        `toml:"voice" default:"" doc:"The provider's name of a voice; empty: its usual one. A persona may name its own."`

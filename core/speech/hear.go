@@ -20,9 +20,11 @@ import (
 	"unicode"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
 	"synthbot/core/outbound"
 	"synthbot/core/program"
 	"synthbot/core/recent"
+	"synthbot/core/secret"
 	"synthbot/core/txt"
 )
 
@@ -143,7 +145,7 @@ func (l *Listener) Hear(ctx context.Context, a core.Attachment, language string,
 
 // keep remembers a transcript, unless somebody was forgotten meanwhile.
 func (l *Listener) keep(ctx context.Context, key [sha256.Size]byte, t Transcript) {
-	epoch, _, _ := core.EpochOf(ctx)
+	epoch, _, _ := epochs.Of(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if epoch == l.epoch {
@@ -152,7 +154,7 @@ func (l *Listener) keep(ctx context.Context, key [sha256.Size]byte, t Transcript
 }
 
 func (l *Listener) lookUp(ctx context.Context, key [sha256.Size]byte) (Transcript, bool) {
-	epoch, _, _ := core.EpochOf(ctx)
+	epoch, _, _ := epochs.Of(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if epoch > l.epoch {
@@ -300,11 +302,11 @@ func (l *Listener) write(form *multipart.Writer, fields map[string]string, data 
 }
 
 // bearer is the header of a key, if there is one.
-func bearer(key core.Secret) map[string]core.Secret {
+func bearer(key secret.Secret) map[string]secret.Secret {
 	if key.IsZero() {
 		return nil
 	}
-	return map[string]core.Secret{"Authorization": core.NewSecret("Bearer " + key.Reveal())}
+	return map[string]secret.Secret{"Authorization": secret.New("Bearer " + key.Reveal())}
 }
 
 // reply is what a server answers: verbose_json, or the text alone.

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
+	"synthbot/core/secret"
 )
 
 // tone is a WAV file of that length, 8 kHz mono, silent.
@@ -83,7 +85,7 @@ func recogniser(t *testing.T, answer func(r *http.Request, sound []byte) (int, s
 	}))
 	t.Cleanup(s.Close)
 	l := NewListener(&Config{In: In{
-		Provider: byServer, BaseURL: s.URL + "/v1", APIKey: core.NewSecret("key"), Model: "whisper-1",
+		Provider: byServer, BaseURL: s.URL + "/v1", APIKey: secret.New("key"), Model: "whisper-1",
 		Timeout: time.Minute, Longest: time.Minute, MaxSize: 1 << 20,
 	}})
 	t.Cleanup(l.client.CloseIdleConnections)
@@ -114,14 +116,14 @@ func TestServerHears(t *testing.T) {
 	if asked.Load() != 1 || booked != 4 {
 		t.Errorf("asked %d times and booked %d seconds, want 1 and 4", asked.Load(), booked)
 	}
-	forgotten := core.WithEpoch(t.Context(), 1)
+	forgotten := epochs.With(t.Context(), 1)
 	_, err := l.Hear(forgotten, core.Attachment{}, "pt", free, content(opus(3*time.Second)))
 	if err != nil || asked.Load() != 2 {
 		t.Errorf("what forgotten users said is remembered: %v", err)
 	}
 	l.free = make(chan struct{}, 2)
 	meanwhile := func(ctx context.Context, do func(context.Context) (int, error)) error {
-		later := core.WithEpoch(t.Context(), 2) // somebody is forgotten while this is recognised
+		later := epochs.With(t.Context(), 2) // somebody is forgotten while this is recognised
 		if _, err := l.Hear(later, core.Attachment{}, "pt", free, content(opus(4*time.Second))); err != nil {
 			t.Error(err)
 		}
@@ -134,7 +136,7 @@ func TestServerHears(t *testing.T) {
 		}
 	}
 	before := asked.Load()
-	_, err = l.Hear(core.WithEpoch(t.Context(), 2), core.Attachment{}, "pt", free, content(opus(5*time.Second)))
+	_, err = l.Hear(epochs.With(t.Context(), 2), core.Attachment{}, "pt", free, content(opus(5*time.Second)))
 	if err != nil || asked.Load() != before+1 {
 		t.Errorf("what was recognised while somebody was forgotten is remembered: %v", err)
 	}

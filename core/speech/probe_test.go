@@ -4,10 +4,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"synthbot/core/secret"
 	"testing"
 	"time"
-
-	"synthbot/core"
 )
 
 // TestTry: servers and programs are asked once, and faults have their reason.
@@ -27,7 +26,7 @@ func TestTry(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	c := &Config{In: In{Provider: byServer, BaseURL: server.URL, Timeout: time.Minute, APIKey: core.NewSecret("swordfish")},
+	c := &Config{In: In{Provider: byServer, BaseURL: server.URL, Timeout: time.Minute, APIKey: secret.New("swordfish")},
 		Out: Out{Provider: byServer, BaseURL: server.URL, Timeout: time.Minute, When: "always", MaxText: 100}}
 	check := func(name, want string) {
 		t.Helper()

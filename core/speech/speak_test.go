@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/secret"
 )
 
 // aloud is a meter that notes what is booked.
@@ -43,7 +44,7 @@ func TestServerSpeaks(t *testing.T) {
 	}))
 	defer s.Close()
 	speaker := NewSpeaker(&Config{Out: Out{
-		Provider: byServer, BaseURL: s.URL + "/v1", APIKey: core.NewSecret("key"), Model: "tts-1", Voice: "alloy",
+		Provider: byServer, BaseURL: s.URL + "/v1", APIKey: secret.New("key"), Model: "tts-1", Voice: "alloy",
 		When: "reply", Timeout: time.Minute, MaxText: 20,
 	}})
 	defer speaker.client.CloseIdleConnections()

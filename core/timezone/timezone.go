@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/values"
 )
 
 // Zone is in which time zone a person is.
@@ -21,7 +22,7 @@ const key = "zone"
 // nil stores nothing.
 func Of(ctx context.Context, items core.Items, person core.Path) (z Zone, err error) {
 	if items != nil {
-		z, _, err = core.GetItem[Zone](ctx, items, person, key)
+		z, _, err = values.Get[Zone](ctx, items, person, key)
 	}
 	return z, err
 }
@@ -32,9 +33,9 @@ func Keep(ctx context.Context, items core.Items, person core.Path, z Zone) error
 	case items == nil:
 		return nil
 	case z.Name == "":
-		return core.PutItem(ctx, items, person, key, nil)
+		return values.Put(ctx, items, person, key, nil)
 	}
-	return core.PutItem(ctx, items, person, key, z)
+	return values.Put(ctx, items, person, key, z)
 }
 
 // maxName is longer than any name of a time zone.

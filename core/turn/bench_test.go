@@ -7,6 +7,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/secret"
 	"synthbot/core/turn"
 	"synthbot/memory"
 )
@@ -23,7 +24,7 @@ func BenchmarkTurn(b *testing.B) {
 		{"disk", func() core.Store { return open(b, b.TempDir()) }},
 		{"file", func() core.Store { return stored(b, memory.Options{}) }},
 		{"postgres", func() core.Store {
-			url := core.NewSecret(coretest.StartPostgres(b, "fsync=on").URL)
+			url := secret.New(coretest.StartPostgres(b, "fsync=on").URL)
 			return stored(b, memory.Options{Server: memory.ServerConfig{URL: url, Lease: time.Minute}})
 		}},
 	} {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
 	"synthbot/core/hint"
 	"synthbot/core/prompt"
 	"synthbot/core/recent"
@@ -193,7 +194,7 @@ func inject(ctx context.Context, kept *injectionCache, i core.Injector, s core.S
 	if !ok {
 		return i.Inject(ctx, s)
 	}
-	epoch, _, _ := core.EpochOf(ctx)
+	epoch, _, _ := epochs.Of(ctx)
 	key := injectedKey{i, s.Path, s.Author.ID}
 	v, _ := kept.Get(key)
 	if v.epoch == epoch && s.Now.Before(v.until) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
 )
 
 // Numbers of rounds and parts in a turn's journal. They are stored in databases and
@@ -57,14 +58,14 @@ func (p *worker) journalOf(
 	ctx context.Context, s *setup, id core.TurnID, records []core.Record,
 ) (j *journal, kept bool) {
 	j = p.journals[id]
-	if j != nil && !forgotten(core.WithEpoch(ctx, j.epoch), s.Store, j.people...) {
+	if j != nil && !forgotten(epochs.With(ctx, j.epoch), s.Store, j.people...) {
 		j.former, j.begun = maps.Clone(j.records), false
 		return j, true
 	}
 	j = &journal{store: s.Store, clock: s.Clock, id: id, records: make(map[core.Key]core.Record, len(records))}
 	j.keep(records)
 	j.former = maps.Clone(j.records)
-	j.epoch, _, _ = core.EpochOf(ctx)
+	j.epoch, _, _ = epochs.Of(ctx)
 	if p.journals == nil {
 		p.journals = make(map[core.TurnID]*journal)
 	}

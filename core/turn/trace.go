@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
 	"synthbot/core/llm"
 	"synthbot/core/watch"
 )
@@ -40,7 +41,7 @@ func (t *turn) finish(end watch.TurnEnd) {
 	for _, a := range t.input.people() { // whose messages the turn has read
 		concerned = addPerson(concerned, t.path, a.ID)
 	}
-	began := core.WithEpoch(context.Background(), t.journal.epoch)
+	began := epochs.With(context.Background(), t.journal.epoch)
 	end.Stale = func() bool { return forgotten(began, store, concerned...) }
 	t.setup.observe(end)
 }

@@ -10,6 +10,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/command"
+	"synthbot/core/epochs"
 	"synthbot/core/txt"
 )
 
@@ -86,7 +87,7 @@ func UndoSpec() command.Spec {
 func (t *Turns) Undo(ctx context.Context, c command.Call) (string, error) {
 	s := t.setup.Load()
 	u, ok := t.undo.take(undoKey{c.Path, c.Person}, s.Clock())
-	ctx = core.WithEpoch(ctx, u.epoch)
+	ctx = epochs.With(ctx, u.epoch)
 	if !ok || forgotten(ctx, t.store, c.Person, c.Path) {
 		return "There is nothing to undo: I did nothing for you here in the last ten minutes that lasts, " +
 			"or I was restarted since.", nil

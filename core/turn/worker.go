@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/epochs"
 	"synthbot/core/watch"
 )
 
@@ -230,7 +231,7 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 			return false, ctx.Err()
 		}
 	}
-	ctx = core.WithTurn(ctx, t.journal.id, t.journal.epoch)
+	ctx = epochs.WithTurn(ctx, t.journal.id, t.journal.epoch)
 	if p.queue.commands {
 		ctx = command.Context(ctx)
 	}
@@ -250,7 +251,7 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 	t := newTurn(p.turns, p.queue.path, with)
 	t.worker = p
-	ctx = core.WithEpoch(ctx, with.Epoch()) // before anything is read
+	ctx = epochs.With(ctx, with.Epoch()) // before anything is read
 	p.turns.mu.Lock()
 	p.gone = make(map[string]bool)
 	begun := p.begun

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"synthbot/core"
+	"synthbot/core/secret"
 )
 
 func TestRank(t *testing.T) {
@@ -193,7 +194,7 @@ func TestConfig(t *testing.T) {
 		t.Errorf("defaults: %+v, %v", s, err)
 	}
 	for want, change := range map[string]func(*Config){
-		"token":   func(c *Config) { c.Token = core.Secret{} },
+		"token":   func(c *Config) { c.Token = secret.Secret{} },
 		"api_url": func(c *Config) { c.APIURL = "discord.com" },
 		"cdn_url": func(c *Config) { c.CDNURL = "ftp://x" },
 		"shards":  func(c *Config) { c.Shards = "many" },

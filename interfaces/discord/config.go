@@ -9,13 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"synthbot/core"
+	"synthbot/core/secret"
 	"synthbot/interfaces/discord/gateway"
 )
 
 // Config is what a table of type "discord" holds.
 type Config struct {
-	Token          core.Secret   `toml:"token" doc:"The bot's token." required:"true" example:"file:discord_token"`
+	Token          secret.Secret `toml:"token" doc:"The bot's token." required:"true" example:"file:discord_token"`
 	APIURL         string        `toml:"api_url" doc:"The address of the REST API, which also returns the gateway's address." default:"https://discord.com"`
 	CDNURL         string        `toml:"cdn_url" doc:"The address of attached files; none are fetched from anywhere else." default:"https://cdn.discordapp.com"`
 	Pace           string        `toml:"pace" doc:"platform: stay below the published limits; off: only obey the server's responses." default:"platform" oneof:"platform|off"`

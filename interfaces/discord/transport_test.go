@@ -15,6 +15,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/secret"
 	"synthbot/interfaces/discord/discordtest"
 	"synthbot/interfaces/discord/gateway"
 )
@@ -190,7 +191,7 @@ func TestFatal(t *testing.T) {
 func TestTokenRefusedByREST(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	d := s.bot(t, func(o *Options) { o.Config.Token = core.NewSecret("wrong") })
+	d := s.bot(t, func(o *Options) { o.Config.Token = secret.New("wrong") })
 	ctx, cancel := context.WithTimeout(t.Context(), coretest.Patience)
 	defer cancel()
 	if err := d.Listen(ctx, newInbox()); err == nil || !strings.Contains(err.Error(), "the token is refused") {

@@ -20,6 +20,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/coretest"
 	"synthbot/core/driver"
+	"synthbot/core/secret"
 	"synthbot/interfaces/discord/discordtest"
 	"synthbot/interfaces/discord/gateway"
 )
@@ -205,7 +206,7 @@ func within(t testing.TB, limit time.Duration, what string, ok func() bool) {
 // usualConfig has the defaults of a configuration that is read from a file.
 func usualConfig(token string) Config {
 	return Config{
-		Token: core.NewSecret(token), APIURL: "https://discord.com", CDNURL: "https://cdn.discordapp.com", Pace: "platform",
+		Token: secret.New(token), APIURL: "https://discord.com", CDNURL: "https://cdn.discordapp.com", Pace: "platform",
 		Shards: "auto", MessageContent: true, LongAnswers: "split", LongParts: 4, BackfillAge: 24 * time.Hour,
 	}
 }

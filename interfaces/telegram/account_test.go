@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"synthbot/core/driver"
+	"synthbot/core/secret"
 
 	"synthbot/core"
 	"synthbot/core/coretest"
@@ -21,7 +22,7 @@ import (
 func TestAnotherBot(t *testing.T) {
 	token := telegramtest.Token
 	alter := func(o *Options) {
-		o.Config.Token, o.Config.Acknowledge, o.Config.Stream, o.Commands = core.NewSecret(token), "👀", "edit", commands()
+		o.Config.Token, o.Config.Acknowledge, o.Config.Stream, o.Commands = secret.New(token), "👀", "edit", commands()
 	}
 	bubble(t, alter, func(t *testing.T, w *world) {
 		at, in := place("telegram", jay, 0), &coretest.Inbox{}

@@ -41,13 +41,14 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/driver"
+	"synthbot/core/secret"
 	"synthbot/core/watch"
 	"synthbot/interfaces/telegram/botapi"
 )
 
 // Config is the part of the configuration that the driver reads.
 type Config struct {
-	Token       core.Secret    `toml:"token" doc:"The bot's token, as @BotFather gives it." required:"true" example:"env:TELEGRAM_TOKEN"`
+	Token       secret.Secret  `toml:"token" doc:"The bot's token, as @BotFather gives it." required:"true" example:"env:TELEGRAM_TOKEN"`
 	APIURL      string         `toml:"api_url" default:"https://api.telegram.org" doc:"The address of the Bot API: the platform's, or that of your own server."`
 	Pace        string         `toml:"pace" default:"platform" oneof:"platform|off" doc:"platform: stay below the published limits; off: only obey the server's responses."`
 	Timeout     time.Duration  `toml:"timeout" default:"30s" min:"1s" max:"10m" doc:"How long one call may take; uploads and downloads may take ten times as long."`

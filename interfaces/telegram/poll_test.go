@@ -14,6 +14,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/secret"
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
@@ -214,7 +215,7 @@ func TestAlbums(t *testing.T) {
 }
 
 func TestWrongToken(t *testing.T) {
-	w := newWorld(t, func(o *Options) { o.Config.Token = core.NewSecret("1:wrong") })
+	w := newWorld(t, func(o *Options) { o.Config.Token = secret.New("1:wrong") })
 	err := w.driver(t).Listen(t.Context(), &coretest.Inbox{})
 	if err == nil || !strings.Contains(err.Error(), "check the token") || strings.Contains(err.Error(), "1:wrong") {
 		t.Errorf("ended with %v", err)

@@ -26,6 +26,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/secret"
 	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/telegramtest"
 )
@@ -134,7 +135,7 @@ func TestWebhookCertificate(t *testing.T) {
 	address := freeAddress(t)
 	certificate, key := selfSigned(t)
 	w := newWorld(t, func(o *Options) {
-		o.Config.Webhook = botapi.Webhook{URL: "https://127.0.0.1/hook", Listen: address, Certificate: certificate, Key: key, Secret: core.NewSecret("s3cret")}
+		o.Config.Webhook = botapi.Webhook{URL: "https://127.0.0.1/hook", Listen: address, Certificate: certificate, Key: key, Secret: secret.New("s3cret")}
 	})
 	in := &coretest.Inbox{}
 	w.listen(t, in)
@@ -205,8 +206,8 @@ func TestWebhookTakenAway(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	for name, alter := range map[string]func(*Options){
-		"no token":    func(o *Options) { o.Config.Token = core.Secret{} },
-		"odd token":   func(o *Options) { o.Config.Token = core.NewSecret("a/../b") },
+		"no token":    func(o *Options) { o.Config.Token = secret.Secret{} },
+		"odd token":   func(o *Options) { o.Config.Token = secret.New("a/../b") },
 		"bad address": func(o *Options) { o.Config.APIURL = "ftp://x" },
 		"name":        func(o *Options) { o.Name = "a/b c" },
 		"webhook":     func(o *Options) { o.Config.Webhook.URL = "http://x" },
@@ -216,7 +217,7 @@ func TestNewRefuses(t *testing.T) {
 		},
 		"no port":    func(o *Options) { o.Config.Webhook = botapi.Webhook{URL: "https://x.y", Listen: "here"} },
 		"large port": func(o *Options) { o.Config.Webhook = botapi.Webhook{URL: "https://x.y", Listen: ":65536"} },
-		"odd secret": func(o *Options) { o.Config.Webhook = botapi.Webhook{URL: "https://x.y", Secret: core.NewSecret("a b")} },
+		"odd secret": func(o *Options) { o.Config.Webhook = botapi.Webhook{URL: "https://x.y", Secret: secret.New("a b")} },
 	} {
 		o := usual("https://api.telegram.org")
 		alter(&o)

@@ -18,6 +18,7 @@ import (
 	"synthbot/core/command"
 	"synthbot/core/coretest"
 	"synthbot/core/markdown"
+	"synthbot/core/secret"
 	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/markup"
 	"synthbot/interfaces/telegram/telegramtest"
@@ -64,7 +65,7 @@ func usual(url string) Options {
 	return Options{
 		Name: "telegram", Log: slog.New(slog.DiscardHandler), Clock: time.Now, State: &memory{}, Admin: func(string) {},
 		Config: Config{
-			Token: core.NewSecret(telegramtest.Token), APIURL: url, Timeout: 30 * time.Second,
+			Token: secret.New(telegramtest.Token), APIURL: url, Timeout: 30 * time.Second,
 			Webhook: botapi.Webhook{Listen: "127.0.0.1:8443"},
 		},
 	}

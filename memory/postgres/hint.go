@@ -3,11 +3,10 @@ package postgres
 import (
 	"context"
 	"strings"
+	"synthbot/core/loop"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-
-	"synthbot/core"
 )
 
 const (
@@ -42,14 +41,14 @@ func (db *DB) listen(ctx context.Context) {
 		case own:
 			db.o.OnHint(text)
 		case n.Payload == hintParts:
-			core.Notify(db.parts.look)
+			loop.Notify(db.parts.look)
 		}
 	}
 	for ctx.Err() == nil {
 		conn, err := pgconn.ConnectConfig(ctx, config)
 		if err == nil {
 			_, err = conn.Exec(ctx, "listen "+channel).ReadAll()
-			core.Notify(db.parts.look)
+			loop.Notify(db.parts.look)
 			db.o.OnHint("")
 			for err == nil {
 				err = conn.WaitForNotification(ctx)

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"synthbot/core"
+	"synthbot/core/loop"
 	"synthbot/core/sorting"
 	"synthbot/memory/kv"
 )
@@ -75,7 +75,7 @@ func (p *parts) give(released uint64, mine map[string]bool, others bool) {
 			work, one.lose = context.WithCancel(one.life)
 			one.owned <- work
 		case mine[name] && one.lose == nil:
-			core.Notify(p.look)
+			loop.Notify(p.look)
 		case !mine[name] && one.lose != nil:
 			one.lose()
 		}
@@ -113,7 +113,7 @@ func (db *DB) Own(ctx context.Context, name string, work func(context.Context) e
 		db.release(name, one)
 	}()
 	for {
-		core.Notify(db.parts.look)
+		loop.Notify(db.parts.look)
 		select {
 		case within := <-one.owned:
 			err := work(within)

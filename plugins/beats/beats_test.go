@@ -12,6 +12,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/coretest"
 	"synthbot/core/timezone"
+	"synthbot/core/values"
 	"synthbot/plugins/moderation"
 	"synthbot/plugins/plugintest"
 	"synthbot/plugins/reminders"
@@ -63,7 +64,7 @@ func optIn(t testing.TB, s *plugintest.Harness, p *Plugin, places int) {
 	t.Helper()
 	for i := range places {
 		at := core.MustPath(fmt.Sprintf("room/%d", i))
-		if err := core.PutItem(t.Context(), s.Items, at, keyWants, wants{On: true}); err != nil {
+		if err := values.Put(t.Context(), s.Items, at, keyWants, wants{On: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,7 +116,7 @@ func TestNight(t *testing.T) {
 		p := made(t, s, Config{PerPlace: 100, PerDay: 10000, Beats: []Beat{{Name: "a", Every: 30 * time.Minute, Prompt: "x", Kind: kindInternal, Speak: true}}})
 		zones := []string{"Europe/Rome", "America/New_York", "Asia/Tokyo", "Australia/Lord_Howe"}
 		for _, zone := range zones {
-			if err := core.PutItem(t.Context(), s.Items, core.MustPath("room/"+zone[:3]), keyWants, wants{On: true, Zone: zone}); err != nil {
+			if err := values.Put(t.Context(), s.Items, core.MustPath("room/"+zone[:3]), keyWants, wants{On: true, Zone: zone}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -147,7 +148,7 @@ type forgetful struct {
 }
 
 func (f forgetful) Receive(ctx context.Context, events ...core.Event) error {
-	if err := core.PutItem(ctx, f.p.host.Items, events[0].Message.Path, keyGot, got{}); err != nil {
+	if err := values.Put(ctx, f.p.host.Items, events[0].Message.Path, keyGot, got{}); err != nil {
 		return err
 	}
 	return f.Inbox.Receive(ctx, events...)

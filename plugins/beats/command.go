@@ -9,7 +9,9 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/loop"
 	"synthbot/core/timezone"
+	"synthbot/core/values"
 )
 
 // Commands implements command.Commander.
@@ -30,7 +32,7 @@ func (p *Plugin) Commands() []command.Command {
 }
 
 func (p *Plugin) command(ctx context.Context, c command.Call) (string, error) {
-	w, said, err := core.GetItem[wants](ctx, p.host.Items, c.Path, keyWants)
+	w, said, err := values.Get[wants](ctx, p.host.Items, c.Path, keyWants)
 	if err != nil {
 		return "", err
 	}
@@ -53,11 +55,11 @@ func (p *Plugin) command(ctx context.Context, c command.Call) (string, error) {
 		}
 		w.Zone = loc.String()
 	}
-	if err := core.PutItem(ctx, p.host.Items, c.Path, keyWants, w); err != nil {
+	if err := values.Put(ctx, p.host.Items, c.Path, keyWants, w); err != nil {
 		return "", err
 	}
 	p.changed.Store(true)
-	core.Notify(p.wake)
+	loop.Notify(p.wake)
 	return p.tell(ctx, c, w, true)
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/loop"
+	"synthbot/core/values"
 )
 
 const (
@@ -20,7 +22,7 @@ const (
 // Refresh implements core.Refresher.
 func (p *Plugin) Refresh() {
 	p.changed.Store(true)
-	core.Notify(p.wake)
+	loop.Notify(p.wake)
 }
 
 // Run begins beats until ctx ends.
@@ -29,8 +31,8 @@ func (p *Plugin) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	l := loop{Plugin: p, until: p.host.Clock()}
-	core.Repeat(ctx, p.wake, func() time.Duration {
+	l := memo{Plugin: p, until: p.host.Clock()}
+	loop.Repeat(ctx, p.wake, func() time.Duration {
 		if p.changed.Swap(false) {
 			l.all = nil
 		}
@@ -44,8 +46,8 @@ func (p *Plugin) Run(ctx context.Context) error {
 	return nil
 }
 
-// loop is what Run remembers.
-type loop struct {
+// memo is what Run remembers.
+type memo struct {
 	*Plugin
 	all   map[core.Path]wants // as it was read last; nil: to be read anew
 	read  time.Time           // when that was
@@ -63,7 +65,7 @@ type due struct {
 }
 
 // round begins what is due now, and says how long to sleep.
-func (l *loop) round(ctx context.Context) (time.Duration, error) {
+func (l *memo) round(ctx context.Context) (time.Duration, error) {
 	now := l.host.Clock()
 	if l.stale(now) || !l.next(l.until).After(now) {
 		all, err := l.wanting(ctx)
@@ -92,7 +94,7 @@ func (l *loop) round(ctx context.Context) (time.Duration, error) {
 
 // stale reports whether what places want is to be read anew, though nothing is due:
 // people may be in other zones by now.
-func (l *loop) stale(now time.Time) bool {
+func (l *memo) stale(now time.Time) bool {
 	if l.all == nil || now.Sub(l.read).Abs() < fresh {
 		return l.all == nil
 	}
@@ -105,7 +107,7 @@ func (l *loop) stale(now time.Time) bool {
 }
 
 // since lists what fell due since the last round. What is long past is dropped.
-func (l *loop) since(now time.Time) (list []due) {
+func (l *memo) since(now time.Time) (list []due) {
 	from := l.until
 	if from.Before(now.Add(-grace)) {
 		from = now.Add(-grace)
@@ -122,7 +124,7 @@ func (l *loop) since(now time.Time) (list []due) {
 }
 
 // next is when something is to be looked at after a moment.
-func (l *loop) next(after time.Time) time.Time {
+func (l *memo) next(after time.Time) time.Time {
 	next := after.Add(24 * time.Hour)
 	for i := range l.beats {
 		for _, zone := range l.zones(l.all) {
@@ -141,7 +143,7 @@ func (l *loop) next(after time.Time) time.Time {
 }
 
 // begin begins a beat in all places where it may; where people talk it waits.
-func (l *loop) begin(ctx context.Context, d due) error {
+func (l *memo) begin(ctx context.Context, d due) error {
 	if d.places == nil {
 		var err error
 		if d.places, err = l.candidates(ctx, d.beat, d.zone, l.all); err != nil {
@@ -192,7 +194,7 @@ func (p *Plugin) judge(ctx context.Context, d *due, at *place) (verdict, scene, 
 	if !d.silent() && (!at.On || p.night.holds(there)) {
 		return no, scene{}, nil
 	}
-	had, _, err := core.GetItem[got](ctx, p.host.Items, at.path, keyGot)
+	had, _, err := values.Get[got](ctx, p.host.Items, at.path, keyGot)
 	if err != nil {
 		return no, scene{}, err
 	}
@@ -256,7 +258,7 @@ func (p *Plugin) reach(ctx context.Context, d *due, at *place, s scene) error {
 // spend takes one from the day's budget, if there is one left.
 func (p *Plugin) spend(ctx context.Context, now time.Time) (ok bool, err error) {
 	date := now.Format(time.DateOnly)
-	err = core.EditItem(ctx, p.host.Items, core.Path{}, keyDay, func(today *day) (keep bool, err error) {
+	err = values.Edit(ctx, p.host.Items, core.Path{}, keyDay, func(today *day) (keep bool, err error) {
 		if today.Day != date {
 			*today = day{Day: date}
 		}
@@ -272,7 +274,7 @@ func (p *Plugin) spend(ctx context.Context, now time.Time) (ok bool, err error) 
 // mark notes what a place gets.
 func (p *Plugin) mark(ctx context.Context, d *due, at *place, now time.Time) error {
 	date := now.In(p.zone(at.wants)).Format(time.DateOnly)
-	return core.EditItem(ctx, p.host.Items, at.path, keyGot, func(had *got) (keep bool, err error) {
+	return values.Edit(ctx, p.host.Items, at.path, keyGot, func(had *got) (keep bool, err error) {
 		if had.Day != date {
 			had.Day, had.Count = date, 0
 		}

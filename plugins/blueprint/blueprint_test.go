@@ -18,6 +18,7 @@ import (
 	"synthbot/config"
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/secret"
 	"synthbot/plugins/plugintest"
 	"synthbot/plugins/standard"
 )
@@ -104,7 +105,7 @@ func TestCheck(t *testing.T) {
 
 // faultsOf are those of a file, whatever headers its agent wants.
 func faultsOf(file string) []Fault {
-	c := Config{Sources: []Source{{Path: file, Headers: map[string]core.Secret{"X-Key": core.NewSecret("x")}}}}
+	c := Config{Sources: []Source{{Path: file, Headers: map[string]secret.Secret{"X-Key": secret.New("x")}}}}
 	return c.Faults()
 }
 
@@ -329,7 +330,7 @@ func TestSharedDefinitions(t *testing.T) {
 }
 
 func TestEnvelope(t *testing.T) {
-	p, err := New(plugintest.NewHarness(t, "blueprint").Host, Config{Sources: []Source{{Path: bankFile, Headers: map[string]core.Secret{"Authorization": core.NewSecret("x")}}}})
+	p, err := New(plugintest.NewHarness(t, "blueprint").Host, Config{Sources: []Source{{Path: bankFile, Headers: map[string]secret.Secret{"Authorization": secret.New("x")}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/coretest"
 	"synthbot/core/outbound"
+	"synthbot/core/secret"
 	"synthbot/plugins/plugintest"
 )
 
@@ -69,7 +70,7 @@ func TestRequests(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{"success":true,"output":[1]}`)
 	})
-	s.Headers = map[string]core.Secret{"X-Key": core.NewSecret("s3cret")}
+	s.Headers = map[string]secret.Secret{"X-Key": secret.New("s3cret")}
 	p := plugin(t, s)
 	for _, tc := range []struct{ tool, payload, want string }{
 		{"sum", `{"a":1}`, `POST /v1 s3cret {"tool":"sum","input":{"a":1}}`},
@@ -199,7 +200,7 @@ func TestShown(t *testing.T) {
 
 func TestPrograms(t *testing.T) {
 	script := func(text string) Source {
-		return Source{Command: []string{"sh", "-c", text}, Env: map[string]core.Secret{"KEY": core.NewSecret("s3cret")}}
+		return Source{Command: []string{"sh", "-c", text}, Env: map[string]secret.Secret{"KEY": secret.New("s3cret")}}
 	}
 	for _, tc := range []struct {
 		s    Source

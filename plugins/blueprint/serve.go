@@ -19,15 +19,16 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/schema"
+	"synthbot/core/secret"
 )
 
 // Serving is the table [plugins.blueprint.serve].
 type Serving struct {
-	Listen  string      `toml:"listen" default:"" doc:"The local address at which other programs may call actions, such as 127.0.0.1:8790; empty turns this off."`
-	Token   core.Secret `toml:"token" example:"env:TOOLS_TOKEN" doc:"The bearer token that the programs send: at least 16 characters."`
-	As      core.Path   `toml:"as" example:"telegram/@user/1000" doc:"The user on whose behalf the programs act."`
-	Place   core.Path   `toml:"place" example:"telegram/1000" doc:"The place in which the actions work: its permissions apply, and they see what was said there."`
-	Actions []string    `toml:"actions" example:"web_*, memory_search" doc:"The actions that may be called, by name; * matches any characters."`
+	Listen  string        `toml:"listen" default:"" doc:"The local address at which other programs may call actions, such as 127.0.0.1:8790; empty turns this off."`
+	Token   secret.Secret `toml:"token" example:"env:TOOLS_TOKEN" doc:"The bearer token that the programs send: at least 16 characters."`
+	As      core.Path     `toml:"as" example:"telegram/@user/1000" doc:"The user on whose behalf the programs act."`
+	Place   core.Path     `toml:"place" example:"telegram/1000" doc:"The place in which the actions work: its permissions apply, and they see what was said there."`
+	Actions []string      `toml:"actions" example:"web_*, memory_search" doc:"The actions that may be called, by name; * matches any characters."`
 }
 
 // minToken is the length of the shortest token, in bytes.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/secret"
 )
 
 const toolToken = "a token of sufficient length"
@@ -21,7 +22,7 @@ const toolToken = "a token of sufficient length"
 func serving(call func(input string) (string, error)) *Server {
 	return &Server{
 		Log: slog.New(slog.DiscardHandler), Version: "1.2.3",
-		Conf: func() Serving { return Serving{Token: core.NewSecret(toolToken)} },
+		Conf: func() Serving { return Serving{Token: secret.New(toolToken)} },
 		Offer: func(context.Context) ([]core.Action, error) {
 			return []core.Action{{Name: "brew", Brief: "Brew tea", Schema: json.RawMessage(`{"type":"object"}`), Effects: core.EffectNone}}, nil
 		},
@@ -114,11 +115,11 @@ func TestServeCatalogue(t *testing.T) {
 
 func TestServeConfig(t *testing.T) {
 	good := Serving{
-		Listen: "127.0.0.1:8790", Token: core.NewSecret(toolToken), As: core.MustPath("room/@user/1"), Place: core.MustPath("room/1"), Actions: []string{"brew"},
+		Listen: "127.0.0.1:8790", Token: secret.New(toolToken), As: core.MustPath("room/@user/1"), Place: core.MustPath("room/1"), Actions: []string{"brew"},
 	}
 	for want, change := range map[string]func(*Serving){
 		"":        func(*Serving) {},
-		"token":   func(s *Serving) { s.Token = core.NewSecret("short") },
+		"token":   func(s *Serving) { s.Token = secret.New("short") },
 		"as":      func(s *Serving) { s.As = core.MustPath("room/1") },
 		"place":   func(s *Serving) { s.Place = core.MustPath("other/1") },
 		"actions": func(s *Serving) { s.Actions = nil },

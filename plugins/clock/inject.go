@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/loop"
 	"synthbot/core/txt"
 )
 
@@ -35,7 +36,7 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	}
 	home := p.home.at()
 	if p.config.Weather == weatherPrompt && p.home.due(p.host.Clock()) {
-		core.Notify(p.skies.wake) // the map did not answer when Run began
+		loop.Notify(p.skies.wake) // the map did not answer when Run began
 	}
 	t := injection{there: there{Now: moment(now), Place: txt.Clip(p.config.Place, 40), Weather: p.sky(home)}}
 	t.Season = season(now.Month(), p.hemisphere(home, now.Location().String()))

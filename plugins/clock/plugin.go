@@ -9,6 +9,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/timezone"
+	"synthbot/core/values"
 )
 
 // Plugin tells the time, the season and the weather. Safe for concurrent use.
@@ -65,7 +66,7 @@ const keyPlace = "place"
 // kept returns the spot that a user named. It is nil if there is none, or if they have
 // named another time zone since.
 func (p *Plugin) kept(ctx context.Context, person core.Path, zone string) (*spot, error) {
-	s, ok, err := core.GetItem[spot](ctx, p.host.Items, person, keyPlace)
+	s, ok, err := values.Get[spot](ctx, p.host.Items, person, keyPlace)
 	if err != nil || !ok || s.Zone != "" && s.Zone != zone {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (p *Plugin) kept(ctx context.Context, person core.Path, zone string) (*spot
 
 // keepPlace keeps a spot; nil removes it. Other times that the user sees follow it.
 func (p *Plugin) keepPlace(ctx context.Context, person core.Path, s *spot) error {
-	item := core.NewItem(person, keyPlace, nil)
+	item := values.New(person, keyPlace, nil)
 	if s != nil && s.location() == nil {
 		s.Zone = "" // what nobody knows the clock of
 	}

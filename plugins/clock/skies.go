@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"synthbot/core"
+	"synthbot/core/loop"
 	"synthbot/core/recent"
 )
 
@@ -54,7 +54,7 @@ func (k *skies) glance(s *spot, now time.Time, fresh time.Duration) (*forecast, 
 	age := now.Sub(x.at)
 	if (x.sky == nil || age >= fresh) && !now.Before(x.retry) && len(k.wanted) < maxSkies {
 		k.wanted[cellOf(s)] = *s
-		core.Notify(k.wake)
+		loop.Notify(k.wake)
 	}
 	return x.sky, x.sky != nil && age <= max(tooOld, fresh)
 }

@@ -15,6 +15,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/coretest"
+	"synthbot/core/epochs"
 	"synthbot/core/txt"
 	"synthbot/plugins/plugintest"
 )
@@ -245,7 +246,7 @@ func TestForgottenMeanwhile(t *testing.T) {
 			items := &forgetting{Items: s.Items, when: when, forget: forget}
 			s.Items = items
 			p := made(t, s)
-			began := core.WithEpoch(t.Context(), s.DB.Epoch())
+			began := epochs.With(t.Context(), s.DB.Epoch())
 			if when == "before" {
 				forget()
 			}

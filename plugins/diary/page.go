@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/values"
 )
 
 // page is a day of a place's diary, as it is kept.
@@ -94,14 +95,14 @@ func (p *Plugin) today() string { return p.host.Clock().Format(dayLayout) }
 
 // view reads what may be shown of a day. It is empty if nothing was written.
 func (p *Plugin) view(ctx context.Context, place core.Path, day string) (view, error) {
-	v, _, err := core.GetItem[view](ctx, p.host.Items, place, dayKey(day))
+	v, _, err := values.Get[view](ctx, p.host.Items, place, dayKey(day))
 	v.day = day
 	return v, err
 }
 
 // page reads all of a day, for digests.
 func (p *Plugin) page(ctx context.Context, place core.Path, day string) (page, error) {
-	d, _, err := core.GetItem[page](ctx, p.host.Items, place, dayKey(day))
+	d, _, err := values.Get[page](ctx, p.host.Items, place, dayKey(day))
 	d.day, d.place = day, place
 	return d, err
 }
@@ -109,7 +110,7 @@ func (p *Plugin) page(ctx context.Context, place core.Path, day string) (page, e
 // edit changes a page, and removes one that is empty then; change may be called more than
 // once.
 func (p *Plugin) edit(ctx context.Context, place core.Path, day string, change func(*page) error) error {
-	return core.EditItem(ctx, p.host.Items, place, dayKey(day), func(d *page) (keep bool, err error) {
+	return values.Edit(ctx, p.host.Items, place, dayKey(day), func(d *page) (keep bool, err error) {
 		err = change(d)
 		return len(d.Entries) > 0 || d.Digest != nil, err
 	})
@@ -142,7 +143,7 @@ func (p *Plugin) expire(ctx context.Context, place core.Path) error {
 		if day >= oldest {
 			break
 		}
-		if err := core.PutItem(ctx, p.host.Items, place, dayKey(day), nil); err != nil {
+		if err := values.Put(ctx, p.host.Items, place, dayKey(day), nil); err != nil {
 			return err
 		}
 	}

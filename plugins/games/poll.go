@@ -12,6 +12,8 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/loop"
+	"synthbot/core/values"
 )
 
 // Bounds of polls.
@@ -252,7 +254,7 @@ func (p *Plugin) open(ctx context.Context, c core.Call, payload createPayload) (
 	if err := p.put(ctx, &made); err != nil {
 		return poll{}, err
 	}
-	core.Notify(p.wake)
+	loop.Notify(p.wake)
 	return made, p.mark(ctx, c, number)
 }
 
@@ -268,7 +270,7 @@ func (p *Plugin) mark(ctx context.Context, c core.Call, number int) error {
 		return err
 	}
 	key := ofPoll(madeKey, c.Path, number)
-	return core.PutItem(ctx, p.host.Items, person, key, maker{c.Author.ID, c.Author.Name})
+	return values.Put(ctx, p.host.Items, person, key, maker{c.Author.ID, c.Author.Name})
 }
 
 // ofPoll is the key of what a person has to do with a poll.
@@ -332,11 +334,11 @@ const (
 )
 
 // Refresh implements core.Refresher.
-func (p *Plugin) Refresh() { core.Notify(p.wake) }
+func (p *Plugin) Refresh() { loop.Notify(p.wake) }
 
 // Run implements core.Runner: it ends polls when their time has come.
 func (p *Plugin) Run(ctx context.Context) error {
-	core.Repeat(ctx, p.wake, func() time.Duration {
+	loop.Repeat(ctx, p.wake, func() time.Duration {
 		next, err := p.end(ctx)
 		if err != nil && ctx.Err() == nil {
 			p.host.Log.Error("polls could not be ended", "retry_in", again, "err", err)

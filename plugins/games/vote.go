@@ -13,6 +13,7 @@ import (
 	"synthbot/core/command"
 	"synthbot/core/sorting"
 	"synthbot/core/txt"
+	"synthbot/core/values"
 )
 
 type votePayload struct {
@@ -101,7 +102,7 @@ func (p *Plugin) cast(ctx context.Context, place core.Path, id string, number in
 	if err != nil {
 		return poll{}, nil, err
 	}
-	err = core.PutItem(ctx, p.host.Items, person, ofPoll(voteKey, place, one.Number), vote{options})
+	err = values.Put(ctx, p.host.Items, person, ofPoll(voteKey, place, one.Number), vote{options})
 	chosen := make([]string, len(options))
 	for i, o := range options {
 		chosen[i] = one.Options[o]
@@ -291,7 +292,7 @@ func (p *Plugin) settle(ctx context.Context, o *poll) error {
 			return err
 		}
 		for _, i := range items {
-			if err := core.PutItem(ctx, p.host.Items, i.Path, i.Key, nil); err != nil {
+			if err := values.Put(ctx, p.host.Items, i.Path, i.Key, nil); err != nil {
 				return err
 			}
 		}

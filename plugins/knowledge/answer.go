@@ -7,6 +7,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/txt"
+	"synthbot/core/values"
 )
 
 // Followers reply to the bot's question with an answer, and to what it says then with one of
@@ -49,7 +50,7 @@ func (p *Plugin) Follow(ctx context.Context, m core.Message, said core.Entry) (f
 
 // passOn gives an answer to the asker. Doing it again for the same message changes nothing.
 func (p escalation) passOn(ctx context.Context, m *core.Message, g *gap) (f core.Followed, err error) {
-	err = core.EditItem(ctx, p.host.Items, g.owner, gapPrefix+g.id, func(known *gap) (bool, error) {
+	err = values.Edit(ctx, p.host.Items, g.owner, gapPrefix+g.id, func(known *gap) (bool, error) {
 		known.Answered, known.In, known.Answer = p.host.Clock(), m.Path, m.ID
 		return known.Question != "", nil
 	})

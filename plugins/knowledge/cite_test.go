@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/epochs"
 	"synthbot/core/passage"
 )
 
@@ -51,7 +52,7 @@ func TestOffers(t *testing.T) {
 		t.Helper()
 		c := t.Context()
 		if ctx != nil {
-			c = core.WithTurn(c, ctx(), 0)
+			c = epochs.WithTurn(c, ctx(), 0)
 		}
 		value, err := p.Inject(c, core.Scene{Path: room, Text: text})
 		if err != nil {

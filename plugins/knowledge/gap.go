@@ -16,6 +16,7 @@ import (
 	"synthbot/core/passage"
 	"synthbot/core/sorting"
 	"synthbot/core/txt"
+	"synthbot/core/values"
 )
 
 // gap is a question that nothing answered. It lies under the path of the asker, and a mark under
@@ -58,7 +59,7 @@ func (p escalation) noteGap(ctx context.Context, c *core.Call, query string) err
 	}
 	sum := sha256.Sum256([]byte(owner.String() + "\n" + strings.ToLower(g.Question)))
 	g.id = hex.EncodeToString(sum[:8])
-	known, _, err := core.GetItem[gap](ctx, p.host.Items, owner, gapPrefix+g.id)
+	known, _, err := values.Get[gap](ctx, p.host.Items, owner, gapPrefix+g.id)
 	if len(c.Answers) > 0 {
 		g.Message = c.Answers[len(c.Answers)-1]
 	}
@@ -68,7 +69,7 @@ func (p escalation) noteGap(ctx context.Context, c *core.Call, query string) err
 	}
 	if err == nil && known.Answered.IsZero() {
 		err = p.host.Items.PutAll(ctx,
-			core.NewItem(owner, gapPrefix+g.id, g), core.NewItem(c.Path, gapMark+g.id, struct{}{}))
+			values.New(owner, gapPrefix+g.id, g), values.New(c.Path, gapMark+g.id, struct{}{}))
 	}
 	if err != nil || !p.escalates(c) {
 		return err
@@ -200,14 +201,14 @@ func (p escalation) gaps(ctx context.Context) (gaps []gap, err error) {
 		}
 		g.Place = marks[id] // which may have moved
 		if g.Place.IsZero() || !g.Answered.IsZero() && p.host.Clock().Sub(g.Answered) > gapKeeps {
-			gone = append(gone, core.NewItem(g.owner, items[i].Key, nil))
+			gone = append(gone, values.New(g.owner, items[i].Key, nil))
 			continue
 		}
 		gaps = append(gaps, g)
 		delete(marks, id)
 	}
 	for id, place := range marks { // of those, and of people who were forgotten
-		gone = append(gone, core.NewItem(place, gapMark+id, nil))
+		gone = append(gone, values.New(place, gapMark+id, nil))
 	}
 	sorting.SortStable(gaps, func(a, b gap) int { return b.Time.Compare(a.Time) })
 	if len(gone) > 0 {
@@ -253,7 +254,7 @@ func (p escalation) closeGaps(ctx context.Context, source, id string) error {
 // close drops a question.
 func (p escalation) close(ctx context.Context, g *gap) error {
 	return p.host.Items.PutAll(ctx,
-		core.NewItem(g.owner, gapPrefix+g.id, nil), core.NewItem(g.Place, gapMark+g.id, nil))
+		values.New(g.owner, gapPrefix+g.id, nil), values.New(g.Place, gapMark+g.id, nil))
 }
 
 // open lists the questions that nobody answered, the newest first.

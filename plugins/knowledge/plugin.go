@@ -12,6 +12,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/lexicon"
+	"synthbot/core/loop"
 	"synthbot/core/passage"
 	"synthbot/core/recent"
 	"synthbot/core/recon"
@@ -59,7 +60,7 @@ func (p *Plugin) Actions() []core.Action { return []core.Action{p.searchAction()
 
 // Run implements core.Runner: it reads the sources, and again what changes.
 func (p *Plugin) Run(ctx context.Context) error {
-	core.Repeat(ctx, p.wake, func() time.Duration {
+	loop.Repeat(ctx, p.wake, func() time.Duration {
 		began := time.Now()
 		if _, err := p.Sync(ctx, nil); err != nil && ctx.Err() == nil {
 			p.host.Log.Warn("documents not read", "err", err)

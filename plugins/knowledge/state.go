@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/sorting"
+	"synthbot/core/values"
 )
 
 // State is what the plugin knows and does not know. It is for admins: texts may come from private places.
@@ -193,7 +194,7 @@ func (p Editor) EditEntry(ctx context.Context, group core.Path, id, text string)
 	}
 	l := &lessons[i]
 	l.entry.Text, l.entry.Time = text, p.host.Clock()
-	err = core.EditItem(ctx, p.host.Items, l.owner, entryPrefix+id, func(known *entry) (bool, error) {
+	err = values.Edit(ctx, p.host.Items, l.owner, entryPrefix+id, func(known *entry) (bool, error) {
 		if known.Time.IsZero() {
 			return false, core.Errorf(core.Invalid, "That entry was taken back meanwhile.")
 		}

@@ -12,6 +12,7 @@ import (
 	"synthbot/core/command"
 	"synthbot/core/passage"
 	"synthbot/core/txt"
+	"synthbot/core/values"
 	"synthbot/plugins/knowledge/cut"
 )
 
@@ -127,11 +128,11 @@ type lesson struct {
 // keep stores and indexes an entry, and closes the questions that it answers.
 func (p *Plugin) keep(ctx context.Context, l lesson) error {
 	items := []core.Item{
-		core.NewItem(l.owner, entryPrefix+l.id, l.entry),
-		core.NewItem(l.teacher, taughtPrefix+l.id, map[string]any{"time": l.entry.Time, "place": l.place}),
+		values.New(l.owner, entryPrefix+l.id, l.entry),
+		values.New(l.teacher, taughtPrefix+l.id, map[string]any{"time": l.entry.Time, "place": l.place}),
 	}
 	if l.entry.question != "" {
-		items = append(items, core.NewItem(l.asker, questionPrefix+l.id, l.entry.question))
+		items = append(items, values.New(l.asker, questionPrefix+l.id, l.entry.question))
 	}
 	err := p.host.Items.PutAll(ctx, items...)
 	if err == nil {
@@ -190,7 +191,7 @@ func (p *Plugin) unteach(ctx context.Context, c command.Call) (string, error) {
 	var gone []core.Item
 	for _, i := range items { // with the mark of the teacher, and the question that it answered
 		if i.Key == entryPrefix+id || i.Key == taughtPrefix+id || i.Key == questionPrefix+id {
-			gone = append(gone, core.NewItem(i.Path, i.Key, nil))
+			gone = append(gone, values.New(i.Path, i.Key, nil))
 		}
 	}
 	err = p.host.Items.PutAll(ctx, gone...)

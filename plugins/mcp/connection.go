@@ -20,8 +20,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/time/rate"
 
-	"synthbot/core"
 	"synthbot/core/program"
+	"synthbot/core/secret"
 	"synthbot/core/txt"
 )
 
@@ -118,7 +118,7 @@ func (s *server) reach() (*link, error) {
 type carrier struct {
 	next    http.RoundTripper
 	link    *link
-	headers map[string]core.Secret
+	headers map[string]secret.Secret
 }
 
 // RoundTrip implements http.RoundTripper.

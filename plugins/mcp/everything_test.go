@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"synthbot/core"
 	"synthbot/core/program"
+	"synthbot/core/secret"
 )
 
 // everything is the reference server, as scripts/mcp-everything.sh installs it.
@@ -43,7 +43,7 @@ func everything(t *testing.T, args ...string) []string {
 func TestEverything(t *testing.T) {
 	t.Parallel()
 	b := start(t, nil, Server{
-		Name: "every", Command: everything(t, "stdio"), Env: map[string]core.Secret{"EVERY_KEY": core.NewSecret("s3cr3t-token")},
+		Name: "every", Command: everything(t, "stdio"), Env: map[string]secret.Secret{"EVERY_KEY": secret.New("s3cr3t-token")},
 		Timeout: time.Minute, Start: 2 * time.Minute, Media: true,
 	})
 	b.there("every_echo")

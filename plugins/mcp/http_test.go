@@ -15,12 +15,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"synthbot/core"
+	"synthbot/core/secret"
 )
 
 // remote is a server at an address.
 func remote(url string) Server {
 	return Server{
-		Name: "test", URL: url, Headers: map[string]core.Secret{"X-Key": core.NewSecret("s3cr3t-token")},
+		Name: "test", URL: url, Headers: map[string]secret.Secret{"X-Key": secret.New("s3cr3t-token")},
 		Timeout: time.Minute, Start: time.Minute,
 	}
 }

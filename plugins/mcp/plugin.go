@@ -32,6 +32,7 @@ import (
 	"synthbot/core/action"
 	"synthbot/core/outbound"
 	"synthbot/core/program"
+	"synthbot/core/secret"
 	"synthbot/core/sorting"
 	"synthbot/core/txt"
 )
@@ -114,12 +115,12 @@ type Config struct {
 
 // Server is one program that offers tools. Exactly one of Command and URL is set.
 type Server struct {
-	Name    string                 `toml:"name" required:"true" example:"files" doc:"The prefix of its actions: a-z, 0-9 and -, at most 24 characters."`
-	Command []string               `toml:"command" example:"npx, -y, @modelcontextprotocol/server-filesystem, /srv/files" doc:"The program with its arguments, run without a shell; or set url."`
-	URL     string                 `toml:"url" example:"https://tools.example.org/mcp" doc:"The address of its streamable HTTP endpoint; or set command."`
-	Dir     string                 `toml:"dir" doc:"The working directory of the command; empty: the bot's."`
-	Env     map[string]core.Secret `toml:"env" example:"GITHUB_TOKEN=env:GITHUB_TOKEN" doc:"Variables of the command's environment, which otherwise holds little more than PATH and HOME."`
-	Headers map[string]core.Secret `toml:"headers" example:"X-Key=env:TOOLS_KEY" doc:"Headers of every request to url."`
+	Name    string                   `toml:"name" required:"true" example:"files" doc:"The prefix of its actions: a-z, 0-9 and -, at most 24 characters."`
+	Command []string                 `toml:"command" example:"npx, -y, @modelcontextprotocol/server-filesystem, /srv/files" doc:"The program with its arguments, run without a shell; or set url."`
+	URL     string                   `toml:"url" example:"https://tools.example.org/mcp" doc:"The address of its streamable HTTP endpoint; or set command."`
+	Dir     string                   `toml:"dir" doc:"The working directory of the command; empty: the bot's."`
+	Env     map[string]secret.Secret `toml:"env" example:"GITHUB_TOKEN=env:GITHUB_TOKEN" doc:"Variables of the command's environment, which otherwise holds little more than PATH and HOME."`
+	Headers map[string]secret.Secret `toml:"headers" example:"X-Key=env:TOOLS_KEY" doc:"Headers of every request to url."`
 
 	Tools       []string          `toml:"tools" example:"search_*" doc:"The tools that are offered, by the server's names; * matches any characters; empty: all."`
 	Permission  string            `toml:"permission" default:"admins" oneof:"everyone|moderators|admins" doc:"Who may use its actions."`

@@ -20,6 +20,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/secret"
 	"synthbot/plugins/plugintest"
 )
 
@@ -109,7 +110,7 @@ func complete(s Server) Server {
 // own is a server that is this test in another mode.
 func own(how string) Server {
 	return Server{
-		Name: "test", Command: []string{os.Args[0]}, Env: map[string]core.Secret{mode: core.NewSecret(how), "TOKEN": core.NewSecret("s3cr3t-token")},
+		Name: "test", Command: []string{os.Args[0]}, Env: map[string]secret.Secret{mode: secret.New(how), "TOKEN": secret.New("s3cr3t-token")},
 		Timeout: time.Minute, Start: time.Minute, Media: true,
 	}
 }

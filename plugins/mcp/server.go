@@ -16,6 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"synthbot/core"
+	"synthbot/core/loop"
+	"synthbot/core/secret"
 )
 
 // times are the pauses in a server's life.
@@ -46,7 +48,7 @@ func newServer(h core.Host, conf Server, moved func()) *server {
 	secrets := slices.AppendSeq(slices.Collect(maps.Values(conf.Env)), maps.Values(conf.Headers))
 	s := &server{
 		conf: conf, log: h.Log.With("server", conf.Name), desk: h.Messenger, moved: moved,
-		redact: core.Conceal(secrets...).Replace,
+		redact: secret.Conceal(secrets...).Replace,
 		times: times{
 			pause: time.Second, longest: 5 * time.Minute, steady: time.Minute, grace: 3 * time.Second,
 			calm: 2 * time.Second, beat: time.Minute, probe: 10 * time.Second,
@@ -138,9 +140,9 @@ func (s *server) open(ctx context.Context, l *link) error {
 	// This end can do nothing for the server: no sampling, no elicitation, no roots.
 	client := mcp.NewClient(&mcp.Implementation{Name: "synthbot", Version: "1"}, &mcp.ClientOptions{
 		Capabilities:               &mcp.ClientCapabilities{},
-		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { core.Notify(l.changed) },
-		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { core.Notify(l.changed) },
-		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { core.Notify(l.changed) },
+		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { loop.Notify(l.changed) },
+		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { loop.Notify(l.changed) },
+		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { loop.Notify(l.changed) },
 	})
 	session, err := client.Connect(ctx, l.transport, nil)
 	if !stop() || ctx.Err() != nil {
@@ -234,7 +236,7 @@ func (s *server) explain(ctx context.Context, l *link, safe bool, err error) err
 	case errors.As(err, &already):
 		return already
 	case ctx.Err() != nil:
-		core.Notify(l.doubt)
+		loop.Notify(l.doubt)
 		return fmt.Errorf("mcp server %s: %w", s.conf.Name, ctx.Err())
 	case gone && safe:
 		return core.Errorf(core.Temporary, "The tool server %s ended in the middle of it.", s.conf.Name)
@@ -248,7 +250,7 @@ func (s *server) explain(ctx context.Context, l *link, safe bool, err error) err
 		}
 		return core.Errorf(kind, "The tool server %s says: %q", s.conf.Name, s.shown(said.Message))
 	}
-	core.Notify(l.doubt)
+	loop.Notify(l.doubt)
 	return &core.Error{
 		Kind: core.Temporary, Text: fmt.Sprintf("The tool server %s cannot be asked just now.", s.conf.Name),
 		Err: errors.New(s.redact(line(err.Error()))),

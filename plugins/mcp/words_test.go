@@ -7,6 +7,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/secret"
 )
 
 func TestBrief(t *testing.T) {
@@ -84,8 +85,8 @@ func TestClashes(t *testing.T) {
 
 func TestRedact(t *testing.T) {
 	redact := newServer(core.Host{Log: discardLog()}, Server{
-		Env:     map[string]core.Secret{"A": core.NewSecret("abcdef"), "B": core.NewSecret("abcdefgh"), "C": core.NewSecret("1")},
-		Headers: map[string]core.Secret{"Authorization": core.NewSecret("Bearer tok-123456")},
+		Env:     map[string]secret.Secret{"A": secret.New("abcdef"), "B": secret.New("abcdefgh"), "C": secret.New("1")},
+		Headers: map[string]secret.Secret{"Authorization": secret.New("Bearer tok-123456")},
 	}, nil).redact
 	if got := redact("abcdefgh abcdef 1 tok-123456 Bearer tok-123456"); got != "[secret] [secret] 1 [secret] [secret]" {
 		t.Error(got)

@@ -10,6 +10,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/txt"
+	"synthbot/core/values"
 )
 
 // Commands implements command.Commander.
@@ -244,7 +245,7 @@ const consentKey = "extract"
 // readable reports whether a user's messages may be read: in private if they agreed,
 // elsewhere unless they refused.
 func readable(ctx context.Context, items core.Items, person core.Path, private bool) (bool, error) {
-	c, ok, err := core.GetItem[consent](ctx, items, person, consentKey)
+	c, ok, err := values.Get[consent](ctx, items, person, consentKey)
 	if err == nil && !ok {
 		return !private, nil
 	}
@@ -255,7 +256,7 @@ func readable(ctx context.Context, items core.Items, person core.Path, private b
 func (p *Plugin) agree(ctx context.Context, c command.Call) (string, error) {
 	person := c.Person
 	if answer, ok := c.Args["answer"]; ok {
-		if err := core.PutItem(ctx, p.host.Items, person, consentKey, consent{On: answer == "on"}); err != nil {
+		if err := values.Put(ctx, p.host.Items, person, consentKey, consent{On: answer == "on"}); err != nil {
 			return "", err
 		}
 	}

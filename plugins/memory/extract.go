@@ -12,8 +12,10 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
 	"synthbot/core/lexicon"
 	"synthbot/core/llm"
+	"synthbot/core/loop"
 	"synthbot/core/txt"
 )
 
@@ -41,7 +43,7 @@ func (x *extractor) at(place core.Path, due time.Time) {
 	x.mu.Lock()
 	x.due[place] = due
 	x.mu.Unlock()
-	core.Notify(x.wake)
+	loop.Notify(x.wake)
 }
 
 // next takes out a place that is due. ok is false if there is none for a while; negative: until
@@ -74,7 +76,7 @@ func (x *extractor) run(ctx context.Context) error {
 	if err := x.resume(ctx); err != nil && ctx.Err() == nil {
 		x.host.Log.Warn("unread conversations not found", "err", err)
 	}
-	core.Repeat(ctx, x.wake, func() time.Duration {
+	loop.Repeat(ctx, x.wake, func() time.Duration {
 		place, wait, ok := x.next()
 		if !ok {
 			return wait
@@ -161,7 +163,7 @@ func (x *extractor) put(ctx context.Context, place core.Path, m *mark) (err erro
 // reread reads the new part of a place, if it is over, and keeps what it finds.
 // next is when the place is to be looked at again; zero: when it is talked in.
 func (x *extractor) reread(ctx context.Context, place core.Path) (next time.Time, err error) {
-	ctx, now := core.WithEpoch(ctx, x.host.Facts.Epoch()), x.host.Clock()
+	ctx, now := epochs.With(ctx, x.host.Facts.Epoch()), x.host.Clock()
 	m, err := x.mark(ctx, place)
 	if err != nil {
 		return next, err

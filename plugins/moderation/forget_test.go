@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/epochs"
 	"synthbot/core/gate"
 	"synthbot/plugins/limits"
 	"synthbot/plugins/plugintest"
@@ -119,8 +120,8 @@ func (f *forgetting) Put(ctx context.Context, item core.Item) (uint64, error) {
 // TestForgottenMeanwhile: what is written while the person, or the moderator, is
 // forgotten names nobody; the block holds. The store refuses what names them.
 func TestForgottenMeanwhile(t *testing.T) {
-	forgottenMeanwhile(t, core.WithEpoch(t.Context(), 0))
-	forgottenMeanwhile(t, core.WithTurn(t.Context(), core.TurnID{Path: group, Seq: 1}, 0))
+	forgottenMeanwhile(t, epochs.With(t.Context(), 0))
+	forgottenMeanwhile(t, epochs.WithTurn(t.Context(), core.TurnID{Path: group, Seq: 1}, 0))
 }
 
 func forgottenMeanwhile(t *testing.T, ctx context.Context) {
@@ -165,7 +166,7 @@ func TestModeratorForgottenMeanwhile(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := p.mutePlace(core.WithEpoch(t.Context(), 0), mia(p), time.Hour, ""); err != nil {
+	if _, err := p.mutePlace(epochs.With(t.Context(), 0), mia(p), time.Hour, ""); err != nil {
 		t.Fatal(err)
 	}
 	if left := strings.ToLower(disk(t, s)); f.forget != nil || strings.Contains(left, "mia") {

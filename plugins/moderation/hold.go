@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/txt"
+	"synthbot/core/values"
 )
 
 // Kinds of hold.
@@ -310,7 +311,7 @@ func (p *Plugin) mutePlace(ctx context.Context, a *actor, span time.Duration, re
 		return until, err
 	}
 	defer r.change.Unlock()
-	if err := r.put(ctx, core.NewItem(a.place, muteKey, holdValue{p.host.Clock(), until})); err != nil {
+	if err := r.put(ctx, values.New(a.place, muteKey, holdValue{p.host.Clock(), until})); err != nil {
 		return until, err
 	}
 	r.mu.Lock()

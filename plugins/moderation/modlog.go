@@ -11,6 +11,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/sorting"
 	"synthbot/core/txt"
+	"synthbot/core/values"
 )
 
 // What happened. Gates log the other words that happening knows.
@@ -63,11 +64,11 @@ func (e *event) isAppeal() bool { return e.What == "" }
 // items returns what is on disk of an event: first what happened, then who caused it.
 func (e *event) items() []core.Item {
 	if e.isAppeal() {
-		return []core.Item{core.NewItem(e.about, appealKey+e.id, e)}
+		return []core.Item{values.New(e.about, appealKey+e.id, e)}
 	}
-	list := []core.Item{core.NewItem(e.about, logKey+e.id, e)}
+	list := []core.Item{values.New(e.about, logKey+e.id, e)}
 	if !e.by.IsZero() {
-		list = append(list, core.NewItem(e.by, didKey+e.id, deed{e.At, e.What, e.Place, e.byName}))
+		list = append(list, values.New(e.by, didKey+e.id, deed{e.At, e.What, e.Place, e.byName}))
 	}
 	return list
 }

@@ -48,6 +48,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/gate"
+	"synthbot/core/loop"
 	"synthbot/core/txt"
 )
 
@@ -82,7 +83,7 @@ func New(h core.Host, c Config) (*Plugin, error) {
 }
 
 // Refresh implements core.Refresher.
-func (p *Plugin) Refresh() { core.Notify(p.records.stale) }
+func (p *Plugin) Refresh() { loop.Notify(p.records.stale) }
 
 // AddGates adds gates that are asked, in their order, until one refuses a message. It must
 // not be called after the plugin is in use.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/loop"
 )
 
 const (
@@ -36,7 +37,7 @@ func (r *records) enqueue(items ...core.Item) {
 		return
 	}
 	r.queue.items = append(r.queue.items, items...)
-	core.Notify(r.wake)
+	loop.Notify(r.wake)
 }
 
 // notify tells places or users, or all admins if there are none. It returns at once.
@@ -52,7 +53,7 @@ func (r *records) notify(text string, to ...core.Path) {
 			r.queue.notices = append(r.queue.notices, notice{path, text})
 		}
 	}
-	core.Notify(r.wake)
+	loop.Notify(r.wake)
 }
 
 // logLater logs an event, and leaves the writing to run.

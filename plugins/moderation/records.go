@@ -16,8 +16,11 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
 	"synthbot/core/gate"
+	"synthbot/core/loop"
 	"synthbot/core/sorting"
+	"synthbot/core/values"
 )
 
 // Keys of items. Except for the first and the last, something follows.
@@ -94,7 +97,7 @@ func (r *records) reopen(ctx context.Context) error {
 		return nil
 	}
 	if len(r.queue.items) > 0 { // it cannot be written now
-		time.AfterFunc(writeTimeout, func() { core.Notify(r.stale) })
+		time.AfterFunc(writeTimeout, func() { loop.Notify(r.stale) })
 		return nil
 	}
 	r.clear()
@@ -214,8 +217,8 @@ func (r *records) begin(ctx context.Context) (context.Context, error) {
 	if err != nil {
 		r.change.Unlock()
 	}
-	if epoch, _, ok := core.EpochOf(ctx); ok {
-		ctx = core.WithEpoch(ctx, epoch)
+	if epoch, _, ok := epochs.Of(ctx); ok {
+		ctx = epochs.With(ctx, epoch)
 	}
 	return ctx, err
 }
@@ -232,7 +235,7 @@ func (r *records) put(ctx context.Context, items ...core.Item) error {
 
 // remove removes an item.
 func (r *records) remove(ctx context.Context, path core.Path, key string) error {
-	return r.put(ctx, core.NewItem(path, key, nil))
+	return r.put(ctx, values.New(path, key, nil))
 }
 
 // ensureKey makes the key of the hashes if there is none. The caller holds change.
@@ -244,7 +247,7 @@ func (r *records) ensureKey(ctx context.Context) error {
 	}
 	key := make([]byte, keySize)
 	_, _ = rand.Read(key) // it never fails
-	item := core.NewItem(core.Path{}, hashKey, key)
+	item := values.New(core.Path{}, hashKey, key)
 	item.Version = 0
 	err := r.put(ctx, item)
 	if errors.Is(err, core.ErrVersion) { // the plugin was there twice while the configuration was reloaded
@@ -276,12 +279,12 @@ func (r *records) digest(user core.Path) string {
 // startHold blocks or mutes a user. If they were forgotten meanwhile, it names nobody. The
 // caller holds change.
 func (r *records) startHold(ctx context.Context, h hold, d detail) error {
-	if err := r.put(ctx, core.NewItem(core.Path{}, h.key(), holdValue{d.At, h.until})); err != nil {
+	if err := r.put(ctx, values.New(core.Path{}, h.key(), holdValue{d.At, h.until})); err != nil {
 		return err
 	}
 	var err error
 	if !h.user.IsZero() {
-		err = r.put(ctx, core.NewItem(h.user, h.detailKey(), d))
+		err = r.put(ctx, values.New(h.user, h.detailKey(), d))
 	}
 	if errors.Is(err, core.ErrForgotten) {
 		h.forgetUser()
@@ -413,7 +416,7 @@ func (r *records) noteRank(user core.Path, m *core.Message) {
 	if m.Private || is == r.moderators[seen] || is && len(r.moderators) >= maxModerators {
 		return
 	}
-	item := core.NewItem(user, moderatorKey+seen.group.String(), map[string]time.Time{"at": r.host.Clock()})
+	item := values.New(user, moderatorKey+seen.group.String(), map[string]time.Time{"at": r.host.Clock()})
 	if is {
 		r.moderators[seen] = true
 	} else {

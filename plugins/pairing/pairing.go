@@ -17,6 +17,7 @@ import (
 	"synthbot/core/gate"
 	"synthbot/core/sorting"
 	"synthbot/core/txt"
+	"synthbot/core/values"
 )
 
 // Config is the plugin's table.
@@ -172,7 +173,7 @@ func (p *Plugin) newCode(ctx context.Context, person core.Path, name string) (*g
 	code := rand.Text()[:codeLength]
 	g := &guest{code: code, hash: hashed(code)}
 	v := invitation{person, name, p.Clock().Add(p.config.Valid)}
-	if err := core.PutItem(ctx, p.Items, core.Path{}, codeKey+g.hash, v); err != nil {
+	if err := values.Put(ctx, p.Items, core.Path{}, codeKey+g.hash, v); err != nil {
 		return nil, err
 	}
 	p.codes[g.hash], p.of[person] = v, g
@@ -189,7 +190,7 @@ func (p *Plugin) drop(ctx context.Context, hash string) {
 	}
 	delete(p.codes, hash)
 	delete(p.of, v.Person)
-	if err := core.PutItem(ctx, p.Items, core.Path{}, codeKey+hash, nil); err != nil {
+	if err := values.Put(ctx, p.Items, core.Path{}, codeKey+hash, nil); err != nil {
 		p.Log.Warn("an old code stays in the file", "err", err)
 	}
 }
@@ -225,7 +226,7 @@ func (p *Plugin) Pair(ctx context.Context, code string, by core.Path) (Guest, er
 	if !ok || v.Until.Before(p.Clock()) {
 		return Guest{}, core.Errorf(core.Invalid, "Nobody has that code, or it is too old.")
 	}
-	if err := core.PutItem(ctx, p.Items, v.Person, pairedKey, admission{p.Clock(), by}); err != nil {
+	if err := values.Put(ctx, p.Items, v.Person, pairedKey, admission{p.Clock(), by}); err != nil {
 		return Guest{}, err
 	}
 	p.paired[v.Person] = true
@@ -243,7 +244,7 @@ func (p *Plugin) Unpair(ctx context.Context, person core.Path) error {
 	if !p.paired[person] {
 		return core.Errorf(core.Invalid, "%s was not let in.", person)
 	}
-	if err := core.PutItem(ctx, p.Items, person, pairedKey, nil); err != nil {
+	if err := values.Put(ctx, p.Items, person, pairedKey, nil); err != nil {
 		return err
 	}
 	delete(p.paired, person)
@@ -295,7 +296,7 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 		p.drop(ctx, g.hash)
 	}
 	delete(p.paired, person)
-	return core.PutItem(ctx, p.Items, person, pairedKey, nil)
+	return values.Put(ctx, p.Items, person, pairedKey, nil)
 }
 
 // Commands implements command.Commander.

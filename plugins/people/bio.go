@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/sorting"
+	"synthbot/core/values"
 )
 
 // bio is what may be shown about a user, the newest first.
@@ -359,7 +360,7 @@ func (p *Plugin) records(ctx context.Context, person core.Path) ([]record, error
 // edit changes a record, which may be missing before. One that is empty afterwards is
 // removed.
 func (p *Plugin) edit(ctx context.Context, person core.Path, key string, change func(*record)) error {
-	return core.EditItem(ctx, p.host.Items, person, key, func(r *record) (keep bool, err error) {
+	return values.Edit(ctx, p.host.Items, person, key, func(r *record) (keep bool, err error) {
 		r.key = key
 		change(r)
 		return r.Linked || len(r.Fields) > 0, nil

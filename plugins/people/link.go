@@ -14,6 +14,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/values"
 )
 
 // Commands implements command.Commander.
@@ -84,7 +85,7 @@ func (p *Plugin) erase(ctx context.Context, c command.Call) (string, error) {
 		return "", err
 	}
 	for _, r := range records {
-		if err := core.PutItem(ctx, p.host.Items, c.Person, r.key, nil); err != nil {
+		if err := values.Put(ctx, p.host.Items, c.Person, r.key, nil); err != nil {
 			return "", err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
 	"synthbot/plugins/plugintest"
 )
 
@@ -152,7 +153,7 @@ func TestForgottenMeanwhile(t *testing.T) {
 			items := &forgetting{Items: s.Items, when: when, forget: forget}
 			s.Items = items
 			p := made(t, s)
-			began := core.WithEpoch(t.Context(), s.DB.Epoch())
+			began := epochs.With(t.Context(), s.DB.Epoch())
 			if when == "before" {
 				forget()
 			}

@@ -42,6 +42,7 @@ import (
 	"synthbot/core/action"
 	"synthbot/core/txt"
 	"synthbot/core/users"
+	"synthbot/core/values"
 )
 
 // Plugin keeps bios. Safe for concurrent use.
@@ -108,7 +109,7 @@ const dayLayout = "2006-01-02"
 func (p *Plugin) spend(ctx context.Context, person core.Path) error {
 	now := p.host.Clock()
 	today := now.Format(dayLayout)
-	return core.EditItem(ctx, p.host.Items, person, dayKey, func(n *count) (keep bool, err error) {
+	return values.Edit(ctx, p.host.Items, person, dayKey, func(n *count) (keep bool, err error) {
 		if n.Day != today {
 			*n = count{Day: today}
 		}
@@ -178,7 +179,7 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 		return err
 	}
 	for _, item := range items {
-		if err := core.PutItem(ctx, p.host.Items, item.Path, item.Key, nil); err != nil {
+		if err := values.Put(ctx, p.host.Items, item.Path, item.Key, nil); err != nil {
 			return err
 		}
 	}

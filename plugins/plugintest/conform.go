@@ -15,6 +15,7 @@ import (
 	"synthbot/core/action"
 	"synthbot/core/command"
 	"synthbot/core/coretest"
+	"synthbot/core/epochs"
 	"synthbot/core/hint"
 	"synthbot/core/watch"
 )
@@ -301,7 +302,7 @@ func (s *stage) call(u Sample, place core.Path, who core.Author) string {
 		c := coretest.Call(&a, place, who, json.RawMessage(u.Payload))
 		s.count++
 		c.Key.Turn.Seq, c.Private = uint64(s.count), place != group
-		r, err := a.Do(core.WithEpoch(context.Background(), s.stand.DB.Epoch()), c)
+		r, err := a.Do(epochs.With(context.Background(), s.stand.DB.Epoch()), c)
 		if err != nil {
 			return "error: " + err.Error()
 		}

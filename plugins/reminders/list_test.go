@@ -6,6 +6,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/values"
 	"synthbot/plugins/plugintest"
 )
 
@@ -46,7 +47,7 @@ func TestAll(t *testing.T) {
 	if all, err := p.All(t.Context()); err != nil || len(all) != 1 || all[0].ID != first.ID {
 		t.Errorf("after one was cancelled: %+v, %v", all, err)
 	}
-	if err := h.Items.PutAll(t.Context(), core.NewItem(core.MustPath("room/@user/bob"), keyReminder+"x", "no reminder")); err != nil {
+	if err := h.Items.PutAll(t.Context(), values.New(core.MustPath("room/@user/bob"), keyReminder+"x", "no reminder")); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := p.All(t.Context()); err == nil || len(all) != 1 {

@@ -29,6 +29,7 @@ import (
 	"synthbot/core/sorting"
 	"synthbot/core/spoken"
 	"synthbot/core/timezone"
+	"synthbot/core/values"
 	"synthbot/plugins/reminders/calendar"
 )
 
@@ -234,15 +235,15 @@ func (p *Plugin) get(ctx context.Context, at pointer) (r reminder, version uint6
 func (p *Plugin) keep(ctx context.Context, person core.Path, r reminder) error {
 	at := pointer{person, r.ID, r.Place}
 	return p.schedule(ctx, r.Due, at,
-		core.NewItem(r.Place, at.hereKey(), at),
-		core.NewItem(person, keyReminder+r.ID, r))
+		values.New(r.Place, at.hereKey(), at),
+		values.New(person, keyReminder+r.ID, r))
 }
 
 // drop takes a reminder away, and what points to it.
 func (p *Plugin) drop(ctx context.Context, at pointer, due time.Time) error {
 	e := entryOf(due, at)
-	err := p.host.Items.PutAll(ctx, core.NewItem(at.Person, keyReminder+at.ID, nil),
-		core.NewItem(at.Place, at.hereKey(), nil), core.NewItem(hourPath(e.hour()), e.key, nil))
+	err := p.host.Items.PutAll(ctx, values.New(at.Person, keyReminder+at.ID, nil),
+		values.New(at.Place, at.hereKey(), nil), values.New(hourPath(e.hour()), e.key, nil))
 	if err != nil {
 		return fmt.Errorf("reminder %s of %s: %w", at.ID, at.Person, err)
 	}
@@ -350,7 +351,7 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 		if item.Path == person || item.Decode(&at) != nil || at.Person != person {
 			continue
 		}
-		pointing = append(pointing, core.NewItem(item.Path, item.Key, nil))
+		pointing = append(pointing, values.New(item.Path, item.Key, nil))
 	}
 	for some := range slices.Chunk(pointing, 1000) {
 		if err := p.host.Items.PutAll(ctx, some...); err != nil {

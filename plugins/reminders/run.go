@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/loop"
+	"synthbot/core/values"
 	"synthbot/plugins/reminders/calendar"
 )
 
@@ -25,7 +27,7 @@ func (p *Plugin) Refresh() { p.agenda.sooner(0) }
 
 // Run fires what falls due until ctx ends.
 func (p *Plugin) Run(ctx context.Context) error {
-	core.Repeat(ctx, p.agenda.wake, func() time.Duration {
+	loop.Repeat(ctx, p.agenda.wake, func() time.Duration {
 		now := p.host.Clock()
 		wait := p.agenda.until(now)
 		if wait != 0 {
@@ -101,7 +103,7 @@ func (p *Plugin) fire(ctx context.Context, e entry) error {
 	case !ok: // it was cancelled, or its person was forgotten
 		return p.drop(ctx, e.pointer, time.Unix(e.due, 0))
 	case r.Due.Unix() != e.due:
-		return core.PutItem(ctx, p.host.Items, hourPath(e.hour()), e.key, nil)
+		return values.Put(ctx, p.host.Items, hourPath(e.hour()), e.key, nil)
 	}
 	_, stands, err := p.host.Items.Get(ctx, r.Place, e.hereKey())
 	if err != nil {
@@ -127,9 +129,9 @@ func (p *Plugin) fire(ctx context.Context, e entry) error {
 		return p.drop(ctx, e.pointer, r.Due)
 	}
 	r.Due, r.Told = d.next, r.Told+1
-	item := core.NewItem(e.Person, keyReminder+r.ID, r)
+	item := values.New(e.Person, keyReminder+r.ID, r)
 	item.Version = version // it fails if the reminder was cancelled meanwhile
-	return p.schedule(ctx, r.Due, e.pointer, core.NewItem(hourPath(e.hour()), e.key, nil), item)
+	return p.schedule(ctx, r.Due, e.pointer, values.New(hourPath(e.hour()), e.key, nil), item)
 }
 
 // due is what is due of a reminder.
@@ -217,7 +219,7 @@ func (a *agenda) sooner(unix int64) {
 	defer a.mu.Unlock()
 	if unix < a.next {
 		a.next = unix
-		core.Notify(a.wake)
+		loop.Notify(a.wake)
 	}
 }
 
@@ -261,8 +263,8 @@ func (e *entry) hour() string { return time.Unix(e.due, 0).UTC().Format(hourForm
 func (p *Plugin) schedule(ctx context.Context, due time.Time, at pointer, others ...core.Item) error {
 	e := entryOf(due, at)
 	err := p.host.Items.PutAll(ctx, append(others,
-		core.NewItem(hoursRoot(), e.hour(), struct{}{}),
-		core.NewItem(hourPath(e.hour()), e.key, at))...)
+		values.New(hoursRoot(), e.hour(), struct{}{}),
+		values.New(hourPath(e.hour()), e.key, at))...)
 	if err != nil {
 		return fmt.Errorf("reminder %s of %s: %w", at.ID, at.Person, err)
 	}

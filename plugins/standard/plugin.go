@@ -15,6 +15,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/outbound"
+	"synthbot/core/secret"
 	"synthbot/core/txt"
 )
 
@@ -75,16 +76,16 @@ type Config struct {
 
 // API is one HTTP API. Requests go nowhere but below its URL.
 type API struct {
-	Name       string                 `toml:"name" required:"true" example:"bank" doc:"Its name for the model: a-z, 0-9, - and _."`
-	URL        string                 `toml:"url" required:"true" example:"https://bank.example.org/v1" doc:"The base address of all requests."`
-	About      string                 `toml:"about" example:"Accounts and transactions" doc:"Its purpose, in a few words for the model."`
-	Methods    []string               `toml:"methods" default:"GET" oneof:"GET|POST|PUT|PATCH|DELETE" doc:"The allowed methods."`
-	Headers    map[string]core.Secret `toml:"headers" example:"Authorization=env:BANK_AUTHORIZATION" doc:"Headers of every request."`
-	Permission string                 `toml:"permission" default:"admins" oneof:"everyone|moderators|admins" doc:"Who may use it."`
-	Confirm    bool                   `toml:"confirm" default:"true" doc:"Whether the user must confirm requests with other methods than GET."`
-	Allow      []outbound.Peer        `toml:"allow" example:"127.0.0.1:8080" doc:"Private addresses, ranges or hosts that may be called."`
-	Timeout    time.Duration          `toml:"timeout" default:"20s" min:"1s" max:"5m" doc:"How long a request may take."`
-	MaxBody    int64                  `toml:"max_body" default:"262144" min:"1024" max:"16777216" doc:"The maximum size of an answer, in bytes."`
+	Name       string                   `toml:"name" required:"true" example:"bank" doc:"Its name for the model: a-z, 0-9, - and _."`
+	URL        string                   `toml:"url" required:"true" example:"https://bank.example.org/v1" doc:"The base address of all requests."`
+	About      string                   `toml:"about" example:"Accounts and transactions" doc:"Its purpose, in a few words for the model."`
+	Methods    []string                 `toml:"methods" default:"GET" oneof:"GET|POST|PUT|PATCH|DELETE" doc:"The allowed methods."`
+	Headers    map[string]secret.Secret `toml:"headers" example:"Authorization=env:BANK_AUTHORIZATION" doc:"Headers of every request."`
+	Permission string                   `toml:"permission" default:"admins" oneof:"everyone|moderators|admins" doc:"Who may use it."`
+	Confirm    bool                     `toml:"confirm" default:"true" doc:"Whether the user must confirm requests with other methods than GET."`
+	Allow      []outbound.Peer          `toml:"allow" example:"127.0.0.1:8080" doc:"Private addresses, ranges or hosts that may be called."`
+	Timeout    time.Duration            `toml:"timeout" default:"20s" min:"1s" max:"5m" doc:"How long a request may take."`
+	MaxBody    int64                    `toml:"max_body" default:"262144" min:"1024" max:"16777216" doc:"The maximum size of an answer, in bytes."`
 }
 
 // Speaks reports whether the action speak is on.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/secret"
 	"synthbot/plugins/plugintest"
 )
 
@@ -29,7 +30,7 @@ func TestSearch(t *testing.T) {
 		queries <- r.URL.Query()
 		body("application/json", searxAnswer)(w, r)
 	}})
-	p, _ := reader(t, nil, Config{SearXNG: s.URL + "/searx/", Results: 3, Safe: "strict", Headers: map[string]core.Secret{"X-Key": core.NewSecret("s3cr3t-key")}})
+	p, _ := reader(t, nil, Config{SearXNG: s.URL + "/searx/", Results: 3, Safe: "strict", Headers: map[string]secret.Secret{"X-Key": secret.New("s3cr3t-key")}})
 	out, err := call(t, p, "web_search", `{"query":" tea \n pot","recent":"month","language":"nonsense!"}`)
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"synthbot/core"
+	"synthbot/core/secret"
 	"synthbot/daemon"
 	"synthbot/interfaces/telegram/telegramtest"
 )
@@ -364,7 +364,7 @@ func holdsSecret(t reflect.Type) bool {
 	if t.Kind() == reflect.Map || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
-	return t == reflect.TypeFor[core.Secret]()
+	return t == reflect.TypeFor[secret.Secret]()
 }
 
 // holders notes the fields that hold a secret now.

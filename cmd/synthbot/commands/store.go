@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"synthbot/core"
+	"synthbot/core/secret"
 	"synthbot/daemon"
 	"synthbot/memory"
 )
@@ -58,7 +58,7 @@ func location(p *program, flag, given string) (memory.Location, error) {
 	case given == "":
 		return memory.Location{}, daemon.Usagef("%s: name a data directory, or the URL of a database", flag)
 	case variable || strings.Contains(given, "://"):
-		return memory.Location{URL: core.NewSecret(given)}, nil
+		return memory.Location{URL: secret.New(given)}, nil
 	}
 	return memory.Location{Dir: given}, nil
 }

@@ -11,12 +11,11 @@ import (
 	"net/http"
 	"net/url"
 	"sync/atomic"
+	"synthbot/core/secret"
 	"time"
 
 	"github.com/bwmarrin/discordgo"
 	"github.com/gorilla/websocket"
-
-	"synthbot/core"
 )
 
 // Opcodes of the gateway.
@@ -166,7 +165,7 @@ func (c *conn) send(op int, data any) error {
 }
 
 // resume asks to go on with a session.
-func (c *conn) resume(token core.Secret, s Session) error {
+func (c *conn) resume(token secret.Secret, s Session) error {
 	c.seq.Store(s.Seq)
 	return c.send(opResume, map[string]any{"token": "Bot " + token.Reveal(), "session_id": s.ID, "seq": s.Seq})
 }

@@ -30,8 +30,8 @@ import (
 	"github.com/bwmarrin/discordgo"
 	"golang.org/x/sync/errgroup"
 
-	"synthbot/core"
 	"synthbot/core/driver"
+	"synthbot/core/secret"
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -92,7 +92,7 @@ type Timings struct {
 
 // Options are what a Gateway is made of. All but Only and Starts are required.
 type Options struct {
-	Token   core.Secret
+	Token   secret.Secret
 	REST    *rest.Client
 	Shards  int  // 0: as many as Discord recommends
 	Only    int  // from 1 to Shards: this shard alone is connected; 0: all are

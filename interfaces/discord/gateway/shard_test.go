@@ -25,7 +25,7 @@ import (
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
 
-	"synthbot/core"
+	"synthbot/core/secret"
 	"synthbot/interfaces/discord/discordtest"
 	"synthbot/interfaces/discord/rest"
 )
@@ -61,7 +61,7 @@ func loose(t *testing.T, s *discordtest.Server, change ...func(*Options)) (*shar
 	r := &record{}
 	dial := rest.Dial(new(net.Dialer).DialContext)
 	o := Options{
-		Token: core.NewSecret(discordtest.Token), Content: true, Handler: r, Dial: dial, Timings: timings,
+		Token: secret.New(discordtest.Token), Content: true, Handler: r, Dial: dial, Timings: timings,
 		Log: slog.New(slog.DiscardHandler), Notify: func(string) {},
 	}
 	if s != nil {

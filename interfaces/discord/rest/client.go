@@ -26,8 +26,8 @@ import (
 
 	"github.com/bwmarrin/discordgo"
 
-	"synthbot/core"
 	"synthbot/core/driver"
+	"synthbot/core/secret"
 )
 
 // Bounds of a request.
@@ -46,7 +46,7 @@ type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
 // Options are what a Client is made of. All are required.
 type Options struct {
 	API     *url.URL // scheme and host
-	Token   core.Secret
+	Token   secret.Secret
 	Pace    bool          // stay below the published global rate limit
 	Retry   time.Duration // the pause before the first repetition
 	Dial    Dial

@@ -22,8 +22,8 @@ import (
 	"sync"
 	"time"
 
-	"synthbot/core"
 	"synthbot/core/driver"
+	"synthbot/core/secret"
 	"synthbot/core/sorting"
 )
 
@@ -144,11 +144,11 @@ const (
 
 // Webhook says how the platform reaches the bot; the zero value is long polling.
 type Webhook struct {
-	URL         string      `toml:"url" doc:"The public https address; empty: poll for updates." example:"https://bot.example.org/telegram"`
-	Listen      string      `toml:"listen" default:"127.0.0.1:8443" doc:"The address to listen on, for a reverse proxy or the platform itself."`
-	Secret      core.Secret `toml:"secret" doc:"The secret that the platform must send with each call; empty: derived from the token."`
-	Certificate string      `toml:"certificate" doc:"A certificate as a PEM file. With key, the driver serves TLS itself and sends the certificate to the platform."`
-	Key         string      `toml:"key" doc:"The certificate's private key as a PEM file."`
+	URL         string        `toml:"url" doc:"The public https address; empty: poll for updates." example:"https://bot.example.org/telegram"`
+	Listen      string        `toml:"listen" default:"127.0.0.1:8443" doc:"The address to listen on, for a reverse proxy or the platform itself."`
+	Secret      secret.Secret `toml:"secret" doc:"The secret that the platform must send with each call; empty: derived from the token."`
+	Certificate string        `toml:"certificate" doc:"A certificate as a PEM file. With key, the driver serves TLS itself and sends the certificate to the platform."`
+	Key         string        `toml:"key" doc:"The certificate's private key as a PEM file."`
 }
 
 // Validate reports the first fault.

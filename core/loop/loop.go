@@ -1,4 +1,5 @@
-package core
+// Package loop repeats something in the background, after a time or when it is woken.
+package loop
 
 import (
 	"context"

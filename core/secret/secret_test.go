@@ -1,4 +1,4 @@
-package core
+package secret
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 func TestSecretDoesNotShow(t *testing.T) {
 	const value = "sk-do-not-tell"
 	type deep struct{ hidden Secret }
-	s := NewSecret(value)
+	s := New(value)
 	var log bytes.Buffer
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "s", s, "deep", deep{s}, "list", []deep{{s}})
 	raw, err := json.Marshal(map[string]any{"s": s, "deep": deep{s}})
@@ -25,16 +25,16 @@ func TestSecretDoesNotShow(t *testing.T) {
 	if strings.Contains(shown, value) || strings.Contains(shown, fmt.Sprintf("%x", value)) {
 		t.Errorf("the secret shows in %s", shown)
 	}
-	if s.Reveal() != value || s.IsZero() || !NewSecret("").IsZero() || (Secret{}).Reveal() != "" {
+	if s.Reveal() != value || s.IsZero() || !New("").IsZero() || (Secret{}).Reveal() != "" {
 		t.Error("the secret is not kept")
 	}
-	if s != NewSecret(value) || s == NewSecret("other") || !reflect.DeepEqual(deep{s}, deep{NewSecret(value)}) {
+	if s != New(value) || s == New("other") || !reflect.DeepEqual(deep{s}, deep{New(value)}) {
 		t.Error("secrets do not compare by value")
 	}
 }
 
 func TestConceal(t *testing.T) {
-	r := Conceal(NewSecret("Bearer abc/def ghi"), NewSecret("abc/def ghi and more"), NewSecret("abc"), Secret{})
+	r := Conceal(New("Bearer abc/def ghi"), New("abc/def ghi and more"), New("abc"), Secret{})
 	for text, want := range map[string]string{
 		"you sent Bearer abc/def ghi":          "you sent [secret]",
 		"the token is abc/def ghi.":            "the token is [secret].",

@@ -1,4 +1,5 @@
-package core
+// Package secret hides tokens and keys where values are printed.
+package secret
 
 import (
 	"net/url"
@@ -13,8 +14,8 @@ import (
 // the value away. Equal secrets compare equal.
 type Secret struct{ handle unique.Handle[string] }
 
-// NewSecret hides value; "" is the zero Secret.
-func NewSecret(value string) Secret {
+// New hides value; "" is the zero Secret.
+func New(value string) Secret {
 	if value == "" {
 		return Secret{}
 	}
