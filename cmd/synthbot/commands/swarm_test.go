@@ -229,6 +229,9 @@ func TestSwarm(t *testing.T) {
 	}
 	until(t, func() bool { return s.discord.Live() == swarmShards }) // what was said before is history
 	s.say(len(s.platforms))
+	for _, channel := range s.discord.channels { // a direct channel is known from its first message on
+		s.discord.sayIn(channel)
+	}
 	s.answered()
 	each := *swarmMessages / *swarmRounds
 	for round := range *swarmRounds {
