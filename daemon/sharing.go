@@ -202,7 +202,7 @@ const (
 )
 
 // usedFormat is what follows hintUsed: the number of a process, the name of who counts, what was done,
-// and by whom.
+// and the path of the user.
 const usedFormat = "%d %s %q %s"
 
 // used returns a function for those who count, under a name, what users do: it lets the other processes

@@ -36,7 +36,7 @@ func (db *DB) sendPrepared(ctx context.Context, conn *pgconn.PgConn, all []state
 	for i := 0; err == nil && i < len(all); i++ {
 		s := &all[i]
 		if len(s.params) == 0 {
-			batch.ExecParams(s.sql, nil, nil, nil, binary1)
+			batch.ExecParams(s.sql, nil, nil, nil, inBinary)
 			continue
 		}
 		if prepared[s.sql] == nil {
@@ -48,11 +48,11 @@ func (db *DB) sendPrepared(ctx context.Context, conn *pgconn.PgConn, all []state
 			}
 		}
 		if err == nil {
-			batch.ExecStatement(prepared[s.sql].(*pgconn.StatementDescription), s.params, s.formats(), binary1)
+			batch.ExecStatement(prepared[s.sql].(*pgconn.StatementDescription), s.params, s.formats(), inBinary)
 		}
 	}
 	if err == nil {
-		results, err = run(ctx, conn, &batch, len(all))
+		results, err = execute(ctx, conn, &batch, len(all))
 	}
 	if isUnprepared(err) {
 		db.unprepared.Store(true)

@@ -121,19 +121,19 @@ func (t *tx) first() []statement {
 func send(ctx context.Context, conn *pgconn.PgConn, all []statement) ([]*pgconn.Result, error) {
 	var batch pgconn.Batch
 	for _, s := range all {
-		batch.ExecParams(s.sql, s.params, s.oids, s.formats(), binary1)
+		batch.ExecParams(s.sql, s.params, s.oids, s.formats(), inBinary)
 	}
-	return run(ctx, conn, &batch, len(all))
+	return execute(ctx, conn, &batch, len(all))
 }
 
-// binary1 asks for results in the binary format.
-var binary1 = []int16{1}
+// inBinary asks for a value in the binary format.
+var inBinary = []int16{1}
 
 // formats says that all parameters are in the binary format.
-func (s *statement) formats() []int16 { return slices.Repeat(binary1, len(s.params)) }
+func (s *statement) formats() []int16 { return slices.Repeat(inBinary, len(s.params)) }
 
-// run runs so many statements.
-func run(ctx context.Context, conn *pgconn.PgConn, batch *pgconn.Batch, count int) ([]*pgconn.Result, error) {
+// execute runs a batch of so many statements.
+func execute(ctx context.Context, conn *pgconn.PgConn, batch *pgconn.Batch, count int) ([]*pgconn.Result, error) {
 	results, err := conn.ExecBatch(ctx, batch).ReadAll()
 	if err == nil && len(results) != count {
 		err = errors.New("the server left results out")

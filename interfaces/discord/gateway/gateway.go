@@ -53,7 +53,7 @@ type Event struct {
 	Shard   int
 	Type    string // for example MESSAGE_CREATE
 	Data    json.RawMessage
-	Session Session // as it is once the event was taken; zero for an event of an earlier session
+	Session Session // as it is once the event was taken; zero while events of an earlier one are to come
 }
 
 // Session is a shard's session. After the process has ended, another one can go on with it for a few

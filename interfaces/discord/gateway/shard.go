@@ -264,12 +264,12 @@ func (s *shard) dispatch(ctx context.Context, c *conn, m message) {
 		}
 	}
 	e := Event{Shard: s.id, Type: m.Type, Data: m.Data}
-	if s.session != nil {
+	if s.session != nil && len(s.missed) == 0 { // else the earlier session is still needed after a crash
 		e.Session = *s.session
 		e.Session.Seq = max(e.Session.Seq, m.Seq)
 	}
 	if s.g.Handler.Event(ctx, e) && s.session != nil {
-		s.session.Seq = e.Session.Seq
+		s.session.Seq = max(s.session.Seq, m.Seq)
 	}
 	s.handMissed(ctx, m)
 }

@@ -223,6 +223,24 @@ func TestResetOfAShard(t *testing.T) {
 	}
 }
 
+// While events of an earlier session are to be handed in, no event carries the new one: after a crash, the
+// earlier one is needed again.
+func TestMissedComesFirst(t *testing.T) {
+	sh, r := loose(t, nil)
+	sh.missed = []message{dispatch("MESSAGE_CREATE", 1, `{"guild_id":"7","id":"1"}`), dispatch("MESSAGE_CREATE", 2, `{"id":"2"}`)}
+	sh.dispatch(t.Context(), &conn{}, dispatch("READY", 1, `{"session_id":"s"}`))
+	sh.dispatch(t.Context(), &conn{}, dispatch("GUILD_CREATE", 2, `{"id":"7"}`))
+	sh.dispatch(t.Context(), &conn{}, dispatch("TYPING_START", 3, `{}`))
+	if len(r.events) != 5 || len(sh.missed) > 0 {
+		t.Fatalf("%d events, %d are missed", len(r.events), len(sh.missed))
+	}
+	for i, e := range r.events {
+		if (e.Session.ID == "s") != (i == 4) {
+			t.Errorf("%d, %s: %+v", i, e.Type, e.Session)
+		}
+	}
+}
+
 // A session goes on behind the last event that was taken.
 func TestEventThatIsNotTaken(t *testing.T) {
 	sh, r := loose(t, nil)

@@ -41,7 +41,7 @@ func TestNote(t *testing.T) {
 	a.Touch(1, at(2))
 	a.Touch(0, at(3))
 	if got := a.All(2); got != at(2) {
-		t.Errorf("all shards told everything until %v", got)
+		t.Errorf("all shards have received everything until %v", got)
 	}
 	if err := a.Note(t.Context(), a.All(2), false); err != nil {
 		t.Fatal(err)
