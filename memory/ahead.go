@@ -71,9 +71,13 @@ func (w *batch) ranges(t *tx) (all []kv.Range) {
 		m := &w.from.Append[i].Message
 		place := placeKey(m.Path)
 		all = append(all, pathRanges(m.Path)...)
-		all = append(all, dueRange(place))
 		if w.from.Append[i].Due {
 			t.db.engine.waits.Store(m.Path, true)
+		}
+		if w.from.Append[i].Due && w.from.Begin {
+			first := dueRange(place)
+			first.Limit = 1
+			all = append(all, first)
 		}
 		if m.ID != "" {
 			id := idKey(place, m.ID)

@@ -241,6 +241,14 @@ func (t *tx) waiting(place []byte, upTo uint64) []uint64 {
 	return seqs
 }
 
+// firstWaiting is the number of the oldest entry that waits in a place; 0: none does.
+func (t *tx) firstWaiting(place []byte) uint64 {
+	for seq := range t.numbers(bucketDue, place, 0) {
+		return seq
+	}
+	return 0
+}
+
 // closeTurn drops the records of a turn, unless a step waits for a confirmation.
 func closeTurn(t *tx, turn core.TurnID) {
 	p := t.resolve(turn.Path)
@@ -303,7 +311,7 @@ func (w *batch) append(t *tx, from *core.Entry, e *newEntry) {
 	}
 	e.begun = false
 	t.append(&l.Entry, e)
-	if w.from.Begin && l.Due && !e.known && t.waiting(placeKey(e.path), e.seq)[0] == e.seq {
+	if w.from.Begin && l.Due && !e.known && t.firstWaiting(placeKey(e.path)) == e.seq {
 		e.begun = true
 		first := core.TurnRecord{Last: e.seq, Attempts: 1}
 		t.putRecord(record{core.Key{Turn: core.TurnID{Path: e.path, Seq: e.seq}}, core.JSON(storedRecord{

@@ -314,7 +314,7 @@ func BenchmarkEngines(b *testing.B) {
 	server := coretest.StartPostgres(b, "fsync=on").URL
 	for _, places := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("places=%d", places), func(b *testing.B) {
-			const rounds = 20
+			const warm, rounds = 20, 100
 			var times [2][]float64
 			for b.Loop() {
 				for i, url := range []string{"", server} {
@@ -324,8 +324,8 @@ func BenchmarkEngines(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					crowdOf(b, db, places, 2, 0)
-					times[i] = append(times[i], crowdOf(b, db, places, rounds, 2*places).Seconds())
+					crowdOf(b, db, places, warm, 0)
+					times[i] = append(times[i], crowdOf(b, db, places, rounds, warm*places).Seconds())
 					if err := db.Close(); err != nil {
 						b.Error(err)
 					}

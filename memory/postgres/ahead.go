@@ -76,11 +76,16 @@ func (a *ahead) statements() (all []statement) {
 				from, to, limits = append(from, r.from), append(to, r.to), append(limits, limit)
 			}
 		}
-		sql := aheadForward
+		sql, single := aheadForward, singleForward
 		if backward {
-			sql = aheadBackward
+			sql, single = aheadBackward, singleBackward
 		}
-		if len(from) > 0 {
+		switch len(from) {
+		case 0:
+		case 1: // which the server finds in less time
+			params := [][]byte{from[0], to[0], limits[0]}
+			all = append(all, statement{single, params, []uint32{oidBytes, oidBytes, oidInt}})
+		default:
 			params := [][]byte{list(oidBytes, from), list(oidBytes, to), list(oidInt, limits)}
 			all = append(all, statement{sql, params, []uint32{oidBytesList, oidBytesList, oidIntList}})
 		}
@@ -92,8 +97,10 @@ func (a *ahead) statements() (all []statement) {
 const (
 	ranges = " from unnest($1, $2, $3) with ordinality as r(a, b, n, i), lateral " +
 		"(select k, v from kv where k >= r.a and k < r.b order by k"
-	aheadForward  = "select i, k, v" + ranges + " limit r.n) as p order by i, k"
-	aheadBackward = "select i, k, v" + ranges + " desc limit r.n) as p order by i, k desc"
+	aheadForward   = "select i, k, v" + ranges + " limit r.n) as p order by i, k"
+	aheadBackward  = "select i, k, v" + ranges + " desc limit r.n) as p order by i, k desc"
+	singleForward  = "select 1::bigint, k, v from kv where k >= $1 and k < $2 order by k limit $3"
+	singleBackward = "select 1::bigint, k, v from kv where k >= $1 and k < $2 order by k desc limit $3"
 )
 
 // fetched takes what the statements of ahead returned.

@@ -33,6 +33,7 @@ const (
 	uniqueViolation      = "23505"
 	duplicateTable       = "42P07"
 	duplicateType        = "42710"
+	protocolViolation    = "08P01"
 )
 
 // refusals are the codes of a server that refuses to connect, for good.

@@ -34,7 +34,7 @@ func (db *DB) Hint(ctx context.Context, text string) error {
 
 // listen takes hints on a connection of its own until ctx ends. Behind a pooler none may come.
 func (db *DB) listen(ctx context.Context) {
-	config := db.pool.config.Copy()
+	config := db.pool.plain.Copy()
 	config.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) {
 		text, own := strings.CutPrefix(n.Payload, ownPrefix)
 		switch {

@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"context"
+	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -17,8 +19,9 @@ const (
 
 // pool holds the connections that are not in use. Safe for concurrent use.
 type pool struct {
-	config *pgconn.Config
-	slots  chan struct{} // holds a token for each connection in use
+	config atomic.Pointer[pgconn.Config]
+	plain  *pgconn.Config // without our settings
+	slots  chan struct{}  // holds a token for each connection in use
 
 	mu     sync.Mutex
 	idle   []*pgconn.PgConn
@@ -26,10 +29,14 @@ type pool struct {
 	closed bool
 }
 
-func newPool(config *pgconn.Config) *pool {
-	return &pool{
-		config: config, slots: make(chan struct{}, maxConnections), used: make(map[*pgconn.PgConn]bool, maxConnections),
+func newPool(plain *pgconn.Config) *pool {
+	p := &pool{
+		plain: plain, slots: make(chan struct{}, maxConnections), used: make(map[*pgconn.PgConn]bool, maxConnections),
 	}
+	config := plain.Copy()
+	maps.Copy(config.RuntimeParams, settings)
+	p.config.Store(config)
+	return p
 }
 
 // take returns a connection, which the caller puts back. A used one may be broken.
@@ -64,7 +71,11 @@ func (p *pool) take(ctx context.Context) (conn *pgconn.PgConn, used bool, err er
 }
 
 func (p *pool) connect(ctx context.Context) (*pgconn.PgConn, error) {
-	conn, err := pgconn.ConnectConfig(ctx, p.config)
+	conn, err := pgconn.ConnectConfig(ctx, p.config.Load())
+	if codeOf(err) == protocolViolation { // a pooler, which does not take our settings
+		p.config.Store(p.plain)
+		conn, err = pgconn.ConnectConfig(ctx, p.plain)
+	}
 	if err != nil {
 		return nil, &awayError{err}
 	}
@@ -84,6 +95,14 @@ func (p *pool) put(conn *pgconn.PgConn) {
 	if !keep {
 		hangUp(conn)
 	}
+}
+
+// end rolls back what was not committed, and takes a connection back.
+func (p *pool) end(conn *pgconn.PgConn) {
+	if !conn.IsClosed() && conn.TxStatus() != 'I' {
+		_, _ = conn.Exec(context.Background(), "rollback").ReadAll() // else it is closed, which does the same
+	}
+	p.put(conn)
 }
 
 // drop closes the idle connections: the server that they led to is away.

@@ -1,9 +1,11 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
 	"sync"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"synthbot/core"
 	"synthbot/core/coretest"
@@ -224,6 +227,7 @@ func TestPooler(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := number(t, db)
+			awaitIdle(db)
 			for _, conn := range db.pool.idle {
 				if forgets {
 					if _, err := conn.Exec(t.Context(), "deallocate all").ReadAll(); err != nil {
@@ -246,6 +250,65 @@ func TestPooler(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// awaitIdle waits until no connection is in use.
+func awaitIdle(db *DB) {
+	for range maxConnections {
+		db.pool.slots <- struct{}{}
+	}
+	for range maxConnections {
+		<-db.pool.slots
+	}
+}
+
+// plainPooler is a connection to a pooler that refuses settings which it does not know.
+type plainPooler struct {
+	net.Conn
+	refusal bytes.Reader
+}
+
+func (p *plainPooler) Write(b []byte) (int, error) {
+	if !bytes.Contains(b, []byte("plan_cache_mode")) {
+		return p.Conn.Write(b)
+	}
+	answer, err := (&pgproto3.ErrorResponse{
+		Severity: "FATAL", Code: "08P01", Message: "unsupported startup parameter: plan_cache_mode",
+	}).Encode(nil)
+	p.refusal.Reset(answer)
+	return len(b), err
+}
+
+func (p *plainPooler) Read(b []byte) (int, error) {
+	if p.refusal.Len() > 0 {
+		return p.refusal.Read(b)
+	}
+	return p.Conn.Read(b)
+}
+
+// TestPlainPooler: behind a pooler that refuses our settings everything works without them.
+func TestPlainPooler(t *testing.T) {
+	db, err := newDB(coretest.StartPostgres(t).URL, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, config := range []*pgconn.Config{db.pool.plain, db.pool.config.Load()} {
+		dial := config.DialFunc
+		config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dial(ctx, network, address)
+			return &plainPooler{Conn: conn}, err
+		}
+	}
+	make := func(t kv.Tx) error { return t.MakeBucket("a") }
+	if err := errors.Join(db.prepare(t.Context()), db.Update(make), increment(db)); err != nil {
+		t.Fatal(err)
+	}
+	if got := number(t, db); got != 1 {
+		t.Errorf("%d", got)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -8,12 +8,15 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// settings are those of one transaction: how long it may be idle, and that statements are planned once,
-// for any parameters. All of them find keys by the only index, which the server, whose table may be
-// empty when it plans, would not use.
-const settings = "select set_config('idle_in_transaction_session_timeout', $1, true), " +
-	"set_config('plan_cache_mode', 'force_generic_plan', true), " +
-	"set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)"
+// settings are those of every connection. Statements are planned once, for any parameters. All of them find
+// keys by the only index, which the server, whose table may be empty when it plans, would not use.
+// Transactions that only read may take long.
+var settings = map[string]string{
+	"plan_cache_mode":                     "force_generic_plan",
+	"enable_seqscan":                      "off",
+	"jit":                                 "off",
+	"idle_in_transaction_session_timeout": "0",
+}
 
 // isUnprepared reports whether a statement was not prepared, or was before: a pooler has led the
 // connection to another server process.
@@ -22,8 +25,8 @@ func isUnprepared(err error) bool {
 	return code == "26000" || code == "42P05"
 }
 
-// sendPrepared runs statements of a transaction in one round trip. Those with parameters are parsed and
-// planned when a connection first sends them. After an error for which isUnprepared reports true, the
+// sendPrepared runs statements of a transaction in one round trip. They are parsed and planned when a
+// connection first sends them. After an error for which isUnprepared reports true, the
 // transaction can be tried again: nothing is prepared any more.
 func (db *DB) sendPrepared(ctx context.Context, conn *pgconn.PgConn, all []statement) ([]*pgconn.Result, error) {
 	if db.unprepared.Load() {
@@ -35,10 +38,6 @@ func (db *DB) sendPrepared(ctx context.Context, conn *pgconn.PgConn, all []state
 	var err error
 	for i := 0; err == nil && i < len(all); i++ {
 		s := &all[i]
-		if len(s.params) == 0 {
-			batch.ExecParams(s.sql, nil, nil, nil, inBinary)
-			continue
-		}
 		if prepared[s.sql] == nil {
 			name := fmt.Sprintf("synthbot_%x", sha256.Sum256([]byte(s.sql)))[:32] // the same in all processes
 			var d *pgconn.StatementDescription

@@ -105,16 +105,13 @@ func (t *tx) run(all ...statement) []*pgconn.Result {
 // first are the statements with which a transaction begins. One that writes ends by itself when
 // its process is stopped, and makes sure that nobody has taken over from its worker.
 func (t *tx) first() []statement {
-	w := t.db.worker
-	limit := w.lease.Milliseconds() / 2
-	if t.begin == beginView {
-		limit = 0 // none
-	}
-	all := []statement{{sql: t.begin}, {settings, [][]byte{fmt.Append(nil, limit)}, []uint32{oidText}}}
+	all := []statement{{sql: t.begin}}
 	if t.begin == beginView {
 		return all
 	}
-	return append(all, statement{checkWorker, [][]byte{long(w.number()), long(w.met())}, []uint32{oidLong, oidLong}})
+	w := t.db.worker
+	params := [][]byte{long(w.number()), long(w.met()), fmt.Append(nil, w.lease.Milliseconds()/2)}
+	return append(all, statement{checkWorker, params, []uint32{oidLong, oidLong, oidText}})
 }
 
 // send runs statements in one round trip.
@@ -141,19 +138,20 @@ func execute(ctx context.Context, conn *pgconn.PgConn, batch *pgconn.Batch, coun
 	return results, err
 }
 
-// End implements kv.View.
-func (t *tx) End() { t.release() }
+// End implements kv.View. Nobody waits for the server.
+func (t *tx) End() {
+	if t.conn != nil {
+		go t.db.pool.end(t.conn)
+		t.conn = nil
+	}
+}
 
 // release ends the transaction. What is not committed is rolled back.
 func (t *tx) release() {
-	if t.conn == nil {
-		return
+	if t.conn != nil {
+		t.db.pool.end(t.conn)
+		t.conn = nil
 	}
-	if !t.conn.IsClosed() && t.conn.TxStatus() != 'I' {
-		_, _ = t.conn.Exec(context.Background(), "rollback").ReadAll() // else it is closed, which does the same
-	}
-	t.db.pool.put(t.conn)
-	t.conn = nil
 }
 
 // get returns the value of a whole key.

@@ -38,8 +38,9 @@ const (
 	endWorker    = `update worker set until = '-infinity' where id = $1`
 	endParts     = `delete from part where worker = $1`
 	// checkWorker locks the worker's own row, and fails (divisionByZero) if there is none with a lease,
-	// or if it met a barrier that this process does not know.
-	checkWorker = `select 1 / count(*) from (select id from worker ` +
+	// or if it met a barrier that this process does not know. It also sets how long the transaction may be idle.
+	checkWorker = `select 1 / count(*), set_config('idle_in_transaction_session_timeout', $3, true) ` +
+		`from (select id from worker ` +
 		`where id = $1 and until > clock_timestamp() and barrier = $2 for key share) as mine`
 	raiseBarrier = `update worker set barrier = barrier + 1 where id <> $1`
 )

@@ -422,8 +422,9 @@ func TestSilentNetwork(t *testing.T) {
 	for range maxConnections { // none is in use, which would be put back later
 		db.pool.slots <- struct{}{}
 	}
-	dial := db.pool.config.DialFunc
-	db.pool.config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+	config := db.pool.config.Load()
+	dial := config.DialFunc
+	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if silent.Load() {
 			<-ctx.Done()
 			return nil, ctx.Err()
