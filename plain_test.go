@@ -34,13 +34,13 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2815,
-	"daemon":              6712,
+	"daemon":              6727,
 	"interfaces/discord":  5354,
 	"core/engine":         3660,
 	"core/turn":           5347,
 	"core/action":         3940,
 	"interfaces/telegram": 4200,
-	"memory":              8694,
+	"memory":              8706,
 }
 
 // stiff matches wording in comments that plain English avoids.

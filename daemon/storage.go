@@ -1,11 +1,11 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 
 	"synthbot/core"
 	"synthbot/core/engine"
@@ -26,8 +26,6 @@ type Storage struct {
 	Store
 	DB    *memory.DB    // the store, if it is a database, as of each bot that runs; else nil
 	usage engine.Ledger // what engines were used for; nil without a database
-
-	stateLocks sync.Map // of what interfaces store, by their names: *sync.Mutex
 }
 
 // openStore opens the store, and reads from it the settings that users changed.
@@ -74,9 +72,8 @@ func (b *Bot) openDatabase(c *Config) (Store, error) {
 }
 
 type state struct {
-	*sync.Mutex // held by who updates a value; drivers of one interface share it
-	items       core.Items
-	place       core.Path
+	items core.Items
+	place core.Path
 }
 
 // state returns the state of an interface by its name.
@@ -85,33 +82,51 @@ func (s *Storage) state(name string) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, _ := s.stateLocks.LoadOrStore(name, new(sync.Mutex))
-	return &state{lock.(*sync.Mutex), s.Items("interface " + name), place}, nil
+	return &state{s.Items("interface " + name), place}, nil
 }
 
 // Get returns nil for an unknown key.
 func (s *state) Get(ctx context.Context, key string) (value []byte, err error) {
+	value, _, err = s.get(ctx, key)
+	return value, err
+}
+
+// get also returns the version, 0 for an unknown key.
+func (s *state) get(ctx context.Context, key string) (value []byte, version uint64, err error) {
 	item, ok, err := s.items.Get(ctx, s.place, key)
 	if err != nil || !ok {
-		return nil, err
+		return nil, 0, err
 	}
 	if err := json.Unmarshal(item.Value, &value); err != nil {
-		return nil, fmt.Errorf("state of %s: %w", s.place, err)
+		return nil, 0, fmt.Errorf("state of %s: %w", s.place, err)
 	}
-	return value, nil
+	return value, item.Version, nil
 }
 
 // Put is durable when it returns.
 func (s *state) Put(ctx context.Context, key string, value []byte) error {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	item := core.Item{Path: s.place, Key: key, Value: raw, Version: core.AnyVersion}
+	return s.put(ctx, key, value, core.AnyVersion)
+}
+
+func (s *state) put(ctx context.Context, key string, value []byte, version uint64) error {
+	item := core.Item{Path: s.place, Key: key, Value: core.JSON(value), Version: version}
 	if _, err := s.items.Put(ctx, item); err != nil {
 		return fmt.Errorf("state of %s: %w", s.place, err)
 	}
 	return nil
+}
+
+// Swap implements driver.Swapper.
+func (s *state) Swap(ctx context.Context, key string, old, value []byte) (ok bool, err error) {
+	now, version, err := s.get(ctx, key)
+	if err != nil || !bytes.Equal(now, old) {
+		return false, err
+	}
+	err = s.put(ctx, key, value, version)
+	if errors.Is(err, core.ErrVersion) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // EmptyStore is the store of a bot that never heard a word: for commands that only

@@ -242,7 +242,7 @@ func (t *tx) waiting(place []byte, upTo uint64) []uint64 {
 }
 
 // firstWaiting is the number of the oldest entry that waits in a place; 0: none does.
-func (t *tx) firstWaiting(place []byte) uint64 {
+func firstWaiting(t *tx, place []byte) uint64 {
 	for seq := range t.numbers(bucketDue, place, 0) {
 		return seq
 	}
@@ -311,7 +311,7 @@ func (w *batch) append(t *tx, from *core.Entry, e *newEntry) {
 	}
 	e.begun = false
 	t.append(&l.Entry, e)
-	if w.from.Begin && l.Due && !e.known && t.firstWaiting(placeKey(e.path)) == e.seq {
+	if w.from.Begin && l.Due && !e.known && firstWaiting(t, placeKey(e.path)) == e.seq {
 		e.begun = true
 		first := core.TurnRecord{Last: e.seq, Attempts: 1}
 		t.putRecord(record{core.Key{Turn: core.TurnID{Path: e.path, Seq: e.seq}}, core.JSON(storedRecord{

@@ -7,7 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
+
+	"synthbot/core"
 )
 
 // State keeps small values by key over a restart. Get returns nil for an unknown key. A
@@ -15,6 +16,12 @@ import (
 type State interface {
 	Get(ctx context.Context, key string) ([]byte, error)
 	Put(ctx context.Context, key string, value []byte) error
+}
+
+// Swapper is a State that several drivers or processes change.
+type Swapper interface {
+	// Swap is Put if old is stored under the key, nil for none. ok is false if something else is.
+	Swap(ctx context.Context, key string, old, value []byte) (ok bool, err error)
 }
 
 // Load reads a value as JSON. It leaves the value as it is if there is none.
@@ -43,21 +50,28 @@ func Save(ctx context.Context, s State, key string, value any) error {
 
 // Update reads a value as JSON, changes it and writes it again, unless change returns
 // false; what cannot be decoded counts as nothing. ok reports whether it was written. If
-// the State is a [sync.Locker], nobody else in the process updates a value of it meanwhile.
+// the State is a [Swapper], nobody else changes the value meanwhile: then change is called again.
 func Update[T any](ctx context.Context, s State, key string, change func(value *T) bool) (ok bool, err error) {
-	if l, ok := s.(sync.Locker); ok {
-		l.Lock()
-		defer l.Unlock()
+	for err == nil && !ok {
+		var old []byte
+		var value T
+		old, err = s.Get(ctx, key)
+		_ = json.Unmarshal(old, &value)
+		if err != nil || !change(&value) {
+			break
+		}
+		ok, err = swap(ctx, s, key, old, core.JSON(value))
 	}
-	data, err := s.Get(ctx, key)
 	if err != nil {
-		return false, fmt.Errorf("%s: %w", key, err)
+		err = fmt.Errorf("%s: %w", key, err)
 	}
-	var value T
-	_ = json.Unmarshal(data, &value)
-	if !change(&value) {
-		return false, nil
+	return ok, err
+}
+
+func swap(ctx context.Context, s State, key string, old, value []byte) (ok bool, err error) {
+	if shared, ok := s.(Swapper); ok {
+		return shared.Swap(ctx, key, old, value)
 	}
-	err = Save(ctx, s, key, value)
+	err = s.Put(ctx, key, value)
 	return err == nil, err
 }

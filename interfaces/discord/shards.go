@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"sync"
 
 	"synthbot/core"
 	"synthbot/core/driver"
@@ -21,7 +20,7 @@ func NewShards(o Options) ([]*Driver, error) {
 		return []*Driver{d}, err
 	}
 	all, stored := make([]*Driver, set.shards), o.State
-	o.starts = gateway.NewStarts(defaultTimings.gateway.Identify)
+	o.starts = gateway.NewStarts(defaultTimings.gateway.Identify, stored)
 	for i := range all {
 		o.shard = i + 1
 		o.State = &shardState{stored, fmt.Sprintf("shard %d/%d ", o.shard, set.shards)}
@@ -81,18 +80,4 @@ func (s *shardState) Get(ctx context.Context, key string) ([]byte, error) {
 // Put implements driver.State.
 func (s *shardState) Put(ctx context.Context, key string, value []byte) error {
 	return s.State.Put(ctx, s.prefix+key, value)
-}
-
-// Lock implements sync.Locker if the State does.
-func (s *shardState) Lock() {
-	if l, ok := s.State.(sync.Locker); ok {
-		l.Lock()
-	}
-}
-
-// Unlock implements sync.Locker if the State does.
-func (s *shardState) Unlock() {
-	if l, ok := s.State.(sync.Locker); ok {
-		l.Unlock()
-	}
 }

@@ -23,7 +23,6 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -114,7 +113,7 @@ type Gateway struct {
 // New makes a Gateway; it connects to nothing yet.
 func New(o Options) *Gateway {
 	if o.Starts == nil {
-		o.Starts = NewStarts(o.Timings.Identify)
+		o.Starts = NewStarts(o.Timings.Identify, nil)
 	}
 	return &Gateway{Options: o}
 }
@@ -245,40 +244,4 @@ func (g *Gateway) ask(ctx context.Context) (Location, error) {
 		}
 	}
 	return at, nil
-}
-
-// Starts spaces the identifies of an account: each bucket of shards has one in each period. Safe for
-// concurrent use.
-type Starts struct {
-	every   time.Duration
-	mu      sync.Mutex
-	buckets map[int]chan time.Time // hold one value: when the next identify is allowed
-}
-
-// NewStarts makes Starts with that period.
-func NewStarts(every time.Duration) *Starts {
-	return &Starts{every: every, buckets: make(map[int]chan time.Time)}
-}
-
-// wait waits for the shard's turn to identify. done must be called when it has done so,
-// or will not; calling it again has no effect.
-func (s *Starts) wait(ctx context.Context, shard, concurrency int) (done func(), err error) {
-	s.mu.Lock()
-	b := s.buckets[shard%concurrency]
-	if b == nil {
-		b = make(chan time.Time, 1)
-		b <- time.Time{}
-		s.buckets[shard%concurrency] = b
-	}
-	s.mu.Unlock()
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case next := <-b:
-		if !driver.Sleep(ctx, time.Until(next)) {
-			b <- next
-			return nil, ctx.Err()
-		}
-	}
-	return sync.OnceFunc(func() { b <- time.Now().Add(s.every) }), nil
 }

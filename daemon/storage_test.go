@@ -1,0 +1,43 @@
+package daemon
+
+import (
+	"sync"
+	"testing"
+
+	chat "synthbot/core/driver"
+	"synthbot/memory"
+)
+
+// TestStateSwap: what several drivers or processes change in the state of an interface at once is not lost.
+func TestStateSwap(t *testing.T) {
+	db, err := memory.Open(t.TempDir(), memory.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	storage := &Storage{Store: db, DB: db}
+	const writers, updates = 4, 25
+	var all sync.WaitGroup
+	for range writers {
+		all.Go(func() {
+			s, err := storage.state("discord")
+			for range updates {
+				if err == nil {
+					_, err = chat.Update(t.Context(), s, "count", func(n *int) bool { *n++; return true })
+				}
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	s, err := storage.state("discord")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	if err := chat.Load(t.Context(), s, "count", &n); err != nil || n != writers*updates {
+		t.Errorf("%d updates of %d, %v", n, writers*updates, err)
+	}
+}
