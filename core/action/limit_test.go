@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,6 +71,27 @@ func TestUsedElsewhere(t *testing.T) {
 	}
 	if announced != 3 {
 		t.Errorf("%d uses are announced", announced)
+	}
+}
+
+// TestUsedElsewhereForHours: what was used in other processes counts for hours also in one that has not used it.
+func TestUsedElsewhereForHours(t *testing.T) {
+	var w world
+	now := noon
+	s := w.catalogue(t, w.act("dice", func(a *core.Action) { a.RateLimit = core.RateLimit{Count: 2, Per: 12 * time.Hour} }))
+	r := NewRuntime(Options{Clock: func() time.Time { return now }})
+	ann := by(core.RankMember)
+	person, err := here.Person(ann.Authors[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		r.Used(person, "dice")
+		now = now.Add(2 * time.Hour)
+	}
+	done := run(t, r, newJournal().job(s, ann, step("dice", `{}`)))
+	if got := told(done)[0]; !strings.Contains(got, "was used too often") {
+		t.Error(got)
 	}
 }
 

@@ -148,6 +148,9 @@ func (w Requester) users() []string {
 
 type use struct{ action, person string }
 
+// usesKept is how long uses are kept at least: Used does not know the limits.
+const usesKept = 24 * time.Hour
+
 // rates remembers when actions were used. Its zero value is ready.
 type rates struct {
 	mu      sync.Mutex
@@ -203,7 +206,7 @@ func (r *rates) sweep(now time.Time) {
 	}
 	r.swept = now
 	for k, times := range r.used {
-		if len(times) == 0 || now.Sub(times[len(times)-1]) >= r.longest {
+		if len(times) == 0 || now.Sub(times[len(times)-1]) >= max(r.longest, usesKept) {
 			delete(r.used, k)
 		}
 	}

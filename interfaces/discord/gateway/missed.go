@@ -30,8 +30,11 @@ func (s *shard) catchUp(ctx context.Context, left Session) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, missedTime)
 	defer cancel()
-	err := s.receiveMissed(ctx, left)
-	s.g.Log.Info("went on with the session of an earlier process", "shard", s.id, "count", len(s.missed), "err", err)
+	log, err := s.g.Log, s.receiveMissed(ctx, left)
+	if err != nil {
+		log = log.With("err", err)
+	}
+	log.Info("went on with the session of an earlier process", "shard", s.id, "count", len(s.missed))
 }
 
 // receiveMissed keeps the events that are wanted. What came before an error is kept, too.
@@ -71,21 +74,29 @@ func (s *shard) receiveMissed(ctx context.Context, left Session) error {
 }
 
 // handMissed hands in what an earlier process missed in a guild that has come with a message, or, with
-// READY, outside of guilds.
+// READY, outside of guilds. What it missed in guilds that READY does not list is dropped: they will not come.
 func (s *shard) handMissed(ctx context.Context, m message) {
 	if len(s.missed) == 0 || m.Type != "READY" && m.Type != "GUILD_CREATE" {
 		return
 	}
+	var ready struct {
+		Guilds []struct{ ID string }
+	}
 	guild := ""
-	if m.Type == "GUILD_CREATE" {
+	if m.Type == "READY" {
+		_ = json.Unmarshal(m.Data, &ready) // damaged, it lists none
+	} else {
 		guild = field(m.Data, "id")
 	}
-	s.missed = slices.DeleteFunc(s.missed, func(m message) bool {
-		in := field(m.Data, "guild_id")
+	comes := func(guild string) bool {
+		return m.Type != "READY" || slices.Contains(ready.Guilds, struct{ ID string }{guild})
+	}
+	s.missed = slices.DeleteFunc(s.missed, func(missed message) bool {
+		in := field(missed.Data, "guild_id")
 		if in == guild {
-			s.g.Handler.Event(ctx, Event{Shard: s.id, Type: m.Type, Data: m.Data})
+			s.g.Handler.Event(ctx, Event{Shard: s.id, Type: missed.Type, Data: missed.Data})
 		}
-		return in == guild
+		return in == guild || !comes(in)
 	})
 }
 

@@ -227,8 +227,11 @@ func TestResetOfAShard(t *testing.T) {
 // earlier one is needed again.
 func TestMissedComesFirst(t *testing.T) {
 	sh, r := loose(t, nil)
-	sh.missed = []message{dispatch("MESSAGE_CREATE", 1, `{"guild_id":"7","id":"1"}`), dispatch("MESSAGE_CREATE", 2, `{"id":"2"}`)}
-	sh.dispatch(t.Context(), &conn{}, dispatch("READY", 1, `{"session_id":"s"}`))
+	sh.missed = []message{
+		dispatch("MESSAGE_CREATE", 1, `{"guild_id":"7","id":"1"}`), dispatch("MESSAGE_CREATE", 2, `{"id":"2"}`),
+		dispatch("MESSAGE_CREATE", 3, `{"guild_id":"8","id":"3"}`), // which the bot has left
+	}
+	sh.dispatch(t.Context(), &conn{}, dispatch("READY", 1, `{"session_id":"s","guilds":[{"id":"7","unavailable":true}]}`))
 	sh.dispatch(t.Context(), &conn{}, dispatch("GUILD_CREATE", 2, `{"id":"7"}`))
 	sh.dispatch(t.Context(), &conn{}, dispatch("TYPING_START", 3, `{}`))
 	if len(r.events) != 5 || len(sh.missed) > 0 {
