@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,12 +13,12 @@ import (
 	"net/http/httptrace"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/tmc/langchaingo/llms"
 
-	"synthbot/core"
 	"synthbot/core/llm"
 	"synthbot/core/secret"
 )
@@ -118,6 +119,11 @@ func newProvider(cfg Config, p preset, t *transport) (provider, error) {
 	return provider{cfg, p, endpoint, secret.Conceal(cfg.APIKey), t}, nil
 }
 
+// bodies are buffers in which requests are encoded.
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+const longestKept = 256 << 10 // bytes of a buffer that is used again
+
 // post sends a request and returns the response. Every status but 200 is an error: a redirect would take
 // the key elsewhere. begun reports whether a model may have begun to answer.
 func (p *provider) post(ctx context.Context, path string, body any) (r *http.Response, begun bool, err error) {
@@ -128,8 +134,16 @@ func (p *provider) post(ctx context.Context, path string, body any) (r *http.Res
 		}
 	}
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: written})
-	data := bytes.NewReader(core.JSON(body))
-	request, err := http.NewRequestWithContext(traced, http.MethodPost, p.endpoint+path, data)
+	data := bodies.Get().(*bytes.Buffer)
+	data.Reset()
+	encoder := json.NewEncoder(data)
+	encoder.SetEscapeHTML(false)
+	err = encoder.Encode(body)
+	if err != nil {
+		return nil, false, fmt.Errorf("request: %w", err)
+	}
+	request, err := http.NewRequestWithContext(traced, http.MethodPost, p.endpoint+path,
+		bytes.NewReader(bytes.TrimSpace(data.Bytes())))
 	if err != nil {
 		return nil, false, fmt.Errorf("request: %w", err)
 	}
@@ -139,6 +153,9 @@ func (p *provider) post(ctx context.Context, path string, body any) (r *http.Res
 	response, err := p.transport.base.RoundTrip(request)
 	if err != nil {
 		return nil, sent.Load(), fmt.Errorf("connection: %w", err)
+	}
+	if sent.Load() && data.Cap() <= longestKept { // else it is still read, or too large to be kept
+		bodies.Put(data)
 	}
 	if response.StatusCode == http.StatusOK {
 		return response, true, nil

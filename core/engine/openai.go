@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -64,10 +63,21 @@ type openAIRequest struct {
 	MaxTokens        int             `json:"max_tokens,omitempty"`
 	CompletionTokens int             `json:"max_completion_tokens,omitempty"`
 	StreamOptions    json.RawMessage `json:"stream_options,omitempty"`
-	Format           json.RawMessage `json:"response_format,omitempty"`
+	Format           *openAIFormat   `json:"response_format,omitempty"`
 	Tools            []llms.Tool     `json:"tools,omitempty"`
 	ToolChoice       string          `json:"tool_choice,omitempty"`
 	Messages         []openAITurn    `json:"messages"`
+}
+
+type openAIFormat struct {
+	Type   string        `json:"type"`
+	Schema *openAISchema `json:"json_schema,omitempty"`
+}
+
+type openAISchema struct {
+	Name   string          `json:"name"`
+	Strict bool            `json:"strict"`
+	Schema json.RawMessage `json:"schema"`
 }
 
 func (o openAI) body(c *call, messages []llms.MessageContent, with llms.CallOptions) any {
@@ -83,10 +93,9 @@ func (o openAI) body(c *call, messages []llms.MessageContent, with llms.CallOpti
 	}
 	switch c.form {
 	case formStrict, formSchema:
-		const format = `{"type":"json_schema","json_schema":{"name":"plan","strict":%t,"schema":%s}}`
-		r.Format = fmt.Appendf(nil, format, c.form == formStrict, c.schema)
+		r.Format = &openAIFormat{"json_schema", &openAISchema{"plan", c.form == formStrict, c.schema}}
 	case formObject:
-		r.Format = json.RawMessage(`{"type":"json_object"}`)
+		r.Format = &openAIFormat{Type: "json_object"}
 	}
 	if len(with.Tools) > 0 {
 		r.ToolChoice = "auto"
