@@ -36,7 +36,7 @@ var maxBigPackageLines = map[string]int{
 	"admin/page":          2815,
 	"daemon":              6727,
 	"interfaces/discord":  5354,
-	"core/engine":         3660,
+	"core/engine":         3686,
 	"core/turn":           5347,
 	"core/action":         3940,
 	"interfaces/telegram": 4200,
