@@ -29,24 +29,57 @@ type contribution struct {
 	ask    func(context.Context) (take func(), err error)
 }
 
+// added is what plugins add to a prompt.
+type added struct {
+	hints            []hint.Hint
+	injections, bios map[string]json.RawMessage
+}
+
 // contribute asks all plugins that have something to add. What is late, fails or is too
 // long is left out.
 func (in *input) contribute(ctx context.Context, s core.Scene) {
 	t := in.turn
 	people := in.people()
-	var hints []hint.Hint
-	injections, bios := make(map[string]json.RawMessage), make(map[string]json.RawMessage)
-	var list []contribution
-	for _, r := range t.setup.Plugins.Recons {
+	all := added{injections: make(map[string]json.RawMessage), bios: make(map[string]json.RawMessage)}
+	list := in.recons(s, &all)
+	list = append(list, in.injectors(s, &all)...)
+	list = append(list, in.describers(s, people, &all)...)
+	if len(list) > 0 {
+		t.collect(ctx, cmp.Or(in.patience, contributionTime), list)
+	}
+	for _, w := range t.setup.Plugins.Withholders {
+		guard(t.log, "actions", func() { in.withheld = append(in.withheld, w.Withhold(s)...) })
+	}
+	in.openFiles(ctx)
+	in.parts.Injections = all.injections
+	in.parts.Recon = prompt.Merge(all.hints, in.settings.Language, t.setup.Prompt.Language)
+	marks := in.parts.Marks()
+	for _, a := range people { // everybody in a group, in private only those with a bio
+		if !t.who.Private || all.bios[a.ID] != nil {
+			raw, _ := json.Marshal(participant{a.Name, cmp.Or(marks.Of(t.path, a), a.Tag), a.Bot, all.bios[a.ID]})
+			in.parts.Participants = append(in.parts.Participants, raw)
+		}
+	}
+}
+
+// recons are the plugins that look at a message beforehand.
+func (in *input) recons(s core.Scene, all *added) (list []contribution) {
+	for _, r := range in.turn.setup.Plugins.Recons {
 		name := "recon"
 		if p, ok := r.(core.Plugin); ok {
 			name = p.Name()
 		}
 		list = append(list, contribution{name, func(ctx context.Context) (func(), error) {
 			found, err := r.Recon(ctx, s)
-			return func() { hints = append(hints, found...) }, err
+			return func() { all.hints = append(all.hints, found...) }, err
 		}})
 	}
+	return list
+}
+
+// injectors are the plugins that add a part of their own.
+func (in *input) injectors(s core.Scene, all *added) (list []contribution) {
+	t := in.turn
 	for name, i := range t.setup.Plugins.Injectors {
 		list = append(list, contribution{name, func(ctx context.Context) (func(), error) {
 			value, err := inject(ctx, t.turns.injections, i, s)
@@ -57,49 +90,46 @@ func (in *input) contribute(ctx context.Context, s core.Scene) {
 					limit = foreign.MaxForeign()
 				}
 				if len(value) > 0 && t.fits(name, value, limit) {
-					injections[name] = value
+					all.injections[name] = value
 					in.foreign = in.foreign || ok
 				}
 			}, err
 		}})
 	}
-	for _, b := range t.setup.Plugins.Bios {
+	return list
+}
+
+// describers are the plugins that know something about people.
+func (in *input) describers(s core.Scene, people []core.Author, all *added) (list []contribution) {
+	for _, b := range in.turn.setup.Plugins.Bios {
 		list = append(list, contribution{"bios", func(ctx context.Context) (func(), error) {
 			found, err := b.Bios(ctx, s, people)
 			return func() {
 				for id, bio := range found {
-					if t.fits("bios", bio, maxBio) {
-						bios[id] = bio
+					if in.turn.fits("bios", bio, maxBio) {
+						all.bios[id] = bio
 					}
 				}
 			}, err
 		}})
 	}
-	if len(list) > 0 {
-		t.collect(ctx, cmp.Or(in.patience, contributionTime), list)
-	}
-	for _, w := range t.setup.Plugins.Withholders {
-		guard(t.log, "actions", func() { in.withheld = append(in.withheld, w.Withhold(s)...) })
-	}
+	return list
+}
+
+// openFiles reads what people attached.
+func (in *input) openFiles(ctx context.Context) {
+	t := in.turn
 	var files []core.Attachment
 	for i := range t.messages {
 		files = append(files, t.messages[i].Message.Attachments...)
 	}
-	if len(files) > 0 && t.setup.Prompt.Open != nil {
-		t.collect(ctx, openTime, []contribution{{"attachments", func(ctx context.Context) (func(), error) {
-			o := t.setup.Prompt.Open(ctx, t.path, files)
-			return func() { in.parts.Texts, in.parts.Pictures, in.parts.Sounds = o.Texts, o.Pictures, o.Sounds }, nil
-		}}})
+	if len(files) == 0 || t.setup.Prompt.Open == nil {
+		return
 	}
-	in.parts.Injections = injections
-	in.parts.Recon = prompt.Merge(hints, in.settings.Language, t.setup.Prompt.Language)
-	marks := in.parts.Marks()
-	for _, a := range people { // everybody in a group, in private only those with a bio
-		if !t.who.Private || bios[a.ID] != nil {
-			raw, _ := json.Marshal(participant{a.Name, cmp.Or(marks.Of(t.path, a), a.Tag), a.Bot, bios[a.ID]})
-			in.parts.Participants = append(in.parts.Participants, raw)
-		}
-	}
+	t.collect(ctx, openTime, []contribution{{"attachments", func(ctx context.Context) (func(), error) {
+		o := t.setup.Prompt.Open(ctx, t.path, files)
+		return func() { in.parts.Texts, in.parts.Pictures, in.parts.Sounds = o.Texts, o.Pictures, o.Sounds }, nil
+	}}})
 }
 
 // participant is how a prompt describes a person.
