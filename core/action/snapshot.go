@@ -326,6 +326,9 @@ func nearest(name string, candidates []string) string {
 // letters.
 func MatchAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		if pattern == name || !strings.ContainsAny(pattern, `*?[\`) { // as most are
+			return pattern == name
+		}
 		ok, _ := path.Match(pattern, name)
 		return ok
 	})

@@ -124,6 +124,30 @@ var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 const longestKept = 256 << 10 // bytes of a buffer that is used again
 
+// headed is a body that writes members in front of those that are encoded; or nothing.
+type headed interface{ writeHead(b *bytes.Buffer) }
+
+// encode writes a body, which is an object with at least one member, as JSON.
+func encode(b *bytes.Buffer, body any) error {
+	b.WriteByte('{')
+	if h, ok := body.(headed); ok {
+		h.writeHead(b)
+	}
+	start := b.Len()
+	encoder := json.NewEncoder(b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(body); err != nil {
+		return err
+	}
+	b.Truncate(b.Len() - 1) // the line break
+	if start == 1 {
+		b.Next(1)
+	} else {
+		b.Bytes()[start] = ',' // instead of the brace
+	}
+	return nil
+}
+
 // post sends a request and returns the response. Every status but 200 is an error: a redirect would take
 // the key elsewhere. begun reports whether a model may have begun to answer.
 func (p *provider) post(ctx context.Context, path string, body any) (r *http.Response, begun bool, err error) {
@@ -136,14 +160,11 @@ func (p *provider) post(ctx context.Context, path string, body any) (r *http.Res
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: written})
 	data := bodies.Get().(*bytes.Buffer)
 	data.Reset()
-	encoder := json.NewEncoder(data)
-	encoder.SetEscapeHTML(false)
-	err = encoder.Encode(body)
+	err = encode(data, body)
 	if err != nil {
 		return nil, false, fmt.Errorf("request: %w", err)
 	}
-	request, err := http.NewRequestWithContext(traced, http.MethodPost, p.endpoint+path,
-		bytes.NewReader(bytes.TrimSpace(data.Bytes())))
+	request, err := http.NewRequestWithContext(traced, http.MethodPost, p.endpoint+path, bytes.NewReader(data.Bytes()))
 	if err != nil {
 		return nil, false, fmt.Errorf("request: %w", err)
 	}

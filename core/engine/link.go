@@ -90,7 +90,7 @@ func shorter(before, now llm.Limits, size, try int) llm.Limits {
 }
 
 // try builds the prompt, waits until a call may run, and makes it. size is the
-// estimate of a prompt that was sent.
+// estimate of a prompt that was sent in vain.
 func (l *link) try(
 	ctx context.Context, q core.Question, limits llm.Limits,
 ) (answer llm.Answer, size int, failed *llm.Error) {
@@ -108,7 +108,10 @@ func (l *link) try(
 	}
 	defer leave()
 	answer, failed = l.call(ctx, q.People, request)
-	return answer, textTokens(request), failed
+	if failed != nil {
+		size = textTokens(request)
+	}
+	return answer, size, failed
 }
 
 // call makes one call, and notes what it says about the engine.

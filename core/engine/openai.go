@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -63,25 +64,29 @@ type openAIRequest struct {
 	MaxTokens        int             `json:"max_tokens,omitempty"`
 	CompletionTokens int             `json:"max_completion_tokens,omitempty"`
 	StreamOptions    json.RawMessage `json:"stream_options,omitempty"`
-	Format           *openAIFormat   `json:"response_format,omitempty"`
 	Tools            []llms.Tool     `json:"tools,omitempty"`
 	ToolChoice       string          `json:"tool_choice,omitempty"`
 	Messages         []openAITurn    `json:"messages"`
+
+	form   requestForm
+	schema []byte
 }
 
-type openAIFormat struct {
-	Type   string        `json:"type"`
-	Schema *openAISchema `json:"json_schema,omitempty"`
-}
-
-type openAISchema struct {
-	Name   string          `json:"name"`
-	Strict bool            `json:"strict"`
-	Schema json.RawMessage `json:"schema"`
+// writeHead implements headed. The schema is long, always the same, and known to be sound.
+func (r openAIRequest) writeHead(b *bytes.Buffer) {
+	switch r.form {
+	case formStrict, formSchema:
+		const format = `"response_format":{"type":"json_schema","json_schema":{"name":"plan","strict":%t,"schema":%s}}`
+		fmt.Fprintf(b, format, r.form == formStrict, r.schema)
+	case formObject:
+		b.WriteString(`"response_format":{"type":"json_object"}`)
+	}
 }
 
 func (o openAI) body(c *call, messages []llms.MessageContent, with llms.CallOptions) any {
-	r := openAIRequest{sampling: c.sampling(), MaxTokens: with.MaxTokens, Tools: with.Tools}
+	r := openAIRequest{
+		sampling: c.sampling(), MaxTokens: with.MaxTokens, Tools: with.Tools, form: c.form, schema: c.schema,
+	}
 	if o.completionTokens {
 		r.MaxTokens, r.CompletionTokens = 0, with.MaxTokens
 	}
@@ -90,12 +95,6 @@ func (o openAI) body(c *call, messages []llms.MessageContent, with llms.CallOpti
 		if c.stream != nil && c.preset.name != "mistral" { // it refuses unknown fields
 			r.StreamOptions = json.RawMessage(`{"include_usage":true}`)
 		}
-	}
-	switch c.form {
-	case formStrict, formSchema:
-		r.Format = &openAIFormat{"json_schema", &openAISchema{"plan", c.form == formStrict, c.schema}}
-	case formObject:
-		r.Format = &openAIFormat{Type: "json_object"}
 	}
 	if len(with.Tools) > 0 {
 		r.ToolChoice = "auto"

@@ -91,8 +91,10 @@ func nextMark(text string, at int) (from, to int, opens bool) {
 	return -1, -1, false
 }
 
-// mayBeMark reports whether a mark may begin with the byte.
-func mayBeMark(c byte) bool { return c == '<' || c == '[' || c == '&' || c == "◁"[0] }
+// MayBeMark reports whether what a model puts around a thought may begin with the character.
+func MayBeMark(c rune) bool { return c == '<' || c == '[' || c == '&' || c == '◁' }
+
+func mayBeMark(c byte) bool { return c == "◁"[0] || MayBeMark(rune(c)) }
 
 func hasPrefixFold(text, prefix string) bool {
 	return len(text) >= len(prefix) && strings.EqualFold(text[:len(prefix)], prefix)

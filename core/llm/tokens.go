@@ -29,6 +29,13 @@ func Tokens[T ~string | ~[]byte](texts ...T) int {
 func weigh[T ~string | ~[]byte](text T) int {
 	n := 0
 	for i := 0; i < len(text); {
+		rest := text[i:]
+		if len(rest) >= 8 &&
+			rest[0]|rest[1]|rest[2]|rest[3]|rest[4]|rest[5]|rest[6]|rest[7] < utf8.RuneSelf {
+			n += 8 * perASCII
+			i += 8
+			continue
+		}
 		switch c := text[i]; {
 		case c < utf8.RuneSelf:
 			n += perASCII

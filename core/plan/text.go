@@ -307,25 +307,46 @@ func speaks(name string) bool {
 	return strings.HasPrefix(strings.ToLower(name), strings.TrimSuffix(core.MessagePrefix, "_"))
 }
 
-var jsonString = txt.Pattern(`"(?:[^"\\]|\\.)*"`)
-
 // unthink removes thoughts from all strings of a JSON value.
 func unthink(raw json.RawMessage) json.RawMessage {
-	return jsonString().ReplaceAllFunc(raw, func(quoted []byte) []byte {
-		var text string
-		if json.Unmarshal(quoted, &text) != nil {
-			return quoted
+	var clean []byte // of what lies before rest; nil: nothing was removed
+	rest := raw
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '"' {
+			continue
 		}
-		words := llm.Unthink(text)
-		if words == text {
-			return quoted
+		end := i + 1
+		for end < len(raw) && raw[end] != '"' {
+			if raw[end] == '\\' {
+				end++
+			}
+			end++
 		}
-		clean, err := json.Marshal(words)
-		if err != nil {
-			return quoted
+		end = min(end+1, len(raw))
+		if words, ok := unthinkString(raw[i:end]); ok {
+			clean = append(append(clean, rest[:len(rest)-len(raw[i:])]...), words...)
+			rest = raw[end:]
 		}
-		return clean
-	})
+		i = end - 1
+	}
+	if clean == nil {
+		return raw
+	}
+	return append(clean, rest...)
+}
+
+// unthinkString removes thoughts from a JSON string; ok is false if it has none.
+func unthinkString(quoted []byte) (clean []byte, ok bool) {
+	if !bytes.ContainsFunc(quoted, llm.MayBeMark) && !bytes.Contains(quoted, []byte(`\u`)) {
+		return nil, false
+	}
+	var text string
+	if json.Unmarshal(quoted, &text) != nil {
+		return nil, false
+	}
+	words := llm.Unthink(text)
+	clean, err := json.Marshal(words)
+	return clean, words != text && err == nil
 }
 
 // speaksAPlan reports whether the text of a message is a plan.

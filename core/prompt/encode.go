@@ -49,11 +49,26 @@ func width(r rune) int {
 // textSize is the number of characters of s within its quotes.
 func textSize(s string) int {
 	n := 0
-	for _, r := range s {
-		n += width(r)
+	for i := 0; i < len(s); {
+		if s[i] < utf8.RuneSelf {
+			n += int(widths[s[i]])
+			i++
+			continue
+		}
+		_, size := utf8.DecodeRuneInString(s[i:])
+		n++
+		i += size
 	}
 	return n
 }
+
+// widths are those of ASCII characters.
+var widths = func() (all [utf8.RuneSelf]uint8) {
+	for c := range all {
+		all[c] = uint8(width(rune(c)))
+	}
+	return all
+}()
 
 // appendValue appends JSON that somebody else supplies, compacted and cured of
 // what is not UTF-8. What is not JSON, or nested too deep, is refused.

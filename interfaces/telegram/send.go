@@ -245,7 +245,9 @@ func (d *delivery) sent(to chatKey, raw json.RawMessage, err error) (string, err
 
 // numberOf is the number of a message that the platform returned; 0 if it is none.
 func numberOf(raw json.RawMessage) int64 {
-	var m message
+	var m struct {
+		ID int64 `json:"message_id"`
+	}
 	_ = json.Unmarshal(raw, &m)
 	return m.ID
 }
