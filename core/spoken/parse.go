@@ -279,7 +279,7 @@ func (s *span) add(v float64, u int) bool {
 	return s.months < most && s.days < most
 }
 
-// saidDay reads "tomorrow", "next monday".
+// saidDay reads "tomorrow", "next monday", "monday and thursday".
 func (p *parser) saidDay() bool {
 	if p.said.day != nil {
 		return false
@@ -291,12 +291,29 @@ func (p *parser) saidDay() bool {
 	from := p.at
 	p.skip(on, the, next)
 	d, ok := p.take(weekday)
+	if !ok {
+		return false
+	}
+	if more := p.furtherWeekdays(); more != nil && p.said.rule == nil { // on mondays and thursdays
+		p.said.rule = &rule{unit: aWeek, n: 1, weekdays: append([]int{int(d)}, more...)}
+		return true
+	}
 	p.skip(next)
 	other := func(t token) bool { return slices.Contains(t.senses, sense{next, 1}) }
-	if ok {
-		p.said.day = &dayWord{kind: weekday, value: int(d), other: slices.ContainsFunc(p.tokens[from:p.at], other)}
-	}
-	return ok
+	p.said.day = &dayWord{kind: weekday, value: int(d), other: slices.ContainsFunc(p.tokens[from:p.at], other)}
+	return true
+}
+
+// furtherWeekdays reads "and thursday".
+func (p *parser) furtherWeekdays() (days []int) {
+	p.try(func() bool {
+		if p.skip(and) {
+			p.skip(the, on)
+			days = p.weekdays()
+		}
+		return days != nil
+	})
+	return days
 }
 
 // saidPart reads "in the evening".

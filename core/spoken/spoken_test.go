@@ -20,12 +20,12 @@ func TestRead(t *testing.T) {
 	for want, texts := range map[string][]string{
 		"2026-11-20 15:10:00": {"in 10 minutes", "10 minutes from now", "in 10 min", "in 10m", "10min", "In ten minutes, please", "tra 10 minuti", "fra dieci minuti",
 			"in 10 Minuten", "in zehn minuten", "dans 10 minutes", "d'ici dix minutes", "en 10 minutos", "dentro de diez minutos", "em 10 minutos", "daqui a dez minutos"},
-		"2026-11-20 15:30:00": {"in half an hour", "in 30 minutes", "tra mezz'ora", "fra mezz’ora", "in einer halben Stunde", "dans une demi-heure", "en media hora", "dentro de media hora", "daqui a meia hora"},
+		"2026-11-20 15:30:00": {"in half an hour", "in 30 minutes", "tra mezz'ora", "tra mezzora", "fra mezz’ora", "in einer halben Stunde", "dans une demi-heure", "en media hora", "dentro de media hora", "daqui a meia hora"},
 		"2026-11-20 16:30:00": {"in an hour and a half", "in 1.5 hours", "in 1 hour and 30 minutes", "in 1h30", "tra un'ora e mezza", "tra 1 ora e 30 minuti", "in anderthalb Stunden", "in 1,5 Stunden", "dans une heure et demie", "dans 1h30", "en una hora y media", "daqui a uma hora e meia"},
 		"2026-11-20 15:15:00": {"in a quarter of an hour", "tra un quarto d'ora", "in einer Viertelstunde", "dans un quart d'heure", "en un cuarto de hora", "em um quarto de hora"},
 		"2026-11-21 09:00:00": {"tomorrow at 9", "tomorrow at 9am", "at 9 tomorrow", "tomorrow morning", "tomorrow", "at 9", "9am", "21 November at 9", "November 21st, 9:00", "2026-11-21T09:00", "2026-11-21 09:00:00", "2026-11-21",
 			"domani alle 9", "domani mattina", "domattina alle 9", "alle 9 di domani", "domani alle ore 9.00", "il 21 novembre alle 9", "il 21 alle nove",
-			"morgen um 9", "morgen um 9 Uhr", "morgen früh", "um neun Uhr", "am 21. November um 9 Uhr", "am 21.11. um 9 Uhr", "am Samstag um 9",
+			"morgen um 9", "morgen um 9 Uhr", "morgen früh", "morgen frueh", "um neun Uhr", "am 21. November um 9 Uhr", "am 21.11. um 9 Uhr", "am Samstag um 9",
 			"demain à 9h", "demain à 9 heures", "demain matin", "le 21 novembre à 9h00", "samedi à 9 heures",
 			"mañana a las 9", "mañana por la mañana", "mañana a las nueve de la mañana", "el 21 de noviembre a las 9", "el sábado a las 9",
 			"amanhã às 9", "amanhã de manhã", "amanhã às 9h", "no dia 21 às 9", "sábado às 9 da manhã"},
@@ -49,6 +49,7 @@ func TestRead(t *testing.T) {
 		"2026-12-31 09:00:00": {"31 December", "31 dicembre"},
 		"2026-11-20 18:00:00": {"friday at 18", "this friday at 18", "questo venerdì alle 18", "diesen Freitag um 18 Uhr"},
 		"2026-11-27 18:00:00": {"next friday at 18", "venerdì prossimo alle 18", "nächsten Freitag um 18 Uhr", "vendredi prochain à 18h", "el próximo viernes a las 18", "el viernes que viene a las 18", "sexta que vem às 18"},
+		"2026-12-01 09:00:00": {"on the first of the month", "am Ersten des Monats", "le premier du mois", "il primo del mese", "el primero de mes"},
 		"2026-11-30 09:30:00": {"monday 30 november at 9:30", "Monday, the 30th at 9.30", "lunedì 30 novembre alle 9 e mezza", "Montag, den 30.11. um 9 Uhr 30", "lundi 30 novembre à 9 heures 30",
 			"el lunes 30 de noviembre a las 9 y media", "segunda-feira, 30 de novembro às 9 horas e 30 minutos"},
 		"2026-11-20 16:31:00": {"1h31m", "in 1h 31m", "in 1h31"},
@@ -66,14 +67,18 @@ func TestRepeats(t *testing.T) {
 	for want, texts := range map[string][]string{
 		"2026-11-21 09:00 FREQ=DAILY":                       {"every day at 9", "daily at 9", "every morning at 9", "ogni giorno alle 9", "tutti i giorni alle 9", "jeden Tag um 9", "täglich um 9 Uhr", "tous les jours à 9h", "chaque jour à 9 heures", "todos los días a las 9", "cada día a las 9", "todos os dias às 9", "todo dia às 9"},
 		"2026-11-23 18:30 FREQ=WEEKLY;BYDAY=MO":             {"every monday at 18:30", "mondays at 18:30 every week", "ogni lunedì alle 18:30", "jeden Montag um 18:30", "tous les lundis à 18h30", "todos los lunes a las 18:30", "toda segunda às 18h30"},
-		"2026-11-24 09:00 FREQ=WEEKLY;BYDAY=TU,TH":          {"on tuesdays and thursdays", "dienstags und donnerstags", "los martes y los jueves", "every tuesday and thursday", "every tuesday, thursday at 9", "ogni martedì e giovedì", "tutti i martedì e i giovedì", "jeden Dienstag und Donnerstag", "tous les mardis et jeudis", "todos los martes y jueves", "toda terça e quinta"},
-		"2026-11-23 08:00 FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR": {"every weekday at 8", "ogni giorno feriale alle 8", "jeden Werktag um 8", "chaque jour ouvrable à 8h", "cada día laborable a las 8", "todo dia útil às 8"},
+		"2026-11-24 09:00 FREQ=WEEKLY;BYDAY=TU,TH":          {"on tuesdays and thursdays", "dienstags und donnerstags", "los martes y los jueves", "every tuesday and thursday", "every tuesday, thursday at 9", "ogni martedì e giovedì", "tutti i martedì e i giovedì", "jeden Dienstag und Donnerstag", "tous les mardis et jeudis", "todos los martes y jueves", "toda terça e quinta",
+			"on tuesday and thursday", "le mardi et le jeudi", "il martedì e il giovedì alle 9", "am Dienstag und am Donnerstag", "el martes y el jueves"},
+		"2026-11-23 08:00 FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR": {"every weekday at 8", "ogni giorno feriale alle 8", "jeden Werktag um 8", "chaque jour ouvrable à 8h", "cada día laborable a las 8", "todo dia útil às 8",
+			"on weekdays at 8", "monday to friday at 8", "from Monday through Friday at 8am", "an jedem Werktag um 8", "von Montag bis Freitag um 8", "unter der Woche um 8", "en semaine à 8h",
+			"du lundi au vendredi à 8h", "entre semana a las 8", "de lunes a viernes a las 8", "nei giorni feriali alle 8", "dal lunedì al venerdì alle 8", "de segunda a sexta às 8"},
 		"2026-11-20 17:00 FREQ=HOURLY;INTERVAL=2":           {"every 2 hours", "ogni due ore", "alle 2 Stunden", "toutes les 2 heures", "cada dos horas", "a cada 2 horas"},
 		"2026-11-20 16:00 FREQ=HOURLY":                      {"hourly", "every hour", "stündlich", "ogni ora"},
 		"2026-11-22 09:00 FREQ=DAILY;INTERVAL=2":            {"every other day at 9", "every 2 days at 9"},
 		"2026-11-20 22:00 FREQ=DAILY":                       {"every night at 10", "tutte le sere alle 10", "jeden Abend um 10", "tous les soirs à 10h", "todas las noches a las 10", "todas as noites às 10"},
 		"2026-11-21 08:00 FREQ=DAILY":                       {"every morning at 8", "tutte le mattine alle 8", "jeden Morgen um 8", "tous les matins à 8h", "todas las mañanas a las 8", "todas as manhãs às 8"},
-		"2026-12-01 09:00 FREQ=MONTHLY":                     {"every month on the 1st", "on the 1st of every month", "ogni mese il 1 alle 9", "every 1st", "the first of every month", "am ersten jedes Monats", "il primo di ogni mese", "le premier de chaque mois"},
+		"2026-12-01 09:00 FREQ=MONTHLY":                     {"every month on the 1st", "on the 1st of every month", "ogni mese il 1 alle 9", "every 1st", "the first of every month", "am ersten jedes Monats", "il primo di ogni mese", "le premier de chaque mois",
+			"ogni primo del mese", "ogni primo giorno del mese", "jeden Ersten im Monat", "chaque premier du mois", "every first of the month", "cada primero de mes"},
 		"2026-12-24 18:00 FREQ=YEARLY":                      {"every year on 24 December at 18:00", "ogni anno il 24 dicembre alle 18", "jedes Jahr am 24. Dezember um 18 Uhr"},
 	} {
 		for _, text := range texts {
@@ -91,7 +96,7 @@ func TestUnclear(t *testing.T) {
 	for text, want := range map[string]error{
 		"": ErrUnclear, "soon": ErrUnclear, "9": ErrUnclear, "the third friday of next month at 9": ErrUnclear, "tomorrow at 25": ErrUnclear, "at 9 at 10": ErrUnclear,
 		"when the rain stops": ErrUnclear, "tomorrow monday": ErrUnclear, "in 2 hours at 9": ErrUnclear, "every 5 minutes": ErrUnclear, "31/2": ErrPast, "in 99999999 years": ErrUnclear,
-		"today": ErrPast, "today at 9": ErrPast, "oggi alle 9": ErrPast, "20 November 2026": ErrPast, "2020-01-01T00:00:00Z": ErrPast, "in 0 minutes": ErrPast,
+		"today": ErrPast, "yesterday at 5": ErrPast, "hier à 5h": ErrPast, "gestern um 5": ErrPast, "ayer a las 5": ErrPast, "ieri alle 5": ErrPast, "ontem às 5": ErrPast, "today at 9": ErrPast, "oggi alle 9": ErrPast, "20 November 2026": ErrPast, "2020-01-01T00:00:00Z": ErrPast, "in 0 minutes": ErrPast,
 		"3 days after tomorrow": ErrUnclear, "five days before christmas": ErrUnclear, "every second": ErrUnclear,
 		"-5 minutes": ErrUnclear, "in -5 minutes": ErrUnclear, "tuesday 30 november at 9": ErrUnclear, "at 9 and 10": ErrUnclear, strings.Repeat("in 10 minutes ", 20): ErrUnclear,
 	} {

@@ -26,7 +26,7 @@ func split(text string) []word {
 	var words []word
 	start := -1
 	for i, r := range text {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r) || start >= 0 && joins(text, i, r) {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || start >= 0 && (unicode.Is(unicode.Mn, r) || joins(text, i, r)) {
 			if start < 0 {
 				start = i
 			}
