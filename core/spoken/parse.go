@@ -294,7 +294,8 @@ func (p *parser) saidDay() bool {
 	if !ok {
 		return false
 	}
-	if more := p.furtherWeekdays(); more != nil && p.said.rule == nil { // on mondays and thursdays
+	more := p.furtherWeekdays()
+	if more != nil && p.said.rule == nil { // on mondays and thursdays
 		p.said.rule = &rule{unit: aWeek, n: 1, weekdays: append([]int{int(d)}, more...)}
 		return true
 	}

@@ -46,6 +46,7 @@ type When struct {
 	At     time.Time
 	Repeat string // an RRULE; "" for once
 	Wall   bool   // a clock's time on a day, rather than a stretch from now
+	Dated  bool   // a day was said, or several; Find alone tells
 }
 
 // Clock is a wall clock: the moment at which it shows that time of a day.
@@ -145,6 +146,7 @@ func (r *Reader) Find(text string, now time.Time) (w When, rest string, err erro
 			continue
 		}
 		got, err := r.settle(f.said, now)
+		got.Dated = f.said.day != nil || f.said.rule != nil
 		got.Wall = f.said.span == nil || f.said.time >= 0 || f.said.part >= 0
 		if err != nil {
 			if isTelling(err) {

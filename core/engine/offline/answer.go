@@ -35,6 +35,9 @@ func (s *speaker) plan() plan {
 	if p, ok := (reminding{s}).answerToQuestion(m); ok {
 		return p
 	}
+	if _, ok := (reminding{s}).correction(); ok && s.has(actionList) {
+		return reminding{s}.listReminders()
+	}
 	p := s.reply(m)
 	if m.greets && m.topic != "" && len(s.own(1)) == 0 {
 		p.greet(s.say("hello"))
@@ -61,7 +64,7 @@ func (s *speaker) accepts(b *phrasebook, h hit, lenient bool) bool {
 		_, ok := sums.Compute(text, b.sums())
 		return ok
 	case "time":
-		return lenient || telling{s}.knowsPlaces(text, b)
+		return !b.is("tongues", txt.Fold(text)) && (lenient || telling{s}.knowsPlaces(text, b)) // "and in French?"
 	case "dice":
 		_, ok := sums.Dice(text, b.sums())
 		return ok
@@ -73,6 +76,9 @@ func (s *speaker) accepts(b *phrasebook, h hit, lenient bool) bool {
 		return !slices.ContainsFunc(h.slots, isNone)
 	case "introduce":
 		return len(split(text)) <= 3 && firstName(text) != "" && !b.is("not", split(text)[0].fold)
+	case "remember":
+		words := split(text)
+		return len(words) == 0 || words[0].fold != "to" // "don't forget to …"
 	case "remindcancel", "whois":
 		return len(split(text)) <= 8
 	}

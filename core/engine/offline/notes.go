@@ -149,7 +149,7 @@ func (s noting) answerFrom(m understood, notes []string) string {
 		dislikes := s.mentions("dislikewords", text)
 		switch m.topic {
 		case "mylikes":
-			return s.mentions("likewords", text) && !dislikes
+			return s.likes(text) && !dislikes
 		case "mydislikes":
 			return dislikes
 		case "whois":
@@ -187,6 +187,21 @@ func (s noting) answerFrom(m understood, notes []string) string {
 		return join(turned...)
 	}
 	return s.with("recalled", "found", joinFound(notes))
+}
+
+// likes reports whether users say in a text that they themselves like something.
+func (s noting) likes(text string) bool {
+	return slices.ContainsFunc(s.books, func(b *phrasebook) bool {
+		words := b.split(text)
+		for i, w := range words {
+			isSelf := func(w word) bool { return b.is("self", w.fold) }
+			near := words[max(0, i-3):min(len(words), i+2)]
+			if b.is("likewords", w.fold) && (b.is("turnverb", w.fold) || slices.ContainsFunc(near, isSelf)) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // mentions reports whether a text has a word of the lists of that name, in any language.
@@ -232,15 +247,17 @@ func (s noting) turned(text string) string {
 	return clipForeign(b.String())
 }
 
-// toForget is the note that users want gone: what they name, or the one that they gave last.
+// toForget is the note that users want gone: what they name, or the one that they spoke of just before.
 func (s noting) toForget(m understood) string {
 	if m.rest() != "" {
 		return clipForeign(m.rest())
 	}
-	for _, said := range s.theirs() {
-		u := s.understand(said)
-		if u.topic == "remember" {
+	for _, before := range s.theirs()[:min(len(s.theirs()), 1)] {
+		switch u := s.understand(before); u.topic {
+		case "remember", "recall", "whois":
 			return clipForeign(u.rest())
+		case "recallme", "mylikes", "mydislikes":
+			return clipForeign(s.lastAnswer())
 		}
 	}
 	return ""
@@ -251,6 +268,8 @@ func (s noting) forget(m understood) plan {
 	text := s.toForget(m)
 	last := s.lastAnswer()
 	switch {
+	case m.topic == "forgetall" && s.has(actionList) && s.saidBefore(last, "remindlist", "cancelwhich"):
+		return reminding(s).listReminders()
 	case m.topic == "forgetall":
 		return s.speak("", s.say("forgetall"))
 	case s.has(actionList) && (s.saidBefore(last, "remindlist", "cancelwhich") ||

@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,6 +32,11 @@ func (s reminding) remind(text string) plan {
 	if question != "" {
 		return s.speak("clarification", s.fresh(s.wordings(question, map[string]string{"text": what})))
 	}
+	return plan{Intent: "action", Actions: []step{s.set(what, when)}}
+}
+
+// set is the step that sets a reminder.
+func (s reminding) set(what string, when spoken.When) step {
 	layout := time.RFC3339
 	if when.Wall {
 		layout = "2006-01-02T15:04:05" // in the user's time zone, which the action knows
@@ -39,7 +45,7 @@ func (s reminding) remind(text string) plan {
 	if when.Repeat != "" {
 		values["repeat"] = when.Repeat
 	}
-	return plan{Intent: "action", Actions: []step{newStep(actionRemind, values)}}
+	return newStep(actionRemind, values)
 }
 
 // wake is remind for a request that may leave out what for.
@@ -184,6 +190,63 @@ func (s reminding) answerToQuestion(m understood) (p plan, ok bool) {
 		return s.speak("clarification", s.say("remindwhen")), true // once
 	}
 	return plan{}, false
+}
+
+// correction is the time that a reminder should have which was just set: "no, at 8".
+func (s reminding) correction() (answer string, ok bool) {
+	if !s.has(actionCancel) || !s.saidBefore(s.lastAnswer(), "reminded", "remindedagain") {
+		return "", false
+	}
+	said := strings.Trim(s.message(), " .!?¿¡")
+	for _, b := range s.books {
+		words := b.split(said)
+		for n := b.phrase("correction", words); n > 0 && n < len(words); n = b.phrase("correction", words) {
+			words = words[n:]
+			answer = s.clock(said[words[0].start:])
+		}
+		if answer != "" {
+			break
+		}
+	}
+	_, ok = s.newTime(answer, s.now)
+	return answer, ok
+}
+
+// newTime reads what is nothing but a time, with "in" in front of a stretch or without.
+func (s reminding) newTime(answer string, now time.Time) (when spoken.When, ok bool) {
+	when, rest, err := s.reader.Find(answer, now)
+	if err == nil && rest == "" {
+		return when, true
+	}
+	when, err = s.reader.Read(answer, now)
+	return when, err == nil
+}
+
+// correct gives the reminder that was just set another time, on its day unless another one was said.
+func (s reminding) correct(answer string, all []reminder) plan {
+	var old reminder
+	for _, r := range all {
+		if strings.Contains(s.lastAnswer(), clipForeign(r.Text)) && len(r.Text) > len(old.Text) {
+			old = r
+		}
+	}
+	when, _ := s.newTime(answer, s.now)
+	midnight := s.wall(old.at())
+	if when.Wall && !when.Dated && midnight.After(s.now) {
+		when, _ = s.newTime(answer, midnight.Add(-time.Second)) // also at midnight
+	}
+	if old.ID == "" {
+		return s.speak("clarification", s.say("cancelwhich")+s.rows(all))
+	}
+	when.Repeat = cmp.Or(when.Repeat, old.Repeat)
+	return plan{Intent: "action", Actions: []step{
+		newStep(actionCancel, map[string]any{"id": old.ID}), s.set(old.Text, when),
+	}}
+}
+
+// wall is the beginning of the day that a reminder's time shows, on the clock of the user.
+func (s reminding) wall(at time.Time) time.Time {
+	return time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, s.now.Location())
 }
 
 // isTime reports whether an answer has a time, impossible or not. One that is wanted may have few other words.
@@ -370,7 +433,11 @@ func (s reminding) listed(m understood, raw json.RawMessage) plan {
 	if len(all) == 0 {
 		return s.speak("", s.say("remindlistnone"))
 	}
-	if m.topic != "remindcancel" && m.topic != "forget" {
+	answer, ok := s.correction()
+	if ok {
+		return s.correct(answer, all)
+	}
+	if m.topic != "remindcancel" && m.topic != "forget" && m.topic != "forgetall" {
 		return s.speak("query", s.say("remindlist")+s.rows(all))
 	}
 	chosen := s.chosen(m, all)

@@ -2,6 +2,7 @@ package who
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -40,6 +41,9 @@ func Language(rules string) string {
 	return LanguageCode(m[1])
 }
 
+// logins are names of accounts that are nobody's.
+var logins = []string{"root", "admin", "administrator", "user"}
+
 // Speakable returns a name that may be part of a sentence of ours, else "": names
 // are foreign text, and must not carry a message or markup of their own.
 func Speakable(name string) string {
@@ -56,7 +60,7 @@ func Speakable(name string) string {
 			return ""
 		}
 	}
-	if letters < 2 || utf8.RuneCountInString(name) > 24 {
+	if letters < 2 || utf8.RuneCountInString(name) > 24 || slices.Contains(logins, strings.ToLower(name)) {
 		return ""
 	}
 	return strings.TrimRight(name, ".-'’")
