@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/engine/offline/phrases"
 	"synthbot/core/engine/offline/sums"
 	"synthbot/core/engine/offline/who"
 	"synthbot/core/txt"
@@ -23,7 +24,7 @@ func (s *speaker) plan() plan {
 		return s.speak("", s.with("reminder", "text", clipForeign(s.message())))
 	}
 	text := s.message()
-	if len(split(text)) == 0 {
+	if len(phrases.Split(text)) == 0 {
 		topic := "empty"
 		if len(s.payload.Image) > 2 || len(s.payload.Video) > 2 || len(s.payload.Attachments) > 0 {
 			topic = "attachment"
@@ -48,8 +49,8 @@ func (s *speaker) plan() plan {
 // names are the words by which the bot is called.
 func (s *speaker) names() (names []string) {
 	for _, name := range append([]string{s.persona.Name}, s.persona.Aliases...) {
-		for _, w := range split(name) {
-			names = append(names, w.fold)
+		for _, w := range phrases.Split(name) {
+			names = append(names, w.Fold)
 		}
 	}
 	return names
@@ -57,30 +58,30 @@ func (s *speaker) names() (names []string) {
 
 // accepts holds the slots of a phrase against what its topic needs; lenient also accepts places that are
 // not known, which is said then.
-func (s *speaker) accepts(b *phrasebook, h hit, lenient bool) bool {
+func (s *speaker) accepts(b *phrases.Book, h hit, lenient bool) bool {
 	text := strings.Join(h.slots, " ")
 	switch h.topic {
 	case "sum":
-		_, ok := sums.Compute(text, b.sums())
+		_, ok := sums.Compute(text, sumsOf(b))
 		return ok
 	case "time":
-		return !b.is("tongues", txt.Fold(text)) && (lenient || telling{s}.knowsPlaces(text, b)) // "and in French?"
+		return !b.Is("tongues", txt.Fold(text)) && (lenient || telling{s}.knowsPlaces(text, b)) // "and in French?"
 	case "dice":
-		_, ok := sums.Dice(text, b.sums())
+		_, ok := sums.Dice(text, sumsOf(b))
 		return ok
 	case "date", "until":
 		_, ok := telling{s}.dayOf(text, b)
 		return ok
 	case "number":
-		isNone := func(text string) bool { return sums.ReadWord(txt.Fold(text), b.sums()) == nil }
+		isNone := func(text string) bool { return sums.ReadWord(txt.Fold(text), sumsOf(b)) == nil }
 		return !slices.ContainsFunc(h.slots, isNone)
 	case "introduce":
-		return len(split(text)) <= 3 && firstName(text) != "" && !b.is("not", split(text)[0].fold)
+		return len(phrases.Split(text)) <= 3 && firstName(text) != "" && !b.Is("not", phrases.Split(text)[0].Fold)
 	case "remember":
-		words := split(text)
-		return len(words) == 0 || words[0].fold != "to" // "don't forget to …"
+		words := phrases.Split(text)
+		return len(words) == 0 || words[0].Fold != "to" // "don't forget to …"
 	case "remindcancel", "whois":
-		return len(split(text)) <= 8
+		return len(phrases.Split(text)) <= 8
 	}
 	return true
 }
@@ -155,7 +156,7 @@ func (s *speaker) chat(m understood) string {
 	case "until":
 		return telling{s}.daysUntil(m.rest())
 	case "sum":
-		answer, _ := sums.Compute(m.rest(), s.book.sums())
+		answer, _ := sums.Compute(m.rest(), sumsOf(s.book))
 		return s.result(answer)
 	case "coin", "number", "choose":
 		return s.chance(m)
@@ -202,11 +203,11 @@ func (s *speaker) nameOfUser() string {
 }
 
 func firstName(text string) string {
-	words := split(text)
+	words := phrases.Split(text)
 	if len(words) == 0 {
 		return ""
 	}
-	return who.Speakable(text[words[0].start:words[0].end])
+	return who.Speakable(text[words[0].Start:words[0].End])
 }
 
 // quote quotes the first of the lines.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"synthbot/core/engine/offline/phrases"
 	"synthbot/core/engine/offline/places"
 	"synthbot/core/spoken"
 	"synthbot/core/txt"
@@ -18,26 +19,26 @@ type telling struct{ *speaker }
 // zonesOf finds the time zones of a place: by the list, or as the database of time zones calls a city. name is
 // the place without what is around it ("the city of …", "… right now").
 func (s telling) zonesOf(text string) (name string, zones []string) {
-	words := split(text)
-	known := func(words []word) bool {
-		return len(places.Zones(text[words[0].start:words[len(words)-1].end])) > 0
+	words := phrases.Split(text)
+	known := func(words []phrases.Word) bool {
+		return len(places.Zones(text[words[0].Start:words[len(words)-1].End])) > 0
 	}
-	for len(words) > 1 && s.book.is("articles", words[0].fold) && !known(words) {
+	for len(words) > 1 && s.book.Is("articles", words[0].Fold) && !known(words) {
 		words = words[1:]
 	}
-	for len(words) > 1 && s.book.is(filler, words[len(words)-1].fold) && !known(words) {
+	for len(words) > 1 && s.book.Is(phrases.Filler, words[len(words)-1].Fold) && !known(words) {
 		words = words[:len(words)-1]
 	}
 	if len(words) == 0 {
 		return "", nil
 	}
-	name = text[words[0].start:words[len(words)-1].end]
+	name = text[words[0].Start:words[len(words)-1].End]
 	return name, places.Zones(name)
 }
 
 func foldName(name string) (folded string) {
-	for _, w := range split(name) {
-		folded = join(folded, w.fold)
+	for _, w := range phrases.Split(name) {
+		folded = join(folded, w.Fold)
 	}
 	return folded
 }
@@ -78,7 +79,7 @@ func (s telling) timeIn(text string) string {
 }
 
 // knowsPlaces reports whether a text names nothing but places that are known.
-func (s telling) knowsPlaces(text string, b *phrasebook) bool {
+func (s telling) knowsPlaces(text string, b *phrases.Book) bool {
 	here := telling{s.in(b)}
 	unknown := func(name string) bool {
 		_, zones := here.zonesOf(name)
@@ -92,7 +93,7 @@ func (s telling) cutList(text string) (items []string) {
 	item := ""
 	for w := range strings.FieldsSeq(text) {
 		bare := strings.Trim(w, ",;&")
-		isAnd := s.book.is("and", txt.Fold(bare)) || bare == ""
+		isAnd := s.book.Is("and", txt.Fold(bare)) || bare == ""
 		if !isAnd {
 			item = join(item, bare)
 		}
@@ -128,7 +129,7 @@ func (s telling) momentIn(loc *time.Location) string {
 }
 
 func (s telling) weekday(t time.Time) string {
-	return strings.Split(s.book.says["weekdays"][0], ", ")[t.Weekday()]
+	return strings.Split(s.book.Says["weekdays"][0], ", ")[t.Weekday()]
 }
 
 // yearOf finds a year of the calendar in use today.
@@ -136,16 +137,16 @@ var yearOf = txt.Pattern(`\b(1[6-9]|20)\d\d\b`)
 
 // dayOf reads a day: by the lists of the book (yesterday, Christmas), a time as people say it, or a place
 // where it may be another day.
-func (s telling) dayOf(text string, b *phrasebook) (time.Time, bool) {
+func (s telling) dayOf(text string, b *phrases.Book) (time.Time, bool) {
 	if text == "" {
 		return s.now, true
 	}
 	key := foldName(text)
-	if days, ok := b.lists["days"][key]; ok {
+	if days, ok := b.Lists["days"][key]; ok {
 		n, _ := strconv.Atoi(days)
 		return s.now.AddDate(0, 0, n), true
 	}
-	if day, ok := b.lists["holidays"][key]; ok {
+	if day, ok := b.Lists["holidays"][key]; ok {
 		text = day // "12-25"
 		at, err := time.ParseInLocation("2006-01-02", s.now.Format("2006-")+text, s.now.Location())
 		if err == nil && at.Before(s.now.AddDate(0, 0, -1)) {

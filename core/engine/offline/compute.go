@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"synthbot/core/engine/offline/phrases"
 	"synthbot/core/engine/offline/sums"
 )
 
@@ -16,14 +17,14 @@ import (
 const actionDice = "dice_roll"
 
 // number reads a whole number, in digits or in words.
-func (b *phrasebook) number(word string) (int, bool) {
-	n, err := strconv.Atoi(cmp.Or(b.lists["numbers"][word], word))
+func number(b *phrases.Book, word string) (int, bool) {
+	n, err := strconv.Atoi(cmp.Or(b.Lists["numbers"][word], word))
 	return n, err == nil
 }
 
 // dice rolls dice, or lets the action do it.
 func (s *speaker) dice(text string) plan {
-	r, _ := sums.Dice(text, s.book.sums())
+	r, _ := sums.Dice(text, sumsOf(s.book))
 	switch {
 	case !r.OK():
 		return s.speak("", s.say("dicebad"))
@@ -77,8 +78,8 @@ func (s *speaker) chance(m understood) string {
 	}
 	from, to := 1, 100
 	if len(m.slots) > 1 {
-		from, _ = s.book.number(strings.ToLower(m.slots[0]))
-		to, _ = s.book.number(strings.ToLower(m.slots[1]))
+		from, _ = number(s.book, strings.ToLower(m.slots[0]))
+		to, _ = number(s.book, strings.ToLower(m.slots[1]))
 	}
 	if to <= from || to-from > 1_000_000_000 {
 		return s.say("numberbad")
@@ -87,9 +88,9 @@ func (s *speaker) chance(m understood) string {
 }
 
 // sums returns the words of this language for numbers, operators and units.
-func (b *phrasebook) sums() *sums.Words {
-	return &sums.Words{Operators: b.lists["operators"], Numbers: b.lists["numbers"], Units: b.lists["units"],
-		Fillers: b.lists["to"], Dice: b.lists["sided"], Comma: b.says["decimal"][0] == ","}
+func sumsOf(b *phrases.Book) *sums.Words {
+	return &sums.Words{Operators: b.Lists["operators"], Numbers: b.Lists["numbers"], Units: b.Lists["units"],
+		Fillers: b.Lists["to"], Dice: b.Lists["sided"], Comma: b.Says["decimal"][0] == ","}
 }
 
 // result words an answer.

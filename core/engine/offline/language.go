@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"synthbot/core/engine/offline/phrases"
 	"synthbot/core/engine/offline/who"
 	"synthbot/core/sorting"
 )
@@ -11,11 +12,11 @@ import (
 // settle orders the books: the one of the message's own words first, else that of what the user said
 // before, else what recon or the instructions say. It follows people at once, where recon
 // waits until it is sure.
-func (s *speaker) settle(books []*phrasebook) {
+func (s *speaker) settle(books []*phrases.Book) {
 	usual := cmp.Or(who.LanguageCode(s.language), who.Language(s.rules))
-	weights := make(map[*phrasebook]float64)
+	weights := make(map[*phrases.Book]float64)
 	for _, b := range books {
-		if b.language == usual {
+		if b.Language == usual {
 			weights[b] = 0.1
 		}
 	}
@@ -27,17 +28,17 @@ func (s *speaker) settle(books []*phrasebook) {
 	}
 	s.weigh(weights, books, s.message(), 1)
 	s.books = slices.Clone(books)
-	sorting.SortStable(s.books, func(a, b *phrasebook) int { return cmp.Compare(weights[b], weights[a]) })
+	sorting.SortStable(s.books, func(a, b *phrases.Book) int { return cmp.Compare(weights[b], weights[a]) })
 	s.book = s.books[0]
 }
 
 // weigh adds what the words of a text say for each language; a word that several have counts a part for each.
-func (s *speaker) weigh(weights map[*phrasebook]float64, books []*phrasebook, text string, factor float64) {
-	words := split(text)
+func (s *speaker) weigh(weights map[*phrases.Book]float64, books []*phrases.Book, text string, factor float64) {
+	words := phrases.Split(text)
 	for _, w := range words[:min(len(words), 60)] {
-		var having []*phrasebook
+		var having []*phrases.Book
 		for _, b := range books {
-			if b.known[w.fold] || b.is("short", w.fold) {
+			if b.Knows(w.Fold) {
 				having = append(having, b)
 			}
 		}

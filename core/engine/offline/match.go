@@ -3,57 +3,12 @@ package offline
 import (
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"synthbot/core/engine/offline/clauses"
+	"synthbot/core/engine/offline/phrases"
 	"synthbot/core/engine/offline/slips"
-	"synthbot/core/txt"
 )
-
-// word is one word of a text: folded for comparison, and its place.
-type word struct {
-	fold       string
-	start, end int
-}
-
-// maxRead is how much of a message is looked at, in bytes.
-const maxRead = 4000
-
-// split cuts a text, up to maxRead, into words. Digits hold together over a mark between them ("18:30").
-func split(text string) []word {
-	text = text[:min(len(text), maxRead)]
-	var words []word
-	start := -1
-	for i, r := range text {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || start >= 0 && (unicode.Is(unicode.Mn, r) || joins(text, i, r)) {
-			if start < 0 {
-				start = i
-			}
-			continue
-		}
-		if start >= 0 {
-			words = append(words, word{fold(text[start:i]), start, i})
-			start = -1
-		}
-	}
-	if start >= 0 {
-		words = append(words, word{fold(text[start:]), start, len(text)})
-	}
-	return words
-}
-
-// fold prepares a word for comparison.
-func fold(s string) string { return strings.ReplaceAll(txt.Fold(s), "œ", "oe") }
-
-func joins(text string, i int, r rune) bool {
-	if r != ':' && r != '.' && r != ',' {
-		return false
-	}
-	before, _ := utf8.DecodeLastRuneInString(text[:i])
-	after, _ := utf8.DecodeRuneInString(text[i+1:])
-	return unicode.IsDigit(before) && unicode.IsDigit(after)
-}
 
 // hit is a phrase that was found: its topic, and what is in its slots.
 type hit struct {
@@ -63,39 +18,36 @@ type hit struct {
 
 // matcher finds the phrases of one book that a sentence is made of.
 type matcher struct {
-	book    *phrasebook
+	book    *phrases.Book
 	names   []string // by which the bot is called
 	text    string
-	words   []word
+	words   []phrases.Word
 	dead    map[int]bool // words from which the sentence cannot be understood to its end
 	accepts func(h hit) bool
 }
-
-// filler is the topic of phrases that add nothing.
-const filler = "filler"
 
 // from reads the sentence from the i-th word to its end, all of it; the longest phrases are tried first.
 func (m *matcher) from(i int) (hits []hit, ok bool) {
 	if i == len(m.words) || m.dead[i] {
 		return nil, i == len(m.words)
 	}
-	for _, f := range m.book.at(m.words, i) {
-		h := hit{topic: f.phrase.topic}
-		for _, s := range f.slots {
+	for _, f := range m.book.At(m.words, i) {
+		h := hit{topic: f.Topic}
+		for _, s := range f.Slots {
 			h.slots = append(h.slots, m.between(s[0], s[1]))
 		}
-		if h.topic != filler && !m.accepts(h) {
+		if h.topic != phrases.Filler && !m.accepts(h) {
 			continue
 		}
-		hits, ok = m.from(f.end)
-		if ok && h.topic != filler {
+		hits, ok = m.from(f.End)
+		if ok && h.topic != phrases.Filler {
 			hits = append([]hit{h}, hits...)
 		}
 		if ok {
 			return hits, true
 		}
 	}
-	if slices.Contains(m.names, m.words[i].fold) {
+	if slices.Contains(m.names, m.words[i].Fold) {
 		hits, ok = m.from(i + 1)
 	}
 	m.dead[i] = !ok
@@ -106,13 +58,13 @@ func (m *matcher) from(i int) (hits []hit, ok bool) {
 func (m *matcher) between(from, to int) string {
 	start, end := 0, len(m.text)
 	if from > 0 {
-		start = m.words[from-1].end
+		start = m.words[from-1].End
 	}
 	if to < len(m.words) {
-		end = m.words[to].start
+		end = m.words[to].Start
 	}
 	if start > end { // both are of one short form
-		start = m.words[from].start
+		start = m.words[from].Start
 	}
 	return strings.Trim(m.text[min(start, end):end], " \t\r\n,;:.!?¿¡…\"“”„«»'’")
 }
@@ -120,9 +72,9 @@ func (m *matcher) between(from, to int) string {
 // understood is what a message was understood as.
 type understood struct {
 	hit
-	book   *phrasebook // nil: not understood at all
-	greets bool        // it also greets
-	whole  bool        // nothing is left over
+	book   *phrases.Book // nil: not understood at all
+	greets bool          // it also greets
+	whole  bool          // nothing is left over
 }
 
 // rest is what the phrase's slots took.
@@ -165,14 +117,14 @@ func (s *speaker) understand(text string) (best understood) {
 	return best
 }
 
-func (s *speaker) readWith(b *phrasebook, text string, correct bool) understood {
+func (s *speaker) readWith(b *phrases.Book, text string, correct bool) understood {
 	u := understood{book: b, whole: true}
 	order := ranks()
 	rank := len(order)
-	for _, sentence := range clauses.Sentences(text[:min(len(text), maxRead)]) {
-		m := matcher{book: b, names: s.names(), text: sentence, words: b.split(sentence), dead: make(map[int]bool)}
+	for _, sentence := range clauses.Sentences(text[:min(len(text), phrases.MaxRead)]) {
+		m := matcher{book: b, names: s.names(), text: sentence, words: b.Split(sentence), dead: make(map[int]bool)}
 		if correct {
-			m.words = b.corrected(m.words)
+			m.words = b.Corrected(m.words)
 		}
 		m.accepts = func(h hit) bool { return s.accepts(b, h, correct) }
 		hits, ok := m.from(0)
@@ -194,13 +146,13 @@ func (s *speaker) readWith(b *phrasebook, text string, correct bool) understood 
 }
 
 // keywords returns the words of a text that say what it is about.
-func keywords(text string, books []*phrasebook) []word {
-	var kept []word
-	for _, w := range split(text) {
-		if utf8.RuneCountInString(w.fold) < 3 || w.fold[0] <= '9' {
+func keywords(text string, books []*phrases.Book) []phrases.Word {
+	var kept []phrases.Word
+	for _, w := range phrases.Split(text) {
+		if utf8.RuneCountInString(w.Fold) < 3 || w.Fold[0] <= '9' {
 			continue
 		}
-		if !slices.ContainsFunc(books, func(b *phrasebook) bool { return b.is("stop", w.fold) }) {
+		if !slices.ContainsFunc(books, func(b *phrases.Book) bool { return b.Is("stop", w.Fold) }) {
 			kept = append(kept, w)
 		}
 	}
@@ -208,10 +160,10 @@ func keywords(text string, books []*phrasebook) []word {
 }
 
 // mentioned returns the item that the text speaks of; "" where there is none.
-func mentioned(text string, items []string, books []*phrasebook) string {
+func mentioned(text string, items []string, books []*phrases.Book) string {
 	for _, item := range items {
 		keys := keywords(item, books)
-		words := split(item)
+		words := phrases.Split(item)
 		if len(keys) == 0 && len(words) > 0 {
 			keys = words[len(words)-1:] // its last word, where none is telling
 		}
@@ -223,10 +175,10 @@ func mentioned(text string, items []string, books []*phrasebook) string {
 }
 
 // matching counts the keys that a text has a form of.
-func matching(text string, keys []word) (hits int) {
-	words := split(text)
+func matching(text string, keys []phrases.Word) (hits int) {
+	words := phrases.Split(text)
 	for _, k := range keys {
-		if slices.ContainsFunc(words, func(w word) bool { return slips.SameWord(w.fold, k.fold) }) {
+		if slices.ContainsFunc(words, func(w phrases.Word) bool { return slips.SameWord(w.Fold, k.Fold) }) {
 			hits++
 		}
 	}

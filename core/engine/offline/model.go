@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"synthbot/core/engine/offline/phrases"
 	"synthbot/core/llm"
 	"synthbot/core/spoken"
 )
@@ -35,7 +36,7 @@ type Options struct {
 type Model struct {
 	Options
 	// What follows is read when it is first needed, to keep the start of the bot fast.
-	books  func() []*phrasebook
+	books  func() []*phrases.Book
 	reader *spoken.Reader
 }
 
@@ -48,7 +49,7 @@ func New(o Options) *Model {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return &Model{Options: o, books: sync.OnceValue(readBooks), reader: spoken.New("en", wallClock)}
+	return &Model{Options: o, books: sync.OnceValue(phrases.ReadBooks), reader: spoken.New("en", wallClock)}
 }
 
 // wallClock is the moment at which clocks show that time.

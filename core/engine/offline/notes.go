@@ -8,6 +8,7 @@ import (
 
 	"synthbot/core/engine/offline/clauses"
 	"synthbot/core/engine/offline/outputs"
+	"synthbot/core/engine/offline/phrases"
 	"synthbot/core/txt"
 )
 
@@ -37,14 +38,14 @@ func (s noting) remember(text string) plan {
 
 // mainClause puts the verb of a subordinate clause where sentences have it.
 func (s *speaker) mainClause(text string) string {
-	return clauses.Main(text, s.book.lists["clauseend"], s.book.lists["determiners"])
+	return clauses.Main(text, s.book.Lists["clauseend"], s.book.Lists["determiners"])
 }
 
 // self reports whether users speak of themselves: with all of a text, or in some of it.
 func (s noting) self(text string) (all, some bool) {
-	words := split(text)
-	others := slices.DeleteFunc(slices.Clone(words), func(w word) bool { return s.book.is("self", w.fold) })
-	some = len(others) < len(words) || len(words) > 0 && s.book.is("turnverb", words[0].fold)
+	words := phrases.Split(text)
+	others := slices.DeleteFunc(slices.Clone(words), func(w phrases.Word) bool { return s.book.Is("self", w.Fold) })
+	some = len(others) < len(words) || len(words) > 0 && s.book.Is("turnverb", words[0].Fold)
 	return len(words) > 0 && len(others) == 0, some
 }
 
@@ -59,7 +60,7 @@ func (s noting) recall(m understood) plan {
 	text := clipForeign(m.rest())
 	if m.topic == "whois" && text == "" { // where do I live?
 		for _, w := range keywords(s.message(), s.books) {
-			text = join(text, w.fold)
+			text = join(text, w.Fold)
 		}
 	}
 	self, _ := s.self(text)
@@ -191,12 +192,12 @@ func (s noting) answerFrom(m understood, notes []string) string {
 
 // likes reports whether users say in a text that they themselves like something.
 func (s noting) likes(text string) bool {
-	return slices.ContainsFunc(s.books, func(b *phrasebook) bool {
-		words := b.split(text)
+	return slices.ContainsFunc(s.books, func(b *phrases.Book) bool {
+		words := b.Split(text)
 		for i, w := range words {
-			isSelf := func(w word) bool { return b.is("self", w.fold) }
+			isSelf := func(w phrases.Word) bool { return b.Is("self", w.Fold) }
 			near := words[max(0, i-3):min(len(words), i+2)]
-			if b.is("likewords", w.fold) && (b.is("turnverb", w.fold) || slices.ContainsFunc(near, isSelf)) {
+			if b.Is("likewords", w.Fold) && (b.Is("turnverb", w.Fold) || slices.ContainsFunc(near, isSelf)) {
 				return true
 			}
 		}
@@ -207,7 +208,7 @@ func (s noting) likes(text string) bool {
 // mentions reports whether a text has a word of the lists of that name, in any language.
 func (s *speaker) mentions(list, text string) bool {
 	for _, b := range s.books {
-		if slices.ContainsFunc(b.split(text), func(w word) bool { return b.is(list, w.fold) }) {
+		if slices.ContainsFunc(b.Split(text), func(w phrases.Word) bool { return b.Is(list, w.Fold) }) {
 			return true
 		}
 	}
@@ -218,30 +219,30 @@ func (s *speaker) mentions(list, text string) bool {
 // where this cannot be done without knowing the language's grammar.
 func (s noting) turned(text string) string {
 	var b strings.Builder
-	words := split(text)
+	words := phrases.Split(text)
 	end, changed, verb := 0, false, true
 	for i, w := range words {
-		to, ok := s.book.lists["turn"][w.fold]
+		to, ok := s.book.Lists["turn"][w.Fold]
 		if !ok && verb {
-			to, ok = s.book.lists["turnverb"][w.fold]
+			to, ok = s.book.Lists["turnverb"][w.Fold]
 		}
-		subject := s.book.is("subject", w.fold)
-		if subject && s.book.language != "en" && (i+1 == len(words) || !s.book.is("turnverb", words[i+1].fold)) {
+		subject := s.book.Is("subject", w.Fold)
+		if subject && s.book.Language != "en" && (i+1 == len(words) || !s.book.Is("turnverb", words[i+1].Fold)) {
 			return ""
 		}
-		between := text[end:w.start]
-		if i > 0 && isApostrophe(between) && strings.HasSuffix(b.String(), " ") {
+		between := text[end:w.Start]
+		if i > 0 && phrases.IsApostrophe(between) && strings.HasSuffix(b.String(), " ") {
 			between = "" // j'aime, tu aimes
 		}
 		b.WriteString(between)
 		if !ok {
-			to = text[w.start:w.end]
+			to = text[w.Start:w.End]
 		}
 		b.WriteString(to)
 		changed = changed || ok
-		end, verb = w.end, subject
+		end, verb = w.End, subject
 	}
-	if !changed || s.book.is("clauseend", words[len(words)-1].fold) {
+	if !changed || s.book.Is("clauseend", words[len(words)-1].Fold) {
 		return ""
 	}
 	return clipForeign(b.String())

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"synthbot/core/engine/offline/phrases"
 	"synthbot/core/llm"
 )
 
@@ -267,38 +268,36 @@ func TestSameAskedSameAnswered(t *testing.T) {
 }
 
 func TestEveryLanguageKnowsEveryTopic(t *testing.T) {
-	books := readBooks()
-	if len(books) != len(languages()) {
-		t.Fatalf("%d books for %d languages", len(books), len(languages()))
+	books := phrases.ReadBooks()
+	if len(books) != 5 {
+		t.Fatalf("%d books", len(books))
 	}
 	for _, b := range books {
-		for topic, lines := range books[0].says {
-			if len(b.says[topic]) == 0 {
-				t.Errorf("%s says nothing on %s", b.language, topic)
+		for topic, lines := range books[0].Says {
+			if len(b.Says[topic]) == 0 {
+				t.Errorf("%s says nothing on %s", b.Language, topic)
 			}
 			for _, l := range lines {
 				if strings.Count(l, "{") != strings.Count(l, "}") {
-					t.Errorf("%s: %q", b.language, l)
+					t.Errorf("%s: %q", b.Language, l)
 				}
 			}
 		}
 		asked := map[string]bool{}
-		for _, list := range b.phrases {
-			for _, p := range list {
-				asked[p.topic] = true
-				if p.topic != filler && !slices.Contains(ranks(), p.topic) {
-					t.Errorf("%s: %v has no rank", b.language, p)
-				}
+		for topic := range b.Topics() {
+			asked[topic] = true
+			if topic != phrases.Filler && !slices.Contains(ranks(), topic) {
+				t.Errorf("%s: %s has no rank", b.Language, topic)
 			}
 		}
 		for _, topic := range ranks() {
 			if !asked[topic] {
-				t.Errorf("%s: nobody asks for %s", b.language, topic)
+				t.Errorf("%s: nobody asks for %s", b.Language, topic)
 			}
 		}
-		for list, words := range books[0].lists {
-			if len(b.lists[list]) == 0 {
-				t.Errorf("%s has no %d words of %s", b.language, len(words), list)
+		for list, words := range books[0].Lists {
+			if len(b.Lists[list]) == 0 {
+				t.Errorf("%s has no %d words of %s", b.Language, len(words), list)
 			}
 		}
 	}
@@ -357,7 +356,7 @@ func BenchmarkGenerate(b *testing.B) {
 
 func BenchmarkReadBooks(b *testing.B) {
 	for b.Loop() {
-		readBooks()
+		phrases.ReadBooks()
 	}
 }
 

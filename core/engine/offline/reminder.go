@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"synthbot/core/engine/offline/phrases"
 	"synthbot/core/spoken"
 	"synthbot/core/txt"
 )
@@ -91,11 +92,11 @@ func (s reminding) findTime(text string) (spoken.When, string, error) {
 	if err == nil || !errors.Is(err, spoken.ErrUnclear) {
 		return when, rest, err
 	}
-	words := split(text)
+	words := phrases.Split(text)
 	for i := min(len(words), 30) - 2; i > 0; i-- {
-		within, before, wrong := s.reader.Find(text[:words[i].end], s.now)
+		within, before, wrong := s.reader.Find(text[:words[i].End], s.now)
 		if wrong == nil && before != "" {
-			return within, before + " " + strings.TrimSpace(text[words[i].end:]), nil
+			return within, before + " " + strings.TrimSpace(text[words[i].End:]), nil
 		}
 	}
 	return when, rest, err
@@ -126,16 +127,16 @@ func (s reminding) withoutWrongTimes(text string) (rest string, bad bool) {
 // withoutJoiners takes words like "to", "later" and "that I have to" from the front, and from the end words
 // that led to a time.
 func (s reminding) withoutJoiners(text string) string {
-	words := s.book.split(text)
+	words := s.book.Split(text)
 	for n := 1; n > 0; words = words[n:] {
-		n = max(s.book.phrase("vague", words), s.book.phrase("joiners", words))
-		if n > 0 && s.book.is("subject", words[0].fold) {
+		n = max(s.book.Phrase("vague", words), s.book.Phrase("joiners", words))
+		if n > 0 && s.book.Is("subject", words[0].Fold) {
 			words = s.withoutDuty(words)
 			break
 		}
 	}
 	for _, w := range slices.Backward(words) {
-		isIn := func(list string) bool { return s.book.is(list, w.fold) }
+		isIn := func(list string) bool { return s.book.Is(list, w.Fold) }
 		if !slices.ContainsFunc([]string{"at", "and", "polite", "vague"}, isIn) {
 			break
 		}
@@ -144,17 +145,17 @@ func (s reminding) withoutJoiners(text string) string {
 	if len(words) == 0 {
 		return ""
 	}
-	return s.mainClause(text[words[0].start:words[len(words)-1].end])
+	return s.mainClause(text[words[0].Start:words[len(words)-1].End])
 }
 
 // withoutDuty takes "I have to" from the front of a clause, or "ich" and "muss" from around it. Other clauses keep
 // their subject.
-func (s reminding) withoutDuty(words []word) []word {
-	n, last := s.book.phrase("duty", words[1:]), len(words)-1
+func (s reminding) withoutDuty(words []phrases.Word) []phrases.Word {
+	n, last := s.book.Phrase("duty", words[1:]), len(words)-1
 	switch {
 	case n > 0:
 		return words[1+n:]
-	case last > 1 && s.book.is("dutyend", words[last].fold):
+	case last > 1 && s.book.Is("dutyend", words[last].Fold):
 		return words[1:last]
 	}
 	return words
@@ -199,10 +200,10 @@ func (s reminding) correction() (answer string, ok bool) {
 	}
 	said := strings.Trim(s.message(), " .!?¿¡")
 	for _, b := range s.books {
-		words := b.split(said)
-		for n := b.phrase("correction", words); n > 0 && n < len(words); n = b.phrase("correction", words) {
+		words := b.Split(said)
+		for n := b.Phrase("correction", words); n > 0 && n < len(words); n = b.Phrase("correction", words) {
 			words = words[n:]
-			answer = s.clock(said[words[0].start:])
+			answer = s.clock(said[words[0].Start:])
 		}
 		if answer != "" {
 			break
@@ -253,16 +254,17 @@ func (s reminding) wall(at time.Time) time.Time {
 func (s reminding) isTime(answer, question string) bool {
 	_, _, open := s.readReminder("x " + answer)
 	_, rest, _ := s.findTime(answer)
-	return open != "remindwhen" && (question == "remindwhat" || len(split(rest)) < 4 && !s.mentions("asks", answer))
+	short := len(phrases.Split(rest)) < 4 && !s.mentions("asks", answer)
+	return open != "remindwhen" && (question == "remindwhat" || short)
 }
 
 // withoutProposal takes "how about" from the front of an answer.
 func (s reminding) withoutProposal(answer string) string {
 	for _, b := range s.books {
-		words := b.split(answer)
-		n := b.phrase("proposal", words)
+		words := b.Split(answer)
+		n := b.Phrase("proposal", words)
 		if n > 0 && n < len(words) {
-			return answer[words[n].start:]
+			return answer[words[n].Start:]
 		}
 	}
 	return answer
@@ -270,19 +272,20 @@ func (s reminding) withoutProposal(answer string) string {
 
 // isVague reports whether an answer says nothing but "later", in any language.
 func (s reminding) isVague(answer string) bool {
-	return slices.ContainsFunc(s.books, func(b *phrasebook) bool {
-		words := b.split(answer)
-		for len(words) > 0 && b.is(filler, words[0].fold) {
+	return slices.ContainsFunc(s.books, func(b *phrases.Book) bool {
+		words := b.Split(answer)
+		for len(words) > 0 && b.Is(phrases.Filler, words[0].Fold) {
 			words = words[1:]
 		}
-		n := b.phrase("vague", words)
-		return n > 0 && !slices.ContainsFunc(words[n:], func(w word) bool { return !b.is(filler, w.fold) })
+		n := b.Phrase("vague", words)
+		says := func(w phrases.Word) bool { return !b.Is(phrases.Filler, w.Fold) }
+		return n > 0 && !slices.ContainsFunc(words[n:], says)
 	})
 }
 
 // clock returns the time that an hour alone means; other texts stay as they are.
 func (s reminding) clock(text string) string {
-	n, ok := s.book.number(txt.Fold(text))
+	n, ok := number(s.book, txt.Fold(text))
 	if ok && n >= 0 && n < 24 {
 		return fmt.Sprintf("%d:00", n)
 	}
@@ -335,7 +338,7 @@ func (s reminding) saidTopic(line string, topics []string) string {
 func (s *speaker) saidBefore(line string, topics ...string) bool {
 	for _, b := range s.books {
 		for _, topic := range topics {
-			if slices.ContainsFunc(b.says[topic], func(wording string) bool {
+			if slices.ContainsFunc(b.Says[topic], func(wording string) bool {
 				before, _, _ := strings.Cut(wording, "{")
 				return before != "" && strings.HasPrefix(line, strings.TrimSpace(before))
 			}) {
@@ -406,12 +409,12 @@ func (s reminding) every(rule string) string {
 	var days []string
 	if parts["BYDAY"] != "" {
 		key += "byday"
-		names := strings.Split(s.book.says["weekdays"][0], ", ")
+		names := strings.Split(s.book.Says["weekdays"][0], ", ")
 		for day := range strings.SplitSeq(parts["BYDAY"], ",") {
 			days = append(days, names[max(0, slices.Index([]string{"SU", "MO", "TU", "WE", "TH", "FR", "SA"}, day))])
 		}
 	}
-	words := s.book.lists["every"][key]
+	words := s.book.Lists["every"][key]
 	return strings.NewReplacer("{n}", parts["INTERVAL"], "{days}", s.list(days)).Replace(words)
 }
 
@@ -470,10 +473,10 @@ func (s reminding) rows(all []reminder) string {
 func (s reminding) chosen(m understood, all []reminder) []reminder {
 	rest := m.rest()
 	keys := keywords(rest, s.books)
-	n, isNumber := s.book.number(txt.Fold(strings.TrimLeft(rest, "#")))
-	for _, w := range split(rest) { // "the second one"
-		if place, ok := s.book.lists["ordinals"][w.fold]; ok {
-			n, isNumber = s.book.number(place)
+	n, isNumber := number(s.book, txt.Fold(strings.TrimLeft(rest, "#")))
+	for _, w := range phrases.Split(rest) { // "the second one"
+		if place, ok := s.book.Lists["ordinals"][w.Fold]; ok {
+			n, isNumber = number(s.book, place)
 		}
 	}
 	switch {

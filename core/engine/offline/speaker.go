@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"synthbot/core/engine/offline/phrases"
 	"synthbot/core/engine/offline/who"
 	"synthbot/core/spoken"
 	"synthbot/core/txt"
@@ -18,8 +19,8 @@ import (
 // speaker answers one scene in one language.
 type speaker struct {
 	*scene
-	book    *phrasebook
-	books   []*phrasebook // the speaker's own language first
+	book    *phrases.Book
+	books   []*phrases.Book // the speaker's own language first
 	now     time.Time
 	standby bool
 	seed    uint32
@@ -51,13 +52,13 @@ func (m *Model) speaker(s *scene) *speaker {
 }
 
 // use answers in the language of a book; nil: as before.
-func (s *speaker) use(b *phrasebook) {
+func (s *speaker) use(b *phrases.Book) {
 	s.book = cmp.Or(b, s.book)
 	s.values = s.facts()
 }
 
 // in is the speaker with another book.
-func (s *speaker) in(b *phrasebook) *speaker {
+func (s *speaker) in(b *phrases.Book) *speaker {
 	other := *s
 	other.book = b
 	return &other
@@ -98,24 +99,24 @@ func (s *speaker) list(items []string) string {
 		return items[0]
 	}
 	last := len(items) - 1
-	return strings.Join(items[:last], ", ") + " " + s.book.says["and"][0] + " " + items[last]
+	return strings.Join(items[:last], ", ") + " " + s.book.Says["and"][0] + " " + items[last]
 }
 
 func (s *speaker) date(t time.Time) string {
 	pick := func(topic string, n int) string {
-		names := strings.Split(s.book.says[topic][0], ", ")
+		names := strings.Split(s.book.Says[topic][0], ", ")
 		return names[n%len(names)]
 	}
 	return strings.NewReplacer(
 		"{weekday}", pick("weekdays", int(t.Weekday())), "{month}", pick("months", int(t.Month())-1),
 		"{day}", t.Format("2"), "{year}", t.Format("2006"),
-	).Replace(s.book.says["datepattern"][0])
+	).Replace(s.book.Says["datepattern"][0])
 }
 
 // wordings are the sayings of a topic whose values are all known, in the order
 // in which this message picks them.
 func (s *speaker) wordings(topic string, more map[string]string) []string {
-	lines := s.book.says[topic]
+	lines := s.book.Says[topic]
 	var known []string
 	for i := range lines {
 		line := lines[(i+int(s.seed>>3))%len(lines)]

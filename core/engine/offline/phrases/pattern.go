@@ -1,4 +1,4 @@
-package offline
+package phrases
 
 import (
 	"cmp"
@@ -24,7 +24,7 @@ type part struct {
 }
 
 // readPattern reads a pattern up to its end, or to the end of one choice: "(a|b) [c] … d".
-func (b *phrasebook) readPattern(text *string) (parts []part) {
+func (b *Book) readPattern(text *string) (parts []part) {
 	for *text != "" {
 		switch r, size := utf8.DecodeRuneInString(*text); r {
 		case '|', ')', ']':
@@ -48,9 +48,9 @@ func (b *phrasebook) readPattern(text *string) (parts []part) {
 			if end < 0 {
 				end = len(*text)
 			}
-			for _, w := range b.split((*text)[:end]) {
-				b.known[w.fold] = true
-				parts = append(parts, part{word: w.fold})
+			for _, w := range b.Split((*text)[:end]) {
+				b.known[w.Fold] = true
+				parts = append(parts, part{word: w.Fold})
 			}
 			*text = (*text)[end:]
 		}
@@ -82,16 +82,16 @@ func first(parts []part) (words map[string]bool, open bool) {
 	return words, true
 }
 
-// found is one way in which a sentence has a phrase.
-type found struct {
-	phrase *phrase
-	end    int // the word behind it
-	words  int // of the pattern's own
-	slots  [][2]int
+// Found is one way in which a sentence has a phrase.
+type Found struct {
+	Topic string
+	End   int      // the word behind it
+	Slots [][2]int // their first words, and the ones behind them
+	words int      // of the pattern's own
 }
 
 // match calls next for each way in which the parts are found in the words behind what was found so far.
-func match(parts []part, words []word, f found, next func(found)) {
+func match(parts []part, words []Word, f Found, next func(Found)) {
 	if len(parts) == 0 {
 		next(f)
 		return
@@ -100,53 +100,53 @@ func match(parts []part, words []word, f found, next func(found)) {
 	switch {
 	case p.slot:
 		ends := len(words)
-		for n := range ends - f.end {
-			end := f.end + 1 + n
+		for n := range ends - f.End {
+			end := f.End + 1 + n
 			if len(rest) == 0 {
 				end = ends - n // as much as there is, unless fillers follow
 			}
 			g := f
-			g.end, g.slots = end, append(slices.Clip(f.slots), [2]int{f.end, end})
+			g.End, g.Slots = end, append(slices.Clip(f.Slots), [2]int{f.End, end})
 			match(rest, words, g, next)
 		}
 	case p.choices == nil:
-		if f.end < len(words) && words[f.end].fold == p.word {
-			f.end, f.words = f.end+1, f.words+1
+		if f.End < len(words) && words[f.End].Fold == p.word {
+			f.End, f.words = f.End+1, f.words+1
 			match(rest, words, f, next)
 		}
 	default:
 		for _, choice := range p.choices {
-			match(choice, words, f, func(g found) { match(rest, words, g, next) })
+			match(choice, words, f, func(g Found) { match(rest, words, g, next) })
 		}
 	}
 }
 
-// at lists the ways in which phrases begin at the i-th word, those with the most words of their own first,
+// At lists the ways in which phrases begin at the i-th word, those with the most words of their own first,
 // and of these the ones that take more.
-func (b *phrasebook) at(words []word, i int) (all []found) {
-	for _, word := range []string{words[i].fold, ""} {
+func (b *Book) At(words []Word, i int) (all []Found) {
+	for _, word := range []string{words[i].Fold, ""} {
 		for j := range b.phrases[word] {
 			p := &b.phrases[word][j]
-			match(p.parts, words, found{phrase: p, end: i}, func(f found) {
-				if f.end > i && len(all) < 1000 {
+			match(p.parts, words, Found{Topic: p.topic, End: i}, func(f Found) {
+				if f.End > i && len(all) < 1000 {
 					all = append(all, f)
 				}
 			})
 		}
 	}
-	sorting.SortStable(all, func(f, g found) int {
+	sorting.SortStable(all, func(f, g Found) int {
 		return cmp.Or(cmp.Compare(f.late(i), g.late(i)), cmp.Compare(g.words, f.words),
-			cmp.Compare(len(g.slots), len(f.slots)))
+			cmp.Compare(len(g.Slots), len(f.Slots)))
 	})
 	return all
 }
 
 // late is when a way is tried: those that begin with a slot, and fillers, come after others.
-func (f found) late(i int) int {
+func (f Found) late(i int) int {
 	switch {
-	case len(f.slots) > 0 && f.slots[0][0] == i:
+	case len(f.Slots) > 0 && f.Slots[0][0] == i:
 		return 2
-	case f.phrase.topic == filler:
+	case f.Topic == Filler:
 		return 1
 	}
 	return 0

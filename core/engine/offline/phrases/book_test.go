@@ -1,4 +1,4 @@
-package offline
+package phrases
 
 import (
 	"archive/zip"

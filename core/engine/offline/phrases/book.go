@@ -1,0 +1,177 @@
+package phrases
+
+import (
+	"archive/zip"
+	"bytes"
+	_ "embed"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+
+	"synthbot/core/engine/offline/slips"
+)
+
+// archive has the files of the folder words, packed.
+//
+//go:generate go run ../../../../scripts/pack words.zip words
+//go:embed words.zip
+var archive []byte
+
+// Book is what one language's file holds. See words/en.txt for its form.
+type Book struct {
+	Language string
+	phrases  map[string][]phrase          // by the words that they begin with; "": those that begin with a slot
+	Says     map[string][]string          // by topic
+	Lists    map[string]map[string]string // by topic: words, and what they mean
+	known    map[string]bool              // all words of phrases and lists
+}
+
+// languages lists the files, in the order in which they are searched.
+func languages() []string { return []string{"en", "de", "it", "es", "fr"} }
+
+// ReadBooks reads all books, in the order in which they are searched.
+func ReadBooks() []*Book {
+	files, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+	if err != nil {
+		panic(err) // it is our own
+	}
+	var books []*Book
+	for _, language := range languages() {
+		text, err := fs.ReadFile(files, language+".txt")
+		if err == nil { // a test holds the files and the list together
+			books = append(books, readBook(language, string(text)))
+		}
+	}
+	return books
+}
+
+func readBook(language, text string) *Book {
+	b := &Book{
+		Language: language, phrases: make(map[string][]phrase), Says: make(map[string][]string),
+		Lists: make(map[string]map[string]string), known: make(map[string]bool),
+	}
+	topic := ""
+	for line := range strings.Lines(text) {
+		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch {
+		case strings.HasPrefix(kind, "["):
+			topic = strings.Trim(kind, "[]")
+		case kind == "?":
+			b.addPhrase(topic, rest)
+		case kind == "!":
+			b.Says[topic] = append(b.Says[topic], rest)
+		case kind == "=":
+			b.addWords(topic, rest)
+		}
+	}
+	return b
+}
+
+func (b *Book) addPhrase(topic, line string) {
+	p := phrase{topic, b.readPattern(&line)}
+	firsts, open := first(p.parts)
+	if open {
+		firsts[""] = true
+	}
+	for word := range firsts {
+		b.phrases[word] = append(b.phrases[word], p)
+		if topic == Filler && len(p.parts) == 1 {
+			b.addWords(Filler, word+"=")
+		}
+	}
+}
+
+// addWords takes in a line of a list: "word=meaning", with _ for a space in either.
+func (b *Book) addWords(topic, line string) {
+	if b.Lists[topic] == nil {
+		b.Lists[topic] = make(map[string]string)
+	}
+	for field := range strings.FieldsSeq(line) {
+		word, meaning, _ := strings.Cut(strings.ReplaceAll(field, "_", " "), "=")
+		word = Fold(word)
+		b.Lists[topic][word] = meaning
+		for _, w := range Split(word) {
+			b.known[w.Fold] = true
+		}
+	}
+}
+
+// Topics are what the phrases are about.
+func (b *Book) Topics() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, list := range b.phrases {
+			for i := range list {
+				if !yield(list[i].topic) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Knows reports whether a folded word is in a phrase or on a list.
+func (b *Book) Knows(word string) bool { return b.known[word] || b.Is("short", word) }
+
+// Is reports whether a folded word is on a list.
+func (b *Book) Is(list, word string) bool {
+	_, ok := b.Lists[list][word]
+	return ok
+}
+
+// Phrase is how many words at the front of a text are an entry of a list.
+func (b *Book) Phrase(list string, words []Word) int {
+	for n := min(len(words), 4); n > 0; n-- {
+		folds := make([]string, n)
+		for i, w := range words[:n] {
+			folds[i] = w.Fold
+		}
+		if b.Is(list, strings.Join(folds, " ")) {
+			return n
+		}
+	}
+	return 0
+}
+
+// Split is the words of a text as this language writes them: short forms are written out ("what's" is
+// "what is"), however they were typed.
+func (b *Book) Split(text string) []Word {
+	var words []Word
+	short := b.Lists["short"]
+	all := Split(text)
+	for i := 0; i < len(all); i++ {
+		w := all[i]
+		if i+1 < len(all) && IsApostrophe(text[w.End:all[i+1].Start]) {
+			if long, ok := short[w.Fold+"'"+all[i+1].Fold]; ok {
+				words = appendLong(words, long, w.Start, all[i+1].End)
+				i++
+				continue
+			}
+		}
+		if long, ok := short[w.Fold]; ok {
+			words = appendLong(words, long, w.Start, w.End)
+			continue
+		}
+		words = append(words, w)
+	}
+	return words
+}
+
+// IsApostrophe reports whether a text is one of the signs that people use for it.
+func IsApostrophe(s string) bool { return s == "'" || s == "’" || s == "`" || s == "´" }
+
+func appendLong(words []Word, long string, start, end int) []Word {
+	for _, w := range Split(long) {
+		words = append(words, Word{w.Fold, start, end})
+	}
+	return words
+}
+
+// Corrected replaces words that the book does not know by those that were probably meant.
+func (b *Book) Corrected(words []Word) []Word {
+	words = slices.Clone(words)
+	for i, w := range words {
+		words[i].Fold = slips.Correct(w.Fold, b.known)
+	}
+	return words
+}

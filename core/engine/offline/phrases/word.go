@@ -1,0 +1,57 @@
+// Package phrases has what people say in each language, and what is answered, and finds the phrases in a text.
+package phrases
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"synthbot/core/txt"
+)
+
+// Word is one word of a text: folded for comparison, and its place.
+type Word struct {
+	Fold       string
+	Start, End int
+}
+
+// MaxRead is how much of a message is looked at, in bytes.
+const MaxRead = 4000
+
+// Split cuts a text, up to MaxRead, into words. Digits hold together over a mark between them ("18:30").
+func Split(text string) []Word {
+	text = text[:min(len(text), MaxRead)]
+	var words []Word
+	start := -1
+	for i, r := range text {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || start >= 0 && (unicode.Is(unicode.Mn, r) || joins(text, i, r)) {
+			if start < 0 {
+				start = i
+			}
+			continue
+		}
+		if start >= 0 {
+			words = append(words, Word{Fold(text[start:i]), start, i})
+			start = -1
+		}
+	}
+	if start >= 0 {
+		words = append(words, Word{Fold(text[start:]), start, len(text)})
+	}
+	return words
+}
+
+// Fold prepares a word for comparison.
+func Fold(s string) string { return strings.ReplaceAll(txt.Fold(s), "œ", "oe") }
+
+func joins(text string, i int, r rune) bool {
+	if r != ':' && r != '.' && r != ',' {
+		return false
+	}
+	before, _ := utf8.DecodeLastRuneInString(text[:i])
+	after, _ := utf8.DecodeRuneInString(text[i+1:])
+	return unicode.IsDigit(before) && unicode.IsDigit(after)
+}
+
+// Filler is the topic of phrases that add nothing.
+const Filler = "filler"
