@@ -1,0 +1,25 @@
+package outputs
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+)
+
+func TestTexts(t *testing.T) {
+	for raw, want := range map[string][]string{
+		`"tea"`:                 {"tea"},
+		`["tea"," ",["milk"]]`:  {"tea", "milk"},
+		`{"id":"7","text":"a"}`: {"a"},
+		`{"memories":[{"id":"1","text":"a"},{"fact":"b"}]}`:      {"a", "b"},
+		`{"title":"later","text":"first"}`:                       {"first"}, // the most telling key counts
+		`{"id":"7","done":true}`:                                 nil,
+		`{"result":{"result":{"result":{"result":"too deep"}}}}`: nil,
+		`12`:        nil,
+		`{"text":"`: nil,
+	} {
+		if got := Texts(json.RawMessage(raw), 4); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", raw, got, want)
+		}
+	}
+}
