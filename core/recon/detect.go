@@ -106,6 +106,18 @@ func (d *detector) share(e evidence, set uint64, amount float64) {
 	}
 }
 
+// reading is what a text says about its language. It does not change.
+type reading struct {
+	evidence evidence
+	words    int
+}
+
+func (d *detector) read(text string) reading {
+	e := make(evidence, len(d.tags))
+	words := d.weigh(e, text)
+	return reading{e, words}
+}
+
 // weigh reads the first words of a text: e becomes what speaks for each language. It returns
 // the number of words.
 func (d *detector) weigh(e evidence, text string) (words int) {

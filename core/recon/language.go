@@ -33,13 +33,11 @@ type conversation struct {
 	trust    float64 // in the platform's word
 	words    float64 // since the beginning, faded as evidence is
 	strength evidence
-	said     evidence // of the latest message
 }
 
 // hear takes what a person said into account.
-func (c *conversation) hear(text string) {
-	e := c.said
-	words := c.weigh(e, text)
+func (c *conversation) hear(said reading) {
+	e, words := said.evidence, said.words
 	sum := 0.0
 	for _, v := range e {
 		sum += v
@@ -84,11 +82,11 @@ func (c *conversation) clearest() (at int, sure bool) {
 // language is the tag in force, and whether people's words or only the platform
 // said so. It is hint.Undetermined if there are words, and the detector does not know of
 // which language.
-func (d *detector) language(s core.Scene) (tag string, heard bool) {
+func (d *detector) language(s core.Scene, read func(text string) reading) (tag string, heard bool) {
 	locale := locale(s)
 	c := conversation{
 		detector: d, at: d.at(base(locale)), first: firstMin, trust: trustStart,
-		strength: make(evidence, len(d.tags)), said: make(evidence, len(d.tags)),
+		strength: make(evidence, len(d.tags)),
 	}
 	strange := c.at < 0 && locale != "" // a language that is taken for others, word by word
 	if strange {
@@ -97,10 +95,10 @@ func (d *detector) language(s core.Scene) (tag string, heard bool) {
 	for i := range s.Recent {
 		e := &s.Recent[i]
 		if e.Spoken() && !e.Self {
-			c.hear(e.Message.Text)
+			c.hear(read(e.Message.Text))
 		}
 	}
-	c.hear(s.Text)
+	c.hear(read(s.Text))
 	at, sure := c.clearest()
 	switch {
 	case c.heard && d.tags[c.at] != base(locale):

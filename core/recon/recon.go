@@ -34,6 +34,8 @@ type Local struct {
 	once     sync.Once
 	detector *detector
 	tones    *tones
+	heard    *memo[reading]
+	tone     *memo[tone]
 }
 
 // New returns the local recon.
@@ -48,7 +50,7 @@ func (l *Local) Recon(_ context.Context, s core.Scene) ([]hint.Hint, error) {
 			hints = append(hints, hint.Hint{Kind: kind, Text: text, Priority: priority})
 		}
 	}
-	tag, heard := l.detector.language(s)
+	tag, heard := l.detector.language(s, l.heard.in)
 	priority := LocalePriority
 	switch {
 	case heard:
@@ -57,8 +59,8 @@ func (l *Local) Recon(_ context.Context, s core.Scene) ([]hint.Hint, error) {
 		priority = UndeterminedPriority
 	}
 	add(hint.Language, tag, priority)
-	add(hint.MessageTone, string(l.tones.of(s.Text)), HeardPriority)
-	add(hint.ConversationTone, string(l.tones.conversation(s)), HeardPriority)
+	add(hint.MessageTone, string(l.tone.in(s.Text)), HeardPriority)
+	add(hint.ConversationTone, string(l.tones.conversation(s, l.tone.in)), HeardPriority)
 	return hints, nil
 }
 
@@ -83,5 +85,8 @@ func (l *Local) LanguageOf(text string) string {
 
 // prepare makes the lexicon when it is first needed, not at start.
 func (l *Local) prepare() {
-	l.once.Do(func() { l.detector, l.tones = newDetector(), newTones() })
+	l.once.Do(func() {
+		l.detector, l.tones = newDetector(), newTones()
+		l.heard, l.tone = newMemo(l.detector.read), newMemo(l.tones.of)
+	})
 }

@@ -93,13 +93,13 @@ const (
 )
 
 // conversation returns the tone of most of the latest messages of users.
-func (t *tones) conversation(s core.Scene) tone {
-	counts := map[tone]int{t.of(s.Text): 1}
+func (t *tones) conversation(s core.Scene, of func(text string) tone) tone {
+	counts := map[tone]int{of(s.Text): 1}
 	heard := 1
 	for i := len(s.Recent) - 1; i >= 0 && heard < toneSpan; i-- {
 		e := &s.Recent[i]
 		if e.Spoken() && !e.Self {
-			counts[t.of(e.Message.Text)]++
+			counts[of(e.Message.Text)]++
 			heard++
 		}
 	}
