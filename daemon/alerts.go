@@ -20,6 +20,7 @@ const (
 	alertAgain  = time.Hour       // the same text is not sent again before
 	alertRecent = 256             // texts that are remembered for it
 	alertSteady = 5 * time.Minute // a state that lasted so long ended for good: the next one is reported at once
+	alertDelay  = time.Minute     // how long a state must last that comes back soon; twice as long each time
 	steady      = time.Minute     // how long something must run after a failure to count as recovered
 )
 
@@ -44,6 +45,7 @@ type condition struct {
 	since          time.Time          // when it became well or failed
 	lasted         time.Duration      // the state before
 	at             map[bool]time.Time // when each state was last sent
+	sentOften      int                // times within an hour of each other
 	later          *time.Timer        // when the other state may be sent; nil: nothing waits
 	outdated       bool               // it failed before a reload, and its state is unknown since
 }
@@ -110,7 +112,8 @@ func (a *alerts) failing() (list []condition) {
 }
 
 // settle announces the state of a condition if it differs from the reported one: now, or, if it
-// comes and goes, an hour after the same state was announced. a.mu is held.
+// comes and goes, when it has lasted for a while, at the latest an hour after the same state was announced.
+// a.mu is held.
 func (a *alerts) settle(c *condition) {
 	if c.later != nil {
 		c.later.Stop()
@@ -127,8 +130,13 @@ func (a *alerts) settle(c *condition) {
 		return
 	}
 	now := a.clock()
-	if at, ok := c.at[c.well]; ok && now.Sub(at) < alertAgain && c.lasted < alertSteady {
-		c.later = time.AfterFunc(alertAgain-now.Sub(at), func() {
+	if now.Sub(c.at[false]) >= alertAgain && now.Sub(c.at[true]) >= alertAgain {
+		c.sentOften = 0
+	}
+	at, ok := c.at[c.well]
+	due := min(alertAgain-now.Sub(at), alertDelay<<min(max(c.sentOften-2, 0), 10)-now.Sub(c.since))
+	if ok && c.lasted < alertSteady && due > 0 {
+		c.later = time.AfterFunc(due, func() {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			a.settle(c)
@@ -136,6 +144,7 @@ func (a *alerts) settle(c *condition) {
 		return
 	}
 	c.reported, c.sent, c.at[c.well] = c.well, c.text, now
+	c.sentOften++
 	a.announce(c.text)
 }
 

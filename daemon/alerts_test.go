@@ -14,8 +14,7 @@ import (
 	"synthbot/core/watch"
 )
 
-// TestConditions: failures and recoveries are reported at most once an hour, and the last
-// report is true.
+// TestConditions: failures and recoveries are reported when they last, and the last report is true.
 func TestConditions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -53,16 +52,30 @@ func TestConditions(t *testing.T) {
 		time.Sleep(time.Minute)
 		c.set("engine home", false, "fails")
 		says("at once again")
-		time.Sleep(time.Hour)
+		time.Sleep(alertDelay)
 		says("fails for good", "fails")
 		c.set("engine home", true, "well")
-		time.Sleep(2 * alertSteady)
+		time.Sleep(8 * alertDelay)
 		c.set("engine home", false, "fails")
 		says("a second outage", "well", "fails")
 		if list := c.failing(); len(list) != 1 || list[0].text != "fails" || time.Since(list[0].since) != 0 {
 			t.Errorf("failing is %+v", list)
 		}
 
+		for range 40 { // at the end of each of these minutes the other state begins
+			c.set("engine home", true, "well")
+			time.Sleep(time.Minute + time.Second)
+			c.set("engine home", false, "fails")
+			time.Sleep(time.Minute + time.Second)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		mu.Lock()
+		if n := len(told); n < 2 || n > 8 || told[n-1] != "fails" {
+			t.Errorf("of 80 states in 80 minutes, these are told: %q", told)
+		}
+		told = nil
+		mu.Unlock()
 		c.set("engine home", false, "fails otherwise")
 		says("for another reason", "fails otherwise")
 		time.Sleep(time.Hour)

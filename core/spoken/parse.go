@@ -159,6 +159,11 @@ func (p *parser) saidAgain() bool {
 	case ordinal && p.said.day == nil && !p.is(weekday) && !p.is(month):
 		r.unit = aMonth
 		p.said.day = &dayWord{kind: nth, value: d}
+		p.try(func() bool { // of the month
+			p.skip(the)
+			u, _ := p.take(unit)
+			return u == aMonth
+		})
 	case p.is(part):
 		r.unit = aDay // every morning
 	case ok:

@@ -162,6 +162,21 @@ func (r *Reader) Find(text string, now time.Time) (w When, rest string, err erro
 	return w, rest, nil
 }
 
+// Begins reports whether a text begins with a time, or with a word like "every".
+func (r *Reader) Begins(text string) bool {
+	if len(text) > maxText {
+		return false
+	}
+	words := split(text)
+	return slices.ContainsFunc(r.lexicons(), func(l *lexicon) bool {
+		tokens := l.tokens(words[:min(len(words), maxEdge)])
+		p := parser{tokens: tokens, said: nothing()}
+		p.skip(on, at, the)
+		p.parse()
+		return !p.said.empty() || len(tokens) > 0 && tokens[0].isEvery()
+	})
+}
+
 // found is a time in a text: so many words in front, and from some word on.
 type found struct {
 	all         []word

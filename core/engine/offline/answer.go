@@ -79,7 +79,8 @@ func (s *speaker) accepts(b *phrases.Book, h hit, lenient bool) bool {
 		return len(phrases.Split(text)) <= 3 && firstName(text) != "" && !b.Is("not", phrases.Split(text)[0].Fold)
 	case "remember":
 		words := phrases.Split(text)
-		return len(words) == 0 || words[0].Fold != "to" // "don't forget to …"
+		isTold := len(words) == 0 || len(keywords(text, s.books)) > 0 || strings.ContainsAny(text, "0123456789")
+		return isTold && (len(words) == 0 || words[0].Fold != "to") // "don't forget to …"
 	case "remindcancel", "whois":
 		return len(phrases.Split(text)) <= 8
 	}

@@ -31,6 +31,12 @@ func (m *matcher) from(i int) (hits []hit, ok bool) {
 	if i == len(m.words) || m.dead[i] {
 		return nil, i == len(m.words)
 	}
+	if slices.Contains(m.names, m.words[i].Fold) {
+		hits, ok = m.from(i + 1)
+		if ok {
+			return hits, true
+		}
+	}
 	for _, f := range m.book.At(m.words, i) {
 		h := hit{topic: f.Topic}
 		for _, s := range f.Slots {
@@ -47,11 +53,8 @@ func (m *matcher) from(i int) (hits []hit, ok bool) {
 			return hits, true
 		}
 	}
-	if slices.Contains(m.names, m.words[i].Fold) {
-		hits, ok = m.from(i + 1)
-	}
-	m.dead[i] = !ok
-	return hits, ok
+	m.dead[i] = true
+	return nil, false
 }
 
 // between is the text of some words, with the signs around them.
@@ -82,8 +85,8 @@ func (u understood) rest() string { return strings.Join(u.slots, " ") }
 
 // ranks lists the topics, the most telling first: "hello, what time is it?" is a question about the time.
 func ranks() []string {
-	return strings.Fields("remind wake timer remindlist remindcancel forget forgetall recallme mylikes mydislikes" +
-		" whois recall remember choose" +
+	return strings.Fields("crisis remind wake timer remindlist remindcancel forget forgetall recallme mylikes" +
+		" mydislikes whois recall remember choose" +
 		" dice coin number date until time sum myname isaid yousaid dislikes likes interests doyoulike" +
 		" introduce model bot language yourname who age where weather abilities joke how love sick sad tired bored" +
 		" angry afraid happy compliment insult tell bye thanks sorry laugh greeting morning evening yes no ok")

@@ -80,10 +80,20 @@ func (s reminding) readReminder(text string) (when spoken.When, what, question s
 		return when, what, "remindpast"
 	case what == "":
 		return when, what, "remindwhat"
-	case err != nil:
+	case err != nil, s.isHalf(what):
 		return when, what, "remindwhen"
 	}
 	return when, what, ""
+}
+
+// isHalf reports whether the text of a reminder begins with more about its time, which was not understood:
+// "and 7pm to …", "except sundays to …".
+func (s reminding) isHalf(what string) bool {
+	words := s.book.Split(what)
+	for len(words) > 1 && (s.book.Is("and", words[0].Fold) || s.book.Phrase("vague", words) > 0) {
+		words = words[1:]
+	}
+	return s.book.Phrase("limits", words) > 0 || len(words) > 0 && s.reader.Begins(what[words[0].Start:])
 }
 
 // findTime finds a time at the beginning or the end of a text, else within it.
@@ -451,11 +461,14 @@ func (s reminding) listed(m understood, raw json.RawMessage) plan {
 		return s.speak("clarification", s.say("cancelwhich")+s.rows(chosen))
 	}
 	var steps []step
-	for _, r := range chosen[:min(len(chosen), 10)] {
+	for _, r := range chosen[:min(len(chosen), mostCancelled)] {
 		steps = append(steps, newStep(actionCancel, map[string]any{"id": r.ID}))
 	}
 	return plan{Intent: "action", Actions: steps}
 }
+
+// mostCancelled is how many reminders are cancelled at once: a plan has no more steps.
+const mostCancelled = 30
 
 // rows lists reminders, one on each line.
 func (s reminding) rows(all []reminder) string {

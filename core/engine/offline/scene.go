@@ -143,6 +143,10 @@ func (s *scene) message() string {
 	if text == "" && s.notice != nil {
 		text = s.notice.Original
 	}
+	text = strings.TrimLeft(text, " ")
+	for strings.HasPrefix(text, "@") { // who is meant
+		_, text, _ = strings.Cut(text, " ")
+	}
 	return txt.ClipBytes(text, 1000)
 }
 

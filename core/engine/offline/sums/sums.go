@@ -42,13 +42,13 @@ const maxBits = 400
 
 // Compute reads a text that is a sum ("12% of 80") or a conversion ("10 km in miles"), and nothing else.
 func Compute(text string, w *Words) (Answer, bool) {
-	if len(text) > 200 {
+	if len(text) > 200 || named().MatchString(strings.TrimSpace(text)) {
 		return Answer{}, false
 	}
 	if a, ok := convert(text, w); ok {
 		return a, true
 	}
-	p := sum{tokens: lex(text, w)}
+	p := sum{tokens: compound(lex(text, w))}
 	if len(p.tokens) < 2 || p.tokens[0].op == "%" {
 		return Answer{}, false
 	}
@@ -59,10 +59,42 @@ func Compute(text string, w *Words) (Answer, bool) {
 	return Answer{Value: value, Err: err}, true
 }
 
+// named are numbers that name something: dates, telephone numbers, "24/7".
+var named = txt.Pattern(`^(\d{4}([-/.])\d{1,2}([-/.])\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|\d{2,3}-\d{4,}|24/7)$`)
+
 // token is a number, an operator or a bracket of a sum.
 type token struct {
 	number *big.Rat
 	op     string
+	word   bool // a number in words, or a word like "and" that may be within one
+}
+
+// hyphen is the operator of one between words.
+const hyphen = "hyphen"
+
+// compound puts numbers together that are written in several words: "forty-two", "vingt et un". What is said in
+// another way makes a sum invalid.
+func compound(tokens []token) []token {
+	for i := 1; i+1 < len(tokens); i++ {
+		a, join, b := tokens[i-1], tokens[i], tokens[i+1]
+		if join.op == hyphen {
+			join.word = true
+		}
+		if !join.word || !a.word || !b.word || a.number == nil || b.number == nil {
+			continue
+		}
+		tens, ones := a.number, b.number
+		if tens.Cmp(ones) < 0 { // fünfundzwanzig
+			tens, ones = ones, tens
+		}
+		whole := tens.IsInt() && ones.IsInt()
+		if whole && tens.Num().Int64()%10 == 0 && tens.Num().Int64() < 100 && ones.Num().Int64() < 10 {
+			sum := token{number: new(big.Rat).Add(tens, ones), word: true}
+			tokens = slices.Concat(tokens[:i-1], []token{sum}, tokens[i+2:])
+			i--
+		}
+	}
+	return tokens
 }
 
 // lex cuts a sum; a token without either ends it where a word is none of a sum.
@@ -83,14 +115,30 @@ func lex(text string, w *Words) (tokens []token) {
 			i += n
 		default:
 			op, n := operator(text[i:], w)
-			if n == 0 {
+			if n == 0 || unicode.IsLetter(r) && r != 'x' && isDigit(text, i-1) && isDigit(text, i+n) { // 1e5
 				return append(tokens, token{})
 			}
-			tokens = append(tokens, tokensOf(op)...)
+			if r == '-' && isLetter(text, i-1) && isLetter(text, i+1) {
+				op = hyphen
+			}
+			more := tokensOf(op)
+			for j := range more {
+				more[j].word = unicode.IsLetter(r) && (more[j].number != nil || slices.Contains(ands, text[i:i+n]))
+			}
+			tokens = append(tokens, more...)
 			i += n
 		}
 	}
 	return tokens
+}
+
+// ands are the words within numbers.
+var ands = []string{"and", "und", "et", "y", "e"}
+
+func isDigit(text string, i int) bool { return i >= 0 && i < len(text) && unicode.IsDigit(rune(text[i])) }
+
+func isLetter(text string, i int) bool {
+	return i >= 0 && i < len(text) && (unicode.IsLetter(rune(text[i])) || text[i] >= 0x80)
 }
 
 // isNumberAt reports whether a number goes on there: with a digit, or a mark before one.
