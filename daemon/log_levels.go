@@ -41,6 +41,14 @@ func (e *Env) Logger(c *Config, least slog.Level) *slog.Logger {
 	return e.levels.New(e.Err, format, "cmd")
 }
 
+// ErrorPrefix begins a line about an error on standard error: with its priority if systemd's journal reads it.
+func (e *Env) ErrorPrefix() string {
+	if isJournal(e.Err, e.Getenv("JOURNAL_STREAM")) {
+		return "<3>"
+	}
+	return ""
+}
+
 // isJournal reports whether what is written there goes to systemd's journal. stream is
 // $JOURNAL_STREAM: the device and inode of what systemd connected.
 func isJournal(out io.Writer, stream string) bool {

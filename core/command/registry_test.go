@@ -91,6 +91,34 @@ func TestContext(t *testing.T) {
 	}
 }
 
+// TestUnknown: a command that does not exist is answered however it is written, in a group only if it names the bot.
+func TestUnknown(t *testing.T) {
+	r, err := New([]Command{{Spec: Spec{Name: "help", Brief: "x"}, Do: nothing}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		text      string
+		private   bool
+		addressed core.Addressed
+		name      string // "": it is a message
+	}{
+		{"/foo", true, core.AddressedDirect, "foo"}, {"/foo-bar x", true, core.AddressedDirect, "foo-bar"},
+		{"/погода", true, core.AddressedDirect, "погода"}, {"/forecast!", true, core.AddressedDirect, "forecast"},
+		{"/foo@aria_bot hi", true, core.AddressedDirect, "foo"}, {"/foo@aria_bot hi", false, core.AddressedMention, "foo"},
+		{"/foo@other_bot hi", false, "", ""}, {"/foo", false, core.AddressedMention, ""}, {"/foo", false, "", ""},
+		{"/etc/passwd", true, core.AddressedDirect, ""}, {"/", true, core.AddressedDirect, ""}, {"/help", true, core.AddressedDirect, ""},
+	} {
+		e := core.Event{Kind: core.KindMessage, Message: core.Message{
+			Text: tc.text, Private: tc.private, Addressed: tc.addressed, Author: core.Author{ID: "1"},
+		}}
+		got := r.Unknown(&e)
+		if strings.HasPrefix(got, "I don't know the command /"+tc.name+".") != (tc.name != "") || got != "" != (tc.name != "") {
+			t.Errorf("%q, private %v: %q", tc.text, tc.private, got)
+		}
+	}
+}
+
 // TestMe: "/me waves" is a message, and no unknown command, whether the platform takes it for one or not.
 func TestMe(t *testing.T) {
 	r, err := New([]Command{{Spec: Spec{Name: "help", Brief: "x"}, Do: nothing}})

@@ -10,23 +10,25 @@ import (
 // similarMax is how many commands are named where somebody misses one.
 const similarMax = 3
 
-// commandWord is how a command is written, where the platform does not know it as one.
-var commandWord = txt.Pattern(`^/[a-zA-Z0-9_]{1,32}$`)
+// commandWord is how a command is written, where the platform does not know it as one: its name, and whom it is for.
+var commandWord = txt.Pattern(`^/([\pL\pM\pN_-]{1,32})(@[a-zA-Z0-9_]+)?[!?.,]*$`)
 
 // Unknown returns the answer to a command in a private chat that does not exist, or not for people of this rank; ""
-// if the event calls none, or the registry is empty. In groups it may be meant for another bot. The event becomes a
-// command, so that it never becomes part of a prompt; /me is a message.
+// if the event calls none, or the registry is empty. In groups it may be meant for another bot, unless it names this
+// one. The event becomes a command, so that it never becomes part of a prompt; /me is a message.
 func (r *Registry) Unknown(e *core.Event) string {
 	m, called := &e.Message, e.Command
 	first, rest, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
-	if e.Kind == core.KindMessage && commandWord().MatchString(first) {
-		called = &core.Command{Name: first[1:]}
+	word := commandWord().FindStringSubmatch(first)
+	if e.Kind == core.KindMessage && word != nil {
+		called = &core.Command{Name: word[1]}
 	}
 	if called != nil && called.Name == "me" && rest != "" { // "/me waves" says what its author does
 		e.Kind, e.Command = core.KindMessage, nil
 		return ""
 	}
-	if r == nil || len(r.list) == 0 || called == nil || !m.Private || m.Author.Bot || m.Author.ID == "" {
+	named := word != nil && word[2] != "" && m.Addressed == core.AddressedMention
+	if r == nil || len(r.list) == 0 || called == nil || !m.Private && !named || m.Author.Bot || m.Author.ID == "" {
 		return ""
 	}
 	known, ok := r.Find(called.Name)

@@ -87,12 +87,12 @@ func (p *program) report(err error) int {
 		return int(status)
 	case errors.As(err, &faults):
 		for _, f := range faults {
-			fmt.Fprintln(p.Err, txt.Line(f.String()))
+			fmt.Fprintln(p.Err, p.ErrorPrefix()+txt.Line(f.String()))
 		}
 		return statusUsage
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
-		fmt.Fprintln(p.Err, "synthbot: "+txt.Line(line))
+		fmt.Fprintln(p.Err, p.ErrorPrefix()+"synthbot: "+txt.Line(line))
 	}
 	if errors.As(err, &u) || !p.began {
 		return statusUsage

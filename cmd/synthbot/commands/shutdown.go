@@ -82,7 +82,7 @@ func (p *program) abandon(why string) {
 	said := make(chan struct{})
 	go func() { // standard error may be a pipe that nobody reads
 		defer close(said)
-		fmt.Fprintf(p.Err, "synthbot: %s\n%s\n", why, stacks())
+		fmt.Fprintf(p.Err, "%ssynthbot: %s\n%s\n", p.ErrorPrefix(), why, stacks())
 	}()
 	select {
 	case <-said:
