@@ -110,7 +110,7 @@ func (e *execution) confirmReason(t task, d *Definition, payload map[string]any)
 	if need == core.RankBot { // only for the bot's own turns; people have no such rank
 		need = core.RankMember
 	}
-	if d.Has(core.EffectRanked) {
+	if d.Has(core.EffectRanked | core.EffectRewrites) { // moderators may rewrite what others may not
 		need = max(need, e.Who.rank())
 	}
 	changes := d.Has(core.EffectChanges)

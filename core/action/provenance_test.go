@@ -260,6 +260,8 @@ func TestReadingRestricts(t *testing.T) {
 		{"for moderators", page, core.RankModerator, with(core.EffectNone, core.PermissionModerators), true},
 		{"does more for ranks", page, core.RankModerator, with(core.EffectRanked, core.PermissionEveryone), true},
 		{"does more for ranks, a member", page, core.RankMember, with(core.EffectRanked, core.PermissionEveryone), false},
+		{"rewrites messages, a line", line, core.RankModerator, with(core.EffectRewrites, core.PermissionEveryone), true},
+		{"rewrites messages, a member, a line", line, core.RankMember, with(core.EffectRewrites, core.PermissionEveryone), false},
 		{"does more for ranks, a line", line, core.RankModerator, with(core.EffectRanked, core.PermissionEveryone), true},
 		{"does more for ranks, a member, a line", line, core.RankMember, with(core.EffectRanked, core.PermissionEveryone), false},
 		{"deletes", page, core.RankMember, with(core.EffectChanges, core.PermissionEveryone), true},

@@ -214,7 +214,7 @@ var closeAction = core.Action{
 		Similar:  []string{"poll_create", "poll_vote"},
 		Examples: []core.Example{core.NewExample("\"Enough, what is the result of poll 2?\"", `{"poll":2}`)},
 	},
-	Effects: core.EffectReadsChat, Permission: core.PermissionEveryone, Idempotent: true,
+	Effects: core.EffectRanked | core.EffectReadsChat, Permission: core.PermissionEveryone, Idempotent: true,
 }
 
 func (p *Plugin) closePoll(ctx context.Context, c core.Call, payload closePayload) (core.Result, error) {
