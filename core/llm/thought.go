@@ -202,12 +202,21 @@ type unthinking struct {
 	text   string
 	at     int // read up to here
 	kept   []byte
-	fences int // of code, in what was kept
+	code   code // at the end of what was kept
+	tick   int  // the next backtick or line break, as it was last looked for
 	inside bool
 	found  bool
 
-	begin, beginFences int // what was kept before the last thought
-	nested             int // thoughts that began inside of the last one and have not ended
+	begin     int // what was kept before the last thought
+	beginCode code
+	nested    int // thoughts that began inside of the last one and have not ended
+}
+
+// code says where in Markdown a text is.
+type code struct {
+	block  bool // in a block between fences
+	inLine bool // the block's fence is in this line
+	ticks  int  // marks of code in this line
 }
 
 // keep keeps the text up to an index.
@@ -216,9 +225,35 @@ func (u *unthinking) keep(to int) {
 	if u.found && len(u.kept) == 0 {
 		part = strings.TrimLeft(part, blanks)
 	}
+	from := len(u.kept)
 	u.kept = append(u.kept, part...)
-	u.fences += strings.Count(part, fence)
+	for i := from; i < len(u.kept); i++ {
+		switch u.kept[i] {
+		case '\n':
+			u.code.inLine, u.code.ticks = false, 0
+		case '`':
+			n := len(u.kept) - i - len(bytes.TrimLeft(u.kept[i:], "`"))
+			u.code.mark(n >= len(fence), beginsLine(u.kept[:i]))
+			i += n - 1
+		}
+	}
 	u.at = to
+}
+
+// mark reads some backticks, as many as a fence has or not.
+func (c *code) mark(isFence, first bool) {
+	switch {
+	case isFence && (first || c.inLine):
+		c.block, c.inLine = !c.block, !c.block
+	default:
+		c.ticks++
+	}
+}
+
+// beginsLine reports whether what follows is the first thing in its line.
+func beginsLine(before []byte) bool {
+	before = bytes.TrimRight(before, " \t")
+	return len(before) == 0 || before[len(before)-1] == '\n'
 }
 
 // literal keeps the text before a mark, and the mark, too, if it is in code.
@@ -227,17 +262,32 @@ func (u *unthinking) literal(from, to int) bool {
 		return false
 	}
 	u.keep(from)
-	before, behind := u.text[:from], u.text[to:]
-	quoted := strings.HasSuffix(before, "`") && !strings.HasSuffix(before, fence) ||
-		strings.HasPrefix(behind, "`") && !strings.HasPrefix(behind, fence) ||
-		strings.HasSuffix(before, `"`) && strings.HasPrefix(behind, `"`) ||
-		strings.HasSuffix(before, "'") && strings.HasPrefix(behind, "'")
-	if quoted || u.fences%2 == 1 {
+	inCode := u.code.block || u.code.ticks%2 == 1 && u.codeEnds(to)
+	if inCode || quoted(u.text[:from], u.text[to:], '"') || quoted(u.text[:from], u.text[to:], '\'') {
 		u.keep(to)
 		return true
 	}
 	u.found = true
 	return false
+}
+
+// codeEnds reports whether a backtick follows in the same line.
+func (u *unthinking) codeEnds(at int) bool {
+	if u.tick < at {
+		u.tick = len(u.text)
+		i := strings.IndexAny(u.text[at:], "`\n")
+		if i >= 0 {
+			u.tick = at + i
+		}
+	}
+	return u.tick < len(u.text) && u.text[u.tick] == '`'
+}
+
+// quoted reports whether quotation marks are around what lies between two texts, and not behind and before words.
+func quoted(before, behind string, mark byte) bool {
+	n := len(before)
+	return n > 0 && before[n-1] == mark && behind != "" && behind[0] == mark &&
+		(n == 1 || strings.IndexByte(" \t\n([{=,:", before[n-2]) >= 0)
 }
 
 func (u *unthinking) open(to int) {
@@ -249,7 +299,7 @@ func (u *unthinking) open(to int) {
 	if len(bytes.TrimLeft(u.kept, blanks)) == 0 {
 		u.kept = u.kept[:0]
 	}
-	u.inside, u.begin, u.beginFences = true, len(u.kept), u.fences
+	u.inside, u.begin, u.beginCode = true, len(u.kept), u.code
 }
 
 func (u *unthinking) end(to int) {
@@ -259,8 +309,8 @@ func (u *unthinking) end(to int) {
 		u.inside = false
 	case u.nested > 0:
 		u.nested--
-		u.kept, u.fences = u.kept[:u.begin], u.beginFences
+		u.kept, u.code = u.kept[:u.begin], u.beginCode
 	default:
-		u.kept, u.fences, u.begin, u.beginFences = u.kept[:0], 0, 0, 0
+		u.kept, u.code, u.begin, u.beginCode = u.kept[:0], code{}, 0, code{}
 	}
 }

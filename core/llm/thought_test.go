@@ -32,6 +32,13 @@ func TestUnthink(t *testing.T) {
 		"behind code":       {"```\nx\n```<think>hm</think>", "```\nx\n```"},
 		"code in a thought": {"<think>```\nx</think>Hello", "Hello"},
 		"code for a tool":   {"a, b = t.split('</think>'), \"<think>\"", "a, b = t.split('</think>'), \"<think>\""},
+		"behind code words": {"Run `ls`<think>SECRET</think> now", "Run `ls` now"},
+		"code, not ended":   {"Run `ls`<think>SECRET", "Run `ls`"},
+		"behind a quote":    {`She said "hi"<think>"SECRET"</think> ok`, `She said "hi" ok`},
+		"one fence":         {"Use ``` for code.<think>SECRET</think> Bye", "Use ``` for code. Bye"},
+		"a fenced line":     {"```ls``` <think>SECRET</think>Bye", "```ls``` Bye"},
+		"an open tick":      {"It`s <think>SECRET</think>Bye", "It`s Bye"},
+		"ticks in lines":    {"`a\n<think>SECRET</think>b`", "`a\nb`"},
 		"entities":          {"&lt;think&gt;hm&lt;/think&gt;Hello &lt;b&gt;", "Hello &lt;b&gt;"},
 		"similar":           {"<thinker> <think </thinks> [THINKER]", "<thinker> <think </thinks> [THINKER]"},
 	} {
@@ -51,6 +58,7 @@ func TestUnthinkGrowing(t *testing.T) {
 		"<think>secret</think>Hello, Jay. 1 < 2", "Hello <think>secret</think>Jay", "Hello <think>secret<think>secret</think>secret</think>Jay",
 		"<think><think>secret</think>Hello", "Hello [THINK]secret[/THINK] [Jay](x)", "◁think▷secret◁/think▷Hällö ◁",
 		"<|channel|>analysis<|message|>secret<|end|><|start|>assistant<|channel|>final<|message|>Hello", "Hello <thi", "<THINKING>secret",
+		"Run `ls`<think>secret</think> now", "Write `<think>` and `a`<think>secret</think>", "`open <think>secret</think>",
 		"Hello <|begin_of_thought|>secret<|end_of_thought|> you",
 	} {
 		shown := ""
@@ -75,7 +83,7 @@ func TestUnthinkGrowing(t *testing.T) {
 // TestUnthinkIsLinear: a hostile text costs no more than its length.
 func TestUnthinkIsLinear(t *testing.T) {
 	began := time.Now()
-	for _, piece := range []string{"<think>", "</think>", "<think></think>", "`<think>`", "<", "[", "```<think>", "<|channel|>final<|message|>"} {
+	for _, piece := range []string{"<think>", "</think>", "<think></think>", "`<think>`", "`<think></think>", "```\n<think></think>", "<", "[", "```<think>", "<|channel|>final<|message|>"} {
 		Unthink(strings.Repeat(piece, 1<<20/len(piece)))
 	}
 	if took := time.Since(began); took > 2*time.Minute { // quadratic, it takes many minutes

@@ -59,6 +59,10 @@ func TestQuestionsStay(t *testing.T) {
 			if end := b.ended(1)[0]; end.Aside || len(b.asker.Asked()) < 2 {
 				t.Errorf("the turn ended as %+v", end)
 			}
+			if tc.edited && tc.rank > core.RankMember { // who is asked because of what others wrote
+				b.receive(ranked("3", tc.who, tc.rank, "yes"))
+				b.ended(1)
+			}
 			if got := len(bank.Calls()) > 0; got != tc.edited {
 				t.Errorf("it was changed: %v; the room holds %q", got, b.room.Texts())
 			}
