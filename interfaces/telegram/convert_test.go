@@ -268,3 +268,22 @@ func TestForwardedVoice(t *testing.T) {
 		}
 	}
 }
+
+// TestLinkedPost: what a channel says in its group is its own, and what it passes on there is not.
+func TestLinkedPost(t *testing.T) {
+	news, other := &chat{ID: -7, Title: "News"}, &chat{ID: -8}
+	for name, tc := range map[string]struct {
+		from *origin
+		own  bool
+	}{
+		"its post": {&origin{Chat: news}, true}, "no author": {&origin{}, true}, "another channel's": {&origin{Chat: other}, false},
+		"a user's": {&origin{User: &user{ID: 1001}}, false}, "a hidden user's": {&origin{Hidden: "Zed"}, false},
+		"a group's": {&origin{Sender: other}, false},
+	} {
+		m := message{Text: "words", Sender: news, Linked: true, Forward: tc.from}
+		own, foreign := m.parted()
+		if m.ours() != tc.own || (own == "words") != tc.own || (len(foreign) == 0) != tc.own {
+			t.Errorf("%s: %q, %+v", name, own, foreign)
+		}
+	}
+}

@@ -225,9 +225,19 @@ func (m *message) said(wrote string) string {
 }
 
 // ours reports whether the words of the message are its author's own: neither
-// passed on nor written by a bot that was asked inline. What a group gets from its
-// channel is the channel's own.
-func (m *message) ours() bool { return (m.Forward == nil || m.Linked) && m.Via == nil }
+// passed on nor written by a bot that was asked inline.
+func (m *message) ours() bool { return !m.passedOn() && m.Via == nil }
+
+// passedOn reports whether the message is forwarded. What a group gets from its channel is the channel's own,
+// unless that has it from somebody else.
+func (m *message) passedOn() bool {
+	if m.Forward == nil {
+		return false
+	}
+	from := m.Forward.Chat
+	return !m.Linked || from != nil && (m.Sender == nil || from.ID != m.Sender.ID) ||
+		m.Forward.User != nil || m.Forward.Hidden != "" || m.Forward.Sender != nil
+}
 
 // parted separates the author's own words from those of others.
 func (m *message) parted() (own string, foreign []core.Foreign) {
@@ -235,7 +245,7 @@ func (m *message) parted() (own string, foreign []core.Foreign) {
 	switch {
 	case m.Via != nil:
 		o = core.Foreign{Kind: core.ForeignEmbed, From: person(m.Via), Text: m.whole()}
-	case m.Forward != nil && !m.Linked:
+	case m.passedOn():
 		sent := moment(m.Forward.Date)
 		o = core.Foreign{Kind: core.ForeignForward, From: m.Forward.author(), Text: m.whole(), Time: sent}
 		o.Voice = m.Voice != nil || m.VideoNote != nil
