@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -131,6 +132,29 @@ func TestLateForwards(t *testing.T) {
 	want(t, "the message", last.Text, "look at this")
 	want(t, "what it passes on", len(last.Foreign), 1)
 	want(t, "the caller's own", len(late.Message.Foreign), 2)
+}
+
+// TestForwardsOfTheSecond: words of the very second of their author's request are not passed on, unless they are
+// stored, and so were said after it.
+func TestForwardsOfTheSecond(t *testing.T) {
+	db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return day }})
+	if err := db.Forget(t.Context(), jay); err != nil {
+		t.Fatal(err)
+	}
+	add(t, db, asks("after", "1000")) // as they write again at once
+	e := message(group, "e", "look at this")
+	e.Message.Author.ID = "2000"
+	for _, o := range []core.Foreign{{}, {ID: "gone", Path: group}, {ID: "after", Path: group, Text: "stored"}} {
+		o.Kind, o.From, o.Time = core.ForeignForward, core.Author{ID: "1000"}, day
+		o.Text = cmp.Or(o.Text, "erased")
+		e.Message.Foreign = append(e.Message.Foreign, o)
+	}
+	add(t, db, e)
+	entries := everything(t, db)[group]
+	last := entries[len(entries)-1].Message
+	want(t, "the message", last.Text, "look at this")
+	want(t, "what it passes on", len(last.Foreign), 1)
+	want(t, "that is stored", last.Foreign[0].Text, "stored")
 }
 
 // TestEditsThatChangeNothing leave the entry as it is, with its attachments.

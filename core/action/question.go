@@ -90,9 +90,13 @@ func OutcomeText(outcome string) string {
 // escaped writes characters as escapes that would not be seen, or would move other text.
 func escaped(text string) string {
 	var b strings.Builder
-	for _, r := range text {
+	var before rune
+	for i, r := range text {
+		styles := unicode.Is(unicode.So, before) || strings.HasPrefix(text[i:], keycap)
+		seen := apparent(r) && (r != emojiStyle || styles)
+		before = r
 		switch {
-		case apparent(r):
+		case seen:
 			b.WriteRune(r)
 		case r == '\n':
 			b.WriteString(`\n`)
@@ -109,6 +113,9 @@ func escaped(text string) string {
 
 // emojiStyle is invisible: it follows a character that is shown as a picture.
 const emojiStyle = '\ufe0f'
+
+// keycap makes a picture of the digit before it.
+const keycap = "\ufe0f\u20e3"
 
 // overlays are the marks that strike through, underline or enclose the character before them.
 var overlays = &unicode.RangeTable{R16: []unicode.Range16{

@@ -48,6 +48,7 @@ func TestQuestionsTellTheTruth(t *testing.T) {
 		{`{"to":"\u202egnp.exe"}`, `Pay a bill|to: "\u202egnp.exe"`},
 		{`{"to":"9̶0 a\u0332b\u20e0 1️⃣ é"}`, `Pay a bill|to: "9\u03360 a\u0332b\u20e0 1️⃣ é"`},
 		{`{"to":"a\u200bb\u2066c\ufeff\u00ad\u3164\u2800\ue000"}`, `Pay a bill|to: "a\u200bb\u2066c\ufeff\u00ad\u3164\u2800\ue000"`},
+		{`{"to":"ann\ufe0fie"}`, `Pay a bill|to: "ann\ufe0fie"`},
 		{`{"to":"\udb40\udc41 \ud83d\ude00\ufe0f"}`, "Pay a bill|to: \"\\U000e0041 😀\ufe0f\""},
 		{`{"to":"a\ufffd\uffff\ufe0eb"}`, `Pay a bill|to: "a\ufffd\uffff\ufe0eb"`},
 		{`{"to":" a "}`, `Pay a bill|to: " a "`},
