@@ -37,10 +37,10 @@ var maxBigPackageLines = map[string]int{
 	"daemon":              6744,
 	"interfaces/discord":  5354,
 	"core/engine":         3709,
-	"core/turn":           5377,
+	"core/turn":           5394,
 	"core/action":         3940,
 	"interfaces/telegram": 4212,
-	"memory":              8706,
+	"memory":              8709,
 }
 
 // stiff matches wording in comments that plain English avoids.

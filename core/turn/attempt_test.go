@@ -2,6 +2,7 @@ package turn_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -117,6 +118,39 @@ func TestApologyIsNotLost(t *testing.T) {
 			t.Errorf("the turn ended as %+v, and the room holds %q", ends, room.Texts())
 		}
 	})
+}
+
+// TestNoApologyForAnAnswer: a turn is not said to be lost whose answer may have arrived, each time that the process
+// ended.
+func TestNoApologyForAnAnswer(t *testing.T) {
+	for part, want := range map[uint16]string{0: "Sorry, I lost my thread there.", 1: "I lost the connection while I was answering:"} {
+		s := open(t, t.TempDir())
+		defer s.Close()
+		e := said("1", "jay", "hi")
+		id := core.TurnID{Path: e.Message.Path, Seq: 1}
+		record := func(key core.Key, p core.Progress, data string) core.Record {
+			key.Turn = id
+			return core.Record{Key: key, Progress: p, Time: time.Now(), Data: json.RawMessage(data)}
+		}
+		err := s.Commit(t.Context(), &core.Batch{
+			Append: []core.Entry{{Event: e, Due: true}},
+			Journal: []core.Record{
+				record(core.Key{}, core.ProgressStarted, `{"last":1,"attempts":5}`),
+				record(core.Key{Round: 1, Step: 1, Part: part}, core.ProgressUnknown, `{"sends":3}`),
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")))
+		if end := b.ended(1)[0]; !end.Aside {
+			t.Errorf("it ended as %+v", end)
+		}
+		if texts := b.room.Texts(); len(texts) != 1 || !strings.HasPrefix(texts[0], want) {
+			t.Errorf("part %d: the room holds %q", part, texts)
+		}
+		b.stop()
+	}
 }
 
 // TestStopsAreNobodysFault: a turn that is cut short again and again because the

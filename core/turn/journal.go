@@ -234,6 +234,18 @@ func (p *parts) Since(n int) time.Time {
 	return since
 }
 
+// mayHaveAnswered reports whether a message of a model's round may have been sent.
+func (j *journal) mayHaveAnswered() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for key := range j.records {
+		if key.Part > 0 && key.Part < questionPart && key.Round <= lastModelRound {
+			return true
+		}
+	}
+	return false
+}
+
 // unwritten returns the records that wait to be written, and what was sent.
 func (j *journal) unwritten() (later []core.Record, sent []core.Sent) {
 	j.mu.Lock()

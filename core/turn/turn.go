@@ -99,7 +99,11 @@ func (t *turn) run(ctx context.Context) error {
 	case tries > maxTries+1:
 		err = t.setAside(ctx)
 	case tries > maxTries:
-		if err = t.say(ctx, lastWordRound, lost); err == nil {
+		round, last := uint16(lastWordRound), lost
+		if t.journal.mayHaveAnswered() {
+			round, last = doubtRound, doubt
+		}
+		if err = t.say(ctx, round, last); err == nil {
 			err = t.setAside(ctx)
 		}
 	default:
