@@ -34,9 +34,9 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2815,
-	"daemon":              6744,
+	"daemon":              6748,
 	"interfaces/discord":  5354,
-	"core/engine":         3709,
+	"core/engine":         3713,
 	"core/turn":           5394,
 	"core/action":         3940,
 	"interfaces/telegram": 4212,

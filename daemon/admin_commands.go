@@ -98,6 +98,10 @@ func (b *chatCommands) status(ctx context.Context, c command.Call) (string, erro
 	}
 	for _, c := range b.alerts.failing() {
 		since := b.env.Clock().Sub(c.since)
+		name, isEngine := strings.CutPrefix(c.what, engineCondition)
+		if isEngine { // and how
+			c.text = strings.TrimSpace(c.text + " " + b.monitor.failures.of(name).Text)
+		}
 		fmt.Fprintf(&s, "- for %s: %s\n", max(since, time.Second).Round(time.Second), c.text)
 	}
 	fmt.Fprintf(&s, "- actions: %d\n- places that wait for an answer: %d", len(p.Snapshot.All()), waiting)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,7 +36,8 @@ func trips(t *testing.T, l *link, people ...string) {
 			t.Fatalf("%v", failed)
 		}
 	}
-	if _, failed := l.ask(t.Context(), by(people...)); !errors.Is(failed, errTripped) {
+	_, failed := l.ask(t.Context(), by(people...))
+	if !errors.Is(failed, errTripped) || !strings.Contains(failed.Error(), "too often in a row, last with ") {
 		t.Fatalf("asked once more: %v", failed)
 	}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -146,6 +147,7 @@ func (l *link) call(ctx context.Context, people []core.Path, request llm.Request
 			l.until = now.Add(failed.After)
 		}
 		l.breaker.fail(people, now)
+		l.breaker.why = fmt.Sprintf("%s: %v", failed.Kind, failed.Err)
 	})
 	return llm.Answer{}, failed
 }
@@ -163,7 +165,8 @@ func (l *link) admit(people []core.Path, begins bool) (trial bool, failed *llm.E
 	}
 	if l.breaker.open(people, now) {
 		wait = l.breaker.until.Sub(now)
-		return false, &llm.Error{Kind: llm.ErrorRetryLater, Engine: l.name, After: wait, Err: errTripped}
+		return false, &llm.Error{Kind: llm.ErrorRetryLater, Engine: l.name, After: wait,
+			Err: fmt.Errorf("%w, last with %s", errTripped, l.breaker.why)}
 	}
 	trial = begins && l.breaker.countsAgainst(people)
 	if trial {
@@ -211,6 +214,7 @@ type breaker struct {
 	failed   int
 	suspects []core.Path // the people who caused every one of these calls
 	until    time.Time
+	why      string // the last of them failed
 }
 
 // open reports whether the engine is left alone for what these people ask.

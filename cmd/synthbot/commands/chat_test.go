@@ -42,3 +42,23 @@ func TestLeavingDoesNotWait(t *testing.T) {
 		t.Fatal("it waits for the engine")
 	}
 }
+
+// TestStatusSaysHow: /status says how an engine fails, besides since when, and /why says it of a turn that did not
+// ask it any more.
+func TestStatusSaysHow(t *testing.T) {
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, `{"error":{"message":"the card is on fire"}}`, http.StatusInternalServerError)
+	}))
+	defer model.Close()
+	file := filepath.Join(t.TempDir(), "config.toml")
+	write(t, file, fmt.Sprintf("[bot]\ndata_dir = \"data\"\n[[engine]]\nprovider = \"vllm\"\nmodel = \"m\"\nbase_url = %q\n", model.URL))
+	var said strings.Builder
+	in := strings.Repeat("hello\n", 4) + "/status\n/why\n"
+	run(t.Context(), []string{"chat", "-c", file}, strings.NewReader(in), &said, io.Discard)
+	_, status, _ := strings.Cut(said.String(), "synthbot ")
+	for _, want := range []string{"is left alone", "the card is on fire", "not asked: it failed too often in a row, last with"} {
+		if !strings.Contains(status, want) {
+			t.Errorf("nothing says %q:\n%s", want, status)
+		}
+	}
+}
