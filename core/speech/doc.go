@@ -89,6 +89,8 @@ func hasFile(argument string) bool { return strings.Contains(argument, "{file}")
 func checkProvider(provider, url string, argv []string, fault func(text string, at ...any)) {
 	_, wrong := outbound.ServerURL(url)
 	switch {
+	case provider == "" && len(argv) > 0:
+		fault(`nobody runs it: set provider = "program"`, "program")
 	case provider == byServer && wrong != "":
 		fault(wrong, "base_url")
 	case provider == byProgram && (len(argv) == 0 || argv[0] == ""):

@@ -137,7 +137,13 @@ func TestNobodySpeaks(t *testing.T) {
 	faults := 0
 	(&Out{When: "reply"}).Check(func(string, ...any) { faults++ })
 	(&Out{When: "reply", Provider: byProgram, Program: []string{"espeak-ng"}}).Check(func(string, ...any) { faults += 10 })
-	if faults != 1 {
+	(&Out{When: "never", Program: []string{"espeak-ng"}}).Check(func(text string, at ...any) {
+		if text != `nobody runs it: set provider = "program"` || fmt.Sprint(at) != "[program]" {
+			t.Errorf("%v %s", at, text)
+		}
+		faults += 100
+	})
+	if faults != 101 {
 		t.Errorf("%d faults", faults)
 	}
 }
