@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -44,8 +45,10 @@ type Form struct {
 	chunks  <-chan read[[]byte]
 	stop    func()
 	decoder decoder
-	keys    []key // that the user pressed ahead
-	answers int   // how many questions are answered
+	keys    []key  // that the user pressed ahead
+	answers int    // how many questions are answered
+	listen  func() // ends the time in which keys are ignored; nil: they are not
+	gone    bool   // the terminal is
 }
 
 // NewForm makes a form. If plain is set, questions and answers are plain lines, for screen readers and terminals
@@ -67,12 +70,20 @@ func NewForm(in io.Reader, out io.Writer, plain bool) *Form {
 
 // Close stops reading.
 func (f *Form) Close() {
-	f.stop()
 	f.Note("")
+	f.stop()
 }
 
-// Note shows what the user waits for, until the next question or Close.
+// Note shows what the user waits for, until the next question or Close. What they type meanwhile is neither shown
+// nor an answer; Ctrl-C interrupts the process.
 func (f *Form) Note(text string) {
+	if f.listen != nil {
+		f.listen()
+		f.listen = nil
+	}
+	if text != "" && !f.plain {
+		f.ignoreKeys()
+	}
 	switch {
 	case !f.plain:
 		_, _ = io.WriteString(f.out, "\r\x1b[J"+f.style(dim, text))
@@ -80,6 +91,40 @@ func (f *Form) Note(text string) {
 		_, _ = io.WriteString(f.out, text+"\n")
 	}
 }
+
+// ignoreKeys ignores keys until listen is called.
+func (f *Form) ignoreKeys() {
+	restore, err := setRaw(f.in)
+	if err != nil {
+		return // it shows what is typed, then
+	}
+	over, done := make(chan struct{}), make(chan struct{})
+	f.listen = func() {
+		close(over)
+		<-done
+		restore()
+	}
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-over:
+				return
+			case chunk := <-f.chunks:
+				if bytes.IndexByte(chunk.value, interruptKey) >= 0 {
+					_ = syscall.Kill(syscall.Getpid(), syscall.SIGINT)
+				}
+				if chunk.err != nil {
+					f.gone = true
+					return
+				}
+			}
+		}
+	}()
+}
+
+// interruptKey is Ctrl-C.
+const interruptKey = 3
 
 // Ask returns the answer to a question. It returns ErrLeft if the user leaves, the input or ctx ends, and ErrBack
 // if the user wants to change the answer before: then the line of that answer is erased.
@@ -90,6 +135,10 @@ func (f *Form) Ask(ctx context.Context, q Question) (string, error) {
 	if f.plain {
 		return f.askPlain(ctx, &q)
 	}
+	f.Note("")
+	if f.gone {
+		return "", ErrLeft
+	}
 	restore, err := setRaw(f.in)
 	if err != nil {
 		return "", fmt.Errorf("terminal: %w", err)
@@ -99,7 +148,6 @@ func (f *Form) Ask(ctx context.Context, q Question) (string, error) {
 	signal.Notify(resized, syscall.SIGWINCH)
 	defer signal.Stop(resized)
 	a := newAsking(f, &q)
-	f.Note("")
 	_, _ = io.WriteString(f.out, markPastes)
 	defer func() { _, _ = io.WriteString(f.out, stopMarks) }()
 	for {

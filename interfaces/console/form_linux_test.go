@@ -128,6 +128,9 @@ func TestForm(t *testing.T) {
 	f.answered("right<nil>")
 	f.form.Note("Asking somebody…")
 	f.Shows("Which one? the third", "Which one? a second", "Word? right", "Asking somebody…")
+	f.Press("s3cret\r") // as if it were asked already
+	time.Sleep(50 * time.Millisecond)
+	f.Shows("Which one? the third", "Which one? a second", "Word? right", "Asking somebody…")
 	f.asks(Question{Title: "And now?"})
 	f.Press("\x03")
 	f.answered(ErrLeft.Error())
