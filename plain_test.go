@@ -33,8 +33,8 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"admin/page":          2815,
-	"daemon":              6748,
+	"admin/page":          2817,
+	"daemon":              6759,
 	"interfaces/discord":  5354,
 	"core/engine":         3713,
 	"core/turn":           5394,

@@ -206,16 +206,27 @@ func (s *pageServer) Names(ctx context.Context, paths ...core.Path) map[core.Pat
 	return host{s.bot}.names(ctx, paths...)
 }
 
+// Knows implements adminpage.Bot.
+func (s *pageServer) Knows(name string) bool {
+	_, ok := s.find(name)
+	return ok
+}
+
+// find finds one of the page's own commands, or of the bot's.
+func (s *pageServer) find(name string) (c command.Command, ok bool) {
+	own, err := command.New(s.commands())
+	if err == nil {
+		c, ok = own.Find(name)
+	}
+	if !ok {
+		c, ok = s.bot.InForce().Commands.Find(name)
+	}
+	return c, ok
+}
+
 // Do implements adminpage.Bot.
 func (s *pageServer) Do(ctx context.Context, place core.Path, name string, args map[string]string) (string, error) {
-	own, err := command.New(s.commands())
-	if err != nil {
-		return "", err
-	}
-	known, ok := own.Find(name)
-	if !ok {
-		known, ok = s.bot.InForce().Commands.Find(name)
-	}
+	known, ok := s.find(name)
 	if !ok {
 		return "", core.Errorf(core.Invalid, "There is no command /%s: its plugin is off.", name)
 	}

@@ -104,6 +104,8 @@ type Bot interface {
 	Lists(ctx context.Context, name string) ([]List, error)
 	// Names returns what places and users are called, as far as it is known.
 	Names(ctx context.Context, paths ...core.Path) map[core.Path]string
+	// Knows reports whether there is a command of that name.
+	Knows(command string) bool
 	// Do carries out a chat command in a place, or one that is for buttons only, as an admin would. It
 	// returns its answer. Its *core.Error is for the admin.
 	Do(ctx context.Context, place core.Path, command string, args map[string]string) (string, error)

@@ -96,7 +96,7 @@ func (p *Page) talk(v *visit) error {
 	}
 	return p.show(v, "talk", "Conversation", "/talk", map[string]any{
 		"Place": place.String(), "Named": p.names(v.Context(), place)(place),
-		"Private": private, "Closed": closed, "Lines": lines, "Older": older,
+		"Private": private, "Closed": closed, "Lines": lines, "Older": older, "Mutes": p.Bot.Knows("mute"),
 	})
 }
 

@@ -615,3 +615,15 @@ func TestUnknownPlaces(t *testing.T) {
 		t.Error("a place in which nobody but the bot has said anything is open")
 	}
 }
+
+// TestMuteWithoutItsPlugin: nothing is offered that would be refused.
+func TestMuteWithoutItsPlugin(t *testing.T) {
+	w := newWorld(t)
+	for _, cannot := range []bool{false, true} {
+		w.cannotMute = cannot
+		r := w.in().get("/talk/place?place=telegram/-100")
+		if strings.Contains(r.body, "Mute it for a while") == cannot || !strings.Contains(r.body, "Wake it") {
+			t.Errorf("it cannot mute: %v:\n%s", cannot, r.body)
+		}
+	}
+}

@@ -54,8 +54,10 @@ type world struct {
 	now   time.Time
 	state State
 	done  []string // commands
-	lines []Line
-	lists map[string][]List
+
+	cannotMute bool
+	lines      []Line
+	lists      map[string][]List
 }
 
 func newWorld(t *testing.T) *world {
@@ -143,6 +145,8 @@ func (b bot) State(context.Context) (State, error) {
 	defer b.w.mu.Unlock()
 	return b.w.state, nil
 }
+
+func (b bot) Knows(command string) bool { return command != "mute" || !b.w.cannotMute }
 
 func (b bot) Do(_ context.Context, place core.Path, command string, args map[string]string) (string, error) {
 	if args["code"] == "refused" {
