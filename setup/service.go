@@ -82,6 +82,9 @@ func (s *Service) at(path string) string { return filepath.Join(s.Root, path) }
 // inEtc returns a path in the folder of the service's configuration.
 func inEtc(name string) string { return filepath.Join(filepath.Dir(daemon.ServiceConfig), name) }
 
+// credentialName is what systemd takes as the name of a credential.
+var credentialName = txt.Pattern(`^[A-Za-z0-9._-]{1,255}$`)
+
 // survey collects what the configuration needs from the machine.
 func (s *Service) survey(c *daemon.Config) {
 	daemon.WalkConfig(c, func(key, text string) {
@@ -95,6 +98,9 @@ func (s *Service) survey(c *daemon.Config) {
 		case isVariable:
 			name := strings.ToLower(variable)
 			s.note("the service has no %s: put the secret into /etc/synthbot/%s, and write file:%s", text, name, name)
+		case isFile && filepath.Base(file) == file && !credentialName().MatchString(file):
+			s.note("file:%s cannot become a credential: systemd takes names of letters from a to z, digits, and . _ - "+
+				"alone; rename the file", file)
 		case isFile && filepath.Base(file) == file:
 			s.secrets = append(s.secrets, file)
 		case isFile:

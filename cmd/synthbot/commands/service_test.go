@@ -139,6 +139,22 @@ func TestServiceInstall(t *testing.T) {
 	holdUnit(t, filepath.Join(root, "etc/systemd/system/synthbot.service"))
 }
 
+// TestServiceSecretsNames: a secret whose name systemd would ignore does not become a credential, and that is said.
+func TestServiceSecretsNames(t *testing.T) {
+	serviceHome(t)
+	write(t, "config.toml", strings.Replace(serviceable, "file:telegram_token", "file:töken", 1))
+	write(t, "töken", telegramtest.Token)
+	root := t.TempDir()
+	_, out, _ := installed(t, root)
+	if !strings.Contains(out, "file:töken cannot become a credential") {
+		t.Errorf("it does not say so:\n%s", out)
+	}
+	unit, err := os.ReadFile(filepath.Join(root, "etc/systemd/system/synthbot.service"))
+	if err != nil || strings.Contains(string(unit), "töken") || !strings.Contains(string(unit), "LoadCredential=web_key") {
+		t.Errorf("the unit is %v\n%s", err, unit)
+	}
+}
+
 // TestServiceInstallAgain: once more changes nothing, and what is there is not
 // written over.
 func TestServiceInstallAgain(t *testing.T) {
