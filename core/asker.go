@@ -12,6 +12,9 @@ import (
 type Question struct {
 	Path   Path   // the place
 	People []Path // who caused it, in equal shares; none: the bot itself
+	// Behind, if set, returns the people who wait for its answer besides, as theirs comes after it in
+	// the place. It is safe for concurrent use.
+	Behind func() []Path
 	// Unshown keeps the answer, and that one is thought about, from being shown
 	// before the turn says something: it may say nothing at all.
 	Unshown bool

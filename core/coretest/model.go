@@ -21,6 +21,7 @@ type Asker struct {
 	script []any // string, llm.Answer or error
 	asked  []llm.Request
 	people [][]core.Path
+	behind []func() []core.Path
 }
 
 // NewAsker makes an Asker from answers: strings, core.Answers, or errors.
@@ -34,7 +35,7 @@ func (a *Asker) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	if err != nil {
 		return llm.Answer{}, err
 	}
-	next := a.next(r, q.People)
+	next := a.next(r, q)
 	a.begun <- struct{}{}
 	if a.Hold != nil {
 		select {
@@ -54,11 +55,11 @@ func (a *Asker) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	return llm.Answer{Engine: a.Limits.Engine, Text: next.(string)}, nil
 }
 
-func (a *Asker) next(r llm.Request, people []core.Path) any {
+func (a *Asker) next(r llm.Request, q core.Question) any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.asked = append(a.asked, r)
-	a.people = append(a.people, people)
+	a.people, a.behind = append(a.people, q.People), append(a.behind, q.Behind)
 	next := a.script[0]
 	if len(a.script) > 1 {
 		a.script = a.script[1:]
@@ -71,6 +72,13 @@ func (a *Asker) People() [][]core.Path {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.people)
+}
+
+// Behind returns who waits for the answer to the latest question now, besides its people.
+func (a *Asker) Behind() []core.Path {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.behind[len(a.behind)-1]()
 }
 
 // Begun gives a token for every question, as soon as it is asked.

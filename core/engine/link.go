@@ -103,7 +103,7 @@ func (l *link) try(
 	if err != nil {
 		return llm.Answer{}, 0, typed(l.name, err)
 	}
-	leave, err := l.queue.enter(ctx, q.People)
+	leave, err := l.queue.enter(ctx, q.People, q.Behind)
 	if err != nil {
 		return llm.Answer{}, 0, &llm.Error{Kind: llm.ErrorRetryLater, Engine: l.name, Err: err}
 	}

@@ -13,7 +13,8 @@ import (
 // queue limits how many calls run at a time. Waiting calls are served person by
 // person: next is the call of those who were served longest ago, and of several such
 // calls the one that has waited longest. People without a call are not remembered;
-// newcomers are served before those whose calls run, not before those who waited.
+// newcomers are served before those whose calls run, not before those who waited. A call
+// is served no later than one would be of the people who wait for it, too.
 type queue struct {
 	size int
 
@@ -27,7 +28,9 @@ type queue struct {
 // queuedCall is a call that waits or runs.
 type queuedCall struct {
 	people []core.Path
-	turn   chan struct{} // closed when the call may run
+	behind func() []core.Path // who wait for it, too; nil: nobody
+	seen   map[core.Path]int  // the number of the call when they began to, if they have no call of their own
+	turn   chan struct{}      // closed when the call may run
 }
 
 // newQueue makes a queue for n calls at a time; for n = 0 it returns nil, which
@@ -39,16 +42,16 @@ func newQueue(n int) *queue {
 	return &queue{size: n, served: make(map[core.Path]int)}
 }
 
-// enter waits until a call of these people may run. leave ends the call. The error
-// is the cause of ctx's end.
-func (q *queue) enter(ctx context.Context, people []core.Path) (leave func(), err error) {
+// enter waits until a call of these people may run, for which those behind wait, too, as in a
+// core.Question. leave ends the call. The error is the cause of ctx's end.
+func (q *queue) enter(ctx context.Context, people []core.Path, behind func() []core.Path) (leave func(), err error) {
 	if q == nil {
 		return func() {}, nil
 	}
 	if len(people) == 0 {
 		people = []core.Path{{}} // the bot itself
 	}
-	e := &queuedCall{people, make(chan struct{})}
+	e := &queuedCall{people, behind, make(map[core.Path]int), make(chan struct{})}
 	q.mu.Lock()
 	q.waiting = append(q.waiting, e)
 	for _, p := range e.people {
@@ -98,12 +101,26 @@ func (q *queue) serve() {
 	}
 }
 
-// last is the number of the last call of the one of its people who was served
+// last is the number of the last call of the one of its people, and of those behind, who was served
 // longest ago.
 func (q *queue) last(e *queuedCall) int {
 	last := math.MaxInt
 	for _, p := range e.people {
 		last = min(last, q.served[p])
+	}
+	if e.behind == nil {
+		return last
+	}
+	for _, p := range e.behind() {
+		n, known := q.served[p]
+		if !known {
+			n, known = e.seen[p]
+		}
+		if !known { // a newcomer
+			n = q.calls - q.size
+			e.seen[p] = n
+		}
+		last = min(last, n)
 	}
 	return last
 }

@@ -22,7 +22,7 @@ func order(t *testing.T, size int, first string, calls ...string) string {
 		for _, letter := range who {
 			people = append(people, core.MustPath("x/@user/"+string(letter)))
 		}
-		leave, err := q.enter(t.Context(), people)
+		leave, err := q.enter(t.Context(), people, nil)
 		if err != nil {
 			t.Error(err)
 		}
@@ -84,7 +84,7 @@ func TestQueueStarvesNobody(t *testing.T) {
 		served, free := make(chan string), make(chan struct{})
 		ask := func(who string) {
 			go func() {
-				leave, err := q.enter(ctx, by(who).People)
+				leave, err := q.enter(ctx, by(who).People, nil)
 				if err != nil {
 					return
 				}
@@ -122,7 +122,7 @@ func TestQueueOfTwo(t *testing.T) {
 		began := time.Now()
 		for range 10 {
 			all.Go(func() {
-				leave, err := q.enter(t.Context(), nil)
+				leave, err := q.enter(t.Context(), nil, nil)
 				if err != nil {
 					t.Error(err)
 				}
@@ -151,14 +151,14 @@ func TestQueueIsLeft(t *testing.T) {
 		q := newQueue(1)
 		gone := errors.New("gone")
 		for range 100 {
-			leave, err := q.enter(t.Context(), nil)
+			leave, err := q.enter(t.Context(), nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithCancelCause(t.Context())
 			var waits sync.WaitGroup
 			waits.Go(func() {
-				if leave, err := q.enter(ctx, nil); err == nil {
+				if leave, err := q.enter(ctx, nil, nil); err == nil {
 					leave()
 				} else if err != gone {
 					t.Error(err)
@@ -222,6 +222,54 @@ func TestWaitingForADeadEngine(t *testing.T) {
 		all.Wait()
 		if len(m.calls) != tripAfter {
 			t.Errorf("%d calls to a dead engine", len(m.calls))
+		}
+	})
+}
+
+// TestQueueServesWhoWaitsBehind: a call is served when the one of the people behind it would be, who wrote in the place
+// where a busy person's call waits.
+func TestQueueServesWhoWaitsBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(1)
+		jay, mia, zed := core.MustPath("x/@user/j"), core.MustPath("x/@user/m"), core.MustPath("x/@user/z")
+		var mu sync.Mutex
+		var served, waits []string
+		var all sync.WaitGroup
+		call := func(name string, who core.Path, behind func() []core.Path) {
+			all.Go(func() {
+				leave, err := q.enter(t.Context(), []core.Path{who}, behind)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				served = append(served, name)
+				mu.Unlock()
+				time.Sleep(time.Second)
+				leave()
+			})
+			synctest.Wait()
+		}
+		for _, name := range []string{"one", "two", "three"} {
+			call(name, jay, nil)
+		}
+		call("the one before mia", jay, func() (list []core.Path) {
+			mu.Lock()
+			defer mu.Unlock()
+			for range waits {
+				list = append(list, mia)
+			}
+			return list
+		})
+		call("four", jay, nil)
+		mu.Lock()
+		waits = []string{"mia"}
+		mu.Unlock()
+		time.Sleep(1500 * time.Millisecond) // the one before mia is served by now
+		call("zed's", zed, nil)
+		all.Wait()
+		if got := strings.Join(served, " "); got != "one the one before mia zed's two three four" {
+			t.Error(got)
 		}
 	})
 }

@@ -65,21 +65,21 @@ func TestRead(t *testing.T) {
 
 func TestRepeats(t *testing.T) {
 	for want, texts := range map[string][]string{
-		"2026-11-21 09:00 FREQ=DAILY":                       {"every day at 9", "daily at 9", "every morning at 9", "ogni giorno alle 9", "tutti i giorni alle 9", "jeden Tag um 9", "täglich um 9 Uhr", "tous les jours à 9h", "chaque jour à 9 heures", "todos los días a las 9", "cada día a las 9", "todos os dias às 9", "todo dia às 9"},
-		"2026-11-23 18:30 FREQ=WEEKLY;BYDAY=MO":             {"every monday at 18:30", "mondays at 18:30 every week", "ogni lunedì alle 18:30", "jeden Montag um 18:30", "tous les lundis à 18h30", "todos los lunes a las 18:30", "toda segunda às 18h30"},
-		"2026-11-24 09:00 FREQ=WEEKLY;BYDAY=TU,TH":          {"on tuesdays and thursdays", "dienstags und donnerstags", "los martes y los jueves", "every tuesday and thursday", "every tuesday, thursday at 9", "ogni martedì e giovedì", "tutti i martedì e i giovedì", "jeden Dienstag und Donnerstag", "tous les mardis et jeudis", "todos los martes y jueves", "toda terça e quinta",
+		"2026-11-21 09:00 FREQ=DAILY":           {"every day at 9", "daily at 9", "every morning at 9", "ogni giorno alle 9", "tutti i giorni alle 9", "jeden Tag um 9", "täglich um 9 Uhr", "tous les jours à 9h", "chaque jour à 9 heures", "todos los días a las 9", "cada día a las 9", "todos os dias às 9", "todo dia às 9"},
+		"2026-11-23 18:30 FREQ=WEEKLY;BYDAY=MO": {"every monday at 18:30", "mondays at 18:30 every week", "ogni lunedì alle 18:30", "jeden Montag um 18:30", "tous les lundis à 18h30", "todos los lunes a las 18:30", "toda segunda às 18h30"},
+		"2026-11-24 09:00 FREQ=WEEKLY;BYDAY=TU,TH": {"on tuesdays and thursdays", "dienstags und donnerstags", "los martes y los jueves", "every tuesday and thursday", "every tuesday, thursday at 9", "ogni martedì e giovedì", "tutti i martedì e i giovedì", "jeden Dienstag und Donnerstag", "tous les mardis et jeudis", "todos los martes y jueves", "toda terça e quinta",
 			"on tuesday and thursday", "le mardi et le jeudi", "il martedì e il giovedì alle 9", "am Dienstag und am Donnerstag", "el martes y el jueves"},
 		"2026-11-23 08:00 FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR": {"every weekday at 8", "ogni giorno feriale alle 8", "jeden Werktag um 8", "chaque jour ouvrable à 8h", "cada día laborable a las 8", "todo dia útil às 8",
 			"on weekdays at 8", "monday to friday at 8", "from Monday through Friday at 8am", "an jedem Werktag um 8", "von Montag bis Freitag um 8", "unter der Woche um 8", "en semaine à 8h",
 			"du lundi au vendredi à 8h", "entre semana a las 8", "de lunes a viernes a las 8", "nei giorni feriali alle 8", "dal lunedì al venerdì alle 8", "de segunda a sexta às 8"},
-		"2026-11-20 17:00 FREQ=HOURLY;INTERVAL=2":           {"every 2 hours", "ogni due ore", "alle 2 Stunden", "toutes les 2 heures", "cada dos horas", "a cada 2 horas"},
-		"2026-11-20 16:00 FREQ=HOURLY":                      {"hourly", "every hour", "stündlich", "ogni ora"},
-		"2026-11-22 09:00 FREQ=DAILY;INTERVAL=2":            {"every other day at 9", "every 2 days at 9"},
-		"2026-11-20 22:00 FREQ=DAILY":                       {"every night at 10", "tutte le sere alle 10", "jeden Abend um 10", "tous les soirs à 10h", "todas las noches a las 10", "todas as noites às 10"},
-		"2026-11-21 08:00 FREQ=DAILY":                       {"every morning at 8", "tutte le mattine alle 8", "jeden Morgen um 8", "tous les matins à 8h", "todas las mañanas a las 8", "todas as manhãs às 8"},
-		"2026-12-01 09:00 FREQ=MONTHLY":                     {"every month on the 1st", "on the 1st of every month", "ogni mese il 1 alle 9", "every 1st", "the first of every month", "am ersten jedes Monats", "il primo di ogni mese", "le premier de chaque mois",
+		"2026-11-20 17:00 FREQ=HOURLY;INTERVAL=2": {"every 2 hours", "ogni due ore", "alle 2 Stunden", "toutes les 2 heures", "cada dos horas", "a cada 2 horas"},
+		"2026-11-20 16:00 FREQ=HOURLY":            {"hourly", "every hour", "stündlich", "ogni ora"},
+		"2026-11-22 09:00 FREQ=DAILY;INTERVAL=2":  {"every other day at 9", "every 2 days at 9"},
+		"2026-11-20 22:00 FREQ=DAILY":             {"every night at 10", "tutte le sere alle 10", "jeden Abend um 10", "tous les soirs à 10h", "todas las noches a las 10", "todas as noites às 10"},
+		"2026-11-21 08:00 FREQ=DAILY":             {"every morning at 8", "tutte le mattine alle 8", "jeden Morgen um 8", "tous les matins à 8h", "todas las mañanas a las 8", "todas as manhãs às 8"},
+		"2026-12-01 09:00 FREQ=MONTHLY": {"every month on the 1st", "on the 1st of every month", "ogni mese il 1 alle 9", "every 1st", "the first of every month", "am ersten jedes Monats", "il primo di ogni mese", "le premier de chaque mois",
 			"ogni primo del mese", "ogni primo giorno del mese", "jeden Ersten im Monat", "chaque premier du mois", "every first of the month", "cada primero de mes"},
-		"2026-12-24 18:00 FREQ=YEARLY":                      {"every year on 24 December at 18:00", "ogni anno il 24 dicembre alle 18", "jedes Jahr am 24. Dezember um 18 Uhr"},
+		"2026-12-24 18:00 FREQ=YEARLY": {"every year on 24 December at 18:00", "ogni anno il 24 dicembre alle 18", "jedes Jahr am 24. Dezember um 18 Uhr"},
 	} {
 		for _, text := range texts {
 			w, err := New("it", plainClock).Read(text, now)

@@ -89,7 +89,7 @@ func (c *exchange) ask(ctx context.Context, correction *prompt.Correction) error
 	var sections []watch.Section
 	var sent []watch.PromptPart
 	answer, err := t.setup.Asker.Ask(ctx, core.Question{
-		Path: t.path, People: t.causers(), Unshown: t.who.Mute,
+		Path: t.path, People: t.causers(), Behind: t.worker.waiting, Unshown: t.who.Mute,
 		Build: func(l llm.Limits) (llm.Request, error) {
 			c.dialect = l.Dialect
 			p, err := c.build(l)

@@ -123,7 +123,9 @@ func TestApologyIsNotLost(t *testing.T) {
 // TestNoApologyForAnAnswer: a turn is not said to be lost whose answer may have arrived, each time that the process
 // ended.
 func TestNoApologyForAnAnswer(t *testing.T) {
-	for part, want := range map[uint16]string{0: "Sorry, I lost my thread there.", 1: "I lost the connection while I was answering:"} {
+	for part, want := range map[uint16]string{
+		0: "Sorry, I lost my thread there.", 1: "I lost the connection while I was answering:",
+	} {
 		s := open(t, t.TempDir())
 		defer s.Close()
 		e := said("1", "jay", "hi")
@@ -615,5 +617,33 @@ func TestAnswerIsFourCommits(t *testing.T) {
 	b.ended(1)
 	if n := s.all.Load(); n != 4 {
 		t.Errorf("%d commits", n)
+	}
+}
+
+// TestWhoWaitsBehind: while one person's question is thought about, it is known who else wrote in the place.
+func TestWhoWaitsBehind(t *testing.T) {
+	b := fresh(t, plan("ok"))
+	b.asker.Hold = make(chan struct{})
+	jay, mia, zed := core.MustPath("room/@user/jay"), core.MustPath("room/@user/mia"), core.MustPath("room/@user/zed")
+	b.receive(said("1", "jay", "one"))
+	b.thinks(1)
+	if got := b.asker.Behind(); len(got) != 0 {
+		t.Errorf("at first %v wait", got)
+	}
+	b.receive(said("2", "mia", "two"))
+	b.receive(said("3", "zed", "three"))
+	if got := b.asker.Behind(); !slices.Equal(got, []core.Path{mia, zed}) {
+		t.Errorf("behind the first %v wait", got)
+	}
+	b.asker.Hold <- struct{}{}
+	b.thinks(1)
+	second := b.asker.People()[1]
+	if got := b.asker.Behind(); !slices.Equal(got, []core.Path{zed}) || !slices.Contains(second, mia) {
+		t.Errorf("behind that of %v %v wait", second, got)
+	}
+	close(b.asker.Hold)
+	b.ended(3)
+	if people := b.asker.People(); !slices.Contains(people[0], jay) || !slices.Contains(people[2], zed) {
+		t.Errorf("asked were %v", people)
 	}
 }

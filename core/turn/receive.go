@@ -101,7 +101,10 @@ func (t *Turns) receive(ctx context.Context, events []core.Event) error {
 			if b.Begun[i] {
 				begun = entry.Message.Seq
 			}
-			t.wake(q, begun)
+			busy := t.wake(q, begun)
+			if busy != nil {
+				busy.waits(&entry.Message)
+			}
 		} else {
 			skipped = append(skipped, appended[i])
 		}

@@ -191,16 +191,16 @@ func (t *Turns) retried() <-chan struct{} {
 }
 
 // wake makes sure that somebody looks at what waits in the queue. begun is the number of the
-// turn whose first attempt is counted; 0: none.
-func (t *Turns) wake(q queue, begun uint64) {
+// turn whose first attempt is counted; 0: none. It returns the worker that was awake; nil: there was none.
+func (t *Turns) wake(q queue, begun uint64) *worker {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p, ok := t.awake[q]; ok {
 		p.again, p.begun = true, max(p.begun, begun)
-		return
+		return p
 	}
 	if t.life != nil && t.life.Err() != nil {
-		return // the next life finds it in the log
+		return nil // the next life finds it in the log
 	}
 	p := &worker{turns: t, queue: q, over: make(chan struct{}), begun: begun}
 	t.awake[q] = p
@@ -210,6 +210,7 @@ func (t *Turns) wake(q queue, begun uint64) {
 		p.cut = cut
 		go p.run(work)
 	}
+	return nil
 }
 
 // migrate lets a place that is awake end what it does before it goes on under its

@@ -86,6 +86,7 @@ type worker struct {
 	// Guarded by turns.mu.
 	again  bool                    // something was received since the log was read
 	begun  uint64                  // the turn whose first attempt its receipt counted; 0: none
+	behind []core.Path             // who wait for the next turn of the place
 	gone   map[string]bool         // the messages deleted since the log was read
 	asking map[string]bool         // the messages thought about, until a plan is accepted
 	cancel context.CancelCauseFunc // ends that thinking
@@ -99,6 +100,26 @@ func (p *worker) deleted(id string) {
 	if p.asking[id] {
 		p.cancel(errWithdrawn)
 	}
+}
+
+// mostBehind is how many people are known to wait for a place's next turn.
+const mostBehind = 20
+
+// waits notes that the author of a message waits for the next turn.
+func (p *worker) waits(m *core.Message) {
+	p.turns.mu.Lock()
+	defer p.turns.mu.Unlock()
+	person, err := m.Path.Person(m.Author.ID)
+	if err == nil && len(p.behind) < mostBehind && !slices.Contains(p.behind, person) {
+		p.behind = append(p.behind, person)
+	}
+}
+
+// waiting returns who wait for the next turn.
+func (p *worker) waiting() []core.Path {
+	p.turns.mu.Lock()
+	defer p.turns.mu.Unlock()
+	return slices.Clone(p.behind)
 }
 
 // thinking sets what the model thinks about and how that ends, until a plan is
@@ -255,7 +276,7 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 	p.turns.mu.Lock()
 	p.gone = make(map[string]bool)
 	begun := p.begun
-	p.begun = 0
+	p.begun, p.behind = 0, nil
 	p.turns.mu.Unlock()
 	other := false
 	err := p.turns.store.View(ctx, func(v core.View) error {
@@ -286,6 +307,11 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 		j, kept := p.journalOf(ctx, with, id, records)
 		t.journal = j
 		p.choose(t, waiting, begun)
+		for i := range waiting {
+			if waiting[i].Message.Seq > t.last {
+				p.waits(&waiting[i].Message)
+			}
+		}
 		t.who = whoCaused(t.messages)
 		t.who.Private = head.Private
 		if !kept {

@@ -135,7 +135,9 @@ func lex(text string, w *Words) (tokens []token) {
 // ands are the words within numbers.
 var ands = []string{"and", "und", "et", "y", "e"}
 
-func isDigit(text string, i int) bool { return i >= 0 && i < len(text) && unicode.IsDigit(rune(text[i])) }
+func isDigit(text string, i int) bool {
+	return i >= 0 && i < len(text) && unicode.IsDigit(rune(text[i]))
+}
 
 func isLetter(text string, i int) bool {
 	return i >= 0 && i < len(text) && (unicode.IsLetter(rune(text[i])) || text[i] >= 0x80)
