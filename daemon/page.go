@@ -16,6 +16,7 @@ import (
 	adminpage "synthbot/admin/page"
 	"synthbot/config"
 	"synthbot/core"
+	"synthbot/core/engine"
 	"synthbot/core/txt"
 	"synthbot/core/watch"
 	"synthbot/daemon/logs"
@@ -161,6 +162,10 @@ func (c *Config) defaults() *Config {
 		value := reflect.New(reflect.TypeOf(own).Elem()).Interface()
 		config.Defaults(value)
 		return value
+	}
+	d.Engines = make([]engine.Config, len(c.Engines))
+	for i := range d.Engines {
+		config.Defaults(&d.Engines[i])
 	}
 	for _, e := range c.Enabled {
 		e.Own = empty(e.Own)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"synthbot/config"
+	"synthbot/core/engine"
 	"synthbot/core/secret"
 )
 
@@ -47,5 +48,24 @@ func TestSettingsHideSecrets(t *testing.T) {
 	want := "token= url=https://[secret]@example.org/x env=(1, not shown) headers=(1, not shown) inner.after=1m0s list[0].n=3"
 	if got := strings.Join(all, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// TestDefaultsOfEngines: what an engine's table does not set is its default, as the page shows it.
+func TestDefaultsOfEngines(t *testing.T) {
+	var c Config
+	c.Engines = make([]engine.Config, 2)
+	config.Defaults(&c.Engines[0], &c.Engines[1])
+	c.Engines[1].Model = "m"
+	defaults := make(map[string]string)
+	c.defaults().walk(func(path string, v reflect.Value) { defaults[path] = shownValue(path, v) })
+	var other []string
+	c.walk(func(path string, v reflect.Value) {
+		if strings.HasPrefix(path, "engine[") && shownValue(path, v) != defaults[path] {
+			other = append(other, path)
+		}
+	})
+	if len(other) != 1 || other[0] != "engine[1].model" {
+		t.Errorf("set are %q", other)
 	}
 }
