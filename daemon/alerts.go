@@ -196,7 +196,7 @@ func (a *alerts) engineHealth(name string, h engine.Health) {
 	switch h {
 	case engine.HealthSome:
 		text = "Engine " + name + " fails for one person, call after call, and is left alone for them for a while; " +
-			"others still reach it."
+			"others may still reach it."
 	case engine.HealthBad:
 		text = "Engine " + name + " fails, and is left alone for a while; the next one is asked."
 	}

@@ -183,18 +183,25 @@ type enabled struct {
 	table config.Table
 }
 
-// TokenWarning says that the token does not look like one of the platform; "" if it does.
+// TokenWarning says that the token does not look like one of its platform; "" if it does.
 func (e *enabled) TokenWarning() string {
 	switch own := e.Own.(type) {
 	case *discord.Config:
-		if !discordToken().MatchString(own.Token.Reveal()) {
-			return "its token does not look like one of Discord: three parts with dots between, from the portal's " +
-				"page Bot (neither the client secret nor the public key)"
-		}
+		return TokenWarning("discord", own.Token)
 	case *telegram.Config:
-		if !telegramToken().MatchString(own.Token.Reveal()) {
-			return "its token does not look like one of Telegram: digits, a colon and 35 letters, from @BotFather"
-		}
+		return TokenWarning("telegram", own.Token)
+	}
+	return ""
+}
+
+// TokenWarning says that a token does not look like one of a platform; "" if it does.
+func TokenWarning(platform string, token secret.Secret) string {
+	switch {
+	case platform == "discord" && !discordToken().MatchString(token.Reveal()):
+		return "its token does not look like one of Discord: three parts with dots between, from the portal's " +
+			"page Bot (neither the client secret nor the public key)"
+	case platform == "telegram" && !telegramToken().MatchString(token.Reveal()):
+		return "its token does not look like one of Telegram: digits, a colon and 35 letters, from @BotFather"
 	}
 	return ""
 }

@@ -99,6 +99,7 @@ func placeFile(dir string, write func(trial string) error) error {
 	if _, err := os.Lstat(target); err == nil {
 		return fmt.Errorf("%s: %w: move it away, or choose another directory", target, ErrNotEmpty)
 	}
+	_, before := os.Lstat(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return bolt.OpenError(dir, err)
 	}
@@ -111,7 +112,11 @@ func placeFile(dir string, write func(trial string) error) error {
 		// A link fails where a rename would replace what appeared meanwhile.
 		err = os.Link(filepath.Join(trial, FileName), target)
 	}
-	return errors.Join(err, os.RemoveAll(trial), bolt.SyncDir(dir))
+	err = errors.Join(err, os.RemoveAll(trial))
+	if err != nil && before != nil {
+		return errors.Join(err, os.Remove(dir)) // it was made for the database
+	}
+	return errors.Join(err, bolt.SyncDir(dir))
 }
 
 // checkCopy opens and checks the database in dir, a copy, and renames it: the original has

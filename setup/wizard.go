@@ -255,7 +255,12 @@ func (w *Wizard) identify(ctx context.Context, platform string) error {
 	w.Terminal.Note("Asking " + platformTitle(platform) + " whose token that is…")
 	found := w.Probes.Identify(ctx, platform, *a, token)
 	for _, f := range found {
-		if f.Fatal && f.Fix != "" {
+		warning := daemon.TokenWarning(platform, token)
+		switch {
+		case !f.Fatal || f.Fix == "":
+		case warning != "":
+			return fmt.Errorf("%s: %s; %s", f.What, f.Fix, warning)
+		default:
 			return fmt.Errorf("%s: %s", f.What, f.Fix)
 		}
 	}

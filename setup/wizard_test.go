@@ -183,7 +183,7 @@ func TestFill(t *testing.T) {
 		{"no person", Answers{Admins: []string{"telegram/1"}}, true, "--admin: not the path of a user"},
 		{"a key that is not there", Answers{Engine: "openai", Model: "m", Key: Secret{Word: "env:NONE"}}, true, "--api-key: env:NONE is not set"},
 		{"a token that nobody knows", Answers{Accounts: map[string]*Account{Discord: {Token: Secret{Typed: secret.New("bad")}}}}, true,
-			"--discord-token: identity: the token is refused (--no-check takes it as it is)"},
+			"--discord-token: identity: the token is refused; its token does not look like one of Discord: three parts"},
 	} {
 		err := at(Current{}, tc.given).Fill(t.Context(), tc.usual)
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
