@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -35,9 +37,22 @@ func (w *Wizard) askPersona(ctx context.Context) error {
 	if err := w.ask(ctx, &w.Persona, q); err != nil || w.Persona != "file" {
 		return err
 	}
-	return w.ask(ctx, &w.Persona, console.Question{
-		Title: "Which file?", About: "A persona (.toml), or a character card (.json, .png).", Check: w.Probes.Persona,
+	err := w.ask(ctx, &w.Persona, console.Question{
+		Title: "Which file?", About: "A persona (.toml), or a character card (.json, .png).",
+		Check: func(answer string) error { return w.Probes.Persona(fromHome(answer)) },
 	})
+	w.Persona = fromHome(w.Persona)
+	return err
+}
+
+// fromHome writes ~ out, which a shell would have done.
+func fromHome(file string) string {
+	home, err := os.UserHomeDir()
+	rest, ok := strings.CutPrefix(file, "~/")
+	if err != nil || !ok {
+		return file
+	}
+	return filepath.Join(home, rest)
 }
 
 func (w *Wizard) askName(ctx context.Context) error {
