@@ -33,8 +33,8 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"admin/page":          2817,
-	"daemon":              6771,
+	"admin/page":          2818,
+	"daemon":              6772,
 	"interfaces/discord":  5354,
 	"core/engine":         3735,
 	"core/turn":           5425,

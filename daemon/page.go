@@ -126,7 +126,8 @@ func (s *pageServer) Settings(place core.Path) (rows []adminpage.Setting) {
 	}
 	changed := make(map[string]bool)
 	for _, row := range p.PlaceSettings(place) {
-		set := adminpage.Setting{Name: row.Name, Value: row.Value, From: row.From, Default: defaults[row.Name]}
+		set := adminpage.Setting{Name: row.Name, Value: row.Value, Set: row.Set, From: row.From}
+		set.Default = defaults[row.Name]
 		if !changed[row.Name] {
 			set.Command, set.Arg, set.Choices = p.changing(row.Name)
 		}

@@ -41,6 +41,7 @@ type Action struct {
 type Setting struct {
 	Name, Value, From string
 	Default           string // the value in all places, or of an empty configuration
+	Set               string // the value as Command takes it; "" if nothing sets it
 	// Command and Arg name the chat command that changes it in a place, and the argument with its
 	// value; "" if none does. Choices are all that it takes; empty: any text.
 	Command, Arg string

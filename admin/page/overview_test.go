@@ -108,7 +108,7 @@ func TestSettings(t *testing.T) {
 	w := newWorld(t)
 	body := w.in().get("/settings?place=telegram/-100").body
 	has(t, body, "default always · from the file, for telegram/-100", `<select name="arg-what" aria-label="activation"><option>never</option></select>`,
-		`<input type="hidden" name="arg-what" value="language">`, `<input name="arg-value" aria-label="language, or default" value="it"`)
+		`<input type="hidden" name="arg-what" value="language">`, `<input name="arg-value" aria-label="language, or default" value="" placeholder="as spoken"`)
 	if n := strings.Count(body, `action="/do"`); n != 2 {
 		t.Errorf("%d forms", n)
 	}

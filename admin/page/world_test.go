@@ -124,7 +124,7 @@ func (bot) Settings(place core.Path) []Setting {
 	from := "the file, for " + place.String()
 	return []Setting{
 		{Name: "activation", Value: "mention" + canary, Default: "always", From: from, Command: "activation", Arg: "what", Choices: []string{"never"}},
-		{Name: "language", Value: "it", From: from, Command: "set", Arg: "value"}, {Name: "observe", Value: "true", From: from},
+		{Name: "language", Value: "as spoken", From: from, Command: "set", Arg: "value"}, {Name: "observe", Value: "true", From: from},
 	}
 }
 

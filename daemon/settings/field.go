@@ -41,6 +41,16 @@ func (f *field) isSet(s reflect.Value) bool {
 	return !v.IsZero() && (v.Kind() != reflect.Slice || v.Len() > 0)
 }
 
+// row returns the field's value in a struct.
+func (f *field) row(s reflect.Value, from string) Row {
+	r := Row{Name: f.name, Value: f.text(s), From: from}
+	v := reflect.Indirect(f.of(s))
+	if v.IsValid() && !v.IsZero() {
+		r.Set = r.Value
+	}
+	return r
+}
+
 // text returns the field's value in a struct as users read it.
 func (f *field) text(s reflect.Value) string {
 	v := reflect.Indirect(f.of(s))

@@ -80,7 +80,10 @@ func (r *Resolver[T]) All() []*Layer[T] {
 }
 
 // Row is a setting that applies in a place, as users read it.
-type Row struct{ Name, Value, From string }
+type Row struct {
+	Name, Value, From string
+	Set               string // the value as /set takes it; "" if nothing sets it
+}
 
 // Rows returns the settings that apply in a place, in the order of the fields.
 // Those with the tag each have a row for each layer.
@@ -94,10 +97,10 @@ func (r *Resolver[T]) Rows(place core.Path) (rows []Row) {
 		}
 		before := len(rows)
 		for _, l := range r.holding(f, layers, place) {
-			rows = append(rows, Row{f.name, f.text(reflect.ValueOf(&l.Values).Elem()), l.From})
+			rows = append(rows, f.row(reflect.ValueOf(&l.Values).Elem(), l.From))
 		}
 		if len(rows) == before {
-			rows = append(rows, Row{f.name, f.text(base), cmp.Or(f.tag.Get("base"), f.tag.Get("origin"), "-")})
+			rows = append(rows, f.row(base, cmp.Or(f.tag.Get("base"), f.tag.Get("origin"), "-")))
 		}
 	}
 	return rows

@@ -95,7 +95,7 @@ func TestAddedSetting(t *testing.T) {
 	holds := func(place, mood, origin string) {
 		t.Helper()
 		at := core.MustPath(place)
-		want := settings.Row{Name: "mood", Value: mood, From: origin}
+		want := settings.Row{Name: "mood", Value: mood, From: origin, Set: mood}
 		if got := r.At(at).Mood; got != mood || !slices.Contains(r.Rows(at), want) {
 			t.Errorf("%s: %q, rows %v, want %v", place, got, r.Rows(at), want)
 		}
