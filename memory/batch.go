@@ -284,7 +284,8 @@ func (w *batch) append(t *tx, from *core.Entry, e *newEntry) {
 	oldQuote := !own && t.forgotten().quotesOld(m)
 	oldForeign := !own && t.forgotten().dropOldForeign(m)
 	isAbout := from.Command != nil && from.Target != "" // a command about those words
-	if old || isAbout && (oldQuote || oldForeign) {
+	isGone := isAbout && t.forgotten().isGone(idKey(placeKey(m.Path), from.Target))
+	if old || isGone || isAbout && (oldQuote || oldForeign) {
 		e.path, e.seq, e.known, e.begun = m.Path, 0, true, false
 		return
 	}

@@ -135,13 +135,10 @@ func (t forgottenTx) isStored(o *core.Foreign) bool {
 	return ok && !l.Deleted
 }
 
-// dropOldForeign removes such words from the forwarded texts of a message, also words of the request's second that
-// are not stored. Only the time remains of a forward by an unknown author that may be such.
+// dropOldForeign removes such words from the forwarded texts of a message. Only the time
+// remains of a forward by an unknown author that may be such.
 func (t forgottenTx) dropOldForeign(m *core.Message) (changed bool) {
-	changed = dropForeign(m, func(o core.Foreign) bool {
-		old := func(said time.Time) bool { return t.tooOld(m, o.From.ID, said) }
-		return old(o.Time) || old(o.Time.Add(-time.Second)) && !t.isStored(&o)
-	})
+	changed = dropForeign(m, func(o core.Foreign) bool { return t.tooOld(m, o.From.ID, o.Time) })
 	for i := range m.Foreign {
 		o := &m.Foreign[i]
 		unknown := o.Kind == core.ForeignForward && o.From.ID == "" && o.Text != ""

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -134,27 +133,26 @@ func TestLateForwards(t *testing.T) {
 	want(t, "the caller's own", len(late.Message.Foreign), 2)
 }
 
-// TestForwardsOfTheSecond: words of the very second of their author's request are not passed on, unless they are
-// stored, and so were said after it.
-func TestForwardsOfTheSecond(t *testing.T) {
+// TestCommandsAboutForgottenWords: a command about a message that was forgotten is not stored, whatever its platform
+// says of the time: words of the very second of the request may be older than it.
+func TestCommandsAboutForgottenWords(t *testing.T) {
 	db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return day }})
+	add(t, db, asks("gone", "1000"))
 	if err := db.Forget(t.Context(), jay); err != nil {
 		t.Fatal(err)
 	}
-	add(t, db, asks("after", "1000")) // as they write again at once
-	e := message(group, "e", "look at this")
-	e.Message.Author.ID = "2000"
-	for _, o := range []core.Foreign{{}, {ID: "gone", Path: group}, {ID: "after", Path: group, Text: "stored"}} {
-		o.Kind, o.From, o.Time = core.ForeignForward, core.Author{ID: "1000"}, day
-		o.Text = cmp.Or(o.Text, "erased")
-		e.Message.Foreign = append(e.Message.Foreign, o)
+	about := func(target string) core.Entry {
+		e := message(group, "about "+target, "/remember")
+		e.Message.Author.ID, e.Message.Time = "2000", day
+		e.Kind, e.Target, e.Command = core.KindCommand, target, &core.Command{Name: "remember"}
+		e.Message.Foreign = []core.Foreign{{Kind: core.ForeignForward, From: core.Author{ID: "1000"}, Text: "words", Time: day}}
+		return e
 	}
-	add(t, db, e)
-	entries := everything(t, db)[group]
-	last := entries[len(entries)-1].Message
-	want(t, "the message", last.Text, "look at this")
-	want(t, "what it passes on", len(last.Foreign), 1)
-	want(t, "that is stored", last.Foreign[0].Text, "stored")
+	b := &core.Batch{Append: []core.Entry{about("gone"), about("another")}}
+	if err := db.Commit(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "refused", b.Known, []bool{true, false})
 }
 
 // TestEditsThatChangeNothing leave the entry as it is, with its attachments.
