@@ -72,7 +72,7 @@ func TestConditions(t *testing.T) {
 		synctest.Wait()
 		mu.Lock()
 		if n := len(told); n < 2 || n > 8 || told[n-1] != "fails" {
-			t.Errorf("of 80 states in 80 minutes, these are told: %q", told)
+			t.Errorf("of 80 states in 80 minutes, these were reported: %q", told)
 		}
 		told = nil
 		mu.Unlock()

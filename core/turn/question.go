@@ -199,7 +199,7 @@ func (t *Turns) expired(place core.Path, private bool, q question) error {
 	if err := t.store.Commit(ctx, &b); err != nil {
 		return err
 	}
-	t.wake(queue{path: place}, 0)
+	t.wake(queue{path: place}, 0, core.Path{})
 	return nil
 }
 

@@ -101,10 +101,8 @@ func (t *Turns) receive(ctx context.Context, events []core.Event) error {
 			if b.Begun[i] {
 				begun = entry.Message.Seq
 			}
-			busy := t.wake(q, begun)
-			if busy != nil {
-				busy.waits(&entry.Message)
-			}
+			by, _ := entry.Message.Path.Person(entry.Message.Author.ID) // zero without an author
+			t.wake(q, begun, by)
 		} else {
 			skipped = append(skipped, appended[i])
 		}

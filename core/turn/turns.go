@@ -170,8 +170,8 @@ func view[T any](ctx context.Context, s core.Store, read func(core.View) (T, err
 
 // Wake is called when an interface can speak in a place again: what waits there is answered.
 func (t *Turns) Wake(place core.Path) {
-	t.wake(queue{place, false}, 0)
-	t.wake(queue{place, true}, 0)
+	t.wake(queue{place, false}, 0, core.Path{})
+	t.wake(queue{place, true}, 0, core.Path{})
 }
 
 // Retry is called when what made turns fail may be over, as when there is room on the
@@ -191,16 +191,17 @@ func (t *Turns) retried() <-chan struct{} {
 }
 
 // wake makes sure that somebody looks at what waits in the queue. begun is the number of the
-// turn whose first attempt is counted; 0: none. It returns the worker that was awake; nil: there was none.
-func (t *Turns) wake(q queue, begun uint64) *worker {
+// turn whose first attempt is counted; 0: none. by is who wrote what waits, if somebody did.
+func (t *Turns) wake(q queue, begun uint64, by core.Path) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p, ok := t.awake[q]; ok {
 		p.again, p.begun = true, max(p.begun, begun)
-		return p
+		p.waits(by)
+		return
 	}
 	if t.life != nil && t.life.Err() != nil {
-		return nil // the next life finds it in the log
+		return // the next life finds it in the log
 	}
 	p := &worker{turns: t, queue: q, over: make(chan struct{}), begun: begun}
 	t.awake[q] = p
@@ -210,7 +211,6 @@ func (t *Turns) wake(q queue, begun uint64) *worker {
 		p.cut = cut
 		go p.run(work)
 	}
-	return nil
 }
 
 // migrate lets a place that is awake end what it does before it goes on under its

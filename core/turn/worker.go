@@ -105,12 +105,9 @@ func (p *worker) deleted(id string) {
 // mostBehind is how many people are known to wait for a place's next turn.
 const mostBehind = 20
 
-// waits notes that the author of a message waits for the next turn.
-func (p *worker) waits(m *core.Message) {
-	p.turns.mu.Lock()
-	defer p.turns.mu.Unlock()
-	person, err := m.Path.Person(m.Author.ID)
-	if err == nil && len(p.behind) < mostBehind && !slices.Contains(p.behind, person) {
+// waits notes that a person waits for the next turn. The zero Path is nobody. turns.mu is held.
+func (p *worker) waits(person core.Path) {
+	if !person.IsZero() && len(p.behind) < mostBehind && !slices.Contains(p.behind, person) {
 		p.behind = append(p.behind, person)
 	}
 }
@@ -307,11 +304,15 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 		j, kept := p.journalOf(ctx, with, id, records)
 		t.journal = j
 		p.choose(t, waiting, begun)
+		p.turns.mu.Lock()
 		for i := range waiting {
-			if waiting[i].Message.Seq > t.last {
-				p.waits(&waiting[i].Message)
+			m := &waiting[i].Message
+			person, err := m.Path.Person(m.Author.ID)
+			if err == nil && m.Seq > t.last {
+				p.waits(person)
 			}
 		}
+		p.turns.mu.Unlock()
 		t.who = whoCaused(t.messages)
 		t.who.Private = head.Private
 		if !kept {
@@ -321,7 +322,7 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 		return t.input.load(v)
 	})
 	if other {
-		p.turns.wake(queue{p.queue.path, !p.queue.commands}, 0)
+		p.turns.wake(queue{p.queue.path, !p.queue.commands}, 0, core.Path{})
 	}
 	if err != nil || t.journal == nil {
 		return nil, err

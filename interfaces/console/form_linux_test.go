@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -128,8 +131,15 @@ func TestForm(t *testing.T) {
 	f.answered("right<nil>")
 	f.form.Note("Asking somebody…")
 	f.Shows("Which one? the third", "Which one? a second", "Word? right", "Asking somebody…")
-	f.Press("s3cret\r") // as if it were asked already
-	time.Sleep(50 * time.Millisecond)
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, syscall.SIGINT)
+	defer signal.Stop(interrupted)
+	f.Press("s3cret\r\x03") // as if it were asked already
+	select {
+	case <-interrupted:
+	case <-time.After(coretest.Patience):
+		t.Fatal("Ctrl-C is ignored")
+	}
 	f.Shows("Which one? the third", "Which one? a second", "Word? right", "Asking somebody…")
 	f.asks(Question{Title: "And now?"})
 	f.Press("\x03")

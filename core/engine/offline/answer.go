@@ -79,8 +79,10 @@ func (s *speaker) accepts(b *phrases.Book, h hit, lenient bool) bool {
 		return len(phrases.Split(text)) <= 3 && firstName(text) != "" && !b.Is("not", phrases.Split(text)[0].Fold)
 	case "remember":
 		words := phrases.Split(text)
-		isTold := len(words) == 0 || len(keywords(text, s.books)) > 0 || strings.ContainsAny(text, "0123456789")
-		return isTold && (len(words) == 0 || words[0].Fold != "to") // "don't forget to …"
+		if len(words) == 0 || words[0].Fold == "to" { // "don't forget to …" is a reminder
+			return len(words) == 0
+		}
+		return len(keywords(text, s.books)) > 0 || strings.ContainsAny(text, "0123456789")
 	case "remindcancel", "whois":
 		return len(phrases.Split(text)) <= 8
 	}

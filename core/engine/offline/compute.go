@@ -87,7 +87,7 @@ func (s *speaker) chance(m understood) string {
 	return s.with("choose", "result", strconv.Itoa(from+s.pick(to-from+1)))
 }
 
-// sums returns the words of this language for numbers, operators and units.
+// sumsOf returns the words of a language for numbers, operators and units.
 func sumsOf(b *phrases.Book) *sums.Words {
 	return &sums.Words{Operators: b.Lists["operators"], Numbers: b.Lists["numbers"], Units: b.Lists["units"],
 		Fillers: b.Lists["to"], Dice: b.Lists["sided"], Comma: b.Says["decimal"][0] == ","}

@@ -253,13 +253,15 @@ func (s noting) toForget(m understood) string {
 	if m.rest() != "" {
 		return clipForeign(m.rest())
 	}
-	for _, before := range s.theirs()[:min(len(s.theirs()), 1)] {
-		switch u := s.understand(before); u.topic {
-		case "remember", "recall", "whois":
-			return clipForeign(u.rest())
-		case "recallme", "mylikes", "mydislikes":
-			return clipForeign(s.lastAnswer())
-		}
+	said := s.theirs()
+	if len(said) == 0 {
+		return ""
+	}
+	switch u := s.understand(said[0]); u.topic {
+	case "remember", "recall", "whois":
+		return clipForeign(u.rest())
+	case "recallme", "mylikes", "mydislikes":
+		return clipForeign(s.lastAnswer())
 	}
 	return ""
 }

@@ -72,14 +72,11 @@ type token struct {
 // hyphen is the operator of one between words.
 const hyphen = "hyphen"
 
-// compound puts numbers together that are written in several words: "forty-two", "vingt et un". What is said in
-// another way makes a sum invalid.
+// compound puts numbers together that are written in several words: "forty-two", "vingt et un". Any other
+// hyphen between words stays, and is not part of a sum.
 func compound(tokens []token) []token {
 	for i := 1; i+1 < len(tokens); i++ {
 		a, join, b := tokens[i-1], tokens[i], tokens[i+1]
-		if join.op == hyphen {
-			join.word = true
-		}
 		if !join.word || !a.word || !b.word || a.number == nil || b.number == nil {
 			continue
 		}
@@ -123,7 +120,8 @@ func lex(text string, w *Words) (tokens []token) {
 			}
 			more := tokensOf(op)
 			for j := range more {
-				more[j].word = unicode.IsLetter(r) && (more[j].number != nil || slices.Contains(ands, text[i:i+n]))
+				inNumber := op == hyphen || slices.Contains(ands, text[i:i+n])
+				more[j].word = inNumber || unicode.IsLetter(r) && more[j].number != nil
 			}
 			tokens = append(tokens, more...)
 			i += n
