@@ -98,15 +98,20 @@ func TestKill(t *testing.T) {
 	}
 	k := newKilling(t, echo(t))
 	each := *killMessages / *kills
-	said := 0
+	said, requests := 0, 0
 	left := func() []string { return unanswered(k.platform, said) }
-	for range *kills {
+	for n := range *kills {
 		for range each {
 			person := k.someChat()
 			k.platform.Say(person, person, telegramtest.Saying{Text: fmt.Sprintf("m%d", said)})
 			said++
 		}
-		k.death(1+rand.IntN(3*each), left)
+		if n%2 == 0 {
+			requests = 1 + rand.IntN(3*each)
+		} else {
+			requests = 3*each + 1 - requests // late after an early death, so that messages are answered in between
+		}
+		k.death(requests, left)
 	}
 	before := said - len(left())
 	t.Logf("%d of %d were answered before the last life", before, said)
