@@ -9,7 +9,9 @@
 // A note in the State says which message is a draft. It goes through these steps:
 //
 //   - Before the message is requested, a platform with a Reader gets a note with the
-//     sum of its text. If the process dies now, the next one searches for the message.
+//     sum of its text. If the process dies now, the next one searches for the message,
+//     also a while later: the request may still be on its way. So that it does not find
+//     an answer, no answer may say what a draft says; see [Platform].
 //   - Once the message exists, the note holds its id. From here on it can be deleted.
 //   - Before the message is edited into an answer, the note holds the key of the part
 //     that it becomes. From here on nothing but that part changes it, and only a Reader
@@ -58,7 +60,8 @@ type Platform interface {
 	// Enter asks for room to show a text in a place, by a message that exists or, if
 	// it is "", by a new one. ok is false if there is none now. leave gives it back.
 	Enter(ctx context.Context, place, message string) (leave func(), ok bool)
-	// Fit returns as much of a text as one message shows; "" shows nothing.
+	// Fit returns as much of a text as one message shows; "" shows nothing. With a Reader, what it
+	// returns must never be a whole answer.
 	Fit(text string) string
 	// Post shows a text. It returns "" for what vanishes by itself and cannot be
 	// edited.
@@ -127,9 +130,9 @@ type draft struct {
 	writer sync.WaitGroup // counts the goroutine that writes
 
 	// Of the writer, then of who ended the draft.
-	message   string    // "" if none is known
-	askedText string    // of a Post that may have worked; "" if it is certain whether the message exists
-	askedAt   time.Time // when it was first requested
+	message   string // "" if none is known
+	askedText string // of a Post that may have worked; "" if it is certain whether the message exists
+	asked     note   // of that Post
 }
 
 // errGivenUp is the error of a draft that is not shown any more: a Post may have worked, or a note
@@ -245,40 +248,39 @@ func (d *Drafts) show(ctx context.Context, place string, a *draft, text string) 
 }
 
 // post requests the draft's message, or requests it again, and returns the text that
-// it shows then. While a note without an id exists, nothing else may be said in the
-// place: an answer with the same text would be taken for the draft.
+// it shows then.
 func (d *Drafts) post(ctx context.Context, place string, a *draft, text string) (string, error) {
 	if a.askedText == "" {
-		a.askedText, a.askedAt = text, time.Now()
-	}
-	text = a.askedText
-	if d.opt.Reader != nil && time.Since(a.askedAt) > d.opt.Reader.NonceAge() {
-		a.askedText = "" // it may exist, and nobody can know
-		return text, errGivenUp
-	}
-	n := note{Place: place, Sum: sumOf(text), At: time.Now()}
-	if d.opt.Reader != nil {
-		n.After = d.opt.Reader.Newest(place)
-		if !d.note(ctx, n) {
-			a.askedText = ""
-			return text, errGivenUp
+		a.askedText = text
+		a.asked = note{Place: place, Nonce: a.nonce, Sum: sumOf(text), At: time.Now()}
+		if d.opt.Reader != nil {
+			a.asked.After = d.opt.Reader.Newest(place)
 		}
 	}
+	text = a.askedText
+	if d.opt.Reader != nil && time.Since(a.asked.At) > d.opt.Reader.NonceAge() {
+		a.askedText = "" // it may exist
+		d.leave(a.asked)
+		return text, errGivenUp
+	}
+	if d.opt.Reader != nil && !d.note(ctx, a.asked) {
+		a.askedText = ""
+		return text, errGivenUp
+	}
 	message, err := d.opt.Platform.Post(ctx, Post{place, text, a.nonce, a.silent})
+	unknown := err != nil && d.opt.Platform.Outcome(err) == Unknown
 	switch {
+	case unknown && d.opt.Reader != nil:
+		return text, err
 	case err == nil && message != "":
 		a.message = message
-		if !d.note(ctx, note{Place: place, ID: message}) {
+		ok := d.note(ctx, note{Place: place, ID: message}, a.asked)
+		if !ok {
 			d.erase(ctx, note{Place: place, ID: message})
-			d.forget(ctx, n)
 			a.message, err = "", errGivenUp
 		}
 	case d.opt.Reader != nil:
-		d.forget(ctx, n)
-	}
-	unknown := err != nil && d.opt.Platform.Outcome(err) == Unknown
-	if unknown && d.opt.Reader != nil {
-		return text, err
+		d.forget(ctx, a.asked)
 	}
 	a.askedText = ""
 	if unknown {

@@ -2,6 +2,7 @@ package draft_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -771,7 +772,9 @@ func TestAskedAgain(t *testing.T) {
 		w.Draft("")
 		time.Sleep(10 * time.Second)
 		w.wantCalls(t)
-		if got := w.Texts(); !slices.Equal(got, []string{"whole", "half"}) || w.state.String() != "{}" {
+		w.drafts.Clear(t.Context(), here)
+		w.wantCalls(t, "delete 3")
+		if got := w.Texts(); !slices.Equal(got, []string{"whole"}) || w.state.String() != "{}" {
 			t.Errorf("shown: %q, noted: %s", got, w.state.String())
 		}
 		w.end()
@@ -811,17 +814,47 @@ func TestWithdrawnWhileItIsSent(t *testing.T) {
 	})
 }
 
-// The process dies before its request arrives: nothing is found, and the note goes.
+// The process dies before its request arrives: it is searched for again for a while, and the note goes.
 func TestDraftThatNeverArrived(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{platform: &platform{}, searches: true}
 		_, _ = w.send("Sure.", "")
-		w.state.data = fmt.Appendf(nil, `{%q:{"channel":%q,"sum":"x","at":%q}}`, here, here, time.Now().Format(time.RFC3339Nano))
+		w.state.data = fmt.Appendf(nil, `{%q:{"channel":%q,"nonce":"n","sum":"x","at":%q}}`, here, here, time.Now().Format(time.RFC3339Nano))
 		w.Start(t)
 		w.drafts.Clear(t.Context(), here)
-		if got := w.Texts(); len(got) != 1 || w.state.String() != "{}" {
+		if got := w.Texts(); len(got) != 1 || w.state.String() == "{}" {
 			t.Errorf("shown: %q, noted: %s", got, w.state.String())
 		}
+		time.Sleep(time.Hour)
+		w.drafts.Clear(t.Context(), here)
+		if got := w.Texts(); len(got) != 1 || w.state.String() != "{}" {
+			t.Errorf("at last shown: %q, noted: %s", got, w.state.String())
+		}
+		w.end()
+		w.crew.Wait()
+	})
+}
+
+// The request of a dead process arrives late, while another one shows the same: what is late is deleted,
+// and not what the other one shows.
+func TestDraftThatArrivesLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{platform: &platform{}, searches: true}
+		left := fmt.Sprintf(`{"channel":%q,"nonce":"n","sum":%q,"at":%q}`, here, fmt.Sprintf("%x", sha256.Sum256([]byte("half"))), time.Now().Format(time.RFC3339Nano))
+		w.state.data = []byte(`{"x":` + left + `}`)
+		w.Start(t)
+		w.Draft("half")
+		time.Sleep(10 * time.Second)
+		if _, err := w.send("half", "late"); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Answer(t.Context(), t, &coretest.Parts{}, "whole"); err != nil {
+			t.Error(err)
+		}
+		if got := w.Texts(); !slices.Equal(got, []string{"whole"}) || w.state.String() != "{}" {
+			t.Errorf("shown: %q, noted: %s", got, w.state.String())
+		}
+		w.wantCalls(t, "post half", "post half", "delete 2", "edit whole")
 		w.end()
 		w.crew.Wait()
 	})

@@ -20,6 +20,7 @@ import (
 type note struct {
 	Place string    `json:"channel,omitempty"` // "" in old notes: the map's key
 	ID    string    `json:"id,omitempty"`
+	Nonce string    `json:"nonce,omitempty"` // without ID: of the request
 	Sum   string    `json:"sum,omitempty"`   // without ID: of its text
 	After string    `json:"after,omitempty"` // without ID: the newest message before it
 	At    time.Time `json:"at,omitzero"`     // when it was requested, or was to become an answer
@@ -60,8 +61,13 @@ func (all *notes) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// key tells notes apart. In each place one message at most is being requested.
-func (n *note) key() string { return strings.TrimSpace(n.Place + " " + n.ID) }
+// key tells notes apart.
+func (n *note) key() string {
+	if n.ID == "" {
+		return strings.TrimSpace(n.Place + " ?" + n.Nonce)
+	}
+	return n.Place + " " + n.ID
+}
 
 // answer reports whether the message may be an answer.
 func (n *note) answer() bool { return n.Key != "" || n.Final != "" }
@@ -72,12 +78,14 @@ func sumOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// note writes a note, in place of the one without an id. It returns false if that
-// failed.
-func (d *Drafts) note(ctx context.Context, n note) bool {
+// note writes a note in place of others. It returns false if that failed.
+func (d *Drafts) note(ctx context.Context, n note, old ...note) bool {
 	return d.change(ctx, func(all notes) {
-		delete(all, n.Place)
-		delete(d.own, n.Place)
+		for _, o := range old {
+			delete(all, o.key())
+			delete(d.own, o.key())
+			delete(d.left, o.key())
+		}
 		if d.opt.Reader == nil && !n.answer() { // nobody can find out what became of older ones
 			maps.DeleteFunc(all, func(_ string, old note) bool { return old.Place == n.Place && old.answer() })
 		}
@@ -222,24 +230,40 @@ func (d *Drafts) ClearLater(ctx context.Context) {
 	}
 }
 
-// clearUnknown deletes a draft whose id was not noted: the message of the bot's own
-// that came next and says the same. It is searched for once, since what is said from
-// now on may say the same.
+// clearUnknown deletes a draft whose id was not noted: a message of the bot's own that came next and says
+// the same. It is searched for again for a while, because its request may still be on its way.
 func (d *Drafts) clearUnknown(ctx context.Context, n note) {
-	d.forget(ctx, n)
+	if d.opt.Reader == nil || n.Nonce == "" { // in old notes: answers may say what that draft says
+		d.forget(ctx, n)
+	}
 	if d.opt.Reader == nil {
 		return
 	}
-	same := func(text string) bool { return sumOf(text) == n.Sum }
-	message, err := d.opt.Reader.Search(ctx, n.Place, n.At, n.After, same)
-	if err != nil {
+	found, err := d.search(ctx, n)
+	switch {
+	case err != nil:
 		d.opt.Log.Warn("left-over draft not searched for", "path", n.Place, "err", err)
+	case found.ID != "":
+		d.note(ctx, found, n)
+		d.erase(ctx, found)
+	case time.Since(n.At) >= d.opt.Left:
+		d.forget(ctx, n)
 	}
-	if message != "" {
-		n = note{Place: n.Place, ID: message}
-		d.note(ctx, n)
-		d.erase(ctx, n)
+}
+
+// search finds the message of a note without an id. Messages with notes of their own are others.
+func (d *Drafts) search(ctx context.Context, n note) (found note, err error) {
+	all, err := d.read(ctx)
+	same := func(text string) bool { return sumOf(text) == n.Sum }
+	found = note{Place: n.Place}
+	for after := n.After; err == nil; after = found.ID {
+		found.ID, err = d.opt.Reader.Search(ctx, n.Place, n.At, after, same)
+		_, noted := all[found.key()]
+		if found.ID == "" || !noted {
+			break
+		}
 	}
+	return found, err
 }
 
 // erase deletes a message that never became an answer, or leaves that for later.

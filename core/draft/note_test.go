@@ -67,7 +67,7 @@ func TestLeft(t *testing.T) {
 	make().leave(note{Place: "1", ID: "1"}) // before anything was read
 }
 
-// A note with an id replaces the one before it was known. Only the message that is
+// A note with an id replaces the one of its request. Only the message that is
 // finished is taken out.
 func TestNotes(t *testing.T) {
 	state := &shelf{data: []byte(`{"31":{"id":"1"}}`)}
@@ -87,9 +87,10 @@ func TestNotes(t *testing.T) {
 		}
 	}
 	check("at first", "31 1")
-	d.note(ended, note{Place: "32"})
-	check("requested", "31 1", "32")
-	d.note(ended, note{Place: "32", ID: "2"})
+	requested := note{Place: "32", Nonce: "a"}
+	d.note(ended, requested)
+	check("requested", "31 1", "32 ?a")
+	d.note(ended, note{Place: "32", ID: "2"}, requested)
 	check("known", "31 1", "32 2")
 	d.forget(ended, note{Place: "33", ID: "3"})
 	d.forget(ended, note{Place: "32", ID: "1"})

@@ -53,12 +53,13 @@ func (p draftPlatform) Enter(ctx context.Context, channel, message string) (leav
 	return leave, err == nil
 }
 
-// Fit returns what one message shows of a text.
+// Fit returns what one message shows of a text. It is never what an answer says: so nobody takes a draft
+// for an answer that was sent, or an answer for a draft that is to be deleted.
 func (draftPlatform) Fit(text string) string {
 	if !visible(text) {
 		return ""
 	}
-	return markup.Single(text)
+	return markup.Growing(text)
 }
 
 // Post sends the message. Discord sends it once for each nonce.

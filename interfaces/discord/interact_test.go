@@ -204,7 +204,7 @@ func TestCommandBesideADraft(t *testing.T) {
 	if _, err := act(t, d, "message_discord", map[string]any{"text": strings.Repeat("I can do this. ", 300)}, answering(help)); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Messages(hallID); len(got) != 4 || got[0].ID != draft || got[0].Text != "half a tex" {
+	if got := s.Messages(hallID); len(got) != 4 || got[0].ID != draft || got[0].Text != "half a tex ▍" {
 		t.Errorf("stands: %q", s.Texts(hallID))
 	}
 	if _, err := act(t, d, "message_discord", map[string]any{"text": "The whole text."}); err != nil {

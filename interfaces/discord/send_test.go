@@ -510,7 +510,7 @@ func TestLinksAreNotUnfurled(t *testing.T) {
 				d.Draft(at, link)
 				within(t, time.Minute, "a draft", func() bool { return len(s.Messages(hallID)) == 1 })
 				d.Draft(at, link+"!")
-				within(t, time.Minute, "a longer draft", func() bool { return strings.HasSuffix(s.Texts(hallID)[0], "!") })
+				within(t, time.Minute, "a longer draft", func() bool { return strings.HasSuffix(s.Texts(hallID)[0], "! ▍") })
 				say := func(payload map[string]any) {
 					t.Helper()
 					if _, err := act(t, d, "message_discord", payload); err != nil {

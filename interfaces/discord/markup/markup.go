@@ -41,6 +41,15 @@ func Single(source string) string {
 	return markdown.Split(text, MaxContent-2, markdown.UTF16)[0] + " …"
 }
 
+// growing is at the end of a text that is still being written.
+const growing = " ▍"
+
+// Growing writes a text that is not whole yet as one message, which says so: no whole message is the same.
+func Growing(source string) string {
+	text := Writer{}.Text(source)
+	return markdown.Split(text, MaxContent-markdown.UTF16(growing), markdown.UTF16)[0] + growing
+}
+
 // punctuation is what Discord may take for markup, a mention, a time, an emoji or a
 // link.
 var punctuation = txt.Pattern("[\\\\*_~|`<>#\\[\\]():@]")
