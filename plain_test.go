@@ -34,13 +34,13 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2818,
-	"daemon":              6772,
+	"daemon":              6776,
 	"interfaces/discord":  5354,
 	"core/engine":         3735,
 	"core/turn":           5425,
 	"core/action":         3940,
-	"interfaces/telegram": 4212,
-	"memory":              8714,
+	"interfaces/telegram": 4214,
+	"memory":              8715,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -74,6 +74,7 @@ func (b *Bot) openDatabase(c *Config) (Store, error) {
 type state struct {
 	items core.Items
 	place core.Path
+	db    *memory.DB
 }
 
 // state returns the state of an interface by its name.
@@ -82,7 +83,7 @@ func (s *Storage) state(name string) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &state{s.Items("interface " + name), place}, nil
+	return &state{s.Items("interface " + name), place, s.DB}, nil
 }
 
 // Get returns nil for an unknown key.
@@ -128,6 +129,9 @@ func (s *state) Swap(ctx context.Context, key string, old, value []byte) (ok boo
 	}
 	return err == nil, err
 }
+
+// Holds implements driver.Holder.
+func (s *state) Holds() bool { return s.db == nil || memory.Holds(s.db) }
 
 // EmptyStore is the store of a bot that never heard a word: for commands that only
 // look, where there is no database yet. Nothing can be written into it.

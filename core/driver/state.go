@@ -24,6 +24,12 @@ type Swapper interface {
 	Swap(ctx context.Context, key string, old, value []byte) (ok bool, err error)
 }
 
+// Holder is a State that other processes may take over, with what the driver serves.
+type Holder interface {
+	// Holds reports whether nobody has, as far as is certain without asking.
+	Holds() bool
+}
+
 // Load reads a value as JSON. It leaves the value as it is if there is none.
 func Load(ctx context.Context, s State, key string, value any) error {
 	data, err := s.Get(ctx, key)

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/driver"
 	"synthbot/interfaces/discord/discordtest"
 	"synthbot/interfaces/discord/rest"
 )
@@ -121,6 +124,45 @@ func TestLookPages(t *testing.T) {
 		})
 	}
 }
+
+// Once another process may have taken over, nothing is sent, changed or deleted that it may rely on.
+// Admins are informed all the same.
+func TestNothingIsSentWithoutALease(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		lost := &lostState{State: shelf()}
+		d, _ := s.up(t, func(o *Options) { o.State = lost })
+		said, err := act(t, d, "message_discord", map[string]any{"text": "Sure."})
+		if err != nil {
+			t.Fatal(said, err)
+		}
+		id := s.Messages(hallID)[0].ID
+		lost.now.Store(true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = d.postMessage(ctx, hallID, &outgoing{Content: "late"}, true)
+		if !errors.Is(err, core.ErrAway) || rest.OutcomeUnknown(err) {
+			t.Error(err)
+		}
+		p := draftPlatform{d.sender}
+		if err := errors.Join(p.Edit(ctx, hallID, id, "late"), p.Delete(ctx, hallID, id)); err == nil {
+			t.Error("changed")
+		}
+		if err := d.Tell(t.Context(), hall(), "told"); err != nil {
+			t.Error(err)
+		}
+		if got := s.Texts(hallID); !slices.Equal(got, []string{"Sure.", "told"}) {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+// lostState is a State that another process may have taken over.
+type lostState struct {
+	driver.State
+	now atomic.Bool
+}
+
+func (s *lostState) Holds() bool { return !s.now.Load() }
 
 // Who the bot is need be asked once, and where nobody tells, nothing is found.
 func TestWhoAmI(t *testing.T) {

@@ -86,6 +86,7 @@ func newDriver(o Options, t timings) (*Driver, error) {
 	a := newAccount(o, set, t)
 	a.rest = rest.New(rest.Options{
 		API: set.api, Token: set.Token, Pace: set.Pace == "platform", Retry: t.retry, Dial: o.Dial, Clock: a.clock,
+		State:   o.State,
 		Refused: sync.OnceFunc(func() { close(d.refused) }),
 	})
 	d.account = a

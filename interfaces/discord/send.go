@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/driver"
 	"synthbot/core/txt"
 	"synthbot/interfaces/discord/markup"
 	"synthbot/interfaces/discord/rest"
@@ -141,6 +142,7 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	if !visible(text) || len(texts) > maxMessages {
 		return core.Errorf(core.Invalid, "the text is empty, or too long")
 	}
+	ctx = driver.Unheld(ctx)
 	channel, err := d.reach(ctx, to)
 	if err != nil {
 		return err

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/driver"
 	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/telegramtest"
 )
@@ -63,6 +65,37 @@ func TestExplain(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingIsSentWithoutALease: once another process may have taken over, nothing is sent that it may
+// send, too. Admins are informed all the same.
+func TestNothingIsSentWithoutALease(t *testing.T) {
+	lost := &lostState{State: &memory{}}
+	bubble(t, func(o *Options) { o.State = lost }, func(t *testing.T, w *world) {
+		d, stop := w.run(t, &coretest.Inbox{})
+		lost.now.Store(true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		r := botapi.Request{Method: "sendMessage", Chat: jay, Params: botapi.Params{"text": "late"}}
+		if _, err := d.api.Do(ctx, r); err == nil || botapi.OutcomeUnknown(err) {
+			t.Error(err)
+		}
+		if err := d.Tell(t.Context(), place("telegram", jay, 0), "told"); err != nil {
+			t.Error(err)
+		}
+		if calls := w.Calls("sendMessage"); len(calls) != 1 || calls[0].Params["text"] != "told" {
+			t.Errorf("%+v", calls)
+		}
+		_ = stop()
+	})
+}
+
+// lostState is a State that another process may have taken over.
+type lostState struct {
+	driver.State
+	now atomic.Bool
+}
+
+func (s *lostState) Holds() bool { return !s.now.Load() }
 
 // TestMigrationToItself: a group that is said to have become itself is refused once.
 func TestMigrationToItself(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/draft"
+	"synthbot/core/driver"
 	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/markup"
 )
@@ -322,6 +323,7 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	if !markup.HasVisible(markup.Visible(text)) {
 		return core.Errorf(core.Invalid, "there is nothing to tell")
 	}
+	ctx = driver.Unheld(ctx)
 	for _, p := range markup.Parts(text, markup.MaxText) {
 		params := botapi.Params{"message_thread_id": s.thread}
 		r := botapi.Request{Method: "sendMessage", Params: params, Chat: s.chat, Rank: 1, Once: true}

@@ -34,6 +34,9 @@ type Shared interface {
 	// until work has returned. A process that wants a part says so as long as Own runs. Parts whose
 	// names begin with the same word are divided evenly.
 	Own(ctx context.Context, part string, work func(context.Context) error) error
+	// Holds reports whether nobody else can have taken over what this process owns, as far as it knows
+	// by its own clock. It asks nobody.
+	Holds() bool
 	// Self is the number of this process among all that have ever used the map; 0: none yet.
 	Self() int64
 	// Workers lists the processes that use the map.

@@ -331,6 +331,9 @@ func assignGroup(wanted map[string][]int64, owners, shall map[string]int64, tota
 	}
 }
 
+// Holds implements kv.Shared.
+func (db *DB) Holds() bool { return !db.worker.fenced.Load() && !db.worker.overdue() }
+
 // Self implements kv.Shared.
 func (db *DB) Self() int64 { return db.worker.number() }
 

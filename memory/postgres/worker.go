@@ -77,12 +77,15 @@ func (w *worker) number() int64 {
 	return w.id
 }
 
-// unrenewed returns how long ago the last renewal began.
+// unrenewed returns how long ago the last renewal began, also if the machine slept meanwhile.
 func (w *worker) unrenewed() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return time.Since(w.renewed)
+	return max(time.Since(w.renewed), time.Now().Round(0).Sub(w.renewed.Round(0)))
 }
+
+// overdue reports whether the lease may be over, by the clock of this process.
+func (w *worker) overdue() bool { return w.unrenewed() > w.lease*heldTenths/10 }
 
 // renewedAt notes when a renewal began that succeeded; the zero Time: none counts.
 func (w *worker) renewedAt(began time.Time) {
@@ -99,7 +102,7 @@ func (db *DB) claim(ctx context.Context) error {
 		return core.ErrFenced
 	case w.number() == 0:
 		return db.register(ctx)
-	case w.unrenewed() > w.lease*heldTenths/10:
+	case w.overdue():
 		_, err := db.renew(ctx)
 		return err
 	}
@@ -225,7 +228,7 @@ func (db *DB) keepRenewing(ctx context.Context) {
 		} else if !away && !isConflict(err) && ctx.Err() == nil {
 			db.log.Warn("the lease is not renewed", "file", db.name, "err", err)
 		}
-		if away && db.worker.unrenewed() > db.worker.lease*heldTenths/10 {
+		if away && db.worker.overdue() {
 			db.parts.pause()
 		}
 		if away && db.worker.unrenewed() > patience {

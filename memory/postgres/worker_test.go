@@ -157,8 +157,8 @@ func TestFenceByRenewal(t *testing.T) {
 	if err := <-fenced; !errors.Is(err, core.ErrFenced) {
 		t.Error(err)
 	}
-	if err := put(former, "late"); !errors.Is(err, core.ErrFenced) {
-		t.Error(err)
+	if err := put(former, "late"); !errors.Is(err, core.ErrFenced) || former.Holds() {
+		t.Errorf("%v, holds: %v", err, former.Holds())
 	}
 }
 
@@ -219,10 +219,16 @@ func TestCommitInFlight(t *testing.T) {
 func TestLapse(t *testing.T) {
 	server := coretest.StartPostgres(t)
 	db := started(t, server.URL, Options{Lease: short})
+	if !db.Holds() {
+		t.Error("it does not hold what it has just begun")
+	}
 	freeze(db)
 	time.Sleep(short + short/4)
-	if err := put(db, "new"); err != nil {
-		t.Error(err)
+	if db.Holds() {
+		t.Error("it holds beyond its lease")
+	}
+	if err := put(db, "new"); err != nil || !db.Holds() {
+		t.Errorf("%v, holds: %v", err, db.Holds())
 	}
 	db.worker.renewedAt(time.Now().Add(time.Hour)) // the clock of this process is wrong
 	time.Sleep(short + short/4)

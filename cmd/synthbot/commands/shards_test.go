@@ -55,11 +55,15 @@ func (p *shardedPlatform) say(n int) {
 	}
 }
 
-// answers counts the answers that name each message where it was said.
+// answers counts the answers that name each message where it was said. What is still being written is none:
+// a draft that is left over is deleted some minutes later.
 func (p *shardedPlatform) answers() []int {
 	words := make(map[string]int)
 	for _, channel := range p.channels {
 		for _, text := range p.Texts(channel) {
+			if strings.HasSuffix(text, " ▍") {
+				continue
+			}
 			for _, word := range strings.Fields(text) {
 				words[channel+word]++
 			}

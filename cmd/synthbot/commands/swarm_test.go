@@ -184,12 +184,42 @@ func (s *swarm) answered() {
 	defer func() {
 		if len(left) > 0 {
 			s.Logf("not answered: %q", left)
+			s.explain(left)
 		}
 	}()
 	s.workers[0].patiently("messages are not answered", 50*time.Millisecond, func() int {
 		left = s.unanswered()
 		return len(left)
 	})
+}
+
+// explain logs what the workers say of the places of messages that are not answered, and what went wrong.
+func (s *swarm) explain(left []string) {
+	places := make(map[string]bool)
+	for _, name := range left {
+		if words := strings.Fields(name); len(words) > 1 {
+			places[words[len(words)-1]] = true
+		}
+	}
+	for channel := range places {
+		s.Logf("in %s: %q", channel, s.discord.Texts(channel))
+		for _, c := range s.discord.Calls("") {
+			if strings.Contains(c.Path, channel) && c.Method != "GET" && !strings.HasSuffix(c.Path, "/typing") {
+				s.Logf("%v %s %s %d %.200s", c.At, c.Method, c.Path, c.Status, c.Body)
+			}
+		}
+	}
+	for i, w := range s.workers {
+		for line := range strings.Lines(logOf(s.T, w)) {
+			about := strings.Contains(line, `"ERROR"`) || strings.Contains(line, `"WARN"`) || strings.Contains(line, "shard")
+			for channel := range places {
+				about = about || strings.Contains(line, channel)
+			}
+			if about {
+				s.Logf("w%d: %.500s", i, line)
+			}
+		}
+	}
 }
 
 // repeats counts the replies that are there twice, each of which must be the last that its chat got

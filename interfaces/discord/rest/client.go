@@ -43,7 +43,7 @@ const (
 // Dial opens a network connection.
 type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Options are what a Client is made of. All are required.
+// Options are what a Client is made of. All but State are required.
 type Options struct {
 	API     *url.URL // scheme and host
 	Token   secret.Secret
@@ -51,7 +51,8 @@ type Options struct {
 	Retry   time.Duration // the pause before the first repetition
 	Dial    Dial
 	Clock   func() time.Time
-	Refused func() // is called when the bot's token is refused
+	State   driver.State // a driver.Holder decides when something may be changed
+	Refused func()       // is called when the bot's token is refused
 }
 
 // Client makes requests as one bot. Safe for concurrent use.
@@ -79,7 +80,7 @@ func New(o Options) *Client {
 	c.session.LogLevel = -1
 	c.session.UserAgent = "DiscordBot (synthbot, 1)"
 	c.session.Client = &http.Client{
-		Transport: &transport{next: c.transport}, Timeout: 2 * time.Minute, CheckRedirect: noRedirect,
+		Transport: &transport{c.transport, o.State}, Timeout: 2 * time.Minute, CheckRedirect: noRedirect,
 	}
 	return c
 }
@@ -156,6 +157,9 @@ func (c *Client) try(ctx context.Context, q *Request, contentType string, body [
 	bucket := &discordgo.Bucket{Remaining: 1}
 	bucket.Lock()
 	ctx = context.WithValue(ctx, noteKey{}, n)
+	if q.Fast {
+		ctx = driver.Unheld(ctx)
+	}
 	answer, err := c.session.RequestWithLockedBucket(q.Method, address, contentType, body, bucket, 0,
 		discordgo.WithContext(ctx), discordgo.WithRetryOnRatelimit(false), discordgo.WithRestRetries(0))
 	c.limits.learn(q, n.head)
@@ -189,12 +193,15 @@ type note struct {
 type noteKey struct{}
 
 // transport makes typed errors of refusals, removes the headers of rate limits, and
-// limits the size of answers.
-type transport struct{ next http.RoundTripper }
+// limits the size of answers. What changes something is sent only while the state holds.
+type transport struct {
+	next  http.RoundTripper
+	state driver.State
+}
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := t.next.RoundTrip(r)
+	resp, err := t.send(r)
 	if err != nil {
 		return nil, err
 	}
@@ -211,6 +218,19 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
 	return resp, nil
+}
+
+func (t *transport) send(r *http.Request) (resp *http.Response, err error) {
+	if r.Method != http.MethodGet {
+		r, err = driver.Held(t.state, r)
+	}
+	if err == nil {
+		resp, err = t.next.RoundTrip(r)
+	}
+	if errors.Is(err, driver.ErrNotHeld) {
+		err = fmt.Errorf("%w: %w", ErrDial, err)
+	}
+	return resp, err
 }
 
 // Download fetches a file without the bot's token, at most one byte more than max.

@@ -175,7 +175,15 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	ctx := httptrace.WithClientTrace(w.ctx, &httptrace.ClientTrace{
 		WroteRequest: func(i httptrace.WroteRequestInfo) { wrote.Store(i.Err == nil) },
 	})
-	resp, err := w.client.http.Do(r.WithContext(ctx))
+	r = r.WithContext(ctx)
+	var err error
+	if !strings.HasPrefix(w.method, "get") {
+		r, err = driver.Held(w.client.opt.State, r)
+	}
+	if err != nil {
+		return nil, w.broken(err, false)
+	}
+	resp, err := w.client.http.Do(r)
 	if err != nil {
 		return nil, w.broken(err, wrote.Load())
 	}
