@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -156,4 +157,57 @@ func TestContinuedByAnotherProcess(t *testing.T) {
 	for slices.Contains(texts(t, here, group), "1000 asks") {
 		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// TestCrashesOfTheServer: what was stored before the server crashed is there when it runs again, and is
+// stored once.
+func TestCrashesOfTheServer(t *testing.T) {
+	server := coretest.StartPostgres(t)
+	t.Setenv(onPostgres, server.URL)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var talking sync.WaitGroup
+	stored := make([]map[string]bool, 40)
+	dir := t.TempDir()
+	all := []*DB{openWith(t, dir, Options{SkipCheck: true}), openWith(t, dir, Options{SkipCheck: true})}
+	placeOf := func(i int) core.Path { return core.MustPath(fmt.Sprintf("telegram/%d", i)) }
+	for i := range stored {
+		stored[i] = make(map[string]bool)
+		talking.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				id := fmt.Sprint("m", n)
+				for ctx.Err() == nil {
+					b := &core.Batch{Append: []core.Entry{message(placeOf(i), id, "words")}}
+					if all[i%len(all)].Commit(ctx, b) == nil {
+						stored[i][id] = true
+						break
+					}
+				}
+			}
+		})
+	}
+	for range coretest.Sample(3, 1) {
+		time.Sleep(time.Second + rand.N(500*time.Millisecond))
+		server.Crash()
+		server.Start()
+	}
+	time.Sleep(time.Second)
+	cancel()
+	talking.Wait()
+	total := 0
+	err := all[0].View(t.Context(), func(v core.View) error {
+		for i, ids := range stored {
+			total += len(ids)
+			for id := range ids {
+				if _, ok, err := v.Entry(placeOf(i), id); !ok || err != nil {
+					t.Errorf("%s of %s: %v, %v", id, placeOf(i), ok, err)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d messages", total)
 }

@@ -130,7 +130,7 @@ func TestLookPages(t *testing.T) {
 func TestNothingIsSentWithoutALease(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		lost := &lostState{State: shelf()}
-		d, _ := s.up(t, func(o *Options) { o.State = lost })
+		d, _ := s.up(t, func(o *Options) { o.State = &shardState{lost, "shard 1/2 "} })
 		said, err := act(t, d, "message_discord", map[string]any{"text": "Sure."})
 		if err != nil {
 			t.Fatal(said, err)
