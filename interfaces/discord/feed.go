@@ -53,8 +53,16 @@ func newFeed(a *account, r *responder) *feed {
 	}
 }
 
-// begin is called when it is known how many shards the account has, and which of them are connected.
+// begin is called when it is known how many shards the account has, and which of them are connected. What
+// still waits from the time before comes again, and other events may come before it by now.
 func (f *feed) begin(shards int, connected []int) {
+	for len(f.waiting) > 0 {
+		e := <-f.waiting
+		f.room.Release(e.size())
+		if e.call != nil {
+			f.responder.arrived.Put(e.call.id, false)
+		}
+	}
 	f.shards, f.connected = shards, len(connected)
 	for _, shard := range connected {
 		f.fails(shard, time.Time{})

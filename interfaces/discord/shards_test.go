@@ -29,6 +29,35 @@ func TestListenAgain(t *testing.T) {
 	}
 }
 
+// TestWhatWaitedWhenAnotherServed: what came and was not taken in before another process served the account
+// is not taken in before what was missed, of which it would hide everything that is older.
+func TestWhatWaitedWhenAnotherServed(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		d, in := s.bot(t), newInbox()
+		stop := s.listening(t, d, in)
+		within(t, time.Minute, "connected", func() bool { return s.Live() == 1 && d.cache.known(guildID) })
+		s.Say(hallID, annID, "known")
+		in.wait(t, core.KindMessage, 1)
+		within(t, time.Minute, "noted", func() bool { _, known := d.cursors.get(hallID); return known })
+		in.refuse(1 << 30)
+		s.Say(hallID, annID, "one")
+		within(t, time.Minute, "one is refused", func() bool { return d.Ready() != nil })
+		s.Say(hallID, annID, "two")
+		within(t, time.Minute, "two waits", func() bool { return len(d.feed.waiting) > 0 })
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		within(t, time.Minute, "disconnected", func() bool { return s.Live() == 0 })
+		s.Forget()
+		in.refuse(0)
+		s.listening(t, d, in)
+		in.wait(t, core.KindMessage, 3)
+		if got := in.texts(); !slices.Equal(got, []string{"known", "one", "two"}) {
+			t.Errorf("taken in: %q", got)
+		}
+	})
+}
+
 // TestShardsOfAnAccount: each place belongs to one shard, which begins with what the account kept
 // before it was divided.
 func TestShardsOfAnAccount(t *testing.T) {

@@ -144,6 +144,13 @@ func (i *inbox) Receive(_ context.Context, events ...core.Event) error {
 	return nil
 }
 
+// refuse makes it refuse so many batches.
+func (i *inbox) refuse(n int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.fail = n
+}
+
 func (i *inbox) all() []core.Event {
 	i.mu.Lock()
 	defer i.mu.Unlock()
