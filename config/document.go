@@ -287,6 +287,9 @@ func (t Table) Unresolved() Table {
 	return t
 }
 
+// Resolved reports whether secrets are read, not only their references.
+func (t Table) Resolved() bool { return !t.references }
+
 // Fault adds a fault that the caller found; at leads to the key from the table. The zero Table ignores it.
 func (t Table) Fault(text string, at ...any) {
 	if t.at != nil {

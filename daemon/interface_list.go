@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,10 +110,7 @@ func decodeInterfaces(c *Config) {
 		}
 		common := anyInterface{}
 		table.Peek(&common)
-		kind := common.Type
-		if kind == "" {
-			kind = name
-		}
+		kind := cmp.Or(common.Type, name)
 		c.kinds[name] = kind
 		d, ok := findDriver(kind)
 		if !ok {
@@ -126,7 +124,8 @@ func decodeInterfaces(c *Config) {
 		}
 		table.Decode(&common, own)
 		if common.Enabled {
-			if t, ok := own.(interface{ Wrong() string }); ok && t.Wrong() != "" { // a missing one is a fault already
+			t, ok := own.(interface{ Wrong() string }) // a missing token is a fault already
+			if ok && table.Resolved() && t.Wrong() != "" {
 				table.Fault(t.Wrong(), "token")
 			}
 			c.Enabled = append(c.Enabled, enabled{name, d, own, common.Offer, table})
@@ -183,27 +182,29 @@ type enabled struct {
 	table config.Table
 }
 
-// TokenWarning says that the token does not look like one of its platform; "" if it does.
-func (e *enabled) TokenWarning() string {
+// CheckToken returns an error if there is a token that does not look like one of its platform.
+func (e *enabled) CheckToken() error {
 	switch own := e.Own.(type) {
 	case *discord.Config:
-		return TokenWarning("discord", own.Token)
+		return CheckToken("discord", own.Token)
 	case *telegram.Config:
-		return TokenWarning("telegram", own.Token)
+		return CheckToken("telegram", own.Token)
 	}
-	return ""
+	return nil
 }
 
-// TokenWarning says that a token does not look like one of a platform; "" if it does.
-func TokenWarning(platform string, token secret.Secret) string {
+// CheckToken returns an error if a token does not look like one of a platform. A missing one is none.
+func CheckToken(platform string, token secret.Secret) error {
 	switch {
+	case token.IsZero():
 	case platform == "discord" && !discordToken().MatchString(token.Reveal()):
-		return "its token does not look like one of Discord: three parts with dots between, from the portal's " +
-			"page Bot (neither the client secret nor the public key)"
+		return errors.New("its token does not look like one of Discord: three parts with dots between, from the " +
+			"portal's page Bot (neither the client secret nor the public key)")
 	case platform == "telegram" && !telegramToken().MatchString(token.Reveal()):
-		return "its token does not look like one of Telegram: digits, a colon and 35 letters, from @BotFather"
+		return errors.New("its token does not look like one of Telegram: digits, a colon and 35 letters, " +
+			"from @BotFather")
 	}
-	return ""
+	return nil
 }
 
 // Tokens of the platforms: of Discord the bot's id, a time and a signature in base64, of Telegram

@@ -144,6 +144,12 @@ func summarize(ctx context.Context, env *daemon.Env, c *configFile, w *Wizard, n
 		if w.account(platform).Token.Word == Keep {
 			daemon.PrintFinding(env.Out, platform, core.Finding{What: "token", Found: "(kept)"})
 		}
+		if _, err := w.token(platform); err != nil {
+			daemon.PrintFinding(env.Out, platform, unchecked("token", err))
+		}
+	}
+	if _, err := w.resolve(w.Key); err != nil {
+		daemon.PrintFinding(env.Out, "engine", unchecked("key", err))
 	}
 	if w.Probes.Identify != nil && w.Engine != Keep && len(next.Engines) > 0 && !next.Engines[0].Disabled {
 		for _, f := range probeEngine(ctx, env, next.File, next.Engines[0]) {
@@ -156,6 +162,11 @@ func summarize(ctx context.Context, env *daemon.Env, c *configFile, w *Wizard, n
 		found := "time zone " + zone + ", language " + language
 		daemon.PrintFinding(env.Out, "bot", core.Finding{What: "defaults", Found: found})
 	}
+}
+
+// unchecked is the finding about a secret that was written as it is.
+func unchecked(what string, err error) core.Finding {
+	return core.Finding{What: what, Found: "written as it is", Fix: err.Error()}
 }
 
 // nextCommands returns what users type next, a command on each line.

@@ -223,6 +223,9 @@ func (w *Wizard) check(ctx context.Context) error {
 
 // checkSecrets asks the platforms about tokens that they have not seen yet.
 func (w *Wizard) checkSecrets(ctx context.Context) error {
+	if w.Probes.Identify == nil {
+		return nil
+	}
 	if _, err := w.resolve(w.Key); err != nil {
 		return fmt.Errorf("--api-key: %w (--no-check takes it as it is)", err)
 	}
@@ -237,30 +240,35 @@ func (w *Wizard) checkSecrets(ctx context.Context) error {
 	return nil
 }
 
-// resolve returns the secret of an answer; the zero Secret if there is none, or if nothing is checked.
+// resolve returns the secret of an answer; the zero Secret if there is none.
 func (w *Wizard) resolve(s Secret) (secret.Secret, error) {
-	if !s.Typed.IsZero() || !s.changes() || w.Probes.Identify == nil {
+	if !s.Typed.IsZero() || !s.changes() {
 		return s.Typed, nil
 	}
 	return w.Probes.Resolve(s.Word)
 }
 
-// identify asks a platform which bot a token belongs to.
-func (w *Wizard) identify(ctx context.Context, platform string) error {
+// token returns the token of a platform's account; the zero Secret if there is none. The platform itself
+// accepts only tokens of a known shape; another server may not.
+func (w *Wizard) token(platform string) (secret.Secret, error) {
 	a := w.account(platform)
 	token, err := w.resolve(a.Token)
+	if err == nil && !token.IsZero() && a.APIURL == "" {
+		err = daemon.CheckToken(platform, token)
+	}
+	return token, err
+}
+
+// identify asks a platform which bot a token belongs to.
+func (w *Wizard) identify(ctx context.Context, platform string) error {
+	token, err := w.token(platform)
 	if err != nil || token.IsZero() || w.Probes.Identify == nil {
 		return err
 	}
 	w.Terminal.Note("Asking " + platformTitle(platform) + " whose token that is…")
-	found := w.Probes.Identify(ctx, platform, *a, token)
+	found := w.Probes.Identify(ctx, platform, *w.account(platform), token)
 	for _, f := range found {
-		warning := daemon.TokenWarning(platform, token)
-		switch {
-		case !f.Fatal || f.Fix == "":
-		case warning != "":
-			return fmt.Errorf("%s: %s; %s", f.What, f.Fix, warning)
-		default:
+		if f.Fatal && f.Fix != "" {
 			return fmt.Errorf("%s: %s", f.What, f.Fix)
 		}
 	}

@@ -53,6 +53,12 @@ func (s *script) Ask(_ context.Context, q console.Question) (string, error) {
 
 func (s *script) Note(text string) { s.notes = append(s.notes, text) }
 
+// Tokens of Telegram's shape, of which it knows one.
+const (
+	goodToken    = "123456789:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+	unknownToken = "123456789:BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB"
+)
+
 // at makes a talk in a small world: an Ollama with two models, one token that each
 // platform knows.
 func at(current Current, a Answers) *Wizard {
@@ -66,14 +72,14 @@ func at(current Current, a Answers) *Wizard {
 				return []string{"nomic-embed-text:latest", "llama3.1:8b"}, nil
 			},
 			Identify: func(_ context.Context, platform string, _ Account, token secret.Secret) []core.Finding {
-				if token.Reveal() != "good" {
+				if token.Reveal() != goodToken {
 					return []core.Finding{{What: "identity", Found: "unknown", Fix: "the token is refused", Fatal: true}}
 				}
 				return []core.Finding{{What: "identity", Found: "@" + platform + "_bot"}}
 			},
 			Resolve: func(reference string) (secret.Secret, error) {
 				if reference == "env:GOOD" {
-					return secret.New("good"), nil
+					return secret.New(goodToken), nil
 				}
 				return secret.Secret{}, errors.New(reference + " is not set")
 			},
@@ -95,9 +101,9 @@ func TestAsk(t *testing.T) {
 		"Who is Mira D.?":                   {"She sails.\nAnd \"talks\"."},
 		"Which language model does it use?": {"<proposed>"},
 		"Which model?":                      {"llama3.1:8b"},
-		"Telegram token?":                   {"bad", "good"},
+		"Telegram token?":                   {"bad", unknownToken, goodToken},
 		"Discord token?":                    {"env:NONE"},
-		"That token cannot be used.":        {New, Keep},
+		"That token cannot be used.":        {New, New, Keep},
 		"Who is its admin?":                 {"<proposed>"},
 	}}
 	talk := at(Current{}, Answers{})
@@ -108,7 +114,7 @@ func TestAsk(t *testing.T) {
 	got := *talk.Answers
 	want := Answers{
 		Persona: New, PersonaName: "Mira D.", PersonaText: "She sails.\nAnd \"talks\".", Engine: "ollama", Model: "llama3.1:8b", Claim: ByCode,
-		Accounts: map[string]*Account{Telegram: {Token: Secret{Typed: secret.New("good")}}, Discord: {Token: Secret{Word: "env:NONE"}}},
+		Accounts: map[string]*Account{Telegram: {Token: Secret{Typed: secret.New(goodToken)}}, Discord: {Token: Secret{Word: "env:NONE"}}},
 		Timezone: "Europe/Rome", Language: "it",
 	}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b secret.Secret) bool { return a == b })); diff != "" {
@@ -124,8 +130,8 @@ func TestAsk(t *testing.T) {
 			t.Error("the token is shown")
 		}
 	}
-	if want := "Asking Telegram whose token that is…"; len(s.notes) == 0 || s.notes[0] != want {
-		t.Errorf("while the user waits, it shows %q", s.notes)
+	if want := "Asking Telegram whose token that is…"; !slices.Equal(s.notes, []string{want, want}) {
+		t.Errorf("while the user waits, it shows %q; a token of a wrong shape is not sent", s.notes)
 	}
 	if found := talk.Found[Telegram]; len(found) != 2 || found[1].Found != "https://t.me/telegram_bot" {
 		t.Errorf("telegram said %+v", found)
@@ -136,7 +142,7 @@ func TestAsk(t *testing.T) {
 func TestAskGoesBack(t *testing.T) {
 	s := &script{t: t, answers: map[string][]string{
 		"Who is the bot?": {New, "<proposed>"}, "What is its name?": {"Mira", "<back>", "Mora"}, "Who is Mira?": {"<back>"},
-		"Who is Mora?": {"She sails."}, "Which language model does it use?": {Offline}, "Telegram token?": {"good", "", ""},
+		"Who is Mora?": {"She sails."}, "Which language model does it use?": {Offline}, "Telegram token?": {goodToken, "", ""},
 		"Discord token?": {"<back>", "<back>", ""},
 	}}
 	talk := at(Current{}, Answers{Timezone: "UTC"})
@@ -182,8 +188,12 @@ func TestFill(t *testing.T) {
 		{"no language", Answers{Language: "??"}, true, "--language: "},
 		{"no person", Answers{Admins: []string{"telegram/1"}}, true, "--admin: not the path of a user"},
 		{"a key that is not there", Answers{Engine: "openai", Model: "m", Key: Secret{Word: "env:NONE"}}, true, "--api-key: env:NONE is not set"},
-		{"a token that nobody knows", Answers{Accounts: map[string]*Account{Discord: {Token: Secret{Typed: secret.New("bad")}}}}, true,
-			"--discord-token: identity: the token is refused; its token does not look like one of Discord: three parts"},
+		{"a token that nobody knows", Answers{Accounts: map[string]*Account{Telegram: {Token: Secret{Typed: secret.New(unknownToken)}}}}, true,
+			"--telegram-token: identity: the token is refused"},
+		{"a token of another server", Answers{Accounts: map[string]*Account{Discord: {Token: Secret{Typed: secret.New("bad")}, APIURL: "x"}}}, true,
+			"--discord-token: identity: the token is refused"},
+		{"a token of another shape", Answers{Accounts: map[string]*Account{Discord: {Token: Secret{Typed: secret.New("bad")}}}}, true,
+			"--discord-token: its token does not look like one of Discord: three parts"},
 	} {
 		err := at(Current{}, tc.given).Fill(t.Context(), tc.usual)
 		if err == nil || !strings.Contains(err.Error(), tc.want) {

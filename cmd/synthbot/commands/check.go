@@ -65,6 +65,11 @@ const changesFlag = "changes"
 // check does what `synthbot run` does before it connects. It changes nothing.
 func (p *program) check(ctx context.Context, place core.Path, online bool, found *findings) error {
 	cfg, err := p.MustLoad()
+	for _, e := range cfg.Enabled {
+		if err := e.CheckToken(); err != nil {
+			found.add("token", core.Finding{Found: e.Name, Fix: err.Error()})
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -128,10 +133,6 @@ func (p *program) reportParts(cfg *daemon.Config, engines []string, database str
 	found.add("database", core.Finding{Found: where + ", " + database, Fix: dataDirFix(dir), Fatal: true})
 	for _, e := range cfg.Enabled {
 		found.add("interface", core.Finding{Found: e.Name})
-		warning := e.TokenWarning()
-		if warning != "" {
-			found.add("token", core.Finding{Found: e.Name, Fix: warning})
-		}
 	}
 	found.add("plugins", core.Finding{Found: cmp.Or(strings.Join(cfg.ChosenNames(), ", "), "none")})
 	if len(cfg.Enabled) == 0 {
@@ -151,25 +152,29 @@ func reportServer(ctx context.Context, cfg *daemon.Config, found *findings) erro
 	return err
 }
 
-// dataDirFix says why the data directory cannot be used; "" if it can, or can be made.
+// dataDirFix says why nothing can be written into the data directory; "" if it can. It makes a folder
+// in it, or in the first one above that exists, and removes it: modes alone do not tell.
 func dataDirFix(dir string) string {
-	for ; ; dir = filepath.Dir(dir) {
-		info, err := os.Stat(dir)
-		if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
-			continue
-		}
-		if err == nil && !info.IsDir() {
-			err = &fs.PathError{Op: "use", Path: dir, Err: syscall.ENOTDIR}
-		}
-		if err == nil {
-			const writeAndSearch = 2 | 1
-			err = syscall.Access(dir, writeAndSearch)
-		}
-		if err != nil {
-			return fmt.Sprintf("%s cannot be written: %v; change its owner or mode, or set data_dir in [bot]", dir, err)
-		}
+	for dir != filepath.Dir(dir) && !isThere(dir) {
+		dir = filepath.Dir(dir)
+	}
+	made, err := os.MkdirTemp(dir, ".synthbot-*")
+	if err == nil {
+		err = os.Remove(made)
+	}
+	if err == nil {
 		return ""
 	}
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		err = p.Err
+	}
+	return fmt.Sprintf("%s cannot be written: %v; change its owner or mode, or set data_dir in [bot]", dir, err)
+}
+
+// isThere reports whether there is a file or folder, or it is unknown.
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // changes reports the warnings about blueprints, and what differs from what the running daemon, or
@@ -319,10 +324,7 @@ func modeOf(file string, not os.FileMode, fix string) core.Finding {
 
 // disk finds fault with a disk that is nearly full.
 func disk(dir string) core.Finding {
-	for dir != "/" && dir != "." {
-		if _, err := os.Stat(dir); err == nil {
-			break
-		}
+	for dir != filepath.Dir(dir) && !isThere(dir) {
 		dir = filepath.Dir(dir)
 	}
 	var s syscall.Statfs_t
@@ -353,7 +355,7 @@ func credentials(dir string) []core.Finding {
 	return []core.Finding{{What: "credentials", Found: "from systemd: " + strings.Join(names, ", ")}}
 }
 
-// fix applies what can be fixed safely, after it printed each change.
+// fix applies what can be fixed safely, after it printed each change. What fails is a finding.
 func (p *program) fix(found *findings) error {
 	repairs, err := setup.Repairs(p.Env)
 	for _, r := range repairs {
@@ -364,7 +366,9 @@ func (p *program) fix(found *findings) error {
 				fmt.Fprintln(p.Out, "fix  "+line)
 			}
 		}
-		err = errors.Join(err, r.Apply())
+		if err := r.Apply(); err != nil {
+			found.add("fix", core.Finding{Found: "failed", Fix: err.Error(), Fatal: true})
+		}
 	}
 	return err
 }

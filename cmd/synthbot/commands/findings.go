@@ -90,10 +90,15 @@ func (f *findings) add(group string, found core.Finding) {
 	}
 }
 
-// faults prints the faults of a configuration file in JSON. As text they are the error itself.
+// faults prints an error in JSON, that of a configuration file as its faults. As text it is printed at the end.
 func (f *findings) faults(err error) error {
 	var all config.Faults
-	if f.format != formatJSON || !errors.As(err, &all) {
+	var printed exited
+	switch {
+	case f.format != formatJSON || err == nil || errors.Is(err, errFindings) || errors.As(err, &printed):
+		return err
+	case !errors.As(err, &all):
+		f.print(findingLine{Level: "error", Group: "check", Text: txt.Line(err.Error())})
 		return err
 	}
 	for _, one := range all {
