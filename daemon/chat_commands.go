@@ -27,7 +27,12 @@ func (b *chatCommands) all() []command.Command {
 			"pt": "Diz o que me podes pedir",
 		}}},
 		{Do: b.greet, Spec: command.Spec{Name: "start", Brief: "Say hello"}},
-		{Do: b.showID, Spec: command.Spec{Name: "id", Brief: "Show your id and the id of this chat"}},
+		{Do: b.showID, Spec: command.Spec{
+			Name: "id", Brief: "Show your id and the id of this chat", Briefs: map[string]string{
+				"it": "Mostra il tuo id e quello di questa chat", "de": "Zeigt deine Id und die dieses Chats",
+				"fr": "Montre ton id et celui de ce chat", "es": "Muestra tu id y el de este chat",
+			},
+		}},
 		{Do: data.show, Spec: command.Spec{
 			Name: "mydata", Brief: "Send you everything that I store about you", Private: true,
 			Briefs: map[string]string{
@@ -46,15 +51,27 @@ func (b *chatCommands) all() []command.Command {
 			},
 		}},
 		{Do: b.asleep(true), Spec: command.Spec{
-			Name: "sleep", Brief: "Keep me silent here until /wake; I still listen",
+			Name: "sleep", Brief: "Keep me silent here until /wake; I still listen", Briefs: map[string]string{
+				"it": "Taccio qui fino a /wake; ascolto ancora", "de": "Ich schweige hier bis /wake, höre aber zu",
+				"fr": "Je me tais ici jusqu'à /wake ; j'écoute encore", "es": "Callo aquí hasta /wake; sigo escuchando",
+			},
 		}},
-		{Do: b.asleep(false), Spec: command.Spec{Name: "wake", Brief: "Let me answer here again"}},
+		{Do: b.asleep(false), Spec: command.Spec{
+			Name: "wake", Brief: "Let me answer here again", Briefs: map[string]string{
+				"it": "Rispondo di nuovo qui", "de": "Ich antworte hier wieder",
+				"fr": "Je réponds de nouveau ici", "es": "Vuelvo a responder aquí",
+			},
+		}},
 		{Do: b.activation, Spec: command.Spec{
 			Name: "activation", Brief: "Show or change what I answer here", Rank: core.RankModerator,
 			Args: []command.Arg{{Name: "what", Brief: "What I answer in this group", Choices: []string{
 				turn.ActivationMention, turn.ActivationKeyword, turn.ActivationAmbient, turn.ActivationAlways,
 				turn.ActivationNever, settings.Default,
 			}}},
+			Briefs: map[string]string{
+				"it": "Mostra o cambia a che cosa rispondo qui", "de": "Zeigt oder ändert, worauf ich hier antworte",
+				"fr": "Montre ou change ce à quoi je réponds ici", "es": "Muestra o cambia a qué respondo aquí",
+			},
 		}},
 	}
 	for _, c := range b.ofAdmins() {
@@ -104,17 +121,9 @@ func (b *chatCommands) places(ctx context.Context) (paths []string) {
 	return paths
 }
 
-// help lists the commands that the author may use, in their language if it can.
+// help lists the commands that the author may use.
 func (b *chatCommands) help(_ context.Context, c command.Call) (string, error) {
-	language, _, _ := strings.Cut(strings.ToLower(c.Locale), "-")
-	var s strings.Builder
-	s.WriteString("Just talk to me. Besides:\n\n")
-	for _, spec := range b.InForce().Commands.Specs(c.Author.Rank) {
-		if spec.Name != "start" && spec.Name != claimName && (!spec.Private || c.Private) {
-			s.WriteString("- /" + spec.Name + " – " + cmp.Or(spec.Briefs[language], spec.Brief) + "\n")
-		}
-	}
-	return strings.TrimSpace(s.String()), nil
+	return b.InForce().Commands.Help(c, "start", claimName), nil
 }
 
 func (b *chatCommands) greet(_ context.Context, c command.Call) (string, error) {

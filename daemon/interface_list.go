@@ -135,21 +135,31 @@ func decodeInterfaces(c *Config) {
 	c.checkAccounts()
 }
 
+// account is the bot's account on a platform.
+type account struct {
+	Platform, server string
+	Token            secret.Secret
+}
+
+// Account returns the account that an interface serves; without a token if it has none.
+func (e *enabled) Account() account {
+	switch own := e.Own.(type) {
+	case *discord.Config:
+		return account{e.kind, own.APIURL, own.Token}
+	case *telegram.Config:
+		return account{e.kind, own.APIURL, own.Token}
+	}
+	return account{}
+}
+
 // checkAccounts finds accounts that two interfaces would serve: each message would be
 // answered twice, or by one of them at random.
 func (c *Config) checkAccounts() {
-	type account struct{ server, token string }
 	served := make(map[account]string)
 	for _, e := range c.Enabled {
-		var a account
-		switch own := e.Own.(type) {
-		case *discord.Config:
-			a = account{own.APIURL, own.Token.Reveal()}
-		case *telegram.Config:
-			a = account{own.APIURL, own.Token.Reveal()}
-		}
+		a := e.Account()
 		other := served[a]
-		if a.token != "" && other != "" {
+		if !a.Token.IsZero() && other != "" {
 			e.table.Fault("is that of interfaces."+other+", too; one account is served once", "token")
 		}
 		served[a] = e.Name
@@ -181,38 +191,6 @@ type enabled struct {
 	offer settings.Patterns // of its actions that are offered
 	table config.Table
 }
-
-// CheckToken returns an error if there is a token that does not look like one of its platform.
-func (e *enabled) CheckToken() error {
-	switch own := e.Own.(type) {
-	case *discord.Config:
-		return CheckToken("discord", own.Token)
-	case *telegram.Config:
-		return CheckToken("telegram", own.Token)
-	}
-	return nil
-}
-
-// CheckToken returns an error if a token does not look like one of a platform. A missing one is none.
-func CheckToken(platform string, token secret.Secret) error {
-	switch {
-	case token.IsZero():
-	case platform == "discord" && !discordToken().MatchString(token.Reveal()):
-		return errors.New("its token does not look like one of Discord: three parts with dots between, from the " +
-			"portal's page Bot (neither the client secret nor the public key)")
-	case platform == "telegram" && !telegramToken().MatchString(token.Reveal()):
-		return errors.New("its token does not look like one of Telegram: digits, a colon and 35 letters, " +
-			"from @BotFather")
-	}
-	return nil
-}
-
-// Tokens of the platforms: of Discord the bot's id, a time and a signature in base64, of Telegram
-// the bot's id and a secret.
-var (
-	discordToken  = txt.Pattern(`^[\w-]{18,}\.[\w-]{6}\.[\w-]{27,}$`)
-	telegramToken = txt.Pattern(`^\d{6,}:[\w-]{30,}$`)
-)
 
 // withheld returns the actions of an interface that no model is offered.
 func (e *enabled) withheld(all []*action.Definition) (names []string) {

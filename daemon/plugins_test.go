@@ -13,6 +13,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/command"
 )
 
 // assembled is the bot of a configuration, as a command that only looks has it.
@@ -34,6 +35,19 @@ func assembled(t *testing.T, toml string) *Bot {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// TestHelpIsTranslated: what a new bot offers to users and moderators is listed in each language of the offline engine.
+func TestHelpIsTranslated(t *testing.T) {
+	help, _ := assembled(t, "").InForce().Commands.Find("help")
+	for language, want := range map[string]string{
+		"en": "Just talk to me", "de": "Schreib mir", "es": "Escríbeme", "fr": "Écris-moi", "it": "Scrivimi",
+	} {
+		c := command.Call{Locale: language, Private: true, Author: core.Author{Rank: core.RankModerator}}
+		if got, err := help.Do(t.Context(), c); err != nil || !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s, %v", language, got, err)
+		}
+	}
 }
 
 // inConversation holds what a script makes the model do.

@@ -254,7 +254,7 @@ func (w *Wizard) token(platform string) (secret.Secret, error) {
 	a := w.account(platform)
 	token, err := w.resolve(a.Token)
 	if err == nil && !token.IsZero() && a.APIURL == "" {
-		err = daemon.CheckToken(platform, token)
+		err = CheckToken(platform, token)
 	}
 	return token, err
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -83,6 +84,26 @@ func (r *Registry) Specs(rank core.Rank) []Spec {
 		}
 	}
 	return specs
+}
+
+// Help lists the commands that the caller may use, without some, as Markdown. Their language is used if
+// every line has it, or else English: an answer has one language.
+func (r *Registry) Help(c Call, without ...string) string {
+	specs := slices.DeleteFunc(r.Specs(c.Author.Rank), func(s Spec) bool {
+		return s.Private && !c.Private || slices.Contains(without, s.Name)
+	})
+	language, _, _ := strings.Cut(strings.ToLower(c.Locale), "-")
+	text := map[string]string{
+		"de": "Schreib mir einfach. Außerdem:\n", "es": "Escríbeme sin más. Además:\n",
+		"fr": "Écris-moi, tout simplement. Sinon :\n", "it": "Scrivimi e basta. Inoltre:\n",
+	}[language]
+	if text == "" || slices.ContainsFunc(specs, func(s Spec) bool { return s.Briefs[language] == "" }) {
+		language, text = "", "Just talk to me. Besides:\n"
+	}
+	for _, s := range specs {
+		text += "\n- /" + s.Name + " – " + cmp.Or(s.Briefs[language], s.Brief)
+	}
+	return text
 }
 
 // Parse reads the arguments of a call. The error is for the user, with the command's usage.

@@ -50,6 +50,36 @@ func TestSpecs(t *testing.T) {
 	}
 }
 
+// TestHelp: the list has one language, the caller's if every line of theirs has it.
+func TestHelp(t *testing.T) {
+	r, err := New([]Command{
+		{Spec: Spec{Name: "usage", Brief: "Show costs", Rank: core.RankAdmin}, Do: nothing},
+		{Spec: Spec{Name: "help", Brief: "Show this", Briefs: map[string]string{"it": "Mostra questo", "xx": "?"}}, Do: nothing},
+		{Spec: Spec{Name: "mine", Brief: "Show yours", Private: true}, Do: nothing},
+		{Spec: Spec{Name: "start", Brief: "Say hello"}, Do: nothing},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		locale  string
+		rank    core.Rank
+		private bool
+		want    string
+	}{
+		{"it-IT", core.RankMember, false, "Scrivimi e basta. Inoltre:\n\n- /help – Mostra questo"},
+		{"it", core.RankMember, true, "Just talk to me. Besides:\n\n- /help – Show this\n- /mine – Show yours"},
+		{"it", core.RankAdmin, false, "Just talk to me. Besides:\n\n- /help – Show this\n- /usage – Show costs"},
+		{"xx", core.RankMember, false, "Just talk to me. Besides:\n\n- /help – Show this"},
+		{"", core.RankMember, false, "Just talk to me. Besides:\n\n- /help – Show this"},
+	} {
+		call := Call{Locale: tc.locale, Private: tc.private, Author: core.Author{Rank: tc.rank}}
+		if got := r.Help(call, "start"); got != tc.want {
+			t.Errorf("%+v: %q", tc, got)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	s := Spec{Name: "remind", Args: []Arg{
 		{Name: "what", Brief: "x", Required: true, Choices: []string{"add", "list"}}, {Name: "text", Brief: "x", Rest: true},

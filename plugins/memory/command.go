@@ -19,18 +19,37 @@ func (p *Plugin) Commands() []command.Command {
 		{Spec: command.Spec{
 			Name: "remember", Idempotent: true, Brief: "Remember something for this chat",
 			Args: []command.Arg{{Name: "text", Brief: "What to remember", Rest: true}},
+			Briefs: map[string]string{
+				"it": "Ricorda qualcosa per questa chat", "de": "Merkt sich etwas für diesen Chat",
+				"fr": "Retient quelque chose pour ce chat", "es": "Recuerda algo para este chat",
+			},
 		}, Do: p.remember},
-		{Spec: command.Spec{Name: "memories", Idempotent: true, Brief: "List what I remember about you"},
-			Do: p.memories},
+		{Spec: command.Spec{
+			Name: "memories", Idempotent: true, Brief: "List what I remember about you",
+			Briefs: map[string]string{
+				"it": "Elenca ciò che ricordo di te", "de": "Listet auf, was ich mir über dich gemerkt habe",
+				"fr": "Liste ce que j'ai retenu de toi", "es": "Enumera lo que recuerdo de ti",
+			},
+		}, Do: p.memories},
 		{Spec: command.Spec{
 			Name: "forget", Brief: "Forget one memory",
 			Args: []command.Arg{{Name: "id", Brief: "Its id from /memories", Required: true}},
+			Briefs: map[string]string{
+				"it": "Dimentica un ricordo", "de": "Vergisst eine Erinnerung",
+				"fr": "Oublie un souvenir", "es": "Olvida un recuerdo",
+			},
 		}, Do: p.forgetOne},
 		{Spec: command.Spec{
 			Name: "extract", Idempotent: true,
 			Brief: "Choose whether I may remember things from your messages on my own",
 			Args: []command.Arg{{Name: "answer", Brief: "on or off; leave it out to see which",
 				Choices: []string{"on", "off"}}},
+			Briefs: map[string]string{
+				"it": "Scegli se posso ricordare da solo ciò che scrivi",
+				"de": "Wähle, ob ich mir von selbst merken darf, was du schreibst",
+				"fr": "Choisis si je peux retenir de moi-même ce que tu écris",
+				"es": "Elige si puedo recordar por mi cuenta lo que escribes",
+			},
 		}, Do: p.agree},
 	}
 }

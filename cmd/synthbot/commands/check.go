@@ -66,7 +66,8 @@ const changesFlag = "changes"
 func (p *program) check(ctx context.Context, place core.Path, online bool, found *findings) error {
 	cfg, err := p.MustLoad()
 	for _, e := range cfg.Enabled {
-		if err := e.CheckToken(); err != nil {
+		own := e.Account()
+		if err := setup.CheckToken(own.Platform, own.Token); err != nil {
 			found.add("token", core.Finding{Found: e.Name, Fix: err.Error()})
 		}
 	}
