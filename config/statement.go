@@ -25,7 +25,7 @@ type Statement struct {
 	Commented  bool // it is in a comment: "#key = …", "#[table]", but not "# key = …"
 	Key        []string
 	Start, End int // offsets of its lines, with the last line's end
-	From, To   int // offsets of the value, unless it is in a comment
+	From, To   int // offsets of the value, or of a header's key, unless it is in a comment
 }
 
 // Statements lists the statements of a TOML file in their order, for programs that
@@ -69,10 +69,14 @@ func newStatement(p *unstable.Parser, e *unstable.Node) (s Statement, from, to i
 	}
 	end := 0
 	for key := e.Key(); key.Next(); {
+		if end == 0 {
+			s.From = int(key.Node().Raw.Offset)
+		}
 		end = int(key.Node().Raw.Offset + key.Node().Raw.Length)
 		s.Key = append(s.Key, string(key.Node().Data))
 	}
 	if s.Kind != StatementValue {
+		s.To = end
 		return s, end, end
 	}
 	s.From, s.To = to-len(bytes.TrimLeft(p.Data()[end:to], " \t=")), to

@@ -24,8 +24,8 @@ func TestStatements(t *testing.T) {
 0 false [] "# prose = 1\n" = ""
 3 true ["commented"] "#commented = 2\r\n" = ""
 1 true ["t"] "#[t]\n" = ""
-1 false ["x" "y"] "[ x . y ] # end\n" = ""
-2 false ["b"] "[[\"\\u0062\"]]\n" = ""
+1 false ["x" "y"] "[ x . y ] # end\n" = "x . y"
+2 false ["b"] "[[\"\\u0062\"]]\n" = "\"\\u0062\""
 3 false ["v"] "v='''\n[no]'''" = "'''\n[no]'''"
 `
 	if diff := cmp.Diff(want, got.String()); diff != "" {

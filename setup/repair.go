@@ -104,35 +104,53 @@ func moveKeys(file string, faults config.Faults) (r Repair, ok bool) {
 	return r, true
 }
 
-// move moves a key, with its value, and removes a header that nothing follows any more. It returns
-// the lines that disappear and appear.
+// move moves a key, with its value and its comments, and removes a header that nothing follows any more.
+// It returns the lines that disappear and appear.
 func (f *File) move(from, to string) (lines []string) {
-	table := strings.Split(to, ".")
-	key := table[len(table)-1]
-	table = table[:len(table)-1]
+	full := strings.Split(to, ".")
+	key, table := full[len(full)-1], full[:len(full)-1]
 	if f.Has(key, table...) {
 		return nil
 	}
-	for i, full := range f.values() {
-		if dotted(full) != from {
+	for i, former := range f.values() {
+		if dotted(former) != from {
 			continue
 		}
 		s := f.statements[i]
-		literal := f.text[s.From:s.To]
-		lines = append(lines, "  - "+from+" = "+literal, "  + "+to+" = "+literal)
-		f.replace(s.Start, s.End, "")
-		f.dropEmptyHeader(full[:len(full)-1])
-		f.setLiteral(literal, key, table...)
+		start := f.commentsAbove(i)
+		above, literal := f.text[start:s.Start], f.text[s.From:s.To]
+		behind := strings.TrimRight(f.text[s.To:s.End], "\r\n")
+		lines = append(lines, "  - "+from+" = "+literal+behind, "  + "+to+" = "+literal+behind)
+		f.replace(start, s.End, "")
+		f.dropEmptyHeader(former[:len(former)-1])
+		f.setLiteral(literal+behind, key, table...)
+		now := f.find(full)
+		if f.err == nil {
+			f.replace(f.statements[now].Start, f.statements[now].Start, above)
+		}
 		break
 	}
 	return lines
 }
 
-// dropEmptyHeader removes the header of a table that has no values.
+// commentsAbove returns where the comments directly above a statement begin, or else the statement.
+func (f *File) commentsAbove(i int) int {
+	for i > 0 && f.statements[i-1].Kind == config.StatementComment && f.statements[i-1].End == f.statements[i].Start {
+		i--
+	}
+	return f.statements[i].Start
+}
+
+// dropEmptyHeader removes the header of a table that has no values. A comment behind it stays.
 func (f *File) dropEmptyHeader(table []string) {
 	for _, i := range f.headers(config.StatementHeader, table) {
 		if !f.hasValues(i) {
-			f.replace(f.statements[i].Start, f.statements[i].End, "")
+			s := f.statements[i]
+			_, comment, ok := strings.Cut(f.text[s.To:s.End], "#")
+			if ok {
+				comment = "#" + comment
+			}
+			f.replace(s.Start, s.End, comment)
 			return
 		}
 	}

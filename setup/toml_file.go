@@ -133,12 +133,9 @@ func (f *File) addFirst(pairs ...Pair) {
 
 // addBefore adds an engine before the one at i and its comment.
 func (f *File) addBefore(i int) int {
-	for i > 0 && f.statements[i-1].Kind == config.StatementComment && f.statements[i-1].End == f.statements[i].Start {
-		i--
-	}
-	start := f.statements[i].Start
+	start := f.commentsAbove(i)
 	f.replace(start, start, "[["+dotted(engines)+"]]"+f.newline+f.newline)
-	return i
+	return slices.IndexFunc(f.statements, func(s config.Statement) bool { return s.Start == start })
 }
 
 // Has reports whether the file has a key.
