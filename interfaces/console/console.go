@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -73,6 +74,7 @@ type Console struct {
 	waiting map[string]chan struct{} // by message id; closed when its turn is over
 	screen  *screen                  // nil unless Listen uses a terminal
 	choices []string                 // what the last message suggested, by number
+	failed  string                   // the engines that failed in the last turn
 }
 
 var (
@@ -199,6 +201,20 @@ func (c *Console) Observe(end watch.TurnEnd) {
 	}
 	if end.Aside {
 		c.notice("no answer: given up after too many tries")
+	}
+	c.noticeFailed(end.Trace)
+}
+
+// noticeFailed tells admins which engines failed before another one answered, unless it was the same in the
+// turn before. c.mu is held.
+func (c *Console) noticeFailed(t *watch.Trace) {
+	if t == nil || len(t.Asks) == 0 || c.opt.Rank < core.RankAdmin {
+		return
+	}
+	before := c.failed
+	c.failed = strings.Join(slices.Compact(slices.Clone(t.Asks[len(t.Asks)-1].Failed)), "; ")
+	if c.failed != "" && c.failed != before {
+		c.notice(txt.Line(c.failed))
 	}
 }
 

@@ -166,6 +166,25 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
+// TestFailedEngines: admins see which engines failed, once.
+func TestFailedEngines(t *testing.T) {
+	for rank, want := range map[core.Rank]string{
+		core.RankAdmin: "console: engine a: off; engine b: slow\nconsole: engine a: off\n", core.RankMember: "",
+	} {
+		var notices strings.Builder
+		c := New(Options{In: strings.NewReader(""), Out: io.Discard, Err: &notices, Rank: rank})
+		for _, failed := range [][]string{{"engine a: off", "engine a: off", "engine b: slow"}, {"engine a: off", "engine b: slow"}, nil, {"engine a: off"}} {
+			asks := []watch.Ask{{}, {Engine: "offline", Failed: failed}}
+			c.Observe(watch.TurnEnd{Turn: core.TurnID{Path: c.Place()}, Trace: &watch.Trace{Asks: asks}})
+			c.Observe(watch.TurnEnd{Turn: core.TurnID{Path: c.Place()}, Trace: &watch.Trace{}, Command: true})
+			c.Observe(watch.TurnEnd{Turn: core.TurnID{Path: c.Place()}})
+		}
+		if notices.String() != want {
+			t.Errorf("rank %v sees %q", rank, notices.String())
+		}
+	}
+}
+
 func TestObserveKnowsItsOwn(t *testing.T) {
 	var notices bytes.Buffer
 	c := New(Options{In: strings.NewReader(""), Out: io.Discard, Err: &notices})

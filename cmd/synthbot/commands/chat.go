@@ -62,7 +62,7 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 		return p.host.Attach(ctx, o, place)
 	}
 	return p.Run(ctx, daemon.Life{
-		Config: cfg, Log: p.Logger(cfg, slog.LevelWarn), Interfaces: daemon.Terminal(o, place), Grace: goodbye,
+		Config: cfg, Log: p.Logger(cfg, slog.LevelError), Interfaces: daemon.Terminal(o, place), Grace: goodbye,
 		Attended: true,
 	})
 }
