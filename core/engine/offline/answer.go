@@ -221,7 +221,7 @@ func (s *speaker) quote(topic string, lines []string) string {
 }
 
 // puzzled answers what was not understood: a question by notes that have all its words, else in one honest line;
-// in private with what helps.
+// in private it has what helps.
 func (s *speaker) puzzled(m understood) string {
 	found := noting{s}.known(s.message(), 0)
 	switch {
@@ -231,16 +231,10 @@ func (s *speaker) puzzled(m understood) string {
 		return s.say("standby")
 	case s.group:
 		return s.say("honest")
+	case !m.greets || len(s.own(1)) > 0:
+		return s.say("hint")
 	}
-	hello := ""
-	if m.greets && len(s.own(1)) == 0 {
-		hello = s.say("hello")
-	}
-	var texts []string
-	for _, honest := range s.wordings("honest", nil) {
-		texts = append(texts, join(hello, honest, s.say("hint")))
-	}
-	return s.fresh(texts)
+	return join(s.say("hello"), s.say("hint"))
 }
 
 func join(parts ...string) string {
