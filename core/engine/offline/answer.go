@@ -36,7 +36,11 @@ func (s *speaker) plan() plan {
 	if p, ok := (reminding{s}).answerToQuestion(m); ok {
 		return p
 	}
-	if _, ok := (reminding{s}).correction(); ok && s.has(actionList) {
+	answer, ok := reminding{s}.correction()
+	switch {
+	case ok && answer == "":
+		return s.speak("clarification", s.say("correcthow"))
+	case ok && s.has(actionList):
 		return reminding{s}.listReminders()
 	}
 	p := s.reply(m)
@@ -71,6 +75,9 @@ func (s *speaker) accepts(b *phrases.Book, h hit, lenient bool) bool {
 		return ok
 	case "date", "until":
 		_, ok := telling{s}.dayOf(text, b)
+		return ok
+	case "between":
+		_, _, ok := telling{s}.daysBetween(h.slots, b)
 		return ok
 	case "number":
 		isNone := func(text string) bool { return sums.ReadWord(txt.Fold(text), sumsOf(b)) == nil }
@@ -158,6 +165,8 @@ func (s *speaker) chat(m understood) string {
 		return telling{s}.dateOn(m.rest())
 	case "until":
 		return telling{s}.daysUntil(m.rest())
+	case "between":
+		return telling{s}.between(m.slots)
 	case "sum":
 		answer, _ := sums.Compute(m.rest(), sumsOf(s.book))
 		return s.result(answer)

@@ -174,8 +174,7 @@ func (s telling) dateOn(text string) string {
 // daysUntil counts the days until a day.
 func (s telling) daysUntil(text string) string {
 	at, _ := s.dayOf(text, s.book)
-	midnight := func(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC) }
-	days := int(midnight(at).Sub(midnight(s.now)).Hours() / 24)
+	days := daysFrom(s.now, at)
 	switch {
 	case days == 0:
 		return s.say("untiltoday")
@@ -184,4 +183,58 @@ func (s telling) daysUntil(text string) string {
 	}
 	more := map[string]string{"n": strconv.Itoa(days), "day": s.date(at)}
 	return s.fresh(s.wordings("until", more))
+}
+
+// daysFrom counts the midnights between two times.
+func daysFrom(from, to time.Time) int {
+	midnight := func(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC) }
+	return int(midnight(to).Sub(midnight(from)).Hours() / 24)
+}
+
+// daysBetween reads two days, the earlier one first. A day without a year is the next one: after today, after the
+// day before it, or, in front of a day with a year, within the year before that.
+func (s telling) daysBetween(slots []string, b *phrases.Book) (from, to time.Time, ok bool) {
+	read := func(text string, now time.Time) time.Time {
+		day := strings.TrimSpace(text)
+		_, bare := number(b, txt.Fold(day))
+		if b.Is("days", foldName(day)) { // "today"
+			now = s.now
+		}
+		then := *s.speaker
+		then.now = now
+		at, known := telling{&then}.dayOf(day, b)
+		ok = ok && known && !bare && day != ""
+		return at
+	}
+	if len(slots) != 2 {
+		return from, to, false
+	}
+	ok = true
+	years := func(i int) bool { return yearOf().MatchString(slots[i]) }
+	if years(1) && !years(0) {
+		to = read(slots[1], s.now)
+		from = read(slots[0], to.AddDate(-1, 0, 0))
+	} else {
+		from = read(slots[0], s.now)
+		to = read(slots[1], s.now)
+		if years(0) && !years(1) || to.Before(from) {
+			to = read(slots[1], from)
+		}
+	}
+	if to.Before(from) {
+		from, to = to, from
+	}
+	return from, to, ok
+}
+
+// between tells how many days are between two.
+func (s telling) between(slots []string) string {
+	from, to, _ := s.daysBetween(slots, s.book)
+	n := daysFrom(from, to)
+	topic := "between"
+	if n == 1 {
+		topic = "betweenone"
+	}
+	more := map[string]string{"n": strconv.Itoa(n), "from": s.date(from), "to": s.date(to)}
+	return s.fresh(s.wordings(topic, more))
 }

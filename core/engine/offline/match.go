@@ -87,7 +87,7 @@ func (u understood) rest() string { return strings.Join(u.slots, " ") }
 func ranks() []string {
 	return strings.Fields("crisis remind wake timer remindlist remindcancel forget forgetall recallme mylikes" +
 		" mydislikes whois recall remember choose" +
-		" dice coin number date until time sum myname isaid yousaid dislikes likes interests doyoulike" +
+		" dice coin number date between until time sum myname isaid yousaid dislikes likes interests doyoulike" +
 		" introduce model bot language yourname who age where weather abilities joke how love sick sad tired bored" +
 		" angry afraid happy compliment insult tell bye thanks sorry laugh greeting morning evening yes no ok")
 }

@@ -159,11 +159,14 @@ func (s noting) answerFrom(m understood, notes []string) string {
 		return true
 	}
 	notes = slices.DeleteFunc(notes, func(text string) bool { return !fits(text) })
-	if len(notes) == 0 && m.topic != "recallme" {
+	all := m.topic == "mylikes" || m.topic == "mydislikes"
+	if all || len(notes) == 0 && m.topic != "recallme" {
 		for _, said := range s.theirs() {
 			fitting := !strings.Contains(said, "?") && fits(said) && s.turned(said) != ""
-			if fitting && s.understand(said).topic == "tell" {
+			if fitting && s.understand(said).topic == "tell" && !slices.Contains(notes, said) {
 				notes = append(notes, said)
+			}
+			if !all && len(notes) > 0 {
 				break
 			}
 		}

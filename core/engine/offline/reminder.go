@@ -203,9 +203,27 @@ func (s reminding) answerToQuestion(m understood) (p plan, ok bool) {
 	return plan{}, false
 }
 
-// correction is the time that a reminder should have which was just set: "no, at 8".
+// justSet is what the bot said about the reminder that was set just before; "" if none was. That it did not
+// understand something since does not count.
+func (s reminding) justSet() string {
+	if s.lastAnswer() == "" {
+		return ""
+	}
+	for _, said := range s.own(4) {
+		switch {
+		case s.saidBefore(said, "reminded", "remindedagain"):
+			return said
+		case !s.saidBefore(said, "honest", "hint", "correcthow"):
+			return ""
+		}
+	}
+	return ""
+}
+
+// correction is the time that a reminder should have which was just set: "no, at 8", "make it 30". It is "" if
+// a number may mean several times.
 func (s reminding) correction() (answer string, ok bool) {
-	if !s.has(actionCancel) || !s.saidBefore(s.lastAnswer(), "reminded", "remindedagain") {
+	if !s.has(actionCancel) || s.justSet() == "" {
 		return "", false
 	}
 	said := strings.Trim(s.message(), " .!?¿¡")
@@ -213,31 +231,97 @@ func (s reminding) correction() (answer string, ok bool) {
 		words := b.Split(said)
 		for n := b.Phrase("correction", words); n > 0 && n < len(words); n = b.Phrase("correction", words) {
 			words = words[n:]
-			answer = s.clock(said[words[0].Start:])
+			last := len(words) - 1
+			if last > 0 && (b.Phrase("correction", words[last:]) > 0 || b.Is("polite", words[last].Fold)) {
+				words = words[:last]
+			}
+			answer = said[words[0].Start:words[len(words)-1].End]
 		}
 		if answer != "" {
 			break
 		}
 	}
+	_, isNumber := number(s.book, txt.Fold(answer))
+	if isNumber {
+		return s.ofNumber(answer), true
+	}
 	_, ok = s.newTime(answer, s.now)
 	return answer, ok
 }
 
-// newTime reads what is nothing but a time, with "in" in front of a stretch or without.
+// ofNumber is the time that a number means after the latest request: with "in 20 minutes", 30 are minutes; with "at
+// 8", 9 is an hour. It is "" if neither is certain.
+func (s reminding) ofNumber(digits string) string {
+	text, when, ok := s.latestTime()
+	switch {
+	case !ok:
+		return ""
+	case when.Wall:
+		return s.hour(digits)
+	}
+	return s.otherNumber(text, digits, when)
+}
+
+// latestTime finds the time that users asked for last, and the text with it.
+func (s reminding) latestTime() (text string, when spoken.When, ok bool) {
+	said := s.theirs()
+	for _, text := range said[:min(len(said), 4)] {
+		u := s.understand(text)
+		switch u.topic {
+		case "remind", "wake":
+			text = u.rest()
+		case "timer":
+			text = s.say("timer") + " " + u.rest()
+		}
+		when, _, err := s.findTime(text)
+		if err == nil {
+			return text, when, true
+		}
+	}
+	return "", when, false
+}
+
+// otherNumber is the stretch of a text ("in 20 minutes") with another number; "" if it has not one alone.
+func (s reminding) otherNumber(text, digits string, whole spoken.When) string {
+	words := s.book.Split(text)
+	for i, w := range words {
+		if _, ok := number(s.book, w.Fold); !ok {
+			continue
+		}
+		for _, from := range []int{max(i-1, 0), i} {
+			for _, last := range words[i+1 : min(i+3, len(words))] {
+				when, ok := s.newTime(text[words[from].Start:last.End], s.now)
+				if ok && when == whole {
+					return text[words[from].Start:w.Start] + digits + text[w.End:last.End]
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// newTime reads what is nothing but a time, with "in" in front of a stretch or without. "9 hours" are a stretch if
+// the latest request had one, else "9 heures" are a time of the day.
 func (s reminding) newTime(answer string, now time.Time) (when spoken.When, ok bool) {
 	when, rest, err := s.reader.Find(answer, now)
-	if err == nil && rest == "" {
-		return when, true
+	all, wrong := s.reader.Read(answer, now)
+	if err != nil || rest != "" {
+		return all, wrong == nil
 	}
-	when, err = s.reader.Read(answer, now)
-	return when, err == nil
+	if wrong == nil && when.Wall && !all.Wall {
+		_, latest, known := s.latestTime()
+		if known && !latest.Wall {
+			return all, true
+		}
+	}
+	return when, true
 }
 
 // correct gives the reminder that was just set another time, on its day unless another one was said.
 func (s reminding) correct(answer string, all []reminder) plan {
 	var old reminder
 	for _, r := range all {
-		if strings.Contains(s.lastAnswer(), clipForeign(r.Text)) && len(r.Text) > len(old.Text) {
+		if strings.Contains(s.justSet(), clipForeign(r.Text)) && len(r.Text) > len(old.Text) {
 			old = r
 		}
 	}
@@ -294,12 +378,15 @@ func (s reminding) isVague(answer string) bool {
 }
 
 // clock returns the time that an hour alone means; other texts stay as they are.
-func (s reminding) clock(text string) string {
+func (s reminding) clock(text string) string { return cmp.Or(s.hour(text), text) }
+
+// hour returns the time that an hour alone means; "" for other texts.
+func (s reminding) hour(text string) string {
 	n, ok := number(s.book, txt.Fold(text))
 	if ok && n >= 0 && n < 24 {
 		return fmt.Sprintf("%d:00", n)
 	}
-	return text
+	return ""
 }
 
 // openRequest is what users said for a reminder until the bot asked back, and its latest question.
