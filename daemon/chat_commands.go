@@ -19,9 +19,12 @@ type chatCommands struct{ *Bot }
 // all returns the bot's own chat commands, besides /claim.
 func (b *chatCommands) all() []command.Command {
 	data := b.PersonalData()
+	help := func(_ context.Context, c command.Call) (string, error) {
+		return b.InForce().Commands.Help(c, "start", claimName), nil
+	}
 	undo := func(ctx context.Context, c command.Call) (string, error) { return b.Turns.Undo(ctx, c) }
 	list := []command.Command{
-		{Do: b.help, Spec: command.Spec{Name: "help", Brief: "Show my commands", Briefs: map[string]string{
+		{Do: help, Spec: command.Spec{Name: "help", Brief: "Show my commands", Briefs: map[string]string{
 			"it": "Dice che cosa puoi chiedermi", "de": "Sagt, was du mir sagen kannst",
 			"fr": "Dit ce que tu peux me demander", "es": "Dice lo que puedes pedirme",
 			"pt": "Diz o que me podes pedir",
@@ -121,11 +124,6 @@ func (b *chatCommands) places(ctx context.Context) (paths []string) {
 	return paths
 }
 
-// help lists the commands that the author may use.
-func (b *chatCommands) help(_ context.Context, c command.Call) (string, error) {
-	return b.InForce().Commands.Help(c, "start", claimName), nil
-}
-
 func (b *chatCommands) greet(_ context.Context, c command.Call) (string, error) {
 	who := b.InForce().personaAt(c.Path).For(c.Author.Name)
 	if who.Greeting != "" {
@@ -211,7 +209,7 @@ func (b *chatCommands) set(ctx context.Context, c command.Call) (string, error) 
 		b.reloads.settingsChanged()
 	}
 	var s strings.Builder
-	for _, row := range b.InForce().PlaceSettings(c.Path) {
+	for _, row := range b.InForce().runningSettings(c.Path) {
 		if what == "" || what == row.Name {
 			fmt.Fprintf(&s, "- %s: %s (%s)\n", row.Name, cmp.Or(row.Value, "–"), row.From)
 		}

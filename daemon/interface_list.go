@@ -124,8 +124,7 @@ func decodeInterfaces(c *Config) {
 		}
 		table.Decode(&common, own)
 		if common.Enabled {
-			t, ok := own.(interface{ Wrong() string }) // a missing token is a fault already
-			if ok && table.Resolved() && t.Wrong() != "" {
+			if t, ok := own.(interface{ Wrong() string }); ok && table.Resolved() && t.Wrong() != "" {
 				table.Fault(t.Wrong(), "token")
 			}
 			c.Enabled = append(c.Enabled, enabled{name, d, own, common.Offer, table})

@@ -106,9 +106,8 @@ func (s *pageServer) Rooms() []string { return s.bot.InForce().Config.Rooms() }
 
 // Settings implements adminpage.Bot.
 func (s *pageServer) Settings(place core.Path) (rows []adminpage.Setting) {
-	p := s.bot.InForce()
+	p, defaults := s.bot.InForce(), make(map[string]string)
 	if place.IsZero() {
-		defaults := make(map[string]string)
 		p.Config.defaults().walk(func(path string, v reflect.Value) { defaults[path] = shownValue(path, v) })
 		p.Config.walk(func(path string, v reflect.Value) {
 			row := adminpage.Setting{Name: path, Value: shownValue(path, v), Default: defaults[path]}
@@ -120,12 +119,14 @@ func (s *pageServer) Settings(place core.Path) (rows []adminpage.Setting) {
 		})
 		return rows
 	}
-	defaults := make(map[string]string)
+	if len(p.named(place.Interface())) == 0 {
+		return nil
+	}
 	for _, row := range p.PlaceSettings(core.Path{}) {
 		defaults[row.Name] = row.Value
 	}
 	changed := make(map[string]bool)
-	for _, row := range p.PlaceSettings(place) {
+	for _, row := range p.runningSettings(place) {
 		set := adminpage.Setting{Name: row.Name, Value: row.Value, Set: row.Set, From: row.From}
 		set.Default = defaults[row.Name]
 		if !changed[row.Name] {

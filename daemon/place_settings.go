@@ -126,6 +126,13 @@ func claimedAdmins(changes *placeChanges) (people []core.Path) {
 	return people
 }
 
+// runningSettings is PlaceSettings of a running bot, which knows all actions: it notes patterns that match none.
+func (p *parts) runningSettings(place core.Path) []settings.Row {
+	rows := p.PlaceSettings(place)
+	settings.NoteUnmatched(rows, p.Snapshot.Names())
+	return rows
+}
+
 // PlaceSettings returns the settings that apply in a place, as users read them.
 func (p *parts) PlaceSettings(place core.Path) []settings.Row {
 	rows := p.settings.Rows(place)

@@ -180,6 +180,14 @@ func (s *Snapshot) circle(d *Definition, way []string, seen map[*Definition]bool
 // All returns every action, sorted by name.
 func (s *Snapshot) All() []*Definition { return slices.Clone(s.definitions) }
 
+// Names returns the names of all definitions.
+func (s *Snapshot) Names() (names []string) {
+	for _, d := range s.definitions {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
 // Resolve finds an action by its name or a simile, in any spelling.
 func (s *Snapshot) Resolve(name string) (*Definition, bool) {
 	d, ok := s.names[Normal(name)]

@@ -108,6 +108,22 @@ func (p Patterns) Match(name string) bool {
 	})
 }
 
+// NoteUnmatched adds to the rows of patterns which ones match no action.
+func NoteUnmatched(rows []Row, actions []string) {
+	for i := range rows {
+		var none []string
+		if strings.HasPrefix(rows[i].Name, "actions_") {
+			none = elements(rows[i].Set)
+		}
+		none = slices.DeleteFunc(none, func(one string) bool {
+			return slices.ContainsFunc(actions, Patterns{Pattern(one)}.Match)
+		})
+		if len(none) > 0 {
+			rows[i].Value += " (no action matches " + strings.Join(none, ", ") + ")"
+		}
+	}
+}
+
 // MarshalJSON implements json.Marshaler.
 func (p Patterns) MarshalJSON() ([]byte, error) {
 	return json.Marshal(strings.Join(p.Strings(), ", "))

@@ -28,7 +28,7 @@ func TestSet(t *testing.T) {
 	for line, want := range map[string]string{
 		"/set language it":                      "language: it (a command in desk/main)",
 		"/set scope unified":                    "scope: unified (a command in desk/main)",
-		"/set actions_deny memory_forget, web*": "actions_deny: dice_* (override desk/main)",
+		"/set actions_deny memory_forget, web*": "actions_deny: dice_* (no action matches dice_*) (override desk/main)",
 		"/set tokens 1_000":                     "tokens: 1000 (a command in desk/main)",
 		"/set scope everywhere":                 `scope is "everywhere"; write one of chat, interface, unified.`,
 		"/set tokens -1":                        "tokens is -1; write 0 or more.",
@@ -39,8 +39,9 @@ func TestSet(t *testing.T) {
 		if reply := d.answers(line); !strings.Contains(reply, want) {
 			t.Errorf("%s: %q, want %q", line, reply, want)
 		}
-		if strings.Contains(line, "deny") { // what is denied is shown one by one
-			if reply, err := d.out.ReadString('\n'); err != nil || !strings.Contains(reply, "a command in desk/main") {
+		if strings.Contains(line, "deny") { // what is denied is shown one by one, and what matches nothing
+			want := "actions_deny: memory_forget, web* (no action matches web*) (a command in desk/main)"
+			if reply, err := d.out.ReadString('\n'); err != nil || !strings.Contains(reply, want) {
 				t.Errorf("%s: then %q, %v", line, reply, err)
 			}
 		}
