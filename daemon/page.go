@@ -119,9 +119,6 @@ func (s *pageServer) Settings(place core.Path) (rows []adminpage.Setting) {
 		})
 		return rows
 	}
-	if len(p.named(place.Interface())) == 0 {
-		return nil
-	}
 	for _, row := range p.PlaceSettings(core.Path{}) {
 		defaults[row.Name] = row.Value
 	}

@@ -100,7 +100,7 @@ type Bot interface {
 	Actions(place core.Path) []Action   // with what turns them off there; zero: in all places
 	Log(after uint64) []Line            // after a line's number, the oldest first
 	Rooms() []string                    // of the log
-	Settings(place core.Path) []Setting // of the zero Path: the configuration; none: no interface has the place
+	Settings(place core.Path) []Setting // of the zero Path: the configuration
 	// Lists returns what a part of the page lists; none if the plugin is off that keeps it.
 	Lists(ctx context.Context, name string) ([]List, error)
 	// Names returns what places and users are called, as far as it is known.
