@@ -149,6 +149,8 @@ type allowance struct {
 	limit Spending
 	spent Spending
 	room  *int64 // how many tokens are left for this process; nil: limit less spent
+
+	wanted int64 // of the room, when it was asked for
 }
 
 // allowances are those of the bot and the place, and one for each person.
@@ -223,10 +225,12 @@ func (t *reservation) build(ctx context.Context, q core.Question, l llm.Limits) 
 		return r, err
 	}
 	tokens := tokensOf(r)
-	if err := t.makeRoom(ctx, tokens); err != nil {
-		return llm.Request{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: fmt.Errorf("budget: %w", err)}
+	for again := true; again; again = t.spent != nil && t.isOvertaken(tokens) {
+		if err := t.makeRoom(ctx, tokens); err != nil {
+			return llm.Request{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: fmt.Errorf("budget: %w", err)}
+		}
+		t.spent = t.hold(tokens)
 	}
-	t.spent = t.hold(tokens)
 	if t.spent != nil {
 		return llm.Request{}, &llm.Error{Kind: llm.ErrorRefused, Err: errSpent}
 	}
@@ -251,15 +255,24 @@ func (t *reservation) makeRoom(ctx context.Context, tokens int64) error {
 			continue
 		}
 		b.mu.Lock()
-		wanted := b.held[a.scope] - t.held + tokens
+		a.wanted = b.held[a.scope] - t.held + tokens
 		b.mu.Unlock()
-		room, err := b.o.Room(ctx, t.day, a.scope, a.limit.Tokens, wanted)
+		room, err := b.o.Room(ctx, t.day, a.scope, a.limit.Tokens, a.wanted)
 		if err != nil {
 			return err
 		}
 		a.room = &room
 	}
 	return nil
+}
+
+// isOvertaken reports whether other questions have taken the room that was made for this one.
+func (t *reservation) isOvertaken(tokens int64) bool {
+	t.budget.mu.Lock()
+	defer t.budget.mu.Unlock()
+	return slices.ContainsFunc(t.all, func(a allowance) bool {
+		return a.room != nil && *a.room >= a.wanted && t.budget.held[a.scope]+tokens > *a.room
+	})
 }
 
 // errSpent is why Build fails for a question that is not asked. It names no time: an

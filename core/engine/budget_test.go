@@ -271,3 +271,28 @@ func TestSharesMakeUpTheWhole(t *testing.T) {
 		}
 	}
 }
+
+// Questions at the same time, for which a process of several finds the same room, do not refuse each other
+// while the limit has more of it.
+func TestBudgetMakesRoomForAll(t *testing.T) {
+	for limit, want := range map[int64]int{1 << 40: 3, 1: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			m := &thinker{hold: make(chan struct{})}
+			room := func(_ context.Context, _ string, _ core.Path, limit, wanted int64) (int64, error) {
+				time.Sleep(time.Second) // all of them ask before one of them holds anything
+				return min(wanted, limit), nil
+			}
+			b := budgeted(m, BudgetConfig{BotTokens: limit}, BudgetOptions{Room: room})
+			var asking sync.WaitGroup
+			for range 3 {
+				asking.Go(func() { _, _ = b.Ask(t.Context(), from("a/1", "a/@user/1")) })
+			}
+			time.Sleep(time.Minute)
+			close(m.hold)
+			asking.Wait()
+			if m.calls != want || len(b.held) != 0 {
+				t.Errorf("%d of 3 are asked with a limit of %d, held: %v", m.calls, limit, b.held)
+			}
+		})
+	}
+}
