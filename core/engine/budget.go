@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"synthbot/core"
@@ -198,8 +199,9 @@ func (b *budget) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	held := q
 	held.Build = func(l llm.Limits) (llm.Request, error) { return t.build(ctx, q, l) }
 	answer, err := b.next.Ask(ctx, held)
-	if t.spent != nil {
-		return llm.Answer{}, t.spent
+	spent := t.spent.Load()
+	if spent != nil {
+		return llm.Answer{}, *spent
 	}
 	return answer, err
 }
@@ -214,8 +216,8 @@ type reservation struct {
 	each   []allowance // of the people who caused it
 	payers []core.Path // those of them who bear it: the others have nothing left
 	held   int64
-	share  int64 // that each who bears it holds
-	spent  error
+	share  int64                 // that each who bears it holds
+	spent  atomic.Pointer[error] // why an engine was not asked; nil once another one was that costs something
 }
 
 // build builds a prompt, holds room for it, and lets what it takes be booked.
@@ -225,17 +227,20 @@ func (t *reservation) build(ctx context.Context, q core.Question, l llm.Limits) 
 		return r, err
 	}
 	tokens := tokensOf(r)
-	for again := true; again; again = t.spent != nil && t.isOvertaken(tokens) {
+	var spent error
+	for again := true; again; again = spent != nil && t.isOvertaken(tokens) {
 		if err := t.makeRoom(ctx, tokens); err != nil {
 			return llm.Request{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: fmt.Errorf("budget: %w", err)}
 		}
-		t.spent = t.hold(tokens)
+		spent = t.hold(tokens)
 	}
-	if t.spent != nil {
+	if spent != nil {
+		t.spent.Store(&spent)
 		return llm.Request{}, &llm.Error{Kind: llm.ErrorRefused, Err: errSpent}
 	}
 	o := t.budget.o
 	r.Used = func(used llm.Usage) {
+		t.spent.Store(nil)
 		o.Used(l.Engine, used)
 		u := Use{Time: t.now, Day: t.day, Engine: l.Engine, Place: t.place, People: t.payers, Usage: used}
 		u.Cost = o.Cost(l.Engine, used)

@@ -296,3 +296,32 @@ func TestBudgetMakesRoomForAll(t *testing.T) {
 		})
 	}
 }
+
+// Where a budget has room for the short prompt of the built-in engine alone, its answer would give
+// another reason.
+func TestBudgetIsTheReason(t *testing.T) {
+	long, short := llm.Utterance{Text: strings.Repeat("word ", 5000)}, llm.Utterance{Text: "word"}
+	next := askerOf(func(q core.Question) (llm.Answer, error) {
+		if _, err := q.Build(llm.Limits{Engine: "paid"}); err == nil {
+			t.Error("the long prompt fits")
+		}
+		_, err := q.Build(llm.Limits{Engine: "offline", Chars: 1})
+		return llm.Answer{Engine: "offline"}, err
+	})
+	b := budgeted(next, BudgetConfig{BotTokens: 1000}, BudgetOptions{})
+	q := from("a/1", "")
+	q.Build = func(l llm.Limits) (llm.Request, error) {
+		if l.Chars > 0 {
+			return llm.Request{Messages: []llm.Utterance{short}}, nil
+		}
+		return llm.Request{Messages: []llm.Utterance{long}}, nil
+	}
+	_, err := b.Ask(t.Context(), q)
+	if _, ok := errors.AsType[*SpentError](err); !ok {
+		t.Error(err)
+	}
+}
+
+type askerOf func(core.Question) (llm.Answer, error)
+
+func (f askerOf) Ask(_ context.Context, q core.Question) (llm.Answer, error) { return f(q) }
