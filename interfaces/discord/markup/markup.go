@@ -44,10 +44,14 @@ func Single(source string) string {
 // growing is at the end of a text that is still being written.
 const growing = " ▍"
 
-// Growing writes a text that is not whole yet as one message, which says so: no whole message is the same.
+// Growing writes a text that is still being written as one message, shortened if it is too long. Its end
+// tells it from the whole text. It is empty if nothing of the text shows.
 func Growing(source string) string {
-	text := Writer{}.Text(source)
-	return markdown.Split(text, MaxContent-markdown.UTF16(growing), markdown.UTF16)[0] + growing
+	parts := markdown.Split(Writer{}.Text(source), MaxContent-markdown.UTF16(growing), markdown.UTF16)
+	if len(parts) == 0 {
+		return ""
+	}
+	return parts[0] + growing
 }
 
 // punctuation is what Discord may take for markup, a mention, a time, an emoji or a

@@ -75,11 +75,25 @@ func TestQuoteOfSeveralMessages(t *testing.T) {
 
 // FuzzRender: every part fits into a message and says something, and no code
 // block is left open.
+// What is still being written is told from what is whole by its end, and fits into one message.
+func TestGrowing(t *testing.T) {
+	for in, want := range map[string]string{
+		"half a": "half a ▍", "```\nhalf": "```\nhalf\n``` ▍", "": "", " ": "",
+	} {
+		if got := Growing(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
 func FuzzRender(f *testing.F) {
-	for _, s := range []string{"# a\n| b | c |\n|-|-|\n| d | e |", "> > a\n```\nb", "- [ ] x\n  - y", "**a *b** c*", strings.Repeat("x", 3000), "`` ` ``"} {
+	for _, s := range []string{"# a\n| b | c |\n|-|-|\n| d | e |", "> > a\n```\nb", "- [ ] x\n  - y", "**a *b** c*", strings.Repeat("x", 3000), "`` ` ``", ""} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
+		if n := markdown.UTF16(Growing(s)); n > MaxContent {
+			t.Fatalf("a growing text has %d characters", n)
+		}
 		for i, p := range Messages(s) {
 			if n := markdown.UTF16(p); n > MaxContent || strings.TrimSpace(p) == "" {
 				t.Fatalf("part %d has %d characters", i, n)
