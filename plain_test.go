@@ -36,7 +36,7 @@ var maxBigPackageLines = map[string]int{
 	"admin/page":          2818,
 	"daemon":              6776,
 	"interfaces/discord":  5354,
-	"core/engine":         3748,
+	"core/engine":         3751,
 	"core/turn":           5425,
 	"core/action":         3940,
 	"interfaces/telegram": 4214,

@@ -16,14 +16,14 @@ const holdPause = 50 * time.Millisecond
 
 type unheldKey struct{}
 
-// Unheld returns a context for requests that may be sent in any case, for example what admins hear while
-// the database is away.
+// Unheld returns a context for requests that are sent whether a [Holder] holds or not, such as notices to
+// admins while the database is away.
 func Unheld(ctx context.Context) context.Context { return context.WithValue(ctx, unheldKey{}, true) }
 
-// Held returns a request that changes something on a platform as one which is sent only while s holds, if
-// s is a [Holder], unless its context is [Unheld]. It waits for that within the request's context. A process
-// that is stopped, or a machine that sleeps, may go on much later and just before the request is sent: so a
-// body looks again when it is read, which is the last moment.
+// Held returns the request to send in place of one that changes something on a platform. If s is a [Holder],
+// Held waits until it holds, within the request's context; when that ends, the error is [ErrNotHeld]. The
+// process may be stopped between that and the sending, and go on much later: so the body asks the Holder
+// once more when it is read, and fails with ErrNotHeld. Requests whose context is [Unheld] stay as they are.
 func Held(s State, r *http.Request) (*http.Request, error) {
 	holder, ok := s.(Holder)
 	if !ok || r.Context().Value(unheldKey{}) != nil {

@@ -24,9 +24,9 @@ type Swapper interface {
 	Swap(ctx context.Context, key string, old, value []byte) (ok bool, err error)
 }
 
-// Holder is a State that other processes may take over, with what the driver serves.
+// Holder is a State that another process may take over, together with the places that the driver serves.
 type Holder interface {
-	// Holds reports whether nobody has, as far as is certain without asking.
+	// Holds reports whether it is certain that none has. It does not block.
 	Holds() bool
 }
 

@@ -228,11 +228,14 @@ func (t *reservation) build(ctx context.Context, q core.Question, l llm.Limits) 
 	}
 	tokens := tokensOf(r)
 	var spent error
-	for again := true; again; again = spent != nil && t.isOvertaken(tokens) {
+	for {
 		if err := t.makeRoom(ctx, tokens); err != nil {
 			return llm.Request{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: fmt.Errorf("budget: %w", err)}
 		}
 		spent = t.hold(tokens)
+		if spent == nil || !t.isOvertaken(tokens) {
+			break
+		}
 	}
 	if spent != nil {
 		t.spent.Store(&spent)

@@ -147,10 +147,10 @@ func TestNothingIsSentWithoutALease(t *testing.T) {
 		if err := errors.Join(p.Edit(ctx, hallID, id, "late"), p.Delete(ctx, hallID, id)); err == nil {
 			t.Error("changed")
 		}
-		if err := d.Tell(t.Context(), hall(), "told"); err != nil {
+		if err := d.Tell(t.Context(), hall(), "a notice"); err != nil {
 			t.Error(err)
 		}
-		if got := s.Texts(hallID); !slices.Equal(got, []string{"Sure.", "told"}) {
+		if got := s.Texts(hallID); !slices.Equal(got, []string{"Sure.", "a notice"}) {
 			t.Errorf("%q", got)
 		}
 	})

@@ -79,10 +79,10 @@ func TestNothingIsSentWithoutALease(t *testing.T) {
 		if _, err := d.api.Do(ctx, r); err == nil || botapi.OutcomeUnknown(err) {
 			t.Error(err)
 		}
-		if err := d.Tell(t.Context(), place("telegram", jay, 0), "told"); err != nil {
+		if err := d.Tell(t.Context(), place("telegram", jay, 0), "a notice"); err != nil {
 			t.Error(err)
 		}
-		if calls := w.Calls("sendMessage"); len(calls) != 1 || calls[0].Params["text"] != "told" {
+		if calls := w.Calls("sendMessage"); len(calls) != 1 || calls[0].Params["text"] != "a notice" {
 			t.Errorf("%+v", calls)
 		}
 		_ = stop()

@@ -44,8 +44,8 @@ func Single(source string) string {
 // growing is at the end of a text that is still being written.
 const growing = " ▍"
 
-// Growing writes a text that is still being written as one message, shortened if it is too long. Its end
-// tells it from the whole text. It is empty if nothing of the text shows.
+// Growing writes a text that is still being written as one message, shortened if it is too long. No whole
+// text ends like it. It is empty if nothing of the text shows.
 func Growing(source string) string {
 	parts := markdown.Split(Writer{}.Text(source), MaxContent-markdown.UTF16(growing), markdown.UTF16)
 	if len(parts) == 0 {

@@ -75,7 +75,7 @@ func TestQuoteOfSeveralMessages(t *testing.T) {
 
 // FuzzRender: every part fits into a message and says something, and no code
 // block is left open.
-// What is still being written is told from what is whole by its end, and fits into one message.
+// A text that is still being written has an end of its own, and fits into one message.
 func TestGrowing(t *testing.T) {
 	for in, want := range map[string]string{
 		"half a": "half a ▍", "```\nhalf": "```\nhalf\n``` ▍", "": "", " ": "",

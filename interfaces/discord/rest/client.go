@@ -220,6 +220,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// send sends a request. What was not sent because another process may have taken over counts as [ErrDial].
 func (t *transport) send(r *http.Request) (resp *http.Response, err error) {
 	if r.Method != http.MethodGet {
 		r, err = driver.Held(t.state, r)
