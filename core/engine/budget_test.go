@@ -298,14 +298,18 @@ func TestBudgetMakesRoomForAll(t *testing.T) {
 }
 
 // Where a budget has room for the short prompt of the built-in engine alone, its answer would give
-// another reason.
+// another reason. An engine that costs something answers with a short prompt all the same.
 func TestBudgetIsTheReason(t *testing.T) {
+	costs := false
 	long, short := llm.Utterance{Text: strings.Repeat("word ", 5000)}, llm.Utterance{Text: "word"}
 	next := askerOf(func(q core.Question) (llm.Answer, error) {
 		if _, err := q.Build(llm.Limits{Engine: "paid"}); err == nil {
 			t.Error("the long prompt fits")
 		}
-		_, err := q.Build(llm.Limits{Engine: "offline", Chars: 1})
+		r, err := q.Build(llm.Limits{Engine: "offline", Chars: 1})
+		if costs {
+			r.Used(llm.Usage{In: 1})
+		}
 		return llm.Answer{Engine: "offline"}, err
 	})
 	b := budgeted(next, BudgetConfig{BotTokens: 1000}, BudgetOptions{})
@@ -318,6 +322,10 @@ func TestBudgetIsTheReason(t *testing.T) {
 	}
 	_, err := b.Ask(t.Context(), q)
 	if _, ok := errors.AsType[*SpentError](err); !ok {
+		t.Error(err)
+	}
+	costs = true
+	if _, err := b.Ask(t.Context(), q); err != nil {
 		t.Error(err)
 	}
 }
