@@ -2,6 +2,7 @@ package command
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"synthbot/core"
 	"synthbot/core/txt"
@@ -10,8 +11,11 @@ import (
 // similarMax is how many commands are named where somebody misses one.
 const similarMax = 3
 
+// maxName is how long a command's name can be, in characters. (In the pattern it would take a millisecond to compile.)
+const maxName = 32
+
 // commandWord is how a command is written, where the platform does not know it as one: its name, and whom it is for.
-var commandWord = txt.Pattern(`^/([\pL\pM\pN_-]{1,32})(@[a-zA-Z0-9_]+)?[!?.,]*$`)
+var commandWord = txt.Pattern(`^/([\pL\pM\pN_-]+)(@[a-zA-Z0-9_]+)?[!?.,]*$`)
 
 // Unknown returns the answer to a command in a private chat that does not exist, or not for people of this rank; ""
 // if the event calls none, or the registry is empty. In groups it may be meant for another bot, unless it names this
@@ -20,6 +24,9 @@ func (r *Registry) Unknown(e *core.Event) string {
 	m, called := &e.Message, e.Command
 	first, rest, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
 	word := commandWord().FindStringSubmatch(first)
+	if word != nil && utf8.RuneCountInString(word[1]) > maxName {
+		word = nil
+	}
 	if e.Kind == core.KindMessage && word != nil {
 		called = &core.Command{Name: word[1]}
 	}

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -84,7 +83,6 @@ func platformLanguage(tag string) string {
 }
 
 func (d *Driver) offered(to audience, language string) []menuCommand {
-	name := regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
 	list := []menuCommand{}
 	for _, spec := range d.opt.Commands {
 		if spec.Rank > to.rank || spec.Private && !to.private {
@@ -97,7 +95,7 @@ func (d *Driver) offered(to audience, language string) []menuCommand {
 			}
 		}
 		brief = cut(oneLine(brief), maxMenuBrief)
-		if name.MatchString(spec.Name) && brief != "" && len(list) < maxMenu {
+		if brief != "" && len(list) < maxMenu {
 			list = append(list, menuCommand{Command: spec.Name, Description: brief})
 		}
 	}
