@@ -118,7 +118,8 @@ func commands() []string {
 // telling are those of them that may show what users wrote in the place.
 func telling() []string { return []string{"knowledge", "remind", "unteach"} }
 
-// do carries out a chat command, as an admin would. Its answer is shown on the next page.
+// do carries out a chat command, as an admin would. Its answer, or why it is refused, is shown on the page that the
+// form was on.
 func (p overviewPage) do(v *visit) error {
 	name := v.PostFormValue("command")
 	if !slices.Contains(commands(), name) {
@@ -146,13 +147,14 @@ func (p overviewPage) do(v *visit) error {
 	}
 	answer, err := p.Bot.Do(v.Context(), place, name, args)
 	var said *core.Error
-	if errors.As(err, &said) {
-		return wrong(said.Text)
-	}
-	if err != nil {
+	switch {
+	case errors.As(err, &said):
+		answer = "Not done: " + said.Text
+	case err != nil:
 		return err
+	default:
+		p.Log.Info("command by an admin on the page", "command", name, "path", place, "session", v.session.id)
 	}
-	p.Log.Info("command by an admin on the page", "command", name, "path", place, "session", v.session.id)
 	v.note(answer)
 	return v.back(v.PostFormValue("back"))
 }

@@ -88,7 +88,6 @@ func TestButtons(t *testing.T) {
 		"another command":   {"command", "say", "arg-text", "x"},
 		"no command":        {},
 		"not a place":       {"command", "wake", "place", "//"},
-		"what is refused":   {"command", "pair", "arg-code", "refused"},
 		"a command of none": {"command", "usage"},
 	} {
 		if r := c.post("/do", append([]string{"csrf", csrf}, form...)...); r.status != http.StatusBadRequest {
@@ -98,6 +97,11 @@ func TestButtons(t *testing.T) {
 	if len(w.done) != done {
 		t.Errorf("done %q", w.done[done:])
 	}
+	r = c.post("/do", "csrf", csrf, "command", "pair", "arg-code", "refused", "back", "/settings")
+	if r.status != http.StatusSeeOther || r.head.Get("Location") != "/settings" {
+		t.Errorf("what is refused: %d, to %q", r.status, r.head.Get("Location"))
+	}
+	has(t, c.get("/").body, `<p role="status" class="note words">Not done: `)
 	if log := w.log.String(); !strings.Contains(log, `"command by an admin on the page" command=pair`) {
 		t.Errorf("log: %s", log)
 	}

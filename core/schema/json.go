@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"synthbot/core"
 )
 
@@ -37,23 +39,22 @@ type Member struct {
 
 // DecodeObject reads a JSON object. ok is false if raw is anything else.
 func DecodeObject(raw json.RawMessage) (o Object, ok bool) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	t, _ := d.Token()
-	if t != json.Delim('{') {
+	d := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	t, err := d.ReadToken()
+	if err != nil || t.Kind() != '{' {
 		return nil, false
 	}
-	for d.More() {
-		t, err := d.Token()
+	for d.PeekKind() == '"' {
+		key, _ := d.ReadToken()
+		m := Member{Key: key.String()}
+		value, err := d.ReadValue()
 		if err != nil {
 			return nil, false
 		}
-		m := Member{Key: t.(string)}
-		if d.Decode(&m.Value) != nil {
-			return nil, false
-		}
+		m.Value = bytes.Clone(value)
 		o = append(o, m)
 	}
-	return o, true
+	return o, d.PeekKind() == '}'
 }
 
 // MarshalJSON implements json.Marshaler.
