@@ -26,7 +26,10 @@ var rooms = []string{
 
 // Logger writes to standard error: coloured on a terminal, JSON under systemd, with priorities
 // if the journal reads it. Nothing below least is logged, whatever the configuration says.
-func (e *Env) Logger(c *Config, least slog.Level) *slog.Logger {
+func (e *Env) Logger(c *Config, least slog.Level) *slog.Logger { return e.LoggerTo(e.Err, c, least) }
+
+// LoggerTo is Logger with another writer that leads to standard error.
+func (e *Env) LoggerTo(out io.Writer, c *Config, least slog.Level) *slog.Logger {
 	e.levels.Configure(c.Log.Level, c.roomLevels(), least)
 	terminal := console.IsTerminal(e.Err)
 	format := logs.Text
@@ -38,7 +41,7 @@ func (e *Env) Logger(c *Config, least slog.Level) *slog.Logger {
 	case terminal:
 		format = logs.ColoredText
 	}
-	return e.levels.New(e.Err, format, "cmd")
+	return e.levels.New(out, format, "cmd")
 }
 
 // ErrorPrefix begins a line about an error on standard error: with its priority if systemd's journal reads it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"path"
 	"slices"
@@ -118,8 +117,7 @@ func commands() []string {
 // telling are those of them that may show what users wrote in the place.
 func telling() []string { return []string{"knowledge", "remind", "unteach"} }
 
-// do carries out a chat command, as an admin would. Its answer, or why it is refused, is shown on the page that the
-// form was on.
+// do carries out a chat command, as an admin would. Its answer, or why it is refused, is shown on the next page.
 func (p overviewPage) do(v *visit) error {
 	name := v.PostFormValue("command")
 	if !slices.Contains(commands(), name) {
@@ -139,7 +137,7 @@ func (p overviewPage) do(v *visit) error {
 		}
 	}
 	args := make(map[string]string)
-	for key := range maps.Keys(v.PostForm) {
+	for key := range v.PostForm {
 		arg, ok := strings.CutPrefix(key, "arg-")
 		if ok {
 			args[arg] = lines(v.PostFormValue(key))

@@ -32,7 +32,7 @@ import (
 type Options struct {
 	In  io.Reader
 	Out io.Writer
-	Err io.Writer // for notices outside of the conversation; nil: dropped
+	Err io.Writer // for notices outside of the conversation, for example Rows; nil: dropped
 
 	Name        string    // of the interface; "": "console"
 	Session     string    // the last element of the place; "": "main"
@@ -50,6 +50,39 @@ type Options struct {
 	Attached func(place core.Path)
 
 	Now func() time.Time // nil: time.Now
+}
+
+// Rows is a writer for rows that do not belong to the conversation, such as those of a log. They appear above the
+// edited line while a console that has it as Err uses a terminal, and go to Out otherwise. Each Write is a whole
+// number of rows. Safe for concurrent use.
+type Rows struct {
+	Out io.Writer
+
+	mu     sync.Mutex
+	screen *screen
+}
+
+// Write implements io.Writer.
+func (r *Rows) Write(rows []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.screen == nil {
+		return r.Out.Write(rows)
+	}
+	return len(rows), r.screen.print(strings.TrimSuffix(string(rows), "\n"))
+}
+
+// show sets the screen that a line is edited on; nil: none.
+func (c *Console) show(s *screen) {
+	rows, ok := c.opt.Err.(*Rows)
+	if ok {
+		rows.mu.Lock()
+		rows.screen = s
+		rows.mu.Unlock()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.screen = s
 }
 
 // Editing helps the user to write a line. Its fields are optional.

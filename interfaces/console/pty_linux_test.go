@@ -344,3 +344,23 @@ func TestTerminalRefusesOtherFiles(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestRowsOfALog: what a log says appears above the edited line, which stays as it is.
+func TestRowsOfALog(t *testing.T) {
+	var elsewhere strings.Builder
+	rows := &Rows{Out: &elsewhere}
+	fmt.Fprintln(rows, "before")
+	s := newSession(t, &bot{}, Options{Err: rows})
+	s.Press("half a li")
+	s.Shows("jay> half a li")
+	fmt.Fprintln(rows, "the disk is full\nagain")
+	s.Shows("the disk is full", "again", "jay> half a li")
+	s.Press("ne")
+	s.Shows("the disk is full", "again", "jay> half a line")
+	s.Press("\x03\x04")
+	s.ended()
+	fmt.Fprintln(rows, "after")
+	if elsewhere.String() != "before\nafter\n" {
+		t.Errorf("written elsewhere: %q", elsewhere.String())
+	}
+}

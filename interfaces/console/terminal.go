@@ -27,9 +27,7 @@ func (c *Console) listenTerminal(ctx context.Context, in core.Inbox) error {
 	}
 	s := c.openScreen(ctx)
 	defer func() {
-		c.mu.Lock()
-		c.screen = nil
-		c.mu.Unlock()
+		c.show(nil)
 		s.close()
 		_, _ = io.WriteString(c.opt.Out, stopMarks)
 		restore()
@@ -84,9 +82,7 @@ func (c *Console) openScreen(ctx context.Context) *screen {
 	} else {
 		_ = s.refresh()
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.screen = s
+	c.show(s)
 	return s
 }
 

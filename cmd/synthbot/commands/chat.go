@@ -61,8 +61,13 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 	if p.host != nil {
 		return p.host.Attach(ctx, o, place)
 	}
+	log := p.Logger(cfg, slog.LevelError)
+	if o.Terminal && console.IsTerminal(p.Err) {
+		o.Err = &console.Rows{Out: p.Err}
+		log = p.LoggerTo(o.Err, cfg, slog.LevelError)
+	}
 	return p.Run(ctx, daemon.Life{
-		Config: cfg, Log: p.Logger(cfg, slog.LevelError), Interfaces: daemon.Terminal(o, place), Grace: goodbye,
+		Config: cfg, Log: log, Interfaces: daemon.Terminal(o, place), Grace: goodbye,
 		Attended: true,
 	})
 }
