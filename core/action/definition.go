@@ -32,26 +32,27 @@ type Definition struct {
 	askable    []string                  // those of them that a user can be asked for
 }
 
-// define compiles an action; the error joins everything that is wrong with it.
-func define(owner string, a core.Action) (*Definition, error) {
-	a, err := convertLegacy(a)
-	if err != nil {
-		return nil, fmt.Errorf("action %s of %s: %w", a.Name, owner, err)
+// compile completes a definition that has an action, an owner and a home. The error joins everything that is wrong
+// with it; it has no input then.
+func (d *Definition) compile() error {
+	var err error
+	if d.Action, err = convertLegacy(d.Action); err != nil {
+		return fmt.Errorf("action %s of %s: %w", d.Name, d.Owner, err)
 	}
-	d := &Definition{Action: a, Owner: owner}
-	d.Similes, d.DependsOn = slices.Clone(a.Similes), slices.Clone(a.DependsOn)
-	faults := append(d.lint(), d.compile())
+	d.Similes, d.DependsOn = slices.Clone(d.Similes), slices.Clone(d.DependsOn)
+	faults := append(d.lint(), d.compileSchemas())
 	if d.input != nil {
-		if a.Permission == core.PermissionConcerned && d.properties[d.Concerns] == nil {
+		if d.Permission == core.PermissionConcerned && d.properties[d.Concerns] == nil {
 			const text = "permission: the person concerned is named in %q, which is not a property"
 			faults = append(faults, fmt.Errorf(text, d.Concerns))
 		}
 		faults = append(faults, d.lintDefaults(), d.lintExamples())
 	}
 	if err := errors.Join(faults...); err != nil {
-		return nil, fmt.Errorf("action %s of %s: %w", a.Name, owner, err)
+		d.input = nil
+		return fmt.Errorf("action %s of %s: %w", d.Name, d.Owner, err)
 	}
-	return d, nil
+	return nil
 }
 
 // CorrectionSchema is the schema without what no model needs.
@@ -87,7 +88,7 @@ func (d *Definition) lint() (faults []error) {
 	return faults
 }
 
-func (d *Definition) compile() error {
+func (d *Definition) compileSchemas() error {
 	if len(d.Schema) == 0 {
 		return errors.New("schema: is missing")
 	}

@@ -27,8 +27,9 @@ func FuzzLegacy(f *testing.F) {
 		if a.Brief == "" {
 			a.Brief = "Do it"
 		}
-		if d, err := define("old", a); err == nil && d.input == nil {
-			t.Fatal("neither error nor schema")
+		d := &Definition{Action: a, Owner: "old"}
+		if err := d.compile(); (err == nil) == (d.input == nil) {
+			t.Fatalf("error %v, schema %v", err, d.input)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package action
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,9 @@ import (
 // today, and any other as it is. Fields are named in a list, or in an object that says more
 // about each. Types come from the definition, else from its examples.
 func convertLegacy(a core.Action) (core.Action, error) {
+	if !bytes.Contains(a.Schema, []byte("_fields")) {
+		return a, nil
+	}
 	o, _ := schema.DecodeObject(a.Schema)
 	isFields := func(m schema.Member) bool { return m.Key == "required_fields" || m.Key == "optional_fields" }
 	if !slices.ContainsFunc(o, isFields) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -29,7 +30,6 @@ type Snapshot struct {
 	kinds       map[string]string      // the kind of each interface, by name
 	resolvers   map[string]Resolver    // by the interface's name
 	policy      Policy
-	external    []*Definition // not registered yet; nil once Build has returned
 	replies     *replySchemas
 }
 
@@ -44,6 +44,7 @@ func Build(plugins ...core.Plugin) (*Snapshot, error) {
 		replies:   recent.NewShared[string, json.RawMessage](maxReplySchemas),
 	}
 	var errs []error
+	var all []*Definition
 	owners := make(map[string]bool)
 	for _, p := range plugins {
 		if owners[p.Name()] {
@@ -51,13 +52,21 @@ func Build(plugins ...core.Plugin) (*Snapshot, error) {
 			continue
 		}
 		owners[p.Name()] = true
-		errs = append(errs, s.add(p))
+		own, err := s.add(p)
+		all, errs = append(all, own...), append(errs, err)
 	}
-	for _, d := range s.external {
-		s.giveWay(d)
-		errs = append(errs, s.register(d))
+	errs = append(errs, compileAll(all)...)
+	for _, external := range []bool{false, true} { // whose names give way
+		for _, d := range all {
+			switch {
+			case d.External != external || d.input == nil:
+				continue
+			case external:
+				s.giveWay(d)
+			}
+			errs = append(errs, s.register(d))
+		}
 	}
-	s.external = nil
 	sorting.Sort(s.definitions, byName)
 	errs = append(errs, s.lintDependencies())
 	if err := errors.Join(errs...); err != nil {
@@ -66,15 +75,15 @@ func Build(plugins ...core.Plugin) (*Snapshot, error) {
 	return s, nil
 }
 
-// add takes a plugin's actions and abilities.
-func (s *Snapshot) add(p core.Plugin) error {
+// add takes a plugin's abilities, and returns its actions, which are not compiled yet.
+func (s *Snapshot) add(p core.Plugin) ([]*Definition, error) {
 	var actions []core.Action
 	err := safely(func() error {
 		actions = p.Actions()
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("plugin %s: %w", p.Name(), err)
+		return nil, fmt.Errorf("plugin %s: %w", p.Name(), err)
 	}
 	home := ""
 	if _, ok := p.(core.Interface); ok {
@@ -87,24 +96,27 @@ func (s *Snapshot) add(p core.Plugin) error {
 	if r, ok := p.(Resolver); ok {
 		s.resolvers[p.Name()] = r
 	}
-	definitions, errs := make([]*Definition, len(actions)), make([]error, len(actions))
-	var group sync.WaitGroup // compiling their schemas is half of what a start takes
-	for i, a := range actions {
-		group.Go(func() { definitions[i], errs[i] = define(p.Name(), a) })
+	var all []*Definition
+	for _, a := range actions {
+		all = append(all, &Definition{Action: a, Owner: p.Name(), home: home})
 	}
-	group.Wait()
-	for i, d := range definitions {
-		if errs[i] != nil {
-			continue
-		}
-		d.home = home
-		if d.External {
-			s.external = append(s.external, d)
-			continue
-		}
-		errs = append(errs, s.register(d))
+	return all, nil
+}
+
+// compileAll compiles definitions on all processors, because that is much of what a start takes.
+func compileAll(all []*Definition) []error {
+	errs := make([]error, len(all))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(all); i = int(next.Add(1)) - 1 {
+				errs[i] = all[i].compile()
+			}
+		})
 	}
-	return errors.Join(errs...)
+	workers.Wait()
+	return errs
 }
 
 // giveWay renames an external definition if its name is another action's: the new name

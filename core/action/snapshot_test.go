@@ -213,7 +213,8 @@ func TestResolve(t *testing.T) {
 	}
 	for title, want := range map[string]string{`"Ban somebody"`: "Ban somebody", `""`: "Do ban", "5": "Do ban"} {
 		ban := w.act("ban", func(a *core.Action) { a.Schema = json.RawMessage(`{"type":"object","title":` + title + `}`) })
-		if d, err := define("tools", ban); err == nil && d.Title() != want {
+		d := &Definition{Action: ban, Owner: "tools"}
+		if err := d.compile(); err == nil && d.Title() != want {
 			t.Errorf("with the title %s it is called %q", title, d.Title())
 		}
 	}
