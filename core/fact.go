@@ -76,7 +76,7 @@ type FactMatch struct {
 // Facts is what the bot knows. Safe for concurrent use.
 type Facts interface {
 	// SaveFact keeps a fact and returns it as it is then. With an ID it
-	// replaces that one. Without, it replaces those of the same origin, about the
+	// replaces that one, and Former continues what is kept. Without, it replaces those of the same origin, about the
 	// same, that say the same or have the same Topic, as far as it may (MayReplace):
 	// the newest wins, what was said before stays as Former. A fact about or by
 	// somebody who was forgotten after the epoch of the context began is not stored;

@@ -42,7 +42,8 @@ func checkFact(f *core.Fact) error {
 }
 
 // SaveFact stores a fact and returns it as stored. With an ID it replaces that fact, which
-// must be visible from Origin, if that is set; else the error wraps core.ErrUnknown. Without
+// must be visible from Origin, if that is set; else the error wraps core.ErrUnknown. Former is
+// then what is stored, whatever f says. Without
 // an ID it replaces facts of the same origin and the same people that say the same or have
 // the same Topic, if Fact.MayReplace allows it: the newest wins, and older texts stay as
 // Former. A fact by or about people who were forgotten since the context's epoch began, of
@@ -70,6 +71,9 @@ func (db *DB) SaveFact(ctx context.Context, f core.Fact) (core.Fact, error) {
 func (t factTx) saveFact(f core.Fact) (core.Fact, error) {
 	if f.Time.IsZero() {
 		f.Time = t.now
+	}
+	if f.ID != "" {
+		f.Former = nil // the stored one counts
 	}
 	f.Origin = t.resolve(f.Origin).path
 	olds, err := t.replacedBy(f)

@@ -99,6 +99,12 @@ func factCases() map[string]func(*testing.T, *shelf) {
 			same(t, "one of the same topic", now.ID, old.ID)
 			same(t, "how often it was changed", len(now.Former), 2)
 			same(t, "what it said at first", now.Former[1], core.Former{Text: "jay lives in rome", Time: morning, By: jayPath})
+			now.Text = "jay lives in turku"
+			now = s.save(now)
+			same(t, "how often one was changed that was read and saved again", len(now.Former), 3)
+			now.Text = "jay lives in oslo"
+			now = s.save(now)
+			same(t, "what it said first of all", now.Former[3].Text, "jay lives in rome")
 			same(t, "what mattered matters", now.Importance, 3)
 			same(t, "found", s.recall(core.FactQuery{See: []core.Path{kitchen}}), []string{"jay lives in oslo"})
 			same(t, "found by old words", len(s.recall(core.FactQuery{See: []core.Path{kitchen}, Text: "rome"})), 0)

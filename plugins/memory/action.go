@@ -114,7 +114,7 @@ func (p *Plugin) undoSave(ctx context.Context, c core.Call, done core.Result) er
 		return p.host.Facts.DropFact(ctx, f.ID, c.Sees...)
 	}
 	f.Text, f.Time, f.By = f.Former[0].Text, f.Former[0].Time, f.Former[0].By
-	f.Former, f.Rank = nil, c.Author.Rank
+	f.Rank = c.Author.Rank
 	_, err = p.host.Facts.SaveFact(ctx, f)
 	return err
 }
