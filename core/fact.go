@@ -60,11 +60,11 @@ type FactQuery struct {
 	// See are the places that the asker is in (Scene.Sees, Call.Sees): only
 	// what was said there or above is looked at.
 	See      []Path
-	Text     string // words; "": by importance and time alone
-	Language string // of Text; "": words are tried in all languages
-	Tags     []string
-	About    []Path // all of these
-	N        int    // how many at most
+	Text     string   // words; "": by importance and time alone
+	Language string   // of Text; "": words are tried in all languages
+	Tags     []string // all of these; a topic counts as a tag
+	About    []Path   // all of these
+	N        int      // how many at most
 }
 
 // FactMatch is a fact and how well it answers.

@@ -41,14 +41,12 @@ func checkFact(f *core.Fact) error {
 	return nil
 }
 
-// SaveFact stores a fact and returns it as stored. With an ID it replaces that fact, which
-// must be visible from Origin, if that is set; else the error wraps core.ErrUnknown. Former is
-// then what is stored, whatever f says. Without
-// an ID it replaces facts of the same origin and the same people that say the same or have
-// the same Topic, if Fact.MayReplace allows it: the newest wins, and older texts stay as
-// Former. A fact by or about people who were forgotten since the context's epoch began, of
-// such a place, or of a turn that answers them, is not stored; the error wraps
-// core.ErrForgotten.
+// SaveFact stores a fact and returns it as stored. With an ID it replaces that fact, which must be
+// visible from Origin, if that is set; else the error wraps core.ErrUnknown. Former is then what is
+// stored, whatever f says. Without an ID it replaces facts of the same origin and the same people that
+// say the same or have the same Topic, if Fact.MayReplace allows it: the newest wins, and older texts
+// stay as Former. A fact by or about people who were forgotten since the context's epoch began, of such
+// a place, or of a turn that answers them, is not stored; the error wraps core.ErrForgotten.
 func (db *DB) SaveFact(ctx context.Context, f core.Fact) (core.Fact, error) {
 	if err := checkFact(&f); err != nil {
 		return core.Fact{}, err
@@ -62,10 +60,7 @@ func (db *DB) SaveFact(ctx context.Context, f core.Fact) (core.Fact, error) {
 		saved, err = t.facts().saveFact(f)
 		return err
 	}})
-	if err != nil {
-		return core.Fact{}, err
-	}
-	return saved, nil
+	return saved, err
 }
 
 func (t factTx) saveFact(f core.Fact) (core.Fact, error) {

@@ -68,7 +68,7 @@ func sameTerm(f core.Fact) string {
 func factTerms(f *core.Fact) []string {
 	all := []string{termAll, sameTerm(*f)}
 	if f.Topic != "" {
-		all = append(all, topicTerm(*f))
+		all = append(all, topicTerm(*f), tagTerm(f.Topic))
 	}
 	for _, tag := range f.Tags {
 		all = append(all, tagTerm(tag))

@@ -71,7 +71,7 @@ func TestTermsAreBounded(t *testing.T) {
 	}
 }
 
-// TestTermsOfAFact: the terms of a fact are in the file, so they stay as they are.
+// TestTermsOfAFact: the terms of a fact are in the file, so they stay as they are; others may join them.
 func TestTermsOfAFact(t *testing.T) {
 	f := core.Fact{
 		Text: "Jay's dogs run", Language: "en", Topic: " Pets ", Tags: []string{" Animals ", "dogs"}, About: []core.Path{jay, ann},
@@ -79,7 +79,7 @@ func TestTermsOfAFact(t *testing.T) {
 	got := strings.Join(factTerms(&f), "\n")
 	want(t, "terms", got, strings.Join([]string{
 		"*", "a84de363a7f0e561c1d522596", "ade78c9a97ed0270b36aa4ccd", "kc209a460ddfd86c1f7387535", "s4a07dc2dfb5f265d02c72e9d",
-		"t23bcd2d83d4c0f270640ec65", "tee9c1331c074457bded9b9bd", "wanim", "wdog", "wjay", "wrun", "ws",
+		"t23bcd2d83d4c0f270640ec65", "t3be1d422a46085e17f4a19d3", "tee9c1331c074457bded9b9bd", "wanim", "wdog", "wjay", "wrun", "ws",
 	}, "\n"))
 	same := f
 	same.Text, same.About = "run dog, s jay", []core.Path{ann, jay}

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ type remembered struct {
 	At             string
 	Place, Speaker named
 	About          []named
+	Topics         []string // its topic and its tags
 	Hidden         bool
 }
 
@@ -69,6 +71,10 @@ func (p memoryPages) found(v *visit, facts []core.Fact, f found) error {
 			for _, path := range r.Fact.About {
 				r.About = append(r.About, name(path))
 			}
+			if r.Topic != "" {
+				r.Topics = []string{r.Topic}
+			}
+			r.Topics = union(r.Topics, r.Tags)
 			f.Facts = append(f.Facts, r)
 		}
 		return nil
@@ -175,16 +181,22 @@ func (p memoryPages) memory(v *visit) error {
 	if err != nil {
 		return err
 	}
-	name := p.factNames(v, f)
-	r := remembered{Fact: f, At: p.date(f.Time), Place: name(f.Origin), Speaker: name(f.By)}
+	return p.edit(v, &f, f.Text, "")
+}
+
+// edit shows a memory, with a text in its form that may not have been saved, and why.
+func (p memoryPages) edit(v *visit, f *core.Fact, text, fault string) error {
+	name := p.factNames(v, *f)
+	r := remembered{Fact: *f, At: p.date(f.Time), Place: name(f.Origin), Speaker: name(f.By)}
 	for _, path := range f.About {
 		r.About = append(r.About, name(path))
 	}
-	others, err := p.mergeable(v.Context(), &f)
+	others, err := p.mergeable(v.Context(), f)
 	if err != nil {
 		return err
 	}
-	return p.show(v, "memory", "Memory", "/memories", map[string]any{"One": r, "Others": others})
+	data := map[string]any{"One": r, "Others": others, "Text": text, "Fault": fault}
+	return p.show(v, "memory", "Memory", "/memories", data)
 }
 
 // mergeable returns the newest memories that can become a part of another one: said in the same place
@@ -218,9 +230,10 @@ func (p memoryPages) mergeMemory(v *visit) error {
 	o := &others[i]
 	f.Text, f.Time = f.Text+"\n"+o.Text, v.now
 	if len(f.Text) > maxMemory {
-		return wrong("Together they are too long for a memory.")
+		v.note("Not done: together they are too long for a memory.")
+		return v.to("/memories/one", "id", f.ID, "place", f.Origin.String())
 	}
-	f.Tags, f.About = union(f.Tags, o.Tags), union(f.About, o.About)
+	f.Topic, f.Tags, f.About = cmp.Or(f.Topic, o.Topic), union(f.Tags, o.Tags), union(f.About, o.About)
 	f.Importance = max(f.Importance, o.Importance)
 	if _, err := p.Facts.SaveFact(ctx, f); err != nil {
 		return err
@@ -251,13 +264,14 @@ func (p memoryPages) saveMemory(v *visit) error {
 	if err != nil {
 		return err
 	}
-	f.Text, f.Time = strings.TrimSpace(lines(v.PostFormValue("text"))), v.now
+	text := strings.TrimSpace(lines(v.PostFormValue("text")))
 	switch {
-	case f.Text == "":
-		return wrong("A memory says something; forget it if it should not be there.")
-	case len(f.Text) > maxMemory:
-		return wrong("That is too long for a memory: go back, and make it shorter.")
+	case text == "":
+		return p.edit(v, &f, text, "A memory says something; forget it if it should not be there.")
+	case len(text) > maxMemory:
+		return p.edit(v, &f, text, "That is too long for a memory: make it shorter.")
 	}
+	f.Text, f.Time = text, v.now
 	if _, err := p.Facts.SaveFact(ctx, f); err != nil {
 		return err
 	}

@@ -301,8 +301,8 @@ func TestMemories(t *testing.T) {
 		t.Errorf("whose it is: %v", facts[0].By)
 	}
 	for _, text := range []string{"", " \r\n\t", strings.Repeat("x", maxMemory+1)} {
-		if r := c.post("/memories/save", "csrf", csrf, "id", id, "place", group.String(), "text", text); r.status != http.StatusBadRequest {
-			t.Errorf("a memory of %d bytes: %d", len(text), r.status)
+		if r := c.post("/memories/save", "csrf", csrf, "id", id, "place", group.String(), "text", text); !strings.Contains(r.body, `<p role="alert">`) || !strings.Contains(r.body, strings.TrimSpace(text)+"</textarea>") {
+			t.Errorf("a memory of %d bytes: %d %s", len(text), r.status, r.body)
 		}
 	}
 	c.post("/memories/save", "csrf", csrf, "id", id, "place", group.String(), "text", strings.Repeat("x", maxMemory))
@@ -330,7 +330,7 @@ func TestMerge(t *testing.T) {
 	w.live()
 	jay := core.MustPath("telegram/@user/7")
 	for _, f := range []core.Fact{
-		{Text: "drinks it hot", Tags: []string{"taste"}, About: []core.Path{jay}, Origin: group, By: jay, Importance: 4},
+		{Text: "drinks it hot", Tags: []string{"taste"}, Topic: "drinks", About: []core.Path{jay}, Origin: group, By: jay, Importance: 4},
 		{Text: "said by somebody else", Origin: group, By: core.MustPath("telegram/@user/8")},
 	} {
 		if _, err := w.db.SaveFact(t.Context(), f); err != nil {
@@ -360,9 +360,11 @@ func TestMerge(t *testing.T) {
 	}
 	has(t, c.get(one).body, "drinks it hot", "What it said before", "Jay Miller", ">taste<")
 	has(t, c.get("/memories?place=telegram/@user/7").body, "drinks it hot", "Of <bdi>Jay Miller</bdi>")
-	c.post("/memories", "csrf", csrf, "tag", "taste")
-	if body := c.get("/memories/found").body; !strings.Contains(body, "drinks it hot") || strings.Contains(body, "somebody else") {
-		t.Errorf("by topic: %s", body)
+	for _, topic := range []string{"taste", "drinks"} {
+		c.post("/memories", "csrf", csrf, "tag", topic)
+		if body := c.get("/memories/found").body; !strings.Contains(body, "drinks it hot") || strings.Contains(body, "somebody else") || !strings.Contains(body, `value="`+topic+`"`) {
+			t.Errorf("by topic: %s", body)
+		}
 	}
 }
 

@@ -107,6 +107,7 @@ func factCases() map[string]func(*testing.T, *shelf) {
 			same(t, "what it said first of all", now.Former[3].Text, "jay lives in rome")
 			same(t, "what mattered matters", now.Importance, 3)
 			same(t, "found", s.recall(core.FactQuery{See: []core.Path{kitchen}}), []string{"jay lives in oslo"})
+			same(t, "found by its topic", s.recall(core.FactQuery{See: []core.Path{kitchen}, Tags: []string{"home"}}), []string{"jay lives in oslo"})
 			same(t, "found by old words", len(s.recall(core.FactQuery{See: []core.Path{kitchen}, Text: "rome"})), 0)
 			if other := s.save(core.Fact{Text: "jay lives in bern", Origin: garden, About: about, Topic: "home"}); other.ID == old.ID {
 				t.Error("a fact of another origin was replaced")

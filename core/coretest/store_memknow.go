@@ -191,7 +191,8 @@ func (s *MemStore) Recall(_ context.Context, q core.FactQuery) (found []core.Fac
 	asked := wordsOf(q.Text)
 	for _, f := range s.know.facts {
 		tagged := func(tag string) bool {
-			return slices.ContainsFunc(f.Tags, func(own string) bool { return strings.EqualFold(own, tag) })
+			same := func(own string) bool { return strings.EqualFold(own, tag) }
+			return slices.ContainsFunc(f.Tags, same) || same(f.Topic)
 		}
 		must := len(q.Tags)+len(q.About) > 0
 		fits := !slices.ContainsFunc(q.Tags, func(tag string) bool { return !tagged(tag) }) &&
