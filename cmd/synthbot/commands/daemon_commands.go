@@ -72,9 +72,10 @@ func (p *program) daemon(ctx context.Context) error {
 	if len(cfg.Enabled) == 0 {
 		return cfg.NoInterface()
 	}
+	ready := func() { time.AfterFunc(startCalms, func() { debug.SetGCPercent(collect) }) }
 	return p.Run(ctx, daemon.Life{
 		Config: cfg, Log: p.Logger(cfg, slog.LevelDebug), Interfaces: daemon.ReachableInterfaces, Grace: p.grace,
-		Carry: p.carry, Reload: hup, Ready: func() { time.AfterFunc(startCalms, func() { debug.SetGCPercent(collect) }) },
+		Carry: p.carry, Reload: hup, Ready: ready,
 	})
 }
 
