@@ -79,33 +79,32 @@ func (b *chatCommands) status(ctx context.Context, c command.Call) (string, erro
 	var s strings.Builder
 	fmt.Fprintf(&s, "synthbot %s, up %s.\n", b.env.Version, b.env.Clock().Sub(b.monitor.began).Round(time.Second))
 	for _, i := range p.Interfaces {
-		state := "running"
-		w := b.workers.find(i)
-		switch {
-		case !b.workers.sharing.serves(i):
-			state = elsewhere
-		case w == nil || w.ended():
-			state = "stopped"
-		}
-		fmt.Fprintf(&s, "- interface %s: %s\n", label(i), state)
+		fmt.Fprintf(&s, "- interface %s: %s\n", label(i), cmp.Or(b.monitor.trouble(i), "running"))
 	}
 	for _, l := range p.plugins {
 		fmt.Fprintf(&s, "- plugin %s\n", l.Name())
 	}
 	fmt.Fprintf(&s, "- engines: %s\n", strings.Join(p.Engines.Names(), ", "))
+	now := b.env.Clock()
+	for _, name := range p.Engines.Names() {
+		last := b.monitor.failures.of(name)
+		if !last.Since.IsZero() {
+			fmt.Fprintf(&s, "- engine %s failed last %s ago: %s\n", name, since(now, last.Since), last.Text)
+		}
+	}
 	for _, line := range b.workers.sharing.workerLines(ctx) {
 		fmt.Fprintf(&s, "- %s\n", line)
 	}
 	for _, c := range b.alerts.failing() {
-		since := b.env.Clock().Sub(c.since)
-		name, isEngine := strings.CutPrefix(c.what, engineCondition)
-		if isEngine { // and how
-			c.text = strings.TrimSpace(c.text + " " + b.monitor.failures.of(name).Text)
-		}
-		fmt.Fprintf(&s, "- for %s: %s\n", max(since, time.Second).Round(time.Second), c.text)
+		fmt.Fprintf(&s, "- for %s: %s\n", since(now, c.since), c.text)
 	}
 	fmt.Fprintf(&s, "- actions: %d\n- places that wait for an answer: %d", len(p.Snapshot.All()), waiting)
 	return s.String(), nil
+}
+
+// since is a time between two, in seconds: at least one.
+func since(now, then time.Time) time.Duration {
+	return max(now.Sub(then), time.Second).Round(time.Second)
 }
 
 // pathOf returns the path that a call names; that of its place if it names none.

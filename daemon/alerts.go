@@ -66,11 +66,11 @@ func (a *alerts) reportLocked(text string) {
 		a.recent = make(map[string]time.Time)
 	}
 	a.recent[text] = now
-	a.announce(text)
+	a.announce(slog.LevelWarn, text)
 }
 
-func (a *alerts) announce(text string) {
-	a.log.Warn(text)
+func (a *alerts) announce(level slog.Level, text string) {
+	a.log.Log(context.Background(), level, text)
 	a.send(text)
 }
 
@@ -145,16 +145,35 @@ func (a *alerts) settle(c *condition) {
 	}
 	c.reported, c.sent, c.at[c.well] = c.well, c.text, now
 	c.sentOften++
-	a.announce(c.text)
+	level := slog.LevelWarn
+	if !c.well {
+		level = slog.LevelError
+	}
+	a.announce(level, c.text)
 }
 
-// enginesReplaced records that a reload replaced the engines: the state of those that
-// failed is unknown until they answer or fail again.
-func (a *alerts) enginesReplaced() {
+// reloaded records that a reload replaced the engines and interfaces, of which these are there: the state of
+// engines that failed is unknown until they answer or fail again, and what is gone fails no more.
+func (a *alerts) reloaded(engines, interfaces []string) {
+	there := make(map[string]bool)
+	for _, name := range engines {
+		there[engineCondition+name] = true
+	}
+	for _, name := range interfaces {
+		there[interfaceCondition+name], there[interfaceCondition+name+reach] = true, true
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for what, c := range a.conditions {
-		c.outdated = c.outdated || !c.well && strings.HasPrefix(what, engineCondition)
+		isEngine := strings.HasPrefix(what, engineCondition)
+		c.outdated = c.outdated || !c.well && isEngine
+		if there[what] || !isEngine && !strings.HasPrefix(what, interfaceCondition) {
+			continue
+		}
+		if c.later != nil {
+			c.later.Stop()
+		}
+		delete(a.conditions, what)
 	}
 }
 
@@ -186,8 +205,13 @@ func (a *alerts) close() {
 	}
 }
 
-// engineCondition begins the names of the engines' conditions.
-const engineCondition = "engine "
+// The beginnings of the names of conditions of engines and interfaces, and the end of that of an interface
+// whose platform cannot be reached.
+const (
+	engineCondition    = "engine "
+	interfaceCondition = "interface "
+	reach              = " receives messages"
+)
 
 func engineRecovered(name string) string { return "Engine " + name + " answers again." }
 

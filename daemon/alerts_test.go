@@ -7,10 +7,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"synthbot/core"
+	"synthbot/core/engine"
 	"synthbot/core/watch"
 )
 
@@ -81,11 +84,20 @@ func TestConditions(t *testing.T) {
 		time.Sleep(time.Hour)
 		c.Observe(watch.TurnEnd{Trace: &watch.Trace{Asks: []watch.Ask{{Engine: "home"}}}})
 		says("a late answer says nothing while it is left alone")
-		c.enginesReplaced()
+		c.reloaded([]string{"home", "other"}, nil)
 		c.Observe(watch.TurnEnd{Trace: &watch.Trace{Asks: []watch.Ask{{Engine: "home", Err: "no"}, {Engine: "other"}}}})
 		says("others answer")
 		c.Observe(watch.TurnEnd{Trace: &watch.Trace{Asks: []watch.Ask{{Engine: "home"}}}})
 		says("after a reload", engineRecovered("home"))
+
+		c.set("engine gone", false, "gone fails")
+		c.set("interface gone"+reach, false, "gone receives nothing")
+		c.set("interface stays"+reach, false, "stays receives nothing")
+		says("before a reload", "gone fails", "gone receives nothing", "stays receives nothing")
+		c.reloaded([]string{"home"}, []string{"stays"})
+		if list := c.failing(); len(list) != 1 || list[0].text != "stays receives nothing" {
+			t.Errorf("after a reload without them, failing is %+v", list)
+		}
 
 		c.set("engine home", false, "fails")
 		c.set("engine home", true, "well")
@@ -130,5 +142,59 @@ func TestRunsAgain(t *testing.T) {
 			w.stop(key)
 		}
 		w.alerts.close()
+	})
+}
+
+// mute is an interface that runs and may receive no messages.
+type mute struct {
+	core.Interface
+	err atomic.Pointer[error]
+}
+
+func (*mute) Name() string { return "chat" }
+
+func (m *mute) Ready() error {
+	if err := m.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// TestUnreachablePlatform: an interface whose platform cannot be reached is reported, with its recovery.
+func TestUnreachablePlatform(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log journal
+		logger := slog.New(slog.NewTextHandler(&log, nil))
+		b := &Bot{log: logger, env: &Env{Clock: time.Now}}
+		b.monitor = &monitor{Bot: b}
+		b.alerts = &alerts{log: logger, clock: time.Now, send: func(string) {}}
+		b.workers = &workers{log: logger, alerts: b.alerts, sharing: &sharing{Bot: b}}
+		chat, away := new(mute), errors.New("getUpdates: connection refused")
+		chat.err.Store(&away)
+		b.parts.Store(&parts{Config: new(Config), Interfaces: []core.Interface{chat}, Engines: new(engine.Chain)})
+		b.workers.start(t.Context(), "interface chat", chat, func(ctx context.Context) error { <-ctx.Done(); return nil })
+		go b.monitor.watchPlatforms(t.Context())
+		says := func(when, said, state string) {
+			t.Helper()
+			synctest.Wait()
+			text := log.take()
+			if strings.Contains(text, "interface chat") != (said != "") || !strings.Contains(text, said) {
+				t.Errorf("%s the log says %q, not %q", when, text, said)
+			}
+			if got := b.state(); !strings.Contains(got, state) {
+				t.Errorf("%s the state is %q", when, got)
+			}
+		}
+		time.Sleep(steady - time.Second)
+		says("while it connects", "", "running on chat")
+		time.Sleep(2 * stateInterval)
+		const fails = "interface chat receives no messages: getUpdates: connection refused"
+		says("later", `level=ERROR msg="`+fails, fails)
+		if got := b.monitor.trouble(chat); got != "it receives no messages: getUpdates: connection refused" {
+			t.Errorf("its trouble is %q", got)
+		}
+		chat.err.Store(nil)
+		time.Sleep(2 * stateInterval)
+		says("in the end", `level=WARN msg="interface chat receives messages again."`, "running on chat")
 	})
 }

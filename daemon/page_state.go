@@ -5,7 +5,6 @@ import (
 	"context"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -97,28 +96,24 @@ func (s *pageServer) engineStates(p *parts, said map[string]bool) (list []adminp
 	return list
 }
 
+// interfaceStates says of each interface whether it works. It adds the texts that it used to said.
 func (s *pageServer) interfaceStates(p *parts, said map[string]bool) (list []adminpage.Part) {
 	b, failing := s.bot, s.bot.alerts.failing()
 	for _, i := range p.Interfaces {
 		part := adminpage.Part{Name: label(i), Works: true}
-		if !b.workers.sharing.serves(i) {
+		switch text := b.monitor.trouble(i); text {
+		case "":
+		case elsewhere:
 			part.Name += " (" + elsewhere + ")"
-			list = append(list, part)
-			continue
+		default:
+			part.Works, part.Text = false, text
 		}
-		if r, ok := i.(core.Readier); ok {
-			if err := r.Ready(); err != nil {
-				part.Works, part.Text = false, txt.Line(err.Error())
+		for j := range failing {
+			c := &failing[j]
+			if c.what == interfaceCondition+label(i) || c.what == interfaceCondition+label(i)+reach {
+				said[c.text] = true
+				part.Works, part.Text, part.Since = false, c.text, c.since
 			}
-		}
-		w := b.workers.find(i)
-		if w == nil || w.ended() {
-			part.Works, part.Text = false, "it has stopped"
-		}
-		at := slices.IndexFunc(failing, func(c condition) bool { return c.what == "interface "+label(i) })
-		if at >= 0 {
-			said[failing[at].text] = true
-			part.Works, part.Text, part.Since = false, failing[at].text, failing[at].since
 		}
 		list = append(list, part)
 	}

@@ -138,7 +138,11 @@ func (r *reloads) replace(old, next *parts) error {
 		}
 	}
 	r.startPlugins(old, next)
-	r.alerts.enginesReplaced()
+	var labels []string
+	for _, i := range next.Interfaces {
+		labels = append(labels, label(i))
+	}
+	r.alerts.reloaded(next.Engines.Names(), labels)
 	drained := r.Turns.Reconfigure(r.options(next))
 	r.startInterfaces(old, next)
 	r.retiring.Go(func() {

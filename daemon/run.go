@@ -168,6 +168,7 @@ type workers struct {
 type worker struct {
 	name   string
 	key    any
+	began  time.Time
 	cancel context.CancelFunc
 	done   chan struct{}
 	err    error // valid when done is closed
@@ -177,7 +178,7 @@ type worker struct {
 // reported to the admins, and so is its recovery.
 func (w *workers) start(ctx context.Context, name string, key any, run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(ctx)
-	one := &worker{name: name, key: key, cancel: cancel, done: make(chan struct{})}
+	one := &worker{name: name, key: key, began: w.alerts.clock(), cancel: cancel, done: make(chan struct{})}
 	w.mu.Lock()
 	w.running = append(w.running, one)
 	w.mu.Unlock()
@@ -286,7 +287,7 @@ func (b *Bot) startInterfaces(old, next *parts) {
 	for _, i := range next.Interfaces {
 		if !slices.Contains(old.Interfaces, i) {
 			b.workers.sharing.start(i, func() {
-				b.workers.start(b.workers.intake, "interface "+label(i), i, func(ctx context.Context) error {
+				b.workers.start(b.workers.intake, interfaceCondition+label(i), i, func(ctx context.Context) error {
 					return i.Listen(ctx, announcing{b.Turns, b})
 				})
 			})

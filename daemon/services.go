@@ -39,6 +39,7 @@ func (b *Bot) serve(intake context.Context, l Life) (wait func()) {
 	services.Go(b.reloads.openWatch(intake))
 	notifySystemd(b.log, daemon.SdNotifyReady)
 	services.Go(func() { b.reportState(intake) })
+	services.Go(func() { b.monitor.watchPlatforms(intake) })
 	for _, job := range b.Data.DB.RefusedJobs() {
 		b.alerts.report("This is set aside for a day, because it blocked the database three times: " + txt.Line(job))
 	}
@@ -180,19 +181,54 @@ func (m *monitor) ready(ctx context.Context) error {
 		return core.ErrFull
 	}
 	for _, i := range m.InForce().Interfaces {
-		if !m.workers.sharing.serves(i) {
-			continue
-		}
-		if m.workers.failed(i) {
-			return fmt.Errorf("interface %s has stopped", label(i))
-		}
-		if r, ok := i.(core.Readier); ok {
-			if err := r.Ready(); err != nil {
-				return fmt.Errorf("interface %s: %w", label(i), err)
-			}
+		text := m.trouble(i)
+		if text != "" && text != elsewhere {
+			return fmt.Errorf("interface %s: %s", label(i), text)
 		}
 	}
 	return m.Turns.Pulse(ctx)
+}
+
+// trouble says why an interface brings no messages; "" if it does.
+func (m *monitor) trouble(i core.Interface) string {
+	w := m.workers.find(i)
+	switch {
+	case !m.workers.sharing.serves(i):
+		return elsewhere
+	case w == nil || w.ended():
+		return "it has stopped"
+	}
+	r, ok := i.(core.Readier)
+	if !ok {
+		return ""
+	}
+	if err := r.Ready(); err != nil {
+		return "it receives no messages: " + txt.Line(err.Error())
+	}
+	return ""
+}
+
+// watchPlatforms tells the admins of interfaces that run and receive no messages, until ctx ends.
+func (m *monitor) watchPlatforms(ctx context.Context) {
+	loop.Repeat(ctx, nil, func() time.Duration {
+		for _, i := range m.InForce().Interfaces {
+			r, ok := i.(core.Readier)
+			if !ok {
+				continue
+			}
+			name, w, err := interfaceCondition+label(i), m.workers.find(i), r.Ready()
+			switch {
+			case !m.workers.sharing.serves(i):
+				m.alerts.set(name+reach, true, name+": "+elsewhere+".")
+			case w == nil || w.ended() || m.env.Clock().Sub(w.began) < steady:
+			case err != nil:
+				m.alerts.set(name+reach, false, name+" receives no messages: "+txt.Line(err.Error()))
+			default:
+				m.alerts.set(name+reach, true, name+reach+" again.")
+			}
+		}
+		return stateInterval
+	})
 }
 
 // stateInterval is how often systemd is sent the state in words, if it changed.

@@ -48,6 +48,22 @@ func TestReady(t *testing.T) {
 	}
 }
 
+// TestReadyAgain: after an outage the driver learns that updates come again without waiting for one.
+func TestReadyAgain(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		d, _ := w.run(t, &coretest.Inbox{})
+		w.Fail(func(c telegramtest.Call) telegramtest.Fault {
+			if c.Method == "getUpdates" {
+				return telegramtest.Fault{Kind: telegramtest.Reset}
+			}
+			return telegramtest.Fault{}
+		})
+		readyAfter(t, d, 5*time.Minute, false)
+		w.Fail(nil)
+		readyAfter(t, d, 35*time.Second, true)
+	})
+}
+
 func TestReadyWhileAskedToWait(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
 		w.FailNext("getUpdates", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 600})

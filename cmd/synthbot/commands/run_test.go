@@ -180,13 +180,24 @@ func TestFailedCallsAreCounted(t *testing.T) {
 	}))
 	defer broken.Close()
 	address := freeAddress(t)
-	d := startDaemon(t, withTerminal+"[metrics]\nlisten = \""+address+"\"\n[[engine]]\nname = \"lab\"\nprovider = \"vllm\"\nmodel = \"m\"\nbase_url = \""+broken.URL+"\"\n")
+	d := startDaemon(t, "[bot]\ndata_dir = \"data\"\nadmins = [\"console/@user/you\"]\n[interfaces.console]\nenabled = true\nuser = \"you\"\n[metrics]\nlisten = \""+address+"\"\n[[engine]]\nname = \"lab\"\nprovider = \"vllm\"\nmodel = \"m\"\nbase_url = \""+broken.URL+"\"\n")
 	d.tells("READY=1")
 	failed := `synthbot_model_errors_total{engine="lab",kind="retry_later"} `
 	if body := fetch(t, "http://"+address+"/metrics"); !strings.Contains(body, failed+"0") {
 		t.Errorf("before the first call: %s", body)
 	}
 	d.answers("hello")
+	said := d.answers("/status")
+	for !strings.Contains(said, "places that wait") {
+		line, err := d.out.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		said += line
+	}
+	if !strings.Contains(said, "engine lab failed last 1s ago: it cannot be reached, or is busy\n") {
+		t.Errorf("the first failure is not in the state: %s", said)
+	}
 	if body := fetch(t, "http://"+address+"/metrics"); !strings.Contains(body, failed) || strings.Contains(body, failed+"0") {
 		t.Errorf("after a call that failed: %s", body)
 	}

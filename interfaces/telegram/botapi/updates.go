@@ -57,7 +57,11 @@ func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 	c.health.Works(0)
 	for ctx.Err() == nil {
 		began := time.Now()
-		raws, err := c.ask(ctx, offset, in.Pause(), wanted)
+		wait := pollSeconds
+		if reported != "" {
+			wait = 0 // to learn at once that updates come again
+		}
+		raws, err := c.ask(ctx, wait, offset, in.Pause(), wanted)
 		switch {
 		case ctx.Err() != nil || IsCode(err, 401, 404):
 			return err
@@ -85,11 +89,13 @@ func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 
 // ask makes one getUpdates call. It gives up, with its connection, if the server does
 // not answer in the time that it announced.
-func (c *Client) ask(ctx context.Context, offset int64, pause time.Duration, wanted string) ([]json.RawMessage, error) {
+func (c *Client) ask(
+	ctx context.Context, wait int, offset int64, pause time.Duration, wanted string,
+) ([]json.RawMessage, error) {
 	driver.Sleep(ctx, pause)
-	limited, cancel := context.WithTimeout(ctx, pollSeconds*time.Second+pollGrace)
+	limited, cancel := context.WithTimeout(ctx, time.Duration(wait)*time.Second+pollGrace)
 	defer cancel()
-	params := Params{"allowed_updates": wanted, "offset": offset, "timeout": pollSeconds}
+	params := Params{"allowed_updates": wanted, "offset": offset, "timeout": wait}
 	raw, err := c.Call(limited, "getUpdates", params)
 	if err != nil {
 		return nil, err
