@@ -130,7 +130,8 @@ type Current struct {
 	Exists   bool
 	Persona  string
 	Engines  []engine.Config
-	Accounts map[string]bool // platforms with a token
+	Accounts map[string]bool   // platforms with a token
+	Servers  map[string]string // the addresses of servers other than the platforms', by platform
 	Admins   []string
 	Claim    bool
 	Access   bool // the file sets who may write in private
@@ -239,8 +240,10 @@ func (w *Wizard) applyAccount(f *File, out *Changes, platform string) {
 	case a.Token.Word == None && w.Current.Accounts[platform]:
 		f.setLiteral("false", "enabled", "interfaces", platform)
 		return
+	case !w.Current.Accounts[platform]:
+		return // there is no bot on it
 	}
-	if a.APIURL != "" {
+	if a.APIURL != w.Current.Servers[platform] {
 		f.set(a.APIURL, "api_url", "interfaces", platform)
 	}
 }

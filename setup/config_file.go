@@ -55,7 +55,7 @@ func openConfig(env *daemon.Env) (*configFile, error) {
 
 // current returns what the file contains already.
 func (c *configFile) current() Current {
-	k := Current{Exists: c.exists, Accounts: make(map[string]bool)}
+	k := Current{Exists: c.exists, Accounts: make(map[string]bool), Servers: make(map[string]string)}
 	if !c.exists {
 		return k
 	}
@@ -65,6 +65,11 @@ func (c *configFile) current() Current {
 		if c.text.Has("token", "interfaces", name) {
 			k.Accounts[name] = true
 		}
+		var own struct {
+			APIURL string `toml:"api_url"`
+		}
+		c.config.Interfaces[name].Peek(&own)
+		k.Servers[name] = own.APIURL
 	}
 	for _, a := range b.Admins {
 		k.Admins = append(k.Admins, a.String())

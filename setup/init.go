@@ -21,6 +21,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
+	"unicode"
 
 	"synthbot/core"
 	"synthbot/core/engine"
@@ -51,6 +53,8 @@ func (i *Init) Run(ctx context.Context, env *daemon.Env) error {
 		return err
 	}
 	w := &Wizard{Answers: &i.Answers, Probes: newProbes(env, c), Current: c.current()}
+	i.account(Telegram).APIURL = cmp.Or(i.TelegramURL, w.Current.Servers[Telegram])
+	i.account(Discord).APIURL = cmp.Or(i.DiscordURL, w.Current.Servers[Discord])
 	w.Defaults = newDefaults(env, c.file)
 	if i.NoCheck {
 		w.Probes.Identify = nil
@@ -86,7 +90,6 @@ func (i *Init) readSecrets(in io.Reader, atTerminal bool) error {
 	if (i.PersonaName != "" || i.PersonaText != "") && i.Persona == "" {
 		i.Persona = New
 	}
-	i.account(Telegram).APIURL, i.account(Discord).APIURL = i.TelegramURL, i.DiscordURL
 	for _, x := range []struct {
 		flag, value string
 		into        *Secret
@@ -172,6 +175,10 @@ func unchecked(what string, err error) core.Finding {
 // nextCommands returns what users type next, a command on each line.
 func nextCommands(env *daemon.Env, file string, platforms bool) string {
 	suffix := " -c " + file
+	special := func(r rune) bool { return !strings.ContainsRune("/._-", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	if strings.ContainsFunc(file, special) { // for a shell
+		suffix = " -c '" + strings.ReplaceAll(file, "'", `'\''`) + "'"
+	}
 	if (&daemon.Env{Getenv: env.Getenv}).ConfigFile() == file {
 		suffix = "" // the commands find it
 	}

@@ -24,6 +24,7 @@ func TestNextCommands(t *testing.T) {
 		{"config.toml", true, false, "  synthbot chat\n"},
 		{"other.toml", true, true, "  synthbot run -c other.toml\n"},
 		{"other.toml", true, false, "  synthbot chat -c other.toml\n"},
+		{"it's a ö.toml", true, false, "  synthbot chat -c 'it'\\''s a ö.toml'\n"},
 		{daemon.ServiceConfig, false, true, service},
 	} {
 		if tc.there {

@@ -121,6 +121,22 @@ func TestInitFindsOllama(t *testing.T) {
 	}
 }
 
+// TestInitAsksOwnServer: the server in the file is asked whose a new token is, and its address alone makes no bot.
+func TestInitAsksOwnServer(t *testing.T) {
+	emptyMachine(t)
+	telegram := telegramtest.New(t)
+	status, out, errs := typed(t, "", "init", "--yes", "--engine", "offline", "--telegram-api-url", telegram.URL)
+	text, err := os.ReadFile("config.toml")
+	if status != 0 || err != nil || strings.Contains(string(text), "\n[interfaces.telegram]") || !strings.Contains(out, "  synthbot chat\n") {
+		t.Errorf("without a token: %d, %s%s%v\n%s", status, out, errs, err, text)
+	}
+	write(t, "config.toml", "[interfaces.telegram]\napi_url = \""+telegram.URL+"\"\n")
+	status, out, errs = typed(t, telegramtest.Token+"\n", "init", "--yes", "--engine", "offline", "--telegram-token", "-")
+	if status != 0 || !strings.Contains(out, "ok   telegram   identity     @aria_bot\n") {
+		t.Errorf("with the server in the file: %d, %s%s", status, out, errs)
+	}
+}
+
 // TestInitRefuses: a token that the platform does not know is not written, and not
 // reported.
 func TestInitRefuses(t *testing.T) {
