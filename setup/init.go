@@ -175,7 +175,9 @@ func unchecked(what string, err error) core.Finding {
 // nextCommands returns what users type next, a command on each line.
 func nextCommands(env *daemon.Env, file string, platforms bool) string {
 	suffix := " -c " + file
-	special := func(r rune) bool { return !strings.ContainsRune("/._-", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	special := func(r rune) bool {
+		return !strings.ContainsRune("/._-", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}
 	if strings.ContainsFunc(file, special) { // for a shell
 		suffix = " -c '" + strings.ReplaceAll(file, "'", `'\''`) + "'"
 	}
