@@ -33,7 +33,7 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"admin/page":          2832,
+	"admin/page":          2836,
 	"daemon":              6829,
 	"interfaces/discord":  5354,
 	"core/engine":         3751,

@@ -211,7 +211,11 @@ func (p *Page) inspect(ctx context.Context, e *watch.TurnEnd, closed bool) inspe
 	i := inspected{row: p.rows(ctx, *e)[0], Opening: reading{e.Turn.Path.String(), e.Turn.Seq}, Closed: closed}
 	i.Own = span(max(t.Took-t.Thought, 0))
 	for _, a := range t.Asks {
-		i.Asks = append(i.Asks, askedOf(a, closed))
+		q := askedOf(a, closed)
+		if i.Person.Name != "" { // of whose budget it may tell
+			q.Err = strings.ReplaceAll(q.Err, i.Person.Path, i.Person.Name+" ("+i.Person.Path+")")
+		}
+		i.Asks = append(i.Asks, q)
 	}
 	if closed {
 		return i

@@ -149,7 +149,10 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	s := fmt.Sprintf("engine %s: %s", e.Engine, e.Kind)
+	s := string(e.Kind)
+	if e.Engine != "" { // else none was asked
+		s = "engine " + e.Engine + ": " + s
+	}
 	if e.Status != 0 {
 		s += fmt.Sprintf(": status %d", e.Status)
 	}
