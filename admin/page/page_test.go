@@ -267,9 +267,8 @@ func TestInspector(t *testing.T) {
 	}
 	person := core.MustPath("telegram/@user/7")
 	spent := &llm.Error{Kind: llm.ErrorRefused, Err: errors.New("budget of " + person.String() + " is spent")}
-	w.traces.Observe(watch.TurnEnd{
-		Turn: core.TurnID{Path: group, Seq: 2}, Person: person, Trace: &watch.Trace{Asks: []watch.Ask{{Round: 1, Err: spent.Error()}}},
-	})
+	asked := &watch.Trace{Asks: []watch.Ask{{Round: 1, Err: spent.Error()}}}
+	w.traces.Observe(watch.TurnEnd{Turn: core.TurnID{Path: group, Seq: 2}, Person: person, Trace: asked})
 	has(t, w.in().get("/turn?place=telegram/-100&seq=2").body, `<p role="alert">refused: budget of Jay Miller (telegram/@user/7) is spent</p>`)
 	w.traces.Forget(group)
 	if r := w.in().get("/turn?place=telegram/-100&seq=1"); r.status != http.StatusNotFound {

@@ -47,10 +47,10 @@ type Settings struct {
 	Engine       string         `toml:"engine" json:"engine,omitempty" origin:"the first engine" example:"home" doc:"The engine that is asked first there."`
 	Activation   string         `toml:"activation" json:"activation,omitempty" base:"bot.activation" oneof:"mention|keyword|ambient|always|never" example:"mention" doc:"What the bot answers in groups there, as in [bot]."`
 	Asleep       *bool          `toml:"-" json:"asleep,omitempty" empty:"false" doc:"Whether the bot only listens there, from /sleep to /wake."`
-	Keywords     []string       `toml:"keywords" json:"-" base:"bot.keywords" example:"help, bot" doc:"The words that wake it there, with activation = \"keyword\"."`
-	Observe      *bool          `toml:"observe" json:"-" base:"bot.observe" example:"false" doc:"Whether messages that are not for the bot are stored there, as in [bot]."`
-	Bots         *bool          `toml:"bots" json:"-" base:"bot.bots" example:"true" doc:"Whether other bots are answered there, as in [bot]."`
-	Attention    *time.Duration `toml:"attention" json:"-" base:"bot.attention" example:"1m" doc:"How long after an answer the same user need not address the bot again there, as in [bot]."`
+	Keywords     []string       `toml:"keywords" json:"keywords,omitempty" set:"admin" base:"bot.keywords" example:"help, bot" doc:"The words that wake it there, with activation = \"keyword\"."`
+	Observe      *bool          `toml:"observe" json:"observe,omitempty" set:"admin" base:"bot.observe" example:"false" doc:"Whether messages that are not for the bot are stored there, as in [bot]."`
+	Bots         *bool          `toml:"bots" json:"bots,omitempty" set:"admin" base:"bot.bots" example:"true" doc:"Whether other bots are answered there, as in [bot]."`
+	Attention    *time.Duration `toml:"attention" json:"attention,omitempty" set:"admin" base:"bot.attention" example:"1m" min:"0s" max:"1h" doc:"How long after an answer the same user need not address the bot again there, as in [bot]."`
 	Language     Language       `toml:"language" json:"language,omitempty" set:"admin" origin:"bot.language" example:"it" doc:"The language to answer in there, whatever users write in."`
 	Scope        string         `toml:"scope" json:"scope,omitempty" set:"admin" base:"prompt.scope" oneof:"chat|interface|unified" example:"interface" doc:"How far history_recent reaches there, always within one [[share]]."`
 	ActionsAllow Patterns       `toml:"actions_allow" json:"allow,omitempty" set:"admin" empty:"all" example:"dice_*, memory_*" doc:"If given, the only actions that are available there, besides those of an interface in its own places; * matches any characters."`

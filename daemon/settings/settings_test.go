@@ -348,7 +348,8 @@ func TestSet(t *testing.T) {
 		"actions_deny ,":    "actions_deny is empty; write a value, or default.",
 		"language klingon!": `language is "klingon!"; write a language tag like en, it or pt-BR.`,
 		"colour red":        `There is no setting "colour".`,
-		"keywords a":        `There is no setting "keywords".`,
+		"observe maybe":     `observe is "maybe"; write true or false.`,
+		"attention 2h":      `attention is 2h0m0s; write 0s to 1h.`,
 		"asleep true":       `There is no setting "asleep".`,
 		"admin true":        `There is no setting "admin".`,
 	} {
@@ -360,8 +361,18 @@ func TestSet(t *testing.T) {
 	if list := changes.All(); len(list) > 0 {
 		t.Errorf("something was changed: %+v", list[0])
 	}
-	for _, value := range []string{"it", settings.Default} {
-		if err := changes.Set(t.Context(), at, "language", value); err != nil {
+	for _, line := range []string{"language it", "keywords help, bot", "observe false", "bots true", "attention 5m"} {
+		name, value, _ := strings.Cut(line, " ")
+		if err := changes.Set(t.Context(), at, name, value); err != nil {
+			t.Error(err)
+		}
+	}
+	again := open[settings.Settings](t, store).All()[0].Values
+	if !slices.Equal(again.Keywords, []string{"help", "bot"}) || *again.Observe || !*again.Bots || *again.Attention != 5*time.Minute {
+		t.Errorf("after a restart these are set: %+v", again)
+	}
+	for _, name := range []string{"language", "keywords", "observe", "bots", "attention"} {
+		if err := changes.Set(t.Context(), at, name, settings.Default); err != nil {
 			t.Error(err)
 		}
 	}
