@@ -54,7 +54,7 @@ func Salvage(dir, damaged string) (Salvaged, error) {
 		err = fmt.Errorf("%s: nothing could be saved of it", damaged)
 	}
 	if err != nil {
-		err = errors.Join(err, db.Close(), os.Remove(target), os.Remove(target+reserveSuffix))
+		err = errors.Join(err, db.Close(), os.RemoveAll(target), os.RemoveAll(target+reserveSuffix))
 		if isNew {
 			err = errors.Join(err, os.Remove(dir))
 		}

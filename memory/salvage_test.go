@@ -215,6 +215,9 @@ func TestSalvageOfNothing(t *testing.T) {
 	dir := t.TempDir()
 	_, err := Salvage(dir, file)
 	saying(t, err, file, "nothing can be saved")
+	if strings.Contains(err.Error(), reserveSuffix) {
+		t.Errorf("a reserve that was never there: %v", err)
+	}
 	open(t, dir)
 	if _, err := Salvage(dir, file); !errors.Is(err, ErrNotEmpty) {
 		t.Errorf("%v is not ErrNotEmpty", err)

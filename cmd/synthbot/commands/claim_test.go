@@ -85,6 +85,9 @@ func TestClaim(t *testing.T) {
 	if status, out, errs := typed(t, "", "history", "-c", file); status != statusDone || !strings.Contains(out, "\nP1000  telegram/1000  ") {
 		t.Errorf("history: %d, %s%s", status, out, errs)
 	}
+	if status, out, errs := typed(t, "", "history", "telegram/3000", "-c", file); status != statusDone || strings.Contains(out, "  : ") || !strings.Contains(out, "I don't know you yet") {
+		t.Errorf("history of somebody who is not let in: %d, %s%s", status, out, errs)
+	}
 	if _, out, _ := typed(t, "", "history", "-c", file, "--format", "json"); !strings.Contains(out, `{"name":"P1000","path":"telegram/1000",`) {
 		t.Errorf("history in JSON: %s", out)
 	}

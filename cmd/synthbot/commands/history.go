@@ -112,7 +112,7 @@ func printEntry(
 	if how == formatJSON {
 		return printJSON(out, e)
 	}
-	if e.Kind != core.KindMessage {
+	if e.Kind != core.KindMessage || !e.Deleted && !e.Spoken() {
 		return nil
 	}
 	where, text := "", e.Message.Transcript()
