@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 	"synthbot/daemon"
 	"synthbot/setup"
 )
@@ -74,15 +75,19 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 	if err != nil {
 		return err
 	}
-	database, log := "can be opened", p.Logger(cfg, slog.LevelError)
+	database, log := core.Finding{Found: "can be opened", Fatal: true}, p.Logger(cfg, slog.LevelError)
 	open := func() (daemon.Store, error) {
 		s, err := p.openStore(cfg, log, false)
-		if errors.Is(err, core.ErrLocked) {
-			database = "is in use by a running synthbot"
+		_, isEmpty := s.(daemon.EmptyStore)
+		switch {
+		case errors.Is(err, core.ErrLocked):
+			database.Found = "is in use by a running synthbot"
 			return daemon.EmptyStore{}, nil
-		}
-		if _, ok := s.(daemon.EmptyStore); ok && err == nil {
-			database = "will be made"
+		case err != nil && place.IsZero(): // the rest is checked all the same
+			database.Found, database.Fix = "cannot be opened", txt.Line(err.Error())
+			return daemon.EmptyStore{}, nil
+		case err == nil && isEmpty:
+			database.Found = "will be made"
 		}
 		return s, err
 	}
@@ -119,7 +124,7 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 var errFindings = errors.New("something needs to be fixed, see above")
 
 // reportParts lists the parts of the bot that were checked.
-func (p *program) reportParts(cfg *daemon.Config, engines []string, database string, found *findings) {
+func (p *program) reportParts(cfg *daemon.Config, engines []string, database core.Finding, found *findings) {
 	dir, err := cfg.DataDir(p.Getenv)
 	if err != nil {
 		dir = err.Error()
@@ -131,7 +136,8 @@ func (p *program) reportParts(cfg *daemon.Config, engines []string, database str
 	if !cfg.Store.URL.IsZero() {
 		where = "on the server of [store], files beside it " + where
 	}
-	found.add("database", core.Finding{Found: where + ", " + database, Fix: dataDirFix(dir), Fatal: true})
+	database.Found, database.Fix = where+", "+database.Found, cmp.Or(dataDirFix(dir), database.Fix)
+	found.add("database", database)
 	for _, e := range cfg.Enabled {
 		found.add("interface", core.Finding{Found: e.Name})
 	}

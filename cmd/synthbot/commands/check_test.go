@@ -90,3 +90,18 @@ func TestNarrowEngine(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckWithoutDatabase: a database that cannot be opened is one fault, and the rest is checked all the same.
+func TestCheckWithoutDatabase(t *testing.T) {
+	emptyMachine(t)
+	write(t, "config.toml", withTerminal)
+	if err := os.Mkdir("data", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join("data", memory.FileName), "this is no database")
+	status, out, errs := typed(t, "", "check")
+	if status == statusDone || !strings.Contains(out, "FAIL database       in data, cannot be opened: ") || !strings.Contains(out, "restore --salvage") ||
+		!strings.Contains(out, "ok  persona        Aria\n") || !strings.Contains(out, "ok  interface      console\n") {
+		t.Errorf("%d, %s%s", status, out, errs)
+	}
+}
