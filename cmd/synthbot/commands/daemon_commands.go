@@ -74,7 +74,8 @@ func (p *program) daemon(ctx context.Context) error {
 	}
 	return p.Run(ctx, daemon.Life{
 		Config: cfg, Log: p.Logger(cfg, slog.LevelDebug), Interfaces: daemon.ReachableInterfaces, Grace: p.grace,
-		Carry: p.carry, Reload: hup, Ready: func() { time.AfterFunc(startCalms, func() { debug.SetGCPercent(collect) }) },
+		Carry: p.carry, Reload: hup,
+		Ready: func() { time.AfterFunc(startCalms, func() { debug.SetGCPercent(collect) }) },
 	})
 }
 
