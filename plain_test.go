@@ -33,10 +33,10 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"admin/page":          2818,
+	"admin/page":          2817,
 	"daemon":              6776,
 	"interfaces/discord":  5354,
-	"core/engine":         3751,
+	"core/engine":         3749,
 	"core/turn":           5425,
 	"core/action":         3940,
 	"interfaces/telegram": 4214,
