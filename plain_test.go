@@ -34,9 +34,9 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2836,
-	"daemon":              6829,
+	"daemon":              6833,
 	"interfaces/discord":  5354,
-	"core/engine":         3751,
+	"core/engine":         3749,
 	"core/turn":           5425,
 	"core/action":         3940,
 	"interfaces/telegram": 4214,

@@ -35,20 +35,18 @@ func Defaults(into ...any) {
 func (r reader) table(at *node, into []reflect.Value) {
 	before := r.doc.findings.found
 	var known []string
+	moved := make(map[string]string)
 	for _, s := range into {
 		for _, f := range fieldsOf(s.Type()) {
 			known = append(known, f.name)
 			r.field(at.key(f.name), &f, s.FieldByIndex(f.index))
 		}
-	}
-	if r.partial {
-		return
-	}
-	moved := make(map[string]string)
-	for _, s := range into {
 		if m, ok := s.Addr().Interface().(interface{ Moved() map[string]string }); ok {
 			maps.Copy(moved, m.Moved())
 		}
+	}
+	if r.partial {
+		return
 	}
 	r.unknown(at, "", known, moved)
 	if r.doc.findings.found > before || r.doc.broken {

@@ -147,9 +147,8 @@ func (b *Bot) commands(p *parts) (*command.Registry, error) {
 	return r, nil
 }
 
-// collectActions gathers the actions of all plugins and interfaces, under the policy of the configuration.
-func (p *parts) collectActions(further ...core.Plugin) error {
-	var all []core.Plugin
+// withActions returns all interfaces and plugins. Parts of one interface are one.
+func (p *parts) withActions() (all []core.Plugin) {
 	for n, i := range p.Interfaces {
 		parts := p.named(i.Name())
 		switch {
@@ -162,7 +161,12 @@ func (p *parts) collectActions(further ...core.Plugin) error {
 	for _, l := range p.plugins {
 		all = append(all, l.Plugin)
 	}
-	snapshot, err := action.Build(append(all, further...)...)
+	return all
+}
+
+// collectActions gathers the actions of all plugins and interfaces, under the policy of the configuration.
+func (p *parts) collectActions(further ...core.Plugin) error {
+	snapshot, err := action.Build(append(p.withActions(), further...)...)
 	if err != nil {
 		return UsageError{fmt.Errorf("actions: %w", err)}
 	}

@@ -313,8 +313,7 @@ func (c *Config) checkPath(d *config.Document, p *core.Path, at []any) {
 		d.Fault("begins with "+first+", which is not an interface; there is "+all, at...)
 		return
 	}
-	moved, err := core.MakePath(append([]string{now}, p.Elements()[1:]...)...)
-	if err == nil {
+	if moved, err := core.MakePath(append([]string{now}, p.Elements()[1:]...)...); err == nil {
 		*p = moved
 	}
 }

@@ -131,13 +131,12 @@ func (l *usageStore) room(ctx context.Context, day string, scope core.Path, limi
 	if err := l.turnTo(ctx, day); err != nil {
 		return 0, err
 	}
-	var used int64
+	left := l.allotted[scope]
 	for place, tokens := range l.used {
 		if place.Within(scope) {
-			used += tokens
+			left -= tokens
 		}
 	}
-	left := l.allotted[scope] - used
 	if left >= wanted {
 		return left, nil
 	}

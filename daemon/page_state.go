@@ -42,10 +42,10 @@ func (l *lastFailures) of(name string) adminpage.Part {
 }
 
 // State implements adminpage.Bot.
-func (s *pageServer) State(ctx context.Context) (adminpage.State, error) {
+func (s *pageServer) State(ctx context.Context) (state adminpage.State, err error) {
 	b := s.bot
 	p := b.InForce()
-	state := adminpage.State{Version: b.env.Version, Began: b.monitor.began}
+	state = adminpage.State{Version: b.env.Version, Began: b.monitor.began}
 	failing := make(map[string]bool)
 	state.Engines, state.Interfaces = s.engineStates(p, failing), s.interfaceStates(p, failing)
 	for _, c := range b.alerts.failing() {
@@ -61,19 +61,25 @@ func (s *pageServer) State(ctx context.Context) (adminpage.State, error) {
 	state.Workers = b.workers.sharing.workerLines(ctx)
 	_, state.Errors = b.env.levels.Kept.After(0)
 	state.Used, state.Free = s.diskSpace(p.Config)
-	plugin := p.Pairing()
-	if plugin != nil {
-		guests, err := plugin.Waiting(ctx)
-		if err != nil {
-			return state, err
-		}
-		for _, g := range guests {
-			state.Guests = append(state.Guests, adminpage.Guest(g))
-		}
+	state.Guests, err = waitingGuests(ctx, p)
+	if err != nil {
+		return state, err
 	}
-	var err error
 	state.Spent, err = s.spending(ctx, p.Config)
 	return state, err
+}
+
+// waitingGuests lists the users who wait to be let in.
+func waitingGuests(ctx context.Context, p *parts) (list []adminpage.Guest, err error) {
+	plugin := p.Pairing()
+	if plugin == nil {
+		return nil, nil
+	}
+	guests, err := plugin.Waiting(ctx)
+	for _, g := range guests {
+		list = append(list, adminpage.Guest(g))
+	}
+	return list, err
 }
 
 // engineStates says of each engine whether it works. It adds the texts that it used to said.
@@ -142,8 +148,7 @@ func (s *pageServer) diskSpace(c *Config) (used, free uint64) {
 		if err != nil || d.IsDir() {
 			return nil
 		}
-		info, err := d.Info()
-		if err == nil {
+		if info, err := d.Info(); err == nil {
 			used += uint64(info.Size())
 		}
 		return nil
@@ -209,8 +214,7 @@ func (s *pageServer) Knows(name string) bool {
 
 // find finds one of the page's own commands, or of the bot's.
 func (s *pageServer) find(name string) (c command.Command, ok bool) {
-	own, err := command.New(s.commands())
-	if err == nil {
+	if own, err := command.New(s.commands()); err == nil {
 		c, ok = own.Find(name)
 	}
 	if !ok {

@@ -68,8 +68,7 @@ func (p *parts) personaAt(place core.Path) *persona.Persona {
 		if l.Values.Persona == nil {
 			continue
 		}
-		who, ok := p.personas.byFile[*l.Values.Persona]
-		if ok {
+		if who, ok := p.personas.byFile[*l.Values.Persona]; ok {
 			return who
 		}
 	}

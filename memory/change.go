@@ -39,8 +39,7 @@ func (t *tx) changeEntry(path core.Path, id string, alter func(*storedEntry) boo
 	if !known {
 		return
 	}
-	l, ok := t.entry(p, seq)
-	if ok && !l.Deleted && alter(&l) {
+	if l, ok := t.entry(p, seq); ok && !l.Deleted && alter(&l) {
 		t.rewrite(&l)
 	}
 }
@@ -48,15 +47,8 @@ func (t *tx) changeEntry(path core.Path, id string, alter func(*storedEntry) boo
 // edit sets the new texts, and the new attachments unless they are nil: the platform said
 // nothing about those.
 func edit(l *storedEntry, m *core.Message) bool {
-	if l.Message.Heard != 0 && m.Heard == 0 { // what was heard was never written
-		m.Caption(l.Message.Text[min(max(l.Message.Written, 0), len(l.Message.Text)):])
-		m.Foreign = slices.Clone(m.Foreign)
-		for i := range m.Foreign {
-			o := &m.Foreign[i]
-			if o.Voice && i < len(l.Message.Foreign) && strings.HasPrefix(l.Message.Foreign[i].Text, o.Text) {
-				o.Text = l.Message.Foreign[i].Text
-			}
-		}
+	if l.Message.Heard != 0 && m.Heard == 0 {
+		keepHeard(m, &l.Message)
 	}
 	sameForeign := func(a, b core.Foreign) bool {
 		same := a.Time.Equal(b.Time)
@@ -78,6 +70,18 @@ func edit(l *storedEntry, m *core.Message) bool {
 	}
 	l.Rev++
 	return true
+}
+
+// keepHeard adds to a new text what was heard of the former message, which was never written.
+func keepHeard(m, former *core.Message) {
+	m.Caption(former.Text[min(max(former.Written, 0), len(former.Text)):])
+	m.Foreign = slices.Clone(m.Foreign)
+	for i := range m.Foreign {
+		o := &m.Foreign[i]
+		if o.Voice && i < len(former.Foreign) && strings.HasPrefix(former.Foreign[i].Text, o.Text) {
+			o.Text = former.Foreign[i].Text
+		}
+	}
 }
 
 // erase keeps the number and the author, and drops the content.

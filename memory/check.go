@@ -255,8 +255,7 @@ func (c *checker) vectors() {
 		if err != nil {
 			return err
 		}
-		e, ok := embeddableAt(&c.tx, number)
-		if !ok || e.origin != origin {
+		if e, ok := embeddableAt(&c.tx, number); !ok || e.origin != origin {
 			return fmt.Errorf("memory %s has a vector at %q and is not from there", factID(number), origin)
 		}
 		one := c.facts().sketchAt(origin, number)

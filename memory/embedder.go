@@ -232,8 +232,7 @@ func (v *view) passagesWithVector(model string, length int, from uint64) map[uin
 	for _, origin := range v.placesIn(bucketDocuments, core.Path{}) {
 		place, digits := placeKey(origin), length
 		for number, value := range v.numbers(bucketVectors, place, 0) {
-			one, err := decodeVector(value, number)
-			if err == nil && length == 0 {
+			if one, err := decodeVector(value, number); err == nil && length == 0 {
 				digits = len(one.digits)
 			}
 			break

@@ -198,8 +198,7 @@ func (e *exporter) records() {
 			continue
 		}
 		for _, r := range records {
-			w, ok := e.readRecord(r.key, r.value)
-			if ok {
+			if w, ok := e.readRecord(r.key, r.value); ok {
 				e.write(row{Record: &core.Record{Key: r.key, Progress: w.Progress, Time: w.Time, Data: w.Data}})
 			}
 		}

@@ -141,8 +141,7 @@ func (t factTx) replacedBy(f core.Fact) (olds []core.Fact, err error) {
 	}
 	slices.Sort(ids)
 	for _, id := range slices.Backward(slices.Compact(ids)) {
-		old, ok := t.fact(id)
-		if ok && f.MayReplace(&old) {
+		if old, ok := t.fact(id); ok && f.MayReplace(&old) {
 			olds = append(olds, old)
 		}
 	}

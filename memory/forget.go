@@ -158,8 +158,7 @@ func (s *subject) files() error {
 	}
 	var errs []error
 	for _, suffix := range suffixes {
-		err := os.Remove(s.db.engine.file + suffix)
-		if !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(s.db.engine.file + suffix); !errors.Is(err, fs.ErrNotExist) {
 			s.db.log.Info("a file is deleted, since somebody is forgotten", "file", s.db.engine.file+suffix, "err", err)
 			errs = append(errs, err)
 		}
@@ -223,8 +222,7 @@ func (s *subject) end() {
 	}
 	if s.announced { // it has failed
 		over := func(t *tx) { announce(t, sharedEpoch{Subject: s.path, Over: true}) }
-		err := s.db.update(context.WithoutCancel(s.ctx), over)
-		if err != nil {
+		if err := s.db.update(context.WithoutCancel(s.ctx), over); err != nil {
 			s.db.log.Error("other processes take somebody for being forgotten", "path", s.path, "err", err)
 		}
 	}
@@ -348,13 +346,9 @@ func (s *subject) aliases() error {
 			return err
 		}
 	}
-	err := changeFound(s.ctx, s.db, func(v *view) (led []core.Path) {
-		for _, from := range append(v.placesIn(bucketIDs, core.Path{}), v.placesIn(bucketAliases, core.Path{})...) {
-			if !s.Sources[from] && s.ledThrough(v, from) {
-				led = append(led, from)
-			}
-		}
-		return led
+	err := changeFound(s.ctx, s.db, func(v *view) []core.Path {
+		all := append(v.placesIn(bucketIDs, core.Path{}), v.placesIn(bucketAliases, core.Path{})...)
+		return slices.DeleteFunc(all, func(from core.Path) bool { return s.Sources[from] || !s.ledThrough(v, from) })
 	}, func(t *tx, from core.Path) {
 		p := t.resolve(from)
 		t.addAlias(from, alias{To: p.path, Shift: p.shift})
@@ -406,7 +400,12 @@ func (s *subject) facts() error {
 	if err != nil || len(unreadable) == 0 {
 		return err
 	}
-	of := func(k, _ []byte) bool { return unreadable[string(k[max(0, len(k)-8):])] }
+	return s.deleteUnreadable(unreadable)
+}
+
+// deleteUnreadable deletes facts that cannot be read, by their keys.
+func (s *subject) deleteUnreadable(facts map[string]bool) error {
+	of := func(k, _ []byte) bool { return facts[string(k[max(0, len(k)-8):])] }
 	// The record comes last: it shows whose the rest is.
 	for _, bucket := range []string{bucketWords, bucketVectors, bucketFacts} {
 		if err := deleteWhere(s.ctx, s.db, bucket, nil, nil, of); err != nil {
@@ -469,9 +468,9 @@ func (s *subject) usage() error {
 // they began if their places moved since. Writers wait for it: only places with a journal are
 // searched.
 func (s *subject) mute(t *tx) {
-	e, former := &s.db.epochs, make(map[core.Path][]place)
+	former := make(map[core.Path][]place)
 	s.muted = nil
-	for _, from := range e.moved {
+	for _, from := range s.db.epochs.moved {
 		p := t.resolve(from)
 		former[p.path] = append(former[p.path], p)
 	}
@@ -486,19 +485,25 @@ func (s *subject) mute(t *tx) {
 			if s.person != "" && !s.isNamed(records) && !s.isAnswered(t, records) {
 				continue
 			}
-			names := []core.TurnID{turn} // a turn whose place moved goes on under the ids with which it began
-			for _, p := range former[path] {
-				if turn.Seq > p.shift {
-					names = append(names, core.TurnID{Path: p.from, Seq: turn.Seq - p.shift})
-				}
-			}
-			e.mu.Lock()
-			for _, name := range names {
-				e.muted[name] = muted{turn, e.now}
-				s.muted = append(s.muted, sharedMute{name.Path, name.Seq, turn.Path, turn.Seq})
-			}
-			e.mu.Unlock()
+			s.muteTurn(turn, former[path])
 		}
+	}
+}
+
+// muteTurn mutes a turn, also under the ids with which it began at the former paths of its place.
+func (s *subject) muteTurn(turn core.TurnID, former []place) {
+	names := []core.TurnID{turn}
+	for _, p := range former {
+		if turn.Seq > p.shift {
+			names = append(names, core.TurnID{Path: p.from, Seq: turn.Seq - p.shift})
+		}
+	}
+	e := &s.db.epochs
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, name := range names {
+		e.muted[name] = muted{turn, e.now}
+		s.muted = append(s.muted, sharedMute{name.Path, name.Seq, turn.Path, turn.Seq})
 	}
 }
 

@@ -64,8 +64,7 @@ func (m migration) rebased(path core.Path) core.Path {
 func (t factTx) factsBelow(root core.Path) (facts []core.Fact) {
 	for _, origin := range t.placesIn(bucketWords, root) {
 		for _, id := range t.factsWith(origin, termAll) {
-			f, ok := t.fact(id)
-			if ok {
+			if f, ok := t.fact(id); ok {
 				facts = append(facts, f)
 			}
 		}
@@ -89,8 +88,7 @@ func (m migration) move(from, to core.Path) {
 	waits := len(m.waiting(target, h.last)) > 0
 	m.moveNumbers(bucketLog, source, target, shift, func(seq uint64, _, value []byte) []byte {
 		if waits && seq <= old.answered { // the mark stays below
-			l, ok := m.readEntry(from, seq, value)
-			if ok {
+			if l, ok := m.readEntry(from, seq, value); ok {
 				l.Due = false
 				return encodeEntry(&l)
 			}

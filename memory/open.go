@@ -336,8 +336,7 @@ func upgrade(t *tx) error {
 		return t.err
 	}
 	for k, v := range t.bucket(bucketLog).pairs(nil, nil) {
-		path, _, err := entryOf(k)
-		if err == nil && isPrivate(v) {
+		if path, _, err := entryOf(k); err == nil && isPrivate(v) {
 			t.head(placeKey(path)).private = true
 		}
 	}

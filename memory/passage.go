@@ -274,6 +274,11 @@ func (t passageTx) dropSome(origin core.Path, names []string) (rest []string, er
 		}
 		t.bucket(bucketDocuments).Delete(key)
 	}
+	t.dropPostings(dropped)
+	return rest, nil
+}
+
+func (t passageTx) dropPostings(dropped postingChanges) {
 	postings := t.bucket(bucketPassageWords)
 	for _, key := range slices.Sorted(maps.Keys(dropped)) {
 		value := without(postings.Get([]byte(key)), dropped[key])
@@ -283,13 +288,11 @@ func (t passageTx) dropSome(origin core.Path, names []string) (rest []string, er
 			postings.Put([]byte(key), value)
 		}
 	}
-	return rest, nil
 }
 
 func (t passageTx) dropPassage(origin core.Path, place []byte, number uint64, dropped postingChanges) {
 	key := binary.BigEndian.AppendUint64(nil, number)
-	p, ok := t.passage(number)
-	if ok {
+	if p, ok := t.passage(number); ok {
 		dropped.add(place, number, termAll, 0)
 		for word := range p.words() {
 			dropped.add(place, number, termWord+word, 0)

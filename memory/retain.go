@@ -108,8 +108,7 @@ func (p *pruning) step(ctx context.Context) time.Duration {
 // messages, and usage of more than 400 days ago.
 func (db *DB) Prune(ctx context.Context, c Config) error {
 	var heads map[core.Path]head
-	err := db.look(ctx, func(v *view) { heads = maps.Collect(v.headsBelow(core.Path{})) })
-	if err != nil {
+	if err := db.look(ctx, func(v *view) { heads = maps.Collect(v.headsBelow(core.Path{})) }); err != nil {
 		return err
 	}
 	var errs []error
@@ -120,24 +119,28 @@ func (db *DB) Prune(ctx context.Context, c Config) error {
 		errs = append(errs, db.pruning.journal(withJobName(ctx, "retention of journals"), db.clock().Add(-c.Journal)))
 	}
 	ctx = withJobName(ctx, "retention of ids and use")
-	oldID := uint64(max(db.clock().Add(-idAge).Unix()/3600, 0))
 	oldUse := []byte(db.clock().Add(-usageAge).Format(time.DateOnly)) // keys begin with the day
-	drop := func(t *tx, k, v []byte) {
+	errs = append(errs, db.pruning.ids(ctx),
+		deleteWhere(ctx, db, bucketUsage, nil, oldUse, func([]byte, []byte) bool { return true }))
+	return errors.Join(errs...)
+}
+
+// ids deletes old ids of deleted messages.
+func (p *pruning) ids(ctx context.Context) error {
+	old := uint64(max(p.db.clock().Add(-idAge).Unix()/3600, 0))
+	err := sweep(ctx, p.db, bucketIDs, nil, nil, func(_, v []byte) bool {
+		_, n := uvarint(string(v))
+		hour, size := uvarint(string(v[n:]))
+		return size > 0 && hour < old
+	}, func(t *tx, k, v []byte) {
 		if !t.hasEntry(k, v) {
 			t.bucket(bucketIDs).Delete(k)
 		}
-	}
-	errs = append(errs, sweep(ctx, db, bucketIDs, nil, nil, func(_, v []byte) bool {
-		_, n := uvarint(string(v))
-		hour, size := uvarint(string(v[n:]))
-		return size > 0 && hour < oldID
-	}, drop))
-	errs = append(errs, deleteWhere(ctx, db, bucketGone, nil, nil, func(_, v []byte) bool {
+	})
+	return errors.Join(err, deleteWhere(ctx, p.db, bucketGone, nil, nil, func(_, v []byte) bool {
 		hour, size := uvarint(string(v))
-		return size > 0 && hour < oldID // requests stay: they hold seconds, which are greater
+		return size > 0 && hour < old // requests stay: they hold seconds, which are greater
 	}))
-	errs = append(errs, deleteWhere(ctx, db, bucketUsage, nil, oldUse, func([]byte, []byte) bool { return true }))
-	return errors.Join(errs...)
 }
 
 // entries deletes entries from the beginning of one log, up to the first that stays, or that

@@ -130,8 +130,7 @@ func (s *search) similarity(origin core.Path, fact uint64) float64 {
 
 // hitOf returns the index of a hit, which it adds if it is new.
 func (s *search) hitOf(n hit) int {
-	i, ok := s.index[n.id]
-	if ok {
+	if i, ok := s.index[n.id]; ok {
 		return i
 	}
 	p, _ := s.from.posting(n.origin, termAll, n.id)

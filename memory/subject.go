@@ -99,8 +99,7 @@ func (s *subject) findWhole() error {
 	}, nil)
 	for path, h := range s.heads { // a place below such a one belongs to it, too
 		for above := path.Parent(); !above.IsZero(); above = above.Parent() {
-			_, whole := s.Whole[above]
-			if whole {
+			if _, ok := s.Whole[above]; ok {
 				s.Whole[path] = h.last
 			}
 		}

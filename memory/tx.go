@@ -197,8 +197,7 @@ func (t *tx) hasEntry(k, v []byte) bool {
 func (t *tx) headsBelow(root core.Path) iter.Seq2[core.Path, head] {
 	return func(yield func(core.Path, head) bool) {
 		for k, value := range t.bucket(bucketPlaces).pairs(subtree(root)) {
-			path, err := placeOf(k)
-			if err != nil {
+			if path, err := placeOf(k); err != nil {
 				t.db.logUnreadable(fmt.Errorf("%s: %w", bucketPlaces, err))
 			} else if !yield(path, t.headOf(k, value)) {
 				return
@@ -225,8 +224,7 @@ func (t *tx) placesIn(bucket string, root core.Path) (places []core.Path) {
 func (t *tx) numbers(bucket string, place []byte, from uint64) iter.Seq2[uint64, []byte] {
 	return func(yield func(uint64, []byte) bool) {
 		for k, value := range t.bucket(bucket).pairs(seqKey(place, from), after(place)) {
-			seq, ok := numberOf(k, place)
-			if ok && !yield(seq, value) {
+			if seq, ok := numberOf(k, place); ok && !yield(seq, value) {
 				return
 			}
 		}

@@ -111,8 +111,7 @@ func (v *view) Due(path core.Path, max int) ([]core.Entry, error) {
 			if len(entries) == max {
 				break
 			}
-			l, ok := v.entry(p, seq)
-			if ok {
+			if l, ok := v.entry(p, seq); ok {
 				entries = append(entries, l.Entry)
 			} else {
 				v.db.dropDue(p, seq)

@@ -64,16 +64,13 @@ func (w *writer) commit(g *groupCommit) {
 		case failed >= 0:
 			g.jobs[failed].done <- err
 			g.jobs = slices.Delete(g.jobs, failed, failed+1)
-		case len(g.jobs) == 1:
-			if w.db.space.noteFailure(err, g.jobs[0]) {
-				continue
-			}
-			g.jobs[0].done <- err
-			return
-		default:
+		case len(g.jobs) > 1:
 			for _, j := range g.jobs {
 				w.commit(&groupCommit{jobs: []*job{j}, sealed: true})
 			}
+			return
+		case !w.db.space.noteFailure(err, g.jobs[0]):
+			g.jobs[0].done <- err
 			return
 		}
 	}

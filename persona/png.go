@@ -189,13 +189,8 @@ func Picture(data []byte) ([]byte, error) {
 		}
 		switch kind {
 		case "IHDR":
-			if len(body) != headerSize {
-				return nil, errors.New("damaged PNG: its header has another size: get the card again")
-			}
-			width, height := binary.BigEndian.Uint32(body), binary.BigEndian.Uint32(body[4:])
-			if max(width, height) > maxSide {
-				const text = "its picture has %d × %d pixels, at most %d × %d are shown: scale it down"
-				return nil, fmt.Errorf(text, width, height, maxSide, maxSide)
+			if err := checkHeader(body); err != nil {
+				return nil, err
 			}
 			fallthrough
 		case "PLTE", "tRNS", "gAMA", "sRGB", "IDAT", "IEND":
@@ -210,3 +205,15 @@ func Picture(data []byte) ([]byte, error) {
 
 // headerSize is the size of the chunk IHDR.
 const headerSize = 13
+
+func checkHeader(header []byte) error {
+	if len(header) != headerSize {
+		return errors.New("damaged PNG: its header has another size: get the card again")
+	}
+	width, height := binary.BigEndian.Uint32(header), binary.BigEndian.Uint32(header[4:])
+	if max(width, height) > maxSide {
+		const text = "its picture has %d × %d pixels, at most %d × %d are shown: scale it down"
+		return fmt.Errorf(text, width, height, maxSide, maxSide)
+	}
+	return nil
+}

@@ -85,8 +85,7 @@ func moveKeys(file string, faults config.Faults) (r Repair, ok bool) {
 		if fault.MovedTo == "" {
 			continue
 		}
-		lines := f.move(fault.Key, fault.MovedTo)
-		r.Lines = append(r.Lines, lines...)
+		r.Lines = append(r.Lines, f.move(fault.Key, fault.MovedTo)...)
 	}
 	text := f.String()
 	if f.err != nil || text == string(data) {

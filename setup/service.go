@@ -90,22 +90,8 @@ func (s *Service) survey(c *daemon.Config) {
 	daemon.WalkConfig(c, func(key, text string) {
 		if key == "command" {
 			s.programs = append(s.programs, text)
-			return
-		}
-		file, isFile := strings.CutPrefix(text, "file:")
-		variable, isVariable := strings.CutPrefix(text, "env:")
-		switch {
-		case isVariable:
-			name := strings.ToLower(variable)
-			s.note("the service has no %s: put the secret into /etc/synthbot/%s, and write file:%s", text, name, name)
-		case isFile && filepath.Base(file) == file && !credentialName().MatchString(file):
-			s.note("file:%s cannot become a credential: systemd takes names of letters from a to z, digits, and . _ - "+
-				"alone; rename the file", file)
-		case isFile && filepath.Base(file) == file:
-			s.secrets = append(s.secrets, file)
-		case isFile:
-			s.note("file:%s does not become a credential: the user %s must be able to read it, "+
-				"and it may not be below /home", file, s.User)
+		} else {
+			s.surveySecret(text)
 		}
 	})
 	slices.Sort(s.secrets)
@@ -117,6 +103,25 @@ func (s *Service) survey(c *daemon.Config) {
 	if len(s.programs) > 0 && !s.Tools {
 		s.note("the bot will start %s: the unit allows no program but synthbot itself; "+
 			"--tools adds a drop-in that does", strings.Join(s.programs, ", "))
+	}
+}
+
+// surveySecret notes what becomes of a text if it says where a secret is.
+func (s *Service) surveySecret(text string) {
+	file, isFile := strings.CutPrefix(text, "file:")
+	variable, isVariable := strings.CutPrefix(text, "env:")
+	switch {
+	case isVariable:
+		name := strings.ToLower(variable)
+		s.note("the service has no %s: put the secret into /etc/synthbot/%s, and write file:%s", text, name, name)
+	case isFile && filepath.Base(file) == file && !credentialName().MatchString(file):
+		s.note("file:%s cannot become a credential: systemd takes names of letters from a to z, digits, and . _ - "+
+			"alone; rename the file", file)
+	case isFile && filepath.Base(file) == file:
+		s.secrets = append(s.secrets, file)
+	case isFile:
+		s.note("file:%s does not become a credential: the user %s must be able to read it, "+
+			"and it may not be below /home", file, s.User)
 	}
 }
 

@@ -176,8 +176,7 @@ func (p personaPages) tryPersona(v *visit) error {
 		c := http.NewResponseController(v.w) // the server's limits are for pages that need no model
 		_, _ = c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Now().Add(tryTime+streamWrite))
 		last := &e.Talk[len(e.Talk)-1]
-		last.Answer, e.Engine, err = p.Personas.Try(ctx, e.ID, e.Text, e.Talk)
-		if err != nil {
+		if last.Answer, e.Engine, err = p.Personas.Try(ctx, e.ID, e.Text, e.Talk); err != nil {
 			last.Answer, e.Fault = "", "No engine answered: "+err.Error()
 		}
 	}

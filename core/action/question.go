@@ -39,6 +39,14 @@ func (s *Snapshot) question(d *Definition, step *core.Step, why string) (text st
 	return b.String(), whole
 }
 
+// shownValue is a text as it is, and any other value as JSON.
+func shownValue(value any) string {
+	if text, ok := value.(string); ok {
+		return shown(text)
+	}
+	return escaped(string(core.JSON(value)))
+}
+
 // describe writes what a step will do, and the steps that it asks for.
 func (s *Snapshot) describe(b *strings.Builder, d *Definition, step *core.Step) (whole bool) {
 	b.WriteString(shown(d.Title()))
@@ -53,12 +61,7 @@ func (s *Snapshot) describe(b *strings.Builder, d *Definition, step *core.Step) 
 		delete(payload, thenKey)
 	}
 	for _, key := range slices.Sorted(maps.Keys(payload)) {
-		b.WriteString("\n" + shown(d.label(key)) + ": ")
-		if text, ok := payload[key].(string); ok {
-			b.WriteString(shown(text))
-		} else {
-			b.WriteString(escaped(string(core.JSON(payload[key]))))
-		}
+		b.WriteString("\n" + shown(d.label(key)) + ": " + shownValue(payload[key]))
 	}
 	if d.Then == nil {
 		return whole

@@ -216,15 +216,12 @@ func (e *execution) follow(ctx context.Context, t task, at int) (settled, error)
 	if !ok {
 		return settled{ok: !e.results[at].undone}, nil
 	}
-	s := settled{ok: true, done: []int{at}}
-	var next []core.Step
-	if len(result.Next) > 0 {
-		next = e.checkNext(t, d, result.Next)
-	}
-	if result.Unit && len(next) < len(result.Next) {
-		s.ok, next = false, nil
-	}
+	next := e.checkNext(t, d, result.Next)
+	s := settled{ok: !result.Unit || len(next) == len(result.Next), done: []int{at}}
 	for _, step := range next {
+		if !s.ok {
+			break
+		}
 		child, err := e.performNext(ctx, task{
 			step: step, cause: t.number, way: append(slices.Clone(t.way), d.Name), unit: t.unit || result.Unit,
 		})
@@ -232,11 +229,7 @@ func (e *execution) follow(ctx context.Context, t task, at int) (settled, error)
 			return settled{}, err
 		}
 		if result.Unit {
-			s.done = append(s.done, child.done...)
-			if !child.ok {
-				s.ok = false
-				break
-			}
+			s.ok, s.done = child.ok, append(s.done, child.done...)
 		}
 	}
 	if s.ok {
@@ -263,11 +256,7 @@ func (e *execution) performUnit(ctx context.Context, name string, tried []bool) 
 		rest[i] = true
 		t := task{number: uint16(i + 1), step: e.Plan.Steps[i], unit: true}
 		if failed {
-			r, known := e.recorded(t)
-			if !known {
-				r = e.settle(t, *skipped(t, core.Errorf(core.Forbidden, "another step of its unit failed")))
-			}
-			e.report(t, r)
+			e.skip(t)
 			continue
 		}
 		s, err := e.perform(ctx, t)
@@ -283,6 +272,15 @@ func (e *execution) performUnit(ctx context.Context, name string, tried []bool) 
 		}
 	}
 	return nil
+}
+
+// skip reports a step that is not done because another step of its unit failed.
+func (e *execution) skip(t task) {
+	r, known := e.recorded(t)
+	if !known {
+		r = e.settle(t, *skipped(t, core.Errorf(core.Forbidden, "another step of its unit failed")))
+	}
+	e.report(t, r)
 }
 
 // checkNext checks what a result asks for like a plan, and also that it is neither too deep

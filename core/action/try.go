@@ -242,6 +242,16 @@ func (e *execution) enter(ctx context.Context, d *Definition) (release func(), e
 	return release, nil
 }
 
+// unlock ends the call that holds mine.
+func (l *locks) unlock(k use, mine chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(mine)
+	if l.last[k] == mine {
+		delete(l.last, k)
+	}
+}
+
 func (l *locks) lock(ctx context.Context, k use, wait bool) (func(), error) {
 	l.mu.Lock()
 	before := l.last[k]
@@ -255,14 +265,7 @@ func (l *locks) lock(ctx context.Context, k use, wait bool) (func(), error) {
 	}
 	l.last[k] = mine
 	l.mu.Unlock()
-	unlock := func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		close(mine)
-		if l.last[k] == mine {
-			delete(l.last, k)
-		}
-	}
+	unlock := func() { l.unlock(k, mine) }
 	if before == nil {
 		return unlock, nil
 	}

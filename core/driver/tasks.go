@@ -101,23 +101,10 @@ func (q *Queue[K]) Enter(ctx context.Context, chat K, priority int) (leave func(
 		defer q.mu.Unlock()
 		q.next(chat)
 	}
-	q.mu.Lock()
-	list, busy := q.waiting[chat]
-	if !busy {
-		if q.waiting == nil {
-			q.waiting = make(map[K][]*ticket)
-		}
-		q.waiting[chat] = nil
-		q.mu.Unlock()
+	t := q.join(chat, priority)
+	if t == nil {
 		return leave, nil
 	}
-	t := &ticket{priority, make(chan struct{})}
-	at := slices.IndexFunc(list, func(o *ticket) bool { return o.priority < priority })
-	if at < 0 {
-		at = len(list)
-	}
-	q.waiting[chat] = slices.Insert(list, at, t)
-	q.mu.Unlock()
 	select {
 	case <-t.turn:
 		return leave, nil
@@ -132,6 +119,27 @@ func (q *Queue[K]) Enter(ctx context.Context, chat K, priority int) (leave func(
 		q.next(chat) // the turn came in the same moment
 	}
 	return nil, ctx.Err()
+}
+
+// join returns a place among those who wait; nil if the chat was free, and is in use now.
+func (q *Queue[K]) join(chat K, priority int) *ticket {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	list, busy := q.waiting[chat]
+	if !busy {
+		if q.waiting == nil {
+			q.waiting = make(map[K][]*ticket)
+		}
+		q.waiting[chat] = nil
+		return nil
+	}
+	t := &ticket{priority, make(chan struct{})}
+	at := slices.IndexFunc(list, func(o *ticket) bool { return o.priority < priority })
+	if at < 0 {
+		at = len(list)
+	}
+	q.waiting[chat] = slices.Insert(list, at, t)
+	return t
 }
 
 // next lets the next one in, if there is one. q.mu is held.

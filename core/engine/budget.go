@@ -181,17 +181,8 @@ func (b *budget) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 		defer b.mu.Unlock()
 		t.count(-1)
 	}()
-	for _, list := range [][]allowance{t.all, t.each} {
-		for i := range list {
-			if list[i].limit == (Spending{}) {
-				continue
-			}
-			var err error
-			list[i].spent, err = b.o.Ledger.Spent(ctx, t.day, list[i].scope)
-			if err != nil {
-				return llm.Answer{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: fmt.Errorf("budget: %w", err)}
-			}
-		}
+	if err := t.readSpent(ctx); err != nil {
+		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: fmt.Errorf("budget: %w", err)}
 	}
 	if err := t.hold(0); err != nil {
 		return llm.Answer{}, err
@@ -220,6 +211,18 @@ type reservation struct {
 	spent  atomic.Pointer[error] // why an engine was not asked; nil once another one was that costs something
 }
 
+// readSpent sets what was spent already of the allowances that have a limit.
+func (t *reservation) readSpent(ctx context.Context) (err error) {
+	for _, list := range [][]allowance{t.all, t.each} {
+		for i := range list {
+			if err == nil && list[i].limit != (Spending{}) {
+				list[i].spent, err = t.budget.o.Ledger.Spent(ctx, t.day, list[i].scope)
+			}
+		}
+	}
+	return err
+}
+
 // build builds a prompt, holds room for it, and lets what it takes be booked.
 func (t *reservation) build(ctx context.Context, q core.Question, l llm.Limits) (llm.Request, error) {
 	r, err := q.Build(l)
@@ -241,17 +244,20 @@ func (t *reservation) build(ctx context.Context, q core.Question, l llm.Limits) 
 		t.spent.Store(&spent)
 		return llm.Request{}, &llm.Error{Kind: llm.ErrorRefused, Err: errSpent}
 	}
-	o := t.budget.o
-	r.Used = func(used llm.Usage) {
-		t.spent.Store(nil)
-		o.Used(l.Engine, used)
-		u := Use{Time: t.now, Day: t.day, Engine: l.Engine, Place: t.place, People: t.payers, Usage: used}
-		u.Cost = o.Cost(l.Engine, used)
-		if err := o.Ledger.Record(context.WithoutCancel(ctx), u); err != nil {
-			o.Log.Error("use not recorded", "err", err, "path", t.place)
-		}
-	}
+	r.Used = func(used llm.Usage) { t.record(context.WithoutCancel(ctx), l.Engine, used) }
 	return r, nil
+}
+
+// record books what an engine was used for.
+func (t *reservation) record(ctx context.Context, engine string, used llm.Usage) {
+	o := t.budget.o
+	t.spent.Store(nil)
+	o.Used(engine, used)
+	u := Use{Time: t.now, Day: t.day, Engine: engine, Place: t.place, People: t.payers, Usage: used}
+	u.Cost = o.Cost(engine, used)
+	if err := o.Ledger.Record(ctx, u); err != nil {
+		o.Log.Error("use not recorded", "err", err, "path", t.place)
+	}
 }
 
 // makeRoom finds out what is left for this process of the budgets of the bot and the place.

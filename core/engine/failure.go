@@ -117,14 +117,9 @@ func parseErrorValue(value json.RawMessage) *httpError {
 			e.status = int(code)
 		}
 	case string:
-		if code != "" {
-			e.code = code
-		}
+		e.code = cmp.Or(code, e.code)
 	}
-	if e.code == "" {
-		e.code = inner.Status
-	}
-	e.code = txt.Clip(txt.Line(e.code), 60)
+	e.code = txt.Clip(txt.Line(cmp.Or(e.code, inner.Status)), 60)
 	return e
 }
 

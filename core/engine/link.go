@@ -50,9 +50,7 @@ func (l *link) ask(ctx context.Context, q core.Question) (answer llm.Answer, fai
 		}
 		if failed == nil || failed.Kind != llm.ErrorTooLong || size == 0 || try == maxTooLong {
 			if guess > 0 {
-				l.mu.Lock()
-				defer l.mu.Unlock()
-				l.guess, l.guessed = max(guess, minPromptTokens), l.options.Clock()
+				l.note(func(now time.Time) { l.guess, l.guessed = max(guess, minPromptTokens), now })
 			}
 			return answer, failed
 		}
@@ -127,12 +125,17 @@ func (l *link) call(ctx context.Context, people []core.Path, request llm.Request
 		return answer, nil
 	}
 	failed = typed(l.name, err)
-	if ctx.Err() != nil { // the caller went away, which says nothing about the engine
-		if trial { // the next one does it
-			l.note(func(now time.Time) { l.breaker.until = now })
-		}
-		return llm.Answer{}, failed
+	switch {
+	case ctx.Err() == nil:
+		l.noteFailure(people, failed)
+	case trial: // the caller went away, which says nothing about the engine: the next one tries it
+		l.note(func(now time.Time) { l.breaker.until = now })
 	}
+	return llm.Answer{}, failed
+}
+
+// noteFailure reports a call that failed, and notes what that says about the engine.
+func (l *link) noteFailure(people []core.Path, failed *llm.Error) {
 	l.log.Warn("engine failed",
 		"kind", failed.Kind, "status", failed.Status, "retry_in", failed.After, "err", failed.Err)
 	if l.options.Failed != nil {
@@ -140,7 +143,7 @@ func (l *link) call(ctx context.Context, people []core.Path, request llm.Request
 	}
 	if failed.Kind == llm.ErrorRefused || failed.Kind == llm.ErrorTooLong { // it is the prompt's fault
 		l.noteSuccess()
-		return llm.Answer{}, failed
+		return
 	}
 	l.note(func(now time.Time) {
 		if failed.After > 0 {
@@ -149,7 +152,6 @@ func (l *link) call(ctx context.Context, people []core.Path, request llm.Request
 		l.breaker.fail(people, now)
 		l.breaker.why = fmt.Sprintf("%s: %v", failed.Kind, failed.Err)
 	})
-	return llm.Answer{}, failed
 }
 
 // admit says why the engine is not asked by these people now; nil: it is. If a call

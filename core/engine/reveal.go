@@ -158,13 +158,10 @@ func (r *Reveal) hide() { r.shown, r.text, r.live, r.closed = "", "", false, fal
 // come. It looks at each byte a bounded number of times.
 func (r *Reveal) seek() bool {
 	for r.pos < len(r.in) {
-		if r.until != "" && !r.skip() {
+		if r.until != "" && !r.skip() || r.pos == len(r.in) {
 			return false
 		}
 		rest := r.in[r.pos:]
-		if len(rest) == 0 {
-			return false
-		}
 		end, wait := llm.ThoughtBegins(string(rest[:min(len(rest), 32)]))
 		switch {
 		case wait:
@@ -225,11 +222,9 @@ func (r *Reveal) token() progress {
 		r.open(kind, top)
 	case '}', ']':
 		r.close()
-	case ':':
+	case ':', ',':
 		top.want = wantValue
-	case ',':
-		top.want = wantValue
-		if top.next == wantNextKey {
+		if kind == ',' && top.next == wantNextKey {
 			top.want = wantKey
 		}
 	case '"':

@@ -26,19 +26,22 @@ func plainBlocks(blocks []Block, tight bool) []string {
 	return lines
 }
 
+func plainList(b Block) (lines []string) {
+	for i, item := range b.Blocks {
+		if i > 0 && !b.Tight {
+			lines = append(lines, "")
+		}
+		mark := b.Mark(i)
+		content := plainBlocks(item.Blocks, b.Tight)
+		lines = append(lines, indent(content, mark, strings.Repeat(" ", len(mark)))...)
+	}
+	return lines
+}
+
 func plainBlock(b Block) []string {
 	switch b.Kind {
 	case List:
-		var lines []string
-		for i, item := range b.Blocks {
-			if i > 0 && !b.Tight {
-				lines = append(lines, "")
-			}
-			mark := b.Mark(i)
-			content := plainBlocks(item.Blocks, b.Tight)
-			lines = append(lines, indent(content, mark, strings.Repeat(" ", len(mark)))...)
-		}
-		return lines
+		return plainList(b)
 	case Quote:
 		return indent(plainBlocks(b.Blocks, false), "> ", "> ")
 	case Code:

@@ -141,14 +141,7 @@ func (v *survey) words(start, end int) {
 		r, size := utf8.DecodeRuneInString(v.window[i:end])
 		switch {
 		case unicode.IsSpace(r):
-			next := i + size
-			for next < end {
-				r, size := utf8.DecodeRuneInString(v.window[next:end])
-				if !unicode.IsSpace(r) {
-					break
-				}
-				next += size
-			}
+			next := end - len(strings.TrimLeftFunc(v.window[i:end], unicode.IsSpace))
 			if next < end && strings.TrimSpace(v.window[start:i]) != "" {
 				v.offerWord(ended, i, next)
 			}

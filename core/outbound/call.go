@@ -36,9 +36,8 @@ type Call struct {
 	Key     core.Key                 // of the step, the same in every try; zero: none
 }
 
-// Send sends the call and returns the body of the response. It returns the body beside an
-// error that the status means. Errors are a *core.Error.
-func (c *Call) Send(ctx context.Context, client *http.Client) ([]byte, error) {
+// request makes the HTTP request of the call.
+func (c *Call) request(ctx context.Context) (*http.Request, error) {
 	var body io.Reader
 	if c.Body != nil {
 		body = bytes.NewReader(c.Body)
@@ -58,6 +57,16 @@ func (c *Call) Send(ctx context.Context, client *http.Client) ([]byte, error) {
 	}
 	for name, value := range c.Headers {
 		r.Header.Set(name, value.Reveal())
+	}
+	return r, nil
+}
+
+// Send sends the call and returns the body of the response. It returns the body beside an
+// error that the status means. Errors are a *core.Error.
+func (c *Call) Send(ctx context.Context, client *http.Client) ([]byte, error) {
+	r, err := c.request(ctx)
+	if err != nil {
+		return nil, err
 	}
 	resp, err := client.Do(r)
 	if err != nil {

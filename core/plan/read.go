@@ -117,14 +117,21 @@ func (r *reader) text(text string) {
 	}
 }
 
+// accepts reports what is wrong with valid JSON, and whether it can be read all the same.
+func (r *reader) accepts(field string, raw json.RawMessage) bool {
+	err := lint(raw)
+	if err == nil {
+		return true
+	}
+	r.fault(field, "%s", err.text)
+	r.plan.Repaired = r.plan.Repaired || !err.fatal
+	return !err.fatal
+}
+
 // value reads one JSON value of a known shape.
 func (r *reader) value(raw json.RawMessage) {
-	if err := lint(raw); err != nil {
-		r.fault("", "%s", err.text)
-		if err.fatal {
-			return
-		}
-		r.plan.Repaired = true
+	if !r.accepts("", raw) {
+		return
 	}
 	raw = unthink(raw)
 	switch shapeOf(raw) {
@@ -190,12 +197,8 @@ func (r *reader) arguments(field string, c llm.ToolCall) (json.RawMessage, bool)
 		r.plan.Repaired = true
 		raw = []byte(repaired)
 	}
-	if err := lint(raw); err != nil {
-		r.fault(field+".payload", "%s", err.text)
-		if err.fatal {
-			return nil, false
-		}
-		r.plan.Repaired = true
+	if !r.accepts(field+".payload", raw) {
+		return nil, false
 	}
 	payload, ok := payloadOf(unthink(raw))
 	if !ok {

@@ -236,8 +236,8 @@ var (
 	remarkKeys = []string{"id", "reason", "reasoning", "thought", "thoughts", "comment", "explanation"}
 )
 
-func (r *reader) fields(field string, f fields, chain int) (core.Step, bool) {
-	s := core.Step{Target: f.text("target"), ConfirmText: f.text("confirmationmessage")}
+func (r *reader) fields(field string, f fields, chain int) (s core.Step, ok bool) {
+	s = core.Step{Target: f.text("target"), ConfirmText: f.text("confirmationmessage")}
 	known := slices.Concat(payloadKeys, stepKeys, remarkKeys)
 	if slices.ContainsFunc(payloadKeys, f.has) { // else it belongs to the payload
 		s.Unit = txt.Clip(f.text("unit"), maxName)
@@ -255,8 +255,7 @@ func (r *reader) fields(field string, f fields, chain int) (core.Step, bool) {
 		return s, false
 	}
 	before := len(r.faults)
-	payload, ok := r.payload(field, s.Type, f, known)
-	s.Payload = payload
+	s.Payload, ok = r.payload(field, s.Type, f, known)
 	s.Priority = priority(f.values["priority"])
 	s.Confirm = confirm(f.values["requiresconfirmation"])
 	conditions, readable := r.conditions(field+".conditions", f.values["conditions"])

@@ -44,8 +44,9 @@ type detector struct {
 	scripts []script
 }
 
-func newDetector() *detector {
-	d := &detector{letters: make(map[rune]uint64, 128), endings: make(map[string]uint64, 512), scripts: []script{
+// scripts returns the scripts that tell the language.
+func scripts() []script {
+	return []script{
 		{"zh", unicode.Han, false}, {"ja", unicode.Hiragana, false}, {"ja", unicode.Katakana, false},
 		{"th", unicode.Thai, false}, {"lo", unicode.Lao, false}, {"km", unicode.Khmer, false},
 		{"my", unicode.Myanmar, false}, {"ko", unicode.Hangul, true}, {"el", unicode.Greek, true},
@@ -53,8 +54,14 @@ func newDetector() *detector {
 		{"bn", unicode.Bengali, true}, {"ta", unicode.Tamil, true}, {"te", unicode.Telugu, true},
 		{"kn", unicode.Kannada, true}, {"ml", unicode.Malayalam, true}, {"gu", unicode.Gujarati, true},
 		{"pa", unicode.Gurmukhi, true}, {"si", unicode.Sinhala, true}, {"am", unicode.Ethiopic, true},
-	}}
-	d.words = make(map[string]uint64, 8192)
+	}
+}
+
+func newDetector() *detector {
+	d := &detector{
+		words: make(map[string]uint64, 8192), endings: make(map[string]uint64, 512),
+		letters: make(map[rune]uint64, 128), scripts: scripts(),
+	}
 	for line := range strings.Lines(languageList) {
 		bit := uint64(1) << len(d.tags)
 		fields := strings.Split(line, "|")

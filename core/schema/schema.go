@@ -303,10 +303,11 @@ func (s *Schema) retype(payload any, f Violation, before []Violation) []Violatio
 	if way == nil {
 		return before
 	}
+	last := way[len(way)-1]
 	parent, _ := Descend(payload, way[:len(way)-1])
 	in, isObject := parent.(map[string]any)
 	if isObject && value == nil {
-		delete(in, way[len(way)-1])
+		delete(in, last)
 		s.FillDefaults(payload)
 		return s.Validate(payload)
 	}
@@ -314,22 +315,24 @@ func (s *Schema) retype(payload any, f Violation, before []Violation) []Violatio
 	if !ok || f.Keyword != "type" {
 		return before
 	}
-	set := func(v any) {
-		switch in := parent.(type) {
-		case map[string]any:
-			in[way[len(way)-1]] = v
-		case []any:
-			i, _ := strconv.Atoi(way[len(way)-1])
-			in[i] = v
-		}
-	}
-	set(other)
+	replace(parent, last, other)
 	after := s.Validate(payload)
 	if slices.ContainsFunc(after, func(g Violation) bool { return g.Path == f.Path }) {
-		set(value)
+		replace(parent, last, value)
 		return before
 	}
 	return after
+}
+
+// replace replaces a value that an object or a list has.
+func replace(in any, name string, value any) {
+	switch in := in.(type) {
+	case map[string]any:
+		in[name] = value
+	case []any:
+		i, _ := strconv.Atoi(name)
+		in[i] = value
+	}
 }
 
 // Resolve returns what a reference inside of a schema means; nil if it means nothing.

@@ -115,13 +115,17 @@ func (s *Speaker) run(ctx context.Context, text, voice string) ([]byte, error) {
 	if !ok || kind == ogg || !installed(s.ffmpeg) {
 		return data, nil
 	}
-	encoded := filepath.Join(dir, "voice.ogg")
-	err = convert(ctx, s.ffmpeg, kind, file, encoded, s.c.Timeout,
+	return s.encode(ctx, kind, file, filepath.Join(dir, "voice.ogg"))
+}
+
+// encode makes a file of another kind a voice message, and returns its content.
+func (s *Speaker) encode(ctx context.Context, kind format, from, to string) ([]byte, error) {
+	err := convert(ctx, s.ffmpeg, kind, from, to, s.c.Timeout,
 		"-ac", "1", "-ar", "48000", "-c:a", "libopus", "-b:a", "32k", "-application", "voip", "-f", "ogg")
 	if err != nil {
 		return nil, err
 	}
-	return readFile(encoded, maxSpoken)
+	return readFile(to, maxSpoken)
 }
 
 // readFile reads a file that a program made, if it is a regular one of at most max bytes.

@@ -120,19 +120,7 @@ func (d *dayWord) days(now time.Time) (list []time.Time) {
 		}
 		return []time.Time{first, first.AddDate(0, 0, 7)}
 	case date:
-		for year := now.Year(); year <= now.Year()+8; year++ { // leap days may be that far
-			y := d.value / 10000
-			if y != 0 {
-				year = y
-			}
-			at := time.Date(year, time.Month(d.value/100%100), d.value%100, 12, 0, 0, 0, now.Location())
-			if at.Day() == d.value%100 {
-				list = append(list, at)
-			}
-			if d.value/10000 != 0 {
-				break
-			}
-		}
+		return d.dates(now)
 	case nth:
 		for i := range 12 {
 			first := time.Date(now.Year(), now.Month()+time.Month(i), 1, 12, 0, 0, 0, now.Location())
@@ -140,6 +128,21 @@ func (d *dayWord) days(now time.Time) (list []time.Time) {
 			if at.Month() == first.Month() {
 				list = append(list, at)
 			}
+		}
+	}
+	return list
+}
+
+// dates are the days of a date: of its year, or if it has none, of the next ones.
+func (d *dayWord) dates(now time.Time) (list []time.Time) {
+	year, last := d.value/10000, d.value/10000
+	if year == 0 {
+		year, last = now.Year(), now.Year()+8 // leap days may be that far
+	}
+	for ; year <= last; year++ {
+		at := time.Date(year, time.Month(d.value/100%100), d.value%100, 12, 0, 0, 0, now.Location())
+		if at.Day() == d.value%100 {
+			list = append(list, at)
 		}
 	}
 	return list

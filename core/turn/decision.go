@@ -269,13 +269,11 @@ func (d *decision) run(ctx context.Context) error {
 	}
 	t.results.strangers = t.results.strangers || d.held.Read.Strangers
 	t.results.add(core.Plan{Context: d.filled(done)}, done)
-	if err := d.show(ctx); err != nil {
-		return err
-	}
-	if !d.answer.Agreed && !t.messages[0].Self { // who cancels it sees that, and needs no words of the model
+	err = d.show(ctx)
+	if err == nil && !d.answer.Agreed && !t.messages[0].Self { // who cancels it sees that: no words are needed
 		t.results.latest = nil
 	}
-	return nil
+	return err
 }
 
 // readPress reads the button that was pressed as an answer to its kind of question.
@@ -316,25 +314,15 @@ func (d *decision) show(ctx context.Context) error {
 		return nil
 	}
 	t := d.turn
-	fate := d.fate()
 	c := t.setup.Places.Chooser(t.path)
-	if c == nil && t.results.latest[0].Progress == core.ProgressPending {
-		return nil // the next question follows
-	}
 	if c == nil {
-		if err := t.flush(ctx); err != nil { // after a crash, the same is said
-			return err
-		}
-		latest := t.results.latest
-		err := t.say(ctx, fateRound, fate)
-		t.results.latest = latest
-		return err
+		return d.say(ctx)
 	}
 	text := d.held.Question
 	if len(text) > action.MaxQuestion {
 		text = brief(text)
 	}
-	m := core.Sent{Path: t.path, ID: t.messages[0].Target, Text: text + "\n\n" + fate}
+	m := core.Sent{Path: t.path, ID: t.messages[0].Target, Text: text + "\n\n" + d.fate()}
 	if m.ID == "" {
 		m.ID = d.questionID()
 	}
@@ -342,6 +330,21 @@ func (d *decision) show(ctx context.Context) error {
 		t.log.Warn("question not settled", "err", err)
 	}
 	return nil
+}
+
+// say tells what became of the question in a message, unless the next question follows.
+func (d *decision) say(ctx context.Context) error {
+	t := d.turn
+	fate, latest := d.fate(), t.results.latest
+	if latest[0].Progress == core.ProgressPending {
+		return nil
+	}
+	if err := t.flush(ctx); err != nil { // after a crash, the same is said
+		return err
+	}
+	err := t.say(ctx, fateRound, fate)
+	t.results.latest = latest
+	return err
 }
 
 // questionID is the platform's id of the question. The turn that asked may have closed

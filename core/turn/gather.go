@@ -171,18 +171,28 @@ func (in *input) gather(ctx context.Context) {
 	}
 	in.gathered = true
 	t, o := in.turn, &in.turn.setup.Options
-	last := &t.messages[len(t.messages)-1].Message
 	iface := t.path.Interface()
 	_, chat := t.snapshot.Message(iface)
 	in.parts.Interface, in.parts.Chat = iface, chat && !t.who.Mute
 	user := "" // in a group, the instructions stay the same for all authors
 	if t.who.Private {
-		user = last.Author.Name
+		user = t.messages[len(t.messages)-1].Message.Author.Name
 	}
 	in.parts.Persona = o.Prompt.Persona(t.path, user)
 	in.parts.Zone = o.Clock().Location()
 	in.parts.Messages = t.messages
 	in.parts.Lite, in.parts.Scope = o.Prompt.Lite, in.settings.Scope
+	in.contribute(ctx, in.scene())
+	in.parts.Recon.Instructions = append(in.parts.Recon.Instructions, in.occasion()...)
+	if in.unheard != "" {
+		in.parts.Recon.Instructions = append(in.parts.Recon.Instructions,
+			"You could not hear one of these voice messages. Say that, too, in words like: "+in.unheard)
+	}
+}
+
+// scene is what plugins are shown of the messages and their place.
+func (in *input) scene() core.Scene {
+	t := in.turn
 	var texts []string
 	for i := range t.messages {
 		if t.messages[i].Message.Text != "" {
@@ -191,17 +201,13 @@ func (in *input) gather(ctx context.Context) {
 	}
 	s := core.Scene{
 		Path: t.path, Private: t.who.Private, Text: strings.Join(texts, "\n"),
-		Locale: last.Locale, Now: o.Clock(), Recent: in.parts.History, Sees: t.who.Sees,
+		Locale: t.messages[len(t.messages)-1].Message.Locale,
+		Now:    t.setup.Clock(), Recent: in.parts.History, Sees: t.who.Sees,
 	}
 	if len(t.who.Authors) == 1 {
 		s.Author = t.who.Authors[0]
 	}
-	in.contribute(ctx, s)
-	in.parts.Recon.Instructions = append(in.parts.Recon.Instructions, in.occasion()...)
-	if in.unheard != "" {
-		in.parts.Recon.Instructions = append(in.parts.Recon.Instructions,
-			"You could not hear one of these voice messages. Say that, too, in words like: "+in.unheard)
-	}
+	return s
 }
 
 // occasion words what is special about the moment.

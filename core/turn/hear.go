@@ -43,6 +43,12 @@ const (
 // deaf.
 const deafDepth = 500
 
+// hasVoice reports whether an entry is a voice message, or holds a forwarded one.
+func hasVoice(e core.Entry) bool {
+	isForwarded := func(o core.Foreign) bool { return o.Voice }
+	return e.Message.Voice || slices.ContainsFunc(e.Message.Foreign, isForwarded)
+}
+
 // sound returns the sound of a voice message of its author; nil if the message has none.
 func sound(m *core.Message) *core.Attachment {
 	if !m.Voice {

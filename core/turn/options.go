@@ -119,41 +119,34 @@ type Plugins struct {
 
 // Add adds what a plugin is able to do. Commands and watchers are not among it.
 func (a *Plugins) Add(p core.Plugin) {
-	if x, ok := p.(gate.Gate); ok {
-		a.Gates = append(a.Gates, x)
-	}
-	if x, ok := p.(hint.Source); ok {
-		a.Recons = append(a.Recons, x)
-	}
-	if x, ok := p.(core.Injector); ok {
-		if a.Injectors == nil {
-			a.Injectors = make(map[string]core.Injector)
-		}
-		a.Injectors[p.Name()] = x
-	}
-	if x, ok := p.(core.BioSource); ok {
-		a.Bios = append(a.Bios, x)
-	}
-	if x, ok := p.(action.Reviewer); ok {
-		a.Reviewers = append(a.Reviewers, x)
-	}
-	if x, ok := p.(action.Editor); ok {
-		a.Editors = append(a.Editors, x)
-	}
-	if x, ok := p.(withholder); ok {
-		a.Withholders = append(a.Withholders, x)
-	}
-	if x, ok := p.(core.Follower); ok {
-		if a.Followers == nil {
-			a.Followers = make(map[string]core.Follower)
-		}
-		a.Followers[p.Name()] = x
-	}
+	addIfAble(&a.Gates, p)
+	addIfAble(&a.Recons, p)
+	addIfAble(&a.Bios, p)
+	addIfAble(&a.Reviewers, p)
+	addIfAble(&a.Editors, p)
+	addIfAble(&a.Withholders, p)
+	addIfAble(&a.Observers, p)
+	addNamedIfAble(&a.Injectors, p)
+	addNamedIfAble(&a.Followers, p)
 	if x, ok := p.(interface{ PlanKeys() []string }); ok {
 		a.Keys = append(a.Keys, x.PlanKeys()...)
 	}
-	if x, ok := p.(watch.Observer); ok {
-		a.Observers = append(a.Observers, x)
+}
+
+// addIfAble appends the plugin to the list if it has the list's ability.
+func addIfAble[T any](list *[]T, p core.Plugin) {
+	if x, ok := p.(T); ok {
+		*list = append(*list, x)
+	}
+}
+
+// addNamedIfAble is addIfAble for a map by the names of the plugins.
+func addNamedIfAble[T any](all *map[string]T, p core.Plugin) {
+	if x, ok := p.(T); ok {
+		if *all == nil {
+			*all = make(map[string]T)
+		}
+		(*all)[p.Name()] = x
 	}
 }
 

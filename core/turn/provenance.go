@@ -56,15 +56,12 @@ func (in *input) readMessage(r *action.Provenance, e *core.Entry) {
 		r.AddWords(q.Text) // pointing at an address is as good as writing it
 	}
 	for i := range m.Foreign {
-		r.Strangers = true
 		if m.Foreign[i].Kind != core.ForeignEmbed {
 			r.AddWords(m.Foreign[i].Text)
 		}
 	}
-	other := func(a core.Attachment) bool { return !m.Voice || a.Kind != core.MediaAudio }
-	if slices.ContainsFunc(m.Attachments, other) {
-		r.Strangers = true
-	}
+	isOther := func(a core.Attachment) bool { return !m.Voice || a.Kind != core.MediaAudio }
+	r.Strangers = r.Strangers || len(m.Foreign) > 0 || slices.ContainsFunc(m.Attachments, isOther)
 }
 
 // readLine notes a line of a history.

@@ -125,20 +125,18 @@ func (t *Turns) restoreExpiries(v core.View) error {
 		if err != nil {
 			return err
 		}
-		for i := range entries {
-			m := &entries[i].Message
-			q, _, ok := parseQuestion(entries[i].Data)
-			if !ok || entries[i].Kind != core.KindMessage {
+		for _, e := range entries {
+			q, _, ok := parseQuestion(e.Data)
+			if !ok || e.Kind != core.KindMessage {
 				continue
 			}
-			held, err := q.waiting(v, m.Path)
+			held, err := q.waiting(v, e.Message.Path)
 			if err != nil {
 				return err
 			}
-			if held == nil {
-				continue
+			if held != nil {
+				t.expireAt(held.Expires, e.Message.Path, e.Message.Private, q)
 			}
-			t.expireAt(held.Expires, m.Path, m.Private, q)
 		}
 	}
 	return nil

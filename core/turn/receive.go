@@ -200,9 +200,7 @@ func (s *setup) entry(e core.Event, h *intake) (entry core.Entry, ok bool) {
 	if !ok {
 		return entry, false
 	}
-	if e.Message.ReplyTo != nil || len(e.Message.Foreign) > 0 {
-		s.dropBlocked(&e.Message)
-	}
+	s.dropBlocked(&e.Message)
 	if v.Limited && v.Reply != "" && !h.notice(&e.Message) {
 		v.Reply = ""
 	}

@@ -318,10 +318,7 @@ func (t *turn) flush(ctx context.Context) error {
 // looks up again what everybody may do.
 func (t *turn) recheck(ctx context.Context) (err error) {
 	t.keepWanted()
-	isSound := func(o core.Foreign) bool { return o.Voice }
-	if slices.ContainsFunc(t.messages, func(e core.Entry) bool {
-		return e.Message.Voice || slices.ContainsFunc(e.Message.Foreign, isSound)
-	}) {
+	if slices.ContainsFunc(t.messages, hasVoice) {
 		h := &hearing{turn: t, unheard: make(map[string]string)}
 		if err := h.hear(ctx); err != nil {
 			return err

@@ -22,17 +22,23 @@ func New(path core.Path, key string, value any) core.Item {
 func Get[T any](ctx context.Context, items core.Items, path core.Path, key string) (v T, ok bool, err error) {
 	item, ok, err := items.Get(ctx, path, key)
 	if err != nil {
-		return v, false, fmt.Errorf("item %q of %q: %w", key, path, err)
+		return v, false, itemError(path, key, err)
 	}
 	return v, ok, item.Decode(&v)
 }
 
 // Put replaces what is under path and key; nil removes it.
 func Put(ctx context.Context, items core.Items, path core.Path, key string, value any) error {
-	if _, err := items.Put(ctx, New(path, key, value)); err != nil {
-		return fmt.Errorf("item %q of %q: %w", key, path, err)
+	_, err := items.Put(ctx, New(path, key, value))
+	return itemError(path, key, err)
+}
+
+// itemError says which item an error is about. It is nil if err is.
+func itemError(path core.Path, key string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("item %q of %q: %w", key, path, err)
 }
 
 // Edit changes the value under path and key, which is zero if there is none. change is
@@ -44,7 +50,7 @@ func Edit[T any](
 	for range tries {
 		item, ok, err := items.Get(ctx, path, key)
 		if err != nil {
-			return fmt.Errorf("item %q of %q: %w", key, path, err)
+			return itemError(path, key, err)
 		}
 		var v T
 		if err := item.Decode(&v); err != nil {
@@ -59,11 +65,8 @@ func Edit[T any](
 			next.Value = core.JSON(v)
 		}
 		_, err = items.Put(ctx, next)
-		switch {
-		case err == nil:
-			return nil
-		case !errors.Is(err, core.ErrVersion):
-			return fmt.Errorf("item %q of %q: %w", key, path, err)
+		if !errors.Is(err, core.ErrVersion) {
+			return itemError(path, key, err)
 		}
 	}
 	return core.Errorf(core.Temporary, "Too many changed that at once.")

@@ -329,20 +329,7 @@ func (q *Question) shown(answer string) string {
 
 // askPlain asks without moving the cursor: a question is a few lines, and its answer is one.
 func (f *Form) askPlain(ctx context.Context, q *Question) (string, error) {
-	text, initial := q.Title+"\n", q.Initial
-	if q.About != "" {
-		text += q.About + "\n"
-	}
-	for i, o := range q.Options {
-		text += fmt.Sprintf("%d. %s\n", i+1, o.Label)
-		initial = strconv.Itoa(q.usual() + 1)
-	}
-	if f.answers > 0 {
-		text += "< goes back.\n"
-	}
-	if initial != "" {
-		text += "Empty: " + initial + "\n"
-	}
+	text := f.plainText(q)
 	for {
 		_, _ = io.WriteString(f.out, text+"> ")
 		line, err := f.readPlain(ctx, q.Hidden)
@@ -362,6 +349,24 @@ func (f *Form) askPlain(ctx context.Context, q *Question) (string, error) {
 		}
 		text = "! " + fault + "\n"
 	}
+}
+
+func (f *Form) plainText(q *Question) string {
+	text, initial := q.Title+"\n", q.Initial
+	if q.About != "" {
+		text += q.About + "\n"
+	}
+	for i, o := range q.Options {
+		text += fmt.Sprintf("%d. %s\n", i+1, o.Label)
+		initial = strconv.Itoa(q.usual() + 1)
+	}
+	if f.answers > 0 {
+		text += "< goes back.\n"
+	}
+	if initial != "" {
+		text += "Empty: " + initial + "\n"
+	}
+	return text
 }
 
 // readPlain reads a line, without showing it if it is hidden.

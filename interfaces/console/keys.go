@@ -103,15 +103,10 @@ func decodeEscape(b []byte) (key, int) {
 	}
 	switch b[1] {
 	case '[':
-		paste, ok := bytes.CutPrefix(b, []byte(pasteStart))
-		if !ok {
-			return decodeSequence(b)
+		if bytes.HasPrefix(b, []byte(pasteStart)) {
+			return decodePaste(b)
 		}
-		text, rest, whole := bytes.Cut(paste, []byte(pasteEnd))
-		if !whole && len(b) <= maxPaste {
-			return key{}, 0
-		}
-		return key{insert, clean(string(text))}, len(b) - len(rest)
+		return decodeSequence(b)
 	case 'O':
 		if len(b) < 3 {
 			return key{}, 0
@@ -131,6 +126,15 @@ func decodeEscape(b []byte) (key, int) {
 		return key{}, 1
 	}
 	return key{}, 2
+}
+
+// decodePaste reads a text that was pasted, between its marks.
+func decodePaste(b []byte) (key, int) {
+	text, rest, whole := bytes.Cut(b[len(pasteStart):], []byte(pasteEnd))
+	if !whole && len(b) <= maxPaste {
+		return key{}, 0
+	}
+	return key{insert, clean(string(text))}, len(b) - len(rest)
 }
 
 // decodeSequence reads "ESC [ parameters final".

@@ -112,6 +112,18 @@ func (s *screen) press(keys []key) (lines []string, left bool, err error) {
 // maxWords is how many words are shown that may complete a line.
 const maxWords = 100
 
+// commonPrefix returns the characters with which all words begin.
+func commonPrefix(words []string) string {
+	common := words[0]
+	for _, word := range words {
+		for !strings.HasPrefix(word, common) {
+			_, size := utf8.DecodeLastRuneInString(common)
+			common = common[:len(common)-size]
+		}
+	}
+	return common
+}
+
 // completed completes the last word of a chat command before the cursor as far as it is clear. If it is
 // not, completed returns rows with the words that it may be. s.mu is held.
 func (s *screen) completed() (rows string) {
@@ -124,13 +136,7 @@ func (s *screen) completed() (rows string) {
 		return ""
 	}
 	last := line[strings.LastIndexByte(line, ' ')+1:]
-	common := words[0]
-	for _, word := range words {
-		for !strings.HasPrefix(word, common) {
-			_, size := utf8.DecodeLastRuneInString(common)
-			common = common[:len(common)-size]
-		}
-	}
+	common := commonPrefix(words)
 	if len(words) == 1 {
 		common += " "
 	}

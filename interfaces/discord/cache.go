@@ -124,10 +124,8 @@ func (c *cache) known(guild string) bool {
 	return c.guilds[guild] != nil
 }
 
-func (c *cache) setGuild(g guildPayload) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	old := c.guilds[g.ID]
+// newGuild reads a guild but for its channels. c.mu is held.
+func (c *cache) newGuild(g *guildPayload) *guild {
 	n := &guild{owner: g.Owner, roles: make(map[string]role, len(g.Roles)), joined: g.Joined.Time}
 	for _, r := range g.Roles {
 		n.roles[r.ID] = role{r.Name, r.Power}
@@ -140,6 +138,13 @@ func (c *cache) setGuild(g guildPayload) {
 			n.mine = append(n.mine, m.Roles...)
 		}
 	}
+	return n
+}
+
+func (c *cache) setGuild(g guildPayload) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old, n := c.guilds[g.ID], c.newGuild(&g)
 	switch {
 	case old == nil:
 	case g.Channels == nil: // an update has no channels

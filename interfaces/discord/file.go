@@ -102,6 +102,21 @@ func cut(text string, units int) string {
 // unfit is what a file's name must not have.
 var unfit = txt.Pattern(`[^\pL\pN._-]+`)
 
+// refreshed returns the address of a file as of now: addresses are signed, and their signatures grow old.
+func (d *Driver) refreshed(ctx context.Context, address string) (fresh string, ok bool) {
+	var answer struct {
+		URLs []struct {
+			Fresh string `json:"refreshed"`
+		} `json:"refreshed_urls"`
+	}
+	body := map[string]any{"attachment_urls": []string{address}}
+	q := rest.Request{Method: "POST", Route: "/attachments/refresh-urls", Body: body, Out: &answer}
+	if d.rest.Do(ctx, q) != nil || len(answer.URLs) == 0 {
+		return "", false
+	}
+	return d.set.cdn.String() + handle(answer.URLs[0].Fresh), true
+}
+
 // Fetch returns the content of an attachment of this interface, at most max
 // bytes; a larger one is an error. Files come from cdn_url and nowhere else.
 func (d *Driver) Fetch(ctx context.Context, a core.Attachment, max int64) ([]byte, error) {
@@ -113,16 +128,8 @@ func (d *Driver) Fetch(ctx context.Context, a core.Attachment, max int64) ([]byt
 	address := d.set.cdn.String() + ref.RequestURI()
 	data, status, err := d.rest.Download(ctx, address, max)
 	if err == nil && (status == http.StatusForbidden || status == http.StatusNotFound) {
-		// Addresses are signed, and their signatures grow old.
-		var fresh struct {
-			URLs []struct {
-				Fresh string `json:"refreshed"`
-			} `json:"refreshed_urls"`
-		}
-		body := map[string]any{"attachment_urls": []string{address}}
-		q := rest.Request{Method: "POST", Route: "/attachments/refresh-urls", Body: body, Out: &fresh}
-		if d.rest.Do(ctx, q) == nil && len(fresh.URLs) > 0 {
-			data, status, err = d.rest.Download(ctx, d.set.cdn.String()+handle(fresh.URLs[0].Fresh), max)
+		if fresh, ok := d.refreshed(ctx, address); ok {
+			data, status, err = d.rest.Download(ctx, fresh, max)
 		}
 	}
 	switch {

@@ -37,8 +37,7 @@ func (t *intake) begin(ctx context.Context, channel string, h *hold) {
 		case <-ctx.Done():
 			return
 		}
-		f := found{channel: channel}
-		f.place = t.lookUp(ctx, channel, guild)
+		f := found{channel: channel, place: t.lookUp(ctx, channel, guild)}
 		if fetch {
 			f.missed = t.missed(ctx, channel, from)
 			t.addMembers(ctx, f.place.Guild, f.missed)

@@ -91,11 +91,7 @@ func (t *intake) run(ctx context.Context) error {
 		case f := <-t.done:
 			t.found(ctx, f)
 		case <-flush.C:
-			for id, h := range t.holds {
-				if time.Since(h.announced) >= t.d.timings.guilds { // its guild was announced, and did not come
-					t.begin(ctx, id, h)
-				}
-			}
+			t.beginOverdue(ctx)
 			t.d.feed.note(ctx, false)
 		}
 		if !t.commit(ctx) {
@@ -105,6 +101,15 @@ func (t *intake) run(ctx context.Context) error {
 		t.d.feed.progress.Wait(len(t.holds) > 0)
 		if len(t.holds) == 0 {
 			t.noteSessions(ctx)
+		}
+	}
+}
+
+// beginOverdue begins channels whose guild was announced, and did not come.
+func (t *intake) beginOverdue(ctx context.Context) {
+	for id, h := range t.holds {
+		if time.Since(h.announced) >= t.d.timings.guilds {
+			t.begin(ctx, id, h)
 		}
 	}
 }

@@ -81,27 +81,29 @@ func (r *responder) arrive(ctx context.Context, data []byte) *arrival {
 		r.background(ctx, func(ctx context.Context) { r.respond(ctx, &i, answerField, field(&i)) })
 	case i.Type == interactPress || i.Type == interactFilled || i.Type == interactCommand:
 		c := &arrival{id: i.ID, decided: make(chan bool, 1), taken: make(chan struct{})}
-		begun := r.background(ctx, func(ctx context.Context) {
-			defer close(c.taken)
-			limit := time.NewTimer(r.timings.defers)
-			defer limit.Stop()
-			select {
-			case refused := <-c.decided:
-				if refused {
-					r.whisper(ctx, &i, "That does not work here.")
-					return
-				}
-			case <-limit.C:
-			case <-ctx.Done():
-			}
-			r.accept(ctx, &i)
-		})
-		if !begun {
+		if !r.background(ctx, func(ctx context.Context) { r.acknowledge(ctx, &i, c) }) {
 			close(c.taken)
 		}
 		return c
 	}
 	return nil
+}
+
+// acknowledge answers an interaction when the inbox has decided on it, or when Discord waits no longer.
+func (r *responder) acknowledge(ctx context.Context, i *interaction, c *arrival) {
+	defer close(c.taken)
+	limit := time.NewTimer(r.timings.defers)
+	defer limit.Stop()
+	select {
+	case refused := <-c.decided:
+		if refused {
+			r.whisper(ctx, i, "That does not work here.")
+			return
+		}
+	case <-limit.C:
+	case <-ctx.Done():
+	}
+	r.accept(ctx, i)
 }
 
 // whisper answers an interaction so that only its user sees it.

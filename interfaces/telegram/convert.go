@@ -61,10 +61,8 @@ func (c *converter) convert(u *update) converted {
 		return c.reaction(u.Reaction, u.ID)
 	case u.MyMember != nil:
 		return c.membership(u.MyMember, u.ID)
-	case u.Member != nil:
-		if u.Member.Old.administers() || u.Member.New.administers() {
-			return converted{admins: u.Member.Chat.ID}
-		}
+	case u.Member != nil && (u.Member.Old.administers() || u.Member.New.administers()):
+		return converted{admins: u.Member.Chat.ID}
 	}
 	return converted{}
 }

@@ -216,9 +216,7 @@ func (d *Driver) takeUpdates(ctx context.Context, in core.Inbox) error {
 		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.send.keys,
 		presses: d.presses, now: d.opt.Clock, ahead: d.api.ClockAhead,
 	}
-	i := &intake{
-		d: d, in: in, convert: c, done: map[int64]bool{}, damaged: map[int64]int{},
-	}
+	i := &intake{d: d, in: in, convert: c, done: map[int64]bool{}, damaged: map[int64]int{}}
 	if d.opt.Config.Webhook.URL != "" {
 		return d.api.Serve(ctx, d.opt.Config.Webhook, i, wantedUpdates)
 	}

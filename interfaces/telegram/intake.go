@@ -241,8 +241,7 @@ func (i *intake) receiveEach(ctx context.Context, items []item) (failure error) 
 	var failed []item
 	taken := 0
 	for _, it := range items {
-		place := it.place()
-		if len(it.events) == 0 || stuck[place] {
+		if len(it.events) == 0 || stuck[it.place()] {
 			continue
 		}
 		switch err := i.in.Receive(ctx, it.events...); {
@@ -251,7 +250,7 @@ func (i *intake) receiveEach(ctx context.Context, items []item) (failure error) 
 		case errors.Is(err, core.ErrBadEvent):
 			i.leave(it, err)
 		default:
-			failure, stuck[place] = err, true
+			failure, stuck[it.place()] = err, true
 			if errors.Is(err, core.ErrDamaged) {
 				failed = append(failed, it)
 			}

@@ -46,8 +46,7 @@ func chatKeyOf(name string, p core.Path) (s chatKey, err error) {
 		e = []string{name, e[2]}
 	}
 	if len(e) == 3 {
-		s.thread, err = number(e[2])
-		if err != nil || s.thread < 1 {
+		if s.thread, err = number(e[2]); err != nil || s.thread < 1 {
 			return chatKey{}, errNoPlace
 		}
 	}
@@ -116,6 +115,15 @@ func (p *places) noteMessage(m *message) {
 	if m.Chat.Title != "" {
 		p.titles[chatKey{chat: m.Chat.ID}] = label{cut(m.Chat.Title, core.MaxName), tag(m.Chat.Username)}
 	}
+	p.noteTopic(m)
+	if m.From != nil && !m.From.IsBot && m.From.ID > 0 {
+		a := person(m.From)
+		p.people[m.From.ID] = label{a.Name, a.Tag}
+	}
+}
+
+// noteTopic notes the name of a message's topic. p.mu is held.
+func (p *places) noteTopic(m *message) {
 	notices := []*topicNotice{m.TopicCreated, m.TopicEdited}
 	if m.ReplyTo != nil { // what replies to no other message replies to the notice that began the topic
 		notices = append(notices, m.ReplyTo.TopicCreated)
@@ -124,10 +132,6 @@ func (p *places) noteMessage(m *message) {
 		if notice != nil && notice.Name != "" && m.Thread > general {
 			p.titles[chatKey{m.Chat.ID, m.Thread}] = label{Name: cut(notice.Name, core.MaxName)}
 		}
-	}
-	if m.From != nil && !m.From.IsBot && m.From.ID > 0 {
-		a := person(m.From)
-		p.people[m.From.ID] = label{a.Name, a.Tag}
 	}
 }
 

@@ -71,8 +71,7 @@ func performed[P interface{ address() string }](
 			text := "the payload cannot be read: " + err.Error()
 			return p, to, &core.Error{Kind: core.Invalid, Text: text, Err: err}
 		}
-		to, err = d.target(call.Path, p.address())
-		if err == nil {
+		if to, err = d.target(call.Path, p.address()); err == nil {
 			err = check(call, to, &p)
 		}
 		return p, to, err

@@ -177,18 +177,22 @@ func (m *message) described() string {
 		}
 		return fmt.Sprintf("[poll: %s: %s]", oneLine(m.Poll.Question), strings.Join(options, " | "))
 	case m.Checklist != nil:
-		tasks := []string{}
-		for _, t := range m.Checklist.Tasks {
-			box := "☐ "
-			if t.Done != 0 {
-				box = "☑ "
-			}
-			tasks = append(tasks, box+oneLine(linked(t.Text, t.Entities)))
-		}
-		title := linked(m.Checklist.Title, m.Checklist.Entities)
-		return fmt.Sprintf("[checklist: %s: %s]", oneLine(title), strings.Join(tasks, " | "))
+		return m.checklist()
 	}
 	return ""
+}
+
+func (m *message) checklist() string {
+	tasks := []string{}
+	for _, t := range m.Checklist.Tasks {
+		box := "☐ "
+		if t.Done != 0 {
+			box = "☑ "
+		}
+		tasks = append(tasks, box+oneLine(linked(t.Text, t.Entities)))
+	}
+	title := linked(m.Checklist.Title, m.Checklist.Entities)
+	return fmt.Sprintf("[checklist: %s: %s]", oneLine(title), strings.Join(tasks, " | "))
 }
 
 // card is a venue or contact, which others named.

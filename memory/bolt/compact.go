@@ -217,7 +217,7 @@ func catchUp(source, target *bbolt.Tx, changed changes) error {
 // finish copies the rest and replaces the file with the copy, between two transactions. Views
 // of the old file keep that until they end.
 func (c *compaction) finish() error {
-	f, old := c.file, c.file.bolt
+	f := c.file
 	err := c.copyPairs(func(from, to *bbolt.Tx) error {
 		if err := catchUp(from, to, f.changed); err != nil {
 			return err
@@ -237,8 +237,15 @@ func (c *compaction) finish() error {
 	if err != nil {
 		return err
 	}
+	f.replaceWith(c.target)
+	return SyncDir(filepath.Dir(f.name))
+}
+
+// replaceWith goes on with a copy of the file, and closes the old one when its views have ended.
+func (f *File) replaceWith(target *File) {
+	old := f.bolt
 	f.mu.Lock()
-	f.bolt, f.handle = c.target.bolt, c.target.handle
+	f.bolt, f.handle = target.bolt, target.handle
 	f.mu.Unlock()
 	f.replaced.Go(func() {
 		if err := old.Close(); err != nil {
@@ -246,5 +253,4 @@ func (c *compaction) finish() error {
 		}
 	})
 	f.changed, f.unsynced = nil, 0
-	return SyncDir(filepath.Dir(f.name))
 }

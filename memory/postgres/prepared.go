@@ -25,6 +25,20 @@ func isUnprepared(err error) bool {
 	return code == "26000" || code == "42P05"
 }
 
+// prepare returns what the connection knows of a statement. It prepares a new one.
+func prepare(ctx context.Context, conn *pgconn.PgConn, s *statement) (*pgconn.StatementDescription, error) {
+	prepared := conn.CustomData() // *pgconn.StatementDescription by SQL
+	if d, ok := prepared[s.sql].(*pgconn.StatementDescription); ok {
+		return d, nil
+	}
+	name := fmt.Sprintf("synthbot_%x", sha256.Sum256([]byte(s.sql)))[:32] // the same in all processes
+	d, err := conn.Prepare(ctx, name, s.sql, s.oids)
+	if err == nil {
+		prepared[s.sql] = d
+	}
+	return d, err
+}
+
 // sendPrepared runs statements of a transaction in one round trip. They are parsed and planned when a
 // connection first sends them. After an error for which isUnprepared reports true, the
 // transaction can be tried again: nothing is prepared any more.
@@ -32,22 +46,15 @@ func (db *DB) sendPrepared(ctx context.Context, conn *pgconn.PgConn, all []state
 	if db.unprepared.Load() {
 		return send(ctx, conn, all)
 	}
-	prepared := conn.CustomData() // *pgconn.StatementDescription by SQL
 	var batch pgconn.Batch
 	var results []*pgconn.Result
 	var err error
 	for i := 0; err == nil && i < len(all); i++ {
 		s := &all[i]
-		if prepared[s.sql] == nil {
-			name := fmt.Sprintf("synthbot_%x", sha256.Sum256([]byte(s.sql)))[:32] // the same in all processes
-			var d *pgconn.StatementDescription
-			d, err = conn.Prepare(ctx, name, s.sql, s.oids)
-			if err == nil {
-				prepared[s.sql] = d
-			}
-		}
+		var d *pgconn.StatementDescription
+		d, err = prepare(ctx, conn, s)
 		if err == nil {
-			batch.ExecStatement(prepared[s.sql].(*pgconn.StatementDescription), s.params, s.formats(), inBinary)
+			batch.ExecStatement(d, s.params, s.formats(), inBinary)
 		}
 	}
 	if err == nil {

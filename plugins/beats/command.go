@@ -63,6 +63,18 @@ func (p *Plugin) command(ctx context.Context, c command.Call) (string, error) {
 	return p.tell(ctx, c, w, true)
 }
 
+// planned lists the beats of a place. named reports whether the configuration names it.
+func (p *Plugin) planned(place core.Path) (list []string, named bool) {
+	for i := range p.beats {
+		b := &p.beats[i]
+		if !b.silent() && b.covers(place) {
+			named = named || slices.Contains(b.Places, place)
+			list = append(list, fmt.Sprintf("%s (%s)", b.Name, b.schedule.String()))
+		}
+	}
+	return list, named
+}
+
 // tell says how it is here. In private the night of the user's own time zone counts.
 func (p *Plugin) tell(ctx context.Context, c command.Call, w wants, said bool) (text string, err error) {
 	if w.Zone == "" && c.Private {
@@ -71,15 +83,7 @@ func (p *Plugin) tell(ctx context.Context, c command.Call, w wants, said bool) (
 	if err != nil {
 		return "", err
 	}
-	var here []string
-	named := false
-	for i := range p.beats {
-		b := &p.beats[i]
-		if !b.silent() && b.covers(c.Path) {
-			named = named || slices.Contains(b.Places, c.Path)
-			here = append(here, fmt.Sprintf("%s (%s)", b.Name, b.schedule.String()))
-		}
-	}
+	here, named := p.planned(c.Path)
 	switch {
 	case said && !w.On, !said && !named:
 		return "I do not write here on my own account. `/beats on` lets me.", nil

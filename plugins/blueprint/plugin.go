@@ -101,8 +101,9 @@ func New(h core.Host, c Config) (*Plugin, error) {
 	return p, nil
 }
 
-func (p *Plugin) add(l loaded) {
-	a := &agent{loaded: l, pace: &pace{limits: l.limits, clock: p.h.Clock}}
+// newAgent prepares the program or the client that calls the tools.
+func newAgent(l loaded, clock func() time.Time) *agent {
+	a := &agent{loaded: l, pace: &pace{limits: l.limits, clock: clock}}
 	if len(l.source.Command) > 0 {
 		a.program = program.Program{
 			Argv: l.source.Command, Dir: filepath.Dir(l.File), Env: l.source.Env, Timeout: l.source.Timeout,
@@ -113,6 +114,11 @@ func (p *Plugin) add(l loaded) {
 			Allow: l.source.Allow, Timeout: l.source.Timeout, MaxBody: l.source.MaxBody, Redirects: 3,
 		})
 	}
+	return a
+}
+
+func (p *Plugin) add(l loaded) {
+	a := newAgent(l, p.h.Clock)
 	p.agents = append(p.agents, a)
 	for _, t := range l.offered() {
 		one, view := t.made, viewOf(t)

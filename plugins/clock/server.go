@@ -54,8 +54,7 @@ func (s *server) get(ctx context.Context, address string, query url.Values, v an
 	r.Header.Set("Accept", "application/json")
 	answer, err := s.client.Do(r)
 	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) {
+		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err // without the address: it holds what a person wrote
 		}
 		return fmt.Errorf("%s: %w", r.URL.Host, err)

@@ -83,8 +83,7 @@ func ids(d *page) (all []string) {
 func (p *Plugin) consolidate(ctx context.Context, d *page) (*digest, error) {
 	var shown []shownNote
 	var all []inner
-	for i := range d.Entries {
-		e := &d.Entries[i]
+	for _, e := range d.Entries {
 		shown = append(shown, shownNote{At: e.Time.Format("15:04"), Note: e.Summary, Feelings: e.Feelings})
 		all = append(all, inner{e.Summary, e.Thought, e.Feelings})
 	}

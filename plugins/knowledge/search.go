@@ -55,6 +55,23 @@ func show(o *offer, m *passage.Match, most int) shown {
 	return s
 }
 
+// show offers the passages that fit, as long as there is room.
+func (o *offer) show(found []passage.Match, room int) (list []shown) {
+	for i := range found {
+		m := &found[i]
+		if !fits(m) || m.Score < besides*found[0].Score {
+			continue
+		}
+		next := show(o, m, room)
+		list = append(list, next)
+		room -= utf8.RuneCountInString(next.Text)
+		if room < cut.Full/4 {
+			break
+		}
+	}
+	return list
+}
+
 // reference names a passage as questions files do: handbook/faq.md#refunds.
 func reference(p *passage.Passage) string {
 	if p.Anchor == "" {
@@ -92,20 +109,7 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	if err != nil {
 		return nil, err
 	}
-	var list []shown
-	room := p.config.Chars
-	for i := range found {
-		m := &found[i]
-		if !fits(m) || m.Score < besides*found[0].Score {
-			continue
-		}
-		next := show(o, m, room)
-		list = append(list, next)
-		room -= utf8.RuneCountInString(next.Text)
-		if room < cut.Full/4 {
-			break
-		}
-	}
+	list := o.show(found, p.config.Chars)
 	if len(list) == 0 {
 		return nil, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -250,9 +251,7 @@ func (p *Plugin) syncTaught(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for source := range wanted {
-		sources = append(sources, source)
-	}
+	sources = slices.AppendSeq(sources, maps.Keys(wanted))
 	slices.Sort(sources)
 	for _, source := range slices.Compact(sources) {
 		if source == taught || strings.HasPrefix(source, taught+" ") {

@@ -68,20 +68,25 @@ const (
 	hintTop    = 100
 )
 
-// Recon implements hint.Source: the lore that the talk touches, the first entry strongest.
-func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]hint.Hint, error) {
-	var books []*volume // that are used in this place
-	char := "the bot"
-	i := slices.IndexFunc(p.cards, func(c card) bool { return s.Path.Within(c.Path) })
+// booksAt returns the books that are used in a place, and what they call the bot.
+func (p *Plugin) booksAt(place core.Path) (books []*volume, char string) {
+	char = "the bot"
+	i := slices.IndexFunc(p.cards, func(c card) bool { return place.Within(c.Path) })
 	if i >= 0 {
 		books, char = append(books, p.cards[i].volume), p.cards[i].Char
 	}
 	for i, b := range p.books {
 		places := p.config.Sources[i].Places
-		if len(places) == 0 || slices.ContainsFunc(places, s.Path.Within) {
+		if len(places) == 0 || slices.ContainsFunc(places, place.Within) {
 			books = append(books, b)
 		}
 	}
+	return books, char
+}
+
+// Recon implements hint.Source: the lore that the talk touches, the first entry strongest.
+func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]hint.Hint, error) {
+	books, char := p.booksAt(s.Path)
 	var chosen []*entry
 	for _, v := range books {
 		found := p.find(ctx, v, window(s, v.depth))

@@ -36,25 +36,28 @@ func (s *server) toolAction(t *mcp.Tool) (core.Action, error) {
 		form, notes := schema.Adapt(form)
 		a.Schema, a.Examples.Examples = form, nil
 		if err := fits(a); err != nil {
-			if first == nil {
-				first = err
-			}
+			first = cmp.Or(first, err)
 			continue
-		}
-		tried := a
-		tried.Examples.Examples = []core.Example{
-			{Scenario: "The form of a call; put in what is wanted", Payload: schema.Sample(form)},
-		}
-		if len(tried.Examples.Examples[0].Payload) <= maxSample && fits(tried) == nil {
-			a = tried
 		}
 		for _, note := range notes {
 			s.log.Info("part of an mcp tool's schema is not used", "tool", txt.ClipBytes(line(t.Name), maxName),
 				"text", s.shown(note))
 		}
-		return a, nil
+		return withSample(a), nil
 	}
 	return a, first
+}
+
+// withSample adds an example of the form of a call, unless it is too large, or the schema refuses it.
+func withSample(a core.Action) core.Action {
+	tried, sample := a, schema.Sample(a.Schema)
+	tried.Examples.Examples = []core.Example{
+		{Scenario: "The form of a call; put in what is wanted", Payload: sample},
+	}
+	if len(sample) <= maxSample && fits(tried) == nil {
+		return tried
+	}
+	return a
 }
 
 // title is what a person reads who is asked to confirm: whose tool it is, in our

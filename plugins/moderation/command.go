@@ -1,6 +1,7 @@
 package moderation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -291,14 +292,11 @@ func (p *Plugin) appealsCommand(ctx context.Context, c command.Call) (string, er
 		list = list[len(list)-maxListed:]
 	}
 	for _, x := range list {
-		held := "no longer blocked"
 		var parts []string
 		for _, h := range p.records.holdsOf(x.about) {
 			parts = append(parts, participle(h.kind)+" "+where(h.scope))
 		}
-		if len(parts) > 0 {
-			held = strings.Join(parts, ", ")
-		}
+		held := cmp.Or(strings.Join(parts, ", "), "no longer blocked")
 		fmt.Fprintf(&b, "- %s: %s (`%s`), %s: %s\n", txt.Moment(x.At, p.host.Clock()), x.Name, x.about, held, x.Text)
 	}
 	return b.String() + "`/unblock PERSON` lifts a block.", nil

@@ -1,6 +1,7 @@
 package moderation
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -60,6 +61,14 @@ func (h *hold) label() string {
 
 // mark is what a user is called who cannot be named.
 func (h *hold) mark() string { return "#" + h.digest[:8] }
+
+// shortLabel is a word by which the user is found.
+func (h *hold) shortLabel() string {
+	if h.tag == "" && !h.user.IsZero() {
+		return userID(h.user)
+	}
+	return cmp.Or(txt.ClipLine(h.tag, maxName), h.mark())
+}
 
 // sentence says that the user is blocked or muted.
 func (h *hold) sentence(now time.Time) string {

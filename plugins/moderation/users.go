@@ -118,10 +118,7 @@ func (p *Plugin) findHeld(ctx context.Context, a *actor, kind, name string) (dig
 	})
 	labels := make(map[string]string) // by digest
 	for _, h := range found {
-		labels[h.digest] = cmp.Or(txt.ClipLine(h.tag, maxName), h.mark())
-		if h.tag == "" && !h.user.IsZero() {
-			labels[h.digest] = userID(h.user)
-		}
+		labels[h.digest] = h.shortLabel()
 	}
 	switch {
 	case len(labels) == 1:

@@ -67,18 +67,17 @@ func (p *Plugin) apiCall() []core.Action {
 	if len(changing(methods)) == 0 {
 		call.Idempotent, call.Retries = true, 2
 	}
-	actions := []core.Action{call}
-	if slices.ContainsFunc(p.apis, (*api).asks) {
-		change := call
-		change.Name, change.Similes = "api_change", nil
-		change.Brief = "Send a change to an HTTP API, after the person agreed"
-		change.Schema = p.callSchema(changing(methods))
-		change.Examples = p.changeExamples()
-		change.Confirm, change.Do = true, p.send
-		change.Effects |= core.EffectChanges
-		actions = append(actions, change)
+	if !slices.ContainsFunc(p.apis, (*api).asks) {
+		return []core.Action{call}
 	}
-	return actions
+	change := call
+	change.Name, change.Similes = "api_change", nil
+	change.Brief = "Send a change to an HTTP API, after the person agreed"
+	change.Schema = p.callSchema(changing(methods))
+	change.Examples = p.changeExamples()
+	change.Confirm, change.Do = true, p.send
+	change.Effects |= core.EffectChanges
+	return []core.Action{call, change}
 }
 
 // limits sets who may use api_call: those to whom any of the APIs is open. Where the APIs

@@ -123,30 +123,7 @@ func backupCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use: "backup FILE", Args: cobra.ExactArgs(1),
 		Short: "Back up the database, even while the bot runs (FILE \"-\": standard output)",
-		RunE: func(c *cobra.Command, args []string) error {
-			file := args[0]
-			var d *admin.Control
-			running := false
-			if p.host == nil { // the daemon itself is asked for a stream alone
-				if err := p.fitForBackup(file, replace); err != nil {
-					return err
-				}
-				d, running = p.daemonAt()
-			}
-			switch {
-			case file == "-" && running:
-				return p.ask(c.Context(), d, []string{"backup", "-"}, p.In, p.Out)
-			case running:
-				return p.backupBy(c.Context(), d, file)
-			}
-			return p.withDB(func(db *memory.DB) (err error) {
-				if file == "-" {
-					_, err = db.WriteTo(p.Out)
-					return err
-				}
-				return db.Backup(file)
-			})
-		},
+		RunE:  func(c *cobra.Command, args []string) error { return backup(c.Context(), p, args[0], replace) },
 		PostRun: func(_ *cobra.Command, args []string) {
 			if args[0] != "-" {
 				noteImported(p)
@@ -155,6 +132,29 @@ func backupCommand(p *program) *cobra.Command {
 	}
 	c.Flags().BoolVar(&replace, "replace", false, "replace FILE if it exists")
 	return p.fileFlag(c)
+}
+
+// backup copies the database to a file, or if that is "-" to standard output. A daemon that runs does it.
+func backup(ctx context.Context, p *program, file string, replace bool) error {
+	if p.host == nil { // the daemon itself is asked for a stream alone
+		if err := p.fitForBackup(file, replace); err != nil {
+			return err
+		}
+		d, running := p.daemonAt()
+		switch {
+		case running && file == "-":
+			return p.ask(ctx, d, []string{"backup", "-"}, p.In, p.Out)
+		case running:
+			return p.backupBy(ctx, d, file)
+		}
+	}
+	return p.withDB(func(db *memory.DB) (err error) {
+		if file == "-" {
+			_, err = db.WriteTo(p.Out)
+			return err
+		}
+		return db.Backup(file)
+	})
 }
 
 // noteImported names the folder of imported personas if there are any: a copy of the database lacks them.
@@ -224,34 +224,37 @@ func restoreCommand(p *program) *cobra.Command {
 	var salvage bool
 	c := &cobra.Command{
 		Use: "restore FILE", Short: "Restore the database from a backup", Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			cfg, err := p.load()
-			if err != nil {
-				return err
-			}
-			dir, err := cfg.DataDir(p.Getenv)
-			if err != nil {
-				return err
-			}
-			if !cfg.Store.URL.IsZero() {
-				return daemon.Usagef("restore writes a file, and [store] names a server: restore with another " +
-					"configuration, and give `synthbot store copy --from DIR --to URL`")
-			}
-			if !salvage {
-				return memory.Restore(dir, args[0])
-			}
-			saved, err := memory.Salvage(dir, args[0])
-			if err != nil {
-				return err
-			}
-			for _, bucket := range []string{"log", "journal", "facts"} {
-				fmt.Fprintf(p.Out, "saved %d of %s\n", saved.Pairs[bucket], bucket)
-			}
-			const text = "dropped %d that made no sense; %d parts could not be read\n"
-			fmt.Fprintf(p.Out, text, saved.Dropped, len(saved.Faults))
-			return nil
-		},
+		RunE: func(_ *cobra.Command, args []string) error { return restore(p, args[0], salvage) },
 	}
 	c.Flags().BoolVar(&salvage, "salvage", false, "FILE is damaged: recover what is readable")
 	return p.fileFlag(c)
+}
+
+// restore puts a backup in the place of the database, or what can be salvaged of a damaged one.
+func restore(p *program, file string, salvage bool) error {
+	cfg, err := p.load()
+	if err != nil {
+		return err
+	}
+	dir, err := cfg.DataDir(p.Getenv)
+	if err != nil {
+		return err
+	}
+	if !cfg.Store.URL.IsZero() {
+		return daemon.Usagef("restore writes a file, and [store] names a server: restore with another " +
+			"configuration, and give `synthbot store copy --from DIR --to URL`")
+	}
+	if !salvage {
+		return memory.Restore(dir, file)
+	}
+	saved, err := memory.Salvage(dir, file)
+	if err != nil {
+		return err
+	}
+	for _, bucket := range []string{"log", "journal", "facts"} {
+		fmt.Fprintf(p.Out, "saved %d of %s\n", saved.Pairs[bucket], bucket)
+	}
+	const text = "dropped %d that made no sense; %d parts could not be read\n"
+	fmt.Fprintf(p.Out, text, saved.Dropped, len(saved.Faults))
+	return nil
 }

@@ -151,9 +151,8 @@ func (p *program) usage(ctx context.Context, cfg *daemon.Config, s daemon.Store,
 	var uses []memory.Use
 	if db, ok := s.(*memory.DB); ok {
 		today := cfg.Clock(p.Clock)()
-		first := today.AddDate(0, 0, 1-days)
 		var err error
-		uses, err = db.Uses(ctx, first.Format(time.DateOnly), today.Format(time.DateOnly))
+		uses, err = db.Uses(ctx, today.AddDate(0, 0, 1-days).Format(time.DateOnly), today.Format(time.DateOnly))
 		if err != nil {
 			return err
 		}

@@ -50,6 +50,11 @@ func (s *shard) receiveMissed(ctx context.Context, left Session) error {
 	if err := c.resume(s.g.Token, left); err != nil {
 		return err
 	}
+	return s.keepMissed(c)
+}
+
+// keepMissed keeps the wanted ones of the events that come before the end of what was missed.
+func (s *shard) keepMissed(c *conn) error {
 	for size := 0; ; {
 		m, err := c.read()
 		switch {

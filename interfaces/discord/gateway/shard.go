@@ -133,8 +133,7 @@ func (s *shard) connect(ctx context.Context) error {
 		}
 		defer done()
 		identified = done
-		err = s.locate(ctx)
-		if err != nil {
+		if err := s.locate(ctx); err != nil {
 			return err
 		}
 	}
@@ -145,12 +144,10 @@ func (s *shard) connect(ctx context.Context) error {
 	var beats sync.WaitGroup
 	defer beats.Wait()
 	defer c.closeWith(ctx, closeResumable)()
-	err = c.hello()
-	if err != nil {
+	if err := c.hello(); err != nil {
 		return err
 	}
-	err = s.begin(c)
-	if err != nil {
+	if err := s.begin(c); err != nil {
 		return err
 	}
 	identified()
@@ -251,17 +248,7 @@ func (s *shard) dispatch(ctx context.Context, c *conn, m message) {
 		c.patience = 2*c.interval + 5*time.Second // the gateway says something in every interval
 	}
 	if m.Type == "READY" {
-		var r struct {
-			Session string `json:"session_id"`
-			Address string `json:"resume_gateway_url"`
-		}
-		_ = json.Unmarshal(m.Data, &r) // without a session ID, the next session is a new one
-		if !asSafe(r.Address, s.at.address) {
-			r.Address = ""
-		}
-		if r.Session != "" {
-			s.session = &Session{ID: r.Session, Address: r.Address, Seq: m.Seq}
-		}
+		s.noteSession(m)
 	}
 	e := Event{Shard: s.id, Type: m.Type, Data: m.Data}
 	if s.session != nil && len(s.missed) == 0 { // else the earlier session is still needed after a crash
@@ -272,6 +259,21 @@ func (s *shard) dispatch(ctx context.Context, c *conn, m message) {
 		s.session.Seq = max(s.session.Seq, m.Seq)
 	}
 	s.handMissed(ctx, m)
+}
+
+// noteSession sets the session that READY begins.
+func (s *shard) noteSession(ready message) {
+	var r struct {
+		Session string `json:"session_id"`
+		Address string `json:"resume_gateway_url"`
+	}
+	_ = json.Unmarshal(ready.Data, &r) // without a session ID, the next session is a new one
+	if !asSafe(r.Address, s.at.address) {
+		r.Address = ""
+	}
+	if r.Session != "" {
+		s.session = &Session{ID: r.Session, Address: r.Address, Seq: ready.Seq}
+	}
 }
 
 // asSafe reports whether the address for resuming is encrypted as the gateway's is.

@@ -113,18 +113,7 @@ func (c *Client) Call(ctx context.Context, method string, params Params, files .
 	var resp *tgbotapi.APIResponse
 	var err error
 	if len(files) > 0 {
-		var list []tgbotapi.RequestFile
-		for _, f := range files {
-			u := tgbotapi.RequestFile{Name: f.Field, Data: tgbotapi.FileBytes{Name: f.Name, Bytes: f.Data}}
-			switch {
-			case f.Path != "":
-				u.Data = tgbotapi.FilePath(f.Path)
-			case f.Ref != "":
-				u.Data = tgbotapi.FileID(f.Ref)
-			}
-			list = append(list, u)
-		}
-		resp, err = bot.UploadFiles(method, params.texts(), list)
+		resp, err = bot.UploadFiles(method, params.texts(), requestFiles(files))
 	} else {
 		resp, err = bot.MakeRequest(method, params.texts())
 	}
@@ -143,6 +132,20 @@ func (c *Client) Call(ctx context.Context, method string, params Params, files .
 		}
 	}
 	return nil, &NetError{Method: method, Text: c.redact(err.Error()), Unknown: true}
+}
+
+func requestFiles(files []File) (list []tgbotapi.RequestFile) {
+	for _, f := range files {
+		u := tgbotapi.RequestFile{Name: f.Field, Data: tgbotapi.FileBytes{Name: f.Name, Bytes: f.Data}}
+		switch {
+		case f.Path != "":
+			u.Data = tgbotapi.FilePath(f.Path)
+		case f.Ref != "":
+			u.Data = tgbotapi.FileID(f.Ref)
+		}
+		list = append(list, u)
+	}
+	return list
 }
 
 // Get makes a call that only asks, and decodes its result.
@@ -265,17 +268,22 @@ func (c *Client) File(ctx context.Context, file, dir string, most int64) ([]byte
 	return data, nil
 }
 
+// openLocal opens a file of a server on this machine, which keeps its files in dir.
+func (c *Client) openLocal(file, dir string) (io.ReadCloser, error) {
+	inside, err := filepath.Rel(dir, file)
+	if dir == "" || err != nil || !filepath.IsLocal(inside) {
+		return nil, fmt.Errorf("%w: the Bot API server keeps files outside of files_dir", ErrNoFile)
+	}
+	f, err := os.OpenInRoot(dir, inside)
+	if err != nil { // such a server keeps files in a folder with the token's name
+		return nil, fmt.Errorf("%w: %s", ErrNoFile, c.redact(err.Error()))
+	}
+	return f, nil
+}
+
 func (c *Client) open(ctx context.Context, file, dir string) (io.ReadCloser, error) {
 	if filepath.IsAbs(file) {
-		inside, err := filepath.Rel(dir, file)
-		if dir == "" || err != nil || !filepath.IsLocal(inside) {
-			return nil, fmt.Errorf("%w: the Bot API server keeps files outside of files_dir", ErrNoFile)
-		}
-		f, err := os.OpenInRoot(dir, inside)
-		if err != nil { // such a server keeps files in a folder with the token's name
-			return nil, fmt.Errorf("%w: %s", ErrNoFile, c.redact(err.Error()))
-		}
-		return f, nil
+		return c.openLocal(file, dir)
 	}
 	if !fs.ValidPath(file) {
 		return nil, ErrNoFile

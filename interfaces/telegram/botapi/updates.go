@@ -310,19 +310,25 @@ func hookHandler(calls chan<- hookCall, secret string) http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), hookWait)
 		defer cancel()
 		call := hookCall{update.ID, raw, make(chan error, 1)}
-		err = errors.New("not taken in time")
-		select {
-		case calls <- call:
-			select {
-			case err = <-call.answer:
-			case <-ctx.Done():
-			}
-		case <-ctx.Done():
-		}
-		if err != nil {
+		if !call.handIn(ctx, calls) {
 			http.Error(w, "later", http.StatusServiceUnavailable)
 		}
 	})
+}
+
+// handIn reports whether the update was taken in before ctx ends.
+func (c hookCall) handIn(ctx context.Context, calls chan<- hookCall) bool {
+	select {
+	case calls <- c:
+	case <-ctx.Done():
+		return false
+	}
+	select {
+	case err := <-c.answer:
+		return err == nil
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // takeCalls hands in what the platform brings, and answers its callers. What the intake

@@ -92,16 +92,7 @@ func (r *renderer) block(b markdown.Block) {
 	case markdown.Item:
 		r.blocks(b.Blocks, false)
 	case markdown.Quote:
-		quotes := !r.quoted && r.spend() // one within another is part of it
-		if quotes {
-			r.quoted = true
-			r.raw("<blockquote>")
-		}
-		r.blocks(b.Blocks, false)
-		if quotes {
-			r.raw("</blockquote>")
-			r.quoted = false
-		}
+		r.quote(b)
 	case markdown.Code:
 		r.code(b.Text, b.Info)
 	case markdown.Table:
@@ -115,6 +106,18 @@ func (r *renderer) block(b markdown.Block) {
 	default:
 		r.inlines(b.Inlines)
 	}
+}
+
+func (r *renderer) quote(b markdown.Block) {
+	if r.quoted || !r.spend() { // one within another is part of it
+		r.blocks(b.Blocks, false)
+		return
+	}
+	r.quoted = true
+	r.raw("<blockquote>")
+	r.blocks(b.Blocks, false)
+	r.raw("</blockquote>")
+	r.quoted = false
 }
 
 func (r *renderer) list(b markdown.Block) {

@@ -86,12 +86,16 @@ func share(axis []tick, value float64) float64 {
 	return min(max((value-low)/(high-low), 0), 1)
 }
 
-func (p *plot) png() ([]byte, error) {
+func newFace() (font.Face, error) {
 	parsed, err := opentype.Parse(goregular.TTF)
 	if err != nil {
-		return nil, fmt.Errorf("chart: %w", err)
+		return nil, err
 	}
-	face, err := opentype.NewFace(parsed, &opentype.FaceOptions{Size: 14, DPI: 72})
+	return opentype.NewFace(parsed, &opentype.FaceOptions{Size: 14, DPI: 72})
+}
+
+func (p *plot) png() ([]byte, error) {
+	face, err := newFace()
 	if err != nil {
 		return nil, fmt.Errorf("chart: %w", err)
 	}
