@@ -220,8 +220,8 @@ func TestWords(t *testing.T) {
 	if err != nil || len(entries) != len(languages()) {
 		t.Fatalf("%d files, %v", len(entries), err)
 	}
-	kinds := []kind{in, later, at, on, the, next, every, and, half, quarter, past, to, before, halfTo, oclock, am, pm, workday,
-		glue, number, unit, day, part, hour, weekday, month, nth}
+	kinds := []kind{in, later, at, on, the, next, every, and, half, quarter, past, to, before, halfTo, oclock, am, pm,
+		workday, glue, number, unit, day, part, hour, weekday, month, nth}
 	for _, tag := range languages() {
 		l := readLexicon(tag)
 		has := make(map[sense]bool)

@@ -43,11 +43,23 @@ func (s *speaker) plan() plan {
 	case ok && s.has(actionList):
 		return reminding{s}.listReminders()
 	}
+	s.other = s.ofOther(m)
 	p := s.reply(m)
 	if m.greets && m.topic != "" && len(s.own(1)) == 0 {
 		p.greet(s.say("hello"))
 	}
 	return p
+}
+
+// ofOther answers the other one of two requests, or says that it was not done.
+func (s *speaker) ofOther(m understood) string {
+	switch {
+	case m.other == nil:
+		return ""
+	case m.other.acts():
+		return s.with("undone", "text", clipForeign(m.other.text))
+	}
+	return s.in(m.other.book).chat(*m.other)
 }
 
 // names are the words by which the bot is called.
@@ -101,6 +113,10 @@ func (s *speaker) reply(m understood) plan {
 	if s.standby && s.group && (m.topic == "" || isSmallTalk(m.topic)) {
 		return s.speak("", s.say("standby"))
 	}
+	words := s.book.Split(strings.TrimRight(s.message(), " .!"))
+	if (m.topic == "remindcancel" || m.topic == "forget") && s.book.Is("not", words[len(words)-1].Fold) {
+		return s.speak("", s.say("keep")) // lösch die Erinnerung nicht
+	}
 	switch m.topic {
 	case "":
 		return s.speak("", s.puzzled(m))
@@ -113,6 +129,9 @@ func (s *speaker) reply(m understood) plan {
 	case "remindlist", "remindcancel":
 		return reminding{s}.listReminders()
 	case "remember":
+		if (noting{s}).isReminder(m.rest()) {
+			return reminding{s}.remind(m.rest())
+		}
 		return noting{s}.remember(m.rest())
 	case "recall", "recallme", "mylikes", "mydislikes", "whois":
 		return noting{s}.recall(m)

@@ -78,6 +78,8 @@ type understood struct {
 	book   *phrases.Book // nil: not understood at all
 	greets bool          // it also greets
 	whole  bool          // nothing is left over
+	other  *understood   // the other one of two requests
+	text   string        // of a request that is one of two
 }
 
 // rest is what the phrase's slots took.
@@ -85,7 +87,7 @@ func (u understood) rest() string { return strings.Join(u.slots, " ") }
 
 // ranks lists the topics, the most telling first: "hello, what time is it?" is a question about the time.
 func ranks() []string {
-	return strings.Fields("crisis remind wake timer remindlist remindcancel forget forgetall recallme mylikes" +
+	return strings.Fields("crisis keep remind wake timer remindlist remindcancel forget forgetall recallme mylikes" +
 		" mydislikes whois recall remember choose" +
 		" dice coin number date between until time sum myname isaid yousaid dislikes likes interests doyoulike" +
 		" introduce model bot language yourname who age where weather abilities joke how love sick sad tired bored" +
@@ -98,9 +100,79 @@ func isSmallTalk(topic string) bool {
 	return slices.Index(order, topic) > slices.Index(order, "where")
 }
 
-// understand reads a message with each book in turn, and once more with its slips corrected. The first that
+// understand reads a message that is one request, or two of them with an "and" or a full stop between.
+func (s *speaker) understand(text string) understood {
+	for _, b := range s.books[:min(len(s.books), 2)] {
+		words := b.Split(text)
+		for i := 1; i < len(words) && len(words) <= 40; i++ {
+			n := b.Phrase("conjunctions", words[i:])
+			between := text[min(words[i-1].End, words[i].Start):words[i].Start]
+			if n == 0 && !strings.ContainsAny(between, ".?!;\n") || i+n == len(words) {
+				continue
+			}
+			first, ok := s.task(b, text[:words[i-1].End])
+			if !ok {
+				continue
+			}
+			second, ok := s.second(b, first, text, words[i+n].Start)
+			if ok {
+				return inOrder(first, second)
+			}
+		}
+	}
+	return s.understandAll(text)
+}
+
+// task reads a text that is a whole request for more than a word.
+func (s *speaker) task(b *phrases.Book, text string) (u understood, ok bool) {
+	u = s.readWith(b, text, false)
+	u.text = strings.TrimSpace(text)
+	isTask := u.topic == "joke" || u.topic != "" && !isSmallTalk(u.topic) &&
+		!slices.Contains([]string{"crisis", "introduce", "where", "age"}, u.topic)
+	return u, u.whole && isTask
+}
+
+// second reads what may be a second request from there on: a task of its own, or a time with more to be reminded of.
+// To cancel something may as well be what somebody is to be reminded of.
+func (s *speaker) second(b *phrases.Book, first understood, text string, from int) (u understood, ok bool) {
+	right := text[from:]
+	if first.topic != "remind" {
+		return s.task(b, right)
+	}
+	here := reminding{s.in(b)}
+	_, _, question := here.readReminder(first.rest())
+	if question != "" {
+		return u, false
+	}
+	words := b.Split(right)
+	_, _, question = here.readReminder(right)
+	_, all, _ := here.readReminder(text)
+	isTime := b.Is("at", words[0].Fold) || s.reader.Begins(right)
+	if question == "" && isTime && strings.Contains(all, right[:words[0].End-words[0].Start]) {
+		return understood{hit: hit{topic: "remind", slots: []string{right}}, book: b, whole: true, text: right}, true
+	}
+	u, ok = s.task(b, right)
+	return u, ok && u.topic != "remindcancel" && u.topic != "forget" && u.topic != "sum"
+}
+
+// inOrder puts the request first that needs an action. If both do, only the first one is done.
+func inOrder(first, second understood) understood {
+	if !first.acts() && second.acts() {
+		first, second = second, first
+	}
+	first.other = &second
+	return first
+}
+
+// acts reports whether a request needs more than words.
+func (u understood) acts() bool {
+	return slices.Contains(strings.Fields("remind wake timer remindlist remindcancel forget remember dice recall"+
+		" recallme mylikes mydislikes whois"), u.topic)
+}
+
+// understandAll reads a message with each book in turn, and once more with its slips corrected. The first that
 // makes sense of all of it counts, else the first that finds a task in it.
-func (s *speaker) understand(text string) (best understood) {
+func (s *speaker) understandAll(text string) (best understood) {
 	greets := false
 	for _, correct := range []bool{false, true} {
 		for _, b := range s.books {

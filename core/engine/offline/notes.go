@@ -36,6 +36,14 @@ func (s noting) remember(text string) plan {
 	return s.speak("action", s.with("remembered", "text", text), newStep(actionSave, values))
 }
 
+// isReminder reports whether what is not to be forgotten is a thing to do at a time, rather than a fact.
+func (s noting) isReminder(text string) bool {
+	_, what, err := reminding(s).findTime(text)
+	_, _, isClause := s.book.Cut("thats", s.message())
+	_, _, isFact := s.book.Cut("states", text)
+	return err == nil && what != "" && !isClause && !isFact && s.mentions("mind", s.message()) && s.has(actionRemind)
+}
+
 // mainClause puts the verb of a subordinate clause where sentences have it.
 func (s *speaker) mainClause(text string) string {
 	return clauses.Main(text, s.book.Lists["clauseend"], s.book.Lists["determiners"])
@@ -128,7 +136,15 @@ func (s noting) found(m understood, outputs []output) plan {
 		}
 	}
 	if m.topic == "forget" {
-		return s.forgetBest(s.toForget(m), notes)
+		if m.rest() == "" && s.toldOf(notes) > 1 {
+			return s.speak("clarification", s.say("forgetwhat"))
+		}
+		p, ok := s.forgetBest(s.toForget(m), notes)
+		last := outputs[len(outputs)-1]
+		if !ok && last.Action == actionList {
+			return reminding(s).listed(m, last.Output)
+		}
+		return p
 	}
 	var texts []string
 	for _, n := range notes {
@@ -281,16 +297,43 @@ func (s noting) forget(m understood) plan {
 	case s.has(actionList) && (s.saidBefore(last, "remindlist", "cancelwhich") ||
 		m.rest() == "" && s.saidBefore(last, "reminded", "remindedagain")):
 		return reminding(s).listReminders()
+	case s.has(actionList) && !s.mentions("notewords", s.message()) && s.isOfReminders(m.rest()):
+		return reminding(s).listReminders()
 	case !s.has(actionForget) || !s.has(actionSearch):
 		return s.speak("", s.say("remembernone"))
 	case text == "":
 		return s.speak("clarification", s.say("forgetwhat"))
 	}
-	return plan{Intent: "action", Actions: []step{newStep(actionSearch, map[string]any{"query": text})}}
+	steps := []step{newStep(actionSearch, map[string]any{"query": text})}
+	if s.has(actionList) && !s.mentions("notewords", s.message()) && !s.mentions("unlearn", s.message()) {
+		steps = append(steps, newStep(actionList, map[string]any{})) // it may be a reminder
+	}
+	return plan{Intent: "action", Actions: steps}
 }
 
-// forgetBest forgets the note that has most of the words.
-func (s noting) forgetBest(text string, notes []note) plan {
+// isOfReminders reports whether a request to delete something names a place in a list, a time, or all but something.
+// Notes have none of these.
+func (s noting) isOfReminders(rest string) bool {
+	_, isPlace := reminding(s).place(rest)
+	_, _, excepts := s.book.Cut("except", rest)
+	_, err := s.reader.Read(rest, s.now)
+	return isPlace || excepts || err == nil
+}
+
+// toldOf counts the notes that the bot's last answer tells.
+func (s noting) toldOf(notes []note) (n int) {
+	answer := txt.Fold(s.lastAnswer())
+	for _, each := range notes {
+		text := clipForeign(each.Text)
+		if strings.Contains(answer, txt.Fold(text)) || strings.Contains(answer, txt.Fold(s.turned(text))) {
+			n++
+		}
+	}
+	return n
+}
+
+// forgetBest forgets the note that has most of the words; ok is false if there is none.
+func (s noting) forgetBest(text string, notes []note) (p plan, ok bool) {
 	keys := keywords(text, s.books)
 	best, most := note{}, 0
 	for _, n := range notes {
@@ -299,11 +342,14 @@ func (s noting) forgetBest(text string, notes []note) plan {
 			best, most = n, hits
 		}
 	}
-	if best.ID == "" || 2*most < len(keys) {
-		return s.speak("", s.say("forgetnone"))
+	switch {
+	case best.ID == "" || 2*most < len(keys):
+		return s.speak("", s.say("forgetnone")), false
+	case most < len(keywords(best.Text, s.books)) && s.mentions("conjunctions", best.Text):
+		return s.speak("clarification", s.with("forgetwhole", "text", clipForeign(best.Text))), true
 	}
 	step := newStep(actionForget, map[string]any{"id": best.ID})
-	return s.speak("action", s.with("forgotten", "text", clipForeign(best.Text)), step)
+	return s.speak("action", s.with("forgotten", "text", clipForeign(best.Text)), step), true
 }
 
 func joinFound(found []string) string {

@@ -24,9 +24,11 @@ type speaker struct {
 	now     time.Time
 	standby bool
 	seed    uint32
-	pick    func(n int) int // chance: a number below n
-	reader  *spoken.Reader
+	pick    func(n int) int   // chance: a number below n
+	reader  *spoken.Reader    // of waking hours
+	early   *spoken.Reader    // of hours as they are said
 	values  map[string]string // what may be put into {…}
+	other   string            // what is said of the other one of two requests
 }
 
 func (m *Model) speaker(s *scene) *speaker {
@@ -45,7 +47,7 @@ func (m *Model) speaker(s *scene) *speaker {
 	if m.Seed != 0 {
 		sp.seed, sp.pick = 0, rand.New(rand.NewPCG(m.Seed, uint64(said))).IntN
 	}
-	sp.reader = m.reader
+	sp.reader, sp.early = m.reader.Waking(), m.reader
 	sp.settle(m.books())
 	sp.values = sp.facts()
 	return sp

@@ -133,6 +133,18 @@ func (b *Book) Phrase(list string, words []Word) int {
 	return 0
 }
 
+// Cut cuts a text around the first phrase of a list.
+func (b *Book) Cut(list, text string) (before, after string, ok bool) {
+	words := b.Split(text)
+	for i, w := range words {
+		n := b.Phrase(list, words[i:])
+		if n > 0 {
+			return strings.Trim(text[:w.Start], " ,;"), strings.TrimSpace(text[words[i+n-1].End:]), true
+		}
+	}
+	return text, "", false
+}
+
 // Split is the words of a text as this language writes them: short forms are written out ("what's" is
 // "what is"), however they were typed.
 func (b *Book) Split(text string) []Word {
