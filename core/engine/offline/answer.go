@@ -78,23 +78,26 @@ func (s *speaker) accepts(b *phrases.Book, h hit, lenient bool) bool {
 	text := strings.Join(h.slots, " ")
 	switch h.topic {
 	case "sum":
-		_, ok := sums.Compute(text, sumsOf(b))
+		_, ok := following{s}.compute(text, b)
 		return ok
 	case "time":
-		return !b.Is("tongues", txt.Fold(text)) && (lenient || telling{s}.knowsPlaces(text, b)) // "and in French?"
+		return !b.Is("tongues", txt.Fold(text)) && !b.Is("units", txt.Fold(text)) && // "and in French?"
+			(lenient || telling{s}.knowsPlaces(text, b) || telling{s.in(b)}.isStretch(text))
 	case "dice":
 		_, ok := sums.Dice(text, sumsOf(b))
 		return ok
+	case "datein":
+		return telling{s}.knowsPlaces(text, b)
 	case "date", "until":
 		_, ok := telling{s}.dayOf(text, b)
-		return ok
+		return ok && !strings.Contains(text, "%")
 	case "between":
 		_, _, ok := telling{s}.daysBetween(h.slots, b)
 		return ok
 	case "number":
 		isNone := func(text string) bool { return sums.ReadWord(txt.Fold(text), sumsOf(b)) == nil }
 		return !slices.ContainsFunc(h.slots, isNone)
-	case "introduce":
+	case "introduce", "notname":
 		return len(phrases.Split(text)) <= 3 && firstName(text) != "" && !b.Is("not", phrases.Split(text)[0].Fold)
 	case "remember":
 		words := phrases.Split(text)
@@ -135,10 +138,16 @@ func (s *speaker) reply(m understood) plan {
 		return noting{s}.remember(m.rest())
 	case "recall", "recallme", "mylikes", "mydislikes", "whois":
 		return noting{s}.recall(m)
-	case "forget", "forgetall":
+	case "forget", "forgetall", "nolonger":
 		return noting{s}.forget(m)
 	case "dice":
 		return s.dice(m.rest())
+	case "again":
+		return following{s}.again()
+	case "tell":
+		if strings.HasSuffix(strings.TrimSpace(s.message()), "?") { // do they?
+			return noting{s}.recall(understood{hit: hit{"whois", []string{s.message()}}, book: m.book, whole: true})
+		}
 	}
 	return s.speak(intents()[m.topic], s.chat(m))
 }
@@ -177,17 +186,23 @@ func (s *speaker) chat(m understood) string {
 	case "isaid":
 		return s.quote("isaid", s.theirs())
 	case "yousaid":
-		return s.quote("yousaid", s.own(1))
+		return s.quote("yousaid", following{s}.unquoted())
 	case "time":
 		return telling{s}.timeIn(m.rest())
+	case "timethere":
+		return telling{s}.timeIn(following{s}.lastPlace())
+	case "datethere":
+		return telling{s}.dateIn(following{s}.lastPlace())
 	case "date":
 		return telling{s}.dateOn(m.rest())
+	case "datein":
+		return telling{s}.dateIn(m.rest())
 	case "until":
 		return telling{s}.daysUntil(m.rest())
 	case "between":
 		return telling{s}.between(m.slots)
 	case "sum":
-		answer, _ := sums.Compute(m.rest(), sumsOf(s.book))
+		answer, _ := following{s}.compute(m.rest(), s.book)
 		return s.result(answer)
 	case "coin", "number", "choose":
 		return s.chance(m)
@@ -223,10 +238,14 @@ func (s *speaker) abilities() string {
 
 // nameOfUser answers "what is my name?": what users said counts before what the platform calls them.
 func (s *speaker) nameOfUser() string {
+	wrong := ""
 	for _, text := range s.theirs() {
 		m := s.understand(text)
 		name := firstName(m.rest())
-		if m.topic == "introduce" && name != "" {
+		switch {
+		case m.topic == "notname":
+			wrong = txt.Fold(name)
+		case m.topic == "introduce" && name != "" && txt.Fold(name) != wrong:
 			return s.with("mynametold", "name", capital(name))
 		}
 	}

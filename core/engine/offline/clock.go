@@ -2,6 +2,7 @@ package offline
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,6 +49,10 @@ func (s telling) timeIn(text string) string {
 	if text == "" {
 		return s.say("time")
 	}
+	if s.isStretch(text) {
+		then, _ := s.reader.Read(text, s.now)
+		return s.with("timethen", "at", s.moment(then.At))
+	}
 	named := []string{text}
 	_, zones := s.zonesOf(text)
 	if len(zones) == 0 {
@@ -76,6 +81,26 @@ func (s telling) timeIn(text string) string {
 		return s.fresh(s.wordings("timein", map[string]string{"place": place, "at": at}))
 	}
 	return strings.Join(told, "; ") + "."
+}
+
+// isStretch reports whether a text is a stretch of time: "2 hours".
+func (s telling) isStretch(text string) bool {
+	words := phrases.Split(text)
+	_, err := s.reader.Read(text, s.now)
+	return len(words) == 2 && s.book.Is("units", words[1].Fold) && err == nil
+}
+
+// dateIn tells the date in a place.
+func (s telling) dateIn(place string) string {
+	name, zones := s.zonesOf(place)
+	if len(zones) == 0 {
+		return s.say("date")
+	}
+	loc, err := time.LoadLocation(zones[0])
+	if err != nil {
+		return s.say("timewhere")
+	}
+	return s.fresh(s.wordings("datein", map[string]string{"place": placeName(name), "day": s.date(s.now.In(loc))}))
 }
 
 // knowsPlaces reports whether a text names nothing but places that are known.
@@ -155,6 +180,16 @@ func (s telling) dayOf(text string, b *phrases.Book) (time.Time, bool) {
 		return at, err == nil
 	}
 	when, err := s.reader.Read(text, s.now)
+	if errors.Is(err, spoken.ErrNever) {
+		return s.now, false
+	}
+	if strings.ContainsAny(text, "0123456789") { // a date may be today
+		now := time.Date(s.now.Year(), s.now.Month(), s.now.Day(), 0, 0, -1, 0, s.now.Location())
+		today, rest, wrong := s.reader.Find(text, now)
+		if wrong == nil && rest == "" && today.Wall && today.Dated && today.At.YearDay() == s.now.YearDay() {
+			when, err = today, nil
+		}
+	}
 	year, noYear := strconv.Atoi(yearOf().FindString(text))
 	if errors.Is(err, spoken.ErrPast) && noYear == nil {
 		when, err = s.reader.Read(text, time.Date(year, time.January, 1, 0, 0, 0, 0, s.now.Location()))
@@ -175,7 +210,14 @@ func (s telling) dateOn(text string) string {
 func (s telling) daysUntil(text string) string {
 	at, _ := s.dayOf(text, s.book)
 	days := daysFrom(s.now, at)
+	when, rest, err := s.reader.Find(text, s.now)
 	switch {
+	case err == nil && rest == "" && when.Wall && !when.Dated: // a time of the day
+		left := when.At.Sub(s.now).Round(time.Minute)
+		span := fmt.Sprintf("%d h %d min", int(left.Hours()), int(left.Minutes())%60)
+		return s.fresh(s.wordings("untiltime", map[string]string{"span": span, "at": when.At.Format("15:04")}))
+	case days < 0:
+		return s.with("untilpast", "day", s.date(at))
 	case days == 0:
 		return s.say("untiltoday")
 	case days == 1:

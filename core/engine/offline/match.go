@@ -42,7 +42,8 @@ func (m *matcher) from(i int) (hits []hit, ok bool) {
 		for _, s := range f.Slots {
 			h.slots = append(h.slots, m.between(s[0], s[1]))
 		}
-		if h.topic != phrases.Filler && !m.accepts(h) {
+		isEmpty := slices.Contains(h.slots, "") // half of a short form
+		if h.topic != phrases.Filler && (isEmpty || !m.accepts(h)) {
 			continue
 		}
 		hits, ok = m.from(f.End)
@@ -87,10 +88,10 @@ func (u understood) rest() string { return strings.Join(u.slots, " ") }
 
 // ranks lists the topics, the most telling first: "hello, what time is it?" is a question about the time.
 func ranks() []string {
-	return strings.Fields("crisis keep remind wake timer remindlist remindcancel forget forgetall recallme mylikes" +
-		" mydislikes whois recall remember choose" +
-		" dice coin number date between until time sum myname isaid yousaid dislikes likes interests doyoulike" +
-		" introduce model bot language yourname who age where weather abilities joke how love sick sad tired bored" +
+	return strings.Fields("crisis keep remind wake timer remindlist remindcancel nolonger forget forgetall" +
+		" recallme mylikes mydislikes whois recall remember choose dice coin number again datethere timethere datein" +
+		" date between until time sum myname isaid yousaid dislikes likes interests doyoulike notname introduce lost" +
+		" model bot language yourname who age where weather abilities joke how love sick sad tired bored" +
 		" angry afraid happy compliment insult tell bye thanks sorry laugh greeting morning evening yes no ok")
 }
 
@@ -127,8 +128,8 @@ func (s *speaker) understand(text string) understood {
 func (s *speaker) task(b *phrases.Book, text string) (u understood, ok bool) {
 	u = s.readWith(b, text, false)
 	u.text = strings.TrimSpace(text)
-	isTask := u.topic == "joke" || u.topic != "" && !isSmallTalk(u.topic) &&
-		!slices.Contains([]string{"crisis", "introduce", "where", "age"}, u.topic)
+	others := strings.Fields("crisis introduce where age yousaid isaid again lost")
+	isTask := u.topic == "joke" || u.topic != "" && !isSmallTalk(u.topic) && !slices.Contains(others, u.topic)
 	return u, u.whole && isTask
 }
 
@@ -166,8 +167,8 @@ func inOrder(first, second understood) understood {
 
 // acts reports whether a request needs more than words.
 func (u understood) acts() bool {
-	return slices.Contains(strings.Fields("remind wake timer remindlist remindcancel forget remember dice recall"+
-		" recallme mylikes mydislikes whois"), u.topic)
+	return slices.Contains(strings.Fields("remind wake timer remindlist remindcancel forget nolonger remember dice"+
+		" again recall recallme mylikes mydislikes whois"), u.topic)
 }
 
 // understandAll reads a message with each book in turn, and once more with its slips corrected. The first that
@@ -175,7 +176,10 @@ func (u understood) acts() bool {
 func (s *speaker) understandAll(text string) (best understood) {
 	greets := false
 	for _, correct := range []bool{false, true} {
-		for _, b := range s.books {
+		for i, b := range s.books {
+			if correct && i > 0 {
+				break // a slip is one of their own language
+			}
 			u := s.readWith(b, text, correct)
 			switch {
 			case u.whole && u.topic != "":

@@ -24,6 +24,10 @@ const (
 
 // remember answers "remember that …". The note is announced: whether it is taken is known when the action has run.
 func (s noting) remember(text string) plan {
+	words := phrases.Split(text)
+	if len(words) > 1 && s.book.Is("articles", words[0].Fold) && s.book.Is("subject", words[1].Fold) {
+		text = text[words[1].Start:] // "merk dir das ich …"
+	}
 	text = s.mainClause(clipForeign(text))
 	if !s.has(actionSave) || text == "" {
 		return s.speak("", s.say("remembernone"))
@@ -46,7 +50,7 @@ func (s noting) isReminder(text string) bool {
 
 // mainClause puts the verb of a subordinate clause where sentences have it.
 func (s *speaker) mainClause(text string) string {
-	return clauses.Main(text, s.book.Lists["clauseend"], s.book.Lists["determiners"])
+	return clauses.Main(text, s.book.Lists["clauseend"], s.book.Lists["determiners"], s.book.Lists["stop"])
 }
 
 // self reports whether users speak of themselves: with all of a text, or in some of it.
@@ -135,11 +139,20 @@ func (s noting) found(m understood, outputs []output) plan {
 			notes = append(notes, readNotes(o.Output)...)
 		}
 	}
-	if m.topic == "forget" {
-		if m.rest() == "" && s.toldOf(notes) > 1 {
+	if m.topic == "nolonger" {
+		notes = slices.DeleteFunc(notes, func(n note) bool { return !s.isOfSelf(n.Text) && !s.likes(n.Text) })
+	}
+	if m.topic == "forget" || m.topic == "nolonger" {
+		if m.rest() == "" && s.listed(notes) > 1 {
 			return s.speak("clarification", s.say("forgetwhat"))
 		}
-		p, ok := s.forgetBest(s.toForget(m), notes)
+		text := s.toForget(m)
+		p, ok := s.forgetBest(text, notes)
+		keys := keywords(text, s.books)
+		isTold := func(said string) bool { return len(keys) > 0 && matching(said, keys) == len(keys) }
+		if !ok && (m.topic == "nolonger" || slices.ContainsFunc(s.statements(), isTold)) {
+			return s.speak("", s.say("forgotsaid"))
+		}
 		last := outputs[len(outputs)-1]
 		if !ok && last.Action == actionList {
 			return reminding(s).listed(m, last.Output)
@@ -166,20 +179,19 @@ func (s noting) answerFrom(m understood, notes []string) string {
 		dislikes := s.mentions("dislikewords", text)
 		switch m.topic {
 		case "mylikes":
-			return s.likes(text) && !dislikes
+			return s.likes(text) && (!dislikes || s.mentions("but", text))
 		case "mydislikes":
 			return dislikes
 		case "whois":
-			return len(keys) > 0 && matching(text, keys) == len(keys)
+			return len(keys) > 0 && matching(text, keys) == len(keys) && (rest != "" || s.isOfSelf(text))
 		}
 		return true
 	}
 	notes = slices.DeleteFunc(notes, func(text string) bool { return !fits(text) })
 	all := m.topic == "mylikes" || m.topic == "mydislikes"
 	if all || len(notes) == 0 && m.topic != "recallme" {
-		for _, said := range s.theirs() {
-			fitting := !strings.Contains(said, "?") && fits(said) && s.turned(said) != ""
-			if fitting && s.understand(said).topic == "tell" && !slices.Contains(notes, said) {
+		for _, said := range s.statements() {
+			if fits(said) && s.turned(said) != "" && !slices.Contains(notes, said) {
 				notes = append(notes, said)
 			}
 			if !all && len(notes) > 0 {
@@ -209,6 +221,46 @@ func (s noting) answerFrom(m understood, notes []string) string {
 	return s.with("recalled", "found", joinFound(notes))
 }
 
+// statements are what users said of themselves in this conversation, newest first, without what they took back since.
+func (s noting) statements() (list []string) {
+	var gone [][]phrases.Word
+	lines := s.theirs()
+	for i, said := range lines[:min(len(lines), 12)] {
+		u := s.understand(said)
+		isGone := func(keys []phrases.Word) bool { return matching(said, keys) == len(keys) }
+		switch {
+		case u.topic == "nolonger" || u.topic == "forget" && u.rest() != "":
+			gone = append(gone, keywords(u.rest(), s.books))
+		case u.topic == "forget" && i+1 < len(lines):
+			before := s.understand(lines[i+1])
+			about := lines[i+1]
+			if before.topic != "tell" {
+				about = before.rest()
+			}
+			gone = append(gone, keywords(about, s.books))
+		case u.topic == "tell" && !strings.Contains(said, "?") && !slices.ContainsFunc(gone, isGone):
+			list = append(list, s.withoutLead(said))
+		}
+	}
+	return list
+}
+
+// withoutLead takes words like "no" and "actually" off a statement.
+func (s noting) withoutLead(said string) string {
+	words := s.book.Split(said)
+	for len(words) > 1 && s.book.Is("correction", words[0].Fold) {
+		words = words[1:]
+	}
+	return said[words[0].Start:]
+}
+
+// isOfSelf reports whether users are the subject of a text.
+func (s noting) isOfSelf(text string) bool {
+	return slices.ContainsFunc(s.book.Split(text), func(w phrases.Word) bool {
+		return s.book.Is("subject", w.Fold) || s.book.Is("turnverb", w.Fold)
+	})
+}
+
 // likes reports whether users say in a text that they themselves like something.
 func (s noting) likes(text string) bool {
 	return slices.ContainsFunc(s.books, func(b *phrases.Book) bool {
@@ -216,6 +268,9 @@ func (s noting) likes(text string) bool {
 		for i, w := range words {
 			isSelf := func(w phrases.Word) bool { return b.Is("self", w.Fold) }
 			near := words[max(0, i-3):min(len(words), i+2)]
+			if i > 0 && b.Is("third", words[i-1].Fold) { // "and she likes wine"
+				continue
+			}
 			if b.Is("likewords", w.Fold) && (b.Is("turnverb", w.Fold) || slices.ContainsFunc(near, isSelf)) {
 				return true
 			}
@@ -279,6 +334,8 @@ func (s noting) toForget(m understood) string {
 	switch u := s.understand(said[0]); u.topic {
 	case "remember", "recall", "whois":
 		return clipForeign(u.rest())
+	case "tell":
+		return clipForeign(said[0])
 	case "recallme", "mylikes", "mydislikes":
 		return clipForeign(s.lastAnswer())
 	}
@@ -294,10 +351,10 @@ func (s noting) forget(m understood) plan {
 		return reminding(s).listReminders()
 	case m.topic == "forgetall":
 		return s.speak("", s.say("forgetall"))
-	case s.has(actionList) && (s.saidBefore(last, "remindlist", "cancelwhich") ||
+	case m.topic == "forget" && s.has(actionList) && (s.saidBefore(last, "remindlist", "cancelwhich") ||
 		m.rest() == "" && s.saidBefore(last, "reminded", "remindedagain")):
 		return reminding(s).listReminders()
-	case s.has(actionList) && !s.mentions("notewords", s.message()) && s.isOfReminders(m.rest()):
+	case m.topic == "forget" && s.has(actionList) && !s.mentions("notewords", s.message()) && s.isOfReminders(m.rest()):
 		return reminding(s).listReminders()
 	case !s.has(actionForget) || !s.has(actionSearch):
 		return s.speak("", s.say("remembernone"))
@@ -305,7 +362,8 @@ func (s noting) forget(m understood) plan {
 		return s.speak("clarification", s.say("forgetwhat"))
 	}
 	steps := []step{newStep(actionSearch, map[string]any{"query": text})}
-	if s.has(actionList) && !s.mentions("notewords", s.message()) && !s.mentions("unlearn", s.message()) {
+	isNote := m.topic == "nolonger" || s.mentions("notewords", s.message()) || s.mentions("unlearn", s.message())
+	if s.has(actionList) && !isNote {
 		steps = append(steps, newStep(actionList, map[string]any{})) // it may be a reminder
 	}
 	return plan{Intent: "action", Actions: steps}
@@ -320,8 +378,8 @@ func (s noting) isOfReminders(rest string) bool {
 	return isPlace || excepts || err == nil
 }
 
-// toldOf counts the notes that the bot's last answer tells.
-func (s noting) toldOf(notes []note) (n int) {
+// listed counts the notes that the bot's last answer has.
+func (s noting) listed(notes []note) (n int) {
 	answer := txt.Fold(s.lastAnswer())
 	for _, each := range notes {
 		text := clipForeign(each.Text)

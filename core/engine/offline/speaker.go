@@ -73,7 +73,7 @@ func (s *speaker) facts() map[string]string {
 		"me":        p.Name,
 		"you":       who.Speakable(s.payload.Source.Username),
 		"aliases":   s.list(p.Aliases),
-		"profile":   p.Profile,
+		"profile":   s.inLanguage(p.Profile),
 		"like":      s.one(p.Likes),
 		"likes":     s.list(p.Likes),
 		"dislike":   s.one(p.Dislikes),
@@ -82,6 +82,18 @@ func (s *speaker) facts() map[string]string {
 		"time":      s.now.Format("15:04"),
 		"date":      s.date(s.now),
 	}
+}
+
+// inLanguage returns a text, or "" if it is in another language than the answer.
+func (s *speaker) inLanguage(text string) string {
+	weights := make(map[*phrases.Book]float64)
+	weigh(weights, s.books, text, 1)
+	for _, weight := range weights {
+		if weight > 2*weights[s.book] && weight > 1 {
+			return ""
+		}
+	}
+	return text
 }
 
 func (s *speaker) one(items []string) string {

@@ -57,6 +57,11 @@ func readBook(language, text string) *Book {
 		switch {
 		case strings.HasPrefix(kind, "["):
 			topic = strings.Trim(kind, "[]")
+		case kind == "?" && topic == "foreign": // is understood, and tells nothing of the language
+			known := b.known
+			b.known = make(map[string]bool)
+			b.addPhrase(Filler, rest)
+			b.known = known
 		case kind == "?":
 			b.addPhrase(topic, rest)
 		case kind == "!":
