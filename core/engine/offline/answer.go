@@ -3,6 +3,7 @@ package offline
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"synthbot/core"
@@ -86,8 +87,11 @@ func (s *speaker) accepts(b *phrases.Book, h hit, lenient bool) bool {
 	case "dice":
 		_, ok := sums.Dice(text, sumsOf(b))
 		return ok
-	case "datein":
+	case "datein", "timeplace":
 		return telling{s}.knowsPlaces(text, b)
+	case "dateago":
+		_, ok := telling{s.in(b)}.dayAgo(text)
+		return ok
 	case "date", "until":
 		_, ok := telling{s}.dayOf(text, b)
 		return ok && !strings.Contains(text, "%")
@@ -119,6 +123,12 @@ func (s *speaker) reply(m understood) plan {
 	words := s.book.Split(strings.TrimRight(s.message(), " .!"))
 	if (m.topic == "remindcancel" || m.topic == "forget") && s.book.Is("not", words[len(words)-1].Fold) {
 		return s.speak("", s.say("keep")) // lösch die Erinnerung nicht
+	}
+	if m.topic == "notname" && !slices.ContainsFunc(s.theirs(), func(said string) bool {
+		u := s.understand(said)
+		return u.topic == "introduce" && txt.Fold(firstName(u.rest())) == txt.Fold(firstName(m.rest()))
+	}) {
+		m.topic = "" // "I am not tired"
 	}
 	switch m.topic {
 	case "":
@@ -187,8 +197,14 @@ func (s *speaker) chat(m understood) string {
 		return s.quote("isaid", s.theirs())
 	case "yousaid":
 		return s.quote("yousaid", following{s}.unquoted())
-	case "time":
+	case "time", "timeplace":
 		return telling{s}.timeIn(m.rest())
+	case "week":
+		_, week := s.now.ISOWeek()
+		return s.with("week", "n", strconv.Itoa(week))
+	case "dateago":
+		day, _ := telling{s}.dayAgo(m.rest())
+		return s.with("dateon", "day", s.date(day))
 	case "timethere":
 		return telling{s}.timeIn(following{s}.lastPlace())
 	case "datethere":

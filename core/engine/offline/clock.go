@@ -157,6 +157,9 @@ func (s telling) weekday(t time.Time) string {
 	return strings.Split(s.book.Says["weekdays"][0], ", ")[t.Weekday()]
 }
 
+// dayAndMonth is a date without a year, as some write it.
+var dayAndMonth = txt.Pattern(`^\d{1,2}\.\d{1,2}$`)
+
 // yearOf finds a year of the calendar in use today.
 var yearOf = txt.Pattern(`\b(1[6-9]|20)\d\d\b`)
 
@@ -180,8 +183,18 @@ func (s telling) dayOf(text string, b *phrases.Book) (time.Time, bool) {
 		return at, err == nil
 	}
 	when, err := s.reader.Read(text, s.now)
-	if errors.Is(err, spoken.ErrNever) {
-		return s.now, false
+	month := slices.Index(strings.Split(txt.Fold(b.Says["months"][0]), ", "), key)
+	switch {
+	case errors.Is(err, spoken.ErrNever):
+		return time.Time{}, true // there is no such day
+	case err != nil && month >= 0:
+		at := time.Date(s.now.Year(), time.Month(month+1), 1, 12, 0, 0, 0, s.now.Location())
+		if at.Before(s.now) {
+			at = at.AddDate(1, 0, 0)
+		}
+		return at, true
+	case err != nil && dayAndMonth().MatchString(text):
+		when, err = s.reader.Read("am "+text+". ", s.now)
 	}
 	if strings.ContainsAny(text, "0123456789") { // a date may be today
 		now := time.Date(s.now.Year(), s.now.Month(), s.now.Day(), 0, 0, -1, 0, s.now.Location())
@@ -197,11 +210,29 @@ func (s telling) dayOf(text string, b *phrases.Book) (time.Time, bool) {
 	return when.At, err == nil && when.Repeat == ""
 }
 
+// dayAgo reads how long ago a day was, in days or weeks, or the last day of the week of that name.
+func (s telling) dayAgo(text string) (day time.Time, ok bool) {
+	when, err := s.reader.Read(text, s.now)
+	words := phrases.Split(text)
+	unit := s.book.Lists["units"][words[len(words)-1].Fold]
+	switch {
+	case err != nil:
+		return day, false
+	case unit == "d" || unit == "wk":
+		return s.now.AddDate(0, 0, -daysFrom(s.now, when.At)), true
+	}
+	isWeekday := strings.Contains(txt.Fold(s.book.Says["weekdays"][0]), words[0].Fold) && len(words) == 1
+	return when.At.AddDate(0, 0, -7), isWeekday
+}
+
 // dateOn tells which day it is.
 func (s telling) dateOn(text string) string {
 	at, _ := s.dayOf(text, s.book)
-	if text == "" {
+	switch {
+	case text == "":
 		return s.say("date")
+	case at.IsZero():
+		return s.say("nosuchday")
 	}
 	return s.with("dateon", "day", s.date(at))
 }
@@ -216,6 +247,8 @@ func (s telling) daysUntil(text string) string {
 		left := when.At.Sub(s.now).Round(time.Minute)
 		span := fmt.Sprintf("%d h %d min", int(left.Hours()), int(left.Minutes())%60)
 		return s.fresh(s.wordings("untiltime", map[string]string{"span": span, "at": when.At.Format("15:04")}))
+	case at.IsZero():
+		return s.say("nosuchday")
 	case days < 0:
 		return s.with("untilpast", "day", s.date(at))
 	case days == 0:
@@ -245,7 +278,7 @@ func (s telling) daysBetween(slots []string, b *phrases.Book) (from, to time.Tim
 		then := *s.speaker
 		then.now = now
 		at, known := telling{&then}.dayOf(day, b)
-		ok = ok && known && !bare && day != ""
+		ok = ok && known && !bare && day != "" && !at.IsZero()
 		return at
 	}
 	if len(slots) != 2 {

@@ -21,7 +21,7 @@ func (s following) compute(text string, b *phrases.Book) (sums.Answer, bool) {
 	}
 	for _, whole := range wholes {
 		answer, ok := sums.Compute(whole, sumsOf(b))
-		if ok {
+		if ok && !strings.HasSuffix(answer.From, " "+answer.Unit) {
 			return answer, true
 		}
 	}
@@ -44,7 +44,9 @@ func (s following) completed(text string, b *phrases.Book) (wholes []string) {
 	if m != nil {
 		to := " " + b.Says["into"][0] + " "
 		amount := m[1] + " " + m[2]
-		return []string{amount + " " + text, amount + to + text, text + " " + m[2] + to + m[3], text + to + m[3]}
+		return []string{
+			amount + " " + text, amount + to + text, text + " " + m[2] + to + m[3], text + to + m[3], text + to + m[2],
+		}
 	}
 	m = resultNumber().FindStringSubmatch(before)
 	if m == nil || text == "" {
@@ -55,6 +57,9 @@ func (s following) completed(text string, b *phrases.Book) (wholes []string) {
 	said := strings.Join(s.theirs()[:min(len(s.theirs()), 1)], "")
 	if isBare && percentage().MatchString(said) {
 		return []string{withoutQuestion(percentage().ReplaceAllLiteralString(said, percent), b)}
+	}
+	if b.Lists["operators"][b.Split(text)[0].Fold] == "of" {
+		return nil
 	}
 	return []string{m[1] + " " + text}
 }

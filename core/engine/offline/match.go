@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -39,8 +40,13 @@ func (m *matcher) from(i int) (hits []hit, ok bool) {
 	}
 	for _, f := range m.book.At(m.words, i) {
 		h := hit{topic: f.Topic}
-		for _, s := range f.Slots {
+		form := f.Form
+		for i, s := range f.Slots {
 			h.slots = append(h.slots, m.between(s[0], s[1]))
+			form = strings.Replace(form, fmt.Sprintf("{%d}", i+1), h.slots[i], 1)
+		}
+		if form != "" {
+			h.slots = []string{form}
 		}
 		isEmpty := slices.Contains(h.slots, "") // half of a short form
 		if h.topic != phrases.Filler && (isEmpty || !m.accepts(h)) {
@@ -90,9 +96,10 @@ func (u understood) rest() string { return strings.Join(u.slots, " ") }
 func ranks() []string {
 	return strings.Fields("crisis keep remind wake timer remindlist remindcancel nolonger forget forgetall" +
 		" recallme mylikes mydislikes whois recall remember choose dice coin number again datethere timethere datein" +
-		" date between until time sum myname isaid yousaid dislikes likes interests doyoulike notname introduce lost" +
-		" model bot language yourname who age where weather abilities joke how love sick sad tired bored" +
-		" angry afraid happy compliment insult tell bye thanks sorry laugh greeting morning evening yes no ok")
+		" dateago date between until week timeplace time sum myname isaid yousaid dislikes likes interests doyoulike" +
+		" notname introduce lost model bot language yourname who age maker where weather abilities joke how love" +
+		" sick sad tired hungry bored angry afraid happy wish compliment insult tell night bye thanks sorry laugh" +
+		" greeting morning evening yes no ok")
 }
 
 // isSmallTalk reports whether a topic wants nothing but words.
@@ -108,11 +115,11 @@ func (s *speaker) understand(text string) understood {
 		for i := 1; i < len(words) && len(words) <= 40; i++ {
 			n := b.Phrase("conjunctions", words[i:])
 			between := text[min(words[i-1].End, words[i].Start):words[i].Start]
-			if n == 0 && !strings.ContainsAny(between, ".?!;\n") || i+n == len(words) {
+			if n == 0 && !strings.ContainsAny(between, ",.?!;\n") || i+n == len(words) {
 				continue
 			}
 			first, ok := s.task(b, text[:words[i-1].End])
-			if !ok {
+			if !ok && (!first.whole || first.topic != "tell") {
 				continue
 			}
 			second, ok := s.second(b, first, text, words[i+n].Start)

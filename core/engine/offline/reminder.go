@@ -389,6 +389,10 @@ func (s reminding) correct(answer string, all []reminder) plan {
 			old = r
 		}
 	}
+	isWake := func(b *phrases.Book) bool { return clipForeign(b.Says["wake"][0]) == clipForeign(old.Text) }
+	if slices.ContainsFunc(s.books, isWake) {
+		s.reader = s.early
+	}
 	when, _ := s.newTime(answer, s.now)
 	midnight := s.wall(old.at())
 	if when.Wall && !when.Dated && midnight.After(s.now) {

@@ -74,7 +74,8 @@ func readBook(language, text string) *Book {
 }
 
 func (b *Book) addPhrase(topic, line string) {
-	p := phrase{topic, b.readPattern(&line)}
+	topic, form, _ := strings.Cut(topic, ":")
+	p := phrase{topic, strings.ReplaceAll(form, "_", " "), b.readPattern(&line)}
 	firsts, open := first(p.parts)
 	if open {
 		firsts[""] = true

@@ -49,6 +49,9 @@ func Compute(text string, w *Words) (Answer, bool) {
 	if a, ok := convert(text, w); ok {
 		return a, true
 	}
+	if w.Comma {
+		text = spaced().ReplaceAllString(text, "$1$2")
+	}
 	p := sum{tokens: compound(lex(text, w))}
 	if len(p.tokens) < 2 || p.tokens[0].op == "%" {
 		return Answer{}, false
@@ -63,6 +66,9 @@ func Compute(text string, w *Words) (Answer, bool) {
 // named are numbers that name something: dates, telephone numbers, "24/7", times like "15:00".
 var named = txt.Pattern(`^(.*\b\d{1,2}:00\b.*|24/7|` +
 	`\d{4}([-/.])\d{1,2}([-/.])\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|\d{2,3}-\d{4,})$`)
+
+// spaced is a number whose thousands have a space behind them.
+var spaced = txt.Pattern(`\b(\d{1,3}) (\d{3})\b`)
 
 // token is a number, an operator or a bracket of a sum.
 type token struct {
@@ -257,7 +263,8 @@ func (p *sum) product() (*big.Rat, error) {
 	left, err := p.power()
 	for err == nil {
 		op := p.op("*", "/", "of")
-		if op == "" {
+		isBracket := p.at < len(p.tokens) && p.tokens[p.at].op == "("
+		if op == "" && !isBracket {
 			return left, nil
 		}
 		var right *big.Rat
@@ -340,7 +347,7 @@ func (p *sum) apply(op string, a, b *big.Rat) (*big.Rat, error) {
 		value.Add(a, b)
 	case "-":
 		value.Sub(a, b)
-	case "*", "of":
+	case "*", "of", "": // 2(3+4)
 		value.Mul(a, b)
 	case "/":
 		if b.Sign() == 0 {
@@ -421,7 +428,7 @@ func measures() map[string]measure {
 		ft=0.3048 in=0.0254 nmi=1852
 		mass: kg=1 g=1/1000 mg=1/1000000 t=1000 lb=0.45359237 Pfund=1/2 oz=0.028349523125 st=6.35029318
 		volume: l=1 ml=1/1000 cl=1/100 dl=1/10 gal=3.785411784 qt=0.946352946 pt=0.473176473
-		cup=0.2365882365 fl_oz=0.0295735295625
+		cup=0.2365882365 tbsp=0.01478676478125 tsp=0.00492892159375 fl_oz=0.0295735295625
 		speed: km/h=1 mph=1.609344 m/s=3.6 kn=1.852 area: m²=1 km²=1000000 ha=10000 ac=4046.8564224 ft²=0.09290304
 		time: s=1 min=60 h=3600 d=86400 wk=604800 data: B=1 kB=1000 MB=1000000 GB=1000000000 TB=1000000000000
 		temperature: °C=1 °F=5/9 K=1`) {
