@@ -44,6 +44,10 @@ func (s *speaker) plan() plan {
 	case ok && s.has(actionList):
 		return reminding{s}.listReminders()
 	}
+	choice, ok := reminding{s}.cancelling(m)
+	if ok && choice.topic != m.topic {
+		return reminding{s}.listReminders()
+	}
 	s.other = s.ofOther(m)
 	p := s.reply(m)
 	if m.greets && m.topic != "" && len(s.own(1)) == 0 {
@@ -142,8 +146,12 @@ func (s *speaker) reply(m understood) plan {
 	case "remindlist", "remindcancel":
 		return reminding{s}.listReminders()
 	case "remember":
-		if (noting{s}).isReminder(m.rest()) {
+		words := phrases.Split(m.rest())
+		switch {
+		case (noting{s}).isReminder(m.rest()):
 			return reminding{s}.remind(m.rest())
+		case len(words) == 2 && s.book.Is("self", words[0].Fold) && s.mentions("mind", s.message()): // "my uncle"
+			return noting{s}.recall(understood{hit: hit{"whois", m.slots}, book: m.book, whole: true})
 		}
 		return noting{s}.remember(m.rest())
 	case "recall", "recallme", "mylikes", "mydislikes", "whois":
@@ -178,6 +186,7 @@ func (s *speaker) chat(m understood) string {
 	case "likes", "dislikes", "interests":
 		return cmp.Or(s.say(m.topic), s.say("nolist"))
 	case "who":
+		s.values["likes"] = s.inLanguage(s.values["likes"])
 		return cmp.Or(s.say(m.topic), s.say("whobare"))
 	case "bot":
 		if s.standby {

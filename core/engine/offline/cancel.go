@@ -40,7 +40,10 @@ func (s reminding) listed(m understood, raw json.RawMessage) plan {
 		return s.speak("query", s.say("remindlist")+s.rows(all, found.More))
 	}
 	chosen := s.chosen(m, all)
+	_, kept, excepts := s.book.Cut("except", s.message())
 	switch {
+	case len(chosen) == 0 && excepts && len(s.matching(kept, all)) == len(all):
+		return s.speak("", s.say("keep"))
 	case len(chosen) == 0 && s.isSpecific(m.rest()):
 		return s.speak("clarification", s.say("cancelnone")+s.rows(all, found.More))
 	case len(chosen) == 0:
@@ -89,7 +92,8 @@ func (s reminding) cancelling(m understood) (understood, bool) {
 	}
 	text := strings.Trim(s.message(), " .!?¿¡")
 	_, isPlace := s.place(text)
-	if !s.saidBefore(s.lastAnswer(), "cancelwhich", "cancelnone") || !isPlace && !s.mentions("all", text) {
+	isChoice := isPlace || s.mentions("all", text) || m.topic == "" && len(phrases.Split(text)) <= 5
+	if !isChoice || !s.saidBefore(s.lastAnswer(), "cancelwhich", "cancelnone") {
 		return m, false
 	}
 	m.hit = hit{topic: "remindcancel", slots: []string{text}}

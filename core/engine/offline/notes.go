@@ -139,6 +139,9 @@ func (s noting) found(m understood, outputs []output) plan {
 			notes = append(notes, readNotes(o.Output)...)
 		}
 	}
+	if m.topic == "remember" { // "don't forget my uncle"
+		m.topic = "whois"
+	}
 	if m.topic == "nolonger" {
 		notes = slices.DeleteFunc(notes, func(n note) bool { return !s.isOfSelf(n.Text) && !s.likes(n.Text) })
 	}
@@ -150,7 +153,7 @@ func (s noting) found(m understood, outputs []output) plan {
 		p, ok := s.forgetBest(text, notes)
 		keys := keywords(text, s.books)
 		isTold := func(said string) bool { return len(keys) > 0 && matching(said, keys) == len(keys) }
-		if !ok && (m.topic == "nolonger" || slices.ContainsFunc(s.statements(), isTold)) {
+		if !ok && (m.topic == "nolonger" || slices.ContainsFunc(s.statements(false), isTold)) {
 			return s.speak("", s.say("forgotsaid"))
 		}
 		last := outputs[len(outputs)-1]
@@ -171,31 +174,17 @@ func (s noting) found(m understood, outputs []output) plan {
 // answerFrom answers a question out of notes, or out of what the user said in this conversation.
 func (s noting) answerFrom(m understood, notes []string) string {
 	rest := m.rest()
-	keys := keywords(rest, s.books)
-	if rest == "" {
-		keys = keywords(s.message(), s.books) // where do I live?
-	}
-	fits := func(text string) bool {
-		dislikes := s.mentions("dislikewords", text)
-		switch m.topic {
-		case "mylikes":
-			return s.likes(text) && (!dislikes || s.mentions("but", text))
-		case "mydislikes":
-			return dislikes
-		case "whois":
-			return len(keys) > 0 && matching(text, keys) == len(keys) && (rest != "" || s.isOfSelf(text))
-		}
-		return true
-	}
-	notes = slices.DeleteFunc(notes, func(text string) bool { return !fits(text) })
+	notes = slices.DeleteFunc(notes, func(text string) bool { return !s.answers(m, text) })
 	all := m.topic == "mylikes" || m.topic == "mydislikes"
-	if all || len(notes) == 0 && m.topic != "recallme" {
-		for _, said := range s.statements() {
-			if fits(said) && s.turned(said) != "" && !slices.Contains(notes, said) {
-				notes = append(notes, said)
-			}
-			if !all && len(notes) > 0 {
+	if m.topic != "recallme" && (all || len(notes) == 0 || m.topic == "whois") {
+		for _, said := range s.statements(m.topic == "whois") {
+			isAnswer := s.answers(m, said) && s.turned(said) != ""
+			if isAnswer && !all { // what was said last counts
+				notes = []string{said}
 				break
+			}
+			if isAnswer && !slices.Contains(notes, said) {
+				notes = append(notes, said)
 			}
 		}
 	}
@@ -221,13 +210,29 @@ func (s noting) answerFrom(m understood, notes []string) string {
 	return s.with("recalled", "found", joinFound(notes))
 }
 
-// statements are what users said of themselves in this conversation, newest first, without what they took back since.
-func (s noting) statements() (list []string) {
+// answers reports whether a text answers a question.
+func (s noting) answers(m understood, text string) bool {
+	dislikes := s.mentions("dislikewords", text)
+	switch m.topic {
+	case "mylikes":
+		return s.likes(text) && (!dislikes || s.mentions("but", text))
+	case "mydislikes":
+		return dislikes
+	case "whois":
+		keys := keywords(cmp.Or(m.rest(), s.message()), s.books) // where do I live?
+		return len(keys) > 0 && matching(text, keys) == len(keys) && (m.rest() != "" || s.isOfSelf(text))
+	}
+	return true
+}
+
+// statements are what users said of themselves in this conversation, newest first, without what they took back since;
+// noted ones, too, if they are wanted.
+func (s noting) statements(noted bool) (list []string) {
 	var gone [][]phrases.Word
 	lines := s.theirs()
 	for i, said := range lines[:min(len(lines), 12)] {
 		u := s.understand(said)
-		isGone := func(keys []phrases.Word) bool { return matching(said, keys) == len(keys) }
+		isGone := func(keys []phrases.Word) bool { return len(keys) > 0 && matching(said, keys) == len(keys) }
 		switch {
 		case u.topic == "nolonger" || u.topic == "forget" && u.rest() != "":
 			gone = append(gone, keywords(u.rest(), s.books))
@@ -238,6 +243,8 @@ func (s noting) statements() (list []string) {
 				about = before.rest()
 			}
 			gone = append(gone, keywords(about, s.books))
+		case noted && u.topic == "remember" && len(phrases.Split(u.rest())) > 2 && !slices.ContainsFunc(gone, isGone):
+			list = append(list, s.mainClause(clipForeign(u.rest())))
 		case u.topic == "tell" && !strings.Contains(said, "?") && !slices.ContainsFunc(gone, isGone):
 			list = append(list, s.withoutLead(said))
 		}
@@ -297,6 +304,9 @@ func (s noting) turned(text string) string {
 	end, changed, verb := 0, false, true
 	for i, w := range words {
 		to, ok := s.book.Lists["turn"][w.Fold]
+		if i > 0 && w.End-w.Start > 1 && capital(text[w.Start:w.End]) == text[w.Start:w.End] { // a name
+			ok = false
+		}
 		if !ok && verb {
 			to, ok = s.book.Lists["turnverb"][w.Fold]
 		}
@@ -400,10 +410,13 @@ func (s noting) forgetBest(text string, notes []note) (p plan, ok bool) {
 			best, most = n, hits
 		}
 	}
+	isAnd := func(w phrases.Word) bool { // "e", but not "è"
+		return s.book.Is("conjunctions", w.Fold) && strings.EqualFold(best.Text[w.Start:w.End], w.Fold)
+	}
 	switch {
 	case best.ID == "" || 2*most < len(keys):
 		return s.speak("", s.say("forgetnone")), false
-	case most < len(keywords(best.Text, s.books)) && s.mentions("conjunctions", best.Text):
+	case most < len(keywords(best.Text, s.books)) && slices.ContainsFunc(phrases.Split(best.Text), isAnd):
 		return s.speak("clarification", s.with("forgetwhole", "text", clipForeign(best.Text))), true
 	}
 	step := newStep(actionForget, map[string]any{"id": best.ID})
