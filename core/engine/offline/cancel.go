@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"synthbot/core/engine/offline/phrases"
+	"synthbot/core/spoken"
 )
 
 // listReminders asks for the reminders: to tell them, or to find those to cancel.
@@ -117,21 +118,22 @@ func (s reminding) place(text string) (n int, ok bool) {
 	return number(s.book, words[0].Fold)
 }
 
-// isSpecific reports whether the rest of a request says which reminders it means.
+// isSpecific reports whether the rest of a request has a word that may say which reminders it means.
 func (s reminding) isSpecific(rest string) bool {
-	_, isPlace := s.place(rest)
-	_, _, err := s.findTime(rest)
-	isTelling := func(w phrases.Word) bool { return !s.book.Is("all", w.Fold) }
-	return isPlace || err == nil || slices.ContainsFunc(keywords(rest, s.books), isTelling)
+	return slices.ContainsFunc(s.book.Split(rest), func(w phrases.Word) bool {
+		isIn := func(list string) bool { return s.book.Is(list, w.Fold) }
+		return !slices.ContainsFunc([]string{"all", "articles", "self", "polite", "plurals", "singulars"}, isIn)
+	})
 }
 
 // chosen are the reminders that a request to cancel means. All of them are meant only if it names none; those that
 // it excepts are left out.
 func (s reminding) chosen(m understood, all []reminder) []reminder {
 	rest := m.rest()
-	for _, w := range s.book.Split(s.message()) {
-		if rest == "" && s.book.Is("ordinals", w.Fold) { // the phrase has the place in it
-			rest = w.Fold
+	for _, list := range []string{"ordinals", "days"} {
+		within, ok := s.book.Find(list, s.message())
+		if rest == "" && ok { // the phrase has it
+			rest = within
 		}
 	}
 	if _, after, ok := s.book.Cut("except", s.message()); ok {
@@ -151,9 +153,9 @@ func (s reminding) chosen(m understood, all []reminder) []reminder {
 		return nth(shown, n)
 	case isPlace:
 		return nth(all, n)
-	case s.isSpecific(m.rest()):
+	case s.isSpecific(rest):
 		return s.matching(rest, all)
-	case s.mentions("all", s.message()), len(all) == 1:
+	case s.mentions("all", s.message()), s.mentions("plurals", s.message()), len(all) == 1:
 		return all
 	}
 	return shown
@@ -175,19 +177,21 @@ func (s reminding) matching(text string, all []reminder) []reminder {
 	when, what, err := s.findTime(text)
 	if err != nil {
 		when, err = s.reader.Read(text, s.now)
-		what = text
 	}
-	if err == nil {
-		layout := "15:04"
-		if when.Dated {
-			layout = "2006-01-02"
-		}
-		then := slices.DeleteFunc(slices.Clone(all), func(r reminder) bool {
-			return r.at().Format(layout) != when.At.Format(layout)
-		})
-		if len(then) > 0 || len(keywords(text, s.books)) == 0 {
-			all, text = then, what
-		}
+	day, ok := s.book.Find("days", text)
+	if ok { // also today, in which no time may be left
+		at, _ := telling(s).dayOf(day, s.book)
+		when, what, err = spoken.When{At: at, Dated: true}, strings.Replace(text, day, "", 1), nil
+	}
+	layout := "15:04"
+	if when.Dated {
+		layout = "2006-01-02"
+	}
+	then := slices.DeleteFunc(slices.Clone(all), func(r reminder) bool {
+		return err != nil || r.at().Format(layout) != when.At.Format(layout)
+	})
+	if len(then) > 0 {
+		all, text = then, what
 	}
 	keys := keywords(text, s.books)
 	most := 0
@@ -198,7 +202,7 @@ func (s reminding) matching(text string, all []reminder) []reminder {
 	}
 	var best []reminder
 	for i := range all {
-		if hits[i] == most && (most > 0 || len(keys) == 0) {
+		if hits[i] == most && (most > 0 || len(keys) == 0 && len(then) > 0) {
 			best = append(best, all[i])
 		}
 	}

@@ -143,7 +143,7 @@ func (s noting) found(m understood, outputs []output) plan {
 		m.topic = "whois"
 	}
 	if m.topic == "nolonger" {
-		notes = slices.DeleteFunc(notes, func(n note) bool { return !s.isOfSelf(n.Text) && !s.likes(n.Text) })
+		notes = slices.DeleteFunc(notes, func(n note) bool { return !s.isOfSelf(n.Text) })
 	}
 	if m.topic == "forget" || m.topic == "nolonger" {
 		if m.rest() == "" && s.listed(notes) > 1 {
@@ -263,8 +263,11 @@ func (s noting) withoutLead(said string) string {
 
 // isOfSelf reports whether users are the subject of a text.
 func (s noting) isOfSelf(text string) bool {
-	return slices.ContainsFunc(s.book.Split(text), func(w phrases.Word) bool {
+	words := s.book.Split(text)
+	return slices.ContainsFunc(words, func(w phrases.Word) bool {
 		return s.book.Is("subject", w.Fold) || s.book.Is("turnverb", w.Fold)
+	}) || slices.ContainsFunc(words[:min(len(words), 2)], func(w phrases.Word) bool { // me gusta
+		return s.book.Is("oblique", w.Fold)
 	})
 }
 

@@ -151,6 +151,18 @@ func (b *Book) Cut(list, text string) (before, after string, ok bool) {
 	return text, "", false
 }
 
+// Find returns the first phrase of a list that a text has.
+func (b *Book) Find(list, text string) (phrase string, ok bool) {
+	words := b.Split(text)
+	for i := range words {
+		n := b.Phrase(list, words[i:])
+		if n > 0 {
+			return Fold(text[words[i].Start:words[i+n-1].End]), true
+		}
+	}
+	return "", false
+}
+
 // Split is the words of a text as this language writes them: short forms are written out ("what's" is
 // "what is"), however they were typed.
 func (b *Book) Split(text string) []Word {
