@@ -56,20 +56,22 @@ func (s *speaker) plan() plan {
 	return p
 }
 
-// ofOther answers the other one of two requests, or says that it was not done.
+// ofOther answers the other ones of several requests, or says that they were not done.
 func (s *speaker) ofOther(m understood) string {
-	switch {
-	case m.other == nil:
-		return ""
-	case m.other.acts():
-		return s.with("undone", "text", clipForeign(m.other.text))
+	said := ""
+	for other := m.other; other != nil; other = other.other {
+		if other.acts() {
+			said = join(said, s.with("undone", "text", clipForeign(other.text)))
+			continue
+		}
+		said = join(said, s.in(other.book).chat(*other))
 	}
-	return s.in(m.other.book).chat(*m.other)
+	return said
 }
 
-// names are the words by which the bot is called.
-func (s *speaker) names() (names []string) {
-	for _, name := range append([]string{s.persona.Name}, s.persona.Aliases...) {
+// namesOf are the words by which the bot is called.
+func namesOf(p who.Persona) (names []string) {
+	for _, name := range append([]string{p.Name}, p.Aliases...) {
 		for _, w := range phrases.Split(name) {
 			names = append(names, w.Fold)
 		}
@@ -127,12 +129,6 @@ func (s *speaker) reply(m understood) plan {
 	words := s.book.Split(strings.TrimRight(s.message(), " .!"))
 	if (m.topic == "remindcancel" || m.topic == "forget") && s.book.Is("not", words[len(words)-1].Fold) {
 		return s.speak("", s.say("keep")) // lösch die Erinnerung nicht
-	}
-	if m.topic == "notname" && !slices.ContainsFunc(s.theirs(), func(said string) bool {
-		u := s.understand(said)
-		return u.topic == "introduce" && txt.Fold(firstName(u.rest())) == txt.Fold(firstName(m.rest()))
-	}) {
-		m.topic = "" // "I am not tired"
 	}
 	switch m.topic {
 	case "":

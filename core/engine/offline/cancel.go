@@ -41,7 +41,7 @@ func (s reminding) listed(m understood, raw json.RawMessage) plan {
 		return s.speak("query", s.say("remindlist")+s.rows(all, found.More))
 	}
 	chosen := s.chosen(m, all)
-	_, kept, excepts := s.book.Cut("except", s.message())
+	_, _, kept, excepts := s.book.Cut("except", s.message())
 	switch {
 	case len(chosen) == 0 && excepts && len(s.matching(kept, all)) == len(all):
 		return s.speak("", s.say("keep"))
@@ -131,13 +131,13 @@ func (s reminding) isSpecific(rest string) bool {
 func (s reminding) chosen(m understood, all []reminder) []reminder {
 	rest := m.rest()
 	for _, list := range []string{"ordinals", "days"} {
-		within, ok := s.book.Find(list, s.message())
+		_, within, _, ok := s.book.Cut(list, s.message())
 		if rest == "" && ok { // the phrase has it
 			rest = within
 		}
 	}
-	if _, after, ok := s.book.Cut("except", s.message()); ok {
-		before, _, within := s.book.Cut("except", rest)
+	if _, _, after, ok := s.book.Cut("except", s.message()); ok {
+		before, _, _, within := s.book.Cut("except", rest)
 		kept := s.matching(after, all)
 		if len(kept) == 0 || within && s.isSpecific(before) {
 			return nil // it is not clear enough
@@ -178,10 +178,10 @@ func (s reminding) matching(text string, all []reminder) []reminder {
 	if err != nil {
 		when, err = s.reader.Read(text, s.now)
 	}
-	day, ok := s.book.Find("days", text)
+	before, day, after, ok := s.book.Cut("days", text)
 	if ok { // also today, in which no time may be left
 		at, _ := telling(s).dayOf(day, s.book)
-		when, what, err = spoken.When{At: at, Dated: true}, strings.Replace(text, day, "", 1), nil
+		when, what, err = spoken.When{At: at, Dated: true}, before+" "+after, nil
 	}
 	layout := "15:04"
 	if when.Dated {

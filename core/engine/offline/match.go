@@ -108,8 +108,30 @@ func isSmallTalk(topic string) bool {
 	return slices.Index(order, topic) > slices.Index(order, "where")
 }
 
-// understand reads a message that is one request, or two of them with an "and" or a full stop between.
+// understand reads a message that is one request, or several of them with an "and" or a full stop between.
 func (s *speaker) understand(text string) understood {
+	first, second, ok := s.pair(text)
+	if !ok {
+		return s.understandAll(text)
+	}
+	for last := &second; ; last = last.other {
+		third, fourth, more := s.pair(last.text)
+		if !more {
+			break
+		}
+		third.other = &fourth
+		*last = third
+	}
+	if !first.acts() && second.acts() { // what needs an action comes first
+		first.other, second.other = second.other, &first
+		return second
+	}
+	first.other = &second
+	return first
+}
+
+// pair cuts a text into a request and the rest, which is another one.
+func (s *speaker) pair(text string) (first, second understood, ok bool) {
 	for _, b := range s.books[:min(len(s.books), 2)] {
 		words := b.Split(text)
 		for i := 1; i < len(words) && len(words) <= 40; i++ {
@@ -118,25 +140,26 @@ func (s *speaker) understand(text string) understood {
 			if n == 0 && !strings.ContainsAny(between, ",.?!;\n") || i+n == len(words) {
 				continue
 			}
-			first, ok := s.task(b, text[:words[i-1].End])
+			first, ok = s.task(b, text[:words[i-1].End])
 			if !ok && (!first.whole || first.topic != "tell") {
 				continue
 			}
-			second, ok := s.second(b, first, text, words[i+n].Start)
+			second, ok = s.second(b, first, text, words[i+n].Start)
 			if ok {
-				return inOrder(first, second)
+				return first, second, true
 			}
 		}
 	}
-	return s.understandAll(text)
+	return first, second, false
 }
 
 // task reads a text that is a whole request for more than a word.
 func (s *speaker) task(b *phrases.Book, text string) (u understood, ok bool) {
 	u = s.readWith(b, text, false)
 	u.text = strings.TrimSpace(text)
-	others := strings.Fields("crisis introduce where age yousaid isaid again lost")
-	isTask := u.topic == "joke" || u.topic != "" && !isSmallTalk(u.topic) && !slices.Contains(others, u.topic)
+	order := ranks()
+	isTalk := slices.Contains(strings.Fields("crisis introduce yousaid isaid again lost"), u.topic)
+	isTask := u.topic != "" && !isTalk && slices.Index(order, u.topic) <= slices.Index(order, "joke")
 	return u, u.whole && isTask
 }
 
@@ -161,15 +184,6 @@ func (s *speaker) second(b *phrases.Book, first understood, text string, from in
 	}
 	u, ok = s.task(b, right)
 	return u, ok && u.topic != "remindcancel" && u.topic != "forget" && u.topic != "sum"
-}
-
-// inOrder puts the request first that needs an action. If both do, only the first one is done.
-func inOrder(first, second understood) understood {
-	if !first.acts() && second.acts() {
-		first, second = second, first
-	}
-	first.other = &second
-	return first
 }
 
 // acts reports whether a request needs more than words.
@@ -208,7 +222,8 @@ func (s *speaker) readWith(b *phrases.Book, text string, correct bool) understoo
 	order := ranks()
 	rank := len(order)
 	for _, sentence := range clauses.Sentences(text[:min(len(text), phrases.MaxRead)]) {
-		m := matcher{book: b, names: s.names(), text: sentence, words: b.Split(sentence), dead: make(map[int]bool)}
+		m := matcher{book: b, names: namesOf(s.persona), text: sentence, words: b.Split(sentence)}
+		m.dead = make(map[int]bool)
 		if correct {
 			m.words = b.Corrected(m.words)
 		}

@@ -43,8 +43,8 @@ func (s noting) remember(text string) plan {
 // isReminder reports whether what is not to be forgotten is a thing to do at a time, rather than a fact.
 func (s noting) isReminder(text string) bool {
 	_, what, err := reminding(s).findTime(text)
-	_, _, isClause := s.book.Cut("thats", s.message())
-	_, _, isFact := s.book.Cut("states", text)
+	_, _, _, isClause := s.book.Cut("thats", s.message())
+	_, _, _, isFact := s.book.Cut("states", text)
 	return err == nil && what != "" && !isClause && !isFact && s.mentions("mind", s.message()) && s.has(actionRemind)
 }
 
@@ -386,7 +386,7 @@ func (s noting) forget(m understood) plan {
 // Notes have none of these.
 func (s noting) isOfReminders(rest string) bool {
 	_, isPlace := reminding(s).place(rest)
-	_, _, excepts := s.book.Cut("except", rest)
+	_, _, _, excepts := s.book.Cut("except", rest)
 	_, err := s.reader.Read(rest, s.now)
 	return isPlace || excepts || err == nil
 }

@@ -99,7 +99,7 @@ func (s reminding) readReminder(text string) (when spoken.When, what, question s
 // isOfMonth reports whether a time is a day of the week within a month, which cannot be set: "every second Tuesday of
 // the month".
 func (s reminding) isOfMonth(text, what string, when spoken.When, err error) bool {
-	_, _, of := s.book.Cut("ofmonth", text)
+	_, _, _, of := s.book.Cut("ofmonth", text)
 	words := s.book.Split(what)
 	isPlace := len(words) > 0 && (s.book.Phrase("bounds", words) > 0 || s.book.Is("ordinals", words[0].Fold))
 	isUnread := err != nil && !errors.Is(err, spoken.ErrNever) && !errors.Is(err, spoken.ErrOften)

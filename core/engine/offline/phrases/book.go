@@ -140,27 +140,16 @@ func (b *Book) Phrase(list string, words []Word) int {
 }
 
 // Cut cuts a text around the first phrase of a list.
-func (b *Book) Cut(list, text string) (before, after string, ok bool) {
+func (b *Book) Cut(list, text string) (before, phrase, after string, ok bool) {
 	words := b.Split(text)
 	for i, w := range words {
 		n := b.Phrase(list, words[i:])
 		if n > 0 {
-			return strings.Trim(text[:w.Start], " ,;"), strings.TrimSpace(text[words[i+n-1].End:]), true
+			end := words[i+n-1].End
+			return strings.Trim(text[:w.Start], " ,;"), text[w.Start:end], strings.TrimSpace(text[end:]), true
 		}
 	}
-	return text, "", false
-}
-
-// Find returns the first phrase of a list that a text has.
-func (b *Book) Find(list, text string) (phrase string, ok bool) {
-	words := b.Split(text)
-	for i := range words {
-		n := b.Phrase(list, words[i:])
-		if n > 0 {
-			return Fold(text[words[i].Start:words[i+n-1].End]), true
-		}
-	}
-	return "", false
+	return text, "", "", false
 }
 
 // Split is the words of a text as this language writes them: short forms are written out ("what's" is
