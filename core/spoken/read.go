@@ -178,8 +178,11 @@ func (r *Reader) Begins(text string) bool {
 	return slices.ContainsFunc(r.lexicons(), func(l *lexicon) bool {
 		tokens := l.tokens(words[:min(len(words), maxEdge)])
 		p := parser{tokens: tokens, said: nothing()}
-		p.skip(on, at, the)
-		p.parse()
+		p.parse() // "at 8"
+		if p.said.empty() {
+			p.skip(on, at, the)
+			p.parse()
+		}
 		return !p.said.empty() || len(tokens) > 0 && tokens[0].isEvery()
 	})
 }
