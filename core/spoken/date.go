@@ -74,7 +74,8 @@ func (p *parser) saidClock() bool {
 	}
 	led := p.skip(at)
 	p.skip(the)
-	zero := p.is(zeroed)
+	n, isNumber := p.value(number)
+	zero := p.is(zeroed) || isNumber && n == 0
 	minutes, sure, ok := p.clock()
 	if !ok {
 		return false
@@ -85,7 +86,7 @@ func (p *parser) saidClock() bool {
 		(sure || led) && p.try(func() bool { return p.minutesLast(&more) })) {
 		minutes, sure = minutes+more, true
 	}
-	face := !zero && minutes >= 60 && minutes < 12*60
+	face := !zero && minutes > 0 && minutes < 12*60
 	switch {
 	case minutes < 12*60 && p.accept(pm):
 		minutes, sure, face = minutes+12*60, true, false

@@ -174,7 +174,7 @@ func TestShortMonths(t *testing.T) {
 // TestWaking: an hour that clocks show twice a day is one of the waking hours, and the other texts stay as they are.
 func TestWaking(t *testing.T) {
 	for text, want := range map[string]string{
-		"at 3": "2026-11-21 15:00", "at 5": "2026-11-20 17:00", "um halb 5": "2026-11-20 16:30", "a las 4": "2026-11-20 16:00",
+		"at 3": "2026-11-21 15:00", "at 5": "2026-11-20 17:00", "um halb 5": "2026-11-20 16:30", "um halb 1": "2026-11-21 12:30", "a las 4": "2026-11-20 16:00",
 		"at 9": "2026-11-21 09:00", "today at 9": "2026-11-20 21:00", "heute um 4": "2026-11-20 16:00",
 		"tomorrow at 6": "2026-11-21 18:00", "tomorrow at 06:00": "2026-11-21 06:00", "tomorrow at 6 am": "2026-11-21 06:00",
 		"every day at 6": "2026-11-21 06:00", "every day at 5": "2026-11-20 17:00", "morgen früh um 5": "2026-11-21 05:00",

@@ -49,7 +49,7 @@ func (s following) completed(text string, b *phrases.Book) (wholes []string) {
 		}
 	}
 	m = resultNumber().FindStringSubmatch(before)
-	if m == nil || text == "" {
+	if m == nil || len(b.Split(text)) == 0 {
 		return nil
 	}
 	percent := percentage().FindString(text)
