@@ -171,14 +171,14 @@ func (s *speaker) second(b *phrases.Book, first understood, text string, from in
 		return s.task(b, right)
 	}
 	here := reminding{s.in(b)}
-	_, _, question := here.readReminder(first.rest())
-	if question != "" {
+	_, _, open := here.readReminder(first.rest())
+	if open != "" && open != "remindwhen" {
 		return u, false
 	}
 	words := b.Split(right)
-	_, _, question = here.readReminder(right)
+	_, _, question := here.readReminder(right)
 	_, all, _ := here.readReminder(text)
-	isTime := b.Is("at", words[0].Fold) || s.reader.Begins(right)
+	isTime := open == "" && (b.Is("at", words[0].Fold) || s.reader.Begins(right))
 	if question == "" && isTime && strings.Contains(all, right[:words[0].End-words[0].Start]) {
 		return understood{hit: hit{topic: "remind", slots: []string{right}}, book: b, whole: true, text: right}, true
 	}
