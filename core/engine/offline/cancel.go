@@ -151,8 +151,6 @@ func (s reminding) chosen(m understood, all []reminder) []reminder {
 	switch {
 	case isPlace && len(shown) > 0 && s.saidBefore(s.lastAnswer(), "cancelwhich", "cancelnone", "remindlist"):
 		return nth(shown, n)
-	case isPlace:
-		return nth(all, n)
 	case s.isSpecific(rest):
 		return s.matching(rest, all)
 	case s.mentions("all", s.message()), s.mentions("plurals", s.message()), len(all) == 1:
@@ -172,8 +170,12 @@ func nth(all []reminder, n int) []reminder {
 	return all[n-1 : n]
 }
 
-// matching are the reminders that a text names best, by their words, their day or their time.
+// matching are the reminders that a text names best, by their place, their words, their day or their time.
 func (s reminding) matching(text string, all []reminder) []reminder {
+	n, isPlace := s.place(text)
+	if isPlace {
+		return nth(all, n)
+	}
 	when, what, err := s.findTime(text)
 	if err != nil {
 		when, err = s.reader.Read(text, s.now)
