@@ -49,7 +49,7 @@ func (s reminding) listed(m understood, raw json.RawMessage) plan {
 		return s.speak("clarification", s.say("cancelnone")+s.rows(all, found.More))
 	case len(chosen) == 0:
 		return s.speak("clarification", s.say("cancelwhich")+s.rows(all, found.More))
-	case len(chosen) > 1 && !s.mentions("all", s.message()):
+	case len(chosen) > 1 && !s.book.Has("all", s.message()):
 		return s.speak("clarification", s.say("cancelwhich")+s.rows(chosen, 0))
 	}
 	var steps []step
@@ -93,7 +93,7 @@ func (s reminding) cancelling(m understood) (understood, bool) {
 	}
 	text := strings.Trim(s.message(), " .!?¿¡")
 	_, isPlace := s.place(text)
-	isChoice := isPlace || s.mentions("all", text) || m.topic == "" && len(phrases.Split(text)) <= 5
+	isChoice := isPlace || s.book.Has("all", text) || m.topic == "" && len(phrases.Split(text)) <= 5
 	if !isChoice || !s.saidBefore(s.lastAnswer(), "cancelwhich", "cancelnone") {
 		return m, false
 	}
@@ -153,7 +153,7 @@ func (s reminding) chosen(m understood, all []reminder) []reminder {
 		return nth(shown, n)
 	case s.isSpecific(rest):
 		return s.matching(rest, all)
-	case s.mentions("all", s.message()), s.mentions("plurals", s.message()), len(all) == 1:
+	case s.book.Has("all", s.message()), s.book.Has("plurals", s.message()), len(all) == 1:
 		return all
 	}
 	return shown

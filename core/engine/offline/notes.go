@@ -43,9 +43,8 @@ func (s noting) remember(text string) plan {
 // isReminder reports whether what is not to be forgotten is a thing to do at a time, rather than a fact.
 func (s noting) isReminder(text string) bool {
 	_, what, err := reminding(s).findTime(text)
-	_, _, _, isClause := s.book.Cut("thats", s.message())
-	_, _, _, isFact := s.book.Cut("states", text)
-	return err == nil && what != "" && !isClause && !isFact && s.mentions("mind", s.message()) && s.has(actionRemind)
+	isFact := s.book.Has("thats", s.message()) || s.book.Has("states", text)
+	return err == nil && what != "" && !isFact && s.mentions("mind", s.message()) && s.has(actionRemind)
 }
 
 // mainClause puts the verb of a subordinate clause where sentences have it.
@@ -386,9 +385,8 @@ func (s noting) forget(m understood) plan {
 // Notes have none of these.
 func (s noting) isOfReminders(rest string) bool {
 	_, isPlace := reminding(s).place(rest)
-	_, _, _, excepts := s.book.Cut("except", rest)
 	_, err := s.reader.Read(rest, s.now)
-	return isPlace || excepts || err == nil
+	return isPlace || s.book.Has("except", rest) || err == nil
 }
 
 // listed counts the notes that the bot's last answer has.

@@ -99,11 +99,10 @@ func (s reminding) readReminder(text string) (when spoken.When, what, question s
 // isOfMonth reports whether a time is a day of the week within a month, which cannot be set: "every second Tuesday of
 // the month".
 func (s reminding) isOfMonth(text, what string, when spoken.When, err error) bool {
-	_, _, _, of := s.book.Cut("ofmonth", text)
 	words := s.book.Split(what)
 	isPlace := len(words) > 0 && (s.book.Phrase("bounds", words) > 0 || s.book.Is("ordinals", words[0].Fold))
 	isUnread := err != nil && !errors.Is(err, spoken.ErrNever) && !errors.Is(err, spoken.ErrOften)
-	return of && (isUnread || strings.HasPrefix(when.Repeat, "FREQ=WEEKLY") || isPlace)
+	return s.book.Has("ofmonth", text) && (isUnread || strings.HasPrefix(when.Repeat, "FREQ=WEEKLY") || isPlace)
 }
 
 // corrected corrects the first or the last word of what was left of a request, if it is a slip of a word for a time.

@@ -152,6 +152,12 @@ func (b *Book) Cut(list, text string) (before, phrase, after string, ok bool) {
 	return text, "", "", false
 }
 
+// Has reports whether a text has a phrase of a list.
+func (b *Book) Has(list, text string) bool {
+	_, _, _, ok := b.Cut(list, text)
+	return ok
+}
+
 // Split is the words of a text as this language writes them: short forms are written out ("what's" is
 // "what is"), however they were typed.
 func (b *Book) Split(text string) []Word {
