@@ -74,6 +74,8 @@ func (p *parser) saidClock() bool {
 	}
 	led := p.skip(at)
 	p.skip(the)
+	n, isNumber := p.value(number)
+	zero := p.is(zeroed) || isNumber && n == 0
 	minutes, sure, ok := p.clock()
 	if !ok {
 		return false
@@ -84,20 +86,21 @@ func (p *parser) saidClock() bool {
 		(sure || led) && p.try(func() bool { return p.minutesLast(&more) })) {
 		minutes, sure = minutes+more, true
 	}
+	face := !zero && minutes > 0 && minutes < 12*60
 	switch {
 	case minutes < 12*60 && p.accept(pm):
-		minutes, sure = minutes+12*60, true
+		minutes, sure, face = minutes+12*60, true, false
 	case minutes/60 == 12 && p.accept(am):
 		minutes, sure = minutes-12*60, true
 	case p.accept(am, pm):
-		sure = true
+		sure, face = true, false
 	}
 	end := p.at
 	if p.skip(the); !led && !sure && !p.is(part) {
 		return false
 	}
 	p.at = end
-	p.said.time = minutes
+	p.said.time, p.said.face = minutes, face
 	return true
 }
 
@@ -120,7 +123,7 @@ func (p *parser) clock() (minutes int, sure, ok bool) {
 		return int(v) * 60, true, true
 	}
 	for _, k := range []kind{clock, hours} {
-		if minutes, ok := p.whole(k, 0, 24*60-1); ok {
+		if minutes, ok := p.whole(k, 0, 24*60); ok {
 			return minutes, true, true
 		}
 	}
@@ -130,10 +133,14 @@ func (p *parser) clock() (minutes int, sure, ok bool) {
 	}
 	step := 0
 	if p.try(func() bool { return p.aroundHour(&step) }) {
-		h, ok := p.whole(number, 1, 23)
+		h, ok := p.whole(number, 1, 24)
+		p.whole(unit, anHour, anHour)
 		return h*60 + step, true, ok
 	}
-	h, ok := p.whole(number, 0, 23)
+	h, ok := p.whole(number, 0, 24)
+	if ok && h == 24 && !p.is(oclock) && !p.is(unit) {
+		return 0, false, false
+	}
 	u, counts := p.take(unit)
 	if counts && u != anHour {
 		return 0, false, false // 9 minutes do not name a time of day
@@ -141,26 +148,31 @@ func (p *parser) clock() (minutes int, sure, ok bool) {
 	return h * 60, counts && p.said.span == nil, ok
 }
 
-// aroundHour reads "half past", "a quarter to", "halb".
+// aroundHour reads "half past", "a quarter to", "15 minutes before", "halb".
 func (p *parser) aroundHour(step *int) bool {
 	if p.accept(halfTo) {
 		*step = -30
 		return true
 	}
-	one, _ := p.whole(number, 1, 1)
+	n, _ := p.whole(number, 1, 59)
+	_, named := p.whole(unit, aMinute, aMinute)
 	switch {
-	case p.accept(quarter):
+	case n > 0 && (named || p.is(past) || p.is(before)):
+		*step = n
+	case n <= 1 && p.accept(quarter):
 		*step = 15
-	case one == 0 && p.accept(half):
+	case n == 0 && p.accept(half):
 		*step = 30
 	default:
 		return false
 	}
-	if p.accept(to) {
+	if p.accept(to, before) {
 		*step = -*step
-		return true
+	} else if !p.accept(past) {
+		return false
 	}
-	return p.accept(past)
+	p.skip(the, at)
+	return p.is(number)
 }
 
 // halves reads "and a half", "e un quarto", "moins le quart" behind an hour.

@@ -10,8 +10,9 @@ type said struct {
 	span *span
 	rule *rule
 	day  *dayWord
-	time int // minutes of the day; -1: not said
-	part int // the hour that a part of the day means; -1: not said
+	time int  // minutes of the day; -1: not said
+	face bool // a clock's face shows that time twice a day, and which one was meant was not said
+	part int  // the hour that a part of the day means; -1: not said
 }
 
 // span is a stretch of time from now.
@@ -214,7 +215,7 @@ func (p *parser) saidFromNow() bool {
 	return true
 }
 
-// amount adds one number with its unit to a span. Behind an hour, "and a half" is one.
+// amount adds one number with its unit to a span. Behind an hour, "and a half" or "and a quarter" is part of it.
 func (p *parser) amount(s *span) bool {
 	if v, ok := p.take(hours); ok {
 		s.seconds += v * 60
@@ -229,10 +230,12 @@ func (p *parser) amount(s *span) bool {
 	if !ok {
 		return false
 	}
-	if p.try(func() bool { // unless the half belongs to a further unit
-		return p.accept(and) && p.articles() && p.accept(half) && !p.is(unit)
-	}) {
-		v += 0.5
+	for k, part := range map[kind]float64{half: 0.5, quarter: 0.25} {
+		if p.try(func() bool { // unless it belongs to a further unit
+			return p.accept(and) && p.articles() && p.accept(k) && !p.is(unit)
+		}) {
+			v += part
+		}
 	}
 	return s.add(v, int(u))
 }

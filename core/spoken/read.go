@@ -7,7 +7,7 @@
 // this time tomorrow.
 //
 // A file of words has lines "meaning …: phrase, phrase". Meanings are in, later, at, on, the,
-// next, every, and, half, quarter, past, to, half-to, clock, am, pm, workday, glue, and with
+// next, every, and, half, quarter, past, to, before, half-to, clock, am, pm, workday, glue, and with
 // values number, unit, day (from today), part (of a day), hour, weekday (Sunday is 0), month,
 // nth (of a month) and next (1: not today). Two meanings mean two words.
 package spoken
@@ -57,6 +57,15 @@ type Clock func(year int, month time.Month, day, hour, minute, second int, zone 
 type Reader struct {
 	lexicons func() []*lexicon
 	at       Clock
+	waking   bool
+}
+
+// Waking returns a reader that prefers the waking hours, from 7:00 to 22:00, where an hour may be in the morning or in
+// the evening: "at 3" is 15:00, and "today at 9" is 21:00 if the morning's is past.
+func (r *Reader) Waking() *Reader {
+	waking := *r
+	waking.waking = true
+	return &waking
 }
 
 // New makes a reader that tries the language first, a tag like "it" or "pt-BR".
@@ -139,25 +148,23 @@ func (r *Reader) Find(text string, now time.Time) (w When, rest string, err erro
 		return When{}, text, fmt.Errorf("%w: the text is too long", ErrUnclear)
 	}
 	words := split(text)
-	best, worst, left := 0, ErrUnclear, text
+	best := 0
+	rest, err = text, ErrUnclear
 	for _, l := range r.lexicons() {
 		f := l.find(words)
-		if f.words() <= best {
+		if f.words() <= best && (err == nil || f.words() < best) {
 			continue
 		}
-		got, err := r.settle(f.said, now)
+		got, wrong := r.settle(f.said, now)
+		if wrong != nil && (!isTelling(wrong) || f.words() == best) {
+			continue
+		}
 		got.Dated = f.said.day != nil || f.said.rule != nil
 		got.Wall = f.said.span == nil || f.said.time >= 0 || f.said.part >= 0
-		if err != nil {
-			if isTelling(err) {
-				worst, left = err, f.rest(text)
-			}
-			continue
-		}
-		best, w, rest = f.words(), got, f.rest(text)
+		best, w, rest, err = f.words(), got, f.rest(text), wrong
 	}
-	if best == 0 {
-		return When{}, left, worst
+	if err != nil {
+		return When{}, rest, err
 	}
 	return w, rest, nil
 }
@@ -171,8 +178,11 @@ func (r *Reader) Begins(text string) bool {
 	return slices.ContainsFunc(r.lexicons(), func(l *lexicon) bool {
 		tokens := l.tokens(words[:min(len(words), maxEdge)])
 		p := parser{tokens: tokens, said: nothing()}
-		p.skip(on, at, the)
-		p.parse()
+		p.parse() // "at 8"
+		if p.said.empty() {
+			p.skip(on, at, the)
+			p.parse()
+		}
 		return !p.said.empty() || len(tokens) > 0 && tokens[0].isEvery()
 	})
 }
@@ -268,6 +278,6 @@ func join(a, b found) (found, bool) {
 	if t.day != nil {
 		s.day = t.day
 	}
-	s.time, s.part = max(s.time, t.time), max(s.part, t.part)
+	s.time, s.part, s.face = max(s.time, t.time), max(s.part, t.part), s.face || t.face
 	return found{all: a.all, front: a.front, keep: a.keep, back: b.back, said: s}, true
 }

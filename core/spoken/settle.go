@@ -10,6 +10,9 @@ import (
 // settle finds the moment that was meant.
 func (r *Reader) settle(s said, now time.Time) (When, error) {
 	s.hearDay()
+	if r.waking {
+		r.wake(&s, now)
+	}
 	switch {
 	case s.rule != nil && s.span == nil:
 		return r.repeated(&s, now)
@@ -38,6 +41,23 @@ func (s *said) hearDay() {
 		s.time += 12 * 60
 	case s.part == evening && h == 12: // twelve at night
 		s.time = 24*60 + s.time%60
+	case s.part == evening && h < 5 && s.day != nil && s.day.kind == day: // tonight at 2
+		s.time += 24 * 60
+	}
+}
+
+// wake moves an hour that clocks show twice a day out of the night. What comes again may be from 6:00 on.
+func (r *Reader) wake(s *said, now time.Time) {
+	if !s.face || s.part >= 0 {
+		return
+	}
+	first := 7
+	if s.rule != nil {
+		first = 6
+	}
+	isToday := s.day != nil && s.day.kind == day && s.day.value == 0
+	if s.time/60 < first || isToday && !r.clockOn(now, s.time).After(now) {
+		s.time += 12 * 60
 	}
 }
 

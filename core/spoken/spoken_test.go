@@ -171,6 +171,48 @@ func TestShortMonths(t *testing.T) {
 	}
 }
 
+// TestWaking: an hour that clocks show twice a day is one of the waking hours, and the other texts stay as they are.
+func TestWaking(t *testing.T) {
+	for text, want := range map[string]string{
+		"at 3": "2026-11-21 15:00", "at 5": "2026-11-20 17:00", "um halb 5": "2026-11-20 16:30", "um halb 1": "2026-11-21 12:30", "a las 4": "2026-11-20 16:00",
+		"at 9": "2026-11-21 09:00", "today at 9": "2026-11-20 21:00", "heute um 4": "2026-11-20 16:00",
+		"tomorrow at 6": "2026-11-21 18:00", "tomorrow at 06:00": "2026-11-21 06:00", "tomorrow at 6 am": "2026-11-21 06:00",
+		"every day at 6": "2026-11-21 06:00", "every day at 5": "2026-11-20 17:00", "morgen früh um 5": "2026-11-21 05:00",
+		"tonight at 2": "2026-11-21 02:00", "heute nacht um 2": "2026-11-21 02:00", "stanotte alle 3": "2026-11-21 03:00",
+		"at 10 tomorrow": "2026-11-21 10:00", "demain à 4h": "2026-11-21 16:00",
+	} {
+		w, err := New("en", plainClock).Waking().Read(text, now)
+		if got := w.At.Format("2006-01-02 15:04"); err != nil || got != want {
+			t.Errorf("%q is %s, %v; want %s", text, got, err, want)
+		}
+	}
+}
+
+// TestAllOfIt: a time that cannot be is not read as another one in another language, and what people say in several
+// ways is read.
+func TestAllOfIt(t *testing.T) {
+	for text, want := range map[string]string{
+		"15 minutes before 6pm to leave": "2026-11-20 17:45, , leave", "15 minuten vor 18 uhr los": "2026-11-20 17:45, , los",
+		"10 minutes avant 18h de partir": "2026-11-20 17:50, , partir", "zehn nach 8 abends los": "2026-11-20 20:10, , los",
+		"fortnightly on friday at 5pm to pay":    "2026-11-20 17:00, FREQ=WEEKLY;INTERVAL=2;BYDAY=FR, pay",
+		"zweiwöchentlich am freitag um 17 uhr x": "2026-11-20 17:00, FREQ=WEEKLY;INTERVAL=2;BYDAY=FR, x",
+		"un lundi sur deux à 10h de ranger":      "2026-11-23 10:00, FREQ=WEEKLY;INTERVAL=2;BYDAY=MO, ranger",
+		"en una hora y cuarto comer":             "2026-11-20 16:15, , comer", "tra un'ora e un quarto mangiare": "2026-11-20 16:15, , mangiare",
+		"cada viernes a las 7pm el curso": "2026-11-20 19:00, FREQ=WEEKLY;BYDAY=FR, el curso",
+		"um 24 uhr schlafen":              "2026-11-21 00:00, , schlafen", "dans trois quarts d'heure manger": "2026-11-20 15:45, , manger",
+		"cada mes el día 5 pagar": "2026-12-05 09:00, FREQ=MONTHLY, pagar", "um 9 nach hause gehen": "2026-11-21 09:00, , nach hause gehen",
+	} {
+		w, rest, err := New("en", plainClock).Find(text, now)
+		if got := w.At.Format("2006-01-02 15:04") + ", " + w.Repeat + ", " + rest; err != nil || got != want {
+			t.Errorf("%q is %s, %v; want %s", text, got, err, want)
+		}
+	}
+	_, rest, err := New("en", plainClock).Find("alle 5 minuten ans trinken", now)
+	if !errors.Is(err, ErrOften) || rest != "ans trinken" {
+		t.Errorf("%q, %v", rest, err)
+	}
+}
+
 // TestWords holds the files to the list of languages, and each to all meanings
 // that every language has.
 func TestWords(t *testing.T) {
@@ -178,8 +220,8 @@ func TestWords(t *testing.T) {
 	if err != nil || len(entries) != len(languages()) {
 		t.Fatalf("%d files, %v", len(entries), err)
 	}
-	kinds := []kind{in, later, at, on, the, next, every, and, half, quarter, past, to, halfTo, oclock, am, pm, workday,
-		glue, number, unit, day, part, hour, weekday, month, nth}
+	kinds := []kind{in, later, at, on, the, next, every, and, half, quarter, past, to, before, halfTo, oclock, am, pm,
+		workday, glue, number, unit, day, part, hour, weekday, month, nth}
 	for _, tag := range languages() {
 		l := readLexicon(tag)
 		has := make(map[sense]bool)

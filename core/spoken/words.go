@@ -171,7 +171,11 @@ func whole(n, length int) [][]sense {
 	if length > 5 {
 		return nil
 	}
-	return [][]sense{{{number, float64(n)}, {digits, float64(n)}}}
+	senses := []sense{{number, float64(n)}, {digits, float64(n)}}
+	if length == 2 && n < 10 {
+		senses = append(senses, sense{zeroed, 0})
+	}
+	return [][]sense{senses}
 }
 
 // pair reads 18:30, 9.30, 9h30, 1.5 and 21.11.
@@ -193,7 +197,7 @@ func pair(w *word, mark int) [][]sense {
 	long := len(s)-mark-1 == 2 // two digits, as minutes have
 	var senses []sense
 	switch {
-	case s[mark] == ':' && long && a < 24 && b < 60:
+	case s[mark] == ':' && long && (a < 24 && b < 60 || a == 24 && b == 0):
 		senses = append(senses, sense{clock, float64(a*60 + b)})
 	case s[mark] == 'h' && long && b < 60:
 		senses = append(senses, sense{hours, float64(a*60 + b)})
@@ -210,6 +214,9 @@ func pair(w *word, mark int) [][]sense {
 	}
 	if len(senses) == 0 {
 		return nil
+	}
+	if s[0] == '0' {
+		senses = append(senses, sense{zeroed, 0})
 	}
 	if tail != "" {
 		return [][]sense{senses, {{tail, 0}}}
@@ -260,8 +267,9 @@ type kind string
 const (
 	in, later, at, on, the, next kind = "in", "later", "at", "on", "the", "next"
 	every, and, half, quarter    kind = "every", "and", "half", "quarter"
-	past, to, halfTo, oclock     kind = "past", "to", "half-to", "clock"
-	am, pm, workday, glue        kind = "am", "pm", "workday", "glue"
+	past, to, before, halfTo     kind = "past", "to", "before", "half-to"
+	oclock, am, pm               kind = "clock", "am", "pm"
+	workday, glue                kind = "workday", "glue"
 	number, unit, day, part      kind = "number", "unit", "day", "part"
 	hour, weekday, month         kind = "hour", "weekday", "month"
 
@@ -269,6 +277,7 @@ const (
 	nth    kind = "nth"    // 21st, 1er
 	clock  kind = "time"   // 18:30; minutes of the day
 	hours  kind = "9h30"   // minutes, of the day or from now
+	zeroed kind = "09"     // an hour below 10 in two digits
 	dotted kind = "9.30"   // a time or a date: hundreds and ones
 	date   kind = "date"   // a whole one; days, as pack made them
 )

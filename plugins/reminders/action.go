@@ -174,8 +174,8 @@ func (p *Plugin) listAction() core.Action {
 	}, p.doList)
 }
 
-// listMax is how many reminders are listed at once.
-const listMax = 20
+// listMax is how many reminders the action lists at once.
+const listMax = 50
 
 func (p *Plugin) doList(ctx context.Context, c core.Call, in listPayload) (core.Result, error) {
 	a, err := askerOf(c)

@@ -101,19 +101,22 @@ func (p *Plugin) remindList(ctx context.Context, a asker) (string, error) {
 		return "No reminders are set here. Write `/remind add tomorrow at 9 call mum` to set one.", nil
 	}
 	b := strings.Builder{}
-	for i := range list[:min(len(list), listMax)] {
+	for i := range list[:min(len(list), shownMax)] {
 		b.WriteString("- " + row(&list[i]))
 		if all && list[i].Author.Name != "" {
 			b.WriteString(" · " + txt.Line(list[i].Author.Name))
 		}
 		b.WriteString("\n")
 	}
-	more := len(list) - listMax
+	more := len(list) - shownMax
 	if more > 0 {
 		fmt.Fprintf(&b, "… and %d more", more)
 	}
 	return strings.TrimSpace(b.String()), nil
 }
+
+// shownMax is how many reminders the command shows at once.
+const shownMax = 20
 
 func (p *Plugin) timezone(ctx context.Context, c command.Call) (string, error) {
 	a := asker{place: c.Path, private: c.Private, person: c.Person, sees: c.Sees}

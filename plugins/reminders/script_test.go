@@ -2,6 +2,8 @@ package reminders_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	"synthbot/core"
@@ -67,4 +69,21 @@ Jay (private)> /remind list
 bot~ Friday 20 November 2026, 17:00 .*spegnere il forno
 bot~ Saturday 21 November 2026, 09:00 .*call mum
 `, plugintest.Of(reminders.New), plugintest.Tune(func(o *turn.Options) { o.Asker = builtin{model} }))
+}
+
+// TestMany: more reminders than a message shows are all listed for the model, which cancels them.
+func TestMany(t *testing.T) {
+	script := &strings.Builder{}
+	script.WriteString("zone Europe/Rome\nclock 2026-11-20T15:00:00+01:00\n")
+	for i := range 23 {
+		fmt.Fprintf(script, "Jay (private)> remind me in %d days at 9 to water\nbot~ water\n", i+1)
+	}
+	script.WriteString(`Jay (private)> cancel all reminders
+bot~ Cancelled
+Jay (private)> /remind list
+bot~ No reminders
+`)
+	model := offline.New(offline.Options{})
+	plugintest.Text(t, script.String(), plugintest.Of(reminders.New),
+		plugintest.Tune(func(o *turn.Options) { o.Asker = builtin{model} }))
 }

@@ -3,6 +3,7 @@ package offline
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"synthbot/core"
@@ -43,6 +44,11 @@ func (s *speaker) plan() plan {
 	case ok && s.has(actionList):
 		return reminding{s}.listReminders()
 	}
+	choice, ok := reminding{s}.cancelling(m)
+	if ok && choice.topic != m.topic {
+		return reminding{s}.listReminders()
+	}
+	s.other = s.ofOther(m)
 	p := s.reply(m)
 	if m.greets && m.topic != "" && len(s.own(1)) == 0 {
 		p.greet(s.say("hello"))
@@ -50,9 +56,22 @@ func (s *speaker) plan() plan {
 	return p
 }
 
-// names are the words by which the bot is called.
-func (s *speaker) names() (names []string) {
-	for _, name := range append([]string{s.persona.Name}, s.persona.Aliases...) {
+// ofOther answers the other ones of several requests, or says that they were not done.
+func (s *speaker) ofOther(m understood) string {
+	said := ""
+	for other := m.other; other != nil; other = other.other {
+		if other.acts() {
+			said = join(said, s.with("undone", "text", clipForeign(other.text)))
+			continue
+		}
+		said = join(said, s.in(other.book).chat(*other))
+	}
+	return said
+}
+
+// namesOf are the words by which the bot is called.
+func namesOf(p who.Persona) (names []string) {
+	for _, name := range append([]string{p.Name}, p.Aliases...) {
 		for _, w := range phrases.Split(name) {
 			names = append(names, w.Fold)
 		}
@@ -66,23 +85,29 @@ func (s *speaker) accepts(b *phrases.Book, h hit, lenient bool) bool {
 	text := strings.Join(h.slots, " ")
 	switch h.topic {
 	case "sum":
-		_, ok := sums.Compute(text, sumsOf(b))
+		_, ok := following{s}.compute(text, b)
 		return ok
 	case "time":
-		return !b.Is("tongues", txt.Fold(text)) && (lenient || telling{s}.knowsPlaces(text, b)) // "and in French?"
+		return !b.Is("tongues", txt.Fold(text)) && !b.Is("units", txt.Fold(text)) && // "and in French?"
+			(lenient || telling{s}.knowsPlaces(text, b) || telling{s.in(b)}.isStretch(text))
 	case "dice":
 		_, ok := sums.Dice(text, sumsOf(b))
 		return ok
+	case "datein", "timeplace":
+		return telling{s}.knowsPlaces(text, b)
+	case "dateago":
+		_, ok := telling{s.in(b)}.dayAgo(text)
+		return ok
 	case "date", "until":
 		_, ok := telling{s}.dayOf(text, b)
-		return ok
+		return ok && !strings.Contains(text, "%")
 	case "between":
 		_, _, ok := telling{s}.daysBetween(h.slots, b)
 		return ok
 	case "number":
 		isNone := func(text string) bool { return sums.ReadWord(txt.Fold(text), sumsOf(b)) == nil }
 		return !slices.ContainsFunc(h.slots, isNone)
-	case "introduce":
+	case "introduce", "notname":
 		return len(phrases.Split(text)) <= 3 && firstName(text) != "" && !b.Is("not", phrases.Split(text)[0].Fold)
 	case "remember":
 		words := phrases.Split(text)
@@ -101,6 +126,10 @@ func (s *speaker) reply(m understood) plan {
 	if s.standby && s.group && (m.topic == "" || isSmallTalk(m.topic)) {
 		return s.speak("", s.say("standby"))
 	}
+	words := s.book.Split(strings.TrimRight(s.message(), " .!"))
+	if (m.topic == "remindcancel" || m.topic == "forget") && s.book.Is("not", words[len(words)-1].Fold) {
+		return s.speak("", s.say("keep")) // lösch die Erinnerung nicht
+	}
 	switch m.topic {
 	case "":
 		return s.speak("", s.puzzled(m))
@@ -113,13 +142,26 @@ func (s *speaker) reply(m understood) plan {
 	case "remindlist", "remindcancel":
 		return reminding{s}.listReminders()
 	case "remember":
+		words := phrases.Split(m.rest())
+		switch {
+		case (noting{s}).isReminder(m.rest()):
+			return reminding{s}.remind(m.rest())
+		case len(words) == 2 && s.book.Is("self", words[0].Fold) && s.mentions("mind", s.message()): // "my uncle"
+			return noting{s}.recall(understood{hit: hit{"whois", m.slots}, book: m.book, whole: true})
+		}
 		return noting{s}.remember(m.rest())
 	case "recall", "recallme", "mylikes", "mydislikes", "whois":
 		return noting{s}.recall(m)
-	case "forget", "forgetall":
+	case "forget", "forgetall", "nolonger":
 		return noting{s}.forget(m)
 	case "dice":
 		return s.dice(m.rest())
+	case "again":
+		return following{s}.again()
+	case "tell":
+		if strings.HasSuffix(strings.TrimSpace(s.message()), "?") { // do they?
+			return noting{s}.recall(understood{hit: hit{"whois", []string{s.message()}}, book: m.book, whole: true})
+		}
 	}
 	return s.speak(intents()[m.topic], s.chat(m))
 }
@@ -140,6 +182,7 @@ func (s *speaker) chat(m understood) string {
 	case "likes", "dislikes", "interests":
 		return cmp.Or(s.say(m.topic), s.say("nolist"))
 	case "who":
+		s.values["likes"] = s.inLanguage(s.values["likes"])
 		return cmp.Or(s.say(m.topic), s.say("whobare"))
 	case "bot":
 		if s.standby {
@@ -158,17 +201,29 @@ func (s *speaker) chat(m understood) string {
 	case "isaid":
 		return s.quote("isaid", s.theirs())
 	case "yousaid":
-		return s.quote("yousaid", s.own(1))
-	case "time":
+		return s.quote("yousaid", following{s}.unquoted())
+	case "time", "timeplace":
 		return telling{s}.timeIn(m.rest())
+	case "week":
+		_, week := s.now.ISOWeek()
+		return s.with("week", "n", strconv.Itoa(week))
+	case "dateago":
+		day, _ := telling{s}.dayAgo(m.rest())
+		return s.with("dateon", "day", s.date(day))
+	case "timethere":
+		return telling{s}.timeIn(following{s}.lastPlace())
+	case "datethere":
+		return telling{s}.dateIn(following{s}.lastPlace())
 	case "date":
 		return telling{s}.dateOn(m.rest())
+	case "datein":
+		return telling{s}.dateIn(m.rest())
 	case "until":
 		return telling{s}.daysUntil(m.rest())
 	case "between":
 		return telling{s}.between(m.slots)
 	case "sum":
-		answer, _ := sums.Compute(m.rest(), sumsOf(s.book))
+		answer, _ := following{s}.compute(m.rest(), s.book)
 		return s.result(answer)
 	case "coin", "number", "choose":
 		return s.chance(m)
@@ -204,10 +259,14 @@ func (s *speaker) abilities() string {
 
 // nameOfUser answers "what is my name?": what users said counts before what the platform calls them.
 func (s *speaker) nameOfUser() string {
+	wrong := ""
 	for _, text := range s.theirs() {
 		m := s.understand(text)
 		name := firstName(m.rest())
-		if m.topic == "introduce" && name != "" {
+		switch {
+		case m.topic == "notname":
+			wrong = txt.Fold(name)
+		case m.topic == "introduce" && name != "" && txt.Fold(name) != wrong:
 			return s.with("mynametold", "name", capital(name))
 		}
 	}

@@ -2,6 +2,7 @@ package offline
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,6 +49,10 @@ func (s telling) timeIn(text string) string {
 	if text == "" {
 		return s.say("time")
 	}
+	if s.isStretch(text) {
+		then, _ := s.reader.Read(text, s.now)
+		return s.with("timethen", "at", s.moment(then.At))
+	}
 	named := []string{text}
 	_, zones := s.zonesOf(text)
 	if len(zones) == 0 {
@@ -76,6 +81,26 @@ func (s telling) timeIn(text string) string {
 		return s.fresh(s.wordings("timein", map[string]string{"place": place, "at": at}))
 	}
 	return strings.Join(told, "; ") + "."
+}
+
+// isStretch reports whether a text is a stretch of time: "2 hours".
+func (s telling) isStretch(text string) bool {
+	words := phrases.Split(text)
+	_, err := s.reader.Read(text, s.now)
+	return len(words) == 2 && s.book.Is("units", words[1].Fold) && err == nil
+}
+
+// dateIn tells the date in a place.
+func (s telling) dateIn(place string) string {
+	name, zones := s.zonesOf(place)
+	if len(zones) == 0 {
+		return s.say("date")
+	}
+	loc, err := time.LoadLocation(zones[0])
+	if err != nil {
+		return s.say("timewhere")
+	}
+	return s.fresh(s.wordings("datein", map[string]string{"place": placeName(name), "day": s.date(s.now.In(loc))}))
 }
 
 // knowsPlaces reports whether a text names nothing but places that are known.
@@ -132,6 +157,9 @@ func (s telling) weekday(t time.Time) string {
 	return strings.Split(s.book.Says["weekdays"][0], ", ")[t.Weekday()]
 }
 
+// dayAndMonth is a date without a year, as some write it.
+var dayAndMonth = txt.Pattern(`^\d{1,2}\.\d{1,2}$`)
+
 // yearOf finds a year of the calendar in use today.
 var yearOf = txt.Pattern(`\b(1[6-9]|20)\d\d\b`)
 
@@ -155,6 +183,26 @@ func (s telling) dayOf(text string, b *phrases.Book) (time.Time, bool) {
 		return at, err == nil
 	}
 	when, err := s.reader.Read(text, s.now)
+	month := slices.Index(strings.Split(txt.Fold(b.Says["months"][0]), ", "), key)
+	switch {
+	case errors.Is(err, spoken.ErrNever):
+		return time.Time{}, true // there is no such day
+	case err != nil && month >= 0:
+		at := time.Date(s.now.Year(), time.Month(month+1), 1, 12, 0, 0, 0, s.now.Location())
+		if at.Before(s.now) {
+			at = at.AddDate(1, 0, 0)
+		}
+		return at, true
+	case err != nil && dayAndMonth().MatchString(text):
+		when, err = s.reader.Read("am "+text+". ", s.now)
+	}
+	if strings.ContainsAny(text, "0123456789") { // a date may be today
+		now := time.Date(s.now.Year(), s.now.Month(), s.now.Day(), 0, 0, -1, 0, s.now.Location())
+		today, rest, wrong := s.reader.Find(text, now)
+		if wrong == nil && rest == "" && today.Wall && today.Dated && today.At.YearDay() == s.now.YearDay() {
+			when, err = today, nil
+		}
+	}
 	year, noYear := strconv.Atoi(yearOf().FindString(text))
 	if errors.Is(err, spoken.ErrPast) && noYear == nil {
 		when, err = s.reader.Read(text, time.Date(year, time.January, 1, 0, 0, 0, 0, s.now.Location()))
@@ -162,11 +210,29 @@ func (s telling) dayOf(text string, b *phrases.Book) (time.Time, bool) {
 	return when.At, err == nil && when.Repeat == ""
 }
 
+// dayAgo reads how long ago a day was, in days or weeks, or the last day of the week of that name.
+func (s telling) dayAgo(text string) (day time.Time, ok bool) {
+	when, err := s.reader.Read(text, s.now)
+	words := phrases.Split(text)
+	unit := s.book.Lists["units"][words[len(words)-1].Fold]
+	switch {
+	case err != nil:
+		return day, false
+	case unit == "d" || unit == "wk":
+		return s.now.AddDate(0, 0, -daysFrom(s.now, when.At)), true
+	}
+	isWeekday := strings.Contains(txt.Fold(s.book.Says["weekdays"][0]), words[0].Fold) && len(words) == 1
+	return when.At.AddDate(0, 0, -7), isWeekday
+}
+
 // dateOn tells which day it is.
 func (s telling) dateOn(text string) string {
 	at, _ := s.dayOf(text, s.book)
-	if text == "" {
+	switch {
+	case text == "":
 		return s.say("date")
+	case at.IsZero():
+		return s.say("nosuchday")
 	}
 	return s.with("dateon", "day", s.date(at))
 }
@@ -175,7 +241,16 @@ func (s telling) dateOn(text string) string {
 func (s telling) daysUntil(text string) string {
 	at, _ := s.dayOf(text, s.book)
 	days := daysFrom(s.now, at)
+	when, rest, err := s.reader.Find(text, s.now)
 	switch {
+	case err == nil && rest == "" && when.Wall && !when.Dated: // a time of the day
+		left := when.At.Sub(s.now).Round(time.Minute)
+		span := fmt.Sprintf("%d h %d min", int(left.Hours()), int(left.Minutes())%60)
+		return s.fresh(s.wordings("untiltime", map[string]string{"span": span, "at": when.At.Format("15:04")}))
+	case at.IsZero():
+		return s.say("nosuchday")
+	case days < 0:
+		return s.with("untilpast", "day", s.date(at))
 	case days == 0:
 		return s.say("untiltoday")
 	case days == 1:
@@ -203,7 +278,7 @@ func (s telling) daysBetween(slots []string, b *phrases.Book) (from, to time.Tim
 		then := *s.speaker
 		then.now = now
 		at, known := telling{&then}.dayOf(day, b)
-		ok = ok && known && !bare && day != ""
+		ok = ok && known && !bare && day != "" && !at.IsZero()
 		return at
 	}
 	if len(slots) != 2 {

@@ -100,6 +100,8 @@ func (s *speaker) result(a sums.Answer) string {
 		return s.say("sumzero")
 	case errors.Is(a.Err, sums.ErrNegative):
 		return s.say("sumnegative")
+	case errors.Is(a.Err, sums.ErrCold):
+		return s.say("sumcold")
 	case a.Err != nil:
 		return s.say("sumlarge")
 	}

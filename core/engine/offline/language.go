@@ -3,6 +3,7 @@ package offline
 import (
 	"cmp"
 	"slices"
+	"unicode"
 
 	"synthbot/core/engine/offline/phrases"
 	"synthbot/core/engine/offline/who"
@@ -20,30 +21,42 @@ func (s *speaker) settle(books []*phrases.Book) {
 			weights[b] = 0.1
 		}
 	}
-	for i, said := range s.theirs() {
-		if i == 3 {
-			break
+	n := 0.0
+	for _, said := range s.theirs() {
+		if n < 3 && weigh(weights, books, said, 0.2/(n+1)) {
+			n++
 		}
-		s.weigh(weights, books, said, 0.1/float64(i+1))
 	}
-	s.weigh(weights, books, s.message(), 1)
+	weigh(weights, books, s.message(), 1)
 	s.books = slices.Clone(books)
 	sorting.SortStable(s.books, func(a, b *phrases.Book) int { return cmp.Compare(weights[b], weights[a]) })
 	s.book = s.books[0]
 }
 
-// weigh adds what the words of a text say for each language; a word that several have counts a part for each.
-func (s *speaker) weigh(weights map[*phrases.Book]float64, books []*phrases.Book, text string, factor float64) {
+// weigh adds what the words of a text say for each language; a word that two have counts a half for each, and one
+// that more have says nothing. It reports whether any word says something.
+func weigh(weights map[*phrases.Book]float64, books []*phrases.Book, text string, factor float64) (any bool) {
 	words := phrases.Split(text)
 	for _, w := range words[:min(len(words), 60)] {
+		if unicode.IsDigit(rune(w.Fold[0])) {
+			continue
+		}
 		var having []*phrases.Book
 		for _, b := range books {
+			if b.Is("own", w.Fold) { // one language's before all, such as "ciao"
+				weights[b] += factor / 2
+			}
 			if b.Knows(w.Fold) {
 				having = append(having, b)
 			}
 		}
 		for _, b := range having {
+			if len(having) > 2 {
+				break
+			}
 			weights[b] += factor / float64(len(having))
+			any = true
 		}
 	}
+	return any
 }

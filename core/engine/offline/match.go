@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -39,10 +40,16 @@ func (m *matcher) from(i int) (hits []hit, ok bool) {
 	}
 	for _, f := range m.book.At(m.words, i) {
 		h := hit{topic: f.Topic}
-		for _, s := range f.Slots {
+		form := f.Form
+		for i, s := range f.Slots {
 			h.slots = append(h.slots, m.between(s[0], s[1]))
+			form = strings.Replace(form, fmt.Sprintf("{%d}", i+1), h.slots[i], 1)
 		}
-		if h.topic != phrases.Filler && !m.accepts(h) {
+		if form != "" {
+			h.slots = []string{form}
+		}
+		isEmpty := slices.Contains(h.slots, "") // half of a short form
+		if h.topic != phrases.Filler && (isEmpty || !m.accepts(h)) {
 			continue
 		}
 		hits, ok = m.from(f.End)
@@ -78,6 +85,8 @@ type understood struct {
 	book   *phrases.Book // nil: not understood at all
 	greets bool          // it also greets
 	whole  bool          // nothing is left over
+	other  *understood   // the other one of two requests
+	text   string        // of a request that is one of two
 }
 
 // rest is what the phrase's slots took.
@@ -85,11 +94,12 @@ func (u understood) rest() string { return strings.Join(u.slots, " ") }
 
 // ranks lists the topics, the most telling first: "hello, what time is it?" is a question about the time.
 func ranks() []string {
-	return strings.Fields("crisis remind wake timer remindlist remindcancel forget forgetall recallme mylikes" +
-		" mydislikes whois recall remember choose" +
-		" dice coin number date between until time sum myname isaid yousaid dislikes likes interests doyoulike" +
-		" introduce model bot language yourname who age where weather abilities joke how love sick sad tired bored" +
-		" angry afraid happy compliment insult tell bye thanks sorry laugh greeting morning evening yes no ok")
+	return strings.Fields("crisis keep remind wake timer remindlist remindcancel nolonger forget forgetall" +
+		" recallme mylikes mydislikes whois recall remember choose dice coin number again datethere timethere datein" +
+		" dateago date between until week timeplace time sum myname isaid yousaid dislikes likes interests doyoulike" +
+		" notname introduce lost model bot language yourname who age maker where weather abilities joke how love" +
+		" sick sad tired hungry bored angry afraid happy wish compliment insult tell night bye thanks sorry laugh" +
+		" greeting morning evening yes no ok")
 }
 
 // isSmallTalk reports whether a topic wants nothing but words.
@@ -98,12 +108,99 @@ func isSmallTalk(topic string) bool {
 	return slices.Index(order, topic) > slices.Index(order, "where")
 }
 
-// understand reads a message with each book in turn, and once more with its slips corrected. The first that
+// understand reads a message that is one request, or several of them with an "and" or a full stop between.
+func (s *speaker) understand(text string) understood {
+	first, second, ok := s.pair(text)
+	if !ok {
+		return s.understandAll(text)
+	}
+	for last := &second; ; last = last.other {
+		third, fourth, more := s.pair(last.text)
+		if !more {
+			break
+		}
+		third.other = &fourth
+		*last = third
+	}
+	if !first.acts() && second.acts() { // what needs an action comes first
+		first.other, second.other = second.other, &first
+		return second
+	}
+	first.other = &second
+	return first
+}
+
+// pair cuts a text into a request and the rest, which is another one.
+func (s *speaker) pair(text string) (first, second understood, ok bool) {
+	for _, b := range s.books[:min(len(s.books), 2)] {
+		words := b.Split(text)
+		for i := 1; i < len(words) && len(words) <= 40; i++ {
+			n := b.Phrase("conjunctions", words[i:])
+			between := text[min(words[i-1].End, words[i].Start):words[i].Start]
+			if n == 0 && !strings.ContainsAny(between, ",.?!;\n") || i+n == len(words) {
+				continue
+			}
+			first, ok = s.task(b, text[:words[i-1].End])
+			if !ok && (!first.whole || first.topic != "tell") {
+				continue
+			}
+			second, ok = s.second(b, first, text, words[i+n].Start)
+			if ok {
+				return first, second, true
+			}
+		}
+	}
+	return first, second, false
+}
+
+// task reads a text that is a whole request for more than a word.
+func (s *speaker) task(b *phrases.Book, text string) (u understood, ok bool) {
+	u = s.readWith(b, text, false)
+	u.text = strings.TrimSpace(text)
+	order := ranks()
+	isTalk := slices.Contains(strings.Fields("crisis introduce yousaid isaid again lost"), u.topic)
+	isTask := u.topic != "" && !isTalk && slices.Index(order, u.topic) <= slices.Index(order, "joke")
+	return u, u.whole && isTask
+}
+
+// second reads what may be a second request from there on: a task of its own, or a time with more to be reminded of.
+// To cancel something may as well be what somebody is to be reminded of.
+func (s *speaker) second(b *phrases.Book, first understood, text string, from int) (u understood, ok bool) {
+	right := text[from:]
+	if first.topic != "remind" {
+		return s.task(b, right)
+	}
+	here := reminding{s.in(b)}
+	_, _, open := here.readReminder(first.rest())
+	if open != "" && open != "remindwhen" {
+		return u, false
+	}
+	words := b.Split(right)
+	_, _, question := here.readReminder(right)
+	_, all, _ := here.readReminder(text)
+	isTime := open == "" && (b.Is("at", words[0].Fold) || s.reader.Begins(right))
+	if question == "" && isTime && strings.Contains(all, right[:words[0].End-words[0].Start]) {
+		return understood{hit: hit{topic: "remind", slots: []string{right}}, book: b, whole: true, text: right}, true
+	}
+	u, ok = s.task(b, right)
+	return u, ok && u.topic != "remindcancel" && u.topic != "forget" && u.topic != "sum"
+}
+
+// acts reports whether a request needs more than words.
+func (u understood) acts() bool {
+	return slices.Contains(strings.Fields("remind wake timer remindlist remindcancel forget nolonger remember dice"+
+		" again recall recallme mylikes mydislikes whois"), u.topic)
+}
+
+// understandAll reads a message with each book in turn, and once more with its slips corrected. The first that
 // makes sense of all of it counts, else the first that finds a task in it.
-func (s *speaker) understand(text string) (best understood) {
+func (s *speaker) understandAll(text string) (best understood) {
 	greets := false
 	for _, correct := range []bool{false, true} {
-		for _, b := range s.books {
+		for i, b := range s.books {
+			if correct && i > 0 {
+				break // a slip is one of their own language
+			}
 			u := s.readWith(b, text, correct)
 			switch {
 			case u.whole && u.topic != "":
@@ -125,7 +222,8 @@ func (s *speaker) readWith(b *phrases.Book, text string, correct bool) understoo
 	order := ranks()
 	rank := len(order)
 	for _, sentence := range clauses.Sentences(text[:min(len(text), phrases.MaxRead)]) {
-		m := matcher{book: b, names: s.names(), text: sentence, words: b.Split(sentence), dead: make(map[int]bool)}
+		m := matcher{book: b, names: namesOf(s.persona), text: sentence, words: b.Split(sentence)}
+		m.dead = make(map[int]bool)
 		if correct {
 			m.words = b.Corrected(m.words)
 		}

@@ -7,6 +7,8 @@
 // message is understood if phrases of one language cover it, so that its language is found along with its meaning. A
 // plan asks for one thing at a time: what an action puts out is worded in the next round, for which the message is
 // understood anew. What was asked back, such as a reminder's time, is read off the history; there is no other state.
+//
+// The package has more lines than most, as each kind of request has its own rules of what is certain enough to act on.
 package offline
 
 import (

@@ -24,6 +24,10 @@ const (
 
 // remember answers "remember that …". The note is announced: whether it is taken is known when the action has run.
 func (s noting) remember(text string) plan {
+	words := phrases.Split(text)
+	if len(words) > 1 && s.book.Is("articles", words[0].Fold) && s.book.Is("subject", words[1].Fold) {
+		text = text[words[1].Start:] // "merk dir das ich …"
+	}
 	text = s.mainClause(clipForeign(text))
 	if !s.has(actionSave) || text == "" {
 		return s.speak("", s.say("remembernone"))
@@ -36,9 +40,16 @@ func (s noting) remember(text string) plan {
 	return s.speak("action", s.with("remembered", "text", text), newStep(actionSave, values))
 }
 
+// isReminder reports whether what is not to be forgotten is a thing to do at a time, rather than a fact.
+func (s noting) isReminder(text string) bool {
+	_, what, err := reminding(s).findTime(text)
+	isFact := s.book.Has("thats", s.message()) || s.book.Has("states", text)
+	return err == nil && what != "" && !isFact && s.mentions("mind", s.message()) && s.has(actionRemind)
+}
+
 // mainClause puts the verb of a subordinate clause where sentences have it.
 func (s *speaker) mainClause(text string) string {
-	return clauses.Main(text, s.book.Lists["clauseend"], s.book.Lists["determiners"])
+	return clauses.Main(text, s.book.Lists["clauseend"], s.book.Lists["determiners"], s.book.Lists["stop"])
 }
 
 // self reports whether users speak of themselves: with all of a text, or in some of it.
@@ -127,8 +138,28 @@ func (s noting) found(m understood, outputs []output) plan {
 			notes = append(notes, readNotes(o.Output)...)
 		}
 	}
-	if m.topic == "forget" {
-		return s.forgetBest(s.toForget(m), notes)
+	if m.topic == "remember" { // "don't forget my uncle"
+		m.topic = "whois"
+	}
+	if m.topic == "nolonger" {
+		notes = slices.DeleteFunc(notes, func(n note) bool { return !s.isOfSelf(n.Text) })
+	}
+	if m.topic == "forget" || m.topic == "nolonger" {
+		if m.rest() == "" && s.listed(notes) > 1 {
+			return s.speak("clarification", s.say("forgetwhat"))
+		}
+		text := s.toForget(m)
+		p, ok := s.forgetBest(text, notes)
+		keys := keywords(text, s.books)
+		isTold := func(said string) bool { return len(keys) > 0 && matching(said, keys) == len(keys) }
+		if !ok && (m.topic == "nolonger" || slices.ContainsFunc(s.statements(false), isTold)) {
+			return s.speak("", s.say("forgotsaid"))
+		}
+		last := outputs[len(outputs)-1]
+		if !ok && last.Action == actionList {
+			return reminding(s).listed(m, last.Output)
+		}
+		return p
 	}
 	var texts []string
 	for _, n := range notes {
@@ -142,32 +173,17 @@ func (s noting) found(m understood, outputs []output) plan {
 // answerFrom answers a question out of notes, or out of what the user said in this conversation.
 func (s noting) answerFrom(m understood, notes []string) string {
 	rest := m.rest()
-	keys := keywords(rest, s.books)
-	if rest == "" {
-		keys = keywords(s.message(), s.books) // where do I live?
-	}
-	fits := func(text string) bool {
-		dislikes := s.mentions("dislikewords", text)
-		switch m.topic {
-		case "mylikes":
-			return s.likes(text) && !dislikes
-		case "mydislikes":
-			return dislikes
-		case "whois":
-			return len(keys) > 0 && matching(text, keys) == len(keys)
-		}
-		return true
-	}
-	notes = slices.DeleteFunc(notes, func(text string) bool { return !fits(text) })
+	notes = slices.DeleteFunc(notes, func(text string) bool { return !s.answers(m, text) })
 	all := m.topic == "mylikes" || m.topic == "mydislikes"
-	if all || len(notes) == 0 && m.topic != "recallme" {
-		for _, said := range s.theirs() {
-			fitting := !strings.Contains(said, "?") && fits(said) && s.turned(said) != ""
-			if fitting && s.understand(said).topic == "tell" && !slices.Contains(notes, said) {
-				notes = append(notes, said)
-			}
-			if !all && len(notes) > 0 {
+	if m.topic != "recallme" && (all || len(notes) == 0 || m.topic == "whois") {
+		for _, said := range s.statements(m.topic == "whois") {
+			isAnswer := s.answers(m, said) && s.turned(said) != ""
+			if isAnswer && !all { // what was said last counts
+				notes = []string{said}
 				break
+			}
+			if isAnswer && !slices.Contains(notes, said) {
+				notes = append(notes, said)
 			}
 		}
 	}
@@ -193,6 +209,67 @@ func (s noting) answerFrom(m understood, notes []string) string {
 	return s.with("recalled", "found", joinFound(notes))
 }
 
+// answers reports whether a text answers a question.
+func (s noting) answers(m understood, text string) bool {
+	dislikes := s.mentions("dislikewords", text)
+	switch m.topic {
+	case "mylikes":
+		return s.likes(text) && (!dislikes || s.mentions("but", text))
+	case "mydislikes":
+		return dislikes
+	case "whois":
+		keys := keywords(cmp.Or(m.rest(), s.message()), s.books) // where do I live?
+		return len(keys) > 0 && matching(text, keys) == len(keys) && (m.rest() != "" || s.isOfSelf(text))
+	}
+	return true
+}
+
+// statements are what users said of themselves in this conversation, newest first, without what they took back since;
+// noted ones, too, if they are wanted.
+func (s noting) statements(noted bool) (list []string) {
+	var gone [][]phrases.Word
+	lines := s.theirs()
+	for i, said := range lines[:min(len(lines), 12)] {
+		u := s.understand(said)
+		isGone := func(keys []phrases.Word) bool { return len(keys) > 0 && matching(said, keys) == len(keys) }
+		switch {
+		case u.topic == "nolonger" || u.topic == "forget" && u.rest() != "":
+			gone = append(gone, keywords(u.rest(), s.books))
+		case u.topic == "forget" && i+1 < len(lines):
+			before := s.understand(lines[i+1])
+			about := lines[i+1]
+			if before.topic != "tell" {
+				about = before.rest()
+			}
+			gone = append(gone, keywords(about, s.books))
+		case noted && u.topic == "remember" && len(phrases.Split(u.rest())) > 2 && !slices.ContainsFunc(gone, isGone):
+			list = append(list, s.mainClause(clipForeign(u.rest())))
+		case u.topic == "tell" && !strings.Contains(said, "?") && !slices.ContainsFunc(gone, isGone):
+			list = append(list, s.withoutLead(said))
+		}
+	}
+	return list
+}
+
+// withoutLead takes words like "no" and "actually" off a statement.
+func (s noting) withoutLead(said string) string {
+	words := s.book.Split(said)
+	for len(words) > 1 && s.book.Is("correction", words[0].Fold) {
+		words = words[1:]
+	}
+	return said[words[0].Start:]
+}
+
+// isOfSelf reports whether users are the subject of a text.
+func (s noting) isOfSelf(text string) bool {
+	words := s.book.Split(text)
+	return slices.ContainsFunc(words, func(w phrases.Word) bool {
+		return s.book.Is("subject", w.Fold) || s.book.Is("turnverb", w.Fold)
+	}) || slices.ContainsFunc(words[:min(len(words), 2)], func(w phrases.Word) bool { // me gusta
+		return s.book.Is("oblique", w.Fold)
+	})
+}
+
 // likes reports whether users say in a text that they themselves like something.
 func (s noting) likes(text string) bool {
 	return slices.ContainsFunc(s.books, func(b *phrases.Book) bool {
@@ -200,6 +277,9 @@ func (s noting) likes(text string) bool {
 		for i, w := range words {
 			isSelf := func(w phrases.Word) bool { return b.Is("self", w.Fold) }
 			near := words[max(0, i-3):min(len(words), i+2)]
+			if i > 0 && b.Is("third", words[i-1].Fold) { // "and she likes wine"
+				continue
+			}
 			if b.Is("likewords", w.Fold) && (b.Is("turnverb", w.Fold) || slices.ContainsFunc(near, isSelf)) {
 				return true
 			}
@@ -226,6 +306,9 @@ func (s noting) turned(text string) string {
 	end, changed, verb := 0, false, true
 	for i, w := range words {
 		to, ok := s.book.Lists["turn"][w.Fold]
+		if i > 0 && w.End-w.Start > 1 && capital(text[w.Start:w.End]) == text[w.Start:w.End] { // a name
+			ok = false
+		}
 		if !ok && verb {
 			to, ok = s.book.Lists["turnverb"][w.Fold]
 		}
@@ -263,6 +346,8 @@ func (s noting) toForget(m understood) string {
 	switch u := s.understand(said[0]); u.topic {
 	case "remember", "recall", "whois":
 		return clipForeign(u.rest())
+	case "tell":
+		return clipForeign(said[0])
 	case "recallme", "mylikes", "mydislikes":
 		return clipForeign(s.lastAnswer())
 	}
@@ -278,19 +363,46 @@ func (s noting) forget(m understood) plan {
 		return reminding(s).listReminders()
 	case m.topic == "forgetall":
 		return s.speak("", s.say("forgetall"))
-	case s.has(actionList) && (s.saidBefore(last, "remindlist", "cancelwhich") ||
+	case m.topic == "forget" && s.has(actionList) && (s.saidBefore(last, "remindlist", "cancelwhich") ||
 		m.rest() == "" && s.saidBefore(last, "reminded", "remindedagain")):
+		return reminding(s).listReminders()
+	case m.topic == "forget" && s.has(actionList) && !s.mentions("notewords", s.message()) && s.isOfReminders(m.rest()):
 		return reminding(s).listReminders()
 	case !s.has(actionForget) || !s.has(actionSearch):
 		return s.speak("", s.say("remembernone"))
 	case text == "":
 		return s.speak("clarification", s.say("forgetwhat"))
 	}
-	return plan{Intent: "action", Actions: []step{newStep(actionSearch, map[string]any{"query": text})}}
+	steps := []step{newStep(actionSearch, map[string]any{"query": text})}
+	isNote := m.topic == "nolonger" || s.mentions("notewords", s.message()) || s.mentions("unlearn", s.message())
+	if s.has(actionList) && !isNote {
+		steps = append(steps, newStep(actionList, map[string]any{})) // it may be a reminder
+	}
+	return plan{Intent: "action", Actions: steps}
 }
 
-// forgetBest forgets the note that has most of the words.
-func (s noting) forgetBest(text string, notes []note) plan {
+// isOfReminders reports whether a request to delete something names a place in a list, a time, or all but something.
+// Notes have none of these.
+func (s noting) isOfReminders(rest string) bool {
+	_, isPlace := reminding(s).place(rest)
+	_, err := s.reader.Read(rest, s.now)
+	return isPlace || s.book.Has("except", rest) || err == nil
+}
+
+// listed counts the notes that the bot's last answer has.
+func (s noting) listed(notes []note) (n int) {
+	answer := txt.Fold(s.lastAnswer())
+	for _, each := range notes {
+		text := clipForeign(each.Text)
+		if strings.Contains(answer, txt.Fold(text)) || strings.Contains(answer, txt.Fold(s.turned(text))) {
+			n++
+		}
+	}
+	return n
+}
+
+// forgetBest forgets the note that has most of the words; ok is false if there is none.
+func (s noting) forgetBest(text string, notes []note) (p plan, ok bool) {
 	keys := keywords(text, s.books)
 	best, most := note{}, 0
 	for _, n := range notes {
@@ -299,11 +411,17 @@ func (s noting) forgetBest(text string, notes []note) plan {
 			best, most = n, hits
 		}
 	}
-	if best.ID == "" || 2*most < len(keys) {
-		return s.speak("", s.say("forgetnone"))
+	isAnd := func(w phrases.Word) bool { // "e", but not "è"
+		return s.book.Is("conjunctions", w.Fold) && strings.EqualFold(best.Text[w.Start:w.End], w.Fold)
+	}
+	switch {
+	case best.ID == "" || 2*most < len(keys):
+		return s.speak("", s.say("forgetnone")), false
+	case most < len(keywords(best.Text, s.books)) && slices.ContainsFunc(phrases.Split(best.Text), isAnd):
+		return s.speak("clarification", s.with("forgetwhole", "text", clipForeign(best.Text))), true
 	}
 	step := newStep(actionForget, map[string]any{"id": best.ID})
-	return s.speak("action", s.with("forgotten", "text", clipForeign(best.Text)), step)
+	return s.speak("action", s.with("forgotten", "text", clipForeign(best.Text)), step), true
 }
 
 func joinFound(found []string) string {

@@ -363,6 +363,7 @@ func BenchmarkReadBooks(b *testing.B) {
 func FuzzGenerate(f *testing.F) {
 	f.Add("hello", "Jay", aria, "en")
 	f.Add("remind me in 10 minutes to x", "\x00", "You are . Likes: ;;.", "de")
+	f.Add("E#", "0", "0", "it")
 	f.Add("merk dir dass", "{you}", "", "it")
 	f.Fuzz(func(t *testing.T, text, name, persona, language string) {
 		history := []line{{From: name, Text: text}, {Text: persona, Self: true}}

@@ -29,6 +29,7 @@ func newStep(action string, values map[string]any) step {
 // speak is a plan that says one text, after the further steps. Where the interface has no message action, or this is
 // a second try, the text travels as `response`.
 func (s *speaker) speak(intent, text string, further ...step) plan {
+	text = join(text, s.other)
 	p := plan{Intent: intent, Actions: further}
 	name := s.messageAction()
 	if name == "" || s.notice != nil && s.notice.Type == "error" {
@@ -84,9 +85,10 @@ func (o output) failed() bool {
 func (s *speaker) notified() plan {
 	m := s.understand(s.message())
 	s.use(m.book)
+	s.other = s.ofOther(m)
 	if s.notice.Type == "error" {
 		switch m.topic {
-		case "", "remind", "remindlist", "remindcancel", "remember", "forget", "dice",
+		case "", "remind", "remindlist", "remindcancel", "remember", "forget", "nolonger", "dice",
 			"recall", "recallme", "mylikes", "mydislikes", "whois":
 			return s.speak("", s.say("failed"))
 		}
@@ -112,14 +114,17 @@ func (s *speaker) delivered(m understood) plan {
 	var found []string
 	for _, o := range slices.Backward(d.Outputs) {
 		switch o.Action {
+		case actionList:
+			if d.Outputs[0].Action != actionSearch {
+				return reminding{s}.listed(m, o.Output)
+			}
+			return noting{s}.found(m, d.Outputs)
 		case actionSearch:
 			return noting{s}.found(m, d.Outputs)
-		case actionList:
-			return reminding{s}.listed(m, o.Output)
 		case actionRemind:
 			return s.speak("", reminding{s}.reminded(o.Output))
 		case actionCancel:
-			return s.speak("", reminding{s}.cancelled(d.Outputs))
+			return reminding{s}.cancelled(d.Outputs)
 		}
 		found = append(found, outputs.Texts(o.Output, 6)...)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,6 +53,7 @@ func (s reminding) set(what string, when spoken.When) step {
 // wake is remind for a request that may leave out what for.
 func (s reminding) wake(text string) plan {
 	text = s.clock(text)
+	s.reader = s.early
 	_, _, question := s.readReminder(text)
 	if question == "remindwhat" {
 		text += " " + s.say("wake")
@@ -61,39 +63,99 @@ func (s reminding) wake(text string) plan {
 
 // questions are the topics of what is asked back about a reminder. The next message may answer them.
 func questions() []string {
-	return []string{"remindwhen", "remindwhat", "remindbad", "remindpast", "remindoften"}
+	return []string{"remindwhen", "remindwhat", "remindbad", "remindpast", "remindoften", "remindlimit"}
 }
 
 // readReminder reads when and of what to remind; question is the topic of what must be asked first.
 func (s reminding) readReminder(text string) (when spoken.When, what, question string) {
 	text, bad := s.withoutWrongTimes(text)
+	words := s.book.Split(text)
 	when, what, err := s.findTime(text)
 	what = clipForeign(s.withoutJoiners(what))
+	corrected := s.corrected(text, what)
 	switch {
+	case corrected != text:
+		return s.readReminder(corrected)
 	case bad:
 		return when, what, "remindbad"
+	case s.isOfMonth(text, what, when, err):
+		return when, what, "remindlimit"
 	case errors.Is(err, spoken.ErrNever):
 		return when, what, "remindbad"
 	case errors.Is(err, spoken.ErrOften):
 		return when, what, "remindoften"
-	case errors.Is(err, spoken.ErrPast), err != nil && s.mentions("past", text):
+	case errors.Is(err, spoken.ErrPast), err != nil && s.mentions("past", text), s.book.Phrase("ago", words) > 0:
 		return when, what, "remindpast"
 	case what == "":
 		return when, what, "remindwhat"
-	case err != nil, s.isHalf(what):
+	case s.isHalf(what):
+		return when, what, "remindlimit"
+	case err != nil:
 		return when, what, "remindwhen"
 	}
 	return when, what, ""
 }
 
-// isHalf reports whether the text of a reminder begins with more about its time, which was not understood:
-// "and 7pm to …", "except sundays to …".
+// isOfMonth reports whether a time is a day of the week within a month, which cannot be set: "every second Tuesday of
+// the month".
+func (s reminding) isOfMonth(text, what string, when spoken.When, err error) bool {
+	words := s.book.Split(what)
+	isPlace := len(words) > 0 && (s.book.Phrase("bounds", words) > 0 || s.book.Is("ordinals", words[0].Fold))
+	isUnread := err != nil && !errors.Is(err, spoken.ErrNever) && !errors.Is(err, spoken.ErrOften)
+	return s.book.Has("ofmonth", text) && (isUnread || strings.HasPrefix(when.Repeat, "FREQ=WEEKLY") || isPlace)
+}
+
+// corrected corrects the first or the last word of what was left of a request, if it is a slip of a word for a time.
+func (s reminding) corrected(text, what string) string {
+	words := phrases.Split(what)
+	for _, w := range words[:min(1, len(words))] {
+		for _, word := range slices.Sorted(maps.Keys(s.book.Lists["timewords"])) {
+			if len(w.Fold) > 3 && !s.book.Knows(w.Fold) && txt.Distance(w.Fold, word) == 1 {
+				return strings.Replace(text, what[w.Start:w.End], word, 1)
+			}
+		}
+	}
+	return text
+}
+
+// isHalf reports whether the text of a reminder begins or ends with more about its time, which was not understood:
+// "and 7pm to …", "except sundays to …", "60 to …", "4 weeks to …".
 func (s reminding) isHalf(what string) bool {
 	words := s.book.Split(what)
 	for len(words) > 1 && (s.book.Is("and", words[0].Fold) || s.book.Phrase("vague", words) > 0) {
 		words = words[1:]
 	}
-	return s.book.Phrase("limits", words) > 0 || len(words) > 0 && s.reader.Begins(what[words[0].Start:])
+	if len(words) == 0 {
+		return false
+	}
+	last := len(words) - 1
+	for i := max(0, last-2); i <= last; i++ {
+		isLimit := s.book.Phrase("limits", words[i:]) == last+1-i || s.book.Phrase("bounds", words[i:]) == last+1-i
+		if isLimit && i > 0 {
+			return true
+		}
+	}
+	n := s.book.Phrase("bounds", words)
+	if s.book.Phrase("limits", words) > 0 || n > 0 && n <= last && s.isMoment(what[words[n].Start:]) ||
+		s.reader.Begins(what[words[0].Start:]) {
+		return true
+	}
+	for len(words) > 1 && s.book.Is("articles", words[0].Fold) {
+		words = words[1:]
+	}
+	digits := strings.TrimRight(words[0].Fold, "abcdefghijklmnopqrstuvwxyzº.")
+	_, isNumber := number(s.book, digits)
+	return isNumber && len(words) > 1 && (s.book.Phrase("joiners", words[1:]) > 0 || s.reader.Begins("in "+what) ||
+		s.book.Is("units", words[1].Fold) && len(words) > 2)
+}
+
+// isMoment reports whether a text begins with a time, a number, a month or a day that has a name.
+func (s reminding) isMoment(text string) bool {
+	words := s.book.Split(text)
+	_, isNumber := number(s.book, words[0].Fold)
+	months := strings.Split(txt.Fold(s.book.Says["months"][0]), ", ")
+	return isNumber || s.reader.Begins(text) || s.book.Phrase("holidays", words) > 0 ||
+		slices.Contains(months, words[0].Fold)
 }
 
 // findTime finds a time at the beginning or the end of a text, else within it.
@@ -121,7 +183,7 @@ func (s reminding) withoutWrongTimes(text string) (rest string, bad bool) {
 	for _, m := range wrongTime().FindAllStringSubmatch(text, -1) {
 		hour, _ := strconv.Atoi(m[3])
 		minute, _ := strconv.Atoi(m[5])
-		led := s.mentions("at", m[2])
+		led := s.book.Is("at", txt.Fold(m[2]))
 		wrong := hour > 24 || minute > 59 || m[6] != "" && hour > 12 || hour == 24 && minute > 0
 		if wrong && (led || m[4] == ":" || m[6] != "") {
 			cut := strings.TrimSpace(strings.TrimPrefix(m[0], m[1]))
@@ -178,7 +240,8 @@ func (s reminding) answerToQuestion(m understood) (p plan, ok bool) {
 	if late { // they talked of something else since
 		request, question = s.openRequest(s.history[:len(s.history)-2])
 	}
-	if question == "" || !s.has(actionRemind) || (m.topic == "remind" || m.topic == "wake") && m.whole {
+	isNew := (m.topic == "remind" || m.topic == "wake") && m.whole
+	if question == "" || isNew || late && s.justSet() != "" || !s.has(actionRemind) {
 		return plan{}, false
 	}
 	answer := s.clock(s.withoutProposal(strings.Trim(s.message(), " .!?¿¡")))
@@ -325,13 +388,17 @@ func (s reminding) correct(answer string, all []reminder) plan {
 			old = r
 		}
 	}
+	isWake := func(b *phrases.Book) bool { return clipForeign(b.Says["wake"][0]) == clipForeign(old.Text) }
+	if slices.ContainsFunc(s.books, isWake) {
+		s.reader = s.early
+	}
 	when, _ := s.newTime(answer, s.now)
 	midnight := s.wall(old.at())
 	if when.Wall && !when.Dated && midnight.After(s.now) {
 		when, _ = s.newTime(answer, midnight.Add(-time.Second)) // also at midnight
 	}
 	if old.ID == "" {
-		return s.speak("clarification", s.say("cancelwhich")+s.rows(all))
+		return s.speak("clarification", s.say("cancelwhich")+s.rows(all, 0))
 	}
 	when.Repeat = cmp.Or(when.Repeat, old.Repeat)
 	return plan{Intent: "action", Actions: []step{
@@ -406,20 +473,34 @@ func (s reminding) openRequest(history []line) (request, question string) {
 			here := reminding{s.in(u.book)}
 			text, _ := here.withoutWrongTimes(u.rest())
 			text = here.withoutJoiners(text)
-			if asked == "remindpast" || asked == "remindoften" || asked == "remindbad" {
-				_, text, _ = s.findTime(text)
-			}
-			return strings.TrimSpace(text + " " + request), question
+			return strings.TrimSpace(here.withoutRefused(text, asked) + " " + request), question
 		}
 		before := history[:end-2]
 		_, _, open := s.readReminder("x " + said)
 		wasAskedFor := len(before) > 0 && s.saidBefore(before[len(before)-1].Text, "remindwhat")
 		if open != "remindwhen" || wasAskedFor {
-			request = strings.TrimSpace(said + " " + request)
+			request = strings.TrimSpace(s.withoutRefused(said, asked) + " " + request)
 		}
 		end -= 2
 	}
 	return "", ""
+}
+
+// withoutRefused takes a time out of a request that was refused for it. Of one that was not understood, what is behind
+// a word like "to" is left.
+func (s reminding) withoutRefused(text, asked string) string {
+	if asked == "remindwhen" || asked == "remindwhat" {
+		return text
+	}
+	_, text, _ = s.findTime(text)
+	words := s.book.Split(text)
+	for i := 1; asked == "remindlimit" && i < len(words); i++ {
+		n := s.book.Phrase("joiners", words[i:])
+		if n > 0 && i+n < len(words) && !s.book.Is("and", words[i].Fold) {
+			return text[words[i+n].Start:]
+		}
+	}
+	return text
 }
 
 // saidTopic is the topic among some of which a line of the bot's is a wording, in any language.
@@ -513,108 +594,4 @@ func (s reminding) every(rule string) string {
 	}
 	words := s.book.Lists["every"][key]
 	return strings.NewReplacer("{n}", parts["INTERVAL"], "{days}", s.list(days)).Replace(words)
-}
-
-// listReminders asks for the reminders: to tell them, or to find the one to cancel.
-func (s reminding) listReminders() plan {
-	if !s.has(actionList) {
-		return s.speak("", s.say("remindnone"))
-	}
-	return plan{Intent: "query", Actions: []step{newStep(actionList, map[string]any{})}}
-}
-
-// listed goes on with the reminders that there are.
-func (s reminding) listed(m understood, raw json.RawMessage) plan {
-	var found struct {
-		Reminders []reminder `json:"reminders"`
-	}
-	_ = json.Unmarshal(raw, &found)
-	all := found.Reminders
-	if len(all) == 0 {
-		return s.speak("", s.say("remindlistnone"))
-	}
-	answer, ok := s.correction()
-	if ok {
-		return s.correct(answer, all)
-	}
-	if m.topic != "remindcancel" && m.topic != "forget" && m.topic != "forgetall" {
-		return s.speak("query", s.say("remindlist")+s.rows(all))
-	}
-	chosen := s.chosen(m, all)
-	switch {
-	case len(chosen) == 0:
-		return s.speak("clarification", s.say("cancelwhich")+s.rows(all))
-	case len(chosen) > 1 && !s.mentions("all", s.message()):
-		return s.speak("clarification", s.say("cancelwhich")+s.rows(chosen))
-	}
-	var steps []step
-	for _, r := range chosen[:min(len(chosen), mostCancelled)] {
-		steps = append(steps, newStep(actionCancel, map[string]any{"id": r.ID}))
-	}
-	return plan{Intent: "action", Actions: steps}
-}
-
-// mostCancelled is how many reminders are cancelled at once: a plan has no more steps.
-const mostCancelled = 30
-
-// rows lists reminders, one on each line.
-func (s reminding) rows(all []reminder) string {
-	var b strings.Builder
-	for i, r := range all {
-		fmt.Fprintf(&b, "\n%d. %s: %s", i+1, s.moment(r.at()), clipForeign(r.Text))
-		if r.Repeat != "" {
-			b.WriteString(" (" + s.every(r.Repeat) + ")")
-		}
-	}
-	return b.String()
-}
-
-// chosen are the reminders that a request to cancel means.
-func (s reminding) chosen(m understood, all []reminder) []reminder {
-	rest := m.rest()
-	keys := keywords(rest, s.books)
-	n, isNumber := number(s.book, txt.Fold(strings.TrimLeft(rest, "#")))
-	for _, w := range phrases.Split(rest) { // "the second one"
-		if place, ok := s.book.Lists["ordinals"][w.Fold]; ok {
-			n, isNumber = number(s.book, place)
-		}
-	}
-	switch {
-	case s.mentions("all", s.message()):
-		return all
-	case isNumber && n >= 1 && n <= len(all):
-		return all[n-1 : n]
-	case len(keys) == 0 && len(all) == 1:
-		return all
-	case len(keys) == 0:
-		unsaid := func(r reminder) bool { return !strings.Contains(s.lastAnswer(), clipForeign(r.Text)) }
-		return slices.DeleteFunc(slices.Clone(all), unsaid)
-	}
-	most := 0
-	hits := make([]int, len(all))
-	for i, r := range all {
-		hits[i] = matching(r.Text+" "+s.moment(r.at())+" "+s.every(r.Repeat), keys)
-		most = max(most, hits[i])
-	}
-	var best []reminder
-	for i := range all {
-		if most > 0 && hits[i] == most {
-			best = append(best, all[i])
-		}
-	}
-	return best
-}
-
-// cancelled tells which reminders are gone.
-func (s reminding) cancelled(outputs []output) string {
-	var gone []string
-	for _, o := range outputs {
-		var c struct {
-			Cancelled reminder `json:"cancelled"`
-		}
-		if o.Action == actionCancel && json.Unmarshal(o.Output, &c) == nil {
-			gone = append(gone, clipForeign(c.Cancelled.Text))
-		}
-	}
-	return s.with("cancelled", "text", strings.Join(gone, "; "))
 }

@@ -24,9 +24,11 @@ type speaker struct {
 	now     time.Time
 	standby bool
 	seed    uint32
-	pick    func(n int) int // chance: a number below n
-	reader  *spoken.Reader
+	pick    func(n int) int   // chance: a number below n
+	reader  *spoken.Reader    // of waking hours
+	early   *spoken.Reader    // of hours as they are said
 	values  map[string]string // what may be put into {…}
+	other   string            // what is said of the other one of two requests
 }
 
 func (m *Model) speaker(s *scene) *speaker {
@@ -45,7 +47,7 @@ func (m *Model) speaker(s *scene) *speaker {
 	if m.Seed != 0 {
 		sp.seed, sp.pick = 0, rand.New(rand.NewPCG(m.Seed, uint64(said))).IntN
 	}
-	sp.reader = m.reader
+	sp.reader, sp.early = m.reader.Waking(), m.reader
 	sp.settle(m.books())
 	sp.values = sp.facts()
 	return sp
@@ -71,7 +73,7 @@ func (s *speaker) facts() map[string]string {
 		"me":        p.Name,
 		"you":       who.Speakable(s.payload.Source.Username),
 		"aliases":   s.list(p.Aliases),
-		"profile":   p.Profile,
+		"profile":   s.inLanguage(p.Profile),
 		"like":      s.one(p.Likes),
 		"likes":     s.list(p.Likes),
 		"dislike":   s.one(p.Dislikes),
@@ -80,6 +82,18 @@ func (s *speaker) facts() map[string]string {
 		"time":      s.now.Format("15:04"),
 		"date":      s.date(s.now),
 	}
+}
+
+// inLanguage returns a text, or "" if it is in another language than the answer.
+func (s *speaker) inLanguage(text string) string {
+	weights := make(map[*phrases.Book]float64)
+	weigh(weights, s.books, text, 1)
+	for _, weight := range weights {
+		if weight > 2*weights[s.book] && weight > 1 {
+			return ""
+		}
+	}
+	return text
 }
 
 func (s *speaker) one(items []string) string {

@@ -36,20 +36,29 @@ func isAbbreviation(text string) bool {
 
 // Main puts the verb at the end of a clause behind its subject: "ich in Berlin wohne" is "ich wohne in Berlin".
 // Verbs and determiners are folded words of the language. A text of another order or of several clauses
-// stays as it is.
-func Main(text string, verbs, determiners map[string]string) string {
+// stays as it is. Function words of the language, such as "in", tell that a subject in front of them is over.
+func Main(text string, verbs, determiners, functions map[string]string) string {
 	words := strings.Fields(text)
 	last := len(words) - 1
 	if last < 2 || !has(verbs, words[last]) || strings.Contains(text, ",") {
 		return text
 	}
 	subject := 1 // its words
+	if !has(determiners, words[0]) && !has(functions, words[0]) {
+		for subject < last && isCapital(words[subject]) && isCapital(words[0]) { // Tante Maria
+			subject++
+		}
+		if !has(functions, words[subject]) && !isCapital(words[0]) {
+			return text
+		}
+	}
 	if has(determiners, words[0]) {
 		subject = 2
 		noun := slices.IndexFunc(words[1:last], isCapital) + 1
-		if noun > 0 {
+		isName := noun == 2 && noun == last-1 && !isInflected(words[1]) // meine schwester Lena heißt
+		if noun > 0 && !isName {
 			subject = noun + 1
-		} else if has(determiners, words[1]) || isInflected(words[1]) {
+		} else if noun <= 0 && (has(determiners, words[1]) || isInflected(words[1])) {
 			return text
 		}
 	}

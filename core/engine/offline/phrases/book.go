@@ -57,6 +57,11 @@ func readBook(language, text string) *Book {
 		switch {
 		case strings.HasPrefix(kind, "["):
 			topic = strings.Trim(kind, "[]")
+		case kind == "?" && topic == "foreign": // is understood, and tells nothing of the language
+			known := b.known
+			b.known = make(map[string]bool)
+			b.addPhrase(Filler, rest)
+			b.known = known
 		case kind == "?":
 			b.addPhrase(topic, rest)
 		case kind == "!":
@@ -69,7 +74,8 @@ func readBook(language, text string) *Book {
 }
 
 func (b *Book) addPhrase(topic, line string) {
-	p := phrase{topic, b.readPattern(&line)}
+	topic, form, _ := strings.Cut(topic, ":")
+	p := phrase{topic, strings.ReplaceAll(form, "_", " "), b.readPattern(&line)}
 	firsts, open := first(p.parts)
 	if open {
 		firsts[""] = true
@@ -131,6 +137,25 @@ func (b *Book) Phrase(list string, words []Word) int {
 		}
 	}
 	return 0
+}
+
+// Cut cuts a text around the first phrase of a list.
+func (b *Book) Cut(list, text string) (before, phrase, after string, ok bool) {
+	words := b.Split(text)
+	for i, w := range words {
+		n := b.Phrase(list, words[i:])
+		if n > 0 {
+			end := words[i+n-1].End
+			return strings.Trim(text[:w.Start], " ,;"), text[w.Start:end], strings.TrimSpace(text[end:]), true
+		}
+	}
+	return text, "", "", false
+}
+
+// Has reports whether a text has a phrase of a list.
+func (b *Book) Has(list, text string) bool {
+	_, _, _, ok := b.Cut(list, text)
+	return ok
 }
 
 // Split is the words of a text as this language writes them: short forms are written out ("what's" is

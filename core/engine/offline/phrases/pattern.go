@@ -13,6 +13,7 @@ import (
 // phrase is one thing that people say.
 type phrase struct {
 	topic string
+	form  string // what the slots are put into: "{1}/{2}"; "": they are joined
 	parts []part
 }
 
@@ -85,6 +86,7 @@ func first(parts []part) (words map[string]bool, open bool) {
 // Found is one way in which a sentence has a phrase.
 type Found struct {
 	Topic string
+	Form  string   // what the slots are put into; "": they are joined
 	End   int      // the word behind it
 	Slots [][2]int // their first words, and the ones behind them
 	words int      // of the pattern's own
@@ -127,7 +129,7 @@ func (b *Book) At(words []Word, i int) (all []Found) {
 	for _, word := range []string{words[i].Fold, ""} {
 		for j := range b.phrases[word] {
 			p := &b.phrases[word][j]
-			match(p.parts, words, Found{Topic: p.topic, End: i}, func(f Found) {
+			match(p.parts, words, Found{Topic: p.topic, Form: p.form, End: i}, func(f Found) {
 				if f.End > i && len(all) < 1000 {
 					all = append(all, f)
 				}

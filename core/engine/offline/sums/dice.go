@@ -52,7 +52,7 @@ func Dice(text string, w *Words) (Roll, bool) {
 		n, isNumber := w.whole(each)
 		_, isFiller := w.Dice[each]
 		switch {
-		case !isNumber && !isFiller || numbers > 1:
+		case !isNumber && !isFiller || isNumber && numbers > 1:
 			return r, false
 		case isNumber && numbers == 0:
 			r.N = n

@@ -35,6 +35,7 @@ var (
 	errNoSum    = errors.New("not a sum")
 	ErrZero     = errors.New("division by zero")
 	ErrTooLarge = errors.New("too large")
+	ErrCold     = errors.New("below absolute zero")
 )
 
 // maxBits is how large numbers get.
@@ -48,6 +49,9 @@ func Compute(text string, w *Words) (Answer, bool) {
 	if a, ok := convert(text, w); ok {
 		return a, true
 	}
+	if w.Comma {
+		text = spaced().ReplaceAllString(text, "$1$2")
+	}
 	p := sum{tokens: compound(lex(text, w))}
 	if len(p.tokens) < 2 || p.tokens[0].op == "%" {
 		return Answer{}, false
@@ -59,8 +63,12 @@ func Compute(text string, w *Words) (Answer, bool) {
 	return Answer{Value: value, Err: err}, true
 }
 
-// named are numbers that name something: dates, telephone numbers, "24/7".
-var named = txt.Pattern(`^(\d{4}([-/.])\d{1,2}([-/.])\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|\d{2,3}-\d{4,}|24/7)$`)
+// named are numbers that name something: dates, telephone numbers, "24/7", times like "15:00".
+var named = txt.Pattern(`^(.*\b\d{1,2}:00\b.*|24/7|` +
+	`\d{4}([-/.])\d{1,2}([-/.])\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|\d{2,3}-\d{4,})$`)
+
+// spaced is a number whose thousands have a space behind them.
+var spaced = txt.Pattern(`\b(\d{1,3}) (\d{3})\b`)
 
 // token is a number, an operator or a bracket of a sum.
 type token struct {
@@ -193,7 +201,7 @@ func readNumber(text string, w *Words) *big.Rat {
 		mark := text[decimal]
 		alone := strings.Count(text, string(mark)) == 1
 		thousands := len(text)-decimal == 4 && !strings.HasPrefix(text, "0") && decimal <= 3 &&
-			(mark == ',') == (!w.Comma) && strings.IndexAny(text, ".,") == decimal
+			((mark == ',') == (!w.Comma) || strings.HasSuffix(text, "000")) && strings.IndexAny(text, ".,") == decimal
 		if !alone || thousands {
 			decimal = -1
 		}
@@ -255,7 +263,8 @@ func (p *sum) product() (*big.Rat, error) {
 	left, err := p.power()
 	for err == nil {
 		op := p.op("*", "/", "of")
-		if op == "" {
+		isBracket := p.at < len(p.tokens) && p.tokens[p.at].op == "("
+		if op == "" && !isBracket {
 			return left, nil
 		}
 		var right *big.Rat
@@ -338,7 +347,7 @@ func (p *sum) apply(op string, a, b *big.Rat) (*big.Rat, error) {
 		value.Add(a, b)
 	case "-":
 		value.Sub(a, b)
-	case "*", "of":
+	case "*", "of", "": // 2(3+4)
 		value.Mul(a, b)
 	case "/":
 		if b.Sign() == 0 {
@@ -417,9 +426,9 @@ func measures() map[string]measure {
 	kind := ""
 	for field := range strings.FieldsSeq(`length: m=1 km=1000 cm=1/100 mm=1/1000 mi=1609.344 yd=0.9144
 		ft=0.3048 in=0.0254 nmi=1852
-		mass: kg=1 g=1/1000 mg=1/1000000 t=1000 lb=0.45359237 oz=0.028349523125 st=6.35029318
+		mass: kg=1 g=1/1000 mg=1/1000000 t=1000 lb=0.45359237 Pfund=1/2 oz=0.028349523125 st=6.35029318
 		volume: l=1 ml=1/1000 cl=1/100 dl=1/10 gal=3.785411784 qt=0.946352946 pt=0.473176473
-		cup=0.2365882365 fl_oz=0.0295735295625
+		cup=0.2365882365 tbsp=0.01478676478125 tsp=0.00492892159375 fl_oz=0.0295735295625
 		speed: km/h=1 mph=1.609344 m/s=3.6 kn=1.852 area: m²=1 km²=1000000 ha=10000 ac=4046.8564224 ft²=0.09290304
 		time: s=1 min=60 h=3600 d=86400 wk=604800 data: B=1 kB=1000 MB=1000000 GB=1000000000 TB=1000000000000
 		temperature: °C=1 °F=5/9 K=1`) {
@@ -478,9 +487,14 @@ func convert(text string, w *Words) (Answer, bool) {
 		from, to = to, from
 	}
 	value := new(big.Rat).Mul(number, from.factor)
-	value.Add(value, from.zero).Sub(value, to.zero).Quo(value, to.factor)
+	value.Add(value, from.zero)
+	var err error
+	if from.kind == "temperature:" && value.Cmp(measures()["K"].zero) < 0 {
+		err = ErrCold
+	}
+	value.Sub(value, to.zero).Quo(value, to.factor)
 	shown := strings.TrimRight(strings.TrimRight(number.FloatString(6), "0"), ".")
-	return Answer{From: shown + " " + from.symbol, Value: value, Unit: to.symbol}, true
+	return Answer{From: shown + " " + from.symbol, Value: value, Unit: to.symbol, Err: err}, true
 }
 
 // convertWords cuts words, and numbers from the units behind them: "10km".
@@ -502,6 +516,14 @@ func convertWords(text string) (words []string) {
 func ReadWord(word string, w *Words) *big.Rat {
 	if text, ok := w.Numbers[word]; ok {
 		word = text
+	}
+	above, below, isFraction := strings.Cut(word, "/")
+	if isFraction {
+		a, b := ReadWord(above, w), ReadWord(below, w)
+		if a == nil || b == nil || b.Sign() == 0 {
+			return nil
+		}
+		return new(big.Rat).Quo(a, b)
 	}
 	minus := strings.HasPrefix(word, "-")
 	digits := strings.TrimPrefix(word, "-")

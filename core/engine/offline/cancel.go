@@ -1,0 +1,229 @@
+package offline
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"synthbot/core/engine/offline/phrases"
+	"synthbot/core/spoken"
+)
+
+// listReminders asks for the reminders: to tell them, or to find those to cancel.
+func (s reminding) listReminders() plan {
+	if !s.has(actionList) {
+		return s.speak("", s.say("remindnone"))
+	}
+	return plan{Intent: "query", Actions: []step{newStep(actionList, map[string]any{})}}
+}
+
+// listed goes on with the reminders that there are.
+func (s reminding) listed(m understood, raw json.RawMessage) plan {
+	var found struct {
+		Reminders []reminder `json:"reminders"`
+		More      int        `json:"more"`
+	}
+	_ = json.Unmarshal(raw, &found)
+	all := found.Reminders
+	if len(all) == 0 && m.topic == "forget" {
+		return s.speak("", s.say("forgetnone"))
+	}
+	if len(all) == 0 {
+		return s.speak("", s.say("remindlistnone"))
+	}
+	answer, ok := s.correction()
+	if ok {
+		return s.correct(answer, all)
+	}
+	m, ok = s.cancelling(m)
+	if !ok {
+		return s.speak("query", s.say("remindlist")+s.rows(all, found.More))
+	}
+	chosen := s.chosen(m, all)
+	_, _, kept, excepts := s.book.Cut("except", s.message())
+	switch {
+	case len(chosen) == 0 && excepts && len(s.matching(kept, all)) == len(all):
+		return s.speak("", s.say("keep"))
+	case len(chosen) == 0 && s.isSpecific(m.rest()):
+		return s.speak("clarification", s.say("cancelnone")+s.rows(all, found.More))
+	case len(chosen) == 0:
+		return s.speak("clarification", s.say("cancelwhich")+s.rows(all, found.More))
+	case len(chosen) > 1 && !s.book.Has("all", s.message()):
+		return s.speak("clarification", s.say("cancelwhich")+s.rows(chosen, 0))
+	}
+	var steps []step
+	for _, r := range chosen[:min(len(chosen), mostCancelled)] {
+		steps = append(steps, newStep(actionCancel, map[string]any{"id": r.ID}))
+	}
+	return plan{Intent: "action", Actions: steps}
+}
+
+// mostCancelled is how many reminders are cancelled at once: a plan has no more steps.
+const mostCancelled = 30
+
+// mostShown is how many reminders a message lists.
+const mostShown = 20
+
+// rows lists reminders, one on each line, and says how many more there are.
+func (s reminding) rows(all []reminder, more int) string {
+	var b strings.Builder
+	shown := min(len(all), mostShown)
+	for i, r := range all[:shown] {
+		fmt.Fprintf(&b, "\n%d. %s: %s", i+1, s.moment(r.at()), clipForeign(r.Text))
+		if r.Repeat != "" {
+			b.WriteString(" (" + s.every(r.Repeat) + ")")
+		}
+	}
+	more += len(all) - shown
+	if more > 0 {
+		b.WriteString("\n" + s.with("remindmore", "n", fmt.Sprint(more)))
+	}
+	return b.String()
+}
+
+// cancelling returns the request to cancel that a message is: as it was understood, or as the choice out of reminders
+// that were listed just before, such as "the second one".
+func (s reminding) cancelling(m understood) (understood, bool) {
+	switch m.topic {
+	case "remindcancel", "forget", "forgetall":
+		return m, true
+	case "remindlist", "recall", "whois":
+		return m, false
+	}
+	text := strings.Trim(s.message(), " .!?¿¡")
+	_, isPlace := s.place(text)
+	isChoice := isPlace || s.book.Has("all", text) || m.topic == "" && len(phrases.Split(text)) <= 5
+	if !isChoice || !s.saidBefore(s.lastAnswer(), "cancelwhich", "cancelnone") {
+		return m, false
+	}
+	m.hit = hit{topic: "remindcancel", slots: []string{text}}
+	return m, true
+}
+
+// place is the place in a list that a text names: "2", "#2", "the second one"; -1 is the last one.
+func (s reminding) place(text string) (n int, ok bool) {
+	words := slices.DeleteFunc(s.book.Split(text), func(w phrases.Word) bool { return s.book.Is("articles", w.Fold) })
+	for i, w := range words {
+		place, isOrdinal := s.book.Lists["ordinals"][w.Fold]
+		if isOrdinal {
+			isMore := func(w phrases.Word) bool { return !s.book.Is("stop", w.Fold) }
+			n, ok = number(s.book, place)
+			return n, ok && !slices.ContainsFunc(slices.Delete(words, i, i+1), isMore)
+		}
+	}
+	if len(words) != 1 {
+		return 0, false
+	}
+	return number(s.book, words[0].Fold)
+}
+
+// isSpecific reports whether the rest of a request has a word that may say which reminders it means.
+func (s reminding) isSpecific(rest string) bool {
+	return slices.ContainsFunc(s.book.Split(rest), func(w phrases.Word) bool {
+		isIn := func(list string) bool { return s.book.Is(list, w.Fold) }
+		return !slices.ContainsFunc([]string{"all", "articles", "self", "polite", "plurals", "singulars"}, isIn)
+	})
+}
+
+// chosen are the reminders that a request to cancel means. All of them are meant only if it names none; those that
+// it excepts are left out.
+func (s reminding) chosen(m understood, all []reminder) []reminder {
+	rest := m.rest()
+	for _, list := range []string{"ordinals", "days"} {
+		_, within, _, ok := s.book.Cut(list, s.message())
+		if rest == "" && ok { // the phrase has it
+			rest = within
+		}
+	}
+	if _, _, after, ok := s.book.Cut("except", s.message()); ok {
+		before, _, _, within := s.book.Cut("except", rest)
+		kept := s.matching(after, all)
+		if len(kept) == 0 || within && s.isSpecific(before) {
+			return nil // it is not clear enough
+		}
+		return slices.DeleteFunc(slices.Clone(all), func(r reminder) bool { return slices.Contains(kept, r) })
+	}
+	shown := slices.DeleteFunc(slices.Clone(all), func(r reminder) bool {
+		return !strings.Contains(s.lastAnswer(), clipForeign(r.Text))
+	})
+	n, isPlace := s.place(rest)
+	switch {
+	case isPlace && len(shown) > 0 && s.saidBefore(s.lastAnswer(), "cancelwhich", "cancelnone", "remindlist"):
+		return nth(shown, n)
+	case s.isSpecific(rest):
+		return s.matching(rest, all)
+	case s.book.Has("all", s.message()), s.book.Has("plurals", s.message()), len(all) == 1:
+		return all
+	}
+	return shown
+}
+
+// nth returns the n-th reminder alone, or the last one for -1; none if there are not so many.
+func nth(all []reminder, n int) []reminder {
+	if n < 0 {
+		n = len(all)
+	}
+	if n < 1 || n > len(all) {
+		return nil
+	}
+	return all[n-1 : n]
+}
+
+// matching are the reminders that a text names best, by their place, their words, their day or their time.
+func (s reminding) matching(text string, all []reminder) []reminder {
+	n, isPlace := s.place(text)
+	if isPlace {
+		return nth(all, n)
+	}
+	when, what, err := s.findTime(text)
+	if err != nil {
+		when, err = s.reader.Read(text, s.now)
+	}
+	before, day, after, ok := s.book.Cut("days", text)
+	if ok { // also today, in which no time may be left
+		at, _ := telling(s).dayOf(day, s.book)
+		when, what, err = spoken.When{At: at, Dated: true}, before+" "+after, nil
+	}
+	layout := "15:04"
+	if when.Dated {
+		layout = "2006-01-02"
+	}
+	then := slices.DeleteFunc(slices.Clone(all), func(r reminder) bool {
+		return err != nil || r.at().Format(layout) != when.At.Format(layout)
+	})
+	if len(then) > 0 {
+		all, text = then, what
+	}
+	keys := keywords(text, s.books)
+	most := 0
+	hits := make([]int, len(all))
+	for i, r := range all {
+		hits[i] = matching(r.Text+" "+s.moment(r.at())+" "+s.every(r.Repeat), keys)
+		most = max(most, hits[i])
+	}
+	var best []reminder
+	for i := range all {
+		if hits[i] == most && (most > 0 || len(keys) == 0 && len(then) > 0) {
+			best = append(best, all[i])
+		}
+	}
+	return best
+}
+
+// cancelled tells which reminders are gone. Where all are meant, there may be more than one plan takes.
+func (s reminding) cancelled(outputs []output) plan {
+	var gone []string
+	for _, o := range outputs {
+		var c struct {
+			Cancelled reminder `json:"cancelled"`
+		}
+		if o.Action == actionCancel && json.Unmarshal(o.Output, &c) == nil {
+			gone = append(gone, clipForeign(c.Cancelled.Text))
+		}
+	}
+	if len(gone) >= mostCancelled {
+		return s.speak("", s.with("cancelledmany", "n", fmt.Sprint(len(gone))))
+	}
+	return s.speak("", s.with("cancelled", "text", strings.Join(gone, "; ")))
+}
