@@ -105,7 +105,8 @@ func ranks() []string {
 // isSmallTalk reports whether a topic wants nothing but words.
 func isSmallTalk(topic string) bool {
 	order := ranks()
-	return slices.Index(order, topic) > slices.Index(order, "where")
+	isTaste := slices.Contains([]string{"likes", "dislikes", "interests", "doyoulike"}, topic)
+	return isTaste || slices.Index(order, topic) > slices.Index(order, "where")
 }
 
 // understand reads a message that is one request, or several of them with an "and" or a full stop between.

@@ -379,3 +379,24 @@ func FuzzGenerate(f *testing.F) {
 		}
 	})
 }
+
+// TestStandbyInAGroup: where it answers for a model among several people, it says so and makes no small talk.
+func TestStandbyInAGroup(t *testing.T) {
+	standIn := New(Options{Zone: time.UTC, Standby: true})
+	for text, is := range map[string]bool{
+		"what do you think of tea?": true, "what do you like?": true, "was denkst du über Ritter?": true, "how are you?": true,
+		"what is 2 + 3?": false, "what time is it in Tokyo?": false,
+	} {
+		request := asked{text: text}.request()
+		request.Messages[0].Text = strings.Replace(request.Messages[0].Text, `"context":{`, `"context":{"participants":[{"name":"Ann"},{"name":"Bob"}],`, 1)
+		request.Messages[0].Text = strings.Replace(request.Messages[0].Text, `"Bob"}],}`, `"Bob"}]}`, 1)
+		answer, err := standIn.Generate(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, _ := read(t, answer.Text)
+		if says := strings.Contains(said, "language model") || strings.Contains(said, "Sprachmodell"); says != is {
+			t.Errorf("%s: %s", text, said)
+		}
+	}
+}

@@ -68,6 +68,9 @@ func questions() []string {
 
 // readReminder reads when and of what to remind; question is the topic of what must be asked first.
 func (s reminding) readReminder(text string) (when spoken.When, what, question string) {
+	if s.book.Has("rise", text) {
+		s.reader = s.early
+	}
 	text, bad := s.withoutWrongTimes(text)
 	words := s.book.Split(text)
 	when, what, err := s.findTime(text)
