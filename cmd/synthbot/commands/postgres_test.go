@@ -148,7 +148,7 @@ func TestOnPostgres(t *testing.T) {
 	}
 	s.prints("m0", "history", "telegram/1000")
 	s.prints("m1", "memory", "export")
-	s.fails(`worker "first" runs with it; give this command where a bot runs`, "memory", "forget", "telegram/1001")
+	s.fails(`worker "first" runs with it; run this command on a machine where a bot runs`, "memory", "forget", "telegram/1001")
 	if err := os.Rename(socket+".away", socket); err != nil {
 		t.Fatal(err)
 	}
