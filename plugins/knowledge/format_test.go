@@ -97,7 +97,7 @@ func TestHostile(t *testing.T) {
 	began := time.Now()
 	sum := synced(t, p)
 	for name, why := range map[string]string{
-		"notes.pdf": "it takes more memory than a file may", "zip.docx": "not a valid zip file", "binary.txt": "no text",
+		"notes.pdf": "it takes more memory than a file may", "zip.docx": "not a valid zip file", "binary.txt": "not a text file",
 		"bomb.docx": "its text has more than 32 MB, uncompressed", "big.txt": "it has 100 MB, at most 16 are read",
 		"long.txt": "its text has 9 MB, at most 8 are read",
 	} {
