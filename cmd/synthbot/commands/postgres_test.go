@@ -187,7 +187,7 @@ func TestDatabaseGoes(t *testing.T) {
 	for i := 3; i < 6; i++ {
 		s.platform.Say(int64(1000+i), int64(1000+i), telegramtest.Saying{Text: fmt.Sprintf("m%d", i)})
 	}
-	s.until("I take in no messages until it can")
+	s.until("I accept no messages until it can")
 	if n := len(unanswered(s.platform, 6)); n != 3 {
 		t.Errorf("%d of 3 are unanswered without a database", n)
 	}
