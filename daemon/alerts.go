@@ -219,7 +219,7 @@ func (a *alerts) engineHealth(name string, h engine.Health) {
 	text := engineRecovered(name)
 	switch h {
 	case engine.HealthSome:
-		text = "Engine " + name + " fails repeatedly for one person and is not used for them for a while; " +
+		text = "Engine " + name + " fails repeatedly for one person and is left alone for them for a while; " +
 			"others can still use it."
 	case engine.HealthBad:
 		text = "Engine " + name + " fails and is left alone for a while; the next one is used."
