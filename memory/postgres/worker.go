@@ -198,7 +198,7 @@ func (db *DB) mayRegister(workers, parts [][][]byte) error {
 		case lives && db.o.Alone:
 			return fmt.Errorf("%w: worker %q runs with it; stop it", core.ErrLocked, name)
 		case lives && alone[id]:
-			return fmt.Errorf("%w: a command on %q writes to it; wait until it has finished", core.ErrLocked, name)
+			return fmt.Errorf("%w: a command writes to it on %q; wait until it has finished", core.ErrLocked, name)
 		case db.o.Guest && id > db.worker.newest:
 			return fmt.Errorf("worker %q has used the database meanwhile; run the command again", name)
 		}

@@ -230,7 +230,7 @@ func TestServerErrors(t *testing.T) {
 		"postgres://guarded:SECRET@/postgres?" + host: "user or password",
 		"postgres://bot:SECRET@/none?" + host:         "create the database",
 		"postgres://bot:SECRET@127.0.0.1:1/postgres":  "start it, or correct the URL",
-		"mysql://bot:SECRET@localhost/x":              "cannot be read",
+		"mysql://bot:SECRET@localhost/x":              "is invalid",
 	} {
 		s := newOnServer(t, url)
 		for _, command := range []string{"run", "check", "history"} {
