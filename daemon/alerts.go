@@ -17,20 +17,20 @@ import (
 
 // Limits of alerts.
 const (
-	alertAgain  = time.Hour       // the same text is not sent again before
-	alertRecent = 256             // texts that are remembered for it
-	alertSteady = 5 * time.Minute // a state that lasted so long ended for good: the next one is reported at once
-	alertDelay  = time.Minute     // how long a state must last that comes back soon; twice as long each time
+	alertAgain  = time.Hour       // a text is not sent again before
+	alertRecent = 256             // how many sent texts are remembered
+	alertSteady = 5 * time.Minute // after a state that lasted so long, the next one is reported at once
+	alertDelay  = time.Minute     // how long a recurring state must last to be reported; doubles each time
 	steady      = time.Minute     // how long something must run after a failure to count as recovered
 )
 
-// alerts sends admins alerts outside of any conversation: about events, and about conditions
-// that fail and recover (an engine, an interface, the disk). The last alert about a condition
-// is always true in the end. Safe for concurrent use.
+// alerts sends alerts to admins outside of any conversation: about events, and about conditions that fail and
+// recover, such as an engine, an interface or the disk. If a condition changes often, alerts are delayed, but
+// the last one always reports the present state. Safe for concurrent use.
 type alerts struct {
 	log   *slog.Logger
 	clock func() time.Time
-	send  func(text string) // sends to each admin; returns at once
+	send  func(text string) // sends to each admin; must not block
 
 	mu         sync.Mutex
 	recent     map[string]time.Time // when a text was last reported
@@ -38,19 +38,20 @@ type alerts struct {
 	closed     bool
 }
 
+// condition is something that works or fails.
 type condition struct {
 	what           string
-	well, reported bool
-	text, sent     string
-	since          time.Time          // when it became well or failed
-	lasted         time.Duration      // the state before
-	at             map[bool]time.Time // when each state was last sent
-	sentOften      int                // times within an hour of each other
-	later          *time.Timer        // when the other state may be sent; nil: nothing waits
-	outdated       bool               // it failed before a reload, and its state is unknown since
+	well, reported bool               // whether it works, and what was last reported
+	text, sent     string             // the alert about its state, and the last one that was sent
+	since          time.Time          // when it began to work or fail
+	lasted         time.Duration      // duration of the state before
+	at             map[bool]time.Time // when each state was last sent, by well
+	sentOften      int                // how many alerts were sent within an hour of each other
+	later          *time.Timer        // calls settle again; nil: no alert is delayed
+	outdated       bool               // it failed before a reload; its state is unknown since
 }
 
-// report logs a text and sends it to the admins, unless that was done within the hour.
+// report logs a text and sends it to the admins, unless it was sent within the last hour.
 func (a *alerts) report(text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -74,8 +75,8 @@ func (a *alerts) announce(level slog.Level, text string) {
 	a.send(text)
 }
 
-// set records whether something works, with the text that reports it. Each state is
-// reported at most once an hour.
+// set records whether a condition is well, with the text of the alert. Something that never failed is not
+// reported. See settle for when the alert is sent.
 func (a *alerts) set(what string, well bool, text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -98,7 +99,7 @@ func (a *alerts) set(what string, well bool, text string) {
 	a.settle(c)
 }
 
-// failing returns what fails now, the oldest first.
+// failing returns the conditions that fail now, the oldest first.
 func (a *alerts) failing() (list []condition) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -111,9 +112,9 @@ func (a *alerts) failing() (list []condition) {
 	return list
 }
 
-// settle announces the state of a condition if it differs from the reported one: now, or, if it
-// comes and goes, when it has lasted for a while, at the latest an hour after the same state was announced.
-// a.mu is held.
+// settle announces the state of a condition if it differs from the reported one. If the condition changes often,
+// it waits until the state has lasted for a while, but at most until an hour after the same state was last
+// announced. a.mu is held.
 func (a *alerts) settle(c *condition) {
 	if c.later != nil {
 		c.later.Stop()
@@ -152,8 +153,8 @@ func (a *alerts) settle(c *condition) {
 	a.announce(level, c.text)
 }
 
-// reloaded records that a reload replaced the engines and interfaces, of which these are there: the state of
-// engines that failed is unknown until they answer or fail again, and what is gone fails no more.
+// reloaded is called after a reload with the names of all engines and interfaces. The state of failing engines
+// becomes unknown until they are used again. Conditions of removed engines and interfaces are dropped.
 func (a *alerts) reloaded(engines, interfaces []string) {
 	there := make(map[string]bool)
 	for _, name := range engines {
@@ -177,7 +178,7 @@ func (a *alerts) reloaded(engines, interfaces []string) {
 	}
 }
 
-// Observe implements watch.Observer.
+// Observe implements watch.Observer. It notices when an engine works again after a reload.
 func (a *alerts) Observe(e watch.TurnEnd) {
 	if e.Trace == nil {
 		return
@@ -205,12 +206,11 @@ func (a *alerts) close() {
 	}
 }
 
-// The beginnings of the names of conditions of engines and interfaces, and the end of that of an interface
-// whose platform cannot be reached.
+// Parts of the names of conditions.
 const (
-	engineCondition    = "engine "
-	interfaceCondition = "interface "
-	reach              = " receives messages"
+	engineCondition    = "engine "            // the engine's name follows
+	interfaceCondition = "interface "         // the interface's label follows
+	reach              = " receives messages" // follows the label: whether the platform can be reached
 )
 
 func engineRecovered(name string) string { return "Engine " + name + " answers again." }
@@ -219,15 +219,15 @@ func (a *alerts) engineHealth(name string, h engine.Health) {
 	text := engineRecovered(name)
 	switch h {
 	case engine.HealthSome:
-		text = "Engine " + name + " fails for one person, call after call, and is left alone for them for a while; " +
-			"others may still reach it."
+		text = "Engine " + name + " fails repeatedly for one person and is left alone for them for a while; " +
+			"others can still use it."
 	case engine.HealthBad:
-		text = "Engine " + name + " fails, and is left alone for a while; the next one is asked."
+		text = "Engine " + name + " fails and is left alone for a while; the next one is used."
 	}
 	a.set(engineCondition+name, h == engine.HealthGood, text)
 }
 
-// announcing is an inbox that reports when the bot is added to a group.
+// announcing is an inbox that alerts the admins when the bot is added to a group.
 type announcing struct {
 	core.Inbox
 	bot *Bot

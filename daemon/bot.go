@@ -55,7 +55,7 @@ func (e *Env) newBot(l Life) *Bot {
 	b.reloads = &reloads{Bot: b, outdated: make(chan struct{}, 1)}
 	if l.Carry != nil {
 		b.reloads.requested, b.reloads.done = make(chan struct{}, 1), make(chan struct{}, 1)
-		b.reloads.heard = make(chan struct{}, 1)
+		b.reloads.announced = make(chan struct{}, 1)
 	}
 	b.claim = &adminClaim{Bot: b}
 	b.page = &pageServer{bot: b}

@@ -24,14 +24,14 @@ import (
 	"synthbot/memory"
 )
 
-// pageServer serves the admin's page, and is the source of its data.
+// pageServer serves the admin's page. It provides the page's data and executes its commands.
 type pageServer struct {
 	bot     *Bot
-	running admin.Running          // turns, while the page is served
-	served  atomic.Pointer[served] // nil: it is not served
+	running admin.Running          // running turns, if the page is on
+	served  atomic.Pointer[served] // nil: the page is not served
 }
 
-// served is the page at its address.
+// served is the page with its address.
 type served struct {
 	*adminpage.Page
 	address string
@@ -58,7 +58,7 @@ func (s *pageServer) watchers(c *Config) []watch.StageObserver {
 	return []watch.StageObserver{&s.running}
 }
 
-// options is what the page shows of the bot.
+// options returns the sources of what the page shows.
 func (s *pageServer) options() adminpage.Options {
 	b := s.bot
 	return adminpage.Options{
@@ -135,8 +135,8 @@ func (s *pageServer) Settings(place core.Path) (rows []adminpage.Setting) {
 	return rows
 }
 
-// changing returns the chat command that changes a setting of a place, its argument with the value, and
-// the choices; "" for settings that no command changes.
+// changing returns the chat command that changes a setting of a place, the name of its argument, and the
+// choices for that; "" if no command changes the setting.
 func (p *parts) changing(name string) (command, arg string, choices []string) {
 	switch name {
 	case "persona":
@@ -153,7 +153,7 @@ func (p *parts) changing(name string) (command, arg string, choices []string) {
 	return "", "", nil
 }
 
-// defaults returns a configuration with the same interfaces and plugins, and nothing set.
+// defaults returns a configuration with the same interfaces and plugins, and the default of each setting.
 func (c *Config) defaults() *Config {
 	d := new(Config)
 	config.Defaults(&d.Tables)
@@ -177,7 +177,7 @@ func (c *Config) defaults() *Config {
 	return d
 }
 
-// shownValue returns a setting as the page shows it, without secrets.
+// shownValue formats a setting for the page, without secrets.
 func shownValue(path string, v reflect.Value) string {
 	name := path[strings.LastIndexByte(path, '.')+1:]
 	mayHide := slices.Contains([]string{"args", "env", "headers", "command"}, name) // users put secrets there
@@ -190,7 +190,8 @@ func shownValue(path string, v reflect.Value) string {
 // credentials matches the user and the password of an address.
 var credentials = txt.Pattern(`//[^/@\s]+@`)
 
-// PageLink returns a link that opens the admin's page, once, within ten minutes.
+// PageLink returns a link that opens the admin's page. It works once, within ten minutes. The error says why the
+// page is not served.
 func (b *Bot) PageLink() (string, error) {
 	s, listen := b.page.served.Load(), b.InForce().Config.Admin.Listen
 	switch {
@@ -200,6 +201,6 @@ func (b *Bot) PageLink() (string, error) {
 		const why = "the daemon's log says why, often because another program uses the port"
 		return "", fmt.Errorf("the page is not served at %s; %s", listen, why)
 	}
-	// Browsers do not send what follows #, so that no log has it.
+	// Browsers do not send what follows #, so no log contains the ticket.
 	return fmt.Sprintf("http://%s/login#%s", s.address, s.Ticket()), nil
 }

@@ -50,7 +50,7 @@ func (s *pageServer) reminders(ctx context.Context, plugin *reminders.Plugin) ([
 	return []adminpage.List{list}, nil
 }
 
-// commands are the commands that only buttons of the page carry out.
+// commands returns the commands of the page's buttons. They are not available in chats.
 func (s *pageServer) commands() []command.Command {
 	return []command.Command{
 		{Do: s.doKnowledge, Spec: command.Spec{
@@ -69,7 +69,7 @@ func (s *pageServer) commands() []command.Command {
 			Args: []command.Arg{
 				{Name: "what", Brief: "What it is", Required: true, Choices: []string{"plugin", "action"}},
 				{Name: "name", Brief: "Its name", Required: true},
-				{Name: "to", Brief: "What it shall be", Required: true, Choices: []string{"on", "off"}},
+				{Name: "to", Brief: "The new state", Required: true, Choices: []string{"on", "off"}},
 			},
 		}},
 	}
@@ -84,17 +84,17 @@ func (s *pageServer) doKnowledge(ctx context.Context, c command.Call) (string, e
 	id, text := c.Args["id"], c.Args["text"]
 	switch c.Args["what"] {
 	case "answer":
-		return "The answer is passed on and kept.", k.Answer(ctx, c.Path, id, text)
+		return "The answer was passed on and saved.", k.Answer(ctx, c.Path, id, text)
 	case "dismiss":
 		return "The question is dismissed.", k.Dismiss(ctx, c.Path, id)
 	case "edit":
 		return "The entry is changed.", k.EditEntry(ctx, c.Path, id, text)
 	}
 	k.Reread()
-	return "The sources are read again.", nil
+	return "The sources will be read again.", nil
 }
 
-// knowledge lists the sources, what users taught, and the questions that nothing answered.
+// knowledge returns three lists: unanswered questions, taught entries, and sources.
 func (s *pageServer) knowledge(ctx context.Context, k knowledge.Editor) ([]adminpage.List, error) {
 	state, err := k.State(ctx)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *pageServer) knowledge(ctx context.Context, k knowledge.Editor) ([]admin
 	}
 	for _, source := range state.Sources {
 		size := counted(source.Documents, "document") + ", " + counted(source.Passages, "passage")
-		row := adminpage.Row{Name: source.Name, Values: []string{size, seenIn(source.Places)}}
+		row := adminpage.Row{Name: source.Name, Values: []string{size, citedIn(source.Places)}}
 		if len(source.Faults) > 0 {
 			row.Mark, row.Bad = fmt.Sprintf("%d not readable", len(source.Faults)), true
 			row.Values = append(row.Values, source.Faults[:min(len(source.Faults), maxShownFaults)]...)
@@ -124,7 +124,7 @@ func (s *pageServer) knowledge(ctx context.Context, k knowledge.Editor) ([]admin
 	for _, g := range state.Gaps {
 		answer := pageButton("Answer", "knowledge", "what", "answer", "id", g.ID)
 		answer.Text = &adminpage.Arg{Name: "text"}
-		answer.Prompt = "The answer. The person who asked gets it, and it is kept and seen where they asked"
+		answer.Prompt = "The answer. The person who asked gets it, and the bot uses it where they asked"
 		gaps.Rows = append(gaps.Rows, adminpage.Row{
 			Text: g.Question, Place: g.Place, Person: g.Asker, Time: g.Time,
 			Values:  []string{"asked " + counted(g.Times, "time")},
@@ -151,10 +151,10 @@ func (s *pageServer) knowledge(ctx context.Context, k knowledge.Editor) ([]admin
 	return []adminpage.List{gaps, taught, sources}, nil
 }
 
-// maxShownFaults is how many faults of a source are shown.
+// maxShownFaults is how many unreadable documents of a source are shown.
 const maxShownFaults = 20
 
-func seenIn(places []core.Path) string {
+func citedIn(places []core.Path) string {
 	if len(places) == 0 {
 		return "cited everywhere"
 	}
@@ -172,7 +172,7 @@ func counted(n int, noun string) string {
 	return fmt.Sprint(n, " ", noun)
 }
 
-// pageButton is a button that carries out a command with these arguments.
+// pageButton returns a button that executes a command. args are pairs of names and values.
 func pageButton(label, command string, args ...string) adminpage.Button {
 	b := adminpage.Button{Label: label, Command: command}
 	for i := 0; i < len(args); i += 2 {

@@ -20,7 +20,7 @@ import (
 	"synthbot/core/users"
 )
 
-// lastFailures keeps when and how engines failed last. Safe for concurrent use.
+// lastFailures holds the last failure of each engine. Safe for concurrent use.
 type lastFailures struct {
 	mu sync.Mutex
 	by map[string]adminpage.Part
@@ -46,10 +46,10 @@ func (s *pageServer) State(ctx context.Context) (state adminpage.State, err erro
 	b := s.bot
 	p := b.InForce()
 	state = adminpage.State{Version: b.env.Version, Began: b.monitor.began}
-	failing := make(map[string]bool)
-	state.Engines, state.Interfaces = s.engineStates(p, failing), s.interfaceStates(p, failing)
+	shown := make(map[string]bool) // alerts about engines and interfaces
+	state.Engines, state.Interfaces = s.engineStates(p, shown), s.interfaceStates(p, shown)
 	for _, c := range b.alerts.failing() {
-		if !failing[c.text] {
+		if !shown[c.text] {
 			state.Failing = append(state.Failing, c.text)
 		}
 	}
@@ -82,8 +82,8 @@ func waitingGuests(ctx context.Context, p *parts) (list []adminpage.Guest, err e
 	return list, err
 }
 
-// engineStates says of each engine whether it works. It adds the texts that it used to said.
-func (s *pageServer) engineStates(p *parts, said map[string]bool) (list []adminpage.Part) {
+// engineStates returns whether each engine works. It adds the alerts that it shows to shown.
+func (s *pageServer) engineStates(p *parts, shown map[string]bool) (list []adminpage.Part) {
 	failing := s.bot.alerts.failing()
 	for _, name := range p.Engines.Names() {
 		e := s.bot.monitor.failures.of(name)
@@ -93,7 +93,7 @@ func (s *pageServer) engineStates(p *parts, said map[string]bool) (list []adminp
 			if c.what != engineCondition+name {
 				continue
 			}
-			said[c.text] = true
+			shown[c.text] = true
 			e.Works, e.Since = false, c.since
 			e.Text = strings.TrimPrefix(c.text+" "+e.Text, " ")
 		}
@@ -102,8 +102,8 @@ func (s *pageServer) engineStates(p *parts, said map[string]bool) (list []adminp
 	return list
 }
 
-// interfaceStates says of each interface whether it works. It adds the texts that it used to said.
-func (s *pageServer) interfaceStates(p *parts, said map[string]bool) (list []adminpage.Part) {
+// interfaceStates returns whether each interface works. It adds the alerts that it shows to shown.
+func (s *pageServer) interfaceStates(p *parts, shown map[string]bool) (list []adminpage.Part) {
 	b, failing := s.bot, s.bot.alerts.failing()
 	for _, i := range p.Interfaces {
 		part := adminpage.Part{Name: label(i), Works: true}
@@ -117,7 +117,7 @@ func (s *pageServer) interfaceStates(p *parts, said map[string]bool) (list []adm
 		for j := range failing {
 			c := &failing[j]
 			if c.what == interfaceCondition+label(i) || c.what == interfaceCondition+label(i)+reach {
-				said[c.text] = true
+				shown[c.text] = true
 				part.Works, part.Text, part.Since = false, c.text, c.since
 			}
 		}
@@ -126,7 +126,7 @@ func (s *pageServer) interfaceStates(p *parts, said map[string]bool) (list []adm
 	return list
 }
 
-// spending returns what was used today, with the limits.
+// spending returns today's usage and its limits.
 func (s *pageServer) spending(ctx context.Context, c *Config) (sum adminpage.Spending, err error) {
 	b := s.bot
 	sum.TokensLimit, sum.CostLimit = c.Budget.BotTokens, c.Budget.BotCost
@@ -138,7 +138,7 @@ func (s *pageServer) spending(ctx context.Context, c *Config) (sum adminpage.Spe
 	return sum, err
 }
 
-// diskSpace returns the size of the bot's files, and how much room there is besides; 0 if it is not known.
+// diskSpace returns the size of the bot's files and the free space, in bytes; 0 if unknown.
 func (s *pageServer) diskSpace(c *Config) (used, free uint64) {
 	dir, err := c.DataDir(s.bot.env.Getenv)
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *pageServer) diskSpace(c *Config) (used, free uint64) {
 // maxShownName is how many characters of a name are shown.
 const maxShownName = 60
 
-// names returns what places and users are called, for admins. Paths without a name are left out.
+// names returns the names of places and users, for admins. Paths without a name are left out.
 func (b host) names(ctx context.Context, paths ...core.Path) map[core.Path]string {
 	var names map[core.Path]string
 	err := b.Data.View(ctx, func(v core.View) (err error) {
@@ -176,7 +176,7 @@ func (b host) names(ctx context.Context, paths ...core.Path) map[core.Path]strin
 	return names
 }
 
-// Names returns what places and users are called, for admins. Paths without a name are left out.
+// Names returns the names of places and users, for admins. Paths without a name are left out.
 func (p *parts) Names(v core.View, paths ...core.Path) (map[core.Path]string, error) {
 	known := func(path core.Path) string {
 		n, ok := p.at(path).(core.Namer)
@@ -192,7 +192,7 @@ func (p *parts) Names(v core.View, paths ...core.Path) (map[core.Path]string, er
 	return names, err
 }
 
-// named returns a path behind the name of its place or user, if it has one.
+// named returns the name of a place or user, followed by its path in parentheses, or only the path.
 func (b host) named(ctx context.Context, path core.Path) string {
 	name := b.names(ctx, path)[path]
 	if name == "" {
@@ -212,7 +212,7 @@ func (s *pageServer) Knows(name string) bool {
 	return ok
 }
 
-// find finds one of the page's own commands, or of the bot's.
+// find finds a command by name, first among the page's own commands, then among the chat commands.
 func (s *pageServer) find(name string) (c command.Command, ok bool) {
 	if own, err := command.New(s.commands()); err == nil {
 		c, ok = own.Find(name)

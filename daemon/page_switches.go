@@ -14,7 +14,7 @@ import (
 	"synthbot/daemon/settings"
 )
 
-// changedAt returns what commands changed for a path; for the zero Path, in all places.
+// changedAt returns the settings that commands changed for a path; the zero Path stands for all places.
 func changedAt(changes *placeChanges, path core.Path) (values settings.Settings) {
 	for _, l := range changes.All() {
 		if l.Path == path {
@@ -24,12 +24,12 @@ func changedAt(changes *placeChanges, path core.Path) (values settings.Settings)
 	return values
 }
 
-// needs reports whether the configuration is unsafe without a plugin: it cannot be turned off then.
+// needs reports whether a plugin must not be turned off, because the configuration is unsafe without it.
 func (c *Config) needs(plugin string) bool {
 	return plugin == PairingName && c.Access.Private == PairingName
 }
 
-// doSwitch turns a plugin on or off, or an action in a place; in the zero Path, in all places.
+// doSwitch turns a plugin on or off everywhere, or an action in a place. The zero Path stands for all places.
 func (s *pageServer) doSwitch(ctx context.Context, c command.Call) (string, error) {
 	b, name, at, on := s.bot, c.Args["name"], c.Path, c.Args["to"] == "on"
 	p, isPlugin := b.InForce(), c.Args["what"] == "plugin"
@@ -44,27 +44,27 @@ func (s *pageServer) doSwitch(ctx context.Context, c command.Call) (string, erro
 		return "", core.Errorf(core.Invalid, "There is no action of that name that can be turned off.")
 	}
 	if !isPlugin {
-		err := s.turn(ctx, at, actionsDeny, name, on)
+		err := s.setSwitch(ctx, at, actionsDeny, name, on)
 		b.reloads.settingsChanged()
 		return name + " is " + c.Args["to"] + " from now on.", err
 	}
-	if err := s.turn(ctx, core.Path{}, pluginsOff, name, on); err != nil {
+	if err := s.setSwitch(ctx, core.Path{}, pluginsOff, name, on); err != nil {
 		return "", err
 	}
-	if _, err := b.Reload(); err != nil { // else the next start might fail
-		const text = "It stays as it was, because the configuration cannot be read again: %s"
+	if _, err := b.Reload(); err != nil { // undone, because the next start might fail
+		const text = "Nothing was changed, because the configuration cannot be read again: %s"
 		failed := core.Errorf(core.Broken, text, txt.Line(err.Error()))
-		return "", errors.Join(failed, s.turn(ctx, core.Path{}, pluginsOff, name, !on))
+		return "", errors.Join(failed, s.setSwitch(ctx, core.Path{}, pluginsOff, name, !on))
 	}
 	return name + " is " + c.Args["to"] + " from now on.", nil
 }
 
-// Lists of what is turned off.
+// Settings that list what is turned off.
 func actionsDeny(s *settings.Settings) *settings.Patterns { return &s.ActionsDeny }
 func pluginsOff(s *settings.Settings) *settings.Patterns  { return &s.PluginsOff }
 
-// turn turns a name on or off in a list of a path.
-func (s *pageServer) turn(
+// setSwitch removes a name from a path's list of what is turned off, or adds it.
+func (s *pageServer) setSwitch(
 	ctx context.Context, at core.Path, list func(*settings.Settings) *settings.Patterns, name string, on bool,
 ) error {
 	return s.bot.changes.Change(ctx, at, func(v *settings.Settings) {
@@ -77,7 +77,7 @@ func (s *pageServer) turn(
 	})
 }
 
-// pluginList lists all plugins, and what turns them on or off.
+// pluginList lists all plugins, whether each is on, and why.
 func (s *pageServer) pluginList() []adminpage.List {
 	c, off := s.bot.InForce().Config, changedAt(s.bot.changes, core.Path{}).PluginsOff
 	list := adminpage.List{Title: "Plugins", Note: "What is turned off here stays off over restarts."}

@@ -18,20 +18,21 @@ import (
 	"synthbot/plugins/blueprint"
 )
 
-// reloads changes what is in force in a running bot, one change at a time.
+// reloads changes the parts of a running bot, one change at a time.
 type reloads struct {
 	*Bot
-	build func(*Config) (*parts, error) // makes parts, and keeps those in force that did not change
+	build func(*Config) (*parts, error) // builds parts, and keeps those in force that did not change
 
 	mu        sync.Mutex     // held during a change
-	requested chan struct{}  // holds a token if the configuration is to be read again; nil: it cannot be
-	done      chan struct{}  // holds a token after it was read again; nil likewise
-	heard     chan struct{}  // holds a token if another process has read its configuration again
+	requested chan struct{}  // holds a token if a reload was requested; nil: reloading is not possible
+	done      chan struct{}  // holds a token after a reload; nil like requested
+	announced chan struct{}  // holds a token if another process has read its configuration again
 	outdated  chan struct{}  // holds a token if the catalogue of actions is out of date
 	retiring  sync.WaitGroup // plugins that stop when no turn uses them any more
 }
 
-// notify leaves a token in a channel that has room for one. Nil channels are ignored.
+// notify puts a token into a channel with room for one. It does nothing if there is one, or if the channel is
+// nil.
 func notify(token chan struct{}) {
 	select {
 	case token <- struct{}{}:
@@ -39,9 +40,9 @@ func notify(token chan struct{}) {
 	}
 }
 
-// until makes the changes that are requested, until the bot begins to stop, or its first
-// interface ends if it is attended.
-func (r *reloads) until(intake context.Context, l Life) {
+// run makes the requested changes. It blocks until the bot begins to stop or, if it is attended, its first
+// interface ends.
+func (r *reloads) run(intake context.Context, l Life) {
 	var over <-chan struct{}
 	if l.Attended {
 		over = r.workers.find(r.InForce().Interfaces[0]).done
@@ -52,7 +53,7 @@ func (r *reloads) until(intake context.Context, l Life) {
 			r.reload(r.Reload)
 		case <-r.requested:
 			r.reload(r.Reload)
-		case <-r.heard:
+		case <-r.announced:
 			r.reload(r.read)
 		case <-r.outdated:
 			r.mu.Lock()
@@ -65,9 +66,9 @@ func (r *reloads) until(intake context.Context, l Life) {
 	}
 }
 
-// Reload reads and checks the whole configuration, and then changes what differs. If anything is
-// wrong with it, the old one stays in force. later are the keys whose values apply after a restart.
-// Other processes that use the store read theirs.
+// Reload reads and checks the whole configuration, and then replaces what differs. If it is invalid, the
+// former one stays in force. later lists the keys whose new values apply only after a restart. Other processes
+// that use the same store reload theirs, too. Reload blocks while another change is in progress.
 func (b *Bot) Reload() (later []string, err error) {
 	if later, err = b.reloads.read(); err == nil {
 		b.workers.sharing.announceReload(context.Background())
@@ -101,8 +102,8 @@ func (r *reloads) read() (later []string, err error) {
 	return later, err
 }
 
-// AfterRestart lists the keys whose values in the configuration file differ from those in force, and
-// apply after a restart only.
+// AfterRestart lists the keys whose values in the configuration file differ from those in force, and apply only
+// after a restart. It returns none if the file is invalid.
 func (b *Bot) AfterRestart() []string {
 	c, err := b.env.MustLoad()
 	if err != nil {
@@ -111,24 +112,24 @@ func (b *Bot) AfterRestart() []string {
 	return b.InForce().Config.keepFixed(c)
 }
 
-// reload reloads, and reports to the admins if the configuration was refused.
+// reload reloads with read, and reports to the admins if the configuration is invalid, or applies only in part.
 func (r *reloads) reload(read func() (later []string, err error)) {
 	later, err := read()
 	if err == nil {
 		if len(later) > 0 {
-			r.alerts.report("The configuration is in force, but for what changes after a restart only: " +
+			r.alerts.report("The configuration is in force, except for settings that change only after a restart: " +
 				strings.Join(later, ", "))
 		}
 		return
 	}
 	c := r.InForce().Config
 	since := c.read.Format(time.DateTime)
-	r.log.Error("configuration refused, the old one stays in force", "file", c.File, "since", since, "err", err)
+	r.log.Error("configuration refused, the former one stays in force", "file", c.File, "since", since, "err", err)
 	r.alerts.report("The configuration was refused, the one of " + since + " stays in force: " + txt.Line(err.Error()))
 }
 
-// replace puts other parts in force: running turns keep theirs to the end, new
-// interfaces and plugins are started, and those that are gone stop.
+// replace puts new parts in force. Running turns keep the old ones to their end. It starts new interfaces and
+// plugins, and stops those that are gone.
 func (r *reloads) replace(old, next *parts) error {
 	r.putInForce(next)
 	for _, i := range old.Interfaces {
@@ -156,12 +157,12 @@ func (r *reloads) replace(old, next *parts) error {
 	return old.Engines.Close()
 }
 
-// rebuild collects the actions again, after a plugin's actions or the rules about them
-// have changed. r.mu is held.
+// rebuild collects the actions again after those of a plugin, or the rules about them, have changed. r.mu is
+// held.
 func (r *reloads) rebuild() {
 	next := *r.InForce()
 	if err := next.collectActions(); err != nil {
-		r.log.Error("actions have changed and conflict; the former ones stay", "err", err)
+		r.log.Error("changed actions conflict; the former ones stay in force", "err", err)
 		return
 	}
 	r.parts.Store(&next)
@@ -169,8 +170,8 @@ func (r *reloads) rebuild() {
 	r.log.Info("actions have changed", "actions", len(next.Snapshot.All()))
 }
 
-// settingsChanged lets turns learn of changed settings at once. If another change goes
-// on, which may wait for the turn that calls this, they learn of it afterwards.
+// settingsChanged applies changed settings to turns. If another change is in progress, they are applied after
+// it: waiting for it could deadlock, because it may wait for the turn that called this.
 func (r *reloads) settingsChanged() {
 	if !r.mu.TryLock() {
 		notify(r.outdated)
@@ -180,14 +181,14 @@ func (r *reloads) settingsChanged() {
 	r.rebuild()
 }
 
-// adminsChanged lets turns learn at once who the admins are, and interfaces when they are made again.
+// adminsChanged applies a new list of admins: at once to turns, and with a reload to interfaces.
 func (r *reloads) adminsChanged() {
 	r.settingsChanged()
 	notify(r.requested)
 }
 
-// keepFixed gives next the values of c that cannot change while the process lives, and lists the keys
-// that differ.
+// keepFixed copies the values of c that cannot change while the process runs into next, and lists the keys that
+// differ.
 func (c *Config) keepFixed(next *Config) (later []string) {
 	split := func(c *Config) (fixed, others []enabled) {
 		for _, i := range c.Enabled {
@@ -233,16 +234,15 @@ func (c *Config) keepFixed(next *Config) (later []string) {
 	return later
 }
 
-// settle is how long a file must stay as it is before it is read: editors write in several steps.
+// settle is how long files must be unchanged before they are read, because editors write in several steps.
 const settle = 500 * time.Millisecond
 
-// openWatch begins to watch the configuration file and the personas and secrets that it
-// names. It returns what requests a reload whenever one of them has changed, until ctx
-// ends.
+// openWatch begins to watch the configuration file, and the personas and secrets that it names. The function
+// that it returns requests a reload whenever one of them changes, until ctx ends.
 func (r *reloads) openWatch(ctx context.Context) (watch func()) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
-		r.log.Warn("changes of the configuration are not noticed; send SIGHUP", "err", err)
+		r.log.Warn("configuration not watched; send SIGHUP after changes", "err", err)
 		return func() {}
 	}
 	watched := r.watchFiles(w, nil)
@@ -268,7 +268,7 @@ func (r *reloads) watch(ctx context.Context, w *fsnotify.Watcher, watched map[st
 			if !ok {
 				return
 			}
-			r.log.Warn("watching the configuration", "err", err)
+			r.log.Warn("configuration not watched reliably", "err", err)
 		case <-timer.C:
 			notify(r.requested)
 		case <-r.done:
@@ -277,8 +277,8 @@ func (r *reloads) watch(ctx context.Context, w *fsnotify.Watcher, watched map[st
 	}
 }
 
-// watchFiles watches the folders of the files that make up the configuration now, since
-// a file that is replaced is another one. before are the files watched already.
+// watchFiles watches the folders of the files that now make up the configuration. It watches folders because a
+// replaced file is another file. before are the files that are already watched. It returns those that are now.
 func (r *reloads) watchFiles(w *fsnotify.Watcher, before map[string]bool) map[string]bool {
 	watched := make(map[string]bool)
 	c := r.InForce().Config
@@ -298,7 +298,7 @@ func (r *reloads) watchFiles(w *fsnotify.Watcher, before map[string]bool) map[st
 			continue
 		}
 		if err := w.Add(filepath.Dir(full)); err != nil {
-			r.log.Warn("changes of a file are not noticed; send SIGHUP", "file", file, "err", err)
+			r.log.Warn("file not watched; send SIGHUP after changes", "file", file, "err", err)
 		}
 	}
 	return watched

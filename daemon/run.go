@@ -1,10 +1,10 @@
-// Package daemon is one running bot: it builds the bot from a configuration, starts,
-// reloads and stops it. Env.Run is the whole program from top to bottom: read it first.
+// Package daemon runs a bot: it builds the bot from a configuration, starts, reloads and stops it. Env.Run is
+// the whole program from top to bottom: read it first.
 //
-// It also holds what all rooms meet in: the configuration as a whole (Config), the lists of
-// interfaces and plugins (interface_list.go, plugin_list.go), the bot's own chat commands, the
-// alerts to admins, the control socket, and what the admin's page shows and does. These know each
-// other, so that the package is larger than others. Command lines are in cmd/synthbot/commands.
+// It also holds what needs all other packages: the configuration as a whole (Config), the lists of interfaces
+// and plugins (interface_list.go, plugin_list.go), the bot's own chat commands, the alerts to admins, the
+// control socket, and the data and buttons of the admin's page. These depend on each other, so the package is
+// larger than others. The command line is in cmd/synthbot/commands.
 package daemon
 
 import (
@@ -23,22 +23,22 @@ import (
 	"synthbot/core/txt"
 )
 
-// Life is what Run makes a bot of, and what for.
+// Life configures one Run.
 type Life struct {
 	Config     *Config
 	Log        *slog.Logger
-	Open       func() (Store, error) // nil: the database, which is made if it is missing
+	Open       func() (Store, error) // opens the store; nil: the database, which is created if it is missing
 	Interfaces makeInterfaces
-	Look       func(*Bot) error // is called instead of running the bot; nil: it runs
+	Look       func(*Bot) error // called instead of running the bot; nil: the bot runs
 	Grace      time.Duration    // for turns to finish when the bot stops
 	Attended   bool             // the bot stops when its first interface does
-	Carry      Carry            // carries out the commands of the control socket; nil: not a daemon
-	Ready      func()           // is called when the bot runs; not without Carry
-	Reload     <-chan os.Signal // requests that the configuration is read again
+	Carry      Carry            // executes the commands of the control socket; nil: not a daemon
+	Ready      func()           // called once the bot runs, if Carry is set; may be nil
+	Reload     <-chan os.Signal // each signal reloads the configuration; may be nil
 }
 
-// Run is the program from top to bottom: it puts a bot together, runs it until ctx ends,
-// and closes it. Each part is made with the help of those before it.
+// Run is the program from top to bottom: it builds a bot, runs it until ctx ends, and closes it. It blocks
+// until all of it has stopped. Each part is built with the help of those before it.
 func (e *Env) Run(ctx context.Context, l Life) (err error) {
 	b := e.newBot(l)
 	ctx, b.monitor.end = context.WithCancelCause(ctx)
@@ -50,8 +50,8 @@ func (e *Env) Run(ctx context.Context, l Life) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
 
-	// Engines, plugins and interfaces: what the configuration describes. Those of a former
-	// configuration that did not change are kept.
+	// Engines, plugins and interfaces, as the configuration describes them. Those that did not change since the
+	// former configuration are kept.
 	b.reloads.build = func(c *Config) (p *parts, err error) {
 		p = &parts{Config: c, personas: e.withImported(c, b.log), listener: speech.NewListener(&c.Speech)}
 		p.speaker = speech.NewSpeaker(&c.Speech)
@@ -90,11 +90,10 @@ func (e *Env) Run(ctx context.Context, l Life) (err error) {
 	stopServices := b.serve(r.intake, l)
 
 	// Reload: build again, and replace what differs. Running turns keep the former parts.
-	b.reloads.until(r.intake, l)
+	b.reloads.run(r.intake, l)
 
-	// Stop: interfaces first, then turns, within the grace, and plugins last. Turns that are
-	// cut short continue when the bot starts again. A bot whose store another one has taken
-	// over does not finish any.
+	// Stop: interfaces first, then turns, within the grace period, and plugins last. Turns that are cut short
+	// continue when the bot starts again. If another process has taken over the store, no turn can finish.
 	stopServices()
 	cause := context.Cause(ctx)
 	if errors.Is(cause, core.ErrFenced) {
@@ -108,13 +107,13 @@ type running struct {
 	bot        *Bot
 	intake     context.Context // ends when the bot begins to stop
 	stopIntake context.CancelFunc
-	stopTurns  context.CancelFunc // no further turn begins
+	stopTurns  context.CancelFunc // no new turns start
 	abort      context.CancelFunc // running turns are cut short
 	stopTools  context.CancelFunc // plugins stop
-	finished   chan error         // holds the result of the turns when all of them are over
+	finished   chan error         // receives the result of Turns.Run
 }
 
-// start starts the parts and the turns. stop ends them.
+// start starts the parts and the turns, and returns at once. stop ends them.
 func (b *Bot) start(ctx context.Context, p *parts, grace time.Duration) *running {
 	r := &running{bot: b, finished: make(chan error, 1)}
 	lasting := context.WithoutCancel(ctx)
@@ -128,19 +127,19 @@ func (b *Bot) start(ctx context.Context, p *parts, grace time.Duration) *running
 	go func() {
 		err := b.Turns.Run(turns, work)
 		if err != nil {
-			r.stopIntake() // nobody would answer
+			r.stopIntake() // messages would not be answered
 		}
 		r.finished <- err
 	}()
 	b.startInterfaces(new(parts), p)
-	b.workers.start(tools, "sharing", b.workers.sharing, b.workers.sharing.lookAround)
+	b.workers.start(tools, "sharing", b.workers.sharing, b.workers.sharing.poll)
 	if b.env.Stopping != nil {
 		context.AfterFunc(r.intake, func() { b.env.Stopping(grace) })
 	}
 	return r
 }
 
-// stop returns when everything that start began is over.
+// stop stops what start has started, and waits for it. Turns have the grace period to finish.
 func (r *running) stop(grace time.Duration) error {
 	err := r.bot.workers.stopAll(func(w *worker) bool { _, ok := w.key.(core.Interface); return ok })
 	r.stopIntake()
@@ -162,7 +161,7 @@ type workers struct {
 	mu      sync.Mutex
 	running []*worker // in the order in which they were started
 
-	intake, tools context.Context // for how long interfaces, and plugins, run; set before any starts
+	intake, tools context.Context // of interfaces and of plugins; set before any starts
 }
 
 type worker struct {
@@ -174,8 +173,8 @@ type worker struct {
 	err    error // valid when done is closed
 }
 
-// start runs something until ctx ends or stop is called with its key. A failure is
-// reported to the admins, and so is its recovery.
+// start calls run in a goroutine. Its context ends with ctx, or when stop is called with the key. If run fails,
+// the admins are alerted, and again when a worker of the same name has recovered.
 func (w *workers) start(ctx context.Context, name string, key any, run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(ctx)
 	one := &worker{name: name, key: key, began: w.alerts.clock(), cancel: cancel, done: make(chan struct{})}
@@ -189,7 +188,7 @@ func (w *workers) start(ctx context.Context, name string, key any, run func(cont
 		recovery.Stop()
 		if err != nil && ctx.Err() == nil {
 			one.err = fmt.Errorf("%s: %w", name, err)
-			w.log.Error("ended", "worker", name, "err", err)
+			w.log.Error("failed", "worker", name, "err", err)
 			w.alerts.set(name, false, name+" has stopped: "+txt.Line(err.Error()))
 		}
 	}()
@@ -214,12 +213,13 @@ func (w *workers) find(key any) *worker {
 	return w.running[i]
 }
 
-// failed reports whether the worker with the key has ended with an error: a reload replaces it.
+// failed reports whether the worker with a key has ended with an error. A reload replaces such a worker.
 func (w *workers) failed(key any) bool {
 	one := w.find(key)
 	return one != nil && one.ended() && one.err != nil
 }
 
+// stop stops the worker with a key and waits for it, if there is one.
 func (w *workers) stop(key any) {
 	one := w.find(key)
 	if one == nil {
@@ -232,7 +232,7 @@ func (w *workers) stop(key any) {
 	w.running = slices.DeleteFunc(w.running, func(other *worker) bool { return other == one })
 }
 
-// stopAll ends the workers that match, the last one first, and returns their errors.
+// stopAll stops the workers that match, in reverse order of their start, and returns their errors.
 func (w *workers) stopAll(match func(*worker) bool) error {
 	w.mu.Lock()
 	running := slices.Clone(w.running)
@@ -253,7 +253,7 @@ type runner struct {
 	core.Runner
 }
 
-// runners are the parts that work in the background, besides interfaces.
+// runners returns the parts that work in the background, besides interfaces.
 func (p *parts) runners() (all []runner) {
 	for _, l := range p.plugins {
 		if r, ok := l.Plugin.(core.Runner); ok {
@@ -272,7 +272,7 @@ func (p *parts) runners() (all []runner) {
 	return all
 }
 
-// startPlugins starts what works in the background and did not run before.
+// startPlugins starts the runners that are not among the old parts.
 func (b *Bot) startPlugins(old, next *parts) {
 	for _, r := range next.runners() {
 		if !slices.Contains(old.runners(), r) {
@@ -282,7 +282,7 @@ func (b *Bot) startPlugins(old, next *parts) {
 	}
 }
 
-// startInterfaces starts the interfaces that did not run before.
+// startInterfaces starts the interfaces that are not among the old parts.
 func (b *Bot) startInterfaces(old, next *parts) {
 	for _, i := range next.Interfaces {
 		if !slices.Contains(old.Interfaces, i) {

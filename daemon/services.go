@@ -21,9 +21,8 @@ import (
 	"synthbot/core/txt"
 )
 
-// serve starts what only a daemon does, until intake ends: the watchdog, metrics, the
-// admin's page, the control socket, and the watch over the files of the configuration.
-// wait returns when all of it is over.
+// serve starts the services that only a daemon has: the watchdog, metrics, the admin's page, the tool server,
+// the control socket, and the watch on the configuration's files. They end with intake; wait waits for them.
 func (b *Bot) serve(intake context.Context, l Life) (wait func()) {
 	if l.Carry == nil {
 		return func() {}
@@ -41,7 +40,7 @@ func (b *Bot) serve(intake context.Context, l Life) (wait func()) {
 	services.Go(func() { b.reportState(intake) })
 	services.Go(func() { b.monitor.watchPlatforms(intake) })
 	for _, job := range b.Data.DB.RefusedJobs() {
-		b.alerts.report("This is set aside for a day, because it blocked the database three times: " + txt.Line(job))
+		b.alerts.report("This job is suspended for a day, as it blocked the database three times: " + txt.Line(job))
 	}
 	b.log.Info("running", "version", b.env.Version, "interfaces", len(b.InForce().Interfaces),
 		"actions", len(b.InForce().Snapshot.All()), "engines", b.InForce().Engines.Names())
@@ -55,7 +54,7 @@ func (b *Bot) serve(intake context.Context, l Life) (wait func()) {
 	}
 }
 
-// serveHTTP serves what handler makes until ctx ends. The bot lives without it.
+// serveHTTP serves the handler for an address until ctx ends. It only logs errors: the bot runs without it.
 func serveHTTP(
 	ctx context.Context, log *slog.Logger, what, address string, handler func(net.Addr) http.Handler,
 ) {
@@ -103,7 +102,7 @@ func notifyAt(name, state string) error {
 	return err
 }
 
-// watchdog notifies systemd regularly, as long as the bot is alive, until ctx ends.
+// watchdog notifies systemd regularly while the bot is alive, until ctx ends.
 func watchdog(ctx context.Context, log *slog.Logger, alive func(context.Context) error) {
 	every, err := daemon.SdWatchdogEnabled(false)
 	if err != nil || every == 0 {
@@ -118,14 +117,14 @@ func watchdog(ctx context.Context, log *slog.Logger, alive func(context.Context)
 		case <-tick.C:
 		}
 		if err := alive(ctx); err != nil {
-			log.Error("no pulse", "err", err)
+			log.Error("the bot is not alive; the watchdog may restart it", "err", err)
 			continue
 		}
 		notifySystemd(log, daemon.SdNotifyWatchdog)
 	}
 }
 
-// monitor observes the turns and knows whether the bot is well.
+// monitor tracks the health of the bot.
 type monitor struct {
 	*Bot
 	metrics  *admin.Metrics
@@ -133,29 +132,29 @@ type monitor struct {
 	failures lastFailures // of engines
 	began    time.Time
 	end      context.CancelCauseFunc // begins to stop the bot
-	full     atomic.Bool             // the disk
+	full     atomic.Bool             // the disk is full
 	away     atomic.Bool             // the database's server cannot be reached
 }
 
-// diskFull is called by the store when the disk is full, and when there is room again.
-// While it is full no message is taken in, so that none is lost: platforms keep what was
-// not acknowledged. Afterwards turns that failed because of it are tried again.
+// diskFull is called by the store when the disk is full, and when there is space again. Meanwhile no messages
+// are accepted. None get lost, because platforms keep what was not acknowledged. Afterwards failed turns are
+// retried.
 func (m *monitor) diskFull(full bool) {
 	m.full.Store(full)
 	if full {
-		m.alerts.set("disk", false, "The disk is full. I take in no messages until there is room; nothing is lost.")
+		m.alerts.set("disk", false, "The disk is full. I accept no messages until there is space; nothing is lost.")
 		return
 	}
-	m.alerts.set("disk", true, "There is room on the disk again, and I go on.")
+	m.alerts.set("disk", true, "There is space on the disk again, and I go on.")
 	m.Turns.Retry()
 }
 
-// databaseAway is called by the store when its server cannot be reached, and when it can again.
-// Meanwhile nothing is accepted, so that nothing is lost. Afterwards turns go on at once.
+// databaseAway is called by the store when its server cannot be reached, and when it can again. Meanwhile no
+// messages are accepted, and none get lost. Afterwards failed turns are retried.
 func (m *monitor) databaseAway(away bool) {
 	m.away.Store(away)
 	if away {
-		const text = "The database cannot be reached. I take in no messages until it can; nothing is lost."
+		const text = "The database cannot be reached. I accept no messages until it can; nothing is lost."
 		m.alerts.set("database", false, text)
 		return
 	}
@@ -163,8 +162,8 @@ func (m *monitor) databaseAway(away bool) {
 	m.Turns.Retry()
 }
 
-// alive returns nil if turns can run and a write to the store commits. A full disk, or a server that is
-// away, is not the bot's fault.
+// alive returns nil if turns can run and a write to the store commits. It also returns nil if the disk is full
+// or the database's server is away, because restarting the bot would not help.
 func (m *monitor) alive(ctx context.Context) error {
 	if m.away.Load() {
 		return nil
@@ -175,7 +174,7 @@ func (m *monitor) alive(ctx context.Context) error {
 	return nil
 }
 
-// ready returns nil if every interface takes in messages, and a write to the store commits.
+// ready returns nil if every interface receives messages, here or elsewhere, and a write to the store commits.
 func (m *monitor) ready(ctx context.Context) error {
 	if m.full.Load() {
 		return core.ErrFull
@@ -189,7 +188,7 @@ func (m *monitor) ready(ctx context.Context) error {
 	return m.Turns.Pulse(ctx)
 }
 
-// trouble says why an interface brings no messages; "" if it does.
+// trouble returns why an interface receives no messages; "" if it does.
 func (m *monitor) trouble(i core.Interface) string {
 	w := m.workers.find(i)
 	switch {
@@ -208,7 +207,7 @@ func (m *monitor) trouble(i core.Interface) string {
 	return ""
 }
 
-// watchPlatforms tells the admins of interfaces that run and receive no messages, until ctx ends.
+// watchPlatforms alerts the admins of interfaces that run but receive no messages, until ctx ends.
 func (m *monitor) watchPlatforms(ctx context.Context) {
 	loop.Repeat(ctx, nil, func() time.Duration {
 		for _, i := range m.InForce().Interfaces {
@@ -231,10 +230,10 @@ func (m *monitor) watchPlatforms(ctx context.Context) {
 	})
 }
 
-// stateInterval is how often systemd is sent the state in words, if it changed.
+// stateInterval is how often the state of the bot and its interfaces is checked.
 const stateInterval = 5 * time.Second
 
-// reportState sends systemd what `systemctl status` shows: what fails, or what runs.
+// reportState sends systemd the state that `systemctl status` shows, whenever it changes, until ctx ends.
 func (b *Bot) reportState(ctx context.Context) {
 	if os.Getenv("NOTIFY_SOCKET") == "" {
 		return
@@ -250,7 +249,7 @@ func (b *Bot) reportState(ctx context.Context) {
 	})
 }
 
-// state words how the bot is, on one line.
+// state describes on one line what fails or, if nothing does, what runs.
 func (b *Bot) state() string {
 	var words []string
 	for _, c := range b.alerts.failing() {
@@ -266,7 +265,7 @@ func (b *Bot) state() string {
 		}
 	}
 	if len(words) == 0 {
-		words = append(words, "nothing, as a worker that waits to take over,")
+		words = append(words, "nothing (waiting to take over from another worker)")
 	}
 	return "running on " + strings.Join(words, ", ") + " with " + strings.Join(p.Engines.Names(), ", ")
 }

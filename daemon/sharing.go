@@ -17,32 +17,32 @@ import (
 	"synthbot/memory"
 )
 
-// sharing divides the work between the processes that use the store: each interface is served by one
-// of them, and so is what runs in the background for all. Where there can be one process only, it
-// owns everything.
+// sharing divides the work among the processes that use the same store. Each interface is served by one of
+// them, and shared background work is done by one of them. If the store allows only one process, that one
+// does everything.
 type sharing struct {
 	*Bot
-	active atomic.Bool   // it has begun to serve
+	active atomic.Bool   // an interface was started
 	served sync.Map      // the interfaces that this process serves
-	echoes atomic.Uint64 // what this process said, and heard
-	noted  *Config       // whose digest is stored
-	reload atomic.Uint64 // 1 more than the version of the item that changes with each reload; 0: not read yet
+	echoes atomic.Uint64 // own hints that were received since the last poll
+	stored *Config       // the configuration whose digest is stored
+	reload atomic.Uint64 // version of the item that changes with each reload, plus 1; 0: not read yet
 }
 
 const (
-	lookAround = 5 * time.Second // after which it is noticed what came without a hint
-	leaveTime  = 10 * time.Second
-	graceTime  = 2 * time.Second // for turns to finish when another process continues them
+	pollInterval = 5 * time.Second  // how often changes of other processes are looked for, in case hints are lost
+	leaveTime    = 10 * time.Second // for turns to finish when another process takes an interface over
+	graceTime    = 2 * time.Second  // for turns to finish when the bot stops and another process continues them
 )
 
-// Hints to the other processes, each followed by what it is about.
+// Prefixes of hints to the other processes.
 const (
-	hintItems = "items " // of a plugin have changed; by the process of the number that follows
-	hintEcho  = "echo "  // hints arrive
-	hintUsed  = "used "  // by a user, what a limit counts; see sharing.used
+	hintItems = "items " // a plugin's items have changed; its name and the number of the process follow
+	hintEcho  = "echo "  // tests whether hints arrive; the number of the process follows
+	hintUsed  = "used "  // a user did something that a limit counts; see usedFormat
 )
 
-// database is the database if several processes may use it; nil otherwise.
+// database returns the database if several processes can use it; nil otherwise.
 func (s *sharing) database() memory.Sharing {
 	if s.Data.DB == nil {
 		return nil
@@ -50,7 +50,7 @@ func (s *sharing) database() memory.Sharing {
 	return memory.Shared(s.Data.DB)
 }
 
-// grace is for how long turns may finish when the bot stops.
+// grace returns how long turns may take to finish when the bot stops.
 func (s *sharing) grace(configured time.Duration) time.Duration {
 	if s.database() == nil {
 		return configured
@@ -65,8 +65,7 @@ func (s *sharing) grace(configured time.Duration) time.Duration {
 // share is the key of the worker that serves an interface while this process owns it.
 type share struct{ core.Interface }
 
-// isShared reports whether an interface is served by one process of several: a terminal belongs to
-// its own.
+// isShared reports whether other processes can serve an interface. A terminal belongs to its own process.
 func (s *sharing) isShared(name string) bool {
 	kind := s.InForce().Config.kinds[name]
 	d, ok := findDriver(kind)
@@ -82,7 +81,8 @@ func (s *sharing) serves(i core.Interface) bool {
 	return ok
 }
 
-// start serves an interface, as long as this process owns it. listen begins to, and ends with leave.
+// start serves an interface whenever this process owns it. listen starts to receive messages, and returns at
+// once; leave ends that.
 func (s *sharing) start(i core.Interface, listen func()) {
 	s.active.Store(true)
 	if !s.isShared(i.Name()) {
@@ -94,13 +94,13 @@ func (s *sharing) start(i core.Interface, listen func()) {
 		return s.database().Own(ctx, part, func(owned context.Context) error {
 			s.log.Info("serving", "interface", label(i))
 			s.served.Store(i, true)
-			s.readUsage() // another one counted what its users used
+			s.readUsage() // another process counted the usage until now
 			listen()
 			if err := s.Turns.Gain(owned); err != nil && owned.Err() == nil {
-				s.log.Warn("questions of another process do not expire", "interface", label(i), "err", err)
+				s.log.Warn("questions of the former worker do not expire", "interface", label(i), "err", err)
 			}
 			<-owned.Done()
-			if ctx.Err() == nil { // another process is to serve it
+			if ctx.Err() == nil { // another process will serve it
 				s.leave(i)
 			}
 			return nil
@@ -108,7 +108,7 @@ func (s *sharing) start(i core.Interface, listen func()) {
 	})
 }
 
-// leave ends the serving of an interface, with what runs in its places.
+// leave stops serving an interface, and waits a while for its running turns.
 func (s *sharing) leave(i core.Interface) {
 	s.log.Info("leaving to another process", "interface", label(i))
 	s.workers.stop(i)
@@ -116,7 +116,7 @@ func (s *sharing) leave(i core.Interface) {
 	s.Turns.Leave(leaveTime)
 }
 
-// run runs something in the background; if its work is for all processes, while this one owns it.
+// run runs background work. Work that only one process may do runs while this one owns it.
 func (s *sharing) run(ctx context.Context, r runner) error {
 	_, alone := r.Runner.(interface{ RunsAlone() })
 	if !alone || s.database() == nil {
@@ -125,9 +125,8 @@ func (s *sharing) run(ctx context.Context, r runner) error {
 	return s.database().Own(ctx, r.name, r.Run)
 }
 
-// lookAround notices from time to time, until ctx ends, what other processes did for which no hint
-// came.
-func (s *sharing) lookAround(ctx context.Context) error {
+// poll looks for changes of other processes until ctx ends, in case hints were lost.
+func (s *sharing) poll(ctx context.Context) error {
 	db := s.database()
 	if db == nil {
 		return nil
@@ -137,43 +136,43 @@ func (s *sharing) lookAround(ctx context.Context) error {
 			s.refresh("")
 		}
 		s.noticeReload(ctx)
-		s.noteConfig(ctx)
+		s.storeDigest(ctx)
 		s.readUsage()
 		s.Turns.Sweep()
 		if err := db.Hint(ctx, fmt.Sprint(hintEcho, db.Self())); err != nil && ctx.Err() == nil {
-			s.log.Debug("no hint sent", "err", err)
+			s.log.Debug("hint not sent", "err", err)
 		}
-		return lookAround
+		return pollInterval
 	})
 	return nil
 }
 
-// noteConfig stores a digest of the configuration in force, so that it shows if workers have
-// different ones.
-func (s *sharing) noteConfig(ctx context.Context) {
+// storeDigest stores a digest of the configuration in force, so that workers with different configurations can
+// be recognised.
+func (s *sharing) storeDigest(ctx context.Context) {
 	c := s.InForce().Config
-	if c == s.noted {
+	if c == s.stored {
 		return
 	}
 	for _, w := range s.list(ctx) {
 		if w.ID == s.database().Self() {
 			item := core.Item{Key: configKey + w.Name, Version: core.AnyVersion, Value: core.JSON(c.digest())}
 			if _, err := s.Data.Items(sharingItems).Put(ctx, item); err == nil {
-				s.noted = c
+				s.stored = c
 			}
 		}
 	}
 }
 
-// readUsage lets it be noticed what other processes used.
+// readUsage makes the usage store read again what other processes have counted.
 func (s *sharing) readUsage() {
 	if l, ok := s.Data.usage.(*usageStore); ok {
 		l.readAgain()
 	}
 }
 
-// hear takes a hint; "": some may have been lost. It returns at once.
-func (s *sharing) hear(hint string) {
+// handleHint handles a hint; "" means that some may have been lost. It does not block.
+func (s *sharing) handleHint(hint string) {
 	if s.InForce().Engines == nil || s.database() == nil {
 		return // the bot is not built yet
 	}
@@ -186,7 +185,7 @@ func (s *sharing) hear(hint string) {
 		return
 	}
 	if about, ok := strings.CutPrefix(hint, hintUsed); ok {
-		s.hearUsed(about)
+		s.handleUsed(about)
 		return
 	}
 	name, by, _ := strings.Cut(strings.TrimPrefix(hint, hintItems), " ")
@@ -195,19 +194,19 @@ func (s *sharing) hear(hint string) {
 	}
 }
 
-// Who counts what users do, beside plugins.
+// Names of counters, besides those of plugins. The comment says what they count.
 const (
-	turnLimits   = "turns"   // what: how many a minute may have
-	actionLimits = "actions" // what: the action's name
+	turnLimits   = "turns"   // turns; what is the limit per minute
+	actionLimits = "actions" // actions; what is the action's name
 )
 
-// usedFormat is what follows hintUsed: the number of a process, the name of who counts, what was done,
+// usedFormat is what follows hintUsed: the number of the process, the name of the counter, what the user did,
 // and the path of the user.
 const usedFormat = "%d %s %q %s"
 
-// used returns a function for those who count, under a name, what users do: it lets the other processes
-// count it, too, if they may hear the user at the same time, where an account is divided. It returns at
-// once.
+// used returns a function that a counter calls when a user did something. It makes the other processes count
+// that, too, if the account is divided among them, so that they may receive messages of the same user. The
+// function does not block.
 func (s *sharing) used(name string) func(by core.Path, what string) {
 	return func(by core.Path, what string) {
 		db := s.database()
@@ -215,12 +214,12 @@ func (s *sharing) used(name string) func(by core.Path, what string) {
 			return
 		}
 		hint := hintUsed + fmt.Sprintf(usedFormat, db.Self(), name, what, by)
-		s.sending.Go(func() { _ = db.Hint(context.Background(), hint) }) // without it, each has a limit of its own
+		s.sending.Go(func() { _ = db.Hint(context.Background(), hint) }) // if lost, the user may do more
 	}
 }
 
-// hearUsed counts what a user did in another process.
-func (s *sharing) hearUsed(about string) {
+// handleUsed counts what a user did in another process.
+func (s *sharing) handleUsed(about string) {
 	var process int64
 	var name, what, user string
 	_, err := fmt.Sscanf(about, usedFormat, &process, &name, &what, &user)
@@ -243,11 +242,11 @@ func (s *sharing) hearUsed(about string) {
 	}
 }
 
-// refresh lets what is held in memory of a plugin's items be read again; "": of all.
+// refresh makes a plugin read its cached items again; "" means all plugins.
 func (s *sharing) refresh(name string) {
 	if name == "" || name == botItems {
 		if _, err := s.changes.Reread(context.Background()); err != nil {
-			s.log.Warn("settings not read again", "err", err)
+			s.log.Warn("changed settings not read", "err", err)
 		}
 		s.reloads.settingsChanged()
 	}
@@ -259,7 +258,7 @@ func (s *sharing) refresh(name string) {
 	}
 }
 
-// announceReload lets the other processes read their configurations again, too.
+// announceReload makes the other processes read their configurations again, too.
 func (s *sharing) announceReload(ctx context.Context) {
 	if s.database() == nil {
 		return
@@ -267,7 +266,7 @@ func (s *sharing) announceReload(ctx context.Context) {
 	item := core.Item{Key: reloadKey, Version: core.AnyVersion, Value: core.JSON(s.database().Self())}
 	version, err := s.items(sharingItems).Put(ctx, item)
 	if err != nil {
-		s.log.Warn("other workers do not reload", "err", err)
+		s.log.Warn("other workers not notified of the reload", "err", err)
 		return
 	}
 	s.reload.Store(version + 1)
@@ -277,16 +276,16 @@ func (s *sharing) announceReload(ctx context.Context) {
 func (s *sharing) noticeReload(ctx context.Context) {
 	item, _, err := s.Data.Items(sharingItems).Get(ctx, core.Path{}, reloadKey)
 	if err != nil {
-		return // until the next look around
+		return // the next poll tries again
 	}
 	version := item.Version + 1 // above 0
 	before := s.reload.Swap(version)
 	if before != 0 && before < version {
-		notify(s.reloads.heard)
+		notify(s.reloads.announced)
 	}
 }
 
-// refreshers are the plugins that hold something in memory of what a plugin keeps; "": of all.
+// refreshers returns the plugins that cache items, or only the named one.
 func (s *sharing) refreshers(name string) (all []core.Refresher) {
 	for _, l := range s.InForce().plugins {
 		r, ok := l.Plugin.(core.Refresher)
@@ -297,15 +296,15 @@ func (s *sharing) refreshers(name string) (all []core.Refresher) {
 	return all
 }
 
-// Names under which the bot itself keeps items.
+// Names and keys of the bot's own items.
 const (
 	botItems     = "bot"
 	sharingItems = "workers"
 	reloadKey    = "reload"
-	configKey    = "config " // with the name of a worker behind it
+	configKey    = "config " // the name of a worker follows
 )
 
-// items returns what a plugin keeps. Other processes learn when it changes.
+// items returns the items of a plugin. Other processes are notified of changes.
 func (s *sharing) items(name string) core.Items {
 	items := s.Data.Items(name)
 	if s.database() == nil {
@@ -314,7 +313,7 @@ func (s *sharing) items(name string) core.Items {
 	return &sharedItems{items, s, name}
 }
 
-// sharedItems are items of which other processes may hold copies.
+// sharedItems are items that other processes may have cached.
 type sharedItems struct {
 	core.Items
 	*sharing
@@ -341,14 +340,13 @@ func (i *sharedItems) changed(ctx context.Context, err error) {
 		return
 	}
 	db := i.database()
-	_ = db.Hint(context.WithoutCancel(ctx), fmt.Sprint(hintItems, i.name, " ", db.Self())) // else they look around
+	_ = db.Hint(context.WithoutCancel(ctx), fmt.Sprint(hintItems, i.name, " ", db.Self())) // if it gets lost, they poll
 }
 
-// elsewhere is how an interface is that another process serves.
+// elsewhere is the state of an interface that another process serves.
 const elsewhere = "another worker serves it"
 
-// list lists the processes that use the store; none if there can be one only, or if the store does
-// not answer.
+// list lists the processes that use the store; none if it allows only one, or does not answer.
 func (s *sharing) list(ctx context.Context) []memory.Worker {
 	db := s.database()
 	if db == nil {
@@ -361,7 +359,7 @@ func (s *sharing) list(ctx context.Context) []memory.Worker {
 	return all
 }
 
-// workerLines says of each process that uses the store what it serves, and for how long it may.
+// workerLines describes each process that uses the store on one line.
 func (s *sharing) workerLines(ctx context.Context) (lines []string) {
 	own := core.JSON(s.InForce().Config.digest())
 	for _, w := range s.list(ctx) {
@@ -377,9 +375,9 @@ func (s *sharing) workerLines(ctx context.Context) (lines []string) {
 	return lines
 }
 
-// workerLine says of a worker what it serves, and for how long it may.
+// workerLine describes a worker: its lease and its parts.
 func workerLine(w memory.Worker) string {
-	lease := "its lease is over"
+	lease := "lease expired"
 	if w.Lease > 0 {
 		lease = fmt.Sprintf("lease for %v more", w.Lease.Round(time.Second))
 	}

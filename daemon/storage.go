@@ -67,7 +67,7 @@ func (b *Bot) openDatabase(c *Config) (Store, error) {
 			b.monitor.databaseAway(away)
 		}
 	}
-	o.Server, o.OnFenced, o.OnHint = c.Store, b.monitor.end, b.workers.sharing.hear
+	o.Server, o.OnFenced, o.OnHint = c.Store, b.monitor.end, b.workers.sharing.handleHint
 	return memory.Open(dir, o)
 }
 

@@ -1,6 +1,6 @@
-// Package document reads what users attach to their messages: the text of text files and
-// PDFs, pictures, and sounds. It has limits of size, number and time, and does not trust what
-// a file says about itself.
+// Package document reads foreign files: what users attach to messages (text files, PDFs, pictures, sounds),
+// and web pages. It limits size, number and time, and does not trust what a file says about itself. It does
+// not fetch anything by itself.
 package document
 
 import (
@@ -20,32 +20,34 @@ import (
 const (
 	maxTextFile = 1 << 20  // bytes of a text file
 	maxPDF      = 10 << 20 // bytes of a PDF
-	maxPicture  = 5 << 20
-	maxSound    = 10 << 20
-	maxFiles    = 4     // of each kind that are read
-	MaxText     = 20000 // characters of one file's text that are kept
+	maxPicture  = 5 << 20  // bytes of a picture
+	maxSound    = 10 << 20 // bytes of a sound
+	maxFiles    = 4        // files of each kind
+	// MaxText is how many characters of one file's text are kept.
+	MaxText = 20000
 )
 
-// Options says where files come from and which are fetched.
+// Options configure Open.
 type Options struct {
-	// Fetch returns a file's content, at most max bytes; a larger one is an error.
+	// Fetch returns a file's content. It fails if that is longer than max bytes. It may be called
+	// concurrently.
 	Fetch func(ctx context.Context, place core.Path, a core.Attachment, max int64) ([]byte, error)
-	// PDF returns the text of a PDF. It must end with ctx, whatever the file makes the
-	// parser do. Nil: PDFs are not read.
+	// PDF returns the text of a PDF. It must return when ctx ends, even if the file makes the parser hang.
+	// Nil: PDFs are not read.
 	PDF             func(ctx context.Context, data []byte) (string, error)
-	Vision, Hearing bool // an engine can see, or hear
+	Vision, Hearing bool // an engine accepts pictures, or sounds
 	Log             *slog.Logger
 }
 
-// Content is the content of files, by Attachment.Ref.
+// Content is the content of files by Attachment.Ref.
 type Content struct {
 	Texts    map[string]string
 	Pictures map[string]llm.File
 	Sounds   map[string]llm.File
 }
 
-// Open reads the files of a message. It blocks until all are read or ctx ends. It leaves out
-// what cannot be read, and logs it without its name.
+// Open reads the files of a message. It blocks until all are read or ctx ends. Files that cannot be read are
+// left out, and logged without their names.
 func Open(ctx context.Context, o Options, place core.Path, files []core.Attachment) Content {
 	r := &reading{Options: o, place: place, content: Content{
 		Texts: make(map[string]string), Pictures: make(map[string]llm.File), Sounds: make(map[string]llm.File),
@@ -68,7 +70,7 @@ func Open(ctx context.Context, o Options, place core.Path, files []core.Attachme
 	return r.content
 }
 
-// kind is what a file is to us.
+// kind is how a file is read.
 type kind int
 
 const (
@@ -81,7 +83,7 @@ const (
 
 var limits = [...]int64{text: maxTextFile, pdf: maxPDF, picture: maxPicture, sound: maxSound}
 
-// kind returns what to do with a file, by what the platform says about it.
+// kind returns how a file is read, by what the platform says about it.
 func (o *Options) kind(a *core.Attachment) kind {
 	mime, _, _ := strings.Cut(strings.ToLower(a.MIME), ";")
 	k := none
@@ -102,7 +104,7 @@ func (o *Options) kind(a *core.Attachment) kind {
 	return k
 }
 
-// reading is one Open on its way.
+// reading is one call of Open.
 type reading struct {
 	Options
 	place core.Path
@@ -117,7 +119,7 @@ func (r *reading) read(ctx context.Context, k kind, a core.Attachment) error {
 		return err
 	}
 	if len(data) == 0 || int64(len(data)) > limits[k] {
-		return errors.New("empty, or larger than it was said to be")
+		return errors.New("the file is empty, or larger than the platform said")
 	}
 	var words string
 	mime := a.MIME
@@ -129,7 +131,7 @@ func (r *reading) read(ctx context.Context, k kind, a core.Attachment) error {
 	case picture:
 		mime = http.DetectContentType(data)
 		if !slices.Contains(pictureTypes, mime) {
-			err = errors.New("not a picture of a kind that models know")
+			err = errors.New("no format of pictures that models support")
 		}
 	}
 	if err != nil {
@@ -148,5 +150,5 @@ func (r *reading) read(ctx context.Context, k kind, a core.Attachment) error {
 	return nil
 }
 
-// pictureTypes are the types of pictures that models know.
+// pictureTypes are the types of pictures that models support.
 var pictureTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}

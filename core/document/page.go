@@ -16,26 +16,26 @@ import (
 	"synthbot/core/txt"
 )
 
-// Bounds of how pages are read.
+// Limits of reading pages.
 const (
-	maxElements = 20_000 // over it a page is shown as it is, as finding its article takes too long
+	maxElements = 20_000 // of a page whose article is searched for
 	maxTitle    = 200
-	fewWords    = 200 // bytes of an article that is too short to be all of the page
+	fewWords    = 200 // bytes of a doubtful article: the rest of the page is compared with it
 	manyWords   = 4 * fewWords
 )
 
 // Page is a web page as a reader sees it.
 type Page struct {
-	Title     string // at most 200 bytes, as Site
-	Site      string
-	Published string // a day
+	Title     string // at most 200 bytes
+	Site      string // its name, at most 200 bytes; set by FindArticle
+	Published string // as YYYY-MM-DD; "": unknown; set by FindArticle
 
 	doc *html.Node
-	at  *url.URL // nil: links lead nowhere
+	at  *url.URL // its address; nil: relative links are left out
 }
 
-// ReadPage reads HTML. header is its Content-Type, if it is known. What a reader does not see is
-// left out: orders are hidden there.
+// ReadPage parses HTML from an address. header is its Content-Type; "" if unknown. Parts that a reader does
+// not see are removed, because they may contain hidden instructions.
 func ReadPage(body []byte, header string, at *url.URL) (*Page, error) {
 	doc, err := html.Parse(strings.NewReader(DecodePage(body, header)))
 	if err != nil {
@@ -52,21 +52,21 @@ func ReadPage(body []byte, header string, at *url.URL) (*Page, error) {
 	return p, nil
 }
 
-// Style says how a page is written.
+// Style configures Markdown.
 type Style struct {
-	Links   bool // with the addresses behind links
-	Anchors bool // with the ids of headings: ## Title {#id}
-	Framed  bool // without what frames the text: headers, asides, what says that it is navigation
+	Links   bool // write the addresses of links
+	Anchors bool // write the ids of headings: ## Title {#id}
+	Framed  bool // leave out headers, asides and navigation
 	Max     int  // bytes, at most
 }
 
-// Markdown writes the page; "" if it has no text.
+// Markdown returns the page as Markdown; "" if it has no text.
 func (p *Page) Markdown(s Style) string { return render(p.doc, s, p.at) }
 
-// FindArticle reduces the page to what a reader came for, unless that is little, and finds site
-// and date.
+// FindArticle reduces the page to its main article, unless that is short compared with the page, and sets
+// Site and Published. If it finds no article, the page stays as it is.
 func (p *Page) FindArticle() {
-	defer func() { _ = recover() }() // the library has seen fewer pages than there are
+	defer func() { _ = recover() }() // the library may panic on unusual pages
 	parser := readability.NewParser()
 	parser.MaxElemsToParse = maxElements
 	a, err := parser.ParseDocument(p.doc, p.at)
@@ -88,7 +88,7 @@ func (p *Page) FindArticle() {
 	}
 }
 
-// DecodePage returns a body as text: as the header says, the body itself, or by guess.
+// DecodePage returns a body as UTF-8. The encoding is taken from the header, from the body, or guessed.
 func DecodePage(body []byte, header string) string {
 	encoding, _, _ := charset.DetermineEncoding(body[:min(len(body), 4096)], header)
 	text, err := encoding.NewDecoder().Bytes(body)
@@ -98,8 +98,7 @@ func DecodePage(body []byte, header string) string {
 	return strings.TrimPrefix(strings.ToValidUTF8(string(text), "�"), "\uFEFF")
 }
 
-// Clean returns a text without what nobody sees: control characters, and those that hide
-// others or turn them around.
+// Clean removes invisible characters: control characters, and those that hide or reorder others.
 func Clean(text string) string {
 	const joiner = '\u200D' // inside of emoji
 	text = strings.Map(func(r rune) rune {
@@ -116,11 +115,10 @@ func Clean(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// squeeze is a text on one line.
+// squeeze returns a clean text on one line.
 func squeeze(text string) string { return strings.Join(strings.Fields(Clean(text)), " ") }
 
-// hide takes out of a document what a reader does not see: orders are hidden
-// there.
+// hide removes the parts of a document that a reader does not see. They may contain hidden instructions.
 func hide(doc *html.Node) {
 	var hidden []*html.Node
 	for n := range doc.Descendants() {
@@ -135,7 +133,7 @@ func hide(doc *html.Node) {
 	}
 }
 
-// unseen reports whether an element says of itself that it is not shown.
+// unseen reports whether an element is not shown, by its name or an attribute.
 func unseen(n *html.Node) bool {
 	switch n.Data {
 	case "template", "noscript", "iframe", "object", "embed", "dialog":
@@ -156,7 +154,7 @@ func unseen(n *html.Node) bool {
 	return false
 }
 
-// invisible reports whether a style hides what it is given to.
+// invisible reports whether a style hides its element.
 func invisible(style string) bool {
 	for declaration := range strings.SplitSeq(strings.ToLower(style), ";") {
 		key, value, _ := strings.Cut(declaration, ":")
@@ -183,7 +181,7 @@ func invisible(style string) bool {
 	return false
 }
 
-// leading is the number that a value begins with.
+// leading returns the number at the beginning of a value.
 func leading(value string) (float64, bool) {
 	end := strings.IndexFunc(value, func(r rune) bool { return (r < '0' || r > '9') && r != '.' && r != '-' })
 	if end < 0 {
@@ -193,18 +191,18 @@ func leading(value string) (float64, bool) {
 	return n, err == nil
 }
 
-// renderer writes a document as plain text, blocks apart.
+// renderer writes a document as Markdown.
 type renderer struct {
 	b     strings.Builder
 	style Style
 	base  *url.URL
 	depth int
-	lists []int // of each list around: 0 unordered, else the next number
-	ends  int   // line breaks at the end
-	quiet bool  // a space at the end, or nothing but line breaks
+	lists []int // for each enclosing list: 0 if it is unordered, else the next number
+	ends  int   // line breaks at the end of b
+	quiet bool  // no space is needed: b ends with one, or with line breaks
 }
 
-// maxNesting is how deep elements are followed.
+// maxNesting is how deep elements may be nested; deeper ones are left out.
 const maxNesting = 400
 
 func render(n *html.Node, s Style, base *url.URL) string {
@@ -242,7 +240,7 @@ func (r *renderer) children(n *html.Node) {
 	}
 }
 
-// text writes words, white space as one space.
+// text writes text, with each run of white space as one space.
 func (r *renderer) text(s string) {
 	for _, c := range s {
 		if unicode.IsSpace(c) {
@@ -257,7 +255,7 @@ func (r *renderer) text(s string) {
 	}
 }
 
-// lines sees to it that so many line breaks are at the end.
+// lines makes sure that b ends with at least n line breaks.
 func (r *renderer) lines(n int) {
 	for ; r.ends < n; r.ends++ {
 		r.b.WriteByte('\n')
@@ -265,7 +263,7 @@ func (r *renderer) lines(n int) {
 	r.quiet = true
 }
 
-// block writes something apart from its surroundings.
+// block writes an element between line breaks, with a prefix.
 func (r *renderer) block(before string, gap int, n *html.Node) {
 	r.lines(gap)
 	if r.b.WriteString(before); before != "" {
@@ -292,7 +290,7 @@ func (r *renderer) element(n *html.Node) {
 		r.heading(n)
 	case "p", "div", "section", "article", "main", "header", "aside", "blockquote", "figure", "table", "dl", "address",
 		"details", "body":
-		if !r.quiet || r.ends > 0 || !isInLine(n) { // not behind the mark of an item or a cell
+		if !r.quiet || r.ends > 0 || !isInLine(n) { // not directly after the mark of an item or a cell
 			r.block("", 2, n)
 		} else {
 			r.children(n)
@@ -322,7 +320,7 @@ func (r *renderer) element(n *html.Node) {
 	}
 }
 
-// isFrame reports whether an element frames the text. The header of an article holds its heading.
+// isFrame reports whether an element frames the text. The header of an article does not: it holds the heading.
 func isFrame(n *html.Node) bool {
 	role := attribute(n, "role")
 	ofArticle := n.Parent != nil && (n.Parent.Data == "article" || n.Parent.Data == "main")
@@ -330,7 +328,7 @@ func isFrame(n *html.Node) bool {
 		role == "navigation" || role == "banner" || role == "contentinfo"
 }
 
-// isInLine reports whether an element begins an item of a list, or is in the cell of a table.
+// isInLine reports whether an element is directly in a list item or a table cell.
 func isInLine(n *html.Node) bool {
 	return n.Parent != nil && (n.Parent.Data == "li" || n.Parent.Data == "td" || n.Parent.Data == "th")
 }
@@ -374,7 +372,7 @@ func (r *renderer) item(n *html.Node) {
 	r.block(mark, 1, n)
 }
 
-// pre writes text unchanged, as code.
+// pre writes preformatted text as a code block.
 func (r *renderer) pre(n *html.Node) {
 	r.lines(2)
 	r.b.WriteString("```\n")
@@ -388,7 +386,7 @@ func (r *renderer) pre(n *html.Node) {
 	r.lines(2)
 }
 
-// link writes a link's words, and where it leads if that is wanted.
+// link writes a link's text, followed by its address if Style.Links is set.
 func (r *renderer) link(n *html.Node) {
 	before := r.b.Len()
 	r.children(n)

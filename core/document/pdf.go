@@ -13,15 +13,14 @@ import (
 // maxPages is how many pages of a PDF are read.
 const maxPages = 100
 
-// PDFText returns the text of a PDF, of its first pages. The parser trusts
-// files more than it should: it may run for ever and take all memory, so this
-// belongs into a process of its own, with limits and a time (see the hidden
-// command pdf-text). It does not panic.
+// PDFText returns the text of the first 100 pages of a PDF. It does not panic, but a hostile file can make
+// the parser run forever or use up the memory. Call it in a separate process with limits (see the hidden
+// command pdf-text).
 func PDFText(data []byte) (text string, err error) {
 	defer func() {
 		r := recover()
 		if r != nil {
-			err = fmt.Errorf("pdf: the parser gave up: %v", r)
+			err = fmt.Errorf("pdf: the parser crashed: %v", r)
 		}
 	}()
 	r, err := pdflib.NewReader(bytes.NewReader(data), int64(len(data)))
@@ -37,13 +36,13 @@ func PDFText(data []byte) (text string, err error) {
 		}
 		words, err := page.GetPlainText(fonts)
 		if err != nil {
-			continue // the other pages may be better
+			continue // other pages may be readable
 		}
 		b.WriteString(strings.TrimSpace(words) + "\n\n")
 	}
 	text = strings.TrimSpace(strings.ToValidUTF8(b.String(), string(utf8.RuneError)))
 	if text == "" {
-		return "", errors.New("pdf: no text in it (perhaps it was scanned)")
+		return "", errors.New("pdf: it contains no text (perhaps it was scanned)")
 	}
 	return text, nil
 }

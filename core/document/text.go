@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// endings are those of text files.
+// endings are the file name extensions of text files.
 var endings = strings.Fields(`
 	txt md markdown rst csv tsv json jsonl xml html htm yaml yml toml ini conf log tex srt vtt ics vcf eml
 	go py js ts c h cpp hpp cs java kt rs rb php sh sql lua pl r swift css diff patch`)
@@ -24,7 +24,7 @@ var textTypes = strings.Fields(`application/json application/xml application/x-y
 
 func ending(name string) string { return strings.ToLower(strings.TrimPrefix(path.Ext(name), ".")) }
 
-// textual reports whether a file is said to hold text.
+// textual reports whether a file contains text, by its type or name.
 func textual(mime, name string) bool {
 	switch {
 	case strings.HasPrefix(mime, "text/"), strings.HasSuffix(mime, "+json"), strings.HasSuffix(mime, "+xml"):
@@ -35,10 +35,10 @@ func textual(mime, name string) bool {
 	return slices.Contains(textTypes, mime)
 }
 
-var errBinary = errors.New("no text")
+var errBinary = errors.New("not a text file")
 
-// Text reads a text file: UTF-8, UTF-16 with its mark, or else Latin-1. It refuses what has
-// control characters.
+// Text decodes a text file: UTF-8, UTF-16 with a byte order mark, or else Latin-1. Line ends become \n. It
+// returns an error if there are control characters, as in binary files.
 func Text(data []byte) (string, error) {
 	s, err := decode(data)
 	if err != nil {
@@ -87,7 +87,7 @@ func wide(data []byte, order binary.ByteOrder) (string, error) {
 	return string(utf16.Decode(units)), nil
 }
 
-// Clip shortens a text to MaxText characters, with a visible mark.
+// Clip cuts a text to MaxText characters, and appends a note of how many were cut.
 func Clip(s string) string {
 	if utf8.RuneCountInString(s) <= MaxText {
 		return s

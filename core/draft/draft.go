@@ -1,25 +1,23 @@
-// Package draft shows an answer while it is being written: as a message that is
-// edited as the text grows, and that becomes the answer.
+// Package draft shows an answer while it is being written, as a message that is edited as the text grows
+// and finally becomes the answer.
 //
-// It decides what is shown when, what is noted before and after a request whose
-// outcome may stay unknown, and how what an earlier process left behind is cleaned
-// up. A Platform only sends, edits and deletes; drafts are kept in any place that a
-// string names.
+// It decides when to show which text, and cleans up drafts that an earlier process left behind. A Platform
+// only sends, edits and deletes messages. A place is any string that the Platform understands.
 //
 // A note in the State says which message is a draft. It goes through these steps:
 //
-//   - Before the message is requested, a platform with a Reader gets a note with the
-//     sum of its text. If the process dies now, the next one searches for the message,
-//     also a while later: the request may still be on its way. So that it does not find
-//     an answer, no answer may say what a draft says; see [Platform].
-//   - Once the message exists, the note holds its id. From here on it can be deleted.
-//   - Before the message is edited into an answer, the note holds the key of the part
-//     that it becomes. From here on nothing but that part changes it, and only a Reader
-//     that finds another text in it allows deleting it.
-//   - Once it is the answer, or deleted, the note is removed.
+//   - If the Platform has a Reader, the note is stored before the message is sent, with a hash of its
+//     text. If the process dies now, the next one searches for a message with that text. It repeats the
+//     search for a while, because the request may still be on its way. For this reason no answer may have
+//     the same text as a draft; see [Platform].
+//   - Once the message exists, the note holds its id. From now on the draft can be deleted.
+//   - Before the message is edited into an answer, the note holds the key of the part that it becomes. From
+//     now on only that part changes the message. It is deleted only if a Reader finds that its text is not
+//     the answer.
+//   - Once the message is the answer, or deleted, the note is removed.
 //
-// So nothing that was delivered as an answer is ever deleted. A note that cannot be
-// written costs the draft, never the answer.
+// So a delivered answer is never deleted. If a note cannot be stored, there is no draft, but the answer is
+// still sent.
 package draft
 
 import (
@@ -34,18 +32,18 @@ import (
 )
 
 const (
-	patience     = 5 * time.Second        // for a request that shows a text
-	withdrawTime = 30 * time.Second       // for deleting a draft
-	enterAgain   = 500 * time.Millisecond // after a platform had no room
+	patience     = 5 * time.Second        // limit for a request that shows a text
+	withdrawTime = 30 * time.Second       // limit for deleting a draft
+	enterAgain   = 500 * time.Millisecond // pause after a platform had no room
 )
 
-// Outcome is what became of a request that failed.
+// Outcome is the effect of a request that failed.
 type Outcome int
 
 const (
-	NotDone Outcome = iota // nothing was done, and another try may work
-	Refused                // nothing was done, and another try is useless
-	Unknown                // it may have been done
+	NotDone Outcome = iota // it had no effect; a retry may succeed
+	Refused                // it had no effect; a retry would fail again
+	Unknown                // it may have taken effect
 )
 
 // Post is the first message of a draft.
@@ -55,50 +53,51 @@ type Post struct {
 	Silent      bool   // without a notification
 }
 
-// Platform carries out what drafts need. Safe for concurrent use.
+// Platform sends, edits and deletes messages. Messages are known by their ids. Safe for concurrent use.
 type Platform interface {
-	// Enter asks for room to show a text in a place, by a message that exists or, if
-	// it is "", by a new one. ok is false if there is none now. leave gives it back.
+	// Enter asks for permission to edit a message in a place or, if message is "", to send one. It may
+	// block until ctx ends. ok is false if the platform has no room now. The caller calls leave after
+	// the request.
 	Enter(ctx context.Context, place, message string) (leave func(), ok bool)
-	// Fit returns as much of a text as one message shows; "" shows nothing. With a Reader, what it
-	// returns must never be a whole answer.
+	// Fit returns as much of a text as fits into one message; "" if there is nothing to show yet. If
+	// there is a Reader, the result must differ from every complete answer.
 	Fit(text string) string
-	// Post shows a text. It returns "" for what vanishes by itself and cannot be
-	// edited.
+	// Post sends a message. It returns "" for one that disappears by itself and cannot be edited.
 	Post(ctx context.Context, p Post) (message string, err error)
+	// Edit replaces the text of a message.
 	Edit(ctx context.Context, place, message, text string) error
-	// Delete returns nil also if the message does not exist.
+	// Delete deletes a message. It returns nil if the message does not exist.
 	Delete(ctx context.Context, place, message string) error
+	// Outcome classifies an error of Post, Edit, Delete or [Answer.Edit].
 	Outcome(err error) Outcome
 }
 
-// Reader is the ability of a platform to look at messages, and to make a Post that
-// is repeated with the same nonce only once.
+// Reader is implemented by platforms that can read messages, and that send repeated Posts with the same
+// nonce only once.
 type Reader interface {
-	// Newest returns the newest message of a place, as far as it is known.
+	// Newest returns the newest known message of a place; "" if none is known.
 	Newest(place string) string
-	// Search finds a message of the bot's own that was sent after a time and after a
-	// message; "" if there is none.
+	// Search returns the bot's first message that was sent after a time and after another message, and
+	// whose text fits; "" if there is none.
 	Search(ctx context.Context, place string, since time.Time, after string, fits func(text string) bool) (
 		message string, err error)
-	// Read returns a message's text; ok is false if it does not exist or cannot be
-	// reached any more.
+	// Read returns a message's text. ok is false if it does not exist or is no longer accessible.
 	Read(ctx context.Context, place, message string) (text string, ok bool, err error)
-	// NonceAge is how long a Post may be repeated.
+	// NonceAge returns how long the platform certainly remembers a nonce.
 	NonceAge() time.Duration
 }
 
-// Options is what Drafts need. All but Reader are required.
+// Options configure Drafts. All but Reader are required.
 type Options struct {
 	Platform Platform
 	Reader   Reader       // nil: the platform has none
-	State    driver.State // keeps the notes
-	Key      string       // of the notes
+	State    driver.State // stores the notes
+	Key      string       // of the notes in State
 	Log      *slog.Logger
-	Start    func(func(context.Context)) bool // runs a function beside; false if it does not
-	First    time.Duration                    // before a text shows; what is whole by then needs no draft
-	Every    func(place string) time.Duration // between two texts
-	Left     time.Duration                    // after which what an earlier process left is deleted
+	Start    func(func(context.Context)) bool // runs a function in a goroutine; false if it will not run
+	First    time.Duration                    // delay of the first text; an answer finished by then needs no draft
+	Every    func(place string) time.Duration // pause between two texts
+	Left     time.Duration                    // when drafts of an earlier process are deleted
 }
 
 // Drafts are the drafts of all places. Safe for concurrent use.
@@ -115,7 +114,7 @@ type Drafts struct {
 
 // draft is a message that grows.
 type draft struct {
-	live   context.Context // until the text must not change any more
+	live   context.Context // ends when the text must no longer change
 	end    context.CancelFunc
 	nonce  string
 	silent bool
@@ -124,26 +123,26 @@ type draft struct {
 	text    string // the newest
 	shown   string
 	last    time.Time // when it was shown
-	refused bool      // nothing can be shown
-	writing bool
+	refused bool      // nothing more can be shown
+	writing bool      // a writer runs
 
 	writer sync.WaitGroup // counts the goroutine that writes
 
-	// Of the writer, then of who ended the draft.
-	message   string // "" if none is known
-	askedText string // of a Post that may have worked; "" if it is certain whether the message exists
+	// Owned by the writer, then by the function that ends the draft.
+	message   string // its id; "" if unknown
+	askedText string // text of a Post with an unknown outcome; "" if there is none
 	asked     note   // of that Post
 }
 
-// errGivenUp is the error of a draft that is not shown any more: a Post may have worked, or a note
-// cannot be written, perhaps because another process speaks in the place by now.
-var errGivenUp = errors.New("a draft is given up")
+// errGivenUp ends a draft: a Post has an unknown outcome and cannot be repeated, or a note cannot be
+// stored, perhaps because another process now serves the place.
+var errGivenUp = errors.New("the draft was given up")
 
-// New returns Drafts without any.
+// New returns empty Drafts.
 func New(o Options) *Drafts { return &Drafts{opt: o, all: map[string]*draft{}, own: map[string]bool{}} }
 
-// Show shows a text that is being written, as often as the platform has room for it.
-// It returns at once.
+// Show shows the text of an answer that is being written. Texts are skipped if they come faster than the
+// platform allows. A silent draft sends no notification. Show does not block.
 func (d *Drafts) Show(place, text string, silent bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -167,7 +166,7 @@ func (d *Drafts) Show(place, text string, silent bool) {
 	}
 }
 
-// Shown returns when the draft of a place last showed something new.
+// Shown returns when the draft of a place last changed; zero if it did not, or if there is none.
 func (d *Drafts) Shown(place string) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -178,7 +177,7 @@ func (d *Drafts) Shown(place string) time.Time {
 	return a.last
 }
 
-// write shows new texts until there is none.
+// write shows new texts until there are no more.
 func (d *Drafts) write(ctx context.Context, place string, a *draft) {
 	live, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -207,7 +206,7 @@ func (d *Drafts) next(live context.Context, place string, a *draft) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	text := ""
-	if live.Err() == nil && !a.refused { // else the text that was whole in time would be fitted for nothing
+	if live.Err() == nil && !a.refused { // Fit is expensive
 		text = d.opt.Platform.Fit(a.text)
 	}
 	if text == a.shown {
@@ -229,8 +228,7 @@ func (d *Drafts) enter(ctx context.Context, place, message string) (leave func()
 	return nil, false
 }
 
-// show makes one request. The end of the process does not cut it short: its outcome
-// must be noted.
+// show makes one request. It continues after ctx has ended, because the outcome must be stored.
 func (d *Drafts) show(ctx context.Context, place string, a *draft, text string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
@@ -243,12 +241,12 @@ func (d *Drafts) show(ctx context.Context, place string, a *draft, text string) 
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	a.shown, a.last = text, time.Now() // what failed is not worth another try
+	a.shown, a.last = text, time.Now() // a text that failed is not retried
 	a.refused = errors.Is(err, errGivenUp) || err != nil && d.opt.Platform.Outcome(err) == Refused
 }
 
-// post requests the draft's message, or requests it again, and returns the text that
-// it shows then.
+// post sends the draft's message. If an earlier request has an unknown outcome, it repeats that one. It
+// returns the text of the message.
 func (d *Drafts) post(ctx context.Context, place string, a *draft, text string) (string, error) {
 	if a.askedText == "" {
 		a.askedText = text
@@ -259,7 +257,7 @@ func (d *Drafts) post(ctx context.Context, place string, a *draft, text string) 
 	}
 	text = a.askedText
 	if d.opt.Reader != nil && time.Since(a.asked.At) > d.opt.Reader.NonceAge() {
-		a.askedText = "" // it may exist
+		a.askedText = "" // the message may exist
 		d.leave(a.asked)
 		return text, errGivenUp
 	}
@@ -284,13 +282,13 @@ func (d *Drafts) post(ctx context.Context, place string, a *draft, text string) 
 	}
 	a.askedText = ""
 	if unknown {
-		err = errGivenUp // a repeated request might make another message
+		err = errGivenUp // a repeated request might send another message
 	}
 	return text, err
 }
 
-// remove ends the draft of a place; nil if there is none. Its writer may still make
-// one request.
+// remove ends and returns the draft of a place; nil if there is none. Its writer may still make one
+// request.
 func (d *Drafts) remove(place string) *draft {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -302,8 +300,7 @@ func (d *Drafts) remove(place string) *draft {
 	return a
 }
 
-// Withdraw deletes the draft of a place, in the background. The next Show begins
-// another one.
+// Withdraw deletes the draft of a place in the background. The next Show starts a new one.
 func (d *Drafts) Withdraw(place string) {
 	a := d.remove(place)
 	if a == nil {
@@ -329,14 +326,14 @@ func (d *Drafts) Withdraw(place string) {
 
 // Answer is a message that a draft can become.
 type Answer struct {
-	Key  string // of the part, the same in every try
+	Key  string // of the part, the same in every attempt
 	Text string
-	Edit func(ctx context.Context, message string) error // changes the draft into it; nil: it must be a new message
+	Edit func(ctx context.Context, message string) error // edits a draft into the answer; nil: it needs a new message
 }
 
-// Finish makes the draft of a place the answer, and returns its id. done is false if
-// there is no draft, or if it cannot become the answer and was deleted: then the answer
-// is to be sent.
+// Finish turns the draft of a place into the answer, and returns the message's id. It blocks until the
+// platform has responded. If done is false, there was no usable draft, and the caller sends the answer. If
+// done is true and err is not nil, the outcome may be unknown, and the caller retries with Resume.
 func (d *Drafts) Finish(ctx context.Context, place string, m Answer) (message string, done bool, err error) {
 	a := d.remove(place)
 	if a == nil {
@@ -357,8 +354,7 @@ func (d *Drafts) Finish(ctx context.Context, place string, m Answer) (message st
 	return d.become(ctx, n, m)
 }
 
-// Resume goes on with the draft that an earlier try of this part began to make the
-// answer; done is false if there is none.
+// Resume continues an earlier attempt to turn a draft into this answer. Its results are those of Finish.
 func (d *Drafts) Resume(ctx context.Context, place string, m Answer) (message string, done bool, err error) {
 	d.notes.Lock()
 	all, _ := d.read(ctx)
@@ -371,8 +367,8 @@ func (d *Drafts) Resume(ctx context.Context, place string, m Answer) (message st
 	return "", false, nil
 }
 
-// become makes a draft the answer that its note names. While the outcome is unknown,
-// another try of the same part does the same again.
+// become edits a draft into the answer that its note names. If the outcome is unknown, the note stays, so
+// that the next attempt repeats the edit.
 func (d *Drafts) become(ctx context.Context, n note, m Answer) (message string, done bool, err error) {
 	err = m.Edit(ctx, n.ID)
 	switch {

@@ -15,21 +15,20 @@ import (
 	"synthbot/core/sorting"
 )
 
-// note says which message is a draft, or how to find it. Drivers of the same bot
-// share the notes: after a reload the one before may still write turns to their end.
+// note says which message is a draft, or how to find it. Drivers of the same bot share the notes: after a
+// reload, the former driver may still finish its turns.
 type note struct {
 	Place string    `json:"channel,omitempty"` // "" in old notes: the map's key
 	ID    string    `json:"id,omitempty"`
 	Nonce string    `json:"nonce,omitempty"` // without ID: of the request
-	Sum   string    `json:"sum,omitempty"`   // without ID: of its text
+	Sum   string    `json:"sum,omitempty"`   // without ID: hash of its text
 	After string    `json:"after,omitempty"` // without ID: the newest message before it
 	At    time.Time `json:"at,omitzero"`     // when it was requested, or was to become an answer
 	Key   string    `json:"key,omitempty"`   // of the part that it becomes
-	Final string    `json:"final,omitempty"` // the sum of the answer's text
+	Final string    `json:"final,omitempty"` // hash of the answer's text
 }
 
-// UnmarshalJSON also reads old notes, which were a message's id alone, and ids that are
-// numbers.
+// UnmarshalJSON also accepts old notes, which were only a message's id, and numeric ids.
 func (n *note) UnmarshalJSON(data []byte) error {
 	if data[0] != '{' {
 		data = fmt.Appendf(nil, `{"id":%s}`, data)
@@ -44,10 +43,10 @@ func (n *note) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// notes are stored by their keys.
+// notes are notes by key.
 type notes map[string]note
 
-// UnmarshalJSON also reads the keys of old notes, which were places.
+// UnmarshalJSON also accepts the keys of old notes, which were places.
 func (all *notes) UnmarshalJSON(data []byte) error {
 	stored := map[string]note{}
 	err := json.Unmarshal(data, &stored)
@@ -61,7 +60,7 @@ func (all *notes) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// key tells notes apart.
+// key identifies a note.
 func (n *note) key() string {
 	if n.ID == "" {
 		return strings.TrimSpace(n.Place + " ?" + n.Nonce)
@@ -69,16 +68,16 @@ func (n *note) key() string {
 	return n.Place + " " + n.ID
 }
 
-// answer reports whether the message may be an answer.
-func (n *note) answer() bool { return n.Key != "" || n.Final != "" }
+// mayBeAnswer reports whether the message may already be an answer.
+func (n *note) mayBeAnswer() bool { return n.Key != "" || n.Final != "" }
 
-// sumOf identifies a text.
+// sumOf returns the hash of a text, in hexadecimal.
 func sumOf(text string) string {
 	sum := sha256.Sum256([]byte(strings.TrimSpace(text)))
 	return hex.EncodeToString(sum[:])
 }
 
-// note writes a note in place of others. It returns false if that failed.
+// note stores a note and removes old ones. It returns false if that failed.
 func (d *Drafts) note(ctx context.Context, n note, old ...note) bool {
 	return d.change(ctx, func(all notes) {
 		for _, o := range old {
@@ -86,8 +85,8 @@ func (d *Drafts) note(ctx context.Context, n note, old ...note) bool {
 			delete(d.own, o.key())
 			delete(d.left, o.key())
 		}
-		if d.opt.Reader == nil && !n.answer() { // nobody can find out what became of older ones
-			maps.DeleteFunc(all, func(_ string, old note) bool { return old.Place == n.Place && old.answer() })
+		if d.opt.Reader == nil && !n.mayBeAnswer() { // without a Reader, the fate of older ones stays unknown
+			maps.DeleteFunc(all, func(_ string, old note) bool { return old.Place == n.Place && old.mayBeAnswer() })
 		}
 		all[n.key()] = n
 		d.own[n.key()] = true
@@ -116,12 +115,12 @@ func (d *Drafts) change(ctx context.Context, f func(notes)) bool {
 		return true
 	})
 	if err != nil {
-		d.opt.Log.Error("draft not noted", "err", err)
+		d.opt.Log.Error("draft not stored", "err", err)
 	}
 	return err == nil
 }
 
-// read returns the notes. Damaged notes count as none.
+// read returns the notes. Damaged notes are ignored.
 func (d *Drafts) read(ctx context.Context) (notes, error) {
 	raw, err := d.opt.State.Get(context.WithoutCancel(ctx), d.opt.Key)
 	all := notes{}
@@ -131,15 +130,15 @@ func (d *Drafts) read(ctx context.Context) (notes, error) {
 	return all, err
 }
 
-// Begin is called before the driver takes events in: another process may have spoken in its places since
-// the driver did, and what that left is to be deleted.
+// Begin is called each time before the driver starts to receive events. Another process may have served its
+// places since then, and left drafts behind.
 func (d *Drafts) Begin() {
 	d.notes.Lock()
 	defer d.notes.Unlock()
 	d.left = nil
 }
 
-// recall reads once after Begin what others left, and returns it. d.notes is held.
+// recall returns the notes that others left behind, which it reads once after Begin. d.notes is held.
 func (d *Drafts) recall(ctx context.Context) notes {
 	if d.left == nil {
 		d.left, _ = d.read(ctx)
@@ -148,15 +147,16 @@ func (d *Drafts) recall(ctx context.Context) notes {
 	return d.left
 }
 
-// leave notes that a draft of this process may exist, or may be the answer already.
+// leave treats a draft of this process like one that was left behind: it may exist, or may already be the
+// answer.
 func (d *Drafts) leave(n note) {
 	d.notes.Lock()
 	defer d.notes.Unlock()
 	d.recall(context.Background())[n.key()] = n
 }
 
-// leftIn lists what is left over in a place, or with "" in all of them. What another
-// driver has finished, or goes on with, is not left over.
+// leftIn lists the notes that were left behind in a place, or in all places for "". It leaves out those that
+// another driver has finished or changed since.
 func (d *Drafts) leftIn(ctx context.Context, place string) (list []note) {
 	d.notes.Lock()
 	defer d.notes.Unlock()
@@ -183,21 +183,21 @@ func (d *Drafts) leftIn(ctx context.Context, place string) (list []note) {
 	})
 }
 
-// Clear deletes what an earlier process left in a place. It is called before anything
-// is said there.
+// Clear deletes the drafts that an earlier process left behind in a place. It is called before anything is
+// sent there, and blocks until the platform has responded.
 func (d *Drafts) Clear(ctx context.Context, place string) {
 	for _, n := range d.leftIn(ctx, place) {
 		switch {
 		case n.ID == "":
 			d.clearUnknown(ctx, n)
-		case !n.answer():
+		case !n.mayBeAnswer():
 			d.erase(ctx, n)
-		case d.opt.Reader != nil && time.Since(n.At) >= d.opt.Left: // who tries again is done by now
+		case d.opt.Reader != nil && time.Since(n.At) >= d.opt.Left: // retries have ended by now
 			text, ok, err := d.opt.Reader.Read(ctx, n.Place, n.ID)
 			switch {
 			case err != nil:
 				d.opt.Log.Warn("left-over draft not read", "path", n.Place, "err", err)
-			case ok && sumOf(text) != n.Final: // it did not become the answer
+			case ok && sumOf(text) != n.Final: // the message did not become the answer
 				d.erase(ctx, n)
 			default:
 				d.forget(ctx, n)
@@ -206,17 +206,17 @@ func (d *Drafts) Clear(ctx context.Context, place string) {
 	}
 }
 
-// ClearSoon does Clear in the background, if anything is left over in the place.
+// ClearSoon calls Clear in the background if anything was left behind in the place.
 func (d *Drafts) ClearSoon(place string) {
 	if len(d.leftIn(context.Background(), place)) > 0 {
 		d.opt.Start(func(ctx context.Context) { d.Clear(ctx, place) })
 	}
 }
 
-// ClearLater does Clear in all places after a while. It is called once after Begin, and
-// returns when it is done or ctx ends.
+// ClearLater calls Clear for all places after Options.Left. It is called once after Begin, and blocks until
+// it is done or ctx ends.
 func (d *Drafts) ClearLater(ctx context.Context) {
-	d.leftIn(ctx, "") // what others leave from now on is still theirs
+	d.leftIn(ctx, "") // remembers what was left behind; drafts that others start from now on stay
 	if !driver.Sleep(ctx, d.opt.Left) {
 		return
 	}
@@ -230,10 +230,10 @@ func (d *Drafts) ClearLater(ctx context.Context) {
 	}
 }
 
-// clearUnknown deletes a draft whose id was not noted: a message of the bot's own that came next and says
-// the same. It is searched for again for a while, because its request may still be on its way.
+// clearUnknown deletes a draft whose id is unknown: it searches for the bot's next message with the same
+// text. The note stays for a while, because the request may still be on its way.
 func (d *Drafts) clearUnknown(ctx context.Context, n note) {
-	if d.opt.Reader == nil || n.Nonce == "" { // in old notes: answers may say what that draft says
+	if d.opt.Reader == nil || n.Nonce == "" { // an old note: answers may have the same text as that draft
 		d.forget(ctx, n)
 	}
 	if d.opt.Reader == nil {
@@ -251,7 +251,7 @@ func (d *Drafts) clearUnknown(ctx context.Context, n note) {
 	}
 }
 
-// search finds the message of a note without an id. Messages with notes of their own are others.
+// search finds the message of a note without an id. It skips messages that have their own notes.
 func (d *Drafts) search(ctx context.Context, n note) (found note, err error) {
 	all, err := d.read(ctx)
 	same := func(text string) bool { return sumOf(text) == n.Sum }
@@ -266,7 +266,7 @@ func (d *Drafts) search(ctx context.Context, n note) (found note, err error) {
 	return found, err
 }
 
-// erase deletes a message that never became an answer, or leaves that for later.
+// erase deletes a message that did not become an answer. If that fails, it is retried later.
 func (d *Drafts) erase(ctx context.Context, n note) {
 	err := d.opt.Platform.Delete(ctx, n.Place, n.ID)
 	if err == nil {

@@ -10,26 +10,26 @@ import (
 	"synthbot/core"
 )
 
-// outage is how long events may fail to come before the driver is not ready.
+// outage is how long a source of events may fail before the driver is not ready.
 const outage = 30 * time.Second
 
-// Health knows whether events come, from one source or from several. The zero value is
+// Health tracks whether events arrive from one or several sources, such as shards. The zero value means
 // not connected yet. Safe for concurrent use.
 type Health struct {
 	mu      sync.Mutex
 	sources map[int]failure // by number
 }
 
+// failure is the state of a source.
 type failure struct {
 	since time.Time
 	err   error // nil: it works
 }
 
-// Works notes that events of a source come.
+// Works records that a source works.
 func (h *Health) Works(source int) { h.set(source, failure{}) }
 
-// Fails notes that events of a source do not come, since that time or since an earlier
-// failure.
+// Fails records that a source fails. If it already failed, it keeps the time of the first failure.
 func (h *Health) Fails(source int, since time.Time, err error) { h.set(source, failure{since, err}) }
 
 func (h *Health) set(source int, f failure) {
@@ -45,7 +45,8 @@ func (h *Health) set(source int, f failure) {
 	h.sources[source] = f
 }
 
-// Ready returns nil if events come from all sources, or failed to for a short time only.
+// Ready returns nil if all sources work or have failed for less than 30 seconds. Otherwise it returns the
+// error of one of them.
 func (h *Health) Ready() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,7 +65,8 @@ func (h *Health) Ready() error {
 // maxSkew is how far this machine's clock may be from the platform's.
 const maxSkew = 30 * time.Second
 
-// ClockFinding says how far this machine's clock is ahead of the platform's, or behind.
+// ClockFinding reports how far this machine's clock differs from the platform's, with a fix if that is more
+// than 30 seconds.
 func ClockFinding(ahead time.Duration) core.Finding {
 	ahead = ahead.Round(time.Second).Abs()
 	f := core.Finding{What: "clock", Found: ahead.String() + " from the platform's"}

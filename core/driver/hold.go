@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// ErrNotHeld is the error of a request that was not sent, because another process may have taken over.
-var ErrNotHeld = errors.New("another process may have taken over")
+// ErrNotHeld means that a request was not sent because another process may have taken over.
+var ErrNotHeld = errors.New("not sent: another process may have taken over")
 
-// holdPause is how long a request waits before it looks again.
+// holdPause is how often a waiting request asks its Holder.
 const holdPause = 50 * time.Millisecond
 
 type unheldKey struct{}
 
-// Unheld returns a context for requests that are sent whether a [Holder] holds or not, such as notices to
-// admins while the database is away.
+// Unheld returns a context whose requests are sent even if another process may have taken over, such as
+// alerts to admins while the database is away.
 func Unheld(ctx context.Context) context.Context { return context.WithValue(ctx, unheldKey{}, true) }
 
-// Held returns the request to send in place of one that changes something on a platform. If s is a [Holder],
-// Held waits until it holds, within the request's context; when that ends, the error is [ErrNotHeld]. The
-// process may be stopped between that and the sending, and go on much later: so the body asks the Holder
-// once more when it is read, and fails with ErrNotHeld. Requests whose context is [Unheld] stay as they are.
+// Held guards a request that changes something on a platform. It returns the request to send instead. If s
+// is a [Holder], Held blocks until it holds. If the request's context ends first, the error wraps
+// [ErrNotHeld]. The process may be suspended between this check and the sending, so reading the body checks
+// again and fails with ErrNotHeld. Requests whose context is [Unheld] are returned unchanged.
 func Held(s State, r *http.Request) (*http.Request, error) {
 	holder, ok := s.(Holder)
 	if !ok || r.Context().Value(unheldKey{}) != nil {
@@ -48,7 +48,7 @@ func Held(s State, r *http.Request) (*http.Request, error) {
 	return held, nil
 }
 
-// heldBody is a body that cannot be read while the process does not hold what it served.
+// heldBody is a request body that fails to read if the Holder does not hold.
 type heldBody struct {
 	io.ReadCloser
 	holder Holder

@@ -1,6 +1,6 @@
-// Package driver has what drivers of chat platforms share: a queue for each chat, tasks
-// that end with the driver, whether events come in, pauses, and what outlives the
-// process. It knows nothing of messages.
+// Package driver holds what drivers of chat platforms share: stored state, background tasks, send queues,
+// health, pauses, and the guard against sending after another process has taken over. It knows nothing of
+// messages.
 package driver
 
 import (
@@ -11,26 +11,26 @@ import (
 	"synthbot/core"
 )
 
-// State keeps small values by key over a restart. Get returns nil for an unknown key. A
-// value is durable when Put returns. Safe for concurrent use.
+// State stores small values by key, which survive a restart. Get returns nil for an unknown key. A value is
+// durable when Put returns. Safe for concurrent use.
 type State interface {
 	Get(ctx context.Context, key string) ([]byte, error)
 	Put(ctx context.Context, key string, value []byte) error
 }
 
-// Swapper is a State that several drivers or processes change.
+// Swapper is a State that several drivers or processes can change.
 type Swapper interface {
-	// Swap is Put if old is stored under the key, nil for none. ok is false if something else is.
+	// Swap stores value if old is the stored value; nil means none. Otherwise ok is false.
 	Swap(ctx context.Context, key string, old, value []byte) (ok bool, err error)
 }
 
-// Holder is a State that another process may take over, together with the places that the driver serves.
+// Holder is a State that another process can take over, together with the places that the driver serves.
 type Holder interface {
-	// Holds reports whether it is certain that none has. It does not block.
+	// Holds reports whether certainly no other process has taken over. It does not block.
 	Holds() bool
 }
 
-// Load reads a value as JSON. It leaves the value as it is if there is none.
+// Load decodes the JSON stored under a key into value, a pointer. It leaves value unchanged if there is none.
 func Load(ctx context.Context, s State, key string, value any) error {
 	data, err := s.Get(ctx, key)
 	if err == nil && data != nil {
@@ -42,7 +42,7 @@ func Load(ctx context.Context, s State, key string, value any) error {
 	return nil
 }
 
-// Save writes a value as JSON.
+// Save stores a value as JSON.
 func Save(ctx context.Context, s State, key string, value any) error {
 	data, err := json.Marshal(value)
 	if err == nil {
@@ -54,9 +54,9 @@ func Save(ctx context.Context, s State, key string, value any) error {
 	return nil
 }
 
-// Update reads a value as JSON, changes it and writes it again, unless change returns
-// false; what cannot be decoded counts as nothing. ok reports whether it was written. If
-// the State is a [Swapper], nobody else changes the value meanwhile: then change is called again.
+// Update reads a value as JSON, calls change, and stores the result unless change returns false. A value
+// that cannot be decoded counts as missing. ok reports whether the result was stored. If the State is a
+// [Swapper] and another process changes the value meanwhile, change is called again with the new value.
 func Update[T any](ctx context.Context, s State, key string, change func(value *T) bool) (ok bool, err error) {
 	for err == nil && !ok {
 		var old []byte

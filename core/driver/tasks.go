@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Tasks are goroutines that a driver waits for at its end. The zero value is ready. Safe
-// for concurrent use.
+// Tasks are goroutines that a driver waits for when it ends. The zero value is ready to use. Safe for
+// concurrent use.
 type Tasks struct {
-	Most int // at the same time; 0: any number
+	Most int // how many may run at the same time; 0: any number
 
 	mu      sync.Mutex
 	group   sync.WaitGroup
@@ -20,8 +20,8 @@ type Tasks struct {
 	closed  bool
 }
 
-// Go runs f in a goroutine. It returns false if f will not run, because the end has come
-// or too many run.
+// Go runs f in a goroutine. It returns false if f will not run, because Close was called or too many tasks
+// are running.
 func (t *Tasks) Go(f func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -36,14 +36,14 @@ func (t *Tasks) Go(f func()) bool {
 	return true
 }
 
-// Open lets tasks begin again after Close.
+// Open allows tasks to start again after Close.
 func (t *Tasks) Open() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = false
 }
 
-// Close waits for all tasks. No others begin before Open.
+// Close blocks until all tasks have ended. No others start before Open.
 func (t *Tasks) Close() {
 	t.mu.Lock()
 	t.closed = true
@@ -51,7 +51,7 @@ func (t *Tasks) Close() {
 	t.group.Wait()
 }
 
-// Sleep waits; it returns false if ctx ended first.
+// Sleep waits for d. It returns false if ctx ends first.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
@@ -74,7 +74,7 @@ func Later(a, b time.Time) time.Time {
 	return a
 }
 
-// Jitter returns d, give or take a fifth.
+// Jitter returns d, randomly changed by up to 20 % in either direction.
 func Jitter(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
@@ -82,11 +82,11 @@ func Jitter(d time.Duration) time.Duration {
 	return d*4/5 + rand.N(d*2/5+1)
 }
 
-// Queue lets one sender at a time into each chat. The others wait by priority, then in
-// the order in which they came. The zero value is ready. Safe for concurrent use.
+// Queue admits one sender at a time to each chat. Others wait, ordered by priority, then by arrival. The
+// zero value is ready to use. Safe for concurrent use.
 type Queue[K comparable] struct {
 	mu      sync.Mutex
-	waiting map[K][]*ticket // by chat that is in use
+	waiting map[K][]*ticket // has an entry for each chat in use
 }
 
 type ticket struct {
@@ -94,7 +94,8 @@ type ticket struct {
 	turn     chan struct{} // closed when the chat is free
 }
 
-// Enter waits for the chat to be free. leave lets the next one in.
+// Enter blocks until the chat is free or ctx ends; then the error is that of ctx. Higher priorities go
+// first. The caller calls leave once, which admits the next sender.
 func (q *Queue[K]) Enter(ctx context.Context, chat K, priority int) (leave func(), err error) {
 	leave = func() {
 		q.mu.Lock()
@@ -116,12 +117,12 @@ func (q *Queue[K]) Enter(ctx context.Context, chat K, priority int) (leave func(
 	if i >= 0 {
 		q.waiting[chat] = slices.Delete(q.waiting[chat], i, i+1)
 	} else {
-		q.next(chat) // the turn came in the same moment
+		q.next(chat) // it was admitted at the same moment
 	}
 	return nil, ctx.Err()
 }
 
-// join returns a place among those who wait; nil if the chat was free, and is in use now.
+// join adds a ticket to the chat's queue. It returns nil if the chat was free, and now marks it as in use.
 func (q *Queue[K]) join(chat K, priority int) *ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -142,7 +143,7 @@ func (q *Queue[K]) join(chat K, priority int) *ticket {
 	return t
 }
 
-// next lets the next one in, if there is one. q.mu is held.
+// next admits the next sender or, if there is none, marks the chat as free. q.mu is held.
 func (q *Queue[K]) next(chat K) {
 	list := q.waiting[chat]
 	if len(list) == 0 {

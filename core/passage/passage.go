@@ -1,5 +1,5 @@
-// Package passage holds the words in which plugins and the store speak about documents: what
-// is indexed of them, and how it is looked up.
+// Package passage defines the search index for documents: the types of documents and passages, and the Index
+// that the store implements and plugins use. It contains no logic.
 package passage
 
 import (
@@ -9,20 +9,20 @@ import (
 
 // Document is one text of a source, cut into passages.
 type Document struct {
-	Name     string // unique in its source: a file's path below the folder, or an address
-	Stamp    string // changes when the document does; the index only keeps it
-	Language string // BCP 47; "": unknown
-	Link     string // an address that people can open; "": none
-	Time     time.Time
-	Passages []Passage
-	Count    int // of its passages, where documents are listed
+	Name     string    // unique in its source: a file's path below the folder, or a URL
+	Stamp    string    // changes when the document does; the index only stores it
+	Language string    // BCP 47; "": unknown
+	Link     string    // a URL that users can open; "": none
+	Time     time.Time // when it was last changed; zero: unknown
+	Passages []Passage // only in PutDocuments
+	Count    int       // the number of passages; only in the result of Index.Documents
 }
 
-// Passage is a part of a document that is found by itself.
+// Passage is a part of a document. Searches return passages.
 type Passage struct {
-	ID       uint64 // given by the index, never given again
+	ID       uint64 // assigned by the index, never reused
 	Source   string
-	Document string
+	Document string // its Name
 	Title    string // the headings above it, outermost first
 	Anchor   string // of the nearest heading; "": the document's beginning
 	Text     string
@@ -33,7 +33,7 @@ type Passage struct {
 // Mode is what a search compares.
 type Mode string
 
-// Modes. Both falls back to words where texts have no vectors.
+// Modes of a search. Both uses only words for texts that have no vectors.
 const (
 	Both    Mode = ""
 	Words   Mode = "words"
@@ -42,27 +42,27 @@ const (
 
 // Query asks for passages.
 type Query struct {
-	Sources   []string // no others are looked at
+	Sources   []string // only these are searched
 	Text      string
-	Languages []string // that the documents are in
+	Languages []string // of the documents
 	Mode      Mode
 	N         int // how many at most
 }
 
-// Match is a passage and how well it answers.
+// Match is a passage with its relevance.
 type Match struct {
 	Passage
-	Score float64
-	Share float64 // of the text's words, by weight, that the passage has: 0 … 1
-	Near  float64 // how near its meaning is: 0 (chance) … 1
+	Score float64 // comparable only within one result
+	Share float64 // of the query's words, by weight, that the passage contains: 0 … 1
+	Near  float64 // similarity of meaning: 0 (chance) … 1
 }
 
-// Index finds passages of documents by words, and by meaning where the bot has an engine for
-// that. All that it holds can be made again from the sources. Safe for concurrent use.
+// Index finds passages of documents by words and, if the bot has an engine for embeddings, by meaning. It can
+// be rebuilt from the sources at any time. Safe for concurrent use.
 type Index interface {
-	// PutDocuments replaces documents of a source. It returns when they are on disk.
+	// PutDocuments adds or replaces documents of a source. They are durable when it returns.
 	PutDocuments(ctx context.Context, source string, documents ...Document) error
-	// DropDocuments forgets documents.
+	// DropDocuments removes documents. Unknown names are ignored.
 	DropDocuments(ctx context.Context, source string, names ...string) error
 	// Documents lists the documents of a source, without their passages.
 	Documents(ctx context.Context, source string) ([]Document, error)
@@ -70,6 +70,6 @@ type Index interface {
 	Sources(ctx context.Context) ([]string, error)
 	// Waiting returns how many passages have no vector yet; 0 if the bot has no engine for vectors.
 	Waiting(ctx context.Context) (int, error)
-	// Find returns the passages that answer best, best first.
+	// Find returns up to q.N passages, the most relevant first.
 	Find(ctx context.Context, q Query) ([]Match, error)
 }

@@ -1,17 +1,17 @@
-// Package speech turns voice messages into text and text into voice messages. A server with
-// the OpenAI API or a program of the configuration does the work. The package limits sizes,
-// lengths and times, and does not trust what a file says about itself.
+// Package speech turns voice messages into text and text into voice messages. The work is done by a server
+// with the OpenAI API or by a configured program. The package limits sizes, lengths and times, and does not
+// trust what a file says about itself.
 //
 // # Programs
 //
-// A program is started without a shell, with the lowest priority. "{file}" in its arguments
-// is the name of a sound file, "{language}" a language like "en", or "auto". A recogniser
-// finds the sound in the file and writes the words to standard output. A synthesiser reads the
-// text from standard input and writes the sound into the file, or to standard output if
-// no argument is "{file}"; "{voice}" is the voice.
+// A program is started without a shell, with the lowest priority. In its arguments, "{file}" is replaced by
+// the name of an audio file, "{language}" by a language such as "en" or by "auto", and "{voice}" by the
+// voice. A recogniser reads the audio file and writes the text to standard output. A synthesiser reads the
+// text from standard input and writes the audio to the file, or to standard output if no argument contains
+// "{file}".
 //
-// If ffmpeg is installed, a recogniser gets each sound as WAV, 16 kHz, mono, and what a
-// synthesiser makes becomes Ogg/Opus. Without it, sounds are passed on as they are.
+// If ffmpeg is installed, a recogniser gets WAV (16 kHz, mono), and the output of a synthesiser is converted
+// to Ogg/Opus. Otherwise files are passed on unchanged.
 package speech
 
 import (
@@ -25,7 +25,7 @@ import (
 	"synthbot/core/secret"
 )
 
-// Providers.
+// Values of provider.
 const (
 	byServer  = "openai"
 	byProgram = "program"
@@ -85,7 +85,7 @@ func (c *Out) Check(fault func(text string, at ...any)) {
 
 func hasFile(argument string) bool { return strings.Contains(argument, "{file}") }
 
-// checkProvider finds faults that both directions can have.
+// checkProvider reports faults that both tables can have.
 func checkProvider(provider, url string, argv []string, fault func(text string, at ...any)) {
 	_, wrong := outbound.ServerURL(url)
 	switch {
@@ -98,7 +98,7 @@ func checkProvider(provider, url string, argv []string, fault func(text string, 
 	}
 }
 
-// Probe reports whether the programs of the configuration are installed.
+// Probe reports whether the configured programs are installed. It starts none of them.
 func (c *Config) Probe() (list []core.Finding) {
 	look := func(what string, argv []string, fix string, fatal bool) {
 		path, err := exec.LookPath(argv[0])

@@ -21,7 +21,7 @@ func installed(name string) bool {
 	return err == nil
 }
 
-// convert makes one sound file of another. ffmpeg opens nothing but that file.
+// convert converts an audio file. ffmpeg may open only local files, and reads from in the given format.
 func convert(ctx context.Context, ffmpeg string, kind format, from, to string, timeout time.Duration,
 	options ...string) error {
 	argv := append([]string{
@@ -38,7 +38,7 @@ func convert(ctx context.Context, ffmpeg string, kind format, from, to string, t
 
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
 
-// lengthOfFile is the length of a WAV file that convert made.
+// lengthOfFile returns the duration of a WAV file that convert wrote.
 func lengthOfFile(name string) (time.Duration, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -29,21 +29,21 @@ import (
 )
 
 const (
-	maxWords   = 20000 // characters of one transcript
-	maxAnswer  = 1 << 20
-	maxKept    = 512 // transcripts that are remembered
+	maxWords   = 20000   // characters of one transcript
+	maxAnswer  = 1 << 20 // bytes of a provider's answer
+	maxKept    = 512     // cached transcripts
 	sampleRate = "16000"
 )
 
-// Transcript is what somebody said.
+// Transcript is the text of a voice message.
 type Transcript struct {
 	Text    string
-	Percent int           // how sure that is; core.HeardUnrated if it is unknown
-	Length  time.Duration // of the sound; 0 if it is unknown
+	Percent int           // confidence; core.HeardUnrated if unknown
+	Length  time.Duration // of the sound; 0 if unknown
 }
 
-// Meter lets do run if a budget has room for it, and books the seconds or
-// characters that it returns.
+// Meter calls do if a budget allows it, and charges the seconds or characters that do returns. Its error is
+// that of do or of the budget.
 type Meter func(ctx context.Context, do func(context.Context) (used int, err error)) error
 
 // Listener recognises speech. Safe for concurrent use.
@@ -52,20 +52,20 @@ type Listener struct {
 	ffmpeg string
 	url    *url.URL
 	client *http.Client
-	free   chan struct{} // has room for those that work
+	slots  chan struct{} // holds a token for each recognition that runs
 
 	mu    sync.Mutex
-	kept  recent.Cache[[sha256.Size]byte, Transcript]
-	epoch uint64 // of kept: when somebody is forgotten, so is what was said
+	kept  recent.Cache[[sha256.Size]byte, Transcript] // by the hash of the sound
+	epoch uint64                                      // of kept, which is cleared when a user is forgotten
 }
 
-// NewListener makes a Listener of a checked configuration; nil if it has no provider.
+// NewListener returns a Listener for a checked configuration; nil if there is no provider.
 func NewListener(c *Config) *Listener {
 	if c.In.Provider == "" {
 		return nil
 	}
 	l := &Listener{
-		c: c.In, ffmpeg: c.FFmpeg, free: make(chan struct{}, max(1, c.In.Parallel)),
+		c: c.In, ffmpeg: c.FFmpeg, slots: make(chan struct{}, max(1, c.In.Parallel)),
 		kept: newKept(),
 	}
 	if c.In.Provider == byServer {
@@ -78,7 +78,7 @@ func newKept() recent.Cache[[sha256.Size]byte, Transcript] {
 	return recent.NewCache[[sha256.Size]byte, Transcript](maxKept / 2)
 }
 
-// server returns the address below a base, and a client that reaches nothing else.
+// server returns the URL of a path below a base, and a client that can only connect to that server.
 func server(base, path string, timeout time.Duration, answer int64) (*url.URL, *http.Client) {
 	u, _ := url.Parse(base) // it was checked
 	peer := outbound.PeerOf(u)
@@ -86,10 +86,10 @@ func server(base, path string, timeout time.Duration, answer int64) (*url.URL, *
 	return u.JoinPath(path), outbound.New(o)
 }
 
-// Run implements core.Runner: at the end it lets idle connections go.
+// Run implements core.Runner: it closes idle connections when ctx ends.
 func (l *Listener) Run(ctx context.Context) error { return closeAfter(ctx, l.client) }
 
-// closeAfter lets the idle connections of a client go when ctx ends.
+// closeAfter closes the idle connections of a client when ctx ends.
 func closeAfter(ctx context.Context, client *http.Client) error {
 	<-ctx.Done()
 	if client != nil {
@@ -98,17 +98,18 @@ func closeAfter(ctx context.Context, client *http.Client) error {
 	return nil
 }
 
-// Hear returns what a voice message says. fetch returns its content, at most max bytes. The
-// language may be "". An error is a *core.Error with a text for the author, or that of the
-// meter or of ctx. The same sound is recognised once.
+// Hear transcribes a voice message. fetch returns its content, at most max bytes. language may be "". Hear
+// blocks while too many recognitions run, and until the provider has answered. Transcripts are cached by
+// content, so that the same sound is recognised only once. Errors are a *core.Error with a text for the
+// author, or those of meter or ctx.
 func (l *Listener) Hear(ctx context.Context, a core.Attachment, language string, meter Meter,
 	fetch func(ctx context.Context, max int64) ([]byte, error)) (Transcript, error) {
 	if err := l.tooMuch(a.Duration, a.Size); err != nil {
 		return Transcript{}, err
 	}
 	select {
-	case l.free <- struct{}{}:
-		defer func() { <-l.free }()
+	case l.slots <- struct{}{}:
+		defer func() { <-l.slots }()
 	case <-ctx.Done():
 		return Transcript{}, ctx.Err()
 	}
@@ -143,7 +144,7 @@ func (l *Listener) Hear(ctx context.Context, a core.Attachment, language string,
 	return t, silence(t)
 }
 
-// keep remembers a transcript, unless somebody was forgotten meanwhile.
+// keep caches a transcript, unless a user was forgotten meanwhile.
 func (l *Listener) keep(ctx context.Context, key [sha256.Size]byte, t Transcript) {
 	epoch, _, _ := epochs.Of(ctx)
 	l.mu.Lock()
@@ -153,6 +154,7 @@ func (l *Listener) keep(ctx context.Context, key [sha256.Size]byte, t Transcript
 	}
 }
 
+// lookUp returns a cached transcript. It clears the cache if a user was forgotten since.
 func (l *Listener) lookUp(ctx context.Context, key [sha256.Size]byte) (Transcript, bool) {
 	epoch, _, _ := epochs.Of(ctx)
 	l.mu.Lock()
@@ -166,7 +168,7 @@ func (l *Listener) lookUp(ctx context.Context, key [sha256.Size]byte) (Transcrip
 	return l.kept.Get(key)
 }
 
-// tooMuch is the error for a sound that is too long or too large.
+// tooMuch returns an error if a sound is too long or too large.
 func (l *Listener) tooMuch(length time.Duration, size int64) error {
 	switch {
 	case length > l.c.Longest+time.Second:
@@ -179,7 +181,7 @@ func (l *Listener) tooMuch(length time.Duration, size int64) error {
 	return nil
 }
 
-// silence is the error for a transcript without words.
+// silence returns an error if a transcript is empty.
 func silence(t Transcript) error {
 	if t.Text != "" {
 		return nil
@@ -188,7 +190,7 @@ func silence(t Transcript) error {
 		"Could you say it again, or write it?")
 }
 
-// later words a failure for the author.
+// later turns a failure into an error that asks the author to try again.
 func later(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
@@ -197,7 +199,7 @@ func later(err error) error {
 	return &core.Error{Kind: core.Temporary, Err: err, Text: text}
 }
 
-// recognise asks the provider.
+// recognise has the provider transcribe a sound.
 func (l *Listener) recognise(ctx context.Context, data []byte, kind format, language string) (t Transcript, err error) {
 	if l.client != nil {
 		t, err = l.ask(ctx, data, kind, language)
@@ -215,7 +217,7 @@ func (l *Listener) recognise(ctx context.Context, data []byte, kind format, lang
 	return t, nil
 }
 
-// run asks the program.
+// run has the program transcribe a sound.
 func (l *Listener) run(ctx context.Context, data []byte, kind format, language string) (t Transcript, err error) {
 	dir, err := os.MkdirTemp("", "synthbot-speech-")
 	if err != nil {
@@ -237,7 +239,8 @@ func (l *Listener) run(ctx context.Context, data []byte, kind format, language s
 	return t, err
 }
 
-// convert makes a sound what recognisers read. A sound that lies about its length ends early.
+// convert converts a sound to the WAV format that recognisers read, and returns its file and duration. A
+// sound that is longer than it claims is cut off.
 func (l *Listener) convert(ctx context.Context, dir, file string, kind format) (string, time.Duration, error) {
 	converted := filepath.Join(dir, "mono.wav")
 	err := convert(ctx, l.ffmpeg, kind, file, converted, l.c.Timeout,
@@ -249,7 +252,7 @@ func (l *Listener) convert(ctx context.Context, dir, file string, kind format) (
 	return converted, length, cmp.Or(err, l.tooMuch(length, 0))
 }
 
-// filled replaces placeholders in arguments.
+// filled replaces placeholders in arguments. placeholders are pairs of old and new.
 func filled(argv []string, placeholders ...string) []string {
 	r := strings.NewReplacer(placeholders...)
 	list := make([]string, len(argv))
@@ -259,12 +262,12 @@ func filled(argv []string, placeholders ...string) []string {
 	return list
 }
 
-// ask asks the server.
+// ask has the server transcribe a sound.
 func (l *Listener) ask(ctx context.Context, data []byte, kind format, language string) (Transcript, error) {
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
 	fields := map[string]string{"model": l.c.Model, "response_format": "verbose_json"}
-	if strings.HasPrefix(l.c.Model, "gpt-") { // they know no other form
+	if strings.HasPrefix(l.c.Model, "gpt-") { // these models support only json
 		fields["response_format"] = "json"
 	}
 	if language != "" {
@@ -301,7 +304,7 @@ func (l *Listener) write(form *multipart.Writer, fields map[string]string, data 
 	return errors.Join(all, err)
 }
 
-// bearer is the header of a key, if there is one.
+// bearer returns the Authorization header for a key; nil if there is no key.
 func bearer(key secret.Secret) map[string]secret.Secret {
 	if key.IsZero() {
 		return nil
@@ -309,7 +312,7 @@ func bearer(key secret.Secret) map[string]secret.Secret {
 	return map[string]secret.Secret{"Authorization": secret.New("Bearer " + key.Reveal())}
 }
 
-// reply is what a server answers: verbose_json, or the text alone.
+// reply is a server's answer, as verbose_json or json.
 type reply struct {
 	Text     *string   `json:"text"`
 	Duration float64   `json:"duration"`
@@ -321,10 +324,10 @@ type segment struct {
 	NoSpeech float64  `json:"no_speech_prob"`
 }
 
-// silent is Whisper's own rule for segments in which nobody speaks.
+// silent reports whether nobody speaks in a segment, by Whisper's own rule.
 func (s *segment) silent() bool { return s.LogProb != nil && s.NoSpeech > 0.6 && *s.LogProb < -1 }
 
-// transcript reads a server's answer. The confidence is the mean of the segments'.
+// transcript parses a server's answer. The confidence is the mean of that of the segments.
 func transcript(answer []byte) (t Transcript, err error) {
 	var r reply
 	if err := json.Unmarshal(answer, &r); err != nil || r.Text == nil {
@@ -360,8 +363,7 @@ func hasWords(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) })
 }
 
-// clean puts words on lines, without what is not said by anybody. Without letters and digits
-// there are no words.
+// clean normalises white space. It returns "" if there are no letters or digits besides noise.
 func clean(text string) string {
 	text = strings.TrimSpace(txt.Lines(strings.ToValidUTF8(text, "")))
 	if !hasWords(noise().ReplaceAllString(text, "")) {

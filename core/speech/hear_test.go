@@ -121,7 +121,7 @@ func TestServerHears(t *testing.T) {
 	if err != nil || asked.Load() != 2 {
 		t.Errorf("what forgotten users said is remembered: %v", err)
 	}
-	l.free = make(chan struct{}, 2)
+	l.slots = make(chan struct{}, 2)
 	meanwhile := func(ctx context.Context, do func(context.Context) (int, error)) error {
 		later := epochs.With(t.Context(), 2) // somebody is forgotten while this is recognised
 		if _, err := l.Hear(later, core.Attachment{}, "pt", free, content(opus(4*time.Second))); err != nil {
@@ -192,7 +192,7 @@ func TestClearAnswers(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	l.free <- struct{}{}
+	l.slots <- struct{}{}
 	if _, err := l.Hear(ctx, core.Attachment{}, "", free, content(fine)); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}

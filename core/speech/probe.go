@@ -8,8 +8,8 @@ import (
 	"synthbot/core/txt"
 )
 
-// Try lets each provider do a little work, a second of silence and one word, and reports what
-// came of it.
+// Try tests each provider with real work: a second of silence, and one word. It blocks until they have
+// answered, and reports whether they work.
 func (c *Config) Try(ctx context.Context) (list []core.Finding) {
 	add := func(what string, err error) {
 		f := core.Finding{What: what, Found: "works"}
@@ -34,7 +34,7 @@ func (c *Config) Try(ctx context.Context) (list []core.Finding) {
 	return list
 }
 
-// silentSecond is a WAV file: 16 kHz, mono, 16 bits.
+// silentSecond returns a WAV file: 16 kHz, mono, 16 bits.
 func silentSecond() []byte {
 	const rate, size = 16000, 32000
 	b := []byte("RIFF")
@@ -46,7 +46,7 @@ func silentSecond() []byte {
 	}
 	b = binary.LittleEndian.AppendUint32(b, rate)
 	b = binary.LittleEndian.AppendUint32(b, rate*2)
-	for _, field := range []uint16{2, 16} { // bytes of a sample, bits of it
+	for _, field := range []uint16{2, 16} { // bytes and bits of a sample
 		b = binary.LittleEndian.AppendUint16(b, field)
 	}
 	b = append(b, "data"...)

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// format is a kind of sound file.
+// format is a format of audio files.
 type format struct {
-	ending  string
+	ending  string // of file names, without the dot
 	mime    string
-	demuxer string // of ffmpeg; it is named, so that a file cannot choose one that opens others
+	demuxer string // of ffmpeg; given explicitly, so that a file cannot select one that opens other files
 }
 
 var (
@@ -19,8 +19,7 @@ var (
 	wav = format{"wav", "audio/wav", "wav"}
 )
 
-// formatOf tells what kind of sound file it is, by its content. ok is false if it is of none
-// that is known.
+// formatOf detects the format of an audio file by its content. ok is false if it is unknown.
 func formatOf(data []byte) (f format, ok bool) {
 	at := func(i int, magic string) bool { return len(data) > i && bytes.HasPrefix(data[i:], []byte(magic)) }
 	switch {
@@ -44,8 +43,7 @@ func formatOf(data []byte) (f format, ok bool) {
 	return format{}, false
 }
 
-// lengthOf returns how long a sound lasts, as far as its format tells at a glance; 0 if it
-// does not.
+// lengthOf returns the duration of an Ogg/Opus or WAV file; 0 if it is unknown.
 func lengthOf(data []byte) time.Duration {
 	switch f, _ := formatOf(data); f {
 	case ogg:
@@ -65,7 +63,7 @@ const (
 	maxLength   = 1000 * time.Hour
 )
 
-// lengthOfOgg is the position of the last page, in samples of Opus.
+// lengthOfOgg returns the position of the last page, which counts samples of Opus.
 func lengthOfOgg(data []byte) time.Duration {
 	if !bytes.Contains(data[:min(len(data), 256)], []byte("OpusHead")) {
 		return 0
@@ -84,8 +82,8 @@ func lengthOfOgg(data []byte) time.Duration {
 // wavHeader is the size of the usual header of a WAV file.
 const wavHeader = 44
 
-// lengthOfWAV divides what follows the header by the bytes of a second. data is the
-// beginning of a file of that size.
+// lengthOfWAV divides the bytes after the header by those of a second. data is the beginning of a file of
+// that size.
 func lengthOfWAV(data []byte, size int64) time.Duration {
 	const rate = 28
 	if len(data) < wavHeader {
@@ -98,12 +96,11 @@ func lengthOfWAV(data []byte, size int64) time.Duration {
 	return time.Duration(float64(size-wavHeader) / float64(perSecond) * float64(time.Second))
 }
 
-// maxBars is how many bars the picture of a voice message has at most, as Discord takes them.
+// maxBars is the maximum length of a waveform that Discord accepts.
 const maxBars = 256
 
-// waveform pictures the loudness of a voice message: a bar for each stretch of time. It takes
-// the sizes of Opus packets for it, which grow with what there is to hear. It is nil if the
-// sound is not Ogg/Opus.
+// waveform returns the loudness of a voice message over time, a byte for each bar. It is estimated from the
+// sizes of Opus packets, which grow with the loudness. The result is nil if data is not Ogg/Opus.
 func waveform(data []byte) []byte {
 	packets := packetsOf(data)
 	if len(packets) <= 2 || lengthOfOgg(data) == 0 { // the first two are headers
@@ -119,7 +116,7 @@ func waveform(data []byte) []byte {
 	return bars
 }
 
-// packetsOf returns the sizes of the packets in an Ogg file, as far as it is in order.
+// packetsOf returns the sizes of the packets in an Ogg file, up to the first damaged page.
 func packetsOf(data []byte) (sizes []int) {
 	size := 0
 	for len(data) >= oggHeader && bytes.HasPrefix(data, []byte("OggS")) {

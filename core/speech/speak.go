@@ -18,10 +18,10 @@ import (
 	"synthbot/core/program"
 )
 
-// maxSpoken is the largest sound that a provider makes, in bytes.
+// maxSpoken is the maximum size of synthesised speech, in bytes.
 const maxSpoken = 20 << 20
 
-// ErrUnspeakable says that a text is not to be spoken: it is too long, or has no words.
+// ErrUnspeakable means that a text cannot be spoken: it is too long, or has no words.
 var ErrUnspeakable = core.Errorf(core.Invalid, "This is too long to be spoken, or has no words.")
 
 // Speaker synthesises speech. Safe for concurrent use.
@@ -32,7 +32,7 @@ type Speaker struct {
 	client *http.Client
 }
 
-// NewSpeaker makes a Speaker of a checked configuration; nil if nobody can speak.
+// NewSpeaker returns a Speaker for a checked configuration; nil if there is no provider.
 func NewSpeaker(c *Config) *Speaker {
 	if c.Out.Provider == "" {
 		return nil
@@ -44,12 +44,13 @@ func NewSpeaker(c *Config) *Speaker {
 	return s
 }
 
-// Run implements core.Runner: at the end it lets idle connections go.
+// Run implements core.Runner: it closes idle connections when ctx ends.
 func (s *Speaker) Run(ctx context.Context) error { return closeAfter(ctx, s.client) }
 
-// Speak returns a voice message that says a Markdown text; voice may be "". It is Ogg/Opus
-// if the provider or ffmpeg makes that, else whatever the provider makes. The meter books
-// characters.
+// Speak synthesises a Markdown text and returns it as a voice message. voice may be "". The format is
+// Ogg/Opus if the provider or ffmpeg supports it, otherwise that of the provider. Speak calls meter with the
+// number of characters, and blocks until the provider has answered. The error is ErrUnspeakable if the text
+// cannot be spoken.
 func (s *Speaker) Speak(ctx context.Context, text, voice string, meter Meter) (f core.Upload, err error) {
 	text = strings.TrimSpace(markdown.Plain(markdown.Parse(text)))
 	length := utf8.RuneCountInString(text)
@@ -71,7 +72,7 @@ func (s *Speaker) Speak(ctx context.Context, text, voice string, meter Meter) (f
 	}
 	kind, ok := formatOf(data)
 	if !ok || len(data) > maxSpoken {
-		return f, core.Errorf(core.Broken, "What was to be spoken came back as no sound.")
+		return f, core.Errorf(core.Broken, "The speech synthesis did not return an audio file of an allowed size.")
 	}
 	return core.Upload{
 		Name: "voice." + kind.ending, MIME: kind.mime, Data: data, Kind: core.MediaAudio,
@@ -79,7 +80,7 @@ func (s *Speaker) Speak(ctx context.Context, text, voice string, meter Meter) (f
 	}, nil
 }
 
-// ask asks the server.
+// ask has the server synthesise a text.
 func (s *Speaker) ask(ctx context.Context, text, voice string) ([]byte, error) {
 	call := outbound.Call{
 		Server: "The server", Method: http.MethodPost, URL: s.url, Accept: "*/*", Headers: bearer(s.c.APIKey),
@@ -90,7 +91,7 @@ func (s *Speaker) ask(ctx context.Context, text, voice string) ([]byte, error) {
 	return call.Send(ctx, s.client)
 }
 
-// run asks the program.
+// run has the program synthesise a text.
 func (s *Speaker) run(ctx context.Context, text, voice string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "synthbot-speech-")
 	if err != nil {
@@ -118,7 +119,7 @@ func (s *Speaker) run(ctx context.Context, text, voice string) ([]byte, error) {
 	return s.encode(ctx, kind, file, filepath.Join(dir, "voice.ogg"))
 }
 
-// encode makes a file of another kind a voice message, and returns its content.
+// encode converts a file to Ogg/Opus, and returns its content.
 func (s *Speaker) encode(ctx context.Context, kind format, from, to string) ([]byte, error) {
 	err := convert(ctx, s.ffmpeg, kind, from, to, s.c.Timeout,
 		"-ac", "1", "-ar", "48000", "-c:a", "libopus", "-b:a", "32k", "-application", "voip", "-f", "ogg")
@@ -128,14 +129,14 @@ func (s *Speaker) encode(ctx context.Context, kind format, from, to string) ([]b
 	return readFile(to, maxSpoken)
 }
 
-// readFile reads a file that a program made, if it is a regular one of at most max bytes.
+// readFile reads a file that a program wrote. It must be a regular file of at most max bytes.
 func readFile(name string, max int64) ([]byte, error) {
 	info, err := os.Lstat(name)
 	switch {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular() || info.Size() > max:
-		return nil, errors.New("the program made no file, or too large a one")
+		return nil, errors.New("the program's output is not a regular file, or too large")
 	}
 	return os.ReadFile(name)
 }

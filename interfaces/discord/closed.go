@@ -10,11 +10,11 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// markAge is how long nothing is sent to a channel that refused the bot, unless an event
-// says that it may be open again.
+// markAge is how long nothing is sent to a channel that refused the bot, unless an event indicates that its
+// permissions have changed.
 const markAge = time.Hour
 
-// closedChannels are the channels that cannot be written to. Safe for concurrent use.
+// closedChannels are the channels to which the bot cannot send. Safe for concurrent use.
 type closedChannels struct {
 	mu  sync.Mutex
 	all map[string]mark
@@ -25,7 +25,7 @@ type mark struct {
 	at  time.Time
 }
 
-// refused returns why nothing is sent to a channel; nil if it is not closed.
+// refused returns an error if a channel is closed, else nil.
 func (t *closedChannels) refused(channel string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -34,7 +34,7 @@ func (t *closedChannels) refused(channel string) error {
 		delete(t.all, channel)
 		return nil
 	}
-	return &core.Error{Kind: core.Broken, Text: "the bot cannot write there: Discord does not let it", Err: m.why}
+	return &core.Error{Kind: core.Broken, Text: "the bot cannot send messages there: Discord refuses it", Err: m.why}
 }
 
 func (t *closedChannels) set(channel string, why error) {
@@ -43,15 +43,15 @@ func (t *closedChannels) set(channel string, why error) {
 	t.all[channel] = mark{why, time.Now()}
 }
 
-// clearWhere forgets the marks of the channels that match accepts.
+// clearWhere removes the marks of the channels that match accepts.
 func (t *closedChannels) clearWhere(match func(channel string) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	maps.DeleteFunc(t.all, func(channel string, _ mark) bool { return match(channel) })
 }
 
-// closedTo reports whether an error of sending means that the channel itself is closed
-// to the bot, and not that for example a message or an emoji is unknown.
+// closedTo reports whether an error of sending means that the channel itself is closed to the bot, and not, for
+// example, that a message or an emoji is unknown.
 func closedTo(err error) bool {
 	api := rest.Refusal(err)
 	if api.Status != 403 && api.Status != 404 {
@@ -66,18 +66,18 @@ func closedTo(err error) bool {
 	return true
 }
 
-// replyWithoutHistory is the code of a reply that is refused because the bot may not read the
-// channel's history. Other messages may be sent.
+// replyWithoutHistory is the error code of a reply in a channel whose history the bot may not read. Other
+// messages can be sent there.
 const replyWithoutHistory = 160002
 
-// missingPermission is the code of a permission that the bot does not have.
+// missingPermission is the error code of a missing permission.
 const missingPermission = 50013
 
-// lacksPermission reports whether the bot lacks a permission for what it sent.
+// lacksPermission reports whether the bot lacks a permission for a request.
 func lacksPermission(err error) bool { return rest.Refusal(err).Code == missingPermission }
 
-// markClosed marks the channel if err means that it is closed, and informs the admins
-// once. That a file or a poll is not allowed says nothing of text.
+// markClosed marks a channel if err means that it is closed, and informs the admins once. If only files or polls
+// are not allowed, it does nothing.
 func (a *account) markClosed(channel string, place core.Path, m *outgoing, err error) {
 	if !closedTo(err) || lacksPermission(err) && (len(m.files) > 0 || m.Poll != nil) {
 		return

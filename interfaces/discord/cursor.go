@@ -13,25 +13,24 @@ import (
 	"synthbot/core/sorting"
 )
 
-// How many channels are remembered, and how many of direct messages if others must make
-// room. The longest silent ones are forgotten first.
+// Limits of stored cursors. Channels without recent messages to or from the bot are dropped first.
 const (
 	maxCursors       = 500
-	maxDirectCursors = 400
+	maxDirectCursors = 400 // of direct messages that survive an eviction
 )
 
 const cursorKey = "channels"
 
-// cursor is how far a channel was taken in.
+// cursor is how far the messages of a channel are stored.
 type cursor struct {
 	place
 	Last  string    `json:"last"`           // the newest message that is durable
-	Awake time.Time `json:"awake,omitzero"` // when the bot was last spoken to there, or spoke
-	Seen  time.Time `json:"seen,omitzero"`
-	Said  string    `json:"said,omitempty"` // the newest message of the bot's own
+	Awake time.Time `json:"awake,omitzero"` // when the bot was last addressed there, or wrote
+	Seen  time.Time `json:"seen,omitzero"`  // when Last was received
+	Said  string    `json:"said,omitempty"` // the bot's own newest message
 }
 
-// newest is the newest message that is known in the channel.
+// newest returns the newest known message of the channel.
 func (c *cursor) newest() string {
 	if newer(c.Said, c.Last) {
 		return c.Said
@@ -39,20 +38,20 @@ func (c *cursor) newest() string {
 	return c.Last
 }
 
-// cursors remember the last message seen in each channel, so that what was
-// missed can be fetched. Safe for concurrent use.
+// cursors hold the last stored message of each channel, so that missed ones can be fetched. Safe for
+// concurrent use.
 type cursors struct {
 	state driver.State
 
 	mu    sync.Mutex
 	all   map[string]*cursor
-	dirty bool
-	added bool // a channel that the State does not know
+	dirty bool // something is not stored yet
+	added bool // a new channel is not stored yet
 }
 
 func newCursors(s driver.State) *cursors { return &cursors{state: s, all: make(map[string]*cursor)} }
 
-// load reads what is stored, unless channels are known.
+// load reads the stored cursors, unless some are known.
 func (c *cursors) load(ctx context.Context) error {
 	c.mu.Lock()
 	known := len(c.all) > 0 || c.dirty
@@ -63,7 +62,7 @@ func (c *cursors) load(ctx context.Context) error {
 	return c.reload(ctx)
 }
 
-// reload reads what is stored, perhaps by another process since.
+// reload reads the stored cursors, which another process may have changed.
 func (c *cursors) reload(ctx context.Context) error {
 	var all map[string]*cursor
 	err := driver.Load(ctx, c.state, cursorKey, &all)
@@ -77,7 +76,7 @@ func (c *cursors) reload(ctx context.Context) error {
 	return err
 }
 
-// flush stores what changed.
+// flush stores the cursors if they have changed.
 func (c *cursors) flush(ctx context.Context) error {
 	c.mu.Lock()
 	if !c.dirty {
@@ -98,7 +97,7 @@ func (c *cursors) flush(ctx context.Context) error {
 	return err
 }
 
-// seen is called when a message of a channel is durable.
+// seen records a message that is durable. awake means that it was from or to the bot.
 func (c *cursors) seen(channel string, p place, id string, at time.Time, awake bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,8 +116,8 @@ func (c *cursors) seen(channel string, p place, id string, at time.Time, awake b
 	}
 }
 
-// expect adds an unknown channel before its first message is durable, so that this
-// message can be fetched later.
+// expect adds an unknown channel before its first message is durable, so that the message can be fetched if the
+// process ends.
 func (c *cursors) expect(channel string, p place, id string, at time.Time) {
 	n, err := strconv.ParseUint(id, 10, 64)
 	c.mu.Lock()
@@ -132,14 +131,14 @@ func (c *cursors) expect(channel string, p place, id string, at time.Time) {
 	c.dirty, c.added = true, true
 }
 
-// fresh reports whether there is a channel that the State does not know.
+// fresh reports whether a new channel is not stored yet.
 func (c *cursors) fresh() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.added
 }
 
-// spoke is called when the bot has sent a message.
+// spoke records a message that the bot has sent.
 func (c *cursors) spoke(channel, id string, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,8 +151,8 @@ func (c *cursors) spoke(channel, id string, at time.Time) {
 	}
 }
 
-// evict makes room: first the channels where the bot was not spoken to go. Direct messages
-// go last, because Discord does not list them.
+// evict drops channels if there are too many, those that used the bot least recently first. Direct messages
+// are kept longest, because Discord does not list them. c.mu is held.
 func (c *cursors) evict() {
 	if len(c.all) < maxCursors {
 		return
@@ -175,7 +174,7 @@ func (c *cursors) evict() {
 	}
 }
 
-// byNeed lists the channels; the first is the one where the bot was spoken to last. c.mu is held.
+// byNeed lists the channels, beginning with the one where the bot was last addressed. c.mu is held.
 func (c *cursors) byNeed() []string {
 	return sorting.Sorted(maps.Keys(c.all), func(a, b string) int {
 		x, y := c.all[a], c.all[b]
@@ -199,7 +198,7 @@ func (c *cursors) get(channel string) (cursor, bool) {
 	return cursor{}, false
 }
 
-// drop forgets the channels that match accepts.
+// drop removes the channels that match accepts.
 func (c *cursors) drop(match func(channel string, cur *cursor) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,42 +8,41 @@ import (
 	"strings"
 	"time"
 
-	"synthbot/core/command"
-	"synthbot/core/driver"
-
 	"synthbot/core"
+	"synthbot/core/command"
 	"synthbot/core/draft"
+	"synthbot/core/driver"
 	"synthbot/interfaces/discord/rest"
 )
 
 // nonceAge is how long Discord certainly remembers a nonce.
 const nonceAge = 2 * time.Minute
 
-// destination is where a message goes, and what it answers.
+// destination is where a message is sent, and what it answers.
 type destination struct {
 	channel string
 	place   core.Path
-	answers []string // ids of what its turn answers; some may be commands
+	answers []string // ids of the messages and commands that its turn answers
 }
 
-// answersCommand reports whether this turn answers the command.
+// answersCommand reports whether the turn answers a command.
 func (at *destination) answersCommand(p pending) bool {
 	return p.Channel == at.channel && slices.Contains(at.answers, p.ID)
 }
 
-// sender sends messages to channels, in order and none twice.
+// sender sends messages to channels, in order and without duplicates.
 type sender struct {
 	*account
 	drafts *draft.Drafts
 }
 
-// answered returns the command that this turn has answered, which accepts further
-// messages; ok is false if there is none.
+// answered returns a command that the turn has already answered, and that accepts further messages; ok is false if
+// there is none.
 func (s *sender) answered(at destination) (p pending, ok bool) {
 	return s.replies.find(func(p pending) bool { return at.answersCommand(p) && p.Answered })
 }
 
-// deliver sends messages to a channel, in order and without others between them.
+// deliver sends messages to a channel, in order and without others in between. It blocks until they are sent.
 func (s *sender) deliver(
 	ctx context.Context, parts core.Deliveries, at destination, list []outgoing, priority int,
 ) error {
@@ -60,10 +59,9 @@ func (s *sender) deliver(
 	return err
 }
 
-// part sends one message as the n-th part of a step. A part has the same nonce in every
-// attempt, so that it is one message. If an attempt was too long ago for that, the
-// channel is searched first. A message that can only follow a command's answer has no
-// nonce and cannot always be searched for, so it is not repeatable.
+// part sends one message as the n-th part of a step. Every attempt has the same nonce, so that Discord sends only
+// one message. If an attempt was too long ago for that, the channel is searched first. A follow-up to a command's
+// answer has no nonce and cannot always be searched for, so it is not repeatable.
 func (s *sender) part(ctx context.Context, parts core.Deliveries, n int, at destination, m *outgoing) error {
 	began := parts.Since(n)
 	_, command := s.answered(at)
@@ -79,8 +77,8 @@ func (s *sender) part(ctx context.Context, parts core.Deliveries, n int, at dest
 	})
 }
 
-// post sends one message. The first answer to a command replaces the sign that the bot is
-// thinking, and a draft becomes the message.
+// post sends one message and returns its id. If there is an unanswered command, the message becomes its answer. If
+// there is a draft, it becomes the message.
 func (s *sender) post(ctx context.Context, at destination, m *outgoing, began time.Time) (string, error) {
 	s.drafts.Clear(ctx, at.channel)
 	if id, ok, err := s.answerCommand(ctx, at, m); ok || err != nil {
@@ -117,7 +115,8 @@ func (s *sender) post(ctx context.Context, at destination, m *outgoing, began ti
 	return s.followUp(ctx, at, m, sendError(err))
 }
 
-// sendError words for users why a message was not sent, or perhaps was.
+// sendError turns an error of sending into a *core.Error. It wraps core.ErrUnknownOutcome if the message may have
+// been sent.
 func sendError(err error) error {
 	var own *core.Error
 	if err == nil || errors.As(err, &own) {
@@ -130,9 +129,8 @@ func sendError(err error) error {
 	return e
 }
 
-// followUp sends a further answer to a command, if err is that the bot may not write there
-// otherwise; it returns err if there is no such command. It is tried once, because a
-// follow-up has no nonce.
+// followUp sends a message as a further answer to a command if err means that the channel is closed. If there is no
+// such command, it returns err. It makes only one attempt, because a follow-up has no nonce.
 func (s *sender) followUp(ctx context.Context, at destination, m *outgoing, err error) (string, error) {
 	p, ok := s.answered(at)
 	if !ok || !closedTo(err) {
@@ -142,8 +140,7 @@ func (s *sender) followUp(ctx context.Context, at destination, m *outgoing, err 
 	return id, sendError(err)
 }
 
-// reply sends a message as an answer to a command, which has neither a nonce nor a
-// reference.
+// reply sends a message as an answer to a command. Such an answer has no nonce and no reference.
 func (s *sender) reply(ctx context.Context, p pending, m *outgoing, q rest.Request) (string, error) {
 	body := *m
 	body.Nonce, body.Enforce, body.Reference, body.Flags = "", false, nil, m.Flags&flagPlain
@@ -151,7 +148,7 @@ func (s *sender) reply(ctx context.Context, p pending, m *outgoing, q rest.Reque
 	return s.made(ctx, q)
 }
 
-// made makes a request, and returns the id of what it made.
+// made makes a request, and returns the id of the created object.
 func (a *account) made(ctx context.Context, q rest.Request) (string, error) {
 	var got struct {
 		ID string `json:"id"`
@@ -161,8 +158,7 @@ func (a *account) made(ctx context.Context, q rest.Request) (string, error) {
 	return got.ID, err
 }
 
-// postMessage puts a message into a channel; once: it is not repeated while its outcome is
-// unknown.
+// postMessage sends a message to a channel. once prevents retries after an attempt with an unknown outcome.
 func (a *account) postMessage(ctx context.Context, channel string, m *outgoing, once bool) (string, error) {
 	return a.made(ctx, rest.Request{
 		Method: "POST", Route: "/channels/{}/messages", IDs: []string{channel}, Body: m, Files: m.files, Once: once,
@@ -178,10 +174,9 @@ func (a *account) changeMessage(ctx context.Context, channel, id string, fields 
 	})
 }
 
-// answerCommand answers the command that the turn answers; ok is false if there is none,
-// or it cannot be answered any more. It works even if the bot may not write there
-// otherwise. While its outcome is unknown, the command goes on waiting: another attempt
-// makes the same message.
+// answerCommand sends a message as the first answer to the turn's command; ok is false if there is none, or if it
+// can no longer be answered. It works even in channels that are closed to the bot. If the outcome is unknown, the
+// command stays unanswered, and the next attempt replaces the same message.
 func (s *sender) answerCommand(ctx context.Context, at destination, m *outgoing) (id string, ok bool, err error) {
 	p, ok := s.replies.find(func(p pending) bool { return at.answersCommand(p) && !p.Answered })
 	if !ok || !p.ready(ctx) {
@@ -194,20 +189,20 @@ func (s *sender) answerCommand(ctx context.Context, at destination, m *outgoing)
 		return id, true, nil
 	case rest.Refused(err):
 		s.replies.drop(p)
-		s.log.Warn("command answered by a message of its own", "err", err)
+		s.log.Warn("command can no longer be answered; sending a message instead", "err", err)
 		return "", false, nil
 	}
 	return "", false, sendError(err)
 }
 
-// Routes of answers to an interaction: of the first one, and of further ones.
+// Routes of the first answer to an interaction, and of further ones.
 const (
 	original = webhook + "/messages/@original"
 	webhook  = "/webhooks/{}/{}"
 )
 
-// create puts a message into a channel, once: Discord remembers the nonce for some
-// minutes. If an attempt may have worked longer ago, the channel is searched first.
+// create sends a message to a channel, and retries without sending it twice: Discord remembers the nonce for some
+// minutes. If an attempt with an unknown outcome was longer ago, the channel is searched first.
 func (s *sender) create(ctx context.Context, at destination, m *outgoing) (string, error) {
 	var unknownSince time.Time // of the first attempt that may have worked
 	wait := s.timings.retry
@@ -228,20 +223,19 @@ func (s *sender) create(ctx context.Context, at destination, m *outgoing) (strin
 			if id, err := s.findSent(ctx, at, m, unknownSince); err != nil || id != "" {
 				return id, err
 			}
-			unknownSince = time.Time{} // it did not work
+			unknownSince = time.Time{} // the message was not sent
 		}
 	}
 }
 
-// Limits of the search for a message of our own.
+// Limits of the search for the bot's own messages.
 const (
 	lookPages = 10
-	lookSlack = 5 * time.Second // Discord's clock is known to a second or two
+	lookSlack = 5 * time.Second // how exactly Discord's clock is known, at worst
 )
 
-// findSent finds a message that an earlier attempt sent, also if it was first a draft or
-// the sign that the bot is thinking. The result is "" if there is none or the bot may not
-// look. An error means that it is unknown.
+// findSent finds a message that an earlier attempt sent, even if it was first a draft or an unanswered command. It
+// returns "" if there is none, or if the bot may not read the history. On an error, the outcome stays unknown.
 func (s *sender) findSent(ctx context.Context, at destination, m *outgoing, since time.Time) (string, error) {
 	exact := since.Add(s.rest.Ahead() - lookSlack)
 	id, err := s.search(ctx, at.channel, since.Add(-replyAge), func(there *message) bool {
@@ -254,7 +248,7 @@ func (s *sender) findSent(ctx context.Context, at destination, m *outgoing, sinc
 	return id, err
 }
 
-// search finds the first message of the bot's own since then that fits.
+// search returns the id of the bot's first message since a time that fits; "" if there is none.
 func (s *sender) search(
 	ctx context.Context, channel string, since time.Time, fits func(*message) bool,
 ) (string, error) {
@@ -281,14 +275,14 @@ func (s *sender) search(
 	return "", nil
 }
 
-// is reports whether a message in a channel is this one.
+// is reports whether a message in a channel has this content.
 func (m *outgoing) is(there *message) bool {
 	if strings.TrimSpace(there.Content) != strings.TrimSpace(m.Content) ||
 		len(there.Attachments) != len(m.files) || len(there.Embeds) < len(m.Embeds) {
 		return false
 	}
 	for i, f := range m.files {
-		// Discord removes the camera's data from pictures.
+		// Discord removes metadata from pictures, which changes their size.
 		a := there.Attachments[i]
 		if a.Size != int64(len(f.Data)) && a.Name != f.Name {
 			return false

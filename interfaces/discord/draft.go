@@ -35,16 +35,15 @@ func (d *Driver) Draft(place core.Path, text string) {
 		d.sender.drafts.Withdraw(channel)
 		return
 	}
-	// A command shows by itself that it is being thought about.
+	// For a command, Discord itself shows that the bot is thinking.
 	_, command := d.replies.find(func(p pending) bool { return p.Channel == channel && !p.Answered })
 	if !command {
-		// In private the first text notifies, the answer does not.
+		// In private, the draft notifies instead of the answer.
 		d.sender.drafts.Show(channel, text, place.Elements()[1] != me)
 	}
 }
 
-// Enter waits in the send queue with a new message, so that nothing else is sent there
-// meanwhile.
+// Enter waits in the send queue if it is for a new message, so that nothing else is sent meanwhile.
 func (p draftPlatform) Enter(ctx context.Context, channel, message string) (leave func(), ok bool) {
 	if message != "" {
 		return func() {}, true
@@ -53,8 +52,8 @@ func (p draftPlatform) Enter(ctx context.Context, channel, message string) (leav
 	return leave, err == nil
 }
 
-// Fit returns what one message shows of a text. It is never what an answer says: so nobody takes a draft
-// for an answer that was sent, or an answer for a draft that is to be deleted.
+// Fit returns as much of a text as fits into one message. It differs from any answer, so that drafts and
+// answers cannot be confused.
 func (draftPlatform) Fit(text string) string {
 	if !visible(text) {
 		return ""
@@ -62,7 +61,7 @@ func (draftPlatform) Fit(text string) string {
 	return markup.Growing(text)
 }
 
-// Post sends the message. Discord sends it once for each nonce.
+// Post sends the message. Discord ignores repetitions with the same nonce.
 func (p draftPlatform) Post(ctx context.Context, post draft.Post) (string, error) {
 	if err := p.closed.refused(post.Place); err != nil {
 		return "", err
@@ -75,7 +74,7 @@ func (p draftPlatform) Post(ctx context.Context, post draft.Post) (string, error
 	return p.postMessage(ctx, post.Place, m, false)
 }
 
-// Edit changes the text of the message, once: the next text, or the answer, follows.
+// Edit changes the text of the message. It does not retry, because another edit follows.
 func (p draftPlatform) Edit(ctx context.Context, channel, message, text string) error {
 	return p.changeMessage(ctx, channel, message, map[string]any{"content": text}, true)
 }
@@ -85,7 +84,7 @@ func (p draftPlatform) Delete(ctx context.Context, channel, message string) erro
 	return p.rest.Delete(ctx, "/channels/{}/messages/{}", channel, message)
 }
 
-// Outcome tells what became of a request that failed.
+// Outcome implements draft.Platform.
 func (p draftPlatform) Outcome(err error) draft.Outcome {
 	var own *core.Error
 	switch {
@@ -123,8 +122,8 @@ func (p draftPlatform) Read(ctx context.Context, channel, id string) (text strin
 	return m.Content, err == nil, err
 }
 
-// answer is a message as what a channel's draft can become, unless it replies to
-// another message or carries a file or a poll.
+// answer describes a message for Drafts. A draft cannot become a message that replies to another one, or that
+// has a file or a poll.
 func (s *sender) answer(channel string, m *outgoing) draft.Answer {
 	a := draft.Answer{Key: m.Nonce, Text: m.Content}
 	if m.Reference != nil || len(m.files) > 0 || m.Poll != nil {

@@ -21,25 +21,25 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// Options are what a Driver is made of. Name, Config, Log, Clock and State are required.
+// Options configure a Driver. Name, Config, Log, Clock and State are required.
 type Options struct {
 	Name     string // of the interface
 	Config   Config
 	Log      *slog.Logger
 	Clock    func() time.Time
 	State    driver.State
-	Commands []command.Spec    // what is offered as chat commands
-	Admin    func(text string) // informs the admins; nil: only the log is informed
+	Commands []command.Spec    // chat commands to register
+	Admin    func(text string) // informs the admins, and must not block; nil: only the log is informed
 	Admins   []core.Path       // users who may press any button
 
-	shard  int             // from 1: this shard alone is connected; 0: all are
-	starts *gateway.Starts // of all shards of the account; nil: of this Driver alone
+	shard  int             // from 1: connect only this shard; 0: all
+	starts *gateway.Starts // shared by all shards of the account; nil: not shared
 	// Dial connects to the platform; nil: over the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Driver is one bot account on Discord, or a shard of one. Safe for concurrent use; Listen may be
-// called again when it has ended. Its actions work before Listen began and after it ended.
+// Driver is one bot account on Discord, or a shard of one. Safe for concurrent use. Listen may be called
+// again after it has returned. Actions also work while Listen does not run.
 type Driver struct {
 	*account
 	sender    *sender
@@ -47,8 +47,8 @@ type Driver struct {
 	feed      *feed
 	gateway   *gateway.Gateway
 
-	inbox   atomic.Pointer[core.Inbox] // nil: Listen was not called yet
-	refused chan struct{}              // closed when the token was
+	inbox   atomic.Pointer[core.Inbox] // nil before Listen
+	refused chan struct{}              // closed when Discord refused the token
 }
 
 var (
@@ -67,7 +67,7 @@ var (
 	_ core.Readier         = (*Driver)(nil)
 )
 
-// New makes a driver; it connects to nothing yet.
+// New returns a Driver, which does not connect yet. Its errors are about the configuration.
 func New(o Options) (*Driver, error) { return newDriver(o, defaultTimings) }
 
 func newDriver(o Options, t timings) (*Driver, error) {
@@ -104,13 +104,14 @@ func newDriver(o Options, t timings) (*Driver, error) {
 	return d, nil
 }
 
-// Name is the interface's name.
+// Name returns the interface's name.
 func (d *Driver) Name() string { return d.name }
 
-// Type is the kind of interface, whatever its table is called.
+// Type returns the type of the interface, "discord".
 func (d *Driver) Type() string { return "discord" }
 
-// Find returns the place of a name such as "#general", as seen from another place.
+// Find returns the channel or thread with a name such as "#general" in the guild of another place. The error
+// is of kind core.Invalid if there is none.
 func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
 	if p, ok := d.cache.find(from, name); ok {
 		return p, nil
@@ -118,8 +119,8 @@ func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
 	return core.Path{}, core.Errorf(core.Invalid, "there is no channel %q here", name)
 }
 
-// Scopes implements core.Scoper: the category of a channel, as far as it is known. A
-// channel that an earlier process knew is known before Listen begins.
+// Scopes implements core.Scoper: it returns the category of a channel, if it is known. Channels that an
+// earlier process knew are known before Listen is called.
 func (d *Driver) Scopes(at core.Path) []core.Path {
 	e := at.Elements()
 	if len(e) < 3 || len(e) > 4 || e[0] != d.name || e[1] == me {
@@ -134,7 +135,7 @@ func (d *Driver) Scopes(at core.Path) []core.Path {
 	return scopes
 }
 
-// NameOf implements core.Namer: the name of a channel or a thread.
+// NameOf implements core.Namer: it returns the name of a channel or thread, such as "#general".
 func (d *Driver) NameOf(at core.Path) string {
 	e := at.Elements()
 	if len(e) < 3 || e[0] != d.name || at.IsPerson() {
@@ -147,7 +148,7 @@ func (d *Driver) NameOf(at core.Path) string {
 	return "#" + p.name
 }
 
-// Listen connects and takes events in until ctx ends, which is not an error, or Discord
+// Listen connects and receives events. It blocks until ctx ends, and then returns nil, or until Discord
 // refuses the bot.
 func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	d.tasks.Open()
@@ -159,15 +160,15 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	err := d.listen(ctx, in)
 	for shards := 0; d.set.shards == 0 && errors.Is(err, gateway.ErrShards) && d.feed.shards > shards; {
 		shards = d.feed.shards
-		d.log.Warn("too few shards by now; asking how many are recommended")
+		d.log.Warn("the bot needs more shards; asking Discord how many it recommends")
 		if driver.Sleep(ctx, d.timings.gateway.Backoff) {
 			err = d.listen(ctx, in)
 		}
 	}
-	// What was taken in is stored although ctx ended.
+	// Progress is stored even though ctx has ended.
 	final, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer done()
-	d.feed.note(final, true)
+	d.feed.store(final, true)
 	d.tasks.Close()
 	d.rest.Close()
 	if err != nil && !errors.Is(err, context.Canceled) {
@@ -176,21 +177,21 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	return nil
 }
 
-// Ready implements core.Readier: each shard has a session, and events are taken in.
+// Ready implements core.Readier: each shard has a session, and the inbox accepts events.
 func (d *Driver) Ready() error { return d.feed.health.Ready() }
 
-// receive hands in what the bot itself changed on the platform, if Listen was called.
+// receive passes an event to the inbox about a change that the bot itself made, if Listen was called.
 func (d *Driver) receive(ctx context.Context, e core.Event) {
 	in := d.inbox.Load()
 	if in == nil {
 		return
 	}
 	if err := (*in).Receive(ctx, e); err != nil && ctx.Err() == nil {
-		d.log.Warn("change not taken in", "path", e.Message.Path, "err", err)
+		d.log.Warn("own change not stored", "path", e.Message.Path, "err", err)
 	}
 }
 
-// listen connects with as many shards as are configured or recommended now.
+// listen connects with the number of shards that is configured or recommended.
 func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	at, err := d.gateway.Find(ctx)
 	if err != nil {
@@ -212,8 +213,7 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	return group.Wait()
 }
 
-// Reaches implements core.Reachable: nothing can be sent once the token was refused, in
-// whatever request. What waits for an answer goes on waiting then.
+// Reaches implements core.Reachable: nothing can be sent once Discord has refused the token.
 func (d *Driver) Reaches(core.Path) bool {
 	select {
 	case <-d.refused:
@@ -223,11 +223,11 @@ func (d *Driver) Reaches(core.Path) bool {
 	}
 }
 
-// Flags of an application for which the message content intent is switched on.
+// contentFlags are the flags of an application whose message content intent is switched on.
 const contentFlags = 1<<18 | 1<<19
 
-// Probe implements core.Prober. It does not connect to the gateway: a running bot with the
-// same token would be disturbed.
+// Probe implements core.Prober. It does not connect to the gateway, because that would disturb a running bot
+// with the same token.
 func (d *Driver) Probe(ctx context.Context) []core.Finding {
 	var me user
 	f := core.Finding{What: "identity", Found: "unknown", Fatal: true}
@@ -239,7 +239,7 @@ func (d *Driver) Probe(ctx context.Context) []core.Finding {
 	case err != nil:
 		f.Fix = rest.Failure("asking Discord", err).Text + "; check the network and api_url"
 	case me.ID == "":
-		f.Fix = "the server speaks another language; check api_url"
+		f.Fix = "the server's answer is not that of Discord; check api_url"
 	default:
 		f = core.Finding{What: "identity", Found: "@" + line(me.Name, core.MaxName) + " (" + me.ID + ")"}
 		return []core.Finding{f, d.probeContent(ctx), d.probeGateway(ctx), driver.ClockFinding(-d.rest.Ahead())}
@@ -256,11 +256,11 @@ func (a *account) probeContent(ctx context.Context) core.Finding {
 	switch {
 	case err != nil:
 	case app.Flags&contentFlags != 0:
-		f.Found = "hears all talk"
+		f.Found = "receives all messages"
 	case !a.set.MessageContent:
-		f.Found = "hears what mentions it, replies to it, or is said in private, as configured"
+		f.Found = "receives only mentions, replies and direct messages, as configured"
 	default:
-		f.Found = "hears what mentions it, replies to it, or is said in private alone"
+		f.Found = "receives only mentions, replies and direct messages"
 		f.Fix = "switch the message content intent on in the developer portal, under Bot"
 	}
 	return f
@@ -278,7 +278,7 @@ func (a *account) probeGateway(ctx context.Context) core.Finding {
 		f.Found = "one connection is enough"
 	}
 	if g.Remaining == 0 {
-		f.Fix = fmt.Sprintf("Discord allows no more sessions for %s: something connects again and again",
+		f.Fix = fmt.Sprintf("Discord allows no more sessions for %s: find out what keeps reconnecting with this token",
 			g.Reset.Round(time.Second))
 	}
 	return f

@@ -13,37 +13,37 @@ import (
 	"synthbot/interfaces/discord/progress"
 )
 
-// gatewayEvent is one event of the gateway, as it came.
+// gatewayEvent is one event of the gateway, as received.
 type gatewayEvent struct {
 	shard int
 	kind  string // for example MESSAGE_CREATE
 	data  json.RawMessage
-	call  *arrival  // with an interaction
-	since time.Time // with READY: until when the previous session received everything
+	call  *arrival  // of an interaction
+	since time.Time // of READY: until when the previous session received everything
 
-	session gateway.Session // once the event was taken
+	session gateway.Session // the shard's session once this event is handled
 }
 
-// Limits of what may wait; beyond them the gateway does.
+// Limits of the queue. While it is full, the shards block.
 const (
 	maxQueued      = 1024    // events
 	maxQueuedBytes = 8 << 20 // of events
 )
 
-// size is the room that an event takes: one event always fits.
+// size returns the room that an event takes in the queue. A single event always fits.
 func (e *gatewayEvent) size() int64 { return min(int64(len(e.data)), maxQueuedBytes) }
 
-// feed queues the events of the gateway for the intake, and knows until when all of
-// them were received. Safe for concurrent use.
+// feed queues the events of the gateway for the intake, and tracks until when all of them were received. It
+// is safe for concurrent use, except for begin.
 type feed struct {
 	*account
 	responder *responder
-	waiting   chan gatewayEvent // in order
-	room      *semaphore.Weighted
+	waiting   chan gatewayEvent   // in order
+	room      *semaphore.Weighted // bytes in the queue
 	progress  *progress.Progress
-	health    driver.Health // of shards, and of the intake
-	shards    int           // of the account; 0: Listen does not know yet
-	connected int           // how many of them are connected here
+	health    driver.Health // of the shards and of the intake
+	shards    int           // of the account; 0: not known yet
+	connected int           // how many of them this driver connects
 }
 
 func newFeed(a *account, r *responder) *feed {
@@ -53,8 +53,8 @@ func newFeed(a *account, r *responder) *feed {
 	}
 }
 
-// begin is called when it is known how many shards the account has, and which of them are connected. What
-// still waits from the time before comes again, and other events may come before it by now.
+// begin is called before the gateway connects, with the account's number of shards and those that this driver
+// connects. It empties the queue: Discord repeats events that were not handled, perhaps in another order.
 func (f *feed) begin(shards int, connected []int) {
 	for len(f.waiting) > 0 {
 		e := <-f.waiting
@@ -69,7 +69,7 @@ func (f *feed) begin(shards int, connected []int) {
 	}
 }
 
-// Event implements gateway.Handler. It waits while the queue is full.
+// Event implements gateway.Handler. It blocks while the queue is full.
 func (f *feed) Event(ctx context.Context, e gateway.Event) bool {
 	event := gatewayEvent{shard: e.Shard, kind: e.Type, data: e.Data, session: e.Session}
 	switch e.Type {
@@ -84,7 +84,7 @@ func (f *feed) Event(ctx context.Context, e gateway.Event) bool {
 	wanted := e.Type != "INTERACTION_CREATE" || event.call != nil
 	if wanted && !f.push(ctx, event) {
 		if event.call != nil {
-			f.responder.arrived.Put(event.call.id, false) // it comes again
+			f.responder.arrived.Put(event.call.id, false) // Discord repeats it
 		}
 		return false
 	}
@@ -92,7 +92,7 @@ func (f *feed) Event(ctx context.Context, e gateway.Event) bool {
 	return true
 }
 
-// push waits for room. It returns false if ctx ends before.
+// push adds an event to the queue. It blocks while the queue is full, and returns false if ctx ends first.
 func (f *feed) push(ctx context.Context, e gatewayEvent) bool {
 	if f.room.Acquire(ctx, e.size()) != nil {
 		return false
@@ -116,31 +116,30 @@ func (f *feed) fails(shard int, since time.Time) {
 	f.health.Fails(shard, since, fmt.Errorf("shard %d has no session", shard))
 }
 
-// intakeSource is the intake among the sources of health, which are shards.
+// intakeSource is the intake's number among the sources of health; the others are shards.
 const intakeSource = -1
 
 // ContentRefused implements gateway.Handler.
 func (f *feed) ContentRefused() {
-	f.notices.once("content", "the message content intent is off for this bot: it sees what mentions it, what "+
-		"replies to it and direct messages, and nothing else. Switch the intent on in the developer portal, "+
-		"under Bot, and restart.")
+	f.notices.once("content", "the message content intent is off for this bot: it sees only mentions, replies "+
+		"to it and direct messages. Switch the intent on in the developer portal, under Bot, and restart.")
 }
 
-// note stores what was taken in, and until when everything was. It is called by the
-// intake, or when that has ended: everything before is on disk.
-func (f *feed) note(ctx context.Context, now bool) {
-	at := f.progress.All(f.connected)
-	f.noteCursors(ctx)
+// store stores the cursors and until when all events were received. The intake calls it when everything
+// before is on disk. now stores that time even if the stored one is recent.
+func (f *feed) store(ctx context.Context, now bool) {
+	at := f.progress.ReceivedUntil(f.connected)
+	f.storeCursors(ctx)
 	if len(f.waiting) > 0 || at.IsZero() {
 		return
 	}
-	if err := f.progress.Note(ctx, at, now); err != nil {
-		f.log.Error("until when the gateway was heard is not stored", "err", err)
+	if err := f.progress.Store(ctx, at, now); err != nil {
+		f.log.Error("time of the last gateway event not stored", "err", err)
 	}
 }
 
-func (f *feed) noteCursors(ctx context.Context) {
+func (f *feed) storeCursors(ctx context.Context) {
 	if err := f.cursors.flush(ctx); err != nil {
-		f.log.Error("what was seen is not stored", "err", err)
+		f.log.Error("channel positions not stored", "err", err)
 	}
 }

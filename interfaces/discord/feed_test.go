@@ -33,8 +33,8 @@ func TestEventThatFindsNoRoom(t *testing.T) {
 		}
 		heard := func(what string, taken, want bool, at time.Time, waiting int) {
 			t.Helper()
-			if taken != want || d.feed.progress.All(1) != at || len(d.feed.waiting) != waiting {
-				t.Errorf("%s: %v, heard until %v, %d wait", what, taken, d.feed.progress.All(1), len(d.feed.waiting))
+			if taken != want || d.feed.progress.ReceivedUntil(1) != at || len(d.feed.waiting) != waiting {
+				t.Errorf("%s: %v, heard until %v, %d wait", what, taken, d.feed.progress.ReceivedUntil(1), len(d.feed.waiting))
 			}
 		}
 		d.feed.progress.Touch(0, noon(-5))

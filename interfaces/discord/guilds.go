@@ -11,8 +11,7 @@ import (
 	"synthbot/interfaces/discord/progress"
 )
 
-// ofGuild takes in what changes guilds, channels and roles. It returns false for other
-// events.
+// ofGuild handles events about guilds, channels and roles. It returns false for other events.
 func (t *intake) ofGuild(ctx context.Context, f gatewayEvent) bool {
 	b := t.d.cache
 	switch f.kind {
@@ -54,8 +53,8 @@ func (t *intake) ofGuild(ctx context.Context, f gatewayEvent) bool {
 	return true
 }
 
-// open allows sending again to channels of a guild that were closed to the bot: to all,
-// or to one channel or category with what is below it.
+// open allows sending again to channels of a guild that refused the bot: to all channels if channel is "", else
+// to one channel, or a category with its channels.
 func (t *intake) open(guild, channel string) {
 	t.d.closed.clearWhere(func(id string) bool {
 		p, ok := t.d.cache.place(id)
@@ -81,7 +80,7 @@ func (t *intake) role(f gatewayEvent) {
 	t.open(r.Guild, "")
 }
 
-// member notes the bot's own roles.
+// member updates the bot's own roles.
 func (t *intake) member(f gatewayEvent) {
 	m, ok := decode[struct {
 		Guild string `json:"guild_id"`
@@ -94,8 +93,8 @@ func (t *intake) member(f gatewayEvent) {
 	}
 }
 
-// ready begins a new session: what was missed is fetched, each guild's channels when the
-// guild has come.
+// ready handles the start of a new session. Missed messages of a guild are fetched when its GUILD_CREATE
+// arrives, others now.
 func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 	r, ok := decode[ready](f.data)
 	if !ok {
@@ -110,31 +109,31 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 	if f.shard == 0 {
 		t.d.responder.syncOnce(ctx, &t.jobs)
 	}
-	if f.since.IsZero() && t.d.feed.connected == 1 { // the very first session: what follows can be fetched later
-		if err := t.d.feed.progress.Note(ctx, t.d.clock(), true); err != nil {
-			t.d.log.Error("when the gateway was first heard is not stored", "err", err)
+	if f.since.IsZero() && t.d.feed.connected == 1 { // the very first session: later ones fetch from here on
+		if err := t.d.feed.progress.Store(ctx, t.d.clock(), true); err != nil {
+			t.d.log.Error("time of the first session not stored", "err", err)
 		}
 	}
 	t.since[f.shard], t.unseen = f.since, maxUnseen
 	t.refill()
-	for _, h := range t.holds {
-		if h.begun && !h.gap && t.shardServes(h.guild, f.shard) {
-			h.gap, h.sound = true, len(h.events) // what is being fetched may have been fetched too early
+	for _, b := range t.backlogs {
+		if b.started && !b.gap && t.shardServes(b.guild, f.shard) {
+			b.gap, b.intact = true, len(b.events) // what is being fetched may have been fetched too early
 		}
 	}
 	for _, id := range t.d.cursors.list() {
 		cur, ok := t.d.cursors.get(id)
-		if !ok || t.d.set.BackfillCount == 0 || !t.shardServes(cur.Guild, f.shard) || t.holds[id] != nil {
+		if !ok || t.d.set.BackfillCount == 0 || !t.shardServes(cur.Guild, f.shard) || t.backlogs[id] != nil {
 			continue
 		}
-		t.holds[id] = &hold{fetch: true, guild: cur.Guild}
+		t.backlogs[id] = &backlog{fetch: true, guild: cur.Guild}
 		if !named[cur.Guild] {
-			t.begin(ctx, id, t.holds[id])
+			t.startFetch(ctx, id, t.backlogs[id])
 		}
 	}
-	for _, h := range t.holds {
-		if named[h.guild] {
-			h.announced = time.Now()
+	for _, b := range t.backlogs {
+		if named[b.guild] {
+			b.announced = time.Now()
 		}
 	}
 }
@@ -144,7 +143,7 @@ func (t *intake) shardServes(guild string, shard int) bool {
 	return shardOf(guild, t.d.feed.shards) == shard
 }
 
-// guild notes a guild. One that READY did not name is new.
+// guild handles a guild that arrived. If it is unknown and READY did not list it, the bot was just added to it.
 func (t *intake) guild(ctx context.Context, f gatewayEvent) {
 	g, ok := decode[guildPayload](f.data)
 	if !ok || g.ID == "" || g.Unavailable {
@@ -162,29 +161,29 @@ func (t *intake) guild(ctx context.Context, f gatewayEvent) {
 	}
 }
 
-// fetchMissed fetches what was missed in the channels of a guild that has come.
+// fetchMissed fetches missed messages in the known channels of a guild that has arrived.
 func (t *intake) fetchMissed(ctx context.Context, g guildPayload) {
 	channels := g.all()
 	for _, id := range t.d.cursors.list() {
-		h := t.holds[id]
-		if h == nil || h.begun || h.guild != g.ID {
+		b := t.backlogs[id]
+		if b == nil || b.started || b.guild != g.ID {
 			continue
 		}
 		cur, _ := t.d.cursors.get(id)
 		i := slices.IndexFunc(channels, func(c channel) bool { return c.ID == id })
-		if i >= 0 && len(h.events) == 0 && !newer(channels[i].Last, cur.Last) {
-			delete(t.holds, id) // nothing was said there since
+		if i >= 0 && len(b.events) == 0 && !newer(channels[i].Last, cur.Last) {
+			delete(t.backlogs, id) // there are no newer messages
 			continue
 		}
-		t.begin(ctx, id, h)
+		t.startFetch(ctx, id, b)
 	}
 }
 
 // maxUnseen is how many unknown channels are fetched in one session of the gateway.
 const maxUnseen = 200
 
-// fetchUnknown fetches what was said since the previous session in unknown channels of a
-// guild: users may have spoken to the bot there.
+// fetchUnknown fetches messages since the previous session in unknown channels of a guild, because users may
+// have addressed the bot there.
 func (t *intake) fetchUnknown(ctx context.Context, shard int, g guildPayload) {
 	since := t.since[shard]
 	if since.IsZero() || t.d.set.BackfillCount == 0 {
@@ -194,21 +193,21 @@ func (t *intake) fetchUnknown(ctx context.Context, shard int, g guildPayload) {
 	readable := []int{0, 2, channelNews, 13, threadNews, threadPublic, threadPrivate} // text, voice, news, stage
 	for _, c := range g.all() {
 		_, known := t.d.cursors.get(c.ID)
-		if known || t.holds[c.ID] != nil || t.unseen <= 0 {
+		if known || t.backlogs[c.ID] != nil || t.unseen <= 0 {
 			continue
 		}
 		if !slices.Contains(readable, c.Type) || !newer(c.Last, from) || !t.d.cache.reads(c.ID) {
 			continue
 		}
 		t.unseen--
-		t.begin(ctx, c.ID, &hold{fetch: true, from: from, guild: g.ID})
+		t.startFetch(ctx, c.ID, &backlog{fetch: true, from: from, guild: g.ID})
 	}
 }
 
 func (t *intake) guildGone(f gatewayEvent) {
 	g, ok := decode[guildPayload](f.data)
 	if !ok || g.ID == "" || g.Unavailable {
-		return // an outage: it comes back
+		return // an outage; the guild arrives again afterwards
 	}
 	if t.d.cache.known(g.ID) {
 		t.membership(g.ID, "removed", t.d.clock())

@@ -17,27 +17,27 @@ import (
 // pageSize is the most messages that one request may ask for.
 const pageSize = 100
 
-// begin looks a channel up, and fetches what was missed there, in a goroutine of its own.
-// The channel's events wait for that.
-func (t *intake) begin(ctx context.Context, channel string, h *hold) {
-	if h.begun {
+// startFetch looks a channel up and fetches its missed messages, in a goroutine. The channel's events wait in
+// the backlog until finish is called. It does nothing if that has started before.
+func (t *intake) startFetch(ctx context.Context, channel string, b *backlog) {
+	if b.started {
 		return
 	}
-	h.begun = true
-	t.holds[channel] = h
+	b.started = true
+	t.backlogs[channel] = b
 	cur, known := t.d.cursors.get(channel)
-	from, guild := cur.Last, h.guild
+	from, guild := cur.Last, b.guild
 	if !known {
-		from = h.from
+		from = b.from
 	}
-	fetch := h.fetch && from != ""
+	fetch := b.fetch && from != ""
 	t.jobs.Go(func() {
 		select {
 		case t.slot <- struct{}{}:
 		case <-ctx.Done():
 			return
 		}
-		f := found{channel: channel, place: t.lookUp(ctx, channel, guild)}
+		f := fetched{channel: channel, place: t.lookUp(ctx, channel, guild)}
 		if fetch {
 			f.missed = t.missed(ctx, channel, from)
 			t.addMembers(ctx, f.place.Guild, f.missed)
@@ -50,33 +50,32 @@ func (t *intake) begin(ctx context.Context, channel string, h *hold) {
 	})
 }
 
-// found takes in what was fetched of a channel, then what waited for that.
-func (t *intake) found(ctx context.Context, f found) {
-	h := t.holds[f.channel]
-	if h == nil {
+// finish handles the fetched messages of a channel, then its backlog.
+func (t *intake) finish(ctx context.Context, f fetched) {
+	b := t.backlogs[f.channel]
+	if b == nil {
 		return
 	}
-	delete(t.holds, f.channel)
+	delete(t.backlogs, f.channel)
 	for i := range f.missed {
 		m := &f.missed[i]
 		m.Channel, m.Guild = f.channel, f.place.Guild
 		t.message(m, f.place)
 	}
-	if !h.gap {
-		h.sound = len(h.events)
+	if !b.gap {
+		b.intact = len(b.events)
 	}
-	for _, w := range h.events[:h.sound] {
-		t.take(w, f.place) // what was fetched as well is taken once
+	for _, w := range b.events[:b.intact] {
+		t.take(w, f.place) // the inbox ignores messages that were also fetched
 	}
-	if h.gap && t.commit(ctx) {
-		// What is missing is fetched before the events behind the gap are taken. The messages
-		// among these may be fetched as well, unless nothing can be fetched.
-		t.begin(ctx, f.channel, &hold{fetch: true, guild: f.place.Guild, events: h.events[h.sound:]})
+	if b.gap && t.commit(ctx) {
+		// The gap is fetched before the events after it are handled, in case fetching fails.
+		t.startFetch(ctx, f.channel, &backlog{fetch: true, guild: f.place.Guild, events: b.events[b.intact:]})
 	}
 }
 
-// lookUp asks what kind of channel this is and, of a thread, its parent. If that cannot
-// be found out, it is taken for a text channel or a direct message.
+// lookUp returns the kind of a channel and, for a thread, its parent. If that is unknown, the channel counts as
+// a text channel or a direct message.
 func (t *intake) lookUp(ctx context.Context, id, guild string) place {
 	p, err := t.d.locate(ctx, id, t.d.persist)
 	if err != nil {
@@ -89,7 +88,7 @@ func (t *intake) lookUp(ctx context.Context, id, guild string) place {
 	return p
 }
 
-// persist makes a request that may fail for a while: events wait for its answer.
+// persist makes a request. It makes up to eight attempts unless Discord refuses it.
 func (a *account) persist(ctx context.Context, q rest.Request) error {
 	wait := a.timings.gateway.Backoff
 	for try := 1; ; try++ {
@@ -101,8 +100,7 @@ func (a *account) persist(ctx context.Context, q rest.Request) error {
 	}
 }
 
-// missed fetches what was said in a channel after a message, oldest first, within the
-// configured limits.
+// missed fetches the messages of a channel after a given one, oldest first, within the configured limits.
 func (t *intake) missed(ctx context.Context, channel, last string) []message {
 	oldest := idAt(t.d.clock().Add(t.d.rest.Ahead() - t.d.set.BackfillAge))
 	if last == "" || !born(last).IsZero() && newer(oldest, last) {
@@ -114,7 +112,7 @@ func (t *intake) missed(ctx context.Context, channel, last string) []message {
 		if err != nil {
 			t.d.log.Warn("missed messages not fetched", "channel", channel, "err", err)
 			if rest.NotFound(err) {
-				// It was deleted while nobody listened.
+				// The channel was deleted while the bot was away.
 				t.d.cursors.drop(func(id string, _ *cursor) bool { return id == channel })
 			}
 			break
@@ -132,7 +130,7 @@ func (t *intake) missed(ctx context.Context, channel, last string) []message {
 	return all
 }
 
-// page fetches the messages next to one, at most n, oldest first.
+// page fetches at most n messages that follow the given one, oldest first.
 func (a *account) page(ctx context.Context, channel, after string, n int) ([]message, error) {
 	var page []message
 	err := a.persist(ctx, rest.Request{
@@ -146,22 +144,22 @@ func (a *account) page(ctx context.Context, channel, after string, n int) ([]mes
 	return page, err
 }
 
-// Limits of asking for members: fetched messages come without them.
+// Limits of fetching members. Fetched messages do not contain them.
 const (
-	maxRequested = 200 // members in one session of the gateway
-	maxMembers   = 1000
-	askingTime   = 20 * time.Second // for one channel: its events wait for it
+	maxRequested = 200              // members in one session of the gateway
+	maxMembers   = 1000             // in the cache
+	askingTime   = 20 * time.Second // for one channel, whose events wait
 )
 
-// refill forgets members, and allows as many requests as a session may have.
+// refill clears the cached members and resets the number of requests for a new session.
 func (t *intake) refill() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.members, t.left = recent.NewCache[[2]string, *member](maxMembers), maxRequested
 }
 
-// addMembers adds the authors' members to fetched messages, the latest first, so that names
-// and ranks are those of live messages. Without one, an author counts as a plain member.
+// addMembers adds the authors' members to fetched messages, the latest first, so that names and ranks are the
+// same as in live messages. Without it, an author counts as a plain member.
 func (t *intake) addMembers(ctx context.Context, guild string, list []message) {
 	if guild == "" {
 		return
@@ -175,13 +173,13 @@ func (t *intake) addMembers(ctx context.Context, guild string, list []message) {
 		}
 		var err error
 		if m.Member, err = t.memberOf(ctx, guild, m.Author.ID); err != nil {
-			t.d.log.Warn("authors of missed messages not asked for", "guild", guild, "err", err)
+			t.d.log.Warn("authors of missed messages not fetched", "guild", guild, "err", err)
 			return
 		}
 	}
 }
 
-// memberOf asks for a user's member; nil if there is none, or too many were asked for.
+// memberOf fetches a user's member; nil if there is none, or if the limit of this session is reached.
 func (t *intake) memberOf(ctx context.Context, guild, id string) (*member, error) {
 	key := [2]string{guild, id}
 	t.mu.Lock()

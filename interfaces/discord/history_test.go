@@ -151,21 +151,21 @@ func TestGapBehindAGap(t *testing.T) {
 		return gatewayEvent{kind: "MESSAGE_CREATE", data: []byte(`{"id":"` + id + `","channel_id":"` + hallID + `","guild_id":"` + guildID +
 			`","content":"` + text + `","author":{"id":"` + annID + `","username":"ann"}}`)}
 	}
-	h := &hold{begun: true, fetch: true, guild: guildID}
-	in.holds[hallID] = h
+	h := &backlog{started: true, fetch: true, guild: guildID}
+	in.backlogs[hallID] = h
 	ctx, cancel := context.WithCancel(t.Context())
 	in.wait(ctx, hallID, h, said("1300000000000000001", "before"))
 	in.event(ctx, gatewayEvent{kind: "READY", data: []byte(`{"user":{"id":"` + botID + `"},"session_id":"new"}`)})
 	in.wait(ctx, hallID, h, said("1300000000000000009", "behind"))
 	in.wait(ctx, hallID, h, gatewayEvent{kind: "MESSAGE_DELETE", data: []byte(`{}`)})
 	p, _ := in.d.cache.place(hallID)
-	in.found(ctx, found{channel: hallID, place: p})
+	in.finish(ctx, fetched{channel: hallID, place: p})
 	cancel()
 	in.jobs.Wait()
 	if got := strings.Join(box.texts(), ","); got != "before" {
 		t.Errorf("taken: %s", got)
 	}
-	again := in.holds[hallID]
+	again := in.backlogs[hallID]
 	if cur, _ := in.d.cursors.get(hallID); again == nil || !again.fetch || len(again.events) != 2 || cur.Last != "1300000000000000001" {
 		t.Errorf("then %+v from %+v", again, cur)
 	}
@@ -206,12 +206,12 @@ func TestGapWhereNothingIsFetched(t *testing.T) {
 // More than may wait: what is beyond is fetched.
 func TestMoreThanMayWait(t *testing.T) {
 	in := still(t)
-	h := &hold{begun: true, fetch: true, guild: guildID}
+	h := &backlog{started: true, fetch: true, guild: guildID}
 	for range maxHeld + 5 {
 		in.wait(t.Context(), hallID, h, gatewayEvent{kind: "MESSAGE_CREATE"})
 	}
-	if len(h.events) != maxHeld || !h.gap || h.sound != maxHeld {
-		t.Errorf("%d wait, a gap: %v behind %d", len(h.events), h.gap, h.sound)
+	if len(h.events) != maxHeld || !h.gap || h.intact != maxHeld {
+		t.Errorf("%d wait, a gap: %v behind %d", len(h.events), h.gap, h.intact)
 	}
 }
 

@@ -14,52 +14,51 @@ import (
 	"synthbot/interfaces/discord/gateway"
 )
 
-// Limits of what is taken in.
+// Limits of the intake.
 const (
 	maxBatch  = 128  // events in one commit
-	maxHeld   = 1000 // events that wait for their channel
-	maxAtOnce = 4    // channels that are looked up or fetched at once
+	maxHeld   = 1000 // events that wait for one channel
+	maxAtOnce = 4    // channels that are fetched at the same time
 )
 
-// intake turns events of the gateway into those of core, in order, and hands them in. All
-// of it except fetching runs in one goroutine.
+// intake converts events of the gateway into events of core, in order, and passes them to the inbox. It runs
+// in one goroutine, except for fetching.
 type intake struct {
 	d    *Driver
 	in   core.Inbox
 	jobs sync.WaitGroup
 	slot chan struct{}
-	done chan found
+	done chan fetched
 
-	holds  map[string]*hold        // channels whose events wait
-	since  map[int]time.Time       // by shard: until when the previous session received everything
-	unseen int                     // unknown channels that may still be fetched in this session
-	listed map[int]map[string]bool // by shard: the guilds that READY named
+	backlogs map[string]*backlog     // of channels whose events wait, by channel
+	since    map[int]time.Time       // by shard: until when the previous session received everything
+	unseen   int                     // how many unknown channels may still be fetched in this session
+	listed   map[int]map[string]bool // by shard: the guilds that READY named
 
 	batch []core.Event
-	after []func()                // once the batch is durable
-	taken map[int]gateway.Session // by shard: with the latest event that was taken
+	after []func()                // called once the batch is durable
+	taken map[int]gateway.Session // by shard: as of the latest event that was handled
 
 	mu      sync.Mutex
 	members recent.Cache[[2]string, *member] // in this session, by guild and user; nil: has left the guild
-	left    int                              // that may still be asked for in this session
+	left    int                              // how many may still be fetched in this session
 }
 
-// hold is a channel whose events wait until it is known, and what was missed
-// there is fetched.
-type hold struct {
-	events []gatewayEvent
-	fetch  bool   // its missed messages are wanted
-	from   string // with fetch: the channel is unknown, and messages after this one are wanted
-	begun  bool
-	gap    bool // something is missing after the first events
-	sound  int  // how many events come before the gap
-	guild  string
+// backlog is the events of a channel that wait until the channel is known and its missed messages are fetched.
+type backlog struct {
+	events  []gatewayEvent
+	fetch   bool   // missed messages are to be fetched
+	from    string // with fetch, for an unknown channel: the message after which they begin
+	started bool   // startFetch was called
+	gap     bool   // events are missing after the first ones
+	intact  int    // how many events come before the gap
+	guild   string
 
-	announced time.Time // when the guild was, which has not come yet
+	announced time.Time // when READY listed the guild, which has not arrived yet
 }
 
-// found is what was fetched of a channel.
-type found struct {
+// fetched is the result of fetching a channel.
+type fetched struct {
 	channel string
 	place   place
 	missed  []message
@@ -67,15 +66,15 @@ type found struct {
 
 func newIntake(d *Driver, in core.Inbox) *intake {
 	t := &intake{
-		d: d, in: in, slot: make(chan struct{}, maxAtOnce), done: make(chan found),
-		holds: make(map[string]*hold), since: make(map[int]time.Time),
+		d: d, in: in, slot: make(chan struct{}, maxAtOnce), done: make(chan fetched),
+		backlogs: make(map[string]*backlog), since: make(map[int]time.Time),
 		listed: make(map[int]map[string]bool), taken: make(map[int]gateway.Session),
 	}
 	t.refill()
 	return t
 }
 
-// run takes events in until ctx ends.
+// run handles events until ctx ends.
 func (t *intake) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer t.jobs.Wait()
@@ -89,40 +88,40 @@ func (t *intake) run(ctx context.Context) error {
 		case f := <-t.d.feed.waiting:
 			t.events(ctx, f)
 		case f := <-t.done:
-			t.found(ctx, f)
+			t.finish(ctx, f)
 		case <-flush.C:
-			t.beginOverdue(ctx)
-			t.d.feed.note(ctx, false)
+			t.startOverdue(ctx)
+			t.d.feed.store(ctx, false)
 		}
 		if !t.commit(ctx) {
-			t.d.feed.progress.Wait(true)
+			t.d.feed.progress.SetBehind(true)
 			return nil
 		}
-		t.d.feed.progress.Wait(len(t.holds) > 0)
-		if len(t.holds) == 0 {
-			t.noteSessions(ctx)
+		t.d.feed.progress.SetBehind(len(t.backlogs) > 0)
+		if len(t.backlogs) == 0 {
+			t.storeSessions(ctx)
 		}
 	}
 }
 
-// beginOverdue begins channels whose guild was announced, and did not come.
-func (t *intake) beginOverdue(ctx context.Context) {
-	for id, h := range t.holds {
-		if time.Since(h.announced) >= t.d.timings.guilds {
-			t.begin(ctx, id, h)
+// startOverdue fetches channels whose guild was announced but has not arrived in time.
+func (t *intake) startOverdue(ctx context.Context) {
+	for id, b := range t.backlogs {
+		if time.Since(b.announced) >= t.d.timings.guilds {
+			t.startFetch(ctx, id, b)
 		}
 	}
 }
 
-// noteSessions notes the sessions of which all events are on disk.
-func (t *intake) noteSessions(ctx context.Context) {
-	if err := t.d.feed.progress.Took(ctx, t.taken); err != nil && ctx.Err() == nil {
-		t.d.log.Error("sessions are not stored", "err", err)
+// storeSessions stores the sessions whose events are all on disk.
+func (t *intake) storeSessions(ctx context.Context) {
+	if err := t.d.feed.progress.SetSessions(ctx, t.taken); err != nil && ctx.Err() == nil {
+		t.d.log.Error("gateway sessions not stored", "err", err)
 	}
 	clear(t.taken)
 }
 
-// events takes events in, as many as wait and fit into a batch.
+// events handles an event and those that wait behind it, up to a full batch.
 func (t *intake) events(ctx context.Context, f gatewayEvent) {
 	for n := 1; ; n++ {
 		t.d.feed.room.Release(f.size())
@@ -137,11 +136,11 @@ func (t *intake) events(ctx context.Context, f gatewayEvent) {
 	}
 }
 
-// commit hands the batch in, again and again until it is durable.
+// commit passes the batch to the inbox and waits until it is durable. It returns false if ctx ends first.
 func (t *intake) commit(ctx context.Context) bool {
 	if t.d.cursors.fresh() {
-		// An unknown channel is stored before its first message.
-		t.d.feed.noteCursors(ctx)
+		// A new channel is stored before its first message.
+		t.d.feed.storeCursors(ctx)
 	}
 	if len(t.batch) > 0 && !t.receive(ctx, t.batch) {
 		return false
@@ -153,15 +152,15 @@ func (t *intake) commit(ctx context.Context) bool {
 	return true
 }
 
-// receive hands events in, again and again until they are durable. It returns false if ctx
-// ended. Events that can never be taken in are left out.
+// receive passes events to the inbox, and retries until they are durable. It returns false if ctx ends first.
+// Events that the inbox rejects for good are skipped.
 func (t *intake) receive(ctx context.Context, events []core.Event) bool {
 	for wait := t.d.timings.retry; ; wait = min(2*wait, 10*time.Second) {
 		err := t.in.Receive(ctx, events...)
 		if err == nil || errors.Is(err, core.ErrBadEvent) {
 			t.d.feed.health.Works(intakeSource)
 		} else {
-			t.d.feed.health.Fails(intakeSource, time.Now(), errors.New("events are not taken in"))
+			t.d.feed.health.Fails(intakeSource, time.Now(), errors.New("events cannot be stored"))
 		}
 		switch {
 		case err == nil:
@@ -169,7 +168,7 @@ func (t *intake) receive(ctx context.Context, events []core.Event) bool {
 		case ctx.Err() != nil:
 			return false
 		case errors.Is(err, core.ErrBadEvent) && len(events) == 1:
-			t.d.log.Error("event left out: it cannot be taken in", "err", err)
+			t.d.log.Error("event skipped: it is invalid", "err", err)
 			return true
 		case errors.Is(err, core.ErrBadEvent):
 			for i := range events {
@@ -179,15 +178,15 @@ func (t *intake) receive(ctx context.Context, events []core.Event) bool {
 			}
 			return true
 		}
-		t.d.log.Error("events not taken in", "err", err, "count", len(events))
+		t.d.log.Error("events not stored, retrying", "err", err, "count", len(events))
 		if !driver.Sleep(ctx, wait) {
 			return false
 		}
 	}
 }
 
-// event takes one event in: a change of a guild at once, what happens in a channel when
-// the channel is known and nothing is missing there.
+// event handles one event. Changes of a guild are handled at once, events of a channel only when the channel
+// is known and its missed messages are fetched.
 func (t *intake) event(ctx context.Context, f gatewayEvent) {
 	defer func() {
 		// An event that cannot be read must not end the process.
@@ -217,34 +216,34 @@ func (t *intake) event(ctx context.Context, f gatewayEvent) {
 			t.d.cache.setChannel(*c)
 		}
 	}
-	h := t.holds[head.Channel]
-	if h != nil {
-		t.wait(ctx, head.Channel, h, f)
+	b := t.backlogs[head.Channel]
+	if b != nil {
+		t.wait(ctx, head.Channel, b, f)
 		return
 	}
 	p, known := t.d.placeOf(head.Channel)
 	if !known && head.Kind != nil && *head.Kind >= 0 && *head.Kind <= 255 {
 		p = place{Guild: head.Guild, Kind: uint8(*head.Kind)}
-		known = !p.thread() // which needs its parent
+		known = !p.thread() // the parent of a thread must be looked up
 	}
 	if !known {
-		t.begin(ctx, head.Channel, &hold{guild: head.Guild, events: []gatewayEvent{f}})
+		t.startFetch(ctx, head.Channel, &backlog{guild: head.Guild, events: []gatewayEvent{f}})
 		return
 	}
 	t.take(f, p)
 }
 
-// wait puts an event aside until its channel is ready.
-func (t *intake) wait(ctx context.Context, channel string, h *hold, f gatewayEvent) {
-	if len(h.events) < maxHeld {
-		h.events = append(h.events, f)
-	} else if !h.gap {
-		h.gap, h.sound = true, maxHeld // messages are fetched again; other events are lost
+// wait adds an event to the backlog of its channel.
+func (t *intake) wait(ctx context.Context, channel string, b *backlog, f gatewayEvent) {
+	if len(b.events) < maxHeld {
+		b.events = append(b.events, f)
+	} else if !b.gap {
+		b.gap, b.intact = true, maxHeld // messages are fetched again; other events are lost
 	}
-	t.begin(ctx, channel, h)
+	t.startFetch(ctx, channel, b)
 }
 
-// take turns an event of a known channel into one of core.
+// take converts an event of a known channel into events of core, and adds them to the batch.
 func (t *intake) take(f gatewayEvent, p place) {
 	switch f.kind {
 	case "MESSAGE_CREATE":
@@ -254,7 +253,7 @@ func (t *intake) take(f gatewayEvent, p place) {
 	case "MESSAGE_UPDATE":
 		m, ok := decode[message](f.data)
 		if !ok || m.Edited.IsZero() || m.Author == nil {
-			return // a preview that Discord adds is not an edit
+			return // Discord added a preview, which is not an edit
 		}
 		if out, ok := t.normal(&m, p); ok {
 			t.batch = append(t.batch, core.Event{Kind: core.KindEdit, Message: out})
@@ -281,8 +280,7 @@ func (t *intake) message(m *message, p place) {
 	own := m.Author != nil && m.Author.ID == self.ID
 	out, ok := t.normal(m, p)
 	if ok && p.Guild == "" {
-		// A user who writes accepts direct messages again. Channels of guilds are opened by
-		// events of their own.
+		// A user who writes accepts direct messages again. Channels of guilds have other events for that.
 		t.d.closed.clearWhere(func(id string) bool { return id == channel })
 	}
 	if ok {
@@ -293,21 +291,21 @@ func (t *intake) message(m *message, p place) {
 	t.after = append(t.after, func() { t.d.cursors.seen(channel, p, id, at, awake) })
 }
 
-// normal makes a core.Message of Discord's.
+// normal converts a message of Discord; ok is false if it is not for the bot. See cache.normal.
 func (t *intake) normal(m *message, p place) (core.Message, bool) {
 	out, ok := t.d.cache.normal(m, p)
 	out.Ahead = t.d.rest.ClockAhead()
 	return out, ok
 }
 
-// about is the message of an event that is about another message.
+// about returns the core.Message of an event that concerns another message, such as a deletion. ok is false if
+// the channel has no valid path.
 func (t *intake) about(channel string, p place, id string) (core.Message, bool) {
 	path, scopes, err := t.d.cache.path(channel, p)
 	return core.Message{Path: path, ID: id, Time: t.d.clock(), Private: p.private(), Scopes: scopes}, err == nil
 }
 
-// react takes in that a user added or removed a reaction, or that a moderator removed all
-// of a message, or one emoji.
+// react handles added and removed reactions, including those that a moderator removed from a message.
 func (t *intake) react(f gatewayEvent, p place) {
 	r, ok := decode[reaction](f.data)
 	m, known := t.about(r.Channel, p, "reaction-"+r.Message)

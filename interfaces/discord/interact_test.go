@@ -376,7 +376,7 @@ func TestFollowUpWhoseReplyIsLost(t *testing.T) {
 				}
 				d.Observe(watch.TurnEnd{Messages: []string{id}})
 				time.Sleep(time.Second)
-				if left, err := d.replies.noted(); err != nil || len(left) != 0 {
+				if left, err := d.replies.stored(); err != nil || len(left) != 0 {
 					t.Errorf("noted still: %v", left)
 				}
 			})
@@ -492,7 +492,7 @@ func TestCommandWhoseAnswerIsLost(t *testing.T) {
 				if got := s.Messages(hallID); len(got) != 1 || got[0].Interaction != id {
 					t.Errorf("stands: %+v", got)
 				}
-				if left, err := d.replies.noted(); err != nil || len(left) != 0 {
+				if left, err := d.replies.stored(); err != nil || len(left) != 0 {
 					t.Errorf("waits still: %v", left)
 				}
 			})

@@ -11,14 +11,14 @@ import (
 	"synthbot/core/sorting"
 )
 
-// replyAge is how long Discord accepts an answer, less a little.
+// replyAge is how long an answer to an interaction is attempted. Discord accepts it a little longer.
 const replyAge = 14 * time.Minute
 
 // repliesKey is the State's key of the commands that wait for their answer.
 const repliesKey = "replies"
 
-// pending is a command, which shows that the bot is thinking until it is answered, or a
-// press.
+// pending is a command or a press of a button that waits for an answer. For a command, Discord shows that the bot
+// is thinking until then.
 type pending struct {
 	ID      string    `json:"id"`
 	App     string    `json:"app"`
@@ -28,12 +28,12 @@ type pending struct {
 
 	Answered bool `json:"answered,omitempty"` // further answers can follow until the turn ends
 
-	// taken is closed when it was acknowledged: before, an answer is refused. It is nil if
-	// that was in an earlier process.
+	// taken is closed when it was acknowledged, as Discord refuses earlier answers. It is nil if an earlier
+	// process has acknowledged it.
 	taken <-chan struct{}
 }
 
-// ready waits until an answer is accepted; it returns false if ctx ended before.
+// ready blocks until an answer can be sent. It returns false if ctx ends first.
 func (p *pending) ready(ctx context.Context) bool {
 	if p.taken == nil {
 		return true
@@ -46,27 +46,27 @@ func (p *pending) ready(ctx context.Context) bool {
 	}
 }
 
-// over reports whether an answer is too late.
+// over reports whether it is too late for an answer.
 func (p *pending) over() bool { return time.Since(p.At) >= replyAge }
 
-// replies are the commands whose turn is not over. A later process can answer them too, and
-// so can the driver of another configuration. Safe for concurrent use.
+// replies are the commands whose turn has not ended. They are stored, so that a later process, or the driver after
+// a reload, can answer them. Safe for concurrent use.
 type replies struct {
 	state driver.State
 	log   *slog.Logger
 
-	taken *recent.Shared[string, <-chan struct{}] // those of this process, by id
+	taken *recent.Shared[string, <-chan struct{}] // pending.taken of this process, by id
 }
 
-// add adds one that waits from now on.
+// add adds a command.
 func (r *replies) add(p pending) {
 	r.taken.Put(p.ID, p.taken)
 	r.update(func(all map[string]pending) { all[p.ID] = p })
 }
 
-// find returns the oldest one that match accepts.
+// find returns the oldest command that match accepts.
 func (r *replies) find(match func(pending) bool) (pending, bool) {
-	all, _ := r.noted()
+	all, _ := r.stored()
 	byAge := func(a, b pending) int { return a.At.Compare(b.At) }
 	for _, p := range sorting.Sorted(maps.Values(all), byAge) {
 		if match(p) {
@@ -77,7 +77,7 @@ func (r *replies) find(match func(pending) bool) (pending, bool) {
 	return pending{}, false
 }
 
-// answer marks one as answered.
+// answer marks a command as answered.
 func (r *replies) answer(p pending) {
 	r.update(func(all map[string]pending) {
 		if now, ok := all[p.ID]; ok {
@@ -87,19 +87,19 @@ func (r *replies) answer(p pending) {
 	})
 }
 
-// drop removes one whose turn is over, or that cannot be answered.
+// drop removes a command whose turn has ended, or that cannot be answered.
 func (r *replies) drop(p pending) {
 	r.update(func(all map[string]pending) { delete(all, p.ID) })
 }
 
-// noted reads those that can still be answered.
-func (r *replies) noted() (all map[string]pending, err error) {
+// stored returns the commands that can still be answered, by id.
+func (r *replies) stored() (all map[string]pending, err error) {
 	err = driver.Load(context.Background(), r.state, repliesKey, &all)
 	maps.DeleteFunc(all, func(_ string, p pending) bool { return p.over() })
 	return all, err
 }
 
-// update stores what change changed of those that can still be answered.
+// update calls change with the commands that can still be answered, and stores the result.
 func (r *replies) update(change func(map[string]pending)) {
 	_, err := driver.Update(context.Background(), r.state, repliesKey, func(all *map[string]pending) bool {
 		if *all == nil {
@@ -110,6 +110,6 @@ func (r *replies) update(change func(map[string]pending)) {
 		return true
 	})
 	if err != nil {
-		r.log.Error("whether a command waits for its answer is not noted", "err", err)
+		r.log.Error("state of a command not stored", "err", err)
 	}
 }

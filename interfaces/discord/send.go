@@ -39,7 +39,7 @@ func (s *settings) plain(embeds []sayEmbed) int {
 	return flagPlain
 }
 
-// nobody lets a message ping nobody.
+// nobody returns the allowed_mentions that notify nobody.
 func nobody() map[string]any { return map[string]any{"parse": []string{}} }
 
 // outgoing is one message as Discord takes it.
@@ -57,10 +57,10 @@ type outgoing struct {
 
 	files   []rest.File
 	text    string     // for the history
-	instead []outgoing // is sent if files are not allowed
+	instead []outgoing // sent instead if files are not allowed
 }
 
-// read reads a call's payload and finds where it leads.
+// read decodes a call's payload into a value, and returns its destination.
 func (d *Driver) read(ctx context.Context, call core.Call, into any) (at destination, err error) {
 	var to struct {
 		Path core.Path `json:"interface_path"`
@@ -117,7 +117,7 @@ func (d *Driver) sendMessage(ctx context.Context, call core.Call, at destination
 	return d.sender.deliver(ctx, call.Deliveries, at, list, priorities[s.Priority])
 }
 
-// compact is a value as JSON that a model can read.
+// compact encodes a value as JSON for a model, without HTML escapes.
 func compact(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -135,8 +135,8 @@ func (d *Driver) Link(place core.Path, id string) string {
 	return "https://discord.com/channels/" + e[1] + "/" + e[len(e)-1] + "/" + id
 }
 
-// Tell writes to a place, or to a user in private. It tries once: what may have been sent
-// is not sent again. It waits for rate limits.
+// Tell sends a text to a place, or to a user in private, even if another process may have taken over. It blocks for
+// rate limits. It does not retry if the message may have been sent.
 func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	texts := markup.Messages(text)
 	if !visible(text) || len(texts) > maxMessages {
@@ -163,7 +163,7 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 			d.markClosed(channel, to, m, err)
 			return rest.Failure("sending a message", err)
 		}
-		if to.IsPerson() { // an answer is found from now on, even if it comes while the bot is not connected
+		if to.IsPerson() { // a reply can be fetched from now on, even if it arrives while the bot is disconnected
 			d.cursors.expect(channel, place{Kind: channelDirect}, id, d.clock())
 		}
 		d.cursors.spoke(channel, id, d.clock())

@@ -10,9 +10,8 @@ import (
 	"synthbot/interfaces/discord/gateway"
 )
 
-// NewShards makes a Driver for each shard of an account whose configuration says how many it has,
-// so that several processes can divide them: each shard is connected by one of them. Otherwise it
-// makes one Driver for the account.
+// NewShards returns a Driver for each shard if the configuration sets their number, so that several
+// processes can divide the shards among them. Otherwise it returns one Driver for the account.
 func NewShards(o Options) ([]*Driver, error) {
 	set, err := o.Config.check()
 	if err != nil || set.shards < 2 {
@@ -31,7 +30,7 @@ func NewShards(o Options) ([]*Driver, error) {
 	return all, nil
 }
 
-// Part says which shard of the account this is; "" if it is all of it.
+// Part names the shard that this Driver connects, such as "shard 1/2"; "" if it connects the whole account.
 func (d *Driver) Part() string {
 	if d.gateway.Only == 0 {
 		return ""
@@ -39,7 +38,7 @@ func (d *Driver) Part() string {
 	return fmt.Sprintf("shard %d/%d", d.gateway.Only, d.set.shards)
 }
 
-// Serves reports whether events of a place come to this shard of the account.
+// Serves reports whether this Driver receives the events of a place.
 func (d *Driver) Serves(place core.Path) bool {
 	e := place.Elements()
 	if len(e) == 0 || e[0] != d.name {
@@ -52,8 +51,8 @@ func (d *Driver) Serves(place core.Path) bool {
 	return d.gateway.Only == 0 || shardOf(guild, d.set.shards) == d.gateway.Only-1
 }
 
-// shardOf is the shard to which the events of a guild come, the first being 0. All that belongs to
-// no guild comes to that.
+// shardOf returns the shard that receives the events of a guild, from 0. What belongs to no guild, such as
+// direct messages, goes to shard 0.
 func shardOf(guild string, shards int) int {
 	n, err := strconv.ParseUint(guild, 10, 64)
 	if err != nil {
@@ -62,7 +61,8 @@ func shardOf(guild string, shards int) int {
 	return int((n >> 22) % uint64(shards))
 }
 
-// shardState is what one shard keeps. It begins with what the account kept before it was divided.
+// shardState is the State of one shard. Keys that the shard has not stored yet have the values that the
+// account stored before it was divided.
 type shardState struct {
 	driver.State
 	prefix string

@@ -154,7 +154,7 @@ func TestSessionIsForgotten(t *testing.T) {
 	s := newServer(t)
 	state := shelf()
 	earlier := progress.New(state)
-	if err := earlier.Took(t.Context(), map[int]gateway.Session{0: {ID: "unknown", Seq: 5}}); err != nil {
+	if err := earlier.SetSessions(t.Context(), map[int]gateway.Session{0: {ID: "unknown", Seq: 5}}); err != nil {
 		t.Fatal(err)
 	}
 	in := newInbox()

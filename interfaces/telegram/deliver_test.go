@@ -172,7 +172,7 @@ func TestStateThatFails(t *testing.T) {
 		if len(list) != 1 || !strings.HasSuffix(list[0].Text, "word99") || w.Early() != 0 {
 			t.Errorf("stands: %+v", list)
 		}
-		for _, said := range []string{"waits not read", "waits not saved", "draft not noted"} {
+		for _, said := range []string{"waits not read", "waits not saved", "draft not stored"} {
 			if !strings.Contains(w.log.String(), said) {
 				t.Errorf("the log does not say %q", said)
 			}

@@ -285,7 +285,7 @@ func (d *Driver) Probe(ctx context.Context) []core.Finding {
 	}
 	if err := json.Unmarshal(raw, &me); err != nil || me.Name == "" {
 		return []core.Finding{{What: "identity", Found: "unknown",
-			Fix: "the server speaks another language; check api_url", Fatal: true}}
+			Fix: "the server's answer is not that of Telegram; check api_url", Fatal: true}}
 	}
 	found := []core.Finding{{What: "identity", Found: "@" + me.Name}}
 	groups := core.Finding{What: "groups", Found: "may be added to groups"}
@@ -293,9 +293,9 @@ func (d *Driver) Probe(ctx context.Context) []core.Finding {
 		groups.Found, groups.Fix = "may not be added to groups",
 			"let @BotFather allow it with /setjoingroups, if you want it"
 	}
-	privacy := core.Finding{What: "privacy", Found: "hears all talk of groups"}
+	privacy := core.Finding{What: "privacy", Found: "receives all messages of groups"}
 	if !me.Listen {
-		privacy.Found = "privacy mode is on: of groups it hears commands, mentions and replies alone"
+		privacy.Found = "privacy mode is on: in groups it receives only commands, mentions and replies"
 		privacy.Fix = "make it an administrator there, or turn the mode off with @BotFather's /setprivacy " +
 			"and add it to the group again"
 	}

@@ -8,8 +8,9 @@ import (
 // copyStep is how many bytes of pairs Copy writes in one transaction.
 const copyStep = 4 << 20
 
-// Copy copies all buckets of a transaction into an engine, which nobody else uses, and calls
-// progress, if it is not nil, after each step with a bucket and how many pairs of it were copied.
+// Copy copies all buckets of a transaction into an engine that nothing else uses. It writes about 4 MiB
+// per transaction. After each one it calls progress, if that is not nil, with the bucket and how many of
+// its pairs are copied so far.
 func Copy(to Engine, from Tx, progress func(bucket string, pairs int)) error {
 	for _, name := range from.Buckets() {
 		for s := (slice{bucket: name, more: true}); s.more; {
@@ -30,15 +31,15 @@ func Copy(to Engine, from Tx, progress func(bucket string, pairs int)) error {
 	return nil
 }
 
-// slice says how far a bucket was copied.
+// slice is how far a bucket is copied.
 type slice struct {
 	bucket string
-	pairs  int
-	start  []byte // the next key
-	more   bool
+	pairs  int    // copied so far
+	start  []byte // the next key to copy; nil: the first
+	more   bool   // pairs are left
 }
 
-// copy copies the pairs that follow.
+// copy copies up to copyStep bytes of pairs, and returns what is left.
 func (s slice) copy(t Tx, from Bucket) (next slice, err error) {
 	if err := t.MakeBucket(s.bucket); err != nil {
 		return s, err

@@ -1,6 +1,6 @@
-// Package kv is the interface between package memory and the engines that store its pairs:
-// memory/bolt, a file, and memory/postgres, a database that several processes share.
-// It does not know what the keys and values mean.
+// Package kv defines the key-value store on which package memory is built. Its engines are memory/bolt,
+// a file, and memory/postgres, a database that several processes share. It does not know what the keys
+// and values mean.
 package kv
 
 import (
@@ -8,79 +8,81 @@ import (
 	"time"
 )
 
-// Engine is an open ordered map: named buckets of pairs in the order of their keys. It is safe
-// for concurrent use. After Close its errors wrap core.ErrClosed; they wrap core.ErrFull if
-// there is no space left.
+// Engine is an open store: named buckets of key-value pairs, ordered by key. It is safe for concurrent
+// use. Its errors wrap core.ErrClosed after Close, and core.ErrFull if the disk is full.
 //
-// Reading has no error. An engine that cannot read panics, and what calls Begin or Update
-// recovers: with a *Fault if it has an error to tell, otherwise the map is damaged.
+// Methods that read return no errors. An engine that cannot read panics, and the caller of Begin or
+// Update recovers. The value of the panic is a *Fault if the engine knows the cause. Any other value
+// means that the store is damaged.
 type Engine interface {
-	// Begin begins a view of the map at one moment. The caller ends it.
+	// Begin returns a snapshot of the store. The caller ends it.
 	Begin(ctx context.Context) (View, error)
-	// Update calls f in a transaction that sees its own changes. It returns when they are
-	// durable, or with f's error, and then nothing has changed. One goroutine calls it. If
-	// others changed what f read, f is called again.
+	// Update calls f in a transaction that sees its own changes. It returns nil when they are durable.
+	// If it returns an error, such as f's, nothing has changed, unless the connection broke during the
+	// commit. If another process changed what f read, Update calls f again. Only one goroutine may call
+	// Update at a time.
 	Update(f func(Tx) error) error
-	// Close waits for views to end.
+	// Close blocks until all views have ended.
 	Close() error
 }
 
-// Shared is the ability of an Engine to be used by several processes at the same time. Each part of
-// their work is done by one of them.
+// Shared is implemented by an Engine that several processes can use at the same time. Their work is
+// divided into parts. At most one process owns a part.
 type Shared interface {
-	// Own calls work while this process owns a part, and again when it does once more. It blocks
-	// until ctx ends, and returns nil then, or until work returns while its own context lasts, and
-	// returns its error. That context ends when another process is to have the part, which waits
-	// until work has returned. A process that wants a part says so as long as Own runs. Parts whose
-	// names begin with the same word are divided evenly.
+	// Own claims a part and calls work whenever this process gets it. It blocks until ctx ends, and then
+	// returns nil. The context of work ends early if another process is to get the part, which waits
+	// until work has returned. If work returns before its context ends, Own returns its error. Parts
+	// whose names begin with the same word are divided evenly among the processes that claim them.
 	Own(ctx context.Context, part string, work func(context.Context) error) error
-	// Holds reports whether nobody else can have taken over what this process owns, as far as it knows
-	// by its own clock. It asks nobody.
+	// Holds reports whether this process certainly still owns its parts, by its own clock. It does not
+	// block.
 	Holds() bool
-	// Self is the number of this process among all that have ever used the map; 0: none yet.
+	// Self returns the number of this process, which no other process ever gets. It is 0 before the
+	// process first writes.
 	Self() int64
-	// Workers lists the processes that use the map.
+	// Workers lists the processes that use the store.
 	Workers(ctx context.Context) ([]Worker, error)
-	// Hint says something to all processes, also to this one. It may be lost.
+	// Hint sends a text to all processes, including this one. It may get lost.
 	Hint(ctx context.Context, text string) error
 }
 
-// Barrier is the ability of a Tx of a Shared engine to stop the others.
+// Barrier is implemented by a Tx of a Shared engine.
 type Barrier interface {
-	// Barrier lets the transaction wait for those that other processes have begun. Theirs begin
-	// anew afterwards, and what they do at a barrier comes before.
+	// Barrier makes other processes notice this transaction. Their open transactions come before it in
+	// the serial order, or fail and run again. Before one that begins later, its process runs its
+	// barrier callback.
 	Barrier() error
 }
 
-// Worker is a process that uses a map with others.
+// Worker is a process that uses a shared store.
 type Worker struct {
 	ID    int64
 	Name  string
-	Lease time.Duration // for which it counts as alive; 0 or less: it may be replaced
+	Lease time.Duration // until it expires; 0 or less: another process may take over
 	Parts []string      // that it owns, in order
 }
 
-// Fault is the panic of an engine that cannot read for the reason Err.
+// Fault is the value with which an engine panics if it cannot read.
 type Fault struct{ Err error }
 
 // MaxKey is the length of the longest key that any engine stores.
 const MaxKey = 32768
 
-// View is a read of the map at one moment, between its beginning and the end of its first Get
-// or Seek. It is for one goroutine, and must not change anything.
+// View is a read-only snapshot. It is taken at the latest when the first Get or Seek returns. It is for
+// one goroutine.
 type View interface {
 	Tx
 	End()
 }
 
-// Tx is a transaction, for one goroutine. What it returns is valid until it ends, or in a
-// transaction that writes until the next change, and must not be changed.
+// Tx is a transaction, for one goroutine. The caller must not modify the slices that it returns. They are
+// valid until the transaction ends or, in one that writes, until the next change.
 type Tx interface {
 	// Buckets returns the names of all buckets, in order.
 	Buckets() []string
 	// Bucket returns a bucket; nil if there is none.
 	Bucket(name string) Bucket
-	// MakeBucket makes a bucket unless there is one.
+	// MakeBucket creates a bucket unless it exists.
 	MakeBucket(name string) error
 	// DropBucket deletes a bucket with its pairs.
 	DropBucket(name string) error
@@ -90,38 +92,40 @@ type Tx interface {
 type Bucket interface {
 	// Get returns the value of a key; nil if there is none. An empty value may be nil, too.
 	Get(key []byte) []byte
-	// Put refuses an empty key, and one that is longer than the engine can store.
+	// Put stores a pair. It returns an error if the key is empty, or longer than the engine can store.
 	Put(key, value []byte) error
+	// Delete removes a key, if it exists.
 	Delete(key []byte) error
-	// Cursor returns a cursor for the keys from one to another, exclusive; nil: from the first,
-	// through the last. It may also go beyond.
+	// Cursor returns a cursor for the keys from one to another, exclusive. A nil from means from the
+	// first key, a nil to means through the last. Engines need not enforce the limits: the cursor may
+	// also return keys outside of them.
 	Cursor(from, to []byte) Cursor
-	// NextSequence raises the counter by one and returns it.
+	// NextSequence increments the counter and returns it.
 	NextSequence() (uint64, error)
 	Sequence() uint64
 	SetSequence(n uint64) error
 }
 
-// Cursor walks through a bucket. Each method returns the pair at which the cursor then is; a
-// nil key if there is none. Changes that are made meanwhile may be missed. In a transaction that
-// has deleted, Prev and Before must not be used.
+// Cursor moves through a bucket. Each method returns the pair at its new position; a nil key if there is
+// none. It may miss changes made after it was created. After a Delete in the same transaction, Prev and
+// Before must not be used.
 type Cursor interface {
-	// Seek goes to the key, or else to the first one after it.
+	// Seek moves to the key, or else to the first key after it.
 	Seek(key []byte) (k, v []byte)
-	// Before goes to the last key before this one; nil: to the last of all.
+	// Before moves to the last key before the given one; nil: to the last key.
 	Before(key []byte) (k, v []byte)
 	Next() (k, v []byte)
 	Prev() (k, v []byte)
 }
 
-// Reader is the ability of a Tx to fetch at once what will be read. Only speed depends on it.
+// Reader is implemented by a Tx that can read ahead. It changes only the speed.
 type Reader interface {
-	// Ahead says what will be read. It is fetched together with the next read.
+	// Ahead announces what will be read. It is fetched together with the next read.
 	Ahead(what ...Range)
 }
 
-// Range is a part of a bucket, which exists: a key, or keys from one to another, exclusive. Without
-// both it is the bucket's counter.
+// Range is a part of a bucket: the key From, or the keys From until To. Without both it is the bucket's
+// counter.
 type Range struct {
 	Bucket   string
 	From, To []byte // To nil: the key From alone

@@ -11,9 +11,9 @@ import (
 	"synthbot/memory/kv"
 )
 
-// ahead is what a transaction is to fetch with its next read.
+// ahead is what a transaction fetches with its next read. A whole key begins with its bucket's byte.
 type ahead struct {
-	keys   [][]byte // whole ones
+	keys   [][]byte // whole keys
 	ranges []wholeRange
 }
 
@@ -55,14 +55,14 @@ func (t *tx) Ahead(what ...kv.Range) {
 	}
 }
 
-// fetch reads what Ahead announced.
+// fetch reads what Ahead has announced.
 func (t *tx) fetch() {
 	if len(t.ahead.keys)+len(t.ahead.ranges) > 0 {
 		t.run()
 	}
 }
 
-// statements are what reads it.
+// statements returns the statements that read it.
 func (a *ahead) statements() (all []statement) {
 	if len(a.keys) > 0 {
 		sql := "select k, v from kv where k = any($1)"
@@ -82,7 +82,7 @@ func (a *ahead) statements() (all []statement) {
 		}
 		switch len(from) {
 		case 0:
-		case 1: // which the server finds in less time
+		case 1: // the plan for a single range is faster
 			params := [][]byte{from[0], to[0], limits[0]}
 			all = append(all, statement{single, params, []uint32{oidBytes, oidBytes, oidInt}})
 		default:
@@ -93,7 +93,7 @@ func (a *ahead) statements() (all []statement) {
 	return all
 }
 
-// Each pair comes with the number of its range among those of its direction, from 1 on.
+// Each row is a pair, preceded by the number of its range among those in its direction, from 1 on.
 const (
 	ranges = " from unnest($1, $2, $3) with ordinality as r(a, b, n, i), lateral " +
 		"(select k, v from kv where k >= r.a and k < r.b order by k"
@@ -103,7 +103,7 @@ const (
 	singleBackward = "select 1::bigint, k, v from kv where k >= $1 and k < $2 order by k desc limit $3"
 )
 
-// fetched takes what the statements of ahead returned.
+// fetched stores the results of the statements of ahead.
 func (t *tx) fetched(a ahead, results []*pgconn.Result) {
 	if len(a.keys) > 0 {
 		for _, key := range a.keys {
@@ -123,7 +123,7 @@ func (t *tx) fetched(a ahead, results []*pgconn.Result) {
 	}
 }
 
-// spansOf returns the spans of the ranges in one direction, whose pairs have come with their numbers.
+// spansOf returns the spans of the ranges in one direction. rows are their numbered pairs.
 func spansOf(all []wholeRange, backward bool, rows [][][]byte) (found spans) {
 	number := int64(0)
 	for _, r := range all {
@@ -159,15 +159,15 @@ type span struct {
 	rows     [][][]byte
 }
 
-// spans are what a transaction has read ahead. They do not hold what it has not sent yet.
+// spans are what a transaction has read ahead. They do not contain changes that it has not sent yet.
 type spans []span
 
-// drop drops what is no longer true after changes of keys with that first byte.
+// drop drops the spans of a first byte, after keys that begin with it were changed.
 func (s *spans) drop(first byte) {
 	*s = slices.DeleteFunc(*s, func(one span) bool { return one.from[0] == first })
 }
 
-// get returns the value of a key; ok is false if it is in no span.
+// get returns the value of a key; nil if it does not exist. ok is false if no span covers it.
 func (s spans) get(key []byte) (value []byte, ok bool) {
 	for _, one := range s {
 		if bytes.Compare(key, one.from) < 0 || bytes.Compare(key, one.to) >= 0 {
@@ -184,8 +184,8 @@ func (s spans) get(key []byte) (value []byte, ok bool) {
 
 func compareRow(row [][]byte, key []byte) int { return bytes.Compare(row[0], key) }
 
-// read returns pairs of a range in the order of walking, with changes that were not sent. all
-// says that there are no more of them. ok is false if none are known.
+// read returns known pairs of a range in a direction, with the changes in dirty applied. all reports
+// whether these are all pairs of the range. ok is false if the first ones are not known.
 func (s spans) read(dirty map[string][]byte, from, to []byte, backward bool) (rows [][][]byte, all, ok bool) {
 	for _, one := range s {
 		begins := bytes.Compare(one.from, from) <= 0
@@ -215,14 +215,14 @@ func (s spans) read(dirty map[string][]byte, from, to []byte, backward bool) (ro
 	return nil, false, false
 }
 
-// within copies the pairs of a part.
+// within returns a copy of the pairs between two keys.
 func (s span) within(from, to []byte) [][][]byte {
 	first, _ := slices.BinarySearchFunc(s.rows, from, compareRow)
 	last, _ := slices.BinarySearchFunc(s.rows, to, compareRow)
 	return slices.Clone(s.rows[first:last])
 }
 
-// apply makes changes to the pairs of the span.
+// apply applies changes to the pairs of the span.
 func (s *span) apply(dirty map[string][]byte) {
 	for k, value := range dirty {
 		key := []byte(k)

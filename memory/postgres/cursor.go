@@ -16,10 +16,10 @@ const (
 type cursor struct {
 	tx       *tx
 	from, to []byte     // to exclusive
-	rows     [][][]byte // key and value of what was read last, in the order of walking
-	at       int        // among rows; len(rows): there is none
-	backward bool       // the order of walking
-	limit    int        // of the last read
+	rows     [][][]byte // keys and values of the last read, in its direction
+	at       int        // index of the present pair in rows; len(rows): none
+	backward bool       // the direction of the last read
+	limit    int        // of the last read; more than len(rows) if nothing follows
 }
 
 const (
@@ -27,7 +27,7 @@ const (
 	readBackward = "select k, v from kv where k >= $1 and k < $2 order by k desc limit $3"
 )
 
-// read reads the pairs between two keys, and goes to the first one in the order of walking.
+// read reads up to limit pairs between two keys in a direction, and moves to the first of them.
 func (c *cursor) read(from, to []byte, backward bool, limit int) (k, v []byte) {
 	c.tx.fetch()
 	if rows, all, ok := c.tx.spans.read(c.tx.dirty, from, to, backward); ok {
@@ -53,6 +53,7 @@ func (c *cursor) read(from, to []byte, backward bool, limit int) (k, v []byte) {
 	return c.here()
 }
 
+// here returns the pair at the cursor.
 func (c *cursor) here() (k, v []byte) {
 	if c.at >= len(c.rows) {
 		return nil, nil
@@ -80,7 +81,7 @@ func (c *cursor) Next() (k, v []byte) { return c.step(false) }
 
 func (c *cursor) Prev() (k, v []byte) { return c.step(true) }
 
-// step goes to the next pair in a direction.
+// step moves to the next pair in a direction.
 func (c *cursor) step(backward bool) (k, v []byte) {
 	if c.at >= len(c.rows) {
 		return nil, nil

@@ -17,7 +17,7 @@ type awayError struct{ err error }
 func (e *awayError) Error() string { return e.err.Error() }
 func (e *awayError) Unwrap() error { return e.err }
 
-// codeOf returns the SQLSTATE of an error of the server.
+// codeOf returns the SQLSTATE of an error of the server; "" for other errors.
 func codeOf(err error) string {
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
@@ -36,7 +36,7 @@ const (
 	protocolViolation    = "08P01"
 )
 
-// refusals are the codes of a server that refuses to connect, for good.
+// refusals are the codes with which a server permanently refuses to connect.
 var refusals = []string{"28P01", "28000", "3D000", "42501"}
 
 // isAway reports whether the database could not be reached, or is not ready.
@@ -47,8 +47,8 @@ func isAway(err error) bool {
 		strings.HasPrefix(code, "57P") || strings.HasPrefix(code, "08") || code == "53300" || code == "25006"
 }
 
-// isConflict reports whether a transaction can be tried again: another one came in between, it
-// paused for too long, or the lease was not renewed in time.
+// isConflict reports whether a transaction can be retried: it conflicted with another one, it was idle
+// for too long, the lease was not renewed in time, or a pooler changed the server process.
 func isConflict(err error) bool {
 	code := codeOf(err)
 	return code == serializationFailure || code == "40P01" || code == "25P03" || code == divisionByZero ||
@@ -63,7 +63,7 @@ func fullError(err error) error {
 	return err
 }
 
-// openError names the cause and the fix.
+// openError words an error of Open with its cause and fix.
 func (db *DB) openError(err error) error {
 	text := "start it, or correct the URL"
 	switch code := codeOf(err); {
@@ -83,7 +83,7 @@ func (db *DB) openError(err error) error {
 	return fmt.Errorf("%s: %w: %s", db.name, withoutConfig(err), text)
 }
 
-// withoutConfig is what the server said, or why it could not be reached, without the user.
+// withoutConfig returns the server's message, or why it could not be reached, without the user's name.
 func withoutConfig(err error) error {
 	var said *pgconn.PgError
 	if errors.As(err, &said) {
@@ -93,7 +93,7 @@ func withoutConfig(err error) error {
 	if errors.As(err, &connect) {
 		err = connect.Unwrap()
 	}
-	if all, ok := err.(interface{ Unwrap() []error }); ok && connect != nil { // of each address and attempt
+	if all, ok := err.(interface{ Unwrap() []error }); ok && connect != nil { // one for each address and attempt
 		list := all.Unwrap()
 		err = list[len(list)-1]
 	}

@@ -3,20 +3,21 @@ package postgres
 import (
 	"context"
 	"strings"
-	"synthbot/core/loop"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"synthbot/core/loop"
 )
 
 const (
 	channel   = "synthbot"
-	hintParts = "parts" // somebody gave parts up, or ended
-	ownPrefix = "own "  // of what Hint says
+	hintParts = "parts" // a worker gave parts up, or ended
+	ownPrefix = "own "  // of the texts that Hint sends
 	listenGap = 2 * time.Second
 )
 
-// hint is the statement that says something to all who listen.
+// hint returns the statement that notifies all workers.
 func hint(text string) statement {
 	return statement{"select pg_notify('" + channel + "', $1)", [][]byte{[]byte(text)}, []uint32{oidText}}
 }
@@ -32,7 +33,7 @@ func (db *DB) Hint(ctx context.Context, text string) error {
 	return err
 }
 
-// listen takes hints on a connection of its own until ctx ends. Behind a pooler none may come.
+// listen receives hints on its own connection until ctx ends. Behind a pooler, none may arrive.
 func (db *DB) listen(ctx context.Context) {
 	config := db.pool.plain.Copy()
 	config.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) {

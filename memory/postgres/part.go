@@ -20,12 +20,13 @@ const (
 	listLeases = `select id, name, (extract(epoch from until - clock_timestamp()) * 1000)::bigint from worker ` +
 		`where until > '-infinity' order by id`
 	listParts  = `select name, worker, owned from part order by name, worker`
-	buryParts  = `delete from part where worker not in (select id from worker)`
+	pruneParts = `delete from part where worker not in (select id from worker)`
 	insertPart = `insert into part values ($1, $2, $3) on conflict (name, worker) do update set owned = excluded.owned`
 	deletePart = `delete from part where name = $1 and worker = $2`
 )
 
-// exclusive is the part of a worker that must be alone, as a guest that writes: none begins meanwhile.
+// exclusive is the part of a worker that must be alone, such as a guest that writes: while it exists, no
+// other worker can register.
 const exclusive = ""
 
 // parts are the parts of the work that this process wants. Safe for concurrent use.
@@ -33,15 +34,15 @@ type parts struct {
 	mu       sync.Mutex
 	wanted   map[string]*part
 	released uint64        // counts the parts that were given up
-	others   bool          // another worker lived at the last look
-	look     chan struct{} // holds a token if the parts are to be looked at now
+	others   bool          // there was another worker at the last look
+	look     chan struct{} // holds a token if a look is due
 }
 
 // part is a part of the work that this process wants.
 type part struct {
-	life  context.Context
-	owned chan context.Context // holds the context for the work when it is ours
-	lose  context.CancelFunc   // ends that context; nil: it is not ours; guarded by parts.mu
+	life  context.Context      // of Own
+	owned chan context.Context // delivers the context of the work when this process owns the part
+	lose  context.CancelFunc   // ends that context; nil: the part is not owned; guarded by parts.mu
 }
 
 func newParts() *parts {
@@ -55,15 +56,15 @@ func (p *parts) names() []string {
 	return slices.Sorted(maps.Keys(p.wanted))
 }
 
-// looks returns what give is to know of the time before a look.
-func (p *parts) looks() (released uint64) {
+// releases returns how many parts were given up so far. It is called before a look, for give.
+func (p *parts) releases() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.released
 }
 
-// give begins the work on the parts that are ours as a look said, and ends that on others. A part
-// that was given up since then is not ours any more.
+// give starts the work on the parts that this process owns according to a look, and stops it on others.
+// If parts were given up since the look began, what it found may be outdated: another look follows.
 func (p *parts) give(released uint64, mine map[string]bool, others bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,14 +83,14 @@ func (p *parts) give(released uint64, mine map[string]bool, others bool) {
 	}
 }
 
-// works reports whether something works on a part.
-func (p *parts) works(name string) bool {
+// isWorking reports whether the work on a part has started and was not given up.
+func (p *parts) isWorking(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.wanted[name] != nil && p.wanted[name].lose != nil
 }
 
-// pause ends the work on all parts until the next look, if there are others who may have taken them.
+// pause stops the work on all parts until the next look, if there are workers that may have taken them.
 func (p *parts) pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,7 +129,7 @@ func (db *DB) Own(ctx context.Context, name string, work func(context.Context) e
 	}
 }
 
-// release gives a part up. If the others do not learn of it, they have it when the lease is over.
+// release gives a part up. If that cannot be stored, others take it when the lease has expired.
 func (db *DB) release(name string, one *part) {
 	defer func() {
 		db.parts.mu.Lock()
@@ -139,7 +140,7 @@ func (db *DB) release(name string, one *part) {
 			one.lose = nil
 		}
 		select {
-		case <-one.owned: // nothing has worked on it
+		case <-one.owned: // work has not started
 		default:
 		}
 	}()
@@ -152,10 +153,10 @@ func (db *DB) release(name string, one *part) {
 	_, _ = send(context.Background(), conn, all) // see above
 }
 
-// state is who lives, and who wants and owns what.
+// state is the result of a look: which workers run, and which parts they want and own.
 type state struct {
 	workers map[int64][]byte // names, by id
-	dead    bool             // there are workers whose leases are over
+	dead    bool             // there are workers with expired leases
 	wants   map[int64][]string
 	owners  map[string]int64
 }
@@ -182,11 +183,11 @@ func stateOf(workers, parts [][][]byte) state {
 	return s
 }
 
-// share takes what this worker shall own, of what nobody else owns, and gives up what others shall
-// own, or what it does not want any more.
+// share divides the parts as assign says. This worker takes those of its parts that are free, and gives
+// up those that others should have or that it no longer wants.
 func (db *DB) share(ctx context.Context, released uint64, now state) error {
 	me, names := db.worker.number(), db.parts.names()
-	if !now.dead && slices.Equal(now.wants[me], names) && settled(now, me) {
+	if !now.dead && slices.Equal(now.wants[me], names) && isSettled(now, me) {
 		db.parts.give(released, now.ownedBy(me), len(now.workers) > 1)
 		return nil
 	}
@@ -196,14 +197,15 @@ func (db *DB) share(ctx context.Context, released uint64, now state) error {
 	}
 	defer db.pool.put(conn) // which ends the transaction if it is open
 	all, err := send(ctx, conn, []statement{
-		{sql: "begin"}, {sql: lockWorkers}, {sql: buryWorkers}, {sql: buryParts}, {sql: listWorkers}, {sql: listParts},
+		{sql: "begin"}, {sql: lockWorkers}, {sql: pruneWorkers}, {sql: pruneParts},
+		{sql: listWorkers}, {sql: listParts},
 	})
 	if err != nil {
 		return err
 	}
 	now = stateOf(all[4].Rows, all[5].Rows)
 	if now.workers[me] == nil {
-		return nil // the next renewal finds out whether somebody took over
+		return nil // the next renewal finds out whether another worker has taken over
 	}
 	var changes []statement
 	for _, name := range now.wants[me] {
@@ -212,12 +214,12 @@ func (db *DB) share(ctx context.Context, released uint64, now state) error {
 		}
 	}
 	now.wants[me] = names
-	shall := assign(now.wants, now.owners)
+	target := assign(now.wants, now.owners)
 	mine := make(map[string]bool)
 	for _, name := range names {
 		owner, owned := now.owners[name]
-		mine[name] = shall[name] == me && (!owned || owner == me)
-		changes = append(changes, ownership(name, me, mine[name] || owner == me && db.parts.works(name)))
+		mine[name] = target[name] == me && (!owned || owner == me)
+		changes = append(changes, ownership(name, me, mine[name] || owner == me && db.parts.isWorking(name)))
 	}
 	changes = append(changes, statement{sql: "commit"})
 	if _, err := send(ctx, conn, changes); err != nil {
@@ -227,7 +229,7 @@ func (db *DB) share(ctx context.Context, released uint64, now state) error {
 	return nil
 }
 
-// ownership is the statement that notes whether a worker owns a part that it wants.
+// ownership returns the statement that stores whether a worker owns a part that it wants.
 func ownership(name string, id int64, owned bool) statement {
 	value := []byte{0}
 	if owned {
@@ -236,15 +238,15 @@ func ownership(name string, id int64, owned bool) statement {
 	return statement{insertPart, [][]byte{[]byte(name), long(id), value}, []uint32{oidText, oidLong, oidBool}}
 }
 
-// without is the statement that notes that a worker neither owns nor wants a part.
+// without returns the statement that removes a part from a worker, which no longer wants it.
 func without(name string, id int64) statement {
 	return statement{deletePart, [][]byte{[]byte(name), long(id)}, []uint32{oidText, oidLong}}
 }
 
-// settled reports whether a worker owns what it shall own, as far as nobody else does.
-func settled(s state, me int64) bool {
-	shall := assign(s.wants, s.owners)
-	for name, id := range shall {
+// isSettled reports whether a worker has nothing to take and nothing to give up.
+func isSettled(s state, me int64) bool {
+	target := assign(s.wants, s.owners)
+	for name, id := range target {
 		owner, owned := s.owners[name]
 		if id == me && !owned || owner == me && owned && id != me {
 			return false
@@ -261,15 +263,15 @@ func (s state) ownedBy(id int64) map[string]bool {
 	return mine
 }
 
-// groupOf is the kind of a part: the text before the first space. Parts of a kind are about the
-// same work, and are divided evenly.
+// groupOf returns the group of a part: the text before the first space. The parts of a group are divided
+// evenly.
 func groupOf(name string) string {
 	group, _, _ := strings.Cut(name, " ")
 	return group
 }
 
-// assign says who shall own each part: of each kind, every worker that wants some of it has the same
-// number, as far as possible, and keeps what it owns. All workers come to the same result.
+// assign returns which worker should own each part. The parts of a group are divided evenly among the
+// workers that want them, and workers keep what they own if possible. All workers get the same result.
 func assign(wants map[int64][]string, owners map[string]int64) map[string]int64 {
 	groups := make(map[string]map[string][]int64) // who wants each part, by kind
 	for _, id := range slices.Sorted(maps.Keys(wants)) {
@@ -281,15 +283,15 @@ func assign(wants map[int64][]string, owners map[string]int64) map[string]int64 
 			groups[group][name] = append(groups[group][name], id)
 		}
 	}
-	shall, total := make(map[string]int64), make(map[int64]int)
+	target, total := make(map[string]int64), make(map[int64]int)
 	for _, group := range slices.Sorted(maps.Keys(groups)) {
-		assignGroup(groups[group], owners, shall, total)
+		assignGroup(groups[group], owners, target, total)
 	}
-	return shall
+	return target
 }
 
-// assignGroup is assign for one kind. total counts what each worker has.
-func assignGroup(wanted map[string][]int64, owners, shall map[string]int64, total map[int64]int) {
+// assignGroup is assign for one group. total counts the parts of each worker in all groups.
+func assignGroup(wanted map[string][]int64, owners, target map[string]int64, total map[int64]int) {
 	owned, has := make(map[int64]int), make(map[int64]int)
 	names := slices.Sorted(maps.Keys(wanted))
 	for _, name := range names {
@@ -303,7 +305,7 @@ func assignGroup(wanted map[string][]int64, owners, shall map[string]int64, tota
 	workers := sorting.Sorted(maps.Keys(owned), func(a, b int64) int {
 		return cmp.Or(owned[b]-owned[a], total[a]-total[b], cmp.Compare(a, b))
 	})
-	most := make(map[int64]int) // how many each may keep: those who have more get the rest
+	most := make(map[int64]int) // how many each may keep; the remainder goes to those that own the most
 	for i, id := range workers {
 		most[id] = len(names) / len(workers)
 		if i < len(names)%len(workers) {
@@ -311,7 +313,7 @@ func assignGroup(wanted map[string][]int64, owners, shall map[string]int64, tota
 		}
 	}
 	take := func(name string, id int64) {
-		shall[name] = id
+		target[name] = id
 		has[id]++
 		total[id]++
 	}
@@ -322,7 +324,7 @@ func assignGroup(wanted map[string][]int64, owners, shall map[string]int64, tota
 		}
 	}
 	for _, name := range names {
-		if _, ok := shall[name]; ok {
+		if _, ok := target[name]; ok {
 			continue
 		}
 		take(name, slices.MinFunc(wanted[name], func(a, b int64) int {

@@ -40,20 +40,20 @@ func TestAssign(t *testing.T) {
 			for _, id := range living {
 				wants[id] = parts
 			}
-			shall := assign(wants, owners)
+			target := assign(wants, owners)
 			if len(living) == 0 {
 				continue
 			}
 			counts := make(map[string]map[int64]int)
 			for _, name := range parts {
 				kind := groupOf(name)
-				if !slices.Contains(living, shall[name]) {
-					t.Fatalf("%q is for %d of %v", name, shall[name], living)
+				if !slices.Contains(living, target[name]) {
+					t.Fatalf("%q is for %d of %v", name, target[name], living)
 				}
 				if counts[kind] == nil {
 					counts[kind] = make(map[int64]int)
 				}
-				counts[kind][shall[name]]++
+				counts[kind][target[name]]++
 			}
 			for kind, of := range counts {
 				n := 0
@@ -64,7 +64,7 @@ func TestAssign(t *testing.T) {
 				for name, id := range owners {
 					if groupOf(name) == kind {
 						owned[id]++
-						if shall[name] != id {
+						if target[name] != id {
 							moved++
 						}
 					}
@@ -80,11 +80,11 @@ func TestAssign(t *testing.T) {
 					t.Fatalf("%s: %d parts move, %d must", kind, moved, surplus)
 				}
 			}
-			again := assign(wants, shall)
-			if !maps.Equal(again, shall) {
-				t.Fatalf("%v is followed by %v", shall, again)
+			again := assign(wants, target)
+			if !maps.Equal(again, target) {
+				t.Fatalf("%v is followed by %v", target, again)
 			}
-			owners = shall
+			owners = target
 		}
 	})
 }
@@ -92,10 +92,10 @@ func TestAssign(t *testing.T) {
 // TestAssignToThoseWhoWant: a part goes to nobody who has no use for it.
 func TestAssignToThoseWhoWant(t *testing.T) {
 	wants := map[int64][]string{1: {"telegram a", "telegram b", "telegram c"}, 2: {"telegram a"}}
-	shall := assign(wants, map[string]int64{"telegram a": 2, "telegram b": 2})
+	target := assign(wants, map[string]int64{"telegram a": 2, "telegram b": 2})
 	want := map[string]int64{"telegram a": 2, "telegram b": 1, "telegram c": 1}
-	if !maps.Equal(shall, want) {
-		t.Errorf("%v", shall)
+	if !maps.Equal(target, want) {
+		t.Errorf("%v", target)
 	}
 }
 

@@ -20,7 +20,7 @@ const (
 // pool holds the connections that are not in use. Safe for concurrent use.
 type pool struct {
 	config atomic.Pointer[pgconn.Config]
-	plain  *pgconn.Config // without our settings
+	plain  *pgconn.Config // without settings
 	slots  chan struct{}  // holds a token for each connection in use
 
 	mu     sync.Mutex
@@ -39,7 +39,8 @@ func newPool(plain *pgconn.Config) *pool {
 	return p
 }
 
-// take returns a connection, which the caller puts back. A used one may be broken.
+// take returns a connection, which the caller puts back. It blocks while all are in use. A connection
+// that was used before may be broken.
 func (p *pool) take(ctx context.Context) (conn *pgconn.PgConn, used bool, err error) {
 	select {
 	case p.slots <- struct{}{}:
@@ -72,7 +73,7 @@ func (p *pool) take(ctx context.Context) (conn *pgconn.PgConn, used bool, err er
 
 func (p *pool) connect(ctx context.Context) (*pgconn.PgConn, error) {
 	conn, err := pgconn.ConnectConfig(ctx, p.config.Load())
-	if codeOf(err) == protocolViolation { // a pooler, which does not take our settings
+	if codeOf(err) == protocolViolation { // a pooler, which rejects the settings
 		p.config.Store(p.plain)
 		conn, err = pgconn.ConnectConfig(ctx, p.plain)
 	}
@@ -82,7 +83,7 @@ func (p *pool) connect(ctx context.Context) (*pgconn.PgConn, error) {
 	return conn, nil
 }
 
-// put takes a connection back, or closes it if it is not fit to be used again.
+// put takes a connection back, or closes it if it cannot be used again.
 func (p *pool) put(conn *pgconn.PgConn) {
 	defer func() { <-p.slots }()
 	p.mu.Lock()
@@ -100,12 +101,12 @@ func (p *pool) put(conn *pgconn.PgConn) {
 // end rolls back what was not committed, and takes a connection back.
 func (p *pool) end(conn *pgconn.PgConn) {
 	if !conn.IsClosed() && conn.TxStatus() != 'I' {
-		_, _ = conn.Exec(context.Background(), "rollback").ReadAll() // else it is closed, which does the same
+		_, _ = conn.Exec(context.Background(), "rollback").ReadAll() // if it fails, put closes the connection
 	}
 	p.put(conn)
 }
 
-// drop closes the idle connections: the server that they led to is away.
+// drop closes the idle connections after the server has gone away.
 func (p *pool) drop() {
 	p.mu.Lock()
 	idle := p.idle
@@ -116,17 +117,16 @@ func (p *pool) drop() {
 	}
 }
 
-// cut breaks the connections in use: a network that swallows what is sent would let those who wait
-// for an answer wait for many minutes.
+// cut breaks the connections in use, so that nothing waits for minutes on a network that drops packets.
 func (p *pool) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for conn := range p.used {
-		_ = conn.Conn().Close() // it is given up
+		_ = conn.Conn().Close() // it is abandoned anyway
 	}
 }
 
-// close waits for the connections in use and closes all.
+// close waits for the connections in use, then closes all.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true
@@ -143,5 +143,5 @@ func (p *pool) close() {
 func hangUp(conn *pgconn.PgConn) {
 	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
 	defer cancel()
-	_ = conn.Close(ctx) // it is given up
+	_ = conn.Close(ctx) // it is abandoned anyway
 }

@@ -1,5 +1,5 @@
-// Package postgres is the engine of package memory that stores everything in one table of a
-// PostgreSQL database, or of a service that speaks its protocol, and who writes to it in others:
+// Package postgres is a kv.Engine that stores its pairs in a PostgreSQL database, or in a service that
+// speaks its protocol, and lets several processes share it. Its tables are:
 //
 //	kv(k bytea primary key, v bytea not null)
 //	worker(id bigint primary key, name text not null, until timestamptz not null, barrier bigint not null)
@@ -9,22 +9,21 @@
 //
 //	0   name of a bucket → the byte with which its keys begin, from 16 on
 //	1   byte of a bucket → its counter (8 bytes, big endian)
-//	2   random name of an engine → the number of its last transaction (8 bytes)
+//	2   random name of a DB → the number of its last transaction (8 bytes, big endian)
 //	16… a key of a bucket → its value
 //
-// A transaction that writes is serialisable. What it reads is read when it asks, and what it
-// writes is sent with its commit. There is no state in sessions, so that a pooler between them
-// does no harm.
+// Transactions that write are serialisable. They read on demand, and send their writes with the commit.
+// They keep no state in sessions, so a pooler in between does no harm.
 //
-// A process that writes is a worker: it has a row with a lease by the database's clock, which it
-// renews. Its row is deleted when its lease is over and another one takes over. Each transaction that
-// writes locks its worker's row with its first statements, so that the one who takes over waits for
-// it, and none of the former worker's can commit afterwards: it is fenced. A lease that is over, while
-// nobody took over, as after the database was away, is renewed.
+// A process that writes is a worker. Its row holds a lease, measured by the database's clock, which the
+// worker renews. If the lease expires, another worker may delete the row. Each transaction that writes
+// first locks its worker's row. So a worker that takes over waits for the open transaction of the former
+// one, which cannot commit any others: it is fenced. An expired lease can be renewed as long as no other
+// worker has taken over, as after an outage of the database.
 //
-// What only one worker may do is a part, which one of those that want it owns. Each worker looks
-// several times within a lease who wants and owns what, and takes and gives up parts so that all have
-// the same number. At a barrier, which one transaction raises, all others begin anew.
+// A part is work that only one worker may do at a time. Each worker checks several times within a lease
+// which workers want and own which parts, and takes or gives up parts until they are divided evenly. A
+// transaction can raise a barrier: other workers handle it before their next transaction.
 package postgres
 
 import (
@@ -47,7 +46,7 @@ import (
 
 const (
 	minVersion   = 120000           // of the server
-	patience     = 15 * time.Second // for which a transaction is tried again
+	patience     = 15 * time.Second // how long a transaction is retried
 	firstPause   = 10 * time.Millisecond
 	longestPause = 500 * time.Millisecond
 	maxKey       = 2600 // bytes; an index of PostgreSQL takes little more
@@ -56,26 +55,26 @@ const (
 // Options of a DB.
 type Options struct {
 	Log    *slog.Logger  // nil: silent
-	Worker string        // the name of this process among those that write; "": the host's
+	Worker string        // the name of this process; "": the host's name
 	Lease  time.Duration // 0: 10 seconds
-	// Guest is for a process that may only read: it becomes a worker with its first transaction
-	// that writes, which fails with core.ErrLocked if another worker lives then, and makes no
-	// tables before.
+	// Guest is for a process that usually only reads, such as a command. It becomes a worker, and creates
+	// missing tables, with its first transaction that writes. That fails with core.ErrLocked if another
+	// worker runs.
 	Guest bool
-	// Alone is for a process beside which no other may write. While another worker lives, Open waits
-	// until its lease would be over; then the error wraps core.ErrLocked. None begins meanwhile.
+	// Alone is for a process that must be the only worker. If another one runs, Open waits until its
+	// lease would have expired, and then fails with core.ErrLocked. No other can start while it runs.
 	Alone bool
 	// OnFenced, if set, is called once if another worker has taken over, with an error that wraps
-	// core.ErrFenced, as all transactions that write fail from then on. It must not block.
+	// core.ErrFenced. From then on all transactions that write fail. It must not block.
 	OnFenced func(error)
 	// OnAway, if set, is called with true when the database cannot be reached, and with false when
 	// it can again. It must not block.
 	OnAway func(bool)
-	// OnBarrier, if set, is called before a transaction if another process has raised a barrier, and
-	// before the next if it fails. It may read.
+	// OnBarrier, if set, is called before the next transaction if another process has raised a barrier.
+	// If it fails, it is called again before the one after. It may read from the DB.
 	OnBarrier func() error
-	// OnHint, if set, is called with what a process said by Hint, also with its own hints, and with
-	// "" when hints may have been lost. It must not block.
+	// OnHint, if set, is called with the texts that processes send with Hint, including this one, and
+	// with "" when some may have been lost. It must not block.
 	OnHint func(string)
 }
 
@@ -91,13 +90,13 @@ type DB struct {
 	pool   *pool
 	worker *worker
 	parts  *parts
-	o      Options // its functions are set
+	o      Options // none of its functions is nil
 
 	ids        atomic.Pointer[map[string]byte] // of buckets, by name; replaced, never changed
 	marker     string                          // the key of this engine's last transaction
-	number     uint64                          // of the transaction; Update's
-	unprepared atomic.Bool                     // a pooler is in between
-	away       atomic.Bool                     // the last transaction found no database
+	number     uint64                          // of the last transaction; only Update uses it
+	unprepared atomic.Bool                     // a pooler is in between: statements are not prepared
+	away       atomic.Bool                     // the database could not be reached
 	closed     atomic.Bool
 	trips      atomic.Int64 // round trips of transactions
 }
@@ -107,10 +106,10 @@ var (
 	_ kv.Shared = (*DB)(nil)
 )
 
-// Open connects to the database of a URL (postgres://…), makes the tables if they are missing and
-// becomes a worker. While a process lives that must be alone, it waits until the lease would be
-// over; then the error wraps core.ErrLocked. Its errors name the cause and the fix, and never the password. The
-// caller closes the DB.
+// Open connects to the database of a URL (postgres://…), creates missing tables and becomes a worker,
+// unless the Options say otherwise. While another process must be alone, Open waits until the lease would
+// have expired, and then returns an error that wraps core.ErrLocked. Errors name the cause and the fix,
+// never the password. The caller closes the DB.
 func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	db, err := newDB(url, o)
 	if err != nil {
@@ -127,8 +126,8 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 // newDB returns a DB that has not connected yet.
 func newDB(url string, o Options) (*DB, error) {
 	config, err := pgconn.ParseConfig(url)
-	if err != nil { // its text may hold a part of the password
-		return nil, errors.New("the URL of the database cannot be read: " +
+	if err != nil { // its text may contain a part of the password
+		return nil, errors.New("the URL of the database is invalid: " +
 			"it must look like postgres://user:password@host:5432/database")
 	}
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTimeout)
@@ -156,14 +155,13 @@ func nameOf(c *pgconn.Config) string {
 	return fmt.Sprintf("postgres database %s on %s:%d", c.Database, c.Host, c.Port)
 }
 
-// Trips is how many round trips of transactions there were.
+// Trips returns how many round trips transactions have made.
 func (db *DB) Trips() int64 { return db.trips.Load() }
 
-// Name names the database in errors and logs.
+// Name returns a name of the database for errors and logs.
 func (db *DB) Name() string { return db.name }
 
-// prepare checks the server, becomes the worker unless this is a guest, and reads the names of the
-// buckets.
+// prepare checks the server, becomes a worker unless this is a guest, and reads the names of the buckets.
 func (db *DB) prepare(ctx context.Context) error {
 	made, err := db.inspect(ctx)
 	if err != nil {
@@ -179,8 +177,8 @@ func (db *DB) prepare(ctx context.Context) error {
 	return db.refreshIDs(ctx)
 }
 
-// inspect checks the server's version. It reports whether the tables are made, and remembers for a
-// guest which worker came last.
+// inspect checks the server's version and reports whether the tables exist. For a guest it remembers the
+// newest worker.
 func (db *DB) inspect(ctx context.Context) (made bool, err error) {
 	conn, _, err := db.pool.take(ctx)
 	if err != nil {
@@ -193,7 +191,7 @@ func (db *DB) inspect(ctx context.Context) (made bool, err error) {
 	}
 	n, _ := strconv.Atoi(string(version[0].Rows[0][0]))
 	if n < minVersion {
-		return false, fmt.Errorf("its version is %d, and %d or newer is needed", n/10000, minVersion/10000)
+		return false, fmt.Errorf("its version is %d; %d or newer is required", n/10000, minVersion/10000)
 	}
 	tables, err := send(ctx, conn, []statement{{sql: findTables}})
 	if err != nil || tables[0].Rows[0][0][0] == 0 {
@@ -206,7 +204,7 @@ func (db *DB) inspect(ctx context.Context) (made bool, err error) {
 	return true, err
 }
 
-// refreshIDs reads the names of the buckets, which another process may have made.
+// refreshIDs reads the names of the buckets, which another process may have created.
 func (db *DB) refreshIDs(ctx context.Context) error {
 	return recovered(func() error {
 		t := db.newTx(ctx, beginView)
@@ -218,7 +216,7 @@ func (db *DB) refreshIDs(ctx context.Context) error {
 	})
 }
 
-// recovered returns the error of a kv.Fault.
+// recovered calls work, and returns the error of a kv.Fault if work panics with one.
 func recovered(work func() error) (err error) {
 	defer func() {
 		v := recover()
@@ -233,8 +231,7 @@ func recovered(work func() error) (err error) {
 	return work()
 }
 
-// Begin implements kv.Engine. It fails on a closed DB only: the view connects when it first
-// reads.
+// Begin implements kv.Engine. It fails only if the DB is closed: the view connects when it first reads.
 func (db *DB) Begin(ctx context.Context) (kv.View, error) {
 	if db.closed.Load() {
 		return nil, core.ErrClosed
@@ -242,9 +239,9 @@ func (db *DB) Begin(ctx context.Context) (kv.View, error) {
 	return db.newTx(ctx, beginView), nil
 }
 
-// Update implements kv.Engine. While the database cannot be reached, it tries for 15 seconds,
-// and from then on once, until it can be reached again. If the connection is lost during the
-// commit, the next one finds out whether that took effect.
+// Update implements kv.Engine. If the database cannot be reached, it retries for 15 seconds. Further
+// calls then try once each until the database is back. If the connection breaks during the commit, the
+// next attempt finds out whether it took effect.
 func (db *DB) Update(f func(kv.Tx) error) error {
 	if db.closed.Load() {
 		return core.ErrClosed
@@ -262,7 +259,7 @@ func (db *DB) Update(f func(kv.Tx) error) error {
 		lost := isAway(err)
 		unsure = unsure || lost
 		if codeOf(err) == divisionByZero {
-			db.worker.renewedAt(time.Time{}) // renewing finds out whether another worker has taken over
+			db.worker.setRenewed(time.Time{}) // renewing finds out whether another worker has taken over
 		}
 		if !lost && !isConflict(err) || lost && db.away.Load() || time.Now().After(until) {
 			db.noteAway(err, lost)
@@ -273,8 +270,8 @@ func (db *DB) Update(f func(kv.Tx) error) error {
 	}
 }
 
-// confirm makes sure after a commit that what follows from it may be done: a process that was stopped
-// meanwhile learns if another one has taken over. While the server cannot be reached, nobody knows.
+// confirm returns core.ErrFenced after a commit if another worker has taken over meanwhile, for example
+// while this process was suspended. If the server cannot be reached, it returns nil.
 func (db *DB) confirm() error {
 	err := db.claim(context.Background())
 	if errors.Is(err, core.ErrFenced) {
@@ -283,20 +280,20 @@ func (db *DB) confirm() error {
 	return nil
 }
 
-// noteAway tells when the database cannot be reached, and when it can again.
+// noteAway logs and reports when the database cannot be reached, and when it can again.
 func (db *DB) noteAway(err error, away bool) {
 	if db.away.Swap(away) == away {
 		return
 	}
 	if away {
-		db.log.Error("the database cannot be reached; nothing is accepted until it can", "file", db.name, "err", err)
+		db.log.Error("database away: no messages are accepted until it is back", "file", db.name, "err", err)
 	} else {
-		db.log.Info("the database can be reached again", "file", db.name)
+		db.log.Info("database back", "file", db.name)
 	}
 	db.o.OnAway(away)
 }
 
-// try runs one attempt of a transaction. unsure says that an earlier one may have taken effect.
+// try makes one attempt at a transaction. unsure means that an earlier attempt may have taken effect.
 func (db *DB) try(f func(kv.Tx) error, unsure bool) error {
 	t := db.newTx(context.Background(), beginWrite)
 	defer t.release()
@@ -321,7 +318,7 @@ func (db *DB) Close() error {
 		return nil
 	}
 	if db.worker.number() != 0 {
-		_ = recovered(func() error { // else it stays, which does no harm
+		_ = recovered(func() error { // a marker that stays does no harm
 			t := db.newTx(context.Background(), beginWrite)
 			defer t.release()
 			t.dirty[db.marker] = nil
@@ -334,9 +331,9 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// Compact lets the database use the space of what was deleted again, and calls last in a
-// transaction. It returns the size before and after. Deleted bytes may stay on the server's disk
-// until they are overwritten, and in its archives.
+// Compact lets the database reuse the space of deleted pairs (VACUUM), then calls last in a transaction.
+// It blocks until both are done. It returns the size of the table in bytes before and after. Deleted
+// data may remain on the server's disk until it is overwritten, and in its archives.
 func (db *DB) Compact(ctx context.Context, last func(kv.Tx) error) (before, after int64, err error) {
 	conn, _, err := db.pool.take(ctx)
 	if err != nil {

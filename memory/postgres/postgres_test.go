@@ -199,8 +199,8 @@ func TestOpenErrors(t *testing.T) {
 		"postgres://guarded:right@/postgres?" + host:  "grant create",
 		"postgres://bot:SECRET@/none?" + host:         "create the database",
 		"postgres://bot:SECRET@127.0.0.1:1/postgres":  "start it, or correct the URL",
-		"postgres://bot:SEC RET@[/postgres":           "cannot be read",
-		"mysql://bot:SECRET@localhost/x":              "cannot be read",
+		"postgres://bot:SEC RET@[/postgres":           "is invalid",
+		"mysql://bot:SECRET@localhost/x":              "is invalid",
 	} {
 		db, err := Open(t.Context(), url, Options{})
 		if err == nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// settings are those of every connection. Statements are planned once, for any parameters. All of them find
-// keys by the only index, which the server, whose table may be empty when it plans, would not use.
-// Transactions that only read may take long.
+// settings apply to every connection. Statements are planned once for all parameters. The table may be
+// empty at that time, and then the server would prefer a sequential scan to the index. Views may be idle
+// for any time.
 var settings = map[string]string{
 	"plan_cache_mode":                     "force_generic_plan",
 	"enable_seqscan":                      "off",
@@ -18,14 +18,14 @@ var settings = map[string]string{
 	"idle_in_transaction_session_timeout": "0",
 }
 
-// isUnprepared reports whether a statement was not prepared, or was before: a pooler has led the
+// isUnprepared reports whether a statement was not prepared, or already was: a pooler has switched the
 // connection to another server process.
 func isUnprepared(err error) bool {
 	code := codeOf(err)
 	return code == "26000" || code == "42P05"
 }
 
-// prepare returns what the connection knows of a statement. It prepares a new one.
+// prepare returns the description of a statement, which it prepares if the connection does not know it.
 func prepare(ctx context.Context, conn *pgconn.PgConn, s *statement) (*pgconn.StatementDescription, error) {
 	prepared := conn.CustomData() // *pgconn.StatementDescription by SQL
 	if d, ok := prepared[s.sql].(*pgconn.StatementDescription); ok {
@@ -39,9 +39,9 @@ func prepare(ctx context.Context, conn *pgconn.PgConn, s *statement) (*pgconn.St
 	return d, err
 }
 
-// sendPrepared runs statements of a transaction in one round trip. They are parsed and planned when a
-// connection first sends them. After an error for which isUnprepared reports true, the
-// transaction can be tried again: nothing is prepared any more.
+// sendPrepared runs statements of a transaction in one round trip. A connection prepares each of them
+// when it first sends it. After an error for which isUnprepared reports true, the transaction can be
+// retried: from then on statements are sent unprepared.
 func (db *DB) sendPrepared(ctx context.Context, conn *pgconn.PgConn, all []statement) ([]*pgconn.Result, error) {
 	if db.unprepared.Load() {
 		return send(ctx, conn, all)
@@ -62,7 +62,7 @@ func (db *DB) sendPrepared(ctx context.Context, conn *pgconn.PgConn, all []state
 	}
 	if isUnprepared(err) {
 		db.unprepared.Store(true)
-		db.log.Info("statements are not prepared: there is a pooler in between", "file", db.name)
+		db.log.Info("pooler detected: statements are sent unprepared", "file", db.name)
 	}
 	return results, err
 }

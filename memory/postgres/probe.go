@@ -16,7 +16,7 @@ import (
 // maxClockDifference is how far the clocks of both machines may be apart.
 const maxClockDifference = 2 * time.Second
 
-// What a probe asks for. The results are texts.
+// Queries of a probe. Their results are texts.
 const (
 	askServer = `select current_setting('server_version'), (extract(epoch from clock_timestamp()) * 1000)::bigint`
 	askSafety = `select current_setting('synchronous_commit'), current_setting('fsync')`
@@ -30,8 +30,8 @@ const (
 	askWorkers = `select name from worker where until > clock_timestamp() limit 1`
 )
 
-// Probe looks at the database of a URL for an administrator, each fault with its fix. It changes
-// nothing that stays. Its error is that of Open.
+// Probe checks the database of a URL and returns its findings for an administrator, faults with a fix.
+// It blocks for several round trips, and leaves nothing behind in the database. Errors are those of Open.
 func Probe(ctx context.Context, url string) ([]core.Finding, error) {
 	db, err := newDB(url, Options{Guest: true})
 	if err != nil {
@@ -60,7 +60,7 @@ func Probe(ctx context.Context, url string) ([]core.Finding, error) {
 	return p.found, nil
 }
 
-// probe collects what was found.
+// probe collects findings.
 type probe struct {
 	db    *DB
 	conn  *pgconn.PgConn
@@ -72,8 +72,8 @@ func (p *probe) add(what, found, fix string) {
 	p.found = append(p.found, core.Finding{What: what, Found: found, Fix: fix})
 }
 
-// ask returns the first row of a query; nil if there is none. A server that cannot answer it is
-// not at fault, but for what.
+// ask returns the first row of a query; nil if there is none. If the query fails, it adds a finding
+// about what.
 func (p *probe) ask(ctx context.Context, what, sql string) (row []string) {
 	all, err := p.conn.Exec(ctx, sql).ReadAll()
 	if err != nil {
@@ -89,7 +89,7 @@ func (p *probe) ask(ctx context.Context, what, sql string) (row []string) {
 	return row
 }
 
-// judge adds what a query's first row means.
+// judge adds the finding that follows from a query's first row.
 func (p *probe) judge(ctx context.Context, what, sql string, judge func(row []string) core.Finding) {
 	row := p.ask(ctx, what, sql)
 	if row != nil {
@@ -193,8 +193,8 @@ func (p *probe) isolation(ctx context.Context) {
 	}
 }
 
-// skew runs two transactions, each of which reads what the other one writes, and deletes what they
-// wrote. It returns an error if not both can commit.
+// skew runs two transactions, each of which reads what the other one writes (write skew), and deletes
+// what they wrote. It returns an error if they cannot both commit.
 func (p *probe) skew(ctx context.Context) (err error) {
 	other, _, err := p.db.pool.take(ctx)
 	if err != nil {

@@ -54,8 +54,8 @@ type tx struct {
 	begin string
 	conn  *pgconn.PgConn
 	ids   map[string]byte
-	known map[string][]byte // what was read or written; nil: there is none
-	dirty map[string][]byte // what is not sent yet; nil: deleted
+	known map[string][]byte // values that were read or written, by whole key; nil: does not exist
+	dirty map[string][]byte // changes that are not sent yet, by whole key; nil: deleted
 	ahead ahead
 	spans spans
 }
@@ -69,8 +69,8 @@ func (db *DB) newTx(ctx context.Context, begin string) *tx {
 	return t
 }
 
-// run sends statements in one round trip, and before them the beginning of the transaction and
-// what is to be read ahead. It returns the results of the statements, or panics with a kv.Fault.
+// run sends statements in one round trip, preceded by those that begin the transaction and read ahead. It
+// returns the results of the statements, or panics with a kv.Fault.
 func (t *tx) run(all ...statement) []*pgconn.Result {
 	first := t.ahead.statements()
 	skip, begins, used, err := len(first), t.conn == nil, false, error(nil)
@@ -91,10 +91,10 @@ func (t *tx) run(all ...statement) []*pgconn.Result {
 		return results[skip:]
 	}
 	if t.conn.IsClosed() {
-		t.db.pool.drop() // what is idle may lead to a server that ended
+		t.db.pool.drop() // the idle connections may be broken, too
 		err = &awayError{err}
 	}
-	again := used && t.conn.IsClosed() || begins && isUnprepared(err) // it broke while it was idle, or led elsewhere
+	again := used && t.conn.IsClosed() || begins && isUnprepared(err) // broken while idle, or switched by a pooler
 	if again && t.begin == beginView && t.ctx.Err() == nil {
 		t.release()
 		return t.run(all[skip:]...)
@@ -102,15 +102,15 @@ func (t *tx) run(all ...statement) []*pgconn.Result {
 	panic(&kv.Fault{Err: err})
 }
 
-// first are the statements with which a transaction begins. One that writes ends by itself when
-// its process is stopped, and makes sure that nobody has taken over from its worker.
+// first returns the statements that begin the transaction. One that writes checks that no other worker has
+// taken over, and the server ends it if this process is suspended.
 func (t *tx) first() []statement {
 	all := []statement{{sql: t.begin}}
 	if t.begin == beginView {
 		return all
 	}
 	w := t.db.worker
-	params := [][]byte{long(w.number()), long(w.met()), fmt.Append(nil, w.lease.Milliseconds()/2)}
+	params := [][]byte{long(w.number()), long(w.lastBarrier()), fmt.Append(nil, w.lease.Milliseconds()/2)}
 	return append(all, statement{checkWorker, params, []uint32{oidLong, oidLong, oidText}})
 }
 
@@ -123,22 +123,22 @@ func send(ctx context.Context, conn *pgconn.PgConn, all []statement) ([]*pgconn.
 	return execute(ctx, conn, &batch, len(all))
 }
 
-// inBinary asks for a value in the binary format.
+// inBinary selects the binary format for a value.
 var inBinary = []int16{1}
 
-// formats says that all parameters are in the binary format.
+// formats selects the binary format for all parameters.
 func (s *statement) formats() []int16 { return slices.Repeat(inBinary, len(s.params)) }
 
-// execute runs a batch of so many statements.
+// execute runs a batch of count statements.
 func execute(ctx context.Context, conn *pgconn.PgConn, batch *pgconn.Batch, count int) ([]*pgconn.Result, error) {
 	results, err := conn.ExecBatch(ctx, batch).ReadAll()
 	if err == nil && len(results) != count {
-		err = errors.New("the server left results out")
+		err = fmt.Errorf("the server returned %d results for %d statements", len(results), count)
 	}
 	return results, err
 }
 
-// End implements kv.View. Nobody waits for the server.
+// End implements kv.View. It does not wait for the server.
 func (t *tx) End() {
 	if t.conn != nil {
 		go t.db.pool.end(t.conn)
@@ -256,7 +256,7 @@ func (t *tx) MakeBucket(name string) error {
 		id = used[len(used)-1] + 1
 	}
 	if id > lastBucket {
-		return fmt.Errorf("%s: there are too many buckets", name)
+		return fmt.Errorf("bucket %s: too many buckets", name)
 	}
 	t.ids = maps.Clone(t.ids)
 	t.ids[name] = id
@@ -268,7 +268,7 @@ func (t *tx) MakeBucket(name string) error {
 func (t *tx) DropBucket(name string) error {
 	id, ok := t.ids[name]
 	if !ok {
-		return fmt.Errorf("%s: there is no such bucket", name)
+		return fmt.Errorf("bucket %s: does not exist", name)
 	}
 	t.flush("")
 	t.run(statement{"delete from kv where k >= $1 and k < $2", [][]byte{{id}, {id + 1}}, []uint32{oidBytes, oidBytes}})
@@ -280,7 +280,7 @@ func (t *tx) DropBucket(name string) error {
 	return nil
 }
 
-// readIDs reads the names of the buckets, besides those that this transaction has made.
+// readIDs adds the stored buckets to those that this transaction has created.
 func (t *tx) readIDs() {
 	ids := maps.Clone(t.ids)
 	if ids == nil {

@@ -20,10 +20,10 @@ import (
 const (
 	defaultLease  = 10 * time.Second
 	renewals      = 5 // within a lease
-	heldTenths    = 7 // of a lease, for which a renewal counts by the clock of this process
+	heldTenths    = 7 // tenths of a lease for which a renewal counts by the clock of this process
 	createTries   = 20
 	registerPause = 200 * time.Millisecond
-	registerSlack = time.Second // for which a new worker waits for a guest beyond its lease
+	registerSlack = time.Second // how much longer than a lease a new worker waits for a guest
 )
 
 const (
@@ -32,34 +32,35 @@ const (
 		`barrier bigint not null default 0)`
 	lockWorkers  = `lock table worker, part in share row exclusive mode`
 	listWorkers  = `select id, name, until > clock_timestamp() from worker order by id`
-	buryWorkers  = `delete from worker where until <= clock_timestamp()`
+	pruneWorkers = `delete from worker where until <= clock_timestamp()`
 	insertWorker = `insert into worker (name, until) values ($1, clock_timestamp() + $2 * interval '1 ms') returning id`
 	renewWorker  = `update worker set until = clock_timestamp() + $2 * interval '1 ms' where id = $1 returning barrier`
 	endWorker    = `update worker set until = '-infinity' where id = $1`
 	endParts     = `delete from part where worker = $1`
-	// checkWorker locks the worker's own row, and fails (divisionByZero) if there is none with a lease,
-	// or if it met a barrier that this process does not know. It also sets how long the transaction may be idle.
+	// checkWorker locks the worker's own row. It fails with divisionByZero if the lease has expired or the
+	// row is gone, or if there is a barrier that this process has not handled yet. It also sets how long
+	// the transaction may be idle.
 	checkWorker = `select 1 / count(*), set_config('idle_in_transaction_session_timeout', $3, true) ` +
 		`from (select id from worker ` +
 		`where id = $1 and until > clock_timestamp() and barrier = $2 for key share) as mine`
 	raiseBarrier = `update worker set barrier = barrier + 1 where id <> $1`
 )
 
-// worker is this process among those that write to the database. It is safe for concurrent use,
-// but for register.
+// worker is this process as one of those that write to the database. It is safe for concurrent use,
+// except for register.
 type worker struct {
 	name   string
 	lease  time.Duration
-	newest int64 // the worker that had come last when a guest opened the database
+	newest int64 // for a guest: the id of the newest worker when it opened the database
 
-	fenced atomic.Bool // another one has taken over
+	fenced atomic.Bool // another worker has taken over
 
-	meeting sync.Mutex // is held at a barrier
+	handling sync.Mutex // held while a barrier is handled
 
 	mu      sync.Mutex
-	id      int64     // 0: it is not registered
-	barrier int64     // the last one that it met
-	renewed time.Time // when the renewal began that succeeded last
+	id      int64     // 0: not registered
+	barrier int64     // the last one that was handled
+	renewed time.Time // when the last successful renewal began
 
 	stop context.CancelFunc // ends the renewals; set by register
 	over sync.WaitGroup
@@ -77,24 +78,25 @@ func (w *worker) number() int64 {
 	return w.id
 }
 
-// unrenewed returns how long ago the last renewal began, also if the machine slept meanwhile.
+// unrenewed returns how long ago the last successful renewal began, including time in which the machine
+// slept.
 func (w *worker) unrenewed() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return max(time.Since(w.renewed), time.Now().Round(0).Sub(w.renewed.Round(0)))
 }
 
-// overdue reports whether the lease may be over, by the clock of this process.
+// overdue reports whether the lease may have expired, by the clock of this process.
 func (w *worker) overdue() bool { return w.unrenewed() > w.lease*heldTenths/10 }
 
-// renewedAt notes when a renewal began that succeeded; the zero Time: none counts.
-func (w *worker) renewedAt(began time.Time) {
+// setRenewed stores when a successful renewal began; the zero Time makes the lease overdue.
+func (w *worker) setRenewed(began time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.renewed = began
 }
 
-// claim makes sure that this process may write: it is registered, and its lease is not over.
+// claim makes sure that this process may write: it registers the worker or renews an overdue lease.
 func (db *DB) claim(ctx context.Context) error {
 	w := db.worker
 	switch {
@@ -109,7 +111,8 @@ func (db *DB) claim(ctx context.Context) error {
 	return nil
 }
 
-// registerPatiently waits until no guest writes, for as long as the lease and a little more.
+// registerPatiently registers the worker. While another process must be alone, it retries for a little
+// longer than the lease.
 func (db *DB) registerPatiently(ctx context.Context) error {
 	until := time.Now().Add(db.worker.lease + registerSlack)
 	for first := true; ; first = false {
@@ -128,9 +131,9 @@ func (db *DB) registerPatiently(ctx context.Context) error {
 	}
 }
 
-// register adds this process to the workers. It buries those whose leases are over, and waits for
-// their transactions. If one lives that must be alone, or if this one must and others live, the error wraps
-// core.ErrLocked.
+// register adds this process to the workers. It deletes workers with expired leases, and waits for their
+// transactions. The error wraps core.ErrLocked if another worker must be alone, or if this one must be and
+// others run.
 func (db *DB) register(ctx context.Context) error {
 	conn, _, err := db.pool.take(ctx)
 	if err != nil {
@@ -151,7 +154,7 @@ func (db *DB) register(ctx context.Context) error {
 	w := db.worker
 	params := [][]byte{[]byte(w.name), long(w.lease.Milliseconds())}
 	all, err = send(ctx, conn, []statement{
-		{sql: buryWorkers}, {sql: buryParts}, {insertWorker, params, []uint32{oidText, oidLong}},
+		{sql: pruneWorkers}, {sql: pruneParts}, {insertWorker, params, []uint32{oidText, oidLong}},
 	})
 	if err != nil {
 		return err
@@ -176,34 +179,34 @@ func (db *DB) register(ctx context.Context) error {
 	return nil
 }
 
-// mayRegister holds the other workers against the rules: no guest writes; and for a guest, none
-// lives, and none has lived since it opened the database, whose state it may have read before.
+// mayRegister returns an error if another worker must be alone, or if this one must be and others run. A
+// guest may also not register if any worker has run since the guest opened the database: what it has read
+// may be outdated.
 func (db *DB) mayRegister(workers, parts [][][]byte) error {
-	writes := make(map[int64]bool) // guests
+	alone := make(map[int64]bool)
 	for _, row := range parts {
 		if string(row[0]) == exclusive {
-			writes[numberOf(row[1])] = true
+			alone[numberOf(row[1])] = true
 		}
 	}
 	for _, row := range workers {
 		id, name, lives := numberOf(row[0]), row[1], row[2][0] != 0
 		switch {
 		case lives && db.o.Guest:
-			return fmt.Errorf("%w: worker %q runs with it; give this command where a bot runs, "+
-				"which carries it out then, or stop all of them", core.ErrLocked, name)
+			return fmt.Errorf("%w: worker %q runs with it; run this command on a machine where a bot runs, "+
+				"which then executes it, or stop all bots", core.ErrLocked, name)
 		case lives && db.o.Alone:
 			return fmt.Errorf("%w: worker %q runs with it; stop it", core.ErrLocked, name)
-		case lives && writes[id]:
-			return fmt.Errorf("%w: a command writes to it on %q; wait until that is over", core.ErrLocked, name)
+		case lives && alone[id]:
+			return fmt.Errorf("%w: a command writes to it on %q; wait until it has finished", core.ErrLocked, name)
 		case db.o.Guest && id > db.worker.newest:
-			return fmt.Errorf("worker %q has used the database meanwhile; give the command again", name)
+			return fmt.Errorf("worker %q has used the database meanwhile; run the command again", name)
 		}
 	}
 	return nil
 }
 
-// keepRenewing renews the lease, and looks who is to own what, until ctx ends or another worker has
-// taken over.
+// keepRenewing renews the lease and divides the parts, until ctx ends or another worker has taken over.
 func (db *DB) keepRenewing(ctx context.Context) {
 	tick := time.NewTicker(db.worker.lease / renewals)
 	defer tick.Stop()
@@ -214,7 +217,7 @@ func (db *DB) keepRenewing(ctx context.Context) {
 		case <-tick.C:
 		case <-db.parts.look:
 		}
-		released := db.parts.looks()
+		released := db.parts.releases()
 		now, err := db.renew(ctx)
 		if err == nil && !db.o.Guest {
 			err = db.share(ctx, released, now)
@@ -226,7 +229,7 @@ func (db *DB) keepRenewing(ctx context.Context) {
 		if err == nil {
 			db.noteAway(nil, false)
 		} else if !away && !isConflict(err) && ctx.Err() == nil {
-			db.log.Warn("the lease is not renewed", "file", db.name, "err", err)
+			db.log.Warn("lease not renewed", "file", db.name, "err", err)
 		}
 		if away && db.worker.overdue() {
 			db.parts.pause()
@@ -238,13 +241,13 @@ func (db *DB) keepRenewing(ctx context.Context) {
 	}
 }
 
-// renew renews the lease, also one that is over, unless another worker has taken over. Then the
-// error wraps core.ErrFenced. It returns who lives, and owns what.
+// renew renews the lease, even an expired one. If another worker has taken over, the error wraps
+// core.ErrFenced. It returns the state of all workers and parts.
 func (db *DB) renew(ctx context.Context) (state, error) {
 	ctx, cancel := context.WithTimeout(ctx, db.worker.lease/2)
 	defer cancel()
 	conn, _, err := db.pool.take(ctx)
-	if errors.Is(err, context.DeadlineExceeded) { // all connections are in use, and none gets an answer
+	if errors.Is(err, context.DeadlineExceeded) { // all connections are in use and stuck
 		err = &awayError{err}
 	}
 	if err != nil {
@@ -265,19 +268,19 @@ func (db *DB) renew(ctx context.Context) (state, error) {
 	case len(all[0].Rows) == 0:
 		return state{}, db.fence()
 	}
-	w.renewedAt(began)
-	if err := db.meet(numberOf(all[0].Rows[0][0])); err != nil {
+	w.setRenewed(began)
+	if err := db.handleBarrier(numberOf(all[0].Rows[0][0])); err != nil {
 		return state{}, err
 	}
 	return stateOf(all[1].Rows, all[2].Rows), nil
 }
 
-// meet does what is to be done at a barrier, unless it was met before.
-func (db *DB) meet(barrier int64) error {
+// handleBarrier calls OnBarrier, unless the barrier was handled before.
+func (db *DB) handleBarrier(barrier int64) error {
 	w := db.worker
-	w.meeting.Lock()
-	defer w.meeting.Unlock()
-	if w.met() == barrier {
+	w.handling.Lock()
+	defer w.handling.Unlock()
+	if w.lastBarrier() == barrier {
 		return nil
 	}
 	if err := db.o.OnBarrier(); err != nil {
@@ -289,14 +292,14 @@ func (db *DB) meet(barrier int64) error {
 	return nil
 }
 
-// met returns the last barrier that the worker met.
-func (w *worker) met() int64 {
+// lastBarrier returns the last barrier that was handled.
+func (w *worker) lastBarrier() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.barrier
 }
 
-// fence notes that another worker has taken over.
+// fence remembers and reports that another worker has taken over.
 func (db *DB) fence() error {
 	if !db.worker.fenced.Swap(true) {
 		db.o.OnFenced(fmt.Errorf("%s: %w", db.name, core.ErrFenced))
@@ -304,7 +307,7 @@ func (db *DB) fence() error {
 	return core.ErrFenced
 }
 
-// resign ends the lease, so that the next worker need not wait for its end.
+// resign stops the renewals and ends the lease, so that other workers need not wait until it expires.
 func (db *DB) resign(ctx context.Context) {
 	w := db.worker
 	if w.stop == nil {
@@ -314,7 +317,7 @@ func (db *DB) resign(ctx context.Context) {
 	w.over.Wait()
 	conn, _, err := db.pool.take(ctx)
 	if err != nil {
-		return // the lease ends by itself
+		return // the lease expires by itself
 	}
 	defer db.pool.put(conn)
 	me := [][]byte{long(w.number())}
@@ -323,7 +326,7 @@ func (db *DB) resign(ctx context.Context) {
 	})
 }
 
-// createTables makes the tables unless they are there.
+// createTables creates the tables unless they exist.
 func createTables(ctx context.Context, conn *pgconn.PgConn) error {
 	for range createTries {
 		made, err := send(ctx, conn, []statement{{sql: findTables}})
@@ -337,7 +340,7 @@ func createTables(ctx context.Context, conn *pgconn.PgConn) error {
 		}
 		time.Sleep(firstPause)
 	}
-	return errors.New("the tables cannot be made")
+	return errors.New("the tables kv, worker and part could not be created")
 }
 
 func long(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }

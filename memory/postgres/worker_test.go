@@ -129,8 +129,8 @@ func TestFenceAfterCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = former.Update(func(tx kv.Tx) error {
-		tx.Bucket("a").Get([]byte("k"))      // the transaction begins, and the worker is checked
-		former.worker.renewedAt(time.Time{}) // as after a long time
+		tx.Bucket("a").Get([]byte("k"))       // the transaction begins, and the worker is checked
+		former.worker.setRenewed(time.Time{}) // as after a long time
 		return tx.Bucket("a").Put([]byte("k"), []byte("committed"))
 	})
 	if !errors.Is(err, core.ErrFenced) {
@@ -230,7 +230,7 @@ func TestLapse(t *testing.T) {
 	if err := put(db, "new"); err != nil || !db.Holds() {
 		t.Errorf("%v, holds: %v", err, db.Holds())
 	}
-	db.worker.renewedAt(time.Now().Add(time.Hour)) // the clock of this process is wrong
+	db.worker.setRenewed(time.Now().Add(time.Hour)) // the clock of this process is wrong
 	time.Sleep(short + short/4)
 	if err := put(db, "newer"); err != nil {
 		t.Error(err)
@@ -301,7 +301,7 @@ func TestGuest(t *testing.T) {
 	if err := guest.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := put(empty, "stale"); err == nil || !strings.Contains(err.Error(), "give the command again") {
+	if err := put(empty, "stale"); err == nil || !strings.Contains(err.Error(), "run the command again") {
 		t.Errorf("a guest writes after others: %v", err)
 	}
 }

@@ -10,20 +10,19 @@ import (
 	"synthbot/core/values"
 )
 
-// Followers reply to the bot's question with an answer, and to what it says then with one of
-// these.
 const (
-	keepLabel   = "Add to knowledge"
-	answerMax   = 2000 // characters of an answer that is passed on
-	excerptMost = 100  // of a question that it names
+	keepLabel   = "Add to knowledge" // the suggestion to keep an answer as an entry
+	answerMax   = 2000               // characters of an answer that is passed on
+	excerptMost = 100                // characters of the question that it quotes
 )
 
+// keepWish matches replies that ask the bot to keep an answer as an entry.
 var keepWish = txt.Pattern(`(?i)^(?:please |bitte |per favore )?(?:add (?:it |this )?to (?:the |your )?knowledge|` +
 	`remember (?:this|that|the) answer|merke? dir (?:diese|die) antwort|` +
 	`ricorda(?:ti)? (?:questa|la) risposta)[.! ]*$`)
 
-// Follow implements core.Follower: the first reply to a question that was put to the people who
-// know goes to the asker. Those who may teach can keep it as an entry.
+// Follow implements core.Follower. The first reply to an escalated question is passed on to the asker. Users who
+// may teach can then keep it as an entry.
 func (p *Plugin) Follow(ctx context.Context, m core.Message, said core.Entry) (f core.Followed, err error) {
 	_, id, _ := strings.Cut(said.Data, ":")
 	x := escalation{p}
@@ -33,7 +32,7 @@ func (p *Plugin) Follow(ctx context.Context, m core.Message, said core.Entry) (f
 	case err != nil:
 		return f, err
 	case !ok:
-		f.Text = "That question is not open any more."
+		f.Text = "That question is no longer open."
 	case keepWish().MatchString(text) && g.Answer == "":
 		f.Text = "Nobody has answered that question yet."
 	case keepWish().MatchString(text):
@@ -48,7 +47,7 @@ func (p *Plugin) Follow(ctx context.Context, m core.Message, said core.Entry) (f
 	return f, err
 }
 
-// passOn gives an answer to the asker. Doing it again for the same message changes nothing.
+// passOn passes an answer on to the asker. It is idempotent for the same message.
 func (p escalation) passOn(ctx context.Context, m *core.Message, g *gap) (f core.Followed, err error) {
 	err = values.Edit(ctx, p.host.Items, g.owner, gapPrefix+g.id, func(known *gap) (bool, error) {
 		known.Answered, known.In, known.Answer = p.host.Clock(), m.Path, m.ID
@@ -68,7 +67,8 @@ func (p escalation) passOn(ctx context.Context, m *core.Message, g *gap) (f core
 	return f, nil
 }
 
-// tellAsker passes on who answers what to a question, once for each time that it was asked.
+// tellAsker sends an answer to the asker, at most once for each time that the question was asked. by is the name
+// of the user who answers.
 func (p escalation) tellAsker(ctx context.Context, g *gap, by, answer string) error {
 	text := txt.Literal(txt.Clip(clean(answer), answerMax))
 	id := fmt.Sprint(p.host.Name, "-answer-", g.id, "-", g.Time.Unix())
@@ -78,7 +78,7 @@ func (p escalation) tellAsker(ctx context.Context, g *gap, by, answer string) er
 	})
 }
 
-// nameOf is what people call an author.
+// nameOf returns an author's name for texts.
 func nameOf(a *core.Author) string {
 	if a.Name == "" {
 		return "those who asked"
@@ -86,7 +86,7 @@ func nameOf(a *core.Author) string {
 	return txt.Literal(txt.ClipLine(a.Name, labelMost))
 }
 
-// keepAnswer makes an entry of the answer to a question. It is seen where that was asked.
+// keepAnswer keeps the answer to a question as an entry, which is visible in the group of the question.
 func (p escalation) keepAnswer(ctx context.Context, m *core.Message, g *gap) (string, error) {
 	if m.Author.Rank < p.teachRank() {
 		return "Only those who may teach me can do that.", nil

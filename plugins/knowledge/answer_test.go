@@ -117,7 +117,7 @@ func TestForgottenAskers(t *testing.T) {
 	if items, err := h.Items.List(t.Context(), core.Path{}); err != nil || len(items) != 2 {
 		t.Errorf("more than an entry and its teacher is kept: %+v, %v", items, err)
 	}
-	if got := reply(two, "Jay does.") + reply(three, "Here."); strings.Count(got, "not open any more") != 2 || len(h.Received()) != before {
+	if got := reply(two, "Jay does.") + reply(three, "Here."); strings.Count(got, "no longer open") != 2 || len(h.Received()) != before {
 		t.Errorf("they are answered: %q", got)
 	}
 	if all := listed(t, p); all != "no question is open\n" {

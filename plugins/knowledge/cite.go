@@ -13,15 +13,16 @@ import (
 	"synthbot/plugins/knowledge/cut"
 )
 
-// marks matches what cites passages: [k1], also [k1, k2], with the blanks before it.
+// marks matches marks, such as [k1] or [k1, k2], with preceding blanks.
 var marks = txt.Pattern(`[ \t]*\[\s*k\d+(?:\s*[,;]\s*k\d+)*\s*\]`)
 
+// begunMark matches the beginning of a mark at the end of a text.
 var begunMark = txt.Pattern(`[ \t]*\[\s*(?:k\d*(?:\s*[,;]\s*(?:k\d*)?)*)?$`)
 
 var oneMark = txt.Pattern(`k\d+`)
 
-// Edit implements action.Editor: it writes marks out in the texts that a plan sends. Marks of
-// passages that were not offered are removed.
+// Edit implements action.Editor: it replaces marks in the messages of a plan by citations, and removes marks of
+// passages that were not offered. A message of only such marks is dropped.
 func (p *Plugin) Edit(who action.Requester, plan core.Plan) core.Plan {
 	o, ok := p.offered.Get(who.Path)
 	if !ok {
@@ -32,7 +33,7 @@ func (p *Plugin) Edit(who action.Requester, plan core.Plan) core.Plan {
 		if strings.HasPrefix(s.Type, core.MessagePrefix) {
 			payload, ok := o.cite(s.Payload)
 			if !ok {
-				continue // it was nothing but marks
+				continue // only marks, which were removed
 			}
 			s.Payload = payload
 		}
@@ -42,8 +43,7 @@ func (p *Plugin) Edit(who action.Requester, plan core.Plan) core.Plan {
 	return plan
 }
 
-// EditDraft writes marks out in what is shown of an answer while it is written, without one that has
-// only begun.
+// EditDraft replaces marks in a draft like Edit, and removes an incomplete one at its end.
 func (p *Plugin) EditDraft(place core.Path, text string) string {
 	o, ok := p.offered.Get(place)
 	if !ok || !strings.Contains(text, "[") {
@@ -52,7 +52,7 @@ func (p *Plugin) EditDraft(place core.Path, text string) string {
 	return begunMark().ReplaceAllString(o.citeText(text), "")
 }
 
-// cite writes out the marks in the text of a message's payload. ok is false if nothing is left of it.
+// cite replaces the marks in the text of a message's payload. ok is false if the text becomes empty.
 func (o *offer) cite(payload json.RawMessage) (cited json.RawMessage, ok bool) {
 	var fields map[string]json.RawMessage
 	var text string
@@ -67,7 +67,7 @@ func (o *offer) cite(payload json.RawMessage) (cited json.RawMessage, ok bool) {
 	return core.JSON(fields), strings.TrimSpace(changed) != ""
 }
 
-// citeText writes each mark as a link, or as the name of a file. Marks in code stay.
+// citeText replaces each mark by links or file names in parentheses, and removes unknown marks.
 func (o *offer) citeText(text string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -88,9 +88,9 @@ func (o *offer) citeText(text string) string {
 	})
 }
 
-const labelMost = 60
+const labelMost = 60 // characters of a name or title
 
-// citation names a passage for people, as Markdown: a link, or the file's name and the heading.
+// citation returns the citation of a passage as Markdown: a link, or the file's name and the heading.
 func citation(p *passage.Passage) string {
 	titles := strings.Split(p.Title, cut.Between)
 	last := txt.ClipLine(titles[len(titles)-1], labelMost)

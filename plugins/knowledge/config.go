@@ -22,7 +22,7 @@ type Config struct {
 	Allow    []outbound.Peer `toml:"allow" example:"wiki.lan, 10.0.0.5:8080" doc:"Private addresses, ranges or names that may be read."`
 	Timeout  time.Duration   `toml:"timeout" default:"20s" min:"1s" max:"5m" doc:"How long reading one web page or one file may take."`
 
-	// Dir is what relative paths are relative to; "": the working directory.
+	// Dir is the folder to which relative paths refer; "": the working directory.
 	Dir string
 }
 

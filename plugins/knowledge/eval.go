@@ -13,19 +13,19 @@ import (
 	"synthbot/plugins/knowledge/cut"
 )
 
-// Questions is a file of questions whose answers are known.
+// Questions is the format of a file with questions whose answers are known.
 type Questions struct {
 	Questions []Question `toml:"question" doc:"A question."`
 }
 
-// Question is one of them.
+// Question is a question and the passages that answer it.
 type Question struct {
 	Text    string   `toml:"text" required:"true" doc:"What is asked."`
 	Sources []string `toml:"sources" required:"true" doc:"The passages that answer it, as in handbook/faq.md#refunds; any of them counts."`
 }
 
-// answers reports whether a passage is among the sources of the question. Passages below a
-// heading belong to it.
+// answers reports whether a passage is among the sources of the question. Passages below a heading belong to the
+// heading.
 func (q *Question) answers(m *passage.Match) bool {
 	return slices.ContainsFunc(q.Sources, func(source string) bool {
 		document, anchor, whole := strings.Cut(source, "#")
@@ -37,19 +37,19 @@ func (q *Question) answers(m *passage.Match) bool {
 	})
 }
 
-// hitsAt are the numbers of passages among which an answer is looked for.
+// hitsAt lists the values of n for which hit@n is computed.
 var hitsAt = [...]int{1, 3, 8}
 
-// Rating is how well questions are answered in one mode.
+// Rating is the quality of the search in one mode.
 type Rating struct {
-	Hits   [len(hitsAt)]float64 // the share of questions with an answer among so many passages
-	Rank   float64              // the mean reciprocal rank
-	Took   time.Duration        // by a query
-	Failed []string             // questions without an answer among the first three
-	Found  bool                 // anything was
+	Hits   [len(hitsAt)]float64 // hit@n: the share (0 … 1) of questions with an answer among the first n passages
+	Rank   float64              // the mean reciprocal rank, 0 … 1
+	Took   time.Duration        // mean time of a query
+	Failed []string             // questions without an answer among the first three passages
+	Found  bool                 // some query returned a passage
 }
 
-// Rate asks all questions in one mode.
+// Rate searches for all questions in one mode.
 func (p *Plugin) Rate(ctx context.Context, questions []Question, mode passage.Mode) (r Rating, err error) {
 	sources, err := p.host.Passages.Sources(ctx)
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *Plugin) Rate(ctx context.Context, questions []Question, mode passage.Mo
 	return r, nil
 }
 
-// Eval prints how well questions are answered by words, by meaning, and by both.
+// Eval prints the ratings of the searches by words, by meaning, and by both.
 func (p *Plugin) Eval(ctx context.Context, out io.Writer, questions []Question) error {
 	fmt.Fprintf(out, "%d questions\n%-12s %6s %6s %6s %6s %10s\n", len(questions), "",
 		"hit@1", "hit@3", "hit@8", "MRR", "per query")
@@ -107,7 +107,7 @@ func (p *Plugin) Eval(ctx context.Context, out io.Writer, questions []Question) 
 			100*r.Hits[0], 100*r.Hits[1], 100*r.Hits[2], r.Rank, r.Took.Round(10*time.Microsecond))
 		byMeaning = byMeaning || mode.mode == passage.Meaning
 		if mode.mode == passage.Both && !byMeaning {
-			continue // these are those by words
+			continue // without meaning, both is the same as words
 		}
 		for _, f := range r.Failed {
 			failed = append(failed, mode.name+": "+f)
@@ -122,7 +122,7 @@ func (p *Plugin) Eval(ctx context.Context, out io.Writer, questions []Question) 
 	return nil
 }
 
-// Look prints what is found for a text, as the model would find it.
+// Look prints the passages that a search of the model would find for a text.
 func (p *Plugin) Look(ctx context.Context, out io.Writer, text string) error {
 	sources, err := p.host.Passages.Sources(ctx)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"synthbot/core/txt"
 )
 
-// format makes Markdown of a file.
+// format converts the content of a file to Markdown.
 type format func(ctx context.Context, h *core.Host, data []byte) (string, error)
 
-// formatOf returns how a file is read; nil: it is not.
+// formatOf returns the format of a file by its name; nil if it is not supported.
 func formatOf(name string) format {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".md", ".markdown", ".txt":
@@ -41,11 +41,11 @@ func formatOf(name string) format {
 
 var comment = txt.Pattern(`(?s)<!--.*?-->`)
 
-// clean is a text without what a reader does not see.
+// clean removes comments and invisible characters from a text.
 func clean(text string) string { return document.Clean(comment().ReplaceAllString(text, "")) }
 
-// readHTML makes Markdown of a page. What frames its text is left out, and headings keep their
-// ids as anchors.
+// readHTML converts a page to Markdown, without headers, asides and navigation. Headings keep their ids as
+// anchors.
 func readHTML(data []byte) (string, error) {
 	page, err := document.ReadPage(data, "", nil)
 	if err != nil {
@@ -53,7 +53,7 @@ func readHTML(data []byte) (string, error) {
 	}
 	text := page.Markdown(document.Style{Anchors: true, Framed: true, Max: maxText})
 	if text == "" {
-		return "", errors.New("html: no text in it; perhaps scripts fill it")
+		return "", errors.New("html: the page contains no text; perhaps scripts fill it")
 	}
 	if page.Title != "" && !strings.Contains("\n"+text, "\n# ") {
 		text = "# " + page.Title + "\n\n" + text
@@ -61,11 +61,11 @@ func readHTML(data []byte) (string, error) {
 	return text, nil
 }
 
-// maxDocx is how large the text of a .docx may be, uncompressed.
+// maxDocx is the maximum uncompressed size of the text of a .docx file, in bytes.
 const maxDocx = 32 << 20
 
-// readDocx makes Markdown of a .docx file: its headings, lists, tables and paragraphs
-// (ECMA-376, WordprocessingML).
+// readDocx converts a .docx file to Markdown: headings, lists, tables and paragraphs (ECMA-376,
+// WordprocessingML).
 func readDocx(data []byte) (string, error) {
 	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -85,7 +85,7 @@ func readDocx(data []byte) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("docx: %w", err)
 	case strings.TrimSpace(r.out.String()) == "":
-		return "", errors.New("docx: no text in it")
+		return "", errors.New("docx: the document contains no text")
 	}
 	return r.out.String(), nil
 }
@@ -94,12 +94,12 @@ func readDocx(data []byte) (string, error) {
 type docxReader struct {
 	decoder *xml.Decoder
 	out     strings.Builder
-	line    strings.Builder // the paragraph, or the cell of a table
+	line    strings.Builder // the present paragraph or table cell
 	prefix  string          // of the paragraph: "## ", "- "
 	cells   int             // of the row so far
-	tables  int             // around the paragraph
+	tables  int             // how many tables enclose the paragraph
 	visible bool            // inside of a text run
-	last    string          // the prefix of the paragraph before
+	last    string          // the prefix of the previous paragraph
 }
 
 func (r *docxReader) read() error {

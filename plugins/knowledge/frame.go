@@ -9,20 +9,20 @@ import (
 	"synthbot/plugins/knowledge/cut"
 )
 
-// frame is what frames the documents of a source: headers, footers and navigation, as framing has
-// them.
+// frame is a set of blocks that may frame the documents of a source, such as headers, footers and navigation,
+// normalised by framing.
 type frame map[string]bool
 
 const (
-	framingMost  = 800 // bytes of a block that may frame others
-	frameSample  = 64  // documents that are compared
-	frameLeast   = 3   // of them have the block
-	frameOneIn   = 5   // and one in so many
-	frameLetters = 3   // that a block has, at least
+	framingMost  = 800 // maximum bytes of such a block
+	frameSample  = 64  // how many documents are compared
+	frameLeast   = 3   // how many of them must contain the block, at least
+	frameOneIn   = 5   // and at least one in so many of them
+	frameLetters = 3   // minimum letters of such a block
 )
 
-// framing is a block of a text as it is compared: page numbers and dates do not count. It is "" for
-// what is too long, or no text.
+// framing normalises a block for comparison: all digits count as equal, such as in page numbers and dates. It
+// returns "" for a block that is too long or has too few letters.
 func framing(text string) string {
 	if len(text) > framingMost {
 		return ""
@@ -43,8 +43,9 @@ func framing(text string) string {
 	return text
 }
 
-// frames finds the blocks that many documents of the source have. The first document that has one
-// keeps it, so that it is found there. PDFs take too long to be read for this.
+// frames finds the blocks that many documents of the source contain. It returns, for each block, the name of the
+// document that keeps it, so that searches still find it once. PDFs are not compared, because reading them takes
+// too long.
 func (r *sourceReader) frames(ctx context.Context, files []file) (keepers map[string]string) {
 	var sample []file
 	for i := range files {
@@ -58,7 +59,7 @@ func (r *sourceReader) frames(ctx context.Context, files []file) (keepers map[st
 	for i := 0; i < len(sample) && ctx.Err() == nil; i += step {
 		text, err := sample[i].read(ctx)
 		if err != nil || len(text) > maxText {
-			continue // it is reported when it is read for the index
+			continue // readOne reports it
 		}
 		read++
 		found := make(frame)
@@ -80,7 +81,7 @@ func (r *sourceReader) frames(ctx context.Context, files []file) (keepers map[st
 	return keepers
 }
 
-// drops is what is left out of a document.
+// drops returns a function that reports whether a block is left out of a document.
 func (r *sourceReader) drops(name string) func(block string) bool {
 	return func(block string) bool {
 		keeper, framed := r.framed[framing(block)]

@@ -19,14 +19,14 @@ import (
 	"synthbot/core/values"
 )
 
-// gap is a question that nothing answered. It lies under the path of the asker, and a mark under
-// the place where it was asked: without that, the place was forgotten, and the gap with it.
+// gap is a question that no document answers. It is stored under the path of the asker, with a mark under the
+// place where it was asked. If the mark is gone, the place was forgotten, and the gap is dropped.
 type gap struct {
 	Question string      `json:"question"`
 	Place    core.Path   `json:"place"`
 	Asker    core.Author `json:"asker,omitzero"`
-	Time     time.Time   `json:"time"`              // when it was asked last
-	Times    int         `json:"times,omitempty"`   // how often
+	Time     time.Time   `json:"time"`              // when it was last asked
+	Times    int         `json:"times,omitempty"`   // how often it was asked
 	Message  string      `json:"message,omitempty"` // the id of the message that asked it last
 	Answered time.Time   `json:"answered,omitzero"`
 	In       core.Path   `json:"in,omitzero"`      // where the answer was given
@@ -40,14 +40,14 @@ const (
 	gapPrefix   = "gap "
 	gapMark     = "asked "
 	questionMax = 500                 // characters
-	gapKeeps    = 30 * 24 * time.Hour // how long an answered question may be kept as an entry
+	gapKeeps    = 30 * 24 * time.Hour // how long the answer to a question can still become an entry
 )
 
-// escalation is what the plugin does with questions that nothing answered.
+// escalation handles questions that no document answers.
 type escalation struct{ *Plugin }
 
-// noteGap keeps a question that nothing answered, and puts it to the people who may know, once,
-// unless it was asked in private.
+// noteGap stores a question that no document answers. Unless it was asked in private, it also posts the question
+// once in the configured place, where others may answer it.
 func (p escalation) noteGap(ctx context.Context, c *core.Call, query string) error {
 	g := gap{
 		Question: txt.ClipLine(p.asked(ctx, c, query), questionMax), Place: c.Path, Time: p.host.Clock(),
@@ -79,12 +79,12 @@ func (p escalation) noteGap(ctx context.Context, c *core.Call, query string) err
 		link = p.host.Messenger.Link(c.Path, c.Answers[len(c.Answers)-1])
 	}
 	if err := p.put(ctx, p.question(ctx, &g, link)); err != nil {
-		p.host.Log.Warn("a question could not be passed on", "path", p.config.Escalate, "err", err)
+		p.host.Log.Warn("question not passed on", "path", p.config.Escalate, "err", err)
 	}
 	return nil
 }
 
-// question is the event that puts a question to the people who may know.
+// question returns the event that posts a question in the configured place.
 func (p escalation) question(ctx context.Context, g *gap, link string) core.Event {
 	where := "`" + g.Place.String() + "`"
 	if link != "" {
@@ -97,34 +97,34 @@ func (p escalation) question(ctx context.Context, g *gap, link string) core.Even
 		Reply: fmt.Sprintf("❓ No document answers this question from %s:\n%s\nReply to this message, and I pass "+
 			"the answer on.", where, txt.Literal(g.Question)),
 	}
-	private := true // what a person caused in a private place makes it theirs
+	private := true // in a private place, an author would make the message belong to the asker
 	err := p.host.Reader.View(ctx, func(v core.View) error {
 		head, err := v.Head(to)
 		private = head.Private
 		return err
 	})
 	if err == nil && !private && to.Interface() == g.Place.Interface() {
-		e.Message.Author = g.Asker // it is forgotten with them
+		e.Message.Author = g.Asker // so that the message is erased with them
 	}
 	return e
 }
 
-// put makes the bot say something. What can never be said is logged.
+// put makes the bot send a message. It logs events that are invalid for good.
 func (p escalation) put(ctx context.Context, e core.Event) error {
 	err := p.host.Inbox.Receive(ctx, e)
 	if errors.Is(err, core.ErrBadEvent) {
-		p.host.Log.Error("not said", "path", e.Message.Path, "err", err)
+		p.host.Log.Error("message not sent", "path", e.Message.Path, "err", err)
 		return nil
 	}
 	return err
 }
 
-// escalates reports whether a question is put to others: what is said in private stays there.
+// escalates reports whether a question is posted for others. Questions from private places are not.
 func (p escalation) escalates(c *core.Call) bool {
 	return !c.Private && !p.config.Escalate.IsZero() && !c.Path.Within(p.config.Escalate)
 }
 
-// asked is what was asked, in the asker's own words if they are known.
+// asked returns the question in the asker's own words if they are known, else the query.
 func (p escalation) asked(ctx context.Context, c *core.Call, query string) (text string) {
 	err := p.host.Reader.View(ctx, func(v core.View) error {
 		for _, id := range c.Answers {
@@ -179,8 +179,8 @@ func (p *Plugin) escalateAction() core.Action {
 	})
 }
 
-// gaps lists the questions, also those that were answered lately, the newest first. It drops
-// those whose place was forgotten, or that were answered long ago.
+// gaps lists the open and recently answered questions, the newest first. It drops those whose place was
+// forgotten, or that were answered long ago.
 func (p escalation) gaps(ctx context.Context) (gaps []gap, err error) {
 	items, err := p.host.Items.List(ctx, core.Path{})
 	if err != nil {
@@ -199,7 +199,7 @@ func (p escalation) gaps(ctx context.Context) (gaps []gap, err error) {
 		if !ok || items[i].Decode(&g) != nil {
 			continue
 		}
-		g.Place = marks[id] // which may have moved
+		g.Place = marks[id] // the place may have moved
 		if g.Place.IsZero() || !g.Answered.IsZero() && p.host.Clock().Sub(g.Answered) > gapKeeps {
 			gone = append(gone, values.New(g.owner, items[i].Key, nil))
 			continue
@@ -207,7 +207,7 @@ func (p escalation) gaps(ctx context.Context) (gaps []gap, err error) {
 		gaps = append(gaps, g)
 		delete(marks, id)
 	}
-	for id, place := range marks { // of those, and of people who were forgotten
+	for id, place := range marks { // of dropped questions, and of forgotten askers
 		gone = append(gone, values.New(place, gapMark+id, nil))
 	}
 	sorting.SortStable(gaps, func(a, b gap) int { return b.Time.Compare(a.Time) })
@@ -217,7 +217,7 @@ func (p escalation) gaps(ctx context.Context) (gaps []gap, err error) {
 	return gaps, err
 }
 
-// gap finds a question by its id.
+// gap returns a question by its id.
 func (p escalation) gap(ctx context.Context, id string) (g gap, ok bool, err error) {
 	all, err := p.gaps(ctx)
 	i := slices.IndexFunc(all, func(g gap) bool { return g.id == id })
@@ -227,7 +227,7 @@ func (p escalation) gap(ctx context.Context, id string) (g gap, ok bool, err err
 	return all[i], true, nil
 }
 
-// closeGaps drops the questions that an entry answers where they were asked.
+// closeGaps drops the questions that an entry answers, if the entry is visible where they were asked.
 func (p escalation) closeGaps(ctx context.Context, source, id string) error {
 	all, err := p.gaps(ctx)
 	if err != nil {
@@ -257,13 +257,13 @@ func (p escalation) close(ctx context.Context, g *gap) error {
 		values.New(g.owner, gapPrefix+g.id, nil), values.New(g.Place, gapMark+g.id, nil))
 }
 
-// open lists the questions that nobody answered, the newest first.
+// open lists the unanswered questions, the newest first.
 func (p escalation) open(ctx context.Context) ([]gap, error) {
 	all, err := p.gaps(ctx)
 	return slices.DeleteFunc(all, func(g gap) bool { return !g.Answered.IsZero() }), err
 }
 
-// Gaps prints the questions that nothing answered, the newest first.
+// Gaps prints the unanswered questions, the newest first.
 func (p *Plugin) Gaps(ctx context.Context, out io.Writer) error {
 	open, err := escalation{p}.open(ctx)
 	if err != nil {

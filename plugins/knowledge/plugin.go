@@ -18,7 +18,7 @@ import (
 	"synthbot/core/recon"
 )
 
-// Plugin is the plugin. Safe for concurrent use.
+// Plugin is the knowledge plugin. Safe for concurrent use.
 type Plugin struct {
 	core.Alone
 	host      core.Host
@@ -28,21 +28,21 @@ type Plugin struct {
 	client    *http.Client
 	syncing   chan struct{} // holds a token while sources are read
 	languages atomic.Pointer[[]string]
-	offered   *recent.Shared[core.Path, *offer] // in the turn of each place
+	offered   *recent.Shared[core.Path, *offer] // to the latest turn, by place
 
 	wake chan struct{} // holds a token if the sources are to be read now
 
 	mu      sync.Mutex
-	logged  map[string]string // faults of documents, by source and name
-	read    map[string]time.Time
-	reading string    // how far the reading is that goes on; "": none does
-	synced  time.Time // when it was last over
+	logged  map[string]string    // faults of documents, by source and name
+	read    map[string]time.Time // when pages and feeds were last read, by address
+	reading string               // progress of the present reading; "": none is in progress
+	synced  time.Time            // when the last reading ended
 }
 
-// maxOffers is how many places have a turn at the same time, at most.
+// maxOffers is for how many places offers are remembered.
 const maxOffers = 1024
 
-// New makes the plugin. It reads nothing.
+// New returns the plugin. It does not read the sources yet.
 func New(h core.Host, c Config) (*Plugin, error) {
 	return &Plugin{
 		host: h, config: c, client: newClient(c), words: lexicon.New(), language: recon.New(),
@@ -58,7 +58,7 @@ func (p *Plugin) Name() string { return p.host.Name }
 // Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action { return []core.Action{p.searchAction(), p.escalateAction()} }
 
-// Run implements core.Runner: it reads the sources, and again what changes.
+// Run implements core.Runner: it reads the sources and, from time to time, their changes.
 func (p *Plugin) Run(ctx context.Context) error {
 	loop.Repeat(ctx, p.wake, func() time.Duration {
 		began := time.Now()
@@ -70,10 +70,10 @@ func (p *Plugin) Run(ctx context.Context) error {
 	return nil
 }
 
-// taught is the source of what users teach; what is taught in a group has one of its own.
+// taught is the source of taught entries that are visible everywhere. Each group has its own; see taughtIn.
 const taught = "taught"
 
-// taughtIn is the source of what is taught in a group; the zero Path: everywhere.
+// taughtIn returns the source of entries that are visible in a group; the zero Path stands for everywhere.
 func taughtIn(group core.Path) string {
 	if group.IsZero() {
 		return taught
@@ -81,7 +81,7 @@ func taughtIn(group core.Path) string {
 	return taught + " " + group.String()
 }
 
-// visible lists the sources that may be seen in a place.
+// visible lists the sources that may be cited in a place.
 func (p *Plugin) visible(place core.Path) (sources []string) {
 	for _, s := range p.config.Sources {
 		if len(s.Places) == 0 || slices.ContainsFunc(s.Places, place.Within) {
@@ -95,7 +95,7 @@ func (p *Plugin) visible(place core.Path) (sources []string) {
 	return sources
 }
 
-// find returns the passages that answer a text best; none if no word of it carries meaning.
+// find returns the n most relevant passages for a text, best first; none if the text has no meaningful words.
 func (p *Plugin) find(
 	ctx context.Context, sources []string, text string, mode passage.Mode, n int,
 ) ([]passage.Match, error) {
@@ -120,7 +120,7 @@ func (p *Plugin) find(
 	return found, nil
 }
 
-// findLanguages lists the languages of all documents, and keeps them.
+// findLanguages lists the languages of all documents, and caches them.
 func (p *Plugin) findLanguages(ctx context.Context) (languages []string, err error) {
 	sources, err := p.host.Passages.Sources(ctx)
 	if err != nil {

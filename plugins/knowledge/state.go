@@ -13,44 +13,44 @@ import (
 	"synthbot/core/values"
 )
 
-// State is what the plugin knows and does not know. It is for admins: texts may come from private places.
+// State is the content of the plugin. It is only for admins, because texts may come from private places.
 type State struct {
-	Reading string    // how far the reading of the sources is that goes on; "": none does
-	Synced  time.Time // when they were last read; zero: not since the bot was started
+	Reading string    // progress of the present reading of the sources; "": none is in progress
+	Synced  time.Time // when they were last read; zero: not since the start
 	Sources []SourceState
 	Entries []Entry // what users taught, the newest first
-	Gaps    []Gap   // questions that nothing answered, the newest first
+	Gaps    []Gap   // unanswered questions, the newest first
 }
 
-// SourceState is what is known of a source.
+// SourceState is the state of a configured source.
 type SourceState struct {
 	Name                string
 	Places              []core.Path // where it may be cited; empty: everywhere
 	Documents, Passages int
-	Faults              []string // what cannot be read, and why
+	Faults              []string // documents that cannot be read, and why
 }
 
-// Entry is what somebody taught.
+// Entry is a text that a user taught.
 type Entry struct {
 	ID, Text string
-	Question string    // that it answers; "": not known
-	Group    core.Path // where it is seen; zero: everywhere
-	Teacher  core.Path // zero: an admin on their page, or somebody who was forgotten
-	Time     time.Time
+	Question string    // that it answers; "": unknown
+	Group    core.Path // where it is visible; zero: everywhere
+	Teacher  core.Path // zero: an admin on the page, or a user who was forgotten
+	Time     time.Time // when it was last changed
 }
 
-// Gap is a question that nothing answered.
+// Gap is an unanswered question.
 type Gap struct {
 	ID, Question string
-	Place, Asker core.Path // Asker is zero if nobody alone asked
-	Time         time.Time // when it was asked last
-	Times        int       // how often
+	Place, Asker core.Path // Asker is zero if it is not a single known user
+	Time         time.Time // when it was last asked
+	Times        int       // how often it was asked
 }
 
-// Editor is what admins do with the knowledge besides chat commands. Safe for concurrent use.
+// Editor is for admins who edit the knowledge on their page. Safe for concurrent use.
 type Editor struct{ *Plugin }
 
-// State returns the state.
+// State returns the present state. It reads all entries and questions from the store.
 func (p Editor) State(ctx context.Context) (s State, err error) {
 	p.mu.Lock()
 	s.Reading, s.Synced = p.reading, p.synced
@@ -98,7 +98,7 @@ func (p Editor) sourceState(ctx context.Context, source *Source) (s SourceState,
 	return s, err
 }
 
-// setReading notes how far reading the sources is; "" says that it is over.
+// setReading sets the progress of reading the sources; "" means that it has ended.
 func (p *Plugin) setReading(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +108,8 @@ func (p *Plugin) setReading(line string) {
 	}
 }
 
-// Reread lets Run read the sources again soon, with pages and feeds that are not due yet. It returns at once.
+// Reread makes Run read the sources again soon, including pages and feeds that are not due yet. It does not
+// block.
 func (p Editor) Reread() {
 	p.mu.Lock()
 	clear(p.read)
@@ -119,8 +120,8 @@ func (p Editor) Reread() {
 	}
 }
 
-// Answer passes an answer by an admin on to the person who asked a question in a place, and keeps it as an
-// entry. Errors of the kind core.Invalid are for the admin.
+// Answer passes an admin's answer on to the user who asked a question in a place, and keeps it as an entry. An
+// error of kind core.Invalid has a text for the admin.
 func (p Editor) Answer(ctx context.Context, place core.Path, id, text string) error {
 	g, err := p.openGap(ctx, place, id)
 	if err != nil {
@@ -147,7 +148,8 @@ func (p Editor) Answer(ctx context.Context, place core.Path, id, text string) er
 	return nil
 }
 
-// audience is where an answer is seen that is given in a place: in its group, or there alone if it is private.
+// audience returns where an answer to a question from a place is visible: in its group or, if the place is
+// private, only there.
 func (p Editor) audience(ctx context.Context, place core.Path) (group core.Path, err error) {
 	group = groupOf(place)
 	err = p.host.Reader.View(ctx, func(v core.View) error {
@@ -160,7 +162,7 @@ func (p Editor) audience(ctx context.Context, place core.Path) (group core.Path,
 	return group, err
 }
 
-// Dismiss drops a question that was asked in a place. Errors of the kind core.Invalid are for the admin.
+// Dismiss drops a question that was asked in a place. An error of kind core.Invalid has a text for the admin.
 func (p Editor) Dismiss(ctx context.Context, place core.Path, id string) error {
 	g, err := p.openGap(ctx, place, id)
 	if err != nil {
@@ -172,13 +174,13 @@ func (p Editor) Dismiss(ctx context.Context, place core.Path, id string) error {
 func (p Editor) openGap(ctx context.Context, place core.Path, id string) (g gap, err error) {
 	g, ok, err := escalation(p).gap(ctx, id)
 	if err == nil && (!ok || g.Place != place || !g.Answered.IsZero()) {
-		err = core.Errorf(core.Invalid, "That question is not open any more.")
+		err = core.Errorf(core.Invalid, "That question is no longer open.")
 	}
 	return g, err
 }
 
-// EditEntry changes what an entry says that is seen in a group. Whose words it repeats stays as it was. Errors of
-// the kind core.Invalid are for the admin.
+// EditEntry changes the text of an entry that is visible in a group. The entry still belongs to the user whose
+// words it repeated. An error of kind core.Invalid has a text for the admin.
 func (p Editor) EditEntry(ctx context.Context, group core.Path, id, text string) error {
 	text, err := entryText(text)
 	if err != nil {
@@ -190,7 +192,7 @@ func (p Editor) EditEntry(ctx context.Context, group core.Path, id, text string)
 	}
 	i := slices.IndexFunc(lessons, func(l lesson) bool { return l.id == id && l.entry.Group == group })
 	if i < 0 {
-		return core.Errorf(core.Invalid, "That entry is not there any more.")
+		return core.Errorf(core.Invalid, "That entry no longer exists.")
 	}
 	l := &lessons[i]
 	l.entry.Text, l.entry.Time = text, p.host.Clock()
@@ -207,7 +209,7 @@ func (p Editor) EditEntry(ctx context.Context, group core.Path, id, text string)
 	return p.index(ctx, id, l.entry)
 }
 
-// entryText is what an entry says, if that is neither nothing nor too much.
+// entryText cleans the text of an entry. It returns an error for users if the text is empty or too long.
 func entryText(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	switch n := len([]rune(text)); {

@@ -77,7 +77,7 @@ func TestAnswerByAdmin(t *testing.T) {
 	before, ann := len(h.Received()), core.MustPath("room/ann")
 	id := strings.TrimPrefix(data, "knowledge:")
 	for _, wrong := range [][2]string{{"room/bob", id}, {"room/ann", "none"}} {
-		if err := (Editor{p}).Answer(t.Context(), core.MustPath(wrong[0]), wrong[1], "17"); err == nil || !strings.Contains(err.Error(), "not open") {
+		if err := (Editor{p}).Answer(t.Context(), core.MustPath(wrong[0]), wrong[1], "17"); err == nil || !strings.Contains(err.Error(), "no longer open") {
 			t.Errorf("%v: %v", wrong, err)
 		}
 	}
@@ -100,7 +100,7 @@ func TestAnswerByAdmin(t *testing.T) {
 	if len(s.Entries) != 1 || s.Entries[0].Question != "What is the number of the wardrobe?" || s.Entries[0].Group != ann || !s.Entries[0].Teacher.IsZero() {
 		t.Errorf("kept: %+v", s.Entries)
 	}
-	if got := reply(data, "Eighteen."); !strings.Contains(got, "not open any more") {
+	if got := reply(data, "Eighteen."); !strings.Contains(got, "no longer open") {
 		t.Errorf("a late reply: %q", got)
 	}
 	if err := (Editor{p}).Dismiss(t.Context(), ann, s.Gaps[0].ID); err == nil {

@@ -20,23 +20,23 @@ import (
 
 // Limits of what is read.
 const (
-	maxFile      = 16 << 20 // bytes of one file
-	maxText      = 8 << 20  // bytes of one document's text
-	maxDocuments = 100_000  // of one source
-	batchSize    = 256 << 10
-	maxName      = 500
+	maxFile      = 16 << 20  // bytes of one file
+	maxText      = 8 << 20   // bytes of one document's text
+	maxDocuments = 100_000   // of one source
+	batchSize    = 256 << 10 // bytes of text that are indexed together
+	maxName      = 500       // bytes of a document's name
 )
 
-// file is a document that a source has now.
+// file is a document that a source contains now; see passage.Document.
 type file struct {
 	name  string
 	stamp string
 	time  time.Time
 	link  string
-	read  func(context.Context) (text string, err error) // as Markdown
+	read  func(context.Context) (text string, err error) // returns Markdown; nil: unchanged
 }
 
-// Summary is what came of reading the sources.
+// Summary is the result of reading the sources.
 type Summary struct {
 	Documents, Changed, Removed, Passages int
 	Faults                                []string
@@ -47,8 +47,9 @@ func (s Summary) String() string {
 		s.Documents, s.Changed, s.Removed, s.Passages, len(s.Faults))
 }
 
-// Sync reads what changed in the sources since, and forgets what is gone. It tells how far it
-// is, if progress is not nil.
+// Sync reads changed documents of the sources into the index, and removes those that are gone. It blocks until
+// that is done, also while another Sync runs. progress, if not nil, is called with lines about the progress.
+// Documents that cannot be read are listed in Summary.Faults and do not count as errors.
 func (p *Plugin) Sync(ctx context.Context, progress func(string)) (sum Summary, err error) {
 	select {
 	case p.syncing <- struct{}{}:
@@ -89,15 +90,16 @@ func (p *Plugin) Sync(ctx context.Context, progress func(string)) (sum Summary, 
 	return sum, err
 }
 
-// Bounds of waiting for vectors.
+// Limits of waiting for vectors.
 const (
-	vectorPause = 250 * time.Millisecond
-	vectorLine  = 5 * time.Second  // between two lines about it
-	vectorWait  = 30 * time.Second // without a new vector: the engine may be down
+	vectorPause = 250 * time.Millisecond // between two looks
+	vectorLine  = 5 * time.Second        // between two calls of progress
+	vectorWait  = 30 * time.Second       // without a new vector: the engine may be down
 )
 
-// AwaitVectors waits until all passages have vectors, if an engine makes some. It tells how many are
-// left, and gives up when none are made for a while: the bot makes the rest when it runs.
+// AwaitVectors blocks until all passages have vectors, if the bot has an engine for them. It calls progress with
+// lines about how many are left. It returns nil if no vector was added for 30 seconds: the bot makes the rest
+// when it runs.
 func (p *Plugin) AwaitVectors(ctx context.Context, progress func(string)) error {
 	last, since, next := -1, time.Now(), time.Now()
 	for {
@@ -124,7 +126,7 @@ func (p *Plugin) AwaitVectors(ctx context.Context, progress func(string)) error 
 	}
 }
 
-// dropOldSources forgets the documents of sources that the configuration has no longer.
+// dropOldSources removes the documents of sources that are no longer configured.
 func (p *Plugin) dropOldSources(ctx context.Context, sum *Summary) error {
 	sources, err := p.host.Passages.Sources(ctx)
 	if err != nil {
@@ -151,7 +153,7 @@ func (p *Plugin) dropOldSources(ctx context.Context, sum *Summary) error {
 	return nil
 }
 
-// fault logs what is wrong with a document, once until it changes.
+// fault records and logs an error of a document, once until the error changes; nil clears it.
 func (p *Plugin) fault(source, name string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,7 +162,7 @@ func (p *Plugin) fault(source, name string, err error) {
 		text = txt.ClipLine(err.Error(), 300)
 	}
 	if text != "" && p.logged[key] != text {
-		p.host.Log.Warn("a document cannot be read", "name", source, "file", name, "err", text)
+		p.host.Log.Warn("document not read", "name", source, "file", name, "err", text)
 	}
 	if text == "" {
 		delete(p.logged, key)
@@ -175,9 +177,9 @@ type sourceReader struct {
 	source   *Source
 	progress func(string)
 	sum      *Summary
-	framed   map[string]string // see frames
-	batch    []passage.Document
-	size     int
+	framed   map[string]string  // see frames
+	batch    []passage.Document // to be indexed
+	size     int                // bytes of text in the batch
 }
 
 func (r *sourceReader) run(ctx context.Context) error {
@@ -221,8 +223,7 @@ func (r *sourceReader) run(ctx context.Context) error {
 	return r.flush(ctx)
 }
 
-// files lists the documents that the source has now. Pages that are not due are listed as
-// they are known.
+// files lists the documents that the source contains now. Pages that are not due are listed unchanged.
 func (r *sourceReader) files(ctx context.Context, known map[string]passage.Document) (files []file, err error) {
 	if r.source.Path != "" {
 		if files, err = r.folder(); err != nil {
@@ -236,7 +237,7 @@ func (r *sourceReader) files(ctx context.Context, known map[string]passage.Docum
 	return files, ctx.Err()
 }
 
-// folder lists the files of the source's folder, or its one file.
+// folder lists the readable files of the source's folder, or its single file.
 func (r *sourceReader) folder() (files []file, err error) {
 	root := r.source.Path
 	if !filepath.IsAbs(root) {
@@ -256,7 +257,7 @@ func (r *sourceReader) folder() (files []file, err error) {
 		}
 		info, err := os.Stat(name)
 		if err != nil || !info.Mode().IsRegular() {
-			return nil // it is gone, or no file
+			return nil // it was deleted, or is not a regular file
 		}
 		below, _ := filepath.Rel(root, name)
 		if below == "." {
@@ -266,7 +267,7 @@ func (r *sourceReader) folder() (files []file, err error) {
 			return fmt.Errorf("more than %d files", maxDocuments)
 		}
 		if len(below) > maxName || !validName(below) {
-			r.fault(r.source.Name, txt.ClipLine(below, 100), errors.New("its name is too long, or no text"))
+			r.fault(r.source.Name, txt.ClipLine(below, 100), errors.New("its name is too long, or not plain text"))
 			return nil
 		}
 		files = append(files, file{
@@ -279,7 +280,8 @@ func (r *sourceReader) folder() (files []file, err error) {
 	return files, err
 }
 
-// readerVersion changes when documents are cut in another way: then all are read again.
+// readerVersion is part of all stamps. A new value makes all documents be read again; change it when they are
+// cut differently.
 const readerVersion = "2"
 
 func validName(name string) bool {
@@ -310,8 +312,8 @@ func (r *sourceReader) readFile(ctx context.Context, name string) (string, error
 	return formatOf(name)(ctx, &r.host, data[:n])
 }
 
-// readOne reads a document and puts it into the index. One that cannot be read has no
-// passages until it changes.
+// readOne reads a document and adds it to the batch. A document that cannot be read is indexed without passages,
+// and read again when it changes.
 func (r *sourceReader) readOne(ctx context.Context, f file) error {
 	text, err := f.read(ctx)
 	if err == nil && len(text) > maxText {
@@ -344,7 +346,7 @@ func (r *sourceReader) flush(ctx context.Context) error {
 	return r.host.Passages.PutDocuments(ctx, r.source.Name, batch...)
 }
 
-// titleOf is what a document is called that has no title: its file's name without ending.
+// titleOf returns the title of a document that has none of its own: the file's name without its extension.
 func titleOf(name string) string {
 	base := path.Base(name)
 	return strings.NewReplacer("-", " ", "_", " ").Replace(strings.TrimSuffix(base, path.Ext(base)))

@@ -17,14 +17,14 @@ import (
 	"synthbot/plugins/knowledge/cut"
 )
 
-// entry is what somebody taught. Its item has the path of the user whose message it repeats, so that
-// their words are erased with them, or no path. Who taught it lies under their own path (taughtPrefix).
+// entry is a text that a user taught. Its item has the path of the user whose message it repeats, so that it is
+// erased with them, or no path. Who taught it is stored under the teacher's path (taughtPrefix).
 type entry struct {
 	Text  string    `json:"text"`
-	Group core.Path `json:"group,omitzero"` // where it is seen; zero: everywhere
+	Group core.Path `json:"group,omitzero"` // where it is visible; zero: everywhere
 	Time  time.Time `json:"time"`
 
-	question string // that it answers; it lies under the path of the asker (questionPrefix)
+	question string // that it answers; stored under the path of the asker (questionPrefix)
 }
 
 const (
@@ -35,7 +35,7 @@ const (
 	entryID        = 6    // letters and digits
 )
 
-// teachRank is the least rank of those who may teach.
+// teachRank returns the lowest rank that may teach.
 func (p *Plugin) teachRank() core.Rank {
 	rank := map[string]core.Rank{"everyone": core.RankMember, "admins": core.RankAdmin}
 	least, ok := rank[p.config.Teach]
@@ -95,7 +95,8 @@ func learned(id string) string {
 	return fmt.Sprintf("I know that now. `/unteach %s` takes it back.", id)
 }
 
-// messageText returns what a message says, and the path of its author unless that is the bot.
+// messageText returns the text of a message, and the path of its author unless that is the bot. The text is ""
+// if the message was deleted.
 func (p *Plugin) messageText(
 	ctx context.Context, place core.Path, id string,
 ) (text string, owner core.Path, err error) {
@@ -116,14 +117,14 @@ func (p *Plugin) messageText(
 	return text, owner, nil
 }
 
-// lesson is an entry on its way to what the bot knows.
+// lesson is an entry with what is stored about it elsewhere.
 type lesson struct {
 	id      string
 	entry   entry
-	owner   core.Path // of its words
+	owner   core.Path // the user whose message it repeats; zero: none
 	teacher core.Path
 	place   core.Path // where it was taught
-	asker   core.Path // of its question
+	asker   core.Path // of the question that it answers
 }
 
 // keep stores and indexes an entry, and closes the questions that it answers.
@@ -148,7 +149,7 @@ func (p *Plugin) keep(ctx context.Context, l lesson) error {
 	return nil
 }
 
-// groupOf is the group that a place belongs to: what is taught there is seen in all of it.
+// groupOf returns the group that a place belongs to. Entries taught in a place are visible in its group.
 func groupOf(place core.Path) core.Path {
 	for len(place.Elements()) > 2 {
 		place = place.Parent()
@@ -156,7 +157,7 @@ func groupOf(place core.Path) core.Path {
 	return place
 }
 
-// stamp changes when the entry is to be indexed again: it was edited, or its question was forgotten.
+// stamp changes when the entry must be indexed again: it was edited, or its question was erased.
 func (e *entry) stamp() string { return fmt.Sprint(readerVersion, e.question != "", e.Time.Unix()) }
 
 func (p *Plugin) index(ctx context.Context, id string, e entry) error {
@@ -167,7 +168,7 @@ func (p *Plugin) index(ctx context.Context, id string, e entry) error {
 	})
 }
 
-// unteach takes an entry back. Authors, moderators in its group, and admins may do that.
+// unteach removes an entry. Its teacher, moderators of its group, and admins may do that.
 func (p *Plugin) unteach(ctx context.Context, c command.Call) (string, error) {
 	id := strings.Trim(c.Args["id"], "`")
 	items, err := p.host.Items.List(ctx, core.Path{})
@@ -190,7 +191,7 @@ func (p *Plugin) unteach(ctx context.Context, c command.Call) (string, error) {
 		return "", core.Errorf(core.Forbidden, "Somebody else taught me that: only they, moderators and admins may.")
 	}
 	var gone []core.Item
-	for _, i := range items { // with the mark of the teacher, and the question that it answered
+	for _, i := range items { // also the items about its teacher and its question
 		if i.Key == entryPrefix+id || i.Key == taughtPrefix+id || i.Key == questionPrefix+id {
 			gone = append(gone, values.New(i.Path, i.Key, nil))
 		}
@@ -205,7 +206,7 @@ func (p *Plugin) unteach(ctx context.Context, c command.Call) (string, error) {
 	return "I do not know that any more. It said: " + txt.Literal(txt.ClipLine(e.Text, 500)), nil
 }
 
-// lessons lists what was taught.
+// lessons lists all entries.
 func (p *Plugin) lessons(ctx context.Context) (list []lesson, err error) {
 	items, err := p.host.Items.List(ctx, core.Path{})
 	if err != nil {
@@ -232,7 +233,7 @@ func (p *Plugin) lessons(ctx context.Context) (list []lesson, err error) {
 	return list, nil
 }
 
-// syncTaught makes the index hold what the entries say, as after an import.
+// syncTaught updates the index to the stored entries, which may differ after an import.
 func (p *Plugin) syncTaught(ctx context.Context) error {
 	lessons, err := p.lessons(ctx)
 	if err != nil {

@@ -22,22 +22,22 @@ import (
 	"synthbot/plugins/knowledge/cut"
 )
 
-// Limits of what is read of the web.
+// Limits of reading the web.
 const (
-	maxPageBody  = 8 << 20
+	maxPageBody  = 8 << 20 // bytes of an answer
 	maxRedirects = 5
 	maxItems     = 200  // of a feed, the newest
-	maxKeptItems = 2000 // of a feed over time
+	maxKeptItems = 2000 // of a feed, with older ones that it no longer lists
 )
 
-// newClient makes the client of pages and feeds. It refuses private addresses.
+// newClient returns the client for pages and feeds. It refuses private addresses unless they are allowed.
 func newClient(c Config) *http.Client {
 	return outbound.New(outbound.Options{
 		Allow: c.Allow, Timeout: c.Timeout, MaxBody: maxPageBody, Redirects: maxRedirects, Elsewhere: true,
 	})
 }
 
-// get requests an address.
+// get fetches an address, and returns the body with its media type; "" if unknown.
 func (p *Plugin) get(ctx context.Context, address string) (data []byte, kind string, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -77,8 +77,8 @@ func (p *Plugin) page(ctx context.Context, address string) (string, error) {
 	return "", fmt.Errorf("it is of the type %q, which cannot be read", txt.ClipLine(kind, 60))
 }
 
-// isDue reports whether something of the web is to be read again, and notes that it is.
-func (p *Plugin) isDue(address string) bool {
+// takeDue reports whether an address must be read now, and records that it is being read.
+func (p *Plugin) takeDue(address string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last, ok := p.read[address]
@@ -89,12 +89,12 @@ func (p *Plugin) isDue(address string) bool {
 	return true
 }
 
-// pages lists the web pages of the source. One that is not due, or that cannot be read now,
-// stays as it is known.
+// pages lists the web pages of the source. A known page that is not due, or cannot be read now, is listed
+// unchanged.
 func (r *sourceReader) pages(ctx context.Context, known map[string]passage.Document) (files []file) {
 	for _, address := range r.source.URLs {
 		d, ok := known[address]
-		if r.isDue(address) {
+		if r.takeDue(address) {
 			text, err := r.page(ctx, address)
 			r.fault(r.source.Name, address, err)
 			if err == nil {
@@ -136,7 +136,7 @@ type feedItem struct {
 	Updated     string `xml:"updated"`
 }
 
-// address is where the item can be read; "" if it does not say.
+// address returns the URL of the item; "" if it has none.
 func (i *feedItem) address() string {
 	for _, l := range i.Links {
 		to := strings.TrimSpace(l.Href + l.Text)
@@ -164,7 +164,7 @@ func (i *feedItem) date() time.Time {
 	return time.Time{}
 }
 
-// readFeed reads RSS or Atom, at most the first items.
+// readFeed parses RSS or Atom, and returns at most maxItems items.
 func readFeed(data []byte) ([]feedItem, error) {
 	var feed struct {
 		Items   []feedItem `xml:"channel>item"`
@@ -182,9 +182,9 @@ func readFeed(data []byte) ([]feedItem, error) {
 	return items[:min(len(items), maxItems)], nil
 }
 
-// feed lists the items of the source's feed, and those that it had earlier.
+// feed lists the items of the source's feed, including known ones that it no longer contains.
 func (r *sourceReader) feed(ctx context.Context, known map[string]passage.Document) (files []file) {
-	if r.isDue(r.source.Feed) {
+	if r.takeDue(r.source.Feed) {
 		data, _, err := r.get(ctx, r.source.Feed)
 		var items []feedItem
 		if err == nil {
@@ -211,7 +211,7 @@ func (r *sourceReader) feed(ctx context.Context, known map[string]passage.Docume
 	return files
 }
 
-// itemFile is an item as a document; ok is false if it cannot be one.
+// itemFile converts an item to a document; ok is false if it has no valid address or no text.
 func (r *sourceReader) itemFile(i *feedItem) (f file, ok bool) {
 	address := i.address()
 	u, err := url.Parse(address)

@@ -431,7 +431,7 @@ func TestPageSwitches(t *testing.T) {
 	d.write(config + "[nonsense]\n")
 	csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(r.ask("/sessions", nil))[1]
 	form := url.Values{"csrf": {csrf}, "command": {"switch"}, "arg-what": {"plugin"}, "arg-name": {"reminders"}, "arg-to": {"on"}}
-	if status, page := r.send("/do", form); status != http.StatusOK || !strings.Contains(page, "Not done: It stays as it was") || !strings.Contains(page, "nonsense") {
+	if status, page := r.send("/do", form); status != http.StatusOK || !strings.Contains(page, "Not done: Nothing was changed") || !strings.Contains(page, "nonsense") {
 		t.Errorf("with a broken configuration: %d %s", status, page)
 	}
 	if got := row("reminders"); !strings.Contains(got, "turned off on this page") {

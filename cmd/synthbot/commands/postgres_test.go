@@ -148,7 +148,7 @@ func TestOnPostgres(t *testing.T) {
 	}
 	s.prints("m0", "history", "telegram/1000")
 	s.prints("m1", "memory", "export")
-	s.fails(`worker "first" runs with it; give this command where a bot runs`, "memory", "forget", "telegram/1001")
+	s.fails(`worker "first" runs with it; run this command on a machine where a bot runs`, "memory", "forget", "telegram/1001")
 	if err := os.Rename(socket+".away", socket); err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestDatabaseGoes(t *testing.T) {
 	for i := 3; i < 6; i++ {
 		s.platform.Say(int64(1000+i), int64(1000+i), telegramtest.Saying{Text: fmt.Sprintf("m%d", i)})
 	}
-	s.until("I take in no messages until it can")
+	s.until("I accept no messages until it can")
 	if n := len(unanswered(s.platform, 6)); n != 3 {
 		t.Errorf("%d of 3 are unanswered without a database", n)
 	}
@@ -230,7 +230,7 @@ func TestServerErrors(t *testing.T) {
 		"postgres://guarded:SECRET@/postgres?" + host: "user or password",
 		"postgres://bot:SECRET@/none?" + host:         "create the database",
 		"postgres://bot:SECRET@127.0.0.1:1/postgres":  "start it, or correct the URL",
-		"mysql://bot:SECRET@localhost/x":              "cannot be read",
+		"mysql://bot:SECRET@localhost/x":              "is invalid",
 	} {
 		s := newOnServer(t, url)
 		for _, command := range []string{"run", "check", "history"} {

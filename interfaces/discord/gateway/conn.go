@@ -11,11 +11,12 @@ import (
 	"net/http"
 	"net/url"
 	"sync/atomic"
-	"synthbot/core/secret"
 	"time"
 
 	"github.com/bwmarrin/discordgo"
 	"github.com/gorilla/websocket"
+
+	"synthbot/core/secret"
 )
 
 // Opcodes of the gateway.
@@ -30,20 +31,20 @@ const (
 	opAck       = 11
 )
 
-// Why a connection ended, besides a *websocket.CloseError and errors of the network.
+// Errors that end a connection, besides *websocket.CloseError and network errors.
 var (
-	errReconnect = errors.New("the gateway asked to connect again")
-	errInvalid   = errors.New("the gateway does not know the session any more")
+	errReconnect = errors.New("the gateway requested a reconnect")
+	errInvalid   = errors.New("the session is no longer valid")
 	errZombie    = errors.New("the gateway does not acknowledge heartbeats")
 	errMessage   = errors.New("the gateway sent an unreadable message")
 )
 
-// Bounds of a connection.
+// Limits of a connection.
 const (
-	maxMessage  = 32 << 20 // bytes
-	maxBuffer   = 1 << 20  // bytes that are kept for the next message
-	sendTime    = 20 * time.Second
-	goodbyeTime = time.Second
+	maxMessage  = 32 << 20         // bytes
+	maxBuffer   = 1 << 20          // bytes of the buffer that are kept for the next message
+	sendTime    = 20 * time.Second // for sending a message
+	goodbyeTime = time.Second      // for sending the close message
 )
 
 type message struct {
@@ -53,20 +54,20 @@ type message struct {
 	Data json.RawMessage `json:"d"`
 }
 
-// conn is one connection. One goroutine reads; heartbeats are sent by another.
+// conn is one connection. One goroutine reads, another sends heartbeats.
 type conn struct {
 	ws       *websocket.Conn
-	text     bytes.Buffer  // of the message that is read
+	text     bytes.Buffer  // of the message being read
 	patience time.Duration // how long the gateway may be silent
 	interval time.Duration // between two heartbeats
 
 	seq       atomic.Int64  // of the latest event
-	reading   atomic.Bool   // we wait for the gateway, and it does not wait for us
-	acked     atomic.Bool   // the latest heartbeat
-	beatAsked chan struct{} // one token: the gateway asks for a heartbeat
+	reading   atomic.Bool   // read is waiting for a message
+	acked     atomic.Bool   // the latest heartbeat was acknowledged
+	beatAsked chan struct{} // holds a token if the gateway requested a heartbeat
 }
 
-// dial connects; ctx ends the attempt only.
+// dial connects. The end of ctx cancels the attempt, but not the connection.
 func (g *Gateway) dial(ctx context.Context, address string) (*conn, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -79,7 +80,7 @@ func (g *Gateway) dial(ctx context.Context, address string) (*conn, error) {
 		NetDialContext: func(handshake context.Context, network, address string) (net.Conn, error) {
 			wire, err := g.Dial(handshake, network, address)
 			if err == nil {
-				// The end of a context does not interrupt the handshake.
+				// The WebSocket handshake ignores the context.
 				stop = context.AfterFunc(ctx, func() { _ = wire.Close() })
 			}
 			return wire, err
@@ -99,7 +100,7 @@ func (g *Gateway) dial(ctx context.Context, address string) (*conn, error) {
 		return nil, err
 	}
 	ws.SetReadLimit(maxMessage)
-	ws.SetCloseHandler(func(int, string) error { return nil }) // an answer might end the session
+	ws.SetCloseHandler(func(int, string) error { return nil }) // replying might end the session
 	c := &conn{ws: ws, patience: g.Timings.Patience, beatAsked: make(chan struct{}, 1)}
 	c.acked.Store(true)
 	return c, nil
@@ -132,7 +133,7 @@ func (c *conn) read() (m message, err error) {
 	return m, err
 }
 
-// parse reads a message; it keeps a copy.
+// parse decodes a message. It does not retain text.
 func parse(text []byte) (m message, err error) {
 	err = json.Unmarshal(text, &m)
 	if err != nil || m.Op == nil {
@@ -141,7 +142,7 @@ func parse(text []byte) (m message, err error) {
 	return m, nil
 }
 
-// hello reads the first message, which has the interval of heartbeats.
+// hello reads the first message, which contains the heartbeat interval.
 func (c *conn) hello() error {
 	m, err := c.read()
 	if err != nil {
@@ -164,16 +165,16 @@ func (c *conn) send(op int, data any) error {
 	return c.ws.WriteJSON(map[string]any{"op": op, "d": data})
 }
 
-// resume asks to go on with a session.
+// resume requests to resume a session.
 func (c *conn) resume(token secret.Secret, s Session) error {
 	c.seq.Store(s.Seq)
 	return c.send(opResume, map[string]any{"token": "Bot " + token.Reveal(), "session_id": s.ID, "seq": s.Seq})
 }
 
-// beat sends heartbeats until ctx ends. It returns an error if one is not acknowledged
-// before the next, or cannot be sent.
+// beat sends heartbeats until ctx ends. It returns an error if one cannot be sent, or is not acknowledged
+// before the next one.
 func (c *conn) beat(ctx context.Context) error {
-	tick := time.NewTimer(rand.N(c.interval)) // as Discord wants it
+	tick := time.NewTimer(rand.N(c.interval)) // Discord requires a random first delay
 	defer tick.Stop()
 	for {
 		select {
@@ -197,12 +198,12 @@ func (c *conn) beat(ctx context.Context) error {
 	}
 }
 
-// closeResumable is the code with which a connection is closed whose session another process may go on
-// with. Discord shows the bot as online for a while.
+// closeResumable is the close code after which another process can resume the session. Discord shows the bot
+// as online for a while.
 const closeResumable = 4000
 
-// closeWith closes the connection with a code when ctx ends. The returned function closes it without
-// one, unless ctx ended.
+// closeWith closes the connection with a code when ctx ends. The returned function closes it without a code
+// if ctx has not ended, and otherwise waits until it is closed.
 func (c *conn) closeWith(ctx context.Context, code int) func() {
 	left := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

@@ -1,18 +1,16 @@
-// Package gateway keeps a bot connected to Discord's gateway: it finds the address,
-// begins and resumes sessions, sends heartbeats, and hands events on as they come. It
-// does not look into events, except for what describes the session.
+// Package gateway keeps a bot connected to Discord's gateway: it finds the address, begins and resumes
+// sessions, sends heartbeats, and passes events on unchanged. It does not read events, except for what
+// describes the session, and the guilds of missed events.
 //
-// The protocol is spoken here and not by the library, of which only the types and the
-// version are used. The library's own connection
-//   - hangs forever if the gateway answers an identify or a resume with a reconnect,
-//     or says nothing at all: [shard.connect] has a time limit for every wait;
-//   - identifies at once after an invalid session, where Discord wants a pause, and
-//     again and again after a close code that is final: [shard.after], [shard.fatal];
-//   - ignores the address at which a session is to be resumed: [shard.address];
-//   - notices only after five intervals that heartbeats are not acknowledged:
-//     [conn.beat];
-//   - decodes each event, and turns a message with a component that it does not know
-//     into an empty one: [Handler] gets the data as it came.
+// It implements the protocol itself, and uses only types and the version of the library discordgo, whose
+// connection
+//   - hangs forever if the gateway answers an identify or a resume with a reconnect, or not at all:
+//     [shard.connect] has a time limit for every wait;
+//   - identifies immediately after an invalid session, where Discord requires a pause, and retries after a
+//     final close code: [shard.after], [shard.fatal];
+//   - ignores the address for resuming a session: [shard.address];
+//   - notices only after five intervals that heartbeats are not acknowledged: [conn.beat];
+//   - decodes each event, and empties messages with an unknown component: [Handler] gets the raw data.
 package gateway
 
 import (
@@ -34,12 +32,12 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// Errors that end [Gateway.Run]; they are written for users.
+// Errors that end [Gateway.Run], for admins.
 var (
 	ErrToken   = errors.New("the token is refused by Discord: put a valid one where the configuration's token points")
 	ErrShards  = errors.New("the bot is in so many guilds that it needs more shards: set shards to auto")
-	errShard   = errors.New("the shard is refused by Discord")
-	errVersion = errors.New("this version of the gateway is not supported by Discord any more")
+	errShard   = errors.New("the shard is refused by Discord: check shards")
+	errVersion = errors.New("this version of the gateway is no longer supported by Discord: update the bot")
 	errIntents = errors.New("the intents are refused by Discord: switch them on for this bot in the developer portal")
 )
 
@@ -47,61 +45,58 @@ var (
 const Intents = int(discordgo.IntentGuilds | discordgo.IntentGuildMessages | discordgo.IntentGuildMessageReactions |
 	discordgo.IntentDirectMessages | discordgo.IntentDirectMessageReactions)
 
-// Event is one event, as it came.
+// Event is one event, as received.
 type Event struct {
 	Shard   int
 	Type    string // for example MESSAGE_CREATE
 	Data    json.RawMessage
-	Session Session // as it is once the event was taken; zero while events of an earlier one are to come
+	Session Session // the shard's session once the event is handled; zero while missed events of an earlier one follow
 }
 
-// Session is a shard's session. After the process has ended, another one can go on with it for a few
-// minutes.
+// Session is a shard's session. For a few minutes after a process has ended, another one can resume it.
 type Session struct {
 	ID      string `json:"id"`
-	Address string `json:"address,omitempty"` // "": the gateway's
-	Seq     int64  `json:"seq"`               // of the latest event that was taken
+	Address string `json:"address,omitempty"` // for resuming; "": the gateway's
+	Seq     int64  `json:"seq"`               // of the latest event that was handled
 }
 
-// Handler gets what happens in the sessions. Each shard calls it from one goroutine of
-// its own.
+// Handler receives the events of all shards. Each shard calls it from its own goroutine.
 type Handler interface {
-	// Event takes an event, in order. It returns false if ctx ended before that: the
-	// event comes again when the session is resumed. A session begins with the event
-	// READY, and goes on with RESUMED.
+	// Event handles an event, in order. It may block. It returns false if ctx ended first; then Discord
+	// repeats the event when the session is resumed. The first event of a session is READY, and that of a
+	// resumed one RESUMED.
 	Event(ctx context.Context, e Event) bool
-	// Alive is called when the gateway acknowledges a heartbeat: all events until now
-	// were received.
+	// Alive is called when the gateway acknowledges a heartbeat: all events until now were received.
 	Alive(shard int)
 	// Disconnected is called at the end of each connection and failed attempt.
 	Disconnected(shard int)
-	// ContentRefused is called when the bot may not see the content of messages. The
-	// next session does not ask for it.
+	// ContentRefused is called when Discord refuses the message content intent. The next session does not
+	// request it.
 	ContentRefused()
 }
 
 // Timings are the waits of a Gateway.
 type Timings struct {
-	Patience time.Duration // until the gateway has said something
-	Identify time.Duration // between two identifies of one bucket; Discord wants five seconds
-	Invalid  time.Duration // the least pause after an invalid session
+	Patience time.Duration // how long to wait for the gateway's first messages
+	Identify time.Duration // between two identifies of one bucket; Discord requires five seconds
+	Invalid  time.Duration // the shortest pause after an invalid session
 	Backoff  time.Duration // the first pause after a failed connection
-	Longest  time.Duration // the longest one
+	Longest  time.Duration // the longest pause after failed connections
 }
 
-// Options are what a Gateway is made of. All but Only and Starts are required.
+// Options configure a Gateway. All but Shards, Only and Starts are required.
 type Options struct {
 	Token   secret.Secret
 	REST    *rest.Client
 	Shards  int  // 0: as many as Discord recommends
-	Only    int  // from 1 to Shards: this shard alone is connected; 0: all are
-	Content bool // ask for the content of messages
+	Only    int  // from 1 to Shards: connect only this shard; 0: all
+	Content bool // request the message content intent
 	Handler Handler
 	Dial    rest.Dial
 	Timings Timings
 	Log     *slog.Logger
-	Notify  func(text string) // informs the admins
-	Starts  *Starts           // of all Gateways of the account; nil: of this one alone
+	Notify  func(text string) // informs the admins, and must not block
+	Starts  *Starts           // shared by all Gateways of the account; nil: not shared
 }
 
 // Gateway connects one bot. Safe for concurrent use.
@@ -110,7 +105,7 @@ type Gateway struct {
 	contentRefused atomic.Bool
 }
 
-// New makes a Gateway; it connects to nothing yet.
+// New returns a Gateway, which does not connect yet.
 func New(o Options) *Gateway {
 	if o.Starts == nil {
 		o.Starts = NewStarts(o.Timings.Identify, nil)
@@ -118,20 +113,20 @@ func New(o Options) *Gateway {
 	return &Gateway{Options: o}
 }
 
-// Run keeps all shards connected until ctx ends, which is not an error, or Discord
-// refuses the bot. left are the sessions that an earlier process had: the Handler gets the events of
-// messages and the interactions that it missed, each behind the GUILD_CREATE of its guild.
+// Run keeps all shards connected. It blocks until ctx ends, and then returns nil, or until Discord refuses
+// the bot. left are the sessions of an earlier process, by shard. The Handler gets the messages and
+// interactions that were missed in them, each after the GUILD_CREATE of its guild.
 func (g *Gateway) Run(ctx context.Context, at Location, left map[int]Session) error {
 	shards, ctx := errgroup.WithContext(ctx)
 	for _, id := range g.IDs(at.Shards) {
-		// If not all of them may begin now, each asks when it is its turn.
+		// If Discord does not allow sessions for all of them now, each asks again before it identifies.
 		s := &shard{g: g, id: id, count: at.Shards, at: at, located: at.Remaining >= 0 && at.Remaining < at.Shards}
 		shards.Go(func() error { return s.run(ctx, left[id]) })
 	}
 	return shards.Wait()
 }
 
-// IDs are the numbers of the shards that are connected, of so many; the first one is 0.
+// IDs returns the numbers, from 0, of the shards that this Gateway connects, out of so many.
 func (g *Gateway) IDs(shards int) []int {
 	if g.Only > 0 {
 		return []int{g.Only - 1}
@@ -143,7 +138,7 @@ func (g *Gateway) IDs(shards int) []int {
 	return ids
 }
 
-// intents are what the next session asks for.
+// intents returns the intents that the next session requests.
 func (g *Gateway) intents() int {
 	if g.Content && !g.contentRefused.Load() {
 		return Intents | int(discordgo.IntentMessageContent)
@@ -151,20 +146,20 @@ func (g *Gateway) intents() int {
 	return Intents
 }
 
-// MaxShards is more than Discord has ever recommended to a bot of one process.
+// MaxShards is the largest number of shards that is accepted.
 const MaxShards = 1024
 
 // Location is where to connect, and how often that is allowed.
 type Location struct {
-	Shards    int           // to connect with
-	Remaining int           // sessions that may still begin; -1: unknown
-	Reset     time.Duration // until more of them may
+	Shards    int           // as configured or recommended
+	Remaining int           // how many more sessions may begin; -1: unknown
+	Reset     time.Duration // until more are allowed
 
 	address     string
-	concurrency int // buckets of shards, each of which identifies by itself
+	concurrency int // number of buckets of shards; each bucket identifies independently
 }
 
-// answer is what REST says about the gateway.
+// answer is the REST API's answer about the gateway.
 type answer struct {
 	URL    string `json:"url"`
 	Shards int    `json:"shards"`
@@ -175,7 +170,8 @@ type answer struct {
 	} `json:"session_start_limit"`
 }
 
-// Ask asks where to connect, and which number of shards is recommended.
+// Ask asks the REST API once where to connect, and how many shards it recommends. It blocks for one or two
+// requests.
 func Ask(ctx context.Context, client *rest.Client) (Location, error) {
 	var a answer
 	err := client.Do(ctx, rest.Request{Method: "GET", Route: "/gateway/bot", Out: &a})
@@ -188,13 +184,13 @@ func Ask(ctx context.Context, client *rest.Client) (Location, error) {
 	return a.location(client.API.Scheme == "https")
 }
 
-// location checks the answer; secure refuses an address that is not encrypted.
+// location validates the answer; secure requires an encrypted address.
 func (a *answer) location(secure bool) (Location, error) {
 	switch {
 	case !isAddress(a.URL):
-		return Location{}, fmt.Errorf("gateway: %q is not its address", a.URL)
+		return Location{}, fmt.Errorf("gateway: %q is not an address of a gateway", a.URL)
 	case secure && !strings.HasPrefix(a.URL, "wss:"):
-		return Location{}, fmt.Errorf("gateway: %q is not encrypted, and the token would be sent there", a.URL)
+		return Location{}, fmt.Errorf("gateway: %q is not encrypted, so the token is not sent there", a.URL)
 	}
 	at := Location{address: a.URL, Shards: min(max(a.Shards, 1), MaxShards), Remaining: -1}
 	at.concurrency = max(a.Limit.Concurrency, 1)
@@ -209,23 +205,23 @@ func isAddress(text string) bool {
 	return err == nil && u.Host != "" && (u.Scheme == "ws" || u.Scheme == "wss")
 }
 
-// Find asks where to connect until there is an answer, or the token is refused. It
-// waits until a session may begin.
+// Find asks where to connect. It retries until it gets an answer, the token is refused or ctx ends. Then it
+// blocks until Discord allows another session.
 func (g *Gateway) Find(ctx context.Context) (Location, error) {
 	for wait := g.Timings.Backoff; ; wait = min(2*wait, g.Timings.Longest) {
 		at, err := g.ask(ctx)
 		if err == nil || errors.Is(err, ErrToken) || ctx.Err() != nil {
 			return at, err
 		}
-		g.Log.Warn("the gateway's address is unknown", "err", err)
+		g.Log.Warn("gateway address not found, retrying", "err", err)
 		if !driver.Sleep(ctx, driver.Jitter(wait)) {
 			return at, ctx.Err()
 		}
 	}
 }
 
-// ask asks once, and waits if no session may begin now: beyond the limit Discord resets
-// the bot's token.
+// ask asks once. If no session may begin now, it waits, because Discord resets the tokens of bots that
+// exceed the limit.
 func (g *Gateway) ask(ctx context.Context) (Location, error) {
 	at, err := Ask(ctx, g.REST)
 	switch {

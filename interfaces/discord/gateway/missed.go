@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Bounds of what is received of an earlier process's session. What is beyond them, or came too long
-// ago for Discord, can still be fetched as far as it is messages.
+// Limits of what is received from an earlier process's session. Beyond them, only missed messages can be
+// fetched.
 const (
 	missedTime = 10 * time.Second
 	maxMissed  = 8 << 20 // bytes
 )
 
-// errMissedTooMuch is why a session of an earlier process is given up.
-var errMissedTooMuch = errors.New("too much was missed")
+// errMissedTooMuch means that a session has more missed events than maxMissed.
+var errMissedTooMuch = errors.New("too many missed events")
 
-// catchUp goes on with the session of an earlier process, only to receive what that one missed:
-// Discord describes the guilds and channels to a new session alone, which follows.
+// catchUp resumes the session of an earlier process to receive the events that it missed. A new session
+// follows, because Discord describes guilds and channels only to new sessions.
 func (s *shard) catchUp(ctx context.Context, left Session) {
 	if left.ID == "" {
 		return
@@ -34,16 +34,16 @@ func (s *shard) catchUp(ctx context.Context, left Session) {
 	if err != nil {
 		log = log.With("err", err)
 	}
-	log.Info("went on with the session of an earlier process", "shard", s.id, "count", len(s.missed))
+	log.Info("resumed the session of an earlier process", "shard", s.id, "count", len(s.missed))
 }
 
-// receiveMissed keeps the events that are wanted. What came before an error is kept, too.
+// receiveMissed connects and receives the missed events. Those received before an error are kept.
 func (s *shard) receiveMissed(ctx context.Context, left Session) error {
 	c, err := s.g.dial(ctx, left.Address)
 	if err != nil {
 		return err
 	}
-	defer c.closeWith(ctx, closeResumable)() // for the case that this process ends before it has stored its own session
+	defer c.closeWith(ctx, closeResumable)() // resumable, in case this process ends before it has stored its session
 	if err := c.hello(); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (s *shard) receiveMissed(ctx context.Context, left Session) error {
 	return s.keepMissed(c)
 }
 
-// keepMissed keeps the wanted ones of the events that come before the end of what was missed.
+// keepMissed reads the missed events, and keeps messages and interactions.
 func (s *shard) keepMissed(c *conn) error {
 	for size := 0; ; {
 		m, err := c.read()
@@ -68,7 +68,7 @@ func (s *shard) keepMissed(c *conn) error {
 			return nil
 		}
 		if !strings.HasPrefix(m.Type, "MESSAGE_") && m.Type != "INTERACTION_CREATE" {
-			continue // the new session says it
+			continue // the new session describes the current state
 		}
 		s.missed, size = append(s.missed, m), size+len(m.Data)
 		if size > maxMissed {
@@ -78,9 +78,9 @@ func (s *shard) keepMissed(c *conn) error {
 	}
 }
 
-// handMissed hands in what an earlier process missed in a guild that has come with a message, or, with
-// READY, outside of guilds. What it missed in guilds that READY does not list is dropped: they will not come.
-func (s *shard) handMissed(ctx context.Context, m message) {
+// deliverMissed passes missed events to the Handler: after a GUILD_CREATE those of the guild, after READY
+// those outside of guilds. It drops those of guilds that READY does not list.
+func (s *shard) deliverMissed(ctx context.Context, m message) {
 	if len(s.missed) == 0 || m.Type != "READY" && m.Type != "GUILD_CREATE" {
 		return
 	}
@@ -93,7 +93,7 @@ func (s *shard) handMissed(ctx context.Context, m message) {
 	} else {
 		guild = field(m.Data, "id")
 	}
-	comes := func(guild string) bool {
+	listed := func(guild string) bool {
 		return m.Type != "READY" || slices.Contains(ready.Guilds, struct{ ID string }{guild})
 	}
 	s.missed = slices.DeleteFunc(s.missed, func(missed message) bool {
@@ -101,11 +101,11 @@ func (s *shard) handMissed(ctx context.Context, m message) {
 		if in == guild {
 			s.g.Handler.Event(ctx, Event{Shard: s.id, Type: missed.Type, Data: missed.Data})
 		}
-		return in == guild || !comes(in)
+		return in == guild || !listed(in)
 	})
 }
 
-// field is a member of a JSON object that is a string; "" if there is none.
+// field returns a string field of a JSON object; "" if there is none.
 func field(object json.RawMessage, name string) string {
 	var fields map[string]json.RawMessage
 	var value string

@@ -13,10 +13,10 @@ import (
 	"sync"
 	"time"
 
-	"synthbot/core/driver"
-
 	"github.com/bwmarrin/discordgo"
 	"github.com/gorilla/websocket"
+
+	"synthbot/core/driver"
 )
 
 // Codes with which the gateway closes a connection.
@@ -32,22 +32,22 @@ const (
 	closeDisallowed       = 4014 // intents
 )
 
-// shard keeps one connection alive. Only the goroutine of run uses it.
+// shard keeps one connection alive. It is used only by the goroutine of run.
 type shard struct {
 	g       *Gateway
 	id      int
-	count   int
+	count   int // shards of the account
 	at      Location
-	located bool // at was used before, or does not allow enough sessions
-	intents int  // that this connection asks for
+	located bool // at must be updated before the next session
+	intents int  // that this connection requests
 
-	session     *Session  // nil: the next one is new
-	missed      []message // by an earlier process, until their guild has come
-	established bool      // this connection got as far as READY or RESUMED
+	session     *Session  // nil: the next session is new
+	missed      []message // events missed by an earlier process, until their guild is known
+	established bool      // this connection received READY or RESUMED
 }
 
-// run connects again and again until ctx ends, which is not an error, or Discord
-// refuses the bot. left is the session of an earlier process.
+// run connects and reconnects until ctx ends, and then returns nil, or until Discord refuses the bot. left
+// is the session of an earlier process.
 func (s *shard) run(ctx context.Context, left Session) error {
 	s.catchUp(ctx, left)
 	wait := time.Duration(0)
@@ -66,8 +66,8 @@ func (s *shard) run(ctx context.Context, left Session) error {
 	return nil
 }
 
-// reset prepares the next connection. It returns whether the session was established;
-// if not, its address may be the reason.
+// reset prepares the next connection. It returns whether this one was established. If not, the session's
+// address may be the reason, and the gateway's is used.
 func (s *shard) reset() (established bool) {
 	established, s.established = s.established, false
 	s.g.Handler.Disconnected(s.id)
@@ -77,8 +77,7 @@ func (s *shard) reset() (established bool) {
 	return established
 }
 
-// after decides whether the session is over, and returns the pause before the next
-// connection.
+// after ends the session if it cannot be resumed, and returns the pause before the next connection.
 func (s *shard) after(why error, established bool, waited time.Duration) time.Duration {
 	t := &s.g.Timings
 	over := []int{closeNotAuthenticated, closeSequence, closeTimeout}
@@ -86,9 +85,9 @@ func (s *shard) after(why error, established bool, waited time.Duration) time.Du
 	if errors.Is(why, errInvalid) || errors.As(why, &c) && slices.Contains(over, c.Code) { // it cannot be resumed
 		began := s.session == nil
 		s.session = nil
-		// Discord wants a random pause of one to five times this.
+		// Discord requires a random pause of one to five times this.
 		pause := t.Invalid + rand.N(4*t.Invalid)
-		if began && !established { // and allows only so many sessions a day
+		if began && !established { // Discord limits the sessions of a day
 			pause = max(pause, driver.Jitter(min(2*waited, t.Longest)))
 		}
 		return pause
@@ -99,7 +98,7 @@ func (s *shard) after(why error, established bool, waited time.Duration) time.Du
 	return driver.Jitter(min(max(2*waited, t.Backoff), t.Longest))
 }
 
-// fatal returns the error that ends the interface, if why is one.
+// fatal returns the error that ends Run; nil if the shard can reconnect.
 func (s *shard) fatal(why error) error {
 	var c *websocket.CloseError
 	closed := errors.As(why, &c)
@@ -107,7 +106,7 @@ func (s *shard) fatal(why error) error {
 	case errors.Is(why, ErrToken), closed && c.Code == closeToken:
 		return ErrToken
 	case closed && c.Code == closeDisallowed && s.intents != Intents:
-		s.g.contentRefused.Store(true) // other shards may have asked for it as well
+		s.g.contentRefused.Store(true) // other shards may have requested it, too
 		s.g.Handler.ContentRefused()
 		return nil
 	case !closed:
@@ -154,7 +153,7 @@ func (s *shard) connect(ctx context.Context) error {
 	return s.serve(ctx, c, &beats)
 }
 
-// locate asks where to connect, except the first time: one answer is for all shards.
+// locate asks where to connect, except the first time: then all shards use the answer that Run got.
 func (s *shard) locate(ctx context.Context) error {
 	if s.located {
 		at, err := s.g.ask(ctx)
@@ -187,8 +186,7 @@ func (s *shard) begin(c *conn) error {
 	})
 }
 
-// serve sends heartbeats, in a goroutine of beats, and handles messages until the
-// connection ends.
+// serve handles messages until the connection ends. A goroutine of beats sends heartbeats.
 func (s *shard) serve(ctx context.Context, c *conn, beats *sync.WaitGroup) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -245,29 +243,29 @@ func (s *shard) dispatch(ctx context.Context, c *conn, m message) {
 	c.seq.Store(max(c.seq.Load(), m.Seq))
 	if m.Type == "READY" || m.Type == "RESUMED" {
 		s.established = true
-		c.patience = 2*c.interval + 5*time.Second // the gateway says something in every interval
+		c.patience = 2*c.interval + 5*time.Second // the gateway answers every heartbeat
 	}
 	if m.Type == "READY" {
-		s.noteSession(m)
+		s.setSession(m)
 	}
 	e := Event{Shard: s.id, Type: m.Type, Data: m.Data}
-	if s.session != nil && len(s.missed) == 0 { // else the earlier session is still needed after a crash
+	if s.session != nil && len(s.missed) == 0 { // otherwise a crash would lose the earlier session's missed events
 		e.Session = *s.session
 		e.Session.Seq = max(e.Session.Seq, m.Seq)
 	}
 	if s.g.Handler.Event(ctx, e) && s.session != nil {
 		s.session.Seq = max(s.session.Seq, m.Seq)
 	}
-	s.handMissed(ctx, m)
+	s.deliverMissed(ctx, m)
 }
 
-// noteSession sets the session that READY begins.
-func (s *shard) noteSession(ready message) {
+// setSession sets the session that READY begins.
+func (s *shard) setSession(ready message) {
 	var r struct {
 		Session string `json:"session_id"`
 		Address string `json:"resume_gateway_url"`
 	}
-	_ = json.Unmarshal(ready.Data, &r) // without a session ID, the next session is a new one
+	_ = json.Unmarshal(ready.Data, &r) // if it has no session ID, the session cannot be resumed
 	if !asSafe(r.Address, s.at.address) {
 		r.Address = ""
 	}
@@ -276,7 +274,7 @@ func (s *shard) noteSession(ready message) {
 	}
 }
 
-// asSafe reports whether the address for resuming is encrypted as the gateway's is.
+// asSafe reports whether the address for resuming is encrypted if the gateway's is.
 func asSafe(resume, gateway string) bool {
 	return isAddress(resume) && strings.HasPrefix(resume, "wss:") == strings.HasPrefix(gateway, "wss:")
 }

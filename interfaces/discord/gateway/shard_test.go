@@ -438,8 +438,8 @@ func TestLocation(t *testing.T) {
 		secure  bool
 		want    string
 	}{
-		{"ws://a", false, ""}, {"wss://a", true, ""}, {"wss://a", false, ""}, {"ws://a", true, "not encrypted"}, {"", false, "not its address"},
-		{"https://a", false, "not its address"},
+		{"ws://a", false, ""}, {"wss://a", true, ""}, {"wss://a", false, ""}, {"ws://a", true, "not encrypted"}, {"", false, "not an address"},
+		{"https://a", false, "not an address"},
 	} {
 		_, err := (&answer{URL: c.address}).location(c.secure)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -9,23 +9,23 @@ import (
 	"synthbot/core/driver"
 )
 
-// Starts spaces the identifies of an account: each bucket of shards has one in each period. Safe for
+// Starts limits the identifies of an account: each bucket of shards may send one in each period. Safe for
 // concurrent use.
 type Starts struct {
 	every   time.Duration
-	shared  driver.State // of all processes that serve the account; nil: this one serves it alone
+	shared  driver.State // of all processes that serve the account; nil: there is only this one
 	mu      sync.Mutex
-	buckets map[int]chan time.Time // hold one value: when the next identify is allowed
+	buckets map[int]chan time.Time // each holds one value: when the next identify is allowed
 }
 
-// NewStarts makes Starts with that period. The processes that serve an account share a State, which
-// keeps when the next identify is allowed; for an account with one process it is nil.
+// NewStarts returns Starts with a period. Processes that serve the same account share a State, which stores
+// when the next identify is allowed. For a single process it is nil.
 func NewStarts(every time.Duration, shared driver.State) *Starts {
 	return &Starts{every: every, shared: shared, buckets: make(map[int]chan time.Time)}
 }
 
-// wait waits for the shard's turn to identify. done must be called when it has done so,
-// or will not; calling it again has no effect.
+// wait blocks until the shard may identify, or ctx ends. The caller calls done after it has identified or
+// given up. Further calls of done have no effect.
 func (s *Starts) wait(ctx context.Context, shard, concurrency int) (done func(), err error) {
 	s.mu.Lock()
 	b := s.buckets[shard%concurrency]
@@ -47,8 +47,8 @@ func (s *Starts) wait(ctx context.Context, shard, concurrency int) (done func(),
 	return sync.OnceFunc(func() { b <- time.Now().Add(s.every) }), nil
 }
 
-// claim waits until no process identifies in a bucket, and notes that this one does. A State that fails
-// keeps nobody from identifying: Discord refuses what comes too early. It returns false if ctx ends.
+// claim waits until no other process identifies in a bucket, and stores that this one does. If the State
+// fails, it does not wait: Discord rejects an identify that is too early. It returns false if ctx ends.
 func (s *Starts) claim(ctx context.Context, bucket int) bool {
 	if s.shared == nil {
 		return true

@@ -1,5 +1,5 @@
-// Package progress notes how far each shard has received what happens on Discord, so that the next
-// process can go on from there.
+// Package progress stores how far each shard has received events from Discord, so that the next process can
+// continue from there. It does not know the events themselves.
 package progress
 
 import (
@@ -23,10 +23,10 @@ const (
 )
 
 const (
-	every = 30 * time.Second // between two notes
-	// Slack is how exact the noted time is, because of clocks and of events on their way.
+	every = 30 * time.Second // how often progress is stored
+	// Slack is the precision of the stored time, which depends on clocks and on events in transit.
 	Slack = time.Minute
-	// After sessionAge nobody tries to go on with a session: Discord has forgotten it.
+	// sessionAge is when Discord has forgotten a session, which is then not resumed.
 	sessionAge = 15 * time.Minute
 )
 
@@ -36,10 +36,10 @@ type Progress struct {
 
 	mu       sync.Mutex
 	shards   map[int]time.Time // until when each has received everything
-	behind   bool              // events wait that are not on disk
-	noted    time.Time         // until when everything is known to be on disk, perhaps by an earlier process
+	behind   bool              // some received events are not on disk yet
+	saved    time.Time         // the stored time: everything before is on disk, perhaps by an earlier process
 	sessions map[int]gateway.Session
-	began    bool // a session is not noted yet
+	began    bool // a new session is not stored yet
 }
 
 // stored is the value of SessionsKey.
@@ -48,12 +48,12 @@ type stored struct {
 	Shards map[int]gateway.Session `json:"shards"`
 }
 
-// New returns a Progress that knows nothing before Load.
+// New returns an empty Progress. Load must be called before it is used.
 func New(s driver.State) *Progress {
 	return &Progress{state: s, shards: make(map[int]time.Time), sessions: make(map[int]gateway.Session)}
 }
 
-// Load reads what an earlier process noted. Damaged sessions count as none.
+// Load reads what an earlier process stored. Damaged sessions are ignored.
 func (p *Progress) Load(ctx context.Context) error {
 	at, err := p.state.Get(ctx, TimeKey)
 	sessions, err2 := p.state.Get(ctx, SessionsKey)
@@ -72,51 +72,52 @@ func (p *Progress) Load(ctx context.Context) error {
 	if at == nil {
 		return nil
 	}
-	p.noted, err = time.Parse(time.RFC3339, string(at))
+	p.saved, err = time.Parse(time.RFC3339, string(at))
 	clear(p.shards) // another process may have received since
 	return err
 }
 
-// Sessions returns those that an earlier process had, as Load read them.
+// Sessions returns a copy of the latest known sessions by shard; after Load, those of an earlier process.
 func (p *Progress) Sessions() map[int]gateway.Session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.sessions)
 }
 
-// Touch is called when a shard has received everything until now. It returns until when it had before;
-// zero if that is unknown.
+// Touch records that a shard has received everything until now. It returns the previous time of the shard,
+// or else the stored time; zero if there is none.
 func (p *Progress) Touch(shard int, now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	until, known := p.shards[shard]
 	if !known {
-		until = p.noted
+		until = p.saved
 	}
 	p.shards[shard] = now
 	return until
 }
 
-// Wait sets whether events wait that are not on disk.
-func (p *Progress) Wait(behind bool) {
+// SetBehind records whether some received events are not on disk yet.
+func (p *Progress) SetBehind(behind bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.behind = behind
 }
 
-// All is until when so many shards have received everything, if that is on disk; zero if that is
-// unknown.
-func (p *Progress) All(count int) time.Time {
+// ReceivedUntil returns until when all shards have received everything and stored it; zero if unknown. count
+// is the number of shards. While some are missing or events are not on disk, it is the stored time.
+func (p *Progress) ReceivedUntil(count int) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.behind || len(p.shards) < max(count, 1) {
-		return p.noted
+		return p.saved
 	}
 	return slices.MinFunc(slices.Collect(maps.Values(p.shards)), time.Time.Compare)
 }
 
-// Took is called when all events of these sessions are on disk. It notes them if one has begun.
-func (p *Progress) Took(ctx context.Context, sessions map[int]gateway.Session) error {
+// SetSessions records the sessions of some shards, whose events up to Session.Seq are on disk. If one of them
+// is new, it stores all sessions.
+func (p *Progress) SetSessions(ctx context.Context, sessions map[int]gateway.Session) error {
 	p.mu.Lock()
 	for shard, now := range sessions {
 		p.began = p.began || p.sessions[shard].ID != now.ID
@@ -127,14 +128,14 @@ func (p *Progress) Took(ctx context.Context, sessions map[int]gateway.Session) e
 	if !began {
 		return nil
 	}
-	return p.noteSessions(ctx)
+	return p.storeSessions(ctx)
 }
 
-// Note notes a time and the sessions, if now or if the noted time is old. Everything before at is on
-// disk.
-func (p *Progress) Note(ctx context.Context, at time.Time, now bool) error {
+// Store stores a time before which everything is on disk, and the sessions. It does nothing if the stored
+// time is less than 30 seconds older, unless now is set.
+func (p *Progress) Store(ctx context.Context, at time.Time, now bool) error {
 	p.mu.Lock()
-	due := at.Sub(p.noted) >= every || now && at.After(p.noted)
+	due := at.Sub(p.saved) >= every || now && at.After(p.saved)
 	p.mu.Unlock()
 	if !due {
 		return nil
@@ -143,12 +144,12 @@ func (p *Progress) Note(ctx context.Context, at time.Time, now bool) error {
 		return err
 	}
 	p.mu.Lock()
-	p.noted = at
+	p.saved = at
 	p.mu.Unlock()
-	return p.noteSessions(ctx)
+	return p.storeSessions(ctx)
 }
 
-func (p *Progress) noteSessions(ctx context.Context) error {
+func (p *Progress) storeSessions(ctx context.Context) error {
 	p.mu.Lock()
 	value := core.JSON(stored{time.Now(), p.sessions})
 	p.began = false

@@ -35,28 +35,28 @@ func TestNote(t *testing.T) {
 	at := func(minute int) time.Time { return time.Date(2026, 11, 20, 12, minute, 0, 0, time.UTC) }
 	var s state
 	a := New(&s)
-	if until := a.Touch(0, at(1)); !until.IsZero() || !a.All(2).IsZero() {
-		t.Errorf("a first life knows %v, %v", until, a.All(2))
+	if until := a.Touch(0, at(1)); !until.IsZero() || !a.ReceivedUntil(2).IsZero() {
+		t.Errorf("a first life knows %v, %v", until, a.ReceivedUntil(2))
 	}
 	a.Touch(1, at(2))
 	a.Touch(0, at(3))
-	if got := a.All(2); got != at(2) {
+	if got := a.ReceivedUntil(2); got != at(2) {
 		t.Errorf("all shards have received everything until %v", got)
 	}
-	if err := a.Note(t.Context(), a.All(2), false); err != nil {
+	if err := a.Store(t.Context(), a.ReceivedUntil(2), false); err != nil {
 		t.Fatal(err)
 	}
 	next := New(&s)
-	if err := next.Load(t.Context()); err != nil || next.Touch(0, at(20)) != at(2) || next.All(2) != at(2) {
-		t.Errorf("the next life knows %v, %v", next.All(2), err)
+	if err := next.Load(t.Context()); err != nil || next.Touch(0, at(20)) != at(2) || next.ReceivedUntil(2) != at(2) {
+		t.Errorf("the next life knows %v, %v", next.ReceivedUntil(2), err)
 	}
 	next.Touch(1, at(21))
-	next.Wait(true)
-	if got := next.All(2); got != at(2) {
+	next.SetBehind(true)
+	if got := next.ReceivedUntil(2); got != at(2) {
 		t.Errorf("while events wait, %v is covered", got)
 	}
-	next.Wait(false)
-	if got := next.All(2); got != at(20) {
+	next.SetBehind(false)
+	if got := next.ReceivedUntil(2); got != at(20) {
 		t.Errorf("then %v", got)
 	}
 	if until := next.Touch(0, at(30)); until != at(20) {
@@ -77,7 +77,7 @@ func TestSessions(t *testing.T) {
 		for _, shard := range shards {
 			all[shard] = gateway.Session{ID: "s", Seq: seq}
 		}
-		return p.Took(t.Context(), all)
+		return p.SetSessions(t.Context(), all)
 	}
 	next := func() map[int]gateway.Session {
 		n := New(&s)
@@ -98,7 +98,7 @@ func TestSessions(t *testing.T) {
 	if err := took(9, 1); err != nil || s.puts != puts {
 		t.Errorf("%d more notes, %v", s.puts-puts, err)
 	}
-	if err := p.Note(t.Context(), time.Now(), false); err != nil || next()[1].Seq != 9 || next()[0].Seq != 2 {
+	if err := p.Store(t.Context(), time.Now(), false); err != nil || next()[1].Seq != 9 || next()[0].Seq != 2 {
 		t.Errorf("%v, %v", next(), err)
 	}
 	for value, want := range map[string]int{
