@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -75,7 +76,7 @@ func (p *Page) FindArticle() {
 	}
 	p.Site = txt.ClipBytes(squeeze(a.SiteName()), maxTitle)
 	title := squeeze(a.Title())
-	if title != "" && title != p.at.String() {
+	if title != "" && (p.at == nil || title != p.at.String()) {
 		p.Title = txt.ClipBytes(title, maxTitle)
 	}
 	if at, err := a.PublishedTime(); err == nil && !at.IsZero() {
@@ -139,7 +140,7 @@ func unseen(n *html.Node) bool {
 	case "template", "noscript", "iframe", "object", "embed", "dialog":
 		return true
 	}
-	for _, a := range n.Attr {
+	return slices.ContainsFunc(n.Attr, func(a html.Attribute) bool {
 		switch a.Key {
 		case "hidden":
 			return true
@@ -150,8 +151,8 @@ func unseen(n *html.Node) bool {
 		case "style":
 			return invisible(a.Val)
 		}
-	}
-	return false
+		return false
+	})
 }
 
 // invisible reports whether a style hides its element.

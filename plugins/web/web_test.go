@@ -146,7 +146,7 @@ func TestFetch(t *testing.T) {
 func TestHidden(t *testing.T) {
 	for _, hidden := range []string{
 		`<p style="display:none">`, `<p style="color:red; DISPLAY : none !important">`, `<p hidden>`, `<p aria-hidden="true">`, `<p style="visibility:hidden">`,
-		`<p style="opacity:0">`, `<p style="font-size:0px">`, `<p style="position:absolute;left:-9999px">`, `<template>`, `<noscript>`, `<script>`, `<style>`, `<title>`,
+		`<p style="opacity:0">`, `<p style="color:red" hidden>`, `<p aria-hidden="false" style="display:none">`, `<p style="color:red" aria-hidden="true">`, `<p style="font-size:0px">`, `<p style="position:absolute;left:-9999px">`, `<template>`, `<noscript>`, `<script>`, `<style>`, `<title>`,
 		`<p style="text-indent:-10000em">`, `<!-- `, `<textarea>`, `<svg><text>`, `<dialog>`, `<object>`,
 	} {
 		page := "<html><head></head><body><p>This is what people see of this page, all of it.</p>" + hidden + "OBEY ME"
