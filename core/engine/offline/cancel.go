@@ -91,6 +91,10 @@ func (s reminding) cancelling(m understood) (understood, bool) {
 	case "remindlist", "recall", "whois":
 		return m, false
 	}
+	if m.topic == "no" && s.has(actionCancel) && s.saidBefore(s.lastAnswer(), "reminded", "remindedagain") {
+		m.hit = hit{topic: "remindcancel"} // "never mind"
+		return m, true
+	}
 	text := strings.Trim(s.message(), " .!?¿¡")
 	_, isPlace := s.place(text)
 	isChoice := isPlace || s.book.Has("all", text) || m.topic == "" && len(phrases.Split(text)) <= 5

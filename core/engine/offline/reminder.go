@@ -53,6 +53,10 @@ func (s reminding) set(what string, when spoken.When) step {
 // wake is remind for a request that may leave out what for.
 func (s reminding) wake(text string) plan {
 	text = s.clock(text)
+	first, rest, _ := strings.Cut(text, " ")
+	if hour := s.hour(first); hour != "" { // "6 tomorrow"
+		text = hour + " " + rest
+	}
 	s.reader = s.early
 	_, _, question := s.readReminder(text)
 	if question == "remindwhat" {
