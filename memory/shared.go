@@ -82,8 +82,8 @@ func announce(t *tx, e sharedEpoch) {
 	stopOthers(t)
 }
 
-// stopOthers lets the other processes take over what this transaction changes before they commit
-// anything.
+// stopOthers lets the other processes take over what this transaction changes before their next one. Those that
+// are open come before it, as kv.Barrier says.
 func stopOthers(t *tx) {
 	if barrier, ok := t.Tx.(kv.Barrier); ok {
 		t.fail(bucketMeta, barrier.Barrier())

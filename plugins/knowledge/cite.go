@@ -13,8 +13,8 @@ import (
 	"synthbot/plugins/knowledge/cut"
 )
 
-// marks matches marks, such as [k1] or [k1, k2], with preceding blanks.
-var marks = txt.Pattern(`[ \t]*\[\s*k\d+(?:\s*[,;]\s*k\d+)*\s*\]`)
+// marks matches marks, such as [k1] or [k1, k2], with preceding blanks; and code, in which there are none.
+var marks = txt.Pattern("(?s:```.*?(?:```|$))|`[^`\\n]+`|" + `[ \t]*\[\s*k\d+(?:\s*[,;]\s*k\d+)*\s*\]`)
 
 // begunMark matches the beginning of a mark at the end of a text.
 var begunMark = txt.Pattern(`[ \t]*\[\s*(?:k\d*(?:\s*[,;]\s*(?:k\d*)?)*)?$`)
@@ -67,11 +67,14 @@ func (o *offer) cite(payload json.RawMessage) (cited json.RawMessage, ok bool) {
 	return core.JSON(fields), strings.TrimSpace(changed) != ""
 }
 
-// citeText replaces each mark by links or file names in parentheses, and removes unknown marks.
+// citeText replaces each mark by links or file names in parentheses, and removes unknown marks. Code stays as it is.
 func (o *offer) citeText(text string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return marks().ReplaceAllStringFunc(text, func(found string) string {
+		if strings.HasPrefix(found, "`") {
+			return found
+		}
 		var cited []string
 		for _, m := range oneMark().FindAllString(found, -1) {
 			for i := range o.passages {

@@ -85,6 +85,10 @@ func TestOffers(t *testing.T) {
 	if got := said("Ten days [k1].", " [k77]", "[k8, k9] [k10]"); len(got) != 1 || got[0] != cited {
 		t.Errorf("said is %q", got)
 	}
+	code := "Take `a[k1]`, or:\n```\nb [k1]\n```\n"
+	if got := said(code + "Ten days [k1]."); got[0] != code+cited {
+		t.Errorf("with code, said is %q", got)
+	}
 	final := "Ten days [k1]."
 	for i := range len(final) + 1 {
 		shown := p.EditDraft(room, final[:i])

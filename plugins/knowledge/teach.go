@@ -182,6 +182,7 @@ func (p *Plugin) unteach(ctx context.Context, c command.Call) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	isAuthor = isAuthor && !c.Person.IsZero() // what admins answered has no teacher
 	isSeen := c.Path.Within(e.Group)
 	moderates := c.Author.Rank == core.RankModerator && !e.Group.IsZero() && isSeen
 	switch {

@@ -54,7 +54,8 @@ func (s reminding) set(what string, when spoken.When) step {
 func (s reminding) wake(text string) plan {
 	text = s.clock(text)
 	first, rest, _ := strings.Cut(text, " ")
-	if hour := s.hour(first); hour != "" { // "6 tomorrow"
+	hour := s.hour(first)
+	if hour != "" { // "6 tomorrow"
 		text = hour + " " + rest
 	}
 	s.reader = s.early
