@@ -40,7 +40,7 @@ type Config struct {
 
 // In is the table [speech.in].
 type In struct {
-	Provider string        `toml:"provider" default:"" oneof:"|openai|program" doc:"Who recognises speech. openai: a server with the OpenAI API (/audio/transcriptions); program: a program; empty: nobody."`
+	Provider string        `toml:"provider" default:"" oneof:"|openai|program" doc:"What recognises speech. openai: a server with the OpenAI API (/audio/transcriptions); program: a program; empty: nothing."`
 	BaseURL  string        `toml:"base_url" default:"https://api.openai.com/v1" doc:"The address of the API."`
 	APIKey   secret.Secret `toml:"api_key" example:"env:SPEECH_KEY" doc:"The server's key."`
 	Model    string        `toml:"model" default:"whisper-1" doc:"The server's model."`
@@ -63,7 +63,7 @@ func (c *In) Check(fault func(text string, at ...any)) {
 
 // Out is the table [speech.out].
 type Out struct {
-	Provider string        `toml:"provider" default:"" oneof:"|openai|program" doc:"Who synthesises speech. openai: a server with the OpenAI API (/audio/speech); program: a program; empty: nobody."`
+	Provider string        `toml:"provider" default:"" oneof:"|openai|program" doc:"What synthesises speech. openai: a server with the OpenAI API (/audio/speech); program: a program; empty: nothing."`
 	BaseURL  string        `toml:"base_url" default:"https://api.openai.com/v1" doc:"The address of the API."`
 	APIKey   secret.Secret `toml:"api_key" example:"env:SPEECH_KEY" doc:"The server's key."`
 	Model    string        `toml:"model" default:"tts-1" doc:"The server's model."`

@@ -149,7 +149,7 @@ func Worded(what string, err error) error {
 
 // Failure words an error of a request for users.
 func Failure(what string, err error) *core.Error {
-	e := &core.Error{Kind: core.Temporary, Text: what + " did not work just now", Err: err}
+	e := &core.Error{Kind: core.Temporary, Text: what + " did not work; it may work later", Err: err}
 	api := Refusal(err)
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -162,7 +162,7 @@ func Failure(what string, err error) *core.Error {
 	case api.Status == 403:
 		e.Kind, e.Text = core.Broken, what+" is not allowed to the bot here"
 	case api.Status == 404:
-		e.Kind, e.Text = core.Broken, what+" is not possible: it is not there any more"
+		e.Kind, e.Text = core.Broken, what+" is not possible: it no longer exists"
 	case api.Status == 400:
 		e.Kind, e.Text = core.Invalid, what+" was refused by Discord: "+api.Text
 	}

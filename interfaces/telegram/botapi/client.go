@@ -155,7 +155,7 @@ func (c *Client) Get(ctx context.Context, method string, params Params, result a
 		return err
 	}
 	if err := json.Unmarshal(raw, result); err != nil {
-		return &NetError{Method: method, Text: "the server speaks another language"}
+		return &NetError{Method: method, Text: "the answer is not what the Bot API sends"}
 	}
 	return nil
 }
