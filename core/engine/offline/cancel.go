@@ -177,8 +177,11 @@ func nth(all []reminder, n int) []reminder {
 // matching are the reminders that a text names best, by their place, their words, their day or their time.
 func (s reminding) matching(text string, all []reminder) []reminder {
 	n, isPlace := s.place(text)
-	if isPlace {
+	if isPlace && n <= len(all) {
 		return nth(all, n)
+	}
+	if isPlace && n < 24 { // "the one at 10"
+		text = fmt.Sprintf("%d:00", n)
 	}
 	when, what, err := s.findTime(text)
 	if err != nil {
@@ -189,13 +192,16 @@ func (s reminding) matching(text string, all []reminder) []reminder {
 		at, _ := telling(s).dayOf(day, s.book)
 		when, what, err = spoken.When{At: at, Dated: true}, before+" "+after, nil
 	}
-	layout := "15:04"
+	layouts := []string{"15:04", "03:04"} // "the one at 10" may be the morning's or the evening's
 	if when.Dated {
-		layout = "2006-01-02"
+		layouts = []string{"2006-01-02"}
 	}
-	then := slices.DeleteFunc(slices.Clone(all), func(r reminder) bool {
-		return err != nil || r.at().Format(layout) != when.At.Format(layout)
-	})
+	var then []reminder
+	for i := 0; err == nil && len(then) == 0 && i < len(layouts); i++ {
+		then = slices.DeleteFunc(slices.Clone(all), func(r reminder) bool {
+			return r.at().Format(layouts[i]) != when.At.Format(layouts[i])
+		})
+	}
 	if len(then) > 0 {
 		all, text = then, what
 	}
