@@ -368,7 +368,7 @@ const steps = {
     await page.keyboard.type("It is seventeen.");
     await tabTo(page, "button", /^Answer what is the number/);
     await page.keyboard.press("Enter");
-    await page.getByRole("status").getByText("The answer is passed on and kept.").waitFor();
+    await page.getByRole("status").getByText("The answer was passed on and saved.").waitFor();
     await page.getByText("0 questions open.").waitFor();
     await page.getByText("answers: what is the number of the wardrobe?").waitFor();
     await page.goto(origin + "/talk/place?place=console%2Fmain");
