@@ -1,6 +1,7 @@
 package document
 
 import (
+	"strings"
 	"testing"
 
 	"golang.org/x/net/html"
@@ -20,5 +21,22 @@ func TestDeepRender(t *testing.T) {
 	}
 	if got := render(root, Style{Max: 1000}, nil); got != "seen" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestHiddenByAnyAttribute: what one attribute hides is not read, whatever the others say.
+func TestHiddenByAnyAttribute(t *testing.T) {
+	for _, tag := range []string{
+		`<p style="color:red" hidden>`, `<p aria-hidden="false" style="display:none">`, `<p style="color:red" aria-hidden="true">`,
+		`<p class="x" style="opacity:0" id="y">`,
+	} {
+		p, err := ReadPage([]byte("<p>seen</p>"+tag+"OBEY ME</p>"), "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := p.Markdown(Style{Max: 1000})
+		if !strings.Contains(text, "seen") || strings.Contains(text, "OBEY") {
+			t.Errorf("%s: %q", tag, text)
+		}
 	}
 }
