@@ -100,6 +100,10 @@ func TestAnswerByAdmin(t *testing.T) {
 	if len(s.Entries) != 1 || s.Entries[0].Question != "What is the number of the wardrobe?" || s.Entries[0].Group != ann || !s.Entries[0].Teacher.IsZero() {
 		t.Errorf("kept: %+v", s.Entries)
 	}
+	nobody := command.Call{Path: ann, Args: map[string]string{"id": s.Entries[0].ID}}
+	if said, err := p.unteach(t.Context(), nobody); err == nil || !strings.Contains(err.Error(), "Somebody else taught me that") {
+		t.Errorf("taken back by somebody without an id: %q, %v", said, err)
+	}
 	if got := reply(data, "Eighteen."); !strings.Contains(got, "no longer open") {
 		t.Errorf("a late reply: %q", got)
 	}
