@@ -102,7 +102,7 @@ func (b *chatCommands) status(ctx context.Context, c command.Call) (string, erro
 	return s.String(), nil
 }
 
-// since is a time between two, in seconds: at least one.
+// since returns how long ago then was, in whole seconds, at least one.
 func since(now, then time.Time) time.Duration {
 	return max(now.Sub(then), time.Second).Round(time.Second)
 }

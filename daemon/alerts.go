@@ -161,7 +161,7 @@ func (a *alerts) reloaded(engines, interfaces []string) {
 		there[engineCondition+name] = true
 	}
 	for _, name := range interfaces {
-		there[interfaceCondition+name], there[interfaceCondition+name+reach] = true, true
+		there[interfaceCondition+name], there[interfaceCondition+name+receiving] = true, true
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -210,7 +210,7 @@ func (a *alerts) close() {
 const (
 	engineCondition    = "engine "            // the engine's name follows
 	interfaceCondition = "interface "         // the interface's label follows
-	reach              = " receives messages" // follows the label: whether the platform can be reached
+	receiving          = " receives messages" // follows the label: whether the platform can be reached
 )
 
 func engineRecovered(name string) string { return "Engine " + name + " answers again." }

@@ -91,8 +91,8 @@ func TestConditions(t *testing.T) {
 		says("after a reload", engineRecovered("home"))
 
 		c.set("engine gone", false, "gone fails")
-		c.set("interface gone"+reach, false, "gone receives nothing")
-		c.set("interface stays"+reach, false, "stays receives nothing")
+		c.set("interface gone"+receiving, false, "gone receives nothing")
+		c.set("interface stays"+receiving, false, "stays receives nothing")
 		says("before a reload", "gone fails", "gone receives nothing", "stays receives nothing")
 		c.reloaded([]string{"home"}, []string{"stays"})
 		if list := c.failing(); len(list) != 1 || list[0].text != "stays receives nothing" {

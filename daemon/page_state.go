@@ -116,7 +116,7 @@ func (s *pageServer) interfaceStates(p *parts, shown map[string]bool) (list []ad
 		}
 		for j := range failing {
 			c := &failing[j]
-			if c.what == interfaceCondition+label(i) || c.what == interfaceCondition+label(i)+reach {
+			if c.what == interfaceCondition+label(i) || c.what == interfaceCondition+label(i)+receiving {
 				shown[c.text] = true
 				part.Works, part.Text, part.Since = false, c.text, c.since
 			}

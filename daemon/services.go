@@ -218,12 +218,12 @@ func (m *monitor) watchPlatforms(ctx context.Context) {
 			name, w, err := interfaceCondition+label(i), m.workers.find(i), r.Ready()
 			switch {
 			case !m.workers.sharing.serves(i):
-				m.alerts.set(name+reach, true, name+": "+elsewhere+".")
+				m.alerts.set(name+receiving, true, name+": "+elsewhere+".")
 			case w == nil || w.ended() || m.env.Clock().Sub(w.began) < steady:
 			case err != nil:
-				m.alerts.set(name+reach, false, name+" receives no messages: "+txt.Line(err.Error()))
+				m.alerts.set(name+receiving, false, name+" receives no messages: "+txt.Line(err.Error()))
 			default:
-				m.alerts.set(name+reach, true, name+reach+" again.")
+				m.alerts.set(name+receiving, true, name+receiving+" again.")
 			}
 		}
 		return stateInterval

@@ -52,19 +52,18 @@ func (p *program) offerInit(ctx context.Context) error {
 	return (&setup.Init{Runs: true}).Run(ctx, p.Env)
 }
 
-// While the bot starts, and for a moment afterwards, the heap may grow by startGC percent before garbage is first
-// collected: what a start allocates is small, and most of it stays. It saves 3 of 16 ms, and as many for the first
-// message.
+// Until the first garbage collection, and for at most startGCFor after the start, the heap may grow by startGC percent:
+// what a start allocates is small, and most of it stays. It saves 3 of 16 ms, and as many for the first message.
 const (
 	startGC    = 400
-	startCalms = time.Second
+	startGCFor = time.Second
 )
 
 // daemon runs the bot until ctx or a signal ends it.
 func (p *program) daemon(ctx context.Context) error {
 	usual := debug.SetGCPercent(startGC)
-	calm := sync.OnceFunc(func() { debug.SetGCPercent(usual) })
-	runtime.AddCleanup(new([64]byte), func(int) { calm() }, 0) // the first collection finds it unused
+	restore := sync.OnceFunc(func() { debug.SetGCPercent(usual) })
+	runtime.AddCleanup(new([64]byte), func(int) { restore() }, 0) // the first collection finds it unused
 	ctx, stop := p.untilSignal(ctx, p.grace)
 	defer stop()
 	hup := make(chan os.Signal, 1)
@@ -79,7 +78,7 @@ func (p *program) daemon(ctx context.Context) error {
 	}
 	return p.Run(ctx, daemon.Life{
 		Config: cfg, Log: p.Logger(cfg, slog.LevelDebug), Interfaces: daemon.ReachableInterfaces, Grace: p.grace,
-		Carry: p.carry, Reload: hup, Ready: func() { time.AfterFunc(startCalms, calm) },
+		Carry: p.carry, Reload: hup, Ready: func() { time.AfterFunc(startGCFor, restore) },
 	})
 }
 

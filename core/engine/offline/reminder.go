@@ -113,14 +113,16 @@ func (s reminding) isOfMonth(text, what string, when spoken.When, err error) boo
 	return s.book.Has("ofmonth", text) && (isUnread || strings.HasPrefix(when.Repeat, "FREQ=WEEKLY") || isPlace)
 }
 
-// corrected corrects the first or the last word of what was left of a request, if it is a slip of a word for a time.
+// corrected corrects the first word of what was left of a request, if it is a slip of a word for a time.
 func (s reminding) corrected(text, what string) string {
 	words := phrases.Split(what)
-	for _, w := range words[:min(1, len(words))] {
-		for _, word := range slices.Sorted(maps.Keys(s.book.Lists["timewords"])) {
-			if len(w.Fold) > 3 && !s.book.Knows(w.Fold) && txt.Distance(w.Fold, word) == 1 {
-				return strings.Replace(text, what[w.Start:w.End], word, 1)
-			}
+	if len(words) == 0 || len(words[0].Fold) <= 3 || s.book.Knows(words[0].Fold) {
+		return text
+	}
+	w := words[0]
+	for _, word := range slices.Sorted(maps.Keys(s.book.Lists["timewords"])) {
+		if txt.Distance(w.Fold, word) == 1 {
+			return strings.Replace(text, what[w.Start:w.End], word, 1)
 		}
 	}
 	return text
