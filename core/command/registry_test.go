@@ -137,6 +137,8 @@ func TestUnknown(t *testing.T) {
 		{"/погода", true, core.AddressedDirect, "погода"}, {"/forecast!", true, core.AddressedDirect, "forecast"},
 		{"/foo@aria_bot hi", true, core.AddressedDirect, "foo"}, {"/foo@aria_bot hi", false, core.AddressedMention, "foo"},
 		{"/foo@other_bot hi", false, "", ""}, {"/foo", false, core.AddressedMention, ""}, {"/foo", false, "", ""},
+		{"/" + strings.Repeat("ж", 32), true, core.AddressedDirect, strings.Repeat("ж", 32)},
+		{"/" + strings.Repeat("ж", 33), true, core.AddressedDirect, ""},
 		{"/etc/passwd", true, core.AddressedDirect, ""}, {"/", true, core.AddressedDirect, ""}, {"/help", true, core.AddressedDirect, ""},
 	} {
 		e := core.Event{Kind: core.KindMessage, Message: core.Message{
