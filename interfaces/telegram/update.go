@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"synthbot/core"
-	"synthbot/core/markdown"
 )
 
 // This file knows what updates look like. It decodes them one by one, since the
@@ -292,11 +291,11 @@ func readRich(raw json.RawMessage) (text string, quotes []entity) {
 		if text != "" {
 			text += "\n"
 		}
-		if m.Blocks[i].quotes(0) {
-			at, length := markdown.UTF16(text), markdown.UTF16(one)
-			quotes = append(quotes, entity{Type: "blockquote", Offset: at, Length: length})
-		}
+		at := len(text)
 		text = cut(text+one, core.MaxText)
+		if m.Blocks[i].quotes(0) && at < len(text) && len(quotes) < maxMarked {
+			quotes = append(quotes, entity{Type: "blockquote", Offset: at, Length: len(text) - at})
+		}
 	}
 	return text, quotes
 }
