@@ -49,27 +49,7 @@ func NewServer(name string) *Server {
 func (s *Server) Name() string { return s.name }
 
 // Actions implements core.Interface: its action sends a message to the terminal of the turn.
-func (s *Server) Actions() []core.Action {
-	actions := s.console.Actions()
-	for i := range actions {
-		actions[i].Check = func(ctx context.Context, call core.Call) error {
-			c, err := s.session(call.Path)
-			if err != nil {
-				return nil // Do returns it
-			}
-			_, _, err = c.message(call)
-			return err
-		}
-		actions[i].Do = func(ctx context.Context, call core.Call) (core.Result, error) {
-			c, err := s.session(call.Path)
-			if err != nil {
-				return core.Result{}, err
-			}
-			return c.send(ctx, call)
-		}
-	}
-	return actions
-}
+func (s *Server) Actions() []core.Action { return s.console.actions(s.session) }
 
 // Reaches implements core.Reachable. Messages of a session wait until a terminal attaches.
 func (s *Server) Reaches(place core.Path) bool {
