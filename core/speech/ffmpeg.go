@@ -2,8 +2,6 @@ package speech
 
 import (
 	"context"
-	"io"
-	"os"
 	"os/exec"
 	"strconv"
 	"time"
@@ -37,21 +35,3 @@ func convert(ctx context.Context, ffmpeg string, kind format, from, to string, t
 }
 
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
-
-// lengthOfFile returns the duration of a WAV file that convert wrote.
-func lengthOfFile(name string) (time.Duration, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	header := make([]byte, wavHeader)
-	if _, err := io.ReadFull(f, header); err != nil {
-		return 0, err
-	}
-	return lengthOfWAV(header, info.Size()), nil
-}

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -32,7 +33,7 @@ const (
 	maxWords   = 20000   // characters of one transcript
 	maxAnswer  = 1 << 20 // bytes of a provider's answer
 	maxKept    = 512     // cached transcripts
-	sampleRate = "16000"
+	sampleRate = 16000   // of what programs get
 )
 
 // Transcript is the text of a voice message.
@@ -244,12 +245,16 @@ func (l *Listener) run(ctx context.Context, data []byte, kind format, language s
 func (l *Listener) convert(ctx context.Context, dir, file string, kind format) (string, time.Duration, error) {
 	converted := filepath.Join(dir, "mono.wav")
 	err := convert(ctx, l.ffmpeg, kind, file, converted, l.c.Timeout,
-		"-t", seconds(l.c.Longest+2*time.Second), "-ac", "1", "-ar", sampleRate, "-c:a", "pcm_s16le", "-f", "wav")
+		"-t", seconds(l.c.Longest+2*time.Second), "-ac", "1", "-ar", strconv.Itoa(sampleRate), "-c:a", "pcm_s16le", "-f", "wav")
 	if err != nil {
 		return "", 0, err
 	}
-	length, err := lengthOfFile(converted)
-	return converted, length, cmp.Or(err, l.tooMuch(length, 0))
+	info, err := os.Stat(converted)
+	if err != nil {
+		return "", 0, err
+	}
+	length := time.Duration(info.Size()-wavHeader) * time.Second / (2 * sampleRate) // two bytes each
+	return converted, length, l.tooMuch(length, 0)
 }
 
 // filled replaces placeholders in arguments. placeholders are pairs of old and new.

@@ -49,7 +49,7 @@ func lengthOf(data []byte) time.Duration {
 	case ogg:
 		return lengthOfOgg(data)
 	case wav:
-		return lengthOfWAV(data, int64(len(data)))
+		return lengthOfWAV(data)
 	}
 	return 0
 }
@@ -82,9 +82,8 @@ func lengthOfOgg(data []byte) time.Duration {
 // wavHeader is the size of the usual header of a WAV file.
 const wavHeader = 44
 
-// lengthOfWAV divides the bytes after the header by those of a second. data is the beginning of a file of
-// that size.
-func lengthOfWAV(data []byte, size int64) time.Duration {
+// lengthOfWAV divides the bytes after the header by those of a second.
+func lengthOfWAV(data []byte) time.Duration {
 	const rate = 28
 	if len(data) < wavHeader {
 		return 0
@@ -93,7 +92,7 @@ func lengthOfWAV(data []byte, size int64) time.Duration {
 	if perSecond == 0 {
 		return 0
 	}
-	return time.Duration(float64(size-wavHeader) / float64(perSecond) * float64(time.Second))
+	return time.Duration(float64(len(data)-wavHeader) / float64(perSecond) * float64(time.Second))
 }
 
 // maxBars is the maximum length of a waveform that Discord accepts.
