@@ -87,18 +87,6 @@ func server(base, path string, timeout time.Duration, answer int64) (*url.URL, *
 	return u.JoinPath(path), outbound.New(o)
 }
 
-// Run implements core.Runner: it closes idle connections when ctx ends.
-func (l *Listener) Run(ctx context.Context) error { return closeAfter(ctx, l.client) }
-
-// closeAfter closes the idle connections of a client when ctx ends.
-func closeAfter(ctx context.Context, client *http.Client) error {
-	<-ctx.Done()
-	if client != nil {
-		client.CloseIdleConnections()
-	}
-	return nil
-}
-
 // Hear transcribes a voice message. fetch returns its content, at most max bytes. language may be "". Hear
 // blocks while too many recognitions run, and until the provider has answered. Transcripts are cached by
 // content, so that the same sound is recognised only once. Errors are a *core.Error with a text for the

@@ -44,9 +44,6 @@ func NewSpeaker(c *Config) *Speaker {
 	return s
 }
 
-// Run implements core.Runner: it closes idle connections when ctx ends.
-func (s *Speaker) Run(ctx context.Context) error { return closeAfter(ctx, s.client) }
-
 // Speak synthesises a Markdown text and returns it as a voice message. voice may be "". The format is
 // Ogg/Opus if the provider or ffmpeg supports it, otherwise that of the provider. Speak calls meter with the
 // number of characters, and blocks until the provider has answered. The error is ErrUnspeakable if the text
