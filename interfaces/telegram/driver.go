@@ -143,7 +143,7 @@ func New(o Options) (*Driver, error) {
 		return nil, fmt.Errorf("%s: %w", o.Name, err)
 	}
 	d.api, d.send.api = api, api
-	d.presses = &presses{waiting: map[string]chan struct{}{}, used: map[[2]int64]string{}}
+	d.presses = &presses{waiting: map[string]bool{}, used: map[[2]int64]string{}}
 	d.marks = &marks{next: map[core.Path]candidate{}, all: map[markKey]chan struct{}{}}
 	d.ranks = newRanks(d)
 	var accounts []string

@@ -226,7 +226,7 @@ func (i *intake) notice(it item) {
 		}
 	}
 	if it.press != nil && it.press.choice {
-		it.press.answered = i.d.presses.expect(it.press.query)
+		i.d.presses.expect(it.press.query)
 	}
 }
 

@@ -382,12 +382,7 @@ func bare(address string) string {
 func oneAddress(s string) string { return cut(strings.Join(strings.Fields(s), ""), 2048) }
 
 // keys are the buttons below a message.
-func (m *message) keys() []keyboardButton {
-	if m.Markup == nil {
-		return nil
-	}
-	return slices.Concat(m.Markup.Rows...)
-}
+func (m *message) keys() []keyboardButton { return slices.Concat(m.Markup.Rows...) }
 
 // part is a piece of the message that was quoted from it, with where the links
 // in it lead. The platform leaves the links out of quotes. It gives the position of the

@@ -152,11 +152,11 @@ type message struct {
 		} `json:"tasks"`
 	} `json:"checklist"`
 
-	MigrateTo    int64         `json:"migrate_to_chat_id"`
-	MigrateFrom  int64         `json:"migrate_from_chat_id"`
-	TopicCreated *topicNotice  `json:"forum_topic_created"`
-	TopicEdited  *topicNotice  `json:"forum_topic_edited"`
-	Markup       *keyboardRows `json:"reply_markup"`
+	MigrateTo    int64        `json:"migrate_to_chat_id"`
+	MigrateFrom  int64        `json:"migrate_from_chat_id"`
+	TopicCreated *topicNotice `json:"forum_topic_created"`
+	TopicEdited  *topicNotice `json:"forum_topic_edited"`
+	Markup       keyboardRows `json:"reply_markup"`
 }
 
 // topicNotice tells what a topic is called; an edit may leave the name out.
@@ -175,9 +175,8 @@ type origin struct {
 }
 
 type location struct {
-	Latitude   float64 `json:"latitude"`
-	Longitude  float64 `json:"longitude"`
-	LivePeriod int64   `json:"live_period"`
+	Latitude  float64 `json:"latitude"`
+	Longitude float64 `json:"longitude"`
 }
 
 type callback struct {

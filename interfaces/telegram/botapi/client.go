@@ -19,6 +19,7 @@ package botapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -119,17 +120,11 @@ func (c *Client) Call(ctx context.Context, method string, params Params, files .
 	}
 	var api *Error
 	var network *NetError
-	var theirs *tgbotapi.Error
 	switch {
 	case err == nil:
 		return resp.Result, nil
 	case errors.As(err, &api), errors.As(err, &network):
 		return nil, err
-	case errors.As(err, &theirs):
-		return nil, &Error{
-			Method: method, Code: theirs.Code, Text: theirs.Message,
-			After: time.Duration(theirs.RetryAfter) * time.Second, Migrate: theirs.MigrateToChatID,
-		}
 	}
 	return nil, &NetError{Method: method, Text: c.redact(err.Error()), Unknown: true}
 }
@@ -237,6 +232,9 @@ func (w *wire) refused(status int, data []byte) error {
 			e.After = time.Duration(resp.Parameters.RetryAfter) * time.Second
 			e.Migrate = resp.Parameters.MigrateToChatID
 		}
+	}
+	if status == http.StatusTooManyRequests {
+		e.After = cmp.Or(e.After, defaultWait)
 	}
 	return e
 }

@@ -1,7 +1,6 @@
 package botapi
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -160,7 +159,7 @@ func (c *Client) Try(ctx context.Context, r *Request) (json.RawMessage, error) {
 		c.opt.Hooks.Revoked(err)
 	}
 	if IsCode(err, 429) {
-		c.pace.block(r.Chat, cmp.Or(refusal(err).After, defaultWait))
+		c.pace.block(r.Chat, refusal(err).After)
 		c.saveWaits(ctx)
 	}
 	return raw, err
@@ -295,14 +294,6 @@ func (e *Error) Down() bool { return e.Code == 502 || e.Code == 503 }
 func Says(err error, parts ...string) bool {
 	text := strings.ToLower(refusal(err).Text)
 	return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(text, strings.ToLower(p)) })
-}
-
-// RetryAfter is how long the server wants to be left alone; 0 unless it said so.
-func RetryAfter(err error) time.Duration {
-	if !IsCode(err, 429) {
-		return 0
-	}
-	return max(refusal(err).After, defaultWait)
 }
 
 // RefusesBot reports whether the server does not know the bot. A wrong token is not

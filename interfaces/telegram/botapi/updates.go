@@ -68,7 +68,7 @@ func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 		case err != nil:
 			c.fails(began, err)
 			reported = c.pollFailed(ctx, err, reported)
-			driver.Sleep(ctx, max(delay.NextBackOff(), RetryAfter(err)))
+			driver.Sleep(ctx, max(delay.NextBackOff(), refusal(err).After))
 			continue
 		}
 		reported = ""
