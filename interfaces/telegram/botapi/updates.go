@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -239,7 +240,11 @@ func (c *Client) setWebhook(ctx context.Context, hook Webhook, wanted string) er
 	params := Params{"url": hook.URL, "secret_token": c.secret(hook), "allowed_updates": wanted}
 	r := Request{Method: "setWebhook", Params: params, Again: true}
 	if hook.Certificate != "" {
-		r.Files = []File{{Field: "certificate", Path: hook.Certificate}}
+		data, err := os.ReadFile(hook.Certificate)
+		if err != nil {
+			return fmt.Errorf("webhook: certificate: %w", err)
+		}
+		r.Files = []File{{Field: "certificate", Name: "certificate.pem", Data: data}}
 	}
 	return c.Retry(ctx, "webhook not set", func() error {
 		_, err := c.Do(ctx, r)
