@@ -159,14 +159,15 @@ func form(params Params, files []File) (body *bytes.Buffer, kind string) {
 	return body, w.FormDataContentType()
 }
 
-// Get makes a call that only asks, and decodes its result.
-func (c *Client) Get(ctx context.Context, method string, params Params, result any) error {
-	raw, err := c.Do(ctx, Request{Method: method, Params: params, Again: true})
+// Get carries out a request that only asks, and decodes its result.
+func (c *Client) Get(ctx context.Context, r Request, result any) error {
+	r.Again = true
+	raw, err := c.Do(ctx, r)
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(raw, result); err != nil {
-		return &NetError{Method: method, Text: "the answer is not what the Bot API sends"}
+		return &NetError{Method: r.Method, Text: "the answer is not what the Bot API sends"}
 	}
 	return nil
 }

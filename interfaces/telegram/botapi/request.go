@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
@@ -60,6 +61,7 @@ type Request struct {
 	Rank   int   // higher ones overtake what waits for the same chat
 	Again  bool  // doing it twice does no harm
 	Once   bool  // it is repeated only if certainly nothing was done
+	Fatal  []int // it is repeated until it works or fails with one of these statuses; none: a few times
 }
 
 // Do carries a request out. It returns the server's result, or an error that more tries
@@ -75,7 +77,10 @@ func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 		}
 		defer leave()
 	}
-	delay := newBackoff(500*time.Millisecond, 30*time.Second)
+	level, delay := slog.LevelDebug, newBackoff(500*time.Millisecond, 30*time.Second)
+	if r.Fatal != nil {
+		level = slog.LevelWarn
+	}
 	for tries := 1; ; tries++ {
 		if err := c.pace.wait(ctx, r.Chat, true); err != nil {
 			return nil, c.overdue(&r, err)
@@ -101,12 +106,13 @@ func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 				return nil, err
 			}
 			continue
+		case r.Fatal != nil && !IsCode(err, r.Fatal...):
 		case !r.Again && OutcomeUnknown(err):
 			return nil, fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
 		case api.Code > 0 && api.Code < 500, r.Once, tries >= maxTries:
 			return nil, err
 		}
-		c.opt.Log.Debug("call failed", "method", r.Method, "chat", r.Chat, "attempt", tries, "err", err)
+		c.opt.Log.Log(ctx, level, "call failed", "method", r.Method, "chat", r.Chat, "attempt", tries, "err", err)
 		if !driver.Sleep(ctx, delay.NextBackOff()) {
 			return nil, ctx.Err()
 		}
@@ -211,21 +217,6 @@ func (c *Client) loadWaits(ctx context.Context) {
 		left := time.Until(until)
 		if left > 0 && left <= 24*time.Hour {
 			c.pace.lane(chat).until = until
-		}
-	}
-}
-
-// Retry calls f with growing pauses until it works, or fails with one of these codes.
-func (c *Client) Retry(ctx context.Context, failure string, f func() error, fatal ...int) error {
-	delay := newBackoff(time.Second, time.Minute)
-	for {
-		err := f()
-		if err == nil || ctx.Err() != nil || IsCode(err, fatal...) {
-			return err
-		}
-		c.opt.Log.Warn(failure, "err", err)
-		if !driver.Sleep(ctx, delay.NextBackOff()) {
-			return ctx.Err()
 		}
 	}
 }
