@@ -3,7 +3,6 @@ package speech
 import (
 	"context"
 	"os/exec"
-	"strconv"
 	"time"
 
 	"synthbot/core"
@@ -33,5 +32,3 @@ func convert(ctx context.Context, ffmpeg string, kind format, from, to string, t
 	}
 	return nil
 }
-
-func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }

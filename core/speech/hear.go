@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"mime/multipart"
 	"net/http"
@@ -233,7 +234,8 @@ func (l *Listener) run(ctx context.Context, data []byte, kind format, language s
 func (l *Listener) convert(ctx context.Context, dir, file string, kind format) (string, time.Duration, error) {
 	converted := filepath.Join(dir, "mono.wav")
 	err := convert(ctx, l.ffmpeg, kind, file, converted, l.c.Timeout,
-		"-t", seconds(l.c.Longest+2*time.Second), "-ac", "1", "-ar", strconv.Itoa(sampleRate), "-c:a", "pcm_s16le", "-f", "wav")
+		"-t", fmt.Sprintf("%.3f", (l.c.Longest+2*time.Second).Seconds()),
+		"-ac", "1", "-ar", strconv.Itoa(sampleRate), "-c:a", "pcm_s16le", "-f", "wav")
 	if err != nil {
 		return "", 0, err
 	}
@@ -257,8 +259,6 @@ func filled(argv []string, placeholders ...string) []string {
 
 // ask has the server transcribe a sound.
 func (l *Listener) ask(ctx context.Context, data []byte, kind format, language string) (Transcript, error) {
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
 	fields := map[string]string{"model": l.c.Model, "response_format": "verbose_json"}
 	if strings.HasPrefix(l.c.Model, "gpt-") { // these models support only json
 		fields["response_format"] = "json"
@@ -266,10 +266,17 @@ func (l *Listener) ask(ctx context.Context, data []byte, kind format, language s
 	if language != "" {
 		fields["language"], _, _ = strings.Cut(language, "-")
 	}
-	err := errors.Join(l.write(form, fields, data, kind), form.Close())
-	if err != nil {
-		return Transcript{}, err
+	var body bytes.Buffer // writing to it never fails
+	form := multipart.NewWriter(&body)
+	for name, value := range fields {
+		_ = form.WriteField(name, value)
 	}
+	part, _ := form.CreatePart(textproto.MIMEHeader{
+		"Content-Disposition": {`form-data; name="file"; filename="voice.` + kind.ending + `"`},
+		"Content-Type":        {kind.mime},
+	})
+	_, _ = part.Write(data)
+	_ = form.Close()
 	call := outbound.Call{
 		Server: "The server", Method: http.MethodPost, URL: l.url, Type: form.FormDataContentType(), Body: body.Bytes(),
 		Headers: bearer(l.c.APIKey),
@@ -279,22 +286,6 @@ func (l *Listener) ask(ctx context.Context, data []byte, kind format, language s
 		return Transcript{}, err
 	}
 	return transcript(answer)
-}
-
-func (l *Listener) write(form *multipart.Writer, fields map[string]string, data []byte, kind format) error {
-	var all error
-	for name, value := range fields {
-		all = errors.Join(all, form.WriteField(name, value))
-	}
-	part, err := form.CreatePart(textproto.MIMEHeader{
-		"Content-Disposition": {`form-data; name="file"; filename="voice.` + kind.ending + `"`},
-		"Content-Type":        {kind.mime},
-	})
-	if err != nil {
-		return err
-	}
-	_, err = part.Write(data)
-	return errors.Join(all, err)
 }
 
 // bearer returns the Authorization header for a key; nil if there is no key.

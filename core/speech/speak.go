@@ -113,17 +113,13 @@ func (s *Speaker) run(ctx context.Context, text, voice string) ([]byte, error) {
 	if !ok || kind == ogg || !installed(s.ffmpeg) {
 		return data, nil
 	}
-	return s.encode(ctx, kind, file, filepath.Join(dir, "voice.ogg"))
-}
-
-// encode converts a file to Ogg/Opus, and returns its content.
-func (s *Speaker) encode(ctx context.Context, kind format, from, to string) ([]byte, error) {
-	err := convert(ctx, s.ffmpeg, kind, from, to, s.c.Timeout,
+	encoded := filepath.Join(dir, "voice.ogg")
+	err = convert(ctx, s.ffmpeg, kind, file, encoded, s.c.Timeout,
 		"-ac", "1", "-ar", "48000", "-c:a", "libopus", "-b:a", "32k", "-application", "voip", "-f", "ogg")
 	if err != nil {
 		return nil, err
 	}
-	return readFile(to, maxSpoken)
+	return readFile(encoded, maxSpoken)
 }
 
 // readFile reads a file that a program wrote. It must be a regular file of at most max bytes.
