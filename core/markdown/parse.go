@@ -240,20 +240,15 @@ func (b *builder) inline(out Inlines, n ast.Node, depth int) Inlines {
 	case *extast.Strikethrough:
 		return append(out, Inline{Kind: Strike, Inlines: b.inlines(n, depth+1)})
 	case *ast.Link:
-		return append(out, b.link(Link, n, n.Destination, n.Title, depth))
+		return append(out, Inline{Kind: Link, URL: resolve(string(n.Destination)), Inlines: b.inlines(n, depth+1)})
 	case *ast.Image:
-		return append(out, b.link(Image, n, n.Destination, n.Title, depth))
+		return append(out, Inline{Kind: Image, URL: resolve(string(n.Destination)), Inlines: b.inlines(n, depth+1)})
 	case *ast.AutoLink:
 		return append(out, b.autoLink(n))
 	case *extast.TaskCheckBox:
 		return out // it is the item's Task
 	}
 	return append(out, b.inlines(n, depth+1)...)
-}
-
-func (b *builder) link(kind InlineKind, n ast.Node, address, title []byte, depth int) Inline {
-	text := b.inlines(n, depth+1)
-	return Inline{Kind: kind, URL: resolve(string(address)), Title: resolve(string(title)), Inlines: text}
 }
 
 func (b *builder) autoLink(n *ast.AutoLink) Inline {

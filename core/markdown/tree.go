@@ -66,8 +66,8 @@ const (
 	Strong
 	Strike
 	CodeSpan // Text, verbatim
-	Link     // URL, Title, Inlines
-	Image    // URL, Title, Inlines: what to say where it cannot be shown
+	Link     // URL, Inlines
+	Image    // URL, Inlines: what to say where it cannot be shown
 	Break    // a line break that was asked for
 	Soft     // a line break of the source
 )
@@ -77,6 +77,5 @@ type Inline struct {
 	Kind    InlineKind
 	Text    string
 	URL     string
-	Title   string
 	Inlines Inlines
 }
