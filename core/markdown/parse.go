@@ -63,7 +63,7 @@ func (b *Block) join(one, two part, next Block) bool {
 	case b.Kind == Code && one.close != "" && two.open != "":
 		b.Text += one.gap + next.Text
 	case b.Kind == Paragraph && strings.Contains(one.gap, "\n"):
-		b.Inlines = append(append(b.Inlines, Inline{Kind: Soft}), next.Inlines...)
+		b.Inlines = append(append(b.Inlines, Inline{Kind: Break}), next.Inlines...)
 	case b.Kind == Paragraph:
 		b.Inlines = append(append(b.Inlines, Inline{Kind: Text, Text: one.gap}), next.Inlines...)
 	case b.Kind == List && b.Ordered == next.Ordered && (!b.Ordered || next.Start == b.Start+len(b.Blocks)):
@@ -101,7 +101,7 @@ func plainParagraph(s string) Block {
 		body, broken := strings.CutSuffix(l, "\n")
 		in = append(in, Inline{Kind: Text, Text: body})
 		if broken {
-			in = append(in, Inline{Kind: Soft})
+			in = append(in, Inline{Kind: Break})
 		}
 	}
 	return Block{Kind: Paragraph, Inlines: in}
@@ -242,7 +242,7 @@ func (b *builder) inline(out Inlines, n ast.Node, depth int) Inlines {
 	case *ast.Link:
 		return append(out, Inline{Kind: Link, URL: resolve(string(n.Destination)), Inlines: b.inlines(n, depth+1)})
 	case *ast.Image:
-		return append(out, Inline{Kind: Image, URL: resolve(string(n.Destination)), Inlines: b.inlines(n, depth+1)})
+		return append(out, Inline{Kind: Link, URL: resolve(string(n.Destination)), Inlines: b.inlines(n, depth+1)})
 	case *ast.AutoLink:
 		return append(out, b.autoLink(n))
 	case *extast.TaskCheckBox:
@@ -265,11 +265,8 @@ func (b *builder) text(out Inlines, n *ast.Text) Inlines {
 		s = resolve(s)
 	}
 	out = appendText(out, s)
-	switch {
-	case n.HardLineBreak():
-		return append(out, Inline{Kind: Break})
-	case n.SoftLineBreak():
-		return append(out, Inline{Kind: Soft})
+	if n.HardLineBreak() || n.SoftLineBreak() {
+		out = append(out, Inline{Kind: Break})
 	}
 	return out
 }

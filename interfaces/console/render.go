@@ -222,9 +222,9 @@ func (r *renderer) flow(in markdown.Inlines, s style) []cell {
 			out = append(out, r.marked("*", r.flow(i.Inlines, s|bold))...)
 		case markdown.Strike:
 			out = append(out, r.marked("~", r.flow(i.Inlines, s|strike))...)
-		case markdown.Link, markdown.Image:
+		case markdown.Link:
 			out = append(out, r.link(i, s)...)
-		case markdown.Break, markdown.Soft:
+		case markdown.Break:
 			out = append(out, cell{text: "\n"})
 		}
 	}

@@ -174,7 +174,7 @@ func (r *renderer) inline(in markdown.Inline) {
 	switch in.Kind {
 	case markdown.Text:
 		r.text(in.Text)
-	case markdown.Break, markdown.Soft:
+	case markdown.Break:
 		r.lines(1)
 	case markdown.CodeSpan:
 		if in.Text == "" || r.links > 0 || !r.spend() {
@@ -188,7 +188,7 @@ func (r *renderer) inline(in markdown.Inline) {
 		r.style("i", in.Inlines)
 	case markdown.Strike:
 		r.style("s", in.Inlines)
-	case markdown.Link, markdown.Image:
+	case markdown.Link:
 		r.link(in)
 	}
 }
