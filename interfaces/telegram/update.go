@@ -98,7 +98,6 @@ type message struct {
 
 	ReplyTo  *message `json:"reply_to_message"`
 	External *struct {
-		ID     int64   `json:"message_id"`
 		Origin *origin `json:"origin"`
 	} `json:"external_reply"`
 	Quote *struct {
@@ -166,7 +165,6 @@ type topicNotice struct {
 
 // origin is where a forwarded message comes from.
 type origin struct {
-	Type   string `json:"type"`
 	User   *user  `json:"sender_user"`
 	Hidden string `json:"sender_user_name"`
 	Sender *chat  `json:"sender_chat"`
@@ -233,11 +231,7 @@ func (m member) administers() bool { return m.Status == "creator" || m.Status ==
 func decode(raw json.RawMessage) (*update, int64, error) {
 	var u update
 	if err := json.Unmarshal(raw, &u); err != nil {
-		var number struct {
-			ID int64 `json:"update_id"`
-		}
-		_ = json.Unmarshal(raw, &number)
-		return nil, number.ID, fmt.Errorf("update %d: %w", number.ID, err)
+		return nil, u.ID, fmt.Errorf("update %d: %w", u.ID, err)
 	}
 	if u.ID <= 0 {
 		return nil, 0, fmt.Errorf("update without a number")
