@@ -3,7 +3,6 @@ package telegram
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"synthbot/core"
@@ -277,7 +276,8 @@ func readRich(raw json.RawMessage) (text string, quotes []entity) {
 		return "", nil
 	}
 	for i := range m.Blocks {
-		one := strings.Join(richLines(m.Blocks[i:i+1], 0), "\n")
+		lines, quoted := richLines(m.Blocks[i:i+1], 0)
+		one := strings.Join(lines, "\n")
 		if one == "" {
 			continue
 		}
@@ -286,32 +286,22 @@ func readRich(raw json.RawMessage) (text string, quotes []entity) {
 		}
 		at := len(text)
 		text = cut(text+one, core.MaxText)
-		if m.Blocks[i].quotes(0) && at < len(text) && len(quotes) < maxMarked {
+		if quoted && at < len(text) && len(quotes) < maxMarked {
 			quotes = append(quotes, entity{Type: "blockquote", Offset: at, Length: len(text) - at})
 		}
 	}
 	return text, quotes
 }
 
-// quotes reports whether a block, or one in it, quotes somebody.
-func (b *richBlock) quotes(depth int) bool {
-	if depth > maxRichDepth || strings.Contains(strings.ToLower(b.Type), "quot") {
-		return true
-	}
-	quotes := func(blocks []richBlock) bool {
-		return slices.ContainsFunc(blocks, func(inner richBlock) bool { return inner.quotes(depth + 1) })
-	}
-	for _, item := range b.Items {
-		if quotes(item.Blocks) {
-			return true
-		}
-	}
-	return quotes(b.Blocks)
-}
-
-func richLines(blocks []richBlock, depth int) (lines []string) {
+// richLines reads blocks. It reports whether one of them, or one in it, quotes somebody.
+func richLines(blocks []richBlock, depth int) (lines []string, quoted bool) {
 	if depth > maxRichDepth {
-		return nil
+		return nil, true
+	}
+	inner := func(blocks []richBlock) []string {
+		lines, quotes := richLines(blocks, depth+1)
+		quoted = quoted || quotes
+		return lines
 	}
 	add := func(s string) {
 		s = strings.TrimSpace(s)
@@ -321,6 +311,7 @@ func richLines(blocks []richBlock, depth int) (lines []string) {
 	}
 	for i := range blocks {
 		b := &blocks[i]
+		quoted = quoted || strings.Contains(strings.ToLower(b.Type), "quot")
 		add(richText(b.Summary, 0))
 		add(richText(b.Text, 0))
 		add(b.Expression)
@@ -329,7 +320,7 @@ func richLines(blocks []richBlock, depth int) (lines []string) {
 			if item.Checkbox {
 				mark = map[bool]string{false: "☐", true: "☑"}[item.Checked]
 			}
-			add(mark + " " + strings.Join(richLines(item.Blocks, depth+1), "\n"))
+			add(mark + " " + strings.Join(inner(item.Blocks), "\n"))
 		}
 		for _, row := range b.Cells {
 			var cells []string
@@ -338,7 +329,7 @@ func richLines(blocks []richBlock, depth int) (lines []string) {
 			}
 			add(strings.Join(cells, " | "))
 		}
-		lines = append(lines, richLines(b.Blocks, depth+1)...)
+		lines = append(lines, inner(b.Blocks)...)
 		add(richText(b.Caption, 0))
 		add(richText(b.Credit, 0))
 		switch b.Type { // blocks without text
@@ -348,7 +339,7 @@ func richLines(blocks []richBlock, depth int) (lines []string) {
 			add("[voice]")
 		}
 	}
-	return lines
+	return lines, quoted
 }
 
 // richText reads a text: a string, a list of texts, or an object that holds one. What has
