@@ -140,7 +140,8 @@ func TestInBytes(t *testing.T) {
 		{"😀/start", 2, 6, "/start"}, {"abc", 1, 99, "bc"}, {"abc", 9, 1, ""}, {"abc", -1, 2, ""}, {"abc", 0, -1, ""}, {"😀", 1, 1, ""}, {"", 0, 1, ""},
 		{"😀ab", 1, 2, "a"}, {"a😀b", 0, 2, "a😀"}, {"abc", 3, 1, ""}, {"abc", 1, math.MaxInt, "bc"}, {"abc", math.MaxInt, 1, ""},
 	} {
-		if got := marked(tc.text, inBytes(tc.text, []entity{{Offset: tc.offset, Length: tc.length}})[0]); got != tc.want {
+		e := inBytes(tc.text, []entity{{Offset: tc.offset, Length: tc.length}})[0]
+		if got := marked(tc.text, e); got != tc.want {
 			t.Errorf("marked(%q, %d, %d) = %q, want %q", tc.text, tc.offset, tc.length, got, tc.want)
 		}
 	}

@@ -38,7 +38,7 @@ type user struct {
 	LanguageCode string `json:"language_code"`
 }
 
-// entity marks a part of a text, in UTF-16 units.
+// entity marks a part of a text, in UTF-16 units; see inBytes.
 type entity struct {
 	Type   string `json:"type"`
 	Offset int    `json:"offset"`
