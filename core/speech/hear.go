@@ -146,8 +146,8 @@ func (l *Listener) recognise(ctx context.Context, data []byte, kind format, lang
 		t, err = l.run(ctx, data, kind, language)
 	}
 	if err != nil {
-		var known *core.Error
-		if l.client == nil && errors.As(err, &known) && known.Kind == core.Invalid { // it is about the sound
+		known, _ := errors.AsType[*core.Error](err)
+		if l.client == nil && known != nil && known.Kind == core.Invalid { // it is about the sound
 			return t, err
 		}
 		return t, later(err)

@@ -184,8 +184,7 @@ func (c *Client) ClockAhead() time.Duration { return c.Ahead().Round(time.Minute
 
 // broken is the error of a call without an answer.
 func (c *Client) broken(ctx context.Context, method string, err error, wrote bool) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	if ctx.Err() != nil {

@@ -267,8 +267,7 @@ func refusal(err error) *Error {
 // OutcomeUnknown reports whether a call that failed may have been carried out.
 // A proxy that cannot reach the platform passes nothing on.
 func OutcomeUnknown(err error) bool {
-	var network *NetError
-	if errors.As(err, &network) {
+	if network, ok := errors.AsType[*NetError](err); ok {
 		return network.Unknown
 	}
 	e := refusal(err)
