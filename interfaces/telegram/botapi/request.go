@@ -77,10 +77,11 @@ func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 		}
 		defer leave()
 	}
-	level, delay := slog.LevelDebug, newBackoff(500*time.Millisecond, 30*time.Second)
+	failure, level := "call failed", slog.LevelDebug
 	if r.Fatal != nil {
-		level = slog.LevelWarn
+		failure, level = "the platform cannot be reached", slog.LevelWarn
 	}
+	delay := newBackoff(500*time.Millisecond, 30*time.Second)
 	for tries := 1; ; tries++ {
 		if err := c.pace.wait(ctx, r.Chat, true); err != nil {
 			return nil, c.overdue(&r, err)
@@ -112,7 +113,7 @@ func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 		case api.Code > 0 && api.Code < 500, r.Once, tries >= maxTries:
 			return nil, err
 		}
-		c.opt.Log.Log(ctx, level, "call failed", "method", r.Method, "chat", r.Chat, "attempt", tries, "err", err)
+		c.opt.Log.Log(ctx, level, failure, "method", r.Method, "chat", r.Chat, "attempt", tries, "err", err)
 		if !driver.Sleep(ctx, delay.NextBackOff()) {
 			return nil, ctx.Err()
 		}
