@@ -31,12 +31,6 @@ var (
 	_ watch.Observer       = (*Server)(nil)
 )
 
-// Errors of Attach.
-var (
-	ErrInUse  = errors.New("another terminal uses this session")
-	ErrClosed = errors.New("the bot is stopping")
-)
-
 // NewServer makes a server. The name is the interface's.
 func NewServer(name string) *Server {
 	return &Server{
@@ -83,8 +77,8 @@ func (s *Server) Listen(ctx context.Context, in core.Inbox) error {
 }
 
 // Attach runs a conversation until the user leaves, ctx ends, or Listen returns. It waits for
-// Listen. It returns ErrInUse if another terminal uses the session, and ErrClosed after
-// Listen. It ignores the Name of the options.
+// Listen. It fails if another terminal uses the session, and after Listen. It ignores the
+// Name of the options.
 func (s *Server) Attach(ctx context.Context, o Options) error {
 	o.Name = s.name
 	c := New(o)
@@ -112,9 +106,9 @@ func (s *Server) enter(c *Console) (in core.Inbox, life context.Context, err err
 	defer s.mu.Unlock()
 	switch {
 	case s.inbox == nil:
-		return nil, nil, ErrClosed
+		return nil, nil, errors.New("the bot is stopping")
 	case s.sessions[c.place] != nil:
-		return nil, nil, fmt.Errorf("%s: %w", c.place, ErrInUse)
+		return nil, nil, fmt.Errorf("%s: another terminal uses this session", c.place)
 	}
 	s.sessions[c.place] = c
 	s.attached.Add(1)

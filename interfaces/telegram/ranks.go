@@ -18,8 +18,6 @@ const (
 	rankWait  = 3 * time.Second // how long the first message of a group waits for it
 )
 
-var errAskedToWait = errors.New("the platform asked to wait")
-
 // ranks knows who administers which chat, and which channel belongs to it.
 type ranks struct {
 	d        *Driver
@@ -163,7 +161,7 @@ func (r *ranks) link(ctx context.Context, chat int64, a *core.Author) {
 
 // fetch asks the platform about a chat, once.
 func (r *ranks) fetch(ctx context.Context, method string, chat int64, answer any) error {
-	err := errAskedToWait
+	err := errors.New("the platform asked to wait")
 	if !r.d.api.Quiet(chat) {
 		err = r.d.api.Wait(ctx)
 	}
