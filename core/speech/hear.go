@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"mime/multipart"
 	"net/http"
@@ -14,16 +14,14 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
 	"synthbot/core"
-	"synthbot/core/epochs"
 	"synthbot/core/outbound"
 	"synthbot/core/program"
-	"synthbot/core/recent"
 	"synthbot/core/secret"
 	"synthbot/core/txt"
 )
@@ -31,8 +29,7 @@ import (
 const (
 	maxWords   = 20000   // characters of one transcript
 	maxAnswer  = 1 << 20 // bytes of a provider's answer
-	maxKept    = 512     // cached transcripts
-	sampleRate = "16000"
+	sampleRate = 16000   // of what programs get
 )
 
 // Transcript is the text of a voice message.
@@ -53,10 +50,6 @@ type Listener struct {
 	url    *url.URL
 	client *http.Client
 	slots  chan struct{} // holds a token for each recognition that runs
-
-	mu    sync.Mutex
-	kept  recent.Cache[[sha256.Size]byte, Transcript] // by the hash of the sound
-	epoch uint64                                      // of kept, which is cleared when a user is forgotten
 }
 
 // NewListener returns a Listener for a checked configuration; nil if there is no provider.
@@ -64,18 +57,11 @@ func NewListener(c *Config) *Listener {
 	if c.In.Provider == "" {
 		return nil
 	}
-	l := &Listener{
-		c: c.In, ffmpeg: c.FFmpeg, slots: make(chan struct{}, max(1, c.In.Parallel)),
-		kept: newKept(),
-	}
+	l := &Listener{c: c.In, ffmpeg: c.FFmpeg, slots: make(chan struct{}, max(1, c.In.Parallel))}
 	if c.In.Provider == byServer {
 		l.url, l.client = server(c.In.BaseURL, "audio/transcriptions", c.In.Timeout, maxAnswer)
 	}
 	return l
-}
-
-func newKept() recent.Cache[[sha256.Size]byte, Transcript] {
-	return recent.NewCache[[sha256.Size]byte, Transcript](maxKept / 2)
 }
 
 // server returns the URL of a path below a base, and a client that can only connect to that server.
@@ -86,22 +72,9 @@ func server(base, path string, timeout time.Duration, answer int64) (*url.URL, *
 	return u.JoinPath(path), outbound.New(o)
 }
 
-// Run implements core.Runner: it closes idle connections when ctx ends.
-func (l *Listener) Run(ctx context.Context) error { return closeAfter(ctx, l.client) }
-
-// closeAfter closes the idle connections of a client when ctx ends.
-func closeAfter(ctx context.Context, client *http.Client) error {
-	<-ctx.Done()
-	if client != nil {
-		client.CloseIdleConnections()
-	}
-	return nil
-}
-
 // Hear transcribes a voice message. fetch returns its content, at most max bytes. language may be "". Hear
-// blocks while too many recognitions run, and until the provider has answered. Transcripts are cached by
-// content, so that the same sound is recognised only once. Errors are a *core.Error with a text for the
-// author, or those of meter or ctx.
+// blocks while too many recognitions run, and until the provider has answered. Errors are a *core.Error with
+// a text for the author, or those of meter or ctx.
 func (l *Listener) Hear(ctx context.Context, a core.Attachment, language string, meter Meter,
 	fetch func(ctx context.Context, max int64) ([]byte, error)) (Transcript, error) {
 	if err := l.tooMuch(a.Duration, a.Size); err != nil {
@@ -126,11 +99,7 @@ func (l *Listener) Hear(ctx context.Context, a core.Attachment, language string,
 	if err := l.tooMuch(length, int64(len(data))); err != nil {
 		return Transcript{}, err
 	}
-	key := sha256.Sum256(data)
-	t, known := l.lookUp(ctx, key)
-	if known {
-		return t, silence(t)
-	}
+	var t Transcript
 	err = meter(ctx, func(ctx context.Context) (int, error) {
 		var err error
 		t, err = l.recognise(ctx, data, kind, language)
@@ -140,32 +109,11 @@ func (l *Listener) Hear(ctx context.Context, a core.Attachment, language string,
 	if err != nil {
 		return Transcript{}, err
 	}
-	l.keep(ctx, key, t)
-	return t, silence(t)
-}
-
-// keep caches a transcript, unless a user was forgotten meanwhile.
-func (l *Listener) keep(ctx context.Context, key [sha256.Size]byte, t Transcript) {
-	epoch, _, _ := epochs.Of(ctx)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if epoch == l.epoch {
-		l.kept.Put(key, t)
+	if t.Text == "" {
+		return t, core.Errorf(core.Invalid, "I'm sorry, I couldn't make out any words in that. "+
+			"Could you say it again, or write it?")
 	}
-}
-
-// lookUp returns a cached transcript. It clears the cache if a user was forgotten since.
-func (l *Listener) lookUp(ctx context.Context, key [sha256.Size]byte) (Transcript, bool) {
-	epoch, _, _ := epochs.Of(ctx)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if epoch > l.epoch {
-		l.kept, l.epoch = newKept(), epoch
-	}
-	if epoch < l.epoch {
-		return Transcript{}, false
-	}
-	return l.kept.Get(key)
+	return t, nil
 }
 
 // tooMuch returns an error if a sound is too long or too large.
@@ -179,15 +127,6 @@ func (l *Listener) tooMuch(length time.Duration, size int64) error {
 			"Could you send less at once, or write it?")
 	}
 	return nil
-}
-
-// silence returns an error if a transcript is empty.
-func silence(t Transcript) error {
-	if t.Text != "" {
-		return nil
-	}
-	return core.Errorf(core.Invalid, "I'm sorry, I couldn't make out any words in that. "+
-		"Could you say it again, or write it?")
 }
 
 // later turns a failure into an error that asks the author to try again.
@@ -207,8 +146,8 @@ func (l *Listener) recognise(ctx context.Context, data []byte, kind format, lang
 		t, err = l.run(ctx, data, kind, language)
 	}
 	if err != nil {
-		var known *core.Error
-		if l.client == nil && errors.As(err, &known) && known.Kind == core.Invalid { // it is about the sound
+		known, _ := errors.AsType[*core.Error](err)
+		if l.client == nil && known != nil && known.Kind == core.Invalid { // it is about the sound
 			return t, err
 		}
 		return t, later(err)
@@ -244,12 +183,17 @@ func (l *Listener) run(ctx context.Context, data []byte, kind format, language s
 func (l *Listener) convert(ctx context.Context, dir, file string, kind format) (string, time.Duration, error) {
 	converted := filepath.Join(dir, "mono.wav")
 	err := convert(ctx, l.ffmpeg, kind, file, converted, l.c.Timeout,
-		"-t", seconds(l.c.Longest+2*time.Second), "-ac", "1", "-ar", sampleRate, "-c:a", "pcm_s16le", "-f", "wav")
+		"-t", fmt.Sprintf("%.3f", (l.c.Longest+2*time.Second).Seconds()),
+		"-ac", "1", "-ar", strconv.Itoa(sampleRate), "-c:a", "pcm_s16le", "-f", "wav")
 	if err != nil {
 		return "", 0, err
 	}
-	length, err := lengthOfFile(converted)
-	return converted, length, cmp.Or(err, l.tooMuch(length, 0))
+	info, err := os.Stat(converted)
+	if err != nil {
+		return "", 0, err
+	}
+	length := time.Duration(info.Size()-wavHeader) * time.Second / (2 * sampleRate) // two bytes each
+	return converted, length, l.tooMuch(length, 0)
 }
 
 // filled replaces placeholders in arguments. placeholders are pairs of old and new.
@@ -264,8 +208,6 @@ func filled(argv []string, placeholders ...string) []string {
 
 // ask has the server transcribe a sound.
 func (l *Listener) ask(ctx context.Context, data []byte, kind format, language string) (Transcript, error) {
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
 	fields := map[string]string{"model": l.c.Model, "response_format": "verbose_json"}
 	if strings.HasPrefix(l.c.Model, "gpt-") { // these models support only json
 		fields["response_format"] = "json"
@@ -273,10 +215,17 @@ func (l *Listener) ask(ctx context.Context, data []byte, kind format, language s
 	if language != "" {
 		fields["language"], _, _ = strings.Cut(language, "-")
 	}
-	err := errors.Join(l.write(form, fields, data, kind), form.Close())
-	if err != nil {
-		return Transcript{}, err
+	var body bytes.Buffer // writing to it never fails
+	form := multipart.NewWriter(&body)
+	for name, value := range fields {
+		_ = form.WriteField(name, value)
 	}
+	part, _ := form.CreatePart(textproto.MIMEHeader{
+		"Content-Disposition": {`form-data; name="file"; filename="voice.` + kind.ending + `"`},
+		"Content-Type":        {kind.mime},
+	})
+	_, _ = part.Write(data)
+	_ = form.Close()
 	call := outbound.Call{
 		Server: "The server", Method: http.MethodPost, URL: l.url, Type: form.FormDataContentType(), Body: body.Bytes(),
 		Headers: bearer(l.c.APIKey),
@@ -286,22 +235,6 @@ func (l *Listener) ask(ctx context.Context, data []byte, kind format, language s
 		return Transcript{}, err
 	}
 	return transcript(answer)
-}
-
-func (l *Listener) write(form *multipart.Writer, fields map[string]string, data []byte, kind format) error {
-	var all error
-	for name, value := range fields {
-		all = errors.Join(all, form.WriteField(name, value))
-	}
-	part, err := form.CreatePart(textproto.MIMEHeader{
-		"Content-Disposition": {`form-data; name="file"; filename="voice.` + kind.ending + `"`},
-		"Content-Type":        {kind.mime},
-	})
-	if err != nil {
-		return err
-	}
-	_, err = part.Write(data)
-	return errors.Join(all, err)
 }
 
 // bearer returns the Authorization header for a key; nil if there is no key.
