@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,12 +17,15 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
 	"synthbot/core/outbound"
 	"synthbot/core/program"
+	"synthbot/core/recent"
 	"synthbot/core/secret"
 	"synthbot/core/txt"
 )
@@ -29,6 +33,7 @@ import (
 const (
 	maxWords   = 20000   // characters of one transcript
 	maxAnswer  = 1 << 20 // bytes of a provider's answer
+	maxKept    = 512     // cached transcripts
 	sampleRate = 16000   // of what programs get
 )
 
@@ -50,6 +55,10 @@ type Listener struct {
 	url    *url.URL
 	client *http.Client
 	slots  chan struct{} // holds a token for each recognition that runs
+
+	mu    sync.Mutex
+	kept  recent.Cache[[sha256.Size]byte, Transcript] // by the hash of the sound
+	epoch uint64                                      // of kept, which is cleared when a user is forgotten
 }
 
 // NewListener returns a Listener for a checked configuration; nil if there is no provider.
@@ -57,11 +66,18 @@ func NewListener(c *Config) *Listener {
 	if c.In.Provider == "" {
 		return nil
 	}
-	l := &Listener{c: c.In, ffmpeg: c.FFmpeg, slots: make(chan struct{}, max(1, c.In.Parallel))}
+	l := &Listener{
+		c: c.In, ffmpeg: c.FFmpeg, slots: make(chan struct{}, max(1, c.In.Parallel)),
+		kept: newKept(),
+	}
 	if c.In.Provider == byServer {
 		l.url, l.client = server(c.In.BaseURL, "audio/transcriptions", c.In.Timeout, maxAnswer)
 	}
 	return l
+}
+
+func newKept() recent.Cache[[sha256.Size]byte, Transcript] {
+	return recent.NewCache[[sha256.Size]byte, Transcript](maxKept / 2)
 }
 
 // server returns the URL of a path below a base, and a client that can only connect to that server.
@@ -73,8 +89,9 @@ func server(base, path string, timeout time.Duration, answer int64) (*url.URL, *
 }
 
 // Hear transcribes a voice message. fetch returns its content, at most max bytes. language may be "". Hear
-// blocks while too many recognitions run, and until the provider has answered. Errors are a *core.Error with
-// a text for the author, or those of meter or ctx.
+// blocks while too many recognitions run, and until the provider has answered. Transcripts are cached by
+// content, so that the same sound is recognised only once. Errors are a *core.Error with a text for the
+// author, or those of meter or ctx.
 func (l *Listener) Hear(ctx context.Context, a core.Attachment, language string, meter Meter,
 	fetch func(ctx context.Context, max int64) ([]byte, error)) (Transcript, error) {
 	if err := l.tooMuch(a.Duration, a.Size); err != nil {
@@ -99,7 +116,11 @@ func (l *Listener) Hear(ctx context.Context, a core.Attachment, language string,
 	if err := l.tooMuch(length, int64(len(data))); err != nil {
 		return Transcript{}, err
 	}
-	var t Transcript
+	key := sha256.Sum256(data)
+	t, known := l.lookUp(ctx, key)
+	if known {
+		return t, silence(t)
+	}
 	err = meter(ctx, func(ctx context.Context) (int, error) {
 		var err error
 		t, err = l.recognise(ctx, data, kind, language)
@@ -109,11 +130,32 @@ func (l *Listener) Hear(ctx context.Context, a core.Attachment, language string,
 	if err != nil {
 		return Transcript{}, err
 	}
-	if t.Text == "" {
-		return t, core.Errorf(core.Invalid, "I'm sorry, I couldn't make out any words in that. "+
-			"Could you say it again, or write it?")
+	l.keep(ctx, key, t)
+	return t, silence(t)
+}
+
+// keep caches a transcript, unless a user was forgotten meanwhile.
+func (l *Listener) keep(ctx context.Context, key [sha256.Size]byte, t Transcript) {
+	epoch, _, _ := epochs.Of(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if epoch == l.epoch {
+		l.kept.Put(key, t)
 	}
-	return t, nil
+}
+
+// lookUp returns a cached transcript. It clears the cache if a user was forgotten since.
+func (l *Listener) lookUp(ctx context.Context, key [sha256.Size]byte) (Transcript, bool) {
+	epoch, _, _ := epochs.Of(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if epoch > l.epoch {
+		l.kept, l.epoch = newKept(), epoch
+	}
+	if epoch < l.epoch {
+		return Transcript{}, false
+	}
+	return l.kept.Get(key)
 }
 
 // tooMuch returns an error if a sound is too long or too large.
@@ -127,6 +169,15 @@ func (l *Listener) tooMuch(length time.Duration, size int64) error {
 			"Could you send less at once, or write it?")
 	}
 	return nil
+}
+
+// silence returns an error if a transcript is empty.
+func silence(t Transcript) error {
+	if t.Text != "" {
+		return nil
+	}
+	return core.Errorf(core.Invalid, "I'm sorry, I couldn't make out any words in that. "+
+		"Could you say it again, or write it?")
 }
 
 // later turns a failure into an error that asks the author to try again.

@@ -3,6 +3,7 @@ package speech
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/epochs"
 	"synthbot/core/secret"
 )
 
@@ -105,12 +107,38 @@ func TestServerHears(t *testing.T) {
 		booked += n
 		return err
 	}
-	got, err := l.Hear(t.Context(), core.Attachment{}, "pt-BR", meter, content(opus(3*time.Second)))
-	if err != nil || got.Text != "Bom\ndia" || got.Percent != 82 {
-		t.Errorf("%+v, %v", got, err)
+	for range 2 {
+		got, err := l.Hear(t.Context(), core.Attachment{}, "pt-BR", meter, content(opus(3*time.Second)))
+		if err != nil || got.Text != "Bom\ndia" || got.Percent != 82 {
+			t.Errorf("%+v, %v", got, err)
+		}
 	}
 	if asked.Load() != 1 || booked != 4 {
 		t.Errorf("asked %d times and booked %d seconds, want 1 and 4", asked.Load(), booked)
+	}
+	forgotten := epochs.With(t.Context(), 1)
+	_, err := l.Hear(forgotten, core.Attachment{}, "pt", free, content(opus(3*time.Second)))
+	if err != nil || asked.Load() != 2 {
+		t.Errorf("what forgotten users said is remembered: %v", err)
+	}
+	l.slots = make(chan struct{}, 2)
+	meanwhile := func(ctx context.Context, do func(context.Context) (int, error)) error {
+		later := epochs.With(t.Context(), 2) // somebody is forgotten while this is recognised
+		if _, err := l.Hear(later, core.Attachment{}, "pt", free, content(opus(4*time.Second))); err != nil {
+			t.Error(err)
+		}
+		_, err := do(ctx)
+		return err
+	}
+	for range 2 {
+		if _, err := l.Hear(forgotten, core.Attachment{}, "pt", meanwhile, content(opus(5*time.Second))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := asked.Load()
+	_, err = l.Hear(epochs.With(t.Context(), 2), core.Attachment{}, "pt", free, content(opus(5*time.Second)))
+	if err != nil || asked.Load() != before+1 {
+		t.Errorf("what was recognised while somebody was forgotten is remembered: %v", err)
 	}
 	l.c.Model = "gpt-4o-transcribe" // which has no verbose answer
 	if _, err := l.Hear(t.Context(), core.Attachment{}, "pt", free, content(opus(2*time.Second))); err == nil {
@@ -150,6 +178,7 @@ func TestClearAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, answer = tc.status, tc.answer
+			l.kept.Delete(sha256.Sum256(tc.data))
 			_, err := l.Hear(t.Context(), tc.file, "", free, content(tc.data))
 			var e *core.Error
 			if !errors.As(err, &e) || e.Kind != tc.kind || !strings.Contains(e.Text, tc.want) || strings.Contains(e.Text, "secret") {
