@@ -12,22 +12,21 @@ const (
 	allDepth   = 300 // entries of an interface
 )
 
-// Directory finds what places and users are called, for admins: by what interfaces know of them,
-// else by what was written lately. Known may be nil.
-type Directory struct {
-	Known func(path core.Path) string // "" if it is not known
-}
-
-// Of returns the names of places and users. Those without one are left out.
-func (n Directory) Of(v core.View, paths ...core.Path) (map[core.Path]string, error) {
+// NamesOf returns what places and users are called, for admins: by what interfaces know of them,
+// else by what was written lately. known returns "" if it knows no name, and may be nil. Those
+// without a name are left out.
+func NamesOf(v core.View, known func(core.Path) string, paths ...core.Path) (map[core.Path]string, error) {
 	names, wanted := make(map[core.Path]string), make(map[core.Path]bool)
 	for _, p := range paths {
-		name := n.known(p)
+		name := ""
+		if known != nil {
+			name = known(p)
+		}
 		if name == "" {
 			wanted[p] = true
-			continue
+		} else {
+			names[p] = name
 		}
-		names[p] = name
 	}
 	for _, p := range paths {
 		if p.IsPerson() || p.IsZero() || len(wanted) == 0 {
@@ -59,13 +58,6 @@ func (n Directory) Of(v core.View, paths ...core.Path) (map[core.Path]string, er
 		}
 	}
 	return names, nil
-}
-
-func (n Directory) known(p core.Path) string {
-	if n.Known == nil {
-		return ""
-	}
-	return n.Known(p)
 }
 
 // collect moves those from wanted to names who wrote one of the entries, and the private places
