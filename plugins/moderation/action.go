@@ -8,6 +8,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/command"
 	"synthbot/core/txt"
 )
 
@@ -143,7 +144,7 @@ func byModerator[P any](a core.Action, do func(context.Context, *actor, P) (done
 	a.Effects, a.Permission, a.Idempotent = core.EffectChanges, core.PermissionModerators, true
 	a.RateLimit = core.RateLimit{Count: 30, Per: time.Hour}
 	return action.Typed(a, func(ctx context.Context, c core.Call, payload P) (core.Result, error) {
-		by, err := newActor(c.Path, c.Private, c.Author)
+		by, err := newActor(command.Call{Path: c.Path, Private: c.Private, Author: c.Author})
 		if err != nil {
 			return core.Result{}, err
 		}

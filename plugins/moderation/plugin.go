@@ -117,26 +117,20 @@ func (p *Plugin) Judge(m *core.Message, again bool) (v gate.Verdict) {
 
 // Announce implements gate.Counter.
 func (p *Plugin) Announce(f func(by core.Path, what string)) {
-	for _, c := range counters(p.gates) {
-		c.Announce(f)
-	}
+	p.eachCounter(func(c gate.Counter) { c.Announce(f) })
 }
 
 // Used implements gate.Counter.
 func (p *Plugin) Used(by core.Path, what string) {
-	for _, c := range counters(p.gates) {
-		c.Used(by, what)
-	}
+	p.eachCounter(func(c gate.Counter) { c.Used(by, what) })
 }
 
-// counters are the gates that count.
-func counters(gates []Gate) (all []gate.Counter) {
-	for _, g := range gates {
+func (p *Plugin) eachCounter(do func(gate.Counter)) {
+	for _, g := range p.gates {
 		if c, ok := g.(gate.Counter); ok {
-			all = append(all, c)
+			do(c)
 		}
 	}
-	return all
 }
 
 // allowedWhileBlocked reports whether a text calls a command that blocked users may call:
