@@ -83,7 +83,7 @@ func (p *Plugin) atHome(ctx context.Context) (*spot, error) {
 		return nil, core.Errorf(core.Invalid, "It is not said of which place.")
 	}
 	err := p.home.find(ctx, p)
-	s := p.home.at()
+	s, _ := p.home.at(p.host.Clock())
 	if s != nil {
 		return s, nil
 	}

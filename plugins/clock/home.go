@@ -15,18 +15,11 @@ type home struct {
 	retry time.Time
 }
 
-// at is the bot's spot, where it was found already.
-func (h *home) at() *spot {
+// at returns the bot's spot; nil if it was not found yet, and then whether the map is to be asked now.
+func (h *home) at(now time.Time) (s *spot, due bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.spot
-}
-
-// due reports whether the map is to be asked now.
-func (h *home) due(now time.Time) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.name != "" && h.spot == nil && !now.Before(h.retry)
+	return h.spot, h.name != "" && h.spot == nil && !now.Before(h.retry)
 }
 
 // again is how long after a failure the map is asked again.
@@ -35,7 +28,8 @@ const again = 10 * time.Minute
 // find looks for it, unless that was done or failed a moment ago.
 func (h *home) find(ctx context.Context, p *Plugin) error {
 	now := p.host.Clock()
-	if !h.due(now) {
+	_, due := h.at(now)
+	if !due {
 		return nil
 	}
 	h.mu.Lock()

@@ -34,8 +34,8 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	if now.IsZero() {
 		now = p.host.Clock()
 	}
-	home := p.home.at()
-	if p.config.Weather == weatherPrompt && p.home.due(p.host.Clock()) {
+	home, due := p.home.at(p.host.Clock())
+	if p.config.Weather == weatherPrompt && due {
 		loop.Notify(p.skies.wake) // the map did not answer when Run began
 	}
 	t := injection{there: there{Now: moment(now), Place: txt.Clip(p.config.Place, 40), Weather: p.sky(home)}}

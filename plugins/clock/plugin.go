@@ -63,16 +63,6 @@ func (s *spot) location() *time.Location {
 // plugins set, too.
 const keyPlace = "place"
 
-// kept returns the spot that a user named. It is nil if there is none, or if they have
-// named another time zone since.
-func (p *Plugin) kept(ctx context.Context, person core.Path, zone string) (*spot, error) {
-	s, ok, err := values.Get[spot](ctx, p.host.Items, person, keyPlace)
-	if err != nil || !ok || s.Zone != "" && s.Zone != zone {
-		return nil, err
-	}
-	return &s, nil
-}
-
 // keepPlace keeps a spot; nil removes it. Other times that the user sees follow it.
 func (p *Plugin) keepPlace(ctx context.Context, person core.Path, s *spot) error {
 	item := values.New(person, keyPlace, nil)
@@ -115,11 +105,15 @@ func (p *Plugin) visibleSpot(ctx context.Context, place core.Path, private bool,
 	if err != nil {
 		return nil, err
 	}
-	s, err := p.kept(ctx, person, z.Name)
+	named, ok, err := values.Get[spot](ctx, p.host.Items, person, keyPlace)
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range []*spot{s, bare(z)} {
+	spots := []*spot{bare(z)}
+	if ok && (named.Zone == "" || named.Zone == z.Name) { // they have named no other time zone since
+		spots = []*spot{&named, bare(z)}
+	}
+	for _, s := range spots {
 		if s != nil && (private || s.visibleAt(place) || slices.ContainsFunc(sees, s.visibleAt)) {
 			return s, nil
 		}

@@ -105,7 +105,7 @@ func (p *Plugin) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	for {
+	loop.Repeat(ctx, p.skies.wake, func() time.Duration {
 		if err := p.home.find(ctx, p); err != nil && ctx.Err() == nil {
 			p.host.Log.Warn("the bot's place was not found", "err", err)
 		}
@@ -114,12 +114,9 @@ func (p *Plugin) Run(ctx context.Context) error {
 				p.host.Log.Warn("no weather", "err", err)
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-p.skies.wake:
-		}
-	}
+		return -1
+	})
+	return nil
 }
 
 // look asks for the weather of a spot now.

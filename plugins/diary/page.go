@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"synthbot/core"
@@ -82,12 +83,9 @@ func dayKey(day string) string { return "day/" + day }
 
 // isDay returns the day of a page's key.
 func isDay(key string) (day string, ok bool) {
-	if len(key) != len(dayKey(dayLayout)) || key[:len("day/")] != "day/" {
-		return "", false
-	}
-	day = key[len("day/"):]
+	day, ok = strings.CutPrefix(key, "day/")
 	_, err := time.Parse(dayLayout, day)
-	return day, err == nil
+	return day, ok && err == nil
 }
 
 // today is the day in the bot's time zone.

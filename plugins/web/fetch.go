@@ -76,8 +76,8 @@ func address(text string) (*url.URL, error) {
 
 // page returns a page, the one that is remembered if there is one.
 func (p *Plugin) page(ctx context.Context, u *url.URL) (*page, error) {
-	known := p.cache.get(u.String())
-	if known != nil {
+	known, ok := p.known.Get(u.String())
+	if ok && p.host.Clock().Sub(known.read) < p.conf.Remember {
 		return known, nil
 	}
 	select {
@@ -102,7 +102,8 @@ func (p *Plugin) page(ctx context.Context, u *url.URL) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.cache.put(u.String(), page)
+	page.read = p.host.Clock()
+	p.known.Put(u.String(), page)
 	return page, nil
 }
 

@@ -3,6 +3,7 @@ package web
 import (
 	"net/url"
 	"strings"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/document"
@@ -23,9 +24,8 @@ type page struct {
 	published string // a day
 	text      string
 	linked    string // the text with the addresses of links
+	read      time.Time
 }
-
-func (p *page) size() int { return len(p.text) + len(p.linked) + len(p.url) + len(p.title) }
 
 // extract reads a body.
 func extract(body []byte, kind, header string, at *url.URL) (*page, error) {

@@ -11,6 +11,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/outbound"
+	"synthbot/core/recent"
 )
 
 // maxRedirects is how often a page may send us on.
@@ -21,22 +22,23 @@ type Plugin struct {
 	conf   Config
 	host   core.Host
 	pages  *http.Client
-	search *http.Client // nil: there is none
-	base   *url.URL     // of the search server
-	cache  cache
-	turns  chan struct{} // one for each page that is read at the same time
+	search *http.Client                  // nil: there is none
+	base   *url.URL                      // of the search server
+	known  *recent.Shared[string, *page] // by address
+	turns  chan struct{}                 // one for each page that is read at the same time
 }
 
-// atOnce is how many pages are read at the same time.
-const atOnce = 4
+const (
+	atOnce   = 4 // pages that are read at the same time
+	maxKnown = 8 // pages that are remembered at least
+)
 
 // New makes the plugin. It starts nothing.
 func New(h core.Host, c Config) (*Plugin, error) { return build(h, c, nil) }
 
 // build is New with another resolver of names.
 func build(h core.Host, c Config, lookup func(context.Context, string) ([]netip.Addr, error)) (*Plugin, error) {
-	p := &Plugin{conf: c, host: h, turns: make(chan struct{}, atOnce)}
-	p.cache.clock, p.cache.lasts = h.Clock, p.conf.Remember
+	p := &Plugin{conf: c, host: h, turns: make(chan struct{}, atOnce), known: recent.NewShared[string, *page](maxKnown)}
 	p.pages = outbound.New(outbound.Options{
 		Allow: p.conf.Allow, Timeout: p.conf.Timeout, MaxBody: p.conf.MaxBody, Redirects: maxRedirects, Elsewhere: true,
 		Lookup: lookup,
