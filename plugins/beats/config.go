@@ -2,10 +2,10 @@ package beats
 
 import (
 	"fmt"
-	"path"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/txt"
 )
 
@@ -78,9 +78,5 @@ func (b *Beat) check(fault func(text string, at ...any)) {
 			fault(err.Error(), "days", i)
 		}
 	}
-	for i, pattern := range b.Actions {
-		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			fault(fmt.Sprintf("%q is not a pattern; write a name, or a part of one with *", pattern), "actions", i)
-		}
-	}
+	action.CheckPatterns(b.Actions, fault, "actions")
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
-	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -97,13 +96,7 @@ func (d *digest) resource(r *mcp.ResourceContents) {
 }
 
 func (d *digest) addText(text string) {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "�"))
-	text = strings.TrimSpace(text)
+	text = strings.TrimSpace(txt.Lines(text))
 	if text != "" {
 		d.texts = append(d.texts, text)
 	}

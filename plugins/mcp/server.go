@@ -64,22 +64,20 @@ func newServer(h core.Host, conf Server, moved func()) *server {
 // run keeps the server alive until ctx ends.
 func (s *server) run(ctx context.Context) {
 	pause := s.times.pause
-	for {
+	loop.Repeat(ctx, nil, func() time.Duration {
 		began := time.Now()
 		err := s.live(ctx)
 		if ctx.Err() != nil {
-			return
+			return 0
 		}
 		if time.Since(began) >= s.times.steady {
 			pause = s.times.pause
 		}
 		wait := pause + rand.N(pause/4+1)
 		s.log.Warn("mcp server is gone", "err", s.redact(line(err.Error())), "retry_in", wait.Round(time.Millisecond))
-		if !sleep(ctx, wait) {
-			return
-		}
 		pause = min(2*pause, s.times.longest)
-	}
+		return wait
+	})
 }
 
 // sleep reports whether it slept to its end.

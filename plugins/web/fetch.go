@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/markdown"
 	"synthbot/core/outbound"
 	"synthbot/core/txt"
 )
@@ -45,7 +45,7 @@ func (p *Plugin) fetch(ctx context.Context, _ core.Call, q fetchPayload) (core.R
 	if q.Links {
 		text = page.linked
 	}
-	parts := split(text, p.conf.MaxText)
+	parts := partsOf(text, p.conf.MaxText)
 	if q.Part > len(parts) {
 		return core.Result{}, core.Errorf(core.Invalid, "The page has %d parts only.", len(parts))
 	}
@@ -168,24 +168,10 @@ func readable(header string) (string, error) {
 		txt.ClipBytes(kind, 60))
 }
 
-// split cuts a text into parts of at most so many bytes, at the end of a
-// paragraph, a line or a word where that can be had.
-func split(text string, most int) []string {
-	var parts []string
-	for len(text) > most {
-		end := most
-		for end > 0 && !utf8.RuneStart(text[end]) {
-			end--
-		}
-		for _, border := range []string{"\n\n", "\n", " "} {
-			i := strings.LastIndex(text[:end], border)
-			if i > most/2 {
-				end = i
-				break
-			}
-		}
-		parts = append(parts, strings.TrimSpace(text[:end]))
-		text = strings.TrimSpace(text[end:])
+// partsOf cuts a text into parts of at most so many bytes.
+func partsOf(text string, most int) []string {
+	if strings.TrimSpace(text) == "" {
+		return []string{""}
 	}
-	return append(parts, text)
+	return markdown.Split(text, most, func(s string) int { return len(s) })
 }

@@ -340,7 +340,7 @@ func TestParts(t *testing.T) {
 
 func TestSplit(t *testing.T) {
 	for _, text := range []string{"", "short", strings.Repeat("ä", 3000), strings.Repeat("word ", 900), strings.Repeat("line\n", 900), strings.Repeat("para graph\n\n", 400)} {
-		parts := split(text, 1000)
+		parts := partsOf(text, 1000)
 		for _, part := range parts {
 			if len(part) > 1000 || strings.ContainsRune(part, '�') {
 				t.Errorf("%d bytes: %.20q", len(part), part)
