@@ -119,15 +119,13 @@ func (r *Reader) Read(text string, now time.Time) (When, error) {
 
 // written reads the forms that a computer writes.
 func (r *Reader) written(text string, now time.Time) (When, bool) {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02 15:04:05Z07:00",
-		"2006-01-02 15:04Z07:00"} {
-		if t, err := time.Parse(layout, text); err == nil {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04"} {
+		t, err := time.Parse(layout, strings.Replace(text, " ", "T", 1))
+		switch {
+		case err != nil:
+		case strings.HasSuffix(layout, "Z07:00"):
 			return When{At: t.In(now.Location())}, true
-		}
-	}
-	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05",
-		"2006-01-02 15:04"} {
-		if t, err := time.Parse(layout, text); err == nil {
+		default:
 			return When{At: r.at(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), now.Location())}, true
 		}
 	}

@@ -323,8 +323,12 @@ func readLexicon(language string) *lexicon {
 		}
 		p := readPhrase(means)
 		for each := range strings.SplitSeq(says, ", ") {
-			key, n := foldPhrase(each)
-			l.longest = max(l.longest, n)
+			var folded []string
+			for _, w := range split(each) {
+				folded = append(folded, w.fold)
+			}
+			key := strings.Join(folded, " ")
+			l.longest = max(l.longest, len(folded))
 			l.phrases[key] = append(l.phrases[key], p)
 		}
 	}
@@ -347,13 +351,4 @@ func readPhrase(means string) (p phrase) {
 		p = append(p, sense{kind(name), value})
 	}
 	return p
-}
-
-// foldPhrase is the key of a phrase, and how many words it has.
-func foldPhrase(s string) (key string, n int) {
-	var folded []string
-	for _, w := range split(s) {
-		folded = append(folded, w.fold)
-	}
-	return strings.Join(folded, " "), len(folded)
 }

@@ -9,10 +9,7 @@ import (
 	"synthbot/plugins/knowledge/cut"
 )
 
-// frame is a set of blocks that may frame the documents of a source, such as headers, footers and navigation,
-// normalised by framing.
-type frame map[string]bool
-
+// Blocks that may frame the documents of a source, such as headers, footers and navigation.
 const (
 	framingMost  = 800 // maximum bytes of such a block
 	frameSample  = 64  // how many documents are compared
@@ -62,7 +59,7 @@ func (r *sourceReader) frames(ctx context.Context, files []file) (keepers map[st
 			continue // readOne reports it
 		}
 		read++
-		found := make(frame)
+		found := make(map[string]bool)
 		for _, block := range cut.Blocks(clean(text)) {
 			found[framing(block)] = true
 		}
@@ -79,12 +76,4 @@ func (r *sourceReader) frames(ctx context.Context, files []file) (keepers map[st
 		}
 	}
 	return keepers
-}
-
-// drops returns a function that reports whether a block is left out of a document.
-func (r *sourceReader) drops(name string) func(block string) bool {
-	return func(block string) bool {
-		keeper, framed := r.framed[framing(block)]
-		return framed && keeper != name
-	}
 }

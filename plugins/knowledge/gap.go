@@ -159,19 +159,13 @@ func (p *Plugin) escalateAction() core.Action {
 	}
 	return action.Typed(core.Action{
 		Name: escalateName, Similes: []string{"escalate", "knowledge_gap"}, Brief: brief,
-		Examples: core.Examples{
-			Description: "Lists the question for those who keep the documents, and asks the people who know, if there" +
-				" are any. Their answer comes later, by itself.",
-			Instructions: core.Instructions{
-				WhenToUse: "When the passages and " + searchName + " do not answer a question about the community.",
-				CommonPitfalls: []string{
-					"Search first, and say in your message that you do not know.",
-					"Not for small talk, general knowledge or opinions.",
-				},
-			},
-			Examples: []core.Example{core.NewExample("Jay asks for the wardrobe's number, which no passage has",
-				`{"question":"What is the number of the wardrobe?"}`)},
-		},
+		Examples: action.Guide("Lists the question for those who keep the documents, and asks the people who know, if"+
+			" there are any. Their answer comes later, by itself.",
+			"When the passages and "+searchName+" do not answer a question about the community.",
+			[]string{"Search first, and say in your message that you do not know.",
+				"Not for small talk, general knowledge or opinions."},
+			core.NewExample("Jay asks for the wardrobe's number, which no passage has",
+				`{"question":"What is the number of the wardrobe?"}`)),
 		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
 		RateLimit: core.RateLimit{Count: 10, Per: time.Hour},
 	}, func(ctx context.Context, c core.Call, e escalatePayload) (core.Result, error) {

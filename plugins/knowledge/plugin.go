@@ -13,6 +13,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/lexicon"
 	"synthbot/core/loop"
+	"synthbot/core/outbound"
 	"synthbot/core/passage"
 	"synthbot/core/recent"
 	"synthbot/core/recon"
@@ -44,8 +45,11 @@ const maxOffers = 1024
 
 // New returns the plugin. It does not read the sources yet.
 func New(h core.Host, c Config) (*Plugin, error) {
+	client := outbound.New(outbound.Options{
+		Allow: c.Allow, Timeout: c.Timeout, MaxBody: maxPageBody, Redirects: maxRedirects, Elsewhere: true,
+	})
 	return &Plugin{
-		host: h, config: c, client: newClient(c), words: lexicon.New(), language: recon.New(),
+		host: h, config: c, client: client, words: lexicon.New(), language: recon.New(),
 		syncing: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 		offered: recent.NewShared[core.Path, *offer](maxOffers),
 		logged:  make(map[string]string), read: make(map[string]time.Time),

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/loop"
 	"synthbot/core/sorting"
 	"synthbot/core/values"
 )
@@ -114,10 +115,7 @@ func (p Editor) Reread() {
 	p.mu.Lock()
 	clear(p.read)
 	p.mu.Unlock()
-	select {
-	case p.wake <- struct{}{}:
-	default: // it is requested already
-	}
+	loop.Notify(p.wake)
 }
 
 // Answer passes an admin's answer on to the user who asked a question in a place, and keeps it as an entry. An

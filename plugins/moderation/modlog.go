@@ -175,16 +175,6 @@ func (l *modLog) take(which func(*event) bool) (gone []event) {
 	return gone
 }
 
-// forgetAuthor drops who caused events if it was that user.
-func (l *modLog) forgetAuthor(user core.Path) {
-	for i := range l.events {
-		e := &l.events[i]
-		if e.by == user {
-			e.by, e.byName = core.Path{}, ""
-		}
-	}
-}
-
 // read adds an event or appeal from disk. finish must be called after the last one.
 func (l *modLog) read(item *core.Item, id string) error {
 	e := event{id: id, about: item.Path}

@@ -440,7 +440,12 @@ func (r *records) forget(ctx context.Context, user core.Path) error {
 	}
 	maps.DeleteFunc(r.moderators, func(seen seenModerator, _ bool) bool { return seen.user == user })
 	gone := r.log.take(func(e *event) bool { return e.about == user })
-	r.log.forgetAuthor(user)
+	for i := range r.log.events {
+		e := &r.log.events[i]
+		if e.by == user {
+			e.by, e.byName = core.Path{}, ""
+		}
+	}
 	r.queue.items = slices.DeleteFunc(r.queue.items, func(i core.Item) bool { return i.Path == user })
 	r.queue.notices = slices.DeleteFunc(r.queue.notices, func(n notice) bool { return n.to == user })
 	r.mu.Unlock()

@@ -1,7 +1,6 @@
 package reminders
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -228,10 +227,4 @@ func formatSpan(d time.Duration) string {
 var lateWords = map[string]string{
 	"it": "(in ritardo di %s)", "de": "(%s verspätet)", "fr": "(en retard de %s)", "es": "(con %s de retraso)",
 	"pt": "(com %s de atraso)",
-}
-
-// lateness says in the bot's language that something is late.
-func lateness(language, by string) string {
-	first, _, _ := strings.Cut(strings.ToLower(language), "-")
-	return fmt.Sprintf(cmp.Or(lateWords[first], "(late by %s)"), by)
 }

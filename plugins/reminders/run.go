@@ -1,6 +1,7 @@
 package reminders
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -178,7 +179,8 @@ func (p *Plugin) event(ctx context.Context, r *reminder, d due) (core.Event, err
 	text := r.Text
 	if d.late > 0 {
 		o.Late, o.By = formatSpan(d.late), int(d.late/time.Second)
-		text += " " + lateness(p.host.Language, o.Late)
+		language, _, _ := strings.Cut(strings.ToLower(p.host.Language), "-")
+		text += " " + fmt.Sprintf(cmp.Or(lateWords[language], "(late by %s)"), o.Late)
 	}
 	if !d.next.IsZero() {
 		o.Next = stamp(d.next, r.Veiled)

@@ -68,8 +68,11 @@ func (p *Plugin) Review(d action.Draft) (faults []core.Fault) {
 	}
 	place := p.place(d.Who.Path)
 	for _, text := range texts {
-		if p.c.Promises && !acts {
-			faults = append(faults, promised(text)...)
+		promise := promises().FindString(text)
+		if p.c.Promises && !acts && promise != "" {
+			faults = append(faults, core.Fault{Field: "response", Text: fmt.Sprintf(
+				"says %q, and no action does it: add the action that does, or do not say it",
+				strings.TrimFunc(promise, notLetter))})
 		}
 		for _, fault := range place.faults(text) {
 			faults = append(faults, core.Fault{Field: "response", Text: fault})
@@ -108,16 +111,6 @@ var promises = txt.Pattern(`(?i)(?:^|[^\pL])(?:` + strings.Join([]string{
 	`(?:te|ve|glie)l?o? ?(?:lo )?ricorderò`, `me l[oa] (?:segno|ricorderò)`, `l['’]?ho (?:salvato|annotato|segnato)`,
 	`te l?o? ?(?:lo )?recordaré`, `lo recordaré`, `me lo apunto`, `lo he (?:guardado|anotado)`,
 }, "|") + `)(?:[^\pL]|$)`)
-
-func promised(text string) []core.Fault {
-	found := promises().FindString(text)
-	if found == "" {
-		return nil
-	}
-	return []core.Fault{{Field: "response", Text: fmt.Sprintf(
-		"says %q, and no action does it: add the action that does, or do not say it",
-		strings.TrimFunc(found, notLetter))}}
-}
 
 // faults is what breaks the limits.
 func (l *Place) faults(text string) (faults []string) {
