@@ -1,3 +1,24 @@
+// Package lorebook adds pieces of lore to the prompt whose keys occur in the latest messages,
+// as far as a budget allows. Books are the character_book of a character card (V2 or V3), a
+// separate lorebook (lorebook_v3), or a world-info export whose entries have numbers. The
+// plugin has no actions, keeps nothing, and learns nothing from what is said.
+//
+// # How entries are found
+//
+// The latest messages of the place (the book's scan_depth) are searched for an entry's keys:
+// any of them and, if it is selective, one of its secondary keys as well. Keys match parts of
+// words unless the configuration wants whole ones. Case counts only if the entry says so.
+// With use_regex, keys are regular expressions of Go, also written as /…/i. Constant entries
+// are always added. If a book scans recursively, found entries are searched in turn, a
+// bounded number of times. Of the decorators of V3, which precede the content, @@activate,
+// @@dont_activate, @@exclude_keys and @@role system are supported; the others are removed.
+//
+// # What the prompt contains
+//
+// Entries are snippets, among what recon knows; those of @@role system are instructions, which
+// the model follows. Their order is insertion_order, lower first. What does not fit into the
+// book's token budget, or into 2,000 bytes a turn, is left out: first entries of lower priority,
+// then later ones, and constant entries last. {{char}} and {{user}} are replaced.
 package lorebook
 
 import (
@@ -9,6 +30,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/hint"
+	"synthbot/core/lore"
 	"synthbot/core/sorting"
 )
 
@@ -158,3 +180,37 @@ func fill(text, char, user string) string {
 		"{{user}}", user, "{{User}}", user, "{{USER}}", user, "<USER>", user,
 	).Replace(text)
 }
+
+// Config is the table [plugins.lorebook].
+type Config struct {
+	Sources   []Source `toml:"book" doc:"A lorebook in addition to that of the persona's card."`
+	Depth     int      `toml:"depth" default:"4" min:"1" max:"50" doc:"How many of the latest messages are searched for keys, unless the book says otherwise."`
+	Budget    int      `toml:"budget" default:"400" min:"20" max:"1000" doc:"How much of a book a prompt contains at most, in tokens. A book can say less."`
+	Rounds    int      `toml:"rounds" default:"3" min:"0" max:"10" doc:"How often entries that were found are searched for further keys, in recursive books."`
+	WordsOnly bool     `toml:"words_only" default:"false" doc:"Whether keys match whole words only. Otherwise they match parts of words, as most books expect."`
+
+	// Dir is what relative paths are relative to; "": the working directory.
+	Dir string
+	// Cards are the books of the personas' own cards.
+	Cards []Card
+}
+
+// Source is a book in a file.
+type Source struct {
+	Path   string      `toml:"path" required:"true" example:"lore/harbour.json" doc:"A character card or lorebook (.json), relative to the configuration file."`
+	Places []core.Path `toml:"places" example:"discord/81384788765712384" doc:"The places where it is used, with all places below them; empty: everywhere."`
+}
+
+// Card is what a persona brings along, for the places at or below Path. Of
+// several, the one with the longest path counts.
+type Card struct {
+	Path core.Path
+	Char string // what {{char}} stands for
+	Book Book   // without entries: the persona has none
+}
+
+// The parts of a book are defined in core.
+type (
+	Book  = lore.Book
+	Entry = lore.Entry
+)

@@ -1,3 +1,11 @@
+// Package web lets the bot read pages of the web and search it. What it brings
+// back was written by strangers: it is cut, freed of what a person would not see
+// either, and marked as foreign, so that a model takes no orders from it.
+//
+// Addresses come from people and models, and so go through package outbound:
+// nothing in a private network is ever asked, whatever a page, a redirect or a
+// name server says. It is not a browser: no scripts run, nothing is logged in to,
+// and nothing is sent but the address.
 package web
 
 import (
@@ -12,6 +20,7 @@ import (
 	"synthbot/core/action"
 	"synthbot/core/outbound"
 	"synthbot/core/recent"
+	"synthbot/core/secret"
 )
 
 // maxRedirects is how often a page may send us on.
@@ -139,4 +148,37 @@ func (p *Plugin) searchAction() core.Action {
 		},
 		Effects: core.EffectReadsForeign | core.EffectFinds, Cache: p.conf.Remember,
 	}, p.find)
+}
+
+// Config is the table [plugins.web].
+type Config struct {
+	SearXNG    string                   `toml:"searxng" example:"http://127.0.0.1:8888" doc:"The address of a SearXNG server with its JSON format enabled; empty: no web search."`
+	Headers    map[string]secret.Secret `toml:"searxng_headers" example:"X-Key=env:SEARX_KEY" doc:"Headers of every request to it."`
+	Safe       string                   `toml:"safe_search" default:"moderate" oneof:"off|moderate|strict" doc:"How strictly explicit results are left out."`
+	Results    int                      `toml:"results" default:"6" min:"1" max:"20" doc:"How many search results the model sees."`
+	Allow      []outbound.Peer          `toml:"allow" example:"wiki.lan, 10.0.0.5:8080" doc:"Private addresses, ranges or names that may be read."`
+	Timeout    time.Duration            `toml:"timeout" default:"15s" min:"1s" max:"2m" doc:"How long fetching a page or searching may take."`
+	MaxBody    int64                    `toml:"max_body" default:"2097152" min:"1024" max:"16777216" doc:"The maximum size of a page, in bytes, uncompressed."`
+	MaxText    int                      `toml:"max_text" default:"8000" min:"1000" max:"50000" doc:"How many bytes of a page's text the model sees at once."`
+	PerMinute  int                      `toml:"per_minute" default:"10" min:"1" max:"1000" doc:"How many pages, and how many searches, one user may request per minute."`
+	Remember   time.Duration            `toml:"remember" default:"10m" min:"0s" max:"24h" doc:"How long pages and search results are cached."`
+	UserAgent  string                   `toml:"user_agent" default:"Mozilla/5.0 (compatible; synthbot)" min:"1" max:"200" doc:"The User-Agent header."`
+	Permission string                   `toml:"permission" default:"everyone" oneof:"everyone|moderators|admins" doc:"Who may use it."`
+}
+
+// Check implements the configuration's own check.
+func (c *Config) Check(fault func(text string, at ...any)) {
+	if c.SearXNG == "" {
+		if len(c.Headers) > 0 {
+			fault("is for a search server, and there is none; set searxng", "searxng_headers")
+		}
+		return
+	}
+	u, err := url.Parse(c.SearXNG)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		fault("is not an address; write it as http://host:port", "searxng")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		fault("no name, password, query or fragment belongs into it; put keys into searxng_headers", "searxng")
+	}
 }
