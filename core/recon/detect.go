@@ -119,7 +119,6 @@ type reading struct {
 	words    int
 }
 
-// read reads the first words of a text.
 func (d *detector) read(text string) reading {
 	e, words := make(evidence, len(d.tags)), 0
 	for field := range strings.FieldsSeq(text[:min(len(text), textMax)]) {

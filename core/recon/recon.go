@@ -62,7 +62,6 @@ func (l *Local) Recon(_ context.Context, s core.Scene) ([]hint.Hint, error) {
 	), nil
 }
 
-// said returns the hints that have a text.
 func said(hints ...hint.Hint) []hint.Hint {
 	return slices.DeleteFunc(hints, func(h hint.Hint) bool { return h.Text == "" })
 }

@@ -94,7 +94,6 @@ type wants struct {
 	his bool // the zone is what the person there says elsewhere
 }
 
-// got is what a place got.
 type got struct {
 	Day     string           `json:"day,omitempty"` // by the place's time zone
 	Count   int              `json:"count,omitempty"`

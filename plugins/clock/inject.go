@@ -12,7 +12,6 @@ import (
 	"synthbot/core/txt"
 )
 
-// maxInjection is the size of the injection in bytes.
 const maxInjection = 300
 
 // injection is what a prompt shows. Nothing in it changes within a minute.

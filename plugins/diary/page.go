@@ -78,10 +78,8 @@ type view struct {
 
 const dayLayout = "2006-01-02"
 
-// dayKey is the key of a day's page.
 func dayKey(day string) string { return "day/" + day }
 
-// isDay returns the day of a page's key.
 func isDay(key string) (day string, ok bool) {
 	day, ok = strings.CutPrefix(key, "day/")
 	_, err := time.Parse(dayLayout, day)
@@ -247,7 +245,6 @@ func (d *page) erase(person core.Path) (found bool) {
 	return found
 }
 
-// without takes a person's names out of an entry.
 func (e *entry) without(person core.Path, names []someone) {
 	e.People = slices.DeleteFunc(e.People, func(s someone) bool { return s.Path == person })
 	if e.By == person {

@@ -28,7 +28,6 @@ const (
 // maxScan is how many bytes of a message patterns look at.
 const maxScan = 16 << 10
 
-// compile compiles a pattern of a rule.
 func compile(pattern string) (*regexp.Regexp, error) {
 	if pattern == "" || len(pattern) > maxPattern {
 		return nil, fmt.Errorf("has %d bytes; a pattern has 1 to %d", len(pattern), maxPattern)
@@ -185,7 +184,6 @@ func (r *rule) weight() int {
 	return slices.Index([]string{ruleTell, "", ruleQuiet, ruleDiscard}, r.Action)
 }
 
-// covers reports whether the rule holds where the message was written.
 func (r *rule) covers(m *core.Message) bool {
 	if m.Private && !r.Private {
 		return false

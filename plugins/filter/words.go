@@ -12,7 +12,6 @@ type words struct {
 	ends []int // of each word, in text
 }
 
-// cut makes the words of a text.
 func (w *words) cut(text string) {
 	w.text, w.ends = w.text[:0], w.ends[:0]
 	inside := false
@@ -39,7 +38,6 @@ func (w *words) end(inside bool) (stillInside bool) {
 	return false
 }
 
-// at returns the i-th word.
 func (w *words) at(i int) []byte {
 	start := 0
 	if i > 0 {
@@ -61,7 +59,6 @@ func (w *words) follow(i int, list []string) bool {
 	return true
 }
 
-// list returns the words as strings.
 func (w *words) list() []string {
 	list := make([]string, len(w.ends))
 	for i := range w.ends {

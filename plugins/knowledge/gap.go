@@ -211,7 +211,6 @@ func (p escalation) gaps(ctx context.Context) (gaps []gap, err error) {
 	return gaps, err
 }
 
-// gap returns a question by its id.
 func (p escalation) gap(ctx context.Context, id string) (g gap, ok bool, err error) {
 	all, err := p.gaps(ctx)
 	i := slices.IndexFunc(all, func(g gap) bool { return g.id == id })

@@ -25,7 +25,6 @@ type offer struct {
 // mark returns the mark of the i-th offered passage.
 func mark(i int) string { return fmt.Sprint("k", i+1) }
 
-// add offers a passage, and returns its mark.
 func (o *offer) add(p passage.Passage) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

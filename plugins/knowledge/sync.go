@@ -171,7 +171,6 @@ func (p *Plugin) fault(source, name string, err error) {
 	}
 }
 
-// sourceReader reads one source.
 type sourceReader struct {
 	*Plugin
 	source   *Source
@@ -284,7 +283,6 @@ func (r *sourceReader) folder() (files []file, err error) {
 // cut differently.
 const readerVersion = "2"
 
-// readFile returns the text of a file as Markdown.
 func (r *sourceReader) readFile(ctx context.Context, name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {

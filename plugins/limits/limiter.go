@@ -156,7 +156,6 @@ func (l *Limiter) place(place core.Path) *window {
 	return l.places.Ensure(place, func() *window { return new(window) })
 }
 
-// rate returns the limit of a kind of questions.
 func (l *Limiter) rate(kind int) Rate {
 	if kind == inPrivate || kind == pressPrivate {
 		return l.config.Private
@@ -239,7 +238,6 @@ func refuse(w *window, r Rate, m *core.Message, now time.Time, who string, log f
 	return v
 }
 
-// isPress reports whether a message is the press of a button.
 func isPress(m *core.Message) bool {
 	return m.Text == "" && len(m.Attachments) == 0 && len(m.Foreign) == 0
 }

@@ -130,7 +130,6 @@ const (
 	promptGet    = "prompt_get"
 )
 
-// resourcePayload asks for a resource, or for the list of them.
 type resourcePayload struct {
 	URI string `json:"uri,omitempty" doc:"Which one; left out: the list of what there is." max:"2000"`
 }
@@ -147,7 +146,6 @@ func (s *server) lookup(brief, description string, how core.Instructions) core.A
 	}
 }
 
-// resourceAction reads a server's resources.
 func (s *server) resourceAction(inv *inventory) core.Action {
 	var list strings.Builder
 	for _, r := range inv.Resources {
@@ -192,7 +190,6 @@ func about(title, name, description string) string {
 	return txt.ClipBytes(strings.Trim(cmp.Or(line(title), line(name))+", "+line(description), " ,"), maxHint)
 }
 
-// promptPayload asks for a prompt, or for the list of them.
 type promptPayload struct {
 	Name      string            `json:"name,omitempty" doc:"Which one; left out: the list of what there is." max:"200"`
 	Arguments map[string]string `json:"arguments,omitempty" doc:"What the prompt asks for, by name." max:"32"`

@@ -30,7 +30,6 @@ type times struct {
 	probe          time.Duration // that such a look may take
 }
 
-// server is one configured server.
 type server struct {
 	conf   Server
 	log    *slog.Logger // says which server it is
@@ -130,7 +129,6 @@ func (s *server) live(ctx context.Context) (err error) {
 	return s.attend(ctx, l)
 }
 
-// open makes a session of the link.
 func (s *server) open(ctx context.Context, l *link) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.conf.Start, errStart)
 	defer cancel()

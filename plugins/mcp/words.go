@@ -54,7 +54,6 @@ func line(text string) string {
 // abbreviations end in a full stop that ends no sentence.
 var abbreviations = []string{"e.g", "i.e", "etc", "vs", "approx", "No", "no", "incl"}
 
-// sentence is the first sentence of a text.
 func sentence(text string) string {
 	for i, r := range text {
 		switch r {
@@ -148,7 +147,6 @@ const (
 	maxSample   = 1000    // bytes of an example
 )
 
-// errSchema refuses a schema that describes something else than an object.
 var errSchema = errors.New("its schema describes no object")
 
 // schemaOf is a tool's schema as prompts can bear it: descriptions are cut, and left out

@@ -203,7 +203,6 @@ func (p *Plugin) factsOf(ctx context.Context, c *command.Call) ([]core.Fact, err
 	return p.visible(ctx, c, facts), nil
 }
 
-// visible returns those facts that the caller may see.
 func (p *Plugin) visible(ctx context.Context, c *command.Call, facts []core.Fact) []core.Fact {
 	talks := make(map[core.Path]bool)
 	return slices.DeleteFunc(facts, func(f core.Fact) bool {

@@ -145,7 +145,6 @@ func (p *Plugin) unmuteCommand(ctx context.Context, a *actor) (string, error) {
 	return "I may talk here again.", p.unmutePlace(ctx, a)
 }
 
-// appealCommand takes an appeal.
 func (p *Plugin) appealCommand(ctx context.Context, c command.Call) (string, error) {
 	if c.Author.ID == "" || !c.Private {
 		return "", core.Errorf(core.Forbidden, "That is between one person and me.")
@@ -272,7 +271,6 @@ func (p *Plugin) modlogCommand(ctx context.Context, a *actor) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// appealsCommand lists the appeals.
 func (p *Plugin) appealsCommand(ctx context.Context, c command.Call) (string, error) {
 	a, err := newActor(c)
 	if err != nil || !a.isAdmin() || !c.Private {

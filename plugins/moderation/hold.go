@@ -79,7 +79,6 @@ func (h *hold) sentence(now time.Time) string {
 // isActive reports whether what holds until a time still does.
 func isActive(until, now time.Time) bool { return until.IsZero() || now.Before(until) }
 
-// forgetUser clears who the user is.
 func (h *hold) forgetUser() { h.user, h.name, h.tag = core.Path{}, "", "" }
 
 // participle is what happens to the user.
@@ -96,7 +95,6 @@ func (h *hold) detailKey() string { return holdKey + h.kind + " " + h.scope.Stri
 // key is the key of what is kept under no path.
 func (h *hold) key() string { return holdKey + h.digest + " " + h.kind + " " + h.scope.String() }
 
-// parseHoldKey reads what key wrote.
 func parseHoldKey(key string) (h hold, ok bool) {
 	parts := strings.SplitN(strings.TrimPrefix(key, holdKey), " ", 3) // digest, kind and scope
 	if len(parts) < 3 || parts[1] != blocked && parts[1] != muted {
@@ -149,7 +147,6 @@ func newActor(c command.Call) (a *actor, err error) {
 	return &actor{c}, nil
 }
 
-// isAdmin reports whether the actor is one of the bot's admins.
 func (a *actor) isAdmin() bool { return a.Author.Rank == core.RankAdmin }
 
 // scope returns where a block by the actor holds.
@@ -168,7 +165,6 @@ func (a *actor) reaches(h *hold) bool {
 	return a.isAdmin() || !a.Private && h.scope.Within(groupOf(a.Path)) || a.Private && h.scope == a.Path
 }
 
-// event returns an event that the actor causes.
 func (a *actor) event(what string, about core.Path) event {
 	e := event{What: what, about: about, by: a.Person, byName: displayName(a.Author.Name)}
 	if !a.Private {
@@ -203,7 +199,6 @@ type holdRequest struct {
 	onlyHere bool
 }
 
-// maxReason is how many characters of a reason are kept.
 const maxReason = 300
 
 // hold blocks or mutes a user.

@@ -224,7 +224,6 @@ func groupOf(place core.Path) core.Path {
 	return place
 }
 
-// userID is the last element of a user's path.
 func userID(user core.Path) string {
 	elements := user.Elements()
 	return elements[len(elements)-1]

@@ -50,7 +50,6 @@ func (p *Plugin) recentWriters(ctx context.Context, place, below core.Path) (lis
 	return list, nil
 }
 
-// errSeveral refuses a name that several users have.
 func errSeveral(name string, labels []string) error {
 	return core.Errorf(core.Invalid, "Several people are called %s: %s. Name one of these.",
 		txt.ClipLine(name, maxName), strings.Join(labels, ", "))

@@ -332,7 +332,6 @@ func (p *Plugin) unpair(ctx context.Context, c command.Call) (string, error) {
 	return person.String() + " is shut out.", p.Unpair(ctx, person)
 }
 
-// hashed is what is kept of a code.
 func hashed(code string) string {
 	sum := sha256.Sum256([]byte("synthbot pairing " + code))
 	return hex.EncodeToString(sum[:])

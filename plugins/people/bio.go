@@ -314,7 +314,6 @@ func (r *record) dropAll(which func(*value) bool) (found bool) {
 	return found
 }
 
-// isRecord reports whether an item's key is that of a record.
 func isRecord(key string) bool {
 	if key == ownKey || key == botKey {
 		return true

@@ -198,7 +198,6 @@ func stamp(t time.Time, veiled bool) string {
 	return t.Format(time.RFC3339)
 }
 
-// formatTime writes a time for users.
 func formatTime(t time.Time, veiled bool) string {
 	s := t.Format("Monday 2 January 2006, 15:04")
 	name := t.Location().String()

@@ -217,7 +217,6 @@ func (p *Plugin) read(item core.Item) (reminder, error) {
 	return r, nil
 }
 
-// get finds the reminder that a pointer names.
 func (p *Plugin) get(ctx context.Context, at pointer) (r reminder, version uint64, ok bool, err error) {
 	item, ok, err := p.host.Items.Get(ctx, at.Person, keyReminder+at.ID)
 	if err != nil || !ok {

@@ -135,7 +135,6 @@ func (p *Plugin) fire(ctx context.Context, e entry) error {
 	return p.schedule(ctx, r.Due, e.pointer, values.New(hourPath(e.hour()), e.key, nil), item)
 }
 
-// due is what is due of a reminder.
 type due struct {
 	at     time.Time
 	missed int           // how many times before that were left out
@@ -247,7 +246,6 @@ type entry struct {
 	pointer
 }
 
-// hourForm is how hours are called.
 const hourForm = "2006-01-02T15"
 
 // Roots of pseudo-places; no interface can be called so.

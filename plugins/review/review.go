@@ -90,7 +90,6 @@ func isDeed(name string) bool {
 	return !control && !strings.HasPrefix(name, core.MessagePrefix)
 }
 
-// place returns the limits of a place.
 func (p *Plugin) place(path core.Path) Place {
 	limits := Place{Emoji: -1, Shouting: true}
 	for _, l := range p.c.Places {

@@ -109,7 +109,6 @@ func (p *Plugin) page(ctx context.Context, u *url.URL) (*page, error) {
 	return page, nil
 }
 
-// take makes a page of a response.
 func (p *Plugin) take(response *http.Response) (*page, error) {
 	header := response.Header.Get("Content-Type")
 	kind, err := readable(header)
@@ -184,7 +183,6 @@ const (
 	maxTitle = 200
 )
 
-// page is what is remembered of a page.
 type page struct {
 	url       string // where it really was
 	title     string
@@ -195,7 +193,6 @@ type page struct {
 	read      time.Time
 }
 
-// extract reads a body.
 func extract(body []byte, kind, header string, at *url.URL) (*page, error) {
 	if kind == kindText {
 		text := txt.ClipBytes(document.Clean(document.DecodePage(body, header)), maxPage)

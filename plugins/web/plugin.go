@@ -118,7 +118,6 @@ func (p *Plugin) fetchAction() core.Action {
 	}, p.fetch)
 }
 
-// searchPayload asks for a search.
 type searchPayload struct {
 	_ struct{} `title:"Search the web"`
 

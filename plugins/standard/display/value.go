@@ -230,10 +230,8 @@ func apart(title string) string {
 	return strings.Replace(heading(title), "\n", "\n\n", 1)
 }
 
-// line is a value on one line, escaped.
 func (v value) line(most int) string { return escape(txt.Clip(v.plain(), most)) }
 
-// plain is a value in words.
 func (v value) plain() string {
 	between := ", "
 	switch v.kind {
