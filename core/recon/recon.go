@@ -55,10 +55,11 @@ func (l *Local) Recon(_ context.Context, s core.Scene) ([]hint.Hint, error) {
 	case tag == hint.Undetermined:
 		priority = UndeterminedPriority
 	}
+	of, all := l.tone.in(s.Text), l.tones.conversation(s, l.tone.in)
 	return said(
 		hint.Hint{Kind: hint.Language, Text: tag, Priority: priority},
-		hint.Hint{Kind: hint.MessageTone, Text: string(l.tone.in(s.Text)), Priority: HeardPriority},
-		hint.Hint{Kind: hint.ConversationTone, Text: string(l.tones.conversation(s, l.tone.in)), Priority: HeardPriority},
+		hint.Hint{Kind: hint.MessageTone, Text: string(of), Priority: HeardPriority},
+		hint.Hint{Kind: hint.ConversationTone, Text: string(all), Priority: HeardPriority},
 	), nil
 }
 

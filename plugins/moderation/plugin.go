@@ -117,16 +117,16 @@ func (p *Plugin) Judge(m *core.Message, again bool) (v gate.Verdict) {
 
 // Announce implements gate.Counter.
 func (p *Plugin) Announce(f func(by core.Path, what string)) {
-	p.eachCounter(func(c gate.Counter) { c.Announce(f) })
+	eachCounter(p.gates, func(c gate.Counter) { c.Announce(f) })
 }
 
 // Used implements gate.Counter.
 func (p *Plugin) Used(by core.Path, what string) {
-	p.eachCounter(func(c gate.Counter) { c.Used(by, what) })
+	eachCounter(p.gates, func(c gate.Counter) { c.Used(by, what) })
 }
 
-func (p *Plugin) eachCounter(do func(gate.Counter)) {
-	for _, g := range p.gates {
+func eachCounter(gates []Gate, do func(gate.Counter)) {
+	for _, g := range gates {
 		if c, ok := g.(gate.Counter); ok {
 			do(c)
 		}
