@@ -19,11 +19,13 @@ const depth = 300
 type List struct {
 	Place core.Path
 	Users []core.Author // without bots and duplicates
+	me    core.Author   // who is called "me"; zero: nobody
 }
 
-// Recent returns who wrote lately in a place, and behind them the user also, if any.
-func Recent(ctx context.Context, r core.Reader, place core.Path, also core.Author) (List, error) {
-	l := List{Place: place}
+// Recent returns who wrote lately in a place, and behind them the user who speaks, if any, whose
+// name is also "me".
+func Recent(ctx context.Context, r core.Reader, place core.Path, me core.Author) (List, error) {
+	l := List{Place: place, me: me}
 	err := r.View(ctx, func(v core.View) error {
 		entries, err := v.Last(place, depth)
 		for _, e := range slices.Backward(entries) {
@@ -36,7 +38,7 @@ func Recent(ctx context.Context, r core.Reader, place core.Path, also core.Autho
 	if err != nil {
 		return l, fmt.Errorf("users of %s: %w", place, err)
 	}
-	l.Add(also)
+	l.Add(me)
 	return l, nil
 }
 
@@ -51,6 +53,9 @@ func (l *List) Add(a core.Author) {
 // the model: several users have the name.
 func (l *List) Find(name string) (user core.Path, ok bool, err error) {
 	name = strings.TrimSpace(name)
+	if strings.EqualFold(name, "me") && l.me.ID != "" {
+		name = l.me.ID
+	}
 	found := Match(l.Users, name, true, func(a *core.Author) Names {
 		return Names{IDs: []string{a.ID, l.Path(*a).String()}, Tag: a.Tag, Name: a.Name}
 	})

@@ -97,16 +97,20 @@ func (p escalation) question(ctx context.Context, g *gap, link string) core.Even
 		Reply: fmt.Sprintf("❓ No document answers this question from %s:\n%s\nReply to this message, and I pass "+
 			"the answer on.", where, txt.Literal(g.Question)),
 	}
-	private := true // in a private place, an author would make the message belong to the asker
-	err := p.host.Reader.View(ctx, func(v core.View) error {
-		head, err := v.Head(to)
-		private = head.Private
-		return err
-	})
+	private, err := p.isPrivate(ctx, to) // there, an author would make the message belong to the asker
 	if err == nil && !private && to.Interface() == g.Place.Interface() {
 		e.Message.Author = g.Asker // so that the message is erased with them
 	}
 	return e
+}
+
+func (p *Plugin) isPrivate(ctx context.Context, place core.Path) (private bool, err error) {
+	err = p.host.Reader.View(ctx, func(v core.View) error {
+		head, err := v.Head(place)
+		private = head.Private
+		return err
+	})
+	return private, err
 }
 
 // put makes the bot send a message. It logs events that are invalid for good.

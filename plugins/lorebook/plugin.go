@@ -132,20 +132,17 @@ func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]hint.Hint, error) {
 
 // window is what was said last, the newest at the end.
 func window(s core.Scene, depth int) string {
-	texts := []string{s.Text}
-	size := len(s.Text)
+	all := s.Text
 	for i := range slices.Backward(s.Recent) {
-		if len(texts) >= depth || size > maxScanned {
+		e := &s.Recent[i]
+		if depth <= 1 || len(all) > maxScanned {
 			break
 		}
-		e := &s.Recent[i]
 		if e.Spoken() {
-			texts = append(texts, e.Message.Text)
-			size += len(e.Message.Text)
+			all = e.Message.Text + "\n" + all
+			depth--
 		}
 	}
-	slices.Reverse(texts)
-	all := strings.Join(texts, "\n")
 	if len(all) > maxScanned {
 		all = strings.ToValidUTF8(all[len(all)-maxScanned:], "")
 	}

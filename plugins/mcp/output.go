@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"sort"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -48,18 +49,14 @@ func (o output) encode(most int) json.RawMessage {
 		reflect.DeepEqual(said, data) {
 		o.Text = ""
 	}
-	for {
-		raw := core.JSON(o)
-		if len(raw) <= most || o.Text == "" {
-			return raw
-		}
-		bare := o
-		bare.Text, bare.Cut = "", true
-		frame := len(core.JSON(bare)) + len(`,"text":""`)
-		// Some characters take several bytes in JSON: in proportion, and looked at again.
-		room := max(0, most-frame) * len(o.Text) / max(1, len(raw)-frame)
-		o.Text, o.Cut = txt.ClipBytes(o.Text, min(room, len(o.Text)-len("…"))), true
+	whole := o.Text
+	clipped := func(n int) json.RawMessage { // some characters take several bytes in JSON
+		o.Text, o.Cut = txt.ClipBytes(whole, n), n < len(whole)
+		return core.JSON(o)
 	}
+	longest := min(len(whole), most)
+	n := sort.Search(longest, func(n int) bool { return len(clipped(longest-n)) <= most })
+	return clipped(longest - n)
 }
 
 // digest is what a list of contents says, and what it shows.

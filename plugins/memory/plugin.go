@@ -81,9 +81,6 @@ func (p *Plugin) Observe(end watch.TurnEnd) {
 // Run implements core.Runner.
 func (p *Plugin) Run(ctx context.Context) error { return p.extractor.run(ctx) }
 
-// me is how a payload names who speaks.
-const me = "me"
-
 // about finds the people that a payload names. Those who were not seen here come
 // back as names.
 func (p *Plugin) about(ctx context.Context, c *core.Call, names []string) (people []core.Path, strangers []string,
@@ -96,9 +93,6 @@ func (p *Plugin) about(ctx context.Context, c *core.Call, names []string) (peopl
 		return nil, nil, err
 	}
 	for _, name := range names {
-		if strings.EqualFold(strings.TrimSpace(name), me) && c.Author.ID != "" {
-			name = c.Author.ID
-		}
 		person, ok, err := here.Find(name)
 		switch {
 		case err != nil:

@@ -65,9 +65,6 @@ func (p *Plugin) Actions() []core.Action {
 	return []core.Action{action.Typed(updateAction, p.update), action.Typed(requestAction, p.request)}
 }
 
-// me is how a payload names who speaks.
-const me = "me"
-
 // subject is a person whom a call is about.
 type subject struct {
 	core.Author
@@ -77,7 +74,7 @@ type subject struct {
 // subject finds whom a payload names; "" is who speaks.
 func (p *Plugin) subject(ctx context.Context, c *core.Call, name string) (subject, error) {
 	name = strings.TrimSpace(name)
-	if c.Author.ID != "" && (name == "" || strings.EqualFold(name, me)) {
+	if name == "" {
 		name = c.Author.ID
 	}
 	if name == "" {
