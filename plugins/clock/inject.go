@@ -12,9 +12,7 @@ import (
 	"synthbot/core/txt"
 )
 
-const maxInjection = 300
-
-// injection is what a prompt shows. Nothing in it changes within a minute.
+// injection is what a prompt shows, in a few hundred bytes. Nothing in it changes within a minute.
 type injection struct {
 	there
 	Person *there `json:"person,omitempty"`
@@ -48,7 +46,7 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	if person != nil {
 		t.Person = p.there(person, now, t.Season)
 	}
-	return t.encode(), nil
+	return core.JSON(t), nil
 }
 
 func (p *Plugin) hemisphere(home *spot, zone string) int {
@@ -81,27 +79,6 @@ func (p *Plugin) there(s *spot, now time.Time, here string) *there {
 
 // moment is a wall clock's time.
 func moment(t time.Time) string { return t.Format("Monday 2 January 2006, 15:04") }
-
-// encode leaves out what there is no room for, the least important first.
-func (t *injection) encode() json.RawMessage {
-	for _, shorten := range []func(){
-		func() { t.Weather = "" },
-		func() {
-			if t.Person != nil {
-				t.Person.Weather = ""
-			}
-		},
-		func() { t.Place = "" },
-		func() { t.Person = nil },
-	} {
-		raw := core.JSON(t)
-		if len(raw) <= maxInjection {
-			return raw
-		}
-		shorten()
-	}
-	return core.JSON(t)
-}
 
 // sky returns the weather of a spot in a few words, if prompts show it and it is known. Run
 // hears of spots that are unknown or outdated.
