@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/command"
@@ -31,7 +32,7 @@ func (p *Plugin) Commands() []command.Command {
 			},
 		}),
 		forModerators(func(ctx context.Context, a *actor) (string, error) {
-			return p.releaseCommand(ctx, a, blocked, a.Args["person"])
+			return p.releaseUser(ctx, a, blocked, a.Args["person"])
 		}, command.Spec{
 			Name: "unblock", Brief: "Unblock a user", Args: []command.Arg{
 				{Name: "person", Brief: "A name, tag or id, as /blocked lists it", Required: true, Rest: true},
@@ -41,7 +42,9 @@ func (p *Plugin) Commands() []command.Command {
 			Name: "mute", Brief: "Mute me here for a while, or towards one user",
 			Args: []command.Arg{{Name: "duration", Brief: "Like 30m, 2h or 1d"}, whom},
 		}),
-		forModerators(p.unmuteCommand, command.Spec{
+		forModerators(func(ctx context.Context, a *actor) (string, error) {
+			return p.unmute(ctx, a, a.Args["person"])
+		}, command.Spec{
 			Name: "unmute", Brief: "Let me talk here again, or to one user", Args: []command.Arg{whom},
 		}),
 		forModerators(p.blockedCommand, command.Spec{
@@ -92,7 +95,12 @@ func (p *Plugin) blockCommand(ctx context.Context, a *actor) (text string, err e
 	if d, ok := txt.ParseSpan(first); ok {
 		r.span, r.reason = d, rest
 	}
-	h, err := p.hold(ctx, a, blocked, r)
+	return p.holdUser(ctx, a, blocked, r)
+}
+
+// holdUser blocks or mutes a user, and says so.
+func (p *Plugin) holdUser(ctx context.Context, a *actor, kind string, r holdRequest) (string, error) {
+	h, err := p.hold(ctx, a, kind, r)
 	return h.sentence(p.host.Clock()), err
 }
 
@@ -116,7 +124,8 @@ func writerOf(ctx context.Context, r core.Reader, a *actor) (id string, err erro
 	return id, nil
 }
 
-func (p *Plugin) releaseCommand(ctx context.Context, a *actor, kind, name string) (string, error) {
+// releaseUser ends that, and says so.
+func (p *Plugin) releaseUser(ctx context.Context, a *actor, kind, name string) (string, error) {
 	lifted, err := p.release(ctx, a, kind, name)
 	if err != nil {
 		return "", err
@@ -130,17 +139,22 @@ func (p *Plugin) muteCommand(ctx context.Context, a *actor) (string, error) {
 	if !ok { // it was left out
 		d, name = p.config.MuteFor, strings.TrimSpace(a.Args["duration"]+" "+name)
 	}
-	if name != "" {
-		h, err := p.hold(ctx, a, muted, holdRequest{name: name, span: d})
-		return h.sentence(p.host.Clock()), err
+	return p.mute(ctx, a, name, d, "")
+}
+
+// mute mutes a user, or the bot in the actor's place, and says so.
+func (p *Plugin) mute(ctx context.Context, a *actor, name string, span time.Duration, reason string) (string, error) {
+	if strings.TrimSpace(name) != "" {
+		return p.holdUser(ctx, a, muted, holdRequest{name: name, span: span, reason: reason})
 	}
-	until, err := p.mutePlace(ctx, a, d, "")
+	until, err := p.mutePlace(ctx, a, span, reason)
 	return "I am quiet here " + ending(until, p.host.Clock()) + ". `/unmute` ends it.", err
 }
 
-func (p *Plugin) unmuteCommand(ctx context.Context, a *actor) (string, error) {
-	if a.Args["person"] != "" {
-		return p.releaseCommand(ctx, a, muted, a.Args["person"])
+// unmute ends that, and says so.
+func (p *Plugin) unmute(ctx context.Context, a *actor, name string) (string, error) {
+	if strings.TrimSpace(name) != "" {
+		return p.releaseUser(ctx, a, muted, name)
 	}
 	return "I may talk here again.", p.unmutePlace(ctx, a)
 }
