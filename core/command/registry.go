@@ -23,18 +23,18 @@ func New(lists ...[]Command) (*Registry, error) {
 	r := &Registry{}
 	var faults []error
 	for _, c := range slices.Concat(lists...) {
-		if err := c.check(); err != nil {
-			faults = append(faults, fmt.Errorf("command %q: %w", c.Name, err))
-			continue
-		}
+		err := c.check()
 		_, twice := r.Find(c.Name)
-		if twice {
+		switch {
+		case err != nil:
+			faults = append(faults, fmt.Errorf("command %q: %w", c.Name, err))
+		case twice:
 			faults = append(faults, fmt.Errorf("command %q: there are two of that name", c.Name))
-			continue
+		default:
+			r.list = append(r.list, c)
 		}
-		r.list = append(r.list, c)
-		sorting.Sort(r.list, func(a, b Command) int { return strings.Compare(a.Name, b.Name) })
 	}
+	sorting.Sort(r.list, func(a, b Command) int { return strings.Compare(a.Name, b.Name) })
 	return r, errors.Join(faults...)
 }
 

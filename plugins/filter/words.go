@@ -14,28 +14,27 @@ type words struct {
 
 func (w *words) cut(text string) {
 	w.text, w.ends = w.text[:0], w.ends[:0]
-	inside := false
 	for _, r := range text {
 		switch classOf(r) {
 		case separator:
-			inside = w.end(inside)
+			w.end()
 		case letter:
-			w.text, inside = utf8.AppendRune(w.text, fold(r)), true
-		case single:
-			w.end(inside)
 			w.text = utf8.AppendRune(w.text, fold(r))
-			inside = w.end(true)
+		case single:
+			w.end()
+			w.text = utf8.AppendRune(w.text, fold(r))
+			w.end()
 		}
 	}
-	w.end(inside)
+	w.end()
 }
 
 // end ends the current word, if there is one.
-func (w *words) end(inside bool) (stillInside bool) {
-	if inside {
+func (w *words) end() {
+	n := len(w.ends)
+	if n == 0 && len(w.text) > 0 || n > 0 && len(w.text) > w.ends[n-1] {
 		w.ends = append(w.ends, len(w.text))
 	}
-	return false
 }
 
 func (w *words) at(i int) []byte {
