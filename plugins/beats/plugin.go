@@ -70,7 +70,6 @@ func New(h core.Host, c Config) (*Plugin, error) {
 	return p, nil
 }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return p.host.Name }
 
 // Actions implements core.Plugin: people and models cannot cause a beat.

@@ -19,7 +19,6 @@ type weatherPayload struct {
 	Days  int    `json:"days" title:"days" default:"1" min:"1" max:"7" doc:"How many days, today among them."`
 }
 
-// Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action {
 	if p.config.Weather == weatherOff {
 		return nil

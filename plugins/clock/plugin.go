@@ -37,7 +37,6 @@ func New(h core.Host, c Config) (*Plugin, error) {
 	return &Plugin{host: h, config: c, server: newServer(&c), skies: newSkies(), home: &home{name: c.Place}}, nil
 }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return p.host.Name }
 
 // spot is a place on the map.

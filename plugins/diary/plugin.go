@@ -46,10 +46,8 @@ type Plugin struct {
 // New makes the plugin.
 func New(h core.Host, c Config) (*Plugin, error) { return &Plugin{host: h, config: c}, nil }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return "diary" }
 
-// Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action {
 	write := action.Typed(writeAction, p.write)
 	write.Undo = p.undoWrite

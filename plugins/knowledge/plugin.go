@@ -81,10 +81,8 @@ func New(h core.Host, c Config) (*Plugin, error) {
 	}, nil
 }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return p.host.Name }
 
-// Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action { return []core.Action{p.searchAction(), p.escalateAction()} }
 
 // Run implements core.Runner: it reads the sources and, from time to time, their changes.

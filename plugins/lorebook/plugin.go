@@ -84,7 +84,6 @@ func (p *Plugin) ready(b Book, of string) *volume {
 	return v
 }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return p.host.Name }
 
 // Actions implements core.Plugin: there are none.

@@ -56,7 +56,6 @@ func New(h core.Host, c Config) (*Plugin, error) {
 	return p, nil
 }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return "mcp" }
 
 // Actions implements core.Plugin: what the servers that are there offer now.

@@ -64,10 +64,8 @@ func New(h core.Host, c Config) (*Plugin, error) {
 	return p, nil
 }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return "memory" }
 
-// Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action { return p.actions }
 
 // Observe implements watch.Observer.

@@ -127,7 +127,6 @@ var unmuteAction = core.Action{
 	},
 }
 
-// Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action {
 	block := byModerator(blockAction, func(ctx context.Context, a *actor, b blockPayload) (string, error) {
 		d, err := parseSpan(b.Duration, 0)

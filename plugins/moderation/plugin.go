@@ -89,7 +89,6 @@ func (p *Plugin) Refresh() { loop.Notify(p.records.stale) }
 // not be called after the plugin is in use.
 func (p *Plugin) AddGates(gates ...Gate) { p.gates = append(p.gates, gates...) }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return p.host.Name }
 
 // Run implements core.Runner: it writes what happened, sends notices, and removes what is

@@ -77,7 +77,6 @@ func New(h core.Host, c Config) (*Plugin, error) {
 	return &Plugin{Host: h, config: c, paired: make(map[core.Path]bool), codes: make(map[string]*invitation)}, nil
 }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return p.Host.Name }
 
 // Actions implements core.Plugin: a model lets nobody in.

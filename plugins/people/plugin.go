@@ -57,10 +57,8 @@ func New(h core.Host, c Config) (*Plugin, error) {
 	return &Plugin{host: h, config: c, codes: newCodes(h.Clock)}, nil
 }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return "people" }
 
-// Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action {
 	return []core.Action{action.Typed(updateAction, p.update), action.Typed(requestAction, p.request)}
 }

@@ -34,7 +34,6 @@ type cancelPayload struct {
 	ID string `json:"id" title:"reminder" min:"1" max:"200" doc:"Its id, or words of it."`
 }
 
-// Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action {
 	return []core.Action{p.setAction(), p.listAction(), p.cancelAction()}
 }

@@ -49,7 +49,6 @@ func New(h core.Host, c Config) (*Plugin, error) {
 		agenda: agenda{wake: make(chan struct{}, 1)}}, nil
 }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return p.host.Name }
 
 // asked returns the call of an action as one of a command. Reminders need an identified user.

@@ -51,7 +51,6 @@ type Plugin struct {
 // New makes the plugin.
 func New(h core.Host, c Config) (*Plugin, error) { return &Plugin{h.Name, c}, nil }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return p.name }
 
 // Actions implements core.Plugin: there are none.

@@ -64,10 +64,8 @@ func build(h core.Host, c Config, lookup func(context.Context, string) ([]netip.
 	return p, nil
 }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return "web" }
 
-// Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action {
 	list := []core.Action{p.fetchAction()}
 	if p.search != nil {
