@@ -139,10 +139,6 @@ func (p *Plugin) zoneThere(ctx context.Context, place core.Path) (string, error)
 	if err != nil {
 		return "", nil // nobody whom a zone could be kept of
 	}
-	return p.zoneOfPerson(ctx, person)
-}
-
-func (p *Plugin) zoneOfPerson(ctx context.Context, person core.Path) (string, error) {
 	z, err := timezone.Of(ctx, p.host.Zones, person)
 	return z.Name, err
 }

@@ -71,25 +71,20 @@ func (p *Plugin) weather(ctx context.Context, c core.Call, in weatherPayload) (c
 func (p *Plugin) where(ctx context.Context, c core.Call, name string) (*spot, error) {
 	if name == "" {
 		s, err := p.visibleSpot(ctx, c.Path, c.Private, c.Author, c.Sees)
-		if err != nil || s != nil && !s.Bare {
+		switch {
+		case err != nil || s != nil && !s.Bare:
 			return s, err
+		case p.config.Place == "":
+			return nil, core.Errorf(core.Invalid, "It is not said of which place.")
 		}
-		return p.atHome(ctx)
-	}
-	return p.locate(ctx, name, p.host.Language)
-}
-
-// atHome is the bot's place.
-func (p *Plugin) atHome(ctx context.Context) (*spot, error) {
-	if p.config.Place == "" {
-		return nil, core.Errorf(core.Invalid, "It is not said of which place.")
-	}
-	err := p.home.find(ctx, p)
-	s, _ := p.home.at(p.host.Clock())
-	if s != nil {
+		err = p.home.find(ctx, p)
+		s, _ = p.home.at(p.host.Clock())
+		if s == nil {
+			return nil, &core.Error{Kind: core.Temporary, Text: "The map does not tell where the bot is.", Err: err}
+		}
 		return s, nil
 	}
-	return nil, &core.Error{Kind: core.Temporary, Text: "The map does not tell where the bot is.", Err: err}
+	return p.locate(ctx, name, p.host.Language)
 }
 
 // locate finds a city, with errors for people.
