@@ -24,8 +24,8 @@ const (
 type chartPage struct{ *Page }
 
 func (p chartPage) charts(v *visit) error {
-	all := p.timely(p.Turns.Recent(math.MaxInt32))
-	all = append(all, p.depths())
+	ends, _ := p.Turns.After(0, math.MaxInt)
+	all := append(p.timely(ends), p.depths())
 	first := v.now.AddDate(0, 0, 1-chartDay)
 	uses, err := p.Bot.Uses(v.Context(), first.Format(time.DateOnly), v.now.Format(time.DateOnly))
 	if err != nil {
@@ -137,11 +137,8 @@ func (p chartPage) usedNames(v *visit, uses []Use) func(core.Path) string {
 		sums[uses[i].Whose] += uses[i].In + uses[i].Out
 	}
 	most := sorting.Sorted(maps.Keys(sums), func(a, b core.Path) int { return cmp.Compare(sums[b], sums[a]) })
-	name := p.names(v.Context(), most[:min(len(most), 4*topMost)]...)
-	return func(path core.Path) string {
-		n := name(path)
-		return strings.TrimPrefix(n.Name+" "+n.Path, " ")
-	}
+	names := p.Bot.Names(v.Context(), most[:min(len(most), 4*topMost)]...)
+	return func(path core.Path) string { return strings.TrimPrefix(names[path]+" "+path.String(), " ") }
 }
 
 // spent returns the charts of tokens and costs.

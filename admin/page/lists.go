@@ -44,8 +44,6 @@ type Arg struct{ Name, Value string }
 // shownRow is a row as it is shown.
 type shownRow struct {
 	Row
-	At              string
-	Place, Person   named
 	Closed, Private bool
 	Buttons         []shownButton
 }
@@ -93,22 +91,14 @@ func (p listPages) shownLists(v *visit, name, back string) (list []shownList, er
 	if err != nil {
 		return nil, err
 	}
-	var paths []core.Path
-	for _, l := range all {
-		for i := range l.Rows {
-			paths = append(paths, l.Rows[i].Place, l.Rows[i].Person)
-		}
-	}
-	known := p.names(v.Context(), paths...)
 	err = p.looking(v, func(_ core.View, e *privacyFilter) error {
 		for _, l := range all {
 			shown := shownList{List: l, Buttons: shownButtons(new(Row), l.Buttons, back)}
 			for i := range l.Rows {
 				r := &l.Rows[i]
-				row := shownRow{Row: *r, At: p.date(r.Time), Place: known(r.Place), Person: known(r.Person)}
-				row.Private, row.Closed = e.private(r.Place), e.closed(r.Place)
+				row := shownRow{Row: *r, Private: e.private(r.Place), Closed: e.closed(r.Place)}
 				if row.Closed {
-					row.Row = Row{}
+					row.Row = Row{Place: r.Place, Person: r.Person, Time: r.Time}
 				} else {
 					row.Buttons = shownButtons(r, r.Buttons, back)
 				}

@@ -8,82 +8,23 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"synthbot/core"
 )
 
-// named is a place or a user as they are shown: by name, with the path behind it.
-type named struct{ Path, Name string }
-
-// names returns a function that names places and users.
-func (p *Page) names(ctx context.Context, paths ...core.Path) func(core.Path) named {
-	known := p.Bot.Names(ctx, paths...)
-	return func(path core.Path) named { return named{path.String(), known[path]} }
-}
-
-// part is an engine or an interface, as it is shown.
-type part struct {
-	Part
-	At string
-}
-
 type overviewPage struct{ *Page }
 
-// worded is what is shown as the bot words it.
-type worded struct{ Workers, Failing []string }
-
-// overview is how the bot is, as it is shown.
+// overview is how the bot is.
 type overview struct {
-	Version, Began      string
-	Engines, Interfaces []part
-	Lines               worded
-	Guests, Asleep      []named
-	Tokens, Cost        string
-	TokensOf, CostOf    string // the limits; "" for none
-	Spent               bool   // a limit is reached
-	Errors              int
-	Used, Free          string
+	State
+	OverBudget bool // a limit is reached
 }
 
-func (p overviewPage) overview(ctx context.Context) (o overview, err error) {
+func (p overviewPage) overview(ctx context.Context) (overview, error) {
 	s, err := p.Bot.State(ctx)
-	if err != nil {
-		return o, err
-	}
-	o = overview{
-		Version: s.Version, Began: p.date(s.Began), Lines: worded{s.Workers, s.Failing}, Errors: s.Errors,
-		Engines: p.parts(s.Engines), Interfaces: p.parts(s.Interfaces),
-		Tokens: grouped(s.Spent.Tokens), Cost: fmt.Sprintf("%.2f", s.Spent.Cost),
-		Used: size(s.Used), Free: size(s.Free),
-	}
-	if s.Spent.TokensLimit > 0 {
-		o.TokensOf = grouped(s.Spent.TokensLimit)
-		o.Spent = s.Spent.Tokens >= s.Spent.TokensLimit
-	}
-	if s.Spent.CostLimit > 0 {
-		o.CostOf = fmt.Sprintf("%.2f", s.Spent.CostLimit)
-		o.Spent = o.Spent || s.Spent.Cost >= s.Spent.CostLimit
-	}
-	for _, g := range s.Guests {
-		o.Guests = append(o.Guests, named{g.Person.String(), g.Name})
-	}
-	name := p.names(ctx, s.Asleep...)
-	for _, place := range s.Asleep {
-		o.Asleep = append(o.Asleep, name(place))
-	}
-	return o, nil
-}
-
-func (p overviewPage) parts(all []Part) (list []part) {
-	for _, one := range all {
-		at := ""
-		if !one.Since.IsZero() {
-			at = p.date(one.Since)
-		}
-		list = append(list, part{one, at})
-	}
-	return list
+	used := &s.Spent
+	over := used.TokensLimit > 0 && used.Tokens >= used.TokensLimit || used.CostLimit > 0 && used.Cost >= used.CostLimit
+	return overview{s, over}, err
 }
 
 // grouped writes a number with its thousands apart.
@@ -171,6 +112,3 @@ func (v *visit) back(to string) error {
 	local := url.URL{Path: path.Clean("/" + u.Path), RawQuery: u.RawQuery}
 	return v.to(local.String())
 }
-
-// stateEvery is how often an open stream looks how the bot is.
-const stateEvery = 5 * time.Second

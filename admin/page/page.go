@@ -66,7 +66,7 @@ func sheets() map[string]template.Set {
 	common := []string{"layout.html", "chart.html", "opening.html", "named.html", "list.html"}
 	for _, e := range entries {
 		files := append(slices.Clone(common), e.Name())
-		all[strings.TrimSuffix(e.Name(), ".html")] = template.Read(folder, files...)
+		all[strings.TrimSuffix(e.Name(), ".html")] = template.Read(folder, new(Page).functions(nil), files...)
 	}
 	return all
 }
@@ -175,21 +175,20 @@ func (p listPages) catalogue(v *visit) error {
 		actions = append(actions, shownAction{a, b.String(), buttons})
 	}
 	return p.show(v, "catalogue", "Catalogue", "/catalogue", map[string]any{
-		"Place": text, "Named": p.names(v.Context(), place)(place), "Plugins": plugins, "Actions": actions,
+		"Place": place, "Plugins": plugins, "Actions": actions,
 	})
 }
 
 // settings shows the settings of the configuration and of a place.
 func (p *Page) settings(v *visit) error {
-	data := map[string]any{"Place": "", "All": p.Bot.Settings(core.Path{})}
+	data := map[string]any{"Place": core.Path{}, "All": p.Bot.Settings(core.Path{})}
 	text := v.URL.Query().Get("place")
 	if text != "" {
 		place, err := v.place(text)
 		if err != nil {
 			return err
 		}
-		data["Place"], data["Named"] = text, p.names(v.Context(), place)(place)
-		data["Here"] = p.Bot.Settings(place)
+		data["Place"], data["Here"] = place, p.Bot.Settings(place)
 	}
 	return p.show(v, "settings", "Settings", "/settings", data)
 }

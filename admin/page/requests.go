@@ -2,13 +2,17 @@ package page
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"synthbot/admin/page/template"
 
 	"synthbot/admin"
 	"synthbot/core"
@@ -102,13 +106,13 @@ func (p *Page) inside(h handler) http.Handler {
 			http.Redirect(w, r, "/login", http.StatusSeeOther)
 			return
 		case s == nil:
-			p.refuse(w, http.StatusUnauthorized, "You are not logged in. Run `synthbot page` in a terminal for a link.")
+			p.refuse(w, r, http.StatusUnauthorized, "You are not logged in. Run `synthbot page` in a terminal for a link.")
 			return
 		case errors.As(parseForm(r), &large):
-			p.refuse(w, http.StatusRequestEntityTooLarge, tooLarge)
+			p.refuse(w, r, http.StatusRequestEntityTooLarge, tooLarge)
 			return
 		case r.Method == http.MethodPost && !same(r.PostFormValue("csrf"), s.csrf):
-			p.refuse(w, http.StatusForbidden, "This form is too old, or not ours. Load the page again.")
+			p.refuse(w, r, http.StatusForbidden, "This form is too old, or not ours. Load the page again.")
 			return
 		}
 		v := &visit{Request: r, w: w, session: s, now: p.Clock()}
@@ -144,12 +148,12 @@ func (p *Page) fail(v *visit, err error) {
 		p.Log.Error("the page failed", "path", v.URL.Path, "err", err)
 		t = userError{http.StatusInternalServerError, "That did not work; the log tells more."}
 	}
-	p.refuse(v.w, t.status, t.text)
+	p.refuse(v.w, v.Request, t.status, t.text)
 }
 
 // refuse shows a page with one sentence.
-func (p *Page) refuse(w http.ResponseWriter, status int, text string) {
-	p.render(w, status, "refused", sheet{Title: "Not so", Data: text})
+func (p *Page) refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
+	p.render(w, r, status, "refused", sheet{Title: "Not so", Data: text})
 }
 
 // sheet is the data of every template.
@@ -178,13 +182,13 @@ func (p *Page) show(v *visit, name, title, here string, data any) error {
 	}
 	s := sheet{Title: title, CSRF: v.session.csrf, Menu: menu, Data: data}
 	v.session.locked(func() { s.Note, v.session.note = v.session.note, "" })
-	p.render(v.w, http.StatusOK, name, s)
+	p.render(v.w, v.Request, http.StatusOK, name, s)
 	return nil
 }
 
-func (p *Page) render(w http.ResponseWriter, status int, name string, s sheet) {
+func (p *Page) render(w http.ResponseWriter, r *http.Request, status int, name string, s sheet) {
 	var b bytes.Buffer
-	if err := p.sheets[name].Execute(&b, "layout", s); err != nil {
+	if err := p.execute(r.Context(), &b, name, "layout", s); err != nil {
 		p.Log.Error("the page cannot be shown", "name", name, "err", err)
 		http.Error(w, "that cannot be shown; the log tells more", http.StatusInternalServerError)
 		return
@@ -192,6 +196,37 @@ func (p *Page) render(w http.ResponseWriter, status int, name string, s sheet) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(b.Bytes())
+}
+
+// execute executes a template of a page. A first time finds out which names are needed, so that they are looked up
+// together.
+func (p *Page) execute(ctx context.Context, b *bytes.Buffer, page, name string, data any) error {
+	var paths []core.Path
+	var known map[core.Path]string
+	functions := p.functions(func(path core.Path) string {
+		paths = append(paths, path)
+		return known[path]
+	})
+	err := p.sheets[page].Execute(b, name, data, functions)
+	if err != nil || len(paths) == 0 {
+		return err
+	}
+	known = p.Bot.Names(ctx, paths...)
+	b.Reset()
+	return p.sheets[page].Execute(b, name, data, functions)
+}
+
+// functions are what templates call to write values.
+func (p *Page) functions(name func(core.Path) string) template.Funcs {
+	return template.Funcs{
+		"name":    func(v any) string { return name(v.(core.Path)) },
+		"date":    func(v any) string { return p.date(v.(time.Time)) },
+		"hour":    func(v any) string { return p.hour(v.(time.Time)) },
+		"span":    func(v any) string { return span(v.(time.Duration)) },
+		"grouped": func(v any) string { return grouped(v.(int64)) },
+		"size":    func(v any) string { return size(v.(uint64)) },
+		"cost":    func(v any) string { return fmt.Sprintf("%.2f", v) },
+	}
 }
 
 // to redirects the browser after a form.
@@ -232,7 +267,7 @@ func (p *Page) loginForm(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/#main", http.StatusSeeOther) // replaces the token in the address
 		return
 	}
-	p.render(w, http.StatusOK, "login", sheet{Title: "Log in"})
+	p.render(w, r, http.StatusOK, "login", sheet{Title: "Log in"})
 }
 
 // login exchanges a ticket for a session. The ticket is in the form, never in an address.
@@ -243,14 +278,14 @@ func (p *Page) login(w http.ResponseWriter, r *http.Request) {
 	if wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
 		const text = "Too many wrong tokens. Wait a few minutes, or run `synthbot page` for a new one."
-		p.refuse(w, http.StatusTooManyRequests, text)
+		p.refuse(w, r, http.StatusTooManyRequests, text)
 		return
 	}
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
 	if cookie == "" {
 		p.Log.Warn("login refused", "address", address)
 		const text = "That token is wrong, used already, or older than ten minutes. Run `synthbot page` for a new one."
-		p.render(w, http.StatusForbidden, "login", sheet{Title: "Log in", Data: text})
+		p.render(w, r, http.StatusForbidden, "login", sheet{Title: "Log in", Data: text})
 		return
 	}
 	p.Log.Info("login", "address", address)
