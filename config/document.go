@@ -22,7 +22,7 @@
 // structs, slices and string-keyed maps of all of these, pointers to them (nil
 // if the key is missing), and [Table] if the shape of a table depends on its name
 // or its content. A bad tag or type is a programmer's mistake and panics, whatever
-// the file holds; [Page.Lint] finds them all.
+// the file holds; a test finds them all.
 //
 // A secret is a literal, "env:NAME" or "file:PATH". A relative PATH is looked
 // up in $CREDENTIALS_DIRECTORY, then in the folder of the configuration file.

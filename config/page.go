@@ -1,12 +1,9 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
-
-	"synthbot/core/txt"
 )
 
 // Component describes the content of a [Table]: Name is its last key, Into are
@@ -17,9 +14,8 @@ type Component struct {
 	Into []any
 }
 
-// Page renders the example file and the reference of a configuration.
+// Page renders the example file of a configuration, and for tests its reference.
 type Page struct {
-	Title string // of the reference
 	Intro string // sentences at the top
 	// Tables lists, by the key of a field, what its Table or its map of Tables
 	// may hold ("interfaces", "plugins").
@@ -110,28 +106,6 @@ func (p Page) components(up section, named bool, list []section) []section {
 		list = p.below(s, types(structs(c.Into)), list)
 	}
 	return list
-}
-
-// Lint checks the tags of a configuration and of everything that its tables may hold. It is for tests.
-func (p Page) Lint(into any) (err error) {
-	defer func() {
-		r := recover()
-		if r != nil {
-			err = fmt.Errorf("%v", r)
-		}
-	}()
-	var all []error
-	for _, s := range p.sections(into) {
-		if s.header != "" && s.doc == "" {
-			all = append(all, fmt.Errorf("%s has no sentence", s.header))
-		}
-		for _, f := range s.fields {
-			if !strings.HasSuffix(f.doc, ".") {
-				all = append(all, fmt.Errorf("%s %s: %q is not a sentence", s.header, f.name, f.doc))
-			}
-		}
-	}
-	return errors.Join(all...)
 }
 
 // shown returns a field's value in the example file, and whether it is the default:
@@ -271,56 +245,4 @@ func comment(b *strings.Builder, text string) {
 			b.WriteString(line + "\n")
 		}
 	}
-}
-
-// Reference renders a page in Markdown with a table of keys for each section.
-func (p Page) Reference(into any) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s\n", p.Title, p.Intro)
-	for _, s := range p.sections(into) {
-		if s.header != "" {
-			fmt.Fprintf(&b, "\n## `%s`\n\n%s\n", s.header, s.doc)
-		}
-		if len(s.fields) > 0 {
-			b.WriteString("\n| key | type | default | what it does |\n|---|---|---|---|\n")
-		}
-		for _, f := range s.fields {
-			b.WriteString(f.row())
-		}
-	}
-	return b.String()
-}
-
-func (f *field) row() string {
-	initial := "–"
-	switch {
-	case f.required:
-		initial = "required"
-	case f.initial != nil:
-		initial = "`" + literal(f.typ, *f.initial) + "`"
-	case f.typ.Kind() == reflect.Bool:
-		initial = "`false`"
-	}
-	what := strings.Join(append([]string{f.doc}, f.limits()...), " ")
-	if f.initial == nil && f.example != nil {
-		what += " Example: `" + literal(f.typ, *f.example) + "`."
-	}
-	cells := []string{"`" + QuoteKey(f.name) + "`", typeWord(f.typ), initial, what}
-	for i, cell := range cells {
-		cells[i] = strings.ReplaceAll(txt.Line(cell), "|", `\|`)
-	}
-	return "| " + strings.Join(cells, " | ") + " |\n"
-}
-
-// typeWord names a type for users.
-func typeWord(t reflect.Type) string {
-	switch formOf(t) {
-	case formPointer:
-		return typeWord(t.Elem())
-	case formList:
-		return "list: " + typeWord(t.Elem())
-	case formMap:
-		return "table: " + typeWord(t.Elem())
-	}
-	return kindOf(t).word
 }

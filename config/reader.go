@@ -13,7 +13,6 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"synthbot/core"
 	"synthbot/core/txt"
 )
 
@@ -204,7 +203,6 @@ func (r reader) named(at *node, f *field, dst reflect.Value) {
 
 // kind describes how a scalar or a secret is written.
 type kind struct {
-	word  string // in the reference
 	write string // in faults
 	zero  string // the literal of the zero value
 	// parse converts a tag's text to the TOML value that a file would hold.
@@ -215,22 +213,20 @@ func kindOf(t reflect.Type) kind {
 	text := func(text string) (any, error) { return text, nil }
 	switch {
 	case t == typeDuration:
-		return kind{"duration", `a duration in quotes, such as "30s"`, `"0s"`, text}
+		return kind{`a duration in quotes, such as "30s"`, `"0s"`, text}
 	case t == typeSecret:
-		return kind{"secret", `"env:NAME", "file:PATH" or the secret itself, in quotes`, `""`, text}
-	case t == reflect.TypeFor[core.Path]():
-		return kind{"path", "text in quotes", `""`, text}
+		return kind{`"env:NAME", "file:PATH" or the secret itself, in quotes`, `""`, text}
 	case readsText(t), t.Kind() == reflect.String:
-		return kind{"text", "text in quotes", `""`, text}
+		return kind{"text in quotes", `""`, text}
 	case t.Kind() == reflect.Bool:
 		parse := func(text string) (any, error) { return strconv.ParseBool(text) }
-		return kind{"true or false", "true or false, without quotes", "false", parse}
+		return kind{"true or false, without quotes", "false", parse}
 	case t.Kind() == reflect.Float64:
 		parse := func(text string) (any, error) { return strconv.ParseFloat(text, 64) }
-		return kind{"number", "a number, without quotes", "0", parse}
+		return kind{"a number, without quotes", "0", parse}
 	}
 	parse := func(text string) (any, error) { return strconv.ParseInt(text, 0, 64) }
-	return kind{"whole number", "a whole number, without quotes", "0", parse}
+	return kind{"a whole number, without quotes", "0", parse}
 }
 
 // scalar sets dst to a TOML value and checks the field's rules. It returns the problem and the fix, or "".

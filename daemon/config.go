@@ -233,7 +233,7 @@ func (c *Config) Clock(now func() time.Time) func() time.Time {
 	return func() time.Time { return now().In(zone) }
 }
 
-// Page renders the example file and the reference.
+// Page renders the example file.
 func Page() config.Page {
 	var interfaces, plugins []config.Component
 	for _, d := range drivers {
@@ -248,7 +248,6 @@ func Page() config.Page {
 		plugins = append(plugins, config.Component{Name: a.name, Doc: doc, Into: []any{new(anyPlugin), a.config()}})
 	}
 	return config.Page{
-		Title: "Configuration",
 		Intro: "The configuration of synthbot: one TOML file. Unknown keys are errors. " +
 			"`synthbot check` reports all problems at once.\n\n" +
 			"A place is a conversation, such as a chat, a channel or a thread. Its path begins with the " +

@@ -73,7 +73,7 @@ type configuration struct {
 }
 
 // TestAddedSetting: a setting that is added as one field is read from the file, has
-// its row in the reference, is checked, changed with /set, stored, resolved and
+// its place in the example, is checked, changed with /set, stored, resolved and
 // shown with its origin.
 func TestAddedSetting(t *testing.T) {
 	var c configuration
@@ -81,9 +81,9 @@ func TestAddedSetting(t *testing.T) {
 	if err := config.Read("config.toml", []byte(file), &c, config.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	reference := config.Page{}.Reference(&c)
-	if want := "| `mood` | text | – | How the bot feels there. One of: calm, wild. Example: `\"wild\"`. |"; !strings.Contains(reference, want) {
-		t.Errorf("the reference lacks %q:\n%s", want, reference)
+	example := config.Page{}.Example(&c)
+	if want := "# How the bot feels there. One of: calm, wild. For example:\n#mood = \"wild\"\n"; !strings.Contains(example, want) {
+		t.Errorf("the example lacks %q:\n%s", want, example)
 	}
 	if names := settings.Names[more](); !slices.Contains(names, "mood") || slices.Contains(names, "activation") {
 		t.Errorf("/set changes %v", names)
