@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/loop"
 	"synthbot/core/txt"
 	"synthbot/core/watch"
 	"synthbot/daemon/settings"
@@ -87,7 +88,7 @@ func (b *chatCommands) status(ctx context.Context, c command.Call) (string, erro
 	fmt.Fprintf(&s, "- engines: %s\n", strings.Join(p.Engines.Names(), ", "))
 	now := b.env.Clock()
 	for _, name := range p.Engines.Names() {
-		last := b.monitor.failures.of(name)
+		last := b.monitor.lastFailure(name)
 		if !last.Since.IsZero() {
 			fmt.Fprintf(&s, "- engine %s failed last %s ago: %s\n", name, since(now, last.Since), last.Text)
 		}
@@ -290,7 +291,7 @@ func (b *chatCommands) requestReload(context.Context, command.Call) (string, err
 		text := "The settings stay as they are: " + txt.Line(err.Error())
 		return "", &core.Error{Kind: core.Invalid, Text: text, Err: err}
 	}
-	notify(b.reloads.requested)
+	loop.Notify(b.reloads.requested)
 	later := b.InForce().Config.keepFixed(c)
 	if len(later) > 0 {
 		return "I am reading my settings again. This changes after a restart only: " + strings.Join(later, ", "), nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	adminpage "synthbot/admin/page"
 	"synthbot/core"
 	"synthbot/core/engine"
 	"synthbot/core/llm"
@@ -25,7 +26,8 @@ func (b *Bot) engineOptions(p *parts) engine.Options {
 		Prefer: func(place core.Path) string { return p.settings.At(place).Engine },
 		Health: b.alerts.engineHealth, Failed: func(name string, failed *llm.Error) {
 			b.monitor.metrics.ModelFailed(name, failed.Kind)
-			b.monitor.failures.add(clock(), name, failed)
+			text := cmp.Or(failureCause(failed), string(failed.Kind))
+			b.monitor.failures.Store(name, adminpage.Part{Text: text, Since: clock()})
 		},
 	}
 }
@@ -131,12 +133,7 @@ func (l *usageStore) room(ctx context.Context, day string, scope core.Path, limi
 	if err := l.turnTo(ctx, day); err != nil {
 		return 0, err
 	}
-	left := l.allotted[scope]
-	for place, tokens := range l.used {
-		if place.Within(scope) {
-			left -= tokens
-		}
-	}
+	left := l.left(scope)
 	if left >= wanted {
 		return left, nil
 	}
@@ -157,17 +154,24 @@ func (l *usageStore) room(ctx context.Context, day string, scope core.Path, limi
 	return left + taken, nil
 }
 
+// left returns how much this process may still use of what it took of a limit. l.mu is held.
+func (l *usageStore) left(scope core.Path) int64 {
+	left := l.allotted[scope]
+	for place, tokens := range l.used {
+		if place.Within(scope) {
+			left -= tokens
+		}
+	}
+	return left
+}
+
 // giveBack lets other processes use what this one took and did not use.
 func (l *usageStore) giveBack(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var errs []error
-	for scope, tokens := range l.allotted {
-		for place, used := range l.used {
-			if place.Within(scope) {
-				tokens -= used
-			}
-		}
+	for scope := range l.allotted {
+		tokens := l.left(scope)
 		back := func(all *allotted) (keep bool, err error) {
 			if all.Day == l.day {
 				all.Tokens -= tokens
@@ -278,22 +282,16 @@ func (c *Config) Cost(name string, u llm.Usage) float64 {
 	return 0
 }
 
-// Spent is what one engine was used for on one day.
-type Spent struct {
-	Day, Engine string
-	Calls       int
-	llm.Usage
-}
-
 // Spending adds up uses by day and engine.
-func Spending(uses []memory.Use) (rows []Spent) {
+func Spending(uses []memory.Use) (rows []memory.Use) {
 	for _, u := range uses {
 		if u.Person.IsPerson() {
 			continue // each use is there for its place, too
 		}
-		i := slices.IndexFunc(rows, func(s Spent) bool { return s.Day == u.Day && s.Engine == u.Engine })
+		i := slices.IndexFunc(rows, func(s memory.Use) bool { return s.Day == u.Day && s.Engine == u.Engine })
 		if i < 0 {
-			rows = append(rows, Spent{u.Day, u.Engine, u.Calls, u.Usage})
+			u.Person = core.Path{}
+			rows = append(rows, u)
 			continue
 		}
 		rows[i].Calls += u.Calls

@@ -1,12 +1,10 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"io/fs"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,30 +13,15 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/epochs"
-	"synthbot/core/llm"
 	"synthbot/core/txt"
 	"synthbot/core/users"
 )
 
-// lastFailures holds the last failure of each engine. Safe for concurrent use.
-type lastFailures struct {
-	mu sync.Mutex
-	by map[string]adminpage.Part
-}
-
-func (l *lastFailures) add(now time.Time, name string, failed *llm.Error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.by == nil {
-		l.by = make(map[string]adminpage.Part)
-	}
-	l.by[name] = adminpage.Part{Text: cmp.Or(failureCause(failed), string(failed.Kind)), Since: now}
-}
-
-func (l *lastFailures) of(name string) adminpage.Part {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.by[name]
+// lastFailure returns how and when an engine failed last; the zero Part if it did not.
+func (m *monitor) lastFailure(engine string) adminpage.Part {
+	last, _ := m.failures.Load(engine)
+	part, _ := last.(adminpage.Part)
+	return part
 }
 
 // State implements adminpage.Bot.
@@ -86,7 +69,7 @@ func waitingGuests(ctx context.Context, p *parts) (list []adminpage.Guest, err e
 func (s *pageServer) engineStates(p *parts, shown map[string]bool) (list []adminpage.Part) {
 	failing := s.bot.alerts.failing()
 	for _, name := range p.Engines.Names() {
-		e := s.bot.monitor.failures.of(name)
+		e := s.bot.monitor.lastFailure(name)
 		e.Name, e.Works = name, true
 		for i := range failing {
 			c := &failing[i]

@@ -17,6 +17,7 @@ import (
 	"synthbot/config"
 	"synthbot/core"
 	"synthbot/core/llm"
+	"synthbot/core/loop"
 	"synthbot/core/txt"
 	"synthbot/persona"
 )
@@ -163,7 +164,7 @@ func (e personaEditor) Save(name, text, was string) error {
 		}
 		return err
 	}
-	notify(e.bot.reloads.requested)
+	loop.Notify(e.bot.reloads.requested)
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/gate"
 	"synthbot/core/llm"
+	"synthbot/core/loop"
 	"synthbot/core/passage"
 	"synthbot/core/turn"
 	"synthbot/daemon/logs"
@@ -173,7 +174,7 @@ func (b *Bot) host(c *Config, name string) core.Host {
 		Clock: c.Clock(b.env.Clock), Language: string(c.Bot.Language),
 		Items: b.workers.sharing.items(name), Zones: b.Data.Items("zones"), Facts: b.Data.Store, Passages: passages,
 		Inbox: h, Reader: b.Data.Store, Asker: h, Messenger: h, Speak: b.speak, PDF: b.pdfs.text,
-		Changed: func() { notify(b.reloads.outdated) },
+		Changed: func() { loop.Notify(b.reloads.outdated) },
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/fsnotify/fsnotify"
 
+	"synthbot/core/loop"
 	"synthbot/core/sorting"
 	"synthbot/core/txt"
 	"synthbot/plugins/blueprint"
@@ -29,15 +30,6 @@ type reloads struct {
 	announced chan struct{}  // holds a token if another process has read its configuration again
 	outdated  chan struct{}  // holds a token if the catalogue of actions is out of date
 	retiring  sync.WaitGroup // plugins that stop when no turn uses them any more
-}
-
-// notify puts a token into a channel with room for one. It does nothing if there is one, or if the channel is
-// nil.
-func notify(token chan struct{}) {
-	select {
-	case token <- struct{}{}:
-	default: // there is one already
-	}
 }
 
 // run makes the requested changes. It blocks until the bot begins to stop or, if it is attended, its first
@@ -98,7 +90,7 @@ func (r *reloads) read() (later []string, err error) {
 	r.env.levels.Configure(c.Log.Level, c.roomLevels(), slog.LevelDebug)
 	r.log.Info("reloaded", "file", c.File, "keys", later)
 	err = r.replace(old, next)
-	notify(r.done)
+	loop.Notify(r.done)
 	return later, err
 }
 
@@ -174,7 +166,7 @@ func (r *reloads) rebuild() {
 // it: waiting for it could deadlock, because it may wait for the turn that called this.
 func (r *reloads) settingsChanged() {
 	if !r.mu.TryLock() {
-		notify(r.outdated)
+		loop.Notify(r.outdated)
 		return
 	}
 	defer r.mu.Unlock()
@@ -184,7 +176,7 @@ func (r *reloads) settingsChanged() {
 // adminsChanged applies a new list of admins: at once to turns, and with a reload to interfaces.
 func (r *reloads) adminsChanged() {
 	r.settingsChanged()
-	notify(r.requested)
+	loop.Notify(r.requested)
 }
 
 // keepFixed copies the values of c that cannot change while the process runs into next, and lists the keys that
@@ -270,7 +262,7 @@ func (r *reloads) watch(ctx context.Context, w *fsnotify.Watcher, watched map[st
 			}
 			r.log.Warn("configuration not watched reliably", "err", err)
 		case <-timer.C:
-			notify(r.requested)
+			loop.Notify(r.requested)
 		case <-r.done:
 			watched = r.watchFiles(w, watched) // the configuration may name other files now
 		}

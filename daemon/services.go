@@ -129,37 +129,29 @@ type monitor struct {
 	*Bot
 	metrics  *admin.Metrics
 	traces   *admin.Traces
-	failures lastFailures // of engines
+	failures sync.Map // the last one of each engine, an adminpage.Part
 	began    time.Time
 	end      context.CancelCauseFunc // begins to stop the bot
 	full     atomic.Bool             // the disk is full
 	away     atomic.Bool             // the database's server cannot be reached
 }
 
-// diskFull is called by the store when the disk is full, and when there is space again. Meanwhile no messages
-// are accepted. None get lost, because platforms keep what was not acknowledged. Afterwards failed turns are
-// retried.
-func (m *monitor) diskFull(full bool) {
-	m.full.Store(full)
-	if full {
-		m.alerts.set("disk", false, "The disk is full. I accept no messages until there is space; nothing is lost.")
-		return
+// outage returns what the store calls with true when something keeps it from working, and with false when that is over.
+// Meanwhile no messages are accepted. None get lost, because platforms keep what was not acknowledged. Afterwards
+// failed turns are retried.
+func (m *monitor) outage(what string, state *atomic.Bool, begins, ends string) func(bool) {
+	return func(on bool) {
+		if m.InForce().Engines == nil {
+			return // the bot is not built yet
+		}
+		state.Store(on)
+		if on {
+			m.alerts.set(what, false, begins)
+			return
+		}
+		m.alerts.set(what, true, ends)
+		m.Turns.Retry()
 	}
-	m.alerts.set("disk", true, "There is space on the disk again, and I go on.")
-	m.Turns.Retry()
-}
-
-// databaseAway is called by the store when its server cannot be reached, and when it can again. Meanwhile no
-// messages are accepted, and none get lost. Afterwards failed turns are retried.
-func (m *monitor) databaseAway(away bool) {
-	m.away.Store(away)
-	if away {
-		const text = "The database cannot be reached. I accept no messages until it can; nothing is lost."
-		m.alerts.set("database", false, text)
-		return
-	}
-	m.alerts.set("database", true, "The database can be reached again, and I go on.")
-	m.Turns.Retry()
 }
 
 // alive returns nil if turns can run and a write to the store commits. It also returns nil if the disk is full

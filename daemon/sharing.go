@@ -281,7 +281,7 @@ func (s *sharing) noticeReload(ctx context.Context) {
 	version := item.Version + 1 // above 0
 	before := s.reload.Swap(version)
 	if before != 0 && before < version {
-		notify(s.reloads.announced)
+		loop.Notify(s.reloads.announced)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -204,7 +205,9 @@ func (p *Page) execute(ctx context.Context, b *bytes.Buffer, page, name string, 
 	var paths []core.Path
 	var known map[core.Path]string
 	functions := p.functions(func(path core.Path) string {
-		paths = append(paths, path)
+		if !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
 		return known[path]
 	})
 	err := p.sheets[page].Execute(b, name, data, functions)
