@@ -136,10 +136,11 @@ func (b *chatCommands) why(ctx context.Context, c command.Call) (string, error) 
 	if e.Private && path != c.Path {
 		return "", core.Errorf(core.Forbidden, privatePlace)
 	}
+	text := explain(&e)
 	if path != c.Path {
-		return host{b.Bot}.named(ctx, path) + "\n" + explain(&e), nil
+		text = host{b.Bot}.named(ctx, path) + "\n" + text
 	}
-	return explain(&e), nil
+	return text, nil
 }
 
 // privatePlace is the answer to admins who ask about private chats of others.

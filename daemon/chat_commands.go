@@ -94,10 +94,8 @@ func (b *chatCommands) complete(ctx context.Context, line string) []string {
 		switch s.Name + " " + a.Name {
 		case "log room":
 			return append(now.Config.Rooms(), "all")
-		case "persona name":
-			return append(now.personas.known(), settings.Default)
-		case "engine name":
-			return append(now.Engines.Names(), settings.Default)
+		case "persona name", "engine name":
+			return now.choices(s.Name)
 		case "set value":
 			return settings.Values[settings.Settings](before[0])
 		}

@@ -139,10 +139,8 @@ func (s *pageServer) Settings(place core.Path) (rows []adminpage.Setting) {
 // choices for that; "" if no command changes the setting.
 func (p *parts) changing(name string) (command, arg string, choices []string) {
 	switch name {
-	case "persona":
-		return name, "name", append(p.personas.known(), settings.Default)
-	case "engine":
-		return name, "name", append(p.Engines.Names(), settings.Default)
+	case "persona", "engine":
+		return name, "name", p.choices(name)
 	case "activation":
 		known, _ := p.Commands.Find(name)
 		return name, "what", known.Args[0].Choices
@@ -151,6 +149,14 @@ func (p *parts) changing(name string) (command, arg string, choices []string) {
 		return "set", "value", nil
 	}
 	return "", "", nil
+}
+
+// choices returns what /persona or /engine takes.
+func (p *parts) choices(command string) []string {
+	if command == "persona" {
+		return append(p.personas.known(), settings.Default)
+	}
+	return append(p.Engines.Names(), settings.Default)
 }
 
 // defaults returns a configuration with the same interfaces and plugins, and the default of each setting.
