@@ -18,6 +18,8 @@ import (
 	"synthbot/core/turn"
 	"synthbot/daemon/logs"
 	"synthbot/memory"
+	"synthbot/plugins/blueprint"
+	"synthbot/plugins/pairing"
 )
 
 type available struct {
@@ -158,6 +160,31 @@ func (c *Config) ChosenNames() (names []string) {
 		names = append(names, p.name)
 	}
 	return names
+}
+
+// Blueprints returns the blueprints of the plugin; nil if it is off.
+func (c *Config) Blueprints() *blueprint.Config {
+	for _, chosen := range c.Chosen {
+		if own, ok := chosen.Own.(*blueprint.Config); ok {
+			return own
+		}
+	}
+	return nil
+}
+
+// Pairing returns the plugin that lets people in by a code; nil if it is off.
+func (p *parts) Pairing() *pairing.Plugin {
+	return pluginOf[*pairing.Plugin](p)
+}
+
+// pluginOf returns the plugin of a type; its zero value if it is off.
+func pluginOf[T core.Plugin](p *parts) (none T) {
+	for _, l := range p.plugins {
+		if x, ok := l.Plugin.(T); ok {
+			return x
+		}
+	}
+	return none
 }
 
 // sendTime is how long a message to an admin may take.
