@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -119,26 +120,20 @@ func withoutThoughts(line []byte) ([]byte, error) {
 
 func countRows(export []byte) string {
 	kinds := make(map[string]int)
-	var order []string
 	lines := bufio.NewScanner(bytes.NewReader(export))
 	lines.Buffer(nil, len(export)+1)
 	for lines.Scan() {
 		var row map[string]json.RawMessage
-		if json.Unmarshal(lines.Bytes(), &row) != nil {
-			continue
-		}
-		kind := kindOf(row)
-		if kinds[kind]++; kinds[kind] == 1 {
-			order = append(order, kind)
+		if json.Unmarshal(lines.Bytes(), &row) == nil {
+			kinds[kindOf(row)]++
 		}
 	}
-	if len(order) == 0 {
+	if len(kinds) == 0 {
 		return "I keep nothing about you."
 	}
-	slices.Sort(order)
 	var s strings.Builder
 	s.WriteString("This is what I keep about you:\n\n")
-	for _, kind := range order {
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		fmt.Fprintf(&s, "- %s: %d\n", kind, kinds[kind])
 	}
 	return s.String()

@@ -188,6 +188,26 @@ func (p *program) daemonAt() (*admin.Control, bool) {
 	return admin.DialControl(dir)
 }
 
+// withFile calls f with a file, or with standard input if its name is "-". If a daemon runs, it carries out the command
+// instead, with the file as its standard input.
+func (p *program) withFile(c *cobra.Command, name string, f func(io.Reader) error) error {
+	from := p.In
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return daemon.Usagef("%w", err)
+		}
+		defer file.Close()
+		from = file
+	}
+	if p.host == nil {
+		if d, ok := p.daemonAt(); ok {
+			return p.ask(c.Context(), d, []string{c.Parent().Name(), c.Name(), "-"}, from, p.Out)
+		}
+	}
+	return f(from)
+}
+
 // ask lets the daemon carry a command line out, on streams that are files.
 func (p *program) ask(ctx context.Context, d *admin.Control, args []string, in io.Reader, out io.Writer) error {
 	a := admin.Request{Args: args, Env: make(map[string]string)}

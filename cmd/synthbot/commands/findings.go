@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -109,11 +108,10 @@ func (f *findings) faults(err error) error {
 	return exited(statusUsage)
 }
 
-func (f *findings) print(line findingLine) { fmt.Fprintf(f.out, "%s\n", core.JSON(line)) }
+func (f *findings) print(line findingLine) { _ = printJSON(f.out, line) }
 
 // printJSON prints a value on one line.
 func printJSON(out io.Writer, value any) error {
-	e := json.NewEncoder(out)
-	e.SetEscapeHTML(false)
-	return e.Encode(value)
+	_, err := fmt.Fprintf(out, "%s\n", core.JSON(value))
+	return err
 }

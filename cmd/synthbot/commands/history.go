@@ -152,33 +152,28 @@ func usageCommand(p *program) *cobra.Command {
 // usage prints what the engines were used for in the last days.
 func (p *program) usage(ctx context.Context, cfg *daemon.Config, s daemon.Store, days int, how format) error {
 	var uses []memory.Use
+	var err error
 	if db, ok := s.(*memory.DB); ok {
 		today := cfg.Clock(p.Clock)()
-		var err error
 		uses, err = db.Uses(ctx, today.AddDate(0, 0, 1-days).Format(time.DateOnly), today.Format(time.DateOnly))
 		if err != nil {
 			return err
 		}
 	}
-	if how == formatJSON {
-		for _, r := range daemon.Spending(uses) {
-			line := usageLine{
-				Day: r.Day, Engine: r.Engine, Calls: r.Calls, In: r.In, Cached: r.Cached, Out: r.Out,
-				Cost: cfg.Cost(r.Engine, r.Usage),
-			}
-			if err := printJSON(p.Out, line); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	w := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "DAY\tENGINE\tCALLS\tIN\tCACHED\tOUT\tCOST\t")
+	if how == formatText {
+		fmt.Fprintln(w, "DAY\tENGINE\tCALLS\tIN\tCACHED\tOUT\tCOST\t")
+	}
 	for _, r := range daemon.Spending(uses) {
 		cost := cfg.Cost(r.Engine, r.Usage)
+		if how == formatJSON {
+			line := usageLine{r.Day, r.Engine, r.Calls, r.In, r.Cached, r.Out, cost}
+			err = errors.Join(err, printJSON(w, line))
+			continue
+		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%.4f\t\n", r.Day, r.Engine, r.Calls, r.In, r.Cached, r.Out, cost)
 	}
-	return w.Flush()
+	return errors.Join(err, w.Flush())
 }
 
 // usageLine is what one engine was used for on one day, in JSON. In, Cached and Out are tokens; those
