@@ -82,7 +82,7 @@ func (s *pageServer) Uses(ctx context.Context, first, last string) ([]adminpage.
 	for i, u := range uses {
 		cost := s.bot.InForce().Config.Cost(u.Engine, u.Usage)
 		list[i] = adminpage.Use{
-			Day: u.Day, Whose: u.Person, Engine: u.Engine, Calls: u.Calls, Usage: u.Usage, Cost: cost,
+			Day: u.Day, Whose: u.Person, Engine: u.Engine, Usage: u.Usage, Cost: cost,
 		}
 	}
 	return list, err

@@ -153,7 +153,6 @@ type workers struct {
 }
 
 type worker struct {
-	name   string
 	key    any
 	began  time.Time
 	cancel context.CancelFunc
@@ -165,7 +164,7 @@ type worker struct {
 // the admins are alerted, and again when a worker of the same name has recovered.
 func (w *workers) start(ctx context.Context, name string, key any, run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(ctx)
-	one := &worker{name: name, key: key, began: w.alerts.clock(), cancel: cancel, done: make(chan struct{})}
+	one := &worker{key: key, began: w.alerts.clock(), cancel: cancel, done: make(chan struct{})}
 	w.mu.Lock()
 	w.running = append(w.running, one)
 	w.mu.Unlock()

@@ -135,7 +135,6 @@ type Current struct {
 	Admins   []string
 	Claim    bool
 	Access   bool // the file sets who may write in private
-	DataDir  string
 	Timezone string
 	Language string
 }

@@ -60,7 +60,7 @@ func (c *configFile) current() Current {
 		return k
 	}
 	b := &c.config.Bot
-	k.Persona, k.Engines, k.Claim, k.DataDir = c.config.Persona.Path, c.config.Engines, b.Claim != "", b.DataDir
+	k.Persona, k.Engines, k.Claim = c.config.Persona.Path, c.config.Engines, b.Claim != ""
 	for _, name := range platforms() {
 		if c.text.Has("token", "interfaces", name) {
 			k.Accounts[name] = true

@@ -39,7 +39,6 @@ type Defaults struct {
 	Ollama   string // its address, if it is not usualOllama
 	Timezone string
 	Language string
-	DataDir  string
 }
 
 // usualOllama is the usual address of an Ollama.
@@ -51,14 +50,12 @@ const probeTime = 15 * time.Second
 // maxAnswer is how many bytes of an answer are read.
 const maxAnswer = 4 << 20
 
-func newDefaults(env *daemon.Env, file string) Defaults {
+func newDefaults(env *daemon.Env) Defaults {
 	language, _, _ := strings.Cut(env.Locale(), "-")
-	d := Defaults{
+	return Defaults{
 		Ollama: ollamaHost(env.Getenv("OLLAMA_HOST")), Timezone: machineZone(env.Getenv("TZ")),
 		Language: cmp.Or(strings.ToLower(language), "en"),
 	}
-	d.DataDir, _ = (&daemon.Config{File: file}).DataDir(env.Getenv)
-	return d
 }
 
 func newProbes(env *daemon.Env, c *configFile) Probes {

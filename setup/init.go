@@ -55,7 +55,7 @@ func (i *Init) Run(ctx context.Context, env *daemon.Env) error {
 	w := &Wizard{Answers: &i.Answers, Probes: newProbes(env, c), Current: c.current()}
 	i.account(Telegram).APIURL = cmp.Or(i.TelegramURL, w.Current.Servers[Telegram])
 	i.account(Discord).APIURL = cmp.Or(i.DiscordURL, w.Current.Servers[Discord])
-	w.Defaults = newDefaults(env, c.file)
+	w.Defaults = newDefaults(env)
 	if i.NoCheck {
 		w.Probes.Identify = nil
 	}

@@ -90,7 +90,7 @@ func at(current Current, a Answers) *Wizard {
 				return nil
 			},
 		},
-		Defaults: Defaults{Timezone: "Europe/Rome", Language: "it", DataDir: "/state"},
+		Defaults: Defaults{Timezone: "Europe/Rome", Language: "it"},
 	}
 }
 
