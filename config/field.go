@@ -29,7 +29,6 @@ type field struct {
 	owner    reflect.Type // the struct, for messages
 }
 
-// form is how a type is written in a file.
 type form int
 
 const (
@@ -248,7 +247,6 @@ func (f *field) setPairs(dst reflect.Value, text string) string {
 	return ""
 }
 
-// split reads a tag's list.
 func split(text string) []string {
 	if strings.TrimSpace(text) == "" {
 		return nil
@@ -343,7 +341,6 @@ func compare(a, b reflect.Value) int {
 	return cmp.Compare(a.Int(), b.Int())
 }
 
-// show prints a value for users.
 func show(v reflect.Value) string {
 	if v.Kind() == reflect.String {
 		return Quote(txt.Clip(v.String(), 120))

@@ -213,7 +213,6 @@ func (f *field) sentences(isDefault bool) []string {
 	return list
 }
 
-// limits describes the rules of a field.
 func (f *field) limits() []string {
 	var list []string
 	if f.rules.oneof != nil {
@@ -230,7 +229,6 @@ func (f *field) limits() []string {
 	return list
 }
 
-// comment writes a text as lines of comment.
 func comment(b *strings.Builder, text string) {
 	for paragraph := range strings.SplitSeq(text, "\n") {
 		line := "#"

@@ -321,7 +321,6 @@ func assignText(dst reflect.Value, value any) string {
 	return ""
 }
 
-// textOf returns the text of a TOML string or date.
 func textOf(value any) (text string, ok bool) {
 	switch v := value.(type) {
 	case string:

@@ -74,7 +74,6 @@ func explain(err error, data []byte) (line int, text string) {
 	return line, "cannot be read as TOML: " + txt.Clip(text, 120) + fixFor(text)
 }
 
-// fixFor suggests a fix for a syntax error.
 func fixFor(text string) string {
 	for _, m := range []struct{ part, fix string }{
 		{"already", "keep one of the two"},
@@ -276,7 +275,6 @@ func (m *mapper) enter(n *node, name string, line int) *node {
 	return child
 }
 
-// add adds an element to a list.
 func (m *mapper) add(n *node, line int) *node {
 	item := m.below(n, line)
 	item.index, item.list = len(n.items), true

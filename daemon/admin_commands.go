@@ -17,7 +17,6 @@ import (
 	"synthbot/daemon/settings"
 )
 
-// ofAdmins returns the commands of admins.
 func (b *chatCommands) ofAdmins() []command.Command {
 	names := settings.Names[settings.Settings]()
 	levels := []string{"debug", "info", "warn", "error", settings.Default}
@@ -215,7 +214,6 @@ func sizes(sections []watch.Section) string {
 
 func brief(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
-// spentToday reports the tokens and the cost of today.
 func (b *chatCommands) spentToday(ctx context.Context, _ command.Call) (string, error) {
 	c := b.InForce().Config
 	day := c.Clock(b.env.Clock)().Format(time.DateOnly)

@@ -13,7 +13,6 @@ import (
 	"synthbot/daemon/settings"
 )
 
-// chatCommands carries out the bot's own chat commands.
 type chatCommands struct{ *Bot }
 
 // all returns the bot's own chat commands, besides /claim.
@@ -107,7 +106,6 @@ func (b *chatCommands) complete(ctx context.Context, line string) []string {
 	return now.Commands.Complete(line, core.RankAdmin, known)
 }
 
-// places lists the paths of all conversations.
 func (b *chatCommands) places(ctx context.Context) (paths []string) {
 	err := b.Data.View(ctx, func(v core.View) error {
 		heads, err := v.Places(core.Path{})

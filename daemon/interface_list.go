@@ -134,7 +134,6 @@ func decodeInterfaces(c *Config) {
 	c.checkAccounts()
 }
 
-// account is the bot's account on a platform.
 type account struct {
 	Platform, server string
 	Token            secret.Secret
@@ -182,7 +181,6 @@ func (e *enabled) fault(err error) {
 	e.table.Fault(text, at...)
 }
 
-// enabled is an interface that the configuration enables.
 type enabled struct {
 	Name string
 	driver

@@ -37,7 +37,6 @@ type served struct {
 	address string
 }
 
-// serve serves the page until ctx ends.
 func (s *pageServer) serve(ctx context.Context, address string) {
 	var sampling sync.WaitGroup
 	serveHTTP(ctx, s.bot.log, "admin's page", address, func(at net.Addr) http.Handler {
@@ -58,7 +57,6 @@ func (s *pageServer) watchers(c *Config) []watch.StageObserver {
 	return []watch.StageObserver{&s.running}
 }
 
-// options returns the sources of what the page shows.
 func (s *pageServer) options() adminpage.Options {
 	b := s.bot
 	return adminpage.Options{

@@ -58,7 +58,6 @@ func (s *pageServer) State(ctx context.Context) (state adminpage.State, err erro
 	return state, err
 }
 
-// waitingGuests lists the users who wait to be let in.
 func waitingGuests(ctx context.Context, p *parts) (list []adminpage.Guest, err error) {
 	plugin := p.Pairing()
 	if plugin == nil {
@@ -106,7 +105,6 @@ func (s *pageServer) interfaceStates(p *parts, take func(what string) (condition
 	return list
 }
 
-// spending returns today's usage and its limits.
 func (s *pageServer) spending(ctx context.Context, c *Config) (sum adminpage.Spending, err error) {
 	b := s.bot
 	sum.TokensLimit, sum.CostLimit = c.Budget.BotTokens, c.Budget.BotCost

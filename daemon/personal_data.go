@@ -106,7 +106,6 @@ func (t *thoughtless) Write(p []byte) (int, error) {
 	}
 }
 
-// withoutThoughts returns a line of JSON without them.
 func withoutThoughts(line []byte) ([]byte, error) {
 	if !bytes.Contains(bytes.ToLower(line), []byte(llm.ThoughtKey)) && !bytes.Contains(line, []byte(`\u`)) {
 		return bytes.Clone(line), nil
@@ -139,7 +138,6 @@ func countRows(export []byte) string {
 	return s.String()
 }
 
-// kindOf names a line of an export for users.
 func kindOf(row map[string]json.RawMessage) string {
 	for _, k := range []struct{ key, name string }{
 		{"entry", "messages"}, {"memory", "memories"}, {"item", "notes of plugins"}, {"plugin", "notes of plugins"},

@@ -128,7 +128,6 @@ func watchdog(ctx context.Context, log *slog.Logger, alive func(context.Context)
 	}
 }
 
-// monitor tracks the health of the bot.
 type monitor struct {
 	*Bot
 	metrics  *admin.Metrics

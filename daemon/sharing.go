@@ -218,7 +218,6 @@ func (s *sharing) used(name string) func(by core.Path, what string) {
 	}
 }
 
-// handleUsed counts what a user did in another process.
 func (s *sharing) handleUsed(about string) {
 	var process int64
 	var name, what, user string
@@ -375,7 +374,6 @@ func (s *sharing) workerLines(ctx context.Context) (lines []string) {
 	return lines
 }
 
-// workerLine describes a worker: its lease and its parts.
 func workerLine(w memory.Worker) string {
 	lease := "lease expired"
 	if w.Lease > 0 {

@@ -72,7 +72,6 @@ type state struct {
 	db    *memory.DB
 }
 
-// state returns the state of an interface by its name.
 func (s *Storage) state(name string) (*state, error) {
 	place, err := core.MakePath(name)
 	if err != nil {

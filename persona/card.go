@@ -75,7 +75,6 @@ func nameless(spec string) string {
 	return "no character card: it has neither data.name nor name; use a card (V1, V2 or V3) or a persona file (.toml)"
 }
 
-// line returns the line of a JSON error.
 func line(data []byte, err error) string {
 	offset := len(data)
 	if s, ok := errors.AsType[*json.SyntaxError](err); ok {

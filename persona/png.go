@@ -105,7 +105,6 @@ func textChunk(kind string, body []byte) (embedded, bool) {
 	return t, ok && (t.keyword == "ccv3" || t.keyword == "chara")
 }
 
-// card decodes the text and reads it.
 func (t embedded) card(file string) (*Persona, error) {
 	where := fmt.Sprintf("%s: %s text", file, t.keyword)
 	packed, err := t.text()

@@ -56,7 +56,6 @@ type Account struct {
 	APIURL string // of a server other than the platform's
 }
 
-// clone returns a copy that shares nothing.
 func (a *Answers) clone() Answers {
 	other := *a
 	other.Admins, other.Accounts = slices.Clone(a.Admins), make(map[string]*Account, len(a.Accounts))
@@ -112,7 +111,6 @@ func ReadSecret(value string, next func() (string, error)) (Secret, error) {
 	return Secret{Typed: secret.New(line)}, nil
 }
 
-// typedSecret returns the answer to a hidden question.
 func typedSecret(answer string) Secret {
 	answer = strings.TrimSpace(answer)
 	if isReference(answer) {
@@ -179,7 +177,6 @@ func (w *Wizard) applyPersona(f *File, out *Changes) {
 	f.set(path, "path", "persona")
 }
 
-// reference returns the value of a secret in the file.
 func (o *Changes) reference(s Secret, file string) string {
 	if s.Typed.IsZero() {
 		return s.Word
@@ -218,7 +215,6 @@ func (w *Wizard) applyEngine(f *File, out *Changes) {
 	f.addFirst(pairs...)
 }
 
-// newName returns a name for the engine that no other has.
 func (w *Wizard) newName() string {
 	name := w.Engine
 	taken := func(e engine.Config) bool { return cmp.Or(e.Name, e.Provider) == name }

@@ -144,7 +144,6 @@ func (c *configFile) writePersona(out Changes) error {
 	return c.write(file, []byte(out.Text), 0o644)
 }
 
-// writeSecrets writes each secret into a file of its own.
 func (c *configFile) writeSecrets(out Changes) error {
 	for _, name := range slices.Sorted(maps.Keys(out.Secrets)) {
 		file := c.config.Beside(name)

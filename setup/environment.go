@@ -41,13 +41,11 @@ type Defaults struct {
 	Language string
 }
 
-// usualOllama is the usual address of an Ollama.
 const usualOllama = "http://127.0.0.1:11434"
 
 // probeTime is how long platforms and engines may take to answer.
 const probeTime = 15 * time.Second
 
-// maxAnswer is how many bytes of an answer are read.
 const maxAnswer = 4 << 20
 
 func newDefaults(env *daemon.Env) Defaults {
@@ -85,7 +83,6 @@ func newProbes(env *daemon.Env, c *configFile) Probes {
 	}
 }
 
-// exists reports whether there is such a file.
 func exists(file string) bool {
 	_, err := os.Stat(file)
 	return err == nil
@@ -119,7 +116,6 @@ func machineZone(zone string) string {
 	return zone
 }
 
-// resolve returns the secret of a reference of the configuration.
 func resolve(env *daemon.Env, file, reference string) (secret.Secret, error) {
 	var one struct {
 		Secret secret.Secret `toml:"secret" doc:"The secret."`
@@ -162,7 +158,6 @@ func ollamaModels(ctx context.Context, base string) ([]string, error) {
 	return names, nil
 }
 
-// canChat reports whether a model of an Ollama is made for conversations.
 func canChat(model string) bool { return !strings.Contains(strings.ToLower(model), "embed") }
 
 // invitePermissions is what the bot uses on a Discord server: view channels, send

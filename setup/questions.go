@@ -17,7 +17,6 @@ import (
 	"synthbot/interfaces/console"
 )
 
-// ask stores the answer to a question.
 func (w *Wizard) ask(ctx context.Context, into *string, q console.Question) (err error) {
 	*into, err = w.Terminal.Ask(ctx, q)
 	return err
@@ -206,7 +205,6 @@ func (w *Wizard) askAccount(ctx context.Context, platform string) error {
 // platformTitle returns the name of a platform as it writes it.
 func platformTitle(platform string) string { return strings.ToUpper(platform[:1]) + platform[1:] }
 
-// tokenSource returns where users get a token.
 func tokenSource(platform string) string {
 	if platform == Telegram {
 		return "You get one from @BotFather, with /newbot."

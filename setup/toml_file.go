@@ -208,7 +208,6 @@ func (f *File) addDotted(table []string, key, literal string) (added bool) {
 	return last >= 0
 }
 
-// addAfter adds a line after a statement.
 func (f *File) addAfter(i int, line string) {
 	end := f.statements[i].End
 	if !strings.HasSuffix(f.text[:end], "\n") {
@@ -270,7 +269,6 @@ func (f *File) put(i int, key, literal string) {
 
 func dotted(keys []string) string { return strings.Join(mapEach(keys, config.QuoteKey), ".") }
 
-// quoteList returns a list of texts as a literal.
 func quoteList(list []string) string {
 	return "[" + strings.Join(mapEach(list, config.Quote), ", ") + "]"
 }

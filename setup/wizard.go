@@ -98,7 +98,6 @@ type step struct {
 	ask    func(context.Context) error
 }
 
-// steps lists all questions in order.
 func (w *Wizard) steps() []step {
 	always, never := func() bool { return true }, func() bool { return false }
 	isNew := func() bool { return !w.Current.Exists }
@@ -297,13 +296,10 @@ func (w *Wizard) ollama(ctx context.Context) []string {
 	return w.models
 }
 
-// hasModel reports whether the answer is an engine with a model.
 func (w *Wizard) hasModel() bool { return w.Engine != "" && w.Engine != Keep && w.Engine != Offline }
 
-// lacksModel reports whether the engine needs a model that is missing.
 func (w *Wizard) lacksModel() bool { return w.hasModel() && w.Model == "" }
 
-// lacksKey reports whether the engine needs a key that is missing.
 func (w *Wizard) lacksKey() bool {
 	return w.hasModel() && needsKey(w.Engine) && w.BaseURL == "" && !w.Key.given() && !w.sameEngine()
 }

@@ -141,7 +141,6 @@ func (p chartPage) usedNames(v *visit, uses []Use) func(core.Path) string {
 	return func(path core.Path) string { return strings.TrimPrefix(names[path]+" "+path.String(), " ") }
 }
 
-// spent returns the charts of tokens and costs.
 func spent(uses []Use, today time.Time, name func(core.Path) string) []chart.Figures {
 	first := today.AddDate(0, 0, 1-chartDay)
 	labels, days := make([]string, chartDay), make(map[string]int)
@@ -185,7 +184,6 @@ func most(who string, uses []Use, name func(core.Path) string, meant func(*Use) 
 	return []chart.Figures{ranked("Tokens by "+who, who, tokens, nil), ranked("Cost by "+who, who, cost, chart.Money)}
 }
 
-// ranked returns the chart of the largest sums.
 func ranked(title, who string, sums map[string]float64, show func(float64) string) chart.Figures {
 	names := sorting.Sorted(maps.Keys(sums), func(a, b string) int {
 		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b))

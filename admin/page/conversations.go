@@ -21,7 +21,6 @@ type spot struct {
 	Private, Closed bool
 }
 
-// places lists all places, the latest first.
 func (p *Page) places(v *visit) error {
 	var list []spot
 	total := 0

@@ -41,14 +41,12 @@ type Button struct {
 // Arg is an argument of a command.
 type Arg struct{ Name, Value string }
 
-// shownRow is a row as it is shown.
 type shownRow struct {
 	Row
 	Closed, Private bool
 	Buttons         []shownButton
 }
 
-// shownList is a list as it is shown.
 type shownList struct {
 	List
 	Rows    []shownRow

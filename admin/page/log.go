@@ -48,7 +48,6 @@ func filterOf(v *visit) (logFilter, error) {
 	return f, nil
 }
 
-// shownLine is a line as it is shown.
 type shownLine struct {
 	Line
 	Mark string
@@ -84,7 +83,6 @@ func shownValues(l *Line) (list []LineValue) {
 	return list
 }
 
-// log shows the latest lines of the log.
 func (p logPage) log(v *visit) error {
 	f, err := filterOf(v)
 	if err != nil {
@@ -97,7 +95,6 @@ func (p logPage) log(v *visit) error {
 	})
 }
 
-// option is a choice of a form.
 type option struct {
 	Value  string
 	Chosen bool

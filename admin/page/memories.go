@@ -26,7 +26,6 @@ type remembered struct {
 	Hidden bool
 }
 
-// memories lists what the bot knows, the newest first.
 func (p memoryPages) memories(v *visit) error {
 	q := v.URL.Query()
 	var at core.Path
@@ -86,7 +85,6 @@ func (p memoryPages) search(v *visit) error {
 	return v.to("/memories/found")
 }
 
-// foundOnes lists the memories that the session's words find.
 func (p memoryPages) foundOnes(v *visit) error {
 	var words, tag string
 	v.session.locked(func() { words, tag = v.session.words, v.session.tag })

@@ -14,7 +14,6 @@ import (
 
 type overviewPage struct{ *Page }
 
-// overview is how the bot is.
 type overview struct {
 	State
 	OverBudget bool // a limit is reached

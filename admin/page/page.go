@@ -143,7 +143,6 @@ func cached(h http.Handler) http.Handler {
 	})
 }
 
-// shownAction is an action as it is shown.
 type shownAction struct {
 	Action
 	Pretty  string
@@ -179,7 +178,6 @@ func (p listPages) catalogue(v *visit) error {
 	})
 }
 
-// settings shows the settings of the configuration and of a place.
 func (p *Page) settings(v *visit) error {
 	data := map[string]any{"Place": core.Path{}, "All": p.Bot.Settings(core.Path{})}
 	text := v.URL.Query().Get("place")

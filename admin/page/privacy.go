@@ -24,7 +24,6 @@ type privacyFilter struct {
 	known map[core.Path]bool // whether it is private
 }
 
-// looking calls f with a view of the store.
 func (p *Page) looking(v *visit, f func(core.View, *privacyFilter) error) error {
 	return p.Reader.View(v.Context(), func(view core.View) error {
 		return f(view, &privacyFilter{v, view, make(map[core.Path]bool)})
@@ -146,7 +145,6 @@ func (p *Page) close(v *visit) error {
 	return v.to("/talk")
 }
 
-// opened is a shown opening.
 type opened struct {
 	Place core.Path
 	Time  string

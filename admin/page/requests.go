@@ -123,7 +123,6 @@ func (p *Page) inside(h handler) http.Handler {
 	})
 }
 
-// parseForm reads a form into memory.
 func parseForm(r *http.Request) error {
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
 		return r.ParseMultipartForm(maxCard + maxForm)
@@ -232,7 +231,6 @@ func (p *Page) functions(name func(core.Path) string) template.Funcs {
 	}
 }
 
-// to redirects the browser after a form.
 func (v *visit) to(path string, query ...string) error {
 	q := make(url.Values)
 	for i := 0; i+1 < len(query); i += 2 {
@@ -245,7 +243,6 @@ func (v *visit) to(path string, query ...string) error {
 	return nil
 }
 
-// place parses the place of a request.
 func (v *visit) place(text string) (core.Path, error) {
 	path, err := core.ParsePath(text)
 	if err != nil {

@@ -32,7 +32,6 @@ type digest [sha256.Size]byte
 
 func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
 
-// secret returns a random secret of 32 bytes.
 func secret() string {
 	var raw [32]byte
 	_, _ = rand.Read(raw[:]) // never fails
@@ -148,7 +147,6 @@ func (d *logins) session(cookie string) *session {
 	return s
 }
 
-// tidy ends expired sessions.
 func (d *logins) tidy() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -195,7 +193,6 @@ func (d *logins) list() (all []session) {
 // same compares secrets in constant time.
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// browser is a session in the list.
 type browser struct {
 	ID, Began, Seen, Agent string
 	Own                    bool

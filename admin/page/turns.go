@@ -28,7 +28,6 @@ type row struct {
 	Faults          int
 }
 
-// outcome returns the outcome of a turn in a word.
 func outcome(e *watch.TurnEnd) string {
 	switch {
 	case e.Aside:
@@ -59,7 +58,6 @@ type run struct {
 	More  int
 }
 
-// running returns the running turns.
 func (p *Page) running() run {
 	all := p.Running.Now()
 	n := min(len(all), mostRunning)
@@ -137,7 +135,6 @@ type done struct {
 	Result string
 }
 
-// inspected is a turn in full.
 type inspected struct {
 	row
 	Own      time.Duration

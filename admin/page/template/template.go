@@ -101,7 +101,6 @@ func (r *executor) walk(dot reflect.Value, node parse.Node) {
 	}
 }
 
-// branch executes an if, a with, or a range over a list.
 func (r *executor) branch(dot reflect.Value, n *parse.BranchNode) {
 	v := r.value(dot, n.Pipe)
 	switch {

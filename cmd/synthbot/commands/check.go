@@ -123,7 +123,6 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 // errFindings is the error after all findings were printed.
 var errFindings = errors.New("something needs to be fixed, see above")
 
-// reportParts lists the parts of the bot that were checked.
 func (p *program) reportParts(cfg *daemon.Config, engines []string, database core.Finding, found *findings) {
 	dir, err := cfg.DataDir(p.Getenv)
 	if err != nil {
@@ -229,7 +228,6 @@ func changesInForce(ctx context.Context, b *daemon.Bot, found *findings) error {
 	return err
 }
 
-// effective prints the settings of a place and the origin of each.
 func effective(b *daemon.Bot, place core.Path, found *findings) error {
 	w := tabwriter.NewWriter(found.out, 0, 0, 2, ' ', 0)
 	if found.format != formatJSON {
@@ -346,7 +344,6 @@ func disk(dir string) core.Finding {
 	return f
 }
 
-// credentials lists what systemd hands over.
 func credentials(dir string) []core.Finding {
 	if dir == "" {
 		return nil

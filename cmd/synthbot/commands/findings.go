@@ -40,7 +40,6 @@ func (f *format) String() string { return string(*f) }
 // Type implements pflag.Value.
 func (f *format) Type() string { return "format" }
 
-// formatFlag adds --format to a command.
 func formatFlag(c *cobra.Command) *format {
 	f := formatText
 	c.Flags().Var(&f, "format", "text or json (one object a line)")
@@ -110,7 +109,6 @@ func (f *findings) faults(err error) error {
 
 func (f *findings) print(line findingLine) { _ = printJSON(f.out, line) }
 
-// printJSON prints a value on one line.
 func printJSON(out io.Writer, value any) error {
 	_, err := fmt.Fprintf(out, "%s\n", core.JSON(value))
 	return err

@@ -62,7 +62,6 @@ func historyCommand(p *program) *cobra.Command {
 	return p.atDaemon(c)
 }
 
-// placeLine is a conversation in JSON.
 type placeLine struct {
 	Name    string    `json:"name,omitempty"`
 	Path    core.Path `json:"path"`

@@ -87,7 +87,6 @@ func searchCommand(p *program) *cobra.Command {
 	return p.atDaemon(c)
 }
 
-// printFact prints a memory and its earlier versions.
 func (p *program) printFact(f *core.Fact) {
 	fmt.Fprintf(p.Out, "%s  %s  %s\n", f.Time.Format(time.DateOnly), f.Origin, txt.Lines(f.Text))
 	for _, before := range f.Former {
@@ -209,7 +208,6 @@ func (p *program) forget(ctx context.Context, b *daemon.Bot, path core.Path) err
 	return nil
 }
 
-// lines counts lines that are written.
 type lines int
 
 // NonBlocking implements memory.NonBlocking: nothing about them is written to the disk again.
