@@ -160,8 +160,10 @@ func (d *Document) Fault(text string, at ...any) { d.root.walk(at).fault(text) }
 // Line is the line of a key, 0 if the file lacks it; at is as in Fault.
 func (d *Document) Line(at ...any) int { return d.root.walk(at).line }
 
-// SecretFiles returns the files that secrets were read from, without those in $CREDENTIALS_DIRECTORY.
-func (d *Document) SecretFiles() []string { return slices.Clone(d.secrets) }
+// SecretFiles returns the files that secrets were read from, each once, without those in $CREDENTIALS_DIRECTORY.
+func (d *Document) SecretFiles() []string {
+	return slices.Compact(slices.Sorted(slices.Values(d.secrets)))
+}
 
 // Err returns all [Faults] found so far, or nil.
 func (d *Document) Err() error { return d.findings.err(d.file) }

@@ -372,10 +372,15 @@ func PrintFinding(out io.Writer, group string, f core.Finding) {
 		mark = "!"
 	}
 	text := f.Found
-	if f.Fix != "" {
-		text += ": " + f.Fix
+	if f.Found != "" && f.Fix != "" {
+		text += ": "
 	}
-	fmt.Fprintf(out, "%-4s %-10s %-12s %s\n", mark, group, f.What, txt.Line(text))
+	text = txt.Line(text + f.Fix)
+	if f.What == "" {
+		fmt.Fprintf(out, "%-3s %-14s %s\n", mark, group, text)
+		return
+	}
+	fmt.Fprintf(out, "%-4s %-10s %-12s %s\n", mark, group, f.What, text)
 }
 
 // engineFix returns what to do about an engine's error.

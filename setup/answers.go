@@ -95,7 +95,7 @@ var errSecret = errors.New("is not a place of a secret: write env:NAME, file:PAT
 // ReadSecret reads the value of a flag, which cannot be a secret itself. "-" reads one line by next.
 func ReadSecret(value string, next func() (string, error)) (Secret, error) {
 	switch {
-	case value == "", value == Keep, value == None, isReference(value):
+	case value == "", value == Keep, value == None, config.IsReference(value):
 		return Secret{Word: value}, nil
 	case value != "-":
 		return Secret{}, errSecret
@@ -113,14 +113,10 @@ func ReadSecret(value string, next func() (string, error)) (Secret, error) {
 
 func typedSecret(answer string) Secret {
 	answer = strings.TrimSpace(answer)
-	if isReference(answer) {
+	if config.IsReference(answer) {
 		return Secret{Word: answer}
 	}
 	return Secret{Typed: secret.New(answer)}
-}
-
-func isReference(text string) bool {
-	return strings.HasPrefix(text, "env:") || strings.HasPrefix(text, "file:")
 }
 
 // Current is what the configuration file contains already. The zero value is for a missing file.

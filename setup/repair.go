@@ -33,9 +33,7 @@ func Repairs(env *daemon.Env) ([]Repair, error) {
 	}
 	list = append(list, tighten(cfg.File, 0o037)...)
 	if cfg.Document != nil {
-		files := cfg.Document.SecretFiles()
-		slices.Sort(files)
-		for _, file := range slices.Compact(files) {
+		for _, file := range cfg.Document.SecretFiles() {
 			list = append(list, tighten(file, 0o037)...)
 		}
 	}

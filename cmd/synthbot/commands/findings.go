@@ -66,26 +66,18 @@ type findingLine struct {
 }
 
 func (f *findings) add(group string, found core.Finding) {
-	level, mark := "ok", "ok"
+	level := "ok"
 	switch {
 	case found.Fix != "" && found.Fatal:
-		level, mark, f.fatal = "error", "FAIL", true
+		level, f.fatal = "error", true
 	case found.Fix != "":
-		level, mark = "warning", "!"
+		level = "warning"
 	}
-	switch {
-	case f.format == formatJSON:
+	if f.format == formatJSON {
 		f.print(findingLine{Level: level, Group: group, What: found.What, Text: found.Found, Fix: found.Fix})
-	case found.What != "":
-		daemon.PrintFinding(f.out, group, found)
-	default:
-		text := found.Found
-		if text != "" && found.Fix != "" {
-			text += ": "
-		}
-		text += found.Fix
-		fmt.Fprintf(f.out, "%-3s %-14s %s\n", mark, group, txt.Line(text))
+		return
 	}
+	daemon.PrintFinding(f.out, group, found)
 }
 
 // faults prints an error in JSON, that of a configuration file as its faults. As text it is printed at the end.
