@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strings"
@@ -95,12 +96,9 @@ func (p Page) inside(up section, f *field, list []section) []section {
 
 func (p Page) components(up section, named bool, list []section) []section {
 	for _, c := range p.Tables[up.key] {
-		s := section{key: up.key, doc: c.Doc, optional: true}
+		s := section{key: up.key, doc: cmp.Or(c.Doc, up.doc), optional: true}
 		if named {
 			s.key += "." + QuoteKey(c.Name)
-		}
-		if s.doc == "" {
-			s.doc = up.doc
 		}
 		s.header = "[" + s.key + "]"
 		list = p.below(s, types(structs(c.Into)), list)

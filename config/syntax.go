@@ -96,27 +96,22 @@ func fixFor(text string) string {
 // blank overwrites a line with spaces, so that the others keep their numbers. It
 // reports false for a header, whose keys would otherwise change their meaning.
 func blank(data []byte, line int) bool {
-	if line < 1 {
-		return false
-	}
-	start := 0
-	for range line - 1 {
-		end := bytes.IndexByte(data[start:], '\n')
-		if end < 0 {
+	n := 0
+	for text := range bytes.Lines(data) {
+		n++
+		if n < line {
+			continue
+		}
+		trimmed := bytes.TrimSpace(text)
+		if n > line || len(trimmed) == 0 || trimmed[0] == '[' {
 			return false
 		}
-		start += end + 1
+		for i := range bytes.TrimRight(text, "\n") {
+			text[i] = ' '
+		}
+		return true
 	}
-	text := data[start:]
-	text, _, _ = bytes.Cut(text, []byte("\n"))
-	trimmed := bytes.TrimSpace(text)
-	if len(trimmed) == 0 || trimmed[0] == '[' {
-		return false
-	}
-	for i := range text {
-		text[i] = ' '
-	}
-	return true
+	return false
 }
 
 // maxFaults is how many faults are reported; the rest is counted.

@@ -182,22 +182,13 @@ func (r *reloads) adminsChanged() {
 // keepFixed copies the values of c that cannot change while the process runs into next, and lists the keys that
 // differ.
 func (c *Config) keepFixed(next *Config) (later []string) {
-	split := func(c *Config) (fixed, others []enabled) {
-		for _, i := range c.Enabled {
-			if i.fixed {
-				fixed = append(fixed, i)
-			} else {
-				others = append(others, i)
-			}
-		}
-		return fixed, others
-	}
-	was, _ := split(c)
-	is, others := split(next)
+	fixed := func(e enabled) bool { return e.fixed }
+	other := func(e enabled) bool { return !e.fixed }
 	same := func(a, b enabled) bool { return a.Name == b.Name && reflect.DeepEqual(a.Own, b.Own) }
+	was, is := slices.DeleteFunc(slices.Clone(c.Enabled), other), slices.DeleteFunc(slices.Clone(next.Enabled), other)
 	if !slices.EqualFunc(was, is, same) {
 		later = append(later, "interfaces: the console")
-		next.Enabled = slices.Concat(was, others)
+		next.Enabled = append(slices.DeleteFunc(next.Enabled, fixed), was...)
 		sorting.Sort(next.Enabled, func(a, b enabled) int { return strings.Compare(a.Name, b.Name) })
 	}
 	var served blueprint.Serving

@@ -41,8 +41,7 @@ func (b *Bot) serve(intake context.Context, l Life) (wait func()) {
 	services.Go(b.openControl(intake, l.Carry))
 	services.Go(b.reloads.openWatch(intake))
 	notifySystemd(b.log, daemon.SdNotifyReady)
-	services.Go(func() { b.reportState(intake) })
-	services.Go(func() { b.monitor.watchPlatforms(intake) })
+	services.Go(func() { b.monitor.watch(intake) })
 	for _, job := range b.Data.DB.RefusedJobs() {
 		b.alerts.report("This job is suspended for a day, as it blocked the database three times: " + txt.Line(job))
 	}
@@ -112,20 +111,14 @@ func watchdog(ctx context.Context, log *slog.Logger, alive func(context.Context)
 	if err != nil || every == 0 {
 		return
 	}
-	tick := time.NewTicker(every / 3)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	loop.Repeat(ctx, nil, func() time.Duration {
 		if err := alive(ctx); err != nil {
 			log.Error("the bot is not alive; the watchdog may restart it", "err", err)
-			continue
+		} else {
+			notifySystemd(log, daemon.SdNotifyWatchdog)
 		}
-		notifySystemd(log, daemon.SdNotifyWatchdog)
-	}
+		return every / 3
+	})
 }
 
 type monitor struct {
@@ -202,46 +195,41 @@ func (m *monitor) trouble(i core.Interface) string {
 	return ""
 }
 
-// watchPlatforms alerts the admins of interfaces that run but receive no messages, until ctx ends.
-func (m *monitor) watchPlatforms(ctx context.Context) {
+// stateInterval is how often the state of the bot and its interfaces is checked.
+const stateInterval = 5 * time.Second
+
+// watch alerts the admins of interfaces that run but receive no messages, and sends systemd the state that
+// `systemctl status` shows, whenever it changes, until ctx ends.
+func (m *monitor) watch(ctx context.Context) {
+	sent := ""
 	loop.Repeat(ctx, nil, func() time.Duration {
-		for _, i := range m.InForce().Interfaces {
-			r, ok := i.(core.Readier)
-			if !ok {
-				continue
-			}
-			name, w, err := interfaceCondition+label(i), m.workers.find(i), r.Ready()
-			switch {
-			case !m.workers.sharing.serves(i):
-				m.alerts.set(name+receiving, true, name+": "+elsewhere+".")
-			case w == nil || w.ended() || m.env.Clock().Sub(w.began) < steady:
-			case err != nil:
-				m.alerts.set(name+receiving, false, name+" receives no messages: "+txt.Line(err.Error()))
-			default:
-				m.alerts.set(name+receiving, true, name+receiving+" again.")
-			}
+		m.checkPlatforms()
+		state := m.state()
+		if state != sent {
+			notifySystemd(m.log, "STATUS="+state)
+			sent = state
 		}
 		return stateInterval
 	})
 }
 
-// stateInterval is how often the state of the bot and its interfaces is checked.
-const stateInterval = 5 * time.Second
-
-// reportState sends systemd the state that `systemctl status` shows, whenever it changes, until ctx ends.
-func (b *Bot) reportState(ctx context.Context) {
-	if os.Getenv("NOTIFY_SOCKET") == "" {
-		return
-	}
-	sent := ""
-	loop.Repeat(ctx, nil, func() time.Duration {
-		state := b.state()
-		if state != sent {
-			notifySystemd(b.log, "STATUS="+state)
-			sent = state
+func (m *monitor) checkPlatforms() {
+	for _, i := range m.InForce().Interfaces {
+		r, ok := i.(core.Readier)
+		if !ok {
+			continue
 		}
-		return stateInterval
-	})
+		name, w, err := interfaceCondition+label(i), m.workers.find(i), r.Ready()
+		switch {
+		case !m.workers.sharing.serves(i):
+			m.alerts.set(name+receiving, true, name+": "+elsewhere+".")
+		case w == nil || w.ended() || m.env.Clock().Sub(w.began) < steady:
+		case err != nil:
+			m.alerts.set(name+receiving, false, name+" receives no messages: "+txt.Line(err.Error()))
+		default:
+			m.alerts.set(name+receiving, true, name+receiving+" again.")
+		}
+	}
 }
 
 // state describes on one line what fails or, if nothing does, what runs.

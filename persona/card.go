@@ -14,20 +14,18 @@ import (
 
 // The JSON of a card. Cards are written by many programs, so a value of an unexpected type
 // counts as missing.
-type (
-	cardData struct {
-		Name         word            `json:"name"`
-		Nickname     word            `json:"nickname"`
-		Description  word            `json:"description"`
-		Personality  word            `json:"personality"`
-		Scenario     word            `json:"scenario"`
-		First        word            `json:"first_mes"`
-		Example      word            `json:"mes_example"`
-		SystemPrompt word            `json:"system_prompt"`
-		PostHistory  word            `json:"post_history_instructions"`
-		Book         json.RawMessage `json:"character_book"`
-	}
-)
+type cardData struct {
+	Name         word            `json:"name"`
+	Nickname     word            `json:"nickname"`
+	Description  word            `json:"description"`
+	Personality  word            `json:"personality"`
+	Scenario     word            `json:"scenario"`
+	First        word            `json:"first_mes"`
+	Example      word            `json:"mes_example"`
+	SystemPrompt word            `json:"system_prompt"`
+	PostHistory  word            `json:"post_history_instructions"`
+	Book         json.RawMessage `json:"character_book"`
+}
 
 func parseJSON(file string, data []byte) (*Persona, error) {
 	var top struct {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/loop"
 	"synthbot/core/watch"
 )
 
@@ -184,10 +185,7 @@ type queue struct {
 func (q *queue) add(d depth) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.list) >= queueMost {
-		q.list = q.list[1:]
-	}
-	q.list = append(q.list, d)
+	q.list = append(q.list[max(len(q.list)+1-queueMost, 0):], d)
 }
 
 func (q *queue) samples() []depth {
@@ -198,18 +196,12 @@ func (q *queue) samples() []depth {
 
 // Run samples the queue until ctx ends.
 func (p *Page) Run(ctx context.Context) {
-	tick := time.NewTicker(queueEvery)
-	defer tick.Stop()
-	for {
+	loop.Repeat(ctx, nil, func() time.Duration {
 		if n, err := p.waiting(ctx); err == nil {
 			p.queue.add(depth{p.Clock(), n})
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+		return queueEvery
+	})
 }
 
 // waiting counts the messages that wait for an answer.

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
 	"maps"
 	"slices"
 	"sync"
@@ -31,12 +30,6 @@ const (
 type digest [sha256.Size]byte
 
 func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
-
-func secret() string {
-	var raw [32]byte
-	_, _ = rand.Read(raw[:]) // never fails
-	return base64.RawURLEncoding.EncodeToString(raw[:])
-}
 
 type session struct {
 	id    string // for the list of sessions; not a secret
@@ -83,7 +76,7 @@ type logins struct {
 // ticket makes a one-time token. It replaces the oldest one if there are too many. A user who
 // can request one has access to the machine, so it also ends a lockout.
 func (d *logins) ticket() string {
-	t := secret()
+	t := rand.Text()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.wrong = nil
@@ -126,9 +119,9 @@ func (d *logins) enter(ticket, agent string) (cookie string, wait time.Duration)
 	for len(d.sessions) >= maxSessions {
 		d.end(oldest(d.sessions, func(s *session) time.Time { return s.seen }))
 	}
-	cookie = secret()
+	cookie = rand.Text()
 	d.sessions[digestOf(cookie)] = &session{
-		id: secret()[:8], csrf: secret(), began: now, seen: now, agent: agent,
+		id: rand.Text()[:8], csrf: rand.Text(), began: now, seen: now, agent: agent,
 		over: make(chan struct{}), mu: &d.mu, opened: make(map[core.Path]time.Time),
 	}
 	return cookie, 0
