@@ -42,7 +42,8 @@ type Answers struct {
 	Model       string
 	BaseURL     string
 	Key         Secret
-	Accounts    map[string]*Account // by platform
+	Telegram    Account
+	Discord     Account
 	Admins      []string
 	Claim       string // Keep, None, ByCode
 	DataDir     string
@@ -56,25 +57,12 @@ type Account struct {
 	APIURL string // of a server other than the platform's
 }
 
-func (a *Answers) clone() Answers {
-	other := *a
-	other.Admins, other.Accounts = slices.Clone(a.Admins), make(map[string]*Account, len(a.Accounts))
-	for platform, account := range a.Accounts {
-		copied := *account
-		other.Accounts[platform] = &copied
-	}
-	return other
-}
-
-// account returns the account on a platform. It makes a missing one.
+// account returns the account on a platform.
 func (a *Answers) account(platform string) *Account {
-	if a.Accounts == nil {
-		a.Accounts = make(map[string]*Account)
+	if platform == Discord {
+		return &a.Discord
 	}
-	if a.Accounts[platform] == nil {
-		a.Accounts[platform] = &Account{}
-	}
-	return a.Accounts[platform]
+	return &a.Telegram
 }
 
 // Secret is the answer to a question for a secret: a reference for the file, or the secret
@@ -151,9 +139,9 @@ func (w *Wizard) Apply(f *File) (Changes, error) {
 		w.applyAccount(f, &out, p)
 	}
 	w.applyAccess(f, &out)
-	for key, value := range map[string]string{"data_dir": w.DataDir, "timezone": w.Timezone, "language": w.Language} {
-		if value != "" {
-			f.set(value, key, "bot")
+	for _, p := range []Pair{{"data_dir", w.DataDir}, {"timezone", w.Timezone}, {"language", w.Language}} {
+		if p.Literal != "" {
+			f.set(p.Literal, p.Key, "bot")
 		}
 	}
 	return out, f.err

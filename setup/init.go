@@ -53,8 +53,8 @@ func (i *Init) Run(ctx context.Context, env *daemon.Env) error {
 		return err
 	}
 	w := &Wizard{Answers: &i.Answers, Probes: newProbes(env, c), Current: c.current()}
-	i.account(Telegram).APIURL = cmp.Or(i.TelegramURL, w.Current.Servers[Telegram])
-	i.account(Discord).APIURL = cmp.Or(i.DiscordURL, w.Current.Servers[Discord])
+	i.Telegram.APIURL = cmp.Or(i.TelegramURL, w.Current.Servers[Telegram])
+	i.Discord.APIURL = cmp.Or(i.DiscordURL, w.Current.Servers[Discord])
 	w.Defaults = newDefaults(env)
 	if i.NoCheck {
 		w.Probes.Identify = nil
@@ -95,8 +95,8 @@ func (i *Init) readSecrets(in io.Reader, atTerminal bool) error {
 		into        *Secret
 	}{
 		{"api-key", i.APIKey, &i.Key},
-		{"telegram-token", i.TelegramToken, &i.account(Telegram).Token},
-		{"discord-token", i.DiscordToken, &i.account(Discord).Token},
+		{"telegram-token", i.TelegramToken, &i.Telegram.Token},
+		{"discord-token", i.DiscordToken, &i.Discord.Token},
 	} {
 		if x.value == "-" && atTerminal {
 			continue

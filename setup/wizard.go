@@ -129,7 +129,7 @@ func (w *Wizard) lacksAccount() bool {
 
 // Ask asks all open questions at the terminal. If the user goes back, it begins again with the answers before.
 func (w *Wizard) Ask(ctx context.Context) error {
-	flags := w.Answers.clone()
+	flags := *w.Answers
 	answers := &replay{Terminal: w.Terminal}
 	w.Terminal = answers
 	for {
@@ -141,7 +141,7 @@ func (w *Wizard) Ask(ctx context.Context) error {
 		case !errors.Is(err, console.ErrBack) || !answers.back():
 			return err
 		}
-		*w.Answers = flags.clone()
+		*w.Answers = flags
 	}
 }
 
