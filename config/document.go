@@ -98,12 +98,13 @@ func reason(err error) string {
 
 // Document is one file: its content, and the faults found so far. It is not safe for concurrent use.
 type Document struct {
-	file     string
-	options  Options
-	root     *node
-	broken   bool // a part could not be read, so that keys may only seem missing
-	findings faultList
-	secrets  []string // the files that secrets were read from
+	file    string
+	options Options
+	root    *node
+	broken  bool // a part could not be read, so that keys may only seem missing
+	faults  Faults
+	found   int      // all of them, also those beyond maxFaults
+	secrets []string // the files that secrets were read from
 }
 
 // Read reads data, the content of file, into the structs that into points to;
@@ -164,9 +165,6 @@ func (d *Document) Line(at ...any) int { return d.root.walk(at).line }
 func (d *Document) SecretFiles() []string {
 	return slices.Compact(slices.Sorted(slices.Values(d.secrets)))
 }
-
-// Err returns all [Faults] found so far, or nil.
-func (d *Document) Err() error { return d.findings.err(d.file) }
 
 // structs returns the structs that into points to; it panics if one is not a struct.
 func structs(into []any) []reflect.Value {
@@ -253,7 +251,7 @@ func (s *node) add(f Fault) {
 		at = at.up
 	}
 	f.File, f.Line, f.Key = s.doc.file, at.line, txt.Clip(s.String(), 120)
-	s.doc.findings.add(f)
+	s.doc.add(f)
 }
 
 // Table is a table that is decoded later, into structs that depend on its name or

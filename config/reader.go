@@ -32,7 +32,7 @@ func Defaults(into ...any) {
 
 // table reads one table into structs that share it.
 func (r reader) table(at *node, into []reflect.Value) {
-	before := r.doc.findings.found
+	before := r.doc.found
 	var known []string
 	moved := make(map[string]string)
 	for _, s := range into {
@@ -48,7 +48,7 @@ func (r reader) table(at *node, into []reflect.Value) {
 		return
 	}
 	r.unknown(at, "", known, moved)
-	if r.doc.findings.found > before || r.doc.broken {
+	if r.doc.found > before || r.doc.broken {
 		return
 	}
 	for _, s := range into {
@@ -72,7 +72,7 @@ func (r reader) unknown(at *node, within string, known []string, moved map[strin
 		next, to := at.key(name), moved[within+name]
 		inner, _ := next.value.(map[string]any)
 		switch {
-		case r.doc.findings.found >= maxFaults: // further ones are only counted
+		case r.doc.found >= maxFaults: // further ones are only counted
 			next.fault("")
 		case to != "" && len(inner) > 0:
 			r.unknown(next, within+name+".", nil, moved)
@@ -101,7 +101,7 @@ func (r reader) field(at *node, f *field, dst reflect.Value) {
 	if f.initial != nil {
 		f.setText(dst, *f.initial)
 	}
-	before := r.doc.findings.found
+	before := r.doc.found
 	switch {
 	case at.value != nil:
 		r.value(at, f, dst)
@@ -109,7 +109,7 @@ func (r reader) field(at *node, f *field, dst reflect.Value) {
 		r.table(at, []reflect.Value{dst})
 	}
 	absent := r.references && formOf(dst.Type()) == formSecret
-	if !f.required || absent || r.doc.broken || before < r.doc.findings.found {
+	if !f.required || absent || r.doc.broken || before < r.doc.found {
 		return
 	}
 	switch {
