@@ -7,9 +7,7 @@
 package page
 
 import (
-	"bytes"
 	"embed"
-	"encoding/json"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -143,17 +141,11 @@ func cached(h http.Handler) http.Handler {
 	})
 }
 
-type shownAction struct {
-	Action
-	Pretty  string
-	Buttons []shownButton
-}
-
 // catalogue shows all actions, and what turns them off in a place or in all places; then the plugins, too.
 func (p listPages) catalogue(v *visit) error {
 	text, back := v.URL.Query().Get("place"), "/catalogue"
 	var place core.Path
-	var plugins []shownList
+	var plugins []List
 	var err error
 	if text == "" {
 		plugins, err = p.shownLists(v, "plugins", back)
@@ -164,14 +156,10 @@ func (p listPages) catalogue(v *visit) error {
 	if err != nil {
 		return err
 	}
-	var actions []shownAction
-	for _, a := range p.Bot.Actions(place) {
-		var b bytes.Buffer
-		if json.Indent(&b, a.Schema, "", "  ") != nil {
-			b.Reset()
-		}
-		buttons := shownButtons(&Row{Name: a.Name, Place: place}, a.Buttons, back)
-		actions = append(actions, shownAction{a, b.String(), buttons})
+	actions := slices.Clone(p.Bot.Actions(place))
+	for i := range actions {
+		a := &actions[i]
+		a.Buttons = shownButtons(&Row{Name: a.Name, Place: place}, a.Buttons, back)
 	}
 	return p.show(v, "catalogue", "Catalogue", "/catalogue", map[string]any{
 		"Place": place, "Plugins": plugins, "Actions": actions,

@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -227,8 +228,18 @@ func (p *Page) functions(name func(core.Path) string) template.Funcs {
 		"span":    func(v any) string { return span(v.(time.Duration)) },
 		"grouped": func(v any) string { return grouped(v.(int64)) },
 		"size":    func(v any) string { return size(v.(uint64)) },
+		"indent":  func(v any) string { return indented(v.(json.RawMessage)) },
 		"cost":    func(v any) string { return fmt.Sprintf("%.2f", v) },
 	}
+}
+
+// indented returns JSON on several lines; "" if it is none.
+func indented(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return ""
+	}
+	return b.String()
 }
 
 func (v *visit) to(path string, query ...string) error {
