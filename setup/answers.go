@@ -99,14 +99,6 @@ func ReadSecret(value string, next func() (string, error)) (Secret, error) {
 	return Secret{Typed: secret.New(line)}, nil
 }
 
-func typedSecret(answer string) Secret {
-	answer = strings.TrimSpace(answer)
-	if config.IsReference(answer) {
-		return Secret{Word: answer}
-	}
-	return Secret{Typed: secret.New(answer)}
-}
-
 // Current is what the configuration file contains already. The zero value is for a missing file.
 type Current struct {
 	Exists   bool

@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"synthbot/config"
 	"synthbot/core"
 	"synthbot/core/engine"
+	"synthbot/core/secret"
 	"synthbot/core/txt"
 	"synthbot/daemon/settings"
 	"synthbot/interfaces/console"
@@ -148,8 +150,13 @@ func (w *Wizard) askSecret(ctx context.Context, into *Secret, q console.Question
 	var answer string
 	q.Hidden, q.About = true, strings.TrimSpace(q.About+" "+aboutSecret)
 	err := w.ask(ctx, &answer, q)
-	if err == nil && answer != "" {
-		*into = typedSecret(answer)
+	answer = strings.TrimSpace(answer)
+	switch {
+	case err != nil || answer == "":
+	case config.IsReference(answer):
+		*into = Secret{Word: answer}
+	default:
+		*into = Secret{Typed: secret.New(answer)}
 	}
 	return err
 }
@@ -214,17 +221,16 @@ func tokenSource(platform string) string {
 }
 
 func (w *Wizard) askAdmin(ctx context.Context) error {
-	w.usualAdmin()
-	options := []console.Option{
+	usual, options := ByCode, []console.Option{
 		option("whoever sends it a code first; you get the code in a moment", ByCode),
 		option("I know my own path there", "path"), option("nobody for now", None),
 	}
-	if w.Claim == Keep {
-		options = append([]console.Option{option("as it is", Keep)}, options...)
+	if w.Current.Claim || len(w.Current.Admins) > 0 {
+		usual, options = Keep, append([]console.Option{option("as it is", Keep)}, options...)
 	}
 	err := w.ask(ctx, &w.Claim, console.Question{
 		Title: "Who is its admin?", About: "An admin may do everything, and lets others in who write in private.",
-		Initial: w.Claim, Options: options,
+		Initial: usual, Options: options,
 	})
 	if err != nil || w.Claim != "path" {
 		return err

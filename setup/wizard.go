@@ -109,7 +109,7 @@ func (w *Wizard) steps() []step {
 		{"--persona-text", ofPersona(&w.PersonaText), always, w.askText},
 		{"--engine", unset(&w.Engine), isNew, w.askEngine},
 		{"--base-url", w.lacksBaseURL, never, w.askBaseURL},
-		{"--model", w.lacksModel, func() bool { return !w.sameEngine() }, w.askModel},
+		{"--model", func() bool { return w.hasModel() && w.Model == "" }, func() bool { return !w.sameEngine() }, w.askModel},
 		{"--api-key", w.lacksKey, always, w.askKey},
 	}
 	for _, p := range platforms() {
@@ -206,7 +206,7 @@ func (w *Wizard) check(ctx context.Context) error {
 	if w.Engine != Keep && w.Engine != Offline && !slices.Contains(providers, w.Engine) {
 		return fmt.Errorf("--engine: there is no %q; there is %s", w.Engine, strings.Join(providers, ", "))
 	}
-	if err := checkZone(w.Timezone); err != nil {
+	if err := new(daemon.Zone).UnmarshalText([]byte(w.Timezone)); w.Timezone != "" && err != nil {
 		return fmt.Errorf("--timezone: %w", err)
 	}
 	if err := checkLanguage(w.Language); err != nil {
@@ -298,8 +298,6 @@ func (w *Wizard) ollama(ctx context.Context) []string {
 
 func (w *Wizard) hasModel() bool { return w.Engine != "" && w.Engine != Keep && w.Engine != Offline }
 
-func (w *Wizard) lacksModel() bool { return w.hasModel() && w.Model == "" }
-
 func (w *Wizard) lacksKey() bool {
 	return w.hasModel() && needsKey(w.Engine) && w.BaseURL == "" && !w.Key.given() && !w.sameEngine()
 }
@@ -319,14 +317,6 @@ func (w *Wizard) lacksBaseURL() bool {
 	return w.hasModel() && w.BaseURL == "" && (unknown || w.knowsOllama())
 }
 
-// usualAdmin makes a user admin by a code, if there is no admin.
-func (w *Wizard) usualAdmin() {
-	w.Claim = ByCode
-	if w.Current.Claim || len(w.Current.Admins) > 0 {
-		w.Claim = Keep
-	}
-}
-
 // hasPlatform reports whether users can reach the bot on a platform.
 func (w *Wizard) hasPlatform() bool {
 	return slices.ContainsFunc(platforms(), func(p string) bool {
@@ -339,11 +329,4 @@ func (w *Wizard) hasPlatform() bool {
 func needsKey(provider string) bool {
 	err := engine.Config{Provider: provider, Model: "any"}.Check()
 	return err != nil && strings.HasPrefix(err.Error(), "api_key:")
-}
-
-func checkZone(answer string) error {
-	if answer == "" {
-		return nil
-	}
-	return new(daemon.Zone).UnmarshalText([]byte(answer))
 }

@@ -28,13 +28,9 @@ type remembered struct {
 
 func (p memoryPages) memories(v *visit) error {
 	q := v.URL.Query()
-	var at core.Path
-	text := q.Get("place")
-	if text != "" {
-		var err error
-		if at, err = v.place(text); err != nil {
-			return err
-		}
+	at, err := v.someOrAll(q.Get("place"))
+	if err != nil {
+		return err
 	}
 	l := Listing{Before: q.Get("before"), N: 50}
 	if at.IsPerson() {

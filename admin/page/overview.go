@@ -63,13 +63,9 @@ func (p overviewPage) do(v *visit) error {
 	if !slices.Contains(commands(), name) {
 		return wrong("No button does that.")
 	}
-	var place core.Path
-	text := v.PostFormValue("place")
-	if text != "" {
-		var err error
-		if place, err = v.place(text); err != nil {
-			return err
-		}
+	place, err := v.someOrAll(v.PostFormValue("place"))
+	if err != nil {
+		return err
 	}
 	if slices.Contains(telling(), name) {
 		if err := mustBeOpen(p.Page, v, place); err != nil {

@@ -90,7 +90,11 @@ func (p *Page) routes() {
 	if err != nil {
 		panic(err) // the folder is part of the program
 	}
-	p.mux.Handle("GET /assets/", http.StripPrefix("/assets/", cached(http.FileServerFS(static))))
+	files := http.StripPrefix("/assets/", http.FileServerFS(static))
+	p.mux.HandleFunc("GET /assets/", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "private, max-age=3600")
+		files.ServeHTTP(w, r)
+	})
 	p.mux.HandleFunc("GET /login", p.loginForm)
 	p.mux.HandleFunc("POST /login", p.login)
 	memories, personas := memoryPages{p}, personaPages{p}
@@ -133,27 +137,17 @@ func (p *Page) routes() {
 	}
 }
 
-// cached lets a browser cache an asset for an hour.
-func cached(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "private, max-age=3600")
-		h.ServeHTTP(w, r)
-	})
-}
-
 // catalogue shows all actions, and what turns them off in a place or in all places; then the plugins, too.
 func (p listPages) catalogue(v *visit) error {
-	text, back := v.URL.Query().Get("place"), "/catalogue"
-	var place core.Path
-	var plugins []List
-	var err error
-	if text == "" {
-		plugins, err = p.shownLists(v, "plugins", back)
-	} else {
-		back += "?place=" + url.QueryEscape(text)
-		place, err = v.place(text)
-	}
+	place, err := v.someOrAll(v.URL.Query().Get("place"))
 	if err != nil {
+		return err
+	}
+	var plugins []List
+	back := "/catalogue"
+	if !place.IsZero() {
+		back += "?place=" + url.QueryEscape(place.String())
+	} else if plugins, err = p.shownLists(v, "plugins", back); err != nil {
 		return err
 	}
 	actions := slices.Clone(p.Bot.Actions(place))
@@ -167,14 +161,13 @@ func (p listPages) catalogue(v *visit) error {
 }
 
 func (p *Page) settings(v *visit) error {
-	data := map[string]any{"Place": core.Path{}, "All": p.Bot.Settings(core.Path{})}
-	text := v.URL.Query().Get("place")
-	if text != "" {
-		place, err := v.place(text)
-		if err != nil {
-			return err
-		}
-		data["Place"], data["Here"] = place, p.Bot.Settings(place)
+	place, err := v.someOrAll(v.URL.Query().Get("place"))
+	if err != nil {
+		return err
+	}
+	data := map[string]any{"Place": place, "All": p.Bot.Settings(core.Path{})}
+	if !place.IsZero() {
+		data["Here"] = p.Bot.Settings(place)
 	}
 	return p.show(v, "settings", "Settings", "/settings", data)
 }

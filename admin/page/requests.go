@@ -254,6 +254,14 @@ func (v *visit) to(path string, query ...string) error {
 	return nil
 }
 
+// someOrAll parses the place of a request; the zero Path if there is none.
+func (v *visit) someOrAll(text string) (core.Path, error) {
+	if text == "" {
+		return core.Path{}, nil
+	}
+	return v.place(text)
+}
+
 func (v *visit) place(text string) (core.Path, error) {
 	path, err := core.ParsePath(text)
 	if err != nil {
