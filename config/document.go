@@ -1,5 +1,5 @@
-// Package config reads a TOML file into structs whose fields carry tags, and
-// renders the commented example and the reference page from the same tags. It
+// Package config reads a TOML file into structs whose fields carry tags. Its
+// tests render the commented example and the reference page from the same tags. It
 // contains no settings itself: each package has its own struct, and a setting's
 // name, default, sentence and check are one field.
 //

@@ -233,28 +233,25 @@ func (c *Config) Clock(now func() time.Time) func() time.Time {
 	return func() time.Time { return now().In(zone) }
 }
 
-// Page renders the example file.
-func Page() config.Page {
-	var interfaces, plugins []config.Component
+// Component is an interface or a plugin that a configuration may have, and the structs that its table is read into.
+type Component struct {
+	Name, Doc string
+	Into      []any
+}
+
+// Components lists all interfaces and plugins, for the reference of the configuration.
+func Components() (interfaces, plugins []Component) {
 	for _, d := range drivers {
-		into := []any{new(anyInterface), d.config()}
-		interfaces = append(interfaces, config.Component{Name: d.kind, Doc: d.doc, Into: into})
+		interfaces = append(interfaces, Component{d.kind, d.doc, []any{new(anyInterface), d.config()}})
 	}
 	for _, a := range availablePlugins {
 		doc := a.doc
 		if a.byDefault {
 			doc += " On by default."
 		}
-		plugins = append(plugins, config.Component{Name: a.name, Doc: doc, Into: []any{new(anyPlugin), a.config()}})
+		plugins = append(plugins, Component{a.name, doc, []any{new(anyPlugin), a.config()}})
 	}
-	return config.Page{
-		Intro: "The configuration of synthbot: one TOML file. Unknown keys are errors. " +
-			"`synthbot check` reports all problems at once.\n\n" +
-			"A place is a conversation, such as a chat, a channel or a thread. Its path begins with the " +
-			"interface's name: `telegram/-1001234567890/7`. The path of a user is like " +
-			"`telegram/@user/1000`. `/id` in a chat shows both.",
-		Tables: map[string][]config.Component{"interfaces": interfaces, "plugins": plugins},
-	}
+	return interfaces, plugins
 }
 
 // checkPaths finds paths that begin with an unknown interface. A path of an older file may

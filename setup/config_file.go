@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"synthbot"
 	"synthbot/config"
 	"synthbot/daemon"
 )
@@ -37,7 +38,7 @@ func openConfig(env *daemon.Env) (*configFile, error) {
 	text := string(c.before)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		text = daemon.Page().Example(new(daemon.Config))
+		text = synthbot.ExampleConfig()
 	case err != nil:
 		return nil, daemon.Usagef("%w", err)
 	default:

@@ -109,7 +109,7 @@ func (w *Wizard) steps() []step {
 		{"--persona-text", ofPersona(&w.PersonaText), always, w.askText},
 		{"--engine", unset(&w.Engine), isNew, w.askEngine},
 		{"--base-url", w.lacksBaseURL, never, w.askBaseURL},
-		{"--model", func() bool { return w.hasModel() && w.Model == "" }, func() bool { return !w.sameEngine() }, w.askModel},
+		{"--model", w.lacksModel, func() bool { return !w.sameEngine() }, w.askModel},
 		{"--api-key", w.lacksKey, always, w.askKey},
 	}
 	for _, p := range platforms() {
@@ -297,6 +297,8 @@ func (w *Wizard) ollama(ctx context.Context) []string {
 }
 
 func (w *Wizard) hasModel() bool { return w.Engine != "" && w.Engine != Keep && w.Engine != Offline }
+
+func (w *Wizard) lacksModel() bool { return w.hasModel() && w.Model == "" }
 
 func (w *Wizard) lacksKey() bool {
 	return w.hasModel() && needsKey(w.Engine) && w.BaseURL == "" && !w.Key.given() && !w.sameEngine()

@@ -231,7 +231,8 @@ func TestStreamOfAnIdleSession(t *testing.T) {
 		}
 		w := patient{httptest.NewRecorder()}
 		began := time.Now()
-		if err := p.live(&visit{Request: new(http.Request).WithContext(t.Context()), w: w, session: p.logins.session(cookie)}); err != nil {
+		v := &visit{Request: new(http.Request).WithContext(t.Context()), w: w, session: p.logins.session(cookie)}
+		if err := p.live(v); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(began); took < sessionIdle || took > sessionIdle+2*streamBeat {

@@ -108,7 +108,8 @@ func (p *Page) inside(h handler) http.Handler {
 			http.Redirect(w, r, "/login", http.StatusSeeOther)
 			return
 		case s == nil:
-			p.refuse(w, r, http.StatusUnauthorized, "You are not logged in. Run `synthbot page` in a terminal for a link.")
+			const text = "You are not logged in. Run `synthbot page` in a terminal for a link."
+			p.refuse(w, r, http.StatusUnauthorized, text)
 			return
 		case errors.As(parseForm(r), &large):
 			p.refuse(w, r, http.StatusRequestEntityTooLarge, tooLarge)

@@ -44,8 +44,8 @@ func rowOf(e watch.TurnEnd) row {
 	if !e.Private {
 		r.Intent = quoteless(e.Intent)
 	}
-	if n := len(e.Trace.Asks); n > 0 {
-		r.Last = e.Trace.Asks[n-1]
+	for _, a := range e.Trace.Asks {
+		r.Last = a
 	}
 	return r
 }

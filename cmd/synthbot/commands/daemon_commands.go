@@ -190,7 +190,7 @@ func (p *program) daemonAt() (*admin.Control, bool) {
 
 // withFile calls f with a file, or with standard input if its name is "-". If a daemon runs, it carries out the command
 // instead, with the file as its standard input.
-func (p *program) withFile(c *cobra.Command, name string, f func(io.Reader) error) error {
+func withFile(c *cobra.Command, p *program, name string, f func(io.Reader) error) error {
 	from := p.In
 	if name != "-" {
 		file, err := os.Open(name)

@@ -47,7 +47,9 @@ func knowledgeCommand(p *program) *cobra.Command {
 		Use: "eval FILE", Short: "Print hit rates for a file of questions (FILE \"-\": standard input)",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.withFile(c, args[0], func(in io.Reader) error { return evalKnowledge(c.Context(), p, args[0], in) })
+			return withFile(c, p, args[0], func(in io.Reader) error {
+				return evalKnowledge(c.Context(), p, args[0], in)
+			})
 		},
 	}))
 	return c

@@ -121,7 +121,7 @@ func importCommand(p *program) *cobra.Command {
 	return p.fileFlag(&cobra.Command{
 		Use: "import FILE", Short: "Import exported data (FILE \"-\": standard input)", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.withFile(c, args[0], func(in io.Reader) error {
+			return withFile(c, p, args[0], func(in io.Reader) error {
 				return p.withStore(true, func(_ *daemon.Config, s daemon.Store) error {
 					n, err := s.(*memory.DB).Import(c.Context(), in)
 					if err == nil {

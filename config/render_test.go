@@ -2,9 +2,13 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
+
+	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // Component describes the content of a [Table]: Name is its last key, Into are
@@ -15,7 +19,7 @@ type Component struct {
 	Into []any
 }
 
-// Page renders the example file of a configuration, and for tests its reference.
+// Page renders the example file and the reference of a configuration.
 type Page struct {
 	Intro string // sentences at the top
 	// Tables lists, by the key of a field, what its Table or its map of Tables
@@ -106,60 +110,6 @@ func (p Page) components(up section, named bool, list []section) []section {
 	return list
 }
 
-// shown returns a field's value in the example file, and whether it is the default:
-// that of the tag, or the zero value. In an optional table, the example comes before
-// the default.
-func (f *field) shown(spare bool) (text string, isDefault bool) {
-	switch {
-	case f.example != nil && (spare || f.initial == nil):
-		return literal(f.typ, *f.example), f.initial != nil && *f.initial == *f.example
-	case f.initial != nil:
-		return literal(f.typ, *f.initial), true
-	}
-	return literal(f.typ, ""), true
-}
-
-func (f *field) sample() string {
-	switch formOf(f.typ) {
-	case formTable, formRaw:
-		return "a table [" + QuoteKey(f.name) + "]"
-	}
-	if formOf(f.leaf()) == formTable {
-		return "a table [[" + QuoteKey(f.name) + "]]"
-	}
-	text, _ := f.shown(true)
-	return QuoteKey(f.name) + " = " + text
-}
-
-// literal is the text of a tag as a value in a file; "" is the zero value.
-func literal(t reflect.Type, text string) string {
-	switch formOf(t) {
-	case formPointer:
-		return literal(t.Elem(), text)
-	case formList:
-		parts := split(text)
-		for i, part := range parts {
-			parts[i] = literal(t.Elem(), part)
-		}
-		return "[" + strings.Join(parts, ", ") + "]"
-	case formMap:
-		parts := split(text)
-		for i, part := range parts {
-			name, value, _ := strings.Cut(part, "=")
-			parts[i] = QuoteKey(name) + " = " + literal(t.Elem(), value)
-		}
-		return "{" + strings.Join(parts, ", ") + "}"
-	}
-	k := kindOf(t)
-	switch {
-	case text == "":
-		return k.zero
-	case strings.HasPrefix(k.zero, `"`):
-		return Quote(text)
-	}
-	return text
-}
-
 // width is the length limit of a line of comment.
 const width = 78
 
@@ -241,4 +191,92 @@ func comment(b *strings.Builder, text string) {
 			b.WriteString(line + "\n")
 		}
 	}
+}
+
+// Reference renders a page in Markdown with a table of keys for each section.
+func (p Page) Reference(into any) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Configuration\n\n%s\n", p.Intro)
+	for _, s := range p.sections(into) {
+		if s.header != "" {
+			fmt.Fprintf(&b, "\n## `%s`\n\n%s\n", s.header, s.doc)
+		}
+		if len(s.fields) > 0 {
+			b.WriteString("\n| key | type | default | what it does |\n|---|---|---|---|\n")
+		}
+		for _, f := range s.fields {
+			b.WriteString(f.row())
+		}
+	}
+	return b.String()
+}
+
+func (f *field) row() string {
+	initial := "–"
+	switch {
+	case f.required:
+		initial = "required"
+	case f.initial != nil:
+		initial = "`" + literal(f.typ, *f.initial) + "`"
+	case f.typ.Kind() == reflect.Bool:
+		initial = "`false`"
+	}
+	what := strings.Join(append([]string{f.doc}, f.limits()...), " ")
+	if f.initial == nil && f.example != nil {
+		what += " Example: `" + literal(f.typ, *f.example) + "`."
+	}
+	cells := []string{"`" + QuoteKey(f.name) + "`", typeWord(f.typ), initial, what}
+	for i, cell := range cells {
+		cells[i] = strings.ReplaceAll(txt.Line(cell), "|", `\|`)
+	}
+	return "| " + strings.Join(cells, " | ") + " |\n"
+}
+
+// typeWord names a type for users.
+func typeWord(t reflect.Type) string {
+	switch formOf(t) {
+	case formPointer:
+		return typeWord(t.Elem())
+	case formList:
+		return "list: " + typeWord(t.Elem())
+	case formMap:
+		return "table: " + typeWord(t.Elem())
+	}
+	switch {
+	case t == typeDuration:
+		return "duration"
+	case t == typeSecret:
+		return "secret"
+	case t == reflect.TypeFor[core.Path]():
+		return "path"
+	case readsText(t), t.Kind() == reflect.String:
+		return "text"
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	case t.Kind() == reflect.Float64:
+		return "number"
+	}
+	return "whole number"
+}
+
+// Lint checks the tags of a configuration and of everything that its tables may hold.
+func (p Page) Lint(into any) (err error) {
+	defer func() {
+		r := recover()
+		if r != nil {
+			err = fmt.Errorf("%v", r)
+		}
+	}()
+	var all []error
+	for _, s := range p.sections(into) {
+		if s.header != "" && s.doc == "" {
+			all = append(all, fmt.Errorf("%s has no sentence", s.header))
+		}
+		for _, f := range s.fields {
+			if !strings.HasSuffix(f.doc, ".") {
+				all = append(all, fmt.Errorf("%s %s: %q is not a sentence", s.header, f.name, f.doc))
+			}
+		}
+	}
+	return errors.Join(all...)
 }
