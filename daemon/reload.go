@@ -2,8 +2,9 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
-	"path/filepath"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
-	"github.com/fsnotify/fsnotify"
 
 	"synthbot/core/loop"
 	"synthbot/core/sorting"
@@ -217,53 +217,31 @@ func (c *Config) keepFixed(next *Config) (later []string) {
 	return later
 }
 
-// settle is how long files must be unchanged before they are read, because editors write in several steps.
-const settle = 500 * time.Millisecond
+// watchInterval is how often the files of the configuration are looked at. They are read once they have not changed
+// between two looks, because editors write in several steps.
+const watchInterval = 500 * time.Millisecond
 
-// openWatch begins to watch the configuration file, and the personas and secrets that it names. The function
-// that it returns requests a reload whenever one of them changes, until ctx ends.
-func (r *reloads) openWatch(ctx context.Context) (watch func()) {
-	w, err := fsnotify.NewWatcher()
-	if err != nil {
-		r.log.Warn("configuration not watched; send SIGHUP after changes", "err", err)
-		return func() {}
-	}
-	watched := r.watchFiles(w, nil)
-	return func() { r.watch(ctx, w, watched) }
-}
-
-func (r *reloads) watch(ctx context.Context, w *fsnotify.Watcher, watched map[string]bool) {
-	defer w.Close()
-	timer := time.NewTimer(settle)
-	timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case e, ok := <-w.Events:
-			if !ok {
-				return
-			}
-			if watched[filepath.Clean(e.Name)] && !e.Has(fsnotify.Chmod) {
-				timer.Reset(settle)
-			}
-		case err, ok := <-w.Errors:
-			if !ok {
-				return
-			}
-			r.log.Warn("configuration not watched reliably", "err", err)
-		case <-timer.C:
-			loop.Notify(r.requested)
-		case <-r.done:
-			watched = r.watchFiles(w, watched) // the configuration may name other files now
+// watch requests a reload whenever one of the files changes, until ctx ends. seen are their stamps at first.
+func (r *reloads) watch(ctx context.Context, seen map[string]string) {
+	changes := false
+	loop.Repeat(ctx, r.done, func() time.Duration { // after a reload, the configuration may name other files
+		before, now := changes, r.stamps()
+		changes = false
+		for file, stamp := range now {
+			old, ok := seen[file]
+			changes = changes || ok && old != stamp
 		}
-	}
+		if before && !changes {
+			loop.Notify(r.requested)
+		}
+		seen = now
+		return watchInterval
+	})
 }
 
-// watchFiles watches the folders of the files that now make up the configuration. It watches folders because a
-// replaced file is another file. before are the files that are already watched. It returns those that are now.
-func (r *reloads) watchFiles(w *fsnotify.Watcher, before map[string]bool) map[string]bool {
-	watched := make(map[string]bool)
+// stamps returns the files that make up the configuration: its own, and the personas and secrets that it names. A stamp
+// changes when its file does.
+func (r *reloads) stamps() map[string]string {
 	c := r.InForce().Config
 	files := append([]string{c.File}, c.Document.SecretFiles()...)
 	for _, file := range c.Personas.Files {
@@ -271,18 +249,13 @@ func (r *reloads) watchFiles(w *fsnotify.Watcher, before map[string]bool) map[st
 			files = append(files, c.Beside(file))
 		}
 	}
+	stamps := make(map[string]string)
 	for _, file := range files {
-		full, err := filepath.Abs(file)
-		if err != nil {
-			continue
-		}
-		watched[full] = true
-		if before[full] {
-			continue
-		}
-		if err := w.Add(filepath.Dir(full)); err != nil {
-			r.log.Warn("file not watched; send SIGHUP after changes", "file", file, "err", err)
+		info, err := os.Stat(file)
+		stamps[file] = fmt.Sprint(err)
+		if err == nil {
+			stamps[file] = fmt.Sprint(info.ModTime(), info.Size())
 		}
 	}
-	return watched
+	return stamps
 }
