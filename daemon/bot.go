@@ -135,10 +135,8 @@ func (b *Bot) commands(p *parts) (*command.Registry, error) {
 		return nil, err
 	}
 	lists := [][]command.Command{(&chatCommands{b}).all(), claim}
-	for _, l := range p.plugins {
-		if c, ok := l.Plugin.(command.Commander); ok {
-			lists = append(lists, c.Commands())
-		}
+	for _, c := range able[command.Commander](p) {
+		lists = append(lists, c.Commands())
 	}
 	r, err := command.New(lists...)
 	if err != nil {

@@ -64,17 +64,13 @@ func (d *personalData) Export(ctx context.Context, w io.Writer, path core.Path) 
 		return err
 	}
 	e := json.NewEncoder(w)
-	for _, l := range d.InForce().plugins {
-		k, ok := l.Plugin.(core.DataKeeper)
-		if !ok {
-			continue
-		}
+	for name, k := range able[core.DataKeeper](d.InForce()) {
 		kept, err := k.Kept(ctx, path)
 		if err != nil {
-			return fmt.Errorf("plugin %s: %w", l.Name(), err)
+			return fmt.Errorf("plugin %s: %w", name, err)
 		}
 		for _, value := range kept {
-			if err := e.Encode(map[string]any{"plugin": l.Name(), "value": value}); err != nil {
+			if err := e.Encode(map[string]any{"plugin": name, "value": value}); err != nil {
 				return err
 			}
 		}
@@ -183,10 +179,8 @@ func (d *personalData) erase(ctx context.Context, person core.Path) error {
 		return nil
 	}
 	var errs []error
-	for _, l := range d.InForce().plugins {
-		if k, ok := l.Plugin.(core.DataKeeper); ok {
-			errs = append(errs, k.Erase(ctx, person))
-		}
+	for _, k := range able[core.DataKeeper](d.InForce()) {
+		errs = append(errs, k.Erase(ctx, person))
 	}
 	return errors.Join(errs...)
 }

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -177,14 +178,22 @@ func (p *parts) Pairing() *pairing.Plugin {
 	return pluginOf[*pairing.Plugin](p)
 }
 
-// pluginOf returns the plugin of a type; its zero value if it is off.
-func pluginOf[T core.Plugin](p *parts) (none T) {
-	for _, l := range p.plugins {
-		if x, ok := l.Plugin.(T); ok {
-			return x
+// able yields the plugins that have an ability, by their names.
+func able[T any](p *parts) iter.Seq2[string, T] {
+	return func(yield func(string, T) bool) {
+		for _, l := range p.plugins {
+			if x, ok := l.Plugin.(T); ok && !yield(l.name, x) {
+				return
+			}
 		}
 	}
-	return none
+}
+
+// pluginOf returns the plugin of a type; its zero value if it is off.
+func pluginOf[T core.Plugin](p *parts) (found T) {
+	for _, found = range able[T](p) {
+	}
+	return found
 }
 
 // sendTime is how long a message to an admin may take.

@@ -242,10 +242,8 @@ type runner struct {
 
 // runners returns the parts that work in the background, besides interfaces.
 func (p *parts) runners() (all []runner) {
-	for _, l := range p.plugins {
-		if r, ok := l.Plugin.(core.Runner); ok {
-			all = append(all, runner{"plugin " + l.Name(), r})
-		}
+	for name, r := range able[core.Runner](p) {
+		all = append(all, runner{"plugin " + name, r})
 	}
 	if p.small != nil {
 		all = append(all, runner{"recon", p.small})

@@ -234,8 +234,8 @@ func (s *sharing) handleUsed(about string) {
 	case actionLimits:
 		s.runtime.Used(by, what)
 	}
-	for _, l := range s.InForce().plugins {
-		if counter, ok := l.Plugin.(gate.Counter); ok && l.name == name {
+	for plugin, counter := range able[gate.Counter](s.InForce()) {
+		if plugin == name {
 			counter.Used(by, what)
 		}
 	}
@@ -286,9 +286,8 @@ func (s *sharing) noticeReload(ctx context.Context) {
 
 // refreshers returns the plugins that cache items, or only the named one.
 func (s *sharing) refreshers(name string) (all []core.Refresher) {
-	for _, l := range s.InForce().plugins {
-		r, ok := l.Plugin.(core.Refresher)
-		if ok && (name == "" || name == l.name) {
+	for plugin, r := range able[core.Refresher](s.InForce()) {
+		if name == "" || name == plugin {
 			all = append(all, r)
 		}
 	}
