@@ -325,7 +325,6 @@ func (r *rules) span() string {
 	return ""
 }
 
-// choices returns the allowed values as users read them.
 func (r *rules) choices() []string {
 	list := slices.Clone(r.oneof)
 	for i := range list {

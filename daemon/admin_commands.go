@@ -244,7 +244,6 @@ func (b *chatCommands) say(ctx context.Context, c command.Call) (string, error) 
 	return "Said.", nil
 }
 
-// lastWords shows the latest messages of a place that is not private.
 func (b *chatCommands) lastWords(ctx context.Context, c command.Call) (string, error) {
 	path, err := pathOf(c)
 	if err != nil {

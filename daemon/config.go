@@ -305,8 +305,8 @@ func (c *Config) checkPath(d *config.Document, p *core.Path, at []any) {
 	}
 	now, ok := c.formerly(first)
 	if !ok {
-		all := strings.Join(c.interfaceNames(), ", ")
-		d.Fault("begins with "+first+", which is not an interface; there is "+all, at...)
+		all := slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(driverNames(), maps.Keys(c.kinds)))))
+		d.Fault("begins with "+first+", which is not an interface; there is "+strings.Join(all, ", "), at...)
 		return
 	}
 	if moved, err := core.MakePath(append([]string{now}, p.Elements()[1:]...)...); err == nil {
@@ -324,11 +324,6 @@ func (c *Config) checkTwice(d *config.Document) {
 			seen[o.Path] = i
 		}
 	}
-}
-
-// interfaceNames returns the names of the interfaces and the drivers, which paths may begin with.
-func (c *Config) interfaceNames() []string {
-	return slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(driverNames(), maps.Keys(c.kinds)))))
 }
 
 // formerly returns the interface that older files call "telegram_bot", "discord_bot" or

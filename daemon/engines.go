@@ -383,7 +383,6 @@ func PrintFinding(out io.Writer, group string, f core.Finding) {
 	fmt.Fprintf(out, "%-4s %-10s %-12s %s\n", mark, group, f.What, text)
 }
 
-// engineFix returns what to do about an engine's error.
 func engineFix(err error) string {
 	var m *llm.Error
 	if !errors.As(err, &m) {

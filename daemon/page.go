@@ -69,8 +69,7 @@ func (s *pageServer) options() adminpage.Options {
 
 // Listing implements adminpage.Bot.
 func (s *pageServer) Listing(ctx context.Context, l adminpage.Listing) ([]core.Fact, string, error) {
-	m := memory.Listing{Below: l.Below, About: l.About, Before: l.Before, N: l.N}
-	return s.bot.Data.DB.ListFacts(ctx, m)
+	return s.bot.Data.DB.ListFacts(ctx, memory.Listing(l))
 }
 
 // Uses implements adminpage.Bot.

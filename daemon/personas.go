@@ -30,7 +30,6 @@ type personas struct {
 	byFile map[string]*persona.Persona
 }
 
-// loadPersonas reads every persona that the configuration names.
 func (c *Config) loadPersonas(d *config.Document) {
 	main := c.Persona.Path
 	a := &personas{Files: []string{main}, byFile: make(map[string]*persona.Persona)}
@@ -189,7 +188,6 @@ const ImportFolder = "personas"
 // maxImported is how many persona files are imported at most.
 const maxImported = 100
 
-// imports returns the folder of imported persona files.
 func (e *Env) imports(c *Config) (string, error) {
 	dir, err := c.DataDir(e.Getenv)
 	if err != nil {

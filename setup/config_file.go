@@ -119,7 +119,6 @@ func (c *configFile) personaPath(answer string) string {
 	return full
 }
 
-// apply writes the files of the changes, and the configuration last.
 func (c *configFile) apply(out Changes) error {
 	if err := c.writePersona(out); err != nil {
 		return err
@@ -184,7 +183,6 @@ type output struct {
 	written int  // how many files
 }
 
-// backUp copies a file that is about to change.
 func (o *output) backUp(path string, next []byte) error {
 	before, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(before, next) {

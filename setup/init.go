@@ -172,7 +172,6 @@ func unchecked(what string, err error) core.Finding {
 	return core.Finding{What: what, Found: "written as it is", Fix: err.Error()}
 }
 
-// nextCommands returns what users type next, a command on each line.
 func nextCommands(env *daemon.Env, file string, platforms bool) string {
 	suffix := " -c " + file
 	special := func(r rune) bool {

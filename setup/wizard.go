@@ -319,7 +319,6 @@ func (w *Wizard) lacksBaseURL() bool {
 	return w.hasModel() && w.BaseURL == "" && (unknown || w.knowsOllama())
 }
 
-// hasPlatform reports whether users can reach the bot on a platform.
 func (w *Wizard) hasPlatform() bool {
 	return slices.ContainsFunc(platforms(), func(p string) bool {
 		token := w.account(p).Token

@@ -63,7 +63,6 @@ func (p chartPage) timely(ends []watch.TurnEnd) []chart.Figures {
 	return list
 }
 
-// times returns the chart of a duration in groups of turns.
 func times(title string, groups [][]watch.TurnEnd, of func(*watch.Trace) time.Duration) chart.Figures {
 	half, above := chart.Series{Name: "half of the turns within"}, chart.Series{Name: "95 % within"}
 	for _, g := range groups {
@@ -74,7 +73,6 @@ func times(title string, groups [][]watch.TurnEnd, of func(*watch.Trace) time.Du
 	return chart.Figures{Title: title, Show: seconds, Series: []chart.Series{half, above}}
 }
 
-// summed returns the sums of a number in groups of turns.
 func summed(name string, groups [][]watch.TurnEnd, of func(*watch.TurnEnd) int) chart.Series {
 	s := chart.Series{Name: name, Values: make([]float64, len(groups))}
 	for i, g := range groups {
@@ -171,7 +169,6 @@ func spent(uses []Use, today time.Time, name func(core.Path) string) []chart.Fig
 	}, most("person", uses, name, func(u *Use) bool { return u.Whose.IsPerson() }), most("place", uses, name, ofPlace))
 }
 
-// most returns the charts of the largest uses.
 func most(who string, uses []Use, name func(core.Path) string, meant func(*Use) bool) []chart.Figures {
 	tokens, cost := make(map[string]float64), make(map[string]float64)
 	for i := range uses {

@@ -59,7 +59,6 @@ func shownButtons(r *Row, list []Button, back string) []Button {
 
 type listPages struct{ *Page }
 
-// lists returns a handler that shows what the bot lists under a name.
 func (p listPages) lists(name, title, here string) handler {
 	return func(v *visit) error {
 		lists, err := p.shownLists(v, name, here)

@@ -176,7 +176,6 @@ type depth struct {
 	Entries int
 }
 
-// queue stores how many entries waited.
 type queue struct {
 	mu   sync.Mutex
 	list []depth
@@ -204,7 +203,6 @@ func (p *Page) Run(ctx context.Context) {
 	})
 }
 
-// waiting counts the messages that wait for an answer.
 func (p *Page) waiting(ctx context.Context) (n int, err error) {
 	err = p.Reader.View(ctx, func(v core.View) error {
 		places, err := v.Waiting()

@@ -26,7 +26,6 @@ func (p overviewPage) overview(ctx context.Context) (overview, error) {
 	return overview{s, over}, err
 }
 
-// grouped writes a number with its thousands apart.
 func grouped(n int64) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -93,12 +92,10 @@ func (p overviewPage) do(v *visit) error {
 	return v.back(v.PostFormValue("back"))
 }
 
-// note keeps a text for the next page of the session.
 func (v *visit) note(text string) {
 	v.session.locked(func() { v.session.note = strings.ReplaceAll(text, "`", "") })
 }
 
-// back redirects the browser to a part of this page.
 func (v *visit) back(to string) error {
 	u, err := url.Parse(to)
 	if err != nil {

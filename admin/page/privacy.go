@@ -151,7 +151,6 @@ type opened struct {
 	opening
 }
 
-// openings returns all openings, the latest first.
 func (p *Page) openings(ctx context.Context) ([]opened, error) {
 	items, err := p.Items.List(ctx, core.Path{})
 	if err != nil {

@@ -153,7 +153,6 @@ func (p *Page) fail(v *visit, err error) {
 	p.refuse(v.w, v.Request, t.status, t.text)
 }
 
-// refuse shows a page with one sentence.
 func (p *Page) refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
 	p.render(w, r, status, "refused", sheet{Title: "Not so", Data: text})
 }

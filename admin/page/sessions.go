@@ -26,7 +26,6 @@ const (
 	openTime    = 15 * time.Minute
 )
 
-// digest is the stored form of a secret.
 type digest [sha256.Size]byte
 
 func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }

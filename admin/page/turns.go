@@ -67,7 +67,6 @@ func (p *Page) running() run {
 // hour returns a time of day in the time zone of the bot.
 func (p *Page) hour(t time.Time) string { return t.In(p.Clock().Location()).Format(time.TimeOnly) }
 
-// corrections counts the wrong answers of models.
 func corrections(t *watch.Trace) (n int) {
 	for i := range t.Asks {
 		if len(t.Asks[i].Faults) > 0 {
@@ -114,7 +113,6 @@ func (p *Page) now(v *visit) error {
 	})
 }
 
-// asked is one question to a model, for reading.
 type asked struct {
 	watch.Ask
 	Total    int

@@ -88,7 +88,6 @@ func (f Figures) Draw() Drawing {
 	return d
 }
 
-// stack adds the bars of one label, and its row of the table.
 func (d *Drawing) stack(label int, left, width, scale float64) {
 	row := Row{Label: d.Labels[label]}
 	y := float64(chartTop + plotHigh)

@@ -295,7 +295,6 @@ func (p *program) checkOnline(ctx context.Context, b *daemon.Bot, out *findings)
 	}
 }
 
-// machine looks at what the daemon will run on.
 func machine(c *daemon.Config, getenv func(string) string) []core.Finding {
 	list := []core.Finding{modeOf(c.File, 0o037, "the configuration may hold secrets; chmod 600 it")}
 	for _, file := range c.Document.SecretFiles() {

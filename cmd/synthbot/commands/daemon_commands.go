@@ -76,9 +76,14 @@ func (p *program) daemon(ctx context.Context) error {
 	if len(cfg.Enabled) == 0 {
 		return cfg.NoInterface()
 	}
+	carry := func(ctx context.Context, b *daemon.Bot, e *daemon.Env, args []string) int {
+		inside := newProgram(e, args)
+		inside.host = b
+		return inside.run(ctx)
+	}
 	return p.Run(ctx, daemon.Life{
 		Config: cfg, Log: p.Logger(cfg, slog.LevelDebug), Interfaces: daemon.ReachableInterfaces, Grace: p.grace,
-		Carry: p.carry, Reload: hup, Ready: func() { time.AfterFunc(startGCFor, restore) },
+		Carry: carry, Reload: hup, Ready: func() { time.AfterFunc(startGCFor, restore) },
 	})
 }
 
@@ -222,13 +227,6 @@ func (p *program) ask(ctx context.Context, d *admin.Control, args []string, in i
 		return err
 	}
 	return exited(status)
-}
-
-// carry carries out a command line in the daemon, on the files of the client.
-func (p *program) carry(ctx context.Context, b *daemon.Bot, e *daemon.Env, args []string) int {
-	inside := newProgram(e, args)
-	inside.host = b
-	return inside.run(ctx)
 }
 
 func pairCommand(p *program) *cobra.Command {

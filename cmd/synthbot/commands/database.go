@@ -107,7 +107,6 @@ func (p *program) withDB(f func(*memory.DB) error) error {
 	})
 }
 
-// look calls f with a view of the database.
 func (p *program) look(ctx context.Context, f func(core.View) error) error {
 	return p.withStore(false, func(_ *daemon.Config, s daemon.Store) error {
 		var b bytes.Buffer // printed when the view is over, so that a slow reader does not block it

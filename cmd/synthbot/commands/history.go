@@ -148,7 +148,6 @@ func usageCommand(p *program) *cobra.Command {
 	return p.atDaemon(c)
 }
 
-// usage prints what the engines were used for in the last days.
 func (p *program) usage(ctx context.Context, cfg *daemon.Config, s daemon.Store, days int, how format) error {
 	var uses []memory.Use
 	var err error
@@ -197,7 +196,6 @@ func completePlaces(p *program) cobra.CompletionFunc {
 	}
 }
 
-// completeRooms completes the rooms of the log, and then the levels.
 func completeRooms(p *program) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		cfg, err := p.load()

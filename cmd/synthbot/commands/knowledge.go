@@ -55,7 +55,6 @@ func knowledgeCommand(p *program) *cobra.Command {
 	return c
 }
 
-// evalKnowledge rates the index by a file of questions.
 func evalKnowledge(ctx context.Context, p *program, file string, in io.Reader) error {
 	data, err := io.ReadAll(in)
 	if err != nil {

@@ -238,7 +238,9 @@ func (p *program) abandon(why string) {
 	said := make(chan struct{})
 	go func() { // standard error may be a pipe that nobody reads
 		defer close(said)
-		fmt.Fprintf(p.Err, "%ssynthbot: %s\n%s\n", p.ErrorPrefix(), why, stacks())
+		stacks := make([]byte, maxStacks)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		fmt.Fprintf(p.Err, "%ssynthbot: %s\n%s\n", p.ErrorPrefix(), why, stacks)
 	}()
 	select {
 	case <-said:
@@ -248,14 +250,4 @@ func (p *program) abandon(why string) {
 		p.terminal()
 	}
 	os.Exit(statusFailed)
-}
-
-func stacks() []byte {
-	for size := 64 << 10; ; size *= 2 {
-		buf := make([]byte, size)
-		n := runtime.Stack(buf, true)
-		if n < size || size >= maxStacks {
-			return buf[:n]
-		}
-	}
 }
