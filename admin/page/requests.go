@@ -9,14 +9,14 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"synthbot/admin/page/template"
-
 	"synthbot/admin"
+	"synthbot/admin/page/template"
 	"synthbot/core"
 )
 
@@ -233,6 +233,25 @@ func (p *Page) functions(name func(core.Path) string) template.Funcs {
 	}
 }
 
+func grouped(n int64) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "\u202f" + text[i:]
+	}
+	return text
+}
+
+// size writes a number of bytes; "" for 0.
+func size(bytes uint64) string {
+	switch {
+	case bytes == 0:
+		return ""
+	case bytes < 1e9:
+		return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(bytes)/1e9)
+}
+
 // indented returns JSON on several lines; "" if it is none.
 func indented(raw json.RawMessage) string {
 	var b bytes.Buffer
@@ -321,4 +340,64 @@ func (p *Page) logout(v *visit) error {
 		Name: cookieOf(v.Request), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1,
 	})
 	return v.to("/login")
+}
+
+// commands are the chat commands that buttons carry out.
+func commands() []string {
+	return []string{
+		"activation", "engine", "knowledge", "log", "mute", "pair", "persona", "reload", "remind", "set", "sleep",
+		"switch", "unmute", "unteach", "wake",
+	}
+}
+
+// telling are those of them that may show what users wrote in the place.
+func telling() []string { return []string{"knowledge", "remind", "unteach"} }
+
+// do carries out a chat command, as an admin would. Its answer, or why it is refused, is shown on the next page.
+func (p overviewPage) do(v *visit) error {
+	name := v.PostFormValue("command")
+	if !slices.Contains(commands(), name) {
+		return wrong("No button does that.")
+	}
+	place, err := v.someOrAll(v.PostFormValue("place"))
+	if err != nil {
+		return err
+	}
+	if slices.Contains(telling(), name) {
+		if err := mustBeOpen(p.Page, v, place); err != nil {
+			return err
+		}
+	}
+	args := make(map[string]string)
+	for key := range v.PostForm {
+		arg, ok := strings.CutPrefix(key, "arg-")
+		if ok {
+			args[arg] = lines(v.PostFormValue(key))
+		}
+	}
+	answer, err := p.Bot.Do(v.Context(), place, name, args)
+	var said *core.Error
+	switch {
+	case errors.As(err, &said):
+		answer = "Not done: " + said.Text
+	case err != nil:
+		return err
+	default:
+		p.Log.Info("command by an admin on the page", "command", name, "path", place, "session", v.session.id)
+	}
+	v.note(answer)
+	return v.back(v.PostFormValue("back"))
+}
+
+func (v *visit) note(text string) {
+	v.session.locked(func() { v.session.note = strings.ReplaceAll(text, "`", "") })
+}
+
+func (v *visit) back(to string) error {
+	u, err := url.Parse(to)
+	if err != nil {
+		return v.to("/")
+	}
+	local := url.URL{Path: path.Clean("/" + u.Path), RawQuery: u.RawQuery}
+	return v.to(local.String())
 }

@@ -98,6 +98,20 @@ func (p *Page) latest() (rows []row, last uint64) {
 	return rows, last
 }
 
+type overviewPage struct{ *Page }
+
+type overview struct {
+	State
+	OverBudget bool // a limit is reached
+}
+
+func (p overviewPage) overview(ctx context.Context) (overview, error) {
+	s, err := p.Bot.State(ctx)
+	used := &s.Spent
+	over := used.TokensLimit > 0 && used.Tokens >= used.TokensLimit || used.CostLimit > 0 && used.Cost >= used.CostLimit
+	return overview{s, over}, err
+}
+
 func (p *Page) now(v *visit) error {
 	waiting, err := p.waiting(v.Context())
 	if err != nil {
