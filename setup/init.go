@@ -53,6 +53,7 @@ func (i *Init) Run(ctx context.Context, env *daemon.Env) error {
 		return err
 	}
 	w := &Wizard{Answers: &i.Answers, Probes: newProbes(env, c), Current: c.current()}
+	w.Found = make(map[string][]core.Finding)
 	i.Telegram.APIURL = cmp.Or(i.TelegramURL, w.Current.Servers[Telegram])
 	i.Discord.APIURL = cmp.Or(i.DiscordURL, w.Current.Servers[Discord])
 	w.Defaults = newDefaults(env)

@@ -203,7 +203,7 @@ func (w *Wizard) askAccount(ctx context.Context, platform string) error {
 			Options: []console.Option{option("try another one", New), option("use it as it is", Keep)},
 		})
 		if err != nil || next == Keep {
-			w.setFound(platform, nil)
+			w.Found[platform] = nil
 			return err
 		}
 	}

@@ -83,7 +83,7 @@ type Wizard struct {
 	Defaults Defaults
 	Current  Current
 	Terminal Terminal
-	// Found is what the platforms report about the bot.
+	// Found is what the platforms report about the bot, so that they are not asked again.
 	Found map[string][]core.Finding
 
 	models []string // of a local Ollama; nil: none runs
@@ -275,16 +275,8 @@ func (w *Wizard) identify(ctx context.Context, platform string) error {
 	if address != "" {
 		found = append(found, core.Finding{What: "address", Found: address})
 	}
-	w.setFound(platform, found)
-	return nil
-}
-
-// setFound stores what a platform reports, so that it is not asked again.
-func (w *Wizard) setFound(platform string, found []core.Finding) {
-	if w.Found == nil {
-		w.Found = make(map[string][]core.Finding)
-	}
 	w.Found[platform] = found
+	return nil
 }
 
 // ollama returns the chat models of a local Ollama; nil if none runs.

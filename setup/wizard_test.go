@@ -63,7 +63,7 @@ const (
 // platform knows.
 func at(current Current, a Answers) *Wizard {
 	return &Wizard{
-		Answers: &a, Current: current,
+		Answers: &a, Current: current, Found: make(map[string][]core.Finding),
 		Probes: Probes{
 			Models: func(_ context.Context, base string) ([]string, error) {
 				if base != usualOllama {
