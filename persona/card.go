@@ -294,6 +294,10 @@ func Picture(data []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		isFirst := len(picture) == len(signature)
+		if isFirst != (kind == "IHDR") {
+			return nil, errors.New("damaged PNG: its header does not come first: get the card again")
+		}
 		switch kind {
 		case "IHDR":
 			if err := checkHeader(body); err != nil {
