@@ -44,27 +44,29 @@ type account struct {
 	log     *slog.Logger
 	clock   func() time.Time
 	state   driver.State
-	notices *notices
 	rest    *rest.Client
+
+	admin    func(text string) // nil: only the log is informed
+	notified sync.Map          // keys of notifyOnce
 
 	cache     *cache
 	direct    *recent.Shared[string, string] // channels of direct messages, by person
 	cursors   *cursors
 	closed    *closedChannels
-	sendQueue driver.Queue[string] // one action at a time sends to a channel
-	replies   *replies             // commands that wait for their answer, or for more of it
-	tasks     driver.Tasks         // which Listen waits for at its end
+	sendQueue driver.Queue[string]             // one action at a time sends to a channel
+	replies   *replies                         // commands that wait for their answer, or for more of it
+	arrived   *recent.Shared[string, *arrival] // the latest interactions, by id: a resumed session repeats them
+	tasks     driver.Tasks                     // which Listen waits for at its end
 }
 
 func newAccount(o Options, set settings, t timings) *account {
-	a := &account{
-		name: o.Name, set: set, timings: t, log: o.Log.With("interface", o.Name), clock: o.Clock, state: o.State,
+	log := o.Log.With("interface", o.Name)
+	return &account{
+		name: o.Name, set: set, timings: t, log: log, clock: o.Clock, state: o.State, admin: o.Admin,
 		cache: newCache(o.Name), direct: recent.NewShared[string, string](maxDirect), cursors: newCursors(o.State),
-		closed: &closedChannels{all: make(map[string]mark)},
+		closed: &closedChannels{all: make(map[string]mark)}, replies: &replies{o.State, log},
+		arrived: recent.NewShared[string, *arrival](maxArrivals),
 	}
-	a.notices = &notices{name: a.name, log: a.log, tell: o.Admin, sent: make(map[string]bool)}
-	a.replies = &replies{state: a.state, log: a.log, taken: recent.NewShared[string, <-chan struct{}](maxArrivals)}
-	return a
 }
 
 // whoAmI is the bot's own id, also before the gateway said it. It is empty if that
@@ -169,32 +171,19 @@ func (a *account) reach(ctx context.Context, to core.Path) (string, error) {
 	return channel, nil
 }
 
-// notices inform the admins. Safe for concurrent use.
-type notices struct {
-	name string
-	log  *slog.Logger
-	tell func(string) // nil: only the log is informed
-
-	mu   sync.Mutex
-	sent map[string]bool
-}
-
 // notify informs the admins, and the log.
-func (n *notices) notify(text string) {
-	text = n.name + ": " + text
-	n.log.Warn(text)
-	if n.tell != nil {
-		n.tell(text)
+func (a *account) notify(text string) {
+	text = a.name + ": " + text
+	a.log.Warn(text)
+	if a.admin != nil {
+		a.admin(text)
 	}
 }
 
-// once informs the admins the first time that it is called with a key.
-func (n *notices) once(key, text string) {
-	n.mu.Lock()
-	sent := n.sent[key]
-	n.sent[key] = true
-	n.mu.Unlock()
-	if !sent {
-		n.notify(text)
+// notifyOnce informs the admins the first time that it is called with a key.
+func (a *account) notifyOnce(key, text string) {
+	_, known := a.notified.LoadOrStore(key, true)
+	if !known {
+		a.notify(text)
 	}
 }

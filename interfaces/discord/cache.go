@@ -3,7 +3,6 @@ package discord
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -242,11 +241,11 @@ func (c *cache) rank(p place, id string, m *member) core.Rank {
 	if m == nil || p.Guild == "" {
 		return core.RankMember
 	}
-	power := number(bits(m.Permissions))
-	if m.Permissions == "" {
-		c.mu.RLock()
-		defer c.mu.RUnlock()
-		power = c.power(p, id, m.Roles)
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	power := c.power(p, id, m.Roles)
+	if m.Permissions != nil {
+		power = *m.Permissions
 	}
 	if power&powerModerator != 0 {
 		return core.RankModerator
@@ -336,10 +335,4 @@ func (c *cache) find(from core.Path, name string) (core.Path, bool) {
 		}
 	}
 	return core.Path{}, false
-}
-
-// bits reads a set of permissions.
-func bits(text string) uint64 {
-	n, _ := strconv.ParseUint(text, 10, 64)
-	return n
 }

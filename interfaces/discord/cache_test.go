@@ -38,8 +38,8 @@ func TestRank(t *testing.T) {
 		"taken from a person":     {roomID, "6", &member{Roles: []string{modRole}}, core.RankMember},
 		"administrator":           {roomID, annID, &member{Roles: []string{"830000000000000006"}}, core.RankModerator},
 		"owner":                   {roomID, "700000000000000009", &member{}, core.RankModerator},
-		"as an interaction tells": {hallID, annID, &member{Permissions: "8192"}, core.RankModerator},
-		"which overrules":         {hallID, annID, &member{Permissions: "0", Roles: []string{keeper}}, core.RankMember},
+		"as an interaction tells": {hallID, annID, &member{Permissions: new(number(8192))}, core.RankModerator},
+		"which overrules":         {hallID, annID, &member{Permissions: new(number(0)), Roles: []string{keeper}}, core.RankMember},
 	} {
 		p, _ := b.place(c.channel)
 		if got := b.rank(p, c.who, c.m); got != c.want {

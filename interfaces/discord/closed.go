@@ -83,5 +83,5 @@ func (a *account) markClosed(channel string, place core.Path, m *outgoing, err e
 		return
 	}
 	a.closed.set(channel, err)
-	a.notices.once("target "+channel, fmt.Sprintf("%s refuses the bot; nothing is sent there for now: %v", place, err))
+	a.notifyOnce("target "+channel, fmt.Sprintf("%s refuses the bot; nothing is sent there for now: %v", place, err))
 }

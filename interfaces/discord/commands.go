@@ -248,7 +248,7 @@ func (r *responder) syncOne(ctx context.Context, guild string, list []appCommand
 	case err != nil && closedTo(err) && len(list) == 0:
 		// The bot has left the guild, and its commands are gone.
 	case err != nil && closedTo(err):
-		r.notices.once("commands "+guild, "the chat commands cannot be offered in "+guild+
+		r.notifyOnce("commands "+guild, "the chat commands cannot be offered in "+guild+
 			": invite the bot with the scope applications.commands, or take the guild out of command_guilds")
 		return err
 	case err != nil:

@@ -15,7 +15,6 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/driver"
-	"synthbot/core/recent"
 	"synthbot/core/watch"
 	"synthbot/interfaces/discord/gateway"
 	"synthbot/interfaces/discord/rest"
@@ -92,14 +91,11 @@ func newDriver(o Options, t timings) (*Driver, error) {
 	d.account = a
 	d.sender = &sender{account: a}
 	d.sender.drafts = newDrafts(d.sender)
-	d.responder = &responder{
-		account: a, specs: o.Commands, admins: o.Admins,
-		arrived: recent.NewShared[string, bool](maxArrivals), presses: recent.NewShared[string, pending](maxArrivals),
-	}
+	d.responder = &responder{account: a, specs: o.Commands, admins: o.Admins}
 	d.feed = newFeed(a, d.responder)
 	d.gateway = gateway.New(gateway.Options{
 		Token: set.Token, REST: a.rest, Shards: set.shards, Only: o.shard, Content: set.MessageContent, Handler: d.feed,
-		Dial: o.Dial, Timings: t.gateway, Log: a.log, Notify: a.notices.notify, Starts: o.starts,
+		Dial: o.Dial, Timings: t.gateway, Log: a.log, Notify: a.notify, Starts: o.starts,
 	})
 	return d, nil
 }

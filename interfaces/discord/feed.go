@@ -60,7 +60,7 @@ func (f *feed) begin(shards int, connected []int) {
 		e := <-f.waiting
 		f.room.Release(e.size())
 		if e.call != nil {
-			f.responder.arrived.Put(e.call.id, false)
+			f.arrived.Put(e.call.ID, nil)
 		}
 	}
 	f.shards, f.connected = shards, len(connected)
@@ -84,7 +84,7 @@ func (f *feed) Event(ctx context.Context, e gateway.Event) bool {
 	wanted := e.Type != "INTERACTION_CREATE" || event.call != nil
 	if wanted && !f.push(ctx, event) {
 		if event.call != nil {
-			f.responder.arrived.Put(event.call.id, false) // Discord repeats it
+			f.arrived.Put(event.call.ID, nil) // Discord repeats it
 		}
 		return false
 	}
@@ -121,7 +121,7 @@ const intakeSource = -1
 
 // ContentRefused implements gateway.Handler.
 func (f *feed) ContentRefused() {
-	f.notices.once("content", "the message content intent is off for this bot: it sees only mentions, replies "+
+	f.notifyOnce("content", "the message content intent is off for this bot: it sees only mentions, replies "+
 		"to it and direct messages. Switch the intent on in the developer portal, under Bot, and restart.")
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
-	"synthbot/core/recent"
 	"synthbot/core/watch"
 	"synthbot/interfaces/discord/rest"
 )
@@ -30,7 +29,7 @@ const ephemeral = 1 << 6
 // arrival is an interaction that has just been received: Discord wants an answer within
 // three seconds, whatever else waits.
 type arrival struct {
-	id      string
+	pending
 	decided chan bool     // whether it is refused because it makes no sense here, or is on disk
 	taken   chan struct{} // closed when it was acknowledged, or could not be
 }
@@ -53,16 +52,13 @@ type responder struct {
 	specs  []command.Spec // what is offered as chat commands
 	synced atomic.Bool    // the platform has them, or they are being sent
 	admins []core.Path    // people who may press what is for others
-
-	arrived *recent.Shared[string, bool]    // the latest, by id: a resumed session repeats them
-	presses *recent.Shared[string, pending] // that may get a whisper
 }
 
 // isNew reports whether an interaction was not received before.
 func (r *responder) isNew(id string) bool {
 	known, _ := r.arrived.Get(id)
-	r.arrived.Put(id, true)
-	return !known
+	r.arrived.Put(id, &arrival{})
+	return known == nil
 }
 
 // arrive answers interactions that the inbox does not need: completions, and presses of
@@ -80,7 +76,8 @@ func (r *responder) arrive(ctx context.Context, data []byte) *arrival {
 	case i.Type == interactPress && i.Message != nil && strings.HasPrefix(i.Data.Custom, opens+":"):
 		r.background(ctx, func(ctx context.Context) { r.respond(ctx, &i, answerField, field(&i)) })
 	case i.Type == interactPress || i.Type == interactFilled || i.Type == interactCommand:
-		c := &arrival{id: i.ID, decided: make(chan bool, 1), taken: make(chan struct{})}
+		c := &arrival{pending: i.pending(), decided: make(chan bool, 1), taken: make(chan struct{})}
+		r.arrived.Put(i.ID, c)
 		if !r.background(ctx, func(ctx context.Context) { r.acknowledge(ctx, &i, c) }) {
 			close(c.taken)
 		}
@@ -149,14 +146,8 @@ func (t *intake) interact(f gatewayEvent, p place) {
 	t.batch = append(t.batch, e)
 	// After a command in private, missed messages there can be found.
 	t.d.cursors.expect(i.Channel, p, i.ID, t.d.clock())
-	waits := pending{ID: i.ID, App: i.App, Token: i.Token, Channel: i.Channel, At: time.Now()}
-	if f.call != nil {
-		waits.taken = f.call.taken
-	}
 	if i.Type == interactCommand {
-		t.d.replies.add(waits)
-	} else {
-		t.d.responder.presses.Put(i.ID, waits)
+		t.d.replies.add(i.pending())
 	}
 	t.after = append(t.after, func() { f.call.decide(false) })
 }
@@ -327,7 +318,7 @@ func (d *Driver) Observe(end watch.TurnEnd) {
 // removeThinking removes the sign that the bot is thinking. An answer of unknown outcome
 // may have replaced it: that is kept.
 func (r *responder) removeThinking(ctx context.Context, p pending) {
-	if !p.ready(ctx) {
+	if !r.acknowledged(ctx, p.ID) {
 		return
 	}
 	var there message

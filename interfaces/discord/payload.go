@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -26,7 +27,7 @@ type member struct {
 	User        *user    `json:"user"`
 	Nick        string   `json:"nick"`
 	Roles       []string `json:"roles"`
-	Permissions string   `json:"permissions"` // with interactions: in that very channel
+	Permissions *number  `json:"permissions"` // with interactions: in that very channel
 }
 
 type attachment struct {
@@ -161,7 +162,8 @@ type number uint64
 
 // UnmarshalJSON reads both ways of writing; what is neither is 0.
 func (n *number) UnmarshalJSON(text []byte) error {
-	*n = number(bits(strings.Trim(string(text), `"`)))
+	bits, _ := strconv.ParseUint(strings.Trim(string(text), `"`), 10, 64)
+	*n = number(bits)
 	return nil
 }
 

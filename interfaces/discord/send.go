@@ -1,7 +1,6 @@
 package discord
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -115,15 +114,6 @@ func (d *Driver) sendMessage(ctx context.Context, call core.Call, at destination
 	}
 	priorities := map[string]int{"high": high, "low": low}
 	return d.sender.deliver(ctx, call.Deliveries, at, list, priorities[s.Priority])
-}
-
-// compact encodes a value as JSON for a model, without HTML escapes.
-func compact(v any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v)
-	return bytes.TrimSpace(b.Bytes())
 }
 
 // Link implements core.Linker.
