@@ -89,6 +89,7 @@ func newDriver(o Options, t timings) (*Driver, error) {
 		Refused: sync.OnceFunc(func() { close(d.refused) }),
 	})
 	d.account = a
+	_ = d.cursors.load(context.Background()) // for Scopes; Listen returns the error
 	d.sender = &sender{account: a}
 	d.sender.drafts = newDrafts(d.sender)
 	d.responder = &responder{account: a, specs: o.Commands, admins: o.Admins}
@@ -115,14 +116,12 @@ func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
 	return core.Path{}, core.Errorf(core.Invalid, "there is no channel %q here", name)
 }
 
-// Scopes implements core.Scoper: it returns the category of a channel, if it is known. Channels that an
-// earlier process knew are known before Listen is called.
+// Scopes implements core.Scoper: it returns the category of a channel, if it is known.
 func (d *Driver) Scopes(at core.Path) []core.Path {
 	e := at.Elements()
 	if len(e) < 3 || len(e) > 4 || e[0] != d.name || e[1] == me {
 		return nil
 	}
-	_ = d.cursors.load(context.Background()) // Listen returns the error
 	p, known := d.placeOf(e[2])
 	if !known || p.thread() {
 		return nil
@@ -149,7 +148,7 @@ func (d *Driver) NameOf(at core.Path) string {
 func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	d.tasks.Open()
 	d.sender.drafts.Begin()
-	if err := errors.Join(d.cursors.reload(ctx), d.feed.progress.Load(ctx)); err != nil {
+	if err := errors.Join(d.cursors.load(ctx), d.feed.progress.Load(ctx)); err != nil {
 		return fmt.Errorf("%s: state: %w", d.name, err)
 	}
 	d.inbox.Store(&in)

@@ -30,16 +30,18 @@ const (
 	sessionAge = 15 * time.Minute
 )
 
-// Progress is that of one account, or of one of its shards. It is safe for concurrent use.
+// Progress is that of one account, or of one of its shards. It is safe for concurrent use, but for SetSessions and
+// Store, which the same goroutine calls.
 type Progress struct {
 	state driver.State
+
+	began bool // a new session is not stored yet
 
 	mu       sync.Mutex
 	shards   map[int]time.Time // until when each has received everything
 	behind   bool              // some received events are not on disk yet
 	saved    time.Time         // the stored time: everything before is on disk, perhaps by an earlier process
 	sessions map[int]gateway.Session
-	began    bool // a new session is not stored yet
 }
 
 // stored is the value of SessionsKey.
@@ -123,9 +125,8 @@ func (p *Progress) SetSessions(ctx context.Context, sessions map[int]gateway.Ses
 		p.began = p.began || p.sessions[shard].ID != now.ID
 		p.sessions[shard] = now
 	}
-	began := p.began
 	p.mu.Unlock()
-	if !began {
+	if !p.began {
 		return nil
 	}
 	return p.storeSessions(ctx)
@@ -152,13 +153,8 @@ func (p *Progress) Store(ctx context.Context, at time.Time, now bool) error {
 func (p *Progress) storeSessions(ctx context.Context) error {
 	p.mu.Lock()
 	value := core.JSON(stored{time.Now(), p.sessions})
-	p.began = false
 	p.mu.Unlock()
 	err := p.state.Put(ctx, SessionsKey, value)
-	if err != nil {
-		p.mu.Lock()
-		p.began = true
-		p.mu.Unlock()
-	}
+	p.began = p.began && err != nil
 	return err
 }
