@@ -36,8 +36,7 @@ type button struct {
 	Label string `json:"label"`
 	URL   string `json:"url"`
 
-	data string // of a choice of the core's
-	mark string // before the data: judged or opens
+	id string // "": who may press it, and its position
 }
 
 // owner is who may press the buttons of a message: the users who caused it, or everyone
@@ -103,10 +102,7 @@ func component(b button, whom string, i int) (map[string]any, error) {
 		}
 		return map[string]any{"type": 2, "style": 5, "label": label, "url": b.URL}, nil
 	}
-	id := whom + ":" + strconv.Itoa(i)
-	if whom == judged {
-		id = b.mark + ":" + b.data
-	}
+	id := cmp.Or(b.id, whom+":"+strconv.Itoa(i))
 	if len(id) > maxCustom {
 		return nil, nil
 	}
@@ -143,7 +139,7 @@ func choiceRows(choices []core.Choice) ([]any, error) {
 		if c.Writes {
 			mark = opens
 		}
-		list = append(list, button{Label: c.Label, data: c.Data, mark: mark})
+		list = append(list, button{Label: c.Label, id: mark + ":" + c.Data})
 		options = append(options, map[string]any{"label": line(c.Label, 4*maxLabel), "value": c.Data})
 	}
 	if len(list) <= rowButtons {

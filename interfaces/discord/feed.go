@@ -125,12 +125,12 @@ func (f *feed) ContentRefused() {
 		"to it and direct messages. Switch the intent on in the developer portal, under Bot, and restart.")
 }
 
-// store stores the cursors and until when all events were received. The intake calls it when everything
-// before is on disk. now stores that time even if the stored one is recent.
-func (f *feed) store(ctx context.Context, now bool) {
+// store stores the cursors and, unless some received events are not on disk yet, until when all were received.
+// now stores that time even if the stored one is recent.
+func (f *feed) store(ctx context.Context, behind, now bool) {
 	at := f.progress.ReceivedUntil(f.connected)
 	f.storeCursors(ctx)
-	if len(f.waiting) > 0 || at.IsZero() {
+	if behind || len(f.waiting) > 0 || at.IsZero() {
 		return
 	}
 	if err := f.progress.Store(ctx, at, now); err != nil {

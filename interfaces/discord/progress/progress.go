@@ -39,7 +39,6 @@ type Progress struct {
 
 	mu       sync.Mutex
 	shards   map[int]time.Time // until when each has received everything
-	behind   bool              // some received events are not on disk yet
 	saved    time.Time         // the stored time: everything before is on disk, perhaps by an earlier process
 	sessions map[int]gateway.Session
 }
@@ -99,19 +98,12 @@ func (p *Progress) Touch(shard int, now time.Time) time.Time {
 	return until
 }
 
-// SetBehind records whether some received events are not on disk yet.
-func (p *Progress) SetBehind(behind bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.behind = behind
-}
-
-// ReceivedUntil returns until when all shards have received everything and stored it; zero if unknown. count
-// is the number of shards. While some are missing or events are not on disk, it is the stored time.
+// ReceivedUntil returns until when all shards have received everything; zero if unknown. count is the number of
+// shards. While some are missing, it is the stored time.
 func (p *Progress) ReceivedUntil(count int) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.behind || len(p.shards) < max(count, 1) {
+	if len(p.shards) < max(count, 1) {
 		return p.saved
 	}
 	return slices.MinFunc(slices.Collect(maps.Values(p.shards)), time.Time.Compare)
