@@ -58,9 +58,8 @@ func closedTo(err error) bool {
 		return false
 	}
 	switch api.Code {
-	case 10008, 10014, 10015, 10062, 40060, replyWithoutHistory: // message, emoji, webhook, interaction
-		return false
-	case 20009, 20016, 200000, 200001, 240000: // explicit content, slow mode, automatic moderation
+	case 10008, 10014, 10015, 10062, 40060, replyWithoutHistory, // message, emoji, webhook, interaction
+		20009, 20016, 200000, 200001, 240000: // explicit content, slow mode, automatic moderation
 		return false
 	}
 	return true

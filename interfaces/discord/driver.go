@@ -119,7 +119,7 @@ func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
 // Scopes implements core.Scoper: it returns the category of a channel, if it is known.
 func (d *Driver) Scopes(at core.Path) []core.Path {
 	e := at.Elements()
-	if len(e) < 3 || len(e) > 4 || e[0] != d.name || e[1] == me {
+	if len(e) < 3 || e[0] != d.name {
 		return nil
 	}
 	p, known := d.placeOf(e[2])
@@ -132,12 +132,9 @@ func (d *Driver) Scopes(at core.Path) []core.Path {
 
 // NameOf implements core.Namer: it returns the name of a channel or thread, such as "#general".
 func (d *Driver) NameOf(at core.Path) string {
-	e := at.Elements()
-	if len(e) < 3 || e[0] != d.name || at.IsPerson() {
-		return ""
-	}
-	p, known := d.cache.place(e[len(e)-1])
-	if !known || p.name == "" {
+	id, err := d.channelOf(at)
+	p, _ := d.cache.place(id)
+	if err != nil || p.name == "" {
 		return ""
 	}
 	return "#" + p.name

@@ -129,14 +129,10 @@ func refusal(route string, resp *http.Response) *Error {
 // Seconds reads a duration that a server sent, which may be any number. The result is
 // at most a day.
 func Seconds(s float64) time.Duration {
-	const most = 24 * time.Hour
 	if !(s > 0) {
 		return 0
 	}
-	if s > most.Seconds() {
-		return most
-	}
-	return time.Duration(s * float64(time.Second))
+	return time.Duration(min(s, 24*60*60) * float64(time.Second))
 }
 
 // Worded is Failure, or nil if err is.
