@@ -118,8 +118,8 @@ func (s *sender) post(ctx context.Context, at destination, m *outgoing, began ti
 // sendError turns an error of sending into a *core.Error. It wraps core.ErrUnknownOutcome if the message may have
 // been sent.
 func sendError(err error) error {
-	var own *core.Error
-	if err == nil || errors.As(err, &own) {
+	_, own := errors.AsType[*core.Error](err)
+	if err == nil || own {
 		return err
 	}
 	e := rest.Failure("sending a message", err)

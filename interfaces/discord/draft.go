@@ -86,9 +86,9 @@ func (p draftPlatform) Delete(ctx context.Context, channel, message string) erro
 
 // Outcome implements draft.Platform.
 func (p draftPlatform) Outcome(err error) draft.Outcome {
-	var own *core.Error
+	_, own := errors.AsType[*core.Error](err)
 	switch {
-	case rest.Refused(err), errors.As(err, &own): // by Discord, or by the driver itself
+	case rest.Refused(err), own: // by Discord, or by the driver itself
 		return draft.Refused
 	case rest.OutcomeUnknown(err):
 		return draft.Unknown

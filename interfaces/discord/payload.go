@@ -277,9 +277,6 @@ type interaction struct {
 func decode[T any](data []byte) (T, bool) {
 	var v T
 	err := json.Unmarshal(data, &v)
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		err = nil
-	}
-	return v, err == nil
+	_, wrong := errors.AsType[*json.UnmarshalTypeError](err)
+	return v, err == nil || wrong
 }

@@ -192,8 +192,7 @@ func (c *Client) send(ctx context.Context, q *Request, contentType string, body 
 	if err == nil {
 		resp, err = c.http.Do(r)
 	}
-	var u *url.Error
-	if errors.As(err, &u) { // its address may hold a token
+	if u, ok := errors.AsType[*url.Error](err); ok { // its address may hold a token
 		err = u.Err
 	}
 	if errors.Is(err, driver.ErrNotHeld) {

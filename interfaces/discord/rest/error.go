@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,9 +39,8 @@ func (e *Error) RefusesBot() bool { return e.Status == 401 && e.Code != tokenExp
 
 // Refusal is the server's refusal that an error holds; its Status is 0 if there is none.
 func Refusal(err error) *Error {
-	api := &Error{}
-	_ = errors.As(err, &api)
-	return api
+	api, _ := errors.AsType[*Error](err)
+	return cmp.Or(api, &Error{})
 }
 
 // NotFound reports whether what a request names does not exist.
