@@ -11,6 +11,29 @@ import (
 	"synthbot/interfaces/discord/discordtest"
 )
 
+// A missed message with a field of a kind that nobody knows keeps no other from being found.
+func TestMissedMessageOfANewForm(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	state := shelf()
+	first, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
+	stop := s.listening(t, first, in)
+	until(t, "connected", func() bool { return first.cache.known(guildID) })
+	s.Say(hallID, annID, "live")
+	in.wait(t, core.KindMessage, 1)
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	s.Forget()
+	s.Say(hallID, annID, "odd", discordtest.Saying{Extra: map[string]any{"embeds": "none", "components": []any{1}}})
+	s.Say(hallID, annID, "plain")
+	_, in = s.up(t, func(o *Options) { o.State = state })
+	in.wait(t, core.KindMessage, 2)
+	if got := strings.Join(in.texts(), " "); got != "odd plain" {
+		t.Errorf("found: %s", got)
+	}
+}
+
 func TestRestartFindsWhatWasMissed(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

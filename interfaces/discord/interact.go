@@ -236,15 +236,8 @@ func (i *interaction) press(e *core.Event) bool {
 
 // label is the label of the button with that id; "" if there is none.
 func (m *message) label(id string) string {
-	for _, raw := range m.Components {
-		var row struct {
-			Components []struct {
-				Custom string `json:"custom_id"`
-				Label  string `json:"label"`
-			} `json:"components"`
-		}
-		_ = json.Unmarshal(raw, &row) // what is not a row has no buttons
-		for _, c := range row.Components {
+	for _, row := range m.Rows {
+		for _, c := range row.Buttons {
 			if c.Custom == id {
 				return c.Label
 			}

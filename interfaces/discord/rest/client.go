@@ -164,12 +164,21 @@ func (c *Client) try(ctx context.Context, q *Request, contentType string, body [
 	}
 	answer, err := io.ReadAll(http.MaxBytesReader(nil, resp.Body, maxAnswer))
 	if err == nil && q.Out != nil {
-		err = json.Unmarshal(answer, q.Out)
+		err = Decode(answer, q.Out)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: answer: %w", q.name(), err)
 	}
 	return nil
+}
+
+// Decode reads an object of Discord's into v, a pointer. A field of the wrong type is left out.
+func Decode(data []byte, v any) error {
+	err := json.Unmarshal(data, v)
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return nil
+	}
+	return err
 }
 
 // send sends a request. What changes something is sent only while the state holds. What was not sent because
