@@ -9,6 +9,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/secret"
+	"synthbot/interfaces/discord/gateway"
 )
 
 func TestRank(t *testing.T) {
@@ -156,7 +157,7 @@ func TestTwoAccounts(t *testing.T) {
 func TestQueueHoldsTheGatewayBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newFeed(new(account), nil)
-		big := gatewayEvent{kind: "x", data: make([]byte, maxQueuedBytes*2/3)}
+		big := gatewayEvent{Event: gateway.Event{Type: "x", Data: make([]byte, maxQueuedBytes*2/3)}}
 		if !q.push(t.Context(), big) {
 			t.Fatal("an empty queue is full")
 		}

@@ -2,7 +2,6 @@ package discord
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -13,15 +12,11 @@ import (
 	"synthbot/interfaces/discord/progress"
 )
 
-// gatewayEvent is one event of the gateway, as received.
+// gatewayEvent is one event in the queue.
 type gatewayEvent struct {
-	shard int
-	kind  string // for example MESSAGE_CREATE
-	data  json.RawMessage
+	gateway.Event
 	call  *arrival  // of an interaction
 	since time.Time // of READY: until when the previous session received everything
-
-	session gateway.Session // the shard's session once this event is handled
 }
 
 // Limits of the queue. While it is full, the shards block.
@@ -31,7 +26,7 @@ const (
 )
 
 // size returns the room that an event takes in the queue. A single event always fits.
-func (e *gatewayEvent) size() int64 { return min(int64(len(e.data)), maxQueuedBytes) }
+func (e *gatewayEvent) size() int64 { return min(int64(len(e.Data)), maxQueuedBytes) }
 
 // feed queues the events of the gateway for the intake, and tracks until when all of them were received. It
 // is safe for concurrent use, except for begin.
@@ -71,7 +66,7 @@ func (f *feed) begin(shards int, connected []int) {
 
 // Event implements gateway.Handler. It blocks while the queue is full.
 func (f *feed) Event(ctx context.Context, e gateway.Event) bool {
-	event := gatewayEvent{shard: e.Shard, kind: e.Type, data: e.Data, session: e.Session}
+	event := gatewayEvent{Event: e}
 	switch e.Type {
 	case "INTERACTION_CREATE":
 		event.call = f.responder.arrive(ctx, e.Data)

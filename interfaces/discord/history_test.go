@@ -9,6 +9,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/interfaces/discord/discordtest"
+	"synthbot/interfaces/discord/gateway"
 )
 
 // A missed message with a field of a kind that nobody knows keeps no other from being found.
@@ -171,16 +172,16 @@ func TestGapBehindAGap(t *testing.T) {
 	box := newInbox()
 	in.in = box
 	said := func(id, text string) gatewayEvent {
-		return gatewayEvent{kind: "MESSAGE_CREATE", data: []byte(`{"id":"` + id + `","channel_id":"` + hallID + `","guild_id":"` + guildID +
-			`","content":"` + text + `","author":{"id":"` + annID + `","username":"ann"}}`)}
+		return gatewayEvent{Event: gateway.Event{Type: "MESSAGE_CREATE", Data: []byte(`{"id":"` + id + `","channel_id":"` + hallID + `","guild_id":"` + guildID +
+			`","content":"` + text + `","author":{"id":"` + annID + `","username":"ann"}}`)}}
 	}
 	h := &backlog{started: true, fetch: true, guild: guildID}
 	in.backlogs[hallID] = h
 	ctx, cancel := context.WithCancel(t.Context())
 	in.wait(ctx, hallID, h, said("1300000000000000001", "before"))
-	in.event(ctx, gatewayEvent{kind: "READY", data: []byte(`{"user":{"id":"` + botID + `"},"session_id":"new"}`)})
+	in.event(ctx, gatewayEvent{Event: gateway.Event{Type: "READY", Data: []byte(`{"user":{"id":"` + botID + `"},"session_id":"new"}`)}})
 	in.wait(ctx, hallID, h, said("1300000000000000009", "behind"))
-	in.wait(ctx, hallID, h, gatewayEvent{kind: "MESSAGE_DELETE", data: []byte(`{}`)})
+	in.wait(ctx, hallID, h, gatewayEvent{Event: gateway.Event{Type: "MESSAGE_DELETE", Data: []byte(`{}`)}})
 	p, _ := in.d.cache.place(hallID)
 	in.finish(ctx, fetched{channel: hallID, place: p})
 	cancel()
@@ -231,7 +232,7 @@ func TestMoreThanMayWait(t *testing.T) {
 	in := still(t)
 	h := &backlog{started: true, fetch: true, guild: guildID}
 	for range maxHeld + 5 {
-		in.wait(t.Context(), hallID, h, gatewayEvent{kind: "MESSAGE_CREATE"})
+		in.wait(t.Context(), hallID, h, gatewayEvent{Event: gateway.Event{Type: "MESSAGE_CREATE"}})
 	}
 	if len(h.events) != maxHeld || !h.gap || h.intact != maxHeld {
 		t.Errorf("%d wait, a gap: %v behind %d", len(h.events), h.gap, h.intact)

@@ -134,7 +134,7 @@ func (r *responder) mayPress(custom, who string) bool {
 }
 
 func (t *intake) interact(f gatewayEvent, p place) {
-	i, ok := decode[interaction](f.data)
+	i, ok := decode[interaction](f.Data)
 	if !ok || i.Type != interactPress && i.Type != interactFilled && i.Type != interactCommand {
 		return
 	}
