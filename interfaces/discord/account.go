@@ -50,22 +50,19 @@ type account struct {
 	notified sync.Map          // keys of notifyOnce
 
 	cache     *cache
-	direct    *recent.Shared[string, string] // channels of direct messages, by person
 	cursors   *cursors
 	closed    *closedChannels
-	sendQueue driver.Queue[string]             // one action at a time sends to a channel
-	replies   *replies                         // commands that wait for their answer, or for more of it
-	arrived   *recent.Shared[string, *arrival] // the latest interactions, by id: a resumed session repeats them
-	tasks     driver.Tasks                     // which Listen waits for at its end
+	sendQueue driver.Queue[string] // one action at a time sends to a channel
+	replies   *replies             // commands that wait for their answer, or for more of it
+	tasks     driver.Tasks         // which Listen waits for at its end
 }
 
 func newAccount(o Options, set settings, t timings) *account {
 	log := o.Log.With("interface", o.Name)
 	return &account{
 		name: o.Name, set: set, timings: t, log: log, clock: o.Clock, state: o.State, admin: o.Admin,
-		cache: newCache(o.Name), direct: recent.NewShared[string, string](maxDirect), cursors: newCursors(o.State),
-		closed: &closedChannels{all: make(map[string]mark)}, replies: &replies{o.State, log},
-		arrived: recent.NewShared[string, *arrival](maxArrivals),
+		cache: newCache(o.Name), cursors: newCursors(o.State), closed: &closedChannels{all: make(map[string]mark)},
+		replies: &replies{o.State, log, recent.NewShared[string, *arrival](maxArrivals)},
 	}
 }
 
@@ -158,7 +155,7 @@ func (a *account) reach(ctx context.Context, to core.Path) (string, error) {
 		return a.checkedChannel(ctx, to)
 	}
 	person := to.Elements()[2]
-	if channel, ok := a.direct.Get(person); ok {
+	if channel, ok := a.cache.direct.Get(person); ok {
 		return channel, nil
 	}
 	channel, err := a.made(ctx, rest.Request{
@@ -167,7 +164,7 @@ func (a *account) reach(ctx context.Context, to core.Path) (string, error) {
 	if err != nil || channel == "" {
 		return "", rest.Failure("writing to that person", err)
 	}
-	a.direct.Put(person, channel)
+	a.cache.direct.Put(person, channel)
 	return channel, nil
 }
 

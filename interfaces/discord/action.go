@@ -142,7 +142,8 @@ func (d *Driver) actionsOnMessages() []core.Action {
 			"When a word would be too much: thanks, agreement, a laugh.",
 			[]string{"One emoji at a time.", "An emoji of the server is written name:id."},
 			core.NewExample("Agreeing", `{"message_id":"1043221189","emoji":"👍"}`),
-			core.NewExample("An emoji of the server", `{"message_id":"1043221189","emoji":"blobwave:771234567890123456"}`)),
+			core.NewExample("An emoji of the server",
+				`{"message_id":"1043221189","emoji":"blobwave:771234567890123456"}`)),
 		Effects: core.EffectWrites, Do: do(d, d.reactTo),
 	}}
 	for i := range list {

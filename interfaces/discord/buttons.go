@@ -181,11 +181,11 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 
 // Whisper sends a text that only the user who pressed a button sees.
 func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) error {
-	p, _ := d.arrived.Get(press.ID)
+	p, _ := d.replies.arrived.Get(press.ID)
 	if p == nil || p.over() {
 		return core.Errorf(core.Invalid, "%q is not a press, or an old one", press.ID)
 	}
-	if !d.acknowledged(ctx, p.ID) {
+	if !d.replies.acknowledged(ctx, p.ID) {
 		return ctx.Err()
 	}
 	return rest.Worded("telling that person", d.rest.Do(ctx, rest.Request{

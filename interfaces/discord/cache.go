@@ -82,7 +82,8 @@ type cache struct {
 	places map[string]place
 	latest place // that was set
 
-	lookedUp *recent.Shared[string, place] // channels of which the gateway said nothing
+	direct   *recent.Shared[string, string] // channels of direct messages, by person
+	lookedUp *recent.Shared[string, place]  // channels of which the gateway said nothing
 }
 
 // maxLocales is how many users' languages are kept, at least.
@@ -92,6 +93,7 @@ func newCache(name string) *cache {
 	return &cache{
 		name: name, guilds: make(map[string]*guild), places: make(map[string]place),
 		locales: recent.NewShared[string, string](maxLocales), lookedUp: recent.NewShared[string, place](maxDirect),
+		direct: recent.NewShared[string, string](maxDirect),
 	}
 }
 

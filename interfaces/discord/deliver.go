@@ -179,7 +179,7 @@ func (a *account) changeMessage(ctx context.Context, channel, id string, fields 
 // command stays unanswered, and the next attempt replaces the same message.
 func (s *sender) answerCommand(ctx context.Context, at destination, m *outgoing) (id string, ok bool, err error) {
 	p, ok := s.replies.find(func(p pending) bool { return at.answersCommand(p) && !p.Answered })
-	if !ok || !s.acknowledged(ctx, p.ID) {
+	if !ok || !s.replies.acknowledged(ctx, p.ID) {
 		return "", false, nil
 	}
 	id, err = s.reply(ctx, p, m, rest.Request{Method: "PATCH", Route: original})

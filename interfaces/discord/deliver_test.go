@@ -382,7 +382,7 @@ func TestCommandThatNobodyWaitsFor(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		d := s.bot(t)
 		d.replies.add(pending{ID: "5", App: appID, Token: "t", Channel: hallID, At: time.Now()})
-		d.arrived.Put("5", &arrival{taken: make(chan struct{})})
+		d.replies.arrived.Put("5", &arrival{taken: make(chan struct{})})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		at := destination{channel: hallID, place: hall(), answers: []string{"5"}}

@@ -55,7 +55,7 @@ func (f *feed) begin(shards int, connected []int) {
 		e := <-f.waiting
 		f.room.Release(e.size())
 		if e.call != nil {
-			f.arrived.Put(e.call.ID, nil)
+			f.replies.arrived.Put(e.call.ID, nil)
 		}
 	}
 	f.shards, f.connected = shards, len(connected)
@@ -79,7 +79,7 @@ func (f *feed) Event(ctx context.Context, e gateway.Event) bool {
 	wanted := e.Type != "INTERACTION_CREATE" || event.call != nil
 	if wanted && !f.push(ctx, event) {
 		if event.call != nil {
-			f.arrived.Put(event.call.ID, nil) // Discord repeats it
+			f.replies.arrived.Put(event.call.ID, nil) // Discord repeats it
 		}
 		return false
 	}

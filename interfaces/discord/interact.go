@@ -56,8 +56,8 @@ type responder struct {
 
 // isNew reports whether an interaction was not received before.
 func (r *responder) isNew(id string) bool {
-	known, _ := r.arrived.Get(id)
-	r.arrived.Put(id, &arrival{})
+	known, _ := r.replies.arrived.Get(id)
+	r.replies.arrived.Put(id, &arrival{})
 	return known == nil
 }
 
@@ -77,7 +77,7 @@ func (r *responder) arrive(ctx context.Context, data []byte) *arrival {
 		r.background(ctx, func(ctx context.Context) { r.respond(ctx, &i, answerField, field(&i)) })
 	case i.Type == interactPress || i.Type == interactFilled || i.Type == interactCommand:
 		c := &arrival{pending: i.pending(), decided: make(chan bool, 1), taken: make(chan struct{})}
-		r.arrived.Put(i.ID, c)
+		r.replies.arrived.Put(i.ID, c)
 		if !r.background(ctx, func(ctx context.Context) { r.acknowledge(ctx, &i, c) }) {
 			close(c.taken)
 		}
@@ -311,7 +311,7 @@ func (d *Driver) Observe(end watch.TurnEnd) {
 // removeThinking removes the sign that the bot is thinking. An answer of unknown outcome
 // may have replaced it: that is kept.
 func (r *responder) removeThinking(ctx context.Context, p pending) {
-	if !r.acknowledged(ctx, p.ID) {
+	if !r.replies.acknowledged(ctx, p.ID) {
 		return
 	}
 	var there message

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"synthbot/core/driver"
+	"synthbot/core/recent"
 	"synthbot/core/sorting"
 )
 
@@ -34,8 +35,8 @@ func (i *interaction) pending() pending {
 
 // acknowledged blocks until an interaction was acknowledged, because Discord refuses earlier answers. It returns
 // false if ctx ends first. An earlier process has acknowledged those that are unknown.
-func (a *account) acknowledged(ctx context.Context, id string) bool {
-	c, _ := a.arrived.Get(id)
+func (r *replies) acknowledged(ctx context.Context, id string) bool {
+	c, _ := r.arrived.Get(id)
 	if c == nil || c.taken == nil {
 		return true
 	}
@@ -55,6 +56,8 @@ func (p *pending) over() bool { return time.Since(p.At) >= replyAge }
 type replies struct {
 	state driver.State
 	log   *slog.Logger
+
+	arrived *recent.Shared[string, *arrival] // the latest interactions, by id: a resumed session repeats them
 }
 
 // add adds a command.
