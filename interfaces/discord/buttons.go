@@ -189,7 +189,7 @@ func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) e
 		return ctx.Err()
 	}
 	return rest.Worded("telling that person", d.rest.Do(ctx, rest.Request{
-		Method: "POST", Route: "/webhooks/{}/{}", IDs: []string{p.App, p.Token},
+		Method: "POST", Route: webhook, IDs: []string{p.App, p.Token},
 		Body: &outgoing{Content: markup.Single(text), Flags: ephemeral | d.set.plain(nil), Mentions: nobody()},
 	}))
 }
