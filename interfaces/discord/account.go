@@ -38,16 +38,13 @@ var defaultTimings = timings{
 // account is what the parts of a driver share: the configuration, the way to the
 // platform, and what is known of it. Each part embeds it.
 type account struct {
-	name    string
+	opt     Options
 	set     settings
 	timings timings
 	log     *slog.Logger
-	clock   func() time.Time
-	state   driver.State
 	rest    *rest.Client
 
-	admin    func(text string) // nil: only the log is informed
-	notified sync.Map          // keys of notifyOnce
+	notified sync.Map // keys of notifyOnce
 
 	cache     *cache
 	cursors   *cursors
@@ -60,7 +57,7 @@ type account struct {
 func newAccount(o Options, set settings, t timings) *account {
 	log := o.Log.With("interface", o.Name)
 	return &account{
-		name: o.Name, set: set, timings: t, log: log, clock: o.Clock, state: o.State, admin: o.Admin,
+		opt: o, set: set, timings: t, log: log,
 		cache: newCache(o.Name), cursors: newCursors(o.State), closed: &closedChannels{all: make(map[string]mark)},
 		replies: &replies{o.State, log, recent.NewShared[string, *arrival](maxArrivals)},
 	}
@@ -98,9 +95,9 @@ func (a *account) placeOf(channel string) (place, bool) {
 
 func (a *account) channelOf(path core.Path) (string, error) {
 	e := path.Elements()
-	if len(e) < 3 || len(e) > 4 || e[0] != a.name || path.IsPerson() {
+	if len(e) < 3 || len(e) > 4 || e[0] != a.opt.Name || path.IsPerson() {
 		return "", core.Errorf(core.Invalid,
-			"%s is not a place of %s: write %s/<guild>/<channel>, or leave interface_path out", path, a.name, a.name)
+			"%s is not a place of %s: write %s/<guild>/<channel>, or leave interface_path out", path, a.opt.Name, a.opt.Name)
 	}
 	return e[len(e)-1], nil
 }
@@ -151,7 +148,7 @@ func (a *account) locate(ctx context.Context, id string, patient bool) (place, e
 // reach is the channel of a place, or of direct messages with a user, which is opened if
 // there is none.
 func (a *account) reach(ctx context.Context, to core.Path) (string, error) {
-	if to.Interface() != a.name || !to.IsPerson() {
+	if to.Interface() != a.opt.Name || !to.IsPerson() {
 		return a.checkedChannel(ctx, to)
 	}
 	person := to.Elements()[2]
@@ -170,10 +167,10 @@ func (a *account) reach(ctx context.Context, to core.Path) (string, error) {
 
 // notify informs the admins, and the log.
 func (a *account) notify(text string) {
-	text = a.name + ": " + text
+	text = a.opt.Name + ": " + text
 	a.log.Warn(text)
-	if a.admin != nil {
-		a.admin(text)
+	if a.opt.Admin != nil {
+		a.opt.Admin(text)
 	}
 }
 

@@ -85,7 +85,7 @@ func (d *Driver) Actions() []core.Action {
 
 func (d *Driver) messageAction() core.Action {
 	return core.Action{
-		Name: core.MessagePrefix + d.name, Brief: "Send a message, as Markdown",
+		Name: core.MessagePrefix + d.opt.Name, Brief: "Send a message, as Markdown",
 		Schema: json.RawMessage(messageSchema),
 		Examples: core.Examples{
 			Description: "Says something in a channel, a thread or a direct message.",
@@ -120,7 +120,7 @@ func (d *Driver) messageAction() core.Action {
 
 func (d *Driver) actionsOnMessages() []core.Action {
 	list := []core.Action{{
-		Name: "edit_" + d.name, Brief: "Change the text of one of your own Discord messages",
+		Name: "edit_" + d.opt.Name, Brief: "Change the text of one of your own Discord messages",
 		Schema: json.RawMessage(editSchema),
 		Examples: action.Guide("Replaces the text of a message that you wrote.",
 			"To correct yourself, or to bring a list up to date, where a new message would be noise.",
@@ -128,7 +128,7 @@ func (d *Driver) actionsOnMessages() []core.Action {
 			core.NewExample("Correcting a date", `{"message_id":"1043221190","text":"The meeting is on Friday."}`)),
 		Effects: core.EffectRewrites, Check: d.checkEdit, Do: do(d, d.edit),
 	}, {
-		Name: "delete_" + d.name, Brief: "Delete a Discord message: your own, or for moderators any",
+		Name: "delete_" + d.opt.Name, Brief: "Delete a Discord message: your own, or for moderators any",
 		Schema: json.RawMessage(deleteSchema),
 		Examples: action.Guide("Deletes a message for everybody.",
 			"When you are asked to take back what you said, or a moderator asks you to remove a message.",
@@ -136,7 +136,7 @@ func (d *Driver) actionsOnMessages() []core.Action {
 			core.NewExample("Taking back your last message", `{"message_id":"1043221190"}`)),
 		Effects: core.EffectChanges | core.EffectRanked | core.EffectRewrites, Do: do(d, d.remove),
 	}, {
-		Name: "react_" + d.name, Brief: "React to a Discord message with an emoji",
+		Name: "react_" + d.opt.Name, Brief: "React to a Discord message with an emoji",
 		Schema: json.RawMessage(reactSchema),
 		Examples: action.Guide("Puts an emoji under a message, or takes it back.",
 			"When a word would be too much: thanks, agreement, a laugh.",
@@ -155,7 +155,7 @@ func (d *Driver) actionsOnMessages() []core.Action {
 // postingActions are the actions that post something else than a message of text.
 func (d *Driver) postingActions() []core.Action {
 	return []core.Action{{
-		Name: "file_" + d.name, Brief: "Send a text file to a Discord channel", Schema: json.RawMessage(fileSchema),
+		Name: "file_" + d.opt.Name, Brief: "Send a text file to a Discord channel", Schema: json.RawMessage(fileSchema),
 		Examples: action.Guide("Sends a file made of text: code, a list, a document.",
 			"When somebody wants something to keep, or it is too long to read in a chat.",
 			[]string{"name needs an ending (.md, .py, .csv).", "content is the whole file."},
@@ -163,7 +163,7 @@ func (d *Driver) postingActions() []core.Action {
 		Effects: core.EffectWrites, Idempotent: true, Timeout: sendTime,
 		RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: do(d, d.file),
 	}, {
-		Name: "thread_" + d.name, Brief: "Open a Discord thread or forum post", Schema: json.RawMessage(threadSchema),
+		Name: "thread_" + d.opt.Name, Brief: "Open a Discord thread or forum post", Schema: json.RawMessage(threadSchema),
 		Examples: action.Guide("Opens a thread in this channel, from a message of it, or a post in this forum.",
 			"When somebody asks for a thread, or a talk deserves a place of its own.",
 			[]string{"Threads have no threads.", "A post in a forum needs text."},
@@ -172,7 +172,7 @@ func (d *Driver) postingActions() []core.Action {
 		Output: json.RawMessage(threadOutput), Effects: core.EffectWrites, Timeout: time.Minute,
 		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: d.thread,
 	}, {
-		Name: "poll_" + d.name, Brief: "Start a poll in a Discord channel", Schema: json.RawMessage(pollSchema),
+		Name: "poll_" + d.opt.Name, Brief: "Start a poll in a Discord channel", Schema: json.RawMessage(pollSchema),
 		Examples: action.Guide("Asks everybody in the channel to choose.",
 			"When several people have to decide something.",
 			[]string{"At most 10 answers of at most 55 characters.", "A poll cannot be changed later."},
@@ -320,14 +320,14 @@ func (d *Driver) thread(ctx context.Context, call core.Call) (core.Result, error
 		made.Type = threadPublic
 	}
 	d.cache.setChannel(made)
-	to, err := core.MakePath(d.name, made.Guild, at.channel, made.ID)
+	to, err := core.MakePath(d.opt.Name, made.Guild, at.channel, made.ID)
 	if err != nil {
 		return core.Result{}, rest.Failure("opening the thread", err)
 	}
 	out := core.Output(map[string]string{"interface_path": to.String()})
 	if p.Text != "" && !forum(known) {
 		payload := core.JSON(map[string]string{"text": p.Text, "interface_path": to.String()})
-		out.Next = []core.Step{{Type: core.MessagePrefix + d.name, Payload: payload, Priority: core.DefaultPriority}}
+		out.Next = []core.Step{{Type: core.MessagePrefix + d.opt.Name, Payload: payload, Priority: core.DefaultPriority}}
 	}
 	return out, nil
 }

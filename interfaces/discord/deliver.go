@@ -71,7 +71,7 @@ func (s *sender) part(ctx context.Context, parts core.Deliveries, n int, at dest
 		m.Flags |= s.set.plain(m.Embeds)
 		id, err := s.post(ctx, at, m, began)
 		if err == nil {
-			s.cursors.spoke(at.channel, id, s.clock())
+			s.cursors.spoke(at.channel, id, s.opt.Clock())
 		}
 		return id, err
 	})

@@ -19,7 +19,7 @@ type draftPlatform struct{ *sender }
 func newDrafts(s *sender) *draft.Drafts {
 	p := draftPlatform{s}
 	return draft.New(draft.Options{
-		Platform: p, Reader: p, State: s.state, Key: draftKey, Log: s.log,
+		Platform: p, Reader: p, State: s.opt.State, Key: draftKey, Log: s.log,
 		Start: func(f func(context.Context)) bool { return s.tasks.Go(func() { f(context.Background()) }) },
 		First: s.timings.draft / 2, Every: func(string) time.Duration { return s.timings.draft }, Left: s.timings.left,
 	})

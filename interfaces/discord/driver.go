@@ -84,7 +84,7 @@ func newDriver(o Options, t timings) (*Driver, error) {
 	d := &Driver{refused: make(chan struct{})}
 	a := newAccount(o, set, t)
 	a.rest = rest.New(rest.Options{
-		API: set.api, Token: set.Token, Pace: set.Pace == "platform", Retry: t.retry, Dial: o.Dial, Clock: a.clock,
+		API: set.api, Token: set.Token, Pace: set.Pace == "platform", Retry: t.retry, Dial: o.Dial, Clock: o.Clock,
 		State:   o.State,
 		Refused: sync.OnceFunc(func() { close(d.refused) }),
 	})
@@ -92,7 +92,7 @@ func newDriver(o Options, t timings) (*Driver, error) {
 	_ = d.cursors.load(context.Background()) // for Scopes; Listen returns the error
 	d.sender = &sender{account: a}
 	d.sender.drafts = newDrafts(d.sender)
-	d.responder = &responder{account: a, specs: o.Commands, admins: o.Admins}
+	d.responder = &responder{account: a}
 	d.feed = newFeed(a, d.responder)
 	d.gateway = gateway.New(gateway.Options{
 		Token: set.Token, REST: a.rest, Shards: set.shards, Only: o.shard, Content: set.MessageContent, Handler: d.feed,
@@ -102,7 +102,7 @@ func newDriver(o Options, t timings) (*Driver, error) {
 }
 
 // Name returns the interface's name.
-func (d *Driver) Name() string { return d.name }
+func (d *Driver) Name() string { return d.opt.Name }
 
 // Type returns the type of the interface, "discord".
 func (d *Driver) Type() string { return "discord" }
@@ -119,7 +119,7 @@ func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
 // Scopes implements core.Scoper: it returns the category of a channel, if it is known.
 func (d *Driver) Scopes(at core.Path) []core.Path {
 	e := at.Elements()
-	if len(e) < 3 || e[0] != d.name {
+	if len(e) < 3 || e[0] != d.opt.Name {
 		return nil
 	}
 	p, known := d.placeOf(e[2])
@@ -146,7 +146,7 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	d.tasks.Open()
 	d.sender.drafts.Begin()
 	if err := errors.Join(d.cursors.load(ctx), d.feed.progress.Load(ctx)); err != nil {
-		return fmt.Errorf("%s: state: %w", d.name, err)
+		return fmt.Errorf("%s: state: %w", d.opt.Name, err)
 	}
 	d.inbox.Store(&in)
 	err := d.listen(ctx, in)
@@ -160,7 +160,7 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	d.tasks.Close()
 	d.rest.Close()
 	if err != nil && !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("%s: %w", d.name, err)
+		return fmt.Errorf("%s: %w", d.opt.Name, err)
 	}
 	return nil
 }
@@ -223,7 +223,7 @@ func (d *Driver) Probe(ctx context.Context) []core.Finding {
 	switch {
 	case rest.Refusal(err).Status == 401:
 		f.Fix = "the token is refused; the developer portal gives a new one under Bot, for interfaces." +
-			d.name + ".token"
+			d.opt.Name + ".token"
 	case err != nil:
 		f.Fix = rest.Failure("asking Discord", err).Text + "; check the network and api_url"
 	case me.ID == "":

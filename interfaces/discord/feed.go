@@ -44,7 +44,7 @@ type feed struct {
 func newFeed(a *account, r *responder) *feed {
 	return &feed{
 		account: a, responder: r, waiting: make(chan gatewayEvent, maxQueued),
-		room: semaphore.NewWeighted(maxQueuedBytes), progress: progress.New(a.state),
+		room: semaphore.NewWeighted(maxQueuedBytes), progress: progress.New(a.opt.State),
 	}
 }
 
@@ -72,7 +72,7 @@ func (f *feed) Event(ctx context.Context, e gateway.Event) bool {
 		event.call = f.responder.arrive(ctx, e.Data)
 	case "READY":
 		f.health.Works(e.Shard)
-		event.since = f.progress.Touch(e.Shard, f.clock())
+		event.since = f.progress.Touch(e.Shard, f.opt.Clock())
 	case "RESUMED":
 		f.health.Works(e.Shard)
 	}
@@ -102,7 +102,7 @@ func (f *feed) push(ctx context.Context, e gatewayEvent) bool {
 }
 
 // Alive implements gateway.Handler.
-func (f *feed) Alive(shard int) { f.progress.Touch(shard, f.clock()) }
+func (f *feed) Alive(shard int) { f.progress.Touch(shard, f.opt.Clock()) }
 
 // Disconnected implements gateway.Handler.
 func (f *feed) Disconnected(shard int) { f.fails(shard, time.Now()) }

@@ -110,7 +110,7 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 		t.d.responder.syncOnce(ctx, &t.jobs)
 	}
 	if f.since.IsZero() && t.d.feed.connected == 1 { // the very first session: later ones fetch from here on
-		if err := t.d.feed.progress.Store(ctx, t.d.clock(), true); err != nil {
+		if err := t.d.feed.progress.Store(ctx, t.d.opt.Clock(), true); err != nil {
 			t.d.log.Error("time of the first session not stored", "err", err)
 		}
 	}
@@ -210,19 +210,19 @@ func (t *intake) guildGone(f gatewayEvent) {
 		return // an outage; the guild arrives again afterwards
 	}
 	if t.d.cache.known(g.ID) {
-		t.membership(g.ID, "removed", t.d.clock())
+		t.membership(g.ID, "removed", t.d.opt.Clock())
 	}
 	t.d.cache.dropGuild(g.ID)
 	t.d.cursors.drop(func(_ string, cur *cursor) bool { return cur.Guild == g.ID })
 }
 
 func (t *intake) membership(guild, what string, at time.Time) {
-	path, err := core.MakePath(t.d.name, guild)
+	path, err := core.MakePath(t.d.opt.Name, guild)
 	if err != nil {
 		return
 	}
 	if at.IsZero() {
-		at = t.d.clock()
+		at = t.d.opt.Clock()
 	}
 	t.batch = append(t.batch, core.Event{Kind: core.KindMembership, Data: what, Message: core.Message{
 		Path: path, ID: what + "-" + strconv.FormatInt(at.Unix(), 10), Time: at,

@@ -281,7 +281,7 @@ func (t *intake) take(f gatewayEvent, p place) {
 }
 
 func (t *intake) message(m *message, p place) {
-	id, channel, at := m.ID, m.Channel, t.d.clock()
+	id, channel, at := m.ID, m.Channel, t.d.opt.Clock()
 	self, _ := t.d.cache.me()
 	own := m.Author != nil && m.Author.ID == self.ID
 	out, ok := t.normal(m, p)
@@ -308,7 +308,7 @@ func (t *intake) normal(m *message, p place) (core.Message, bool) {
 // the channel has no valid path.
 func (t *intake) about(channel string, p place, id string) (core.Message, bool) {
 	path, scopes, err := t.d.cache.path(channel, p)
-	return core.Message{Path: path, ID: id, Time: t.d.clock(), Private: p.private(), Scopes: scopes}, err == nil
+	return core.Message{Path: path, ID: id, Time: t.d.opt.Clock(), Private: p.private(), Scopes: scopes}, err == nil
 }
 
 // react handles added and removed reactions, including those that a moderator removed from a message.

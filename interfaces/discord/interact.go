@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/command"
 	"synthbot/core/watch"
 	"synthbot/interfaces/discord/rest"
 )
@@ -49,9 +48,7 @@ const maxArrivals = 4000
 
 type responder struct {
 	*account
-	specs  []command.Spec // what is offered as chat commands
-	synced atomic.Bool    // the platform has them, or they are being sent
-	admins []core.Path    // people who may press what is for others
+	synced atomic.Bool // the platform has them, or they are being sent
 }
 
 // isNew reports whether an interaction was not received before.
@@ -128,9 +125,9 @@ func (i *interaction) person() *user {
 // mayPress reads from a button's id who may press it. Admins may press any button.
 func (r *responder) mayPress(custom, who string) bool {
 	whom, _, found := strings.Cut(custom, ":")
-	person, err := core.MakePath(r.name, "@user", who)
+	person, err := core.MakePath(r.opt.Name, "@user", who)
 	return !found || slices.Contains([]string{anyone, judged, opens}, whom) ||
-		slices.Contains(strings.Split(whom, ","), who) || err == nil && slices.Contains(r.admins, person)
+		slices.Contains(strings.Split(whom, ","), who) || err == nil && slices.Contains(r.opt.Admins, person)
 }
 
 func (t *intake) interact(f gatewayEvent, p place) {
@@ -145,7 +142,7 @@ func (t *intake) interact(f gatewayEvent, p place) {
 	}
 	t.batch = append(t.batch, e)
 	// After a command in private, missed messages there can be found.
-	t.d.cursors.expect(i.Channel, p, i.ID, t.d.clock())
+	t.d.cursors.expect(i.Channel, p, i.ID, t.d.opt.Clock())
 	if i.Type == interactCommand {
 		t.d.replies.add(i.pending())
 	}
@@ -202,7 +199,7 @@ func (r *responder) event(i *interaction, p place) (e core.Event, ok bool) {
 		e.Message.Addressed = core.AddressedDirect
 	}
 	if e.Message.Time.IsZero() {
-		e.Message.Time, e.Message.Ahead = r.clock(), 0
+		e.Message.Time, e.Message.Ahead = r.opt.Clock(), 0
 	}
 	switch {
 	case i.Type != interactCommand:

@@ -119,7 +119,7 @@ func (d *Driver) sendMessage(ctx context.Context, call core.Call, at destination
 // Link implements core.Linker.
 func (d *Driver) Link(place core.Path, id string) string {
 	e := place.Elements()
-	if len(e) < 3 || e[0] != d.name {
+	if len(e) < 3 || e[0] != d.opt.Name {
 		return ""
 	}
 	return "https://discord.com/channels/" + e[1] + "/" + e[len(e)-1] + "/" + id
@@ -154,9 +154,9 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 			return rest.Failure("sending a message", err)
 		}
 		if to.IsPerson() { // a reply can be fetched from now on, even if it arrives while the bot is disconnected
-			d.cursors.expect(channel, place{Kind: channelDirect}, id, d.clock())
+			d.cursors.expect(channel, place{Kind: channelDirect}, id, d.opt.Clock())
 		}
-		d.cursors.spoke(channel, id, d.clock())
+		d.cursors.spoke(channel, id, d.opt.Clock())
 	}
 	return nil
 }
