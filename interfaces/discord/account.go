@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/draft"
 	"synthbot/core/driver"
 	"synthbot/core/recent"
 	"synthbot/interfaces/discord/gateway"
@@ -49,6 +50,7 @@ type account struct {
 	cache     *cache
 	cursors   *cursors
 	closed    *closedChannels
+	drafts    *draft.Drafts
 	sendQueue driver.Queue[string] // one action at a time sends to a channel
 	replies   *replies             // commands that wait for their answer, or for more of it
 	tasks     driver.Tasks         // which Listen waits for at its end
@@ -97,7 +99,7 @@ func (a *account) channelOf(path core.Path) (string, error) {
 	e := path.Elements()
 	if len(e) < 3 || len(e) > 4 || e[0] != a.opt.Name || path.IsPerson() {
 		return "", core.Errorf(core.Invalid,
-			"%s is not a place of %s: write %s/<guild>/<channel>, or leave interface_path out", path, a.opt.Name, a.opt.Name)
+			"%s is not a place of %[2]s: write %[2]s/<guild>/<channel>, or leave interface_path out", path, a.opt.Name)
 	}
 	return e[len(e)-1], nil
 }

@@ -163,7 +163,8 @@ func (d *Driver) postingActions() []core.Action {
 		Effects: core.EffectWrites, Idempotent: true, Timeout: sendTime,
 		RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: do(d, d.file),
 	}, {
-		Name: "thread_" + d.opt.Name, Brief: "Open a Discord thread or forum post", Schema: json.RawMessage(threadSchema),
+		Name: "thread_" + d.opt.Name, Brief: "Open a Discord thread or forum post",
+		Schema: json.RawMessage(threadSchema),
 		Examples: action.Guide("Opens a thread in this channel, from a message of it, or a post in this forum.",
 			"When somebody asks for a thread, or a talk deserves a place of its own.",
 			[]string{"Threads have no threads.", "A post in a forum needs text."},
@@ -287,7 +288,7 @@ func (d *Driver) file(ctx context.Context, call core.Call, at destination, p tex
 		return core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", n)
 	}
 	list := fileMessages(p.Text, core.Upload{Name: p.Name, Data: []byte(p.Content), Kind: core.MediaFile})
-	return d.sender.deliver(ctx, call.Deliveries, at, list, normal)
+	return d.deliver(ctx, call.Deliveries, at, list, normal)
 }
 
 // thread opens a thread, or a post in a forum.
@@ -327,7 +328,8 @@ func (d *Driver) thread(ctx context.Context, call core.Call) (core.Result, error
 	out := core.Output(map[string]string{"interface_path": to.String()})
 	if p.Text != "" && !forum(known) {
 		payload := core.JSON(map[string]string{"text": p.Text, "interface_path": to.String()})
-		out.Next = []core.Step{{Type: core.MessagePrefix + d.opt.Name, Payload: payload, Priority: core.DefaultPriority}}
+		message := core.MessagePrefix + d.opt.Name
+		out.Next = []core.Step{{Type: message, Payload: payload, Priority: core.DefaultPriority}}
 	}
 	return out, nil
 }
@@ -390,7 +392,7 @@ func (d *Driver) poll(ctx context.Context, call core.Call, at destination, p new
 	}
 	text := "[poll: " + p.Question + " — " + strings.Join(p.Answers, " / ") + "]"
 	m := outgoing{Mentions: nobody(), text: text, Poll: made}
-	return d.sender.deliver(ctx, call.Deliveries, at, []outgoing{m}, normal)
+	return d.deliver(ctx, call.Deliveries, at, []outgoing{m}, normal)
 }
 
 // ShowTyping shows that the bot is typing until ctx ends. Discord removes the sign with the

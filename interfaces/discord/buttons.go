@@ -125,7 +125,7 @@ func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Se
 	}
 	m := outgoing{Content: markup.Literal(what.Text), Components: rows, Mentions: nobody(), text: what.Text}
 	at := destination{channel: channel, place: what.Path}
-	return d.sender.deliver(ctx, parts, at, []outgoing{m}, high)
+	return d.deliver(ctx, parts, at, []outgoing{m}, high)
 }
 
 func choiceRows(choices []core.Choice) ([]any, error) {

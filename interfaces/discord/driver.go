@@ -41,7 +41,6 @@ type Options struct {
 // again after it has returned. Actions also work while Listen does not run.
 type Driver struct {
 	*account
-	sender    *sender
 	responder *responder
 	feed      *feed
 	gateway   *gateway.Gateway
@@ -90,8 +89,7 @@ func newDriver(o Options, t timings) (*Driver, error) {
 	})
 	d.account = a
 	_ = d.cursors.load(context.Background()) // for Scopes; Listen returns the error
-	d.sender = &sender{account: a}
-	d.sender.drafts = newDrafts(d.sender)
+	a.drafts = newDrafts(a)
 	d.responder = &responder{account: a}
 	d.feed = newFeed(a, d.responder)
 	d.gateway = gateway.New(gateway.Options{
@@ -144,7 +142,7 @@ func (d *Driver) NameOf(at core.Path) string {
 // refuses the bot.
 func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	d.tasks.Open()
-	d.sender.drafts.Begin()
+	d.drafts.Begin()
 	if err := errors.Join(d.cursors.load(ctx), d.feed.progress.Load(ctx)); err != nil {
 		return fmt.Errorf("%s: state: %w", d.opt.Name, err)
 	}
@@ -196,7 +194,7 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 			return gateway.ErrToken
 		}
 	})
-	group.Go(func() error { d.sender.drafts.ClearLater(ctx); return nil })
+	group.Go(func() error { d.drafts.ClearLater(ctx); return nil })
 	group.Go(func() error { return d.gateway.Run(ctx, at, d.feed.progress.Sessions()) })
 	return group.Wait()
 }

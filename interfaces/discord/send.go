@@ -113,7 +113,7 @@ func (d *Driver) sendMessage(ctx context.Context, call core.Call, at destination
 		return err
 	}
 	priorities := map[string]int{"high": high, "low": low}
-	return d.sender.deliver(ctx, call.Deliveries, at, list, priorities[s.Priority])
+	return d.deliver(ctx, call.Deliveries, at, list, priorities[s.Priority])
 }
 
 // Link implements core.Linker.
@@ -145,7 +145,7 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 		return rest.Failure("the message", err)
 	}
 	defer leave()
-	d.sender.drafts.Clear(ctx, channel)
+	d.drafts.Clear(ctx, channel)
 	for _, t := range texts {
 		m := &outgoing{Content: t, Mentions: nobody(), Flags: d.set.plain(nil)}
 		id, err := d.postMessage(ctx, channel, m, true)
