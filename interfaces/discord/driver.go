@@ -155,6 +155,10 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 			err = d.listen(ctx, in)
 		}
 	}
+	// Progress is stored even though ctx has ended.
+	final, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer done()
+	d.feed.store(final, true)
 	d.tasks.Close()
 	d.rest.Close()
 	if err != nil && !errors.Is(err, context.Canceled) {

@@ -36,6 +36,7 @@ type feed struct {
 	waiting   chan gatewayEvent   // in order
 	room      *semaphore.Weighted // bytes in the queue
 	progress  *progress.Progress
+	behind    bool          // some events that the intake received are not on disk yet
 	health    driver.Health // of the shards and of the intake
 	shards    int           // of the account; 0: not known yet
 	connected int           // how many of them this driver connects
@@ -122,10 +123,10 @@ func (f *feed) ContentRefused() {
 
 // store stores the cursors and, unless some received events are not on disk yet, until when all were received.
 // now stores that time even if the stored one is recent.
-func (f *feed) store(ctx context.Context, behind, now bool) {
+func (f *feed) store(ctx context.Context, now bool) {
 	at := f.progress.ReceivedUntil(f.connected)
 	f.storeCursors(ctx)
-	if behind || len(f.waiting) > 0 || at.IsZero() {
+	if f.behind || len(f.waiting) > 0 || at.IsZero() {
 		return
 	}
 	if err := f.progress.Store(ctx, at, now); err != nil {

@@ -79,11 +79,6 @@ func (t *intake) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer t.jobs.Wait()
 	defer cancel()
-	defer func() {
-		final, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer done()
-		t.d.feed.store(final, t.behind(), true)
-	}()
 	flush := time.NewTicker(t.d.timings.flush)
 	defer flush.Stop()
 	for {
@@ -96,19 +91,18 @@ func (t *intake) run(ctx context.Context) error {
 			t.finish(ctx, f)
 		case <-flush.C:
 			t.startOverdue(ctx)
-			t.d.feed.store(ctx, t.behind(), false)
+			t.d.feed.store(ctx, false)
 		}
-		if !t.commit(ctx) {
+		done := t.commit(ctx)
+		t.d.feed.behind = !done || len(t.backlogs) > 0
+		if !done {
 			return nil
 		}
-		if !t.behind() {
+		if !t.d.feed.behind {
 			t.storeSessions(ctx)
 		}
 	}
 }
-
-// behind reports whether some events that were received are not on disk yet.
-func (t *intake) behind() bool { return len(t.batch) > 0 || len(t.backlogs) > 0 }
 
 // startOverdue fetches channels whose guild was announced but has not arrived in time.
 func (t *intake) startOverdue(ctx context.Context) {
