@@ -116,7 +116,7 @@ func (a *account) checkedChannel(ctx context.Context, path core.Path) (string, e
 		if err := a.closed.refused(id); err != nil {
 			return "", err
 		}
-		if p, err = a.locate(ctx, id, false); err != nil {
+		if p, err = a.locate(ctx, id, a.rest.Do); err != nil {
 			a.markClosed(id, path, &outgoing{}, err)
 			return "", rest.Failure("writing to "+path.String(), err)
 		}
@@ -128,15 +128,16 @@ func (a *account) checkedChannel(ctx context.Context, path core.Path) (string, e
 	return id, nil
 }
 
-// locate returns the place of a channel. It asks Discord if nothing is known of it, for some minutes if patient.
-func (a *account) locate(ctx context.Context, id string, patient bool) (place, error) {
+// locate returns the place of a channel. It asks Discord if nothing is known of it.
+func (a *account) locate(
+	ctx context.Context, id string, ask func(context.Context, rest.Request) error,
+) (place, error) {
 	p, known := a.placeOf(id)
 	if known {
 		return p, nil
 	}
 	var c channel
-	q := rest.Request{Method: "GET", Route: "/channels/{}", IDs: []string{id}, Out: &c, Patient: patient}
-	if err := a.rest.Do(ctx, q); err != nil {
+	if err := ask(ctx, rest.Request{Method: "GET", Route: "/channels/{}", IDs: []string{id}, Out: &c}); err != nil {
 		return p, err
 	}
 	if a.cache.known(c.Guild) {

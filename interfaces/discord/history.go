@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"synthbot/core/driver"
 	"synthbot/core/recent"
 	"synthbot/core/sorting"
 	"synthbot/interfaces/discord/rest"
@@ -76,7 +77,7 @@ func (t *intake) finish(ctx context.Context, f fetched) {
 // lookUp returns the kind of a channel and, for a thread, its parent. If that is unknown, the channel counts as
 // a text channel or a direct message.
 func (t *intake) lookUp(ctx context.Context, id, guild string) place {
-	p, err := t.d.locate(ctx, id, true)
+	p, err := t.d.locate(ctx, id, t.d.persist)
 	if err != nil {
 		t.d.log.Warn("channel not looked up", "channel", id, "err", err)
 		p = place{Guild: guild}
@@ -85,6 +86,18 @@ func (t *intake) lookUp(ctx context.Context, id, guild string) place {
 		}
 	}
 	return p
+}
+
+// persist makes a request. It makes up to eight attempts unless Discord refuses it.
+func (a *account) persist(ctx context.Context, q rest.Request) error {
+	wait := a.timings.gateway.Backoff
+	for try := 1; ; try++ {
+		err := a.rest.Do(ctx, q)
+		if err == nil || ctx.Err() != nil || rest.Refused(err) || try == 8 || !driver.Sleep(ctx, driver.Jitter(wait)) {
+			return err
+		}
+		wait = min(2*wait, a.timings.gateway.Longest)
+	}
 }
 
 // missed fetches the messages of a channel after a given one, oldest first, within the configured limits.
@@ -120,8 +133,8 @@ func (t *intake) missed(ctx context.Context, channel, last string) []message {
 // page fetches at most n messages that follow the given one, oldest first.
 func (a *account) page(ctx context.Context, channel, after string, n int) ([]message, error) {
 	var page []message
-	err := a.rest.Do(ctx, rest.Request{
-		Method: "GET", Route: "/channels/{}/messages", IDs: []string{channel}, Out: &page, Patient: true,
+	err := a.persist(ctx, rest.Request{
+		Method: "GET", Route: "/channels/{}/messages", IDs: []string{channel}, Out: &page,
 		Query: url.Values{"after": {after}, "limit": {strconv.Itoa(n)}},
 	})
 	page = slices.DeleteFunc(page, func(m message) bool { return !newer(m.ID, after) })

@@ -30,8 +30,7 @@ import (
 
 // Bounds of a request.
 const (
-	MaxTries     = 6  // of a request that the server cannot handle just now
-	patientTries = 16 // of a Patient one
+	MaxTries = 6 // of a request that the server cannot handle just now
 
 	maxAnswer  = 16 << 20 // bytes of an answer
 	maxRefusal = 64 << 10 // bytes of a refusal
@@ -95,10 +94,7 @@ func (c *Client) Do(ctx context.Context, q Request) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", q.Route, err)
 	}
-	wait, unknown, tries := c.Retry, false, MaxTries
-	if q.Patient {
-		tries = patientTries
-	}
+	wait, unknown := c.Retry, false
 	for try := 1; ; try++ {
 		err = c.limits.enter(ctx, &q)
 		if err != nil {
@@ -107,7 +103,7 @@ func (c *Client) Do(ctx context.Context, q Request) error {
 		err = c.try(ctx, &q, contentType, body)
 		unknown = unknown || OutcomeUnknown(err)
 		pause, again := c.again(&q, err, wait)
-		if ctx.Err() != nil || !again || try >= tries && Refusal(err).Status != 429 || !driver.Sleep(ctx, pause) {
+		if ctx.Err() != nil || !again || try >= MaxTries && Refusal(err).Status != 429 || !driver.Sleep(ctx, pause) {
 			return away(&q, MarkUnknown(err, unknown))
 		}
 		wait = min(2*wait, 20*time.Second)
@@ -229,16 +225,15 @@ func (c *Client) Download(ctx context.Context, address string, max int64) (data 
 
 // Request is one call of the REST interface.
 type Request struct {
-	Method  string
-	Route   string   // with {} for each ID; rate limits depend on the first one
-	IDs     []string // in order
-	Query   url.Values
-	Body    any
-	Files   []File
-	Out     any  // receives the answer; nil: the answer is ignored
-	Once    bool // is not repeated while its outcome is unknown
-	Fast    bool // answers an interaction: has no rate limit and cannot wait
-	Patient bool // is repeated for some minutes
+	Method string
+	Route  string   // with {} for each ID; rate limits depend on the first one
+	IDs    []string // in order
+	Query  url.Values
+	Body   any
+	Files  []File
+	Out    any  // receives the answer; nil: the answer is ignored
+	Once   bool // is not repeated while its outcome is unknown
+	Fast   bool // answers an interaction: has no rate limit and cannot wait
 }
 
 // File is a file that is sent with a request.
