@@ -2,9 +2,11 @@
 // repeats what failed for the moment, and returns errors that say whether a request may
 // have worked all the same.
 //
-// The library encodes files. Its client is not used: its waiting and repeating end neither
-// with a context nor after a number of attempts, and it loses the status of a refusal
-// without JSON.
+// The library sends each request. Its own waiting and repeating is not used: it ends
+// neither with a context nor after a number of attempts, and it loses the status of a
+// refusal without JSON. So every request has a bucket of its own for the library,
+// the [transport] makes typed errors of refusals, and the library sees no header of a
+// rate limit.
 package rest
 
 import (
@@ -35,7 +37,6 @@ const (
 	maxAnswer  = 16 << 20 // bytes of an answer
 	maxRefusal = 64 << 10 // bytes of a refusal
 
-	requestTime  = 2 * time.Minute
 	downloadTime = time.Minute
 )
 
@@ -57,9 +58,10 @@ type Options struct {
 // Client makes requests as one bot. Safe for concurrent use.
 type Client struct {
 	Options
-	limits *limiter
-	http   *http.Client
-	offset atomic.Int64 // how far Discord's clock is ahead of ours
+	session   *discordgo.Session
+	limits    *limiter
+	transport *http.Transport
+	offset    atomic.Int64 // how far Discord's clock is ahead of ours
 }
 
 // New makes a client; it connects to nothing yet.
@@ -73,13 +75,20 @@ func New(o Options) *Client {
 		return conn, nil
 	}
 	t.MaxIdleConnsPerHost, t.ResponseHeaderTimeout = 16, 30*time.Second
-	return &Client{Options: o, limits: newLimiter(o.Pace), http: &http.Client{Transport: t, CheckRedirect: noRedirect}}
+	c := &Client{Options: o, limits: newLimiter(o.Pace), transport: t}
+	c.session, _ = discordgo.New("Bot " + o.Token.Reveal()) // never fails
+	c.session.LogLevel = -1
+	c.session.UserAgent = "DiscordBot (synthbot, 1)"
+	c.session.Client = &http.Client{
+		Transport: &transport{c.transport, o.State}, Timeout: 2 * time.Minute, CheckRedirect: noRedirect,
+	}
+	return c
 }
 
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Close closes idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
 // Ahead is how far Discord's clock is ahead of ours, to a second or two.
 func (c *Client) Ahead() time.Duration { return time.Duration(c.offset.Load()) }
@@ -142,27 +151,34 @@ func (c *Client) again(q *Request, err error, wait time.Duration) (time.Duration
 	return 0, false
 }
 
-// try makes a request once.
 func (c *Client) try(ctx context.Context, q *Request, contentType string, body []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTime)
-	defer cancel()
-	resp, err := c.send(ctx, q, contentType, body)
-	if err != nil {
-		return fmt.Errorf("%s: %w", q.name(), err)
+	n := &note{route: q.name()}
+	address := c.API.String() + "/api/v" + discordgo.APIVersion + q.address()
+	bucket := &discordgo.Bucket{Remaining: 1}
+	bucket.Lock()
+	ctx = context.WithValue(ctx, noteKey{}, n)
+	if q.Fast {
+		ctx = driver.Unheld(ctx)
 	}
-	defer func() { _ = resp.Body.Close() }()
-	c.limits.learn(q, resp.Header)
-	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+	answer, err := c.session.RequestWithLockedBucket(q.Method, address, contentType, body, bucket, 0,
+		discordgo.WithContext(ctx), discordgo.WithRetryOnRatelimit(false), discordgo.WithRestRetries(0))
+	c.limits.learn(q, n.head)
+	if at, err := http.ParseTime(n.head.Get("Date")); err == nil {
 		c.offset.Store(int64(at.Sub(c.Clock().Truncate(time.Second))))
 	}
-	if resp.StatusCode >= 300 {
-		return refusal(q.name(), resp)
+	var api *Error
+	var u *url.Error
+	switch {
+	case errors.As(err, &api):
+		return api
+	case errors.As(err, &u): // its address may hold a token
+		return fmt.Errorf("%s: %w", q.name(), u.Err)
+	case err != nil:
+		return fmt.Errorf("%s: %w", q.name(), err)
+	case q.Out == nil:
+		return nil
 	}
-	answer, err := io.ReadAll(http.MaxBytesReader(nil, resp.Body, maxAnswer))
-	if err == nil && q.Out != nil {
-		err = Decode(answer, q.Out)
-	}
-	if err != nil {
+	if err := Decode(answer, q.Out); err != nil {
 		return fmt.Errorf("%s: answer: %w", q.name(), err)
 	}
 	return nil
@@ -177,28 +193,49 @@ func Decode(data []byte, v any) error {
 	return err
 }
 
-// send sends a request. What changes something is sent only while the state holds. What was not sent because
-// another process may have taken over counts as [ErrDial].
-func (c *Client) send(ctx context.Context, q *Request, contentType string, body []byte) (*http.Response, error) {
-	address := c.API.String() + "/api/v" + discordgo.APIVersion + q.address()
-	r, err := http.NewRequestWithContext(ctx, q.Method, address, bytes.NewReader(body))
+// note carries what the transport must know of a request, and what it finds.
+type note struct {
+	route string
+	head  http.Header
+}
+
+type noteKey struct{}
+
+// transport makes typed errors of refusals, removes the headers of rate limits, and
+// limits the size of answers. What changes something is sent only while the state holds.
+type transport struct {
+	next  http.RoundTripper
+	state driver.State
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := t.send(r)
 	if err != nil {
-		return nil, errors.New("invalid address") // which may hold a token
+		return nil, err
 	}
-	r.Header.Set("Authorization", "Bot "+c.Token.Reveal())
-	r.Header.Set("User-Agent", "DiscordBot (synthbot, 1)")
-	if body != nil {
-		r.Header.Set("Content-Type", contentType)
+	n := r.Context().Value(noteKey{}).(*note)
+	n.head = resp.Header.Clone()
+	if resp.StatusCode >= 300 {
+		defer func() { _ = resp.Body.Close() }()
+		return nil, refusal(n.route, resp)
 	}
-	if q.Method != http.MethodGet && !q.Fast {
-		r, err = driver.Held(c.State, r)
+	for name := range resp.Header {
+		if strings.HasPrefix(name, "X-Ratelimit-") || name == "Retry-After" {
+			delete(resp.Header, name)
+		}
 	}
-	var resp *http.Response
+	resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
+	return resp, nil
+}
+
+// send sends a request. What was not sent because another process may have taken over counts as [ErrDial].
+func (t *transport) send(r *http.Request) (resp *http.Response, err error) {
+	if r.Method != http.MethodGet {
+		r, err = driver.Held(t.state, r)
+	}
 	if err == nil {
-		resp, err = c.http.Do(r)
-	}
-	if u, ok := errors.AsType[*url.Error](err); ok { // its address may hold a token
-		err = u.Err
+		resp, err = t.next.RoundTrip(r)
 	}
 	if errors.Is(err, driver.ErrNotHeld) {
 		err = fmt.Errorf("%w: %w", ErrDial, err)
@@ -214,7 +251,8 @@ func (c *Client) Download(ctx context.Context, address string, max int64) (data 
 	if err != nil {
 		return nil, 0, fmt.Errorf("file: %w", err)
 	}
-	resp, err := c.http.Do(r)
+	client := http.Client{Transport: c.transport, CheckRedirect: noRedirect}
+	resp, err := client.Do(r)
 	if err != nil {
 		return nil, 0, fmt.Errorf("file: %w", err)
 	}
