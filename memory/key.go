@@ -35,6 +35,12 @@ func placeKey(p core.Path) []byte {
 	return append(k, ending)
 }
 
+// keyAbove turns a place's key, which it changes, into that of the place above it.
+func keyAbove(place []byte) []byte {
+	place = place[:max(0, bytes.LastIndexByte(place, between))]
+	return append(place, ending)
+}
+
 // placeOf reads a place's key.
 func placeOf(place []byte) (core.Path, error) {
 	name, ok := bytes.CutSuffix(place, []byte{ending})

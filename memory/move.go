@@ -171,22 +171,22 @@ const (
 func (t *tx) resolve(path core.Path) place {
 	ahead(t, func() []kv.Range { return pathRanges(path) })
 	p := place{from: path, path: path, ids: placeKey(path)}
+	p.key = p.ids
 	for range maxHops {
 		next, moved := t.followAlias(p.path)
 		if !moved {
 			break
 		}
-		p.path, p.shift = next.To, p.shift+next.Shift
+		p.path, p.key, p.shift = next.To, placeKey(next.To), p.shift+next.Shift
 	}
-	p.key = placeKey(p.path)
 	return p
 }
 
 // followAlias follows one migration, unless it cannot be read or leads to an invalid path.
 func (t *tx) followAlias(path core.Path) (a alias, moved bool) {
-	b := t.bucket(bucketAliases)
-	for above := path; !above.IsZero(); above = above.Parent() {
-		value := b.Get(placeKey(above))
+	b, key := t.bucket(bucketAliases), placeKey(path)
+	for above := path; !above.IsZero(); above, key = above.Parent(), keyAbove(key) {
+		value := b.Get(key)
 		if value == nil {
 			continue
 		}

@@ -161,8 +161,9 @@ func (v *view) After(path core.Path, seq uint64, max int) ([]core.Entry, error) 
 }
 
 func (v *view) Last(path core.Path, n int) ([]core.Entry, error) {
-	return read(v, path, func(p place) (entries []core.Entry) {
-		t := v.tail(p.path, p.key)
+	return read(v, path, func(p place) []core.Entry {
+		h, _ := v.readHead(p.key)
+		entries, t := make([]core.Entry, 0, min(max(n, 0), int(h.count))), v.tail(p.path, p.key)
 		for len(entries) < n && t.step() {
 			entries = append(entries, t.at.Entry)
 		}
@@ -256,7 +257,10 @@ func (v *view) merge(places []core.Path, n int) []core.Entry {
 			tails = append(tails, t)
 		}
 	}
-	var entries []core.Entry
+	if len(tails) == 0 {
+		return nil
+	}
+	entries := make([]core.Entry, 0, n)
 	for len(entries) < n && len(tails) > 0 {
 		newest := slices.MinFunc(tails, func(a, b *tail) int {
 			return latest(activity{a.at.Message.Time, a.prefix}, activity{b.at.Message.Time, b.prefix})
