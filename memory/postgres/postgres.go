@@ -317,7 +317,7 @@ func (db *DB) Close() error {
 	if db.closed.Swap(true) {
 		return nil
 	}
-	if db.worker.number() != 0 {
+	if db.Self() != 0 {
 		_ = recovered(func() error { // a marker that stays does no harm
 			t := db.newTx(context.Background(), beginWrite)
 			defer t.release()

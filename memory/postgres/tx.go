@@ -110,7 +110,7 @@ func (t *tx) first() []statement {
 		return all
 	}
 	w := t.db.worker
-	params := [][]byte{long(w.number()), long(w.lastBarrier()), fmt.Append(nil, w.lease.Milliseconds()/2)}
+	params := [][]byte{long(w.id.Load()), long(w.barrier.Load()), fmt.Append(nil, w.lease.Milliseconds()/2)}
 	return append(all, statement{checkWorker, params, []uint32{oidLong, oidLong, oidText}})
 }
 
@@ -237,7 +237,7 @@ func (t *tx) Bucket(name string) kv.Bucket {
 
 // Barrier implements kv.Barrier.
 func (t *tx) Barrier() error {
-	t.run(statement{raiseBarrier, [][]byte{long(t.db.worker.number())}, []uint32{oidLong}})
+	t.run(statement{raiseBarrier, [][]byte{long(t.db.Self())}, []uint32{oidLong}})
 	return nil
 }
 
