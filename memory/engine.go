@@ -28,6 +28,7 @@ type engine struct {
 	remote       bool   // a server's
 	installation string // see DB.Installation
 	unclean      bool   // it was not closed in order
+	complete     bool   // it has the present format, and all buckets
 }
 
 // guard turns a panic into an error: within the store, it means a broken page, or what the

@@ -285,10 +285,10 @@ func (db *DB) prepare(guest bool) error {
 	if db.engine.installation == "" {                                   // it is stored with the next write
 		db.engine.installation, db.writer.inUse = rand.Text(), false
 	}
-	switch version {
-	case schema:
-		return addBuckets(db)
-	case 0:
+	switch {
+	case db.engine.complete:
+		return nil
+	case version == 0 || version == schema:
 		return db.writer.transact(upgrade)
 	}
 	backup := db.engine.file + versionSuffix + strconv.Itoa(version)
@@ -303,22 +303,6 @@ func (db *DB) prepare(guest bool) error {
 	return nil
 }
 
-// addBuckets makes buckets that files of this format had not always.
-func addBuckets(db *DB) error {
-	missing := false
-	err := db.view(context.Background(), func(v *view) error {
-		missing = v.Bucket(bucketPassageWords) == nil
-		return nil
-	})
-	if err != nil || !missing {
-		return err
-	}
-	return db.writer.transact(func(t *tx) error {
-		t.makeBuckets(buckets()...)
-		return t.err
-	})
-}
-
 // Installation implements core.Store: the name of the file.
 func (db *DB) Installation() string { return db.engine.installation }
 
@@ -331,8 +315,8 @@ const versionSuffix = ".version"
 func upgrade(t *tx) error {
 	t.makeBuckets(buckets()...)
 	meta := t.bucket(bucketMeta)
-	if string(meta.Get([]byte(metaSchema))) == strconv.Itoa(schema) { // another process was faster
-		t.db.engine.installation = string(meta.Get([]byte(metaName)))
+	if string(meta.Get([]byte(metaSchema))) == strconv.Itoa(schema) { // it lacked buckets, or another process was faster
+		t.db.engine.installation = cmp.Or(string(meta.Get([]byte(metaName))), t.db.engine.installation)
 		return t.err
 	}
 	for k, v := range t.bucket(bucketLog).pairs(nil, nil) {
@@ -362,7 +346,7 @@ func (t *tx) makeBuckets(names ...string) {
 
 var errForeign = errors.New("no database of synthbot")
 
-// readMeta reads the meta bucket, and returns the version of the file's format; 0 if the file
+// readMeta reads the meta bucket, and returns the version of the file's format, 0 if the file
 // is empty.
 func (w *writer) readMeta() (version int, err error) {
 	err = w.db.view(context.Background(), func(v *view) error {
@@ -378,6 +362,7 @@ func (w *writer) readMeta() (version int, err error) {
 		floor, _ := strconv.ParseUint(string(meta.Get([]byte(metaFloor))), 10, 64)
 		w.db.epochs.raiseFloor(floor)
 		version, _ = strconv.Atoi(string(meta.Get([]byte(metaSchema))))
+		w.db.engine.complete = version == schema && v.Bucket(bucketPassageWords) != nil
 		if version < 1 {
 			return fmt.Errorf("%w: %w: schema %q", core.ErrDamaged, errForeign, meta.Get([]byte(metaSchema)))
 		}
