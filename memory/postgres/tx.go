@@ -37,7 +37,6 @@ const (
 	oidInt       = 23
 	oidText      = 25
 	oidBytesList = 1001
-	oidIntList   = 1007
 )
 
 // statement is one statement with its parameters.
