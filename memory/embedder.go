@@ -282,19 +282,11 @@ func (m *embedWorker) embed(ctx context.Context, by Embedder, changed int, batch
 	}
 	m.cancel = cancel
 	m.mu.Unlock()
-	embeddings, err := callEmbedder(call, by, texts)
+	vectors, err := callEmbedder(call, by, texts)
 	if err != nil {
 		return err
 	}
-	length := len(embeddings[0])
-	vectors := make([]vector, len(batch))
-	for i, e := range embeddings {
-		v, ok := quantize(by.Model, e)
-		if !ok || len(e) != length {
-			return fmt.Errorf("%w: a length of %d, without direction or unlike the others", errVectors, len(e))
-		}
-		vectors[i] = v
-	}
+	length := len(vectors[0].digits)
 	m.mu.Lock()
 	known := m.length
 	if m.changed == changed && known == 0 {
@@ -315,19 +307,30 @@ func (m *embedWorker) embed(ctx context.Context, by Embedder, changed int, batch
 	}})
 }
 
-// callEmbedder calls an Embedder. Its panics and wrong counts are errors.
-func callEmbedder(ctx context.Context, by Embedder, texts []string) (embeddings [][]float32, err error) {
+// callEmbedder returns the vectors of texts, all of one length. An Embedder's panics, wrong counts and
+// vectors without direction are errors.
+func callEmbedder(ctx context.Context, by Embedder, texts []string) (vectors []vector, err error) {
 	defer func() {
 		p := recover()
 		if p != nil {
 			err = fmt.Errorf("embedder: panic: %v", p)
 		}
 	}()
-	embeddings, err = by.Embed(ctx, texts)
+	embeddings, err := by.Embed(ctx, texts)
 	if err == nil && len(embeddings) != len(texts) {
 		err = fmt.Errorf("%w: %d of %d came", errVectors, len(embeddings), len(texts))
 	}
-	return embeddings, err
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range embeddings {
+		v, ok := quantize(by.Model, e)
+		if !ok || len(e) != len(embeddings[0]) {
+			return nil, fmt.Errorf("%w: a length of %d, without direction or unlike the others", errVectors, len(e))
+		}
+		vectors = append(vectors, v)
+	}
+	return vectors, nil
 }
 
 // query returns the vector of a search text; ok is false if there is no Embedder, or none
@@ -341,27 +344,23 @@ func (m *embedWorker) query(ctx context.Context, text string, limit time.Duratio
 	}
 	call, cancel := context.WithTimeout(ctx, cmp.Or(limit, queryTimeout))
 	defer cancel()
-	embeddings, err := callEmbedder(call, by, []string{text})
-	if err == nil {
-		if v, ok = quantize(by.Model, embeddings[0]); !ok {
-			err = fmt.Errorf("%w: a length of %d, or without direction", errVectors, len(embeddings[0]))
-		}
-	}
+	vectors, err := callEmbedder(call, by, []string{text})
 	if ctx.Err() != nil {
 		return vector{}, false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch {
-	case err == nil && m.changed == changed:
-		m.queryPause = pause{}
-	case err != nil:
+	if err != nil {
 		if m.changed == changed {
 			m.queryPause.failed(maxQueryPause)
 		}
 		m.warn("memories are searched by words alone", err)
+		return vector{}, false
 	}
-	return v, ok
+	if m.changed == changed {
+		m.queryPause = pause{}
+	}
+	return vectors[0], true
 }
 
 // warn logs a failure, at most once in warnPause. m.mu is held.

@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,12 +45,15 @@ func (db *DB) Forget(ctx context.Context, path core.Path) error {
 // does not belong to it, and returns what erases it.
 func (db *DB) continueForgets(ctx context.Context) (erase func()) {
 	var all []*subject
-	workers, err := workersOf(ctx, db)
-	if err != nil {
-		db.log.Warn("whether somebody is to be forgotten is looked for later", "file", db.engine.name, "err", err)
-		return func() {}
+	var workers []Worker
+	if s := Shared(db); s != nil {
+		var err error
+		if workers, err = s.Workers(ctx); err != nil {
+			db.log.Warn("whether somebody is to be forgotten is looked for later", "file", db.engine.name, "err", err)
+			return func() {}
+		}
 	}
-	err = db.view(ctx, func(v *view) (err error) {
+	err := db.view(ctx, func(v *view) (err error) {
 		for key := range v.bucket(bucketMeta).prefixed([]byte(metaForget)) {
 			var path core.Path
 			err = errors.Join(err, path.UnmarshalText(key[len(metaForget):]))
@@ -173,7 +177,8 @@ func (s *subject) begin() error {
 	}
 	return updateAndView(s.ctx, s.db, func(t *tx) {
 		t.finish() // writes of others in this transaction count
-		t.noteTraces()
+		// It differs each time, so that compaction notices who is forgotten meanwhile.
+		t.bucket(bucketMeta).Put([]byte(metaTraces), []byte(rand.Text()))
 		t.forgotten().addSalt()
 		s.recordRequest(t)
 		s.mute(t)

@@ -44,10 +44,14 @@ func (t *tx) migrate(from, to core.Path) {
 	for _, plugin := range m.bucket(bucketPlugins).prefixes(nil, nil) {
 		m.moveBelow(bucketPlugins, plugin)
 	}
-	for _, f := range m.facts().factsBelow(m.from) {
-		moved := f
-		moved.Origin = m.rebased(f.Origin)
-		m.facts().replaceFact(f, moved)
+	for _, origin := range m.placesIn(bucketWords, m.from) {
+		for _, id := range m.facts().factsWith(origin, termAll) {
+			if f, ok := m.facts().fact(id); ok {
+				moved := f
+				moved.Origin = m.rebased(origin)
+				m.facts().replaceFact(f, moved)
+			}
+		}
 	}
 }
 
@@ -58,18 +62,6 @@ func (m migration) rebased(path core.Path) core.Path {
 		m.fail("migration", fmt.Errorf("%w: %s: %w", ErrBatch, path, err))
 	}
 	return moved
-}
-
-// factsBelow reads the facts that were said at or below a path.
-func (t factTx) factsBelow(root core.Path) (facts []core.Fact) {
-	for _, origin := range t.placesIn(bucketWords, root) {
-		for _, id := range t.factsWith(origin, termAll) {
-			if f, ok := t.fact(id); ok {
-				facts = append(facts, f)
-			}
-		}
-	}
-	return facts
 }
 
 func (t *tx) addAlias(from core.Path, a alias) {

@@ -45,10 +45,6 @@ type part struct {
 	lose  context.CancelFunc   // ends that context; nil: the part is not owned; guarded by parts.mu
 }
 
-func newParts() *parts {
-	return &parts{wanted: make(map[string]*part), look: make(chan struct{}, 1)}
-}
-
 // names lists the parts that are wanted.
 func (p *parts) names() []string {
 	p.mu.Lock()
@@ -144,13 +140,7 @@ func (db *DB) release(name string, one *part) {
 		default:
 		}
 	}()
-	conn, _, err := db.pool.take(context.Background())
-	if err != nil {
-		return
-	}
-	defer db.pool.put(conn)
-	all := []statement{without(name, db.Self()), hint(hintParts)}
-	_, _ = send(context.Background(), conn, all) // see above
+	_, _ = db.ask(context.Background(), without(name, db.Self()), hint(hintParts)) // see above
 }
 
 // state is the result of a look: which workers run, and which parts they want and own.
@@ -329,12 +319,7 @@ func (db *DB) Self() int64 { return db.worker.id.Load() }
 
 // Workers implements kv.Shared.
 func (db *DB) Workers(ctx context.Context) ([]kv.Worker, error) {
-	conn, _, err := db.pool.take(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer db.pool.put(conn)
-	all, err := send(ctx, conn, []statement{{sql: listLeases}, {sql: listParts}})
+	all, err := db.ask(ctx, statement{sql: listLeases}, statement{sql: listParts})
 	if err != nil {
 		return nil, err
 	}

@@ -113,6 +113,16 @@ func (t *tx) first() []statement {
 	return append(all, statement{checkWorker, params, []uint32{oidLong, oidLong, oidText}})
 }
 
+// ask runs statements in one round trip, with a connection from the pool.
+func (db *DB) ask(ctx context.Context, all ...statement) ([]*pgconn.Result, error) {
+	conn, _, err := db.pool.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer db.pool.put(conn)
+	return send(ctx, conn, all)
+}
+
 // send runs statements in one round trip.
 func send(ctx context.Context, conn *pgconn.PgConn, all []statement) ([]*pgconn.Result, error) {
 	var batch pgconn.Batch

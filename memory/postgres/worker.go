@@ -293,15 +293,9 @@ func (db *DB) resign(ctx context.Context) {
 	}
 	w.stop()
 	w.over.Wait()
-	conn, _, err := db.pool.take(ctx)
-	if err != nil {
-		return // the lease expires by itself
-	}
-	defer db.pool.put(conn)
 	me := [][]byte{long(w.id.Load())}
-	_, _ = send(ctx, conn, []statement{ // likewise
-		{endWorker, me, []uint32{oidLong}}, {endParts, me, []uint32{oidLong}}, hint(hintParts),
-	})
+	_, _ = db.ask(ctx, statement{endWorker, me, []uint32{oidLong}}, statement{endParts, me, []uint32{oidLong}},
+		hint(hintParts)) // if it fails, the lease expires by itself
 }
 
 // createTables creates the tables unless they exist.
