@@ -34,6 +34,7 @@ type engine struct {
 // guard turns a panic into an error: within the store, it means a broken page, or what the
 // engine could not read.
 func (e *engine) guard(work func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		v := recover()
 		fault, known := v.(*kv.Fault)

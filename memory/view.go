@@ -38,7 +38,6 @@ func (db *DB) view(ctx context.Context, f func(*view) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	return db.engine.guard(func() error {
 		b, err := db.engine.Begin(ctx)
 		if err != nil {

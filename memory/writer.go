@@ -273,7 +273,6 @@ func updateAndView(ctx context.Context, db *DB, run func(*tx), f func(*view) err
 	if err = cmp.Or(err, begin); err != nil {
 		return err
 	}
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	return db.engine.guard(func() error { return viewOf(db, b, f) })
 }
 
