@@ -39,7 +39,6 @@ func dueRange(place []byte) kv.Range {
 	return kv.Range{Bucket: bucketDue, From: seqKey(place, 0), To: after(place), Limit: aheadDue}
 }
 
-// turnRange are the records of a turn.
 func turnRange(turn core.TurnID) kv.Range {
 	from := turnKey(turn)
 	return kv.Range{Bucket: bucketJournal, From: from, To: afterPrefix(from)}

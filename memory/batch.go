@@ -221,7 +221,6 @@ func (t *tx) answer(turn core.TurnID, only bool) (people []string) {
 	return people
 }
 
-// rewrite replaces an entry.
 func (t *tx) rewrite(l *storedEntry) {
 	t.bucket(bucketLog).Put(seqKey(placeKey(l.Message.Path), l.Message.Seq), encodeEntry(l))
 }

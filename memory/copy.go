@@ -123,7 +123,6 @@ func (t metaLast) Buckets() []string {
 	return append(names, bucketMeta)
 }
 
-// sumsOf returns the sums of all buckets.
 func sumsOf(ctx context.Context, from kv.Engine) (sums []BucketSum, err error) {
 	v, err := from.Begin(ctx)
 	if err != nil {

@@ -38,7 +38,6 @@ const (
 	warnPause     = 10 * time.Minute // between two warnings
 )
 
-// embeddable is a fact or a passage that gets a vector.
 type embeddable struct {
 	number uint64
 	origin core.Path

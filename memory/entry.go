@@ -59,7 +59,6 @@ const (
 	tagEighth     = 8
 )
 
-// encodeEntry returns the stored form.
 func encodeEntry(l *storedEntry) []byte {
 	c := codec{out: make([]byte, 0, 256+len(l.Message.Text))}
 	l.fields(&c)

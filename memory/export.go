@@ -242,7 +242,6 @@ func (db *DB) Import(ctx context.Context, r io.Reader) (lines int, err error) {
 	return lines, nil
 }
 
-// parseRow reads and checks one line.
 func parseRow(text []byte) (r row, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()

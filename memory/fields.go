@@ -48,7 +48,6 @@ func (c *codec) readTo(end int, describe func(*codec)) {
 // at reports whether the next field to read has that tag.
 func (c *codec) at(tag byte) bool { return c.pos < c.end && c.value[c.pos] == tag }
 
-// next reads the next field if it has that tag.
 func (c *codec) next(tag byte) (value string, ok bool) {
 	if !c.at(tag) {
 		return "", false

@@ -107,7 +107,6 @@ func (s *subject) adopt(v *view) error {
 	return json.Unmarshal(value, &s.plan)
 }
 
-// erase deletes what belongs to the subject.
 func (s *subject) erase() error {
 	storePlan := func() error {
 		value := core.JSON(s.plan)
@@ -243,7 +242,6 @@ func (s *subject) end() {
 	}
 }
 
-// findTurns finds the turns that answer or name the person, and what they sent.
 func (s *subject) findTurns(v *view) {
 	for turn, records := range v.turns(subtree(s.within)) {
 		answered := s.isAnswered(&v.tx, records)
@@ -281,7 +279,6 @@ func (s *subject) entries() error {
 	return correctHeadTimes(s.ctx, s.db, maps.Keys(s.heads))
 }
 
-// removeEntry deletes an entry with its ids.
 func (s *subject) removeEntry(t *tx, l *storedEntry) {
 	for _, p := range s.ids[l.Message.Path] {
 		key := idKey(p.ids, l.Message.ID)

@@ -41,7 +41,6 @@ func keyAbove(place []byte) []byte {
 	return append(place, ending)
 }
 
-// placeOf reads a place's key.
 func placeOf(place []byte) (core.Path, error) {
 	name, ok := bytes.CutSuffix(place, []byte{ending})
 	if !ok {
@@ -166,7 +165,6 @@ func journalKey(place []byte, k core.Key) []byte {
 	return binary.BigEndian.AppendUint16(b, k.Part)
 }
 
-// journalKeyOf reads the key of a record.
 func journalKeyOf(k []byte) (core.Key, error) {
 	place, rest, err := cutPath(k)
 	if err == nil && len(rest) != 14 {

@@ -174,7 +174,6 @@ func (db *DB) Recall(ctx context.Context, q core.FactQuery) (found []core.FactMa
 	return found, err
 }
 
-// recall returns the facts that match best.
 func (v *view) recall(q core.FactQuery, meant *vector) (found []core.FactMatch) {
 	hits := factSearch(v, q, meant).run(v.origins(q.See))
 	ahead(&v.tx, func() (all []kv.Range) {

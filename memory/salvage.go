@@ -65,7 +65,6 @@ func (s *salvager) save(damaged string) (err error) {
 	})
 }
 
-// salvager collects pairs and writes them.
 type salvager struct {
 	db     *DB
 	report Salvaged
@@ -197,7 +196,6 @@ func (r *rebuilder) entries() {
 	}
 }
 
-// completeID stores an entry's id if it is missing.
 func (r *rebuilder) completeID(p place, m *core.Message) {
 	led := func(source place) bool {
 		seq, known := r.findID(source, m.ID)

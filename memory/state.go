@@ -19,7 +19,6 @@ func encodeState(s core.State) ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// setState replaces the state of the conversation in a place.
 func (t *tx) setState(path core.Path, value []byte) {
 	p, b := t.resolve(path), t.bucket(bucketStates)
 	if value == nil {

@@ -63,12 +63,10 @@ type bucket struct {
 // bucket returns a bucket, all of which exist since Open.
 func (t *tx) bucket(name string) bucket { return bucket{t.Bucket(name), t, name} }
 
-// Put is that of the kv.Bucket.
 func (b bucket) Put(key, value []byte) {
 	b.t.fail(b.name, b.Bucket.Put(key, value))
 }
 
-// Delete is that of the kv.Bucket.
 func (b bucket) Delete(key []byte) {
 	b.t.fail(b.name, b.Bucket.Delete(key))
 }
@@ -146,7 +144,6 @@ func (t *tx) headOf(place, value []byte) head {
 	return h
 }
 
-// finish writes the changed heads.
 func (t *tx) finish() {
 	for place, h := range t.heads {
 		t.writeHead([]byte(place), *h)
@@ -255,7 +252,6 @@ func (t *tx) turns(from, to []byte) iter.Seq2[core.TurnID, []record] {
 	}
 }
 
-// records lists the records of a turn.
 func (t *tx) records(turn core.TurnID) (records []record) {
 	from := turnKey(turn)
 	for _, all := range t.turns(from, afterPrefix(from)) {

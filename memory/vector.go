@@ -239,7 +239,6 @@ func (t factTx) sketchAt(origin core.Path, fact uint64) []byte {
 	return nil
 }
 
-// dropVector deletes a fact's vector and sketch.
 func (t factTx) dropVector(origin core.Path, fact uint64) {
 	t.bucket(bucketVectors).Delete(seqKey(placeKey(origin), fact))
 	t.changeChunk(origin, fact, nil)

@@ -55,7 +55,6 @@ func viewOf(db *DB, b kv.View, f func(*view) error) error {
 	return f(v)
 }
 
-// view is a core.View.
 type view struct {
 	tx
 	ended bool

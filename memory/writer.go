@@ -185,7 +185,6 @@ type queue struct {
 	ended   chan struct{}
 }
 
-// add puts a job in line.
 func (q *queue) add(j *job) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -58,7 +58,6 @@ type changes map[pairKey]bool
 
 type pairKey struct{ bucket, key string }
 
-// compaction copies a file.
 type compaction struct {
 	file   *File
 	target *File
@@ -100,7 +99,6 @@ func (c *compaction) exclusive(f func() error) error {
 	return f()
 }
 
-// copy copies all buckets, in slices.
 func (c *compaction) copy() error {
 	if err := os.Remove(c.target.name); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -170,7 +168,6 @@ func (c *compaction) complete() error {
 	}
 }
 
-// catchUp copies pairs that changed.
 func catchUp(source, target *tx, changed changes) error {
 	for pair := range changed {
 		key, to := []byte(pair.key), target.Bucket(pair.bucket)

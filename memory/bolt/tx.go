@@ -22,7 +22,6 @@ type tx struct {
 	changed changes // see File
 }
 
-// Buckets implements kv.Tx.
 func (t *tx) Buckets() (names []string) {
 	_ = t.ForEach(func(name []byte, _ *bbolt.Bucket) error { // it fails with its function only
 		names = append(names, string(name))
@@ -31,7 +30,6 @@ func (t *tx) Buckets() (names []string) {
 	return names
 }
 
-// Bucket implements kv.Tx.
 func (t *tx) Bucket(name string) kv.Bucket {
 	b := t.Tx.Bucket([]byte(name))
 	switch {
@@ -46,7 +44,6 @@ func (t *tx) Bucket(name string) kv.Bucket {
 	return bucket{b}
 }
 
-// MakeBucket implements kv.Tx.
 func (t *tx) MakeBucket(name string) error {
 	_, err := t.CreateBucketIfNotExists([]byte(name))
 	return err
@@ -60,12 +57,10 @@ func (t *tx) DropBucket(name string) error {
 	return t.DeleteBucket([]byte(name))
 }
 
-// bucket is a kv.Bucket.
 type bucket struct{ *bbolt.Bucket }
 
 func (b bucket) Cursor(_, _ []byte) kv.Cursor { return cursor{b.Bucket.Cursor()} }
 
-// cursor is a kv.Cursor.
 type cursor struct{ *bbolt.Cursor }
 
 func (c cursor) Before(key []byte) (k, v []byte) {
@@ -96,7 +91,6 @@ func (b recordedBucket) Delete(key []byte) error {
 	return b.bucket.Delete(key)
 }
 
-// view is a kv.View.
 type view struct {
 	tx
 	handle *os.File

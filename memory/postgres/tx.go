@@ -39,7 +39,6 @@ const (
 	oidBytesList = 1001
 )
 
-// statement is one statement with its parameters.
 type statement struct {
 	sql    string
 	params [][]byte
@@ -232,10 +231,8 @@ func list(oid uint32, all [][]byte) []byte {
 	return b
 }
 
-// Buckets implements kv.Tx.
 func (t *tx) Buckets() []string { return slices.Sorted(maps.Keys(t.ids)) }
 
-// Bucket implements kv.Tx.
 func (t *tx) Bucket(name string) kv.Bucket {
 	id, ok := t.ids[name]
 	if !ok {
@@ -244,13 +241,11 @@ func (t *tx) Bucket(name string) kv.Bucket {
 	return bucket{t, id}
 }
 
-// Barrier implements kv.Barrier.
 func (t *tx) Barrier() error {
 	t.run(statement{raiseBarrier, [][]byte{long(t.db.Self())}, []uint32{oidLong}})
 	return nil
 }
 
-// MakeBucket implements kv.Tx.
 func (t *tx) MakeBucket(name string) error {
 	if _, ok := t.ids[name]; ok {
 		return nil
@@ -273,7 +268,6 @@ func (t *tx) MakeBucket(name string) error {
 	return nil
 }
 
-// DropBucket implements kv.Tx.
 func (t *tx) DropBucket(name string) error {
 	id, ok := t.ids[name]
 	if !ok {
@@ -304,7 +298,6 @@ func (t *tx) readIDs() {
 
 func sequenceKey(id byte) string { return string([]byte{sequences, id}) }
 
-// bucket is a kv.Bucket.
 type bucket struct {
 	tx *tx
 	id byte

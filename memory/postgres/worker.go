@@ -298,7 +298,6 @@ func (db *DB) resign(ctx context.Context) {
 		hint(hintParts)) // if it fails, the lease expires by itself
 }
 
-// createTables creates the tables unless they exist.
 func createTables(ctx context.Context, conn *pgconn.PgConn) error {
 	for range createTries {
 		made, err := send(ctx, conn, []statement{{sql: findTables}})
