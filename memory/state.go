@@ -95,7 +95,8 @@ func readUse(key, value []byte) (u Use, err error) {
 		return Use{}, err
 	}
 	u = Use{Day: string(day), Person: person, Engine: string(engine)}
-	err = readFields(value, u.fields)
+	var c codec
+	err = c.read(value, func() { u.fields(&c) })
 	return u, err
 }
 

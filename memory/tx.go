@@ -332,7 +332,8 @@ func (t *tx) readRecord(key core.Key, value []byte) (w storedRecord, ok bool) {
 // isPrivate reports whether an entry is private, as far as it can be read.
 func isPrivate(value []byte) bool {
 	var l storedEntry
-	_ = readFields(value, l.fields)
+	var c codec
+	_ = c.read(value, func() { l.fields(&c) })
 	return l.Message.Private
 }
 
