@@ -229,21 +229,15 @@ func (v *view) numbersFrom(from uint64) iter.Seq[uint64] {
 func (v *view) passagesWithVector(model string, length int, from uint64) map[uint64]bool {
 	done := make(map[uint64]bool)
 	for _, origin := range v.placesIn(bucketDocuments, core.Path{}) {
-		place, digits := placeKey(origin), length
-		for number, value := range v.numbers(bucketVectors, place, 0) {
+		digits := length
+		for number, value := range v.numbers(bucketVectors, placeKey(origin), 0) {
 			if one, err := decodeVector(value, number); err == nil && length == 0 {
 				digits = len(one.digits)
 			}
 			break
 		}
 		tag := modelTag(model, digits) ^ coarseTag
-		for chunk, value := range v.numbers(bucketSketches, place, from/chunkFacts) {
-			for ; len(value) >= sketchBytes; value = value[sketchBytes:] {
-				if binary.BigEndian.Uint32(value[1:]) == tag {
-					done[chunk*chunkFacts+uint64(value[0])] = true
-				}
-			}
-		}
+		v.facts().sketches(origin, from, tag, func(number uint64, _ []byte) { done[number] = true })
 	}
 	return done
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 
 	"synthbot/core"
 	"synthbot/memory/bolt"
@@ -19,9 +18,8 @@ import (
 // engine stores the pairs.
 type engine struct {
 	kv.Engine
-	shared       kv.Shared    // how several processes divide the work; nil if there can be one only
-	waits        sync.Map     // the places where something waits since they were looked at last
-	window       atomic.Int64 // the most entries of a place that were wanted at once, within bounds
+	shared       kv.Shared // how several processes divide the work; nil if there can be one only
+	waits        sync.Map  // the places where something waits since they were looked at last
 	log          *slog.Logger
 	name         string // in errors and logs
 	file         string // beside which other files lie

@@ -338,8 +338,8 @@ func dropHead(t *tx, place []byte) {
 // paths that led through one of them to a place that stays get an alias of their own.
 func (s *subject) aliases() error {
 	for from := range s.Sources {
-		start, all := placeKey(from), func([]byte, []byte) bool { return true }
-		err := sweep(s.ctx, s.db, bucketIDs, start, after(start), all, func(t *tx, k, v []byte) {
+		start := placeKey(from)
+		err := sweep(s.ctx, s.db, bucketIDs, start, after(start), nil, func(t *tx, k, v []byte) {
 			if !t.hasEntry(k, v) {
 				t.forgotten().replaceID(k)
 			}
@@ -422,14 +422,13 @@ func (s *subject) documents() error {
 	if !s.path.IsZero() {
 		return nil
 	}
-	all := func([]byte, []byte) bool { return true }
 	var errs []error
 	for _, bucket := range []string{bucketPassageWords, bucketPassages, bucketDocuments} {
-		errs = append(errs, deleteWhere(s.ctx, s.db, bucket, nil, nil, all))
+		errs = append(errs, deleteWhere(s.ctx, s.db, bucket, nil, nil, nil))
 	}
 	from, to := subtree(core.MustPath(passageRoot))
 	for _, bucket := range []string{bucketVectors, bucketSketches} {
-		errs = append(errs, deleteWhere(s.ctx, s.db, bucket, from, to, all))
+		errs = append(errs, deleteWhere(s.ctx, s.db, bucket, from, to, nil))
 	}
 	return errors.Join(errs...)
 }

@@ -281,12 +281,7 @@ func (t passageTx) dropSome(origin core.Path, names []string) (rest []string, er
 func (t passageTx) dropPostings(dropped postingChanges) {
 	postings := t.bucket(bucketPassageWords)
 	for _, key := range slices.Sorted(maps.Keys(dropped)) {
-		value := without(postings.Get([]byte(key)), dropped[key])
-		if len(value) == 0 {
-			postings.Delete([]byte(key))
-		} else {
-			postings.Put([]byte(key), value)
-		}
+		postings.set([]byte(key), without(postings.Get([]byte(key)), dropped[key]))
 	}
 }
 

@@ -94,11 +94,8 @@ func postingKey(origin core.Path, term string, fact []byte) []byte {
 
 // factsWith lists the facts of a term, oldest first.
 func (t factTx) factsWith(origin core.Path, term string) (ids []uint64) {
-	prefix := postingKey(origin, term, nil)
-	for k := range t.bucket(bucketWords).prefixed(prefix) {
-		if len(k) == len(prefix)+8 {
-			ids = append(ids, binary.BigEndian.Uint64(k[len(prefix):]))
-		}
+	for id := range t.numbers(bucketWords, postingKey(origin, term, nil), 0) {
+		ids = append(ids, id)
 	}
 	return ids
 }

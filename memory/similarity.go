@@ -61,7 +61,7 @@ func (s *search) candidates(origins []core.Path) []hit {
 	byDistance := func(a, b hit) int { return cmp.Compare(a.distance, b.distance) }
 	nearest := topN[hit]{keep: maxCandidates, order: byDistance}
 	for _, origin := range origins {
-		s.facts().sketches(origin, s.vector.model, func(fact uint64, stored []byte) {
+		s.facts().sketches(origin, 0, s.vector.model, func(fact uint64, stored []byte) {
 			distance := wanted.distance(stored)
 			s.baseline.counts[distance]++
 			if len(s.required) == 0 || s.hasRequired(fact) {

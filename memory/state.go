@@ -20,12 +20,7 @@ func encodeState(s core.State) ([]byte, error) {
 }
 
 func (t *tx) setState(path core.Path, value []byte) {
-	p, b := t.resolve(path), t.bucket(bucketStates)
-	if value == nil {
-		b.Delete(p.key)
-	} else {
-		b.Put(p.key, value)
-	}
+	t.bucket(bucketStates).set(t.resolve(path).key, value)
 }
 
 // Use is what was spent on a day, for a person (or the bot itself, the zero Path), with an

@@ -71,6 +71,15 @@ func (b bucket) Delete(key []byte) {
 	b.t.fail(b.name, b.Bucket.Delete(key))
 }
 
+// set stores a pair, or deletes the key if the value is empty.
+func (b bucket) set(key, value []byte) {
+	if len(value) == 0 {
+		b.Delete(key)
+	} else {
+		b.Put(key, value)
+	}
+}
+
 // pairs iterates over the pairs in a range of keys, to exclusive; nil: from the first,
 // through the last. It may miss changes made meanwhile.
 func (b bucket) pairs(from, to []byte) iter.Seq2[[]byte, []byte] {
@@ -151,12 +160,7 @@ func (t *tx) finish() {
 }
 
 func (t *tx) writeHead(place []byte, h head) {
-	b := t.bucket(bucketPlaces)
-	if h == (head{}) {
-		b.Delete(place)
-	} else {
-		b.Put(place, encodeHead(h))
-	}
+	t.bucket(bucketPlaces).set(place, encodeHead(h))
 }
 
 // entry reads an entry; ok is false if there is none, or if it cannot be read, which is logged.

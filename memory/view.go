@@ -153,7 +153,6 @@ func (v *view) After(path core.Path, seq uint64, max int) ([]core.Entry, error) 
 				entries = append(entries, l.Entry)
 			}
 		}
-		v.db.engine.noteWindow(len(entries))
 		return entries
 	})
 }
