@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"slices"
+
 	"synthbot/core"
 	"synthbot/memory/kv"
 )
@@ -33,11 +35,6 @@ func pathRanges(path core.Path) []kv.Range {
 // dueRange are the entries of a place that wait.
 func dueRange(place []byte) kv.Range {
 	return kv.Range{Bucket: bucketDue, From: seqKey(place, 0), To: after(place), Limit: maxAhead}
-}
-
-func turnRange(turn core.TurnID) kv.Range {
-	from := turnKey(turn)
-	return kv.Range{Bucket: bucketJournal, From: from, To: afterPrefix(from)}
 }
 
 // nextTurnRanges are read to take the next turn in a place.
@@ -79,12 +76,10 @@ func (w *batch) ranges(t *tx) (all []kv.Range) {
 		all = append(all, pathRanges(e.Message.Path)...)
 		all = append(all, pair(bucketIDs, idKey(placeKey(e.Message.Path), e.Target)))
 	}
-	for _, turns := range [][]core.TurnID{w.from.Answered, w.from.Settled} {
-		for _, turn := range turns {
-			place := placeKey(turn.Path)
-			all = append(all, pathRanges(turn.Path)...)
-			all = append(all, dueRange(place), pair(bucketLog, seqKey(place, turn.Seq)))
-		}
+	for _, turn := range slices.Concat(w.from.Answered, w.from.Settled) {
+		place := placeKey(turn.Path)
+		all = append(all, pathRanges(turn.Path)...)
+		all = append(all, dueRange(place), pair(bucketLog, seqKey(place, turn.Seq)))
 	}
 	for _, r := range w.records {
 		all = append(all, pathRanges(r.key.Turn.Path)...)
@@ -93,7 +88,8 @@ func (w *batch) ranges(t *tx) (all []kv.Range) {
 		all = append(all, pathRanges(path)...)
 	}
 	for _, turn := range w.from.Closed {
-		all = append(all, turnRange(turn))
+		from := turnKey(turn)
+		all = append(all, kv.Range{Bucket: bucketJournal, From: from, To: afterPrefix(from)})
 	}
 	return all
 }

@@ -326,20 +326,20 @@ func callEmbedder(ctx context.Context, by Embedder, texts []string) (vectors []v
 	return vectors, nil
 }
 
-// query returns the vector of a search text; ok is false if there is no Embedder, or none
-// that answers in time. After a failure it is not called for a while.
-func (m *embedWorker) query(ctx context.Context, text string, limit time.Duration) (v vector, ok bool) {
+// query returns the vector of a search text; nil if there is no Embedder, or none that answers in time.
+// After a failure it is not called for a while.
+func (m *embedWorker) query(ctx context.Context, text string, limit time.Duration) *vector {
 	m.mu.Lock()
 	by, changed, shut := m.embedder, m.changed, time.Now().Before(m.queryPause.until)
 	m.mu.Unlock()
 	if by.Embed == nil || shut || text == "" {
-		return vector{}, false
+		return nil
 	}
 	call, cancel := context.WithTimeout(ctx, cmp.Or(limit, queryTimeout))
 	defer cancel()
 	vectors, err := callEmbedder(call, by, []string{text})
 	if ctx.Err() != nil {
-		return vector{}, false
+		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -348,12 +348,12 @@ func (m *embedWorker) query(ctx context.Context, text string, limit time.Duratio
 			m.queryPause.failed(maxQueryPause)
 		}
 		m.warn("memories are searched by words alone", err)
-		return vector{}, false
+		return nil
 	}
 	if m.changed == changed {
 		m.queryPause = pause{}
 	}
-	return vectors[0], true
+	return &vectors[0]
 }
 
 // warn logs a failure, at most once in warnPause. m.mu is held.

@@ -356,10 +356,12 @@ const maxSame = 20
 
 // Find implements passage.Index. A passage that says the same as a better one is left out.
 func (x passages) Find(ctx context.Context, q passage.Query) (found []passage.Match, err error) {
-	var meant vector
-	known := false
+	var meant *vector
 	if q.Mode != passage.Words {
-		meant, known = x.db.embeds.query(ctx, q.Text, x.db.pruning.config.Load().Recall)
+		meant = x.db.embeds.query(ctx, q.Text, x.db.pruning.config.Load().Recall)
+	}
+	if meant != nil {
+		meant.model ^= coarseTag // it is compared with coarse vectors
 	}
 	var origins []core.Path
 	for _, source := range q.Sources {
@@ -372,11 +374,7 @@ func (x passages) Find(ctx context.Context, q passage.Query) (found []passage.Ma
 	err = x.db.look(ctx, func(v *view) {
 		s := &search{
 			view: v, from: newPassageIndex(v), text: q.Text, languages: append([]string{""}, q.Languages...),
-			n: q.N + maxSame, wordless: q.Mode == passage.Meaning,
-		}
-		if known {
-			meant.model ^= coarseTag // it is compared with coarse vectors
-			s.vector = &meant
+			n: q.N + maxSame, wordless: q.Mode == passage.Meaning, vector: meant,
 		}
 		same := make(map[string]bool)
 		for _, h := range s.run(origins) {
