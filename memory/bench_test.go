@@ -316,8 +316,8 @@ func BenchmarkTurn(b *testing.B) {
 				said.Self, said.Message.ID = true, asked.Message.ID+"1"
 				timed(finish, func() {
 					commit(b, db, &core.Batch{
-						Append: []core.Entry{said}, Answered: []core.TurnID{turn}, Closed: []core.TurnID{turn}, Finishing: true,
-						States: map[core.Path]core.State{turn.Path: {Topic: "tea"}},
+						Append: []core.Entry{said}, Answered: []core.TurnID{turn}, Closed: []core.TurnID{turn},
+						States: map[core.Path]core.State{turn.Path: {Topic: "tea"}}, Finishing: true,
 					})
 				})
 				b.StartTimer()

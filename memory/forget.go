@@ -46,14 +46,15 @@ func (db *DB) Forget(ctx context.Context, path core.Path) error {
 func (db *DB) continueForgets(ctx context.Context) (erase func()) {
 	var all []*subject
 	var workers []Worker
-	if s := Shared(db); s != nil {
-		var err error
-		if workers, err = s.Workers(ctx); err != nil {
-			db.log.Warn("whether somebody is to be forgotten is looked for later", "file", db.engine.name, "err", err)
-			return func() {}
-		}
+	var err error
+	if Shared(db) != nil {
+		workers, err = Shared(db).Workers(ctx)
 	}
-	err := db.view(ctx, func(v *view) (err error) {
+	if err != nil {
+		db.log.Warn("whether somebody is to be forgotten is looked for later", "file", db.engine.name, "err", err)
+		return func() {}
+	}
+	err = db.view(ctx, func(v *view) (err error) {
 		for key := range v.bucket(bucketMeta).prefixed([]byte(metaForget)) {
 			var path core.Path
 			err = errors.Join(err, path.UnmarshalText(key[len(metaForget):]))

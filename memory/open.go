@@ -315,7 +315,7 @@ const versionSuffix = ".version"
 func upgrade(t *tx) error {
 	t.makeBuckets(buckets()...)
 	meta := t.bucket(bucketMeta)
-	if string(meta.Get([]byte(metaSchema))) == strconv.Itoa(schema) { // it lacked buckets, or another process was faster
+	if string(meta.Get([]byte(metaSchema))) == strconv.Itoa(schema) { // buckets were missing, or another was faster
 		t.db.engine.installation = cmp.Or(string(meta.Get([]byte(metaName))), t.db.engine.installation)
 		return t.err
 	}
