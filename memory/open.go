@@ -313,7 +313,9 @@ const versionSuffix = ".version"
 // no private heads, and in 3 words of a script without spaces were one word with a neighbour
 // in another script.
 func upgrade(t *tx) error {
-	t.makeBuckets(buckets()...)
+	for _, name := range buckets() {
+		t.fail(name, t.MakeBucket(name))
+	}
 	meta := t.bucket(bucketMeta)
 	if string(meta.Get([]byte(metaSchema))) == strconv.Itoa(schema) { // buckets were missing, or another was faster
 		t.db.engine.installation = cmp.Or(string(meta.Get([]byte(metaName))), t.db.engine.installation)
@@ -324,8 +326,7 @@ func upgrade(t *tx) error {
 			t.head(placeKey(path)).private = true
 		}
 	}
-	t.fail(bucketWords, t.DropBucket(bucketWords))
-	t.makeBuckets(bucketWords)
+	t.deleteBelow(bucketWords, nil)
 	for k, v := range t.bucket(bucketFacts).pairs(nil, nil) {
 		f, err := decodeFact(k, v)
 		if err != nil {
@@ -336,12 +337,6 @@ func upgrade(t *tx) error {
 	}
 	t.bucket(bucketMeta).Put([]byte(metaSchema), []byte(strconv.Itoa(schema)))
 	return t.err
-}
-
-func (t *tx) makeBuckets(names ...string) {
-	for _, name := range names {
-		t.fail(name, t.MakeBucket(name))
-	}
 }
 
 var errForeign = errors.New("no database of synthbot")

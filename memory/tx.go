@@ -92,11 +92,7 @@ func (b bucket) pairs(from, to []byte) iter.Seq2[[]byte, []byte] {
 
 // prefixed iterates over the pairs whose keys have that prefix.
 func (b bucket) prefixed(prefix []byte) iter.Seq2[[]byte, []byte] {
-	return func(yield func(k, v []byte) bool) {
-		c := b.Cursor(prefix, afterPrefix(prefix))
-		for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix) && yield(k, v); k, v = c.Next() {
-		}
-	}
+	return b.pairs(prefix, afterPrefix(prefix))
 }
 
 // prefixes lists the different beginnings of the keys in a range, up to the first byte that

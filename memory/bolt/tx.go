@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"fmt"
 	"os"
 	"slices"
 
@@ -47,14 +46,6 @@ func (t *tx) Bucket(name string) kv.Bucket {
 func (t *tx) MakeBucket(name string) error {
 	_, err := t.CreateBucketIfNotExists([]byte(name))
 	return err
-}
-
-// DropBucket implements kv.Tx. The file must not be compacted meanwhile.
-func (t *tx) DropBucket(name string) error {
-	if t.changed != nil {
-		return fmt.Errorf("%s: the file is being compacted", name)
-	}
-	return t.DeleteBucket([]byte(name))
 }
 
 type bucket struct{ *bbolt.Bucket }

@@ -268,21 +268,6 @@ func (t *tx) MakeBucket(name string) error {
 	return nil
 }
 
-func (t *tx) DropBucket(name string) error {
-	id, ok := t.ids[name]
-	if !ok {
-		return fmt.Errorf("bucket %s: does not exist", name)
-	}
-	t.flush("")
-	t.run(statement{"delete from kv where k >= $1 and k < $2", [][]byte{{id}, {id + 1}}, []uint32{oidBytes, oidBytes}})
-	maps.DeleteFunc(t.known, func(key string, _ []byte) bool { return key[0] == id })
-	t.ids = maps.Clone(t.ids)
-	delete(t.ids, name)
-	t.dirty[string(rune(names))+name] = nil
-	t.dirty[sequenceKey(id)] = nil
-	return nil
-}
-
 // readIDs adds the stored buckets to those that this transaction has created.
 func (t *tx) readIDs() {
 	ids := maps.Clone(t.ids)
