@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"slices"
+
 	"synthbot/core"
 	"synthbot/memory/kv"
 )
@@ -18,12 +20,8 @@ func ahead(t *tx, what func() []kv.Range) {
 // pair is the range of one key.
 func pair(bucket string, key []byte) kv.Range { return kv.Range{Bucket: bucket, From: key} }
 
-// How many pairs of a place are read ahead.
-const (
-	aheadLog = 64 // at least; see engine.window
-	mostLog  = 256
-	aheadDue = 64
-)
+// maxAhead is how many pairs of a place are read ahead.
+const maxAhead = 64
 
 // pathRanges are read to find out where a place is now, and its state.
 func pathRanges(path core.Path) []kv.Range {
@@ -36,21 +34,7 @@ func pathRanges(path core.Path) []kv.Range {
 
 // dueRange are the entries of a place that wait.
 func dueRange(place []byte) kv.Range {
-	return kv.Range{Bucket: bucketDue, From: seqKey(place, 0), To: after(place), Limit: aheadDue}
-}
-
-// turnRange are the records of a turn.
-func turnRange(turn core.TurnID) kv.Range {
-	from := turnKey(turn)
-	return kv.Range{Bucket: bucketJournal, From: from, To: afterPrefix(from)}
-}
-
-// noteWindow notes how many entries of a place were wanted at once: as many are read ahead.
-func (e *engine) noteWindow(n int) {
-	wanted := int64(min(n, mostLog))
-	if wanted > e.window.Load() {
-		e.window.Store(wanted)
-	}
+	return kv.Range{Bucket: bucketDue, From: seqKey(place, 0), To: after(place), Limit: maxAhead}
 }
 
 // nextTurnRanges are read to take the next turn in a place.
@@ -59,8 +43,7 @@ func (v *view) nextTurnRanges(path core.Path) []kv.Range {
 	if _, ok := v.db.engine.waits.LoadAndDelete(path); !ok { // after a turn there is hardly ever another one
 		return []kv.Range{dueRange(place)}
 	}
-	window := max(int(v.db.engine.window.Load()), aheadLog)
-	log := kv.Range{Bucket: bucketLog, From: place, To: after(place), Backward: true, Limit: window}
+	log := kv.Range{Bucket: bucketLog, From: place, To: after(place), Backward: true, Limit: maxAhead}
 	journal := kv.Range{Bucket: bucketJournal, From: place, To: after(place)}
 	return []kv.Range{dueRange(place), log, journal, pair(bucketStates, place)}
 }
@@ -93,12 +76,10 @@ func (w *batch) ranges(t *tx) (all []kv.Range) {
 		all = append(all, pathRanges(e.Message.Path)...)
 		all = append(all, pair(bucketIDs, idKey(placeKey(e.Message.Path), e.Target)))
 	}
-	for _, turns := range [][]core.TurnID{w.from.Answered, w.from.Settled} {
-		for _, turn := range turns {
-			place := placeKey(turn.Path)
-			all = append(all, pathRanges(turn.Path)...)
-			all = append(all, dueRange(place), pair(bucketLog, seqKey(place, turn.Seq)))
-		}
+	for _, turn := range slices.Concat(w.from.Answered, w.from.Settled) {
+		place := placeKey(turn.Path)
+		all = append(all, pathRanges(turn.Path)...)
+		all = append(all, dueRange(place), pair(bucketLog, seqKey(place, turn.Seq)))
 	}
 	for _, r := range w.records {
 		all = append(all, pathRanges(r.key.Turn.Path)...)
@@ -107,7 +88,8 @@ func (w *batch) ranges(t *tx) (all []kv.Range) {
 		all = append(all, pathRanges(path)...)
 	}
 	for _, turn := range w.from.Closed {
-		all = append(all, turnRange(turn))
+		from := turnKey(turn)
+		all = append(all, kv.Range{Bucket: bucketJournal, From: from, To: afterPrefix(from)})
 	}
 	return all
 }

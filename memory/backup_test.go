@@ -311,8 +311,7 @@ func TestWordsAnew(t *testing.T) {
 	db := open(t, dir)
 	fact := save(t, db, core.Fact{Text: "我用Python写代码", Origin: group})
 	err := db.write(t.Context(), &job{run: func(t *tx) error {
-		t.DropBucket(bucketWords)
-		t.makeBuckets(bucketWords)
+		t.deleteBelow(bucketWords, nil)
 		t.bucket(bucketWords).Put(postingKey(group, termWord+"我用python写代码", factKey(&fact)), rankFact(&fact))
 		t.bucket(bucketMeta).Put([]byte(metaSchema), []byte("3"))
 		return nil

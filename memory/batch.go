@@ -39,13 +39,11 @@ type batch struct {
 	people []string
 }
 
+// newEntry says where an entry went.
 type newEntry struct {
-	encoded []byte    // as it came
-	value   []byte    // as it is written
-	path    core.Path // where it went
-	seq     uint64
-	known   bool
-	begun   bool
+	path         core.Path
+	seq          uint64
+	known, begun bool
 }
 
 type record struct {
@@ -71,7 +69,7 @@ func (db *DB) Commit(ctx context.Context, b *core.Batch) error {
 	})
 }
 
-// prepareBatch checks the batch and encodes it, so that the writer has little left to do.
+// prepareBatch checks the batch, and encodes what may be invalid JSON.
 func prepareBatch(b *core.Batch) (*batch, error) {
 	w := &batch{from: b, entries: make([]newEntry, len(b.Append)), records: make([]record, len(b.Journal)),
 		states: make(map[core.Path][]byte, len(b.States))}
@@ -80,8 +78,7 @@ func prepareBatch(b *core.Batch) (*batch, error) {
 		if err := checkEvent(&e.Event, false); err != nil {
 			return nil, fmt.Errorf("entry %d: %w", i, err)
 		}
-		w.entries[i].encoded = encodeEntry(&storedEntry{Entry: *e})
-		w.size += len(w.entries[i].encoded) + 200
+		w.size += e.Message.TextSize() + 400
 	}
 	for i := range b.Change {
 		if err := checkEvent(&b.Change[i], true); err != nil {
@@ -169,7 +166,7 @@ func (w *batch) run(t *tx) error {
 		}
 	}
 	for i := range w.entries {
-		w.append(t, &w.from.Append[i], &w.entries[i])
+		w.entries[i] = w.append(t, &w.from.Append[i])
 	}
 	for i := range w.from.Change {
 		t.change(&w.from.Change[i])
@@ -224,7 +221,6 @@ func (t *tx) answer(turn core.TurnID, only bool) (people []string) {
 	return people
 }
 
-// rewrite replaces an entry.
 func (t *tx) rewrite(l *storedEntry) {
 	t.bucket(bucketLog).Put(seqKey(placeKey(l.Message.Path), l.Message.Seq), encodeEntry(l))
 }
@@ -275,7 +271,7 @@ func (w *batch) publish() {
 // append adds one entry. Words of people who were forgotten since the batch began are left
 // out, and words older than their author's request: in quotes and in forwarded texts. An old
 // entry itself is refused.
-func (w *batch) append(t *tx, from *core.Entry, e *newEntry) {
+func (w *batch) append(t *tx, from *core.Entry) newEntry {
 	own := from.Self || from.Kind == core.KindContinue // the outcome of the turn that ends here
 	l := storedEntry{Entry: *from}
 	m := &l.Message
@@ -286,32 +282,24 @@ func (w *batch) append(t *tx, from *core.Entry, e *newEntry) {
 	isAbout := from.Command != nil && from.Target != "" // a command about those words
 	isGone := isAbout && t.forgotten().isGone(idKey(placeKey(m.Path), from.Target))
 	if old || isGone || isAbout && (oldQuote || oldForeign) {
-		e.path, e.seq, e.known, e.begun = m.Path, 0, true, false
-		return
+		return newEntry{path: m.Path, known: true}
 	}
 	forgot := func(id string) bool {
 		person, err := m.Path.Person(id)
 		return err == nil && w.epoch.forgot(person) // an error: no author
 	}
-	gone := own && len(w.muted) > 0 || forgot(m.Author.ID)
-	quoted := oldQuote || m.ReplyTo != nil && forgot(m.ReplyTo.From.ID)
-	passedOn := dropForeign(m, func(o core.Foreign) bool { return forgot(o.From.ID) }) || oldForeign
-	if quoted {
+	dropForeign(m, func(o core.Foreign) bool { return forgot(o.From.ID) })
+	if oldQuote || m.ReplyTo != nil && forgot(m.ReplyTo.From.ID) {
 		m.ReplyTo = &core.Quote{ID: m.ReplyTo.ID}
 	}
 	if own {
 		l.answers = w.people
 	}
-	if gone {
+	if own && len(w.muted) > 0 || forgot(m.Author.ID) {
 		erase(&l)
 		l.Due, l.Message.Author, l.answers = false, core.Author{}, nil
 	}
-	e.value = e.encoded
-	if gone || quoted || passedOn || own {
-		e.value = encodeEntry(&l)
-	}
-	e.begun = false
-	t.append(&l.Entry, e)
+	e := t.append(&l)
 	if w.from.Begin && l.Due && !e.known && firstWaiting(t, placeKey(e.path)) == e.seq {
 		e.begun = true
 		first := core.TurnRecord{Last: e.seq, Attempts: 1}
@@ -319,18 +307,17 @@ func (w *batch) append(t *tx, from *core.Entry, e *newEntry) {
 			Progress: core.ProgressStarted, Time: t.now, Data: core.JSON(first),
 		})})
 	}
+	return e
 }
 
 // append adds one entry to the end of its place's log, unless its id is known.
-func (t *tx) append(from *core.Entry, e *newEntry) {
-	p := t.resolve(from.Message.Path)
-	e.path, e.known = p.path, false
-	id := from.Message.ID
-	if id != "" {
-		e.seq, e.known = t.findID(p, id)
-		e.known = e.known || t.forgotten().isGone(idKey(p.ids, id))
-		if e.known {
-			return
+func (t *tx) append(l *storedEntry) newEntry {
+	m := &l.Message
+	p := t.resolve(m.Path)
+	if m.ID != "" {
+		seq, known := t.findID(p, m.ID)
+		if known || t.forgotten().isGone(idKey(p.ids, m.ID)) {
+			return newEntry{path: p.path, seq: seq, known: true}
 		}
 	}
 	h := t.head(p.key)
@@ -339,17 +326,17 @@ func (t *tx) append(from *core.Entry, e *newEntry) {
 	}
 	h.last++
 	h.count++
-	h.time = from.Message.Time
-	h.private = h.private || from.Message.Private
-	e.seq = h.last
-	key := seqKey(p.key, e.seq)
-	t.bucket(bucketLog).Put(key, e.value)
-	if from.Message.ID != "" {
-		t.putID(p, from.Message.ID, e.seq)
+	h.time = m.Time
+	h.private = h.private || m.Private
+	key := seqKey(p.key, h.last)
+	t.bucket(bucketLog).Put(key, encodeEntry(l))
+	if m.ID != "" {
+		t.putID(p, m.ID, h.last)
 	}
-	if from.Due {
+	if l.Due {
 		t.bucket(bucketDue).Put(key, nil)
 	}
+	return newEntry{path: p.path, seq: h.last}
 }
 
 // putID stores that an id is known, and since when.

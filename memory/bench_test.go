@@ -2,6 +2,8 @@ package memory
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -279,4 +281,76 @@ func BenchmarkOpen(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkTurn measures the parts of a turn: a message is received, the turn is read, its plan
+// and its step are recorded, and it is closed with its answer.
+func BenchmarkTurn(b *testing.B) {
+	const receive, read, record, finish = 0, 1, 2, 3
+	for part, name := range []string{"receive", "read", "record", "finish"} {
+		b.Run(name, func(b *testing.B) {
+			db := stock(b, 1000)
+			boltOf(db).NoSync = true
+			b.ReportAllocs()
+			for i := 1000; b.Loop(); i++ {
+				b.StopTimer()
+				timed := func(one int, work func()) {
+					if one == part {
+						b.StartTimer()
+						defer b.StopTimer()
+					}
+					work()
+				}
+				asked := chat(i)
+				asked.Due, asked.Message.Addressed = true, core.AddressedMention
+				receipt := &core.Batch{Append: []core.Entry{asked}, Begin: true}
+				timed(receive, func() { commit(b, db, receipt) })
+				turn := core.TurnID{Path: asked.Message.Path, Seq: receipt.Append[0].Message.Seq}
+				timed(read, func() { readTurn(b, db, turn) })
+				timed(record, func() {
+					for _, r := range turnRecords(turn) {
+						commit(b, db, &core.Batch{Journal: []core.Record{r}})
+					}
+				})
+				said := chat(i)
+				said.Self, said.Message.ID = true, asked.Message.ID+"1"
+				timed(finish, func() {
+					commit(b, db, &core.Batch{
+						Append: []core.Entry{said}, Answered: []core.TurnID{turn}, Closed: []core.TurnID{turn},
+						States: map[core.Path]core.State{turn.Path: {Topic: "tea"}}, Finishing: true,
+					})
+				})
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// readTurn reads what a turn needs.
+func readTurn(b *testing.B, db *DB, turn core.TurnID) {
+	err := db.View(b.Context(), func(v core.View) error {
+		_, err := v.Due(turn.Path, 20)
+		_, err2 := v.Head(turn.Path)
+		_, err3 := v.Journal(turn)
+		past, err4 := v.After(turn.Path, turn.Seq-40, 60)
+		_, err5 := v.State(turn.Path)
+		if len(past) != 40 {
+			b.Fatalf("%d entries", len(past))
+		}
+		return errors.Join(err, err2, err3, err4, err5)
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// turnRecords are the records of a turn with one step that sends a message.
+func turnRecords(turn core.TurnID) (records []core.Record) {
+	now := time.Unix(1790000000, 0)
+	plan := `{"messages":[{"text":"Well, I would say that it is rather lazy today. Let us meet at ten."}],"steps":[]}`
+	for part, progress := range []core.Progress{core.ProgressAccepted, core.ProgressStarted, core.ProgressDone} {
+		key := core.Key{Turn: turn, Round: 1, Step: uint16(min(part, 1))}
+		records = append(records, core.Record{Key: key, Progress: progress, Time: now, Data: json.RawMessage(plan)})
+	}
+	return records
 }

@@ -33,7 +33,6 @@ func (db *DB) Check(ctx context.Context) error {
 	return fmt.Errorf("%s: %w: %w", db.engine.name, core.ErrDamaged, err)
 }
 
-// records checks the content of the pages.
 func (c *checker) records() {
 	c.entries()
 	c.ids()
@@ -47,7 +46,6 @@ func (c *checker) records() {
 	}
 }
 
-// checker collects what is wrong.
 type checker struct {
 	*view
 	ctx    context.Context

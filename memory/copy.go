@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 
 	"synthbot/core"
@@ -41,51 +40,44 @@ type BucketSum struct {
 func Copy(
 	ctx context.Context, from, to Location, progress func(bucket string, pairs int),
 ) (sums []BucketSum, err error) {
+	if _, err := os.Stat(from.file()); from.URL.IsZero() && err != nil {
+		return nil, bolt.FileError(from.file(), err)
+	}
 	source, err := from.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	copyInto := func(target kv.Engine) (err error) {
+	copyTo := func(to Location) error {
+		target, err := to.open(ctx)
+		if err != nil {
+			return err
+		}
 		sums, err = copyVerified(ctx, target, source, progress)
-		return err
+		return errors.Join(err, target.Close())
 	}
 	if to.URL.IsZero() {
-		err = placeFile(to.Dir, func(trial string) error {
-			o := bolt.Options{Scattered: []string{bucketPassageWords}}
-			file, err := bolt.Open(filepath.Join(trial, FileName), o)
-			if err != nil {
-				return err
-			}
-			return errors.Join(copyInto(file), file.Close())
-		})
-		return sums, err
+		err = placeFile(to.Dir, func(trial string) error { return copyTo(Location{Dir: trial}) })
+	} else {
+		err = copyTo(to)
 	}
-	server, err := to.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	err = errors.Join(copyInto(server), server.Close())
 	return sums, err
 }
 
-// open opens what is there, and what is not there only on a server.
+func (l Location) file() string { return filepath.Join(l.Dir, FileName) }
+
+// open opens what is there, or creates it.
 func (l Location) open(ctx context.Context) (kv.Engine, error) {
 	if !l.URL.IsZero() {
 		return postgres.Open(ctx, l.URL.Reveal(), postgres.Options{Alone: true})
 	}
-	file := filepath.Join(l.Dir, FileName)
-	if _, err := os.Stat(file); err != nil {
-		return nil, bolt.FileError(file, err)
-	}
-	return bolt.Open(file, bolt.Options{Scattered: []string{bucketPassageWords}})
+	return bolt.Open(l.file(), bolt.Options{Scattered: []string{bucketPassageWords}})
 }
 
 // copyVerified copies all buckets into an empty engine and compares both.
 func copyVerified(
 	ctx context.Context, to, from kv.Engine, progress func(bucket string, pairs int),
 ) (sums []BucketSum, err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	e := &engine{log: slog.New(slog.DiscardHandler)}
 	err = e.guard(func() error {
 		before, err := sumsOf(ctx, to)
@@ -131,7 +123,6 @@ func (t metaLast) Buckets() []string {
 	return append(names, bucketMeta)
 }
 
-// sumsOf returns the sums of all buckets.
 func sumsOf(ctx context.Context, from kv.Engine) (sums []BucketSum, err error) {
 	v, err := from.Begin(ctx)
 	if err != nil {

@@ -103,13 +103,8 @@ func (r *diskSpace) probe(ctx context.Context) bool {
 	err := r.db.update(ctx, func(t *tx) {
 		t.bucket(bucketMeta).Put([]byte(metaProbe), make([]byte, r.size.Load()))
 	})
-	if errors.Is(err, core.ErrFull) {
-		return false
-	}
 	if err == nil {
-		err = r.db.update(ctx, func(t *tx) {
-			t.bucket(bucketMeta).Delete([]byte(metaProbe))
-		})
+		err = r.db.update(ctx, func(t *tx) { t.bucket(bucketMeta).Delete([]byte(metaProbe)) })
 	}
 	if err == nil {
 		err = r.makeReserve()

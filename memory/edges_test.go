@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -25,9 +26,9 @@ func moves(from, to core.Path) *core.Batch {
 	return &core.Batch{Change: []core.Event{{Kind: core.KindMigration, Message: core.Message{Path: from}, To: to}}}
 }
 
-func commit(t *testing.T, db *DB, b *core.Batch) {
+func commit(t testing.TB, db *DB, b *core.Batch) {
 	t.Helper()
-	if err := db.Commit(t.Context(), b); err != nil {
+	if err := db.Commit(context.Background(), b); err != nil {
 		t.Fatal(err)
 	}
 }

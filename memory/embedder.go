@@ -38,7 +38,6 @@ const (
 	warnPause     = 10 * time.Minute // between two warnings
 )
 
-// embeddable is a fact or a passage that gets a vector.
 type embeddable struct {
 	number uint64
 	origin core.Path
@@ -230,21 +229,15 @@ func (v *view) numbersFrom(from uint64) iter.Seq[uint64] {
 func (v *view) passagesWithVector(model string, length int, from uint64) map[uint64]bool {
 	done := make(map[uint64]bool)
 	for _, origin := range v.placesIn(bucketDocuments, core.Path{}) {
-		place, digits := placeKey(origin), length
-		for number, value := range v.numbers(bucketVectors, place, 0) {
+		digits := length
+		for number, value := range v.numbers(bucketVectors, placeKey(origin), 0) {
 			if one, err := decodeVector(value, number); err == nil && length == 0 {
 				digits = len(one.digits)
 			}
 			break
 		}
 		tag := modelTag(model, digits) ^ coarseTag
-		for chunk, value := range v.numbers(bucketSketches, place, from/chunkFacts) {
-			for ; len(value) >= sketchBytes; value = value[sketchBytes:] {
-				if binary.BigEndian.Uint32(value[1:]) == tag {
-					done[chunk*chunkFacts+uint64(value[0])] = true
-				}
-			}
-		}
+		v.facts().sketches(origin, from, tag, func(number uint64, _ []byte) { done[number] = true })
 	}
 	return done
 }
@@ -282,19 +275,11 @@ func (m *embedWorker) embed(ctx context.Context, by Embedder, changed int, batch
 	}
 	m.cancel = cancel
 	m.mu.Unlock()
-	embeddings, err := callEmbedder(call, by, texts)
+	vectors, err := callEmbedder(call, by, texts)
 	if err != nil {
 		return err
 	}
-	length := len(embeddings[0])
-	vectors := make([]vector, len(batch))
-	for i, e := range embeddings {
-		v, ok := quantize(by.Model, e)
-		if !ok || len(e) != length {
-			return fmt.Errorf("%w: a length of %d, without direction or unlike the others", errVectors, len(e))
-		}
-		vectors[i] = v
-	}
+	length := len(vectors[0].digits)
 	m.mu.Lock()
 	known := m.length
 	if m.changed == changed && known == 0 {
@@ -315,53 +300,60 @@ func (m *embedWorker) embed(ctx context.Context, by Embedder, changed int, batch
 	}})
 }
 
-// callEmbedder calls an Embedder. Its panics and wrong counts are errors.
-func callEmbedder(ctx context.Context, by Embedder, texts []string) (embeddings [][]float32, err error) {
+// callEmbedder returns the vectors of texts, all of one length. An Embedder's panics, wrong counts and
+// vectors without direction are errors.
+func callEmbedder(ctx context.Context, by Embedder, texts []string) (vectors []vector, err error) {
 	defer func() {
 		p := recover()
 		if p != nil {
 			err = fmt.Errorf("embedder: panic: %v", p)
 		}
 	}()
-	embeddings, err = by.Embed(ctx, texts)
+	embeddings, err := by.Embed(ctx, texts)
 	if err == nil && len(embeddings) != len(texts) {
 		err = fmt.Errorf("%w: %d of %d came", errVectors, len(embeddings), len(texts))
 	}
-	return embeddings, err
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range embeddings {
+		v, ok := quantize(by.Model, e)
+		if !ok || len(e) != len(embeddings[0]) {
+			return nil, fmt.Errorf("%w: a length of %d, without direction or unlike the others", errVectors, len(e))
+		}
+		vectors = append(vectors, v)
+	}
+	return vectors, nil
 }
 
-// query returns the vector of a search text; ok is false if there is no Embedder, or none
-// that answers in time. After a failure it is not called for a while.
-func (m *embedWorker) query(ctx context.Context, text string, limit time.Duration) (v vector, ok bool) {
+// query returns the vector of a search text; nil if there is no Embedder, or none that answers in time.
+// After a failure it is not called for a while.
+func (m *embedWorker) query(ctx context.Context, text string, limit time.Duration) *vector {
 	m.mu.Lock()
 	by, changed, shut := m.embedder, m.changed, time.Now().Before(m.queryPause.until)
 	m.mu.Unlock()
 	if by.Embed == nil || shut || text == "" {
-		return vector{}, false
+		return nil
 	}
 	call, cancel := context.WithTimeout(ctx, cmp.Or(limit, queryTimeout))
 	defer cancel()
-	embeddings, err := callEmbedder(call, by, []string{text})
-	if err == nil {
-		if v, ok = quantize(by.Model, embeddings[0]); !ok {
-			err = fmt.Errorf("%w: a length of %d, or without direction", errVectors, len(embeddings[0]))
-		}
-	}
+	vectors, err := callEmbedder(call, by, []string{text})
 	if ctx.Err() != nil {
-		return vector{}, false
+		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch {
-	case err == nil && m.changed == changed:
-		m.queryPause = pause{}
-	case err != nil:
+	if err != nil {
 		if m.changed == changed {
 			m.queryPause.failed(maxQueryPause)
 		}
 		m.warn("memories are searched by words alone", err)
+		return nil
 	}
-	return v, ok
+	if m.changed == changed {
+		m.queryPause = pause{}
+	}
+	return &vectors[0]
 }
 
 // warn logs a failure, at most once in warnPause. m.mu is held.

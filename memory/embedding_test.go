@@ -195,11 +195,11 @@ func TestWordsMustDo(t *testing.T) {
 		cancel()
 		r.failing(nil)
 		time.Sleep(maxQueryPause)
-		if _, ok := db.embeds.query(ctx, "dog", 0); ok || time.Now().Before(db.embeds.queryPause.until) {
+		if v := db.embeds.query(ctx, "dog", 0); v != nil || time.Now().Before(db.embeds.queryPause.until) {
 			t.Error("a search that was given up is a fault of the Embedder")
 		}
 		r.length = maxLength + 1
-		if _, ok := db.embeds.query(t.Context(), "dog", 0); ok || !time.Now().Before(db.embeds.queryPause.until) {
+		if v := db.embeds.query(t.Context(), "dog", 0); v != nil || !time.Now().Before(db.embeds.queryPause.until) {
 			t.Error("an endless vector is used")
 		}
 	})

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 
 	"synthbot/core"
 	"synthbot/memory/bolt"
@@ -19,20 +18,21 @@ import (
 // engine stores the pairs.
 type engine struct {
 	kv.Engine
-	shared       kv.Shared    // how several processes divide the work; nil if there can be one only
-	waits        sync.Map     // the places where something waits since they were looked at last
-	window       atomic.Int64 // the most entries of a place that were wanted at once, within bounds
+	shared       kv.Shared // how several processes divide the work; nil if there can be one only
+	waits        sync.Map  // the places where something waits since they were looked at last
 	log          *slog.Logger
 	name         string // in errors and logs
 	file         string // beside which other files lie
 	remote       bool   // a server's
 	installation string // see DB.Installation
 	unclean      bool   // it was not closed in order
+	complete     bool   // it has the present format, and all buckets
 }
 
 // guard turns a panic into an error: within the store, it means a broken page, or what the
 // engine could not read.
 func (e *engine) guard(work func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		v := recover()
 		fault, known := v.(*kv.Fault)

@@ -59,7 +59,6 @@ const (
 	tagEighth     = 8
 )
 
-// encodeEntry returns the stored form.
 func encodeEntry(l *storedEntry) []byte {
 	c := codec{out: make([]byte, 0, 256+len(l.Message.Text))}
 	l.fields(&c)
@@ -67,10 +66,10 @@ func encodeEntry(l *storedEntry) []byte {
 }
 
 // decodeEntry reads the stored form. It copies: the value may go away.
-func decodeEntry(value []byte, place core.Path, seq uint64) (storedEntry, error) {
-	var l storedEntry
+func decodeEntry(value []byte, place core.Path, seq uint64) (l storedEntry, err error) {
+	var c codec
 	l.Message.Path, l.Message.Seq = place, seq
-	if err := readFields(value, l.fields); err != nil {
+	if err := c.read(value, func() { l.fields(&c) }); err != nil {
 		return storedEntry{}, fmt.Errorf("entry %s#%d: %w", place, seq, err)
 	}
 	return l, nil
@@ -85,9 +84,9 @@ func (l *storedEntry) fields(c *codec) {
 		l.Command = new(core.Command)
 	}
 	if l.Command != nil {
-		c.group(tagCommand, func(c *codec) {
+		c.group(tagCommand, func() {
 			text(c, tagFirst, &l.Command.Name)
-			repeated(c, tagSecond, &l.Command.Args, textOrEmpty)
+			c.texts(tagSecond, &l.Command.Args)
 		})
 	}
 	c.path(tagTo, &l.To)
@@ -98,11 +97,9 @@ func (l *storedEntry) fields(c *codec) {
 	signed(c, tagRev, &l.Rev)
 	c.flag(tagDeleted, &l.Deleted)
 	text(c, tagReply, &l.Reply)
-	mapped(c, tagReaction, &l.Reactions, signed)
-	mapped(c, tagReactors, &l.reactors, func(c *codec, tag byte, emoji *[]string) {
-		repeated(c, tag, emoji, textOrEmpty)
-	})
-	repeated(c, tagAnswers, &l.answers, textOrEmpty)
+	mapped(c, tagReaction, &l.Reactions, func(n *int) { signed(c, tagSecond, n) })
+	mapped(c, tagReactors, &l.reactors, func(emoji *[]string) { c.texts(tagSecond, emoji) })
+	c.texts(tagAnswers, &l.answers)
 }
 
 func messageFields(c *codec, m *core.Message) {
@@ -118,18 +115,18 @@ func messageFields(c *codec, m *core.Message) {
 		m.ReplyTo = new(core.Quote)
 	}
 	if m.ReplyTo != nil {
-		c.group(tagReplyTo, func(c *codec) {
+		c.group(tagReplyTo, func() {
 			text(c, tagFirst, &m.ReplyTo.ID)
 			authorField(c, tagSecond, &m.ReplyTo.From)
 			text(c, tagThird, &m.ReplyTo.Text)
 			c.time(tagFourth, &m.ReplyTo.Time)
 		})
 	}
-	repeated(c, tagAttachment, &m.Attachments, attachmentField)
-	repeated(c, tagForeign, &m.Foreign, foreignField)
+	repeated(c, tagAttachment, &m.Attachments, func(a *core.Attachment) { attachmentField(c, a) })
+	repeated(c, tagForeign, &m.Foreign, func(o *core.Foreign) { foreignField(c, o) })
 	c.flag(tagPrivate, &m.Private)
 	text(c, tagLocale, &m.Locale)
-	repeated(c, tagScope, &m.Scopes, (*codec).path)
+	repeated(c, tagScope, &m.Scopes, func(scope *core.Path) { c.path(tagScope, scope) })
 	text(c, tagAddressed, &m.Addressed)
 }
 
@@ -137,7 +134,7 @@ func authorField(c *codec, tag byte, a *core.Author) {
 	if !c.reading && *a == (core.Author{}) {
 		return
 	}
-	c.group(tag, func(c *codec) {
+	c.group(tag, func() {
 		text(c, tagFirst, &a.ID)
 		text(c, tagSecond, &a.Name)
 		text(c, tagThird, &a.Tag)
@@ -149,8 +146,8 @@ func authorField(c *codec, tag byte, a *core.Author) {
 	})
 }
 
-func foreignField(c *codec, tag byte, o *core.Foreign) {
-	c.group(tag, func(c *codec) {
+func foreignField(c *codec, o *core.Foreign) {
+	c.group(tagForeign, func() {
 		text(c, tagFirst, &o.Kind)
 		authorField(c, tagSecond, &o.From)
 		text(c, tagThird, &o.Text)
@@ -159,8 +156,8 @@ func foreignField(c *codec, tag byte, o *core.Foreign) {
 	})
 }
 
-func attachmentField(c *codec, tag byte, a *core.Attachment) {
-	c.group(tag, func(c *codec) {
+func attachmentField(c *codec, a *core.Attachment) {
+	c.group(tagAttachment, func() {
 		text(c, tagFirst, &a.Kind)
 		text(c, tagSecond, &a.Name)
 		text(c, tagThird, &a.MIME)
@@ -203,9 +200,9 @@ func encodeHead(h head) []byte {
 	return c.out
 }
 
-func decodeHead(value []byte) (head, error) {
-	var h head
-	if err := readFields(value, h.fields); err != nil {
+func decodeHead(value []byte) (h head, err error) {
+	var c codec
+	if err := c.read(value, func() { h.fields(&c) }); err != nil {
 		return head{}, fmt.Errorf("head: %w", err)
 	}
 	return h, nil

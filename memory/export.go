@@ -242,7 +242,6 @@ func (db *DB) Import(ctx context.Context, r io.Reader) (lines int, err error) {
 	return lines, nil
 }
 
-// parseRow reads and checks one line.
 func parseRow(text []byte) (r row, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
@@ -292,7 +291,7 @@ func importRows(ctx context.Context, db *DB, rows []row) error {
 func importRow(t *tx, r row) error {
 	switch {
 	case r.Entry != nil:
-		t.append(r.Entry, &newEntry{value: encodeEntry(&storedEntry{Entry: *r.Entry, answers: r.Answers})})
+		t.append(&storedEntry{Entry: *r.Entry, answers: r.Answers})
 	case r.Reaction != nil: // the entry counts it already
 		t.changeEntry(r.Reaction.Path, r.Reaction.ID, func(l *storedEntry) bool {
 			if l.reactors == nil {

@@ -148,7 +148,6 @@ func (t factTx) replacedBy(f core.Fact) (olds []core.Fact, err error) {
 	return olds, nil
 }
 
-// factNumber reads a fact's ID.
 func factNumber(id string) (uint64, error) {
 	n, err := strconv.ParseUint(id, 36, 64)
 	if err != nil {
@@ -211,7 +210,6 @@ func decodeFact(key, value []byte) (f core.Fact, err error) {
 	return f, nil
 }
 
-// putFact stores a fact and its postings.
 func (t factTx) putFact(f core.Fact) {
 	key := factKey(&f)
 	value, err := json.Marshal(f)
@@ -237,7 +235,6 @@ func rankFact(f *core.Fact) []byte {
 	return binary.BigEndian.AppendUint16(b, uint16(min(len(f.Text)/6, math.MaxUint16)))
 }
 
-// dropFact deletes a fact with its postings and vector.
 func (t factTx) dropFact(f core.Fact) {
 	key := factKey(&f)
 	t.bucket(bucketFacts).Delete(key)

@@ -24,20 +24,21 @@ type codec struct {
 	err     error // the first one of reading
 }
 
-func readFields(value []byte, describe func(*codec)) error {
-	c := codec{reading: true, value: string(value)}
+// read reads the fields of a value.
+func (c *codec) read(value []byte, describe func()) error {
+	c.reading, c.value = true, string(value)
 	c.readTo(len(value), describe)
 	return c.err
 }
 
 // readTo reads the fields up to end. It calls describe again while fields are left,
 // which may be in any order, and skips those that describe does not name.
-func (c *codec) readTo(end int, describe func(*codec)) {
+func (c *codec) readTo(end int, describe func()) {
 	outer := c.end
 	c.end = end
 	for c.pos < end {
 		before := c.pos
-		describe(c)
+		describe()
 		if c.pos == before {
 			c.cut()
 		}
@@ -48,7 +49,6 @@ func (c *codec) readTo(end int, describe func(*codec)) {
 // at reports whether the next field to read has that tag.
 func (c *codec) at(tag byte) bool { return c.pos < c.end && c.value[c.pos] == tag }
 
-// next reads the next field if it has that tag.
 func (c *codec) next(tag byte) (value string, ok bool) {
 	if !c.at(tag) {
 		return "", false
@@ -165,7 +165,7 @@ func (c *codec) time(tag byte, t *time.Time) {
 }
 
 // group is fields within a field; an empty one is written, too.
-func (c *codec) group(tag byte, describe func(*codec)) {
+func (c *codec) group(tag byte, describe func()) {
 	if c.reading {
 		value, _ := c.next(tag)
 		end := c.pos
@@ -174,30 +174,35 @@ func (c *codec) group(tag byte, describe func(*codec)) {
 		return
 	}
 	start := len(c.out)
-	describe(c)
+	describe()
 	size := binary.AppendUvarint([]byte{tag}, uint64(len(c.out)-start))
 	c.out = slices.Insert(c.out, start, size...)
 }
 
 // repeated is a field for each element.
-func repeated[E any](c *codec, tag byte, all *[]E, one func(*codec, byte, *E)) {
+func repeated[E any](c *codec, tag byte, all *[]E, one func(*E)) {
 	for i := range *all {
 		if !c.reading {
-			one(c, tag, &(*all)[i])
+			one(&(*all)[i])
 		}
 	}
 	for c.at(tag) {
 		*all = append(*all, *new(E))
-		one(c, tag, &(*all)[len(*all)-1])
+		one(&(*all)[len(*all)-1])
 	}
 }
 
+// texts is a field for each text, which may be empty.
+func (c *codec) texts(tag byte, all *[]string) {
+	repeated(c, tag, all, func(s *string) { textOrEmpty(c, tag, s) })
+}
+
 // mapped is a group for each key, in order, with the key as its first field.
-func mapped[V any](c *codec, tag byte, all *map[string]V, value func(*codec, byte, *V)) {
+func mapped[V any](c *codec, tag byte, all *map[string]V, value func(*V)) {
 	pair := func(k string, v V) {
-		c.group(tag, func(c *codec) {
+		c.group(tag, func() {
 			text(c, tagFirst, &k)
-			value(c, tagSecond, &v)
+			value(&v)
 		})
 		if c.reading {
 			if *all == nil {

@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,7 +45,11 @@ func (db *DB) Forget(ctx context.Context, path core.Path) error {
 // does not belong to it, and returns what erases it.
 func (db *DB) continueForgets(ctx context.Context) (erase func()) {
 	var all []*subject
-	workers, err := workersOf(ctx, db)
+	var workers []Worker
+	var err error
+	if Shared(db) != nil {
+		workers, err = Shared(db).Workers(ctx)
+	}
 	if err != nil {
 		db.log.Warn("whether somebody is to be forgotten is looked for later", "file", db.engine.name, "err", err)
 		return func() {}
@@ -103,7 +108,6 @@ func (s *subject) adopt(v *view) error {
 	return json.Unmarshal(value, &s.plan)
 }
 
-// erase deletes what belongs to the subject.
 func (s *subject) erase() error {
 	storePlan := func() error {
 		value := core.JSON(s.plan)
@@ -173,7 +177,8 @@ func (s *subject) begin() error {
 	}
 	return updateAndView(s.ctx, s.db, func(t *tx) {
 		t.finish() // writes of others in this transaction count
-		t.noteTraces()
+		// It differs each time, so that compaction notices who is forgotten meanwhile.
+		t.bucket(bucketMeta).Put([]byte(metaTraces), []byte(rand.Text()))
 		t.forgotten().addSalt()
 		s.recordRequest(t)
 		s.mute(t)
@@ -238,7 +243,6 @@ func (s *subject) end() {
 	}
 }
 
-// findTurns finds the turns that answer or name the person, and what they sent.
 func (s *subject) findTurns(v *view) {
 	for turn, records := range v.turns(subtree(s.within)) {
 		answered := s.isAnswered(&v.tx, records)
@@ -276,7 +280,6 @@ func (s *subject) entries() error {
 	return correctHeadTimes(s.ctx, s.db, maps.Keys(s.heads))
 }
 
-// removeEntry deletes an entry with its ids.
 func (s *subject) removeEntry(t *tx, l *storedEntry) {
 	for _, p := range s.ids[l.Message.Path] {
 		key := idKey(p.ids, l.Message.ID)
@@ -336,8 +339,8 @@ func dropHead(t *tx, place []byte) {
 // paths that led through one of them to a place that stays get an alias of their own.
 func (s *subject) aliases() error {
 	for from := range s.Sources {
-		start, all := placeKey(from), func([]byte, []byte) bool { return true }
-		err := sweep(s.ctx, s.db, bucketIDs, start, after(start), all, func(t *tx, k, v []byte) {
+		start := placeKey(from)
+		err := sweep(s.ctx, s.db, bucketIDs, start, after(start), nil, func(t *tx, k, v []byte) {
 			if !t.hasEntry(k, v) {
 				t.forgotten().replaceID(k)
 			}
@@ -420,14 +423,13 @@ func (s *subject) documents() error {
 	if !s.path.IsZero() {
 		return nil
 	}
-	all := func([]byte, []byte) bool { return true }
 	var errs []error
 	for _, bucket := range []string{bucketPassageWords, bucketPassages, bucketDocuments} {
-		errs = append(errs, deleteWhere(s.ctx, s.db, bucket, nil, nil, all))
+		errs = append(errs, deleteWhere(s.ctx, s.db, bucket, nil, nil, nil))
 	}
 	from, to := subtree(core.MustPath(passageRoot))
 	for _, bucket := range []string{bucketVectors, bucketSketches} {
-		errs = append(errs, deleteWhere(s.ctx, s.db, bucket, from, to, all))
+		errs = append(errs, deleteWhere(s.ctx, s.db, bucket, from, to, nil))
 	}
 	return errors.Join(errs...)
 }

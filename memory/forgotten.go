@@ -48,7 +48,6 @@ func (t forgottenTx) hash(id []byte) []byte {
 	return mac.Sum(nil)[:16]
 }
 
-// isGone reports whether an id was forgotten.
 func (t forgottenTx) isGone(id []byte) bool {
 	return t.bucket(bucketGone).Get(t.hash(id)) != nil
 }

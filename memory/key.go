@@ -35,7 +35,12 @@ func placeKey(p core.Path) []byte {
 	return append(k, ending)
 }
 
-// placeOf reads a place's key.
+// keyAbove turns a place's key, which it changes, into that of the place above it.
+func keyAbove(place []byte) []byte {
+	place = place[:max(0, bytes.LastIndexByte(place, between))]
+	return append(place, ending)
+}
+
 func placeOf(place []byte) (core.Path, error) {
 	name, ok := bytes.CutSuffix(place, []byte{ending})
 	if !ok {
@@ -160,7 +165,6 @@ func journalKey(place []byte, k core.Key) []byte {
 	return binary.BigEndian.AppendUint16(b, k.Part)
 }
 
-// journalKeyOf reads the key of a record.
 func journalKeyOf(k []byte) (core.Key, error) {
 	place, rest, err := cutPath(k)
 	if err == nil && len(rest) != 14 {

@@ -44,10 +44,14 @@ func (t *tx) migrate(from, to core.Path) {
 	for _, plugin := range m.bucket(bucketPlugins).prefixes(nil, nil) {
 		m.moveBelow(bucketPlugins, plugin)
 	}
-	for _, f := range m.facts().factsBelow(m.from) {
-		moved := f
-		moved.Origin = m.rebased(f.Origin)
-		m.facts().replaceFact(f, moved)
+	for _, origin := range m.placesIn(bucketWords, m.from) {
+		for _, id := range m.facts().factsWith(origin, termAll) {
+			if f, ok := m.facts().fact(id); ok {
+				moved := f
+				moved.Origin = m.rebased(origin)
+				m.facts().replaceFact(f, moved)
+			}
+		}
 	}
 }
 
@@ -58,18 +62,6 @@ func (m migration) rebased(path core.Path) core.Path {
 		m.fail("migration", fmt.Errorf("%w: %s: %w", ErrBatch, path, err))
 	}
 	return moved
-}
-
-// factsBelow reads the facts that were said at or below a path.
-func (t factTx) factsBelow(root core.Path) (facts []core.Fact) {
-	for _, origin := range t.placesIn(bucketWords, root) {
-		for _, id := range t.factsWith(origin, termAll) {
-			if f, ok := t.fact(id); ok {
-				facts = append(facts, f)
-			}
-		}
-	}
-	return facts
 }
 
 func (t *tx) addAlias(from core.Path, a alias) {
@@ -171,22 +163,22 @@ const (
 func (t *tx) resolve(path core.Path) place {
 	ahead(t, func() []kv.Range { return pathRanges(path) })
 	p := place{from: path, path: path, ids: placeKey(path)}
+	p.key = p.ids
 	for range maxHops {
 		next, moved := t.followAlias(p.path)
 		if !moved {
 			break
 		}
-		p.path, p.shift = next.To, p.shift+next.Shift
+		p.path, p.key, p.shift = next.To, placeKey(next.To), p.shift+next.Shift
 	}
-	p.key = placeKey(p.path)
 	return p
 }
 
 // followAlias follows one migration, unless it cannot be read or leads to an invalid path.
 func (t *tx) followAlias(path core.Path) (a alias, moved bool) {
-	b := t.bucket(bucketAliases)
-	for above := path; !above.IsZero(); above = above.Parent() {
-		value := b.Get(placeKey(above))
+	b, key := t.bucket(bucketAliases), placeKey(path)
+	for above := path; !above.IsZero(); above, key = above.Parent(), keyAbove(key) {
+		value := b.Get(key)
 		if value == nil {
 			continue
 		}

@@ -285,10 +285,10 @@ func (db *DB) prepare(guest bool) error {
 	if db.engine.installation == "" {                                   // it is stored with the next write
 		db.engine.installation, db.writer.inUse = rand.Text(), false
 	}
-	switch version {
-	case schema:
-		return addBuckets(db)
-	case 0:
+	switch {
+	case db.engine.complete:
+		return nil
+	case version == 0 || version == schema:
 		return db.writer.transact(upgrade)
 	}
 	backup := db.engine.file + versionSuffix + strconv.Itoa(version)
@@ -303,22 +303,6 @@ func (db *DB) prepare(guest bool) error {
 	return nil
 }
 
-// addBuckets makes buckets that files of this format had not always.
-func addBuckets(db *DB) error {
-	missing := false
-	err := db.view(context.Background(), func(v *view) error {
-		missing = v.Bucket(bucketPassageWords) == nil
-		return nil
-	})
-	if err != nil || !missing {
-		return err
-	}
-	return db.writer.transact(func(t *tx) error {
-		t.makeBuckets(buckets()...)
-		return t.err
-	})
-}
-
 // Installation implements core.Store: the name of the file.
 func (db *DB) Installation() string { return db.engine.installation }
 
@@ -329,10 +313,12 @@ const versionSuffix = ".version"
 // no private heads, and in 3 words of a script without spaces were one word with a neighbour
 // in another script.
 func upgrade(t *tx) error {
-	t.makeBuckets(buckets()...)
+	for _, name := range buckets() {
+		t.fail(name, t.MakeBucket(name))
+	}
 	meta := t.bucket(bucketMeta)
-	if string(meta.Get([]byte(metaSchema))) == strconv.Itoa(schema) { // another process was faster
-		t.db.engine.installation = string(meta.Get([]byte(metaName)))
+	if string(meta.Get([]byte(metaSchema))) == strconv.Itoa(schema) { // buckets were missing, or another was faster
+		t.db.engine.installation = cmp.Or(string(meta.Get([]byte(metaName))), t.db.engine.installation)
 		return t.err
 	}
 	for k, v := range t.bucket(bucketLog).pairs(nil, nil) {
@@ -340,8 +326,7 @@ func upgrade(t *tx) error {
 			t.head(placeKey(path)).private = true
 		}
 	}
-	t.fail(bucketWords, t.DropBucket(bucketWords))
-	t.makeBuckets(bucketWords)
+	t.deleteBelow(bucketWords, nil)
 	for k, v := range t.bucket(bucketFacts).pairs(nil, nil) {
 		f, err := decodeFact(k, v)
 		if err != nil {
@@ -354,15 +339,9 @@ func upgrade(t *tx) error {
 	return t.err
 }
 
-func (t *tx) makeBuckets(names ...string) {
-	for _, name := range names {
-		t.fail(name, t.MakeBucket(name))
-	}
-}
-
 var errForeign = errors.New("no database of synthbot")
 
-// readMeta reads the meta bucket, and returns the version of the file's format; 0 if the file
+// readMeta reads the meta bucket, and returns the version of the file's format, 0 if the file
 // is empty.
 func (w *writer) readMeta() (version int, err error) {
 	err = w.db.view(context.Background(), func(v *view) error {
@@ -378,6 +357,7 @@ func (w *writer) readMeta() (version int, err error) {
 		floor, _ := strconv.ParseUint(string(meta.Get([]byte(metaFloor))), 10, 64)
 		w.db.epochs.raiseFloor(floor)
 		version, _ = strconv.Atoi(string(meta.Get([]byte(metaSchema))))
+		w.db.engine.complete = version == schema && v.Bucket(bucketPassageWords) != nil
 		if version < 1 {
 			return fmt.Errorf("%w: %w: schema %q", core.ErrDamaged, errForeign, meta.Get([]byte(metaSchema)))
 		}

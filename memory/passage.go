@@ -52,9 +52,6 @@ func sourcePath(source string) (core.Path, error) {
 	return path, nil
 }
 
-// sourceOf is the source whose path it is.
-func sourceOf(path core.Path) string { return path.Elements()[1] }
-
 // storedDocument is a document as it is stored. Until all its passages are, it has no stamp.
 type storedDocument struct {
 	Stamp    string    `json:"s,omitempty"`
@@ -66,6 +63,16 @@ type storedDocument struct {
 
 // span is a range of numbers, from the first on, to exclusive.
 type span struct{ From, To uint64 }
+
+// add adds a passage, whose number is above those of the others.
+func (d *storedDocument) add(number uint64) {
+	last := len(d.Numbers) - 1
+	if last >= 0 && d.Numbers[last].To == number {
+		d.Numbers[last].To++
+	} else {
+		d.Numbers = append(d.Numbers, span{number, number + 1})
+	}
+}
 
 // storedPassage is a passage as it is stored.
 type storedPassage struct {
@@ -98,15 +105,22 @@ func (p *storedPassage) words() map[string]bool {
 // embedded is the text from which the passage's vector is made.
 func (p *storedPassage) embedded() string { return strings.TrimSpace(p.Title + "\n" + p.Text) }
 
-// newPassage is a passage on its way to the disk, with what its postings hold.
+// newPassage is a passage on its way to the disk, with what its postings hold. One without a value ends
+// its document.
 type newPassage struct {
+	document *passage.Document
 	value    []byte
 	postings map[string]uint16 // by term; see passagePosting
 }
 
-func (c *packer) prepare(source string, d *passage.Document, p *passage.Passage) newPassage {
+// prepare compresses a passage and finds its postings.
+func prepare(to *flate.Writer, source string, d *passage.Document, p *passage.Passage) newPassage {
 	stored := storedPassage{source, d.Name, p.Title, p.Anchor, d.Language, p.Text}
-	n := newPassage{value: c.pack(core.JSON(stored)), postings: make(map[string]uint16)}
+	var packed bytes.Buffer
+	to.Reset(&packed)
+	_, _ = to.Write(core.JSON(stored)) // it does not fail in memory
+	_ = to.Close()
+	n := newPassage{document: d, value: packed.Bytes(), postings: make(map[string]uint16)}
 	length := passageLength(p.Text)
 	n.postings[termAll] = length
 	for word, strong := range stored.words() {
@@ -118,13 +132,6 @@ func (c *packer) prepare(source string, d *passage.Document, p *passage.Passage)
 	return n
 }
 
-// piece is a part of a document that one transaction writes.
-type piece struct {
-	document *passage.Document
-	passages []newPassage
-	last     bool
-}
-
 // PutDocuments implements passage.Index.
 func (x passages) PutDocuments(ctx context.Context, source string, documents ...passage.Document) error {
 	origin, err := sourcePath(source)
@@ -133,58 +140,60 @@ func (x passages) PutDocuments(ctx context.Context, source string, documents ...
 	}
 	var names []string
 	for i := range documents {
-		d := &documents[i]
-		if d.Name == "" || len(d.Name) > maxDocumentName || strings.ContainsRune(d.Name, ending) {
-			return fmt.Errorf("%w: a document's name of %d bytes", ErrBatch, len(d.Name))
+		name := documents[i].Name
+		if name == "" || len(name) > maxDocumentName || strings.ContainsRune(name, ending) {
+			return fmt.Errorf("%w: a document's name of %d bytes", ErrBatch, len(name))
 		}
-		names = append(names, d.Name)
+		names = append(names, name)
 	}
 	if err := x.DropDocuments(ctx, source, names...); err != nil {
 		return err
 	}
-	var pieces []piece
-	n, size, packer := 0, 0, newPacker()
+	var next []newPassage
+	size := 1
 	write := func() error {
-		all := pieces
-		pieces, n, size = nil, 0, 0
-		return x.db.write(ctx, &job{name: "documents of " + source, size: 3*size + 1, run: func(t *tx) error {
-			return passageTx{t}.putPieces(origin, all)
-		}})
+		all := next
+		j := &job{name: "documents of " + source, size: size, run: func(t *tx) error {
+			return passageTx{t}.putPassages(origin, all)
+		}}
+		next, size = nil, 1
+		return x.db.write(ctx, j)
 	}
+	packer, _ := flate.NewWriter(nil, flate.BestSpeed) // it fails for unknown levels only
 	for i := range documents {
 		d := &documents[i]
-		p := piece{document: d}
 		for k := range d.Passages {
-			if len(d.Passages[k].Text) > maxFactText {
-				return fmt.Errorf("%w: a passage of %d bytes", ErrBatch, len(d.Passages[k].Text))
+			p := &d.Passages[k]
+			if len(p.Text) > maxFactText {
+				return fmt.Errorf("%w: a passage of %d bytes", ErrBatch, len(p.Text))
 			}
-			p.passages = append(p.passages, packer.prepare(source, d, &d.Passages[k]))
-			size += len(d.Passages[k].Text)
-			if n++; n >= passageJob {
-				pieces = append(pieces, p)
+			next, size = append(next, prepare(packer, source, d, p)), size+3*len(p.Text)
+			if len(next) >= passageJob {
 				if err := write(); err != nil {
 					return err
 				}
-				p.passages = nil
 			}
 		}
-		p.last = true
-		pieces = append(pieces, p)
+		next = append(next, newPassage{document: d})
 	}
 	return write()
 }
 
-// putPieces stores passages behind those that their documents have.
-func (t passageTx) putPieces(origin core.Path, pieces []piece) error {
-	place, added := placeKey(origin), make(postingChanges)
-	stored := t.bucket(bucketPassages)
-	for _, p := range pieces {
-		d, key, err := t.document(origin, p.document.Name)
-		if err != nil {
-			return err
+// putPassages stores passages behind those that their documents have.
+func (t passageTx) putPassages(origin core.Path, all []newPassage) (err error) {
+	place, added, stored := placeKey(origin), make(postingChanges), t.bucket(bucketPassages)
+	var d storedDocument
+	var key []byte
+	for i, n := range all {
+		if i == 0 || n.document != all[i-1].document {
+			if d, key, err = t.document(origin, n.document.Name); err != nil {
+				return err
+			}
+			d.Language, d.Link, d.Time = n.document.Language, n.document.Link, n.document.Time
 		}
-		d.Language, d.Link, d.Time = p.document.Language, p.document.Link, p.document.Time
-		for _, n := range p.passages {
+		if n.value == nil {
+			d.Stamp = n.document.Stamp
+		} else {
 			next, _ := stored.NextSequence() // it fails in views only
 			number := firstPassage + next
 			stored.Put(binary.BigEndian.AppendUint64(nil, number), n.value)
@@ -192,17 +201,11 @@ func (t passageTx) putPieces(origin core.Path, pieces []piece) error {
 				added.add(place, number, term, info)
 			}
 			t.saved = append(t.saved, number)
-			last := len(d.Numbers) - 1
-			if last >= 0 && d.Numbers[last].To == number {
-				d.Numbers[last].To++
-			} else {
-				d.Numbers = append(d.Numbers, span{number, number + 1})
-			}
+			d.add(number)
 		}
-		if p.last {
-			d.Stamp = p.document.Stamp
+		if n.value == nil || i == len(all)-1 {
+			t.bucket(bucketDocuments).Put(key, core.JSON(d))
 		}
-		t.bucket(bucketDocuments).Put(key, core.JSON(d))
 	}
 	postings := t.bucket(bucketPassageWords)
 	for _, key := range slices.Sorted(maps.Keys(added)) {
@@ -274,20 +277,11 @@ func (t passageTx) dropSome(origin core.Path, names []string) (rest []string, er
 		}
 		t.bucket(bucketDocuments).Delete(key)
 	}
-	t.dropPostings(dropped)
-	return rest, nil
-}
-
-func (t passageTx) dropPostings(dropped postingChanges) {
 	postings := t.bucket(bucketPassageWords)
 	for _, key := range slices.Sorted(maps.Keys(dropped)) {
-		value := without(postings.Get([]byte(key)), dropped[key])
-		if len(value) == 0 {
-			postings.Delete([]byte(key))
-		} else {
-			postings.Put([]byte(key), value)
-		}
+		postings.set([]byte(key), without(postings.Get([]byte(key)), dropped[key]))
 	}
+	return rest, nil
 }
 
 func (t passageTx) dropPassage(origin core.Path, place []byte, number uint64, dropped postingChanges) {
@@ -314,26 +308,6 @@ func (t passageTx) passage(number uint64) (p storedPassage, ok bool) {
 		t.db.logUnreadable(fmt.Errorf("passage %x: %w", key, err))
 	}
 	return p, err == nil
-}
-
-// packer compresses what is stored of passages, one after the other.
-type packer struct {
-	out    bytes.Buffer
-	writer *flate.Writer
-}
-
-func newPacker() *packer {
-	c := new(packer)
-	c.writer, _ = flate.NewWriter(&c.out, flate.BestSpeed) // it fails for unknown levels only
-	return c
-}
-
-func (c *packer) pack(value []byte) []byte {
-	c.out.Reset()
-	c.writer.Reset(&c.out)
-	_, _ = c.writer.Write(value) // it does not fail in memory
-	_ = c.writer.Close()
-	return bytes.Clone(c.out.Bytes())
 }
 
 // Documents implements passage.Index.
@@ -365,7 +339,7 @@ func (x passages) Documents(ctx context.Context, source string) (all []passage.D
 func (x passages) Sources(ctx context.Context) (all []string, err error) {
 	err = x.db.look(ctx, func(v *view) {
 		for _, origin := range v.placesIn(bucketDocuments, core.Path{}) {
-			all = append(all, sourceOf(origin))
+			all = append(all, origin.Elements()[1]) // see sourcePath
 		}
 	})
 	return all, err
@@ -382,10 +356,12 @@ const maxSame = 20
 
 // Find implements passage.Index. A passage that says the same as a better one is left out.
 func (x passages) Find(ctx context.Context, q passage.Query) (found []passage.Match, err error) {
-	var meant vector
-	known := false
+	var meant *vector
 	if q.Mode != passage.Words {
-		meant, known = x.db.embeds.query(ctx, q.Text, x.db.pruning.config.Load().Recall)
+		meant = x.db.embeds.query(ctx, q.Text, x.db.pruning.config.Load().Recall)
+	}
+	if meant != nil {
+		meant.model ^= coarseTag // it is compared with coarse vectors
 	}
 	var origins []core.Path
 	for _, source := range q.Sources {
@@ -398,11 +374,7 @@ func (x passages) Find(ctx context.Context, q passage.Query) (found []passage.Ma
 	err = x.db.look(ctx, func(v *view) {
 		s := &search{
 			view: v, from: newPassageIndex(v), text: q.Text, languages: append([]string{""}, q.Languages...),
-			n: q.N + maxSame, wordless: q.Mode == passage.Meaning,
-		}
-		if known {
-			meant.model ^= coarseTag // it is compared with coarse vectors
-			s.vector = &meant
+			n: q.N + maxSame, wordless: q.Mode == passage.Meaning, vector: meant,
 		}
 		same := make(map[string]bool)
 		for _, h := range s.run(origins) {

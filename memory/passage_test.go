@@ -217,7 +217,7 @@ func TestPassagesOfOlderFiles(t *testing.T) {
 	db := open(t, dir)
 	err := db.update(t.Context(), func(t *tx) {
 		for _, name := range []string{bucketDocuments, bucketPassages, bucketPassageWords} {
-			t.fail(name, t.DropBucket(name))
+			t.fail(name, boltTx(t).DeleteBucket([]byte(name)))
 		}
 	})
 	if err = cmp.Or(err, db.Close()); err != nil {

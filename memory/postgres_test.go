@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -192,8 +193,15 @@ func walk(t *testing.T, engine kv.Engine, r *rand.Rand) string {
 	}
 	err := engine.Update(func(t kv.Tx) error {
 		if r.IntN(5) == 0 && t.Bucket("a") != nil {
-			if err := t.DropBucket("a"); err != nil {
-				return err
+			var keys [][]byte
+			c := t.Bucket("a").Cursor(nil, nil)
+			for k, _ := c.Seek(nil); k != nil; k, _ = c.Next() {
+				keys = append(keys, bytes.Clone(k))
+			}
+			for _, k := range keys {
+				if err := t.Bucket("a").Delete(k); err != nil {
+					return err
+				}
 			}
 		}
 		if err := errors.Join(t.MakeBucket("a"), t.MakeBucket("b")); err != nil {

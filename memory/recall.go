@@ -94,11 +94,8 @@ func postingKey(origin core.Path, term string, fact []byte) []byte {
 
 // factsWith lists the facts of a term, oldest first.
 func (t factTx) factsWith(origin core.Path, term string) (ids []uint64) {
-	prefix := postingKey(origin, term, nil)
-	for k := range t.bucket(bucketWords).prefixed(prefix) {
-		if len(k) == len(prefix)+8 {
-			ids = append(ids, binary.BigEndian.Uint64(k[len(prefix):]))
-		}
+	for id := range t.numbers(bucketWords, postingKey(origin, term, nil), 0) {
+		ids = append(ids, id)
 	}
 	return ids
 }
@@ -163,20 +160,22 @@ func (v factIndex) maxPostings() int { return 1000 }
 // counts as much as words, if there is an Embedder that answers in time; importance and
 // recency decide among equals.
 func (db *DB) Recall(ctx context.Context, q core.FactQuery) (found []core.FactMatch, err error) {
-	meant, known := db.embeds.query(ctx, q.Text, db.pruning.config.Load().Recall)
-	err = db.look(ctx, func(v *view) {
-		if !known {
-			found = v.recall(q, nil)
-		} else {
-			found = v.recall(q, &meant)
-		}
-	})
+	meant := db.embeds.query(ctx, q.Text, db.pruning.config.Load().Recall)
+	err = db.look(ctx, func(v *view) { found = v.recall(q, meant) })
 	return found, err
 }
 
-// recall returns the facts that match best.
 func (v *view) recall(q core.FactQuery, meant *vector) (found []core.FactMatch) {
-	hits := factSearch(v, q, meant).run(v.origins(q.See))
+	s := &search{
+		view: v, from: factIndex{v}, text: q.Text, languages: formsOf(q.Language), n: q.N, vector: meant,
+	}
+	for _, tag := range q.Tags {
+		s.required = append(s.required, tagTerm(tag))
+	}
+	for _, p := range q.About {
+		s.required = append(s.required, aboutTerm(p))
+	}
+	hits := s.run(v.origins(q.See))
 	ahead(&v.tx, func() (all []kv.Range) {
 		for _, h := range hits[:min(len(hits), q.N)] {
 			all = append(all, pair(bucketFacts, binary.BigEndian.AppendUint64(nil, h.id)))
@@ -192,20 +191,6 @@ func (v *view) recall(q core.FactQuery, meant *vector) (found []core.FactMatch) 
 		}
 	}
 	return found
-}
-
-// factSearch is a search for facts.
-func factSearch(v *view, q core.FactQuery, meant *vector) *search {
-	s := &search{
-		view: v, from: factIndex{v}, text: q.Text, languages: formsOf(q.Language), n: q.N, vector: meant,
-	}
-	for _, tag := range q.Tags {
-		s.required = append(s.required, tagTerm(tag))
-	}
-	for _, p := range q.About {
-		s.required = append(s.required, aboutTerm(p))
-	}
-	return s
 }
 
 // formsOf lists the languages whose stems of a text are looked for: its own, or all.

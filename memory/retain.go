@@ -120,8 +120,7 @@ func (db *DB) Prune(ctx context.Context, c Config) error {
 	}
 	ctx = withJobName(ctx, "retention of ids and use")
 	oldUse := []byte(db.clock().Add(-usageAge).Format(time.DateOnly)) // keys begin with the day
-	errs = append(errs, db.pruning.ids(ctx),
-		deleteWhere(ctx, db, bucketUsage, nil, oldUse, func([]byte, []byte) bool { return true }))
+	errs = append(errs, db.pruning.ids(ctx), deleteWhere(ctx, db, bucketUsage, nil, oldUse, nil))
 	return errors.Join(errs...)
 }
 

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"synthbot/core"
@@ -31,44 +29,42 @@ const salvageStep = 5000
 // which must not hold one. If nothing can be saved, it leaves no database. Derived content
 // (heads, due entries, ids) is computed again. If a place's mark was lost, none of its entries
 // waits any more: a missing answer is better than a repeated one.
-func Salvage(dir, damaged string) (Salvaged, error) {
-	target := filepath.Join(dir, FileName)
-	if _, err := os.Lstat(target); err == nil {
-		return Salvaged{}, fmt.Errorf("%s: %w: move it away, or save into another directory", target, ErrNotEmpty)
-	}
-	_, err := os.Lstat(dir)
-	isNew := errors.Is(err, os.ErrNotExist)
-	db, err := Open(dir, Options{})
-	if err != nil {
-		return Salvaged{}, err
-	}
+func Salvage(dir, damaged string) (report Salvaged, err error) {
+	err = placeFile(dir, func(trial string) error {
+		db, err := Open(trial, Options{})
+		if err != nil {
+			return err
+		}
+		s := &salvager{db: db, report: Salvaged{Pairs: make(map[string]int)}}
+		err = s.save(damaged)
+		report = s.report
+		return errors.Join(err, db.Close())
+	})
+	return report, err
+}
+
+// save fills the database from the damaged file.
+func (s *salvager) save(damaged string) (err error) {
 	derived := []string{ // from the others, and from documents
 		bucketDue, bucketWords, bucketVectors, bucketSketches, bucketDocuments, bucketPassages, bucketPassageWords,
 	}
 	saved := slices.DeleteFunc(buckets(), func(bucket string) bool { return slices.Contains(derived, bucket) })
-	s := &salvager{db: db, report: Salvaged{Pairs: make(map[string]int)}}
 	s.report.Faults, err = bolt.Salvage(damaged, saved, s.add)
 	s.flush()
 	delete(s.report.Pairs, bucketMeta)
-	if err == nil && s.err == nil && len(s.report.Pairs) == 0 {
-		err = fmt.Errorf("%s: nothing could be saved of it", damaged)
+	if err = errors.Join(err, s.err); err != nil {
+		return err
 	}
-	if err != nil {
-		err = errors.Join(err, db.Close(), os.RemoveAll(target), os.RemoveAll(target+reserveSuffix))
-		if isNew {
-			err = errors.Join(err, os.Remove(dir))
-		}
-		return s.report, err
+	if len(s.report.Pairs) == 0 {
+		return fmt.Errorf("%s: nothing could be saved of it", damaged)
 	}
-	err = db.update(context.Background(), func(t *tx) {
+	return s.db.update(context.Background(), func(t *tx) {
 		r := rebuilder{tx: t, heads: maps.Collect(t.headsBelow(core.Path{})), sources: t.idSources()}
 		r.entries()
 		r.postings()
 	})
-	return s.report, errors.Join(s.err, err, db.Close())
 }
 
-// salvager collects pairs and writes them.
 type salvager struct {
 	db     *DB
 	report Salvaged
@@ -200,7 +196,6 @@ func (r *rebuilder) entries() {
 	}
 }
 
-// completeID stores an entry's id if it is missing.
 func (r *rebuilder) completeID(p place, m *core.Message) {
 	led := func(source place) bool {
 		seq, known := r.findID(source, m.ID)

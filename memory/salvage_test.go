@@ -127,7 +127,7 @@ func TestSalvageMakesAnew(t *testing.T) {
 		t.bucket(bucketIDs).Delete(idKey(placeKey(group), "g1"))
 		t.bucket(bucketIDs).Put(idKey(placeKey(group), "g2"), []byte{1, 1})
 		t.bucket(bucketDue).Delete(seqKey(placeKey(group), 4))
-		t.makeBuckets("of another program")
+		t.fail("it", t.MakeBucket("of another program"))
 		t.bucket("of another program").Put([]byte("x"), []byte("y"))
 		for _, bucket := range []string{bucketLog, bucketIDs, bucketJournal, bucketFacts, bucketUsage,
 			bucketPlugins, bucketStates, bucketAliases} {

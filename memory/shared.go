@@ -24,20 +24,10 @@ func Holds(db *DB) bool { return Shared(db) == nil || Shared(db).Holds() }
 
 // selfOf is the number of this process among those that use the database; 0 if there can be one only.
 func selfOf(db *DB) int64 {
-	s := Shared(db)
-	if s == nil {
+	if Shared(db) == nil {
 		return 0
 	}
-	return s.Self()
-}
-
-// workersOf lists the processes that use the database; none if there can be one only.
-func workersOf(ctx context.Context, db *DB) ([]Worker, error) {
-	s := Shared(db)
-	if s == nil {
-		return nil, nil
-	}
-	return s.Workers(ctx)
+	return Shared(db).Self()
 }
 
 // metaEpochs is the key in the meta bucket of the latest epochs, as a list in JSON: all processes

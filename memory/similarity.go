@@ -61,10 +61,11 @@ func (s *search) candidates(origins []core.Path) []hit {
 	byDistance := func(a, b hit) int { return cmp.Compare(a.distance, b.distance) }
 	nearest := topN[hit]{keep: maxCandidates, order: byDistance}
 	for _, origin := range origins {
-		s.facts().sketches(origin, s.vector.model, func(fact uint64, stored []byte) {
+		s.facts().sketches(origin, 0, s.vector.model, func(fact uint64, stored []byte) {
 			distance := wanted.distance(stored)
 			s.baseline.counts[distance]++
-			if len(s.required) == 0 || s.hasRequired(fact) {
+			i, known := s.index[fact]
+			if len(s.required) == 0 || known && s.hits[i].required == len(s.required) {
 				nearest.add(hit{id: fact, origin: origin, distance: distance})
 			}
 		})
@@ -78,12 +79,6 @@ func (s *search) candidates(origins []core.Path) []hit {
 		return cmp.Or(cmp.Compare(b.similarity, a.similarity), cmp.Compare(b.id, a.id))
 	})
 	return near
-}
-
-// hasRequired reports whether what was found so far has all required terms.
-func (s *search) hasRequired(fact uint64) bool {
-	i, ok := s.index[fact]
-	return ok && s.hits[i].required == len(s.required)
 }
 
 // compute derives threshold and spread from the less similar half of the facts. The spread

@@ -169,7 +169,7 @@ func (c *cloud) hitRate(t testing.TB, db *DB, queries int) float64 {
 			s := &search{view: v, vector: &meant, index: map[uint64]int{}, baseline: new(baseline)}
 			near := s.candidates([]core.Path{group})
 			var all []float64
-			v.facts().sketches(group, meant.model, func(fact uint64, _ []byte) {
+			v.facts().sketches(group, 0, meant.model, func(fact uint64, _ []byte) {
 				all = append(all,
 					s.similarity(group, fact))
 			})

@@ -19,14 +19,8 @@ func encodeState(s core.State) ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// setState replaces the state of the conversation in a place.
 func (t *tx) setState(path core.Path, value []byte) {
-	p, b := t.resolve(path), t.bucket(bucketStates)
-	if value == nil {
-		b.Delete(p.key)
-	} else {
-		b.Put(p.key, value)
-	}
+	t.bucket(bucketStates).set(t.resolve(path).key, value)
 }
 
 // Use is what was spent on a day, for a person (or the bot itself, the zero Path), with an
@@ -96,7 +90,8 @@ func readUse(key, value []byte) (u Use, err error) {
 		return Use{}, err
 	}
 	u = Use{Day: string(day), Person: person, Engine: string(engine)}
-	err = readFields(value, u.fields)
+	var c codec
+	err = c.read(value, func() { u.fields(&c) })
 	return u, err
 }
 

@@ -15,9 +15,12 @@ const (
 
 // sweep goes through the pairs of a bucket from start to end, which may be nil, in small
 // steps, and calls change for those that match, in transactions shared with others. It may
-// miss pairs that are added meanwhile.
+// miss pairs that are added meanwhile. Without match it is all pairs.
 func sweep(ctx context.Context, db *DB, bucket string, start, end []byte,
 	match func(k, v []byte) bool, change func(t *tx, k, v []byte)) error {
+	if match == nil {
+		match = func(_, _ []byte) bool { return true }
+	}
 	for more := true; more; {
 		more = false
 		find := func(v *view) (keys [][]byte) {

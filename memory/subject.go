@@ -107,7 +107,6 @@ func (s *subject) findWhole() error {
 	return err
 }
 
-// addReply adds a message that answered the person.
 func (s *subject) addReply(place core.Path, id string) {
 	if s.Replies[place] == nil {
 		s.Replies[place] = make(map[string]bool)

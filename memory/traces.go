@@ -3,7 +3,6 @@ package memory
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -44,12 +43,8 @@ func (db *DB) Compact(ctx context.Context) (before, after int64, err error) {
 	return before, after, nil
 }
 
-// noteTraces stores that the file has traces of what is forgotten. The value differs each time,
-// so that compaction notices who is forgotten meanwhile.
-func (t *tx) noteTraces() { t.bucket(bucketMeta).Put([]byte(metaTraces), []byte(rand.Text())) }
-
-// tracesOf returns what noteTraces stored; nil if no traces of what was forgotten are left in
-// the file.
+// tracesOf returns what Forget stored; nil if no traces of what was forgotten are left in the
+// file.
 func tracesOf(db *DB) (noted []byte) {
 	_ = db.look(context.Background(), func(v *view) { // errors are reported elsewhere
 		noted = bytes.Clone(v.bucket(bucketMeta).Get([]byte(metaTraces)))

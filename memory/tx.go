@@ -63,14 +63,21 @@ type bucket struct {
 // bucket returns a bucket, all of which exist since Open.
 func (t *tx) bucket(name string) bucket { return bucket{t.Bucket(name), t, name} }
 
-// Put is that of the kv.Bucket.
 func (b bucket) Put(key, value []byte) {
 	b.t.fail(b.name, b.Bucket.Put(key, value))
 }
 
-// Delete is that of the kv.Bucket.
 func (b bucket) Delete(key []byte) {
 	b.t.fail(b.name, b.Bucket.Delete(key))
+}
+
+// set stores a pair, or deletes the key if the value is empty.
+func (b bucket) set(key, value []byte) {
+	if len(value) == 0 {
+		b.Delete(key)
+	} else {
+		b.Put(key, value)
+	}
 }
 
 // pairs iterates over the pairs in a range of keys, to exclusive; nil: from the first,
@@ -85,11 +92,7 @@ func (b bucket) pairs(from, to []byte) iter.Seq2[[]byte, []byte] {
 
 // prefixed iterates over the pairs whose keys have that prefix.
 func (b bucket) prefixed(prefix []byte) iter.Seq2[[]byte, []byte] {
-	return func(yield func(k, v []byte) bool) {
-		c := b.Cursor(prefix, afterPrefix(prefix))
-		for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix) && yield(k, v); k, v = c.Next() {
-		}
-	}
+	return b.pairs(prefix, afterPrefix(prefix))
 }
 
 // prefixes lists the different beginnings of the keys in a range, up to the first byte that
@@ -146,7 +149,6 @@ func (t *tx) headOf(place, value []byte) head {
 	return h
 }
 
-// finish writes the changed heads.
 func (t *tx) finish() {
 	for place, h := range t.heads {
 		t.writeHead([]byte(place), *h)
@@ -154,12 +156,7 @@ func (t *tx) finish() {
 }
 
 func (t *tx) writeHead(place []byte, h head) {
-	b := t.bucket(bucketPlaces)
-	if h == (head{}) {
-		b.Delete(place)
-	} else {
-		b.Put(place, encodeHead(h))
-	}
+	t.bucket(bucketPlaces).set(place, encodeHead(h))
 }
 
 // entry reads an entry; ok is false if there is none, or if it cannot be read, which is logged.
@@ -255,7 +252,6 @@ func (t *tx) turns(from, to []byte) iter.Seq2[core.TurnID, []record] {
 	}
 }
 
-// records lists the records of a turn.
 func (t *tx) records(turn core.TurnID) (records []record) {
 	from := turnKey(turn)
 	for _, all := range t.turns(from, afterPrefix(from)) {
@@ -336,7 +332,8 @@ func (t *tx) readRecord(key core.Key, value []byte) (w storedRecord, ok bool) {
 // isPrivate reports whether an entry is private, as far as it can be read.
 func isPrivate(value []byte) bool {
 	var l storedEntry
-	_ = readFields(value, l.fields)
+	var c codec
+	_ = c.read(value, func() { l.fields(&c) })
 	return l.Message.Private
 }
 

@@ -239,7 +239,6 @@ func (t factTx) sketchAt(origin core.Path, fact uint64) []byte {
 	return nil
 }
 
-// dropVector deletes a fact's vector and sketch.
 func (t factTx) dropVector(origin core.Path, fact uint64) {
 	t.bucket(bucketVectors).Delete(seqKey(placeKey(origin), fact))
 	t.changeChunk(origin, fact, nil)
@@ -258,25 +257,15 @@ func (t factTx) changeChunk(origin core.Path, fact uint64, one []byte) {
 			chunk = append(chunk, rest[:sketchBytes]...)
 		}
 	}
-	chunk = append(chunk, one...)
-	if len(chunk) == 0 {
-		b.Delete(key)
-	} else {
-		b.Put(key, chunk)
-	}
+	b.set(key, append(chunk, one...))
 }
 
-// sketches calls use for the sketches of one model of all facts of an origin.
-func (t factTx) sketches(origin core.Path, model uint32, use func(fact uint64, stored []byte)) {
-	prefix := placeKey(origin)
-	for k, v := range t.bucket(bucketSketches).prefixed(prefix) {
-		if len(k) != len(prefix)+8 {
-			continue
-		}
-		first := binary.BigEndian.Uint64(k[len(prefix):]) * chunkFacts
+// sketches calls use for the sketches of one model of the facts of an origin, from about that number on.
+func (t factTx) sketches(origin core.Path, from uint64, model uint32, use func(fact uint64, stored []byte)) {
+	for chunk, v := range t.numbers(bucketSketches, placeKey(origin), from/chunkFacts) {
 		for ; len(v) >= sketchBytes; v = v[sketchBytes:] {
 			if binary.BigEndian.Uint32(v[1:]) == model {
-				use(first+uint64(v[0]), v[5:])
+				use(chunk*chunkFacts+uint64(v[0]), v[5:])
 			}
 		}
 	}

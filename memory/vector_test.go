@@ -107,7 +107,7 @@ func TestSketchesOfAPlace(t *testing.T) {
 	}
 	err = db.view(t.Context(), func(v *view) error {
 		var facts []uint64
-		v.facts().sketches(group, modelTag("m", 0), func(fact uint64, stored []byte) {
+		v.facts().sketches(group, 0, modelTag("m", 0), func(fact uint64, stored []byte) {
 			facts = append(facts, fact)
 			vector, ok := v.facts().vectorOf(group, fact)
 			sketch := vector.sketch()
@@ -118,7 +118,7 @@ func TestSketchesOfAPlace(t *testing.T) {
 		want(t, "facts", facts, []uint64{0, 3, 7, 60, 61})
 		want(t, "a sketch that was dropped", v.facts().sketchAt(group, 59), nil)
 		want(t, "bytes of the first chunk", len(v.bucket(bucketSketches).Get(chunkKey(group, 0))), 4*sketchBytes)
-		v.facts().sketches(topic, modelTag("m", 0), func(fact uint64, _ []byte) { t.Errorf("fact %d in another place", fact) })
+		v.facts().sketches(topic, 0, modelTag("m", 0), func(fact uint64, _ []byte) { t.Errorf("fact %d in another place", fact) })
 		return nil
 	})
 	if err != nil {

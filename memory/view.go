@@ -38,7 +38,6 @@ func (db *DB) view(ctx context.Context, f func(*view) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	return db.engine.guard(func() error {
 		b, err := db.engine.Begin(ctx)
 		if err != nil {
@@ -56,7 +55,6 @@ func viewOf(db *DB, b kv.View, f func(*view) error) error {
 	return f(v)
 }
 
-// view is a core.View.
 type view struct {
 	tx
 	ended bool
@@ -155,14 +153,14 @@ func (v *view) After(path core.Path, seq uint64, max int) ([]core.Entry, error) 
 				entries = append(entries, l.Entry)
 			}
 		}
-		v.db.engine.noteWindow(len(entries))
 		return entries
 	})
 }
 
 func (v *view) Last(path core.Path, n int) ([]core.Entry, error) {
-	return read(v, path, func(p place) (entries []core.Entry) {
-		t := v.tail(p.path, p.key)
+	return read(v, path, func(p place) []core.Entry {
+		h, _ := v.readHead(p.key)
+		entries, t := make([]core.Entry, 0, min(max(n, 0), int(h.count))), v.tail(p.path, p.key)
 		for len(entries) < n && t.step() {
 			entries = append(entries, t.at.Entry)
 		}
@@ -256,7 +254,10 @@ func (v *view) merge(places []core.Path, n int) []core.Entry {
 			tails = append(tails, t)
 		}
 	}
-	var entries []core.Entry
+	if len(tails) == 0 {
+		return nil
+	}
+	entries := make([]core.Entry, 0, n)
 	for len(entries) < n && len(tails) > 0 {
 		newest := slices.MinFunc(tails, func(a, b *tail) int {
 			return latest(activity{a.at.Message.Time, a.prefix}, activity{b.at.Message.Time, b.prefix})

@@ -59,7 +59,6 @@ func (w *watch) note(now work) {
 	w.doing = now
 }
 
-// state returns what the writer does.
 func (w *watch) state() work {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -180,7 +179,6 @@ type blocked struct {
 
 func (w *writer) blockedFile() string { return w.db.engine.file + stuckSuffix }
 
-// addBlocked counts a job that blocked the writer.
 func (w *writer) addBlocked(job string) error {
 	if job == "" {
 		return nil

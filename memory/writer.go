@@ -185,7 +185,6 @@ type queue struct {
 	ended   chan struct{}
 }
 
-// add puts a job in line.
 func (q *queue) add(j *job) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -273,7 +272,6 @@ func updateAndView(ctx context.Context, db *DB, run func(*tx), f func(*view) err
 	if err = cmp.Or(err, begin); err != nil {
 		return err
 	}
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	return db.engine.guard(func() error { return viewOf(db, b, f) })
 }
 

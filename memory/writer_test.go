@@ -27,6 +27,7 @@ func hold(db *DB) (letGo func()) {
 // boltTransaction is what tests use of a bbolt.Tx.
 type boltTransaction interface {
 	ID() int
+	DeleteBucket(name []byte) error
 	OnCommit(func())
 	Stats() bbolt.TxStats
 	Check(...bbolt.CheckOption) <-chan error

@@ -19,9 +19,8 @@ import (
 const CompactSuffix = ".compact"
 
 const (
-	compactStep   = 4 << 20 // bytes of one transaction while copying
-	compactRest   = 200     // changed pairs that are left to the last step
-	compactRounds = 20      // of catching up, at most
+	compactRest   = 200 // changed pairs that are left to the last step
+	compactRounds = 20  // of catching up, at most
 )
 
 // Compact writes the file anew, without free space and without traces of what was deleted
@@ -59,7 +58,6 @@ type changes map[pairKey]bool
 
 type pairKey struct{ bucket, key string }
 
-// compaction copies a file.
 type compaction struct {
 	file   *File
 	target *File
@@ -101,7 +99,6 @@ func (c *compaction) exclusive(f func() error) error {
 	return f()
 }
 
-// copy copies all buckets in slices.
 func (c *compaction) copy() error {
 	if err := os.Remove(c.target.name); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -109,50 +106,25 @@ func (c *compaction) copy() error {
 	if err := c.target.openBolt(); err != nil {
 		return err
 	}
-	names, start := [][]byte(nil), []byte(nil) // what is left to copy
-	err := c.copyPairs(func(from, _ *bbolt.Tx) error {
-		return from.ForEach(func(name []byte, _ *bbolt.Bucket) error {
-			names = append(names, bytes.Clone(name))
-			return nil
-		})
+	var names []string
+	err := c.copyPairs(func(from, _ *tx) error {
+		names = from.Buckets()
+		return nil
 	})
-	for err == nil && len(names) > 0 {
-		err = c.copyPairs(func(from, to *bbolt.Tx) (err error) {
-			names, start, err = copySlice(from, to, names, start)
-			return err
-		})
+	for _, name := range names {
+		for start := []byte{}; start != nil && err == nil; {
+			err = c.copyPairs(func(from, to *tx) (err error) {
+				_, start, err = kv.CopySome(to, from, name, start)
+				return err
+			})
+		}
 	}
 	return err
 }
 
-// copySlice copies some pairs of these buckets, of the first from start on, and returns where
-// to go on.
-func copySlice(source, target *bbolt.Tx, names [][]byte, start []byte) (left [][]byte, from []byte, err error) {
-	size := 0
-	for i, name := range names {
-		to, err := target.CreateBucketIfNotExists(name)
-		if err != nil {
-			return nil, nil, err
-		}
-		to.FillPercent = 1
-		c := source.Bucket(name).Cursor()
-		for k, value := c.Seek(start); k != nil; k, value = c.Next() {
-			if size >= compactStep {
-				return names[i:], bytes.Clone(k), nil
-			}
-			if err := to.Put(k, value); err != nil {
-				return nil, nil, err
-			}
-			size += len(k) + len(value)
-		}
-		start = nil
-	}
-	return nil, nil, nil
-}
-
 // copyPairs calls f with a view of the file and a transaction of the copy, and syncs that, so
 // that the last sync, for which writers wait, is short.
-func (c *compaction) copyPairs(f func(from, to *bbolt.Tx) error) (err error) {
+func (c *compaction) copyPairs(f func(from, to *tx) error) (err error) {
 	if err := c.ctx.Err(); err != nil {
 		return err
 	}
@@ -168,7 +140,7 @@ func (c *compaction) copyPairs(f func(from, to *bbolt.Tx) error) (err error) {
 		return err
 	}
 	defer from.End()
-	err = c.target.bolt.Update(func(to *bbolt.Tx) error { return f(from.(*view).Tx, to) })
+	err = c.target.bolt.Update(func(to *bbolt.Tx) error { return f(&from.(*view).tx, &tx{Tx: to, file: c.target}) })
 	if err != nil {
 		return err
 	}
@@ -188,7 +160,7 @@ func (c *compaction) complete() error {
 			return nil
 		})
 		if err == nil && changed != nil {
-			err = c.copyPairs(func(from, to *bbolt.Tx) error { return catchUp(from, to, changed) })
+			err = c.copyPairs(func(from, to *tx) error { return catchUp(from, to, changed) })
 		}
 		if err != nil || changed == nil {
 			return err
@@ -196,16 +168,15 @@ func (c *compaction) complete() error {
 	}
 }
 
-// catchUp copies pairs that changed.
-func catchUp(source, target *bbolt.Tx, changed changes) error {
+func catchUp(source, target *tx, changed changes) error {
 	for pair := range changed {
-		from, to := source.Bucket([]byte(pair.bucket)), target.Bucket([]byte(pair.bucket))
-		k, value := from.Cursor().Seek([]byte(pair.key))
+		key, to := []byte(pair.key), target.Bucket(pair.bucket)
+		k, value := source.Bucket(pair.bucket).Cursor(nil, nil).Seek(key)
 		var err error
-		if k != nil && string(k) == pair.key {
+		if bytes.Equal(k, key) {
 			err = to.Put(k, value)
 		} else {
-			err = to.Delete([]byte(pair.key))
+			err = to.Delete(key)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", pair.bucket, err)
@@ -218,17 +189,15 @@ func catchUp(source, target *bbolt.Tx, changed changes) error {
 // of the old file keep that until they end.
 func (c *compaction) finish() error {
 	f := c.file
-	err := c.copyPairs(func(from, to *bbolt.Tx) error {
-		if err := catchUp(from, to, f.changed); err != nil {
-			return err
+	err := c.copyPairs(func(from, to *tx) error {
+		err := catchUp(from, to, f.changed)
+		for _, name := range from.Buckets() {
+			err = errors.Join(err, to.Bucket(name).SetSequence(from.Bucket(name).Sequence()))
 		}
-		err := from.ForEach(func(name []byte, b *bbolt.Bucket) error {
-			return to.Bucket(name).SetSequence(b.Sequence())
-		})
 		if err != nil {
 			return err
 		}
-		return c.last(&tx{Tx: to, file: c.target})
+		return c.last(to)
 	})
 	c.target.bolt.NoSync, c.target.bolt.NoGrowSync = f.options.NoSync, f.options.NoSync
 	if err == nil {

@@ -131,6 +131,9 @@ func CheckPages(file string) error {
 	return nil
 }
 
+// rewriteStep is how many bytes Rewrite copies in one transaction.
+const rewriteStep = 4 << 20
+
 // Rewrite copies the buckets of a closed file whose pages are whole into a new one. The list
 // of free pages of the old one, which may be damaged, is not read.
 func Rewrite(to, from string) error {
@@ -140,7 +143,7 @@ func Rewrite(to, from string) error {
 	}
 	target, err := bbolt.Open(to, 0o600, &bbolt.Options{NoSync: true})
 	if err == nil {
-		err = errors.Join(bbolt.Compact(target, source, compactStep), target.Sync(), target.Close())
+		err = errors.Join(bbolt.Compact(target, source, rewriteStep), target.Sync(), target.Close())
 	}
 	return errors.Join(FileError(to, err), source.Close())
 }

@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"fmt"
 	"os"
 	"slices"
 
@@ -22,7 +21,6 @@ type tx struct {
 	changed changes // see File
 }
 
-// Buckets implements kv.Tx.
 func (t *tx) Buckets() (names []string) {
 	_ = t.ForEach(func(name []byte, _ *bbolt.Bucket) error { // it fails with its function only
 		names = append(names, string(name))
@@ -31,7 +29,6 @@ func (t *tx) Buckets() (names []string) {
 	return names
 }
 
-// Bucket implements kv.Tx.
 func (t *tx) Bucket(name string) kv.Bucket {
 	b := t.Tx.Bucket([]byte(name))
 	switch {
@@ -46,26 +43,15 @@ func (t *tx) Bucket(name string) kv.Bucket {
 	return bucket{b}
 }
 
-// MakeBucket implements kv.Tx.
 func (t *tx) MakeBucket(name string) error {
 	_, err := t.CreateBucketIfNotExists([]byte(name))
 	return err
 }
 
-// DropBucket implements kv.Tx. The file must not be compacted meanwhile.
-func (t *tx) DropBucket(name string) error {
-	if t.changed != nil {
-		return fmt.Errorf("%s: the file is being compacted", name)
-	}
-	return t.DeleteBucket([]byte(name))
-}
-
-// bucket is a kv.Bucket.
 type bucket struct{ *bbolt.Bucket }
 
 func (b bucket) Cursor(_, _ []byte) kv.Cursor { return cursor{b.Bucket.Cursor()} }
 
-// cursor is a kv.Cursor.
 type cursor struct{ *bbolt.Cursor }
 
 func (c cursor) Before(key []byte) (k, v []byte) {
@@ -96,7 +82,6 @@ func (b recordedBucket) Delete(key []byte) error {
 	return b.bucket.Delete(key)
 }
 
-// view is a kv.View.
 type view struct {
 	tx
 	handle *os.File

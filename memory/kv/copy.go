@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// copyStep is how many bytes of pairs Copy writes in one transaction.
+// copyStep is how many bytes of pairs are copied in one transaction.
 const copyStep = 4 << 20
 
 // Copy copies all buckets of a transaction into an engine that nothing else uses. It writes about 4 MiB
@@ -13,49 +13,43 @@ const copyStep = 4 << 20
 // its pairs are copied so far.
 func Copy(to Engine, from Tx, progress func(bucket string, pairs int)) error {
 	for _, name := range from.Buckets() {
-		for s := (slice{bucket: name, more: true}); s.more; {
-			var next slice
+		pairs := 0
+		for start := []byte{}; start != nil; {
+			var n int
+			var next []byte
 			err := to.Update(func(t Tx) (err error) {
-				next, err = s.copy(t, from.Bucket(name))
+				n, next, err = CopySome(t, from, name, start)
 				return err
 			})
 			if err != nil {
 				return fmt.Errorf("copy of %s: %w", name, err)
 			}
-			s = next
+			pairs, start = pairs+n, next
 			if progress != nil {
-				progress(name, s.pairs)
+				progress(name, pairs)
 			}
 		}
 	}
 	return nil
 }
 
-// slice is how far a bucket is copied.
-type slice struct {
-	bucket string
-	pairs  int    // copied so far
-	start  []byte // the next key to copy; nil: the first
-	more   bool   // pairs are left
-}
-
-// copy copies up to copyStep bytes of pairs, and returns what is left.
-func (s slice) copy(t Tx, from Bucket) (next slice, err error) {
-	if err := t.MakeBucket(s.bucket); err != nil {
-		return s, err
+// CopySome copies the pairs of a bucket from a key on, about 4 MiB of them, or the rest and the bucket's
+// counter. It returns how many there were, and the key with which to go on; nil: there are no more.
+func CopySome(to, from Tx, bucket string, start []byte) (pairs int, next []byte, err error) {
+	if err := to.MakeBucket(bucket); err != nil {
+		return 0, nil, err
 	}
-	to, size, c := t.Bucket(s.bucket), 0, from.Cursor(nil, nil)
-	for k, v := c.Seek(s.start); k != nil; k, v = c.Next() {
+	source, target, size := from.Bucket(bucket), to.Bucket(bucket), 0
+	c := source.Cursor(nil, nil)
+	for k, v := c.Seek(start); k != nil; k, v = c.Next() {
 		if size >= copyStep {
-			s.start = bytes.Clone(k)
-			return s, nil
+			return pairs, bytes.Clone(k), nil
 		}
-		if err := to.Put(k, v); err != nil {
-			return s, err
+		if err := target.Put(k, v); err != nil {
+			return 0, nil, err
 		}
 		size += len(k) + len(v)
-		s.pairs++
+		pairs++
 	}
-	s.more = false
-	return s, to.SetSequence(from.Sequence())
+	return pairs, nil, target.SetSequence(source.Sequence())
 }

@@ -84,8 +84,6 @@ type Tx interface {
 	Bucket(name string) Bucket
 	// MakeBucket creates a bucket unless it exists.
 	MakeBucket(name string) error
-	// DropBucket deletes a bucket with its pairs.
-	DropBucket(name string) error
 }
 
 // Bucket is an ordered map with a counter.

@@ -68,40 +68,26 @@ func (a *ahead) statements() (all []statement) {
 		sql := "select k, v from kv where k = any($1)"
 		all = append(all, statement{sql, [][]byte{list(oidBytes, a.keys)}, []uint32{oidBytesList}})
 	}
-	for _, backward := range []bool{false, true} {
-		var from, to, limits [][]byte
-		for _, r := range a.ranges {
-			if r.backward == backward {
-				limit := binary.BigEndian.AppendUint32(nil, uint32(r.limit))
-				from, to, limits = append(from, r.from), append(to, r.to), append(limits, limit)
-			}
-		}
-		sql, single := aheadForward, singleForward
-		if backward {
-			sql, single = aheadBackward, singleBackward
-		}
-		switch len(from) {
-		case 0:
-		case 1: // the plan for a single range is faster
-			params := [][]byte{from[0], to[0], limits[0]}
-			all = append(all, statement{single, params, []uint32{oidBytes, oidBytes, oidInt}})
-		default:
-			params := [][]byte{list(oidBytes, from), list(oidBytes, to), list(oidInt, limits)}
-			all = append(all, statement{sql, params, []uint32{oidBytesList, oidBytesList, oidIntList}})
-		}
+	for _, r := range a.ranges {
+		all = append(all, r.statement())
 	}
 	return all
 }
 
-// Each row is a pair, preceded by the number of its range among those in its direction, from 1 on.
 const (
-	ranges = " from unnest($1, $2, $3) with ordinality as r(a, b, n, i), lateral " +
-		"(select k, v from kv where k >= r.a and k < r.b order by k"
-	aheadForward   = "select i, k, v" + ranges + " limit r.n) as p order by i, k"
-	aheadBackward  = "select i, k, v" + ranges + " desc limit r.n) as p order by i, k desc"
-	singleForward  = "select 1::bigint, k, v from kv where k >= $1 and k < $2 order by k limit $3"
-	singleBackward = "select 1::bigint, k, v from kv where k >= $1 and k < $2 order by k desc limit $3"
+	readForward  = "select k, v from kv where k >= $1 and k < $2 order by k limit $3"
+	readBackward = "select k, v from kv where k >= $1 and k < $2 order by k desc limit $3"
 )
+
+// statement returns the statement that reads a range.
+func (r wholeRange) statement() statement {
+	sql := readForward
+	if r.backward {
+		sql = readBackward
+	}
+	limit := binary.BigEndian.AppendUint32(nil, uint32(r.limit))
+	return statement{sql, [][]byte{r.from, r.to, limit}, []uint32{oidBytes, oidBytes, oidInt}}
+}
 
 // fetched stores the results of the statements of ahead.
 func (t *tx) fetched(a ahead, results []*pgconn.Result) {
@@ -114,43 +100,21 @@ func (t *tx) fetched(a ahead, results []*pgconn.Result) {
 		}
 		results = results[1:]
 	}
-	for _, backward := range []bool{false, true} {
-		if !slices.ContainsFunc(a.ranges, func(r wholeRange) bool { return r.backward == backward }) {
-			continue
-		}
-		t.spans = append(t.spans, spansOf(a.ranges, backward, results[0].Rows)...)
-		results = results[1:]
-	}
-}
-
-// spansOf returns the spans of the ranges in one direction. rows are their numbered pairs.
-func spansOf(all []wholeRange, backward bool, rows [][][]byte) (found spans) {
-	number := int64(0)
-	for _, r := range all {
-		if r.backward != backward {
-			continue
-		}
-		number++
-		n := 0
-		for n < len(rows) && numberOf(rows[n][0]) == number {
-			rows[n] = rows[n][1:]
-			n++
-		}
-		s := span{r.from, r.to, rows[:n:n]}
-		rows = rows[n:]
+	for i, r := range a.ranges {
+		s := span{r.from, r.to, results[i].Rows}
+		n := len(s.rows)
 		switch {
 		case n < r.limit:
-		case backward:
+		case r.backward:
 			s.from = s.rows[n-1][0]
 		default:
 			s.to = append(slices.Clone(s.rows[n-1][0]), 0)
 		}
-		if backward {
+		if r.backward {
 			slices.Reverse(s.rows)
 		}
-		found = append(found, s)
+		t.spans = append(t.spans, s)
 	}
-	return found
 }
 
 // span is all that is stored in a range of whole keys with one first byte, in order.

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"bytes"
-	"encoding/binary"
 	"slices"
 )
 
@@ -22,11 +21,6 @@ type cursor struct {
 	limit    int        // of the last read; more than len(rows) if nothing follows
 }
 
-const (
-	readForward  = "select k, v from kv where k >= $1 and k < $2 order by k limit $3"
-	readBackward = "select k, v from kv where k >= $1 and k < $2 order by k desc limit $3"
-)
-
 // read reads up to limit pairs between two keys in a direction, and moves to the first of them.
 func (c *cursor) read(from, to []byte, backward bool, limit int) (k, v []byte) {
 	c.tx.fetch()
@@ -43,12 +37,7 @@ func (c *cursor) read(from, to []byte, backward bool, limit int) (k, v []byte) {
 			break
 		}
 	}
-	sql := readForward
-	if backward {
-		sql = readBackward
-	}
-	params := [][]byte{from, to, binary.BigEndian.AppendUint32(nil, uint32(limit))}
-	c.rows = c.tx.run(statement{sql, params, []uint32{oidBytes, oidBytes, oidInt}})[0].Rows
+	c.rows = c.tx.run(wholeRange{from, to, backward, limit}.statement())[0].Rows
 	c.at, c.backward, c.limit = 0, backward, limit
 	return c.here()
 }

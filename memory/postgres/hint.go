@@ -24,12 +24,7 @@ func hint(text string) statement {
 
 // Hint implements kv.Shared.
 func (db *DB) Hint(ctx context.Context, text string) error {
-	conn, _, err := db.pool.take(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.pool.put(conn)
-	_, err = send(ctx, conn, []statement{hint(ownPrefix + text)})
+	_, err := db.ask(ctx, hint(ownPrefix+text))
 	return err
 }
 

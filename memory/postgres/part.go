@@ -45,10 +45,6 @@ type part struct {
 	lose  context.CancelFunc   // ends that context; nil: the part is not owned; guarded by parts.mu
 }
 
-func newParts() *parts {
-	return &parts{wanted: make(map[string]*part), look: make(chan struct{}, 1)}
-}
-
 // names lists the parts that are wanted.
 func (p *parts) names() []string {
 	p.mu.Lock()
@@ -144,13 +140,7 @@ func (db *DB) release(name string, one *part) {
 		default:
 		}
 	}()
-	conn, _, err := db.pool.take(context.Background())
-	if err != nil {
-		return
-	}
-	defer db.pool.put(conn)
-	all := []statement{without(name, db.worker.number()), hint(hintParts)}
-	_, _ = send(context.Background(), conn, all) // see above
+	_, _ = db.ask(context.Background(), without(name, db.Self()), hint(hintParts)) // see above
 }
 
 // state is the result of a look: which workers run, and which parts they want and own.
@@ -186,47 +176,55 @@ func stateOf(workers, parts [][][]byte) state {
 // share divides the parts as assign says. This worker takes those of its parts that are free, and gives
 // up those that others should have or that it no longer wants.
 func (db *DB) share(ctx context.Context, released uint64, now state) error {
-	me, names := db.worker.number(), db.parts.names()
-	if !now.dead && slices.Equal(now.wants[me], names) && isSettled(now, me) {
-		db.parts.give(released, now.ownedBy(me), len(now.workers) > 1)
-		return nil
+	mine, changes := db.divide(now)
+	if now.dead || len(changes) > 0 {
+		conn, _, err := db.pool.take(ctx)
+		if err != nil {
+			return err
+		}
+		defer db.pool.put(conn) // which ends the transaction if it is open
+		all, err := send(ctx, conn, []statement{
+			{sql: "begin"}, {sql: lockWorkers}, {sql: pruneWorkers}, {sql: pruneParts},
+			{sql: listWorkers}, {sql: listParts},
+		})
+		if err != nil {
+			return err
+		}
+		now = stateOf(all[4].Rows, all[5].Rows)
+		if now.workers[db.Self()] == nil {
+			return nil // the next renewal finds out whether another worker has taken over
+		}
+		mine, changes = db.divide(now)
+		if _, err := send(ctx, conn, append(changes, statement{sql: "commit"})); err != nil {
+			return err
+		}
 	}
-	conn, _, err := db.pool.take(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.pool.put(conn) // which ends the transaction if it is open
-	all, err := send(ctx, conn, []statement{
-		{sql: "begin"}, {sql: lockWorkers}, {sql: pruneWorkers}, {sql: pruneParts},
-		{sql: listWorkers}, {sql: listParts},
-	})
-	if err != nil {
-		return err
-	}
-	now = stateOf(all[4].Rows, all[5].Rows)
-	if now.workers[me] == nil {
-		return nil // the next renewal finds out whether another worker has taken over
-	}
-	var changes []statement
-	for _, name := range now.wants[me] {
+	db.parts.give(released, mine, len(now.workers) > 1)
+	return nil
+}
+
+// divide returns which parts this worker owns from now on, and the statements that store what it wants and
+// owns.
+func (db *DB) divide(now state) (mine map[string]bool, changes []statement) {
+	me, names := db.Self(), db.parts.names()
+	before := now.wants[me]
+	for _, name := range before {
 		if !slices.Contains(names, name) {
 			changes = append(changes, without(name, me))
 		}
 	}
 	now.wants[me] = names
 	target := assign(now.wants, now.owners)
-	mine := make(map[string]bool)
+	mine = make(map[string]bool)
 	for _, name := range names {
 		owner, owned := now.owners[name]
 		mine[name] = target[name] == me && (!owned || owner == me)
-		changes = append(changes, ownership(name, me, mine[name] || owner == me && db.parts.isWorking(name)))
+		keeps := mine[name] || owner == me && db.parts.isWorking(name)
+		if keeps != (owner == me) || !slices.Contains(before, name) {
+			changes = append(changes, ownership(name, me, keeps))
+		}
 	}
-	changes = append(changes, statement{sql: "commit"})
-	if _, err := send(ctx, conn, changes); err != nil {
-		return err
-	}
-	db.parts.give(released, mine, len(now.workers) > 1)
-	return nil
+	return mine, changes
 }
 
 // ownership returns the statement that stores whether a worker owns a part that it wants.
@@ -241,26 +239,6 @@ func ownership(name string, id int64, owned bool) statement {
 // without returns the statement that removes a part from a worker, which no longer wants it.
 func without(name string, id int64) statement {
 	return statement{deletePart, [][]byte{[]byte(name), long(id)}, []uint32{oidText, oidLong}}
-}
-
-// isSettled reports whether a worker has nothing to take and nothing to give up.
-func isSettled(s state, me int64) bool {
-	target := assign(s.wants, s.owners)
-	for name, id := range target {
-		owner, owned := s.owners[name]
-		if id == me && !owned || owner == me && owned && id != me {
-			return false
-		}
-	}
-	return true
-}
-
-func (s state) ownedBy(id int64) map[string]bool {
-	mine := make(map[string]bool)
-	for name, owner := range s.owners {
-		mine[name] = owner == id
-	}
-	return mine
 }
 
 // groupOf returns the group of a part: the text before the first space. The parts of a group are divided
@@ -337,16 +315,11 @@ func assignGroup(wanted map[string][]int64, owners, target map[string]int64, tot
 func (db *DB) Holds() bool { return !db.worker.fenced.Load() && !db.worker.overdue() }
 
 // Self implements kv.Shared.
-func (db *DB) Self() int64 { return db.worker.number() }
+func (db *DB) Self() int64 { return db.worker.id.Load() }
 
 // Workers implements kv.Shared.
 func (db *DB) Workers(ctx context.Context) ([]kv.Worker, error) {
-	conn, _, err := db.pool.take(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer db.pool.put(conn)
-	all, err := send(ctx, conn, []statement{{sql: listLeases}, {sql: listParts}})
+	all, err := db.ask(ctx, statement{sql: listLeases}, statement{sql: listParts})
 	if err != nil {
 		return nil, err
 	}

@@ -132,8 +132,10 @@ func newDB(url string, o Options) (*DB, error) {
 	}
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTimeout)
 	db := &DB{
-		name: nameOf(config), log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), pool: newPool(config),
-		worker: newWorker(o), parts: newParts(), o: o, marker: string(rune(markers)) + rand.Text(),
+		name: fmt.Sprintf("postgres database %s on %s:%d", config.Database, config.Host, config.Port),
+		log:  cmp.Or(o.Log, slog.New(slog.DiscardHandler)), pool: newPool(config),
+		worker: newWorker(o), parts: &parts{wanted: make(map[string]*part), look: make(chan struct{}, 1)},
+		o: o, marker: string(rune(markers)) + rand.Text(),
 	}
 	if o.OnFenced == nil {
 		db.o.OnFenced = func(error) {}
@@ -148,11 +150,6 @@ func newDB(url string, o Options) (*DB, error) {
 		db.o.OnHint = func(string) {}
 	}
 	return db, nil
-}
-
-// nameOf names a database without its user and password.
-func nameOf(c *pgconn.Config) string {
-	return fmt.Sprintf("postgres database %s on %s:%d", c.Database, c.Host, c.Port)
 }
 
 // Trips returns how many round trips transactions have made.
@@ -317,7 +314,7 @@ func (db *DB) Close() error {
 	if db.closed.Swap(true) {
 		return nil
 	}
-	if db.worker.number() != 0 {
+	if db.Self() != 0 {
 		_ = recovered(func() error { // a marker that stays does no harm
 			t := db.newTx(context.Background(), beginWrite)
 			defer t.release()

@@ -145,7 +145,8 @@ func besides(t *testing.T, url string) *DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.worker.id, db.worker.renewed = numberOf(all[0].Rows[0][0]), time.Now().Add(time.Hour)
+	db.worker.id.Store(numberOf(all[0].Rows[0][0]))
+	db.worker.setRenewed(time.Now().Add(time.Hour))
 	return db
 }
 

@@ -60,7 +60,6 @@ func Probe(ctx context.Context, url string) ([]core.Finding, error) {
 	return p.found, nil
 }
 
-// probe collects findings.
 type probe struct {
 	db    *DB
 	conn  *pgconn.PgConn
@@ -134,7 +133,6 @@ func (p *probe) rights(ctx context.Context) {
 	}
 }
 
-// judgeSafety judges the answer to askSafety.
 func judgeSafety(row []string) core.Finding {
 	switch {
 	case row[1] != "on":
@@ -147,7 +145,6 @@ func judgeSafety(row []string) core.Finding {
 	return core.Finding{Found: "synchronous_commit is " + row[0]}
 }
 
-// judgeCopies judges the answer to askCopies.
 func judgeCopies(row []string) core.Finding {
 	switch {
 	case row[0] == "0":
@@ -159,7 +156,6 @@ func judgeCopies(row []string) core.Finding {
 	return core.Finding{Found: row[1] + " synchronous of " + row[0]}
 }
 
-// judgeLog judges the answer to askLog.
 func judgeLog(row []string) core.Finding {
 	all := row[0] == "all" || row[0] == "mod" || row[1] != "-1"
 	if all && row[2] != "0" {

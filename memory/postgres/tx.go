@@ -37,10 +37,8 @@ const (
 	oidInt       = 23
 	oidText      = 25
 	oidBytesList = 1001
-	oidIntList   = 1007
 )
 
-// statement is one statement with its parameters.
 type statement struct {
 	sql    string
 	params [][]byte
@@ -110,8 +108,18 @@ func (t *tx) first() []statement {
 		return all
 	}
 	w := t.db.worker
-	params := [][]byte{long(w.number()), long(w.lastBarrier()), fmt.Append(nil, w.lease.Milliseconds()/2)}
+	params := [][]byte{long(w.id.Load()), long(w.barrier.Load()), fmt.Append(nil, w.lease.Milliseconds()/2)}
 	return append(all, statement{checkWorker, params, []uint32{oidLong, oidLong, oidText}})
+}
+
+// ask runs statements in one round trip, with a connection from the pool.
+func (db *DB) ask(ctx context.Context, all ...statement) ([]*pgconn.Result, error) {
+	conn, _, err := db.pool.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer db.pool.put(conn)
+	return send(ctx, conn, all)
 }
 
 // send runs statements in one round trip.
@@ -223,10 +231,8 @@ func list(oid uint32, all [][]byte) []byte {
 	return b
 }
 
-// Buckets implements kv.Tx.
 func (t *tx) Buckets() []string { return slices.Sorted(maps.Keys(t.ids)) }
 
-// Bucket implements kv.Tx.
 func (t *tx) Bucket(name string) kv.Bucket {
 	id, ok := t.ids[name]
 	if !ok {
@@ -235,13 +241,11 @@ func (t *tx) Bucket(name string) kv.Bucket {
 	return bucket{t, id}
 }
 
-// Barrier implements kv.Barrier.
 func (t *tx) Barrier() error {
-	t.run(statement{raiseBarrier, [][]byte{long(t.db.worker.number())}, []uint32{oidLong}})
+	t.run(statement{raiseBarrier, [][]byte{long(t.db.Self())}, []uint32{oidLong}})
 	return nil
 }
 
-// MakeBucket implements kv.Tx.
 func (t *tx) MakeBucket(name string) error {
 	if _, ok := t.ids[name]; ok {
 		return nil
@@ -264,22 +268,6 @@ func (t *tx) MakeBucket(name string) error {
 	return nil
 }
 
-// DropBucket implements kv.Tx.
-func (t *tx) DropBucket(name string) error {
-	id, ok := t.ids[name]
-	if !ok {
-		return fmt.Errorf("bucket %s: does not exist", name)
-	}
-	t.flush("")
-	t.run(statement{"delete from kv where k >= $1 and k < $2", [][]byte{{id}, {id + 1}}, []uint32{oidBytes, oidBytes}})
-	maps.DeleteFunc(t.known, func(key string, _ []byte) bool { return key[0] == id })
-	t.ids = maps.Clone(t.ids)
-	delete(t.ids, name)
-	t.dirty[string(rune(names))+name] = nil
-	t.dirty[sequenceKey(id)] = nil
-	return nil
-}
-
 // readIDs adds the stored buckets to those that this transaction has created.
 func (t *tx) readIDs() {
 	ids := maps.Clone(t.ids)
@@ -295,7 +283,6 @@ func (t *tx) readIDs() {
 
 func sequenceKey(id byte) string { return string([]byte{sequences, id}) }
 
-// bucket is a kv.Bucket.
 type bucket struct {
 	tx *tx
 	id byte

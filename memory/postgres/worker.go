@@ -55,12 +55,10 @@ type worker struct {
 
 	fenced atomic.Bool // another worker has taken over
 
-	handling sync.Mutex // held while a barrier is handled
-
-	mu      sync.Mutex
-	id      int64     // 0: not registered
-	barrier int64     // the last one that was handled
-	renewed time.Time // when the last successful renewal began
+	id       atomic.Int64 // 0: not registered
+	handling sync.Mutex   // held while a barrier is handled
+	barrier  atomic.Int64 // the last one that was handled
+	renewed  atomic.Value // a time.Time: when the last successful renewal began
 
 	stop context.CancelFunc // ends the renewals; set by register
 	over sync.WaitGroup
@@ -68,33 +66,23 @@ type worker struct {
 
 func newWorker(o Options) *worker {
 	host, _ := os.Hostname() // "" is a name, too
-	return &worker{name: cmp.Or(o.Worker, host), lease: cmp.Or(o.Lease, defaultLease)}
-}
-
-// number returns the worker's id; 0 if it is not registered.
-func (w *worker) number() int64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.id
+	w := &worker{name: cmp.Or(o.Worker, host), lease: cmp.Or(o.Lease, defaultLease)}
+	w.setRenewed(time.Time{})
+	return w
 }
 
 // unrenewed returns how long ago the last successful renewal began, including time in which the machine
 // slept.
 func (w *worker) unrenewed() time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return max(time.Since(w.renewed), time.Now().Round(0).Sub(w.renewed.Round(0)))
+	renewed := w.renewed.Load().(time.Time)
+	return max(time.Since(renewed), time.Now().Round(0).Sub(renewed.Round(0)))
 }
 
 // overdue reports whether the lease may have expired, by the clock of this process.
 func (w *worker) overdue() bool { return w.unrenewed() > w.lease*heldTenths/10 }
 
 // setRenewed stores when a successful renewal began; the zero Time makes the lease overdue.
-func (w *worker) setRenewed(began time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.renewed = began
-}
+func (w *worker) setRenewed(began time.Time) { w.renewed.Store(began) }
 
 // claim makes sure that this process may write: it registers the worker or renews an overdue lease.
 func (db *DB) claim(ctx context.Context) error {
@@ -102,7 +90,7 @@ func (db *DB) claim(ctx context.Context) error {
 	switch {
 	case w.fenced.Load():
 		return core.ErrFenced
-	case w.number() == 0:
+	case w.id.Load() == 0:
 		return db.register(ctx)
 	case w.overdue():
 		_, err := db.renew(ctx)
@@ -167,9 +155,8 @@ func (db *DB) register(ctx context.Context) error {
 	if _, err := send(ctx, conn, last); err != nil {
 		return err
 	}
-	w.mu.Lock()
-	w.id, w.barrier, w.renewed = id, 0, began
-	w.mu.Unlock()
+	w.setRenewed(began)
+	w.id.Store(id)
 	background, stop := context.WithCancel(context.Background())
 	w.stop = stop
 	w.over.Go(func() { db.keepRenewing(background) })
@@ -255,7 +242,7 @@ func (db *DB) renew(ctx context.Context) (state, error) {
 	}
 	defer db.pool.put(conn)
 	began, w := time.Now(), db.worker
-	params := [][]byte{long(w.number()), long(w.lease.Milliseconds())}
+	params := [][]byte{long(w.id.Load()), long(w.lease.Milliseconds())}
 	all, err := send(ctx, conn, []statement{
 		{renewWorker, params, []uint32{oidLong, oidLong}}, {sql: listWorkers}, {sql: listParts},
 	})
@@ -280,23 +267,14 @@ func (db *DB) handleBarrier(barrier int64) error {
 	w := db.worker
 	w.handling.Lock()
 	defer w.handling.Unlock()
-	if w.lastBarrier() == barrier {
+	if w.barrier.Load() == barrier {
 		return nil
 	}
 	if err := db.o.OnBarrier(); err != nil {
 		return err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.barrier = barrier
+	w.barrier.Store(barrier)
 	return nil
-}
-
-// lastBarrier returns the last barrier that was handled.
-func (w *worker) lastBarrier() int64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.barrier
 }
 
 // fence remembers and reports that another worker has taken over.
@@ -315,18 +293,11 @@ func (db *DB) resign(ctx context.Context) {
 	}
 	w.stop()
 	w.over.Wait()
-	conn, _, err := db.pool.take(ctx)
-	if err != nil {
-		return // the lease expires by itself
-	}
-	defer db.pool.put(conn)
-	me := [][]byte{long(w.number())}
-	_, _ = send(ctx, conn, []statement{ // likewise
-		{endWorker, me, []uint32{oidLong}}, {endParts, me, []uint32{oidLong}}, hint(hintParts),
-	})
+	me := [][]byte{long(w.id.Load())}
+	_, _ = db.ask(ctx, statement{endWorker, me, []uint32{oidLong}}, statement{endParts, me, []uint32{oidLong}},
+		hint(hintParts)) // if it fails, the lease expires by itself
 }
 
-// createTables creates the tables unless they exist.
 func createTables(ctx context.Context, conn *pgconn.PgConn) error {
 	for range createTries {
 		made, err := send(ctx, conn, []statement{{sql: findTables}})

@@ -127,14 +127,14 @@ func (f *File) Check() []error {
 // Pairs calls use for each pair of these buckets that can be read, and returns what
 // cannot. Key and value are the caller's to keep.
 func (f *File) Pairs(buckets []string, use func(bucket string, key, value []byte)) []error {
-	return f.read(func(bucket string) bool { return slices.Contains(buckets, bucket) }, use)
+	return f.read(buckets, use)
 }
 
 // read goes through the buckets that are wanted; nil: through all.
-func (f *File) read(wanted func(bucket string) bool, use func(bucket string, key, value []byte)) []error {
+func (f *File) read(wanted []string, use func(bucket string, key, value []byte)) []error {
 	f.walk(f.root, func(name, value []byte, isBucket bool) {
 		bucket := string(name)
-		if !isBucket || wanted != nil && !wanted(bucket) {
+		if !isBucket || wanted != nil && !slices.Contains(wanted, bucket) {
 			return
 		}
 		f.bucket(bucket, value, func(key, value []byte, nested bool) {
