@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"synthbot/core"
@@ -118,6 +119,25 @@ func (c *codec) number(tag byte, n *uint64) {
 			c.check(errFields)
 		}
 		*n = read
+	}
+}
+
+// id is for texts that often are numbers: those are written with the second tag, in half the bytes.
+func (c *codec) id(tag, numberTag byte, s *string) {
+	var n uint64
+	if !c.reading {
+		n, _ = strconv.ParseUint(*s, 10, 64)
+		if strconv.FormatUint(n, 10) != *s {
+			n = 0
+		}
+	}
+	if n == 0 && !c.at(numberTag) {
+		text(c, tag, s)
+		return
+	}
+	c.number(numberTag, &n)
+	if c.reading {
+		*s = strconv.FormatUint(n, 10)
 	}
 }
 
