@@ -157,7 +157,7 @@ func unzigzag(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
 func (c *codec) flag(tag byte, set *bool) {
 	if !c.reading {
 		if *set {
-			c.put(tag, []byte{1})
+			c.put(tag, nil)
 		}
 	} else if _, ok := c.next(tag); ok {
 		*set = true
