@@ -51,7 +51,7 @@ const (
 	tagWritten    = 30
 	tagMessage    = 31 // the kind is core.KindMessage
 	tagNumber     = 32 // the message's id, if it is a number
-	tagFirst      = 1 // within groups
+	tagFirst      = 1  // within groups
 	tagSecond     = 2
 	tagThird      = 3
 	tagFourth     = 4
