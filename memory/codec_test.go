@@ -238,3 +238,19 @@ func Example_layout() {
 	// "telegram\x01-100\x017\x00"
 	// "telegram\x01-100\x017\x00\x00\x00\x00\x00\x00\x00\x01\x02"
 }
+
+// TestIDs: an id comes back as it was, and one that is a number takes less room.
+func TestIDs(t *testing.T) {
+	for id, size := range map[string]int{
+		"": 0, "0": 3, "7": 3, "007": 5, "-7": 4, "+7": 4, "1200000000000000000": 11, "18446744073709551615": 12,
+		"18446744073709551616": 22, "7a": 4, "٧": 4,
+	} {
+		var c, back codec
+		c.id(tagID, tagNumber, &id)
+		want(t, "bytes of "+id, len(c.out), size)
+		var got string
+		if err := back.read(c.out, func() { back.id(tagID, tagNumber, &got) }); err != nil || got != id {
+			t.Errorf("%q is %q: %v", id, got, err)
+		}
+	}
+}

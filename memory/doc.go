@@ -39,8 +39,8 @@
 // block nothing.
 //
 // Fields are the encoding of entries and heads: a tag byte, the length as
-// uvarint, the bytes; unknown tags are skipped. They are several times faster than
-// JSON. Ids stay known after their entries are deleted, so that a message that is
+// uvarint, the bytes; unknown tags are skipped. Ids that are numbers are uvarints. Fields
+// are several times faster than JSON. Ids stay known after their entries are deleted, so that a message that is
 // delivered again is not stored twice; they stay under their original path when a
 // place moves. Keys hold ids of 200 bytes and more as their hash.
 //

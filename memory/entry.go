@@ -49,7 +49,9 @@ const (
 	tagStrangers  = 28
 	tagHeard      = 29
 	tagWritten    = 30
-	tagFirst      = 1 // within groups
+	tagMessage    = 31 // the kind is core.KindMessage
+	tagNumber     = 32 // the message's id, if it is a number
+	tagFirst      = 1  // within groups
 	tagSecond     = 2
 	tagThird      = 3
 	tagFourth     = 4
@@ -57,6 +59,7 @@ const (
 	tagSixth      = 6
 	tagSeventh    = 7
 	tagEighth     = 8
+	tagNinth      = 9
 )
 
 func encodeEntry(l *storedEntry) []byte {
@@ -76,7 +79,13 @@ func decodeEntry(value []byte, place core.Path, seq uint64) (l storedEntry, err 
 }
 
 func (l *storedEntry) fields(c *codec) {
-	text(c, tagKind, &l.Kind)
+	isMessage := l.Kind == core.KindMessage
+	c.flag(tagMessage, &isMessage)
+	if isMessage {
+		l.Kind = core.KindMessage
+	} else {
+		text(c, tagKind, &l.Kind)
+	}
 	messageFields(c, &l.Message)
 	text(c, tagTarget, &l.Target)
 	text(c, tagData, &l.Data)
@@ -103,7 +112,7 @@ func (l *storedEntry) fields(c *codec) {
 }
 
 func messageFields(c *codec, m *core.Message) {
-	text(c, tagID, &m.ID)
+	c.id(tagID, tagNumber, &m.ID)
 	authorField(c, tagAuthor, &m.Author)
 	text(c, tagText, &m.Text)
 	c.time(tagTime, &m.Time)
@@ -135,7 +144,7 @@ func authorField(c *codec, tag byte, a *core.Author) {
 		return
 	}
 	c.group(tag, func() {
-		text(c, tagFirst, &a.ID)
+		c.id(tagFirst, tagNinth, &a.ID)
 		text(c, tagSecond, &a.Name)
 		text(c, tagThird, &a.Tag)
 		c.flag(tagFourth, &a.Bot)

@@ -253,7 +253,7 @@ func (db *DB) Close() error {
 }
 
 // schema is the version of the file's format that this program writes.
-const schema = 4
+const schema = 5
 
 // Keys of the meta bucket.
 const (
@@ -310,17 +310,27 @@ func (db *DB) Installation() string { return db.engine.installation }
 const versionSuffix = ".version"
 
 // upgrade brings a file of any older version to the present one. Version 1 had no vectors, 2
-// no private heads, and in 3 words of a script without spaces were one word with a neighbour
-// in another script.
+// no private heads, in 3 words of a script without spaces were one word with a neighbour in
+// another script, and 4 writes ids and kinds of entries as texts only, which are still read.
 func upgrade(t *tx) error {
 	for _, name := range buckets() {
 		t.fail(name, t.MakeBucket(name))
 	}
 	meta := t.bucket(bucketMeta)
-	if string(meta.Get([]byte(metaSchema))) == strconv.Itoa(schema) { // buckets were missing, or another was faster
+	version, _ := strconv.Atoi(string(meta.Get([]byte(metaSchema))))
+	if version == schema { // it lacked buckets, or another process was faster
 		t.db.engine.installation = cmp.Or(string(meta.Get([]byte(metaName))), t.db.engine.installation)
 		return t.err
 	}
+	if version < 4 {
+		t.upgradeTo4()
+	}
+	meta.Put([]byte(metaSchema), []byte(strconv.Itoa(schema)))
+	return t.err
+}
+
+// upgradeTo4 computes private heads and the words of memories.
+func (t *tx) upgradeTo4() {
 	for k, v := range t.bucket(bucketLog).pairs(nil, nil) {
 		if path, _, err := entryOf(k); err == nil && isPrivate(v) {
 			t.head(placeKey(path)).private = true
@@ -335,8 +345,6 @@ func upgrade(t *tx) error {
 		}
 		t.facts().putPostings(&f)
 	}
-	t.bucket(bucketMeta).Put([]byte(metaSchema), []byte(strconv.Itoa(schema)))
-	return t.err
 }
 
 var errForeign = errors.New("no database of synthbot")

@@ -118,7 +118,7 @@ func (s *subject) addReply(place core.Path, id string) {
 // may quote what the bot answered them; ok is false for others. Of an entry that cannot be
 // read, in such a place, the number is known.
 func (s *subject) read(k, v []byte) (l storedEntry, ok bool, err error) {
-	named := bytes.Contains(v, []byte(s.person))
+	named := s.mayBeIn(v)
 	if !named && len(s.Replies)+len(s.Whole) == 0 {
 		return storedEntry{}, false, nil
 	}
@@ -132,6 +132,13 @@ func (s *subject) read(k, v []byte) (l storedEntry, ok bool, err error) {
 		l.Message.Path, l.Message.Seq = path, seq
 	}
 	return l, err == nil || whole, err
+}
+
+// mayBeIn reports whether the person's id occurs in what is stored, as a text or as the number of an author.
+func (s *subject) mayBeIn(value []byte) bool {
+	var author codec
+	author.id(tagFirst, tagNinth, &s.person)
+	return bytes.Contains(value, []byte(s.person)) || bytes.Contains(value, author.out)
 }
 
 // concerns reports whether an entry is the person's, answers them, or is in a place that
