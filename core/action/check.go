@@ -279,7 +279,7 @@ func (c *checker) payload(field string, d *Definition, step *core.Step) {
 	}
 	c.address(field+".payload", d, payload)
 	if d.Concerns != "" && payload[d.Concerns] == nil && c.permission(d, c.who) == core.PermissionConcerned {
-		who, ok := c.who.person()
+		who, ok := c.who.Author()
 		if ok { // nobody is named: it is about who asked
 			payload[d.Concerns] = who.ID
 		}

@@ -152,7 +152,7 @@ func plainJSON(v any) any {
 
 // author describes who caused the turn; nil if that is nobody or several.
 func (j *Job) author() any {
-	a, ok := j.Who.person()
+	a, ok := j.Who.Author()
 	if !ok {
 		return nil
 	}

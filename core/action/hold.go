@@ -47,7 +47,7 @@ func ReadHeld(r core.Record) (*Held, error) {
 // MayDecide reports whether a user may confirm or cancel the step: those who asked for it,
 // and admins.
 func (h *Held) MayDecide(a core.Author) bool {
-	who, _ := h.Who.person()
+	who, _ := h.Who.Author()
 	return a.Rank >= core.RankAdmin || a.ID != "" && a.ID == who.ID
 }
 

@@ -397,7 +397,7 @@ func (r *Runtime) undo(ctx context.Context, s *Snapshot, who Requester, d *Defin
 	if why != "" {
 		return core.Errorf(core.Forbidden, "%s %s", d.Name, why)
 	}
-	author, _ := who.person()
+	author, _ := who.Author()
 	c := core.Call{
 		Key: step.Key, Path: who.Path, Private: who.Private, Author: author, Authors: who.Authors,
 		Payload: step.Call.Payload, Deliveries: noDeliveries{}, Sees: who.Sees,

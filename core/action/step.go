@@ -161,7 +161,7 @@ func (e *execution) call(number uint16, payload json.RawMessage) core.Call {
 		c.Sees = []core.Path{e.Who.Path}
 	}
 	var alone bool
-	c.Author, alone = e.Who.person()
+	c.Author, alone = e.Who.Author()
 	if !alone {
 		c.Author.Rank = e.Who.rank()
 	}

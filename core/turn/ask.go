@@ -314,7 +314,8 @@ func (t *turn) causers() (all []core.Path) {
 
 // person is who caused the turn; the zero Path if that is nobody or several.
 func (t *turn) person() core.Path {
-	p, _ := t.path.Person(authorOf(t.who))
+	author, _ := t.who.Author()
+	p, _ := t.path.Person(author.ID)
 	return p
 }
 

@@ -111,9 +111,10 @@ func (t *turn) logEntry(s core.Sent) core.Entry {
 		name = t.setup.Prompt.Persona(s.Path, "").Name
 	}
 	var to *core.Quote
-	if s.Path == t.path && len(t.who.Authors) == 1 && t.who.Authors[0].ID != "" && len(t.messages) > 0 {
+	author, _ := t.who.Author()
+	if s.Path == t.path && author.ID != "" && len(t.messages) > 0 {
 		m := &t.messages[len(t.messages)-1].Message
-		to = &core.Quote{ID: m.ID, From: core.Author{ID: t.who.Authors[0].ID}, Time: m.Time}
+		to = &core.Quote{ID: m.ID, From: core.Author{ID: author.ID}, Time: m.Time}
 	}
 	private := t.who.Private
 	if s.Path != t.path {

@@ -58,7 +58,7 @@ func (p *worker) journalOf(
 	ctx context.Context, s *setup, id core.TurnID, records []core.Record,
 ) (j *journal, kept bool) {
 	j = p.journals[id]
-	if j != nil && !forgotten(epochs.With(ctx, j.epoch), s.Store, j.people...) {
+	if j != nil && !s.Store.Forgotten(epochs.With(ctx, j.epoch), j.people...) {
 		j.former, j.begun = maps.Clone(j.records), false
 		return j, true
 	}

@@ -120,8 +120,8 @@ func (a *limiter) notice(people []core.Path, now time.Time) (due bool) {
 // too long. Admins wait for nothing.
 func (t *turn) waitForLimit(ctx context.Context, perMinute int) bool {
 	first := &t.messages[0]
-	isAdmin := len(t.who.Authors) == 1 && t.who.Authors[0].Rank >= core.RankAdmin
-	if isAdmin || first.Kind != core.KindMessage && first.Kind != core.KindPress {
+	author, _ := t.who.Author()
+	if author.Rank >= core.RankAdmin || first.Kind != core.KindMessage && first.Kind != core.KindPress {
 		return true
 	}
 	people := t.causers()

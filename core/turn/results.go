@@ -104,11 +104,12 @@ func (r *results) did(name string) bool {
 func (r *results) attend(spoke bool) {
 	t := r.turn
 	now := t.setup.Clock()
+	author, _ := t.who.Author()
 	switch {
 	case r.leave():
 		t.turns.attention.with(t.path, now, func(e *placeAttention) { e.to, e.left = "", true })
 	case spoke:
-		t.turns.attention.with(t.path, now, func(e *placeAttention) { e.answered, e.to = now, authorOf(t.who) })
+		t.turns.attention.with(t.path, now, func(e *placeAttention) { e.answered, e.to = now, author.ID })
 	}
 }
 
@@ -120,15 +121,8 @@ func (r *results) leave() bool {
 		return r.did(action.Ignore)
 	}
 	t.turns.attention.with(t.path, t.setup.Clock(), func(e *placeAttention) { to = e.to })
-	return to != "" && to == authorOf(t.who)
-}
-
-// authorOf is the id of who caused a turn; "" if that is nobody or several.
-func authorOf(w action.Requester) string {
-	if len(w.Authors) != 1 {
-		return ""
-	}
-	return w.Authors[0].ID
+	author, _ := t.who.Author()
+	return to != "" && to == author.ID
 }
 
 // inDoubt reports whether something that was sent may not have arrived, and is not sent

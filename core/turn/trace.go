@@ -42,7 +42,7 @@ func (t *turn) finish(end watch.TurnEnd) {
 		concerned = addPerson(concerned, t.path, a.ID)
 	}
 	began := epochs.With(context.Background(), t.journal.epoch)
-	end.Stale = func() bool { return forgotten(began, store, concerned...) }
+	end.Stale = func() bool { return store.Forgotten(began, concerned...) }
 	t.setup.observe(end)
 }
 

@@ -286,7 +286,7 @@ const _ = uint(lastModelRound - lastRound) // does not compile if a round has no
 // stale reports whether a user who caused the turn, or its place, was forgotten since load,
 // or is being forgotten.
 func (t *turn) stale(ctx context.Context) bool {
-	return forgotten(ctx, t.setup.Store, append(t.causers(), t.path)...)
+	return t.setup.Store.Forgotten(ctx, append(t.causers(), t.path)...)
 }
 
 func (t *turn) opening(p core.Progress) core.Record {

@@ -88,7 +88,7 @@ func (t *Turns) Undo(ctx context.Context, c command.Call) (string, error) {
 	s := t.setup.Load()
 	u, ok := t.undo.take(undoKey{c.Path, c.Person}, s.Clock())
 	ctx = epochs.With(ctx, u.epoch)
-	if !ok || forgotten(ctx, t.store, c.Person, c.Path) {
+	if !ok || t.store.Forgotten(ctx, c.Person, c.Path) {
 		return "There is nothing to undo: I did nothing for you here in the last ten minutes that lasts, " +
 			"or I was restarted since.", nil
 	}

@@ -340,13 +340,6 @@ func addPerson(paths []core.Path, place core.Path, id string) []core.Path {
 	return append(paths, p)
 }
 
-// forgotten reports whether one of the users or places was forgotten since the epoch of
-// ctx.
-func forgotten(ctx context.Context, s core.Store, paths ...core.Path) bool {
-	f, ok := s.(core.Forgetter)
-	return ok && f.Forgotten(ctx, paths...)
-}
-
 // choose sets what the turn answers: what an earlier attempt chose, or what waits now. begun is the
 // number of the turn whose first attempt its receipt counted.
 func (p *worker) choose(t *turn, waiting []core.Entry, begun uint64) {
