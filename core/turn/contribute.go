@@ -41,9 +41,7 @@ func (in *input) contribute(ctx context.Context, s core.Scene) {
 	t := in.turn
 	people := in.people()
 	all := added{injections: make(map[string]json.RawMessage), bios: make(map[string]json.RawMessage)}
-	list := in.recons(s, &all)
-	list = append(list, in.injectors(s, &all)...)
-	list = append(list, in.describers(s, people, &all)...)
+	list := in.contributions(s, people, &all)
 	if len(list) > 0 {
 		t.collect(ctx, cmp.Or(in.patience, contributionTime), list)
 	}
@@ -62,9 +60,12 @@ func (in *input) contribute(ctx context.Context, s core.Scene) {
 	}
 }
 
-// recons are the plugins that look at a message beforehand.
-func (in *input) recons(s core.Scene, all *added) (list []contribution) {
-	for _, r := range in.turn.setup.Plugins.Recons {
+// contributions are what plugins are asked: those that look at a message beforehand, those that
+// add a part of their own, and those that know something about people.
+func (in *input) contributions(s core.Scene, people []core.Author, all *added) (list []contribution) {
+	t := in.turn
+	plugins := &t.setup.Plugins
+	for _, r := range plugins.Recons {
 		name := "recon"
 		if p, ok := r.(core.Plugin); ok {
 			name = p.Name()
@@ -74,13 +75,7 @@ func (in *input) recons(s core.Scene, all *added) (list []contribution) {
 			return func() { all.hints = append(all.hints, found...) }, err
 		}})
 	}
-	return list
-}
-
-// injectors are the plugins that add a part of their own.
-func (in *input) injectors(s core.Scene, all *added) (list []contribution) {
-	t := in.turn
-	for name, i := range t.setup.Plugins.Injectors {
+	for name, i := range plugins.Injectors {
 		list = append(list, contribution{name, func(ctx context.Context) (func(), error) {
 			value, err := inject(ctx, t.turns.injections, i, s)
 			return func() {
@@ -96,17 +91,12 @@ func (in *input) injectors(s core.Scene, all *added) (list []contribution) {
 			}, err
 		}})
 	}
-	return list
-}
-
-// describers are the plugins that know something about people.
-func (in *input) describers(s core.Scene, people []core.Author, all *added) (list []contribution) {
-	for _, b := range in.turn.setup.Plugins.Bios {
+	for _, b := range plugins.Bios {
 		list = append(list, contribution{"bios", func(ctx context.Context) (func(), error) {
 			found, err := b.Bios(ctx, s, people)
 			return func() {
 				for id, bio := range found {
-					if in.turn.fits("bios", bio, maxBio) {
+					if t.fits("bios", bio, maxBio) {
 						all.bios[id] = bio
 					}
 				}

@@ -43,12 +43,6 @@ const (
 // deaf.
 const deafDepth = 500
 
-// hasVoice reports whether an entry is a voice message, or holds a forwarded one.
-func hasVoice(e core.Entry) bool {
-	isForwarded := func(o core.Foreign) bool { return o.Voice }
-	return e.Message.Voice || slices.ContainsFunc(e.Message.Foreign, isForwarded)
-}
-
 // sound returns the sound of a voice message of its author; nil if the message has none.
 func sound(m *core.Message) *core.Attachment {
 	if !m.Voice {
@@ -187,6 +181,9 @@ func (h *hearing) keep(m *core.Message) {
 func (h *hearing) fail(m *core.Message, text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.unheard == nil {
+		h.unheard = make(map[string]string)
+	}
 	h.unheard[m.ID] = text
 }
 

@@ -65,12 +65,7 @@ func (p *userLimit) notice(now time.Time) bool {
 
 // of returns the user's limit. mu is held.
 func (a *limiter) of(person core.Path) *userLimit {
-	p, ok := a.people.Get(person)
-	if !ok {
-		p = new(userLimit)
-		a.people.Put(person, p)
-	}
-	return p
+	return a.people.Ensure(person, func() *userLimit { return new(userLimit) })
 }
 
 // reserve takes a turn that these users cause. Several users wait for nobody.

@@ -318,11 +318,9 @@ func (t *turn) flush(ctx context.Context) error {
 // looks up again what everybody may do.
 func (t *turn) recheck(ctx context.Context) (err error) {
 	t.keepWanted()
-	if slices.ContainsFunc(t.messages, hasVoice) {
-		h := &hearing{turn: t, unheard: make(map[string]string)}
-		if err := h.hear(ctx); err != nil {
-			return err
-		}
+	h := hearing{turn: t}
+	if err := h.hear(ctx); err != nil {
+		return err
 	}
 	for i := range t.messages {
 		e := &t.messages[i]

@@ -121,15 +121,6 @@ func (t *Turns) Leave(grace time.Duration) {
 	}
 }
 
-// enter returns the setup that a turn runs on. The turn leaves its users when it is over.
-func (t *Turns) enter() *setup {
-	t.mu.Lock() // against an exchange between the reading of the setup and its use
-	defer t.mu.Unlock()
-	s := t.setup.Load()
-	s.users.Add(1)
-	return s
-}
-
 // Run answers what was left unanswered before, and then what is received. When life ends
 // no further turn begins. When work ends those that run are cut short, to be continued by
 // the next Run. Run returns when all of them are over.
@@ -232,21 +223,24 @@ func (t *Turns) migrate(ctx context.Context, e *core.Event) {
 	t.Wake(to)
 }
 
-// withdraw ends the thinking about a message that was deleted.
-func (t *Turns) withdraw(e *core.Event) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if p, ok := t.awake[queue{e.Message.Path, false}]; ok {
-		p.deleted(e.Target)
-	}
-}
-
-// reportSkipped tells observers that a private message or a command has no turn: its
-// author is blocked, or it was received before.
-func (s *setup) reportSkipped(e *core.Event) {
-	m := &e.Message
-	if m.Private || e.Kind == core.KindCommand {
-		s.observe(watch.TurnEnd{Turn: core.TurnID{Path: m.Path}, Messages: []string{m.ID}})
+// changed ends the thinking about messages that were deleted, and lets places move.
+func (t *Turns) changed(ctx context.Context, events []core.Event) {
+	for i := range events {
+		e := &events[i]
+		switch e.Kind {
+		case core.KindMigration:
+			t.migrate(ctx, e)
+		case core.KindDeletion:
+			t.mu.Lock()
+			p := t.awake[queue{e.Message.Path, false}]
+			if p != nil && p.gone != nil {
+				p.gone[e.Target] = true
+			}
+			if p != nil && p.asking[e.Target] {
+				p.cancel(errWithdrawn)
+			}
+			t.mu.Unlock()
+		}
 	}
 }
 

@@ -92,16 +92,6 @@ type worker struct {
 	cancel context.CancelCauseFunc // ends that thinking
 }
 
-// deleted ends the thinking about the message. turns.mu is held.
-func (p *worker) deleted(id string) {
-	if p.gone != nil {
-		p.gone[id] = true
-	}
-	if p.asking[id] {
-		p.cancel(errWithdrawn)
-	}
-}
-
 // mostBehind is how many people are known to wait for a place's next turn.
 const mostBehind = 20
 
@@ -222,7 +212,10 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 	if !p.waitForFormer() {
 		return false, nil
 	}
-	with := p.turns.enter()
+	p.turns.mu.Lock() // against an exchange between the reading of the setup and its use
+	with := p.turns.setup.Load()
+	with.users.Add(1)
+	p.turns.mu.Unlock()
 	defer with.users.Done()
 	if !with.reaches(p.queue.path) {
 		return false, nil
