@@ -165,12 +165,13 @@ func (l *link) admit(people []core.Path, begins bool) (trial bool, failed *llm.E
 	if wait > 0 {
 		return false, &llm.Error{Kind: llm.ErrorRetryLater, Engine: l.name, After: wait, Err: errPaused}
 	}
-	if l.breaker.open(people, now) {
+	failing := l.breaker.countsAgainst(people)
+	if failing && now.Before(l.breaker.until) {
 		wait = l.breaker.until.Sub(now)
 		return false, &llm.Error{Kind: llm.ErrorRetryLater, Engine: l.name, After: wait,
 			Err: fmt.Errorf("%w, last with %s", errTripped, l.breaker.why)}
 	}
-	trial = begins && l.breaker.countsAgainst(people)
+	trial = begins && failing
 	if trial {
 		l.breaker.until = now.Add(tripFor)
 	}
@@ -217,11 +218,6 @@ type breaker struct {
 	suspects []core.Path // the people who caused every one of these calls
 	until    time.Time
 	why      string // the last of them failed
-}
-
-// open reports whether the engine is left alone for what these people ask.
-func (b *breaker) open(people []core.Path, now time.Time) bool {
-	return b.countsAgainst(people) && now.Before(b.until)
 }
 
 // countsAgainst reports whether the failures count against what these people ask.
