@@ -54,9 +54,6 @@ func (h *Held) MayDecide(a core.Author) bool {
 // Expired reports whether it is too late to confirm the step.
 func (h *Held) Expired(now time.Time) bool { return !h.Expires.IsZero() && !now.Before(h.Expires) }
 
-// Refused notes why the question could not be asked.
-func (h *Held) Refused(err error) { _, h.Unasked = userText(err) }
-
 // hold makes a step wait for its confirmation. why is the reason if neither the action nor
 // the plan asks for one.
 func (e *execution) hold(t task, d *Definition, why string) *StepResult {
@@ -189,7 +186,7 @@ func (e *execution) catchUp(step uint16) []task {
 		case h.On == step:
 			waiting = append(waiting, task{number: n, step: h.Step, way: h.Way, held: h})
 		case r.Progress == core.ProgressDone:
-			e.succeeded(h.Outcome)
+			e.outputs[h.Action], _ = schema.Decode(h.Result.Output)
 		}
 	}
 	return waiting

@@ -122,9 +122,9 @@ func isUncertain(err error) bool {
 	return e.Kind == core.Temporary || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// userText returns the kind of an error, and a text for users. Other errors than
+// UserText returns the kind of an error, and a text for users. Other errors than
 // *core.Error were not written for them.
-func userText(err error) (core.ErrorKind, string) {
+func UserText(err error) (core.ErrorKind, string) {
 	var e *core.Error
 	switch {
 	case errors.As(err, &e):
@@ -213,7 +213,7 @@ func (r *rates) sweep(now time.Time) {
 }
 
 // locks lets one call at a time through for each action and person, in the order in which
-// they came. Its zero value is ready.
+// they came.
 type locks struct {
 	mu   sync.Mutex
 	last map[use]chan struct{} // of the latest call; closed when it is over
@@ -242,16 +242,6 @@ func (e *execution) enter(ctx context.Context, d *Definition) (release func(), e
 	return release, nil
 }
 
-// unlock ends the call that holds mine.
-func (l *locks) unlock(k use, mine chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	close(mine)
-	if l.last[k] == mine {
-		delete(l.last, k)
-	}
-}
-
 func (l *locks) lock(ctx context.Context, k use, wait bool) (func(), error) {
 	l.mu.Lock()
 	before := l.last[k]
@@ -260,12 +250,16 @@ func (l *locks) lock(ctx context.Context, k use, wait bool) (func(), error) {
 		return nil, core.Errorf(core.Occupied, "%s is still at work on the last request", k.action)
 	}
 	mine := make(chan struct{})
-	if l.last == nil {
-		l.last = make(map[use]chan struct{})
-	}
 	l.last[k] = mine
 	l.mu.Unlock()
-	unlock := func() { l.unlock(k, mine) }
+	unlock := func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		close(mine)
+		if l.last[k] == mine {
+			delete(l.last, k)
+		}
+	}
 	if before == nil {
 		return unlock, nil
 	}

@@ -105,8 +105,18 @@ func (c *exchange) ask(ctx context.Context, correction *prompt.Correction) error
 			if len(t.setup.Plugins.Watchers) > 0 {
 				sent = promptParts(&r)
 			}
-			if l.Dialect != llm.DialectTools {
-				r.Schema = c.schema(l.Schemas)
+			switch {
+			case l.Dialect == llm.DialectTools:
+			case l.Schemas == llm.StructureNone:
+				r.Schema = json.RawMessage("{}")
+			default:
+				var names []string
+				for _, a := range t.input.parts.Actions {
+					if a.Essential || !c.lite {
+						names = append(names, a.Name)
+					}
+				}
+				r.Schema = t.snapshot.ReplySchema(names, t.setup.Plugins.Keys, l.Schemas == llm.StructureStrict)
 			}
 			return r, nil
 		},
@@ -155,20 +165,6 @@ func (c *exchange) build(l llm.Limits) (p prompt.Prompt, err error) {
 			"There is no room for all that waited: %d earlier messages are not shown.",
 			len(all.Messages)-len(parts.Messages)))
 	}
-}
-
-// schema is that of the plans which the prompt asks for.
-func (c *exchange) schema(form llm.Structure) json.RawMessage {
-	if form == llm.StructureNone {
-		return json.RawMessage("{}")
-	}
-	var names []string
-	for _, a := range c.turn.input.parts.Actions {
-		if a.Essential || !c.lite {
-			names = append(names, a.Name)
-		}
-	}
-	return c.turn.snapshot.ReplySchema(names, c.turn.setup.Plugins.Keys, form == llm.StructureStrict)
 }
 
 // check reads an answer: its plan is validated whole.

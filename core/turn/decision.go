@@ -39,8 +39,11 @@ func (t *turn) decide(ctx context.Context) (decided bool, err error) {
 	}
 	why := d.refusal()
 	if why != "" {
-		if press && !t.messages[0].Self {
-			d.whisper(ctx, why)
+		c := t.setup.Places.Chooser(t.path)
+		if press && !t.messages[0].Self && c != nil {
+			if err := c.Whisper(ctx, t.messages[0].Message, why); err != nil {
+				t.log.Warn("whisper not sent", "err", err)
+			}
 		}
 		return press, t.flush(ctx)
 	}
@@ -231,17 +234,6 @@ func (d *decision) refusal() string {
 		return "This was decided already."
 	}
 	return ""
-}
-
-// whisper tells the user who pressed.
-func (d *decision) whisper(ctx context.Context, text string) {
-	c := d.turn.setup.Places.Chooser(d.turn.path)
-	if c == nil {
-		return
-	}
-	if err := c.Whisper(ctx, d.turn.messages[0].Message, text); err != nil {
-		d.turn.log.Warn("whisper not sent", "err", err)
-	}
 }
 
 // run confirms or cancels the step, and shows what became of it.

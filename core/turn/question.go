@@ -75,7 +75,7 @@ func (t *turn) askUser(ctx context.Context) error {
 				unsure = true
 			} else {
 				when = t.journal.clock() // nobody can answer it
-				d.Held.Refused(err)
+				_, d.Held.Unasked = action.UserText(err)
 				t.journalWith(d.Key).Later(t.journal.record(d.Key, core.ProgressPending, d.Held))
 			}
 			t.log.Error("question not asked", "action", d.Action, "err", err)

@@ -3,7 +3,6 @@ package turn
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -62,27 +61,12 @@ func (r *results) outputs() (outputs []prompt.Output) {
 	return outputs
 }
 
-// questions are those that the user is to answer.
-func (r *results) questions() (texts []string) {
-	for i := range r.all {
-		d := &r.all[i]
-		if d.Progress == core.ProgressPending && d.Held.Question != "" {
-			texts = append(texts, d.Held.Question)
-		}
-	}
-	return texts
-}
-
 // isReplaced reports whether the plan's own message for the case that a step fails was
 // sent here. Then there is nothing to add.
 func (r *results) isReplaced(d *action.StepResult) bool {
 	return slices.ContainsFunc(r.latest, func(f action.StepResult) bool {
-		def, ok := r.turn.snapshot.Resolve(f.Action)
-		var to struct {
-			Path core.Path `json:"interface_path"`
-		}
-		return ok && def.IsMessage() && f.For == d.Step &&
-			json.Unmarshal(f.Call.Payload, &to) == nil && (to.Path.IsZero() || to.Path == r.turn.path)
+		_, to := r.turn.snapshot.MessageOf(&f.Call, r.turn.path)
+		return to == r.turn.path && f.For == d.Step
 	})
 }
 

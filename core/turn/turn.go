@@ -251,7 +251,13 @@ func (t *turn) followUp(ctx context.Context) (more bool, err error) {
 	t.input.parts.Kind = prompt.Delivery
 	t.input.parts.Outputs = append(t.input.parts.Outputs, outputs...)
 	// The questions are asked when the turn ends; the model is not to ask them again.
-	t.input.parts.Said = append(t.journal.texts(), t.results.questions()...)
+	t.input.parts.Said = t.journal.texts()
+	for i := range t.results.all {
+		d := &t.results.all[i]
+		if d.Progress == core.ProgressPending && d.Held.Question != "" {
+			t.input.parts.Said = append(t.input.parts.Said, d.Held.Question)
+		}
+	}
 	return true, t.flush(ctx) // the model may think for long
 }
 

@@ -59,17 +59,6 @@ func (l *undoList) take(key undoKey, now time.Time) (u undoable, ok bool) {
 	return u, ok && now.Before(u.until)
 }
 
-// rememberSteps makes steps of the turn undoable for the one user who caused it.
-func (t *turn) rememberSteps(steps []action.StepResult) {
-	person := t.person()
-	if person.IsZero() {
-		return
-	}
-	now := t.setup.Clock()
-	u := undoable{steps, t.journal.epoch, now.Add(undoTime)}
-	t.turns.undo.put(undoKey{t.path, person}, u, now)
-}
-
 // UndoSpec is the chat command that calls Undo.
 func UndoSpec() command.Spec {
 	return command.Spec{
@@ -97,7 +86,8 @@ func (t *Turns) Undo(ctx context.Context, c command.Call) (string, error) {
 	for _, r := range s.Runtime.Undo(ctx, s.Catalogue.Load(), who, u.steps) {
 		line := "Undone: " + txt.Literal(r.Title)
 		if r.Err != nil {
-			line = "Not undone: " + txt.Literal(r.Title+" – "+r.Why())
+			_, why := action.UserText(r.Err)
+			line = "Not undone: " + txt.Literal(r.Title+" – "+why)
 		}
 		lines = append(lines, line)
 	}
