@@ -45,7 +45,7 @@ func parseJSON(file string, data []byte) (*Persona, error) {
 	if err := json.Unmarshal(inner, &d); err != nil {
 		return nil, fmt.Errorf("%s: card: %w", file, err)
 	}
-	if oneLine(string(d.Name)) == "" {
+	if txt.Line(string(d.Name)) == "" {
 		return nil, fmt.Errorf("%s: %s", file, nameless(string(top.Spec)))
 	}
 	var book lore.Book
@@ -57,8 +57,8 @@ func parseJSON(file string, data []byte) (*Persona, error) {
 		}
 	}
 	return &Persona{
-		Name:            txt.Clip(oneLine(string(d.Name)), maxName),
-		Nickname:        txt.Clip(oneLine(string(d.Nickname)), maxName),
+		Name:            txt.Clip(txt.Line(string(d.Name)), maxName),
+		Nickname:        txt.Clip(txt.Line(string(d.Nickname)), maxName),
 		Profile:         join(d.Description, d.Scenario),
 		Personality:     join(d.Personality),
 		Guidance:        join(d.SystemPrompt, d.PostHistory),
@@ -110,7 +110,7 @@ func (w *word) UnmarshalJSON(data []byte) error {
 		var texts []string
 		for _, one := range v {
 			text, ok := one.(string)
-			if ok && oneLine(text) != "" {
+			if ok && txt.Line(text) != "" {
 				texts = append(texts, text)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core/lore"
+	"synthbot/core/txt"
 )
 
 const (
@@ -236,7 +237,7 @@ func checkParsed(t *testing.T, data []byte) {
 		return
 	}
 	got := p.For("Jay")
-	if got.Name == "" || got.Text != oneLine(got.Text) || !utf8.ValidString(got.Text+got.Dialogue+got.Greeting) {
+	if got.Name == "" || got.Text != txt.Line(got.Text) || !utf8.ValidString(got.Text+got.Dialogue+got.Greeting) {
 		t.Fatalf("%q renders as %q", data, got)
 	}
 	for _, l := range []string{" Profile: ", " Likes: ", " Speaking style: "} {

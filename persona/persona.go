@@ -39,7 +39,7 @@ type Persona struct {
 
 // Check implements the configuration's own check.
 func (p *Persona) Check(fault func(text string, at ...any)) {
-	if oneLine(p.Name) == "" {
+	if txt.Line(p.Name) == "" {
 		fault("is empty; write how users call the bot", "name")
 	}
 	for key, list := range map[string][]string{
@@ -77,24 +77,24 @@ const maxUser = 64
 //
 // Dialogue and Greeting keep their line breaks.
 func (p *Persona) For(user string) core.Persona {
-	user = cmp.Or(txt.Clip(oneLine(user), maxUser), stranger)
-	char := cmp.Or(oneLine(p.Nickname), oneLine(p.Name))
+	user = cmp.Or(txt.Clip(txt.Line(user), maxUser), stranger)
+	char, aliases := cmp.Or(txt.Line(p.Nickname), txt.Line(p.Name)), p.aliases()
 	return core.Persona{
-		Name:     oneLine(p.Name),
-		Aliases:  p.aliases(),
-		Text:     p.text(char, user),
+		Name:     txt.Line(p.Name),
+		Aliases:  aliases,
+		Text:     p.text(aliases, char, user),
 		Dialogue: replace(examples(lines(p.ExampleDialogue)), char, user),
 		Greeting: replace(lines(p.Greeting), char, user),
-		Voice:    oneLine(p.Voice),
+		Voice:    txt.Line(p.Voice),
 	}
 }
 
 // aliases returns the other names, each once.
 func (p *Persona) aliases() []string {
-	seen := map[string]bool{strings.ToLower(oneLine(p.Name)): true, "": true}
+	seen := map[string]bool{strings.ToLower(txt.Line(p.Name)): true, "": true}
 	var names []string
 	for _, a := range append([]string{p.Nickname}, p.Aliases...) {
-		a = oneLine(a)
+		a = txt.Line(a)
 		key := strings.ToLower(a)
 		if !seen[key] {
 			seen[key] = true
@@ -104,12 +104,12 @@ func (p *Persona) aliases() []string {
 	return names
 }
 
-func (p *Persona) text(char, user string) string {
+func (p *Persona) text(aliases []string, char, user string) string {
 	s := sheet{char: char, user: user}
-	s.b.WriteString("You are " + unlabel(oneLine(p.Name)))
-	names := p.aliases()
-	if len(names) > 0 {
-		s.b.WriteString(", also called " + unlabel(strings.Join(names, ", ")))
+	s.b.Grow(1024)
+	s.b.WriteString("You are " + unlabel(txt.Line(p.Name)))
+	if len(aliases) > 0 {
+		s.b.WriteString(", also called " + unlabel(strings.Join(aliases, ", ")))
 	}
 	s.b.WriteByte('.')
 	s.label("Profile", p.Profile)
@@ -130,7 +130,7 @@ type sheet struct {
 
 // value returns a text on one line, without anything that looks like a label.
 func (s *sheet) value(text string) string {
-	return unlabel(oneLine(replace(text, s.char, s.user)))
+	return unlabel(txt.Line(replace(text, s.char, s.user)))
 }
 
 func (s *sheet) label(name, text string) { s.write(name, s.value(text)) }
@@ -139,7 +139,9 @@ func (s *sheet) write(name, text string) {
 	if text == "" {
 		return
 	}
-	s.b.WriteString(" " + name + ": " + text)
+	for _, part := range []string{" ", name, ": ", text} {
+		s.b.WriteString(part)
+	}
 	if !strings.HasSuffix(text, "…") && !strings.ContainsAny(text[len(text)-1:], ".!?") {
 		s.b.WriteByte('.')
 	}

@@ -16,9 +16,6 @@ var start = txt.Pattern(`(?i)\s*<START>\s*`)
 // examples separates examples of dialogue by empty lines.
 func examples(s string) string { return strings.TrimSpace(start().ReplaceAllString(s, "\n\n")) }
 
-// oneLine returns a text on one line.
-func oneLine(s string) string { return strings.Join(strings.Fields(lines(s)), " ") }
-
 // unlabel removes the colon after words that are labels of the rendered text, so that a
 // value cannot look like a label.
 func unlabel(s string) string {

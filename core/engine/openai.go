@@ -120,10 +120,15 @@ type openAITurnCall struct {
 }
 
 func newOpenAITurn(from llms.MessageContent) openAITurn {
-	roles := map[llms.ChatMessageType]string{
-		llms.ChatMessageTypeSystem: "system", llms.ChatMessageTypeAI: "assistant", llms.ChatMessageTypeTool: "tool",
+	t := openAITurn{Role: "user", Content: ""}
+	switch from.Role {
+	case llms.ChatMessageTypeSystem:
+		t.Role = "system"
+	case llms.ChatMessageTypeAI:
+		t.Role = "assistant"
+	case llms.ChatMessageTypeTool:
+		t.Role = "tool"
 	}
-	t := openAITurn{Role: cmp.Or(roles[from.Role], "user"), Content: ""}
 	var parts []any
 	var texts []string
 	for _, part := range from.Parts {
@@ -232,18 +237,33 @@ type openAIUsage struct {
 // openAIAnswer is a whole answer or one event of a stream: they differ in the key of the
 // message.
 type openAIAnswer struct {
-	Choices []*struct {
-		Index   int            `json:"index"`
-		Message *openAIMessage `json:"message"`
-		Delta   *openAIMessage `json:"delta"`
-		Finish  string         `json:"finish_reason"`
-	} `json:"choices"`
-	Usage *openAIUsage    `json:"usage"`
-	Error json.RawMessage `json:"error"`
+	Choices []openAIChoice  `json:"choices"`
+	Usage   *openAIUsage    `json:"usage"`
+	Error   json.RawMessage `json:"error"`
+}
+
+type openAIChoice struct {
+	Index   int           `json:"index"`
+	Message openAIMessage `json:"message"`
+	Delta   openAIMessage `json:"delta"`
+	Finish  string        `json:"finish_reason"`
+}
+
+// said is what a choice says, if it says something.
+func (c *openAIChoice) said() *openAIMessage {
+	for _, m := range []*openAIMessage{&c.Delta, &c.Message} {
+		if m.Content != "" || m.Refusal != "" || len(m.Calls) > 0 {
+			return m
+		}
+	}
+	return nil
 }
 
 // openAIStream puts an answer together from its pieces.
-type openAIStream struct{ pieces }
+type openAIStream struct {
+	pieces
+	read openAIAnswer // the event; its memory serves the next one
+}
 
 func (openAI) events() streamReader { return new(openAIStream) }
 
@@ -265,8 +285,10 @@ func (s *openAIStream) event(_ string, data []byte) (string, error) {
 		s.done = true
 		return "", errStop
 	}
-	var a openAIAnswer
-	if err := json.Unmarshal(data, &a); err != nil {
+	a := &s.read
+	clear(a.Choices[:cap(a.Choices)])
+	*a = openAIAnswer{Choices: a.Choices[:0]}
+	if err := json.Unmarshal(data, a); err != nil {
 		return "", nil // servers send comments and pings of their own as data
 	}
 	if isPresent(a.Error) {
@@ -275,15 +297,15 @@ func (s *openAIStream) event(_ string, data []byte) (string, error) {
 	if a.Usage != nil {
 		s.usage = llm.Usage{In: a.Usage.In, Out: a.Usage.Out, Cached: a.Usage.Details.Cached}
 	}
-	for _, choice := range a.Choices {
-		if choice == nil || choice.Index != 0 {
+	for i := range a.Choices {
+		choice := &a.Choices[i]
+		if choice.Index != 0 {
 			continue
 		}
 		if choice.Finish != "" {
 			s.stop = choice.Finish
 		}
-		m := cmp.Or(choice.Delta, choice.Message)
-		if m != nil {
+		if m := choice.said(); m != nil {
 			return s.add(m), nil
 		}
 	}

@@ -17,6 +17,8 @@ const (
 	maxStream = 64 << 20
 	maxEvent  = 4 << 20 // bytes of one event of a stream
 	maxErrors = 16 << 10
+
+	usualEvent = 512 // bytes
 )
 
 var (
@@ -34,7 +36,7 @@ const doneMark = "[DONE]"
 // nil at the end of the stream and when each returned errStop.
 func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 	lines := bufio.NewScanner(io.LimitReader(r, maxStream))
-	lines.Buffer(nil, maxEvent)
+	lines.Buffer(make([]byte, 0, usualEvent), maxEvent)
 	var name string
 	var data []byte
 	var isWhole bool // data are one whole JSON value after their first line; looking after each would be quadratic

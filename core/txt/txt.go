@@ -55,11 +55,14 @@ func Lines(s string) string {
 // simple reports whether s is surely on one line as it is.
 func simple(s string) bool {
 	space := true // before s
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] >= 0x7f || space && s[i] == ' ' {
+	for _, r := range s {
+		switch {
+		case r == ' ' && space, r < ' ', r == 0x7f, r == utf8.RuneError:
+			return false
+		case r > 0x7f && (unicode.IsControl(r) || unicode.IsSpace(r) || directs(r)):
 			return false
 		}
-		space = s[i] == ' '
+		space = r == ' '
 	}
 	return !space || s == ""
 }

@@ -33,8 +33,12 @@ func New[T any](base T, layers []Layer[T], changes *Changes[T], scopes func(core
 
 // At returns the settings that apply in a place. The caller must not change what they point to.
 func (r *Resolver[T]) At(place core.Path) *T {
+	layers := r.Layers(place)
+	if len(layers) == 0 {
+		return &r.base
+	}
 	values := r.base
-	for _, l := range r.Layers(place) {
+	for _, l := range layers {
 		add(r.fields, reflect.ValueOf(&values).Elem(), reflect.ValueOf(&l.Values).Elem())
 	}
 	return &values
@@ -43,6 +47,9 @@ func (r *Resolver[T]) At(place core.Path) *T {
 // Layers returns the layers that apply in a place; the last one that sets a value wins.
 func (r *Resolver[T]) Layers(place core.Path) (layers []*Layer[T]) {
 	changes := r.changes.now()
+	if len(r.layers) == 0 && len(changes) == 0 {
+		return nil
+	}
 	for _, at := range r.paths(place) {
 		layers = append(layers, r.layers[at]...)
 		if change, ok := changes[at]; ok {
