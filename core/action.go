@@ -219,8 +219,7 @@ func SendAll(n int, send func(i int) error) error {
 	var unsure error
 	for i := range n {
 		err := send(i)
-		var e *Error
-		if errors.As(err, &e) && e.Kind == Unsure {
+		if e, ok := errors.AsType[*Error](err); ok && e.Kind == Unsure {
 			unsure = err
 		} else if err != nil {
 			return errors.Join(unsure, err)

@@ -60,8 +60,8 @@ func (e *execution) try(
 func (e *execution) pause(ctx context.Context, d *Definition, pause time.Duration, err error) bool {
 	again := isRepeatable(d)
 	if !errors.Is(err, errTimeout) {
-		var known *core.Error
-		if !errors.As(err, &known) {
+		known, ok := errors.AsType[*core.Error](err)
+		if !ok {
 			return false
 		}
 		again = known.Kind == core.Temporary || known.Kind == core.Occupied && known.After > 0
@@ -115,21 +115,17 @@ func (e *execution) callOnce(
 // isUncertain reports whether after the error of a call that ran out of time it is unknown
 // what was done.
 func isUncertain(err error) bool {
-	var e *core.Error
-	if !errors.As(err, &e) {
-		return true
-	}
-	return e.Kind == core.Temporary || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	e, ok := errors.AsType[*core.Error](err)
+	return !ok || e.Kind == core.Temporary || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 // UserText returns the kind of an error, and a text for users. Other errors than
 // *core.Error were not written for them.
 func UserText(err error) (core.ErrorKind, string) {
-	var e *core.Error
-	switch {
-	case errors.As(err, &e):
+	if e, ok := errors.AsType[*core.Error](err); ok {
 		return e.Kind, e.Text
-	case errors.Is(err, errTimeout):
+	}
+	if errors.Is(err, errTimeout) {
 		return core.Temporary, "it took too long"
 	}
 	return core.Broken, "it did not work"

@@ -148,8 +148,8 @@ func (c *exchange) build(l llm.Limits) (p prompt.Prompt, err error) {
 	for {
 		c.lite = parts.Lite
 		p, err = prompt.Build(parts, l)
-		var long *llm.Error
-		if !errors.As(err, &long) || long.Kind != llm.ErrorTooLong {
+		long, ok := errors.AsType[*llm.Error](err)
+		if !ok || long.Kind != llm.ErrorTooLong {
 			return p, err
 		}
 		if !parts.Lite {
@@ -326,13 +326,11 @@ const (
 // trouble words an engine's failure for people: kind, short, and with a code
 // that the log explains.
 func trouble(err error) string {
-	var said *core.Error
-	if errors.As(err, &said) && said.Text != "" {
+	if said, ok := errors.AsType[*core.Error](err); ok && said.Text != "" {
 		return said.Text // a budget's, written for people
 	}
 	code := "E-ENGINE"
-	var m *llm.Error
-	if errors.As(err, &m) {
+	if m, ok := errors.AsType[*llm.Error](err); ok {
 		switch m.Kind {
 		case llm.ErrorTooLong:
 			return "Sorry, that is more than I can read at once. Could you say it in fewer words? (E-LONG)"

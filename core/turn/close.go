@@ -17,10 +17,10 @@ func (t *turn) close(ctx context.Context) error {
 		sent, r := len(t.journal.sent), &t.results
 		t.log.Info("turn over", "messages", len(t.messages), "sent", sent, "steps", len(r.all),
 			"attempt", t.attempt, "intent", r.intent, "confidence", r.confidence)
-		steps, person, now := t.snapshot.Lasting(r.all), t.person(), t.setup.Clock()
+		steps, person := t.snapshot.Lasting(r.all), t.person()
 		if len(steps) > 0 && !person.IsZero() {
-			u := undoable{steps, t.journal.epoch, now.Add(undoTime)}
-			t.turns.undo.put(undoKey{t.path, person}, u, now)
+			u := undoable{steps, t.journal.epoch, t.setup.Clock().Add(undoTime)}
+			t.turns.undo.Put(undoKey{t.path, person}, u)
 		}
 		if !t.who.Private {
 			r.attend(sent > 0)

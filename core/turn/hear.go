@@ -127,10 +127,10 @@ func (h *hearing) recognise(ctx context.Context, m *core.Message) {
 	}
 	if err != nil {
 		level := slog.LevelWarn
-		var said *core.Error
-		if errors.As(err, &said) && said.Text != "" && said.Err == nil {
+		said, ok := errors.AsType[*core.Error](err)
+		if ok && said.Text != "" && said.Err == nil {
 			level = slog.LevelInfo // it is the author's matter
-		} else if said == nil || said.Text == "" {
+		} else if !ok || said.Text == "" {
 			said = core.Errorf(core.Temporary, dull)
 		}
 		h.log.Log(ctx, level, "voice message not heard", "id", m.ID, "err", err)

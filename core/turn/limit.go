@@ -132,6 +132,6 @@ func (t *turn) waitForLimit(ctx context.Context, perMinute int) bool {
 
 // isLimit reports whether an error is a notice of a limit.
 func isLimit(err error) bool {
-	var said *core.Error
-	return errors.As(err, &said) && said.Kind == core.Occupied && said.Text != ""
+	said, ok := errors.AsType[*core.Error](err)
+	return ok && said.Kind == core.Occupied && said.Text != ""
 }

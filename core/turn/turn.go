@@ -134,32 +134,27 @@ func (t *turn) answer(ctx context.Context) error {
 	}
 	more := true
 	if decided {
-		if more, err = t.followUp(ctx); err != nil {
-			return err
-		}
+		more, err = t.followUp(ctx)
 	}
 	talks := more
-	for round := uint16(firstRound); more; round++ {
-		plan, err := t.plan(ctx, round)
-		if err != nil {
-			return err
+	for round := uint16(firstRound); more && err == nil; round++ {
+		var plan accepted
+		plan, err = t.plan(ctx, round)
+		if err == nil {
+			err = t.execute(ctx, round, plan)
 		}
-		if err := t.execute(ctx, round, plan); err != nil {
-			return err
-		}
-		more = false
-		if round < lastRound {
-			if more, err = t.followUp(ctx); err != nil {
-				return err
-			}
+		more = round < lastRound
+		if more && err == nil {
+			more, err = t.followUp(ctx)
 		}
 	}
-	if talks {
-		if err := t.deliver(ctx); err != nil {
-			return err
-		}
+	if talks && err == nil {
+		err = t.deliver(ctx)
 	}
-	if err := t.askUser(ctx); err != nil { // last, so that no answer comes while the turn goes on
+	if err == nil {
+		err = t.askUser(ctx) // last, so that no answer comes while the turn goes on
+	}
+	if err != nil {
 		return err
 	}
 	return t.close(ctx)

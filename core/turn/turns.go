@@ -21,7 +21,7 @@ type Turns struct {
 	suspect    chan struct{}         // holds a token while a turn runs that may end the process
 	attention  attention
 	limiter    limiter
-	undo       undoList
+	undo       *undoList
 	injections *injectionCache
 	health     health
 
@@ -41,6 +41,7 @@ func New(o Options) *Turns {
 		awake: make(map[queue]*worker), former: make(map[queue]*worker),
 		attention:  attention{places: recent.NewCache[core.Path, *placeAttention](maxPlaces / 2)},
 		limiter:    limiter{people: recent.NewCache[core.Path, *userLimit](maxLimited / 2)},
+		undo:       recent.NewShared[undoKey, undoable](maxUndoable / 2),
 		injections: recent.NewShared[injectedKey, injectedValue](maxInjections / 2),
 	}
 	t.Reconfigure(o)

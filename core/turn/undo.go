@@ -2,15 +2,14 @@ package turn
 
 import (
 	"context"
-	"maps"
 	"strings"
-	"sync"
 	"time"
 
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/command"
 	"synthbot/core/epochs"
+	"synthbot/core/recent"
 	"synthbot/core/txt"
 )
 
@@ -22,10 +21,7 @@ const maxUndoable = 1000
 
 // undoList remembers what turns did that lasts, so that it can be undone: the latest such turn
 // of each user in each place. A restart forgets it.
-type undoList struct {
-	mu     sync.Mutex
-	latest map[undoKey]undoable
-}
+type undoList = recent.Shared[undoKey, undoable]
 
 type undoKey struct{ place, person core.Path }
 
@@ -34,29 +30,6 @@ type undoable struct {
 	steps []action.StepResult
 	epoch uint64
 	until time.Time
-}
-
-// put remembers a turn, unless too many are remembered already. Those whose time is over go.
-func (l *undoList) put(key undoKey, u undoable, now time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	maps.DeleteFunc(l.latest, func(_ undoKey, u undoable) bool { return !now.Before(u.until) })
-	if l.latest == nil {
-		l.latest = make(map[undoKey]undoable)
-	}
-	delete(l.latest, key)
-	if len(l.latest) < maxUndoable {
-		l.latest[key] = u
-	}
-}
-
-// take returns what a turn did, once.
-func (l *undoList) take(key undoKey, now time.Time) (u undoable, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	u, ok = l.latest[key]
-	delete(l.latest, key)
-	return u, ok && now.Before(u.until)
 }
 
 // UndoSpec is the chat command that calls Undo.
@@ -75,9 +48,9 @@ func UndoSpec() command.Spec {
 // first, if that was not long ago. It answers what was undone and what was not.
 func (t *Turns) Undo(ctx context.Context, c command.Call) (string, error) {
 	s := t.setup.Load()
-	u, ok := t.undo.take(undoKey{c.Path, c.Person}, s.Clock())
+	u, ok := t.undo.Take(undoKey{c.Path, c.Person})
 	ctx = epochs.With(ctx, u.epoch)
-	if !ok || t.store.Forgotten(ctx, c.Person, c.Path) {
+	if !ok || !s.Clock().Before(u.until) || t.store.Forgotten(ctx, c.Person, c.Path) {
 		return "There is nothing to undo: I did nothing for you here in the last ten minutes that lasts, " +
 			"or I was restarted since.", nil
 	}
