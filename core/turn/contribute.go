@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/epochs"
 	"synthbot/core/hint"
 	"synthbot/core/prompt"
-	"synthbot/core/recent"
 )
 
 // Bounds of what plugins add to a prompt.
@@ -20,7 +18,6 @@ const (
 	openTime         = 20 * time.Second       // for reading what people attached
 	maxInjection     = 2000                   // bytes of one injection
 	maxBio           = 400                    // bytes of one
-	maxInjections    = 1024                   // injections that are kept for a while
 )
 
 // contribution is what a plugin is asked. take adds what it said to the prompt.
@@ -77,7 +74,7 @@ func (in *input) contributions(s core.Scene, people []core.Author, all *added) (
 	}
 	for name, i := range plugins.Injectors {
 		list = append(list, contribution{name, func(ctx context.Context) (func(), error) {
-			value, err := inject(ctx, t.turns.injections, i, s)
+			value, err := i.Inject(ctx, s)
 			return func() {
 				limit := maxInjection
 				foreign, ok := i.(foreignInjector)
@@ -171,22 +168,6 @@ func (t *turn) collect(ctx context.Context, limit time.Duration, list []contribu
 	}
 }
 
-// injectionCache keeps the values of injectors that say how long they hold. Safe for
-// concurrent use.
-type injectionCache = recent.Shared[injectedKey, injectedValue]
-
-type injectedKey struct {
-	injector core.Injector
-	place    core.Path
-	person   string
-}
-
-type injectedValue struct {
-	value json.RawMessage
-	until time.Time
-	epoch uint64
-}
-
 // foreignInjector is the ability of a core.Injector whose value holds what strangers wrote. It
 // may have so many bytes; a turn whose prompt holds it is under the rules for such texts.
 type foreignInjector interface {
@@ -198,32 +179,4 @@ type foreignInjector interface {
 // the same. Withhold returns at once.
 type withholder interface {
 	Withhold(s core.Scene) (actions []string)
-}
-
-// lasting is the ability of a core.Injector whose value holds for a while: it is not
-// asked again in the same place for the same person before that time is over, or
-// somebody was forgotten.
-type lasting interface {
-	Lasts() time.Duration
-}
-
-// inject asks the injector, unless what it said before still holds. When somebody is
-// forgotten, nothing does.
-func inject(ctx context.Context, kept *injectionCache, i core.Injector, s core.Scene) (json.RawMessage, error) {
-	l, ok := i.(lasting)
-	if !ok {
-		return i.Inject(ctx, s)
-	}
-	epoch, _, _ := epochs.Of(ctx)
-	key := injectedKey{i, s.Path, s.Author.ID}
-	v, _ := kept.Get(key)
-	if v.epoch == epoch && s.Now.Before(v.until) {
-		return v.value, nil
-	}
-	value, err := i.Inject(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	kept.Put(key, injectedValue{value, s.Now.Add(l.Lasts()), epoch})
-	return value, nil
 }

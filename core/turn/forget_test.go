@@ -466,26 +466,3 @@ func TestForgottenQuestion(t *testing.T) {
 		b.history()
 	})
 }
-
-// TestLastingAfterForgetting: what an injector said before somebody was forgotten
-// may concern them, and no longer holds.
-func TestLastingAfterForgetting(t *testing.T) {
-	db := open(t, t.TempDir()).(*memory.DB)
-	t.Cleanup(func() { db.Close() })
-	weather := &lasting{}
-	b := start(t, db, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
-		o.Epoch, o.Plugins.Injectors = db.Epoch, map[string]core.Injector{"weather": weather}
-	})
-	for i, asked := range []int{1, 1, 2, 2} {
-		if i == 2 {
-			if err := db.Forget(t.Context(), jay); err != nil {
-				t.Fatal(err)
-			}
-		}
-		b.receive(talk(fmt.Sprint(i), "ann", "Aria?"))
-		b.ended(1)
-		if weather.asked != asked {
-			t.Errorf("turn %d: the injector was asked %d times, want %d", i, weather.asked, asked)
-		}
-	}
-}

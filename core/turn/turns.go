@@ -16,14 +16,13 @@ import (
 
 // Turns takes events in and answers them. It implements core.Inbox.
 type Turns struct {
-	store      core.Store
-	setup      atomic.Pointer[setup] // in force
-	suspect    chan struct{}         // holds a token while a turn runs that may end the process
-	attention  attention
-	limiter    limiter
-	undo       *undoList
-	injections *injectionCache
-	health     health
+	store     core.Store
+	setup     atomic.Pointer[setup] // in force
+	suspect   chan struct{}         // holds a token while a turn runs that may end the process
+	attention attention
+	limiter   limiter
+	undo      *undoList
+	health    health
 
 	mu     sync.Mutex
 	awake  map[queue]*worker
@@ -39,10 +38,9 @@ func New(o Options) *Turns {
 	t := &Turns{
 		store: o.Store, suspect: make(chan struct{}, 1), retry: make(chan struct{}),
 		awake: make(map[queue]*worker), former: make(map[queue]*worker),
-		attention:  attention{places: recent.NewCache[core.Path, *placeAttention](maxPlaces / 2)},
-		limiter:    limiter{people: recent.NewCache[core.Path, *userLimit](maxLimited / 2)},
-		undo:       recent.NewShared[undoKey, undoable](maxUndoable / 2),
-		injections: recent.NewShared[injectedKey, injectedValue](maxInjections / 2),
+		attention: attention{places: recent.NewCache[core.Path, *placeAttention](maxPlaces / 2)},
+		limiter:   limiter{people: recent.NewCache[core.Path, *userLimit](maxLimited / 2)},
+		undo:      recent.NewShared[undoKey, undoable](maxUndoable / 2),
 	}
 	t.Reconfigure(o)
 	return t
