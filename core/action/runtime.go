@@ -211,8 +211,11 @@ type settled struct {
 func (e *execution) follow(ctx context.Context, t task, at int) (settled, error) {
 	result := e.results[at].Outcome.Result
 	d, ok := e.Snapshot.Resolve(e.results[at].Action)
-	if !ok {
+	switch {
+	case !ok:
 		return settled{ok: !e.results[at].undone}, nil
+	case len(result.Next) == 0:
+		return settled{ok: true, done: []int{at}}, nil
 	}
 	next := e.checkNext(t, d, result.Next)
 	s := settled{ok: !result.Unit || len(next) == len(result.Next), done: []int{at}}

@@ -294,14 +294,14 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 		if err != nil {
 			return err
 		}
-		j, kept := p.journalOf(ctx, with, id, records)
-		t.journal = j
+		var kept bool
+		t.journal, kept = p.journalOf(ctx, with, id, records)
 		p.choose(t, waiting, begun)
 		p.turns.mu.Lock()
 		for i := range waiting {
 			m := &waiting[i].Message
-			person, err := m.Path.Person(m.Author.ID)
-			if err == nil && m.Seq > t.last {
+			person, _ := m.Path.Person(m.Author.ID)
+			if m.Seq > t.last {
 				p.waits(person)
 			}
 		}
@@ -309,8 +309,8 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 		t.who = whoCaused(t.messages)
 		t.who.Private = head.Private
 		if !kept {
-			j.recall(records, time.Time{})
-			j.people = append(t.causers(), t.path)
+			t.journal.recall(records, time.Time{})
+			t.journal.people = append(t.causers(), t.path)
 		}
 		return t.input.load(v)
 	})
