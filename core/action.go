@@ -259,7 +259,6 @@ func (s Sent) MaxSends() int {
 type Result struct {
 	Output json.RawMessage `json:"output,omitempty"` // for the model, in a follow-up round; nil: nothing worth words
 	Next   []Step          `json:"next,omitempty"`   // further actions that this one asks for
-	Unit   bool            `json:"unit,omitempty"`   // Next and this one succeed or are undone together
 	Shown  bool            `json:"shown,omitempty"`  // who asked sees what was done: nothing need be said of it
 	// Undo is what the action's Undo has to know. It is journalled, and nobody else reads it.
 	Undo json.RawMessage `json:"undo,omitempty"`

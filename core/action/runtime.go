@@ -207,39 +207,23 @@ type settled struct {
 	done []int // the indexes of the results that can be undone
 }
 
-// follow does what a result asks for. In a unit, all of it succeeds or all of it is undone.
+// follow does what a result asks for.
 func (e *execution) follow(ctx context.Context, t task, at int) (settled, error) {
-	result := e.results[at].Outcome.Result
 	d, ok := e.Snapshot.Resolve(e.results[at].Action)
-	switch {
-	case !ok:
+	if !ok {
 		return settled{ok: !e.results[at].undone}, nil
-	case len(result.Next) == 0:
-		return settled{ok: true, done: []int{at}}, nil
 	}
-	next := e.checkNext(t, d, result.Next)
-	s := settled{ok: !result.Unit || len(next) == len(result.Next), done: []int{at}}
+	next := e.results[at].Outcome.Result.Next
+	if len(next) > 0 {
+		next = e.checkNext(t, d, next)
+	}
 	for _, step := range next {
-		if !s.ok {
-			break
-		}
-		child, err := e.performNext(ctx, task{
-			step: step, cause: t.number, way: append(slices.Clone(t.way), d.Name), unit: t.unit || result.Unit,
-		})
-		if err != nil {
+		child := task{step: step, cause: t.number, way: append(slices.Clone(t.way), d.Name), unit: t.unit}
+		if _, err := e.performNext(ctx, child); err != nil {
 			return settled{}, err
 		}
-		if result.Unit {
-			s.ok, s.done = child.ok, append(s.done, child.done...)
-		}
 	}
-	if s.ok {
-		return s, nil
-	}
-	if err := e.rollback(ctx, s.done); err != nil {
-		return settled{}, err
-	}
-	return e.fallback(ctx, t)
+	return settled{ok: true, done: []int{at}}, nil
 }
 
 // performUnit does the steps of a unit that were not tried, in order, until one fails. Then those
