@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"synthbot/core"
-	"synthbot/core/action"
 	"synthbot/core/document"
 	"synthbot/core/engine"
 	"synthbot/core/hint"
@@ -17,14 +16,12 @@ import (
 )
 
 func (b *Bot) options(p *parts) turn.Options {
-	var catalogue action.Catalogue
-	catalogue.Swap(p.Snapshot)
 	c, log := p.Config, logs.Room(b.log, "core/turn")
 	used := b.workers.sharing.used(turnLimits)
 	clock, config := c.Clock(b.env.Clock), c.Prompt.Config
 	config.Attempts, config.Backlog = c.Corrector.Attempts, c.Bot.Backlog
 	o := turn.Options{
-		Store: b.Data.Store, Catalogue: &catalogue, Clock: clock, Log: log, Runtime: b.runtime,
+		Store: b.Data.Store, Catalogue: p.Snapshot, Clock: clock, Log: log, Runtime: b.runtime,
 		Asker:    turn.Thinking(p.showing(b.budgeted(p, p.Engines)), ability[core.TypingIndicator](p), log),
 		Settings: p.turnSettings,
 		Access:   c.Access, Admins: b.admins(c), Config: config,

@@ -256,21 +256,6 @@ func (s *Snapshot) Concerned(faults []core.Fault) []*Definition {
 
 func byName(a, b *Definition) int { return strings.Compare(a.Name, b.Name) }
 
-// Catalogue holds the current Snapshot. The zero value is empty. Safe for concurrent use.
-type Catalogue struct{ current atomic.Pointer[Snapshot] }
-
-// Load returns the current snapshot, never nil.
-func (c *Catalogue) Load() *Snapshot {
-	s := c.current.Load()
-	if s != nil {
-		return s
-	}
-	return &Snapshot{replies: recent.NewShared[string, json.RawMessage](maxReplySchemas)}
-}
-
-// Swap replaces the snapshot. Turns that run keep theirs.
-func (c *Catalogue) Swap(s *Snapshot) { c.current.Store(s) }
-
 // maxName is how many bytes a name has at most.
 const maxName = 64
 

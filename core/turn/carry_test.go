@@ -362,11 +362,11 @@ func TestSentElsewhere(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	room := coretest.NewRoom("room")
-	snapshot := catalogueOf(t, room).Load().With(action.Policy{Grants: []action.Grant{{From: core.MustPath("room"), To: core.MustPath("room")}}})
+	snapshot := catalogueOf(t, room).With(action.Policy{Grants: []action.Grant{{From: core.MustPath("room"), To: core.MustPath("room")}}})
 	b := start(t, s, room, coretest.NewAsker(
 		plan("Between us."),
 		`{"actions":[{"type":"message_room","payload":{"text":"News!","interface_path":"room/new"}},{"type":"message_room","payload":{"text":"Psst!","interface_path":"room/1"}}]}`,
-	), func(o *turn.Options) { o.Catalogue = new(action.Catalogue); o.Catalogue.Swap(snapshot) })
+	), func(o *turn.Options) { o.Catalogue = snapshot })
 	b.Reconfigure(b.options(func(o *turn.Options) {
 		o.Prompt.Persona = func(place core.Path, _ string) core.Persona { return core.Persona{Name: "Aria of " + place.String()} }
 	}))

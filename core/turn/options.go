@@ -57,7 +57,7 @@ type Settings struct {
 // Options is what turns need. Those above the blank line are required.
 type Options struct {
 	Store     core.Store
-	Catalogue *action.Catalogue
+	Catalogue *action.Snapshot
 	Runtime   *action.Runtime
 	Asker     core.Asker
 	Clock     func() time.Time

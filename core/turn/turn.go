@@ -69,7 +69,7 @@ type turn struct {
 
 func newTurn(turns *Turns, path core.Path, s *setup) *turn {
 	t := &turn{
-		turns: turns, path: path, setup: s, snapshot: s.Catalogue.Load(), log: s.Log,
+		turns: turns, path: path, setup: s, snapshot: s.Catalogue, log: s.Log,
 		trace: watch.Trace{Began: time.Now()},
 	}
 	t.input.turn, t.results.turn = t, t

@@ -56,7 +56,7 @@ func (t *Turns) Undo(ctx context.Context, c command.Call) (string, error) {
 	}
 	who := action.Requester{Path: c.Path, Private: c.Private, Authors: []core.Author{c.Author}, Sees: c.Sees}
 	var lines []string
-	for _, r := range s.Runtime.Undo(ctx, s.Catalogue.Load(), who, u.steps) {
+	for _, r := range s.Runtime.Undo(ctx, s.Catalogue, who, u.steps) {
 		line := "Undone: " + txt.Literal(r.Title)
 		if r.Err != nil {
 			_, why := action.UserText(r.Err)
