@@ -160,6 +160,8 @@ type Store interface {
 	// View calls f with one consistent state. No call across a network belongs
 	// inside.
 	View(ctx context.Context, f func(View) error) error
+	// Epoch is that of Facts.
+	Epoch() uint64
 	// Forgotten reports whether one of these people or places, or a place above
 	// one, was forgotten after the epoch of the context began, or is being forgotten.
 	Forgotten(ctx context.Context, paths ...Path) bool

@@ -29,7 +29,6 @@ func (b *Bot) options(p *parts) turn.Options {
 			who := p.personaAt(place)
 			return append([]string{c.Bot.Name, who.Name}, who.Aliases...)
 		},
-		Epoch: b.Data.Epoch,
 		Prompt: turn.Prompt{
 			Persona:  func(place core.Path, user string) core.Persona { return p.personaAt(place).For(user) },
 			Language: string(c.Bot.Language), Lite: c.Prompt.Lite, Shares: c.Shares,

@@ -53,7 +53,7 @@ func TestForgottenWhileItRuns(t *testing.T) {
 			asker := coretest.NewAsker(`{"response":"Noted.","actions":[{"type":"note","payload":{}}]}`)
 			asker.Hold = make(chan struct{})
 			b := start(t, db, room, asker, func(o *turn.Options) {
-				o.Catalogue, o.Epoch = catalogueOf(t, room, notebook(db, &errs)), db.Epoch
+				o.Catalogue = catalogueOf(t, room, notebook(db, &errs))
 			})
 			b.receive(talk("0", "jay", "I was here"), talk("1", who, "Aria, note that"))
 			b.thinks(1)
@@ -102,7 +102,7 @@ func TestForgottenWhileItGoesOn(t *testing.T) {
 		`{"response":"Noted.","actions":[{"type":"note","payload":{}}]}`)
 	asker.Hold = make(chan struct{})
 	b := start(t, db, room, asker, func(o *turn.Options) {
-		o.Catalogue, o.Epoch = catalogueOf(t, room, diary), db.Epoch
+		o.Catalogue = catalogueOf(t, room, diary)
 	})
 	b.receive(talk("1", "jay", "Aria, I like tea"))
 	b.thinks(1)
@@ -143,7 +143,7 @@ func TestForgottenBeforeItBegan(t *testing.T) {
 			t.Error(err)
 		}
 	}}
-	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Epoch = db.Epoch })
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")))
 	b.receive(talk("1", "jay", "Aria, my secret"))
 	b.receive(talk("2", "ann", "Aria?"))
 	b.ended(1)

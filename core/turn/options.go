@@ -71,7 +71,6 @@ type Options struct {
 	Names   func(place core.Path) []string // the bot's names there: a word of a group message that wakes it
 	Places  Places
 	Plugins Plugins
-	Epoch   func() uint64 // see core.Facts; nil: 0
 }
 
 // Prompt is what prompts are made of. Persona is required.
@@ -167,9 +166,6 @@ func (o *Options) setDefaults() {
 	}
 	if o.Plugins.Commands == nil {
 		o.Plugins.Commands = new(command.Registry)
-	}
-	if o.Epoch == nil {
-		o.Epoch = func() uint64 { return 0 }
 	}
 }
 

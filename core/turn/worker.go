@@ -262,7 +262,7 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 	t := newTurn(p.turns, p.queue.path, with)
 	t.worker = p
-	ctx = epochs.With(ctx, with.Epoch()) // before anything is read
+	ctx = epochs.With(ctx, with.Store.Epoch()) // before anything is read
 	p.turns.mu.Lock()
 	p.gone = make(map[string]bool)
 	begun := p.begun

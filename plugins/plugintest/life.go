@@ -124,7 +124,7 @@ func (s *Script) options(l *life) (turn.Options, error) {
 		Prompt: turn.Prompt{Language: s.language, Persona: func(core.Path, string) core.Persona {
 			return core.Persona{Name: "Aria", Text: "You are Aria."}
 		}},
-		Admins: s.admins, Names: func(core.Path) []string { return []string{"Aria"} }, Epoch: l.db.Epoch,
+		Admins: s.admins, Names: func(core.Path) []string { return []string{"Aria"} },
 		Plugins: turn.Plugins{Recons: []hint.Source{recon.New()}, Observers: []watch.Observer{observer(s.poke)}},
 	}
 	if len(s.shares) > 0 {
