@@ -9,6 +9,7 @@ import (
 	"synthbot/core/document"
 	"synthbot/core/engine"
 	"synthbot/core/hint"
+	"synthbot/core/llm"
 	"synthbot/core/recon"
 	"synthbot/core/turn"
 	"synthbot/core/watch"
@@ -73,7 +74,7 @@ func (b *Bot) options(p *parts) turn.Options {
 }
 
 // open reads the attachments of messages, as far as an engine can use them.
-func (b *Bot) open(p *parts) func(context.Context, core.Path, []core.Attachment) turn.Opened {
+func (b *Bot) open(p *parts) func(context.Context, core.Path, []core.Attachment) llm.Contents {
 	o := document.Options{Fetch: host{b}.Fetch, PDF: b.pdfs.text, Log: logs.Room(b.log, "core/document")}
 	for i := range p.Config.Engines {
 		e := &p.Config.Engines[i]
@@ -81,8 +82,8 @@ func (b *Bot) open(p *parts) func(context.Context, core.Path, []core.Attachment)
 			o.Vision, o.Hearing = o.Vision || e.Vision, o.Hearing || e.Hearing
 		}
 	}
-	return func(ctx context.Context, place core.Path, files []core.Attachment) turn.Opened {
-		return turn.Opened(document.Open(ctx, o, place, files))
+	return func(ctx context.Context, place core.Path, files []core.Attachment) llm.Contents {
+		return document.Open(ctx, o, place, files)
 	}
 }
 

@@ -233,7 +233,12 @@ func (t *reservation) build(ctx context.Context, q core.Question, l llm.Limits) 
 			return llm.Request{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: fmt.Errorf("budget: %w", err)}
 		}
 		spent = t.hold(tokens)
-		if spent == nil || !t.isOvertaken(tokens) {
+		t.budget.mu.Lock()
+		isOvertaken := slices.ContainsFunc(t.all, func(a allowance) bool { // by other questions
+			return a.room != nil && *a.room >= a.wanted && t.budget.held[a.scope]+tokens > *a.room
+		})
+		t.budget.mu.Unlock()
+		if spent == nil || !isOvertaken {
 			break
 		}
 	}
@@ -275,15 +280,6 @@ func (t *reservation) makeRoom(ctx context.Context, tokens int64) error {
 		a.room = &room
 	}
 	return nil
-}
-
-// isOvertaken reports whether other questions have taken the room that was made for this one.
-func (t *reservation) isOvertaken(tokens int64) bool {
-	t.budget.mu.Lock()
-	defer t.budget.mu.Unlock()
-	return slices.ContainsFunc(t.all, func(a allowance) bool {
-		return a.room != nil && *a.room >= a.wanted && t.budget.held[a.scope]+tokens > *a.room
-	})
 }
 
 // errSpent is why Build fails for a question that is not asked. It names no time: an

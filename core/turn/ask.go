@@ -193,8 +193,15 @@ func (c *exchange) check(a llm.Answer) {
 	if len(faults) > 0 && len(p.Steps) == 0 && p.Response == "" {
 		c.faults = faults // an empty plan's own faults say nothing new
 	}
-	if len(c.faults) == 0 && !c.reviewed && len(t.setup.Plugins.Reviewers) > 0 {
-		c.review(checked)
+	if len(c.faults) == 0 && !c.reviewed { // once: what the model insists on is done
+		c.reviewed = true
+		d := action.Draft{Who: t.who, Plan: checked}
+		for _, done := range t.results.all {
+			d.Done = append(d.Done, done.Action)
+		}
+		for _, r := range t.setup.Plugins.Reviewers {
+			guard(t.log, "review", func() { c.faults = append(c.faults, r.Review(d)...) })
+		}
 	}
 	if a.Truncated {
 		c.faults = append(c.faults, core.Fault{
@@ -209,18 +216,6 @@ func (c *exchange) check(a llm.Answer) {
 		c.first = a.Text
 	}
 	t.log.Debug("answer", "engine", a.Engine, "text", a.Text, "faults", c.faults)
-}
-
-// review lets plugins send a plan back, once: what the model insists on is done.
-func (c *exchange) review(p core.Plan) {
-	c.reviewed = true
-	d := action.Draft{Who: c.turn.who, Plan: p}
-	for _, done := range c.turn.results.all {
-		d.Done = append(d.Done, done.Action)
-	}
-	for _, r := range c.turn.setup.Plugins.Reviewers {
-		guard(c.turn.log, "review", func() { c.faults = append(c.faults, r.Review(d)...) })
-	}
 }
 
 // inTime leaves out of the last round's plan all but messages: nothing would be said of

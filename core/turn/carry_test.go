@@ -241,8 +241,8 @@ func TestContributions(t *testing.T) {
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
 		o.Plugins.Bios = []core.BioSource{biographer{}}
 		o.Plugins.Injectors = map[string]core.Injector{"weather": weather{}}
-		o.Prompt.Open = func(_ context.Context, _ core.Path, files []core.Attachment) turn.Opened {
-			return turn.Opened{Texts: map[string]string{files[0].Ref: "what stands in the file"}}
+		o.Prompt.Open = func(_ context.Context, _ core.Path, files []core.Attachment) llm.Contents {
+			return llm.Contents{Texts: map[string]string{files[0].Ref: "what stands in the file"}}
 		}
 		o.Settings = func(core.Path) turn.Settings { return turn.Settings{Language: "it"} }
 	})

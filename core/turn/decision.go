@@ -57,12 +57,7 @@ func (d *decision) find(ctx context.Context) (found bool, err error) {
 	t := d.turn
 	e := &t.messages[0]
 	if e.Kind == core.KindPress {
-		var answer string
-		d.question, answer, found = parseQuestion(e.Data)
-		d.answer = action.Answer{Agreed: answer != answerNo, Ask: d.question.ask, Text: answer}
-		if answer == answerWords {
-			d.answer.Text = e.Message.Text
-		}
+		d.question, _, found = parseQuestion(e.Data)
 		return found, nil
 	}
 	agreed, plain := t.setup.yesOrNo(&e.Message)
@@ -172,8 +167,13 @@ func (d *decision) load(ctx context.Context) error {
 	var records []core.Record
 	asked := true
 	err := t.turns.store.View(ctx, func(v core.View) (err error) {
-		if asked, err = d.isUnderQuestion(v); err != nil {
-			return err
+		press := &t.messages[0] // a model may make buttons, too, and give them any data
+		if press.Kind == core.KindPress && !press.Self {
+			e, ok, err := v.Entry(t.path, press.Target)
+			if err != nil {
+				return err
+			}
+			asked = ok && e.Self && e.Data == d.question.String()
 		}
 		records, err = v.Journal(id)
 		return err
@@ -204,17 +204,6 @@ func (d *decision) load(ctx context.Context) error {
 // key is the key of the step that waits.
 func (d *decision) key() core.Key {
 	return core.Key{Turn: d.origin.id, Round: d.question.round, Step: d.question.step}
-}
-
-// isUnderQuestion reports whether the button that was pressed is the question's own. A
-// model may make buttons, too, and give them any data.
-func (d *decision) isUnderQuestion(v core.View) (bool, error) {
-	press := &d.turn.messages[0]
-	if press.Kind != core.KindPress || press.Self {
-		return true, nil
-	}
-	e, ok, err := v.Entry(d.turn.path, press.Target)
-	return ok && e.Self && e.Data == d.question.String(), err
 }
 
 // refusal says why the question cannot be decided by the user who answers it; "" if it
@@ -270,10 +259,15 @@ func (d *decision) run(ctx context.Context) error {
 
 // readPress reads the button that was pressed as an answer to its kind of question.
 func (d *decision) readPress() {
-	_, answer, _ := parseQuestion(d.turn.messages[0].Data)
+	press := &d.turn.messages[0]
+	_, answer, _ := parseQuestion(press.Data)
+	d.answer = action.Answer{Agreed: answer != answerNo, Ask: d.question.ask, Text: answer}
 	if d.held.Form == nil {
 		d.answer.Agreed = answer == answerYes
 		return
+	}
+	if answer == answerWords {
+		d.answer.Text = press.Message.Text
 	}
 	n, err := strconv.Atoi(answer)
 	if err == nil && 0 < n && n <= len(d.held.Form.Choices) {

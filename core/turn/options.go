@@ -81,7 +81,7 @@ type Prompt struct {
 	Shares   []Share
 	// Open reads what users attached, within limits of its own: texts of
 	// documents, pictures and sounds, each by Attachment.Ref. Nil: nothing is read.
-	Open   func(ctx context.Context, place core.Path, files []core.Attachment) Opened
+	Open   func(ctx context.Context, place core.Path, files []core.Attachment) llm.Contents
 	Speech Speech
 }
 
@@ -167,11 +167,4 @@ func (o *Options) setDefaults() {
 	if o.Plugins.Commands == nil {
 		o.Plugins.Commands = new(command.Registry)
 	}
-}
-
-// Opened is what attached files hold.
-type Opened struct {
-	Texts    map[string]string
-	Pictures map[string]llm.File
-	Sounds   map[string]llm.File
 }
