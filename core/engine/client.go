@@ -100,7 +100,7 @@ func newTransport(clock func() time.Time) *transport {
 		MaxIdleConns:           64,
 		MaxIdleConnsPerHost:    64, // many places may ask one server at once
 		IdleConnTimeout:        90 * time.Second,
-		WriteBufferSize:        32 << 10, // most requests are one write, and need no further buffer
+		WriteBufferSize:        16 << 10, // most requests are one write, and need no further buffer
 		MaxResponseHeaderBytes: 64 << 10,
 	}}
 }

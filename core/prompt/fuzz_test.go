@@ -68,6 +68,10 @@ func foreign(text, name string, raw json.RawMessage) Parts {
 	e := said("telegram/-100/7", 1, name, text)
 	e.Message.ReplyTo = &core.Quote{ID: name, Text: text, From: core.Author{Name: name, Tag: text}}
 	e.Message.Attachments = []core.Attachment{{Kind: core.MediaImage, Name: name, MIME: text, Size: -1, Ref: "r"}}
+	schema, ok := appendValue(nil, raw)
+	if !ok {
+		schema = nil
+	}
 	return Parts{
 		Kind: Delivery, Interface: name, Chat: true, Persona: core.Persona{Text: text, Dialogue: name},
 		Messages: []core.Entry{e},
@@ -83,7 +87,7 @@ func foreign(text, name string, raw json.RawMessage) Parts {
 				Memories: []string{text},
 			},
 		},
-		Actions: []Action{{Name: name, Brief: text, Schema: raw}},
+		Actions: []Action{{Name: name, Brief: text, Schema: schema}},
 		Files:   Files{Texts: map[string]string{"r": text}}, Outputs: []Output{{Action: name, Payload: raw, Output: raw, Text: text}}, Said: []string{text},
 	}
 }

@@ -63,7 +63,7 @@ type Files struct {
 // Action is an action as a prompt shows it.
 type Action struct {
 	Name, Brief string
-	Schema      json.RawMessage // minified
+	Schema      json.RawMessage // as schema.MinifyForPrompt makes it
 	Essential   bool            // stays in a lite prompt
 }
 

@@ -98,8 +98,8 @@ func (p *Prompt) tools() []llm.Tool {
 			continue
 		}
 		t := llm.Tool{Name: a.Name, Brief: a.Brief, Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
-		if schema, ok := appendValue(nil, a.Schema); ok && !p.parts.Lite {
-			t.Schema = schema
+		if len(a.Schema) > 0 && !p.parts.Lite {
+			t.Schema = a.Schema
 		}
 		list = append(list, t)
 	}

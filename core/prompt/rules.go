@@ -168,7 +168,11 @@ func join(sentences ...string) string {
 
 // actions shows what is offered.
 func (p *Parts) actions() part {
-	w := &writer{raw: make([]byte, 0, 256*len(p.Actions)+2)}
+	size := 2
+	for _, a := range p.Actions {
+		size += 64 + len(a.Name) + len(a.Brief) + len(a.Schema)
+	}
+	w := &writer{raw: make([]byte, 0, size)}
 	w.open('{')
 	for i := range p.Actions {
 		a := &p.Actions[i]
@@ -178,7 +182,7 @@ func (p *Parts) actions() part {
 		w.object(a.Name)
 		w.text("brief", a.Brief)
 		if !p.Lite && len(a.Schema) > 0 {
-			w.value("schema", a.Schema)
+			w.sound("schema", a.Schema)
 		}
 		w.close('}')
 	}

@@ -28,6 +28,7 @@ func TestShow(t *testing.T) {
 		`{"properties":{"old":{"type":"string","deprecated":true},"a":{}}}`:                            `{"properties":{"a":{}}}`,
 		`{"properties":{"a":{"deprecated":"no"}},"$defs":{"old":{"type":"string","deprecated":true}}}`: `{"properties":{"a":{}},"$defs":{"old":{"type":"string"}}}`,
 		`{"additionalProperties":{"type":"string"}}`:                                                   `{"additionalProperties":{"type":"string"}}`,
+		"{\"properties\":{\"a\":{\"description\":\"\xff \\ud800 é\"}}}":                                "{\"properties\":{\"a\":{\"description\":\"� � é\"}}}",
 		`{"oneOf":[{"additionalProperties":false},{"maxLength":3}],"title":"gone"}`:                    `{"oneOf":[{"additionalProperties":false},{"maxLength":3}]}`,
 	} {
 		if got := string(MinifyForPrompt(json.RawMessage(schema))); got != want {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"synthbot/core"
 )
 
@@ -128,7 +130,12 @@ func Minify(raw json.RawMessage) json.RawMessage { return shortener{}.schema(raw
 // MinifyForPrompt also leaves out what models keep to by themselves: how long texts
 // and lists may be, and that there are no other properties. Replies are still checked for
 // it, and a correction mentions it. If leaving something out could refuse more, nothing is.
+// What is not UTF-8, escaped or not, is U+FFFD.
 func MinifyForPrompt(raw json.RawMessage) json.RawMessage {
+	sound, err := jsontext.AppendFormat(nil, raw, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	if err == nil {
+		raw = sound
+	}
 	for _, keyword := range []string{`"not"`, `"oneOf"`, `"if"`, `"contains"`, `"unevaluated`, `"$dynamic`} {
 		if bytes.Contains(raw, []byte(keyword)) {
 			return Minify(raw)

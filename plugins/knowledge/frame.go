@@ -2,6 +2,8 @@ package knowledge
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -79,6 +81,13 @@ func (r *sourceReader) frames(ctx context.Context, files []file) (keepers map[st
 		}
 	}
 	return keepers
+}
+
+// keepers returns the documents that keep a block now. They are read again when another document, which may have
+// kept it until now, was edited or deleted.
+func (r *sourceReader) keepers(files []file) []file {
+	names := slices.Collect(maps.Values(r.framed))
+	return slices.DeleteFunc(files, func(f file) bool { return !slices.Contains(names, f.name) })
 }
 
 // drops returns a function that reports whether a block is left out of a document.

@@ -115,6 +115,15 @@ func TestFrames(t *testing.T) {
 	synced(t, p)
 	finds("stairs", "stairs.md")
 	finds("imprint shop", "bicycles.md")
+	if err := os.Remove(filepath.Join(dir, "bicycles.md")); err != nil {
+		t.Fatal(err)
+	}
+	synced(t, p)
+	finds("imprint shop", "keys.md")
+	write(t, dir, map[string]string{"keys.md": "# keys\n\nAll about keys is written elsewhere.\n"})
+	synced(t, p)
+	finds("imprint shop", "ladders.md")
+	finds("ask office", "ladders.md")
 }
 
 func TestConform(t *testing.T) {

@@ -196,11 +196,15 @@ func (r *sourceReader) run(ctx context.Context) error {
 		return err
 	}
 	r.sum.Documents += len(files)
-	var changed []file
+	var changed, same []file
+	edited := false
 	for _, f := range files {
 		d, ok := known[f.name]
 		if !ok || d.Stamp != f.stamp {
 			changed = append(changed, f)
+			edited = edited || ok
+		} else {
+			same = append(same, f)
 		}
 		delete(known, f.name)
 	}
@@ -209,8 +213,11 @@ func (r *sourceReader) run(ctx context.Context) error {
 	if err := r.host.Passages.DropDocuments(ctx, r.source.Name, gone...); err != nil {
 		return err
 	}
-	if len(changed) > 0 {
+	if len(changed)+len(gone) > 0 {
 		r.framed = r.frames(ctx, files)
+	}
+	if edited || len(gone) > 0 {
+		changed = append(changed, r.keepers(same)...)
 	}
 	for i, f := range changed {
 		if err := r.readOne(ctx, f); err != nil {
