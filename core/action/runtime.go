@@ -201,29 +201,20 @@ func (e *execution) record(number uint16, p core.Progress, data any) core.Record
 	return core.Record{Key: e.key(number), Progress: p, Time: e.Clock(), Data: core.JSON(data)}
 }
 
-// settled is what became of a task with all that followed from it.
-type settled struct {
-	ok   bool
-	done []int // the indexes of the results that can be undone
-}
-
-// follow does what a result asks for.
-func (e *execution) follow(ctx context.Context, t task, at int) (settled, error) {
+// follow does what the result at an index asks for.
+func (e *execution) follow(ctx context.Context, t task, at int) error {
 	d, ok := e.Snapshot.Resolve(e.results[at].Action)
-	if !ok {
-		return settled{ok: !e.results[at].undone}, nil
-	}
 	next := e.results[at].Outcome.Result.Next
-	if len(next) > 0 {
-		next = e.checkNext(t, d, next)
+	if !ok || len(next) == 0 {
+		return nil
 	}
-	for _, step := range next {
+	for _, step := range e.checkNext(t, d, next) {
 		child := task{step: step, cause: t.number, way: append(slices.Clone(t.way), d.Name), unit: t.unit}
 		if _, err := e.performNext(ctx, child); err != nil {
-			return settled{}, err
+			return err
 		}
 	}
-	return settled{ok: true, done: []int{at}}, nil
+	return nil
 }
 
 // performUnit does the steps of a unit that were not tried, in order, until one fails. Then those
@@ -243,12 +234,13 @@ func (e *execution) performUnit(ctx context.Context, name string, tried []bool) 
 		if failed {
 			t.step.Fallback = nil
 		}
-		s, err := e.perform(ctx, t)
+		at, err := e.perform(ctx, t)
 		if err != nil {
 			return err
 		}
-		done = append(done, s.done...)
-		if !s.ok && !failed {
+		if at >= 0 {
+			done = append(done, at)
+		} else if !failed {
 			failed = true
 			if err := e.rollback(ctx, done); err != nil {
 				return err
@@ -291,9 +283,9 @@ func (e *execution) rollback(ctx context.Context, done []int) error {
 		if r.undone {
 			continue
 		}
-		d, _ := e.Snapshot.Resolve(r.Action)
-		if d.Undo == nil {
-			e.log.Warn("step of a failed unit cannot be undone", "action", d.Name)
+		d, ok := e.Snapshot.Resolve(r.Action)
+		if !ok || d.Undo == nil {
+			e.log.Warn("step of a failed unit cannot be undone", "action", r.Action)
 			continue
 		}
 		if err := e.Journal.Write(ctx, e.undone(r, core.ProgressUnknown)); err != nil {

@@ -18,24 +18,23 @@ import (
 )
 
 // perform does one step: what its journal says, or else the step itself; then what follows
-// from its result, or its fallback.
-func (e *execution) perform(ctx context.Context, t task) (settled, error) {
+// from its result, or its fallback. at is the index of the result of what was done, if anything
+// was, else below 0.
+func (e *execution) perform(ctx context.Context, t task) (at int, err error) {
 	r, known := e.recorded(t)
 	if !known {
-		var err error
-		r, err = e.attempt(ctx, t)
-		if err != nil {
-			return settled{}, err
+		if r, err = e.attempt(ctx, t); err != nil {
+			return -1, err
 		}
 	}
-	at := e.report(t, r)
+	at = e.report(t, r)
 	switch {
 	case r.Progress == core.ProgressDone, r.undone:
-		return e.follow(ctx, t, at)
-	case r.Progress == core.ProgressFailed, r.Progress == core.ProgressSkipped:
-		return e.fallback(ctx, t)
+		return at, e.follow(ctx, t, at)
+	case t.step.Fallback != nil && (r.Progress == core.ProgressFailed || r.Progress == core.ProgressSkipped):
+		return e.performNext(ctx, task{step: *t.step.Fallback, cause: t.number, way: t.way, unit: t.unit})
 	}
-	return settled{}, nil
+	return -1, nil
 }
 
 // recorded returns how the step ended according to the journal. known is false if the step
@@ -353,20 +352,12 @@ func (d *Definition) checkOutput(r *core.Result) error {
 	return nil
 }
 
-// fallback does what was planned for the case that the step fails.
-func (e *execution) fallback(ctx context.Context, t task) (settled, error) {
-	if t.step.Fallback == nil {
-		return settled{}, nil
-	}
-	return e.performNext(ctx, task{step: *t.step.Fallback, cause: t.number, way: t.way, unit: t.unit})
-}
-
 // performNext does a step that follows from another one, and gives it its number in the
 // journal. After a crash the same steps get the same numbers: what decided on them was
 // journalled before they began.
-func (e *execution) performNext(ctx context.Context, t task) (settled, error) {
+func (e *execution) performNext(ctx context.Context, t task) (at int, err error) {
 	if e.last >= maxNumber {
-		return settled{}, nil
+		return -1, nil
 	}
 	e.last++
 	t.number = e.last

@@ -35,19 +35,6 @@ type userLimit struct {
 	noticed time.Time
 }
 
-// reserve takes a turn out of the bucket and returns how long to wait for it. ok is
-// false, and nothing is taken, if that is too long.
-func (p *userLimit) reserve(perMinute int, now time.Time) (wait time.Duration, ok bool) {
-	most := float64(perMinute)
-	p.refill(perMinute, now)
-	wait = max(time.Duration((p.used+1-most)/most*float64(time.Minute)), 0)
-	if wait > maxLimitWait {
-		return 0, false
-	}
-	p.used++
-	return wait, true
-}
-
 // refill puts back what the time since the last turn has brought.
 func (p *userLimit) refill(perMinute int, now time.Time) {
 	p.used, p.at = max(p.used-now.Sub(p.at).Minutes()*float64(perMinute), 0), now
@@ -68,12 +55,20 @@ func (a *limiter) of(person core.Path) *userLimit {
 	return a.people.Ensure(person, func() *userLimit { return new(userLimit) })
 }
 
-// reserve takes a turn that these users cause. Several users wait for nobody.
+// reserve takes a turn that these users cause out of their buckets, and returns how long to wait for
+// it. ok is false, and nothing is taken, if that is too long. Several users wait for nobody.
 func (a *limiter) reserve(people []core.Path, perMinute int, now time.Time) (wait time.Duration, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	most := float64(perMinute)
 	for _, person := range people {
-		wait, ok = a.of(person).reserve(perMinute, now)
+		p := a.of(person)
+		p.refill(perMinute, now)
+		wait = max(time.Duration((p.used+1-most)/most*float64(time.Minute)), 0)
+		ok = wait <= maxLimitWait
+		if ok {
+			p.used++
+		}
 	}
 	if len(people) != 1 {
 		return 0, true
