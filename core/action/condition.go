@@ -144,7 +144,6 @@ func mentioned(parts []string, states ...core.State) any {
 	return nil
 }
 
-// plainJSON turns a Go value into decoded JSON.
 func plainJSON(v any) any {
 	plain, _ := schema.Decode(core.JSON(v))
 	return plain

@@ -239,7 +239,6 @@ func (c *checker) missing(d *Definition, payload map[string]any) []string {
 	return names
 }
 
-// property returns the schema of a property.
 func (d *Definition) property(name string) map[string]any {
 	p := d.properties[name]
 	if ref, ok := p["$ref"].(string); ok {
@@ -344,7 +343,6 @@ func (e *execution) fill(h *Held, answer string) (agreed, waits bool) {
 	return true, len(h.Step.Missing) > 0
 }
 
-// misfit says for users why a value does not fit.
 func misfit(f schema.Violation, answer string, choices []string) string {
 	switch {
 	case choices != nil:

@@ -72,7 +72,6 @@ func (s *Snapshot) permission(d *Definition, w Requester) core.Permission {
 	return allowed
 }
 
-// within reports whether the turn takes place there.
 func (w Requester) within(root core.Path) bool {
 	return w.Path.Within(root) || slices.ContainsFunc(w.Scopes, func(p core.Path) bool { return p.Within(root) })
 }

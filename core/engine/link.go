@@ -237,7 +237,6 @@ func (b *breaker) health() Health {
 	return HealthBad
 }
 
-// fail notes that a call failed.
 func (b *breaker) fail(people []core.Path, now time.Time) {
 	if b.failed == 0 {
 		b.suspects = slices.Clone(people)

@@ -153,7 +153,6 @@ func newOpenAITurn(from llms.MessageContent) openAITurn {
 	return t
 }
 
-// openAIPart is a picture, or else a sound.
 func openAIPart(p llms.BinaryContent) any {
 	if strings.HasPrefix(p.MIMEType, "image/") {
 		return llms.ImageURLPart(p.String())

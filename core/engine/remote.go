@@ -103,7 +103,6 @@ func (r *remote) took(m, begin requestForm, broke bool) {
 	}
 }
 
-// once makes one call.
 func (r *remote) once(ctx context.Context, request llm.Request, m requestForm) (llm.Answer, error) {
 	c := &call{provider: r.provider, form: m, schema: request.Schema}
 	if r.cfg.Stream {
@@ -133,7 +132,6 @@ func (r *remote) once(ctx context.Context, request llm.Request, m requestForm) (
 	return answer, err
 }
 
-// hasFiles reports whether anything travels beside the text.
 func hasFiles(request llm.Request) bool {
 	files := func(u llm.Utterance) bool { return len(u.Pictures)+len(u.Sounds) > 0 }
 	return slices.ContainsFunc(request.Messages, files)

@@ -62,7 +62,6 @@ func (e *placeAttention) mayOverhear(m *core.Message, here *Settings, now time.T
 	return here.AmbientEvery > 0 && now.Sub(e.asked) >= here.AmbientEvery
 }
 
-// heard notes a user's message.
 func (e *placeAttention) heard(wanted bool, now time.Time) {
 	e.bots = 0
 	if wanted {

@@ -155,7 +155,6 @@ func (t *turn) continuation() core.Entry {
 	}}}
 }
 
-// ids lists the platform ids of what the turn answers.
 func (t *turn) ids() []string {
 	ids := make([]string, len(t.messages))
 	for i := range t.messages {

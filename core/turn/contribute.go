@@ -103,7 +103,6 @@ func (in *input) contributions(s core.Scene, people []core.Author, all *added) (
 	return list
 }
 
-// openFiles reads what people attached.
 func (in *input) openFiles(ctx context.Context) {
 	t := in.turn
 	var files []core.Attachment
@@ -127,7 +126,6 @@ type participant struct {
 	Bio  json.RawMessage `json:"bio,omitempty"`
 }
 
-// fits reports whether what a plugin adds is valid and not too long.
 func (t *turn) fits(plugin string, raw json.RawMessage, limit int) bool {
 	if len(raw) <= limit && json.Valid(raw) {
 		return true

@@ -201,7 +201,6 @@ func (d *decision) load(ctx context.Context) error {
 	return nil
 }
 
-// key is the key of the step that waits.
 func (d *decision) key() core.Key {
 	return core.Key{Turn: d.origin.id, Round: d.question.round, Step: d.question.step}
 }

@@ -154,7 +154,6 @@ func (h *hearing) recogniseForwarded(ctx context.Context, m *core.Message, a *co
 	h.keep(m)
 }
 
-// understand asks the speech recognition what a sound says.
 func (h *hearing) understand(
 	ctx context.Context, m *core.Message, a *core.Attachment,
 ) (text string, percent int, err error) {
@@ -167,7 +166,6 @@ func (h *hearing) understand(
 	return text, percent, err
 }
 
-// keep writes down what a message says.
 func (h *hearing) keep(m *core.Message) {
 	edit := core.Event{Kind: core.KindEdit, Message: *m}
 	if h.setup.mayChange(&edit) {
@@ -177,7 +175,6 @@ func (h *hearing) keep(m *core.Message) {
 	}
 }
 
-// fail notes what to tell the author of a message.
 func (h *hearing) fail(m *core.Message, text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -255,7 +255,6 @@ func (j *journal) unwritten() (later []core.Record, sent []core.Sent) {
 	return slices.Clone(j.later), slices.Clone(j.sent)
 }
 
-// texts are what the turn sent so far.
 func (j *journal) texts() []string {
 	_, sent := j.unwritten()
 	texts := make([]string, len(sent))

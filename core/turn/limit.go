@@ -125,7 +125,6 @@ func (t *turn) waitForLimit(ctx context.Context, perMinute int) bool {
 	return ok
 }
 
-// isLimit reports whether an error is a notice of a limit.
 func isLimit(err error) bool {
 	said, ok := errors.AsType[*core.Error](err)
 	return ok && said.Kind == core.Occupied && said.Text != ""

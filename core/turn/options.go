@@ -149,7 +149,6 @@ func addNamedIfAble[T any](all *map[string]T, p core.Plugin) {
 	}
 }
 
-// setDefaults replaces the functions that are nil.
 func (o *Options) setDefaults() {
 	p := &o.Places
 	if p.Chooser == nil {

@@ -233,7 +233,6 @@ func (t *turn) sendQuestion(ctx context.Context, step core.Key, h *action.Held, 
 	return err
 }
 
-// choices are the buttons of a question.
 func (q question) choices(h *action.Held) (list []core.Choice) {
 	add := func(label, answer string, writes bool) {
 		list = append(list, core.Choice{Label: label, Data: q.String() + ":" + answer, Writes: writes})

@@ -25,7 +25,6 @@ type results struct {
 	data       string     // what the log keeps with what a plugin says
 }
 
-// add notes what came of a plan.
 func (r *results) add(p core.Plan, done []action.StepResult) {
 	r.latest = done
 	r.all = append(r.all, done...)
@@ -77,7 +76,6 @@ func (r *results) worked() bool {
 	})
 }
 
-// did reports whether a step of this name was done.
 func (r *results) did(name string) bool {
 	return slices.ContainsFunc(r.all, func(d action.StepResult) bool {
 		return d.Action == name && d.Progress == core.ProgressDone

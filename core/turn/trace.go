@@ -24,7 +24,6 @@ func (t *turn) notify(stage watch.Stage) {
 	}
 }
 
-// finish tells observers that the turn is over.
 func (t *turn) finish(end watch.TurnEnd) {
 	t.trace.Took = time.Since(t.trace.Began)
 	if t.setup.Store.Epoch() == t.journal.epoch { // else a user was forgotten whom they may concern

@@ -211,7 +211,6 @@ func (t *turn) plan(ctx context.Context, round uint16) (a accepted, err error) {
 	return a, nil
 }
 
-// execute carries the round's plan out.
 func (t *turn) execute(ctx context.Context, round uint16, a accepted) error {
 	t.notify(watch.StageActing)
 	t.results.strangers = t.results.strangers || a.Read.Strangers
@@ -346,7 +345,6 @@ func (t *turn) recheck(ctx context.Context) (err error) {
 	return nil
 }
 
-// keepWanted leaves out messages that are not to be answered any more.
 func (t *turn) keepWanted() {
 	t.messages = slices.DeleteFunc(t.messages, func(e core.Entry) bool { return !t.setup.isWanted(&e) })
 }

@@ -243,7 +243,6 @@ func (t *Turns) changed(ctx context.Context, events []core.Event) {
 	}
 }
 
-// isElsewhere reports whether another process serves the place.
 func (s *setup) isElsewhere(place core.Path) bool {
 	return s.Places.Elsewhere != nil && s.Places.Elsewhere(place)
 }
@@ -255,7 +254,6 @@ func (s *setup) reaches(place core.Path) bool {
 	return reached
 }
 
-// observe tells observers that a turn is over.
 func (s *setup) observe(end watch.TurnEnd) {
 	for _, o := range s.Plugins.Observers {
 		guard(s.Log, "observer", func() { o.Observe(end) })

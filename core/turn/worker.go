@@ -102,7 +102,6 @@ func (p *worker) waits(person core.Path) {
 	}
 }
 
-// waiting returns who wait for the next turn.
 func (p *worker) waiting() []core.Path {
 	p.turns.mu.Lock()
 	defer p.turns.mu.Unlock()

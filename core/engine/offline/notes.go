@@ -209,7 +209,6 @@ func (s noting) answerFrom(m understood, notes []string) string {
 	return s.with("recalled", "found", joinFound(notes))
 }
 
-// answers reports whether a text answers a question.
 func (s noting) answers(m understood, text string) bool {
 	dislikes := s.mentions("dislikewords", text)
 	switch m.topic {

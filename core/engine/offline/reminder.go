@@ -37,7 +37,6 @@ func (s reminding) remind(text string) plan {
 	return plan{Intent: "action", Actions: []step{s.set(what, when)}}
 }
 
-// set is the step that sets a reminder.
 func (s reminding) set(what string, when spoken.When) step {
 	layout := time.RFC3339
 	if when.Wall {
@@ -556,7 +555,6 @@ func (r reminder) at() time.Time {
 	return time.Time{}
 }
 
-// reminded tells what was set.
 func (s reminding) reminded(raw json.RawMessage) string {
 	var r reminder
 	if json.Unmarshal(raw, &r) != nil || r.at().IsZero() {
@@ -582,7 +580,6 @@ func (s *speaker) moment(at time.Time) string {
 	return s.date(at) + ", " + clock
 }
 
-// every says a recurrence rule in words.
 func (s reminding) every(rule string) string {
 	parts := make(map[string]string)
 	for part := range strings.SplitSeq(rule, ";") {

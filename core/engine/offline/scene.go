@@ -146,7 +146,6 @@ func (s *scene) message() string {
 	return txt.ClipBytes(text, 1000)
 }
 
-// has reports whether the catalogue holds an action.
 func (s *scene) has(action string) bool {
 	_, ok := s.actions[action]
 	return ok
