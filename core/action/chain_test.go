@@ -186,7 +186,8 @@ func TestTheEndOfUndoing(t *testing.T) {
 		}
 	}))
 	unit := []core.Step{in("u", step("one", `{}`)), in("u", step("slow", `{}`)), in("u", step("fails", `{}`))}
-	if _, err := NewRuntime(Options{}).Execute(ctx, newJournal().job(s, by(0), unit...)); !errors.Is(err, context.Canceled) {
+	_, err := NewRuntime(Options{}).Execute(ctx, newJournal().job(s, by(0), unit...))
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v", err)
 	}
 	cut := newJournal().job(s, by(0), unit...)

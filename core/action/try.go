@@ -116,7 +116,8 @@ func (e *execution) callOnce(
 // what was done.
 func isUncertain(err error) bool {
 	e, ok := errors.AsType[*core.Error](err)
-	return !ok || e.Kind == core.Temporary || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	return !ok || e.Kind == core.Temporary || ended
 }
 
 // UserText returns the kind of an error, and a text for users. Other errors than

@@ -304,7 +304,8 @@ func (s *openAIStream) event(_ string, data []byte) (string, error) {
 		if choice.Finish != "" {
 			s.stop = choice.Finish
 		}
-		if m := choice.said(); m != nil {
+		m := choice.said()
+		if m != nil {
 			return s.add(m), nil
 		}
 	}
