@@ -72,7 +72,11 @@ func (t *Turns) receive(ctx context.Context, events []core.Event) error {
 			skipped = append(skipped, i)
 		}
 	}
-	b.Begin = t.beginsNow(s, b.Append)
+	t.mu.Lock()
+	lives := t.life != nil && t.life.Err() == nil
+	t.mu.Unlock()
+	isOut := func(e core.Entry) bool { return e.Due && !s.reaches(e.Message.Path) }
+	b.Begin = lives && !slices.ContainsFunc(b.Append, isOut) // then turns begin as soon as it is stored
 	if err := t.store.Commit(ctx, &b); err != nil {
 		return fmt.Errorf("receive: %w", err)
 	}
@@ -111,15 +115,6 @@ func (s *setup) reportSkipped(e *core.Event) {
 	if m.Private || e.Kind == core.KindCommand {
 		s.observe(watch.TurnEnd{Turn: core.TurnID{Path: m.Path}, Messages: []string{m.ID}})
 	}
-}
-
-// beginsNow reports whether turns that answer these entries begin as soon as they are stored.
-func (t *Turns) beginsNow(s *setup, entries []core.Entry) bool {
-	t.mu.Lock()
-	lives := t.life != nil && t.life.Err() == nil
-	t.mu.Unlock()
-	isOut := func(e core.Entry) bool { return e.Due && !s.reaches(e.Message.Path) }
-	return lives && !slices.ContainsFunc(entries, isOut)
 }
 
 // stored returns an entry as the log has it, due only while it waits. The commit that
