@@ -263,12 +263,6 @@ func (p *parts) runners() (all []runner) {
 	if p.small != nil {
 		all = append(all, runner{"recon", p.small})
 	}
-	if p.speaker != nil {
-		all = append(all, runner{"speech synthesis", p.speaker})
-	}
-	if p.listener != nil {
-		all = append(all, runner{"speech", p.listener})
-	}
 	return all
 }
 

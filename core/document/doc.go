@@ -18,11 +18,7 @@ import (
 
 // Limits of one message's files.
 const (
-	maxTextFile = 1 << 20  // bytes of a text file
-	maxPDF      = 10 << 20 // bytes of a PDF
-	maxPicture  = 5 << 20  // bytes of a picture
-	maxSound    = 10 << 20 // bytes of a sound
-	maxFiles    = 4        // files of each kind
+	maxFiles = 4 // files of each kind
 	// MaxText is how many characters of one file's text are kept.
 	MaxText = 20000
 )
@@ -74,7 +70,8 @@ const (
 	sound
 )
 
-var limits = [...]int64{text: maxTextFile, pdf: maxPDF, picture: maxPicture, sound: maxSound}
+// limits are the most bytes of one file.
+var limits = [...]int64{text: 1 << 20, pdf: 10 << 20, picture: 5 << 20, sound: 10 << 20}
 
 // kind returns how a file is read, by what the platform says about it.
 func (o *Options) kind(a *core.Attachment) kind {

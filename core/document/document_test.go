@@ -39,7 +39,7 @@ func TestOpen(t *testing.T) {
 		{Kind: core.MediaFile, Name: "a.pdf", MIME: "application/pdf", Ref: "p"},
 		{Kind: core.MediaImage, Ref: "i"},
 		{Kind: core.MediaAudio, MIME: "audio/ogg", Ref: "v"},
-		{Kind: core.MediaFile, Name: "b.txt", Ref: "big", Size: maxTextFile + 1},
+		{Kind: core.MediaFile, Name: "b.txt", Ref: "big", Size: limits[text] + 1},
 		{Kind: core.MediaImage, Ref: "liar"},
 		{Kind: core.MediaFile, Name: "c.txt", Ref: "bin"},
 		{Kind: core.MediaFile, Name: "d.exe", Ref: "exe"},

@@ -24,23 +24,25 @@ func (f *fence) opening() string {
 	return f.lead + f.mark + f.info
 }
 
-func (f *fence) closing() string { return f.lead + f.mark }
+// closing is what closes the block behind its last line.
+func (f *fence) closing() string { return "\n" + f.lead + f.mark }
 
 // opensFence reads a line that opens a code block, maybe behind the marks of
 // quotes and list items.
 func opensFence(line string) *fence {
-	lead, body := leading(line, true)
+	before := itemLead().FindString(line)
+	body := line[len(before):]
 	mark := body[:fenceSize(body)]
 	info := strings.TrimSpace(body[len(mark):])
 	if mark == "" || mark[0] == '`' && strings.Contains(info, "`") {
 		return nil
 	}
-	return &fence{lead: lead, mark: mark, info: info}
+	return &fence{lead: itemMark().ReplaceAllLiteralString(before, " "), mark: mark, info: info}
 }
 
 // closes reports whether line closes the block.
 func (f *fence) closes(line string) bool {
-	lead, body := leading(line, false)
+	lead, body := leading(line)
 	size := fenceSize(body)
 	return size >= len(f.mark) && body[0] == f.mark[0] && strings.TrimSpace(body[size:]) == "" &&
 		indentation(lead) <= indentation(f.lead)+3
@@ -52,7 +54,7 @@ func (f *fence) left(line string) bool {
 	if depth == 0 {
 		return false
 	}
-	lead, _ := leading(line, false)
+	lead, _ := leading(line)
 	return strings.Count(lead, ">") < depth
 }
 
@@ -78,21 +80,16 @@ func (f *fence) shift(rest string) (string, *fence) {
 	return b.String() + rest, flat
 }
 
+// The marks of list items count as the spaces that they stand for.
 var (
-	lead     = txt.Pattern(`^[ \t>]*`)
 	itemLead = txt.Pattern(`^([ \t>]|([-*+]|\d{1,9}[.)]) )*`)
 	itemMark = txt.Pattern(`[^ \t>]`)
 )
 
-// leading cuts a line into what comes before its text and the text. Marks of
-// list items count, as the spaces that they stand for, where items is set.
-func leading(line string, items bool) (before, body string) {
-	if items {
-		before = itemLead().FindString(line)
-		return itemMark().ReplaceAllLiteralString(before, " "), line[len(before):]
-	}
-	before = lead().FindString(line)
-	return before, line[len(before):]
+// leading cuts a line into what comes before its text and the text.
+func leading(line string) (before, body string) {
+	body = strings.TrimLeft(line, " \t>")
+	return line[:len(line)-len(body)], body
 }
 
 // fenceSize counts the backticks or tildes that s begins with, if they are

@@ -21,7 +21,7 @@ import (
 const (
 	maxPiece = 8 << 10   // bytes parsed at once
 	maxTotal = 256 << 10 // bytes parsed at all; what is beyond is plain text
-	maxDepth = 24        // blocks within blocks; deeper ones are plain text
+	maxDepth = 24        // blocks within blocks; a piece with deeper ones is plain text
 )
 
 // Parse reads a text. It takes time in proportion to the text's length, and no
@@ -40,6 +40,9 @@ func Parse(source string) []Block {
 		doc := libraryParser().Parse(text.NewReader(b.source))
 		b.links(doc)
 		next := b.blocks(doc, 0)
+		if b.tooDeep {
+			next = []Block{plainParagraph(string(b.source))}
+		}
 		if len(blocks) > 0 && len(next) > 0 && blocks[len(blocks)-1].join(last, piece, next[0]) {
 			next = next[1:]
 		}
@@ -60,7 +63,7 @@ func (b *Block) join(one, two part, next Block) bool {
 	case b.Kind == Code && one.close != "" && two.open != "":
 		b.Text += one.gap + next.Text
 	case b.Kind == Paragraph && strings.Contains(one.gap, "\n"):
-		b.Inlines = append(append(b.Inlines, Inline{Kind: Soft}), next.Inlines...)
+		b.Inlines = append(append(b.Inlines, Inline{Kind: Break}), next.Inlines...)
 	case b.Kind == Paragraph:
 		b.Inlines = append(append(b.Inlines, Inline{Kind: Text, Text: one.gap}), next.Inlines...)
 	case b.Kind == List && b.Ordered == next.Ordered && (!b.Ordered || next.Start == b.Start+len(b.Blocks)):
@@ -98,7 +101,7 @@ func plainParagraph(s string) Block {
 		body, broken := strings.CutSuffix(l, "\n")
 		in = append(in, Inline{Kind: Text, Text: body})
 		if broken {
-			in = append(in, Inline{Kind: Soft})
+			in = append(in, Inline{Kind: Break})
 		}
 	}
 	return Block{Kind: Paragraph, Inlines: in}
@@ -106,8 +109,9 @@ func plainParagraph(s string) Block {
 
 // builder makes our tree of the library's.
 type builder struct {
-	source []byte
-	linked map[string]bool // addresses that some link leads to
+	source  []byte
+	linked  map[string]bool // addresses that some link leads to
+	tooDeep bool            // the tree is not whole
 }
 
 // links notes which addresses are in use, so that a definition does not appear twice.
@@ -124,11 +128,13 @@ func (b *builder) links(doc ast.Node) {
 }
 
 func (b *builder) blocks(parent ast.Node, depth int) []Block {
+	b.tooDeep = b.tooDeep || depth >= maxDepth
+	if b.tooDeep {
+		return nil
+	}
 	var out []Block
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
-		if depth >= maxDepth {
-			out = append(out, plainParagraph(b.everything(n)))
-		} else if block, ok := b.block(n, depth); ok {
+		if block, ok := b.block(n, depth); ok {
 			out = append(out, block)
 		}
 	}
@@ -139,8 +145,6 @@ func (b *builder) block(n ast.Node, depth int) (Block, bool) {
 	switch n := n.(type) {
 	case *ast.Heading:
 		return Block{Kind: Heading, Level: n.Level, Inlines: b.inlines(n, depth)}, true
-	case *ast.Paragraph, *ast.TextBlock:
-		return Block{Kind: Paragraph, Inlines: b.inlines(n, depth)}, true
 	case *ast.List:
 		items := b.blocks(n, depth+1)
 		return Block{Kind: List, Ordered: n.IsOrdered(), Start: n.Start, Tight: n.IsTight, Blocks: items}, true
@@ -207,25 +211,11 @@ func (b *builder) verbatim(n ast.Node) string {
 	return strings.TrimSuffix(string(n.Lines().Value(b.source)), "\n")
 }
 
-// everything is the source of what nests too deep.
-func (b *builder) everything(n ast.Node) string {
-	var s strings.Builder
-	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if entering && n.Type() == ast.TypeBlock && n.Lines() != nil {
-			text := b.verbatim(n)
-			if text != "" {
-				s.WriteString(text + "\n")
-			}
-		}
-		if n.Type() == ast.TypeInline {
-			return ast.WalkSkipChildren, nil
-		}
-		return ast.WalkContinue, nil
-	})
-	return strings.TrimSuffix(s.String(), "\n")
-}
-
 func (b *builder) inlines(parent ast.Node, depth int) Inlines {
+	b.tooDeep = b.tooDeep || depth >= 2*maxDepth
+	if b.tooDeep {
+		return nil
+	}
 	var out Inlines
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		out = b.inline(out, n, depth)
@@ -234,9 +224,6 @@ func (b *builder) inlines(parent ast.Node, depth int) Inlines {
 }
 
 func (b *builder) inline(out Inlines, n ast.Node, depth int) Inlines {
-	if depth >= 2*maxDepth { // styles within styles without end
-		return b.flat(out, n)
-	}
 	switch n := n.(type) {
 	case *ast.Text:
 		return b.text(out, n)
@@ -253,39 +240,15 @@ func (b *builder) inline(out Inlines, n ast.Node, depth int) Inlines {
 	case *extast.Strikethrough:
 		return append(out, Inline{Kind: Strike, Inlines: b.inlines(n, depth+1)})
 	case *ast.Link:
-		return append(out, b.link(Link, n, n.Destination, n.Title, depth))
+		return append(out, Inline{Kind: Link, URL: resolve(string(n.Destination)), Inlines: b.inlines(n, depth+1)})
 	case *ast.Image:
-		return append(out, b.link(Image, n, n.Destination, n.Title, depth))
+		return append(out, Inline{Kind: Link, URL: resolve(string(n.Destination)), Inlines: b.inlines(n, depth+1)})
 	case *ast.AutoLink:
 		return append(out, b.autoLink(n))
 	case *extast.TaskCheckBox:
 		return out // it is the item's Task
 	}
 	return append(out, b.inlines(n, depth+1)...)
-}
-
-func (b *builder) link(kind InlineKind, n ast.Node, address, title []byte, depth int) Inline {
-	text := b.inlines(n, depth+1)
-	return Inline{Kind: kind, URL: resolve(string(address)), Title: resolve(string(title)), Inlines: text}
-}
-
-// flat takes the texts below n without their styles.
-func (b *builder) flat(out Inlines, n ast.Node) Inlines {
-	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if !entering {
-			return ast.WalkContinue, nil
-		}
-		switch n := n.(type) {
-		case *ast.Text:
-			out = b.text(out, n)
-		case *ast.String:
-			out = appendText(out, string(n.Value))
-		case *ast.AutoLink:
-			out = append(out, b.autoLink(n))
-		}
-		return ast.WalkContinue, nil
-	})
-	return out
 }
 
 func (b *builder) autoLink(n *ast.AutoLink) Inline {
@@ -302,11 +265,8 @@ func (b *builder) text(out Inlines, n *ast.Text) Inlines {
 		s = resolve(s)
 	}
 	out = appendText(out, s)
-	switch {
-	case n.HardLineBreak():
-		return append(out, Inline{Kind: Break})
-	case n.SoftLineBreak():
-		return append(out, Inline{Kind: Soft})
+	if n.HardLineBreak() || n.SoftLineBreak() {
+		out = append(out, Inline{Kind: Break})
 	}
 	return out
 }

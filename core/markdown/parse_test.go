@@ -75,12 +75,8 @@ func drawInlines(in Inlines) string {
 		case CodeSpan:
 			b.WriteString("<c " + i.Text + ">")
 		case Link:
-			b.WriteString("<a " + i.URL + " " + i.Title + " " + drawInlines(i.Inlines) + ">")
-		case Image:
-			b.WriteString("<img " + i.URL + " " + drawInlines(i.Inlines) + ">")
+			b.WriteString("<a " + i.URL + " " + drawInlines(i.Inlines) + ">")
 		case Break:
-			b.WriteString("<br>")
-		case Soft:
 			b.WriteString("/")
 		}
 	}
@@ -93,7 +89,7 @@ func TestParse(t *testing.T) {
 		"":                                  "",
 		"hello":                             "p(hello)",
 		"a\nb\n\nc":                         "p(a/b) p(c)",
-		"a  \nb\\\nc":                       "p(a<br>b<br>c)",
+		"a  \nb\\\nc":                       "p(a/b/c)",
 		"# One\n## Two #":                   "h1(One) h2(Two)",
 		"Title\n===":                        "h1(Title)",
 		"*a* **b** ***c*** ~~d~~ `e`":       "p(<i a> <b b> <i <b c>> <s d> <c e>)",
@@ -106,12 +102,12 @@ func TestParse(t *testing.T) {
 		"    code\n":                        `code[]("code")`,
 		"```\nunclosed":                     `code[]("unclosed")`,
 		"a\n\n---\n\nb":                     "p(a) rule p(b)",
-		"[a *b*](http://x.y/z \"t\")":       "p(<a http://x.y/z t a <i b>>)",
-		"![alt](http://x.y/z.png)":          "p(<img http://x.y/z.png alt>)",
-		"<http://x.y> <a@b.cd>":             "p(<a http://x.y  http://x.y> <a mailto:a@b.cd  a@b.cd>)",
-		"see www.x.yz, https://x.yz/q?a=1.": "p(see <a http://www.x.yz  www.x.yz>, <a https://x.yz/q?a=1  https://x.yz/q?a=1>.)",
+		"[a *b*](http://x.y/z \"t\")":       "p(<a http://x.y/z a <i b>>)",
+		"![alt](http://x.y/z.png)":          "p(<a http://x.y/z.png alt>)",
+		"<http://x.y> <a@b.cd>":             "p(<a http://x.y http://x.y> <a mailto:a@b.cd a@b.cd>)",
+		"see www.x.yz, https://x.yz/q?a=1.": "p(see <a http://www.x.yz www.x.yz>, <a https://x.yz/q?a=1 https://x.yz/q?a=1>.)",
 		"|a|b|c|\n|:-|-:|:-:|\n|1|2|\n|*x*|`y`|z|q|":         "table[1 3 2](a|b|c;1|2|;<i x>|<c y>|z)",
-		"[a][1]\n\n[1]: http://x.y":                          "p(<a http://x.y  a>)",
+		"[a][1]\n\n[1]: http://x.y":                          "p(<a http://x.y a>)",
 		"[1]: http://x.y \"Source\"\n\nend":                  "p([1]: http://x.y \"Source\") p(end)",
 		"<b>bold</b><br>\n<div>\n*x*\n":                      "p(<b>bold</b><br>/<div>/<i x>)",
 		"\\*a\\* &amp; &lt;b&gt; &copy; &nosuch; &#27; \\\\": "p(*a* & <b> © &nosuch; \x1b \\)",

@@ -122,9 +122,9 @@ func (in Inlines) Plain() string {
 		switch i.Kind {
 		case Text, CodeSpan:
 			b.WriteString(i.Text)
-		case Break, Soft:
+		case Break:
 			b.WriteByte('\n')
-		case Link, Image:
+		case Link:
 			b.WriteString(i.labelled())
 		default:
 			b.WriteString(i.Inlines.Plain())

@@ -1,7 +1,6 @@
 package markdown
 
 import (
-	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -20,7 +19,7 @@ func UTF16(s string) int {
 }
 
 // Split cuts Markdown source into parts of at most limit by measure, which must
-// not shrink when a text grows. It cuts between paragraphs, else lines, else
+// be the sum of what the characters of a text measure. It cuts between paragraphs, else lines, else
 // sentences, else words, and inside of a word only where nothing else is left,
 // but never inside of a grapheme that fits. A code block that is cut is closed
 // at the end of its part and opened again in the next one.
@@ -64,25 +63,19 @@ func (s *splitter) next() part {
 	if s.open != nil {
 		p.open = s.open.opening() + "\n"
 	}
-	room := s.fit(p.open, "")
+	left := s.limit - s.measure(p.open)
+	room := s.fit(left)
 	if room == len(s.rest) {
 		p.body, s.rest = s.rest, ""
 		return p
 	}
-	for {
-		c := s.choose(p.open, room)
-		p.body, p.close = s.rest[:c.end], ""
-		if c.fence != nil {
-			p.close = "\n" + c.fence.closing()
-		}
-		// A measure that is not a plain sum may find the whole too long after all.
-		if room > utf8.UTFMax && s.measure(p.open+p.body+p.close) > s.limit {
-			room = boundary(s.rest, room*3/4)
-			continue
-		}
-		s.take(c, &p)
-		return p
+	c := newSurvey(s, left, room).choose()
+	p.body = s.rest[:c.end]
+	if c.fence != nil {
+		p.close = c.fence.closing()
 	}
+	s.take(c, &p)
+	return p
 }
 
 // take drops what c cuts off. A code block that ends right behind the cut ends
@@ -133,19 +126,18 @@ func (s *splitter) settle() {
 	s.rest = s.rest[size:]
 }
 
-// fit is the size of the longest beginning of rest that fits between open and
-// closing; it ends between characters.
-func (s *splitter) fit(open, closing string) int {
-	fits := func(n int) bool { return s.measure(open+s.rest[:n]+closing) <= s.limit }
-	low, high := 0, boundary(s.rest, min(s.limit, len(s.rest)))
-	for fits(high) {
-		if high == len(s.rest) {
-			return high
+// fit is the size of the longest beginning of rest that measures at most left.
+func (s *splitter) fit(left int) int {
+	end := 0
+	for end < len(s.rest) {
+		_, size := utf8.DecodeRuneInString(s.rest[end:])
+		left -= s.measure(s.rest[end : end+size])
+		if left < 0 {
+			break
 		}
-		low, high = high, boundary(s.rest, min(2*high+utf8.UTFMax, len(s.rest)))
+		end += size
 	}
-	more := sort.Search(high-low, func(i int) bool { return !fits(boundary(s.rest, low+1+i)) })
-	return boundary(s.rest, low+more)
+	return end
 }
 
 // rank sorts the places where a text may be cut, the best first.
@@ -165,22 +157,6 @@ const (
 type cutPoint struct {
 	end, next int
 	fence     *fence // the code block that is cut
-}
-
-// choose picks the place to cut in the first room bytes of rest: the last one of
-// the best rank, unless the part would be left mostly empty.
-func (s *splitter) choose(open string, room int) cutPoint {
-	v := newSurvey(s, open, room)
-	v.walk()
-	for r, c := range v.best {
-		if rank(r) < atCodeLine && c.end < room/3 {
-			continue
-		}
-		if c.end > 0 {
-			return c
-		}
-	}
-	return v.hard()
 }
 
 func trimBlankLines(s string) string {

@@ -15,8 +15,8 @@ const beyond = 256
 // survey looks over the beginning of a splitter's rest for places to cut.
 type survey struct {
 	s      *splitter
-	open   string
-	room   int
+	left   int // what a part may measure
+	room   int // the bytes that are as much
 	window string
 	bounds []bool // of graphemes, by byte
 	best   [ranks]cutPoint
@@ -24,15 +24,15 @@ type survey struct {
 	fence  *fence // the code block that the walk is in
 	held   *fence // the code block that the end of the room is in
 	code   int    // where its first line begins
-	within int    // room where the fence must be closed too; -1: not known
+	used   int    // what the lines before measure
 	styles styles
 	// What the line before was.
 	blank, title, ended bool
 	text                int // where the text before the blank lines ended
 }
 
-func newSurvey(s *splitter, open string, room int) *survey {
-	v := &survey{s: s, open: open, room: room, fence: s.open, held: s.open, within: -1}
+func newSurvey(s *splitter, left, room int) *survey {
+	v := &survey{s: s, left: left, room: room, fence: s.open}
 	v.window = s.rest[:boundary(s.rest, min(room+beyond, len(s.rest)))]
 	v.bounds = make([]bool, len(v.window)+1)
 	at := 0
@@ -44,33 +44,42 @@ func newSurvey(s *splitter, open string, room int) *survey {
 	return v
 }
 
-// walk goes line by line as far as a part can end.
-func (v *survey) walk() {
+// choose picks the place to cut within the room: the last one of the best rank, unless the
+// part would be left mostly empty.
+func (v *survey) choose() cutPoint {
 	for start := 0; start < len(v.window) && start <= v.room+1; {
-		end, next := len(v.window), len(v.window)
-		i := strings.IndexByte(v.window[start:], '\n')
-		if i >= 0 {
-			end, next = start+i, start+i+1
-		}
-		v.line(start, end)
-		if end < v.room && end < len(v.window) {
+		if start <= v.room {
 			v.held = v.fence
 		}
-		start = next
+		line, _, _ := strings.Cut(v.window[start:], "\n")
+		v.line(start, line)
+		v.used += v.s.measure(line + "\n")
+		start += len(line) + 1
 	}
+	for r, c := range v.best {
+		if c.end > 0 && (c.end >= v.room/3 || rank(r) >= atCodeLine) {
+			return c
+		}
+	}
+	return v.hard()
 }
 
 // line looks at one line: whether to cut before it, and where inside.
-func (v *survey) line(start, end int) {
-	line := v.window[start:end]
-	if v.fence != nil {
-		v.codeLine(start, end, line)
-		return
+func (v *survey) line(start int, line string) {
+	if v.fence != nil && v.fence.left(line) {
+		v.fence = nil
 	}
-	if strings.TrimSpace(line) == "" {
+	switch {
+	case v.fence != nil:
+		v.codeLine(start, line)
+	case strings.TrimSpace(line) == "":
 		v.blank, v.styles = true, styles{}
-		return
+	default:
+		v.textLine(start, line)
 	}
+}
+
+func (v *survey) textLine(start int, line string) {
 	opened := opensFence(line)
 	switch {
 	case start == 0 || v.title: // a title is not left alone at the end
@@ -80,58 +89,46 @@ func (v *survey) line(start, end int) {
 		v.offer(atLine, v.text, start)
 	}
 	v.blank, v.ended, v.title = false, false, isTitle(line)
-	v.text = end
+	v.text = start + len(line)
 	if opened != nil {
-		v.setFence(opened)
-		v.code = end + 1
+		v.fence, v.code = opened, v.text+1
 		return
 	}
-	v.words(start, end)
+	v.words(start, v.text)
 }
 
-func (v *survey) codeLine(start, end int, line string) {
-	if v.fence.left(line) {
-		v.setFence(nil)
-		v.line(start, end)
-		return
-	}
+func (v *survey) codeLine(start int, line string) {
 	if v.fence.closes(line) {
-		v.setFence(nil)
-		v.ended, v.blank, v.title, v.styles, v.text = true, false, false, styles{}, end
-		return
-	}
-	if start > v.code {
+		v.fence = nil
+		v.ended, v.blank, v.title, v.styles = true, false, false, styles{}
+	} else if start > v.code {
 		v.offer(atCodeLine, start-1, start)
 	}
-	v.text = end
+	v.text = start + len(line)
 }
-
-func (v *survey) setFence(f *fence) { v.fence, v.within = f, -1 }
 
 // offer notes a place to cut.
 func (v *survey) offer(r rank, end, next int) {
 	c := cutPoint{end: len(strings.TrimRightFunc(v.window[:end], unicode.IsSpace)), next: next}
-	room := v.room
 	if r == atCodeLine {
-		room, c.fence = v.roomInCode(), v.fence
+		c.fence = v.fence
+		if v.used-v.s.measure(v.window[c.end:next]) > v.leftIn(v.fence) {
+			return
+		}
 	}
-	if c.end > 0 && c.end <= room && v.bounds[c.end] && v.bounds[min(next, len(v.window))] {
+	if c.end > 0 && c.end <= v.room && v.bounds[c.end] && v.bounds[min(next, len(v.window))] {
 		v.best[r] = c
 	}
 }
 
-// roomInCode is the room that is left when the code block is closed as well; if
-// that is next to nothing, it is not closed at all.
-func (v *survey) roomInCode() int {
-	if v.within >= 0 {
-		return v.within
+// leftIn is what a part may measure if it closes a code block as well; below 0 where that
+// would leave next to nothing, so that the block is not closed at all.
+func (v *survey) leftIn(f *fence) int {
+	closing := f.closing()
+	if 2*v.s.measure(f.opening()+closing) > v.s.limit {
+		return -1
 	}
-	closing := "\n" + v.fence.closing()
-	v.within = 0
-	if 2*v.s.measure(v.fence.opening()+closing) <= v.s.limit {
-		v.within = v.s.fit(v.open, closing)
-	}
-	return v.within
+	return v.left - v.s.measure(closing)
 }
 
 // words looks for the ends of sentences and words in a line.
@@ -184,11 +181,10 @@ func (v *survey) offerWord(sentence bool, end, next int) {
 func (v *survey) hard() cutPoint {
 	room, f := v.room, v.held
 	if f != nil {
-		v.setFence(f)
-		room = v.roomInCode()
-		if room == 0 {
-			room, f = v.room, nil
-		}
+		room = v.s.fit(v.leftIn(f))
+	}
+	if room == 0 {
+		room, f = v.room, nil
 	}
 	for at := min(room, len(v.window)); at > 0; at-- {
 		text := strings.TrimRightFunc(v.window[:at], unicode.IsSpace)

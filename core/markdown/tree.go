@@ -66,10 +66,8 @@ const (
 	Strong
 	Strike
 	CodeSpan // Text, verbatim
-	Link     // URL, Title, Inlines
-	Image    // URL, Title, Inlines: what to say where it cannot be shown
-	Break    // a line break that was asked for
-	Soft     // a line break of the source
+	Link     // URL, Inlines; a picture is a link to it
+	Break    // a line break
 )
 
 // Inline is a piece of running text.
@@ -77,6 +75,5 @@ type Inline struct {
 	Kind    InlineKind
 	Text    string
 	URL     string
-	Title   string
 	Inlines Inlines
 }

@@ -14,14 +14,14 @@ import (
 // capped refuses bodies over a limit, with a *http.MaxBytesError.
 type capped struct {
 	next *http.Transport
-	max  int64 // negative: none
+	max  int64
 }
 
 // RoundTrip implements http.RoundTripper.
 func (t *capped) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(r)
-	if err != nil || t.max < 0 {
-		return resp, err
+	if err != nil {
+		return nil, err
 	}
 	if resp.ContentLength > t.max && r.Method != http.MethodHead {
 		_ = resp.Body.Close()
@@ -44,12 +44,10 @@ func Read(resp *http.Response) ([]byte, error) {
 // Fault says what went wrong with a request, in words for users. It leaves the URL, which may
 // hold a secret, out of what is logged.
 func Fault(err error) *core.Error {
-	var already *core.Error
-	if errors.As(err, &already) {
+	if already, ok := errors.AsType[*core.Error](err); ok {
 		return already
 	}
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	kind, text := core.Broken, "The server could not be asked."

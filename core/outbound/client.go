@@ -51,8 +51,8 @@ const (
 // only, no redirects, DefaultTimeout, DefaultBody.
 type Options struct {
 	Allow     []Peer        // private ones that may be reached
-	Timeout   time.Duration // of a request, its body included; 0: DefaultTimeout, negative: none
-	MaxBody   int64         // bytes of a body, decompressed; 0: DefaultBody, negative: any
+	Timeout   time.Duration // of a request, its body included; 0: DefaultTimeout
+	MaxBody   int64         // bytes of a body, decompressed; 0: DefaultBody
 	Redirects int           // how many are followed
 	// Elsewhere lets redirects lead to other hosts, and lose https. Without it
 	// they may not, since a client passes most headers on, secrets too.
@@ -70,7 +70,7 @@ func New(o Options) *http.Client {
 		}
 	}
 	return &http.Client{
-		Timeout:       max(0, o.Timeout),
+		Timeout:       o.Timeout,
 		CheckRedirect: o.redirect,
 		Transport: &capped{max: o.MaxBody, next: &http.Transport{
 			DialContext:            o.dial,

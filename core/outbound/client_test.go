@@ -291,7 +291,7 @@ func TestBodiesAreCapped(t *testing.T) {
 		n    int
 		over bool
 	}{
-		{1000, "/sized", 1000, false}, {1000, "/stream", 1000, false}, {-1, "/stream", 1000, false},
+		{1000, "/sized", 1000, false}, {1000, "/stream", 1000, false},
 		{0, "/sized", 1000, false}, {999, "/sized", 0, true}, {999, "/stream", 999, true}, {1, "/stream", 1, true},
 		{50_000, "/bomb", 50_000, true}, {0, "/bomb", DefaultBody, true},
 	} {

@@ -49,10 +49,7 @@ func PeerOf(u *url.URL) Peer {
 	if u.Hostname() == "" || port == "" {
 		return Peer{}
 	}
-	p, err := ParsePeer(net.JoinHostPort(u.Hostname(), port))
-	if err != nil {
-		return Peer{}
-	}
+	p, _ := ParsePeer(net.JoinHostPort(u.Hostname(), port))
 	return p
 }
 
@@ -94,10 +91,7 @@ func (p Peer) String() string {
 func (p Peer) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (p *Peer) UnmarshalText(text []byte) error {
-	read, err := ParsePeer(string(text))
-	if err == nil {
-		*p = read
-	}
+func (p *Peer) UnmarshalText(text []byte) (err error) {
+	*p, err = ParsePeer(string(text))
 	return err
 }

@@ -6,6 +6,7 @@ package program
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,12 +44,7 @@ type Program struct {
 // Run runs the program once and returns its standard output. The error is a *core.Error with
 // a text for users. If the program failed with a status, Run also returns its output.
 func (p Program) Run(ctx context.Context, in []byte) ([]byte, error) {
-	if p.Timeout <= 0 {
-		p.Timeout = DefaultTimeout
-	}
-	if p.MaxOutput <= 0 {
-		p.MaxOutput = DefaultOutput
-	}
+	p.Timeout, p.MaxOutput = cmp.Or(p.Timeout, DefaultTimeout), cmp.Or(p.MaxOutput, DefaultOutput)
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 	out, complaint := &output{max: p.MaxOutput, full: cancel}, &tail{}

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"mime/multipart"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -32,7 +34,7 @@ const (
 	maxWords   = 20000   // characters of one transcript
 	maxAnswer  = 1 << 20 // bytes of a provider's answer
 	maxKept    = 512     // cached transcripts
-	sampleRate = "16000"
+	sampleRate = 16000   // of what programs get
 )
 
 // Transcript is the text of a voice message.
@@ -84,18 +86,6 @@ func server(base, path string, timeout time.Duration, answer int64) (*url.URL, *
 	peer := outbound.PeerOf(u)
 	o := outbound.Options{Allow: []outbound.Peer{peer}, Timeout: timeout, MaxBody: answer}
 	return u.JoinPath(path), outbound.New(o)
-}
-
-// Run implements core.Runner: it closes idle connections when ctx ends.
-func (l *Listener) Run(ctx context.Context) error { return closeAfter(ctx, l.client) }
-
-// closeAfter closes the idle connections of a client when ctx ends.
-func closeAfter(ctx context.Context, client *http.Client) error {
-	<-ctx.Done()
-	if client != nil {
-		client.CloseIdleConnections()
-	}
-	return nil
 }
 
 // Hear transcribes a voice message. fetch returns its content, at most max bytes. language may be "". Hear
@@ -207,8 +197,8 @@ func (l *Listener) recognise(ctx context.Context, data []byte, kind format, lang
 		t, err = l.run(ctx, data, kind, language)
 	}
 	if err != nil {
-		var known *core.Error
-		if l.client == nil && errors.As(err, &known) && known.Kind == core.Invalid { // it is about the sound
+		known, _ := errors.AsType[*core.Error](err)
+		if l.client == nil && known != nil && known.Kind == core.Invalid { // it is about the sound
 			return t, err
 		}
 		return t, later(err)
@@ -244,12 +234,17 @@ func (l *Listener) run(ctx context.Context, data []byte, kind format, language s
 func (l *Listener) convert(ctx context.Context, dir, file string, kind format) (string, time.Duration, error) {
 	converted := filepath.Join(dir, "mono.wav")
 	err := convert(ctx, l.ffmpeg, kind, file, converted, l.c.Timeout,
-		"-t", seconds(l.c.Longest+2*time.Second), "-ac", "1", "-ar", sampleRate, "-c:a", "pcm_s16le", "-f", "wav")
+		"-t", fmt.Sprintf("%.3f", (l.c.Longest+2*time.Second).Seconds()),
+		"-ac", "1", "-ar", strconv.Itoa(sampleRate), "-c:a", "pcm_s16le", "-f", "wav")
 	if err != nil {
 		return "", 0, err
 	}
-	length, err := lengthOfFile(converted)
-	return converted, length, cmp.Or(err, l.tooMuch(length, 0))
+	info, err := os.Stat(converted)
+	if err != nil {
+		return "", 0, err
+	}
+	length := time.Duration(info.Size()-wavHeader) * time.Second / (2 * sampleRate) // two bytes each
+	return converted, length, l.tooMuch(length, 0)
 }
 
 // filled replaces placeholders in arguments. placeholders are pairs of old and new.
@@ -264,8 +259,6 @@ func filled(argv []string, placeholders ...string) []string {
 
 // ask has the server transcribe a sound.
 func (l *Listener) ask(ctx context.Context, data []byte, kind format, language string) (Transcript, error) {
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
 	fields := map[string]string{"model": l.c.Model, "response_format": "verbose_json"}
 	if strings.HasPrefix(l.c.Model, "gpt-") { // these models support only json
 		fields["response_format"] = "json"
@@ -273,10 +266,17 @@ func (l *Listener) ask(ctx context.Context, data []byte, kind format, language s
 	if language != "" {
 		fields["language"], _, _ = strings.Cut(language, "-")
 	}
-	err := errors.Join(l.write(form, fields, data, kind), form.Close())
-	if err != nil {
-		return Transcript{}, err
+	var body bytes.Buffer // writing to it never fails
+	form := multipart.NewWriter(&body)
+	for name, value := range fields {
+		_ = form.WriteField(name, value)
 	}
+	part, _ := form.CreatePart(textproto.MIMEHeader{
+		"Content-Disposition": {`form-data; name="file"; filename="voice.` + kind.ending + `"`},
+		"Content-Type":        {kind.mime},
+	})
+	_, _ = part.Write(data)
+	_ = form.Close()
 	call := outbound.Call{
 		Server: "The server", Method: http.MethodPost, URL: l.url, Type: form.FormDataContentType(), Body: body.Bytes(),
 		Headers: bearer(l.c.APIKey),
@@ -286,22 +286,6 @@ func (l *Listener) ask(ctx context.Context, data []byte, kind format, language s
 		return Transcript{}, err
 	}
 	return transcript(answer)
-}
-
-func (l *Listener) write(form *multipart.Writer, fields map[string]string, data []byte, kind format) error {
-	var all error
-	for name, value := range fields {
-		all = errors.Join(all, form.WriteField(name, value))
-	}
-	part, err := form.CreatePart(textproto.MIMEHeader{
-		"Content-Disposition": {`form-data; name="file"; filename="voice.` + kind.ending + `"`},
-		"Content-Type":        {kind.mime},
-	})
-	if err != nil {
-		return err
-	}
-	_, err = part.Write(data)
-	return errors.Join(all, err)
 }
 
 // bearer returns the Authorization header for a key; nil if there is no key.

@@ -2,7 +2,6 @@ package speech
 
 import (
 	"context"
-	"encoding/binary"
 
 	"synthbot/core"
 	"synthbot/core/txt"
@@ -36,20 +35,9 @@ func (c *Config) Try(ctx context.Context) (list []core.Finding) {
 
 // silentSecond returns a WAV file: 16 kHz, mono, 16 bits.
 func silentSecond() []byte {
-	const rate, size = 16000, 32000
-	b := []byte("RIFF")
-	b = binary.LittleEndian.AppendUint32(b, wavHeader-8+size)
-	b = append(b, "WAVEfmt "...)
-	b = binary.LittleEndian.AppendUint32(b, 16)
-	for _, field := range []uint16{1, 1} { // PCM, one channel
-		b = binary.LittleEndian.AppendUint16(b, field)
-	}
-	b = binary.LittleEndian.AppendUint32(b, rate)
-	b = binary.LittleEndian.AppendUint32(b, rate*2)
-	for _, field := range []uint16{2, 16} { // bytes and bits of a sample
-		b = binary.LittleEndian.AppendUint16(b, field)
-	}
-	b = append(b, "data"...)
-	b = binary.LittleEndian.AppendUint32(b, size)
-	return append(b, make([]byte, size)...)
+	const header = "RIFF\x24\x7d\x00\x00WAVEfmt \x10\x00\x00\x00" + // the sizes of what follows and of the format
+		"\x01\x00\x01\x00" + // PCM, one channel
+		"\x80\x3e\x00\x00\x00\x7d\x00\x00" + // samples and bytes of a second
+		"\x02\x00\x10\x00data\x00\x7d\x00\x00" // bytes and bits of a sample; the size of the data
+	return append([]byte(header), make([]byte, 2*sampleRate)...)
 }

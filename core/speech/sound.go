@@ -2,9 +2,14 @@ package speech
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
+	"os/exec"
 	"slices"
 	"time"
+
+	"synthbot/core"
+	"synthbot/core/program"
 )
 
 // format is a format of audio files.
@@ -49,7 +54,7 @@ func lengthOf(data []byte) time.Duration {
 	case ogg:
 		return lengthOfOgg(data)
 	case wav:
-		return lengthOfWAV(data, int64(len(data)))
+		return lengthOfWAV(data)
 	}
 	return 0
 }
@@ -82,9 +87,8 @@ func lengthOfOgg(data []byte) time.Duration {
 // wavHeader is the size of the usual header of a WAV file.
 const wavHeader = 44
 
-// lengthOfWAV divides the bytes after the header by those of a second. data is the beginning of a file of
-// that size.
-func lengthOfWAV(data []byte, size int64) time.Duration {
+// lengthOfWAV divides the bytes after the header by those of a second.
+func lengthOfWAV(data []byte) time.Duration {
 	const rate = 28
 	if len(data) < wavHeader {
 		return 0
@@ -93,7 +97,7 @@ func lengthOfWAV(data []byte, size int64) time.Duration {
 	if perSecond == 0 {
 		return 0
 	}
-	return time.Duration(float64(size-wavHeader) / float64(perSecond) * float64(time.Second))
+	return time.Duration(float64(len(data)-wavHeader) / float64(perSecond) * float64(time.Second))
 }
 
 // maxBars is the maximum length of a waveform that Discord accepts.
@@ -134,4 +138,25 @@ func packetsOf(data []byte) (sizes []int) {
 		data = data[min(len(data), oggHeader+segments+body):]
 	}
 	return sizes
+}
+
+// installed reports whether a program can be found.
+func installed(name string) bool {
+	_, err := exec.LookPath(name)
+	return err == nil
+}
+
+// convert converts an audio file. ffmpeg may open only local files, and reads from in the given format.
+func convert(ctx context.Context, ffmpeg string, kind format, from, to string, timeout time.Duration,
+	options ...string) error {
+	argv := append([]string{
+		ffmpeg, "-nostdin", "-hide_banner", "-loglevel", "error", "-protocol_whitelist", "file",
+		"-f", kind.demuxer, "-i", from, "-map", "0:a:0", "-map_metadata", "-1",
+	}, options...)
+	_, err := program.Program{Argv: append(argv, "-y", to), Timeout: timeout, Nice: true}.Run(ctx, nil)
+	if err != nil {
+		return &core.Error{Kind: core.Invalid, Err: err, Text: "I'm sorry, I can't open that sound. " +
+			"Could you send it again, or write it?"}
+	}
+	return nil
 }

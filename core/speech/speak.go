@@ -44,9 +44,6 @@ func NewSpeaker(c *Config) *Speaker {
 	return s
 }
 
-// Run implements core.Runner: it closes idle connections when ctx ends.
-func (s *Speaker) Run(ctx context.Context) error { return closeAfter(ctx, s.client) }
-
 // Speak synthesises a Markdown text and returns it as a voice message. voice may be "". The format is
 // Ogg/Opus if the provider or ffmpeg supports it, otherwise that of the provider. Speak calls meter with the
 // number of characters, and blocks until the provider has answered. The error is ErrUnspeakable if the text
@@ -116,17 +113,13 @@ func (s *Speaker) run(ctx context.Context, text, voice string) ([]byte, error) {
 	if !ok || kind == ogg || !installed(s.ffmpeg) {
 		return data, nil
 	}
-	return s.encode(ctx, kind, file, filepath.Join(dir, "voice.ogg"))
-}
-
-// encode converts a file to Ogg/Opus, and returns its content.
-func (s *Speaker) encode(ctx context.Context, kind format, from, to string) ([]byte, error) {
-	err := convert(ctx, s.ffmpeg, kind, from, to, s.c.Timeout,
+	encoded := filepath.Join(dir, "voice.ogg")
+	err = convert(ctx, s.ffmpeg, kind, file, encoded, s.c.Timeout,
 		"-ac", "1", "-ar", "48000", "-c:a", "libopus", "-b:a", "32k", "-application", "voip", "-f", "ogg")
 	if err != nil {
 		return nil, err
 	}
-	return readFile(to, maxSpoken)
+	return readFile(encoded, maxSpoken)
 }
 
 // readFile reads a file that a program wrote. It must be a regular file of at most max bytes.

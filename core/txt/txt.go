@@ -80,13 +80,10 @@ func Clip(s string, n int) string {
 	if len(s) <= n || utf8.RuneCountInString(s) <= n {
 		return s
 	}
-	end, count := 0, 0
-	for i := range s {
-		if count == n-1 {
-			end = i
-			break
-		}
-		count++
+	end := 0
+	for range n - 1 {
+		_, size := utf8.DecodeRuneInString(s[end:])
+		end += size
 	}
 	return strings.TrimRightFunc(s[:end], unicode.IsSpace) + ellipsis
 }

@@ -321,6 +321,11 @@ const schema = `{
 
 // Actions implements core.Interface: its one action sends a message.
 func (c *Console) Actions() []core.Action {
+	return c.actions(func(core.Path) (*Console, error) { return c, nil })
+}
+
+// actions lists the action that sends a message to the console of the turn's place, which find returns.
+func (c *Console) actions(find func(place core.Path) (*Console, error)) []core.Action {
 	const answer = `{"text":"Sure. Which one do you mean?"}`
 	elsewhere := `{"text":"Here is the list:\n- one\n- two","interface_path":` + string(core.JSON(c.place)) + `}`
 	return []core.Action{{
@@ -346,8 +351,21 @@ func (c *Console) Actions() []core.Action {
 		Essential: true,
 		Effects:   core.EffectWrites, Permission: core.PermissionEveryone,
 		Idempotent: true, // each message that was sent is in the journal
-		Check:      func(_ context.Context, call core.Call) error { _, _, err := c.message(call); return err },
-		Do:         c.send,
+		Check: func(_ context.Context, call core.Call) error {
+			to, err := find(call.Path)
+			if err != nil {
+				return nil // Do returns it
+			}
+			_, _, err = to.message(call)
+			return err
+		},
+		Do: func(ctx context.Context, call core.Call) (core.Result, error) {
+			to, err := find(call.Path)
+			if err == nil {
+				err = to.send(ctx, call)
+			}
+			return core.Result{}, err
+		},
 	}}
 }
 
@@ -380,16 +398,15 @@ func (c *Console) message(call core.Call) (sent core.Sent, choices []string, err
 	return core.Sent{Path: to, Text: text}, choices, nil
 }
 
-func (c *Console) send(ctx context.Context, call core.Call) (core.Result, error) {
+func (c *Console) send(ctx context.Context, call core.Call) error {
 	sent, choices, err := c.message(call)
 	if err != nil {
-		return core.Result{}, err
+		return err
 	}
-	err = call.Deliveries.Send(ctx, 1, sent, func(context.Context, string) (string, error) {
+	return call.Deliveries.Send(ctx, 1, sent, func(context.Context, string) (string, error) {
 		if err := c.say(sent.Text + c.offer(choices)); err != nil {
 			return "", &core.Error{Kind: core.Broken, Text: "cannot write to the console", Err: err}
 		}
 		return c.nextID(), nil
 	})
-	return core.Result{}, err
 }

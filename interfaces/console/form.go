@@ -242,7 +242,7 @@ func wrapRows(text string, columns int, s style) (rows []row) {
 	if text == "" {
 		return nil
 	}
-	for _, line := range wrap(cells(text, s), columns) {
+	for _, line := range wrap(cells(text, s), columns, true) {
 		r := row{style: s}
 		for _, c := range line {
 			r.text += c.text

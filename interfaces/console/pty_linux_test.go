@@ -83,7 +83,7 @@ func (s *session) ended() {
 
 func getState(f *os.File) (*term.State, error) {
 	var state *term.State
-	_, err := onFile(f, func(fd int) (err error) { state, err = term.GetState(fd); return err })
+	err := onFile(f, func(fd int) (err error) { state, err = term.GetState(fd); return err })
 	return state, err
 }
 

@@ -133,7 +133,7 @@ func (r *renderer) indent(lines []string, first, others string, s style) []strin
 func (r *renderer) code(b markdown.Block, columns int) []string {
 	var lines []string
 	for l := range strings.SplitSeq(b.Text, "\n") {
-		for _, row := range breakAnywhere(cells(l, codeColor), max(columns-2, 1)) {
+		for _, row := range wrap(cells(l, codeColor), max(columns-2, 1), false) {
 			lines = append(lines, "  "+r.line(row))
 		}
 	}
@@ -222,9 +222,9 @@ func (r *renderer) flow(in markdown.Inlines, s style) []cell {
 			out = append(out, r.marked("*", r.flow(i.Inlines, s|bold))...)
 		case markdown.Strike:
 			out = append(out, r.marked("~", r.flow(i.Inlines, s|strike))...)
-		case markdown.Link, markdown.Image:
+		case markdown.Link:
 			out = append(out, r.link(i, s)...)
-		case markdown.Break, markdown.Soft:
+		case markdown.Break:
 			out = append(out, cell{text: "\n"})
 		}
 	}
@@ -277,13 +277,14 @@ func lineWidth(line []cell) int {
 // wrapped breaks running text into lines, between words.
 func (r *renderer) wrapped(text []cell, columns int) []string {
 	var lines []string
-	for _, l := range wrap(text, max(columns, 1)) {
+	for _, l := range wrap(text, max(columns, 1), true) {
 		lines = append(lines, r.line(l))
 	}
 	return lines
 }
 
-func wrap(text []cell, columnCount int) [][]cell {
+// wrap breaks a text into lines that fit: between words if there are some, else where a line is full.
+func wrap(text []cell, columnCount int, betweenWords bool) [][]cell {
 	var lines [][]cell
 	start, space, used := 0, -1, 0
 	for i := 0; i < len(text); i++ {
@@ -294,7 +295,7 @@ func wrap(text []cell, columnCount int) [][]cell {
 			start, space, used = i+1, -1, 0
 			continue
 		case used+c.width <= columnCount:
-		case c.text == " ":
+		case betweenWords && c.text == " ":
 			lines = append(lines, text[start:i])
 			start, space, used = i+1, -1, 0
 			continue
@@ -306,26 +307,12 @@ func wrap(text []cell, columnCount int) [][]cell {
 			lines = append(lines, text[start:i])
 			start, used = i, 0
 		}
-		if c.text == " " && i > start {
+		if betweenWords && c.text == " " && i > start {
 			space = i
 		}
 		used += c.width
 	}
 	return append(lines, text[start:])
-}
-
-// breakAnywhere breaks a line where it is full.
-func breakAnywhere(line []cell, columnCount int) [][]cell {
-	var lines [][]cell
-	start, used := 0, 0
-	for i, c := range line {
-		if used+c.width > columnCount && i > start {
-			lines = append(lines, line[start:i])
-			start, used = i, 0
-		}
-		used += c.width
-	}
-	return append(lines, line[start:])
 }
 
 func (r *renderer) line(cells []cell) string {

@@ -31,12 +31,6 @@ var (
 	_ watch.Observer       = (*Server)(nil)
 )
 
-// Errors of Attach.
-var (
-	ErrInUse  = errors.New("another terminal uses this session")
-	ErrClosed = errors.New("the bot is stopping")
-)
-
 // NewServer makes a server. The name is the interface's.
 func NewServer(name string) *Server {
 	return &Server{
@@ -49,27 +43,7 @@ func NewServer(name string) *Server {
 func (s *Server) Name() string { return s.name }
 
 // Actions implements core.Interface: its action sends a message to the terminal of the turn.
-func (s *Server) Actions() []core.Action {
-	actions := s.console.Actions()
-	for i := range actions {
-		actions[i].Check = func(ctx context.Context, call core.Call) error {
-			c, err := s.session(call.Path)
-			if err != nil {
-				return nil // Do returns it
-			}
-			_, _, err = c.message(call)
-			return err
-		}
-		actions[i].Do = func(ctx context.Context, call core.Call) (core.Result, error) {
-			c, err := s.session(call.Path)
-			if err != nil {
-				return core.Result{}, err
-			}
-			return c.send(ctx, call)
-		}
-	}
-	return actions
-}
+func (s *Server) Actions() []core.Action { return s.console.actions(s.session) }
 
 // Reaches implements core.Reachable. Messages of a session wait until a terminal attaches.
 func (s *Server) Reaches(place core.Path) bool {
@@ -103,8 +77,8 @@ func (s *Server) Listen(ctx context.Context, in core.Inbox) error {
 }
 
 // Attach runs a conversation until the user leaves, ctx ends, or Listen returns. It waits for
-// Listen. It returns ErrInUse if another terminal uses the session, and ErrClosed after
-// Listen. It ignores the Name of the options.
+// Listen. It fails if another terminal uses the session, and after Listen. It ignores the
+// Name of the options.
 func (s *Server) Attach(ctx context.Context, o Options) error {
 	o.Name = s.name
 	c := New(o)
@@ -132,9 +106,9 @@ func (s *Server) enter(c *Console) (in core.Inbox, life context.Context, err err
 	defer s.mu.Unlock()
 	switch {
 	case s.inbox == nil:
-		return nil, nil, ErrClosed
+		return nil, nil, errors.New("the bot is stopping")
 	case s.sessions[c.place] != nil:
-		return nil, nil, fmt.Errorf("%s: %w", c.place, ErrInUse)
+		return nil, nil, fmt.Errorf("%s: another terminal uses this session", c.place)
 	}
 	s.sessions[c.place] = c
 	s.attached.Add(1)

@@ -113,7 +113,7 @@ func (c *Console) outputError(err error) error { return fmt.Errorf("%s: output: 
 // not a file stays as it is.
 func setRaw(in io.Reader) (restore func(), err error) {
 	restore = Keep(in)
-	_, err = onFile(in, func(fd int) error {
+	err = onFile(in, func(fd int) error {
 		if !term.IsTerminal(fd) {
 			return errors.New("standard input is not a terminal: use a pipe, or a real terminal")
 		}
@@ -127,11 +127,11 @@ func setRaw(in io.Reader) (restore func(), err error) {
 // a process that ends while a Console runs.
 func Keep(in any) (restore func()) {
 	restore = func() {}
-	_, _ = onFile(in, func(fd int) error {
+	_ = onFile(in, func(fd int) error {
 		before, err := term.GetState(fd)
 		if err == nil {
 			restore = func() {
-				_, _ = onFile(in, func(fd int) error { return term.Restore(fd, before) })
+				_ = onFile(in, func(fd int) error { return term.Restore(fd, before) })
 			}
 		}
 		return err
@@ -142,7 +142,7 @@ func Keep(in any) (restore func()) {
 // IsTerminal reports whether a stream is a terminal.
 func IsTerminal(stream any) bool {
 	terminal := false
-	_, _ = onFile(stream, func(fd int) error {
+	_ = onFile(stream, func(fd int) error {
 		terminal = term.IsTerminal(fd)
 		return nil
 	})
@@ -151,7 +151,7 @@ func IsTerminal(stream any) bool {
 
 func (c *Console) size() (columns, rows int) {
 	columns, rows = defaultWidth, defaultHeight
-	_, _ = onFile(c.opt.Out, func(fd int) error {
+	_ = onFile(c.opt.Out, func(fd int) error {
 		w, h, err := term.GetSize(fd)
 		if err == nil && w > 0 && h > 0 {
 			columns, rows = max(w, minWidth), h
@@ -164,17 +164,16 @@ func (c *Console) size() (columns, rows int) {
 // minWidth is the smallest width that is drawn for.
 const minWidth = 4
 
-// onFile calls f with the descriptor of a file, without changing its mode. ok is false if the
-// stream is not a file.
-func onFile(stream any, f func(fd int) error) (ok bool, err error) {
+// onFile calls f with the descriptor of a stream that is a file, without changing its mode.
+func onFile(stream any, f func(fd int) error) error {
 	file, ok := stream.(syscall.Conn)
 	if !ok {
-		return false, nil
+		return nil
 	}
 	conn, err := file.SyscallConn()
 	if err != nil {
-		return true, err
+		return err
 	}
 	inner := conn.Control(func(fd uintptr) { err = f(int(fd)) })
-	return true, errors.Join(err, inner)
+	return errors.Join(err, inner)
 }

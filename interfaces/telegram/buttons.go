@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/driver"
 	"synthbot/core/markdown"
 	"synthbot/core/txt"
 	"synthbot/interfaces/telegram/botapi"
@@ -315,7 +316,7 @@ func (d *Driver) answerPress(ctx context.Context, query, text string) error {
 // presses knows which queries are not answered yet.
 type presses struct {
 	mu      sync.Mutex
-	waiting map[string]chan struct{}
+	waiting map[string]bool
 	used    map[[2]int64]string // the query that pressed a message's button first
 }
 
@@ -333,40 +334,28 @@ func (p *presses) first(chat, message int64, query string) bool {
 	return true
 }
 
-// expect notes a query; the channel is closed when it is answered.
-func (p *presses) expect(query string) <-chan struct{} {
+// expect notes a query.
+func (p *presses) expect(query string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	room(p.waiting, maxPlaces)
-	c := make(chan struct{})
-	p.waiting[query] = c
-	return c
+	p.waiting[query] = true
 }
 
 // answer takes over a query. It returns false if that was done before.
 func (p *presses) answer(query string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c, ok := p.waiting[query]
-	if ok {
-		delete(p.waiting, query)
-		close(c)
-	}
-	return ok
+	waits := p.waiting[query]
+	delete(p.waiting, query)
+	return waits
 }
 
 // endPress tells the platform that a press is handled. A choice may get a Whisper first, and
 // keeps its buttons until it is settled. Other buttons are removed by a valid press.
 func (d *Driver) endPress(ctx context.Context, q *press) {
-	if q.choice && q.refused == "" {
-		select {
-		case <-q.answered:
-		case <-ctx.Done():
-		case <-time.After(whisperWait):
-		}
-		if !d.presses.answer(q.query) || ctx.Err() != nil {
-			return
-		}
+	if q.choice && q.refused == "" && (!driver.Sleep(ctx, whisperWait) || !d.presses.answer(q.query)) {
+		return
 	}
 	if err := d.answerPress(ctx, q.query, q.refused); err != nil && ctx.Err() == nil {
 		d.log.Debug("press not answered", "err", err)

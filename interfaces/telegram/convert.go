@@ -40,12 +40,11 @@ type converted struct {
 }
 
 type press struct {
-	query    string
-	chat     int64
-	message  int64
-	choice   bool
-	answered <-chan struct{} // for a choice: somebody whispered
-	refused  string          // what the user reads; empty: the press is valid
+	query   string
+	chat    int64
+	message int64
+	choice  bool
+	refused string // what the user reads; empty: the press is valid
 }
 
 func (c *converter) convert(u *update) converted {

@@ -131,7 +131,7 @@ func FuzzUpdate(f *testing.F) {
 	})
 }
 
-func TestSpan(t *testing.T) {
+func TestInBytes(t *testing.T) {
 	for _, tc := range []struct {
 		text           string
 		offset, length int
@@ -140,8 +140,9 @@ func TestSpan(t *testing.T) {
 		{"😀/start", 2, 6, "/start"}, {"abc", 1, 99, "bc"}, {"abc", 9, 1, ""}, {"abc", -1, 2, ""}, {"abc", 0, -1, ""}, {"😀", 1, 1, ""}, {"", 0, 1, ""},
 		{"😀ab", 1, 2, "a"}, {"a😀b", 0, 2, "a😀"}, {"abc", 3, 1, ""}, {"abc", 1, math.MaxInt, "bc"}, {"abc", math.MaxInt, 1, ""},
 	} {
-		if got := unitsOf(tc.text).span(tc.offset, tc.length); got != tc.want {
-			t.Errorf("span(%q, %d, %d) = %q, want %q", tc.text, tc.offset, tc.length, got, tc.want)
+		e := inBytes(tc.text, []entity{{Offset: tc.offset, Length: tc.length}})[0]
+		if got := marked(tc.text, e); got != tc.want {
+			t.Errorf("marked(%q, %d, %d) = %q, want %q", tc.text, tc.offset, tc.length, got, tc.want)
 		}
 	}
 }
@@ -182,7 +183,7 @@ func TestSpoken(t *testing.T) {
 		"quote":        {"Aria x", []entity{at("blockquote", 0, 4)}, "     x"},
 		"out of place": {"Aria", []entity{at("text_mention", -1, 4), at("text_mention", 5, 1)}, "Aria"},
 	} {
-		if got := spoken(tc.text, tc.entities); got != tc.want {
+		if got := spoken(tc.text, inBytes(tc.text, tc.entities)); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}

@@ -143,7 +143,7 @@ func New(o Options) (*Driver, error) {
 		return nil, fmt.Errorf("%s: %w", o.Name, err)
 	}
 	d.api, d.send.api = api, api
-	d.presses = &presses{waiting: map[string]chan struct{}{}, used: map[[2]int64]string{}}
+	d.presses = &presses{waiting: map[string]bool{}, used: map[[2]int64]string{}}
 	d.marks = &marks{next: map[core.Path]candidate{}, all: map[markKey]chan struct{}{}}
 	d.ranks = newRanks(d)
 	var accounts []string
@@ -197,15 +197,11 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 // takeUpdates connects, and takes updates in.
 func (d *Driver) takeUpdates(ctx context.Context, in core.Inbox) error {
 	var self user
-	err := d.api.Retry(ctx, "the platform cannot be reached", func() error {
-		err := d.api.Get(ctx, "getMe", nil, &self)
-		if err == nil && self.ID == 0 {
-			err = errors.New("getMe: no bot in the answer")
-		}
+	if err := d.api.Get(ctx, botapi.Request{Method: "getMe", Fatal: []int{401, 404}}, &self); err != nil {
 		return err
-	}, 401, 404)
-	if err != nil {
-		return err
+	}
+	if self.ID == 0 {
+		return errors.New("getMe: no bot in the answer")
 	}
 	d.refused.Store(false)
 	d.saveAccount(ctx)

@@ -70,11 +70,11 @@ func fetchable(address string) bool {
 }
 
 // form is how a file is sent.
-type form struct{ method, field, noun, name string }
+type form struct{ method, field, name string }
 
 var (
-	photo    = form{"sendPhoto", "photo", "photo", "picture.png"}
-	textFile = form{"sendDocument", "document", "document", "file.txt"}
+	photo    = form{"sendPhoto", "photo", "picture.png"}
+	textFile = form{"sendDocument", "document", "file.txt"}
 )
 
 // formOf chooses the form by what the file wants to be and what it is.
@@ -85,20 +85,20 @@ func formOf(f *core.Upload) form {
 	}
 	switch string(f.Kind) + " " + mime {
 	case "image image/gif":
-		return form{"sendAnimation", "animation", "animation", "picture.gif"}
+		return form{"sendAnimation", "animation", "picture.gif"}
 	case "image image/png", "image image/jpeg", "image image/webp":
 		if len(f.Data) <= maxPhoto {
 			return photo
 		}
 	case "audio audio/ogg", "audio application/ogg", "audio audio/opus":
-		return form{"sendVoice", "voice", "voice", "voice.ogg"}
+		return form{"sendVoice", "voice", "voice.ogg"}
 	case "audio audio/mpeg", "audio audio/mp3", "audio audio/mp4", "audio audio/m4a", "audio audio/x-m4a",
 		"audio audio/aac":
-		return form{"sendAudio", "audio", "audio", "audio" + path.Ext(f.Name)}
+		return form{"sendAudio", "audio", "audio" + path.Ext(f.Name)}
 	case "video video/mp4":
-		return form{"sendVideo", "video", "video", "video.mp4"}
+		return form{"sendVideo", "video", "video.mp4"}
 	}
-	return form{"sendDocument", "document", "document", "file.bin"}
+	return form{"sendDocument", "document", "file.bin"}
 }
 
 // sendMedia returns what sends a file in that form.
@@ -153,7 +153,7 @@ func (d *delivery) file(f form, to chatKey, file botapi.File, alt, caption strin
 	if markup.HasVisible(markup.Visible(caption)) {
 		parts = markup.Parts(caption, markup.MaxCaption)
 	}
-	shown := "[" + f.noun + " " + file.Name
+	shown := "[" + f.field + " " + file.Name
 	alt = oneLine(alt)
 	if alt != "" {
 		shown += ": " + alt
@@ -181,7 +181,7 @@ func (d *Driver) Fetch(ctx context.Context, a core.Attachment, most int64) ([]by
 		Path string `json:"file_path"`
 		Size int64  `json:"file_size"`
 	}
-	err := d.api.Get(ctx, "getFile", botapi.Params{"file_id": a.Ref}, &f)
+	err := d.api.Get(ctx, botapi.Request{Method: "getFile", Params: botapi.Params{"file_id": a.Ref}}, &f)
 	switch {
 	case botapi.Says(err, "file is too big"), f.Size > most:
 		return nil, tooLarge

@@ -126,7 +126,7 @@ func (i *intake) convertSafely(ctx context.Context, u *update) (c converted) {
 	}()
 	c = i.convert.convert(u)
 	if c.admins != 0 {
-		i.d.ranks.changed(c.admins)
+		i.d.ranks.admins.changed(c.admins)
 	}
 	for n := range c.events {
 		i.d.ranks.setRank(ctx, &c.events[n].Message)
@@ -226,7 +226,7 @@ func (i *intake) notice(it item) {
 		}
 	}
 	if it.press != nil && it.press.choice {
-		it.press.answered = i.d.presses.expect(it.press.query)
+		i.d.presses.expect(it.press.query)
 	}
 }
 

@@ -43,9 +43,9 @@ func FuzzLinked(f *testing.F) {
 	f.Add("", 0, 0, "https://empty.example")
 	f.Fuzz(func(t *testing.T, text string, offset, length int, address string) {
 		text = strings.ToValidUTF8(text, "?")
-		e := entity{Type: "text_link", Offset: offset, Length: length, URL: address}
-		got := linked(text, []entity{e})
-		if got == text && shows(unitsOf(text).span(offset, length), address) {
+		list := inBytes(text, []entity{{Type: "text_link", Offset: offset, Length: length, URL: address}})
+		got := linked(text, list)
+		if got == text && shows(marked(text, list[0]), address) {
 			return
 		}
 		for at := 0; ; at++ {
@@ -85,6 +85,6 @@ func TestManyLinks(t *testing.T) {
 func BenchmarkManyLinks(b *testing.B) {
 	text, links := manyLinks(20_000)
 	for b.Loop() {
-		linked(text, links)
+		linked(text, inBytes(text, links))
 	}
 }

@@ -255,3 +255,32 @@ func TestRedirect(t *testing.T) {
 		t.Errorf("%d requests went elsewhere", n)
 	}
 }
+
+// TestAnswersAskAgain: what is known of a chat is asked for again, also after there was once
+// no room to do that in the background.
+func TestAnswersAskAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, room := int64(0), false
+		l := answers[int64]{chats: map[int64]*answer[int64]{}}
+		l.ask = func(context.Context, int64) (int64, error) { asked++; return asked, nil }
+		l.later = func(f func(context.Context)) bool {
+			if room {
+				f(t.Context())
+			}
+			return room
+		}
+		check := func(value, times int64) {
+			t.Helper()
+			if got := l.of(t.Context(), group); got != value || asked != times {
+				t.Errorf("it is %d after %d questions, want %d after %d", got, asked, value, times)
+			}
+		}
+		check(1, 1)
+		time.Sleep(rankFresh + time.Second)
+		check(1, 1)
+		room = true
+		time.Sleep(rankRetry + time.Second)
+		check(1, 2)
+		check(2, 2)
+	})
+}

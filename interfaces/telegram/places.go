@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -289,9 +290,7 @@ func (d *Driver) savePlaces(ctx context.Context) {
 	p := d.places
 	var k knownPlaces
 	p.mu.Lock()
-	for chat := range p.forums {
-		k.Forums = append(k.Forums, chat)
-	}
+	k.Forums = slices.Collect(maps.Keys(p.forums))
 	for at, thread := range p.threads {
 		k.Threads = append(k.Threads, [3]int64{at[0], at[1], thread})
 	}

@@ -18,30 +18,31 @@ const (
 	rankWait  = 3 * time.Second // how long the first message of a group waits for it
 )
 
-var errAskedToWait = errors.New("the platform asked to wait")
-
 // ranks knows who administers which chat, and which channel belongs to it.
 type ranks struct {
 	d        *Driver
-	mu       sync.Mutex
-	chats    map[int64]*admins
-	channels map[int64]groupChannel
-}
-
-// groupChannel is the channel that a group belongs to.
-type groupChannel struct {
-	channel int64 // 0: none, or not known
-	until   time.Time
-}
-
-type admins struct {
-	people map[int64]bool
-	until  time.Time
-	asked  bool
+	admins   answers[map[int64]bool]
+	channels answers[int64] // 0: none
 }
 
 func newRanks(d *Driver) *ranks {
-	return &ranks{d: d, chats: map[int64]*admins{}, channels: map[int64]groupChannel{}}
+	r := &ranks{d: d}
+	r.admins.ask, r.admins.later, r.admins.chats = r.askAdmins, d.later, map[int64]*answer[map[int64]bool]{}
+	r.channels.ask, r.channels.later, r.channels.chats = r.askChannel, d.later, map[int64]*answer[int64]{}
+	return r
+}
+
+// answers are what the platform says about chats. Only the first call about a chat waits for it.
+type answers[V any] struct {
+	ask   func(ctx context.Context, chat int64) (V, error)
+	later func(func(context.Context)) bool
+	mu    sync.Mutex
+	chats map[int64]*answer[V]
+}
+
+type answer[V any] struct {
+	value V
+	until time.Time // then the platform is asked again
 }
 
 // setRank sets the author's rank in that place, and marks a group's own channel.
@@ -58,7 +59,7 @@ func (r *ranks) setRank(ctx context.Context, m *core.Message) {
 	if who < 0 {
 		return
 	}
-	if r.of(ctx, s.chat)[who] {
+	if r.admins.of(ctx, s.chat)[who] {
 		m.Author.Rank = max(m.Author.Rank, core.RankModerator)
 	}
 }
@@ -68,13 +69,13 @@ const meetAtOnce = 16
 // loadAdmins asks about all groups that are new in a batch at the same time.
 func (r *ranks) loadAdmins(ctx context.Context, updates []*update) {
 	unknown := map[int64]bool{}
-	r.mu.Lock()
+	r.admins.mu.Lock()
 	for _, u := range updates {
-		if u != nil && u.Message != nil && u.Message.Chat.ID < 0 && r.chats[u.Message.Chat.ID] == nil {
+		if u != nil && u.Message != nil && u.Message.Chat.ID < 0 && r.admins.chats[u.Message.Chat.ID] == nil {
 			unknown[u.Message.Chat.ID] = true
 		}
 	}
-	r.mu.Unlock()
+	r.admins.mu.Unlock()
 	if len(unknown) < 2 {
 		return
 	}
@@ -82,109 +83,97 @@ func (r *ranks) loadAdmins(ctx context.Context, updates []*update) {
 	slots := make(chan struct{}, meetAtOnce)
 	for chat := range unknown {
 		slots <- struct{}{}
-		all.Go(func() { r.of(ctx, chat); <-slots })
+		all.Go(func() { r.admins.of(ctx, chat); <-slots })
 	}
 	all.Wait()
 }
 
-// of returns the administrators of a chat. Only the first call waits for the platform.
-func (r *ranks) of(ctx context.Context, chat int64) map[int64]bool {
-	r.mu.Lock()
-	a := r.chats[chat]
+// of returns what is known about a chat.
+func (l *answers[V]) of(ctx context.Context, chat int64) V {
+	l.mu.Lock()
+	a := l.chats[chat]
 	first := a == nil
 	if first {
-		room(r.chats, maxPlaces)
-		a = &admins{}
-		r.chats[chat] = a
+		room(l.chats, maxPlaces)
+		a = &answer[V]{}
+		l.chats[chat] = a
 	}
-	stale := !a.asked && time.Now().After(a.until)
+	stale := time.Now().After(a.until)
 	if stale {
-		a.asked = true
+		a.until = time.Now().Add(rankRetry)
 	}
-	people := a.people
-	r.mu.Unlock()
+	value := a.value
+	l.mu.Unlock()
 	switch {
 	case first:
 		ctx, cancel := context.WithTimeout(ctx, rankWait)
 		defer cancel()
-		return r.ask(ctx, chat, a)
+		return l.refresh(ctx, chat, a)
 	case stale:
-		r.d.later(func(ctx context.Context) { r.ask(ctx, chat, a) })
+		l.later(func(ctx context.Context) { l.refresh(ctx, chat, a) })
 	}
-	return people
+	return value
 }
 
-// ask fetches the administrators.
-func (r *ranks) ask(ctx context.Context, chat int64, a *admins) map[int64]bool {
+// refresh asks the platform. A failure leaves what was known.
+func (l *answers[V]) refresh(ctx context.Context, chat int64, a *answer[V]) V {
+	value, err := l.ask(ctx, chat)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		a.value, a.until = value, time.Now().Add(rankFresh)
+	}
+	return a.value
+}
+
+// changed makes the next call ask again.
+func (l *answers[V]) changed(chat int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.chats, chat)
+}
+
+func (r *ranks) askAdmins(ctx context.Context, chat int64) (map[int64]bool, error) {
 	var list []member
 	err := r.fetch(ctx, "getChatAdministrators", chat, &list)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	a.asked = false
-	if err != nil {
-		a.until = time.Now().Add(rankRetry)
-		r.d.log.Debug("administrators unknown", "chat", chat, "err", err)
-		return a.people
-	}
-	a.people, a.until = map[int64]bool{}, time.Now().Add(rankFresh)
+	people := map[int64]bool{}
 	for _, m := range list {
-		a.people[m.User.ID] = true
+		people[m.User.ID] = true
 	}
-	return a.people
+	return people, err
+}
+
+func (r *ranks) askChannel(ctx context.Context, chat int64) (int64, error) {
+	var full struct {
+		Channel int64 `json:"linked_chat_id"`
+	}
+	err := r.fetch(ctx, "getChat", chat, &full)
+	return full.Channel, err
 }
 
 // link marks an author who is the channel that the group belongs to. The platform is asked
 // when somebody speaks as a channel there, at most once a minute.
 func (r *ranks) link(ctx context.Context, chat int64, a *core.Author) {
-	if a.Channel == core.ChannelOther && id(r.channel(ctx, chat)) == a.ID {
+	if a.Channel == core.ChannelOther && id(r.channels.of(ctx, chat)) == a.ID {
 		a.Channel = core.ChannelLinked
 	}
 }
 
-// channel returns the channel that a group belongs to; 0 where there is none.
-func (r *ranks) channel(ctx context.Context, chat int64) int64 {
-	r.mu.Lock()
-	l, ok := r.channels[chat]
-	r.mu.Unlock()
-	if ok && time.Now().Before(l.until) {
-		return l.channel
-	}
-	ctx, cancel := context.WithTimeout(ctx, rankWait)
-	defer cancel()
-	var full struct {
-		Channel int64 `json:"linked_chat_id"`
-	}
-	if err := r.fetch(ctx, "getChat", chat, &full); err != nil {
-		r.d.log.Debug("linked channel unknown", "chat", chat, "err", err)
-		l.until = time.Now().Add(rankRetry)
-	} else {
-		l = groupChannel{full.Channel, time.Now().Add(rankFresh)}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	room(r.channels, maxPlaces)
-	r.channels[chat] = l
-	return l.channel
-}
-
 // fetch asks the platform about a chat, once.
 func (r *ranks) fetch(ctx context.Context, method string, chat int64, answer any) error {
-	if r.d.api.Quiet(chat) {
-		return errAskedToWait
+	err := errors.New("the platform asked to wait")
+	if !r.d.api.Quiet(chat) {
+		err = r.d.api.Wait(ctx)
 	}
-	if err := r.d.api.Wait(ctx); err != nil {
-		return err
+	var raw json.RawMessage
+	if err == nil {
+		raw, err = r.d.api.Try(ctx, &botapi.Request{Method: method, Params: botapi.Params{}, Chat: chat})
 	}
-	raw, err := r.d.api.Try(ctx, &botapi.Request{Method: method, Params: botapi.Params{}, Chat: chat})
+	if err == nil {
+		err = json.Unmarshal(raw, answer)
+	}
 	if err != nil {
-		return err
+		r.d.log.Debug("nothing learned about a chat", "chat", chat, "method", method, "err", err)
 	}
-	return json.Unmarshal(raw, answer)
-}
-
-// changed makes the next message ask again.
-func (r *ranks) changed(chat int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.chats, chat)
+	return err
 }

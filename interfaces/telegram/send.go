@@ -343,26 +343,19 @@ func explain(err error) error {
 		return err
 	case errors.Is(err, core.ErrUnknownOutcome):
 		return &core.Error{Kind: core.Temporary, Text: "Telegram did not say whether it was done", Err: err}
-	case errors.As(err, &network):
-		if !network.Unknown { // there is no way to the platform now, for nothing of what waits
-			err = fmt.Errorf("%w: %w", core.ErrAway, err)
-		}
-		return &core.Error{Kind: core.Temporary, Text: "Telegram cannot be reached", Err: err}
-	case !errors.As(err, &api):
+	case !errors.As(err, &network) && !errors.As(err, &api):
 		return err
 	}
-	e := &core.Error{Kind: core.Broken, Text: "Telegram refused it", Err: err}
+	e, away := &core.Error{Kind: core.Broken, Text: "Telegram refused it", Err: err}, false
 	switch {
+	case network != nil:
+		e.Kind, e.Text, away = core.Temporary, "Telegram cannot be reached", !network.Unknown
 	case api.Code == 429:
-		e.Kind, e.After, e.Text = core.Temporary, api.After, "Telegram asks to wait"
-		e.Err = fmt.Errorf("%w: %w", core.ErrAway, err)
+		e.Kind, e.After, e.Text, away = core.Temporary, api.After, "Telegram asks to wait", true
 	case api.Code >= 500:
-		e.Kind, e.Text = core.Temporary, "Telegram has trouble"
-		if api.Down() {
-			e.Err = fmt.Errorf("%w: %w", core.ErrAway, err)
-		}
+		e.Kind, e.Text, away = core.Temporary, "Telegram has trouble", api.Down()
 	case botapi.RefusesBot(err):
-		e.Text, e.Err = "Telegram does not know this bot any more", fmt.Errorf("%w: %w", core.ErrAway, err)
+		e.Text, away = "Telegram does not know this bot any more", true
 	case api.Code == 403:
 		e.Text = "the bot may not write there: it was blocked or removed"
 	case botapi.Says(err, "chat not found"):
@@ -378,6 +371,9 @@ func explain(err error) error {
 		e.Kind, e.Text = core.Invalid, "that message is not there, or is not the bot's to change"
 	case botapi.Says(err, "not enough rights", "CHAT_WRITE_FORBIDDEN", "have no rights"):
 		e.Text = "the bot lacks the right to do that there"
+	}
+	if away { // nothing of what waits gets there now
+		e.Err = fmt.Errorf("%w: %w", core.ErrAway, err)
 	}
 	return e
 }

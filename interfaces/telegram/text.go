@@ -14,7 +14,6 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
-	"synthbot/core/markdown"
 	"synthbot/core/sorting"
 	"synthbot/core/txt"
 )
@@ -22,52 +21,50 @@ import (
 // maxMarked is how many entities of a text are read; clients write at most 100.
 const maxMarked = 1000
 
-// units is a text with the byte offset of each of its UTF-16 units and of its end. The second unit of
-// a character has the offset of the next character.
-type units struct {
-	text string
-	at   []int
-}
-
-func unitsOf(text string) units {
-	u := units{text, make([]int, 0, len(text)+1)}
+// offsets are the byte offset of each UTF-16 unit of a text, and of its end. The second unit of a
+// character has the offset of the next character.
+func offsets(text string) []int {
+	at := make([]int, 0, len(text)+1)
 	for i, r := range text {
-		u.at = append(u.at, i)
+		at = append(at, i)
 		if utf16.RuneLen(r) == 2 {
-			u.at = append(u.at, i+utf8.RuneLen(r))
+			at = append(at, i+utf8.RuneLen(r))
 		}
 	}
-	u.at = append(u.at, len(text))
-	return u
+	return append(at, len(text))
 }
 
-// span returns the part of the text that begins at a unit and is so many units long. The numbers come
-// from others and may be anything.
-func (u units) span(offset, length int) string {
-	from, to := u.bounds(offset, length)
-	return u.text[from:to]
-}
-
-// bounds are the offsets of a span.
-func (u units) bounds(offset, length int) (from, to int) {
-	last := len(u.at) - 1
-	if offset < 0 || length <= 0 || offset > last {
-		return 0, 0
+// inBytes returns entities with offset and length in bytes. The numbers come from others and may be
+// anything: one that is out of place is empty.
+func inBytes(text string, entities []entity) []entity {
+	list := slices.Clone(entities[:min(len(entities), maxMarked)])
+	if len(list) == 0 {
+		return nil
 	}
-	return u.at[offset], u.at[offset+min(length, last-offset)]
+	at := offsets(text)
+	clamp := func(n int) int { return min(max(n, 0), len(at)-1) }
+	for i := range list {
+		e := &list[i]
+		from := clamp(e.Offset)
+		to := clamp(from + clamp(e.Length))
+		if e.Offset < 0 {
+			from = to
+		}
+		e.Offset, e.Length = at[from], at[to]-at[from]
+	}
+	return list
 }
+
+// marked is the part of a text that an entity marks.
+func marked(text string, e entity) string { return text[e.Offset:end(e)] }
 
 // mentioned reports whether a text holds the platform's own mention of the bot.
 func (c *converter) mentioned(text string, entities []entity) bool {
-	if len(entities) == 0 {
-		return false
-	}
-	at := unitsOf(text)
 	for _, e := range entities {
 		if isQuoted(e, entities) {
 			continue
 		}
-		part := at.span(e.Offset, e.Length)
+		part := marked(text, e)
 		switch e.Type {
 		case "mention":
 			if c.self.UserName != "" && strings.EqualFold(part, "@"+c.self.UserName) {
@@ -105,11 +102,10 @@ func spoken(text string, entities []entity) string {
 	if !slices.ContainsFunc(entities, left) {
 		return ""
 	}
-	at, said := unitsOf(text), []byte(text)
+	said := []byte(text)
 	for _, e := range entities {
 		if left(e) {
-			from, to := at.bounds(e.Offset, e.Length)
-			copy(said[from:to], bytes.Repeat([]byte{' '}, to-from))
+			copy(said[e.Offset:], bytes.Repeat([]byte{' '}, e.Length))
 		}
 	}
 	return string(said)
@@ -124,7 +120,7 @@ func (c *converter) command(m *message) (name string, args []string, ok bool) {
 	if at < 0 || !m.ours() || isQuoted(entities[at], entities) { // styles may begin there, too
 		return "", nil, false
 	}
-	word := unitsOf(text).span(0, entities[at].Length)
+	word := marked(text, entities[at])
 	name, whom, named := strings.Cut(strings.TrimPrefix(word, "/"), "@")
 	if named && !strings.EqualFold(whom, c.self.UserName) {
 		return "", nil, false
@@ -189,9 +185,9 @@ func (m *message) checklist() string {
 		if t.Done != 0 {
 			box = "☑ "
 		}
-		tasks = append(tasks, box+oneLine(linked(t.Text, t.Entities)))
+		tasks = append(tasks, box+oneLine(linked(t.Text, inBytes(t.Text, t.Entities))))
 	}
-	title := linked(m.Checklist.Title, m.Checklist.Entities)
+	title := linked(m.Checklist.Title, inBytes(m.Checklist.Title, m.Checklist.Entities))
 	return fmt.Sprintf("[checklist: %s: %s]", oneLine(title), strings.Join(tasks, " | "))
 }
 
@@ -280,17 +276,15 @@ func lines(parts ...string) string {
 	return strings.Join(kept, "\n")
 }
 
-// content is the text of a message, whichever field holds it.
+// content is the text of a message, whichever field holds it, with its entities in bytes.
 func (m *message) content() (text string, entities []entity) {
 	switch {
 	case m.Text != "":
-		text, entities = m.Text, m.Entities
+		return m.Text, inBytes(m.Text, m.Entities)
 	case m.Caption != "":
-		text, entities = m.Caption, m.CaptionEntities
-	default:
-		text, entities = readRich(m.Rich)
+		return m.Caption, inBytes(m.Caption, m.CaptionEntities)
 	}
-	return text, entities[:min(len(entities), maxMarked)]
+	return readRich(m.Rich)
 }
 
 // attachments lists the file of a message; of a photo the largest size.
@@ -352,20 +346,15 @@ func oneLine(s string) string {
 // linked is a text with the address behind each link that does not show it:
 // "words (https://…)".
 func linked(text string, entities []entity) string {
-	if len(entities) == 0 {
-		return text
-	}
-	at := unitsOf(text)
 	links := slices.DeleteFunc(slices.Clone(entities), func(e entity) bool {
-		return e.Type != "text_link" || shows(at.span(e.Offset, e.Length), e.URL)
+		return e.Type != "text_link" || shows(marked(text, e), e.URL)
 	})
 	sorting.SortStable(links, byEnd)
 	var out strings.Builder
 	from := 0
 	for _, e := range links {
-		to := at.at[min(max(end(e), 0), len(at.at)-1)]
-		out.WriteString(text[from:to] + " (" + oneAddress(e.URL) + ")")
-		from = to
+		out.WriteString(text[from:end(e)] + " (" + oneAddress(e.URL) + ")")
+		from = end(e)
 	}
 	return out.String() + text[from:]
 }
@@ -393,38 +382,28 @@ func bare(address string) string {
 func oneAddress(s string) string { return cut(strings.Join(strings.Fields(s), ""), 2048) }
 
 // keys are the buttons below a message.
-func (m *message) keys() []keyboardButton {
-	if m.Markup == nil {
-		return nil
-	}
-	return slices.Concat(m.Markup.Rows...)
-}
+func (m *message) keys() []keyboardButton { return slices.Concat(m.Markup.Rows...) }
 
 // part is a piece of the message that was quoted from it, with where the links
 // in it lead. The platform leaves the links out of quotes. It gives the position of the
 // piece, since the same words may lead elsewhere in another place.
 func (m *message) part(quoted string, position int) string {
 	text, entities := m.content()
-	at := -1
-	bytes := unitsOf(text).at
-	if position >= 0 && position < len(bytes) {
+	at, bytes := strings.Index(text, quoted), offsets(text)
+	if position >= 0 && position < len(bytes) && strings.HasPrefix(text[bytes[position]:], quoted) {
 		at = bytes[position]
-	}
-	if at < 0 || !strings.HasPrefix(text[at:], quoted) {
-		at = strings.Index(text, quoted)
 	}
 	if at < 0 {
 		return quoted
 	}
-	begin := markdown.UTF16(text[:at])
-	return linked(quoted, within(entities, begin, begin+markdown.UTF16(quoted)))
+	return linked(quoted, within(entities, at, at+len(quoted)))
 }
 
-// within lists the entities between two units of a text, as those of that part.
+// within lists the entities between two offsets of a text, as those of that part.
 func within(entities []entity, from, to int) (list []entity) {
 	for _, e := range entities {
 		if e.Offset < to && end(e) > from {
-			e.Offset, e.Length = max(e.Offset-from, 0), end(e)-max(e.Offset, from)
+			e.Offset, e.Length = max(e.Offset-from, 0), min(end(e), to)-max(e.Offset, from)
 			list = append(list, e)
 		}
 	}
@@ -433,12 +412,13 @@ func within(entities []entity, from, to int) (list []entity) {
 
 // unquoted separates what an author wrote from what they quote, with where the links lead.
 func unquoted(text string, entities []entity) (own, quoted string) {
-	at := unitsOf(text)
-	part := func(from, to int) string { return linked(at.span(from, to-from), within(entities, from, to)) }
+	part := func(from, to int) string {
+		return linked(text[from:min(to, len(text))], within(entities, from, to))
+	}
 	from := 0
 	for _, q := range sorting.SortedStable(slices.Values(entities), byEnd) {
 		if isQuote(q) {
-			own, quoted = lines(own, part(from, q.Offset)), lines(quoted, part(q.Offset, end(q)))
+			own, quoted = lines(own, part(from, max(from, q.Offset))), lines(quoted, part(q.Offset, end(q)))
 			from = max(from, end(q))
 		}
 	}

@@ -3,11 +3,9 @@ package telegram
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"synthbot/core"
-	"synthbot/core/markdown"
 )
 
 // This file knows what updates look like. It decodes them one by one, since the
@@ -40,7 +38,7 @@ type user struct {
 	LanguageCode string `json:"language_code"`
 }
 
-// entity marks a part of a text, in UTF-16 units.
+// entity marks a part of a text, in UTF-16 units; see inBytes.
 type entity struct {
 	Type   string `json:"type"`
 	Offset int    `json:"offset"`
@@ -99,7 +97,6 @@ type message struct {
 
 	ReplyTo  *message `json:"reply_to_message"`
 	External *struct {
-		ID     int64   `json:"message_id"`
 		Origin *origin `json:"origin"`
 	} `json:"external_reply"`
 	Quote *struct {
@@ -153,11 +150,11 @@ type message struct {
 		} `json:"tasks"`
 	} `json:"checklist"`
 
-	MigrateTo    int64         `json:"migrate_to_chat_id"`
-	MigrateFrom  int64         `json:"migrate_from_chat_id"`
-	TopicCreated *topicNotice  `json:"forum_topic_created"`
-	TopicEdited  *topicNotice  `json:"forum_topic_edited"`
-	Markup       *keyboardRows `json:"reply_markup"`
+	MigrateTo    int64        `json:"migrate_to_chat_id"`
+	MigrateFrom  int64        `json:"migrate_from_chat_id"`
+	TopicCreated *topicNotice `json:"forum_topic_created"`
+	TopicEdited  *topicNotice `json:"forum_topic_edited"`
+	Markup       keyboardRows `json:"reply_markup"`
 }
 
 // topicNotice tells what a topic is called; an edit may leave the name out.
@@ -167,7 +164,6 @@ type topicNotice struct {
 
 // origin is where a forwarded message comes from.
 type origin struct {
-	Type   string `json:"type"`
 	User   *user  `json:"sender_user"`
 	Hidden string `json:"sender_user_name"`
 	Sender *chat  `json:"sender_chat"`
@@ -176,9 +172,8 @@ type origin struct {
 }
 
 type location struct {
-	Latitude   float64 `json:"latitude"`
-	Longitude  float64 `json:"longitude"`
-	LivePeriod int64   `json:"live_period"`
+	Latitude  float64 `json:"latitude"`
+	Longitude float64 `json:"longitude"`
 }
 
 type callback struct {
@@ -235,11 +230,7 @@ func (m member) administers() bool { return m.Status == "creator" || m.Status ==
 func decode(raw json.RawMessage) (*update, int64, error) {
 	var u update
 	if err := json.Unmarshal(raw, &u); err != nil {
-		var number struct {
-			ID int64 `json:"update_id"`
-		}
-		_ = json.Unmarshal(raw, &number)
-		return nil, number.ID, fmt.Errorf("update %d: %w", number.ID, err)
+		return nil, u.ID, fmt.Errorf("update %d: %w", u.ID, err)
 	}
 	if u.ID <= 0 {
 		return nil, 0, fmt.Errorf("update without a number")
@@ -285,41 +276,32 @@ func readRich(raw json.RawMessage) (text string, quotes []entity) {
 		return "", nil
 	}
 	for i := range m.Blocks {
-		one := strings.Join(richLines(m.Blocks[i:i+1], 0), "\n")
+		lines, quoted := richLines(m.Blocks[i:i+1], 0)
+		one := strings.Join(lines, "\n")
 		if one == "" {
 			continue
 		}
 		if text != "" {
 			text += "\n"
 		}
-		if m.Blocks[i].quotes(0) {
-			at, length := markdown.UTF16(text), markdown.UTF16(one)
-			quotes = append(quotes, entity{Type: "blockquote", Offset: at, Length: length})
-		}
+		at := len(text)
 		text = cut(text+one, core.MaxText)
+		if quoted && at < len(text) && len(quotes) < maxMarked {
+			quotes = append(quotes, entity{Type: "blockquote", Offset: at, Length: len(text) - at})
+		}
 	}
 	return text, quotes
 }
 
-// quotes reports whether a block, or one in it, quotes somebody.
-func (b *richBlock) quotes(depth int) bool {
-	if depth > maxRichDepth || strings.Contains(strings.ToLower(b.Type), "quot") {
-		return true
-	}
-	quotes := func(blocks []richBlock) bool {
-		return slices.ContainsFunc(blocks, func(inner richBlock) bool { return inner.quotes(depth + 1) })
-	}
-	for _, item := range b.Items {
-		if quotes(item.Blocks) {
-			return true
-		}
-	}
-	return quotes(b.Blocks)
-}
-
-func richLines(blocks []richBlock, depth int) (lines []string) {
+// richLines reads blocks. It reports whether one of them, or one in it, quotes somebody.
+func richLines(blocks []richBlock, depth int) (lines []string, quoted bool) {
 	if depth > maxRichDepth {
-		return nil
+		return nil, true
+	}
+	inner := func(blocks []richBlock) []string {
+		lines, quotes := richLines(blocks, depth+1)
+		quoted = quoted || quotes
+		return lines
 	}
 	add := func(s string) {
 		s = strings.TrimSpace(s)
@@ -329,6 +311,7 @@ func richLines(blocks []richBlock, depth int) (lines []string) {
 	}
 	for i := range blocks {
 		b := &blocks[i]
+		quoted = quoted || strings.Contains(strings.ToLower(b.Type), "quot")
 		add(richText(b.Summary, 0))
 		add(richText(b.Text, 0))
 		add(b.Expression)
@@ -337,7 +320,7 @@ func richLines(blocks []richBlock, depth int) (lines []string) {
 			if item.Checkbox {
 				mark = map[bool]string{false: "☐", true: "☑"}[item.Checked]
 			}
-			add(mark + " " + strings.Join(richLines(item.Blocks, depth+1), "\n"))
+			add(mark + " " + strings.Join(inner(item.Blocks), "\n"))
 		}
 		for _, row := range b.Cells {
 			var cells []string
@@ -346,7 +329,7 @@ func richLines(blocks []richBlock, depth int) (lines []string) {
 			}
 			add(strings.Join(cells, " | "))
 		}
-		lines = append(lines, richLines(b.Blocks, depth+1)...)
+		lines = append(lines, inner(b.Blocks)...)
 		add(richText(b.Caption, 0))
 		add(richText(b.Credit, 0))
 		switch b.Type { // blocks without text
@@ -356,7 +339,7 @@ func richLines(blocks []richBlock, depth int) (lines []string) {
 			add("[voice]")
 		}
 	}
-	return lines
+	return lines, quoted
 }
 
 // richText reads a text: a string, a list of texts, or an object that holds one. What has

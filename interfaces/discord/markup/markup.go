@@ -203,7 +203,7 @@ func (w Writer) inline(i markdown.Inline) string {
 		return wrap("~~", w.inlines(i.Inlines))
 	case markdown.CodeSpan:
 		return span(i.Text)
-	case markdown.Link, markdown.Image:
+	case markdown.Link:
 		return w.link(i)
 	}
 	return "\n"

@@ -1,11 +1,11 @@
 package botapi
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
@@ -25,7 +25,7 @@ const HTML = tgbotapi.ModeHTML
 // false and nil are left out.
 type Params map[string]any
 
-// texts are the parameters as the library takes them.
+// texts are the parameters as a form has them.
 func (p Params) texts() tgbotapi.Params {
 	texts := tgbotapi.Params{}
 	for key, value := range p {
@@ -41,13 +41,11 @@ func (p Params) texts() tgbotapi.Params {
 	return texts
 }
 
-// File is a file of a call: its content, a file on this machine, or what the platform
-// finds it by.
+// File is a file of a call: its content, or what the platform finds it by.
 type File struct {
 	Field string
 	Name  string // with Data
 	Data  []byte
-	Path  string
 	Ref   string // an address or the id of a file
 }
 
@@ -63,6 +61,7 @@ type Request struct {
 	Rank   int   // higher ones overtake what waits for the same chat
 	Again  bool  // doing it twice does no harm
 	Once   bool  // it is repeated only if certainly nothing was done
+	Fatal  []int // it is repeated until it works or fails with one of these statuses; none: a few times
 }
 
 // Do carries a request out. It returns the server's result, or an error that more tries
@@ -77,6 +76,10 @@ func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 			return nil, c.overdue(&r, err)
 		}
 		defer leave()
+	}
+	failure, level := "call failed", slog.LevelDebug
+	if r.Fatal != nil {
+		failure, level = "the platform cannot be reached", slog.LevelWarn
 	}
 	delay := newBackoff(500*time.Millisecond, 30*time.Second)
 	for tries := 1; ; tries++ {
@@ -104,12 +107,13 @@ func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 				return nil, err
 			}
 			continue
+		case r.Fatal != nil && !IsCode(err, r.Fatal...):
 		case !r.Again && OutcomeUnknown(err):
 			return nil, fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
 		case api.Code > 0 && api.Code < 500, r.Once, tries >= maxTries:
 			return nil, err
 		}
-		c.opt.Log.Debug("call failed", "method", r.Method, "chat", r.Chat, "attempt", tries, "err", err)
+		c.opt.Log.Log(ctx, level, failure, "method", r.Method, "chat", r.Chat, "attempt", tries, "err", err)
 		if !driver.Sleep(ctx, delay.NextBackOff()) {
 			return nil, ctx.Err()
 		}
@@ -160,7 +164,7 @@ func (c *Client) Try(ctx context.Context, r *Request) (json.RawMessage, error) {
 		c.opt.Hooks.Revoked(err)
 	}
 	if IsCode(err, 429) {
-		c.pace.block(r.Chat, cmp.Or(refusal(err).After, defaultWait))
+		c.pace.block(r.Chat, refusal(err).After)
 		c.saveWaits(ctx)
 	}
 	return raw, err
@@ -218,21 +222,6 @@ func (c *Client) loadWaits(ctx context.Context) {
 	}
 }
 
-// Retry calls f with growing pauses until it works, or fails with one of these codes.
-func (c *Client) Retry(ctx context.Context, failure string, f func() error, fatal ...int) error {
-	delay := newBackoff(time.Second, time.Minute)
-	for {
-		err := f()
-		if err == nil || ctx.Err() != nil || IsCode(err, fatal...) {
-			return err
-		}
-		c.opt.Log.Warn(failure, "err", err)
-		if !driver.Sleep(ctx, delay.NextBackOff()) {
-			return ctx.Err()
-		}
-	}
-}
-
 // newBackoff returns growing pauses between two tries.
 func newBackoff(first, most time.Duration) *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
@@ -279,8 +268,7 @@ func refusal(err error) *Error {
 // OutcomeUnknown reports whether a call that failed may have been carried out.
 // A proxy that cannot reach the platform passes nothing on.
 func OutcomeUnknown(err error) bool {
-	var network *NetError
-	if errors.As(err, &network) {
+	if network, ok := errors.AsType[*NetError](err); ok {
 		return network.Unknown
 	}
 	e := refusal(err)
@@ -295,14 +283,6 @@ func (e *Error) Down() bool { return e.Code == 502 || e.Code == 503 }
 func Says(err error, parts ...string) bool {
 	text := strings.ToLower(refusal(err).Text)
 	return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(text, strings.ToLower(p)) })
-}
-
-// RetryAfter is how long the server wants to be left alone; 0 unless it said so.
-func RetryAfter(err error) time.Duration {
-	if !IsCode(err, 429) {
-		return 0
-	}
-	return max(refusal(err).After, defaultWait)
 }
 
 // RefusesBot reports whether the server does not know the bot. A wrong token is not

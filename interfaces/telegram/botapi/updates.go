@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -68,7 +69,7 @@ func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 		case err != nil:
 			c.fails(began, err)
 			reported = c.pollFailed(ctx, err, reported)
-			driver.Sleep(ctx, max(delay.NextBackOff(), RetryAfter(err)))
+			driver.Sleep(ctx, max(delay.NextBackOff(), refusal(err).After))
 			continue
 		}
 		reported = ""
@@ -237,14 +238,16 @@ func (c *Client) Serve(ctx context.Context, hook Webhook, in Intake, wanted stri
 // with it.
 func (c *Client) setWebhook(ctx context.Context, hook Webhook, wanted string) error {
 	params := Params{"url": hook.URL, "secret_token": c.secret(hook), "allowed_updates": wanted}
-	r := Request{Method: "setWebhook", Params: params, Again: true}
+	r := Request{Method: "setWebhook", Params: params, Again: true, Fatal: []int{400, 401, 404}}
 	if hook.Certificate != "" {
-		r.Files = []File{{Field: "certificate", Path: hook.Certificate}}
+		data, err := os.ReadFile(hook.Certificate)
+		if err != nil {
+			return fmt.Errorf("webhook: certificate: %w", err)
+		}
+		r.Files = []File{{Field: "certificate", Name: "certificate.pem", Data: data}}
 	}
-	return c.Retry(ctx, "webhook not set", func() error {
-		_, err := c.Do(ctx, r)
-		return err
-	}, 400, 401, 404)
+	_, err := c.Do(ctx, r)
+	return err
 }
 
 // hookLook is how often the platform is asked whether it can call us.
@@ -261,7 +264,7 @@ func (c *Client) watchHook(ctx context.Context, url string) {
 			Failed  int64  `json:"last_error_date"`
 			Reason  string `json:"last_error_message"`
 		}
-		err := c.Get(ctx, "getWebhookInfo", nil, &info)
+		err := c.Get(ctx, Request{Method: "getWebhookInfo"}, &info)
 		switch {
 		case err != nil:
 		case info.URL != url:

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"synthbot/core/markdown"
+	"synthbot/core/txt"
 )
 
 // Limits of a message's text, in UTF-16 units as a person sees it, and of the
@@ -54,14 +55,8 @@ func (r *renderer) text(s string) {
 
 var special = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
 
-// escape makes a text safe between tags and within an attribute. It is called
-// for every piece of text, so it copies only what it must.
-func escape(s string) string {
-	if !strings.ContainsAny(s, `<>&"`) {
-		return s
-	}
-	return special.Replace(s)
-}
+// escape makes a text safe between tags and within an attribute.
+func escape(s string) string { return special.Replace(s) }
 
 func (r *renderer) lines(n int) {
 	if r.breaks != "" {
@@ -179,7 +174,7 @@ func (r *renderer) inline(in markdown.Inline) {
 	switch in.Kind {
 	case markdown.Text:
 		r.text(in.Text)
-	case markdown.Break, markdown.Soft:
+	case markdown.Break:
 		r.lines(1)
 	case markdown.CodeSpan:
 		if in.Text == "" || r.links > 0 || !r.spend() {
@@ -193,7 +188,7 @@ func (r *renderer) inline(in markdown.Inline) {
 		r.style("i", in.Inlines)
 	case markdown.Strike:
 		r.style("s", in.Inlines)
-	case markdown.Link, markdown.Image:
+	case markdown.Link:
 		r.link(in)
 	}
 }
@@ -319,18 +314,7 @@ func fitting(sources []string, limit int) []Part {
 
 // Visible drops what cannot be sent: invalid UTF-8, control
 // characters, and characters that turn the direction of text around.
-func Visible(s string) string {
-	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n")
-	return strings.TrimSpace(strings.Map(func(c rune) rune {
-		switch {
-		case c == '\n' || c == '\t':
-			return c
-		case c < 0x20 || c == 0x7f || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069:
-			return -1
-		}
-		return c
-	}, s))
-}
+func Visible(s string) string { return strings.TrimSpace(txt.Lines(s)) }
 
 // HasVisible reports whether a text holds anything visible.
 func HasVisible(s string) bool {
