@@ -29,7 +29,11 @@ func (t *turn) guardRewrite(ctx context.Context, _ *action.Definition, c core.Ca
 	if p.Path.IsZero() {
 		p.Path = t.path
 	}
-	e, err := findMessage(ctx, t, p.Path, strings.Trim(string(p.ID), `" `))
+	var id string
+	if json.Unmarshal(p.ID, &id) != nil {
+		id = string(p.ID)
+	}
+	e, err := findMessage(ctx, t, p.Path, strings.TrimSpace(id))
 	switch {
 	case err != nil:
 		return err
