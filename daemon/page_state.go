@@ -185,7 +185,7 @@ func (p *parts) Names(v core.View, paths ...core.Path) (map[core.Path]string, er
 		}
 		return n.NameOf(path)
 	}
-	names, err := users.Directory{Known: known}.Of(v, paths...)
+	names, err := users.NamesOf(v, known, paths...)
 	for path, name := range names {
 		names[path] = txt.ClipLine(name, maxShownName)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"synthbot/core"
 	"synthbot/core/sorting"
@@ -22,18 +23,18 @@ func New(lists ...[]Command) (*Registry, error) {
 	r := &Registry{}
 	var faults []error
 	for _, c := range slices.Concat(lists...) {
-		if err := c.check(); err != nil {
-			faults = append(faults, fmt.Errorf("command %q: %w", c.Name, err))
-			continue
-		}
+		err := c.check()
 		_, twice := r.Find(c.Name)
-		if twice {
+		switch {
+		case err != nil:
+			faults = append(faults, fmt.Errorf("command %q: %w", c.Name, err))
+		case twice:
 			faults = append(faults, fmt.Errorf("command %q: there are two of that name", c.Name))
-			continue
+		default:
+			r.list = append(r.list, c)
 		}
-		r.list = append(r.list, c)
-		sorting.Sort(r.list, func(a, b Command) int { return strings.Compare(a.Name, b.Name) })
 	}
+	sorting.Sort(r.list, func(a, b Command) int { return strings.Compare(a.Name, b.Name) })
 	return r, errors.Join(faults...)
 }
 
@@ -160,4 +161,88 @@ func Called(text string) string {
 		return ""
 	}
 	return strings.ToLower(name[:strings.IndexAny(name+" ", "@ \n\t")])
+}
+
+// Complete returns the words that may be the last one of a line, if somebody of that rank writes it. known
+// returns the usual values of an argument without choices, behind the arguments before it; nil for none.
+func (r *Registry) Complete(
+	line string, rank core.Rank, known func(s *Spec, a *Arg, before []string) []string,
+) []string {
+	words := strings.Split(line, " ")
+	last := words[len(words)-1]
+	var all []string
+	if len(words) == 1 {
+		for _, s := range r.Specs(rank) {
+			all = append(all, "/"+s.Name)
+		}
+	} else {
+		c, ok := r.Find(strings.TrimPrefix(words[0], "/"))
+		at := len(words) - 2
+		if !ok || c.Rank > rank || at >= len(c.Args) {
+			return nil
+		}
+		all = c.Args[at].Choices
+		if all == nil {
+			all = known(&c.Spec, &c.Args[at], words[1:at+1])
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(word string) bool { return !strings.HasPrefix(word, last) })
+}
+
+// similarMax is how many commands are named where somebody misses one.
+const similarMax = 3
+
+// maxName is how long a command's name can be, in characters. (In the pattern it would take a millisecond to compile.)
+const maxName = 32
+
+// commandWord is how a command is written, where the platform does not know it as one: its name, and whom it is for.
+var commandWord = txt.Pattern(`^/([\pL\pM\pN_-]+)(@[a-zA-Z0-9_]+)?[!?.,]*$`)
+
+// Unknown returns the answer to a command in a private chat that does not exist, or not for people of this rank; ""
+// if the event calls none, or the registry is empty. In groups it may be meant for another bot, unless it names this
+// one. The event becomes a command, so that it never becomes part of a prompt; /me is a message.
+func (r *Registry) Unknown(e *core.Event) string {
+	m, called := &e.Message, e.Command
+	first, rest, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
+	word := commandWord().FindStringSubmatch(first)
+	if word != nil && utf8.RuneCountInString(word[1]) > maxName {
+		word = nil
+	}
+	if e.Kind == core.KindMessage && word != nil {
+		called = &core.Command{Name: word[1]}
+	}
+	if called != nil && called.Name == "me" && rest != "" { // "/me waves" says what its author does
+		e.Kind, e.Command = core.KindMessage, nil
+		return ""
+	}
+	named := word != nil && word[2] != "" && m.Addressed == core.AddressedMention
+	if r == nil || len(r.list) == 0 || called == nil || !m.Private && !named || m.Author.Bot || m.Author.ID == "" {
+		return ""
+	}
+	known, ok := r.Find(called.Name)
+	if ok && known.Rank <= m.Author.Rank {
+		return ""
+	}
+	e.Kind, e.Command = core.KindCommand, called
+	return r.missing(strings.ToLower(called.Name), m.Author.Rank)
+}
+
+// missing says that there is no command of that name, and names similar ones.
+func (r *Registry) missing(name string, rank core.Rank) string {
+	text := "I don't know the command /" + name + "."
+	var similar []string
+	for _, spec := range r.Specs(rank) {
+		isNear := txt.Distance(spec.Name, name) <= 1+len(name)/4
+		if len(similar) < similarMax && (isNear || len(name) > 2 && strings.HasPrefix(spec.Name, name)) {
+			similar = append(similar, "/"+spec.Name)
+		}
+	}
+	if len(similar) > 0 {
+		text += " Did you mean " + strings.Join(similar, ", ") + "?"
+	}
+	_, helps := r.Find("help")
+	if helps {
+		text += " /help shows my commands."
+	}
+	return text
 }

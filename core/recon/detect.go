@@ -120,15 +120,7 @@ type reading struct {
 }
 
 func (d *detector) read(text string) reading {
-	e := make(evidence, len(d.tags))
-	words := d.weigh(e, text)
-	return reading{e, words}
-}
-
-// weigh reads the first words of a text: e becomes what speaks for each language. It returns
-// the number of words.
-func (d *detector) weigh(e evidence, text string) (words int) {
-	clear(e)
+	e, words := make(evidence, len(d.tags)), 0
 	for field := range strings.FieldsSeq(text[:min(len(text), textMax)]) {
 		if foreign(field) {
 			continue
@@ -146,7 +138,7 @@ func (d *detector) weigh(e evidence, text string) (words int) {
 	if e[ja] > 0 { // it has letters of its own among the Chinese ones
 		e[zh], e[ja] = 0, e[zh]+e[ja]
 	}
-	return words
+	return reading{e, words}
 }
 
 // cutWord cuts a field behind its first word, which it returns in small letters.

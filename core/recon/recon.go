@@ -16,10 +16,13 @@ package recon
 
 import (
 	"context"
+	"hash/maphash"
+	"slices"
 	"sync"
 
 	"synthbot/core"
 	"synthbot/core/hint"
+	"synthbot/core/recent"
 )
 
 // Priorities of the local hints. Plugins can win with higher ones.
@@ -44,12 +47,6 @@ func New() *Local { return new(Local) }
 // Recon implements hint.Source. It never fails, and takes well under a millisecond.
 func (l *Local) Recon(_ context.Context, s core.Scene) ([]hint.Hint, error) {
 	l.prepare()
-	var hints []hint.Hint
-	add := func(kind hint.Kind, text string, priority int) {
-		if text != "" {
-			hints = append(hints, hint.Hint{Kind: kind, Text: text, Priority: priority})
-		}
-	}
 	tag, heard := l.detector.language(s, l.heard.in)
 	priority := LocalePriority
 	switch {
@@ -58,10 +55,16 @@ func (l *Local) Recon(_ context.Context, s core.Scene) ([]hint.Hint, error) {
 	case tag == hint.Undetermined:
 		priority = UndeterminedPriority
 	}
-	add(hint.Language, tag, priority)
-	add(hint.MessageTone, string(l.tone.in(s.Text)), HeardPriority)
-	add(hint.ConversationTone, string(l.tones.conversation(s, l.tone.in)), HeardPriority)
-	return hints, nil
+	of, all := l.tone.in(s.Text), l.tones.conversation(s, l.tone.in)
+	return said(
+		hint.Hint{Kind: hint.Language, Text: tag, Priority: priority},
+		hint.Hint{Kind: hint.MessageTone, Text: string(of), Priority: HeardPriority},
+		hint.Hint{Kind: hint.ConversationTone, Text: string(all), Priority: HeardPriority},
+	), nil
+}
+
+func said(hints ...hint.Hint) []hint.Hint {
+	return slices.DeleteFunc(hints, func(h hint.Hint) bool { return h.Text == "" })
 }
 
 // What makes the language of a longer text clear.
@@ -74,8 +77,7 @@ const (
 // not clear.
 func (l *Local) LanguageOf(text string) string {
 	l.prepare()
-	e := make(evidence, len(l.detector.tags))
-	l.detector.weigh(e, text)
+	e := l.detector.read(text).evidence
 	at, next := e.best()
 	if e[at] < clearMin || e[at] < clearLead*next {
 		return ""
@@ -89,4 +91,29 @@ func (l *Local) prepare() {
 		l.detector, l.tones = newDetector(), newTones()
 		l.heard, l.tone = newMemo(l.detector.read), newMemo(l.tones.of)
 	})
+}
+
+// memo remembers what was found in the latest texts, by their hashes: those of a conversation come again with
+// each turn. It is safe for concurrent use.
+type memo[T any] struct {
+	find  func(text string) T
+	seed  maphash.Seed
+	found *recent.Shared[uint64, T]
+}
+
+// maxFound is how many texts a memo remembers at least.
+const maxFound = 2048
+
+func newMemo[T any](find func(text string) T) *memo[T] {
+	return &memo[T]{find, maphash.MakeSeed(), recent.NewShared[uint64, T](maxFound)}
+}
+
+func (m *memo[T]) in(text string) T {
+	key := maphash.String(m.seed, text)
+	value, ok := m.found.Get(key)
+	if !ok {
+		value = m.find(text)
+		m.found.Put(key, value)
+	}
+	return value
 }

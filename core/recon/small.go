@@ -131,17 +131,11 @@ func (s *Small) ask(life context.Context, q core.Question, to chan<- opinion) {
 }
 
 func (o opinion) hints() []hint.Hint {
-	var hints []hint.Hint
-	for _, h := range []hint.Hint{
-		{Kind: hint.Language, Text: o.Language, Priority: SmallLanguagePriority},
-		{Kind: hint.MessageTone, Text: o.Message, Priority: SmallTonePriority},
-		{Kind: hint.ConversationTone, Text: o.Conversation, Priority: SmallTonePriority},
-	} {
-		if h.Text != "" {
-			hints = append(hints, h)
-		}
-	}
-	return hints
+	return said(
+		hint.Hint{Kind: hint.Language, Text: o.Language, Priority: SmallLanguagePriority},
+		hint.Hint{Kind: hint.MessageTone, Text: o.Message, Priority: SmallTonePriority},
+		hint.Hint{Kind: hint.ConversationTone, Text: o.Conversation, Priority: SmallTonePriority},
+	)
 }
 
 const smallRules = `You are shown the latest messages of a chat, oldest first. ` +

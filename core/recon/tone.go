@@ -41,7 +41,6 @@ func newTones() *tones {
 // none is weaker than every tone.
 const none = 1 << 10
 
-// of returns the tone of a text.
 func (t *tones) of(text string) tone {
 	if len(text) > textMax {
 		text = text[:textMax]

@@ -273,6 +273,18 @@ func subschemas(node map[string]any) (list []subschema) {
 	return list
 }
 
+// Each calls visit for all schemas inside of a decoded one, and then for itself.
+func Each(node any, visit func(node map[string]any)) {
+	n, ok := node.(map[string]any)
+	if !ok {
+		return
+	}
+	for _, sub := range subschemas(n) {
+		Each(sub.schema, visit)
+	}
+	visit(n)
+}
+
 // lintSchema finds what the library accepts: unknown types, and required fields that no
 // property describes. inherited are properties of the same object.
 func lintSchema(node any, inherited map[string]any) error {

@@ -13,6 +13,7 @@
 package spoken
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -119,15 +120,15 @@ func (r *Reader) Read(text string, now time.Time) (When, error) {
 
 // written reads the forms that a computer writes.
 func (r *Reader) written(text string, now time.Time) (When, bool) {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02 15:04:05Z07:00",
-		"2006-01-02 15:04Z07:00"} {
-		if t, err := time.Parse(layout, text); err == nil {
+	const minutes = "2006-01-02T15:04"
+	text = strings.Replace(text, " ", "T", 1)
+	for _, layout := range []string{time.RFC3339Nano, minutes + "Z07:00", minutes + ":05", minutes} {
+		t, err := time.Parse(layout, text)
+		switch {
+		case err != nil:
+		case strings.HasSuffix(layout, "Z07:00"):
 			return When{At: t.In(now.Location())}, true
-		}
-	}
-	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05",
-		"2006-01-02 15:04"} {
-		if t, err := time.Parse(layout, text); err == nil {
+		default:
 			return When{At: r.at(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), now.Location())}, true
 		}
 	}
@@ -269,15 +270,7 @@ func join(a, b found) (found, bool) {
 		s.time >= 0 && t.time >= 0, s.part >= 0 && t.part >= 0:
 		return found{}, false
 	}
-	if t.span != nil {
-		s.span = t.span
-	}
-	if t.rule != nil {
-		s.rule = t.rule
-	}
-	if t.day != nil {
-		s.day = t.day
-	}
+	s.span, s.rule, s.day = cmp.Or(s.span, t.span), cmp.Or(s.rule, t.rule), cmp.Or(s.day, t.day)
 	s.time, s.part, s.face = max(s.time, t.time), max(s.part, t.part), s.face || t.face
 	return found{all: a.all, front: a.front, keep: a.keep, back: b.back, said: s}, true
 }

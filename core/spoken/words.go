@@ -142,9 +142,9 @@ func (l *lexicon) numeric(w *word) [][]sense {
 	if strings.ContainsAny(s, "/-") || strings.Count(s, ".") == 2 {
 		return dateOf(s)
 	}
-	mark := strings.IndexAny(s, ":.,h")
-	if mark > 0 && mark < len(s)-1 {
-		return pair(w, mark)
+	match := numbers().FindStringSubmatch(s)
+	if match != nil {
+		return pair(match, w.dot)
 	}
 	end := strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' })
 	if end < 0 {
@@ -178,48 +178,41 @@ func whole(n, length int) [][]sense {
 	return [][]sense{senses}
 }
 
-// pair reads 18:30, 9.30, 9h30, 1.5 and 21.11.
-func pair(w *word, mark int) [][]sense {
-	s, tail := w.fold, kind("")
-	for _, suffix := range []kind{am, pm} {
-		if cut, ok := strings.CutSuffix(s, string(suffix)); ok {
-			s, tail = cut, suffix
-		}
-	}
-	if s[mark] == 'h' {
-		s = strings.TrimSuffix(s, "m") // 1h30m
-	}
-	a, err := strconv.Atoi(s[:mark])
-	b, err2 := strconv.Atoi(s[mark+1:])
-	if err != nil || err2 != nil || a > 999 || b > 99 {
+// numbers matches 18:30, 9.30, 9h30, 1h30m, 1.5 and 9:30pm.
+var numbers = txt.Pattern(`^(\d{1,3})([:.,]|h)(\d{1,2})(am|pm|m)?$`)
+
+// pair reads what numbers matches.
+func pair(match []string, dot bool) [][]sense {
+	mark, tail := match[2], match[4]
+	if tail == "m" && mark != "h" {
 		return nil
 	}
-	long := len(s)-mark-1 == 2 // two digits, as minutes have
+	a, _ := strconv.Atoi(match[1])
+	b, _ := strconv.Atoi(match[3])
+	long := len(match[3]) == 2 // two digits, as minutes have
 	var senses []sense
 	switch {
-	case s[mark] == ':' && long && (a < 24 && b < 60 || a == 24 && b == 0):
+	case mark == ":" && long && (a < 24 && b < 60 || a == 24 && b == 0):
 		senses = append(senses, sense{clock, float64(a*60 + b)})
-	case s[mark] == 'h' && long && b < 60:
+	case mark == "h" && long && b < 60:
 		senses = append(senses, sense{hours, float64(a*60 + b)})
-	case s[mark] == '.' && a < 100:
+	case mark == "." && a < 100 && dot: // a date for sure
+		senses = append(senses, sense{dotted, -float64(a*100 + b)})
+	case mark == "." && a < 100:
 		senses = append(senses, sense{dotted, float64(a*100 + b)})
-		if w.dot {
-			senses[0].value = -senses[0].value // a date for sure
-		}
 	}
-	if s[mark] == '.' || s[mark] == ',' {
-		if v, err := strconv.ParseFloat(s[:mark]+"."+s[mark+1:], 64); err == nil {
-			senses = append(senses, sense{number, v})
-		}
+	if mark == "." || mark == "," {
+		v, _ := strconv.ParseFloat(match[1]+"."+match[3], 64)
+		senses = append(senses, sense{number, v})
 	}
 	if len(senses) == 0 {
 		return nil
 	}
-	if s[0] == '0' {
+	if match[1][0] == '0' {
 		senses = append(senses, sense{zeroed, 0})
 	}
-	if tail != "" {
-		return [][]sense{senses, {{tail, 0}}}
+	if tail == "am" || tail == "pm" {
+		return [][]sense{senses, {{kind(tail), 0}}}
 	}
 	return [][]sense{senses}
 }
@@ -323,8 +316,12 @@ func readLexicon(language string) *lexicon {
 		}
 		p := readPhrase(means)
 		for each := range strings.SplitSeq(says, ", ") {
-			key, n := foldPhrase(each)
-			l.longest = max(l.longest, n)
+			var folded []string
+			for _, w := range split(each) {
+				folded = append(folded, w.fold)
+			}
+			key := strings.Join(folded, " ")
+			l.longest = max(l.longest, len(folded))
 			l.phrases[key] = append(l.phrases[key], p)
 		}
 	}
@@ -347,13 +344,4 @@ func readPhrase(means string) (p phrase) {
 		p = append(p, sense{kind(name), value})
 	}
 	return p
-}
-
-// foldPhrase is the key of a phrase, and how many words it has.
-func foldPhrase(s string) (key string, n int) {
-	var folded []string
-	for _, w := range split(s) {
-		folded = append(folded, w.fold)
-	}
-	return strings.Join(folded, " "), len(folded)
 }

@@ -29,7 +29,7 @@ func TestNames(t *testing.T) {
 	if err := s.Commit(t.Context(), &b); err != nil {
 		t.Fatal(err)
 	}
-	n := Directory{Known: func(p core.Path) string { return map[string]string{"room/3": "The third"}[p.String()] }}
+	known := func(p core.Path) string { return map[string]string{"room/3": "The third"}[p.String()] }
 	want := map[core.Path]string{
 		core.MustPath("room/2"): "Ann", core.MustPath("room/3"): "The third", core.MustPath("room/@user/7"): "Jay",
 		core.MustPath("room/@user/8"): "Ann", core.MustPath("room/@user/9"): "Bo",
@@ -39,7 +39,7 @@ func TestNames(t *testing.T) {
 		asked = append(asked, p)
 	}
 	err := s.View(t.Context(), func(v core.View) error {
-		got, err := n.Of(v, asked...)
+		got, err := NamesOf(v, known, asked...)
 		if !maps.Equal(got, want) {
 			t.Errorf("got  %v\nwant %v", got, want)
 		}

@@ -78,10 +78,11 @@ func (p *Plugin) planned(place core.Path) (list []string, named bool) {
 // tell says how it is here. In private the night of the user's own time zone counts.
 func (p *Plugin) tell(ctx context.Context, c command.Call, w wants, said bool) (text string, err error) {
 	if w.Zone == "" && c.Private {
-		w.Zone, err = p.zoneOfPerson(ctx, c.Person)
-	}
-	if err != nil {
-		return "", err
+		z, err := timezone.Of(ctx, p.host.Zones, c.Person)
+		if err != nil {
+			return "", err
+		}
+		w.Zone = z.Name
 	}
 	here, named := p.planned(c.Path)
 	switch {

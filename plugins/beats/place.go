@@ -75,7 +75,6 @@ func (b *beat) unsaid(v core.View, all map[core.Path]wants) ([]place, error) {
 	return list, nil
 }
 
-// covers reports whether the beat is for that place.
 func (b *beat) covers(path core.Path) bool {
 	return len(b.Places) == 0 || slices.ContainsFunc(b.Places, path.Within)
 }
@@ -90,7 +89,6 @@ type scene struct {
 	scopes  []core.Path
 }
 
-// lookBack is how many entries of a place are looked at.
 const lookBack = 60
 
 // look reads what is going on.

@@ -334,7 +334,7 @@ func TestEnvelope(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := p.agents[0].Envelope
+	e := p.agents[0].Blueprint
 	if e.Name != "bank" || e.Version != "1.0.0" || !strings.Contains(string(e.Compliance), "EU") || !strings.Contains(string(e.Security), "perMinute") || e.limits.Minute != 60 || !e.auth {
 		t.Errorf("%+v", e)
 	}
@@ -352,7 +352,7 @@ func TestEnvelope(t *testing.T) {
 	for where, want := range map[string]string{identity: "1.2.3", `"meta":{` + identity + `}`: "1.2.3", `"metadata":{` + identity + `}`: "1.2.3",
 		`"version":"2.0.0","metadata":{` + identity + `}`: "2.0.0"} {
 		b, err := Read([]byte(`{` + where + `}`))
-		if err != nil || b.Name != "a" || b.Type != "agent" || b.Version != want || b.Description != "what it is for" {
+		if err != nil || b.Name != "a" || b.Version != want || b.Description != "what it is for" {
 			t.Errorf("%s: %+v, %v", where, b, err)
 		}
 	}

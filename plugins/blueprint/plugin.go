@@ -140,10 +140,8 @@ func (p *Plugin) add(l loaded) {
 	}
 }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return p.h.Name }
 
-// Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action { return slices.Clone(p.actions) }
 
 // Run implements core.Runner: it compares the blueprints with those that were used last, and

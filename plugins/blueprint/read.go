@@ -27,24 +27,17 @@ const (
 
 // Blueprint is a file that was read.
 type Blueprint struct {
-	Envelope
-	Tools []Tool
+	File        string
+	Name        string
+	Version     string
+	Description string
+	Endpoint    string // the agent's address; "": the file has none
+	Compliance  json.RawMessage
+	Security    json.RawMessage
+	Raw         json.RawMessage // all of it, as it is in the file, without the tools
+	Tools       []Tool
 
 	unread []Fault // tools that cannot be read
-}
-
-// Envelope is what a file says about its agent, beside the tools.
-type Envelope struct {
-	File        string          `json:"-"`
-	Name        string          `json:"name,omitempty"`
-	Type        string          `json:"type,omitempty"`
-	Version     string          `json:"version,omitempty"`
-	Description string          `json:"description,omitempty"`
-	Endpoint    string          `json:"endpoint,omitempty"` // the agent's address; "": the file has none
-	Compliance  json.RawMessage `json:"compliance,omitempty"`
-	Security    json.RawMessage `json:"security,omitempty"`
-	Raw         json.RawMessage `json:"-"` // all of it, as it is in the file, without the tools
-
 	invoke endpoint
 	limits limits
 	auth   bool
@@ -137,7 +130,6 @@ func (l limits) rate() core.RateLimit {
 // metadata.
 type metadata struct {
 	Name        string          `json:"name"`
-	Type        string          `json:"type"`
 	Version     string          `json:"version"`
 	Description string          `json:"description"`
 	Endpoint    json.RawMessage `json:"endpoint"`
@@ -246,30 +238,30 @@ func decode(data []byte, into any) error {
 }
 
 // addMetadata adds what is not known yet.
-func (e *Envelope) addMetadata(m metadata) {
-	e.Name, e.Type = cmp.Or(e.Name, m.Name), cmp.Or(e.Type, m.Type)
-	e.Version, e.Description = cmp.Or(e.Version, m.Version), cmp.Or(e.Description, m.Description)
+func (b *Blueprint) addMetadata(m metadata) {
+	b.Name = cmp.Or(b.Name, m.Name)
+	b.Version, b.Description = cmp.Or(b.Version, m.Version), cmp.Or(b.Description, m.Description)
 	var text string
 	if json.Unmarshal(m.Endpoint, &text) != nil {
 		var written endpoint
 		_ = json.Unmarshal(m.Endpoint, &written) // neither a text nor an object: there is none
 		text = written.URL
 	}
-	e.Endpoint = cmp.Or(e.Endpoint, text, m.Endpoints.URL, m.Endpoints.Base)
-	e.invoke = cmp.Or(e.invoke, m.Endpoints.Invoke)
-	if e.Compliance == nil {
-		e.Compliance = m.Compliance
+	b.Endpoint = cmp.Or(b.Endpoint, text, m.Endpoints.URL, m.Endpoints.Base)
+	b.invoke = cmp.Or(b.invoke, m.Endpoints.Invoke)
+	if b.Compliance == nil {
+		b.Compliance = m.Compliance
 	}
-	if e.Security == nil {
-		e.Security = m.Security
+	if b.Security == nil {
+		b.Security = m.Security
 	}
 	var s struct {
 		Limits limits `json:"rateLimits"`
 		Limit  limits `json:"rateLimit"`
 		Auth   bool   `json:"authRequired"`
 	}
-	if json.Unmarshal(e.Security, &s) == nil { // what cannot be read asks for nothing
-		e.limits, e.auth = cmp.Or(s.Limits, s.Limit), s.Auth
+	if json.Unmarshal(b.Security, &s) == nil { // what cannot be read asks for nothing
+		b.limits, b.auth = cmp.Or(s.Limits, s.Limit), s.Auth
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"synthbot/plugins/blueprint/banktest"
 	"synthbot/plugins/plugintest"
 	"synthbot/plugins/standard"
 )
@@ -20,20 +19,20 @@ func TestScripts(t *testing.T) {
 		t.Fatalf("%d scripts, %v", len(files), err)
 	}
 	for _, file := range files {
-		bank := banktest.New("Bearer s3cret")
+		bank := newBank("Bearer s3cret")
 		srv := httptest.NewServer(bank)
 		t.Cleanup(srv.Close)
 		plugintest.Run(t, file, plugintest.Of(New), plugintest.Of(standard.New), plugintest.Live(),
 			plugintest.Var("bank", srv.URL), plugintest.Var("key", "Bearer s3cret"),
 			plugintest.Verb("balance", func(s *plugintest.Script, arg string) {
 				account, want, _ := strings.Cut(arg, " ")
-				if got := fmt.Sprint(bank.Balance(account)); got != want {
+				if got := fmt.Sprint(bank.balance(account)); got != want {
 					s.Fatalf("there are %s", got)
 				}
 			}),
 			plugintest.Verb("page", func(s *plugintest.Script, arg string) {
-				if !slices.Contains(bank.Pages(), arg) {
-					s.Fatalf("opened are %v", bank.Pages())
+				if !slices.Contains(bank.opened(), arg) {
+					s.Fatalf("opened are %v", bank.opened())
 				}
 			}),
 		)

@@ -109,7 +109,7 @@ func TestServeCatalogue(t *testing.T) {
 	}
 	tool := b.Tools[0]
 	if b.Endpoint != "http://127.0.0.1:8790" || b.Version != "1.2.3" || tool.Endpoint.Path != "/tools/brew" || tool.Endpoint.Method != "POST" || !tool.Annotations.ReadOnly {
-		t.Errorf("%+v, %+v", b.Envelope, tool)
+		t.Errorf("%+v, %+v", b, tool)
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"synthbot/core/txt"
 )
 
-// maxBrief is how many characters a brief may have.
 const maxBrief = 99
 
 // exportedAction is what an action has that other readers of a blueprint do not know. It is
@@ -113,7 +112,6 @@ func (t *Tool) title() string {
 	return cmp.Or(txt.Line(t.Title), txt.Line(t.Annotations.Title), "Use "+t.Name)
 }
 
-// examples is the examples tier.
 func (t *Tool) examples() core.Examples {
 	e := core.Examples{Description: cmp.Or(txt.Clip(strings.TrimSpace(t.Description), 2000), t.title())}
 	e.Instructions.WhenToUse = "When this is what the person wants: " + t.brief()

@@ -3,6 +3,8 @@ package clock
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 
 	"synthbot/core"
@@ -10,10 +12,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// maxInjection is the size of the injection in bytes.
-const maxInjection = 300
-
-// injection is what a prompt shows. Nothing in it changes within a minute.
+// injection is what a prompt shows, in a few hundred bytes. Nothing in it changes within a minute.
 type injection struct {
 	there
 	Person *there `json:"person,omitempty"`
@@ -34,8 +33,8 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	if now.IsZero() {
 		now = p.host.Clock()
 	}
-	home := p.home.at()
-	if p.config.Weather == weatherPrompt && p.home.due(p.host.Clock()) {
+	home, due := p.home.at(p.host.Clock())
+	if p.config.Weather == weatherPrompt && due {
 		loop.Notify(p.skies.wake) // the map did not answer when Run began
 	}
 	t := injection{there: there{Now: moment(now), Place: txt.Clip(p.config.Place, 40), Weather: p.sky(home)}}
@@ -47,7 +46,7 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	if person != nil {
 		t.Person = p.there(person, now, t.Season)
 	}
-	return t.encode(), nil
+	return core.JSON(t), nil
 }
 
 func (p *Plugin) hemisphere(home *spot, zone string) int {
@@ -81,27 +80,6 @@ func (p *Plugin) there(s *spot, now time.Time, here string) *there {
 // moment is a wall clock's time.
 func moment(t time.Time) string { return t.Format("Monday 2 January 2006, 15:04") }
 
-// encode leaves out what there is no room for, the least important first.
-func (t *injection) encode() json.RawMessage {
-	for _, shorten := range []func(){
-		func() { t.Weather = "" },
-		func() {
-			if t.Person != nil {
-				t.Person.Weather = ""
-			}
-		},
-		func() { t.Place = "" },
-		func() { t.Person = nil },
-	} {
-		raw := core.JSON(t)
-		if len(raw) <= maxInjection {
-			return raw
-		}
-		shorten()
-	}
-	return core.JSON(t)
-}
-
 // sky returns the weather of a spot in a few words, if prompts show it and it is known. Run
 // hears of spots that are unknown or outdated.
 func (p *Plugin) sky(s *spot) string {
@@ -113,4 +91,60 @@ func (p *Plugin) sky(s *spot) string {
 		return ""
 	}
 	return f.Brief
+}
+
+// tropic is the latitude below which there are no four seasons worth a word.
+const tropic = 20.0
+
+// season is that of the month, by the hemisphere; "" where there is none.
+func season(month time.Month, hemisphere int) string {
+	seasons := []string{"winter", "spring", "summer", "autumn"}
+	quarter := int(month) % 12 / 3
+	switch {
+	case hemisphere > 0:
+		return seasons[quarter]
+	case hemisphere < 0:
+		return seasons[(quarter+2)%4]
+	}
+	return ""
+}
+
+// hemisphere is 1 in the north, -1 in the south, 0 where it does not matter.
+func hemisphere(s *spot, zone string) int {
+	if s != nil && !s.Bare {
+		switch {
+		case s.Lat >= tropic:
+			return 1
+		case s.Lat <= -tropic:
+			return -1
+		}
+		return 0
+	}
+	begins := func(prefix string) bool { return strings.HasPrefix(zone, prefix) }
+	switch {
+	case slices.ContainsFunc(southern, begins):
+		return -1
+	case slices.ContainsFunc(northern, begins):
+		return 1
+	}
+	return 0
+}
+
+// southern and northern list time zones with four seasons; of those that are in
+// neither, nothing is claimed.
+var southern = []string{
+	"Australia/", "Antarctica/", "Pacific/Auckland", "Pacific/Chatham", "NZ", "America/Argentina/",
+	"America/Buenos_Aires", "America/Santiago", "America/Punta_Arenas", "America/Montevideo", "America/Asuncion",
+	"America/Sao_Paulo", "Africa/Johannesburg", "Africa/Maseru", "Africa/Windhoek", "Africa/Gaborone",
+}
+
+var northern = []string{
+	"Europe/", "Arctic/", "Atlantic/Reykjavik", "Atlantic/Azores", "Atlantic/Madeira", "Asia/Tokyo",
+	"Asia/Seoul", "Asia/Shanghai", "Asia/Istanbul", "Asia/Tehran", "Asia/Baghdad", "Asia/Kabul", "Asia/Tashkent",
+	"Asia/Almaty", "Asia/Jerusalem", "Asia/Beirut", "Asia/Tbilisi", "Asia/Yerevan", "Asia/Baku",
+	"Asia/Novosibirsk", "Asia/Vladivostok", "Asia/Yekaterinburg", "Africa/Cairo", "Africa/Tunis",
+	"Africa/Algiers", "Africa/Casablanca", "Africa/Tripoli", "US/", "Canada/", "America/New_York",
+	"America/Chicago", "America/Denver", "America/Los_Angeles", "America/Phoenix", "America/Detroit",
+	"America/Indiana/", "America/Boise", "America/Anchorage", "America/Toronto", "America/Vancouver",
+	"America/Winnipeg", "America/Edmonton", "America/Halifax", "America/St_Johns", "America/Montreal",
 }

@@ -1,8 +1,19 @@
+// Package clock gives the model date, time, season and weather, for the bot and for the user:
+// as a small injection that never waits for anything, and on request as the action weather.
+//
+// Weather and cities come from servers with the API of Open-Meteo, without a key. They are
+// asked only when a user names a city or wants the weather, or, with weather = "prompt", to
+// keep what prompts show as fresh as the configuration says. Their answers are data: capped
+// and checked.
+//
+// A user's location lies under their path, with the place where they said so. It is shown
+// there and in private, and nowhere else.
 package clock
 
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -26,7 +37,6 @@ func New(h core.Host, c Config) (*Plugin, error) {
 	return &Plugin{host: h, config: c, server: newServer(&c), skies: newSkies(), home: &home{name: c.Place}}, nil
 }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return p.host.Name }
 
 // spot is a place on the map.
@@ -62,16 +72,6 @@ func (s *spot) location() *time.Location {
 // keyPlace is the key of a user's spot. Their time zone is in the host's Zones, which other
 // plugins set, too.
 const keyPlace = "place"
-
-// kept returns the spot that a user named. It is nil if there is none, or if they have
-// named another time zone since.
-func (p *Plugin) kept(ctx context.Context, person core.Path, zone string) (*spot, error) {
-	s, ok, err := values.Get[spot](ctx, p.host.Items, person, keyPlace)
-	if err != nil || !ok || s.Zone != "" && s.Zone != zone {
-		return nil, err
-	}
-	return &s, nil
-}
 
 // keepPlace keeps a spot; nil removes it. Other times that the user sees follow it.
 func (p *Plugin) keepPlace(ctx context.Context, person core.Path, s *spot) error {
@@ -115,11 +115,15 @@ func (p *Plugin) visibleSpot(ctx context.Context, place core.Path, private bool,
 	if err != nil {
 		return nil, err
 	}
-	s, err := p.kept(ctx, person, z.Name)
+	named, ok, err := values.Get[spot](ctx, p.host.Items, person, keyPlace)
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range []*spot{s, bare(z)} {
+	spots := []*spot{bare(z)}
+	if ok && (named.Zone == "" || named.Zone == z.Name) { // they have named no other time zone since
+		spots = []*spot{&named, bare(z)}
+	}
+	for _, s := range spots {
 		if s != nil && (private || s.visibleAt(place) || slices.ContainsFunc(sees, s.visibleAt)) {
 			return s, nil
 		}
@@ -129,3 +133,32 @@ func (p *Plugin) visibleSpot(ctx context.Context, place core.Path, private bool,
 
 // visibleAt reports whether the spot may be shown in a place.
 func (s *spot) visibleAt(at core.Path) bool { return at.Within(s.Origin) }
+
+// Config is the table [plugins.clock].
+type Config struct {
+	Place      string        `toml:"place" doc:"The bot's home, as it appears in the prompt and is looked up for the weather." example:"Rome, Italy"`
+	Hemisphere string        `toml:"hemisphere" default:"auto" oneof:"auto|north|south|none" doc:"The hemisphere of the seasons. auto: by the bot's place or time zone; none: no seasons."`
+	Weather    string        `toml:"weather" default:"ask" oneof:"off|ask|prompt" doc:"off: no weather and no cities; ask: when a user asks; prompt: in every prompt as well."`
+	Forecast   string        `toml:"forecast_url" default:"https://api.open-meteo.com" doc:"The address of the forecasts (API of Open-Meteo)."`
+	Geocoding  string        `toml:"geocoding_url" default:"https://geocoding-api.open-meteo.com" doc:"The address of the search for cities (API of Open-Meteo)."`
+	Units      string        `toml:"units" default:"metric" oneof:"metric|imperial" doc:"metric: °C and km/h; imperial: °F and mph."`
+	Refresh    time.Duration `toml:"refresh" default:"30m" min:"5m" max:"24h" doc:"How old weather data may be before it is fetched again."`
+	Timeout    time.Duration `toml:"timeout" default:"10s" min:"1s" max:"1m" doc:"How long a request may take."`
+}
+
+// What Config.Weather may be.
+const (
+	weatherOff    = "off"
+	weatherAsk    = "ask"
+	weatherPrompt = "prompt"
+)
+
+// Check implements the configuration's own check.
+func (c *Config) Check(fault func(text string, at ...any)) {
+	for key, address := range map[string]string{"forecast_url": c.Forecast, "geocoding_url": c.Geocoding} {
+		u, err := url.Parse(address)
+		if address != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
+			fault("it is not an address; write one like https://api.open-meteo.com", key)
+		}
+	}
+}

@@ -111,7 +111,6 @@ func (p *Plugin) consolidate(ctx context.Context, d *page) (*digest, error) {
 	return made, nil
 }
 
-// digestMax is the longest digest, in characters.
 const digestMax = 600
 
 // plain is a digest without a model: the summaries, each with its share of room.

@@ -1,3 +1,31 @@
+// Package diary lets the bot keep a diary of its own: what happened in a place, how it felt
+// about it, and what it thought for itself. Facts belong to package memory, bios to package
+// people.
+//
+// # What is kept
+//
+// One item a day under each place's path, with the day's entries and, later, their digest.
+// The origin of an entry is its place. It is shown there and below, and in places that share
+// with it, nowhere else.
+//
+// # Private thoughts
+//
+// They never leave the diary. A view of a day, from which all prompts, commands and exports
+// are made, has no field for them. Their only use is the digest: a model that reads them may
+// answer with a mood, one word of a fixed list, and nothing else. The text of the digest is
+// asked for separately, from what may be shown.
+//
+// # Digests
+//
+// The action diary_digest, for the bot's own beats only, puts a day into a few sentences.
+// Without a configured engine, the shortened summaries are the digest. Prompts show a day
+// that has a digest by its digest.
+//
+// # People
+//
+// An entry lists the users that it names or came from, by path, so that users can see the
+// entries about them and have them removed: entries about them alone are deleted, their names
+// leave the others, and digests of such days are made again.
 package diary
 
 import (
@@ -18,10 +46,8 @@ type Plugin struct {
 // New makes the plugin.
 func New(h core.Host, c Config) (*Plugin, error) { return &Plugin{host: h, config: c}, nil }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return "diary" }
 
-// Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action {
 	write := action.Typed(writeAction, p.write)
 	write.Undo = p.undoWrite
@@ -45,4 +71,12 @@ func words(list []string) (all []string) {
 		}
 	}
 	return all
+}
+
+// Config is the plugin's table.
+type Config struct {
+	Daily int `toml:"daily" default:"12" min:"1" max:"100" doc:"How many entries per day the diary of one place may have."`
+	Days  int `toml:"days" default:"3" min:"0" max:"14" doc:"How many past days of the diary a prompt contains; 0: none."`
+	Bytes int `toml:"bytes" default:"800" min:"100" max:"2000" doc:"How much of the diary a prompt contains at most, in bytes."`
+	Keep  int `toml:"keep" default:"365" min:"7" max:"36500" doc:"How many days the diary is kept."`
 }

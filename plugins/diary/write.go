@@ -171,7 +171,6 @@ func (s someone) in(e *entry) bool {
 // somebody replaces a name.
 const somebody = "somebody"
 
-// without returns a text without the user's names.
 func (s someone) without(text string) string {
 	names := []string{s.Tag, s.Name}
 	for part := range strings.FieldsSeq(s.Name) {

@@ -28,7 +28,6 @@ const (
 // maxScan is how many bytes of a message patterns look at.
 const maxScan = 16 << 10
 
-// compile compiles a pattern of a rule.
 func compile(pattern string) (*regexp.Regexp, error) {
 	if pattern == "" || len(pattern) > maxPattern {
 		return nil, fmt.Errorf("has %d bytes; a pattern has 1 to %d", len(pattern), maxPattern)
@@ -70,38 +69,27 @@ func newRuleSet(c *Config) (*ruleSet, error) {
 	}
 	s := &ruleSet{scratch: sync.Pool{New: func() any { return new(words) }}}
 	for i := range c.Rules {
-		if err := s.add(&c.Rules[i]); err != nil {
-			return nil, fmt.Errorf("rule %q: %w", c.Rules[i].Name, err)
-		}
+		s.add(&c.Rules[i])
 	}
 	return s, nil
 }
 
-func (s *ruleSet) add(from *Rule) (err error) {
-	r := rule{Rule: from}
+// add adds a rule that was checked.
+func (s *ruleSet) add(from *Rule) {
+	r := rule{Rule: from, allow: newHosts(from.Allow), deny: newHosts(from.Deny)}
 	bit := uint64(1) << len(s.rules)
 	for _, w := range from.Words {
 		s.words.add(bit, w)
 	}
 	for _, text := range from.Patterns {
-		re, err := compile(text)
-		if err != nil {
-			return err
-		}
+		re, _ := compile(text)
 		r.patterns = append(r.patterns, re)
 		s.patterns |= bit
-	}
-	if r.allow, err = newHosts(from.Allow); err != nil {
-		return err
-	}
-	if r.deny, err = newHosts(from.Deny); err != nil {
-		return err
 	}
 	if len(r.deny) > 0 || from.Links == linksNone || from.Links == linksListed {
 		s.links |= bit
 	}
 	s.rules = append(s.rules, r)
-	return nil
 }
 
 // judge returns the rule that a message breaks, or nil. Of several it is the strictest,
@@ -185,7 +173,6 @@ func (r *rule) weight() int {
 	return slices.Index([]string{ruleTell, "", ruleQuiet, ruleDiscard}, r.Action)
 }
 
-// covers reports whether the rule holds where the message was written.
 func (r *rule) covers(m *core.Message) bool {
 	if m.Private && !r.Private {
 		return false

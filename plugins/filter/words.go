@@ -12,34 +12,31 @@ type words struct {
 	ends []int // of each word, in text
 }
 
-// cut makes the words of a text.
 func (w *words) cut(text string) {
 	w.text, w.ends = w.text[:0], w.ends[:0]
-	inside := false
 	for _, r := range text {
 		switch classOf(r) {
 		case separator:
-			inside = w.end(inside)
+			w.end()
 		case letter:
-			w.text, inside = utf8.AppendRune(w.text, fold(r)), true
-		case single:
-			w.end(inside)
 			w.text = utf8.AppendRune(w.text, fold(r))
-			inside = w.end(true)
+		case single:
+			w.end()
+			w.text = utf8.AppendRune(w.text, fold(r))
+			w.end()
 		}
 	}
-	w.end(inside)
+	w.end()
 }
 
 // end ends the current word, if there is one.
-func (w *words) end(inside bool) (stillInside bool) {
-	if inside {
+func (w *words) end() {
+	n := len(w.ends)
+	if n == 0 && len(w.text) > 0 || n > 0 && len(w.text) > w.ends[n-1] {
 		w.ends = append(w.ends, len(w.text))
 	}
-	return false
 }
 
-// at returns the i-th word.
 func (w *words) at(i int) []byte {
 	start := 0
 	if i > 0 {
@@ -61,7 +58,6 @@ func (w *words) follow(i int, list []string) bool {
 	return true
 }
 
-// list returns the words as strings.
 func (w *words) list() []string {
 	list := make([]string, len(w.ends))
 	for i := range w.ends {

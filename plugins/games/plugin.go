@@ -40,10 +40,8 @@ func New(h core.Host, c Config) (*Plugin, error) {
 	return &Plugin{host: h, config: c, pick: rand.IntN, wake: make(chan struct{}, 1)}, nil
 }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return p.host.Name }
 
-// Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action {
 	create := action.Typed(createAction, p.create)
 	create.Undo = p.undoCreate

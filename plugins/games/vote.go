@@ -399,7 +399,6 @@ func shortened(list []standing, most int) []standing {
 	return list
 }
 
-// shownMax is how many polls the command shows.
 const shownMax = 10
 
 func (p *Plugin) pollsCommand(ctx context.Context, c command.Call) (string, error) {

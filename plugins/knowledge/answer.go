@@ -78,7 +78,6 @@ func (p escalation) tellAsker(ctx context.Context, g *gap, by, answer string) er
 	})
 }
 
-// nameOf returns an author's name for texts.
 func nameOf(a *core.Author) string {
 	if a.Name == "" {
 		return "those who asked"

@@ -97,16 +97,20 @@ func (p escalation) question(ctx context.Context, g *gap, link string) core.Even
 		Reply: fmt.Sprintf("❓ No document answers this question from %s:\n%s\nReply to this message, and I pass "+
 			"the answer on.", where, txt.Literal(g.Question)),
 	}
-	private := true // in a private place, an author would make the message belong to the asker
-	err := p.host.Reader.View(ctx, func(v core.View) error {
-		head, err := v.Head(to)
-		private = head.Private
-		return err
-	})
+	private, err := p.isPrivate(ctx, to) // there, an author would make the message belong to the asker
 	if err == nil && !private && to.Interface() == g.Place.Interface() {
 		e.Message.Author = g.Asker // so that the message is erased with them
 	}
 	return e
+}
+
+func (p *Plugin) isPrivate(ctx context.Context, place core.Path) (private bool, err error) {
+	err = p.host.Reader.View(ctx, func(v core.View) error {
+		head, err := v.Head(place)
+		private = head.Private
+		return err
+	})
+	return private, err
 }
 
 // put makes the bot send a message. It logs events that are invalid for good.
@@ -159,19 +163,13 @@ func (p *Plugin) escalateAction() core.Action {
 	}
 	return action.Typed(core.Action{
 		Name: escalateName, Similes: []string{"escalate", "knowledge_gap"}, Brief: brief,
-		Examples: core.Examples{
-			Description: "Lists the question for those who keep the documents, and asks the people who know, if there" +
-				" are any. Their answer comes later, by itself.",
-			Instructions: core.Instructions{
-				WhenToUse: "When the passages and " + searchName + " do not answer a question about the community.",
-				CommonPitfalls: []string{
-					"Search first, and say in your message that you do not know.",
-					"Not for small talk, general knowledge or opinions.",
-				},
-			},
-			Examples: []core.Example{core.NewExample("Jay asks for the wardrobe's number, which no passage has",
-				`{"question":"What is the number of the wardrobe?"}`)},
-		},
+		Examples: action.Guide("Lists the question for those who keep the documents, and asks the people who know, if"+
+			" there are any. Their answer comes later, by itself.",
+			"When the passages and "+searchName+" do not answer a question about the community.",
+			[]string{"Search first, and say in your message that you do not know.",
+				"Not for small talk, general knowledge or opinions."},
+			core.NewExample("Jay asks for the wardrobe's number, which no passage has",
+				`{"question":"What is the number of the wardrobe?"}`)),
 		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Idempotent: true,
 		RateLimit: core.RateLimit{Count: 10, Per: time.Hour},
 	}, func(ctx context.Context, c core.Call, e escalatePayload) (core.Result, error) {
@@ -217,7 +215,6 @@ func (p escalation) gaps(ctx context.Context) (gaps []gap, err error) {
 	return gaps, err
 }
 
-// gap returns a question by its id.
 func (p escalation) gap(ctx context.Context, id string) (g gap, ok bool, err error) {
 	all, err := p.gaps(ctx)
 	i := slices.IndexFunc(all, func(g gap) bool { return g.id == id })

@@ -1,9 +1,33 @@
+// Package knowledge lets the bot answer from documents: folders, web pages, feeds, and what users teach it.
+// Documents are cut into passages by their structure, and the store's index finds passages by words and by
+// meaning. Before a turn, matching passages are offered to the model, which cites them by short marks. In
+// answers, marks become links or file names. Marks of passages that were not offered are removed.
+//
+// # Access
+//
+// A source lists the places where it may be cited. Every search is limited to the sources that are visible in
+// the place of the turn. What is taught in a group is visible in that group; what an admin teaches in private
+// is visible everywhere.
+//
+// # Documents are untrusted
+//
+// The text of a document is data. It is marked as such in prompts, and a turn that has read it is under the
+// rules for foreign text. A file that cannot be read, or exceeds a limit, is logged once, and read again when
+// it changes.
+//
+// # Storage
+//
+// The index is derived from the sources and can be rebuilt. A taught entry is an item ("entry ID") without a
+// path or, if it repeats a user's message, under the path of that user. Who taught it is stored under the
+// teacher's path. Unanswered questions are stored under the path of the asker, with a mark under their place.
+// So all of this is shown to these users, and erased with them or the place.
 package knowledge
 
 import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -13,9 +37,11 @@ import (
 	"synthbot/core"
 	"synthbot/core/lexicon"
 	"synthbot/core/loop"
+	"synthbot/core/outbound"
 	"synthbot/core/passage"
 	"synthbot/core/recent"
 	"synthbot/core/recon"
+	"synthbot/core/txt"
 )
 
 // Plugin is the knowledge plugin. Safe for concurrent use.
@@ -44,18 +70,19 @@ const maxOffers = 1024
 
 // New returns the plugin. It does not read the sources yet.
 func New(h core.Host, c Config) (*Plugin, error) {
+	client := outbound.New(outbound.Options{
+		Allow: c.Allow, Timeout: c.Timeout, MaxBody: maxPageBody, Redirects: maxRedirects, Elsewhere: true,
+	})
 	return &Plugin{
-		host: h, config: c, client: newClient(c), words: lexicon.New(), language: recon.New(),
+		host: h, config: c, client: client, words: lexicon.New(), language: recon.New(),
 		syncing: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 		offered: recent.NewShared[core.Path, *offer](maxOffers),
 		logged:  make(map[string]string), read: make(map[string]time.Time),
 	}, nil
 }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return p.host.Name }
 
-// Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action { return []core.Action{p.searchAction(), p.escalateAction()} }
 
 // Run implements core.Runner: it reads the sources and, from time to time, their changes.
@@ -140,4 +167,62 @@ func (p *Plugin) findLanguages(ctx context.Context) (languages []string, err err
 	slices.Sort(languages)
 	p.languages.Store(&languages)
 	return languages, nil
+}
+
+// Config is the table [plugins.knowledge].
+type Config struct {
+	Sources  []Source        `toml:"source" doc:"Documents that the bot answers from."`
+	Escalate core.Path       `toml:"escalate" example:"discord/81384788765712384/81384788765712999" doc:"A place where questions are put that no document answers; empty: they are only listed."`
+	Teach    string          `toml:"teach" default:"moderators" oneof:"everyone|moderators|admins" doc:"Who may add to the knowledge from the chat (/teach)."`
+	Passages int             `toml:"passages" default:"4" min:"0" max:"20" doc:"How many passages of documents a prompt contains at most."`
+	Chars    int             `toml:"chars" default:"2400" min:"200" max:"12000" doc:"The maximum length of these passages together, in characters."`
+	Every    time.Duration   `toml:"every" default:"15s" min:"1s" max:"24h" doc:"How often folders are looked through for changes."`
+	Refresh  time.Duration   `toml:"refresh" default:"1h" min:"1m" max:"720h" doc:"How often web pages and feeds are read again."`
+	Allow    []outbound.Peer `toml:"allow" example:"wiki.lan, 10.0.0.5:8080" doc:"Private addresses, ranges or names that may be read."`
+	Timeout  time.Duration   `toml:"timeout" default:"20s" min:"1s" max:"5m" doc:"How long reading one web page or one file may take."`
+
+	// Dir is the folder to which relative paths refer; "": the working directory.
+	Dir string
+}
+
+// Source is a table [[plugins.knowledge.source]].
+type Source struct {
+	Name   string      `toml:"name" required:"true" example:"handbook" doc:"Its name, of a-z, 0-9, _ and -."`
+	Path   string      `toml:"path" example:"docs" doc:"A folder or a file (.md, .txt, .html, .pdf, .docx), relative to the configuration file. It is watched."`
+	URLs   []string    `toml:"urls" example:"https://example.org/faq" doc:"Web pages."`
+	Feed   string      `toml:"feed" example:"https://example.org/feed.xml" doc:"A feed (RSS or Atom)."`
+	Places []core.Path `toml:"places" example:"discord/81384788765712384" doc:"The places where it may be cited, with all places below them; empty: everywhere."`
+}
+
+var sourceName = txt.Pattern(`^[a-z0-9_-]{1,64}$`)
+
+// Check implements the configuration's own check.
+func (c *Config) Check(fault func(text string, at ...any)) {
+	var names []string
+	for i, s := range c.Sources {
+		switch {
+		case !sourceName().MatchString(s.Name):
+			fault("is not a name of a-z, 0-9, _ and -", "source", i, "name")
+		case s.Name == taught:
+			fault("is the name of what users teach; take another", "source", i, "name")
+		case slices.Contains(names, s.Name):
+			fault("is the name of another source", "source", i, "name")
+		case s.Path == "" && len(s.URLs) == 0 && s.Feed == "":
+			fault("has no documents; set path, urls or feed", "source", i)
+		}
+		names = append(names, s.Name)
+		for k, address := range s.URLs {
+			if !isAddress(address) {
+				fault("is not an address; write it as https://example.org/page", "source", i, "urls", k)
+			}
+		}
+		if s.Feed != "" && !isAddress(s.Feed) {
+			fault("is not an address; write it as https://example.org/feed.xml", "source", i, "feed")
+		}
+	}
+}
+
+func isAddress(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil
 }

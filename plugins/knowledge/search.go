@@ -25,7 +25,6 @@ type offer struct {
 // mark returns the mark of the i-th offered passage.
 func mark(i int) string { return fmt.Sprint("k", i+1) }
 
-// add offers a passage, and returns its mark.
 func (o *offer) add(p passage.Passage) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -161,14 +160,6 @@ func (p *Plugin) searchAction() core.Action {
 	}, p.search)
 }
 
-// emptyNote is the note to the model if nothing was found.
-func (p *Plugin) emptyNote(c *core.Call) string {
-	if !(escalation{p}).escalates(c) {
-		return "No document answers that: say so."
-	}
-	return "No document answers that: say so, and that people who may know were asked."
-}
-
 func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core.Result, error) {
 	found, err := p.find(ctx, p.visible(c.Path), s.Query, passage.Both, searched)
 	if err != nil {
@@ -187,7 +178,11 @@ func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core
 		if err := (escalation{p}).noteGap(ctx, &c, s.Query); err != nil {
 			return core.Result{}, err
 		}
-		return core.Output(map[string]any{"passages": list, "note": p.emptyNote(&c)}), nil
+		note := "No document answers that: say so."
+		if (escalation{p}).escalates(&c) {
+			note = "No document answers that: say so, and that people who may know were asked."
+		}
+		return core.Output(map[string]any{"passages": list, "note": note}), nil
 	}
 	return core.Output(map[string]any{"foreign": offerNote, "passages": list}), nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/loop"
 	"synthbot/core/sorting"
 	"synthbot/core/values"
 )
@@ -114,10 +115,7 @@ func (p Editor) Reread() {
 	p.mu.Lock()
 	clear(p.read)
 	p.mu.Unlock()
-	select {
-	case p.wake <- struct{}{}:
-	default: // it is requested already
-	}
+	loop.Notify(p.wake)
 }
 
 // Answer passes an admin's answer on to the user who asked a question in a place, and keeps it as an entry. An
@@ -131,7 +129,11 @@ func (p Editor) Answer(ctx context.Context, place core.Path, id, text string) er
 	if err != nil {
 		return err
 	}
-	group, err := p.audience(ctx, place)
+	group := groupOf(place) // it is visible there; in a private place, only in that
+	private, err := p.isPrivate(ctx, place)
+	if private {
+		group = place
+	}
 	if err == nil {
 		err = escalation(p).tellAsker(ctx, &g, "An admin", text)
 	}
@@ -146,20 +148,6 @@ func (p Editor) Answer(ctx context.Context, place core.Path, id, text string) er
 		return fmt.Errorf("answer: %w", err)
 	}
 	return nil
-}
-
-// audience returns where an answer to a question from a place is visible: in its group or, if the place is
-// private, only there.
-func (p Editor) audience(ctx context.Context, place core.Path) (group core.Path, err error) {
-	group = groupOf(place)
-	err = p.host.Reader.View(ctx, func(v core.View) error {
-		head, err := v.Head(place)
-		if head.Private {
-			group = place
-		}
-		return err
-	})
-	return group, err
 }
 
 // Dismiss drops a question that was asked in a place. An error of kind core.Invalid has a text for the admin.

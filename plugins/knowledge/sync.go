@@ -171,7 +171,6 @@ func (p *Plugin) fault(source, name string, err error) {
 	}
 }
 
-// sourceReader reads one source.
 type sourceReader struct {
 	*Plugin
 	source   *Source
@@ -273,7 +272,7 @@ func (r *sourceReader) folder() (files []file, err error) {
 		if len(files) == maxDocuments {
 			return fmt.Errorf("more than %d files", maxDocuments)
 		}
-		if len(below) > maxName || !validName(below) {
+		if len(below) > maxName || txt.Line(below) != below {
 			r.fault(r.source.Name, txt.ClipLine(below, 100), errors.New("its name is too long, or not plain text"))
 			return nil
 		}
@@ -291,11 +290,6 @@ func (r *sourceReader) folder() (files []file, err error) {
 // cut differently.
 const readerVersion = "2"
 
-func validName(name string) bool {
-	return strings.ToValidUTF8(name, "") == name && txt.Line(name) == name
-}
-
-// readFile returns the text of a file as Markdown.
 func (r *sourceReader) readFile(ctx context.Context, name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -336,7 +330,9 @@ func (r *sourceReader) readOne(ctx context.Context, f file) error {
 		r.sum.Faults = append(r.sum.Faults, r.source.Name+"/"+f.name+": "+err.Error())
 	} else {
 		d.Language = r.language.LanguageOf(text)
-		d.Passages = cut.Passages(text, titleOf(f.name), r.drops(f.name))
+		base := path.Base(f.name)
+		title := strings.NewReplacer("-", " ", "_", " ").Replace(strings.TrimSuffix(base, path.Ext(base)))
+		d.Passages = cut.Passages(text, title, r.drops(f.name))
 	}
 	r.sum.Changed++
 	r.sum.Passages += len(d.Passages)
@@ -351,10 +347,4 @@ func (r *sourceReader) flush(ctx context.Context) error {
 	batch := r.batch
 	r.batch, r.size = nil, 0
 	return r.host.Passages.PutDocuments(ctx, r.source.Name, batch...)
-}
-
-// titleOf returns the title of a document that has none of its own: the file's name without its extension.
-func titleOf(name string) string {
-	base := path.Base(name)
-	return strings.NewReplacer("-", " ", "_", " ").Replace(strings.TrimSuffix(base, path.Ext(base)))
 }

@@ -35,7 +35,6 @@ const (
 	entryID        = 6    // letters and digits
 )
 
-// teachRank returns the lowest rank that may teach.
 func (p *Plugin) teachRank() core.Rank {
 	rank := map[string]core.Rank{"everyone": core.RankMember, "admins": core.RankAdmin}
 	least, ok := rank[p.config.Teach]

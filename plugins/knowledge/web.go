@@ -30,13 +30,6 @@ const (
 	maxKeptItems = 2000 // of a feed, with older ones that it no longer lists
 )
 
-// newClient returns the client for pages and feeds. It refuses private addresses unless they are allowed.
-func newClient(c Config) *http.Client {
-	return outbound.New(outbound.Options{
-		Allow: c.Allow, Timeout: c.Timeout, MaxBody: maxPageBody, Redirects: maxRedirects, Elsewhere: true,
-	})
-}
-
 // get fetches an address, and returns the body with its media type; "" if unknown.
 func (p *Plugin) get(ctx context.Context, address string) (data []byte, kind string, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)

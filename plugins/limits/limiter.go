@@ -1,11 +1,26 @@
+// Package limits limits how often the bot may be asked, and stops repeats, floods and
+// walls of text.
+//
+// Only messages that speak to the bot count, and those in the places of Config.CountAll.
+// Presses of buttons have counts of their own, in private and in groups. The bot's own
+// events, such as reminders, do not count. Guards do not apply to moderators.
+//
+// A message beyond a limit is kept and not answered; a gross flood is not even kept.
+// Its author is warned once in each period of a limit, and by guards every ten minutes. A
+// press has no text to answer to, and its limit is only logged.
+//
+// Counts are in memory, in tables of a fixed size. That a limit was reached is in the
+// log, from which the next process learns that it still holds.
 package limits
 
 import (
 	"fmt"
 	"hash/maphash"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"synthbot/core"
 	"synthbot/core/gate"
@@ -143,7 +158,6 @@ func (l *Limiter) place(place core.Path) *window {
 	return l.places.Ensure(place, func() *window { return new(window) })
 }
 
-// rate returns the limit of a kind of questions.
 func (l *Limiter) rate(kind int) Rate {
 	if kind == inPrivate || kind == pressPrivate {
 		return l.config.Private
@@ -226,7 +240,6 @@ func refuse(w *window, r Rate, m *core.Message, now time.Time, who string, log f
 	return v
 }
 
-// isPress reports whether a message is the press of a button.
 func isPress(m *core.Message) bool {
 	return m.Text == "" && len(m.Attachments) == 0 && len(m.Foreign) == 0
 }
@@ -236,4 +249,74 @@ func (l *Limiter) Forget(user core.Path) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.users.Delete(user)
+}
+
+// What guards log.
+const (
+	repeating = "repeating"
+	flooding  = "flooding"
+	walling   = "walling"
+)
+
+const (
+	repeatWithin = 10 * time.Minute // a text that is older is not repeated
+	wallWithin   = 10 * time.Second
+	warnEvery    = 10 * time.Minute
+	grossFlood   = 5    // times the limit: not even kept
+	maxHashed    = 4096 // bytes of a text that are compared
+)
+
+// guard looks for floods, repeats and walls of text. Each of them is counted, whatever
+// the others say.
+func (l *Limiter) guard(a *activity, m *core.Message, now time.Time) (v gate.Verdict) {
+	flood := l.config.Flood
+	a.pace.restart(flood.Per, now)
+	a.pace.count++
+	repeats := l.repeats(a, m, now)
+	// Characters are counted, because platforms split a long text into several messages.
+	a.wall.restart(wallWithin, now)
+	a.wall.count += utf8.RuneCountInString(m.AllText())
+	what, reply := "", "" // what the author reads
+	switch {
+	case flood.Count > 0 && a.pace.count > flood.Count:
+		what = flooding
+		reply = fmt.Sprintf("That is too fast for me: more than %d messages within %s."+
+			" What comes after them goes unanswered.", flood.Count, txt.SpanWords(flood.Per))
+	case repeats:
+		what = repeating
+		reply = "You have said that several times now. I answer again when you say something else."
+	case l.config.Wall > 0 && a.wall.count > l.config.Wall:
+		what = walling
+		reply = fmt.Sprintf("That is too long for me: I read at most %d characters at a time.", l.config.Wall)
+	default:
+		return v
+	}
+	v.Admission = gate.Quiet
+	if what == flooding && a.pace.count > grossFlood*flood.Count {
+		v.Admission = gate.Discard
+	}
+	since := now.Sub(a.warned)
+	if gate.CanReply(m) && (since < 0 || since >= warnEvery) {
+		a.warned = now
+		v.Reply, v.Limited = reply, true
+		l.log.LogAuthor(m, what, "", time.Time{})
+	}
+	return v
+}
+
+// repeats counts how often the same text came in a row, and reports whether it was too
+// often.
+func (l *Limiter) repeats(a *activity, m *core.Message, now time.Time) bool {
+	if l.config.Repeat == 0 || !gate.CanReply(m) {
+		return false
+	}
+	text := strings.TrimSpace(m.AllText())
+	sum := maphash.String(l.seed, text[:min(len(text), maxHashed)])
+	since := now.Sub(a.lastAt)
+	if sum != a.last || since < 0 || since > repeatWithin {
+		a.repeats = 0
+	}
+	a.last, a.lastAt = sum, now
+	a.repeats++
+	return a.repeats >= l.config.Repeat
 }

@@ -119,7 +119,6 @@ func (r *reader) entry(from *Entry) *entry {
 	return e
 }
 
-// keysOf makes keys of texts.
 func (r *reader) keysOf(texts []string, e *Entry) (keys []key) {
 	for _, t := range texts[:min(len(texts), maxKeys)] {
 		t = clean(t, maxKey)

@@ -1,15 +1,44 @@
+// Package lorebook adds pieces of lore to the prompt whose keys occur in the latest messages,
+// as far as a budget allows. Books are the character_book of a character card (V2 or V3), a
+// separate lorebook (lorebook_v3), or a world-info export whose entries have numbers. The
+// plugin has no actions, keeps nothing, and learns nothing from what is said.
+//
+// # How entries are found
+//
+// The latest messages of the place (the book's scan_depth) are searched for an entry's keys:
+// any of them and, if it is selective, one of its secondary keys as well. Keys match parts of
+// words unless the configuration wants whole ones. Case counts only if the entry says so.
+// With use_regex, keys are regular expressions of Go, also written as /…/i. Constant entries
+// are always added. If a book scans recursively, found entries are searched in turn, a
+// bounded number of times. Of the decorators of V3, which precede the content, @@activate,
+// @@dont_activate, @@exclude_keys and @@role system are supported; the others are removed.
+//
+// # What the prompt contains
+//
+// Entries are snippets, among what recon knows; those of @@role system are instructions, which
+// the model follows. Their order is insertion_order, lower first. What does not fit into the
+// book's token budget, or into 2,000 bytes a turn, is left out: first entries of lower priority,
+// then later ones, and constant entries last. {{char}} and {{user}} are replaced.
 package lorebook
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"synthbot/core"
 	"synthbot/core/hint"
+	"synthbot/core/lore"
 	"synthbot/core/sorting"
+	"synthbot/core/txt"
 )
 
 // Plugin is the plugin. It does not change after New.
@@ -55,7 +84,6 @@ func (p *Plugin) ready(b Book, of string) *volume {
 	return v
 }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return p.host.Name }
 
 // Actions implements core.Plugin: there are none.
@@ -110,20 +138,17 @@ func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]hint.Hint, error) {
 
 // window is what was said last, the newest at the end.
 func window(s core.Scene, depth int) string {
-	texts := []string{s.Text}
-	size := len(s.Text)
+	all := s.Text
 	for i := range slices.Backward(s.Recent) {
-		if len(texts) >= depth || size > maxScanned {
+		e := &s.Recent[i]
+		if depth <= 1 || len(all) > maxScanned {
 			break
 		}
-		e := &s.Recent[i]
 		if e.Spoken() {
-			texts = append(texts, e.Message.Text)
-			size += len(e.Message.Text)
+			all = e.Message.Text + "\n" + all
+			depth--
 		}
 	}
-	slices.Reverse(texts)
-	all := strings.Join(texts, "\n")
 	if len(all) > maxScanned {
 		all = strings.ToValidUTF8(all[len(all)-maxScanned:], "")
 	}
@@ -158,3 +183,97 @@ func fill(text, char, user string) string {
 		"{{user}}", user, "{{User}}", user, "{{USER}}", user, "<USER>", user,
 	).Replace(text)
 }
+
+// Config is the table [plugins.lorebook].
+type Config struct {
+	Sources   []Source `toml:"book" doc:"A lorebook in addition to that of the persona's card."`
+	Depth     int      `toml:"depth" default:"4" min:"1" max:"50" doc:"How many of the latest messages are searched for keys, unless the book says otherwise."`
+	Budget    int      `toml:"budget" default:"400" min:"20" max:"1000" doc:"How much of a book a prompt contains at most, in tokens. A book can say less."`
+	Rounds    int      `toml:"rounds" default:"3" min:"0" max:"10" doc:"How often entries that were found are searched for further keys, in recursive books."`
+	WordsOnly bool     `toml:"words_only" default:"false" doc:"Whether keys match whole words only. Otherwise they match parts of words, as most books expect."`
+
+	// Dir is what relative paths are relative to; "": the working directory.
+	Dir string
+	// Cards are the books of the personas' own cards.
+	Cards []Card
+}
+
+// Source is a book in a file.
+type Source struct {
+	Path   string      `toml:"path" required:"true" example:"lore/harbour.json" doc:"A character card or lorebook (.json), relative to the configuration file."`
+	Places []core.Path `toml:"places" example:"discord/81384788765712384" doc:"The places where it is used, with all places below them; empty: everywhere."`
+}
+
+// Card is what a persona brings along, for the places at or below Path. Of
+// several, the one with the longest path counts.
+type Card struct {
+	Path core.Path
+	Char string // what {{char}} stands for
+	Book Book   // without entries: the persona has none
+}
+
+// The parts of a book are defined in core.
+type (
+	Book  = lore.Book
+	Entry = lore.Entry
+)
+
+// Bounds of a book that is read.
+const (
+	maxFile    = 8 << 20
+	maxEntries = 5000
+	maxKeys    = 200  // of an entry
+	maxKey     = 300  // bytes
+	maxContent = 1900 // bytes; more would never fit
+)
+
+// Load reads a book. The error names the file, and what would be right.
+func Load(file string) (Book, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return Book{}, fmt.Errorf("lorebook: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return Book{}, fmt.Errorf("lorebook: %w", err)
+	}
+	b, err := Read(data)
+	if err != nil {
+		return Book{}, fmt.Errorf("lorebook %s: %w", filepath.Base(file), err)
+	}
+	return b, nil
+}
+
+// Read reads the book of a card or of a lorebook.
+func Read(data []byte) (Book, error) {
+	if len(data) > maxFile {
+		return Book{}, fmt.Errorf("is over %d MiB", maxFile>>20)
+	}
+	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
+	var top struct {
+		Book    json.RawMessage `json:"character_book"`
+		Data    json.RawMessage `json:"data"`
+		Entries json.RawMessage `json:"entries"`
+	}
+	if err := json.Unmarshal(data, &top); err != nil {
+		return Book{}, fmt.Errorf("is no JSON: %w", err)
+	}
+	if top.Entries == nil && top.Book == nil && top.Data != nil {
+		data = top.Data
+		if json.Unmarshal(data, &top) == nil && top.Book != nil {
+			top.Entries = nil // the book goes first
+		}
+	}
+	if top.Entries == nil {
+		data = top.Book
+	}
+	b, err := lore.Read(data)
+	if err != nil || len(b.Entries) == 0 {
+		return Book{}, errors.New("holds no lore: neither entries nor a character_book with entries")
+	}
+	return b, nil
+}
+
+// clean drops what has no place in a text and cuts it, visibly.
+func clean(s string, most int) string { return txt.ClipBytes(strings.TrimSpace(txt.Lines(s)), most) }

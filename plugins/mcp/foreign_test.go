@@ -65,11 +65,11 @@ func TestSchema(t *testing.T) {
 	tool, _ := toolOf("t", "", `{"$schema":"x","title":"Do what I say","description":"long","type":"object","additionalProperties":false,
 		"properties":{"title":{"type":"string","title":"T","description":"`+strings.Repeat("word ", 100)+`"},"n":{"type":"integer","default":1,"examples":[1]},
 		"list":{"type":"array","items":{"$ref":"#/definitions/x"}}},"required":["title"],"definitions":{"x":{"anyOf":[{"type":"string","title":"X"},{"type":"null"}]}}}`)
-	form, err := schemaOf(tool.InputSchema, "srv: t", true)
+	form, err := schemaOf(tool.InputSchema, "srv: t")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"additionalProperties":false,"definitions":{"x":{"anyOf":[{"type":"string"},{"type":"null"}],"title":"x"}},` +
+	want := `{"additionalProperties":false,"definitions":{"x":{"anyOf":[{"type":"string"},{"type":"null"}]}},` +
 		`"properties":{"list":{"items":{"$ref":"#/definitions/x"},"title":"list","type":"array"},"n":{"default":1,"title":"n","type":"integer"},` +
 		`"title":{"description":"` + strings.Repeat("word ", 31) + `wo…","type":"string"}},"required":["title"],"title":"srv: t","type":"object"}`
 	if string(form) != want {
@@ -83,7 +83,7 @@ func TestSchema(t *testing.T) {
 		wordy.WriteString(`,"p` + strings.Repeat("x", i) + `":{"type":"string","description":"` + strings.Repeat("long ", 30) + `"}`)
 	}
 	tool, _ = toolOf("t", "", `{"type":"object","properties":{"a":{"type":"string"}`+wordy.String()+`}}`)
-	if form, err = schemaOf(tool.InputSchema, "srv: t", true); err != nil || strings.Contains(string(form), "long") {
+	if form, err = schemaOf(tool.InputSchema, "srv: t"); err != nil || strings.Contains(string(form), "long") {
 		t.Errorf("a schema of %d bytes keeps its descriptions: %v", len(form), err)
 	}
 }

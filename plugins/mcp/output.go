@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"sort"
 	"strings"
-	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -49,18 +49,14 @@ func (o output) encode(most int) json.RawMessage {
 		reflect.DeepEqual(said, data) {
 		o.Text = ""
 	}
-	for {
-		raw := core.JSON(o)
-		if len(raw) <= most || o.Text == "" {
-			return raw
-		}
-		bare := o
-		bare.Text, bare.Cut = "", true
-		frame := len(core.JSON(bare)) + len(`,"text":""`)
-		// Some characters take several bytes in JSON: in proportion, and looked at again.
-		room := max(0, most-frame) * len(o.Text) / max(1, len(raw)-frame)
-		o.Text, o.Cut = txt.ClipBytes(o.Text, min(room, len(o.Text)-len("…"))), true
+	whole := o.Text
+	clipped := func(n int) json.RawMessage { // some characters take several bytes in JSON
+		o.Text, o.Cut = txt.ClipBytes(whole, n), n < len(whole)
+		return core.JSON(o)
 	}
+	longest := min(len(whole), most)
+	n := sort.Search(longest, func(n int) bool { return len(clipped(longest-n)) <= most })
+	return clipped(longest - n)
 }
 
 // digest is what a list of contents says, and what it shows.
@@ -97,13 +93,7 @@ func (d *digest) resource(r *mcp.ResourceContents) {
 }
 
 func (d *digest) addText(text string) {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "�"))
-	text = strings.TrimSpace(text)
+	text = strings.TrimSpace(txt.Lines(text))
 	if text != "" {
 		d.texts = append(d.texts, text)
 	}
@@ -137,7 +127,6 @@ const (
 	promptGet    = "prompt_get"
 )
 
-// resourcePayload asks for a resource, or for the list of them.
 type resourcePayload struct {
 	URI string `json:"uri,omitempty" doc:"Which one; left out: the list of what there is." max:"2000"`
 }
@@ -154,7 +143,6 @@ func (s *server) lookup(brief, description string, how core.Instructions) core.A
 	}
 }
 
-// resourceAction reads a server's resources.
 func (s *server) resourceAction(inv *inventory) core.Action {
 	var list strings.Builder
 	for _, r := range inv.Resources {
@@ -199,7 +187,6 @@ func about(title, name, description string) string {
 	return txt.ClipBytes(strings.Trim(cmp.Or(line(title), line(name))+", "+line(description), " ,"), maxHint)
 }
 
-// promptPayload asks for a prompt, or for the list of them.
 type promptPayload struct {
 	Name      string            `json:"name,omitempty" doc:"Which one; left out: the list of what there is." max:"200"`
 	Arguments map[string]string `json:"arguments,omitempty" doc:"What the prompt asks for, by name." max:"32"`

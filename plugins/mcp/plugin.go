@@ -56,7 +56,6 @@ func New(h core.Host, c Config) (*Plugin, error) {
 	return p, nil
 }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return "mcp" }
 
 // Actions implements core.Plugin: what the servers that are there offer now.
@@ -140,7 +139,6 @@ type Serving struct {
 	Send []core.Path `toml:"send" example:"discord/81384788765712384/1" doc:"Places that it may write to, with all places below them. Private chats must be listed themselves."`
 }
 
-// serverName is what a server may be called.
 var serverName = txt.Pattern(`^[a-z0-9][a-z0-9-]{0,23}$`)
 
 // nobody closes a tool in Server.Permissions.

@@ -221,15 +221,6 @@ type foundEntries struct {
 	Entries []foundEntry `json:"entries"`
 }
 
-func newFoundEntry(e *core.Entry) foundEntry {
-	m := &e.Message
-	f := foundEntry{Place: m.Path.String(), Time: m.Time, Self: e.Self, Text: txt.ClipBytes(m.Transcript(), maxEntry)}
-	if !e.Self {
-		f.From = m.Author.Name
-	}
-	return f
-}
-
 func (l *lender) searchHistory(ctx context.Context, q historyQuery) (foundEntries, error) {
 	found := foundEntries{Entries: []foundEntry{}}
 	within, err := placeOf(q.Place)
@@ -249,7 +240,13 @@ func (l *lender) searchHistory(ctx context.Context, q historyQuery) (foundEntrie
 			if !e.Spoken() || text == "" || slices.ContainsFunc(words, lacks) {
 				continue
 			}
-			found.Entries = append(found.Entries, newFoundEntry(&e))
+			m := &e.Message
+			text = txt.ClipBytes(m.Transcript(), maxEntry)
+			f := foundEntry{Place: m.Path.String(), Time: m.Time, Self: e.Self, Text: text}
+			if !e.Self {
+				f.From = m.Author.Name
+			}
+			found.Entries = append(found.Entries, f)
 			if len(found.Entries) == limited(q.Limit) {
 				break
 			}

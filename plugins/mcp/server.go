@@ -30,7 +30,6 @@ type times struct {
 	probe          time.Duration // that such a look may take
 }
 
-// server is one configured server.
 type server struct {
 	conf   Server
 	log    *slog.Logger // says which server it is
@@ -64,22 +63,20 @@ func newServer(h core.Host, conf Server, moved func()) *server {
 // run keeps the server alive until ctx ends.
 func (s *server) run(ctx context.Context) {
 	pause := s.times.pause
-	for {
+	loop.Repeat(ctx, nil, func() time.Duration {
 		began := time.Now()
 		err := s.live(ctx)
 		if ctx.Err() != nil {
-			return
+			return 0
 		}
 		if time.Since(began) >= s.times.steady {
 			pause = s.times.pause
 		}
 		wait := pause + rand.N(pause/4+1)
 		s.log.Warn("mcp server is gone", "err", s.redact(line(err.Error())), "retry_in", wait.Round(time.Millisecond))
-		if !sleep(ctx, wait) {
-			return
-		}
 		pause = min(2*pause, s.times.longest)
-	}
+		return wait
+	})
 }
 
 // sleep reports whether it slept to its end.
@@ -132,7 +129,6 @@ func (s *server) live(ctx context.Context) (err error) {
 	return s.attend(ctx, l)
 }
 
-// open makes a session of the link.
 func (s *server) open(ctx context.Context, l *link) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.conf.Start, errStart)
 	defer cancel()

@@ -20,32 +20,27 @@ import (
 	"synthbot/core/txt"
 )
 
-// toolAction is the best action that can be made of a tool: with its defaults
-// and an example, unless its own schema refuses them.
+// toolAction is the best action that can be made of a tool: with an example, unless its
+// own schema refuses that.
 func (s *server) toolAction(t *mcp.Tool) (core.Action, error) {
 	if t.Name == "" {
 		return core.Action{}, errors.New("it has no name")
 	}
 	a := s.describe(t)
-	var first error
-	for _, defaults := range []bool{true, false} {
-		form, err := schemaOf(t.InputSchema, title(s.conf.Name, t.Name), defaults)
-		if err != nil {
-			return a, err
-		}
-		form, notes := schema.Adapt(form)
-		a.Schema, a.Examples.Examples = form, nil
-		if err := fits(a); err != nil {
-			first = cmp.Or(first, err)
-			continue
-		}
-		for _, note := range notes {
-			s.log.Info("part of an mcp tool's schema is not used", "tool", txt.ClipBytes(line(t.Name), maxName),
-				"text", s.shown(note))
-		}
-		return withSample(a), nil
+	form, err := schemaOf(t.InputSchema, title(s.conf.Name, t.Name))
+	if err != nil {
+		return a, err
 	}
-	return a, first
+	form, notes := schema.Adapt(form)
+	a.Schema = form
+	if err := fits(a); err != nil {
+		return a, err
+	}
+	for _, note := range notes {
+		s.log.Info("part of an mcp tool's schema is not used", "tool", txt.ClipBytes(line(t.Name), maxName),
+			"text", s.shown(note))
+	}
+	return withSample(a), nil
 }
 
 // withSample adds an example of the form of a call, unless it is too large, or the schema refuses it.

@@ -239,8 +239,6 @@ func (p *Plugin) forget(ctx context.Context, c core.Call, f forgetPayload) (core
 // languageTag is what a BCP 47 tag looks like.
 var languageTag = txt.Pattern(`^[a-zA-Z]{2,3}(-[a-zA-Z0-9]{2,8}){0,3}$`)
 
-const dateLayout = "2006-01-02"
-
 type searchPayload struct {
 	_ struct{} `title:"Look up memories"`
 
@@ -328,5 +326,5 @@ func (p *Plugin) tell(f *core.Fact, here *users.List) shownFact {
 
 // date is a day in the bot's time zone.
 func (p *Plugin) date(t time.Time) string {
-	return t.In(p.host.Clock().Location()).Format(dateLayout)
+	return t.In(p.host.Clock().Location()).Format(time.DateOnly)
 }

@@ -203,7 +203,6 @@ func (p *Plugin) factsOf(ctx context.Context, c *command.Call) ([]core.Fact, err
 	return p.visible(ctx, c, facts), nil
 }
 
-// visible returns those facts that the caller may see.
 func (p *Plugin) visible(ctx context.Context, c *command.Call, facts []core.Fact) []core.Fact {
 	talks := make(map[core.Path]bool)
 	return slices.DeleteFunc(facts, func(f core.Fact) bool {
@@ -263,12 +262,9 @@ const consentKey = "extract"
 
 // readable reports whether a user's messages may be read: in private if they agreed,
 // elsewhere unless they refused.
-func readable(ctx context.Context, items core.Items, person core.Path, private bool) (bool, error) {
+func readable(ctx context.Context, items core.Items, person core.Path) (private, public bool, err error) {
 	c, ok, err := values.Get[consent](ctx, items, person, consentKey)
-	if err == nil && !ok {
-		return !private, nil
-	}
-	return c.On, err
+	return c.On, c.On || !ok && err == nil, err
 }
 
 // agree keeps what the person says, if anything, and tells how it is.
@@ -279,11 +275,7 @@ func (p *Plugin) agree(ctx context.Context, c command.Call) (string, error) {
 			return "", err
 		}
 	}
-	private, err := readable(ctx, p.host.Items, person, true)
-	if err != nil {
-		return "", err
-	}
-	public, err := readable(ctx, p.host.Items, person, false)
+	private, public, err := readable(ctx, p.host.Items, person)
 	switch {
 	case err != nil:
 		return "", err

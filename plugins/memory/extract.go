@@ -179,7 +179,7 @@ func (x *extractor) reread(ctx context.Context, place core.Path) (next time.Time
 	if part.theirs < x.config.ExtractMin {
 		return next, nil
 	}
-	today := now.Format(dateLayout)
+	today := now.Format(time.DateOnly)
 	if m.Day != today {
 		m.Day, m.Runs = today, 0
 	}
@@ -208,11 +208,11 @@ func (x *extractor) reread(ctx context.Context, place core.Path) (next time.Time
 // answer is tried again later; what it answered wrongly is not, nor what was
 // kept in part.
 func (x *extractor) settle(ctx context.Context, m *mark, err error) (next time.Time) {
-	failed := (*unanswered)(nil)
+	failed := errors.Is(err, errUnanswered)
 	switch {
-	case errors.Is(err, core.ErrNoEngine), errors.As(err, &failed) && ctx.Err() != nil:
+	case errors.Is(err, core.ErrNoEngine), failed && ctx.Err() != nil:
 		m.Runs-- // nothing was asked, or the answer came to nobody
-	case failed != nil:
+	case failed:
 		next = x.host.Clock().Add(again)
 	default:
 		m.Seq = m.Begun
@@ -221,10 +221,7 @@ func (x *extractor) settle(ctx context.Context, m *mark, err error) (next time.T
 	return next
 }
 
-// unanswered is what asking failed with.
-type unanswered struct{ error }
-
-func (u *unanswered) Unwrap() error { return u.error }
+var errUnanswered = errors.New("no answer")
 
 // keep saves what was found. What concerns somebody who was forgotten meanwhile
 // is left out.
@@ -286,7 +283,7 @@ func (x *extractor) notes(text string, c *part, lines []spoken) (notes []note, r
 	}
 	var names []string // of people, which claim nothing
 	for _, s := range c.people {
-		names = append(names, x.words.Content(s.name)...)
+		names = append(names, x.words.Content(s.Name)...)
 	}
 	everybody := x.said(lines, func(int) bool { return true })
 	for _, raw := range raws {

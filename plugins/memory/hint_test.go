@@ -88,7 +88,7 @@ func TestBroughtUp(t *testing.T) {
 		}
 	}
 	list, err := p.Recon(t.Context(), scene(place, jay, "has Lea a boat?"))
-	if want := fmt.Sprintf("Jay's sister Lea has a red boat (%s, id 2)", s.Clock().Format(dateLayout)); err != nil || list[0].Text != want {
+	if want := fmt.Sprintf("Jay's sister Lea has a red boat (%s, id 2)", s.Clock().Format(time.DateOnly)); err != nil || list[0].Text != want {
 		t.Errorf("%q, want %q", list[0].Text, want)
 	}
 }

@@ -15,7 +15,7 @@ var place = core.MustPath("room/1")
 
 // talk is a part of Jay (1) and Ann (2).
 func talk(lines ...string) (*part, []spoken) {
-	c := &part{place: place, people: []speaker{{core.MustPath("room/@user/jay"), "Jay"}, {core.MustPath("room/@user/ann"), "Ann"}}}
+	c := &part{place: place, people: []speaker{{1, "Jay", core.MustPath("room/@user/jay")}, {2, "Ann", core.MustPath("room/@user/ann")}}}
 	for i, text := range lines {
 		c.lines = append(c.lines, spoken{From: 1 + i%2, At: "2026-03-02 10:00", Text: text})
 	}

@@ -64,10 +64,8 @@ func New(h core.Host, c Config) (*Plugin, error) {
 	return p, nil
 }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return "memory" }
 
-// Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action { return p.actions }
 
 // Observe implements watch.Observer.
@@ -81,9 +79,6 @@ func (p *Plugin) Observe(end watch.TurnEnd) {
 // Run implements core.Runner.
 func (p *Plugin) Run(ctx context.Context) error { return p.extractor.run(ctx) }
 
-// me is how a payload names who speaks.
-const me = "me"
-
 // about finds the people that a payload names. Those who were not seen here come
 // back as names.
 func (p *Plugin) about(ctx context.Context, c *core.Call, names []string) (people []core.Path, strangers []string,
@@ -96,9 +91,6 @@ func (p *Plugin) about(ctx context.Context, c *core.Call, names []string) (peopl
 		return nil, nil, err
 	}
 	for _, name := range names {
-		if strings.EqualFold(strings.TrimSpace(name), me) && c.Author.ID != "" {
-			name = c.Author.ID
-		}
 		person, ok, err := here.Find(name)
 		switch {
 		case err != nil:

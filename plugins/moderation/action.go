@@ -8,6 +8,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/command"
 	"synthbot/core/txt"
 )
 
@@ -126,29 +127,42 @@ var unmuteAction = core.Action{
 	},
 }
 
-// Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action {
-	unblock := byModerator(unblockAction, func(ctx context.Context, a *actor, u unblockPayload) (done, error) {
+	block := byModerator(blockAction, func(ctx context.Context, a *actor, b blockPayload) (string, error) {
+		d, err := parseSpan(b.Duration, 0)
+		if err != nil {
+			return "", err
+		}
+		return p.holdUser(ctx, a, blocked, holdRequest{b.Person, d, b.Reason, b.OnlyHere})
+	})
+	unblock := byModerator(unblockAction, func(ctx context.Context, a *actor, u unblockPayload) (string, error) {
 		return p.releaseUser(ctx, a, blocked, u.Person)
 	})
-	unmute := byModerator(unmuteAction, p.unmuteHere)
-	return []core.Action{
-		undoneBy(byModerator(blockAction, p.blockUser), unblock), unblock,
-		undoneBy(byModerator(muteAction, p.muteHere), unmute), unmute,
-	}
+	mute := byModerator(muteAction, func(ctx context.Context, a *actor, m mutePayload) (string, error) {
+		d, err := parseSpan(m.Duration, p.config.MuteFor)
+		if err != nil {
+			return "", err
+		}
+		return p.mute(ctx, a, m.Person, d, m.Reason)
+	})
+	unmute := byModerator(unmuteAction, func(ctx context.Context, a *actor, u unmutePayload) (string, error) {
+		return p.unmute(ctx, a, u.Person)
+	})
+	return []core.Action{undoneBy(block, unblock), unblock, undoneBy(mute, unmute), unmute}
 }
 
-// byModerator completes an action, which refuses calls by users who are not moderators.
-func byModerator[P any](a core.Action, do func(context.Context, *actor, P) (done, error)) core.Action {
+// byModerator completes an action, which refuses calls by users who are not moderators, and whose
+// output says what was done.
+func byModerator[P any](a core.Action, do func(context.Context, *actor, P) (string, error)) core.Action {
 	a.Effects, a.Permission, a.Idempotent = core.EffectChanges, core.PermissionModerators, true
 	a.RateLimit = core.RateLimit{Count: 30, Per: time.Hour}
 	return action.Typed(a, func(ctx context.Context, c core.Call, payload P) (core.Result, error) {
-		by, err := newActor(c.Path, c.Private, c.Author)
+		by, err := newActor(command.Call{Path: c.Path, Private: c.Private, Author: c.Author})
 		if err != nil {
 			return core.Result{}, err
 		}
-		d, err := do(ctx, by, payload)
-		return core.Output(d), err
+		done, err := do(ctx, by, payload)
+		return core.Output(map[string]string{"done": done}), err
 	})
 }
 
@@ -163,58 +177,6 @@ func undoneBy(a, inverse core.Action) core.Action {
 		return err
 	}
 	return a
-}
-
-// done is what the model reads after an action.
-type done struct {
-	Done  string `json:"done"`
-	User  string `json:"person,omitempty"`
-	Where string `json:"where,omitempty"`
-	Until string `json:"until,omitempty"`
-}
-
-func (p *Plugin) blockUser(ctx context.Context, a *actor, b blockPayload) (done, error) {
-	d, err := parseSpan(b.Duration, 0)
-	if err != nil {
-		return done{}, err
-	}
-	return p.holdUser(ctx, a, blocked, holdRequest{b.Person, d, b.Reason, b.OnlyHere})
-}
-
-func (p *Plugin) holdUser(ctx context.Context, a *actor, kind string, request holdRequest) (done, error) {
-	h, err := p.hold(ctx, a, kind, request)
-	d := done{Done: participle(kind), User: h.label(), Where: where(h.scope)}
-	if !h.until.IsZero() {
-		d.Until = txt.Moment(h.until, p.host.Clock())
-	}
-	return d, err
-}
-
-func (p *Plugin) releaseUser(ctx context.Context, a *actor, kind, name string) (done, error) {
-	lifted, err := p.release(ctx, a, kind, name)
-	if err != nil {
-		return done{}, err
-	}
-	return done{Done: "un" + participle(kind), User: lifted[0].label(), Where: where(lifted[0].scope)}, nil
-}
-
-func (p *Plugin) muteHere(ctx context.Context, a *actor, m mutePayload) (done, error) {
-	d, err := parseSpan(m.Duration, p.config.MuteFor)
-	if err != nil {
-		return done{}, err
-	}
-	if strings.TrimSpace(m.Person) != "" {
-		return p.holdUser(ctx, a, muted, holdRequest{name: m.Person, span: d, reason: m.Reason})
-	}
-	until, err := p.mutePlace(ctx, a, d, m.Reason)
-	return done{Done: "you are muted here", Until: txt.Moment(until, p.host.Clock())}, err
-}
-
-func (p *Plugin) unmuteHere(ctx context.Context, a *actor, u unmutePayload) (done, error) {
-	if strings.TrimSpace(u.Person) != "" {
-		return p.releaseUser(ctx, a, muted, u.Person)
-	}
-	return done{Done: "you may talk here again"}, p.unmutePlace(ctx, a)
 }
 
 // parseSpan reads a duration; an empty text means the usual one.

@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/txt"
+	"synthbot/core/values"
 )
 
 // Bounds of what commands take and list.
@@ -29,8 +31,8 @@ func (p *Plugin) Commands() []command.Command {
 				{Name: "reason", Brief: "How long (7d), and why", Rest: true},
 			},
 		}),
-		forModerators(func(ctx context.Context, a *actor, c *command.Call) (string, error) {
-			return p.releaseCommand(ctx, a, blocked, c.Args["person"])
+		forModerators(func(ctx context.Context, a *actor) (string, error) {
+			return p.releaseUser(ctx, a, blocked, a.Args["person"])
 		}, command.Spec{
 			Name: "unblock", Brief: "Unblock a user", Args: []command.Arg{
 				{Name: "person", Brief: "A name, tag or id, as /blocked lists it", Required: true, Rest: true},
@@ -40,7 +42,9 @@ func (p *Plugin) Commands() []command.Command {
 			Name: "mute", Brief: "Mute me here for a while, or towards one user",
 			Args: []command.Arg{{Name: "duration", Brief: "Like 30m, 2h or 1d"}, whom},
 		}),
-		forModerators(p.unmuteCommand, command.Spec{
+		forModerators(func(ctx context.Context, a *actor) (string, error) {
+			return p.unmute(ctx, a, a.Args["person"])
+		}, command.Spec{
 			Name: "unmute", Brief: "Let me talk here again, or to one user", Args: []command.Arg{whom},
 		}),
 		forModerators(p.blockedCommand, command.Spec{
@@ -63,26 +67,26 @@ func (p *Plugin) Commands() []command.Command {
 }
 
 // forModerators makes a command, which refuses calls by users who are not moderators.
-func forModerators(do func(context.Context, *actor, *command.Call) (string, error), s command.Spec) command.Command {
+func forModerators(do func(context.Context, *actor) (string, error), s command.Spec) command.Command {
 	s.Rank = core.RankModerator
 	return command.Command{Spec: s, Do: func(ctx context.Context, c command.Call) (string, error) {
-		a, err := newActor(c.Path, c.Private, c.Author)
+		a, err := newActor(c)
 		if err != nil {
 			return "", err
 		}
-		return do(ctx, a, &c)
+		return do(ctx, a)
 	}}
 }
 
-func (p *Plugin) blockCommand(ctx context.Context, a *actor, c *command.Call) (text string, err error) {
-	r := holdRequest{name: c.Args["person"], reason: c.Args["reason"]}
-	if c.Target != "" && r.name != "" {
+func (p *Plugin) blockCommand(ctx context.Context, a *actor) (text string, err error) {
+	r := holdRequest{name: a.Args["person"], reason: a.Args["reason"]}
+	if a.Target != "" && r.name != "" {
 		if _, err := p.findUser(ctx, a, r.name); err != nil { // called on a message, with only a reason
 			r.name, r.reason = "", r.name+" "+r.reason
 		}
 	}
 	if r.name == "" {
-		r.name, err = writerOf(ctx, p.host.Reader, c)
+		r.name, err = writerOf(ctx, p.host.Reader, a)
 	}
 	if err != nil {
 		return "", err
@@ -91,15 +95,20 @@ func (p *Plugin) blockCommand(ctx context.Context, a *actor, c *command.Call) (t
 	if d, ok := txt.ParseSpan(first); ok {
 		r.span, r.reason = d, rest
 	}
-	h, err := p.hold(ctx, a, blocked, r)
+	return p.holdUser(ctx, a, blocked, r)
+}
+
+// holdUser blocks or mutes a user, and says so.
+func (p *Plugin) holdUser(ctx context.Context, a *actor, kind string, r holdRequest) (string, error) {
+	h, err := p.hold(ctx, a, kind, r)
 	return h.sentence(p.host.Clock()), err
 }
 
 // writerOf returns the id of who wrote the message that a command was called on.
-func writerOf(ctx context.Context, r core.Reader, c *command.Call) (id string, err error) {
-	if c.Target != "" {
+func writerOf(ctx context.Context, r core.Reader, a *actor) (id string, err error) {
+	if a.Target != "" {
 		err = r.View(ctx, func(v core.View) error {
-			e, ok, err := v.Entry(c.Path, c.Target)
+			e, ok, err := v.Entry(a.Path, a.Target)
 			if ok && !e.Self {
 				id = e.Message.Author.ID
 			}
@@ -108,14 +117,15 @@ func writerOf(ctx context.Context, r core.Reader, c *command.Call) (id string, e
 	}
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("message %s of %s: %w", c.Target, c.Path, err)
+		return "", fmt.Errorf("message %s of %s: %w", a.Target, a.Path, err)
 	case id == "":
 		return "", core.Errorf(core.Invalid, "Say whom: `/block PERSON [how long] [why]`.")
 	}
 	return id, nil
 }
 
-func (p *Plugin) releaseCommand(ctx context.Context, a *actor, kind, name string) (string, error) {
+// releaseUser ends that, and says so.
+func (p *Plugin) releaseUser(ctx context.Context, a *actor, kind, name string) (string, error) {
 	lifted, err := p.release(ctx, a, kind, name)
 	if err != nil {
 		return "", err
@@ -123,28 +133,32 @@ func (p *Plugin) releaseCommand(ctx context.Context, a *actor, kind, name string
 	return fmt.Sprintf("%s is %s no longer.", lifted[0].label(), participle(kind)), nil
 }
 
-func (p *Plugin) muteCommand(ctx context.Context, a *actor, c *command.Call) (string, error) {
-	name := c.Args["person"]
-	d, ok := txt.ParseSpan(c.Args["duration"])
+func (p *Plugin) muteCommand(ctx context.Context, a *actor) (string, error) {
+	name := a.Args["person"]
+	d, ok := txt.ParseSpan(a.Args["duration"])
 	if !ok { // it was left out
-		d, name = p.config.MuteFor, strings.TrimSpace(c.Args["duration"]+" "+name)
+		d, name = p.config.MuteFor, strings.TrimSpace(a.Args["duration"]+" "+name)
 	}
-	if name != "" {
-		h, err := p.hold(ctx, a, muted, holdRequest{name: name, span: d})
-		return h.sentence(p.host.Clock()), err
+	return p.mute(ctx, a, name, d, "")
+}
+
+// mute mutes a user, or the bot in the actor's place, and says so.
+func (p *Plugin) mute(ctx context.Context, a *actor, name string, span time.Duration, reason string) (string, error) {
+	if strings.TrimSpace(name) != "" {
+		return p.holdUser(ctx, a, muted, holdRequest{name: name, span: span, reason: reason})
 	}
-	until, err := p.mutePlace(ctx, a, d, "")
+	until, err := p.mutePlace(ctx, a, span, reason)
 	return "I am quiet here " + ending(until, p.host.Clock()) + ". `/unmute` ends it.", err
 }
 
-func (p *Plugin) unmuteCommand(ctx context.Context, a *actor, c *command.Call) (string, error) {
-	if c.Args["person"] != "" {
-		return p.releaseCommand(ctx, a, muted, c.Args["person"])
+// unmute ends that, and says so.
+func (p *Plugin) unmute(ctx context.Context, a *actor, name string) (string, error) {
+	if strings.TrimSpace(name) != "" {
+		return p.releaseUser(ctx, a, muted, name)
 	}
 	return "I may talk here again.", p.unmutePlace(ctx, a)
 }
 
-// appealCommand takes an appeal.
 func (p *Plugin) appealCommand(ctx context.Context, c command.Call) (string, error) {
 	if c.Author.ID == "" || !c.Private {
 		return "", core.Errorf(core.Forbidden, "That is between one person and me.")
@@ -189,11 +203,11 @@ func (p *Plugin) appealCommand(ctx context.Context, c command.Call) (string, err
 
 // blockedCommand lists who is blocked or muted: in a group those there, in private, for an
 // admin, everybody.
-func (p *Plugin) blockedCommand(ctx context.Context, a *actor, c *command.Call) (string, error) {
+func (p *Plugin) blockedCommand(ctx context.Context, a *actor) (string, error) {
 	if err := p.openFor(ctx, a); err != nil {
 		return "", err
 	}
-	wanted := func(h *hold) bool { return c.Private || !h.scope.IsZero() && h.scope.Within(groupOf(c.Path)) }
+	wanted := func(h *hold) bool { return a.Private || !h.scope.IsZero() && h.scope.Within(groupOf(a.Path)) }
 	list := append(p.records.active(blocked, wanted), p.records.active(muted, wanted)...)
 	var b strings.Builder
 	for i := range list {
@@ -201,16 +215,16 @@ func (p *Plugin) blockedCommand(ctx context.Context, a *actor, c *command.Call) 
 			fmt.Fprintf(&b, "… and %d more.\n", len(list)-maxListed)
 			break
 		}
-		b.WriteString(p.holdLine(ctx, &list[i], c.Private) + "\n")
+		b.WriteString(p.holdLine(ctx, &list[i], a.Private) + "\n")
 	}
-	_, until, quiet := p.records.mutedAt(c.Path)
+	_, until, quiet := p.records.mutedAt(a.Path)
 	if quiet {
 		fmt.Fprintf(&b, "I am muted here %s.\n", ending(until, p.host.Clock()))
 	}
 	if b.Len() == 0 {
 		b.WriteString("Nobody is blocked or muted here.\n")
 	}
-	if a.isAdmin() && !c.Private {
+	if a.isAdmin() && !a.Private {
 		b.WriteString("Who is blocked everywhere, I tell you in private.")
 	}
 	return strings.TrimSpace(b.String()), nil
@@ -219,7 +233,7 @@ func (p *Plugin) blockedCommand(ctx context.Context, a *actor, c *command.Call) 
 // openFor opens the records for a list. In private, moderators see nothing, because no
 // group is there.
 func (p *Plugin) openFor(ctx context.Context, a *actor) error {
-	if a.private && !a.isAdmin() {
+	if a.Private && !a.isAdmin() {
 		return core.Errorf(core.Forbidden, "Ask me in the group that it is about.")
 	}
 	p.records.mu.Lock()
@@ -245,9 +259,8 @@ func (p *Plugin) holdLine(ctx context.Context, h *hold, private bool) string {
 	if h.user.IsZero() {
 		return text
 	}
-	var d detail
-	item, ok, err := p.host.Items.Get(ctx, h.user, h.detailKey())
-	if err == nil && ok && item.Decode(&d) == nil && d.Reason != "" {
+	d, _, err := values.Get[detail](ctx, p.host.Items, h.user, h.detailKey())
+	if err == nil && d.Reason != "" {
 		text += ": " + d.Reason
 	}
 	return text
@@ -255,26 +268,25 @@ func (p *Plugin) holdLine(ctx context.Context, h *hold, private bool) string {
 
 // modlogCommand shows what happened: in a group what happened there, in private, for an
 // admin, everything.
-func (p *Plugin) modlogCommand(ctx context.Context, a *actor, c *command.Call) (string, error) {
+func (p *Plugin) modlogCommand(ctx context.Context, a *actor) (string, error) {
 	if err := p.openFor(ctx, a); err != nil {
 		return "", err
 	}
 	list := p.records.events(func(e *event) bool {
-		return !e.isAppeal() && (c.Private || !e.Place.IsZero() && e.Place.Within(groupOf(c.Path)))
+		return !e.isAppeal() && (a.Private || !e.Place.IsZero() && e.Place.Within(groupOf(a.Path)))
 	})
 	if len(list) == 0 {
 		return "Nothing has happened here.", nil
 	}
 	var lines []string
 	for _, e := range list[max(0, len(list)-maxLogged):] {
-		lines = append(lines, e.line(c.Private, p.host.Clock()))
+		lines = append(lines, e.line(a.Private, p.host.Clock()))
 	}
 	return strings.Join(lines, "\n"), nil
 }
 
-// appealsCommand lists the appeals.
 func (p *Plugin) appealsCommand(ctx context.Context, c command.Call) (string, error) {
-	a, err := newActor(c.Path, c.Private, c.Author)
+	a, err := newActor(c)
 	if err != nil || !a.isAdmin() || !c.Private {
 		return "", core.Errorf(core.Forbidden, "That is for admins, in private.")
 	}

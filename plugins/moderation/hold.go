@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/command"
 	"synthbot/core/txt"
 	"synthbot/core/values"
 )
@@ -78,7 +79,6 @@ func (h *hold) sentence(now time.Time) string {
 // isActive reports whether what holds until a time still does.
 func isActive(until, now time.Time) bool { return until.IsZero() || now.Before(until) }
 
-// forgetUser clears who the user is.
 func (h *hold) forgetUser() { h.user, h.name, h.tag = core.Path{}, "", "" }
 
 // participle is what happens to the user.
@@ -95,7 +95,6 @@ func (h *hold) detailKey() string { return holdKey + h.kind + " " + h.scope.Stri
 // key is the key of what is kept under no path.
 func (h *hold) key() string { return holdKey + h.digest + " " + h.kind + " " + h.scope.String() }
 
-// parseHoldKey reads what key wrote.
 func parseHoldKey(key string) (h hold, ok bool) {
 	parts := strings.SplitN(strings.TrimPrefix(key, holdKey), " ", 3) // digest, kind and scope
 	if len(parts) < 3 || parts[1] != blocked && parts[1] != muted {
@@ -135,49 +134,41 @@ func (all holds) strictest(digest string, m *core.Message, now time.Time) (stric
 	return strictest
 }
 
-// actor is the moderator or admin who does something.
-type actor struct {
-	place   core.Path
-	private bool
-	rank    core.Rank
-	user    core.Path
-	name    string
-}
+// actor is what a moderator or admin wants.
+type actor struct{ command.Call }
 
 // newActor returns an error unless the author is one moderator or admin: several users have
 // no id, and the bot has another rank.
-func newActor(place core.Path, private bool, author core.Author) (*actor, error) {
-	user, err := place.Person(author.ID)
-	if err != nil || author.Rank < core.RankModerator || author.Rank > core.RankAdmin {
+func newActor(c command.Call) (a *actor, err error) {
+	c.Person, err = c.Path.Person(c.Author.ID)
+	if err != nil || c.Author.Rank < core.RankModerator || c.Author.Rank > core.RankAdmin {
 		return nil, core.Errorf(core.Forbidden, "Only a moderator or an admin may do that, and must ask for it alone.")
 	}
-	return &actor{place, private, author.Rank, user, displayName(author.Name)}, nil
+	return &actor{c}, nil
 }
 
-// isAdmin reports whether the actor is one of the bot's admins.
-func (a *actor) isAdmin() bool { return a.rank == core.RankAdmin }
+func (a *actor) isAdmin() bool { return a.Author.Rank == core.RankAdmin }
 
 // scope returns where a block by the actor holds.
 func (a *actor) scope(onlyHere bool) (core.Path, error) {
 	switch {
 	case a.isAdmin() && !onlyHere:
 		return core.Path{}, nil
-	case a.private:
+	case a.Private:
 		return core.Path{}, core.Errorf(core.Invalid, "In private there is no group to block anybody in; do it there.")
 	}
-	return groupOf(a.place), nil
+	return groupOf(a.Path), nil
 }
 
 // reaches reports whether the actor may see and lift a hold.
 func (a *actor) reaches(h *hold) bool {
-	return a.isAdmin() || !a.private && h.scope.Within(groupOf(a.place)) || a.private && h.scope == a.place
+	return a.isAdmin() || !a.Private && h.scope.Within(groupOf(a.Path)) || a.Private && h.scope == a.Path
 }
 
-// event returns an event that the actor causes.
 func (a *actor) event(what string, about core.Path) event {
-	e := event{What: what, about: about, by: a.user, byName: a.name}
-	if !a.private {
-		e.Place = groupOf(a.place)
+	e := event{What: what, about: about, by: a.Person, byName: displayName(a.Author.Name)}
+	if !a.Private {
+		e.Place = groupOf(a.Path)
 	}
 	return e
 }
@@ -193,7 +184,7 @@ func (p *Plugin) checkRank(a *actor, u user) error {
 	r := p.records
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if u.Rank >= core.RankModerator || r.moderators[seenModerator{u.path, groupOf(a.place)}] {
+	if u.Rank >= core.RankModerator || r.moderators[seenModerator{u.path, groupOf(a.Path)}] {
 		return core.Errorf(core.Forbidden, "%s is a moderator here: only an admin can do that to them.",
 			displayName(u.Name))
 	}
@@ -208,7 +199,6 @@ type holdRequest struct {
 	onlyHere bool
 }
 
-// maxReason is how many characters of a reason are kept.
 const maxReason = 300
 
 // hold blocks or mutes a user.
@@ -221,7 +211,7 @@ func (p *Plugin) hold(ctx context.Context, a *actor, kind string, request holdRe
 		return h, err
 	}
 	h = hold{
-		kind: kind, scope: a.place, user: u.path,
+		kind: kind, scope: a.Path, user: u.path,
 		name: txt.ClipLine(u.Name, maxName), tag: txt.ClipLine(u.Tag, maxName),
 	}
 	if kind == blocked {
@@ -320,13 +310,13 @@ func (p *Plugin) mutePlace(ctx context.Context, a *actor, span time.Duration, re
 		return until, err
 	}
 	defer r.change.Unlock()
-	if err := r.put(ctx, values.New(a.place, muteKey, holdValue{p.host.Clock(), until})); err != nil {
+	if err := r.put(ctx, values.New(a.Path, muteKey, holdValue{p.host.Clock(), until})); err != nil {
 		return until, err
 	}
 	r.mu.Lock()
-	r.mutes[a.place] = until
+	r.mutes[a.Path] = until
 	r.mu.Unlock()
-	e := a.event(wasMuted, a.place)
+	e := a.event(wasMuted, a.Path)
 	e.Reason, e.Until = txt.ClipLine(reason, maxReason), until
 	return until, r.logNow(ctx, e)
 }
@@ -345,7 +335,7 @@ func (p *Plugin) unmutePlace(ctx context.Context, a *actor) error {
 		return err
 	}
 	defer p.records.change.Unlock()
-	place, _, ok := p.records.mutedAt(a.place)
+	place, _, ok := p.records.mutedAt(a.Path)
 	if !ok {
 		return notHeld("I am not muted here.")
 	}
@@ -353,7 +343,7 @@ func (p *Plugin) unmutePlace(ctx context.Context, a *actor) error {
 		if err := p.records.unmutePlace(ctx, place); err != nil {
 			return err
 		}
-		place, _, ok = p.records.mutedAt(a.place)
+		place, _, ok = p.records.mutedAt(a.Path)
 	}
-	return p.records.logNow(ctx, a.event(wasUnmuted, a.place))
+	return p.records.logNow(ctx, a.event(wasUnmuted, a.Path))
 }

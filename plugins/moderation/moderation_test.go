@@ -47,11 +47,13 @@ func gated(t testing.TB, s *plugintest.Harness, l limits.Config, rules ...filter
 
 // boss is an admin who acts in private.
 func boss(p *Plugin) *actor {
-	return &actor{core.MustPath("room/boss"), true, core.RankAdmin, bossPath, "Boss"}
+	author := core.Author{ID: "boss", Name: "Boss", Rank: core.RankAdmin}
+	return &actor{command.Call{Path: core.MustPath("room/boss"), Private: true, Author: author, Person: bossPath}}
 }
 
 func mia(p *Plugin) *actor {
-	return &actor{group, false, core.RankModerator, miaPath, "Mia"}
+	author := core.Author{ID: "mia", Name: "Mia", Rank: core.RankModerator}
+	return &actor{command.Call{Path: group, Author: author, Person: miaPath}}
 }
 
 // says is a message to the bot: in a group where place is a number, else in the
@@ -173,7 +175,7 @@ func TestMoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := mia(p)
-	a.place = old
+	a.Path = old
 	for _, kind := range []string{blocked, muted} {
 		if _, err := p.hold(t.Context(), a, kind, holdRequest{name: "jay", reason: "why"}); err != nil {
 			t.Fatal(err)
@@ -253,7 +255,7 @@ func TestModerators(t *testing.T) {
 			t.Error("a moderator may block a moderator")
 		}
 		elsewhere := mia(p)
-		elsewhere.place = core.MustPath("room/2")
+		elsewhere.Path = core.MustPath("room/2")
 		if err := p.checkRank(elsewhere, jay); err != nil {
 			t.Errorf("he is one elsewhere: %v", err)
 		}

@@ -100,7 +100,6 @@ func (e *event) line(private bool, now time.Time) string {
 	return text
 }
 
-// happening words what happened.
 func (e *event) happening() string {
 	switch e.What {
 	case wasBlocked, wasUnblocked, wasMuted, wasUnmuted:
@@ -163,7 +162,6 @@ func (l *modLog) add(e event) (gone []core.Item) {
 	return gone
 }
 
-// take removes and returns events.
 func (l *modLog) take(which func(*event) bool) (gone []event) {
 	l.events = slices.DeleteFunc(l.events, func(e event) bool {
 		taken := which(&e)
@@ -173,16 +171,6 @@ func (l *modLog) take(which func(*event) bool) (gone []event) {
 		return taken
 	})
 	return gone
-}
-
-// forgetAuthor drops who caused events if it was that user.
-func (l *modLog) forgetAuthor(user core.Path) {
-	for i := range l.events {
-		e := &l.events[i]
-		if e.by == user {
-			e.by, e.byName = core.Path{}, ""
-		}
-	}
 }
 
 // read adds an event or appeal from disk. finish must be called after the last one.

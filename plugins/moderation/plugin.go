@@ -89,7 +89,6 @@ func (p *Plugin) Refresh() { loop.Notify(p.records.stale) }
 // not be called after the plugin is in use.
 func (p *Plugin) AddGates(gates ...Gate) { p.gates = append(p.gates, gates...) }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return p.host.Name }
 
 // Run implements core.Runner: it writes what happened, sends notices, and removes what is
@@ -117,26 +116,20 @@ func (p *Plugin) Judge(m *core.Message, again bool) (v gate.Verdict) {
 
 // Announce implements gate.Counter.
 func (p *Plugin) Announce(f func(by core.Path, what string)) {
-	for _, c := range counters(p.gates) {
-		c.Announce(f)
-	}
+	eachCounter(p.gates, func(c gate.Counter) { c.Announce(f) })
 }
 
 // Used implements gate.Counter.
 func (p *Plugin) Used(by core.Path, what string) {
-	for _, c := range counters(p.gates) {
-		c.Used(by, what)
-	}
+	eachCounter(p.gates, func(c gate.Counter) { c.Used(by, what) })
 }
 
-// counters are the gates that count.
-func counters(gates []Gate) (all []gate.Counter) {
+func eachCounter(gates []Gate, do func(gate.Counter)) {
 	for _, g := range gates {
 		if c, ok := g.(gate.Counter); ok {
-			all = append(all, c)
+			do(c)
 		}
 	}
-	return all
 }
 
 // allowedWhileBlocked reports whether a text calls a command that blocked users may call:
@@ -230,7 +223,6 @@ func groupOf(place core.Path) core.Path {
 	return place
 }
 
-// userID is the last element of a user's path.
 func userID(user core.Path) string {
 	elements := user.Elements()
 	return elements[len(elements)-1]

@@ -3,11 +3,11 @@ package moderation
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"synthbot/core"
 	"synthbot/core/loop"
+	"synthbot/core/values"
 )
 
 const (
@@ -245,13 +245,12 @@ func (r *records) followMoved(ctx context.Context) error {
 
 // moveHold moves a hold to another scope. It holds in both until that is done.
 func (r *records) moveHold(ctx context.Context, h hold, to core.Path) error {
-	d := detail{Name: h.name, Tag: h.tag, At: r.host.Clock(), Until: h.until}
-	item, _, err := r.host.Items.Get(ctx, h.user, h.detailKey())
-	if err == nil {
-		err = item.Decode(&d)
-	}
+	d, ok, err := values.Get[detail](ctx, r.host.Items, h.user, h.detailKey())
 	if err != nil {
-		return fmt.Errorf("detail: %w", err)
+		return err
+	}
+	if !ok {
+		d = detail{Name: h.name, Tag: h.tag, At: r.host.Clock(), Until: h.until}
 	}
 	next := h
 	next.scope = to

@@ -34,7 +34,6 @@ const (
 	muteKey      = "mute"
 )
 
-// maxModerators is how many seen moderators are remembered.
 const maxModerators = 4_096
 
 // openTimeout is how long it may take to read everything.
@@ -61,7 +60,6 @@ type records struct {
 	queue      queue
 }
 
-// seenModerator is a user who was seen as a moderator of a group.
 type seenModerator struct{ user, group core.Path }
 
 // holdValue is what is kept of a hold under no path, and of a place's mute.
@@ -233,7 +231,6 @@ func (r *records) put(ctx context.Context, items ...core.Item) error {
 	return nil
 }
 
-// remove removes an item.
 func (r *records) remove(ctx context.Context, path core.Path, key string) error {
 	return r.put(ctx, values.New(path, key, nil))
 }
@@ -372,7 +369,6 @@ func (r *records) events(wanted func(*event) bool) (found []event) {
 	return found
 }
 
-// holdsOf returns the active holds of a user.
 func (r *records) holdsOf(user core.Path) (active []hold) {
 	now := r.host.Clock()
 	r.mu.Lock()
@@ -440,7 +436,12 @@ func (r *records) forget(ctx context.Context, user core.Path) error {
 	}
 	maps.DeleteFunc(r.moderators, func(seen seenModerator, _ bool) bool { return seen.user == user })
 	gone := r.log.take(func(e *event) bool { return e.about == user })
-	r.log.forgetAuthor(user)
+	for i := range r.log.events {
+		e := &r.log.events[i]
+		if e.by == user {
+			e.by, e.byName = core.Path{}, ""
+		}
+	}
 	r.queue.items = slices.DeleteFunc(r.queue.items, func(i core.Item) bool { return i.Path == user })
 	r.queue.notices = slices.DeleteFunc(r.queue.notices, func(n notice) bool { return n.to == user })
 	r.mu.Unlock()

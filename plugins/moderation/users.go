@@ -50,7 +50,6 @@ func (p *Plugin) recentWriters(ctx context.Context, place, below core.Path) (lis
 	return list, nil
 }
 
-// errSeveral refuses a name that several users have.
 func errSeveral(name string, labels []string) error {
 	return core.Errorf(core.Invalid, "Several people are called %s: %s. Name one of these.",
 		txt.ClipLine(name, maxName), strings.Join(labels, ", "))
@@ -63,11 +62,11 @@ func (p *Plugin) findUser(ctx context.Context, a *actor, name string) (u user, e
 	if name == "" {
 		return u, core.Errorf(core.Invalid, "It is not said who.")
 	}
-	group := groupOf(a.place)
-	if a.private {
+	group := groupOf(a.Path)
+	if a.Private {
 		group = core.Path{}
 	}
-	list, err := p.recentWriters(ctx, a.place, group)
+	list, err := p.recentWriters(ctx, a.Path, group)
 	if err != nil {
 		return u, err
 	}
@@ -89,7 +88,7 @@ func (p *Plugin) findUser(ctx context.Context, a *actor, name string) (u user, e
 	}
 	text := fmt.Sprintf("I have seen nobody here who is called %s.", txt.ClipLine(name, maxName))
 	if a.isAdmin() {
-		text += fmt.Sprintf(" You may name anybody by a path, like %s/@user/1000.", a.place.Interface())
+		text += fmt.Sprintf(" You may name anybody by a path, like %s/@user/1000.", a.Path.Interface())
 	}
 	return u, core.Errorf(core.Invalid, "%s", text)
 }
@@ -130,7 +129,7 @@ func (p *Plugin) findHeld(ctx context.Context, a *actor, kind, name string) (dig
 	}
 	u, err := p.findUser(ctx, a, name)
 	if err != nil {
-		u.path, _ = a.place.Person(name)
+		u.path, _ = a.Path.Person(name)
 		if u.path.IsZero() || strings.ContainsAny(name, " /") {
 			return "", err
 		}

@@ -1,3 +1,12 @@
+// Package pairing keeps unknown users out of private chats until an admin lets them in. Who
+// writes for the first time gets a code, and an admin confirms it in chat (/pair CODE), on
+// the terminal (synthbot pair CODE) or on the page. Messages of unknown users are stored
+// without their content.
+//
+// # What is kept
+//
+// Under a user's path, key "paired": when they were let in, and by whom. Under the plugin's
+// own path, key "code " + hash of a code: whose it is, and until when.
 package pairing
 
 import (
@@ -42,8 +51,7 @@ type Plugin struct {
 	mu     sync.Mutex
 	loaded bool
 	paired map[core.Path]bool
-	codes  map[string]invitation // by hash
-	of     map[core.Path]*guest
+	codes  map[string]*invitation // by hash
 }
 
 // invitation is a code that waits to be confirmed.
@@ -51,6 +59,11 @@ type invitation struct {
 	Person core.Path `json:"person"`
 	Name   string    `json:"name,omitempty"`
 	Until  time.Time `json:"until"`
+
+	hash      string
+	code      string // plain, while the process lives
+	repliedAt time.Time
+	messageID string // of the message that got the reply
 }
 
 // admission is what is kept about a person who was let in.
@@ -59,23 +72,11 @@ type admission struct {
 	By core.Path `json:"by,omitzero"`
 }
 
-// guest is an unknown person.
-type guest struct {
-	code      string // plain, while the process lives
-	hash      string
-	repliedAt time.Time
-	messageID string // of the message that got the reply
-}
-
 // New makes the plugin.
 func New(h core.Host, c Config) (*Plugin, error) {
-	return &Plugin{
-		Host: h, config: c, paired: make(map[core.Path]bool),
-		codes: make(map[string]invitation), of: make(map[core.Path]*guest),
-	}, nil
+	return &Plugin{Host: h, config: c, paired: make(map[core.Path]bool), codes: make(map[string]*invitation)}, nil
 }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return p.Host.Name }
 
 // Actions implements core.Plugin: a model lets nobody in.
@@ -96,10 +97,9 @@ func (p *Plugin) load(ctx context.Context) error {
 		case i.Key == pairedKey:
 			p.paired[i.Path] = true
 		case isCode:
-			var v invitation
-			if i.Decode(&v) == nil && v.Until.After(p.Clock()) {
+			v := &invitation{hash: hash}
+			if i.Decode(v) == nil && v.Until.After(p.Clock()) {
 				p.codes[hash] = v
-				p.of[v.Person] = &guest{hash: hash}
 			}
 		}
 	}
@@ -138,59 +138,64 @@ func (p *Plugin) Judge(m *core.Message, again bool) gate.Verdict {
 // caller holds mu.
 func (p *Plugin) invite(ctx context.Context, person core.Path, m *core.Message) string {
 	now := p.Clock()
-	g := p.of[person]
-	if g != nil && now.Sub(g.repliedAt) < p.config.Again && (m.ID == "" || m.ID != g.messageID) {
+	v := p.of(person)
+	if v != nil && now.Sub(v.repliedAt) < p.config.Again && (m.ID == "" || m.ID != v.messageID) {
 		return ""
 	}
-	if g == nil || g.code == "" || p.codes[g.hash].Until.Before(now) {
-		if g != nil {
-			p.drop(ctx, g.hash)
-		}
+	if v == nil || v.code == "" || v.Until.Before(now) {
+		p.drop(ctx, v)
 		var err error
-		g, err = p.newCode(ctx, person, m.Author.Name)
+		v, err = p.newCode(ctx, person, m.Author.Name)
 		if err != nil {
 			p.Log.Error("no code", "err", err)
 		}
-		if g == nil {
+		if v == nil {
 			return ""
 		}
 	}
-	g.repliedAt, g.messageID = now, m.ID
-	return "I don't know you yet. Please give this code to one of my admins: " + g.code +
+	v.repliedAt, v.messageID = now, m.ID
+	return "I don't know you yet. Please give this code to one of my admins: " + v.code +
 		". When it is confirmed, write to me again."
 }
 
 // newCode makes a person's code; nil where too many are open. mu is held.
-func (p *Plugin) newCode(ctx context.Context, person core.Path, name string) (*guest, error) {
-	for hash, v := range p.codes {
+func (p *Plugin) newCode(ctx context.Context, person core.Path, name string) (*invitation, error) {
+	for _, v := range p.codes {
 		if v.Until.Before(p.Clock()) {
-			p.drop(ctx, hash)
+			p.drop(ctx, v)
 		}
 	}
 	if len(p.codes) >= p.config.Open {
 		return nil, nil
 	}
 	code := rand.Text()[:codeLength]
-	g := &guest{code: code, hash: hashed(code)}
-	v := invitation{person, name, p.Clock().Add(p.config.Valid)}
-	if err := values.Put(ctx, p.Items, core.Path{}, codeKey+g.hash, v); err != nil {
+	v := &invitation{Person: person, Name: name, Until: p.Clock().Add(p.config.Valid), code: code, hash: hashed(code)}
+	if err := values.Put(ctx, p.Items, core.Path{}, codeKey+v.hash, v); err != nil {
 		return nil, err
 	}
-	p.codes[g.hash], p.of[person] = v, g
+	p.codes[v.hash] = v
 	p.Messenger.NotifyAdmins(fmt.Sprintf("%s (%s) wants to talk to me, and has a code. Let them in with /pair CODE.",
 		cmp.Or(txt.ClipLine(name, maxName), "Somebody"), person))
-	return g, nil
+	return v, nil
 }
 
-// drop takes a code away. mu is held.
-func (p *Plugin) drop(ctx context.Context, hash string) {
-	v, ok := p.codes[hash]
-	if !ok {
+// of returns the code of a person, or nil. mu is held.
+func (p *Plugin) of(person core.Path) *invitation {
+	for _, v := range p.codes {
+		if v.Person == person {
+			return v
+		}
+	}
+	return nil
+}
+
+// drop takes a code away, if it is not nil. mu is held.
+func (p *Plugin) drop(ctx context.Context, v *invitation) {
+	if v == nil {
 		return
 	}
-	delete(p.codes, hash)
-	delete(p.of, v.Person)
-	if err := values.Put(ctx, p.Items, core.Path{}, codeKey+hash, nil); err != nil {
+	delete(p.codes, v.hash)
+	if err := values.Put(ctx, p.Items, core.Path{}, codeKey+v.hash, nil); err != nil {
 		p.Log.Warn("an old code stays in the file", "err", err)
 	}
 }
@@ -208,7 +213,7 @@ func (g Guest) String() string {
 	return g.Name + " (" + g.Person.String() + ")"
 }
 
-func (v invitation) guest() Guest { return Guest{v.Person, txt.ClipLine(v.Name, maxName)} }
+func (v *invitation) guest() Guest { return Guest{v.Person, txt.ClipLine(v.Name, maxName)} }
 
 // Pair lets in the user of a code, or who waits and has that path. The error is for users.
 func (p *Plugin) Pair(ctx context.Context, code string, by core.Path) (Guest, error) {
@@ -217,20 +222,20 @@ func (p *Plugin) Pair(ctx context.Context, code string, by core.Path) (Guest, er
 	if err := p.load(ctx); err != nil {
 		return Guest{}, err
 	}
-	hash := hashed(strings.ToUpper(strings.TrimSpace(code)))
-	person, err := core.ParsePath(strings.TrimSpace(code))
-	if err == nil && p.of[person] != nil {
-		hash = p.of[person].hash
+	code = strings.TrimSpace(code)
+	v := p.codes[hashed(strings.ToUpper(code))]
+	person, err := core.ParsePath(code)
+	if err == nil && v == nil {
+		v = p.of(person)
 	}
-	v, ok := p.codes[hash]
-	if !ok || v.Until.Before(p.Clock()) {
+	if v == nil || v.Until.Before(p.Clock()) {
 		return Guest{}, core.Errorf(core.Invalid, "Nobody has that code, or it is too old.")
 	}
 	if err := values.Put(ctx, p.Items, v.Person, pairedKey, admission{p.Clock(), by}); err != nil {
 		return Guest{}, err
 	}
 	p.paired[v.Person] = true
-	p.drop(ctx, hash)
+	p.drop(ctx, v)
 	return v.guest(), nil
 }
 
@@ -291,10 +296,7 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 	if err := p.load(ctx); err != nil {
 		return err
 	}
-	g := p.of[person]
-	if g != nil {
-		p.drop(ctx, g.hash)
-	}
+	p.drop(ctx, p.of(person))
 	delete(p.paired, person)
 	return values.Put(ctx, p.Items, person, pairedKey, nil)
 }
@@ -323,7 +325,6 @@ func (p *Plugin) unpair(ctx context.Context, c command.Call) (string, error) {
 	return person.String() + " is shut out.", p.Unpair(ctx, person)
 }
 
-// hashed is what is kept of a code.
 func hashed(code string) string {
 	sum := sha256.Sum256([]byte("synthbot pairing " + code))
 	return hex.EncodeToString(sum[:])

@@ -116,13 +116,21 @@ func holds(values []value, text string) bool {
 // brief returns the bio for a prompt, in at most so many bytes. What does not fit is left
 // out; nil means that nothing is left.
 func (b *bio) brief(most int) json.RawMessage {
-	var members []string
-	size := len(`{}`)
+	members := ""
 	add := func(name string, list []string, isList bool) {
-		comma := min(len(members), 1)
-		m := member(name, list, isList, most-size-comma)
-		if m != "" {
-			members, size = append(members, m), size+comma+len(m)
+		opening, closing := `,"`+name+`":`, ""
+		if isList {
+			opening, closing = opening+"[", "]"
+		}
+		kept := "" // each behind a comma
+		for _, text := range list {
+			next := kept + "," + string(core.JSON(text))
+			if len(members)+len(opening)+len(next)+len(closing) <= most {
+				kept = next
+			}
+		}
+		if kept != "" {
+			members += opening + kept[1:] + closing
 		}
 	}
 	for _, f := range order() {
@@ -137,32 +145,10 @@ func (b *bio) brief(most int) json.RawMessage {
 		said[i] = h.String()
 	}
 	add("others_say", said, true)
-	if len(members) == 0 {
+	if members == "" {
 		return nil
 	}
-	return json.RawMessage("{" + strings.Join(members, ",") + "}")
-}
-
-// member writes a member of an object, with those of its texts that fit into so many bytes;
-// "" if none does.
-func member(name string, list []string, isList bool, room int) string {
-	opening, closing := `"`+name+`":`, ""
-	if isList {
-		opening, closing = opening+"[", "]"
-	}
-	var kept []string
-	size := len(opening) + len(closing)
-	for _, text := range list {
-		raw := string(core.JSON(text))
-		needs := len(raw) + min(len(kept), 1) // with the comma
-		if size+needs <= room {
-			kept, size = append(kept, raw), size+needs
-		}
-	}
-	if len(kept) == 0 {
-		return ""
-	}
-	return opening + strings.Join(kept, ",") + closing
+	return json.RawMessage("{" + members[1:] + "}")
 }
 
 func texts(values []value) []string {
@@ -328,7 +314,6 @@ func (r *record) dropAll(which func(*value) bool) (found bool) {
 	return found
 }
 
-// isRecord reports whether an item's key is that of a record.
 func isRecord(key string) bool {
 	if key == ownKey || key == botKey {
 		return true

@@ -258,7 +258,6 @@ func (c *codes) take(code string, by core.Path) (core.Path, error) {
 	return o.person, nil
 }
 
-// forget drops what is there of a person.
 func (c *codes) forget(person core.Path) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -57,16 +57,11 @@ func New(h core.Host, c Config) (*Plugin, error) {
 	return &Plugin{host: h, config: c, codes: newCodes(h.Clock)}, nil
 }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return "people" }
 
-// Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action {
 	return []core.Action{action.Typed(updateAction, p.update), action.Typed(requestAction, p.request)}
 }
-
-// me is how a payload names who speaks.
-const me = "me"
 
 // subject is a person whom a call is about.
 type subject struct {
@@ -77,7 +72,7 @@ type subject struct {
 // subject finds whom a payload names; "" is who speaks.
 func (p *Plugin) subject(ctx context.Context, c *core.Call, name string) (subject, error) {
 	name = strings.TrimSpace(name)
-	if c.Author.ID != "" && (name == "" || strings.EqualFold(name, me)) {
+	if name == "" {
 		name = c.Author.ID
 	}
 	if name == "" {

@@ -34,7 +34,6 @@ type cancelPayload struct {
 	ID string `json:"id" title:"reminder" min:"1" max:"200" doc:"Its id, or words of it."`
 }
 
-// Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action {
 	return []core.Action{p.setAction(), p.listAction(), p.cancelAction()}
 }
@@ -74,7 +73,7 @@ func (p *Plugin) setAction() core.Action {
 }
 
 func (p *Plugin) doSet(ctx context.Context, c core.Call, in setPayload) (core.Result, error) {
-	a, err := askerOf(c)
+	a, err := asked(c)
 	if err != nil {
 		return core.Result{}, err
 	}
@@ -82,15 +81,15 @@ func (p *Plugin) doSet(ctx context.Context, c core.Call, in setPayload) (core.Re
 	if err != nil {
 		return core.Result{}, err
 	}
-	asked := c.Planned
-	if asked.IsZero() {
-		asked = p.host.Clock()
+	from := c.Planned
+	if from.IsZero() {
+		from = p.host.Clock()
 	}
-	w, err := p.wishFor(in, asked.In(z.Location))
+	w, err := p.wishFor(in, from.In(z.Location))
 	if err != nil {
 		return core.Result{}, err
 	}
-	w.veiled, w.asked = z.veiled, asked
+	w.veiled, w.asked = z.veiled, from
 	w.seed = fmt.Sprintf("%s/%d/%d", c.Key.Turn, c.Key.Round, c.Key.Step)
 	r, err := p.set(ctx, a, w)
 	result := core.Output(p.line(&r))
@@ -100,7 +99,7 @@ func (p *Plugin) doSet(ctx context.Context, c core.Call, in setPayload) (core.Re
 
 // undoSet cancels the reminder that was set, if it is still to come.
 func (p *Plugin) undoSet(ctx context.Context, c core.Call, done core.Result) error {
-	a, err := askerOf(c)
+	a, err := asked(c)
 	if err != nil {
 		return err
 	}
@@ -178,11 +177,11 @@ func (p *Plugin) listAction() core.Action {
 const listMax = 50
 
 func (p *Plugin) doList(ctx context.Context, c core.Call, in listPayload) (core.Result, error) {
-	a, err := askerOf(c)
+	a, err := asked(c)
 	if err != nil {
 		return core.Result{}, err
 	}
-	if in.All && a.author.Rank < core.RankModerator {
+	if in.All && c.Author.Rank < core.RankModerator {
 		return core.Result{}, core.Errorf(core.Forbidden, "Everybody's reminders are for moderators.")
 	}
 	list, err := p.here(ctx, a, in.All)
@@ -220,7 +219,7 @@ func (p *Plugin) cancelAction() core.Action {
 }
 
 func (p *Plugin) doCancel(ctx context.Context, c core.Call, in cancelPayload) (core.Result, error) {
-	a, err := askerOf(c)
+	a, err := asked(c)
 	if err != nil {
 		return core.Result{}, err
 	}

@@ -1,7 +1,6 @@
 package reminders
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -45,23 +44,22 @@ func (p *Plugin) Commands() []command.Command {
 }
 
 func (p *Plugin) remind(ctx context.Context, c command.Call) (string, error) {
-	a := asker{place: c.Path, private: c.Private, author: c.Author, person: c.Person, locale: c.Locale, sees: c.Sees}
 	text := c.Args["text"]
 	switch c.Args["what"] {
 	case "add":
-		return p.remindAdd(ctx, a, text)
+		return p.remindAdd(ctx, c, text)
 	case "cancel":
 		if text == "" {
 			return "", core.Errorf(core.Invalid, "Which one? `/remind list` tells their ids.")
 		}
-		r, err := p.cancel(ctx, a, text)
+		r, err := p.cancel(ctx, c, text)
 		return "Cancelled: " + txt.Line(r.Text), err
 	}
-	return p.remindList(ctx, a)
+	return p.remindList(ctx, c)
 }
 
-func (p *Plugin) remindAdd(ctx context.Context, a asker, text string) (string, error) {
-	z, err := p.zoneFor(ctx, a, "")
+func (p *Plugin) remindAdd(ctx context.Context, c command.Call, text string) (string, error) {
+	z, err := p.zoneFor(ctx, c, "")
 	if err != nil {
 		return "", err
 	}
@@ -78,7 +76,7 @@ func (p *Plugin) remindAdd(ctx context.Context, a asker, text string) (string, e
 			return "", core.Errorf(core.Invalid, "Nothing comes more than once an hour.")
 		}
 	}
-	r, err := p.set(ctx, a, w)
+	r, err := p.set(ctx, c, w)
 	return "⏰ " + row(&r), err
 }
 
@@ -91,9 +89,9 @@ func row(r *reminder) string {
 	return s + " · `" + r.ID + "`"
 }
 
-func (p *Plugin) remindList(ctx context.Context, a asker) (string, error) {
-	all := a.author.Rank >= core.RankModerator && !a.private
-	list, err := p.here(ctx, a, all)
+func (p *Plugin) remindList(ctx context.Context, c command.Call) (string, error) {
+	all := c.Author.Rank >= core.RankModerator && !c.Private
+	list, err := p.here(ctx, c, all)
 	if err != nil {
 		return "", err
 	}
@@ -119,12 +117,11 @@ func (p *Plugin) remindList(ctx context.Context, a asker) (string, error) {
 const shownMax = 20
 
 func (p *Plugin) timezone(ctx context.Context, c command.Call) (string, error) {
-	a := asker{place: c.Path, private: c.Private, person: c.Person, sees: c.Sees}
 	name := c.Args["zone"]
 	now := p.host.Clock()
 	switch strings.ToLower(name) {
 	case "":
-		z, err := p.zoneFor(ctx, a, "")
+		z, err := p.zoneFor(ctx, c, "")
 		switch {
 		case err != nil:
 			return "", err
@@ -155,14 +152,14 @@ type zone struct {
 
 // zoneFor is the zone that a time is in: the one that was named, the person's,
 // or the bot's.
-func (p *Plugin) zoneFor(ctx context.Context, a asker, named string) (zone, error) {
+func (p *Plugin) zoneFor(ctx context.Context, c command.Call, named string) (zone, error) {
 	if named != "" {
 		if loc, ok := timezone.Load(named); ok {
 			return zone{loc, false}, nil
 		}
 		return zone{}, core.Errorf(core.Invalid, "There is no such time zone; write one like Europe/Rome.")
 	}
-	z, err := timezone.Of(ctx, p.host.Zones, a.person)
+	z, err := timezone.Of(ctx, p.host.Zones, c.Person)
 	if err != nil {
 		return zone{}, err
 	}
@@ -171,7 +168,7 @@ func (p *Plugin) zoneFor(ctx context.Context, a asker, named string) (zone, erro
 		return zone{p.host.Clock().Location(), false}, nil
 	}
 	shows := func(at core.Path) bool { return at.Within(z.Origin) }
-	return zone{loc, !a.private && !shows(a.place) && !slices.ContainsFunc(a.sees, shows)}, nil
+	return zone{loc, !c.Private && !shows(c.Path) && !slices.ContainsFunc(c.Sees, shows)}, nil
 }
 
 // Inject implements core.Injector: the user's local time, if it differs from the bot's and
@@ -181,7 +178,7 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	if err != nil || s.Author.ID == "" || s.Author.Bot {
 		return nil, nil // nobody, or many
 	}
-	z, err := p.zoneFor(ctx, asker{place: s.Path, private: s.Private, person: person, sees: s.Sees}, "")
+	z, err := p.zoneFor(ctx, command.Call{Path: s.Path, Private: s.Private, Person: person, Sees: s.Sees}, "")
 	now := p.host.Clock()
 	if err != nil || z.veiled || z.String() == now.Location().String() {
 		return nil, err
@@ -201,7 +198,6 @@ func stamp(t time.Time, veiled bool) string {
 	return t.Format(time.RFC3339)
 }
 
-// formatTime writes a time for users.
 func formatTime(t time.Time, veiled bool) string {
 	s := t.Format("Monday 2 January 2006, 15:04")
 	name := t.Location().String()
@@ -230,10 +226,4 @@ func formatSpan(d time.Duration) string {
 var lateWords = map[string]string{
 	"it": "(in ritardo di %s)", "de": "(%s verspätet)", "fr": "(en retard de %s)", "es": "(con %s de retraso)",
 	"pt": "(com %s de atraso)",
-}
-
-// lateness says in the bot's language that something is late.
-func lateness(language, by string) string {
-	first, _, _ := strings.Cut(strings.ToLower(language), "-")
-	return fmt.Sprintf(cmp.Or(lateWords[first], "(late by %s)"), by)
 }

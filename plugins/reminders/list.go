@@ -1,10 +1,7 @@
 package reminders
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -22,24 +19,12 @@ type Listed struct {
 
 // All lists the reminders of all users, the next one first. Those that cannot be read are left out, and in err.
 func (p *Plugin) All(ctx context.Context) (list []Listed, err error) {
-	items, err := p.host.Items.List(ctx, core.Path{})
-	if err != nil {
-		return nil, fmt.Errorf("reminders: %w", err)
+	all, err := p.of(ctx, core.Path{})
+	sorting.Sort(all, byDue)
+	for _, r := range all {
+		list = append(list, Listed{r.ID, r.Text, r.Place, r.person, r.Due, repeats(r.Rule)})
 	}
-	var faults []error
-	for _, item := range items {
-		if !item.Path.IsPerson() || !strings.HasPrefix(item.Key, keyReminder) {
-			continue
-		}
-		r, err := p.read(item)
-		if err != nil {
-			faults = append(faults, fmt.Errorf("reminder %s of %s: %w", item.Key, item.Path, err))
-			continue
-		}
-		list = append(list, Listed{r.ID, r.Text, r.Place, item.Path, r.Due, repeats(r.Rule)})
-	}
-	sorting.Sort(list, func(a, b Listed) int { return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.ID, b.ID)) })
-	return list, errors.Join(faults...)
+	return list, err
 }
 
 // repeats says in words how a rule repeats, if it is a simple one; else it is the rule (RFC 5545).

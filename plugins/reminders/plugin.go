@@ -26,6 +26,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/command"
 	"synthbot/core/sorting"
 	"synthbot/core/spoken"
 	"synthbot/core/timezone"
@@ -48,28 +49,15 @@ func New(h core.Host, c Config) (*Plugin, error) {
 		agenda: agenda{wake: make(chan struct{}, 1)}}, nil
 }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return p.host.Name }
 
-// asker is who wants something, and where.
-type asker struct {
-	place   core.Path
-	private bool
-	author  core.Author
-	person  core.Path
-	locale  string
-	sees    []core.Path
-}
-
-// person finds out who asks; nobody can be reminded who is nobody.
-func askerOf(c core.Call) (asker, error) {
-	a := asker{place: c.Path, private: c.Private, author: c.Author, sees: c.Sees}
+// asked returns the call of an action as one of a command. Reminders need an identified user.
+func asked(c core.Call) (command.Call, error) {
 	person, err := c.Path.Person(c.Author.ID)
 	if err != nil || c.Author.ID == "" {
-		return a, core.Errorf(core.Forbidden, "It is not clear whose reminder that is: one person must ask for it.")
+		err = core.Errorf(core.Forbidden, "It is not clear whose reminder that is: one person must ask for it.")
 	}
-	a.person = person
-	return a, nil
+	return command.Call{Path: c.Path, Private: c.Private, Author: c.Author, Person: person, Sees: c.Sees}, err
 }
 
 // wish is a reminder that somebody wants.
@@ -83,12 +71,12 @@ type wish struct {
 }
 
 // set keeps a reminder. One that is there already is returned as it is.
-func (p *Plugin) set(ctx context.Context, a asker, w wish) (reminder, error) {
+func (p *Plugin) set(ctx context.Context, c command.Call, w wish) (reminder, error) {
 	now := p.host.Clock()
 	r := reminder{
-		Text: strings.TrimSpace(w.text), Place: a.place, Private: a.private, Author: a.author, Locale: a.locale,
+		Text: strings.TrimSpace(w.text), Place: c.Path, Private: c.Private, Author: c.Author, Locale: c.Locale,
 		Start: w.when.At.Truncate(time.Second), Rule: w.rule.String(),
-		Veiled: w.veiled, Set: now,
+		Veiled: w.veiled, Set: now, person: c.Person,
 	}
 	r.Due = r.Start
 	zone := w.when.At.Location().String()
@@ -113,7 +101,7 @@ func (p *Plugin) set(ctx context.Context, a asker, w wish) (reminder, error) {
 		return r, err
 	}
 	r.ID = identify(w.seed, &r)
-	all, err := p.of(ctx, a.person)
+	all, err := p.of(ctx, c.Person)
 	if err != nil {
 		return r, err
 	}
@@ -127,7 +115,7 @@ func (p *Plugin) set(ctx context.Context, a asker, w wish) (reminder, error) {
 	if len(all) >= p.config.PerPerson {
 		return r, core.Errorf(core.Forbidden, "%d reminders wait already; one must be cancelled first.", len(all))
 	}
-	return r, p.keep(ctx, a.person, r)
+	return r, p.keep(ctx, r)
 }
 
 func (p *Plugin) check(r *reminder, now time.Time) error {
@@ -190,7 +178,14 @@ type reminder struct {
 	Due     time.Time   `json:"due"`
 	Told    int         `json:"told,omitempty"` // how often it fell due
 	Set     time.Time   `json:"set"`
+
+	person core.Path // under whose path it is kept
 }
+
+func (r *reminder) pointer() pointer { return pointer{r.person, r.ID, r.Place} }
+
+// byDue orders reminders, the next one first.
+func byDue(a, b reminder) int { return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.ID, b.ID)) }
 
 // pointer names a reminder, and where it is pointed to from.
 type pointer struct {
@@ -209,7 +204,7 @@ func (p pointer) hereKey() string { return keyHere + p.Person.String() + "/" + p
 
 // read decodes a reminder; its times are in its zone.
 func (p *Plugin) read(item core.Item) (reminder, error) {
-	var r reminder
+	r := reminder{person: item.Path}
 	if err := item.Decode(&r); err != nil {
 		return r, err
 	}
@@ -221,7 +216,6 @@ func (p *Plugin) read(item core.Item) (reminder, error) {
 	return r, nil
 }
 
-// get finds the reminder that a pointer names.
 func (p *Plugin) get(ctx context.Context, at pointer) (r reminder, version uint64, ok bool, err error) {
 	item, ok, err := p.host.Items.Get(ctx, at.Person, keyReminder+at.ID)
 	if err != nil || !ok {
@@ -232,11 +226,10 @@ func (p *Plugin) get(ctx context.Context, at pointer) (r reminder, version uint6
 }
 
 // keep writes a reminder and what points to it.
-func (p *Plugin) keep(ctx context.Context, person core.Path, r reminder) error {
-	at := pointer{person, r.ID, r.Place}
-	return p.schedule(ctx, r.Due, at,
-		values.New(r.Place, at.hereKey(), at),
-		values.New(person, keyReminder+r.ID, r))
+func (p *Plugin) keep(ctx context.Context, r reminder) error {
+	at := r.pointer()
+	return p.schedule(ctx, r.Due, at, values.New(r.Place, at.hereKey(), at),
+		values.New(r.person, keyReminder+r.ID, r))
 }
 
 // drop takes a reminder away, and what points to it.
@@ -250,39 +243,39 @@ func (p *Plugin) drop(ctx context.Context, at pointer, due time.Time) error {
 	return nil
 }
 
-func (p *Plugin) of(ctx context.Context, person core.Path) ([]reminder, error) {
+// of lists the reminders of a person; for the zero Path those of all people. Those that cannot be read are left
+// out, and in err.
+func (p *Plugin) of(ctx context.Context, person core.Path) (list []reminder, err error) {
 	items, err := p.host.Items.List(ctx, person)
 	if err != nil {
 		return nil, fmt.Errorf("reminders of %s: %w", person, err)
 	}
-	var list []reminder
-	var faults []error
 	for _, item := range items {
-		if !strings.HasPrefix(item.Key, keyReminder) {
+		if !item.Path.IsPerson() || !strings.HasPrefix(item.Key, keyReminder) {
 			continue
 		}
-		r, err := p.read(item)
-		if err != nil {
-			faults = append(faults, err)
+		r, fault := p.read(item)
+		if fault != nil {
+			err = errors.Join(err, fault)
 			continue
 		}
 		list = append(list, r)
 	}
-	return list, errors.Join(faults...)
+	return list, err
 }
 
 // here lists what one person set in the place, or, for all, what everybody did, the next one
 // first. What was set elsewhere is nobody's business here.
-func (p *Plugin) here(ctx context.Context, a asker, all bool) ([]reminder, error) {
-	items, err := p.host.Items.List(ctx, a.place)
+func (p *Plugin) here(ctx context.Context, c command.Call, all bool) ([]reminder, error) {
+	items, err := p.host.Items.List(ctx, c.Path)
 	if err != nil {
-		return nil, fmt.Errorf("reminders in %s: %w", a.place, err)
+		return nil, fmt.Errorf("reminders in %s: %w", c.Path, err)
 	}
 	var list []reminder
 	for _, item := range items {
 		var at pointer
-		if item.Path != a.place || !strings.HasPrefix(item.Key, keyHere) || item.Decode(&at) != nil ||
-			!all && at.Person != a.person {
+		if item.Path != c.Path || !strings.HasPrefix(item.Key, keyHere) || item.Decode(&at) != nil ||
+			!all && at.Person != c.Person {
 			continue
 		}
 		r, _, ok, err := p.get(ctx, at)
@@ -293,14 +286,14 @@ func (p *Plugin) here(ctx context.Context, a asker, all bool) ([]reminder, error
 			list = append(list, r)
 		}
 	}
-	sorting.Sort(list, func(a, b reminder) int { return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.ID, b.ID)) })
+	sorting.Sort(list, byDue)
 	return list, nil
 }
 
 // pick finds the one reminder here that is called so: by its id, or by words of
 // its text. Moderators find everybody's.
-func (p *Plugin) pick(ctx context.Context, a asker, called string) (reminder, error) {
-	list, err := p.here(ctx, a, a.author.Rank >= core.RankModerator)
+func (p *Plugin) pick(ctx context.Context, c command.Call, called string) (reminder, error) {
+	list, err := p.here(ctx, c, c.Author.Rank >= core.RankModerator)
 	if err != nil {
 		return reminder{}, err
 	}
@@ -324,16 +317,12 @@ func (p *Plugin) pick(ctx context.Context, a asker, called string) (reminder, er
 }
 
 // cancel takes one away that pick found.
-func (p *Plugin) cancel(ctx context.Context, a asker, called string) (reminder, error) {
-	r, err := p.pick(ctx, a, called)
+func (p *Plugin) cancel(ctx context.Context, c command.Call, called string) (reminder, error) {
+	r, err := p.pick(ctx, c, called)
 	if err != nil {
 		return r, err
 	}
-	person, err := r.Place.Person(r.Author.ID)
-	if err != nil {
-		return r, fmt.Errorf("reminder %s: %w", r.ID, err)
-	}
-	return r, p.drop(ctx, pointer{person, r.ID, r.Place}, r.Due)
+	return r, p.drop(ctx, r.pointer(), r.Due)
 }
 
 // Kept implements core.DataKeeper: everything that is kept about a user lies under their path.

@@ -1,6 +1,7 @@
 package reminders
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,7 +135,6 @@ func (p *Plugin) fire(ctx context.Context, e entry) error {
 	return p.schedule(ctx, r.Due, e.pointer, values.New(hourPath(e.hour()), e.key, nil), item)
 }
 
-// due is what is due of a reminder.
 type due struct {
 	at     time.Time
 	missed int           // how many times before that were left out
@@ -178,7 +178,8 @@ func (p *Plugin) event(ctx context.Context, r *reminder, d due) (core.Event, err
 	text := r.Text
 	if d.late > 0 {
 		o.Late, o.By = formatSpan(d.late), int(d.late/time.Second)
-		text += " " + lateness(p.host.Language, o.Late)
+		language, _, _ := strings.Cut(strings.ToLower(p.host.Language), "-")
+		text += " " + fmt.Sprintf(cmp.Or(lateWords[language], "(late by %s)"), o.Late)
 	}
 	if !d.next.IsZero() {
 		o.Next = stamp(d.next, r.Veiled)
@@ -245,7 +246,6 @@ type entry struct {
 	pointer
 }
 
-// hourForm is how hours are called.
 const hourForm = "2006-01-02T15"
 
 // Roots of pseudo-places; no interface can be called so.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/command"
 	"synthbot/core/spoken"
 	"synthbot/core/timezone"
 	"synthbot/plugins/plugintest"
@@ -167,7 +168,7 @@ func ask(t testing.TB, p *Plugin, text string, at time.Time, rule string) remind
 			t.Fatal(err)
 		}
 	}
-	r, err := p.set(t.Context(), asker{place: group, author: jay, person: jayWay}, w)
+	r, err := p.set(t.Context(), command.Call{Path: group, Author: jay, Person: jayWay}, w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -406,7 +407,7 @@ func TestErased(t *testing.T) {
 // though its time reads later now; another one does.
 func TestSetTwice(t *testing.T) {
 	s, p := stand(t, nil)
-	a := asker{place: group, author: jay, person: jayWay}
+	a := command.Call{Path: group, Author: jay, Person: jayWay}
 	var ids []string
 	for _, seed := range []string{"room/1#1/1/1", "room/1#1/1/1", "room/1#1/1/2"} {
 		r, err := p.set(t.Context(), a, wish{text: "tea", when: spoken.When{At: s.Clock().Add(time.Hour)}, seed: seed})
@@ -542,8 +543,8 @@ func TestAgenda(t *testing.T) {
 // bare keeps a reminder without asking how many there are.
 func bare(t testing.TB, p *Plugin, text string, at time.Time) int64 {
 	r := reminder{ID: text, Text: text, Place: group, Author: jay, Start: at.Truncate(time.Second),
-		Due: at.Truncate(time.Second)}
-	if err := p.keep(t.Context(), jayWay, r); err != nil {
+		Due: at.Truncate(time.Second), person: jayWay}
+	if err := p.keep(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	return r.Due.Unix()

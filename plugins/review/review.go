@@ -1,3 +1,6 @@
+// Package review sends replies back to the model before anything of them is done: one that
+// promises what no action of it does, or one that breaks the limits of length and tone of its
+// place. It asks once; what the model then insists on is said.
 package review
 
 import (
@@ -48,7 +51,6 @@ type Plugin struct {
 // New makes the plugin.
 func New(h core.Host, c Config) (*Plugin, error) { return &Plugin{h.Name, c}, nil }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return p.name }
 
 // Actions implements core.Plugin: there are none.
@@ -68,8 +70,11 @@ func (p *Plugin) Review(d action.Draft) (faults []core.Fault) {
 	}
 	place := p.place(d.Who.Path)
 	for _, text := range texts {
-		if p.c.Promises && !acts {
-			faults = append(faults, promised(text)...)
+		promise := promises().FindString(text)
+		if p.c.Promises && !acts && promise != "" {
+			faults = append(faults, core.Fault{Field: "response", Text: fmt.Sprintf(
+				"says %q, and no action does it: add the action that does, or do not say it",
+				strings.TrimFunc(promise, notLetter))})
 		}
 		for _, fault := range place.faults(text) {
 			faults = append(faults, core.Fault{Field: "response", Text: fault})
@@ -84,7 +89,6 @@ func isDeed(name string) bool {
 	return !control && !strings.HasPrefix(name, core.MessagePrefix)
 }
 
-// place returns the limits of a place.
 func (p *Plugin) place(path core.Path) Place {
 	limits := Place{Emoji: -1, Shouting: true}
 	for _, l := range p.c.Places {
@@ -108,16 +112,6 @@ var promises = txt.Pattern(`(?i)(?:^|[^\pL])(?:` + strings.Join([]string{
 	`(?:te|ve|glie)l?o? ?(?:lo )?ricorderò`, `me l[oa] (?:segno|ricorderò)`, `l['’]?ho (?:salvato|annotato|segnato)`,
 	`te l?o? ?(?:lo )?recordaré`, `lo recordaré`, `me lo apunto`, `lo he (?:guardado|anotado)`,
 }, "|") + `)(?:[^\pL]|$)`)
-
-func promised(text string) []core.Fault {
-	found := promises().FindString(text)
-	if found == "" {
-		return nil
-	}
-	return []core.Fault{{Field: "response", Text: fmt.Sprintf(
-		"says %q, and no action does it: add the action that does, or do not say it",
-		strings.TrimFunc(found, notLetter))}}
-}
 
 // faults is what breaks the limits.
 func (l *Place) faults(text string) (faults []string) {

@@ -73,8 +73,8 @@ func (p *Plugin) show(ctx context.Context, c core.Call, q displayPayload) (_ cor
 	s := display.Show(q.Content, display.Options{Format: q.Format, Title: q.Title, Fields: q.Fields})
 	if s.Picture != nil {
 		err = p.h.Messenger.SendFile(ctx, c.Deliveries, 1, core.Sent{Path: c.Path, Text: s.Text}, *s.Picture)
-		var e *core.Error
-		if !errors.As(err, &e) || e.Kind != core.Broken {
+		e, ok := errors.AsType[*core.Error](err)
+		if !ok || e.Kind != core.Broken {
 			return core.Result{}, err
 		}
 		p.h.Log.Info("picture not sent, its words are", "err", err) // the interface sends none
@@ -363,9 +363,9 @@ func (p *Plugin) spoken(ctx context.Context, c core.Call, q speakPayload) (core.
 		}
 	}
 	file, err := p.h.Speak(ctx, c.Path, people, q.Text)
-	var refused *core.Error
+	refused, ok := errors.AsType[*core.Error](err)
 	switch {
-	case errors.As(err, &refused) && refused.Kind == core.Invalid:
+	case ok && refused.Kind == core.Invalid:
 		return core.Result{}, err
 	case err != nil:
 		const away = "The voice is not available at the moment."

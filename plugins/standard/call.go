@@ -100,7 +100,6 @@ func (p *Plugin) limits(call *core.Action) {
 	}
 }
 
-// asks reports whether the person is asked about changes.
 func (a *api) asks() bool { return a.Confirm && len(changing(a.Methods)) > 0 }
 
 // changing returns the methods that do more than ask.

@@ -50,10 +50,8 @@ func New(h core.Host, c Config) (*Plugin, error) {
 	return p, nil
 }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return p.h.Name }
 
-// Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action { return p.actions }
 
 // Run implements core.Runner: at the end it lets idle connections go.

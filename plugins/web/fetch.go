@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"unicode/utf8"
+	"time"
 
 	"synthbot/core"
+	"synthbot/core/document"
+	"synthbot/core/markdown"
 	"synthbot/core/outbound"
 	"synthbot/core/txt"
 )
@@ -45,7 +47,7 @@ func (p *Plugin) fetch(ctx context.Context, _ core.Call, q fetchPayload) (core.R
 	if q.Links {
 		text = page.linked
 	}
-	parts := split(text, p.conf.MaxText)
+	parts := partsOf(text, p.conf.MaxText)
 	if q.Part > len(parts) {
 		return core.Result{}, core.Errorf(core.Invalid, "The page has %d parts only.", len(parts))
 	}
@@ -76,8 +78,8 @@ func address(text string) (*url.URL, error) {
 
 // page returns a page, the one that is remembered if there is one.
 func (p *Plugin) page(ctx context.Context, u *url.URL) (*page, error) {
-	known := p.cache.get(u.String())
-	if known != nil {
+	known, ok := p.known.Get(u.String())
+	if ok && p.host.Clock().Sub(known.read) < p.conf.Remember {
 		return known, nil
 	}
 	select {
@@ -102,11 +104,11 @@ func (p *Plugin) page(ctx context.Context, u *url.URL) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.cache.put(u.String(), page)
+	page.read = p.host.Clock()
+	p.known.Put(u.String(), page)
 	return page, nil
 }
 
-// take makes a page of a response.
 func (p *Plugin) take(response *http.Response) (*page, error) {
 	header := response.Header.Get("Content-Type")
 	kind, err := readable(header)
@@ -167,24 +169,47 @@ func readable(header string) (string, error) {
 		txt.ClipBytes(kind, 60))
 }
 
-// split cuts a text into parts of at most so many bytes, at the end of a
-// paragraph, a line or a word where that can be had.
-func split(text string, most int) []string {
-	var parts []string
-	for len(text) > most {
-		end := most
-		for end > 0 && !utf8.RuneStart(text[end]) {
-			end--
-		}
-		for _, border := range []string{"\n\n", "\n", " "} {
-			i := strings.LastIndex(text[:end], border)
-			if i > most/2 {
-				end = i
-				break
-			}
-		}
-		parts = append(parts, strings.TrimSpace(text[:end]))
-		text = strings.TrimSpace(text[end:])
+// partsOf cuts a text into parts of at most so many bytes.
+func partsOf(text string, most int) []string {
+	if strings.TrimSpace(text) == "" {
+		return []string{""}
 	}
-	return append(parts, text)
+	return markdown.Split(text, most, func(s string) int { return len(s) })
 }
+
+// Bounds of what is made of a page, in bytes.
+const (
+	maxPage  = 400_000
+	maxTitle = 200
+)
+
+type page struct {
+	url       string // where it really was
+	title     string
+	site      string
+	published string // a day
+	text      string
+	linked    string // the text with the addresses of links
+	read      time.Time
+}
+
+func extract(body []byte, kind, header string, at *url.URL) (*page, error) {
+	if kind == kindText {
+		text := txt.ClipBytes(document.Clean(document.DecodePage(body, header)), maxPage)
+		return &page{url: at.String(), text: text, linked: text}, nil
+	}
+	d, err := document.ReadPage(body, header, at)
+	if err != nil {
+		return nil, &core.Error{Kind: core.Broken, Text: "The page cannot be read.", Err: err}
+	}
+	d.FindArticle()
+	p := &page{url: at.String(), title: d.Title, site: d.Site, published: d.Published,
+		text: d.Markdown(document.Style{Max: maxPage}), linked: d.Markdown(document.Style{Links: true, Max: maxPage})}
+	if p.text == "" {
+		return nil, core.Errorf(core.Broken, "The page has no text; perhaps scripts fill it.")
+	}
+	return p, nil
+}
+
+// squeeze is a text on one line.
+func squeeze(text string) string { return strings.Join(strings.Fields(document.Clean(text)), " ") }

@@ -50,7 +50,7 @@ func FuzzPage(f *testing.F) {
 				t.Errorf("%q", text)
 			}
 		}
-		for _, part := range split(p.text, 1000) {
+		for _, part := range partsOf(p.text, 1000) {
 			if len(part) > 1000 || !utf8.ValidString(part) {
 				t.Errorf("%q", part)
 			}

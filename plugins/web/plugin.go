@@ -1,3 +1,11 @@
+// Package web lets the bot read pages of the web and search it. What it brings
+// back was written by strangers: it is cut, freed of what a person would not see
+// either, and marked as foreign, so that a model takes no orders from it.
+//
+// Addresses come from people and models, and so go through package outbound:
+// nothing in a private network is ever asked, whatever a page, a redirect or a
+// name server says. It is not a browser: no scripts run, nothing is logged in to,
+// and nothing is sent but the address.
 package web
 
 import (
@@ -11,6 +19,8 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/outbound"
+	"synthbot/core/recent"
+	"synthbot/core/secret"
 )
 
 // maxRedirects is how often a page may send us on.
@@ -21,22 +31,23 @@ type Plugin struct {
 	conf   Config
 	host   core.Host
 	pages  *http.Client
-	search *http.Client // nil: there is none
-	base   *url.URL     // of the search server
-	cache  cache
-	turns  chan struct{} // one for each page that is read at the same time
+	search *http.Client                  // nil: there is none
+	base   *url.URL                      // of the search server
+	known  *recent.Shared[string, *page] // by address
+	turns  chan struct{}                 // one for each page that is read at the same time
 }
 
-// atOnce is how many pages are read at the same time.
-const atOnce = 4
+const (
+	atOnce   = 4 // pages that are read at the same time
+	maxKnown = 8 // pages that are remembered at least
+)
 
 // New makes the plugin. It starts nothing.
 func New(h core.Host, c Config) (*Plugin, error) { return build(h, c, nil) }
 
 // build is New with another resolver of names.
 func build(h core.Host, c Config, lookup func(context.Context, string) ([]netip.Addr, error)) (*Plugin, error) {
-	p := &Plugin{conf: c, host: h, turns: make(chan struct{}, atOnce)}
-	p.cache.clock, p.cache.lasts = h.Clock, p.conf.Remember
+	p := &Plugin{conf: c, host: h, turns: make(chan struct{}, atOnce), known: recent.NewShared[string, *page](maxKnown)}
 	p.pages = outbound.New(outbound.Options{
 		Allow: p.conf.Allow, Timeout: p.conf.Timeout, MaxBody: p.conf.MaxBody, Redirects: maxRedirects, Elsewhere: true,
 		Lookup: lookup,
@@ -53,10 +64,8 @@ func build(h core.Host, c Config, lookup func(context.Context, string) ([]netip.
 	return p, nil
 }
 
-// Name implements core.Plugin.
 func (p *Plugin) Name() string { return "web" }
 
-// Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action {
 	list := []core.Action{p.fetchAction()}
 	if p.search != nil {
@@ -107,7 +116,6 @@ func (p *Plugin) fetchAction() core.Action {
 	}, p.fetch)
 }
 
-// searchPayload asks for a search.
 type searchPayload struct {
 	_ struct{} `title:"Search the web"`
 
@@ -137,4 +145,37 @@ func (p *Plugin) searchAction() core.Action {
 		},
 		Effects: core.EffectReadsForeign | core.EffectFinds, Cache: p.conf.Remember,
 	}, p.find)
+}
+
+// Config is the table [plugins.web].
+type Config struct {
+	SearXNG    string                   `toml:"searxng" example:"http://127.0.0.1:8888" doc:"The address of a SearXNG server with its JSON format enabled; empty: no web search."`
+	Headers    map[string]secret.Secret `toml:"searxng_headers" example:"X-Key=env:SEARX_KEY" doc:"Headers of every request to it."`
+	Safe       string                   `toml:"safe_search" default:"moderate" oneof:"off|moderate|strict" doc:"How strictly explicit results are left out."`
+	Results    int                      `toml:"results" default:"6" min:"1" max:"20" doc:"How many search results the model sees."`
+	Allow      []outbound.Peer          `toml:"allow" example:"wiki.lan, 10.0.0.5:8080" doc:"Private addresses, ranges or names that may be read."`
+	Timeout    time.Duration            `toml:"timeout" default:"15s" min:"1s" max:"2m" doc:"How long fetching a page or searching may take."`
+	MaxBody    int64                    `toml:"max_body" default:"2097152" min:"1024" max:"16777216" doc:"The maximum size of a page, in bytes, uncompressed."`
+	MaxText    int                      `toml:"max_text" default:"8000" min:"1000" max:"50000" doc:"How many bytes of a page's text the model sees at once."`
+	PerMinute  int                      `toml:"per_minute" default:"10" min:"1" max:"1000" doc:"How many pages, and how many searches, one user may request per minute."`
+	Remember   time.Duration            `toml:"remember" default:"10m" min:"0s" max:"24h" doc:"How long pages and search results are cached."`
+	UserAgent  string                   `toml:"user_agent" default:"Mozilla/5.0 (compatible; synthbot)" min:"1" max:"200" doc:"The User-Agent header."`
+	Permission string                   `toml:"permission" default:"everyone" oneof:"everyone|moderators|admins" doc:"Who may use it."`
+}
+
+// Check implements the configuration's own check.
+func (c *Config) Check(fault func(text string, at ...any)) {
+	if c.SearXNG == "" {
+		if len(c.Headers) > 0 {
+			fault("is for a search server, and there is none; set searxng", "searxng_headers")
+		}
+		return
+	}
+	u, err := url.Parse(c.SearXNG)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		fault("is not an address; write it as http://host:port", "searxng")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		fault("no name, password, query or fragment belongs into it; put keys into searxng_headers", "searxng")
+	}
 }

@@ -69,7 +69,6 @@ func (p *Plugin) find(ctx context.Context, _ core.Call, q searchPayload) (core.R
 // safety are the levels of safe search, as SearXNG writes them.
 var safety = map[string]string{"off": "0", "moderate": "1", "strict": "2"}
 
-// query is the request that a search is.
 func (p *Plugin) query(ctx context.Context, q searchPayload) (*http.Request, error) {
 	u := p.base.JoinPath("search")
 	if strings.HasSuffix(p.base.Path, "/search") {

@@ -332,11 +332,15 @@ func TestParts(t *testing.T) {
 	if _, err := fetchPage(t, p, fmt.Sprintf(`{"url":%q,"part":99}`, s.URL)); err == nil || s.hits.Load() != 1 {
 		t.Errorf("%v, %d hits", err, s.hits.Load())
 	}
+	p.host.Clock = func() time.Time { return time.Now().Add(time.Minute) }
+	if _, err := fetchPage(t, p, asked(s.URL, "")); err != nil || s.hits.Load() != 2 {
+		t.Errorf("a minute later: %v, %d hits", err, s.hits.Load())
+	}
 }
 
 func TestSplit(t *testing.T) {
 	for _, text := range []string{"", "short", strings.Repeat("ä", 3000), strings.Repeat("word ", 900), strings.Repeat("line\n", 900), strings.Repeat("para graph\n\n", 400)} {
-		parts := split(text, 1000)
+		parts := partsOf(text, 1000)
 		for _, part := range parts {
 			if len(part) > 1000 || strings.ContainsRune(part, '�') {
 				t.Errorf("%d bytes: %.20q", len(part), part)
@@ -346,30 +350,5 @@ func TestSplit(t *testing.T) {
 		if strip(strings.Join(parts, "")) != strip(text) {
 			t.Errorf("%.20q… is not whole", text)
 		}
-	}
-}
-
-func TestCache(t *testing.T) {
-	now := time.Unix(0, 0)
-	c := cache{clock: func() time.Time { return now }, lasts: time.Minute}
-	for i := range 100 {
-		c.put(fmt.Sprint(i), &page{text: strings.Repeat("x", 1000)})
-	}
-	if c.get("0") != nil || c.get("99") == nil || len(c.pages) != maxCached || len(c.order) != maxCached {
-		t.Errorf("%d pages", len(c.pages))
-	}
-	for i := range 20 {
-		c.put(fmt.Sprint("large", i), &page{text: strings.Repeat("x", 1<<20)})
-	}
-	if c.size > maxCachedSize || c.get("large19") == nil {
-		t.Errorf("%d bytes", c.size)
-	}
-	c.put("huge", &page{text: strings.Repeat("x", 3<<20)})
-	if c.get("huge") != nil {
-		t.Error("too large a page is remembered")
-	}
-	now = now.Add(time.Minute)
-	if c.get("large19") != nil || c.size != 0 || len(c.pages) != 0 {
-		t.Errorf("%d pages of %d bytes are older than a minute", len(c.pages), c.size)
 	}
 }

@@ -73,7 +73,7 @@ func (p *program) names(v core.View, places []core.Path) (map[core.Path]string, 
 	if p.host != nil {
 		return p.host.InForce().Names(v, places...)
 	}
-	return users.Directory{}.Of(v, places...)
+	return users.NamesOf(v, nil, places...)
 }
 
 func (p *program) printPlaces(ctx context.Context, how format) error {

@@ -1,10 +1,18 @@
 // Package botapi speaks Telegram's Bot API: it makes calls within the rate limits,
 // repeats what may be repeated, and takes updates in by polling or from a webhook.
 //
-// The library go-telegram-bot-api says how parameters and answers are written; its types do
-// not leave this package. Its client is not used: its calls have no context, its errors hold
-// the token and lose the status, it reads answers of any size, its polling outlives its end
-// and stops at an update that it cannot read, and its webhook checks no secret, and blocks.
+// The library go-telegram-bot-api builds requests and reads answers; nothing else of it
+// is used, and its types do not leave this package. Its traps, each worked around where
+// the name is found:
+//
+//   - Errors of the network hold the address, and so the token: wire.broken.
+//   - Calls have no context: Client.Call.
+//   - The status is lost if an answer is not JSON, and of uploads in any case: wire.refused.
+//   - Answers may have any size, and redirects would carry the token along: wire.Do, New.
+//   - Its polling outlives its end, and stops at an update that it cannot read: Client.Poll.
+//   - Its webhook checks no secret, and blocks: Client.Serve.
+//   - The address of a file holds the token: Client.File.
+//   - Its parameters end at version 6 of the Bot API: Params holds any names.
 //
 // It does not know what updates mean, or what a place is.
 package botapi
@@ -19,7 +27,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"mime/multipart"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -66,6 +73,7 @@ type Hooks struct {
 type Client struct {
 	opt    Options
 	base   *url.URL
+	bot    tgbotapi.BotAPI
 	http   *http.Client
 	ahead  atomic.Int64 // how far our clock is ahead of the platform's, in nanoseconds
 	pace   *pacer
@@ -92,6 +100,8 @@ func New(o Options) (*Client, error) {
 		// A redirect would carry the token elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
+	c.bot = tgbotapi.BotAPI{Token: o.Token}
+	c.bot.SetAPIEndpoint(strings.ReplaceAll(base.String(), "%", "%%") + "/bot%s/%s")
 	c.loadWaits(context.Background())
 	return c, nil
 }
@@ -99,64 +109,38 @@ func New(o Options) (*Client, error) {
 // Call makes one call, at once, and returns its result. Errors are *Error or
 // *NetError.
 func (c *Client) Call(ctx context.Context, method string, params Params, files ...File) (json.RawMessage, error) {
-	var wrote atomic.Bool
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		WroteRequest: func(i httptrace.WroteRequestInfo) { wrote.Store(i.Err == nil) },
-	})
-	body, kind := form(params, files)
-	address := c.base.String() + "/bot" + c.opt.Token + "/" + method
-	r, err := http.NewRequestWithContext(traced, http.MethodPost, address, body)
-	if err == nil {
-		r.Header.Set("Content-Type", kind)
-		if !strings.HasPrefix(method, "get") {
-			r, err = driver.Held(c.opt.State, r)
-		}
+	bot := c.bot // the library has no contexts: each call gets a client that knows one
+	bot.Client = &wire{ctx: ctx, client: c, method: method}
+	var resp *tgbotapi.APIResponse
+	var err error
+	if len(files) > 0 {
+		resp, err = bot.UploadFiles(method, params.texts(), requestFiles(files))
+	} else {
+		resp, err = bot.MakeRequest(method, params.texts())
 	}
-	if err != nil {
-		return nil, c.broken(ctx, method, err, false)
-	}
-	resp, err := c.http.Do(r)
-	if err != nil {
-		return nil, c.broken(ctx, method, err, wrote.Load())
-	}
-	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-		c.ahead.Store(int64(c.opt.Clock().Sub(date)))
-	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	_ = resp.Body.Close()
-	if err == nil && len(data) > maxAnswer {
-		err = fmt.Errorf("an answer of more than %d bytes", maxAnswer)
-	}
-	var answer tgbotapi.APIResponse
+	var api *Error
+	var network *NetError
 	switch {
-	case resp.StatusCode >= 300:
-		return nil, c.refused(method, resp.StatusCode, data)
-	case err == nil && (json.Unmarshal(data, &answer) != nil || !answer.Ok):
-		err = errors.New("the answer is not what the Bot API sends")
+	case err == nil:
+		return resp.Result, nil
+	case errors.As(err, &api), errors.As(err, &network):
+		return nil, err
 	}
-	if err != nil {
-		return nil, c.broken(ctx, method, err, true)
-	}
-	return answer.Result, nil
+	return nil, &NetError{Method: method, Text: c.redact(err.Error()), Unknown: true}
 }
 
-// form writes parameters and files as the body of a request.
-func form(params Params, files []File) (body *bytes.Buffer, kind string) {
-	body = &bytes.Buffer{} // writing to it never fails
-	w := multipart.NewWriter(body)
-	for key, text := range params.texts() {
-		_ = w.WriteField(key, text)
-	}
+func requestFiles(files []File) (list []tgbotapi.RequestFile) {
 	for _, f := range files {
-		if f.Ref != "" {
-			_ = w.WriteField(f.Field, f.Ref)
-			continue
+		u := tgbotapi.RequestFile{Name: f.Field, Data: tgbotapi.FileBytes{Name: f.Name, Bytes: f.Data}}
+		switch {
+		case f.Path != "":
+			u.Data = tgbotapi.FilePath(f.Path)
+		case f.Ref != "":
+			u.Data = tgbotapi.FileID(f.Ref)
 		}
-		part, _ := w.CreateFormFile(f.Field, f.Name)
-		_, _ = part.Write(f.Data)
+		list = append(list, u)
 	}
-	_ = w.Close()
-	return body, w.FormDataContentType()
+	return list
 }
 
 // Get carries out a request that only asks, and decodes its result.
@@ -176,29 +160,74 @@ func (c *Client) redact(s string) string {
 	return strings.NewReplacer(c.opt.Token, "[secret]", url.PathEscape(c.opt.Token), "[secret]").Replace(s)
 }
 
+// wire is the library's HTTP client for one call. It carries the context, reads answers
+// whole, and sorts failures while the status is known.
+type wire struct {
+	ctx    context.Context
+	client *Client
+	method string
+}
+
+// Do implements the library's HTTPClient.
+func (w *wire) Do(r *http.Request) (*http.Response, error) {
+	var wrote atomic.Bool
+	ctx := httptrace.WithClientTrace(w.ctx, &httptrace.ClientTrace{
+		WroteRequest: func(i httptrace.WroteRequestInfo) { wrote.Store(i.Err == nil) },
+	})
+	r = r.WithContext(ctx)
+	var err error
+	if !strings.HasPrefix(w.method, "get") {
+		r, err = driver.Held(w.client.opt.State, r)
+	}
+	if err != nil {
+		return nil, w.broken(err, false)
+	}
+	resp, err := w.client.http.Do(r)
+	if err != nil {
+		return nil, w.broken(err, wrote.Load())
+	}
+	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		w.client.ahead.Store(int64(w.client.opt.Clock().Sub(date)))
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	_ = resp.Body.Close()
+	if err == nil && len(data) > maxAnswer {
+		err = fmt.Errorf("an answer of more than %d bytes", maxAnswer)
+	}
+	switch {
+	case resp.StatusCode >= 300:
+		return nil, w.refused(resp.StatusCode, data)
+	case err != nil:
+		return nil, w.broken(err, true)
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(data))
+	return resp, nil
+}
+
 // Ahead is how far our clock is ahead of the platform's, to a second or two.
 func (c *Client) Ahead() time.Duration { return time.Duration(c.ahead.Load()) }
 
 // ClockAhead is how far our clock is ahead of the platform's, in whole minutes.
 func (c *Client) ClockAhead() time.Duration { return c.Ahead().Round(time.Minute) }
 
-// broken is the error of a call without an answer.
-func (c *Client) broken(ctx context.Context, method string, err error, wrote bool) error {
+func (w *wire) broken(err error, wrote bool) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
-	if ctx.Err() != nil {
-		c.http.CloseIdleConnections() // they may be as dead as this one
+	e := &NetError{Method: w.method, Text: w.client.redact(err.Error()), Unknown: wrote}
+	e.Cause = w.ctx.Err()
+	if e.Cause != nil {
+		w.client.http.CloseIdleConnections() // they may be as dead as this one
 	}
-	return &NetError{Method: method, Text: c.redact(err.Error()), Unknown: wrote, Cause: ctx.Err()}
+	return e
 }
 
 // refused reads a refusal. One without JSON keeps its status.
-func (c *Client) refused(method string, status int, data []byte) error {
+func (w *wire) refused(status int, data []byte) error {
 	var resp tgbotapi.APIResponse
-	e := &Error{Method: method, Code: status, Text: http.StatusText(status)}
+	e := &Error{Method: w.method, Code: status, Text: http.StatusText(status)}
 	if json.Unmarshal(data, &resp) == nil && resp.Description != "" {
-		e.Text = c.redact(resp.Description)
+		e.Text = w.client.redact(resp.Description)
 		if resp.Parameters != nil {
 			e.After = time.Duration(resp.Parameters.RetryAfter) * time.Second
 			e.Migrate = resp.Parameters.MigrateToChatID
@@ -230,7 +259,7 @@ func (c *Client) File(ctx context.Context, file, dir string, most int64) ([]byte
 	data, err := io.ReadAll(io.LimitReader(body, most+1))
 	switch {
 	case err != nil:
-		return nil, c.broken(ctx, "file", err, false)
+		return nil, (&wire{ctx, c, "file"}).broken(err, false)
 	case int64(len(data)) > most:
 		return nil, ErrTooLarge
 	}
@@ -257,6 +286,7 @@ func (c *Client) open(ctx context.Context, file, dir string) (io.ReadCloser, err
 	if !fs.ValidPath(file) {
 		return nil, ErrNoFile
 	}
+	// The library would put the token into an address that may be logged.
 	address := c.base.String() + "/file/bot" + c.opt.Token + "/" + (&url.URL{Path: file}).EscapedPath()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -265,7 +295,7 @@ func (c *Client) open(ctx context.Context, file, dir string) (io.ReadCloser, err
 	resp, err := c.http.Do(req)
 	switch {
 	case err != nil:
-		return nil, c.broken(ctx, "file", err, false)
+		return nil, (&wire{ctx, c, "file"}).broken(err, false)
 	case resp.StatusCode != http.StatusOK:
 		_ = resp.Body.Close()
 		return nil, fmt.Errorf("%w (%d)", ErrNoFile, resp.StatusCode)

@@ -25,7 +25,7 @@ const HTML = tgbotapi.ModeHTML
 // false and nil are left out.
 type Params map[string]any
 
-// texts are the parameters as a form has them.
+// texts are the parameters as the library takes them.
 func (p Params) texts() tgbotapi.Params {
 	texts := tgbotapi.Params{}
 	for key, value := range p {
@@ -41,11 +41,13 @@ func (p Params) texts() tgbotapi.Params {
 	return texts
 }
 
-// File is a file of a call: its content, or what the platform finds it by.
+// File is a file of a call: its content, a file on this machine, or what the platform
+// finds it by.
 type File struct {
 	Field string
 	Name  string // with Data
 	Data  []byte
+	Path  string
 	Ref   string // an address or the id of a file
 }
 

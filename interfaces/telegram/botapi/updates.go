@@ -16,7 +16,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -240,11 +239,7 @@ func (c *Client) setWebhook(ctx context.Context, hook Webhook, wanted string) er
 	params := Params{"url": hook.URL, "secret_token": c.secret(hook), "allowed_updates": wanted}
 	r := Request{Method: "setWebhook", Params: params, Again: true, Fatal: []int{400, 401, 404}}
 	if hook.Certificate != "" {
-		data, err := os.ReadFile(hook.Certificate)
-		if err != nil {
-			return fmt.Errorf("webhook: certificate: %w", err)
-		}
-		r.Files = []File{{Field: "certificate", Name: "certificate.pem", Data: data}}
+		r.Files = []File{{Field: "certificate", Path: hook.Certificate}}
 	}
 	_, err := c.Do(ctx, r)
 	return err

@@ -210,7 +210,7 @@ func (r *reader) head(level int, text string) {
 		anchor = text[own[2]:own[3]]
 		text = text[:own[0]]
 	}
-	text = txt.ClipLine(plainInline(text), HeadingMax)
+	text = txt.ClipLine(inlineMarks().ReplaceAllString(text, "$1"), HeadingMax)
 	if anchor == "" {
 		anchor = Anchor(text)
 		n := r.slugs[anchor]
@@ -238,12 +238,8 @@ func (r *reader) open(level int, text, anchor string) {
 	r.sections = append(r.sections, section{title: strings.Join(titles, Between), anchor: anchor})
 }
 
+// inlineMarks matches the marks of style of a heading.
 var inlineMarks = txt.Pattern("[*_`]{1,3}|\\[([^\\]]*)\\]\\([^)]*\\)")
-
-// plainInline is a heading without its marks of style.
-func plainInline(text string) string {
-	return strings.TrimSpace(inlineMarks().ReplaceAllString(text, "$1"))
-}
 
 // Anchor is the anchor that Markdown renderers give a heading.
 func Anchor(text string) string {

@@ -9,8 +9,6 @@ import (
 	"image/draw"
 	"image/png"
 	"math"
-	"strings"
-	"unicode"
 
 	"golang.org/x/image/font"
 	"golang.org/x/image/font/gofont/goregular"
@@ -36,13 +34,7 @@ func (p *plot) shown() Shown {
 	if err != nil {
 		return s
 	}
-	name := strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return unicode.ToLower(r)
-		}
-		return '-'
-	}, txt.Clip(p.title, 40))
-	name = cmp.Or(strings.Trim(name, "-…"), "chart") + ".png"
+	name := txt.FileName(p.title, "chart") + ".png"
 	s.Picture = &core.Upload{Name: name, MIME: "image/png", Data: png, Alt: words, Kind: core.MediaImage}
 	return s
 }

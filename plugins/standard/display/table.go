@@ -188,7 +188,6 @@ func (g grid) rest(rows int) string {
 	return "\n_… and " + strings.Join(left, " and ") + "_"
 }
 
-// maxLines is how many lines a card or a list has.
 const maxLines = 30
 
 // metric is one line with a number.

@@ -5,13 +5,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"io"
 	"math"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"synthbot/core/schema"
 	"synthbot/core/sorting"
 	"synthbot/core/txt"
 )
@@ -43,61 +43,53 @@ const (
 	object
 )
 
-var errContent = errors.New("too large or too deep to be shown")
+var errContent = errors.New("no JSON, too large or too deep to be shown")
 
 // read decodes content.
-func read(raw []byte) (value, error) {
-	if len(raw) > maxContent {
+func read(raw json.RawMessage) (value, error) {
+	left := maxNodes
+	raw = bytes.TrimSpace(raw)
+	if len(raw) > maxContent || schema.Nesting(raw) > maxDepth || !json.Valid(raw) {
 		return value{}, errContent
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	left := maxNodes
-	v, err := next(d, &left, 0)
-	if err != nil {
-		return value{}, err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return value{}, errors.New("more than one value")
+	v := next(raw, &left)
+	if left < 0 {
+		return v, errContent
 	}
 	return v, nil
 }
 
-// next reads one value. left is how many more there may be.
-func next(d *json.Decoder, left *int, depth int) (v value, err error) {
-	if *left--; *left < 0 || depth > maxDepth {
-		return v, errContent
-	}
-	t, err := d.Token()
-	switch t := t.(type) {
-	case string:
-		v = value{kind: text, text: t}
-	case json.Number:
-		v = value{kind: number, text: string(t)}
-	case bool:
-		v = value{kind: truth, text: map[bool]string{true: "yes", false: "no"}[t]}
-	case json.Delim:
-		v.kind = array
-		if t == '{' {
-			v.kind = object
-		}
-		for d.More() {
-			var key json.Token
-			if v.kind == object {
-				if key, err = d.Token(); err != nil {
-					return v, err
-				}
-			}
-			e, err := next(d, left, depth+1)
-			if err != nil {
-				return v, err
-			}
-			e.key, _ = key.(string)
+// next reads one valid value. left is how many more there may be.
+func next(raw json.RawMessage, left *int) (v value) {
+	*left--
+	switch {
+	case *left < 0:
+	case raw[0] == '{':
+		v.kind = object
+		members, _ := schema.DecodeObject(raw)
+		for _, m := range members {
+			e := next(m.Value, left)
+			e.key = m.Key
 			v.list = append(v.list, e)
 		}
-		_, err = d.Token()
+	case raw[0] == '[':
+		v.kind = array
+		var list []json.RawMessage
+		_ = json.Unmarshal(raw, &list)
+		for _, e := range list {
+			v.list = append(v.list, next(e, left))
+		}
+	case raw[0] == '"':
+		v.kind = text
+		_ = json.Unmarshal(raw, &v.text)
+	case raw[0] == 't':
+		v = value{kind: truth, text: "yes"}
+	case raw[0] == 'f':
+		v = value{kind: truth, text: "no"}
+	case raw[0] != 'n':
+		v = value{kind: number, text: string(raw)}
 	}
-	return v, err
+	return v
 }
 
 // arrange puts the members of all objects into an order.
@@ -230,10 +222,8 @@ func apart(title string) string {
 	return strings.Replace(heading(title), "\n", "\n\n", 1)
 }
 
-// line is a value on one line, escaped.
 func (v value) line(most int) string { return escape(txt.Clip(v.plain(), most)) }
 
-// plain is a value in words.
 func (v value) plain() string {
 	between := ", "
 	switch v.kind {

@@ -1,6 +1,4 @@
-// Package banktest is a small bank: the agent of the blueprint in testdata/bank,
-// as strict as a real one would be. Only tests import it.
-package banktest
+package blueprint
 
 import (
 	"encoding/json"
@@ -11,8 +9,8 @@ import (
 	"sync"
 )
 
-// Bank is a bank with one customer. It implements http.Handler.
-type Bank struct {
+// bank is the agent of the blueprint in testdata/bank, as strict as a real one would be. It has one customer.
+type bank struct {
 	key string
 	mu  sync.Mutex
 	// accounts holds cents by account.
@@ -22,21 +20,21 @@ type Bank struct {
 	pages    []string
 }
 
-// New makes a bank; key is what requests must carry in Authorization.
-func New(key string) *Bank {
+// newBank makes a bank; key is what requests must carry in Authorization.
+func newBank(key string) *bank {
 	accounts := map[string]int64{"checking": 245032, "savings": 100000}
-	return &Bank{key: key, accounts: accounts, done: make(map[string]any)}
+	return &bank{key: key, accounts: accounts, done: make(map[string]any)}
 }
 
-// Balance is the balance of an account, in cents.
-func (b *Bank) Balance(account string) int64 {
+// balance is the balance of an account, in cents.
+func (b *bank) balance(account string) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.accounts[account]
 }
 
-// Pages lists what was opened.
-func (b *Bank) Pages() []string {
+// opened lists what was opened.
+func (b *bank) opened() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.pages)
@@ -49,7 +47,7 @@ type refusal struct {
 }
 
 // ServeHTTP implements http.Handler.
-func (b *Bank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (b *bank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
@@ -74,7 +72,7 @@ func reply(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
 
 // invoke serves the protocol of agents. What was done under a key is not done
 // again.
-func (b *Bank) invoke(w http.ResponseWriter, r *http.Request) {
+func (b *bank) invoke(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		Tool    string
 		Input   input
@@ -114,7 +112,7 @@ type input struct {
 	Amount                                                                           float64
 }
 
-func (b *Bank) do(tool string, in *input) (any, *refusal) {
+func (b *bank) do(tool string, in *input) (any, *refusal) {
 	switch tool {
 	case "check_balance":
 		balance := float64(b.accounts[in.AccountType]) / 100
@@ -139,7 +137,7 @@ func (b *Bank) do(tool string, in *input) (any, *refusal) {
 	return nil, &refusal{"TOOL_NOT_FOUND", "There is no tool " + tool + "."}
 }
 
-func (b *Bank) transfer(in *input) (any, *refusal) {
+func (b *bank) transfer(in *input) (any, *refusal) {
 	if in.FromAccount == in.ToAccount {
 		return nil, &refusal{"INVALID_INPUT", "These are the same account."}
 	}
@@ -152,7 +150,7 @@ func (b *Bank) transfer(in *input) (any, *refusal) {
 
 func cents(amount float64) int64 { return int64(amount*100 + 0.5) }
 
-func (b *Bank) take(account string, in *input) (any, *refusal) {
+func (b *bank) take(account string, in *input) (any, *refusal) {
 	if b.accounts[account] < cents(in.Amount) {
 		return nil, &refusal{"INSUFFICIENT_FUNDS", "There is not enough on the " + account + " account."}
 	}
@@ -160,14 +158,14 @@ func (b *Bank) take(account string, in *input) (any, *refusal) {
 	return receipt{fmt.Sprintf("c-%d", len(b.done)+1), in.Amount, in.Currency, "done"}, nil
 }
 
-func (b *Bank) transactions() any {
+func (b *bank) transactions() any {
 	return []any{
 		map[string]any{"date": "2026-03-01", "description": "Salary", "amount": 3000},
 		map[string]any{"date": "2026-02-27", "description": "Rent", "amount": -1200.5},
 	}
 }
 
-func (b *Bank) open(in *input) (any, *refusal) {
+func (b *bank) open(in *input) (any, *refusal) {
 	for _, page := range []string{in.Route, in.URL, in.Target} {
 		if page != "" {
 			b.pages = append(b.pages, page)
