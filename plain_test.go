@@ -37,9 +37,9 @@ var maxBigPackageLines = map[string]int{
 	"daemon":              6833,
 	"interfaces/discord":  5354,
 	"core/engine":         3704,
-	"core/engine/offline": 3104,
-	"core/turn":           5183,
-	"core/action":         3835,
+	"core/engine/offline": 3099,
+	"core/turn":           5182,
+	"core/action":         3824,
 	"interfaces/telegram": 4214,
 	"memory":              8715,
 }

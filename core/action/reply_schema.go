@@ -8,7 +8,6 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/plan"
-	"synthbot/core/recent"
 	"synthbot/core/schema"
 )
 
@@ -18,9 +17,6 @@ const (
 	maxStrictNesting = 7         // levels of one payload: of ten, three are the plan's
 	maxReplySchemas  = 64        // that are kept
 )
-
-// replySchemas keeps the schemas of replies, by what is offered.
-type replySchemas = recent.Shared[string, json.RawMessage]
 
 // ReplySchema is the JSON Schema of a plan that uses the actions of these names: one branch
 // for each, with the schema of its payload. keys are further keys of plans. It says no more

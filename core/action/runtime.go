@@ -56,7 +56,7 @@ type Runtime struct {
 	Options
 	rates   rates
 	locks   locks
-	cache   *cache
+	cache   *recent.Shared[string, cachedResult]
 	overdue sync.WaitGroup // calls that go on though their time is up
 }
 

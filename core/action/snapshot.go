@@ -30,7 +30,7 @@ type Snapshot struct {
 	kinds       map[string]string      // the kind of each interface, by name
 	resolvers   map[string]Resolver    // by the interface's name
 	policy      Policy
-	replies     *replySchemas
+	replies     *recent.Shared[string, json.RawMessage] // their schemas, by what is offered
 }
 
 // Build makes a catalogue of the actions of the plugins. The error joins everything that is

@@ -12,7 +12,6 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/epochs"
-	"synthbot/core/recent"
 	"synthbot/core/schema"
 	"synthbot/core/txt"
 )
@@ -367,10 +366,8 @@ func (e *execution) performNext(ctx context.Context, t task) (at int, err error)
 // maxCached is how many results are kept at most.
 const maxCached = 512
 
-// cache keeps results that may serve again: to the same people, in the same place, for an
+// cachedResult is a result that may serve again: to the same people, in the same place, for an
 // equal payload, until somebody is forgotten. What one person may see, another may not.
-type cache = recent.Shared[string, cachedResult]
-
 type cachedResult struct {
 	output json.RawMessage
 	until  time.Time
