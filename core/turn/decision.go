@@ -54,8 +54,7 @@ func (t *turn) decide(ctx context.Context) (decided bool, err error) {
 // by a reply to it, or by one that is the next message of the user who was asked. Where a
 // confirmation is asked for, it is a plain yes or no.
 func (d *decision) find(ctx context.Context) (found bool, err error) {
-	t := d.turn
-	e := &t.messages[0]
+	t, e := d.turn, &d.turn.messages[0]
 	if e.Kind == core.KindPress {
 		d.question, _, found = parseQuestion(e.Data)
 		return found, nil
@@ -73,15 +72,12 @@ func (d *decision) find(ctx context.Context) (found bool, err error) {
 		} else if d.question, err = d.lookUp(v, e); err == nil {
 			held, err = d.question.waiting(v, t.path)
 		}
-		found = held != nil && (plain || noted || held.Form != nil)
-		if !found || err != nil {
-			return err
-		}
+		found = err == nil && held != nil && (plain || noted || held.Form != nil)
 		d.answer = action.Answer{Agreed: agreed, Ask: d.question.ask}
-		if held.Form != nil {
+		if found && held.Form != nil {
 			d.answer.Agreed, d.answer.Text = t.setup.formAnswer(held, &e.Message)
 		}
-		return nil
+		return err
 	})
 	return found, err
 }

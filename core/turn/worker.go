@@ -130,7 +130,8 @@ func (p *worker) run(work context.Context) {
 	defer t.places.Done()
 	defer close(p.over)
 	defer p.cut()
-	for pause := time.Duration(0); ; {
+	var pause time.Duration
+	for ends := false; !ends; {
 		retried := t.retried()
 		more, err := p.try(work)
 		switch {
@@ -145,15 +146,12 @@ func (p *worker) run(work context.Context) {
 			pause = p.pause(pause, err, retried)
 		}
 		t.mu.Lock()
-		ends := t.life.Err() != nil || !more && err == nil && !p.again
+		ends = t.life.Err() != nil || !more && err == nil && !p.again
 		p.again = false
 		if ends { // its place is asleep
 			delete(t.awake, p.queue)
 		}
 		t.mu.Unlock()
-		if ends {
-			return
-		}
 	}
 }
 
